@@ -1,0 +1,37 @@
+#include <gtest/gtest.h>
+
+#include "base/core/check.h"
+#include "base/core/clock.h"
+#include "base/core/epoch.h"
+#include "base/core/hash.h"
+
+namespace r2cc {
+namespace {
+
+TEST(Hash, Crc32cMatchesThePublishedCheckValue) { EXPECT_EQ(Crc32c("123456789", 9), 0xe3069283u); }
+
+TEST(Hash, Crc32cContinuesFromASeed) {
+  const char text[] = "the quick brown fox jumps over the lazy dog";
+  for (size_t cut = 0; cut < sizeof(text); ++cut)
+    EXPECT_EQ(Crc32c(text + cut, sizeof(text) - cut, Crc32c(text, cut)), Crc32c(text, sizeof(text)));
+}
+
+TEST(Hash, Fnv1a64MatchesThePublishedValue) { EXPECT_EQ(Fnv1a64("a"), 0xaf63dc4c8601ec8cULL); }
+
+TEST(Epoch, RestartAndRebootAreLater) {
+  const Epoch before{100, 50, 900};
+  EXPECT_LT(before, (Epoch{100, 51, 0}));
+  EXPECT_LT((Epoch{100, 51, 0}), (Epoch{200, 1, 0}));
+  EXPECT_LT(before, (Epoch{100, 50, 901}));
+}
+
+TEST(Clock, SteadyClockDoesNotGoBack) {
+  SteadyClock clock;
+  const Nanos first = clock.Now();
+  EXPECT_LE(first, clock.Now());
+}
+
+TEST(CheckDeathTest, NamesTheConditionThatBroke) { EXPECT_DEATH(R2CC_CHECK(1 + 1 == 3), "invariant broken.*1 \\+ 1 == 3"); }
+
+}  // namespace
+}  // namespace r2cc

@@ -1,0 +1,62 @@
+// What the planner reads and writes: plain values, no protobuf, no abseil. The daemon converts its view to a ClusterModel and a
+// Plan to a page.
+#ifndef R2CC_PLAN_MODEL_H_
+#define R2CC_PLAN_MODEL_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/core/epoch.h"
+
+namespace r2cc::plan {
+
+// The numbers are part of the page format.
+enum class NicState : uint8_t {
+  kHealthy = 0,
+  kDegraded = 1,  // carries traffic, below its due
+  kSuspect = 2,   // under proof; carries traffic until the proof
+  kFailed = 3,    // dead: what is in flight on it is abandoned at once
+  kProving = 4,   // back again, not trusted yet
+  kDrained = 5,   // the operator's word: no new traffic, what is in flight ends by itself
+};
+
+constexpr uint16_t kFullWeightPermille = 1000;
+
+struct NicModel {
+  std::string name;  // as in NODE/NIC
+  NicState state = NicState::kHealthy;
+  uint64_t rate_bits_per_s = 0;                                 // negotiated or shaped rate; 0 = unknown
+  uint16_t operator_weight_permille = kFullWeightPermille;      // `r2ccctl nic weight`
+};
+
+struct NodeModel {
+  std::string name;
+  std::vector<NicModel> nics;
+};
+
+struct ClusterModel {
+  std::vector<NodeModel> nodes;
+};
+
+// The verdict on one NIC and what to do about it.
+struct PlannedNic {
+  std::string node;
+  std::string nic;
+  NicState state = NicState::kHealthy;
+  // Ceiling on this NIC's share, relative to the NIC with the largest weight of the same node: with weights 1000, 1000, 500 the
+  // third carries at most half the bytes of the first. 0: forbidden. Within the ceilings rails pull chunks as they have room.
+  uint16_t weight_permille = kFullWeightPermille;
+
+  friend bool operator==(const PlannedNic&, const PlannedNic&) = default;
+};
+
+// A whole plan, never a delta.
+struct Plan {
+  Epoch epoch;
+  std::vector<PlannedNic> nics;
+};
+
+}  // namespace r2cc::plan
+
+#endif  // R2CC_PLAN_MODEL_H_

@@ -1,0 +1,107 @@
+// The plan as the plugin reads it: one shared-memory page per node, written by the daemon, read by every job's plugin.
+//
+// The memory is a memfd of kPageBytes, sealed with SHRINK, GROW, FUTURE_WRITE and SEAL before it is handed out: a read-only
+// descriptor alone could be opened again for writing. The layout is a header and one body guarded by a sequence counter (odd while
+// the daemon writes) and a CRC-32C over the body. A reader trusts nothing: it checks size and seals before it maps, clamps the
+// entry count, verifies the checksum, and refuses a torn, foreign or garbled page whole, keeping its last good copy.
+#ifndef R2CC_PLAN_PAGE_PAGE_H_
+#define R2CC_PLAN_PAGE_PAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/epoch.h"
+#include "plan/model.h"
+
+namespace r2cc::plan {
+
+constexpr uint64_t kPageMagic = 0x5232'4343'5041'4745;  // "R2CCPAGE"
+constexpr uint32_t kPageVersion = 1;
+constexpr uint32_t kPageEntriesMax = 65'536;
+// A page whose heartbeat is older than this has lost its daemon: its verdicts no longer count.
+constexpr Nanos kPageStaleAfter = 2 * kNanosPerSecond;
+// How often the daemon refreshes the heartbeat.
+constexpr Nanos kPageHeartbeatInterval = kNanosPerSecond / 4;
+
+// One NIC's verdict in the page. 24 bytes, no padding.
+struct PageEntry {
+  uint64_t node_hash;  // Fnv1a64 of the node's name
+  uint64_t nic_hash;   // Fnv1a64 of the NIC's name
+  uint16_t weight_permille;
+  uint8_t state;  // NicState
+  uint8_t reserved[5];
+};
+static_assert(sizeof(PageEntry) == 24);
+
+// A page as values, after every check.
+struct PageCopy {
+  Epoch epoch;
+  std::vector<PageEntry> entries;
+
+  // The verdict on NODE/NIC, or null if the page does not speak of it. The pointer lives as long as the copy.
+  const PageEntry* Find(uint64_t node_hash, uint64_t nic_hash) const;
+};
+
+// Owns the writable mapping. One thread at a time.
+class PageWriter {
+ public:
+  // Makes, maps and seals the memory. Null and a line in `error` if the kernel refuses.
+  static std::unique_ptr<PageWriter> Create(std::string* error);
+  ~PageWriter();
+  PageWriter(const PageWriter&) = delete;
+  PageWriter& operator=(const PageWriter&) = delete;
+
+  // A descriptor to hand to jobs (SCM_RIGHTS); owned by the writer.
+  int fd() const { return fd_; }
+
+  // Publishes a whole plan and refreshes the heartbeat. False, with nothing changed and a line in `error`, if the plan has more
+  // than kPageEntriesMax entries or its epoch is not later than the published one.
+  bool Publish(const Plan& plan, Nanos now, std::string* error);
+
+  // Tells readers that the daemon lives.
+  void Heartbeat(Nanos now);
+
+ private:
+  PageWriter(int fd, void* memory) : fd_(fd), memory_(memory) {}
+  int fd_;
+  void* memory_;
+};
+
+// Owns a read-only mapping of somebody else's page. One thread at a time.
+class PageReader {
+ public:
+  // Checks size, seals, magic and version of `fd`, then maps it; takes ownership of `fd` in any case. Null and one line in `error`
+  // (naming what is wrong, e.g. "page version 7, this release reads 1: upgrade r2ccd or the plugin") if anything is not as it must be.
+  static std::unique_ptr<PageReader> Open(int fd, std::string* error);
+  ~PageReader();
+  PageReader(const PageReader&) = delete;
+  PageReader& operator=(const PageReader&) = delete;
+
+  enum class Read { kNew, kUnchanged, kRefused };
+
+  // Takes a consistent copy, with a bounded number of tries. kNew: copy() is newer than before (a later epoch). kUnchanged: nothing
+  // new. kRefused: torn, garbled or older than the last good copy, which stays; `refusals()` counts.
+  Read Refresh();
+
+  // The last good copy; empty (epoch 0) before the first.
+  const PageCopy& copy() const { return copy_; }
+  uint64_t refusals() const { return refusals_; }
+
+  // True if the daemon's heartbeat is older than kPageStaleAfter at `now`.
+  bool Stale(Nanos now) const;
+
+ private:
+  PageReader(int fd, const void* memory) : fd_(fd), memory_(memory) {}
+  int fd_;
+  const void* memory_;
+  PageCopy copy_;
+  uint64_t refusals_ = 0;
+};
+
+}  // namespace r2cc::plan
+
+#endif  // R2CC_PLAN_PAGE_PAGE_H_

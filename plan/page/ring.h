@@ -1,0 +1,102 @@
+// The evidence ring: what a job's plugin saw on its rails, on its way to the daemon. One producer (the plugin), one consumer (the
+// daemon), in a memfd that the daemon makes and seals (SHRINK, GROW, SEAL). The daemon trusts nothing in it: it copies a record
+// before it validates it, clamps the indices, and drops what is garbled. A full ring drops the newest record and counts it.
+#ifndef R2CC_PLAN_PAGE_RING_H_
+#define R2CC_PLAN_PAGE_RING_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+
+namespace r2cc::plan {
+
+constexpr uint64_t kRingMagic = 0x5232'4343'5249'4e47;  // "R2CCRING"
+constexpr uint32_t kRingVersion = 1;
+constexpr uint32_t kRingRecords = 4096;
+
+// The numbers are part of the ring format.
+enum class EvidenceKind : uint32_t {
+  kLinkFenced = 1,   // an incarnation of a link was given up; replayed_bytes, duration_ns: from the first sign to the replay's start
+  kLinkUp = 2,       // an incarnation of a link carries data
+  kRailTotals = 3,   // about once a second, for local_rail: bytes sent (bytes), received (received_bytes), replayed since the start
+  kFlowOpened = 4,   // first flow to peer_node
+};
+
+enum class EvidenceCause : uint32_t {
+  kNone = 0,
+  kLinkDown = 1,      // the plugin's own link monitor
+  kSocketError = 2,
+  kPageNotice = 3,    // the daemon's verdict
+  kPeerFenced = 4,    // the other end gave it up
+  kSilence = 5,
+  kFlowClosed = 6,    // a flow was closed with a chunk half-way
+  kGarbled = 7,       // the peer broke the protocol on it
+  kSimulated = 8,     // R2CC_FAIL_RAILS
+};
+
+// A short lower-case word for a cause ("link-down"); "unknown" for a number out of range.
+const char* CauseName(EvidenceCause cause);
+
+// 144 bytes, no padding. Strings are NUL-terminated; the reader cuts them if they are not.
+struct EvidenceRecord {
+  uint32_t kind;
+  uint32_t cause;
+  int64_t time_ns;       // CLOCK_MONOTONIC
+  uint32_t local_rail;   // index in the attach request's rails
+  uint32_t incarnation;
+  uint64_t bytes;
+  uint64_t received_bytes;
+  uint64_t replayed_bytes;
+  uint64_t duration_ns;
+  char peer_node[64];
+  char peer_nic[24];
+};
+static_assert(sizeof(EvidenceRecord) == 144);
+
+class RingReader {
+ public:
+  // The daemon's end: makes, maps and seals the memory. Null and a line in `error` on failure.
+  static std::unique_ptr<RingReader> Create(std::string* error);
+  ~RingReader();
+  RingReader(const RingReader&) = delete;
+  RingReader& operator=(const RingReader&) = delete;
+
+  int fd() const { return fd_; }
+
+  // Appends at most `most` valid records to `out`; returns how many. Garbled ones are skipped and counted in `garbled()`.
+  int Take(int most, std::vector<EvidenceRecord>* out);
+  uint64_t garbled() const { return garbled_; }
+  // Records that the producer says it dropped because the ring was full.
+  uint64_t dropped() const;
+
+ private:
+  RingReader(int fd, void* memory) : fd_(fd), memory_(memory) {}
+  int fd_;
+  void* memory_;
+  uint64_t taken_ = 0;
+  uint64_t garbled_ = 0;
+};
+
+class RingWriter {
+ public:
+  // The plugin's end: checks size, seals, magic and version, then maps; takes ownership of `fd` in any case.
+  static std::unique_ptr<RingWriter> Open(int fd, std::string* error);
+  ~RingWriter();
+  RingWriter(const RingWriter&) = delete;
+  RingWriter& operator=(const RingWriter&) = delete;
+
+  // Never blocks; false if the ring is full (the record is dropped and counted). One thread at a time.
+  bool Put(const EvidenceRecord& record);
+
+ private:
+  RingWriter(int fd, void* memory) : fd_(fd), memory_(memory) {}
+  int fd_;
+  void* memory_;
+};
+
+}  // namespace r2cc::plan
+
+#endif  // R2CC_PLAN_PAGE_RING_H_

@@ -1,0 +1,21 @@
+// From a view of the cluster to a plan: a pure function.
+#ifndef R2CC_PLAN_PLANNER_H_
+#define R2CC_PLAN_PLANNER_H_
+
+#include <string>
+
+#include "plan/model.h"
+
+namespace r2cc::plan {
+
+// The plan for `cluster`, stamped with `epoch`. FAILED, PROVING and DRAINED NICs get weight 0; HEALTHY, SUSPECT and DEGRADED ones
+// the operator's weight.
+Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch);
+
+// Empty if `plan` may be published for `cluster`; otherwise one line that says what is wrong with it: a NIC twice or missing, a
+// weight over kFullWeightPermille, a failed or drained NIC with a weight.
+std::string CheckPlan(const Plan& plan, const ClusterModel& cluster);
+
+}  // namespace r2cc::plan
+
+#endif  // R2CC_PLAN_PLANNER_H_
