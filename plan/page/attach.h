@@ -55,7 +55,8 @@ struct AttachReply {
   char reason[128];                          // one line if refused
 };
 
-// True if magic, counts and strings are sound (the version is the caller's to judge).
+// True if magic, counts and strings (NUL-terminated printable ASCII) are sound; the version is the caller's to judge. Use SetText()
+// of plan/page/text.h to fill the strings.
 bool Valid(const AttachRequest& request);
 bool Valid(const AttachReply& reply);
 

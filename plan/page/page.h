@@ -37,14 +37,20 @@ struct PageEntry {
 };
 static_assert(sizeof(PageEntry) == 24);
 
+// Size of the memory: 64 bytes of header, the epoch and count, the entries (plan/page/page_layout.h). Mostly never touched.
+constexpr size_t kPageBytes = 64 + 4 * sizeof(uint64_t) + kPageEntriesMax * sizeof(PageEntry);
+
 // A page as values, after every check.
 struct PageCopy {
   Epoch epoch;
-  std::vector<PageEntry> entries;
+  std::vector<PageEntry> entries;  // in strictly ascending order of (node_hash, nic_hash)
 
   // The verdict on NODE/NIC, or null if the page does not speak of it. The pointer lives as long as the copy.
   const PageEntry* Find(uint64_t node_hash, uint64_t nic_hash) const;
 };
+
+// The values that readers of a page with `plan` get: entries hashed and in order.
+PageCopy PageCopyOf(const Plan& plan);
 
 // Owns the writable mapping. One thread at a time.
 class PageWriter {
@@ -59,7 +65,7 @@ class PageWriter {
   int fd() const { return fd_; }
 
   // Publishes a whole plan and refreshes the heartbeat. False, with nothing changed and a line in `error`, if the plan has more
-  // than kPageEntriesMax entries or its epoch is not later than the published one.
+  // than kPageEntriesMax entries, names a NIC twice, or its epoch is not later than the published one.
   bool Publish(const Plan& plan, Nanos now, std::string* error);
 
   // Tells readers that the daemon lives.
@@ -69,6 +75,7 @@ class PageWriter {
   PageWriter(int fd, void* memory) : fd_(fd), memory_(memory) {}
   int fd_;
   void* memory_;
+  Epoch published_;
 };
 
 // Owns a read-only mapping of somebody else's page. One thread at a time.
@@ -91,14 +98,16 @@ class PageReader {
   const PageCopy& copy() const { return copy_; }
   uint64_t refusals() const { return refusals_; }
 
-  // True if the daemon's heartbeat is older than kPageStaleAfter at `now`.
+  // True if the daemon's heartbeat is older than kPageStaleAfter at `now` (or as far in the future: no daemon wrote that).
   bool Stale(Nanos now) const;
 
  private:
-  PageReader(int fd, const void* memory) : fd_(fd), memory_(memory) {}
+  PageReader(int fd, void* memory) : fd_(fd), memory_(memory) {}
   int fd_;
-  const void* memory_;
+  void* memory_;  // mapped for reading only
   PageCopy copy_;
+  uint64_t sequence_ = 0;         // of the body that copy_ was taken from: the same again needs no second look
+  std::vector<uint64_t> words_;   // of a body being taken; kept to spare the allocation
   uint64_t refusals_ = 0;
 };
 

@@ -40,7 +40,8 @@ enum class EvidenceCause : uint32_t {
 // A short lower-case word for a cause ("link-down"); "unknown" for a number out of range.
 const char* CauseName(EvidenceCause cause);
 
-// 144 bytes, no padding. Strings are NUL-terminated; the reader cuts them if they are not.
+// 144 bytes, no padding. Strings are NUL-terminated (the reader cuts them if they are not) printable ASCII (a record with anything
+// else is garbled).
 struct EvidenceRecord {
   uint32_t kind;
   uint32_t cause;
@@ -66,7 +67,8 @@ class RingReader {
 
   int fd() const { return fd_; }
 
-  // Appends at most `most` valid records to `out`; returns how many. Garbled ones are skipped and counted in `garbled()`.
+  // Appends at most `most` valid records to `out`; returns how many. Garbled ones are skipped and counted in `garbled()`. An
+  // impossible index counts as one garbled record, and everything up to it is skipped.
   int Take(int most, std::vector<EvidenceRecord>* out);
   uint64_t garbled() const { return garbled_; }
   // Records that the producer says it dropped because the ring was full.
@@ -88,13 +90,14 @@ class RingWriter {
   RingWriter(const RingWriter&) = delete;
   RingWriter& operator=(const RingWriter&) = delete;
 
-  // Never blocks; false if the ring is full (the record is dropped and counted). One thread at a time.
+  // Never blocks, and believes no index of the other side further than "full"; false if the ring is full (the record is dropped and counted). One thread at a time.
   bool Put(const EvidenceRecord& record);
 
  private:
-  RingWriter(int fd, void* memory) : fd_(fd), memory_(memory) {}
+  RingWriter(int fd, void* memory);
   int fd_;
   void* memory_;
+  uint64_t put_;
 };
 
 }  // namespace r2cc::plan

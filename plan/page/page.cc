@@ -1,0 +1,180 @@
+#include "plan/page/page.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+#include "base/core/hash.h"
+#include "plan/page/page_layout.h"
+#include "plan/page/shared_memory.h"
+
+namespace r2cc::plan {
+namespace {
+
+constexpr SharedKind kPage = {"page", kPageMagic, kPageVersion, sizeof(PageLayout), Writable::kByMakerOnly};
+
+// A writer needs some microseconds and writes a few times a second at most; who meets it this often meets a dead one.
+constexpr int kReadTriesMax = 32;
+
+auto KeyOf(const PageEntry& entry) { return std::tie(entry.node_hash, entry.nic_hash); }
+
+bool Ascending(const std::vector<PageEntry>& entries) {
+  for (size_t i = 1; i < entries.size(); ++i)
+    if (!(KeyOf(entries[i - 1]) < KeyOf(entries[i]))) return false;
+  return true;
+}
+
+std::vector<uint64_t> BodyOf(const PageCopy& copy) {
+  std::vector<uint64_t> words(kPageBodyEntries + copy.entries.size() * kPageEntryWords);
+  words[kPageBodyEpochBoot] = static_cast<uint64_t>(copy.epoch.boot_time_s);
+  words[kPageBodyEpochStart] = static_cast<uint64_t>(copy.epoch.daemon_start_ns);
+  words[kPageBodyEpochCounter] = copy.epoch.counter;
+  words[kPageBodyEntryCount] = copy.entries.size();
+  if (!copy.entries.empty()) std::memcpy(&words[kPageBodyEntries], copy.entries.data(), copy.entries.size() * sizeof(PageEntry));
+  return words;
+}
+
+// The inverse, for words whose count was clamped and whose checksum is right. False if they are not a plan all the same.
+bool CopyOf(const std::vector<uint64_t>& words, PageCopy* copy) {
+  copy->epoch.boot_time_s = static_cast<int64_t>(words[kPageBodyEpochBoot]);
+  copy->epoch.daemon_start_ns = static_cast<int64_t>(words[kPageBodyEpochStart]);
+  copy->epoch.counter = words[kPageBodyEpochCounter];
+  copy->entries.resize((words.size() - kPageBodyEntries) / kPageEntryWords);
+  if (!copy->entries.empty()) std::memcpy(copy->entries.data(), &words[kPageBodyEntries], copy->entries.size() * sizeof(PageEntry));
+  for (const PageEntry& entry : copy->entries)
+    if (entry.weight_permille > kFullWeightPermille || entry.state > static_cast<uint8_t>(NicState::kDrained)) return false;
+  return Ascending(copy->entries);
+}
+
+uint64_t ChecksumOf(const std::vector<uint64_t>& words) { return Crc32c(words.data(), words.size() * sizeof(uint64_t)); }
+
+// Writes a body under the sequence. Every word is stored with release order: none becomes visible before the odd sequence, and the
+// even one not before all of them. (Release stores instead of a fence, because thread sanitizers do not understand fences.)
+void StoreBody(const std::vector<uint64_t>& words, PageLayout* page) {
+  const uint64_t sequence = LoadRelaxed(&page->sequence);
+  StoreRelaxed(&page->sequence, sequence + 1);
+  for (size_t i = 0; i < words.size(); ++i) StoreRelease(&page->body[i], words[i]);
+  StoreRelease(&page->checksum, ChecksumOf(words));
+  StoreRelease(&page->sequence, sequence + 2);
+}
+
+enum class Take { kWhole, kTorn, kGarbled };
+
+// One try to take a consistent body that began at the even `sequence`.
+Take TakeBody(const PageLayout* page, uint64_t sequence, std::vector<uint64_t>* words) {
+  const uint64_t count = LoadAcquire(&page->body[kPageBodyEntryCount]);
+  const bool fits = count <= kPageEntriesMax;
+  uint64_t checksum = 0;
+  if (fits) {
+    words->resize(kPageBodyEntries + count * kPageEntryWords);
+    for (size_t i = 0; i < words->size(); ++i) (*words)[i] = LoadAcquire(&page->body[i]);
+    checksum = LoadAcquire(&page->checksum);
+  }
+  // Acquire loads above: none of them may be delayed past this one.
+  if (LoadAcquire(&page->sequence) != sequence) return Take::kTorn;
+  // The count was loaded twice; a writer that lies about the sequence could have changed it in between.
+  if (!fits || (*words)[kPageBodyEntryCount] != count || ChecksumOf(*words) != checksum) return Take::kGarbled;
+  return Take::kWhole;
+}
+
+}  // namespace
+
+const PageEntry* PageCopy::Find(uint64_t node_hash, uint64_t nic_hash) const {
+  const auto key = std::tie(node_hash, nic_hash);
+  const auto found =
+      std::lower_bound(entries.begin(), entries.end(), key, [](const PageEntry& entry, const auto& k) { return KeyOf(entry) < k; });
+  return found != entries.end() && KeyOf(*found) == key ? &*found : nullptr;
+}
+
+PageCopy PageCopyOf(const Plan& plan) {
+  PageCopy copy{plan.epoch, {}};
+  copy.entries.reserve(plan.nics.size());
+  for (const PlannedNic& nic : plan.nics) {
+    PageEntry entry{};
+    entry.node_hash = Fnv1a64(nic.node);
+    entry.nic_hash = Fnv1a64(nic.nic);
+    entry.weight_permille = nic.weight_permille;
+    entry.state = static_cast<uint8_t>(nic.state);
+    copy.entries.push_back(entry);
+  }
+  std::sort(copy.entries.begin(), copy.entries.end(), [](const PageEntry& a, const PageEntry& b) { return KeyOf(a) < KeyOf(b); });
+  return copy;
+}
+
+std::unique_ptr<PageWriter> PageWriter::Create(std::string* error) {
+  int fd = -1;
+  void* memory = nullptr;
+  if (!MakeShared(kPage, &fd, &memory, error)) return nullptr;
+  // A reader that comes before the first plan finds a sound page with nothing in it.
+  StoreBody(BodyOf(PageCopy{}), static_cast<PageLayout*>(memory));
+  return std::unique_ptr<PageWriter>(new PageWriter(fd, memory));
+}
+
+PageWriter::~PageWriter() { UnmapShared(kPage, fd_, memory_); }
+
+bool PageWriter::Publish(const Plan& plan, Nanos now, std::string* error) {
+  if (plan.nics.size() > kPageEntriesMax) {
+    *error = "plan has " + std::to_string(plan.nics.size()) + " NICs, a page holds " + std::to_string(kPageEntriesMax);
+    return false;
+  }
+  if (plan.epoch <= published_) {
+    *error = "plan's epoch is not later than the published one";
+    return false;
+  }
+  for (const PlannedNic& nic : plan.nics)
+    if (nic.weight_permille > kFullWeightPermille) {
+      *error = "plan gives " + nic.node + "/" + nic.nic + " a weight of " + std::to_string(nic.weight_permille) + " permille";
+      return false;
+    }
+  const PageCopy copy = PageCopyOf(plan);
+  if (!Ascending(copy.entries)) {
+    *error = "plan names a NIC twice";
+    return false;
+  }
+  StoreBody(BodyOf(copy), static_cast<PageLayout*>(memory_));
+  published_ = plan.epoch;
+  Heartbeat(now);
+  return true;
+}
+
+void PageWriter::Heartbeat(Nanos now) { StoreRelease(&static_cast<PageLayout*>(memory_)->heartbeat_ns, static_cast<uint64_t>(now)); }
+
+std::unique_ptr<PageReader> PageReader::Open(int fd, std::string* error) {
+  void* memory = MapShared(kPage, fd, error);
+  return memory == nullptr ? nullptr : std::unique_ptr<PageReader>(new PageReader(fd, memory));
+}
+
+PageReader::~PageReader() { UnmapShared(kPage, fd_, memory_); }
+
+PageReader::Read PageReader::Refresh() {
+  const auto* page = static_cast<const PageLayout*>(memory_);
+  for (int attempt = 0; attempt < kReadTriesMax; ++attempt) {
+    const uint64_t sequence = LoadAcquire(&page->sequence);
+    if (sequence == sequence_) return Read::kUnchanged;
+    if (sequence % 2 != 0) {
+      sched_yield();  // the writer may have been interrupted on this very core
+      continue;
+    }
+    const Take take = TakeBody(page, sequence, &words_);
+    if (take == Take::kTorn) continue;
+    PageCopy copy;
+    if (take == Take::kGarbled || !CopyOf(words_, &copy) || copy.epoch < copy_.epoch) break;
+    sequence_ = sequence;
+    if (copy.epoch == copy_.epoch) return Read::kUnchanged;
+    copy_ = std::move(copy);
+    return Read::kNew;
+  }
+  ++refusals_;
+  return Read::kRefused;
+}
+
+bool PageReader::Stale(Nanos now) const {
+  // Without signs: whatever a foreign writer put there, the difference is defined.
+  const uint64_t age = static_cast<uint64_t>(now) - LoadAcquire(&static_cast<const PageLayout*>(memory_)->heartbeat_ns);
+  const uint64_t limit = static_cast<uint64_t>(kPageStaleAfter);
+  return age > limit && -age > limit;
+}
+
+}  // namespace r2cc::plan

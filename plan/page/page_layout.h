@@ -1,0 +1,34 @@
+// The bytes of a page. Both ends are little-endian 64-bit Linux, on one machine.
+#ifndef R2CC_PLAN_PAGE_PAGE_LAYOUT_H_
+#define R2CC_PLAN_PAGE_PAGE_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "plan/page/page.h"
+
+namespace r2cc::plan {
+
+// The body is counted in words, because words are what can be copied atomically.
+constexpr size_t kPageBodyEpochBoot = 0;
+constexpr size_t kPageBodyEpochStart = 1;
+constexpr size_t kPageBodyEpochCounter = 2;
+constexpr size_t kPageBodyEntryCount = 3;
+constexpr size_t kPageBodyEntries = 4;
+constexpr size_t kPageEntryWords = sizeof(PageEntry) / sizeof(uint64_t);
+
+struct PageLayout {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t reserved0;
+  uint64_t heartbeat_ns;  // CLOCK_MONOTONIC; outside the sequence: it says nothing about the body
+  uint64_t sequence;      // odd while the body is being written
+  uint64_t checksum;      // CRC-32C over the used words of the body, in the low half; guarded by the sequence
+  uint64_t reserved1[3];
+  uint64_t body[kPageBodyEntries + kPageEntriesMax * kPageEntryWords];
+};
+static_assert(sizeof(PageLayout) == kPageBytes);
+
+}  // namespace r2cc::plan
+
+#endif  // R2CC_PLAN_PAGE_PAGE_LAYOUT_H_

@@ -1,0 +1,111 @@
+#include "plan/page/ring.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "plan/page/attach.h"
+#include "plan/page/ring_layout.h"
+#include "plan/page/shared_memory.h"
+#include "plan/page/text.h"
+
+namespace r2cc::plan {
+namespace {
+
+constexpr SharedKind kRing = {"ring", kRingMagic, kRingVersion, sizeof(RingLayout), Writable::kByBoth};
+static_assert((kRingRecords & (kRingRecords - 1)) == 0, "the counts wrap at 2^64: positions must not jump there");
+
+using Words = uint64_t[kRingRecordWords];
+
+// The record as values of our own: validated afterwards, when the producer cannot change it any more.
+EvidenceRecord Copy(const Words& from) {
+  Words words;
+  for (size_t i = 0; i < kRingRecordWords; ++i) words[i] = LoadRelaxed(&from[i]);
+  EvidenceRecord record;
+  std::memcpy(&record, words, sizeof(record));
+  record.peer_node[sizeof(record.peer_node) - 1] = '\0';
+  record.peer_nic[sizeof(record.peer_nic) - 1] = '\0';
+  return record;
+}
+
+bool Sound(const EvidenceRecord& record) {
+  return record.kind >= static_cast<uint32_t>(EvidenceKind::kLinkFenced) &&
+         record.kind <= static_cast<uint32_t>(EvidenceKind::kFlowOpened) &&
+         record.cause <= static_cast<uint32_t>(EvidenceCause::kSimulated) && record.time_ns >= 0 &&
+         record.local_rail < kAttachRailsMax && SoundText(record.peer_node) && SoundText(record.peer_nic);
+}
+
+}  // namespace
+
+const char* CauseName(EvidenceCause cause) {
+  switch (cause) {
+    case EvidenceCause::kNone: return "none";
+    case EvidenceCause::kLinkDown: return "link-down";
+    case EvidenceCause::kSocketError: return "socket-error";
+    case EvidenceCause::kPageNotice: return "page-notice";
+    case EvidenceCause::kPeerFenced: return "peer-fenced";
+    case EvidenceCause::kSilence: return "silence";
+    case EvidenceCause::kFlowClosed: return "flow-closed";
+    case EvidenceCause::kGarbled: return "garbled";
+    case EvidenceCause::kSimulated: return "simulated";
+  }
+  return "unknown";
+}
+
+std::unique_ptr<RingReader> RingReader::Create(std::string* error) {
+  int fd = -1;
+  void* memory = nullptr;
+  if (!MakeShared(kRing, &fd, &memory, error)) return nullptr;
+  return std::unique_ptr<RingReader>(new RingReader(fd, memory));
+}
+
+RingReader::~RingReader() { UnmapShared(kRing, fd_, memory_); }
+
+int RingReader::Take(int most, std::vector<EvidenceRecord>* out) {
+  auto* ring = static_cast<RingLayout*>(memory_);
+  const uint64_t put = LoadAcquire(&ring->put);
+  int appended = 0;
+  if (put - taken_ > kRingRecords) {
+    ++garbled_;
+    taken_ = put;
+  }
+  // Bounded by the ring's size, also if nothing in it is sound.
+  for (; taken_ != put && appended < most; ++taken_) {
+    const EvidenceRecord record = Copy(ring->records[taken_ % kRingRecords]);
+    if (Sound(record)) {
+      out->push_back(record);
+      ++appended;
+    } else {
+      ++garbled_;
+    }
+  }
+  StoreRelease(&ring->taken, taken_);  // release: the producer overwrites only what has been copied
+  return appended;
+}
+
+uint64_t RingReader::dropped() const { return LoadRelaxed(&static_cast<const RingLayout*>(memory_)->dropped); }
+
+std::unique_ptr<RingWriter> RingWriter::Open(int fd, std::string* error) {
+  void* memory = MapShared(kRing, fd, error);
+  return memory == nullptr ? nullptr : std::unique_ptr<RingWriter>(new RingWriter(fd, memory));
+}
+
+RingWriter::RingWriter(int fd, void* memory)
+    : fd_(fd), memory_(memory), put_(LoadRelaxed(&static_cast<const RingLayout*>(memory)->put)) {}
+
+RingWriter::~RingWriter() { UnmapShared(kRing, fd_, memory_); }
+
+bool RingWriter::Put(const EvidenceRecord& record) {
+  auto* ring = static_cast<RingLayout*>(memory_);
+  if (put_ - LoadAcquire(&ring->taken) >= kRingRecords) {
+    StoreRelaxed(&ring->dropped, LoadRelaxed(&ring->dropped) + 1);
+    return false;
+  }
+  Words words;
+  std::memcpy(words, &record, sizeof(record));
+  uint64_t* slot = ring->records[put_ % kRingRecords];
+  for (size_t i = 0; i < kRingRecordWords; ++i) StoreRelaxed(&slot[i], words[i]);
+  StoreRelease(&ring->put, ++put_);
+  return true;
+}
+
+}  // namespace r2cc::plan

@@ -1,0 +1,30 @@
+// The bytes of an evidence ring.
+#ifndef R2CC_PLAN_PAGE_RING_LAYOUT_H_
+#define R2CC_PLAN_PAGE_RING_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "plan/page/ring.h"
+
+namespace r2cc::plan {
+
+constexpr size_t kRingRecordWords = sizeof(EvidenceRecord) / sizeof(uint64_t);
+
+struct RingLayout {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t reserved0;
+  uint64_t reserved1[6];
+  // Counts since the start, not positions: the difference is what waits. Each on its own cache line, with what its side writes.
+  uint64_t put;      // producer
+  uint64_t dropped;  // producer
+  uint64_t reserved2[6];
+  uint64_t taken;  // consumer
+  uint64_t reserved3[7];
+  uint64_t records[kRingRecords][kRingRecordWords];
+};
+
+}  // namespace r2cc::plan
+
+#endif  // R2CC_PLAN_PAGE_RING_LAYOUT_H_

@@ -1,0 +1,51 @@
+// Sealed memfds: made by the daemon, checked by the plugin before it maps them.
+#ifndef R2CC_PLAN_PAGE_SHARED_MEMORY_H_
+#define R2CC_PLAN_PAGE_SHARED_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace r2cc::plan {
+
+// How both kinds of shared memory begin. Written once, before the memory is handed out.
+struct SharedHeader {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t reserved;
+};
+static_assert(sizeof(SharedHeader) == 16);
+
+enum class Writable {
+  kByMakerOnly,  // SHRINK, GROW, FUTURE_WRITE, SEAL
+  kByBoth,       // SHRINK, GROW, SEAL
+};
+
+struct SharedKind {
+  const char* name;  // for error lines: "page", "ring"
+  uint64_t magic;
+  uint32_t version;
+  size_t bytes;
+  Writable writable;
+};
+
+// Makes zeroed memory that begins with the header of `kind`, maps it for writing and seals it. False and a line in `error` if the
+// kernel refuses; nothing is left behind then.
+bool MakeShared(const SharedKind& kind, int* fd, void** memory, std::string* error);
+
+// Checks header, size and seals of a descriptor that somebody handed over, then maps it (for writing if both may). Takes ownership
+// of `fd`: closes it on failure. Null and one line in `error` if anything is not as it must be.
+void* MapShared(const SharedKind& kind, int fd, std::string* error);
+
+// Undoes either.
+void UnmapShared(const SharedKind& kind, int fd, void* memory);
+
+// All words that both sides touch go through these. They are lock-free on every 64-bit Linux.
+inline uint64_t LoadAcquire(const uint64_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
+inline uint64_t LoadRelaxed(const uint64_t* word) { return __atomic_load_n(word, __ATOMIC_RELAXED); }
+inline void StoreRelease(uint64_t* word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
+inline void StoreRelaxed(uint64_t* word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELAXED); }
+
+}  // namespace r2cc::plan
+
+#endif  // R2CC_PLAN_PAGE_SHARED_MEMORY_H_
