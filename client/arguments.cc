@@ -1,0 +1,197 @@
+#include "client/arguments.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/client.h"
+#include "client/values.h"
+
+namespace r2cc::client {
+namespace {
+
+constexpr char kRunDir[] = "/run/r2cc";
+
+// What the flags and positionals are read into.
+struct Typed {
+  std::string run_dir = kRunDir;
+  std::string socket;
+  std::string output = "table";
+  std::string node;
+  std::string nic;
+  std::string weight;
+  bool follow = false;
+  std::string after;
+};
+
+// Sets `app` up as one of r2ccctl's (sub-)commands: global flags may stand behind it, and its errors are ours to word.
+CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& description) {
+  CLI::App* app = parent->add_subcommand(name, description);
+  app->fallthrough();
+  app->footer("Also here: --run_dir DIR, --socket PATH, -o table|json (`r2ccctl --help` explains).");
+  return app;
+}
+
+CLI::App* AddNicAction(CLI::App* parent, const std::string& name, const std::string& description, Typed* typed) {
+  CLI::App* app = AddCommand(parent, name, description);
+  app->add_option("NODE/NIC", typed->nic, "the NIC, such as node1/rail0")->required();
+  return app;
+}
+
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(sub->get_name());
+  return names;
+}
+
+// "r2ccctl nic" for the deepest command that was understood.
+std::string CommandPath(const CLI::App& app) {
+  return app.get_parent() == nullptr ? "r2ccctl" : absl::StrCat(CommandPath(*app.get_parent()), " ", app.get_name());
+}
+
+std::vector<std::string> FlagNames(const CLI::App* app) {
+  std::vector<std::string> names;
+  for (; app != nullptr; app = app->get_parent())
+    for (const CLI::Option* option : app->get_options())
+      if (option->nonpositional())
+        for (const std::string& name : option->get_lnames()) names.push_back(absl::StrCat("--", name));
+  return names;
+}
+
+std::string DidYouMean(const std::string& typed, const std::vector<std::string>& choices) {
+  const std::string nearest = Nearest(typed, choices);
+  return nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?");
+}
+
+// CLI11 says what it could not use; this says which thing it is and what was probably meant.
+std::string Explain(const CLI::App& root, const CLI::ParseError& error) {
+  const CLI::App* deepest = &root;
+  while (!deepest->get_subcommands().empty()) deepest = deepest->get_subcommands().front();
+  const std::string path = CommandPath(*deepest);
+  const std::vector<std::string> commands = CommandNames(*deepest);
+  std::vector<std::string> left = root.remaining(true);
+  for (const std::string& argument : left) {
+    if (!argument.starts_with("-") || argument == "-") continue;
+    const std::string name = argument.substr(0, argument.find('='));
+    return absl::StrCat("unknown flag '", name, "'", DidYouMean(name, FlagNames(deepest)), " (`", path, " --help` lists the flags)");
+  }
+  if (!left.empty() && !commands.empty()) {
+    const std::string guess = DidYouMean(left.front(), commands);
+    return absl::StrCat("unknown command '", path.substr(std::string("r2ccctl").size()).empty() ? "" : path.substr(8) + " ", left.front(),
+                        "'", guess, guess.empty() ? absl::StrCat(": one of ", absl::StrJoin(commands, ", ")) : "", " (`", path,
+                        " --help` explains)");
+  }
+  if (!left.empty()) return absl::StrCat("unexpected argument '", left.front(), "' after `", path, "` (see `", path, " --help`)");
+  if (!commands.empty()) return absl::StrCat("`", path, "` needs a command: one of ", absl::StrJoin(commands, ", "));
+  return absl::StrCat(error.what(), " (see `", path, " --help`)");
+}
+
+}  // namespace
+
+Parsed ParseArguments(std::vector<std::string> arguments) {
+  Typed typed;
+  Request request;
+  CLI::App root("Asks and steers r2ccd, the daemon that keeps this node's NICs in view.\nExit codes: 0 done, 1 refused or failed, 2 usage.",
+                "r2ccctl");
+  root.require_subcommand(1);
+  root.fallthrough();
+  root.add_option("--run_dir", typed.run_dir, "folder of r2ccd's sockets")->capture_default_str();
+  root.add_option("--socket", typed.socket, "r2ccd's control socket (default: RUN_DIR/r2ccd.sock)");
+  root.add_option("-o,--output", typed.output, "table for people, json for programs")->check(CLI::IsMember({"table", "json"}))->capture_default_str();
+
+  // Each command makes its request once everything is parsed.
+  std::vector<std::pair<CLI::App*, std::function<absl::Status()>>> commands;
+  const auto nic_action = [&](v1::NicAction action) {
+    return [&typed, &request, action]() -> absl::Status {
+      const absl::StatusOr<NicName> name = ParseNicName(typed.nic);
+      if (!name.ok()) return name.status();
+      v1::NicActionRequest act;
+      act.set_node(name->node);
+      act.set_nic(name->nic);
+      act.set_action(action);
+      if (action == v1::SET_WEIGHT) {
+        const absl::StatusOr<uint32_t> permille = ParseWeightPermille(typed.weight);
+        if (!permille.ok()) return permille.status();
+        act.set_weight_permille(*permille);
+      }
+      request = act;
+      return absl::OkStatus();
+    };
+  };
+
+  commands.emplace_back(AddCommand(&root, "status", "this daemon, its peers and every node's health"), [&] {
+    request = v1::StatusRequest();
+    return absl::OkStatus();
+  });
+
+  CLI::App* nic = AddCommand(&root, "nic", "list and steer NICs");
+  nic->require_subcommand(1);
+  CLI::App* nic_list = AddCommand(nic, "list", "every NIC with its state, of all nodes or of one");
+  nic_list->add_option("NODE", typed.node, "only this node's NICs");
+  commands.emplace_back(nic_list, [&] {
+    v1::ListNicsRequest list;
+    list.set_node(typed.node);
+    request = list;
+    return absl::OkStatus();
+  });
+  commands.emplace_back(AddNicAction(nic, "drain", "send no new traffic over a NIC; what is in flight ends by itself", &typed),
+                        nic_action(v1::DRAIN));
+  commands.emplace_back(AddNicAction(nic, "undrain", "take a drain back", &typed), nic_action(v1::UNDRAIN));
+  CLI::App* nic_weight = AddNicAction(nic, "weight", "limit a NIC's share of the traffic; 1 takes the limit away, 0 forbids the NIC", &typed);
+  nic_weight->add_option("WEIGHT", typed.weight, "from 0 to 1 (0.5) or from 0% to 100% (50%)")->required();
+  commands.emplace_back(nic_weight, nic_action(v1::SET_WEIGHT));
+
+  commands.emplace_back(AddNicAction(&root, "fail-nic", "drill: treat a NIC as dead, abandon what is in flight on it", &typed),
+                        nic_action(v1::FAIL));
+  commands.emplace_back(AddNicAction(&root, "restore-nic", "end a drill begun with fail-nic", &typed), nic_action(v1::RESTORE));
+
+  CLI::App* events = AddCommand(&root, "events", "what happened, oldest first");
+  events->add_flag("--follow", typed.follow, "go on with new events until interrupted");
+  events->add_option("--after", typed.after, "only events after this sequence number")->option_text("SEQ");
+  commands.emplace_back(events, [&]() -> absl::Status {
+    v1::EventsRequest list;
+    list.set_follow(typed.follow);
+    uint64_t after = 0;
+    if (!typed.after.empty() && !absl::SimpleAtoi(typed.after, &after))
+      return absl::InvalidArgumentError(absl::StrCat("--after '", typed.after, "' is not an event's sequence number, such as 17"));
+    list.set_after_sequence(after);
+    request = list;
+    return absl::OkStatus();
+  });
+
+  commands.emplace_back(AddCommand(&root, "jobs", "the jobs attached to this daemon and their traffic per rail"), [&] {
+    request = v1::ListJobsRequest();
+    return absl::OkStatus();
+  });
+
+  CLI::App* plan = AddCommand(&root, "plan", "what the daemon tells the jobs to do");
+  plan->require_subcommand(1);
+  commands.emplace_back(AddCommand(plan, "show", "the plan in force: each NIC's state and weight"), [&] {
+    request = v1::GetPlanRequest();
+    return absl::OkStatus();
+  });
+
+  std::reverse(arguments.begin(), arguments.end());  // the order CLI11 wants
+  try {
+    root.parse(arguments);
+  } catch (const CLI::CallForHelp&) {
+    return Help{root.help()};
+  } catch (const CLI::ParseError& error) {
+    return UsageError{Explain(root, error)};
+  }
+  for (const auto& [app, make_request] : commands)
+    if (app->parsed())
+      if (const absl::Status status = make_request(); !status.ok()) return UsageError{std::string(status.message())};
+  return Invocation{std::move(request), typed.socket.empty() ? SocketPath(typed.run_dir) : typed.socket,
+                    typed.output == "json" ? Output::kJson : Output::kTable};
+}
+
+}  // namespace r2cc::client

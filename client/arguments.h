@@ -1,0 +1,42 @@
+// From r2ccctl's command line to the request it stands for. A new command: one more sub-command here, its request in Request, its
+// reply's text in format.h and one more overload in run.cc.
+#ifndef R2CC_CLIENT_ARGUMENTS_H_
+#define R2CC_CLIENT_ARGUMENTS_H_
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::client {
+
+enum class Output { kTable, kJson };
+
+using Request = std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest,
+                             v1::GetPlanRequest>;
+
+struct Invocation {
+  Request request;
+  std::string socket_path;
+  Output output = Output::kTable;
+};
+
+// The person asked for help: print it, exit 0.
+struct Help {
+  std::string text;
+};
+
+// One line that names what is wrong and the way out: exit 2.
+struct UsageError {
+  std::string message;
+};
+
+using Parsed = std::variant<Invocation, Help, UsageError>;
+
+// `arguments` without the program's name.
+Parsed ParseArguments(std::vector<std::string> arguments);
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_ARGUMENTS_H_

@@ -1,0 +1,107 @@
+#include "client/arguments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_split.h"
+
+namespace r2cc::client {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+Parsed Parse(absl::string_view line) { return ParseArguments(absl::StrSplit(line, ' ', absl::SkipEmpty())); }
+
+// The request of a line that must be right.
+template <typename Message>
+Message RequestOf(absl::string_view line) {
+  const Parsed parsed = Parse(line);
+  const auto* invocation = std::get_if<Invocation>(&parsed);
+  EXPECT_NE(invocation, nullptr) << line;
+  if (invocation == nullptr) return Message();
+  const auto* message = std::get_if<Message>(&invocation->request);
+  EXPECT_NE(message, nullptr) << line;
+  return message == nullptr ? Message() : *message;
+}
+
+std::string ErrorOf(absl::string_view line) {
+  const Parsed parsed = Parse(line);
+  const auto* error = std::get_if<UsageError>(&parsed);
+  EXPECT_NE(error, nullptr) << line;
+  if (error == nullptr) return "";
+  EXPECT_EQ(error->message.find('\n'), std::string::npos) << error->message;
+  return error->message;
+}
+
+TEST(Arguments, CommandsWithoutArguments) {
+  RequestOf<v1::StatusRequest>("status");
+  RequestOf<v1::ListJobsRequest>("jobs");
+  RequestOf<v1::GetPlanRequest>("plan show");
+  EXPECT_EQ(RequestOf<v1::ListNicsRequest>("nic list").node(), "");
+  EXPECT_EQ(RequestOf<v1::ListNicsRequest>("nic list n1").node(), "n1");
+}
+
+TEST(Arguments, NicActions) {
+  const std::pair<const char*, v1::NicAction> cases[] = {{"nic drain n1/r2", v1::DRAIN},
+                                                         {"nic undrain n1/r2", v1::UNDRAIN},
+                                                         {"fail-nic n1/r2", v1::FAIL},
+                                                         {"restore-nic n1/r2", v1::RESTORE}};
+  for (const auto& [line, action] : cases) {
+    const auto request = RequestOf<v1::NicActionRequest>(line);
+    EXPECT_EQ(request.node(), "n1");
+    EXPECT_EQ(request.nic(), "r2");
+    EXPECT_EQ(request.action(), action) << line;
+  }
+  const auto weight = RequestOf<v1::NicActionRequest>("nic weight n1/r2 25%");
+  EXPECT_EQ(weight.action(), v1::SET_WEIGHT);
+  EXPECT_EQ(weight.weight_permille(), 250u);
+}
+
+TEST(Arguments, Events) {
+  EXPECT_FALSE(RequestOf<v1::EventsRequest>("events").follow());
+  const auto request = RequestOf<v1::EventsRequest>("events --follow --after 18446744073709551615");
+  EXPECT_TRUE(request.follow());
+  EXPECT_EQ(request.after_sequence(), 18446744073709551615u);
+  for (const char* after : {"-1", "abc", "1.5", "18446744073709551616"})
+    EXPECT_THAT(ErrorOf("events --after " + std::string(after)), AllOf(HasSubstr("--after"), HasSubstr(after)));
+}
+
+TEST(Arguments, GlobalFlagsStandAnywhere) {
+  for (const char* line : {"-o json --run_dir /x status", "status -o json --run_dir /x", "status --output=json --run_dir=/x"}) {
+    const Parsed parsed = Parse(line);
+    ASSERT_TRUE(std::holds_alternative<Invocation>(parsed)) << line;
+    EXPECT_EQ(std::get<Invocation>(parsed).output, Output::kJson);
+    EXPECT_EQ(std::get<Invocation>(parsed).socket_path, "/x/r2ccd.sock");
+  }
+  EXPECT_EQ(std::get<Invocation>(Parse("status")).output, Output::kTable);
+  EXPECT_EQ(std::get<Invocation>(Parse("status")).socket_path, "/run/r2cc/r2ccd.sock");
+  EXPECT_EQ(std::get<Invocation>(Parse("status --run_dir /x --socket /y/z.sock")).socket_path, "/y/z.sock");
+}
+
+TEST(Arguments, HelpIsAboutTheCommandAskedFor) {
+  ASSERT_TRUE(std::holds_alternative<Help>(Parse("--help")));
+  EXPECT_THAT(std::get<Help>(Parse("--help")).text, AllOf(HasSubstr("fail-nic"), HasSubstr("Exit codes")));
+  EXPECT_THAT(std::get<Help>(Parse("nic weight --help")).text, AllOf(HasSubstr("WEIGHT"), HasSubstr("--run_dir")));
+}
+
+TEST(Arguments, ErrorsNameTheThingAndTheWayOut) {
+  EXPECT_THAT(ErrorOf(""), AllOf(HasSubstr("needs a command"), HasSubstr("status")));
+  EXPECT_THAT(ErrorOf("nic"), AllOf(HasSubstr("needs a command"), HasSubstr("drain")));
+  EXPECT_THAT(ErrorOf("statsu"), AllOf(HasSubstr("'statsu'"), HasSubstr("'status'")));
+  EXPECT_THAT(ErrorOf("nic drian n0/r0"), AllOf(HasSubstr("'nic drian'"), HasSubstr("'drain'")));
+  EXPECT_THAT(ErrorOf("teapot"), AllOf(HasSubstr("'teapot'"), HasSubstr("one of status, nic")));
+  EXPECT_THAT(ErrorOf("events --folow"), AllOf(HasSubstr("'--folow'"), HasSubstr("'--follow'")));
+  EXPECT_THAT(ErrorOf("status --bogus=1"), HasSubstr("'--bogus'"));
+  EXPECT_THAT(ErrorOf("status extra"), HasSubstr("'extra'"));
+  EXPECT_THAT(ErrorOf("nic drain"), HasSubstr("NODE/NIC"));
+  EXPECT_THAT(ErrorOf("nic drain n0"), HasSubstr("'n0'"));
+  EXPECT_THAT(ErrorOf("nic weight n0/r0"), HasSubstr("WEIGHT"));
+  EXPECT_THAT(ErrorOf("nic weight n0/r0 50"), HasSubstr("'50'"));
+  EXPECT_THAT(ErrorOf("nic weight n0/r0 -0.5"), HasSubstr("'-0.5'"));
+  EXPECT_THAT(ErrorOf("status -o xml"), AllOf(HasSubstr("xml"), HasSubstr("table")));
+  EXPECT_THAT(ErrorOf("status --socket"), HasSubstr("--socket"));
+}
+
+}  // namespace
+}  // namespace r2cc::client

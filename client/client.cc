@@ -1,0 +1,131 @@
+#include "client/client.h"
+
+#include <grpcpp/grpcpp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace r2cc::client {
+namespace {
+
+// An action may be forwarded to another node's daemon; a person waits no longer than this.
+constexpr std::chrono::seconds kCallDeadline{10};
+
+std::string HowToStart(const std::string& socket_path) {
+  const size_t slash = socket_path.rfind('/');
+  const std::string run_dir = slash == std::string::npos ? "." : slash == 0 ? "/" : socket_path.substr(0, slash);
+  return absl::StrCat("start it with `r2ccd --run_dir=", run_dir, " --config=FILE`, or name another with --run_dir or --socket");
+}
+
+// gRPC tells "no such socket", "nobody listens" and "not allowed" apart only in prose; connect(2) does it properly.
+absl::Status CheckListening(const std::string& socket_path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket_path.empty() || socket_path.size() >= sizeof(address.sun_path))
+    return absl::InvalidArgumentError(absl::StrCat("socket path '", socket_path, "' is ", socket_path.size(),
+                                                   " bytes long: a Unix socket takes 1 to ", sizeof(address.sun_path) - 1));
+  std::memcpy(address.sun_path, socket_path.data(), socket_path.size());
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return absl::UnavailableError(absl::StrCat("cannot make a Unix socket: ", std::strerror(errno)));
+  const int error = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ? 0 : errno;
+  close(fd);
+  switch (error) {
+    case 0:
+      return absl::OkStatus();
+    case EACCES:
+    case EPERM:
+      return absl::PermissionDeniedError(absl::StrCat("not allowed to open ", socket_path, ": run r2ccctl as root or as r2ccd's user"));
+    case ENOENT:
+      return absl::UnavailableError(absl::StrCat("r2ccd is not running: there is no ", socket_path, "; ", HowToStart(socket_path)));
+    case ECONNREFUSED:
+      return absl::UnavailableError(absl::StrCat("r2ccd is not running: nobody listens on ", socket_path, "; ", HowToStart(socket_path)));
+    default:
+      return absl::UnavailableError(absl::StrCat("cannot reach r2ccd on ", socket_path, ": ", std::strerror(error)));
+  }
+}
+
+// The codes of gRPC and of absl::Status are the same numbers.
+absl::Status FromGrpc(const grpc::Status& status, const std::string& socket_path) {
+  if (status.ok()) return absl::OkStatus();
+  const std::string first_line{*absl::StrSplit(status.error_message(), '\n').begin()};
+  const auto code = static_cast<absl::StatusCode>(status.error_code());
+  switch (code) {
+    case absl::StatusCode::kDeadlineExceeded:
+      return absl::DeadlineExceededError(
+          absl::StrCat("r2ccd on ", socket_path, " did not answer within ", kCallDeadline.count(), " s: see its log"));
+    case absl::StatusCode::kUnimplemented:
+      return absl::UnimplementedError(absl::StrCat("r2ccd on ", socket_path, " is too old for this command: update it"));
+    case absl::StatusCode::kUnavailable:
+      // Also the word of a daemon that cannot reach the NIC's own daemon, so its message is kept.
+      return absl::UnavailableError(absl::StrCat("r2ccd on ", socket_path, ": ", first_line));
+    default:
+      return absl::Status(code, first_line.empty() ? absl::StrCat("r2ccd on ", socket_path, " refused without a reason") : first_line);
+  }
+}
+
+void SetDeadline(grpc::ClientContext* context) { context->set_deadline(std::chrono::system_clock::now() + kCallDeadline); }
+
+template <typename Request, typename Reply>
+absl::StatusOr<Reply> Call(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+                           v1::Control::Stub* stub, const Request& request, Reply reply, const std::string& socket_path) {
+  grpc::ClientContext context;
+  SetDeadline(&context);
+  if (absl::Status status = FromGrpc((stub->*method)(&context, request, &reply), socket_path); !status.ok()) return status;
+  return reply;
+}
+
+}  // namespace
+
+std::string SocketPath(const std::string& run_dir) { return absl::StrCat(run_dir, "/r2ccd.sock"); }
+
+Client::Client(std::string socket_path, std::unique_ptr<v1::Control::Stub> stub)
+    : socket_path_(std::move(socket_path)), stub_(std::move(stub)) {}
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& socket_path) {
+  if (absl::Status status = CheckListening(socket_path); !status.ok()) return status;
+  auto channel = grpc::CreateChannel(absl::StrCat("unix:", socket_path), grpc::InsecureChannelCredentials());
+  return std::unique_ptr<Client>(new Client(socket_path, v1::Control::NewStub(channel)));
+}
+
+absl::StatusOr<v1::StatusReply> Client::GetStatus(const v1::StatusRequest& request) {
+  return Call(&v1::Control::Stub::GetStatus, stub_.get(), request, v1::StatusReply(), socket_path_);
+}
+
+absl::StatusOr<v1::ListNicsReply> Client::ListNics(const v1::ListNicsRequest& request) {
+  return Call(&v1::Control::Stub::ListNics, stub_.get(), request, v1::ListNicsReply(), socket_path_);
+}
+
+absl::StatusOr<v1::NicActionReply> Client::ActOnNic(const v1::NicActionRequest& request) {
+  return Call(&v1::Control::Stub::ActOnNic, stub_.get(), request, v1::NicActionReply(), socket_path_);
+}
+
+absl::StatusOr<v1::ListJobsReply> Client::ListJobs(const v1::ListJobsRequest& request) {
+  return Call(&v1::Control::Stub::ListJobs, stub_.get(), request, v1::ListJobsReply(), socket_path_);
+}
+
+absl::StatusOr<v1::Plan> Client::GetPlan(const v1::GetPlanRequest& request) {
+  return Call(&v1::Control::Stub::GetPlan, stub_.get(), request, v1::Plan(), socket_path_);
+}
+
+absl::Status Client::Events(const v1::EventsRequest& request, absl::FunctionRef<bool(const v1::Event&)> on_event) {
+  grpc::ClientContext context;
+  if (!request.follow()) SetDeadline(&context);
+  auto stream = stub_->Events(&context, request);
+  for (v1::Event event; stream->Read(&event);) {
+    if (on_event(event)) continue;
+    context.TryCancel();
+    stream->Finish();
+    return absl::OkStatus();
+  }
+  return FromGrpc(stream->Finish(), socket_path_);
+}
+
+}  // namespace r2cc::client

@@ -1,0 +1,42 @@
+// A daemon's Control service as absl::Status calls over its Unix socket: what r2ccctl and tests of the daemon use.
+#ifndef R2CC_CLIENT_CLIENT_H_
+#define R2CC_CLIENT_CLIENT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/r2cc.grpc.pb.h"
+
+namespace r2cc::client {
+
+// Where r2ccd serves Control below its --run_dir.
+std::string SocketPath(const std::string& run_dir);
+
+// One daemon. Every call blocks: at most kCallDeadline, except Events with follow. A failure is one line for a person: the
+// daemon's own words where it refused, otherwise the socket and what to do. Thread-safe.
+class Client {
+ public:
+  // Fails at once, with the way out, where nobody listens on `socket_path`.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& socket_path);
+
+  absl::StatusOr<v1::StatusReply> GetStatus(const v1::StatusRequest& request);
+  absl::StatusOr<v1::ListNicsReply> ListNics(const v1::ListNicsRequest& request);
+  absl::StatusOr<v1::NicActionReply> ActOnNic(const v1::NicActionRequest& request);
+  absl::StatusOr<v1::ListJobsReply> ListJobs(const v1::ListJobsRequest& request);
+  absl::StatusOr<v1::Plan> GetPlan(const v1::GetPlanRequest& request);
+  // Calls `on_event` for each event in order until the daemon ends the stream or `on_event` returns false (OK both).
+  absl::Status Events(const v1::EventsRequest& request, absl::FunctionRef<bool(const v1::Event&)> on_event);
+
+ private:
+  Client(std::string socket_path, std::unique_ptr<v1::Control::Stub> stub);
+
+  const std::string socket_path_;
+  const std::unique_ptr<v1::Control::Stub> stub_;
+};
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_CLIENT_H_

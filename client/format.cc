@@ -1,0 +1,198 @@
+#include "client/format.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "client/table.h"
+#include "client/units.h"
+
+namespace r2cc::client {
+namespace {
+
+std::string StateName(v1::NicState state) {
+  return state == v1::NIC_STATE_UNSPECIFIED ? "?" : v1::NicState_IsValid(state) ? v1::NicState_Name(state) : absl::StrCat("state ", state);
+}
+
+Colour StateColour(v1::NicState state) {
+  switch (state) {
+    case v1::HEALTHY: return Colour::kGreen;
+    case v1::FAILED: return Colour::kRed;
+    case v1::DRAINED: return Colour::kBlue;
+    default: return Colour::kYellow;
+  }
+}
+
+// NODE_HEALTHY -> "Healthy"
+std::string WordName(v1::NodeWord word) {
+  if (word == v1::NODE_WORD_UNSPECIFIED || !v1::NodeWord_IsValid(word)) return "?";
+  std::string name = absl::AsciiStrToLower(v1::NodeWord_Name(word).substr(absl::string_view("NODE_").size()));
+  name[0] = absl::ascii_toupper(name[0]);
+  return name;
+}
+
+Colour WordColour(v1::NodeWord word) {
+  switch (word) {
+    case v1::NODE_HEALTHY: return Colour::kGreen;
+    case v1::NODE_UNHEALTHY:
+    case v1::NODE_UNREACHABLE: return Colour::kRed;
+    default: return Colour::kYellow;
+  }
+}
+
+std::string NicName(absl::string_view node, absl::string_view nic) { return absl::StrCat(node, "/", nic); }
+
+// Only "counter" moves while a daemon lives; its start tells two lives apart.
+std::string EpochText(const v1::Epoch& epoch) {
+  return absl::StrCat(epoch.counter(), " (boot ", epoch.boot_time_s(), ", daemon start ", epoch.daemon_start_ns() / 1'000'000, " ms)");
+}
+
+std::string Ago(int64_t then_ns, const Style& style) {
+  if (then_ns <= 0) return "";
+  return absl::StrCat(FormatDuration(style.now_ns - then_ns), " ago");
+}
+
+// "3 healthy, 1 failed"
+std::string StateCounts(const v1::NodeView& node) {
+  std::vector<std::string> parts;
+  for (const v1::NicState state : {v1::HEALTHY, v1::DEGRADED, v1::SUSPECT, v1::PROVING, v1::DRAINED, v1::FAILED, v1::NIC_STATE_UNSPECIFIED}) {
+    int count = 0;
+    for (const v1::NicView& nic : node.nics()) count += nic.state() == state ? 1 : 0;
+    if (count > 0) parts.push_back(absl::StrCat(count, " ", state == v1::NIC_STATE_UNSPECIFIED ? "unknown" : absl::AsciiStrToLower(StateName(state))));
+  }
+  return parts.empty() ? "none" : absl::StrJoin(parts, ", ");
+}
+
+// How the daemon that was asked reaches `node`.
+Cell Reach(const v1::StatusReply& reply, const std::string& node) {
+  if (node == reply.node()) return {"this daemon", Colour::kDim};
+  for (const v1::PeerStatus& peer : reply.peers()) {
+    if (peer.node() != node) continue;
+    if (peer.connected()) return {absl::StrCat("connected, ", peer.address())};
+    return {absl::StrCat("not connected, ", peer.address(), peer.error().empty() ? "" : ": ", peer.error()), Colour::kRed};
+  }
+  return {"through the store", Colour::kDim};
+}
+
+std::string OperatorWords(const v1::NicView& nic) {
+  std::vector<std::string> words;
+  if (nic.drained()) words.push_back("drained");
+  if (nic.drill_failed()) words.push_back("fail-nic");
+  return absl::StrJoin(words, ", ");
+}
+
+}  // namespace
+
+std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
+  std::string text;
+  const auto add = [&](absl::string_view name, const Cell& value) {
+    absl::StrAppend(&text, Paint(absl::StrFormat("%-8s", name), Colour::kDim, style.colour), Paint(value.text, value.colour, style.colour), "\n");
+  };
+  add("node", absl::StrCat(reply.node(), reply.release().empty() ? "" : absl::StrCat("  (r2ccd ", reply.release(), ")")));
+  add("health", {WordName(reply.word()), WordColour(reply.word())});
+  add("uptime", FormatDuration(reply.uptime_ns()));
+  add("view", EpochText(reply.epoch()));
+  add("plan", EpochText(reply.plan_epoch()));
+  add("store", reply.store().empty() ? "none" : reply.store());
+  add("jobs", absl::StrCat(reply.jobs()));
+
+  Table table({{"NODE"}, {"HEALTH"}, {"NICS"}, {"DAEMON"}});
+  for (const v1::NodeView& node : reply.nodes())
+    table.AddRow({node.node(), {WordName(node.word()), WordColour(node.word())}, StateCounts(node), Reach(reply, node.node())});
+  // A peer of the configuration that never said a word has no view.
+  for (const v1::PeerStatus& peer : reply.peers()) {
+    bool seen = false;
+    for (const v1::NodeView& node : reply.nodes()) seen = seen || node.node() == peer.node();
+    if (!seen) table.AddRow({peer.node(), {"?", Colour::kYellow}, "not heard of yet", Reach(reply, peer.node())});
+  }
+  if (!table.empty()) absl::StrAppend(&text, "\n", table.Render(style.colour));
+  return text;
+}
+
+std::string FormatNics(const v1::ListNicsReply& reply, const Style& style) {
+  Table table({{"NIC"}, {"STATE"}, {"LINK"}, {"RATE", true}, {"WEIGHT", true}, {"OPERATOR"}, {"FLAPS", true}, {"SINCE", true}, {"ADDRESS"}, {"PCI"}, {"REASON"}});
+  for (const v1::NodeView& node : reply.nodes()) {
+    for (const v1::NicView& nic : node.nics()) {
+      table.AddRow({NicName(node.node(), nic.name()),
+                    {StateName(nic.state()), StateColour(nic.state())},
+                    {nic.link_up() ? "up" : "down", nic.link_up() ? Colour::kNone : Colour::kRed},
+                    FormatRate(nic.rate_bits_per_s()),
+                    FormatPermille(nic.operator_weight_permille()),
+                    {OperatorWords(nic), Colour::kBlue},
+                    absl::StrCat(nic.flaps_total()),
+                    Ago(nic.since_ns(), style),
+                    nic.address(),
+                    nic.pci(),
+                    nic.reason()});
+    }
+  }
+  return table.empty() ? "no NICs\n" : table.Render(style.colour);
+}
+
+std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicActionReply& reply, const Style& style) {
+  const v1::NicView& nic = reply.nic();
+  return Printable(absl::StrCat(NicName(request.node(), request.nic()), reply.changed() ? ": now " : ": nothing to change, already ")) +
+         Paint(StateName(nic.state()), StateColour(nic.state()), style.colour) +
+         Printable(absl::StrCat(", weight ", FormatPermille(nic.operator_weight_permille()), nic.reason().empty() ? "" : ": ", nic.reason())) + "\n";
+}
+
+std::string FormatEvent(const v1::Event& event, const Style& style) {
+  const std::string time = absl::FormatTime("%H:%M:%E3S", absl::FromUnixNanos(event.time_ns()), style.zone);
+  const std::string where = event.nic().empty() ? event.node() : NicName(event.node(), event.nic());
+  std::vector<std::string> details;
+  if (event.from_state() != v1::NIC_STATE_UNSPECIFIED || event.to_state() != v1::NIC_STATE_UNSPECIFIED)
+    details.push_back(absl::StrCat(StateName(event.from_state()), " -> ", Paint(StateName(event.to_state()), StateColour(event.to_state()), style.colour)));
+  if (event.kind() == "failover") {
+    if (!event.peer_node().empty()) details.push_back(Printable(absl::StrCat("to ", NicName(event.peer_node(), event.peer_nic()))));
+    if (!event.cause().empty()) details.push_back(Printable(event.cause()));
+    details.push_back(absl::StrCat(FormatBytes(event.replayed_bytes()), " replayed in ", FormatDuration(event.duration_ns())));
+  }
+  if (!event.message().empty()) details.push_back(Printable(event.message()));
+  if (event.pid() != 0) details.push_back(absl::StrCat("pid ", event.pid()));
+  return absl::StrFormat("%6d  %s  %-16s  %-14s  %s\n", event.sequence(), Paint(time, Colour::kDim, style.colour), Printable(where),
+                         Printable(event.kind()), absl::StrJoin(details, ", "));
+}
+
+std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
+  Table table({{"PID", true}, {"JOB"}, {"PROCESS"}, {"ATTACHED", true}, {"RAIL"}, {"NIC"}, {"SENT", true}, {"RECEIVED", true}, {"REPLAYED", true}, {"FAILOVERS", true}, {"LOST", true}, {"PEERS"}});
+  for (const v1::Job& job : reply.jobs()) {
+    // Its first rail stands on the job's own line, the others below it.
+    std::vector<Cell> job_cells = {absl::StrCat(job.pid()), job.job(), job.process_id(), Ago(job.attached_ns(), style)};
+    Cell lost(job.evidence_dropped() == 0 ? "" : absl::StrCat(job.evidence_dropped()), Colour::kYellow);
+    Cell peers(absl::StrJoin(job.peer_nodes(), " "));
+    v1::RailTotals none;
+    for (int r = 0; r < std::max(1, job.rails_size()); ++r) {
+      const v1::RailTotals& rail = job.rails_size() == 0 ? none : job.rails(r);
+      std::vector<Cell> cells = job_cells;
+      if (job.rails_size() == 0) {
+        cells.insert(cells.end(), {"-", "-", "", "", "", ""});
+      } else {
+        cells.insert(cells.end(), {rail.rail(), rail.nic().empty() ? Cell("not matched", Colour::kYellow) : Cell(rail.nic()),
+                                   FormatBytes(rail.sent_bytes()), FormatBytes(rail.received_bytes()), FormatBytes(rail.replayed_bytes()),
+                                   {absl::StrCat(rail.failovers()), rail.failovers() == 0 ? Colour::kNone : Colour::kYellow}});
+      }
+      cells.push_back(lost);
+      cells.push_back(peers);
+      table.AddRow(std::move(cells));
+      job_cells.assign(4, Cell(""));
+      lost = peers = Cell("");
+    }
+  }
+  return table.empty() ? "no jobs attached\n" : table.Render(style.colour);
+}
+
+std::string FormatPlan(const v1::Plan& plan, const Style& style) {
+  Table table({{"NIC"}, {"STATE"}, {"WEIGHT", true}});
+  for (const v1::PlannedNic& nic : plan.nics())
+    table.AddRow({NicName(nic.node(), nic.nic()), {StateName(nic.state()), StateColour(nic.state())},
+                  {FormatPermille(nic.weight_permille()), nic.weight_permille() == 0 ? Colour::kRed : Colour::kNone}});
+  return absl::StrCat(Paint("plan ", Colour::kDim, style.colour), EpochText(plan.epoch()), "\n", table.empty() ? "" : "\n",
+                      table.empty() ? "" : table.Render(style.colour));
+}
+
+}  // namespace r2cc::client

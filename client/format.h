@@ -1,0 +1,31 @@
+// Replies of the daemon as text for people. Pure: the time, the time zone and whether to colour are arguments.
+#ifndef R2CC_CLIENT_FORMAT_H_
+#define R2CC_CLIENT_FORMAT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::client {
+
+struct Style {
+  // CLOCK_REALTIME, for "3 min ago".
+  int64_t now_ns = 0;
+  absl::TimeZone zone = absl::UTCTimeZone();
+  bool colour = false;
+};
+
+// Each ends with a newline.
+std::string FormatStatus(const v1::StatusReply& reply, const Style& style);
+std::string FormatNics(const v1::ListNicsReply& reply, const Style& style);
+std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicActionReply& reply, const Style& style);
+// One line. Events arrive one by one, so the columns have fixed widths.
+std::string FormatEvent(const v1::Event& event, const Style& style);
+std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style);
+std::string FormatPlan(const v1::Plan& plan, const Style& style);
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_FORMAT_H_

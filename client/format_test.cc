@@ -1,0 +1,159 @@
+// Each reply against the text that a person is to see, whole.
+#include "client/format.h"
+
+#include <google/protobuf/text_format.h>
+#include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "client/json.h"
+
+namespace r2cc::client {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int64_t kSecond = 1'000'000'000;
+// 2025-01-02 03:04:05 UTC
+constexpr int64_t kNow = 1'735'787'045 * kSecond;
+
+template <typename Message>
+Message FromText(const char* text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
+  return message;
+}
+
+v1::ListNicsReply TwoNodes() {
+  return FromText<v1::ListNicsReply>(R"pb(
+    nodes {
+      node: "n0"
+      word: NODE_DEGRADED
+      nics { name: "rail0" state: HEALTHY link_up: true rate_bits_per_s: 500000000 operator_weight_permille: 1000
+             address: "10.0.0.1" since_ns: 1735786865000000000 }
+      nics { name: "rail1" state: FAILED drill_failed: true flaps_total: 2 rate_bits_per_s: 500000000 operator_weight_permille: 250
+             address: "10.1.0.1" since_ns: 1735787044000000000 reason: "link down" }
+    }
+    nodes {
+      node: "node-one"
+      nics { name: "r0" state: DRAINED link_up: true drained: true drill_failed: true operator_weight_permille: 1000 }
+    })pb");
+}
+
+TEST(Format, Nics) {
+  EXPECT_EQ(FormatNics(TwoNodes(), {.now_ns = kNow}),
+            "NIC          STATE    LINK        RATE  WEIGHT  OPERATOR           FLAPS          SINCE  ADDRESS   REASON\n"
+            "n0/rail0     HEALTHY  up    500 Mbit/s    100%                         0  3 min 0 s ago  10.0.0.1\n"
+            "n0/rail1     FAILED   down  500 Mbit/s     25%  fail-nic               2      1.0 s ago  10.1.0.1  link down\n"
+            "node-one/r0  DRAINED  up             ?    100%  drained, fail-nic      0\n");
+  EXPECT_EQ(FormatNics({}, {}), "no NICs\n");
+}
+
+TEST(Format, ColourOnlyWhereAsked) {
+  EXPECT_THAT(FormatNics(TwoNodes(), {.now_ns = kNow}), Not(HasSubstr("\033")));
+  EXPECT_THAT(FormatNics(TwoNodes(), {.now_ns = kNow, .colour = true}), HasSubstr("\033[31mFAILED\033[0m"));
+}
+
+TEST(Format, Status) {
+  auto reply = FromText<v1::StatusReply>(R"pb(
+    node: "n0" release: "0.1" word: NODE_DEGRADED uptime_ns: 62000000000 jobs: 2 store: "serving"
+    epoch { boot_time_s: 1735780000 daemon_start_ns: 5000000000 counter: 17 }
+    plan_epoch { boot_time_s: 1735780000 daemon_start_ns: 5000000000 counter: 4 }
+    peers { node: "node-one" address: "10.9.0.2:7460" connected: true }
+    peers { node: "n2" address: "10.9.0.3:7460" error: "connection refused" })pb");
+  *reply.mutable_nodes() = TwoNodes().nodes();
+  EXPECT_EQ(FormatStatus(reply, {.now_ns = kNow}),
+            "node    n0  (r2ccd 0.1)\n"
+            "health  Degraded\n"
+            "uptime  1 min 2 s\n"
+            "view    17 (boot 1735780000, daemon start 5000 ms)\n"
+            "plan    4 (boot 1735780000, daemon start 5000 ms)\n"
+            "store   serving\n"
+            "jobs    2\n"
+            "\n"
+            "NODE      HEALTH    NICS                 DAEMON\n"
+            "n0        Degraded  1 healthy, 1 failed  this daemon\n"
+            "node-one  ?         1 drained            connected, 10.9.0.2:7460\n"
+            "n2        ?         not heard of yet     not connected, 10.9.0.3:7460: connection refused\n");
+}
+
+TEST(Format, NicAction) {
+  const auto request = FromText<v1::NicActionRequest>(R"pb(node: "n0" nic: "rail1" action: FAIL)pb");
+  auto reply = FromText<v1::NicActionReply>(
+      R"pb(changed: true nic { name: "rail1" state: FAILED operator_weight_permille: 1000 reason: "fail-nic" })pb");
+  EXPECT_EQ(FormatNicAction(request, reply, {}), "n0/rail1: now FAILED, weight 100%: fail-nic\n");
+  reply.set_changed(false);
+  EXPECT_EQ(FormatNicAction(request, reply, {}), "n0/rail1: nothing to change, already FAILED, weight 100%: fail-nic\n");
+}
+
+TEST(Format, Events) {
+  const auto state = FromText<v1::Event>(R"pb(
+    sequence: 12 time_ns: 1735787045123000000 node: "n0" nic: "rail1" kind: "nic-state" from_state: HEALTHY to_state: FAILED message: "link down")pb");
+  EXPECT_EQ(FormatEvent(state, {}), "    12  03:04:05.123  n0/rail1          nic-state       HEALTHY -> FAILED, link down\n");
+  const auto failover = FromText<v1::Event>(R"pb(
+    sequence: 13 time_ns: 1735787045125000000 node: "n0" nic: "rail1" kind: "failover" cause: "socket error" replayed_bytes: 1572864
+    duration_ns: 8500000 peer_node: "n1" peer_nic: "rail1" pid: 77)pb");
+  EXPECT_EQ(FormatEvent(failover, {}),
+            "    13  03:04:05.125  n0/rail1          failover        to n1/rail1, socket error, 1.5 MiB replayed in 8.5 ms, pid 77\n");
+  const auto node = FromText<v1::Event>(R"pb(sequence: 14 node: "n0" kind: "daemon-started" message: "a\033[2J\nb")pb");
+  EXPECT_EQ(FormatEvent(node, {}), "    14  00:00:00.000  n0                daemon-started  a [2J b\n");
+}
+
+TEST(Format, Jobs) {
+  const auto reply = FromText<v1::ListJobsReply>(R"pb(
+    jobs {
+      pid: 41 job: "train" process_id: "0" attached_ns: 1735787035000000000 peer_nodes: "n1" peer_nodes: "n2" evidence_dropped: 3
+      rails { rail: "eth0" nic: "rail0" sent_bytes: 1048576 received_bytes: 2097152 }
+      rails { rail: "eth1" sent_bytes: 512 replayed_bytes: 4096 failovers: 1 }
+    }
+    jobs { pid: 42 job: "idle" })pb");
+  EXPECT_EQ(FormatJobs(reply, {.now_ns = kNow}),
+            "PID  JOB    PROCESS    ATTACHED  RAIL  NIC           SENT  RECEIVED  REPLAYED  FAILOVERS  LOST  PEERS\n"
+            " 41  train  0        10.0 s ago  eth0  rail0        1 MiB     2 MiB       0 B          0     3  n1 n2\n"
+            "                                 eth1  not matched  512 B       0 B     4 KiB          1\n"
+            " 42  idle                        -     -\n");
+  EXPECT_EQ(FormatJobs({}, {}), "no jobs attached\n");
+}
+
+TEST(Format, Plan) {
+  const auto plan = FromText<v1::Plan>(R"pb(
+    epoch { boot_time_s: 9 daemon_start_ns: 1000000 counter: 3 }
+    nics { node: "n0" nic: "rail0" state: HEALTHY weight_permille: 1000 }
+    nics { node: "n0" nic: "rail1" state: FAILED })pb");
+  EXPECT_EQ(FormatPlan(plan, {}),
+            "plan 3 (boot 9, daemon start 1 ms)\n\n"
+            "NIC       STATE    WEIGHT\n"
+            "n0/rail0  HEALTHY    100%\n"
+            "n0/rail1  FAILED       0%\n");
+}
+
+TEST(Format, StateNumbersOfALaterReleaseAreShownAsNumbers) {
+  v1::Plan plan;
+  plan.add_nics()->set_state(static_cast<v1::NicState>(99));
+  EXPECT_THAT(FormatPlan(plan, {}), HasSubstr("state 99"));
+}
+
+TEST(Json, KeepsFieldNamesAndPrintsDefaultsAndReadsBack) {
+  const auto text = ToJsonDocument(TwoNodes());
+  ASSERT_TRUE(text.ok());
+  for (const char* part : {"\"rate_bits_per_s\"", "\"drained\": false", "\"flaps_total\": 0", "\"state\": \"FAILED\"", "\"pci\": \"\""})
+    EXPECT_THAT(*text, HasSubstr(part));
+  v1::ListNicsReply back;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(*text, &back).ok());
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(back, TwoNodes()));
+}
+
+TEST(Json, ALineIsOneLine) {
+  v1::Event event;
+  event.set_message("two\nlines");
+  const auto text = ToJsonLine(event);
+  ASSERT_TRUE(text.ok());
+  EXPECT_EQ(text->find('\n'), text->size() - 1);
+}
+
+}  // namespace
+}  // namespace r2cc::client

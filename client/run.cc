@@ -1,0 +1,67 @@
+#include "client/run.h"
+
+#include <string>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "client/json.h"
+
+namespace r2cc::client {
+namespace {
+
+absl::Status WriteText(const absl::StatusOr<std::string>& text, std::ostream& out) {
+  if (!text.ok()) return text.status();
+  out << *text << std::flush;
+  return out ? absl::OkStatus() : absl::DataLossError("cannot write to standard output");
+}
+
+// Sends one kind of request and writes its reply.
+struct Runner {
+  Output output;
+  const Style& style;
+  Client& client;
+  std::ostream& out;
+
+  // `format` makes the reply's table.
+  template <typename Reply, typename Format>
+  absl::Status Write(const absl::StatusOr<Reply>& reply, Format format) {
+    if (!reply.ok()) return reply.status();
+    return WriteText(output == Output::kJson ? ToJsonDocument(*reply) : format(*reply), out);
+  }
+
+  absl::Status operator()(const v1::StatusRequest& request) {
+    return Write(client.GetStatus(request), [&](const v1::StatusReply& reply) { return FormatStatus(reply, style); });
+  }
+  absl::Status operator()(const v1::ListNicsRequest& request) {
+    const absl::StatusOr<v1::ListNicsReply> reply = client.ListNics(request);
+    if (reply.ok() && !request.node().empty() && reply->nodes().empty())
+      return absl::NotFoundError(absl::StrCat("unknown node '", request.node(), "'; `r2ccctl status` shows the nodes"));
+    return Write(reply, [&](const v1::ListNicsReply& nics) { return FormatNics(nics, style); });
+  }
+  absl::Status operator()(const v1::NicActionRequest& request) {
+    return Write(client.ActOnNic(request), [&](const v1::NicActionReply& reply) { return FormatNicAction(request, reply, style); });
+  }
+  absl::Status operator()(const v1::ListJobsRequest& request) {
+    return Write(client.ListJobs(request), [&](const v1::ListJobsReply& reply) { return FormatJobs(reply, style); });
+  }
+  absl::Status operator()(const v1::GetPlanRequest& request) {
+    return Write(client.GetPlan(request), [&](const v1::Plan& plan) { return FormatPlan(plan, style); });
+  }
+  absl::Status operator()(const v1::EventsRequest& request) {
+    absl::Status written;
+    const absl::Status status = client.Events(request, [&](const v1::Event& event) {
+      written = WriteText(output == Output::kJson ? ToJsonLine(event) : FormatEvent(event, style), out);
+      return written.ok();
+    });
+    return written.ok() ? status : written;
+  }
+};
+
+}  // namespace
+
+absl::Status Run(const Invocation& invocation, const Style& style, Client& client, std::ostream& out) {
+  return std::visit(Runner{invocation.output, style, client, out}, invocation.request);
+}
+
+}  // namespace r2cc::client

@@ -1,0 +1,70 @@
+#include "client/values.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace r2cc::client {
+namespace {
+
+// Levenshtein's distance.
+size_t EditDistance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+absl::StatusOr<NicName> ParseNicName(absl::string_view text) {
+  const size_t slash = text.find('/');
+  if (slash == absl::string_view::npos || slash == 0 || slash + 1 == text.size() || text.find('/', slash + 1) != absl::string_view::npos)
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' is not NODE/NIC, such as node1/rail0; `r2ccctl nic list` shows the names"));
+  return NicName{std::string(text.substr(0, slash)), std::string(text.substr(slash + 1))};
+}
+
+absl::StatusOr<uint32_t> ParseWeightPermille(absl::string_view text) {
+  const bool percent = absl::EndsWith(text, "%");
+  const absl::string_view digits = percent ? text.substr(0, text.size() - 1) : text;
+  const double scale = percent ? 10.0 : 1000.0;
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed);
+  const double permille = value * scale;
+  // Written so that not-a-number is out of range too.
+  if (error != std::errc() || end != digits.data() + digits.size() || !(permille >= 0 && permille <= 1000))
+    return absl::InvalidArgumentError(absl::StrCat("weight '", text, "' is not a number from 0 to 1 (0.5) or from 0% to 100% (50%)"));
+  const uint32_t rounded = static_cast<uint32_t>(std::lround(permille));
+  if (rounded == 0 && permille > 0)
+    return absl::InvalidArgumentError(absl::StrCat("weight '", text, "' is below the smallest, 0.001 (0.1%); 0 forbids the NIC"));
+  return rounded;
+}
+
+std::string Nearest(absl::string_view typed, const std::vector<std::string>& choices) {
+  std::string best;
+  size_t best_distance = std::max<size_t>(2, typed.size() / 3) + 1;
+  for (const std::string& choice : choices) {
+    const size_t distance = EditDistance(typed, choice);
+    if (distance < best_distance && distance < choice.size()) {
+      best = choice;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+}  // namespace r2cc::client

@@ -1,0 +1,31 @@
+// What a person types for a NIC and for a weight.
+#ifndef R2CC_CLIENT_VALUES_H_
+#define R2CC_CLIENT_VALUES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace r2cc::client {
+
+struct NicName {
+  std::string node;
+  std::string nic;
+};
+
+// "node1/rail0". InvalidArgument, with the syntax, for anything else.
+absl::StatusOr<NicName> ParseNicName(absl::string_view text);
+
+// A weight from 0 to 1 ("0.25") or from 0% to 100% ("25%") as permille, rounded. InvalidArgument for anything else, and for what
+// would round to 0 without being 0, because 0 forbids the NIC.
+absl::StatusOr<uint32_t> ParseWeightPermille(absl::string_view text);
+
+// The one of `choices` that `typed` probably meant; empty if none is near.
+std::string Nearest(absl::string_view typed, const std::vector<std::string>& choices);
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_VALUES_H_

@@ -1,0 +1,60 @@
+#include "client/values.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace r2cc::client {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(ParseNicName, SplitsNodeAndNic) {
+  const auto name = ParseNicName("node-1.rack/eth0.100");
+  ASSERT_TRUE(name.ok());
+  EXPECT_EQ(name->node, "node-1.rack");
+  EXPECT_EQ(name->nic, "eth0.100");
+}
+
+TEST(ParseNicName, RefusesAnythingElseAndNamesIt) {
+  for (const char* text : {"", "/", "n0", "n0/", "/r0", "n0/r0/x", "n0//r0"}) {
+    const auto name = ParseNicName(text);
+    ASSERT_FALSE(name.ok()) << text;
+    EXPECT_THAT(std::string(name.status().message()), testing::AllOf(HasSubstr("'" + std::string(text) + "'"), HasSubstr("NODE/NIC")));
+  }
+}
+
+TEST(ParseWeight, TakesDecimalsAndPercent) {
+  const std::pair<const char*, uint32_t> cases[] = {{"0", 0},     {"1", 1000},   {"1.0", 1000},  {"0.5", 500},    {".25", 250}, {"0.3333", 333},
+                                                    {"0.9996", 1000}, {"0%", 0}, {"50%", 500}, {"100%", 1000}, {"0.1%", 1},  {"33.3%", 333}};
+  for (const auto& [text, permille] : cases) {
+    const auto parsed = ParseWeightPermille(text);
+    ASSERT_TRUE(parsed.ok()) << text;
+    EXPECT_EQ(*parsed, permille) << text;
+  }
+}
+
+TEST(ParseWeight, RefusesWhatIsOutOfRangeOrNoNumber) {
+  for (const char* text : {"", "%", "50", "1.001", "101%", "-0.1", "-1%", "nan", "inf", "half", "0.5x", "5 0%", "1e-1", "0x1", "50%%"}) {
+    const auto parsed = ParseWeightPermille(text);
+    ASSERT_FALSE(parsed.ok()) << text;
+    EXPECT_THAT(std::string(parsed.status().message()), HasSubstr("'" + std::string(text) + "'"));
+  }
+}
+
+TEST(ParseWeight, NeverTurnsASmallWeightIntoAForbiddenNic) {
+  EXPECT_FALSE(ParseWeightPermille("0.0004").ok());
+  EXPECT_FALSE(ParseWeightPermille("0.01%").ok());
+  EXPECT_EQ(*ParseWeightPermille("0.0005"), 1u);
+}
+
+TEST(Nearest, FindsTyposAndNothingFarAway) {
+  const std::vector<std::string> choices = {"status", "events", "jobs", "fail-nic"};
+  EXPECT_EQ(Nearest("statsu", choices), "status");
+  EXPECT_EQ(Nearest("failnic", choices), "fail-nic");
+  EXPECT_EQ(Nearest("job", choices), "jobs");
+  EXPECT_EQ(Nearest("teapot", choices), "");
+  EXPECT_EQ(Nearest("", {"ab"}), "");
+}
+
+}  // namespace
+}  // namespace r2cc::client
