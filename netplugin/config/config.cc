@@ -1,0 +1,214 @@
+#include "netplugin/config/config.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <string_view>
+
+namespace r2cc::net {
+namespace {
+
+constexpr size_t kNameCharsMax = 63;         // of a node or job: fields of 64 bytes in pages and packets
+constexpr size_t kSocketPathCharsMax = 107;  // sockaddr_un
+constexpr int64_t kDayMs = 24 * 60 * 60 * 1000;
+// Beyond this distance a suggestion is a guess.
+constexpr size_t kTyposMax = 3;
+
+// What the environment of a whole system may hold without the plugin's caring.
+constexpr std::string_view kOthersVariables[] = {"R2CC_REQUIRE"};
+
+bool IsName(const std::string& text) {
+  return text.size() <= kNameCharsMax && std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f && c != '/'; });
+}
+
+bool SetNumber(const std::string& text, int64_t least, int64_t most, int64_t* value) {
+  if (text.empty() || text.size() > 15) return false;
+  int64_t number = 0;
+  for (char c : text) {
+    if (c < '0' || c > '9') return false;
+    number = number * 10 + (c - '0');
+  }
+  if (number < least || number > most) return false;
+  *value = number;
+  return true;
+}
+
+bool SetFlag(const std::string& text, bool* value) {
+  *value = text == "1";
+  return text == "0" || text == "1";
+}
+
+bool SetTransport(const std::string& value, Config* config, std::string* why) {
+  if (value == "verbs") *why = "verbs rails are not in this release";
+  config->transport = value == "tcp" ? Transport::kTcp : Transport::kAuto;
+  return value == "auto" || value == "tcp";
+}
+
+bool SetAttach(const std::string& value, Config* config, std::string* why) {
+  config->attach_socket = value == "none" ? "" : value;
+  if (value.size() > kSocketPathCharsMax) *why = "a Unix socket's path has at most " + std::to_string(kSocketPathCharsMax) + " characters";
+  return value == "none" || (value[0] == '/' && value.size() <= kSocketPathCharsMax);
+}
+
+bool SetName(const std::string& value, std::string* name) {
+  *name = value;
+  return IsName(value);
+}
+
+bool SetMode(const std::string& value, Config* config) {
+  int64_t number = 0;
+  if (!SetNumber(value, 0, 3, &number)) return false;
+  config->mode = static_cast<Mode>(number);
+  return true;
+}
+
+bool SetFailRails(const std::string& value, Config* config, std::string* why) {
+  std::set<std::string> seen;
+  config->fail_rails.clear();
+  for (size_t begin = 0; begin <= value.size();) {
+    const size_t end = std::min(value.find(',', begin), value.size());
+    const std::string item = value.substr(begin, end - begin);
+    const size_t at = item.find('@');
+    FailRail rail{item.substr(0, at), 0};
+    if (rail.rail.empty() || (at != std::string::npos && !SetNumber(item.substr(at + 1), 0, kDayMs, &rail.after_ms))) return false;
+    if (!seen.insert(rail.rail).second) {
+      *why = rail.rail + " is there twice";
+      return false;
+    }
+    config->fail_rails.push_back(rail);
+    begin = end + 1;
+  }
+  return true;
+}
+
+bool SetSockets(const std::string& value, Config* config) {
+  int64_t number = 0;
+  if (!SetNumber(value, 1, 16, &number)) return false;
+  config->sockets_per_rail = static_cast<int>(number);
+  return true;
+}
+
+bool SetLog(const std::string& value, Config* config) {
+  config->log = value == "debug" ? LogLevel::kDebug : value == "info" ? LogLevel::kInfo : LogLevel::kWarn;
+  return value == "warn" || value == "info" || value == "debug";
+}
+
+bool SetChunkBytes(const std::string& value, Config* config) {
+  int64_t number = 0;
+  if (!SetNumber(value, 4096, 4 << 20, &number) || number % 128 != 0) return false;
+  config->chunk_bytes = static_cast<uint32_t>(number);
+  return true;
+}
+
+// For the error line: printable and short, whatever the environment holds.
+std::string Shown(std::string_view value) {
+  std::string shown(value.substr(0, 80));
+  for (char& c : shown)
+    if (c < 0x20 || c > 0x7e) c = '?';
+  return value.size() > 80 ? shown + "..." : shown;
+}
+
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string WarningFor(std::string_view name) {
+  const Variable* nearest = nullptr;
+  size_t distance = kTyposMax + 1;
+  for (const Variable& variable : Variables()) {
+    const size_t d = EditDistance(name, variable.name);
+    if (d < distance) {
+      distance = d;
+      nearest = &variable;
+    }
+  }
+  std::string line = Shown(name) + " is not a variable of R2CC: ignored";
+  if (nearest != nullptr) line += std::string(" (did you mean ") + nearest->name + "?)";
+  return line;
+}
+
+}  // namespace
+
+const std::vector<Variable>& Variables() {
+  static const std::vector<Variable>* const table = new std::vector<Variable>{
+      {"R2CC_RAILS", "interfaces or IP addresses, comma separated, or ^ and interfaces that are not rails", "",
+       "every usable NIC is a rail: a job should not need to know its node",
+       [](const std::string& v, Config* c, std::string*) { return c->rails = v, true; }},
+      {"R2CC_TRANSPORT", "auto or tcp", "auto", "the best that both ends have", SetTransport},
+      {"R2CC_OOB_IFNAME", "an interface or an IP address", "", "the first interface that is no rail keeps control apart from data",
+       [](const std::string& v, Config* c, std::string*) { return c->oob_ifname = v, true; }},
+      {"R2CC_ATTACH", "an absolute path of r2ccd's attach socket, or none", "/run/r2cc/attach.sock", "where r2ccd listens by default",
+       SetAttach},
+      {"R2CC_NODE", "up to 63 printable characters without blanks and /", "", "the host's name, unless a daemon gives the node another",
+       [](const std::string& v, Config* c, std::string*) { return SetName(v, &c->node); }},
+      {"R2CC_JOB", "up to 63 printable characters without blanks and /", "", "the program's name tells jobs of one node apart",
+       [](const std::string& v, Config* c, std::string*) { return SetName(v, &c->job); }},
+      {"R2CC_MODE", "0 (one rail per flow), 1 (migration), 2 (and balance) or 3 (and degraded AllReduce)", "",
+       "the planner decides; fixed modes are for tests and comparisons",
+       [](const std::string& v, Config* c, std::string*) { return SetMode(v, c); }},
+      {"R2CC_FAIL_RAILS", "NAME[@ms],...: rails to lose on purpose, each that many milliseconds after the start", "", "no drill",
+       SetFailRails},
+      {"R2CC_DEADLINE_MS", "milliseconds, 100 to 86400000", "30000",
+       "well above any failover, well below the shortest usual watchdog of an application (minutes)",
+       [](const std::string& v, Config* c, std::string*) { return SetNumber(v, 100, kDayMs, &c->deadline_ms); }},
+      {"R2CC_SILENCE_MS", "milliseconds, 20 to 60000", "250", "above a retransmission timeout of TCP (200 ms), below what a user notices",
+       [](const std::string& v, Config* c, std::string*) { return SetNumber(v, 20, 60'000, &c->silence_ms); }},
+      {"R2CC_SOCKETS_PER_RAIL", "1 to 16", "1", "one stream fills the links of today's tests; more costs memory and wake-ups",
+       [](const std::string& v, Config* c, std::string*) { return SetSockets(v, c); }},
+      {"R2CC_LINK_MONITOR", "0 or 1", "1", "the kernel tells of a lost link before any socket does",
+       [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->link_monitor); }},
+      {"R2CC_CHECKSUM", "0 or 1", "0", "TCP and the NIC check already; a CRC of each chunk costs CPU",
+       [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->checksum); }},
+      {"R2CC_LOG", "warn, info or debug", "warn", "a healthy job has nothing to say",
+       [](const std::string& v, Config* c, std::string*) { return SetLog(v, c); }},
+      {"R2CC_CHUNK_BYTES", "a multiple of 128 from 4096 to 4194304", "131072",
+       "eight chunks in NCCL's 1 MiB slice: fine enough to share among rails, coarse enough for few system calls",
+       [](const std::string& v, Config* c, std::string*) { return SetChunkBytes(v, c); }},
+  };
+  return *table;
+}
+
+bool LoadConfig(const GetEnv& get, Config* out, std::string* error) {
+  Config config;
+  for (const Variable& variable : Variables()) {
+    const char* given = get(variable.name);
+    const std::string value = given != nullptr && *given != '\0' ? given : variable.default_text;
+    std::string why;
+    if (value.empty() || variable.set(value, &config, &why)) continue;
+    *error = std::string(variable.name) + "=" + Shown(value) + ": " + (why.empty() ? "" : why + "; ") + "want " + variable.allowed;
+    return false;
+  }
+  if (config.silence_ms >= config.deadline_ms) {
+    *error = "R2CC_SILENCE_MS=" + std::to_string(config.silence_ms) + ": want less than R2CC_DEADLINE_MS (" +
+             std::to_string(config.deadline_ms) + ")";
+    return false;
+  }
+  *out = std::move(config);
+  return true;
+}
+
+std::vector<std::string> UnknownVariables(const char* const* environment) {
+  std::vector<std::string> warnings;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    std::string_view name = *environment;
+    name = name.substr(0, name.find('='));
+    if (name.substr(0, 5) != "R2CC_") continue;
+    const bool known = std::any_of(Variables().begin(), Variables().end(), [&](const Variable& v) { return name == v.name; }) ||
+                       std::count(std::begin(kOthersVariables), std::end(kOthersVariables), name) > 0;
+    if (!known) warnings.push_back(WarningFor(name));
+  }
+  return warnings;
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,70 @@
+// Every variable of the plugin's environment, in one table (config.cc): name, what it may be, its default and the reason for it.
+#ifndef R2CC_NETPLUGIN_CONFIG_CONFIG_H_
+#define R2CC_NETPLUGIN_CONFIG_CONFIG_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "netplugin/config/log.h"
+
+namespace r2cc::net {
+
+enum class Transport { kAuto, kTcp };
+
+// R2CC_MODE.
+enum class Mode { kOneRail = 0, kMigrate = 1, kBalance = 2, kDegradedAllReduce = 3 };
+
+// A rail that is to be lost `after_ms` after the start, on purpose.
+struct FailRail {
+  std::string rail;
+  int64_t after_ms = 0;
+};
+
+struct Config {
+  std::string rails;                        // R2CC_RAILS, for ResolveRails()
+  Transport transport = Transport::kAuto;   // R2CC_TRANSPORT
+  std::string oob_ifname;                   // R2CC_OOB_IFNAME; empty: chosen
+  std::string attach_socket;                // R2CC_ATTACH; empty: no daemon wanted
+  std::string node;                         // R2CC_NODE; empty: the host's name (FillFromSystem)
+  std::string job;                          // R2CC_JOB; empty: the program's name (FillFromSystem)
+  std::optional<Mode> mode;                 // R2CC_MODE; unset: the planner decides
+  std::vector<FailRail> fail_rails;         // R2CC_FAIL_RAILS
+  int64_t deadline_ms = 0;                  // R2CC_DEADLINE_MS
+  int64_t silence_ms = 0;                   // R2CC_SILENCE_MS
+  int sockets_per_rail = 0;                 // R2CC_SOCKETS_PER_RAIL
+  bool link_monitor = false;                // R2CC_LINK_MONITOR
+  bool checksum = false;                    // R2CC_CHECKSUM
+  LogLevel log = LogLevel::kWarn;           // R2CC_LOG
+  uint32_t chunk_bytes = 0;                 // R2CC_CHUNK_BYTES
+};
+
+using GetEnv = std::function<const char*(const char* name)>;
+
+// Defaults, then what `get` knows; an empty value counts as unset. False, with `out` untouched and one line in `error` that names the
+// variable, its value and what is allowed, if any value is not acceptable. Pure.
+bool LoadConfig(const GetEnv& get, Config* out, std::string* error);
+
+// The host's and the program's name where the environment gave none, in the characters that pages and tables can hold.
+void FillFromSystem(Config* config);
+
+// One warning line for each NAME=VALUE of `environment` (as `environ`: null-terminated) that begins with R2CC_ and is not known, with
+// the known name that it may have meant. Pure.
+std::vector<std::string> UnknownVariables(const char* const* environment);
+
+// The table, for `--help`-like listings and the documentation.
+struct Variable {
+  const char* name;
+  const char* allowed;
+  const char* default_text;  // empty: none
+  const char* reason;        // for the default
+  // Takes a value that is not empty; on false `why` may say more than `allowed` does.
+  bool (*set)(const std::string& value, Config* config, std::string* why);
+};
+const std::vector<Variable>& Variables();
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_CONFIG_CONFIG_H_
