@@ -1,0 +1,244 @@
+#include "daemon/config.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::daemon {
+namespace {
+
+using google::protobuf::Message;
+using google::protobuf::TextFormat;
+
+// Page and attach formats hold names in fixed fields.
+constexpr size_t kNodeNameBytesMax = 63;
+constexpr size_t kNicNameBytesMax = 23;
+constexpr size_t kNicsMax = 64;
+constexpr size_t kPeersMax = 1024;
+
+// Keeps the first error: the ones after it mostly follow from it.
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int /*column*/, const std::string& message) override {
+    if (found_) return;
+    found_ = true;
+    line_ = line + 1;
+    message_ = message;
+  }
+  bool found() const { return found_; }
+  int line() const { return line_; }
+  const std::string& message() const { return message_; }
+
+ private:
+  bool found_ = false;
+  int line_ = 0;
+  std::string message_;
+};
+
+// Finds the line of a field again, so that also a wrong value is told with its place.
+class Places {
+ public:
+  Places(std::string file, const TextFormat::ParseInfoTree* tree) : file_(std::move(file)), tree_(tree) {}
+
+  int Line(const Message& message, const char* field, int index = -1) const {
+    const auto* descriptor = message.GetDescriptor()->FindFieldByName(field);
+    if (descriptor == nullptr) return 0;
+    return tree_->GetLocation(descriptor, index).line + 1;
+  }
+
+  absl::Status Wrong(int line, const std::string& what) const {
+    return absl::InvalidArgumentError(line > 0 ? absl::StrCat(file_, ":", line, ": ", what) : absl::StrCat(file_, ": ", what));
+  }
+
+ private:
+  std::string file_;
+  const TextFormat::ParseInfoTree* tree_;
+};
+
+// What may stand in NODE/NIC: no slash, no space, nothing that a shell or a terminal would take for something else.
+bool IsName(std::string_view name, size_t bytes_max) {
+  return !name.empty() && name.size() <= bytes_max && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == ':' || c == '@';
+  });
+}
+
+std::string NameRule(size_t bytes_max) { return absl::StrCat("letters, digits and -_.:@, at most ", bytes_max); }
+
+absl::Status ReadPeers(const v1::DaemonConfig& file, const Places& places, Config* config) {
+  if (static_cast<size_t>(file.peers_size()) > kPeersMax)
+    return places.Wrong(places.Line(file, "peers", static_cast<int>(kPeersMax)), absl::StrCat("more than ", kPeersMax, " peers"));
+  std::set<std::string> nodes;
+  std::map<std::string, std::string> addresses;
+  for (int i = 0; i < file.peers_size(); ++i) {
+    const auto& peer = file.peers(i);
+    const int line = places.Line(file, "peers", i);
+    if (!IsName(peer.node(), kNodeNameBytesMax))
+      return places.Wrong(line, absl::StrCat("peer node '", peer.node(), "' is not a node name (", NameRule(kNodeNameBytesMax), ")"));
+    auto address = ParseHostPort(peer.address(), /*allow_port_zero=*/false);
+    if (!address.ok()) return places.Wrong(line, absl::StrCat("peer ", peer.node(), ": ", address.status().message()));
+    if (peer.node() == config->node) continue;  // the same file may serve all nodes
+    if (!nodes.insert(peer.node()).second) return places.Wrong(line, absl::StrCat("peer ", peer.node(), " stands here twice"));
+    auto [other, fresh] = addresses.emplace(peer.address(), peer.node());
+    if (!fresh) return places.Wrong(line, absl::StrCat("peers ", other->second, " and ", peer.node(), " have one address, ", peer.address()));
+    config->peers.push_back({peer.node(), peer.address()});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadNics(const v1::DaemonConfig& file, const Places& places, Config* config) {
+  if (static_cast<size_t>(file.nics_size()) > kNicsMax)
+    return places.Wrong(places.Line(file, "nics", static_cast<int>(kNicsMax)), absl::StrCat("more than ", kNicsMax, " NICs"));
+  std::set<std::string> names;
+  std::map<std::string, std::string> interfaces;
+  std::map<std::string, std::string> addresses;
+  for (int i = 0; i < file.nics_size(); ++i) {
+    const auto& nic = file.nics(i);
+    const int line = places.Line(file, "nics", i);
+    if (!IsName(nic.name(), kNicNameBytesMax))
+      return places.Wrong(line, absl::StrCat("NIC name '", nic.name(), "' is not one (", NameRule(kNicNameBytesMax), ")"));
+    if (!names.insert(nic.name()).second) return places.Wrong(line, absl::StrCat("NIC ", nic.name(), " stands here twice"));
+    NicSpec spec{nic.name(), nic.interface(), "", nic.rate_bits_per_s(), line};
+    if (!nic.address().empty()) {
+      spec.address = CanonicalAddress(nic.address());
+      if (spec.address.empty()) return places.Wrong(line, absl::StrCat("NIC ", nic.name(), ": '", nic.address(), "' is not a numeric IP address"));
+      auto [other, fresh] = addresses.emplace(spec.address, nic.name());
+      if (!fresh) return places.Wrong(line, absl::StrCat("NICs ", other->second, " and ", nic.name(), " have one address, ", spec.address));
+    } else if (spec.interface.empty()) {
+      spec.interface = nic.name();
+    }
+    if (!spec.interface.empty()) {
+      auto [other, fresh] = interfaces.emplace(spec.interface, nic.name());
+      if (!fresh) return places.Wrong(line, absl::StrCat("NICs ", other->second, " and ", nic.name(), " have one interface, ", spec.interface));
+    }
+    config->nics.push_back(std::move(spec));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadTls(const v1::DaemonConfig& file, const Places& places, Config* config) {
+  if (!file.has_tls()) return absl::OkStatus();
+  const auto& tls = file.tls();
+  const int line = places.Line(file, "tls");
+  if (tls.certificate_file().empty() || tls.key_file().empty() || tls.ca_file().empty())
+    return places.Wrong(line, "tls needs certificate_file, key_file and ca_file");
+  config->tls = TlsSpec{tls.certificate_file(), tls.key_file(), tls.ca_file()};
+  return absl::OkStatus();
+}
+
+absl::Status ReadStore(const v1::DaemonConfig& file, const Places& places, Config* config) {
+  const std::string& node = file.store().embedded_node();
+  if (node.empty()) return absl::OkStatus();
+  const bool known = node == config->node ||
+                     std::any_of(config->peers.begin(), config->peers.end(), [&](const PeerSpec& peer) { return peer.node == node; });
+  if (!known)
+    return places.Wrong(places.Line(file, "store"), absl::StrCat("store.embedded_node '", node, "' is neither this node (", config->node, ") nor a peer"));
+  config->store_node = node;
+  return absl::OkStatus();
+}
+
+absl::Status SetNode(const std::string& name, const std::string& source, Config* config) {
+  if (!IsName(name, kNodeNameBytesMax))
+    return absl::InvalidArgumentError(absl::StrCat(source, ": '", name, "' is not a node name (", NameRule(kNodeNameBytesMax), "); set --node"));
+  config->node = name;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string CanonicalAddress(std::string_view text) {
+  const std::string bare(text.substr(0, text.find('%')));
+  char buffer[INET6_ADDRSTRLEN];
+  in6_addr v6;
+  in_addr v4;
+  if (inet_pton(AF_INET, bare.c_str(), &v4) == 1) return inet_ntop(AF_INET, &v4, buffer, sizeof(buffer));
+  if (inet_pton(AF_INET6, bare.c_str(), &v6) == 1) return inet_ntop(AF_INET6, &v6, buffer, sizeof(buffer));
+  return "";
+}
+
+absl::StatusOr<HostPort> ParseHostPort(std::string_view text, bool allow_port_zero) {
+  const auto wrong = [&](const char* why) {
+    return absl::InvalidArgumentError(absl::StrCat("'", std::string(text), "' is not host:port (", why, ")"));
+  };
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return wrong("no port");
+  std::string_view host = text.substr(0, colon);
+  if (host.empty()) return wrong("no host");
+  const bool bracketed = host.front() == '[' && host.back() == ']' && host.size() > 2;
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  else if (host.find(':') != std::string_view::npos) return wrong("write an IPv6 address as [address]:port");
+  if (bracketed && CanonicalAddress(host).empty()) return wrong("no IPv6 address in the brackets");
+  for (char c : host)
+    if (c <= ' ' || c == '/' || c == '[' || c == ']') return wrong("a character that no host name has");
+  const std::string_view digits = text.substr(colon + 1);
+  uint32_t port = 0;
+  const bool numeric = !digits.empty() && digits.size() <= 5 && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!numeric || !absl::SimpleAtoi(std::string(digits), &port) || port > 65535 || (port == 0 && !allow_port_zero)) return wrong("the port is a number from 1 to 65535");
+  return HostPort{std::string(host), static_cast<uint16_t>(port)};
+}
+
+absl::StatusOr<Config> DefaultConfig(const ConfigContext& context) {
+  Config config;
+  config.run_dir = context.run_dir;
+  config.state_file = context.run_dir + "/state";
+  const bool flag = !context.node_flag.empty();
+  if (auto status = SetNode(flag ? context.node_flag : context.host_name, flag ? "--node" : "host name", &config); !status.ok()) return status;
+  return config;
+}
+
+absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& file, const ConfigContext& context) {
+  v1::DaemonConfig parsed;
+  TextFormat::Parser parser;
+  TextFormat::ParseInfoTree tree;
+  FirstError error;
+  parser.RecordErrorsTo(&error);
+  parser.WriteLocationsTo(&tree);
+  if (!parser.ParseFromString(std::string(text), &parsed)) {
+    const int line = error.found() ? error.line() : 1;
+    return absl::InvalidArgumentError(absl::StrCat(file, ":", line, ": ", error.found() ? error.message() : "not text-format r2cc.v1.DaemonConfig"));
+  }
+  const Places places(file, &tree);
+
+  Config config;
+  config.file = file;
+  config.run_dir = context.run_dir;
+  config.state_file = parsed.state_file().empty() ? context.run_dir + "/state" : parsed.state_file();
+  absl::Status status;
+  if (!context.node_flag.empty()) status = SetNode(context.node_flag, "--node", &config);
+  else if (!parsed.node().empty()) status = SetNode(parsed.node(), absl::StrCat(file, ":", places.Line(parsed, "node")), &config);
+  else status = SetNode(context.host_name, "host name", &config);
+  if (!status.ok()) return status;
+  if (!parsed.listen().empty()) {
+    auto listen = ParseHostPort(parsed.listen(), /*allow_port_zero=*/true);
+    if (!listen.ok()) return places.Wrong(places.Line(parsed, "listen"), absl::StrCat("listen: ", listen.status().message()));
+    config.listen = parsed.listen();
+  }
+  status = ReadPeers(parsed, places, &config);
+  if (status.ok()) status = ReadNics(parsed, places, &config);
+  if (status.ok()) status = ReadStore(parsed, places, &config);
+  if (status.ok()) status = ReadTls(parsed, places, &config);
+  if (!status.ok()) return status;
+  return config;
+}
+
+absl::Status CheckInterfaces(const Config& config, const std::vector<std::string>& present) {
+  for (const NicSpec& nic : config.nics) {
+    if (nic.interface.empty() || std::find(present.begin(), present.end(), nic.interface) != present.end()) continue;
+    std::vector<std::string> sorted = present;
+    std::sort(sorted.begin(), sorted.end());
+    return absl::NotFoundError(absl::StrCat(config.file, ":", nic.line, ": NIC ", nic.name, ": there is no interface '", nic.interface,
+                                            "' on this machine; it has ", sorted.empty() ? "none" : absl::StrJoin(sorted, " ")));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace r2cc::daemon

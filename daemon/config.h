@@ -1,0 +1,85 @@
+// The daemon's configuration: parsed once, checked whole, then a constant.
+//
+// The file is text-format r2cc.v1.DaemonConfig. Whatever is wrong with it is told in one line that names file, line and thing.
+#ifndef R2CC_DAEMON_CONFIG_H_
+#define R2CC_DAEMON_CONFIG_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace r2cc::daemon {
+
+constexpr char kDefaultListen[] = "0.0.0.0:7460";
+
+struct NicSpec {
+  std::string name;       // as in NODE/NIC
+  std::string interface;  // empty: the NIC is an address without an interface of its own
+  std::string address;    // numeric, normalised; empty: whatever the interface has
+  uint64_t rate_bits_per_s = 0;
+  int line = 0;           // in the file, for messages; 0: no file
+
+  friend bool operator==(const NicSpec&, const NicSpec&) = default;
+};
+
+struct PeerSpec {
+  std::string node;
+  std::string address;  // host:port
+};
+
+struct TlsSpec {
+  std::string certificate_file;
+  std::string key_file;
+  std::string ca_file;
+};
+
+struct Config {
+  std::string file;  // for messages; empty: built in
+  std::string node;
+  std::string listen = kDefaultListen;
+  std::vector<PeerSpec> peers;
+  std::vector<NicSpec> nics;  // empty: every physical interface
+  std::string store_node;     // empty: no store
+  std::optional<TlsSpec> tls;
+  std::string run_dir;
+  std::string state_file;
+
+  std::string control_socket() const { return run_dir + "/r2ccd.sock"; }
+  std::string attach_socket() const { return run_dir + "/attach.sock"; }
+  std::string lock_file() const { return run_dir + "/r2ccd.lock"; }
+};
+
+// What the command line and the machine say about the things that the file may leave out.
+struct ConfigContext {
+  std::string run_dir;
+  std::string host_name;
+  std::string node_flag;  // --node; wins over the file
+};
+
+// The configuration without a file.
+absl::StatusOr<Config> DefaultConfig(const ConfigContext& context);
+
+// The configuration in `text`, the contents of `file`. On failure one line: "FILE:LINE: what is wrong".
+absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& file, const ConfigContext& context);
+
+// A NIC whose interface is not among `present` is refused: a typing error would otherwise look like a dead NIC for ever.
+absl::Status CheckInterfaces(const Config& config, const std::vector<std::string>& present);
+
+// `text` as host and port; the host may be [v6] in brackets. Port 0 is allowed where `allow_port_zero` (choose a free one).
+struct HostPort {
+  std::string host;
+  uint16_t port = 0;
+};
+absl::StatusOr<HostPort> ParseHostPort(std::string_view text, bool allow_port_zero);
+
+// A numeric IPv4 or IPv6 address in its canonical form; empty if `text` is not one. A scope ("%eth0") is cut off.
+std::string CanonicalAddress(std::string_view text);
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_CONFIG_H_

@@ -1,0 +1,93 @@
+#include "daemon/config.h"
+
+#include <gtest/gtest.h>
+
+namespace r2cc::daemon {
+namespace {
+
+const ConfigContext kContext = {"/run/x", "host-1", ""};
+
+std::string ErrorOf(const std::string& text) {
+  const auto config = ParseConfig(text, "f.conf", kContext);
+  return config.ok() ? "no error" : std::string(config.status().message());
+}
+
+TEST(ConfigTest, AWholeFile) {
+  const auto config = ParseConfig(R"(
+    node: "n0"
+    listen: "127.0.0.1:7460"
+    peers { node: "n0" address: "127.0.0.1:7460" }
+    peers { node: "n1" address: "[::1]:7461" }
+    nics { name: "rail0" interface: "eth1" rate_bits_per_s: 500000000 }
+    nics { name: "rail1" address: "127.1.0.1" }
+    nics { name: "eth7" }
+    store { embedded_node: "n1" }
+    tls { certificate_file: "c" key_file: "k" ca_file: "a" }
+    state_file: "/var/lib/r2cc/state"
+  )", "f.conf", kContext);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->node, "n0");
+  ASSERT_EQ(config->peers.size(), 1u) << "a node is no peer of its own: one file may serve all nodes";
+  EXPECT_EQ(config->peers[0].node, "n1");
+  ASSERT_EQ(config->nics.size(), 3u);
+  EXPECT_EQ(config->nics[0], (NicSpec{"rail0", "eth1", "", 500000000, 6}));
+  EXPECT_EQ(config->nics[1], (NicSpec{"rail1", "", "127.1.0.1", 0, 7}));
+  EXPECT_EQ(config->nics[2], (NicSpec{"eth7", "eth7", "", 0, 8}));
+  EXPECT_EQ(config->store_node, "n1");
+  EXPECT_EQ(config->tls->ca_file, "a");
+  EXPECT_EQ(config->state_file, "/var/lib/r2cc/state");
+  EXPECT_EQ(config->control_socket(), "/run/x/r2ccd.sock");
+}
+
+TEST(ConfigTest, DefaultsAndTheFlag) {
+  auto config = ParseConfig("", "f.conf", kContext);
+  ASSERT_TRUE(config.ok());
+  EXPECT_EQ(config->node, "host-1");
+  EXPECT_EQ(config->listen, kDefaultListen);
+  EXPECT_EQ(config->state_file, "/run/x/state");
+  config = ParseConfig("node: 'a'", "f.conf", {"/run/x", "host-1", "b"});
+  EXPECT_EQ(config->node, "b");
+  EXPECT_EQ(DefaultConfig(kContext)->node, "host-1");
+  EXPECT_FALSE(DefaultConfig({"/run/x", "host-1", "a/b"}).ok());
+}
+
+TEST(ConfigTest, AGarbledFileIsToldWithItsLine) {
+  EXPECT_EQ(ErrorOf("node: 'n0'\nnicks { name: 'a' }\n"), "f.conf:2: Message type \"r2cc.v1.DaemonConfig\" has no field named \"nicks\".");
+  EXPECT_EQ(ErrorOf("node: 'n0'\n\nlisten {{{"), "f.conf:3: Expected \":\", found \"{\".") << "first error only";
+  EXPECT_EQ(ErrorOf("nics { name: 'a'").substr(0, 9), "f.conf:1:");
+  EXPECT_EQ(ErrorOf("nics { rate_bits_per_s: 'fast' }").substr(0, 9), "f.conf:1:");
+  EXPECT_EQ(ErrorOf(std::string("\0\xff\x7f", 3)).substr(0, 9), "f.conf:1:");
+}
+
+TEST(ConfigTest, AWrongValueIsToldWithItsLine) {
+  EXPECT_EQ(ErrorOf("nics { name: 'a' }\nnics { name: 'a' }"), "f.conf:2: NIC a stands here twice");
+  EXPECT_EQ(ErrorOf("nics { name: 'a' interface: 'e' }\nnics { name: 'b' interface: 'e' }"), "f.conf:2: NICs a and b have one interface, e");
+  EXPECT_EQ(ErrorOf("nics { name: 'a' address: '127.0.0.1' }\nnics { name: 'b' address: '127.0.0.1' }"), "f.conf:2: NICs a and b have one address, 127.0.0.1");
+  EXPECT_EQ(ErrorOf("nics { name: 'a' address: '127.0.0' }"), "f.conf:1: NIC a: '127.0.0' is not a numeric IP address");
+  EXPECT_EQ(ErrorOf("nics { name: 'a/b' }"), "f.conf:1: NIC name 'a/b' is not one (letters, digits and -_.:@, at most 23)");
+  EXPECT_EQ(ErrorOf("\nlisten: 'nowhere'"), "f.conf:2: listen: 'nowhere' is not host:port (no port)");
+  EXPECT_EQ(ErrorOf("peers { node: 'n1' address: 'h:0' }"), "f.conf:1: peer n1: 'h:0' is not host:port (the port is a number from 1 to 65535)");
+  EXPECT_EQ(ErrorOf("peers { node: 'n1' address: 'h:1' }\npeers { node: 'n1' address: 'h:2' }"), "f.conf:2: peer n1 stands here twice");
+  EXPECT_EQ(ErrorOf("peers { node: 'n1' address: 'h:1' }\npeers { node: 'n2' address: 'h:1' }"), "f.conf:2: peers n1 and n2 have one address, h:1");
+  EXPECT_EQ(ErrorOf("node: 'n0'\nstore { embedded_node: 'n9' }"), "f.conf:2: store.embedded_node 'n9' is neither this node (n0) nor a peer");
+  EXPECT_EQ(ErrorOf("tls { key_file: 'k' }"), "f.conf:1: tls needs certificate_file, key_file and ca_file");
+  EXPECT_EQ(ErrorOf("node: 'a b'").substr(0, 9), "f.conf:1:");
+}
+
+TEST(ConfigTest, HostPort) {
+  EXPECT_EQ(ParseHostPort("h:1", false)->port, 1);
+  EXPECT_EQ(ParseHostPort("[fd00::1]:65535", false)->host, "fd00::1");
+  EXPECT_TRUE(ParseHostPort("0.0.0.0:0", true).ok());
+  for (const char* wrong : {"", ":", "h", "h:", ":1", "h:65536", "h:-1", "h:1x", "h: 1", "fd00::1:1", "[]:1", "[x]:1", "a b:1", "h:0"})
+    EXPECT_FALSE(ParseHostPort(wrong, false).ok()) << wrong;
+}
+
+TEST(ConfigTest, AnInterfaceThatIsNotThereIsNamed) {
+  const auto config = ParseConfig("\nnics { name: 'rail0' interface: 'etj0' }\nnics { name: 'x' address: '127.0.0.2' }", "f.conf", kContext);
+  ASSERT_TRUE(config.ok());
+  EXPECT_EQ(CheckInterfaces(*config, {"lo", "eth0"}).message(), "f.conf:2: NIC rail0: there is no interface 'etj0' on this machine; it has eth0 lo");
+  EXPECT_TRUE(CheckInterfaces(*config, {"etj0"}).ok());
+}
+
+}  // namespace
+}  // namespace r2cc::daemon

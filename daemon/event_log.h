@@ -1,0 +1,55 @@
+// The last things that happened on this node, in order: what `r2ccctl events` shows.
+#ifndef R2CC_DAEMON_EVENT_LOG_H_
+#define R2CC_DAEMON_EVENT_LOG_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::daemon {
+
+// Bounded: a reader that lags by more than `most` events loses the oldest, and sees that by the gap in the sequence numbers.
+// Thread-safe.
+class EventLog {
+ public:
+  static constexpr size_t kEventsMax = 4096;
+
+  explicit EventLog(size_t most = kEventsMax) : most_(most) {}
+  EventLog(const EventLog&) = delete;
+  EventLog& operator=(const EventLog&) = delete;
+
+  // Gives `event` the next sequence number (from 1), keeps it and tells the listeners. Returns the number.
+  uint64_t Append(v1::Event event);
+
+  // The oldest kept event with a number above `sequence`.
+  std::optional<v1::Event> After(uint64_t sequence) const;
+
+  // Number of the newest event; 0: none yet.
+  uint64_t last_sequence() const;
+
+  // `on_event` is called after each Append, on the appending thread, without the log's lock. When Unlisten returns it is not running
+  // and will not run again; so Unlisten may not be called from within it.
+  using ListenerId = uint64_t;
+  ListenerId Listen(std::function<void()> on_event);
+  void Unlisten(ListenerId id);
+
+ private:
+  const size_t most_;
+  mutable absl::Mutex mutex_;
+  std::deque<v1::Event> events_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 1;
+  // Apart from mutex_, so that a listener may read the log.
+  absl::Mutex listeners_mutex_;
+  std::map<ListenerId, std::function<void()>> listeners_ ABSL_GUARDED_BY(listeners_mutex_);
+  ListenerId next_listener_ ABSL_GUARDED_BY(listeners_mutex_) = 1;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_EVENT_LOG_H_

@@ -1,0 +1,51 @@
+// Files in a map, with a disk that can be full.
+#ifndef R2CC_DAEMON_IO_FAKE_FILES_H_
+#define R2CC_DAEMON_IO_FAKE_FILES_H_
+
+#include <map>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "daemon/io/files.h"
+
+namespace r2cc::daemon {
+
+class FakeFiles final : public Files {
+ public:
+  absl::StatusOr<std::string> Read(const std::string& path) override {
+    absl::MutexLock lock(&mutex_);
+    const auto found = files_.find(path);
+    if (found == files_.end()) return absl::NotFoundError(absl::StrCat(path, ": no such file"));
+    return found->second;
+  }
+
+  absl::Status WriteAtomically(const std::string& path, const std::string& contents) override {
+    absl::MutexLock lock(&mutex_);
+    ++writes_;
+    if (full_) return absl::ResourceExhaustedError(absl::StrCat("cannot write ", path, ": No space left on device"));
+    files_[path] = contents;
+    return absl::OkStatus();
+  }
+
+  void SetFull(bool full) {
+    absl::MutexLock lock(&mutex_);
+    full_ = full;
+  }
+
+  int writes() const {
+    absl::MutexLock lock(&mutex_);
+    return writes_;
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  std::map<std::string, std::string> files_ ABSL_GUARDED_BY(mutex_);
+  bool full_ ABSL_GUARDED_BY(mutex_) = false;
+  int writes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_IO_FAKE_FILES_H_

@@ -1,0 +1,89 @@
+#include "daemon/io/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace r2cc::daemon {
+namespace {
+
+// Config and state are small; whatever is larger is not one of ours.
+constexpr size_t kFileBytesMax = 16 << 20;
+
+absl::Status Failed(const char* verb, const std::string& path, int error) {
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot ", verb, " ", path));
+}
+
+// Closes what it holds; Close() tells whether that worked, which is where some file systems say that the disk is full.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() { Close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  bool Close() {
+    const int fd = fd_;
+    fd_ = -1;
+    return fd < 0 || close(fd) == 0;
+  }
+
+ private:
+  int fd_;
+};
+
+bool WriteAll(int fd, const std::string& contents) {
+  size_t done = 0;
+  while (done < contents.size()) {
+    const ssize_t wrote = write(fd, contents.data() + done, contents.size() - done);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return false;
+    done += static_cast<size_t>(wrote);
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> OsFiles::Read(const std::string& path) {
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return Failed("read", path, errno);
+  std::string contents;
+  char buffer[16384];
+  for (;;) {
+    const ssize_t got = read(file.get(), buffer, sizeof(buffer));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Failed("read", path, errno);
+    if (got == 0) return contents;
+    contents.append(buffer, static_cast<size_t>(got));
+    if (contents.size() > kFileBytesMax) return absl::InvalidArgumentError(absl::StrCat(path, ": larger than ", kFileBytesMax, " bytes"));
+  }
+}
+
+absl::Status OsFiles::WriteAtomically(const std::string& path, const std::string& contents) {
+  const std::string temporary = path + ".new";
+  Descriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640));
+  if (file.get() < 0) return Failed("write", temporary, errno);
+  if (!WriteAll(file.get(), contents) || fsync(file.get()) != 0 || !file.Close()) {
+    const int error = errno;
+    unlink(temporary.c_str());
+    return Failed("write", temporary, error);
+  }
+  if (rename(temporary.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    unlink(temporary.c_str());
+    return Failed("write", path, error);
+  }
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  Descriptor directory(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // The name must be on the disk too. A file system that cannot sync a folder says EINVAL: nothing more to be done there.
+  if (directory.get() < 0 || (fsync(directory.get()) != 0 && errno != EINVAL)) return Failed("sync", folder, errno);
+  return absl::OkStatus();
+}
+
+}  // namespace r2cc::daemon

@@ -1,0 +1,77 @@
+#include "daemon/job_registry.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+
+namespace r2cc::daemon {
+
+std::string CleanText(const char* bytes, size_t size) {
+  std::string text;
+  for (size_t i = 0; i < size && bytes[i] != '\0'; ++i) text.push_back(bytes[i] >= ' ' && bytes[i] <= '~' ? bytes[i] : '?');
+  return text;
+}
+
+void JobRegistry::Add(JobId id, int32_t pid, const plan::AttachRequest& request, std::vector<std::string> nics, int64_t now_realtime_ns) {
+  Entry entry;
+  entry.job.set_pid(pid);
+  entry.job.set_job(CleanText(request.job, sizeof(request.job)));
+  entry.job.set_process_id(absl::StrFormat("%016x", request.process_id));
+  entry.job.set_attached_ns(now_realtime_ns);
+  const uint32_t rails = std::min(request.rail_count, plan::kAttachRailsMax);
+  for (uint32_t i = 0; i < rails; ++i) {
+    auto* rail = entry.job.add_rails();
+    rail->set_rail(CleanText(request.rails[i].name, sizeof(request.rails[i].name)));
+    if (i < nics.size()) rail->set_nic(nics[i]);
+  }
+  jobs_[id] = std::move(entry);
+}
+
+bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end() || record.local_rail >= static_cast<uint32_t>(found->second.job.rails_size())) return false;
+  Entry& entry = found->second;
+  auto* rail = entry.job.mutable_rails(static_cast<int>(record.local_rail));
+  const std::string peer = CleanText(record.peer_node, sizeof(record.peer_node));
+  if (!peer.empty() && entry.peers.size() < kPeersMax && entry.peers.insert(peer).second) entry.job.add_peer_nodes(peer);
+  switch (static_cast<plan::EvidenceKind>(record.kind)) {
+    case plan::EvidenceKind::kLinkFenced:
+      rail->set_failovers(rail->failovers() + 1);
+      return true;
+    case plan::EvidenceKind::kRailTotals:
+      rail->set_sent_bytes(record.bytes);
+      rail->set_received_bytes(record.received_bytes);
+      rail->set_replayed_bytes(record.replayed_bytes);
+      return true;
+    case plan::EvidenceKind::kLinkUp:
+    case plan::EvidenceKind::kFlowOpened:
+      return true;
+  }
+  return false;
+}
+
+void JobRegistry::SetDropped(JobId id, uint64_t dropped) {
+  const auto found = jobs_.find(id);
+  if (found != jobs_.end()) found->second.job.set_evidence_dropped(dropped);
+}
+
+bool JobRegistry::Remove(JobId id) { return jobs_.erase(id) > 0; }
+
+const v1::Job* JobRegistry::Find(JobId id) const {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? nullptr : &found->second.job;
+}
+
+std::string JobRegistry::NicOf(JobId id, uint32_t rail) const {
+  const v1::Job* job = Find(id);
+  return job == nullptr || rail >= static_cast<uint32_t>(job->rails_size()) ? "" : job->rails(static_cast<int>(rail)).nic();
+}
+
+std::vector<v1::Job> JobRegistry::Jobs() const {
+  std::vector<v1::Job> jobs;
+  for (const auto& [id, entry] : jobs_) jobs.push_back(entry.job);
+  return jobs;
+}
+
+}  // namespace r2cc::daemon

@@ -1,0 +1,58 @@
+// The jobs' processes that are attached to this daemon and what they said about their rails.
+#ifndef R2CC_DAEMON_JOB_REGISTRY_H_
+#define R2CC_DAEMON_JOB_REGISTRY_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plan/page/attach.h"
+#include "plan/page/ring.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::daemon {
+
+// One attached process, named by its connection.
+using JobId = uint64_t;
+
+// Believes nothing: rail indices out of range are dropped, names are cleaned, everything is bounded. One thread at a time.
+class JobRegistry {
+ public:
+  // Peers remembered for one job; more are not listed.
+  static constexpr size_t kPeersMax = 4096;
+
+  // `pid` is the kernel's word (SO_PEERCRED), not the job's. `nics`: for each rail the matched NIC or "".
+  void Add(JobId id, int32_t pid, const plan::AttachRequest& request, std::vector<std::string> nics, int64_t now_realtime_ns);
+
+  // Takes one record into the job's sums. False if the job is unknown or the record names a rail that it does not have.
+  bool Record(JobId id, const plan::EvidenceRecord& record);
+
+  void SetDropped(JobId id, uint64_t dropped);
+
+  // True if it was there.
+  bool Remove(JobId id);
+
+  // Null if unknown. Valid until the next Add or Remove.
+  const v1::Job* Find(JobId id) const;
+  // The NIC behind rail `rail` of the job; "" if unknown or not matched.
+  std::string NicOf(JobId id, uint32_t rail) const;
+
+  size_t size() const { return jobs_.size(); }
+  std::vector<v1::Job> Jobs() const;
+
+ private:
+  struct Entry {
+    v1::Job job;
+    std::set<std::string> peers;
+  };
+  std::map<JobId, Entry> jobs_;
+};
+
+// `bytes` as text for logs, tables and terminals: up to the first NUL, every byte outside printable ASCII as '?'.
+std::string CleanText(const char* bytes, size_t size);
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_JOB_REGISTRY_H_

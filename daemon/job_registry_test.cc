@@ -1,0 +1,79 @@
+#include "daemon/job_registry.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace r2cc::daemon {
+namespace {
+
+plan::AttachRequest TwoRails() {
+  plan::AttachRequest request{};
+  request.process_id = 0xabc;
+  request.rail_count = 2;
+  std::strcpy(request.job, "train\x1b[2J");
+  std::strcpy(request.rails[0].name, "eth0");
+  std::strcpy(request.rails[1].name, "eth1");
+  return request;
+}
+
+plan::EvidenceRecord Of(plan::EvidenceKind kind, uint32_t rail, const char* peer = "n1") {
+  plan::EvidenceRecord record{};
+  record.kind = static_cast<uint32_t>(kind);
+  record.local_rail = rail;
+  std::strcpy(record.peer_node, peer);
+  return record;
+}
+
+TEST(JobRegistryTest, KeepsWhatAJobSays) {
+  JobRegistry registry;
+  registry.Add(1, 4711, TwoRails(), {"rail0", ""}, 5);
+  auto totals = Of(plan::EvidenceKind::kRailTotals, 1);
+  totals.bytes = 100;
+  totals.received_bytes = 90;
+  totals.replayed_bytes = 10;
+  EXPECT_TRUE(registry.Record(1, totals));
+  totals.bytes = 200;
+  EXPECT_TRUE(registry.Record(1, totals)) << "totals since the start: the latest counts";
+  EXPECT_TRUE(registry.Record(1, Of(plan::EvidenceKind::kLinkFenced, 0, "n2")));
+  EXPECT_TRUE(registry.Record(1, Of(plan::EvidenceKind::kFlowOpened, 0, "n2")));
+  registry.SetDropped(1, 3);
+
+  const auto jobs = registry.Jobs();
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_EQ(jobs[0].pid(), 4711);
+  EXPECT_EQ(jobs[0].job(), "train?[2J") << "a job's name must not steer the operator's terminal";
+  EXPECT_EQ(jobs[0].process_id(), "0000000000000abc");
+  EXPECT_EQ(jobs[0].rails(0).nic(), "rail0");
+  EXPECT_EQ(jobs[0].rails(0).failovers(), 1u);
+  EXPECT_EQ(jobs[0].rails(1).nic(), "");
+  EXPECT_EQ(jobs[0].rails(1).sent_bytes(), 200u);
+  EXPECT_EQ(jobs[0].rails(1).replayed_bytes(), 10u);
+  EXPECT_EQ(jobs[0].peer_nodes_size(), 2);
+  EXPECT_EQ(jobs[0].evidence_dropped(), 3u);
+  EXPECT_EQ(registry.NicOf(1, 0), "rail0");
+  EXPECT_TRUE(registry.Remove(1));
+  EXPECT_FALSE(registry.Remove(1));
+}
+
+TEST(JobRegistryTest, DropsWhatCannotBe) {
+  JobRegistry registry;
+  registry.Add(1, 1, TwoRails(), {"a", "b"}, 0);
+  EXPECT_FALSE(registry.Record(1, Of(plan::EvidenceKind::kRailTotals, 2)));
+  EXPECT_FALSE(registry.Record(1, Of(plan::EvidenceKind::kRailTotals, UINT32_MAX)));
+  EXPECT_FALSE(registry.Record(1, Of(static_cast<plan::EvidenceKind>(99), 0)));
+  EXPECT_FALSE(registry.Record(2, Of(plan::EvidenceKind::kRailTotals, 0)));
+  EXPECT_EQ(registry.NicOf(1, 2), "");
+  EXPECT_EQ(registry.NicOf(9, 0), "");
+}
+
+TEST(JobRegistryTest, PeersAreBounded) {
+  JobRegistry registry;
+  registry.Add(1, 1, TwoRails(), {}, 0);
+  for (size_t i = 0; i < JobRegistry::kPeersMax + 10; ++i)
+    registry.Record(1, Of(plan::EvidenceKind::kFlowOpened, 0, ("n" + std::to_string(i)).c_str()));
+  EXPECT_EQ(static_cast<size_t>(registry.Find(1)->peer_nodes_size()), JobRegistry::kPeersMax);
+}
+
+}  // namespace
+}  // namespace r2cc::daemon

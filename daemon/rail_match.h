@@ -1,0 +1,32 @@
+// Which of this node's NICs a job's rails are, whatever their names are inside the job's container.
+#ifndef R2CC_DAEMON_RAIL_MATCH_H_
+#define R2CC_DAEMON_RAIL_MATCH_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/page/attach.h"
+
+namespace r2cc::daemon {
+
+// What the daemon knows of one of its NICs. Empty or 0: unknown.
+struct NicIdentity {
+  std::string name;  // as in NODE/NIC
+  std::string interface;
+  std::vector<std::string> addresses;  // canonical
+  std::string pci;
+  uint64_t guid = 0;
+  std::array<uint8_t, 6> mac = {};
+};
+
+// For each rail of `request` (which is Valid) the name of its NIC, or "" if it is none of `nics`. Hardware first: the PCI address, the
+// GUID, the MAC (in the daemon's own network namespace only: outside it a copy of a MAC says nothing). Then the numeric address. Then,
+// in the same namespace only, the interface's name. A key that fits several NICs (two ports behind one PCI function) leaves the choice among them
+// to the next key. Pure.
+std::vector<std::string> MatchRails(const plan::AttachRequest& request, const std::vector<NicIdentity>& nics, uint64_t own_netns_inode);
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_RAIL_MATCH_H_
