@@ -1,0 +1,106 @@
+// One thread, one loop: descriptors, timers and posted tasks, one after the other. A module lives on one loop and needs no lock; other
+// threads reach it through Post or a mailbox (base/mailbox.h).
+#ifndef R2CC_BASE_EVENT_LOOP_H_
+#define R2CC_BASE_EVENT_LOOP_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "base/executor.h"
+#include "base/timer_queue.h"
+
+namespace r2cc {
+
+// "Loop thread" below: from a task, timer or handler of this loop, or from one thread at a time while the loop does not run.
+class EventLoop final : public Executor {
+ public:
+  using FdHandler = std::function<void(uint32_t epoll_events)>;
+
+  EventLoop();
+  // REQUIRES: Run has returned or was never called. Destroys what is still posted, unrun.
+  ~EventLoop() override;
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  // Calls `handler` whenever one of `epoll_events` (EPOLLIN, EPOLLOUT, ...; level-triggered) is there. The descriptor stays the
+  // caller's, who removes it before closing it. Loop thread.
+  absl::Status AddFd(int fd, uint32_t epoll_events, FdHandler handler);
+  // Other events for a descriptor that was added. Loop thread.
+  absl::Status ModifyFd(int fd, uint32_t epoll_events);
+  // The handler is not called any more, not even for an event that has been fetched already; it may remove itself. No effect if the
+  // descriptor was not added. Loop thread.
+  void RemoveFd(int fd);
+
+  void Post(Task task) override;
+  TimerId RunAfter(Nanos delay, Task task) override;
+  bool Cancel(TimerId timer) override;
+  Nanos Now() const override { return clock_.Now(); }
+
+  // Runs `task` on the loop and waits until it has; at once if called on the loop's thread. False if the loop ended without running
+  // it. Thread-safe. Not for module to module talk (a mailbox is): for RPC threads that owe an answer.
+  bool RunAndWait(Task task);
+
+  // Runs until Stop. Once in the life of a loop.
+  void Run();
+  // Run returns after the task at hand. Also before Run. Thread-safe.
+  void Stop();
+
+  // True on the thread that is in Run.
+  bool InLoopThread() const { return thread_.load() == std::this_thread::get_id(); }
+
+ private:
+  struct Watch {
+    int fd;
+    FdHandler handler;
+  };
+  void RunPosted();
+  void RunTimers();
+  void ArmTimer();
+
+  SteadyClock clock_;
+  int epoll_fd_;
+  int wake_fd_;
+  int timer_fd_;
+  Nanos armed_for_ = 0;  // what timer_fd_ is set to; 0: not set
+  TimerQueue timers_;
+  // By a serial number that epoll carries: an event fetched for a removed descriptor finds nothing, even if the number of the
+  // descriptor was taken by a new one in between.
+  std::map<uint64_t, std::shared_ptr<Watch>> watches_;
+  std::map<int, uint64_t> serial_of_fd_;
+  uint64_t last_serial_;
+
+  std::mutex mutex_;  // guards posted_ and ended_
+  std::deque<Task> posted_;
+  bool ended_ = false;
+  std::atomic<bool> stop_{false};
+  std::atomic<std::thread::id> thread_{};
+};
+
+// A thread that runs an EventLoop: named, with all signals blocked, joined in the destructor.
+class ScopedLoopThread {
+ public:
+  // `name` is cut to the 15 characters that the kernel keeps.
+  explicit ScopedLoopThread(const std::string& name);
+  // Stops the loop and joins.
+  ~ScopedLoopThread();
+  ScopedLoopThread(const ScopedLoopThread&) = delete;
+  ScopedLoopThread& operator=(const ScopedLoopThread&) = delete;
+
+  EventLoop& loop() { return loop_; }
+
+ private:
+  EventLoop loop_;
+  std::thread thread_;
+};
+
+}  // namespace r2cc
+
+#endif  // R2CC_BASE_EVENT_LOOP_H_

@@ -1,0 +1,134 @@
+#include "base/log.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "base/core/check.h"
+
+namespace r2cc {
+namespace {
+
+spdlog::level::level_enum ToSpdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug: return spdlog::level::debug;
+    case LogLevel::kInfo: return spdlog::level::info;
+    case LogLevel::kWarning: return spdlog::level::warn;
+    case LogLevel::kError: return spdlog::level::err;
+  }
+  return spdlog::level::err;
+}
+
+spdlog::logger& Logger() {
+  // Never destroyed: threads may log until the process ends.
+  static spdlog::logger& logger = *[] {
+    auto* made = new spdlog::logger("r2cc", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto formatter = std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %^%l%$ %v", spdlog::pattern_time_type::utc);
+    made->set_formatter(std::move(formatter));
+    made->set_level(spdlog::level::info);
+    return made;
+  }();
+  return logger;
+}
+
+std::mutex capture_mutex;
+ScopedLogCapture::Sink* capture = nullptr;  // guarded by capture_mutex
+
+bool Plain(std::string_view value) {
+  if (value.empty()) return false;
+  for (const char c : value) {
+    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                       std::string_view("_./:+-").find(c) != std::string_view::npos;
+    if (!plain) return false;
+  }
+  return true;
+}
+
+// One line whatever the text holds.
+void AppendEscaped(std::string_view text, bool quotes, std::string* out) {
+  constexpr char kHex[] = "0123456789abcdef";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (quotes && (c == '"' || c == '\\')) {
+      *out += '\\';
+      *out += c;
+    } else if (c == '\n') {
+      *out += "\\n";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      *out += "\\x";
+      *out += kHex[byte >> 4];
+      *out += kHex[byte & 15];
+    } else {
+      *out += c;
+    }
+  }
+}
+
+void Write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+  spdlog::logger& logger = Logger();
+  if (!logger.should_log(ToSpdlog(level))) return;
+  const std::string line = FormatLogRecord(message, fields);
+  {
+    std::lock_guard lock(capture_mutex);
+    if (capture != nullptr) {
+      (*capture)(level, line);
+      return;
+    }
+  }
+  logger.log(ToSpdlog(level), spdlog::string_view_t(line.data(), line.size()));
+  logger.flush();
+}
+
+}  // namespace
+
+LogField::LogField(std::string_view key, double value) : key(key), value(fmt::format("{:.6g}", value)) {}
+
+void LogDebug(std::string_view message, std::initializer_list<LogField> fields) { Write(LogLevel::kDebug, message, fields); }
+void LogInfo(std::string_view message, std::initializer_list<LogField> fields) { Write(LogLevel::kInfo, message, fields); }
+void LogWarning(std::string_view message, std::initializer_list<LogField> fields) { Write(LogLevel::kWarning, message, fields); }
+void LogError(std::string_view message, std::initializer_list<LogField> fields) { Write(LogLevel::kError, message, fields); }
+
+void SetLogLevel(LogLevel level) { Logger().set_level(ToSpdlog(level)); }
+
+std::optional<LogLevel> ParseLogLevel(std::string_view word) {
+  if (word == "debug") return LogLevel::kDebug;
+  if (word == "info") return LogLevel::kInfo;
+  if (word == "warning") return LogLevel::kWarning;
+  if (word == "error") return LogLevel::kError;
+  return std::nullopt;
+}
+
+std::string FormatLogRecord(std::string_view message, std::initializer_list<LogField> fields) {
+  std::string line;
+  AppendEscaped(message, false, &line);
+  for (const LogField& field : fields) {
+    line += ' ';
+    line += field.key;
+    line += '=';
+    if (Plain(field.value)) {
+      line += field.value;
+    } else {
+      line += '"';
+      AppendEscaped(field.value, true, &line);
+      line += '"';
+    }
+  }
+  return line;
+}
+
+ScopedLogCapture::ScopedLogCapture(Sink sink) {
+  std::lock_guard lock(capture_mutex);
+  R2CC_CHECK(capture == nullptr);
+  capture = new Sink(std::move(sink));
+}
+
+ScopedLogCapture::~ScopedLogCapture() {
+  std::lock_guard lock(capture_mutex);
+  delete capture;
+  capture = nullptr;
+}
+
+}  // namespace r2cc

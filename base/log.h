@@ -1,0 +1,59 @@
+// Log lines for daemons and tools: one record is one line on standard error, a sentence and then key=value fields, e.g.
+//   2026-01-31T12:00:00.123Z WARNING nic failed nic=n0/r1 reason="link down"
+// Thread-safe.
+#ifndef R2CC_BASE_LOG_H_
+#define R2CC_BASE_LOG_H_
+
+#include <concepts>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace r2cc {
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+
+// One key=value of a line. Values that hold anything but [A-Za-z0-9_./:+-] are quoted and escaped, so a name that came from outside
+// can neither break the line nor forge another field.
+struct LogField {
+  LogField(std::string_view key, std::string_view value) : key(key), value(value) {}
+  LogField(std::string_view key, const char* value) : key(key), value(value) {}
+  LogField(std::string_view key, const std::string& value) : key(key), value(value) {}
+  LogField(std::string_view key, bool value) : key(key), value(value ? "true" : "false") {}
+  template <std::integral T>
+  LogField(std::string_view key, T value) : key(key), value(std::to_string(value)) {}
+  LogField(std::string_view key, double value);
+
+  std::string key;
+  std::string value;
+};
+
+void LogDebug(std::string_view message, std::initializer_list<LogField> fields = {});
+void LogInfo(std::string_view message, std::initializer_list<LogField> fields = {});
+void LogWarning(std::string_view message, std::initializer_list<LogField> fields = {});
+void LogError(std::string_view message, std::initializer_list<LogField> fields = {});
+
+// Records below `level` are not written. Default: kInfo.
+void SetLogLevel(LogLevel level);
+
+// "debug", "info", "warning" or "error"; nothing for any other word.
+std::optional<LogLevel> ParseLogLevel(std::string_view word);
+
+// A record's text without time and level: the message and its fields.
+std::string FormatLogRecord(std::string_view message, std::initializer_list<LogField> fields);
+
+// Takes every record that passes the level instead of standard error, until it is destroyed; one at a time. For tests.
+class ScopedLogCapture {
+ public:
+  using Sink = std::function<void(LogLevel, const std::string& line)>;
+  explicit ScopedLogCapture(Sink sink);
+  ~ScopedLogCapture();
+  ScopedLogCapture(const ScopedLogCapture&) = delete;
+  ScopedLogCapture& operator=(const ScopedLogCapture&) = delete;
+};
+
+}  // namespace r2cc
+
+#endif  // R2CC_BASE_LOG_H_

@@ -1,0 +1,161 @@
+// One-way mail from any thread to a module on an executor. Two kinds:
+//   QueueMailbox<T>   every value counts: a bounded queue that drops the newest when full, and counts what it dropped;
+//   LatestMailbox<T>  only the last value counts: a new one replaces the one not yet read, so a stalled reader holds one, not a backlog.
+// Push never blocks and is thread-safe. The reader is called on the executor, with at most one wake-up under way.
+//
+// Lifetime: a mailbox may be destroyed while a wake-up is under way; the reader is not called any more once the destructor has
+// returned, provided that it runs on the executor's thread or when the executor has stopped.
+#ifndef R2CC_BASE_MAILBOX_H_
+#define R2CC_BASE_MAILBOX_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/executor.h"
+
+namespace r2cc {
+
+template <typename T>
+class QueueMailbox {
+ public:
+  using Reader = std::function<void(T)>;
+
+  // Holds at most `limit` values. `executor` outlives the mailbox.
+  QueueMailbox(Executor* executor, size_t limit, Reader reader)
+      : state_(std::make_shared<State>(executor, limit, std::move(reader))) {}
+  ~QueueMailbox() {
+    std::lock_guard lock(state_->mutex);
+    state_->closed = true;
+  }
+  QueueMailbox(const QueueMailbox&) = delete;
+  QueueMailbox& operator=(const QueueMailbox&) = delete;
+
+  // False if the queue is full: the value is dropped and counted.
+  bool Push(T value) {
+    {
+      std::lock_guard lock(state_->mutex);
+      if (state_->values.size() >= state_->limit) {
+        ++state_->dropped;
+        return false;
+      }
+      state_->values.push_back(std::move(value));
+      if (std::exchange(state_->waking, true)) return true;
+    }
+    State::Wake(state_);
+    return true;
+  }
+
+  uint64_t dropped() const {
+    std::lock_guard lock(state_->mutex);
+    return state_->dropped;
+  }
+  size_t depth() const {
+    std::lock_guard lock(state_->mutex);
+    return state_->values.size();
+  }
+
+ private:
+  struct State {
+    State(Executor* executor, size_t limit, Reader reader) : executor(executor), limit(limit), reader(std::move(reader)) {}
+
+    // Hands over one value at a time, so the reader may destroy the mailbox, and at most `limit` in one go, so that other tasks of
+    // the executor get their turn.
+    static void Drain(const std::shared_ptr<State>& state) {
+      for (size_t handed = 0; handed < state->limit; ++handed) {
+        std::optional<T> value;
+        {
+          std::lock_guard lock(state->mutex);
+          if (state->closed || state->values.empty()) {
+            state->waking = false;
+            return;
+          }
+          value.emplace(std::move(state->values.front()));
+          state->values.pop_front();
+        }
+        state->reader(std::move(*value));
+      }
+      Wake(state);
+    }
+
+    static void Wake(const std::shared_ptr<State>& state) {
+      state->executor->Post([state] { Drain(state); });
+    }
+
+    Executor* const executor;
+    const size_t limit;
+    const Reader reader;
+    std::mutex mutex;  // guards what follows
+    std::deque<T> values;
+    uint64_t dropped = 0;
+    bool waking = false;
+    bool closed = false;
+  };
+  std::shared_ptr<State> state_;
+};
+
+template <typename T>
+class LatestMailbox {
+ public:
+  using Reader = std::function<void(T)>;
+
+  // `executor` outlives the mailbox.
+  LatestMailbox(Executor* executor, Reader reader) : state_(std::make_shared<State>(executor, std::move(reader))) {}
+  ~LatestMailbox() {
+    std::lock_guard lock(state_->mutex);
+    state_->closed = true;
+  }
+  LatestMailbox(const LatestMailbox&) = delete;
+  LatestMailbox& operator=(const LatestMailbox&) = delete;
+
+  // Replaces a value that the reader has not seen yet.
+  void Push(T value) {
+    {
+      std::lock_guard lock(state_->mutex);
+      if (state_->value.has_value()) ++state_->replaced;
+      state_->value.emplace(std::move(value));
+      if (std::exchange(state_->waking, true)) return;
+    }
+    state_->executor->Post([state = state_] { state->Drain(); });
+  }
+
+  // Values that were replaced unread.
+  uint64_t replaced() const {
+    std::lock_guard lock(state_->mutex);
+    return state_->replaced;
+  }
+
+ private:
+  struct State {
+    State(Executor* executor, Reader reader) : executor(executor), reader(std::move(reader)) {}
+
+    void Drain() {
+      std::optional<T> taken;
+      {
+        std::lock_guard lock(mutex);
+        waking = false;
+        if (closed) return;
+        taken.swap(value);
+      }
+      if (taken.has_value()) reader(std::move(*taken));
+    }
+
+    Executor* const executor;
+    const Reader reader;
+    std::mutex mutex;  // guards what follows
+    std::optional<T> value;
+    uint64_t replaced = 0;
+    bool waking = false;
+    bool closed = false;
+  };
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace r2cc
+
+#endif  // R2CC_BASE_MAILBOX_H_
