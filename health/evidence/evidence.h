@@ -1,0 +1,62 @@
+// Evidence: who saw what of whom, when. What probes make and the view judges; plain values.
+#ifndef R2CC_HEALTH_EVIDENCE_EVIDENCE_H_
+#define R2CC_HEALTH_EVIDENCE_EVIDENCE_H_
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+#include "base/core/clock.h"
+
+namespace r2cc::health {
+
+// NODE/NIC.
+struct NicKey {
+  std::string node;
+  std::string nic;
+
+  std::string ToString() const { return node + "/" + nic; }
+  friend auto operator<=>(const NicKey&, const NicKey&) = default;
+};
+
+enum class EvidenceKind : uint8_t {
+  // Facts of the subject's own kernel: these decide.
+  kLinkUp,
+  kLinkDown,       // detail: why, e.g. "link down", "no such interface"
+  // Measures of the subject's own node, periodic: these degrade.
+  kRate,           // value: negotiated rate in bit/s; 0: unknown
+  kErrors,         // value: errors per second since the sample before; detail: which counter grew most
+  kCarrierFlips,   // value: times the carrier changed since the sample before; for the record
+  // The operator's word: kept beside the physical state.
+  kDrain,
+  kUndrain,
+  kWeight,         // value: permille
+  kDrillFail,
+  kDrillRestore,
+  // What others say: makes a NIC suspect at most, and is forgotten.
+  kJobFenced,      // a job on this node gave up a link on the NIC; peer: the other end; detail: its cause
+  kJobLinkUp,      // a job's link between the NIC and `peer` carries data
+  kPeerSuspects,   // another daemon's job gave up a link to the NIC; peer: its own end
+  // The peer's NIC is dead by its own daemon's word: what jobs saw on links to it is explained and no fault of the subject's.
+  kPeerNicFailed,  // subject: the peer's NIC
+};
+constexpr int kEvidenceKinds = static_cast<int>(EvidenceKind::kPeerNicFailed) + 1;
+
+// A short lower-case word for a kind ("link-down").
+const char* EvidenceKindName(EvidenceKind kind);
+
+struct Evidence {
+  std::string observer;  // the node whose daemon or job saw it
+  NicKey subject;
+  EvidenceKind kind = EvidenceKind::kLinkUp;
+  int64_t value = 0;
+  Nanos when = 0;        // this node's CLOCK_MONOTONIC
+  NicKey peer;           // empty: does not apply
+  std::string detail;
+
+  friend bool operator==(const Evidence&, const Evidence&) = default;
+};
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_EVIDENCE_EVIDENCE_H_

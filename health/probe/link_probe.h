@@ -1,0 +1,50 @@
+// The link probe: link events of the configured NICs become evidence. A NIC without an interface of its own is up from the start.
+#ifndef R2CC_HEALTH_PROBE_LINK_PROBE_H_
+#define R2CC_HEALTH_PROBE_LINK_PROBE_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/core/clock.h"
+#include "base/executor.h"
+#include "health/io/link_watch.h"
+#include "health/probe/sink.h"
+#include "health/view/node_state.h"
+
+namespace r2cc::health {
+
+// Runs on the watch's executor.
+class LinkProbe {
+ public:
+  // Told of a NIC's interface as the kernel shows it (for its MAC and its index), before the evidence about it.
+  using FactSink = std::function<void(const std::string& nic, const LinkFact& fact)>;
+
+  // `watch` and `executor` outlive the probe. `on_fact` may be empty.
+  LinkProbe(std::string node, const std::vector<NicIdentity>& nics, LinkWatch* watch, const Executor* executor, EvidenceSink sink,
+            FactSink on_fact);
+
+  // Evidence about every NIC is in the sink when it returns OK.
+  absl::Status Start();
+
+  // Looks at the links again: what the daemon does when somebody complains about a NIC.
+  void Refresh();
+
+ private:
+  void OnFacts(const std::vector<LinkFact>& facts, bool complete);
+  void Report(const std::string& nic, bool up, const std::string& detail);
+
+  const std::string node_;
+  std::vector<std::string> addresses_;              // NICs without an interface
+  std::map<std::string, std::string> nic_of_interface_;
+  LinkWatch* const watch_;
+  const Executor* const executor_;
+  const EvidenceSink sink_;
+  const FactSink on_fact_;
+};
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_PROBE_LINK_PROBE_H_

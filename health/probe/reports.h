@@ -1,0 +1,46 @@
+// Facts that are told, not measured, as evidence: by the operator, by jobs, by other daemons. Pure functions.
+#ifndef R2CC_HEALTH_PROBE_REPORTS_H_
+#define R2CC_HEALTH_PROBE_REPORTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "health/evidence/evidence.h"
+#include "health/view/node_state.h"
+
+namespace r2cc::health {
+
+// `kind`: kDrain, kUndrain, kWeight, kDrillFail or kDrillRestore. `observer`: the node whose daemon the operator spoke to.
+Evidence OperatorEvidence(const std::string& observer, const NicKey& nic, EvidenceKind kind, int64_t value, Nanos now);
+
+// What a job's plugin saw on one of its links, with the rail matched to this node's NIC. Every field has been validated.
+struct JobReport {
+  enum class What : uint8_t { kLinkFenced, kLinkUp };
+  // Why it gave the link up, as far as it matters here.
+  enum class Cause : uint8_t {
+    kOwnLinkDown,  // the plugin's own link monitor
+    kBroken,       // socket error, completion error
+    kSilent,       // no answer
+    kNotOurs,      // a page notice, the peer's own fence, a closed flow, a simulated fault: says nothing about the NIC
+  };
+  What what = What::kLinkUp;
+  Cause cause = Cause::kNotOurs;
+  std::string cause_word;  // for a person: "socket-error"
+  std::string job;         // for a person: name or process id
+  std::string nic;         // this node's
+  NicKey peer;             // empty names: not known
+  Nanos when = 0;          // as the job says; the view does not let it run ahead of `now`
+};
+
+// At most two pieces of evidence: about the own NIC, and, if the peer's end is as likely the cause, about the peer's (kPeerSuspects,
+// which the daemon may pass on to the peer).
+std::vector<Evidence> JobEvidence(const std::string& node, const JobReport& report, Nanos now);
+
+// What changed from `before` (null: nothing was known) to `after` in another node's word about itself that this node's view must
+// know: the NICs of it that have failed.
+std::vector<Evidence> PeerEvidence(const NodeState* before, const NodeState& after, Nanos now);
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_PROBE_REPORTS_H_

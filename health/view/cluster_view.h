@@ -1,0 +1,65 @@
+// All nodes' words about themselves, as far as this daemon has heard them. Pure: time is an argument. One thread at a time.
+#ifndef R2CC_HEALTH_VIEW_CLUSTER_VIEW_H_
+#define R2CC_HEALTH_VIEW_CLUSTER_VIEW_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "health/evidence/evidence.h"
+#include "health/view/node_state.h"
+
+namespace r2cc::health {
+
+// A node of which nothing was heard for so long is unreachable: several times the interval at which daemons greet each other.
+constexpr Nanos kNodeLease = 5 * kNanosPerSecond;
+
+struct NodeEntry {
+  NodeState state;     // state.word is the node's own; ClusterView::WordOf says what to show
+  Nanos heard = 0;     // when it was last heard of
+  bool reachable = true;
+};
+
+class ClusterView {
+ public:
+  explicit ClusterView(std::string own_node, Nanos lease = kNodeLease) : own_node_(std::move(own_node)), lease_(lease) {}
+
+  enum class Merged {
+    kNew,        // the view changed
+    kSame,       // the epoch that is known already: a sign of life
+    kOutdated,   // an older epoch, on its way for long; ignored
+    kOwn,        // about this node, from elsewhere; ignored: nobody knows better
+  };
+  // A node's word that came in at `now`, over whatever way. An older epoch never replaces a later one.
+  Merged Merge(const NodeState& state, Nanos now);
+
+  // This node's own word.
+  void SetOwn(const NodeState& state, Nanos now);
+
+  // The daemon of `node` gave a sign of life. True if it was unreachable until now.
+  bool Heard(const std::string& node, Nanos now);
+
+  // Marks the nodes unreachable whose lease ran out; returns them. Their NICs' verdicts stay: an unreachable daemon is not a dead NIC.
+  std::vector<std::string> Tick(Nanos now);
+  // When the next lease runs out; INT64_MAX: none will.
+  Nanos next_tick() const;
+
+  const std::map<std::string, NodeEntry>& nodes() const { return nodes_; }
+  const NodeEntry* Find(const std::string& node) const;
+  const NicStatus* Find(const NicKey& nic) const;
+  // The word to show for a node: its own, or kUnreachable.
+  NodeWord WordOf(const NodeEntry& entry) const;
+  // Grows with each change of a verdict, a weight or a node's reachability.
+  uint64_t revision() const { return revision_; }
+
+ private:
+  const std::string own_node_;
+  const Nanos lease_;
+  std::map<std::string, NodeEntry> nodes_;
+  uint64_t revision_ = 1;
+};
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_VIEW_CLUSTER_VIEW_H_

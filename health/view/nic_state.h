@@ -1,0 +1,40 @@
+// The words of the view: a NIC's state, a node's.
+#ifndef R2CC_HEALTH_VIEW_NIC_STATE_H_
+#define R2CC_HEALTH_VIEW_NIC_STATE_H_
+
+#include <cstdint>
+
+namespace r2cc::health {
+
+enum class NicState : uint8_t {
+  kHealthy,
+  kDegraded,  // carries traffic, below its due
+  kSuspect,   // somebody complains; carries traffic until the daemon's own probe says otherwise
+  kFailed,    // dead, by the kernel's word or by a drill
+  kProving,   // back, or never heard of yet; not trusted
+  kDrained,   // the operator's word
+};
+constexpr int kNicStates = 6;
+
+// Upper case, as users see it ("HEALTHY").
+const char* NicStateName(NicState state);
+
+// True if a NIC in this state may carry new traffic.
+constexpr bool CarriesTraffic(NicState state) {
+  return state == NicState::kHealthy || state == NicState::kDegraded || state == NicState::kSuspect;
+}
+
+enum class NodeWord : uint8_t {
+  kHealthy,       // every NIC is
+  kDegraded,      // some NIC is not, and some NIC carries traffic
+  kUnhealthy,     // no NIC carries traffic
+  kInitializing,  // some NIC's link has not been heard of yet
+  kUnreachable,   // its daemon has not been heard of; says nothing about its NICs
+};
+
+// As users see it ("Healthy").
+const char* NodeWordName(NodeWord word);
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_VIEW_NIC_STATE_H_

@@ -1,0 +1,67 @@
+// What a node says about itself, as plain values: made by NodeHealth, exchanged by daemons, merged by ClusterView.
+#ifndef R2CC_HEALTH_VIEW_NODE_STATE_H_
+#define R2CC_HEALTH_VIEW_NODE_STATE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/epoch.h"
+#include "health/view/nic_state.h"
+
+namespace r2cc::health {
+
+constexpr uint16_t kFullWeightPermille = 1000;
+
+// What a NIC is. Fixed by the configuration, completed by what the kernel says of it.
+struct NicIdentity {
+  std::string name;                 // as in NODE/NIC
+  std::string interface;            // empty: an address without an interface of its own, whose link is always up
+  std::string address;
+  std::string mac;
+  std::string pci;
+  uint64_t rate_bits_per_s = 0;     // configured; 0: what the kernel says
+
+  friend bool operator==(const NicIdentity&, const NicIdentity&) = default;
+};
+
+struct NicStatus {
+  NicIdentity identity;
+  NicState state = NicState::kProving;
+  std::string reason;
+  Nanos since = 0;                  // this node's CLOCK_MONOTONIC; a remote node's is converted on its way in
+  uint64_t rate_bits_per_s = 0;     // the configured one, or the kernel's word; 0: unknown
+  bool link_up = false;
+  bool drained = false;
+  bool drill_failed = false;
+  uint16_t operator_weight_permille = kFullWeightPermille;
+  uint32_t flaps_total = 0;
+
+  friend bool operator==(const NicStatus&, const NicStatus&) = default;
+};
+
+struct NodeState {
+  std::string node;
+  Epoch epoch;
+  NodeWord word = NodeWord::kInitializing;
+  std::vector<NicStatus> nics;
+
+  const NicStatus* Find(const std::string& nic) const;
+  friend bool operator==(const NodeState&, const NodeState&) = default;
+};
+
+// The operator's word about one NIC: what a daemon keeps over restarts.
+struct OperatorWord {
+  bool drained = false;
+  bool drill_failed = false;
+  uint16_t weight_permille = kFullWeightPermille;
+
+  friend bool operator==(const OperatorWord&, const OperatorWord&) = default;
+};
+using OperatorWords = std::map<std::string, OperatorWord>;  // by NIC; those that say nothing are left out
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_VIEW_NODE_STATE_H_
