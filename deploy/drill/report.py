@@ -1,0 +1,115 @@
+"""The drill as a person sees it: a time line while it runs, then faults, a chart of the goodput, and the verdict."""
+
+from typing import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
+from rich.table import Table
+from rich.text import Text
+
+from deploy.drill.chart import Chart, draw
+from deploy.drill.record import Fault, Mark, Phase, Record
+from deploy.drill.rig import stalls
+from deploy.drill.rig.stalls import Window
+
+
+class LiveReport:
+  """Prints each event when it happens; on a terminal also the goodput of this moment."""
+
+  def __init__(self, console: Console, record: Record):
+    self._console, self._record = console, record
+    self._status: Status | None = None
+
+  def headline(self, text: str) -> None:
+    self._console.print(f"[bold]{escape(text)}[/bold]", highlight=False, soft_wrap=True)
+
+  def mark(self, mark: Mark) -> None:
+    self._line(mark.time_ns, f"[bold cyan]{mark.letter}[/bold cyan] {escape(mark.text)}")
+
+  def detail(self, text: str) -> None:
+    self._console.print(f"             [dim]{escape(text)}[/dim]", highlight=False, soft_wrap=True)
+
+  def fault_measured(self, fault: Fault) -> None:
+    parts = [] if fault.stall_ms is None else [f"stall {fault.stall_ms:.0f} ms"]
+    if fault.replayed_bytes is not None:
+      parts.append(f"{mebibytes(fault.replayed_bytes)} replayed in {fault.failovers} failovers")
+    parts.append(f"goodput {fault.before_gbps:.2f} -> {fault.during_gbps:.2f} -> {fault.after_gbps:.2f} Gb/s a node")
+    self.detail(f"{fault.rail}: " + ", ".join(parts))
+
+  def phase_measured(self, phase: Phase, goodput_gbps: float) -> None:
+    self.detail(f"{phase.name}: {goodput_gbps:.2f} Gb/s a node for {phase.window.seconds:.1f} s{rail_shares(phase)}")
+
+  def tick(self, phase: str, goodput_gbps: float) -> None:
+    if not self._console.is_terminal:
+      return
+    text = f"{escape(phase)}  {goodput_gbps:5.2f} Gb/s a node"
+    if self._status is None:
+      self._status = self._console.status(text)
+      self._status.start()
+    self._status.update(text)
+
+  def stop(self) -> None:
+    if self._status is not None:
+      self._status.stop()
+      self._status = None
+
+  def _line(self, time_ns: int, markup: str) -> None:
+    self._console.print(f"[dim]{(time_ns - self._record.begin_ns) / 1e9:6.1f} s[/dim]  {markup}", highlight=False, soft_wrap=True)
+
+
+def mebibytes(size: int) -> str:
+  return f"{size / (1 << 20):.1f} MiB"
+
+
+def rail_shares(phase: Phase) -> str:
+  total = sum(phase.rail_bytes.values())
+  if total == 0:
+    return ""
+  return "; n0 sent over " + ", ".join(f"{rail} {100 * size / total:.0f} %" for rail, size in sorted(phase.rail_bytes.items()))
+
+
+def fault_table(record: Record) -> Table:
+  table = Table(title="Rails lost under the running job", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+  for heading in ("rail", "fault", "stall", "replayed", "before", "at first", "after"):
+    table.add_column(heading, justify="left" if heading in ("rail", "fault") else "right")
+  for fault in record.faults:
+    table.add_row(str(fault.rail), fault.kind, "?" if fault.stall_ms is None else f"{fault.stall_ms:.0f} ms",
+                  "not reported" if fault.replayed_bytes is None else mebibytes(fault.replayed_bytes),
+                  *(f"{gbps:.2f} Gb/s" for gbps in (fault.before_gbps, fault.during_gbps, fault.after_gbps)))
+  return table
+
+
+def goodput_chart(record: Record, width: int) -> Text:
+  """Goodput of a node over the whole drill, with the letters of the time line below."""
+  rows = record.all_rows()
+  times = [row.time_ns for row in rows]
+  if not times:
+    return Text("no traffic was seen", style="dim")
+  window = Window(record.begin_ns, max(max(times), record.end_ns) + 1)
+  columns = max(20, min(width - 12, 140))
+  bins = stalls.goodput_bins_gbps(rows, window, columns, record.nodes)
+  span_ns = window.end_ns - window.begin_ns
+  marks = [(min(columns - 1, int((mark.time_ns - window.begin_ns) * columns / span_ns)), mark.letter) for mark in record.marks]
+  return draw(Chart(values=bins, marks=marks, seconds=window.seconds, line=record.rate_gbps, unit="Gb/s"))
+
+
+def print_end(console: Console, record: Record, reasons: Sequence[str]) -> None:
+  console.print()
+  if record.faults:
+    console.print(fault_table(record))
+  console.print(Text("Goodput of a node", style="bold"))
+  console.print(goodput_chart(record, console.width), soft_wrap=True)
+  console.print()
+  for reason in reasons[1:]:
+    console.print(f"also: {escape(reason)}", highlight=False, soft_wrap=True)
+  console.print(f"[bold red]FAIL[/bold red]  {escape(reasons[0])}" if reasons else f"[bold green]PASS[/bold green]  {escape(praise(record))}",
+                highlight=False, soft_wrap=True)
+
+
+def praise(record: Record) -> str:
+  known = [fault.stall_ms for fault in record.faults if fault.stall_ms is not None]
+  worst = f", the longest stall {max(known):.0f} ms" if known else ""
+  return (f"{record.iterations()} all_reduces of {len(record.reports)} jobs through {len(record.faults)} lost rails: "
+          f"every element right, no late write{worst}")

@@ -1,0 +1,321 @@
+"""Does the steps of a story to a real cluster and writes down what happened."""
+
+import time
+from typing import Any, Callable, Protocol, Sequence
+
+from deploy.drill import story
+from deploy.drill.record import Fault, Mark, Phase, Record, count_failovers, measure
+from deploy.drill.rig import stalls
+from deploy.drill.rig.cluster import Cluster, Job, JobOptions
+from deploy.drill.rig.lab import LabError, RailId, monotonic_ns
+from deploy.drill.rig.processes import wait_until
+from deploy.drill.rig.stalls import Window
+from deploy.drill.rig.traces import Row
+from deploy.drill.story import Action, Step
+
+TICK_S = 0.1
+START_TIMEOUT_S = 30
+ATTACH_TIMEOUT_S = 10
+STOP_TIMEOUT_S = 20
+# How long no rank may complete anything. The slowest machine's iteration fits in several times.
+HANG_S = 8.0
+# How far into an iteration a fault strikes, and how long to look for one that can be hit so.
+STRIKE_EARLIEST, STRIKE_LATEST = 0.3, 0.7
+AIM_S = 3.0
+RECOVERED_RATIO = 0.93
+# Below this an interface carries greetings, not a job.
+CARRIED_BYTES_MIN = 1 << 20
+
+
+class StoryBroken(Exception):
+  """The story cannot go on; the text is the reason for the verdict."""
+
+
+class Listener(Protocol):
+  """Who watches a drill while it runs."""
+
+  def mark(self, mark: Mark) -> None: ...
+
+  def detail(self, text: str) -> None: ...
+
+  def fault_measured(self, fault: Fault) -> None: ...
+
+  def phase_measured(self, phase: Phase, goodput_gbps: float) -> None: ...
+
+  def tick(self, phase: str, goodput_gbps: float) -> None: ...
+
+
+class Runner:
+  """One drill."""
+
+  def __init__(self, cluster: Cluster, record: Record, listener: Listener, job_options: JobOptions):
+    self._cluster, self._record, self._listener, self._job_options = cluster, record, listener, job_options
+    self._job: Job | None = None
+    self._jobs = 0
+    self._open_faults: list[Fault] = []
+
+  def run(self, steps: list[Step]) -> None:
+    """Whatever happens ends up in the record; LabError means that the rig failed, not the plugin."""
+    doers: dict[Action, Callable[[Step], None]] = {
+        Action.START_JOB: self._start_job,
+        Action.STOP_JOB: self._stop_job,
+        Action.CUT: lambda step: self._strike(step, self._cluster.lab.cut, self._cut_kind()),
+        Action.HEAL: lambda step: self._repair(step, self._cluster.lab.heal),
+        Action.FAIL_NIC: lambda step: self._strike(step, self._fail_nic, "fail-nic"),
+        Action.RESTORE_NIC: lambda step: self._repair(step, self._restore_nic),
+        Action.KILL_DAEMON: self._kill_daemon,
+        Action.START_DAEMON: self._start_daemon,
+        Action.STAY: self._stay,
+        Action.RECOVER: self._recover,
+    }
+    try:
+      for step in steps:
+        doers[step.action](step)
+    except StoryBroken as broken:
+      # What ended the story comes before what was only noticed on the way.
+      self._record.problems.insert(0, str(broken))
+      self._measure_faults(monotonic_ns(), "the end", check=False)
+    finally:
+      if self._job is not None:
+        self._job.kill()
+        self._job.follower.poll()
+
+  # The job.
+
+  def _start_job(self, step: Step) -> None:
+    del step
+    cluster = self._cluster
+    self._jobs += 1
+    job = cluster.start_job(f"job{self._jobs}", self._job_options)
+    self._job = job
+    self._record.traces.append(job.follower.rows)
+    self._mark(f"job {self._jobs} starts: all_reduce of {self._job_options.size} over {cluster.lab.nodes} ranks")
+    def moving() -> bool:
+      job.follower.poll()
+      self._check_alive()
+      return sum(1 for row in job.follower.rows if row.kind == "iteration" and row.rank == 0) >= 2
+    if not wait_until(moving, START_TIMEOUT_S, TICK_S):
+      raise StoryBroken(f"job {self._jobs} moved nothing within {START_TIMEOUT_S} s: {job.ranks[0].last_words()}")
+    self._check_attached()
+
+  def _check_attached(self) -> None:
+    if not self._cluster.has_daemons:
+      return
+    lab = self._cluster.lab
+    def all_attached() -> bool:
+      return all(self._cluster.attached_processes(node) >= 1 for node in self._cluster.living_daemons())
+    if wait_until(all_attached, ATTACH_TIMEOUT_S if lab.mode == "loopback" else 3, 0.2):
+      self._listener.detail("every rank is attached to its node's r2ccd")
+      return
+    problem = f"the plugin {self._cluster.binaries.plugin.name} did not attach to r2ccd"
+    if lab.mode == "loopback":
+      raise StoryBroken(f"{problem}, so that no fault can reach it without root")
+    self._record.problems.append(problem)
+    self._listener.detail(f"{problem}; going on without")
+
+  def _stop_job(self, step: Step) -> None:
+    del step
+    job = self._require_job()
+    job.ask_to_stop()
+    if not job.wait(STOP_TIMEOUT_S):
+      raise StoryBroken(f"job {self._jobs} did not end within {STOP_TIMEOUT_S} s of being asked to")
+    job.follower.poll()
+    self._job = None
+    self._record.reports.append(job.report())
+    self._record.problems += job.failures()
+    report = self._record.reports[-1]
+    self._mark(f"job {self._jobs} ends: {report.get('wrong_elements')} wrong elements, {report.get('late_writes')} late writes")
+
+  def _require_job(self) -> Job:
+    if self._job is None:
+      raise StoryBroken("no job runs")
+    return self._job
+
+  def _check_alive(self) -> None:
+    job = self._require_job()
+    rank = job.dead_rank()
+    if rank is None:
+      return
+    # What it had to say about it may be still on its way, and often another rank ended first.
+    time.sleep(0.5)
+    ended = [(index, process) for index, process in enumerate(job.ranks) if process.returncode not in (None, 0)]
+    rank, process = ended[0] if ended else (rank, job.ranks[rank])
+    raise StoryBroken(f"job {self._jobs} died{self._since_last_fault()}: rank {rank} ended with {process.returncode}: {process.last_words()}")
+
+  # Faults.
+
+  def _cut_kind(self) -> str:
+    return "link-down" if self._cluster.lab.mode == "namespaces" else "fail-nic"
+
+  def _fail_nic(self, rail: RailId) -> int:
+    before_ns = monotonic_ns()
+    self._cluster.fail_nic(rail)
+    return before_ns
+
+  def _restore_nic(self, rail: RailId) -> int:
+    before_ns = monotonic_ns()
+    self._cluster.restore_nic(rail)
+    return before_ns
+
+  def _strike(self, step: Step, break_rail: Callable[[RailId], int], kind: str) -> None:
+    rail = _rail_of(step)
+    words = "link down" if kind == "link-down" else "fail-nic"
+    if self._job is None:
+      time_ns = break_rail(rail)
+      self._mark(f"{rail}: {words}, before the job starts", time_ns)
+      time.sleep(0.5)
+      return
+    self._wait_for_mid_iteration()
+    time_ns = break_rail(rail)
+    self._open_faults.append(Fault(kind, rail, self._jobs - 1, time_ns, phase=""))
+    self._record.faults.append(self._open_faults[-1])
+    self._mark(f"{rail}: {words} in mid-collective", time_ns)
+
+  def _repair(self, step: Step, repair: Callable[[RailId], int]) -> None:
+    rail = _rail_of(step)
+    self._mark(f"{rail}: repaired", repair(rail))
+
+  def _wait_for_mid_iteration(self) -> None:
+    """Returns when rank 0 has moved the first part of an iteration and has a good part before it."""
+    job = self._require_job()
+    begin_ns = monotonic_ns()
+    while (now_ns := monotonic_ns()) - begin_ns < HANG_S * 1e9:
+      job.follower.poll()
+      self._check_alive()
+      strike = middle_of_iteration([row for row in job.follower.rows[-4000:] if row.rank == 0])
+      if strike is not None and strike.begin_ns >= begin_ns:
+        # Where iterations are shorter than the delay with which a trace is written, any moment with traffic must do.
+        if now_ns <= strike.end_ns or now_ns - begin_ns > AIM_S * 1e9:
+          time.sleep(max(0.0, (strike.begin_ns - monotonic_ns()) / 1e9))
+          return
+      time.sleep(0.005)
+    raise StoryBroken(f"the job hangs{self._since_last_fault()}: it began no iteration for {HANG_S:g} s")
+
+  # Time.
+
+  def _stay(self, step: Step) -> None:
+    job, lab = self._require_job(), self._cluster.lab
+    begin_ns = monotonic_ns()
+    before = lab.counters(0)
+    self._watch(step.phase, step.seconds, lambda: False)
+    after = lab.counters(0)
+    window = Window(begin_ns, monotonic_ns())
+    sent = {rail: after[rail].sent_bytes - before[rail].sent_bytes for rail in after}
+    phase = Phase(step.phase, self._jobs - 1, window, sent)
+    self._record.phases.append(phase)
+    self._measure_faults(window.end_ns, step.phase)
+    self._listener.phase_measured(phase, stalls.goodput_gbps(job.follower.rows, window, lab.nodes))
+    if step.phase == story.HEALTHY:
+      self._check_rails_carry(sent)
+
+  def _check_rails_carry(self, sent: dict[str, int]) -> None:
+    """A fault on a rail that carries nothing would prove nothing."""
+    idle = [rail for rail, size in sent.items() if size < CARRIED_BYTES_MIN]
+    if idle:
+      self._record.problems.append(f"the plugin does not use {', '.join(idle)} of n0: nothing was sent there while healthy")
+
+  def _recover(self, step: Step) -> None:
+    healthy = self._record.bus_bandwidth_gbps(story.HEALTHY)
+    rows, begin_ns = self._require_job().follower.rows, monotonic_ns()
+
+    def recovered() -> bool:
+      """Three whole iterations in a row as fast as when healthy, on average."""
+      own = [row for row in rows if row.kind == "iteration" and row.rank == 0 and row.begin_ns >= begin_ns][-3:]
+      speed = stalls.bus_bandwidth_gbps(own, Window(begin_ns, monotonic_ns()), self._cluster.lab.nodes)
+      return len(own) == 3 and speed is not None and healthy is not None and speed >= RECOVERED_RATIO * healthy
+
+    back = self._watch("coming back", step.seconds, recovered)
+    seconds = (monotonic_ns() - begin_ns) / 1e9
+    self._measure_faults(monotonic_ns(), "recovery")
+    self._listener.detail(f"at full speed again {seconds:.1f} s after the repair" if back else
+                          f"not at full speed again {seconds:.1f} s after the repair")
+
+  def _watch(self, phase: str, seconds: float, done: Callable[[], bool]) -> bool:
+    """Lets the job run, and notices when it dies or hangs; True: `done` ended it early."""
+    job = self._require_job()
+    deadline_s = time.monotonic() + seconds
+    while (now_s := time.monotonic()) < deadline_s:
+      time.sleep(min(TICK_S, deadline_s - now_s))
+      job.follower.poll()
+      self._check_alive()
+      now_ns = monotonic_ns()
+      self._listener.tick(phase, stalls.goodput_gbps(job.follower.rows[-4000:], Window(now_ns - 500_000_000, now_ns), self._cluster.lab.nodes))
+      last_ns = stalls.last_completion_ns(job.follower.rows[-4000:])
+      if last_ns is not None and now_ns - last_ns > HANG_S * 1e9:
+        raise StoryBroken(f"the job hangs{self._since_last_fault()}: no rank completed anything for {HANG_S:g} s")
+      if last_ns is not None and now_ns - last_ns > stalls.STALL_WINDOW_NS:
+        deadline_s = max(deadline_s, time.monotonic() + TICK_S)  # do not walk away from a job that stands still
+      if done():
+        return True
+    return False
+
+  def _measure_faults(self, end_ns: int, phase: str, check: bool = True) -> None:
+    healthy = self._record.phase(story.HEALTHY)
+    for fault in self._open_faults:
+      fault.phase = phase
+      rows = self._record.traces[fault.job]
+      if healthy is not None:
+        measure(fault, rows, healthy.window, end_ns, self._cluster.lab.nodes)
+      if self._cluster.has_daemons:
+        count_failovers(fault, self._own_events(), end_ns)
+        if check and fault.failovers == 0:
+          self._record.problems.append(f"{fault.rail}: {fault.kind}, and no job reported a failover")
+      self._listener.fault_measured(fault)
+    self._open_faults = []
+
+  def _own_events(self) -> list[dict[str, Any]]:
+    """What each daemon heard from its own node's job."""
+    return [event for node in self._cluster.living_daemons() for event in self._cluster.events(node) if event.get("node") in ("", f"n{node}")]
+
+  def _since_last_fault(self) -> str:
+    if not self._record.faults:
+      return ""
+    fault = self._record.faults[-1]
+    return f" since {fault.rail} was lost ({fault.kind})"
+
+  # Daemons.
+
+  def _kill_daemon(self, step: Step) -> None:
+    node = _node_of(step)
+    self._mark(f"n{node}: r2ccd killed (SIGKILL) under the running job")
+    self._cluster.kill_daemon(node)
+
+  def _start_daemon(self, step: Step) -> None:
+    node = _node_of(step)
+    self._mark(f"n{node}: r2ccd started again")
+    self._cluster.start_daemon(node)
+    self._cluster.wait_ready(node)
+    begin_s = time.monotonic()
+    if wait_until(lambda: self._cluster.attached_processes(node) >= 1, ATTACH_TIMEOUT_S, TICK_S):
+      self._listener.detail(f"the job on n{node} attached again {time.monotonic() - begin_s:.1f} s after r2ccd was ready")
+    else:
+      self._record.problems.append(f"the job on n{node} did not attach to its restarted r2ccd within {ATTACH_TIMEOUT_S} s")
+
+  def _mark(self, text: str, time_ns: int | None = None) -> None:
+    letter = chr(ord("A") + len(self._record.marks) % 26)
+    mark = Mark(monotonic_ns() if time_ns is None else time_ns, letter, text)
+    self._record.marks.append(mark)
+    self._listener.mark(mark)
+
+
+def middle_of_iteration(rows: Sequence[Row]) -> Window | None:
+  """When the iteration that `rows` of one rank end in will be in its middle; None: as far as they tell none runs."""
+  ended = next((row for row in reversed(rows) if row.kind == "iteration"), None)
+  if ended is None:
+    return None
+  begun = next((row for row in rows if row.kind in ("send", "recv") and row.time_ns > ended.time_ns), None)
+  if begun is None:
+    return None
+  return Window(round(begun.time_ns + STRIKE_EARLIEST * ended.wait_ns), round(begun.time_ns + STRIKE_LATEST * ended.wait_ns))
+
+
+def _rail_of(step: Step) -> RailId:
+  if step.rail is None:
+    raise LabError(f"step {step.action.value} names no rail")
+  return step.rail
+
+
+def _node_of(step: Step) -> int:
+  if step.node is None:
+    raise LabError(f"step {step.action.value} names no node")
+  return step.node
