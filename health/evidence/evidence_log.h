@@ -3,11 +3,12 @@
 #ifndef R2CC_HEALTH_EVIDENCE_EVIDENCE_LOG_H_
 #define R2CC_HEALTH_EVIDENCE_EVIDENCE_LOG_H_
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "health/evidence/evidence.h"
@@ -27,9 +28,9 @@ class EvidenceLog {
  public:
   explicit EvidenceLog(size_t entries_max = kEvidenceLogEntriesMax) : entries_max_(entries_max) {}
 
-  // Merge rule: evidence that says the same (kind, value, peer, detail) as the newest entry of the same observer and class about the same
-  // subject is counted on that entry, so that a periodic or repeating probe does not push out what happened. When full the oldest
-  // entry goes.
+  // Merge rule: evidence that says the same as the newest of its series (same observer, subject, peer, and the same question: the link,
+  // the rate, the drain, ...) is counted on that entry, so that a probe that repeats itself does not push out what happened. The log
+  // is bounded: when it is full the oldest entry goes.
   void Add(const Evidence& evidence);
 
   // About `subject`, newest first, at most `most`.
@@ -39,13 +40,19 @@ class EvidenceLog {
   uint64_t forgotten() const { return forgotten_; }
 
  private:
-  // Which entries replace each other: a link report is merged with link reports alone, a rate with rates.
-  using Thread = std::pair<std::pair<std::string, NicKey>, int>;
-  static Thread ThreadOf(const Evidence& evidence);
+  struct Series {
+    std::string observer;
+    NicKey subject;
+    NicKey peer;
+    int question = 0;
+    friend auto operator<=>(const Series&, const Series&) = default;
+  };
+  static Series SeriesOf(const Evidence& evidence);
+  void DropOldest();
 
   const size_t entries_max_;
-  std::deque<EvidenceEntry> entries_;         // oldest first; sequences are consecutive
-  std::map<Thread, uint64_t> newest_;         // the sequence of each thread's newest entry
+  std::deque<EvidenceEntry> entries_;   // in the order of their sequences, which have no gaps
+  std::map<Series, uint64_t> newest_;   // the sequence of each series' newest entry, while it is kept
   uint64_t next_sequence_ = 1;
   uint64_t forgotten_ = 0;
 };

@@ -66,10 +66,10 @@ class NicMachine {
   // running job's rails away.
   NicMachine(const NicPolicy& policy, Nanos now);
 
-  // Takes an event from outside. `cause`: one line for a person, e.g. "link down". REQUIRES: now never goes back.
+  // Takes an event from outside. `cause`: one line for a person, e.g. "link down". REQUIRES: `now` never goes back.
   NicTransition Handle(NicEvent event, Nanos now, const std::string& cause = "");
 
-  // Lets time do its part: at most one transition per call; call again while it changed. Due at next_tick().
+  // Lets one thing happen that is due at `now`; call it until next_tick() is later than `now`.
   NicTransition Tick(Nanos now);
   Nanos next_tick() const;
 
@@ -86,12 +86,16 @@ class NicMachine {
   bool drill_failed() const { return drill_failed_; }
   bool impaired() const { return impaired_; }
   bool suspected() const { return suspected_until_ != 0; }
+  bool proving() const { return proof_until_ != 0; }
   uint32_t flaps_total() const { return flaps_total_; }
 
  private:
-  // Writes the event into the memory below. False if it says nothing new.
+  // Write the event into the memory below. False if it says nothing new.
   bool Remember(NicEvent event, Nanos now, const std::string& cause);
-  NicTransition Apply(NicEvent event, Nanos now);
+  bool RememberLink(bool up, Nanos now, const std::string& cause);
+  bool RememberComplaint(Nanos now, const std::string& cause);
+  // Goes where the table says.
+  NicTransition Step(NicEvent event, Nanos now);
   // The state that the memory calls for.
   NicState Remembered() const;
   std::string ReasonFor(NicState state) const;
@@ -114,7 +118,7 @@ class NicMachine {
   Nanos suspected_until_ = 0;  // 0: not suspected
   Nanos proof_until_ = 0;      // 0: no proof under way
   std::string proof_cause_;
-  uint32_t flap_level_ = 0;    // the penalty
+  uint32_t flap_level_ = 0;    // the penalty: failures not yet forgiven
   Nanos flap_last_ = 0;
   uint32_t flaps_total_ = 0;
 };

@@ -15,7 +15,6 @@ enum class NicStep : uint8_t {
   kDegraded,
   kSuspect,
   kFailed,
-  kProving,
   kDrained,
   kRemembered,  // what is remembered of the NIC decides: its link, drill, drain, proof, complaint and impairment, in this order
   kImpossible,  // the machine never gets here; if it does the process ends

@@ -1,0 +1,25 @@
+#include "health/evidence/evidence.h"
+
+namespace r2cc::health {
+
+const char* EvidenceKindName(EvidenceKind kind) {
+  switch (kind) {
+    case EvidenceKind::kLinkUp: return "link-up";
+    case EvidenceKind::kLinkDown: return "link-down";
+    case EvidenceKind::kRate: return "rate";
+    case EvidenceKind::kErrors: return "errors";
+    case EvidenceKind::kCarrierFlips: return "carrier-flips";
+    case EvidenceKind::kDrain: return "drain";
+    case EvidenceKind::kUndrain: return "undrain";
+    case EvidenceKind::kWeight: return "weight";
+    case EvidenceKind::kDrillFail: return "drill-fail";
+    case EvidenceKind::kDrillRestore: return "drill-restore";
+    case EvidenceKind::kJobFenced: return "job-fenced";
+    case EvidenceKind::kJobLinkUp: return "job-link-up";
+    case EvidenceKind::kPeerSuspects: return "peer-suspects";
+    case EvidenceKind::kPeerNicFailed: return "peer-nic-failed";
+  }
+  return "unknown";
+}
+
+}  // namespace r2cc::health

@@ -1,0 +1,55 @@
+#include "health/evidence/evidence_log.h"
+
+namespace r2cc::health {
+namespace {
+
+// Kinds that answer the same question belong to one series, so that link-up after link-down is news.
+int QuestionOf(EvidenceKind kind) {
+  switch (kind) {
+    case EvidenceKind::kLinkDown: return static_cast<int>(EvidenceKind::kLinkUp);
+    case EvidenceKind::kUndrain: return static_cast<int>(EvidenceKind::kDrain);
+    case EvidenceKind::kDrillRestore: return static_cast<int>(EvidenceKind::kDrillFail);
+    case EvidenceKind::kJobLinkUp: return static_cast<int>(EvidenceKind::kJobFenced);
+    default: return static_cast<int>(kind);
+  }
+}
+
+bool SaysTheSame(const Evidence& a, const Evidence& b) { return a.kind == b.kind && a.value == b.value && a.detail == b.detail; }
+
+}  // namespace
+
+EvidenceLog::Series EvidenceLog::SeriesOf(const Evidence& evidence) {
+  return {evidence.observer, evidence.subject, evidence.peer, QuestionOf(evidence.kind)};
+}
+
+void EvidenceLog::Add(const Evidence& evidence) {
+  const Series series = SeriesOf(evidence);
+  if (const auto newest = newest_.find(series); newest != newest_.end()) {
+    EvidenceEntry& entry = entries_[newest->second - entries_.front().sequence];
+    if (SaysTheSame(entry.evidence, evidence)) {
+      entry.evidence.when = evidence.when;
+      ++entry.times;
+      return;
+    }
+  }
+  if (entries_.size() >= entries_max_) DropOldest();
+  entries_.push_back({evidence, evidence.when, 1, next_sequence_});
+  newest_[series] = next_sequence_++;
+}
+
+void EvidenceLog::DropOldest() {
+  const EvidenceEntry& oldest = entries_.front();
+  const auto newest = newest_.find(SeriesOf(oldest.evidence));
+  if (newest != newest_.end() && newest->second == oldest.sequence) newest_.erase(newest);
+  entries_.pop_front();
+  ++forgotten_;
+}
+
+std::vector<EvidenceEntry> EvidenceLog::About(const NicKey& subject, size_t most) const {
+  std::vector<EvidenceEntry> found;
+  for (auto entry = entries_.rbegin(); entry != entries_.rend() && found.size() < most; ++entry)
+    if (entry->evidence.subject == subject) found.push_back(*entry);
+  return found;
+}
+
+}  // namespace r2cc::health

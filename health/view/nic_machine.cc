@@ -1,0 +1,185 @@
+#include "health/view/nic_machine.h"
+
+#include <algorithm>
+
+#include "base/core/check.h"
+#include "health/view/nic_table.h"
+
+namespace r2cc::health {
+namespace {
+
+// Doubling stops here; proof_max is reached long before.
+constexpr uint32_t kFlapLevelMax = 32;
+
+std::string InMs(Nanos time) { return std::to_string(time / kNanosPerMs) + " ms"; }
+
+// Sets a flag; false if it already was so.
+bool Set(bool* flag, bool value) {
+  if (*flag == value) return false;
+  *flag = value;
+  return true;
+}
+
+}  // namespace
+
+const char* NicEventName(NicEvent event) {
+  switch (event) {
+    case NicEvent::kLinkUp: return "link-up";
+    case NicEvent::kLinkDown: return "link-down";
+    case NicEvent::kImpaired: return "impaired";
+    case NicEvent::kUnimpaired: return "unimpaired";
+    case NicEvent::kSuspected: return "suspected";
+    case NicEvent::kForgiven: return "forgiven";
+    case NicEvent::kDrain: return "drain";
+    case NicEvent::kUndrain: return "undrain";
+    case NicEvent::kDrillFail: return "drill-fail";
+    case NicEvent::kDrillRestore: return "drill-restore";
+    case NicEvent::kProved: return "proved";
+    case NicEvent::kForgotten: return "forgotten";
+  }
+  return "unknown";
+}
+
+NicMachine::NicMachine(const NicPolicy& policy, Nanos now) : policy_(policy), since_(now) { reason_ = ReasonFor(state_); }
+
+NicTransition NicMachine::Handle(NicEvent event, Nanos now, const std::string& cause) {
+  R2CC_CHECK(event != NicEvent::kProved && event != NicEvent::kForgotten);
+  if (Remember(event, now, cause)) return Step(event, now);
+  reason_ = ReasonFor(state_);  // no news, but perhaps a newer cause
+  return {state_, state_, reason_};
+}
+
+NicTransition NicMachine::Tick(Nanos now) {
+  // The complaint first: a NIC whose proof ends as its complaint is forgotten is healthy at once.
+  if (suspected_until_ != 0 && now >= suspected_until_) {
+    suspected_until_ = 0;
+    return Step(NicEvent::kForgotten, now);
+  }
+  if (proof_until_ != 0 && now >= proof_until_) {
+    proof_until_ = 0;
+    return Step(NicEvent::kProved, now);
+  }
+  return {state_, state_, reason_};
+}
+
+Nanos NicMachine::next_tick() const {
+  return std::min(suspected_until_ != 0 ? suspected_until_ : kNever, proof_until_ != 0 ? proof_until_ : kNever);
+}
+
+bool NicMachine::Remember(NicEvent event, Nanos now, const std::string& cause) {
+  switch (event) {
+    case NicEvent::kLinkUp: return RememberLink(true, now, cause);
+    case NicEvent::kLinkDown: return RememberLink(false, now, cause);
+    case NicEvent::kImpaired:
+      impaired_cause_ = cause;
+      return Set(&impaired_, true);
+    case NicEvent::kUnimpaired: return Set(&impaired_, false);
+    case NicEvent::kSuspected: return RememberComplaint(now, cause);
+    case NicEvent::kForgiven: {
+      const bool news = suspected();
+      suspected_until_ = 0;
+      return news;
+    }
+    case NicEvent::kDrain: return Set(&drained_, true);
+    case NicEvent::kUndrain: return Set(&drained_, false);
+    case NicEvent::kDrillFail:
+      if (!Set(&drill_failed_, true)) return false;
+      suspected_until_ = 0;
+      return true;
+    case NicEvent::kDrillRestore:
+      if (!Set(&drill_failed_, false)) return false;
+      if (link_up_) {
+        // A longer proof that a real failure asked for goes on.
+        proof_until_ = std::max(proof_until_, now + policy_.drill_proof);
+        proof_cause_ = "drill over: proving for " + InMs(proof_until_ - now);
+      }
+      return true;
+    case NicEvent::kProved:
+    case NicEvent::kForgotten: break;
+  }
+  R2CC_CHECK(!"an event of Tick, or no event at all");
+  return false;
+}
+
+bool NicMachine::RememberLink(bool up, Nanos now, const std::string& cause) {
+  const bool first_word = !link_known_;
+  link_known_ = true;
+  const bool was_up = link_up_;
+  link_up_ = up;
+  if (!up) link_cause_ = cause.empty() ? "link down" : cause;
+  if (was_up == up && !first_word) return false;
+  if (up && !first_word) {
+    proof_until_ = now + ProofTime();
+    proof_cause_ = "link up again: proving for " + InMs(ProofTime());
+  }
+  if (!up) {
+    proof_until_ = 0;
+    suspected_until_ = 0;
+    if (was_up) CountFlap(now);
+  }
+  return true;
+}
+
+bool NicMachine::RememberComplaint(Nanos now, const std::string& cause) {
+  if (state_ == NicState::kFailed) return false;  // it is known to be dead
+  const bool news = !suspected();
+  suspected_until_ = now + policy_.suspicion;
+  suspected_cause_ = cause;
+  return news;
+}
+
+void NicMachine::CountFlap(Nanos now) {
+  const uint64_t forgiven = flap_level_ == 0 ? 0 : static_cast<uint64_t>((now - flap_last_) / policy_.flap_decay);
+  flap_level_ = forgiven >= flap_level_ ? 0 : flap_level_ - static_cast<uint32_t>(forgiven);
+  flap_level_ = std::min(flap_level_ + 1, kFlapLevelMax);
+  flap_last_ = now;
+  ++flaps_total_;
+}
+
+Nanos NicMachine::ProofTime() const {
+  Nanos proof = policy_.proof_min;
+  for (uint32_t level = 1; level < flap_level_ && proof < policy_.proof_max; ++level) proof *= 2;
+  return std::min(proof, policy_.proof_max);
+}
+
+NicTransition NicMachine::Step(NicEvent event, Nanos now) {
+  const NicState from = state_;
+  switch (StepFor(state_, event)) {
+    case NicStep::kStay: break;
+    case NicStep::kHealthy: state_ = NicState::kHealthy; break;
+    case NicStep::kDegraded: state_ = NicState::kDegraded; break;
+    case NicStep::kSuspect: state_ = NicState::kSuspect; break;
+    case NicStep::kFailed: state_ = NicState::kFailed; break;
+    case NicStep::kDrained: state_ = NicState::kDrained; break;
+    case NicStep::kRemembered: state_ = Remembered(); break;
+    case NicStep::kImpossible: R2CC_CHECK(!"an empty cell of the NIC table");
+  }
+  if (state_ != from) since_ = now;
+  reason_ = ReasonFor(state_);
+  return {from, state_, reason_};
+}
+
+NicState NicMachine::Remembered() const {
+  if (drill_failed_ || (link_known_ && !link_up_)) return NicState::kFailed;
+  if (drained_) return NicState::kDrained;
+  if (!link_known_ || proof_until_ != 0) return NicState::kProving;
+  if (suspected()) return NicState::kSuspect;
+  return impaired_ ? NicState::kDegraded : NicState::kHealthy;
+}
+
+std::string NicMachine::ReasonFor(NicState state) const {
+  const bool link_failed = link_known_ && !link_up_;
+  switch (state) {
+    case NicState::kHealthy: return "link up";
+    case NicState::kDegraded: return impaired_cause_;
+    case NicState::kSuspect: return suspected_cause_;
+    case NicState::kFailed:
+      if (!drill_failed_) return link_cause_;
+      return link_failed ? "drill: fail-nic; " + link_cause_ : "drill: fail-nic";
+    case NicState::kProving: return link_known_ ? proof_cause_ : "no word of its link yet";
+    case NicState::kDrained: return "drained by the operator";
+  }
+  return "";
+}
+
+}  // namespace r2cc::health

@@ -1,0 +1,110 @@
+#include "plan/planner.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace r2cc::plan {
+namespace {
+
+constexpr NicState kStates[] = {NicState::kHealthy, NicState::kDegraded, NicState::kSuspect,
+                                NicState::kFailed,  NicState::kProving,  NicState::kDrained};
+constexpr uint16_t kWeights[] = {0, 1, 250, 999, 1000};
+constexpr Epoch kEpoch = {.boot_time_s = 1, .daemon_start_ns = 2, .counter = 3};
+
+ClusterModel OneNode(const std::vector<NicModel>& nics) { return {{{"n0", nics}}}; }
+
+// What the contract says of one NIC, written down once more.
+uint16_t Expected(const NicModel& nic) {
+  const bool out = nic.state == NicState::kFailed || nic.state == NicState::kProving || nic.state == NicState::kDrained;
+  return out ? 0 : nic.operator_weight_permille;
+}
+
+void ExpectRightPlan(const ClusterModel& cluster) {
+  const Plan plan = MakePlan(cluster, kEpoch);
+  ASSERT_EQ(plan.epoch, kEpoch);
+  ASSERT_EQ(CheckPlan(plan, cluster), "");
+  size_t next = 0;
+  for (const NodeModel& node : cluster.nodes)
+    for (const NicModel& nic : node.nics) {
+      ASSERT_LT(next, plan.nics.size());
+      const PlannedNic expected = {node.name, nic.name, nic.state, Expected(nic)};
+      ASSERT_EQ(plan.nics[next++], expected);
+    }
+  ASSERT_EQ(next, plan.nics.size());
+}
+
+// Goal: the whole contract for small clusters. Method: every state and weight of 3 NICs of a node, every state of 2 NICs of 2 nodes.
+TEST(Planner, EveryStateAndWeightOfOneNode) {
+  std::vector<NicModel> kinds;
+  for (const NicState state : kStates)
+    for (const uint16_t weight : kWeights) kinds.push_back({"", state, 0, weight});
+  for (NicModel a : kinds)
+    for (NicModel b : kinds)
+      for (NicModel c : kinds) {
+        a.name = "r0";
+        b.name = "r1";
+        c.name = "r2";
+        ASSERT_NO_FATAL_FAILURE(ExpectRightPlan(OneNode({a, b, c})));
+      }
+}
+
+TEST(Planner, EveryStateOfTwoNodes) {
+  for (const NicState a : kStates)
+    for (const NicState b : kStates)
+      for (const NicState c : kStates)
+        for (const NicState d : kStates)
+          ASSERT_NO_FATAL_FAILURE(ExpectRightPlan(
+              {{{"n0", {{"r0", a, 0, 1000}, {"r1", b, 0, 500}}}, {"n1", {{"r0", c, 0, 1000}, {"r1", d, 0, 1}}}}}));
+}
+
+TEST(Planner, AWeightAboveFullIsFull) {
+  EXPECT_EQ(MakePlan(OneNode({{"r0", NicState::kHealthy, 0, 60'000}}), kEpoch).nics[0].weight_permille, kFullWeightPermille);
+}
+
+TEST(Planner, AnEmptyClusterHasAnEmptyPlan) {
+  EXPECT_TRUE(MakePlan({}, kEpoch).nics.empty());
+  EXPECT_EQ(CheckPlan(MakePlan({}, kEpoch), {}), "");
+}
+
+TEST(Planner, AStateOutOfRangeCarriesNothing) {
+  EXPECT_EQ(MakePlan(OneNode({{"r0", static_cast<NicState>(200), 0, 1000}}), kEpoch).nics[0].weight_permille, 0);
+}
+
+struct BadPlan {
+  std::string name;
+  void (*spoil)(Plan*, ClusterModel*);
+  std::string complaint;
+};
+
+class CheckPlanTest : public testing::TestWithParam<BadPlan> {};
+
+TEST_P(CheckPlanTest, NamesWhatIsWrong) {
+  ClusterModel cluster = {{{"n0", {{"r0"}, {"r1", NicState::kFailed}}}, {"n1", {{"r0", NicState::kDrained}}}}};
+  Plan plan = MakePlan(cluster, kEpoch);
+  ASSERT_EQ(CheckPlan(plan, cluster), "");
+  GetParam().spoil(&plan, &cluster);
+  EXPECT_EQ(CheckPlan(plan, cluster), GetParam().complaint);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Bad, CheckPlanTest,
+    testing::Values(
+        BadPlan{"Twice", [](Plan* plan, ClusterModel*) { plan->nics.push_back(plan->nics[0]); }, "the plan has NIC n0/r0 twice"},
+        BadPlan{"Missing", [](Plan* plan, ClusterModel*) { plan->nics.erase(plan->nics.begin() + 1); }, "the plan leaves out NIC n0/r1"},
+        BadPlan{"Foreign", [](Plan* plan, ClusterModel*) { plan->nics[0].nic = "r9"; },
+                "the plan speaks of NIC n0/r9, which the model does not have"},
+        BadPlan{"TooHeavy", [](Plan* plan, ClusterModel*) { plan->nics[0].weight_permille = 1001; },
+                "the plan gives NIC n0/r0 weight 1001, more than 1000"},
+        BadPlan{"DeadWithWeight", [](Plan* plan, ClusterModel*) { plan->nics[1].weight_permille = 1; },
+                "the plan gives NIC n0/r1 weight 1 although it may not carry traffic"},
+        BadPlan{"DrainedWithWeight", [](Plan* plan, ClusterModel*) { plan->nics[2].weight_permille = 1000; },
+                "the plan gives NIC n1/r0 weight 1000 although it may not carry traffic"},
+        BadPlan{"OtherState", [](Plan* plan, ClusterModel*) { plan->nics[1].state = NicState::kHealthy; },
+                "the plan has another state of NIC n0/r1 than the model"},
+        BadPlan{"ModelTwice", [](Plan*, ClusterModel* cluster) { cluster->nodes[0].nics[1].name = "r0"; }, "the model has NIC n0/r0 twice"}),
+    [](const testing::TestParamInfo<BadPlan>& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace r2cc::plan
