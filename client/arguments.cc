@@ -105,7 +105,9 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
   root.fallthrough();
   root.add_option("--run_dir", typed.run_dir, "folder of r2ccd's sockets")->capture_default_str();
   root.add_option("--socket", typed.socket, "r2ccd's control socket (default: RUN_DIR/r2ccd.sock)");
-  root.add_option("-o,--output", typed.output, "table for people, json for programs")->check(CLI::IsMember({"table", "json"}))->capture_default_str();
+  root.add_option("-o,--output", typed.output, "table for people, json for programs")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
 
   // Each command makes its request once everything is parsed.
   std::vector<std::pair<CLI::App*, std::function<absl::Status()>>> commands;
@@ -145,7 +147,8 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
   commands.emplace_back(AddNicAction(nic, "drain", "send no new traffic over a NIC; what is in flight ends by itself", &typed),
                         nic_action(v1::DRAIN));
   commands.emplace_back(AddNicAction(nic, "undrain", "take a drain back", &typed), nic_action(v1::UNDRAIN));
-  CLI::App* nic_weight = AddNicAction(nic, "weight", "limit a NIC's share of the traffic; 1 takes the limit away, 0 forbids the NIC", &typed);
+  CLI::App* nic_weight =
+      AddNicAction(nic, "weight", "limit a NIC's share of the traffic; 1 takes the limit away, 0 forbids the NIC", &typed);
   nic_weight->add_option("WEIGHT", typed.weight, "from 0 to 1 (0.5) or from 0% to 100% (50%)")->required();
   commands.emplace_back(nic_weight, nic_action(v1::SET_WEIGHT));
 

@@ -13,8 +13,8 @@ namespace r2cc::client {
 
 enum class Output { kTable, kJson };
 
-using Request = std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest,
-                             v1::GetPlanRequest>;
+using Request =
+    std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest, v1::GetPlanRequest>;
 
 struct Invocation {
   Request request;

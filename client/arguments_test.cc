@@ -43,10 +43,8 @@ TEST(Arguments, CommandsWithoutArguments) {
 }
 
 TEST(Arguments, NicActions) {
-  const std::pair<const char*, v1::NicAction> cases[] = {{"nic drain n1/r2", v1::DRAIN},
-                                                         {"nic undrain n1/r2", v1::UNDRAIN},
-                                                         {"fail-nic n1/r2", v1::FAIL},
-                                                         {"restore-nic n1/r2", v1::RESTORE}};
+  const std::pair<const char*, v1::NicAction> cases[] = {
+      {"nic drain n1/r2", v1::DRAIN}, {"nic undrain n1/r2", v1::UNDRAIN}, {"fail-nic n1/r2", v1::FAIL}, {"restore-nic n1/r2", v1::RESTORE}};
   for (const auto& [line, action] : cases) {
     const auto request = RequestOf<v1::NicActionRequest>(line);
     EXPECT_EQ(request.node(), "n1");

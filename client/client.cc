@@ -38,8 +38,7 @@ absl::Status CheckListening(const std::string& socket_path) {
   const int error = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ? 0 : errno;
   close(fd);
   switch (error) {
-    case 0:
-      return absl::OkStatus();
+    case 0: return absl::OkStatus();
     case EACCES:
     case EPERM:
       return absl::PermissionDeniedError(absl::StrCat("not allowed to open ", socket_path, ": run r2ccctl as root or as r2ccd's user"));
@@ -47,8 +46,7 @@ absl::Status CheckListening(const std::string& socket_path) {
       return absl::UnavailableError(absl::StrCat("r2ccd is not running: there is no ", socket_path, "; ", HowToStart(socket_path)));
     case ECONNREFUSED:
       return absl::UnavailableError(absl::StrCat("r2ccd is not running: nobody listens on ", socket_path, "; ", HowToStart(socket_path)));
-    default:
-      return absl::UnavailableError(absl::StrCat("cannot reach r2ccd on ", socket_path, ": ", std::strerror(error)));
+    default: return absl::UnavailableError(absl::StrCat("cannot reach r2ccd on ", socket_path, ": ", std::strerror(error)));
   }
 }
 
@@ -74,8 +72,8 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& socket_path
 void SetDeadline(grpc::ClientContext* context) { context->set_deadline(std::chrono::system_clock::now() + kCallDeadline); }
 
 template <typename Request, typename Reply>
-absl::StatusOr<Reply> Call(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
-                           v1::Control::Stub* stub, const Request& request, Reply reply, const std::string& socket_path) {
+absl::StatusOr<Reply> Call(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&, Reply*), v1::Control::Stub* stub,
+                           const Request& request, Reply reply, const std::string& socket_path) {
   grpc::ClientContext context;
   SetDeadline(&context);
   if (absl::Status status = FromGrpc((stub->*method)(&context, request, &reply), socket_path); !status.ok()) return status;

@@ -60,10 +60,12 @@ std::string Ago(int64_t then_ns, const Style& style) {
 // "3 healthy, 1 failed"
 std::string StateCounts(const v1::NodeView& node) {
   std::vector<std::string> parts;
-  for (const v1::NicState state : {v1::HEALTHY, v1::DEGRADED, v1::SUSPECT, v1::PROVING, v1::DRAINED, v1::FAILED, v1::NIC_STATE_UNSPECIFIED}) {
+  for (const v1::NicState state :
+       {v1::HEALTHY, v1::DEGRADED, v1::SUSPECT, v1::PROVING, v1::DRAINED, v1::FAILED, v1::NIC_STATE_UNSPECIFIED}) {
     int count = 0;
     for (const v1::NicView& nic : node.nics()) count += nic.state() == state ? 1 : 0;
-    if (count > 0) parts.push_back(absl::StrCat(count, " ", state == v1::NIC_STATE_UNSPECIFIED ? "unknown" : absl::AsciiStrToLower(StateName(state))));
+    if (count > 0)
+      parts.push_back(absl::StrCat(count, " ", state == v1::NIC_STATE_UNSPECIFIED ? "unknown" : absl::AsciiStrToLower(StateName(state))));
   }
   return parts.empty() ? "none" : absl::StrJoin(parts, ", ");
 }
@@ -91,7 +93,8 @@ std::string OperatorWords(const v1::NicView& nic) {
 std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
   std::string text;
   const auto add = [&](absl::string_view name, const Cell& value) {
-    absl::StrAppend(&text, Paint(absl::StrFormat("%-8s", name), Colour::kDim, style.colour), Paint(value.text, value.colour, style.colour), "\n");
+    absl::StrAppend(&text, Paint(absl::StrFormat("%-8s", name), Colour::kDim, style.colour), Paint(value.text, value.colour, style.colour),
+                    "\n");
   };
   add("node", absl::StrCat(reply.node(), reply.release().empty() ? "" : absl::StrCat("  (r2ccd ", reply.release(), ")")));
   add("health", {WordName(reply.word()), WordColour(reply.word())});
@@ -101,7 +104,7 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
   add("store", reply.store().empty() ? "none" : reply.store());
   add("jobs", absl::StrCat(reply.jobs()));
 
-  Table table({{"NODE"}, {"HEALTH"}, {"NICS"}, {"DAEMON"}});
+  Table table({"NODE", "HEALTH", "NICS", "DAEMON"});
   for (const v1::NodeView& node : reply.nodes())
     table.AddRow({node.node(), {WordName(node.word()), WordColour(node.word())}, StateCounts(node), Reach(reply, node.node())});
   // A peer of the configuration that never said a word has no view.
@@ -115,7 +118,8 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
 }
 
 std::string FormatNics(const v1::ListNicsReply& reply, const Style& style) {
-  Table table({{"NIC"}, {"STATE"}, {"LINK"}, {"RATE", true}, {"WEIGHT", true}, {"OPERATOR"}, {"FLAPS", true}, {"SINCE", true}, {"ADDRESS"}, {"PCI"}, {"REASON"}});
+  Table table(
+      {"NIC", "STATE", "LINK", Right("RATE"), Right("WEIGHT"), "OPERATOR", Right("FLAPS"), Right("SINCE"), "ADDRESS", "PCI", "REASON"});
   for (const v1::NodeView& node : reply.nodes()) {
     for (const v1::NicView& nic : node.nics()) {
       table.AddRow({NicName(node.node(), nic.name()),
@@ -138,7 +142,9 @@ std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicAc
   const v1::NicView& nic = reply.nic();
   return Printable(absl::StrCat(NicName(request.node(), request.nic()), reply.changed() ? ": now " : ": nothing to change, already ")) +
          Paint(StateName(nic.state()), StateColour(nic.state()), style.colour) +
-         Printable(absl::StrCat(", weight ", FormatPermille(nic.operator_weight_permille()), nic.reason().empty() ? "" : ": ", nic.reason())) + "\n";
+         Printable(
+             absl::StrCat(", weight ", FormatPermille(nic.operator_weight_permille()), nic.reason().empty() ? "" : ": ", nic.reason())) +
+         "\n";
 }
 
 std::string FormatEvent(const v1::Event& event, const Style& style) {
@@ -146,7 +152,8 @@ std::string FormatEvent(const v1::Event& event, const Style& style) {
   const std::string where = event.nic().empty() ? event.node() : NicName(event.node(), event.nic());
   std::vector<std::string> details;
   if (event.from_state() != v1::NIC_STATE_UNSPECIFIED || event.to_state() != v1::NIC_STATE_UNSPECIFIED)
-    details.push_back(absl::StrCat(StateName(event.from_state()), " -> ", Paint(StateName(event.to_state()), StateColour(event.to_state()), style.colour)));
+    details.push_back(absl::StrCat(StateName(event.from_state()), " -> ",
+                                   Paint(StateName(event.to_state()), StateColour(event.to_state()), style.colour)));
   if (event.kind() == "failover") {
     if (!event.peer_node().empty()) details.push_back(Printable(absl::StrCat("to ", NicName(event.peer_node(), event.peer_nic()))));
     if (!event.cause().empty()) details.push_back(Printable(event.cause()));
@@ -159,7 +166,8 @@ std::string FormatEvent(const v1::Event& event, const Style& style) {
 }
 
 std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
-  Table table({{"PID", true}, {"JOB"}, {"PROCESS"}, {"ATTACHED", true}, {"RAIL"}, {"NIC"}, {"SENT", true}, {"RECEIVED", true}, {"REPLAYED", true}, {"FAILOVERS", true}, {"LOST", true}, {"PEERS"}});
+  Table table({Right("PID"), "JOB", "PROCESS", Right("ATTACHED"), "RAIL", "NIC", Right("SENT"), Right("RECEIVED"), Right("REPLAYED"),
+               Right("FAILOVERS"), Right("LOST"), "PEERS"});
   for (const v1::Job& job : reply.jobs()) {
     // Its first rail stands on the job's own line, the others below it.
     std::vector<Cell> job_cells = {absl::StrCat(job.pid()), job.job(), job.process_id(), Ago(job.attached_ns(), style)};
@@ -172,8 +180,11 @@ std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
       if (job.rails_size() == 0) {
         cells.insert(cells.end(), {"-", "-", "", "", "", ""});
       } else {
-        cells.insert(cells.end(), {rail.rail(), rail.nic().empty() ? Cell("not matched", Colour::kYellow) : Cell(rail.nic()),
-                                   FormatBytes(rail.sent_bytes()), FormatBytes(rail.received_bytes()), FormatBytes(rail.replayed_bytes()),
+        cells.insert(cells.end(), {rail.rail(),
+                                   rail.nic().empty() ? Cell("not matched", Colour::kYellow) : Cell(rail.nic()),
+                                   FormatBytes(rail.sent_bytes()),
+                                   FormatBytes(rail.received_bytes()),
+                                   FormatBytes(rail.replayed_bytes()),
                                    {absl::StrCat(rail.failovers()), rail.failovers() == 0 ? Colour::kNone : Colour::kYellow}});
       }
       cells.push_back(lost);
@@ -187,9 +198,10 @@ std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
 }
 
 std::string FormatPlan(const v1::Plan& plan, const Style& style) {
-  Table table({{"NIC"}, {"STATE"}, {"WEIGHT", true}});
+  Table table({"NIC", "STATE", Right("WEIGHT")});
   for (const v1::PlannedNic& nic : plan.nics())
-    table.AddRow({NicName(nic.node(), nic.nic()), {StateName(nic.state()), StateColour(nic.state())},
+    table.AddRow({NicName(nic.node(), nic.nic()),
+                  {StateName(nic.state()), StateColour(nic.state())},
                   {FormatPermille(nic.weight_permille()), nic.weight_permille() == 0 ? Colour::kRed : Colour::kNone}});
   return absl::StrCat(Paint("plan ", Colour::kDim, style.colour), EpochText(plan.epoch()), "\n", table.empty() ? "" : "\n",
                       table.empty() ? "" : table.Render(style.colour));

@@ -1,10 +1,10 @@
 // Each reply against the text that a person is to see, whole.
 #include "client/format.h"
 
+#include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -33,10 +33,26 @@ v1::ListNicsReply TwoNodes() {
     nodes {
       node: "n0"
       word: NODE_DEGRADED
-      nics { name: "rail0" state: HEALTHY link_up: true rate_bits_per_s: 500000000 operator_weight_permille: 1000
-             address: "10.0.0.1" since_ns: 1735786865000000000 }
-      nics { name: "rail1" state: FAILED drill_failed: true flaps_total: 2 rate_bits_per_s: 500000000 operator_weight_permille: 250
-             address: "10.1.0.1" since_ns: 1735787044000000000 reason: "link down" }
+      nics {
+        name: "rail0"
+        state: HEALTHY
+        link_up: true
+        rate_bits_per_s: 500000000
+        operator_weight_permille: 1000
+        address: "10.0.0.1"
+        since_ns: 1735786865000000000
+      }
+      nics {
+        name: "rail1"
+        state: FAILED
+        drill_failed: true
+        flaps_total: 2
+        rate_bits_per_s: 500000000
+        operator_weight_permille: 250
+        address: "10.1.0.1"
+        since_ns: 1735787044000000000
+        reason: "link down"
+      }
     }
     nodes {
       node: "node-one"
@@ -60,7 +76,12 @@ TEST(Format, ColourOnlyWhereAsked) {
 
 TEST(Format, Status) {
   auto reply = FromText<v1::StatusReply>(R"pb(
-    node: "n0" release: "0.1" word: NODE_DEGRADED uptime_ns: 62000000000 jobs: 2 store: "serving"
+    node: "n0"
+    release: "0.1"
+    word: NODE_DEGRADED
+    uptime_ns: 62000000000
+    jobs: 2
+    store: "serving"
     epoch { boot_time_s: 1735780000 daemon_start_ns: 5000000000 counter: 17 }
     plan_epoch { boot_time_s: 1735780000 daemon_start_ns: 5000000000 counter: 4 }
     peers { node: "node-one" address: "10.9.0.2:7460" connected: true }
@@ -83,8 +104,9 @@ TEST(Format, Status) {
 
 TEST(Format, NicAction) {
   const auto request = FromText<v1::NicActionRequest>(R"pb(node: "n0" nic: "rail1" action: FAIL)pb");
-  auto reply = FromText<v1::NicActionReply>(
-      R"pb(changed: true nic { name: "rail1" state: FAILED operator_weight_permille: 1000 reason: "fail-nic" })pb");
+  auto reply =
+      FromText<v1::NicActionReply>(R"pb(changed: true
+                                        nic { name: "rail1" state: FAILED operator_weight_permille: 1000 reason: "fail-nic" })pb");
   EXPECT_EQ(FormatNicAction(request, reply, {}), "n0/rail1: now FAILED, weight 100%: fail-nic\n");
   reply.set_changed(false);
   EXPECT_EQ(FormatNicAction(request, reply, {}), "n0/rail1: nothing to change, already FAILED, weight 100%: fail-nic\n");
@@ -92,11 +114,27 @@ TEST(Format, NicAction) {
 
 TEST(Format, Events) {
   const auto state = FromText<v1::Event>(R"pb(
-    sequence: 12 time_ns: 1735787045123000000 node: "n0" nic: "rail1" kind: "nic-state" from_state: HEALTHY to_state: FAILED message: "link down")pb");
+    sequence: 12
+    time_ns: 1735787045123000000
+    node: "n0"
+    nic: "rail1"
+    kind: "nic-state"
+    from_state: HEALTHY
+    to_state: FAILED
+    message: "link down")pb");
   EXPECT_EQ(FormatEvent(state, {}), "    12  03:04:05.123  n0/rail1          nic-state       HEALTHY -> FAILED, link down\n");
   const auto failover = FromText<v1::Event>(R"pb(
-    sequence: 13 time_ns: 1735787045125000000 node: "n0" nic: "rail1" kind: "failover" cause: "socket error" replayed_bytes: 1572864
-    duration_ns: 8500000 peer_node: "n1" peer_nic: "rail1" pid: 77)pb");
+    sequence: 13
+    time_ns: 1735787045125000000
+    node: "n0"
+    nic: "rail1"
+    kind: "failover"
+    cause: "socket error"
+    replayed_bytes: 1572864
+    duration_ns: 8500000
+    peer_node: "n1"
+    peer_nic: "rail1"
+    pid: 77)pb");
   EXPECT_EQ(FormatEvent(failover, {}),
             "    13  03:04:05.125  n0/rail1          failover        to n1/rail1, socket error, 1.5 MiB replayed in 8.5 ms, pid 77\n");
   const auto node = FromText<v1::Event>(R"pb(sequence: 14 node: "n0" kind: "daemon-started" message: "a\033[2J\nb")pb");
@@ -106,7 +144,13 @@ TEST(Format, Events) {
 TEST(Format, Jobs) {
   const auto reply = FromText<v1::ListJobsReply>(R"pb(
     jobs {
-      pid: 41 job: "train" process_id: "0" attached_ns: 1735787035000000000 peer_nodes: "n1" peer_nodes: "n2" evidence_dropped: 3
+      pid: 41
+      job: "train"
+      process_id: "0"
+      attached_ns: 1735787035000000000
+      peer_nodes: "n1"
+      peer_nodes: "n2"
+      evidence_dropped: 3
       rails { rail: "eth0" nic: "rail0" sent_bytes: 1048576 received_bytes: 2097152 }
       rails { rail: "eth1" sent_bytes: 512 replayed_bytes: 4096 failovers: 1 }
     }

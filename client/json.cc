@@ -15,7 +15,8 @@ absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message, boo
   std::string text;
   // The only way to fail is a string that is not UTF-8.
   if (const auto status = google::protobuf::util::MessageToJsonString(message, &text, options); !status.ok())
-    return absl::InternalError(absl::StrCat("the daemon's ", message.GetTypeName(), " does not fit into JSON: ", std::string(status.message())));
+    return absl::InternalError(
+        absl::StrCat("the daemon's ", message.GetTypeName(), " does not fit into JSON: ", std::string(status.message())));
   if (!text.ends_with('\n')) text += '\n';
   return text;
 }

@@ -32,7 +32,8 @@ std::string Paint(absl::string_view text, Colour colour, bool enabled) {
 
 std::string Printable(absl::string_view text) {
   std::string clean(text);
-  std::replace_if(clean.begin(), clean.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  std::replace_if(
+      clean.begin(), clean.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
   return clean;
 }
 

@@ -22,9 +22,18 @@ std::string Printable(absl::string_view text);
 size_t DisplayWidth(absl::string_view text);
 
 struct Column {
+  Column(const char* header_in) : header(header_in) {}
+
   std::string header;
   bool align_right = false;
 };
+
+// A column of numbers.
+inline Column Right(const char* header) {
+  Column column(header);
+  column.align_right = true;
+  return column;
+}
 
 struct Cell {
   Cell(absl::string_view text_in, Colour colour_in = Colour::kNone) : text(Printable(text_in)), colour(colour_in) {}

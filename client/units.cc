@@ -23,9 +23,7 @@ std::string Scale(double value, double step, const absl::string_view (&units)[N]
 
 }  // namespace
 
-std::string FormatBytes(uint64_t bytes) {
-  return Scale(static_cast<double>(bytes), 1024, {"B", "KiB", "MiB", "GiB", "TiB", "PiB"});
-}
+std::string FormatBytes(uint64_t bytes) { return Scale(static_cast<double>(bytes), 1024, {"B", "KiB", "MiB", "GiB", "TiB", "PiB"}); }
 
 std::string FormatRate(uint64_t bits_per_s) {
   if (bits_per_s == 0) return "?";

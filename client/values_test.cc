@@ -24,8 +24,9 @@ TEST(ParseNicName, RefusesAnythingElseAndNamesIt) {
 }
 
 TEST(ParseWeight, TakesDecimalsAndPercent) {
-  const std::pair<const char*, uint32_t> cases[] = {{"0", 0},     {"1", 1000},   {"1.0", 1000},  {"0.5", 500},    {".25", 250}, {"0.3333", 333},
-                                                    {"0.9996", 1000}, {"0%", 0}, {"50%", 500}, {"100%", 1000}, {"0.1%", 1},  {"33.3%", 333}};
+  const std::pair<const char*, uint32_t> cases[] = {{"0", 0},     {"1", 1000},     {"1.0", 1000},    {"0.5", 500},
+                                                    {".25", 250}, {"0.3333", 333}, {"0.9996", 1000}, {"0%", 0},
+                                                    {"50%", 500}, {"100%", 1000},  {"0.1%", 1},      {"33.3%", 333}};
   for (const auto& [text, permille] : cases) {
     const auto parsed = ParseWeightPermille(text);
     ASSERT_TRUE(parsed.ok()) << text;
