@@ -285,7 +285,7 @@ TEST(NetlinkSocket, BeginsWithWhatExists) {
   EXPECT_TRUE(Has([](const NetEvent& event) { return event.kind == NetEvent::Kind::kLink && event.name == "lo" && event.loopback; })(events));
 }
 
-void Run(const char* command) { EXPECT_EQ(std::system(command), 0) << command; }
+void Shell(const char* command) { EXPECT_EQ(std::system(command), 0) << command; }
 
 // In a network namespace of its own, which ends with the thread.
 void InOwnNamespace(const std::function<void()>& body, bool* refused) {
@@ -307,25 +307,25 @@ void CheckVethStory() {
     });
   };
   events.clear();
-  Run("ip link add rail0 type veth peer name rail1 && ip addr add 10.9.0.1/24 dev rail0 && ip link set rail0 up && ip link set rail1 up");
+  Shell("ip link add rail0 type veth peer name rail1 && ip addr add 10.9.0.1/24 dev rail0 && ip link set rail0 up && ip link set rail1 up");
   ASSERT_TRUE(ReceiveUntil(*socket, &events, rail(true, true)));
   EXPECT_TRUE(Has([](const NetEvent& event) { return event.kind == NetEvent::Kind::kAddressAdded && event.address == "10.9.0.1"; })(events));
   events.clear();
-  Run("ip link set rail1 down");  // the other end: carrier is lost
+  Shell("ip link set rail1 down");  // the other end: carrier is lost
   ASSERT_TRUE(ReceiveUntil(*socket, &events, rail(true, false)));
   events.clear();
-  Run("ip link set rail1 up");
+  Shell("ip link set rail1 up");
   ASSERT_TRUE(ReceiveUntil(*socket, &events, rail(true, true)));
   events.clear();
-  Run("ip link set rail0 down");
+  Shell("ip link set rail0 down");
   ASSERT_TRUE(ReceiveUntil(*socket, &events, rail(false, false)));
   events.clear();
-  Run("ip addr del 10.9.0.1/24 dev rail0");
+  Shell("ip addr del 10.9.0.1/24 dev rail0");
   ASSERT_TRUE(ReceiveUntil(*socket, &events, Has([](const NetEvent& event) {
     return event.kind == NetEvent::Kind::kAddressRemoved && event.address == "10.9.0.1";
   })));
   events.clear();
-  Run("ip link del rail0");
+  Shell("ip link del rail0");
   ASSERT_TRUE(ReceiveUntil(*socket, &events, Has([](const NetEvent& event) {
     return event.kind == NetEvent::Kind::kLinkRemoved && event.name == "rail0";
   })));
@@ -346,7 +346,7 @@ void CheckOverflow() {
   ASSERT_TRUE(ReceiveUntil(*socket, &events, kDumped));
   const int little = 1;
   ASSERT_EQ(setsockopt(socket->fd(), SOL_SOCKET, SO_RCVBUF, &little, sizeof(little)), 0);
-  Run("for i in 1 2 3 4 5 6 7 8; do ip link add veth$i type veth peer name peer$i; done");
+  Shell("for i in 1 2 3 4 5 6 7 8; do ip link add veth$i type veth peer name peer$i; done");
   events.clear();
   ASSERT_TRUE(ReceiveUntil(*socket, &events, kDumped));
   EXPECT_TRUE(Has([](const NetEvent& event) { return event.kind == NetEvent::Kind::kResync; })(events));

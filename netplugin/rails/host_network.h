@@ -1,0 +1,49 @@
+// The network interfaces of this namespace: the seam between rail choice and the machine.
+#ifndef R2CC_NETPLUGIN_RAILS_HOST_NETWORK_H_
+#define R2CC_NETPLUGIN_RAILS_HOST_NETWORK_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "netplugin/rails/address.h"
+
+namespace r2cc::net {
+
+struct HostInterface {
+  std::string name;
+  int ifindex = 0;
+  bool loopback = false;
+  bool admin_up = false;
+  bool carrier_up = false;
+  bool bridge = false;
+  std::array<uint8_t, 6> mac{};       // zero if it has none of six bytes
+  std::vector<IpAddress> addresses;   // in the kernel's order
+  std::string device_path;            // sysfs path of the device behind it; empty for virtual ones
+  int speed_mbps = 0;                 // <= 0: unknown
+};
+
+class HostNetwork {
+ public:
+  virtual ~HostNetwork() = default;
+  // Everything there is, by ifindex; empty if the kernel does not answer.
+  virtual std::vector<HostInterface> Interfaces() = 0;
+  // Of the calling thread's network namespace; 0 if unknown.
+  virtual uint64_t NetnsInode() = 0;
+};
+
+// getifaddrs and sysfs.
+class SystemHostNetwork final : public HostNetwork {
+ public:
+  explicit SystemHostNetwork(std::string sysfs = "/sys") : sysfs_(std::move(sysfs)) {}
+  std::vector<HostInterface> Interfaces() override;
+  uint64_t NetnsInode() override;
+
+ private:
+  std::string sysfs_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_RAILS_HOST_NETWORK_H_

@@ -1,0 +1,273 @@
+#include "netplugin/rails/rails.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+#include "base/core/hash.h"
+
+namespace r2cc::net {
+namespace {
+
+// Error lines stay lines on machines with hundreds of interfaces.
+constexpr size_t kInterfacesShown = 24;
+// NICs slower than the fastest one by more than this are there for management.
+constexpr int kManagementSpeedRatio = 10;
+
+// Interfaces of containers and virtual machines that this node hosts: their addresses mean nothing to another node, and several are
+// the same on every node (172.17.0.1).
+constexpr std::string_view kHostedPrefixes[] = {"docker", "br-", "virbr", "cni", "flannel", "cali", "vxlan", "veth", "podman", "lxc"};
+
+bool IsHosted(const HostInterface& interface) {
+  return interface.bridge || std::any_of(std::begin(kHostedPrefixes), std::end(kHostedPrefixes),
+                                         [&](std::string_view prefix) { return interface.name.rfind(prefix, 0) == 0; });
+}
+
+std::vector<std::string> Split(const std::string& list) {
+  std::vector<std::string> items;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    std::string item = list.substr(begin, end - begin);
+    while (!item.empty() && item.front() == ' ') item.erase(item.begin());
+    while (!item.empty() && item.back() == ' ') item.pop_back();
+    items.push_back(item);
+    begin = end + 1;
+  }
+  return items;
+}
+
+// "eth0 (10.0.0.1), eth1 (down), lo (127.0.0.1)".
+std::string WhatExists(const std::vector<HostInterface>& interfaces) {
+  std::string text;
+  for (size_t i = 0; i < interfaces.size() && i < kInterfacesShown; ++i) {
+    const HostInterface& interface = interfaces[i];
+    const IpAddress address = PreferredAddress(interface);
+    text += text.empty() ? "" : ", ";
+    text += interface.name + " (" + (address.empty() ? "no address" : address.text) + (interface.admin_up ? "" : ", down") + ")";
+  }
+  if (interfaces.size() > kInterfacesShown) text += ", ...";
+  return text.empty() ? "no interface at all" : text;
+}
+
+const HostInterface* WithName(const std::vector<HostInterface>& interfaces, const std::string& name) {
+  for (const HostInterface& interface : interfaces)
+    if (interface.name == name) return &interface;
+  return nullptr;
+}
+
+// With the address and, in `found`, as the kernel gave it (with its scope).
+const HostInterface* WithAddress(const std::vector<HostInterface>& interfaces, const std::string& text, IpAddress* found) {
+  for (const HostInterface& interface : interfaces)
+    for (const IpAddress& address : interface.addresses)
+      if (address.text == text) {
+        *found = address;
+        return &interface;
+      }
+  return nullptr;
+}
+
+bool IsPciAddress(std::string_view text) {  // 0000:81:00.0
+  constexpr std::string_view kPattern = "hhhh:hh:hh.h";
+  if (text.size() != kPattern.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (kPattern[i] == 'h' ? !std::isxdigit(static_cast<unsigned char>(text[i])) : text[i] != kPattern[i]) return false;
+  return true;
+}
+
+// The innermost PCI function on the way to the device: a virtio NIC's device, for one, lies below it.
+void SetPci(std::string path, Rail* rail) {
+  while (!path.empty()) {
+    const size_t slash = path.rfind('/');
+    if (slash == std::string::npos) return;
+    if (IsPciAddress(std::string_view(path).substr(slash + 1))) {
+      rail->pci_path = path;
+      rail->pci = path.substr(slash + 1);
+      return;
+    }
+    path.resize(slash);
+  }
+}
+
+Rail RailOn(const HostInterface& interface, const std::string& name, const IpAddress& address) {
+  Rail rail;
+  rail.name = name;
+  rail.interface = interface.name;
+  rail.ifindex = interface.ifindex;
+  rail.address = address;
+  rail.mac = interface.mac;
+  SetPci(interface.device_path, &rail);
+  if (interface.speed_mbps > 0) rail.speed_mbps = interface.speed_mbps;
+  rail.up = interface.admin_up && interface.carrier_up && !address.empty();
+  return rail;
+}
+
+Rail LoopbackRail(const std::vector<HostInterface>& interfaces, const std::string& name, const IpAddress& address) {
+  Rail rail;
+  rail.name = name;
+  rail.address = address;
+  rail.up = std::any_of(interfaces.begin(), interfaces.end(), [](const HostInterface& i) { return i.loopback && i.admin_up; });
+  return rail;
+}
+
+void SetGuids(std::vector<Rail>* rails) {
+  std::set<uint64_t> used = {0};
+  for (Rail& rail : *rails) {
+    for (uint8_t byte : rail.mac) rail.guid = rail.guid << 8 | byte;
+    // Two addresses of one interface, VLANs and bonds share a MAC; NCCL takes equal GUIDs for one port.
+    if (used.count(rail.guid) > 0) rail.guid = Fnv1a64(rail.name + "/" + rail.address.text);
+    while (!used.insert(rail.guid).second) ++rail.guid;
+  }
+}
+
+bool ResolveListed(const std::string& spec, const std::vector<HostInterface>& interfaces, std::vector<Rail>* rails, std::string* error) {
+  for (const std::string& item : Split(spec)) {
+    if (item.empty() || item[0] == '^') {
+      *error = "R2CC_RAILS=" + spec + ": want interfaces or IP addresses, comma separated; ^ may only stand at the very beginning";
+      return false;
+    }
+    Rail rail;
+    IpAddress on_interface;
+    const auto address = ParseIpAddress(item);
+    if (address.has_value() && address->IsLoopback()) {
+      rail = LoopbackRail(interfaces, item, *address);
+    } else if (const HostInterface* interface =
+                   address.has_value() ? WithAddress(interfaces, address->text, &on_interface) : WithName(interfaces, item)) {
+      rail = RailOn(*interface, item, address.has_value() ? on_interface : PreferredAddress(*interface));
+    } else {
+      *error = "R2CC_RAILS: " + item + (address.has_value() ? " is no address of this node" : " does not exist on this node") +
+               "; there are: " + WhatExists(interfaces);
+      return false;
+    }
+    for (const Rail& other : *rails)
+      if (other.name == rail.name || (!rail.address.empty() && other.address.text == rail.address.text)) {
+        *error = "R2CC_RAILS: " + item + " is there twice (as " + other.name + "): each rail is named once";
+        return false;
+      }
+    rails->push_back(std::move(rail));
+  }
+  return true;
+}
+
+bool HasRoutableAddress(const HostInterface& interface) {
+  return std::any_of(interface.addresses.begin(), interface.addresses.end(), [](const IpAddress& a) { return !a.IsLinkLocalV6(); });
+}
+
+// Of the rule in the header: 0 NICs, 1 virtual interfaces, 2 hosted networks; -1 never.
+int Rank(const HostInterface& interface) {
+  if (interface.loopback || !HasRoutableAddress(interface)) return -1;
+  return IsHosted(interface) ? 2 : interface.device_path.empty() ? 1 : 0;
+}
+
+// "eth2" before "eth10".
+bool NaturallyLess(const std::string& a, const std::string& b) {
+  const auto digits = [](const std::string& s) { return s.size() - std::min(s.size(), s.find_last_not_of("0123456789") + 1); };
+  const std::string a_stem = a.substr(0, a.size() - digits(a)), b_stem = b.substr(0, b.size() - digits(b));
+  if (a_stem != b_stem) return a_stem < b_stem;
+  return std::make_tuple(a.size(), a) < std::make_tuple(b.size(), b);
+}
+
+std::vector<Rail> ChooseRails(const std::vector<HostInterface>& interfaces, const std::set<std::string>& excluded) {
+  std::vector<const HostInterface*> chosen;
+  for (int rank = 0; rank <= 2 && chosen.empty(); ++rank)
+    for (const HostInterface& interface : interfaces) {
+      const bool out = std::any_of(interface.addresses.begin(), interface.addresses.end(),
+                                   [&](const IpAddress& a) { return excluded.count(a.text) > 0; });
+      if (Rank(interface) == rank && excluded.count(interface.name) == 0 && !out) chosen.push_back(&interface);
+    }
+  int fastest = 0;
+  for (const HostInterface* interface : chosen) fastest = std::max(fastest, interface->speed_mbps);
+  std::vector<Rail> rails;
+  for (const HostInterface* interface : chosen) {
+    const bool management = interface->speed_mbps > 0 && interface->speed_mbps < fastest / kManagementSpeedRatio;
+    if (!management) rails.push_back(RailOn(*interface, interface->name, PreferredAddress(*interface)));
+  }
+  std::sort(rails.begin(), rails.end(), [](const Rail& a, const Rail& b) {
+    if (a.pci.empty() != b.pci.empty()) return b.pci.empty();
+    return a.pci != b.pci ? a.pci < b.pci : NaturallyLess(a.name, b.name);
+  });
+  return rails;
+}
+
+}  // namespace
+
+IpAddress PreferredAddress(const HostInterface& interface) {
+  const auto better = [](const IpAddress& address) {
+    return address.storage.ss_family == AF_INET ? 2 : address.IsLinkLocalV6() ? 0 : 1;
+  };
+  IpAddress best;
+  for (const IpAddress& address : interface.addresses)
+    if (best.empty() || better(address) > better(best)) best = address;
+  return best;
+}
+
+bool ResolveRails(const std::string& spec, HostNetwork& host, std::vector<Rail>* rails, std::string* error) {
+  const std::vector<HostInterface> interfaces = host.Interfaces();
+  std::vector<Rail> found;
+  if (spec.empty() || spec[0] == '^') {
+    std::set<std::string> excluded;
+    for (const std::string& item : Split(spec.empty() ? "" : spec.substr(1))) {
+      if (!spec.empty() && (item.empty() || item[0] == '^')) {
+        *error = "R2CC_RAILS=" + spec + ": want ^ and then interfaces, comma separated";
+        return false;
+      }
+      excluded.insert(item);
+    }
+    found = ChooseRails(interfaces, excluded);
+    if (found.empty()) {
+      *error = "R2CC_RAILS" + (spec.empty() ? std::string(" is not set") : "=" + spec) +
+               " and this node has no NIC with an IP address: name interfaces or addresses in R2CC_RAILS; there are: " +
+               WhatExists(interfaces);
+      return false;
+    }
+  } else if (!ResolveListed(spec, interfaces, &found, error)) {
+    return false;
+  }
+  if (found.size() > kRailsMax) {
+    *error = "R2CC_RAILS: " + std::to_string(found.size()) + " rails, at most " + std::to_string(kRailsMax) + " are possible: name fewer";
+    return false;
+  }
+  SetGuids(&found);
+  const uint64_t netns_inode = host.NetnsInode();
+  for (size_t i = 0; i < found.size(); ++i) {
+    found[i].index = static_cast<int>(i);
+    found[i].netns_inode = netns_inode;
+  }
+  *rails = std::move(found);
+  return true;
+}
+
+bool ChooseOobAddress(const std::string& oob_ifname, const std::vector<Rail>& rails, HostNetwork& host, IpAddress* address,
+                      std::string* error) {
+  const std::vector<HostInterface> interfaces = host.Interfaces();
+  const auto use = [address](const IpAddress& chosen) { return *address = chosen, true; };
+  if (!oob_ifname.empty()) {
+    const auto numeric = ParseIpAddress(oob_ifname);
+    if (numeric.has_value() && numeric->IsLoopback()) return use(*numeric);
+    IpAddress found;
+    const HostInterface* interface =
+        numeric.has_value() ? WithAddress(interfaces, numeric->text, &found) : WithName(interfaces, oob_ifname);
+    if (interface != nullptr && !numeric.has_value()) found = PreferredAddress(*interface);
+    if (!found.empty()) return use(found);
+    *error = "R2CC_OOB_IFNAME=" + oob_ifname + (interface != nullptr ? ": it has no IP address" : ": this node does not have it") +
+             "; there are: " + WhatExists(interfaces);
+    return false;
+  }
+  // Loopback rails reach this machine only, and so need no other interface to talk.
+  if (std::all_of(rails.begin(), rails.end(), [](const Rail& rail) { return rail.address.IsLoopback(); }))
+    return use(*ParseIpAddress("127.0.0.1"));
+  for (int rank = 0; rank <= 1; ++rank)
+    for (const HostInterface& interface : interfaces) {
+      const bool is_rail = std::any_of(rails.begin(), rails.end(), [&](const Rail& rail) { return rail.interface == interface.name; });
+      if (Rank(interface) == rank && interface.admin_up && interface.carrier_up && !is_rail) return use(PreferredAddress(interface));
+    }
+  for (bool want_up : {true, false})
+    for (const Rail& rail : rails)
+      if ((rail.up || !want_up) && !rail.address.empty()) return use(rail.address);
+  *error = "no interface for out-of-band connections: set R2CC_OOB_IFNAME; there are: " + WhatExists(interfaces);
+  return false;
+}
+
+}  // namespace r2cc::net

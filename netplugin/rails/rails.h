@@ -1,0 +1,60 @@
+// Which rails this process has, from R2CC_RAILS and the machine.
+#ifndef R2CC_NETPLUGIN_RAILS_RAILS_H_
+#define R2CC_NETPLUGIN_RAILS_RAILS_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "netplugin/rails/address.h"
+#include "netplugin/rails/host_network.h"
+
+namespace r2cc::net {
+
+// As many as an attach request names.
+constexpr size_t kRailsMax = 32;
+// What NCCL assumes, too, of a NIC that does not say.
+constexpr int kUnknownSpeedMbps = 10'000;
+
+struct Rail {
+  std::string name;           // as in R2CC_RAILS, or the interface's
+  int index = 0;              // position among the rails, and NCCL's device number
+  std::string interface;      // empty for an address-only rail (a loopback address)
+  int ifindex = 0;            // 0 for an address-only rail
+  IpAddress address;          // may be empty while the interface is down
+  std::array<uint8_t, 6> mac{};
+  std::string pci_path;       // sysfs path of the PCI function; empty: none
+  std::string pci;            // its address, "0000:81:00.0"; empty: none
+  uint64_t guid = 0;          // distinct among the rails, the same in each run: from the MAC, else from name and address
+  int speed_mbps = kUnknownSpeedMbps;
+  bool present = true;        // the interface exists
+  bool up = false;            // it can carry traffic: up, with carrier and address
+  uint64_t netns_inode = 0;   // of the network namespace; 0: unknown
+};
+
+// The rails that `spec` (the syntax of R2CC_RAILS) means on `host`:
+// - names of interfaces and numeric IP addresses, comma separated: exactly those, in that order. One that the machine does not have is
+//   an error; an interface that is down, without carrier or without address is a rail that is down. Addresses in 127.0.0.0/8 and ::1
+//   need no interface of their own.
+// - empty: every NIC with an IP address that is not link-local, up or down, in the order of PCI addresses, then names. NICs are what has
+//   a device behind it; if there is none, virtual interfaces other than bridges and those of container and VM networks; if there is
+//   none either, those too. The loopback is never chosen. NICs with less than a tenth of the fastest one's known speed are left alone:
+//   they are there for management.
+// - ^ and a list: as if empty, without those interfaces.
+// False and one line in `error` if there is no such set of rails; `rails` is untouched then.
+bool ResolveRails(const std::string& spec, HostNetwork& host, std::vector<Rail>* rails, std::string* error);
+
+// Where the out-of-band connections of this process are to be made. `oob_ifname` is R2CC_OOB_IFNAME: an interface or an address, which
+// must exist. If it is empty: 127.0.0.1 if all rails are loopback addresses; else the first interface that is up, has an address, is no
+// rail, and is no loopback, bridge or container network (NICs before virtual interfaces); else the first rail that is up; else the first
+// that has an address. False and one line in `error` if there is none.
+bool ChooseOobAddress(const std::string& oob_ifname, const std::vector<Rail>& rails, HostNetwork& host, IpAddress* address,
+                      std::string* error);
+
+// The address of `interface` that a rail uses: IPv4 before IPv6, IPv6 link-local last; empty if it has none.
+IpAddress PreferredAddress(const HostInterface& interface);
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_RAILS_RAILS_H_
