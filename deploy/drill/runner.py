@@ -1,5 +1,6 @@
 """Does the steps of a story to a real cluster and writes down what happened."""
 
+import dataclasses
 import time
 from typing import Any, Callable, Protocol, Sequence
 
@@ -14,17 +15,23 @@ from deploy.drill.rig.traces import Row
 from deploy.drill.story import Action, Step
 
 TICK_S = 0.1
-START_TIMEOUT_S = 30
-ATTACH_TIMEOUT_S = 10
-STOP_TIMEOUT_S = 20
-# How long no rank may complete anything. The slowest machine's iteration fits in several times.
-HANG_S = 8.0
-# How far into an iteration a fault strikes, and how long to look for one that can be hit so.
+# How far into an iteration a fault strikes.
 STRIKE_EARLIEST, STRIKE_LATEST = 0.3, 0.7
-AIM_S = 3.0
 RECOVERED_RATIO = 0.93
 # Below this an interface carries greetings, not a job.
 CARRIED_BYTES_MIN = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Patience:
+  """How long to wait before the story is broken."""
+  start_s: float = 30.0
+  attach_s: float = 10.0
+  stop_s: float = 20.0
+  # No rank completes anything. The slowest machine's iteration fits in several times.
+  hang_s: float = 8.0
+  # An iteration is sought that can be hit in its middle; after that any moment with traffic must do.
+  aim_s: float = 3.0
 
 
 class StoryBroken(Exception):
@@ -48,8 +55,10 @@ class Listener(Protocol):
 class Runner:
   """One drill."""
 
-  def __init__(self, cluster: Cluster, record: Record, listener: Listener, job_options: JobOptions):
+  def __init__(self, cluster: Cluster, record: Record, listener: Listener, job_options: JobOptions,
+               patience: Patience = Patience()):
     self._cluster, self._record, self._listener, self._job_options = cluster, record, listener, job_options
+    self._patience = patience
     self._job: Job | None = None
     self._jobs = 0
     self._open_faults: list[Fault] = []
@@ -94,8 +103,8 @@ class Runner:
       job.follower.poll()
       self._check_alive()
       return sum(1 for row in job.follower.rows if row.kind == "iteration" and row.rank == 0) >= 2
-    if not wait_until(moving, START_TIMEOUT_S, TICK_S):
-      raise StoryBroken(f"job {self._jobs} moved nothing within {START_TIMEOUT_S} s: {job.ranks[0].last_words()}")
+    if not wait_until(moving, self._patience.start_s, TICK_S):
+      raise StoryBroken(f"job {self._jobs} moved nothing within {self._patience.start_s:g} s: {job.ranks[0].last_words()}")
     self._check_attached()
 
   def _check_attached(self) -> None:
@@ -104,7 +113,7 @@ class Runner:
     lab = self._cluster.lab
     def all_attached() -> bool:
       return all(self._cluster.attached_processes(node) >= 1 for node in self._cluster.living_daemons())
-    if wait_until(all_attached, ATTACH_TIMEOUT_S if lab.mode == "loopback" else 3, 0.2):
+    if wait_until(all_attached, self._patience.attach_s, 0.2):
       self._listener.detail("every rank is attached to its node's r2ccd")
       return
     problem = f"the plugin {self._cluster.binaries.plugin.name} did not attach to r2ccd"
@@ -117,8 +126,8 @@ class Runner:
     del step
     job = self._require_job()
     job.ask_to_stop()
-    if not job.wait(STOP_TIMEOUT_S):
-      raise StoryBroken(f"job {self._jobs} did not end within {STOP_TIMEOUT_S} s of being asked to")
+    if not job.wait(self._patience.stop_s):
+      raise StoryBroken(f"job {self._jobs} did not end within {self._patience.stop_s:g} s of being asked to")
     job.follower.poll()
     self._job = None
     self._record.reports.append(job.report())
@@ -179,17 +188,17 @@ class Runner:
     """Returns when rank 0 has moved the first part of an iteration and has a good part before it."""
     job = self._require_job()
     begin_ns = monotonic_ns()
-    while (now_ns := monotonic_ns()) - begin_ns < HANG_S * 1e9:
+    while (now_ns := monotonic_ns()) - begin_ns < self._patience.hang_s * 1e9:
       job.follower.poll()
       self._check_alive()
       strike = middle_of_iteration([row for row in job.follower.rows[-4000:] if row.rank == 0])
       if strike is not None and strike.begin_ns >= begin_ns:
         # Where iterations are shorter than the delay with which a trace is written, any moment with traffic must do.
-        if now_ns <= strike.end_ns or now_ns - begin_ns > AIM_S * 1e9:
+        if now_ns <= strike.end_ns or now_ns - begin_ns > self._patience.aim_s * 1e9:
           time.sleep(max(0.0, (strike.begin_ns - monotonic_ns()) / 1e9))
           return
       time.sleep(0.005)
-    raise StoryBroken(f"the job hangs{self._since_last_fault()}: it began no iteration for {HANG_S:g} s")
+    raise StoryBroken(f"the job hangs{self._since_last_fault()}: it began no iteration for {self._patience.hang_s:g} s")
 
   # Time.
 
@@ -241,9 +250,9 @@ class Runner:
       now_ns = monotonic_ns()
       self._listener.tick(phase, stalls.goodput_gbps(job.follower.rows[-4000:], Window(now_ns - 500_000_000, now_ns), self._cluster.lab.nodes))
       last_ns = stalls.last_completion_ns(job.follower.rows[-4000:])
-      if last_ns is not None and now_ns - last_ns > HANG_S * 1e9:
-        raise StoryBroken(f"the job hangs{self._since_last_fault()}: no rank completed anything for {HANG_S:g} s")
-      if last_ns is not None and now_ns - last_ns > stalls.STALL_WINDOW_NS:
+      if last_ns is not None and now_ns - last_ns > self._patience.hang_s * 1e9:
+        raise StoryBroken(f"the job hangs{self._since_last_fault()}: no rank completed anything for {self._patience.hang_s:g} s")
+      if last_ns is not None and now_ns - last_ns > self._patience.hang_s * 1e9 / 4:
         deadline_s = max(deadline_s, time.monotonic() + TICK_S)  # do not walk away from a job that stands still
       if done():
         return True
@@ -286,10 +295,10 @@ class Runner:
     self._cluster.start_daemon(node)
     self._cluster.wait_ready(node)
     begin_s = time.monotonic()
-    if wait_until(lambda: self._cluster.attached_processes(node) >= 1, ATTACH_TIMEOUT_S, TICK_S):
+    if wait_until(lambda: self._cluster.attached_processes(node) >= 1, self._patience.attach_s, TICK_S):
       self._listener.detail(f"the job on n{node} attached again {time.monotonic() - begin_s:.1f} s after r2ccd was ready")
     else:
-      self._record.problems.append(f"the job on n{node} did not attach to its restarted r2ccd within {ATTACH_TIMEOUT_S} s")
+      self._record.problems.append(f"the job on n{node} did not attach to its restarted r2ccd within {self._patience.attach_s:g} s")
 
   def _mark(self, text: str, time_ns: int | None = None) -> None:
     letter = chr(ord("A") + len(self._record.marks) % 26)

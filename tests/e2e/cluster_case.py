@@ -1,0 +1,91 @@
+"""A test case with an emulated cluster in namespaces and a job that runs on it."""
+
+import pathlib
+import tempfile
+import time
+import unittest
+
+from deploy.drill.rig import namespaces
+from deploy.drill.rig.binaries import built_binaries
+from deploy.drill.rig.cluster import Cluster, Job, JobOptions
+from deploy.drill.rig.namespaces import NamespaceLab
+from deploy.drill.rig.processes import Processes, wait_until
+
+# Generous: these waits end as soon as what they wait for is there.
+PATIENCE_S = 60
+
+
+class ClusterCase(unittest.TestCase):
+  """4 nodes of 4 rails with one r2ccd each; `environment` is the job's."""
+
+  environment: dict[str, str] = {}
+
+  @classmethod
+  def setUpClass(cls) -> None:
+    reason = namespaces.missing_feature()
+    if reason is not None:
+      raise unittest.SkipTest(f"needs root: {reason}")
+    namespaces.sweep()
+
+  def setUp(self) -> None:
+    # In /tmp whatever TEST_TMPDIR says: the path of a Unix socket has room for 107 bytes.
+    self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="r2cc-e2e-", dir="/tmp")))
+    self.lab = self.enterContext(NamespaceLab())
+    self.processes = self.enterContext(Processes(self.folder))
+    self.cluster = Cluster(self.lab, built_binaries(), self.folder, self.processes)
+    self.cluster.start_daemons()
+    self.job: Job = self.cluster.start_job("job", JobOptions(size="16M", seconds_max=600, environment=self.environment))
+    self.expect_iterations(3)
+    self.assertTrue(wait_until(lambda: all(self.cluster.attached_processes(node) == 1 for node in range(4)), PATIENCE_S), "not attached")
+
+  def tearDown(self) -> None:
+    """Only shown when something failed: what the processes had to say."""
+    if any(error for _, error in getattr(getattr(self, "_outcome", None), "errors", []) if error):
+      for path in sorted(self.folder.glob("*.err")):
+        print(f"--- {path.name}\n{path.read_text(encoding='utf-8', errors='replace')[-2000:]}")
+
+  def expect_iterations(self, count: int) -> None:
+    """The job ends `count` more iterations."""
+    self.job.follower.poll()
+    before = self._iterations()
+
+    def went_on() -> bool:
+      self.job.follower.poll()
+      dead = self.job.dead_rank()
+      if dead is not None:
+        self.fail(f"rank {dead} ended with {self.job.ranks[dead].returncode}: {self.job.ranks[dead].last_words()}")
+      return self._iterations() >= before + count
+
+    self.assertTrue(wait_until(went_on, PATIENCE_S, 0.05), f"fewer than {count} iterations in {PATIENCE_S} s")
+
+  def expect_right_end(self) -> None:
+    """The job ends when it is asked to, and every element of it was right."""
+    self.job.ask_to_stop()
+    self.assertTrue(self.job.wait(PATIENCE_S), "the job did not stop")
+    self.assertEqual(self.job.failures(), [])
+    report = self.job.report()
+    self.assertEqual((report["wrong_elements"], report["late_writes"], report["pass"]), (0, 0, True))
+
+  def shares_sent(self, node: int, seconds: float = 2.0) -> dict[str, float]:
+    """Which part of the bytes that `node` sends in the next `seconds` each rail carries, by interface counters."""
+    return self._shares(node, seconds, received=False)
+
+  def shares_received(self, node: int, seconds: float = 2.0) -> dict[str, float]:
+    return self._shares(node, seconds, received=True)
+
+  def _shares(self, node: int, seconds: float, received: bool) -> dict[str, float]:
+    before = self.lab.counters(node)
+    time.sleep(seconds)
+    after = self.lab.counters(node)
+    moved = {rail: after[rail].received_bytes - before[rail].received_bytes if received else after[rail].sent_bytes - before[rail].sent_bytes
+             for rail in after}
+    total = sum(moved.values())
+    self.assertGreater(total, 0, f"n{node} moved nothing")
+    return {rail: size / total for rail, size in moved.items()}
+
+  def failover_events(self) -> list[dict]:
+    return [event for node in self.cluster.living_daemons() for event in self.cluster.events(node)
+            if event["kind"] == "failover" and event["node"] == f"n{node}"]
+
+  def _iterations(self) -> int:
+    return sum(1 for row in self.job.follower.rows if row.kind == "iteration" and row.rank == 0)

@@ -1,0 +1,35 @@
+import os
+import shutil
+import unittest
+
+from deploy.drill.rig.binaries import built_file
+from tests.e2e.drill_process import run_drill
+
+# An empty bounding set leaves even root without a single privilege.
+UNPRIVILEGED = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+
+
+class DrillOnLoopback(unittest.TestCase):
+
+  def expect_pass(self, result) -> None:
+    self.assertEqual(result.exit_code, 0, result.story)
+    said = result.said
+    self.assertTrue(said["pass"])
+    self.assertEqual((said["wrong_elements"], said["late_writes"]), (0, 0))
+    self.assertEqual(said["mode"], "loopback")
+    self.assertIsNone(said["rate_gbps"])
+    self.assertGreaterEqual(len(said["faults"]), 2)
+    for fault in said["faults"]:
+      self.assertEqual(fault["kind"], "fail-nic")
+      self.assertGreater(fault["failovers"], 0)
+
+  def test_passes_without_any_privilege(self):
+    drop = os.geteuid() == 0 and shutil.which("setpriv") is not None
+    result = run_drill("--quick", *([] if drop else ["--no-root"]), through=UNPRIVILEGED if drop else [])
+    self.expect_pass(result)
+
+  def test_a_plain_plugin_fails(self):
+    result = run_drill("--quick", "--no-root", "--plugin", str(built_file("tests/control/libnccl-net-plain.so")))
+    self.assertEqual(result.exit_code, 1, result.story)
+    self.assertFalse(result.said["pass"])
+    self.assertIn("did not attach to r2ccd", result.story)
