@@ -18,6 +18,7 @@ const char* EvidenceKindName(EvidenceKind kind) {
     case EvidenceKind::kJobLinkUp: return "job-link-up";
     case EvidenceKind::kPeerSuspects: return "peer-suspects";
     case EvidenceKind::kPeerNicFailed: return "peer-nic-failed";
+    case EvidenceKind::kPeerNicBack: return "peer-nic-back";
   }
   return "unknown";
 }

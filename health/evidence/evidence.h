@@ -37,10 +37,12 @@ enum class EvidenceKind : uint8_t {
   kJobFenced,      // a job on this node gave up a link on the NIC; peer: the other end; detail: its cause
   kJobLinkUp,      // a job's link between the NIC and `peer` carries data
   kPeerSuspects,   // another daemon's job gave up a link to the NIC; peer: its own end
-  // The peer's NIC is dead by its own daemon's word: what jobs saw on links to it is explained and no fault of the subject's.
-  kPeerNicFailed,  // subject: the peer's NIC
+  // A peer's NIC (the subject) is dead by its own daemon's word, or no longer: what jobs see on links to a dead NIC is explained, and no
+  // fault of the NIC at this end.
+  kPeerNicFailed,
+  kPeerNicBack,
 };
-constexpr int kEvidenceKinds = static_cast<int>(EvidenceKind::kPeerNicFailed) + 1;
+constexpr int kEvidenceKinds = static_cast<int>(EvidenceKind::kPeerNicBack) + 1;
 
 // A short lower-case word for a kind ("link-down").
 const char* EvidenceKindName(EvidenceKind kind);

@@ -16,9 +16,10 @@ namespace r2cc::health {
 
 struct NodePolicy {
   NicPolicy nic;
-  // DEGRADED below this share of the configured rate: a link that negotiated down loses half or more.
+  // DEGRADED below this share of the configured rate, or of the best that the kernel ever named: a link that negotiated down loses
+  // half or more.
   uint32_t rate_min_permille = 900;
-  // DEGRADED at this many errors per second, until a sample is below it again for errors_clear.
+  // DEGRADED at this many errors per second, until errors_clear has passed without such a sample.
   int64_t errors_per_s_max = 10;
   Nanos errors_clear = 10 * kNanosPerSecond;
 };
@@ -43,12 +44,12 @@ class NodeHealth {
   std::vector<NicChange> Tick(Nanos now);
   Nanos next_tick() const;
 
-  // What was learnt of a NIC's identity or rate, for display. False: nothing new, or no such NIC.
-  bool Learn(const std::string& nic, const std::string& mac, const std::string& pci);
+  // What was learnt of a NIC's identity; what is empty was not learnt. No effect if there is no such NIC.
+  void Learn(const std::string& nic, const std::string& mac, const std::string& pci);
 
   // The whole word about this node, but for the epoch, which the caller stamps when it publishes.
-  NodeState Snapshot() const;
-  // Grows whenever Snapshot() may have changed.
+  const NodeState& Snapshot() const { return snapshot_; }
+  // Grows with each change of Snapshot().
   uint64_t revision() const { return revision_; }
 
   bool Has(const std::string& nic) const { return nics_.contains(nic); }
@@ -64,25 +65,33 @@ class NodeHealth {
     NicMachine machine;
     uint16_t weight_permille = kFullWeightPermille;
     uint64_t kernel_rate_bits_per_s = 0;
-    std::string rate_complaint;    // empty: none
-    std::string errors_complaint;  // empty: none
-    Nanos errors_last = 0;         // the last sample above the limit
-    std::set<NicKey> suspected_by; // the other ends of the links that jobs gave up
+    uint64_t best_rate_bits_per_s = 0;
+    std::string rate_complaint;      // empty: none
+    std::string errors_complaint;    // empty: none
+    Nanos errors_until = 0;          // when errors_complaint is dropped
+    std::set<NicKey> suspected_by;   // the other ends of the links that jobs gave up; an empty key: not known
   };
 
-  void Judge(Nic& nic, const Evidence& evidence, Nanos now, std::vector<NicChange>* changes);
-  void Feed(Nic& nic, NicEvent event, Nanos now, const std::string& cause, std::vector<NicChange>* changes);
-  void FeedImpairments(Nic& nic, Nanos now, std::vector<NicChange>* changes);
-  void ForgivePeer(Nic& nic, const NicKey& peer, Nanos now, std::vector<NicChange>* changes);
-  void Advance(Nic& nic, Nanos now, std::vector<NicChange>* changes);
+  void Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
+  void JudgeRate(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
+  void JudgeErrors(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
+  void JudgeComplaint(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
+  void JudgePeer(const Evidence& evidence, std::vector<NicChange>* changes);
+  void Forgive(Nic* nic, const NicKey& peer, std::vector<NicChange>* changes);
+  void Feed(Nic* nic, NicEvent event, const std::string& cause, std::vector<NicChange>* changes);
+  void FeedImpairments(Nic* nic, std::vector<NicChange>* changes);
+  void Advance(Nanos now, std::vector<NicChange>* changes);
+  void UpdateSnapshot();
 
   const std::string node_;
   const NodePolicy policy_;
   std::vector<std::string> order_;  // NIC names as configured
   std::map<std::string, Nic> nics_;
+  std::set<NicKey> dead_peers_;     // other nodes' NICs that have failed
   EvidenceLog log_;
   Nanos now_;
-  uint64_t revision_ = 1;
+  NodeState snapshot_;
+  uint64_t revision_ = 0;
 };
 
 // The word that sums up `nics`; `initializing`: some link has not been heard of.

@@ -1,0 +1,206 @@
+#include "health/view/node_health.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/core/check.h"
+
+namespace r2cc::health {
+namespace {
+
+// Peers are named by jobs: a limit on what a job can make the daemon remember.
+constexpr size_t kSuspectedByMax = 256;
+// Likewise NICs of other nodes, named by their daemons.
+constexpr size_t kDeadPeersMax = 65'536;
+
+std::string InGbits(uint64_t bits_per_s) {
+  const uint64_t tenths = (bits_per_s + 50'000'000) / 100'000'000;
+  return std::to_string(tenths / 10) + (tenths % 10 != 0 ? "." + std::to_string(tenths % 10) : "") + " Gbit/s";
+}
+
+}  // namespace
+
+NodeWord WordFor(const std::vector<NicStatus>& nics, bool initializing) {
+  if (initializing) return NodeWord::kInitializing;
+  const bool all_healthy = std::all_of(nics.begin(), nics.end(), [](const NicStatus& nic) { return nic.state == NicState::kHealthy; });
+  if (all_healthy) return NodeWord::kHealthy;
+  const bool some_carry = std::any_of(nics.begin(), nics.end(), [](const NicStatus& nic) { return CarriesTraffic(nic.state); });
+  return some_carry ? NodeWord::kDegraded : NodeWord::kUnhealthy;
+}
+
+NodeHealth::NodeHealth(std::string node, std::vector<NicIdentity> nics, const NodePolicy& policy, const OperatorWords& words, Nanos now)
+    : node_(std::move(node)), policy_(policy), now_(now) {
+  for (NicIdentity& identity : nics) {
+    order_.push_back(identity.name);
+    const bool fresh = nics_.emplace(identity.name, Nic{.identity = identity, .machine = NicMachine(policy.nic, now)}).second;
+    R2CC_CHECK(fresh);
+  }
+  for (const auto& [name, word] : words) {
+    const auto nic = nics_.find(name);
+    if (nic == nics_.end()) continue;
+    nic->second.weight_permille = std::min(word.weight_permille, kFullWeightPermille);
+    if (word.drained) nic->second.machine.Handle(NicEvent::kDrain, now);
+    if (word.drill_failed) nic->second.machine.Handle(NicEvent::kDrillFail, now);
+  }
+  UpdateSnapshot();
+}
+
+std::vector<NicChange> NodeHealth::Handle(const Evidence& evidence) {
+  std::vector<NicChange> changes;
+  Advance(evidence.when, &changes);
+  log_.Add(evidence);
+  if (evidence.subject.node != node_) {
+    JudgePeer(evidence, &changes);
+  } else if (const auto nic = nics_.find(evidence.subject.nic); nic != nics_.end()) {
+    Judge(&nic->second, evidence, &changes);
+  }
+  UpdateSnapshot();
+  return changes;
+}
+
+std::vector<NicChange> NodeHealth::Tick(Nanos now) {
+  std::vector<NicChange> changes;
+  Advance(now, &changes);
+  UpdateSnapshot();
+  return changes;
+}
+
+Nanos NodeHealth::next_tick() const {
+  Nanos next = NicMachine::kNever;
+  for (const auto& [name, nic] : nics_) {
+    next = std::min(next, nic.machine.next_tick());
+    if (!nic.errors_complaint.empty()) next = std::min(next, nic.errors_until);
+  }
+  return next;
+}
+
+void NodeHealth::Advance(Nanos now, std::vector<NicChange>* changes) {
+  now_ = std::max(now_, now);
+  for (auto& [name, nic] : nics_) {
+    while (nic.machine.next_tick() <= now_) {
+      const NicTransition transition = nic.machine.Tick(now_);
+      if (transition.changed()) changes->push_back({name, transition, now_});
+    }
+    if (!nic.errors_complaint.empty() && now_ >= nic.errors_until) {
+      nic.errors_complaint.clear();
+      FeedImpairments(&nic, changes);
+    }
+  }
+}
+
+void NodeHealth::Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
+  switch (evidence.kind) {
+    case EvidenceKind::kLinkUp: return Feed(nic, NicEvent::kLinkUp, evidence.detail, changes);
+    case EvidenceKind::kLinkDown: return Feed(nic, NicEvent::kLinkDown, evidence.detail, changes);
+    case EvidenceKind::kRate: return JudgeRate(nic, evidence, changes);
+    case EvidenceKind::kErrors: return JudgeErrors(nic, evidence, changes);
+    case EvidenceKind::kDrain: return Feed(nic, NicEvent::kDrain, evidence.detail, changes);
+    case EvidenceKind::kUndrain: return Feed(nic, NicEvent::kUndrain, evidence.detail, changes);
+    case EvidenceKind::kDrillFail: return Feed(nic, NicEvent::kDrillFail, evidence.detail, changes);
+    case EvidenceKind::kDrillRestore: return Feed(nic, NicEvent::kDrillRestore, evidence.detail, changes);
+    case EvidenceKind::kWeight:
+      nic->weight_permille = static_cast<uint16_t>(std::clamp<int64_t>(evidence.value, 0, kFullWeightPermille));
+      return;
+    case EvidenceKind::kJobFenced:
+    case EvidenceKind::kPeerSuspects: return JudgeComplaint(nic, evidence, changes);
+    case EvidenceKind::kJobLinkUp: return Forgive(nic, evidence.peer, changes);
+    case EvidenceKind::kCarrierFlips:  // for the record: the link's own word decides
+    case EvidenceKind::kPeerNicFailed:
+    case EvidenceKind::kPeerNicBack: return;
+  }
+}
+
+void NodeHealth::JudgeRate(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
+  const uint64_t rate = evidence.value > 0 ? static_cast<uint64_t>(evidence.value) : 0;
+  nic->kernel_rate_bits_per_s = rate;
+  nic->best_rate_bits_per_s = std::max(nic->best_rate_bits_per_s, rate);
+  const uint64_t due = nic->identity.rate_bits_per_s != 0 ? nic->identity.rate_bits_per_s : nic->best_rate_bits_per_s;
+  // In steps, as rates are large: due * permille might not fit for a rate that makes no sense.
+  const bool low = rate != 0 && rate < due / 1000 * policy_.rate_min_permille;
+  nic->rate_complaint = low ? "link runs at " + InGbits(rate) + " instead of " + InGbits(due) : "";
+  FeedImpairments(nic, changes);
+}
+
+void NodeHealth::JudgeErrors(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
+  if (evidence.value < policy_.errors_per_s_max) return;
+  nic->errors_complaint = std::to_string(evidence.value) + " errors per second" + (evidence.detail.empty() ? "" : " (" + evidence.detail + ")");
+  nic->errors_until = now_ + policy_.errors_clear;
+  FeedImpairments(nic, changes);
+}
+
+void NodeHealth::JudgeComplaint(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
+  if (dead_peers_.contains(evidence.peer)) return;
+  nic->suspected_by.insert(nic->suspected_by.size() < kSuspectedByMax ? evidence.peer : NicKey{});
+  Feed(nic, NicEvent::kSuspected, evidence.detail, changes);
+}
+
+void NodeHealth::JudgePeer(const Evidence& evidence, std::vector<NicChange>* changes) {
+  if (evidence.kind == EvidenceKind::kPeerNicBack) dead_peers_.erase(evidence.subject);
+  if (evidence.kind != EvidenceKind::kPeerNicFailed) return;
+  if (dead_peers_.size() < kDeadPeersMax) dead_peers_.insert(evidence.subject);
+  for (auto& [name, nic] : nics_) Forgive(&nic, evidence.subject, changes);
+}
+
+void NodeHealth::Forgive(Nic* nic, const NicKey& peer, std::vector<NicChange>* changes) {
+  if (nic->suspected_by.erase(peer) == 0 || !nic->suspected_by.empty()) return;
+  Feed(nic, NicEvent::kForgiven, "", changes);
+}
+
+void NodeHealth::Feed(Nic* nic, NicEvent event, const std::string& cause, std::vector<NicChange>* changes) {
+  const NicTransition transition = nic->machine.Handle(event, now_, cause);
+  if (transition.changed()) changes->push_back({nic->identity.name, transition, now_});
+}
+
+void NodeHealth::FeedImpairments(Nic* nic, std::vector<NicChange>* changes) {
+  std::string causes = nic->rate_complaint;
+  if (!nic->errors_complaint.empty()) causes += (causes.empty() ? "" : "; ") + nic->errors_complaint;
+  Feed(nic, causes.empty() ? NicEvent::kUnimpaired : NicEvent::kImpaired, causes, changes);
+}
+
+void NodeHealth::Learn(const std::string& nic, const std::string& mac, const std::string& pci) {
+  const auto found = nics_.find(nic);
+  if (found == nics_.end()) return;
+  if (!mac.empty()) found->second.identity.mac = mac;
+  if (!pci.empty()) found->second.identity.pci = pci;
+  UpdateSnapshot();
+}
+
+bool NodeHealth::initializing() const {
+  return std::any_of(nics_.begin(), nics_.end(), [](const auto& entry) { return !entry.second.machine.link_known(); });
+}
+
+OperatorWords NodeHealth::words() const {
+  OperatorWords words;
+  for (const auto& [name, nic] : nics_) {
+    const OperatorWord word = {nic.machine.drained(), nic.machine.drill_failed(), nic.weight_permille};
+    if (word != OperatorWord{}) words.emplace(name, word);
+  }
+  return words;
+}
+
+void NodeHealth::UpdateSnapshot() {
+  NodeState next;
+  next.node = node_;
+  for (const std::string& name : order_) {
+    Nic& nic = nics_.at(name);
+    if (!nic.machine.suspected()) nic.suspected_by.clear();
+    NicStatus status;
+    status.identity = nic.identity;
+    status.state = nic.machine.state();
+    status.reason = nic.machine.reason();
+    status.since = nic.machine.since();
+    status.rate_bits_per_s = nic.identity.rate_bits_per_s != 0 ? nic.identity.rate_bits_per_s : nic.kernel_rate_bits_per_s;
+    status.link_up = nic.machine.link_up();
+    status.drained = nic.machine.drained();
+    status.drill_failed = nic.machine.drill_failed();
+    status.operator_weight_permille = nic.weight_permille;
+    status.flaps_total = nic.machine.flaps_total();
+    next.nics.push_back(std::move(status));
+  }
+  next.word = WordFor(next.nics, initializing());
+  if (revision_ != 0 && next == snapshot_) return;
+  snapshot_ = std::move(next);
+  ++revision_;
+}
+
+}  // namespace r2cc::health
