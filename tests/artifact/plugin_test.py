@@ -1,0 +1,47 @@
+"""The plugin as NCCL gets it: what it needs, what it shows, and that it loads. The path is the test's argument."""
+
+import ctypes
+import os
+import re
+import unittest
+
+from bazel import unittest_main
+from tests.artifact import elf
+
+# libdl and libpthread are part of libc since glibc 2.34; older linkers still name them.
+ALLOWED_NEEDED = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+EXPORTED = re.compile(r"(ncclNetPlugin|ncclCollNetPlugin|ncclTunerPlugin)_v[0-9]+")
+GLIBC_NEWEST = (2, 34)
+SIZE_BYTES_MAX = 8 << 20
+
+
+class PluginTest(unittest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    cls.path = os.path.abspath(unittest_main.test_args()[0])
+    cls.elf = elf.read(cls.path)
+
+  def test_needs_only_what_every_machine_has(self):
+    self.assertEqual(self.elf.needed - ALLOWED_NEEDED, set())
+    self.assertEqual(self.elf.run_paths, frozenset())
+
+  def test_needs_no_glibc_newer_than_2_34(self):
+    self.assertTrue(self.elf.glibc_versions)
+    self.assertEqual(elf.glibc_newer_than(self.elf, GLIBC_NEWEST), set())
+
+  def test_shows_nccls_tables_and_nothing_else(self):
+    self.assertEqual({name for name in self.elf.exported if not EXPORTED.fullmatch(name)}, set())
+    self.assertLessEqual({"ncclNetPlugin_v8", "ncclNetPlugin_v11"}, self.elf.exported)
+
+  def test_is_never_unloaded_and_has_no_text_relocations(self):
+    self.assertIn("NODELETE", self.elf.flags)
+    self.assertNotIn("TEXTREL", self.elf.flags)
+
+  def test_is_small(self):
+    self.assertLess(os.path.getsize(self.path), SIZE_BYTES_MAX)
+
+  def test_loads_with_every_symbol_bound_at_once(self):
+    library = ctypes.CDLL(self.path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
+    for name in self.elf.exported:
+      self.assertTrue(ctypes.addressof(ctypes.c_char.in_dll(library, name)))
