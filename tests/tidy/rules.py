@@ -1,0 +1,210 @@
+"""What every source file of the tree keeps to. Each rule is a function from one file to its violations, as (line number, message).
+
+A new rule: a function here, decorated with @rule, and a specimen in rules_test.py that breaks it. Exceptions stand in allowed.py.
+"""
+
+import dataclasses
+import re
+
+COLUMNS_MAX = 140
+FILE_LINES_MAX = 400
+
+CPP = (".cc", ".h", ".cu", ".cuh")
+CODE = CPP + (".py", ".sh", ".bzl", ".bazel", ".proto")
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+  """One file: its path from the workspace root, with forward slashes, and its text."""
+  path: str
+  text: str
+
+  @property
+  def lines(self):
+    return self.text.split("\n")
+
+  def is_code(self):
+    return self.path.endswith(CODE) or self.path in ("bazelw", ".ci/run")
+
+  def is_cpp(self):
+    return self.path.endswith(CPP)
+
+  def is_test(self):
+    return self.path.startswith("tests/") or re.search(r"_test\.(cc|h|py)$", self.path) is not None
+
+  def is_program(self):
+    """Holds a main(): the place where the outside world is read."""
+    return self.is_cpp() and re.search(r"^int main\(", self.text, re.MULTILINE) is not None
+
+  def code_lines(self):
+    """C++ lines by number, without comments and the inside of string literals."""
+    in_comment = False
+    for number, line in enumerate(self.lines, 1):
+      line = re.sub(r'"(?:[^"\\]|\\.)*"', '""', line) if not line.lstrip().startswith("#include") else line
+      if in_comment:
+        end = line.find("*/")
+        if end < 0:
+          continue
+        line, in_comment = line[end + 2:], False
+      line = re.sub(r"/\*.*?\*/", "", line.split("//")[0])
+      if "/*" in line:
+        line, in_comment = line.split("/*")[0], True
+      yield number, line
+
+
+RULES = {}
+
+
+def rule(function):
+  """Registers `function` under its name."""
+  RULES[function.__name__] = function
+  return function
+
+
+def _matches(source, pattern, message):
+  for number, line in source.code_lines():
+    found = re.search(pattern, line)
+    if found:
+      yield number, message.format(found.group(0).rstrip("( "))
+
+
+@rule
+def sleeps(source):
+  """Whoever sleeps cannot be stopped and hides a missing event."""
+  if source.is_cpp():
+    calls = r"\b(sleep_for|sleep_until|usleep|nanosleep|clock_nanosleep|absl::SleepFor)\b|(?<![\w.>:])(::|std::)?sleep\("
+    yield from _matches(source, calls, "{} waits for time, not for an event")
+
+
+@rule
+def environment(source):
+  """The environment is read in one place per program, so that everything else takes values."""
+  if source.is_cpp() and not source.is_program() and not source.path.startswith("netplugin/config/") and not source.is_test():
+    yield from _matches(source, r"\b(secure_)?getenv\b|\benviron\b", "{} outside netplugin/config and a main file")
+
+
+@rule
+def clocks(source):
+  """Time is an argument; base/core/clock.cc is where it comes from."""
+  if source.is_cpp() and source.path != "base/core/clock.cc" and not source.is_program() and not source.is_test():
+    calls = r"\b(clock_gettime|gettimeofday|\w+_clock::now|absl::Now|absl::GetCurrentTimeNanos|gpr_now)\b|(?<![\w.>])time\(nullptr\)"
+    yield from _matches(source, calls, "{} outside base/core/clock.cc: take the time as an argument or a Clock")
+
+
+@rule
+def marks_of_unfinished_work(source):
+  """A thing to do is an issue, not a comment."""
+  for number, line in enumerate(source.lines, 1):
+    found = re.search(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b", line)
+    if found:
+      yield number, f"{found.group(0)}: finish it or open an issue"
+
+
+@rule
+def outside_references(source):
+  """The project speaks of itself alone."""
+  for number, line in enumerate(source.lines, 1):
+    if re.search(r"\.\./sha" + r"red|/wo" + r"rk/|\bDESIGN" + r"\.md\b", line):
+      yield number, "refers to something outside the project"
+
+
+@rule
+def long_lines(source):
+  """140 columns."""
+  if source.is_code():
+    for number, line in enumerate(source.lines, 1):
+      if len(line) > COLUMNS_MAX:
+        yield number, f"{len(line)} columns, at most {COLUMNS_MAX}"
+
+
+@rule
+def long_files(source):
+  """A long file holds policy and I/O together: part them."""
+  if source.is_code() and source.text.count("\n") > FILE_LINES_MAX:
+    yield source.text.count("\n"), f"{source.text.count(chr(10))} lines, at most {FILE_LINES_MAX}: part policy from I/O"
+
+
+@rule
+def blanks(source):
+  """No tabs or blanks at a line's end, one newline at the file's."""
+  if source.is_code():
+    for number, line in enumerate(source.lines, 1):
+      if line != line.rstrip():
+        yield number, "blanks at the end of the line"
+      if "\t" in line:
+        yield number, "a tab"
+    if source.text and (not source.text.endswith("\n") or source.text.endswith("\n\n")):
+      yield len(source.lines), "the file does not end with one newline"
+
+
+@rule
+def include_guards(source):
+  """R2CC_PATH_TO_FILE_H_, so that no two collide."""
+  if source.path.endswith(".h"):
+    guard = "R2CC_" + re.sub(r"\W", "_", source.path).upper() + "_"
+    for line in (f"#ifndef {guard}", f"#define {guard}", f"#endif  // {guard}"):
+      if line not in source.lines:
+        yield 1, f"lacks `{line}`"
+
+
+# Folder -> the folders that its files may include. The longest folder that fits a file is the one that binds it.
+MAY_INCLUDE = {
+    "base/core": ("base/core",),
+    "base": ("base",),
+    "health": ("base", "proto", "health"),
+    "plan": ("base/core", "plan"),
+    "daemon": ("base", "proto", "health", "plan", "daemon"),
+    "client": ("base", "proto", "client"),
+    "netplugin": ("base/core", "plan", "netplugin"),
+    "netplugin/abi": ("netplugin/abi",),
+    "netplugin/perf": ("base/core", "netplugin/abi", "netplugin/perf"),
+    "bazel": (),
+}
+OUR_FOLDERS = ("base/", "bazel/", "client/", "daemon/", "deploy/", "health/", "netplugin/", "plan/", "proto/", "tests/")
+# These run inside somebody else's process: nothing that may be there in another version.
+PLAIN_FOLDERS = ("base/core/", "netplugin/", "plan/")
+LIBRARIES = r"^(absl|grpc|grpcpp|google|spdlog|fmt|CLI)/"
+# r2cc-perf is a program of its own: it may parse its flags with CLI11.
+PERF_LIBRARIES = r"^(absl|grpc|grpcpp|google|spdlog|fmt)/"
+
+
+def _within(path, folder):
+  return path.startswith(folder + "/")
+
+
+@rule
+def folders(source):
+  """Who may include whom: the street has one way."""
+  if not source.is_cpp() or source.path.startswith("tests/"):
+    return
+  bound = max((folder for folder in MAY_INCLUDE if _within(source.path, folder)), key=len, default=None)
+  for number, line in enumerate(source.lines, 1):
+    found = re.match(r'\s*#\s*include\s*([<"])([^">]+)[">]', line)
+    if not found:
+      continue
+    included = found.group(2)
+    if included.startswith("."):
+      yield number, f"{included}: includes are named from the workspace root"
+    elif bound is not None and included.startswith(OUR_FOLDERS) and not any(_within(included, folder) for folder in MAY_INCLUDE[bound]):
+      yield number, f"{bound}/ may not include {included}"
+    elif source.path.startswith(PLAIN_FOLDERS) and re.match(PERF_LIBRARIES if bound == "netplugin/perf" else LIBRARIES, included):
+      yield number, f"{included}: the plugin and what it is made of use the standard library alone"
+
+
+@rule
+def too_new_for_old_glibc(source):
+  """std::random_device of the static libstdc++ needs glibc 2.36; the plugin runs on 2.34."""
+  if source.is_cpp() and source.path.startswith(PLAIN_FOLDERS) and not source.is_test():
+    yield from _matches(source, r"\brandom_device\b|\barc4random\w*", "{} needs a glibc newer than 2.34: use getrandom()")
+
+
+def unbuilt_files(sources):
+  """Of all sources of the tree, those that no BUILD file names: (path, message)."""
+  builds = {source.path[:-len("BUILD.bazel")]: source.text for source in sources if source.path.endswith("BUILD.bazel")}
+  for source in sources:
+    if not source.path.endswith((".cc", ".h", ".py", ".proto")):
+      continue
+    folder = max((folder for folder in builds if source.path.startswith(folder)), key=len, default=None)
+    name = source.path[len(folder):] if folder is not None else source.path
+    if folder is None or not re.search(rf'["/:]{re.escape(name)}"', builds[folder]) and "glob(" not in builds[folder]:
+      yield source.path, f"no target of {folder or '/'}BUILD.bazel holds it"

@@ -1,0 +1,69 @@
+"""Each rule against a file that breaks it and one that keeps it."""
+
+import unittest
+
+from tests.tidy import rules
+
+# rule -> (path, text that breaks it, text that keeps it)
+SPECIMENS = {
+    "sleeps": [
+        ("daemon/a.cc", "std::this_thread::sleep_for(x);\n", "Wait(x);  // not sleep_for\n"),
+        ("tests/a_test.cc", "usleep(5);\n", 'Log("usleep(5)");\n'),
+        ("daemon/a.cc", "  sleep(1);\n", "  clock.sleep(1);\n"),
+    ],
+    "environment": [
+        ("daemon/a.cc", 'x = getenv("A");\n', "/* getenv */ x = 1;\n"),
+        ("daemon/a.cc", 'x = std::getenv("A");\n', 'int main(int argc, char** argv) {\n  x = std::getenv("A");\n}\n'),
+    ],
+    "clocks": [
+        ("netplugin/a.cc", "clock_gettime(CLOCK_MONOTONIC, &t);\n", "clock.Now();\n"),
+        ("health/a.cc", "auto t = std::chrono::steady_clock::now();\n", "/*\nsteady_clock::now()\n*/\n"),
+        ("health/a.cc", "auto t = absl::Now();\n", "auto t = now;\n"),
+    ],
+    "marks_of_unfinished_work": [("README.md", "TO" + "DO: this\n", "to do this\n"), ("a.py", "# FIX" + "ME\n", "# fixed\n")],
+    "outside_references": [("README.md", "see ../sha" + "red/x\n", "shared\n"), ("a.cc", "// DESIGN" + ".md\n", "// ARCHITECTURE.md\n")],
+    "long_lines": [("a.py", "x" * 141 + "\n", "x" * 140 + "\n"), ("bazelw", "x" * 141 + "\n", "x\n")],
+    "long_files": [("a.cc", "x\n" * 401, "x\n" * 400)],
+    "blanks": [("a.cc", "x \n", "x\n"), ("a.cc", "\tx\n", "  x\n"), ("a.cc", "x", "x\n"), ("a.cc", "x\n\n", "x\n")],
+    "include_guards": [
+        ("plan/page/page.h", "#pragma once\n",
+         "#ifndef R2CC_PLAN_PAGE_PAGE_H_\n#define R2CC_PLAN_PAGE_PAGE_H_\n#endif  // R2CC_PLAN_PAGE_PAGE_H_\n"),
+    ],
+    "folders": [
+        ("netplugin/flow/a.cc", '#include "absl/strings/str_cat.h"\n', "#include <string>\n"),
+        ("netplugin/flow/a.cc", "#include <google/protobuf/message.h>\n", '#include "plan/model.h"\n'),
+        ("netplugin/flow/a.cc", '#include "health/view/view.h"\n', '#include "netplugin/abi/net_v8.h"\n'),
+        ("netplugin/flow/a.cc", '#include "base/log.h"\n', '#include "base/core/clock.h"\n'),
+        ("netplugin/perf/a.cc", '#include "netplugin/link/link.h"\n', '#include "netplugin/abi/net_v8.h"\n'),
+        ("netplugin/perf/a.cc", "#include <absl/status/status.h>\n", "#include <CLI/CLI.hpp>\n"),
+        ("netplugin/rails/a.cc", "#include <CLI/CLI.hpp>\n", "#include <cstdint>\n"),
+        ("plan/a.cc", '#include "health/a.h"\n', '#include "plan/a.h"\n'),
+        ("base/core/a.cc", '#include "base/log.h"\n', '#include "base/core/a.h"\n'),
+        ("client/a.cc", '#include "daemon/a.h"\n', '#include "proto/r2cc.pb.h"\n'),
+        ("health/a.cc", '#include "plan/model.h"\n', '#include "absl/status/status.h"\n'),
+        ("daemon/a.cc", '#include "../base/log.h"\n', '#include "base/log.h"\n'),
+    ],
+    "too_new_for_old_glibc": [("netplugin/a.cc", "std::random_device r;\n", "getrandom(a, b, 0);\n")],
+}
+
+
+class RulesTest(unittest.TestCase):
+
+  def test_every_rule_has_a_specimen(self):
+    self.assertEqual(set(SPECIMENS), set(rules.RULES))
+
+  def test_specimens(self):
+    for name, specimens in SPECIMENS.items():
+      for path, bad, good in specimens:
+        with self.subTest(rule=name, path=path, text=bad[:60]):
+          self.assertTrue(list(rules.RULES[name](rules.Source(path, bad))))
+          self.assertEqual(list(rules.RULES[name](rules.Source(path, good))), [])
+
+  def test_line_numbers(self):
+    source = rules.Source("daemon/a.cc", "a\n/* b\n*/ usleep(1);\n")
+    self.assertEqual([number for number, _ in rules.RULES["sleeps"](source)], [3])
+
+  def test_unbuilt_files(self):
+    sources = [rules.Source("a/BUILD.bazel", 'srcs = ["x.cc", "sub/y.h"],\n'), rules.Source("a/x.cc", ""), rules.Source("a/sub/y.h", ""),
+               rules.Source("a/z.cc", ""), rules.Source("b/w.py", ""), rules.Source("a/README.md", "")]
+    self.assertEqual([path for path, _ in rules.unbuilt_files(sources)], ["a/z.cc", "b/w.py"])

@@ -1,0 +1,44 @@
+"""The source tree keeps to rules.py, but for what allowed.py excuses."""
+
+import unittest
+
+from tests.tidy import allowed
+from tests.tidy import rules
+from tests.tidy import tree
+
+
+class TidyTest(unittest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    cls.sources = tree.read_sources(tree.workspace_root())
+
+  def check(self, name, violations):
+    """`violations`: (path, message). All that are not excused are one failure; an excuse that nobody needs is another."""
+    paths = {path for path, _ in violations}
+    excused = {path for rule, path in allowed.ALLOWED if rule == name}
+    lines = [f"  {message}" for path, message in violations if path not in excused]
+    if lines:
+      self.fail(f"{name}: {len(lines)} violations\n" + "\n".join(lines))
+    self.assertEqual(excused - paths, set(), f"{name}: allowed.py excuses what needs no excuse")
+
+  def test_the_tree_is_found(self):
+    paths = {source.path for source in self.sources}
+    self.assertLessEqual({"WORKSPACE", "bazelw", ".ci/run", "base/core/clock.cc", "tests/tidy/rules.py"}, paths)
+
+  def test_every_file_is_built(self):
+    self.check("unbuilt_files", [(path, f"{path}: {message}") for path, message in rules.unbuilt_files(self.sources)])
+
+  def test_every_excuse_names_a_rule(self):
+    self.assertLessEqual({rule for rule, _ in allowed.ALLOWED}, set(rules.RULES) | {"unbuilt_files"})
+
+
+def _add_test(name, function):
+  def test(self):
+    self.check(name, [(source.path, f"{source.path}:{number}: {message}")
+                      for source in self.sources for number, message in function(source)])
+  setattr(TidyTest, f"test_{name}", test)
+
+
+for _name, _function in rules.RULES.items():
+  _add_test(_name, _function)
