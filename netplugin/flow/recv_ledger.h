@@ -1,0 +1,69 @@
+// The receiver's account of one flow: which buffers were posted, which carrier is writing which chunk, and what is placed. Pure.
+//
+// Contract (DESIGN: lossless contract 3-5): a chunk is placed at most once; nothing is written for a message that was reported placed;
+// a message counts as placed only when all its chunks are and no carrier holds a claim on any of them.
+#ifndef R2CC_NETPLUGIN_FLOW_RECV_LEDGER_H_
+#define R2CC_NETPLUGIN_FLOW_RECV_LEDGER_H_
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "netplugin/flow/types.h"
+
+namespace r2cc::net {
+
+class RecvLedger {
+ public:
+  explicit RecvLedger(FlowId flow) : flow_(flow) {}
+
+  // The buffer belongs to the ledger until placed_through() > the returned id.
+  MessageId Post(void* data, uint64_t capacity_bytes);
+
+  enum class Verdict {
+    kPlace,    // write the chunk's bytes to *destination, then Finish()
+    kDiscard,  // it is here already: read the bytes and forget them
+    kRefuse,   // the peer breaks the protocol: end this carrier
+  };
+  // A chunk's header arrived on `carrier`. The header is not trusted: every field is checked against what was posted.
+  Verdict Begin(const Chunk& header, Carrier carrier, std::byte** destination);
+
+  // The chunk that Begin() let `carrier` place is whole. True if placed_through() grew.
+  bool Finish(MessageId message, uint32_t index, Carrier carrier);
+
+  // `carrier` was fenced: its half-read chunks are nobody's again. Call only when no read into a buffer is in flight.
+  void Drop(Carrier carrier);
+
+  // Actual size of a message below placed_through(); kept for the last kSizesKept messages.
+  uint64_t SizeOf(MessageId message) const;
+
+  FlowArrivals Arrivals() const;
+  // Buffer sizes of the messages from placed_through() to posted_through(): what to grant, and to grant again after a loss.
+  std::vector<uint64_t> Capacities(MessageId from) const;
+
+  MessageId placed_through() const { return placed_through_; }
+  MessageId posted_through() const { return placed_through_ + messages_.size(); }
+
+ private:
+  static constexpr size_t kSizesKept = 256;
+  static constexpr Carrier kAbsent = 0xffff;
+  static constexpr Carrier kPlaced = 0xfffe;
+
+  struct Message {
+    std::byte* data = nullptr;
+    uint64_t capacity_bytes = 0;
+    uint64_t bytes = 0;
+    uint32_t chunk_bytes = 0;
+    uint32_t missing = 0;
+    std::vector<Carrier> claim;  // by chunk; empty until the first header says how the message is cut
+  };
+
+  const FlowId flow_;
+  MessageId placed_through_ = 0;
+  std::deque<Message> messages_;  // from placed_through_ on
+  std::vector<uint64_t> sizes_ = std::vector<uint64_t>(kSizesKept, 0);
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_FLOW_RECV_LEDGER_H_

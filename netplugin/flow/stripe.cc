@@ -1,0 +1,38 @@
+#include "netplugin/flow/stripe.h"
+
+#include <algorithm>
+
+namespace r2cc::net {
+
+bool Spread(std::span<const LinkShare> links) {
+  for (const LinkShare& link : links)
+    if (!link.usable || link.weight_permille != links.front().weight_permille) return true;
+  return false;
+}
+
+bool Carries(std::span<const LinkShare> links, StripeMode mode, LinkId home, LinkId link) {
+  if (mode == StripeMode::kOneRail) return link == home;
+  if (mode == StripeMode::kBalance) return link == home || Spread(links);
+  for (size_t i = 0; i < links.size(); ++i) {
+    const auto candidate = static_cast<LinkId>((home + i) % links.size());
+    if (links[candidate].usable && links[candidate].weight_permille > 0) return candidate == link;
+  }
+  return true;
+}
+
+bool MayPull(std::span<const LinkShare> links, LinkId link) {
+  if (link >= links.size() || !links[link].usable) return false;
+  uint16_t heaviest = 0;
+  for (const LinkShare& other : links)
+    if (other.usable) heaviest = std::max(heaviest, other.weight_permille);
+  if (heaviest == 0) return true;
+  const LinkShare& own = links[link];
+  if (own.weight_permille == heaviest) return true;
+  if (own.weight_permille == 0) return false;
+  uint64_t busiest_bytes = 0;
+  for (const LinkShare& other : links)
+    if (other.usable && other.weight_permille == heaviest) busiest_bytes = std::max(busiest_bytes, other.carried_bytes);
+  return own.carried_bytes * heaviest <= busiest_bytes * own.weight_permille;
+}
+
+}  // namespace r2cc::net

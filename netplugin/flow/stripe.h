@@ -1,0 +1,39 @@
+// Which link may carry the next chunk of which flow. Pure.
+#ifndef R2CC_NETPLUGIN_FLOW_STRIPE_H_
+#define R2CC_NETPLUGIN_FLOW_STRIPE_H_
+
+#include <cstdint>
+#include <span>
+
+#include "netplugin/flow/types.h"
+
+namespace r2cc::net {
+
+struct LinkShare {
+  bool usable = false;           // an incarnation is up
+  uint16_t weight_permille = 0;  // the smaller of both ends'
+  uint64_t carried_bytes = 0;    // since the shares last changed
+};
+
+// False while all links are usable with equal weights: each flow then stays on its own NIC. True otherwise: the chunks of all flows
+// go to whichever link has room.
+bool Spread(std::span<const LinkShare> links);
+
+// R2CC_MODE, as far as point-to-point traffic goes.
+enum class StripeMode {
+  kOneRail,  // a flow stays on its own link, whatever happens: no protection
+  kMigrate,  // a flow whose link is gone goes whole to the next one
+  kBalance,  // chunks of all flows go to all links as soon as one is gone or weights differ
+};
+
+// True if chunks of a flow whose own link is `home` may travel on `link`.
+bool Carries(std::span<const LinkShare> links, StripeMode mode, LinkId home, LinkId link);
+
+// True if `link` may pull another chunk. A weight is a ceiling relative to the heaviest usable link: a link of weight w may have
+// carried at most w/w_max of what the busiest link of full weight has; links of full weight pull as they have room. If no usable link
+// has a weight at all, every usable one counts as full: a notice moves traffic but never takes the last way to a peer.
+bool MayPull(std::span<const LinkShare> links, LinkId link);
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_FLOW_STRIPE_H_

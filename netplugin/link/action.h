@@ -1,0 +1,51 @@
+// What a session asks of the transport. Sessions do no I/O: events go in through their methods, actions come out of TakeActions().
+#ifndef R2CC_NETPLUGIN_LINK_ACTION_H_
+#define R2CC_NETPLUGIN_LINK_ACTION_H_
+
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "netplugin/link/wire.h"
+#include "plan/page/ring.h"
+
+namespace r2cc::net {
+
+// A lane is named by its link; the out-of-band lane has a name of its own.
+using Lane = int;
+constexpr Lane kOobLane = -1;
+
+// A link given up, as the daemon and the summary hear of it.
+struct FenceReport {
+  plan::EvidenceCause cause = plan::EvidenceCause::kNone;
+  uint64_t replayed_bytes = 0;
+  Nanos duration = 0;  // from the first sign to the moment when the lost chunks could travel again
+};
+
+struct Action {
+  enum class Kind {
+    kSend,         // `frame` on `lane`
+    kOpenOob,      // connect and greet the out-of-band lane; answer with OobUp() or OobDown()
+    kOpenLink,     // connect and greet all sockets of `link`'s `incarnation`; answer with LinkConnected() or LinkTrouble()
+    kProveLink,    // send the data check on every bulk socket
+    kCloseLink,    // at once, unread and unsent bytes lost; nothing may touch a buffer through it afterwards
+    kProbePeer,    // is anybody at the peer's out-of-band address? answer with PeerProbed()
+    kLinkUp,       // for the record
+    kLinkFenced,   // for the record: `report`
+    kFlowOpened,   // acceptor: `flow` asks for listener `number`; answer with AcceptFlow() or RefuseFlow()
+    kWarn,         // one line for the log
+  };
+  Kind kind;
+  Lane lane = kOobLane;
+  Frame frame;
+  LinkId link = 0;
+  Incarnation incarnation = 0;
+  FlowId flow = 0;
+  uint64_t number = 0;
+  FenceReport report;
+  std::string text;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_LINK_ACTION_H_

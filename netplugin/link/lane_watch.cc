@@ -1,0 +1,72 @@
+#include "netplugin/link/lane_watch.h"
+
+#include <algorithm>
+
+namespace r2cc::net {
+
+void LaneWatch::Up(Lane lane, Nanos now) { lanes_[lane] = State{.heard = now}; }
+
+void LaneWatch::Down(Lane lane) { lanes_.erase(lane); }
+
+void LaneWatch::Heard(Lane lane, Nanos now) {
+  const auto it = lanes_.find(lane);
+  if (it == lanes_.end()) return;
+  it->second.heard = now;
+  it->second.unanswered_since = 0;
+}
+
+void LaneWatch::Pong(Lane lane, uint64_t number, Nanos now) {
+  const auto it = lanes_.find(lane);
+  if (it == lanes_.end()) return;
+  State& state = it->second;
+  const auto ping = state.in_flight.find(number);
+  if (ping == state.in_flight.end()) return;
+  state.answered_ping = std::max(state.answered_ping, ping->second);
+  state.in_flight.erase(state.in_flight.begin(), std::next(ping));
+  Heard(lane, now);
+}
+
+LaneWatch::Verdict LaneWatch::Tick(bool outstanding, Nanos now) {
+  Verdict verdict;
+  if (!outstanding) {
+    watching_ = false;
+    return verdict;
+  }
+  if (!watching_) {
+    // The clock of silence starts with the request, not with the last thing heard before a pause.
+    watching_ = true;
+    for (auto& [lane, state] : lanes_) {
+      state.heard = now;
+      state.unanswered_since = 0;
+    }
+  }
+  const Nanos quiet = silence_ / 4;
+  bool any_link_quiet = lanes_.size() == 1;
+  for (const auto& [lane, state] : lanes_)
+    if (lane != kOobLane && now - state.heard >= quiet) any_link_quiet = true;
+  if (!any_link_quiet) return verdict;
+
+  bool all_silent = true;
+  for (auto& [lane, state] : lanes_) {
+    if (now - std::max(state.heard, state.pinged) >= quiet) {
+      verdict.pings.push_back({lane, next_number_});
+      state.in_flight[next_number_++] = now;
+      if (state.in_flight.size() > 64) state.in_flight.erase(state.in_flight.begin());
+      state.pinged = now;
+      if (state.unanswered_since == 0) state.unanswered_since = now;
+    }
+    if (now - state.heard < silence_) all_silent = false;
+  }
+  verdict.peer_silent = all_silent;
+  for (const auto& [lane, state] : lanes_) {
+    if (state.unanswered_since == 0 || now - state.unanswered_since < silence_ * 3 / 4) continue;
+    for (const auto& [other_lane, other] : lanes_)
+      if (other_lane != lane && other.answered_ping >= state.unanswered_since + silence_ / 4) {
+        verdict.silent.push_back(lane);
+        break;
+      }
+  }
+  return verdict;
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,59 @@
+// Silence: which lane has stopped answering while another still does. Pure.
+//
+// A lane is suspected by pings that it leaves unanswered, and given up only if another lane answers pings that were sent well after
+// the unanswered one: a peer that is stopped or busy answers none, and is waited for without limit.
+#ifndef R2CC_NETPLUGIN_LINK_LANE_WATCH_H_
+#define R2CC_NETPLUGIN_LINK_LANE_WATCH_H_
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "netplugin/link/action.h"
+
+namespace r2cc::net {
+
+class LaneWatch {
+ public:
+  explicit LaneWatch(Nanos silence) : silence_(silence) {}
+
+  void Up(Lane lane, Nanos now);
+  void Down(Lane lane);
+  bool empty() const { return lanes_.empty(); }
+
+  // Anything at all arrived on the lane.
+  void Heard(Lane lane, Nanos now);
+  // The answer to the ping with this number.
+  void Pong(Lane lane, uint64_t number, Nanos now);
+
+  struct Ping {
+    Lane lane;
+    uint64_t number;
+  };
+  struct Verdict {
+    std::vector<Ping> pings;   // to send now
+    std::vector<Lane> silent;  // to give up now
+    bool peer_silent = false;  // no lane has answered for the whole of the silence
+  };
+  // `outstanding`: some request waits for this peer. Without one there is nothing to watch.
+  Verdict Tick(bool outstanding, Nanos now);
+
+ private:
+  struct State {
+    Nanos heard = 0;
+    Nanos unanswered_since = 0;  // send time of the oldest ping without an answer since; 0: none
+    Nanos pinged = 0;            // send time of the latest ping
+    Nanos answered_ping = 0;     // send time of the latest ping that was answered
+    std::map<uint64_t, Nanos> in_flight;
+  };
+
+  const Nanos silence_;
+  uint64_t next_number_ = 1;
+  bool watching_ = false;
+  std::map<Lane, State> lanes_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_LINK_LANE_WATCH_H_

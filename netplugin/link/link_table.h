@@ -1,0 +1,82 @@
+// The life of a link at either end, as (state, event) tables. An empty cell cannot happen: reaching it ends the process.
+#ifndef R2CC_NETPLUGIN_LINK_LINK_TABLE_H_
+#define R2CC_NETPLUGIN_LINK_LINK_TABLE_H_
+
+#include <cstdint>
+
+namespace r2cc::net {
+
+// ---- the initiator's (sender's) end ----
+
+enum class InitiatorState : uint8_t {
+  kIdle,        // no incarnation; waits for its back-off, for its rails, or for a verdict
+  kConnecting,  // sockets are being opened and greeted
+  kProving,     // a data check travels
+  kUp,          // carries chunks
+};
+constexpr int kInitiatorStates = 4;
+
+enum class InitiatorEvent : uint8_t {
+  kTry,         // back-off over and both rails worth a try
+  kConnected,   // all sockets of the incarnation are greeted
+  kProved,      // the acceptor found the data check right
+  kTrouble,     // hard evidence against the incarnation, or silence
+  kPeerFenced,  // the acceptor ended the incarnation
+};
+constexpr int kInitiatorEvents = 5;
+
+enum class InitiatorAction : uint8_t {
+  kNone,
+  kConnect,       // next incarnation: open its sockets
+  kProve,         // send the data check
+  kStart,         // carry chunks
+  kBackOff,       // close the sockets: no chunk was entrusted to it
+  kFence,         // close the sockets, then ask the acceptor what arrived
+  kReclaim,       // close the sockets: the acceptor has said what arrived
+};
+
+struct InitiatorStep {
+  bool possible = false;
+  InitiatorState next = InitiatorState::kIdle;
+  InitiatorAction action = InitiatorAction::kNone;
+};
+
+InitiatorStep Next(InitiatorState state, InitiatorEvent event);
+
+// ---- the acceptor's (receiver's) end ----
+
+enum class AcceptorState : uint8_t {
+  kDown,  // no incarnation
+  kUp,    // an incarnation's sockets may deliver
+};
+constexpr int kAcceptorStates = 2;
+
+enum class AcceptorEvent : uint8_t {
+  kGreeted,   // a socket of a newer incarnation than any before
+  kFence,     // the initiator asks to end this incarnation
+  kTrouble,   // hard evidence of the acceptor's own
+};
+constexpr int kAcceptorEvents = 3;
+
+enum class AcceptorAction : uint8_t {
+  kNone,
+  kBegin,         // remember the incarnation
+  kEndAndBegin,   // the initiator gave the old one up: end it, then remember the new one
+  kEndAndAnswer,  // end it, answer FENCED
+  kAnswer,        // it is ended already: answer FENCED (again)
+  kEndAndTell,    // end it, tell FENCED until the initiator confirms
+};
+
+struct AcceptorStep {
+  bool possible = false;
+  AcceptorState next = AcceptorState::kDown;
+  AcceptorAction action = AcceptorAction::kNone;
+};
+
+AcceptorStep Next(AcceptorState state, AcceptorEvent event);
+
+const char* Name(InitiatorState state);
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_LINK_LINK_TABLE_H_

@@ -1,0 +1,338 @@
+#include "netplugin/link/wire.h"
+
+#include <algorithm>
+#include <concepts>
+#include <cstring>
+
+#include "base/core/hash.h"
+
+namespace r2cc::net {
+namespace {
+
+constexpr uint32_t kPacketMagic = 0x32435232;  // "2RC2"
+constexpr uint32_t kBulkMagic = 0x4b4c4232;    // "2BLK"
+constexpr uint16_t kHelloType = 0x100;
+constexpr uint16_t kHelloReplyType = 0x101;
+constexpr size_t kStringBytesMax = 255;
+
+class Writer {
+ public:
+  explicit Writer(uint16_t type) {
+    Put(kPacketMagic);
+    Put(type);
+    Put(uint16_t{0});
+    Put(uint32_t{0});  // body bytes
+    Put(uint32_t{0});  // checksum
+  }
+  template <std::integral T>
+  void Put(T value) {
+    uint8_t raw[sizeof(T)];
+    std::memcpy(raw, &value, sizeof(T));
+    bytes_.insert(bytes_.end(), raw, raw + sizeof(T));
+  }
+  void Put(const std::string& text) {
+    const size_t length = std::min(text.size(), kStringBytesMax);
+    Put(static_cast<uint8_t>(length));
+    bytes_.insert(bytes_.end(), text.begin(), text.begin() + static_cast<ptrdiff_t>(length));
+  }
+  Bytes Finish() {
+    const auto body = static_cast<uint32_t>(bytes_.size() - kPacketHeaderBytes);
+    const uint32_t crc = Crc32c(bytes_.data() + kPacketHeaderBytes, body);
+    std::memcpy(bytes_.data() + 8, &body, 4);
+    std::memcpy(bytes_.data() + 12, &crc, 4);
+    return std::move(bytes_);
+  }
+
+ private:
+  Bytes bytes_;
+};
+
+// Reads past the end yield zeros and make ok() false for good.
+class Reader {
+ public:
+  explicit Reader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+  template <std::integral T>
+  T Get() {
+    T value{};
+    if (bytes_.size() < sizeof(T)) {
+      ok_ = false;
+      return value;
+    }
+    std::memcpy(&value, bytes_.data(), sizeof(T));
+    bytes_ = bytes_.subspan(sizeof(T));
+    return value;
+  }
+  std::string GetString() {
+    const auto length = Get<uint8_t>();
+    if (bytes_.size() < length) {
+      ok_ = false;
+      return {};
+    }
+    std::string text(reinterpret_cast<const char*>(bytes_.data()), length);
+    bytes_ = bytes_.subspan(length);
+    return text;
+  }
+  size_t left() const { return bytes_.size(); }
+  bool ok() const { return ok_; }
+  bool Done() const { return ok_ && bytes_.empty(); }
+
+ private:
+  std::span<const uint8_t> bytes_;
+  bool ok_ = true;
+};
+
+template <std::integral T>
+T At(std::span<const uint8_t> bytes, size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof(T));
+  return value;
+}
+
+// The body of a sound packet; false if magic, length, checksum or type are not right.
+bool Body(std::span<const uint8_t> packet, uint16_t* type, std::span<const uint8_t>* body) {
+  if (PacketLength(packet) != packet.size()) return false;
+  *type = At<uint16_t>(packet, 4);
+  *body = packet.subspan(kPacketHeaderBytes);
+  return Crc32c(body->data(), body->size()) == At<uint32_t>(packet, 12);
+}
+
+void PutRails(const std::vector<RailInfo>& rails, Writer* out) {
+  out->Put(static_cast<uint16_t>(rails.size()));
+  for (const RailInfo& rail : rails) {
+    out->Put(rail.nic);
+    out->Put(rail.address);
+    out->Put(rail.port);
+    out->Put(static_cast<uint8_t>(rail.up));
+  }
+}
+
+bool GetRails(Reader* in, std::vector<RailInfo>* rails) {
+  const auto count = in->Get<uint16_t>();
+  if (count > kWireRailsMax) return false;
+  for (uint16_t i = 0; i < count && in->ok(); ++i) {
+    RailInfo rail;
+    rail.nic = in->GetString();
+    rail.address = in->GetString();
+    rail.port = in->Get<uint16_t>();
+    rail.up = in->Get<uint8_t>() != 0;
+    rails->push_back(std::move(rail));
+  }
+  return in->ok();
+}
+
+void PutBits(const std::vector<bool>& bits, Writer* out) {
+  out->Put(static_cast<uint32_t>(bits.size()));
+  uint8_t byte = 0;
+  for (size_t i = 0; i < bits.size(); ++i) {
+    if (bits[i]) byte = static_cast<uint8_t>(byte | 1u << (i % 8));
+    if (i % 8 == 7 || i + 1 == bits.size()) {
+      out->Put(byte);
+      byte = 0;
+    }
+  }
+}
+
+bool GetBits(Reader* in, std::vector<bool>* bits) {
+  const auto count = in->Get<uint32_t>();
+  if (count > kChunksMax || (count + 7) / 8 > in->left()) return false;
+  bits->resize(count);
+  uint8_t byte = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (i % 8 == 0) byte = in->Get<uint8_t>();
+    (*bits)[i] = (byte >> (i % 8) & 1) != 0;
+  }
+  return in->ok();
+}
+
+bool GetArrivals(Reader* in, std::vector<FlowArrivals>* all) {
+  const auto flows = in->Get<uint32_t>();
+  if (flows > kFlowsMax) return false;
+  for (uint32_t f = 0; f < flows && in->ok(); ++f) {
+    FlowArrivals arrivals;
+    arrivals.flow = in->Get<uint32_t>();
+    arrivals.placed_through = in->Get<uint64_t>();
+    const auto partials = in->Get<uint32_t>();
+    for (uint32_t p = 0; p < partials && in->ok(); ++p) {
+      MessageArrivals partial;
+      partial.message = in->Get<uint64_t>();
+      partial.chunk_bytes = in->Get<uint32_t>();
+      if (!GetBits(in, &partial.placed)) return false;
+      arrivals.partial.push_back(std::move(partial));
+    }
+    all->push_back(std::move(arrivals));
+  }
+  return in->ok();
+}
+
+}  // namespace
+
+size_t PacketLength(std::span<const uint8_t> bytes) {
+  if (bytes.size() < kPacketHeaderBytes) {
+    // A stranger is refused at the first bytes, not after a header's worth.
+    const size_t known = std::min<size_t>(bytes.size(), 4);
+    return std::memcmp(bytes.data(), &kPacketMagic, known) == 0 ? 0 : kPacketBytesMax + 1;
+  }
+  if (At<uint32_t>(bytes, 0) != kPacketMagic) return kPacketBytesMax + 1;
+  const auto body = At<uint32_t>(bytes, 8);
+  return body > kControlBodyBytesMax ? kPacketBytesMax + 1 : kPacketHeaderBytes + body;
+}
+
+Bytes Encode(const Hello& hello) {
+  Writer out(kHelloType);
+  out.Put(hello.wire_least);
+  out.Put(hello.wire_newest);
+  out.Put(static_cast<uint8_t>(hello.kind));
+  out.Put(hello.nonce);
+  out.Put(hello.target_process);
+  out.Put(hello.session);
+  out.Put(hello.link);
+  out.Put(hello.local_rail);
+  out.Put(hello.remote_rail);
+  out.Put(hello.incarnation);
+  out.Put(hello.socket);
+  out.Put(hello.sockets);
+  out.Put(hello.process);
+  out.Put(hello.node);
+  out.Put(hello.oob_address);
+  out.Put(hello.oob_port);
+  out.Put(hello.links);
+  PutRails(hello.rails, &out);
+  return out.Finish();
+}
+
+bool Decode(std::span<const uint8_t> packet, Hello* hello) {
+  uint16_t type;
+  std::span<const uint8_t> body;
+  if (!Body(packet, &type, &body) || type != kHelloType) return false;
+  Reader in(body);
+  hello->wire_least = in.Get<uint32_t>();
+  hello->wire_newest = in.Get<uint32_t>();
+  const auto kind = in.Get<uint8_t>();
+  if (!in.ok() || kind > static_cast<uint8_t>(ConnectionKind::kBulk)) return false;
+  hello->kind = static_cast<ConnectionKind>(kind);
+  hello->nonce = in.Get<uint64_t>();
+  hello->target_process = in.Get<uint64_t>();
+  hello->session = in.Get<uint64_t>();
+  hello->link = in.Get<LinkId>();
+  hello->local_rail = in.Get<uint16_t>();
+  hello->remote_rail = in.Get<uint16_t>();
+  hello->incarnation = in.Get<Incarnation>();
+  hello->socket = in.Get<uint8_t>();
+  hello->sockets = in.Get<uint8_t>();
+  hello->process = in.Get<uint64_t>();
+  hello->node = in.GetString();
+  hello->oob_address = in.GetString();
+  hello->oob_port = in.Get<uint16_t>();
+  hello->links = in.Get<uint16_t>();
+  // A later release may append fields.
+  return GetRails(&in, &hello->rails) && hello->links <= kLinksMax && hello->link < kLinksMax;
+}
+
+Bytes Encode(const HelloReply& reply) {
+  Writer out(kHelloReplyType);
+  out.Put(reply.wire_version);
+  out.Put(static_cast<uint8_t>(reply.accepted));
+  out.Put(reply.reason);
+  out.Put(reply.node);
+  PutRails(reply.rails, &out);
+  return out.Finish();
+}
+
+bool Decode(std::span<const uint8_t> packet, HelloReply* reply) {
+  uint16_t type;
+  std::span<const uint8_t> body;
+  if (!Body(packet, &type, &body) || type != kHelloReplyType) return false;
+  Reader in(body);
+  reply->wire_version = in.Get<uint32_t>();
+  reply->accepted = in.Get<uint8_t>() != 0;
+  reply->reason = in.GetString();
+  reply->node = in.GetString();
+  return GetRails(&in, &reply->rails);
+}
+
+Bytes Encode(const Frame& frame) {
+  Writer out(static_cast<uint16_t>(frame.type));
+  out.Put(frame.flow);
+  out.Put(frame.link);
+  out.Put(frame.incarnation);
+  out.Put(frame.cause);
+  out.Put(static_cast<uint8_t>(frame.ok));
+  out.Put(frame.number);
+  out.Put(frame.message);
+  out.Put(static_cast<uint32_t>(frame.numbers.size()));
+  for (uint64_t number : frame.numbers) out.Put(number);
+  out.Put(static_cast<uint32_t>(frame.arrivals.size()));
+  for (const FlowArrivals& arrivals : frame.arrivals) {
+    out.Put(arrivals.flow);
+    out.Put(arrivals.placed_through);
+    out.Put(static_cast<uint32_t>(arrivals.partial.size()));
+    for (const MessageArrivals& partial : arrivals.partial) {
+      out.Put(partial.message);
+      out.Put(partial.chunk_bytes);
+      PutBits(partial.placed, &out);
+    }
+  }
+  return out.Finish();
+}
+
+bool Decode(std::span<const uint8_t> packet, Frame* frame) {
+  uint16_t type;
+  std::span<const uint8_t> body;
+  if (!Body(packet, &type, &body)) return false;
+  if (type < static_cast<uint16_t>(FrameType::kFlowOpen) || type > static_cast<uint16_t>(FrameType::kRailUp)) return false;
+  Reader in(body);
+  frame->type = static_cast<FrameType>(type);
+  frame->flow = in.Get<FlowId>();
+  frame->link = in.Get<LinkId>();
+  frame->incarnation = in.Get<Incarnation>();
+  frame->cause = in.Get<uint32_t>();
+  frame->ok = in.Get<uint8_t>() != 0;
+  frame->number = in.Get<uint64_t>();
+  frame->message = in.Get<MessageId>();
+  const auto count = in.Get<uint32_t>();
+  if (!in.ok() || uint64_t{count} * 8 > in.left()) return false;
+  frame->numbers.resize(count);
+  for (uint64_t& number : frame->numbers) number = in.Get<uint64_t>();
+  return GetArrivals(&in, &frame->arrivals) && in.Done();
+}
+
+void Encode(const BulkHeader& header, uint8_t (&out)[kBulkHeaderBytes]) {
+  std::memset(out, 0, sizeof(out));
+  const auto put = [&out](size_t offset, auto value) { std::memcpy(out + offset, &value, sizeof(value)); };
+  put(0, kBulkMagic);
+  put(4, static_cast<uint8_t>(header.type));
+  put(5, static_cast<uint8_t>(header.checksummed));
+  put(8, header.chunk.flow);
+  put(12, header.chunk.index);
+  put(16, header.chunk.message);
+  put(24, header.chunk.message_bytes);
+  put(32, header.chunk.chunk_bytes);
+  put(36, header.chunk.bytes);
+  put(40, header.payload_crc);
+  put(44, Crc32c(out, 44));
+}
+
+bool Decode(const uint8_t (&bytes)[kBulkHeaderBytes], BulkHeader* header) {
+  const std::span<const uint8_t> all(bytes);
+  if (At<uint32_t>(all, 0) != kBulkMagic || At<uint32_t>(all, 44) != Crc32c(bytes, 44)) return false;
+  const uint8_t type = bytes[4];
+  if (type != static_cast<uint8_t>(BulkType::kChunk) && type != static_cast<uint8_t>(BulkType::kProof)) return false;
+  header->type = static_cast<BulkType>(type);
+  header->checksummed = bytes[5] != 0;
+  header->chunk.flow = At<uint32_t>(all, 8);
+  header->chunk.index = At<uint32_t>(all, 12);
+  header->chunk.message = At<uint64_t>(all, 16);
+  header->chunk.message_bytes = At<uint64_t>(all, 24);
+  header->chunk.chunk_bytes = At<uint32_t>(all, 32);
+  header->chunk.bytes = At<uint32_t>(all, 36);
+  header->payload_crc = At<uint32_t>(all, 40);
+  header->chunk.data = nullptr;
+  return header->chunk.bytes <= kBulkBytesMax && header->chunk.message_bytes <= kMessageBytesMax;
+}
+
+uint32_t NegotiateVersion(uint32_t their_least, uint32_t their_newest) {
+  const uint32_t newest = std::min(their_newest, kWireVersion);
+  return newest >= std::max(their_least, kWireVersionLeast) ? newest : 0;
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,138 @@
+// What travels between two plugin processes. All numbers are little-endian; nothing that arrives is trusted.
+//
+// Every connection begins with one Hello from the initiator (the sender's process) and one HelloReply. A control lane then carries
+// control frames both ways: {magic, type, body bytes, CRC-32C of the body} and the body. A bulk socket carries, initiator to acceptor
+// only, chunks: a BulkHeader and the chunk's bytes.
+#ifndef R2CC_NETPLUGIN_LINK_WIRE_H_
+#define R2CC_NETPLUGIN_LINK_WIRE_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "netplugin/flow/types.h"
+
+namespace r2cc::net {
+
+constexpr uint32_t kWireVersionLeast = 1;  // oldest version that this release speaks
+constexpr uint32_t kWireVersion = 1;       // newest
+constexpr uint32_t kControlBodyBytesMax = 16u << 20;
+constexpr uint32_t kWireRailsMax = 32;
+
+enum class ConnectionKind : uint8_t { kOob = 0, kControl = 1, kBulk = 2 };
+
+// What a process says of one of its rails.
+struct RailInfo {
+  std::string nic;      // the NIC's name on its node, as the node's daemon calls it
+  std::string address;  // numeric IP
+  uint16_t port = 0;
+  bool up = false;
+};
+
+struct Hello {
+  uint32_t wire_least = kWireVersionLeast;
+  uint32_t wire_newest = kWireVersion;
+  ConnectionKind kind = ConnectionKind::kOob;
+  uint64_t nonce = 0;           // from the listener's handle: a stranger does not know it
+  uint64_t target_process = 0;  // whom the initiator means to reach
+  uint64_t session = 0;         // random, chosen by the initiator
+  // kControl and kBulk:
+  LinkId link = 0;
+  uint16_t local_rail = 0;   // the initiator's
+  uint16_t remote_rail = 0;  // the acceptor's
+  Incarnation incarnation = 0;
+  uint8_t socket = 0;        // bulk: which of the link's bulk sockets
+  uint8_t sockets = 0;       // bulk sockets that the link has
+  // kOob:
+  uint64_t process = 0;
+  std::string node;
+  std::string oob_address;  // where the initiator itself listens
+  uint16_t oob_port = 0;
+  uint16_t links = 0;  // links of the session
+  std::vector<RailInfo> rails;
+};
+
+struct HelloReply {
+  uint32_t wire_version = kWireVersion;
+  bool accepted = false;
+  std::string reason;  // one line if not
+  // kOob:
+  std::string node;
+  std::vector<RailInfo> rails;
+};
+
+// The numbers are the wire's.
+enum class FrameType : uint16_t {
+  kFlowOpen = 1,      // S>R flow, number = listen id, link = home link
+  kFlowOpened = 2,    // R>S flow, ok
+  kGrant = 3,         // R>S flow, message = first, numbers = capacities
+  kAck = 4,           // R>S flow, message = placed through
+  kFence = 5,         // S>R link, incarnation, cause
+  kFenced = 6,        // R>S link, incarnation, cause, arrivals of all flows
+  kFencedAck = 7,     // S>R link, incarnation
+  kProved = 8,        // R>S link, incarnation, ok
+  kPing = 9,          // S>R number
+  kPong = 10,         // R>S number
+  kFlowEnd = 11,      // S>R flow: the sender closed it
+  kFlowEnded = 12,    // R>S flow
+  kBye = 13,          // R>S flow, message = placed through: the receiver closed it
+  kByeAck = 14,       // S>R flow
+  kRailUp = 15,       // R>S link: the acceptor's rail is back, worth a try
+};
+
+struct Frame {
+  FrameType type = FrameType::kPing;
+  FlowId flow = 0;
+  LinkId link = 0;
+  Incarnation incarnation = 0;
+  uint32_t cause = 0;
+  bool ok = false;
+  uint64_t number = 0;
+  MessageId message = 0;
+  std::vector<uint64_t> numbers;
+  std::vector<FlowArrivals> arrivals;
+};
+
+using Bytes = std::vector<uint8_t>;
+
+// Whole packets, ready to be written.
+Bytes Encode(const Hello& hello);
+Bytes Encode(const HelloReply& reply);
+Bytes Encode(const Frame& frame);
+
+// Length of the packet at the head of `bytes` (header included), 0 if more bytes are needed to know, or a value over
+// kPacketBytesMax if the head is not one of ours.
+constexpr size_t kPacketHeaderBytes = 16;
+constexpr size_t kPacketBytesMax = kPacketHeaderBytes + kControlBodyBytesMax;
+size_t PacketLength(std::span<const uint8_t> bytes);
+
+// One whole packet as PacketLength() found it. False if anything about it is wrong.
+bool Decode(std::span<const uint8_t> packet, Hello* hello);
+bool Decode(std::span<const uint8_t> packet, HelloReply* reply);
+bool Decode(std::span<const uint8_t> packet, Frame* frame);
+
+// ---- bulk ----
+
+enum class BulkType : uint8_t { kChunk = 1, kProof = 2 };
+
+constexpr size_t kBulkHeaderBytes = 48;
+constexpr uint32_t kBulkBytesMax = 1u << 30;  // in one chunk
+
+struct BulkHeader {
+  BulkType type = BulkType::kChunk;
+  Chunk chunk;              // `data` does not travel
+  bool checksummed = false; // payload_crc is set
+  uint32_t payload_crc = 0;
+};
+
+void Encode(const BulkHeader& header, uint8_t (&out)[kBulkHeaderBytes]);
+// False if magic, checksum, type or lengths are wrong.
+bool Decode(const uint8_t (&bytes)[kBulkHeaderBytes], BulkHeader* header);
+
+// The newest version that both ends speak; 0 if there is none.
+uint32_t NegotiateVersion(uint32_t their_least, uint32_t their_newest);
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_LINK_WIRE_H_

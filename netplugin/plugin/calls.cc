@@ -1,0 +1,239 @@
+#include "netplugin/plugin/calls.h"
+
+#include <array>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "netplugin/plugin/process.h"
+
+namespace r2cc::net {
+namespace {
+
+using abi::Result;
+
+// One outstanding isend or irecv.
+struct Request {
+  Comm* comm = nullptr;
+  uint64_t number = 0;
+  bool receive = false;
+  bool used = false;
+};
+
+struct ListenHandle {
+  uint64_t id = 0;
+};
+
+// What NCCL holds as sendComm and recvComm. Its progress thread alone touches the requests.
+template <typename CommType>
+struct CommHandle {
+  std::unique_ptr<CommType> comm;
+  std::array<Request, kRequestsMax> requests{};
+
+  // Null if the flow has all the requests outstanding that it may have.
+  Request* NewRequest(bool receive) {
+    Request& request = requests[comm->posted % kRequestsMax];
+    if (request.used) return nullptr;
+    request = {comm.get(), comm->posted++, receive, true};
+    return &request;
+  }
+};
+using SendHandle = CommHandle<SendComm>;
+using RecvHandle = CommHandle<RecvComm>;
+
+// Where the plugin's ways of failing become NCCL's.
+Result Failed(const Comm& comm) {
+  Process::Get().Log(LogLevel::kWarn, comm.error());
+  return Result::kRemoteError;
+}
+
+Result Refuse(Result result, const std::string& line) {
+  Process::Get().Log(LogLevel::kWarn, line);
+  return result;
+}
+
+// Everything that NCCL calls goes through here: self-initialising, and no exception crosses the ABI.
+template <typename Body>
+Result Guarded(Body body) {
+  try {
+    const Result started = Process::Get().Start();
+    return started == Result::kSuccess ? body() : started;
+  } catch (const std::exception& exception) {
+    return Refuse(Result::kInternalError, std::string("R2CC: ") + exception.what());
+  }
+}
+
+}  // namespace
+
+Result CallInit(abi::Logger logger) {
+  if (logger != nullptr) Process::Get().SetLogger(logger);
+  return Guarded([] { return Result::kSuccess; });
+}
+
+Result CallOpenContext(void** context, abi::Logger logger) {
+  const Result result = CallInit(logger);
+  if (result != Result::kSuccess) return result;
+  Process::Get().AddContext();
+  *context = &Process::Get();
+  return Result::kSuccess;
+}
+
+Result CallFinalize(void*) {
+  return Guarded([] {
+    Process::Get().RemoveContext();
+    return Result::kSuccess;
+  });
+}
+
+Result CallDevices(int* count) {
+  return Guarded([&] {
+    *count = static_cast<int>(Process::Get().rails().size());
+    return Result::kSuccess;
+  });
+}
+
+Result CallDevice(int index, Device* device) {
+  return Guarded([&] {
+    const std::vector<Rail>& rails = Process::Get().rails();
+    if (index < 0 || static_cast<size_t>(index) >= rails.size())
+      return Refuse(Result::kInvalidArgument, "R2CC: there is no device " + std::to_string(index));
+    const Rail& rail = rails[static_cast<size_t>(index)];
+    *device = {rail.name.c_str(), rail.pci_path.empty() ? nullptr : rail.pci_path.c_str(), rail.guid, rail.speed_mbps};
+    return Result::kSuccess;
+  });
+}
+
+Result CallListen(int device, void* handle, void** listen_comm) {
+  return Guarded([&] {
+    if (device < 0 || static_cast<size_t>(device) >= Process::Get().rails().size())
+      return Refuse(Result::kInvalidArgument, "R2CC: there is no device " + std::to_string(device));
+    Handle ours;
+    auto listen = std::make_unique<ListenHandle>();
+    listen->id = Process::Get().engine().Listen(&ours);
+    std::memset(handle, 0, abi::kNetHandleBytesMax);
+    std::memcpy(handle, &ours, sizeof(ours));
+    *listen_comm = listen.release();
+    return Result::kSuccess;
+  });
+}
+
+Result CallConnect(int device, const void* handle, void** send_comm) {
+  *send_comm = nullptr;
+  return Guarded([&] {
+    Process& process = Process::Get();
+    Handle theirs;
+    if (!ReadHandle(handle, &theirs))
+      return Refuse(Result::kInvalidUsage, "R2CC: the peer's handle is not one of this plugin: set NCCL_NET=R2CC and NCCL_NET_PLUGIN=r2cc on all ranks");
+    if (device < 0 || static_cast<size_t>(device) >= process.rails().size())
+      return Refuse(Result::kInvalidArgument, "R2CC: there is no device " + std::to_string(device));
+    std::unique_ptr<SendComm> comm = process.TakePending(theirs.listen_id);
+    if (comm == nullptr) {
+      std::string error;
+      comm = process.engine().Connect(theirs, static_cast<uint16_t>(device), &error);
+      if (comm == nullptr) return Refuse(Result::kRemoteError, error);
+    }
+    switch (comm->state.load(std::memory_order_acquire)) {
+      case Comm::State::kOpening: process.PutPending(theirs.listen_id, std::move(comm)); return Result::kSuccess;
+      case Comm::State::kFailed: {
+        const Result result = Failed(*comm);
+        process.engine().Close(std::move(comm));
+        return result;
+      }
+      case Comm::State::kOpen: break;
+    }
+    auto send = std::make_unique<SendHandle>();
+    send->comm = std::move(comm);
+    *send_comm = send.release();
+    return Result::kSuccess;
+  });
+}
+
+Result CallAccept(void* listen_comm, void** recv_comm) {
+  *recv_comm = nullptr;
+  return Guarded([&] {
+    std::unique_ptr<RecvComm> comm = Process::Get().engine().Accept(static_cast<ListenHandle*>(listen_comm)->id);
+    if (comm == nullptr) return Result::kSuccess;
+    auto recv = std::make_unique<RecvHandle>();
+    recv->comm = std::move(comm);
+    *recv_comm = recv.release();
+    return Result::kSuccess;
+  });
+}
+
+Result CallRegister(void* comm, int type, void** mhandle) {
+  if (type != abi::kPtrHost) return Refuse(Result::kInvalidUsage, "R2CC: TCP rails carry host memory only; NCCL should not have asked for more");
+  // TCP needs no registration; NCCL wants a handle that is not null.
+  *mhandle = comm;
+  return Result::kSuccess;
+}
+
+Result CallSend(void* send_comm, void* data, size_t bytes, void** request) {
+  *request = nullptr;
+  return Guarded([&] {
+    auto* send = static_cast<SendHandle*>(send_comm);
+    if (send->comm->state.load(std::memory_order_acquire) == Comm::State::kFailed) return Failed(*send->comm);
+    if (bytes > kMessageBytesMax) return Refuse(Result::kInvalidArgument, "R2CC: a message of " + std::to_string(bytes) + " bytes is too large");
+    Request* ours = send->NewRequest(false);
+    if (ours == nullptr) return Result::kSuccess;
+    Process::Get().engine().Send(send->comm.get(), data, bytes);
+    *request = ours;
+    return Result::kSuccess;
+  });
+}
+
+Result CallReceive(void* recv_comm, int count, void** data, const size_t* capacities, void** request) {
+  *request = nullptr;
+  return Guarded([&] {
+    if (count != 1) return Refuse(Result::kInvalidUsage, "R2CC: grouped receives were not offered (maxRecvs is 1)");
+    auto* recv = static_cast<RecvHandle*>(recv_comm);
+    if (recv->comm->state.load(std::memory_order_acquire) == Comm::State::kFailed) return Failed(*recv->comm);
+    if (capacities[0] > kMessageBytesMax)
+      return Refuse(Result::kInvalidArgument, "R2CC: a buffer of " + std::to_string(capacities[0]) + " bytes is too large");
+    Request* ours = recv->NewRequest(true);
+    if (ours == nullptr) return Result::kSuccess;
+    Process::Get().engine().Receive(recv->comm.get(), data[0], capacities[0]);
+    *request = ours;
+    return Result::kSuccess;
+  });
+}
+
+Result CallTest(void* request, int* done, int* sizes) {
+  auto* ours = static_cast<Request*>(request);
+  *done = 0;
+  Comm& comm = *ours->comm;
+  // The state is read first: what was done before the flow failed is done.
+  const Comm::State state = comm.state.load(std::memory_order_acquire);
+  if (comm.done_through.load(std::memory_order_acquire) > ours->number) {
+    *done = 1;
+    if (sizes != nullptr && ours->receive) sizes[0] = static_cast<int>(comm.sizes[ours->number % kRequestsMax]);
+    ours->used = false;
+    return Result::kSuccess;
+  }
+  return state == Comm::State::kFailed ? Failed(comm) : Result::kSuccess;
+}
+
+Result CallCloseSend(void* send_comm) {
+  return Guarded([&] {
+    const std::unique_ptr<SendHandle> send(static_cast<SendHandle*>(send_comm));
+    Process::Get().engine().Close(std::move(send->comm));
+    return Result::kSuccess;
+  });
+}
+
+Result CallCloseReceive(void* recv_comm) {
+  return Guarded([&] {
+    const std::unique_ptr<RecvHandle> recv(static_cast<RecvHandle*>(recv_comm));
+    Process::Get().engine().Close(std::move(recv->comm));
+    return Result::kSuccess;
+  });
+}
+
+Result CallCloseListen(void* listen_comm) {
+  return Guarded([&] {
+    const std::unique_ptr<ListenHandle> listen(static_cast<ListenHandle*>(listen_comm));
+    Process::Get().engine().CloseListen(listen->id);
+    return Result::kSuccess;
+  });
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,43 @@
+// What the versions of NCCL's net table have in common: one function per entry, in our own types. The versions differ only in the
+// shapes of their arguments (tables.cc). No exception leaves these functions.
+#ifndef R2CC_NETPLUGIN_PLUGIN_CALLS_H_
+#define R2CC_NETPLUGIN_PLUGIN_CALLS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "netplugin/abi/nccl_types.h"
+
+namespace r2cc::net {
+
+constexpr char kNetName[] = "R2CC";
+
+// One rail as all versions of the properties describe it. The strings live as long as the process.
+struct Device {
+  const char* name;
+  const char* pci_path;  // null: none
+  uint64_t guid;
+  int speed_mbps;
+};
+
+abi::Result CallInit(abi::Logger logger);
+abi::Result CallDevices(int* count);
+abi::Result CallDevice(int index, Device* device);
+abi::Result CallListen(int device, void* handle, void** listen_comm);
+// Null comm and success: not yet, call again.
+abi::Result CallConnect(int device, const void* handle, void** send_comm);
+abi::Result CallAccept(void* listen_comm, void** recv_comm);
+abi::Result CallRegister(void* comm, int type, void** mhandle);
+abi::Result CallSend(void* send_comm, void* data, size_t bytes, void** request);
+abi::Result CallReceive(void* recv_comm, int count, void** data, const size_t* capacities, void** request);
+abi::Result CallTest(void* request, int* done, int* sizes);
+abi::Result CallCloseSend(void* send_comm);
+abi::Result CallCloseReceive(void* recv_comm);
+abi::Result CallCloseListen(void* listen_comm);
+abi::Result CallOpenContext(void** context, abi::Logger logger);
+abi::Result CallFinalize(void* context);
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_PLUGIN_CALLS_H_

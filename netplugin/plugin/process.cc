@@ -1,0 +1,124 @@
+#include "netplugin/plugin/process.h"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "netplugin/attach/attach_client.h"
+#include "netplugin/rails/link_monitor.h"
+#include "netplugin/transport/tcp/record.h"
+
+namespace r2cc::net {
+namespace {
+
+plan::AttachRequest MakeRequest(const Config& config, const std::vector<Rail>& rails) {
+  plan::AttachRequest request{};
+  while (request.process_id == 0)
+    if (getrandom(&request.process_id, sizeof(request.process_id), 0) < 0) break;
+  request.magic = plan::kAttachMagic;
+  request.version = plan::kAttachVersion;
+  request.pid = getpid();
+  CopyText(config.job, request.job, sizeof(request.job));
+  for (const Rail& rail : rails) {
+    plan::AttachRail& out = request.rails[request.rail_count++];
+    CopyText(rail.name, out.name, sizeof(out.name));
+    CopyText(rail.address.text, out.address, sizeof(out.address));
+    CopyText(rail.pci, out.pci, sizeof(out.pci));
+    out.guid = rail.guid;
+    std::memcpy(out.mac, rail.mac.data(), sizeof(out.mac));
+    out.netns_inode = rail.netns_inode;
+  }
+  return request;
+}
+
+}  // namespace
+
+Process& Process::Get() {
+  static Process* const process = new Process;
+  return *process;
+}
+
+abi::Result Process::Start() {
+  const std::lock_guard lock(mutex_);
+  if (!started_) {
+    started_ = true;
+    result_ = StartLocked();
+  }
+  return result_;
+}
+
+abi::Result Process::StartLocked() {
+  Engine::Parts parts;
+  std::string error;
+  const auto refuse = [&](abi::Result result) {
+    Log(LogLevel::kWarn, error.rfind("R2CC", 0) == 0 ? error : "R2CC: " + error);
+    return result;
+  };
+  if (!LoadConfig([](const char* name) { return std::getenv(name); }, &parts.config, &error)) return refuse(abi::Result::kInvalidUsage);
+  FillFromSystem(&parts.config);
+  level_ = parts.config.log;
+  for (const std::string& line : UnknownVariables(environ)) Log(LogLevel::kWarn, line);
+
+  SystemHostNetwork host;
+  if (!ResolveRails(parts.config.rails, host, &rails_, &error)) return refuse(abi::Result::kInvalidUsage);
+  if (!ChooseOobAddress(parts.config.oob_ifname, rails_, host, &parts.oob_address, &error)) return refuse(abi::Result::kInvalidUsage);
+  parts.link_events = std::make_unique<NoLinkEvents>();
+  if (parts.config.link_monitor) {
+    parts.link_events = LinkMonitor::Create(rails_, &error);
+    if (parts.link_events == nullptr) return refuse(abi::Result::kSystemError);
+  }
+  parts.log = [this](LogLevel level, const std::string& line) { Log(level, line); };
+  if (parts.config.attach_socket.empty()) parts.daemon = std::make_unique<NoDaemon>();
+  else parts.daemon = std::make_unique<AttachClient>(parts.config.attach_socket, MakeRequest(parts.config, rails_), parts.log);
+  parts.rails = rails_;
+  engine_ = Engine::Start(std::move(parts), &error);
+  if (engine_ == nullptr) return refuse(abi::Result::kSystemError);
+  owner_pid_ = getpid();
+  std::atexit(AtExit);
+  std::string names;
+  for (const Rail& rail : rails_) names += (names.empty() ? "" : ", ") + rail.name + (rail.up ? "" : " (down)");
+  Log(LogLevel::kInfo, "R2CC: rails " + names);
+  return abi::Result::kSuccess;
+}
+
+void Process::Log(LogLevel level, const std::string& line) const {
+  if (level > level_.load()) return;
+  const abi::Logger logger = logger_.load();
+  if (logger == nullptr) {
+    std::fprintf(stderr, "%s\n", line.c_str());
+    return;
+  }
+  logger(level == LogLevel::kWarn ? abi::LogLevel::kWarn : abi::LogLevel::kInfo, abi::kLogNet, __FILE__, __LINE__, "%s", line.c_str());
+}
+
+void Process::RemoveContext() {
+  if (--contexts_ > 0 || engine_ == nullptr) return;
+  for (const std::string& line : engine_->Summary()) Log(LogLevel::kInfo, line);
+}
+
+void Process::AtExit() {
+  Process& process = Get();
+  // NCCL's logger may be gone already; a forked child has no engine thread to stop.
+  process.logger_.store(nullptr);
+  if (process.owner_pid_ == getpid()) process.engine_.reset();
+  else static_cast<void>(process.engine_.release());
+}
+
+std::unique_ptr<SendComm> Process::TakePending(uint64_t listen_id) {
+  const std::lock_guard lock(mutex_);
+  const auto it = pending_.find(listen_id);
+  if (it == pending_.end()) return nullptr;
+  std::unique_ptr<SendComm> comm = std::move(it->second);
+  pending_.erase(it);
+  return comm;
+}
+
+void Process::PutPending(uint64_t listen_id, std::unique_ptr<SendComm> comm) {
+  const std::lock_guard lock(mutex_);
+  pending_[listen_id] = std::move(comm);
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,62 @@
+// The one registry of a process: its rails and its engine, shared by all communicators and table versions.
+#ifndef R2CC_NETPLUGIN_PLUGIN_PROCESS_H_
+#define R2CC_NETPLUGIN_PLUGIN_PROCESS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "netplugin/abi/nccl_types.h"
+#include "netplugin/config/config.h"
+#include "netplugin/rails/rails.h"
+#include "netplugin/transport/engine.h"
+
+namespace r2cc::net {
+
+class Process {
+ public:
+  // Never destroyed: NCCL may call at any time, even while the process exits.
+  static Process& Get();
+
+  // Reads the environment and starts the engine, once. NCCL 2.22 reloads plugins without calling init, so every entry point comes here.
+  // Not ok: one line has been logged.
+  abi::Result Start();
+
+  void SetLogger(abi::Logger logger) { logger_.store(logger); }
+  void Log(LogLevel level, const std::string& line) const;
+
+  // v11 and later: one context per communicator.
+  void AddContext() { ++contexts_; }
+  void RemoveContext();
+
+  const std::vector<Rail>& rails() const { return rails_; }
+  Engine& engine() { return *engine_; }
+
+  // A connection that connect() has begun and not finished, by listen id; NCCL calls connect() again and again with the same handle.
+  std::unique_ptr<SendComm> TakePending(uint64_t listen_id);
+  void PutPending(uint64_t listen_id, std::unique_ptr<SendComm> comm);
+
+ private:
+  Process() = default;
+  abi::Result StartLocked();
+  static void AtExit();
+
+  std::mutex mutex_;
+  bool started_ = false;
+  abi::Result result_ = abi::Result::kSuccess;
+  int owner_pid_ = 0;
+  std::atomic<abi::Logger> logger_{nullptr};
+  std::atomic<LogLevel> level_{LogLevel::kWarn};
+  std::atomic<int> contexts_{0};
+  std::vector<Rail> rails_;
+  std::unique_ptr<Engine> engine_;
+  std::map<uint64_t, std::unique_ptr<SendComm>> pending_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_PLUGIN_PROCESS_H_

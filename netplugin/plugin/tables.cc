@@ -1,0 +1,169 @@
+// The exported symbols: NCCL's net tables, version by version. Each entry adapts its arguments to plugin/calls.h and does nothing else.
+
+#include <cstring>
+
+#include "netplugin/abi/nccl_types.h"
+#include "netplugin/abi/net_v10.h"
+#include "netplugin/abi/net_v11.h"
+#include "netplugin/abi/net_v12.h"
+#include "netplugin/abi/net_v6.h"
+#include "netplugin/abi/net_v7.h"
+#include "netplugin/abi/net_v8.h"
+#include "netplugin/abi/net_v9.h"
+#include "netplugin/plugin/calls.h"
+
+namespace r2cc::net {
+namespace {
+
+using abi::Result;
+
+// Communicators of one device: no limit that we know of.
+constexpr int kCommsMax = 65'536;
+
+// The fields that every version has; the rest is zero, which is "host device, nothing special" for all of them.
+template <typename Properties>
+Result Fill(int index, Properties* out) {
+  Device device{};
+  const Result result = CallDevice(index, &device);
+  if (result != Result::kSuccess) return result;
+  std::memset(out, 0, sizeof(*out));
+  out->name = const_cast<char*>(device.name);
+  out->pci_path = const_cast<char*>(device.pci_path);
+  out->guid = device.guid;
+  out->ptr_support = abi::kPtrHost;
+  out->speed_mbps = device.speed_mbps;
+  out->port = 1;
+  out->max_comms = kCommsMax;
+  out->max_recvs = 1;
+  return Result::kSuccess;
+}
+
+// v9 and later: what a device is made of, and how large a message may be.
+template <typename Properties>
+Result FillV9(int index, Properties* out) {
+  const Result result = Fill(index, out);
+  if (result != Result::kSuccess) return result;
+  out->reg_is_global = 1;
+  out->v_props.ndevs = 1;
+  out->v_props.devs[0] = index;
+  out->max_p2p_bytes = abi::kMessageBytesMax;
+  out->max_coll_bytes = abi::kMessageBytesMax;
+  return Result::kSuccess;
+}
+
+template <typename Properties>
+Result FillV11(int index, Properties* out) {
+  const Result result = FillV9(index, out);
+  if (result == Result::kSuccess) out->max_multi_request_size = 1;
+  return result;
+}
+
+Result FillV8(int index, abi::NetPropertiesV8* out) {
+  const Result result = Fill(index, out);
+  if (result == Result::kSuccess) out->reg_is_global = 1;
+  return result;
+}
+
+Result FillV12(int index, abi::NetPropertiesV12* out) {
+  const Result result = FillV11(index, out);
+  if (result != Result::kSuccess) return result;
+  out->rail_id = abi::kUndefined;
+  out->plane_id = abi::kUndefined;
+  return Result::kSuccess;
+}
+
+// ---- entries that several versions share ----
+
+Result InitV10(abi::Logger log, abi::ProfilerCallback) { return CallInit(log); }
+Result InitV11(void** context, uint64_t, abi::NetCommConfig*, abi::Logger log, abi::ProfilerCallback) { return CallOpenContext(context, log); }
+
+Result ListenV6(int device, void* handle, void** listen_comm) { return CallListen(device, handle, listen_comm); }
+Result ListenV11(void*, int device, void* handle, void** listen_comm) { return CallListen(device, handle, listen_comm); }
+
+Result ConnectV6(int device, void* handle, void** send_comm) { return CallConnect(device, handle, send_comm); }
+Result ConnectV7(int device, void* handle, void** send_comm, abi::NetDeviceHandle**) { return CallConnect(device, handle, send_comm); }
+Result ConnectV10(int device, abi::NetCommConfig*, void* handle, void** send_comm, abi::NetDeviceHandle**) { return CallConnect(device, handle, send_comm); }
+Result ConnectV11(void*, int device, void* handle, void** send_comm, abi::NetDeviceHandle**) { return CallConnect(device, handle, send_comm); }
+
+Result AcceptV7(void* listen_comm, void** recv_comm, abi::NetDeviceHandle**) { return CallAccept(listen_comm, recv_comm); }
+
+Result RegisterV6(void* comm, void*, int, int type, void** mhandle) { return CallRegister(comm, type, mhandle); }
+Result RegisterV8(void* comm, void*, size_t, int type, void** mhandle) { return CallRegister(comm, type, mhandle); }
+Result Deregister(void*, void*) { return Result::kSuccess; }
+
+// A negative size becomes one that is refused.
+size_t SizeOf(int bytes) { return bytes < 0 ? SIZE_MAX : static_cast<size_t>(bytes); }
+
+Result SendV6(void* send_comm, void* data, int size, int, void*, void** request) { return CallSend(send_comm, data, SizeOf(size), request); }
+Result SendV9(void* send_comm, void* data, size_t size, int, void*, void** request) { return CallSend(send_comm, data, size, request); }
+Result SendV10(void* send_comm, void* data, size_t size, int, void*, void*, void** request) { return CallSend(send_comm, data, size, request); }
+
+Result ReceiveV6(void* recv_comm, int n, void** data, int* sizes, int*, void**, void** request) {
+  const size_t capacity = SizeOf(sizes[0]);
+  return CallReceive(recv_comm, n, data, &capacity, request);
+}
+Result ReceiveV9(void* recv_comm, int n, void** data, size_t* sizes, int*, void**, void** request) { return CallReceive(recv_comm, n, data, sizes, request); }
+Result ReceiveV10(void* recv_comm, int n, void** data, size_t* sizes, int*, void**, void**, void** request) {
+  return CallReceive(recv_comm, n, data, sizes, request);
+}
+
+// Host memory needs no flush.
+Result Flush(void*, int, void**, int*, void**, void** request) {
+  *request = nullptr;
+  return Result::kSuccess;
+}
+
+}  // namespace
+}  // namespace r2cc::net
+
+#define R2CC_EXPORT __attribute__((visibility("default")))
+
+namespace net = r2cc::net;
+namespace abi = r2cc::abi;
+
+extern "C" {
+
+// In the order of the table: name .. close_listen, then what later versions append. reg_mr_dma_buf, get_device_mr, irecv_consumed,
+// make_v_device and set_net_attr may be null, and are.
+R2CC_EXPORT abi::NetTableV6 ncclNetPlugin_v6 = {
+    net::kNetName, net::CallInit,     net::CallDevices, net::Fill<abi::NetPropertiesV6>, net::ListenV6, net::ConnectV6,
+    net::CallAccept, net::RegisterV6, nullptr,          net::Deregister,                 net::SendV6,   net::ReceiveV6,
+    net::Flush,      net::CallTest,   net::CallCloseSend, net::CallCloseReceive,         net::CallCloseListen};
+
+R2CC_EXPORT abi::NetTableV7 ncclNetPlugin_v7 = {
+    net::kNetName, net::CallInit,   net::CallDevices,   net::Fill<abi::NetPropertiesV7>, net::ListenV6,        net::ConnectV7,
+    net::AcceptV7, net::RegisterV6, nullptr,            net::Deregister,                 net::SendV6,          net::ReceiveV6,
+    net::Flush,    net::CallTest,   net::CallCloseSend, net::CallCloseReceive,           net::CallCloseListen, nullptr,
+    nullptr};
+
+R2CC_EXPORT abi::NetTableV8 ncclNetPlugin_v8 = {
+    net::kNetName, net::CallInit,   net::CallDevices,   net::FillV8,           net::ListenV6,        net::ConnectV7,
+    net::AcceptV7, net::RegisterV8, nullptr,            net::Deregister,       net::SendV6,          net::ReceiveV6,
+    net::Flush,    net::CallTest,   net::CallCloseSend, net::CallCloseReceive, net::CallCloseListen, nullptr,
+    nullptr};
+
+R2CC_EXPORT abi::NetTableV9 ncclNetPlugin_v9 = {
+    net::kNetName, net::CallInit,   net::CallDevices,   net::FillV9<abi::NetPropertiesV9>, net::ListenV6,        net::ConnectV7,
+    net::AcceptV7, net::RegisterV8, nullptr,            net::Deregister,                   net::SendV9,          net::ReceiveV9,
+    net::Flush,    net::CallTest,   net::CallCloseSend, net::CallCloseReceive,             net::CallCloseListen, nullptr,
+    nullptr,       nullptr};
+
+R2CC_EXPORT abi::NetTableV10 ncclNetPlugin_v10 = {
+    net::kNetName, net::InitV10,    net::CallDevices,   net::FillV9<abi::NetPropertiesV9>, net::ListenV6,        net::ConnectV10,
+    net::AcceptV7, net::RegisterV8, nullptr,            net::Deregister,                   net::SendV10,         net::ReceiveV10,
+    net::Flush,    net::CallTest,   net::CallCloseSend, net::CallCloseReceive,             net::CallCloseListen, nullptr,
+    nullptr,       nullptr};
+
+R2CC_EXPORT abi::NetTableV11 ncclNetPlugin_v11 = {
+    net::kNetName, net::InitV11,    net::CallDevices,   net::FillV11<abi::NetPropertiesV11>, net::ListenV11,       net::ConnectV11,
+    net::AcceptV7, net::RegisterV8, nullptr,            net::Deregister,                     net::SendV10,         net::ReceiveV10,
+    net::Flush,    net::CallTest,   net::CallCloseSend, net::CallCloseReceive,               net::CallCloseListen, nullptr,
+    nullptr,       nullptr,         net::CallFinalize,  nullptr};
+
+R2CC_EXPORT abi::NetTableV12 ncclNetPlugin_v12 = {
+    net::kNetName, net::InitV11,    net::CallDevices,   net::FillV12,          net::ListenV11,       net::ConnectV11,
+    net::AcceptV7, net::RegisterV8, nullptr,            net::Deregister,       net::SendV10,         net::ReceiveV10,
+    net::Flush,    net::CallTest,   net::CallCloseSend, net::CallCloseReceive, net::CallCloseListen, nullptr,
+    nullptr,       nullptr,         net::CallFinalize,  nullptr};
+
+}  // extern "C"

@@ -1,0 +1,90 @@
+// The bulk sockets of a link: payload goes straight between NCCL's buffers and the socket. Nothing blocks, and a socket has one owner:
+// the I/O thread.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_BULK_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_BULK_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "netplugin/link/wire.h"
+#include "netplugin/transport/tcp/socket.h"
+
+namespace r2cc::net {
+
+constexpr uint32_t kProofBytes = 64 * 1024;
+// The data check of one bulk socket: bytes that only this socket of this incarnation sends.
+std::vector<std::byte> ProofPattern(uint64_t session, LinkId link, Incarnation incarnation, uint8_t socket);
+
+class BulkSender {
+ public:
+  BulkSender(UniqueFd fd, bool checksum) : fd_(std::move(fd)), checksum_(checksum) {}
+
+  int fd() const { return fd_.get(); }
+  void Abandon() { fd_.Abandon(); }
+
+  void SendProof(std::vector<std::byte> pattern);
+
+  enum class Result {
+    kIdle,     // nothing to send
+    kBlocked,  // the socket is full: wait for writability
+    kMore,     // its turn is over, there is more
+    kBroken,
+  };
+  // Writes until the socket is full, pulling chunks as they are needed. Counts payload bytes in `*sent_bytes`.
+  Result Pump(const std::function<bool(Chunk*)>& pull, uint64_t* sent_bytes);
+
+  // True while a chunk of `flow` is half-way into the socket: its buffer is still in use.
+  bool HalfSent(FlowId flow) const { return busy_ && chunk_.flow == flow; }
+
+ private:
+  void Start(BulkType type);
+
+  UniqueFd fd_;
+  const bool checksum_;
+  bool busy_ = false;
+  Chunk chunk_;
+  std::vector<std::byte> proof_;
+  uint8_t header_[kBulkHeaderBytes];
+  size_t done_ = 0;  // of header and payload
+};
+
+class BulkReceiver {
+ public:
+  // What the receiver asks of its link.
+  struct Sink {
+    // Where a chunk goes; null destination: forget the bytes. False: end the link.
+    std::function<bool(const Chunk&, std::byte** destination)> begin;
+    std::function<void(const Chunk&)> finish;
+    std::function<void(bool ok)> proof;
+  };
+  BulkReceiver(UniqueFd fd, std::vector<std::byte> proof_pattern) : fd_(std::move(fd)), proof_pattern_(std::move(proof_pattern)) {}
+
+  int fd() const { return fd_.get(); }
+  void Abandon() { fd_.Abandon(); }
+
+  enum class Result { kEmpty, kMore, kBroken, kGarbled };
+  // Reads what has arrived, one turn's worth.
+  Result Read(const Sink& sink, uint64_t* received_bytes);
+
+  // The buffers of `flow` are given back: the rest of a half-read chunk goes nowhere.
+  void Forget(FlowId flow);
+
+ private:
+  bool StartChunk(const Sink& sink);
+  bool EndChunk(const Sink& sink);
+
+  UniqueFd fd_;
+  const std::vector<std::byte> proof_pattern_;
+  uint8_t header_[kBulkHeaderBytes];
+  size_t header_done_ = 0;
+  BulkHeader current_;
+  bool in_chunk_ = false;
+  std::byte* destination_ = nullptr;
+  uint32_t payload_done_ = 0;
+  std::vector<std::byte> scratch_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_BULK_H_

@@ -1,0 +1,77 @@
+// What the peers of one process share on the I/O thread.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_IO_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_IO_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "netplugin/config/log.h"
+#include "netplugin/flow/stripe.h"
+#include "netplugin/link/wire.h"
+#include "netplugin/transport/tcp/poller.h"
+#include "netplugin/transport/tcp/socket.h"
+#include "plan/model.h"
+#include "plan/page/ring.h"
+
+namespace r2cc::net {
+
+// One of this process's rails.
+struct LocalRail {
+  std::string name;
+  std::string nic;  // as the daemon calls it; without a daemon the rail's name
+  Source source;
+  uint16_t port = 0;  // where it listens
+  bool up = true;
+  bool lost_on_purpose = false;  // R2CC_FAIL_RAILS
+
+  // Since the start.
+  uint64_t sent_bytes = 0;
+  uint64_t received_bytes = 0;
+  uint64_t replayed_bytes = 0;
+  uint64_t failovers = 0;
+};
+
+struct Verdict {
+  bool failed = false;
+  uint16_t weight_permille = plan::kFullWeightPermille;
+};
+
+struct Io {
+  Poller poller;
+  const Clock* clock = nullptr;
+  std::function<void(LogLevel, const std::string&)> log;
+  std::function<void(const plan::EvidenceRecord&)> report;
+
+  // This process.
+  uint64_t process = 0;
+  uint64_t nonce = 0;
+  std::string node;
+  Source oob_source;
+  uint16_t oob_port = 0;
+  std::vector<LocalRail> rails;
+
+  // Policy, from the environment.
+  uint32_t chunk_bytes = 0;
+  uint8_t sockets_per_rail = 1;
+  bool checksum = false;
+  StripeMode mode = StripeMode::kBalance;
+  Nanos silence = 0;
+  Nanos deadline = 0;
+
+  // The page's word on a NIC; full weight if it says nothing.
+  std::function<Verdict(const std::string& node, const std::string& nic)> verdict;
+
+  Nanos Now() const { return clock->Now(); }
+  std::vector<RailInfo> RailInfos() const {
+    std::vector<RailInfo> infos;
+    for (const LocalRail& rail : rails) infos.push_back({rail.nic, rail.source.address.Text(), rail.port, rail.up});
+    return infos;
+  }
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_IO_H_

@@ -1,0 +1,81 @@
+#include "netplugin/transport/tcp/packet_stream.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace r2cc::net {
+namespace {
+
+constexpr size_t kReadBytes = 64 * 1024;
+
+bool WouldBlock(ssize_t result) { return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR); }
+
+}  // namespace
+
+bool PacketStream::Send(const Bytes& packet) {
+  out_.insert(out_.end(), packet.begin(), packet.end());
+  return Flush();
+}
+
+bool PacketStream::Flush() {
+  while (sent_ < out_.size()) {
+    const ssize_t n = send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (WouldBlock(n)) return true;
+    if (n <= 0) return false;
+    sent_ += static_cast<size_t>(n);
+  }
+  out_.clear();
+  sent_ = 0;
+  return true;
+}
+
+PacketStream::State PacketStream::Read(const std::function<bool(std::span<const uint8_t>)>& on_packet) {
+  for (;;) {
+    const size_t had = in_.size();
+    in_.resize(had + kReadBytes);
+    const ssize_t n = recv(fd_.get(), in_.data() + had, kReadBytes, MSG_DONTWAIT);
+    in_.resize(had + (n > 0 ? static_cast<size_t>(n) : 0));
+    if (WouldBlock(n)) return State::kOpen;
+    if (n <= 0) return State::kClosed;
+    const bool more = static_cast<size_t>(n) == kReadBytes;
+    size_t used = 0;
+    while (used < in_.size()) {
+      const std::span<const uint8_t> rest(in_.data() + used, in_.size() - used);
+      const size_t length = PacketLength(rest);
+      if (length > kPacketBytesMax) return State::kGarbled;
+      if (length == 0 || length > rest.size()) break;
+      used += length;
+      if (!on_packet(rest.first(length))) return State::kOpen;
+    }
+    in_.erase(in_.begin(), in_.begin() + static_cast<ptrdiff_t>(used));
+    if (!more) return State::kOpen;
+  }
+}
+
+PacketStream::State PacketStream::ReadOne(Bytes* packet, bool* whole) {
+  *whole = false;
+  for (;;) {
+    size_t want = kPacketHeaderBytes;
+    if (in_.size() >= kPacketHeaderBytes) {
+      want = PacketLength(in_);
+      if (want > kPacketBytesMax) return State::kGarbled;
+      if (in_.size() == want) {
+        *packet = std::move(in_);
+        in_.clear();
+        *whole = true;
+        return State::kOpen;
+      }
+    } else if (!in_.empty() && PacketLength(in_) > kPacketBytesMax) {
+      return State::kGarbled;
+    }
+    const size_t had = in_.size();
+    in_.resize(want);
+    const ssize_t n = recv(fd_.get(), in_.data() + had, want - had, MSG_DONTWAIT);
+    in_.resize(had + (n > 0 ? static_cast<size_t>(n) : 0));
+    if (WouldBlock(n)) return State::kOpen;
+    if (n <= 0) return State::kClosed;
+  }
+}
+
+}  // namespace r2cc::net

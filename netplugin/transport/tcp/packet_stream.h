@@ -1,0 +1,44 @@
+// A control lane's socket: whole packets in, whole packets out, nothing blocks.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_PACKET_STREAM_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_PACKET_STREAM_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "netplugin/link/wire.h"
+#include "netplugin/transport/tcp/socket.h"
+
+namespace r2cc::net {
+
+class PacketStream {
+ public:
+  explicit PacketStream(UniqueFd fd) : fd_(std::move(fd)) {}
+
+  int fd() const { return fd_.get(); }
+  UniqueFd Release() { return std::move(fd_); }
+
+  // Queues a packet and writes what the socket takes. False if the connection is broken.
+  bool Send(const Bytes& packet);
+  // Writes on. False if the connection is broken.
+  bool Flush();
+  bool wants_write() const { return sent_ < out_.size(); }
+
+  enum class State { kOpen, kClosed, kGarbled };
+  // Reads what has arrived and hands over each whole packet; stops early if `on_packet` returns false (the stream may be gone then:
+  // the caller must not touch it).
+  State Read(const std::function<bool(std::span<const uint8_t>)>& on_packet);
+  // Reads at most one packet, and not a byte beyond it: for greetings, after which the socket may turn into a bulk socket.
+  State ReadOne(Bytes* packet, bool* whole);
+
+ private:
+  UniqueFd fd_;
+  Bytes in_;
+  Bytes out_;
+  size_t sent_ = 0;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_PACKET_STREAM_H_

@@ -1,0 +1,301 @@
+#include "netplugin/transport/tcp/recv_peer.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace r2cc::net {
+namespace {
+
+using plan::EvidenceCause;
+
+RecvSession::Options OptionsOf(const Io& io, const Hello& hello) {
+  RecvSession::Options options;
+  const size_t links = std::max(io.rails.size(), hello.rails.size());
+  options.links = static_cast<uint16_t>(std::min<size_t>(links, kLinksMax));
+  options.local_rails = static_cast<uint16_t>(io.rails.size());
+  options.deadline = io.deadline;
+  options.peer = hello.node;
+  return options;
+}
+
+}  // namespace
+
+RecvPeer::RecvPeer(Io* io, const Hello& hello, FlowOpened flow_opened)
+    : io_(io),
+      flow_opened_(std::move(flow_opened)),
+      peer_node_(hello.node),
+      session_id_(hello.session),
+      remote_rails_(hello.rails),
+      session_(OptionsOf(*io, hello), io->Now()),
+      links_(session_.links()) {
+  ParseAddress(hello.oob_address, hello.oob_port, &peer_oob_);
+  for (size_t rail = 0; rail < io->rails.size(); ++rail)
+    if (!io->rails[rail].up) RailState(static_cast<uint16_t>(rail), false);
+  ApplyVerdicts();
+}
+
+RecvPeer::~RecvPeer() {
+  for (LinkId link = 0; link < links_.size(); ++link) CloseLink(link);
+  CloseOob();
+  if (probe_) io_->poller.Remove(probe_token_, probe_.get());
+}
+
+// ---- the job ----
+
+void RecvPeer::Post(FlowId flow, void* data, uint64_t capacity_bytes) { session_.Post(flow, data, capacity_bytes, io_->Now()); }
+
+void RecvPeer::Close(FlowId flow) {
+  for (LinkSockets& sockets : links_)
+    for (Bulk& bulk : sockets.bulk)
+      if (bulk.receiver != nullptr) bulk.receiver->Forget(flow);
+  comms_.erase(flow);
+  session_.CloseFlow(flow, io_->Now());
+  Settle();
+}
+
+void RecvPeer::OpenFlow(FlowId flow, uint64_t listen_id) {
+  Comm* comm = flow_opened_(flow, listen_id);
+  if (comm == nullptr) return session_.RefuseFlow(flow);
+  comms_[flow] = comm;
+  session_.AcceptFlow(flow, io_->Now());
+}
+
+// ---- the world ----
+
+void RecvPeer::RailState(uint16_t rail, bool up) {
+  for (LinkId link = 0; link < session_.links(); ++link)
+    if (link % io_->rails.size() == rail) session_.LocalLink(link, up, io_->Now());
+}
+
+void RecvPeer::ApplyVerdicts() {
+  for (LinkId link = 0; link < session_.links(); ++link) {
+    const Verdict here = io_->verdict(io_->node, io_->rails[link % io_->rails.size()].nic);
+    const Verdict there = remote_rails_.empty() ? Verdict{} : io_->verdict(peer_node_, remote_rails_[link % remote_rails_.size()].nic);
+    session_.SetVerdict(link, here.failed || there.failed, io_->Now());
+  }
+}
+
+bool RecvPeer::Settle() {
+  bool more = false;
+  for (LinkId link = 0; link < links_.size(); ++link)
+    for (size_t i = 0; i < links_[link].bulk.size(); ++i)
+      if (links_[link].bulk[i].more) ReadBulk(link, i);
+  session_.Flush();
+  for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions()) {
+    for (const Action& action : actions) Execute(action);
+    session_.Flush();
+  }
+  for (const LinkSockets& sockets : links_)
+    for (const Bulk& bulk : sockets.bulk) more |= bulk.more;
+  Publish();
+  return more;
+}
+
+void RecvPeer::Publish() {
+  for (auto& [flow, comm] : comms_) {
+    const MessageId placed = session_.PlacedThrough(flow);
+    for (MessageId id = comm->done_through.load(std::memory_order_relaxed); id < placed; ++id) comm->sizes[id % kRequestsMax] = session_.SizeOf(flow, id);
+    comm->done_through.store(placed, std::memory_order_release);
+    if (!session_.error(flow).empty() && comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed) comm->Fail(session_.error(flow));
+  }
+}
+
+void RecvPeer::Execute(const Action& action) {
+  switch (action.kind) {
+    case Action::Kind::kSend: return SendFrame(action.lane, action.frame);
+    case Action::Kind::kCloseLink: return CloseLink(action.link);
+    case Action::Kind::kFlowOpened: return OpenFlow(action.flow, action.number);
+    case Action::Kind::kProbePeer: return Probe();
+    case Action::Kind::kWarn: return io_->log(LogLevel::kWarn, action.text);
+    case Action::Kind::kOpenOob:
+    case Action::Kind::kOpenLink:
+    case Action::Kind::kProveLink:
+    case Action::Kind::kLinkUp:
+    case Action::Kind::kLinkFenced: return;  // an initiator's
+  }
+}
+
+// ---- connections ----
+
+bool RecvPeer::AttachOob(const Hello& hello, std::unique_ptr<PacketStream>* stream) {
+  CloseOob();
+  session_.OobDown(io_->Now());
+  peer_node_ = hello.node;
+  if (hello.rails.size() == remote_rails_.size()) remote_rails_ = hello.rails;
+  oob_ = std::move(*stream);
+  oob_token_ = io_->poller.Add(oob_->fd(), EPOLLIN, [this](uint32_t) { OobEvent(); });
+  session_.OobUp(io_->Now());
+  ApplyVerdicts();
+  return true;
+}
+
+bool RecvPeer::AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* stream, std::string* reason) {
+  if (hello.link >= links_.size() || hello.sockets == 0 || hello.socket >= hello.sockets) {
+    *reason = "no such link";
+    return false;
+  }
+  const LinkId link = hello.link;
+  if (!session_.Greet(link, hello.incarnation, io_->Now())) {
+    *reason = "this incarnation of the link has ended";
+    return false;
+  }
+  Settle();  // closes the sockets of the incarnation before
+  LinkSockets& sockets = links_[link];
+  if (sockets.incarnation != hello.incarnation) {
+    CloseLink(link);
+    sockets.incarnation = hello.incarnation;
+    sockets.bulk.resize(hello.sockets);
+  }
+  if (hello.kind == ConnectionKind::kControl) {
+    if (sockets.control != nullptr) {
+      *reason = "the link has its control lane already";
+      return false;
+    }
+    sockets.control = std::move(*stream);
+    sockets.control_token = io_->poller.Add(sockets.control->fd(), EPOLLIN, [this, link](uint32_t) { ControlEvent(link); });
+    session_.LaneUp(link, hello.incarnation, io_->Now());
+    return true;
+  }
+  const size_t index = hello.socket;
+  if (index >= sockets.bulk.size() || sockets.bulk[index].receiver != nullptr) {
+    *reason = "the link has this bulk socket already";
+    return false;
+  }
+  Bulk& bulk = sockets.bulk[index];
+  bulk.receiver = std::make_unique<BulkReceiver>((*stream)->Release(), ProofPattern(session_id_, link, hello.incarnation, hello.socket));
+  bulk.token = io_->poller.Add(bulk.receiver->fd(), EPOLLIN, [this, link, index](uint32_t) { ReadBulk(link, index); });
+  return true;
+}
+
+void RecvPeer::CloseOob() {
+  if (oob_ == nullptr) return;
+  io_->poller.Remove(oob_token_, oob_->fd());
+  oob_.reset();
+  oob_wants_write_ = false;
+}
+
+void RecvPeer::CloseLink(LinkId link) {
+  LinkSockets& sockets = links_[link];
+  if (sockets.control != nullptr) {
+    io_->poller.Remove(sockets.control_token, sockets.control->fd());
+    sockets.control->Release().Abandon();
+  }
+  for (Bulk& bulk : sockets.bulk) {
+    if (bulk.receiver == nullptr) continue;
+    io_->poller.Remove(bulk.token, bulk.receiver->fd());
+    bulk.receiver->Abandon();
+  }
+  sockets = LinkSockets{};
+}
+
+void RecvPeer::Trouble(LinkId link, EvidenceCause cause) { session_.LinkTrouble(link, links_[link].incarnation, cause, io_->Now()); }
+
+void RecvPeer::OobEvent() {
+  const Nanos now = io_->Now();
+  const bool writable = oob_->Flush();
+  const auto state = oob_->Read([&](std::span<const uint8_t> packet) {
+    Frame frame;
+    if (Decode(packet, &frame)) session_.Receive(kOobLane, frame, now);
+    return true;
+  });
+  if (!writable || state != PacketStream::State::kOpen) {
+    CloseOob();
+    session_.OobDown(now);
+  } else if (oob_->wants_write() != oob_wants_write_) {
+    oob_wants_write_ = oob_->wants_write();
+    io_->poller.Modify(oob_token_, oob_->fd(), EPOLLIN | (oob_wants_write_ ? uint32_t{EPOLLOUT} : 0u));
+  }
+}
+
+void RecvPeer::ControlEvent(LinkId link) {
+  LinkSockets& sockets = links_[link];
+  const Nanos now = io_->Now();
+  if (!sockets.control->Flush()) return Trouble(link, EvidenceCause::kSocketError);
+  const auto state = sockets.control->Read([&](std::span<const uint8_t> packet) {
+    Frame frame;
+    if (Decode(packet, &frame)) session_.Receive(link, frame, now);
+    return true;
+  });
+  if (state == PacketStream::State::kClosed) return Trouble(link, EvidenceCause::kSocketError);
+  if (state == PacketStream::State::kGarbled) return Trouble(link, EvidenceCause::kGarbled);
+  if (sockets.control->wants_write() != sockets.control_wants_write) {
+    sockets.control_wants_write = sockets.control->wants_write();
+    io_->poller.Modify(sockets.control_token, sockets.control->fd(), EPOLLIN | (sockets.control_wants_write ? uint32_t{EPOLLOUT} : 0u));
+  }
+}
+
+void RecvPeer::ReadBulk(LinkId link, size_t index) {
+  LinkSockets& sockets = links_[link];
+  Bulk& bulk = sockets.bulk[index];
+  bulk.more = false;
+  // Ended earlier in this round: its sockets are about to be closed, and nothing of it may reach a buffer.
+  if (!session_.link_up(link) || session_.incarnation(link) != sockets.incarnation) return;
+  const BulkReceiver::Sink sink{
+      .begin = [&](const Chunk& chunk, std::byte** destination) { return session_.Begin(link, sockets.incarnation, chunk, destination); },
+      .finish = [&](const Chunk& chunk) { session_.Finish(link, sockets.incarnation, chunk); },
+      .proof =
+          [&](bool ok) {
+            sockets.proved = sockets.proved && ok;
+            if (static_cast<size_t>(++sockets.proofs) == sockets.bulk.size()) session_.Proved(link, sockets.incarnation, sockets.proved);
+          },
+  };
+  switch (bulk.receiver->Read(sink, &io_->rails[link % io_->rails.size()].received_bytes)) {
+    case BulkReceiver::Result::kEmpty: return;
+    case BulkReceiver::Result::kMore: bulk.more = true; return;
+    case BulkReceiver::Result::kBroken: return Trouble(link, EvidenceCause::kSocketError);
+    case BulkReceiver::Result::kGarbled: return Trouble(link, EvidenceCause::kGarbled);
+  }
+}
+
+void RecvPeer::SendFrame(Lane lane, const Frame& frame) {
+  if (lane == kOobLane) {
+    if (oob_ == nullptr) return;
+    if (!oob_->Send(Encode(frame))) {
+      CloseOob();
+      session_.OobDown(io_->Now());
+    } else if (oob_->wants_write() && !oob_wants_write_) {
+      oob_wants_write_ = true;
+      io_->poller.Modify(oob_token_, oob_->fd(), EPOLLIN | EPOLLOUT);
+    }
+    return;
+  }
+  LinkSockets& sockets = links_[lane];
+  if (sockets.control == nullptr) return;
+  if (!sockets.control->Send(Encode(frame))) return Trouble(static_cast<LinkId>(lane), EvidenceCause::kSocketError);
+  if (sockets.control->wants_write() && !sockets.control_wants_write) {
+    sockets.control_wants_write = true;
+    io_->poller.Modify(sockets.control_token, sockets.control->fd(), EPOLLIN | EPOLLOUT);
+  }
+}
+
+// ---- is the peer's process still there? ----
+
+void RecvPeer::Probe() {
+  if (probe_ || peer_oob_.length == 0) return;
+  int failure = 0;
+  probe_ = Connect(io_->oob_source, peer_oob_, SocketUse::kOob, &failure);
+  if (!probe_) return session_.PeerProbed(failure == ECONNREFUSED, io_->Now());
+  probe_token_ = io_->poller.Add(probe_.get(), EPOLLOUT, [this](uint32_t) { EndProbe(ConnectResult(probe_.get()) == ECONNREFUSED); });
+}
+
+void RecvPeer::EndProbe(bool refused) {
+  io_->poller.Remove(probe_token_, probe_.get());
+  probe_.Close();
+  session_.PeerProbed(refused, io_->Now());
+}
+
+bool RecvPeer::Flushed() const {
+  if (oob_ != nullptr && oob_->wants_write()) return false;
+  return std::none_of(links_.begin(), links_.end(), [](const LinkSockets& s) { return s.control != nullptr && s.control->wants_write(); });
+}
+
+void RecvPeer::HalfClose() {
+  if (oob_ != nullptr) shutdown(oob_->fd(), SHUT_WR);
+  for (LinkSockets& sockets : links_)
+    if (sockets.control != nullptr) shutdown(sockets.control->fd(), SHUT_WR);
+}
+
+}  // namespace r2cc::net

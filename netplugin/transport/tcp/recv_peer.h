@@ -1,0 +1,95 @@
+// The receiving side of one peer process: a RecvSession and its sockets. I/O thread only.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_RECV_PEER_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_RECV_PEER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "netplugin/link/recv_session.h"
+#include "netplugin/transport/comm.h"
+#include "netplugin/transport/tcp/bulk.h"
+#include "netplugin/transport/tcp/io.h"
+#include "netplugin/transport/tcp/packet_stream.h"
+
+namespace r2cc::net {
+
+class RecvPeer {
+ public:
+  // Asked when the peer opens a flow to a listener of ours: the comm to use, or null if nobody listens.
+  using FlowOpened = std::function<Comm*(FlowId flow, uint64_t listen_id)>;
+  RecvPeer(Io* io, const Hello& hello, FlowOpened flow_opened);
+  ~RecvPeer();
+
+  void Post(FlowId flow, void* data, uint64_t capacity_bytes);
+  void Close(FlowId flow);
+
+  // Greeted connections of this session. False: refused, with a line in `reason`; the stream is then still the caller's.
+  bool AttachOob(const Hello& hello, std::unique_ptr<PacketStream>* stream);
+  bool AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* stream, std::string* reason);
+
+  void RailState(uint16_t rail, bool up);
+  void ApplyVerdicts();
+  void Tick() { session_.Tick(io_->Now()); }
+  // Carries out what the session asks, reads what its turn left over, publishes progress. True if a socket has more to read at once.
+  bool Settle();
+
+  bool outstanding() const { return session_.outstanding() || !session_.idle() || !session_.any_lane(); }
+  bool idle() const { return session_.idle(); }
+  const std::string& node() const { return peer_node_; }
+  // Nothing will come of it any more: no flow, no lane.
+  bool over() const { return session_.idle() && !session_.any_lane(); }
+  bool Flushed() const;
+  void HalfClose();
+
+ private:
+  struct Bulk {
+    std::unique_ptr<BulkReceiver> receiver;
+    Poller::Token token = 0;
+    bool more = false;
+  };
+  struct LinkSockets {
+    Incarnation incarnation = 0;
+    std::unique_ptr<PacketStream> control;
+    Poller::Token control_token = 0;
+    bool control_wants_write = false;
+    std::vector<Bulk> bulk;
+    int proofs = 0;
+    bool proved = true;
+  };
+
+  void Execute(const Action& action);
+  void OpenFlow(FlowId flow, uint64_t listen_id);
+  void CloseOob();
+  void CloseLink(LinkId link);
+  void OobEvent();
+  void ControlEvent(LinkId link);
+  void ReadBulk(LinkId link, size_t index);
+  void SendFrame(Lane lane, const Frame& frame);
+  void Probe();
+  void EndProbe(bool refused);
+  void Trouble(LinkId link, plan::EvidenceCause cause);
+  void Publish();
+
+  Io* const io_;
+  FlowOpened flow_opened_;
+  std::string peer_node_;
+  const uint64_t session_id_;
+  std::vector<RailInfo> remote_rails_;
+  SocketAddress peer_oob_;
+  RecvSession session_;
+  std::unique_ptr<PacketStream> oob_;
+  Poller::Token oob_token_ = 0;
+  bool oob_wants_write_ = false;
+  std::vector<LinkSockets> links_;
+  std::map<FlowId, Comm*> comms_;
+  UniqueFd probe_;
+  Poller::Token probe_token_ = 0;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_RECV_PEER_H_

@@ -1,0 +1,421 @@
+#include "netplugin/transport/tcp/send_peer.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "netplugin/transport/tcp/record.h"
+
+namespace r2cc::net {
+namespace {
+
+using plan::EvidenceCause;
+
+constexpr Nanos kOobConnectLimit = 2 * kNanosPerSecond;
+
+SendSession::Options OptionsOf(const Io& io, const SendPeer::Target& target) {
+  SendSession::Options options;
+  options.local_rails = static_cast<uint16_t>(io.rails.size());
+  options.chunk_base_bytes = io.chunk_bytes;
+  options.silence = io.silence;
+  options.deadline = io.deadline;
+  options.mode = io.mode;
+  options.peer = target.oob.Text() + ":" + std::to_string(target.oob.port());
+  return options;
+}
+
+}  // namespace
+
+SendPeer::SendPeer(Io* io, const Target& target, uint64_t session)
+    : io_(io), target_(target), session_id_(session), session_(OptionsOf(*io, target), io->Now()) {
+  for (size_t rail = 0; rail < io->rails.size(); ++rail)
+    if (!io->rails[rail].up) session_.LocalRail(static_cast<uint16_t>(rail), false, io->Now());
+}
+
+SendPeer::~SendPeer() {
+  for (LinkId link = 0; link < links_.size(); ++link) CloseLink(link);
+  CloseOob();
+}
+
+// ---- the job ----
+
+FlowId SendPeer::Open(uint64_t listen_id, uint16_t local_rail, Comm* comm) {
+  const FlowId flow = session_.OpenFlow(listen_id, local_rail, io_->Now());
+  comms_[flow] = comm;
+  return flow;
+}
+
+void SendPeer::Post(FlowId flow, const void* data, uint64_t bytes) { session_.Post(flow, data, bytes, io_->Now()); }
+
+void SendPeer::Close(FlowId flow) {
+  // A half-sent chunk still reads NCCL's buffer: its link ends, and the other flows on it replay.
+  for (LinkId link = 0; link < links_.size(); ++link)
+    if (std::any_of(links_[link].bulk.begin(), links_[link].bulk.end(), [flow](const Bulk& bulk) { return bulk.sender->HalfSent(flow); }))
+      Trouble(link, EvidenceCause::kFlowClosed);
+  Settle();
+  comms_.erase(flow);
+  session_.CloseFlow(flow, io_->Now());
+  Settle();
+}
+
+// ---- the world ----
+
+void SendPeer::RailState(uint16_t rail, bool up) { session_.LocalRail(rail, up, io_->Now()); }
+
+void SendPeer::ApplyVerdicts() {
+  for (LinkId link = 0; link < session_.links(); ++link) {
+    const Verdict here = io_->verdict(io_->node, io_->rails[session_.local_rail(link)].nic);
+    const Verdict there = io_->verdict(peer_node_, remote_rails_[session_.remote_rail(link)].nic);
+    session_.SetVerdict(link, here.failed || there.failed, std::min(here.weight_permille, there.weight_permille), io_->Now());
+  }
+}
+
+void SendPeer::Tick() {
+  const Nanos now = io_->Now();
+  if (oob_greeting_ != nullptr && now - oob_since_ >= kOobConnectLimit) {
+    CloseOob();
+    session_.OobDown(false, now);
+  }
+  session_.Tick(now);
+}
+
+bool SendPeer::Settle() {
+  bool more = false;
+  do {
+    for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
+      for (const Action& action : actions) Execute(action);
+    more = false;
+    for (LinkId link = 0; link < links_.size(); ++link)
+      for (size_t i = 0; i < links_[link].bulk.size(); ++i)
+        if (!links_[link].bulk[i].blocked) more |= PumpBulk(link, i);
+    const auto actions = session_.TakeActions();
+    for (const Action& action : actions) Execute(action);
+    if (actions.empty()) break;
+  } while (true);
+  Publish();
+  return more;
+}
+
+void SendPeer::Publish() {
+  for (auto& [flow, comm] : comms_) {
+    comm->done_through.store(session_.AckedThrough(flow), std::memory_order_release);
+    switch (session_.state(flow)) {
+      case SendSession::FlowState::kOpening: break;
+      case SendSession::FlowState::kOpen: {
+        auto opening = Comm::State::kOpening;
+        comm->state.compare_exchange_strong(opening, Comm::State::kOpen, std::memory_order_release);
+        break;
+      }
+      case SendSession::FlowState::kFailed:
+        if (comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed) comm->Fail(session_.error(flow));
+        break;
+    }
+  }
+}
+
+void SendPeer::Execute(const Action& action) {
+  switch (action.kind) {
+    case Action::Kind::kSend: return SendFrame(action.lane, action.frame);
+    case Action::Kind::kOpenOob: return OpenOob();
+    case Action::Kind::kOpenLink: return OpenLink(action.link, action.incarnation);
+    case Action::Kind::kProveLink: return ProveLink(action.link);
+    case Action::Kind::kCloseLink: return CloseLink(action.link);
+    case Action::Kind::kLinkUp: return Report(action, plan::EvidenceKind::kLinkUp);
+    case Action::Kind::kLinkFenced: return Report(action, plan::EvidenceKind::kLinkFenced);
+    case Action::Kind::kWarn: return io_->log(LogLevel::kWarn, action.text);
+    case Action::Kind::kProbePeer:
+    case Action::Kind::kFlowOpened: return;  // an acceptor's
+  }
+}
+
+std::string SendPeer::Describe(LinkId link) const {
+  return io_->node + "/" + io_->rails[session_.local_rail(link)].nic + " -> " + peer_node_ + "/" + remote_rails_[session_.remote_rail(link)].nic;
+}
+
+void SendPeer::Report(const Action& action, plan::EvidenceKind kind) {
+  const uint16_t rail = session_.local_rail(action.link);
+  io_->report(MakeRecord(kind, action, rail, io_->Now(), peer_node_, remote_rails_[session_.remote_rail(action.link)].nic));
+  if (kind == plan::EvidenceKind::kLinkUp) {
+    io_->log(LogLevel::kDebug, "R2CC: link " + Describe(action.link) + " is up, incarnation " + std::to_string(action.incarnation));
+    return;
+  }
+  io_->rails[rail].replayed_bytes += action.report.replayed_bytes;
+  ++io_->rails[rail].failovers;
+  io_->log(LogLevel::kInfo, "R2CC: link " + Describe(action.link) + " given up (" + plan::CauseName(action.report.cause) + "), " +
+                                std::to_string(action.report.replayed_bytes) + " bytes replayed after " +
+                                std::to_string(action.report.duration / 1000) + " us");
+}
+
+// ---- out-of-band lane ----
+
+Hello SendPeer::MakeHello(ConnectionKind kind) const {
+  Hello hello;
+  hello.kind = kind;
+  hello.nonce = target_.nonce;
+  hello.target_process = target_.process;
+  hello.session = session_id_;
+  hello.process = io_->process;
+  hello.node = io_->node;
+  hello.oob_address = io_->oob_source.address.Text();
+  hello.oob_port = io_->oob_port;
+  if (kind == ConnectionKind::kOob) hello.rails = io_->RailInfos();
+  return hello;
+}
+
+void SendPeer::OpenOob() {
+  CloseOob();
+  oob_since_ = io_->Now();
+  int failure = 0;
+  UniqueFd fd = Connect(io_->oob_source, target_.oob, SocketUse::kOob, &failure);
+  if (!fd) return session_.OobDown(failure == ECONNREFUSED, io_->Now());
+  const int raw = fd.get();
+  oob_ = std::make_unique<PacketStream>(std::move(fd));
+  oob_greeting_ = std::make_unique<Connection>();
+  oob_token_ = io_->poller.Add(raw, EPOLLIN | EPOLLOUT, [this](uint32_t events) { OobEvent(events); });
+}
+
+void SendPeer::CloseOob() {
+  if (oob_ == nullptr) return;
+  io_->poller.Remove(oob_token_, oob_->fd());
+  oob_.reset();
+  oob_greeting_.reset();
+}
+
+void SendPeer::OobEvent(uint32_t events) {
+  const Nanos now = io_->Now();
+  const auto down = [&](bool refused) {
+    CloseOob();
+    session_.OobDown(refused, now);
+  };
+  if (oob_greeting_ != nullptr) {
+    if (!oob_greeting_->connected) {
+      if (!(events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) return;
+      if (const int failure = ConnectResult(oob_->fd()); failure != 0) return down(failure == ECONNREFUSED);
+      oob_greeting_->connected = true;
+      if (!oob_->Send(Encode(MakeHello(ConnectionKind::kOob)))) return down(false);
+      io_->poller.Modify(oob_token_, oob_->fd(), EPOLLIN);
+    }
+    Bytes packet;
+    bool whole = false;
+    if (oob_->ReadOne(&packet, &whole) != PacketStream::State::kOpen) return down(false);
+    if (!whole) return;
+    HelloReply reply;
+    if (!Decode(packet, &reply) || reply.rails.size() > kWireRailsMax) return down(false);
+    if (!reply.accepted) {
+      io_->log(LogLevel::kWarn, "R2CC: " + target_.oob.Text() + " refuses us: " + reply.reason);
+      return down(true);
+    }
+    oob_greeting_.reset();
+    if (remote_rails_.empty()) {
+      if (reply.rails.empty()) return down(false);
+      peer_node_ = reply.node;
+      remote_rails_ = reply.rails;
+    } else if (reply.rails.size() == remote_rails_.size()) {
+      peer_node_ = reply.node;  // the peer may have found its daemon since
+      remote_rails_ = reply.rails;
+    }
+    session_.OobUp(peer_node_, static_cast<uint16_t>(remote_rails_.size()), now);
+    links_.resize(session_.links());
+    ApplyVerdicts();
+    return;
+  }
+  if (!oob_->Flush()) return down(false);
+  const auto state = oob_->Read([&](std::span<const uint8_t> packet) {
+    Frame frame;
+    if (Decode(packet, &frame)) session_.Receive(kOobLane, frame, now);
+    return true;
+  });
+  if (state != PacketStream::State::kOpen) return down(false);
+  if (oob_->wants_write() != oob_wants_write_) {
+    oob_wants_write_ = oob_->wants_write();
+    io_->poller.Modify(oob_token_, oob_->fd(), EPOLLIN | (oob_wants_write_ ? uint32_t{EPOLLOUT} : 0u));
+  }
+}
+
+// ---- links ----
+
+void SendPeer::Trouble(LinkId link, EvidenceCause cause) { session_.LinkTrouble(link, links_[link].incarnation, cause, io_->Now()); }
+
+void SendPeer::OpenLink(LinkId link, Incarnation incarnation) {
+  CloseLink(link);
+  LinkSockets& sockets = links_[link];
+  sockets.incarnation = incarnation;
+  const LocalRail& local = io_->rails[session_.local_rail(link)];
+  const RailInfo& remote = remote_rails_[session_.remote_rail(link)];
+  SocketAddress to;
+  if (local.source.address.length == 0 || !ParseAddress(remote.address, remote.port, &to)) return Trouble(link, EvidenceCause::kLinkDown);
+  for (int i = -1; i < io_->sockets_per_rail; ++i) {
+    auto connection = std::make_unique<Connection>();
+    connection->kind = i < 0 ? ConnectionKind::kControl : ConnectionKind::kBulk;
+    connection->socket = static_cast<uint8_t>(std::max(i, 0));
+    int failure = 0;
+    UniqueFd fd = Connect(local.source, to, i < 0 ? SocketUse::kControl : SocketUse::kBulk, &failure);
+    if (!fd) return Trouble(link, EvidenceCause::kSocketError);
+    const int raw = fd.get();
+    connection->stream = std::make_unique<PacketStream>(std::move(fd));
+    Connection* greeting = connection.get();
+    connection->token = io_->poller.Add(raw, EPOLLIN | EPOLLOUT, [this, link, incarnation, greeting](uint32_t events) {
+      if (!greeting->connected && !(events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) return;
+      GreetEvent(link, incarnation, greeting);
+    });
+    sockets.greeting.push_back(std::move(connection));
+  }
+  sockets.bulk.resize(io_->sockets_per_rail);
+}
+
+void SendPeer::CloseLink(LinkId link) {
+  LinkSockets& sockets = links_[link];
+  for (auto& connection : sockets.greeting) {
+    if (connection->stream == nullptr) continue;
+    io_->poller.Remove(connection->token, connection->stream->fd());
+    connection->stream->Release().Abandon();
+  }
+  if (sockets.control != nullptr) {
+    io_->poller.Remove(sockets.control_token, sockets.control->fd());
+    sockets.control->Release().Abandon();
+  }
+  for (Bulk& bulk : sockets.bulk) {
+    if (bulk.sender == nullptr) continue;
+    io_->poller.Remove(bulk.token, bulk.sender->fd());
+    bulk.sender->Abandon();
+  }
+  sockets = LinkSockets{.incarnation = sockets.incarnation};
+}
+
+void SendPeer::GreetEvent(LinkId link, Incarnation incarnation, Connection* connection) {
+  if (!connection->connected) {
+    if (ConnectResult(connection->stream->fd()) != 0) return Trouble(link, EvidenceCause::kSocketError);
+    connection->connected = true;
+    Hello hello = MakeHello(connection->kind);
+    hello.link = link;
+    hello.local_rail = session_.local_rail(link);
+    hello.remote_rail = session_.remote_rail(link);
+    hello.incarnation = incarnation;
+    hello.socket = connection->socket;
+    hello.sockets = io_->sockets_per_rail;
+    hello.links = session_.links();
+    if (!connection->stream->Send(Encode(hello))) return Trouble(link, EvidenceCause::kSocketError);
+    io_->poller.Modify(connection->token, connection->stream->fd(), EPOLLIN);
+  }
+  Bytes packet;
+  bool whole = false;
+  if (connection->stream->ReadOne(&packet, &whole) != PacketStream::State::kOpen) return Trouble(link, EvidenceCause::kSocketError);
+  if (!whole) return;
+  HelloReply reply;
+  if (!Decode(packet, &reply)) return Trouble(link, EvidenceCause::kGarbled);
+  if (!reply.accepted) return Trouble(link, EvidenceCause::kPeerFenced);
+  Greeted(link, connection);
+}
+
+void SendPeer::Greeted(LinkId link, Connection* connection) {
+  LinkSockets& sockets = links_[link];
+  io_->poller.Remove(connection->token, connection->stream->fd());
+  if (connection->kind == ConnectionKind::kControl) {
+    sockets.control = std::move(connection->stream);
+    sockets.control_token = io_->poller.Add(sockets.control->fd(), EPOLLIN, [this, link](uint32_t events) { ControlEvent(link, events); });
+  } else {
+    const size_t index = connection->socket;
+    Bulk& bulk = sockets.bulk[index];
+    bulk.sender = std::make_unique<BulkSender>(connection->stream->Release(), io_->checksum);
+    bulk.blocked = true;  // until the data check is due
+    bulk.token = io_->poller.Add(bulk.sender->fd(), EPOLLIN, [this, link, index](uint32_t events) { BulkEvent(link, index, events); });
+    connection->stream.reset();
+  }
+  const bool all = sockets.control != nullptr && std::all_of(sockets.bulk.begin(), sockets.bulk.end(), [](const Bulk& bulk) { return bulk.sender != nullptr; });
+  // The connections that were greeted live until the link closes: their handlers are gone, and one of them is running.
+  if (all) session_.LinkConnected(link, sockets.incarnation, io_->Now());
+}
+
+void SendPeer::ControlEvent(LinkId link, uint32_t) {
+  LinkSockets& sockets = links_[link];
+  const Nanos now = io_->Now();
+  if (!sockets.control->Flush()) return Trouble(link, EvidenceCause::kSocketError);
+  const auto state = sockets.control->Read([&](std::span<const uint8_t> packet) {
+    Frame frame;
+    if (Decode(packet, &frame)) session_.Receive(link, frame, now);
+    return true;
+  });
+  if (state == PacketStream::State::kClosed) return Trouble(link, EvidenceCause::kSocketError);
+  if (state == PacketStream::State::kGarbled) return Trouble(link, EvidenceCause::kGarbled);
+  if (sockets.control->wants_write() != sockets.control_wants_write) {
+    sockets.control_wants_write = sockets.control->wants_write();
+    io_->poller.Modify(sockets.control_token, sockets.control->fd(), EPOLLIN | (sockets.control_wants_write ? uint32_t{EPOLLOUT} : 0u));
+  }
+}
+
+void SendPeer::BulkEvent(LinkId link, size_t index, uint32_t events) {
+  Bulk& bulk = links_[link].bulk[index];
+  if (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) {
+    // Nothing is ever sent to us here: an end or an error is all there can be to read.
+    char byte;
+    const ssize_t n = recv(bulk.sender->fd(), &byte, 1, MSG_DONTWAIT);
+    if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+      return Trouble(link, n > 0 ? EvidenceCause::kGarbled : EvidenceCause::kSocketError);
+  }
+  if (events & EPOLLOUT) {
+    bulk.blocked = false;
+    io_->poller.Modify(bulk.token, bulk.sender->fd(), EPOLLIN);
+  }
+}
+
+void SendPeer::ProveLink(LinkId link) {
+  LinkSockets& sockets = links_[link];
+  for (size_t i = 0; i < sockets.bulk.size(); ++i) {
+    sockets.bulk[i].sender->SendProof(ProofPattern(session_id_, link, sockets.incarnation, static_cast<uint8_t>(i)));
+    sockets.bulk[i].blocked = false;
+  }
+}
+
+bool SendPeer::PumpBulk(LinkId link, size_t index) {
+  LinkSockets& sockets = links_[link];
+  Bulk& bulk = sockets.bulk[index];
+  if (bulk.sender == nullptr) return false;
+  const auto pull = [&](Chunk* chunk) { return session_.Pull(link, sockets.incarnation, chunk); };
+  switch (bulk.sender->Pump(pull, &io_->rails[session_.local_rail(link)].sent_bytes)) {
+    case BulkSender::Result::kIdle: return false;
+    case BulkSender::Result::kMore: return true;
+    case BulkSender::Result::kBlocked:
+      bulk.blocked = true;
+      io_->poller.Modify(bulk.token, bulk.sender->fd(), EPOLLIN | EPOLLOUT);
+      return false;
+    case BulkSender::Result::kBroken: Trouble(link, EvidenceCause::kSocketError); return false;
+  }
+  return false;
+}
+
+void SendPeer::SendFrame(Lane lane, const Frame& frame) {
+  if (lane == kOobLane) {
+    if (oob_ == nullptr || oob_greeting_ != nullptr) return;
+    if (!oob_->Send(Encode(frame))) {
+      CloseOob();
+      session_.OobDown(false, io_->Now());
+    } else if (oob_->wants_write() && !oob_wants_write_) {
+      oob_wants_write_ = true;
+      io_->poller.Modify(oob_token_, oob_->fd(), EPOLLIN | EPOLLOUT);
+    }
+    return;
+  }
+  LinkSockets& sockets = links_[lane];
+  if (sockets.control == nullptr) return;
+  if (!sockets.control->Send(Encode(frame))) return Trouble(static_cast<LinkId>(lane), EvidenceCause::kSocketError);
+  if (sockets.control->wants_write() && !sockets.control_wants_write) {
+    sockets.control_wants_write = true;
+    io_->poller.Modify(sockets.control_token, sockets.control->fd(), EPOLLIN | EPOLLOUT);
+  }
+}
+
+bool SendPeer::Flushed() const {
+  if (oob_ != nullptr && oob_->wants_write()) return false;
+  return std::none_of(links_.begin(), links_.end(), [](const LinkSockets& s) { return s.control != nullptr && s.control->wants_write(); });
+}
+
+void SendPeer::HalfClose() {
+  if (oob_ != nullptr) shutdown(oob_->fd(), SHUT_WR);
+  for (LinkSockets& sockets : links_)
+    if (sockets.control != nullptr) shutdown(sockets.control->fd(), SHUT_WR);
+}
+
+}  // namespace r2cc::net

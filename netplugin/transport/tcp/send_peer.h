@@ -1,0 +1,108 @@
+// The sending side of one peer process: a SendSession and its sockets. I/O thread only.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_SEND_PEER_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_SEND_PEER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "netplugin/link/send_session.h"
+#include "netplugin/transport/comm.h"
+#include "netplugin/transport/tcp/bulk.h"
+#include "netplugin/transport/tcp/io.h"
+#include "netplugin/transport/tcp/packet_stream.h"
+
+namespace r2cc::net {
+
+class SendPeer {
+ public:
+  // Where the peer's process is found, from its listener's handle.
+  struct Target {
+    uint64_t process = 0;
+    uint64_t nonce = 0;
+    SocketAddress oob;
+  };
+  SendPeer(Io* io, const Target& target, uint64_t session);
+  ~SendPeer();
+
+  // The comm must live until Close() returned.
+  FlowId Open(uint64_t listen_id, uint16_t local_rail, Comm* comm);
+  void Post(FlowId flow, const void* data, uint64_t bytes);
+  // When it returns nothing touches the flow's buffers any more.
+  void Close(FlowId flow);
+
+  void RailState(uint16_t rail, bool up);
+  // The page, or the peer's name, may have changed.
+  void ApplyVerdicts();
+  void Tick();
+  // Carries out what the session asks, moves bulk, publishes progress. True if a socket has more to write at once.
+  bool Settle();
+
+  bool outstanding() const { return session_.outstanding(); }
+  bool idle() const { return session_.idle(); }
+  const std::string& node() const { return peer_node_; }
+  // Everything that was queued is with the kernel.
+  bool Flushed() const;
+  void HalfClose();
+
+ private:
+  struct Connection {  // being opened and greeted
+    std::unique_ptr<PacketStream> stream;
+    Poller::Token token = 0;
+    ConnectionKind kind = ConnectionKind::kOob;
+    uint8_t socket = 0;
+    bool connected = false;
+  };
+  struct Bulk {
+    std::unique_ptr<BulkSender> sender;
+    Poller::Token token = 0;
+    bool blocked = false;
+  };
+  struct LinkSockets {
+    Incarnation incarnation = 0;
+    std::vector<std::unique_ptr<Connection>> greeting;
+    std::unique_ptr<PacketStream> control;
+    Poller::Token control_token = 0;
+    bool control_wants_write = false;
+    std::vector<Bulk> bulk;
+  };
+
+  void Execute(const Action& action);
+  void OpenOob();
+  void CloseOob();
+  void OobEvent(uint32_t events);
+  void OpenLink(LinkId link, Incarnation incarnation);
+  void CloseLink(LinkId link);
+  void GreetEvent(LinkId link, Incarnation incarnation, Connection* connection);
+  void Greeted(LinkId link, Connection* connection);
+  void ControlEvent(LinkId link, uint32_t events);
+  void BulkEvent(LinkId link, size_t index, uint32_t events);
+  void ProveLink(LinkId link);
+  void SendFrame(Lane lane, const Frame& frame);
+  bool PumpBulk(LinkId link, size_t index);
+  void Trouble(LinkId link, plan::EvidenceCause cause);
+  void Report(const Action& action, plan::EvidenceKind kind);
+  void Publish();
+  Hello MakeHello(ConnectionKind kind) const;
+  std::string Describe(LinkId link) const;
+
+  Io* const io_;
+  const Target target_;
+  const uint64_t session_id_;
+  SendSession session_;
+  std::string peer_node_;
+  std::vector<RailInfo> remote_rails_;
+  std::unique_ptr<Connection> oob_greeting_;
+  std::unique_ptr<PacketStream> oob_;
+  Poller::Token oob_token_ = 0;
+  Nanos oob_since_ = 0;
+  bool oob_wants_write_ = false;
+  std::vector<LinkSockets> links_;
+  std::map<FlowId, Comm*> comms_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_SEND_PEER_H_

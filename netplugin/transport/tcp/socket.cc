@@ -1,0 +1,127 @@
+#include "netplugin/transport/tcp/socket.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace r2cc::net {
+namespace {
+
+// Unsent bytes that the kernel takes beyond its window: little, so that a rail pulls only what it can carry.
+constexpr int kNotSentLowBytes = 128 * 1024;
+// Lanes on the management network: how soon a host that vanished shows.
+constexpr int kKeepAliveIdleS = 2;
+constexpr int kKeepAliveIntervalS = 1;
+constexpr int kKeepAliveProbes = 5;
+constexpr int kOobUserTimeoutMs = 8000;
+
+void Set(int fd, int level, int name, int value) { setsockopt(fd, level, name, &value, sizeof(value)); }
+
+}  // namespace
+
+void UniqueFd::Close() {
+  if (fd_ >= 0) close(std::exchange(fd_, -1));
+}
+
+void UniqueFd::Abandon() {
+  if (fd_ < 0) return;
+  const linger at_once{1, 0};
+  setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+  // A forked child may hold a copy of the descriptor: closing ours alone would end nothing.
+  shutdown(fd_, SHUT_RDWR);
+  Close();
+}
+
+uint16_t SocketAddress::port() const {
+  if (storage.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(storage).sin6_port);
+  return ntohs(reinterpret_cast<const sockaddr_in&>(storage).sin_port);
+}
+
+void SocketAddress::set_port(uint16_t port) {
+  if (storage.ss_family == AF_INET6) reinterpret_cast<sockaddr_in6&>(storage).sin6_port = htons(port);
+  else reinterpret_cast<sockaddr_in&>(storage).sin_port = htons(port);
+}
+
+std::string SocketAddress::Text() const {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (storage.ss_family == AF_INET6) inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr, text, sizeof(text));
+  else if (storage.ss_family == AF_INET) inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(storage).sin_addr, text, sizeof(text));
+  return text;
+}
+
+bool ParseAddress(const std::string& text, uint16_t port, SocketAddress* out) {
+  *out = {};
+  auto& four = reinterpret_cast<sockaddr_in&>(out->storage);
+  if (inet_pton(AF_INET, text.c_str(), &four.sin_addr) == 1) {
+    four.sin_family = AF_INET;
+    out->length = sizeof(sockaddr_in);
+  } else {
+    auto& six = reinterpret_cast<sockaddr_in6&>(out->storage);
+    if (inet_pton(AF_INET6, text.c_str(), &six.sin6_addr) != 1) return false;
+    six.sin6_family = AF_INET6;
+    out->length = sizeof(sockaddr_in6);
+  }
+  out->set_port(port);
+  return true;
+}
+
+UniqueFd Listen(const Source& source, uint16_t* port, std::string* error) {
+  SocketAddress bound = source.address;
+  UniqueFd fd(socket(bound.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (fd) {
+    Set(fd.get(), IPPROTO_IP, IP_FREEBIND, 1);
+    if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&bound.storage), bound.length) == 0 && listen(fd.get(), 512) == 0) {
+      bound.length = sizeof(bound.storage);
+      getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound.storage), &bound.length);
+      *port = bound.port();
+      return fd;
+    }
+  }
+  *error = "cannot listen on " + source.address.Text() + ": " + std::strerror(errno);
+  return UniqueFd();
+}
+
+void Prepare(int fd, SocketUse use, const std::string& interface) {
+  Set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  if (use == SocketUse::kBulk) Set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, kNotSentLowBytes);
+  if (use == SocketUse::kOob) {
+    Set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    Set(fd, IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveIdleS);
+    Set(fd, IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveIntervalS);
+    Set(fd, IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
+    Set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kOobUserTimeoutMs);
+  }
+  // Without the privilege the source address alone decides.
+  if (!interface.empty()) setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface.c_str(), static_cast<socklen_t>(interface.size()));
+}
+
+UniqueFd Connect(const Source& source, const SocketAddress& to, SocketUse use, int* failure) {
+  UniqueFd fd(socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (fd) {
+    Prepare(fd.get(), use, source.interface);
+    bool bound = true;
+    if (source.address.length > 0) {
+      Set(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+      SocketAddress from = source.address;
+      from.set_port(0);
+      bound = bind(fd.get(), reinterpret_cast<const sockaddr*>(&from.storage), from.length) == 0;
+    }
+    if (bound && (connect(fd.get(), reinterpret_cast<const sockaddr*>(&to.storage), to.length) == 0 || errno == EINPROGRESS)) return fd;
+  }
+  *failure = errno;
+  return UniqueFd();
+}
+
+UniqueFd Accept(int listener) { return UniqueFd(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)); }
+
+int ConnectResult(int fd) {
+  int error = 0;
+  socklen_t length = sizeof(error);
+  return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+}
+
+}  // namespace r2cc::net

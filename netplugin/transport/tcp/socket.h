@@ -1,0 +1,76 @@
+// The few socket calls that TCP rails need. Nothing here blocks.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_SOCKET_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_SOCKET_H_
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace r2cc::net {
+
+// Owns a descriptor.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    if (this != &other) {
+      Close();
+      fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+  }
+  ~UniqueFd() { Close(); }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  void Close();
+  // Closes a TCP socket at once: what is unsent or unread is lost, at both ends.
+  void Abandon();
+
+ private:
+  int fd_ = -1;
+};
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+
+  uint16_t port() const;
+  void set_port(uint16_t port);
+  std::string Text() const;  // the address without the port
+};
+
+// A numeric IPv4 or IPv6 address. False if `text` is not one.
+bool ParseAddress(const std::string& text, uint16_t port, SocketAddress* out);
+
+// Where the local end of a connection is tied to.
+struct Source {
+  SocketAddress address;   // length 0: any
+  std::string interface;   // empty: not tied to a device
+};
+
+enum class SocketUse { kOob, kControl, kBulk };
+
+// A listening socket on the source's address and any free port; works while the address's interface is down. On failure an empty one
+// and a line in `error`.
+UniqueFd Listen(const Source& source, uint16_t* port, std::string* error);
+
+// A socket that is connecting; its end shows as writability. On failure an empty one and errno in `*failure`.
+UniqueFd Connect(const Source& source, const SocketAddress& to, SocketUse use, int* failure);
+
+// A connection that somebody opened, or an empty one if there is none.
+UniqueFd Accept(int listener);
+
+// For accepted sockets, once their use is known.
+void Prepare(int fd, SocketUse use, const std::string& interface);
+
+// Result of a finished connect; 0 or an errno.
+int ConnectResult(int fd);
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_SOCKET_H_
