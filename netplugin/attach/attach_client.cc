@@ -1,0 +1,177 @@
+#include "netplugin/attach/attach_client.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "netplugin/attach/attach_words.h"
+
+namespace r2cc::net {
+namespace {
+
+constexpr Nanos kFirstDelay = 100 * kNanosPerMs;
+constexpr Nanos kLongestDelay = 2 * kNanosPerSecond;
+// A daemon answers in microseconds; one that hangs must not keep us from its successor.
+constexpr Nanos kReplyTimeout = 2 * kNanosPerSecond;
+// An attachment that lasted this long was a good one: the next trouble is news again, and tried against without delay.
+constexpr Nanos kLasted = 10 * kNanosPerSecond;
+// A refused page is looked at again after this, so that a hostile one cannot keep the I/O thread busy.
+constexpr Nanos kRefusedPageDelay = 10 * kNanosPerMs;
+constexpr int kPacketsPerPoll = 64;
+// Lines that a daemon can make us say with changing reasons.
+constexpr size_t kSaidMax = 16;
+
+bool Counts(const std::unique_ptr<plan::PageReader>& page, Nanos now) {
+  return page != nullptr && page->copy().epoch != Epoch{} && !page->Stale(now);
+}
+
+}  // namespace
+
+AttachClient::AttachClient(std::string socket_path, plan::AttachRequest request, LogFn log)
+    : path_(std::move(socket_path)), request_(request), log_(std::move(log)), jitter_(request.process_id | 1) {}
+
+AttachClient::~AttachClient() {
+  if (fd_ < 0) return;
+  // A forked child may hold a copy of the descriptor: close() alone would not tell the daemon.
+  shutdown(fd_, SHUT_RDWR);
+  close(fd_);
+}
+
+void AttachClient::Say(LogLevel level, const std::string& line) {
+  if (said_.size() >= kSaidMax || std::find(said_.begin(), said_.end(), line) != said_.end()) return;
+  said_.push_back(line);
+  if (log_) log_(level, "R2CC: " + line);
+}
+
+Nanos AttachClient::NextDelay() {
+  const Nanos delay = std::min(kLongestDelay, kFirstDelay << std::min(failures_, 10));
+  ++failures_;
+  // xorshift64: the processes of a node should not come all at once to a daemon that has just started. 75 to 125 %.
+  jitter_ ^= jitter_ << 13;
+  jitter_ ^= jitter_ >> 7;
+  jitter_ ^= jitter_ << 17;
+  return delay / 4 * 3 + static_cast<Nanos>(jitter_ % static_cast<uint64_t>(delay / 2));
+}
+
+void AttachClient::Connect(Nanos now) {
+  std::string error;
+  fd_ = ConnectPacketSocket(path_, &error);
+  if (fd_ < 0) {
+    // No warning: a node without a daemon is a usual one.
+    Say(LogLevel::kInfo, "no r2ccd at " + path_ + " (" + error + "): going on without it, trying again");
+    next_attempt_ = now + NextDelay();
+    return;
+  }
+  since_ = now;
+  if (SendPacket(fd_, &request_, sizeof(request_))) return;
+  Say(LogLevel::kWarn, "r2ccd at " + path_ + " takes no request: trying again");
+  Disconnect(now);
+}
+
+void AttachClient::Disconnect(Nanos now) {
+  shutdown(fd_, SHUT_RDWR);
+  close(fd_);
+  fd_ = -1;
+  ring_.reset();
+  if (attached_ && now - since_ >= kLasted) {
+    failures_ = 0;
+    said_.clear();
+  }
+  attached_ = false;
+  next_attempt_ = now + NextDelay();
+}
+
+std::string AttachClient::Accept(const plan::AttachReply& reply, ReceivedFds* fds, Nanos now) {
+  std::string error;
+  auto page = plan::PageReader::Open(fds->Take(0), &error);
+  if (page == nullptr) return error;
+  auto ring = plan::RingWriter::Open(fds->Take(1), &error);
+  if (ring == nullptr) return error;
+  if (Counts(page_, now)) old_page_ = std::move(page_);
+  page_ = std::move(page);
+  ring_ = std::move(ring);
+  next_refresh_ = now;
+  reply_ = reply;
+  attached_ = true;
+  since_ = now;
+  ++attach_count_;
+  Say(LogLevel::kInfo, "attached to r2ccd at " + path_ + " as a job of node " + reply.node);
+  return "";
+}
+
+std::string AttachClient::Handle(const std::vector<char>& packet, size_t bytes, ReceivedFds* fds, Nanos now) {
+  if (!attached_) {
+    plan::AttachReply reply;
+    const std::string refusal = CheckReply(packet.data(), bytes, fds->size(), &reply);
+    return refusal.empty() ? Accept(reply, fds, now) : refusal;
+  }
+  // The only packet that may come is a doorbell, and the page is looked at in every Poll() anyway. Other single bytes are doorbells of
+  // later releases.
+  return bytes == 1 && fds->size() == 0 ? "" : "it broke the attach protocol";
+}
+
+void AttachClient::Receive(Nanos now) {
+  std::vector<char> packet(sizeof(plan::AttachReply) + 1);
+  for (int i = 0; i < kPacketsPerPoll; ++i) {
+    ReceivedFds fds;
+    size_t bytes = 0;
+    const Received received = ReceivePacket(fd_, packet.data(), packet.size(), &bytes, &fds);
+    if (received == Received::kNothing) break;
+    std::string trouble;
+    if (received == Received::kEnd) {
+      trouble = attached_ ? "the connection ended; its verdicts count for two more seconds" : "it hung up on the request";
+    } else if (received == Received::kTooLong && attached_) {
+      trouble = "it broke the attach protocol";
+    } else {
+      trouble = Handle(packet, bytes, &fds, now);
+    }
+    if (trouble.empty()) continue;
+    Say(LogLevel::kWarn, "r2ccd at " + path_ + ": " + trouble + "; trying again");
+    Disconnect(now);
+    return;
+  }
+  if (!attached_ && now - since_ > kReplyTimeout) {
+    Say(LogLevel::kWarn, "r2ccd at " + path_ + ": it does not answer; trying again");
+    Disconnect(now);
+  }
+}
+
+void AttachClient::RefreshPage(Nanos now) {
+  if (page_ == nullptr || now < next_refresh_) return;
+  if (page_->Refresh() == plan::PageReader::Read::kRefused) {
+    Say(LogLevel::kWarn, "r2ccd's page is torn or garbled: keeping the last good plan");
+    next_refresh_ = now + kRefusedPageDelay;
+  }
+}
+
+void AttachClient::Poll(Nanos now) {
+  if (fd_ < 0 && now >= next_attempt_) Connect(now);
+  if (fd_ >= 0) Receive(now);
+  RefreshPage(now);
+  if (Counts(page_, now) || !Counts(old_page_, now)) old_page_.reset();
+  const plan::PageReader* current = Counts(page_, now) ? page_.get() : old_page_.get();
+  const std::pair<const plan::PageReader*, Epoch> seen{current, current == nullptr ? Epoch{} : current->copy().epoch};
+  if (seen == seen_) return;
+  seen_ = seen;
+  ++page_generation_;
+}
+
+const plan::PageCopy* AttachClient::page(Nanos now) const {
+  if (Counts(page_, now)) return &page_->copy();
+  return Counts(old_page_, now) ? &old_page_->copy() : nullptr;
+}
+
+void AttachClient::Report(const plan::EvidenceRecord& record) {
+  if (ring_ == nullptr) return;
+  ring_->Put(record);
+  // A doorbell that does not fit is none: the daemon has unread ones already.
+  SendPacket(fd_, &plan::kDoorbellEvidence, sizeof(plan::kDoorbellEvidence));
+}
+
+std::unique_ptr<DaemonLink> MakeDaemonLink(std::string socket_path, const plan::AttachRequest& request, LogFn log) {
+  if (socket_path.empty()) return std::make_unique<NoDaemon>();
+  return std::make_unique<AttachClient>(std::move(socket_path), request, std::move(log));
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,76 @@
+// The plugin's end of the attach socket.
+#ifndef R2CC_NETPLUGIN_ATTACH_ATTACH_CLIENT_H_
+#define R2CC_NETPLUGIN_ATTACH_ATTACH_CLIENT_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "netplugin/attach/daemon_link.h"
+#include "netplugin/attach/packet_socket.h"
+#include "netplugin/config/log.h"
+
+namespace r2cc::net {
+
+// Connects, and re-connects for ever with back-off (100 ms, doubling to 2 s, with jitter). While the connection is lost the last page
+// counts until its heartbeat is stale; a daemon that comes again brings a page and a ring of its own, and the old page counts until the
+// new one has a plan. Each kind of trouble is logged once, and again only after an attachment that lasted.
+//
+// After fork() a child may close fd(), but must not destroy the client: its end is the end of the parent's connection, too.
+class AttachClient final : public DaemonLink {
+ public:
+  AttachClient(std::string socket_path, plan::AttachRequest request, LogFn log);
+  ~AttachClient() override;
+  AttachClient(const AttachClient&) = delete;
+  AttachClient& operator=(const AttachClient&) = delete;
+
+  int fd() const override { return fd_; }
+  void Poll(Nanos now) override;
+  bool attached() const override { return attached_; }
+  uint64_t attach_count() const override { return attach_count_; }
+  const plan::AttachReply& reply() const override { return reply_; }
+  const plan::PageCopy* page(Nanos now) const override;
+  uint64_t page_generation() const override { return page_generation_; }
+  void Report(const plan::EvidenceRecord& record) override;
+
+ private:
+  void Connect(Nanos now);
+  void Receive(Nanos now);
+  // Empty, or why the conversation must end.
+  std::string Handle(const std::vector<char>& packet, size_t bytes, ReceivedFds* fds, Nanos now);
+  std::string Accept(const plan::AttachReply& reply, ReceivedFds* fds, Nanos now);
+  void Disconnect(Nanos now);
+  void RefreshPage(Nanos now);
+  void Say(LogLevel level, const std::string& line);
+  Nanos NextDelay();
+
+  const std::string path_;
+  const plan::AttachRequest request_;
+  const LogFn log_;
+
+  int fd_ = -1;
+  bool attached_ = false;
+  Nanos since_ = 0;  // of the connection, then of the attachment
+  Nanos next_attempt_ = 0;
+  int failures_ = 0;  // in a row
+  uint64_t jitter_;
+  std::vector<std::string> said_;
+
+  uint64_t attach_count_ = 0;
+  plan::AttachReply reply_{};
+  std::unique_ptr<plan::PageReader> page_;
+  std::unique_ptr<plan::PageReader> old_page_;  // of the daemon before, until page_ has a plan
+  std::unique_ptr<plan::RingWriter> ring_;
+  Nanos next_refresh_ = 0;
+  uint64_t page_generation_ = 0;
+  // What page() said when page_generation_ was last raised: whose page, and its epoch.
+  std::pair<const plan::PageReader*, Epoch> seen_{nullptr, {}};
+};
+
+// An AttachClient, or NoDaemon if `socket_path` is empty (R2CC_ATTACH=none).
+std::unique_ptr<DaemonLink> MakeDaemonLink(std::string socket_path, const plan::AttachRequest& request, LogFn log);
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_ATTACH_ATTACH_CLIENT_H_

@@ -1,0 +1,46 @@
+// A SOCK_SEQPACKET Unix socket that never blocks.
+#ifndef R2CC_NETPLUGIN_ATTACH_PACKET_SOCKET_H_
+#define R2CC_NETPLUGIN_ATTACH_PACKET_SOCKET_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace r2cc::net {
+
+// Connects to `path` at once or not at all; -1 and the cause in `error`.
+int ConnectPacketSocket(const std::string& path, std::string* error);
+
+// False if the packet was not taken whole, for whatever reason.
+bool SendPacket(int fd, const void* data, size_t bytes);
+
+// Descriptors that came with a packet: closed with it unless taken.
+class ReceivedFds {
+ public:
+  ReceivedFds() = default;
+  ~ReceivedFds();
+  ReceivedFds(const ReceivedFds&) = delete;
+  ReceivedFds& operator=(const ReceivedFds&) = delete;
+
+  void Add(int fd) { fds_.push_back(fd); }
+  size_t size() const { return fds_.size(); }
+  // The caller owns it from now on; each one at most once.
+  int Take(size_t i);
+
+ private:
+  std::vector<int> fds_;
+};
+
+enum class Received {
+  kPacket,
+  kNothing,  // would block
+  kEnd,      // the other end closed, or the socket broke
+  kTooLong,  // a packet that did not fit, or with more descriptors than anybody sends; it is gone
+};
+
+// Takes one packet of at most `capacity` bytes.
+Received ReceivePacket(int fd, void* data, size_t capacity, size_t* bytes, ReceivedFds* fds);
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_ATTACH_PACKET_SOCKET_H_
