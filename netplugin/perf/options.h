@@ -1,0 +1,52 @@
+// The flags of r2cc-perf: those of nccl-tests, and its own.
+#ifndef R2CC_NETPLUGIN_PERF_OPTIONS_H_
+#define R2CC_NETPLUGIN_PERF_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "netplugin/perf/schedule.h"
+
+namespace r2cc::perf {
+
+struct Options {
+  std::string plugin;
+  int table_version = 0;  // 0: the newest that both know
+  Collective collective = Collective::kAllReduce;
+  std::vector<int64_t> sizes_bytes;
+  int iterations = 20;
+  int warmup_iterations = 5;
+  bool check = true;
+  bool slot_checks = true;
+  int channels = 0;      // 0: one per device
+  double seconds = 0;    // 0: the number of iterations counts
+  double timeout_s = 0;  // 0: none
+  int idle_sleep_us = 30;
+  double progress_s = 2;
+  bool json = false;
+  bool debug = false;
+  std::string trace_prefix;
+
+  int ranks = 0;     // of the whole job
+  int rank = -1;     // -1: start all ranks here
+  std::string root;  // HOST:PORT; with rank >= 0
+
+  // What all ranks of a job must agree on.
+  std::string Job() const;
+};
+
+// "8", "64K", "1.5M", "2GiB": bytes, suffixes are powers of 1024.
+std::optional<int64_t> ParseSize(std::string_view text);
+
+// The sizes from first to last as nccl-tests walks them: times factor if above 1, else plus step.
+std::optional<std::vector<int64_t>> SizesOf(int64_t first, int64_t last, double factor, int64_t step);
+
+// On false the process shall end with *exit_code; everything is printed already.
+bool ParseOptions(int argc, char** argv, Options* options, int* exit_code);
+
+}  // namespace r2cc::perf
+
+#endif  // R2CC_NETPLUGIN_PERF_OPTIONS_H_
