@@ -1,0 +1,56 @@
+#include "health/probe/link_probe.h"
+
+#include <set>
+#include <utility>
+
+namespace r2cc::health {
+
+LinkProbe::LinkProbe(std::string node, const std::vector<NicIdentity>& nics, LinkWatch* watch, const Executor* executor, EvidenceSink sink,
+                     FactSink on_fact)
+    : node_(std::move(node)), watch_(watch), executor_(executor), sink_(std::move(sink)), on_fact_(std::move(on_fact)) {
+  for (const NicIdentity& nic : nics) {
+    if (nic.interface.empty()) {
+      addresses_.push_back(nic.name);
+    } else {
+      nics_of_interface_.emplace(nic.interface, nic.name);
+    }
+  }
+}
+
+absl::Status LinkProbe::Start() {
+  for (const std::string& nic : addresses_) Report(nic, true, "");
+  return watch_->Start([this](const std::vector<LinkFact>& facts, bool complete) { OnFacts(facts, complete); });
+}
+
+void LinkProbe::Refresh() { watch_->Refresh(); }
+
+void LinkProbe::OnFacts(const std::vector<LinkFact>& facts, bool complete) {
+  std::set<std::string> present;
+  for (const LinkFact& fact : facts) {
+    if (fact.present) {
+      present.insert(fact.interface);
+    } else {
+      present.erase(fact.interface);
+    }
+    const auto [begin, end] = nics_of_interface_.equal_range(fact.interface);
+    for (auto nic = begin; nic != end; ++nic) {
+      if (on_fact_) on_fact_(nic->second, fact);
+      Report(nic->second, fact.present && fact.up, fact.present ? "link down" : "interface " + fact.interface + " is gone");
+    }
+  }
+  if (!complete) return;
+  for (const auto& [interface, nic] : nics_of_interface_)
+    if (!present.contains(interface)) Report(nic, false, "no interface " + interface);
+}
+
+void LinkProbe::Report(const std::string& nic, bool up, const std::string& detail) {
+  Evidence evidence;
+  evidence.observer = node_;
+  evidence.subject = {node_, nic};
+  evidence.kind = up ? EvidenceKind::kLinkUp : EvidenceKind::kLinkDown;
+  evidence.when = executor_->Now();
+  if (!up) evidence.detail = detail;
+  sink_(evidence);
+}
+
+}  // namespace r2cc::health
