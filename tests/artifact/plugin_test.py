@@ -9,7 +9,8 @@ from bazel import unittest_main
 from tests.artifact import elf
 
 # libdl and libpthread are part of libc since glibc 2.34; older linkers still name them.
-ALLOWED_NEEDED = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+ALLOWED_NEEDED = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2",
+                  "ld-linux-aarch64.so.1"}
 EXPORTED = re.compile(r"(ncclNetPlugin|ncclCollNetPlugin|ncclTunerPlugin)_v[0-9]+")
 GLIBC_NEWEST = (2, 34)
 SIZE_BYTES_MAX = 8 << 20
