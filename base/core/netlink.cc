@@ -36,7 +36,9 @@ bool Read(Bytes bytes, T* value) {
 
 constexpr size_t Aligned(size_t bytes) { return (bytes + 3) & ~size_t{3}; }
 
-Bytes Skip(Bytes bytes, size_t by) { return by >= bytes.size ? Bytes{bytes.data + bytes.size, 0} : Bytes{bytes.data + by, bytes.size - by}; }
+Bytes Skip(Bytes bytes, size_t by) {
+  return by >= bytes.size ? Bytes{bytes.data + bytes.size, 0} : Bytes{bytes.data + by, bytes.size - by};
+}
 
 // Calls `visit(type, payload)` for each attribute; false if one does not fit.
 template <typename Visit>
@@ -99,13 +101,10 @@ bool ParseAddress(Bytes body, bool removed, std::vector<NetEvent>* events) {
 bool ParseMessage(const nlmsghdr& header, Bytes body, bool of_dump, NetlinkBatch* batch) {
   switch (header.nlmsg_type) {
     case RTM_NEWLINK:
-    case RTM_DELLINK:
-      return ParseLink(body, header.nlmsg_type == RTM_DELLINK, &batch->events);
+    case RTM_DELLINK: return ParseLink(body, header.nlmsg_type == RTM_DELLINK, &batch->events);
     case RTM_NEWADDR:
-    case RTM_DELADDR:
-      return ParseAddress(body, header.nlmsg_type == RTM_DELADDR, &batch->events);
-    case NLMSG_OVERRUN:
-      return false;
+    case RTM_DELADDR: return ParseAddress(body, header.nlmsg_type == RTM_DELADDR, &batch->events);
+    case NLMSG_OVERRUN: return false;
     case NLMSG_DONE:
     case NLMSG_ERROR: {
       int32_t error = 0;
@@ -120,8 +119,7 @@ bool ParseMessage(const nlmsghdr& header, Bytes body, bool of_dump, NetlinkBatch
       }
       return true;
     }
-    default:
-      return true;
+    default: return true;
   }
 }
 

@@ -27,8 +27,8 @@ struct NetEvent {
   int ifindex = 0;
 
   std::string name;
-  bool admin_up = false;      // `ip link set up`
-  bool carrier_up = false;    // there is a signal, and the other end of a veth or the lower device is up
+  bool admin_up = false;    // `ip link set up`
+  bool carrier_up = false;  // there is a signal, and the other end of a veth or the lower device is up
   bool loopback = false;
   std::array<uint8_t, 6> mac{};  // zero if it has none of six bytes
 

@@ -184,14 +184,18 @@ TEST(NetlinkParser, ImpossibleFieldsAreRefused) {
       [](Datagram& d) { d.Begin(RTM_NEWLINK).Add(uint32_t{1}); },
       [](Datagram& d) { d.Begin(RTM_NEWADDR).Add(uint16_t{AF_INET}); },
       [](Datagram& d) { d.Begin(NLMSG_ERROR); },
-      [](Datagram& d) { d.Addr(RTM_NEWADDR, 7); },                                                // no address
-      [](Datagram& d) { d.Addr(RTM_NEWADDR, 7).Attribute(IFA_LOCAL, "abc", 3); },                 // too short
+      [](Datagram& d) { d.Addr(RTM_NEWADDR, 7); },                                 // no address
+      [](Datagram& d) { d.Addr(RTM_NEWADDR, 7).Attribute(IFA_LOCAL, "abc", 3); },  // too short
       [](Datagram& d) { d.Addr(RTM_NEWADDR, 0).Address(IFA_LOCAL, "10.0.0.1"); },
-      [](Datagram& d) { d.Link(RTM_NEWLINK, 7, kAllUp).Add(rtattr{200, IFLA_IFNAME}); },          // beyond the message
-      [](Datagram& d) { d.Link(RTM_NEWLINK, 7, kAllUp).Add(rtattr{0, IFLA_IFNAME}); },            // would never advance
-      [](Datagram& d) { d.Link(RTM_NEWLINK, 7, kAllUp).Add(uint16_t{8}); },                       // half an attribute's header
-      [](Datagram& d) { d.bytes().resize(8, 0); },                                                // half a header
-      [](Datagram& d) { d.bytes().resize(16, 0); },                                               // length 0
+      [](Datagram& d) {
+        d.Link(RTM_NEWLINK, 7, kAllUp).Add(rtattr{200, IFLA_IFNAME});
+      },  // beyond the message
+      [](Datagram& d) {
+        d.Link(RTM_NEWLINK, 7, kAllUp).Add(rtattr{0, IFLA_IFNAME});
+      },                                                                     // would never advance
+      [](Datagram& d) { d.Link(RTM_NEWLINK, 7, kAllUp).Add(uint16_t{8}); },  // half an attribute's header
+      [](Datagram& d) { d.bytes().resize(8, 0); },                           // half a header
+      [](Datagram& d) { d.bytes().resize(16, 0); },                          // length 0
   };
   for (size_t i = 0; i < garbled.size(); ++i) {
     SCOPED_TRACE(i);
@@ -230,7 +234,8 @@ TEST(NetlinkFuzz, MutatedDatagrams) {
     datagram.Addr(RTM_NEWADDR, 7, AF_INET6).Address(IFA_ADDRESS, "fe80::1");
     datagram.Begin(NLMSG_DONE, 0, 1).Add(int32_t{0});
     std::vector<uint8_t> bytes = datagram.bytes();
-    for (uint64_t flips = random() % 6; flips > 0; --flips) bytes[random() % bytes.size()] = static_cast<uint8_t>(random() % 3 == 0 ? random() : random() % 32);
+    for (uint64_t flips = random() % 6; flips > 0; --flips)
+      bytes[random() % bytes.size()] = static_cast<uint8_t>(random() % 3 == 0 ? random() : random() % 32);
     bytes.resize(random() % 4 == 0 ? random() % (bytes.size() + 1) : bytes.size());
     bytes.shrink_to_fit();
     NetlinkBatch batch;
@@ -282,7 +287,8 @@ TEST(NetlinkSocket, BeginsWithWhatExists) {
   std::vector<NetEvent> events;
   ASSERT_TRUE(ReceiveUntil(*socket, &events, kDumped));
   EXPECT_EQ(events.front().kind, NetEvent::Kind::kResync);
-  EXPECT_TRUE(Has([](const NetEvent& event) { return event.kind == NetEvent::Kind::kLink && event.name == "lo" && event.loopback; })(events));
+  EXPECT_TRUE(
+      Has([](const NetEvent& event) { return event.kind == NetEvent::Kind::kLink && event.name == "lo" && event.loopback; })(events));
 }
 
 void Shell(const char* command) { EXPECT_EQ(std::system(command), 0) << command; }
@@ -309,7 +315,8 @@ void CheckVethStory() {
   events.clear();
   Shell("ip link add rail0 type veth peer name rail1 && ip addr add 10.9.0.1/24 dev rail0 && ip link set rail0 up && ip link set rail1 up");
   ASSERT_TRUE(ReceiveUntil(*socket, &events, rail(true, true)));
-  EXPECT_TRUE(Has([](const NetEvent& event) { return event.kind == NetEvent::Kind::kAddressAdded && event.address == "10.9.0.1"; })(events));
+  EXPECT_TRUE(
+      Has([](const NetEvent& event) { return event.kind == NetEvent::Kind::kAddressAdded && event.address == "10.9.0.1"; })(events));
   events.clear();
   Shell("ip link set rail1 down");  // the other end: carrier is lost
   ASSERT_TRUE(ReceiveUntil(*socket, &events, rail(true, false)));
@@ -326,9 +333,8 @@ void CheckVethStory() {
   })));
   events.clear();
   Shell("ip link del rail0");
-  ASSERT_TRUE(ReceiveUntil(*socket, &events, Has([](const NetEvent& event) {
-    return event.kind == NetEvent::Kind::kLinkRemoved && event.name == "rail0";
-  })));
+  ASSERT_TRUE(ReceiveUntil(*socket, &events,
+                           Has([](const NetEvent& event) { return event.kind == NetEvent::Kind::kLinkRemoved && event.name == "rail0"; })));
 }
 
 TEST(NetlinkSocket, SeesAVethPairComeAndGo) {

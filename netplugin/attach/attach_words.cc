@@ -47,7 +47,8 @@ std::string CheckReply(const void* packet, size_t bytes, size_t descriptors, pla
     return "it speaks attach version " + std::to_string(header.version) + ", this plugin " + std::to_string(plan::kAttachVersion) +
            ": upgrade r2ccd or the plugin";
   plan::AttachReply candidate{};
-  if (bytes != sizeof(candidate)) return "its answer has " + std::to_string(bytes) + " bytes instead of " + std::to_string(sizeof(candidate));
+  if (bytes != sizeof(candidate))
+    return "its answer has " + std::to_string(bytes) + " bytes instead of " + std::to_string(sizeof(candidate));
   std::memcpy(&candidate, packet, sizeof(candidate));
   if (!Valid(candidate)) return "its answer is garbled: is that r2ccd's attach socket?";
   if (candidate.status != static_cast<uint32_t>(plan::AttachStatus::kAccepted))

@@ -32,7 +32,8 @@ class DaemonLink {
   // matched). All zero before the first one; it stays when the daemon goes.
   virtual const plan::AttachReply& reply() const = 0;
 
-  // The plan in force; null if there is none, or if its daemon has been silent for longer than kPageStaleAfter. Valid until the next Poll().
+  // The plan in force; null if there is none, or if its daemon has been silent for longer than kPageStaleAfter. Valid until the next
+  // Poll().
   virtual const plan::PageCopy* page(Nanos now) const = 0;
 
   // Another number whenever page() may say something else than at the Poll() before, a plan that went stale or came back included.

@@ -24,21 +24,21 @@ struct FailRail {
 };
 
 struct Config {
-  std::string rails;                        // R2CC_RAILS, for ResolveRails()
-  Transport transport = Transport::kAuto;   // R2CC_TRANSPORT
-  std::string oob_ifname;                   // R2CC_OOB_IFNAME; empty: chosen
-  std::string attach_socket;                // R2CC_ATTACH; empty: no daemon wanted
-  std::string node;                         // R2CC_NODE; empty: the host's name (FillFromSystem)
-  std::string job;                          // R2CC_JOB; empty: the program's name (FillFromSystem)
-  std::optional<Mode> mode;                 // R2CC_MODE; unset: the planner decides
-  std::vector<FailRail> fail_rails;         // R2CC_FAIL_RAILS
-  int64_t deadline_ms = 0;                  // R2CC_DEADLINE_MS
-  int64_t silence_ms = 0;                   // R2CC_SILENCE_MS
-  int sockets_per_rail = 0;                 // R2CC_SOCKETS_PER_RAIL
-  bool link_monitor = false;                // R2CC_LINK_MONITOR
-  bool checksum = false;                    // R2CC_CHECKSUM
-  LogLevel log = LogLevel::kWarn;           // R2CC_LOG
-  uint32_t chunk_bytes = 0;                 // R2CC_CHUNK_BYTES
+  std::string rails;                       // R2CC_RAILS, for ResolveRails()
+  Transport transport = Transport::kAuto;  // R2CC_TRANSPORT
+  std::string oob_ifname;                  // R2CC_OOB_IFNAME; empty: chosen
+  std::string attach_socket;               // R2CC_ATTACH; empty: no daemon wanted
+  std::string node;                        // R2CC_NODE; empty: the host's name (FillFromSystem)
+  std::string job;                         // R2CC_JOB; empty: the program's name (FillFromSystem)
+  std::optional<Mode> mode;                // R2CC_MODE; unset: the planner decides
+  std::vector<FailRail> fail_rails;        // R2CC_FAIL_RAILS
+  int64_t deadline_ms = 0;                 // R2CC_DEADLINE_MS
+  int64_t silence_ms = 0;                  // R2CC_SILENCE_MS
+  int sockets_per_rail = 0;                // R2CC_SOCKETS_PER_RAIL
+  bool link_monitor = false;               // R2CC_LINK_MONITOR
+  bool checksum = false;                   // R2CC_CHECKSUM
+  LogLevel log = LogLevel::kWarn;          // R2CC_LOG
+  uint32_t chunk_bytes = 0;                // R2CC_CHUNK_BYTES
 };
 
 using GetEnv = std::function<const char*(const char* name)>;

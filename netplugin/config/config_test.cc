@@ -100,12 +100,19 @@ TEST(Config, EmptyMeansUnset) {
 }
 
 TEST(Config, EdgesOfRangesAreAllowed) {
-  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
-           {"R2CC_DEADLINE_MS", "86400000"}, {"R2CC_SILENCE_MS", "20"},       {"R2CC_SOCKETS_PER_RAIL", "1"},
-           {"R2CC_SOCKETS_PER_RAIL", "16"},  {"R2CC_CHUNK_BYTES", "4194304"}, {"R2CC_CHUNK_BYTES", "4224"},
-           {"R2CC_MODE", "3"},               {"R2CC_MODE", "2"},              {"R2CC_LOG", "info"},
-           {"R2CC_LOG", "warn"},             {"R2CC_TRANSPORT", "auto"},      {"R2CC_ATTACH", "/" + std::string(106, 'x')},
-           {"R2CC_NODE", std::string(63, 'n')}})
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{{"R2CC_DEADLINE_MS", "86400000"},
+                                                                                    {"R2CC_SILENCE_MS", "20"},
+                                                                                    {"R2CC_SOCKETS_PER_RAIL", "1"},
+                                                                                    {"R2CC_SOCKETS_PER_RAIL", "16"},
+                                                                                    {"R2CC_CHUNK_BYTES", "4194304"},
+                                                                                    {"R2CC_CHUNK_BYTES", "4224"},
+                                                                                    {"R2CC_MODE", "3"},
+                                                                                    {"R2CC_MODE", "2"},
+                                                                                    {"R2CC_LOG", "info"},
+                                                                                    {"R2CC_LOG", "warn"},
+                                                                                    {"R2CC_TRANSPORT", "auto"},
+                                                                                    {"R2CC_ATTACH", "/" + std::string(106, 'x')},
+                                                                                    {"R2CC_NODE", std::string(63, 'n')}})
     Loaded({{name, value}});
 }
 
@@ -170,8 +177,8 @@ TEST(ConfigTable, IsCompleteAndItsDefaultsAreAllowed) {
 }
 
 TEST(UnknownVariables, AreNamedWithASuggestion) {
-  const char* environment[] = {"PATH=/bin",       "R2CC_RAIL=eth0", "R2CC_RAILS=eth0",     "R2CC_DEADLINE=5", "R2CC_SOMETHING_ELSE=1",
-                               "R2CC_REQUIRE=root", "NCCL_NET=R2CC",  "MY_R2CC_RAIL=1", "R2CC_LOG", nullptr};
+  const char* environment[] = {"PATH=/bin",         "R2CC_RAIL=eth0", "R2CC_RAILS=eth0", "R2CC_DEADLINE=5", "R2CC_SOMETHING_ELSE=1",
+                               "R2CC_REQUIRE=root", "NCCL_NET=R2CC",  "MY_R2CC_RAIL=1",  "R2CC_LOG",        nullptr};
   const std::vector<std::string> warnings = UnknownVariables(environment);
   ASSERT_EQ(warnings.size(), 3u);
   EXPECT_EQ(warnings[0], "R2CC_RAIL is not a variable of R2CC: ignored (did you mean R2CC_RAILS?)");

@@ -18,10 +18,10 @@ struct HostInterface {
   bool admin_up = false;
   bool carrier_up = false;
   bool bridge = false;
-  std::array<uint8_t, 6> mac{};       // zero if it has none of six bytes
-  std::vector<IpAddress> addresses;   // in the kernel's order
-  std::string device_path;            // sysfs path of the device behind it; empty for virtual ones
-  int speed_mbps = 0;                 // <= 0: unknown
+  std::array<uint8_t, 6> mac{};      // zero if it has none of six bytes
+  std::vector<IpAddress> addresses;  // in the kernel's order
+  std::string device_path;           // sysfs path of the device behind it; empty for virtual ones
+  int speed_mbps = 0;                // <= 0: unknown
 };
 
 class HostNetwork {

@@ -73,7 +73,8 @@ bool Comes(LinkMonitor& monitor, int rail, const std::string& reason) {
 }
 
 void CheckVethRails() {
-  Shell("ip link set lo up && for i in 0 1 2; do ip link add rail$i type veth peer name peer$i && ip link set peer$i up && "
+  Shell(
+      "ip link set lo up && for i in 0 1 2; do ip link add rail$i type veth peer name peer$i && ip link set peer$i up && "
       "ip link set rail$i up && ip addr add 10.9.$i.1/24 dev rail$i; done && ip link set rail2 down");
   SystemHostNetwork host;
   std::vector<Rail> rails;
@@ -118,7 +119,8 @@ TEST(LinkMonitor, FindsWhatChangedBeforeItWasMade) {
   std::thread([&] {
     refused = unshare(CLONE_NEWNET) != 0;
     if (refused) return;
-    Shell("ip link add rail0 type veth peer name peer0 && ip link set peer0 up && ip link set rail0 up && ip addr add 10.9.0.1/24 dev rail0");
+    Shell(
+        "ip link add rail0 type veth peer name peer0 && ip link set peer0 up && ip link set rail0 up && ip addr add 10.9.0.1/24 dev rail0");
     SystemHostNetwork host;
     std::vector<Rail> rails;
     std::string error;

@@ -22,7 +22,8 @@ class LinkEvents {
   virtual ~LinkEvents() = default;
   // Readable when Poll() may have something; -1: there is nothing to wait for.
   virtual int fd() const = 0;
-  // Appends the changes since the last call, the oldest first; never blocks. Call it when fd() is readable, and a few times a second anyway.
+  // Appends the changes since the last call, the oldest first; never blocks. Call it when fd() is readable, and a few times a second
+  // anyway.
   virtual void Poll(std::vector<RailLinkEvent>* events) = 0;
 };
 

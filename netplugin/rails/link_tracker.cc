@@ -54,11 +54,11 @@ void LinkTracker::Report(State* state, std::vector<RailLinkEvent>* changes) {
   RailLinkEvent event;
   event.rail = state->rail;
   event.up = up;
-  event.reason = up                     ? "up"
-                 : state->ifindex == 0  ? "interface removed"
-                 : !state->admin_up     ? "interface down"
-                 : !state->link_up      ? "no carrier"
-                                        : "address removed";
+  event.reason = up                    ? "up"
+                 : state->ifindex == 0 ? "interface removed"
+                 : !state->admin_up    ? "interface down"
+                 : !state->link_up     ? "no carrier"
+                                       : "address removed";
   event.address = state->address;
   changes->push_back(event);
 }
@@ -66,9 +66,7 @@ void LinkTracker::Report(State* state, std::vector<RailLinkEvent>* changes) {
 void LinkTracker::Apply(const NetEvent& event, std::vector<RailLinkEvent>* changes) {
   for (State& state : states_) {
     switch (event.kind) {
-      case NetEvent::Kind::kResync:
-        state.seen_link = state.seen_address = false;
-        break;
+      case NetEvent::Kind::kResync: state.seen_link = state.seen_address = false; break;
       case NetEvent::Kind::kDumpDone:
         if (!state.seen_link) {
           state.ifindex = 0;
@@ -77,13 +75,9 @@ void LinkTracker::Apply(const NetEvent& event, std::vector<RailLinkEvent>* chang
         if (!state.seen_address) state.has_address = false;
         break;
       case NetEvent::Kind::kLink:
-      case NetEvent::Kind::kLinkRemoved:
-        ApplyLink(event, &state);
-        break;
+      case NetEvent::Kind::kLinkRemoved: ApplyLink(event, &state); break;
       case NetEvent::Kind::kAddressAdded:
-      case NetEvent::Kind::kAddressRemoved:
-        ApplyAddress(event, &state);
-        break;
+      case NetEvent::Kind::kAddressRemoved: ApplyAddress(event, &state); break;
     }
     Report(&state, changes);
   }

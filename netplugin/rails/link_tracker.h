@@ -24,7 +24,7 @@ class LinkTracker {
   struct State {
     int rail;
     std::string interface;
-    int ifindex;  // 0: there is no such interface now
+    int ifindex;        // 0: there is no such interface now
     IpAddress address;  // empty until the interface has one
     bool link_up;       // and carrier
     bool admin_up;

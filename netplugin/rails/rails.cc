@@ -194,9 +194,7 @@ std::vector<Rail> ChooseRails(const std::vector<HostInterface>& interfaces, cons
 }  // namespace
 
 IpAddress PreferredAddress(const HostInterface& interface) {
-  const auto better = [](const IpAddress& address) {
-    return address.storage.ss_family == AF_INET ? 2 : address.IsLinkLocalV6() ? 0 : 1;
-  };
+  const auto better = [](const IpAddress& address) { return address.storage.ss_family == AF_INET ? 2 : address.IsLinkLocalV6() ? 0 : 1; };
   IpAddress best;
   for (const IpAddress& address : interface.addresses)
     if (best.empty() || better(address) > better(best)) best = address;
@@ -217,9 +215,9 @@ bool ResolveRails(const std::string& spec, HostNetwork& host, std::vector<Rail>*
     }
     found = ChooseRails(interfaces, excluded);
     if (found.empty()) {
-      *error = "R2CC_RAILS" + (spec.empty() ? std::string(" is not set") : "=" + spec) +
-               " and this node has no NIC with an IP address: name interfaces or addresses in R2CC_RAILS; there are: " +
-               WhatExists(interfaces);
+      *error =
+          "R2CC_RAILS" + (spec.empty() ? std::string(" is not set") : "=" + spec) +
+          " and this node has no NIC with an IP address: name interfaces or addresses in R2CC_RAILS; there are: " + WhatExists(interfaces);
       return false;
     }
   } else if (!ResolveListed(spec, interfaces, &found, error)) {

@@ -18,19 +18,19 @@ constexpr size_t kRailsMax = 32;
 constexpr int kUnknownSpeedMbps = 10'000;
 
 struct Rail {
-  std::string name;           // as in R2CC_RAILS, or the interface's
-  int index = 0;              // position among the rails, and NCCL's device number
-  std::string interface;      // empty for an address-only rail (a loopback address)
-  int ifindex = 0;            // 0 for an address-only rail
-  IpAddress address;          // may be empty while the interface is down
+  std::string name;       // as in R2CC_RAILS, or the interface's
+  int index = 0;          // position among the rails, and NCCL's device number
+  std::string interface;  // empty for an address-only rail (a loopback address)
+  int ifindex = 0;        // 0 for an address-only rail
+  IpAddress address;      // may be empty while the interface is down
   std::array<uint8_t, 6> mac{};
-  std::string pci_path;       // sysfs path of the PCI function; empty: none
-  std::string pci;            // its address, "0000:81:00.0"; empty: none
-  uint64_t guid = 0;          // distinct among the rails, the same in each run: from the MAC, else from name and address
+  std::string pci_path;  // sysfs path of the PCI function; empty: none
+  std::string pci;       // its address, "0000:81:00.0"; empty: none
+  uint64_t guid = 0;     // distinct among the rails, the same in each run: from the MAC, else from name and address
   int speed_mbps = kUnknownSpeedMbps;
-  bool present = true;        // the interface exists
-  bool up = false;            // it can carry traffic: up, with carrier and address
-  uint64_t netns_inode = 0;   // of the network namespace; 0: unknown
+  bool present = true;       // the interface exists
+  bool up = false;           // it can carry traffic: up, with carrier and address
+  uint64_t netns_inode = 0;  // of the network namespace; 0: unknown
 };
 
 // The rails that `spec` (the syntax of R2CC_RAILS) means on `host`:

@@ -55,7 +55,8 @@ TEST(IpAddress, ParsesAndClassifies) {
   EXPECT_TRUE(ParseIpAddress("127.9.8.7")->IsLoopback());
   EXPECT_TRUE(ParseIpAddress("::1")->IsLoopback());
   EXPECT_FALSE(ParseIpAddress("2001:db8::1")->IsLoopback());
-  for (const char* bad : {"", "eth0", "10.0.0", "10.0.0.256", "10.0.0.1/24", "1::2::3", "10.0.0.1 "}) EXPECT_FALSE(ParseIpAddress(bad)) << bad;
+  for (const char* bad : {"", "eth0", "10.0.0", "10.0.0.256", "10.0.0.1/24", "1::2::3", "10.0.0.1 "})
+    EXPECT_FALSE(ParseIpAddress(bad)) << bad;
   EXPECT_FALSE(FromSockaddr(nullptr));
   sockaddr unix_address{};
   unix_address.sa_family = AF_UNIX;

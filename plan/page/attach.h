@@ -23,13 +23,13 @@ constexpr char kDoorbellEvidence = 'E';
 
 // What a rail is, so that the daemon can match it to a NIC whatever its name is in the job's container. Empty or 0: unknown.
 struct AttachRail {
-  char name[24];        // interface, RDMA device or address, as in R2CC_RAILS
-  char address[48];     // numeric IP address
-  char pci[16];         // 0000:81:00.0
+  char name[24];     // interface, RDMA device or address, as in R2CC_RAILS
+  char address[48];  // numeric IP address
+  char pci[16];      // 0000:81:00.0
   uint64_t guid;
   uint8_t mac[6];
   uint8_t reserved[2];
-  uint64_t netns_inode; // of /proc/self/ns/net
+  uint64_t netns_inode;  // of /proc/self/ns/net
 };
 static_assert(sizeof(AttachRail) == 112);
 
@@ -50,9 +50,9 @@ struct AttachReply {
   uint32_t version;
   uint32_t status;  // AttachStatus
   uint32_t rail_count;
-  char node[64];                             // the node's name
-  char nics[kAttachRailsMax][24];            // for each rail the NIC's name on this node; empty: not matched
-  char reason[128];                          // one line if refused
+  char node[64];                   // the node's name
+  char nics[kAttachRailsMax][24];  // for each rail the NIC's name on this node; empty: not matched
+  char reason[128];                // one line if refused
 };
 
 // True if magic, counts and strings (NUL-terminated printable ASCII) are sound; the version is the caller's to judge. Use SetText()

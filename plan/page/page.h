@@ -106,8 +106,8 @@ class PageReader {
   int fd_;
   void* memory_;  // mapped for reading only
   PageCopy copy_;
-  uint64_t sequence_ = 0;         // of the body that copy_ was taken from: the same again needs no second look
-  std::vector<uint64_t> words_;   // of a body being taken; kept to spare the allocation
+  uint64_t sequence_ = 0;        // of the body that copy_ was taken from: the same again needs no second look
+  std::vector<uint64_t> words_;  // of a body being taken; kept to spare the allocation
   uint64_t refusals_ = 0;
 };
 

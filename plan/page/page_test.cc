@@ -48,9 +48,7 @@ class HostilePage {
     munmap(page_, bytes_);
     close(fd_);
   }
-  void Seal(int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) {
-    EXPECT_EQ(fcntl(fd_, F_ADD_SEALS, seals), 0);
-  }
+  void Seal(int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) { EXPECT_EQ(fcntl(fd_, F_ADD_SEALS, seals), 0); }
   // Writes a sound body.
   void Fill(const PageCopy& copy) {
     page_->body[kPageBodyEpochBoot] = static_cast<uint64_t>(copy.epoch.boot_time_s);
@@ -257,7 +255,8 @@ TEST(HostilePage, GarbledBodiesAreRefusedWhole) {
       {"weight", [](HostilePage& page) { page->body[kPageBodyEntries + 2] = 1001, page.Sign(); }},
       {"state", [](HostilePage& page) { page->body[kPageBodyEntries + 2] = 6 << 16, page.Sign(); }},
       {"order", [](HostilePage& page) { page->body[kPageBodyEntries] = ~0ull, page.Sign(); }},
-      {"a NIC twice", [](HostilePage& page) { std::memcpy(&page->body[kPageBodyEntries], &page->body[kPageBodyEntries + 3], 24), page.Sign(); }},
+      {"a NIC twice",
+       [](HostilePage& page) { std::memcpy(&page->body[kPageBodyEntries], &page->body[kPageBodyEntries + 3], 24), page.Sign(); }},
       {"earlier epoch", [](HostilePage& page) { page->body[kPageBodyEpochCounter] = 4, page.Sign(); }},
       {"earlier start", [](HostilePage& page) { page->body[kPageBodyEpochStart] = 4, page.Sign(); }},
       {"earlier boot", [](HostilePage& page) { page->body[kPageBodyEpochBoot] = ~0ull, page.Sign(); }},

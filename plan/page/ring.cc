@@ -30,8 +30,8 @@ EvidenceRecord Copy(const Words& from) {
 bool Sound(const EvidenceRecord& record) {
   return record.kind >= static_cast<uint32_t>(EvidenceKind::kLinkFenced) &&
          record.kind <= static_cast<uint32_t>(EvidenceKind::kFlowOpened) &&
-         record.cause <= static_cast<uint32_t>(EvidenceCause::kSimulated) && record.time_ns >= 0 &&
-         record.local_rail < kAttachRailsMax && SoundText(record.peer_node) && SoundText(record.peer_nic);
+         record.cause <= static_cast<uint32_t>(EvidenceCause::kSimulated) && record.time_ns >= 0 && record.local_rail < kAttachRailsMax &&
+         SoundText(record.peer_node) && SoundText(record.peer_nic);
 }
 
 }  // namespace
@@ -89,8 +89,7 @@ std::unique_ptr<RingWriter> RingWriter::Open(int fd, std::string* error) {
   return memory == nullptr ? nullptr : std::unique_ptr<RingWriter>(new RingWriter(fd, memory));
 }
 
-RingWriter::RingWriter(int fd, void* memory)
-    : fd_(fd), memory_(memory), put_(LoadRelaxed(&static_cast<const RingLayout*>(memory)->put)) {}
+RingWriter::RingWriter(int fd, void* memory) : fd_(fd), memory_(memory), put_(LoadRelaxed(&static_cast<const RingLayout*>(memory)->put)) {}
 
 RingWriter::~RingWriter() { UnmapShared(kRing, fd_, memory_); }
 

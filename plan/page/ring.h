@@ -19,22 +19,22 @@ constexpr uint32_t kRingRecords = 4096;
 
 // The numbers are part of the ring format.
 enum class EvidenceKind : uint32_t {
-  kLinkFenced = 1,   // an incarnation of a link was given up; replayed_bytes, duration_ns: from the first sign to the replay's start
-  kLinkUp = 2,       // an incarnation of a link carries data
-  kRailTotals = 3,   // about once a second, for local_rail: bytes sent (bytes), received (received_bytes), replayed since the start
-  kFlowOpened = 4,   // first flow to peer_node
+  kLinkFenced = 1,  // an incarnation of a link was given up; replayed_bytes, duration_ns: from the first sign to the replay's start
+  kLinkUp = 2,      // an incarnation of a link carries data
+  kRailTotals = 3,  // about once a second, for local_rail: bytes sent (bytes), received (received_bytes), replayed since the start
+  kFlowOpened = 4,  // first flow to peer_node
 };
 
 enum class EvidenceCause : uint32_t {
   kNone = 0,
-  kLinkDown = 1,      // the plugin's own link monitor
+  kLinkDown = 1,  // the plugin's own link monitor
   kSocketError = 2,
-  kPageNotice = 3,    // the daemon's verdict
-  kPeerFenced = 4,    // the other end gave it up
+  kPageNotice = 3,  // the daemon's verdict
+  kPeerFenced = 4,  // the other end gave it up
   kSilence = 5,
-  kFlowClosed = 6,    // a flow was closed with a chunk half-way
-  kGarbled = 7,       // the peer broke the protocol on it
-  kSimulated = 8,     // R2CC_FAIL_RAILS
+  kFlowClosed = 6,  // a flow was closed with a chunk half-way
+  kGarbled = 7,     // the peer broke the protocol on it
+  kSimulated = 8,   // R2CC_FAIL_RAILS
 };
 
 // A short lower-case word for a cause ("link-down"); "unknown" for a number out of range.
@@ -45,8 +45,8 @@ const char* CauseName(EvidenceCause cause);
 struct EvidenceRecord {
   uint32_t kind;
   uint32_t cause;
-  int64_t time_ns;       // CLOCK_MONOTONIC
-  uint32_t local_rail;   // index in the attach request's rails
+  int64_t time_ns;      // CLOCK_MONOTONIC
+  uint32_t local_rail;  // index in the attach request's rails
   uint32_t incarnation;
   uint64_t bytes;
   uint64_t received_bytes;
@@ -90,7 +90,8 @@ class RingWriter {
   RingWriter(const RingWriter&) = delete;
   RingWriter& operator=(const RingWriter&) = delete;
 
-  // Never blocks, and believes no index of the other side further than "full"; false if the ring is full (the record is dropped and counted). One thread at a time.
+  // Never blocks, and believes no index of the other side further than "full"; false if the ring is full (the record is dropped and
+  // counted). One thread at a time.
   bool Put(const EvidenceRecord& record);
 
  private:

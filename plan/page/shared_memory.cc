@@ -20,9 +20,7 @@ int SealsOf(Writable writable) {
   return writable == Writable::kByMakerOnly ? fixed | F_SEAL_FUTURE_WRITE : fixed;
 }
 
-std::string Because(const SharedKind& kind, const char* what) {
-  return std::string(kind.name) + ": " + what + ": " + std::strerror(errno);
-}
+std::string Because(const SharedKind& kind, const char* what) { return std::string(kind.name) + ": " + what + ": " + std::strerror(errno); }
 
 std::string CheckHandedOver(const SharedKind& kind, int fd) {
   const std::string name = kind.name;
