@@ -1,0 +1,86 @@
+#include "health/probe/link_probe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/fake_executor.h"
+#include "health/io/fake_link_watch.h"
+
+namespace r2cc::health {
+namespace {
+
+using testing::ElementsAre;
+using testing::UnorderedElementsAre;
+
+class LinkProbeTest : public testing::Test {
+ protected:
+  // "r0 up", "r1 down: link down", in the order of arrival; then forgotten.
+  std::vector<std::string> Heard() {
+    std::vector<std::string> words;
+    for (const Evidence& evidence : heard_) {
+      EXPECT_EQ(evidence.observer, "n0");
+      EXPECT_EQ(evidence.subject.node, "n0");
+      EXPECT_EQ(evidence.when, executor_.Now());
+      words.push_back(evidence.subject.nic + (evidence.kind == EvidenceKind::kLinkUp ? " up" : " down: " + evidence.detail));
+    }
+    heard_.clear();
+    return words;
+  }
+
+  FakeExecutor executor_;
+  FakeLinkWatch watch_;
+  std::vector<Evidence> heard_;
+  std::vector<LinkFact> facts_;
+  LinkProbe probe_{"n0",
+                   {{.name = "r0", .interface = "eth0"}, {.name = "r1", .interface = "eth1"}, {.name = "a", .address = "127.0.0.2"}},
+                   &watch_,
+                   &executor_,
+                   [this](const Evidence& evidence) { heard_.push_back(evidence); },
+                   [this](const std::string&, const LinkFact& fact) { facts_.push_back(fact); }};
+};
+
+TEST_F(LinkProbeTest, SpeaksOfEveryNicAtTheStart) {
+  watch_.Set("eth0", true, "02:00:00:00:00:01");
+  watch_.Set("lo", true);
+  ASSERT_TRUE(probe_.Start().ok());
+  EXPECT_THAT(Heard(), UnorderedElementsAre("a up", "r0 up", "r1 down: no interface eth1"));
+  ASSERT_EQ(facts_.size(), 1u);
+  EXPECT_EQ(facts_[0].mac, "02:00:00:00:00:01");
+}
+
+TEST_F(LinkProbeTest, TellsChangesOfItsOwnNicsAlone) {
+  watch_.Set("eth0", true);
+  watch_.Set("eth1", true);
+  ASSERT_TRUE(probe_.Start().ok());
+  Heard();
+  executor_.Advance(kNanosPerSecond);
+  watch_.Set("eth0", false);
+  watch_.Set("docker0", false);
+  watch_.Set("eth0", true);
+  watch_.Remove("eth1");
+  EXPECT_THAT(Heard(), ElementsAre("r0 down: link down", "r0 up", "r1 down: interface eth1 is gone"));
+}
+
+TEST_F(LinkProbeTest, ACompleteListRepairsWhatWasLost) {
+  watch_.Set("eth0", true);
+  watch_.Set("eth1", true);
+  ASSERT_TRUE(probe_.Start().ok());
+  Heard();
+  watch_.set_lossy(true);
+  watch_.Set("eth0", false);
+  watch_.Remove("eth1");
+  EXPECT_TRUE(Heard().empty());
+  probe_.Refresh();
+  EXPECT_THAT(Heard(), UnorderedElementsAre("r0 down: link down", "r1 down: no interface eth1"));
+}
+
+TEST_F(LinkProbeTest, AnErrorOfTheKernelIsGivenOn) {
+  watch_.set_start_status(absl::UnavailableError("no netlink"));
+  EXPECT_EQ(probe_.Start(), absl::UnavailableError("no netlink"));
+}
+
+}  // namespace
+}  // namespace r2cc::health

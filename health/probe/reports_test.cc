@@ -1,0 +1,113 @@
+#include "health/probe/reports.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace r2cc::health {
+namespace {
+
+JobReport Fenced(JobReport::Cause cause) {
+  JobReport report;
+  report.what = JobReport::What::kLinkFenced;
+  report.cause = cause;
+  report.cause_word = "socket-error";
+  report.job = "train";
+  report.nic = "r1";
+  report.peer = {"n1", "r1"};
+  report.when = 50;
+  return report;
+}
+
+TEST(Reports, TheOperatorsWord) {
+  const Evidence evidence = OperatorEvidence("n3", {"n0", "r1"}, EvidenceKind::kWeight, 250, 7);
+  EXPECT_EQ(evidence.observer, "n3");
+  EXPECT_EQ(evidence.subject, (NicKey{"n0", "r1"}));
+  EXPECT_EQ(evidence.kind, EvidenceKind::kWeight);
+  EXPECT_EQ(evidence.value, 250);
+  EXPECT_EQ(evidence.when, 7);
+}
+
+TEST(Reports, ABrokenLinkIsAComplaintAboutBothEnds) {
+  for (const auto cause : {JobReport::Cause::kBroken, JobReport::Cause::kSilent}) {
+    const std::vector<Evidence> evidence = JobEvidence("n0", Fenced(cause), 60);
+    ASSERT_EQ(evidence.size(), 2u);
+    EXPECT_EQ(evidence[0].kind, EvidenceKind::kJobFenced);
+    EXPECT_EQ(evidence[0].subject, (NicKey{"n0", "r1"}));
+    EXPECT_EQ(evidence[0].peer, (NicKey{"n1", "r1"}));
+    EXPECT_EQ(evidence[0].when, 50);
+    EXPECT_EQ(evidence[0].detail, "train gave up its link to n1/r1: socket-error");
+    EXPECT_EQ(evidence[1].kind, EvidenceKind::kPeerSuspects);
+    EXPECT_EQ(evidence[1].subject, (NicKey{"n1", "r1"}));
+    EXPECT_EQ(evidence[1].peer, (NicKey{"n0", "r1"}));
+    EXPECT_EQ(evidence[1].observer, "n0");
+    EXPECT_EQ(evidence[1].detail, "train on n0 gave up its link from n0/r1: socket-error");
+  }
+}
+
+TEST(Reports, TheOwnLinkMonitorSpeaksOfTheOwnEnd) {
+  const std::vector<Evidence> evidence = JobEvidence("n0", Fenced(JobReport::Cause::kOwnLinkDown), 60);
+  ASSERT_EQ(evidence.size(), 1u);
+  EXPECT_EQ(evidence[0].subject.node, "n0");
+}
+
+TEST(Reports, WhatSaysNothingAboutTheNicIsNoEvidence) { EXPECT_TRUE(JobEvidence("n0", Fenced(JobReport::Cause::kNotOurs), 60).empty()); }
+
+TEST(Reports, AnUnknownPeerIsNotAccused) {
+  JobReport report = Fenced(JobReport::Cause::kBroken);
+  report.peer.nic = "";
+  EXPECT_EQ(JobEvidence("n0", report, 60).size(), 1u);
+  report.peer = {};
+  EXPECT_EQ(JobEvidence("n0", report, 60).size(), 1u);
+}
+
+TEST(Reports, AJobsClockDoesNotRunAhead) {
+  JobReport report = Fenced(JobReport::Cause::kBroken);
+  report.when = INT64_MAX;
+  for (const Evidence& evidence : JobEvidence("n0", report, 60)) EXPECT_EQ(evidence.when, 60);
+}
+
+TEST(Reports, ALinkThatIsUpAgain) {
+  JobReport report = Fenced(JobReport::Cause::kNotOurs);
+  report.what = JobReport::What::kLinkUp;
+  const std::vector<Evidence> evidence = JobEvidence("n0", report, 60);
+  ASSERT_EQ(evidence.size(), 1u);
+  EXPECT_EQ(evidence[0].kind, EvidenceKind::kJobLinkUp);
+  EXPECT_EQ(evidence[0].peer, (NicKey{"n1", "r1"}));
+}
+
+NodeState Peer(const std::vector<std::pair<std::string, NicState>>& nics) {
+  NodeState state;
+  state.node = "n1";
+  for (const auto& [name, nic_state] : nics) {
+    NicStatus nic;
+    nic.identity.name = name;
+    nic.state = nic_state;
+    nic.reason = "link down";
+    state.nics.push_back(nic);
+  }
+  return state;
+}
+
+std::string Words(const std::vector<Evidence>& all) {
+  std::string words;
+  for (const Evidence& evidence : all) words += evidence.subject.ToString() + " " + EvidenceKindName(evidence.kind) + "; ";
+  return words;
+}
+
+TEST(Reports, PeersNicsThatFailOrComeBack) {
+  const NodeState good = Peer({{"r0", NicState::kHealthy}, {"r1", NicState::kHealthy}});
+  const NodeState bad = Peer({{"r0", NicState::kFailed}, {"r1", NicState::kHealthy}});
+  const NodeState proving = Peer({{"r0", NicState::kProving}, {"r1", NicState::kDrained}});
+  const NodeState fewer = Peer({{"r1", NicState::kHealthy}});
+  EXPECT_EQ(Words(PeerEvidence(nullptr, good, 1)), "");
+  EXPECT_EQ(Words(PeerEvidence(nullptr, bad, 1)), "n1/r0 peer-nic-failed; ");
+  EXPECT_EQ(Words(PeerEvidence(&good, bad, 1)), "n1/r0 peer-nic-failed; ");
+  EXPECT_EQ(Words(PeerEvidence(&bad, bad, 1)), "");
+  EXPECT_EQ(Words(PeerEvidence(&bad, proving, 1)), "n1/r0 peer-nic-back; ");
+  EXPECT_EQ(Words(PeerEvidence(&bad, fewer, 1)), "n1/r0 peer-nic-back; ");
+}
+
+}  // namespace
+}  // namespace r2cc::health

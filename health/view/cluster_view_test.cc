@@ -1,0 +1,119 @@
+#include "health/view/cluster_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace r2cc::health {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Merged = ClusterView::Merged;
+
+constexpr Nanos kSecond = kNanosPerSecond;
+
+NodeState Node(const std::string& node, const Epoch& epoch, NicState state) {
+  NodeState made;
+  made.node = node;
+  made.epoch = epoch;
+  made.word = state == NicState::kHealthy ? NodeWord::kHealthy : NodeWord::kUnhealthy;
+  NicStatus nic;
+  nic.identity.name = "r0";
+  nic.state = state;
+  made.nics.push_back(nic);
+  return made;
+}
+
+TEST(ClusterView, ALaterEpochReplacesAnEarlierOneNeverTheOtherWayRound) {
+  ClusterView view("n0");
+  EXPECT_EQ(view.Merge(Node("n1", {1, 1, 5}, NicState::kHealthy), 0), Merged::kNew);
+  EXPECT_EQ(view.Merge(Node("n1", {1, 1, 6}, NicState::kFailed), 0), Merged::kNew);
+  const uint64_t revision = view.revision();
+  EXPECT_EQ(view.Merge(Node("n1", {1, 1, 6}, NicState::kFailed), 0), Merged::kSame);
+  EXPECT_EQ(view.Merge(Node("n1", {1, 1, 5}, NicState::kHealthy), 0), Merged::kOutdated);
+  EXPECT_EQ(view.revision(), revision);
+  EXPECT_EQ(view.Find(NicKey{"n1", "r0"})->state, NicState::kFailed);
+  // A restarted daemon, then a rebooted node.
+  EXPECT_EQ(view.Merge(Node("n1", {1, 2, 1}, NicState::kHealthy), 0), Merged::kNew);
+  EXPECT_EQ(view.Merge(Node("n1", {2, 1, 1}, NicState::kFailed), 0), Merged::kNew);
+  EXPECT_EQ(view.Merge(Node("n1", {1, 9, 9}, NicState::kHealthy), 0), Merged::kOutdated);
+  EXPECT_EQ(view.Find(NicKey{"n1", "r0"})->state, NicState::kFailed);
+}
+
+TEST(ClusterView, NobodyKnowsBetterAboutTheOwnNode) {
+  ClusterView view("n0");
+  view.SetOwn(Node("n0", {1, 1, 1}, NicState::kHealthy), 0);
+  EXPECT_EQ(view.Merge(Node("n0", {9, 9, 9}, NicState::kFailed), 0), Merged::kOwn);
+  EXPECT_EQ(view.Find(NicKey{"n0", "r0"})->state, NicState::kHealthy);
+  const uint64_t revision = view.revision();
+  view.SetOwn(Node("n0", {1, 1, 2}, NicState::kHealthy), 0);
+  EXPECT_EQ(view.revision(), revision);
+  view.SetOwn(Node("n0", {1, 1, 3}, NicState::kFailed), 0);
+  EXPECT_EQ(view.revision(), revision + 1);
+  EXPECT_EQ(view.Find("n0")->state.epoch.counter, 3u);
+}
+
+TEST(ClusterView, ASilentDaemonIsUnreachableAndItsNicsAreAsTheyWere) {
+  ClusterView view("n0");
+  view.SetOwn(Node("n0", {1, 1, 1}, NicState::kHealthy), 0);
+  view.Merge(Node("n1", {1, 1, 1}, NicState::kHealthy), 0);
+  EXPECT_EQ(view.next_tick(), kNodeLease);
+  EXPECT_THAT(view.Tick(kNodeLease - 1), IsEmpty());
+  EXPECT_FALSE(view.Heard("n1", 1 * kSecond));
+  EXPECT_THAT(view.Tick(kNodeLease), IsEmpty());
+  const uint64_t revision = view.revision();
+  EXPECT_THAT(view.Tick(kNodeLease + 1 * kSecond), ElementsAre("n1"));
+  EXPECT_THAT(view.Tick(kNodeLease + 1 * kSecond), IsEmpty());
+  EXPECT_GT(view.revision(), revision);
+  EXPECT_EQ(view.WordOf(*view.Find("n1")), NodeWord::kUnreachable);
+  EXPECT_EQ(view.Find(NicKey{"n1", "r0"})->state, NicState::kHealthy);
+  EXPECT_EQ(view.WordOf(*view.Find("n0")), NodeWord::kHealthy);
+  EXPECT_EQ(view.next_tick(), INT64_MAX);
+  // Old news on its way for long is no sign of life; a greeting is.
+  EXPECT_EQ(view.Merge(Node("n1", {1, 1, 0}, NicState::kFailed), 7 * kSecond), Merged::kOutdated);
+  EXPECT_FALSE(view.Find("n1")->reachable);
+  EXPECT_EQ(view.Merge(Node("n1", {1, 1, 1}, NicState::kHealthy), 8 * kSecond), Merged::kSame);
+  EXPECT_EQ(view.WordOf(*view.Find("n1")), NodeWord::kHealthy);
+  EXPECT_FALSE(view.Heard("n9", 8 * kSecond));
+  EXPECT_EQ(view.Find("n9"), nullptr);
+  EXPECT_EQ(view.Find(NicKey{"n1", "r9"}), nullptr);
+}
+
+// Goal: whatever the order and the ways by which words arrive, the view ends with each node's last one. Method: shuffled, repeated.
+TEST(ClusterView, OrderOfArrivalDoesNotMatter) {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<NodeState> words;
+    for (int64_t life = 1; life <= 3; ++life)
+      for (uint64_t counter = 1; counter <= 5; ++counter)
+        for (const std::string node : {"n1", "n2"}) {
+          words.push_back(Node(node, {1, life, counter}, static_cast<NicState>(random() % kNicStates)));
+          words.push_back(words.back());
+        }
+    const NodeState last1 = words[words.size() - 4];
+    const NodeState last2 = words.back();
+    std::shuffle(words.begin(), words.end(), random);
+    ClusterView view("n0");
+    Nanos now = 0;
+    for (const NodeState& word : words) {
+      view.Merge(word, ++now);
+      const NodeState& kept = view.Find(word.node)->state;
+      ASSERT_GE(kept.epoch, word.epoch);
+    }
+    ASSERT_EQ(view.Find("n1")->state, last1) << "seed " << seed;
+    ASSERT_EQ(view.Find("n2")->state, last2) << "seed " << seed;
+  }
+}
+
+TEST(ClusterView, EveryWordHasAName) {
+  for (int i = 0; i <= static_cast<int>(NodeWord::kUnreachable); ++i)
+    EXPECT_STRNE(NodeWordName(static_cast<NodeWord>(i)), "unknown") << i;
+}
+
+}  // namespace
+}  // namespace r2cc::health

@@ -1,0 +1,272 @@
+#include "health/view/node_health.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace r2cc::health {
+namespace {
+
+constexpr Nanos kSecond = kNanosPerSecond;
+constexpr uint64_t kGbit = 1'000'000'000;
+
+class NodeHealthTest : public testing::Test {
+ protected:
+  std::unique_ptr<NodeHealth> Make(const OperatorWords& words = {}) {
+    const std::vector<NicIdentity> nics = {{.name = "r0", .interface = "eth0", .rate_bits_per_s = 25 * kGbit},
+                                           {.name = "r1", .interface = "eth1"}};
+    return std::make_unique<NodeHealth>("n0", nics, NodePolicy(), words, now_);
+  }
+  // "r0 HEALTHY>FAILED (link down); ..."
+  std::string See(EvidenceKind kind, const std::string& nic, int64_t value = 0, const std::string& detail = "", const NicKey& peer = {}) {
+    return Told(health_->Handle({"n0", {"n0", nic}, kind, value, now_, peer, detail}));
+  }
+  std::string SeePeer(EvidenceKind kind, const NicKey& nic) { return Told(health_->Handle({nic.node, nic, kind, 0, now_, {}, ""})); }
+  std::string Pass(Nanos by) {
+    now_ += by;
+    return Told(health_->Tick(now_));
+  }
+  std::string Told(const std::vector<NicChange>& changes) {
+    std::string told;
+    for (const NicChange& change : changes) {
+      EXPECT_EQ(change.when, now_);
+      told += change.nic + " " + NicStateName(change.transition.from) + ">" + NicStateName(change.transition.to) + " (" +
+              change.transition.reason + "); ";
+    }
+    return told;
+  }
+  void BothUp() {
+    See(EvidenceKind::kLinkUp, "r0");
+    See(EvidenceKind::kLinkUp, "r1");
+  }
+  const NicStatus& Nic(const std::string& name) { return *health_->Snapshot().Find(name); }
+
+  Nanos now_ = kSecond;
+  std::unique_ptr<NodeHealth> health_ = Make();
+};
+
+TEST_F(NodeHealthTest, InitializingUntilEveryLinkWasHeardOf) {
+  EXPECT_TRUE(health_->initializing());
+  EXPECT_EQ(health_->Snapshot().word, NodeWord::kInitializing);
+  EXPECT_EQ(See(EvidenceKind::kLinkUp, "r0"), "r0 PROVING>HEALTHY (link up); ");
+  EXPECT_EQ(health_->Snapshot().word, NodeWord::kInitializing);
+  See(EvidenceKind::kLinkUp, "r1");
+  EXPECT_FALSE(health_->initializing());
+  EXPECT_EQ(health_->Snapshot().word, NodeWord::kHealthy);
+}
+
+TEST_F(NodeHealthTest, TheWordSumsUpTheNics) {
+  BothUp();
+  EXPECT_EQ(See(EvidenceKind::kLinkDown, "r0", 0, "link down"), "r0 HEALTHY>FAILED (link down); ");
+  EXPECT_EQ(health_->Snapshot().word, NodeWord::kDegraded);
+  See(EvidenceKind::kDrain, "r1");
+  EXPECT_EQ(health_->Snapshot().word, NodeWord::kUnhealthy);
+  See(EvidenceKind::kUndrain, "r1");
+  EXPECT_EQ(health_->Snapshot().word, NodeWord::kDegraded);
+  See(EvidenceKind::kLinkUp, "r0");
+  EXPECT_EQ(health_->Snapshot().word, NodeWord::kDegraded);
+  EXPECT_EQ(health_->next_tick(), now_ + 300 * kNanosPerMs);
+  EXPECT_EQ(Pass(300 * kNanosPerMs), "r0 PROVING>HEALTHY (link up); ");
+  EXPECT_EQ(health_->Snapshot().word, NodeWord::kHealthy);
+  EXPECT_EQ(health_->next_tick(), NicMachine::kNever);
+  EXPECT_EQ(Nic("r0").flaps_total, 1u);
+}
+
+TEST_F(NodeHealthTest, AWordOfNobodysNicChangesNothing) {
+  BothUp();
+  const uint64_t revision = health_->revision();
+  EXPECT_EQ(See(EvidenceKind::kLinkDown, "r9"), "");
+  EXPECT_EQ(SeePeer(EvidenceKind::kLinkDown, {"n1", "r0"}), "");
+  EXPECT_EQ(SeePeer(EvidenceKind::kDrillFail, {"n1", "r0"}), "");
+  EXPECT_EQ(health_->revision(), revision);
+  EXPECT_TRUE(health_->Has("r1"));
+  EXPECT_FALSE(health_->Has("r9"));
+}
+
+TEST_F(NodeHealthTest, ASlowNegotiatedRateDegrades) {
+  BothUp();
+  See(EvidenceKind::kRate, "r0", 25 * kGbit);
+  EXPECT_EQ(See(EvidenceKind::kRate, "r0", 10 * kGbit), "r0 HEALTHY>DEGRADED (link runs at 10 Gbit/s instead of 25 Gbit/s); ");
+  EXPECT_EQ(See(EvidenceKind::kRate, "r0", 0), "r0 DEGRADED>HEALTHY (link up); ");  // not known
+  EXPECT_EQ(Nic("r0").rate_bits_per_s, 25 * kGbit);
+  // Without a configured rate the best one so far is the measure.
+  EXPECT_EQ(See(EvidenceKind::kRate, "r1", 10 * kGbit), "");
+  EXPECT_EQ(Nic("r1").rate_bits_per_s, 10 * kGbit);
+  EXPECT_EQ(See(EvidenceKind::kRate, "r1", 100 * kGbit), "");
+  EXPECT_EQ(See(EvidenceKind::kRate, "r1", 2'500'000'000), "r1 HEALTHY>DEGRADED (link runs at 2.5 Gbit/s instead of 100 Gbit/s); ");
+}
+
+TEST_F(NodeHealthTest, ErrorsDegradeUntilTheyStop) {
+  BothUp();
+  EXPECT_EQ(See(EvidenceKind::kErrors, "r0", 9), "");
+  EXPECT_EQ(See(EvidenceKind::kErrors, "r0", 10, "rx_crc_errors"), "r0 HEALTHY>DEGRADED (10 errors per second (rx_crc_errors)); ");
+  Pass(9 * kSecond);
+  See(EvidenceKind::kErrors, "r0", 500, "rx_errors");
+  EXPECT_EQ(Nic("r0").reason, "500 errors per second (rx_errors)");
+  EXPECT_EQ(Pass(9 * kSecond), "");
+  See(EvidenceKind::kErrors, "r0", 0);
+  EXPECT_EQ(health_->next_tick(), now_ + kSecond);
+  EXPECT_EQ(Pass(kSecond), "r0 DEGRADED>HEALTHY (link up); ");
+}
+
+TEST_F(NodeHealthTest, TwoImpairmentsAreOneState) {
+  BothUp();
+  See(EvidenceKind::kRate, "r0", 10 * kGbit);
+  See(EvidenceKind::kErrors, "r0", 20);
+  EXPECT_EQ(Nic("r0").reason, "link runs at 10 Gbit/s instead of 25 Gbit/s; 20 errors per second");
+  EXPECT_EQ(See(EvidenceKind::kRate, "r0", 25 * kGbit), "");
+  EXPECT_EQ(Nic("r0").state, NicState::kDegraded);
+  EXPECT_EQ(Pass(10 * kSecond), "r0 DEGRADED>HEALTHY (link up); ");
+}
+
+TEST_F(NodeHealthTest, AJobAloneMakesANicSuspectAtMost) {
+  BothUp();
+  EXPECT_EQ(See(EvidenceKind::kJobFenced, "r0", 0, "train: silence", {"n1", "r0"}), "r0 HEALTHY>SUSPECT (train: silence); ");
+  for (int i = 0; i < 1000; ++i) See(EvidenceKind::kJobFenced, "r0", 0, "train: silence", {"n1", "r" + std::to_string(i)});
+  EXPECT_EQ(Nic("r0").state, NicState::kSuspect);
+  EXPECT_EQ(Pass(5 * kSecond), "r0 SUSPECT>HEALTHY (link up); ");
+}
+
+TEST_F(NodeHealthTest, ADeadPeerExplainsTheComplaint) {
+  BothUp();
+  See(EvidenceKind::kJobFenced, "r0", 0, "x", {"n1", "r0"});
+  See(EvidenceKind::kPeerSuspects, "r0", 0, "y", {"n2", "r0"});
+  EXPECT_EQ(SeePeer(EvidenceKind::kPeerNicFailed, {"n1", "r0"}), "");  // n2 complains, too
+  EXPECT_EQ(SeePeer(EvidenceKind::kPeerNicFailed, {"n2", "r0"}), "r0 SUSPECT>HEALTHY (link up); ");
+  // Known to be dead: no complaint at all, until it is back.
+  EXPECT_EQ(See(EvidenceKind::kJobFenced, "r0", 0, "x", {"n1", "r0"}), "");
+  SeePeer(EvidenceKind::kPeerNicBack, {"n1", "r0"});
+  EXPECT_EQ(See(EvidenceKind::kJobFenced, "r0", 0, "x", {"n1", "r0"}), "r0 HEALTHY>SUSPECT (x); ");
+}
+
+TEST_F(NodeHealthTest, ALinkThatCarriesDataAgainTakesTheComplaintBack) {
+  BothUp();
+  See(EvidenceKind::kJobFenced, "r0", 0, "x", {"n1", "r0"});
+  EXPECT_EQ(See(EvidenceKind::kJobLinkUp, "r0", 0, "", {"n2", "r0"}), "");
+  EXPECT_EQ(See(EvidenceKind::kJobLinkUp, "r0", 0, "", {"n1", "r0"}), "r0 SUSPECT>HEALTHY (link up); ");
+}
+
+TEST_F(NodeHealthTest, OldComplaintsDoNotOutliveTheSuspicion) {
+  BothUp();
+  See(EvidenceKind::kJobFenced, "r0", 0, "x", {"n1", "r0"});
+  Pass(5 * kSecond);
+  See(EvidenceKind::kJobFenced, "r0", 0, "y", {"n2", "r0"});
+  EXPECT_EQ(SeePeer(EvidenceKind::kPeerNicFailed, {"n2", "r0"}), "r0 SUSPECT>HEALTHY (link up); ");
+}
+
+TEST_F(NodeHealthTest, OperatorsWordsAreKeptAndRestored) {
+  BothUp();
+  EXPECT_TRUE(health_->words().empty());
+  See(EvidenceKind::kDrain, "r0");
+  See(EvidenceKind::kWeight, "r1", 250);
+  EXPECT_EQ(See(EvidenceKind::kDrillFail, "r1"), "r1 HEALTHY>FAILED (drill: fail-nic); ");
+  const OperatorWords words = health_->words();
+  EXPECT_EQ(words, (OperatorWords{{"r0", {true, false, 1000}}, {"r1", {false, true, 250}}}));
+
+  OperatorWords more = words;
+  more["r9"] = {true, true, 1};
+  more["r1"].weight_permille = 60'000;
+  health_ = Make(more);
+  EXPECT_EQ(Nic("r0").state, NicState::kDrained);
+  EXPECT_EQ(Nic("r1").state, NicState::kFailed);
+  EXPECT_EQ(Nic("r1").operator_weight_permille, 1000);
+  EXPECT_TRUE(health_->initializing());
+  BothUp();
+  EXPECT_EQ(Nic("r0").state, NicState::kDrained);
+  EXPECT_EQ(Nic("r1").state, NicState::kFailed);
+  EXPECT_TRUE(Nic("r1").link_up);
+  EXPECT_EQ(See(EvidenceKind::kDrillRestore, "r1"), "r1 FAILED>PROVING (drill over: proving for 300 ms); ");
+  EXPECT_EQ(See(EvidenceKind::kUndrain, "r0"), "r0 DRAINED>HEALTHY (link up); ");
+}
+
+TEST_F(NodeHealthTest, AWeightOutOfRangeIsCut) {
+  See(EvidenceKind::kWeight, "r0", 5000);
+  EXPECT_EQ(Nic("r0").operator_weight_permille, 1000);
+  See(EvidenceKind::kWeight, "r0", -3);
+  EXPECT_EQ(Nic("r0").operator_weight_permille, 0);
+}
+
+TEST_F(NodeHealthTest, TheRevisionGrowsWithChangesAlone) {
+  BothUp();
+  uint64_t revision = health_->revision();
+  See(EvidenceKind::kLinkUp, "r0");
+  See(EvidenceKind::kErrors, "r0", 0);
+  See(EvidenceKind::kCarrierFlips, "r0", 2);
+  health_->Learn("r9", "m", "p");
+  Pass(kSecond);
+  EXPECT_EQ(health_->revision(), revision);
+  for (const auto& change : std::vector<std::function<void()>>{[&] { See(EvidenceKind::kWeight, "r0", 10); },
+                                                               [&] { See(EvidenceKind::kRate, "r1", 10); },
+                                                               [&] { See(EvidenceKind::kLinkDown, "r0"); },
+                                                               [&] { See(EvidenceKind::kDrain, "r0"); },
+                                                               [&] { health_->Learn("r0", "02:00:00:00:00:01", ""); },
+                                                               [&] { health_->Learn("r0", "", "0000:81:00.0"); }}) {
+    change();
+    EXPECT_EQ(health_->revision(), revision + 1);
+    revision = health_->revision();
+  }
+  EXPECT_EQ(Nic("r0").identity.mac, "02:00:00:00:00:01");
+  EXPECT_EQ(Nic("r0").identity.pci, "0000:81:00.0");
+}
+
+TEST_F(NodeHealthTest, TimeThatGoesBackStandsStill) {
+  BothUp();
+  See(EvidenceKind::kLinkDown, "r0");
+  See(EvidenceKind::kLinkUp, "r0");
+  const Nanos due = health_->next_tick();
+  health_->Handle({"n0", {"n0", "r1"}, EvidenceKind::kLinkDown, 0, 0, {}, ""});
+  EXPECT_EQ(Nic("r1").since, now_);
+  EXPECT_EQ(health_->next_tick(), due);
+}
+
+TEST_F(NodeHealthTest, VerdictsCanBeExplained) {
+  BothUp();
+  See(EvidenceKind::kLinkDown, "r0", 0, "link down");
+  const auto about = health_->log().About({"n0", "r0"}, 10);
+  ASSERT_EQ(about.size(), 2u);
+  EXPECT_EQ(about[0].evidence.detail, "link down");
+}
+
+TEST(NodeHealth, ANicTwiceEndsTheProcess) {
+  EXPECT_DEATH(NodeHealth("n0", {{.name = "r0"}, {.name = "r0"}}, NodePolicy(), {}, 0), "invariant broken");
+}
+
+// Goal: no evidence, in whatever order, gives a dead or drilled NIC back to the traffic, and when all is well the node gets healthy by
+// itself. Method: random evidence of every kind with hostile values.
+TEST_F(NodeHealthTest, RandomEvidence) {
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    health_ = Make();
+    for (int step = 0; step < 300; ++step) {
+      const std::string nic = "r" + std::to_string(random() % 3);
+      const NicKey peer = {"n" + std::to_string(random() % 3), "r" + std::to_string(random() % 2)};
+      Evidence evidence = {"n1", {random() % 4 == 0 ? "n1" : "n0", nic}, static_cast<EvidenceKind>(random() % kEvidenceKinds),
+                           static_cast<int64_t>(random() >> (random() % 64)), now_, peer, "random"};
+      if (random() % 5 == 0) evidence.value = -evidence.value;
+      health_->Handle(evidence);
+      if (random() % 3 == 0) Pass(static_cast<Nanos>(random() % (10 * kSecond)));
+      for (const NicStatus& status : health_->Snapshot().nics) {
+        ASSERT_FALSE((!status.link_up || status.drill_failed || status.drained) && CarriesTraffic(status.state)) << step;
+        ASSERT_LE(status.operator_weight_permille, 1000) << step;
+      }
+      ASSERT_GT(health_->next_tick(), now_) << step;
+    }
+    for (const std::string nic : {"r0", "r1"}) {
+      See(EvidenceKind::kUndrain, nic);
+      See(EvidenceKind::kDrillRestore, nic);
+      See(EvidenceKind::kRate, nic, INT64_MAX);
+      See(EvidenceKind::kLinkUp, nic);
+    }
+    Pass(60 * kSecond);
+    ASSERT_EQ(health_->Snapshot().word, NodeWord::kHealthy);
+    ASSERT_EQ(health_->next_tick(), NicMachine::kNever);
+  }
+}
+
+}  // namespace
+}  // namespace r2cc::health
