@@ -200,11 +200,18 @@ def too_new_for_old_glibc(source):
 
 def unbuilt_files(sources):
   """Of all sources of the tree, those that no BUILD file names: (path, message)."""
-  builds = {source.path[:-len("BUILD.bazel")]: source.text for source in sources if source.path.endswith("BUILD.bazel")}
+  packages = {source.path[:-len("BUILD.bazel")]: source.text for source in sources if source.path.endswith("BUILD.bazel")}
+  for source in sources:  # a package's own macros may name files too
+    folder = source.path.rpartition("/")[0] + "/"
+    if source.path.endswith(".bzl") and folder in packages:
+      packages[folder] += source.text
   for source in sources:
-    if not source.path.endswith((".cc", ".h", ".py", ".proto")):
+    stem, dot, end = source.path.rpartition(".")
+    if dot + end not in (".cc", ".h", ".py", ".proto"):
       continue
-    folder = max((folder for folder in builds if source.path.startswith(folder)), key=len, default=None)
-    name = source.path[len(folder):] if folder is not None else source.path
-    if folder is None or not re.search(rf'["/:]{re.escape(name)}"', builds[folder]) and "glob(" not in builds[folder]:
+    folder = max((folder for folder in packages if source.path.startswith(folder)), key=len, default=None)
+    text = packages.get(folder, "")
+    named = re.search(rf'["/:]{re.escape(source.path[len(folder or ""):])}"', text)
+    composed = f'+ ".{end}"' in text and f'"{stem[len(folder or ""):]}"' in text  # srcs = [name + ".py"]
+    if not named and not composed:
       yield source.path, f"no target of {folder or '/'}BUILD.bazel holds it"
