@@ -29,6 +29,7 @@ from deploy.drill.story import Action
 
 EXIT_FAILED, EXIT_USAGE = 1, 2
 NODES, RAILS = 4, 4
+LOG_WIDTH = 120
 FOLDER_PREFIX = "r2cc-drill-"
 
 
@@ -137,6 +138,8 @@ def drill(options: argparse.Namespace, console: Console) -> int:
 def main() -> int:
   options = parse_arguments(sys.argv[1:])
   console = Console(stderr=options.json)
+  if not console.is_terminal:
+    console.width = LOG_WIDTH
   try:
     with signals_unwind():
       return drill(options, console)

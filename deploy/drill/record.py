@@ -82,14 +82,14 @@ class Record:
     return sum(1 for row in self.all_rows() if row.kind == "iteration" and row.rank == 0)
 
 
-def measure(fault: Fault, rows: Sequence[Row], healthy: Window, end_ns: int, ranks: int) -> None:
+def measure(fault: Fault, rows: Sequence[Row], healthy: Window, end_ns: int) -> None:
   """Fills in a fault's figures, the phase after it having ended at `end_ns`."""
   before = Window(fault.time_ns - stalls.STALL_WINDOW_NS, fault.time_ns)
   dip_ns = fault.time_ns + DIP_NS
   fault.stall_ms = stalls.stall_ms(rows, fault.time_ns, healthy, end_ns)
-  fault.before_gbps = stalls.goodput_gbps(rows, before, ranks)
-  fault.during_gbps = stalls.goodput_gbps(rows, Window(fault.time_ns, dip_ns), ranks)
-  fault.after_gbps = stalls.goodput_gbps(rows, Window(dip_ns, max(end_ns, dip_ns + 1)), ranks)
+  fault.before_gbps = stalls.goodput_gbps(rows, before)
+  fault.during_gbps = stalls.goodput_gbps(rows, Window(fault.time_ns, dip_ns))
+  fault.after_gbps = stalls.goodput_gbps(rows, Window(dip_ns, max(end_ns, dip_ns + 1)))
 
 
 def count_failovers(fault: Fault, events: Sequence[dict[str, Any]], end_ns: int) -> None:

@@ -66,7 +66,7 @@ class Figures(unittest.TestCase):
     record.traces[0] = [row for row in record.traces[0] if not 8 * S < row.time_ns <= 8 * S + S // 2]
     record.traces[0].append(Row("recv", 8 * S + S // 2, 0, "f", 1, S // 2))
     fault = Fault("link-down", RailId(0, 1), 0, 8 * S, "degraded")
-    measure(fault, record.traces[0], Window(1 * S, 5 * S), 10 * S, ranks=2)
+    measure(fault, record.traces[0], Window(1 * S, 5 * S), 10 * S)
     self.assertAlmostEqual(fault.stall_ms, 490.0)
     self.assertAlmostEqual(fault.before_gbps, 0.8, places=1)
     self.assertAlmostEqual(fault.during_gbps, 0.0, places=1)

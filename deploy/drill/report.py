@@ -14,6 +14,8 @@ from deploy.drill.record import Fault, Mark, Phase, Record
 from deploy.drill.rig import stalls
 from deploy.drill.rig.stalls import Window
 
+BAR_S = 0.5
+
 
 class LiveReport:
   """Prints each event when it happens; on a terminal also the goodput of this moment."""
@@ -88,8 +90,9 @@ def goodput_chart(record: Record, width: int) -> Text:
   if not times:
     return Text("no traffic was seen", style="dim")
   window = Window(record.begin_ns, max(max(times), record.end_ns) + 1)
-  columns = max(20, min(width - 12, 140))
-  bins = stalls.goodput_bins_gbps(rows, window, columns, record.nodes)
+  # A bar covers an all_reduce and the check after it.
+  columns = max(20, min(width - 12, int(window.seconds / BAR_S)))
+  bins = stalls.goodput_bins_gbps(rows, window, columns)
   span_ns = window.end_ns - window.begin_ns
   marks = [(min(columns - 1, int((mark.time_ns - window.begin_ns) * columns / span_ns)), mark.letter) for mark in record.marks]
   return draw(Chart(values=bins, marks=marks, seconds=window.seconds, line=record.rate_gbps, unit="Gb/s"))
@@ -99,7 +102,7 @@ def print_end(console: Console, record: Record, reasons: Sequence[str]) -> None:
   console.print()
   if record.faults:
     console.print(fault_table(record))
-  console.print(Text("Goodput of a node", style="bold"))
+  console.print(Text("Goodput of a node, while an all_reduce runs", style="bold"))
   console.print(goodput_chart(record, console.width), soft_wrap=True)
   console.print()
   for reason in reasons[1:]:

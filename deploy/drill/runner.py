@@ -15,6 +15,8 @@ from deploy.drill.rig.traces import Row
 from deploy.drill.story import Action, Step
 
 TICK_S = 0.1
+# Some seconds of all ranks' traces.
+RECENT_ROWS = 6000
 # How far into an iteration a fault strikes.
 STRIKE_EARLIEST, STRIKE_LATEST = 0.3, 0.7
 RECOVERED_RATIO = 0.93
@@ -191,7 +193,7 @@ class Runner:
     while (now_ns := monotonic_ns()) - begin_ns < self._patience.hang_s * 1e9:
       job.follower.poll()
       self._check_alive()
-      strike = middle_of_iteration([row for row in job.follower.rows[-4000:] if row.rank == 0])
+      strike = middle_of_iteration([row for row in job.follower.rows[-RECENT_ROWS:] if row.rank == 0])
       if strike is not None and strike.begin_ns >= begin_ns:
         # Where iterations are shorter than the delay with which a trace is written, any moment with traffic must do.
         if now_ns <= strike.end_ns or now_ns - begin_ns > self._patience.aim_s * 1e9:
@@ -213,7 +215,7 @@ class Runner:
     phase = Phase(step.phase, self._jobs - 1, window, sent)
     self._record.phases.append(phase)
     self._measure_faults(window.end_ns, step.phase)
-    self._listener.phase_measured(phase, stalls.goodput_gbps(job.follower.rows, window, lab.nodes))
+    self._listener.phase_measured(phase, stalls.goodput_gbps(job.follower.rows, window))
     if step.phase == story.HEALTHY:
       self._check_rails_carry(sent)
 
@@ -248,8 +250,9 @@ class Runner:
       job.follower.poll()
       self._check_alive()
       now_ns = monotonic_ns()
-      self._listener.tick(phase, stalls.goodput_gbps(job.follower.rows[-4000:], Window(now_ns - 500_000_000, now_ns), self._cluster.lab.nodes))
-      last_ns = stalls.last_completion_ns(job.follower.rows[-4000:])
+      recent = job.follower.rows[-RECENT_ROWS:]
+      self._listener.tick(phase, stalls.goodput_gbps(recent, Window(now_ns - 1_000_000_000, now_ns)))
+      last_ns = stalls.last_completion_ns(recent)
       if last_ns is not None and now_ns - last_ns > self._patience.hang_s * 1e9:
         raise StoryBroken(f"the job hangs{self._since_last_fault()}: no rank completed anything for {self._patience.hang_s:g} s")
       if last_ns is not None and now_ns - last_ns > self._patience.hang_s * 1e9 / 4:
@@ -264,7 +267,7 @@ class Runner:
       fault.phase = phase
       rows = self._record.traces[fault.job]
       if healthy is not None:
-        measure(fault, rows, healthy.window, end_ns, self._cluster.lab.nodes)
+        measure(fault, rows, healthy.window, end_ns)
       if self._cluster.has_daemons:
         count_failovers(fault, self._own_events(), end_ns)
         if check and fault.failovers == 0:

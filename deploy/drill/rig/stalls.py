@@ -72,16 +72,35 @@ def received_bytes(rows: Iterable[Row], window: Window) -> int:
   return sum(row.size_bytes for row in rows if row.kind == "recv" and window.begin_ns <= row.time_ns < window.end_ns)
 
 
-def goodput_gbps(rows: Iterable[Row], window: Window, ranks: int) -> float:
-  """What one rank received, on average over ranks and time."""
-  return received_bytes(rows, window) * 8 / ranks / (window.end_ns - window.begin_ns) if window.end_ns > window.begin_ns else 0.0
+def collective_spans(rows: Sequence[Row], end_ns: int) -> list[Window]:
+  """When each rank was inside a collective; one that has not ended lasts until `end_ns`. Between them ranks only check their data."""
+  ended_ns: dict[int, int] = {}
+  spans = []
+  for row in rows:
+    if row.kind == "iteration":
+      spans.append(Window(row.begin_ns, row.time_ns))
+      ended_ns[row.rank] = max(row.time_ns, ended_ns.get(row.rank, 0))
+  begun_ns: dict[int, int] = {}
+  for row in rows:
+    if row.kind in ("send", "recv") and row.time_ns > ended_ns.get(row.rank, 0):
+      begun_ns[row.rank] = min(row.time_ns, begun_ns.get(row.rank, row.time_ns))
+  return spans + [Window(begin_ns, end_ns) for begin_ns in begun_ns.values() if begin_ns < end_ns]
 
 
-def goodput_bins_gbps(rows: Iterable[Row], window: Window, bins: int, ranks: int) -> list[float]:
-  """goodput_gbps() of `bins` equal parts of `window`, in one pass."""
+def goodput_bins_gbps(rows: Sequence[Row], window: Window, bins: int) -> list[float]:
+  """What a rank received while it was inside a collective, on average over ranks, in `bins` equal parts of `window`."""
   width_ns = (window.end_ns - window.begin_ns) / bins
-  sums = [0] * bins
+  sizes, times_ns = [0] * bins, [0.0] * bins
   for row in rows:
     if row.kind == "recv" and window.begin_ns <= row.time_ns < window.end_ns:
-      sums[min(bins - 1, int((row.time_ns - window.begin_ns) / width_ns))] += row.size_bytes
-  return [size * 8 / ranks / width_ns for size in sums]
+      sizes[min(bins - 1, int((row.time_ns - window.begin_ns) / width_ns))] += row.size_bytes
+  for span in collective_spans(rows, window.end_ns):
+    begin, end = (max(0.0, min(float(bins), (time_ns - window.begin_ns) / width_ns)) for time_ns in (span.begin_ns, span.end_ns))
+    for index in range(int(begin), min(bins, int(end) + 1)):
+      times_ns[index] += max(0.0, min(end, index + 1) - max(begin, index)) * width_ns
+  return [size * 8 / time_ns if time_ns > 0 else 0.0 for size, time_ns in zip(sizes, times_ns)]
+
+
+def goodput_gbps(rows: Sequence[Row], window: Window) -> float:
+  """The same of a whole window."""
+  return goodput_bins_gbps(rows, window, 1)[0] if window.end_ns > window.begin_ns else 0.0

@@ -87,13 +87,25 @@ class Bandwidth(unittest.TestCase):
 
 class Goodput(unittest.TestCase):
 
-  def test_is_received_bytes_over_ranks_and_time(self):
-    rows = [completion(10, 1, size_bytes=500_000), completion(20, 1, size_bytes=500_000), completion(20, 1, kind="send"), completion(101, 1)]
-    self.assertAlmostEqual(stalls.goodput_gbps(rows, window(0, 100), ranks=2), 0.04)
+  def test_counts_the_time_inside_of_collectives_only(self):
+    rows = [completion(10, 1, size_bytes=500_000), completion(20, 1, size_bytes=500_000), completion(20, 1, kind="send"),
+            completion(50, 50, kind="iteration"), completion(101, 1)]
+    self.assertAlmostEqual(stalls.goodput_gbps(rows, window(0, 100)), 0.16)
+
+  def test_is_that_of_one_rank(self):
+    rows = [completion(20, 1, size_bytes=500_000, rank=rank) for rank in (0, 1)]
+    rows += [completion(100, 100, kind="iteration", rank=rank) for rank in (0, 1)]
+    self.assertAlmostEqual(stalls.goodput_gbps(rows, window(0, 100)), 0.04)
+
+  def test_a_collective_that_does_not_end_counts(self):
+    rows = [completion(50, 50, kind="iteration"), completion(60, 5, size_bytes=125_000)]
+    self.assertAlmostEqual(stalls.goodput_gbps(rows, window(50, 160)), 0.01)
 
   def test_bins_add_up(self):
-    rows = [completion(time_ms, 1, size_bytes=125_000) for time_ms in (0, 10, 60, 99.9)]
-    self.assertEqual(stalls.goodput_bins_gbps(rows, window(0, 100), bins=2, ranks=1), [0.04, 0.04])
+    rows = [completion(time_ms, 1, size_bytes=125_000) for time_ms in (0, 10, 60, 99.9)] + [completion(100, 100, kind="iteration")]
+    self.assertEqual(stalls.goodput_bins_gbps(rows, window(0, 100), bins=2), [0.04, 0.04])
 
-  def test_of_an_empty_window_is_zero(self):
-    self.assertEqual(stalls.goodput_gbps([completion(10, 1)], window(10, 10), ranks=1), 0.0)
+  def test_nothing_is_zero(self):
+    self.assertEqual(stalls.goodput_gbps([], window(0, 10)), 0.0)
+    self.assertEqual(stalls.goodput_gbps([completion(10, 1)], window(10, 10)), 0.0)
+    self.assertEqual(stalls.goodput_bins_gbps([completion(5, 1)], window(100, 200), bins=2), [0.0, 0.0])
