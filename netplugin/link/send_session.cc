@@ -83,7 +83,8 @@ void SendSession::FailFlow(Flow* flow, std::string error) {
 void SendSession::FailAll(const std::string& error) {
   failed_ = true;
   pending_.clear();
-  Add(Action::Kind::kWarn).text = error;
+  // A peer that went after all flows were closed is an ordinary end.
+  if (!flows_.empty()) Add(Action::Kind::kWarn).text = error;
   for (auto& [id, flow] : flows_) {
     if (flow.state == FlowState::kFailed) continue;
     flow.state = FlowState::kFailed;

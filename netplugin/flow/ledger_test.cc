@@ -1,0 +1,200 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "netplugin/flow/recv_ledger.h"
+#include "netplugin/flow/send_ledger.h"
+
+namespace r2cc::net {
+namespace {
+
+constexpr uint32_t kBase = 4096;
+
+struct Sender {
+  uint64_t order = 1;
+  SendLedger ledger{7, kBase, &order};
+
+  void Grant(MessageId first, std::vector<uint64_t> capacities) { ASSERT_TRUE(ledger.Grant(first, capacities)); }
+};
+
+TEST(SendLedger, NothingTravelsWithoutAGrant) {
+  Sender s;
+  std::vector<std::byte> data(10'000);
+  s.ledger.Post(data.data(), data.size());
+  Chunk chunk;
+  EXPECT_FALSE(s.ledger.Pull(0, &chunk));
+  s.Grant(0, {data.size()});
+  ASSERT_TRUE(s.ledger.Pull(0, &chunk));
+  EXPECT_EQ(chunk.index, 0u);
+  EXPECT_EQ(chunk.bytes, kBase);
+  EXPECT_EQ(chunk.data, data.data());
+  ASSERT_TRUE(s.ledger.Pull(1, &chunk));
+  ASSERT_TRUE(s.ledger.Pull(0, &chunk));
+  EXPECT_EQ(chunk.bytes, 10'000u - 2 * kBase);
+  EXPECT_FALSE(s.ledger.Pull(0, &chunk));
+  EXPECT_EQ(s.ledger.EntrustedBytes(0), 10'000u - kBase);
+}
+
+TEST(SendLedger, GrantsMayComeFirstTwiceAndInPieces) {
+  Sender s;
+  s.Grant(0, {100, 200});
+  s.Grant(0, {100, 200, 300});
+  s.Grant(1, {200});
+  EXPECT_EQ(s.ledger.granted_through(), 3u);
+  EXPECT_FALSE(s.ledger.Grant(4, std::array<uint64_t, 1>{1})) << "a gap";
+  EXPECT_FALSE(s.ledger.Grant(1, std::array<uint64_t, 1>{201})) << "another buffer under the same number";
+}
+
+TEST(SendLedger, AMessageLargerThanItsBufferIsNotSent) {
+  Sender s;
+  s.Grant(0, {10});
+  char data[11];
+  s.ledger.Post(data, sizeof(data));
+  EXPECT_TRUE(s.ledger.overflowed());
+  Chunk chunk;
+  EXPECT_FALSE(s.ledger.Pull(0, &chunk));
+}
+
+TEST(SendLedger, AnAckReleasesMessagesAndNoMore) {
+  Sender s;
+  s.Grant(0, {10, 10});
+  char data[10];
+  s.ledger.Post(data, 10);
+  s.ledger.Post(data, 10);
+  Chunk chunk;
+  ASSERT_TRUE(s.ledger.Pull(0, &chunk));
+  EXPECT_FALSE(s.ledger.AckThrough(2)) << "the second message was entrusted to nobody: nobody can have it";
+  EXPECT_FALSE(s.ledger.AckThrough(3)) << "never posted";
+  EXPECT_EQ(s.ledger.acked_through(), 1u);
+  EXPECT_TRUE(s.ledger.AckThrough(1)) << "told again";
+}
+
+TEST(SendLedger, ReclaimReplaysWhatDidNotArriveAndOldestFirst) {
+  Sender s;
+  std::vector<std::byte> data(4 * kBase);
+  s.Grant(0, {data.size(), data.size()});
+  s.ledger.Post(data.data(), data.size());
+  s.ledger.Post(data.data(), data.size());
+  Chunk chunk;
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(s.ledger.Pull(static_cast<Carrier>(i % 2), &chunk));  // message 0 whole, half of 1
+  FlowArrivals arrivals{7, 0, {{0, kBase, {true, false, false, true}}}};
+  // Carrier 0 held chunks 0 and 2 of message 0 and chunk 0 of message 1; chunk 0 has arrived.
+  EXPECT_EQ(s.ledger.Reclaim(0, arrivals), 2u * kBase);
+  ASSERT_TRUE(s.ledger.Pull(5, &chunk));
+  EXPECT_EQ(chunk.message, 0u);
+  EXPECT_EQ(chunk.index, 2u);
+  ASSERT_TRUE(s.ledger.Pull(5, &chunk));
+  EXPECT_EQ(chunk.message, 1u);
+  EXPECT_EQ(chunk.index, 0u);
+  ASSERT_TRUE(s.ledger.Pull(5, &chunk));
+  EXPECT_EQ(chunk.index, 2u);
+  EXPECT_EQ(s.ledger.Reclaim(0, arrivals), 0u) << "told again, nothing changes";
+}
+
+TEST(SendLedger, ReclaimIgnoresArrivalsThatCannotBe) {
+  Sender s;
+  std::vector<std::byte> data(2 * kBase);
+  s.Grant(0, {data.size()});
+  s.ledger.Post(data.data(), data.size());
+  Chunk chunk;
+  ASSERT_TRUE(s.ledger.Pull(0, &chunk));
+  FlowArrivals garbage{7, 99, {{0, kBase / 2, {true, true}}, {5, kBase, {true, true}}, {0, kBase, {true}}}};
+  EXPECT_EQ(s.ledger.Reclaim(0, garbage), kBase);
+  EXPECT_EQ(s.ledger.acked_through(), 0u);
+}
+
+TEST(SendLedger, ZeroBytesAreOneChunk) {
+  Sender s;
+  s.Grant(0, {0});
+  s.ledger.Post(nullptr, 0);
+  Chunk chunk;
+  ASSERT_TRUE(s.ledger.Pull(0, &chunk));
+  EXPECT_EQ(chunk.bytes, 0u);
+  EXPECT_FALSE(s.ledger.Pull(0, &chunk));
+}
+
+TEST(Types, ChunksAreAlignedAndLimited) {
+  for (uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{131072}, uint64_t{1} << 30, (uint64_t{1} << 30) + 1, kMessageBytesMax}) {
+    const uint32_t chunk_bytes = ChunkBytesFor(bytes, 128 * 1024);
+    EXPECT_EQ(chunk_bytes % kChunkAlignment, 0u);
+    EXPECT_GE(chunk_bytes, 128u * 1024);
+    EXPECT_LE(ChunkCount(bytes, chunk_bytes), kChunksMax);
+  }
+}
+
+// ---- receiver ----
+
+Chunk Header(MessageId message, uint64_t message_bytes, uint32_t index, uint32_t bytes) { return Chunk{7, message, message_bytes, kBase, index, nullptr, bytes}; }
+
+TEST(RecvLedger, PlacesEachChunkOnceAndReportsInOrder) {
+  RecvLedger ledger(7);
+  std::vector<std::byte> first(2 * kBase), second(kBase);
+  ledger.Post(first.data(), first.size());
+  ledger.Post(second.data(), second.size());
+  std::byte* to = nullptr;
+  ASSERT_EQ(ledger.Begin(Header(1, 100, 0, 100), 0, &to), RecvLedger::Verdict::kPlace);
+  EXPECT_EQ(to, second.data());
+  EXPECT_FALSE(ledger.Finish(1, 0, 0)) << "the message before it is not whole";
+  ASSERT_EQ(ledger.Begin(Header(0, kBase + 1, 1, 1), 1, &to), RecvLedger::Verdict::kPlace);
+  EXPECT_EQ(to, first.data() + kBase);
+  EXPECT_FALSE(ledger.Finish(0, 1, 1));
+  EXPECT_EQ(ledger.Begin(Header(0, kBase + 1, 1, 1), 0, &to), RecvLedger::Verdict::kDiscard);
+  ASSERT_EQ(ledger.Begin(Header(0, kBase + 1, 0, kBase), 0, &to), RecvLedger::Verdict::kPlace);
+  EXPECT_EQ(ledger.placed_through(), 0u) << "a carrier holds a claim";
+  EXPECT_TRUE(ledger.Finish(0, 0, 0));
+  EXPECT_EQ(ledger.placed_through(), 2u);
+  EXPECT_EQ(ledger.SizeOf(0), kBase + 1u);
+  EXPECT_EQ(ledger.SizeOf(1), 100u);
+  EXPECT_EQ(ledger.Begin(Header(0, kBase + 1, 0, kBase), 0, &to), RecvLedger::Verdict::kDiscard) << "the buffer is NCCL's again";
+}
+
+TEST(RecvLedger, RefusesHeadersThatCannotBe) {
+  RecvLedger ledger(7);
+  std::vector<std::byte> buffer(2 * kBase);
+  ledger.Post(buffer.data(), buffer.size());
+  std::byte* to = nullptr;
+  EXPECT_EQ(ledger.Begin(Header(1, 10, 0, 10), 0, &to), RecvLedger::Verdict::kRefuse) << "not posted";
+  EXPECT_EQ(ledger.Begin(Header(0, buffer.size() + 1, 0, kBase), 0, &to), RecvLedger::Verdict::kRefuse) << "larger than the buffer";
+  Chunk odd = Header(0, kBase, 0, kBase);
+  odd.chunk_bytes = 100;
+  EXPECT_EQ(ledger.Begin(odd, 0, &to), RecvLedger::Verdict::kRefuse) << "not aligned";
+  odd.chunk_bytes = 0;
+  EXPECT_EQ(ledger.Begin(odd, 0, &to), RecvLedger::Verdict::kRefuse);
+  ASSERT_EQ(ledger.Begin(Header(0, 2 * kBase, 0, kBase), 0, &to), RecvLedger::Verdict::kPlace);
+  EXPECT_EQ(ledger.Begin(Header(0, 2 * kBase, 2, 0), 0, &to), RecvLedger::Verdict::kRefuse) << "index beyond the end";
+  EXPECT_EQ(ledger.Begin(Header(0, 2 * kBase, 1, kBase - 1), 0, &to), RecvLedger::Verdict::kRefuse) << "wrong length";
+  EXPECT_EQ(ledger.Begin(Header(0, kBase, 0, kBase), 0, &to), RecvLedger::Verdict::kRefuse) << "another size than before";
+  EXPECT_EQ(ledger.Begin(Header(0, 2 * kBase, 0, kBase), 1, &to), RecvLedger::Verdict::kRefuse) << "another carrier may still write it";
+}
+
+TEST(RecvLedger, AFencedCarriersHalfChunksAreNobodysAgain) {
+  RecvLedger ledger(7);
+  std::vector<std::byte> buffer(2 * kBase);
+  ledger.Post(buffer.data(), buffer.size());
+  std::byte* to = nullptr;
+  ASSERT_EQ(ledger.Begin(Header(0, 2 * kBase, 0, kBase), 0, &to), RecvLedger::Verdict::kPlace);
+  ledger.Finish(0, 0, 0);
+  ASSERT_EQ(ledger.Begin(Header(0, 2 * kBase, 1, kBase), 0, &to), RecvLedger::Verdict::kPlace);
+  ledger.Drop(0);
+  const FlowArrivals arrivals = ledger.Arrivals();
+  ASSERT_EQ(arrivals.partial.size(), 1u);
+  EXPECT_EQ(arrivals.partial[0].placed, (std::vector<bool>{true, false}));
+  EXPECT_EQ(ledger.Begin(Header(0, 2 * kBase, 1, kBase), 3, &to), RecvLedger::Verdict::kPlace);
+}
+
+TEST(RecvLedger, CapacitiesAreOfWhatIsOutstanding) {
+  RecvLedger ledger(7);
+  std::vector<std::byte> buffer(100);
+  for (uint64_t capacity : {10, 20, 30}) ledger.Post(buffer.data(), capacity);
+  EXPECT_EQ(ledger.Capacities(0), (std::vector<uint64_t>{10, 20, 30}));
+  std::byte* to;
+  ASSERT_EQ(ledger.Begin(Header(0, 0, 0, 0), 0, &to), RecvLedger::Verdict::kPlace);
+  ledger.Finish(0, 0, 0);
+  EXPECT_EQ(ledger.Capacities(0), (std::vector<uint64_t>{20, 30}));
+  EXPECT_EQ(ledger.Capacities(2), (std::vector<uint64_t>{30}));
+}
+
+}  // namespace
+}  // namespace r2cc::net

@@ -1,0 +1,74 @@
+#include "netplugin/flow/stripe.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace r2cc::net {
+namespace {
+
+using Links = std::vector<LinkShare>;
+
+TEST(Stripe, HealthyFlowsStayOnTheirOwnLink) {
+  const Links healthy(4, LinkShare{true, 1000, 0});
+  EXPECT_FALSE(Spread(healthy));
+  for (LinkId home = 0; home < 4; ++home)
+    for (LinkId link = 0; link < 4; ++link) EXPECT_EQ(Carries(healthy, StripeMode::kBalance, home, link), home == link);
+  Links one_lost = healthy;
+  one_lost[2].usable = false;
+  EXPECT_TRUE(Spread(one_lost));
+  EXPECT_TRUE(Carries(one_lost, StripeMode::kBalance, 2, 0));
+  Links one_light = healthy;
+  one_light[0].weight_permille = 500;
+  EXPECT_TRUE(Spread(one_light));
+}
+
+TEST(Stripe, ModesOneRailAndMigrate) {
+  Links links(4, LinkShare{true, 1000, 0});
+  links[1].usable = false;
+  for (LinkId link = 0; link < 4; ++link) {
+    EXPECT_EQ(Carries(links, StripeMode::kOneRail, 1, link), link == 1);
+    EXPECT_EQ(Carries(links, StripeMode::kMigrate, 1, link), link == 2) << "the next usable one, whole";
+    EXPECT_EQ(Carries(links, StripeMode::kMigrate, 3, link), link == 3);
+  }
+}
+
+// A weight is a ceiling. Links that are always eager end up in proportion to the weights; every combination of 4 weights.
+TEST(Stripe, EagerLinksCarryInProportionToTheirWeights) {
+  const uint16_t weights[] = {0, 100, 250, 500, 1000};
+  for (uint16_t a : weights)
+    for (uint16_t b : weights)
+      for (uint16_t c : weights)
+        for (uint16_t d : weights) {
+          Links links = {{true, a, 0}, {true, b, 0}, {true, c, 0}, {true, d, 0}};
+          for (int round = 0; round < 4000; ++round) {
+            const auto link = static_cast<LinkId>(round % 4);
+            if (MayPull(links, link)) links[link].carried_bytes += 1;
+          }
+          const uint16_t heaviest = std::max({a, b, c, d});
+          uint64_t busiest = 0;
+          for (const LinkShare& link : links) busiest = std::max(busiest, link.carried_bytes);
+          ASSERT_GE(busiest, 1000u);
+          for (const LinkShare& link : links) {
+            if (heaviest == 0) EXPECT_EQ(link.carried_bytes, 1000u) << "nobody has a weight: nobody is excluded";
+            else EXPECT_NEAR(static_cast<double>(link.carried_bytes), static_cast<double>(busiest) * link.weight_permille / heaviest, 2);
+          }
+        }
+}
+
+TEST(Stripe, LinksOfFullWeightPullAsTheyHaveRoom) {
+  Links links = {{true, 1000, 1'000'000}, {true, 1000, 0}, {false, 1000, 0}};
+  EXPECT_TRUE(MayPull(links, 0)) << "a slow neighbour does not hold it back";
+  EXPECT_TRUE(MayPull(links, 1));
+  EXPECT_FALSE(MayPull(links, 2));
+  EXPECT_FALSE(MayPull(links, 3)) << "no such link";
+}
+
+TEST(Stripe, AnUnusableHeavyLinkDoesNotHoldTheLightOnesBack) {
+  Links links = {{false, 1000, 0}, {true, 100, 1'000'000}, {true, 100, 0}};
+  EXPECT_TRUE(MayPull(links, 1));
+}
+
+}  // namespace
+}  // namespace r2cc::net
