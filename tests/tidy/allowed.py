@@ -8,7 +8,7 @@ ALLOWED = {
     ("clocks", "daemon/rpc/grpc_peer_transport.cc"): GRPC_DEADLINE,
     ("clocks", "daemon/rpc/grpc_store.cc"): GRPC_DEADLINE,
     ("clocks", "daemon/rpc/servers.cc"): GRPC_DEADLINE,
-    ("clocks", "daemon/real_world.cc"): "the daemon's seam to the machine reads, once, when the machine booted",
+    ("clocks", "daemon/real_world.cc"): "the daemon's seam to the machine: the wall clock of events, and when the machine booted",
     ("clocks", "netplugin/perf/clock.h"): "r2cc-perf measures a plugin from outside, with a clock of its own",
     ("environment", "netplugin/plugin/process.cc"): "a plugin has no main(): here its environment is read and handed to netplugin/config",
     ("sleeps", "netplugin/perf/bootstrap.cc"): "a rank that is not started yet gives no event: connecting to it is tried again",
