@@ -17,7 +17,7 @@ namespace {
 
 // A table is read from a foreign library as raw memory.
 template <typename T>
-constexpr bool kPlain = std::is_standard_layout_v<T> && std::is_trivial_v<T>;
+constexpr bool kPlain = std::is_standard_layout_v<T>&& std::is_trivial_v<T>;
 
 static_assert(kPlain<NetTableV6> && kPlain<NetTableV7> && kPlain<NetTableV8> && kPlain<NetTableV9>);
 static_assert(kPlain<NetTableV10> && kPlain<NetTableV11> && kPlain<NetTableV12>);

@@ -1,7 +1,7 @@
 // The scalar types, constants and callbacks that NCCL's plugin tables share, as they lie in memory (NCCL 2.19 to 2.30).
 //
-// Everything in this folder is layout: field order and width are the contract, the names are ours. Nothing here depends on NCCL's headers, so the
-// plugin and r2cc-perf build on a machine that has never seen NCCL.
+// Everything in this folder is layout: field order and width are the contract, the names are ours. Nothing here depends on NCCL's headers,
+// so the plugin and r2cc-perf build on a machine that has never seen NCCL.
 #ifndef R2CC_NETPLUGIN_ABI_NCCL_TYPES_H_
 #define R2CC_NETPLUGIN_ABI_NCCL_TYPES_H_
 
@@ -78,12 +78,12 @@ constexpr int kPtrHost = 0x1;
 constexpr int kPtrCuda = 0x2;
 constexpr int kPtrDmaBuf = 0x4;
 
-constexpr size_t kNetHandleBytesMax = 128;  // NCCL_NET_HANDLE_MAXSIZE
-constexpr int kNetRequestsMax = 32;         // outstanding requests of one communicator, times max_recvs if grouped
-constexpr int kNetDeviceHost = 0;           // net_device_type: the proxy moves the data, not a GPU
-constexpr int kUndefined = -1;              // traffic class, rail, plane and network attributes that nobody set
-constexpr size_t kMessageBytesMax = size_t{1} << 40;      // max_p2p_bytes and max_coll_bytes lie in 1..this
-constexpr size_t kMessageBytesMaxV8 = size_t{1} << 30;    // no message of a v6..v8 table is larger
+constexpr size_t kNetHandleBytesMax = 128;              // NCCL_NET_HANDLE_MAXSIZE
+constexpr int kNetRequestsMax = 32;                     // outstanding requests of one communicator, times max_recvs if grouped
+constexpr int kNetDeviceHost = 0;                       // net_device_type: the proxy moves the data, not a GPU
+constexpr int kUndefined = -1;                          // traffic class, rail, plane and network attributes that nobody set
+constexpr size_t kMessageBytesMax = size_t{1} << 40;    // max_p2p_bytes and max_coll_bytes lie in 1..this
+constexpr size_t kMessageBytesMaxV8 = size_t{1} << 30;  // no message of a v6..v8 table is larger
 inline void* const kOptionalRecvCompletion = reinterpret_cast<void*>(uintptr_t{0x1});  // on entry to irecv: "completion optional"
 
 // ncclNetDeviceHandle_v7_t and later. Only for devices with GPU offload; everybody else leaves the out-pointer alone.
@@ -94,7 +94,8 @@ struct NetDeviceHandle {
   size_t size;
   int needs_proxy_progress;
 };
-static_assert(sizeof(NetDeviceHandle) == 32 && offsetof(NetDeviceHandle, handle) == 8 && offsetof(NetDeviceHandle, needs_proxy_progress) == 24);
+static_assert(sizeof(NetDeviceHandle) == 32 && offsetof(NetDeviceHandle, handle) == 8 &&
+              offsetof(NetDeviceHandle, needs_proxy_progress) == 24);
 
 // ncclNetCommConfig_v10_t and later.
 struct NetCommConfig {

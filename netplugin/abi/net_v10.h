@@ -1,4 +1,5 @@
-// Net plugin table of version 10, exported as ncclNetPlugin_v10. NCCL 2.26 and 2.27. Profiler callback, traffic class, and a profiler handle a request.
+// Net plugin table of version 10, exported as ncclNetPlugin_v10. NCCL 2.26 and 2.27. Profiler callback, traffic class, and a profiler
+// handle a request.
 #ifndef R2CC_NETPLUGIN_ABI_NET_V10_H_
 #define R2CC_NETPLUGIN_ABI_NET_V10_H_
 
@@ -29,8 +30,8 @@ struct NetTableV10 {
   Result (*close_recv)(void* recv_comm);
   Result (*close_listen)(void* listen_comm);
   Result (*get_device_mr)(void* comm, void* mhandle, void** device_mhandle);  // may be NULL
-  Result (*irecv_consumed)(void* recv_comm, int n, void* request);  // may be NULL
-  Result (*make_v_device)(int* dev, NetVDevicePropsV9* props);  // may be NULL
+  Result (*irecv_consumed)(void* recv_comm, int n, void* request);            // may be NULL
+  Result (*make_v_device)(int* dev, NetVDevicePropsV9* props);                // may be NULL
 };
 static_assert(sizeof(NetTableV10) == 20 * sizeof(void*));
 static_assert(offsetof(NetTableV10, isend) == 10 * sizeof(void*) && offsetof(NetTableV10, make_v_device) == 19 * sizeof(void*));

@@ -53,8 +53,8 @@ struct NetTableV11 {
   Result (*close_recv)(void* recv_comm);
   Result (*close_listen)(void* listen_comm);
   Result (*get_device_mr)(void* comm, void* mhandle, void** device_mhandle);  // may be NULL
-  Result (*irecv_consumed)(void* recv_comm, int n, void* request);  // may be NULL
-  Result (*make_v_device)(int* dev, NetVDevicePropsV9* props);  // may be NULL
+  Result (*irecv_consumed)(void* recv_comm, int n, void* request);            // may be NULL
+  Result (*make_v_device)(int* dev, NetVDevicePropsV9* props);                // may be NULL
   Result (*finalize)(void* ctx);
   Result (*set_net_attr)(void* ctx, NetAttrV11* attr);  // may be NULL
 };

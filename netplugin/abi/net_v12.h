@@ -1,4 +1,5 @@
-// Net plugin table of version 12, exported as ncclNetPlugin_v12. NCCL 2.30. The functions of v11; only the properties and the virtual device grew.
+// Net plugin table of version 12, exported as ncclNetPlugin_v12. NCCL 2.30. The functions of v11; only the properties and the virtual
+// device grew.
 #ifndef R2CC_NETPLUGIN_ABI_NET_V12_H_
 #define R2CC_NETPLUGIN_ABI_NET_V12_H_
 
@@ -55,8 +56,8 @@ struct NetTableV12 {
   Result (*close_recv)(void* recv_comm);
   Result (*close_listen)(void* listen_comm);
   Result (*get_device_mr)(void* comm, void* mhandle, void** device_mhandle);  // may be NULL
-  Result (*irecv_consumed)(void* recv_comm, int n, void* request);  // may be NULL
-  Result (*make_v_device)(int* dev, NetVDevicePropsV12* props);  // may be NULL
+  Result (*irecv_consumed)(void* recv_comm, int n, void* request);            // may be NULL
+  Result (*make_v_device)(int* dev, NetVDevicePropsV12* props);               // may be NULL
   Result (*finalize)(void* ctx);
   Result (*set_net_attr)(void* ctx, NetAttrV11* attr);  // may be NULL
 };

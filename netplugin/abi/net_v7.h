@@ -44,7 +44,7 @@ struct NetTableV7 {
   Result (*close_recv)(void* recv_comm);
   Result (*close_listen)(void* listen_comm);
   Result (*get_device_mr)(void* comm, void* mhandle, void** device_mhandle);  // may be NULL
-  Result (*irecv_consumed)(void* recv_comm, int n, void* request);  // may be NULL
+  Result (*irecv_consumed)(void* recv_comm, int n, void* request);            // may be NULL
 };
 static_assert(sizeof(NetTableV7) == 19 * sizeof(void*));
 static_assert(offsetof(NetTableV7, isend) == 10 * sizeof(void*) && offsetof(NetTableV7, irecv_consumed) == 18 * sizeof(void*));

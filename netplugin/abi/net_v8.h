@@ -46,7 +46,7 @@ struct NetTableV8 {
   Result (*close_recv)(void* recv_comm);
   Result (*close_listen)(void* listen_comm);
   Result (*get_device_mr)(void* comm, void* mhandle, void** device_mhandle);  // may be NULL
-  Result (*irecv_consumed)(void* recv_comm, int n, void* request);  // may be NULL
+  Result (*irecv_consumed)(void* recv_comm, int n, void* request);            // may be NULL
 };
 static_assert(sizeof(NetTableV8) == 19 * sizeof(void*));
 static_assert(offsetof(NetTableV8, isend) == 10 * sizeof(void*) && offsetof(NetTableV8, irecv_consumed) == 18 * sizeof(void*));

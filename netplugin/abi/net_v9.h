@@ -1,4 +1,5 @@
-// Net plugin table of version 9, exported as ncclNetPlugin_v9. NCCL 2.24 and 2.25. Messages take a size_t; devices can be fused (makeVDevice).
+// Net plugin table of version 9, exported as ncclNetPlugin_v9. NCCL 2.24 and 2.25. Messages take a size_t; devices can be fused
+// (makeVDevice).
 #ifndef R2CC_NETPLUGIN_ABI_NET_V9_H_
 #define R2CC_NETPLUGIN_ABI_NET_V9_H_
 
@@ -51,8 +52,8 @@ struct NetTableV9 {
   Result (*close_recv)(void* recv_comm);
   Result (*close_listen)(void* listen_comm);
   Result (*get_device_mr)(void* comm, void* mhandle, void** device_mhandle);  // may be NULL
-  Result (*irecv_consumed)(void* recv_comm, int n, void* request);  // may be NULL
-  Result (*make_v_device)(int* dev, NetVDevicePropsV9* props);  // may be NULL
+  Result (*irecv_consumed)(void* recv_comm, int n, void* request);            // may be NULL
+  Result (*make_v_device)(int* dev, NetVDevicePropsV9* props);                // may be NULL
 };
 static_assert(sizeof(NetTableV9) == 20 * sizeof(void*));
 static_assert(offsetof(NetTableV9, isend) == 10 * sizeof(void*) && offsetof(NetTableV9, make_v_device) == 19 * sizeof(void*));

@@ -81,12 +81,14 @@ Status ListenTcp(const std::string& host_port, int* fd, int* port) {
   socklen_t length = sizeof(bound);
   if (*fd < 0 || bind(*fd, address->ai_addr, address->ai_addrlen) != 0 || listen(*fd, 1024) != 0 ||
       getsockname(*fd, reinterpret_cast<sockaddr*>(&bound), &length) != 0) {
-    const Status status = Status::Error("cannot listen on " + host_port + ": " + Errno() + "; --root names an address of rank 0's machine and a free port");
+    const Status status =
+        Status::Error("cannot listen on " + host_port + ": " + Errno() + "; --root names an address of rank 0's machine and a free port");
     if (*fd >= 0) close(*fd);
     *fd = -1;
     return status;
   }
-  *port = ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
+  *port = ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
+                                            : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
   return {};
 }
 
@@ -134,7 +136,8 @@ Status Bootstrap::Handshake(int fd, std::string_view job) {
   Hello hello;
   memcpy(&hello, text.data(), sizeof(hello));
   std::string refusal;
-  if (hello.ranks != static_cast<uint32_t>(ranks_)) refusal = "was started with --nranks " + std::to_string(hello.ranks) + ", rank 0 with " + std::to_string(ranks_);
+  if (hello.ranks != static_cast<uint32_t>(ranks_))
+    refusal = "was started with --nranks " + std::to_string(hello.ranks) + ", rank 0 with " + std::to_string(ranks_);
   if (refusal.empty() && (hello.rank == 0 || hello.rank >= static_cast<uint32_t>(ranks_))) refusal = "is not a rank of this job";
   for (const Peer& other : peers_)
     if (refusal.empty() && other.rank == static_cast<int>(hello.rank)) refusal = "was started twice";
@@ -198,12 +201,15 @@ Status Bootstrap::AllGather(std::string_view mine, std::vector<std::string>* all
   std::string joined;
   if (rank_ == 0) {
     for (const std::string& part : *all) {
-      if (part.size() != mine.size()) return Status::Error("the ranks of this job do not fit together: a message of " + std::to_string(part.size()) + " bytes, not " + std::to_string(mine.size()));
+      if (part.size() != mine.size())
+        return Status::Error("the ranks of this job do not fit together: a message of " + std::to_string(part.size()) + " bytes, not " +
+                             std::to_string(mine.size()));
       joined += part;
     }
   }
   R2CC_PERF_RETURN_IF_ERROR(Broadcast(&joined));
-  if (joined.size() != mine.size() * ranks_) return Status::Error("rank 0 sent " + std::to_string(joined.size()) + " bytes, not " + std::to_string(mine.size() * ranks_));
+  if (joined.size() != mine.size() * ranks_)
+    return Status::Error("rank 0 sent " + std::to_string(joined.size()) + " bytes, not " + std::to_string(mine.size() * ranks_));
   all->clear();
   for (int rank = 0; rank < ranks_; ++rank) all->push_back(joined.substr(rank * mine.size(), mine.size()));
   return {};

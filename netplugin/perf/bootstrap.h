@@ -1,7 +1,8 @@
 // How the ranks of one job agree: one TCP connection from every rank to rank 0.
 //
-// All ranks make the same calls in the same order: Gather (everybody's bytes to rank 0), then Broadcast (rank 0's bytes to everybody). A rank that fails tells
-// rank 0 why, and rank 0 tells the others; a rank that vanishes is noticed by its connection. So one failure ends all ranks, each with one line.
+// All ranks make the same calls in the same order: Gather (everybody's bytes to rank 0), then Broadcast (rank 0's bytes to everybody). A
+// rank that fails tells rank 0 why, and rank 0 tells the others; a rank that vanishes is noticed by its connection. So one failure ends all
+// ranks, each with one line.
 #ifndef R2CC_NETPLUGIN_PERF_BOOTSTRAP_H_
 #define R2CC_NETPLUGIN_PERF_BOOTSTRAP_H_
 
@@ -26,8 +27,8 @@ class Bootstrap {
   Bootstrap(const Bootstrap&) = delete;
   Bootstrap& operator=(const Bootstrap&) = delete;
 
-  // Rank 0: takes ranks - 1 connections on listen_fd (and closes it). Every rank brings the same `job`; another one is refused. Waits without limit
-  // and says on standard error for whom.
+  // Rank 0: takes ranks - 1 connections on listen_fd (and closes it). Every rank brings the same `job`; another one is refused. Waits
+  // without limit and says on standard error for whom.
   Status Accept(int listen_fd, int ranks, std::string_view job);
   // Other ranks: connects to rank 0, trying for timeout_s while nobody listens there.
   Status Connect(const std::string& host_port, int rank, int ranks, std::string_view job, int timeout_s);
@@ -49,8 +50,8 @@ class Bootstrap {
   struct Peer {
     int rank = 0;
     int fd = -1;
-    std::string unread;                  // bytes of an incomplete frame
-    std::deque<std::string> messages;    // whole frames that nobody asked for yet
+    std::string unread;                // bytes of an incomplete frame
+    std::deque<std::string> messages;  // whole frames that nobody asked for yet
   };
 
   Status Handshake(int fd, std::string_view job);

@@ -13,7 +13,8 @@ namespace r2cc::perf {
 namespace {
 
 // Runs a body on every rank of a job, each on its own thread, and returns what each ended with.
-std::vector<Status> RunJob(int ranks, const std::function<Status(int, Bootstrap&)>& body, const std::function<std::string(int)>& job = [](int) { return "job"; }) {
+std::vector<Status> RunJob(
+    int ranks, const std::function<Status(int, Bootstrap&)>& body, const std::function<std::string(int)>& job = [](int) { return "job"; }) {
   int fd = -1, port = 0;
   EXPECT_TRUE(ListenTcp("127.0.0.1:0", &fd, &port).ok());
   std::vector<Status> results(ranks);
@@ -21,7 +22,8 @@ std::vector<Status> RunJob(int ranks, const std::function<Status(int, Bootstrap&
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       Bootstrap bootstrap;
-      Status status = rank == 0 ? bootstrap.Accept(fd, ranks, job(rank)) : bootstrap.Connect("127.0.0.1:" + std::to_string(port), rank, ranks, job(rank), 30);
+      Status status = rank == 0 ? bootstrap.Accept(fd, ranks, job(rank))
+                                : bootstrap.Connect("127.0.0.1:" + std::to_string(port), rank, ranks, job(rank), 30);
       results[rank] = status.ok() ? body(rank, bootstrap) : status;
     });
   }
@@ -104,7 +106,8 @@ TEST(BootstrapTest, StrangersDoNotStopTheJob) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
-  for (const std::string& text : {std::string("GET / HTTP/1.0\r\n\r\n"), std::string("R2PF\x01\0\0\0\xff\xff\xff\xff", 12), std::string()}) {
+  for (const std::string& text :
+       {std::string("GET / HTTP/1.0\r\n\r\n"), std::string("R2PF\x01\0\0\0\xff\xff\xff\xff", 12), std::string()}) {
     const int stranger = socket(AF_INET, SOCK_STREAM, 0);
     ASSERT_EQ(connect(stranger, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
     ASSERT_EQ(write(stranger, text.data(), text.size()), static_cast<ssize_t>(text.size()));

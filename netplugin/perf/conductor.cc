@@ -25,7 +25,8 @@ Command Conductor::Next(const std::vector<Report>& reports, int64_t now_ns) {
 
 bool Conductor::SizeIsDone(int64_t now_ns) const {
   const bool last_size = size_index_ + 1 == static_cast<int64_t>(options_.sizes_bytes.size());
-  if (last_size && options_.seconds > 0) return row_.iterations > 0 && static_cast<double>(now_ns - size_started_ns_) >= options_.seconds * 1e9;
+  if (last_size && options_.seconds > 0)
+    return row_.iterations > 0 && static_cast<double>(now_ns - size_started_ns_) >= options_.seconds * 1e9;
   return row_.iterations >= options_.iterations;
 }
 

@@ -19,10 +19,10 @@ struct Report {
 
 // What rank 0 answers.
 struct Command {
-  int64_t run = 0;         // 0: the run is over
+  int64_t run = 0;  // 0: the run is over
   int64_t size_index = 0;
-  int64_t iteration = 0;   // running number over the whole run; the data depend on it
-  int64_t timed = 0;       // 0: warm-up
+  int64_t iteration = 0;  // running number over the whole run; the data depend on it
+  int64_t timed = 0;      // 0: warm-up
 };
 
 struct Row {

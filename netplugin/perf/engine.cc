@@ -97,9 +97,10 @@ Status Engine::Execute(Channel* channel, const Op& op, const float* input, float
   ReceiveFlow* from = op.recv_peer >= 0 ? FindPeer(channel->receives, op.recv_peer)->get() : nullptr;
   SendFlow* to = op.send_peer >= 0 ? FindPeer(channel->sends, op.send_peer)->get() : nullptr;
   if (from != nullptr && from->DataBytes() != bytes)
-    return Status::Error("a message arrived with " + std::to_string(from->DataBytes()) + " bytes where " + std::to_string(bytes) + " were sent: " + from->Describe());
-  Combine(from != nullptr ? from->Data() : nullptr, op.input_at >= 0 ? input + op.input_at : nullptr, op.output_at >= 0 ? output + op.output_at : nullptr,
-          to != nullptr ? to->NextSlot() : nullptr, op.elements);
+    return Status::Error("a message arrived with " + std::to_string(from->DataBytes()) + " bytes where " + std::to_string(bytes) +
+                         " were sent: " + from->Describe());
+  Combine(from != nullptr ? from->Data() : nullptr, op.input_at >= 0 ? input + op.input_at : nullptr,
+          op.output_at >= 0 ? output + op.output_at : nullptr, to != nullptr ? to->NextSlot() : nullptr, op.elements);
   if (from != nullptr) from->Consume();
   if (to != nullptr) to->Commit(bytes);
   return {};
@@ -138,7 +139,8 @@ Status Engine::TimedOut(int64_t now_ns) const {
   std::string text = std::string("nothing completed for ") + seconds + " s (--timeout)";
   if (oldest == nullptr) return Status::Error(text + ": the plugin accepts no request (isend returned no request)");
   char age[48];
-  snprintf(age, sizeof(age), "%.1f s (since %.3f s)", static_cast<double>(now_ns - oldest->waits_since_ns()) / 1e9, static_cast<double>(oldest->waits_since_ns()) / 1e9);
+  snprintf(age, sizeof(age), "%.1f s (since %.3f s)", static_cast<double>(now_ns - oldest->waits_since_ns()) / 1e9,
+           static_cast<double>(oldest->waits_since_ns()) / 1e9);
   return Status::Error(text + "; longest waiting of " + std::to_string(waiting) + " flows, for " + age + ": " + oldest->Describe());
 }
 

@@ -21,16 +21,17 @@ struct Channel {
 
 // How the loop waits when nothing moves: ranks often share cores with each other and with the plugin's own threads.
 struct Idle {
-  int yields = 200;         // rounds of sched_yield() before it sleeps
-  int sleep_us = 30;        // 0: only ever yields, as NCCL's own loop does
-  int64_t timeout_ns = 0;   // 0: none. With nothing completed for so long the run fails
+  int yields = 200;        // rounds of sched_yield() before it sleeps
+  int sleep_us = 30;       // 0: only ever yields, as NCCL's own loop does
+  int64_t timeout_ns = 0;  // 0: none. With nothing completed for so long the run fails
 };
 
 class Engine {
  public:
   Engine(std::vector<Channel>* channels, Trace* trace, const Idle& idle) : channels_(channels), trace_(trace), idle_(idle) {}
 
-  // One collective, from start to the last completion; then the trace is written. sequencers: one per channel, used up. Progress thread only.
+  // One collective, from start to the last completion; then the trace is written. sequencers: one per channel, used up. Progress thread
+  // only.
   Status Run(std::vector<Sequencer>* sequencers, const float* input, float* output, int64_t iteration, int64_t algorithm_bytes);
   int64_t duration_ns() const { return duration_ns_; }
 

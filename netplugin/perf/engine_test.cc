@@ -131,7 +131,9 @@ TEST(EngineTest, TraceHasEveryCompletionAndWhatIsLeftOpen) {
   while (std::getline(file, line)) {
     std::istringstream fields(line);
     std::string kind, time, rank, flow, size, wait;
-    std::getline(std::getline(std::getline(std::getline(std::getline(std::getline(fields, kind, ','), time, ','), rank, ','), flow, ','), size, ','), wait, ',');
+    std::getline(
+        std::getline(std::getline(std::getline(std::getline(std::getline(fields, kind, ','), time, ','), rank, ','), flow, ','), size, ','),
+        wait, ',');
     ++kinds[kind];
     if (kind == "recv") bytes += std::stoll(size);
     if (kind == "open") {

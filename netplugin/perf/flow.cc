@@ -30,15 +30,22 @@ std::string FlowName(int rank, int channel, int peer, bool sends) {
 }  // namespace
 
 Flow::Flow(Net* net, Trace* trace, bool slot_checks, int rank, int channel, int peer, bool sends)
-    : net_(net), trace_(trace), slot_checks_(slot_checks), sends_(sends), channel_(channel), peer_(peer), name_(FlowName(rank, channel, peer, sends)), memory_(MapMemory()) {
+    : net_(net),
+      trace_(trace),
+      slot_checks_(slot_checks),
+      sends_(sends),
+      channel_(channel),
+      peer_(peer),
+      name_(FlowName(rank, channel, peer, sends)),
+      memory_(MapMemory()) {
   FillGuard(memory_, kMemoryBytes);
 }
 
 Flow::~Flow() { munmap(memory_, kMemoryBytes); }
 
 std::string Flow::Describe() const {
-  return std::string(sends_ ? "send to" : "receive from") + " rank " + std::to_string(peer_) + " on channel " + std::to_string(channel_) + " (message " +
-         std::to_string(completed_) + ", " + std::to_string(posted_ - completed_) + " requests outstanding)";
+  return std::string(sends_ ? "send to" : "receive from") + " rank " + std::to_string(peer_) + " on channel " + std::to_string(channel_) +
+         " (message " + std::to_string(completed_) + ", " + std::to_string(posted_ - completed_) + " requests outstanding)";
 }
 
 void Flow::TraceIfOpen(int64_t now_ns) {
@@ -57,10 +64,12 @@ void Flow::NoteCompleted(int64_t bytes) {
 }
 
 Status Flow::CallFailed(const char* call, Result result) const {
-  return Status::Error(std::string(call) + " returned " + abi::ResultName(result) + " (" + std::to_string(static_cast<int>(result)) + "): " + Describe());
+  return Status::Error(std::string(call) + " returned " + abi::ResultName(result) + " (" + std::to_string(static_cast<int>(result)) +
+                       "): " + Describe());
 }
 
-SendFlow::SendFlow(Net* net, Trace* trace, bool slot_checks, int rank, int channel, int peer) : Flow(net, trace, slot_checks, rank, channel, peer, true), tag_(rank) {}
+SendFlow::SendFlow(Net* net, Trace* trace, bool slot_checks, int rank, int channel, int peer)
+    : Flow(net, trace, slot_checks, rank, channel, peer, true), tag_(rank) {}
 
 Status SendFlow::Progress(bool* moved) {
   while (posted_ < filled_ && posted_ - completed_ < kInFlightMax) {
@@ -86,7 +95,8 @@ Status SendFlow::Progress(bool* moved) {
   return {};
 }
 
-ReceiveFlow::ReceiveFlow(Net* net, Trace* trace, bool slot_checks, int rank, int channel, int peer) : Flow(net, trace, slot_checks, rank, channel, peer, false) {}
+ReceiveFlow::ReceiveFlow(Net* net, Trace* trace, bool slot_checks, int rank, int channel, int peer)
+    : Flow(net, trace, slot_checks, rank, channel, peer, false) {}
 
 Status ReceiveFlow::Progress(bool* moved) {
   while (posted_ < expected_ && posted_ - completed_ < kInFlightMax && posted_ - consumed_ < kSlots) {
@@ -106,7 +116,8 @@ Status ReceiveFlow::Progress(bool* moved) {
     if (result != Result::kSuccess) return CallFailed("test", result);
     if (!done) break;
     if (sizes[0] < 0 || static_cast<size_t>(sizes[0]) > kSlotBytes)
-      return Status::Error("test reported " + std::to_string(sizes[0]) + " bytes for a buffer of " + std::to_string(kSlotBytes) + ": " + Describe());
+      return Status::Error("test reported " + std::to_string(sizes[0]) + " bytes for a buffer of " + std::to_string(kSlotBytes) + ": " +
+                           Describe());
     sizes_[completed_ % kSlots] = static_cast<size_t>(sizes[0]);
     NoteCompleted(sizes[0]);
     *moved = true;

@@ -1,6 +1,7 @@
-// One direction of one connection, driven as NCCL's proxy drives it: eight slots of one slice, at most four requests in flight, test() on the
-// oldest only. What the plugin must not touch any more is filled with a guard pattern: a send slot after its request is done (a plugin that still
-// reads it sends garbage, which the data check finds), a receive slot after its data was used (checked just before the slot is posted again).
+// One direction of one connection, driven as NCCL's proxy drives it: eight slots of one slice, at most four requests in flight, test() on
+// the oldest only. What the plugin must not touch any more is filled with a guard pattern: a send slot after its request is done (a plugin
+// that still reads it sends garbage, which the data check finds), a receive slot after its data was used (checked just before the slot is
+// posted again).
 #ifndef R2CC_NETPLUGIN_PERF_FLOW_H_
 #define R2CC_NETPLUGIN_PERF_FLOW_H_
 

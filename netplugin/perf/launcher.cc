@@ -21,12 +21,18 @@ namespace r2cc::perf {
 namespace {
 
 constexpr int64_t kGraceNs = 10'000'000'000;  // for the other ranks to end after one failed
-constexpr long kPollNs = 20'000'000;
+constexpr time_t kLookS = 1;
 
-volatile sig_atomic_t signals = 0;
-void OnSignal(int) { signals = signals + 1; }
+// The signals that this process waits for instead of being interrupted by them.
+sigset_t AwaitedSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&signals, signal);
+  return signals;
+}
 
-// Whether the plugin can be loaded at all, in a process of its own: one clear line instead of one per rank, and no thread of the plugin lives across a fork.
+// Whether the plugin can be loaded at all, in a process of its own: one clear line instead of one per rank, and no thread of the plugin
+// lives across a fork.
 bool PluginLoads(const Options& options) {
   fflush(nullptr);
   const pid_t pid = fork();
@@ -50,6 +56,8 @@ class Children {
   int Wait();
 
  private:
+  // True while a rank is alive.
+  bool ReapAll();
   void Reap(int rank, int state);
   void SignalAll(int signal) {
     for (const pid_t pid : pids_)
@@ -72,6 +80,8 @@ bool Children::Start(const Options& options, int listen_fd, int port) {
       return false;
     }
     if (pid == 0) {
+      const sigset_t signals = AwaitedSignals();
+      sigprocmask(SIG_UNBLOCK, &signals, nullptr);
       setpgid(0, 0);  // Ctrl-C reaches this process alone, which passes it on
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(1);
@@ -88,29 +98,35 @@ bool Children::Start(const Options& options, int listen_fd, int port) {
 }
 
 int Children::Wait() {
-  size_t left = pids_.size();
-  int passed_on = 0;
-  while (left > 0) {
-    for (size_t rank = 0; rank < pids_.size(); ++rank) {
-      int state = 0;
-      if (pids_[rank] == 0 || waitpid(pids_[rank], &state, WNOHANG) <= 0) continue;
-      pids_[rank] = 0;
-      --left;
-      Reap(static_cast<int>(rank), state);
-    }
-    if (signals > passed_on) {
-      passed_on = signals;
-      if (passed_on > 1) {
+  const sigset_t signals = AwaitedSignals();
+  int asked_to_stop = 0;
+  while (ReapAll()) {
+    const timespec look{kLookS, 0};
+    const int signal = sigtimedwait(&signals, nullptr, &look);
+    if (signal == SIGINT || signal == SIGTERM) {
+      ++asked_to_stop;
+      if (asked_to_stop > 1) {
         SignalAll(SIGKILL);
       } else if (pids_[0] > 0) {
         kill(pids_[0], SIGTERM);
       }
     }
     if (failed_ns_ > 0 && NowNs() - failed_ns_ > kGraceNs) SignalAll(SIGKILL);
-    const timespec pause{0, kPollNs};
-    if (left > 0) nanosleep(&pause, nullptr);
   }
   return exit_code_;
+}
+
+bool Children::ReapAll() {
+  bool left = false;
+  for (size_t rank = 0; rank < pids_.size(); ++rank) {
+    int state = 0;
+    if (pids_[rank] > 0 && waitpid(pids_[rank], &state, WNOHANG) > 0) {
+      pids_[rank] = 0;
+      Reap(static_cast<int>(rank), state);
+    }
+    left = left || pids_[rank] > 0;
+  }
+  return left;
 }
 
 void Children::Reap(int rank, int state) {
@@ -118,7 +134,8 @@ void Children::Reap(int rank, int state) {
   if (fine) return;
   exit_code_ = 1;
   if (failed_ns_ == 0) failed_ns_ = NowNs();
-  if (WIFSIGNALED(state)) fprintf(stderr, "r2cc-perf: rank %d was ended by signal %d (%s)\n", rank, WTERMSIG(state), strsignal(WTERMSIG(state)));
+  if (WIFSIGNALED(state))
+    fprintf(stderr, "r2cc-perf: rank %d was ended by signal %d (%s)\n", rank, WTERMSIG(state), strsignal(WTERMSIG(state)));
 }
 
 }  // namespace
@@ -132,10 +149,8 @@ int LaunchLocalRanks(const Options& options) {
     fprintf(stderr, "r2cc-perf: %s\n", status.message().c_str());
     return 1;
   }
-  struct sigaction action {};
-  action.sa_handler = OnSignal;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  const sigset_t signals = AwaitedSignals();
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
   Children children;
   const bool started = children.Start(options, listen_fd, port);
   close(listen_fd);

@@ -31,7 +31,9 @@ class TableNet : public Net {
     abi::NetDeviceHandle* device = nullptr;
     return table_->accept(listen_comm, recv_comm, &device);
   }
-  Result RegisterMemory(void* comm, void* data, size_t size, void** mhandle) override { return table_->reg_mr(comm, data, size, abi::kPtrHost, mhandle); }
+  Result RegisterMemory(void* comm, void* data, size_t size, void** mhandle) override {
+    return table_->reg_mr(comm, data, size, abi::kPtrHost, mhandle);
+  }
   Result DeregisterMemory(void* comm, void* mhandle) override { return table_->dereg_mr(comm, mhandle); }
   Result Test(void* request, bool* done, int* size) override {
     int finished = 0;
@@ -65,7 +67,9 @@ class NetV11 final : public TableNet<abi::NetTableV11> {
     abi::NetCommConfig config{abi::kUndefined};
     return table_->init(&context_, comm_id, &config, log, IgnoreProfilerEvent);
   }
-  Result GetProperties(int device, DeviceProperties* properties) override { return PropertiesOf<abi::NetPropertiesV11>(device, properties); }
+  Result GetProperties(int device, DeviceProperties* properties) override {
+    return PropertiesOf<abi::NetPropertiesV11>(device, properties);
+  }
   Result Listen(int device, void* handle, void** listen_comm) override { return table_->listen(context_, device, handle, listen_comm); }
   Result Connect(int device, void* handle, void** send_comm) override {
     abi::NetDeviceHandle* offload = nullptr;
@@ -120,7 +124,8 @@ Status LoadNet(const std::string& path, int version, std::unique_ptr<Net>* net) 
     if (library != nullptr) break;
     if (why.empty()) why = dlerror();
   }
-  if (library == nullptr) return Status::Error("cannot load the plugin '" + path + "': " + why + "; give --plugin the path of a libnccl-net-*.so");
+  if (library == nullptr)
+    return Status::Error("cannot load the plugin '" + path + "': " + why + "; give --plugin the path of a libnccl-net-*.so");
   if (version == 0 || version == 11) {
     if (const void* table = dlsym(library, "ncclNetPlugin_v11"); table != nullptr) {
       *net = std::make_unique<NetV11>(static_cast<const abi::NetTableV11*>(table));
@@ -133,7 +138,8 @@ Status LoadNet(const std::string& path, int version, std::unique_ptr<Net>* net) 
       return {};
     }
   }
-  const std::string wanted = version == 0 ? "neither ncclNetPlugin_v11 nor ncclNetPlugin_v8" : "no ncclNetPlugin_v" + std::to_string(version);
+  const std::string wanted =
+      version == 0 ? "neither ncclNetPlugin_v11 nor ncclNetPlugin_v8" : "no ncclNetPlugin_v" + std::to_string(version);
   return Status::Error("the library '" + path + "' cannot be driven by r2cc-perf: it exports " + wanted);
 }
 

@@ -29,26 +29,39 @@ struct Text {
 };
 
 void AddFlags(CLI::App* app, Text* text, Options* options) {
-  app->add_option("collective,--collective", text->collective, "all_reduce (ring, float32 sum), sendrecv (to the next rank) or alltoall")->capture_default_str();
+  app->add_option("collective,--collective", text->collective, "all_reduce (ring, float32 sum), sendrecv (to the next rank) or alltoall")
+      ->capture_default_str();
   app->add_option("--plugin", options->plugin, "the net plugin: a path, or a name as in NCCL_NET_PLUGIN")->required();
   app->add_option("-b,--minbytes", text->min_bytes, "first size; suffixes K, M, G")->capture_default_str();
   app->add_option("-e,--maxbytes", text->max_bytes, "last size (default: the first)");
   app->add_option("-i,--stepbytes", text->step_bytes, "added from size to size, if -f is 1")->capture_default_str();
   app->add_option("-f,--stepfactor", text->factor, "multiplied from size to size")->capture_default_str();
   app->add_option("-n,--iters", options->iterations, "timed iterations of each size")->capture_default_str()->check(CLI::PositiveNumber);
-  app->add_option("-w,--warmup_iters", options->warmup_iterations, "iterations before them")->capture_default_str()->check(CLI::NonNegativeNumber);
+  app->add_option("-w,--warmup_iters", options->warmup_iterations, "iterations before them")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   app->add_option("-c,--check", text->check, "1: check every element of every iteration")->capture_default_str()->check(CLI::Range(0, 1));
-  app->add_option("--slot-checks", text->slot_checks, "1: poison slots after use and look for late writes")->capture_default_str()->check(CLI::Range(0, 1));
+  app->add_option("--slot-checks", text->slot_checks, "1: poison slots after use and look for late writes")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1));
   app->add_option("--ranks", text->ranks, "start so many ranks on this machine")->check(CLI::Range(2, kLocalRanksMax));
   app->add_option("--rank", options->rank, "run this one rank of a job; with --nranks and --root")->check(CLI::NonNegativeNumber);
   app->add_option("--nranks", text->nranks, "ranks of that job")->check(CLI::Range(2, kRanksMax));
   app->add_option("--root", options->root, "HOST:PORT at which rank 0 listens");
-  app->add_option("--channels", options->channels, "channels; channel c uses device c mod devices (default: one per device)")->check(CLI::Range(1, kChannelsMax));
+  app->add_option("--channels", options->channels, "channels; channel c uses device c mod devices (default: one per device)")
+      ->check(CLI::Range(1, kChannelsMax));
   app->add_option("--seconds", options->seconds, "repeat the last size until so many seconds passed")->check(CLI::NonNegativeNumber);
-  app->add_option("--timeout", options->timeout_s, "fail if nothing completes for so many seconds (0: never)")->capture_default_str()->check(CLI::NonNegativeNumber);
-  app->add_option("--idle-sleep-us", options->idle_sleep_us, "sleep of an idle progress loop (0: only yield)")->capture_default_str()->check(CLI::Range(0, 100'000));
-  app->add_option("--progress", options->progress_s, "seconds between progress lines on standard error (0: none)")->capture_default_str()->check(CLI::NonNegativeNumber);
-  app->add_option("--net-version", options->table_version, "drive this version of the plugin's table: 11 or 8 (default: the newest)")->check(CLI::IsMember({8, 11}));
+  app->add_option("--timeout", options->timeout_s, "fail if nothing completes for so many seconds (0: never)")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--idle-sleep-us", options->idle_sleep_us, "sleep of an idle progress loop (0: only yield)")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 100'000));
+  app->add_option("--progress", options->progress_s, "seconds between progress lines on standard error (0: none)")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--net-version", options->table_version, "drive this version of the plugin's table: 11 or 8 (default: the newest)")
+      ->check(CLI::IsMember({8, 11}));
   app->add_option("--trace", options->trace_prefix, "append every completion to PREFIX.RANK.csv");
   app->add_flag("--json", options->json, "a JSON object as the last line of rank 0's output");
   app->add_flag("--debug", options->debug, "print the plugin's INFO messages too");
@@ -70,23 +83,28 @@ std::string Apply(const Text& text, Options* options) {
   if (*last < *first) return "-e " + max_text + " is less than -b " + text.min_bytes;
   if (!(text.factor >= 1)) return "-f must be at least 1";
   const auto sizes = SizesOf(*first, *last, text.factor, *step);
-  if (!sizes) return "more than " + std::to_string(kSizesMax) + " sizes from " + text.min_bytes + " to " + max_text + "; use -f 2 or a larger -i";
+  if (!sizes)
+    return "more than " + std::to_string(kSizesMax) + " sizes from " + text.min_bytes + " to " + max_text + "; use -f 2 or a larger -i";
   options->sizes_bytes = *sizes;
 
   if (text.ranks > 0 && options->rank >= 0) return "--ranks starts all ranks here and --rank runs one of a job; give one of them";
-  if (text.ranks == 0 && options->rank < 0) return "how many ranks? --ranks N starts them all here; --rank R --nranks N --root HOST:PORT runs one of a job";
+  if (text.ranks == 0 && options->rank < 0)
+    return "how many ranks? --ranks N starts them all here; --rank R --nranks N --root HOST:PORT runs one of a job";
   if (options->rank >= 0 && (text.nranks == 0 || options->root.empty())) return "--rank needs --nranks N and --root HOST:PORT";
   if (options->rank < 0 && (text.nranks > 0 || !options->root.empty())) return "--nranks and --root go with --rank";
   options->ranks = options->rank >= 0 ? text.nranks : text.ranks;
-  if (options->rank >= options->ranks) return "--rank " + std::to_string(options->rank) + " is not below --nranks " + std::to_string(options->ranks);
+  if (options->rank >= options->ranks)
+    return "--rank " + std::to_string(options->rank) + " is not below --nranks " + std::to_string(options->ranks);
   return "";
 }
 
 }  // namespace
 
 std::string Options::Job() const {
-  std::string job = std::string(CollectiveName(collective)) + " -n " + std::to_string(iterations) + " -w " + std::to_string(warmup_iterations) + " --channels " + std::to_string(channels) + " -c " +
-                    std::to_string(check) + " sizes " + std::to_string(sizes_bytes.front()) + ".." + std::to_string(sizes_bytes.back()) + " in " + std::to_string(sizes_bytes.size());
+  std::string job = std::string(CollectiveName(collective)) + " -n " + std::to_string(iterations) + " -w " +
+                    std::to_string(warmup_iterations) + " --channels " + std::to_string(channels) + " -c " + std::to_string(check) +
+                    " sizes " + std::to_string(sizes_bytes.front()) + ".." + std::to_string(sizes_bytes.back()) + " in " +
+                    std::to_string(sizes_bytes.size());
   return job;
 }
 
@@ -130,7 +148,8 @@ std::optional<std::vector<int64_t>> SizesOf(int64_t first, int64_t last, double 
 }
 
 bool ParseOptions(int argc, char** argv, Options* options, int* exit_code) {
-  CLI::App app("Drives an NCCL net plugin through its table, without a GPU: collectives between processes, every element checked.", "r2cc-perf");
+  CLI::App app("Drives an NCCL net plugin through its table, without a GPU: collectives between processes, every element checked.",
+               "r2cc-perf");
   app.footer(
       "Exit code: 0 all data right, 1 wrong data or a failure, 2 usage.\n"
       "Examples:\n"

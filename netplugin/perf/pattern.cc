@@ -33,7 +33,8 @@ int ShiftOf(int ranks) {
 
 inline float Value(uint32_t index, uint32_t seed, int shift) { return static_cast<float>(static_cast<int32_t>(Mix(index, seed) >> shift)); }
 
-int64_t CountWrongAgainst(const float* output, int64_t elements, uint32_t first_index, int first_rank, int last_rank, int ranks, uint32_t iteration) {
+int64_t CountWrongAgainst(const float* output, int64_t elements, uint32_t first_index, int first_rank, int last_rank, int ranks,
+                          uint32_t iteration) {
   const int shift = ShiftOf(ranks);
   int64_t wrong = 0;
   std::array<float, kCheckBlock> expected;
@@ -73,8 +74,7 @@ void FillInput(float* input, int64_t elements, int rank, int ranks, uint32_t ite
 
 int64_t CountWrong(Collective collective, const float* output, int64_t count, int rank, int ranks, uint32_t iteration) {
   switch (collective) {
-    case Collective::kAllReduce:
-      return CountWrongAgainst(output, count, 0, 0, ranks - 1, ranks, iteration);
+    case Collective::kAllReduce: return CountWrongAgainst(output, count, 0, 0, ranks - 1, ranks, iteration);
     case Collective::kSendRecv: {
       const int from = (rank + ranks - 1) % ranks;
       return CountWrongAgainst(output, count, 0, from, from, ranks, iteration);
@@ -82,14 +82,16 @@ int64_t CountWrong(Collective collective, const float* output, int64_t count, in
     case Collective::kAllToAll: {
       int64_t wrong = 0;
       const auto block_in_sender = static_cast<uint32_t>(rank * count);
-      for (int from = 0; from < ranks; ++from) wrong += CountWrongAgainst(output + from * count, count, block_in_sender, from, from, ranks, iteration);
+      for (int from = 0; from < ranks; ++from)
+        wrong += CountWrongAgainst(output + from * count, count, block_in_sender, from, from, ranks, iteration);
       return wrong;
     }
   }
   return count;
 }
 
-void Combine(const float* __restrict received, const float* __restrict input, float* __restrict output, float* __restrict send, int64_t elements) {
+void Combine(const float* __restrict received, const float* __restrict input, float* __restrict output, float* __restrict send,
+             int64_t elements) {
   const auto bytes = static_cast<size_t>(elements) * sizeof(float);
   if (received != nullptr && input != nullptr) {
     if (output != nullptr && send != nullptr) {
@@ -108,7 +110,8 @@ void Combine(const float* __restrict received, const float* __restrict input, fl
 void FillGuard(void* memory, size_t bytes) {
   auto* at = static_cast<uint8_t*>(memory);
   bytes = (bytes + 3) / 4 * 4;
-  for (size_t done = 0; done < bytes; done += kGuardBlockBytes) std::memcpy(at + done, GuardBlock().data(), std::min(kGuardBlockBytes, bytes - done));
+  for (size_t done = 0; done < bytes; done += kGuardBlockBytes)
+    std::memcpy(at + done, GuardBlock().data(), std::min(kGuardBlockBytes, bytes - done));
 }
 
 bool GuardIntact(const void* memory, size_t bytes) {

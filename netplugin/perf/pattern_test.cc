@@ -33,7 +33,8 @@ std::vector<float> Reference(Collective collective, int rank, uint32_t iteration
 class PatternOf : public testing::TestWithParam<Collective> {};
 
 TEST_P(PatternOf, RightDataHaveNoWrongElement) {
-  for (int rank = 0; rank < kRanks; ++rank) EXPECT_EQ(CountWrong(GetParam(), Reference(GetParam(), rank, 3).data(), kCount, rank, kRanks, 3), 0);
+  for (int rank = 0; rank < kRanks; ++rank)
+    EXPECT_EQ(CountWrong(GetParam(), Reference(GetParam(), rank, 3).data(), kCount, rank, kRanks, 3), 0);
 }
 
 TEST_P(PatternOf, EveryWrongElementCounts) {
@@ -90,7 +91,8 @@ TEST(PatternTest, CombineCoversAllCases) {
     const bool has_received = mask & 1, has_input = mask & 2, has_output = mask & 4, has_send = mask & 8;
     if (!has_received && !has_input) continue;
     std::vector<float> output(37, -1), send(37, -1);
-    Combine(has_received ? received.data() : nullptr, has_input ? input.data() : nullptr, has_output ? output.data() : nullptr, has_send ? send.data() : nullptr, 37);
+    Combine(has_received ? received.data() : nullptr, has_input ? input.data() : nullptr, has_output ? output.data() : nullptr,
+            has_send ? send.data() : nullptr, 37);
     const float value = (has_received ? 2.0f : 0) + (has_input ? 3.0f : 0);
     EXPECT_EQ(output, std::vector<float>(37, has_output ? value : -1)) << mask;
     EXPECT_EQ(send, std::vector<float>(37, has_send ? value : -1)) << mask;

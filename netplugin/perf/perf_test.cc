@@ -49,7 +49,8 @@ TEST(OptionsTest, SizesWalkLikeNcclTests) {
 }
 
 TEST(OptionsTest, GoodFlags) {
-  const Parsed parsed = Parse({"alltoall", "--plugin", "x.so", "--ranks", "4", "-b", "8", "-e", "1K", "-f", "2", "-n", "7", "-c", "0", "--json"});
+  const Parsed parsed =
+      Parse({"alltoall", "--plugin", "x.so", "--ranks", "4", "-b", "8", "-e", "1K", "-f", "2", "-n", "7", "-c", "0", "--json"});
   ASSERT_TRUE(parsed.ok) << parsed.output;
   EXPECT_EQ(parsed.options.collective, Collective::kAllToAll);
   EXPECT_EQ(parsed.options.sizes_bytes.size(), 8u);
@@ -170,7 +171,8 @@ TEST(ReportTest, JsonIsOneLineInBitsPerSecond) {
   EXPECT_EQ(json.find("error\":"), std::string::npos) << json;
   const std::string failed = Json(options, {"N", 11, 1, "a"}, conductor, "gone");
   EXPECT_NE(failed.find("\"pass\":false,\"error\":\"gone\""), std::string::npos) << failed;
-  EXPECT_NE(TableRow(options, conductor.rows()[0]).find("1.000    1.000       0"), std::string::npos) << TableRow(options, conductor.rows()[0]);
+  EXPECT_NE(TableRow(options, conductor.rows()[0]).find("1.000    1.000       0"), std::string::npos)
+      << TableRow(options, conductor.rows()[0]);
 }
 
 }  // namespace

@@ -58,7 +58,9 @@ std::string Bytes(const T& value) {
 
 template <typename T>
 Status FromBytes(const std::string& bytes, T* value) {
-  if (bytes.size() != sizeof(*value)) return Status::Error("a message of the bootstrap has " + std::to_string(bytes.size()) + " bytes, not " + std::to_string(sizeof(*value)));
+  if (bytes.size() != sizeof(*value))
+    return Status::Error("a message of the bootstrap has " + std::to_string(bytes.size()) + " bytes, not " +
+                         std::to_string(sizeof(*value)));
   memcpy(value, bytes.data(), sizeof(*value));
   return {};
 }
@@ -85,7 +87,8 @@ class Buffer {
 
 class RankRun {
  public:
-  RankRun(const Options& options, int rank) : options_(options), rank_(rank), service_("perf-service"), progress_("perf-progress"), conductor_(options) {}
+  RankRun(const Options& options, int rank)
+      : options_(options), rank_(rank), service_("perf-service"), progress_("perf-progress"), conductor_(options) {}
 
   int Run(int listen_fd);
 
@@ -193,7 +196,8 @@ Status RankRun::LoadPlugin() {
 
   const std::string name = "NET/" + info_.net_name;
   const Result initialised = net_->Init(comm_id, Log);
-  if (initialised != Result::kSuccess) return Status::Error("init of " + name + " returned " + abi::ResultName(initialised) + "; --debug shows what the plugin says");
+  if (initialised != Result::kSuccess)
+    return Status::Error("init of " + name + " returned " + abi::ResultName(initialised) + "; --debug shows what the plugin says");
   int devices = 0;
   const Result counted = net_->Devices(&devices);
   if (counted != Result::kSuccess) return Status::Error("devices of " + name + " returned " + std::string(abi::ResultName(counted)));
@@ -201,7 +205,8 @@ Status RankRun::LoadPlugin() {
   for (int device = 0; device < devices; ++device) {
     DeviceProperties properties;
     const Result result = net_->GetProperties(device, &properties);
-    if (result != Result::kSuccess) return Status::Error("getProperties(" + std::to_string(device) + ") of " + name + " returned " + abi::ResultName(result));
+    if (result != Result::kSuccess)
+      return Status::Error("getProperties(" + std::to_string(device) + ") of " + name + " returned " + abi::ResultName(result));
     info_.devices += (device == 0 ? "" : ", ") + properties.name;
   }
   return AgreeOnChannels(devices);
@@ -242,7 +247,8 @@ Status RankRun::Loop() {
     if (stop_wanted) report.stop_wanted = 1;
     R2CC_PERF_RETURN_IF_ERROR(NextCommand(report, &command_));
     if (command_.run == 0) return {};
-    if (command_.size_index < 0 || command_.size_index >= static_cast<int64_t>(options_.sizes_bytes.size())) return Status::Error("rank 0 asked for a size that does not exist");
+    if (command_.size_index < 0 || command_.size_index >= static_cast<int64_t>(options_.sizes_bytes.size()))
+      return Status::Error("rank 0 asked for a size that does not exist");
     if (command_.size_index != size_index) {
       size_index = command_.size_index;
       for (Channel& channel : channels_)
@@ -259,9 +265,9 @@ Status RankRun::NextCommand(const Report& report, Command* command) {
   if (rank_ == 0) {
     std::vector<Report> reports(all.size());
     for (size_t i = 0; i < all.size(); ++i) R2CC_PERF_RETURN_IF_ERROR(FromBytes(all[i], &reports[i]));
+    MaybePrintProgress();
     answer = Bytes(conductor_.Next(reports, NowNs()));
     PrintNewRows();
-    MaybePrintProgress();
   }
   R2CC_PERF_RETURN_IF_ERROR(bootstrap_.Broadcast(&answer));
   return FromBytes(answer, command);
@@ -333,14 +339,21 @@ void RankRun::MaybePrintProgress() {
   const int64_t now = NowNs();
   if (now < next_progress_ns_) return;
   next_progress_ns_ = now + static_cast<int64_t>(options_.progress_s * 1e9);
+  const double seconds = static_cast<double>(now - started_ns_) / 1e9;
+  if (command_.run == 0) {
+    fprintf(stderr, "r2cc-perf: %.0f s, %s connections\n", seconds, rows_printed_ == 0 ? "making" : "closing");
+    return;
+  }
   const Row& row = conductor_.current();
-  fprintf(stderr, "r2cc-perf: %.0f s, %s %lld B, iteration %lld, %lld timed, mean %.1f ms, busbw %.3f GB/s, %lld wrong, %lld late writes\n", static_cast<double>(now - started_ns_) / 1e9,
-          CollectiveName(options_.collective), static_cast<long long>(row.size_bytes), static_cast<long long>(command_.iteration), static_cast<long long>(row.iterations), row.time_us / 1e3,
-          row.bus_bytes_per_second * 1e-9, static_cast<long long>(conductor_.wrong_elements()), static_cast<long long>(conductor_.late_writes()));
+  fprintf(stderr, "r2cc-perf: %.0f s, %s %lld B, iteration %lld, %lld timed, mean %.1f ms, busbw %.3f GB/s, %lld wrong, %lld late writes\n",
+          seconds, CollectiveName(options_.collective), static_cast<long long>(row.size_bytes), static_cast<long long>(command_.iteration),
+          static_cast<long long>(row.iterations), row.time_us / 1e3, row.bus_bytes_per_second * 1e-9,
+          static_cast<long long>(conductor_.wrong_elements()), static_cast<long long>(conductor_.late_writes()));
 }
 
 void RankRun::PrintNewRows() {
-  for (; rows_printed_ < conductor_.rows().size(); ++rows_printed_) fputs(TableRow(options_, conductor_.rows()[rows_printed_]).c_str(), stdout);
+  for (; rows_printed_ < conductor_.rows().size(); ++rows_printed_)
+    fputs(TableRow(options_, conductor_.rows()[rows_printed_]).c_str(), stdout);
   fflush(stdout);
 }
 

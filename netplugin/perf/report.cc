@@ -37,16 +37,19 @@ std::string Quoted(const std::string& text) {
 const char* Bool(bool value) { return value ? "true" : "false"; }
 
 std::string JsonRow(const Row& row) {
-  return Format("{\"size_bytes\":%lld,\"count\":%lld,\"iterations\":%lld,\"time_us\":%.3f,\"time_us_min\":%.3f,\"time_us_max\":%.3f,", static_cast<long long>(row.size_bytes),
-                static_cast<long long>(row.count), static_cast<long long>(row.iterations), row.time_us, row.time_us_min, row.time_us_max) +
-         Format("\"algbw_gbps\":%.6f,\"busbw_gbps\":%.6f,\"wrong\":%lld}", row.algorithm_bytes_per_second * 8e-9, row.bus_bytes_per_second * 8e-9, static_cast<long long>(row.wrong));
+  return Format("{\"size_bytes\":%lld,\"count\":%lld,\"iterations\":%lld,\"time_us\":%.3f,\"time_us_min\":%.3f,\"time_us_max\":%.3f,",
+                static_cast<long long>(row.size_bytes), static_cast<long long>(row.count), static_cast<long long>(row.iterations),
+                row.time_us, row.time_us_min, row.time_us_max) +
+         Format("\"algbw_gbps\":%.6f,\"busbw_gbps\":%.6f,\"wrong\":%lld}", row.algorithm_bytes_per_second * 8e-9,
+                row.bus_bytes_per_second * 8e-9, static_cast<long long>(row.wrong));
 }
 
 }  // namespace
 
 std::string TableHeader(const Options& options, const RunInfo& info) {
-  std::string text = Format("# r2cc-perf %s: %d ranks, %d channels, NET/%s (table v%d), devices %s\n#\n", CollectiveName(options.collective), options.ranks, info.channels,
-                            info.net_name.c_str(), info.net_version, info.devices.c_str());
+  std::string text =
+      Format("# r2cc-perf %s: %d ranks, %d channels, NET/%s (table v%d), devices %s\n#\n", CollectiveName(options.collective),
+             options.ranks, info.channels, info.net_name.c_str(), info.net_version, info.devices.c_str());
   text += Format("# %10s %12s %9s %7s %9s %8s %8s %7s\n", "size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong");
   text += Format("# %10s %12s %9s %7s %9s %8s %8s\n", "(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)");
   return text;
@@ -54,9 +57,9 @@ std::string TableHeader(const Options& options, const RunInfo& info) {
 
 std::string TableRow(const Options& options, const Row& row) {
   const std::string wrong = options.check ? std::to_string(row.wrong) : "N/A";
-  return Format("%12lld %12lld %9s %7s %9s %8.3f %8.3f %7s\n", static_cast<long long>(row.size_bytes), static_cast<long long>(row.count), "float",
-                options.collective == Collective::kAllReduce ? "sum" : "none", TimeText(row.time_us).c_str(), row.algorithm_bytes_per_second * 1e-9, row.bus_bytes_per_second * 1e-9,
-                wrong.c_str());
+  return Format("%12lld %12lld %9s %7s %9s %8.3f %8.3f %7s\n", static_cast<long long>(row.size_bytes), static_cast<long long>(row.count),
+                "float", options.collective == Collective::kAllReduce ? "sum" : "none", TimeText(row.time_us).c_str(),
+                row.algorithm_bytes_per_second * 1e-9, row.bus_bytes_per_second * 1e-9, wrong.c_str());
 }
 
 std::string TableFooter(const Options& options, const Conductor& conductor) {
@@ -64,9 +67,11 @@ std::string TableFooter(const Options& options, const Conductor& conductor) {
   for (const Row& row : conductor.rows()) total += row.bus_bytes_per_second * 1e-9;
   std::string text;
   if (conductor.stopped()) text += "# Stopped by a signal\n";
-  text += options.check ? Format("# Wrong elements       : %lld %s\n", static_cast<long long>(conductor.wrong_elements()), conductor.wrong_elements() == 0 ? "OK" : "FAILED")
+  text += options.check ? Format("# Wrong elements       : %lld %s\n", static_cast<long long>(conductor.wrong_elements()),
+                                 conductor.wrong_elements() == 0 ? "OK" : "FAILED")
                         : std::string("# Wrong elements       : not checked\n");
-  text += options.slot_checks ? Format("# Late writes          : %lld %s\n", static_cast<long long>(conductor.late_writes()), conductor.late_writes() == 0 ? "OK" : "FAILED")
+  text += options.slot_checks ? Format("# Late writes          : %lld %s\n", static_cast<long long>(conductor.late_writes()),
+                                       conductor.late_writes() == 0 ? "OK" : "FAILED")
                               : std::string("# Late writes          : not checked\n");
   if (!conductor.rows().empty()) text += Format("# Avg bus bandwidth    : %g GB/s\n", total / static_cast<double>(conductor.rows().size()));
   return text;
@@ -75,10 +80,12 @@ std::string TableFooter(const Options& options, const Conductor& conductor) {
 bool Passed(const Conductor& conductor) { return conductor.wrong_elements() == 0 && conductor.late_writes() == 0; }
 
 std::string Json(const Options& options, const RunInfo& info, const Conductor& conductor, const std::string& error) {
-  std::string text = Format("{\"collective\":\"%s\",\"ranks\":%d,\"channels\":%d,", CollectiveName(options.collective), options.ranks, info.channels);
-  text += "\"plugin\":" + Quoted(options.plugin) + ",\"net_name\":" + Quoted(info.net_name) + Format(",\"net_version\":%d", info.net_version) + ",\"devices\":" + Quoted(info.devices);
-  text += Format(",\"wrong_elements\":%lld,\"late_writes\":%lld,\"checked\":%s,", static_cast<long long>(conductor.wrong_elements()), static_cast<long long>(conductor.late_writes()),
-                 Bool(options.check && options.slot_checks));
+  std::string text =
+      Format("{\"collective\":\"%s\",\"ranks\":%d,\"channels\":%d,", CollectiveName(options.collective), options.ranks, info.channels);
+  text += "\"plugin\":" + Quoted(options.plugin) + ",\"net_name\":" + Quoted(info.net_name) +
+          Format(",\"net_version\":%d", info.net_version) + ",\"devices\":" + Quoted(info.devices);
+  text += Format(",\"wrong_elements\":%lld,\"late_writes\":%lld,\"checked\":%s,", static_cast<long long>(conductor.wrong_elements()),
+                 static_cast<long long>(conductor.late_writes()), Bool(options.check && options.slot_checks));
   text += Format("\"stopped\":%s,\"pass\":%s,", Bool(conductor.stopped()), Bool(error.empty() && Passed(conductor)));
   if (!error.empty()) text += "\"error\":" + Quoted(error) + ",";
   text += "\"rows\":[";

@@ -25,8 +25,9 @@ std::string TableFooter(const Options& options, const Conductor& conductor);
 bool Passed(const Conductor& conductor);
 
 // One line. error: empty if the run came to its end.
-// {"collective","ranks","channels","plugin","net_name","net_version","devices","wrong_elements","late_writes","checked","stopped","pass","error"?,
-//  "rows":[{"size_bytes","count","iterations","time_us","time_us_min","time_us_max","algbw_gbps","busbw_gbps","wrong"}]}
+//   {"collective","ranks","channels","plugin","net_name","net_version","devices","wrong_elements","late_writes","checked","stopped","pass",
+//    "error"?,
+//    "rows":[{"size_bytes","count","iterations","time_us","time_us_min","time_us_max","algbw_gbps","busbw_gbps","wrong"}]}
 // Bandwidths are in 1e9 bit/s here; the table keeps nccl-tests' 1e9 byte/s.
 std::string Json(const Options& options, const RunInfo& info, const Conductor& conductor, const std::string& error);
 

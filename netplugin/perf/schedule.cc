@@ -44,7 +44,8 @@ std::vector<std::pair<int64_t, int64_t>> SlicesOf(int64_t elements, int64_t nomi
 }
 
 // Reduce-scatter, then all-gather, around the ring rank -> rank + 1, one loop.
-void AppendRingLoop(const Place& place, int64_t loop_begin, int64_t loop_elements, int64_t chunk_elements, const Geometry& geometry, std::vector<Op>* program) {
+void AppendRingLoop(const Place& place, int64_t loop_begin, int64_t loop_elements, int64_t chunk_elements, const Geometry& geometry,
+                    std::vector<Op>* program) {
   const int ranks = place.ranks;
   const int next = (place.rank + 1) % ranks;
   const int previous = (place.rank + ranks - 1) % ranks;
@@ -55,8 +56,8 @@ void AppendRingLoop(const Place& place, int64_t loop_begin, int64_t loop_element
     const int64_t begin = std::min(chunk * chunk_elements, loop_elements);
     const int64_t elements = std::min(chunk_elements, loop_elements - begin);
     const bool first = step == 0;
-    const bool reduces = step < ranks;         // this rank's contribution enters
-    const bool stores = step >= ranks - 1;     // the sum is whole from here on
+    const bool reduces = step < ranks;      // this rank's contribution enters
+    const bool stores = step >= ranks - 1;  // the sum is whole from here on
     const bool last = step == steps - 1;
     for (const auto& [at, size] : SlicesOf(elements, chunk_elements, geometry)) {
       const int64_t where = loop_begin + begin + at;
@@ -78,8 +79,8 @@ void AppendRing(const Place& place, const Range& share, const Geometry& geometry
 }
 
 // Every rank exchanges with the ranks at distance `distances`; sends and receives are steps of their own.
-void AppendExchange(const Place& place, const Range& share, int64_t block, bool blocks_by_peer, const std::vector<int>& distances, const Geometry& geometry,
-                    std::vector<Op>* program) {
+void AppendExchange(const Place& place, const Range& share, int64_t block, bool blocks_by_peer, const std::vector<int>& distances,
+                    const Geometry& geometry, std::vector<Op>* program) {
   for (int distance : distances) {
     const int to = (place.rank + distance) % place.ranks;
     const int from = (place.rank + place.ranks - distance) % place.ranks;
@@ -152,7 +153,9 @@ int64_t CountOf(Collective collective, int64_t bytes, int ranks) {
   return collective == Collective::kAllToAll ? elements / ranks : elements;
 }
 
-int64_t BufferElements(Collective collective, int64_t count, int ranks) { return collective == Collective::kAllToAll ? count * ranks : count; }
+int64_t BufferElements(Collective collective, int64_t count, int ranks) {
+  return collective == Collective::kAllToAll ? count * ranks : count;
+}
 
 double BusFactor(Collective collective, int ranks) {
   switch (collective) {
@@ -163,7 +166,8 @@ double BusFactor(Collective collective, int ranks) {
   return 1.0;
 }
 
-Sequencer::Sequencer(std::vector<Op> program, int ranks) : program_(std::move(program)), send_(ranks), recv_(ranks), left_(program_.size()) {
+Sequencer::Sequencer(std::vector<Op> program, int ranks)
+    : program_(std::move(program)), send_(ranks), recv_(ranks), left_(program_.size()) {
   for (size_t step = 0; step < program_.size(); ++step) {
     const Op& op = program_[step];
     if (op.send_peer >= 0) {

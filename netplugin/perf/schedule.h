@@ -1,7 +1,8 @@
 // Which slice a rank sends, receives, reduces and stores, and in which order: pure, without I/O, the same on every rank.
 //
-// Work is laid out as NCCL lays it out: a message is split over the channels; the ring of a channel runs in loops of one chunk per rank, a chunk
-// has at most four slices, and a slice is what one isend or irecv carries. Empty slices travel as zero-byte messages, as they do under NCCL.
+// Work is laid out as NCCL lays it out: a message is split over the channels; the ring of a channel runs in loops of one chunk per rank, a
+// chunk has at most four slices, and a slice is what one isend or irecv carries. Empty slices travel as zero-byte messages, as they do
+// under NCCL.
 #ifndef R2CC_NETPLUGIN_PERF_SCHEDULE_H_
 #define R2CC_NETPLUGIN_PERF_SCHEDULE_H_
 
@@ -20,8 +21,8 @@ std::optional<Collective> ParseCollective(std::string_view name);
 
 // Sizes in elements. Tests shrink them to walk every boundary.
 struct Geometry {
-  int64_t slice_elements = 256 * 1024;       // 1 MiB of float32
-  int64_t slice_elements_min = 8 * 1024;     // a short chunk is cut into finer slices, down to this, so that it still pipelines
+  int64_t slice_elements = 256 * 1024;    // 1 MiB of float32
+  int64_t slice_elements_min = 8 * 1024;  // a short chunk is cut into finer slices, down to this, so that it still pipelines
   int64_t slices_per_chunk = 4;
   int64_t align_elements = 32;               // 128 bytes
   int64_t channel_elements_min = 16 * 1024;  // a channel takes part in a message only for at least this much
@@ -45,7 +46,8 @@ struct Place {
 };
 
 // The steps of one channel. count: elements of the whole buffer for all_reduce and sendrecv, elements per pair of ranks for alltoall.
-// A channel without a share of the message has no steps; a message without elements is one zero-byte slice wherever a slice would be, on channel 0.
+// A channel without a share of the message has no steps; a message without elements is one zero-byte slice wherever a slice would be, on
+// channel 0.
 std::vector<Op> BuildProgram(Collective collective, const Place& place, int64_t count, const Geometry& geometry = {});
 
 // Peers that a rank sends to (receives from) on every channel, in the order in which they are polled.
@@ -59,9 +61,9 @@ int64_t BufferElements(Collective collective, int64_t count, int ranks);
 // nccl-tests' factor from algorithm bandwidth to bus bandwidth.
 double BusFactor(Collective collective, int ranks);
 
-// Hands out the steps of a program in an order that keeps every flow's messages in sequence and lets everything else overtake: a step runs as
-// soon as it is the next of each flow that it touches, its data has arrived and there is room to send. So the sends that open the next loop of
-// a ring leave while the last slices of this loop are still on their way, and the wire never idles between loops.
+// Hands out the steps of a program in an order that keeps every flow's messages in sequence and lets everything else overtake: a step runs
+// as soon as it is the next of each flow that it touches, its data has arrived and there is room to send. So the sends that open the next
+// loop of a ring leave while the last slices of this loop are still on their way, and the wire never idles between loops.
 class Sequencer {
  public:
   Sequencer() = default;

@@ -14,12 +14,15 @@ namespace r2cc::perf {
 namespace {
 
 // Small enough to walk every count over several loops, with a slice that no chunk divides evenly.
-constexpr Geometry kSmall{.slice_elements = 8, .slice_elements_min = 2, .slices_per_chunk = 4, .align_elements = 2, .channel_elements_min = 5};
+constexpr Geometry kSmall{
+    .slice_elements = 8, .slice_elements_min = 2, .slices_per_chunk = 4, .align_elements = 2, .channel_elements_min = 5};
 
-// Runs the programs of all ranks in a random order of events, with the flow control of the real thing: a bounded number of slots on either side.
+// Runs the programs of all ranks in a random order of events, with the flow control of the real thing: a bounded number of slots on either
+// side.
 class World {
  public:
-  World(Collective collective, int ranks, int channels, int64_t count, uint32_t seed) : collective_(collective), ranks_(ranks), channels_(channels), count_(count), random_(seed) {
+  World(Collective collective, int ranks, int channels, int64_t count, uint32_t seed)
+      : collective_(collective), ranks_(ranks), channels_(channels), count_(count), random_(seed) {
     const int64_t elements = BufferElements(collective, count, ranks);
     for (int rank = 0; rank < ranks; ++rank) {
       output_.emplace_back(elements, 0);
@@ -61,7 +64,8 @@ class World {
   size_t ops() const { return ops_; }
 
  private:
-  // One more than a chunk has slices: a rank may have sent its whole first chunk and must still find room to pass on. The real thing has 16.
+  // One more than a chunk has slices: a rank may have sent its whole first chunk and must still find room to pass on. The real thing
+  // has 16.
   static constexpr size_t kRoom = 5;
 
   // Six bits count how often a rank takes part, the upper ones add up the indices: a sum that is equal was made from the right parts.
@@ -85,7 +89,8 @@ class World {
     const int rank = static_cast<int>(which) / channels_;
     const int channel = static_cast<int>(which) % channels_;
     const auto wire = [&](int from, int to) -> std::deque<std::vector<uint64_t>>& { return wires_[{channel, from, to}]; };
-    const Op* op = sequencers_[which].Next([&](int peer) { return !wire(peer, rank).empty(); }, [&](int peer) { return wire(rank, peer).size() < kRoom; });
+    const Op* op = sequencers_[which].Next([&](int peer) { return !wire(peer, rank).empty(); },
+                                           [&](int peer) { return wire(rank, peer).size() < kRoom; });
     if (op == nullptr) return false;
     std::vector<uint64_t> value(op->elements, 0);
     if (op->recv_peer >= 0) {
@@ -131,10 +136,11 @@ TEST_P(EveryCount, EndsWithEveryElementRight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ScheduleTest, EveryCount,
-                         testing::Combine(testing::Values(Collective::kAllReduce, Collective::kSendRecv, Collective::kAllToAll), testing::Values(2, 3, 4, 5), testing::Values(1, 2, 3)),
+                         testing::Combine(testing::Values(Collective::kAllReduce, Collective::kSendRecv, Collective::kAllToAll),
+                                          testing::Values(2, 3, 4, 5), testing::Values(1, 2, 3)),
                          [](const auto& info) {
-                           return std::string(CollectiveName(std::get<0>(info.param))) + "_" + std::to_string(std::get<1>(info.param)) + "ranks_" +
-                                  std::to_string(std::get<2>(info.param)) + "channels";
+                           return std::string(CollectiveName(std::get<0>(info.param))) + "_" + std::to_string(std::get<1>(info.param)) +
+                                  "ranks_" + std::to_string(std::get<2>(info.param)) + "channels";
                          });
 
 TEST(ScheduleTest, RealSizesKeepToTheSliceAndToTheMessage) {

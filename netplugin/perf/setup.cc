@@ -29,7 +29,8 @@ void Pause(int64_t waited_ns) {
 }  // namespace
 
 Status Setup::Failed(const char* call, Result result, const Flow& flow) const {
-  return Status::Error(std::string(call) + " returned " + abi::ResultName(result) + " (" + std::to_string(static_cast<int>(result)) + "): " + flow.Describe());
+  return Status::Error(std::string(call) + " returned " + abi::ResultName(result) + " (" + std::to_string(static_cast<int>(result)) +
+                       "): " + flow.Describe());
 }
 
 Status Setup::Listen(std::string* handles) {
@@ -68,8 +69,9 @@ Status Setup::Connect(const std::vector<std::string>& all_handles, int64_t timeo
     } else if (timeout_ns > 0 && now - progressed > timeout_ns) {
       const Pending& first = pending_.front();
       char text[160];
-      snprintf(text, sizeof(text), "no connection was made for %.1f s (--timeout); %zu are missing, first: %s rank %d on channel %d", static_cast<double>(timeout_ns) / 1e9, pending_.size(),
-               first.sends ? "connect to" : "accept from", first.flow->peer(), first.flow->channel());
+      snprintf(text, sizeof(text), "no connection was made for %.1f s (--timeout); %zu are missing, first: %s rank %d on channel %d",
+               static_cast<double>(timeout_ns) / 1e9, pending_.size(), first.sends ? "connect to" : "accept from", first.flow->peer(),
+               first.flow->channel());
       return Status::Error(text);
     } else {
       Pause(now - progressed);

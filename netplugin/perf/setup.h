@@ -17,13 +17,14 @@ namespace r2cc::perf {
 // Service thread only. The flows exist already, without comm and mhandle; Connect gives them both.
 class Setup {
  public:
-  Setup(Net* net, std::vector<Channel>* channels, int devices, int rank, int ranks) : net_(net), channels_(channels), devices_(devices), rank_(rank), ranks_(ranks) {}
+  Setup(Net* net, std::vector<Channel>* channels, int devices, int rank, int ranks)
+      : net_(net), channels_(channels), devices_(devices), rank_(rank), ranks_(ranks) {}
 
   // Listens once for each receive flow. *handles: what the other ranks need, the same length on every rank.
   Status Listen(std::string* handles);
 
-  // all_handles: every rank's, by rank. Connects and accepts in turn, none of them waiting, until all are there; then registers their memory.
-  // timeout_ns as for a run; 0: none.
+  // all_handles: every rank's, by rank. Connects and accepts in turn, none of them waiting, until all are there; then registers their
+  // memory. timeout_ns as for a run; 0: none.
   Status Connect(const std::vector<std::string>& all_handles, int64_t timeout_ns);
 
   // Deregisters and closes everything that Connect made.

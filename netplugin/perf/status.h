@@ -25,8 +25,8 @@ class [[nodiscard]] Status {
 
 }  // namespace r2cc::perf
 
-#define R2CC_PERF_RETURN_IF_ERROR(expression)                                  \
-  do {                                                                         \
+#define R2CC_PERF_RETURN_IF_ERROR(expression)                                       \
+  do {                                                                              \
     if (::r2cc::perf::Status status_ = (expression); !status_.ok()) return status_; \
   } while (false)
 

@@ -26,7 +26,8 @@ Trace::~Trace() {
 Status Trace::Open(const std::string& prefix, int rank) {
   const std::string path = prefix + "." + std::to_string(rank) + ".csv";
   fd_ = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  if (fd_ < 0) return Status::Error("cannot write the trace " + path + ": " + strerror(errno) + "; give --trace a prefix in a writable folder");
+  if (fd_ < 0)
+    return Status::Error("cannot write the trace " + path + ": " + strerror(errno) + "; give --trace a prefix in a writable folder");
   rank_ = rank;
   struct stat file;
   if (fstat(fd_, &file) == 0 && file.st_size == 0) buffer_ = "kind,time_ns,rank,flow,bytes,wait_ns\n";
@@ -38,8 +39,8 @@ void Trace::Add(std::string_view kind, int64_t time_ns, std::string_view flow, i
   if (fd_ < 0) return;
   char line[192];
   const int length = snprintf(line, sizeof(line), "%.*s,%lld,%d,%.*s,%lld,%lld\n", static_cast<int>(kind.size()), kind.data(),
-                              static_cast<long long>(time_ns), rank_, static_cast<int>(flow.size()), flow.data(), static_cast<long long>(bytes),
-                              static_cast<long long>(wait_ns));
+                              static_cast<long long>(time_ns), rank_, static_cast<int>(flow.size()), flow.data(),
+                              static_cast<long long>(bytes), static_cast<long long>(wait_ns));
   if (length > 0 && static_cast<size_t>(length) < sizeof(line)) buffer_.append(line, length);
   if (buffer_.size() > kBufferBytesMax) Flush(time_ns);
 }

@@ -1,17 +1,21 @@
 // The trace of a rank: when did each flow complete something. It is how a stall is measured from outside the plugin.
 //
-// PREFIX.RANK.csv, opened for appending (the header is written into an empty file only), written at least every 100 ms while a collective runs:
+// PREFIX.RANK.csv, opened for appending (the header is written into an empty file only), written at least every 100 ms while a collective
+// runs:
 //
 //   kind,time_ns,rank,flow,bytes,wait_ns
 //
 //   kind       time_ns (CLOCK_MONOTONIC)   flow                        bytes               wait_ns
-//   send,recv  of the completion           r0.c1.send.r2               of the message      time_ns - max(previous completion on this flow, moment at which
-//              (rank 0, channel 1, towards rank 2; recv: from rank 2)                      the flow went from no outstanding request to one)
+//   send,recv  of the completion           r0.c1.send.r2               of the message      time_ns - max(previous completion on this flow,
+//   moment at which
+//              (rank 0, channel 1, towards rank 2; recv: from rank 2)                      the flow went from no outstanding request to
+//              one)
 //   iteration  of its end                  running number of the       algorithm bytes     its duration, from after the barrier
 //                                          iteration, warm-up included (the size column)
 //   open       of the end of the run       as send,recv                0                   as send,recv: a request was still outstanding
 //
-// So wait_ns is an interval in which the flow had a request outstanding and nothing completed. A run that is killed loses at most its last 100 ms.
+// So wait_ns is an interval in which the flow had a request outstanding and nothing completed. A run that is killed loses at most its last
+// 100 ms.
 #ifndef R2CC_NETPLUGIN_PERF_TRACE_H_
 #define R2CC_NETPLUGIN_PERF_TRACE_H_
 

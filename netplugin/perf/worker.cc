@@ -22,7 +22,9 @@ int MakeEventFd() {
 
 }  // namespace
 
-Worker::Worker(const std::string& name) : done_fd_(MakeEventFd()), thread_([this] { Main(); }) { pthread_setname_np(thread_.native_handle(), name.c_str()); }
+Worker::Worker(const std::string& name) : done_fd_(MakeEventFd()), thread_([this] { Main(); }) {
+  pthread_setname_np(thread_.native_handle(), name.c_str());
+}
 
 Worker::~Worker() {
   {

@@ -22,7 +22,8 @@ constexpr uint64_t kHeaderBytes = sizeof(uint64_t);
 constexpr int kNoSocket = 0;  // in a handle: zeroed memory means that connect has not begun
 constexpr int64_t kHeldPollsMax = 5000;
 
-// A socket bound to the rail, so that traffic leaves by it and by nothing else. Without the right to bind to a device the address has to do.
+// A socket bound to the rail, so that traffic leaves by it and by nothing else. Without the right to bind to a device the address has to
+// do.
 int RailSocket(const Rail& rail) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
@@ -57,7 +58,8 @@ Request* PlainComm::Post(void* data, uint64_t bytes) {
     queue_.push_back(&request);
     if (kBug == Bug::kSwap && sends_ && queue_.size() >= 2) {
       Request* before = queue_[queue_.size() - 2];
-      if (before->moved == 0 && before->bytes == bytes && (messages_ + static_cast<int64_t>(queue_.size()) - 1) % 8 == 5) std::swap(before->data, request.data);
+      if (before->moved == 0 && before->bytes == bytes && (messages_ + static_cast<int64_t>(queue_.size()) - 1) % 8 == 5)
+        std::swap(before->data, request.data);
     }
     return &request;
   }
@@ -82,7 +84,8 @@ Result PlainComm::PumpSend() {
     Request* request = queue_.front();
     iovec parts[2];
     int count = 0;
-    if (request->moved < kHeaderBytes) parts[count++] = {reinterpret_cast<uint8_t*>(&request->header) + request->moved, kHeaderBytes - request->moved};
+    if (request->moved < kHeaderBytes)
+      parts[count++] = {reinterpret_cast<uint8_t*>(&request->header) + request->moved, kHeaderBytes - request->moved};
     const uint64_t at = request->moved > kHeaderBytes ? request->moved - kHeaderBytes : 0;
     if (at < request->bytes) parts[count++] = {request->data + at, request->bytes - at};
     msghdr message{};
@@ -102,7 +105,8 @@ Result PlainComm::PumpReceive() {
   while (!queue_.empty()) {
     Request* request = queue_.front();
     const bool in_header = request->moved < kHeaderBytes;
-    uint8_t* to = in_header ? reinterpret_cast<uint8_t*>(&request->header) + request->moved : request->data + (request->moved - kHeaderBytes);
+    uint8_t* to =
+        in_header ? reinterpret_cast<uint8_t*>(&request->header) + request->moved : request->data + (request->moved - kHeaderBytes);
     const uint64_t want = in_header ? kHeaderBytes - request->moved : kHeaderBytes + request->header - request->moved;
     const ssize_t n = recv(fd_, to, want, MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;

@@ -1,5 +1,5 @@
-// The plain plugin's tables: the negative control of the drill, and the baseline of comparisons. One socket per communicator on the communicator's
-// own rail; when that rail dies, so does the job.
+// The plain plugin's tables: the negative control of the drill, and the baseline of comparisons. One socket per communicator on the
+// communicator's own rail; when that rail dies, so does the job.
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -30,7 +30,8 @@ Plugin& ThePlugin() {
 }
 
 Result Failed(Result result, const std::string& why) {
-  if (result != Result::kSuccess && ThePlugin().log != nullptr) ThePlugin().log(abi::LogLevel::kWarn, abi::kLogNet, __FILE__, __LINE__, "%s", why.c_str());
+  if (result != Result::kSuccess && ThePlugin().log != nullptr)
+    ThePlugin().log(abi::LogLevel::kWarn, abi::kLogNet, __FILE__, __LINE__, "%s", why.c_str());
   return result;
 }
 
@@ -102,7 +103,9 @@ Result ConnectFrom(int dev, void* handle, void** comm, abi::NetDeviceHandle**) {
   return Failed(result, error);
 }
 
-Result ConnectFromV11(void*, int dev, void* handle, void** comm, abi::NetDeviceHandle** offload) { return ConnectFrom(dev, handle, comm, offload); }
+Result ConnectFromV11(void*, int dev, void* handle, void** comm, abi::NetDeviceHandle** offload) {
+  return ConnectFrom(dev, handle, comm, offload);
+}
 
 Result AcceptFrom(void* listener, void** comm, abi::NetDeviceHandle**) {
   std::string error;
@@ -126,7 +129,9 @@ Result Post(void* comm, void* data, uint64_t bytes, void** request) {
   return Failed(plain->Pump(), plain->error());
 }
 
-Result Isend(void* comm, void* data, int size, int, void*, void** request) { return Post(comm, data, static_cast<uint64_t>(size), request); }
+Result Isend(void* comm, void* data, int size, int, void*, void** request) {
+  return Post(comm, data, static_cast<uint64_t>(size), request);
+}
 Result IsendV11(void* comm, void* data, size_t size, int, void*, void*, void** request) { return Post(comm, data, size, request); }
 
 Result Irecv(void* comm, int n, void** data, int* sizes, int*, void**, void** request) {

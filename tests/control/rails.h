@@ -25,8 +25,8 @@ struct Rail {
 // The IPv4 interfaces of this machine, down ones included.
 std::vector<Interface> ListInterfaces();
 
-// Pure. text: interfaces or IPv4 addresses, comma separated; "^" in front of one excludes it; empty, or exclusions only: every usable interface.
-// False, with one line in *error, if a rail does not exist.
+// Pure. text: interfaces or IPv4 addresses, comma separated; "^" in front of one excludes it; empty, or exclusions only: every usable
+// interface. False, with one line in *error, if a rail does not exist.
 bool ParseRails(std::string_view text, const std::vector<Interface>& interfaces, std::vector<Rail>* rails, std::string* error);
 
 }  // namespace r2cc::control

@@ -10,12 +10,7 @@ def plain_plugin(name, bug = "kNone", **kwargs):
     """
     native.cc_binary(
         name = name,
-        srcs = [
-            "bug.h",
-            "plain_comm.cc",
-            "plain_comm.h",
-            "plain_plugin.cc",
-        ],
+        srcs = [":plain_sources"],
         copts = ["-fvisibility=hidden"],
         linkopts = [
             "-Wl,-z,nodelete",
