@@ -144,6 +144,10 @@ class Runner:
 
   def _check_alive(self) -> None:
     job = self._require_job()
+    for node in range(self._cluster.lab.nodes):
+      crash = self._cluster.crash_report(node)
+      if crash is not None:
+        raise StoryBroken(f"{crash}{self._since_last_fault()}")
     rank = job.dead_rank()
     if rank is None:
       return

@@ -87,7 +87,7 @@ class FakeCluster:
   def __init__(self):
     self.lab, self.job = FakeLab(), FakeJob()
     self.has_daemons = True
-    self.attached, self.replayed_bytes = 1, 77
+    self.attached, self.replayed_bytes, self.crash = 1, 77, None
     self.binaries = types.SimpleNamespace(plugin=types.SimpleNamespace(name="libfake.so"))
 
   def start_job(self, name, options):
@@ -97,6 +97,10 @@ class FakeCluster:
   def attached_processes(self, node):
     del node
     return self.attached
+
+  def crash_report(self, node):
+    del node
+    return self.crash
 
   def living_daemons(self):
     return [0]
@@ -145,6 +149,11 @@ class RunnerTest(unittest.TestCase):
     self.cluster.lab.on_cut = lambda: setattr(self.cluster.job.ranks[0], "returncode", 5)
     self.tell()
     self.assertRegex(self.record.problems[0], "died since n0/rail1 was lost.*rank 0 ended with 5: it said this")
+
+  def test_a_daemon_that_dies_by_itself_is_named(self):
+    self.cluster.lab.on_cut = lambda: setattr(self.cluster, "crash", "r2ccd of n0 ended by itself with -11: it said that")
+    self.tell()
+    self.assertRegex(self.record.problems[0], "r2ccd of n0 ended by itself with -11")
 
   def test_a_job_that_never_moves(self):
     self.cluster.job.follower.frozen = True

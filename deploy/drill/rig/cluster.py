@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import time
 from typing import Any, Sequence
 
 from deploy.drill.rig.lab import Lab, LabError, RailId
@@ -89,6 +90,7 @@ class Cluster:
     self._folder, self._processes = folder, processes
     self._daemons: dict[int, ManagedProcess] = {}
     self._lives: dict[int, int] = {}
+    self._killed: set[int] = set()
     self._listen = {node: lab.free_port(node) if lab.mode == "loopback" else PEER_PORT for node in range(lab.nodes)}
     if isinstance(lab, LoopbackLab):
       lab.break_with(self.fail_nic, self.restore_nic)
@@ -125,6 +127,7 @@ class Cluster:
     config = self.run_dir(node) / "r2ccd.textproto"
     config.write_text(self.config_text(node), encoding="utf-8")
     self._lives[node] = self._lives.get(node, 0) + 1
+    self._killed.discard(node)
     argv = [str(self.binaries.daemon), "--config", str(config), "--run_dir", str(self.run_dir(node))]
     self._daemons[node] = self._processes.start(f"r2ccd-n{node}-{self._lives[node]}", self.lab.command(node, argv))
 
@@ -132,7 +135,15 @@ class Cluster:
     return self._daemons[node]
 
   def kill_daemon(self, node: int) -> None:
+    self._killed.add(node)
     self._daemons[node].kill()
+
+  def crash_report(self, node: int) -> str | None:
+    """One line if the daemon of `node` ended without being told to; None: it lives, or was killed on purpose."""
+    process = self._daemons.get(node)
+    if process is None or process.is_alive() or node in self._killed:
+      return None
+    return f"r2ccd of n{node} ended by itself with {process.returncode}: {process.last_words(1)}"
 
   def wait_ready(self, node: int) -> None:
     """Until it answers for itself and has met every peer that lives."""
@@ -161,7 +172,9 @@ class Cluster:
     except (OSError, subprocess.TimeoutExpired) as error:
       raise LabError(f"r2ccctl {' '.join(arguments)} at n{node}: {error}") from error
     if done.returncode != 0:
-      raise LabError(f"r2ccctl {' '.join(arguments)} at n{node}: {' '.join(done.stderr.split()) or f'exit code {done.returncode}'}")
+      time.sleep(0.1)  # a daemon that just crashed is not quite dead yet
+      raise LabError(self.crash_report(node) or
+                     f"r2ccctl {' '.join(arguments)} at n{node}: {' '.join(done.stderr.split()) or f'exit code {done.returncode}'}")
     return done.stdout
 
   def ctl_json(self, node: int, *arguments: str) -> Any:
