@@ -90,7 +90,7 @@ T At(std::span<const uint8_t> bytes, size_t offset) {
 
 // The body of a sound packet; false if magic, length, checksum or type are not right.
 bool Body(std::span<const uint8_t> packet, uint16_t* type, std::span<const uint8_t>* body) {
-  if (PacketLength(packet) != packet.size()) return false;
+  if (packet.size() < kPacketHeaderBytes || PacketLength(packet) != packet.size()) return false;
   *type = At<uint16_t>(packet, 4);
   *body = packet.subspan(kPacketHeaderBytes);
   return Crc32c(body->data(), body->size()) == At<uint32_t>(packet, 12);
