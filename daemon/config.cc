@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "daemon/names.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "proto/r2cc.pb.h"
@@ -20,10 +21,6 @@ namespace {
 using google::protobuf::Message;
 using google::protobuf::TextFormat;
 
-// Page and attach formats hold names in fixed fields.
-constexpr size_t kNodeNameBytesMax = 63;
-constexpr size_t kNicNameBytesMax = 23;
-constexpr size_t kNicsMax = 64;
 constexpr size_t kPeersMax = 1024;
 
 // Keeps the first error: the ones after it mostly follow from it.
@@ -65,15 +62,6 @@ class Places {
   const TextFormat::ParseInfoTree* tree_;
 };
 
-// What may stand in NODE/NIC: no slash, no space, nothing that a shell or a terminal would take for something else.
-bool IsName(std::string_view name, size_t bytes_max) {
-  return !name.empty() && name.size() <= bytes_max && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == ':' || c == '@';
-  });
-}
-
-std::string NameRule(size_t bytes_max) { return absl::StrCat("letters, digits and -_.:@, at most ", bytes_max); }
-
 absl::Status ReadPeers(const v1::DaemonConfig& file, const Places& places, Config* config) {
   if (static_cast<size_t>(file.peers_size()) > kPeersMax)
     return places.Wrong(places.Line(file, "peers", static_cast<int>(kPeersMax)), absl::StrCat("more than ", kPeersMax, " peers"));
@@ -82,7 +70,7 @@ absl::Status ReadPeers(const v1::DaemonConfig& file, const Places& places, Confi
   for (int i = 0; i < file.peers_size(); ++i) {
     const auto& peer = file.peers(i);
     const int line = places.Line(file, "peers", i);
-    if (!IsName(peer.node(), kNodeNameBytesMax))
+    if (!IsNodeName(peer.node()))
       return places.Wrong(line, absl::StrCat("peer node '", peer.node(), "' is not a node name (", NameRule(kNodeNameBytesMax), ")"));
     auto address = ParseHostPort(peer.address(), /*allow_port_zero=*/false);
     if (!address.ok()) return places.Wrong(line, absl::StrCat("peer ", peer.node(), ": ", address.status().message()));
@@ -96,15 +84,15 @@ absl::Status ReadPeers(const v1::DaemonConfig& file, const Places& places, Confi
 }
 
 absl::Status ReadNics(const v1::DaemonConfig& file, const Places& places, Config* config) {
-  if (static_cast<size_t>(file.nics_size()) > kNicsMax)
-    return places.Wrong(places.Line(file, "nics", static_cast<int>(kNicsMax)), absl::StrCat("more than ", kNicsMax, " NICs"));
+  if (static_cast<size_t>(file.nics_size()) > kNicsPerNodeMax)
+    return places.Wrong(places.Line(file, "nics", static_cast<int>(kNicsPerNodeMax)), absl::StrCat("more than ", kNicsPerNodeMax, " NICs"));
   std::set<std::string> names;
   std::map<std::string, std::string> interfaces;
   std::map<std::string, std::string> addresses;
   for (int i = 0; i < file.nics_size(); ++i) {
     const auto& nic = file.nics(i);
     const int line = places.Line(file, "nics", i);
-    if (!IsName(nic.name(), kNicNameBytesMax))
+    if (!IsNicName(nic.name()))
       return places.Wrong(line, absl::StrCat("NIC name '", nic.name(), "' is not one (", NameRule(kNicNameBytesMax), ")"));
     if (!names.insert(nic.name()).second) return places.Wrong(line, absl::StrCat("NIC ", nic.name(), " stands here twice"));
     NicSpec spec{nic.name(), nic.interface(), "", nic.rate_bits_per_s(), line};
@@ -147,7 +135,7 @@ absl::Status ReadStore(const v1::DaemonConfig& file, const Places& places, Confi
 }
 
 absl::Status SetNode(const std::string& name, const std::string& source, Config* config) {
-  if (!IsName(name, kNodeNameBytesMax))
+  if (!IsNodeName(name))
     return absl::InvalidArgumentError(absl::StrCat(source, ": '", name, "' is not a node name (", NameRule(kNodeNameBytesMax), "); set --node"));
   config->node = name;
   return absl::OkStatus();

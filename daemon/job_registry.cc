@@ -4,14 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "daemon/names.h"
 
 namespace r2cc::daemon {
-
-std::string CleanText(const char* bytes, size_t size) {
-  std::string text;
-  for (size_t i = 0; i < size && bytes[i] != '\0'; ++i) text.push_back(bytes[i] >= ' ' && bytes[i] <= '~' ? bytes[i] : '?');
-  return text;
-}
 
 void JobRegistry::Add(JobId id, int32_t pid, const plan::AttachRequest& request, std::vector<std::string> nics, int64_t now_realtime_ns) {
   Entry entry;

@@ -50,9 +50,6 @@ class JobRegistry {
   std::map<JobId, Entry> jobs_;
 };
 
-// `bytes` as text for logs, tables and terminals: up to the first NUL, every byte outside printable ASCII as '?'.
-std::string CleanText(const char* bytes, size_t size);
-
 }  // namespace r2cc::daemon
 
 #endif  // R2CC_DAEMON_JOB_REGISTRY_H_

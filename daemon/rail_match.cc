@@ -22,7 +22,7 @@ std::string CanonicalPci(const std::string& text) {
   return std::count(lower.begin(), lower.end(), ':') == 1 ? "0000:" + lower : lower;
 }
 
-std::string Match(const plan::AttachRail& rail, const std::vector<NicIdentity>& nics, uint64_t own_netns_inode) {
+std::string Match(const plan::AttachRail& rail, const std::vector<MatchableNic>& nics, uint64_t own_netns_inode) {
   const std::string name(rail.name);
   const std::string pci = CanonicalPci(rail.pci);
   // A rail named by its address alone is common on loopback rigs.
@@ -32,22 +32,22 @@ std::string Match(const plan::AttachRail& rail, const std::vector<NicIdentity>& 
   std::array<uint8_t, 6> mac;
   std::memcpy(mac.data(), rail.mac, mac.size());
 
-  const std::function<bool(const NicIdentity&)> keys[] = {
-      [&](const NicIdentity& nic) { return !pci.empty() && CanonicalPci(nic.pci) == pci; },
-      [&](const NicIdentity& nic) { return rail.guid != 0 && nic.guid == rail.guid; },
-      [&](const NicIdentity& nic) { return same_netns && mac != kNoMac && nic.mac == mac; },
-      [&](const NicIdentity& nic) {
+  const std::function<bool(const MatchableNic&)> keys[] = {
+      [&](const MatchableNic& nic) { return !pci.empty() && CanonicalPci(nic.pci) == pci; },
+      [&](const MatchableNic& nic) { return rail.guid != 0 && nic.guid == rail.guid; },
+      [&](const MatchableNic& nic) { return same_netns && mac != kNoMac && nic.mac == mac; },
+      [&](const MatchableNic& nic) {
         return !address.empty() && std::find(nic.addresses.begin(), nic.addresses.end(), address) != nic.addresses.end();
       },
-      [&](const NicIdentity& nic) { return same_netns && !nic.interface.empty() && nic.interface == name; },
+      [&](const MatchableNic& nic) { return same_netns && !nic.interface.empty() && nic.interface == name; },
   };
-  std::vector<const NicIdentity*> candidates;
+  std::vector<const MatchableNic*> candidates;
   // Two different devices cannot be one NIC, whatever else agrees: addresses repeat between namespaces.
-  for (const NicIdentity& nic : nics)
+  for (const MatchableNic& nic : nics)
     if (pci.empty() || nic.pci.empty() || CanonicalPci(nic.pci) == pci) candidates.push_back(&nic);
   for (const auto& fits : keys) {
-    std::vector<const NicIdentity*> fitting;
-    for (const NicIdentity* nic : candidates)
+    std::vector<const MatchableNic*> fitting;
+    for (const MatchableNic* nic : candidates)
       if (fits(*nic)) fitting.push_back(nic);
     if (fitting.size() == 1) return fitting[0]->name;
     if (!fitting.empty()) candidates = std::move(fitting);
@@ -59,7 +59,7 @@ std::string Match(const plan::AttachRail& rail, const std::vector<NicIdentity>& 
 
 }  // namespace
 
-std::vector<std::string> MatchRails(const plan::AttachRequest& request, const std::vector<NicIdentity>& nics, uint64_t own_netns_inode) {
+std::vector<std::string> MatchRails(const plan::AttachRequest& request, const std::vector<MatchableNic>& nics, uint64_t own_netns_inode) {
   std::vector<std::string> names;
   for (uint32_t i = 0; i < request.rail_count && i < plan::kAttachRailsMax; ++i) names.push_back(Match(request.rails[i], nics, own_netns_inode));
   return names;

@@ -12,7 +12,7 @@
 namespace r2cc::daemon {
 
 // What the daemon knows of one of its NICs. Empty or 0: unknown.
-struct NicIdentity {
+struct MatchableNic {
   std::string name;  // as in NODE/NIC
   std::string interface;
   std::vector<std::string> addresses;  // canonical
@@ -25,7 +25,7 @@ struct NicIdentity {
 // GUID, the MAC (in the daemon's own network namespace only: outside it a copy of a MAC says nothing). Then the numeric address. Then,
 // in the same namespace only, the interface's name. A key that fits several NICs (two ports behind one PCI function) leaves the choice among them
 // to the next key. Pure.
-std::vector<std::string> MatchRails(const plan::AttachRequest& request, const std::vector<NicIdentity>& nics, uint64_t own_netns_inode);
+std::vector<std::string> MatchRails(const plan::AttachRequest& request, const std::vector<MatchableNic>& nics, uint64_t own_netns_inode);
 
 }  // namespace r2cc::daemon
 

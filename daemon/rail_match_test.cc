@@ -18,7 +18,7 @@ struct Rail {
   uint64_t netns = kOwnNetns;
 };
 
-std::string MatchOne(const Rail& rail, const std::vector<NicIdentity>& nics) {
+std::string MatchOne(const Rail& rail, const std::vector<MatchableNic>& nics) {
   plan::AttachRequest request{};
   request.rail_count = 1;
   auto& wire = request.rails[0];
@@ -34,15 +34,15 @@ std::string MatchOne(const Rail& rail, const std::vector<NicIdentity>& nics) {
   return MatchRails(request, nics, kOwnNetns).at(0);
 }
 
-NicIdentity Nic(const char* name, const char* pci, uint64_t guid, uint8_t mac_last, std::vector<std::string> addresses) {
-  NicIdentity nic{name, std::string(name) + "_if", std::move(addresses), pci, guid, {}};
+MatchableNic Nic(const char* name, const char* pci, uint64_t guid, uint8_t mac_last, std::vector<std::string> addresses) {
+  MatchableNic nic{name, std::string(name) + "_if", std::move(addresses), pci, guid, {}};
   if (mac_last != 0) nic.mac = {2, 0, 0, 0, 0, mac_last};
   return nic;
 }
 
 class RailMatchTest : public testing::Test {
  protected:
-  const std::vector<NicIdentity> nics_ = {
+  const std::vector<MatchableNic> nics_ = {
       Nic("rail0", "0000:81:00.0", 11, 1, {"10.0.0.1"}),
       Nic("rail1", "0000:82:00.0", 12, 2, {"10.0.1.1", "fd00::1"}),
       Nic("lo2", "", 0, 0, {"127.0.2.1"}),
@@ -76,7 +76,7 @@ TEST_F(RailMatchTest, InterfaceNameInTheOwnNamespaceOnly) {
 }
 
 TEST_F(RailMatchTest, TwoPortsOfOneFunctionAreToldApartByTheNextKey) {
-  const std::vector<NicIdentity> ports = {Nic("p0", "0000:81:00.0", 0, 1, {"10.0.0.1"}), Nic("p1", "0000:81:00.0", 0, 2, {"10.0.1.1"})};
+  const std::vector<MatchableNic> ports = {Nic("p0", "0000:81:00.0", 0, 1, {"10.0.0.1"}), Nic("p1", "0000:81:00.0", 0, 2, {"10.0.1.1"})};
   EXPECT_EQ(MatchOne({.name = "net1", .address = "10.0.1.1", .pci = "0000:81:00.0", .netns = 5}, ports), "p1");
   EXPECT_EQ(MatchOne({.name = "net1", .pci = "0000:81:00.0", .mac_last = 1}, ports), "p0");
   EXPECT_EQ(MatchOne({.name = "net1", .pci = "0000:81:00.0", .netns = 5}, ports), "") << "a guess would move the wrong rail's traffic";

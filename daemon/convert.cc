@@ -1,0 +1,203 @@
+#include "daemon/convert.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/names.h"
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr size_t kTextBytesMax = 256;
+// Beyond this a rate is a mistake: a petabit per second.
+constexpr uint64_t kRateMax = 1'000'000'000'000'000;
+constexpr int kChangesShown = 4;
+
+// Text of another daemon, for our logs and tables.
+std::string Clean(const std::string& text) { return CleanText(text.data(), std::min(text.size(), kTextBytesMax)); }
+
+absl::StatusOr<health::NicState> FromProto(v1::NicState state) {
+  switch (state) {
+    case v1::HEALTHY: return health::NicState::kHealthy;
+    case v1::DEGRADED: return health::NicState::kDegraded;
+    case v1::SUSPECT: return health::NicState::kSuspect;
+    case v1::FAILED: return health::NicState::kFailed;
+    case v1::PROVING: return health::NicState::kProving;
+    case v1::DRAINED: return health::NicState::kDrained;
+    default: return absl::InvalidArgumentError(absl::StrCat("NIC state ", static_cast<int>(state), " is unknown: is that daemon newer?"));
+  }
+}
+
+health::NodeWord FromProto(v1::NodeWord word) {
+  switch (word) {
+    case v1::NODE_HEALTHY: return health::NodeWord::kHealthy;
+    case v1::NODE_DEGRADED: return health::NodeWord::kDegraded;
+    case v1::NODE_UNHEALTHY: return health::NodeWord::kUnhealthy;
+    default: return health::NodeWord::kInitializing;
+  }
+}
+
+plan::NicState ToPlan(health::NicState state) {
+  switch (state) {
+    case health::NicState::kHealthy: return plan::NicState::kHealthy;
+    case health::NicState::kDegraded: return plan::NicState::kDegraded;
+    case health::NicState::kSuspect: return plan::NicState::kSuspect;
+    case health::NicState::kFailed: return plan::NicState::kFailed;
+    case health::NicState::kProving: return plan::NicState::kProving;
+    case health::NicState::kDrained: return plan::NicState::kDrained;
+  }
+  return plan::NicState::kFailed;
+}
+
+v1::NicState ToProto(plan::NicState state) {
+  switch (state) {
+    case plan::NicState::kHealthy: return v1::HEALTHY;
+    case plan::NicState::kDegraded: return v1::DEGRADED;
+    case plan::NicState::kSuspect: return v1::SUSPECT;
+    case plan::NicState::kFailed: return v1::FAILED;
+    case plan::NicState::kProving: return v1::PROVING;
+    case plan::NicState::kDrained: return v1::DRAINED;
+  }
+  return v1::NIC_STATE_UNSPECIFIED;
+}
+
+std::string Describe(const plan::PlannedNic& nic) { return absl::StrCat(v1::NicState_Name(ToProto(nic.state)), " ", nic.weight_permille); }
+
+}  // namespace
+
+v1::Epoch ToProto(const Epoch& epoch) {
+  v1::Epoch out;
+  out.set_boot_time_s(epoch.boot_time_s);
+  out.set_daemon_start_ns(epoch.daemon_start_ns);
+  out.set_counter(epoch.counter);
+  return out;
+}
+
+Epoch FromProto(const v1::Epoch& epoch) { return {epoch.boot_time_s(), epoch.daemon_start_ns(), epoch.counter()}; }
+
+v1::NicState ToProto(health::NicState state) { return ToProto(ToPlan(state)); }
+
+v1::NodeWord ToProto(health::NodeWord word) {
+  switch (word) {
+    case health::NodeWord::kHealthy: return v1::NODE_HEALTHY;
+    case health::NodeWord::kDegraded: return v1::NODE_DEGRADED;
+    case health::NodeWord::kUnhealthy: return v1::NODE_UNHEALTHY;
+    case health::NodeWord::kInitializing: return v1::NODE_INITIALIZING;
+    case health::NodeWord::kUnreachable: return v1::NODE_UNREACHABLE;
+  }
+  return v1::NODE_WORD_UNSPECIFIED;
+}
+
+v1::NicView ToProto(const health::NicStatus& nic, const Moment& now) {
+  v1::NicView out;
+  out.set_name(nic.identity.name);
+  out.set_address(nic.identity.address);
+  out.set_mac(nic.identity.mac);
+  out.set_pci(nic.identity.pci);
+  out.set_state(ToProto(nic.state));
+  out.set_reason(nic.reason);
+  out.set_since_ns(now.ToRealtime(nic.since));
+  out.set_rate_bits_per_s(nic.rate_bits_per_s);
+  out.set_link_up(nic.link_up);
+  out.set_drained(nic.drained);
+  out.set_operator_weight_permille(nic.operator_weight_permille);
+  out.set_drill_failed(nic.drill_failed);
+  out.set_flaps_total(nic.flaps_total);
+  return out;
+}
+
+v1::NodeView ToProto(const health::NodeState& state, health::NodeWord word, const Moment& now) {
+  v1::NodeView out;
+  out.set_node(state.node);
+  *out.mutable_epoch() = ToProto(state.epoch);
+  out.set_word(ToProto(word));
+  for (const auto& nic : state.nics) *out.add_nics() = ToProto(nic, now);
+  return out;
+}
+
+absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Moment& now) {
+  if (!IsNodeName(view.node())) return absl::InvalidArgumentError(absl::StrCat("'", Clean(view.node()), "' is not a node name"));
+  if (static_cast<size_t>(view.nics_size()) > kNicsPerNodeMax)
+    return absl::InvalidArgumentError(absl::StrCat(view.nics_size(), " NICs, more than ", kNicsPerNodeMax));
+  health::NodeState state;
+  state.node = view.node();
+  state.epoch = FromProto(view.epoch());
+  state.word = FromProto(view.word());
+  std::set<std::string> names;
+  for (const auto& nic : view.nics()) {
+    if (!IsNicName(nic.name())) return absl::InvalidArgumentError(absl::StrCat("'", Clean(nic.name()), "' is not a NIC name"));
+    if (!names.insert(nic.name()).second) return absl::InvalidArgumentError(absl::StrCat("NIC ", nic.name(), " stands there twice"));
+    if (nic.operator_weight_permille() > health::kFullWeightPermille)
+      return absl::InvalidArgumentError(absl::StrCat("NIC ", nic.name(), ": weight ", nic.operator_weight_permille(), " is over ", health::kFullWeightPermille));
+    const auto nic_state = FromProto(nic.state());
+    if (!nic_state.ok()) return absl::InvalidArgumentError(absl::StrCat("NIC ", nic.name(), ": ", nic_state.status().message()));
+    health::NicStatus status;
+    status.identity.name = nic.name();
+    status.identity.address = Clean(nic.address());
+    status.identity.mac = Clean(nic.mac());
+    status.identity.pci = Clean(nic.pci());
+    status.state = *nic_state;
+    status.reason = Clean(nic.reason());
+    status.since = now.ToMonotonic(std::clamp<int64_t>(nic.since_ns(), 0, now.realtime_ns));
+    status.rate_bits_per_s = std::min(nic.rate_bits_per_s(), kRateMax);
+    status.link_up = nic.link_up();
+    status.drained = nic.drained();
+    status.drill_failed = nic.drill_failed();
+    status.operator_weight_permille = static_cast<uint16_t>(nic.operator_weight_permille());
+    status.flaps_total = nic.flaps_total();
+    state.nics.push_back(std::move(status));
+  }
+  return state;
+}
+
+plan::ClusterModel ToModel(const health::ClusterView& view) {
+  plan::ClusterModel model;
+  for (const auto& [name, entry] : view.nodes()) {
+    plan::NodeModel node{name, {}};
+    for (const auto& nic : entry.state.nics)
+      node.nics.push_back({nic.identity.name, ToPlan(nic.state), nic.rate_bits_per_s, nic.operator_weight_permille});
+    model.nodes.push_back(std::move(node));
+  }
+  return model;
+}
+
+v1::Plan ToProto(const plan::Plan& plan) {
+  v1::Plan out;
+  *out.mutable_epoch() = ToProto(plan.epoch);
+  for (const auto& nic : plan.nics) {
+    auto* planned = out.add_nics();
+    planned->set_node(nic.node);
+    planned->set_nic(nic.nic);
+    planned->set_state(ToProto(nic.state));
+    planned->set_weight_permille(nic.weight_permille);
+  }
+  return out;
+}
+
+std::string DescribeChange(const plan::Plan& before, const plan::Plan& after) {
+  std::map<std::pair<std::string, std::string>, const plan::PlannedNic*> old;
+  for (const auto& nic : before.nics) old[{nic.node, nic.nic}] = &nic;
+  std::string text;
+  int changes = 0;
+  const auto add = [&](const std::string& change) {
+    if (++changes <= kChangesShown) absl::StrAppend(&text, text.empty() ? "" : ", ", change);
+  };
+  for (const auto& nic : after.nics) {
+    const auto found = old.find({nic.node, nic.nic});
+    const std::string name = absl::StrCat(nic.node, "/", nic.nic, " ");
+    if (found == old.end()) {
+      add(absl::StrCat(name, Describe(nic), " (new)"));
+      continue;
+    }
+    if (!(*found->second == nic)) add(absl::StrCat(name, Describe(nic), " (was ", Describe(*found->second), ")"));
+    old.erase(found);
+  }
+  for (const auto& [key, nic] : old) add(absl::StrCat(key.first, "/", key.second, " gone"));
+  if (changes > kChangesShown) absl::StrAppend(&text, " and ", changes - kChangesShown, " more");
+  return text;
+}
+
+}  // namespace r2cc::daemon

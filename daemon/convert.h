@@ -1,0 +1,51 @@
+// Between the view's and the plan's plain values and the messages of proto/r2cc.proto. Pure. What comes from outside is checked whole
+// before any of it is believed.
+#ifndef R2CC_DAEMON_CONVERT_H_
+#define R2CC_DAEMON_CONVERT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/core/clock.h"
+#include "base/core/epoch.h"
+#include "health/view/cluster_view.h"
+#include "health/view/node_state.h"
+#include "plan/model.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::daemon {
+
+// One moment on both clocks: messages carry CLOCK_REALTIME, policy thinks in CLOCK_MONOTONIC.
+struct Moment {
+  Nanos monotonic_ns = 0;
+  int64_t realtime_ns = 0;
+
+  int64_t ToRealtime(Nanos when) const { return realtime_ns - (monotonic_ns - when); }
+  Nanos ToMonotonic(int64_t when) const { return monotonic_ns - (realtime_ns - when); }
+};
+
+v1::Epoch ToProto(const Epoch& epoch);
+Epoch FromProto(const v1::Epoch& epoch);
+
+v1::NicState ToProto(health::NicState state);
+v1::NodeWord ToProto(health::NodeWord word);
+
+v1::NicView ToProto(const health::NicStatus& nic, const Moment& now);
+// `word`: the one to show, which may differ from the node's own.
+v1::NodeView ToProto(const health::NodeState& state, health::NodeWord word, const Moment& now);
+
+// INVALID_ARGUMENT with one line if a name, a number, a state or a count is not as it must be.
+absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Moment& now);
+
+// What the planner needs of the view.
+plan::ClusterModel ToModel(const health::ClusterView& view);
+
+v1::Plan ToProto(const plan::Plan& plan);
+
+// What is new in `after`, for people: "n1/rail0 FAILED 0 (was HEALTHY 1000)", a few of them.
+std::string DescribeChange(const plan::Plan& before, const plan::Plan& after);
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_CONVERT_H_

@@ -1,0 +1,126 @@
+#include "daemon/convert.h"
+
+#include <gtest/gtest.h>
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr Moment kNow = {5'000, 1'700'000'000'000'005'000};
+
+health::NodeState State() {
+  health::NicStatus nic;
+  nic.identity = {"rail0", "eth0", "10.0.0.1", "02:00:00:00:00:01", "0000:81:00.0", 0};
+  nic.state = health::NicState::kFailed;
+  nic.reason = "link down";
+  nic.since = 4'000;
+  nic.rate_bits_per_s = 400'000'000'000;
+  nic.drained = true;
+  nic.drill_failed = true;
+  nic.operator_weight_permille = 0;
+  nic.flaps_total = 3;
+  health::NodeState state;
+  state.node = "n1";
+  state.epoch = {1, 2, 3};
+  state.word = health::NodeWord::kUnhealthy;
+  state.nics = {nic};
+  return state;
+}
+
+std::string ErrorOf(const v1::NodeView& view) {
+  const auto state = FromProto(view, kNow);
+  return state.ok() ? "no error" : std::string(state.status().message());
+}
+
+TEST(ConvertTest, AViewComesBackAsItWas) {
+  health::NodeState expected = State();
+  expected.nics[0].identity.interface = "";  // says nothing to another machine
+  const v1::NodeView view = ToProto(State(), health::NodeWord::kUnhealthy, kNow);
+  EXPECT_EQ(view.nics(0).since_ns(), kNow.realtime_ns - 1'000);
+  const auto back = FromProto(view, kNow);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*back, expected);
+}
+
+TEST(ConvertTest, EveryStateAndWordHasItsOwnNumber) {
+  std::set<int> numbers;
+  for (int state = 0; state < health::kNicStates; ++state) {
+    health::NodeState view = State();
+    view.nics[0].state = static_cast<health::NicState>(state);
+    const auto back = FromProto(ToProto(view, view.word, kNow), kNow);
+    ASSERT_TRUE(back.ok());
+    EXPECT_EQ(static_cast<int>(back->nics[0].state), state);
+    numbers.insert(ToProto(view.nics[0].state));
+  }
+  EXPECT_EQ(numbers.size(), static_cast<size_t>(health::kNicStates));
+  EXPECT_EQ(numbers.count(v1::NIC_STATE_UNSPECIFIED), 0u);
+  EXPECT_EQ(ToProto(health::NodeWord::kUnreachable), v1::NODE_UNREACHABLE);
+}
+
+TEST(ConvertTest, RefusesWhatCannotBe) {
+  const v1::NodeView good = ToProto(State(), health::NodeWord::kHealthy, kNow);
+  v1::NodeView view = good;
+  view.set_node("n1/\x1b[2J");
+  EXPECT_EQ(ErrorOf(view), "'n1/?[2J' is not a node name");
+  view = good;
+  view.mutable_nics(0)->set_name("");
+  EXPECT_EQ(ErrorOf(view), "'' is not a NIC name");
+  view = good;
+  *view.add_nics() = view.nics(0);
+  EXPECT_EQ(ErrorOf(view), "NIC rail0 stands there twice");
+  view = good;
+  view.mutable_nics(0)->set_operator_weight_permille(1001);
+  EXPECT_EQ(ErrorOf(view), "NIC rail0: weight 1001 is over 1000");
+  view = good;
+  view.mutable_nics(0)->set_state(static_cast<v1::NicState>(77));
+  EXPECT_EQ(ErrorOf(view), "NIC rail0: NIC state 77 is unknown: is that daemon newer?");
+  view = good;
+  for (int i = 0; i < 65; ++i) view.add_nics()->set_name("x" + std::to_string(i));
+  EXPECT_EQ(ErrorOf(view), "66 NICs, more than 64");
+}
+
+TEST(ConvertTest, StrangeTimesAndTextsAreTamed) {
+  v1::NodeView view = ToProto(State(), health::NodeWord::kHealthy, kNow);
+  view.mutable_nics(0)->set_since_ns(INT64_MAX);
+  view.mutable_nics(0)->set_rate_bits_per_s(UINT64_MAX);
+  view.mutable_nics(0)->set_reason(std::string(10'000, '\a'));
+  const auto state = FromProto(view, kNow);
+  ASSERT_TRUE(state.ok());
+  EXPECT_EQ(state->nics[0].since, kNow.monotonic_ns) << "nothing happened in the future";
+  EXPECT_LE(state->nics[0].rate_bits_per_s, 1'000'000'000'000'000u);
+  EXPECT_EQ(state->nics[0].reason, std::string(256, '?'));
+  view.mutable_nics(0)->set_since_ns(INT64_MIN);
+  EXPECT_TRUE(FromProto(view, kNow).ok());
+}
+
+TEST(ConvertTest, TheModelHoldsEveryNodesNics) {
+  health::ClusterView view("n0");
+  health::NodeState own = State();
+  own.node = "n0";
+  own.nics[0].state = health::NicState::kDegraded;
+  own.nics[0].operator_weight_permille = 300;
+  view.SetOwn(own, 1);
+  view.Merge(State(), 1);
+  const plan::ClusterModel model = ToModel(view);
+  ASSERT_EQ(model.nodes.size(), 2u);
+  EXPECT_EQ(model.nodes[0].nics[0].state, plan::NicState::kDegraded);
+  EXPECT_EQ(model.nodes[0].nics[0].operator_weight_permille, 300);
+  EXPECT_EQ(model.nodes[1].name, "n1");
+  EXPECT_EQ(model.nodes[1].nics[0].state, plan::NicState::kFailed);
+}
+
+TEST(ConvertTest, PlansAreTold) {
+  plan::Plan before;
+  before.nics = {{"n0", "a", plan::NicState::kHealthy, 1000}, {"n0", "b", plan::NicState::kHealthy, 1000}};
+  plan::Plan after;
+  after.epoch = {1, 2, 3};
+  after.nics = {{"n0", "a", plan::NicState::kFailed, 0}, {"n0", "c", plan::NicState::kDrained, 0}};
+  EXPECT_EQ(DescribeChange(before, after), "n0/a FAILED 0 (was HEALTHY 1000), n0/c DRAINED 0 (new), n0/b gone");
+  EXPECT_EQ(DescribeChange(after, after), "");
+  const v1::Plan message = ToProto(after);
+  EXPECT_EQ(message.epoch().counter(), 3u);
+  EXPECT_EQ(message.nics(0).state(), v1::FAILED);
+  EXPECT_EQ(message.nics(1).weight_permille(), 0u);
+}
+
+}  // namespace
+}  // namespace r2cc::daemon

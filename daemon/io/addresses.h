@@ -1,0 +1,36 @@
+// The numeric addresses of this network namespace's interfaces.
+#ifndef R2CC_DAEMON_IO_ADDRESSES_H_
+#define R2CC_DAEMON_IO_ADDRESSES_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace r2cc::daemon {
+
+class Addresses {
+ public:
+  using Map = std::map<std::string, std::vector<std::string>>;  // canonical, by interface; every interface is a key
+  virtual ~Addresses() = default;
+  virtual Map ByInterface() = 0;
+};
+
+// Asks the kernel each time.
+class OsAddresses final : public Addresses {
+ public:
+  Map ByInterface() override;
+};
+
+class FakeAddresses final : public Addresses {
+ public:
+  explicit FakeAddresses(Map map = {}) : map_(std::move(map)) {}
+  Map ByInterface() override { return map_; }
+
+ private:
+  const Map map_;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_IO_ADDRESSES_H_

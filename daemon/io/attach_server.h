@@ -1,0 +1,46 @@
+// The daemon's end of the attach conversation (plan/page/attach.h), as far as the core sees it.
+#ifndef R2CC_DAEMON_IO_ATTACH_SERVER_H_
+#define R2CC_DAEMON_IO_ATTACH_SERVER_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "daemon/job_registry.h"
+#include "plan/page/attach.h"
+#include "plan/page/ring.h"
+
+namespace r2cc::daemon {
+
+// The core's answer to a job that wants to attach.
+struct AttachDecision {
+  std::string refused;            // one line; empty: accepted
+  std::string node;               // this node's name
+  std::vector<std::string> nics;  // for each rail its NIC, or ""
+};
+
+// The core's thread only; the callbacks come on it too.
+class AttachServer {
+ public:
+  struct Callbacks {
+    // A sound request of this release's version. An id is never used again.
+    std::function<AttachDecision(JobId id, int32_t pid, const plan::AttachRequest& request)> on_attach;
+    // Records in the order in which the job wrote them, checked one by one; `dropped`: how many it could not write.
+    std::function<void(JobId id, const std::vector<plan::EvidenceRecord>& records, uint64_t dropped)> on_evidence;
+    // The job's process ended, or left. After its last evidence.
+    std::function<void(JobId id)> on_end;
+  };
+
+  virtual ~AttachServer() = default;
+  virtual absl::Status Start(Callbacks callbacks) = 0;
+  // Tells all jobs that the page changed. A job that does not read is skipped: it will look by itself.
+  virtual void RingPageDoorbell() = 0;
+  // Takes what is in the rings, for jobs whose doorbell was lost.
+  virtual void DrainRings() = 0;
+  virtual void Stop() = 0;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_IO_ATTACH_SERVER_H_

@@ -1,0 +1,34 @@
+// An attach server whose jobs are a test's function calls.
+#ifndef R2CC_DAEMON_IO_FAKE_ATTACH_SERVER_H_
+#define R2CC_DAEMON_IO_FAKE_ATTACH_SERVER_H_
+
+#include <utility>
+#include <vector>
+
+#include "daemon/io/attach_server.h"
+
+namespace r2cc::daemon {
+
+class FakeAttachServer final : public AttachServer {
+ public:
+  absl::Status Start(Callbacks callbacks) override {
+    callbacks_ = std::move(callbacks);
+    return absl::OkStatus();
+  }
+  void RingPageDoorbell() override { ++doorbells_; }
+  void DrainRings() override {}
+  void Stop() override {}
+
+  AttachDecision Attach(JobId id, int32_t pid, const plan::AttachRequest& request) { return callbacks_.on_attach(id, pid, request); }
+  void Tell(JobId id, const std::vector<plan::EvidenceRecord>& records, uint64_t dropped = 0) { callbacks_.on_evidence(id, records, dropped); }
+  void End(JobId id) { callbacks_.on_end(id); }
+  int doorbells() const { return doorbells_; }
+
+ private:
+  Callbacks callbacks_;
+  int doorbells_ = 0;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_IO_FAKE_ATTACH_SERVER_H_

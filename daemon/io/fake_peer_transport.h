@@ -1,0 +1,52 @@
+// Peers that are a test's function calls.
+#ifndef R2CC_DAEMON_IO_FAKE_PEER_TRANSPORT_H_
+#define R2CC_DAEMON_IO_FAKE_PEER_TRANSPORT_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/io/peer_transport.h"
+
+namespace r2cc::daemon {
+
+class FakePeerTransport final : public PeerTransport {
+ public:
+  using Actor = std::function<absl::StatusOr<v1::NicActionReply>(const v1::NicActionRequest&)>;
+
+  ~FakePeerTransport() override { Stop(); }
+
+  void Start(ViewFeed* feed, Callbacks callbacks) override {
+    feed_ = feed;
+    callbacks_ = std::move(callbacks);
+    listener_ = feed_->Listen([this] { pushed_.push_back(*feed_->Get()); });
+  }
+  void Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) override {
+    const auto found = actors_.find(peer);
+    answer(found == actors_.end() ? absl::StatusOr<v1::NicActionReply>(absl::UnavailableError(absl::StrCat("node ", peer, " cannot be reached")))
+                                  : found->second(request));
+  }
+  void Stop() override {
+    if (listener_ != 0) feed_->Unlisten(std::exchange(listener_, 0));
+  }
+
+  void Connect(const std::string& peer) { callbacks_.on_connected(peer); }
+  void Lose(const std::string& peer, const std::string& why) { callbacks_.on_lost(peer, why); }
+  void Receive(const std::string& peer, const v1::NodeView& view) { callbacks_.on_view(peer, view); }
+  void SetActor(const std::string& peer, Actor actor) { actors_[peer] = std::move(actor); }
+  // Every view that was pushed, keep-alives included.
+  const std::vector<v1::NodeView>& pushed() const { return pushed_; }
+
+ private:
+  ViewFeed* feed_ = nullptr;
+  ViewFeed::ListenerId listener_ = 0;
+  Callbacks callbacks_;
+  std::map<std::string, Actor> actors_;
+  std::vector<v1::NodeView> pushed_;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_IO_FAKE_PEER_TRANSPORT_H_

@@ -1,0 +1,34 @@
+#include "daemon/io/lock_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace r2cc::daemon {
+
+absl::StatusOr<std::unique_ptr<LockFile>> LockFile::Take(const std::string& path, const std::string& what) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
+    char text[16] = {};
+    const ssize_t got = pread(fd, text, sizeof(text) - 1, 0);
+    close(fd);
+    if (error != EWOULDBLOCK) return absl::ErrnoToStatus(error, absl::StrCat("cannot lock ", path));
+    std::string pid;
+    for (ssize_t i = 0; i < got && text[i] >= '0' && text[i] <= '9'; ++i) pid.push_back(text[i]);
+    return absl::FailedPreconditionError(
+        absl::StrCat(what, " is held by the r2ccd with pid ", pid.empty() ? "?" : pid, ": stop that one first, or give this one another --run_dir"));
+  }
+  const std::string pid = absl::StrCat(getpid(), "\n");
+  // For the message above alone: the lock does not depend on it.
+  if (ftruncate(fd, 0) != 0 || pwrite(fd, pid.data(), pid.size(), 0) < 0) errno = 0;
+  return std::unique_ptr<LockFile>(new LockFile(fd));
+}
+
+LockFile::~LockFile() { close(fd_); }
+
+}  // namespace r2cc::daemon

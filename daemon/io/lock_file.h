@@ -1,0 +1,28 @@
+// One daemon per run directory.
+#ifndef R2CC_DAEMON_IO_LOCK_FILE_H_
+#define R2CC_DAEMON_IO_LOCK_FILE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace r2cc::daemon {
+
+// Held as long as the object, or the process, lives; a crash frees it.
+class LockFile {
+ public:
+  // FAILED_PRECONDITION with one line that names `what` and the process that holds the lock.
+  static absl::StatusOr<std::unique_ptr<LockFile>> Take(const std::string& path, const std::string& what);
+  ~LockFile();
+  LockFile(const LockFile&) = delete;
+  LockFile& operator=(const LockFile&) = delete;
+
+ private:
+  explicit LockFile(int fd) : fd_(fd) {}
+  const int fd_;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_IO_LOCK_FILE_H_

@@ -1,0 +1,52 @@
+// Where plans go: the page that all jobs of this node read.
+#ifndef R2CC_DAEMON_IO_PAGE_SINK_H_
+#define R2CC_DAEMON_IO_PAGE_SINK_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/core/clock.h"
+#include "plan/model.h"
+#include "plan/page/page.h"
+
+namespace r2cc::daemon {
+
+// The core's thread only.
+class PageSink {
+ public:
+  virtual ~PageSink() = default;
+  // A whole plan. On failure the last good one stays, and one line says why.
+  virtual absl::Status Publish(const plan::Plan& plan, Nanos now) = 0;
+  // Tells the readers that the daemon lives.
+  virtual void Heartbeat(Nanos now) = 0;
+};
+
+// The real page.
+class SharedPage final : public PageSink {
+ public:
+  static absl::StatusOr<std::unique_ptr<SharedPage>> Create() {
+    std::string error;
+    auto writer = plan::PageWriter::Create(&error);
+    if (writer == nullptr) return absl::InternalError(error);
+    return std::unique_ptr<SharedPage>(new SharedPage(std::move(writer)));
+  }
+
+  absl::Status Publish(const plan::Plan& plan, Nanos now) override {
+    std::string error;
+    return writer_->Publish(plan, now, &error) ? absl::OkStatus() : absl::InternalError(error);
+  }
+  void Heartbeat(Nanos now) override { writer_->Heartbeat(now); }
+
+  // To hand to jobs; owned by the page.
+  int fd() const { return writer_->fd(); }
+
+ private:
+  explicit SharedPage(std::unique_ptr<plan::PageWriter> writer) : writer_(std::move(writer)) {}
+  const std::unique_ptr<plan::PageWriter> writer_;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_IO_PAGE_SINK_H_

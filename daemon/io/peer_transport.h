@@ -1,0 +1,40 @@
+// How views travel to and from the daemons of the other nodes.
+#ifndef R2CC_DAEMON_IO_PEER_TRANSPORT_H_
+#define R2CC_DAEMON_IO_PEER_TRANSPORT_H_
+
+#include <functional>
+#include <string>
+
+#include "daemon/rpc/answer.h"
+#include "daemon/view_feed.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::daemon {
+
+// The core's thread only. The callbacks come on the core's thread too.
+class PeerTransport {
+ public:
+  struct Callbacks {
+    // A whole view of `peer`, in answer to a push or because it changed.
+    std::function<void(const std::string& peer, v1::NodeView view)> on_view;
+    // The first answer after a time without connection.
+    std::function<void(const std::string& peer)> on_connected;
+    // The connection ended, or (each time that `why` changes) cannot be made. Attempts go on for ever.
+    std::function<void(const std::string& peer, const std::string& why)> on_lost;
+  };
+
+  virtual ~PeerTransport() = default;
+
+  // Begins to connect to the peers of the configuration, and pushes each new view of `feed`, which outlives the transport.
+  virtual void Start(ViewFeed* feed, Callbacks callbacks) = 0;
+
+  // Has `peer` do something to one of its NICs. The answer comes within a bounded time.
+  virtual void Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) = 0;
+
+  // After this no callback comes any more, and the feed is not used.
+  virtual void Stop() = 0;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_IO_PEER_TRANSPORT_H_

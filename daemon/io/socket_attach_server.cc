@@ -1,0 +1,224 @@
+#include "daemon/io/socket_attach_server.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "plan/page/text.h"
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr int kBacklog = 128;
+// Accepted in one turn of the loop, and packets read from one job.
+constexpr int kAcceptsPerTurn = 16;
+constexpr int kPacketsPerTurn = 16;
+constexpr Nanos kAcceptPause = 200 * kNanosPerMs;
+
+plan::AttachReply EmptyReply(plan::AttachStatus status) {
+  plan::AttachReply reply{};
+  reply.magic = plan::kAttachMagic;
+  reply.version = plan::kAttachVersion;
+  reply.status = static_cast<uint32_t>(status);
+  return reply;
+}
+
+// One packet, with descriptors if there are any. Never blocks.
+bool SendReply(int fd, const plan::AttachReply& reply, const std::vector<int>& descriptors) {
+  iovec part{const_cast<plan::AttachReply*>(&reply), sizeof(reply)};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
+  if (!descriptors.empty()) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+    memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size() * sizeof(int));
+  }
+  return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof(reply));
+}
+
+}  // namespace
+
+SocketAttachServer::SocketAttachServer(EventLoop* loop, std::string path, int page_fd) : loop_(loop), path_(std::move(path)), page_fd_(page_fd) {}
+
+SocketAttachServer::~SocketAttachServer() { Stop(); }
+
+absl::Status SocketAttachServer::Start(Callbacks callbacks) {
+  callbacks_ = std::move(callbacks);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path_.size() >= sizeof(address.sun_path))
+    return absl::InvalidArgumentError(absl::StrCat(path_, ": longer than the ", sizeof(address.sun_path) - 1, " bytes of a socket's path; choose a shorter --run_dir"));
+  memcpy(address.sun_path, path_.data(), path_.size());
+  listen_fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (listen_fd_ < 0) return absl::ErrnoToStatus(errno, "cannot make a socket");
+  unlink(path_.c_str());
+  if (bind(listen_fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 || chmod(path_.c_str(), 0660) != 0 ||
+      listen(listen_fd_, kBacklog) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot listen on ", path_));
+  return loop_->AddFd(listen_fd_, EPOLLIN, [this](uint32_t) { OnAccept(); });
+}
+
+void SocketAttachServer::OnAccept() {
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
+    const int fd = accept4(listen_fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) return PauseListening(strerror(errno));
+    if (fd < 0) return;
+    const JobId id = next_id_++;
+    ucred peer{};
+    socklen_t bytes = sizeof(peer);
+    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
+    if (connections_.size() >= kJobsMax || !loop_->AddFd(fd, EPOLLIN, [this, id](uint32_t) { OnReadable(id); }).ok()) {
+      LogWarning("a job was turned away: too many are attached", {{"pid", peer.pid}, {"jobs", connections_.size()}});
+      close(fd);
+      continue;
+    }
+    Connection& connection = connections_[id];
+    connection.fd = fd;
+    connection.pid = peer.pid;
+    connection.deadline = loop_->RunAfter(kRequestDeadline, [this, id] {
+      connections_.at(id).deadline = 0;
+      End(id);
+    });
+  }
+}
+
+// The connection stays in the queue, so the loop would turn for nothing until there is room again.
+void SocketAttachServer::PauseListening(const char* why) {
+  LogWarning("jobs must wait to attach", {{"reason", why}});
+  (void)loop_->ModifyFd(listen_fd_, 0);
+  loop_->RunAfter(kAcceptPause, [this, alive = alive_] {
+    if (*alive) (void)loop_->ModifyFd(listen_fd_, EPOLLIN);
+  });
+}
+
+void SocketAttachServer::OnReadable(JobId id) {
+  for (int i = 0; i < kPacketsPerTurn; ++i) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    Connection& connection = found->second;
+    // Without room for control data the kernel drops descriptors that a job may send.
+    plan::AttachRequest request;
+    const ssize_t got = recv(connection.fd, &request, sizeof(request), MSG_DONTWAIT | MSG_TRUNC);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (got <= 0) return End(id);
+    if (!connection.attached) {
+      OnRequest(id, request, static_cast<size_t>(got));
+    } else if (got == 1 && *reinterpret_cast<const char*>(&request) == plan::kDoorbellEvidence) {
+      DrainOn(id);
+    }
+  }
+}
+
+void SocketAttachServer::OnRequest(JobId id, const plan::AttachRequest& request, size_t bytes) {
+  Connection& connection = connections_.at(id);
+  const bool has_head = bytes >= offsetof(plan::AttachRequest, pid);
+  if (!has_head || request.magic != plan::kAttachMagic) return Refuse(id, plan::AttachStatus::kRefused, "this is not an R2CC attach request");
+  if (request.version != plan::kAttachVersion)
+    return Refuse(id, plan::AttachStatus::kWrongVersion,
+                  absl::StrCat("attach version ", request.version, ", this r2ccd speaks ", plan::kAttachVersion, ": upgrade r2ccd or the plugin"));
+  if (bytes != sizeof(request) || !plan::Valid(request)) return Refuse(id, plan::AttachStatus::kRefused, "the attach request is garbled");
+
+  const int32_t pid = connection.pid > 0 ? connection.pid : request.pid;
+  std::string error;
+  auto ring = plan::RingReader::Create(&error);
+  if (ring == nullptr) return Refuse(id, plan::AttachStatus::kRefused, absl::StrCat("no evidence ring: ", error));
+  const AttachDecision decision = callbacks_.on_attach(id, pid, request);
+  if (!decision.refused.empty()) return Refuse(id, plan::AttachStatus::kRefused, decision.refused);
+
+  plan::AttachReply reply = EmptyReply(plan::AttachStatus::kAccepted);
+  reply.rail_count = request.rail_count;
+  plan::SetText(decision.node, reply.node);
+  for (size_t i = 0; i < decision.nics.size() && i < plan::kAttachRailsMax; ++i) plan::SetText(decision.nics[i], reply.nics[i]);
+  connection.attached = true;
+  connection.ring = std::move(ring);
+  if (connection.deadline != 0) loop_->Cancel(std::exchange(connection.deadline, 0));
+  if (!SendReply(connection.fd, reply, {page_fd_, connection.ring->fd()})) End(id);
+}
+
+void SocketAttachServer::Refuse(JobId id, plan::AttachStatus status, const std::string& reason) {
+  Connection& connection = connections_.at(id);
+  LogWarning("a job was refused", {{"pid", connection.pid}, {"reason", reason}});
+  plan::AttachReply reply = EmptyReply(status);
+  plan::SetText(reason, reply.reason);
+  SendReply(connection.fd, reply, {});
+  End(id);
+}
+
+bool SocketAttachServer::Drain(JobId id) {
+  Connection& connection = connections_.at(id);
+  std::vector<plan::EvidenceRecord> records;
+  const int taken = connection.ring->Take(kRecordsPerTurn, &records);
+  callbacks_.on_evidence(id, records, connection.ring->dropped());
+  return taken < kRecordsPerTurn;
+}
+
+void SocketAttachServer::DrainOn(JobId id) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end() || !found->second.attached || found->second.draining || Drain(id)) return;
+  found->second.draining = true;
+  loop_->Post([this, alive = alive_, id] {
+    if (!*alive) return;
+    const auto again = connections_.find(id);
+    if (again == connections_.end()) return;
+    again->second.draining = false;
+    DrainOn(id);
+  });
+}
+
+void SocketAttachServer::End(JobId id) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  Connection& connection = found->second;
+  if (connection.attached) {
+    // What the job said last; no more than a full ring.
+    for (uint32_t turn = 0; turn <= plan::kRingRecords / kRecordsPerTurn && !Drain(id); ++turn) continue;
+    callbacks_.on_end(id);
+  }
+  if (connection.deadline != 0) loop_->Cancel(connection.deadline);
+  loop_->RemoveFd(connection.fd);
+  close(connection.fd);
+  connections_.erase(found);
+}
+
+void SocketAttachServer::RingPageDoorbell() {
+  for (const auto& [id, connection] : connections_)
+    if (connection.attached) (void)send(connection.fd, &plan::kDoorbellPage, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void SocketAttachServer::DrainRings() {
+  std::vector<JobId> ids;
+  for (const auto& [id, connection] : connections_) ids.push_back(id);
+  for (const JobId id : ids) DrainOn(id);
+}
+
+void SocketAttachServer::Stop() {
+  if (!std::exchange(*alive_, false)) return;
+  for (const auto& [id, connection] : connections_) {
+    if (connection.deadline != 0) loop_->Cancel(connection.deadline);
+    loop_->RemoveFd(connection.fd);
+    close(connection.fd);
+  }
+  connections_.clear();
+  if (listen_fd_ < 0) return;
+  loop_->RemoveFd(listen_fd_);
+  close(listen_fd_);
+  unlink(path_.c_str());
+}
+
+}  // namespace r2cc::daemon

@@ -1,0 +1,70 @@
+// The attach server on a SOCK_SEQPACKET Unix socket.
+#ifndef R2CC_DAEMON_IO_SOCKET_ATTACH_SERVER_H_
+#define R2CC_DAEMON_IO_SOCKET_ATTACH_SERVER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/event_loop.h"
+#include "daemon/io/attach_server.h"
+
+namespace r2cc::daemon {
+
+// Nothing that a job does blocks it or costs more than a bounded turn.
+class SocketAttachServer final : public AttachServer {
+ public:
+  // Jobs at a time; more are turned away.
+  static constexpr size_t kJobsMax = 4096;
+  // A connection that says nothing for so long is closed.
+  static constexpr Nanos kRequestDeadline = 5 * kNanosPerSecond;
+  // Records taken from one ring in one turn of the loop.
+  static constexpr int kRecordsPerTurn = 256;
+
+  // `page_fd` stays the caller's. `loop` outlives the server.
+  SocketAttachServer(EventLoop* loop, std::string path, int page_fd);
+  ~SocketAttachServer() override;
+
+  // Listens at the path (mode 0660), in place of a socket that a dead daemon left there.
+  absl::Status Start(Callbacks callbacks) override;
+  void RingPageDoorbell() override;
+  void DrainRings() override;
+  // Closes every connection and removes the socket. The jobs go on, and come back to the next daemon.
+  void Stop() override;
+
+ private:
+  struct Connection {
+    int fd = -1;
+    bool attached = false;
+    int32_t pid = 0;
+    TimerId deadline = 0;
+    std::unique_ptr<plan::RingReader> ring;
+    bool draining = false;  // a further turn is posted
+  };
+
+  void OnAccept();
+  void PauseListening(const char* why);
+  void OnReadable(JobId id);
+  void OnRequest(JobId id, const plan::AttachRequest& request, size_t bytes);
+  // False if the ring holds more than this turn may take.
+  bool Drain(JobId id);
+  void DrainOn(JobId id);
+  void End(JobId id);
+  void Refuse(JobId id, plan::AttachStatus status, const std::string& reason);
+
+  EventLoop* const loop_;
+  const std::string path_;
+  const int page_fd_;
+  Callbacks callbacks_;
+  int listen_fd_ = -1;
+  JobId next_id_ = 1;
+  std::map<JobId, Connection> connections_;
+  // False after Stop, for tasks that are still posted then.
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_IO_SOCKET_ATTACH_SERVER_H_

@@ -1,0 +1,224 @@
+#include "daemon/io/socket_attach_server.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "plan/page/page.h"
+#include "plan/page/text.h"
+
+namespace r2cc::daemon {
+namespace {
+
+plan::AttachRequest SoundRequest() {
+  plan::AttachRequest request{};
+  request.magic = plan::kAttachMagic;
+  request.version = plan::kAttachVersion;
+  request.pid = 1;
+  request.rail_count = 2;
+  plan::SetText("job", request.job);
+  plan::SetText("eth0", request.rails[0].name);
+  plan::SetText("eth1", request.rails[1].name);
+  return request;
+}
+
+// The plugin's end, as plainly as it can be written.
+class Plugin {
+ public:
+  explicit Plugin(const std::string& path) : fd_(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, path.c_str());
+    connected_ = connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+    const timeval patience{10, 0};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  }
+  ~Plugin() { close(fd_); }
+
+  bool connected() const { return connected_; }
+  void Send(const void* data, size_t bytes) { ASSERT_EQ(send(fd_, data, bytes, MSG_NOSIGNAL), static_cast<ssize_t>(bytes)); }
+
+  // False at the end of the socket.
+  bool Receive(plan::AttachReply* reply, int* page_fd, int* ring_fd) {
+    iovec part{reply, sizeof(*reply)};
+    alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    if (recvmsg(fd_, &message, MSG_CMSG_CLOEXEC) != static_cast<ssize_t>(sizeof(*reply))) return false;
+    *page_fd = *ring_fd = -1;
+    if (const cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr && header->cmsg_len == CMSG_LEN(2 * sizeof(int))) {
+      std::memcpy(page_fd, CMSG_DATA(header), sizeof(int));
+      std::memcpy(ring_fd, CMSG_DATA(header) + sizeof(int), sizeof(int));
+    }
+    return true;
+  }
+  char ReceiveByte() {
+    char byte = 0;
+    return recv(fd_, &byte, 1, 0) == 1 ? byte : '\0';
+  }
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+  bool connected_;
+};
+
+class SocketAttachServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = "/tmp/r2cc-attach.XXXXXX";
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+    path_ = folder_ + "/attach.sock";
+    std::string error;
+    page_ = plan::PageWriter::Create(&error);
+    ASSERT_NE(page_, nullptr) << error;
+    server_ = std::make_unique<SocketAttachServer>(&thread_.loop(), path_, page_->fd());
+    OnLoop([this] {
+      ASSERT_TRUE(server_->Start({[this](JobId, int32_t pid, const plan::AttachRequest& request) {
+                                    pid_ = pid;
+                                    return AttachDecision{refused_, "n0", std::vector<std::string>(request.rail_count, "rail0")};
+                                  },
+                                  [this](JobId, const std::vector<plan::EvidenceRecord>& records, uint64_t) { records_ += static_cast<int>(records.size()); },
+                                  [this](JobId) { ++ended_; }})
+                      .ok());
+    });
+  }
+  void TearDown() override {
+    OnLoop([this] { server_.reset(); });
+    EXPECT_NE(access(path_.c_str(), F_OK), 0) << "the socket stayed behind";
+    rmdir(folder_.c_str());
+  }
+  void OnLoop(Task task) { ASSERT_TRUE(thread_.loop().RunAndWait(std::move(task))); }
+  void Await(const std::atomic<int>& value, int least) {
+    for (int i = 0; i < 1000 && value < least; ++i) usleep(10'000);
+    EXPECT_GE(value, least);
+  }
+
+  ScopedLoopThread thread_{"attach-test"};
+  std::string folder_;
+  std::string path_;
+  std::unique_ptr<plan::PageWriter> page_;
+  std::unique_ptr<SocketAttachServer> server_;
+  std::string refused_;
+  std::atomic<int> pid_{0};
+  std::atomic<int> records_{0};
+  std::atomic<int> ended_{0};
+};
+
+TEST_F(SocketAttachServerTest, AJobGetsPageAndRingAndIsHeard) {
+  struct stat mode {};
+  ASSERT_EQ(stat(path_.c_str(), &mode), 0);
+  EXPECT_EQ(mode.st_mode & 0777, 0660u);
+  int page_fd, ring_fd;
+  plan::AttachReply reply;
+  {
+    Plugin plugin(path_);
+    const auto request = SoundRequest();
+    plugin.Send(&request, sizeof(request));
+    ASSERT_TRUE(plugin.Receive(&reply, &page_fd, &ring_fd));
+    ASSERT_TRUE(plan::Valid(reply));
+    EXPECT_EQ(reply.status, static_cast<uint32_t>(plan::AttachStatus::kAccepted));
+    EXPECT_STREQ(reply.node, "n0");
+    EXPECT_STREQ(reply.nics[1], "rail0");
+    EXPECT_EQ(pid_, getpid()) << "the kernel's word, not the job's";
+    std::string error;
+    EXPECT_NE(plan::PageReader::Open(page_fd, &error), nullptr) << error;
+    auto ring = plan::RingWriter::Open(ring_fd, &error);
+    ASSERT_NE(ring, nullptr) << error;
+
+    OnLoop([this] { server_->RingPageDoorbell(); });
+    EXPECT_EQ(plugin.ReceiveByte(), plan::kDoorbellPage);
+
+    plan::EvidenceRecord record{};
+    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
+    // More than one turn takes, on one doorbell.
+    for (int i = 0; i < 3 * SocketAttachServer::kRecordsPerTurn; ++i) ASSERT_TRUE(ring->Put(record));
+    plugin.Send(&plan::kDoorbellEvidence, 1);
+    Await(records_, 3 * SocketAttachServer::kRecordsPerTurn);
+    // What is said last, without a doorbell, is heard at the end.
+    ASSERT_TRUE(ring->Put(record));
+  }
+  Await(ended_, 1);
+  EXPECT_EQ(records_, 3 * SocketAttachServer::kRecordsPerTurn + 1);
+}
+
+TEST_F(SocketAttachServerTest, AJobThatNeverReadsIsSkipped) {
+  Plugin plugin(path_);
+  const auto request = SoundRequest();
+  plugin.Send(&request, sizeof(request));
+  plan::AttachReply reply;
+  int page_fd, ring_fd;
+  ASSERT_TRUE(plugin.Receive(&reply, &page_fd, &ring_fd));
+  close(page_fd);
+  close(ring_fd);
+  OnLoop([this] {
+    for (int i = 0; i < 100'000; ++i) server_->RingPageDoorbell();
+  });
+  EXPECT_EQ(plugin.ReceiveByte(), plan::kDoorbellPage);
+}
+
+TEST_F(SocketAttachServerTest, RefusesWithOneLine) {
+  const auto reason = [&](const plan::AttachRequest& request, size_t bytes, plan::AttachStatus status) -> std::string {
+    Plugin plugin(path_);
+    plugin.Send(&request, bytes);
+    plan::AttachReply reply;
+    int page_fd, ring_fd;
+    if (!plugin.Receive(&reply, &page_fd, &ring_fd)) return "no reply";
+    EXPECT_EQ(page_fd, -1);
+    EXPECT_EQ(reply.status, static_cast<uint32_t>(status));
+    EXPECT_EQ(plugin.ReceiveByte(), '\0') << "the socket stays open";
+    return reply.reason;
+  };
+  auto request = SoundRequest();
+  request.version = 9;
+  EXPECT_EQ(reason(request, 8, plan::AttachStatus::kWrongVersion), "attach version 9, this r2ccd speaks 1: upgrade r2ccd or the plugin");
+  request = SoundRequest();
+  request.magic = 0;
+  EXPECT_EQ(reason(request, sizeof(request), plan::AttachStatus::kRefused), "this is not an R2CC attach request");
+  EXPECT_EQ(reason(request, 1, plan::AttachStatus::kRefused), "this is not an R2CC attach request");
+  request = SoundRequest();
+  EXPECT_EQ(reason(request, sizeof(request) - 1, plan::AttachStatus::kRefused), "the attach request is garbled");
+  request.rail_count = plan::kAttachRailsMax + 1;
+  EXPECT_EQ(reason(request, sizeof(request), plan::AttachStatus::kRefused), "the attach request is garbled");
+  request = SoundRequest();
+  std::memset(request.job, 'x', sizeof(request.job));
+  EXPECT_EQ(reason(request, sizeof(request), plan::AttachStatus::kRefused), "the attach request is garbled");
+  refused_ = "no";
+  EXPECT_EQ(reason(SoundRequest(), sizeof(request), plan::AttachStatus::kRefused), "no");
+  EXPECT_EQ(ended_, 0) << "who was never attached cannot end";
+}
+
+TEST_F(SocketAttachServerTest, AStaleSocketIsReplaced) {
+  OnLoop([this] { server_.reset(); });
+  // What a daemon that was killed leaves: a socket file that nobody listens on.
+  const int stale = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, path_.c_str());
+  ASSERT_EQ(bind(stale, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  close(stale);
+  OnLoop([this] {
+    server_ = std::make_unique<SocketAttachServer>(&thread_.loop(), path_, page_->fd());
+    EXPECT_TRUE(server_->Start({}).ok());
+  });
+  EXPECT_TRUE(Plugin(path_).connected());
+}
+
+TEST_F(SocketAttachServerTest, APathThatIsTooLongIsNamed) {
+  OnLoop([this] {
+    SocketAttachServer server(&thread_.loop(), "/tmp/" + std::string(120, 'x'), page_->fd());
+    EXPECT_NE(server.Start({}).message().find("choose a shorter --run_dir"), std::string::npos);
+  });
+}
+
+}  // namespace
+}  // namespace r2cc::daemon

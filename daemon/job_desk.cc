@@ -1,0 +1,107 @@
+#include "daemon/job_desk.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "daemon/names.h"
+#include "health/probe/reports.h"
+
+namespace r2cc::daemon {
+namespace {
+
+// A job's clock is this machine's, so what it saw lies in the near past; anything else is a mistake.
+constexpr Nanos kRecordAgeMax = 60 * kNanosPerSecond;
+
+health::JobReport::Cause CauseOf(plan::EvidenceCause cause) {
+  switch (cause) {
+    case plan::EvidenceCause::kLinkDown: return health::JobReport::Cause::kOwnLinkDown;
+    case plan::EvidenceCause::kSocketError: return health::JobReport::Cause::kBroken;
+    case plan::EvidenceCause::kSilence: return health::JobReport::Cause::kSilent;
+    default: return health::JobReport::Cause::kNotOurs;
+  }
+}
+
+std::string JobName(const v1::Job& job) { return absl::StrCat(job.job().empty() ? "job" : job.job(), " (pid ", job.pid(), ")"); }
+
+}  // namespace
+
+AttachServer::Callbacks JobDesk::Callbacks() {
+  return {[this](JobId id, int32_t pid, const plan::AttachRequest& request) { return OnAttach(id, pid, request); },
+          [this](JobId id, const std::vector<plan::EvidenceRecord>& records, uint64_t dropped) {
+            for (const auto& record : records) OnRecord(id, record);
+            registry_.SetDropped(id, dropped);
+          },
+          [this](JobId id) { OnEnd(id); }};
+}
+
+AttachDecision JobDesk::OnAttach(JobId id, int32_t pid, const plan::AttachRequest& request) {
+  AttachDecision decision{"", journal_->node(), MatchRails(request, outputs_.nics(), own_netns_inode_)};
+  registry_.Add(id, pid, request, decision.nics, journal_->Now().realtime_ns);
+  const v1::Job& job = *registry_.Find(id);
+  std::string unmatched;
+  for (const auto& rail : job.rails())
+    if (rail.nic().empty()) absl::StrAppend(&unmatched, unmatched.empty() ? "" : " ", rail.rail());
+  v1::Event event = journal_->New("job-attached", absl::StrCat(JobName(job), " attached with ", job.rails_size(), " rails",
+                                                               unmatched.empty() ? "" : absl::StrCat("; none of this node's NICs: ", unmatched)));
+  event.set_pid(pid);
+  journal_->Tell(std::move(event));
+  return decision;
+}
+
+void JobDesk::OnRecord(JobId id, const plan::EvidenceRecord& record) {
+  if (!registry_.Record(id, record)) return;
+  const auto kind = static_cast<plan::EvidenceKind>(record.kind);
+  if (kind != plan::EvidenceKind::kLinkFenced && kind != plan::EvidenceKind::kLinkUp) return;
+  const bool fenced = kind == plan::EvidenceKind::kLinkFenced;
+  const v1::Job& job = *registry_.Find(id);
+  const auto& rail = job.rails(static_cast<int>(record.local_rail));
+  const Moment now = journal_->Now();
+  const Nanos when = std::clamp(record.time_ns, now.monotonic_ns - kRecordAgeMax, now.monotonic_ns);
+  const std::string peer_node = CleanText(record.peer_node, sizeof(record.peer_node));
+  const std::string peer_nic = CleanText(record.peer_nic, sizeof(record.peer_nic));
+  const auto cause = static_cast<plan::EvidenceCause>(record.cause);
+  const std::string cause_word = plan::CauseName(cause);
+  const std::string link = absl::StrCat(rail.nic().empty() ? rail.rail() : rail.nic(), " -> ", peer_node, "/", peer_nic);
+
+  v1::Event event = journal_->New(
+      fenced ? "failover" : "link-up",
+      fenced ? absl::StrFormat("%s gave up %s: %s; %d bytes replayed, %.1f ms", JobName(job), link, cause_word, record.replayed_bytes,
+                               static_cast<double>(record.duration_ns) / kNanosPerMs)
+             : absl::StrCat(JobName(job), ": ", link, " carries data"));
+  event.set_monotonic_ns(when);
+  event.set_time_ns(now.ToRealtime(when));
+  event.set_nic(rail.nic());
+  event.set_peer_node(peer_node);
+  event.set_peer_nic(peer_nic);
+  event.set_pid(job.pid());
+  if (fenced) {
+    event.set_cause(cause_word);
+    event.set_replayed_bytes(record.replayed_bytes);
+    event.set_duration_ns(static_cast<int64_t>(std::min<uint64_t>(record.duration_ns, INT64_MAX)));
+  }
+  journal_->Tell(std::move(event));
+
+  if (rail.nic().empty()) return;
+  health::JobReport report;
+  report.what = fenced ? health::JobReport::What::kLinkFenced : health::JobReport::What::kLinkUp;
+  report.cause = CauseOf(cause);
+  report.cause_word = cause_word;
+  report.job = JobName(job);
+  report.nic = rail.nic();
+  if (IsNodeName(peer_node) && IsNicName(peer_nic)) report.peer = {peer_node, peer_nic};
+  report.when = when;
+  outputs_.evidence(health::JobEvidence(journal_->node(), report, now.monotonic_ns));
+}
+
+void JobDesk::OnEnd(JobId id) {
+  const v1::Job* job = registry_.Find(id);
+  if (job == nullptr) return;
+  v1::Event event = journal_->New("job-ended", absl::StrCat(JobName(*job), " ended"));
+  event.set_pid(job->pid());
+  registry_.Remove(id);
+  journal_->Tell(std::move(event));
+}
+
+}  // namespace r2cc::daemon

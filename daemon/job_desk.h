@@ -1,0 +1,48 @@
+// Where jobs come in: matches their rails, keeps their sums, turns what they saw into evidence and events.
+#ifndef R2CC_DAEMON_JOB_DESK_H_
+#define R2CC_DAEMON_JOB_DESK_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "daemon/io/attach_server.h"
+#include "daemon/job_registry.h"
+#include "daemon/journal.h"
+#include "daemon/rail_match.h"
+#include "health/evidence/evidence.h"
+
+namespace r2cc::daemon {
+
+// The core's thread only.
+class JobDesk {
+ public:
+  struct Outputs {
+    // This node's NICs, as of now.
+    std::function<std::vector<MatchableNic>()> nics;
+    std::function<void(const std::vector<health::Evidence>&)> evidence;
+  };
+
+  // The journal outlives the desk. `own_netns_inode`: of the daemon.
+  JobDesk(Journal* journal, uint64_t own_netns_inode, Outputs outputs)
+      : journal_(journal), own_netns_inode_(own_netns_inode), outputs_(std::move(outputs)) {}
+
+  // What an attach server calls.
+  AttachServer::Callbacks Callbacks();
+
+  const JobRegistry& registry() const { return registry_; }
+
+ private:
+  AttachDecision OnAttach(JobId id, int32_t pid, const plan::AttachRequest& request);
+  void OnRecord(JobId id, const plan::EvidenceRecord& record);
+  void OnEnd(JobId id);
+
+  Journal* const journal_;
+  const uint64_t own_netns_inode_;
+  const Outputs outputs_;
+  JobRegistry registry_;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_JOB_DESK_H_

@@ -1,0 +1,70 @@
+// Tells what happens, once, to everybody who listens: as an event and as a log line.
+#ifndef R2CC_DAEMON_JOURNAL_H_
+#define R2CC_DAEMON_JOURNAL_H_
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/executor.h"
+#include "base/log.h"
+#include "daemon/convert.h"
+#include "daemon/event_log.h"
+#include "health/evidence/evidence.h"
+#include "health/view/nic_state.h"
+
+namespace r2cc::daemon {
+
+// The core's thread only.
+class Journal {
+ public:
+  // `events` and `executor` outlive the journal.
+  Journal(EventLog* events, std::string node, const Executor* executor, std::function<int64_t()> realtime_ns)
+      : events_(events), node_(std::move(node)), executor_(executor), realtime_ns_(std::move(realtime_ns)) {}
+
+  Moment Now() const { return {executor_->Now(), realtime_ns_()}; }
+
+  // An event of this node and moment; the caller adds what else it has.
+  v1::Event New(const std::string& kind, const std::string& message) const {
+    const Moment now = Now();
+    v1::Event event;
+    event.set_kind(kind);
+    event.set_message(message);
+    event.set_node(node_);
+    event.set_time_ns(now.realtime_ns);
+    event.set_monotonic_ns(now.monotonic_ns);
+    return event;
+  }
+
+  void Tell(v1::Event event) {
+    std::string line = event.message();
+    if (event.to_state() != v1::NIC_STATE_UNSPECIFIED)
+      line = absl::StrCat(v1::NicState_Name(event.from_state()), " -> ", v1::NicState_Name(event.to_state()), ": ", line);
+    LogInfo(line, {{"event", event.kind()}, {"nic", event.nic().empty() ? event.node() : absl::StrCat(event.node(), "/", event.nic())}});
+    events_->Append(std::move(event));
+  }
+
+  // A NIC's change of state, of this node or another.
+  void TellState(const health::NicKey& nic, health::NicState from, health::NicState to, const std::string& reason) {
+    v1::Event event = New("nic-state", reason);
+    event.set_node(nic.node);
+    event.set_nic(nic.nic);
+    event.set_from_state(ToProto(from));
+    event.set_to_state(ToProto(to));
+    Tell(std::move(event));
+  }
+  void Tell(const std::string& kind, const std::string& message) { Tell(New(kind, message)); }
+
+  const std::string& node() const { return node_; }
+
+ private:
+  EventLog* const events_;
+  const std::string node_;
+  const Executor* const executor_;
+  const std::function<int64_t()> realtime_ns_;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_JOURNAL_H_

@@ -1,0 +1,132 @@
+#include "daemon/local_health.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/config.h"
+#include "health/view/nic_state.h"
+
+namespace r2cc::daemon {
+namespace {
+
+// However many jobs complain, the links are not asked for again more often than this.
+constexpr Nanos kRefreshIntervalMin = 100 * kNanosPerMs;
+
+std::array<uint8_t, 6> ParseMac(const std::string& text) {
+  std::array<unsigned, 6> parts{};
+  std::array<uint8_t, 6> mac{};
+  if (std::sscanf(text.c_str(), "%2x:%2x:%2x:%2x:%2x:%2x", &parts[0], &parts[1], &parts[2], &parts[3], &parts[4], &parts[5]) != 6) return mac;
+  std::transform(parts.begin(), parts.end(), mac.begin(), [](unsigned part) { return static_cast<uint8_t>(part); });
+  return mac;
+}
+
+// "0011:2233:4455:6677"
+uint64_t ParseGuid(const std::string& text) {
+  std::array<unsigned, 4> parts{};
+  if (std::sscanf(text.c_str(), "%4x:%4x:%4x:%4x", &parts[0], &parts[1], &parts[2], &parts[3]) != 4) return 0;
+  uint64_t guid = 0;
+  for (const unsigned part : parts) guid = guid << 16 | part;
+  return guid;
+}
+
+}  // namespace
+
+LocalHealth::LocalHealth(std::string node, std::vector<health::NicIdentity> nics, const health::OperatorWords& words, const Seams& seams,
+                         Journal* journal, std::function<void()> on_state)
+    : node_(std::move(node)),
+      nics_(std::move(nics)),
+      seams_(seams),
+      journal_(journal),
+      on_state_(std::move(on_state)),
+      health_(node_, nics_, health::NodePolicy(), words, seams.executor->Now()),
+      link_probe_(
+          node_, nics_, seams.links, seams.executor, [this](const health::Evidence& evidence) { Handle(evidence); },
+          [this](const std::string& nic, const health::LinkFact& fact) { OnLinkFact(nic, fact); }),
+      sysfs_probe_(
+          node_, nics_, seams.sysfs, seams.executor, [this](const health::Evidence& evidence) { Handle(evidence); },
+          [this](const std::string& nic, const health::PortFacts& facts) { OnPortFacts(nic, facts); }) {}
+
+LocalHealth::~LocalHealth() {
+  if (timer_ != 0) seams_.executor->Cancel(timer_);
+}
+
+absl::Status LocalHealth::Start() {
+  if (auto status = link_probe_.Start(); !status.ok()) return status;
+  sysfs_probe_.Start();
+  Settle({});
+  return absl::OkStatus();
+}
+
+void LocalHealth::Handle(const health::Evidence& evidence) { Settle(health_.Handle(evidence)); }
+
+void LocalHealth::OnLinkFact(const std::string& nic, const health::LinkFact& fact) {
+  if (!fact.mac.empty()) macs_[nic] = fact.mac;
+  sysfs_probe_.SetIfindex(nic, fact.ifindex);
+  health_.Learn(nic, fact.mac, "");
+  Settle({});
+}
+
+void LocalHealth::OnPortFacts(const std::string& nic, const health::PortFacts& facts) {
+  if (!facts.pci.empty()) pcis_[nic] = facts.pci;
+  if (!facts.rdma_device.empty() && !guids_.contains(nic)) {
+    const auto guid = seams_.sysfs->Read(absl::StrCat("class/infiniband/", facts.rdma_device, "/node_guid"));
+    if (guid.ok()) guids_[nic] = ParseGuid(*guid);
+  }
+  health_.Learn(nic, facts.mac, facts.pci);
+  Settle({});
+}
+
+void LocalHealth::Settle(const std::vector<health::NicChange>& changes) {
+  bool suspected = false;
+  for (const auto& change : changes) {
+    const auto& [from, to, reason] = change.transition;
+    journal_->TellState({node_, change.nic}, from, to, reason);
+    suspected |= to == health::NicState::kSuspect;
+  }
+  const Nanos now = seams_.executor->Now();
+  if (suspected && now - refreshed_ >= kRefreshIntervalMin) {
+    // A complaint is no proof: ask the kernel itself.
+    refreshed_ = now;
+    seams_.executor->RunAfter(0, [this] { link_probe_.Refresh(); });
+  }
+  ArmTimer();
+  if (std::exchange(told_revision_, health_.revision()) != health_.revision()) on_state_();
+}
+
+void LocalHealth::ArmTimer() {
+  const Nanos due = health_.next_tick();
+  if (timer_ != 0 && due == timer_due_) return;
+  if (timer_ != 0) seams_.executor->Cancel(std::exchange(timer_, 0));
+  if (due == health::NicMachine::kNever) return;
+  timer_due_ = due;
+  timer_ = seams_.executor->RunAfter(due - seams_.executor->Now(), [this] {
+    timer_ = 0;
+    Settle(health_.Tick(seams_.executor->Now()));
+  });
+}
+
+std::vector<std::string> LocalHealth::nic_names() const {
+  std::vector<std::string> names;
+  for (const auto& nic : nics_) names.push_back(nic.name);
+  return names;
+}
+
+std::vector<MatchableNic> LocalHealth::Matchable() const {
+  const auto addresses = seams_.addresses->ByInterface();
+  std::vector<MatchableNic> matchable;
+  for (const auto& nic : nics_) {
+    MatchableNic out{nic.name, nic.interface, {}, "", 0, {}};
+    if (!nic.address.empty()) out.addresses.push_back(nic.address);
+    if (const auto found = addresses.find(nic.interface); !nic.interface.empty() && found != addresses.end())
+      out.addresses.insert(out.addresses.end(), found->second.begin(), found->second.end());
+    if (const auto found = macs_.find(nic.name); found != macs_.end()) out.mac = ParseMac(found->second);
+    if (const auto found = pcis_.find(nic.name); found != pcis_.end()) out.pci = found->second;
+    if (const auto found = guids_.find(nic.name); found != guids_.end()) out.guid = found->second;
+    matchable.push_back(std::move(out));
+  }
+  return matchable;
+}
+
+}  // namespace r2cc::daemon

@@ -1,0 +1,77 @@
+// This node's own part of the view: the probes' evidence and everybody else's goes in, the verdicts on its NICs come out.
+#ifndef R2CC_DAEMON_LOCAL_HEALTH_H_
+#define R2CC_DAEMON_LOCAL_HEALTH_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/executor.h"
+#include "daemon/io/addresses.h"
+#include "daemon/journal.h"
+#include "daemon/rail_match.h"
+#include "health/probe/link_probe.h"
+#include "health/probe/sysfs_probe.h"
+#include "health/view/node_health.h"
+
+namespace r2cc::daemon {
+
+// The core's thread only.
+class LocalHealth {
+ public:
+  struct Seams {
+    Executor* executor;
+    health::LinkWatch* links;
+    const health::Sysfs* sysfs;
+    Addresses* addresses;
+  };
+
+  // The seams and the journal outlive it. `on_state` is called after each change of what Snapshot() may say.
+  LocalHealth(std::string node, std::vector<health::NicIdentity> nics, const health::OperatorWords& words, const Seams& seams, Journal* journal,
+              std::function<void()> on_state);
+  ~LocalHealth();
+  LocalHealth(const LocalHealth&) = delete;
+  LocalHealth& operator=(const LocalHealth&) = delete;
+
+  // Starts the probes. Every NIC's link is known when it returns OK.
+  absl::Status Start();
+
+  void Handle(const health::Evidence& evidence);
+  void Handle(const std::vector<health::Evidence>& evidence) {
+    for (const auto& one : evidence) Handle(one);
+  }
+
+  const health::NodeHealth& health() const { return health_; }
+  std::vector<std::string> nic_names() const;
+  // What jobs' rails are matched against, as of now.
+  std::vector<MatchableNic> Matchable() const;
+
+ private:
+  void OnLinkFact(const std::string& nic, const health::LinkFact& fact);
+  void OnPortFacts(const std::string& nic, const health::PortFacts& facts);
+  void Settle(const std::vector<health::NicChange>& changes);
+  void ArmTimer();
+
+  const std::string node_;
+  const std::vector<health::NicIdentity> nics_;
+  const Seams seams_;
+  Journal* const journal_;
+  const std::function<void()> on_state_;
+  health::NodeHealth health_;
+  health::LinkProbe link_probe_;
+  health::SysfsProbe sysfs_probe_;
+  std::map<std::string, std::string> macs_;  // by NIC
+  std::map<std::string, std::string> pcis_;
+  std::map<std::string, uint64_t> guids_;
+  uint64_t told_revision_ = 0;
+  TimerId timer_ = 0;
+  Nanos timer_due_ = 0;
+  Nanos refreshed_ = 0;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_LOCAL_HEALTH_H_

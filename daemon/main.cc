@@ -1,0 +1,190 @@
+// r2ccd, the daemon of one node.
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <climits>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/event_loop.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "daemon/config.h"
+#include "daemon/io/addresses.h"
+#include "daemon/io/files.h"
+#include "daemon/io/lock_file.h"
+#include "daemon/names.h"
+#include "daemon/real_world.h"
+#include "daemon/rpc/channel.h"
+#include "daemon/rpc/servers.h"
+#include "daemon/wiring.h"
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;
+
+struct Flags {
+  std::string config;
+  std::string run_dir = "/run/r2cc";
+  std::string node;
+  std::string log_level = "info";
+  bool check_config = false;
+};
+
+std::string HostName() {
+  char name[HOST_NAME_MAX + 1] = {};
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+absl::StatusOr<Config> LoadConfig(const Flags& flags) {
+  const ConfigContext context{flags.run_dir, HostName(), flags.node};
+  Config config;
+  if (flags.config.empty()) {
+    ASSIGN_OR_RETURN(config, DefaultConfig(context));
+  } else {
+    OsFiles files;
+    ASSIGN_OR_RETURN(const std::string text, files.Read(flags.config));
+    ASSIGN_OR_RETURN(config, ParseConfig(text, flags.config, context));
+  }
+  std::vector<std::string> present;
+  for (const auto& [interface, addresses] : OsAddresses().ByInterface()) present.push_back(interface);
+  RETURN_IF_ERROR(CheckInterfaces(config, present));
+  if (config.nics.empty())
+    for (const std::string& interface : PhysicalInterfaces(health::RealSysfs(), present))
+      if (IsNicName(interface) && config.nics.size() < kNicsPerNodeMax) config.nics.push_back({interface, interface, "", 0, 0});
+  return config;
+}
+
+absl::Status MakeRunDir(const std::string& run_dir) {
+  if (mkdir(run_dir.c_str(), 0755) == 0 || errno == EEXIST) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the run directory ", run_dir, " (--run_dir)"));
+}
+
+// Where peers may reach us, for people and messages: a wildcard says nothing to another machine.
+std::string PeerAddress(const std::string& listen, int port) {
+  const auto address = ParseHostPort(listen, /*allow_port_zero=*/true);
+  const std::string host = !address.ok() || address->host == "0.0.0.0" || address->host == "::" ? HostName() : address->host;
+  return absl::StrCat(host.find(':') == std::string::npos ? host : absl::StrCat("[", host, "]"), ":", port);
+}
+
+// Every attached job takes two descriptors.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Ends the loop at SIGTERM or SIGINT. SIGHUP is taken and ignored: the log goes to standard error, there is nothing to open again.
+class Signals {
+ public:
+  // Before any thread is made: all of them inherit the mask, so that signals come to the loop alone.
+  Signals() {
+    sigemptyset(&set_);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set_, signal);
+    sigset_t all;
+    sigfillset(&all);
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigdelset(&all, signal);
+    sigprocmask(SIG_SETMASK, &all, nullptr);
+    fd_ = signalfd(-1, &set_, SFD_NONBLOCK | SFD_CLOEXEC);
+  }
+  ~Signals() { close(fd_); }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  absl::Status StopAt(EventLoop* loop) {
+    return loop->AddFd(fd_, EPOLLIN, [this, loop](uint32_t) {
+      signalfd_siginfo info{};
+      while (read(fd_, &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
+        LogInfo("signal", {{"name", strsignal(static_cast<int>(info.ssi_signo))}, {"from_pid", info.ssi_pid}});
+        if (info.ssi_signo != SIGHUP) loop->Stop();
+      }
+    });
+  }
+
+ private:
+  sigset_t set_;
+  int fd_;
+};
+
+absl::Status Serve(const Config& config, Signals* signals) {
+  RETURN_IF_ERROR(MakeRunDir(config.run_dir));
+  ASSIGN_OR_RETURN(const auto lock, LockFile::Take(config.lock_file(), config.control_socket()));
+  ASSIGN_OR_RETURN(const Credentials credentials, LoadCredentials(config));
+  if (!credentials.secure && !config.peers.empty()) LogWarning("peers talk in the clear: set tls in the configuration");
+
+  // Destroyed in the opposite order: the servers before what they ask, the world after all that uses it.
+  EventLoop loop;
+  RETURN_IF_ERROR(signals->StopAt(&loop));
+  ASSIGN_OR_RETURN(const auto world, RealWorld::Make(config, credentials, &loop));
+  Wiring wiring(config, world->world());
+  RETURN_IF_ERROR(wiring.Start());
+  ASSIGN_OR_RETURN(const auto servers, RpcServers::Start(&wiring, config.control_socket(), config.listen, credentials, world->store_service()));
+  wiring.set_peer_address(PeerAddress(config.listen, servers->peer_port()));
+  LogInfo("r2ccd serves", {{"node", config.node}, {"socket", config.control_socket()}, {"attach", config.attach_socket()}, {"peers_port", servers->peer_port()}});
+  loop.Run();
+  wiring.Stop();
+  world->FlushDisk();
+  unlink(config.control_socket().c_str());
+  LogInfo("r2ccd ends; the jobs go on");
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  CLI::App app("r2ccd: keeps watch over this node's NICs, agrees with the other nodes' daemons, and tells the jobs' plugins where to send.");
+  app.name("r2ccd");
+  app.set_version_flag("--version", kRelease);
+  app.add_option("--config", flags.config, "text-format r2cc.v1.DaemonConfig; without it: this host's name, every physical interface, no peers");
+  app.add_option("--run_dir", flags.run_dir, "directory of the sockets r2ccd.sock and attach.sock, the lock and the state file")->capture_default_str();
+  app.add_option("--node", flags.node, "this node's name; wins over the configuration");
+  app.add_option("--log_level", flags.log_level, "debug, info, warning or error")->capture_default_str();
+  app.add_flag("--check_config", flags.check_config, "check the configuration and end");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    std::fprintf(stderr, "r2ccd: %s; see r2ccd --help\n", error.what());
+    return kExitUsage;
+  }
+  const auto level = ParseLogLevel(flags.log_level);
+  if (!level.has_value()) {
+    std::fprintf(stderr, "r2ccd: --log_level is debug, info, warning or error, not '%s'\n", flags.log_level.c_str());
+    return kExitUsage;
+  }
+  SetLogLevel(*level);
+  Signals signals;
+  RaiseDescriptorLimit();
+  umask(007);
+  RedirectGrpcLog();
+
+  absl::StatusOr<Config> config = LoadConfig(flags);
+  absl::Status status = config.status();
+  if (status.ok() && flags.check_config) {
+    status = LoadCredentials(*config).status();
+    if (status.ok()) std::printf("%s: ok: node %s, %zu NICs, %zu peers\n", flags.config.empty() ? "no file" : flags.config.c_str(), config->node.c_str(), config->nics.size(), config->peers.size());
+  } else if (status.ok()) {
+    status = Serve(*config, &signals);
+  }
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "r2ccd: %s\n", std::string(status.message()).c_str());
+  return kExitFailed;
+}
+
+}  // namespace
+}  // namespace r2cc::daemon
+
+int main(int argc, char** argv) { return r2cc::daemon::Main(argc, argv); }

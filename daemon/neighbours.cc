@@ -1,0 +1,148 @@
+#include "daemon/neighbours.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/names.h"
+#include "health/probe/reports.h"
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr size_t kComplaintsMax = 256;
+constexpr size_t kAboutBytesMax = 128;
+
+std::string Clean(const std::string& text) { return CleanText(text.data(), std::min(text.size(), kAboutBytesMax)); }
+
+}  // namespace
+
+Neighbours::Neighbours(const Config& config, health::ClusterView* view, Journal* journal, Outputs outputs)
+    : node_(config.node), view_(view), journal_(journal), outputs_(std::move(outputs)) {
+  for (const PeerSpec& peer : config.peers) peers_[peer.node].address = peer.address;
+}
+
+PeerTransport::Callbacks Neighbours::PeerCallbacks() {
+  return {[this](const std::string& peer, const v1::NodeView& view) { OnPeerView(peer, view); }, [this](const std::string& peer) { OnConnected(peer); },
+          [this](const std::string& peer, const std::string& why) { OnLost(peer, why); }};
+}
+
+Store::Callbacks Neighbours::StoreCallbacks() {
+  return {[this](const StoreChange& change) { OnStoreChange(change); }, [this](const std::string& state) { OnStoreState(state); }};
+}
+
+void Neighbours::OnPeerView(const std::string& peer, const v1::NodeView& message) {
+  if (message.node().empty()) return;  // it has just started
+  Peer& entry = peers_[peer];
+  if (message.node() != peer) {
+    const std::string error = absl::StrCat("the daemon at ", entry.address, " calls itself ", Clean(message.node()), ", not ", peer, ": correct one of the configurations");
+    entry.connected = false;
+    entry.error = error;
+    return Complain(peer, error);
+  }
+  Receive(message, entry.address);
+}
+
+void Neighbours::Receive(const v1::NodeView& message, const std::string& from) {
+  if (message.node().empty()) return;
+  if (message.node() == node_) return Complain(from, absl::StrCat("another daemon calls itself ", node_, " as this one does; give one of them another --node"));
+  const Moment now = journal_->Now();
+  const auto state = FromProto(message, now);
+  if (!state.ok()) return Complain(from, absl::StrCat("a view was refused: ", state.status().message()));
+  const health::NodeEntry* known = view_->Find(state->node);
+  if (known == nullptr && view_->nodes().size() >= kNodesMax) return Complain(from, absl::StrCat("a view was refused: more than ", kNodesMax, " nodes"));
+  std::optional<health::NodeState> before;
+  if (known != nullptr) before = known->state;
+  if (view_->Merge(*state, now.monotonic_ns) != health::ClusterView::Merged::kNew) return outputs_.on_view();
+  about_[state->node] = {Clean(message.peer_address()), Clean(message.release())};
+  const health::NodeState* const old = before.has_value() ? &*before : nullptr;
+  // First what the jobs wait for, then the words about it.
+  outputs_.evidence(health::PeerEvidence(old, *state, now.monotonic_ns));
+  outputs_.on_view();
+  TellChanges(old, *state);
+}
+
+void Neighbours::TellChanges(const health::NodeState* before, const health::NodeState& after) {
+  if (before == nullptr) return;
+  for (const auto& nic : after.nics) {
+    const auto* old = before->Find(nic.identity.name);
+    if (old != nullptr && old->state != nic.state) journal_->TellState({after.node, nic.identity.name}, old->state, nic.state, nic.reason);
+  }
+}
+
+void Neighbours::OnConnected(const std::string& peer) {
+  Peer& entry = peers_[peer];
+  entry.connected = true;
+  entry.error.clear();
+  complaints_.erase(peer);
+  v1::Event event = journal_->New("peer-connected", absl::StrCat("connected to ", peer, " (", entry.address, ")"));
+  event.set_peer_node(peer);
+  journal_->Tell(std::move(event));
+}
+
+void Neighbours::OnLost(const std::string& peer, const std::string& why) {
+  Peer& entry = peers_[peer];
+  entry.error = Clean(why);
+  if (!std::exchange(entry.connected, false)) {
+    LogInfo("a peer cannot be reached yet", {{"peer", peer}, {"address", entry.address}, {"reason", entry.error}});
+    return;
+  }
+  v1::Event event = journal_->New("peer-lost", absl::StrCat("lost ", peer, " (", entry.address, "): ", entry.error, "; its last view stays"));
+  event.set_peer_node(peer);
+  journal_->Tell(std::move(event));
+}
+
+void Neighbours::OnStoreChange(const StoreChange& change) {
+  if (!absl::StartsWith(change.key, kNodesPrefix)) return;
+  const std::string node = change.key.substr(sizeof(kNodesPrefix) - 1);
+  if (node == node_) return;
+  if (change.deleted) {
+    in_store_.erase(node);
+    return;
+  }
+  v1::NodeView message;
+  if (!message.ParseFromString(change.value) || message.node() != node) return Complain("store", absl::StrCat("garbled entry ", Clean(change.key)));
+  if (in_store_.size() < kNodesMax) in_store_.insert(node);
+  Receive(message, "store");
+}
+
+void Neighbours::OnStoreState(const std::string& state) {
+  if (std::exchange(store_state_, state) == state) return;
+  LogInfo("store", {{"state", state}});
+  // Without the store nobody tells us of the leases' ends.
+  if (absl::StartsWith(state, "lost")) in_store_.clear();
+}
+
+void Neighbours::Tick() {
+  const Nanos now = journal_->Now().monotonic_ns;
+  for (const std::string& node : in_store_)
+    if (view_->Find(node) != nullptr) view_->Heard(node, now);
+  for (const std::string& node : view_->Tick(now)) LogWarning("nothing was heard of a node; its last view stays", {{"node", node}});
+}
+
+void Neighbours::Complain(const std::string& from, const std::string& what) {
+  if (complaints_.size() >= kComplaintsMax) complaints_.clear();
+  std::string& last = complaints_[from];
+  if (std::exchange(last, what) != what) LogWarning(what, {{"from", from}});
+}
+
+std::vector<v1::PeerStatus> Neighbours::Peers() const {
+  std::vector<v1::PeerStatus> peers;
+  for (const auto& [node, peer] : peers_) {
+    v1::PeerStatus& status = peers.emplace_back();
+    status.set_node(node);
+    status.set_address(peer.address);
+    status.set_connected(peer.connected);
+    status.set_error(peer.error);
+  }
+  return peers;
+}
+
+Neighbours::About Neighbours::AboutNode(const std::string& node) const {
+  const auto found = about_.find(node);
+  return found == about_.end() ? About() : found->second;
+}
+
+}  // namespace r2cc::daemon

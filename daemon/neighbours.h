@@ -1,0 +1,81 @@
+// What the other nodes say, over whatever way it comes (a peer's stream, our stream to it, the store), merged into the one view.
+#ifndef R2CC_DAEMON_NEIGHBOURS_H_
+#define R2CC_DAEMON_NEIGHBOURS_H_
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "daemon/config.h"
+#include "daemon/io/peer_transport.h"
+#include "daemon/io/store.h"
+#include "daemon/journal.h"
+#include "health/view/cluster_view.h"
+
+namespace r2cc::daemon {
+
+// The core's thread only.
+class Neighbours {
+ public:
+  // Nodes of a cluster; views of more are refused.
+  static constexpr size_t kNodesMax = 8192;
+
+  struct Outputs {
+    // What another node's word means for our own NICs.
+    std::function<void(const std::vector<health::Evidence>&)> evidence;
+    std::function<void()> on_view;
+  };
+
+  // All outlive it.
+  Neighbours(const Config& config, health::ClusterView* view, Journal* journal, Outputs outputs);
+
+  PeerTransport::Callbacks PeerCallbacks();
+  Store::Callbacks StoreCallbacks();
+
+  // A view that somebody pushed to us; `from` is for the log.
+  void Receive(const v1::NodeView& message, const std::string& from);
+
+  // Lets leases run out, and keeps alive the nodes that the store still has.
+  void Tick();
+
+  bool IsPeer(const std::string& node) const { return peers_.contains(node); }
+  std::vector<v1::PeerStatus> Peers() const;
+  const std::string& store_state() const { return store_state_; }
+  // What the view does not hold of a node: where its daemon is, and its release.
+  struct About {
+    std::string peer_address;
+    std::string release;
+  };
+  About AboutNode(const std::string& node) const;
+
+ private:
+  struct Peer {
+    std::string address;
+    bool connected = false;
+    std::string error = "not connected yet";
+  };
+  void OnPeerView(const std::string& peer, const v1::NodeView& message);
+  void OnConnected(const std::string& peer);
+  void OnLost(const std::string& peer, const std::string& why);
+  void OnStoreChange(const StoreChange& change);
+  void OnStoreState(const std::string& state);
+  // Told once per sender and complaint, not with every keep-alive.
+  void Complain(const std::string& from, const std::string& what);
+  void TellChanges(const health::NodeState* before, const health::NodeState& after);
+
+  const std::string node_;
+  health::ClusterView* const view_;
+  Journal* const journal_;
+  const Outputs outputs_;
+  std::map<std::string, Peer> peers_;
+  std::map<std::string, About> about_;
+  std::set<std::string> in_store_;  // nodes whose lease the store still holds
+  std::string store_state_;
+  std::map<std::string, std::string> complaints_;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_NEIGHBOURS_H_

@@ -1,0 +1,94 @@
+#include "daemon/operator_desk.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "daemon/names.h"
+#include "health/probe/reports.h"
+
+namespace r2cc::daemon {
+namespace {
+
+// A disk that takes longer may not hold up the operator: what was said is in force, and is written when the disk lets it.
+constexpr Nanos kSaveWait = kNanosPerSecond / 2;
+
+struct Word {
+  health::EvidenceKind kind;
+  std::string verb;
+};
+
+std::optional<Word> WordFor(v1::NicAction action) {
+  switch (action) {
+    case v1::DRAIN: return Word{health::EvidenceKind::kDrain, "drain"};
+    case v1::UNDRAIN: return Word{health::EvidenceKind::kUndrain, "undrain"};
+    case v1::SET_WEIGHT: return Word{health::EvidenceKind::kWeight, "weight"};
+    case v1::FAIL: return Word{health::EvidenceKind::kDrillFail, "fail"};
+    case v1::RESTORE: return Word{health::EvidenceKind::kDrillRestore, "restore"};
+    default: return std::nullopt;
+  }
+}
+
+std::string Clean(const std::string& name) { return CleanText(name.data(), std::min<size_t>(name.size(), kNodeNameBytesMax)); }
+
+}  // namespace
+
+void OperatorDesk::Act(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer) {
+  const std::string& own = parts_.journal->node();
+  if (!WordFor(request.action()).has_value())
+    return answer(absl::InvalidArgumentError(absl::StrCat("action ", static_cast<int>(request.action()), " is unknown to this r2ccd; it is older than the one who asks")));
+  if (request.action() == v1::SET_WEIGHT && request.weight_permille() > health::kFullWeightPermille)
+    return answer(absl::InvalidArgumentError(absl::StrCat("weight ", request.weight_permille(), " is out of range; it is from 0 to ", health::kFullWeightPermille, " permille")));
+  if (request.node() == own) return ActHere(request, origin, std::move(answer));
+  if (origin == Backend::Origin::kPeer)
+    return answer(absl::FailedPreconditionError(
+        absl::StrCat("this is node ", own, ", not ", Clean(request.node()), ": correct the peer addresses in the configuration of the daemon that was asked")));
+  if (parts_.view->Find(request.node()) == nullptr && !parts_.neighbours->IsPeer(request.node())) return answer(UnknownNode(request.node()));
+  parts_.peers->Act(request.node(), request, std::move(answer));
+}
+
+void OperatorDesk::ActHere(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer) {
+  const health::NodeHealth& health = parts_.local->health();
+  if (!health.Has(request.nic())) return answer(UnknownNic(request.nic()));
+  const Word word = *WordFor(request.action());
+  const health::OperatorWords before = health.words();
+  const int64_t value = request.action() == v1::SET_WEIGHT ? request.weight_permille() : 0;
+  const health::NicKey nic{parts_.journal->node(), request.nic()};
+  parts_.local->Handle(health::OperatorEvidence(nic.node, nic, word.kind, value, parts_.executor->Now()));
+
+  v1::NicActionReply reply;
+  const health::NodeState state = health.Snapshot();
+  *reply.mutable_nic() = ToProto(*state.Find(request.nic()), parts_.journal->Now());
+  reply.set_changed(health.words() != before);
+  if (!reply.changed()) return answer(reply);
+
+  v1::Event event = parts_.journal->New("operator", absl::StrCat(word.verb, " ", nic.ToString(), request.action() == v1::SET_WEIGHT ? absl::StrCat(" ", value, " permille") : "",
+                                                                 origin == Backend::Origin::kPeer ? ", said on another node" : ""));
+  event.set_nic(request.nic());
+  parts_.journal->Tell(std::move(event));
+  Save([answer, reply] { answer(reply); });
+  parts_.executor->RunAfter(kSaveWait, [answer, reply] { answer(reply); });
+}
+
+void OperatorDesk::Save(std::function<void()> done) {
+  saved_.words = MergeWords(std::move(saved_.words), parts_.local->nic_names(), parts_.local->health().words());
+  parts_.keeper->Save(saved_, std::move(done));
+}
+
+absl::Status OperatorDesk::UnknownNode(const std::string& node) const {
+  std::set<std::string> names;
+  for (const auto& [name, entry] : parts_.view->nodes()) names.insert(name);
+  for (const auto& peer : parts_.neighbours->Peers()) names.insert(peer.node());
+  return absl::NotFoundError(absl::StrCat("there is no node '", Clean(node), "'; the nodes are ", absl::StrJoin(names, " ")));
+}
+
+absl::Status OperatorDesk::UnknownNic(const std::string& nic) const {
+  const auto names = parts_.local->nic_names();
+  return absl::NotFoundError(absl::StrCat("node ", parts_.journal->node(), " has no NIC '", Clean(nic), "'; it has ", names.empty() ? "none" : absl::StrJoin(names, " ")));
+}
+
+}  // namespace r2cc::daemon

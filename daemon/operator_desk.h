@@ -1,0 +1,54 @@
+// What the operator says about a NIC: checked, done here or sent to the NIC's own daemon, kept over restarts.
+#ifndef R2CC_DAEMON_OPERATOR_DESK_H_
+#define R2CC_DAEMON_OPERATOR_DESK_H_
+
+#include <functional>
+#include <string>
+
+#include "base/executor.h"
+#include "daemon/io/peer_transport.h"
+#include "daemon/journal.h"
+#include "daemon/local_health.h"
+#include "daemon/neighbours.h"
+#include "daemon/rpc/answer.h"
+#include "daemon/rpc/backend.h"
+#include "daemon/state_keeper.h"
+#include "health/view/cluster_view.h"
+
+namespace r2cc::daemon {
+
+// The core's thread only.
+class OperatorDesk {
+ public:
+  struct Parts {
+    Executor* executor;
+    LocalHealth* local;
+    const health::ClusterView* view;
+    const Neighbours* neighbours;
+    PeerTransport* peers;
+    StateKeeper* keeper;
+    Journal* journal;
+  };
+
+  // The parts outlive the desk. `saved`: what was read at the start.
+  OperatorDesk(const Parts& parts, SavedState saved) : parts_(parts), saved_(std::move(saved)) {}
+
+  void Act(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer);
+
+  // Writes what is to be kept, for the boot time of this life.
+  void Save(std::function<void()> done);
+
+  // NOT_FOUND with the names that there are.
+  absl::Status UnknownNode(const std::string& node) const;
+
+ private:
+  void ActHere(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer);
+  absl::Status UnknownNic(const std::string& nic) const;
+
+  const Parts parts_;
+  SavedState saved_;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_OPERATOR_DESK_H_

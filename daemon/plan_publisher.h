@@ -1,0 +1,62 @@
+// From the view to the page: makes the plan, checks it, publishes it, tells the jobs.
+#ifndef R2CC_DAEMON_PLAN_PUBLISHER_H_
+#define R2CC_DAEMON_PLAN_PUBLISHER_H_
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "base/core/epoch.h"
+#include "base/log.h"
+#include "daemon/convert.h"
+#include "daemon/io/attach_server.h"
+#include "daemon/io/page_sink.h"
+#include "daemon/journal.h"
+#include "health/view/cluster_view.h"
+#include "plan/planner.h"
+
+namespace r2cc::daemon {
+
+// The core's thread only.
+class PlanPublisher {
+ public:
+  // All outlive it.
+  PlanPublisher(PageSink* page, AttachServer* jobs, Journal* journal) : page_(page), jobs_(jobs), journal_(journal) {}
+
+  // Publishes the plan for `view` unless it says what the published one says. A plan that is refused leaves the last good one in place. `next_epoch` is
+  // asked only if there is something to publish.
+  void Update(const health::ClusterView& view, const std::function<Epoch()>& next_epoch) {
+    const plan::ClusterModel model = ToModel(view);
+    plan::Plan plan = plan::MakePlan(model, plan_.epoch);
+    if (published_ && plan.nics == plan_.nics) return;
+    plan.epoch = next_epoch();
+    std::string wrong = plan::CheckPlan(plan, model);
+    if (wrong.empty())
+      if (const auto status = page_->Publish(plan, journal_->Now().monotonic_ns); !status.ok()) wrong = std::string(status.message());
+    if (!wrong.empty()) {
+      if (std::exchange(trouble_, wrong) != wrong) LogError("a plan was refused, the last good one stays", {{"reason", wrong}});
+      return;
+    }
+    jobs_->RingPageDoorbell();
+    trouble_.clear();
+    const std::string change = DescribeChange(plan_, plan);
+    plan_ = std::move(plan);
+    published_ = true;
+    journal_->Tell("plan-published", absl::StrCat("plan ", plan_.epoch.counter, ": ", change.empty() ? "no NICs" : change));
+  }
+
+  // The published one.
+  const plan::Plan& plan() const { return plan_; }
+
+ private:
+  PageSink* const page_;
+  AttachServer* const jobs_;
+  Journal* const journal_;
+  plan::Plan plan_;
+  bool published_ = false;
+  std::string trouble_;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_PLAN_PUBLISHER_H_

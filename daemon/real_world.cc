@@ -1,0 +1,75 @@
+#include "daemon/real_world.h"
+
+#include <sys/stat.h>
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/rpc/grpc_store.h"
+
+namespace r2cc::daemon {
+namespace {
+
+int64_t NanosOf(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return now.tv_sec * kNanosPerSecond + now.tv_nsec;
+}
+
+std::unique_ptr<Store> MakeStore(const Config& config, const Credentials& credentials, EventLoop* loop, StoreService* own) {
+  if (own != nullptr) return std::make_unique<LocalStore>(loop, own);
+  for (const PeerSpec& peer : config.peers)
+    if (peer.node == config.store_node) return std::make_unique<GrpcStore>(loop, peer, credentials);
+  return std::make_unique<NoStore>();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RealWorld>> RealWorld::Make(const Config& config, const Credentials& credentials, EventLoop* loop) {
+  auto page = SharedPage::Create();
+  if (!page.ok()) return absl::Status(page.status().code(), absl::StrCat("cannot make the page: ", page.status().message()));
+  return std::unique_ptr<RealWorld>(new RealWorld(config, credentials, loop, *std::move(page)));
+}
+
+RealWorld::RealWorld(const Config& config, const Credentials& credentials, EventLoop* loop, std::unique_ptr<SharedPage> page)
+    : loop_(loop),
+      disk_("r2ccd-disk"),
+      links_(loop),
+      page_(std::move(page)),
+      jobs_(loop, config.attach_socket(), page_->fd()),
+      peers_(loop, config.peers, credentials),
+      store_service_(!config.store_node.empty() && config.store_node == config.node ? std::make_unique<StoreService>(loop) : nullptr),
+      store_(MakeStore(config, credentials, loop, store_service_.get())) {}
+
+World RealWorld::world() {
+  World world;
+  world.core = loop_;
+  world.disk = &disk_.loop();
+  world.realtime_ns = [] { return NanosOf(CLOCK_REALTIME); };
+  world.links = &links_;
+  world.sysfs = &sysfs_;
+  world.addresses = &addresses_;
+  world.files = &files_;
+  world.page = page_.get();
+  world.jobs = &jobs_;
+  world.peers = &peers_;
+  world.store = store_.get();
+  world.daemon_start_ns = NanosOf(CLOCK_BOOTTIME);
+  world.boot_time_s = (NanosOf(CLOCK_REALTIME) - world.daemon_start_ns + kNanosPerSecond / 2) / kNanosPerSecond;
+  if (auto id = files_.Read("/proc/sys/kernel/random/boot_id"); id.ok()) world.boot_id = id->substr(0, id->find('\n'));
+  struct stat netns {};
+  if (stat("/proc/self/ns/net", &netns) == 0) world.netns_inode = netns.st_ino;
+  return world;
+}
+
+std::vector<std::string> PhysicalInterfaces(const health::Sysfs& sysfs, const std::vector<std::string>& present) {
+  std::vector<std::string> physical;
+  for (const std::string& name : present)
+    if (sysfs.LinkName(absl::StrCat("class/net/", name, "/device")).ok()) physical.push_back(name);
+  std::sort(physical.begin(), physical.end());
+  return physical;
+}
+
+}  // namespace r2cc::daemon

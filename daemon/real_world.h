@@ -1,0 +1,60 @@
+// The World of a running r2ccd: the kernel, the disk, gRPC.
+#ifndef R2CC_DAEMON_REAL_WORLD_H_
+#define R2CC_DAEMON_REAL_WORLD_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/event_loop.h"
+#include "daemon/config.h"
+#include "daemon/io/addresses.h"
+#include "daemon/io/files.h"
+#include "daemon/io/page_sink.h"
+#include "daemon/io/socket_attach_server.h"
+#include "daemon/io/store.h"
+#include "daemon/rpc/channel.h"
+#include "daemon/rpc/grpc_peer_transport.h"
+#include "daemon/rpc/store_service.h"
+#include "daemon/wiring.h"
+#include "health/io/netlink_link_watch.h"
+#include "health/io/sysfs.h"
+
+namespace r2cc::daemon {
+
+class RealWorld {
+ public:
+  // `loop` outlives it.
+  static absl::StatusOr<std::unique_ptr<RealWorld>> Make(const Config& config, const Credentials& credentials, EventLoop* loop);
+  RealWorld(const RealWorld&) = delete;
+  RealWorld& operator=(const RealWorld&) = delete;
+
+  World world();
+  // What this daemon serves as the store; null: it does not.
+  StoreService* store_service() { return store_service_.get(); }
+  // Returns when all that was to be written is, or cannot be. The core's loop does not run any more.
+  void FlushDisk() { disk_.loop().RunAndWait([] {}); }
+
+ private:
+  RealWorld(const Config& config, const Credentials& credentials, EventLoop* loop, std::unique_ptr<SharedPage> page);
+
+  EventLoop* const loop_;
+  ScopedLoopThread disk_;
+  health::NetlinkLinkWatch links_;
+  const health::RealSysfs sysfs_;
+  OsAddresses addresses_;
+  OsFiles files_;
+  const std::unique_ptr<SharedPage> page_;
+  SocketAttachServer jobs_;
+  GrpcPeerTransport peers_;
+  std::unique_ptr<StoreService> store_service_;
+  std::unique_ptr<Store> store_;
+};
+
+// The interfaces of this network namespace with hardware behind them, up or down.
+std::vector<std::string> PhysicalInterfaces(const health::Sysfs& sysfs, const std::vector<std::string>& present);
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_REAL_WORLD_H_

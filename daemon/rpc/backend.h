@@ -1,0 +1,35 @@
+// What the gRPC services ask of the core. The services hold no state of their own.
+#ifndef R2CC_DAEMON_RPC_BACKEND_H_
+#define R2CC_DAEMON_RPC_BACKEND_H_
+
+#include <string>
+
+#include "daemon/event_log.h"
+#include "daemon/rpc/answer.h"
+#include "daemon/view_feed.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::daemon {
+
+// Thread-safe: every method hands the request to the core's thread. The answer is given exactly once, on the core's or a gRPC thread,
+// within a bounded time, also while the core ends.
+class Backend {
+ public:
+  // Where a request to act on a NIC came from: one that a peer forwarded is never forwarded again.
+  enum class Origin { kOperator, kPeer };
+
+  virtual ~Backend() = default;
+  virtual void GetStatus(Answer<v1::StatusReply> answer) = 0;
+  virtual void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) = 0;
+  virtual void ActOnNic(const v1::NicActionRequest& request, Origin origin, Answer<v1::NicActionReply> answer) = 0;
+  virtual void ListJobs(Answer<v1::ListJobsReply> answer) = 0;
+  virtual void GetPlan(Answer<v1::Plan> answer) = 0;
+  // A peer's view, pushed to us. `from`: its address, for the log.
+  virtual void ReceiveView(v1::NodeView view, const std::string& from) = 0;
+  virtual EventLog& events() = 0;
+  virtual ViewFeed& feed() = 0;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_RPC_BACKEND_H_

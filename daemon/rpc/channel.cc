@@ -1,0 +1,82 @@
+#include "daemon/rpc/channel.h"
+
+#include "absl/strings/str_cat.h"
+#include "daemon/io/files.h"
+#include "grpc/grpc_security_constants.h"
+#include "grpc/support/log.h"
+
+namespace r2cc::daemon {
+namespace {
+
+// A connection that answers no ping for kPingIntervalMs + kPingTimeoutMs is lost.
+constexpr int kPingIntervalMs = 1000;
+constexpr int kPingTimeoutMs = 1000;
+constexpr int kReconnectMsMin = 100;
+constexpr int kReconnectMsMax = 2000;
+// Time that one attempt to connect has, handshake included.
+constexpr int kConnectTimeoutMs = 2000;
+constexpr int kMessageBytesMax = 4 << 20;
+
+}  // namespace
+
+absl::StatusOr<Credentials> LoadCredentials(const Config& config) {
+  Credentials credentials;
+  if (!config.tls.has_value()) {
+    credentials.channel = grpc::InsecureChannelCredentials();
+    credentials.server = grpc::InsecureServerCredentials();
+    return credentials;
+  }
+  OsFiles files;
+  const auto certificate = files.Read(config.tls->certificate_file);
+  const auto key = files.Read(config.tls->key_file);
+  const auto ca = files.Read(config.tls->ca_file);
+  for (const auto* part : {&certificate, &key, &ca})
+    if (!part->ok()) return absl::Status(part->status().code(), absl::StrCat(config.file, ": tls: ", part->status().message()));
+  grpc::SslCredentialsOptions client;
+  client.pem_root_certs = *ca;
+  client.pem_cert_chain = *certificate;
+  client.pem_private_key = *key;
+  grpc::SslServerCredentialsOptions server(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  server.pem_root_certs = *ca;
+  server.pem_key_cert_pairs.push_back({*key, *certificate});
+  credentials.channel = grpc::SslCredentials(client);
+  credentials.server = grpc::SslServerCredentials(server);
+  credentials.secure = true;
+  return credentials;
+}
+
+std::shared_ptr<grpc::Channel> PeerChannel(const PeerSpec& peer, const Credentials& credentials) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMsMin);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMsMax);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingIntervalMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // Daemons talk over the management network; a proxy for the web has no business there.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
+  if (credentials.secure) arguments.SetSslTargetNameOverride(peer.node);
+  return grpc::CreateCustomChannel(peer.address, credentials.channel, arguments);
+}
+
+void SetServerOptions(grpc::ServerBuilder* builder) {
+  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingIntervalMs);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kPingIntervalMs / 4);
+  builder->SetMaxReceiveMessageSize(kMessageBytesMax);
+}
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+}
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
+}
+
+}  // namespace r2cc::daemon

@@ -1,0 +1,266 @@
+#include "daemon/rpc/grpc_peer_transport.h"
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "daemon/rpc/backoff.h"
+#include "proto/r2cc.grpc.pb.h"
+
+namespace r2cc::daemon {
+namespace {
+
+// How long an operator's word may take on its way over another daemon.
+constexpr std::chrono::milliseconds kActDeadline(3000);
+
+}  // namespace
+
+// One life of the stream to one peer. Writes the feed's newest view whenever it rings; one write at a time, so a slow peer gets the
+// newest view next and never a backlog. Keeps itself alive until gRPC is done with it.
+class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<v1::PushRequest, v1::PushReply> {
+ public:
+  using OnView = std::function<void(v1::NodeView)>;
+  using OnEnd = std::function<void(const grpc::Status&)>;
+
+  // Both functions are called on gRPC's threads; `on_end` once, as the last.
+  static std::shared_ptr<ExchangeCall> Begin(v1::Peer::Stub* stub, ViewFeed* feed, OnView on_view, OnEnd on_end) {
+    auto call = std::shared_ptr<ExchangeCall>(new ExchangeCall(feed, std::move(on_view), std::move(on_end)));
+    call->self_ = call;
+    stub->async()->Exchange(&call->context_, call.get());
+    call->AddHold();  // writes begin outside of gRPC's reactions
+    call->StartRead(&call->reply_);
+    // Before StartCall: afterwards the call may end at any time, and its end takes the listener away.
+    call->listener_ = feed->Listen([raw = call.get()] { raw->Wake(); });
+    call->Wake();
+    call->StartCall();
+    return call;
+  }
+
+  void Cancel() { context_.TryCancel(); }
+
+  void OnReadDone(bool ok) override {
+    if (ok) {
+      on_view_(std::move(*reply_.mutable_view()));
+      StartRead(&reply_);
+      return;
+    }
+    {
+      absl::MutexLock lock(&mutex_);
+      ended_ = true;
+    }
+    RemoveHold();
+  }
+
+  void OnWriteDone(bool ok) override {
+    absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    if (ok) MaybeWrite();
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    feed_->Unlisten(listener_);
+    const std::shared_ptr<ExchangeCall> self = std::move(self_);
+    on_end_(status);
+  }
+
+ private:
+  ExchangeCall(ViewFeed* feed, OnView on_view, OnEnd on_end) : feed_(feed), on_view_(std::move(on_view)), on_end_(std::move(on_end)) {}
+
+  void Wake() {
+    absl::MutexLock lock(&mutex_);
+    dirty_ = true;
+    MaybeWrite();
+  }
+
+  void MaybeWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!dirty_ || writing_ || ended_) return;
+    dirty_ = false;
+    writing_ = true;
+    *request_.mutable_view() = *feed_->Get();
+    StartWrite(&request_);
+  }
+
+  ViewFeed* const feed_;
+  const OnView on_view_;
+  const OnEnd on_end_;
+  grpc::ClientContext context_;
+  v1::PushReply reply_;  // the read under way
+  std::shared_ptr<ExchangeCall> self_;
+  ViewFeed::ListenerId listener_ = 0;
+
+  absl::Mutex mutex_;
+  v1::PushRequest request_ ABSL_GUARDED_BY(mutex_);
+  bool dirty_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// Everything about one peer. The core's thread, but for the functions that gRPC calls: those only post.
+class GrpcPeerTransport::Link {
+ public:
+  Link(Executor* executor, PeerSpec peer, const Credentials& credentials)
+      : executor_(executor), peer_(std::move(peer)), stub_(v1::Peer::NewStub(PeerChannel(peer_, credentials))) {}
+
+  ~Link() {
+    Stop();
+    AwaitCalls();
+  }
+
+  // gRPC owns the calls until it has ended them, and they use the feed.
+  void AwaitCalls() {
+    absl::MutexLock lock(&calls_->mutex);
+    calls_->mutex.Await(absl::Condition(+[](int* under_way) { return *under_way == 0; }, &calls_->under_way));
+  }
+
+  const PeerSpec& peer() const { return peer_; }
+
+  void Start(ViewFeed* feed, const Callbacks& callbacks) {
+    feed_ = feed;
+    callbacks_ = callbacks;
+    Connect();
+  }
+
+  void Stop() {
+    *alive_ = false;
+    if (timer_ != 0) executor_->Cancel(std::exchange(timer_, 0));
+    if (call_ != nullptr) std::exchange(call_, nullptr)->Cancel();
+    for (const auto& context : acts_->Take()) context->TryCancel();
+  }
+
+  void Act(const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) {
+    struct ActCall {
+      std::shared_ptr<grpc::ClientContext> context = std::make_shared<grpc::ClientContext>();
+      v1::NicActionRequest request;
+      v1::NicActionReply reply;
+    };
+    auto call = std::make_shared<ActCall>();
+    call->request = request;
+    call->context->set_deadline(std::chrono::system_clock::now() + kActDeadline);
+    acts_->Add(call->context);
+    calls_->Add(1);
+    stub_->async()->ActOnNic(call->context.get(), &call->request, &call->reply,
+                             [call, acts = acts_, calls = calls_, executor = executor_, answer, peer = peer_](grpc::Status status) {
+                               acts->Remove(call->context);
+                               executor->Post([call, answer, peer, status] {
+                                 if (status.ok()) return answer(std::move(call->reply));
+                                 absl::Status error = FromGrpc(status);
+                                 if (absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error))
+                                   error = absl::UnavailableError(absl::StrCat("node ", peer.node, " (", peer.address, ") cannot be reached, nothing was changed there as far as is known: ",
+                                                                               error.message()));
+                                 answer(std::move(error));
+                               });
+                               calls->Add(-1);
+                             });
+  }
+
+ private:
+  struct CallCount {
+    absl::Mutex mutex;
+    int under_way ABSL_GUARDED_BY(mutex) = 0;
+    void Add(int n) {
+      absl::MutexLock lock(&mutex);
+      under_way += n;
+    }
+  };
+  class Contexts {
+   public:
+    void Add(const std::shared_ptr<grpc::ClientContext>& context) {
+      absl::MutexLock lock(&mutex_);
+      contexts_.push_back(context);
+    }
+    void Remove(const std::shared_ptr<grpc::ClientContext>& context) {
+      absl::MutexLock lock(&mutex_);
+      std::erase(contexts_, context);
+    }
+    std::vector<std::shared_ptr<grpc::ClientContext>> Take() {
+      absl::MutexLock lock(&mutex_);
+      return std::exchange(contexts_, {});
+    }
+
+   private:
+    absl::Mutex mutex_;
+    std::vector<std::shared_ptr<grpc::ClientContext>> contexts_ ABSL_GUARDED_BY(mutex_);
+  };
+
+  void Connect() {
+    calls_->Add(1);
+    answered_ = false;
+    call_ = ExchangeCall::Begin(
+        stub_.get(), feed_,
+        [this, alive = alive_, executor = executor_](v1::NodeView view) {
+          executor->Post([this, alive, view = std::move(view)]() mutable {
+            if (*alive) OnView(std::move(view));
+          });
+        },
+        [this, alive = alive_, executor = executor_, calls = calls_](const grpc::Status& status) {
+          executor->Post([this, alive, status] {
+            if (*alive) OnEnd(status);
+          });
+          calls->Add(-1);
+        });
+  }
+
+  void OnView(v1::NodeView view) {
+    if (!std::exchange(answered_, true)) {
+      backoff_.Reset();
+      last_error_.clear();
+      callbacks_.on_connected(peer_.node);
+    }
+    callbacks_.on_view(peer_.node, std::move(view));
+  }
+
+  void OnEnd(const grpc::Status& status) {
+    call_ = nullptr;
+    const std::string why = status.ok() ? "the peer ended the connection" : status.error_message().empty() ? "the connection broke" : status.error_message();
+    if (answered_ || why != last_error_) callbacks_.on_lost(peer_.node, why);
+    answered_ = false;
+    last_error_ = why;
+    timer_ = executor_->RunAfter(backoff_.Next(), [this, alive = alive_] {
+      if (!*alive) return;
+      timer_ = 0;
+      Connect();
+    });
+  }
+
+  Executor* const executor_;
+  ViewFeed* feed_ = nullptr;
+  const PeerSpec peer_;
+  const std::unique_ptr<v1::Peer::Stub> stub_;
+  Callbacks callbacks_;
+  // False after Stop; read and written on the core's thread, and shared with the tasks that are still posted then.
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  const std::shared_ptr<CallCount> calls_ = std::make_shared<CallCount>();
+  const std::shared_ptr<Contexts> acts_ = std::make_shared<Contexts>();
+  std::shared_ptr<ExchangeCall> call_;
+  bool answered_ = false;
+  std::string last_error_;
+  Backoff backoff_;
+  TimerId timer_ = 0;
+};
+
+GrpcPeerTransport::GrpcPeerTransport(Executor* executor, const std::vector<PeerSpec>& peers, const Credentials& credentials) {
+  for (const PeerSpec& peer : peers) links_.push_back(std::make_unique<Link>(executor, peer, credentials));
+}
+
+GrpcPeerTransport::~GrpcPeerTransport() = default;
+
+void GrpcPeerTransport::Start(ViewFeed* feed, Callbacks callbacks) {
+  for (const auto& link : links_) link->Start(feed, callbacks);
+}
+
+void GrpcPeerTransport::Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) {
+  for (const auto& link : links_)
+    if (link->peer().node == peer) return link->Act(request, std::move(answer));
+  answer(absl::UnavailableError(absl::StrCat("node ", peer, " is not a configured peer of this daemon; ask a daemon that has it, or its own")));
+}
+
+void GrpcPeerTransport::Stop() {
+  for (const auto& link : links_) link->Stop();
+  for (const auto& link : links_) link->AwaitCalls();
+}
+
+}  // namespace r2cc::daemon

@@ -1,0 +1,36 @@
+// Peer transport over gRPC: one Exchange stream to each peer.
+#ifndef R2CC_DAEMON_RPC_GRPC_PEER_TRANSPORT_H_
+#define R2CC_DAEMON_RPC_GRPC_PEER_TRANSPORT_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/executor.h"
+#include "daemon/config.h"
+#include "daemon/io/peer_transport.h"
+#include "daemon/rpc/channel.h"
+#include "daemon/view_feed.h"
+
+namespace r2cc::daemon {
+
+class GrpcPeerTransport final : public PeerTransport {
+ public:
+  // `executor` (the core's) outlives the transport.
+  GrpcPeerTransport(Executor* executor, const std::vector<PeerSpec>& peers, const Credentials& credentials);
+  ~GrpcPeerTransport() override;
+
+  void Start(ViewFeed* feed, Callbacks callbacks) override;
+  void Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) override;
+  // Cancels every call and waits until it has ended, which is a matter of milliseconds.
+  void Stop() override;
+
+ private:
+  class Link;
+  class ExchangeCall;
+  std::vector<std::unique_ptr<Link>> links_;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_RPC_GRPC_PEER_TRANSPORT_H_

@@ -1,0 +1,199 @@
+#include "daemon/rpc/grpc_store.h"
+
+#include <chrono>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr std::chrono::milliseconds kPutDeadline(1000);
+constexpr Nanos kTickInterval = 250 * kNanosPerMs;
+
+}  // namespace
+
+// Calls that gRPC still owns; the stub may not go before them.
+struct GrpcStore::CallCount {
+  absl::Mutex mutex;
+  int under_way ABSL_GUARDED_BY(mutex) = 0;
+  void Add(int n) {
+    absl::MutexLock lock(&mutex);
+    under_way += n;
+  }
+  void AwaitNone() {
+    absl::MutexLock lock(&mutex);
+    mutex.Await(absl::Condition(+[](int* n) { return *n == 0; }, &under_way));
+  }
+};
+
+// One life of the watch. Keeps itself alive until gRPC is done with it.
+class GrpcStore::WatchCall final : public grpc::ClientReadReactor<v1::WatchReply> {
+ public:
+  struct Functions {  // called on gRPC's threads
+    std::function<void()> on_connected;
+    std::function<void(StoreChange)> on_change;
+    std::function<void(const grpc::Status&)> on_end;  // once, as the last
+  };
+
+  static std::shared_ptr<WatchCall> Begin(v1::Store::Stub* stub, const std::string& prefix, Functions functions) {
+    auto call = std::shared_ptr<WatchCall>(new WatchCall(std::move(functions)));
+    call->self_ = call;
+    call->request_.set_prefix(prefix);
+    stub->async()->Watch(&call->context_, &call->request_, call.get());
+    call->StartRead(&call->reply_);
+    call->StartCall();
+    return call;
+  }
+
+  void Cancel() { context_.TryCancel(); }
+
+  void OnReadInitialMetadataDone(bool ok) override {
+    if (ok) functions_.on_connected();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return;
+    functions_.on_change({std::move(*reply_.mutable_key()), std::move(*reply_.mutable_value()), reply_.deleted(), reply_.revision()});
+    StartRead(&reply_);
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    const std::shared_ptr<WatchCall> self = std::move(self_);
+    functions_.on_end(status);
+  }
+
+ private:
+  explicit WatchCall(Functions functions) : functions_(std::move(functions)) {}
+
+  const Functions functions_;
+  grpc::ClientContext context_;
+  v1::WatchRequest request_;
+  v1::WatchReply reply_;
+  std::shared_ptr<WatchCall> self_;
+};
+
+GrpcStore::GrpcStore(Executor* executor, const PeerSpec& server, const Credentials& credentials)
+    : executor_(executor), server_(server), stub_(v1::Store::NewStub(PeerChannel(server, credentials))), calls_(std::make_shared<CallCount>()) {}
+
+GrpcStore::~GrpcStore() {
+  Stop();
+  calls_->AwaitNone();
+}
+
+void GrpcStore::Start(const std::string& prefix, Callbacks callbacks) {
+  prefix_ = prefix;
+  callbacks_ = std::move(callbacks);
+  SetState(absl::StrCat("connecting to ", server_.node));
+  Connect();
+  Tick();
+}
+
+void GrpcStore::Connect() {
+  calls_->Add(1);
+  const auto post = [this, alive = alive_, executor = executor_](std::function<void()> task) {
+    executor->Post([alive, task = std::move(task)] {
+      if (*alive) task();
+    });
+  };
+  watch_ = WatchCall::Begin(
+      stub_.get(), prefix_,
+      {[this, post] { post([this] { OnConnected(); }); },
+       [this, post](StoreChange change) {
+         post([this, change = std::move(change)] {
+           OnConnected();
+           callbacks_.on_change(change);
+         });
+       },
+       [this, post, calls = calls_](const grpc::Status& status) {
+         post([this, why = status.error_message().empty() ? "the store ended the connection" : status.error_message()] { OnEnd(why); });
+         calls->Add(-1);
+       }});
+}
+
+void GrpcStore::OnConnected() {
+  const std::string state = absl::StrCat("connected to ", server_.node);
+  if (state_ == state) return;
+  SetState(state);
+  backoff_.Reset();
+  // Its memory may be a new one.
+  for (auto& [key, entry] : entries_) {
+    entry.dirty = true;
+    PutNow(key);
+  }
+}
+
+void GrpcStore::OnEnd(const std::string& why) {
+  watch_ = nullptr;
+  SetState(absl::StrCat("lost: ", server_.node, " (", server_.address, "): ", why));
+  reconnect_timer_ = executor_->RunAfter(backoff_.Next(), [this, alive = alive_] {
+    if (!*alive) return;
+    reconnect_timer_ = 0;
+    Connect();
+  });
+}
+
+void GrpcStore::Put(const std::string& key, const std::string& value, int64_t lease_ms) {
+  Entry& entry = entries_[key];
+  entry.value = value;
+  entry.lease_ms = lease_ms;
+  entry.dirty = true;
+  PutNow(key);
+}
+
+// One put of a key at a time: two under way could arrive in either order.
+void GrpcStore::PutNow(const std::string& key) {
+  Entry& entry = entries_[key];
+  if (entry.under_way) return;
+  entry.under_way = true;
+  entry.dirty = false;
+  entry.put_at = executor_->Now();
+  struct PutCall {
+    grpc::ClientContext context;
+    v1::PutRequest request;
+    v1::PutReply reply;
+  };
+  auto call = std::make_shared<PutCall>();
+  call->context.set_deadline(std::chrono::system_clock::now() + kPutDeadline);
+  call->request.set_key(key);
+  call->request.set_value(entry.value);
+  call->request.set_lease_ms(entry.lease_ms);
+  calls_->Add(1);
+  stub_->async()->Put(&call->context, &call->request, &call->reply,
+                      [this, call, key, alive = alive_, executor = executor_, calls = calls_](grpc::Status status) {
+                        executor->Post([this, alive, key, ok = status.ok()] {
+                          if (!*alive) return;
+                          Entry& entry = entries_[key];
+                          entry.under_way = false;
+                          if (!ok) entry.dirty = true;  // Tick tries again
+                          else if (entry.dirty) PutNow(key);
+                        });
+                        calls->Add(-1);
+                      });
+}
+
+void GrpcStore::Tick() {
+  const Nanos now = executor_->Now();
+  for (auto& [key, entry] : entries_) {
+    const bool lease_wanes = entry.lease_ms > 0 && now - entry.put_at >= entry.lease_ms * kNanosPerMs / 3;
+    if (entry.dirty || lease_wanes) PutNow(key);
+  }
+  tick_timer_ = executor_->RunAfter(kTickInterval, [this, alive = alive_] {
+    if (*alive) Tick();
+  });
+}
+
+void GrpcStore::SetState(const std::string& state) {
+  if (std::exchange(state_, state) != state) callbacks_.on_state(state);
+}
+
+void GrpcStore::Stop() {
+  *alive_ = false;
+  if (reconnect_timer_ != 0) executor_->Cancel(std::exchange(reconnect_timer_, 0));
+  if (tick_timer_ != 0) executor_->Cancel(std::exchange(tick_timer_, 0));
+  if (watch_ != nullptr) std::exchange(watch_, nullptr)->Cancel();
+}
+
+}  // namespace r2cc::daemon

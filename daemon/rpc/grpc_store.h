@@ -1,0 +1,64 @@
+// The embedded store of another node's daemon, over gRPC.
+#ifndef R2CC_DAEMON_RPC_GRPC_STORE_H_
+#define R2CC_DAEMON_RPC_GRPC_STORE_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/executor.h"
+#include "daemon/io/store.h"
+#include "daemon/rpc/backoff.h"
+#include "daemon/rpc/channel.h"
+#include "proto/r2cc.grpc.pb.h"
+
+namespace r2cc::daemon {
+
+class GrpcStore final : public Store {
+ public:
+  // `executor` (the core's) outlives the store.
+  GrpcStore(Executor* executor, const PeerSpec& server, const Credentials& credentials);
+  // Waits until every call has ended.
+  ~GrpcStore() override;
+
+  void Start(const std::string& prefix, Callbacks callbacks) override;
+  void Put(const std::string& key, const std::string& value, int64_t lease_ms) override;
+  void Stop() override;
+
+ private:
+  class WatchCall;
+  struct CallCount;
+  struct Entry {
+    std::string value;
+    int64_t lease_ms = 0;
+    bool dirty = true;        // the store does not have this value yet
+    bool under_way = false;   // a put of this key has not been answered
+    Nanos put_at = 0;
+  };
+
+  void Connect();
+  void OnConnected();
+  void OnEnd(const std::string& why);
+  void PutNow(const std::string& key);
+  void Tick();
+  void SetState(const std::string& state);
+
+  Executor* const executor_;
+  const PeerSpec server_;
+  const std::unique_ptr<v1::Store::Stub> stub_;
+  const std::shared_ptr<CallCount> calls_;
+  std::string prefix_;
+  Callbacks callbacks_;
+  std::map<std::string, Entry> entries_;
+  std::shared_ptr<WatchCall> watch_;
+  std::string state_;
+  Backoff backoff_;
+  TimerId reconnect_timer_ = 0;
+  TimerId tick_timer_ = 0;
+  // False after Stop; the core's thread alone, shared with tasks that are still posted then.
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_RPC_GRPC_STORE_H_

@@ -1,0 +1,102 @@
+// r2ccd -> r2ccd: the server's end.
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "daemon/rpc/servers.h"
+#include "proto/r2cc.grpc.pb.h"
+
+namespace r2cc::daemon {
+namespace {
+
+// A peer's stream to us: takes its views, and writes ours at once, in answer and whenever it changes.
+class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::PushReply> {
+ public:
+  ExchangeStream(Backend* backend, std::string from) : backend_(backend), from_(std::move(from)) {
+    listener_ = backend_->feed().Listen([this] { Wake(); });
+    StartRead(&request_);
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      absl::MutexLock lock(&mutex_);
+      End(grpc::Status::OK);
+      return;
+    }
+    backend_->ReceiveView(std::move(*request_.mutable_view()), from_);
+    Wake();
+    StartRead(&request_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    if (ok) MaybeWrite();
+  }
+
+  void OnCancel() override {
+    absl::MutexLock lock(&mutex_);
+    End(grpc::Status::CANCELLED);
+  }
+
+  void OnDone() override {
+    backend_->feed().Unlisten(listener_);
+    delete this;
+  }
+
+ private:
+  void Wake() {
+    absl::MutexLock lock(&mutex_);
+    dirty_ = true;
+    MaybeWrite();
+  }
+
+  void MaybeWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!dirty_ || writing_ || finished_) return;
+    dirty_ = false;
+    writing_ = true;
+    *reply_.mutable_view() = *backend_->feed().Get();
+    StartWrite(&reply_);
+  }
+
+  void End(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!std::exchange(finished_, true)) Finish(status);
+  }
+
+  Backend* const backend_;
+  const std::string from_;
+  ViewFeed::ListenerId listener_;
+  v1::PushRequest request_;  // the read under way
+  absl::Mutex mutex_;
+  v1::PushReply reply_ ABSL_GUARDED_BY(mutex_);
+  bool dirty_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+class PeerService final : public v1::Peer::CallbackService {
+ public:
+  explicit PeerService(Backend* backend) : backend_(backend) {}
+
+  grpc::ServerBidiReactor<v1::PushRequest, v1::PushReply>* Exchange(grpc::CallbackServerContext* context) override {
+    return new ExchangeStream(backend_, context->peer());
+  }
+
+  grpc::ServerUnaryReactor* ActOnNic(grpc::CallbackServerContext* context, const v1::NicActionRequest* request, v1::NicActionReply* reply) override {
+    auto* reactor = context->DefaultReactor();
+    backend_->ActOnNic(*request, Backend::Origin::kPeer, [reactor, reply](absl::StatusOr<v1::NicActionReply> result) {
+      if (result.ok()) *reply = *std::move(result);
+      reactor->Finish(ToGrpc(result.status()));
+    });
+    return reactor;
+  }
+
+ private:
+  Backend* const backend_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakePeerService(Backend* backend) { return std::make_unique<PeerService>(backend); }
+
+}  // namespace r2cc::daemon

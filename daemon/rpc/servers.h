@@ -1,0 +1,45 @@
+// The gRPC services as servers: Control for the operator on a Unix socket, Peer and Store for the other daemons on TCP.
+#ifndef R2CC_DAEMON_RPC_SERVERS_H_
+#define R2CC_DAEMON_RPC_SERVERS_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "daemon/rpc/backend.h"
+#include "daemon/rpc/channel.h"
+#include "daemon/rpc/store_service.h"
+#include "grpcpp/grpcpp.h"
+
+namespace r2cc::daemon {
+
+// Both servers run until the destructor, which ends what is under way. The backend outlives it.
+class RpcServers {
+ public:
+  // Serves Control on `socket_path` (mode 0660; a socket that a dead daemon left is replaced) and Peer on `listen`, there also the
+  // store if `store` is not null. One line that names the address if it cannot be had.
+  static absl::StatusOr<std::unique_ptr<RpcServers>> Start(Backend* backend, const std::string& socket_path, const std::string& listen,
+                                                           const Credentials& credentials, StoreService* store);
+  ~RpcServers();
+  RpcServers(const RpcServers&) = delete;
+  RpcServers& operator=(const RpcServers&) = delete;
+
+  // The port that was chosen, if `listen` left it open.
+  int peer_port() const { return peer_port_; }
+
+ private:
+  RpcServers() = default;
+  std::unique_ptr<grpc::Service> control_;
+  std::unique_ptr<grpc::Service> peer_;
+  std::unique_ptr<grpc::Server> control_server_;
+  std::unique_ptr<grpc::Server> peer_server_;
+  int peer_port_ = 0;
+};
+
+// The services, to be put on a server.
+std::unique_ptr<grpc::Service> MakeControlService(Backend* backend);
+std::unique_ptr<grpc::Service> MakePeerService(Backend* backend);
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_RPC_SERVERS_H_

@@ -1,0 +1,66 @@
+#include "daemon/saved_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/names.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::daemon {
+namespace {
+
+// The caller says in one line that the file is garbled; the parser's own lines would go to standard error.
+class Silent : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int, int, const std::string&) override {}
+};
+
+}  // namespace
+
+std::string EncodeState(const SavedState& state) {
+  v1::DaemonState out;
+  out.set_boot_id(state.boot_id);
+  out.set_boot_time_s(state.boot_time_s);
+  for (const auto& [nic, word] : state.words) {
+    auto* saved = out.add_words();
+    saved->set_nic(nic);
+    saved->set_drained(word.drained);
+    saved->set_drill_failed(word.drill_failed);
+    if (word.weight_permille != health::kFullWeightPermille) saved->set_weight_permille(word.weight_permille);
+  }
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(out, &text);
+  return "# Written by r2ccd: what the operator said about this node's NICs. Stop r2ccd before editing.\n" + text;
+}
+
+absl::StatusOr<SavedState> DecodeState(const std::string& text, const std::string& file) {
+  v1::DaemonState in;
+  google::protobuf::TextFormat::Parser parser;
+  Silent silent;
+  parser.RecordErrorsTo(&silent);
+  if (!parser.ParseFromString(text, &in)) return absl::InvalidArgumentError(absl::StrCat(file, ": garbled"));
+  SavedState state{in.boot_id(), in.boot_time_s(), {}};
+  for (const auto& saved : in.words()) {
+    if (!IsNicName(saved.nic()) || (saved.has_weight_permille() && saved.weight_permille() > health::kFullWeightPermille))
+      return absl::InvalidArgumentError(absl::StrCat(file, ": garbled word about a NIC"));
+    const uint32_t weight = saved.has_weight_permille() ? saved.weight_permille() : health::kFullWeightPermille;
+    state.words[saved.nic()] = {saved.drained(), saved.drill_failed(), static_cast<uint16_t>(weight)};
+  }
+  return state;
+}
+
+int64_t ChooseBootTime(const SavedState& saved, const std::string& boot_id, int64_t computed_s) {
+  if (!saved.boot_id.empty() && saved.boot_id == boot_id) return saved.boot_time_s;
+  return std::max(computed_s, saved.boot_time_s + 1);
+}
+
+health::OperatorWords MergeWords(health::OperatorWords saved, const std::vector<std::string>& known, const health::OperatorWords& words) {
+  for (const std::string& nic : known) saved.erase(nic);
+  for (const auto& [nic, word] : words) saved[nic] = word;
+  return saved;
+}
+
+}  // namespace r2cc::daemon

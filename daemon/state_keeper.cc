@@ -1,0 +1,38 @@
+#include "daemon/state_keeper.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace r2cc::daemon {
+
+SavedState StateKeeper::Load(std::string* trouble) {
+  const auto text = files_->Read(path_);
+  if (absl::IsNotFound(text.status())) return {};
+  if (!text.ok()) {
+    *trouble = absl::StrCat(text.status().message(), "; started without the operator's words");
+    return {};
+  }
+  auto state = DecodeState(*text, path_);
+  if (state.ok()) return *std::move(state);
+  const absl::Status aside = files_->WriteAtomically(path_ + ".garbled", *text);
+  *trouble = absl::StrCat(state.status().message(), "; started without the operator's words, ", aside.ok() ? "kept as " + path_ + ".garbled" : "lost");
+  return {};
+}
+
+void StateKeeper::Save(const SavedState& state, std::function<void()> done) {
+  disk_->Post([this, files = files_, core = core_, path = path_, alive = alive_, text = EncodeState(state), done = std::move(done)]() mutable {
+    const absl::Status status = files->WriteAtomically(path, text);
+    core->Post([this, alive, status, done = std::move(done)] {
+      if (!*alive) return;
+      OnWritten(status);
+      if (done) done();
+    });
+  });
+}
+
+void StateKeeper::OnWritten(const absl::Status& status) {
+  if (std::exchange(failing_, !status.ok()) != !status.ok()) on_turn_(status);
+}
+
+}  // namespace r2cc::daemon

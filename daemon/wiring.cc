@@ -1,0 +1,142 @@
+#include "daemon/wiring.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+
+namespace r2cc::daemon {
+namespace {
+
+// Views pushed to us and not yet looked at. A peer whose view is dropped sends it again with its next keep-alive.
+constexpr size_t kReceivedMax = 4096;
+
+SavedState ForThisBoot(SavedState saved, const World& world) {
+  saved.boot_time_s = ChooseBootTime(saved, world.boot_id, world.boot_time_s);
+  saved.boot_id = world.boot_id;
+  return saved;
+}
+
+}  // namespace
+
+const char kRelease[] = "0.1.0";
+
+Wiring::Wiring(Config config, World world)
+    : config_(std::move(config)),
+      world_(std::move(world)),
+      peer_address_(config_.listen),
+      started_(world_.core->Now()),
+      journal_(&events_, config_.node, world_.core, world_.realtime_ns),
+      keeper_(world_.files, world_.disk, world_.core, config_.state_file,
+              [this](const absl::Status& status) {
+                if (status.ok()) return journal_.Tell("operator", absl::StrCat(config_.state_file, " can be written again: the operator's words are kept"));
+                LogError("the operator's words cannot be kept over a restart", {{"reason", std::string(status.message())}});
+                journal_.Tell("operator", absl::StrCat("the operator's words are in force, but will be lost at a restart: ", std::string(status.message())));
+              }),
+      saved_(ForThisBoot(keeper_.Load(&state_trouble_), world_)),
+      epoch_{saved_.boot_time_s, world_.daemon_start_ns, 0},
+      cluster_(config_.node),
+      local_(config_.node, NicIdentities(), saved_.words, {world_.core, world_.links, world_.sysfs, world_.addresses}, &journal_, [this] { ScheduleAdvance(); }),
+      neighbours_(config_, &cluster_, &journal_,
+                  {[this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); }}),
+      publisher_(world_.page, world_.jobs, &journal_),
+      jobs_(&journal_, world_.netns_inode,
+            {[this] { return local_.Matchable(); }, [this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); }}),
+      operator_({world_.core, &local_, &cluster_, &neighbours_, world_.peers, &keeper_, &journal_}, saved_),
+      received_(world_.core, kReceivedMax, [this](Received received) { neighbours_.Receive(received.view, received.from); }) {}
+
+Wiring::~Wiring() { Stop(); }
+
+std::vector<health::NicIdentity> Wiring::NicIdentities() const {
+  const auto addresses = world_.addresses->ByInterface();
+  std::vector<health::NicIdentity> identities;
+  for (const NicSpec& nic : config_.nics) {
+    health::NicIdentity identity;
+    identity.name = nic.name;
+    identity.interface = nic.interface;
+    identity.address = nic.address;
+    identity.rate_bits_per_s = nic.rate_bits_per_s;
+    const auto found = addresses.find(nic.interface);
+    if (identity.address.empty() && !nic.interface.empty() && found != addresses.end() && !found->second.empty()) identity.address = found->second.front();
+    identities.push_back(std::move(identity));
+  }
+  return identities;
+}
+
+absl::Status Wiring::Start() {
+  journal_.Tell("daemon-started", absl::StrCat("r2ccd ", kRelease, " on node ", config_.node, " with ", config_.nics.size(), " NICs and ", config_.peers.size(), " peers"));
+  if (!state_trouble_.empty()) {
+    LogError(state_trouble_);
+    journal_.Tell("operator", state_trouble_);
+  }
+  if (config_.nics.empty()) LogWarning("this node has no NICs: name them in the configuration", {{"node", config_.node}});
+  operator_.Save(nullptr);
+  if (auto status = local_.Start(); !status.ok()) return status;
+  Advance();
+  if (auto status = world_.jobs->Start(jobs_.Callbacks()); !status.ok()) return status;
+  world_.peers->Start(&feed_, neighbours_.PeerCallbacks());
+  world_.store->Start(kNodesPrefix, neighbours_.StoreCallbacks());
+
+  Every(plan::kPageHeartbeatInterval, [this] {
+    world_.page->Heartbeat(world_.core->Now());
+    neighbours_.Tick();
+    ScheduleAdvance();
+  });
+  Every(kKeepAliveInterval, [this] { feed_.Ring(); });
+  Every(kRingInterval, [this] { world_.jobs->DrainRings(); });
+  return absl::OkStatus();
+}
+
+void Wiring::Stop() {
+  if (!std::exchange(*alive_, false)) return;
+  world_.jobs->Stop();
+  world_.peers->Stop();
+  world_.store->Stop();
+}
+
+void Wiring::Every(Nanos interval, std::function<void()> task) {
+  world_.core->RunAfter(interval, [this, alive = alive_, interval, task = std::move(task)]() mutable {
+    if (!*alive) return;
+    task();
+    Every(interval, std::move(task));
+  });
+}
+
+void Wiring::ScheduleAdvance() {
+  if (std::exchange(advance_scheduled_, true)) return;
+  world_.core->Post([this, alive = alive_] {
+    if (*alive) Advance();
+  });
+}
+
+void Wiring::Advance() {
+  advance_scheduled_ = false;
+  health::NodeState own = local_.health().Snapshot();
+  own.epoch = own_.epoch;
+  const bool changed = !(own == own_);
+  if (changed) {
+    own.epoch = NextEpoch();
+    own_ = std::move(own);
+    cluster_.SetOwn(own_, world_.core->Now());
+  }
+  // Jobs first: the page is what moves bytes.
+  if (cluster_.revision() != planned_revision_) {
+    planned_revision_ = cluster_.revision();
+    publisher_.Update(cluster_, [this] { return NextEpoch(); });
+  }
+  if (changed) PublishOwnView();
+}
+
+void Wiring::PublishOwnView() {
+  v1::NodeView view = ToProto(own_, own_.word, journal_.Now());
+  view.set_peer_address(peer_address_);
+  view.set_release(kRelease);
+  const std::string value = view.SerializeAsString();
+  feed_.Set(std::move(view));
+  world_.store->Put(kNodesPrefix + config_.node, value, kNodeLeaseMs);
+}
+
+Epoch Wiring::NextEpoch() {
+  ++epoch_.counter;
+  return epoch_;
+}
+
+}  // namespace r2cc::daemon

@@ -1,0 +1,140 @@
+// The one place where the daemon's modules are made and joined. `main`, the tests and the simulator use the same one; they differ in the World
+// that they give it.
+//
+//   probes -> LocalHealth --\                                              /-> page -> doorbells
+//   jobs   -> JobDesk -------+-> ClusterView -> PlanPublisher -------------+
+//   peers, store -> Neighbours -/        \-> ViewFeed -> peers, store       \-> journal -> events
+//   operator -> OperatorDesk -> LocalHealth
+#ifndef R2CC_DAEMON_WIRING_H_
+#define R2CC_DAEMON_WIRING_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/executor.h"
+#include "base/mailbox.h"
+#include "daemon/config.h"
+#include "daemon/event_log.h"
+#include "daemon/io/addresses.h"
+#include "daemon/io/attach_server.h"
+#include "daemon/io/files.h"
+#include "daemon/io/page_sink.h"
+#include "daemon/io/peer_transport.h"
+#include "daemon/io/store.h"
+#include "daemon/job_desk.h"
+#include "daemon/journal.h"
+#include "daemon/local_health.h"
+#include "daemon/neighbours.h"
+#include "daemon/operator_desk.h"
+#include "daemon/plan_publisher.h"
+#include "daemon/rpc/backend.h"
+#include "daemon/state_keeper.h"
+#include "daemon/view_feed.h"
+#include "health/io/link_watch.h"
+#include "health/io/sysfs.h"
+#include "health/view/cluster_view.h"
+
+namespace r2cc::daemon {
+
+// The release in messages to other daemons and to the operator.
+extern const char kRelease[];
+
+// Everything outside of the daemon's own head. All of it outlives the Wiring.
+struct World {
+  Executor* core = nullptr;
+  Executor* disk = nullptr;  // may block
+  std::function<int64_t()> realtime_ns;
+  health::LinkWatch* links = nullptr;
+  const health::Sysfs* sysfs = nullptr;
+  Addresses* addresses = nullptr;
+  Files* files = nullptr;
+  PageSink* page = nullptr;
+  AttachServer* jobs = nullptr;
+  PeerTransport* peers = nullptr;
+  Store* store = nullptr;
+  // Of this life of the daemon.
+  std::string boot_id;
+  int64_t boot_time_s = 0;
+  int64_t daemon_start_ns = 0;  // CLOCK_BOOTTIME
+  uint64_t netns_inode = 0;
+};
+
+// How often peers and the store hear from us when nothing changes.
+constexpr Nanos kKeepAliveInterval = 500 * kNanosPerMs;
+// How often rings are looked into without a doorbell.
+constexpr Nanos kRingInterval = 100 * kNanosPerMs;
+
+// On the core's executor, but for the Backend's methods, which are thread-safe.
+class Wiring final : public Backend {
+ public:
+  Wiring(Config config, World world);
+  // REQUIRES: the core runs nothing any more, or this is its thread.
+  ~Wiring() override;
+  Wiring(const Wiring&) = delete;
+  Wiring& operator=(const Wiring&) = delete;
+
+  // Starts all modules. The first plan is in the page and the own view in the feed when it returns OK.
+  absl::Status Start();
+  // Ends them: no job, peer or store hears from this daemon any more.
+  void Stop();
+  // Where other daemons reach this one, as told to them.
+  void set_peer_address(const std::string& address) { peer_address_ = address; }
+
+  void GetStatus(Answer<v1::StatusReply> answer) override;
+  void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) override;
+  void ActOnNic(const v1::NicActionRequest& request, Origin origin, Answer<v1::NicActionReply> answer) override;
+  void ListJobs(Answer<v1::ListJobsReply> answer) override;
+  void GetPlan(Answer<v1::Plan> answer) override;
+  void ReceiveView(v1::NodeView view, const std::string& from) override;
+  EventLog& events() override { return events_; }
+  ViewFeed& feed() override { return feed_; }
+
+ private:
+  struct Received {
+    v1::NodeView view;
+    std::string from;
+  };
+
+  // Has Advance run once after the task at hand, however often it is asked for: one turn's changes make one view and one plan.
+  void ScheduleAdvance();
+  void Advance();
+  void PublishOwnView();
+  void Every(Nanos interval, std::function<void()> task);
+  Epoch NextEpoch();
+  std::vector<health::NicIdentity> NicIdentities() const;
+  v1::NodeView ShownNode(const health::NodeEntry& entry) const;
+  std::vector<v1::NodeView> ShownNodes(const std::string& only) const;
+
+  const Config config_;
+  const World world_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::string peer_address_;
+  const Nanos started_;
+
+  EventLog events_;
+  ViewFeed feed_;
+  Journal journal_;
+  StateKeeper keeper_;
+  std::string state_trouble_;
+  SavedState saved_;
+  Epoch epoch_;
+  health::ClusterView cluster_;
+  LocalHealth local_;
+  Neighbours neighbours_;
+  PlanPublisher publisher_;
+  JobDesk jobs_;
+  OperatorDesk operator_;
+  QueueMailbox<Received> received_;
+
+  health::NodeState own_;          // as last published
+  uint64_t planned_revision_ = 0;  // of the view
+  bool advance_scheduled_ = false;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_WIRING_H_
