@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "client/table.h"
 #include "client/units.h"
 
@@ -151,15 +152,20 @@ std::string FormatEvent(const v1::Event& event, const Style& style) {
   const std::string time = absl::FormatTime("%H:%M:%E3S", absl::FromUnixNanos(event.time_ns()), style.zone);
   const std::string where = event.nic().empty() ? event.node() : NicName(event.node(), event.nic());
   std::vector<std::string> details;
-  if (event.from_state() != v1::NIC_STATE_UNSPECIFIED || event.to_state() != v1::NIC_STATE_UNSPECIFIED)
-    details.push_back(absl::StrCat(StateName(event.from_state()), " -> ",
-                                   Paint(StateName(event.to_state()), StateColour(event.to_state()), style.colour)));
+  // The daemon's line is whole by itself; here the NIC and its states have columns of their own.
+  absl::string_view message = event.message();
+  if (absl::ConsumePrefix(&message, absl::StrCat(where, " "))) absl::ConsumePrefix(&message, ": ");
+  if (event.from_state() != v1::NIC_STATE_UNSPECIFIED || event.to_state() != v1::NIC_STATE_UNSPECIFIED) {
+    const std::string from = StateName(event.from_state()), to = StateName(event.to_state());
+    if (absl::ConsumePrefix(&message, absl::StrCat(from, " -> ", to))) absl::ConsumePrefix(&message, ": ");
+    details.push_back(absl::StrCat(from, " -> ", Paint(to, StateColour(event.to_state()), style.colour)));
+  }
   if (event.kind() == "failover") {
     if (!event.peer_node().empty()) details.push_back(Printable(absl::StrCat("to ", NicName(event.peer_node(), event.peer_nic()))));
     if (!event.cause().empty()) details.push_back(Printable(event.cause()));
     details.push_back(absl::StrCat(FormatBytes(event.replayed_bytes()), " replayed in ", FormatDuration(event.duration_ns())));
   }
-  if (!event.message().empty()) details.push_back(Printable(event.message()));
+  if (!message.empty()) details.push_back(Printable(message));
   if (event.pid() != 0) details.push_back(absl::StrCat("pid ", event.pid()));
   return absl::StrFormat("%6d  %s  %-16s  %-14s  %s\n", event.sequence(), Paint(time, Colour::kDim, style.colour), Printable(where),
                          Printable(event.kind()), absl::StrJoin(details, ", "));

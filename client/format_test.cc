@@ -123,6 +123,9 @@ TEST(Format, Events) {
     to_state: FAILED
     message: "link down")pb");
   EXPECT_EQ(FormatEvent(state, {}), "    12  03:04:05.123  n0/rail1          nic-state       HEALTHY -> FAILED, link down\n");
+  auto whole = state;
+  whole.set_message("n0/rail1 HEALTHY -> FAILED: link down");
+  EXPECT_EQ(FormatEvent(whole, {}), FormatEvent(state, {}));
   const auto failover = FromText<v1::Event>(R"pb(
     sequence: 13
     time_ns: 1735787045125000000

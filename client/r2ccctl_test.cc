@@ -197,7 +197,7 @@ TEST_F(R2ccctl, SaysWhenTheDaemonEndsAFollowedStream) {
   const Outcome outcome = Run("events --follow --run_dir .");
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.out, HasSubstr("link-up"));
-  EXPECT_THAT(outcome.err, HasSubstr("shutting down"));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("shutting down"), HasSubstr("number 3")));
 }
 
 TEST_F(R2ccctl, SendsTheOperatorsWord) {

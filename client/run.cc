@@ -1,5 +1,6 @@
 #include "client/run.h"
 
+#include <cstdint>
 #include <string>
 #include <variant>
 
@@ -50,11 +51,16 @@ struct Runner {
   }
   absl::Status operator()(const v1::EventsRequest& request) {
     absl::Status written;
+    uint64_t last_sequence = request.after_sequence();
     const absl::Status status = client.Events(request, [&](const v1::Event& event) {
+      last_sequence = event.sequence();
       written = WriteText(output == Output::kJson ? ToJsonLine(event) : FormatEvent(event, style), out);
       return written.ok();
     });
-    return written.ok() ? status : written;
+    if (!written.ok() || status.ok() || !request.follow()) return written.ok() ? status : written;
+    // No hint at --after: a restarted daemon counts from 1 again.
+    return absl::Status(status.code(), absl::StrCat("the stream of events ended after number ", last_sequence, " (", status.message(),
+                                                    "); run this again once r2ccd is back"));
   }
 };
 
