@@ -55,7 +55,7 @@ class HostilePage {
     page_->body[kPageBodyEpochStart] = static_cast<uint64_t>(copy.epoch.daemon_start_ns);
     page_->body[kPageBodyEpochCounter] = copy.epoch.counter;
     page_->body[kPageBodyEntryCount] = copy.entries.size();
-    std::memcpy(&page_->body[kPageBodyEntries], copy.entries.data(), copy.entries.size() * sizeof(PageEntry));
+    if (!copy.entries.empty()) std::memcpy(&page_->body[kPageBodyEntries], copy.entries.data(), copy.entries.size() * sizeof(PageEntry));
     Sign();
   }
   void Sign() {
