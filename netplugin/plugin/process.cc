@@ -5,33 +5,19 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "netplugin/attach/attach_client.h"
+#include "netplugin/attach/attach_words.h"
 #include "netplugin/rails/link_monitor.h"
-#include "netplugin/transport/tcp/record.h"
 
 namespace r2cc::net {
 namespace {
 
-plan::AttachRequest MakeRequest(const Config& config, const std::vector<Rail>& rails) {
-  plan::AttachRequest request{};
-  while (request.process_id == 0)
-    if (getrandom(&request.process_id, sizeof(request.process_id), 0) < 0) break;
-  request.magic = plan::kAttachMagic;
-  request.version = plan::kAttachVersion;
-  request.pid = getpid();
-  CopyText(config.job, request.job, sizeof(request.job));
-  for (const Rail& rail : rails) {
-    plan::AttachRail& out = request.rails[request.rail_count++];
-    CopyText(rail.name, out.name, sizeof(out.name));
-    CopyText(rail.address.text, out.address, sizeof(out.address));
-    CopyText(rail.pci, out.pci, sizeof(out.pci));
-    out.guid = rail.guid;
-    std::memcpy(out.mac, rail.mac.data(), sizeof(out.mac));
-    out.netns_inode = rail.netns_inode;
+uint64_t RandomId() {
+  uint64_t id = 0;
+  while (getrandom(&id, sizeof(id), 0) != sizeof(id)) {
   }
-  return request;
+  return id;
 }
 
 }  // namespace
@@ -71,8 +57,7 @@ abi::Result Process::StartLocked() {
     if (parts.link_events == nullptr) return refuse(abi::Result::kSystemError);
   }
   parts.log = [this](LogLevel level, const std::string& line) { Log(level, line); };
-  if (parts.config.attach_socket.empty()) parts.daemon = std::make_unique<NoDaemon>();
-  else parts.daemon = std::make_unique<AttachClient>(parts.config.attach_socket, MakeRequest(parts.config, rails_), parts.log);
+  parts.daemon = MakeDaemonLink(parts.config.attach_socket, MakeAttachRequest(parts.config.job, getpid(), RandomId(), rails_), parts.log);
   parts.rails = rails_;
   engine_ = Engine::Start(std::move(parts), &error);
   if (engine_ == nullptr) return refuse(abi::Result::kSystemError);

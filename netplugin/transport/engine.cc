@@ -21,6 +21,8 @@ namespace {
 constexpr Nanos kTickEvery = 5 * kNanosPerMs;
 constexpr int kActiveWaitMs = 5;
 constexpr int kIdleWaitMs = 100;
+// The link monitor and the daemon wake the thread by their descriptors; this is for what has none: back-off, staleness.
+constexpr Nanos kWorldEvery = 20 * kNanosPerMs;
 constexpr Nanos kTotalsEvery = kNanosPerSecond;
 // How long the start waits for the daemon, so that peers hear the node's right name from the beginning.
 constexpr Nanos kAttachPatience = 300 * kNanosPerMs;
@@ -100,11 +102,7 @@ bool Engine::Open(std::string* error) {
     local.name = local.nic = rail.name;
     local.source = {ToSocketAddress(rail.address), rail.interface};
     local.up = rail.up;
-    if (!rail.address.empty()) {
-      UniqueFd listener = net::Listen(local.source, &local.port, error);
-      if (!listener) return false;
-      greeter_->AddListener(std::move(listener));
-    }
+    if (!rail.address.empty() && !ListenOn(&local, error)) return false;
     io_.rails.push_back(std::move(local));
   }
 
@@ -119,7 +117,14 @@ bool Engine::Open(std::string* error) {
     while (read(wake_.get(), &count, sizeof(count)) > 0) {
     }
   });
-  if (parts_.link_events->fd() >= 0) io_.poller.Add(parts_.link_events->fd(), EPOLLIN, [](uint32_t) {});
+  if (parts_.link_events->fd() >= 0) io_.poller.Add(parts_.link_events->fd(), EPOLLIN, [this](uint32_t) { world_changed_ = true; });
+  return true;
+}
+
+bool Engine::ListenOn(LocalRail* rail, std::string* error) {
+  UniqueFd listener = net::Listen(rail->source, &rail->port, error);
+  if (!listener) return false;
+  greeter_->AddListener(std::move(listener));
   return true;
 }
 
@@ -153,7 +158,7 @@ void Engine::Run() {
     asleep_.store(false);
     RunCommands();
     const Nanos now = clock_.Now();
-    PollWorld(now);
+    if (world_changed_ || now - world_polled_ >= kWorldEvery) PollWorld(now);
     if (all_read && now - ticked_ >= kTickEvery) {
       ticked_ = now;
       for (const auto& [process, peer] : send_peers_) peer->Tick();
@@ -408,13 +413,15 @@ void Engine::RefreshIdentity() {
 }
 
 void Engine::PollWorld(Nanos now) {
+  world_changed_ = false;
+  world_polled_ = now;
   std::vector<RailLinkEvent> events;
   parts_.link_events->Poll(&events);
-  for (const RailLinkEvent& event : events) RailEvent(static_cast<uint16_t>(event.rail), event.up, event.reason);
+  for (const RailLinkEvent& event : events) RailEvent(static_cast<uint16_t>(event.rail), event.up, event.reason, event.address);
   for (const FailRail& fail : parts_.config.fail_rails) {
     for (uint16_t i = 0; i < io_.rails.size(); ++i) {
       if (io_.rails[i].name != fail.rail || io_.rails[i].lost_on_purpose || now - started_ < fail.after_ms * kNanosPerMs) continue;
-      RailEvent(i, false, "R2CC_FAIL_RAILS");
+      RailEvent(i, false, "R2CC_FAIL_RAILS", {});
       io_.rails[i].lost_on_purpose = true;
     }
   }
@@ -423,7 +430,7 @@ void Engine::PollWorld(Nanos now) {
   if (parts_.daemon->fd() != daemon_fd_) {
     if (daemon_token_ != 0) io_.poller.Remove(daemon_token_, daemon_fd_);
     daemon_fd_ = parts_.daemon->fd();
-    daemon_token_ = daemon_fd_ < 0 ? 0 : io_.poller.Add(daemon_fd_, EPOLLIN, [](uint32_t) {});
+    daemon_token_ = daemon_fd_ < 0 ? 0 : io_.poller.Add(daemon_fd_, EPOLLIN, [this](uint32_t) { world_changed_ = true; });
     RefreshIdentity();
   }
   if (parts_.daemon->attach_count() != attach_count_) {
@@ -441,9 +448,14 @@ void Engine::PollWorld(Nanos now) {
   for (const auto& [session, peer] : recv_peers_) peer->ApplyVerdicts();
 }
 
-void Engine::RailEvent(uint16_t rail, bool up, const char* reason) {
+void Engine::RailEvent(uint16_t rail, bool up, const char* reason, const IpAddress& address) {
   LocalRail& local = io_.rails[rail];
   if (local.lost_on_purpose) return;
+  if (local.source.address.length == 0 && !address.empty()) {
+    // It had no address when the process started. Peers hear of it with the next greeting.
+    local.source.address = ToSocketAddress(address);
+    if (std::string error; !ListenOn(&local, &error)) io_.log(LogLevel::kWarn, "R2CC: " + error);
+  }
   local.up = up;
   io_.log(LogLevel::kInfo, "R2CC: rail " + local.name + (up ? " is up" : std::string(" is down: ") + reason));
   for (const auto& [process, peer] : send_peers_) peer->RailState(rail, up);

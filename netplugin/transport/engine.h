@@ -97,7 +97,8 @@ class Engine {
   void Run();
   void RunCommands();
   void PollWorld(Nanos now);
-  void RailEvent(uint16_t rail, bool up, const char* reason);
+  bool ListenOn(LocalRail* rail, std::string* error);
+  void RailEvent(uint16_t rail, bool up, const char* reason, const IpAddress& address);
   void RefreshIdentity();
   void ReportPeer(const std::string& node);
   void ReportTotals(Nanos now);
@@ -121,6 +122,8 @@ class Engine {
   uint64_t page_generation_ = 0;
   uint64_t attach_count_ = 0;
   Nanos started_ = 0;
+  bool world_changed_ = true;
+  Nanos world_polled_ = 0;
   Nanos ticked_ = 0;
   Nanos totals_reported_ = 0;
 

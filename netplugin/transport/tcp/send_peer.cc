@@ -320,8 +320,8 @@ void SendPeer::Greeted(LinkId link, Connection* connection) {
     const size_t index = connection->socket;
     Bulk& bulk = sockets.bulk[index];
     bulk.sender = std::make_unique<BulkSender>(connection->stream->Release(), io_->checksum);
-    bulk.blocked = true;  // until the data check is due
-    bulk.token = io_->poller.Add(bulk.sender->fd(), EPOLLIN, [this, link, index](uint32_t events) { BulkEvent(link, index, events); });
+    // Edge-triggered: room is told of once, when it comes after the socket was full.
+    bulk.token = io_->poller.Add(bulk.sender->fd(), EPOLLIN | EPOLLOUT | EPOLLET, [this, link, index](uint32_t events) { BulkEvent(link, index, events); });
     connection->stream.reset();
   }
   const bool all = sockets.control != nullptr && std::all_of(sockets.bulk.begin(), sockets.bulk.end(), [](const Bulk& bulk) { return bulk.sender != nullptr; });
@@ -355,10 +355,7 @@ void SendPeer::BulkEvent(LinkId link, size_t index, uint32_t events) {
     if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
       return Trouble(link, n > 0 ? EvidenceCause::kGarbled : EvidenceCause::kSocketError);
   }
-  if (events & EPOLLOUT) {
-    bulk.blocked = false;
-    io_->poller.Modify(bulk.token, bulk.sender->fd(), EPOLLIN);
-  }
+  if (events & EPOLLOUT) bulk.blocked = false;
 }
 
 void SendPeer::ProveLink(LinkId link) {
@@ -379,7 +376,6 @@ bool SendPeer::PumpBulk(LinkId link, size_t index) {
     case BulkSender::Result::kMore: return true;
     case BulkSender::Result::kBlocked:
       bulk.blocked = true;
-      io_->poller.Modify(bulk.token, bulk.sender->fd(), EPOLLIN | EPOLLOUT);
       return false;
     case BulkSender::Result::kBroken: Trouble(link, EvidenceCause::kSocketError); return false;
   }
