@@ -1,5 +1,6 @@
 """A test case with an emulated cluster in namespaces and a job that runs on it."""
 
+import os
 import pathlib
 import tempfile
 import time
@@ -7,7 +8,7 @@ import unittest
 
 from deploy.drill.rig import namespaces
 from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Cluster, Job, JobOptions
+from deploy.drill.rig.cluster import Cluster, Job, JobOptions, keep_logs
 from deploy.drill.rig.namespaces import NamespaceLab
 from deploy.drill.rig.processes import Processes, wait_until
 
@@ -15,10 +16,19 @@ from deploy.drill.rig.processes import Processes, wait_until
 PATIENCE_S = 60
 
 
+def keep_test_logs(folder: pathlib.Path, name: str) -> None:
+  """Into the test's outputs.zip, for whoever asks why it failed."""
+  outputs = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR")
+  if outputs:
+    keep_logs(folder, pathlib.Path(outputs) / name.rpartition(".")[2])
+
+
 class ClusterCase(unittest.TestCase):
   """4 nodes of 4 rails with one r2ccd each; `environment` is the job's."""
 
   environment: dict[str, str] = {}
+  # Slow enough for the rails to be what limits the job, also on a busy machine: shares are about rails.
+  rate = "100mbit"
 
   @classmethod
   def setUpClass(cls) -> None:
@@ -30,19 +40,14 @@ class ClusterCase(unittest.TestCase):
   def setUp(self) -> None:
     # In /tmp whatever TEST_TMPDIR says: the path of a Unix socket has room for 107 bytes.
     self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="r2cc-e2e-", dir="/tmp")))
-    self.lab = self.enterContext(NamespaceLab())
+    self.addCleanup(keep_test_logs, self.folder, self.id())
+    self.lab = self.enterContext(NamespaceLab(rate=self.rate))
     self.processes = self.enterContext(Processes(self.folder))
     self.cluster = Cluster(self.lab, built_binaries(), self.folder, self.processes)
     self.cluster.start_daemons()
     self.job: Job = self.cluster.start_job("job", JobOptions(size="16M", seconds_max=600, environment=self.environment))
     self.expect_iterations(3)
     self.assertTrue(wait_until(lambda: all(self.cluster.attached_processes(node) == 1 for node in range(4)), PATIENCE_S), "not attached")
-
-  def tearDown(self) -> None:
-    """Only shown when something failed: what the processes had to say."""
-    if any(error for _, error in getattr(getattr(self, "_outcome", None), "errors", []) if error):
-      for path in sorted(self.folder.glob("*.err")):
-        print(f"--- {path.name}\n{path.read_text(encoding='utf-8', errors='replace')[-2000:]}")
 
   def expect_iterations(self, count: int) -> None:
     """The job ends `count` more iterations."""

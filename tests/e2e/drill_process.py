@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import subprocess
 from typing import Any, Sequence
 
@@ -21,8 +22,10 @@ class DrillResult:
 
 def run_drill(*flags: str, through: Sequence[str] = ()) -> DrillResult:
   """`through`: a program, with its arguments, that starts the drill."""
-  done = subprocess.run([*through, str(built_file("deploy/drill/drill")), "--json", *flags], capture_output=True, text=True, timeout=_TIMEOUT_S,
-                        check=False, env=clean_environment({}))
+  outputs = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR")
+  keep = ["--keep-logs", os.path.join(outputs, "_".join(["drill", *(os.path.basename(flag) for flag in flags)]))] if outputs else []
+  done = subprocess.run([*through, str(built_file("deploy/drill/drill")), "--json", *keep, *flags], capture_output=True, text=True,
+                        timeout=_TIMEOUT_S, check=False, env=clean_environment({}))
   lines = done.stdout.strip().splitlines()
   try:
     said = json.loads(lines[-1])

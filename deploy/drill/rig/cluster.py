@@ -228,7 +228,7 @@ class Cluster:
 
 
 def keep_logs(source: pathlib.Path, target: pathlib.Path) -> None:
-  """Copies logs, traces and configs, but no sockets."""
+  """Copies logs, traces and configs, but no sockets: those cannot be copied."""
   def sockets(folder: str, names: Sequence[str]) -> list[str]:
     return [name for name in names if not os.path.isfile(os.path.join(folder, name)) and not os.path.isdir(os.path.join(folder, name))]
   shutil.copytree(source, target, dirs_exist_ok=True, ignore=sockets)
