@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -36,20 +37,64 @@ class FakeNet final : public Net {
 
   abi::Result fail_test = abi::Result::kSuccess;
   bool deliver = true;
+  int polls = 1;
+  int open = 0;  // comms of any kind
+  size_t registered_bytes = 0;
+  std::vector<int> devices_used;
+  std::vector<std::unique_ptr<int>> listeners;  // how often each was asked to accept
+  Pipe pipe;                                    // of the connections that setup makes
+
+  struct HandleOf {
+    uint64_t magic;
+    int calls;
+    void* address;
+  };
+  static constexpr uint64_t kHandleMagic = 0x656c646e6148;
 
   std::string name() const override { return "FAKE"; }
   int version() const override { return 0; }
   abi::Result Init(uint64_t, abi::Logger) override { return abi::Result::kSuccess; }
   abi::Result Devices(int* count) override { return *count = 1, abi::Result::kSuccess; }
   abi::Result GetProperties(int, DeviceProperties*) override { return abi::Result::kSuccess; }
-  abi::Result Listen(int, void*, void**) override { return abi::Result::kInternalError; }
-  abi::Result Connect(int, void*, void**) override { return abi::Result::kInternalError; }
-  abi::Result Accept(void*, void**) override { return abi::Result::kInternalError; }
-  abi::Result RegisterMemory(void*, void*, size_t, void**) override { return abi::Result::kSuccess; }
-  abi::Result DeregisterMemory(void*, void*) override { return abi::Result::kSuccess; }
-  abi::Result CloseSend(void*) override { return abi::Result::kSuccess; }
-  abi::Result CloseReceive(void*) override { return abi::Result::kSuccess; }
-  abi::Result CloseListen(void*) override { return abi::Result::kSuccess; }
+  // Connecting and accepting take `polls` calls; connect counts them inside the handle, as a plugin may.
+  abi::Result Listen(int device, void* handle, void** comm) override {
+    devices_used.push_back(device);
+    *static_cast<HandleOf*>(handle) = {kHandleMagic, 0, handle};
+    listeners.push_back(std::make_unique<int>(0));
+    *comm = listeners.back().get();
+    ++open;
+    return abi::Result::kSuccess;
+  }
+  abi::Result Connect(int device, void* handle, void** comm) override {
+    auto* mine = static_cast<HandleOf*>(handle);
+    EXPECT_EQ(mine->magic, kHandleMagic) << "not what listen wrote";
+    if (mine->calls == 0) mine->address = handle;
+    EXPECT_EQ(mine->address, handle) << "another buffer than in the call before";
+    if (++mine->calls < polls) return abi::Result::kSuccess;
+    devices_used.push_back(device);
+    *comm = &pipe;
+    ++open;
+    return abi::Result::kSuccess;
+  }
+  abi::Result Accept(void* listener, void** comm) override {
+    if (++*static_cast<int*>(listener) < polls) return abi::Result::kSuccess;
+    *comm = &pipe;
+    ++open;
+    return abi::Result::kSuccess;
+  }
+  abi::Result RegisterMemory(void* comm, void* data, size_t size, void** mhandle) override {
+    EXPECT_EQ(comm, &pipe);
+    registered_bytes += size;
+    *mhandle = data;
+    return abi::Result::kSuccess;
+  }
+  abi::Result DeregisterMemory(void*, void* mhandle) override {
+    registered_bytes -= mhandle != nullptr ? Flow::kMemoryBytes : 0;
+    return abi::Result::kSuccess;
+  }
+  abi::Result CloseSend(void*) override { return --open, abi::Result::kSuccess; }
+  abi::Result CloseReceive(void*) override { return --open, abi::Result::kSuccess; }
+  abi::Result CloseListen(void*) override { return --open, abi::Result::kSuccess; }
   abi::Result Finalize() override { return abi::Result::kSuccess; }
 
   abi::Result Send(void* comm, void* data, size_t size, int, void*, void** request) override {

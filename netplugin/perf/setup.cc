@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "netplugin/perf/clock.h"
 
@@ -37,12 +38,12 @@ Status Setup::Listen(std::string* handles) {
   handles->assign(channels_->size() * ranks_ * abi::kNetHandleBytesMax, '\0');
   for (Channel& channel : *channels_) {
     for (auto& flow : channel.receives) {
-      Pending pending;
-      pending.flow = flow.get();
-      const Result result = net_->Listen(flow->channel() % devices_, pending.handle.data(), &pending.listen_comm);
+      auto pending = std::make_unique<Pending>();
+      pending->flow = flow.get();
+      const Result result = net_->Listen(flow->channel() % devices_, pending->handle.data(), &pending->listen_comm);
       if (result != Result::kSuccess) return Failed("listen", result, *flow);
-      memcpy(handles->data() + HandleAt(flow->channel(), flow->peer()), pending.handle.data(), pending.handle.size());
-      pending_.push_back(pending);
+      memcpy(handles->data() + HandleAt(flow->channel(), flow->peer()), pending->handle.data(), pending->handle.size());
+      pending_.push_back(std::move(pending));
     }
   }
   return {};
@@ -51,23 +52,23 @@ Status Setup::Listen(std::string* handles) {
 Status Setup::Connect(const std::vector<std::string>& all_handles, int64_t timeout_ns) {
   for (Channel& channel : *channels_) {
     for (auto& flow : channel.sends) {
-      Pending pending;
-      pending.flow = flow.get();
-      pending.sends = true;
-      memcpy(pending.handle.data(), all_handles[flow->peer()].data() + HandleAt(flow->channel(), rank_), pending.handle.size());
-      pending_.push_back(pending);
+      auto pending = std::make_unique<Pending>();
+      pending->flow = flow.get();
+      pending->sends = true;
+      memcpy(pending->handle.data(), all_handles[flow->peer()].data() + HandleAt(flow->channel(), rank_), pending->handle.size());
+      pending_.push_back(std::move(pending));
     }
   }
   int64_t progressed = NowNs();
   while (!pending_.empty()) {
     const size_t before = pending_.size();
-    for (Pending& pending : pending_) R2CC_PERF_RETURN_IF_ERROR(TryOnce(&pending));
-    std::erase_if(pending_, [](const Pending& pending) { return pending.flow->comm != nullptr; });
+    for (const auto& pending : pending_) R2CC_PERF_RETURN_IF_ERROR(TryOnce(pending.get()));
+    std::erase_if(pending_, [](const auto& pending) { return pending->flow->comm != nullptr; });
     const int64_t now = NowNs();
     if (pending_.size() < before) {
       progressed = now;
     } else if (timeout_ns > 0 && now - progressed > timeout_ns) {
-      const Pending& first = pending_.front();
+      const Pending& first = *pending_.front();
       char text[160];
       snprintf(text, sizeof(text), "no connection was made for %.1f s (--timeout); %zu are missing, first: %s rank %d on channel %d",
                static_cast<double>(timeout_ns) / 1e9, pending_.size(), first.sends ? "connect to" : "accept from", first.flow->peer(),

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,7 @@ class Setup {
   const int devices_;
   const int rank_;
   const int ranks_;
-  std::vector<Pending> pending_;
+  std::vector<std::unique_ptr<Pending>> pending_;  // a handle keeps its address between the calls, as under NCCL
 };
 
 }  // namespace r2cc::perf

@@ -79,6 +79,11 @@ bool PlainComm::HoldsBack() {
   return ++held_polls_ < kHeldPollsMax;
 }
 
+// Only with a planted bug, and only if a message behind it will make somebody call again to move the rest.
+bool PlainComm::DoneTooEarly(const Request* request) const {
+  return kBug == Bug::kEarlyDone && sends_ && error_.empty() && queue_.size() >= 2 && queue_.front() == request;
+}
+
 Result PlainComm::PumpSend() {
   while (!queue_.empty()) {
     Request* request = queue_.front();
@@ -148,7 +153,7 @@ Result PlainComm::Broken(const char* call, int error) {
 Result PlainComm::Test(Request* request, int* done, int* size) {
   *done = 0;
   const Result result = Pump();
-  if (!request->finished && !(kBug == Bug::kEarlyDone && sends_ && error_.empty())) return result;
+  if (!request->finished && !DoneTooEarly(request)) return result;
   *done = 1;
   if (size != nullptr) *size = static_cast<int>(request->bytes);
   request->reported = true;

@@ -48,6 +48,7 @@ class PlainComm {
   abi::Result Broken(const char* call, int error);
   void Finish();
   bool HoldsBack();
+  bool DoneTooEarly(const Request* request) const;
 
   const int fd_;
   const bool sends_;
