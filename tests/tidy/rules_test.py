@@ -67,5 +67,6 @@ class RulesTest(unittest.TestCase):
     sources = [rules.Source("a/BUILD.bazel", 'srcs = ["x.cc", "sub/y.h"],\n'), rules.Source("a/x.cc", ""), rules.Source("a/sub/y.h", ""),
                rules.Source("a/z.cc", ""), rules.Source("b/w.py", ""), rules.Source("a/README.md", ""),
                rules.Source("a/macro.bzl", 'srcs = ["m.cc"],\n'), rules.Source("a/m.cc", ""),
-               rules.Source("c/BUILD.bazel", 'srcs = [name + ".py"]\nfor name in ["p"]'), rules.Source("c/p.py", ""), rules.Source("c/q.py", "")]
+               rules.Source("c/BUILD.bazel", 'srcs = [name + ".py"]\nfor name in ["p"]'), rules.Source("c/p.py", ""),
+               rules.Source("c/q.py", "")]
     self.assertEqual([path for path, _ in rules.unbuilt_files(sources)], ["a/z.cc", "b/w.py", "c/q.py"])
