@@ -23,19 +23,19 @@ class PlanPublisher {
   // All outlive it.
   PlanPublisher(PageSink* page, AttachServer* jobs, Journal* journal) : page_(page), jobs_(jobs), journal_(journal) {}
 
-  // Publishes the plan for `view` unless it says what the published one says. A plan that is refused leaves the last good one in place. `next_epoch` is
-  // asked only if there is something to publish.
-  void Update(const health::ClusterView& view, const std::function<Epoch()>& next_epoch) {
+  // Publishes the plan for `view` unless it says what the published one says. A plan that is refused leaves the last good one in place;
+  // false: try again. `next_epoch` is asked only if there is something to publish.
+  bool Update(const health::ClusterView& view, const std::function<Epoch()>& next_epoch) {
     const plan::ClusterModel model = ToModel(view);
     plan::Plan plan = plan::MakePlan(model, plan_.epoch);
-    if (published_ && plan.nics == plan_.nics) return;
+    if (published_ && plan.nics == plan_.nics) return true;
     plan.epoch = next_epoch();
     std::string wrong = plan::CheckPlan(plan, model);
     if (wrong.empty())
       if (const auto status = page_->Publish(plan, journal_->Now().monotonic_ns); !status.ok()) wrong = std::string(status.message());
     if (!wrong.empty()) {
       if (std::exchange(trouble_, wrong) != wrong) LogError("a plan was refused, the last good one stays", {{"reason", wrong}});
-      return;
+      return false;
     }
     jobs_->RingPageDoorbell();
     trouble_.clear();
@@ -43,6 +43,7 @@ class PlanPublisher {
     plan_ = std::move(plan);
     published_ = true;
     journal_->Tell("plan-published", absl::StrCat("plan ", plan_.epoch.counter, ": ", change.empty() ? "no NICs" : change));
+    return true;
   }
 
   // The published one.

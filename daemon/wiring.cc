@@ -119,8 +119,7 @@ void Wiring::Advance() {
   }
   // Jobs first: the page is what moves bytes.
   if (cluster_.revision() != planned_revision_) {
-    planned_revision_ = cluster_.revision();
-    publisher_.Update(cluster_, [this] { return NextEpoch(); });
+    if (publisher_.Update(cluster_, [this] { return NextEpoch(); })) planned_revision_ = cluster_.revision();
   }
   if (changed) PublishOwnView();
 }

@@ -1,0 +1,420 @@
+// The whole daemon in simulated time, its world made of fakes: what goes in at one end must come out at the other.
+#include "daemon/wiring.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+
+#include "base/fake_executor.h"
+#include "daemon/io/fake_attach_server.h"
+#include "daemon/io/fake_files.h"
+#include "daemon/io/fake_page_sink.h"
+#include "daemon/io/fake_peer_transport.h"
+#include "daemon/io/fake_store.h"
+#include "health/io/fake_link_watch.h"
+#include "health/io/fake_sysfs.h"
+#include "plan/page/text.h"
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr Nanos kMs = kNanosPerMs;
+
+plan::AttachRequest JobWithRails(const std::vector<std::string>& addresses) {
+  plan::AttachRequest request{};
+  request.magic = plan::kAttachMagic;
+  request.version = plan::kAttachVersion;
+  request.rail_count = static_cast<uint32_t>(addresses.size());
+  plan::SetText("train", request.job);
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    plan::SetText("r" + std::to_string(i), request.rails[i].name);
+    plan::SetText(addresses[i], request.rails[i].address);
+  }
+  return request;
+}
+
+v1::NodeView PeerView(uint64_t counter, v1::NicState state) {
+  v1::NodeView view;
+  view.set_node("n1");
+  view.mutable_epoch()->set_counter(counter);
+  view.set_word(v1::NODE_HEALTHY);
+  view.set_peer_address("h1:7460");
+  auto* nic = view.add_nics();
+  nic->set_name("rail0");
+  nic->set_state(state);
+  nic->set_operator_weight_permille(1000);
+  return view;
+}
+
+class WiringTest : public testing::Test {
+ protected:
+  WiringTest() { MakeDaemon(/*daemon_start_ns=*/1000); }
+
+  // A daemon on what is left of the world; the one before is gone.
+  void MakeDaemon(int64_t daemon_start_ns) {
+    wiring_.reset();
+    links_ = std::make_unique<health::FakeLinkWatch>();
+    links_->Set("eth0", true, "02:00:00:00:00:01");
+    links_->Set("eth1", true, "02:00:00:00:00:02");
+    page_ = std::make_unique<FakePageSink>();
+    jobs_ = std::make_unique<FakeAttachServer>();
+    peers_ = std::make_unique<FakePeerTransport>();
+    store_ = std::make_unique<FakeStore>();
+    const auto config = ParseConfig(R"(node: "n0" peers { node: "n1" address: "h1:7460" } peers { node: "n2" address: "h2:7460" }
+                                       nics { name: "rail0" interface: "eth0" } nics { name: "rail1" interface: "eth1" }
+                                       nics { name: "rail2" address: "127.0.0.9" })",
+                                    "test.conf", {"/run", "host", ""});
+    EXPECT_TRUE(config.ok()) << config.status();
+    World world;
+    world.core = &core_;
+    world.disk = &disk_;
+    world.realtime_ns = [this] { return 1'700'000'000'000'000'000 + core_.Now(); };
+    world.links = links_.get();
+    world.sysfs = &sysfs_;
+    world.addresses = &addresses_;
+    world.files = &files_;
+    world.page = page_.get();
+    world.jobs = jobs_.get();
+    world.peers = peers_.get();
+    world.store = store_.get();
+    world.boot_id = "boot";
+    world.boot_time_s = 77;
+    world.daemon_start_ns = daemon_start_ns;
+    world.netns_inode = 5;
+    wiring_ = std::make_unique<Wiring>(*config, world);
+    EXPECT_TRUE(wiring_->Start().ok());
+    Settle();
+  }
+  void TearDown() override { wiring_.reset(); }
+
+  void Settle() {
+    core_.RunPosted();
+    disk_.RunPosted();
+    core_.RunPosted();
+  }
+
+  absl::StatusOr<v1::NicActionReply> Act(const std::string& node, const std::string& nic, v1::NicAction action, uint32_t weight = 0,
+                                         Backend::Origin origin = Backend::Origin::kOperator) {
+    v1::NicActionRequest request;
+    request.set_node(node);
+    request.set_nic(nic);
+    request.set_action(action);
+    request.set_weight_permille(weight);
+    std::optional<absl::StatusOr<v1::NicActionReply>> result;
+    wiring_->ActOnNic(request, origin, [&](absl::StatusOr<v1::NicActionReply> reply) { result.emplace(std::move(reply)); });
+    Settle();
+    return result.has_value() ? *result : absl::StatusOr<v1::NicActionReply>(absl::DeadlineExceededError("no answer"));
+  }
+
+  v1::StatusReply Status() {
+    v1::StatusReply status;
+    wiring_->GetStatus([&](absl::StatusOr<v1::StatusReply> reply) { status = *std::move(reply); });
+    Settle();
+    return status;
+  }
+
+  uint16_t Weight(const std::string& node, const std::string& nic) {
+    const auto planned = page_->Find(node, nic);
+    EXPECT_TRUE(planned.has_value()) << node << "/" << nic;
+    return planned.has_value() ? planned->weight_permille : 0xffff;
+  }
+
+  // The newest event of `kind`; empty if there is none.
+  v1::Event Newest(const std::string& kind) {
+    v1::Event newest;
+    for (auto event = wiring_->events().After(0); event.has_value(); event = wiring_->events().After(event->sequence()))
+      if (event->kind() == kind) newest = *event;
+    return newest;
+  }
+  int Count(const std::string& kind) {
+    int count = 0;
+    for (auto event = wiring_->events().After(0); event.has_value(); event = wiring_->events().After(event->sequence())) count += event->kind() == kind;
+    return count;
+  }
+
+  FakeExecutor core_;
+  FakeExecutor disk_;
+  FakeFiles files_;
+  health::FakeSysfs sysfs_;
+  FakeAddresses addresses_{{{"eth0", {"10.0.0.1"}}, {"eth1", {"10.0.1.1"}}}};
+  std::unique_ptr<health::FakeLinkWatch> links_;
+  std::unique_ptr<FakePageSink> page_;
+  std::unique_ptr<FakeAttachServer> jobs_;
+  std::unique_ptr<FakePeerTransport> peers_;
+  std::unique_ptr<FakeStore> store_;
+  std::unique_ptr<Wiring> wiring_;
+};
+
+TEST_F(WiringTest, StartsWithEveryNicInThePage) {
+  EXPECT_EQ(page_->plans().size(), 1u) << "one turn, one plan";
+  for (const char* nic : {"rail0", "rail1", "rail2"}) EXPECT_EQ(Weight("n0", nic), 1000) << nic;
+  EXPECT_EQ(Status().word(), v1::NODE_HEALTHY);
+  EXPECT_EQ(Newest("daemon-started").node(), "n0");
+  v1::NodeView stored;
+  ASSERT_TRUE(stored.ParseFromString(store_->entries().at("/r2cc/nodes/n0")));
+  EXPECT_EQ(stored.nics_size(), 3);
+  EXPECT_EQ(store_->prefix(), "/r2cc/nodes/");
+}
+
+TEST_F(WiringTest, ALinkThatGoesDownIsOutOfThePageAndToldAtOnce) {
+  const int doorbells = jobs_->doorbells();
+  const size_t pushes = peers_->pushed().size();
+  links_->Set("eth1", false);
+  Settle();  // no time passes
+  EXPECT_EQ(Weight("n0", "rail1"), 0);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kFailed);
+  EXPECT_EQ(Weight("n0", "rail0"), 1000);
+  EXPECT_EQ(jobs_->doorbells(), doorbells + 1);
+  ASSERT_EQ(peers_->pushed().size(), pushes + 1);
+  EXPECT_EQ(peers_->pushed().back().nics(1).state(), v1::FAILED);
+  EXPECT_EQ(Newest("nic-state").nic(), "rail1");
+  EXPECT_EQ(Newest("nic-state").to_state(), v1::FAILED);
+
+  links_->Set("eth1", true);
+  Settle();
+  EXPECT_EQ(Weight("n0", "rail1"), 0) << "not proved yet";
+  core_.Advance(2000 * kMs);
+  EXPECT_EQ(Weight("n0", "rail1"), 1000);
+}
+
+TEST_F(WiringTest, APeersWordChangesThePage) {
+  peers_->Connect("n1");
+  peers_->Receive("n1", PeerView(1, v1::HEALTHY));
+  Settle();
+  EXPECT_EQ(Weight("n1", "rail0"), 1000);
+  // It may come over any way: the peer's own stream to us, ours to it, the store.
+  wiring_->ReceiveView(PeerView(2, v1::FAILED), "h1");
+  Settle();
+  EXPECT_EQ(Weight("n1", "rail0"), 0);
+  EXPECT_EQ(Newest("nic-state").node(), "n1");
+  store_->Change("/r2cc/nodes/n1", PeerView(3, v1::DRAINED).SerializeAsString());
+  Settle();
+  EXPECT_EQ(page_->Find("n1", "rail0")->state, plan::NicState::kDrained);
+  peers_->Receive("n1", PeerView(2, v1::HEALTHY));
+  Settle();
+  EXPECT_EQ(page_->Find("n1", "rail0")->state, plan::NicState::kDrained) << "an older word does not undo a newer one";
+  EXPECT_EQ(Status().nodes(1).peer_address(), "h1:7460");
+}
+
+TEST_F(WiringTest, ALostPeersLastWordStays) {
+  peers_->Connect("n1");
+  peers_->Receive("n1", PeerView(1, v1::FAILED));
+  peers_->Lose("n1", "connection refused");
+  core_.Advance(60 * kNanosPerSecond);
+  EXPECT_EQ(Weight("n1", "rail0"), 0);
+  EXPECT_EQ(Newest("peer-lost").peer_node(), "n1");
+  const auto status = Status();
+  EXPECT_EQ(status.nodes(1).word(), v1::NODE_UNREACHABLE);
+  EXPECT_FALSE(status.peers(0).connected());
+  EXPECT_EQ(status.peers(0).error(), "connection refused");
+}
+
+TEST_F(WiringTest, ANodeThatOnlyTheStoreKnowsIsAliveAsLongAsItsLease) {
+  store_->SetState("connected to n2");
+  store_->Change("/r2cc/nodes/n1", PeerView(1, v1::HEALTHY).SerializeAsString());
+  core_.Advance(60 * kNanosPerSecond);
+  EXPECT_EQ(Status().nodes(1).word(), v1::NODE_HEALTHY);
+  store_->Delete("/r2cc/nodes/n1");
+  core_.Advance(60 * kNanosPerSecond);
+  EXPECT_EQ(Status().nodes(1).word(), v1::NODE_UNREACHABLE);
+  EXPECT_EQ(Weight("n1", "rail0"), 1000) << "an unreachable daemon is not a dead NIC";
+}
+
+TEST_F(WiringTest, AHostileOrMistakenPeerChangesNothing) {
+  peers_->Receive("n1", PeerView(1, v1::HEALTHY));
+  Settle();
+  const size_t plans = page_->plans().size();
+  v1::NodeView wrong = PeerView(2, v1::FAILED);
+  wrong.set_node("n0");
+  wiring_->ReceiveView(wrong, "h9");  // somebody who claims to be us
+  wrong.set_node("n2");
+  peers_->Receive("n1", wrong);  // the wrong address in the configuration
+  wrong = PeerView(2, v1::FAILED);
+  wrong.mutable_nics(0)->set_operator_weight_permille(5000);
+  wiring_->ReceiveView(wrong, "h9");
+  store_->Change("/r2cc/nodes/n1", "\xff\xff garbage");
+  store_->Change("/r2cc/nodes/n1", [&] { return wrong.SerializeAsString(); }());
+  store_->Change("/elsewhere", "");
+  Settle();
+  EXPECT_EQ(page_->plans().size(), plans);
+  EXPECT_EQ(Status().peers(0).error(), "the daemon at h1:7460 calls itself n2, not n1: correct one of the configurations");
+}
+
+TEST_F(WiringTest, TheOperatorsWordIsObeyedAndKeptOverARestart) {
+  auto reply = Act("n0", "rail0", v1::DRAIN);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_TRUE(reply->changed());
+  EXPECT_EQ(reply->nic().state(), v1::DRAINED);
+  EXPECT_FALSE(Act("n0", "rail0", v1::DRAIN)->changed());
+  EXPECT_TRUE(Act("n0", "rail1", v1::SET_WEIGHT, 300)->changed());
+  EXPECT_TRUE(Act("n0", "rail2", v1::FAIL)->changed());
+  EXPECT_EQ(Weight("n0", "rail0"), 0);
+  EXPECT_EQ(Weight("n0", "rail1"), 300);
+  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
+  EXPECT_EQ(Newest("operator").message(), "fail n0/rail2");
+  const Epoch before = page_->plans().back().epoch;
+
+  MakeDaemon(/*daemon_start_ns=*/2000);
+  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kDrained);
+  EXPECT_EQ(Weight("n0", "rail1"), 300);
+  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
+  EXPECT_GT(page_->plans().front().epoch, before);
+
+  EXPECT_TRUE(Act("n0", "rail0", v1::UNDRAIN)->changed());
+  EXPECT_TRUE(Act("n0", "rail1", v1::SET_WEIGHT, 1000)->changed());
+  EXPECT_TRUE(Act("n0", "rail2", v1::RESTORE)->changed());
+  core_.Advance(2000 * kMs);
+  for (const char* nic : {"rail0", "rail1", "rail2"}) EXPECT_EQ(Weight("n0", nic), 1000) << nic;
+}
+
+TEST_F(WiringTest, WhatTheOperatorGetsWrongIsToldAndChangesNothing) {
+  const size_t plans = page_->plans().size();
+  EXPECT_EQ(Act("n0", "rail9", v1::DRAIN).status(), absl::NotFoundError("node n0 has no NIC 'rail9'; it has rail0 rail1 rail2"));
+  EXPECT_EQ(Act("n7", "rail0", v1::DRAIN).status(), absl::NotFoundError("there is no node 'n7'; the nodes are n0 n1 n2"));
+  EXPECT_EQ(Act("", "", v1::DRAIN).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Act("n0", "rail0", v1::SET_WEIGHT, 1001).status(), absl::InvalidArgumentError("weight 1001 is out of range; it is from 0 to 1000 permille"));
+  EXPECT_EQ(Act("n0", "rail0", v1::NIC_ACTION_UNSPECIFIED).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Act("n1", "rail0", v1::DRAIN, 0, Backend::Origin::kPeer).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(page_->plans().size(), plans);
+}
+
+TEST_F(WiringTest, AnotherNodesNicIsForwarded) {
+  EXPECT_EQ(Act("n1", "rail0", v1::FAIL).status(), absl::UnavailableError("node n1 cannot be reached"));
+  peers_->SetActor("n1", [](const v1::NicActionRequest& request) {
+    v1::NicActionReply reply;
+    reply.mutable_nic()->set_name(request.nic());
+    reply.set_changed(true);
+    return reply;
+  });
+  const auto reply = Act("n1", "rail0", v1::FAIL);
+  ASSERT_TRUE(reply.ok());
+  EXPECT_EQ(reply->nic().name(), "rail0");
+}
+
+TEST_F(WiringTest, AFullDiskDoesNotStopTheDaemon) {
+  files_.SetFull(true);
+  EXPECT_TRUE(Act("n0", "rail0", v1::DRAIN)->changed());
+  EXPECT_EQ(Weight("n0", "rail0"), 0);
+  EXPECT_NE(Newest("operator").message().find("will be lost at a restart"), std::string::npos) << Newest("operator").message();
+  EXPECT_TRUE(Act("n0", "rail1", v1::DRAIN)->changed());
+  EXPECT_EQ(Count("operator"), 3) << "two words, one complaint";
+}
+
+TEST_F(WiringTest, ADiskThatHangsDoesNotHoldUpTheOperator) {
+  v1::NicActionRequest request;
+  request.set_node("n0");
+  request.set_nic("rail0");
+  request.set_action(v1::DRAIN);
+  int answers = 0;
+  wiring_->ActOnNic(request, Backend::Origin::kOperator, [&](const absl::StatusOr<v1::NicActionReply>& reply) { answers += reply.ok(); });
+  core_.Advance(400 * kMs);
+  EXPECT_EQ(answers, 0);
+  EXPECT_EQ(Weight("n0", "rail0"), 0) << "in force long before";
+  core_.Advance(200 * kMs);
+  EXPECT_EQ(answers, 1);
+  Settle();
+  core_.Advance(1000 * kMs);
+  EXPECT_EQ(answers, 1);
+}
+
+TEST_F(WiringTest, AJobIsMatchedCountedAndHeard) {
+  const auto decision = jobs_->Attach(1, 4711, JobWithRails({"10.0.1.1", "127.0.0.9", "9.9.9.9"}));
+  EXPECT_EQ(decision.refused, "");
+  EXPECT_EQ(decision.node, "n0");
+  EXPECT_EQ(decision.nics, (std::vector<std::string>{"rail1", "rail2", ""}));
+  EXPECT_EQ(Newest("job-attached").message(), "train (pid 4711) attached with 3 rails; none of this node's NICs: r2");
+
+  plan::EvidenceRecord fenced{};
+  fenced.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkFenced);
+  fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kSocketError);
+  fenced.time_ns = core_.Now() - 5;
+  fenced.local_rail = 0;
+  fenced.replayed_bytes = 1 << 20;
+  fenced.duration_ns = 3'000'000;
+  plan::SetText("n1", fenced.peer_node);
+  plan::SetText("rail0", fenced.peer_nic);
+  jobs_->Tell(1, {fenced});
+  Settle();
+  const v1::Event event = Newest("failover");
+  EXPECT_EQ(event.nic(), "rail1");
+  EXPECT_EQ(event.peer_node(), "n1");
+  EXPECT_EQ(event.peer_nic(), "rail0");
+  EXPECT_EQ(event.cause(), plan::CauseName(plan::EvidenceCause::kSocketError));
+  EXPECT_EQ(event.replayed_bytes(), 1u << 20);
+  EXPECT_EQ(event.duration_ns(), 3'000'000);
+  EXPECT_EQ(event.pid(), 4711);
+  EXPECT_EQ(event.monotonic_ns(), core_.Now() - 5);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kSuspect) << "one job's word makes a NIC suspect";
+  EXPECT_EQ(Weight("n0", "rail1"), 1000) << "and no more than that";
+
+  v1::ListJobsReply listed;
+  wiring_->ListJobs([&](absl::StatusOr<v1::ListJobsReply> reply) { listed = *std::move(reply); });
+  Settle();
+  ASSERT_EQ(listed.jobs_size(), 1);
+  EXPECT_EQ(listed.jobs(0).rails(0).failovers(), 1u);
+  EXPECT_EQ(Status().jobs(), 1u);
+  jobs_->End(1);
+  EXPECT_EQ(Newest("job-ended").pid(), 4711);
+  EXPECT_EQ(Status().jobs(), 0u);
+}
+
+TEST_F(WiringTest, AComplaintMakesTheDaemonLookItself) {
+  jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1"}));
+  const int refreshes = links_->refreshes();
+  links_->set_lossy(true);
+  links_->Set("eth0", false);  // the kernel's word was lost
+  Settle();
+  EXPECT_EQ(Weight("n0", "rail0"), 1000);
+  plan::EvidenceRecord fenced{};
+  fenced.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkFenced);
+  fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kSilence);
+  fenced.time_ns = core_.Now();
+  jobs_->Tell(1, {fenced});
+  core_.Advance(kMs);
+  EXPECT_GT(links_->refreshes(), refreshes);
+  EXPECT_EQ(Weight("n0", "rail0"), 0);
+}
+
+TEST_F(WiringTest, APageThatCannotBeWrittenKeepsTheLastGoodPlan) {
+  page_->Fail(absl::InternalError("no"));
+  links_->Set("eth0", false);
+  Settle();
+  EXPECT_EQ(Weight("n0", "rail0"), 1000);
+  page_->Fail(absl::OkStatus());
+  core_.Advance(kNanosPerSecond);
+  EXPECT_EQ(Weight("n0", "rail0"), 0) << "tried again";
+}
+
+TEST_F(WiringTest, TheHeartbeatGoesOnAndEpochsGrow) {
+  core_.Advance(10 * kNanosPerSecond);
+  EXPECT_LE(core_.Now() - page_->heartbeat(), plan::kPageHeartbeatInterval);
+  links_->Set("eth0", false);
+  Settle();
+  links_->Set("eth1", false);
+  Settle();
+  const auto& plans = page_->plans();
+  for (size_t i = 1; i < plans.size(); ++i) EXPECT_LT(plans[i - 1].epoch, plans[i].epoch);
+  EXPECT_EQ(plans.front().epoch.boot_time_s, 77);
+}
+
+TEST_F(WiringTest, NothingNewMakesNoNewPlanAndNoNewView) {
+  const size_t plans = page_->plans().size();
+  const uint64_t epoch = peers_->pushed().empty() ? 0 : peers_->pushed().back().epoch().counter();
+  core_.Advance(10 * kNanosPerSecond);
+  EXPECT_EQ(page_->plans().size(), plans);
+  EXPECT_GE(peers_->pushed().size(), 15u) << "keep-alives";
+  EXPECT_TRUE(epoch == 0 || peers_->pushed().back().epoch().counter() == epoch);
+}
+
+TEST_F(WiringTest, AnUnansweredRequestIsAnsweredWhenTheCoreEnds) {
+  absl::Status status;
+  {
+    FakeExecutor ended;
+    ended.Post([answer = Answer<v1::Plan>([&](const absl::StatusOr<v1::Plan>& reply) { status = reply.status(); })] { answer(v1::Plan()); });
+  }
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace r2cc::daemon
