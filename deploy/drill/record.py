@@ -44,6 +44,7 @@ class Fault:
   failovers: int = 0
   replayed_bytes: int | None = None  # None: nobody was there to report it
   stall_ms: float | None = None
+  standstill_ms: float | None = None  # nothing at all completed on any flow, and that was not so when healthy
   before_gbps: float = 0.0
   during_gbps: float = 0.0
   after_gbps: float = 0.0
@@ -87,6 +88,7 @@ def measure(fault: Fault, rows: Sequence[Row], healthy: Window, end_ns: int) -> 
   before = Window(fault.time_ns - stalls.STALL_WINDOW_NS, fault.time_ns)
   dip_ns = fault.time_ns + DIP_NS
   fault.stall_ms = stalls.stall_ms(rows, fault.time_ns, healthy, end_ns)
+  fault.standstill_ms = stalls.standstill_ms(rows, fault.time_ns, healthy)
   fault.before_gbps = stalls.goodput_gbps(rows, before)
   fault.during_gbps = stalls.goodput_gbps(rows, Window(fault.time_ns, dip_ns))
   fault.after_gbps = stalls.goodput_gbps(rows, Window(dip_ns, max(end_ns, dip_ns + 1)))
@@ -144,6 +146,7 @@ def summary(record: Record, reasons: Sequence[str], jobs_expected: int) -> dict[
           "kind": fault.kind,
           "rail": str(fault.rail),
           "stall_ms": None if fault.stall_ms is None else round(fault.stall_ms, 2),
+          "standstill_ms": None if fault.standstill_ms is None else round(fault.standstill_ms, 2),
           "replayed_bytes": fault.replayed_bytes,
           "failovers": fault.failovers,
           "mid_iteration": stalls.mid_iteration(record.traces[fault.job], fault.time_ns),

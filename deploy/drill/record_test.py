@@ -68,6 +68,7 @@ class Figures(unittest.TestCase):
     fault = Fault("link-down", RailId(0, 1), 0, 8 * S, "degraded")
     measure(fault, record.traces[0], Window(1 * S, 5 * S), 10 * S)
     self.assertAlmostEqual(fault.stall_ms, 490.0)
+    self.assertAlmostEqual(fault.standstill_ms, 490.0)
     self.assertAlmostEqual(fault.before_gbps, 0.8, places=1)
     self.assertAlmostEqual(fault.during_gbps, 0.0, places=1)
     self.assertAlmostEqual(fault.after_gbps, 0.8, places=1)
@@ -75,18 +76,19 @@ class Figures(unittest.TestCase):
   def test_failovers_are_those_of_the_fault(self):
     fault = Fault("link-down", RailId(0, 1), 0, 8 * S, "degraded")
     # Protobuf's JSON has 64-bit numbers as strings.
-    events = [{"kind": "failover", "monotonic_ns": str(9 * S), "replayed_bytes": "5"}, {"kind": "failover", "monotonic_ns": str(7 * S), "replayed_bytes": "7"},
+    events = [{"kind": "failover", "monotonic_ns": str(9 * S), "replayed_bytes": "5"},
+              {"kind": "failover", "monotonic_ns": str(7 * S), "replayed_bytes": "7"},
               {"kind": "failover", "monotonic_ns": 9 * S, "replayed_bytes": 6}, {"kind": "nic-state", "monotonic_ns": str(9 * S)}]
     count_failovers(fault, events, 10 * S)
     self.assertEqual((fault.failovers, fault.replayed_bytes), (2, 11))
 
   def test_the_summary_has_them(self):
     record = passed_record()
-    record.faults = [Fault("link-down", RailId(0, 1), 0, 8 * S + S // 200, "degraded", 2, 11, 12.3456)]
+    record.faults = [Fault("link-down", RailId(0, 1), 0, 8 * S + S // 200, "degraded", 2, 11, 12.3456, 3.0)]
     said = summary(record, [], 1)
     self.assertTrue(said["pass"])
     self.assertEqual(said["wrong_elements"], 0)
     self.assertEqual(said["busbw_healthy_gbps"], 0.8)
     self.assertIsNone(said["busbw_restored_gbps"])
-    self.assertEqual(said["faults"], [{"kind": "link-down", "rail": "n0/rail1", "stall_ms": 12.35, "replayed_bytes": 11, "failovers": 2,
-                                       "mid_iteration": True}])
+    self.assertEqual(said["faults"], [{"kind": "link-down", "rail": "n0/rail1", "stall_ms": 12.35, "standstill_ms": 3.0,
+                                       "replayed_bytes": 11, "failovers": 2, "mid_iteration": True}])

@@ -107,8 +107,8 @@ def print_end(console: Console, record: Record, reasons: Sequence[str]) -> None:
   console.print()
   for reason in reasons[1:]:
     console.print(f"also: {escape(reason)}", highlight=False, soft_wrap=True)
-  console.print(f"[bold red]FAIL[/bold red]  {escape(reasons[0])}" if reasons else f"[bold green]PASS[/bold green]  {escape(praise(record))}",
-                highlight=False, soft_wrap=True)
+  verdict = f"[bold red]FAIL[/bold red]  {escape(reasons[0])}" if reasons else f"[bold green]PASS[/bold green]  {escape(praise(record))}"
+  console.print(verdict, highlight=False, soft_wrap=True)
 
 
 def praise(record: Record) -> str:

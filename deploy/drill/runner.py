@@ -155,7 +155,8 @@ class Runner:
     time.sleep(0.5)
     ended = [(index, process) for index, process in enumerate(job.ranks) if process.returncode not in (None, 0)]
     rank, process = ended[0] if ended else (rank, job.ranks[rank])
-    raise StoryBroken(f"job {self._jobs} died{self._since_last_fault()}: rank {rank} ended with {process.returncode}: {process.last_words()}")
+    raise StoryBroken(f"job {self._jobs} died{self._since_last_fault()}: "
+                      f"rank {rank} ended with {process.returncode}: {process.last_words()}")
 
   # Faults.
 
@@ -281,7 +282,8 @@ class Runner:
 
   def _own_events(self) -> list[dict[str, Any]]:
     """What each daemon heard from its own node's job."""
-    return [event for node in self._cluster.living_daemons() for event in self._cluster.events(node) if event.get("node") in ("", f"n{node}")]
+    return [event for node in self._cluster.living_daemons() for event in self._cluster.events(node)
+            if event.get("node") in ("", f"n{node}")]
 
   def _since_last_fault(self) -> str:
     if not self._record.faults:

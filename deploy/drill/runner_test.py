@@ -130,7 +130,8 @@ class RunnerTest(unittest.TestCase):
 
   def test_a_story_that_goes_well(self):
     # The last event of the daemon is "now", after the phase: count what lies inside.
-    self.cluster.events = lambda node: [{"node": "n0", "kind": "failover", "monotonic_ns": str(self.record.faults[0].time_ns + 1), "replayed_bytes": "77"}]
+    self.cluster.events = lambda node: [{"node": "n0", "kind": "failover", "replayed_bytes": "77",
+                                         "monotonic_ns": str(self.record.faults[0].time_ns + 1)}]
     self.tell()
     self.assertEqual(self.record.problems, [])
     self.assertEqual([phase.name for phase in self.record.phases], ["healthy", "degraded"])

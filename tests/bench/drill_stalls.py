@@ -20,8 +20,8 @@ def main() -> int:
   progress = sys.stderr if options.json else sys.stdout
   drills, failed = [], []
   for number in range(1, options.drills + 1):
-    done = subprocess.run([str(built_file("deploy/drill/drill")), "--json", *(options.drill_flags or ["--quick"])], capture_output=True, text=True,
-                          timeout=_DRILL_TIMEOUT_S, check=False)
+    argv = [str(built_file("deploy/drill/drill")), "--json", *(options.drill_flags or ["--quick"])]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=_DRILL_TIMEOUT_S, check=False)
     try:
       drill = json.loads(done.stdout.strip().splitlines()[-1])
     except (IndexError, ValueError):
@@ -36,7 +36,7 @@ def main() -> int:
   faults, figures = stall_statistics.by_fault(drills), stall_statistics.figures(drills)
   for kind, said in faults.items():
     print(f"{kind:10}  median {said['stall_ms_median']} ms  worst {said['stall_ms_worst']} ms  of {said['faults']}; "
-          f"replayed in {said['replayed_faults']}, in mid-iteration {said['mid_iteration_faults']}", file=progress)
+          f"all flows at once {said['standstill_ms_worst']} ms; replayed in {said['replayed_faults']}, in mid-iteration {said['mid_iteration_faults']}", file=progress)
   for name, said in figures.items():
     print(f"{name:22}  median {said['median']}  worst {said['worst']}", file=progress)
   for line in failed:

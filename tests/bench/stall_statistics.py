@@ -18,6 +18,7 @@ def by_fault(drills: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         "stall_ms_median": statistics.median(stalls_ms) if stalls_ms else None,
         "stall_ms_worst": stalls_ms[-1] if stalls_ms else None,
         "stall_ms_all": stalls_ms,
+        "standstill_ms_worst": max((fault["standstill_ms"] for fault in faults if fault["standstill_ms"] is not None), default=None),
         "replayed_faults": sum(1 for fault in faults if (fault["replayed_bytes"] or 0) > 0),
         "mid_iteration_faults": sum(1 for fault in faults if fault["mid_iteration"]),
     }

@@ -4,8 +4,8 @@ from tests.bench import stall_statistics
 
 
 def drill(stall_ms, replayed_bytes, busbw=2.0):
-  return {"faults": [{"kind": "link-down", "stall_ms": stall_ms, "replayed_bytes": replayed_bytes, "mid_iteration": True}],
-          "busbw_healthy_gbps": busbw, "busbw_degraded_gbps": None, "busbw_restored_gbps": busbw}
+  fault = {"kind": "link-down", "stall_ms": stall_ms, "standstill_ms": stall_ms, "replayed_bytes": replayed_bytes, "mid_iteration": True}
+  return {"faults": [fault], "busbw_healthy_gbps": busbw, "busbw_degraded_gbps": None, "busbw_restored_gbps": busbw}
 
 
 class StallStatistics(unittest.TestCase):

@@ -47,7 +47,8 @@ class ClusterCase(unittest.TestCase):
     self.cluster.start_daemons()
     self.job: Job = self.cluster.start_job("job", JobOptions(size="16M", seconds_max=600, environment=self.environment))
     self.expect_iterations(3)
-    self.assertTrue(wait_until(lambda: all(self.cluster.attached_processes(node) == 1 for node in range(4)), PATIENCE_S), "not attached")
+    for node in range(self.lab.nodes):
+      self.expect_attached(node)
 
   def expect_iterations(self, count: int) -> None:
     """The job ends `count` more iterations."""
@@ -62,6 +63,10 @@ class ClusterCase(unittest.TestCase):
       return self._iterations() >= before + count
 
     self.assertTrue(wait_until(went_on, PATIENCE_S, 0.05), f"fewer than {count} iterations in {PATIENCE_S} s")
+
+  def expect_attached(self, node: int) -> None:
+    """The rank of `node` is attached to its daemon, perhaps again."""
+    self.assertTrue(wait_until(lambda: self.cluster.attached_processes(node) == 1, PATIENCE_S, 0.1), f"the job on n{node} is not attached")
 
   def expect_right_end(self) -> None:
     """The job ends when it is asked to, and every element of it was right."""
@@ -82,8 +87,8 @@ class ClusterCase(unittest.TestCase):
     before = self.lab.counters(node)
     time.sleep(seconds)
     after = self.lab.counters(node)
-    moved = {rail: after[rail].received_bytes - before[rail].received_bytes if received else after[rail].sent_bytes - before[rail].sent_bytes
-             for rail in after}
+    size = lambda counters: counters.received_bytes if received else counters.sent_bytes
+    moved = {rail: size(after[rail]) - size(before[rail]) for rail in after}
     total = sum(moved.values())
     self.assertGreater(total, 0, f"n{node} moved nothing")
     return {rail: size / total for rail, size in moved.items()}

@@ -11,7 +11,7 @@ class DaemonCrash(ClusterCase):
       self.expect_iterations(5)
       self.cluster.start_daemon(node)
       self.cluster.wait_ready(node)
-      self.assertTrue(wait_until(lambda n=node: self.cluster.attached_processes(n) == 1, PATIENCE_S, 0.1), f"n{node}'s job did not come back")
+      self.expect_attached(node)
       self.expect_iterations(2)
     self.expect_right_end()
 
@@ -28,7 +28,7 @@ class DaemonCrash(ClusterCase):
     self.cluster.kill_daemon(0)
     self.cluster.start_daemon(0)
     self.cluster.wait_ready(0)
-    self.assertTrue(wait_until(lambda: self.cluster.attached_processes(0) == 1, PATIENCE_S, 0.1))
+    self.expect_attached(0)
     self.cluster.ctl(0, "nic", "drain", "n0/rail1")
     self.assertTrue(wait_until(lambda: self.shares_sent(0)["rail1"] < 0.02, PATIENCE_S), self.shares_sent(0))
     self.expect_right_end()
@@ -39,7 +39,7 @@ class DaemonCrash(ClusterCase):
     self.cluster.kill_daemon(0)
     self.cluster.start_daemon(0)
     self.cluster.wait_ready(0)
-    self.assertTrue(wait_until(lambda: self.cluster.attached_processes(0) == 1, PATIENCE_S, 0.1))
+    self.expect_attached(0)
     self.assertTrue(wait_until(lambda: self.shares_sent(0)["rail1"] < 0.02, PATIENCE_S), self.shares_sent(0))
     self.expect_right_end()
 

@@ -74,7 +74,8 @@ class Job:
         raise ValueError("not an object")
       return report
     except (IndexError, ValueError) as error:
-      raise LabError(f"{self.name}: rank 0 ended with {self.ranks[0].returncode} and left no report: {self.ranks[0].last_words()}") from error
+      first = self.ranks[0]
+      raise LabError(f"{self.name}: rank 0 ended with {first.returncode} and left no report: {first.last_words()}") from error
 
   def failures(self) -> list[str]:
     """One line for each rank that did not end well."""

@@ -29,21 +29,44 @@ def longest_wait_ns(rows: Iterable[Row], window: Window) -> int:
   return longest
 
 
+def longest_standstill_ns(rows: Iterable[Row], window: Window) -> int:
+  """The longest part of `window` in which some flow had a request outstanding and no request of any flow completed."""
+  completions = [row for row in rows if row.kind in ("send", "recv", "open") and row.time_ns > window.begin_ns]
+  completions.sort(key=lambda row: row.time_ns)
+  longest, waiting_since_ns = 0, window.end_ns
+  for index in reversed(range(len(completions))):
+    row = completions[index]
+    waiting_since_ns = min(waiting_since_ns, row.begin_ns)
+    before_ns = completions[index - 1].time_ns if index > 0 else window.begin_ns
+    longest = max(longest, min(row.time_ns, window.end_ns) - max(before_ns, waiting_since_ns, window.begin_ns))
+  return longest
+
+
 def stall_ms(rows: Sequence[Row], fault_ns: int, healthy: Window, now_ns: int | None = None) -> float:
   """How much longer than when healthy a flow waited within 2 s of a fault.
 
   The healthy statistic is that of a window of the same length at the end of `healthy`. A trace that is still being written has no
   `open` rows yet: with `now_ns`, a rank that completed nothing since counts as waiting until then.
   """
-  window = Window(fault_ns, fault_ns + STALL_WINDOW_NS)
-  quiet = Window(max(healthy.begin_ns, healthy.end_ns - STALL_WINDOW_NS), healthy.end_ns)
-  usual_ns = longest_wait_ns(rows, quiet)
+  window = _after(fault_ns)
   stall_ns = longest_wait_ns(rows, window)
-  if now_ns is not None:
-    last = last_completion_ns(rows)
-    if last is not None:
-      stall_ns = max(stall_ns, min(now_ns, window.end_ns) - max(last, window.begin_ns))
-  return max(0.0, (stall_ns - usual_ns) / 1e6)
+  last_ns = last_completion_ns(rows)
+  if now_ns is not None and last_ns is not None:
+    stall_ns = max(stall_ns, min(now_ns, window.end_ns) - max(last_ns, window.begin_ns))
+  return max(0.0, (stall_ns - longest_wait_ns(rows, _end_of(healthy))) / 1e6)
+
+
+def standstill_ms(rows: Sequence[Row], fault_ns: int, healthy: Window) -> float:
+  """How much longer than when healthy nothing completed on any flow within 2 s of a fault."""
+  return max(0.0, (longest_standstill_ns(rows, _after(fault_ns)) - longest_standstill_ns(rows, _end_of(healthy))) / 1e6)
+
+
+def _after(fault_ns: int) -> Window:
+  return Window(fault_ns, fault_ns + STALL_WINDOW_NS)
+
+
+def _end_of(healthy: Window) -> Window:
+  return Window(max(healthy.begin_ns, healthy.end_ns - STALL_WINDOW_NS), healthy.end_ns)
 
 
 def last_completion_ns(rows: Iterable[Row]) -> int | None:

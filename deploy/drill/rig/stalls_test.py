@@ -36,6 +36,22 @@ class LongestWait(unittest.TestCase):
     self.assertEqual(stalls.longest_wait_ns(rows, window(0, 100)), 0)
 
 
+class LongestStandstill(unittest.TestCase):
+
+  def test_ends_with_any_completion(self):
+    rows = [completion(40, 35), completion(50, 48, flow="g"), completion(80, 75, rank=1)]
+    self.assertEqual(stalls.longest_standstill_ns(rows, window(0, 100)), 38 * MS)
+
+  def test_needs_a_request_outstanding(self):
+    rows = [completion(10, 5), completion(70, 15, flow="g"), completion(75, 20)]
+    self.assertEqual(stalls.longest_standstill_ns(rows, window(0, 100)), 15 * MS)
+
+  def test_is_cut_at_the_windows_ends(self):
+    self.assertEqual(stalls.longest_standstill_ns([completion(500, 500)], window(100, 200)), 100 * MS)
+    self.assertEqual(stalls.longest_standstill_ns([completion(150, 120)], window(100, 200)), 50 * MS)
+    self.assertEqual(stalls.longest_standstill_ns([completion(50, 40), completion(400, 100)], window(100, 200)), 0)
+
+
 class Stall(unittest.TestCase):
 
   def test_is_the_excess_over_the_same_statistic_when_healthy(self):

@@ -12,7 +12,8 @@ TEXT = traces.HEADER + "\nrecv,1000,2,r1.c0.recv.r2,1048576,250\niteration,2000,
 class ParseTrace(unittest.TestCase):
 
   def test_reads_rows(self):
-    self.assertEqual(traces.parse_trace(TEXT), [Row("recv", 1000, 2, "r1.c0.recv.r2", 1 << 20, 250), Row("iteration", 2000, 2, "7", 1 << 26, 900)])
+    self.assertEqual(traces.parse_trace(TEXT), [Row("recv", 1000, 2, "r1.c0.recv.r2", 1 << 20, 250),
+                                                Row("iteration", 2000, 2, "7", 1 << 26, 900)])
 
   def test_a_wait_begins_where_it_should(self):
     self.assertEqual(traces.parse_trace(TEXT)[0].begin_ns, 750)
