@@ -36,7 +36,8 @@ def main() -> int:
   faults, figures = stall_statistics.by_fault(drills), stall_statistics.figures(drills)
   for kind, said in faults.items():
     print(f"{kind:10}  median {said['stall_ms_median']} ms  worst {said['stall_ms_worst']} ms  of {said['faults']}; "
-          f"all flows at once {said['standstill_ms_worst']} ms; replayed in {said['replayed_faults']}, in mid-iteration {said['mid_iteration_faults']}", file=progress)
+          f"all flows at once {said['standstill_ms_worst']} ms; "
+          f"replayed in {said['replayed_faults']}, in mid-iteration {said['mid_iteration_faults']}", file=progress)
   for name, said in figures.items():
     print(f"{name:22}  median {said['median']}  worst {said['worst']}", file=progress)
   for line in failed:
