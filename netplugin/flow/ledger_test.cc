@@ -126,7 +126,9 @@ TEST(Types, ChunksAreAlignedAndLimited) {
 
 // ---- receiver ----
 
-Chunk Header(MessageId message, uint64_t message_bytes, uint32_t index, uint32_t bytes) { return Chunk{7, message, message_bytes, kBase, index, nullptr, bytes}; }
+Chunk Header(MessageId message, uint64_t message_bytes, uint32_t index, uint32_t bytes) {
+  return Chunk{7, message, message_bytes, kBase, index, nullptr, bytes};
+}
 
 TEST(RecvLedger, PlacesEachChunkOnceAndReportsInOrder) {
   RecvLedger ledger(7);

@@ -18,7 +18,8 @@ RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, Carrier carrier, std:
   if (header.message < placed_through_) return Verdict::kDiscard;
   Message& message = messages_[header.message - placed_through_];
   if (message.claim.empty()) {
-    if (header.message_bytes > message.capacity_bytes || header.chunk_bytes == 0 || header.chunk_bytes % kChunkAlignment != 0) return Verdict::kRefuse;
+    if (header.message_bytes > message.capacity_bytes || header.chunk_bytes == 0 || header.chunk_bytes % kChunkAlignment != 0)
+      return Verdict::kRefuse;
     const uint64_t count = header.message_bytes == 0 ? 1 : (header.message_bytes + header.chunk_bytes - 1) / header.chunk_bytes;
     if (count > kChunksMax) return Verdict::kRefuse;
     message.bytes = header.message_bytes;
@@ -28,7 +29,8 @@ RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, Carrier carrier, std:
   } else if (message.bytes != header.message_bytes || message.chunk_bytes != header.chunk_bytes) {
     return Verdict::kRefuse;
   }
-  if (header.index >= message.claim.size() || header.bytes != ChunkLength(message.bytes, message.chunk_bytes, header.index)) return Verdict::kRefuse;
+  if (header.index >= message.claim.size() || header.bytes != ChunkLength(message.bytes, message.chunk_bytes, header.index))
+    return Verdict::kRefuse;
   Carrier& claim = message.claim[header.index];
   if (claim == kPlaced) return Verdict::kDiscard;
   if (claim != kAbsent) return Verdict::kRefuse;  // another carrier may still write it: replayed before its fence

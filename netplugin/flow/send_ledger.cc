@@ -61,8 +61,13 @@ bool SendLedger::Pull(Carrier carrier, Chunk* out) {
     message.holder[index] = carrier;
     message.first_ready = index + 1;
     --message.ready;
-    *out = Chunk{flow_, acked_through_ + i, message.bytes, message.chunk_bytes, index,
-                 message.data + uint64_t{index} * message.chunk_bytes, ChunkLength(message.bytes, message.chunk_bytes, index)};
+    *out = Chunk{flow_,
+                 acked_through_ + i,
+                 message.bytes,
+                 message.chunk_bytes,
+                 index,
+                 message.data + uint64_t{index} * message.chunk_bytes,
+                 ChunkLength(message.bytes, message.chunk_bytes, index)};
     return true;
   }
   return false;

@@ -51,8 +51,10 @@ TEST(Stripe, EagerLinksCarryInProportionToTheirWeights) {
           for (const LinkShare& link : links) busiest = std::max(busiest, link.carried_bytes);
           ASSERT_GE(busiest, 1000u);
           for (const LinkShare& link : links) {
-            if (heaviest == 0) EXPECT_EQ(link.carried_bytes, 1000u) << "nobody has a weight: nobody is excluded";
-            else EXPECT_NEAR(static_cast<double>(link.carried_bytes), static_cast<double>(busiest) * link.weight_permille / heaviest, 2);
+            if (heaviest == 0)
+              EXPECT_EQ(link.carried_bytes, 1000u) << "nobody has a weight: nobody is excluded";
+            else
+              EXPECT_NEAR(static_cast<double>(link.carried_bytes), static_cast<double>(busiest) * link.weight_permille / heaviest, 2);
           }
         }
 }

@@ -81,7 +81,8 @@ TEST(LaneWatch, APeerStoppedBetweenTwoAnswersIsNoFault) {
   for (int cut = 0; cut < 40; ++cut) {
     Bench bench(4);
     bench.Run(cut * 10 * kNanosPerMs);
-    const auto lane_zero = std::find_if(bench.in_flight.begin(), bench.in_flight.end(), [](const LaneWatch::Ping& p) { return p.lane == 0; });
+    const auto lane_zero =
+        std::find_if(bench.in_flight.begin(), bench.in_flight.end(), [](const LaneWatch::Ping& p) { return p.lane == 0; });
     if (lane_zero != bench.in_flight.end()) {
       bench.watch.Pong(0, lane_zero->number, bench.now);
       bench.in_flight.erase(lane_zero);

@@ -27,12 +27,12 @@ constexpr int kInitiatorEvents = 5;
 
 enum class InitiatorAction : uint8_t {
   kNone,
-  kConnect,       // next incarnation: open its sockets
-  kProve,         // send the data check
-  kStart,         // carry chunks
-  kBackOff,       // close the sockets: no chunk was entrusted to it
-  kFence,         // close the sockets, then ask the acceptor what arrived
-  kReclaim,       // close the sockets: the acceptor has said what arrived
+  kConnect,  // next incarnation: open its sockets
+  kProve,    // send the data check
+  kStart,    // carry chunks
+  kBackOff,  // close the sockets: no chunk was entrusted to it
+  kFence,    // close the sockets, then ask the acceptor what arrived
+  kReclaim,  // close the sockets: the acceptor has said what arrived
 };
 
 struct InitiatorStep {
@@ -52,9 +52,9 @@ enum class AcceptorState : uint8_t {
 constexpr int kAcceptorStates = 2;
 
 enum class AcceptorEvent : uint8_t {
-  kGreeted,   // a socket of a newer incarnation than any before
-  kFence,     // the initiator asks to end this incarnation
-  kTrouble,   // hard evidence of the acceptor's own
+  kGreeted,  // a socket of a newer incarnation than any before
+  kFence,    // the initiator asks to end this incarnation
+  kTrouble,  // hard evidence of the acceptor's own
 };
 constexpr int kAcceptorEvents = 3;
 

@@ -23,8 +23,8 @@ TEST(InitiatorTable, TroubleEndsTheIncarnationInEveryState) {
     for (const IE event : {IE::kTrouble, IE::kPeerFenced}) {
       const InitiatorStep step = Next(state, event);
       EXPECT_EQ(step.next, IS::kIdle) << Name(state);
-      const IA expected = state == IS::kIdle ? IA::kNone
-                          : state != IS::kUp ? IA::kBackOff
+      const IA expected = state == IS::kIdle      ? IA::kNone
+                          : state != IS::kUp      ? IA::kBackOff
                           : event == IE::kTrouble ? IA::kFence
                                                   : IA::kReclaim;
       EXPECT_EQ(step.action, expected) << Name(state);

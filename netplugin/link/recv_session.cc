@@ -10,7 +10,6 @@ namespace {
 
 using plan::EvidenceCause;
 
-constexpr Nanos kResendAfter = 100 * kNanosPerMs;
 constexpr Nanos kProbeEvery = 250 * kNanosPerMs;
 
 // At most one incarnation of a link is alive at this end, so the link's number names the carrier.
@@ -20,6 +19,7 @@ Carrier CarrierOf(LinkId link) { return link; }
 
 RecvSession::RecvSession(const Options& options, Nanos now) : options_(options), links_(options.links), no_link_since_(now) {
   R2CC_CHECK(options.links > 0 && options.links <= kLinksMax);
+  courier_.set_links(options.links);
 }
 
 // ---- the job ----
@@ -28,12 +28,14 @@ void RecvSession::AcceptFlow(FlowId id, Nanos) {
   Flow& flow = flows_[id];
   flow.ledger = std::make_unique<RecvLedger>(id);
   if (failed_) flow.error = "R2CC: peer " + options_.peer + " is gone";
-  SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = true}, flow.home, false);
+  courier_.SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = true}, flow.home);
 }
 
-void RecvSession::RefuseFlow(FlowId id) { SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = false}, 0, false); }
+void RecvSession::RefuseFlow(FlowId id) { courier_.SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = false}, 0); }
 
-MessageId RecvSession::Post(FlowId id, void* data, uint64_t capacity_bytes, Nanos) { return flows_.at(id).ledger->Post(data, capacity_bytes); }
+MessageId RecvSession::Post(FlowId id, void* data, uint64_t capacity_bytes, Nanos) {
+  return flows_.at(id).ledger->Post(data, capacity_bytes);
+}
 MessageId RecvSession::PlacedThrough(FlowId id) const { return flows_.at(id).ledger->placed_through(); }
 uint64_t RecvSession::SizeOf(FlowId id, MessageId message) const { return flows_.at(id).ledger->SizeOf(message); }
 const std::string& RecvSession::error(FlowId id) const { return flows_.at(id).error; }
@@ -42,12 +44,13 @@ void RecvSession::CloseFlow(FlowId id, Nanos now) {
   const auto it = flows_.find(id);
   if (it == flows_.end()) return;
   const MessageId placed_through = it->second.ledger->placed_through();
+  const LinkId home = it->second.home;
   flows_.erase(it);
   if (failed_) return;
   closed_[id] = placed_through;
   Frame frame{.type = FrameType::kBye, .flow = id};
   frame.message = placed_through;
-  Keep({FrameType::kBye, id, 0}, std::move(frame), true, now);
+  courier_.Keep({FrameType::kBye, id, 0}, std::move(frame), home, true, now);
 }
 
 bool RecvSession::outstanding() const {
@@ -58,7 +61,7 @@ bool RecvSession::outstanding() const {
 
 void RecvSession::FailAll(const std::string& error) {
   failed_ = true;
-  pending_.clear();
+  courier_.Forget();
   closed_.clear();
   if (!flows_.empty()) Add(Action::Kind::kWarn).text = error;
   for (auto& [id, flow] : flows_)
@@ -67,43 +70,13 @@ void RecvSession::FailAll(const std::string& error) {
 
 // ---- frames ----
 
-void RecvSession::SendOn(Lane lane, const Frame& frame) {
-  Action& action = Add(Action::Kind::kSend);
-  action.lane = lane;
-  action.frame = frame;
-}
-
-bool RecvSession::SendBest(const Frame& frame, LinkId home, bool all_lanes) {
-  bool sent = false;
-  for (size_t i = 0; i < links_.size(); ++i) {
-    const auto link = static_cast<LinkId>((home + i) % links_.size());
-    if (!links_[link].lane_up) continue;
-    SendOn(link, frame);
-    sent = true;
-    if (!all_lanes) return true;
-  }
-  if (!oob_up_) return sent;
-  SendOn(kOobLane, frame);
-  return true;
-}
-
-void RecvSession::Keep(PendingKey key, Frame frame, bool all_lanes, Nanos now) {
-  Pending& pending = pending_[key] = Pending{std::move(frame), all_lanes, 0};
-  SendPending(&pending, now);
-}
-
-void RecvSession::SendPending(Pending* pending, Nanos now) {
-  const bool again = pending->sent != 0;
-  if (SendBest(pending->frame, 0, pending->all_lanes || again)) pending->sent = now;
-}
-
 // Whatever was told on a lane that is gone may be lost: tell it again on another.
 void RecvSession::Suspicion(Nanos now) {
   for (auto& [id, flow] : flows_) {
     flow.granted_through = flow.ledger->placed_through();
     flow.acks_again = true;
   }
-  for (auto& [key, pending] : pending_) SendPending(&pending, now);
+  courier_.Resend(now);
 }
 
 void RecvSession::Flush() {
@@ -112,7 +85,7 @@ void RecvSession::Flush() {
     if (placed > flow.acked_through || flow.acks_again) {
       Frame frame{.type = FrameType::kAck, .flow = id};
       frame.message = placed;
-      if (SendBest(frame, flow.home, false)) {
+      if (courier_.SendBest(frame, flow.home)) {
         flow.acked_through = placed;
         flow.acks_again = false;
       }
@@ -121,17 +94,17 @@ void RecvSession::Flush() {
       Frame frame{.type = FrameType::kGrant, .flow = id};
       frame.message = std::max(flow.granted_through, placed);
       frame.numbers = flow.ledger->Capacities(frame.message);
-      if (frame.numbers.empty() || SendBest(frame, flow.home, false)) flow.granted_through = flow.ledger->posted_through();
+      if (frame.numbers.empty() || courier_.SendBest(frame, flow.home)) flow.granted_through = flow.ledger->posted_through();
     }
   }
 }
 
 void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
-  if (lane != kOobLane && (lane >= static_cast<Lane>(links_.size()) || !links_[lane].lane_up)) return;
+  if (lane != kOobLane && (lane >= static_cast<Lane>(links_.size()) || !courier_.up(lane))) return;
   switch (frame.type) {
     case FrameType::kFlowOpen: {
       if (const auto it = flows_.find(frame.flow); it != flows_.end()) {
-        SendOn(lane, Frame{.type = FrameType::kFlowOpened, .flow = frame.flow, .ok = true});
+        courier_.Send(lane, Frame{.type = FrameType::kFlowOpened, .flow = frame.flow, .ok = true});
         return;
       }
       if (closed_.contains(frame.flow) || flows_.size() >= kFlowsMax) return;
@@ -145,7 +118,7 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
       Link& link = links_[frame.link];
       if (frame.incarnation < link.incarnation) {
         // Ended long ago: a newer incarnation was greeted since.
-        SendOn(lane, Fenced(frame.link, frame.incarnation, static_cast<EvidenceCause>(frame.cause)));
+        courier_.Send(lane, Fenced(frame.link, frame.incarnation, static_cast<EvidenceCause>(frame.cause)));
         return;
       }
       if (frame.incarnation > link.incarnation) {
@@ -157,26 +130,21 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
       Step(frame.link, AcceptorEvent::kFence, frame.incarnation, static_cast<EvidenceCause>(frame.cause), lane, now);
       return;
     }
-    case FrameType::kFencedAck:
-      for (auto it = pending_.begin(); it != pending_.end();) {
-        const auto& [type, link, incarnation] = it->first;
-        it = type == FrameType::kFenced && link == frame.link && incarnation <= frame.incarnation ? pending_.erase(it) : std::next(it);
-      }
-      return;
+    case FrameType::kFencedAck: courier_.AnsweredThrough(FrameType::kFenced, frame.link, frame.incarnation); return;
     case FrameType::kPing: {
       Frame pong{.type = FrameType::kPong};
       pong.number = frame.number;
-      SendOn(lane, pong);
+      courier_.Send(lane, pong);
       return;
     }
     case FrameType::kFlowEnd: {
-      SendOn(lane, Frame{.type = FrameType::kFlowEnded, .flow = frame.flow});
+      courier_.Send(lane, Frame{.type = FrameType::kFlowEnded, .flow = frame.flow});
       const auto it = flows_.find(frame.flow);
       if (it != flows_.end() && it->second.error.empty()) it->second.error = "R2CC: peer " + options_.peer + " closed the flow";
       return;
     }
     case FrameType::kByeAck:
-      pending_.erase({FrameType::kBye, frame.flow, 0});
+      courier_.Answered({FrameType::kBye, frame.flow, 0});
       closed_.erase(frame.flow);
       return;
     default: {
@@ -191,13 +159,13 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
 // ---- lanes and links ----
 
 void RecvSession::OobUp(Nanos now) {
-  oob_up_ = true;
-  for (auto& [key, pending] : pending_) SendPending(&pending, now);
+  courier_.Up(kOobLane);
+  courier_.Resend(now);
 }
 
 void RecvSession::OobDown(Nanos now) {
-  if (!oob_up_) return;
-  oob_up_ = false;
+  if (!courier_.up(kOobLane)) return;
+  courier_.Down(kOobLane);
   Suspicion(now);
   CheckLost(now);
 }
@@ -213,8 +181,8 @@ bool RecvSession::Greet(LinkId id, Incarnation incarnation, Nanos now) {
 
 void RecvSession::LaneUp(LinkId id, Incarnation incarnation, Nanos now) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != AcceptorState::kUp) return;
-  links_[id].lane_up = true;
-  for (auto& [key, pending] : pending_) SendPending(&pending, now);
+  courier_.Up(id);
+  courier_.Resend(now);
 }
 
 void RecvSession::LinkTrouble(LinkId id, Incarnation incarnation, EvidenceCause cause, Nanos now) {
@@ -226,20 +194,22 @@ void RecvSession::LocalLink(LinkId id, bool up, Nanos now) {
   if (id >= links_.size()) return;
   Link& link = links_[id];
   const bool was_up = std::exchange(link.rail_up, up);
-  if (!up) Step(id, AcceptorEvent::kTrouble, link.incarnation, EvidenceCause::kLinkDown, kOobLane, now);
-  else if (!was_up) SendBest(Frame{.type = FrameType::kRailUp, .link = id}, 0, true);
+  if (!up)
+    Step(id, AcceptorEvent::kTrouble, link.incarnation, EvidenceCause::kLinkDown, kOobLane, now);
+  else if (!was_up)
+    courier_.SendAll(Frame{.type = FrameType::kRailUp, .link = id});
 }
 
 void RecvSession::SetVerdict(LinkId id, bool failed, Nanos now) {
   if (id >= links_.size()) return;
   const bool was_failed = std::exchange(links_[id].failed_verdict, failed);
-  if (was_failed && !failed) SendBest(Frame{.type = FrameType::kRailUp, .link = id}, 0, true);
+  if (was_failed && !failed) courier_.SendAll(Frame{.type = FrameType::kRailUp, .link = id});
   ApplyVerdicts(now);
 }
 
 bool RecvSession::OtherWay(LinkId id) const {
   for (LinkId other = 0; other < links_.size(); ++other)
-    if (other != id && links_[other].lane_up && !links_[other].failed_verdict) return true;
+    if (other != id && courier_.up(other) && !links_[other].failed_verdict) return true;
   return false;
 }
 
@@ -260,7 +230,7 @@ void RecvSession::End(LinkId id, Nanos now) {
   Action& action = Add(Action::Kind::kCloseLink);
   action.link = id;
   action.incarnation = links_[id].incarnation;
-  links_[id].lane_up = false;
+  courier_.Down(id);
   // From here on nothing of this incarnation reaches a buffer: Begin() and Finish() refuse it, and the transport reads no more.
   links_[id].state = AcceptorState::kDown;
   for (auto& [flow_id, flow] : flows_) flow.ledger->Drop(CarrierOf(id));
@@ -272,20 +242,16 @@ void RecvSession::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, 
   const AcceptorStep step = Next(link.state, event);
   switch (step.action) {
     case AcceptorAction::kNone: break;
-    case AcceptorAction::kEndAndBegin:
-      End(id, now);
-      [[fallthrough]];
+    case AcceptorAction::kEndAndBegin: End(id, now); [[fallthrough]];
     case AcceptorAction::kBegin:
       link.incarnation = incarnation;
       no_link_since_ = 0;
       break;
-    case AcceptorAction::kEndAndAnswer:
-      End(id, now);
-      [[fallthrough]];
-    case AcceptorAction::kAnswer: SendOn(lane, Fenced(id, incarnation, cause)); break;
+    case AcceptorAction::kEndAndAnswer: End(id, now); [[fallthrough]];
+    case AcceptorAction::kAnswer: courier_.Send(lane, Fenced(id, incarnation, cause)); break;
     case AcceptorAction::kEndAndTell:
       End(id, now);
-      Keep({FrameType::kFenced, id, incarnation}, Fenced(id, incarnation, cause), true, now);
+      courier_.Keep({FrameType::kFenced, id, incarnation}, Fenced(id, incarnation, cause), id, true, now);
       break;
   }
   link.state = step.next;
@@ -298,7 +264,7 @@ void RecvSession::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, 
 void RecvSession::Proved(LinkId id, Incarnation incarnation, bool ok) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != AcceptorState::kUp) return;
   Frame frame{.type = FrameType::kProved, .link = id, .incarnation = incarnation, .ok = ok};
-  if (links_[id].lane_up) SendOn(id, frame);
+  if (courier_.up(id)) courier_.Send(id, frame);
 }
 
 bool RecvSession::Begin(LinkId id, Incarnation incarnation, const Chunk& header, std::byte** destination) {
@@ -318,10 +284,6 @@ bool RecvSession::Finish(LinkId id, Incarnation incarnation, const Chunk& header
 
 // ---- time ----
 
-bool RecvSession::any_lane() const {
-  return oob_up_ || std::any_of(links_.begin(), links_.end(), [](const Link& link) { return link.lane_up; });
-}
-
 void RecvSession::PeerProbed(bool refused, Nanos now) {
   probed_ = now;
   if (refused && !any_lane()) FailAll("R2CC: peer " + options_.peer + " is gone: its address refuses connections and no rail reaches it");
@@ -330,7 +292,8 @@ void RecvSession::PeerProbed(bool refused, Nanos now) {
 void RecvSession::CheckLost(Nanos now) {
   if (failed_ || no_link_since_ == 0) return;
   if (outstanding() && now - no_link_since_ >= options_.deadline) {
-    FailAll("R2CC: no rail has reached peer " + options_.peer + " for " + std::to_string(options_.deadline / kNanosPerMs) + " ms (R2CC_DEADLINE_MS)");
+    FailAll("R2CC: no rail has reached peer " + options_.peer + " for " + std::to_string(options_.deadline / kNanosPerMs) +
+            " ms (R2CC_DEADLINE_MS)");
     return;
   }
   if (!any_lane() && now - probed_ >= kProbeEvery) {
@@ -341,13 +304,11 @@ void RecvSession::CheckLost(Nanos now) {
 
 void RecvSession::Tick(Nanos now) {
   if (failed_) return;
-  for (auto& [key, pending] : pending_)
-    if (now - pending.sent >= kResendAfter) {
-      // What has arrived since belongs in the answer.
-      const auto& [type, link, incarnation] = key;
-      if (type == FrameType::kFenced) pending.frame = Fenced(static_cast<LinkId>(link), incarnation, static_cast<EvidenceCause>(pending.frame.cause));
-      SendPending(&pending, now);
-    }
+  courier_.Tick(now, [this](const Courier::Key& key, Frame* frame) {
+    // What has arrived since belongs in the answer.
+    const auto& [type, link, incarnation] = key;
+    if (type == FrameType::kFenced) *frame = Fenced(static_cast<LinkId>(link), incarnation, static_cast<EvidenceCause>(frame->cause));
+  });
   ApplyVerdicts(now);
   CheckLost(now);
 }

@@ -7,13 +7,13 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/core/clock.h"
 #include "netplugin/flow/recv_ledger.h"
 #include "netplugin/link/action.h"
+#include "netplugin/link/courier.h"
 #include "netplugin/link/link_table.h"
 
 namespace r2cc::net {
@@ -76,9 +76,9 @@ class RecvSession {
   Incarnation incarnation(LinkId link) const { return links_[link].incarnation; }
   bool link_up(LinkId link) const { return links_[link].state == AcceptorState::kUp; }
   bool outstanding() const;
-  bool idle() const { return flows_.empty() && pending_.empty(); }
+  bool idle() const { return flows_.empty() && courier_.idle(); }
   bool failed() const { return failed_; }
-  bool any_lane() const;
+  bool any_lane() const { return courier_.any_up(); }
 
  private:
   struct Flow {
@@ -92,22 +92,10 @@ class RecvSession {
   struct Link {
     AcceptorState state = AcceptorState::kDown;
     Incarnation incarnation = 0;  // the newest ever greeted or fenced
-    bool lane_up = false;
     bool rail_up = true;
     bool failed_verdict = false;
   };
-  struct Pending {
-    Frame frame;
-    bool all_lanes = false;
-    Nanos sent = 0;
-  };
-  using PendingKey = std::tuple<FrameType, uint32_t, Incarnation>;
-
   Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }
-  void SendOn(Lane lane, const Frame& frame);
-  bool SendBest(const Frame& frame, LinkId home, bool all_lanes);
-  void Keep(PendingKey key, Frame frame, bool all_lanes, Nanos now);
-  void SendPending(Pending* pending, Nanos now);
   void Step(LinkId link, AcceptorEvent event, Incarnation incarnation, plan::EvidenceCause cause, Lane lane, Nanos now);
   void End(LinkId link, Nanos now);
   Frame Fenced(LinkId link, Incarnation incarnation, plan::EvidenceCause cause) const;
@@ -121,9 +109,8 @@ class RecvSession {
   std::map<FlowId, Flow> flows_;
   std::map<FlowId, MessageId> closed_;  // placed through, until the initiator confirmed the BYE
   std::vector<Link> links_;
-  std::map<PendingKey, Pending> pending_;
   std::vector<Action> actions_;
-  bool oob_up_ = false;
+  Courier courier_{&actions_};
   Nanos no_link_since_;
   Nanos probed_ = 0;
   bool failed_ = false;

@@ -16,7 +16,6 @@ constexpr Nanos kBackOffMost = 2 * kNanosPerSecond;
 // A link that was up for less is flapping: its back-off goes on doubling.
 constexpr Nanos kSteadyAfter = 2 * kNanosPerSecond;
 constexpr Nanos kConnectLimit = kNanosPerSecond;
-constexpr Nanos kResendAfter = 100 * kNanosPerMs;
 
 Nanos Doubled(Nanos back_off) { return std::clamp(back_off * 2, kBackOffLeast, kBackOffMost); }
 
@@ -42,7 +41,7 @@ FlowId SendSession::OpenFlow(uint64_t listen_id, uint16_t local_rail, Nanos now)
   Frame frame{.type = FrameType::kFlowOpen, .flow = id};
   frame.number = listen_id;
   frame.cause = local_rail;
-  Keep({FrameType::kFlowOpen, id, 0}, std::move(frame), false, now);
+  courier_.Keep({FrameType::kFlowOpen, id, 0}, std::move(frame), flow.home, false, now);
   return id;
 }
 
@@ -60,13 +59,14 @@ MessageId SendSession::Post(FlowId id, const void* data, uint64_t bytes, Nanos) 
 void SendSession::CloseFlow(FlowId id, Nanos now) {
   const auto it = flows_.find(id);
   if (it == flows_.end()) return;
+  const LinkId home = it->second.home;
   flows_.erase(it);
-  pending_.erase({FrameType::kFlowOpen, id, 0});
-  if (!failed_) Keep({FrameType::kFlowEnd, id, 0}, Frame{.type = FrameType::kFlowEnd, .flow = id}, false, now);
+  courier_.Answered({FrameType::kFlowOpen, id, 0});
+  if (!failed_) courier_.Keep({FrameType::kFlowEnd, id, 0}, Frame{.type = FrameType::kFlowEnd, .flow = id}, home, false, now);
 }
 
 bool SendSession::outstanding() const {
-  if (!pending_.empty()) return true;
+  if (!courier_.idle()) return true;
   return std::any_of(flows_.begin(), flows_.end(), [](const auto& entry) {
     const Flow& flow = entry.second;
     return flow.state != FlowState::kFailed && flow.ledger->posted_through() > flow.ledger->acked_through();
@@ -82,7 +82,7 @@ void SendSession::FailFlow(Flow* flow, std::string error) {
 
 void SendSession::FailAll(const std::string& error) {
   failed_ = true;
-  pending_.clear();
+  courier_.Forget();
   // A peer that went after all flows were closed is an ordinary end.
   if (!flows_.empty()) Add(Action::Kind::kWarn).text = error;
   for (auto& [id, flow] : flows_) {
@@ -100,42 +100,10 @@ LinkId SendSession::HomeLink(uint16_t local_rail) const {
   return 0;
 }
 
-void SendSession::SendOn(Lane lane, const Frame& frame) {
-  Action& action = Add(Action::Kind::kSend);
-  action.lane = lane;
-  action.frame = frame;
-}
-
-bool SendSession::SendBest(const Frame& frame, LinkId home, bool all_lanes) {
-  bool sent = false;
-  for (size_t i = 0; i < links_.size(); ++i) {
-    const auto link = static_cast<LinkId>((home + i) % links_.size());
-    if (!links_[link].lane_up) continue;
-    SendOn(link, frame);
-    sent = true;
-    if (!all_lanes) return true;
-  }
-  if (!oob_up_) return sent;
-  SendOn(kOobLane, frame);
-  return true;
-}
-
-void SendSession::Keep(PendingKey key, Frame frame, bool all_lanes, Nanos now) {
-  pending_[key] = Pending{std::move(frame), all_lanes, 0};
-  SendPending(key, now);
-}
-
-void SendSession::SendPending(PendingKey key, Nanos now) {
-  Pending& pending = pending_.at(key);
-  const auto flow = flows_.find(pending.frame.flow);
-  // Sent again after a while: the lane that was best may have died without a word, so every lane is tried.
-  const bool again = pending.sent != 0;
-  if (SendBest(pending.frame, flow == flows_.end() ? 0 : flow->second.home, pending.all_lanes || again)) pending.sent = now;
-}
-
 void SendSession::LaneLost(Lane lane, Nanos now) {
+  courier_.Down(lane);
   watch_.Down(lane);
-  for (auto& [key, pending] : pending_) SendPending(key, now);
+  courier_.Resend(now);
 }
 
 void SendSession::Garbled(Lane lane, Nanos now) {
@@ -147,27 +115,30 @@ void SendSession::Garbled(Lane lane, Nanos now) {
 }
 
 void SendSession::Receive(Lane lane, const Frame& frame, Nanos now) {
-  if (lane != kOobLane && (lane >= static_cast<Lane>(links_.size()) || !links_[lane].lane_up)) return;
+  if (lane != kOobLane && (lane >= static_cast<Lane>(links_.size()) || !courier_.up(lane))) return;
   watch_.Heard(lane, now);
   const auto it = flows_.find(frame.flow);
   Flow* flow = it == flows_.end() ? nullptr : &it->second;
   switch (frame.type) {
     case FrameType::kFlowOpened:
-      pending_.erase({FrameType::kFlowOpen, frame.flow, 0});
+      courier_.Answered({FrameType::kFlowOpen, frame.flow, 0});
       if (flow == nullptr || flow->state != FlowState::kOpening) return;
-      if (frame.ok) flow->state = FlowState::kOpen;
-      else FailFlow(flow, "R2CC: peer " + peer_node_ + " does not listen for this flow any more");
+      if (frame.ok)
+        flow->state = FlowState::kOpen;
+      else
+        FailFlow(flow, "R2CC: peer " + peer_node_ + " does not listen for this flow any more");
       return;
     case FrameType::kGrant:
       if (flow == nullptr) return;
       if (!flow->ledger->Grant(frame.message, frame.numbers)) return Garbled(lane, now);
-      if (flow->ledger->overflowed()) FailFlow(flow, "R2CC: a message is larger than the buffer that peer " + peer_node_ + " posted for it");
+      if (flow->ledger->overflowed())
+        FailFlow(flow, "R2CC: a message is larger than the buffer that peer " + peer_node_ + " posted for it");
       return;
     case FrameType::kAck:
       if (flow != nullptr && !flow->ledger->AckThrough(frame.message)) Garbled(lane, now);
       return;
     case FrameType::kBye: {
-      SendOn(lane, Frame{.type = FrameType::kByeAck, .flow = frame.flow});
+      courier_.Send(lane, Frame{.type = FrameType::kByeAck, .flow = frame.flow});
       if (flow == nullptr) return;
       if (!flow->ledger->AckThrough(frame.message)) return Garbled(lane, now);
       if (flow->state == FlowState::kFailed) return;
@@ -178,17 +149,19 @@ void SendSession::Receive(Lane lane, const Frame& frame, Nanos now) {
       flow->error = "R2CC: peer " + peer_node_ + " closed the flow";
       return;
     }
-    case FrameType::kFlowEnded: pending_.erase({FrameType::kFlowEnd, frame.flow, 0}); return;
+    case FrameType::kFlowEnded: courier_.Answered({FrameType::kFlowEnd, frame.flow, 0}); return;
     case FrameType::kFenced:
       if (frame.link >= links_.size()) return Garbled(lane, now);
-      SendOn(lane, Frame{.type = FrameType::kFencedAck, .link = frame.link, .incarnation = frame.incarnation});
+      courier_.Send(lane, Frame{.type = FrameType::kFencedAck, .link = frame.link, .incarnation = frame.incarnation});
       ReceiveFenced(frame, now);
       return;
     case FrameType::kProved:
       if (frame.link >= links_.size() || frame.incarnation != links_[frame.link].incarnation) return;
       if (links_[frame.link].state != InitiatorState::kProving) return;
-      if (frame.ok) Step(frame.link, InitiatorEvent::kProved, EvidenceCause::kNone, now);
-      else Step(frame.link, InitiatorEvent::kTrouble, EvidenceCause::kGarbled, now);
+      if (frame.ok)
+        Step(frame.link, InitiatorEvent::kProved, EvidenceCause::kNone, now);
+      else
+        Step(frame.link, InitiatorEvent::kTrouble, EvidenceCause::kGarbled, now);
       return;
     case FrameType::kPong: watch_.Pong(lane, frame.number, now); return;
     case FrameType::kRailUp: {
@@ -207,7 +180,7 @@ void SendSession::Receive(Lane lane, const Frame& frame, Nanos now) {
 // ---- lanes and links ----
 
 void SendSession::OobUp(const std::string& peer_node, uint16_t remote_rails, Nanos now) {
-  oob_up_ = true;
+  courier_.Up(kOobLane);
   oob_opening_ = false;
   oob_refused_ = false;
   oob_back_off_ = 0;
@@ -216,6 +189,7 @@ void SendSession::OobUp(const std::string& peer_node, uint16_t remote_rails, Nan
     peer_node_ = peer_node;
     const uint16_t count = std::min<uint16_t>(std::max(options_.local_rails, remote_rails), kLinksMax);
     links_.resize(count);
+    courier_.set_links(count);
     shares_.resize(count);
     for (LinkId i = 0; i < count; ++i) {
       links_[i].local_rail = i % options_.local_rails;
@@ -225,13 +199,12 @@ void SendSession::OobUp(const std::string& peer_node, uint16_t remote_rails, Nan
     }
     for (auto& [id, flow] : flows_) flow.home = HomeLink(flow.local_rail);
   }
-  for (auto& [key, pending] : pending_) SendPending(key, now);
+  courier_.Resend(now);
   TryLinks(now);
 }
 
 void SendSession::OobDown(bool refused, Nanos now) {
-  const bool was_up = oob_up_;
-  oob_up_ = false;
+  const bool was_up = courier_.up(kOobLane);
   oob_opening_ = false;
   oob_refused_ = refused;
   oob_back_off_ = was_up ? 0 : Doubled(oob_back_off_);
@@ -242,7 +215,7 @@ void SendSession::OobDown(bool refused, Nanos now) {
 
 void SendSession::LinkConnected(LinkId link, Incarnation incarnation, Nanos now) {
   if (link >= links_.size() || links_[link].incarnation != incarnation || links_[link].state != InitiatorState::kConnecting) return;
-  links_[link].lane_up = true;
+  courier_.Up(link);
   watch_.Up(link, now);
   Step(link, InitiatorEvent::kConnected, EvidenceCause::kNone, now);
 }
@@ -258,8 +231,10 @@ void SendSession::LocalRail(uint16_t rail, bool up, Nanos now) {
   for (LinkId i = 0; i < links_.size(); ++i) {
     Link& link = links_[i];
     if (link.local_rail != rail) continue;
-    if (!up) Step(i, InitiatorEvent::kTrouble, EvidenceCause::kLinkDown, now);
-    else if (link.state == InitiatorState::kIdle) link.retry_at = now;
+    if (!up)
+      Step(i, InitiatorEvent::kTrouble, EvidenceCause::kLinkDown, now);
+    else if (link.state == InitiatorState::kIdle)
+      link.retry_at = now;
   }
   TryLinks(now);
 }
@@ -300,7 +275,8 @@ Carrier SendSession::NewCarrier() {
   for (;;) {
     const Carrier carrier = next_carrier_++;
     const auto used = [carrier](const auto& holder) { return holder.carrier == carrier; };
-    if (IsCarrier(carrier) && std::none_of(links_.begin(), links_.end(), used) && std::none_of(fences_.begin(), fences_.end(), used)) return carrier;
+    if (IsCarrier(carrier) && std::none_of(links_.begin(), links_.end(), used) && std::none_of(fences_.begin(), fences_.end(), used))
+      return carrier;
   }
 }
 
@@ -308,7 +284,6 @@ void SendSession::CloseLink(LinkId id, Nanos now) {
   Action& action = Add(Action::Kind::kCloseLink);
   action.link = id;
   action.incarnation = links_[id].incarnation;
-  links_[id].lane_up = false;
   LaneLost(id, now);
 }
 
@@ -368,7 +343,7 @@ void SendSession::Step(LinkId id, InitiatorEvent event, EvidenceCause cause, Nan
       CloseLink(id, now);
       if (step.action == InitiatorAction::kFence) {
         Frame frame{.type = FrameType::kFence, .link = id, .incarnation = link.incarnation, .cause = static_cast<uint32_t>(cause)};
-        Keep({FrameType::kFence, id, link.incarnation}, std::move(frame), true, now);
+        courier_.Keep({FrameType::kFence, id, link.incarnation}, std::move(frame), id, true, now);
       }
       CheckLost(now);
       return;
@@ -396,7 +371,7 @@ void SendSession::Reclaim(const Fence& fence, const std::vector<FlowArrivals>& a
     const auto told = std::find_if(arrivals.begin(), arrivals.end(), [id = id](const FlowArrivals& a) { return a.flow == id; });
     replay_bytes += flow.ledger->Reclaim(fence.carrier, told == arrivals.end() ? none : *told);
   }
-  pending_.erase({FrameType::kFence, fence.link, fence.incarnation});
+  courier_.Answered({FrameType::kFence, fence.link, fence.incarnation});
   Action& action = Add(Action::Kind::kLinkFenced);
   action.link = fence.link;
   action.incarnation = fence.incarnation;
@@ -428,7 +403,7 @@ void SendSession::WatchLanes(Nanos now) {
   for (const LaneWatch::Ping& ping : verdict.pings) {
     Frame frame{.type = FrameType::kPing};
     frame.number = ping.number;
-    SendOn(ping.lane, frame);
+    courier_.Send(ping.lane, frame);
   }
   for (const Lane lane : verdict.silent)
     if (lane != kOobLane) Step(static_cast<LinkId>(lane), InitiatorEvent::kTrouble, EvidenceCause::kSilence, now);
@@ -441,8 +416,7 @@ void SendSession::WatchLanes(Nanos now) {
 
 void SendSession::CheckLost(Nanos now) {
   if (failed_ || no_link_since_ == 0) return;
-  const bool any_lane = oob_up_ || std::any_of(links_.begin(), links_.end(), [](const Link& link) { return link.lane_up; });
-  if (!any_lane && oob_refused_) {
+  if (!courier_.any_up() && oob_refused_) {
     FailAll("R2CC: peer " + peer_node_ + " is gone: its address refuses connections and no rail reaches it");
   } else if (outstanding() && now - no_link_since_ >= options_.deadline) {
     FailAll("R2CC: no rail has reached peer " + peer_node_ + " for " + std::to_string(options_.deadline / kNanosPerMs) +
@@ -452,7 +426,7 @@ void SendSession::CheckLost(Nanos now) {
 
 void SendSession::Tick(Nanos now) {
   if (failed_) return;
-  if (!oob_up_ && !oob_opening_ && now >= oob_retry_at_) {
+  if (!courier_.up(kOobLane) && !oob_opening_ && now >= oob_retry_at_) {
     oob_opening_ = true;
     Add(Action::Kind::kOpenOob);
   }
@@ -461,8 +435,7 @@ void SendSession::Tick(Nanos now) {
     const bool opening = link.state == InitiatorState::kConnecting || link.state == InitiatorState::kProving;
     if (opening && now - link.since >= kConnectLimit) Step(i, InitiatorEvent::kTrouble, EvidenceCause::kSilence, now);
   }
-  for (auto& [key, pending] : pending_)
-    if (now - pending.sent >= kResendAfter) SendPending(key, now);
+  courier_.Tick(now);
   WatchLanes(now);
   ApplyVerdicts(now);
   CheckLost(now);

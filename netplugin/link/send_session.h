@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "netplugin/flow/send_ledger.h"
 #include "netplugin/flow/stripe.h"
 #include "netplugin/link/action.h"
+#include "netplugin/link/courier.h"
 #include "netplugin/link/lane_watch.h"
 #include "netplugin/link/link_table.h"
 
@@ -80,7 +80,7 @@ class SendSession {
   Incarnation incarnation(LinkId link) const { return links_[link].incarnation; }
   bool outstanding() const;
   // No flow is open and no frame waits for an answer: the session may end.
-  bool idle() const { return flows_.empty() && pending_.empty(); }
+  bool idle() const { return flows_.empty() && courier_.idle(); }
   bool failed() const { return failed_; }
 
  private:
@@ -97,7 +97,6 @@ class SendSession {
     InitiatorState state = InitiatorState::kIdle;
     Incarnation incarnation = 0;
     Carrier carrier = 0;
-    bool lane_up = false;
     bool failed_verdict = false;
     Nanos since = 0;     // of the state
     Nanos retry_at = 0;  // kIdle: not before
@@ -111,21 +110,7 @@ class SendSession {
     plan::EvidenceCause cause;
     Nanos since;
   };
-  // A frame that is sent again, on what lanes there are, until it is answered.
-  struct Pending {
-    Frame frame;
-    bool all_lanes = false;
-    Nanos sent = 0;
-  };
-  using PendingKey = std::tuple<FrameType, uint32_t, Incarnation>;  // flow or link
-
   Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }
-  bool LaneUp(Lane lane) const { return lane == kOobLane ? oob_up_ : links_[lane].lane_up; }
-  void SendOn(Lane lane, const Frame& frame);
-  // On the home lane if it is up, else on another link's, else out of band; or on all. False if there is no lane.
-  bool SendBest(const Frame& frame, LinkId home, bool all_lanes);
-  void Keep(PendingKey key, Frame frame, bool all_lanes, Nanos now);
-  void SendPending(PendingKey key, Nanos now);
   void LaneLost(Lane lane, Nanos now);
 
   void Step(LinkId link, InitiatorEvent event, plan::EvidenceCause cause, Nanos now);
@@ -154,11 +139,10 @@ class SendSession {
   std::vector<LinkShare> shares_;
   std::vector<bool> local_rail_up_;
   std::vector<Fence> fences_;
-  std::map<PendingKey, Pending> pending_;
   LaneWatch watch_;
   std::vector<Action> actions_;
+  Courier courier_{&actions_};
   Carrier next_carrier_ = 0;
-  bool oob_up_ = false;
   bool oob_opening_ = false;
   bool oob_refused_ = false;
   Nanos oob_retry_at_ = 0;

@@ -70,7 +70,8 @@ class World {
           return;
         }
         Incarnated& link = links_[action.lane];
-        if (from_sender_ ? link.sender_open : link.receiver_open) (from_sender_ ? link.to_receiver : link.to_sender).push_back(action.frame);
+        if (from_sender_ ? link.sender_open : link.receiver_open)
+          (from_sender_ ? link.to_receiver : link.to_sender).push_back(action.frame);
         return;
       }
       case Action::Kind::kOpenOob: oob_wanted_ = true; return;
@@ -90,7 +91,10 @@ class World {
         return;
       }
       case Action::Kind::kFlowOpened: receiver_.AcceptFlow(action.flow, now_); return;
-      case Action::Kind::kLinkFenced: replayed_bytes_ += action.report.replayed_bytes; ++fences_; return;
+      case Action::Kind::kLinkFenced:
+        replayed_bytes_ += action.report.replayed_bytes;
+        ++fences_;
+        return;
       case Action::Kind::kProbePeer: receiver_.PeerProbed(false, now_); return;
       default: return;
     }
@@ -141,8 +145,10 @@ class World {
     for (auto& [id, link] : links_) {
       // An end that closed shows at the other, sooner or later, unless the link is silent.
       if (link.sender_open != link.receiver_open && !link.silent && Chance(4)) {
-        if (link.sender_open) sender_.LinkTrouble(id, link.incarnation, EvidenceCause::kSocketError, now_);
-        else receiver_.LinkTrouble(id, link.incarnation, EvidenceCause::kSocketError, now_);
+        if (link.sender_open)
+          sender_.LinkTrouble(id, link.incarnation, EvidenceCause::kSocketError, now_);
+        else
+          receiver_.LinkTrouble(id, link.incarnation, EvidenceCause::kSocketError, now_);
         Drain();
         return;
       }
@@ -282,7 +288,8 @@ class World {
         if (id < placed && !message.placed) {
           message.placed = true;
           ASSERT_EQ(receiver_.SizeOf(flow, id), message.sent.size());
-          ASSERT_EQ(std::memcmp(message.received.data(), message.sent.data(), message.sent.size()), 0) << "flow " << flow << " message " << id;
+          ASSERT_EQ(std::memcmp(message.received.data(), message.sent.data(), message.sent.size()), 0)
+              << "flow " << flow << " message " << id;
           // The buffer is NCCL's now: from here on any write is one too many.
           std::fill(message.received.begin(), message.received.end(), std::byte{0xee});
         }
@@ -379,7 +386,8 @@ TEST(Session, WithoutFaultsNothingIsFencedOrReplayed) {
 
 TEST(Session, WhateverTheFaultsEveryMessageArrivesOnce) {
   uint64_t replayed = 0, fences = 0;
-  for (uint64_t seed = 1; seed <= 400 && !testing::Test::HasFatalFailure(); ++seed) RunJob(seed, 20 + static_cast<int>(seed % 7) * 30, &replayed, &fences);
+  for (uint64_t seed = 1; seed <= 400 && !testing::Test::HasFatalFailure(); ++seed)
+    RunJob(seed, 20 + static_cast<int>(seed % 7) * 30, &replayed, &fences);
   EXPECT_GT(fences, 400u) << "the faults hit nothing: the test proves nothing";
   EXPECT_GT(replayed, 1'000'000u);
 }

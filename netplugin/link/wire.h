@@ -42,8 +42,8 @@ struct Hello {
   uint16_t local_rail = 0;   // the initiator's
   uint16_t remote_rail = 0;  // the acceptor's
   Incarnation incarnation = 0;
-  uint8_t socket = 0;        // bulk: which of the link's bulk sockets
-  uint8_t sockets = 0;       // bulk sockets that the link has
+  uint8_t socket = 0;   // bulk: which of the link's bulk sockets
+  uint8_t sockets = 0;  // bulk sockets that the link has
   // kOob:
   uint64_t process = 0;
   std::string node;
@@ -64,21 +64,21 @@ struct HelloReply {
 
 // The numbers are the wire's.
 enum class FrameType : uint16_t {
-  kFlowOpen = 1,      // S>R flow, number = listen id, link = home link
-  kFlowOpened = 2,    // R>S flow, ok
-  kGrant = 3,         // R>S flow, message = first, numbers = capacities
-  kAck = 4,           // R>S flow, message = placed through
-  kFence = 5,         // S>R link, incarnation, cause
-  kFenced = 6,        // R>S link, incarnation, cause, arrivals of all flows
-  kFencedAck = 7,     // S>R link, incarnation
-  kProved = 8,        // R>S link, incarnation, ok
-  kPing = 9,          // S>R number
-  kPong = 10,         // R>S number
-  kFlowEnd = 11,      // S>R flow: the sender closed it
-  kFlowEnded = 12,    // R>S flow
-  kBye = 13,          // R>S flow, message = placed through: the receiver closed it
-  kByeAck = 14,       // S>R flow
-  kRailUp = 15,       // R>S link: the acceptor's rail is back, worth a try
+  kFlowOpen = 1,    // S>R flow, number = listen id, link = home link
+  kFlowOpened = 2,  // R>S flow, ok
+  kGrant = 3,       // R>S flow, message = first, numbers = capacities
+  kAck = 4,         // R>S flow, message = placed through
+  kFence = 5,       // S>R link, incarnation, cause
+  kFenced = 6,      // R>S link, incarnation, cause, arrivals of all flows
+  kFencedAck = 7,   // S>R link, incarnation
+  kProved = 8,      // R>S link, incarnation, ok
+  kPing = 9,        // S>R number
+  kPong = 10,       // R>S number
+  kFlowEnd = 11,    // S>R flow: the sender closed it
+  kFlowEnded = 12,  // R>S flow
+  kBye = 13,        // R>S flow, message = placed through: the receiver closed it
+  kByeAck = 14,     // S>R flow
+  kRailUp = 15,     // R>S link: the acceptor's rail is back, worth a try
 };
 
 struct Frame {
@@ -121,8 +121,8 @@ constexpr uint32_t kBulkBytesMax = 1u << 30;  // in one chunk
 
 struct BulkHeader {
   BulkType type = BulkType::kChunk;
-  Chunk chunk;              // `data` does not travel
-  bool checksummed = false; // payload_crc is set
+  Chunk chunk;               // `data` does not travel
+  bool checksummed = false;  // payload_crc is set
   uint32_t payload_crc = 0;
 };
 

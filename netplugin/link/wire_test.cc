@@ -72,8 +72,7 @@ TEST(Wire, OnePacketIsNotTakenForAnother) {
 
 TEST(Wire, AStrangersFirstBytesAreEnoughToRefuseHim) {
   const std::string http = "GET / HTTP/1.1\r\n";
-  for (size_t n = 1; n <= http.size(); ++n)
-    EXPECT_GT(PacketLength({reinterpret_cast<const uint8_t*>(http.data()), n}), kPacketBytesMax);
+  for (size_t n = 1; n <= http.size(); ++n) EXPECT_GT(PacketLength({reinterpret_cast<const uint8_t*>(http.data()), n}), kPacketBytesMax);
   EXPECT_EQ(PacketLength({}), 0u);
 }
 

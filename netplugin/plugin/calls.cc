@@ -123,7 +123,8 @@ Result CallConnect(int device, const void* handle, void** send_comm) {
     Process& process = Process::Get();
     Handle theirs;
     if (!ReadHandle(handle, &theirs))
-      return Refuse(Result::kInvalidUsage, "R2CC: the peer's handle is not one of this plugin: set NCCL_NET=R2CC and NCCL_NET_PLUGIN=r2cc on all ranks");
+      return Refuse(Result::kInvalidUsage,
+                    "R2CC: the peer's handle is not one of this plugin: set NCCL_NET=R2CC and NCCL_NET_PLUGIN=r2cc on all ranks");
     if (device < 0 || static_cast<size_t>(device) >= process.rails().size())
       return Refuse(Result::kInvalidArgument, "R2CC: there is no device " + std::to_string(device));
     std::unique_ptr<SendComm> comm = process.TakePending(theirs.listen_id);
@@ -161,7 +162,8 @@ Result CallAccept(void* listen_comm, void** recv_comm) {
 }
 
 Result CallRegister(void* comm, int type, void** mhandle) {
-  if (type != abi::kPtrHost) return Refuse(Result::kInvalidUsage, "R2CC: TCP rails carry host memory only; NCCL should not have asked for more");
+  if (type != abi::kPtrHost)
+    return Refuse(Result::kInvalidUsage, "R2CC: TCP rails carry host memory only; NCCL should not have asked for more");
   // TCP needs no registration; NCCL wants a handle that is not null.
   *mhandle = comm;
   return Result::kSuccess;
@@ -172,7 +174,8 @@ Result CallSend(void* send_comm, void* data, size_t bytes, void** request) {
   return Guarded([&] {
     auto* send = static_cast<SendHandle*>(send_comm);
     if (send->comm->state.load(std::memory_order_acquire) == Comm::State::kFailed) return Failed(*send->comm);
-    if (bytes > kMessageBytesMax) return Refuse(Result::kInvalidArgument, "R2CC: a message of " + std::to_string(bytes) + " bytes is too large");
+    if (bytes > kMessageBytesMax)
+      return Refuse(Result::kInvalidArgument, "R2CC: a message of " + std::to_string(bytes) + " bytes is too large");
     Request* ours = send->NewRequest(false);
     if (ours == nullptr) return Result::kSuccess;
     Process::Get().engine().Send(send->comm.get(), data, bytes);

@@ -88,8 +88,10 @@ void Process::AtExit() {
   Process& process = Get();
   // NCCL's logger may be gone already; a forked child has no engine thread to stop.
   process.logger_.store(nullptr);
-  if (process.owner_pid_ == getpid()) process.engine_.reset();
-  else static_cast<void>(process.engine_.release());
+  if (process.owner_pid_ == getpid())
+    process.engine_.reset();
+  else
+    static_cast<void>(process.engine_.release());
 }
 
 std::unique_ptr<SendComm> Process::TakePending(uint64_t listen_id) {

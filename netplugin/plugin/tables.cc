@@ -75,15 +75,21 @@ Result FillV12(int index, abi::NetPropertiesV12* out) {
 // ---- entries that several versions share ----
 
 Result InitV10(abi::Logger log, abi::ProfilerCallback) { return CallInit(log); }
-Result InitV11(void** context, uint64_t, abi::NetCommConfig*, abi::Logger log, abi::ProfilerCallback) { return CallOpenContext(context, log); }
+Result InitV11(void** context, uint64_t, abi::NetCommConfig*, abi::Logger log, abi::ProfilerCallback) {
+  return CallOpenContext(context, log);
+}
 
 Result ListenV6(int device, void* handle, void** listen_comm) { return CallListen(device, handle, listen_comm); }
 Result ListenV11(void*, int device, void* handle, void** listen_comm) { return CallListen(device, handle, listen_comm); }
 
 Result ConnectV6(int device, void* handle, void** send_comm) { return CallConnect(device, handle, send_comm); }
 Result ConnectV7(int device, void* handle, void** send_comm, abi::NetDeviceHandle**) { return CallConnect(device, handle, send_comm); }
-Result ConnectV10(int device, abi::NetCommConfig*, void* handle, void** send_comm, abi::NetDeviceHandle**) { return CallConnect(device, handle, send_comm); }
-Result ConnectV11(void*, int device, void* handle, void** send_comm, abi::NetDeviceHandle**) { return CallConnect(device, handle, send_comm); }
+Result ConnectV10(int device, abi::NetCommConfig*, void* handle, void** send_comm, abi::NetDeviceHandle**) {
+  return CallConnect(device, handle, send_comm);
+}
+Result ConnectV11(void*, int device, void* handle, void** send_comm, abi::NetDeviceHandle**) {
+  return CallConnect(device, handle, send_comm);
+}
 
 Result AcceptV7(void* listen_comm, void** recv_comm, abi::NetDeviceHandle**) { return CallAccept(listen_comm, recv_comm); }
 
@@ -94,15 +100,21 @@ Result Deregister(void*, void*) { return Result::kSuccess; }
 // A negative size becomes one that is refused.
 size_t SizeOf(int bytes) { return bytes < 0 ? SIZE_MAX : static_cast<size_t>(bytes); }
 
-Result SendV6(void* send_comm, void* data, int size, int, void*, void** request) { return CallSend(send_comm, data, SizeOf(size), request); }
+Result SendV6(void* send_comm, void* data, int size, int, void*, void** request) {
+  return CallSend(send_comm, data, SizeOf(size), request);
+}
 Result SendV9(void* send_comm, void* data, size_t size, int, void*, void** request) { return CallSend(send_comm, data, size, request); }
-Result SendV10(void* send_comm, void* data, size_t size, int, void*, void*, void** request) { return CallSend(send_comm, data, size, request); }
+Result SendV10(void* send_comm, void* data, size_t size, int, void*, void*, void** request) {
+  return CallSend(send_comm, data, size, request);
+}
 
 Result ReceiveV6(void* recv_comm, int n, void** data, int* sizes, int*, void**, void** request) {
   const size_t capacity = SizeOf(sizes[0]);
   return CallReceive(recv_comm, n, data, &capacity, request);
 }
-Result ReceiveV9(void* recv_comm, int n, void** data, size_t* sizes, int*, void**, void** request) { return CallReceive(recv_comm, n, data, sizes, request); }
+Result ReceiveV9(void* recv_comm, int n, void** data, size_t* sizes, int*, void**, void** request) {
+  return CallReceive(recv_comm, n, data, sizes, request);
+}
 Result ReceiveV10(void* recv_comm, int n, void** data, size_t* sizes, int*, void**, void**, void** request) {
   return CallReceive(recv_comm, n, data, sizes, request);
 }
@@ -125,45 +137,136 @@ extern "C" {
 
 // In the order of the table: name .. close_listen, then what later versions append. reg_mr_dma_buf, get_device_mr, irecv_consumed,
 // make_v_device and set_net_attr may be null, and are.
-R2CC_EXPORT abi::NetTableV6 ncclNetPlugin_v6 = {
-    net::kNetName, net::CallInit,     net::CallDevices, net::Fill<abi::NetPropertiesV6>, net::ListenV6, net::ConnectV6,
-    net::CallAccept, net::RegisterV6, nullptr,          net::Deregister,                 net::SendV6,   net::ReceiveV6,
-    net::Flush,      net::CallTest,   net::CallCloseSend, net::CallCloseReceive,         net::CallCloseListen};
+R2CC_EXPORT abi::NetTableV6 ncclNetPlugin_v6 = {net::kNetName,
+                                                net::CallInit,
+                                                net::CallDevices,
+                                                net::Fill<abi::NetPropertiesV6>,
+                                                net::ListenV6,
+                                                net::ConnectV6,
+                                                net::CallAccept,
+                                                net::RegisterV6,
+                                                nullptr,
+                                                net::Deregister,
+                                                net::SendV6,
+                                                net::ReceiveV6,
+                                                net::Flush,
+                                                net::CallTest,
+                                                net::CallCloseSend,
+                                                net::CallCloseReceive,
+                                                net::CallCloseListen};
 
-R2CC_EXPORT abi::NetTableV7 ncclNetPlugin_v7 = {
-    net::kNetName, net::CallInit,   net::CallDevices,   net::Fill<abi::NetPropertiesV7>, net::ListenV6,        net::ConnectV7,
-    net::AcceptV7, net::RegisterV6, nullptr,            net::Deregister,                 net::SendV6,          net::ReceiveV6,
-    net::Flush,    net::CallTest,   net::CallCloseSend, net::CallCloseReceive,           net::CallCloseListen, nullptr,
-    nullptr};
+R2CC_EXPORT abi::NetTableV7 ncclNetPlugin_v7 = {net::kNetName,
+                                                net::CallInit,
+                                                net::CallDevices,
+                                                net::Fill<abi::NetPropertiesV7>,
+                                                net::ListenV6,
+                                                net::ConnectV7,
+                                                net::AcceptV7,
+                                                net::RegisterV6,
+                                                nullptr,
+                                                net::Deregister,
+                                                net::SendV6,
+                                                net::ReceiveV6,
+                                                net::Flush,
+                                                net::CallTest,
+                                                net::CallCloseSend,
+                                                net::CallCloseReceive,
+                                                net::CallCloseListen,
+                                                nullptr,
+                                                nullptr};
 
 R2CC_EXPORT abi::NetTableV8 ncclNetPlugin_v8 = {
-    net::kNetName, net::CallInit,   net::CallDevices,   net::FillV8,           net::ListenV6,        net::ConnectV7,
-    net::AcceptV7, net::RegisterV8, nullptr,            net::Deregister,       net::SendV6,          net::ReceiveV6,
-    net::Flush,    net::CallTest,   net::CallCloseSend, net::CallCloseReceive, net::CallCloseListen, nullptr,
-    nullptr};
+    net::kNetName,         net::CallInit,        net::CallDevices, net::FillV8,   net::ListenV6,
+    net::ConnectV7,        net::AcceptV7,        net::RegisterV8,  nullptr,       net::Deregister,
+    net::SendV6,           net::ReceiveV6,       net::Flush,       net::CallTest, net::CallCloseSend,
+    net::CallCloseReceive, net::CallCloseListen, nullptr,          nullptr};
 
-R2CC_EXPORT abi::NetTableV9 ncclNetPlugin_v9 = {
-    net::kNetName, net::CallInit,   net::CallDevices,   net::FillV9<abi::NetPropertiesV9>, net::ListenV6,        net::ConnectV7,
-    net::AcceptV7, net::RegisterV8, nullptr,            net::Deregister,                   net::SendV9,          net::ReceiveV9,
-    net::Flush,    net::CallTest,   net::CallCloseSend, net::CallCloseReceive,             net::CallCloseListen, nullptr,
-    nullptr,       nullptr};
+R2CC_EXPORT abi::NetTableV9 ncclNetPlugin_v9 = {net::kNetName,
+                                                net::CallInit,
+                                                net::CallDevices,
+                                                net::FillV9<abi::NetPropertiesV9>,
+                                                net::ListenV6,
+                                                net::ConnectV7,
+                                                net::AcceptV7,
+                                                net::RegisterV8,
+                                                nullptr,
+                                                net::Deregister,
+                                                net::SendV9,
+                                                net::ReceiveV9,
+                                                net::Flush,
+                                                net::CallTest,
+                                                net::CallCloseSend,
+                                                net::CallCloseReceive,
+                                                net::CallCloseListen,
+                                                nullptr,
+                                                nullptr,
+                                                nullptr};
 
-R2CC_EXPORT abi::NetTableV10 ncclNetPlugin_v10 = {
-    net::kNetName, net::InitV10,    net::CallDevices,   net::FillV9<abi::NetPropertiesV9>, net::ListenV6,        net::ConnectV10,
-    net::AcceptV7, net::RegisterV8, nullptr,            net::Deregister,                   net::SendV10,         net::ReceiveV10,
-    net::Flush,    net::CallTest,   net::CallCloseSend, net::CallCloseReceive,             net::CallCloseListen, nullptr,
-    nullptr,       nullptr};
+R2CC_EXPORT abi::NetTableV10 ncclNetPlugin_v10 = {net::kNetName,
+                                                  net::InitV10,
+                                                  net::CallDevices,
+                                                  net::FillV9<abi::NetPropertiesV9>,
+                                                  net::ListenV6,
+                                                  net::ConnectV10,
+                                                  net::AcceptV7,
+                                                  net::RegisterV8,
+                                                  nullptr,
+                                                  net::Deregister,
+                                                  net::SendV10,
+                                                  net::ReceiveV10,
+                                                  net::Flush,
+                                                  net::CallTest,
+                                                  net::CallCloseSend,
+                                                  net::CallCloseReceive,
+                                                  net::CallCloseListen,
+                                                  nullptr,
+                                                  nullptr,
+                                                  nullptr};
 
-R2CC_EXPORT abi::NetTableV11 ncclNetPlugin_v11 = {
-    net::kNetName, net::InitV11,    net::CallDevices,   net::FillV11<abi::NetPropertiesV11>, net::ListenV11,       net::ConnectV11,
-    net::AcceptV7, net::RegisterV8, nullptr,            net::Deregister,                     net::SendV10,         net::ReceiveV10,
-    net::Flush,    net::CallTest,   net::CallCloseSend, net::CallCloseReceive,               net::CallCloseListen, nullptr,
-    nullptr,       nullptr,         net::CallFinalize,  nullptr};
+R2CC_EXPORT abi::NetTableV11 ncclNetPlugin_v11 = {net::kNetName,
+                                                  net::InitV11,
+                                                  net::CallDevices,
+                                                  net::FillV11<abi::NetPropertiesV11>,
+                                                  net::ListenV11,
+                                                  net::ConnectV11,
+                                                  net::AcceptV7,
+                                                  net::RegisterV8,
+                                                  nullptr,
+                                                  net::Deregister,
+                                                  net::SendV10,
+                                                  net::ReceiveV10,
+                                                  net::Flush,
+                                                  net::CallTest,
+                                                  net::CallCloseSend,
+                                                  net::CallCloseReceive,
+                                                  net::CallCloseListen,
+                                                  nullptr,
+                                                  nullptr,
+                                                  nullptr,
+                                                  net::CallFinalize,
+                                                  nullptr};
 
-R2CC_EXPORT abi::NetTableV12 ncclNetPlugin_v12 = {
-    net::kNetName, net::InitV11,    net::CallDevices,   net::FillV12,          net::ListenV11,       net::ConnectV11,
-    net::AcceptV7, net::RegisterV8, nullptr,            net::Deregister,       net::SendV10,         net::ReceiveV10,
-    net::Flush,    net::CallTest,   net::CallCloseSend, net::CallCloseReceive, net::CallCloseListen, nullptr,
-    nullptr,       nullptr,         net::CallFinalize,  nullptr};
+R2CC_EXPORT abi::NetTableV12 ncclNetPlugin_v12 = {net::kNetName,
+                                                  net::InitV11,
+                                                  net::CallDevices,
+                                                  net::FillV12,
+                                                  net::ListenV11,
+                                                  net::ConnectV11,
+                                                  net::AcceptV7,
+                                                  net::RegisterV8,
+                                                  nullptr,
+                                                  net::Deregister,
+                                                  net::SendV10,
+                                                  net::ReceiveV10,
+                                                  net::Flush,
+                                                  net::CallTest,
+                                                  net::CallCloseSend,
+                                                  net::CallCloseReceive,
+                                                  net::CallCloseListen,
+                                                  nullptr,
+                                                  nullptr,
+                                                  nullptr,
+                                                  net::CallFinalize,
+                                                  nullptr};
 
 }  // extern "C"

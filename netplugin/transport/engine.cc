@@ -21,11 +21,6 @@ namespace {
 constexpr Nanos kTickEvery = 5 * kNanosPerMs;
 constexpr int kActiveWaitMs = 5;
 constexpr int kIdleWaitMs = 100;
-// The link monitor and the daemon wake the thread by their descriptors; this is for what has none: back-off, staleness.
-constexpr Nanos kWorldEvery = 20 * kNanosPerMs;
-constexpr Nanos kTotalsEvery = kNanosPerSecond;
-// How long the start waits for the daemon, so that peers hear the node's right name from the beginning.
-constexpr Nanos kAttachPatience = 300 * kNanosPerMs;
 // How long the end waits for its last words to be heard.
 constexpr Nanos kDrainPatience = 500 * kNanosPerMs;
 
@@ -79,8 +74,8 @@ bool Engine::Open(std::string* error) {
   const Config& config = parts_.config;
   io_.clock = &clock_;
   io_.log = parts_.log;
-  io_.report = [this](const plan::EvidenceRecord& record) { parts_.daemon->Report(record); };
-  io_.verdict = [this](const std::string& node, const std::string& nic) { return VerdictOn(node, nic); };
+  io_.report = [this](const plan::EvidenceRecord& record) { world_->Report(record); };
+  io_.verdict = [this](const std::string& node, const std::string& nic) { return world_->VerdictOn(node, nic); };
   io_.process = Random();
   io_.nonce = Random();
   io_.node = config.node;
@@ -91,9 +86,10 @@ bool Engine::Open(std::string* error) {
   io_.silence = config.silence_ms * kNanosPerMs;
   io_.deadline = config.deadline_ms * kNanosPerMs;
   io_.oob_source.address = ToSocketAddress(parts_.oob_address);
-  started_ = clock_.Now();
+  world_ = std::make_unique<World>(&io_, config.fail_rails, std::move(parts_.link_events), std::move(parts_.daemon));
 
-  greeter_ = std::make_unique<Greeter>(&io_, [this](const Hello& hello, std::unique_ptr<PacketStream>* stream) { return Greet(hello, stream); });
+  greeter_ =
+      std::make_unique<Greeter>(&io_, [this](const Hello& hello, std::unique_ptr<PacketStream>* stream) { return Greet(hello, stream); });
   UniqueFd oob = net::Listen(io_.oob_source, &io_.oob_port, error);
   if (!oob) return false;
   greeter_->AddListener(std::move(oob));
@@ -106,18 +102,36 @@ bool Engine::Open(std::string* error) {
     io_.rails.push_back(std::move(local));
   }
 
-  while (!config.attach_socket.empty() && !parts_.daemon->attached() && clock_.Now() - started_ < kAttachPatience) {
-    parts_.daemon->Poll(clock_.Now());
-    if (!parts_.daemon->attached()) usleep(1000);
-  }
-  RefreshIdentity();
+  if (!config.attach_socket.empty()) world_->AwaitDaemon();
 
   io_.poller.Add(wake_.get(), EPOLLIN, [this](uint32_t) {
     uint64_t count;
     while (read(wake_.get(), &count, sizeof(count)) > 0) {
     }
   });
-  if (parts_.link_events->fd() >= 0) io_.poller.Add(parts_.link_events->fd(), EPOLLIN, [this](uint32_t) { world_changed_ = true; });
+  world_->Start({
+      .rail_state =
+          [this](uint16_t rail, bool up) {
+            for (const auto& [process, peer] : send_peers_) peer->RailState(rail, up);
+            for (const auto& [session, peer] : recv_peers_) peer->RailState(rail, up);
+          },
+      .verdicts =
+          [this] {
+            for (const auto& [process, peer] : send_peers_) peer->ApplyVerdicts();
+            for (const auto& [session, peer] : recv_peers_) peer->ApplyVerdicts();
+          },
+      .attached =
+          [this] {
+            for (const auto& [process, peer] : send_peers_)
+              if (!peer->node().empty()) world_->ReportPeer(peer->node());
+            for (const auto& [session, peer] : recv_peers_) world_->ReportPeer(peer->node());
+          },
+      .address =
+          [this](uint16_t rail) {
+            // Peers hear of the port with the next greeting.
+            if (std::string error; !ListenOn(&io_.rails[rail], &error)) io_.log(LogLevel::kWarn, "R2CC: " + error);
+          },
+  });
   return true;
 }
 
@@ -158,7 +172,7 @@ void Engine::Run() {
     asleep_.store(false);
     RunCommands();
     const Nanos now = clock_.Now();
-    if (world_changed_ || now - world_polled_ >= kWorldEvery) PollWorld(now);
+    world_->Poll(now);
     if (all_read && now - ticked_ >= kTickEvery) {
       ticked_ = now;
       for (const auto& [process, peer] : send_peers_) peer->Tick();
@@ -169,7 +183,6 @@ void Engine::Run() {
     more = false;
     for (const auto& [process, peer] : send_peers_) more |= peer->Settle();
     for (const auto& [session, peer] : recv_peers_) more |= peer->Settle();
-    if (now - totals_reported_ >= kTotalsEvery) ReportTotals(now);
   }
   Drain();
   send_peers_.clear();
@@ -180,7 +193,7 @@ void Engine::Run() {
 // A job that ends must not leave its peers waiting for an acknowledgement that never left.
 void Engine::Drain() {
   RunCommands();
-  ReportTotals(clock_.Now());
+  world_->ReportTotals(clock_.Now());
   const Nanos until = clock_.Now() + kDrainPatience;
   for (;;) {
     bool waiting = false;
@@ -305,14 +318,14 @@ SendPeer* Engine::PeerFor(const Handle& handle) {
 std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_rail, std::string* error) {
   SocketAddress parsed;
   if (NegotiateVersion(handle.wire_least, handle.wire_newest) == 0) {
-    *error = "R2CC: the peer at " + std::string(handle.oob_address) + " speaks wire versions " + std::to_string(handle.wire_least) + " to " +
-             std::to_string(handle.wire_newest) + ", this release " + std::to_string(kWireVersionLeast) + " to " +
+    *error = "R2CC: the peer at " + std::string(handle.oob_address) + " speaks wire versions " + std::to_string(handle.wire_least) +
+             " to " + std::to_string(handle.wire_newest) + ", this release " + std::to_string(kWireVersionLeast) + " to " +
              std::to_string(kWireVersion) + ": install the same release on both nodes";
     return nullptr;
   }
   if (!ParseAddress(handle.oob_address, handle.oob_port, &parsed) || parsed.storage.ss_family != io_.oob_source.address.storage.ss_family) {
-    *error = "R2CC: the peer's out-of-band address " + std::string(handle.oob_address) + " cannot be reached from " + parts_.oob_address.text +
-             ": set R2CC_OOB_IFNAME to interfaces of one network on all nodes";
+    *error = "R2CC: the peer's out-of-band address " + std::string(handle.oob_address) + " cannot be reached from " +
+             parts_.oob_address.text + ": set R2CC_OOB_IFNAME to interfaces of one network on all nodes";
     return nullptr;
   }
   auto comm = std::make_unique<SendComm>();
@@ -346,7 +359,8 @@ HelloReply Engine::Greet(const Hello& hello, std::unique_ptr<PacketStream>* stre
   reply.wire_version = NegotiateVersion(hello.wire_least, hello.wire_newest);
   if (reply.wire_version == 0) {
     reply.reason = "it speaks wire versions " + std::to_string(kWireVersionLeast) + " to " + std::to_string(kWireVersion) + ", we speak " +
-                   std::to_string(hello.wire_least) + " to " + std::to_string(hello.wire_newest) + ": install the same release on both nodes";
+                   std::to_string(hello.wire_least) + " to " + std::to_string(hello.wire_newest) +
+                   ": install the same release on both nodes";
     return reply;
   }
   if (hello.target_process != io_.process || hello.nonce != io_.nonce) {
@@ -363,7 +377,7 @@ HelloReply Engine::Greet(const Hello& hello, std::unique_ptr<PacketStream>* stre
       return FlowOpened(recv_peers_.at(session).get(), flow, listen_id);
     });
     it = recv_peers_.emplace(hello.session, std::move(peer)).first;
-    ReportPeer(hello.node);
+    world_->ReportPeer(hello.node);
   }
   if (it == recv_peers_.end()) {
     reply.reason = "no such session";
@@ -372,7 +386,9 @@ HelloReply Engine::Greet(const Hello& hello, std::unique_ptr<PacketStream>* stre
   reply.accepted = true;
   reply.node = io_.node;
   if (hello.kind == ConnectionKind::kOob) reply.rails = io_.RailInfos();
-  const SocketUse use = hello.kind == ConnectionKind::kOob ? SocketUse::kOob : hello.kind == ConnectionKind::kControl ? SocketUse::kControl : SocketUse::kBulk;
+  const SocketUse use = hello.kind == ConnectionKind::kOob       ? SocketUse::kOob
+                        : hello.kind == ConnectionKind::kControl ? SocketUse::kControl
+                                                                 : SocketUse::kBulk;
   const std::string interface = hello.kind == ConnectionKind::kOob ? "" : io_.rails[hello.link % io_.rails.size()].source.interface;
   Prepare((*stream)->fd(), use, interface);
   // The reply is the first thing on the connection, before any frame.
@@ -395,104 +411,15 @@ HelloReply Engine::Greet(const Hello& hello, std::unique_ptr<PacketStream>* stre
   return reply;
 }
 
-// ---- the world ----
-
-Verdict Engine::VerdictOn(const std::string& node, const std::string& nic) const {
-  const plan::PageCopy* page = parts_.daemon->page(clock_.Now());
-  const plan::PageEntry* entry = page == nullptr ? nullptr : page->Find(Fnv1a64(node), Fnv1a64(nic));
-  if (entry == nullptr) return {};
-  return {entry->state == static_cast<uint8_t>(plan::NicState::kFailed), entry->weight_permille};
-}
-
-void Engine::RefreshIdentity() {
-  if (!parts_.daemon->attached()) return;
-  const plan::AttachReply& reply = parts_.daemon->reply();
-  io_.node = reply.node;
-  for (size_t i = 0; i < io_.rails.size() && i < reply.rail_count; ++i)
-    if (reply.nics[i][0] != '\0') io_.rails[i].nic = reply.nics[i];
-}
-
-void Engine::PollWorld(Nanos now) {
-  world_changed_ = false;
-  world_polled_ = now;
-  std::vector<RailLinkEvent> events;
-  parts_.link_events->Poll(&events);
-  for (const RailLinkEvent& event : events) RailEvent(static_cast<uint16_t>(event.rail), event.up, event.reason, event.address);
-  for (const FailRail& fail : parts_.config.fail_rails) {
-    for (uint16_t i = 0; i < io_.rails.size(); ++i) {
-      if (io_.rails[i].name != fail.rail || io_.rails[i].lost_on_purpose || now - started_ < fail.after_ms * kNanosPerMs) continue;
-      RailEvent(i, false, "R2CC_FAIL_RAILS", {});
-      io_.rails[i].lost_on_purpose = true;
-    }
-  }
-
-  parts_.daemon->Poll(now);
-  if (parts_.daemon->fd() != daemon_fd_) {
-    if (daemon_token_ != 0) io_.poller.Remove(daemon_token_, daemon_fd_);
-    daemon_fd_ = parts_.daemon->fd();
-    daemon_token_ = daemon_fd_ < 0 ? 0 : io_.poller.Add(daemon_fd_, EPOLLIN, [this](uint32_t) { world_changed_ = true; });
-    RefreshIdentity();
-  }
-  if (parts_.daemon->attach_count() != attach_count_) {
-    // A daemon that is new to this process, or new itself, hears what it cannot know.
-    attach_count_ = parts_.daemon->attach_count();
-    for (const auto& [process, peer] : send_peers_)
-      if (!peer->node().empty()) ReportPeer(peer->node());
-    for (const auto& [session, peer] : recv_peers_) ReportPeer(peer->node());
-    ReportTotals(now);
-  }
-  if (parts_.daemon->page_generation() == page_generation_) return;
-  page_generation_ = parts_.daemon->page_generation();
-  RefreshIdentity();
-  for (const auto& [process, peer] : send_peers_) peer->ApplyVerdicts();
-  for (const auto& [session, peer] : recv_peers_) peer->ApplyVerdicts();
-}
-
-void Engine::RailEvent(uint16_t rail, bool up, const char* reason, const IpAddress& address) {
-  LocalRail& local = io_.rails[rail];
-  if (local.lost_on_purpose) return;
-  if (local.source.address.length == 0 && !address.empty()) {
-    // It had no address when the process started. Peers hear of it with the next greeting.
-    local.source.address = ToSocketAddress(address);
-    if (std::string error; !ListenOn(&local, &error)) io_.log(LogLevel::kWarn, "R2CC: " + error);
-  }
-  local.up = up;
-  io_.log(LogLevel::kInfo, "R2CC: rail " + local.name + (up ? " is up" : std::string(" is down: ") + reason));
-  for (const auto& [process, peer] : send_peers_) peer->RailState(rail, up);
-  for (const auto& [session, peer] : recv_peers_) peer->RailState(rail, up);
-}
-
-void Engine::ReportPeer(const std::string& node) {
-  plan::EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);
-  record.time_ns = clock_.Now();
-  CopyText(node, record.peer_node, sizeof(record.peer_node));
-  io_.report(record);
-}
-
-void Engine::ReportTotals(Nanos now) {
-  totals_reported_ = now;
-  for (size_t i = 0; i < io_.rails.size(); ++i) {
-    const LocalRail& rail = io_.rails[i];
-    plan::EvidenceRecord record{};
-    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
-    record.time_ns = now;
-    record.local_rail = static_cast<uint32_t>(i);
-    record.bytes = rail.sent_bytes;
-    record.received_bytes = rail.received_bytes;
-    record.replayed_bytes = rail.replayed_bytes;
-    io_.report(record);
-  }
-}
-
 std::vector<std::string> Engine::Summary() {
   std::vector<std::string> lines;
   Call([&] {
     for (const LocalRail& rail : io_.rails) {
       char line[256];
-      std::snprintf(line, sizeof(line), "R2CC: rail %s/%s sent %.3f GB, received %.3f GB, replayed %.3f MB, %llu failovers, %s", io_.node.c_str(),
-                    rail.nic.c_str(), static_cast<double>(rail.sent_bytes) * 1e-9, static_cast<double>(rail.received_bytes) * 1e-9,
-                    static_cast<double>(rail.replayed_bytes) * 1e-6, static_cast<unsigned long long>(rail.failovers), rail.up ? "up" : "down");
+      std::snprintf(line, sizeof(line), "R2CC: rail %s/%s sent %.3f GB, received %.3f GB, replayed %.3f MB, %llu failovers, %s",
+                    io_.node.c_str(), rail.nic.c_str(), static_cast<double>(rail.sent_bytes) * 1e-9,
+                    static_cast<double>(rail.received_bytes) * 1e-9, static_cast<double>(rail.replayed_bytes) * 1e-6,
+                    static_cast<unsigned long long>(rail.failovers), rail.up ? "up" : "down");
       lines.push_back(line);
     }
   });

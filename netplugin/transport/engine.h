@@ -26,6 +26,7 @@
 #include "netplugin/transport/tcp/io.h"
 #include "netplugin/transport/tcp/recv_peer.h"
 #include "netplugin/transport/tcp/send_peer.h"
+#include "netplugin/transport/world.h"
 
 namespace r2cc::net {
 
@@ -96,14 +97,8 @@ class Engine {
 
   void Run();
   void RunCommands();
-  void PollWorld(Nanos now);
   bool ListenOn(LocalRail* rail, std::string* error);
-  void RailEvent(uint16_t rail, bool up, const char* reason, const IpAddress& address);
-  void RefreshIdentity();
-  void ReportPeer(const std::string& node);
-  void ReportTotals(Nanos now);
   void Drain();
-  Verdict VerdictOn(const std::string& node, const std::string& nic) const;
   SendPeer* PeerFor(const Handle& handle);
   HelloReply Greet(const Hello& hello, std::unique_ptr<PacketStream>* stream);
   Comm* FlowOpened(RecvPeer* peer, FlowId flow, uint64_t listen_id);
@@ -113,19 +108,12 @@ class Engine {
 
   // I/O thread only, once it runs.
   Io io_;
+  std::unique_ptr<World> world_;
   std::unique_ptr<Greeter> greeter_;
   std::map<uint64_t, std::unique_ptr<SendPeer>> send_peers_;  // by process
   std::map<uint64_t, std::unique_ptr<RecvPeer>> recv_peers_;  // by session
   std::set<uint64_t> listeners_;                              // listen ids
-  Poller::Token daemon_token_ = 0;
-  int daemon_fd_ = -1;
-  uint64_t page_generation_ = 0;
-  uint64_t attach_count_ = 0;
-  Nanos started_ = 0;
-  bool world_changed_ = true;
-  Nanos world_polled_ = 0;
   Nanos ticked_ = 0;
-  Nanos totals_reported_ = 0;
 
   std::mutex mutex_;
   std::vector<Command> commands_;

@@ -29,7 +29,8 @@ inline uint32_t HandleChecksum(const Handle& handle) { return Crc32c(&handle, of
 // False if the bytes are not a handle of this plugin: the peer runs another one, or NCCL_NET differs between ranks.
 inline bool ReadHandle(const void* bytes, Handle* handle) {
   std::memcpy(handle, bytes, sizeof(*handle));
-  return handle->magic == kHandleMagic && handle->checksum == HandleChecksum(*handle) && std::memchr(handle->oob_address, 0, sizeof(handle->oob_address)) != nullptr;
+  return handle->magic == kHandleMagic && handle->checksum == HandleChecksum(*handle) &&
+         std::memchr(handle->oob_address, 0, sizeof(handle->oob_address)) != nullptr;
 }
 
 }  // namespace r2cc::net

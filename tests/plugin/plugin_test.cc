@@ -49,25 +49,32 @@ TEST(PluginTest, EveryCollectiveEverySizeEveryElement) {
   const Environment environment({});
   for (const char* collective : {"all_reduce", "sendrecv", "alltoall"})
     for (const char* ranks : {"2", "4"}) {
-      ExpectAllRight(RunPerf(PluginPath(), kFourRails,
-                             {collective, "--ranks", ranks, "-b", "0", "-e", "9M", "-f", "11", "-n", "3", "-w", "1", "--json", "--timeout", "60"}));
-      ExpectAllRight(RunPerf(PluginPath(), kFourRails,
-                             {collective, "--ranks", ranks, "-b", "8388604", "-e", "8388612", "-i", "4", "-n", "2", "--json", "--timeout", "60"}));
+      ExpectAllRight(
+          RunPerf(PluginPath(), kFourRails,
+                  {collective, "--ranks", ranks, "-b", "0", "-e", "9M", "-f", "11", "-n", "3", "-w", "1", "--json", "--timeout", "60"}));
+      ExpectAllRight(
+          RunPerf(PluginPath(), kFourRails,
+                  {collective, "--ranks", ranks, "-b", "8388604", "-e", "8388612", "-i", "4", "-n", "2", "--json", "--timeout", "60"}));
     }
 }
 
 TEST(PluginTest, BothTablesOneRailAndManyChannels) {
   const Environment environment({});
   for (const char* version : {"8", "11"}) {
-    ExpectAllRight(RunPerf(PluginPath(), "127.0.0.1", {"--ranks", "2", "-b", "5M", "-n", "3", "--net-version", version, "--json", "--timeout", "60"}));
-    ExpectAllRight(RunPerf(PluginPath(), kFourRails,
-                           {"--ranks", "3", "-b", "5M", "-n", "3", "--channels", "9", "--net-version", version, "--json", "--timeout", "60"}));
+    ExpectAllRight(
+        RunPerf(PluginPath(), "127.0.0.1", {"--ranks", "2", "-b", "5M", "-n", "3", "--net-version", version, "--json", "--timeout", "60"}));
+    ExpectAllRight(
+        RunPerf(PluginPath(), kFourRails,
+                {"--ranks", "3", "-b", "5M", "-n", "3", "--channels", "9", "--net-version", version, "--json", "--timeout", "60"}));
   }
 }
 
 TEST(PluginTest, OtherChunkSizesSocketsAndChecksums) {
-  const std::map<std::string, std::string> variations[] = {
-      {{"R2CC_CHUNK_BYTES", "4096"}}, {{"R2CC_SOCKETS_PER_RAIL", "3"}}, {{"R2CC_CHECKSUM", "1"}}, {{"R2CC_MODE", "0"}}, {{"R2CC_MODE", "1"}}};
+  const std::map<std::string, std::string> variations[] = {{{"R2CC_CHUNK_BYTES", "4096"}},
+                                                           {{"R2CC_SOCKETS_PER_RAIL", "3"}},
+                                                           {{"R2CC_CHECKSUM", "1"}},
+                                                           {{"R2CC_MODE", "0"}},
+                                                           {{"R2CC_MODE", "1"}}};
   for (const auto& variation : variations) {
     const Environment environment(variation);
     ExpectAllRight(RunPerf(PluginPath(), kFourRails, {"--ranks", "2", "-b", "16M", "-n", "5", "--json", "--timeout", "60"}));
@@ -77,8 +84,10 @@ TEST(PluginTest, OtherChunkSizesSocketsAndChecksums) {
 // Rails that every rank loses in mid-run, one, two, then three of four: the bytes go on over the rest.
 TEST(PluginTest, RailsLostInMidRun) {
   for (const char* mode : {"1", "2"}) {
-    const Environment environment(Environment::Values{{"R2CC_FAIL_RAILS", "127.0.0.2@1000,127.0.0.4@1600,127.0.0.1@2200"}, {"R2CC_MODE", mode}, {"R2CC_LOG", "info"}});
-    const Outcome outcome = RunPerf(PluginPath(), kFourRails, {"--ranks", "2", "-b", "16M", "--seconds", "4", "--json", "--timeout", "60", "--debug"});
+    const Environment environment(Environment::Values{
+        {"R2CC_FAIL_RAILS", "127.0.0.2@1000,127.0.0.4@1600,127.0.0.1@2200"}, {"R2CC_MODE", mode}, {"R2CC_LOG", "info"}});
+    const Outcome outcome =
+        RunPerf(PluginPath(), kFourRails, {"--ranks", "2", "-b", "16M", "--seconds", "4", "--json", "--timeout", "60", "--debug"});
     ExpectAllRight(outcome);
     for (const char* rail : {"127.0.0.1", "127.0.0.2", "127.0.0.4"})
       EXPECT_THAT(outcome.err, HasSubstr(std::string("rail ") + rail + " is down: R2CC_FAIL_RAILS"));
@@ -100,7 +109,8 @@ TEST(PluginTest, ADeadRailBeforeTheStart) {
 // All rails gone for good: an error at the deadline that names the peer, the cause and the variable; no hang.
 TEST(PluginTest, AllRailsLostIsAnErrorAtTheDeadline) {
   const Environment environment(Environment::Values{{"R2CC_FAIL_RAILS", "127.0.0.1@1000,127.0.0.2@1000"}, {"R2CC_DEADLINE_MS", "2000"}});
-  const Outcome outcome = RunPerf(PluginPath(), "127.0.0.1,127.0.0.2", {"--ranks", "2", "-b", "16M", "--seconds", "30", "--json", "--timeout", "20"});
+  const Outcome outcome =
+      RunPerf(PluginPath(), "127.0.0.1,127.0.0.2", {"--ranks", "2", "-b", "16M", "--seconds", "30", "--json", "--timeout", "20"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("R2CC_DEADLINE_MS"));
   EXPECT_THAT(outcome.err, HasSubstr("ncclRemoteError"));
@@ -113,8 +123,8 @@ TEST(PluginTest, AKilledRankIsAnErrorAtOnce) {
   std::vector<std::unique_ptr<PerfProcess>> ranks;
   for (const char* rank : {"0", "1", "2"})
     ranks.push_back(std::make_unique<PerfProcess>(PluginPath(), kFourRails,
-                                                  std::vector<std::string>{"--rank", rank, "--nranks", "3", "--root", root, "-b", "16M", "--seconds",
-                                                                           "60", "--progress", "0.5", "--timeout", "50"}));
+                                                  std::vector<std::string>{"--rank", rank, "--nranks", "3", "--root", root, "-b", "16M",
+                                                                           "--seconds", "60", "--progress", "0.5", "--timeout", "50"}));
   ASSERT_TRUE(ranks[0]->WaitForError("%") || ranks[0]->WaitForError("iter"));
   kill(ranks[2]->pid(), SIGKILL);
   for (int rank : {0, 1}) {

@@ -21,7 +21,7 @@ bool WouldBlock(ssize_t result) { return result < 0 && (errno == EAGAIN || errno
 
 std::vector<std::byte> ProofPattern(uint64_t session, LinkId link, Incarnation incarnation, uint8_t socket) {
   std::vector<std::byte> pattern(kProofBytes);
-  uint64_t state = session ^ uint64_t{link} << 48 ^ uint64_t{incarnation} << 8 ^ socket ^ 0x9e3779b97f4a7c15ULL;
+  uint64_t state = session ^ uint64_t { link } << 48 ^ uint64_t { incarnation } << 8 ^ socket ^ 0x9e3779b97f4a7c15ULL;
   for (size_t i = 0; i < pattern.size(); i += sizeof(state)) {
     state ^= state << 13;
     state ^= state >> 7;
@@ -69,8 +69,10 @@ BulkSender::Result BulkSender::Pump(const std::function<bool(Chunk*)>& pull, uin
     done_ += static_cast<size_t>(n);
     turn += static_cast<uint64_t>(n);
     if (done_ < kBulkHeaderBytes + chunk_.bytes) continue;
-    if (!proof_.empty()) proof_.clear();
-    else *sent_bytes += chunk_.bytes;
+    if (!proof_.empty())
+      proof_.clear();
+    else
+      *sent_bytes += chunk_.bytes;
     busy_ = false;
   }
   return Result::kMore;

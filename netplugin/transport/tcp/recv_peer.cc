@@ -97,9 +97,11 @@ bool RecvPeer::Settle() {
 void RecvPeer::Publish() {
   for (auto& [flow, comm] : comms_) {
     const MessageId placed = session_.PlacedThrough(flow);
-    for (MessageId id = comm->done_through.load(std::memory_order_relaxed); id < placed; ++id) comm->sizes[id % kRequestsMax] = session_.SizeOf(flow, id);
+    for (MessageId id = comm->done_through.load(std::memory_order_relaxed); id < placed; ++id)
+      comm->sizes[id % kRequestsMax] = session_.SizeOf(flow, id);
     comm->done_through.store(placed, std::memory_order_release);
-    if (!session_.error(flow).empty() && comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed) comm->Fail(session_.error(flow));
+    if (!session_.error(flow).empty() && comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed)
+      comm->Fail(session_.error(flow));
   }
 }
 

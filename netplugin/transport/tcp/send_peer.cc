@@ -132,7 +132,8 @@ void SendPeer::Execute(const Action& action) {
 }
 
 std::string SendPeer::Describe(LinkId link) const {
-  return io_->node + "/" + io_->rails[session_.local_rail(link)].nic + " -> " + peer_node_ + "/" + remote_rails_[session_.remote_rail(link)].nic;
+  return io_->node + "/" + io_->rails[session_.local_rail(link)].nic + " -> " + peer_node_ + "/" +
+         remote_rails_[session_.remote_rail(link)].nic;
 }
 
 void SendPeer::Report(const Action& action, plan::EvidenceKind kind) {
@@ -321,10 +322,12 @@ void SendPeer::Greeted(LinkId link, Connection* connection) {
     Bulk& bulk = sockets.bulk[index];
     bulk.sender = std::make_unique<BulkSender>(connection->stream->Release(), io_->checksum);
     // Edge-triggered: room is told of once, when it comes after the socket was full.
-    bulk.token = io_->poller.Add(bulk.sender->fd(), EPOLLIN | EPOLLOUT | EPOLLET, [this, link, index](uint32_t events) { BulkEvent(link, index, events); });
+    bulk.token = io_->poller.Add(bulk.sender->fd(), EPOLLIN | EPOLLOUT | EPOLLET,
+                                 [this, link, index](uint32_t events) { BulkEvent(link, index, events); });
     connection->stream.reset();
   }
-  const bool all = sockets.control != nullptr && std::all_of(sockets.bulk.begin(), sockets.bulk.end(), [](const Bulk& bulk) { return bulk.sender != nullptr; });
+  const bool all = sockets.control != nullptr &&
+                   std::all_of(sockets.bulk.begin(), sockets.bulk.end(), [](const Bulk& bulk) { return bulk.sender != nullptr; });
   // The connections that were greeted live until the link closes: their handlers are gone, and one of them is running.
   if (all) session_.LinkConnected(link, sockets.incarnation, io_->Now());
 }
@@ -374,9 +377,7 @@ bool SendPeer::PumpBulk(LinkId link, size_t index) {
   switch (bulk.sender->Pump(pull, &io_->rails[session_.local_rail(link)].sent_bytes)) {
     case BulkSender::Result::kIdle: return false;
     case BulkSender::Result::kMore: return true;
-    case BulkSender::Result::kBlocked:
-      bulk.blocked = true;
-      return false;
+    case BulkSender::Result::kBlocked: bulk.blocked = true; return false;
     case BulkSender::Result::kBroken: Trouble(link, EvidenceCause::kSocketError); return false;
   }
   return false;

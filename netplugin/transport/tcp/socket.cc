@@ -42,14 +42,18 @@ uint16_t SocketAddress::port() const {
 }
 
 void SocketAddress::set_port(uint16_t port) {
-  if (storage.ss_family == AF_INET6) reinterpret_cast<sockaddr_in6&>(storage).sin6_port = htons(port);
-  else reinterpret_cast<sockaddr_in&>(storage).sin_port = htons(port);
+  if (storage.ss_family == AF_INET6)
+    reinterpret_cast<sockaddr_in6&>(storage).sin6_port = htons(port);
+  else
+    reinterpret_cast<sockaddr_in&>(storage).sin_port = htons(port);
 }
 
 std::string SocketAddress::Text() const {
   char text[INET6_ADDRSTRLEN] = "";
-  if (storage.ss_family == AF_INET6) inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr, text, sizeof(text));
-  else if (storage.ss_family == AF_INET) inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(storage).sin_addr, text, sizeof(text));
+  if (storage.ss_family == AF_INET6)
+    inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr, text, sizeof(text));
+  else if (storage.ss_family == AF_INET)
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(storage).sin_addr, text, sizeof(text));
   return text;
 }
 

@@ -49,8 +49,8 @@ bool ParseAddress(const std::string& text, uint16_t port, SocketAddress* out);
 
 // Where the local end of a connection is tied to.
 struct Source {
-  SocketAddress address;   // length 0: any
-  std::string interface;   // empty: not tied to a device
+  SocketAddress address;  // length 0: any
+  std::string interface;  // empty: not tied to a device
 };
 
 enum class SocketUse { kOob, kControl, kBulk };

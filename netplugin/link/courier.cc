@@ -1,0 +1,68 @@
+#include "netplugin/link/courier.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace r2cc::net {
+namespace {
+
+constexpr Nanos kResendAfter = 100 * kNanosPerMs;
+
+}  // namespace
+
+bool Courier::any_up() const {
+  return oob_ || std::any_of(links_.begin(), links_.end(), [](char up) { return up != 0; });
+}
+
+void Courier::Send(Lane lane, const Frame& frame) {
+  actions_->push_back(Action{.kind = Action::Kind::kSend, .lane = lane, .frame = frame});
+}
+
+bool Courier::SendBest(const Frame& frame, LinkId home) {
+  for (size_t i = 0; i < links_.size(); ++i) {
+    const auto link = static_cast<Lane>((home + i) % links_.size());
+    if (!up(link)) continue;
+    Send(link, frame);
+    return true;
+  }
+  if (!oob_) return false;
+  Send(kOobLane, frame);
+  return true;
+}
+
+bool Courier::SendAll(const Frame& frame) {
+  for (Lane lane = kOobLane; lane < static_cast<Lane>(links_.size()); ++lane)
+    if (up(lane)) Send(lane, frame);
+  return any_up();
+}
+
+void Courier::Keep(const Key& key, Frame frame, LinkId home, bool all_lanes, Nanos now) {
+  Kept& kept = kept_[key] = Kept{std::move(frame), home, all_lanes, 0};
+  Send(&kept, now);
+}
+
+void Courier::Send(Kept* kept, Nanos now) {
+  const bool all = kept->all_lanes || kept->sent != 0;
+  if (all ? SendAll(kept->frame) : SendBest(kept->frame, kept->home)) kept->sent = now;
+}
+
+void Courier::AnsweredThrough(FrameType type, LinkId link, Incarnation incarnation) {
+  std::erase_if(kept_, [&](const auto& entry) {
+    const auto& [kept_type, kept_link, kept_incarnation] = entry.first;
+    return kept_type == type && kept_link == link && kept_incarnation <= incarnation;
+  });
+}
+
+void Courier::Resend(Nanos now) {
+  for (auto& [key, kept] : kept_) Send(&kept, now);
+}
+
+void Courier::Tick(Nanos now, const std::function<void(const Key&, Frame*)>& refresh) {
+  for (auto& [key, kept] : kept_) {
+    if (now - kept.sent < kResendAfter) continue;
+    if (refresh) refresh(key, &kept.frame);
+    Send(&kept, now);
+  }
+}
+
+}  // namespace r2cc::net

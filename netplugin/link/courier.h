@@ -1,0 +1,68 @@
+// Brings control frames to the peer on whatever lanes there are, and again until they are answered. Pure: frames leave as actions.
+#ifndef R2CC_NETPLUGIN_LINK_COURIER_H_
+#define R2CC_NETPLUGIN_LINK_COURIER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "netplugin/link/action.h"
+
+namespace r2cc::net {
+
+class Courier {
+ public:
+  // Frames become kSend actions in `*actions`.
+  explicit Courier(std::vector<Action>* actions) : actions_(actions) {}
+
+  void set_links(size_t links) { links_.resize(links, false); }
+
+  void Up(Lane lane) { (lane == kOobLane ? oob_ : Slot(lane)) = true; }
+  void Down(Lane lane) { (lane == kOobLane ? oob_ : Slot(lane)) = false; }
+  bool up(Lane lane) const { return lane == kOobLane ? static_cast<bool>(oob_) : links_.at(static_cast<size_t>(lane)) != 0; }
+  bool any_up() const;
+
+  void Send(Lane lane, const Frame& frame);
+  // On the lane of link `home` if it is up, else on another link's, else out of band. False if there is no lane.
+  bool SendBest(const Frame& frame, LinkId home);
+  // On every lane. False if there is none.
+  bool SendAll(const Frame& frame);
+
+  // What the frame is about: its answer names the same.
+  using Key = std::tuple<FrameType, uint32_t, Incarnation>;  // flow or link; 0 for flows
+  // Sends `frame` on the best lane, or on all, and again on all of them whenever a lane went or kResendAfter passed, until Answered():
+  // the lane that was best may have died without a word.
+  void Keep(const Key& key, Frame frame, LinkId home, bool all_lanes, Nanos now);
+  void Answered(const Key& key) { kept_.erase(key); }
+  // Also answers for all earlier incarnations of the link.
+  void AnsweredThrough(FrameType type, LinkId link, Incarnation incarnation);
+  void Forget() { kept_.clear(); }
+  bool idle() const { return kept_.empty(); }
+
+  void Resend(Nanos now);
+  // Sends again what is due; `refresh` may bring a frame up to date before it goes.
+  void Tick(Nanos now, const std::function<void(const Key&, Frame*)>& refresh = {});
+
+ private:
+  struct Kept {
+    Frame frame;
+    LinkId home = 0;
+    bool all_lanes = false;
+    Nanos sent = 0;  // 0: not yet
+  };
+
+  char& Slot(Lane lane) { return links_.at(static_cast<size_t>(lane)); }
+  void Send(Kept* kept, Nanos now);
+
+  std::vector<Action>* const actions_;
+  std::vector<char> links_;
+  char oob_ = false;
+  std::map<Key, Kept> kept_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_LINK_COURIER_H_

@@ -1,0 +1,140 @@
+#include "netplugin/transport/world.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include <utility>
+
+#include "base/core/hash.h"
+#include "netplugin/transport/tcp/record.h"
+
+namespace r2cc::net {
+namespace {
+
+// The link monitor and the daemon wake the thread by their descriptors; this is for what has none: back-off, staleness.
+constexpr Nanos kPollEvery = 20 * kNanosPerMs;
+constexpr Nanos kTotalsEvery = kNanosPerSecond;
+constexpr Nanos kAttachPatience = 300 * kNanosPerMs;
+constexpr int kAttachPollMs = 10;
+
+SocketAddress ToSocketAddress(const IpAddress& address) {
+  SocketAddress out;
+  out.storage = address.storage;
+  out.length = address.length;
+  return out;
+}
+
+}  // namespace
+
+void World::AwaitDaemon() {
+  const Nanos until = io_->Now() + kAttachPatience;
+  while (io_->Now() < until) {
+    daemon_->Poll(io_->Now());
+    if (daemon_->attached()) break;
+    pollfd descriptor{daemon_->fd(), POLLIN, 0};
+    poll(&descriptor, 1, kAttachPollMs);
+  }
+  RefreshIdentity();
+}
+
+void World::Start(Listener listener) {
+  listener_ = std::move(listener);
+  started_ = io_->Now();
+  if (link_events_->fd() >= 0) io_->poller.Add(link_events_->fd(), EPOLLIN, [this](uint32_t) { changed_ = true; });
+}
+
+void World::RefreshIdentity() {
+  if (!daemon_->attached()) return;
+  const plan::AttachReply& reply = daemon_->reply();
+  io_->node = reply.node;
+  for (size_t i = 0; i < io_->rails.size() && i < plan::kAttachRailsMax; ++i)
+    if (reply.nics[i][0] != '\0') io_->rails[i].nic = reply.nics[i];
+}
+
+void World::Poll(Nanos now) {
+  if (!changed_ && now - polled_ < kPollEvery) return;
+  changed_ = false;
+  polled_ = now;
+
+  std::vector<RailLinkEvent> events;
+  link_events_->Poll(&events);
+  for (const RailLinkEvent& event : events) {
+    const auto rail = static_cast<uint16_t>(event.rail);
+    if (io_->rails[rail].source.address.length == 0 && !event.address.empty()) {
+      io_->rails[rail].source.address = ToSocketAddress(event.address);
+      listener_.address(rail);
+    }
+    RailEvent(rail, event.up, event.reason);
+  }
+  LoseRails(now);
+
+  daemon_->Poll(now);
+  if (daemon_->fd() != daemon_fd_) {
+    if (daemon_token_ != 0) io_->poller.Remove(daemon_token_, daemon_fd_);
+    daemon_fd_ = daemon_->fd();
+    daemon_token_ = daemon_fd_ < 0 ? 0 : io_->poller.Add(daemon_fd_, EPOLLIN, [this](uint32_t) { changed_ = true; });
+  }
+  if (daemon_->attach_count() != attach_count_) {
+    attach_count_ = daemon_->attach_count();
+    RefreshIdentity();
+    listener_.attached();
+    ReportTotals(now);
+  }
+  if (daemon_->page_generation() != page_generation_) {
+    page_generation_ = daemon_->page_generation();
+    listener_.verdicts();
+  }
+  if (now - totals_reported_ >= kTotalsEvery) ReportTotals(now);
+}
+
+void World::RailEvent(uint16_t index, bool up, const char* reason) {
+  LocalRail& rail = io_->rails[index];
+  if (rail.lost_on_purpose) return;
+  rail.up = up;
+  io_->log(LogLevel::kInfo, "R2CC: rail " + rail.name + (up ? " is up" : std::string(" is down: ") + reason));
+  listener_.rail_state(index, up);
+}
+
+void World::LoseRails(Nanos now) {
+  std::erase_if(fail_rails_, [&](const FailRail& fail) {
+    if (now - started_ < fail.after_ms * kNanosPerMs) return false;
+    for (uint16_t i = 0; i < io_->rails.size(); ++i) {
+      if (io_->rails[i].name != fail.rail) continue;
+      RailEvent(i, false, "R2CC_FAIL_RAILS");
+      io_->rails[i].lost_on_purpose = true;
+    }
+    return true;
+  });
+}
+
+Verdict World::VerdictOn(const std::string& node, const std::string& nic) const {
+  const plan::PageCopy* page = daemon_->page(io_->Now());
+  const plan::PageEntry* entry = page == nullptr ? nullptr : page->Find(Fnv1a64(node), Fnv1a64(nic));
+  if (entry == nullptr) return {};
+  return {entry->state == static_cast<uint8_t>(plan::NicState::kFailed), entry->weight_permille};
+}
+
+void World::ReportPeer(const std::string& node) {
+  plan::EvidenceRecord record{};
+  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);
+  record.time_ns = io_->Now();
+  CopyText(node, record.peer_node, sizeof(record.peer_node));
+  Report(record);
+}
+
+void World::ReportTotals(Nanos now) {
+  totals_reported_ = now;
+  for (size_t i = 0; i < io_->rails.size(); ++i) {
+    const LocalRail& rail = io_->rails[i];
+    plan::EvidenceRecord record{};
+    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
+    record.time_ns = now;
+    record.local_rail = static_cast<uint32_t>(i);
+    record.bytes = rail.sent_bytes;
+    record.received_bytes = rail.received_bytes;
+    record.replayed_bytes = rail.replayed_bytes;
+    Report(record);
+  }
+}
+
+}  // namespace r2cc::net

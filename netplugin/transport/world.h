@@ -1,0 +1,67 @@
+// What goes on around the process: the state of its rails, and the daemon's word on everybody's NICs. I/O thread only.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_WORLD_H_
+#define R2CC_NETPLUGIN_TRANSPORT_WORLD_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "netplugin/attach/daemon_link.h"
+#include "netplugin/config/config.h"
+#include "netplugin/rails/link_events.h"
+#include "netplugin/transport/tcp/io.h"
+
+namespace r2cc::net {
+
+class World {
+ public:
+  // Told of what changes.
+  struct Listener {
+    std::function<void(uint16_t rail, bool up)> rail_state;
+    // The page, or the daemon's names for this node.
+    std::function<void()> verdicts;
+    // A daemon that knows nothing of this process yet has accepted it.
+    std::function<void()> attached;
+    // A rail that had no address when the process started has one.
+    std::function<void(uint16_t rail)> address;
+  };
+  World(Io* io, std::vector<FailRail> fail_rails, std::unique_ptr<LinkEvents> link_events, std::unique_ptr<DaemonLink> daemon)
+      : io_(io), fail_rails_(std::move(fail_rails)), link_events_(std::move(link_events)), daemon_(std::move(daemon)) {}
+
+  // Before the thread starts: waits a moment for the daemon, so that peers hear this node's right name from the beginning.
+  void AwaitDaemon();
+  void Start(Listener listener);
+
+  // Cheap if nothing happened.
+  void Poll(Nanos now);
+
+  Verdict VerdictOn(const std::string& node, const std::string& nic) const;
+  void Report(const plan::EvidenceRecord& record) { daemon_->Report(record); }
+  void ReportPeer(const std::string& node);
+  void ReportTotals(Nanos now);
+
+ private:
+  void RailEvent(uint16_t rail, bool up, const char* reason);
+  void LoseRails(Nanos now);
+  void RefreshIdentity();
+
+  Io* const io_;
+  std::vector<FailRail> fail_rails_;  // R2CC_FAIL_RAILS that have not failed yet
+  const std::unique_ptr<LinkEvents> link_events_;
+  const std::unique_ptr<DaemonLink> daemon_;
+  Listener listener_;
+  Poller::Token daemon_token_ = 0;
+  int daemon_fd_ = -1;
+  uint64_t page_generation_ = 0;
+  uint64_t attach_count_ = 0;
+  bool changed_ = true;
+  Nanos started_ = 0;
+  Nanos polled_ = 0;
+  Nanos totals_reported_ = 0;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_WORLD_H_
