@@ -69,13 +69,15 @@ TEST(EventLoop, HandlersAreCalledUntilRemoved) {
   EventLoop loop;
   Pipe pipe;
   int calls = 0;
-  ASSERT_TRUE(loop.AddFd(pipe.fds[0], EPOLLIN, [&](uint32_t events) {
-    EXPECT_TRUE(events & EPOLLIN);
-    if (++calls == 2) {  // level-triggered: called again, as nobody reads
-      loop.RemoveFd(pipe.fds[0]);
-      loop.RunAfter(20 * kNanosPerMs, [&] { loop.Stop(); });
-    }
-  }).ok());
+  ASSERT_TRUE(loop.AddFd(pipe.fds[0], EPOLLIN,
+                         [&](uint32_t events) {
+                           EXPECT_TRUE(events & EPOLLIN);
+                           if (++calls == 2) {  // level-triggered: called again, as nobody reads
+                             loop.RemoveFd(pipe.fds[0]);
+                             loop.RunAfter(20 * kNanosPerMs, [&] { loop.Stop(); });
+                           }
+                         })
+                  .ok());
   EXPECT_FALSE(loop.AddFd(pipe.fds[0], EPOLLIN, [](uint32_t) {}).ok());
   pipe.Fill();
   loop.Run();

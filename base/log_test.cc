@@ -19,8 +19,7 @@ TEST(Log, FieldsAreKeyEqualsValue) {
 }
 
 TEST(Log, ARecordStaysOneLineWhateverItHolds) {
-  EXPECT_EQ(FormatLogRecord("a\nb", {{"name", std::string("x\"y\n=\x01 z")}, {"none", ""}}),
-            "a\\nb name=\"x\\\"y\\n=\\x01 z\" none=\"\"");
+  EXPECT_EQ(FormatLogRecord("a\nb", {{"name", std::string("x\"y\n=\x01 z")}, {"none", ""}}), "a\\nb name=\"x\\\"y\\n=\\x01 z\" none=\"\"");
 }
 
 TEST(Log, RecordsBelowTheLevelAreNotWritten) {

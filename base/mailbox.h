@@ -27,8 +27,7 @@ class QueueMailbox {
   using Reader = std::function<void(T)>;
 
   // Holds at most `limit` values. `executor` outlives the mailbox.
-  QueueMailbox(Executor* executor, size_t limit, Reader reader)
-      : state_(std::make_shared<State>(executor, limit, std::move(reader))) {}
+  QueueMailbox(Executor* executor, size_t limit, Reader reader) : state_(std::make_shared<State>(executor, limit, std::move(reader))) {}
   ~QueueMailbox() {
     std::lock_guard lock(state_->mutex);
     state_->closed = true;

@@ -8,16 +8,15 @@
 #include "absl/status/statusor.h"
 
 // Returns the status of `expression` from the calling function unless it is OK.
-#define RETURN_IF_ERROR(expression)                                       \
-  do {                                                                    \
-    if (::absl::Status r2cc_status = (expression); !r2cc_status.ok())     \
-      return r2cc_status;                                                 \
+#define RETURN_IF_ERROR(expression)                                                       \
+  do {                                                                                    \
+    if (::absl::Status r2cc_status = (expression); !r2cc_status.ok()) return r2cc_status; \
   } while (false)
 
 #define R2CC_STATUS_CONCAT_INNER(a, b) a##b
 #define R2CC_STATUS_CONCAT(a, b) R2CC_STATUS_CONCAT_INNER(a, b)
-#define R2CC_ASSIGN_OR_RETURN(holder, target, ...)   \
-  auto holder = (__VA_ARGS__);                       \
+#define R2CC_ASSIGN_OR_RETURN(holder, target, ...)     \
+  auto holder = (__VA_ARGS__);                         \
   if (!holder.ok()) return std::move(holder).status(); \
   target = *std::move(holder)
 

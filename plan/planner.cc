@@ -39,7 +39,8 @@ std::string CheckPlan(const Plan& plan, const ClusterModel& cluster) {
   std::map<std::pair<std::string, std::string>, const NicModel*> expected;
   for (const NodeModel& node : cluster.nodes)
     for (const NicModel& nic : node.nics)
-      if (!expected.emplace(std::pair(node.name, nic.name), &nic).second) return "the model has NIC " + node.name + "/" + nic.name + " twice";
+      if (!expected.emplace(std::pair(node.name, nic.name), &nic).second)
+        return "the model has NIC " + node.name + "/" + nic.name + " twice";
   std::set<std::pair<std::string, std::string>> planned;
   for (const PlannedNic& nic : plan.nics) {
     const auto model = expected.find({nic.node, nic.nic});

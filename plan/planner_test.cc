@@ -55,8 +55,8 @@ TEST(Planner, EveryStateOfTwoNodes) {
     for (const NicState b : kStates)
       for (const NicState c : kStates)
         for (const NicState d : kStates)
-          ASSERT_NO_FATAL_FAILURE(ExpectRightPlan(
-              {{{"n0", {{"r0", a, 0, 1000}, {"r1", b, 0, 500}}}, {"n1", {{"r0", c, 0, 1000}, {"r1", d, 0, 1}}}}}));
+          ASSERT_NO_FATAL_FAILURE(
+              ExpectRightPlan({{{"n0", {{"r0", a, 0, 1000}, {"r1", b, 0, 500}}}, {"n1", {{"r0", c, 0, 1000}, {"r1", d, 0, 1}}}}}));
 }
 
 TEST(Planner, AWeightAboveFullIsFull) {
@@ -88,23 +88,25 @@ TEST_P(CheckPlanTest, NamesWhatIsWrong) {
   EXPECT_EQ(CheckPlan(plan, cluster), GetParam().complaint);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Bad, CheckPlanTest,
-    testing::Values(
-        BadPlan{"Twice", [](Plan* plan, ClusterModel*) { plan->nics.push_back(plan->nics[0]); }, "the plan has NIC n0/r0 twice"},
-        BadPlan{"Missing", [](Plan* plan, ClusterModel*) { plan->nics.erase(plan->nics.begin() + 1); }, "the plan leaves out NIC n0/r1"},
-        BadPlan{"Foreign", [](Plan* plan, ClusterModel*) { plan->nics[0].nic = "r9"; },
-                "the plan speaks of NIC n0/r9, which the model does not have"},
-        BadPlan{"TooHeavy", [](Plan* plan, ClusterModel*) { plan->nics[0].weight_permille = 1001; },
-                "the plan gives NIC n0/r0 weight 1001, more than 1000"},
-        BadPlan{"DeadWithWeight", [](Plan* plan, ClusterModel*) { plan->nics[1].weight_permille = 1; },
-                "the plan gives NIC n0/r1 weight 1 although it may not carry traffic"},
-        BadPlan{"DrainedWithWeight", [](Plan* plan, ClusterModel*) { plan->nics[2].weight_permille = 1000; },
-                "the plan gives NIC n1/r0 weight 1000 although it may not carry traffic"},
-        BadPlan{"OtherState", [](Plan* plan, ClusterModel*) { plan->nics[1].state = NicState::kHealthy; },
-                "the plan has another state of NIC n0/r1 than the model"},
-        BadPlan{"ModelTwice", [](Plan*, ClusterModel* cluster) { cluster->nodes[0].nics[1].name = "r0"; }, "the model has NIC n0/r0 twice"}),
-    [](const testing::TestParamInfo<BadPlan>& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Bad, CheckPlanTest,
+                         testing::Values(BadPlan{"Twice", [](Plan* plan, ClusterModel*) { plan->nics.push_back(plan->nics[0]); },
+                                                 "the plan has NIC n0/r0 twice"},
+                                         BadPlan{"Missing", [](Plan* plan, ClusterModel*) { plan->nics.erase(plan->nics.begin() + 1); },
+                                                 "the plan leaves out NIC n0/r1"},
+                                         BadPlan{"Foreign", [](Plan* plan, ClusterModel*) { plan->nics[0].nic = "r9"; },
+                                                 "the plan speaks of NIC n0/r9, which the model does not have"},
+                                         BadPlan{"TooHeavy", [](Plan* plan, ClusterModel*) { plan->nics[0].weight_permille = 1001; },
+                                                 "the plan gives NIC n0/r0 weight 1001, more than 1000"},
+                                         BadPlan{"DeadWithWeight", [](Plan* plan, ClusterModel*) { plan->nics[1].weight_permille = 1; },
+                                                 "the plan gives NIC n0/r1 weight 1 although it may not carry traffic"},
+                                         BadPlan{"DrainedWithWeight",
+                                                 [](Plan* plan, ClusterModel*) { plan->nics[2].weight_permille = 1000; },
+                                                 "the plan gives NIC n1/r0 weight 1000 although it may not carry traffic"},
+                                         BadPlan{"OtherState", [](Plan* plan, ClusterModel*) { plan->nics[1].state = NicState::kHealthy; },
+                                                 "the plan has another state of NIC n0/r1 than the model"},
+                                         BadPlan{"ModelTwice", [](Plan*, ClusterModel* cluster) { cluster->nodes[0].nics[1].name = "r0"; },
+                                                 "the model has NIC n0/r0 twice"}),
+                         [](const testing::TestParamInfo<BadPlan>& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace r2cc::plan

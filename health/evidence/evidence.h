@@ -22,21 +22,21 @@ struct NicKey {
 enum class EvidenceKind : uint8_t {
   // Facts of the subject's own kernel: these decide.
   kLinkUp,
-  kLinkDown,       // detail: why, e.g. "link down", "no such interface"
+  kLinkDown,  // detail: why, e.g. "link down", "no such interface"
   // Measures of the subject's own node, periodic: these degrade.
-  kRate,           // value: negotiated rate in bit/s; 0: unknown
-  kErrors,         // value: errors per second since the sample before; detail: which counter grew most
-  kCarrierFlips,   // value: times the carrier changed since the sample before; for the record
+  kRate,          // value: negotiated rate in bit/s; 0: unknown
+  kErrors,        // value: errors per second since the sample before; detail: which counter grew most
+  kCarrierFlips,  // value: times the carrier changed since the sample before; for the record
   // The operator's word: kept beside the physical state.
   kDrain,
   kUndrain,
-  kWeight,         // value: permille
+  kWeight,  // value: permille
   kDrillFail,
   kDrillRestore,
   // What others say: makes a NIC suspect at most, and is forgotten.
-  kJobFenced,      // a job on this node gave up a link on the NIC; peer: the other end; detail: its cause
-  kJobLinkUp,      // a job's link between the NIC and `peer` carries data
-  kPeerSuspects,   // another daemon's job gave up a link to the NIC; peer: its own end
+  kJobFenced,     // a job on this node gave up a link on the NIC; peer: the other end; detail: its cause
+  kJobLinkUp,     // a job's link between the NIC and `peer` carries data
+  kPeerSuspects,  // another daemon's job gave up a link to the NIC; peer: its own end
   // A peer's NIC (the subject) is dead by its own daemon's word, or no longer: what jobs see on links to a dead NIC is explained, and no
   // fault of the NIC at this end.
   kPeerNicFailed,
@@ -52,8 +52,8 @@ struct Evidence {
   NicKey subject;
   EvidenceKind kind = EvidenceKind::kLinkUp;
   int64_t value = 0;
-  Nanos when = 0;        // this node's CLOCK_MONOTONIC
-  NicKey peer;           // empty: does not apply
+  Nanos when = 0;  // this node's CLOCK_MONOTONIC
+  NicKey peer;     // empty: does not apply
   std::string detail;
 
   friend bool operator==(const Evidence&, const Evidence&) = default;

@@ -18,10 +18,10 @@ namespace r2cc::health {
 constexpr size_t kEvidenceLogEntriesMax = 4096;
 
 struct EvidenceEntry {
-  Evidence evidence;       // as it was seen the last time
+  Evidence evidence;  // as it was seen the last time
   Nanos first_when = 0;
-  uint64_t times = 1;      // how often it was seen from first_when to evidence.when
-  uint64_t sequence = 0;   // grows with each new entry
+  uint64_t times = 1;     // how often it was seen from first_when to evidence.when
+  uint64_t sequence = 0;  // grows with each new entry
 };
 
 class EvidenceLog {
@@ -51,8 +51,8 @@ class EvidenceLog {
   void DropOldest();
 
   const size_t entries_max_;
-  std::deque<EvidenceEntry> entries_;   // in the order of their sequences, which have no gaps
-  std::map<Series, uint64_t> newest_;   // the sequence of each series' newest entry, while it is kept
+  std::deque<EvidenceEntry> entries_;  // in the order of their sequences, which have no gaps
+  std::map<Series, uint64_t> newest_;  // the sequence of each series' newest entry, while it is kept
   uint64_t next_sequence_ = 1;
   uint64_t forgotten_ = 0;
 };

@@ -8,8 +8,13 @@ namespace r2cc::health {
 namespace {
 
 Evidence Link(const std::string& nic, bool up, Nanos when) {
-  return {.observer = "n0", .subject = {"n0", nic}, .kind = up ? EvidenceKind::kLinkUp : EvidenceKind::kLinkDown, .value = 0, .when = when,
-          .peer = {}, .detail = ""};
+  return {.observer = "n0",
+          .subject = {"n0", nic},
+          .kind = up ? EvidenceKind::kLinkUp : EvidenceKind::kLinkDown,
+          .value = 0,
+          .when = when,
+          .peer = {},
+          .detail = ""};
 }
 
 Evidence Rate(const std::string& nic, int64_t rate, Nanos when) {

@@ -14,9 +14,9 @@ namespace r2cc::health {
 struct LinkFact {
   std::string interface;
   int ifindex = 0;
-  bool present = true;   // false: the interface is gone
-  bool up = false;       // administratively up and with a carrier
-  std::string mac;       // "02:00:00:00:00:01"; empty: none
+  bool present = true;  // false: the interface is gone
+  bool up = false;      // administratively up and with a carrier
+  std::string mac;      // "02:00:00:00:00:01"; empty: none
 
   friend bool operator==(const LinkFact&, const LinkFact&) = default;
 };

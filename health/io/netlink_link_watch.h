@@ -42,12 +42,12 @@ class NetlinkLinkWatch final : public LinkWatch {
   EventLoop* const loop_;
   Handler handler_;
   std::unique_ptr<NetlinkSocket> socket_;
-  TimerId housekeeping_ = 0;             // repeats a list that the kernel refused, and a socket that could not be opened
+  TimerId housekeeping_ = 0;  // repeats a list that the kernel refused, and a socket that could not be opened
   TimerId refresh_ = 0;
-  bool listing_ = false;                 // between kResync and kDumpDone
-  uint64_t lists_ = 0;                   // complete lists that were handed on
+  bool listing_ = false;  // between kResync and kDumpDone
+  uint64_t lists_ = 0;    // complete lists that were handed on
   std::vector<LinkFact> list_;
-  std::map<int, std::string> name_of_;   // by index: a renamed interface is gone under its old name
+  std::map<int, std::string> name_of_;  // by index: a renamed interface is gone under its old name
 };
 
 }  // namespace r2cc::health

@@ -10,8 +10,10 @@ namespace r2cc::health {
 namespace {
 
 // Signs of a bad cable, port or module, on Ethernet and on RDMA ports. Drops and overruns are left out: they tell of load.
-constexpr const char* kNetErrors[] = {"rx_crc_errors", "rx_frame_errors", "rx_length_errors", "rx_errors", "tx_carrier_errors", "tx_errors"};
-constexpr const char* kRdmaErrors[] = {"symbol_error", "port_rcv_errors", "link_error_recovery", "link_downed", "local_link_integrity_errors"};
+constexpr const char* kNetErrors[] = {"rx_crc_errors", "rx_frame_errors",   "rx_length_errors",
+                                      "rx_errors",     "tx_carrier_errors", "tx_errors"};
+constexpr const char* kRdmaErrors[] = {"symbol_error", "port_rcv_errors", "link_error_recovery", "link_downed",
+                                       "local_link_integrity_errors"};
 
 constexpr uint64_t kBitsPerMbit = 1'000'000;
 

@@ -13,13 +13,13 @@ namespace r2cc::health {
 
 struct PortFacts {
   int ifindex = 0;
-  std::string operstate;                      // "up", "down", "lowerlayerdown", ...
-  std::optional<bool> carrier;                // nothing: cannot be read while the interface is down
+  std::string operstate;        // "up", "down", "lowerlayerdown", ...
+  std::optional<bool> carrier;  // nothing: cannot be read while the interface is down
   std::optional<uint64_t> carrier_changes;
-  uint64_t rate_bits_per_s = 0;               // 0: unknown
+  uint64_t rate_bits_per_s = 0;  // 0: unknown
   std::string mac;
-  std::string pci;                            // "0000:81:00.0"; empty: not on PCI
-  std::string rdma_device;                    // "mlx5_0"; empty: none on the same PCI function
+  std::string pci;          // "0000:81:00.0"; empty: not on PCI
+  std::string rdma_device;  // "mlx5_0"; empty: none on the same PCI function
   // Counters of errors, by name ("rx_crc_errors", "symbol_error"). Drops are left out: a full queue is not a fault.
   std::map<std::string, uint64_t> errors;
 };

@@ -37,8 +37,8 @@ class LinkProbe {
   void Report(const std::string& nic, bool up, const std::string& detail);
 
   const std::string node_;
-  std::vector<std::string> addresses_;   // NICs without an interface
-  std::multimap<std::string, std::string> nics_of_interface_;   // several addresses of one interface are several NICs
+  std::vector<std::string> addresses_;                         // NICs without an interface
+  std::multimap<std::string, std::string> nics_of_interface_;  // several addresses of one interface are several NICs
   LinkWatch* const watch_;
   const Executor* const executor_;
   const EvidenceSink sink_;

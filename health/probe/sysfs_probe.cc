@@ -19,7 +19,8 @@ Evidence About(const std::string& node, const std::string& nic, EvidenceKind kin
 uint64_t Growth(uint64_t before, uint64_t after) { return after >= before ? after - before : after; }
 
 // Errors per second between the samples, and in detail the counter that grew most.
-Evidence ErrorRate(const std::string& node, const std::string& nic, const PortFacts& before, const PortFacts& after, Nanos elapsed, Nanos now) {
+Evidence ErrorRate(const std::string& node, const std::string& nic, const PortFacts& before, const PortFacts& after, Nanos elapsed,
+                   Nanos now) {
   uint64_t most = 0;
   std::string worst;
   for (const auto& [name, count] : after.errors) {
@@ -55,7 +56,12 @@ std::vector<Evidence> JudgePort(const std::string& node, const std::string& nic,
 
 SysfsProbe::SysfsProbe(std::string node, const std::vector<NicIdentity>& nics, const Sysfs* sysfs, Executor* executor, EvidenceSink sink,
                        FactSink on_fact, Nanos interval)
-    : node_(std::move(node)), sysfs_(sysfs), executor_(executor), sink_(std::move(sink)), on_fact_(std::move(on_fact)), interval_(interval) {
+    : node_(std::move(node)),
+      sysfs_(sysfs),
+      executor_(executor),
+      sink_(std::move(sink)),
+      on_fact_(std::move(on_fact)),
+      interval_(interval) {
   for (const NicIdentity& nic : nics)
     if (!nic.interface.empty()) ports_.emplace(nic.name, Port{.interface = nic.interface});
 }

@@ -129,7 +129,8 @@ TEST(SysfsProbe, NothingIsSampledAfterItsEnd) {
   FakeExecutor executor;
   FakeSysfs sysfs;
   {
-    SysfsProbe probe("n0", {{.name = "r0", .interface = "eth0"}}, &sysfs, &executor, [](const Evidence&) {}, nullptr);
+    SysfsProbe probe(
+        "n0", {{.name = "r0", .interface = "eth0"}}, &sysfs, &executor, [](const Evidence&) {}, nullptr);
     probe.Start();
     EXPECT_TRUE(executor.NextDue().has_value());
   }

@@ -16,8 +16,8 @@ namespace r2cc::health {
 constexpr Nanos kNodeLease = 5 * kNanosPerSecond;
 
 struct NodeEntry {
-  NodeState state;     // state.word is the node's own; ClusterView::WordOf says what to show
-  Nanos heard = 0;     // when it was last heard of
+  NodeState state;  // state.word is the node's own; ClusterView::WordOf says what to show
+  Nanos heard = 0;  // when it was last heard of
   bool reachable = true;
 };
 
@@ -26,10 +26,10 @@ class ClusterView {
   explicit ClusterView(std::string own_node, Nanos lease = kNodeLease) : own_node_(std::move(own_node)), lease_(lease) {}
 
   enum class Merged {
-    kNew,        // the view changed
-    kSame,       // the epoch that is known already: a sign of life
-    kOutdated,   // an older epoch, on its way for long; ignored
-    kOwn,        // about this node, from elsewhere; ignored: nobody knows better
+    kNew,       // the view changed
+    kSame,      // the epoch that is known already: a sign of life
+    kOutdated,  // an older epoch, on its way for long; ignored
+    kOwn,       // about this node, from elsewhere; ignored: nobody knows better
   };
   // A node's word that came in at `now`, over whatever way. An older epoch never replaces a later one.
   Merged Merge(const NodeState& state, Nanos now);

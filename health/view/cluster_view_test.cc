@@ -111,8 +111,7 @@ TEST(ClusterView, OrderOfArrivalDoesNotMatter) {
 }
 
 TEST(ClusterView, EveryWordHasAName) {
-  for (int i = 0; i <= static_cast<int>(NodeWord::kUnreachable); ++i)
-    EXPECT_STRNE(NodeWordName(static_cast<NodeWord>(i)), "unknown") << i;
+  for (int i = 0; i <= static_cast<int>(NodeWord::kUnreachable); ++i) EXPECT_STRNE(NodeWordName(static_cast<NodeWord>(i)), "unknown") << i;
 }
 
 }  // namespace

@@ -70,9 +70,7 @@ bool NicMachine::Remember(NicEvent event, Nanos now, const std::string& cause) {
   switch (event) {
     case NicEvent::kLinkUp: return RememberLink(true, now, cause);
     case NicEvent::kLinkDown: return RememberLink(false, now, cause);
-    case NicEvent::kImpaired:
-      impaired_cause_ = cause;
-      return Set(&impaired_, true);
+    case NicEvent::kImpaired: impaired_cause_ = cause; return Set(&impaired_, true);
     case NicEvent::kUnimpaired: return Set(&impaired_, false);
     case NicEvent::kSuspected: return RememberComplaint(now, cause);
     case NicEvent::kForgiven: {

@@ -19,17 +19,17 @@ enum class NicEvent : uint8_t {
   // From outside.
   kLinkUp,
   kLinkDown,
-  kImpaired,      // below its due
-  kUnimpaired,    // no longer
-  kSuspected,     // a complaint
-  kForgiven,      // the complaint was explained
+  kImpaired,    // below its due
+  kUnimpaired,  // no longer
+  kSuspected,   // a complaint
+  kForgiven,    // the complaint was explained
   kDrain,
   kUndrain,
   kDrillFail,
   kDrillRestore,
   // Made by Tick.
-  kProved,        // the proof time passed quietly
-  kForgotten,     // the last complaint is old
+  kProved,     // the proof time passed quietly
+  kForgotten,  // the last complaint is old
 };
 constexpr int kNicEvents = 12;
 
@@ -118,7 +118,7 @@ class NicMachine {
   Nanos suspected_until_ = 0;  // 0: not suspected
   Nanos proof_until_ = 0;      // 0: no proof under way
   std::string proof_cause_;
-  uint32_t flap_level_ = 0;    // the penalty: failures not yet forgiven
+  uint32_t flap_level_ = 0;  // the penalty: failures not yet forgiven
   Nanos flap_last_ = 0;
   uint32_t flaps_total_ = 0;
 };

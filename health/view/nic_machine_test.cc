@@ -233,8 +233,9 @@ TEST(NicMachine, TicksAreNoEventsForOthers) {
 // Goal: whatever happens, a dead link never carries traffic, and once all is well again every NIC gets healthy by itself. Method:
 // random events and stretches of time; then all faults end.
 TEST(NicMachine, RandomLivesEndHealthy) {
-  constexpr NicEvent kOutside[] = {NicEvent::kLinkUp,   NicEvent::kLinkDown, NicEvent::kImpaired, NicEvent::kUnimpaired, NicEvent::kSuspected,
-                                   NicEvent::kForgiven, NicEvent::kDrain,    NicEvent::kUndrain,  NicEvent::kDrillFail,  NicEvent::kDrillRestore};
+  constexpr NicEvent kOutside[] = {NicEvent::kLinkUp,    NicEvent::kLinkDown,    NicEvent::kImpaired, NicEvent::kUnimpaired,
+                                   NicEvent::kSuspected, NicEvent::kForgiven,    NicEvent::kDrain,    NicEvent::kUndrain,
+                                   NicEvent::kDrillFail, NicEvent::kDrillRestore};
   for (uint32_t seed = 0; seed < 500; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);

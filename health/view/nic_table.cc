@@ -17,8 +17,9 @@ constexpr NicStep kNever = NicStep::kImpossible;
 // An event that says nothing new is dropped before it comes here. So e.g. (HEALTHY, link-up) cannot happen, because a healthy NIC's
 // link is known to be up; and (FAILED, suspected) cannot, because complaints about a dead NIC are not kept. A failed NIC stays FAILED
 // under a drain, a drained one DRAINED under everything but a failure: what lies beneath is remembered and shows afterwards.
+// clang-format off
 constexpr NicStep kTable[kNicEvents][kNicStates] = {
-    //                  HEALTHY    DEGRADED   SUSPECT    FAILED     PROVING    DRAINED
+    //                   HEALTHY    DEGRADED   SUSPECT    FAILED     PROVING    DRAINED
     /* link-up       */ {kNever,    kNever,    kNever,    kMemory,   kMemory,   kStay},
     /* link-down     */ {kFailed,   kFailed,   kFailed,   kStay,     kFailed,   kFailed},
     /* impaired      */ {kDegraded, kNever,    kStay,     kStay,     kStay,     kStay},
@@ -32,6 +33,7 @@ constexpr NicStep kTable[kNicEvents][kNicStates] = {
     /* proved        */ {kNever,    kNever,    kNever,    kStay,     kMemory,   kStay},
     /* forgotten     */ {kNever,    kNever,    kMemory,   kNever,    kStay,     kStay},
 };
+// clang-format on
 
 }  // namespace
 

@@ -32,7 +32,8 @@ TEST(NicTable, NobodyButKernelAndOperatorFailsANic) {
   for (int event = 0; event < kNicEvents; ++event) {
     if (Event(event) == NicEvent::kLinkDown || Event(event) == NicEvent::kDrillFail) continue;
     for (int state = 0; state < kNicStates; ++state)
-      EXPECT_NE(StepFor(State(state), Event(event)), NicStep::kFailed) << NicEventName(Event(event)) << " in " << NicStateName(State(state));
+      EXPECT_NE(StepFor(State(state), Event(event)), NicStep::kFailed)
+          << NicEventName(Event(event)) << " in " << NicStateName(State(state));
   }
 }
 

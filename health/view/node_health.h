@@ -66,10 +66,10 @@ class NodeHealth {
     uint16_t weight_permille = kFullWeightPermille;
     uint64_t kernel_rate_bits_per_s = 0;
     uint64_t best_rate_bits_per_s = 0;
-    std::string rate_complaint;      // empty: none
-    std::string errors_complaint;    // empty: none
-    Nanos errors_until = 0;          // when errors_complaint is dropped
-    std::set<NicKey> suspected_by;   // the other ends of the links that jobs gave up; an empty key: not known
+    std::string rate_complaint;     // empty: none
+    std::string errors_complaint;   // empty: none
+    Nanos errors_until = 0;         // when errors_complaint is dropped
+    std::set<NicKey> suspected_by;  // the other ends of the links that jobs gave up; an empty key: not known
   };
 
   void Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
@@ -87,7 +87,7 @@ class NodeHealth {
   const NodePolicy policy_;
   std::vector<std::string> order_;  // NIC names as configured
   std::map<std::string, Nic> nics_;
-  std::set<NicKey> dead_peers_;     // other nodes' NICs that have failed
+  std::set<NicKey> dead_peers_;  // other nodes' NICs that have failed
   EvidenceLog log_;
   Nanos now_;
   NodeState snapshot_;

@@ -199,12 +199,10 @@ TEST_F(NodeHealthTest, TheRevisionGrowsWithChangesAlone) {
   health_->Learn("r9", "m", "p");
   Pass(kSecond);
   EXPECT_EQ(health_->revision(), revision);
-  for (const auto& change : std::vector<std::function<void()>>{[&] { See(EvidenceKind::kWeight, "r0", 10); },
-                                                               [&] { See(EvidenceKind::kRate, "r1", 10); },
-                                                               [&] { See(EvidenceKind::kLinkDown, "r0"); },
-                                                               [&] { See(EvidenceKind::kDrain, "r0"); },
-                                                               [&] { health_->Learn("r0", "02:00:00:00:00:01", ""); },
-                                                               [&] { health_->Learn("r0", "", "0000:81:00.0"); }}) {
+  for (const auto& change : std::vector<std::function<void()>>{
+           [&] { See(EvidenceKind::kWeight, "r0", 10); }, [&] { See(EvidenceKind::kRate, "r1", 10); },
+           [&] { See(EvidenceKind::kLinkDown, "r0"); }, [&] { See(EvidenceKind::kDrain, "r0"); },
+           [&] { health_->Learn("r0", "02:00:00:00:00:01", ""); }, [&] { health_->Learn("r0", "", "0000:81:00.0"); }}) {
     change();
     EXPECT_EQ(health_->revision(), revision + 1);
     revision = health_->revision();
@@ -245,8 +243,13 @@ TEST_F(NodeHealthTest, RandomEvidence) {
     for (int step = 0; step < 300; ++step) {
       const std::string nic = "r" + std::to_string(random() % 3);
       const NicKey peer = {"n" + std::to_string(random() % 3), "r" + std::to_string(random() % 2)};
-      Evidence evidence = {"n1", {random() % 4 == 0 ? "n1" : "n0", nic}, static_cast<EvidenceKind>(random() % kEvidenceKinds),
-                           static_cast<int64_t>(random() >> (random() % 64)), now_, peer, "random"};
+      Evidence evidence = {"n1",
+                           {random() % 4 == 0 ? "n1" : "n0", nic},
+                           static_cast<EvidenceKind>(random() % kEvidenceKinds),
+                           static_cast<int64_t>(random() >> (random() % 64)),
+                           now_,
+                           peer,
+                           "random"};
       if (random() % 5 == 0) evidence.value = -evidence.value;
       health_->Handle(evidence);
       if (random() % 3 == 0) Pass(static_cast<Nanos>(random() % (10 * kSecond)));

@@ -17,12 +17,12 @@ constexpr uint16_t kFullWeightPermille = 1000;
 
 // What a NIC is. Fixed by the configuration, completed by what the kernel says of it.
 struct NicIdentity {
-  std::string name;                 // as in NODE/NIC
-  std::string interface;            // empty: an address without an interface of its own, whose link is always up
+  std::string name;       // as in NODE/NIC
+  std::string interface;  // empty: an address without an interface of its own, whose link is always up
   std::string address;
   std::string mac;
   std::string pci;
-  uint64_t rate_bits_per_s = 0;     // configured; 0: what the kernel says
+  uint64_t rate_bits_per_s = 0;  // configured; 0: what the kernel says
 
   friend bool operator==(const NicIdentity&, const NicIdentity&) = default;
 };
@@ -31,8 +31,8 @@ struct NicStatus {
   NicIdentity identity;
   NicState state = NicState::kProving;
   std::string reason;
-  Nanos since = 0;                  // this node's CLOCK_MONOTONIC; a remote node's is converted on its way in
-  uint64_t rate_bits_per_s = 0;     // the configured one, or the kernel's word; 0: unknown
+  Nanos since = 0;               // this node's CLOCK_MONOTONIC; a remote node's is converted on its way in
+  uint64_t rate_bits_per_s = 0;  // the configured one, or the kernel's word; 0: unknown
   bool link_up = false;
   bool drained = false;
   bool drill_failed = false;
