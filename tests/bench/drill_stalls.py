@@ -11,6 +11,10 @@ from tests.bench import stall_statistics
 _DRILL_TIMEOUT_S = 300
 
 
+def shown(figure: float | None) -> str:
+  return "?" if figure is None else f"{figure:.2f}"
+
+
 def main() -> int:
   parser = argparse.ArgumentParser(prog="drill_stalls", description=__doc__)
   parser.add_argument("--drills", type=int, default=20, help="how many (default: %(default)s)")
@@ -35,11 +39,11 @@ def main() -> int:
 
   faults, figures = stall_statistics.by_fault(drills), stall_statistics.figures(drills)
   for kind, said in faults.items():
-    print(f"{kind:10}  median {said['stall_ms_median']} ms  worst {said['stall_ms_worst']} ms  of {said['faults']}; "
-          f"all flows at once {said['standstill_ms_worst']} ms; "
+    print(f"{kind:10}  median {shown(said['stall_ms_median'])} ms  worst {shown(said['stall_ms_worst'])} ms  of {said['faults']}; "
+          f"all flows at once {shown(said['standstill_ms_worst'])} ms; "
           f"replayed in {said['replayed_faults']}, in mid-iteration {said['mid_iteration_faults']}", file=progress)
   for name, said in figures.items():
-    print(f"{name:22}  median {said['median']}  worst {said['worst']}", file=progress)
+    print(f"{name:22}  median {shown(said['median'])}  worst {shown(said['worst'])}", file=progress)
   for line in failed:
     print(line, file=progress)
   if options.json:
