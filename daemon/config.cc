@@ -77,7 +77,8 @@ absl::Status ReadPeers(const v1::DaemonConfig& file, const Places& places, Confi
     if (peer.node() == config->node) continue;  // the same file may serve all nodes
     if (!nodes.insert(peer.node()).second) return places.Wrong(line, absl::StrCat("peer ", peer.node(), " stands here twice"));
     auto [other, fresh] = addresses.emplace(peer.address(), peer.node());
-    if (!fresh) return places.Wrong(line, absl::StrCat("peers ", other->second, " and ", peer.node(), " have one address, ", peer.address()));
+    if (!fresh)
+      return places.Wrong(line, absl::StrCat("peers ", other->second, " and ", peer.node(), " have one address, ", peer.address()));
     config->peers.push_back({peer.node(), peer.address()});
   }
   return absl::OkStatus();
@@ -98,7 +99,8 @@ absl::Status ReadNics(const v1::DaemonConfig& file, const Places& places, Config
     NicSpec spec{nic.name(), nic.interface(), "", nic.rate_bits_per_s(), line};
     if (!nic.address().empty()) {
       spec.address = CanonicalAddress(nic.address());
-      if (spec.address.empty()) return places.Wrong(line, absl::StrCat("NIC ", nic.name(), ": '", nic.address(), "' is not a numeric IP address"));
+      if (spec.address.empty())
+        return places.Wrong(line, absl::StrCat("NIC ", nic.name(), ": '", nic.address(), "' is not a numeric IP address"));
       auto [other, fresh] = addresses.emplace(spec.address, nic.name());
       if (!fresh) return places.Wrong(line, absl::StrCat("NICs ", other->second, " and ", nic.name(), " have one address, ", spec.address));
     } else if (spec.interface.empty()) {
@@ -106,7 +108,8 @@ absl::Status ReadNics(const v1::DaemonConfig& file, const Places& places, Config
     }
     if (!spec.interface.empty()) {
       auto [other, fresh] = interfaces.emplace(spec.interface, nic.name());
-      if (!fresh) return places.Wrong(line, absl::StrCat("NICs ", other->second, " and ", nic.name(), " have one interface, ", spec.interface));
+      if (!fresh)
+        return places.Wrong(line, absl::StrCat("NICs ", other->second, " and ", nic.name(), " have one interface, ", spec.interface));
     }
     config->nics.push_back(std::move(spec));
   }
@@ -129,14 +132,16 @@ absl::Status ReadStore(const v1::DaemonConfig& file, const Places& places, Confi
   const bool known = node == config->node ||
                      std::any_of(config->peers.begin(), config->peers.end(), [&](const PeerSpec& peer) { return peer.node == node; });
   if (!known)
-    return places.Wrong(places.Line(file, "store"), absl::StrCat("store.embedded_node '", node, "' is neither this node (", config->node, ") nor a peer"));
+    return places.Wrong(places.Line(file, "store"),
+                        absl::StrCat("store.embedded_node '", node, "' is neither this node (", config->node, ") nor a peer"));
   config->store_node = node;
   return absl::OkStatus();
 }
 
 absl::Status SetNode(const std::string& name, const std::string& source, Config* config) {
   if (!IsNodeName(name))
-    return absl::InvalidArgumentError(absl::StrCat(source, ": '", name, "' is not a node name (", NameRule(kNodeNameBytesMax), "); set --node"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(source, ": '", name, "' is not a node name (", NameRule(kNodeNameBytesMax), "); set --node"));
   config->node = name;
   return absl::OkStatus();
 }
@@ -162,15 +167,19 @@ absl::StatusOr<HostPort> ParseHostPort(std::string_view text, bool allow_port_ze
   std::string_view host = text.substr(0, colon);
   if (host.empty()) return wrong("no host");
   const bool bracketed = host.front() == '[' && host.back() == ']' && host.size() > 2;
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  else if (host.find(':') != std::string_view::npos) return wrong("write an IPv6 address as [address]:port");
+  if (bracketed)
+    host = host.substr(1, host.size() - 2);
+  else if (host.find(':') != std::string_view::npos)
+    return wrong("write an IPv6 address as [address]:port");
   if (bracketed && CanonicalAddress(host).empty()) return wrong("no IPv6 address in the brackets");
   for (char c : host)
     if (c <= ' ' || c == '/' || c == '[' || c == ']') return wrong("a character that no host name has");
   const std::string_view digits = text.substr(colon + 1);
   uint32_t port = 0;
-  const bool numeric = !digits.empty() && digits.size() <= 5 && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (!numeric || !absl::SimpleAtoi(std::string(digits), &port) || port > 65535 || (port == 0 && !allow_port_zero)) return wrong("the port is a number from 1 to 65535");
+  const bool numeric =
+      !digits.empty() && digits.size() <= 5 && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!numeric || !absl::SimpleAtoi(std::string(digits), &port) || port > 65535 || (port == 0 && !allow_port_zero))
+    return wrong("the port is a number from 1 to 65535");
   return HostPort{std::string(host), static_cast<uint16_t>(port)};
 }
 
@@ -179,7 +188,8 @@ absl::StatusOr<Config> DefaultConfig(const ConfigContext& context) {
   config.run_dir = context.run_dir;
   config.state_file = context.run_dir + "/state";
   const bool flag = !context.node_flag.empty();
-  if (auto status = SetNode(flag ? context.node_flag : context.host_name, flag ? "--node" : "host name", &config); !status.ok()) return status;
+  if (auto status = SetNode(flag ? context.node_flag : context.host_name, flag ? "--node" : "host name", &config); !status.ok())
+    return status;
   return config;
 }
 
@@ -192,7 +202,8 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& fil
   parser.WriteLocationsTo(&tree);
   if (!parser.ParseFromString(std::string(text), &parsed)) {
     const int line = error.found() ? error.line() : 1;
-    return absl::InvalidArgumentError(absl::StrCat(file, ":", line, ": ", error.found() ? error.message() : "not text-format r2cc.v1.DaemonConfig"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, ":", line, ": ", error.found() ? error.message() : "not text-format r2cc.v1.DaemonConfig"));
   }
   const Places places(file, &tree);
 
@@ -201,9 +212,12 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& fil
   config.run_dir = context.run_dir;
   config.state_file = parsed.state_file().empty() ? context.run_dir + "/state" : parsed.state_file();
   absl::Status status;
-  if (!context.node_flag.empty()) status = SetNode(context.node_flag, "--node", &config);
-  else if (!parsed.node().empty()) status = SetNode(parsed.node(), absl::StrCat(file, ":", places.Line(parsed, "node")), &config);
-  else status = SetNode(context.host_name, "host name", &config);
+  if (!context.node_flag.empty())
+    status = SetNode(context.node_flag, "--node", &config);
+  else if (!parsed.node().empty())
+    status = SetNode(parsed.node(), absl::StrCat(file, ":", places.Line(parsed, "node")), &config);
+  else
+    status = SetNode(context.host_name, "host name", &config);
   if (!status.ok()) return status;
   if (!parsed.listen().empty()) {
     auto listen = ParseHostPort(parsed.listen(), /*allow_port_zero=*/true);

@@ -22,7 +22,7 @@ struct NicSpec {
   std::string interface;  // empty: the NIC is an address without an interface of its own
   std::string address;    // numeric, normalised; empty: whatever the interface has
   uint64_t rate_bits_per_s = 0;
-  int line = 0;           // in the file, for messages; 0: no file
+  int line = 0;  // in the file, for messages; 0: no file
 
   friend bool operator==(const NicSpec&, const NicSpec&) = default;
 };

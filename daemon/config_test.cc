@@ -24,7 +24,8 @@ TEST(ConfigTest, AWholeFile) {
     store { embedded_node: "n1" }
     tls { certificate_file: "c" key_file: "k" ca_file: "a" }
     state_file: "/var/lib/r2cc/state"
-  )", "f.conf", kContext);
+  )",
+                                  "f.conf", kContext);
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->node, "n0");
   ASSERT_EQ(config->peers.size(), 1u) << "a node is no peer of its own: one file may serve all nodes";
@@ -61,15 +62,20 @@ TEST(ConfigTest, AGarbledFileIsToldWithItsLine) {
 
 TEST(ConfigTest, AWrongValueIsToldWithItsLine) {
   EXPECT_EQ(ErrorOf("nics { name: 'a' }\nnics { name: 'a' }"), "f.conf:2: NIC a stands here twice");
-  EXPECT_EQ(ErrorOf("nics { name: 'a' interface: 'e' }\nnics { name: 'b' interface: 'e' }"), "f.conf:2: NICs a and b have one interface, e");
-  EXPECT_EQ(ErrorOf("nics { name: 'a' address: '127.0.0.1' }\nnics { name: 'b' address: '127.0.0.1' }"), "f.conf:2: NICs a and b have one address, 127.0.0.1");
+  EXPECT_EQ(ErrorOf("nics { name: 'a' interface: 'e' }\nnics { name: 'b' interface: 'e' }"),
+            "f.conf:2: NICs a and b have one interface, e");
+  EXPECT_EQ(ErrorOf("nics { name: 'a' address: '127.0.0.1' }\nnics { name: 'b' address: '127.0.0.1' }"),
+            "f.conf:2: NICs a and b have one address, 127.0.0.1");
   EXPECT_EQ(ErrorOf("nics { name: 'a' address: '127.0.0' }"), "f.conf:1: NIC a: '127.0.0' is not a numeric IP address");
   EXPECT_EQ(ErrorOf("nics { name: 'a/b' }"), "f.conf:1: NIC name 'a/b' is not one (letters, digits and -_.:@, at most 23)");
   EXPECT_EQ(ErrorOf("\nlisten: 'nowhere'"), "f.conf:2: listen: 'nowhere' is not host:port (no port)");
-  EXPECT_EQ(ErrorOf("peers { node: 'n1' address: 'h:0' }"), "f.conf:1: peer n1: 'h:0' is not host:port (the port is a number from 1 to 65535)");
+  EXPECT_EQ(ErrorOf("peers { node: 'n1' address: 'h:0' }"),
+            "f.conf:1: peer n1: 'h:0' is not host:port (the port is a number from 1 to 65535)");
   EXPECT_EQ(ErrorOf("peers { node: 'n1' address: 'h:1' }\npeers { node: 'n1' address: 'h:2' }"), "f.conf:2: peer n1 stands here twice");
-  EXPECT_EQ(ErrorOf("peers { node: 'n1' address: 'h:1' }\npeers { node: 'n2' address: 'h:1' }"), "f.conf:2: peers n1 and n2 have one address, h:1");
-  EXPECT_EQ(ErrorOf("node: 'n0'\nstore { embedded_node: 'n9' }"), "f.conf:2: store.embedded_node 'n9' is neither this node (n0) nor a peer");
+  EXPECT_EQ(ErrorOf("peers { node: 'n1' address: 'h:1' }\npeers { node: 'n2' address: 'h:1' }"),
+            "f.conf:2: peers n1 and n2 have one address, h:1");
+  EXPECT_EQ(ErrorOf("node: 'n0'\nstore { embedded_node: 'n9' }"),
+            "f.conf:2: store.embedded_node 'n9' is neither this node (n0) nor a peer");
   EXPECT_EQ(ErrorOf("tls { key_file: 'k' }"), "f.conf:1: tls needs certificate_file, key_file and ca_file");
   EXPECT_EQ(ErrorOf("node: 'a b'").substr(0, 9), "f.conf:1:");
 }
@@ -83,9 +89,11 @@ TEST(ConfigTest, HostPort) {
 }
 
 TEST(ConfigTest, AnInterfaceThatIsNotThereIsNamed) {
-  const auto config = ParseConfig("\nnics { name: 'rail0' interface: 'etj0' }\nnics { name: 'x' address: '127.0.0.2' }", "f.conf", kContext);
+  const auto config =
+      ParseConfig("\nnics { name: 'rail0' interface: 'etj0' }\nnics { name: 'x' address: '127.0.0.2' }", "f.conf", kContext);
   ASSERT_TRUE(config.ok());
-  EXPECT_EQ(CheckInterfaces(*config, {"lo", "eth0"}).message(), "f.conf:2: NIC rail0: there is no interface 'etj0' on this machine; it has eth0 lo");
+  EXPECT_EQ(CheckInterfaces(*config, {"lo", "eth0"}).message(),
+            "f.conf:2: NIC rail0: there is no interface 'etj0' on this machine; it has eth0 lo");
   EXPECT_TRUE(CheckInterfaces(*config, {"etj0"}).ok());
 }
 

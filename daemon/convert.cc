@@ -131,7 +131,8 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
     if (!IsNicName(nic.name())) return absl::InvalidArgumentError(absl::StrCat("'", Clean(nic.name()), "' is not a NIC name"));
     if (!names.insert(nic.name()).second) return absl::InvalidArgumentError(absl::StrCat("NIC ", nic.name(), " stands there twice"));
     if (nic.operator_weight_permille() > health::kFullWeightPermille)
-      return absl::InvalidArgumentError(absl::StrCat("NIC ", nic.name(), ": weight ", nic.operator_weight_permille(), " is over ", health::kFullWeightPermille));
+      return absl::InvalidArgumentError(
+          absl::StrCat("NIC ", nic.name(), ": weight ", nic.operator_weight_permille(), " is over ", health::kFullWeightPermille));
     const auto nic_state = FromProto(nic.state());
     if (!nic_state.ok()) return absl::InvalidArgumentError(absl::StrCat("NIC ", nic.name(), ": ", nic_state.status().message()));
     health::NicStatus status;

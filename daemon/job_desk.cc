@@ -13,6 +13,9 @@ namespace {
 
 // A job's clock is this machine's, so what it saw lies in the near past; anything else is a mistake.
 constexpr Nanos kRecordAgeMax = 60 * kNanosPerSecond;
+// One rail lost by a process with very many peers makes as many events at once.
+constexpr double kEventsBurst = 1024;
+constexpr double kEventsPerSecond = 32;
 
 health::JobReport::Cause CauseOf(plan::EvidenceCause cause) {
   switch (cause) {
@@ -39,15 +42,33 @@ AttachServer::Callbacks JobDesk::Callbacks() {
 AttachDecision JobDesk::OnAttach(JobId id, int32_t pid, const plan::AttachRequest& request) {
   AttachDecision decision{"", journal_->node(), MatchRails(request, outputs_.nics(), own_netns_inode_)};
   registry_.Add(id, pid, request, decision.nics, journal_->Now().realtime_ns);
+  allowances_[id] = {journal_->Now().monotonic_ns, kEventsBurst, 0};
   const v1::Job& job = *registry_.Find(id);
   std::string unmatched;
   for (const auto& rail : job.rails())
     if (rail.nic().empty()) absl::StrAppend(&unmatched, unmatched.empty() ? "" : " ", rail.rail());
-  v1::Event event = journal_->New("job-attached", absl::StrCat(JobName(job), " attached with ", job.rails_size(), " rails",
-                                                               unmatched.empty() ? "" : absl::StrCat("; none of this node's NICs: ", unmatched)));
+  v1::Event event =
+      journal_->New("job-attached", absl::StrCat(JobName(job), " attached with ", job.rails_size(), " rails",
+                                                 unmatched.empty() ? "" : absl::StrCat("; none of this node's NICs: ", unmatched)));
   event.set_pid(pid);
   journal_->Tell(std::move(event));
   return decision;
+}
+
+bool JobDesk::MayTell(JobId id, Nanos now) {
+  Allowance& allowance = allowances_[id];
+  const double earned = static_cast<double>(now - allowance.as_of) / kNanosPerSecond * kEventsPerSecond;
+  allowance.events = std::min(kEventsBurst, allowance.events + earned);
+  allowance.as_of = now;
+  if (allowance.events < 1) {
+    if (allowance.untold++ == 0)
+      LogWarning("a job says too much: its link events are counted, not told", {{"pid", registry_.Find(id)->pid()}});
+    return false;
+  }
+  allowance.events -= 1;
+  if (const uint64_t untold = std::exchange(allowance.untold, 0); untold > 0)
+    LogWarning("link events of a job were not told", {{"pid", registry_.Find(id)->pid()}, {"events", untold}});
+  return true;
 }
 
 void JobDesk::OnRecord(JobId id, const plan::EvidenceRecord& record) {
@@ -65,11 +86,10 @@ void JobDesk::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   const std::string cause_word = plan::CauseName(cause);
   const std::string link = absl::StrCat(rail.nic().empty() ? rail.rail() : rail.nic(), " -> ", peer_node, "/", peer_nic);
 
-  v1::Event event = journal_->New(
-      fenced ? "failover" : "link-up",
-      fenced ? absl::StrFormat("%s gave up %s: %s; %d bytes replayed, %.1f ms", JobName(job), link, cause_word, record.replayed_bytes,
-                               static_cast<double>(record.duration_ns) / kNanosPerMs)
-             : absl::StrCat(JobName(job), ": ", link, " carries data"));
+  v1::Event event = journal_->New(fenced ? "failover" : "link-up",
+                                  fenced ? absl::StrFormat("%s gave up %s: %s; %d bytes replayed, %.1f ms", JobName(job), link, cause_word,
+                                                           record.replayed_bytes, static_cast<double>(record.duration_ns) / kNanosPerMs)
+                                         : absl::StrCat(JobName(job), ": ", link, " carries data"));
   event.set_monotonic_ns(when);
   event.set_time_ns(now.ToRealtime(when));
   event.set_nic(rail.nic());
@@ -81,7 +101,7 @@ void JobDesk::OnRecord(JobId id, const plan::EvidenceRecord& record) {
     event.set_replayed_bytes(record.replayed_bytes);
     event.set_duration_ns(static_cast<int64_t>(std::min<uint64_t>(record.duration_ns, INT64_MAX)));
   }
-  journal_->Tell(std::move(event));
+  if (MayTell(id, now.monotonic_ns)) journal_->Tell(std::move(event));
 
   if (rail.nic().empty()) return;
   health::JobReport report;
@@ -101,6 +121,7 @@ void JobDesk::OnEnd(JobId id) {
   v1::Event event = journal_->New("job-ended", absl::StrCat(JobName(*job), " ended"));
   event.set_pid(job->pid());
   registry_.Remove(id);
+  allowances_.erase(id);
   journal_->Tell(std::move(event));
 }
 

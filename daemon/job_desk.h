@@ -3,6 +3,7 @@
 #define R2CC_DAEMON_JOB_DESK_H_
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,13 @@ class JobDesk {
   const JobRegistry& registry() const { return registry_; }
 
  private:
+  // What a job may still have told as events: a job that fences without end must not push all else out of the log.
+  struct Allowance {
+    Nanos as_of = 0;
+    double events = 0;
+    uint64_t untold = 0;
+  };
+  bool MayTell(JobId id, Nanos now);
   AttachDecision OnAttach(JobId id, int32_t pid, const plan::AttachRequest& request);
   void OnRecord(JobId id, const plan::EvidenceRecord& record);
   void OnEnd(JobId id);
@@ -41,6 +49,7 @@ class JobDesk {
   const uint64_t own_netns_inode_;
   const Outputs outputs_;
   JobRegistry registry_;
+  std::map<JobId, Allowance> allowances_;
 };
 
 }  // namespace r2cc::daemon

@@ -31,17 +31,14 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
   const std::string peer = CleanText(record.peer_node, sizeof(record.peer_node));
   if (!peer.empty() && entry.peers.size() < kPeersMax && entry.peers.insert(peer).second) entry.job.add_peer_nodes(peer);
   switch (static_cast<plan::EvidenceKind>(record.kind)) {
-    case plan::EvidenceKind::kLinkFenced:
-      rail->set_failovers(rail->failovers() + 1);
-      return true;
+    case plan::EvidenceKind::kLinkFenced: rail->set_failovers(rail->failovers() + 1); return true;
     case plan::EvidenceKind::kRailTotals:
       rail->set_sent_bytes(record.bytes);
       rail->set_received_bytes(record.received_bytes);
       rail->set_replayed_bytes(record.replayed_bytes);
       return true;
     case plan::EvidenceKind::kLinkUp:
-    case plan::EvidenceKind::kFlowOpened:
-      return true;
+    case plan::EvidenceKind::kFlowOpened: return true;
   }
   return false;
 }

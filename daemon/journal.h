@@ -41,7 +41,10 @@ class Journal {
     std::string line = event.message();
     if (event.to_state() != v1::NIC_STATE_UNSPECIFIED)
       line = absl::StrCat(v1::NicState_Name(event.from_state()), " -> ", v1::NicState_Name(event.to_state()), ": ", line);
-    LogInfo(line, {{"event", event.kind()}, {"nic", event.nic().empty() ? event.node() : absl::StrCat(event.node(), "/", event.nic())}});
+    if (event.nic().empty())
+      LogInfo(line, {{"event", event.kind()}});
+    else
+      LogInfo(line, {{"event", event.kind()}, {"nic", absl::StrCat(event.node(), "/", event.nic())}});
     events_->Append(std::move(event));
   }
 

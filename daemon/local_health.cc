@@ -17,7 +17,8 @@ constexpr Nanos kRefreshIntervalMin = 100 * kNanosPerMs;
 std::array<uint8_t, 6> ParseMac(const std::string& text) {
   std::array<unsigned, 6> parts{};
   std::array<uint8_t, 6> mac{};
-  if (std::sscanf(text.c_str(), "%2x:%2x:%2x:%2x:%2x:%2x", &parts[0], &parts[1], &parts[2], &parts[3], &parts[4], &parts[5]) != 6) return mac;
+  if (std::sscanf(text.c_str(), "%2x:%2x:%2x:%2x:%2x:%2x", &parts[0], &parts[1], &parts[2], &parts[3], &parts[4], &parts[5]) != 6)
+    return mac;
   std::transform(parts.begin(), parts.end(), mac.begin(), [](unsigned part) { return static_cast<uint8_t>(part); });
   return mac;
 }

@@ -30,8 +30,8 @@ class LocalHealth {
   };
 
   // The seams and the journal outlive it. `on_state` is called after each change of what Snapshot() may say.
-  LocalHealth(std::string node, std::vector<health::NicIdentity> nics, const health::OperatorWords& words, const Seams& seams, Journal* journal,
-              std::function<void()> on_state);
+  LocalHealth(std::string node, std::vector<health::NicIdentity> nics, const health::OperatorWords& words, const Seams& seams,
+              Journal* journal, std::function<void()> on_state);
   ~LocalHealth();
   LocalHealth(const LocalHealth&) = delete;
   LocalHealth& operator=(const LocalHealth&) = delete;

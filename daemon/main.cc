@@ -132,9 +132,13 @@ absl::Status Serve(const Config& config, Signals* signals) {
   ASSIGN_OR_RETURN(const auto world, RealWorld::Make(config, credentials, &loop));
   Wiring wiring(config, world->world());
   RETURN_IF_ERROR(wiring.Start());
-  ASSIGN_OR_RETURN(const auto servers, RpcServers::Start(&wiring, config.control_socket(), config.listen, credentials, world->store_service()));
-  wiring.set_peer_address(PeerAddress(config.listen, servers->peer_port()));
-  LogInfo("r2ccd serves", {{"node", config.node}, {"socket", config.control_socket()}, {"attach", config.attach_socket()}, {"peers_port", servers->peer_port()}});
+  ASSIGN_OR_RETURN(const auto servers,
+                   RpcServers::Start(&wiring, config.control_socket(), config.listen, credentials, world->store_service()));
+  wiring.SetPeerAddress(PeerAddress(config.listen, servers->peer_port()));
+  LogInfo("r2ccd serves", {{"node", config.node},
+                           {"socket", config.control_socket()},
+                           {"attach", config.attach_socket()},
+                           {"peers_port", servers->peer_port()}});
   loop.Run();
   wiring.Stop();
   world->FlushDisk();
@@ -145,11 +149,14 @@ absl::Status Serve(const Config& config, Signals* signals) {
 
 int Main(int argc, char** argv) {
   Flags flags;
-  CLI::App app("r2ccd: keeps watch over this node's NICs, agrees with the other nodes' daemons, and tells the jobs' plugins where to send.");
+  CLI::App app(
+      "r2ccd: keeps watch over this node's NICs, agrees with the other nodes' daemons, and tells the jobs' plugins where to send.");
   app.name("r2ccd");
   app.set_version_flag("--version", kRelease);
-  app.add_option("--config", flags.config, "text-format r2cc.v1.DaemonConfig; without it: this host's name, every physical interface, no peers");
-  app.add_option("--run_dir", flags.run_dir, "directory of the sockets r2ccd.sock and attach.sock, the lock and the state file")->capture_default_str();
+  app.add_option("--config", flags.config,
+                 "text-format r2cc.v1.DaemonConfig; without it: this host's name, every physical interface, no peers");
+  app.add_option("--run_dir", flags.run_dir, "directory of the sockets r2ccd.sock and attach.sock, the lock and the state file")
+      ->capture_default_str();
   app.add_option("--node", flags.node, "this node's name; wins over the configuration");
   app.add_option("--log_level", flags.log_level, "debug, info, warning or error")->capture_default_str();
   app.add_flag("--check_config", flags.check_config, "check the configuration and end");
@@ -175,7 +182,9 @@ int Main(int argc, char** argv) {
   absl::Status status = config.status();
   if (status.ok() && flags.check_config) {
     status = LoadCredentials(*config).status();
-    if (status.ok()) std::printf("%s: ok: node %s, %zu NICs, %zu peers\n", flags.config.empty() ? "no file" : flags.config.c_str(), config->node.c_str(), config->nics.size(), config->peers.size());
+    if (status.ok())
+      std::printf("%s: ok: node %s, %zu NICs, %zu peers\n", flags.config.empty() ? "no file" : flags.config.c_str(), config->node.c_str(),
+                  config->nics.size(), config->peers.size());
   } else if (status.ok()) {
     status = Serve(*config, &signals);
   }

@@ -13,7 +13,7 @@ namespace r2cc::daemon {
 namespace {
 
 constexpr size_t kComplaintsMax = 256;
-constexpr size_t kAboutBytesMax = 128;
+constexpr size_t kAboutBytesMax = 256;
 
 std::string Clean(const std::string& text) { return CleanText(text.data(), std::min(text.size(), kAboutBytesMax)); }
 
@@ -25,7 +25,8 @@ Neighbours::Neighbours(const Config& config, health::ClusterView* view, Journal*
 }
 
 PeerTransport::Callbacks Neighbours::PeerCallbacks() {
-  return {[this](const std::string& peer, const v1::NodeView& view) { OnPeerView(peer, view); }, [this](const std::string& peer) { OnConnected(peer); },
+  return {[this](const std::string& peer, const v1::NodeView& view) { OnPeerView(peer, view); },
+          [this](const std::string& peer) { OnConnected(peer); },
           [this](const std::string& peer, const std::string& why) { OnLost(peer, why); }};
 }
 
@@ -37,7 +38,8 @@ void Neighbours::OnPeerView(const std::string& peer, const v1::NodeView& message
   if (message.node().empty()) return;  // it has just started
   Peer& entry = peers_[peer];
   if (message.node() != peer) {
-    const std::string error = absl::StrCat("the daemon at ", entry.address, " calls itself ", Clean(message.node()), ", not ", peer, ": correct one of the configurations");
+    const std::string error = absl::StrCat("the daemon at ", entry.address, " calls itself ", Clean(message.node()), ", not ", peer,
+                                           ": correct one of the configurations");
     entry.connected = false;
     entry.error = error;
     return Complain(peer, error);
@@ -47,12 +49,14 @@ void Neighbours::OnPeerView(const std::string& peer, const v1::NodeView& message
 
 void Neighbours::Receive(const v1::NodeView& message, const std::string& from) {
   if (message.node().empty()) return;
-  if (message.node() == node_) return Complain(from, absl::StrCat("another daemon calls itself ", node_, " as this one does; give one of them another --node"));
+  if (message.node() == node_)
+    return Complain(from, absl::StrCat("another daemon calls itself ", node_, " as this one does; give one of them another --node"));
   const Moment now = journal_->Now();
   const auto state = FromProto(message, now);
   if (!state.ok()) return Complain(from, absl::StrCat("a view was refused: ", state.status().message()));
   const health::NodeEntry* known = view_->Find(state->node);
-  if (known == nullptr && view_->nodes().size() >= kNodesMax) return Complain(from, absl::StrCat("a view was refused: more than ", kNodesMax, " nodes"));
+  if (known == nullptr && view_->nodes().size() >= kNodesMax)
+    return Complain(from, absl::StrCat("a view was refused: more than ", kNodesMax, " nodes"));
   std::optional<health::NodeState> before;
   if (known != nullptr) before = known->state;
   if (view_->Merge(*state, now.monotonic_ns) != health::ClusterView::Merged::kNew) return outputs_.on_view();
@@ -89,7 +93,8 @@ void Neighbours::OnLost(const std::string& peer, const std::string& why) {
     LogInfo("a peer cannot be reached yet", {{"peer", peer}, {"address", entry.address}, {"reason", entry.error}});
     return;
   }
-  v1::Event event = journal_->New("peer-lost", absl::StrCat("lost ", peer, " (", entry.address, "): ", entry.error, "; its last view stays"));
+  v1::Event event =
+      journal_->New("peer-lost", absl::StrCat("lost ", peer, " (", entry.address, "): ", entry.error, "; its last view stays"));
   event.set_peer_node(peer);
   journal_->Tell(std::move(event));
 }
@@ -103,7 +108,8 @@ void Neighbours::OnStoreChange(const StoreChange& change) {
     return;
   }
   v1::NodeView message;
-  if (!message.ParseFromString(change.value) || message.node() != node) return Complain("store", absl::StrCat("garbled entry ", Clean(change.key)));
+  if (!message.ParseFromString(change.value) || message.node() != node)
+    return Complain("store", absl::StrCat("garbled entry ", Clean(change.key)));
   if (in_store_.size() < kNodesMax) in_store_.insert(node);
   Receive(message, "store");
 }

@@ -40,14 +40,18 @@ std::string Clean(const std::string& name) { return CleanText(name.data(), std::
 void OperatorDesk::Act(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer) {
   const std::string& own = parts_.journal->node();
   if (!WordFor(request.action()).has_value())
-    return answer(absl::InvalidArgumentError(absl::StrCat("action ", static_cast<int>(request.action()), " is unknown to this r2ccd; it is older than the one who asks")));
+    return answer(absl::InvalidArgumentError(
+        absl::StrCat("action ", static_cast<int>(request.action()), " is unknown to this r2ccd; it is older than the one who asks")));
   if (request.action() == v1::SET_WEIGHT && request.weight_permille() > health::kFullWeightPermille)
-    return answer(absl::InvalidArgumentError(absl::StrCat("weight ", request.weight_permille(), " is out of range; it is from 0 to ", health::kFullWeightPermille, " permille")));
+    return answer(absl::InvalidArgumentError(absl::StrCat("weight ", request.weight_permille(), " is out of range; it is from 0 to ",
+                                                          health::kFullWeightPermille, " permille")));
   if (request.node() == own) return ActHere(request, origin, std::move(answer));
   if (origin == Backend::Origin::kPeer)
-    return answer(absl::FailedPreconditionError(
-        absl::StrCat("this is node ", own, ", not ", Clean(request.node()), ": correct the peer addresses in the configuration of the daemon that was asked")));
-  if (parts_.view->Find(request.node()) == nullptr && !parts_.neighbours->IsPeer(request.node())) return answer(UnknownNode(request.node()));
+    return answer(
+        absl::FailedPreconditionError(absl::StrCat("this is node ", own, ", not ", Clean(request.node()),
+                                                   ": correct the peer addresses in the configuration of the daemon that was asked")));
+  if (parts_.view->Find(request.node()) == nullptr && !parts_.neighbours->IsPeer(request.node()))
+    return answer(UnknownNode(request.node()));
   parts_.peers->Act(request.node(), request, std::move(answer));
 }
 
@@ -66,8 +70,10 @@ void OperatorDesk::ActHere(const v1::NicActionRequest& request, Backend::Origin 
   reply.set_changed(health.words() != before);
   if (!reply.changed()) return answer(reply);
 
-  v1::Event event = parts_.journal->New("operator", absl::StrCat(word.verb, " ", nic.ToString(), request.action() == v1::SET_WEIGHT ? absl::StrCat(" ", value, " permille") : "",
-                                                                 origin == Backend::Origin::kPeer ? ", said on another node" : ""));
+  v1::Event event =
+      parts_.journal->New("operator", absl::StrCat(word.verb, " ", nic.ToString(),
+                                                   request.action() == v1::SET_WEIGHT ? absl::StrCat(" ", value, " permille") : "",
+                                                   origin == Backend::Origin::kPeer ? ", said on another node" : ""));
   event.set_nic(request.nic());
   parts_.journal->Tell(std::move(event));
   Save([answer, reply] { answer(reply); });
@@ -88,7 +94,8 @@ absl::Status OperatorDesk::UnknownNode(const std::string& node) const {
 
 absl::Status OperatorDesk::UnknownNic(const std::string& nic) const {
   const auto names = parts_.local->nic_names();
-  return absl::NotFoundError(absl::StrCat("node ", parts_.journal->node(), " has no NIC '", Clean(nic), "'; it has ", names.empty() ? "none" : absl::StrJoin(names, " ")));
+  return absl::NotFoundError(absl::StrCat("node ", parts_.journal->node(), " has no NIC '", Clean(nic), "'; it has ",
+                                          names.empty() ? "none" : absl::StrJoin(names, " ")));
 }
 
 }  // namespace r2cc::daemon

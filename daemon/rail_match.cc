@@ -61,7 +61,8 @@ std::string Match(const plan::AttachRail& rail, const std::vector<MatchableNic>&
 
 std::vector<std::string> MatchRails(const plan::AttachRequest& request, const std::vector<MatchableNic>& nics, uint64_t own_netns_inode) {
   std::vector<std::string> names;
-  for (uint32_t i = 0; i < request.rail_count && i < plan::kAttachRailsMax; ++i) names.push_back(Match(request.rails[i], nics, own_netns_inode));
+  for (uint32_t i = 0; i < request.rail_count && i < plan::kAttachRailsMax; ++i)
+    names.push_back(Match(request.rails[i], nics, own_netns_inode));
   return names;
 }
 

@@ -23,8 +23,8 @@ struct MatchableNic {
 
 // For each rail of `request` (which is Valid) the name of its NIC, or "" if it is none of `nics`. Hardware first: the PCI address, the
 // GUID, the MAC (in the daemon's own network namespace only: outside it a copy of a MAC says nothing). Then the numeric address. Then,
-// in the same namespace only, the interface's name. A key that fits several NICs (two ports behind one PCI function) leaves the choice among them
-// to the next key. Pure.
+// in the same namespace only, the interface's name. A key that fits several NICs (two ports behind one PCI function) leaves the choice
+// among them to the next key. Pure.
 std::vector<std::string> MatchRails(const plan::AttachRequest& request, const std::vector<MatchableNic>& nics, uint64_t own_netns_inode);
 
 }  // namespace r2cc::daemon

@@ -34,7 +34,9 @@ class RealWorld {
   // What this daemon serves as the store; null: it does not.
   StoreService* store_service() { return store_service_.get(); }
   // Returns when all that was to be written is, or cannot be. The core's loop does not run any more.
-  void FlushDisk() { disk_.loop().RunAndWait([] {}); }
+  void FlushDisk() {
+    disk_.loop().RunAndWait([] {});
+  }
 
  private:
   RealWorld(const Config& config, const Credentials& credentials, EventLoop* loop, std::unique_ptr<SharedPage> page);

@@ -24,8 +24,8 @@ std::string EncodeState(const SavedState& state);
 // INVALID_ARGUMENT with one line that names `file` if it is garbled.
 absl::StatusOr<SavedState> DecodeState(const std::string& text, const std::string& file);
 
-// The boot time for this life's epochs: the saved one within the same boot, else one that is later than the saved one. `computed_s`: what the clock
-// says now.
+// The boot time for this life's epochs: the saved one within the same boot, else one that is later than the saved one. `computed_s`: what
+// the clock says now.
 int64_t ChooseBootTime(const SavedState& saved, const std::string& boot_id, int64_t computed_s);
 
 // `saved` with the words about the NICs in `known` replaced by `words`. Words about NICs that the configuration does not name today stay.

@@ -16,19 +16,21 @@ SavedState StateKeeper::Load(std::string* trouble) {
   auto state = DecodeState(*text, path_);
   if (state.ok()) return *std::move(state);
   const absl::Status aside = files_->WriteAtomically(path_ + ".garbled", *text);
-  *trouble = absl::StrCat(state.status().message(), "; started without the operator's words, ", aside.ok() ? "kept as " + path_ + ".garbled" : "lost");
+  *trouble = absl::StrCat(state.status().message(), "; started without the operator's words, ",
+                          aside.ok() ? "kept as " + path_ + ".garbled" : "lost");
   return {};
 }
 
 void StateKeeper::Save(const SavedState& state, std::function<void()> done) {
-  disk_->Post([this, files = files_, core = core_, path = path_, alive = alive_, text = EncodeState(state), done = std::move(done)]() mutable {
-    const absl::Status status = files->WriteAtomically(path, text);
-    core->Post([this, alive, status, done = std::move(done)] {
-      if (!*alive) return;
-      OnWritten(status);
-      if (done) done();
-    });
-  });
+  disk_->Post(
+      [this, files = files_, core = core_, path = path_, alive = alive_, text = EncodeState(state), done = std::move(done)]() mutable {
+        const absl::Status status = files->WriteAtomically(path, text);
+        core->Post([this, alive, status, done = std::move(done)] {
+          if (!*alive) return;
+          OnWritten(status);
+          if (done) done();
+        });
+      });
 }
 
 void StateKeeper::OnWritten(const absl::Status& status) {

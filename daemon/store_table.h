@@ -30,8 +30,9 @@ class StoreTable {
   static constexpr size_t kEntriesMax = 65'536;
   static constexpr int64_t kLeaseMsMax = 24 * 3600 * int64_t{1000};
 
-  // Sets `key`. lease_ms 0: for ever; otherwise the entry goes when it is not put again for so long. The change to tell watchers, or none if
-  // the value is what it was: then only its lease is new. RESOURCE_EXHAUSTED or INVALID_ARGUMENT, with nothing changed, beyond the limits.
+  // Sets `key`. lease_ms 0: for ever; otherwise the entry goes when it is not put again for so long. The change to tell watchers, or none
+  // if the value is what it was: then only its lease is new. RESOURCE_EXHAUSTED or INVALID_ARGUMENT, with nothing changed, beyond the
+  // limits.
   absl::StatusOr<std::optional<StoreChange>> Put(const std::string& key, const std::string& value, int64_t lease_ms, Nanos now);
 
   // Removes what has expired at `now`; the changes to tell watchers.

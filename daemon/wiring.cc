@@ -27,14 +27,18 @@ Wiring::Wiring(Config config, World world)
       journal_(&events_, config_.node, world_.core, world_.realtime_ns),
       keeper_(world_.files, world_.disk, world_.core, config_.state_file,
               [this](const absl::Status& status) {
-                if (status.ok()) return journal_.Tell("operator", absl::StrCat(config_.state_file, " can be written again: the operator's words are kept"));
+                if (status.ok())
+                  return journal_.Tell("operator",
+                                       absl::StrCat(config_.state_file, " can be written again: the operator's words are kept"));
                 LogError("the operator's words cannot be kept over a restart", {{"reason", std::string(status.message())}});
-                journal_.Tell("operator", absl::StrCat("the operator's words are in force, but will be lost at a restart: ", std::string(status.message())));
+                journal_.Tell("operator", absl::StrCat("the operator's words are in force, but will be lost at a restart: ",
+                                                       std::string(status.message())));
               }),
       saved_(ForThisBoot(keeper_.Load(&state_trouble_), world_)),
       epoch_{saved_.boot_time_s, world_.daemon_start_ns, 0},
       cluster_(config_.node),
-      local_(config_.node, NicIdentities(), saved_.words, {world_.core, world_.links, world_.sysfs, world_.addresses}, &journal_, [this] { ScheduleAdvance(); }),
+      local_(config_.node, NicIdentities(), saved_.words, {world_.core, world_.links, world_.sysfs, world_.addresses}, &journal_,
+             [this] { ScheduleAdvance(); }),
       neighbours_(config_, &cluster_, &journal_,
                   {[this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); }}),
       publisher_(world_.page, world_.jobs, &journal_),
@@ -55,14 +59,16 @@ std::vector<health::NicIdentity> Wiring::NicIdentities() const {
     identity.address = nic.address;
     identity.rate_bits_per_s = nic.rate_bits_per_s;
     const auto found = addresses.find(nic.interface);
-    if (identity.address.empty() && !nic.interface.empty() && found != addresses.end() && !found->second.empty()) identity.address = found->second.front();
+    if (identity.address.empty() && !nic.interface.empty() && found != addresses.end() && !found->second.empty())
+      identity.address = found->second.front();
     identities.push_back(std::move(identity));
   }
   return identities;
 }
 
 absl::Status Wiring::Start() {
-  journal_.Tell("daemon-started", absl::StrCat("r2ccd ", kRelease, " on node ", config_.node, " with ", config_.nics.size(), " NICs and ", config_.peers.size(), " peers"));
+  journal_.Tell("daemon-started", absl::StrCat("r2ccd ", kRelease, " on node ", config_.node, " with ", config_.nics.size(), " NICs and ",
+                                               config_.peers.size(), " peers"));
   if (!state_trouble_.empty()) {
     LogError(state_trouble_);
     journal_.Tell("operator", state_trouble_);
@@ -131,6 +137,13 @@ void Wiring::PublishOwnView() {
   const std::string value = view.SerializeAsString();
   feed_.Set(std::move(view));
   world_.store->Put(kNodesPrefix + config_.node, value, kNodeLeaseMs);
+}
+
+void Wiring::SetPeerAddress(const std::string& address) {
+  if (std::exchange(peer_address_, address) == address) return;
+  own_.epoch = NextEpoch();
+  cluster_.SetOwn(own_, world_.core->Now());
+  PublishOwnView();
 }
 
 Epoch Wiring::NextEpoch() {

@@ -1,5 +1,5 @@
-// The one place where the daemon's modules are made and joined. `main`, the tests and the simulator use the same one; they differ in the World
-// that they give it.
+// The one place where the daemon's modules are made and joined. `main`, the tests and the simulator use the same one; they differ in the
+// World that they give it.
 //
 //   probes -> LocalHealth --\                                              /-> page -> doorbells
 //   jobs   -> JobDesk -------+-> ClusterView -> PlanPublisher -------------+
@@ -81,8 +81,8 @@ class Wiring final : public Backend {
   absl::Status Start();
   // Ends them: no job, peer or store hears from this daemon any more.
   void Stop();
-  // Where other daemons reach this one, as told to them.
-  void set_peer_address(const std::string& address) { peer_address_ = address; }
+  // Where other daemons reach this one, once that is known: told to them.
+  void SetPeerAddress(const std::string& address);
 
   void GetStatus(Answer<v1::StatusReply> answer) override;
   void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) override;

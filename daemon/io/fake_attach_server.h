@@ -20,7 +20,9 @@ class FakeAttachServer final : public AttachServer {
   void Stop() override {}
 
   AttachDecision Attach(JobId id, int32_t pid, const plan::AttachRequest& request) { return callbacks_.on_attach(id, pid, request); }
-  void Tell(JobId id, const std::vector<plan::EvidenceRecord>& records, uint64_t dropped = 0) { callbacks_.on_evidence(id, records, dropped); }
+  void Tell(JobId id, const std::vector<plan::EvidenceRecord>& records, uint64_t dropped = 0) {
+    callbacks_.on_evidence(id, records, dropped);
+  }
   void End(JobId id) { callbacks_.on_end(id); }
   int doorbells() const { return doorbells_; }
 

@@ -25,8 +25,9 @@ class FakePeerTransport final : public PeerTransport {
   }
   void Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) override {
     const auto found = actors_.find(peer);
-    answer(found == actors_.end() ? absl::StatusOr<v1::NicActionReply>(absl::UnavailableError(absl::StrCat("node ", peer, " cannot be reached")))
-                                  : found->second(request));
+    answer(found == actors_.end()
+               ? absl::StatusOr<v1::NicActionReply>(absl::UnavailableError(absl::StrCat("node ", peer, " cannot be reached")))
+               : found->second(request));
   }
   void Stop() override {
     if (listener_ != 0) feed_->Unlisten(std::exchange(listener_, 0));

@@ -20,8 +20,8 @@ absl::StatusOr<std::unique_ptr<LockFile>> LockFile::Take(const std::string& path
     if (error != EWOULDBLOCK) return absl::ErrnoToStatus(error, absl::StrCat("cannot lock ", path));
     std::string pid;
     for (ssize_t i = 0; i < got && text[i] >= '0' && text[i] <= '9'; ++i) pid.push_back(text[i]);
-    return absl::FailedPreconditionError(
-        absl::StrCat(what, " is held by the r2ccd with pid ", pid.empty() ? "?" : pid, ": stop that one first, or give this one another --run_dir"));
+    return absl::FailedPreconditionError(absl::StrCat(what, " is held by the r2ccd with pid ", pid.empty() ? "?" : pid,
+                                                      ": stop that one first, or give this one another --run_dir"));
   }
   const std::string pid = absl::StrCat(getpid(), "\n");
   // For the message above alone: the lock does not depend on it.

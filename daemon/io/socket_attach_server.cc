@@ -53,7 +53,8 @@ bool SendReply(int fd, const plan::AttachReply& reply, const std::vector<int>& d
 
 }  // namespace
 
-SocketAttachServer::SocketAttachServer(EventLoop* loop, std::string path, int page_fd) : loop_(loop), path_(std::move(path)), page_fd_(page_fd) {}
+SocketAttachServer::SocketAttachServer(EventLoop* loop, std::string path, int page_fd)
+    : loop_(loop), path_(std::move(path)), page_fd_(page_fd) {}
 
 SocketAttachServer::~SocketAttachServer() { Stop(); }
 
@@ -62,7 +63,8 @@ absl::Status SocketAttachServer::Start(Callbacks callbacks) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path_.size() >= sizeof(address.sun_path))
-    return absl::InvalidArgumentError(absl::StrCat(path_, ": longer than the ", sizeof(address.sun_path) - 1, " bytes of a socket's path; choose a shorter --run_dir"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path_, ": longer than the ", sizeof(address.sun_path) - 1, " bytes of a socket's path; choose a shorter --run_dir"));
   memcpy(address.sun_path, path_.data(), path_.size());
   listen_fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (listen_fd_ < 0) return absl::ErrnoToStatus(errno, "cannot make a socket");
@@ -128,10 +130,12 @@ void SocketAttachServer::OnReadable(JobId id) {
 void SocketAttachServer::OnRequest(JobId id, const plan::AttachRequest& request, size_t bytes) {
   Connection& connection = connections_.at(id);
   const bool has_head = bytes >= offsetof(plan::AttachRequest, pid);
-  if (!has_head || request.magic != plan::kAttachMagic) return Refuse(id, plan::AttachStatus::kRefused, "this is not an R2CC attach request");
+  if (!has_head || request.magic != plan::kAttachMagic)
+    return Refuse(id, plan::AttachStatus::kRefused, "this is not an R2CC attach request");
   if (request.version != plan::kAttachVersion)
-    return Refuse(id, plan::AttachStatus::kWrongVersion,
-                  absl::StrCat("attach version ", request.version, ", this r2ccd speaks ", plan::kAttachVersion, ": upgrade r2ccd or the plugin"));
+    return Refuse(
+        id, plan::AttachStatus::kWrongVersion,
+        absl::StrCat("attach version ", request.version, ", this r2ccd speaks ", plan::kAttachVersion, ": upgrade r2ccd or the plugin"));
   if (bytes != sizeof(request) || !plan::Valid(request)) return Refuse(id, plan::AttachStatus::kRefused, "the attach request is garbled");
 
   const int32_t pid = connection.pid > 0 ? connection.pid : request.pid;

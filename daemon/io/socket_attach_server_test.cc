@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/core/clock.h"
 #include "plan/page/page.h"
 #include "plan/page/text.h"
 
@@ -83,12 +84,15 @@ class SocketAttachServerTest : public testing::Test {
     ASSERT_NE(page_, nullptr) << error;
     server_ = std::make_unique<SocketAttachServer>(&thread_.loop(), path_, page_->fd());
     OnLoop([this] {
-      ASSERT_TRUE(server_->Start({[this](JobId, int32_t pid, const plan::AttachRequest& request) {
-                                    pid_ = pid;
-                                    return AttachDecision{refused_, "n0", std::vector<std::string>(request.rail_count, "rail0")};
-                                  },
-                                  [this](JobId, const std::vector<plan::EvidenceRecord>& records, uint64_t) { records_ += static_cast<int>(records.size()); },
-                                  [this](JobId) { ++ended_; }})
+      ASSERT_TRUE(server_
+                      ->Start({[this](JobId, int32_t pid, const plan::AttachRequest& request) {
+                                 pid_ = pid;
+                                 return AttachDecision{refused_, "n0", std::vector<std::string>(request.rail_count, "rail0")};
+                               },
+                               [this](JobId, const std::vector<plan::EvidenceRecord>& records, uint64_t) {
+                                 records_ += static_cast<int>(records.size());
+                               },
+                               [this](JobId) { ++ended_; }})
                       .ok());
     });
   }
@@ -98,8 +102,10 @@ class SocketAttachServerTest : public testing::Test {
     rmdir(folder_.c_str());
   }
   void OnLoop(Task task) { ASSERT_TRUE(thread_.loop().RunAndWait(std::move(task))); }
+  // The loop turns until `value` is there; a task of ours goes last in each turn.
   void Await(const std::atomic<int>& value, int least) {
-    for (int i = 0; i < 1000 && value < least; ++i) usleep(10'000);
+    const Nanos end = SteadyClock().Now() + 10 * kNanosPerSecond;
+    while (value < least && SteadyClock().Now() < end) OnLoop([] {});
     EXPECT_GE(value, least);
   }
 

@@ -21,8 +21,8 @@ class Answer {
 
   // NOLINTNEXTLINE(google-explicit-constructor): a lambda is an answer
   template <typename F>
-    requires(std::is_invocable_v<F, absl::StatusOr<T>> && !std::is_same_v<std::remove_cvref_t<F>, Answer>)
-  Answer(F&& function) : owed_(std::make_shared<Owed>(std::forward<F>(function))) {}
+  requires(std::is_invocable_v<F, absl::StatusOr<T>> && !std::is_same_v<std::remove_cvref_t<F>, Answer>) Answer(F&& function)
+      : owed_(std::make_shared<Owed>(std::forward<F>(function))) {}
 
   void operator()(absl::StatusOr<T> result) const { owed_->Give(std::move(result)); }
 

@@ -1,5 +1,7 @@
 #include "daemon/rpc/channel.h"
 
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
 #include "daemon/io/files.h"
 #include "grpc/grpc_security_constants.h"
@@ -69,6 +71,16 @@ void SetServerOptions(grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kPingIntervalMs / 4);
   builder->SetMaxReceiveMessageSize(kMessageBytesMax);
+}
+
+std::string ShortReason(const grpc::Status& status) {
+  std::string text = status.error_message();
+  if (status.ok() || text == "Cancelling all calls") return "its daemon stopped";
+  if (text.empty()) return "the connection broke";
+  // "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote host: Connection refused"
+  for (const char* before : {"last error: ", "Failed to connect to remote host: "})
+    if (const size_t found = text.find(before); found != std::string::npos) text.erase(0, found + std::strlen(before));
+  return text;
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {

@@ -20,8 +20,10 @@ class EventStream final : public grpc::ServerWriteReactor<v1::Event> {
   void OnWriteDone(bool ok) override {
     absl::MutexLock lock(&mutex_);
     writing_ = false;
-    if (ok) MaybeWrite();
-    else End(grpc::Status::CANCELLED);
+    if (ok)
+      MaybeWrite();
+    else
+      End(grpc::Status::CANCELLED);
   }
 
   void OnCancel() override {
@@ -86,13 +88,15 @@ class ControlService final : public v1::Control::CallbackService {
     return reactor;
   }
 
-  grpc::ServerUnaryReactor* ListNics(grpc::CallbackServerContext* context, const v1::ListNicsRequest* request, v1::ListNicsReply* reply) override {
+  grpc::ServerUnaryReactor* ListNics(grpc::CallbackServerContext* context, const v1::ListNicsRequest* request,
+                                     v1::ListNicsReply* reply) override {
     auto* reactor = context->DefaultReactor();
     backend_->ListNics(*request, AnswerTo(reactor, reply));
     return reactor;
   }
 
-  grpc::ServerUnaryReactor* ActOnNic(grpc::CallbackServerContext* context, const v1::NicActionRequest* request, v1::NicActionReply* reply) override {
+  grpc::ServerUnaryReactor* ActOnNic(grpc::CallbackServerContext* context, const v1::NicActionRequest* request,
+                                     v1::NicActionReply* reply) override {
     auto* reactor = context->DefaultReactor();
     backend_->ActOnNic(*request, Backend::Origin::kOperator, AnswerTo(reactor, reply));
     return reactor;

@@ -113,7 +113,8 @@ class GrpcPeerTransport::Link {
   // gRPC owns the calls until it has ended them, and they use the feed.
   void AwaitCalls() {
     absl::MutexLock lock(&calls_->mutex);
-    calls_->mutex.Await(absl::Condition(+[](int* under_way) { return *under_way == 0; }, &calls_->under_way));
+    calls_->mutex.Await(absl::Condition(
+        +[](int* under_way) { return *under_way == 0; }, &calls_->under_way));
   }
 
   const PeerSpec& peer() const { return peer_; }
@@ -147,11 +148,11 @@ class GrpcPeerTransport::Link {
                                acts->Remove(call->context);
                                executor->Post([call, answer, peer, status] {
                                  if (status.ok()) return answer(std::move(call->reply));
-                                 absl::Status error = FromGrpc(status);
-                                 if (absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error))
-                                   error = absl::UnavailableError(absl::StrCat("node ", peer.node, " (", peer.address, ") cannot be reached, nothing was changed there as far as is known: ",
-                                                                               error.message()));
-                                 answer(std::move(error));
+                                 const auto code = status.error_code();
+                                 const bool unreachable = code == grpc::UNAVAILABLE || code == grpc::DEADLINE_EXCEEDED;
+                                 answer(unreachable ? absl::UnavailableError(absl::StrCat("node ", peer.node, " (", peer.address,
+                                                                                          ") cannot be reached: ", ShortReason(status)))
+                                                    : FromGrpc(status));
                                });
                                calls->Add(-1);
                              });
@@ -215,7 +216,7 @@ class GrpcPeerTransport::Link {
 
   void OnEnd(const grpc::Status& status) {
     call_ = nullptr;
-    const std::string why = status.ok() ? "the peer ended the connection" : status.error_message().empty() ? "the connection broke" : status.error_message();
+    const std::string why = ShortReason(status);
     if (answered_ || why != last_error_) callbacks_.on_lost(peer_.node, why);
     answered_ = false;
     last_error_ = why;
@@ -255,7 +256,8 @@ void GrpcPeerTransport::Start(ViewFeed* feed, Callbacks callbacks) {
 void GrpcPeerTransport::Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) {
   for (const auto& link : links_)
     if (link->peer().node == peer) return link->Act(request, std::move(answer));
-  answer(absl::UnavailableError(absl::StrCat("node ", peer, " is not a configured peer of this daemon; ask a daemon that has it, or its own")));
+  answer(absl::UnavailableError(
+      absl::StrCat("node ", peer, " is not a configured peer of this daemon; ask a daemon that has it, or its own")));
 }
 
 void GrpcPeerTransport::Stop() {

@@ -25,7 +25,8 @@ struct GrpcStore::CallCount {
   }
   void AwaitNone() {
     absl::MutexLock lock(&mutex);
-    mutex.Await(absl::Condition(+[](int* n) { return *n == 0; }, &under_way));
+    mutex.Await(absl::Condition(
+        +[](int* n) { return *n == 0; }, &under_way));
   }
 };
 
@@ -76,7 +77,10 @@ class GrpcStore::WatchCall final : public grpc::ClientReadReactor<v1::WatchReply
 };
 
 GrpcStore::GrpcStore(Executor* executor, const PeerSpec& server, const Credentials& credentials)
-    : executor_(executor), server_(server), stub_(v1::Store::NewStub(PeerChannel(server, credentials))), calls_(std::make_shared<CallCount>()) {}
+    : executor_(executor),
+      server_(server),
+      stub_(v1::Store::NewStub(PeerChannel(server, credentials))),
+      calls_(std::make_shared<CallCount>()) {}
 
 GrpcStore::~GrpcStore() {
   Stop();
@@ -98,19 +102,18 @@ void GrpcStore::Connect() {
       if (*alive) task();
     });
   };
-  watch_ = WatchCall::Begin(
-      stub_.get(), prefix_,
-      {[this, post] { post([this] { OnConnected(); }); },
-       [this, post](StoreChange change) {
-         post([this, change = std::move(change)] {
-           OnConnected();
-           callbacks_.on_change(change);
-         });
-       },
-       [this, post, calls = calls_](const grpc::Status& status) {
-         post([this, why = status.error_message().empty() ? "the store ended the connection" : status.error_message()] { OnEnd(why); });
-         calls->Add(-1);
-       }});
+  watch_ = WatchCall::Begin(stub_.get(), prefix_,
+                            {[this, post] { post([this] { OnConnected(); }); },
+                             [this, post](StoreChange change) {
+                               post([this, change = std::move(change)] {
+                                 OnConnected();
+                                 callbacks_.on_change(change);
+                               });
+                             },
+                             [this, post, calls = calls_](const grpc::Status& status) {
+                               post([this, why = ShortReason(status)] { OnEnd(why); });
+                               calls->Add(-1);
+                             }});
 }
 
 void GrpcStore::OnConnected() {
@@ -167,8 +170,10 @@ void GrpcStore::PutNow(const std::string& key) {
                           if (!*alive) return;
                           Entry& entry = entries_[key];
                           entry.under_way = false;
-                          if (!ok) entry.dirty = true;  // Tick tries again
-                          else if (entry.dirty) PutNow(key);
+                          if (!ok)
+                            entry.dirty = true;  // Tick tries again
+                          else if (entry.dirty)
+                            PutNow(key);
                         });
                         calls->Add(-1);
                       });

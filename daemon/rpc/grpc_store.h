@@ -31,8 +31,8 @@ class GrpcStore final : public Store {
   struct Entry {
     std::string value;
     int64_t lease_ms = 0;
-    bool dirty = true;        // the store does not have this value yet
-    bool under_way = false;   // a put of this key has not been answered
+    bool dirty = true;       // the store does not have this value yet
+    bool under_way = false;  // a put of this key has not been answered
     Nanos put_at = 0;
   };
 

@@ -82,7 +82,8 @@ class PeerService final : public v1::Peer::CallbackService {
     return new ExchangeStream(backend_, context->peer());
   }
 
-  grpc::ServerUnaryReactor* ActOnNic(grpc::CallbackServerContext* context, const v1::NicActionRequest* request, v1::NicActionReply* reply) override {
+  grpc::ServerUnaryReactor* ActOnNic(grpc::CallbackServerContext* context, const v1::NicActionRequest* request,
+                                     v1::NicActionReply* reply) override {
     auto* reactor = context->DefaultReactor();
     backend_->ActOnNic(*request, Backend::Origin::kPeer, [reactor, reply](absl::StatusOr<v1::NicActionReply> result) {
       if (result.ok()) *reply = *std::move(result);

@@ -43,7 +43,9 @@ std::string WhyNotListen(const std::string& listen) {
 
 void RedirectGrpcLog() {
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
-  gpr_set_log_function([](gpr_log_func_args* args) { LogDebug("grpc", {{"file", args->file}, {"line", args->line}, {"message", args->message}}); });
+  gpr_set_log_function([](gpr_log_func_args* args) {
+    LogDebug("grpc", {{"file", args->file}, {"line", args->line}, {"message", args->message}});
+  });
 }
 
 absl::StatusOr<std::unique_ptr<RpcServers>> RpcServers::Start(Backend* backend, const std::string& socket_path, const std::string& listen,
@@ -59,7 +61,8 @@ absl::StatusOr<std::unique_ptr<RpcServers>> RpcServers::Start(Backend* backend, 
   if (store != nullptr) peers.RegisterService(store);
   servers->peer_server_ = peers.BuildAndStart();
   if (servers->peer_server_ == nullptr || servers->peer_port_ == 0)
-    return absl::UnavailableError(absl::StrCat("cannot listen for peers on ", listen, ": ", WhyNotListen(listen), "; set listen in the configuration"));
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen for peers on ", listen, ": ", WhyNotListen(listen), "; set listen in the configuration"));
 
   grpc::ServerBuilder control;
   SetServerOptions(&control);

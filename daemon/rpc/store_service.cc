@@ -23,8 +23,10 @@ class WatchStream final : public grpc::ServerWriteReactor<v1::WatchReply> {
   void OnWriteDone(bool ok) override {
     absl::MutexLock lock(&mutex_);
     writing_ = false;
-    if (ok) MaybeWrite();
-    else End(grpc::Status::CANCELLED);
+    if (ok)
+      MaybeWrite();
+    else
+      End(grpc::Status::CANCELLED);
   }
 
   void OnCancel() override {

@@ -29,8 +29,8 @@ class StoreService final : public v1::Store::CallbackService {
   // Removes entries whose lease has ended.
   void Expire();
 
-  // `on_change` gets every present entry under `prefix` and then every change, in order, on whatever thread makes it, with the service locked: it
-  // only takes note. When RemoveWatcher returns it will not be called again.
+  // `on_change` gets every present entry under `prefix` and then every change, in order, on whatever thread makes it, with the service
+  // locked: it only takes note. When RemoveWatcher returns it will not be called again.
   using WatcherId = uint64_t;
   WatcherId AddWatcher(const std::string& prefix, std::function<void(const StoreChange&)> on_change);
   void RemoveWatcher(WatcherId id);

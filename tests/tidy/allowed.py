@@ -11,6 +11,7 @@ ALLOWED = {
     ("clocks", "daemon/real_world.cc"): "the daemon's seam to the machine: the wall clock of events, and when the machine booted",
     ("clocks", "netplugin/perf/clock.h"): "r2cc-perf measures a plugin from outside, with a clock of its own",
     ("environment", "netplugin/plugin/process.cc"): "a plugin has no main(): here its environment is read and handed to netplugin/config",
+    ("sleeps", "daemon/r2ccd_rig.h"): "another process's state gives no event: it is asked again",
     ("sleeps", "netplugin/perf/bootstrap.cc"): "a rank that is not started yet gives no event: connecting to it is tried again",
     ("sleeps", "netplugin/perf/engine.cc"): POLLED,
     ("sleeps", "netplugin/perf/setup.cc"): POLLED,

@@ -1,0 +1,295 @@
+// The real binary, three of them on loopback, spoken to through their sockets alone.
+#ifndef R2CC_DAEMON_R2CCD_RIG_H_
+#define R2CC_DAEMON_R2CCD_RIG_H_
+
+#include <fcntl.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/hash.h"
+#include "plan/page/attach.h"
+#include "plan/page/page.h"
+#include "plan/page/ring.h"
+#include "plan/page/text.h"
+#include "proto/r2cc.grpc.pb.h"
+
+namespace r2cc::daemon {
+
+constexpr char kBinary[] = "daemon/r2ccd";
+constexpr int kNodes = 3;
+// Generous: each wait ends as soon as what it waits for is there.
+constexpr Nanos kPatience = 30 * kNanosPerSecond;
+// What a verdict may take to the other nodes' pages before something is wrong with the design; it is about a millisecond.
+constexpr Nanos kVerdictMax = 2 * kNanosPerSecond;
+
+inline Nanos Now() { return SteadyClock().Now(); }
+
+inline bool WaitUntil(const std::function<bool()>& there, Nanos patience = kPatience) {
+  const Nanos end = Now() + patience;
+  while (!there()) {
+    if (Now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+inline std::string ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Free at the time of asking; listening daemons name a port that was taken meanwhile.
+inline int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof(address);
+  EXPECT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes), 0);
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
+// One run of the binary. Killed, if it still runs, in the destructor.
+class Process {
+ public:
+  Process(const std::vector<std::string>& arguments, const std::string& log) : log_(log) {
+    std::vector<char*> argv = {const_cast<char*>(kBinary)};
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    pid_ = fork();
+    if (pid_ == 0) {
+      const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+      dup2(out, 1);
+      dup2(out, 2);
+      execv(kBinary, argv.data());
+      _exit(127);
+    }
+  }
+  ~Process() {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void Signal(int signal) { kill(pid_, signal); }
+  // The exit status, or 128 + signal.
+  int Wait() {
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  pid_t pid() const { return pid_; }
+  std::string log() const { return ReadFile(log_); }
+
+ private:
+  const std::string log_;
+  pid_t pid_;
+};
+
+// The plugin's end of the attach socket.
+class Plugin {
+ public:
+  Plugin(const std::string& path, const std::vector<std::string>& addresses) : fd_(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, path.c_str());
+    if (connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) return;
+    plan::AttachRequest request{};
+    request.magic = plan::kAttachMagic;
+    request.version = plan::kAttachVersion;
+    request.pid = getpid();
+    request.rail_count = static_cast<uint32_t>(addresses.size());
+    plan::SetText("test", request.job);
+    for (size_t i = 0; i < addresses.size(); ++i) plan::SetText(addresses[i], request.rails[i].name);
+    if (send(fd_, &request, sizeof(request), MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof(request))) return;
+    ReadReply();
+  }
+  ~Plugin() { close(fd_); }
+
+  bool attached() const { return page_ != nullptr; }
+  const plan::AttachReply& reply() const { return reply_; }
+  plan::RingWriter& ring() { return *ring_; }
+  void RingEvidence() { EXPECT_EQ(send(fd_, &plan::kDoorbellEvidence, 1, MSG_NOSIGNAL), 1); }
+
+  // Waits for doorbells until the page says `state` of NODE/NIC; when that was, or 0.
+  Nanos AwaitState(const std::string& node, const std::string& nic, plan::NicState state, Nanos patience = kPatience) {
+    const Nanos end = Now() + patience;
+    for (;;) {
+      page_->Refresh();
+      const plan::PageEntry* entry = page_->copy().Find(Fnv1a64(node), Fnv1a64(nic));
+      if (entry != nullptr && entry->state == static_cast<uint8_t>(state)) return Now();
+      if (Now() > end) return 0;
+      pollfd doorbell{fd_, POLLIN, 0};
+      char byte;
+      if (poll(&doorbell, 1, 100) == 1 && recv(fd_, &byte, 1, 0) == 0) return 0;
+    }
+  }
+  uint16_t Weight(const std::string& node, const std::string& nic) {
+    page_->Refresh();
+    const plan::PageEntry* entry = page_->copy().Find(Fnv1a64(node), Fnv1a64(nic));
+    return entry == nullptr ? 0xffff : entry->weight_permille;
+  }
+  Epoch epoch() {
+    page_->Refresh();
+    return page_->copy().epoch;
+  }
+  bool stale() { return page_->Stale(Now()); }
+
+ private:
+  void ReadReply() {
+    iovec part{&reply_, sizeof(reply_)};
+    alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    if (recvmsg(fd_, &message, MSG_CMSG_CLOEXEC) != static_cast<ssize_t>(sizeof(reply_)) || !plan::Valid(reply_)) return;
+    const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    if (header == nullptr || header->cmsg_len != CMSG_LEN(2 * sizeof(int))) return;
+    int descriptors[2];
+    std::memcpy(descriptors, CMSG_DATA(header), sizeof(descriptors));
+    std::string error;
+    page_ = plan::PageReader::Open(descriptors[0], &error);
+    EXPECT_NE(page_, nullptr) << error;
+    ring_ = plan::RingWriter::Open(descriptors[1], &error);
+    EXPECT_NE(ring_, nullptr) << error;
+  }
+
+  int fd_;
+  plan::AttachReply reply_{};
+  std::unique_ptr<plan::PageReader> page_;
+  std::unique_ptr<plan::RingWriter> ring_;
+};
+
+class R2ccdTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    // In /tmp whatever TEST_TMPDIR says: the path of a Unix socket has room for 107 bytes.
+    folder_ = "/tmp/r2ccd-test.XXXXXX";
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+    for (int node = 0; node < kNodes; ++node) ports_.push_back(FreePort());
+    for (int node = 0; node < kNodes; ++node) WriteConfig(node, "");
+  }
+  void TearDown() override {
+    if (HasFailure())
+      for (const auto& daemon : daemons_)
+        if (daemon != nullptr) std::fprintf(stderr, "--- pid %d\n%s", daemon->pid(), daemon->log().c_str());
+    daemons_.clear();
+    std::filesystem::remove_all(folder_);
+  }
+
+  static std::string Node(int node) { return "n" + std::to_string(node); }
+  std::string RunDir(int node) const { return folder_ + "/" + Node(node); }
+  std::string ConfigFile(int node) const { return folder_ + "/" + Node(node) + ".conf"; }
+  static std::string Address(int node, int rail) { return "127.7." + std::to_string(node + 1) + "." + std::to_string(rail + 1); }
+
+  void WriteConfig(int node, const std::string& more) {
+    std::ofstream file(ConfigFile(node));
+    file << "node: \"" << Node(node) << "\"\nlisten: \"127.0.0.1:" << ports_[node] << "\"\n";
+    for (int peer = 0; peer < kNodes; ++peer)
+      file << "peers { node: \"" << Node(peer) << "\" address: \"127.0.0.1:" << ports_[peer] << "\" }\n";
+    for (int rail = 0; rail < 2; ++rail) file << "nics { name: \"rail" << rail << "\" address: \"" << Address(node, rail) << "\" }\n";
+    file << "store { embedded_node: \"n0\" }\n" << more;
+  }
+
+  void StartDaemon(int node) {
+    daemons_.resize(kNodes);
+    daemons_[node] =
+        std::make_unique<Process>(std::vector<std::string>{"--config", ConfigFile(node), "--run_dir", RunDir(node)}, RunDir(node) + ".log");
+    ASSERT_TRUE(WaitUntil([&] { return Status(node).node() == Node(node); })) << daemons_[node]->log();
+  }
+  void StartAll() {
+    for (int node = 0; node < kNodes; ++node) StartDaemon(node);
+    for (int node = 0; node < kNodes; ++node)
+      ASSERT_TRUE(WaitUntil([&] {
+        const auto status = Status(node);
+        return status.nodes_size() == kNodes && status.peers(0).connected() && status.peers(1).connected();
+      })) << Status(node).DebugString();
+  }
+
+  std::unique_ptr<v1::Control::Stub> Control(int node) {
+    return v1::Control::NewStub(grpc::CreateChannel("unix:" + RunDir(node) + "/r2ccd.sock", grpc::InsecureChannelCredentials()));
+  }
+  v1::StatusReply Status(int node) {
+    grpc::ClientContext context;
+    v1::StatusReply reply;
+    Control(node)->GetStatus(&context, v1::StatusRequest(), &reply);
+    return reply;
+  }
+  // The error's text; "" if it was done.
+  std::string Act(int asked, const std::string& node, const std::string& nic, v1::NicAction action, uint32_t weight = 0,
+                  v1::NicActionReply* reply = nullptr) {
+    grpc::ClientContext context;
+    v1::NicActionRequest request;
+    request.set_node(node);
+    request.set_nic(nic);
+    request.set_action(action);
+    request.set_weight_permille(weight);
+    v1::NicActionReply ignored;
+    const grpc::Status status = Control(asked)->ActOnNic(&context, request, reply == nullptr ? &ignored : reply);
+    return status.ok() ? "" : status.error_message();
+  }
+  std::vector<v1::Event> Events(int node, const std::string& kind) {
+    grpc::ClientContext context;
+    const auto stub = Control(node);
+    const auto stream = stub->Events(&context, v1::EventsRequest());
+    std::vector<v1::Event> events;
+    for (v1::Event event; stream->Read(&event);)
+      if (event.kind() == kind) events.push_back(event);
+    EXPECT_TRUE(stream->Finish().ok());
+    return events;
+  }
+  std::unique_ptr<Plugin> Attach(int node) {
+    auto plugin = std::make_unique<Plugin>(RunDir(node) + "/attach.sock", std::vector<std::string>{Address(node, 0), Address(node, 1)});
+    EXPECT_TRUE(plugin->attached()) << plugin->reply().reason;
+    return plugin;
+  }
+
+  // Runs the binary to its end.
+  int Run(const std::vector<std::string>& arguments, std::string* output) {
+    Process process(arguments, folder_ + "/run.log");
+    const int code = process.Wait();
+    *output = ReadFile(folder_ + "/run.log");
+    return code;
+  }
+
+  std::string folder_;
+  std::vector<int> ports_;
+  std::vector<std::unique_ptr<Process>> daemons_;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_R2CCD_RIG_H_
