@@ -5,7 +5,16 @@ The large ones are linked statically, so that one r2ccd runs on any distribution
 
 # Target: (pkg-config packages, linked statically).
 _LIBRARIES = {
-    "abseil": (["absl_status", "absl_statusor", "absl_strings", "absl_str_format", "absl_time", "absl_synchronization", "absl_flat_hash_map", "absl_span"], True),
+    "abseil": ([
+        "absl_flat_hash_map",
+        "absl_span",
+        "absl_status",
+        "absl_statusor",
+        "absl_str_format",
+        "absl_strings",
+        "absl_synchronization",
+        "absl_time",
+    ], True),
     "grpc": (["grpc++", "protobuf", "absl_synchronization"], True),
     "protobuf": (["protobuf"], True),
     "gtest": (["gtest", "gmock"], True),
