@@ -79,16 +79,20 @@ inline int FreePort() {
 // One run of the binary. Killed, if it still runs, in the destructor.
 class Process {
  public:
-  Process(const std::vector<std::string>& arguments, const std::string& log) : log_(log) {
-    std::vector<char*> argv = {const_cast<char*>(kBinary)};
-    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  // `netns`: the name of the network namespace that it runs in; empty: the test's.
+  Process(const std::vector<std::string>& arguments, const std::string& log, const std::string& netns = "") : log_(log) {
+    std::vector<std::string> words = {kBinary};
+    if (!netns.empty()) words = {"ip", "netns", "exec", netns, kBinary};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     pid_ = fork();
     if (pid_ == 0) {
       const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
       dup2(out, 1);
       dup2(out, 2);
-      execv(kBinary, argv.data());
+      execvp(argv[0], argv.data());
       _exit(127);
     }
   }
@@ -110,6 +114,10 @@ class Process {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   pid_t pid() const { return pid_; }
+  bool alive() const {
+    siginfo_t info{};
+    return pid_ > 0 && waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+  }
   std::string log() const { return ReadFile(log_); }
 
  private:
@@ -226,9 +234,10 @@ class R2ccdTest : public testing::Test {
 
   void StartDaemon(int node) {
     daemons_.resize(kNodes);
-    daemons_[node] =
-        std::make_unique<Process>(std::vector<std::string>{"--config", ConfigFile(node), "--run_dir", RunDir(node)}, RunDir(node) + ".log");
-    ASSERT_TRUE(WaitUntil([&] { return Status(node).node() == Node(node); })) << daemons_[node]->log();
+    daemons_[node] = std::make_unique<Process>(std::vector<std::string>{"--config", ConfigFile(node), "--run_dir", RunDir(node)},
+                                               RunDir(node) + ".log", netns_);
+    ASSERT_TRUE(WaitUntil([&] { return Status(node).node() == Node(node) || !daemons_[node]->alive(); }) && daemons_[node]->alive())
+        << daemons_[node]->log();
   }
   void StartAll() {
     for (int node = 0; node < kNodes; ++node) StartDaemon(node);
@@ -286,6 +295,7 @@ class R2ccdTest : public testing::Test {
   }
 
   std::string folder_;
+  std::string netns_;  // of daemons yet to be started
   std::vector<int> ports_;
   std::vector<std::unique_ptr<Process>> daemons_;
 };

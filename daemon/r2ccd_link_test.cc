@@ -1,0 +1,124 @@
+// r2ccd in a network namespace with real links: the kernel's word must be in the jobs' page in about a millisecond.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/r2ccd_rig.h"
+
+namespace r2cc::daemon {
+namespace {
+
+class R2ccdLinkTest : public R2ccdTest {
+ protected:
+  void SetUp() override {
+    R2ccdTest::SetUp();
+    netns_ = "r2ccd-test-" + std::to_string(getpid());
+    if (geteuid() != 0 || !Ip("netns add " + netns_)) {
+      netns_.clear();
+      GTEST_SKIP() << "needs root: makes a network namespace";
+    }
+    // eth1 and eth2 are the NICs, each with the other end of its cable beside it.
+    for (const std::string nic : {"eth1", "eth2"}) {
+      ASSERT_TRUE(Ip("-n " + netns_ + " link add " + nic + " type veth peer name " + nic + "-peer"));
+      ASSERT_TRUE(Ip("-n " + netns_ + " link set " + nic + " up") && Ip("-n " + netns_ + " link set " + nic + "-peer up"));
+    }
+    ASSERT_TRUE(Ip("-n " + netns_ + " link set lo up"));
+    ASSERT_TRUE(Ip("-n " + netns_ + " address add 10.77.1.1/24 dev eth1"));
+    std::ofstream(ConfigFile(0)) << "node: \"n0\"\nlisten: \"127.0.0.1:0\"\nnics { name: \"rail0\" interface: \"eth1\" }\nnics { name: "
+                                    "\"rail1\" interface: \"eth2\" }\n";
+  }
+  void TearDown() override {
+    R2ccdTest::TearDown();
+    EXPECT_TRUE(netns_.empty() || Ip("netns delete " + netns_));
+  }
+
+  static bool Ip(const std::string& arguments) { return std::system(("ip " + arguments + " 2>/dev/null").c_str()) == 0; }
+
+  // Sets an interface up or down without a program between the clock and the kernel; returns the time just before.
+  Nanos SetUpOrDown(const std::string& interface, bool up) {
+    Nanos begin = 0;
+    std::thread([&] {
+      const int ns = open(("/run/netns/" + netns_).c_str(), O_RDONLY | O_CLOEXEC);
+      ASSERT_EQ(setns(ns, CLONE_NEWNET), 0);
+      const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+      ifreq request{};
+      std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
+      ASSERT_EQ(ioctl(fd, SIOCGIFFLAGS, &request), 0);
+      request.ifr_flags = static_cast<short>(up ? request.ifr_flags | IFF_UP : request.ifr_flags & ~IFF_UP);
+      begin = Now();
+      ASSERT_EQ(ioctl(fd, SIOCSIFFLAGS, &request), 0);
+      close(fd);
+      close(ns);
+    }).join();
+    return begin;
+  }
+};
+
+TEST_F(R2ccdLinkTest, AnInterfaceThatGoesDownIsOutOfThePage) {
+  StartDaemon(0);
+  // The rail is known by its address alone, as in a container with names of its own.
+  Plugin plugin(RunDir(0) + "/attach.sock", {"10.77.1.1"});
+  ASSERT_TRUE(plugin.attached()) << plugin.reply().reason;
+  EXPECT_STREQ(plugin.reply().nics[0], "rail0");
+  ASSERT_NE(plugin.AwaitState("n0", "rail1", plan::NicState::kHealthy), 0);
+  std::vector<Nanos> latencies;
+  for (int round = 0; round < 5; ++round) {
+    // Its own end, or the far end of the cable: the carrier goes either way.
+    const char* const interface = round % 2 == 0 ? "eth1" : "eth1-peer";
+    Nanos seen = 0;
+    std::thread watcher([&] { seen = plugin.AwaitState("n0", "rail0", plan::NicState::kFailed); });
+    const Nanos begin = SetUpOrDown(interface, false);
+    watcher.join();
+    ASSERT_NE(seen, 0) << interface;
+    EXPECT_LT(seen - begin, kVerdictMax);
+    latencies.push_back(seen - begin);
+    EXPECT_EQ(plugin.Weight("n0", "rail0"), 0);
+    EXPECT_EQ(plugin.Weight("n0", "rail1"), 1000);
+    SetUpOrDown(interface, true);
+    ASSERT_NE(plugin.AwaitState("n0", "rail0", plan::NicState::kHealthy), 0) << interface;
+  }
+  std::sort(latencies.begin(), latencies.end());
+  std::printf("link down, to the page: median %.2f ms, worst %.2f ms of %zu\n", latencies[latencies.size() / 2] / 1e6,
+              latencies.back() / 1e6, latencies.size());
+}
+
+TEST_F(R2ccdLinkTest, AnInterfaceThatIsGoneIsDead) {
+  StartDaemon(0);
+  Plugin plugin(RunDir(0) + "/attach.sock", {"10.77.1.1"});
+  ASSERT_TRUE(plugin.attached());
+  ASSERT_TRUE(Ip("-n " + netns_ + " link delete eth2"));
+  EXPECT_NE(plugin.AwaitState("n0", "rail1", plan::NicState::kFailed), 0);
+}
+
+TEST_F(R2ccdLinkTest, ANicThatIsDownFromTheStartIsListedAndDead) {
+  ASSERT_TRUE(Ip("-n " + netns_ + " link set eth2 down"));
+  StartDaemon(0);
+  Plugin plugin(RunDir(0) + "/attach.sock", {"10.77.1.1"});
+  ASSERT_TRUE(plugin.attached());
+  EXPECT_NE(plugin.AwaitState("n0", "rail1", plan::NicState::kFailed), 0);
+  EXPECT_EQ(plugin.Weight("n0", "rail0"), 1000);
+}
+
+TEST_F(R2ccdLinkTest, WithoutAConfigurationOnlyHardwareCounts) {
+  daemons_.push_back(
+      std::make_unique<Process>(std::vector<std::string>{"--node", "n0", "--run_dir", RunDir(0)}, RunDir(0) + ".log", netns_));
+  ASSERT_TRUE(WaitUntil([&] { return Status(0).node() == "n0"; })) << daemons_[0]->log();
+  EXPECT_EQ(Status(0).nodes(0).nics_size(), 0) << "a veth is no NIC unless somebody says so";
+  EXPECT_NE(daemons_[0]->log().find("this node has no NICs"), std::string::npos) << daemons_[0]->log();
+}
+
+}  // namespace
+}  // namespace r2cc::daemon
