@@ -45,10 +45,10 @@ void SendLedger::MakeSendable(MessageId id) {
   message.order = (*order_)++;
 }
 
-uint64_t SendLedger::ReadyOrder() const {
+SendLedger::Ready SendLedger::NextReady() const {
   for (const Message& message : messages_)
-    if (message.ready > 0) return message.order;
-  return kNothingReady;
+    if (message.ready > 0) return {true, message.ready < message.holder.size(), message.order};
+  return {};
 }
 
 bool SendLedger::Pull(Carrier carrier, Chunk* out) {

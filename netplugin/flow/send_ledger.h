@@ -31,9 +31,13 @@ class SendLedger {
   // A posted message is larger than its grant: NCCL's caller made a mistake, and the flow cannot go on.
   bool overflowed() const { return overflowed_; }
 
-  static constexpr uint64_t kNothingReady = UINT64_MAX;
-  // Order of the oldest message that has a ready chunk; kNothingReady if none has.
-  uint64_t ReadyOrder() const;
+  // The oldest message that has a ready chunk.
+  struct Ready {
+    bool any = false;
+    bool begun = false;  // other chunks of it were entrusted already: it is to be finished, or replayed
+    uint64_t order = 0;
+  };
+  Ready NextReady() const;
 
   // Entrusts the oldest ready chunk to `carrier`. False if there is none.
   bool Pull(Carrier carrier, Chunk* out);

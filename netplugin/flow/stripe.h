@@ -29,6 +29,12 @@ enum class StripeMode {
 // True if chunks of a flow whose own link is `home` may travel on `link`.
 bool Carries(std::span<const LinkShare> links, StripeMode mode, LinkId home, LinkId link);
 
+// Bytes carried per weight: links with room pull in ascending order of it, so that shares follow the weights also where the rails are
+// not the limit.
+inline double LoadOf(const LinkShare& link) {
+  return static_cast<double>(link.carried_bytes) / (link.weight_permille > 0 ? link.weight_permille : 1);
+}
+
 // True if `link` may pull another chunk. A weight is a ceiling relative to the heaviest usable link: a link of weight w may have
 // carried at most w/w_max of what the busiest link of full weight has; links of full weight pull as they have room. If no usable link
 // has a weight at all, every usable one counts as full: a notice moves traffic but never takes the last way to a peer.

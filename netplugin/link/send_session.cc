@@ -381,17 +381,22 @@ void SendSession::Reclaim(const Fence& fence, const std::vector<FlowArrivals>& a
 bool SendSession::Pull(LinkId id, Incarnation incarnation, Chunk* chunk) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kUp) return false;
   if (!MayPull(shares_, id)) return false;
-  SendLedger* oldest = nullptr;
-  uint64_t oldest_order = SendLedger::kNothingReady;
+  // A message that was begun is finished first, the oldest before the others; then the flows take turns, message by message.
+  Flow* next = nullptr;
+  SendLedger::Ready next_ready;
   for (auto& [flow_id, flow] : flows_) {
     if (flow.state == FlowState::kFailed || !Carries(shares_, options_.mode, flow.home, id)) continue;
-    const uint64_t order = flow.ledger->ReadyOrder();
-    if (order < oldest_order) {
-      oldest_order = order;
-      oldest = flow.ledger.get();
-    }
+    const SendLedger::Ready ready = flow.ledger->NextReady();
+    if (!ready.any) continue;
+    const bool sooner = next == nullptr || (ready.begun != next_ready.begun ? ready.begun
+                                            : ready.begun                   ? ready.order < next_ready.order
+                                                                            : flow.turn < next->turn);
+    if (!sooner) continue;
+    next = &flow;
+    next_ready = ready;
   }
-  if (oldest == nullptr || !oldest->Pull(links_[id].carrier, chunk)) return false;
+  if (next == nullptr || !next->ledger->Pull(links_[id].carrier, chunk)) return false;
+  if (!next_ready.begun) next->turn = ++turns_;
   shares_[id].carried_bytes += chunk->bytes;
   return true;
 }

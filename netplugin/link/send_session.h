@@ -68,6 +68,8 @@ class SendSession {
 
   // The next chunk for a link with room; false if there is none, or if this link may not carry more at the moment.
   bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk);
+  // What the link has carried, in proportion to its weight: of links with room, the least loaded one pulls first.
+  double Load(LinkId link) const { return LoadOf(shares_[link]); }
 
   std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
 
@@ -90,6 +92,7 @@ class SendSession {
     uint16_t local_rail = 0;
     std::string error;
     std::unique_ptr<SendLedger> ledger;
+    uint64_t turn = 0;  // when it last began a message
   };
   struct Link {
     uint16_t local_rail = 0;
@@ -135,6 +138,7 @@ class SendSession {
   std::map<FlowId, Flow> flows_;
   FlowId next_flow_ = 1;
   uint64_t order_ = 1;
+  uint64_t turns_ = 0;
   std::vector<Link> links_;
   std::vector<LinkShare> shares_;
   std::vector<bool> local_rail_up_;

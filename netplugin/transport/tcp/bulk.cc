@@ -50,11 +50,11 @@ void BulkSender::SendProof(std::vector<std::byte> pattern) {
 }
 
 BulkSender::Result BulkSender::Pump(const std::function<bool(Chunk*)>& pull, uint64_t* sent_bytes) {
-  for (uint64_t turn = 0; turn < kTurnBytes;) {
-    if (!busy_) {
-      if (!pull(&chunk_)) return Result::kIdle;
-      Start(BulkType::kChunk);
-    }
+  if (!busy_) {
+    if (!pull(&chunk_)) return Result::kIdle;
+    Start(BulkType::kChunk);
+  }
+  while (done_ < kBulkHeaderBytes + chunk_.bytes) {
     iovec parts[2];
     int count = 0;
     if (done_ < kBulkHeaderBytes) parts[count++] = {header_ + done_, kBulkHeaderBytes - done_};
@@ -67,14 +67,12 @@ BulkSender::Result BulkSender::Pump(const std::function<bool(Chunk*)>& pull, uin
     if (WouldBlock(n)) return Result::kBlocked;
     if (n <= 0) return Result::kBroken;
     done_ += static_cast<size_t>(n);
-    turn += static_cast<uint64_t>(n);
-    if (done_ < kBulkHeaderBytes + chunk_.bytes) continue;
-    if (!proof_.empty())
-      proof_.clear();
-    else
-      *sent_bytes += chunk_.bytes;
-    busy_ = false;
   }
+  if (!proof_.empty())
+    proof_.clear();
+  else
+    *sent_bytes += chunk_.bytes;
+  busy_ = false;
   return Result::kMore;
 }
 

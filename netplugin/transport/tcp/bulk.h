@@ -28,10 +28,10 @@ class BulkSender {
   enum class Result {
     kIdle,     // nothing to send
     kBlocked,  // the socket is full: wait for writability
-    kMore,     // its turn is over, there is more
+    kMore,     // the chunk is with the kernel, there is room for another
     kBroken,
   };
-  // Writes until the socket is full, pulling chunks as they are needed. Counts payload bytes in `*sent_bytes`.
+  // Writes one chunk, or the rest of one, pulling it if none is under way. Counts the payload bytes of whole chunks in `*sent_bytes`.
   Result Pump(const std::function<bool(Chunk*)>& pull, uint64_t* sent_bytes);
 
   // True while a chunk of `flow` is half-way into the socket: its buffer is still in use.

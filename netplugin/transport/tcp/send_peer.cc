@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "netplugin/transport/tcp/record.h"
 
@@ -14,6 +15,8 @@ namespace {
 
 using plan::EvidenceCause;
 
+// How many chunks leave before input is looked at again.
+constexpr int kTurnChunks = 32;
 constexpr Nanos kOobConnectLimit = 2 * kNanosPerSecond;
 
 SendSession::Options OptionsOf(const Io& io, const SendPeer::Target& target) {
@@ -87,16 +90,28 @@ bool SendPeer::Settle() {
   do {
     for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
       for (const Action& action : actions) Execute(action);
-    more = false;
-    for (LinkId link = 0; link < links_.size(); ++link)
-      for (size_t i = 0; i < links_[link].bulk.size(); ++i)
-        if (!links_[link].bulk[i].blocked) more |= PumpBulk(link, i);
+    more = PumpAll();
     const auto actions = session_.TakeActions();
     for (const Action& action : actions) Execute(action);
     if (actions.empty()) break;
   } while (true);
   Publish();
   return more;
+}
+
+bool SendPeer::PumpAll() {
+  std::vector<std::pair<LinkId, size_t>> ready;
+  for (LinkId link = 0; link < links_.size(); ++link)
+    for (size_t i = 0; i < links_[link].bulk.size(); ++i)
+      if (links_[link].bulk[i].sender != nullptr && !links_[link].bulk[i].blocked) ready.emplace_back(link, i);
+  for (int chunks = 0; chunks < kTurnChunks; ++chunks) {
+    if (ready.empty()) return false;
+    const auto next = std::min_element(ready.begin(), ready.end(),
+                                       [this](const auto& a, const auto& b) { return session_.Load(a.first) < session_.Load(b.first); });
+    if (PumpBulk(next->first, next->second)) continue;
+    ready.erase(next);
+  }
+  return true;
 }
 
 void SendPeer::Publish() {
@@ -372,7 +387,6 @@ void SendPeer::ProveLink(LinkId link) {
 bool SendPeer::PumpBulk(LinkId link, size_t index) {
   LinkSockets& sockets = links_[link];
   Bulk& bulk = sockets.bulk[index];
-  if (bulk.sender == nullptr) return false;
   const auto pull = [&](Chunk* chunk) { return session_.Pull(link, sockets.incarnation, chunk); };
   switch (bulk.sender->Pump(pull, &io_->rails[session_.local_rail(link)].sent_bytes)) {
     case BulkSender::Result::kIdle: return false;

@@ -81,6 +81,8 @@ class SendPeer {
   void BulkEvent(LinkId link, size_t index, uint32_t events);
   void ProveLink(LinkId link);
   void SendFrame(Lane lane, const Frame& frame);
+  // True if the turn ended before every socket was full or had nothing to send.
+  bool PumpAll();
   bool PumpBulk(LinkId link, size_t index);
   void Trouble(LinkId link, plan::EvidenceCause cause);
   void Report(const Action& action, plan::EvidenceKind kind);
