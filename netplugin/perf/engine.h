@@ -21,7 +21,7 @@ struct Channel {
 
 // How the loop waits when nothing moves: ranks often share cores with each other and with the plugin's own threads.
 struct Idle {
-  int yields = 200;        // rounds of sched_yield() before it sleeps
+  int yields = 20;         // rounds of sched_yield() before it sleeps
   int sleep_us = 30;       // 0: only ever yields, as NCCL's own loop does
   int64_t timeout_ns = 0;  // 0: none. With nothing completed for so long the run fails
 };

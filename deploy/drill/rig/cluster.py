@@ -223,7 +223,7 @@ class Cluster:
       } | options.environment
       argv = [str(self.binaries.perf), "--plugin", str(self.binaries.plugin), "--collective", "all_reduce", "-b", options.size,
               "-e", options.size, "--seconds", f"{options.seconds_max:g}", "--rank", str(rank), "--nranks", str(lab.nodes),
-              "--root", root, "--trace", str(prefix), "--json", "-c", "1", "--timeout", f"{options.timeout_s:g}"]
+              "--root", root, "--trace", str(prefix), "--json", "-c", "1", "--timeout", f"{options.timeout_s:g}", "--idle-sleep-us", "150"]
       ranks.append(self._processes.start(f"{name}-rank{rank}", lab.command(rank, argv), environment))
     return Job(name, ranks, TraceFollower(prefix, lab.nodes))
 
