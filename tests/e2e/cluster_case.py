@@ -27,8 +27,7 @@ class ClusterCase(unittest.TestCase):
   """4 nodes of 4 rails with one r2ccd each; `environment` is the job's."""
 
   environment: dict[str, str] = {}
-  # Slow enough for the rails to be what limits the job, also on a busy machine: shares are about rails.
-  rate = "100mbit"
+  rate = "500mbit"
 
   @classmethod
   def setUpClass(cls) -> None:
