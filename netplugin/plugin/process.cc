@@ -86,6 +86,9 @@ void Process::RemoveContext() {
 
 void Process::AtExit() {
   Process& process = Get();
+  const std::lock_guard lock(process.mutex_);
+  // Whoever still calls is told so, and touches nothing.
+  process.result_ = abi::Result::kInternalError;
   // NCCL's logger may be gone already; a forked child has no engine thread to stop.
   process.logger_.store(nullptr);
   if (process.owner_pid_ == getpid())

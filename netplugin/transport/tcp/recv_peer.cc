@@ -39,7 +39,6 @@ RecvPeer::RecvPeer(Io* io, const Hello& hello, FlowOpened flow_opened)
 
 RecvPeer::~RecvPeer() {
   for (LinkId link = 0; link < links_.size(); ++link) CloseLink(link);
-  CloseOob();
   if (probe_) io_->poller.Remove(probe_token_, probe_.get());
 }
 
@@ -123,12 +122,10 @@ void RecvPeer::Execute(const Action& action) {
 // ---- connections ----
 
 bool RecvPeer::AttachOob(const Hello& hello, std::unique_ptr<PacketStream>* stream) {
-  CloseOob();
-  session_.OobDown(io_->Now());
+  OobDown();
   peer_node_ = hello.node;
   if (hello.rails.size() == remote_rails_.size()) remote_rails_ = hello.rails;
-  oob_ = std::move(*stream);
-  oob_token_ = io_->poller.Add(oob_->fd(), EPOLLIN, [this](uint32_t) { OobEvent(); });
+  oob_.Open(&io_->poller, std::move(*stream), [this] { OobEvent(); });
   session_.OobUp(io_->Now());
   ApplyVerdicts();
   return true;
@@ -156,8 +153,8 @@ bool RecvPeer::AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* str
       *reason = "the link has its control lane already";
       return false;
     }
-    sockets.control = std::move(*stream);
-    sockets.control_token = io_->poller.Add(sockets.control->fd(), EPOLLIN, [this, link](uint32_t) { ControlEvent(link); });
+    sockets.control = std::make_unique<LaneSocket>();
+    sockets.control->Open(&io_->poller, std::move(*stream), [this, link] { ControlEvent(link); });
     session_.LaneUp(link, hello.incarnation, io_->Now());
     return true;
   }
@@ -172,19 +169,14 @@ bool RecvPeer::AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* str
   return true;
 }
 
-void RecvPeer::CloseOob() {
-  if (oob_ == nullptr) return;
-  io_->poller.Remove(oob_token_, oob_->fd());
-  oob_.reset();
-  oob_wants_write_ = false;
+void RecvPeer::OobDown() {
+  oob_.Close();
+  session_.OobDown(io_->Now());
 }
 
 void RecvPeer::CloseLink(LinkId link) {
   LinkSockets& sockets = links_[link];
-  if (sockets.control != nullptr) {
-    io_->poller.Remove(sockets.control_token, sockets.control->fd());
-    sockets.control->Release().Abandon();
-  }
+  if (sockets.control != nullptr) sockets.control->Abandon();
   for (Bulk& bulk : sockets.bulk) {
     if (bulk.receiver == nullptr) continue;
     io_->poller.Remove(bulk.token, bulk.receiver->fd());
@@ -196,36 +188,15 @@ void RecvPeer::CloseLink(LinkId link) {
 void RecvPeer::Trouble(LinkId link, EvidenceCause cause) { session_.LinkTrouble(link, links_[link].incarnation, cause, io_->Now()); }
 
 void RecvPeer::OobEvent() {
-  const Nanos now = io_->Now();
-  const bool writable = oob_->Flush();
-  const auto state = oob_->Read([&](std::span<const uint8_t> packet) {
-    Frame frame;
-    if (Decode(packet, &frame)) session_.Receive(kOobLane, frame, now);
-    return true;
-  });
-  if (!writable || state != PacketStream::State::kOpen) {
-    CloseOob();
-    session_.OobDown(now);
-  } else if (oob_->wants_write() != oob_wants_write_) {
-    oob_wants_write_ = oob_->wants_write();
-    io_->poller.Modify(oob_token_, oob_->fd(), EPOLLIN | (oob_wants_write_ ? uint32_t{EPOLLOUT} : 0u));
-  }
+  const auto state = oob_.Service([&](const Frame& frame) { session_.Receive(kOobLane, frame, io_->Now()); });
+  if (state != PacketStream::State::kOpen) OobDown();
 }
 
 void RecvPeer::ControlEvent(LinkId link) {
-  LinkSockets& sockets = links_[link];
-  const Nanos now = io_->Now();
-  if (!sockets.control->Flush()) return Trouble(link, EvidenceCause::kSocketError);
-  const auto state = sockets.control->Read([&](std::span<const uint8_t> packet) {
-    Frame frame;
-    if (Decode(packet, &frame)) session_.Receive(link, frame, now);
-    return true;
-  });
-  if (state == PacketStream::State::kClosed) return Trouble(link, EvidenceCause::kSocketError);
-  if (state == PacketStream::State::kGarbled) return Trouble(link, EvidenceCause::kGarbled);
-  if (sockets.control->wants_write() != sockets.control_wants_write) {
-    sockets.control_wants_write = sockets.control->wants_write();
-    io_->poller.Modify(sockets.control_token, sockets.control->fd(), EPOLLIN | (sockets.control_wants_write ? uint32_t{EPOLLOUT} : 0u));
+  switch (links_[link].control->Service([&](const Frame& frame) { session_.Receive(link, frame, io_->Now()); })) {
+    case PacketStream::State::kOpen: return;
+    case PacketStream::State::kClosed: return Trouble(link, EvidenceCause::kSocketError);
+    case PacketStream::State::kGarbled: return Trouble(link, EvidenceCause::kGarbled);
   }
 }
 
@@ -254,23 +225,11 @@ void RecvPeer::ReadBulk(LinkId link, size_t index) {
 
 void RecvPeer::SendFrame(Lane lane, const Frame& frame) {
   if (lane == kOobLane) {
-    if (oob_ == nullptr) return;
-    if (!oob_->Send(Encode(frame))) {
-      CloseOob();
-      session_.OobDown(io_->Now());
-    } else if (oob_->wants_write() && !oob_wants_write_) {
-      oob_wants_write_ = true;
-      io_->poller.Modify(oob_token_, oob_->fd(), EPOLLIN | EPOLLOUT);
-    }
+    if (!oob_.Send(frame)) OobDown();
     return;
   }
   LinkSockets& sockets = links_[lane];
-  if (sockets.control == nullptr) return;
-  if (!sockets.control->Send(Encode(frame))) return Trouble(static_cast<LinkId>(lane), EvidenceCause::kSocketError);
-  if (sockets.control->wants_write() && !sockets.control_wants_write) {
-    sockets.control_wants_write = true;
-    io_->poller.Modify(sockets.control_token, sockets.control->fd(), EPOLLIN | EPOLLOUT);
-  }
+  if (sockets.control != nullptr && !sockets.control->Send(frame)) Trouble(static_cast<LinkId>(lane), EvidenceCause::kSocketError);
 }
 
 // ---- is the peer's process still there? ----
@@ -290,14 +249,14 @@ void RecvPeer::EndProbe(bool refused) {
 }
 
 bool RecvPeer::Flushed() const {
-  if (oob_ != nullptr && oob_->wants_write()) return false;
-  return std::none_of(links_.begin(), links_.end(), [](const LinkSockets& s) { return s.control != nullptr && s.control->wants_write(); });
+  return oob_.flushed() &&
+         std::all_of(links_.begin(), links_.end(), [](const LinkSockets& s) { return s.control == nullptr || s.control->flushed(); });
 }
 
 void RecvPeer::HalfClose() {
-  if (oob_ != nullptr) shutdown(oob_->fd(), SHUT_WR);
+  oob_.HalfClose();
   for (LinkSockets& sockets : links_)
-    if (sockets.control != nullptr) shutdown(sockets.control->fd(), SHUT_WR);
+    if (sockets.control != nullptr) sockets.control->HalfClose();
 }
 
 }  // namespace r2cc::net

@@ -13,6 +13,7 @@
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/tcp/bulk.h"
 #include "netplugin/transport/tcp/io.h"
+#include "netplugin/transport/tcp/lane_socket.h"
 #include "netplugin/transport/tcp/packet_stream.h"
 
 namespace r2cc::net {
@@ -53,9 +54,7 @@ class RecvPeer {
   };
   struct LinkSockets {
     Incarnation incarnation = 0;
-    std::unique_ptr<PacketStream> control;
-    Poller::Token control_token = 0;
-    bool control_wants_write = false;
+    std::unique_ptr<LaneSocket> control;
     std::vector<Bulk> bulk;
     int proofs = 0;
     bool proved = true;
@@ -63,9 +62,9 @@ class RecvPeer {
 
   void Execute(const Action& action);
   void OpenFlow(FlowId flow, uint64_t listen_id);
-  void CloseOob();
   void CloseLink(LinkId link);
   void OobEvent();
+  void OobDown();
   void ControlEvent(LinkId link);
   void ReadBulk(LinkId link, size_t index);
   void SendFrame(Lane lane, const Frame& frame);
@@ -81,9 +80,7 @@ class RecvPeer {
   std::vector<RailInfo> remote_rails_;
   SocketAddress peer_oob_;
   RecvSession session_;
-  std::unique_ptr<PacketStream> oob_;
-  Poller::Token oob_token_ = 0;
-  bool oob_wants_write_ = false;
+  LaneSocket oob_;
   std::vector<LinkSockets> links_;
   std::map<FlowId, Comm*> comms_;
   UniqueFd probe_;

@@ -79,8 +79,7 @@ void SendPeer::ApplyVerdicts() {
 void SendPeer::Tick() {
   const Nanos now = io_->Now();
   if (oob_greeting_ != nullptr && now - oob_since_ >= kOobConnectLimit) {
-    CloseOob();
-    session_.OobDown(false, now);
+    OobDown(false);
   }
   session_.Tick(now);
 }
@@ -188,67 +187,58 @@ void SendPeer::OpenOob() {
   UniqueFd fd = Connect(io_->oob_source, target_.oob, SocketUse::kOob, &failure);
   if (!fd) return session_.OobDown(failure == ECONNREFUSED, io_->Now());
   const int raw = fd.get();
-  oob_ = std::make_unique<PacketStream>(std::move(fd));
   oob_greeting_ = std::make_unique<Connection>();
-  oob_token_ = io_->poller.Add(raw, EPOLLIN | EPOLLOUT, [this](uint32_t events) { OobEvent(events); });
+  oob_greeting_->stream = std::make_unique<PacketStream>(std::move(fd));
+  oob_greeting_->token = io_->poller.Add(raw, EPOLLIN | EPOLLOUT, [this](uint32_t events) { GreetOobEvent(events); });
 }
 
 void SendPeer::CloseOob() {
-  if (oob_ == nullptr) return;
-  io_->poller.Remove(oob_token_, oob_->fd());
-  oob_.reset();
+  oob_.Close();
+  if (oob_greeting_ == nullptr) return;
+  io_->poller.Remove(oob_greeting_->token, oob_greeting_->stream->fd());
   oob_greeting_.reset();
 }
 
-void SendPeer::OobEvent(uint32_t events) {
-  const Nanos now = io_->Now();
-  const auto down = [&](bool refused) {
-    CloseOob();
-    session_.OobDown(refused, now);
-  };
-  if (oob_greeting_ != nullptr) {
-    if (!oob_greeting_->connected) {
-      if (!(events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) return;
-      if (const int failure = ConnectResult(oob_->fd()); failure != 0) return down(failure == ECONNREFUSED);
-      oob_greeting_->connected = true;
-      if (!oob_->Send(Encode(MakeHello(ConnectionKind::kOob)))) return down(false);
-      io_->poller.Modify(oob_token_, oob_->fd(), EPOLLIN);
-    }
-    Bytes packet;
-    bool whole = false;
-    if (oob_->ReadOne(&packet, &whole) != PacketStream::State::kOpen) return down(false);
-    if (!whole) return;
-    HelloReply reply;
-    if (!Decode(packet, &reply) || reply.rails.size() > kWireRailsMax) return down(false);
-    if (!reply.accepted) {
-      io_->log(LogLevel::kWarn, "R2CC: " + target_.oob.Text() + " refuses us: " + reply.reason);
-      return down(true);
-    }
-    oob_greeting_.reset();
-    if (remote_rails_.empty()) {
-      if (reply.rails.empty()) return down(false);
-      peer_node_ = reply.node;
-      remote_rails_ = reply.rails;
-    } else if (reply.rails.size() == remote_rails_.size()) {
-      peer_node_ = reply.node;  // the peer may have found its daemon since
-      remote_rails_ = reply.rails;
-    }
-    session_.OobUp(peer_node_, static_cast<uint16_t>(remote_rails_.size()), now);
-    links_.resize(session_.links());
-    ApplyVerdicts();
-    return;
+void SendPeer::OobDown(bool refused) {
+  CloseOob();
+  session_.OobDown(refused, io_->Now());
+}
+
+void SendPeer::GreetOobEvent(uint32_t events) {
+  PacketStream& stream = *oob_greeting_->stream;
+  if (!oob_greeting_->connected) {
+    if (!(events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) return;
+    if (const int failure = ConnectResult(stream.fd()); failure != 0) return OobDown(failure == ECONNREFUSED);
+    oob_greeting_->connected = true;
+    if (!stream.Send(Encode(MakeHello(ConnectionKind::kOob)))) return OobDown(false);
+    io_->poller.Modify(oob_greeting_->token, stream.fd(), EPOLLIN);
   }
-  if (!oob_->Flush()) return down(false);
-  const auto state = oob_->Read([&](std::span<const uint8_t> packet) {
-    Frame frame;
-    if (Decode(packet, &frame)) session_.Receive(kOobLane, frame, now);
-    return true;
-  });
-  if (state != PacketStream::State::kOpen) return down(false);
-  if (oob_->wants_write() != oob_wants_write_) {
-    oob_wants_write_ = oob_->wants_write();
-    io_->poller.Modify(oob_token_, oob_->fd(), EPOLLIN | (oob_wants_write_ ? uint32_t{EPOLLOUT} : 0u));
+  Bytes packet;
+  bool whole = false;
+  if (stream.ReadOne(&packet, &whole) != PacketStream::State::kOpen) return OobDown(false);
+  if (!whole) return;
+  HelloReply reply;
+  if (!Decode(packet, &reply)) return OobDown(false);
+  if (!reply.accepted) {
+    io_->log(LogLevel::kWarn, "R2CC: " + target_.oob.Text() + " refuses us: " + reply.reason);
+    return OobDown(true);
   }
+  // A peer's rails do not change their number; names, addresses and ports may, when it finds its daemon or a rail its address.
+  const bool first = remote_rails_.empty();
+  if (reply.rails.empty() || (!first && reply.rails.size() != remote_rails_.size())) return OobDown(false);
+  peer_node_ = reply.node;
+  remote_rails_ = reply.rails;
+  io_->poller.Remove(oob_greeting_->token, stream.fd());
+  oob_.Open(&io_->poller, std::move(oob_greeting_->stream), [this] { OobEvent(); });
+  oob_greeting_.reset();
+  session_.OobUp(peer_node_, static_cast<uint16_t>(remote_rails_.size()), io_->Now());
+  links_.resize(session_.links());
+  ApplyVerdicts();
+}
+
+void SendPeer::OobEvent() {
+  const auto state = oob_.Service([&](const Frame& frame) { session_.Receive(kOobLane, frame, io_->Now()); });
+  if (state != PacketStream::State::kOpen) OobDown(false);
 }
 
 // ---- links ----
@@ -289,10 +279,7 @@ void SendPeer::CloseLink(LinkId link) {
     io_->poller.Remove(connection->token, connection->stream->fd());
     connection->stream->Release().Abandon();
   }
-  if (sockets.control != nullptr) {
-    io_->poller.Remove(sockets.control_token, sockets.control->fd());
-    sockets.control->Release().Abandon();
-  }
+  if (sockets.control != nullptr) sockets.control->Abandon();
   for (Bulk& bulk : sockets.bulk) {
     if (bulk.sender == nullptr) continue;
     io_->poller.Remove(bulk.token, bulk.sender->fd());
@@ -330,8 +317,8 @@ void SendPeer::Greeted(LinkId link, Connection* connection) {
   LinkSockets& sockets = links_[link];
   io_->poller.Remove(connection->token, connection->stream->fd());
   if (connection->kind == ConnectionKind::kControl) {
-    sockets.control = std::move(connection->stream);
-    sockets.control_token = io_->poller.Add(sockets.control->fd(), EPOLLIN, [this, link](uint32_t events) { ControlEvent(link, events); });
+    sockets.control = std::make_unique<LaneSocket>();
+    sockets.control->Open(&io_->poller, std::move(connection->stream), [this, link] { ControlEvent(link); });
   } else {
     const size_t index = connection->socket;
     Bulk& bulk = sockets.bulk[index];
@@ -347,20 +334,11 @@ void SendPeer::Greeted(LinkId link, Connection* connection) {
   if (all) session_.LinkConnected(link, sockets.incarnation, io_->Now());
 }
 
-void SendPeer::ControlEvent(LinkId link, uint32_t) {
-  LinkSockets& sockets = links_[link];
-  const Nanos now = io_->Now();
-  if (!sockets.control->Flush()) return Trouble(link, EvidenceCause::kSocketError);
-  const auto state = sockets.control->Read([&](std::span<const uint8_t> packet) {
-    Frame frame;
-    if (Decode(packet, &frame)) session_.Receive(link, frame, now);
-    return true;
-  });
-  if (state == PacketStream::State::kClosed) return Trouble(link, EvidenceCause::kSocketError);
-  if (state == PacketStream::State::kGarbled) return Trouble(link, EvidenceCause::kGarbled);
-  if (sockets.control->wants_write() != sockets.control_wants_write) {
-    sockets.control_wants_write = sockets.control->wants_write();
-    io_->poller.Modify(sockets.control_token, sockets.control->fd(), EPOLLIN | (sockets.control_wants_write ? uint32_t{EPOLLOUT} : 0u));
+void SendPeer::ControlEvent(LinkId link) {
+  switch (links_[link].control->Service([&](const Frame& frame) { session_.Receive(link, frame, io_->Now()); })) {
+    case PacketStream::State::kOpen: return;
+    case PacketStream::State::kClosed: return Trouble(link, EvidenceCause::kSocketError);
+    case PacketStream::State::kGarbled: return Trouble(link, EvidenceCause::kGarbled);
   }
 }
 
@@ -399,34 +377,22 @@ bool SendPeer::PumpBulk(LinkId link, size_t index) {
 
 void SendPeer::SendFrame(Lane lane, const Frame& frame) {
   if (lane == kOobLane) {
-    if (oob_ == nullptr || oob_greeting_ != nullptr) return;
-    if (!oob_->Send(Encode(frame))) {
-      CloseOob();
-      session_.OobDown(false, io_->Now());
-    } else if (oob_->wants_write() && !oob_wants_write_) {
-      oob_wants_write_ = true;
-      io_->poller.Modify(oob_token_, oob_->fd(), EPOLLIN | EPOLLOUT);
-    }
+    if (!oob_.Send(frame)) OobDown(false);
     return;
   }
   LinkSockets& sockets = links_[lane];
-  if (sockets.control == nullptr) return;
-  if (!sockets.control->Send(Encode(frame))) return Trouble(static_cast<LinkId>(lane), EvidenceCause::kSocketError);
-  if (sockets.control->wants_write() && !sockets.control_wants_write) {
-    sockets.control_wants_write = true;
-    io_->poller.Modify(sockets.control_token, sockets.control->fd(), EPOLLIN | EPOLLOUT);
-  }
+  if (sockets.control != nullptr && !sockets.control->Send(frame)) Trouble(static_cast<LinkId>(lane), EvidenceCause::kSocketError);
 }
 
 bool SendPeer::Flushed() const {
-  if (oob_ != nullptr && oob_->wants_write()) return false;
-  return std::none_of(links_.begin(), links_.end(), [](const LinkSockets& s) { return s.control != nullptr && s.control->wants_write(); });
+  return oob_.flushed() &&
+         std::all_of(links_.begin(), links_.end(), [](const LinkSockets& s) { return s.control == nullptr || s.control->flushed(); });
 }
 
 void SendPeer::HalfClose() {
-  if (oob_ != nullptr) shutdown(oob_->fd(), SHUT_WR);
+  oob_.HalfClose();
   for (LinkSockets& sockets : links_)
-    if (sockets.control != nullptr) shutdown(sockets.control->fd(), SHUT_WR);
+    if (sockets.control != nullptr) sockets.control->HalfClose();
 }
 
 }  // namespace r2cc::net

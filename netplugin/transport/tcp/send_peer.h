@@ -12,6 +12,7 @@
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/tcp/bulk.h"
 #include "netplugin/transport/tcp/io.h"
+#include "netplugin/transport/tcp/lane_socket.h"
 #include "netplugin/transport/tcp/packet_stream.h"
 
 namespace r2cc::net {
@@ -63,21 +64,21 @@ class SendPeer {
   struct LinkSockets {
     Incarnation incarnation = 0;
     std::vector<std::unique_ptr<Connection>> greeting;
-    std::unique_ptr<PacketStream> control;
-    Poller::Token control_token = 0;
-    bool control_wants_write = false;
+    std::unique_ptr<LaneSocket> control;
     std::vector<Bulk> bulk;
   };
 
   void Execute(const Action& action);
   void OpenOob();
   void CloseOob();
-  void OobEvent(uint32_t events);
+  void GreetOobEvent(uint32_t events);
+  void OobEvent();
+  void OobDown(bool refused);
   void OpenLink(LinkId link, Incarnation incarnation);
   void CloseLink(LinkId link);
   void GreetEvent(LinkId link, Incarnation incarnation, Connection* connection);
   void Greeted(LinkId link, Connection* connection);
-  void ControlEvent(LinkId link, uint32_t events);
+  void ControlEvent(LinkId link);
   void BulkEvent(LinkId link, size_t index, uint32_t events);
   void ProveLink(LinkId link);
   void SendFrame(Lane lane, const Frame& frame);
@@ -97,10 +98,8 @@ class SendPeer {
   std::string peer_node_;
   std::vector<RailInfo> remote_rails_;
   std::unique_ptr<Connection> oob_greeting_;
-  std::unique_ptr<PacketStream> oob_;
-  Poller::Token oob_token_ = 0;
   Nanos oob_since_ = 0;
-  bool oob_wants_write_ = false;
+  LaneSocket oob_;
   std::vector<LinkSockets> links_;
   std::map<FlowId, Comm*> comms_;
 };

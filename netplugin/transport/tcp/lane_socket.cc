@@ -1,0 +1,62 @@
+#include "netplugin/transport/tcp/lane_socket.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <utility>
+
+namespace r2cc::net {
+
+void LaneSocket::Open(Poller* poller, std::unique_ptr<PacketStream> stream, std::function<void()> ready) {
+  Close();
+  poller_ = poller;
+  stream_ = std::move(stream);
+  watching_writes_ = false;
+  token_ = poller_->Add(stream_->fd(), EPOLLIN, [ready = std::move(ready)](uint32_t) { ready(); });
+}
+
+void LaneSocket::Close() {
+  if (stream_ == nullptr) return;
+  poller_->Remove(token_, stream_->fd());
+  stream_.reset();
+}
+
+void LaneSocket::Abandon() {
+  if (stream_ == nullptr) return;
+  poller_->Remove(token_, stream_->fd());
+  stream_->Release().Abandon();
+  stream_.reset();
+}
+
+void LaneSocket::HalfClose() {
+  if (stream_ != nullptr) shutdown(stream_->fd(), SHUT_WR);
+}
+
+bool LaneSocket::Send(const Frame& frame) {
+  if (stream_ == nullptr) return true;
+  if (!stream_->Send(Encode(frame))) return false;
+  WatchWrites();
+  return true;
+}
+
+PacketStream::State LaneSocket::Service(const std::function<void(const Frame&)>& on_frame) {
+  if (!stream_->Flush()) return PacketStream::State::kClosed;
+  bool sound = true;
+  const PacketStream::State state = stream_->Read([&](std::span<const uint8_t> packet) {
+    Frame frame;
+    sound = Decode(packet, &frame);
+    if (sound) on_frame(frame);
+    return sound;
+  });
+  if (!sound) return PacketStream::State::kGarbled;
+  if (state == PacketStream::State::kOpen) WatchWrites();
+  return state;
+}
+
+void LaneSocket::WatchWrites() {
+  if (stream_->wants_write() == watching_writes_) return;
+  watching_writes_ = stream_->wants_write();
+  poller_->Modify(token_, stream_->fd(), EPOLLIN | (watching_writes_ ? uint32_t{EPOLLOUT} : 0u));
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,48 @@
+// A control lane that has been greeted: frames in, frames out, on the I/O thread.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_LANE_SOCKET_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_LANE_SOCKET_H_
+
+#include <functional>
+#include <memory>
+
+#include "netplugin/link/wire.h"
+#include "netplugin/transport/tcp/packet_stream.h"
+#include "netplugin/transport/tcp/poller.h"
+
+namespace r2cc::net {
+
+class LaneSocket {
+ public:
+  LaneSocket() = default;
+  ~LaneSocket() { Close(); }
+  LaneSocket(const LaneSocket&) = delete;
+  LaneSocket& operator=(const LaneSocket&) = delete;
+
+  bool open() const { return stream_ != nullptr; }
+  // `ready` is called when the lane may have something to read, or room to write; it should call Service().
+  void Open(Poller* poller, std::unique_ptr<PacketStream> stream, std::function<void()> ready);
+  void Close();
+  // What is unsent or unread is lost, at both ends.
+  void Abandon();
+  // No more frames from us; what is queued still goes.
+  void HalfClose();
+
+  // False if the connection is broken. Nothing happens on a lane that is not open.
+  bool Send(const Frame& frame);
+  // Writes what waits and hands over what has arrived. kGarbled also for a packet that is not a sound frame.
+  PacketStream::State Service(const std::function<void(const Frame&)>& on_frame);
+  // Everything that was sent is with the kernel.
+  bool flushed() const { return stream_ == nullptr || !stream_->wants_write(); }
+
+ private:
+  void WatchWrites();
+
+  Poller* poller_ = nullptr;
+  std::unique_ptr<PacketStream> stream_;
+  Poller::Token token_ = 0;
+  bool watching_writes_ = false;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_LANE_SOCKET_H_
