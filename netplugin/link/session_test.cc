@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -209,12 +209,12 @@ class World {
         ADD_FAILURE() << "an honest sender's chunk was refused";
         return;
       }
-      if (link->destination != nullptr) std::memcpy(link->destination, front.bytes.data(), front.bytes.size() / 2);
+      if (link->destination != nullptr) std::copy_n(front.bytes.begin(), front.bytes.size() / 2, link->destination);
       link->half_read = true;
       return;
     }
     if (link->destination != nullptr) {
-      std::memcpy(link->destination, front.bytes.data(), front.bytes.size());
+      std::copy(front.bytes.begin(), front.bytes.end(), link->destination);
       receiver_.Finish(id, link->incarnation, front.chunk);
     }
     link->half_read = false;
@@ -288,7 +288,7 @@ class World {
         if (id < placed && !message.placed) {
           message.placed = true;
           ASSERT_EQ(receiver_.SizeOf(flow, id), message.sent.size());
-          ASSERT_EQ(std::memcmp(message.received.data(), message.sent.data(), message.sent.size()), 0)
+          ASSERT_TRUE(std::equal(message.sent.begin(), message.sent.end(), message.received.begin()))
               << "flow " << flow << " message " << id;
           // The buffer is NCCL's now: from here on any write is one too many.
           std::fill(message.received.begin(), message.received.end(), std::byte{0xee});

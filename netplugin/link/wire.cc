@@ -170,7 +170,7 @@ size_t PacketLength(std::span<const uint8_t> bytes) {
   if (bytes.size() < kPacketHeaderBytes) {
     // A stranger is refused at the first bytes, not after a header's worth.
     const size_t known = std::min<size_t>(bytes.size(), 4);
-    return std::memcmp(bytes.data(), &kPacketMagic, known) == 0 ? 0 : kPacketBytesMax + 1;
+    return known == 0 || std::memcmp(bytes.data(), &kPacketMagic, known) == 0 ? 0 : kPacketBytesMax + 1;
   }
   if (At<uint32_t>(bytes, 0) != kPacketMagic) return kPacketBytesMax + 1;
   const auto body = At<uint32_t>(bytes, 8);
