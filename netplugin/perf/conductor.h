@@ -9,12 +9,14 @@
 
 namespace r2cc::perf {
 
-// What a rank says at the barrier after an iteration (zeros before the first). Sent as it lies in memory: all ranks run the same program.
+// What a rank says at the barrier after an iteration (zeros but for cpu_ns before the first). Sent as it lies in memory: all ranks run the
+// same program.
 struct Report {
   int64_t duration_ns = 0;
   int64_t wrong_elements = 0;
   int64_t late_writes = 0;  // of the whole run so far
   int64_t stop_wanted = 0;  // a signal came
+  int64_t cpu_ns = 0;       // user and system time of the rank's process so far, all threads
 };
 
 // What rank 0 answers.
@@ -29,11 +31,13 @@ struct Row {
   int64_t size_bytes = 0;  // what is moved: alltoall rounds the wanted size down to a multiple of the ranks
   int64_t count = 0;
   int64_t iterations = 0;
-  double time_us = 0;  // mean over the timed iterations of the slowest rank's time
+  double time_us = 0;         // mean over the timed iterations of the slowest rank's time
+  double time_us_median = 0;  // of the same times
   double time_us_min = 0;
   double time_us_max = 0;
   double algorithm_bytes_per_second = 0;
   double bus_bytes_per_second = 0;
+  double cpu_us = 0;  // mean over the timed iterations of all ranks' CPU time from barrier to barrier, checks included
   int64_t wrong = 0;  // elements, warm-up included
 };
 
@@ -64,7 +68,10 @@ class Conductor {
   int64_t size_index_ = -1;
   int64_t size_started_ns_ = 0;
   int64_t warmups_ = 0;
+  std::vector<double> times_us_;  // of the row under way
   double total_us_ = 0;
+  int64_t cpu_ns_ = 0;  // of all ranks, as last reported
+  double total_cpu_us_ = 0;
   int64_t wrong_ = 0;
   int64_t late_writes_ = 0;
   bool stopped_ = false;

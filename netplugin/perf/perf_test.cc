@@ -111,12 +111,30 @@ TEST(ConductorTest, WalksSizesWarmUpsAndIterations) {
   EXPECT_DOUBLE_EQ(conductor.rows()[0].algorithm_bytes_per_second, 8 / 3e-6);
 }
 
+TEST(ConductorTest, CpuTimeIsOfTheTimedIterationsAndOfAllRanks) {
+  Options options = TwoSizes();
+  options.sizes_bytes = {8};
+  Conductor conductor(options);
+  std::vector<Report> reports(2);
+  int iteration = 0;
+  // The warm-up (the first) costs 100 us a rank, the others 10 and 20 us; their times are 5, 1 and 2 us.
+  const int64_t times_ns[] = {7000, 5000, 1000, 2000};
+  while (conductor.Next(reports, 0).run != 0) {
+    reports[0].cpu_ns += iteration == 0 ? 100'000 : 10'000;
+    reports[1].cpu_ns += iteration == 0 ? 100'000 : 20'000;
+    reports[0].duration_ns = times_ns[iteration++];
+  }
+  ASSERT_EQ(conductor.rows().size(), 1u);
+  EXPECT_DOUBLE_EQ(conductor.rows()[0].cpu_us, 30);
+  EXPECT_DOUBLE_EQ(conductor.rows()[0].time_us_median, 2);
+}
+
 TEST(ConductorTest, WrongElementsOfAllRanksAndWarmUpsCount) {
   Conductor conductor(TwoSizes());
   std::vector<Report> reports(2);
   Command command = conductor.Next(reports, 0);
   while (command.run != 0) {
-    reports = {{1, 1, 5, 0}, {1, 2, 7, 0}};
+    reports = {{1, 1, 5, 0, 0}, {1, 2, 7, 0, 0}};
     command = conductor.Next(reports, 0);
   }
   EXPECT_EQ(conductor.rows()[0].wrong, 4 * 3);
@@ -162,12 +180,15 @@ TEST(ReportTest, JsonIsOneLineInBitsPerSecond) {
   std::vector<Report> reports(2);
   conductor.Next(reports, 0);
   reports[0].duration_ns = 1'000'000;
+  reports[1].cpu_ns = 2'500'000;
   conductor.Next(reports, 0);
   const std::string json = Json(options, {"N", 11, 1, "a, b"}, conductor, "");
   EXPECT_EQ(json.find('\n'), std::string::npos);
   EXPECT_NE(json.find("\"plugin\":\"dir \\\"x\\\"\\u000a.so\""), std::string::npos) << json;
   EXPECT_NE(json.find("\"pass\":true"), std::string::npos) << json;
   EXPECT_NE(json.find("\"busbw_gbps\":8.000000"), std::string::npos) << json;
+  EXPECT_NE(json.find("\"time_us_median\":1000.000,"), std::string::npos) << json;
+  EXPECT_NE(json.find("\"cpu_us\":2500.000,"), std::string::npos) << json;
   EXPECT_EQ(json.find("error\":"), std::string::npos) << json;
   const std::string failed = Json(options, {"N", 11, 1, "a"}, conductor, "gone");
   EXPECT_NE(failed.find("\"pass\":false,\"error\":\"gone\""), std::string::npos) << failed;

@@ -245,6 +245,7 @@ Status RankRun::Loop() {
   int64_t size_index = -1;
   for (;;) {
     if (stop_wanted) report.stop_wanted = 1;
+    report.cpu_ns = ProcessCpuNs();
     R2CC_PERF_RETURN_IF_ERROR(NextCommand(report, &command_));
     if (command_.run == 0) return {};
     if (command_.size_index < 0 || command_.size_index >= static_cast<int64_t>(options_.sizes_bytes.size()))

@@ -37,9 +37,11 @@ std::string Quoted(const std::string& text) {
 const char* Bool(bool value) { return value ? "true" : "false"; }
 
 std::string JsonRow(const Row& row) {
-  return Format("{\"size_bytes\":%lld,\"count\":%lld,\"iterations\":%lld,\"time_us\":%.3f,\"time_us_min\":%.3f,\"time_us_max\":%.3f,",
-                static_cast<long long>(row.size_bytes), static_cast<long long>(row.count), static_cast<long long>(row.iterations),
-                row.time_us, row.time_us_min, row.time_us_max) +
+  return Format(
+             "{\"size_bytes\":%lld,\"count\":%lld,\"iterations\":%lld,\"time_us\":%.3f,\"time_us_median\":%.3f,\"time_us_min\":%.3f,\"time_"
+             "us_max\":%.3f,\"cpu_us\":%.3f,",
+             static_cast<long long>(row.size_bytes), static_cast<long long>(row.count), static_cast<long long>(row.iterations), row.time_us,
+             row.time_us_median, row.time_us_min, row.time_us_max, row.cpu_us) +
          Format("\"algbw_gbps\":%.6f,\"busbw_gbps\":%.6f,\"wrong\":%lld}", row.algorithm_bytes_per_second * 8e-9,
                 row.bus_bytes_per_second * 8e-9, static_cast<long long>(row.wrong));
 }
