@@ -67,6 +67,20 @@ TEST(Format, Nics) {
             "n0/rail1     FAILED   down  500 Mbit/s     25%  fail-nic               2      1.0 s ago  10.1.0.1  link down\n"
             "node-one/r0  DRAINED  up             ?    100%  drained, fail-nic      0\n");
   EXPECT_EQ(FormatNics({}, {}), "no NICs\n");
+  const auto gray = FromText<v1::ListNicsReply>(R"pb(nodes {
+                                                       node: "n0"
+                                                       nics {
+                                                         name: "rail0"
+                                                         state: DEGRADED
+                                                         link_up: true
+                                                         operator_weight_permille: 1000
+                                                         reason: "moves 25% of the best rail (train (pid 7))"
+                                                         share_permille: 250
+                                                       }
+                                                     })pb");
+  EXPECT_EQ(FormatNics(gray, {}),
+            "NIC       STATE     LINK  RATE  WEIGHT  FLAPS  REASON\n"
+            "n0/rail0  DEGRADED  up       ?    100%      0  moves 25% of the best rail (train (pid 7))\n");
 }
 
 TEST(Format, ColourOnlyWhereAsked) {

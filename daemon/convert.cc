@@ -106,6 +106,7 @@ v1::NicView ToProto(const health::NicStatus& nic, const Moment& now) {
   out.set_operator_weight_permille(nic.operator_weight_permille);
   out.set_drill_failed(nic.drill_failed);
   out.set_flaps_total(nic.flaps_total);
+  if (nic.share_permille < health::kFullWeightPermille) out.set_share_permille(nic.share_permille);
   return out;
 }
 
@@ -133,6 +134,9 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
     if (nic.operator_weight_permille() > health::kFullWeightPermille)
       return absl::InvalidArgumentError(
           absl::StrCat("NIC ", nic.name(), ": weight ", nic.operator_weight_permille(), " is over ", health::kFullWeightPermille));
+    if (nic.share_permille() > health::kFullWeightPermille)
+      return absl::InvalidArgumentError(
+          absl::StrCat("NIC ", nic.name(), ": share ", nic.share_permille(), " is over ", health::kFullWeightPermille));
     const auto nic_state = FromProto(nic.state());
     if (!nic_state.ok()) return absl::InvalidArgumentError(absl::StrCat("NIC ", nic.name(), ": ", nic_state.status().message()));
     health::NicStatus status;
@@ -148,6 +152,7 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
     status.drained = nic.drained();
     status.drill_failed = nic.drill_failed();
     status.operator_weight_permille = static_cast<uint16_t>(nic.operator_weight_permille());
+    if (nic.has_share_permille()) status.share_permille = static_cast<uint16_t>(nic.share_permille());
     status.flaps_total = nic.flaps_total();
     state.nics.push_back(std::move(status));
   }
@@ -159,7 +164,7 @@ plan::ClusterModel ToModel(const health::ClusterView& view) {
   for (const auto& [name, entry] : view.nodes()) {
     plan::NodeModel node{name, {}};
     for (const auto& nic : entry.state.nics)
-      node.nics.push_back({nic.identity.name, ToPlan(nic.state), nic.rate_bits_per_s, nic.operator_weight_permille});
+      node.nics.push_back({nic.identity.name, ToPlan(nic.state), nic.rate_bits_per_s, nic.operator_weight_permille, nic.share_permille});
     model.nodes.push_back(std::move(node));
   }
   return model;

@@ -17,6 +17,7 @@ health::NodeState State() {
   nic.drained = true;
   nic.drill_failed = true;
   nic.operator_weight_permille = 0;
+  nic.share_permille = 250;
   nic.flaps_total = 3;
   health::NodeState state;
   state.node = "n1";
@@ -71,11 +72,24 @@ TEST(ConvertTest, RefusesWhatCannotBe) {
   view.mutable_nics(0)->set_operator_weight_permille(1001);
   EXPECT_EQ(ErrorOf(view), "NIC rail0: weight 1001 is over 1000");
   view = good;
+  view.mutable_nics(0)->set_share_permille(1001);
+  EXPECT_EQ(ErrorOf(view), "NIC rail0: share 1001 is over 1000");
+  view = good;
   view.mutable_nics(0)->set_state(static_cast<v1::NicState>(77));
   EXPECT_EQ(ErrorOf(view), "NIC rail0: NIC state 77 is unknown: is that daemon newer?");
   view = good;
   for (int i = 0; i < 65; ++i) view.add_nics()->set_name("x" + std::to_string(i));
   EXPECT_EQ(ErrorOf(view), "66 NICs, more than 64");
+}
+
+TEST(ConvertTest, AnOlderDaemonSaysNothingOfShares) {
+  v1::NodeView view = ToProto(State(), health::NodeWord::kHealthy, kNow);
+  EXPECT_EQ(view.nics(0).share_permille(), 250u);
+  view.mutable_nics(0)->clear_share_permille();
+  EXPECT_EQ(FromProto(view, kNow)->nics[0].share_permille, 1000);
+  health::NodeState full = State();
+  full.nics[0].share_permille = 1000;
+  EXPECT_FALSE(ToProto(full, full.word, kNow).nics(0).has_share_permille());
 }
 
 TEST(ConvertTest, StrangeTimesAndTextsAreTamed) {
@@ -104,6 +118,7 @@ TEST(ConvertTest, TheModelHoldsEveryNodesNics) {
   ASSERT_EQ(model.nodes.size(), 2u);
   EXPECT_EQ(model.nodes[0].nics[0].state, plan::NicState::kDegraded);
   EXPECT_EQ(model.nodes[0].nics[0].operator_weight_permille, 300);
+  EXPECT_EQ(model.nodes[0].nics[0].share_permille, 250);
   EXPECT_EQ(model.nodes[1].name, "n1");
   EXPECT_EQ(model.nodes[1].nics[0].state, plan::NicState::kFailed);
 }

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/names.h"
-#include "health/probe/reports.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -24,6 +23,10 @@ health::JobReport::Cause CauseOf(plan::EvidenceCause cause) {
     case plan::EvidenceCause::kSilence: return health::JobReport::Cause::kSilent;
     default: return health::JobReport::Cause::kNotOurs;
   }
+}
+
+Nanos TimeOf(const plan::EvidenceRecord& record, const Moment& now) {
+  return std::clamp(record.time_ns, now.monotonic_ns - kRecordAgeMax, now.monotonic_ns);
 }
 
 std::string JobName(const v1::Job& job) { return absl::StrCat(job.job().empty() ? "job" : job.job(), " (pid ", job.pid(), ")"); }
@@ -74,12 +77,13 @@ bool JobDesk::MayTell(JobId id, Nanos now) {
 void JobDesk::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   if (!registry_.Record(id, record)) return;
   const auto kind = static_cast<plan::EvidenceKind>(record.kind);
+  if (kind == plan::EvidenceKind::kRailSlow || kind == plan::EvidenceKind::kRailSteady) return OnShare(id, record);
   if (kind != plan::EvidenceKind::kLinkFenced && kind != plan::EvidenceKind::kLinkUp) return;
   const bool fenced = kind == plan::EvidenceKind::kLinkFenced;
   const v1::Job& job = *registry_.Find(id);
   const auto& rail = job.rails(static_cast<int>(record.local_rail));
   const Moment now = journal_->Now();
-  const Nanos when = std::clamp(record.time_ns, now.monotonic_ns - kRecordAgeMax, now.monotonic_ns);
+  const Nanos when = TimeOf(record, now);
   const std::string peer_node = CleanText(record.peer_node, sizeof(record.peer_node));
   const std::string peer_nic = CleanText(record.peer_nic, sizeof(record.peer_nic));
   const auto cause = static_cast<plan::EvidenceCause>(record.cause);
@@ -104,15 +108,31 @@ void JobDesk::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   if (MayTell(id, now.monotonic_ns)) journal_->Tell(std::move(event));
 
   if (rail.nic().empty()) return;
-  health::JobReport report;
-  report.what = fenced ? health::JobReport::What::kLinkFenced : health::JobReport::What::kLinkUp;
+  health::JobReport report = ReportOf(id, record, fenced ? health::JobReport::What::kLinkFenced : health::JobReport::What::kLinkUp);
   report.cause = CauseOf(cause);
   report.cause_word = cause_word;
-  report.job = JobName(job);
-  report.nic = rail.nic();
-  if (IsNodeName(peer_node) && IsNicName(peer_nic)) report.peer = {peer_node, peer_nic};
-  report.when = when;
   outputs_.evidence(health::JobEvidence(journal_->node(), report, now.monotonic_ns));
+}
+
+// No event of its own: a job repeats itself each second, and the NIC's change of state is one.
+void JobDesk::OnShare(JobId id, const plan::EvidenceRecord& record) {
+  const bool slow = static_cast<plan::EvidenceKind>(record.kind) == plan::EvidenceKind::kRailSlow;
+  health::JobReport report = ReportOf(id, record, slow ? health::JobReport::What::kRailSlow : health::JobReport::What::kRailSteady);
+  report.share_permille = record.share_permille;
+  if (!report.nic.empty()) outputs_.evidence(health::JobEvidence(journal_->node(), report, journal_->Now().monotonic_ns));
+}
+
+health::JobReport JobDesk::ReportOf(JobId id, const plan::EvidenceRecord& record, health::JobReport::What what) const {
+  const v1::Job& job = *registry_.Find(id);
+  const std::string peer_node = CleanText(record.peer_node, sizeof(record.peer_node));
+  const std::string peer_nic = CleanText(record.peer_nic, sizeof(record.peer_nic));
+  health::JobReport report;
+  report.what = what;
+  report.job = JobName(job);
+  report.nic = job.rails(static_cast<int>(record.local_rail)).nic();
+  if (IsNodeName(peer_node) && IsNicName(peer_nic)) report.peer = {peer_node, peer_nic};
+  report.when = TimeOf(record, journal_->Now());
+  return report;
 }
 
 void JobDesk::OnEnd(JobId id) {

@@ -12,6 +12,7 @@
 #include "daemon/journal.h"
 #include "daemon/rail_match.h"
 #include "health/evidence/evidence.h"
+#include "health/probe/reports.h"
 
 namespace r2cc::daemon {
 
@@ -43,6 +44,9 @@ class JobDesk {
   bool MayTell(JobId id, Nanos now);
   AttachDecision OnAttach(JobId id, int32_t pid, const plan::AttachRequest& request);
   void OnRecord(JobId id, const plan::EvidenceRecord& record);
+  void OnShare(JobId id, const plan::EvidenceRecord& record);
+  // What every report starts with.
+  health::JobReport ReportOf(JobId id, const plan::EvidenceRecord& record, health::JobReport::What what) const;
   void OnEnd(JobId id);
 
   Journal* const journal_;

@@ -38,7 +38,9 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
       rail->set_replayed_bytes(record.replayed_bytes);
       return true;
     case plan::EvidenceKind::kLinkUp:
-    case plan::EvidenceKind::kFlowOpened: return true;
+    case plan::EvidenceKind::kFlowOpened:
+    case plan::EvidenceKind::kRailSlow:
+    case plan::EvidenceKind::kRailSteady: return true;
   }
   return false;
 }

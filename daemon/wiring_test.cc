@@ -220,6 +220,48 @@ TEST_F(WiringTest, AJobIsMatchedCountedAndHeard) {
   EXPECT_EQ(Status().jobs(), 0u);
 }
 
+TEST_F(WiringTest, AGrayRailIsDegradedWeightedAndForgotten) {
+  jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}));
+  const auto say = [this](plan::EvidenceKind kind, uint32_t permille) {
+    plan::EvidenceRecord record{};
+    record.kind = static_cast<uint32_t>(kind);
+    record.time_ns = core_.Now();
+    record.local_rail = 1;
+    record.share_permille = permille;
+    plan::SetText("n1", record.peer_node);
+    plan::SetText("rail0", record.peer_nic);
+    jobs_->Tell(1, {record});
+    Settle();
+  };
+  say(plan::EvidenceKind::kRailSlow, 612);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kDegraded);
+  EXPECT_EQ(Weight("n0", "rail1"), 600);
+  EXPECT_EQ(Weight("n0", "rail0"), 1000);
+  const v1::NicView nic = Status().nodes(0).nics(1);
+  EXPECT_EQ(nic.state(), v1::DEGRADED);
+  EXPECT_EQ(nic.reason(), "moves 60% of the best rail (train (pid 4711) to n1/rail0)");
+  EXPECT_EQ(nic.share_permille(), 600u);
+  EXPECT_EQ(Newest("nic-state").nic(), "rail1");
+
+  const size_t plans = page_->plans().size();
+  for (int i = 0; i < 30; ++i) {
+    core_.Advance(kNanosPerSecond);
+    say(plan::EvidenceKind::kRailSlow, 580 + i);
+  }
+  EXPECT_EQ(page_->plans().size(), plans) << "the same word again is no new plan";
+  say(plan::EvidenceKind::kRailSlow, 20);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kDegraded) << "never FAILED by a job's word";
+  EXPECT_EQ(Weight("n0", "rail1"), 500) << "one tenant takes no more from the others";
+  core_.Advance(6 * kNanosPerSecond);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kHealthy);
+  EXPECT_EQ(Weight("n0", "rail1"), 1000);
+
+  say(plan::EvidenceKind::kRailSlow, 250);
+  say(plan::EvidenceKind::kRailSteady, 1000);
+  core_.Advance(2 * kNanosPerSecond);
+  EXPECT_EQ(Weight("n0", "rail1"), 1000);
+}
+
 TEST_F(WiringTest, AJobThatNeverStopsTalkingIsCountedAndNotTold) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1"}));
   plan::EvidenceRecord up{};

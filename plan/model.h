@@ -26,9 +26,14 @@ constexpr uint16_t kFullWeightPermille = 1000;
 struct NicModel {
   std::string name;  // as in NODE/NIC
   NicState state = NicState::kHealthy;
-  uint64_t rate_bits_per_s = 0;                                 // negotiated or shaped rate; 0 = unknown
-  uint16_t operator_weight_permille = kFullWeightPermille;      // `r2ccctl nic weight`
+  uint64_t rate_bits_per_s = 0;                             // negotiated or shaped rate; 0 = unknown
+  uint16_t operator_weight_permille = kFullWeightPermille;  // `r2ccctl nic weight`
+  uint16_t share_permille = kFullWeightPermille;            // what it moves, compared with its node's best, as jobs report it
 };
+
+// What jobs report lowers a weight no further than to this. A tenant can be wrong or lie about a NIC that it shares with others; and a
+// ceiling above what a slow NIC moves costs nothing, because within the ceilings rails pull chunks as they have room.
+constexpr uint16_t kReportedWeightMinPermille = 500;
 
 struct NodeModel {
   std::string name;

@@ -29,7 +29,8 @@ Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch) {
   plan.epoch = epoch;
   for (const NodeModel& node : cluster.nodes)
     for (const NicModel& nic : node.nics) {
-      const uint16_t ceiling = std::min(nic.operator_weight_permille, kFullWeightPermille);
+      const uint16_t reported = std::max(nic.share_permille, kReportedWeightMinPermille);
+      const uint16_t ceiling = std::min({nic.operator_weight_permille, reported, kFullWeightPermille});
       plan.nics.push_back({node.name, nic.name, nic.state, MayCarry(nic.state) ? ceiling : uint16_t{0}});
     }
   return plan;
@@ -52,6 +53,10 @@ std::string CheckPlan(const Plan& plan, const ClusterModel& cluster) {
              std::to_string(kFullWeightPermille);
     if (nic.weight_permille > 0 && !MayCarry(model->second->state))
       return "the plan gives NIC " + Name(nic) + " weight " + std::to_string(nic.weight_permille) + " although it may not carry traffic";
+    if (MayCarry(model->second->state) &&
+        nic.weight_permille < std::min(model->second->operator_weight_permille, kReportedWeightMinPermille))
+      return "the plan gives NIC " + Name(nic) + " weight " + std::to_string(nic.weight_permille) +
+             ", less than anybody but the operator may";
   }
   for (const auto& [key, model] : expected)
     if (!planned.contains(key)) return "the plan leaves out NIC " + key.first + "/" + key.second;

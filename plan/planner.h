@@ -9,11 +9,12 @@
 namespace r2cc::plan {
 
 // The plan for `cluster`, stamped with `epoch`. FAILED, PROVING and DRAINED NICs get weight 0; HEALTHY, SUSPECT and DEGRADED ones
-// the operator's weight.
+// the operator's weight, or less if jobs report that the NIC moves less, but for that not less than kReportedWeightMinPermille.
 Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch);
 
 // Empty if `plan` may be published for `cluster`; otherwise one line that says what is wrong with it: a NIC twice or missing, a
-// weight over kFullWeightPermille, a failed or drained NIC with a weight.
+// weight over kFullWeightPermille, a failed or drained NIC with a weight, a working one with less than the operator and
+// kReportedWeightMinPermille leave it.
 std::string CheckPlan(const Plan& plan, const ClusterModel& cluster);
 
 }  // namespace r2cc::plan

@@ -18,7 +18,9 @@ ClusterModel OneNode(const std::vector<NicModel>& nics) { return {{{"n0", nics}}
 // What the contract says of one NIC, written down once more.
 uint16_t Expected(const NicModel& nic) {
   const bool out = nic.state == NicState::kFailed || nic.state == NicState::kProving || nic.state == NicState::kDrained;
-  return out ? 0 : nic.operator_weight_permille;
+  if (out) return 0;
+  const uint16_t reported = nic.share_permille < 500 ? 500 : nic.share_permille;
+  return nic.operator_weight_permille < reported ? nic.operator_weight_permille : reported;
 }
 
 void ExpectRightPlan(const ClusterModel& cluster) {
@@ -57,6 +59,17 @@ TEST(Planner, EveryStateOfTwoNodes) {
         for (const NicState d : kStates)
           ASSERT_NO_FATAL_FAILURE(
               ExpectRightPlan({{{"n0", {{"r0", a, 0, 1000}, {"r1", b, 0, 500}}}, {"n1", {{"r0", c, 0, 1000}, {"r1", d, 0, 1}}}}}));
+}
+
+// Goal: jobs' reports lower a weight, within the operator's, and one tenant's word alone takes no more than half of it.
+TEST(Planner, EveryShareUnderEveryWeight) {
+  for (const NicState state : kStates)
+    for (const uint16_t weight : kWeights)
+      for (const uint16_t share : {0, 1, 249, 499, 500, 501, 750, 999, 1000})
+        ASSERT_NO_FATAL_FAILURE(ExpectRightPlan(OneNode({{"r0", state, 0, weight, share}, {"r1"}})));
+  EXPECT_EQ(MakePlan(OneNode({{"r0", NicState::kDegraded, 0, 1000, 250}}), kEpoch).nics[0].weight_permille, 500);
+  EXPECT_EQ(MakePlan(OneNode({{"r0", NicState::kDegraded, 0, 100, 250}}), kEpoch).nics[0].weight_permille, 100);
+  EXPECT_EQ(MakePlan(OneNode({{"r0", NicState::kDegraded, 0, 1000, 60'000}}), kEpoch).nics[0].weight_permille, 1000);
 }
 
 TEST(Planner, AWeightAboveFullIsFull) {
@@ -102,6 +115,8 @@ INSTANTIATE_TEST_SUITE_P(Bad, CheckPlanTest,
                                          BadPlan{"DrainedWithWeight",
                                                  [](Plan* plan, ClusterModel*) { plan->nics[2].weight_permille = 1000; },
                                                  "the plan gives NIC n1/r0 weight 1000 although it may not carry traffic"},
+                                         BadPlan{"Starved", [](Plan* plan, ClusterModel*) { plan->nics[0].weight_permille = 499; },
+                                                 "the plan gives NIC n0/r0 weight 499, less than anybody but the operator may"},
                                          BadPlan{"OtherState", [](Plan* plan, ClusterModel*) { plan->nics[1].state = NicState::kHealthy; },
                                                  "the plan has another state of NIC n0/r1 than the model"},
                                          BadPlan{"ModelTwice", [](Plan*, ClusterModel* cluster) { cluster->nodes[0].nics[1].name = "r0"; },

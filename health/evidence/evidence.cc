@@ -16,6 +16,8 @@ const char* EvidenceKindName(EvidenceKind kind) {
     case EvidenceKind::kDrillRestore: return "drill-restore";
     case EvidenceKind::kJobFenced: return "job-fenced";
     case EvidenceKind::kJobLinkUp: return "job-link-up";
+    case EvidenceKind::kJobSlow: return "job-slow";
+    case EvidenceKind::kJobSteady: return "job-steady";
     case EvidenceKind::kPeerSuspects: return "peer-suspects";
     case EvidenceKind::kPeerNicFailed: return "peer-nic-failed";
     case EvidenceKind::kPeerNicBack: return "peer-nic-back";

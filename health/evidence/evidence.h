@@ -36,6 +36,8 @@ enum class EvidenceKind : uint8_t {
   // What others say: makes a NIC suspect at most, and is forgotten.
   kJobFenced,     // a job on this node gave up a link on the NIC; peer: the other end; detail: its cause
   kJobLinkUp,     // a job's link between the NIC and `peer` carries data
+  kJobSlow,       // a job moves far less over the NIC (to `peer`) than over its best; value: permille of that. This degrades
+  kJobSteady,     // that is over; value: permille
   kPeerSuspects,  // another daemon's job gave up a link to the NIC; peer: its own end
   // A peer's NIC (the subject) is dead by its own daemon's word, or no longer: what jobs see on links to a dead NIC is explained, and no
   // fault of the NIC at this end.

@@ -10,6 +10,7 @@ int QuestionOf(EvidenceKind kind) {
     case EvidenceKind::kUndrain: return static_cast<int>(EvidenceKind::kDrain);
     case EvidenceKind::kDrillRestore: return static_cast<int>(EvidenceKind::kDrillFail);
     case EvidenceKind::kJobLinkUp: return static_cast<int>(EvidenceKind::kJobFenced);
+    case EvidenceKind::kJobSteady: return static_cast<int>(EvidenceKind::kJobSlow);
     case EvidenceKind::kPeerNicBack: return static_cast<int>(EvidenceKind::kPeerNicFailed);
     default: return static_cast<int>(kind);
   }

@@ -5,6 +5,9 @@
 namespace r2cc::health {
 namespace {
 
+// A share is a measurement: finer steps would make each report news to the log.
+constexpr uint32_t kShareStep = 50;
+
 bool SaysSomethingAboutTheNic(JobReport::Cause cause) { return cause != JobReport::Cause::kNotOurs; }
 
 // A link that broke or fell silent may have done so at either end; the own link monitor speaks of the own end alone.
@@ -30,6 +33,12 @@ std::vector<Evidence> JobEvidence(const std::string& node, const JobReport& repo
   own.when = std::min(report.when, now);
   if (report.what == JobReport::What::kLinkUp) {
     own.kind = EvidenceKind::kJobLinkUp;
+    return {own};
+  }
+  if (report.what == JobReport::What::kRailSlow || report.what == JobReport::What::kRailSteady) {
+    own.kind = report.what == JobReport::What::kRailSlow ? EvidenceKind::kJobSlow : EvidenceKind::kJobSteady;
+    own.value = (report.share_permille + kShareStep / 2) / kShareStep * kShareStep;
+    own.detail = report.job + (report.peer.node.empty() ? "" : " to " + report.peer.ToString());
     return {own};
   }
   if (!SaysSomethingAboutTheNic(report.cause)) return {};

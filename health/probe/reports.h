@@ -16,7 +16,7 @@ Evidence OperatorEvidence(const std::string& observer, const NicKey& nic, Eviden
 
 // What a job's plugin saw on one of its links, with the rail matched to this node's NIC. Every field has been validated.
 struct JobReport {
-  enum class What : uint8_t { kLinkFenced, kLinkUp };
+  enum class What : uint8_t { kLinkFenced, kLinkUp, kRailSlow, kRailSteady };
   // Why it gave the link up, as far as it matters here.
   enum class Cause : uint8_t {
     kOwnLinkDown,  // the plugin's own link monitor
@@ -27,10 +27,12 @@ struct JobReport {
   What what = What::kLinkUp;
   Cause cause = Cause::kNotOurs;
   std::string cause_word;  // for a person: "socket-error"
-  std::string job;         // for a person: name or process id
-  std::string nic;         // this node's
-  NicKey peer;             // empty names: not known
-  Nanos when = 0;          // as the job says; the view does not let it run ahead of `now`
+  // kRailSlow, kRailSteady: what the rail moves, compared with the job's best rail. At most 1000.
+  uint32_t share_permille = 1000;
+  std::string job;  // for a person: name or process id
+  std::string nic;  // this node's
+  NicKey peer;      // empty names: not known
+  Nanos when = 0;   // as the job says; the view does not let it run ahead of `now`
 };
 
 // At most two pieces of evidence: about the own NIC, and, if the peer's end is as likely the cause, about the peer's (kPeerSuspects,

@@ -77,6 +77,27 @@ TEST(Reports, ALinkThatIsUpAgain) {
   EXPECT_EQ(evidence[0].peer, (NicKey{"n1", "r1"}));
 }
 
+TEST(Reports, ASlowRailAndItsEnd) {
+  JobReport report = Fenced(JobReport::Cause::kNotOurs);
+  report.what = JobReport::What::kRailSlow;
+  report.share_permille = 250;
+  std::vector<Evidence> evidence = JobEvidence("n0", report, 60);
+  ASSERT_EQ(evidence.size(), 1u);
+  EXPECT_EQ(evidence[0].kind, EvidenceKind::kJobSlow);
+  EXPECT_EQ(evidence[0].subject, (NicKey{"n0", "r1"}));
+  EXPECT_EQ(evidence[0].peer, (NicKey{"n1", "r1"}));
+  EXPECT_EQ(evidence[0].value, 250);
+  EXPECT_EQ(evidence[0].detail, "train to n1/r1");
+  report.what = JobReport::What::kRailSteady;
+  report.share_permille = 1000;
+  report.peer = {};
+  evidence = JobEvidence("n0", report, 60);
+  ASSERT_EQ(evidence.size(), 1u);
+  EXPECT_EQ(evidence[0].kind, EvidenceKind::kJobSteady);
+  EXPECT_EQ(evidence[0].value, 1000);
+  EXPECT_EQ(evidence[0].detail, "train");
+}
+
 NodeState Peer(const std::vector<std::pair<std::string, NicState>>& nics) {
   NodeState state;
   state.node = "n1";

@@ -9,7 +9,7 @@ namespace r2cc::health {
 namespace {
 
 // Peers are named by jobs: a limit on what a job can make the daemon remember.
-constexpr size_t kSuspectedByMax = 256;
+constexpr size_t kPeersMax = 256;
 // Likewise NICs of other nodes, named by their daemons.
 constexpr size_t kDeadPeersMax = 65'536;
 
@@ -70,6 +70,7 @@ Nanos NodeHealth::next_tick() const {
   for (const auto& [name, nic] : nics_) {
     next = std::min(next, nic.machine.next_tick());
     if (!nic.errors_complaint.empty()) next = std::min(next, nic.errors_until);
+    for (const auto& [peer, slow] : nic.slow) next = std::min(next, slow.until);
   }
   return next;
 }
@@ -85,13 +86,17 @@ void NodeHealth::Advance(Nanos now, std::vector<NicChange>* changes) {
       nic.errors_complaint.clear();
       FeedImpairments(&nic, changes);
     }
+    if (std::erase_if(nic.slow, [this](const auto& entry) { return now_ >= entry.second.until; }) > 0) FeedImpairments(&nic, changes);
   }
 }
 
 void NodeHealth::Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
   switch (evidence.kind) {
     case EvidenceKind::kLinkUp: return Feed(nic, NicEvent::kLinkUp, evidence.detail, changes);
-    case EvidenceKind::kLinkDown: return Feed(nic, NicEvent::kLinkDown, evidence.detail, changes);
+    case EvidenceKind::kLinkDown:
+      Feed(nic, NicEvent::kLinkDown, evidence.detail, changes);
+      nic->slow.clear();  // the links that were slow are gone
+      return FeedImpairments(nic, changes);
     case EvidenceKind::kRate: return JudgeRate(nic, evidence, changes);
     case EvidenceKind::kErrors: return JudgeErrors(nic, evidence, changes);
     case EvidenceKind::kDrain: return Feed(nic, NicEvent::kDrain, evidence.detail, changes);
@@ -104,6 +109,8 @@ void NodeHealth::Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange
     case EvidenceKind::kJobFenced:
     case EvidenceKind::kPeerSuspects: return JudgeComplaint(nic, evidence, changes);
     case EvidenceKind::kJobLinkUp: return Forgive(nic, evidence.peer, changes);
+    case EvidenceKind::kJobSlow:
+    case EvidenceKind::kJobSteady: return JudgeSlow(nic, evidence, changes);
     case EvidenceKind::kCarrierFlips:  // for the record: the link's own word decides
     case EvidenceKind::kPeerNicFailed:
     case EvidenceKind::kPeerNicBack: return;
@@ -129,9 +136,35 @@ void NodeHealth::JudgeErrors(Nic* nic, const Evidence& evidence, std::vector<Nic
   FeedImpairments(nic, changes);
 }
 
+// Never more than DEGRADED: a slow rail still carries, and what one job measures is also what other jobs do.
+void NodeHealth::JudgeSlow(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
+  if (dead_peers_.contains(evidence.peer) || nic->machine.state() == NicState::kFailed) return;
+  const auto share = static_cast<uint32_t>(std::clamp<int64_t>(evidence.value, 0, kFullWeightPermille));
+  const auto known = nic->slow.find(evidence.peer);
+  if (evidence.kind == EvidenceKind::kJobSteady || share >= policy_.steady_permille) {
+    if (known != nic->slow.end()) known->second.until = std::min(known->second.until, now_ + policy_.slow_settle);
+    return;
+  }
+  if (known == nic->slow.end() && share >= policy_.slow_permille) return;
+  Slow& slow = nic->slow[known != nic->slow.end() || nic->slow.size() < kPeersMax ? evidence.peer : NicKey{}];
+  const uint32_t moved = share > slow.share_permille ? share - slow.share_permille : slow.share_permille - share;
+  if (moved >= policy_.share_step_permille) slow.share_permille = share;
+  slow.who = evidence.detail;
+  slow.until = now_ + policy_.slow_clear;
+  FeedImpairments(nic, changes);
+}
+
+std::string NodeHealth::SlowWords(const Nic& nic) {
+  if (nic.slow.empty()) return "";
+  const auto worst = std::min_element(nic.slow.begin(), nic.slow.end(),
+                                      [](const auto& a, const auto& b) { return a.second.share_permille < b.second.share_permille; });
+  const std::string others = nic.slow.size() > 1 ? ", and " + std::to_string(nic.slow.size() - 1) + " more" : "";
+  return "moves " + std::to_string(worst->second.share_permille / 10) + "% of the best rail (" + worst->second.who + others + ")";
+}
+
 void NodeHealth::JudgeComplaint(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
   if (dead_peers_.contains(evidence.peer)) return;
-  nic->suspected_by.insert(nic->suspected_by.size() < kSuspectedByMax ? evidence.peer : NicKey{});
+  nic->suspected_by.insert(nic->suspected_by.size() < kPeersMax ? evidence.peer : NicKey{});
   Feed(nic, NicEvent::kSuspected, evidence.detail, changes);
 }
 
@@ -139,7 +172,10 @@ void NodeHealth::JudgePeer(const Evidence& evidence, std::vector<NicChange>* cha
   if (evidence.kind == EvidenceKind::kPeerNicBack) dead_peers_.erase(evidence.subject);
   if (evidence.kind != EvidenceKind::kPeerNicFailed) return;
   if (dead_peers_.size() < kDeadPeersMax) dead_peers_.insert(evidence.subject);
-  for (auto& [name, nic] : nics_) Forgive(&nic, evidence.subject, changes);
+  for (auto& [name, nic] : nics_) {
+    Forgive(&nic, evidence.subject, changes);
+    if (nic.slow.erase(evidence.subject) > 0) FeedImpairments(&nic, changes);
+  }
 }
 
 void NodeHealth::Forgive(Nic* nic, const NicKey& peer, std::vector<NicChange>* changes) {
@@ -153,8 +189,9 @@ void NodeHealth::Feed(Nic* nic, NicEvent event, const std::string& cause, std::v
 }
 
 void NodeHealth::FeedImpairments(Nic* nic, std::vector<NicChange>* changes) {
-  std::string causes = nic->rate_complaint;
-  if (!nic->errors_complaint.empty()) causes += (causes.empty() ? "" : "; ") + nic->errors_complaint;
+  std::string causes;
+  for (const std::string& cause : {nic->rate_complaint, nic->errors_complaint, SlowWords(*nic)})
+    if (!cause.empty()) causes += (causes.empty() ? "" : "; ") + cause;
   Feed(nic, causes.empty() ? NicEvent::kUnimpaired : NicEvent::kImpaired, causes, changes);
 }
 
@@ -195,6 +232,8 @@ void NodeHealth::UpdateSnapshot() {
     status.drained = nic.machine.drained();
     status.drill_failed = nic.machine.drill_failed();
     status.operator_weight_permille = nic.weight_permille;
+    for (const auto& [peer, slow] : nic.slow)
+      status.share_permille = std::min(status.share_permille, static_cast<uint16_t>(slow.share_permille));
     status.flaps_total = nic.machine.flaps_total();
     next.nics.push_back(std::move(status));
   }

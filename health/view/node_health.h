@@ -22,6 +22,16 @@ struct NodePolicy {
   // DEGRADED at this many errors per second, until errors_clear has passed without such a sample.
   int64_t errors_per_s_max = 10;
   Nanos errors_clear = 10 * kNanosPerSecond;
+  // DEGRADED when a job says that the NIC moves less than this share of the job's best, and until it says that it moves the second
+  // one. Chunks are pulled by whichever rail has room, so healthy rails differ a little all the time.
+  uint32_t slow_permille = 700;
+  uint32_t steady_permille = 850;
+  // A share that moves by less than this is no news: each change is a new plan for all nodes.
+  uint32_t share_step_permille = 100;
+  // Jobs repeat themselves each second; one that stopped, or has nothing more to send, is forgotten after this time.
+  Nanos slow_clear = 5 * kNanosPerSecond;
+  // After a job's word that it is over, so that a job in doubt does not make the state flicker.
+  Nanos slow_settle = 2 * kNanosPerSecond;
 };
 
 // A change of one NIC's state.
@@ -60,6 +70,11 @@ class NodeHealth {
   const std::string& node() const { return node_; }
 
  private:
+  struct Slow {
+    uint32_t share_permille = kFullWeightPermille;
+    std::string who;
+    Nanos until = 0;
+  };
   struct Nic {
     NicIdentity identity;
     NicMachine machine;
@@ -69,17 +84,20 @@ class NodeHealth {
     std::string rate_complaint;     // empty: none
     std::string errors_complaint;   // empty: none
     Nanos errors_until = 0;         // when errors_complaint is dropped
+    std::map<NicKey, Slow> slow;    // what jobs say, by the other end of the link; an empty key: not known
     std::set<NicKey> suspected_by;  // the other ends of the links that jobs gave up; an empty key: not known
   };
 
   void Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeRate(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeErrors(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
+  void JudgeSlow(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeComplaint(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgePeer(const Evidence& evidence, std::vector<NicChange>* changes);
   void Forgive(Nic* nic, const NicKey& peer, std::vector<NicChange>* changes);
   void Feed(Nic* nic, NicEvent event, const std::string& cause, std::vector<NicChange>* changes);
   void FeedImpairments(Nic* nic, std::vector<NicChange>* changes);
+  static std::string SlowWords(const Nic& nic);
   void Advance(Nanos now, std::vector<NicChange>* changes);
   void UpdateSnapshot();
 

@@ -37,6 +37,7 @@ struct NicStatus {
   bool drained = false;
   bool drill_failed = false;
   uint16_t operator_weight_permille = kFullWeightPermille;
+  uint16_t share_permille = kFullWeightPermille;  // what it moves, compared with its node's best NIC, as jobs report it
   uint32_t flaps_total = 0;
 
   friend bool operator==(const NicStatus&, const NicStatus&) = default;

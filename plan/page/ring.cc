@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "plan/model.h"
 #include "plan/page/attach.h"
 #include "plan/page/ring_layout.h"
 #include "plan/page/shared_memory.h"
@@ -27,9 +28,14 @@ EvidenceRecord Copy(const Words& from) {
   return record;
 }
 
+bool SpeaksOfAShare(const EvidenceRecord& record) {
+  return record.kind == static_cast<uint32_t>(EvidenceKind::kRailSlow) || record.kind == static_cast<uint32_t>(EvidenceKind::kRailSteady);
+}
+
 bool Sound(const EvidenceRecord& record) {
   return record.kind >= static_cast<uint32_t>(EvidenceKind::kLinkFenced) &&
-         record.kind <= static_cast<uint32_t>(EvidenceKind::kFlowOpened) &&
+         record.kind <= static_cast<uint32_t>(EvidenceKind::kRailSteady) &&
+         (!SpeaksOfAShare(record) || record.share_permille <= kFullWeightPermille) &&
          record.cause <= static_cast<uint32_t>(EvidenceCause::kSimulated) && record.time_ns >= 0 && record.local_rail < kAttachRailsMax &&
          SoundText(record.peer_node) && SoundText(record.peer_nic);
 }

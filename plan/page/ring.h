@@ -17,12 +17,15 @@ constexpr uint64_t kRingMagic = 0x5232'4343'5249'4e47;  // "R2CCRING"
 constexpr uint32_t kRingVersion = 1;
 constexpr uint32_t kRingRecords = 4096;
 
-// The numbers are part of the ring format.
+// The numbers are part of the ring format. A kind that a reader does not know is garbled to it: skipped and counted, and nothing else
+// happens. So a kind added at the end, in the fields that there are, needs no new version of the ring.
 enum class EvidenceKind : uint32_t {
   kLinkFenced = 1,  // an incarnation of a link was given up; replayed_bytes, duration_ns: from the first sign to the replay's start
   kLinkUp = 2,      // an incarnation of a link carries data
   kRailTotals = 3,  // about once a second, for local_rail: bytes sent (bytes), received (received_bytes), replayed since the start
   kFlowOpened = 4,  // first flow to peer_node
+  kRailSlow = 5,    // local_rail moves far less than the job's best rail: share_permille of it; again about once a second while it lasts
+  kRailSteady = 6,  // it does no longer; share_permille: what it moves now
 };
 
 enum class EvidenceCause : uint32_t {
@@ -47,7 +50,10 @@ struct EvidenceRecord {
   uint32_t cause;
   int64_t time_ns;      // CLOCK_MONOTONIC
   uint32_t local_rail;  // index in the attach request's rails
-  uint32_t incarnation;
+  union {
+    uint32_t incarnation;     // kLinkFenced, kLinkUp
+    uint32_t share_permille;  // kRailSlow, kRailSteady: at most 1000
+  };
   uint64_t bytes;
   uint64_t received_bytes;
   uint64_t replayed_bytes;

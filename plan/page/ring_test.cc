@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "plan/page/ring_layout.h"
 
@@ -26,6 +27,11 @@ EvidenceRecord RecordOf(uint64_t number) {
   std::strcpy(record.peer_node, "node1");
   std::strcpy(record.peer_nic, "nic2");
   return record;
+}
+
+void Share(EvidenceRecord* record, EvidenceKind kind, uint32_t permille) {
+  record->kind = static_cast<uint32_t>(kind);
+  record->share_permille = permille;
 }
 
 // Both ends of one ring, and the memory as a hostile producer sees it.
@@ -90,16 +96,37 @@ TEST_F(Ring, GarbledRecordsAreSkippedAndCounted) {
     ASSERT_TRUE(writer_->Put(record));
   };
   put([](EvidenceRecord& r) { r.kind = 0; });
-  put([](EvidenceRecord& r) { r.kind = 5; });
+  put([](EvidenceRecord& r) { r.kind = 7; });
   put([](EvidenceRecord& r) { r.cause = 9; });
   put([](EvidenceRecord& r) { r.time_ns = -1; });
   put([](EvidenceRecord& r) { r.local_rail = 32; });
   put([](EvidenceRecord& r) { r.peer_node[0] = '\n'; });
   put([](EvidenceRecord& r) { r.peer_nic[1] = '\xff'; });
+  put([](EvidenceRecord& r) { Share(&r, EvidenceKind::kRailSlow, 1001); });
+  put([](EvidenceRecord& r) { Share(&r, EvidenceKind::kRailSteady, UINT32_MAX); });
   put([](EvidenceRecord&) {});
   std::vector<EvidenceRecord> out;
   EXPECT_EQ(reader_->Take(100, &out), 1);
-  EXPECT_EQ(reader_->garbled(), 7u);
+  EXPECT_EQ(reader_->garbled(), 9u);
+}
+
+TEST_F(Ring, ASlowRailsShareTakesTheIncarnationsPlace) {
+  for (const auto& [kind, permille] :
+       {std::pair(EvidenceKind::kRailSlow, 0u), {EvidenceKind::kRailSlow, 250u}, {EvidenceKind::kRailSteady, 1000u}}) {
+    EvidenceRecord record = RecordOf(1);
+    Share(&record, kind, permille);
+    ASSERT_TRUE(writer_->Put(record));
+    std::vector<EvidenceRecord> out;
+    ASSERT_EQ(reader_->Take(1, &out), 1);
+    EXPECT_EQ(out[0].kind, static_cast<uint32_t>(kind));
+    EXPECT_EQ(out[0].share_permille, permille);
+  }
+  EvidenceRecord up = RecordOf(1);
+  up.kind = static_cast<uint32_t>(EvidenceKind::kLinkUp);
+  up.incarnation = UINT32_MAX;  // a number like any other
+  ASSERT_TRUE(writer_->Put(up));
+  std::vector<EvidenceRecord> out;
+  EXPECT_EQ(reader_->Take(1, &out), 1);
 }
 
 TEST_F(Ring, UnendedStringsAreCut) {
