@@ -10,15 +10,13 @@ from deploy.drill.rig import stalls
 from deploy.drill.rig.cluster import Cluster, Job, JobOptions
 from deploy.drill.rig.lab import LabError, RailId, monotonic_ns
 from deploy.drill.rig.processes import wait_until
-from deploy.drill.rig.stalls import Window
+from deploy.drill.rig.stalls import Window, middle_of_iteration
 from deploy.drill.rig.traces import Row
 from deploy.drill.story import Action, Step
 
 TICK_S = 0.1
 # Some seconds of all ranks' traces.
 RECENT_ROWS = 6000
-# How far into an iteration a fault strikes.
-STRIKE_EARLIEST, STRIKE_LATEST = 0.3, 0.7
 RECOVERED_RATIO = 0.93
 # Below this an interface carries greetings, not a job.
 CARRIED_BYTES_MIN = 1 << 20
@@ -314,17 +312,6 @@ class Runner:
     mark = Mark(monotonic_ns() if time_ns is None else time_ns, letter, text)
     self._record.marks.append(mark)
     self._listener.mark(mark)
-
-
-def middle_of_iteration(rows: Sequence[Row]) -> Window | None:
-  """When the iteration that `rows` of one rank end in will be in its middle; None: as far as they tell none runs."""
-  ended = next((row for row in reversed(rows) if row.kind == "iteration"), None)
-  if ended is None:
-    return None
-  begun = next((row for row in rows if row.kind in ("send", "recv") and row.time_ns > ended.time_ns), None)
-  if begun is None:
-    return None
-  return Window(round(begun.time_ns + STRIKE_EARLIEST * ended.wait_ns), round(begun.time_ns + STRIKE_LATEST * ended.wait_ns))
 
 
 def _rail_of(step: Step) -> RailId:

@@ -41,6 +41,7 @@ class JobOptions:
   seconds_max: float = 120
   timeout_s: float = 60  # r2cc-perf's own limit on one collective
   environment: dict[str, str] = dataclasses.field(default_factory=dict)
+  flags: tuple[str, ...] = ()  # more of r2cc-perf's
 
 
 @dataclasses.dataclass
@@ -223,7 +224,8 @@ class Cluster:
       } | options.environment
       argv = [str(self.binaries.perf), "--plugin", str(self.binaries.plugin), "--collective", "all_reduce", "-b", options.size,
               "-e", options.size, "--seconds", f"{options.seconds_max:g}", "--rank", str(rank), "--nranks", str(lab.nodes),
-              "--root", root, "--trace", str(prefix), "--json", "-c", "1", "--timeout", f"{options.timeout_s:g}", "--idle-sleep-us", "150"]
+              "--root", root, "--trace", str(prefix), "--json", "-c", "1", "--timeout", f"{options.timeout_s:g}", "--idle-sleep-us", "150",
+              *options.flags]
       ranks.append(self._processes.start(f"{name}-rank{rank}", lab.command(rank, argv), environment))
     return Job(name, ranks, TraceFollower(prefix, lab.nodes))
 

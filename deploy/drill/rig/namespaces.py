@@ -8,7 +8,7 @@ import subprocess
 from types import TracebackType
 from typing import Sequence
 
-from deploy.drill.rig.lab import Counters, LabError, RailId
+from deploy.drill.rig.lab import Counters, LabError, RailId, monotonic_ns
 from deploy.drill.rig.layout import Layout, owner_pid, rate_bits_per_s
 from deploy.drill.rig.netns_socket import NetnsSocket
 
@@ -134,18 +134,20 @@ class NamespaceLab:
   def heal_switch_port(self, rail: RailId) -> int:
     return self._sockets[self._layout.fabric_namespace].set_link(self._layout.port(rail), up=True)
 
-  def blackhole(self, rail: RailId) -> None:
+  def blackhole(self, rail: RailId) -> int:
     """The far end of the cable leaves its bridge: silence in both directions, and no event anywhere."""
-    self._in(self._layout.fabric_namespace, "ip", [f"link set {self._layout.port(rail)} nomaster"])
+    return self._sockets[self._layout.fabric_namespace].set_port(self._layout.bridge(rail.rail), self._layout.port(rail), member=False)
 
-  def unblackhole(self, rail: RailId) -> None:
-    self._in(self._layout.fabric_namespace, "ip", [f"link set {self._layout.port(rail)} master {self._layout.bridge(rail.rail)}"])
+  def unblackhole(self, rail: RailId) -> int:
+    return self._sockets[self._layout.fabric_namespace].set_port(self._layout.bridge(rail.rail), self._layout.port(rail), member=True)
 
-  def reshape(self, rail: RailId, rate: str) -> None:
+  def reshape(self, rail: RailId, rate: str) -> int:
     """A grey rail: another rate in both directions, and no event."""
     rate_bits_per_s(rate)
+    before_ns = monotonic_ns()
     self._in(self._layout.namespace(rail.node), "tc", self._layout.shape_commands(f"rail{rail.rail}", rate))
     self._in(self._layout.fabric_namespace, "tc", self._layout.shape_commands(self._layout.port(rail), rate))
+    return before_ns
 
   def link_is_up(self, rail: RailId) -> bool:
     return self._node_socket(rail).link_is_up(f"rail{rail.rail}")

@@ -28,6 +28,49 @@ with socket.create_server((sys.argv[1], 5001)) as server:
   while connection.recv(1 << 16):
     pass
 """
+# Echoes on every rail until its standard input ends. A rail that is down cannot be listened on through its device, but by its address.
+_MESH_RECEIVER = """
+import select, socket, sys
+servers = []
+for rail, address in enumerate(sys.argv[1:]):
+  server = socket.create_server((address, 5002), backlog=16)
+  server.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'rail%d' % rail)
+  servers.append(server)
+print('ready', flush=True)
+kept = []
+while True:
+  ready, _, _ = select.select(servers + [sys.stdin], [], [])
+  if sys.stdin in ready:
+    break
+  for server in ready:
+    connection, _ = server.accept()
+    connection.sendall(b'y')
+    kept.append(connection)
+"""
+# Tries all pairs at once and prints those that answered within 3 s.
+_MESH_SENDER = """
+import select, socket, sys, time
+rails, ends = int(sys.argv[1]), sys.argv[2:]
+asked = {}
+for one in range(rails):
+  for other in range(rails):
+    sender = socket.socket()
+    sender.setblocking(False)
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'rail%d' % one)
+    sender.bind((ends[one], 0))
+    sender.connect_ex((ends[rails + other], 5002))
+    asked[sender] = (one, other)
+deadline = time.monotonic() + 3
+while asked and time.monotonic() < deadline:
+  ready, _, _ = select.select(list(asked), [], [], 0.1)
+  for sender in ready:
+    pair = asked.pop(sender)
+    try:
+      if sender.recv(1) == b'y':
+        print(*pair)
+    except OSError:
+      pass
+"""
 
 
 def ours() -> list[str]:
@@ -66,6 +109,33 @@ class NamespaceLabTest(unittest.TestCase):
       self.send(lab, RailId(0, 1), RailId(1, 0), 1 << 20)
       self.assertGreater(lab.counters(0)["rail1"].sent_bytes, 1 << 20)
       self.assertGreater(lab.counters(1)["rail0"].received_bytes, 1 << 20)
+
+  def reached(self, lab: NamespaceLab) -> set[tuple[int, int]]:
+    """Rail of n0, rail of n1: between sockets that are bound to their device at both ends, as the plugin's are."""
+    receiver = subprocess.Popen(lab.command(1, [sys.executable, "-c", _MESH_RECEIVER, *(lab.rail_address(RailId(1, rail)) for rail in
+                                                                                        range(lab.rails))]),
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+      self.assertEqual(receiver.stdout.readline(), "ready\n")
+      ends = [lab.rail_address(RailId(node, rail)) for node in (0, 1) for rail in range(lab.rails)]
+      sender = subprocess.run(lab.command(0, [sys.executable, "-c", _MESH_SENDER, str(lab.rails), *ends]), capture_output=True, text=True,
+                              check=True, timeout=60)
+      return {(int(words[0]), int(words[1])) for words in map(str.split, sender.stdout.splitlines())}
+    finally:
+      receiver.communicate(timeout=30)
+
+  def test_a_full_fabric_joins_every_rail_with_every_rail(self):
+    with NamespaceLab(nodes=2, rails=4, fabric="full") as lab:
+      everything = {(one, other) for one in range(4) for other in range(4)}
+      self.assertEqual(self.reached(lab), everything)
+      lab.cut(RailId(1, 2))
+      self.assertEqual(self.reached(lab), {pair for pair in everything if pair[1] != 2})
+      lab.heal(RailId(1, 2))
+      self.assertTrue(wait_until(lambda: self.reached(lab) == everything, 20))
+
+  def test_a_rail_fabric_joins_like_rails_alone(self):
+    with NamespaceLab(nodes=2, rails=4, fabric="rail") as lab:
+      self.assertEqual(self.reached(lab), {(rail, rail) for rail in range(4)})
 
   def test_cut_and_heal(self):
     for fabric in ("rail", "full"):

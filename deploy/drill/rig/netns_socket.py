@@ -12,8 +12,12 @@ from deploy.drill.rig.lab import LabError, monotonic_ns
 _CLONE_NEWNET = 0x40000000
 _SIOCGIFFLAGS = 0x8913
 _SIOCSIFFLAGS = 0x8914
+_SIOCGIFINDEX = 0x8933
+_SIOCBRADDIF = 0x89A2
+_SIOCBRDELIF = 0x89A3
 _IFF_UP = 0x1
 _IFREQ_FLAGS = struct.Struct("16sH22x")
+_IFREQ_INDEX = struct.Struct("16si20x")
 
 
 class NetnsSocket:
@@ -32,6 +36,13 @@ class NetnsSocket:
     request = _IFREQ_FLAGS.pack(interface.encode(), flags | _IFF_UP if up else flags & ~_IFF_UP)
     before_ns = monotonic_ns()
     self._ioctl(interface, _SIOCSIFFLAGS, request)
+    return before_ns
+
+  def set_port(self, bridge: str, port: str, member: bool) -> int:
+    """Puts a port into a bridge or takes it out; CLOCK_MONOTONIC in ns just before the kernel was told."""
+    index = _IFREQ_INDEX.unpack(self._ioctl(port, _SIOCGIFINDEX, _IFREQ_INDEX.pack(port.encode(), 0)))[1]
+    before_ns = monotonic_ns()
+    self._ioctl(bridge, _SIOCBRADDIF if member else _SIOCBRDELIF, _IFREQ_INDEX.pack(bridge.encode(), index))
     return before_ns
 
   def link_is_up(self, interface: str) -> bool:

@@ -7,6 +7,8 @@ from typing import Iterable, Sequence
 from deploy.drill.rig.traces import Row
 
 STALL_WINDOW_NS = 2_000_000_000
+# How far into an iteration a fault strikes.
+STRIKE_EARLIEST, STRIKE_LATEST = 0.3, 0.7
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,6 +91,17 @@ def bus_bandwidth_gbps(rows: Iterable[Row], window: Window, ranks: int) -> float
 def mid_iteration(rows: Iterable[Row], time_ns: int) -> bool:
   """Whether some rank was inside a collective then."""
   return any(row.kind == "iteration" and row.begin_ns < time_ns < row.time_ns for row in rows)
+
+
+def middle_of_iteration(rows: Sequence[Row]) -> Window | None:
+  """When the iteration that `rows` of one rank end in will be in its middle; None: as far as they tell none runs."""
+  ended = next((row for row in reversed(rows) if row.kind == "iteration"), None)
+  if ended is None:
+    return None
+  begun = next((row for row in rows if row.kind in ("send", "recv") and row.time_ns > ended.time_ns), None)
+  if begun is None:
+    return None
+  return Window(round(begun.time_ns + STRIKE_EARLIEST * ended.wait_ns), round(begun.time_ns + STRIKE_LATEST * ended.wait_ns))
 
 
 def received_bytes(rows: Iterable[Row], window: Window) -> int:
