@@ -1,4 +1,4 @@
-"""Kinds of flags that the benchmarks share, for argparse. Pure but for names_file."""
+"""Kinds of flags that the benchmarks share, for argparse."""
 
 import argparse
 import os
@@ -24,9 +24,13 @@ def named_values(text: str) -> dict[str, str]:
   return {name: value}
 
 
-def names_file(text: str) -> pathlib.Path:
+def own_path(text: str) -> pathlib.Path:
   """`bazel run` changes the folder; the person meant their own."""
-  path = pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", ".")) / pathlib.Path(text).expanduser()
+  return (pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", ".")) / pathlib.Path(text).expanduser()).absolute()
+
+
+def names_file(text: str) -> pathlib.Path:
+  path = own_path(text)
   if not path.is_file():
     raise argparse.ArgumentTypeError(f"there is no file {path}")
-  return path.absolute()
+  return path

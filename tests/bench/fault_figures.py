@@ -1,0 +1,125 @@
+"""What the runs of one case of faults amount to: percentiles, the JSON object, and what is asked of it. Pure."""
+
+import dataclasses
+import math
+import re
+from typing import Any, Sequence
+
+CUT_P99_MS_ASKED = 20.0
+SILENCE_MARGIN_MS_ASKED = 50.0
+GOODPUT_RATIO_ASKED = 0.95
+MIGRATIONS_PER_FLAP_ASKED = 2.0
+
+_GIVEN_UP = re.compile(r"\blink \S.* given up \(")
+
+
+@dataclasses.dataclass
+class Tally:
+  """Grows while a case runs; one entry a fault, or a run, or a job."""
+  case: str
+  fabric: str
+  runs: int = 0
+  stalls_ms: list[float] = dataclasses.field(default_factory=list)
+  healthy_waits_ms: list[float] = dataclasses.field(default_factory=list)  # the longest wait of a healthy window: what stalls leave out
+  resumes_ms: list[float] = dataclasses.field(default_factory=list)  # from a repair until something completed again
+  recoveries_s: list[float] = dataclasses.field(default_factory=list)  # from a repair until the rail carried data again
+  goodput_ratios: list[float] = dataclasses.field(default_factory=list)  # of what the fabric leaves
+  flaps: int = 0
+  given_up: int = 0  # links that a plugin moved its traffic off
+  wrong: int = 0
+  late_writes: int = 0
+  errors: list[str] = dataclasses.field(default_factory=list)  # one line for each job that did not end well
+  not_recovered: int = 0
+
+
+def percentile(values: Sequence[float], share: float) -> float | None:
+  """By nearest rank: a value that occurred, the largest one where there are too few; None of nothing."""
+  return sorted(values)[max(0, math.ceil(share * len(values)) - 1)] if values else None
+
+
+def links_given_up(log: str) -> int:
+  """Of a rank's standard error with R2CC_LOG=info: each line is a link that was fenced and whose traffic moved elsewhere."""
+  return sum(1 for line in log.splitlines() if _GIVEN_UP.search(line))
+
+
+def left_share(fabric: str, lost: Sequence[tuple[int, int]], rails: int) -> float:
+  """What two neighbours can still move when each direction of a rail is a resource of its own; `lost`: (node, rail).
+
+  A full fabric lets any rail of one end talk to any of the other, so the end with fewer rails decides. In a rail fabric a rail is lost
+  to both as soon as one of them has lost it.
+  """
+  if fabric == "rail":
+    return (rails - len({rail for _, rail in lost})) / rails
+  return min(rails - len({rail for node, rail in lost if node == end}) for end in (0, 1)) / rails
+
+
+def missed(tally: Tally, silence_ms: int) -> list[str]:
+  """What was asked and is not so, one line each."""
+  reasons = [f"{value} {name}" for name, value in (("wrong elements", tally.wrong), ("late writes", tally.late_writes),
+                                                    ("errors", len(tally.errors))) if value]
+  p99_ms, max_ms = percentile(tally.stalls_ms, 0.99), max(tally.stalls_ms, default=None)
+  if tally.runs == 0:
+    reasons.append("nothing ran")
+  if tally.case == "cut" and (p99_ms is None or p99_ms > CUT_P99_MS_ASKED):
+    reasons.append(f"p99 above {CUT_P99_MS_ASKED:g} ms")
+  if tally.case == "silence" and (max_ms is None or max_ms > silence_ms + SILENCE_MARGIN_MS_ASKED):
+    reasons.append(f"a stall above {silence_ms + SILENCE_MARGIN_MS_ASKED:g} ms")
+  if tally.case in ("different", "gray") and (not tally.goodput_ratios or percentile(tally.goodput_ratios, 0.5) < GOODPUT_RATIO_ASKED):
+    reasons.append(f"goodput below {GOODPUT_RATIO_ASKED:g} of what is left")
+  if tally.case == "gray" and tally.given_up > 0:
+    reasons.append(f"{tally.given_up} fences")
+  if tally.case == "flap" and (tally.flaps == 0 or tally.given_up / tally.flaps > MIGRATIONS_PER_FLAP_ASKED):
+    reasons.append(f"more than {MIGRATIONS_PER_FLAP_ASKED:g} migrations a flap")
+  return reasons
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+  return None if value is None else round(value, digits)
+
+
+def json_object(tally: Tally, silence_ms: int) -> dict[str, Any]:
+  """One line of --json. A figure that a case does not have is null or left out."""
+  said: dict[str, Any] = {
+      "case": tally.case,
+      "fabric": tally.fabric,
+      "stall_ms_p50": _rounded(percentile(tally.stalls_ms, 0.5), 2),
+      "stall_ms_p99": _rounded(percentile(tally.stalls_ms, 0.99), 2),
+      "stall_ms_max": _rounded(max(tally.stalls_ms, default=None), 2),
+      "wrong": tally.wrong,
+      "late_writes": tally.late_writes,
+      "errors": len(tally.errors),
+      "runs": tally.runs,
+      "healthy_wait_ms_p50": _rounded(percentile(tally.healthy_waits_ms, 0.5), 2),
+  }
+  if tally.goodput_ratios:
+    said |= {"goodput_ratio": _rounded(percentile(tally.goodput_ratios, 0.5), 4), "goodput_ratio_min": _rounded(min(tally.goodput_ratios), 4)}
+  if tally.resumes_ms:
+    said |= {"resume_ms_p50": _rounded(percentile(tally.resumes_ms, 0.5), 2), "resume_ms_max": _rounded(max(tally.resumes_ms), 2)}
+  if tally.recoveries_s or tally.not_recovered:
+    said |= {"recovery_s_p50": _rounded(percentile(tally.recoveries_s, 0.5), 2),
+             "recovery_s_max": _rounded(max(tally.recoveries_s, default=None), 2), "not_recovered": tally.not_recovered}
+  if tally.flaps:
+    said |= {"flaps": tally.flaps, "migrations_per_flap": round(tally.given_up / tally.flaps, 3)}
+  if tally.case == "gray":
+    said["fences"] = tally.given_up
+  reasons = missed(tally, silence_ms)
+  said |= {"as_asked": not reasons, "missed": reasons}
+  if tally.errors:
+    said["first_error"] = tally.errors[0]
+  return said
+
+
+def table_header() -> str:
+  return (f"{'case':14} {'fabric':6} {'runs':>4} {'stall ms: p50':>13} {'p99':>8} {'max':>8} {'wrong':>5} {'late':>4} {'errors':>6} "
+          f"{'goodput':>7} {'more':34} as asked")
+
+
+def table_row(said: dict[str, Any]) -> str:
+  """Of a JSON object."""
+  shown = lambda name, digits=1: "-" if said.get(name) is None else f"{said[name]:.{digits}f}"
+  more = [f"{text} {said[name]:g}" for name, text in (("migrations_per_flap", "migrations/flap"), ("fences", "fences"),
+                                                       ("resume_ms_max", "resumed ms <="), ("recovery_s_max", "back s <="),
+                                                       ("not_recovered", "not back")) if said.get(name) is not None]
+  return (f"{said['case']:14} {said['fabric']:6} {said['runs']:>4} {shown('stall_ms_p50'):>13} {shown('stall_ms_p99'):>8} "
+          f"{shown('stall_ms_max'):>8} {said['wrong']:>5} {said['late_writes']:>4} {said['errors']:>6} {shown('goodput_ratio', 3):>7} "
+          f"{', '.join(more):34} {'yes' if said['as_asked'] else 'NO: ' + '; '.join(said['missed'])}")
