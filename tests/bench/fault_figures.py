@@ -20,7 +20,8 @@ class Tally:
   fabric: str
   runs: int = 0
   stalls_ms: list[float] = dataclasses.field(default_factory=list)
-  healthy_waits_ms: list[float] = dataclasses.field(default_factory=list)  # the longest wait of a healthy window: what stalls leave out
+  waits_ms: list[float] = dataclasses.field(default_factory=list)  # the same waits, nothing taken off
+  healthy_waits_ms: list[float] = dataclasses.field(default_factory=list)  # the longest of a healthy window: what stalls leave out
   resumes_ms: list[float] = dataclasses.field(default_factory=list)  # from a repair until something completed again
   recoveries_s: list[float] = dataclasses.field(default_factory=list)  # from a repair until the rail carried data again
   goodput_ratios: list[float] = dataclasses.field(default_factory=list)  # of what the fabric leaves
@@ -89,10 +90,13 @@ def json_object(tally: Tally, silence_ms: int) -> dict[str, Any]:
       "late_writes": tally.late_writes,
       "errors": len(tally.errors),
       "runs": tally.runs,
+      "wait_ms_p50": _rounded(percentile(tally.waits_ms, 0.5), 2),
+      "wait_ms_p99": _rounded(percentile(tally.waits_ms, 0.99), 2),
       "healthy_wait_ms_p50": _rounded(percentile(tally.healthy_waits_ms, 0.5), 2),
   }
   if tally.goodput_ratios:
-    said |= {"goodput_ratio": _rounded(percentile(tally.goodput_ratios, 0.5), 4), "goodput_ratio_min": _rounded(min(tally.goodput_ratios), 4)}
+    said |= {"goodput_ratio": _rounded(percentile(tally.goodput_ratios, 0.5), 4),
+             "goodput_ratio_min": _rounded(min(tally.goodput_ratios), 4)}
   if tally.resumes_ms:
     said |= {"resume_ms_p50": _rounded(percentile(tally.resumes_ms, 0.5), 2), "resume_ms_max": _rounded(max(tally.resumes_ms), 2)}
   if tally.recoveries_s or tally.not_recovered:

@@ -78,10 +78,9 @@ class Lines(unittest.TestCase):
 
   def test_names_are_those_that_were_asked_for(self):
     said = json.loads(json.dumps(fault_figures.json_object(tally(stalls_ms=[1.0, 3.0, 2.0], runs=3), 250)))
-    self.assertEqual({name: said[name] for name in ("case", "fabric", "stall_ms_p50", "stall_ms_p99", "stall_ms_max", "wrong", "late_writes",
-                                                    "errors", "runs")},
-                     {"case": "cut", "fabric": "rail", "stall_ms_p50": 2.0, "stall_ms_p99": 3.0, "stall_ms_max": 3.0, "wrong": 0,
-                      "late_writes": 0, "errors": 0, "runs": 3})
+    wanted = {"case": "cut", "fabric": "rail", "stall_ms_p50": 2.0, "stall_ms_p99": 3.0, "stall_ms_max": 3.0, "wrong": 0, "late_writes": 0,
+              "errors": 0, "runs": 3}
+    self.assertEqual(said | wanted, said)
     self.assertNotIn("goodput_ratio", said)
 
   def test_goodput_migrations_and_fences_where_they_belong(self):

@@ -227,8 +227,11 @@ class Stage:
     tally.healthy_waits_ms.append(stalls.longest_wait_ns(rows, self.healthy) / 1e6)
     fresh = [stalls.stall_ms(rows, fault_ns, self.healthy, end_ns) for fault_ns in self._faults_ns]
     tally.stalls_ms += fresh
+    windows = [Window(fault_ns, fault_ns + stalls.STALL_WINDOW_NS) for fault_ns in self._faults_ns]
+    tally.waits_ms += [stalls.longest_wait_ns(rows, window) / 1e6 for window in windows]
     for repair_ns in self._resumes_ns:
       after_ns = min((row.time_ns for row in rows if row.kind in ("send", "recv") and row.time_ns > repair_ns), default=end_ns)
       tally.resumes_ms.append((after_ns - repair_ns) / 1e6)
-    self._setup.say(f"  {tally.case} {tally.fabric}: {tally.runs} runs; stalls of this job {json.dumps([round(ms, 1) for ms in fresh])} ms, "
-                    f"longest healthy wait {tally.healthy_waits_ms[-1]:.1f} ms")
+    shown = json.dumps([round(stall, 1) for stall in fresh])
+    self._setup.say(f"  {tally.case} {tally.fabric}: {tally.runs} runs; stalls of this job {shown} ms, longest healthy wait "
+                    f"{tally.healthy_waits_ms[-1]:.1f} ms")
