@@ -1,0 +1,77 @@
+#include "tests/sim/coverage.h"
+
+#include <cstdio>
+
+namespace r2cc::sim {
+namespace {
+
+constexpr const char* kInitiatorEventNames[net::kInitiatorEvents] = {"try", "connected", "proved", "trouble", "peer-fenced"};
+constexpr const char* kAcceptorEventNames[net::kAcceptorEvents] = {"greeted", "fence", "trouble"};
+constexpr const char* kAcceptorStateNames[net::kAcceptorStates] = {"down", "up"};
+
+// The cells of link_table.cc that are not empty. Reaching an empty one ends the process, so these cannot say too little unnoticed.
+constexpr bool kInitiatorPossible[net::kInitiatorStates][net::kInitiatorEvents] = {
+    {true, false, false, true, true},
+    {false, true, false, true, true},
+    {false, false, true, true, true},
+    {false, false, true, true, true},
+};
+
+struct Row {
+  std::string name;
+  uint64_t hits;
+};
+
+std::vector<Row> RowsOf(const Coverage& coverage) {
+  std::vector<Row> rows;
+  for (int state = 0; state < net::kInitiatorStates; ++state)
+    for (int event = 0; event < net::kInitiatorEvents; ++event)
+      if (kInitiatorPossible[state][event])
+        rows.push_back(
+            {std::string("initiator ") + net::Name(static_cast<net::InitiatorState>(state)) + " x " + kInitiatorEventNames[event],
+             coverage.initiator[static_cast<size_t>(state)][static_cast<size_t>(event)]});
+  for (int state = 0; state < net::kAcceptorStates; ++state)
+    for (int event = 0; event < net::kAcceptorEvents; ++event)
+      rows.push_back({std::string("acceptor ") + kAcceptorStateNames[state] + " x " + kAcceptorEventNames[event],
+                      coverage.acceptor[static_cast<size_t>(state)][static_cast<size_t>(event)]});
+  for (int kind = 0; kind < kFaultKinds; ++kind)
+    rows.push_back({std::string("fault ") + Name(static_cast<FaultKind>(kind)), coverage.faults[static_cast<size_t>(kind)]});
+  return rows;
+}
+
+}  // namespace
+
+void Coverage::Add(const Coverage& other) {
+  for (size_t i = 0; i < initiator.size(); ++i)
+    for (size_t j = 0; j < initiator[i].size(); ++j) initiator[i][j] += other.initiator[i][j];
+  for (size_t i = 0; i < acceptor.size(); ++i)
+    for (size_t j = 0; j < acceptor[i].size(); ++j) acceptor[i][j] += other.acceptor[i][j];
+  for (size_t i = 0; i < faults.size(); ++i) faults[i] += other.faults[i];
+  messages += other.messages;
+  fences += other.fences;
+  replays += other.replays;
+  errors += other.errors;
+}
+
+std::string Coverage::Text() const {
+  std::string text;
+  for (const Row& row : RowsOf(*this)) {
+    char line[96];
+    std::snprintf(line, sizeof(line), "  %-36s %12llu\n", row.name.c_str(), static_cast<unsigned long long>(row.hits));
+    text += line;
+  }
+  char line[160];
+  std::snprintf(line, sizeof(line), "  %llu messages, %llu links fenced, %llu fences answered, %llu errors that the contract allows\n",
+                static_cast<unsigned long long>(messages), static_cast<unsigned long long>(fences),
+                static_cast<unsigned long long>(replays), static_cast<unsigned long long>(errors));
+  return text + line;
+}
+
+std::vector<std::string> Coverage::Missing() const {
+  std::vector<std::string> missing;
+  for (const Row& row : RowsOf(*this))
+    if (row.hits == 0) missing.push_back(row.name);
+  return missing;
+}
+
+}  // namespace r2cc::sim

@@ -1,0 +1,253 @@
+#include "tests/sim/faults.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace r2cc::sim {
+
+const char* Name(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kCutSenderSees: return "cut, sender sees";
+    case FaultKind::kCutReceiverSees: return "cut, receiver sees";
+    case FaultKind::kCutBothSee: return "cut, both see";
+    case FaultKind::kCutNoneSees: return "cut, nobody sees";
+    case FaultKind::kSilenceForward: return "silence forward";
+    case FaultKind::kSilenceBack: return "silence back";
+    case FaultKind::kSilenceBoth: return "silence both ways";
+    case FaultKind::kClogShort: return "clog, short";
+    case FaultKind::kClogLong: return "clog, long";
+    case FaultKind::kFlap: return "flap";
+    case FaultKind::kGray: return "gray";
+    case FaultKind::kReset: return "connection reset";
+    case FaultKind::kRailSaidDown: return "rail said down";
+    case FaultKind::kDeadAtStart: return "dead at start";
+    case FaultKind::kConnectRefused: return "connect refused";
+    case FaultKind::kConnectUnanswered: return "connect unanswered";
+    case FaultKind::kFaultInConnect: return "fault in connect";
+    case FaultKind::kFaultInProof: return "fault in proof";
+    case FaultKind::kOobLost: return "out-of-band lost";
+    case FaultKind::kOobReset: return "out-of-band reset";
+    case FaultKind::kPartition: return "partition";
+    case FaultKind::kAllRailsDown: return "all rails down";
+    case FaultKind::kFaultInFence: return "fault in fence";
+    case FaultKind::kFaultInReplay: return "fault in replay";
+    case FaultKind::kLastAckLost: return "last ack lost";
+    case FaultKind::kVerdict: return "page verdict";
+    case FaultKind::kWeight: return "page weight";
+    case FaultKind::kStopShort: return "stop, short";
+    case FaultKind::kStopLong: return "stop, long";
+    case FaultKind::kPause: return "pause";
+    case FaultKind::kDeath: return "death";
+    case FaultKind::kDeathHeldOpen: return "death, held open";
+    case FaultKind::kVanish: return "vanish";
+    case FaultKind::kAbort: return "abort";
+    case FaultKind::kBeyondDeadline: return "beyond deadline";
+  }
+  return "unknown";
+}
+
+void Faults::Plan(const Fault& fault) {
+  if (fault.moment.has_value()) {
+    armed_.push_back(fault);
+    return;
+  }
+  ++active_;
+  world_.network->timeline()->At(fault.at, [this, fault] {
+    Begin(fault);
+    --active_;
+    last_healed_ = std::max(last_healed_, world_.network->timeline()->now());
+  });
+}
+
+void Faults::At(Moment moment, int sender, int receiver, net::LinkId link) {
+  Timeline* timeline = world_.network->timeline();
+  for (size_t i = 0; i < armed_.size(); ++i) {
+    Fault& armed = armed_[i];
+    if (armed.moment != moment || timeline->now() < armed.at || --armed.countdown > 0) continue;
+    Fault fault = armed;
+    armed_.erase(armed_.begin() + static_cast<ptrdiff_t>(i));
+    fault.moment.reset();
+    fault.a = sender;
+    fault.b = receiver;
+    // The link at hand while it connects or proves; another one while it is fenced or replayed.
+    const bool same = moment == Moment::kLinkOpening || moment == Moment::kLinkProving;
+    fault.rail_a = (link + (same ? 0 : 1)) % Rails(sender);
+    fault.rail_b = (link + (same ? 0 : 1)) % Rails(receiver);
+    // Somewhere within the next two round trips.
+    fault.at = timeline->now() + timeline->random().Between(0, 150'000);
+    Plan(fault);
+    return;
+  }
+}
+
+void Faults::Heal(const Fault& fault, Nanos after, std::function<void()> what) {
+  ++active_;
+  world_.network->timeline()->After(after, [this, fault, what = std::move(what)] {
+    if (world_.log) world_.log(std::string("healed: ") + Name(fault.kind));
+    what();
+    --active_;
+    last_healed_ = world_.network->timeline()->now();
+    world_.changed();
+  });
+}
+
+void Faults::Tell(Port port, bool up) {
+  Process* process = At(port.host);
+  world_.network->timeline()->After(world_.network->timeline()->random().Between(50'000, 1'000'000),
+                                    [process, port, up] { process->RailState(port.rail, up); });
+}
+
+void Faults::CutPorts(const Fault& fault, const std::vector<Port>& ports, const std::vector<Port>& told) {
+  for (const Port port : ports) world_.network->BlockPort(port);
+  for (const Port port : told) Tell(port, false);
+  Heal(fault, fault.duration, [this, ports, told] {
+    for (const Port port : ports) world_.network->UnblockPort(port);
+    for (const Port port : told) Tell(port, true);
+  });
+}
+
+void Faults::BlockPath(const Fault& fault, Port from, Port to) {
+  world_.network->Block(from, to);
+  Heal(fault, fault.duration, [this, from, to] { world_.network->Unblock(from, to); });
+}
+
+Verdict Faults::VerdictOn(int host, int rail) const {
+  const auto it = verdicts_.find({host, rail});
+  return it == verdicts_.end() ? Verdict{} : it->second;
+}
+
+void Faults::Begin(const Fault& fault) {
+  ++injected_[static_cast<size_t>(fault.kind)];
+  Network* network = world_.network;
+  Timeline* timeline = network->timeline();
+  const Port here{fault.a, fault.rail_a}, there{fault.b, fault.rail_b};
+  const Port oob_here{fault.a, kOobRail}, oob_there{fault.b, kOobRail};
+  if (world_.log)
+    world_.log(std::string("fault: ") + Name(fault.kind) + ", " + std::to_string(fault.a) + "/" + std::to_string(fault.rail_a) + " -> " +
+               std::to_string(fault.b) + "/" + std::to_string(fault.rail_b) + " for " + std::to_string(fault.duration / 1000) +
+               " us, degree " + std::to_string(fault.degree));
+  const auto rails_of = [&](int host) {
+    std::vector<Port> ports;
+    for (int rail = 0; rail < Rails(host); ++rail) ports.push_back({host, rail});
+    return ports;
+  };
+  const auto set_verdict = [&](Verdict verdict) {
+    verdicts_[{fault.a, fault.rail_a}] = verdict;
+    for (Process* process : world_.processes) process->ApplyVerdicts();
+    Heal(fault, fault.duration, [this, at = std::pair(fault.a, fault.rail_a)] {
+      verdicts_.erase(at);
+      for (Process* process : world_.processes) process->ApplyVerdicts();
+    });
+  };
+  switch (fault.kind) {
+    case FaultKind::kCutSenderSees: CutPorts(fault, {here}, {here}); break;
+    case FaultKind::kCutReceiverSees: CutPorts(fault, {there}, {there}); break;
+    case FaultKind::kCutBothSee: CutPorts(fault, {here, there}, {here, there}); break;
+    case FaultKind::kCutNoneSees: CutPorts(fault, {here}, {}); break;
+    case FaultKind::kDeadAtStart:
+      At(fault.a)->RailState(fault.rail_a, false);
+      CutPorts(fault, {here}, {here});
+      break;
+    case FaultKind::kSilenceForward: BlockPath(fault, here, there); break;
+    case FaultKind::kSilenceBack: BlockPath(fault, there, here); break;
+    case FaultKind::kSilenceBoth:
+      BlockPath(fault, here, there);
+      BlockPath(fault, there, here);
+      break;
+    case FaultKind::kFaultInConnect:
+    case FaultKind::kFaultInProof:
+    case FaultKind::kFaultInFence:
+    case FaultKind::kFaultInReplay:
+    case FaultKind::kLastAckLost:
+      switch (fault.degree % 5) {
+        case 0: CutPorts(fault, {here}, {here}); break;
+        case 1: CutPorts(fault, {there}, {there}); break;
+        case 2: CutPorts(fault, {here}, {}); break;
+        case 3: BlockPath(fault, there, here); break;
+        default: network->Reset(here, there, 1 + fault.degree / 5 % 3); break;
+      }
+      break;
+    case FaultKind::kClogShort:
+    case FaultKind::kClogLong:
+      network->Hold(here, there, timeline->now() + fault.duration);
+      network->Hold(there, here, timeline->now() + fault.duration);
+      Heal(fault, fault.duration, [] {});
+      break;
+    case FaultKind::kFlap: {
+      Nanos when = 0;
+      for (int i = 0; i < fault.degree; ++i) {
+        Fault cut = fault;
+        cut.kind = timeline->random().Chance(2) ? FaultKind::kCutSenderSees : FaultKind::kCutNoneSees;
+        cut.duration = timeline->random().Between(kNanosPerMs, 300 * kNanosPerMs);
+        cut.at = timeline->now() + when;
+        when += cut.duration + timeline->random().Between(kNanosPerMs, 300 * kNanosPerMs);
+        Plan(cut);
+      }
+      break;
+    }
+    case FaultKind::kGray:
+      network->Slow(here, fault.degree);
+      Heal(fault, fault.duration, [network, here] { network->Slow(here, 1); });
+      break;
+    case FaultKind::kReset: network->Reset(here, there, fault.degree); break;
+    case FaultKind::kRailSaidDown:
+      Tell(here, false);
+      Heal(fault, fault.duration, [this, here] { Tell(here, true); });
+      break;
+    case FaultKind::kConnectRefused:
+      network->Refuse(there, true);
+      network->Reset(here, there, 3);
+      Heal(fault, fault.duration, [network, there] { network->Refuse(there, false); });
+      break;
+    case FaultKind::kConnectUnanswered:
+      network->Swallow(there, true);
+      network->Reset(here, there, 3);
+      Heal(fault, fault.duration, [network, there] { network->Swallow(there, false); });
+      break;
+    case FaultKind::kOobLost: CutPorts(fault, {oob_here}, {}); break;
+    case FaultKind::kOobReset: network->Reset(oob_here, oob_there, fault.degree); break;
+    case FaultKind::kPartition: {
+      std::vector<Port> from = rails_of(fault.a), to = rails_of(fault.b);
+      from.push_back(oob_here);
+      to.push_back(oob_there);
+      for (const Port f : from)
+        for (const Port t : to) {
+          BlockPath(fault, f, t);
+          BlockPath(fault, t, f);
+        }
+      break;
+    }
+    case FaultKind::kAllRailsDown:
+    case FaultKind::kBeyondDeadline:
+      CutPorts(fault, rails_of(fault.a), fault.degree % 2 == 0 ? rails_of(fault.a) : std::vector<Port>{});
+      break;
+    case FaultKind::kVerdict: set_verdict({.failed = true}); break;
+    case FaultKind::kWeight: set_verdict({.weight_permille = static_cast<uint16_t>(fault.degree)}); break;
+    case FaultKind::kStopShort:
+    case FaultKind::kStopLong: {
+      Process* process = At(fault.a);
+      process->Stop();
+      Heal(fault, fault.duration, [process] { process->Continue(); });
+      break;
+    }
+    case FaultKind::kPause: At(fault.a)->Pause(fault.duration); break;
+    case FaultKind::kDeath:
+    case FaultKind::kDeathHeldOpen:
+      gone_[fault.a] = timeline->now();
+      At(fault.a)->Kill(fault.kind == FaultKind::kDeathHeldOpen);
+      break;
+    case FaultKind::kVanish:
+      gone_[fault.a] = timeline->now();
+      for (const Port port : rails_of(fault.a)) network->BlockPort(port);
+      network->BlockPort(oob_here);
+      At(fault.a)->Kill(true);
+      break;
+    case FaultKind::kAbort:
+      gone_[fault.a] = timeline->now();
+      world_.abort(fault.a);
+      break;
+  }
+  world_.changed();
+}
+
+}  // namespace r2cc::sim

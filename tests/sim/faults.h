@@ -1,0 +1,119 @@
+// The faults of the simulated world, by name, and their injection: at a time, or at a moment of a link's life.
+#ifndef R2CC_TESTS_SIM_FAULTS_H_
+#define R2CC_TESTS_SIM_FAULTS_H_
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/sim/network.h"
+#include "tests/sim/process.h"
+
+namespace r2cc::sim {
+
+enum class FaultKind {
+  // Lanes; they heal.
+  kCutSenderSees,    // a port or cable dies; the sender's link monitor says so
+  kCutReceiverSees,  // the receiver's does
+  kCutBothSee,
+  kCutNoneSees,
+  kSilenceForward,  // nothing arrives at the receiver, nobody is told
+  kSilenceBack,     // nothing comes back
+  kSilenceBoth,
+  kClogShort,  // a stall without loss, shorter than R2CC_SILENCE_MS
+  kClogLong,
+  kFlap,
+  kGray,          // the rate falls to 1/4 to 1/20
+  kReset,         // connections are reset, the path is sound
+  kRailSaidDown,  // the link monitor or R2CC_FAIL_RAILS says down, packets still pass
+  kDeadAtStart,
+  // Connecting.
+  kConnectRefused,
+  kConnectUnanswered,  // the kernel accepts, nobody greets
+  kFaultInConnect,
+  kFaultInProof,
+  // Lanes together.
+  kOobLost,
+  kOobReset,
+  kPartition,     // every lane between two processes
+  kAllRailsDown,  // of one process; the out-of-band lane stays
+  kFaultInFence,  // a second link is lost while the first is being fenced
+  kFaultInReplay,
+  kLastAckLost,  // a lane dies as its receiver closes
+  // The page.
+  kVerdict,
+  kWeight,
+  // Processes.
+  kStopShort,
+  kStopLong,
+  kPause,
+  kDeath,           // every connection ends
+  kDeathHeldOpen,   // a forked child keeps the connections
+  kVanish,          // the whole host: no packet, no answer
+  kAbort,           // one end closes with requests outstanding
+  kBeyondDeadline,  // no rail for longer than the deadline
+};
+constexpr int kFaultKinds = static_cast<int>(FaultKind::kBeyondDeadline) + 1;
+const char* Name(FaultKind kind);
+
+struct Fault {
+  FaultKind kind = FaultKind::kPause;
+  Nanos at = 0;
+  std::optional<Moment> moment;  // instead: at the `countdown`th such moment after `at`
+  int countdown = 1;
+  Nanos duration = 0;
+  int a = 0, b = 0;  // processes
+  int rail_a = 0, rail_b = 0;
+  int degree = 0;  // of gray: the divisor; of a reset: which ends; of a flap: how often
+};
+
+class Faults {
+ public:
+  struct World {
+    Network* network;
+    std::vector<Process*> processes;
+    std::function<void(int host)> abort;
+    std::function<void()> changed;  // what passes may have changed
+    std::function<void(const std::string&)> log;
+  };
+  explicit Faults(World world) : world_(std::move(world)) {}
+  Faults(const Faults&) = delete;
+  Faults& operator=(const Faults&) = delete;
+
+  void Plan(const Fault& fault);
+  // From the tap.
+  void At(Moment moment, int sender, int receiver, net::LinkId link);
+
+  // Faults that wait for a moment count as over when the job is: see Disarm().
+  bool healed() const { return active_ == 0; }
+  Nanos last_healed() const { return last_healed_; }
+  void Disarm() { armed_.clear(); }
+  const std::vector<int>& injected() const { return injected_; }  // by kind
+  bool gone(int host) const { return gone_.contains(host); }
+  Nanos gone_at(int host) const { return gone_.at(host); }
+  Verdict VerdictOn(int host, int rail) const;
+
+ private:
+  void Begin(const Fault& fault);
+  void Heal(const Fault& fault, Nanos after, std::function<void()> what);
+  void CutPorts(const Fault& fault, const std::vector<Port>& ports, const std::vector<Port>& told);
+  void BlockPath(const Fault& fault, Port from, Port to);
+  void Tell(Port port, bool up);
+  Process* At(int host) const { return world_.processes[static_cast<size_t>(host)]; }
+  int Rails(int host) const { return At(host)->io().options.rails; }
+
+  const World world_;
+  std::vector<Fault> armed_;
+  std::vector<int> injected_ = std::vector<int>(kFaultKinds, 0);
+  std::map<int, Nanos> gone_;
+  std::map<std::pair<int, int>, Verdict> verdicts_;
+  int active_ = 0;  // planned or begun, and not healed
+  Nanos last_healed_ = 0;
+};
+
+}  // namespace r2cc::sim
+
+#endif  // R2CC_TESTS_SIM_FAULTS_H_

@@ -1,0 +1,172 @@
+#include "tests/sim/job.h"
+
+#include <algorithm>
+
+namespace r2cc::sim {
+
+Job::Job(Checker* checker, std::vector<Process*> processes, Excused excused)
+    : checker_(checker),
+      processes_(std::move(processes)),
+      excused_(std::move(excused)),
+      ends_over_(processes_.size(), kRunning),
+      close_at_(processes_.size(), 0),
+      failed_at_(processes_.size(), 0) {
+  for (Process* process : processes_) process->progress = [this, process] { Progress(process); };
+}
+
+void Job::Add(const FlowPlan& plan) {
+  Flow& flow = flows_.emplace_back();
+  flow.plan = plan;
+  flow.record = checker_->AddFlow(plan.sender, plan.receiver, plan.messages);
+  flow.listen_id = flows_.size();
+  processes_[static_cast<size_t>(plan.receiver)]->Listen(flow.listen_id);
+  for (const int host : {plan.sender, plan.receiver}) {
+    Process* process = processes_[static_cast<size_t>(host)];
+    process->io().network->timeline()->At(plan.start, [process] { process->Wake(); });
+  }
+}
+
+// Time of the next post; the process is woken for it.
+Nanos Job::Later(Process* process, Nanos most) {
+  if (most == 0) return 0;
+  const Nanos when = process->io().now() + process->io().random().Between(0, most);
+  process->io().network->timeline()->At(when, [process] { process->Wake(); });
+  return when;
+}
+
+void Job::Failed(Process* process, int other, const std::string& error, const char* what) {
+  ++failures_;
+  Nanos& at = failed_at_[AsIndex(process)];
+  if (at == 0) at = process->io().now();
+  if (process->io().logs()) process->io().Log(std::string(what) + " flow with " + std::to_string(other) + " failed: " + error);
+  if (!excused_(process->host(), other, error))
+    checker_->Violation("false error", std::string(what) + " flow of " + std::to_string(process->host()) + " with " +
+                                           std::to_string(other) + " failed without a reason that the contract knows: " + error);
+}
+
+void Job::Send(Process* process, Flow* flow) {
+  const Nanos now = process->io().now();
+  if (!flow->connecting) {
+    if (now < flow->plan.start) return;
+    flow->connecting = true;
+    flow->send = process->Connect(flow->plan.receiver, flow->listen_id, flow->plan.rail);
+    checker_->Opened(flow->record, flow->send.id);
+  }
+  const net::SendSession& session = flow->send.end->session();
+  const auto state = session.state(flow->send.id);
+  if (state == net::SendSession::FlowState::kOpening) return;
+  const uint64_t count = flow->plan.messages.size();
+  const uint64_t acked = session.AckedThrough(flow->send.id);
+  checker_->AckedThrough(flow->record, acked);
+  for (const uint64_t done = flow->send.end->DoneThrough(flow->send.id); flow->send_done < done; ++flow->send_done) {
+    if (flow->send_done >= flow->send_posted) return checker_->Violation("early done", "a request that was never posted is done");
+    checker_->SendDone(flow->record, flow->send_done, flow->send_done >= acked);
+  }
+  if (flow->send_done == count) {
+    flow->send_over = true;
+  } else if (state == net::SendSession::FlowState::kFailed) {
+    flow->send_over = flow->send_failed = true;
+    Failed(process, flow->plan.receiver, session.error(flow->send.id), "a sending");
+  }
+  while (!flow->send_over && flow->send_posted < count &&
+         flow->send_posted - flow->send_done < static_cast<uint64_t>(flow->plan.send_window) && now >= flow->send_next) {
+    std::byte* data = checker_->PostSend(flow->record, flow->send_posted);
+    flow->send.end->Post(flow->send.id, data, flow->plan.messages[flow->send_posted].first);
+    ++flow->send_posted;
+    flow->send_next = Later(process, flow->plan.send_gap_most);
+  }
+}
+
+void Job::Receive(Process* process, Flow* flow) {
+  const Nanos now = process->io().now();
+  if (!flow->accepted && !process->Accept(flow->listen_id, &flow->receive)) return;
+  flow->accepted = true;
+  const net::RecvSession& session = flow->receive.end->session();
+  const uint64_t count = flow->plan.messages.size();
+  for (const uint64_t done = session.PlacedThrough(flow->receive.id); flow->receive_done < done; ++flow->receive_done) {
+    if (flow->receive_done >= flow->receive_posted) return checker_->Violation("early done", "a request that was never posted is done");
+    checker_->ReceiveDone(flow->record, flow->receive_done, session.SizeOf(flow->receive.id, flow->receive_done));
+    ++delivered_;
+  }
+  if (flow->receive_done == count) {
+    flow->receive_over = true;
+  } else if (!session.error(flow->receive.id).empty()) {
+    flow->receive_over = flow->receive_failed = true;
+    Failed(process, flow->plan.sender, session.error(flow->receive.id), "a receiving");
+  }
+  while (!flow->receive_over && flow->receive_posted < count &&
+         flow->receive_posted - flow->receive_done < static_cast<uint64_t>(flow->plan.receive_window) && now >= flow->receive_next) {
+    std::byte* data = checker_->PostReceive(flow->record, flow->receive_posted);
+    flow->receive.end->Post(flow->receive.id, data, flow->plan.messages[flow->receive_posted].second);
+    ++flow->receive_posted;
+    flow->receive_next = Later(process, flow->plan.receive_gap_most);
+  }
+}
+
+void Job::CloseSend(Flow* flow) {
+  if (flow->send_closed) return;
+  flow->send_closed = flow->send_over = true;
+  if (flow->connecting) flow->send.end->Close(flow->send.id);
+  checker_->ClosedSend(flow->record);
+}
+
+void Job::CloseReceive(Process* process, Flow* flow) {
+  if (flow->receive_closed) return;
+  process->CloseListen(flow->listen_id);
+  flow->receive_closed = flow->receive_over = true;
+  if (flow->accepted || process->Accept(flow->listen_id, &flow->receive)) flow->receive.end->Close(flow->receive.id);
+  checker_->ClosedReceive(flow->record);
+}
+
+void Job::Progress(Process* process) {
+  const int host = process->host();
+  bool over = true;
+  Nanos linger = 0;
+  for (Flow& flow : flows_) {
+    if (flow.plan.sender == host && !flow.send_over) Send(process, &flow);
+    if (flow.plan.receiver == host && !flow.receive_over) Receive(process, &flow);
+    if ((flow.plan.sender == host && !flow.send_over) || (flow.plan.receiver == host && !flow.receive_over)) over = false;
+    linger = std::max(linger, flow.plan.linger_most);
+  }
+  const bool aborted = ends_over_[AsIndex(process)] == kAborted;
+  if (!over && !aborted) return;
+  Nanos& close_at = close_at_[AsIndex(process)];
+  if (close_at == 0) close_at = aborted ? process->io().now() : std::max(process->io().now(), Later(process, linger));
+  if (process->io().now() < close_at && !aborted) return;
+  for (Flow& flow : flows_) {
+    if (flow.plan.sender == host) CloseSend(&flow);
+    if (flow.plan.receiver == host) CloseReceive(process, &flow);
+  }
+  process->Exit();
+}
+
+void Job::Abort(int host) {
+  if (processes_[static_cast<size_t>(host)]->dead()) return;
+  ends_over_[static_cast<size_t>(host)] = kAborted;
+  processes_[static_cast<size_t>(host)]->Wake();
+}
+
+bool Job::over() const {
+  return std::all_of(processes_.begin(), processes_.end(), [](const Process* process) { return process->dead(); });
+}
+
+std::vector<std::string> Job::Unfinished() const {
+  std::vector<std::string> lines;
+  for (const Flow& flow : flows_) {
+    const auto dead = [&](int host) { return processes_[static_cast<size_t>(host)]->dead(); };
+    const std::string name =
+        "flow " + std::to_string(flow.record) + " " + std::to_string(flow.plan.sender) + " -> " + std::to_string(flow.plan.receiver);
+    const std::string count = std::to_string(flow.plan.messages.size());
+    if (!flow.send_over && !dead(flow.plan.sender))
+      lines.push_back(name + ": sent " + std::to_string(flow.send_done) + " of " + count + ", posted " + std::to_string(flow.send_posted));
+    if (!flow.receive_over && !dead(flow.plan.receiver))
+      lines.push_back(name + ": received " + std::to_string(flow.receive_done) + " of " + count + ", posted " +
+                      std::to_string(flow.receive_posted));
+  }
+  for (const Process* process : processes_)
+    if (!process->dead())
+      lines.push_back("process " + std::to_string(process->host()) + " has not ended" + (process->exiting() ? ", it is draining" : ""));
+  return lines;
+}
+
+}  // namespace r2cc::sim

@@ -1,0 +1,91 @@
+// A job as NCCL runs one: flows that post requests ahead, poll for their end, and are closed when all is done. Each end of a flow is
+// driven by its own process, in that process's turns.
+#ifndef R2CC_TESTS_SIM_JOB_H_
+#define R2CC_TESTS_SIM_JOB_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/checkers.h"
+#include "tests/sim/process.h"
+
+namespace r2cc::sim {
+
+struct FlowPlan {
+  int sender = 0;
+  int receiver = 0;
+  int rail = 0;  // the sender's
+  Nanos start = 0;
+  int send_window = 8;  // requests outstanding at most
+  int receive_window = 8;
+  Nanos send_gap_most = 0;  // how long each end takes before its next post
+  Nanos receive_gap_most = 0;
+  Nanos linger_most = 0;                                // from the last request's end to the flow's close
+  std::vector<std::pair<uint64_t, uint64_t>> messages;  // bytes, buffer's bytes
+};
+
+class Job {
+ public:
+  // Judges the failure of one end of a flow: true if the contract lets it fail.
+  using Excused = std::function<bool(int own, int other, const std::string& error)>;
+  Job(Checker* checker, std::vector<Process*> processes, Excused excused);
+
+  void Add(const FlowPlan& plan);
+  // An abort: `host` closes all its flows as they are, and ends.
+  void Abort(int host);
+  bool aborted(int host) const { return ends_over_.at(static_cast<size_t>(host)) == kAborted; }
+
+  // All processes are over, or dead.
+  bool over() const;
+  // Why not, line by line.
+  std::vector<std::string> Unfinished() const;
+  // How many ends of flows failed (with an excuse).
+  int failures() const { return failures_; }
+  uint64_t messages_delivered() const { return delivered_; }
+  // When the first failure was seen by `host`; 0: none.
+  Nanos failed_at(int host) const { return failed_at_.at(static_cast<size_t>(host)); }
+
+ private:
+  enum { kRunning, kAborted };
+  struct Flow {
+    FlowPlan plan;
+    int record = 0;
+    uint64_t listen_id = 0;
+    // The sender's end.
+    Process::SendFlow send;
+    bool connecting = false, send_over = false, send_failed = false, send_closed = false;
+    uint64_t send_posted = 0, send_done = 0;
+    Nanos send_next = 0;
+    // The receiver's.
+    Process::RecvFlow receive;
+    bool accepted = false, receive_over = false, receive_failed = false, receive_closed = false;
+    uint64_t receive_posted = 0, receive_done = 0;
+    Nanos receive_next = 0;
+  };
+
+  void Progress(Process* process);
+  void Send(Process* process, Flow* flow);
+  void Receive(Process* process, Flow* flow);
+  void Failed(Process* process, int other, const std::string& error, const char* what);
+  void CloseSend(Flow* flow);
+  void CloseReceive(Process* process, Flow* flow);
+  Nanos Later(Process* process, Nanos most);
+  size_t AsIndex(const Process* process) const { return static_cast<size_t>(process->host()); }
+
+  Checker* const checker_;
+  const std::vector<Process*> processes_;
+  const Excused excused_;
+  std::vector<Flow> flows_;
+  std::vector<int> ends_over_;    // by host
+  std::vector<Nanos> close_at_;   // by host; 0: not all over yet
+  std::vector<Nanos> failed_at_;  // by host
+  int failures_ = 0;
+  uint64_t delivered_ = 0;
+};
+
+}  // namespace r2cc::sim
+
+#endif  // R2CC_TESTS_SIM_JOB_H_

@@ -1,0 +1,377 @@
+#include "tests/sim/network.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace r2cc::sim {
+namespace {
+
+constexpr size_t kSegmentBytes = 4096;
+constexpr Nanos kRetransmitLeast = 200 * kNanosPerMs;
+// Linux goes on doubling for minutes; bounded here so that a healed path is used again within the run.
+constexpr Nanos kRetransmitMost = 5 * kNanosPerSecond;
+constexpr Nanos kSynAgain = kNanosPerSecond;
+constexpr Nanos kKeepAliveEvery = kNanosPerSecond;
+constexpr int kKeepAliveSilences = 7;
+
+Nanos Doubled(Nanos wait) { return std::clamp(wait * 2, kRetransmitLeast, kRetransmitMost); }
+
+class Buffer {
+ public:
+  size_t size() const { return bytes_.size() - head_; }
+  void Append(const uint8_t* from, size_t count) {
+    if (head_ > 0 && head_ == bytes_.size()) clear();
+    bytes_.insert(bytes_.end(), from, from + count);
+  }
+  size_t Take(uint8_t* to, size_t count) {
+    count = std::min(count, size());
+    if (count > 0) std::memcpy(to, bytes_.data() + head_, count);
+    head_ += count;
+    return count;
+  }
+  void clear() {
+    bytes_.clear();
+    head_ = 0;
+  }
+
+ private:
+  std::vector<uint8_t> bytes_;
+  size_t head_ = 0;
+};
+
+struct Segment {
+  std::vector<uint8_t> bytes;
+  Nanos arrival = 0;
+  bool last = false;
+};
+
+}  // namespace
+
+class Connection {
+ public:
+  struct End {
+    Port port;
+    std::weak_ptr<Socket> socket;
+    bool open = false;       // the kernel knows it
+    bool connected = false;  // as its process sees it
+    bool deaf = false;       // its kernel takes bytes, no process reads them
+    bool broken = false;
+    bool refused = false;
+    // Outgoing.
+    Buffer unsent;
+    std::deque<Segment> flying;
+    size_t unacknowledged = 0;
+    uint64_t acknowledged_bytes = 0;
+    bool end_wanted = false, end_sent = false;
+    bool aborted = false;
+    bool arrival_planned = false;
+    Nanos last_arrival = 0;
+    Nanos retransmit = 0;
+    // Incoming.
+    Buffer arrived;
+    bool end_arrived = false;
+    int silences = 0;
+  };
+  End ends[2];
+  bool keep_alive = false;
+};
+
+// ---- sockets ----
+
+bool Socket::connected() const { return connection_->ends[side_].connected && !broken(); }
+bool Socket::refused() const { return connection_->ends[side_].refused; }
+bool Socket::broken() const { return connection_->ends[side_].broken; }
+bool Socket::ended() const { return connection_->ends[side_].end_arrived && Readable() == 0; }
+size_t Socket::Readable() const { return connection_->ends[side_].arrived.size(); }
+Port Socket::local() const { return connection_->ends[side_].port; }
+Port Socket::remote() const { return connection_->ends[1 - side_].port; }
+size_t Socket::Unacknowledged() const { return connection_->ends[side_].unsent.size() + connection_->ends[side_].unacknowledged; }
+uint64_t Socket::acknowledged_bytes() const { return connection_->ends[side_].acknowledged_bytes; }
+
+size_t Socket::Read(uint8_t* to, size_t bytes) {
+  Connection::End& end = connection_->ends[side_];
+  const size_t taken = end.arrived.Take(to, bytes);
+  // The window opens: the other end may go on, as soon as it hears of it.
+  if (taken > 0 && connection_->ends[1 - side_].unsent.size() > 0) network_->Acknowledge(connection_, 1 - side_, 0, 0);
+  return taken;
+}
+
+size_t Socket::Room() const {
+  const Connection::End& end = connection_->ends[side_];
+  if (!end.connected || end.broken || end.end_wanted) return 0;
+  const size_t used = end.unsent.size() + end.unacknowledged;
+  return used < network_->send_buffer_bytes_ ? network_->send_buffer_bytes_ - used : 0;
+}
+
+size_t Socket::Write(const uint8_t* from, size_t bytes) {
+  bytes = std::min(bytes, Room());
+  if (bytes == 0) return 0;
+  connection_->ends[side_].unsent.Append(from, bytes);
+  network_->Transmit(connection_, side_);
+  return bytes;
+}
+
+void Socket::HalfClose() {
+  Connection::End& end = connection_->ends[side_];
+  if (!end.open || end.end_wanted) return;
+  end.end_wanted = true;
+  network_->Transmit(connection_, side_);
+}
+
+void Socket::Close() {
+  Connection::End& end = connection_->ends[side_];
+  if (!end.open) return;
+  if (end.arrived.size() > 0 || !end.connected) return Abandon();
+  HalfClose();
+  end.open = false;
+}
+
+void Socket::Abandon() {
+  Connection::End& end = connection_->ends[side_];
+  if (!end.open) return;
+  end.open = false;
+  end.aborted = true;
+  end.unsent.clear();
+  end.arrived.clear();
+  // What is on the wire may still arrive before the reset, or not.
+  if (network_->timeline()->random().Chance(2)) {
+    end.flying.clear();
+    end.last_arrival = 0;
+  }
+  if (end.connected && !end.broken) network_->SendReset(connection_, side_);
+}
+
+// ---- connecting ----
+
+std::shared_ptr<Socket> Network::Connect(Port from, Port to, bool keep_alive) {
+  auto connection = std::make_shared<Connection>();
+  connection->ends[0].port = from;
+  connection->ends[1].port = to;
+  connection->ends[0].open = true;
+  connection->keep_alive = keep_alive;
+  auto socket = std::make_shared<Socket>(this, connection, 0);
+  connection->ends[0].socket = socket;
+  std::erase_if(connections_, [](const auto& weak) { return weak.expired(); });
+  connections_.push_back(connection);
+  Syn(connection, kSynAgain);
+  return socket;
+}
+
+void Network::Syn(std::shared_ptr<Connection> connection, Nanos again_after) {
+  const Port from = connection->ends[0].port, to = connection->ends[1].port;
+  timeline_->After(Latency(from, to), [this, connection, again_after, from, to] {
+    if (!connection->ends[0].open) return;
+    if (!Passes(from, to)) {
+      timeline_->After(again_after, [this, connection, again_after] { Syn(connection, again_after * 2); });
+      return;
+    }
+    const HostState& host = hosts_[to.host];
+    const bool refused = host.dead || host.handler == nullptr || ports_[to].refuses;
+    connection->ends[1].open = !refused;
+    Answer(connection, refused, kSynAgain);
+  });
+}
+
+void Network::Answer(std::shared_ptr<Connection> connection, bool refused, Nanos again_after) {
+  const Port from = connection->ends[0].port, to = connection->ends[1].port;
+  timeline_->After(Latency(to, from), [this, connection, refused, again_after, from, to] {
+    Connection::End& client = connection->ends[0];
+    Connection::End& server = connection->ends[1];
+    if (!client.open) return;
+    if (!Passes(to, from)) {
+      timeline_->After(again_after, [this, connection, refused, again_after] { Answer(connection, refused, again_after * 2); });
+      return;
+    }
+    if (refused) return Break(connection, 0, true);
+    client.connected = true;
+    if (connection->keep_alive) KeepAlive(connection);
+    HostState& host = hosts_[to.host];
+    if (host.dead) {
+      server.open = false;
+      SendReset(connection, 1);
+    } else if (ports_[to].swallows) {
+      server.deaf = true;
+    } else {
+      auto socket = std::make_shared<Socket>(this, connection, 1);
+      server.socket = socket;
+      server.connected = true;
+      host.handler->Accepted(to, std::move(socket));
+    }
+    Signal(connection, 0);
+  });
+}
+
+// ---- bytes ----
+
+Nanos Network::Latency(Port from, Port to) {
+  const Path& path = PathOf(from, to);
+  const Nanos jitter = path.options.jitter > 0 ? timeline_->random().Between(0, path.options.jitter) : 0;
+  return path.options.delay + jitter + std::max<Nanos>(0, path.held_until - timeline_->now());
+}
+
+bool Network::Passes(Port from, Port to) {
+  const Path& path = PathOf(from, to);
+  return path.options.reachable && path.blocked == 0 && ports_[from].blocked == 0 && ports_[to].blocked == 0;
+}
+
+void Network::Transmit(const std::shared_ptr<Connection>& connection, int side) {
+  Connection::End& end = connection->ends[side];
+  const Connection::End& other = connection->ends[1 - side];
+  Path& path = PathOf(end.port, other.port);
+  const int64_t rate = std::max<int64_t>(1, path.options.rate_bytes_per_s / std::max(ports_[end.port].divisor, ports_[other.port].divisor));
+  while (end.unsent.size() > 0 || (end.end_wanted && !end.end_sent)) {
+    Segment segment;
+    if (end.unsent.size() > 0) {
+      const size_t taken = end.unacknowledged + other.arrived.size();
+      if (taken >= receive_buffer_bytes_) break;
+      segment.bytes.resize(std::min({kSegmentBytes, end.unsent.size(), receive_buffer_bytes_ - taken}));
+      end.unsent.Take(segment.bytes.data(), segment.bytes.size());
+      end.unacknowledged += segment.bytes.size();
+    }
+    if (end.unsent.size() == 0 && end.end_wanted) segment.last = end.end_sent = true;
+    path.free_at = std::max(path.free_at, timeline_->now()) + static_cast<Nanos>(segment.bytes.size()) * kNanosPerSecond / rate;
+    end.last_arrival = segment.arrival = std::max(end.last_arrival, path.free_at + Latency(end.port, other.port));
+    end.flying.push_back(std::move(segment));
+  }
+  if (end.flying.empty() || end.arrival_planned) return;
+  end.arrival_planned = true;
+  timeline_->At(end.flying.front().arrival, [this, connection, side] { Arrive(connection, side); });
+}
+
+void Network::Arrive(const std::shared_ptr<Connection>& connection, int side) {
+  Connection::End& end = connection->ends[side];
+  Connection::End& other = connection->ends[1 - side];
+  end.arrival_planned = false;
+  if (end.flying.empty()) return;
+  if (const Nanos until = PathOf(end.port, other.port).held_until; until > timeline_->now()) {
+    end.arrival_planned = true;
+    timeline_->At(until + timeline_->random().Between(0, 50'000), [this, connection, side] { Arrive(connection, side); });
+    return;
+  }
+  if (!Passes(end.port, other.port)) {
+    if (end.aborted) return end.flying.clear();
+    end.retransmit = Doubled(end.retransmit);
+    end.arrival_planned = true;
+    timeline_->After(end.retransmit, [this, connection, side] { Arrive(connection, side); });
+    return;
+  }
+  end.retransmit = 0;
+  if (!other.open || other.broken) {
+    // Nobody is there: the kernel answers with a reset.
+    const bool bytes = std::any_of(end.flying.begin(), end.flying.end(), [](const Segment& s) { return !s.bytes.empty(); });
+    end.flying.clear();
+    if (bytes) SendReset(connection, 1 - side);
+    return;
+  }
+  size_t bytes = 0;
+  while (!end.flying.empty() && end.flying.front().arrival <= timeline_->now()) {
+    const Segment& segment = end.flying.front();
+    other.arrived.Append(segment.bytes.data(), segment.bytes.size());
+    bytes += segment.bytes.size();
+    if (segment.last) other.end_arrived = true;
+    end.flying.pop_front();
+  }
+  if (!end.flying.empty()) {
+    end.arrival_planned = true;
+    timeline_->At(end.flying.front().arrival, [this, connection, side] { Arrive(connection, side); });
+  }
+  if (bytes > 0) Acknowledge(connection, side, bytes, 0);
+  Signal(connection, 1 - side);
+}
+
+void Network::Acknowledge(std::shared_ptr<Connection> connection, int side, size_t bytes, Nanos again_after) {
+  const Port from = connection->ends[1 - side].port, to = connection->ends[side].port;
+  timeline_->After(Latency(from, to), [this, connection, side, bytes, again_after, from, to] {
+    Connection::End& end = connection->ends[side];
+    if (end.broken || end.aborted) return;
+    if (!Passes(from, to)) {
+      const Nanos wait = Doubled(again_after);
+      timeline_->After(wait, [this, connection, side, bytes, wait] { Acknowledge(connection, side, bytes, wait); });
+      return;
+    }
+    end.unacknowledged -= std::min(bytes, end.unacknowledged);
+    end.acknowledged_bytes += bytes;
+    Transmit(connection, side);
+    if (end.open) Signal(connection, side);
+  });
+}
+
+void Network::SendReset(const std::shared_ptr<Connection>& connection, int side) {
+  const Port from = connection->ends[side].port, to = connection->ends[1 - side].port;
+  const Nanos arrival = std::max(timeline_->now() + Latency(from, to), connection->ends[side].last_arrival);
+  timeline_->At(arrival, [this, connection, side, from, to] {
+    if (Passes(from, to)) Break(connection, 1 - side, false);
+  });
+}
+
+void Network::Break(const std::shared_ptr<Connection>& connection, int side, bool refused) {
+  Connection::End& end = connection->ends[side];
+  if (end.broken || !end.open) return;
+  end.broken = true;
+  end.refused = refused;
+  end.unsent.clear();
+  end.flying.clear();
+  end.unacknowledged = 0;
+  Signal(connection, side);
+}
+
+void Network::Signal(const std::shared_ptr<Connection>& connection, int side) {
+  Connection::End& end = connection->ends[side];
+  if (end.deaf || !end.open) return;
+  if (const auto socket = end.socket.lock(); socket != nullptr && socket->on_ready) socket->on_ready();
+}
+
+void Network::KeepAlive(std::shared_ptr<Connection> connection) {
+  timeline_->After(kKeepAliveEvery, [this, connection] {
+    bool alive = false;
+    for (int side = 0; side < 2; ++side) {
+      Connection::End& end = connection->ends[side];
+      const Connection::End& other = connection->ends[1 - side];
+      if (!end.open || end.broken) continue;
+      alive = true;
+      const bool answered = Passes(end.port, other.port) && Passes(other.port, end.port);
+      if (answered && (!other.open || other.broken) && !other.end_wanted) {
+        Break(connection, side, false);
+      } else if (answered) {
+        end.silences = 0;
+      } else if (++end.silences >= kKeepAliveSilences) {
+        Break(connection, side, false);
+      }
+    }
+    if (alive) KeepAlive(connection);
+  });
+}
+
+// ---- faults ----
+
+void Network::Reset(Port a, Port b, int ends) {
+  for (const auto& weak : connections_) {
+    const auto connection = weak.lock();
+    if (connection == nullptr) continue;
+    for (int side = 0; side < 2; ++side) {
+      const Port own = connection->ends[side].port, other = connection->ends[1 - side].port;
+      if ((ends & 1) != 0 && own == a && other == b) Break(connection, side, false);
+      if ((ends & 2) != 0 && own == b && other == a) Break(connection, side, false);
+    }
+  }
+}
+
+void Network::KillHost(int host, bool holds_sockets) {
+  hosts_[host].dead = true;
+  for (const auto& weak : connections_) {
+    const auto connection = weak.lock();
+    if (connection == nullptr) continue;
+    for (int side = 0; side < 2; ++side) {
+      Connection::End& end = connection->ends[side];
+      if (end.port.host != host || !end.open) continue;
+      end.deaf = true;
+      if (holds_sockets) continue;
+      if (const auto socket = end.socket.lock(); socket != nullptr)
+        socket->Close();
+      else
+        end.open = false;
+    }
+  }
+}
+
+}  // namespace r2cc::sim

@@ -1,0 +1,166 @@
+// The simulated network: hosts with rails and an out-of-band port, and connections between them that behave as TCP's do in a Linux
+// kernel, as far as a process can tell. Virtual time; one thread.
+//
+// What is modelled: delay, jitter and rate of each directed path; a bounded send and receive buffer, so that a writer feels room and
+// its end; order inside a connection and none between connections; retransmission with back-off while a path is blocked (nothing is
+// lost by silence alone, only late); a reset that travels unreliably and takes unread bytes along; connect that is refused, unanswered,
+// or answered by the kernel alone; keep-alive and user time-out of out-of-band connections; a process's end with and without a forked
+// child that keeps its descriptors.
+#ifndef R2CC_TESTS_SIM_NETWORK_H_
+#define R2CC_TESTS_SIM_NETWORK_H_
+
+#include <compare>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/timeline.h"
+
+namespace r2cc::sim {
+
+constexpr int kOobRail = -1;
+
+struct Port {
+  int host = 0;
+  int rail = 0;  // kOobRail: the out-of-band interface
+  auto operator<=>(const Port&) const = default;
+};
+
+struct PathOptions {
+  Nanos delay = 20'000;
+  Nanos jitter = 0;  // up to so much more, packet by packet
+  int64_t rate_bytes_per_s = 400'000'000;
+  bool reachable = true;  // false: the fabric does not join these ports
+};
+
+class Network;
+class Connection;
+
+// One end of a connection, as a process holds it.
+class Socket {
+ public:
+  Socket(Network* network, std::shared_ptr<Connection> connection, int side)
+      : network_(network), connection_(std::move(connection)), side_(side) {}
+
+  // The owner sets it; called (from the network's events) when something can be read, written, or is over.
+  std::function<void()> on_ready;
+
+  bool connected() const;
+  bool refused() const;  // a connect that was answered "nobody listens here"
+  bool broken() const;   // refused or reset; bytes that arrived before can still be read
+  bool ended() const;    // the other end closed in order, and everything has been read
+
+  size_t Readable() const;
+  size_t Read(uint8_t* to, size_t bytes);
+  size_t Room() const;
+  size_t Write(const uint8_t* from, size_t bytes);  // takes what there is room for
+  // Bytes written that the other end's kernel has not acknowledged.
+  size_t Unacknowledged() const;
+  uint64_t acknowledged_bytes() const;
+
+  void HalfClose();
+  // As close(): what was written still travels, unless something was left unread.
+  void Close();
+  // As close() with a linger time of zero after shutdown(): a reset, unsent bytes lost.
+  void Abandon();
+
+  Port local() const;
+  Port remote() const;
+
+ private:
+  friend class Network;
+  Network* const network_;
+  const std::shared_ptr<Connection> connection_;
+  const int side_;
+};
+
+class Network {
+ public:
+  // A process's own end of the network.
+  class Host {
+   public:
+    virtual ~Host() = default;
+    virtual void Accepted(Port local, std::shared_ptr<Socket> socket) = 0;
+  };
+
+  explicit Network(Timeline* timeline) : timeline_(timeline) {}
+  Timeline* timeline() { return timeline_; }
+
+  void AddHost(int host, Host* handler) { hosts_[host].handler = handler; }
+  void SetPath(Port from, Port to, const PathOptions& options) { PathOf(from, to).options = options; }
+  void set_send_buffer_bytes(size_t bytes) { send_buffer_bytes_ = bytes; }
+  void set_receive_buffer_bytes(size_t bytes) { receive_buffer_bytes_ = bytes; }
+
+  // `keep_alive`: with the time-outs of an out-of-band connection.
+  std::shared_ptr<Socket> Connect(Port from, Port to, bool keep_alive);
+
+  // ---- faults; each Block is undone by one Unblock ----
+
+  void Block(Port from, Port to) { ++PathOf(from, to).blocked; }
+  void Unblock(Port from, Port to) { --PathOf(from, to).blocked; }
+  void BlockPort(Port port) { ++ports_[port].blocked; }
+  void UnblockPort(Port port) { --ports_[port].blocked; }
+  // Packets between the ports wait until then, and are not lost.
+  void Hold(Port from, Port to, Nanos until) { PathOf(from, to).held_until = until; }
+  // All paths of the port run at 1/divisor of their rate.
+  void Slow(Port port, int divisor) { ports_[port].divisor = divisor; }
+  // Resets what is connected between the ports; `ends`: 1 the first port's end, 2 the second's, 3 both.
+  void Reset(Port a, Port b, int ends);
+  void Refuse(Port port, bool on) { ports_[port].refuses = on; }
+  // The kernel answers connects, the process never hears of them.
+  void Swallow(Port port, bool on) { ports_[port].swallows = on; }
+  // Nobody listens on the host any more. `holds_sockets`: a forked child keeps the connections open and reads nothing.
+  void KillHost(int host, bool holds_sockets);
+
+  // True if a packet would cross at this moment.
+  bool Passes(Port from, Port to);
+  bool Joined(Port from, Port to) { return PathOf(from, to).options.reachable; }
+
+ private:
+  friend class Socket;
+  friend class Connection;
+  struct Path {
+    PathOptions options;
+    int blocked = 0;
+    Nanos held_until = 0;
+    Nanos free_at = 0;
+  };
+  struct PortState {
+    int blocked = 0;
+    int divisor = 1;
+    bool refuses = false;
+    bool swallows = false;
+  };
+  struct HostState {
+    Host* handler = nullptr;
+    bool dead = false;
+  };
+
+  Path& PathOf(Port from, Port to) { return paths_[{from, to}]; }
+  Nanos Latency(Port from, Port to);
+  void Syn(std::shared_ptr<Connection> connection, Nanos again_after);
+  void Answer(std::shared_ptr<Connection> connection, bool refused, Nanos again_after);
+  void Transmit(const std::shared_ptr<Connection>& connection, int side);
+  void Arrive(const std::shared_ptr<Connection>& connection, int side);
+  void Acknowledge(std::shared_ptr<Connection> connection, int side, size_t bytes, Nanos again_after);
+  void SendReset(const std::shared_ptr<Connection>& connection, int side);
+  void Break(const std::shared_ptr<Connection>& connection, int side, bool refused);
+  void KeepAlive(std::shared_ptr<Connection> connection);
+  void Signal(const std::shared_ptr<Connection>& connection, int side);
+
+  Timeline* const timeline_;
+  std::map<std::pair<Port, Port>, Path> paths_;
+  std::map<Port, PortState> ports_;
+  std::map<int, HostState> hosts_;
+  std::vector<std::weak_ptr<Connection>> connections_;
+  size_t send_buffer_bytes_ = 32 * 1024;
+  size_t receive_buffer_bytes_ = 64 * 1024;
+};
+
+}  // namespace r2cc::sim
+
+#endif  // R2CC_TESTS_SIM_NETWORK_H_

@@ -1,0 +1,227 @@
+#include "tests/sim/scenario.h"
+
+#include <algorithm>
+
+namespace r2cc::sim {
+namespace {
+
+constexpr Nanos kMs = kNanosPerMs;
+constexpr Nanos kSecond = kNanosPerSecond;
+
+void MakeTopology(Random* random, Scenario* scenario) {
+  const int count = random->Chance(4) ? 3 : 2;
+  const bool same = !random->Chance(4);
+  const int rails = 1 + random->Pick(4);
+  ProcessOptions options;
+  options.chunk_bytes = random->Of<uint32_t>({512, 1024, 4096, 4096, 8192, 65536});
+  options.sockets_per_rail = static_cast<uint8_t>(random->Chance(4) ? 2 : 1);
+  options.turn_bytes = random->Of<size_t>({1024, 4096, 16384, 65536});
+  options.turn_latency_most = random->Of<Nanos>({5'000, 20'000, 200'000, 2 * kMs});
+  for (int i = 0; i < count; ++i) {
+    options.rails = same ? rails : 1 + random->Pick(4);
+    scenario->processes.push_back(options);
+  }
+  scenario->full_fabric = random->Chance(2);
+  scenario->send_buffer_bytes = random->Of<size_t>({8192, 32768, 131072});
+  scenario->receive_buffer_bytes = random->Of<size_t>({8192, 65536, 131072});
+}
+
+// Which rails are joined: all pairs of a full fabric; in a rail-only one those of one number, as links do.
+void MakePaths(Random* random, Scenario* scenario, Nanos jitter_most) {
+  const Nanos delay = random->Of<Nanos>({5'000, 20'000, 100'000, kMs});
+  const int64_t rate = random->Of<int64_t>({50'000'000, 400'000'000, 2'000'000'000});
+  const bool unequal = random->Chance(3);
+  const int count = static_cast<int>(scenario->processes.size());
+  for (int a = 0; a < count; ++a)
+    for (int b = 0; b < count; ++b) {
+      if (a == b) continue;
+      const int rails_a = scenario->processes[static_cast<size_t>(a)].rails, rails_b = scenario->processes[static_cast<size_t>(b)].rails;
+      for (int i = kOobRail; i < rails_a; ++i)
+        for (int j = kOobRail; j < rails_b; ++j) {
+          PathOptions path{.delay = delay, .rate_bytes_per_s = rate};
+          if (unequal && i >= 0 && j >= 0) path.rate_bytes_per_s = rate / (1 + (i + j) % 4);
+          // Lanes overtake each other.
+          if (random->Chance(2)) path.delay = delay * (1 + random->Pick(10));
+          if (jitter_most > 0) path.jitter = random->Between(0, jitter_most);
+          const int links = std::max(rails_a, rails_b);
+          path.reachable = (i == kOobRail) == (j == kOobRail);
+          if (path.reachable && i >= 0 && !scenario->full_fabric) {
+            path.reachable = false;
+            for (int link = 0; link < links; ++link) path.reachable |= link % rails_a == i && link % rails_b == j;
+          }
+          scenario->paths.push_back({{{a, i}, {b, j}}, path});
+        }
+    }
+}
+
+uint64_t MakeSize(Random* random, uint32_t chunk) {
+  switch (random->Pick(10)) {
+    case 0: return 0;
+    case 1: return 1;
+    case 2: return 127;
+    case 3: return 128;
+    case 4: return chunk - 1;
+    case 5: return chunk;
+    case 6: return chunk + 1;
+    case 7: return static_cast<uint64_t>(random->Between(1, 4096));
+    case 8: return static_cast<uint64_t>(random->Between(1, 65536));
+    default: return static_cast<uint64_t>(chunk) * static_cast<uint64_t>(random->Between(2, 20)) + static_cast<uint64_t>(random->Pick(300));
+  }
+}
+
+void MakeFlows(Random* random, Scenario* scenario) {
+  const int count = static_cast<int>(scenario->processes.size());
+  const bool paced = !random->Chance(4);
+  for (int a = 0; a < count; ++a)
+    for (int b = 0; b < count; ++b) {
+      if (a == b || (count == 3 && (a + 1) % 3 != b && !random->Chance(4))) continue;
+      const int flows = count == 2 ? static_cast<int>(random->Between(a == 0 ? 1 : 0, 4)) : static_cast<int>(random->Between(1, 2));
+      for (int i = 0; i < flows; ++i) {
+        FlowPlan plan;
+        plan.sender = a;
+        plan.receiver = b;
+        plan.rail = random->Pick(scenario->processes[static_cast<size_t>(a)].rails);
+        plan.start = kNanosPerSecond + random->Between(0, random->Chance(4) ? kSecond : 5 * kMs);
+        plan.send_window = static_cast<int>(random->Between(1, random->Chance(3) ? 32 : 8));
+        plan.receive_window = static_cast<int>(random->Between(1, random->Chance(3) ? 32 : 8));
+        if (paced) plan.send_gap_most = random->Between(0, 60 * kMs);
+        if (paced || random->Chance(3)) plan.receive_gap_most = random->Between(0, 60 * kMs);
+        plan.linger_most = random->Chance(2) ? 0 : random->Between(0, 100 * kMs);
+        const int messages = static_cast<int>(random->Between(1, 40));
+        for (int m = 0; m < messages; ++m) {
+          const uint64_t bytes = std::min<uint64_t>(MakeSize(random, scenario->processes[0].chunk_bytes), 192 * 1024);
+          plan.messages.emplace_back(bytes, bytes + (random->Chance(2) ? 0 : static_cast<uint64_t>(random->Pick(5000))));
+        }
+        scenario->flows.push_back(plan);
+      }
+    }
+}
+
+// When something happens: within the job, mostly.
+Nanos MakeTime(Random* random) { return kNanosPerSecond + random->Between(0, random->Chance(3) ? 2500 * kMs : 800 * kMs); }
+
+Fault MakeFault(Random* random, const Scenario& scenario, FaultKind kind) {
+  Fault fault{.kind = kind, .at = MakeTime(random)};
+  const FlowPlan& flow = scenario.flows[static_cast<size_t>(random->Pick(static_cast<int>(scenario.flows.size())))];
+  fault.a = flow.sender;
+  fault.b = flow.receiver;
+  const int rails_a = scenario.processes[static_cast<size_t>(fault.a)].rails,
+            rails_b = scenario.processes[static_cast<size_t>(fault.b)].rails;
+  const int link = random->Pick(std::max(rails_a, rails_b));
+  fault.rail_a = link % rails_a;
+  fault.rail_b = link % rails_b;
+  fault.duration = random->Chance(3) ? random->Between(kMs, 100 * kMs) : random->Between(50 * kMs, 3 * kSecond);
+  switch (kind) {
+    case FaultKind::kClogShort: fault.duration = random->Between(kMs, 140 * kMs); break;
+    case FaultKind::kClogLong: fault.duration = random->Between(300 * kMs, 4 * kSecond); break;
+    case FaultKind::kFlap: fault.degree = static_cast<int>(random->Between(2, 12)); break;
+    case FaultKind::kGray: fault.degree = static_cast<int>(random->Between(4, 20)); break;
+    case FaultKind::kReset: fault.degree = 1 + random->Pick(3); break;
+    case FaultKind::kOobReset: fault.degree = 1 + random->Pick(3); break;
+    case FaultKind::kWeight: fault.degree = random->Of<int>({0, 1, 250, 500, 999}); break;
+    case FaultKind::kDeadAtStart: fault.at = 0; break;
+    case FaultKind::kFaultInConnect: fault.moment = Moment::kLinkOpening; break;
+    case FaultKind::kFaultInProof: fault.moment = Moment::kLinkProving; break;
+    case FaultKind::kFaultInFence: fault.moment = random->Chance(2) ? Moment::kLinkFencing : Moment::kAcceptorEnds; break;
+    case FaultKind::kFaultInReplay: fault.moment = Moment::kLinkReplays; break;
+    case FaultKind::kLastAckLost: fault.moment = Moment::kRecvClosing; break;
+    case FaultKind::kStopShort: fault.duration = random->Between(kMs, kSecond); break;
+    case FaultKind::kStopLong: fault.duration = random->Between(kSecond, random->Chance(4) ? 40 * kSecond : 5 * kSecond); break;
+    case FaultKind::kPause: fault.duration = random->Between(kMs, 150 * kMs); break;
+    case FaultKind::kAllRailsDown: fault.degree = random->Pick(2); break;
+    default: break;
+  }
+  if (fault.moment.has_value()) {
+    fault.at = 0;
+    fault.degree = random->Pick(15);
+    fault.countdown = kind == FaultKind::kLastAckLost ? 1 : static_cast<int>(random->Between(1, 8));
+  }
+  return fault;
+}
+
+}  // namespace
+
+const char* Name(Class kind) {
+  switch (kind) {
+    case Class::kCalm: return "calm";
+    case Class::kHealing: return "healing";
+    case Class::kGone: return "gone";
+    case Class::kDeadline: return "deadline";
+  }
+  return "unknown";
+}
+
+Scenario MakeScenario(uint64_t seed) {
+  Random random(seed * 0x9e3779b97f4a7c15ULL + 1);
+  Scenario scenario;
+  switch (seed % 10) {
+    case 0: scenario.kind = Class::kCalm; break;
+    case 1:
+    case 2: scenario.kind = Class::kGone; break;
+    case 3: scenario.kind = Class::kDeadline; break;
+    default: scenario.kind = Class::kHealing; break;
+  }
+  MakeTopology(&random, &scenario);
+  MakePaths(&random, &scenario, random.Of<Nanos>({0, 10'000, 200'000, 5 * kMs}));
+  MakeFlows(&random, &scenario);
+  const Nanos deadline = scenario.kind == Class::kDeadline ? random.Between(500 * kMs, 4 * kSecond)
+                         : scenario.kind == Class::kGone   ? random.Between(2 * kSecond, 10 * kSecond)
+                                                           : 30 * kSecond;
+  for (ProcessOptions& options : scenario.processes) options.deadline = deadline;
+
+  static const std::vector<FaultKind> kCalm = {FaultKind::kClogShort, FaultKind::kStopShort, FaultKind::kStopLong, FaultKind::kPause,
+                                               FaultKind::kPause,     FaultKind::kGray,      FaultKind::kWeight};
+  static const std::vector<FaultKind> kHealing = {FaultKind::kCutSenderSees,  FaultKind::kCutReceiverSees,
+                                                  FaultKind::kCutBothSee,     FaultKind::kCutNoneSees,
+                                                  FaultKind::kSilenceForward, FaultKind::kSilenceBack,
+                                                  FaultKind::kSilenceBoth,    FaultKind::kClogShort,
+                                                  FaultKind::kClogLong,       FaultKind::kFlap,
+                                                  FaultKind::kGray,           FaultKind::kReset,
+                                                  FaultKind::kRailSaidDown,   FaultKind::kDeadAtStart,
+                                                  FaultKind::kConnectRefused, FaultKind::kConnectUnanswered,
+                                                  FaultKind::kFaultInConnect, FaultKind::kFaultInProof,
+                                                  FaultKind::kOobLost,        FaultKind::kOobReset,
+                                                  FaultKind::kPartition,      FaultKind::kAllRailsDown,
+                                                  FaultKind::kFaultInFence,   FaultKind::kFaultInReplay,
+                                                  FaultKind::kLastAckLost,    FaultKind::kVerdict,
+                                                  FaultKind::kWeight,         FaultKind::kStopShort,
+                                                  FaultKind::kStopLong,       FaultKind::kPause};
+  static const std::vector<FaultKind> kGone = {FaultKind::kDeath, FaultKind::kDeathHeldOpen, FaultKind::kVanish, FaultKind::kAbort};
+
+  int others = static_cast<int>(random.Between(1, 10));
+  if (scenario.kind == Class::kGone) {
+    scenario.faults.push_back(MakeFault(&random, scenario, random.Of(kGone)));
+    others = random.Pick(3);
+  }
+  if (scenario.kind == Class::kDeadline) {
+    Fault fault = MakeFault(&random, scenario, FaultKind::kBeyondDeadline);
+    fault.duration = deadline + random.Between(kSecond, 4 * kSecond);
+    fault.degree = random.Pick(2);
+    scenario.faults.push_back(fault);
+    others = random.Pick(3);
+  }
+  const std::vector<FaultKind>& kinds = scenario.kind == Class::kHealing ? kHealing : kCalm;
+  for (int i = 0; i < others; ++i) {
+    const FaultKind kind = random.Of(kinds);
+    // Connections that end with their last words unheard lose nothing as long as one lane is left: one such fault, alone.
+    if (kind == FaultKind::kLastAckLost && i > 0) continue;
+    scenario.faults.push_back(MakeFault(&random, scenario, kind));
+    if (kind == FaultKind::kLastAckLost) break;
+  }
+  return scenario;
+}
+
+std::string Scenario::Text() const {
+  std::string text = std::string("class ") + Name(kind) + (full_fabric ? ", full fabric" : ", rail-only") + ", rails";
+  for (const ProcessOptions& options : processes) text += " " + std::to_string(options.rails);
+  text += ", sockets " + std::to_string(processes[0].sockets_per_rail) + ", chunk " + std::to_string(processes[0].chunk_bytes) +
+          ", deadline " + std::to_string(processes[0].deadline / kMs) + " ms, " + std::to_string(flows.size()) + " flows\n";
+  for (const Fault& fault : faults)
+    text += std::string("  ") + sim::Name(fault.kind) + " " + std::to_string(fault.a) + "/" + std::to_string(fault.rail_a) + " -> " +
+            std::to_string(fault.b) + "/" + std::to_string(fault.rail_b) + " at " +
+            std::to_string(std::max<Nanos>(0, fault.at - kNanosPerSecond) / 1000) + " us" + (fault.moment.has_value() ? " (armed)" : "") +
+            " for " + std::to_string(fault.duration / 1000) + " us\n";
+  return text;
+}
+
+}  // namespace r2cc::sim

@@ -1,0 +1,39 @@
+// What a seed stands for: a topology, a job and a plan of faults.
+#ifndef R2CC_TESTS_SIM_SCENARIO_H_
+#define R2CC_TESTS_SIM_SCENARIO_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/sim/faults.h"
+#include "tests/sim/job.h"
+
+namespace r2cc::sim {
+
+enum class Class {
+  kCalm,      // stops, short clogs, jitter, pauses and slow rails only: nothing may be fenced
+  kHealing,   // whatever heals: nothing may fail
+  kGone,      // a process or a host ends in mid-job
+  kDeadline,  // no rail for longer than the deadline
+};
+const char* Name(Class kind);
+
+struct Scenario {
+  Class kind = Class::kHealing;
+  bool full_fabric = false;
+  std::vector<ProcessOptions> processes;
+  std::vector<std::pair<std::pair<Port, Port>, PathOptions>> paths;
+  size_t send_buffer_bytes = 32 * 1024;
+  size_t receive_buffer_bytes = 64 * 1024;
+  std::vector<FlowPlan> flows;
+  std::vector<Fault> faults;
+
+  std::string Text() const;
+};
+
+Scenario MakeScenario(uint64_t seed);
+
+}  // namespace r2cc::sim
+
+#endif  // R2CC_TESTS_SIM_SCENARIO_H_

@@ -1,0 +1,103 @@
+// What travels over a simulated connection: packets of the production codec, and bulk chunks. The counterparts of
+// netplugin/transport/tcp's streams, over Socket instead of a descriptor.
+#ifndef R2CC_TESTS_SIM_STREAM_H_
+#define R2CC_TESTS_SIM_STREAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "netplugin/link/wire.h"
+#include "tests/sim/network.h"
+#include "tests/sim/tap.h"
+
+namespace r2cc::sim {
+
+class FrameStream {
+ public:
+  explicit FrameStream(std::shared_ptr<Socket> socket) : socket_(std::move(socket)) {}
+
+  Socket& socket() { return *socket_; }
+  std::shared_ptr<Socket> Release() { return std::move(socket_); }
+
+  void Send(const net::Bytes& packet);
+  void Flush();
+  bool flushed() const { return out_.empty(); }
+
+  enum class State { kOpen, kClosed, kGarbled };
+  // Calls `on_packet` for each whole packet until it answers false.
+  State Read(const std::function<bool(std::span<const uint8_t>)>& on_packet);
+  // Reads one packet and nothing behind it: what follows a greeting belongs to somebody else.
+  State ReadOne(net::Bytes* packet, bool* whole);
+
+ private:
+  std::shared_ptr<Socket> socket_;
+  std::vector<uint8_t> out_;
+  std::vector<uint8_t> in_;
+};
+
+constexpr uint32_t kSimProofBytes = 2048;
+std::vector<std::byte> SimProof(uint64_t session, net::LinkId link, net::Incarnation incarnation, uint8_t socket);
+
+class BulkOut {
+ public:
+  BulkOut(std::shared_ptr<Socket> socket, int host, Tap* tap) : socket_(std::move(socket)), host_(host), tap_(tap) {}
+
+  Socket& socket() { return *socket_; }
+  void SendProof(std::vector<std::byte> pattern);
+  enum class Result { kIdle, kBlocked, kMore };
+  Result Pump(const std::function<bool(net::Chunk*)>& pull);
+  bool HalfSent(net::FlowId flow) const { return busy_ && proof_.empty() && chunk_.flow == flow; }
+
+ private:
+  void Start(net::BulkType type);
+
+  std::shared_ptr<Socket> socket_;
+  const int host_;
+  Tap* const tap_;
+  bool busy_ = false;
+  net::Chunk chunk_;
+  std::vector<std::byte> proof_;
+  uint8_t header_[net::kBulkHeaderBytes];
+  size_t done_ = 0;
+};
+
+class BulkIn {
+ public:
+  struct Sink {
+    std::function<bool(const net::Chunk&, std::byte** destination)> begin;
+    std::function<void(const net::Chunk&)> finish;
+    std::function<void(bool ok)> proof;
+  };
+  BulkIn(std::shared_ptr<Socket> socket, int host, Tap* tap, std::vector<std::byte> pattern)
+      : socket_(std::move(socket)), host_(host), tap_(tap), pattern_(std::move(pattern)) {}
+
+  Socket& socket() { return *socket_; }
+  enum class Result { kEmpty, kMore, kBroken, kGarbled };
+  // At most about `turn_bytes`.
+  Result Read(const Sink& sink, size_t turn_bytes);
+  void Forget(net::FlowId flow);
+
+ private:
+  bool StartChunk(const Sink& sink);
+  bool EndChunk(const Sink& sink);
+
+  std::shared_ptr<Socket> socket_;
+  const int host_;
+  Tap* const tap_;
+  const std::vector<std::byte> pattern_;
+  uint8_t header_[net::kBulkHeaderBytes];
+  size_t header_done_ = 0;
+  net::BulkHeader current_;
+  bool in_chunk_ = false;
+  std::byte* destination_ = nullptr;
+  uint32_t payload_done_ = 0;
+  std::vector<std::byte> scratch_;
+};
+
+}  // namespace r2cc::sim
+
+#endif  // R2CC_TESTS_SIM_STREAM_H_

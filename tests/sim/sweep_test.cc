@@ -1,0 +1,117 @@
+// Many seeds of the simulated world. `--seeds=N` runs seeds 1 to N (`--first=S`: from S on), `--seed=S` one of them, with `--verbose`
+// and its event log. A failure prints the command that replays it.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/sim/world.h"
+
+namespace r2cc::sim {
+namespace {
+
+struct Flags {
+  uint64_t first = 1;
+  uint64_t seeds = 1000;
+  uint64_t seed = 0;
+  bool verbose = false;
+};
+Flags flags;
+
+// A broken invariant ends the process: the seed is told before.
+thread_local uint64_t running_seed = 0;
+void Aborted(int) {
+  char line[160];
+  const int length = std::snprintf(line, sizeof(line),
+                                   "the process ended itself; replay: ./bazelw test //tests/sim:sweep_test --test_arg=--seed=%llu "
+                                   "--test_arg=--verbose --test_output=all\n",
+                                   static_cast<unsigned long long>(running_seed));
+  if (write(STDERR_FILENO, line, static_cast<size_t>(length)) < 0) _exit(3);
+  signal(SIGABRT, SIG_DFL);
+  raise(SIGABRT);
+}
+
+std::string Describe(const Result& result) {
+  std::string text = "seed " + std::to_string(result.seed) + ": " + MakeScenario(result.seed).Text();
+  for (const std::string& violation : result.violations) text += "  " + violation + "\n";
+  return text + "  replay: ./bazelw test //tests/sim:sweep_test --test_arg=--seed=" + std::to_string(result.seed) +
+         " --test_arg=--verbose --test_output=all\n";
+}
+
+TEST(Sweep, NoSeedBreaksTheContract) {
+  signal(SIGABRT, Aborted);
+  if (flags.seed != 0) {
+    running_seed = flags.seed;
+    const Result result = RunSeed(flags.seed, flags.verbose);
+    std::printf("seed %llu: %llu events, %.3f s of virtual time\n", static_cast<unsigned long long>(result.seed),
+                static_cast<unsigned long long>(result.events), static_cast<double>(result.virtual_time) * 1e-9);
+    EXPECT_TRUE(result.violations.empty()) << Describe(result);
+    return;
+  }
+  std::atomic<uint64_t> next{flags.first};
+  const uint64_t end = flags.first + flags.seeds;
+  std::mutex mutex;
+  Coverage coverage;
+  std::vector<std::string> failures;
+  uint64_t failed = 0, events = 0;
+  double virtual_s = 0;
+  const auto work = [&] {
+    for (uint64_t seed; (seed = next.fetch_add(1)) < end;) {
+      running_seed = seed;
+      const Result result = RunSeed(seed, false);
+      const std::lock_guard lock(mutex);
+      coverage.Add(result.coverage);
+      events += result.events;
+      virtual_s += static_cast<double>(result.virtual_time) * 1e-9;
+      if (result.violations.empty()) continue;
+      ++failed;
+      if (failures.size() < 10) failures.push_back(Describe(result));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+
+  std::printf("%llu seeds, %llu events, %.0f s of virtual time\n%s", static_cast<unsigned long long>(flags.seeds),
+              static_cast<unsigned long long>(events), virtual_s, coverage.Text().c_str());
+  EXPECT_EQ(failed, 0u) << "of " << flags.seeds << " seeds";
+  for (const std::string& failure : failures) ADD_FAILURE() << failure;
+  if (flags.seeds >= 1000)
+    for (const std::string& row : coverage.Missing()) ADD_FAILURE() << "never hit: " << row;
+}
+
+bool Take(const char* argument, const char* name, uint64_t* value) {
+  const size_t length = std::strlen(name);
+  if (std::strncmp(argument, name, length) != 0) return false;
+  *value = std::strtoull(argument + length, nullptr, 10);
+  return true;
+}
+
+}  // namespace
+}  // namespace r2cc::sim
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  auto& flags = r2cc::sim::flags;
+  for (int i = 1; i < argc; ++i) {
+    if (r2cc::sim::Take(argv[i], "--seeds=", &flags.seeds) || r2cc::sim::Take(argv[i], "--seed=", &flags.seed) ||
+        r2cc::sim::Take(argv[i], "--first=", &flags.first))
+      continue;
+    if (std::strcmp(argv[i], "--verbose") == 0) {
+      flags.verbose = true;
+      continue;
+    }
+    std::fprintf(stderr, "unknown flag %s: there are --seeds=N, --first=S, --seed=S, --verbose\n", argv[i]);
+    return 2;
+  }
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,53 @@
+// What goes on inside simulated processes, told to whoever checks, counts or disturbs it.
+#ifndef R2CC_TESTS_SIM_TAP_H_
+#define R2CC_TESTS_SIM_TAP_H_
+
+#include <cstddef>
+#include <string>
+
+#include "netplugin/link/action.h"
+#include "netplugin/link/link_table.h"
+
+namespace r2cc::sim {
+
+// One incarnation of one link.
+struct Carrying {
+  int receiver = 0;
+  int sender = 0;
+  net::LinkId link = 0;
+  net::Incarnation incarnation = 0;
+};
+
+enum class Moment {
+  kLinkOpening,   // the initiator begins to connect
+  kLinkProving,   // its data check leaves
+  kLinkUp,        // it carries chunks from now on
+  kLinkFencing,   // the initiator closed a link that carried chunks
+  kLinkReplays,   // the acceptor's answer is here, lost chunks travel again
+  kAcceptorEnds,  // the acceptor closed a link
+  kRecvClosing,   // a receiver is about to close a flow
+};
+constexpr int kMoments = 7;
+
+class Tap {
+ public:
+  virtual ~Tap() = default;
+  // A process's kernel copied payload from a buffer, or is about to copy it into one.
+  virtual void Reads(int /*host*/, const std::byte* /*from*/, size_t /*bytes*/) {}
+  virtual void Writes(int /*host*/, const std::byte* /*to*/, size_t /*bytes*/) {}
+  virtual void ChunkSent(const Carrying& /*who*/, const net::Chunk& /*chunk*/) {}
+  virtual void ChunkBegun(const Carrying& /*who*/, const net::Chunk& /*header*/, const std::byte* /*destination*/) {}
+  virtual void ChunkFinished(const Carrying& /*who*/, const net::Chunk& /*header*/) {}
+  virtual void ChunkRefused(const Carrying& /*who*/, const net::Chunk& /*header*/) {}
+  // Nothing of it reaches a buffer any more.
+  virtual void CarrierEnded(const Carrying& /*who*/) {}
+  virtual void Stepped(net::InitiatorState /*state*/, net::InitiatorEvent /*event*/) {}
+  virtual void Stepped(net::AcceptorState /*state*/, net::AcceptorEvent /*event*/) {}
+  virtual void At(Moment /*moment*/, int /*sender*/, int /*receiver*/, net::LinkId /*link*/) {}
+  virtual void Log(int /*host*/, const std::string& /*line*/) {}
+  virtual bool logs() const { return false; }
+};
+
+}  // namespace r2cc::sim
+
+#endif  // R2CC_TESTS_SIM_TAP_H_

@@ -1,0 +1,189 @@
+#include "tests/sim/world.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "tests/sim/checkers.h"
+
+namespace r2cc::sim {
+namespace {
+
+// No request may need longer than this once nothing is broken any more: back-offs of 2 s, a connect limit of 1 s and the kernel's
+// retransmission of up to 5 s may follow one another.
+constexpr Nanos kLiveness = 20 * kNanosPerSecond;
+// What came of a process that is gone is noticed sooner than that: probes, keep-alives and the deadline.
+constexpr Nanos kEndOfAll = 400 * kNanosPerSecond;
+
+class World : public Tap {
+ public:
+  World(const Scenario& scenario, uint64_t seed, bool verbose)
+      : scenario_(scenario), verbose_(verbose), timeline_(seed), network_(&timeline_), checker_(&timeline_) {
+    network_.set_send_buffer_bytes(scenario.send_buffer_bytes);
+    network_.set_receive_buffer_bytes(scenario.receive_buffer_bytes);
+    for (const auto& [ports, options] : scenario.paths) network_.SetPath(ports.first, ports.second, options);
+    std::vector<Process*> processes;
+    for (size_t host = 0; host < scenario.processes.size(); ++host) {
+      processes_.push_back(std::make_unique<Process>(&network_, this, static_cast<int>(host), scenario.processes[host]));
+      processes_.back()->io().verdict = [this](int at, int rail) { return faults_->VerdictOn(at, rail); };
+      processes.push_back(processes_.back().get());
+    }
+    job_ = std::make_unique<Job>(&checker_, processes, [this](int own, int other, const std::string&) { return Excused(own, other); });
+    faults_ = std::make_unique<Faults>(Faults::World{
+        .network = &network_,
+        .processes = processes,
+        .abort = [this](int host) { job_->Abort(host); },
+        .changed = [this] { NotePaths(); },
+        .log = verbose ? std::function<void(const std::string&)>([this](const std::string& line) { Log(-1, line); }) : nullptr,
+    });
+    // Faults first: what is dead at the start is dead before anybody looks.
+    for (const Fault& fault : scenario.faults) faults_->Plan(fault);
+    for (const FlowPlan& flow : scenario.flows) job_->Add(flow);
+  }
+
+  Result Run() {
+    Result result;
+    Nanos limit = kEndOfAll;
+    while (checker_.violations().empty() && !job_->over() && timeline_.RunNext()) {
+      ++result.events;
+      if (faults_->healed()) {
+        limit = std::max(faults_->last_healed(), LastStart()) + Patience();
+        if (timeline_.now() > limit) {
+          Hung();
+          break;
+        }
+      }
+    }
+    checker_.CheckAtEnd();
+    if (scenario_.kind == Class::kCalm && coverage_.fences + acceptor_ends_ > 0)
+      checker_.Violation("false fence", std::to_string(coverage_.fences) + " links fenced by the sender, " +
+                                            std::to_string(acceptor_ends_) + " ended by the receiver, although nothing was broken");
+    result.violations = checker_.violations();
+    for (int kind = 0; kind < kFaultKinds; ++kind)
+      coverage_.faults[static_cast<size_t>(kind)] = static_cast<uint64_t>(faults_->injected()[static_cast<size_t>(kind)]);
+    coverage_.messages = job_->messages_delivered();
+    coverage_.errors = static_cast<uint64_t>(job_->failures());
+    result.coverage = coverage_;
+    result.virtual_time = timeline_.now() - kNanosPerSecond;
+    return result;
+  }
+
+ private:
+  // ---- the tap ----
+
+  void Reads(int, const std::byte* from, size_t bytes) override { checker_.Reads(from, bytes); }
+  void Writes(int, const std::byte* to, size_t bytes) override { checker_.Writes(to, bytes); }
+  void ChunkSent(const Carrying& who, const net::Chunk& chunk) override { checker_.ChunkSent(who, chunk); }
+  void ChunkBegun(const Carrying& who, const net::Chunk& header, const std::byte* destination) override {
+    checker_.ChunkBegun(who, header, destination);
+  }
+  void ChunkFinished(const Carrying& who, const net::Chunk& header) override { checker_.ChunkFinished(who, header); }
+  void ChunkRefused(const Carrying& who, const net::Chunk& header) override { checker_.ChunkRefused(who, header); }
+  void CarrierEnded(const Carrying& who) override { checker_.CarrierEnded(who); }
+  void Stepped(net::InitiatorState state, net::InitiatorEvent event) override {
+    ++coverage_.initiator[static_cast<size_t>(state)][static_cast<size_t>(event)];
+  }
+  void Stepped(net::AcceptorState state, net::AcceptorEvent event) override {
+    ++coverage_.acceptor[static_cast<size_t>(state)][static_cast<size_t>(event)];
+  }
+  void At(Moment moment, int sender, int receiver, net::LinkId link) override {
+    // At the end of a process its links close without anything being wrong.
+    const bool ending = processes_[static_cast<size_t>(sender)]->exiting() || processes_[static_cast<size_t>(receiver)]->exiting();
+    if (moment == Moment::kLinkFencing && !ending) ++coverage_.fences;
+    if (moment == Moment::kLinkReplays) ++coverage_.replays;
+    if (moment == Moment::kAcceptorEnds && !ending) ++acceptor_ends_;
+    faults_->At(moment, sender, receiver, link);
+  }
+  void Log(int host, const std::string& line) override {
+    std::printf("%12.3f ms  %s  %s\n", static_cast<double>(timeline_.now() - kNanosPerSecond) * 1e-6,
+                host < 0 ? "--" : ("p" + std::to_string(host)).c_str(), line.c_str());
+  }
+  bool logs() const override { return verbose_; }
+
+  // ---- judgement ----
+
+  static std::pair<int, int> PairOf(int a, int b) { return {std::min(a, b), std::max(a, b)}; }
+
+  // Since when no rail has joined which processes.
+  void NotePaths() {
+    const int count = static_cast<int>(processes_.size());
+    for (int a = 0; a < count; ++a)
+      for (int b = a + 1; b < count; ++b) {
+        const int rails_a = scenario_.processes[static_cast<size_t>(a)].rails, rails_b = scenario_.processes[static_cast<size_t>(b)].rails;
+        bool passes = false;
+        for (int i = 0; i < rails_a; ++i)
+          for (int j = 0; j < rails_b; ++j) passes |= network_.Passes({a, i}, {b, j}) && network_.Passes({b, j}, {a, i});
+        if (passes)
+          lost_since_.erase(PairOf(a, b));
+        else
+          lost_since_.emplace(PairOf(a, b), timeline_.now());
+      }
+  }
+
+  // Errors are for a peer that is gone, or that no rail has reached for the deadline: never for one that is slow or stopped.
+  bool Excused(int own, int other) const {
+    if (faults_->gone(other) || faults_->gone(own) || job_->aborted(other)) return true;
+    // An end that failed with an excuse closes its flows: that is news to a third process too, if it talks to that one.
+    if (processes_.size() > 2 && job_->failed_at(other) != 0) return true;
+    if (job_->failed_at(other) != 0 && scenario_.kind == Class::kDeadline) return true;
+    const auto lost = lost_since_.find(PairOf(own, other));
+    return lost != lost_since_.end() && timeline_.now() - lost->second >= scenario_.processes[static_cast<size_t>(own)].deadline;
+  }
+
+  Nanos LastStart() const {
+    Nanos last = 0;
+    for (const FlowPlan& flow : scenario_.flows) {
+      const auto count = static_cast<Nanos>(flow.messages.size());
+      last = std::max(last, flow.start + count * std::max(flow.send_gap_most, flow.receive_gap_most));
+    }
+    return last;
+  }
+  Nanos Patience() const {
+    const bool lasting = scenario_.kind == Class::kGone || scenario_.kind == Class::kDeadline;
+    return kLiveness + (lasting ? scenario_.processes[0].deadline : 0);
+  }
+
+  void Hung() {
+    std::string what = "nothing has been broken for " + std::to_string(Patience() / kNanosPerMs) + " ms, and still:";
+    for (const std::string& line : job_->Unfinished()) what += "\n    " + line;
+    for (const auto& process : processes_) {
+      if (process->dead()) continue;
+      for (const auto& [peer, end] : process->send_ends()) {
+        what += "\n    sender " + std::to_string(process->host()) + " -> " + std::to_string(peer) + ": links";
+        for (net::LinkId link = 0; link < end->session().links(); ++link)
+          what += std::string(" ") + net::Name(end->session().link_state(link)) + "/" + std::to_string(end->session().incarnation(link));
+      }
+      for (const auto& [session, end] : process->recv_ends()) {
+        what += "\n    receiver " + std::to_string(process->host()) + " <- " + std::to_string(end->peer()) + ": links";
+        for (net::LinkId link = 0; link < end->session().links(); ++link)
+          what += std::string(end->session().link_up(link) ? " up/" : " down/") + std::to_string(end->session().incarnation(link));
+      }
+    }
+    checker_.Violation("hang", what);
+  }
+
+  const Scenario scenario_;
+  const bool verbose_;
+  Timeline timeline_;
+  Network network_;
+  Checker checker_;
+  Coverage coverage_;
+  uint64_t acceptor_ends_ = 0;
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::unique_ptr<Job> job_;
+  std::unique_ptr<Faults> faults_;
+  std::map<std::pair<int, int>, Nanos> lost_since_;
+};
+
+}  // namespace
+
+Result RunScenario(const Scenario& scenario, uint64_t seed, bool verbose) {
+  if (verbose) std::printf("seed %llu: %s", static_cast<unsigned long long>(seed), scenario.Text().c_str());
+  World world(scenario, seed, verbose);
+  Result result = world.Run();
+  result.seed = seed;
+  return result;
+}
+
+Result RunSeed(uint64_t seed, bool verbose) { return RunScenario(MakeScenario(seed), seed, verbose); }
+
+}  // namespace r2cc::sim
