@@ -1,29 +1,71 @@
 #include "netplugin/flow/recv_ledger.h"
 
+#include <cstring>
+
 #include "base/core/check.h"
 
 namespace r2cc::net {
 
 MessageId RecvLedger::Post(void* data, uint64_t capacity_bytes) {
   const MessageId id = posted_through();
-  Message message;
+  Message& message = messages_.emplace_back();
   message.data = static_cast<std::byte*>(data);
   message.capacity_bytes = capacity_bytes;
-  messages_.push_back(std::move(message));
+  if (!staged_.empty()) {
+    Unstage(id);
+    Advance();
+  }
   return id;
 }
 
+RecvLedger::Verdict RecvLedger::BeginStaged(const Chunk& header, Carrier carrier, std::byte** destination) {
+  const bool whole = header.bytes == header.message_bytes && header.index == 0;
+  if (!header.eager || !whole || header.bytes > kEagerBytesMax || header.message >= placed_through_ + kEagerWindow) return Verdict::kRefuse;
+  Staged& staged = staged_[header.message];
+  if (staged.claim == kPlaced) return Verdict::kDiscard;
+  if (staged.claim != kAbsent) return Verdict::kRefuse;
+  staged.claim = carrier;
+  staged.chunk_bytes = header.chunk_bytes;
+  staged.bytes = header.bytes;
+  staged.data = std::make_unique_for_overwrite<std::byte[]>(header.bytes);
+  *destination = staged.data.get();
+  return Verdict::kPlace;
+}
+
+void RecvLedger::Unstage(MessageId id) {
+  const auto it = staged_.find(id);
+  if (it == staged_.end() || it->second.claim != kPlaced || id >= posted_through()) return;
+  const Staged& staged = it->second;
+  Message& message = messages_[id - placed_through_];
+  if (staged.bytes > message.capacity_bytes) {
+    overflowed_ = true;
+    return;
+  }
+  if (staged.bytes > 0) std::memcpy(message.data, staged.data.get(), staged.bytes);
+  message.bytes = staged.bytes;
+  message.chunk_bytes = staged.chunk_bytes;
+  message.eager = true;
+  message.missing = 0;
+  message.claim.assign(1, kPlaced);
+  staged_.erase(it);
+}
+
 RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, Carrier carrier, std::byte** destination) {
-  if (header.message >= posted_through()) return Verdict::kRefuse;
+  if (header.chunk_bytes == 0 || header.chunk_bytes % kChunkAlignment != 0) return Verdict::kRefuse;
   if (header.message < placed_through_) return Verdict::kDiscard;
+  if (header.message >= posted_through() || staged_.contains(header.message)) return BeginStaged(header, carrier, destination);
   Message& message = messages_[header.message - placed_through_];
   if (message.claim.empty()) {
-    if (header.message_bytes > message.capacity_bytes || header.chunk_bytes == 0 || header.chunk_bytes % kChunkAlignment != 0)
-      return Verdict::kRefuse;
+    if (header.message_bytes > message.capacity_bytes) {
+      // An eager sender could not know the buffer: that is its job's mistake, not the wire's.
+      overflowed_ = overflowed_ || header.eager;
+      return header.eager ? Verdict::kDiscard : Verdict::kRefuse;
+    }
     const uint64_t count = header.message_bytes == 0 ? 1 : (header.message_bytes + header.chunk_bytes - 1) / header.chunk_bytes;
     if (count > kChunksMax) return Verdict::kRefuse;
     message.bytes = header.message_bytes;
     message.chunk_bytes = header.chunk_bytes;
+    message.eager = header.eager;
     message.missing = static_cast<uint32_t>(count);
     message.claim.assign(count, kAbsent);
   } else if (message.bytes != header.message_bytes || message.chunk_bytes != header.chunk_bytes) {
@@ -40,16 +82,29 @@ RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, Carrier carrier, std:
 }
 
 bool RecvLedger::Finish(MessageId id, uint32_t index, Carrier carrier) {
-  R2CC_CHECK(id >= placed_through_ && id < posted_through());
+  R2CC_CHECK(id >= placed_through_);
+  if (const auto it = staged_.find(id); it != staged_.end()) {
+    R2CC_CHECK(it->second.claim == carrier);
+    it->second.claim = kPlaced;
+    Unstage(id);
+    return Advance();
+  }
+  R2CC_CHECK(id < posted_through());
   Message& message = messages_[id - placed_through_];
   R2CC_CHECK(index < message.claim.size() && message.claim[index] == carrier);
   message.claim[index] = kPlaced;
   --message.missing;
+  return Advance();
+}
+
+bool RecvLedger::Advance() {
   const MessageId before = placed_through_;
   while (!messages_.empty() && !messages_.front().claim.empty() && messages_.front().missing == 0) {
     sizes_[placed_through_ % kSizesKept] = messages_.front().bytes;
+    last_eager_ = messages_.front().eager;
     messages_.pop_front();
     ++placed_through_;
+    if (!last_eager_) awaited_through_ = placed_through_;
   }
   return placed_through_ != before;
 }
@@ -58,6 +113,7 @@ void RecvLedger::Drop(Carrier carrier) {
   for (Message& message : messages_)
     for (Carrier& claim : message.claim)
       if (claim == carrier) claim = kAbsent;
+  std::erase_if(staged_, [carrier](const auto& entry) { return entry.second.claim == carrier; });
 }
 
 uint64_t RecvLedger::SizeOf(MessageId id) const {
@@ -74,13 +130,15 @@ FlowArrivals RecvLedger::Arrivals() const {
     for (size_t chunk = 0; chunk < message.claim.size(); ++chunk) partial.placed[chunk] = message.claim[chunk] == kPlaced;
     arrivals.partial.push_back(std::move(partial));
   }
+  for (const auto& [id, staged] : staged_)
+    if (staged.claim == kPlaced) arrivals.partial.push_back({id, staged.chunk_bytes, {true}});
   return arrivals;
 }
 
-std::vector<uint64_t> RecvLedger::Capacities(MessageId from) const {
+std::vector<uint64_t> RecvLedger::Capacities() const {
   std::vector<uint64_t> capacities;
-  for (MessageId id = from < placed_through_ ? placed_through_ : from; id < posted_through(); ++id)
-    capacities.push_back(messages_[id - placed_through_].capacity_bytes);
+  capacities.reserve(messages_.size());
+  for (const Message& message : messages_) capacities.push_back(message.capacity_bytes);
   return capacities;
 }
 

@@ -1,12 +1,15 @@
 // The receiver's account of one flow: which buffers were posted, which carrier is writing which chunk, and what is placed. Pure.
 //
 // Contract (DESIGN: lossless contract 3-5): a chunk is placed at most once; nothing is written for a message that was reported placed;
-// a message counts as placed only when all its chunks are and no carrier holds a claim on any of them.
+// a message counts as placed only when all its chunks are and no carrier holds a claim on any of them. An eager message that comes
+// before its buffer waits in memory of the ledger's own.
 #ifndef R2CC_NETPLUGIN_FLOW_RECV_LEDGER_H_
 #define R2CC_NETPLUGIN_FLOW_RECV_LEDGER_H_
 
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <memory>
 #include <vector>
 
 #include "netplugin/flow/types.h"
@@ -17,7 +20,7 @@ class RecvLedger {
  public:
   explicit RecvLedger(FlowId flow) : flow_(flow) {}
 
-  // The buffer belongs to the ledger until placed_through() > the returned id.
+  // The buffer belongs to the ledger until placed_through() > the returned id. A message that is staged already is placed at once.
   MessageId Post(void* data, uint64_t capacity_bytes);
 
   enum class Verdict {
@@ -34,15 +37,22 @@ class RecvLedger {
   // `carrier` was fenced: its half-read chunks are nobody's again. Call only when no read into a buffer is in flight.
   void Drop(Carrier carrier);
 
+  // A staged message is larger than the buffer that was posted for it: the flow cannot go on.
+  bool overflowed() const { return overflowed_; }
+
   // Actual size of a message below placed_through(); kept for the last kSizesKept messages.
   uint64_t SizeOf(MessageId message) const;
 
   FlowArrivals Arrivals() const;
-  // Buffer sizes of the messages from placed_through() to posted_through(): what to grant, and to grant again after a loss.
-  std::vector<uint64_t> Capacities(MessageId from) const;
+  // Buffer sizes of the messages from placed_through() to posted_through(): what to grant.
+  std::vector<uint64_t> Capacities() const;
 
   MessageId placed_through() const { return placed_through_; }
   MessageId posted_through() const { return placed_through_ + messages_.size(); }
+  // The sender waits for the acknowledgement of all messages below; what lies beyond it, it has copies of.
+  MessageId awaited_through() const { return awaited_through_; }
+  // The last message placed was an eager one: more of them may be expected.
+  bool last_eager() const { return last_eager_; }
 
  private:
   static constexpr size_t kSizesKept = 256;
@@ -55,12 +65,29 @@ class RecvLedger {
     uint64_t bytes = 0;
     uint32_t chunk_bytes = 0;
     uint32_t missing = 0;
+    bool eager = false;
     std::vector<Carrier> claim;  // by chunk; empty until the first header says how the message is cut
   };
+  // An eager message whose buffer was not posted when it began to arrive.
+  struct Staged {
+    Carrier claim = kAbsent;
+    uint32_t chunk_bytes = 0;
+    uint32_t bytes = 0;
+    std::unique_ptr<std::byte[]> data;
+  };
+
+  Verdict BeginStaged(const Chunk& header, Carrier carrier, std::byte** destination);
+  // Moves a whole staged message to its buffer.
+  void Unstage(MessageId id);
+  bool Advance();
 
   const FlowId flow_;
   MessageId placed_through_ = 0;
+  MessageId awaited_through_ = 0;
+  bool last_eager_ = false;
+  bool overflowed_ = false;
   std::deque<Message> messages_;  // from placed_through_ on
+  std::map<MessageId, Staged> staged_;
   std::vector<uint64_t> sizes_ = std::vector<uint64_t>(kSizesKept, 0);
 };
 

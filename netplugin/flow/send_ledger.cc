@@ -1,21 +1,52 @@
 #include "netplugin/flow/send_ledger.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/core/check.h"
 
 namespace r2cc::net {
 
+SendLedger::SendLedger(FlowId flow, const Limits& limits, uint64_t* order) : flow_(flow), limits_(limits), order_(order) {
+  // An eager message is one chunk: it is staged, and replayed, whole.
+  R2CC_CHECK(limits.eager_bytes <= kEagerBytesMax && limits.eager_bytes <= limits.chunk_base_bytes);
+}
+
 MessageId SendLedger::Post(const void* data, uint64_t bytes) {
   R2CC_CHECK(bytes <= kMessageBytesMax);
   const MessageId id = posted_through();
-  Message message;
+  Message& message = messages_.emplace_back();
   message.data = static_cast<const std::byte*>(data);
   message.bytes = bytes;
-  message.chunk_bytes = ChunkBytesFor(bytes, chunk_base_bytes_);
-  messages_.push_back(std::move(message));
-  if (id < granted_through_) MakeSendable(id);
+  message.chunk_bytes = ChunkBytesFor(bytes, limits_.chunk_base_bytes);
+  message.eager = bytes <= limits_.eager_bytes && limits_.eager_bytes > 0 && id < acked_through_ + eager_window_;
+  const bool granted = id < granted_through_;
+  wants_grant_ = !granted && !message.eager && last_eager_;
+  last_eager_ = message.eager;
+  if (granted && bytes > capacities_[id - acked_through_])
+    overflowed_ = true;
+  else if (granted || message.eager)
+    MakeSendable(&message);
   return id;
+}
+
+const std::byte* SendLedger::Release(MessageId id) {
+  if (id < acked_through_ || id >= posted_through()) return nullptr;
+  Message& message = At(id);
+  if (!message.eager) return nullptr;
+  if (!message.released) {
+    message.copy = std::make_unique_for_overwrite<std::byte[]>(message.bytes);
+    if (message.bytes > 0) std::memcpy(message.copy.get(), message.data, message.bytes);
+    message.data = message.copy.get();
+    message.released = true;
+    AdvanceDone();
+  }
+  return message.data;
+}
+
+void SendLedger::AdvanceDone() {
+  done_through_ = std::max(done_through_, acked_through_);
+  while (done_through_ < posted_through() && At(done_through_).released) ++done_through_;
 }
 
 bool SendLedger::Grant(MessageId first, std::span<const uint64_t> capacities) {
@@ -29,32 +60,36 @@ bool SendLedger::Grant(MessageId first, std::span<const uint64_t> capacities) {
     }
     capacities_.push_back(capacities[i]);
     ++granted_through_;
-    if (id < posted_through()) MakeSendable(id);
+    if (id >= posted_through()) continue;
+    Message& message = At(id);
+    if (message.bytes > capacities[i])
+      overflowed_ = true;
+    else if (message.holder.empty())
+      MakeSendable(&message);
   }
   return true;
 }
 
-void SendLedger::MakeSendable(MessageId id) {
-  Message& message = messages_[id - acked_through_];
-  if (message.bytes > capacities_[id - acked_through_]) {
-    overflowed_ = true;
-    return;
-  }
-  message.holder.assign(ChunkCount(message.bytes, message.chunk_bytes), kReady);
-  message.ready = static_cast<uint32_t>(message.holder.size());
-  message.order = (*order_)++;
+void SendLedger::MakeSendable(Message* message) {
+  message->holder.assign(ChunkCount(message->bytes, message->chunk_bytes), kReady);
+  message->ready = static_cast<uint32_t>(message->holder.size());
+  message->order = (*order_)++;
+  first_ready_ = 0;
 }
 
 SendLedger::Ready SendLedger::NextReady() const {
-  for (const Message& message : messages_)
-    if (message.ready > 0) return {true, message.ready < message.holder.size(), message.order};
+  for (size_t i = first_ready_; i < messages_.size(); ++i) {
+    const Message& message = messages_[i];
+    if (message.ready > 0) return {true, message.ready < message.holder.size(), message.eager, message.order};
+  }
   return {};
 }
 
 bool SendLedger::Pull(Carrier carrier, Chunk* out) {
   R2CC_CHECK(IsCarrier(carrier));
-  for (size_t i = 0; i < messages_.size(); ++i) {
-    Message& message = messages_[i];
+  for (; first_ready_ < messages_.size(); ++first_ready_) {
+    Message& message = messages_[first_ready_];
+    // A message that waits for its grant may become ready later than those behind it: then the search begins anew.
     if (message.ready == 0) continue;
     uint32_t index = message.first_ready;
     while (message.holder[index] != kReady) ++index;
@@ -62,12 +97,13 @@ bool SendLedger::Pull(Carrier carrier, Chunk* out) {
     message.first_ready = index + 1;
     --message.ready;
     *out = Chunk{flow_,
-                 acked_through_ + i,
+                 acked_through_ + first_ready_,
                  message.bytes,
                  message.chunk_bytes,
                  index,
                  message.data + uint64_t{index} * message.chunk_bytes,
-                 ChunkLength(message.bytes, message.chunk_bytes, index)};
+                 ChunkLength(message.bytes, message.chunk_bytes, index),
+                 message.eager};
     return true;
   }
   return false;
@@ -78,7 +114,7 @@ uint64_t SendLedger::Reclaim(Carrier carrier, const FlowArrivals& arrivals) {
   AckThrough(std::min(arrivals.placed_through, posted_through()));
   for (const MessageArrivals& partial : arrivals.partial) {
     if (partial.message < acked_through_ || partial.message >= posted_through()) continue;
-    Message& message = messages_[partial.message - acked_through_];
+    Message& message = At(partial.message);
     if (partial.chunk_bytes != message.chunk_bytes || partial.placed.size() != message.holder.size()) continue;
     for (size_t i = 0; i < message.holder.size(); ++i)
       if (partial.placed[i] && message.holder[i] != kReady) message.holder[i] = kPlaced;
@@ -93,6 +129,7 @@ uint64_t SendLedger::Reclaim(Carrier carrier, const FlowArrivals& arrivals) {
       replay_bytes += ChunkLength(message.bytes, message.chunk_bytes, i);
     }
   }
+  first_ready_ = 0;
   return replay_bytes;
 }
 
@@ -100,12 +137,17 @@ bool SendLedger::AckThrough(MessageId through) {
   if (through > posted_through()) return false;
   while (acked_through_ < through) {
     // A receiver can only have placed what was entrusted to a carrier.
-    if (messages_.front().holder.empty() || messages_.front().ready > 0) return false;
+    if (messages_.front().holder.empty() || messages_.front().ready > 0) break;
     messages_.pop_front();
-    capacities_.pop_front();
+    if (first_ready_ > 0) --first_ready_;
     ++acked_through_;
+    if (capacities_.empty())
+      granted_through_ = acked_through_;  // an eager message needs no grant
+    else
+      capacities_.pop_front();
   }
-  return true;
+  AdvanceDone();
+  return acked_through_ >= through;
 }
 
 uint64_t SendLedger::EntrustedBytes(Carrier carrier) const {

@@ -1,14 +1,16 @@
 // The sender's account of one flow: which messages were posted and granted, which carrier each chunk was entrusted to, and what the
 // receiver has acknowledged. Pure: no I/O, no clock, no thread of its own.
 //
-// Contract (DESIGN: lossless contract 1-3): only granted messages are handed out; a chunk is entrusted to at most one carrier at a
-// time; a chunk goes back to "ready" only by Reclaim(), that is, after the receiver has fenced the carrier and said what it has;
-// the buffer of a message belongs to the ledger until AckThrough() passes it.
+// Contract (DESIGN: lossless contract 1-3): only granted messages are handed out, and eager ones within the receiver's window; a chunk
+// is entrusted to at most one carrier at a time; a chunk goes back to "ready" only by Reclaim(), that is, after the receiver has fenced
+// the carrier and said what it has; the buffer of a message belongs to the ledger until done_through() passes it, and the copy of an
+// eager one lives until its acknowledgement.
 #ifndef R2CC_NETPLUGIN_FLOW_SEND_LEDGER_H_
 #define R2CC_NETPLUGIN_FLOW_SEND_LEDGER_H_
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -18,11 +20,22 @@ namespace r2cc::net {
 
 class SendLedger {
  public:
+  struct Limits {
+    uint32_t chunk_base_bytes = 128 * 1024;
+    uint32_t eager_bytes = 0;  // messages up to this size take the eager path; 0: none
+  };
   // `order` is shared by all flows of a session: it numbers messages as they become sendable, so that links serve the oldest first.
-  SendLedger(FlowId flow, uint32_t chunk_base_bytes, uint64_t* order) : flow_(flow), chunk_base_bytes_(chunk_base_bytes), order_(order) {}
+  SendLedger(FlowId flow, const Limits& limits, uint64_t* order);
 
-  // The buffer must stay until acked_through() > the returned id.
+  // The receiver stages so many eager messages beyond the last acknowledged one. Until it has said so there is no eager path.
+  void set_eager_window(uint32_t messages) { eager_window_ = messages; }
+
+  // The buffer must stay until done_through() > the returned id.
   MessageId Post(const void* data, uint64_t bytes);
+
+  // If the message travels eagerly: copies it, so that its buffer may be given back, and returns the copy, which lives until the
+  // acknowledgement. Else null.
+  const std::byte* Release(MessageId id);
 
   // The receiver's buffers for messages first, first+1, ...: idempotent. False if it leaves a gap or changes what was granted before
   // (a peer that breaks the protocol).
@@ -35,6 +48,7 @@ class SendLedger {
   struct Ready {
     bool any = false;
     bool begun = false;  // other chunks of it were entrusted already: it is to be finished, or replayed
+    bool eager = false;
     uint64_t order = 0;
   };
   Ready NextReady() const;
@@ -52,7 +66,11 @@ class SendLedger {
   // Bytes entrusted to `carrier` and not known to be placed.
   uint64_t EntrustedBytes(Carrier carrier) const;
 
+  // True if the newest message waits for a grant that the receiver, seeing small messages come, may take its time with.
+  bool wants_grant() const { return wants_grant_; }
+
   MessageId acked_through() const { return acked_through_; }
+  MessageId done_through() const { return done_through_; }
   MessageId posted_through() const { return acked_through_ + messages_.size(); }
   MessageId granted_through() const { return granted_through_; }
 
@@ -67,18 +85,28 @@ class SendLedger {
     uint32_t ready = 0;        // how many chunks are kReady
     uint32_t first_ready = 0;  // no chunk below it is kReady
     uint64_t order = 0;
+    bool eager = false;
+    bool released = false;
+    std::unique_ptr<std::byte[]> copy;
     std::vector<Carrier> holder;  // by chunk; empty until the message is sendable
   };
 
-  void MakeSendable(MessageId id);
+  Message& At(MessageId id) { return messages_[id - acked_through_]; }
+  void MakeSendable(Message* message);
+  void AdvanceDone();
 
   const FlowId flow_;
-  const uint32_t chunk_base_bytes_;
+  const Limits limits_;
   uint64_t* const order_;
+  uint32_t eager_window_ = 0;
   MessageId acked_through_ = 0;
+  MessageId done_through_ = 0;
   MessageId granted_through_ = 0;
   std::deque<Message> messages_;     // from acked_through_ on
   std::deque<uint64_t> capacities_;  // from acked_through_ to granted_through_
+  size_t first_ready_ = 0;           // no message before it, counted from acked_through_, has a ready chunk
+  bool last_eager_ = false;
+  bool wants_grant_ = false;
   bool overflowed_ = false;
 };
 

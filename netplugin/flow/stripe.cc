@@ -6,7 +6,7 @@ namespace r2cc::net {
 
 bool Spread(std::span<const LinkShare> links) {
   for (const LinkShare& link : links)
-    if (!link.usable || link.weight_permille != links.front().weight_permille) return true;
+    if (link.home && (!link.usable || link.weight_permille != links.front().weight_permille)) return true;
   return false;
 }
 
@@ -20,11 +20,22 @@ bool Carries(std::span<const LinkShare> links, StripeMode mode, LinkId home, Lin
   return true;
 }
 
+namespace {
+
+uint16_t Heaviest(std::span<const LinkShare> links) {
+  uint16_t heaviest = 0;
+  for (const LinkShare& link : links)
+    if (link.usable) heaviest = std::max(heaviest, link.weight_permille);
+  return heaviest;
+}
+
+}  // namespace
+
+bool CarriesSmall(std::span<const LinkShare> links, LinkId link) { return links[link].weight_permille == Heaviest(links); }
+
 bool MayPull(std::span<const LinkShare> links, LinkId link) {
   if (link >= links.size() || !links[link].usable) return false;
-  uint16_t heaviest = 0;
-  for (const LinkShare& other : links)
-    if (other.usable) heaviest = std::max(heaviest, other.weight_permille);
+  const uint16_t heaviest = Heaviest(links);
   if (heaviest == 0) return true;
   const LinkShare& own = links[link];
   if (own.weight_permille == heaviest) return true;

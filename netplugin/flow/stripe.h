@@ -9,14 +9,23 @@
 
 namespace r2cc::net {
 
+// The page's word on one rail.
+struct RailVerdict {
+  bool failed = false;
+  uint16_t weight_permille = 1000;
+
+  friend bool operator==(const RailVerdict&, const RailVerdict&) = default;
+};
+
 struct LinkShare {
   bool usable = false;           // an incarnation is up
   uint16_t weight_permille = 0;  // the smaller of both ends'
   uint64_t carried_bytes = 0;    // since the shares last changed
+  bool home = true;              // joins rails of the same number; else it is a detour
 };
 
-// False while all links are usable with equal weights: each flow then stays on its own NIC. True otherwise: the chunks of all flows
-// go to whichever link has room.
+// False while all home links are usable with equal weights: each flow then stays on its own NIC. True otherwise: the chunks of all
+// flows go to whichever link has room.
 bool Spread(std::span<const LinkShare> links);
 
 // R2CC_MODE, as far as point-to-point traffic goes.
@@ -34,6 +43,9 @@ bool Carries(std::span<const LinkShare> links, StripeMode mode, LinkId home, Lin
 inline double LoadOf(const LinkShare& link) {
   return static_cast<double>(link.carried_bytes) / (link.weight_permille > 0 ? link.weight_permille : 1);
 }
+
+// True if `link` may pull a small message: one that is slowed down, or ramped, leaves those to quicker ones.
+bool CarriesSmall(std::span<const LinkShare> links, LinkId link);
 
 // True if `link` may pull another chunk. A weight is a ceiling relative to the heaviest usable link: a link of weight w may have
 // carried at most w/w_max of what the busiest link of full weight has; links of full weight pull as they have room. If no usable link

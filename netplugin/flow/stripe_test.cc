@@ -72,5 +72,22 @@ TEST(Stripe, AnUnusableHeavyLinkDoesNotHoldTheLightOnesBack) {
   EXPECT_TRUE(MayPull(links, 1));
 }
 
+TEST(Stripe, DetoursDoNotCountWhileAllHomeLinksAreWell) {
+  Links links(3, LinkShare{true, 1000, 0});
+  links[2] = LinkShare{false, 0, 0, false};
+  EXPECT_FALSE(Spread(links));
+  links[1].usable = false;
+  EXPECT_TRUE(Spread(links));
+}
+
+TEST(Stripe, SmallMessagesAreForTheQuickestLinks) {
+  Links links(3, LinkShare{true, 1000, 0});
+  links[1].weight_permille = 250;
+  EXPECT_TRUE(CarriesSmall(links, 0));
+  EXPECT_FALSE(CarriesSmall(links, 1));
+  links[0].usable = links[2].usable = false;
+  EXPECT_TRUE(CarriesSmall(links, 1)) << "it is the quickest that is left";
+}
+
 }  // namespace
 }  // namespace r2cc::net

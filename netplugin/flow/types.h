@@ -21,6 +21,11 @@ constexpr uint64_t kMessageBytesMax = uint64_t{1} << 40;  // NCCL's own limit fo
 constexpr uint32_t kChunksMax = 8192;                     // in a message
 constexpr uint32_t kChunkAlignment = 128;                 // LL128 lines must never be split between rails
 
+// The eager path: a small message is copied, reported done at once, and may arrive before its buffer was posted.
+constexpr uint32_t kEagerBytesMax = 64 * 1024;
+// How many messages beyond the last acknowledged one may travel so: what a receiver must be able to stage for one flow.
+constexpr uint32_t kEagerWindow = 32;
+
 // A piece of a message: the unit that is striped, acknowledged and replayed. `data` points into NCCL's buffer.
 struct Chunk {
   FlowId flow = 0;
@@ -30,6 +35,7 @@ struct Chunk {
   uint32_t index = 0;
   const std::byte* data = nullptr;
   uint32_t bytes = 0;
+  bool eager = false;  // the sender does not wait for the acknowledgement, and may not have waited for the grant
 
   uint64_t offset() const { return uint64_t{index} * chunk_bytes; }
 };

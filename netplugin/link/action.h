@@ -26,12 +26,14 @@ struct Action {
   enum class Kind {
     kSend,        // `frame` on `lane`
     kOpenOob,     // connect and greet the out-of-band lane; answer with OobUp() or OobDown()
+    kCloseOob,    // end the out-of-band connection: the peer broke the protocol on it
     kOpenLink,    // connect and greet all sockets of `link`'s `incarnation`; answer with LinkConnected() or LinkTrouble()
     kProveLink,   // send the data check on every bulk socket
     kCloseLink,   // at once, unread and unsent bytes lost; nothing may touch a buffer through it afterwards
     kProbePeer,   // is anybody at the peer's out-of-band address? answer with PeerProbed()
     kLinkUp,      // for the record
     kLinkFenced,  // for the record: `report`
+    kLinkSlow,    // for the record: `number` permille of what the best link moves; 1000: as good as the others again
     kFlowOpened,  // acceptor: `flow` asks for listener `number`; answer with AcceptFlow() or RefuseFlow()
     kWarn,        // one line for the log
   };

@@ -4,15 +4,22 @@
 
 namespace r2cc::net {
 
-void LaneWatch::Up(Lane lane, Nanos now) { lanes_[lane] = State{.heard = now}; }
+void LaneWatch::Up(Lane lane, Nanos now) { lanes_[lane] = State{.heard = now, .answering_since = now}; }
 
 void LaneWatch::Down(Lane lane) { lanes_.erase(lane); }
 
 void LaneWatch::Heard(Lane lane, Nanos now) {
   const auto it = lanes_.find(lane);
   if (it == lanes_.end()) return;
-  it->second.heard = now;
-  it->second.unanswered_since = 0;
+  State& state = it->second;
+  if (now - state.heard > silence_ / 2) state.answering_since = now;
+  state.heard = now;
+  state.unanswered_since = 0;
+}
+
+bool LaneWatch::Silent(Lane lane, Nanos now) const {
+  const auto it = lanes_.find(lane);
+  return it != lanes_.end() && it->second.unanswered_since != 0 && now - it->second.unanswered_since >= silence_;
 }
 
 void LaneWatch::Pong(Lane lane, uint64_t number, Nanos now) {
@@ -36,7 +43,7 @@ LaneWatch::Verdict LaneWatch::Tick(bool outstanding, Nanos now) {
     // The clock of silence starts with the request, not with the last thing heard before a pause.
     watching_ = true;
     for (auto& [lane, state] : lanes_) {
-      state.heard = now;
+      state.heard = state.answering_since = now;
       state.unanswered_since = 0;
     }
   }
@@ -46,9 +53,11 @@ LaneWatch::Verdict LaneWatch::Tick(bool outstanding, Nanos now) {
     if (lane != kOobLane && now - state.heard >= quiet) any_link_quiet = true;
   if (!any_link_quiet) return verdict;
 
+  // What speaks against one lane is the answers of the others, also of those that are heard all the time.
+  const bool suspicion = std::any_of(lanes_.begin(), lanes_.end(), [](const auto& entry) { return entry.second.unanswered_since != 0; });
   bool all_silent = true;
   for (auto& [lane, state] : lanes_) {
-    if (now - std::max(state.heard, state.pinged) >= quiet) {
+    if (now - (suspicion ? state.pinged : std::max(state.heard, state.pinged)) >= quiet) {
       verdict.pings.push_back({lane, next_number_});
       state.in_flight[next_number_++] = now;
       if (state.in_flight.size() > 64) state.in_flight.erase(state.in_flight.begin());
@@ -61,7 +70,8 @@ LaneWatch::Verdict LaneWatch::Tick(bool outstanding, Nanos now) {
   for (const auto& [lane, state] : lanes_) {
     if (state.unanswered_since == 0 || now - state.unanswered_since < silence_ * 3 / 4) continue;
     for (const auto& [other_lane, other] : lanes_)
-      if (other_lane != lane && other.answered_ping >= state.unanswered_since + silence_ / 4) {
+      if (other_lane != lane && other.answered_ping >= state.unanswered_since + silence_ / 4 && now - other.heard < silence_ / 2 &&
+          now - other.answering_since >= silence_ / 2) {
         verdict.silent.push_back(lane);
         break;
       }

@@ -1,7 +1,8 @@
 // Silence: which lane has stopped answering while another still does. Pure.
 //
-// A lane is suspected by pings that it leaves unanswered, and given up only if another lane answers pings that were sent well after
-// the unanswered one: a peer that is stopped or busy answers none, and is waited for without limit.
+// A lane is suspected by pings that it leaves unanswered, and given up only if another lane has been answering for a while, pings among
+// them that were sent well after the unanswered one: a peer that is stopped or busy answers none, and is waited for without limit; one
+// that wakes up answers on one lane after the other.
 #ifndef R2CC_NETPLUGIN_LINK_LANE_WATCH_H_
 #define R2CC_NETPLUGIN_LINK_LANE_WATCH_H_
 
@@ -39,9 +40,13 @@ class LaneWatch {
   // `outstanding`: some request waits for this peer. Without one there is nothing to watch.
   Verdict Tick(bool outstanding, Nanos now);
 
+  // The lane is up, and a ping on it has been without an answer for the whole of the silence.
+  bool Silent(Lane lane, Nanos now) const;
+
  private:
   struct State {
     Nanos heard = 0;
+    Nanos answering_since = 0;   // since then no long gap between two things heard
     Nanos unanswered_since = 0;  // send time of the oldest ping without an answer since; 0: none
     Nanos pinged = 0;            // send time of the latest ping
     Nanos answered_ping = 0;     // send time of the latest ping that was answered

@@ -96,6 +96,39 @@ TEST(LaneWatch, APeerStoppedBetweenTwoAnswersIsNoFault) {
   }
 }
 
+// It answers on one lane after the other: for a while one lane does while the others do not.
+TEST(LaneWatch, APeerThatWakesUpSlowlyIsNoFault) {
+  Bench bench(4);
+  bench.Run(kNanosPerSecond);
+  bench.stopped = true;
+  bench.Run(20 * kNanosPerSecond);
+  bench.stopped = false;
+  bench.dead = {kOobLane, 0, 1, 2, 3};
+  for (const Lane lane : {2, kOobLane, 0, 3, 1}) {
+    bench.dead.erase(lane);
+    bench.Run(20 * kNanosPerMs);
+  }
+  bench.Run(10 * kNanosPerSecond);
+  EXPECT_TRUE(bench.given_up.empty());
+}
+
+// Frames come all the time on the other link, and there is no out-of-band lane: its answers to pings are what counts.
+TEST(LaneWatch, AChattyLaneIsWitnessEnough) {
+  LaneWatch watch(kSilence);
+  Nanos now = kNanosPerSecond;
+  watch.Up(0, now);
+  watch.Up(1, now);
+  std::vector<Lane> silent;
+  for (const Nanos end = now + kSilence + 50 * kNanosPerMs; now < end && silent.empty(); now += 5 * kNanosPerMs) {
+    watch.Heard(0, now);
+    const LaneWatch::Verdict verdict = watch.Tick(true, now);
+    for (const LaneWatch::Ping& ping : verdict.pings)
+      if (ping.lane == 0) watch.Pong(0, ping.number, now + kNanosPerMs);
+    silent = verdict.silent;
+  }
+  EXPECT_EQ(silent, std::vector<Lane>{1});
+}
+
 TEST(LaneWatch, EveryLaneDeadIsTheDeadlinesBusinessNotASilentLane) {
   Bench bench(2);
   bench.dead = {kOobLane, 0, 1};

@@ -11,41 +11,58 @@ namespace {
 using plan::EvidenceCause;
 
 constexpr Nanos kProbeEvery = 250 * kNanosPerMs;
-
+// A process that was stopped itself does not count the time as its peer's.
+constexpr Nanos kTickMost = 100 * kNanosPerMs;
 // At most one incarnation of a link is alive at this end, so the link's number names the carrier.
 Carrier CarrierOf(LinkId link) { return link; }
 
 }  // namespace
 
-RecvSession::RecvSession(const Options& options, Nanos now) : options_(options), links_(options.links), no_link_since_(now) {
-  R2CC_CHECK(options.links > 0 && options.links <= kLinksMax);
-  courier_.set_links(options.links);
+RecvSession::RecvSession(const Options& options, Nanos now)
+    : options_(options),
+      home_count_(std::min<uint16_t>(std::max(options.local_rails, options.remote_rails), kLinksMax / 2)),
+      links_(size_t{2} * home_count_),
+      local_failed_(options.local_rails, false),
+      remote_failed_(options.remote_rails, false),
+      rail_up_(options.local_rails, true),
+      no_link_since_(now),
+      ticked_(now) {
+  R2CC_CHECK(options.local_rails > 0 && options.remote_rails > 0);
+  courier_.set_links(links_.size());
+  for (LinkId i = 0; i < home_count_; ++i) {
+    links_[i].local_rail = i % options.local_rails;
+    links_[i].remote_rail = i % options.remote_rails;
+  }
 }
 
 // ---- the job ----
 
-void RecvSession::AcceptFlow(FlowId id, Nanos) {
-  Flow& flow = flows_[id];
-  flow.ledger = std::make_unique<RecvLedger>(id);
-  if (failed_) flow.error = "R2CC: peer " + options_.peer + " is gone";
-  courier_.SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = true}, flow.home);
+void RecvSession::AcceptFlow(FlowId id, LinkId home) {
+  RecvFlows::Flow* flow = flows_.Open(id, home);
+  if (failed_) flows_.Fail(flow, "R2CC: peer " + options_.peer + " is gone");
+  courier_.SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = true, .number = kEagerWindow}, home);
 }
 
 void RecvSession::RefuseFlow(FlowId id) { courier_.SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = false}, 0); }
 
 MessageId RecvSession::Post(FlowId id, void* data, uint64_t capacity_bytes, Nanos) {
-  return flows_.at(id).ledger->Post(data, capacity_bytes);
+  RecvFlows::Flow* flow = flows_.Find(id);
+  const MessageId message = flow->ledger.Post(data, capacity_bytes);
+  if (flow->ledger.overflowed()) Overflowed(flow);
+  flows_.Touch(flow);
+  return message;
 }
-MessageId RecvSession::PlacedThrough(FlowId id) const { return flows_.at(id).ledger->placed_through(); }
-uint64_t RecvSession::SizeOf(FlowId id, MessageId message) const { return flows_.at(id).ledger->SizeOf(message); }
-const std::string& RecvSession::error(FlowId id) const { return flows_.at(id).error; }
+
+void RecvSession::Overflowed(RecvFlows::Flow* flow) {
+  flows_.Fail(flow, "R2CC: a message of peer " + options_.peer + " is larger than the buffer posted for it");
+}
 
 void RecvSession::CloseFlow(FlowId id, Nanos now) {
-  const auto it = flows_.find(id);
-  if (it == flows_.end()) return;
-  const MessageId placed_through = it->second.ledger->placed_through();
-  const LinkId home = it->second.home;
-  flows_.erase(it);
+  const RecvFlows::Flow* flow = flows_.Find(id);
+  if (flow == nullptr) return;
+  const MessageId placed_through = flow->ledger.placed_through();
+  const LinkId home = flow->home;
+  flows_.Close(id);
   if (failed_) return;
   closed_[id] = placed_through;
   Frame frame{.type = FrameType::kBye, .flow = id};
@@ -53,68 +70,55 @@ void RecvSession::CloseFlow(FlowId id, Nanos now) {
   courier_.Keep({FrameType::kBye, id, 0}, std::move(frame), home, true, now);
 }
 
-bool RecvSession::outstanding() const {
-  return std::any_of(flows_.begin(), flows_.end(), [](const auto& entry) {
-    return entry.second.error.empty() && entry.second.ledger->posted_through() > entry.second.ledger->placed_through();
-  });
-}
-
 void RecvSession::FailAll(const std::string& error) {
   failed_ = true;
   courier_.Forget();
   closed_.clear();
   if (!flows_.empty()) Add(Action::Kind::kWarn).text = error;
-  for (auto& [id, flow] : flows_)
-    if (flow.error.empty()) flow.error = error;
+  flows_.FailAll(error);
+}
+
+void RecvSession::Suspicion(Nanos now) {
+  flows_.TellAgain();
+  courier_.Resend(now);
 }
 
 // ---- frames ----
 
-// Whatever was told on a lane that is gone may be lost: tell it again on another.
-void RecvSession::Suspicion(Nanos now) {
-  for (auto& [id, flow] : flows_) {
-    flow.granted_through = flow.ledger->placed_through();
-    flow.acks_again = true;
-  }
-  courier_.Resend(now);
-}
-
-void RecvSession::Flush() {
-  for (auto& [id, flow] : flows_) {
-    const MessageId placed = flow.ledger->placed_through();
-    if (placed > flow.acked_through || flow.acks_again) {
-      Frame frame{.type = FrameType::kAck, .flow = id};
-      frame.message = placed;
-      if (courier_.SendBest(frame, flow.home)) {
-        flow.acked_through = placed;
-        flow.acks_again = false;
-      }
-    }
-    if (flow.ledger->posted_through() > flow.granted_through) {
-      Frame frame{.type = FrameType::kGrant, .flow = id};
-      frame.message = std::max(flow.granted_through, placed);
-      frame.numbers = flow.ledger->Capacities(frame.message);
-      if (frame.numbers.empty() || courier_.SendBest(frame, flow.home)) flow.granted_through = flow.ledger->posted_through();
-    }
-  }
+// A peer that breaks the protocol on a lane loses the lane; the connection is made anew.
+void RecvSession::Garbled(Lane lane, Nanos now) {
+  Add(Action::Kind::kWarn).text = "R2CC: peer " + options_.peer + " broke the protocol";
+  if (lane != kOobLane) return LinkTrouble(static_cast<LinkId>(lane), links_[lane].incarnation, EvidenceCause::kGarbled, now);
+  Add(Action::Kind::kCloseOob);
+  OobDown(now);
 }
 
 void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
-  if (lane != kOobLane && (lane >= static_cast<Lane>(links_.size()) || !courier_.up(lane))) return;
+  if (!courier_.up(lane)) return;
+  if (lane == kOobLane) oob_silent_since_ = 0;
   switch (frame.type) {
     case FrameType::kFlowOpen: {
-      if (const auto it = flows_.find(frame.flow); it != flows_.end()) {
-        courier_.Send(lane, Frame{.type = FrameType::kFlowOpened, .flow = frame.flow, .ok = true});
+      if (flows_.Find(frame.flow) != nullptr) {
+        courier_.Send(lane, Frame{.type = FrameType::kFlowOpened, .flow = frame.flow, .ok = true, .number = kEagerWindow});
         return;
       }
       if (closed_.contains(frame.flow) || flows_.size() >= kFlowsMax) return;
       Action& action = Add(Action::Kind::kFlowOpened);
+      for (LinkId link = 0; link < home_count_ && action.link == 0; ++link)
+        if (links_[link].remote_rail == frame.cause) action.link = link;
       action.flow = frame.flow;
       action.number = frame.number;
       return;
     }
+    case FrameType::kWant: {
+      RecvFlows::Flow* flow = flows_.Find(frame.flow);
+      if (flow == nullptr) return;
+      flow->wanted = true;
+      flows_.Touch(flow);
+      return;
+    }
     case FrameType::kFence: {
-      if (frame.link >= links_.size()) return;
+      if (frame.link >= links_.size()) return Garbled(lane, now);
       Link& link = links_[frame.link];
       if (frame.incarnation < link.incarnation) {
         // Ended long ago: a newer incarnation was greeted since.
@@ -137,22 +141,18 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
       courier_.Send(lane, pong);
       return;
     }
+    case FrameType::kPong: return;
     case FrameType::kFlowEnd: {
       courier_.Send(lane, Frame{.type = FrameType::kFlowEnded, .flow = frame.flow});
-      const auto it = flows_.find(frame.flow);
-      if (it != flows_.end() && it->second.error.empty()) it->second.error = "R2CC: peer " + options_.peer + " closed the flow";
+      if (RecvFlows::Flow* flow = flows_.Find(frame.flow); flow != nullptr)
+        flows_.Fail(flow, "R2CC: peer " + options_.peer + " closed the flow");
       return;
     }
     case FrameType::kByeAck:
       courier_.Answered({FrameType::kBye, frame.flow, 0});
       closed_.erase(frame.flow);
       return;
-    default: {
-      // Not a word for an acceptor.
-      Add(Action::Kind::kWarn).text = "R2CC: peer " + options_.peer + " broke the protocol";
-      if (lane != kOobLane) LinkTrouble(static_cast<LinkId>(lane), links_[lane].incarnation, EvidenceCause::kGarbled, now);
-      return;
-    }
+    default: return Garbled(lane, now);  // not a word for an acceptor
   }
 }
 
@@ -160,6 +160,7 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
 
 void RecvSession::OobUp(Nanos now) {
   courier_.Up(kOobLane);
+  oob_silent_since_ = 0;
   courier_.Resend(now);
 }
 
@@ -170,12 +171,16 @@ void RecvSession::OobDown(Nanos now) {
   CheckLost(now);
 }
 
-bool RecvSession::Greet(LinkId id, Incarnation incarnation, Nanos now) {
-  if (id >= links_.size() || failed_) return false;
+bool RecvSession::Greet(LinkId id, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now) {
+  if (id >= links_.size() || failed_ || local_rail >= options_.local_rails || remote_rail >= options_.remote_rails) return false;
   Link& link = links_[id];
-  if (incarnation == link.incarnation) return link.state == AcceptorState::kUp;
+  if (id < home_count_ && (local_rail != link.local_rail || remote_rail != link.remote_rail)) return false;
+  if (incarnation == link.incarnation)
+    return link.state == AcceptorState::kUp && local_rail == link.local_rail && remote_rail == link.remote_rail;
   if (incarnation < link.incarnation) return false;
   Step(id, AcceptorEvent::kGreeted, incarnation, EvidenceCause::kPeerFenced, kOobLane, now);
+  link.local_rail = local_rail;
+  link.remote_rail = remote_rail;
   return true;
 }
 
@@ -190,38 +195,45 @@ void RecvSession::LinkTrouble(LinkId id, Incarnation incarnation, EvidenceCause 
   Step(id, AcceptorEvent::kTrouble, incarnation, cause, kOobLane, now);
 }
 
-void RecvSession::LocalLink(LinkId id, bool up, Nanos now) {
-  if (id >= links_.size()) return;
-  Link& link = links_[id];
-  const bool was_up = std::exchange(link.rail_up, up);
-  if (!up)
-    Step(id, AcceptorEvent::kTrouble, link.incarnation, EvidenceCause::kLinkDown, kOobLane, now);
-  else if (!was_up)
-    courier_.SendAll(Frame{.type = FrameType::kRailUp, .link = id});
+void RecvSession::LocalRail(uint16_t rail, bool up, Nanos now) {
+  if (rail >= rail_up_.size()) return;
+  const bool was_up = rail_up_[rail];
+  rail_up_[rail] = up;
+  if (up && !was_up) courier_.SendAll(Frame{.type = FrameType::kRailUp, .number = rail});
+  if (up) return;
+  for (LinkId id = 0; id < links_.size(); ++id)
+    if (links_[id].local_rail == rail) Step(id, AcceptorEvent::kTrouble, links_[id].incarnation, EvidenceCause::kLinkDown, kOobLane, now);
 }
 
-void RecvSession::SetVerdict(LinkId id, bool failed, Nanos now) {
-  if (id >= links_.size()) return;
-  const bool was_failed = std::exchange(links_[id].failed_verdict, failed);
-  if (was_failed && !failed) courier_.SendAll(Frame{.type = FrameType::kRailUp, .link = id});
+void RecvSession::LocalVerdict(uint16_t rail, bool failed, Nanos now) {
+  if (rail >= local_failed_.size()) return;
+  const bool was_failed = local_failed_[rail];
+  local_failed_[rail] = failed;
+  if (was_failed && !failed) courier_.SendAll(Frame{.type = FrameType::kRailUp, .number = rail});
+  ApplyVerdicts(now);
+}
+
+void RecvSession::RemoteVerdict(uint16_t rail, bool failed, Nanos now) {
+  if (rail >= remote_failed_.size()) return;
+  remote_failed_[rail] = failed;
   ApplyVerdicts(now);
 }
 
 bool RecvSession::OtherWay(LinkId id) const {
   for (LinkId other = 0; other < links_.size(); ++other)
-    if (other != id && courier_.up(other) && !links_[other].failed_verdict) return true;
+    if (other != id && courier_.up(other) && !FailedVerdict(links_[other])) return true;
   return false;
 }
 
 void RecvSession::ApplyVerdicts(Nanos now) {
   for (LinkId i = 0; i < links_.size(); ++i)
-    if (links_[i].state == AcceptorState::kUp && links_[i].failed_verdict && OtherWay(i))
+    if (links_[i].state == AcceptorState::kUp && FailedVerdict(links_[i]) && OtherWay(i))
       Step(i, AcceptorEvent::kTrouble, links_[i].incarnation, EvidenceCause::kPageNotice, kOobLane, now);
 }
 
 Frame RecvSession::Fenced(LinkId link, Incarnation incarnation, EvidenceCause cause) const {
   Frame frame{.type = FrameType::kFenced, .link = link, .incarnation = incarnation, .cause = static_cast<uint32_t>(cause)};
-  for (const auto& [id, flow] : flows_) frame.arrivals.push_back(flow.ledger->Arrivals());
+  frame.arrivals = flows_.Arrivals();
   for (const auto& [id, placed_through] : closed_) frame.arrivals.push_back({id, placed_through, {}});
   return frame;
 }
@@ -233,12 +245,13 @@ void RecvSession::End(LinkId id, Nanos now) {
   courier_.Down(id);
   // From here on nothing of this incarnation reaches a buffer: Begin() and Finish() refuse it, and the transport reads no more.
   links_[id].state = AcceptorState::kDown;
-  for (auto& [flow_id, flow] : flows_) flow.ledger->Drop(CarrierOf(id));
+  flows_.Drop(CarrierOf(id));
   Suspicion(now);
 }
 
 void RecvSession::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, EvidenceCause cause, Lane lane, Nanos now) {
   Link& link = links_[id];
+  if (options_.observer) options_.observer(id, link.state, event);
   const AcceptorStep step = Next(link.state, event);
   switch (step.action) {
     case AcceptorAction::kNone: break;
@@ -270,16 +283,20 @@ void RecvSession::Proved(LinkId id, Incarnation incarnation, bool ok) {
 bool RecvSession::Begin(LinkId id, Incarnation incarnation, const Chunk& header, std::byte** destination) {
   *destination = nullptr;
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != AcceptorState::kUp) return false;
-  const auto it = flows_.find(header.flow);
+  RecvFlows::Flow* flow = flows_.Find(header.flow);
   // A flow closed here: its bytes are read and forgotten.
-  if (it == flows_.end()) return true;
-  return it->second.ledger->Begin(header, CarrierOf(id), destination) != RecvLedger::Verdict::kRefuse;
+  if (flow == nullptr) return true;
+  const RecvLedger::Verdict verdict = flow->ledger.Begin(header, CarrierOf(id), destination);
+  if (flow->ledger.overflowed()) Overflowed(flow);
+  return verdict != RecvLedger::Verdict::kRefuse;
 }
 
 bool RecvSession::Finish(LinkId id, Incarnation incarnation, const Chunk& header) {
   R2CC_CHECK(links_[id].incarnation == incarnation && links_[id].state == AcceptorState::kUp);
-  const auto it = flows_.find(header.flow);
-  return it != flows_.end() && it->second.ledger->Finish(header.message, header.index, CarrierOf(id));
+  RecvFlows::Flow* flow = flows_.Find(header.flow);
+  if (flow == nullptr || !flow->ledger.Finish(header.message, header.index, CarrierOf(id))) return false;
+  flows_.Touch(flow);
+  return true;
 }
 
 // ---- time ----
@@ -289,9 +306,27 @@ void RecvSession::PeerProbed(bool refused, Nanos now) {
   if (refused && !any_lane()) FailAll("R2CC: peer " + options_.peer + " is gone: its address refuses connections and no rail reaches it");
 }
 
+// Without a link the out-of-band lane tells a peer that is stopped from one that cannot reach us.
+void RecvSession::PingOob(Nanos now) {
+  if (!courier_.up(kOobLane) || now - oob_pinged_ < options_.silence / 2) return;
+  oob_pinged_ = now;
+  if (oob_silent_since_ == 0) oob_silent_since_ = now;
+  courier_.Send(kOobLane, Frame{.type = FrameType::kPing});
+}
+
 void RecvSession::CheckLost(Nanos now) {
-  if (failed_ || no_link_since_ == 0) return;
-  if (outstanding() && now - no_link_since_ >= options_.deadline) {
+  if (failed_) return;
+  const Nanos passed = std::clamp<Nanos>(now - ticked_, 0, kTickMost);
+  ticked_ = now;
+  if (no_link_since_ == 0 || !outstanding()) {
+    unreachable_ = 0;
+  } else {
+    PingOob(now);
+    const bool stopped = courier_.up(kOobLane) && oob_silent_since_ != 0 && now - oob_silent_since_ >= options_.silence;
+    if (!stopped) unreachable_ += passed;
+  }
+  if (no_link_since_ == 0) return;
+  if (unreachable_ >= options_.deadline) {
     FailAll("R2CC: no rail has reached peer " + options_.peer + " for " + std::to_string(options_.deadline / kNanosPerMs) +
             " ms (R2CC_DEADLINE_MS)");
     return;

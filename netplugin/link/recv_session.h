@@ -4,64 +4,74 @@
 #define R2CC_NETPLUGIN_LINK_RECV_SESSION_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/core/clock.h"
-#include "netplugin/flow/recv_ledger.h"
 #include "netplugin/link/action.h"
 #include "netplugin/link/courier.h"
 #include "netplugin/link/link_table.h"
+#include "netplugin/link/recv_flows.h"
 
 namespace r2cc::net {
+
+// Told of every step of a link's table, for tests that count them.
+using AcceptorObserver = std::function<void(LinkId, AcceptorState, AcceptorEvent)>;
 
 class RecvSession {
  public:
   struct Options {
-    uint16_t links = 1;
     uint16_t local_rails = 1;
+    uint16_t remote_rails = 1;
     Nanos deadline = 30 * kNanosPerSecond;
+    Nanos silence = 250 * kNanosPerMs;
     std::string peer;  // its node's name
+    AcceptorObserver observer;
   };
   RecvSession(const Options& options, Nanos now);
+  RecvSession(const RecvSession&) = delete;
+  RecvSession& operator=(const RecvSession&) = delete;
 
   // ---- the job ----
 
-  // Answers to kFlowOpened.
-  void AcceptFlow(FlowId flow, Nanos now);
+  // Answers to kFlowOpened; `home` is its action's link.
+  void AcceptFlow(FlowId flow, LinkId home);
   void RefuseFlow(FlowId flow);
   // The buffer must stay until PlacedThrough() passes the returned id or CloseFlow() returned.
   MessageId Post(FlowId flow, void* data, uint64_t capacity_bytes, Nanos now);
-  MessageId PlacedThrough(FlowId flow) const;
-  uint64_t SizeOf(FlowId flow, MessageId message) const;
+  MessageId PlacedThrough(FlowId flow) const { return flows_.at(flow).ledger.placed_through(); }
+  uint64_t SizeOf(FlowId flow, MessageId message) const { return flows_.at(flow).ledger.SizeOf(message); }
   // Empty while the flow can go on; else one line.
-  const std::string& error(FlowId flow) const;
+  const std::string& error(FlowId flow) const { return flows_.at(flow).error; }
   // Call only when no socket is half-way through a chunk into a buffer of this flow. Its acknowledgements outlive it.
   void CloseFlow(FlowId flow, Nanos now);
-  size_t open_flows() const { return flows_.size(); }
+  // Flows whose state or progress may have changed since the last call.
+  std::vector<FlowId> TakeChanged() { return flows_.TakeChanged(); }
 
   // ---- lanes and links ----
 
   void OobUp(Nanos now);
   void OobDown(Nanos now);
   void PeerProbed(bool refused, Nanos now);
-  // A socket of `link`'s `incarnation` was greeted. False: that incarnation was ended already, refuse the socket.
-  bool Greet(LinkId link, Incarnation incarnation, Nanos now);
+  // A socket of `link`'s `incarnation` was greeted; the link joins the initiator's rail `remote_rail` and our `local_rail`. False: that
+  // incarnation was ended already, or there is no such link: refuse the socket.
+  bool Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now);
   void LaneUp(LinkId link, Incarnation incarnation, Nanos now);
   void LinkTrouble(LinkId link, Incarnation incarnation, plan::EvidenceCause cause, Nanos now);
-  // The process's own link monitor, or the page; `link`'s rail here.
-  void LocalLink(LinkId link, bool up, Nanos now);
-  // The page's word on the link.
-  void SetVerdict(LinkId link, bool failed, Nanos now);
+  // The process's own link monitor.
+  void LocalRail(uint16_t rail, bool up, Nanos now);
+  // The page's word on this node's rails and on the peer's.
+  void LocalVerdict(uint16_t rail, bool failed, Nanos now);
+  void RemoteVerdict(uint16_t rail, bool failed, Nanos now);
   void Receive(Lane lane, const Frame& frame, Nanos now);
   // The data check of all bulk sockets of the incarnation has been read.
   void Proved(LinkId link, Incarnation incarnation, bool ok);
   void Tick(Nanos now);
-  // Sends the grants and acknowledgements that have come together since the last call.
-  void Flush();
+  // Sends the grants and acknowledgements that are due: at once what the sender waits for, together what it does not.
+  void Flush(Nanos now) { flows_.Flush(now); }
 
   // ---- bulk ----
 
@@ -75,43 +85,47 @@ class RecvSession {
   uint16_t links() const { return static_cast<uint16_t>(links_.size()); }
   Incarnation incarnation(LinkId link) const { return links_[link].incarnation; }
   bool link_up(LinkId link) const { return links_[link].state == AcceptorState::kUp; }
-  bool outstanding() const;
+  uint16_t local_rail(LinkId link) const { return links_[link].local_rail; }
+  bool outstanding() const { return flows_.outstanding(); }
   bool idle() const { return flows_.empty() && courier_.idle(); }
   bool failed() const { return failed_; }
   bool any_lane() const { return courier_.any_up(); }
 
  private:
-  struct Flow {
-    LinkId home = 0;
-    std::unique_ptr<RecvLedger> ledger;
-    MessageId granted_through = 0;  // told since the last suspicion
-    MessageId acked_through = 0;    // likewise
-    bool acks_again = false;
-    std::string error;
-  };
   struct Link {
     AcceptorState state = AcceptorState::kDown;
     Incarnation incarnation = 0;  // the newest ever greeted or fenced
-    bool rail_up = true;
-    bool failed_verdict = false;
+    uint16_t local_rail = 0;
+    uint16_t remote_rail = 0;
   };
   Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }
+  void Garbled(Lane lane, Nanos now);
   void Step(LinkId link, AcceptorEvent event, Incarnation incarnation, plan::EvidenceCause cause, Lane lane, Nanos now);
   void End(LinkId link, Nanos now);
   Frame Fenced(LinkId link, Incarnation incarnation, plan::EvidenceCause cause) const;
   void Suspicion(Nanos now);
+  bool FailedVerdict(const Link& link) const { return local_failed_[link.local_rail] || remote_failed_[link.remote_rail]; }
   bool OtherWay(LinkId link) const;
   void ApplyVerdicts(Nanos now);
+  void PingOob(Nanos now);
   void CheckLost(Nanos now);
+  void Overflowed(RecvFlows::Flow* flow);
   void FailAll(const std::string& error);
 
   const Options options_;
-  std::map<FlowId, Flow> flows_;
+  const uint16_t home_count_;
   std::map<FlowId, MessageId> closed_;  // placed through, until the initiator confirmed the BYE
   std::vector<Link> links_;
+  std::vector<bool> local_failed_, remote_failed_;  // by rail: the page's word
+  std::vector<bool> rail_up_;
   std::vector<Action> actions_;
   Courier courier_{&actions_};
+  RecvFlows flows_{&courier_};
   Nanos no_link_since_;
+  Nanos ticked_;
+  Nanos unreachable_ = 0;  // for how long no link has been up although the peer was not merely stopped
+  Nanos oob_pinged_ = 0;
+  Nanos oob_silent_since_ = 0;  // a ping there is without an answer since; 0: none
   Nanos probed_ = 0;
   bool failed_ = false;
 };

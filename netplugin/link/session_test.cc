@@ -25,20 +25,22 @@ constexpr uint32_t kChunk = 1024;
 
 class World {
  public:
-  explicit World(uint64_t seed) : random_(seed), sender_(SenderOptions(), now_), receiver_(ReceiverOptions(), now_) {}
+  explicit World(uint64_t seed)
+      : random_(seed), full_fabric_(seed % 2 == 0), sender_(SenderOptions(), now_), receiver_(ReceiverOptions(), now_) {}
 
   static SendSession::Options SenderOptions() {
     SendSession::Options options;
     options.local_rails = kRails;
     options.chunk_base_bytes = kChunk;
+    options.eager_bytes = kChunk / 2;
     options.deadline = 600 * kNanosPerSecond;
     options.peer = "peer";
     return options;
   }
   static RecvSession::Options ReceiverOptions() {
     RecvSession::Options options;
-    options.links = kRails;
     options.local_rails = kRails;
+    options.remote_rails = kRails;
     options.deadline = 600 * kNanosPerSecond;
     options.peer = "peer";
     return options;
@@ -90,7 +92,7 @@ class World {
         link.half_read = false;
         return;
       }
-      case Action::Kind::kFlowOpened: receiver_.AcceptFlow(action.flow, now_); return;
+      case Action::Kind::kFlowOpened: receiver_.AcceptFlow(action.flow, action.link); return;
       case Action::Kind::kLinkFenced:
         replayed_bytes_ += action.report.replayed_bytes;
         ++fences_;
@@ -106,7 +108,7 @@ class World {
       auto actions = sender_.TakeActions();
       for (const Action& action : actions) Execute(action);
       from_sender_ = false;
-      receiver_.Flush();
+      receiver_.Flush(now_);
       auto more = receiver_.TakeActions();
       for (const Action& action : more) Execute(action);
       if (actions.empty() && more.empty()) return;
@@ -123,16 +125,17 @@ class World {
       oob_to_sender_.clear();
       receiver_.OobDown(now_);
       receiver_.OobUp(now_);
-      sender_.OobUp("peer", kRails, now_);
+      sender_.OobUp("peer", std::vector<RailInfo>(kRails, RailInfo{"", "", 0, true}), now_);
     }
     for (auto it = opening_.begin(); it != opening_.end();) {
       const auto [id, incarnation] = *it;
-      if (dead_.contains(id) || !Chance(3)) {
+      const bool reachable = full_fabric_ || sender_.local_rail(id) == sender_.remote_rail(id);
+      if (dead_.contains(id) || !reachable || !Chance(3)) {
         ++it;
         continue;
       }
       it = opening_.erase(it);
-      if (!receiver_.Greet(id, incarnation, now_)) {
+      if (!receiver_.Greet(id, incarnation, sender_.remote_rail(id), sender_.local_rail(id), now_)) {
         sender_.LinkTrouble(id, incarnation, EvidenceCause::kPeerFenced, now_);
         continue;
       }
@@ -194,10 +197,11 @@ class World {
 
   // Frames travel as bytes.
   static Frame RoundTrip(const Frame& frame) {
-    const Bytes bytes = Encode(frame);
+    constexpr uint32_t kTag = 7;
+    const Bytes bytes = Encode(frame, kTag);
     Frame out;
     EXPECT_EQ(PacketLength(bytes), bytes.size());
-    EXPECT_TRUE(Decode(bytes, &out));
+    EXPECT_TRUE(Decode(bytes, kTag, &out));
     return out;
   }
 
@@ -256,8 +260,8 @@ class World {
   // ---- the job ----
 
   struct Message {
-    std::vector<std::byte> sent, received, poison;
-    bool placed = false, acked = false;
+    std::vector<std::byte> sent, expected, received;
+    bool placed = false, acked = false, done = false;
   };
 
   FlowId OpenFlow() {
@@ -272,10 +276,19 @@ class World {
     auto message = std::make_unique<Message>();
     message->sent.resize(bytes);
     for (std::byte& byte : message->sent) byte = static_cast<std::byte>(random_());
+    message->expected = message->sent;
     message->received.assign(bytes + 64, std::byte{0x5a});
-    receiver_.Post(flow, message->received.data(), message->received.size(), now_);
-    sender_.Post(flow, message->sent.data(), bytes, now_);
+    // Either end may be the first.
+    const bool receiver_first = Chance(2);
+    if (receiver_first) receiver_.Post(flow, message->received.data(), message->received.size(), now_);
+    const MessageId id = sender_.Post(flow, message->sent.data(), bytes, now_);
+    sender_.Release(flow, id);
+    Message* raw = message.get();
     messages.push_back(std::move(message));
+    Drain();
+    if (receiver_first) return;
+    for (int i = Pick(5); i > 0; --i) Step();
+    receiver_.Post(flow, raw->received.data(), raw->received.size(), now_);
     Drain();
   }
 
@@ -287,8 +300,8 @@ class World {
         Message& message = *messages[id];
         if (id < placed && !message.placed) {
           message.placed = true;
-          ASSERT_EQ(receiver_.SizeOf(flow, id), message.sent.size());
-          ASSERT_TRUE(std::equal(message.sent.begin(), message.sent.end(), message.received.begin()))
+          ASSERT_EQ(receiver_.SizeOf(flow, id), message.expected.size());
+          ASSERT_TRUE(std::equal(message.expected.begin(), message.expected.end(), message.received.begin()))
               << "flow " << flow << " message " << id;
           // The buffer is NCCL's now: from here on any write is one too many.
           std::fill(message.received.begin(), message.received.end(), std::byte{0xee});
@@ -296,6 +309,9 @@ class World {
         if (id < sender_.AckedThrough(flow) && !message.acked) {
           message.acked = true;
           ASSERT_TRUE(message.placed) << "acknowledged before it was placed";
+        }
+        if (id < sender_.DoneThrough(flow) && !message.done) {
+          message.done = true;
           std::fill(message.sent.begin(), message.sent.end(), std::byte{0xdd});
         }
       }
@@ -322,6 +338,7 @@ class World {
   }
 
   std::mt19937_64 random_;
+  const bool full_fabric_;
   Nanos now_ = kNanosPerSecond;
   SendSession sender_;
   RecvSession receiver_;
@@ -345,7 +362,7 @@ void RunJob(uint64_t seed, int fault_one_in, uint64_t* replayed_bytes, uint64_t*
   int posted = 0;
   for (int step = 0; step < 60'000; ++step) {
     if (posted < kMessages && world.Chance(10)) {
-      const size_t sizes[] = {0, 1, 127, kChunk, kChunk + 1, 5 * kChunk + 77, 20 * kChunk};
+      const size_t sizes[] = {0, 1, kChunk / 2, kChunk, kChunk + 1, 5 * kChunk + 77, 20 * kChunk};
       world.PostBoth(flows[static_cast<size_t>(posted) % flows.size()], sizes[world.Pick(7)]);
       ++posted;
     }

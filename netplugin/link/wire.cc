@@ -11,9 +11,12 @@ namespace {
 
 constexpr uint32_t kPacketMagic = 0x32435232;  // "2RC2"
 constexpr uint32_t kBulkMagic = 0x4b4c4232;    // "2BLK"
+constexpr uint8_t kChecksummedFlag = 1;
+constexpr uint8_t kEagerFlag = 2;
 constexpr uint16_t kHelloType = 0x100;
 constexpr uint16_t kHelloReplyType = 0x101;
 constexpr size_t kStringBytesMax = 255;
+constexpr uint32_t kNoTag = 0;  // of greetings: they carry the nonce itself
 
 class Writer {
  public:
@@ -35,9 +38,9 @@ class Writer {
     Put(static_cast<uint8_t>(length));
     bytes_.insert(bytes_.end(), text.begin(), text.begin() + static_cast<ptrdiff_t>(length));
   }
-  Bytes Finish() {
+  Bytes Finish(uint32_t tag = kNoTag) {
     const auto body = static_cast<uint32_t>(bytes_.size() - kPacketHeaderBytes);
-    const uint32_t crc = Crc32c(bytes_.data() + kPacketHeaderBytes, body);
+    const uint32_t crc = Crc32c(bytes_.data() + kPacketHeaderBytes, body) ^ tag;
     std::memcpy(bytes_.data() + 8, &body, 4);
     std::memcpy(bytes_.data() + 12, &crc, 4);
     return std::move(bytes_);
@@ -89,11 +92,11 @@ T At(std::span<const uint8_t> bytes, size_t offset) {
 }
 
 // The body of a sound packet; false if magic, length, checksum or type are not right.
-bool Body(std::span<const uint8_t> packet, uint16_t* type, std::span<const uint8_t>* body) {
+bool Body(std::span<const uint8_t> packet, uint32_t tag, uint16_t* type, std::span<const uint8_t>* body) {
   if (packet.size() < kPacketHeaderBytes || PacketLength(packet) != packet.size()) return false;
   *type = At<uint16_t>(packet, 4);
   *body = packet.subspan(kPacketHeaderBytes);
-  return Crc32c(body->data(), body->size()) == At<uint32_t>(packet, 12);
+  return (Crc32c(body->data(), body->size()) ^ tag) == At<uint32_t>(packet, 12);
 }
 
 void PutRails(const std::vector<RailInfo>& rails, Writer* out) {
@@ -166,6 +169,11 @@ bool GetArrivals(Reader* in, std::vector<FlowArrivals>* all) {
 
 }  // namespace
 
+uint32_t SessionTag(uint64_t nonce, uint64_t session) {
+  const uint64_t both[2] = {nonce, session};
+  return Crc32c(both, sizeof(both));
+}
+
 size_t PacketLength(std::span<const uint8_t> bytes) {
   if (bytes.size() < kPacketHeaderBytes) {
     // A stranger is refused at the first bytes, not after a header's worth.
@@ -203,7 +211,7 @@ Bytes Encode(const Hello& hello) {
 bool Decode(std::span<const uint8_t> packet, Hello* hello) {
   uint16_t type;
   std::span<const uint8_t> body;
-  if (!Body(packet, &type, &body) || type != kHelloType) return false;
+  if (!Body(packet, kNoTag, &type, &body) || type != kHelloType) return false;
   Reader in(body);
   hello->wire_least = in.Get<uint32_t>();
   hello->wire_newest = in.Get<uint32_t>();
@@ -241,7 +249,7 @@ Bytes Encode(const HelloReply& reply) {
 bool Decode(std::span<const uint8_t> packet, HelloReply* reply) {
   uint16_t type;
   std::span<const uint8_t> body;
-  if (!Body(packet, &type, &body) || type != kHelloReplyType) return false;
+  if (!Body(packet, kNoTag, &type, &body) || type != kHelloReplyType) return false;
   Reader in(body);
   reply->wire_version = in.Get<uint32_t>();
   reply->accepted = in.Get<uint8_t>() != 0;
@@ -250,7 +258,7 @@ bool Decode(std::span<const uint8_t> packet, HelloReply* reply) {
   return GetRails(&in, &reply->rails);
 }
 
-Bytes Encode(const Frame& frame) {
+Bytes Encode(const Frame& frame, uint32_t tag) {
   Writer out(static_cast<uint16_t>(frame.type));
   out.Put(frame.flow);
   out.Put(frame.link);
@@ -272,14 +280,14 @@ Bytes Encode(const Frame& frame) {
       PutBits(partial.placed, &out);
     }
   }
-  return out.Finish();
+  return out.Finish(tag);
 }
 
-bool Decode(std::span<const uint8_t> packet, Frame* frame) {
+bool Decode(std::span<const uint8_t> packet, uint32_t tag, Frame* frame) {
   uint16_t type;
   std::span<const uint8_t> body;
-  if (!Body(packet, &type, &body)) return false;
-  if (type < static_cast<uint16_t>(FrameType::kFlowOpen) || type > static_cast<uint16_t>(FrameType::kRailUp)) return false;
+  if (!Body(packet, tag, &type, &body)) return false;
+  if (type < static_cast<uint16_t>(FrameType::kFlowOpen) || type > static_cast<uint16_t>(FrameType::kWant)) return false;
   Reader in(body);
   frame->type = static_cast<FrameType>(type);
   frame->flow = in.Get<FlowId>();
@@ -296,12 +304,12 @@ bool Decode(std::span<const uint8_t> packet, Frame* frame) {
   return GetArrivals(&in, &frame->arrivals) && in.Done();
 }
 
-void Encode(const BulkHeader& header, uint8_t (&out)[kBulkHeaderBytes]) {
+void Encode(const BulkHeader& header, uint32_t tag, uint8_t (&out)[kBulkHeaderBytes]) {
   std::memset(out, 0, sizeof(out));
   const auto put = [&out](size_t offset, auto value) { std::memcpy(out + offset, &value, sizeof(value)); };
   put(0, kBulkMagic);
   put(4, static_cast<uint8_t>(header.type));
-  put(5, static_cast<uint8_t>(header.checksummed));
+  put(5, static_cast<uint8_t>((header.checksummed ? kChecksummedFlag : 0) | (header.chunk.eager ? kEagerFlag : 0)));
   put(8, header.chunk.flow);
   put(12, header.chunk.index);
   put(16, header.chunk.message);
@@ -309,16 +317,17 @@ void Encode(const BulkHeader& header, uint8_t (&out)[kBulkHeaderBytes]) {
   put(32, header.chunk.chunk_bytes);
   put(36, header.chunk.bytes);
   put(40, header.payload_crc);
-  put(44, Crc32c(out, 44));
+  put(44, Crc32c(out, 44) ^ tag);
 }
 
-bool Decode(const uint8_t (&bytes)[kBulkHeaderBytes], BulkHeader* header) {
+bool Decode(const uint8_t (&bytes)[kBulkHeaderBytes], uint32_t tag, BulkHeader* header) {
   const std::span<const uint8_t> all(bytes);
-  if (At<uint32_t>(all, 0) != kBulkMagic || At<uint32_t>(all, 44) != Crc32c(bytes, 44)) return false;
+  if (At<uint32_t>(all, 0) != kBulkMagic || At<uint32_t>(all, 44) != (Crc32c(bytes, 44) ^ tag)) return false;
   const uint8_t type = bytes[4];
   if (type != static_cast<uint8_t>(BulkType::kChunk) && type != static_cast<uint8_t>(BulkType::kProof)) return false;
   header->type = static_cast<BulkType>(type);
-  header->checksummed = bytes[5] != 0;
+  header->checksummed = (bytes[5] & kChecksummedFlag) != 0;
+  header->chunk.eager = (bytes[5] & kEagerFlag) != 0;
   header->chunk.flow = At<uint32_t>(all, 8);
   header->chunk.index = At<uint32_t>(all, 12);
   header->chunk.message = At<uint64_t>(all, 16);

@@ -1,8 +1,9 @@
 // What travels between two plugin processes. All numbers are little-endian; nothing that arrives is trusted.
 //
 // Every connection begins with one Hello from the initiator (the sender's process) and one HelloReply. A control lane then carries
-// control frames both ways: {magic, type, body bytes, CRC-32C of the body} and the body. A bulk socket carries, initiator to acceptor
-// only, chunks: a BulkHeader and the chunk's bytes.
+// control frames both ways: {magic, type, body bytes, checksum of the body} and the body. A bulk socket carries, initiator to acceptor
+// only, chunks: a BulkHeader and the chunk's bytes. Checksums after the greeting are CRC-32C exclusive-or the session's tag, which only
+// the two ends know: a packet that a stranger slips into a connection is garbage.
 #ifndef R2CC_NETPLUGIN_LINK_WIRE_H_
 #define R2CC_NETPLUGIN_LINK_WIRE_H_
 
@@ -15,8 +16,8 @@
 
 namespace r2cc::net {
 
-constexpr uint32_t kWireVersionLeast = 1;  // oldest version that this release speaks
-constexpr uint32_t kWireVersion = 1;       // newest
+constexpr uint32_t kWireVersionLeast = 2;  // oldest version that this release speaks
+constexpr uint32_t kWireVersion = 2;       // newest
 constexpr uint32_t kControlBodyBytesMax = 16u << 20;
 constexpr uint32_t kWireRailsMax = 32;
 
@@ -65,8 +66,8 @@ struct HelloReply {
 // The numbers are the wire's.
 enum class FrameType : uint16_t {
   kFlowOpen = 1,    // S>R flow, number = listen id, link = home link
-  kFlowOpened = 2,  // R>S flow, ok
-  kGrant = 3,       // R>S flow, message = first, numbers = capacities
+  kFlowOpened = 2,  // R>S flow, ok, number = eager messages that it stages
+  kGrant = 3,       // R>S flow, message = placed through, numbers = capacities of all buffers posted from there on
   kAck = 4,         // R>S flow, message = placed through
   kFence = 5,       // S>R link, incarnation, cause
   kFenced = 6,      // R>S link, incarnation, cause, arrivals of all flows
@@ -78,7 +79,8 @@ enum class FrameType : uint16_t {
   kFlowEnded = 12,  // R>S flow
   kBye = 13,        // R>S flow, message = placed through: the receiver closed it
   kByeAck = 14,     // S>R flow
-  kRailUp = 15,     // R>S link: the acceptor's rail is back, worth a try
+  kRailUp = 15,     // R>S number = rail: the acceptor's rail is back, worth a try
+  kWant = 16,       // S>R flow: a message waits for its grant
 };
 
 struct Frame {
@@ -96,10 +98,13 @@ struct Frame {
 
 using Bytes = std::vector<uint8_t>;
 
+// What the two ends of a session stamp their packets with.
+uint32_t SessionTag(uint64_t nonce, uint64_t session);
+
 // Whole packets, ready to be written.
 Bytes Encode(const Hello& hello);
 Bytes Encode(const HelloReply& reply);
-Bytes Encode(const Frame& frame);
+Bytes Encode(const Frame& frame, uint32_t tag);
 
 // Length of the packet at the head of `bytes` (header included), 0 if more bytes are needed to know, or a value over
 // kPacketBytesMax if the head is not one of ours.
@@ -110,7 +115,7 @@ size_t PacketLength(std::span<const uint8_t> bytes);
 // One whole packet as PacketLength() found it. False if anything about it is wrong.
 bool Decode(std::span<const uint8_t> packet, Hello* hello);
 bool Decode(std::span<const uint8_t> packet, HelloReply* reply);
-bool Decode(std::span<const uint8_t> packet, Frame* frame);
+bool Decode(std::span<const uint8_t> packet, uint32_t tag, Frame* frame);
 
 // ---- bulk ----
 
@@ -126,9 +131,9 @@ struct BulkHeader {
   uint32_t payload_crc = 0;
 };
 
-void Encode(const BulkHeader& header, uint8_t (&out)[kBulkHeaderBytes]);
+void Encode(const BulkHeader& header, uint32_t tag, uint8_t (&out)[kBulkHeaderBytes]);
 // False if magic, checksum, type or lengths are wrong.
-bool Decode(const uint8_t (&bytes)[kBulkHeaderBytes], BulkHeader* header);
+bool Decode(const uint8_t (&bytes)[kBulkHeaderBytes], uint32_t tag, BulkHeader* header);
 
 // The newest version that both ends speak; 0 if there is none.
 uint32_t NegotiateVersion(uint32_t their_least, uint32_t their_newest);

@@ -19,6 +19,8 @@ Frame FullFrame() {
   return frame;
 }
 
+constexpr uint32_t kTag = 0x12345678;
+
 Hello FullHello() {
   Hello hello;
   hello.kind = ConnectionKind::kBulk;
@@ -42,11 +44,11 @@ Hello FullHello() {
 
 TEST(Wire, FramesComeBackAsTheyWere) {
   const Frame frame = FullFrame();
-  const Bytes bytes = Encode(frame);
+  const Bytes bytes = Encode(frame, kTag);
   EXPECT_EQ(PacketLength(bytes), bytes.size());
   Frame out;
-  ASSERT_TRUE(Decode(bytes, &out));
-  EXPECT_EQ(Encode(out), bytes);
+  ASSERT_TRUE(Decode(bytes, kTag, &out));
+  EXPECT_EQ(Encode(out, kTag), bytes);
   ASSERT_EQ(out.arrivals.size(), 2u);
   EXPECT_EQ(out.arrivals[0].partial[0].placed, (std::vector<bool>{true, false, true}));
 }
@@ -65,8 +67,8 @@ TEST(Wire, OnePacketIsNotTakenForAnother) {
   Hello hello;
   Frame frame;
   HelloReply reply;
-  EXPECT_FALSE(Decode(Encode(FullFrame()), &hello));
-  EXPECT_FALSE(Decode(Encode(FullHello()), &frame));
+  EXPECT_FALSE(Decode(Encode(FullFrame(), kTag), &hello));
+  EXPECT_FALSE(Decode(Encode(FullHello()), kTag, &frame));
   EXPECT_FALSE(Decode(Encode(FullHello()), &reply));
 }
 
@@ -77,14 +79,14 @@ TEST(Wire, AStrangersFirstBytesAreEnoughToRefuseHim) {
 }
 
 TEST(Wire, ALengthBeyondTheLimitIsRefused) {
-  Bytes bytes = Encode(FullFrame());
+  Bytes bytes = Encode(FullFrame(), kTag);
   const uint32_t length = kControlBodyBytesMax + 1;
   std::memcpy(bytes.data() + 8, &length, sizeof(length));
   EXPECT_GT(PacketLength(bytes), kPacketBytesMax);
 }
 
 TEST(Wire, EverySingleFlippedBitIsNoticed) {
-  for (const Bytes& good : {Encode(FullFrame()), Encode(FullHello())}) {
+  for (const Bytes& good : {Encode(FullFrame(), kTag), Encode(FullHello())}) {
     for (size_t bit = 0; bit < good.size() * 8; ++bit) {
       Bytes bad = good;
       bad[bit / 8] = static_cast<uint8_t>(bad[bit / 8] ^ 1u << (bit % 8));
@@ -92,7 +94,7 @@ TEST(Wire, EverySingleFlippedBitIsNoticed) {
       Hello hello;
       const bool header_type_or_reserved = bit / 8 >= 4 && bit / 8 < 8;
       if (header_type_or_reserved) continue;  // another type, or a field that is not read: not an error of transport
-      EXPECT_FALSE(PacketLength(bad) == bad.size() && (Decode(bad, &frame) || Decode(bad, &hello))) << "bit " << bit;
+      EXPECT_FALSE(PacketLength(bad) == bad.size() && (Decode(bad, kTag, &frame) || Decode(bad, &hello))) << "bit " << bit;
     }
   }
 }
@@ -100,7 +102,7 @@ TEST(Wire, EverySingleFlippedBitIsNoticed) {
 // With a right checksum, any body at all: the decoders must survive it.
 TEST(Wire, DecodersSurviveAnyBody) {
   std::mt19937_64 random(1);
-  const Bytes seeds[] = {Encode(FullFrame()), Encode(FullHello()), Encode(HelloReply{.node = "x", .rails = FullHello().rails})};
+  const Bytes seeds[] = {Encode(FullFrame(), kTag), Encode(FullHello()), Encode(HelloReply{.node = "x", .rails = FullHello().rails})};
   for (int i = 0; i < 100'000; ++i) {
     Bytes bytes = seeds[random() % 3];
     for (uint64_t flips = random() % 8; flips > 0; --flips) bytes[random() % bytes.size()] = static_cast<uint8_t>(random());
@@ -108,34 +110,50 @@ TEST(Wire, DecodersSurviveAnyBody) {
     Frame frame;
     Hello hello;
     HelloReply reply;
-    Decode(bytes, &frame);
+    Decode(bytes, kTag, &frame);
     Decode(bytes, &hello);
     Decode(bytes, &reply);
     uint8_t header[kBulkHeaderBytes];
     for (uint8_t& byte : header) byte = static_cast<uint8_t>(random());
     BulkHeader bulk;
-    Decode(header, &bulk);
+    Decode(header, kTag, &bulk);
   }
 }
 
 TEST(Wire, BulkHeadersComeBackAndAreChecked) {
   BulkHeader header{.chunk = {3, 1ull << 33, 1u << 20, 4096, 9, nullptr, 4096}, .checksummed = true, .payload_crc = 77};
   uint8_t bytes[kBulkHeaderBytes];
-  Encode(header, bytes);
+  Encode(header, kTag, bytes);
   BulkHeader out;
-  ASSERT_TRUE(Decode(bytes, &out));
+  ASSERT_TRUE(Decode(bytes, kTag, &out));
   EXPECT_EQ(out.chunk.message, header.chunk.message);
   EXPECT_EQ(out.chunk.index, 9u);
   EXPECT_EQ(out.payload_crc, 77u);
   for (size_t i = 0; i < kBulkHeaderBytes * 8; ++i) {
     bytes[i / 8] = static_cast<uint8_t>(bytes[i / 8] ^ 1u << (i % 8));
-    EXPECT_FALSE(Decode(bytes, &out)) << "bit " << i;
+    EXPECT_FALSE(Decode(bytes, kTag, &out)) << "bit " << i;
     bytes[i / 8] = static_cast<uint8_t>(bytes[i / 8] ^ 1u << (i % 8));
   }
 }
 
+TEST(Wire, WhoDoesNotKnowTheTagIsGarbage) {
+  const uint32_t ours = SessionTag(1, 2);
+  Frame frame;
+  BulkHeader header{.chunk = {3, 0, 4096, 4096, 0, nullptr, 4096, true}}, out;
+  uint8_t bytes[kBulkHeaderBytes];
+  for (const uint32_t theirs : {0u, SessionTag(1, 3), SessionTag(2, 2)}) {
+    EXPECT_FALSE(Decode(Encode(FullFrame(), theirs), ours, &frame));
+    Encode(header, theirs, bytes);
+    EXPECT_FALSE(Decode(bytes, ours, &out));
+  }
+  Encode(header, ours, bytes);
+  ASSERT_TRUE(Decode(bytes, ours, &out));
+  EXPECT_TRUE(out.chunk.eager);
+}
+
 TEST(Wire, VersionsNegotiateDownOrRefuse) {
-  EXPECT_EQ(NegotiateVersion(1, 1), 1u);
+  EXPECT_EQ(NegotiateVersion(kWireVersion, kWireVersion), kWireVersion);
+  EXPECT_EQ(NegotiateVersion(1, kWireVersionLeast - 1), 0u);
   EXPECT_EQ(NegotiateVersion(1, 99), kWireVersion);
   EXPECT_EQ(NegotiateVersion(kWireVersion + 1, 99), 0u);
   EXPECT_EQ(NegotiateVersion(0, 0), 0u);

@@ -80,6 +80,7 @@ bool Engine::Open(std::string* error) {
   io_.nonce = Random();
   io_.node = config.node;
   io_.chunk_bytes = config.chunk_bytes;
+  io_.eager_bytes = kEagerBytesMax;
   io_.sockets_per_rail = static_cast<uint8_t>(config.sockets_per_rail);
   io_.checksum = config.checksum;
   io_.mode = StripeModeOf(config);
@@ -389,7 +390,8 @@ HelloReply Engine::Greet(const Hello& hello, std::unique_ptr<PacketStream>* stre
   const SocketUse use = hello.kind == ConnectionKind::kOob       ? SocketUse::kOob
                         : hello.kind == ConnectionKind::kControl ? SocketUse::kControl
                                                                  : SocketUse::kBulk;
-  const std::string interface = hello.kind == ConnectionKind::kOob ? "" : io_.rails[hello.link % io_.rails.size()].source.interface;
+  const bool on_rail = hello.kind != ConnectionKind::kOob && hello.remote_rail < io_.rails.size();
+  const std::string interface = on_rail ? io_.rails[hello.remote_rail].source.interface : "";
   Prepare((*stream)->fd(), use, interface);
   // The reply is the first thing on the connection, before any frame.
   PacketStream* raw = stream->get();

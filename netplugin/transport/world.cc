@@ -107,7 +107,7 @@ void World::LoseRails(Nanos now) {
   });
 }
 
-Verdict World::VerdictOn(const std::string& node, const std::string& nic) const {
+RailVerdict World::VerdictOn(const std::string& node, const std::string& nic) const {
   const plan::PageCopy* page = daemon_->page(io_->Now());
   const plan::PageEntry* entry = page == nullptr ? nullptr : page->Find(Fnv1a64(node), Fnv1a64(nic));
   if (entry == nullptr) return {};

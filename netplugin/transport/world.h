@@ -37,7 +37,7 @@ class World {
   // Cheap if nothing happened.
   void Poll(Nanos now);
 
-  Verdict VerdictOn(const std::string& node, const std::string& nic) const;
+  RailVerdict VerdictOn(const std::string& node, const std::string& nic) const;
   void Report(const plan::EvidenceRecord& record) { daemon_->Report(record); }
   void ReportPeer(const std::string& node);
   void ReportTotals(Nanos now);

@@ -36,7 +36,7 @@ bool Sound(const EvidenceRecord& record) {
   return record.kind >= static_cast<uint32_t>(EvidenceKind::kLinkFenced) &&
          record.kind <= static_cast<uint32_t>(EvidenceKind::kRailSteady) &&
          (!SpeaksOfAShare(record) || record.share_permille <= kFullWeightPermille) &&
-         record.cause <= static_cast<uint32_t>(EvidenceCause::kSimulated) && record.time_ns >= 0 && record.local_rail < kAttachRailsMax &&
+         record.cause <= static_cast<uint32_t>(EvidenceCause::kRetired) && record.time_ns >= 0 && record.local_rail < kAttachRailsMax &&
          SoundText(record.peer_node) && SoundText(record.peer_nic);
 }
 
@@ -53,6 +53,7 @@ const char* CauseName(EvidenceCause cause) {
     case EvidenceCause::kFlowClosed: return "flow-closed";
     case EvidenceCause::kGarbled: return "garbled";
     case EvidenceCause::kSimulated: return "simulated";
+    case EvidenceCause::kRetired: return "retired";
   }
   return "unknown";
 }

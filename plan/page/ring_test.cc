@@ -56,8 +56,8 @@ class Ring : public testing::Test {
 
 TEST(Cause, EveryCauseHasItsOwnName) {
   std::set<std::string> names;
-  for (uint32_t i = 0; i <= static_cast<uint32_t>(EvidenceCause::kSimulated); ++i) names.insert(CauseName(static_cast<EvidenceCause>(i)));
-  EXPECT_EQ(names.size(), 9u);
+  for (uint32_t i = 0; i <= static_cast<uint32_t>(EvidenceCause::kRetired); ++i) names.insert(CauseName(static_cast<EvidenceCause>(i)));
+  EXPECT_EQ(names.size(), 10u);
   EXPECT_EQ(names.count("unknown"), 0u);
   EXPECT_STREQ(CauseName(static_cast<EvidenceCause>(77)), "unknown");
 }
@@ -97,7 +97,7 @@ TEST_F(Ring, GarbledRecordsAreSkippedAndCounted) {
   };
   put([](EvidenceRecord& r) { r.kind = 0; });
   put([](EvidenceRecord& r) { r.kind = 7; });
-  put([](EvidenceRecord& r) { r.cause = 9; });
+  put([](EvidenceRecord& r) { r.cause = 10; });
   put([](EvidenceRecord& r) { r.time_ns = -1; });
   put([](EvidenceRecord& r) { r.local_rail = 32; });
   put([](EvidenceRecord& r) { r.peer_node[0] = '\n'; });

@@ -36,7 +36,7 @@ std::vector<std::byte> ProofPattern(uint64_t session, LinkId link, Incarnation i
 void BulkSender::Start(BulkType type) {
   BulkHeader header{.type = type, .chunk = chunk_, .checksummed = checksum_ || type == BulkType::kProof};
   if (header.checksummed) header.payload_crc = Crc32c(chunk_.data, chunk_.bytes);
-  Encode(header, header_);
+  Encode(header, tag_, header_);
   done_ = 0;
   busy_ = true;
 }
@@ -79,7 +79,7 @@ BulkSender::Result BulkSender::Pump(const std::function<bool(Chunk*)>& pull, uin
 // ---- receiver ----
 
 bool BulkReceiver::StartChunk(const Sink& sink) {
-  if (!Decode(header_, &current_)) return false;
+  if (!Decode(header_, tag_, &current_)) return false;
   header_done_ = 0;
   payload_done_ = 0;
   in_chunk_ = true;

@@ -18,7 +18,7 @@ std::vector<std::byte> ProofPattern(uint64_t session, LinkId link, Incarnation i
 
 class BulkSender {
  public:
-  BulkSender(UniqueFd fd, bool checksum) : fd_(std::move(fd)), checksum_(checksum) {}
+  BulkSender(UniqueFd fd, uint32_t tag, bool checksum) : fd_(std::move(fd)), tag_(tag), checksum_(checksum) {}
 
   int fd() const { return fd_.get(); }
   void Abandon() { fd_.Abandon(); }
@@ -36,11 +36,16 @@ class BulkSender {
 
   // True while a chunk of `flow` is half-way into the socket: its buffer is still in use.
   bool HalfSent(FlowId flow) const { return busy_ && chunk_.flow == flow; }
+  // The message goes on from a copy of its buffer.
+  void Rebase(FlowId flow, MessageId message, const std::byte* copy) {
+    if (busy_ && chunk_.flow == flow && chunk_.message == message) chunk_.data = copy;
+  }
 
  private:
   void Start(BulkType type);
 
   UniqueFd fd_;
+  const uint32_t tag_;
   const bool checksum_;
   bool busy_ = false;
   Chunk chunk_;
@@ -58,7 +63,8 @@ class BulkReceiver {
     std::function<void(const Chunk&)> finish;
     std::function<void(bool ok)> proof;
   };
-  BulkReceiver(UniqueFd fd, std::vector<std::byte> proof_pattern) : fd_(std::move(fd)), proof_pattern_(std::move(proof_pattern)) {}
+  BulkReceiver(UniqueFd fd, uint32_t tag, std::vector<std::byte> proof_pattern)
+      : fd_(std::move(fd)), tag_(tag), proof_pattern_(std::move(proof_pattern)) {}
 
   int fd() const { return fd_.get(); }
   void Abandon() { fd_.Abandon(); }
@@ -75,6 +81,7 @@ class BulkReceiver {
   bool EndChunk(const Sink& sink);
 
   UniqueFd fd_;
+  const uint32_t tag_;
   const std::vector<std::byte> proof_pattern_;
   uint8_t header_[kBulkHeaderBytes];
   size_t header_done_ = 0;

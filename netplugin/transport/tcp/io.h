@@ -34,11 +34,6 @@ struct LocalRail {
   uint64_t failovers = 0;
 };
 
-struct Verdict {
-  bool failed = false;
-  uint16_t weight_permille = plan::kFullWeightPermille;
-};
-
 struct Io {
   Poller poller;
   const Clock* clock = nullptr;
@@ -55,6 +50,7 @@ struct Io {
 
   // Policy, from the environment.
   uint32_t chunk_bytes = 0;
+  uint32_t eager_bytes = 0;
   uint8_t sockets_per_rail = 1;
   bool checksum = false;
   StripeMode mode = StripeMode::kBalance;
@@ -62,7 +58,7 @@ struct Io {
   Nanos deadline = 0;
 
   // The page's word on a NIC; full weight if it says nothing.
-  std::function<Verdict(const std::string& node, const std::string& nic)> verdict;
+  std::function<RailVerdict(const std::string& node, const std::string& nic)> verdict;
 
   Nanos Now() const { return clock->Now(); }
   std::vector<RailInfo> RailInfos() const {

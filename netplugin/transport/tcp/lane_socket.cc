@@ -7,9 +7,10 @@
 
 namespace r2cc::net {
 
-void LaneSocket::Open(Poller* poller, std::unique_ptr<PacketStream> stream, std::function<void()> ready) {
+void LaneSocket::Open(Poller* poller, std::unique_ptr<PacketStream> stream, uint32_t tag, std::function<void()> ready) {
   Close();
   poller_ = poller;
+  tag_ = tag;
   stream_ = std::move(stream);
   watching_writes_ = false;
   token_ = poller_->Add(stream_->fd(), EPOLLIN, [ready = std::move(ready)](uint32_t) { ready(); });
@@ -34,7 +35,7 @@ void LaneSocket::HalfClose() {
 
 bool LaneSocket::Send(const Frame& frame) {
   if (stream_ == nullptr) return true;
-  if (!stream_->Send(Encode(frame))) return false;
+  if (!stream_->Send(Encode(frame, tag_))) return false;
   WatchWrites();
   return true;
 }
@@ -44,7 +45,7 @@ PacketStream::State LaneSocket::Service(const std::function<void(const Frame&)>&
   bool sound = true;
   const PacketStream::State state = stream_->Read([&](std::span<const uint8_t> packet) {
     Frame frame;
-    sound = Decode(packet, &frame);
+    sound = Decode(packet, tag_, &frame);
     if (sound) on_frame(frame);
     return sound;
   });

@@ -20,7 +20,7 @@ class LaneSocket {
 
   bool open() const { return stream_ != nullptr; }
   // `ready` is called when the lane may have something to read, or room to write; it should call Service().
-  void Open(Poller* poller, std::unique_ptr<PacketStream> stream, std::function<void()> ready);
+  void Open(Poller* poller, std::unique_ptr<PacketStream> stream, uint32_t tag, std::function<void()> ready);
   void Close();
   // What is unsent or unread is lost, at both ends.
   void Abandon();
@@ -38,6 +38,7 @@ class LaneSocket {
   void WatchWrites();
 
   Poller* poller_ = nullptr;
+  uint32_t tag_ = 0;  // of the session
   std::unique_ptr<PacketStream> stream_;
   Poller::Token token_ = 0;
   bool watching_writes_ = false;

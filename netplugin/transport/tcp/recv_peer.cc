@@ -13,9 +13,9 @@ using plan::EvidenceCause;
 
 RecvSession::Options OptionsOf(const Io& io, const Hello& hello) {
   RecvSession::Options options;
-  const size_t links = std::max(io.rails.size(), hello.rails.size());
-  options.links = static_cast<uint16_t>(std::min<size_t>(links, kLinksMax));
   options.local_rails = static_cast<uint16_t>(io.rails.size());
+  options.remote_rails = static_cast<uint16_t>(hello.rails.size());
+  options.silence = io.silence;
   options.deadline = io.deadline;
   options.peer = hello.node;
   return options;
@@ -28,6 +28,7 @@ RecvPeer::RecvPeer(Io* io, const Hello& hello, FlowOpened flow_opened)
       flow_opened_(std::move(flow_opened)),
       peer_node_(hello.node),
       session_id_(hello.session),
+      tag_(SessionTag(io->nonce, hello.session)),
       remote_rails_(hello.rails),
       session_(OptionsOf(*io, hello), io->Now()),
       links_(session_.links()) {
@@ -55,26 +56,22 @@ void RecvPeer::Close(FlowId flow) {
   Settle();
 }
 
-void RecvPeer::OpenFlow(FlowId flow, uint64_t listen_id) {
-  Comm* comm = flow_opened_(flow, listen_id);
-  if (comm == nullptr) return session_.RefuseFlow(flow);
-  comms_[flow] = comm;
-  session_.AcceptFlow(flow, io_->Now());
+void RecvPeer::OpenFlow(const Action& action) {
+  Comm* comm = flow_opened_(action.flow, action.number);
+  if (comm == nullptr) return session_.RefuseFlow(action.flow);
+  comms_[action.flow] = comm;
+  session_.AcceptFlow(action.flow, action.link);
 }
 
 // ---- the world ----
 
-void RecvPeer::RailState(uint16_t rail, bool up) {
-  for (LinkId link = 0; link < session_.links(); ++link)
-    if (link % io_->rails.size() == rail) session_.LocalLink(link, up, io_->Now());
-}
+void RecvPeer::RailState(uint16_t rail, bool up) { session_.LocalRail(rail, up, io_->Now()); }
 
 void RecvPeer::ApplyVerdicts() {
-  for (LinkId link = 0; link < session_.links(); ++link) {
-    const Verdict here = io_->verdict(io_->node, io_->rails[link % io_->rails.size()].nic);
-    const Verdict there = remote_rails_.empty() ? Verdict{} : io_->verdict(peer_node_, remote_rails_[link % remote_rails_.size()].nic);
-    session_.SetVerdict(link, here.failed || there.failed, io_->Now());
-  }
+  for (uint16_t rail = 0; rail < io_->rails.size(); ++rail)
+    session_.LocalVerdict(rail, io_->verdict(io_->node, io_->rails[rail].nic).failed, io_->Now());
+  for (uint16_t rail = 0; rail < remote_rails_.size(); ++rail)
+    session_.RemoteVerdict(rail, io_->verdict(peer_node_, remote_rails_[rail].nic).failed, io_->Now());
 }
 
 bool RecvPeer::Settle() {
@@ -82,10 +79,10 @@ bool RecvPeer::Settle() {
   for (LinkId link = 0; link < links_.size(); ++link)
     for (size_t i = 0; i < links_[link].bulk.size(); ++i)
       if (links_[link].bulk[i].more) ReadBulk(link, i);
-  session_.Flush();
+  session_.Flush(io_->Now());
   for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions()) {
     for (const Action& action : actions) Execute(action);
-    session_.Flush();
+    session_.Flush(io_->Now());
   }
   for (const LinkSockets& sockets : links_)
     for (const Bulk& bulk : sockets.bulk) more |= bulk.more;
@@ -108,13 +105,15 @@ void RecvPeer::Execute(const Action& action) {
   switch (action.kind) {
     case Action::Kind::kSend: return SendFrame(action.lane, action.frame);
     case Action::Kind::kCloseLink: return CloseLink(action.link);
-    case Action::Kind::kFlowOpened: return OpenFlow(action.flow, action.number);
+    case Action::Kind::kFlowOpened: return OpenFlow(action);
+    case Action::Kind::kCloseOob: return oob_.Close();
     case Action::Kind::kProbePeer: return Probe();
     case Action::Kind::kWarn: return io_->log(LogLevel::kWarn, action.text);
     case Action::Kind::kOpenOob:
     case Action::Kind::kOpenLink:
     case Action::Kind::kProveLink:
     case Action::Kind::kLinkUp:
+    case Action::Kind::kLinkSlow:
     case Action::Kind::kLinkFenced: return;  // an initiator's
   }
 }
@@ -125,7 +124,7 @@ bool RecvPeer::AttachOob(const Hello& hello, std::unique_ptr<PacketStream>* stre
   OobDown();
   peer_node_ = hello.node;
   if (hello.rails.size() == remote_rails_.size()) remote_rails_ = hello.rails;
-  oob_.Open(&io_->poller, std::move(*stream), [this] { OobEvent(); });
+  oob_.Open(&io_->poller, std::move(*stream), tag_, [this] { OobEvent(); });
   session_.OobUp(io_->Now());
   ApplyVerdicts();
   return true;
@@ -137,7 +136,7 @@ bool RecvPeer::AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* str
     return false;
   }
   const LinkId link = hello.link;
-  if (!session_.Greet(link, hello.incarnation, io_->Now())) {
+  if (!session_.Greet(link, hello.incarnation, hello.remote_rail, hello.local_rail, io_->Now())) {
     *reason = "this incarnation of the link has ended";
     return false;
   }
@@ -154,7 +153,7 @@ bool RecvPeer::AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* str
       return false;
     }
     sockets.control = std::make_unique<LaneSocket>();
-    sockets.control->Open(&io_->poller, std::move(*stream), [this, link] { ControlEvent(link); });
+    sockets.control->Open(&io_->poller, std::move(*stream), tag_, [this, link] { ControlEvent(link); });
     session_.LaneUp(link, hello.incarnation, io_->Now());
     return true;
   }
@@ -164,7 +163,8 @@ bool RecvPeer::AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* str
     return false;
   }
   Bulk& bulk = sockets.bulk[index];
-  bulk.receiver = std::make_unique<BulkReceiver>((*stream)->Release(), ProofPattern(session_id_, link, hello.incarnation, hello.socket));
+  bulk.receiver =
+      std::make_unique<BulkReceiver>((*stream)->Release(), tag_, ProofPattern(session_id_, link, hello.incarnation, hello.socket));
   bulk.token = io_->poller.Add(bulk.receiver->fd(), EPOLLIN, [this, link, index](uint32_t) { ReadBulk(link, index); });
   return true;
 }
@@ -215,7 +215,7 @@ void RecvPeer::ReadBulk(LinkId link, size_t index) {
             if (static_cast<size_t>(++sockets.proofs) == sockets.bulk.size()) session_.Proved(link, sockets.incarnation, sockets.proved);
           },
   };
-  switch (bulk.receiver->Read(sink, &io_->rails[link % io_->rails.size()].received_bytes)) {
+  switch (bulk.receiver->Read(sink, &io_->rails[session_.local_rail(link)].received_bytes)) {
     case BulkReceiver::Result::kEmpty: return;
     case BulkReceiver::Result::kMore: bulk.more = true; return;
     case BulkReceiver::Result::kBroken: return Trouble(link, EvidenceCause::kSocketError);

@@ -61,7 +61,7 @@ class RecvPeer {
   };
 
   void Execute(const Action& action);
-  void OpenFlow(FlowId flow, uint64_t listen_id);
+  void OpenFlow(const Action& action);
   void CloseLink(LinkId link);
   void OobEvent();
   void OobDown();
@@ -77,6 +77,7 @@ class RecvPeer {
   FlowOpened flow_opened_;
   std::string peer_node_;
   const uint64_t session_id_;
+  const uint32_t tag_;
   std::vector<RailInfo> remote_rails_;
   SocketAddress peer_oob_;
   RecvSession session_;

@@ -23,6 +23,7 @@ SendSession::Options OptionsOf(const Io& io, const SendPeer::Target& target) {
   SendSession::Options options;
   options.local_rails = static_cast<uint16_t>(io.rails.size());
   options.chunk_base_bytes = io.chunk_bytes;
+  options.eager_bytes = io.eager_bytes;
   options.silence = io.silence;
   options.deadline = io.deadline;
   options.mode = io.mode;
@@ -33,7 +34,7 @@ SendSession::Options OptionsOf(const Io& io, const SendPeer::Target& target) {
 }  // namespace
 
 SendPeer::SendPeer(Io* io, const Target& target, uint64_t session)
-    : io_(io), target_(target), session_id_(session), session_(OptionsOf(*io, target), io->Now()) {
+    : io_(io), target_(target), session_id_(session), tag_(SessionTag(target.nonce, session)), session_(OptionsOf(*io, target), io->Now()) {
   for (size_t rail = 0; rail < io->rails.size(); ++rail)
     if (!io->rails[rail].up) session_.LocalRail(static_cast<uint16_t>(rail), false, io->Now());
 }
@@ -51,11 +52,14 @@ FlowId SendPeer::Open(uint64_t listen_id, uint16_t local_rail, Comm* comm) {
   return flow;
 }
 
-void SendPeer::Post(FlowId flow, const void* data, uint64_t bytes) { session_.Post(flow, data, bytes, io_->Now()); }
+void SendPeer::Post(FlowId flow, const void* data, uint64_t bytes) {
+  const MessageId message = session_.Post(flow, data, bytes, io_->Now());
+  session_.Release(flow, message);
+}
 
 void SendPeer::Close(FlowId flow) {
   // A half-sent chunk still reads NCCL's buffer: its link ends, and the other flows on it replay.
-  for (LinkId link = 0; link < links_.size(); ++link)
+  for (LinkId link = 0; session_.HoldsBuffers(flow) && link < links_.size(); ++link)
     if (std::any_of(links_[link].bulk.begin(), links_[link].bulk.end(), [flow](const Bulk& bulk) { return bulk.sender->HalfSent(flow); }))
       Trouble(link, EvidenceCause::kFlowClosed);
   Settle();
@@ -69,11 +73,10 @@ void SendPeer::Close(FlowId flow) {
 void SendPeer::RailState(uint16_t rail, bool up) { session_.LocalRail(rail, up, io_->Now()); }
 
 void SendPeer::ApplyVerdicts() {
-  for (LinkId link = 0; link < session_.links(); ++link) {
-    const Verdict here = io_->verdict(io_->node, io_->rails[session_.local_rail(link)].nic);
-    const Verdict there = io_->verdict(peer_node_, remote_rails_[session_.remote_rail(link)].nic);
-    session_.SetVerdict(link, here.failed || there.failed, std::min(here.weight_permille, there.weight_permille), io_->Now());
-  }
+  for (uint16_t rail = 0; rail < io_->rails.size(); ++rail)
+    session_.LocalVerdict(rail, io_->verdict(io_->node, io_->rails[rail].nic), io_->Now());
+  for (uint16_t rail = 0; rail < remote_rails_.size(); ++rail)
+    session_.RemoteVerdict(rail, io_->verdict(peer_node_, remote_rails_[rail].nic), io_->Now());
 }
 
 void SendPeer::Tick() {
@@ -115,7 +118,7 @@ bool SendPeer::PumpAll() {
 
 void SendPeer::Publish() {
   for (auto& [flow, comm] : comms_) {
-    comm->done_through.store(session_.AckedThrough(flow), std::memory_order_release);
+    comm->done_through.store(session_.DoneThrough(flow), std::memory_order_release);
     switch (session_.state(flow)) {
       case SendSession::FlowState::kOpening: break;
       case SendSession::FlowState::kOpen: {
@@ -134,6 +137,8 @@ void SendPeer::Execute(const Action& action) {
   switch (action.kind) {
     case Action::Kind::kSend: return SendFrame(action.lane, action.frame);
     case Action::Kind::kOpenOob: return OpenOob();
+    case Action::Kind::kCloseOob: return CloseOob();
+    case Action::Kind::kLinkSlow: return ReportSlow(action);
     case Action::Kind::kOpenLink: return OpenLink(action.link, action.incarnation);
     case Action::Kind::kProveLink: return ProveLink(action.link);
     case Action::Kind::kCloseLink: return CloseLink(action.link);
@@ -151,6 +156,10 @@ std::string SendPeer::Describe(LinkId link) const {
 }
 
 void SendPeer::Report(const Action& action, plan::EvidenceKind kind) {
+  if (action.report.cause == EvidenceCause::kRetired) {
+    io_->log(LogLevel::kDebug, "R2CC: detour " + Describe(action.link) + " is not needed any more");
+    return;
+  }
   const uint16_t rail = session_.local_rail(action.link);
   io_->report(MakeRecord(kind, action, rail, io_->Now(), peer_node_, remote_rails_[session_.remote_rail(action.link)].nic));
   if (kind == plan::EvidenceKind::kLinkUp) {
@@ -162,6 +171,18 @@ void SendPeer::Report(const Action& action, plan::EvidenceKind kind) {
   io_->log(LogLevel::kInfo, "R2CC: link " + Describe(action.link) + " given up (" + plan::CauseName(action.report.cause) + "), " +
                                 std::to_string(action.report.replayed_bytes) + " bytes replayed after " +
                                 std::to_string(action.report.duration / 1000) + " us");
+}
+
+void SendPeer::ReportSlow(const Action& action) {
+  const uint16_t rail = session_.local_rail(action.link);
+  const bool slow = action.number < plan::kFullWeightPermille;
+  auto record = MakeRecord(slow ? plan::EvidenceKind::kRailSlow : plan::EvidenceKind::kRailSteady, action, rail, io_->Now(), peer_node_,
+                           remote_rails_[session_.remote_rail(action.link)].nic);
+  record.share_permille = static_cast<uint32_t>(action.number);
+  io_->report(record);
+  io_->log(LogLevel::kInfo, "R2CC: link " + Describe(action.link) +
+                                (slow ? " moves " + std::to_string(action.number / 10) + " % of what the best one does: its share follows"
+                                      : " is as good as the others again"));
 }
 
 // ---- out-of-band lane ----
@@ -229,9 +250,9 @@ void SendPeer::GreetOobEvent(uint32_t events) {
   peer_node_ = reply.node;
   remote_rails_ = reply.rails;
   io_->poller.Remove(oob_greeting_->token, stream.fd());
-  oob_.Open(&io_->poller, std::move(oob_greeting_->stream), [this] { OobEvent(); });
+  oob_.Open(&io_->poller, std::move(oob_greeting_->stream), tag_, [this] { OobEvent(); });
   oob_greeting_.reset();
-  session_.OobUp(peer_node_, static_cast<uint16_t>(remote_rails_.size()), io_->Now());
+  session_.OobUp(peer_node_, remote_rails_, io_->Now());
   links_.resize(session_.links());
   ApplyVerdicts();
 }
@@ -318,11 +339,11 @@ void SendPeer::Greeted(LinkId link, Connection* connection) {
   io_->poller.Remove(connection->token, connection->stream->fd());
   if (connection->kind == ConnectionKind::kControl) {
     sockets.control = std::make_unique<LaneSocket>();
-    sockets.control->Open(&io_->poller, std::move(connection->stream), [this, link] { ControlEvent(link); });
+    sockets.control->Open(&io_->poller, std::move(connection->stream), tag_, [this, link] { ControlEvent(link); });
   } else {
     const size_t index = connection->socket;
     Bulk& bulk = sockets.bulk[index];
-    bulk.sender = std::make_unique<BulkSender>(connection->stream->Release(), io_->checksum);
+    bulk.sender = std::make_unique<BulkSender>(connection->stream->Release(), tag_, io_->checksum);
     // Edge-triggered: room is told of once, when it comes after the socket was full.
     bulk.token = io_->poller.Add(bulk.sender->fd(), EPOLLIN | EPOLLOUT | EPOLLET,
                                  [this, link, index](uint32_t events) { BulkEvent(link, index, events); });

@@ -87,6 +87,7 @@ class SendPeer {
   bool PumpBulk(LinkId link, size_t index);
   void Trouble(LinkId link, plan::EvidenceCause cause);
   void Report(const Action& action, plan::EvidenceKind kind);
+  void ReportSlow(const Action& action);
   void Publish();
   Hello MakeHello(ConnectionKind kind) const;
   std::string Describe(LinkId link) const;
@@ -94,6 +95,7 @@ class SendPeer {
   Io* const io_;
   const Target target_;
   const uint64_t session_id_;
+  const uint32_t tag_;
   SendSession session_;
   std::string peer_node_;
   std::vector<RailInfo> remote_rails_;

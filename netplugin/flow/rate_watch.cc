@@ -1,0 +1,73 @@
+#include "netplugin/flow/rate_watch.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace r2cc::net {
+namespace {
+
+// An estimate needs so much: less is noise of timers and bursts.
+constexpr Nanos kBusyLeast = 20 * kNanosPerMs;
+constexpr uint64_t kBytesLeast = 256 * 1024;
+constexpr double kNewWeight = 0.5;
+// Below this fraction of the best link a link is slow, above that one it is sound again.
+constexpr double kSlowBelow = 0.6;
+constexpr double kSoundAbove = 0.8;
+constexpr int kRoundsToChange = 3;
+// A link that is idle half of the time limits nobody.
+constexpr double kLimitingBusy = 0.5;
+constexpr double kShareLeast = 20;
+// Smaller corrections of a share are not worth a new start of the account.
+constexpr int kShareStep = 50;
+
+}  // namespace
+
+void RateWatch::Sample(LinkId id, uint64_t bytes, Nanos busy, Nanos wall) {
+  Link& link = links_[id];
+  link.bytes += bytes;
+  link.busy += busy;
+  link.wall += wall;
+  if (link.busy < kBusyLeast || link.bytes < kBytesLeast) return;
+  const double rate = static_cast<double>(link.bytes) * kNanosPerSecond / static_cast<double>(link.busy);
+  link.rate_bytes_per_s = link.rate_bytes_per_s == 0 ? rate : kNewWeight * rate + (1 - kNewWeight) * link.rate_bytes_per_s;
+  link.limiting = static_cast<double>(link.busy) >= kLimitingBusy * static_cast<double>(link.wall);
+  link.fresh = true;
+  link.bytes = 0;
+  link.busy = link.wall = 0;
+}
+
+void RateWatch::Forget(LinkId id) {
+  Link& link = links_[id];
+  link.rate_bytes_per_s = 0;
+  link.bytes = 0;
+  link.busy = link.wall = 0;
+  link.fresh = false;
+  link.for_change = 0;
+}
+
+bool RateWatch::Judge() {
+  double best = 0;
+  for (const Link& link : links_) best = std::max(best, link.rate_bytes_per_s);
+  bool changed = false;
+  for (Link& link : links_) {
+    if (!link.fresh) continue;
+    link.fresh = false;
+    const double fraction = link.rate_bytes_per_s / best;
+    const bool speaks = link.slow ? fraction > kSoundAbove : fraction < kSlowBelow && link.limiting;
+    link.for_change = speaks ? link.for_change + 1 : 0;
+    if (link.for_change >= kRoundsToChange) {
+      link.slow = !link.slow;
+      link.for_change = 0;
+      link.share_permille = 1000;
+      changed = true;
+    }
+    if (!link.slow) continue;
+    const auto share = static_cast<int>(std::clamp(fraction * 1000, kShareLeast, 1000.0));
+    if (std::abs(share - link.share_permille) < kShareStep) continue;
+    link.share_permille = static_cast<uint16_t>(share);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace r2cc::net

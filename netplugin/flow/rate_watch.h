@@ -1,0 +1,49 @@
+// Which links move far less than they should while they have work: slow is a fault too, and nobody reports it. Pure.
+//
+// What counts is the rate while a link is busy, so that a link with little to do is not taken for a slow one; the kernel keeps that
+// account. A slow link is weighted, not fenced.
+#ifndef R2CC_NETPLUGIN_FLOW_RATE_WATCH_H_
+#define R2CC_NETPLUGIN_FLOW_RATE_WATCH_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "netplugin/flow/types.h"
+
+namespace r2cc::net {
+
+class RateWatch {
+ public:
+  explicit RateWatch(size_t links) : links_(links) {}
+
+  // In the last `wall` the link delivered `bytes` and had something to deliver for `busy` of it.
+  void Sample(LinkId link, uint64_t bytes, Nanos busy, Nanos wall);
+  // The link has a new incarnation: what was measured is history, what was judged stays until it is measured again.
+  void Forget(LinkId link);
+
+  // True if a share has changed since the last call. Call once per round of samples.
+  bool Judge();
+
+  bool slow(LinkId link) const { return links_[link].slow; }
+  // What the link moves, compared with the best one: 1000 unless it is slow.
+  uint16_t SharePermille(LinkId link) const { return links_[link].slow ? links_[link].share_permille : 1000; }
+
+ private:
+  struct Link {
+    double rate_bytes_per_s = 0;  // while busy; 0: not known
+    uint64_t bytes = 0;           // gathered for the next estimate
+    Nanos busy = 0;
+    Nanos wall = 0;
+    bool fresh = false;  // a new estimate since the last Judge()
+    bool limiting = false;
+    bool slow = false;
+    int for_change = 0;  // rounds in a row that speak for the other verdict
+    uint16_t share_permille = 1000;
+  };
+  std::vector<Link> links_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_FLOW_RATE_WATCH_H_

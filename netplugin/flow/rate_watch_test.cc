@@ -1,0 +1,85 @@
+#include "netplugin/flow/rate_watch.h"
+
+#include <gtest/gtest.h>
+
+namespace r2cc::net {
+namespace {
+
+constexpr Nanos kRound = 50 * kNanosPerMs;
+constexpr uint64_t kFull = 3'000'000;  // bytes in a round at full rate
+
+// A round in which every link is busy all the time at `fractions` of the full rate.
+bool Round(RateWatch* watch, std::vector<double> fractions, Nanos busy = kRound) {
+  for (LinkId link = 0; link < fractions.size(); ++link)
+    watch->Sample(link, static_cast<uint64_t>(fractions[link] * kFull * static_cast<double>(busy) / kRound), busy, kRound);
+  return watch->Judge();
+}
+
+TEST(RateWatch, AQuarterOfTheRateIsSlowAfterThreeRoundsAndHasThatShare) {
+  RateWatch watch(4);
+  EXPECT_FALSE(Round(&watch, {1, 1, 0.25, 1}));
+  EXPECT_FALSE(Round(&watch, {1, 1, 0.25, 1}));
+  EXPECT_TRUE(Round(&watch, {1, 1, 0.25, 1}));
+  EXPECT_TRUE(watch.slow(2));
+  EXPECT_EQ(watch.SharePermille(2), 250);
+  EXPECT_EQ(watch.SharePermille(1), 1000);
+  EXPECT_FALSE(Round(&watch, {1, 1, 0.26, 1})) << "too small a change";
+}
+
+TEST(RateWatch, ALinkWithLittleToDoIsNotSlow) {
+  RateWatch watch(2);
+  for (int i = 0; i < 20; ++i) {
+    watch.Sample(0, kFull, kRound, kRound);
+    // A tenth of the bytes, but in a tenth of the time.
+    watch.Sample(1, kFull / 10, kRound / 10, kRound);
+    EXPECT_FALSE(watch.Judge());
+  }
+}
+
+TEST(RateWatch, ALinkThatLimitsNobodyIsNotSlow) {
+  RateWatch watch(2);
+  for (int i = 0; i < 20; ++i) {
+    watch.Sample(0, kFull, kRound, kRound);
+    watch.Sample(1, kFull / 20, kRound / 5, kRound);  // a quarter of the rate, idle most of the time
+    EXPECT_FALSE(watch.Judge());
+  }
+}
+
+TEST(RateWatch, OneBadRoundIsNoVerdict) {
+  RateWatch watch(2);
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(Round(&watch, {1, i % 4 == 0 ? 0.3 : 1}));
+}
+
+TEST(RateWatch, ASoundLinkIsSoundAgain) {
+  RateWatch watch(2);
+  for (int i = 0; i < 5; ++i) Round(&watch, {1, 0.2});
+  ASSERT_TRUE(watch.slow(1));
+  int rounds = 0;
+  while (watch.slow(1) && rounds < 20) {
+    Round(&watch, {1, 1});
+    ++rounds;
+  }
+  EXPECT_FALSE(watch.slow(1));
+  EXPECT_GE(rounds, 3);
+  EXPECT_EQ(watch.SharePermille(1), 1000);
+}
+
+TEST(RateWatch, AFewBytesSayNothing) {
+  RateWatch watch(2);
+  for (int i = 0; i < 100; ++i) {
+    watch.Sample(0, 1000, kNanosPerMs / 10, kRound);
+    watch.Sample(1, 10, kNanosPerMs / 10, kRound);
+    EXPECT_FALSE(watch.Judge());
+  }
+}
+
+TEST(RateWatch, ANewIncarnationIsMeasuredAnewAndJudgedAsBefore) {
+  RateWatch watch(2);
+  for (int i = 0; i < 5; ++i) Round(&watch, {1, 0.2});
+  watch.Forget(1);
+  EXPECT_TRUE(watch.slow(1));
+  EXPECT_EQ(watch.SharePermille(1), 200);
+}
+
+}  // namespace
+}  // namespace r2cc::net

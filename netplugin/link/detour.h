@@ -1,0 +1,29 @@
+// When two ends have lost different rails, their home links leave working rails over at both: which of those to join. Pure.
+//
+// A rail-only fabric joins none of them: that shows as attempts that fail, and a pair that failed is left alone for a while.
+#ifndef R2CC_NETPLUGIN_LINK_DETOUR_H_
+#define R2CC_NETPLUGIN_LINK_DETOUR_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace r2cc::net {
+
+struct RailPair {
+  uint16_t local = 0;
+  uint16_t remote = 0;
+
+  friend auto operator<=>(const RailPair&, const RailPair&) = default;
+};
+
+// `free_local`, `free_remote`: rails that may work and that no home link uses. `present`: detours that exist and stay.
+// `worth_a_try`: false for a pair that a home link joins, or that failed lately. Returns the detours to open: each rail is used once,
+// and the lowest numbers come first.
+std::vector<RailPair> ChooseDetours(std::span<const uint16_t> free_local, std::span<const uint16_t> free_remote,
+                                    std::span<const RailPair> present, const std::function<bool(RailPair)>& worth_a_try);
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_LINK_DETOUR_H_

@@ -1,0 +1,45 @@
+#include "netplugin/link/detour.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace r2cc::net {
+namespace {
+
+const auto kAny = [](RailPair pair) { return pair.local != pair.remote; };
+
+TEST(Detour, NothingIsLeftOverNothingIsJoined) { EXPECT_TRUE(ChooseDetours({}, {}, {}, kAny).empty()); }
+
+TEST(Detour, OneEndsLossLeavesNoPair) {
+  const std::array<uint16_t, 1> remote{2};
+  EXPECT_TRUE(ChooseDetours({}, remote, {}, kAny).empty());
+}
+
+TEST(Detour, DifferentLossesAreJoinedAcross) {
+  const std::array<uint16_t, 1> local{1}, remote{0};
+  EXPECT_EQ(ChooseDetours(local, remote, {}, kAny), (std::vector<RailPair>{{1, 0}}));
+}
+
+TEST(Detour, NobodyKnowsWhichEndLostWhat) {
+  const std::array<uint16_t, 2> both{0, 1};
+  EXPECT_EQ(ChooseDetours(both, both, {}, kAny), (std::vector<RailPair>{{0, 1}, {1, 0}}));
+}
+
+TEST(Detour, ARailIsUsedOnce) {
+  const std::array<uint16_t, 3> local{0, 1, 2};
+  const std::array<uint16_t, 1> remote{3};
+  EXPECT_EQ(ChooseDetours(local, remote, {}, kAny).size(), 1u);
+  const std::array<RailPair, 1> present{{{2, 3}}};
+  EXPECT_TRUE(ChooseDetours(local, remote, present, kAny).empty());
+}
+
+TEST(Detour, APairThatFailedLatelyIsLeftAlone) {
+  const std::array<uint16_t, 1> local{1};
+  const std::array<uint16_t, 2> remote{0, 2};
+  const auto failed = [](RailPair pair) { return pair != RailPair{1, 0}; };
+  EXPECT_EQ(ChooseDetours(local, remote, {}, failed), (std::vector<RailPair>{{1, 2}}));
+}
+
+}  // namespace
+}  // namespace r2cc::net

@@ -1,0 +1,34 @@
+#include "netplugin/link/flap_damper.h"
+
+#include <algorithm>
+
+namespace r2cc::net {
+namespace {
+
+// Up to here a rail is welcome at once.
+constexpr double kFree = 2.5;
+constexpr Nanos kHoldUnit = kNanosPerSecond / 2;
+
+}  // namespace
+
+double FlapDamper::PenaltyAt(Nanos now) const {
+  double penalty = penalty_;
+  Nanos passed = std::max<Nanos>(now - at_, 0);
+  for (; passed >= kHalfLife && penalty > 0.01; passed -= kHalfLife) penalty /= 2;
+  // Between the halvings a straight line is close enough.
+  return penalty * (1 - static_cast<double>(std::min(passed, kHalfLife)) / static_cast<double>(2 * kHalfLife));
+}
+
+void FlapDamper::Lost(Nanos now) {
+  penalty_ = PenaltyAt(now) + 1;
+  at_ = now;
+}
+
+Nanos FlapDamper::Hold(Nanos now) const {
+  Nanos hold = 0;
+  for (double over = PenaltyAt(now) - kFree; over > 0 && hold < kHoldMost; over -= 1)
+    hold = std::min(kHoldMost, hold == 0 ? kHoldUnit : 2 * hold);
+  return hold;
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,29 @@
+// How long a rail that came back is kept from carrying data again: longer with each recent loss. Pure.
+//
+// A penalty of one per loss that halves every kHalfLife, as routers damp flapping routes.
+#ifndef R2CC_NETPLUGIN_LINK_FLAP_DAMPER_H_
+#define R2CC_NETPLUGIN_LINK_FLAP_DAMPER_H_
+
+#include "base/core/clock.h"
+
+namespace r2cc::net {
+
+class FlapDamper {
+ public:
+  static constexpr Nanos kHalfLife = 5 * kNanosPerSecond;
+  static constexpr Nanos kHoldMost = 10 * kNanosPerSecond;
+
+  void Lost(Nanos now);
+  // From now on; 0 for a rail that was lost once or twice.
+  Nanos Hold(Nanos now) const;
+
+ private:
+  double PenaltyAt(Nanos now) const;
+
+  double penalty_ = 0;
+  Nanos at_ = 0;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_LINK_FLAP_DAMPER_H_

@@ -1,0 +1,121 @@
+#include "netplugin/link/recv_flows.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace r2cc::net {
+namespace {
+
+// What nobody waits for goes together: so many messages, or what has come in this time.
+constexpr uint64_t kTogether = kEagerWindow / 4;
+constexpr Nanos kTogetherFor = kNanosPerMs;
+
+}  // namespace
+
+RecvFlows::Flow* RecvFlows::Open(FlowId id, LinkId home) {
+  Flow* flow = &flows_.try_emplace(id, id).first->second;
+  flow->home = home;
+  return flow;
+}
+
+RecvFlows::Flow* RecvFlows::Find(FlowId id) {
+  const auto it = flows_.find(id);
+  return it == flows_.end() ? nullptr : &it->second;
+}
+
+void RecvFlows::Close(FlowId id) {
+  const auto it = flows_.find(id);
+  if (it == flows_.end()) return;
+  std::erase(touched_, &it->second);
+  std::erase(changed_, id);
+  flows_.erase(it);
+}
+
+void RecvFlows::Touch(Flow* flow) {
+  if (!std::exchange(flow->touched, true)) touched_.push_back(flow);
+  if (!std::exchange(flow->changed, true)) changed_.push_back(flow->id);
+}
+
+void RecvFlows::Fail(Flow* flow, std::string error) {
+  if (!flow->error.empty()) return;
+  flow->error = std::move(error);
+  Touch(flow);
+}
+
+void RecvFlows::FailAll(const std::string& error) {
+  for (auto& [id, flow] : flows_) Fail(&flow, error);
+}
+
+std::vector<FlowId> RecvFlows::TakeChanged() {
+  for (const FlowId id : changed_) flows_.at(id).changed = false;
+  return std::exchange(changed_, {});
+}
+
+bool RecvFlows::outstanding() const {
+  return std::any_of(flows_.begin(), flows_.end(), [](const auto& entry) {
+    return entry.second.error.empty() && entry.second.ledger.posted_through() > entry.second.ledger.placed_through();
+  });
+}
+
+void RecvFlows::TellAgain() {
+  for (auto& [id, flow] : flows_) {
+    flow.tell_again = true;
+    Touch(&flow);
+  }
+}
+
+void RecvFlows::Flush(Nanos now) {
+  for (size_t i = 0; i < touched_.size();) {
+    if (Tell(touched_[i], now)) {
+      touched_[i]->touched = false;
+      touched_[i] = touched_.back();
+      touched_.pop_back();
+    } else {
+      ++i;
+    }
+  }
+}
+
+bool RecvFlows::Tell(Flow* flow, Nanos now) {
+  const RecvLedger& ledger = flow->ledger;
+  const MessageId placed = ledger.placed_through();
+  const MessageId posted = ledger.posted_through();
+  const uint64_t to_ack = placed > flow->acked_through ? placed - flow->acked_through : 0;
+  const uint64_t to_grant = posted > flow->granted_through ? posted - flow->granted_through : 0;
+  if (to_ack == 0 && to_grant == 0 && !flow->tell_again) {
+    flow->untold_since = 0;
+    flow->wanted = false;
+    return true;
+  }
+  // A sender of small messages has copies of them, and credit: it waits for neither.
+  const bool waits = flow->tell_again || flow->wanted || ledger.awaited_through() > flow->acked_through ||
+                     (to_grant > 0 && !ledger.last_eager()) || std::max(to_ack, to_grant) >= kTogether;
+  if (flow->untold_since == 0) flow->untold_since = now;
+  if (!waits && now - flow->untold_since < kTogetherFor) return false;
+  Frame frame{.type = FrameType::kAck, .flow = flow->id};
+  frame.message = placed;
+  if (to_grant > 0 || flow->tell_again) {
+    // The whole of what is granted: a frame that overtakes an older one on another lane leaves no gap.
+    frame.type = FrameType::kGrant;
+    frame.numbers = ledger.Capacities();
+  }
+  if (!courier_->SendBest(frame, flow->home)) return false;
+  flow->acked_through = placed;
+  flow->granted_through = posted;
+  flow->tell_again = flow->wanted = false;
+  flow->untold_since = 0;
+  return true;
+}
+
+void RecvFlows::Drop(Carrier carrier) {
+  for (auto& [id, flow] : flows_) flow.ledger.Drop(carrier);
+}
+
+std::vector<FlowArrivals> RecvFlows::Arrivals() const {
+  std::vector<FlowArrivals> arrivals;
+  arrivals.reserve(flows_.size());
+  for (const auto& [id, flow] : flows_) arrivals.push_back(flow.ledger.Arrivals());
+  return arrivals;
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,80 @@
+// The flows of a session at the receiver's end: what was posted and placed, and what the sender has been told of it. Pure.
+#ifndef R2CC_NETPLUGIN_LINK_RECV_FLOWS_H_
+#define R2CC_NETPLUGIN_LINK_RECV_FLOWS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "netplugin/flow/recv_ledger.h"
+#include "netplugin/link/courier.h"
+
+namespace r2cc::net {
+
+class RecvFlows {
+ public:
+  struct Flow {
+    explicit Flow(FlowId id) : id(id), ledger(id) {}
+
+    const FlowId id;
+    LinkId home = 0;
+    RecvLedger ledger;
+    std::string error;    // empty while the flow can go on; else one line
+    bool wanted = false;  // the sender waits for a grant
+
+   private:
+    friend class RecvFlows;
+    MessageId granted_through = 0;  // told since the last suspicion
+    MessageId acked_through = 0;    // likewise
+    bool tell_again = false;        // what was told may be lost
+    Nanos untold_since = 0;         // something is to be told, but nobody waits for it; 0: nothing is
+    bool touched = false;
+    bool changed = false;
+  };
+
+  // Grants and acknowledgements leave through `courier`.
+  explicit RecvFlows(Courier* courier) : courier_(courier) {}
+
+  Flow* Open(FlowId id, LinkId home);
+  // Null if there is none.
+  Flow* Find(FlowId id);
+  const Flow& at(FlowId id) const { return flows_.at(id); }
+  void Close(FlowId id);
+  bool empty() const { return flows_.empty(); }
+  size_t size() const { return flows_.size(); }
+
+  // Call after anything that may have changed what is posted or placed.
+  void Touch(Flow* flow);
+  // The first line counts.
+  void Fail(Flow* flow, std::string error);
+  void FailAll(const std::string& error);
+  // The flows that were touched since the last call.
+  std::vector<FlowId> TakeChanged();
+
+  // Some flow waits for data.
+  bool outstanding() const;
+
+  // Whatever was told on a lane that is gone may be lost: tell it again on another.
+  void TellAgain();
+  // Tells what is due: at once what the sender waits for, together what it does not.
+  void Flush(Nanos now);
+
+  // The carrier was fenced.
+  void Drop(Carrier carrier);
+  std::vector<FlowArrivals> Arrivals() const;
+
+ private:
+  // True if nothing is left to be told of the flow.
+  bool Tell(Flow* flow, Nanos now);
+
+  Courier* const courier_;
+  std::map<FlowId, Flow> flows_;
+  std::vector<Flow*> touched_;  // there may be something to tell
+  std::vector<FlowId> changed_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_LINK_RECV_FLOWS_H_

@@ -1,0 +1,89 @@
+#include "netplugin/link/send_flows.h"
+
+#include <algorithm>
+
+namespace r2cc::net {
+
+SendFlows::Flow* SendFlows::Open() {
+  const FlowId id = next_id_++;
+  return &flows_.try_emplace(id, id, limits_, &order_).first->second;
+}
+
+SendFlows::Flow* SendFlows::Find(FlowId id) {
+  const auto it = flows_.find(id);
+  return it == flows_.end() ? nullptr : &it->second;
+}
+
+void SendFlows::Close(FlowId id) {
+  const auto it = flows_.find(id);
+  if (it == flows_.end()) return;
+  std::erase(ready_, &it->second);
+  std::erase(changed_, id);
+  flows_.erase(it);
+}
+
+void SendFlows::Note(Flow* flow) {
+  if (!std::exchange(flow->changed, true)) changed_.push_back(flow->id);
+  if (!flow->ready && flow->ledger.NextReady().any) {
+    flow->ready = true;
+    ready_.push_back(flow);
+  }
+}
+
+void SendFlows::Fail(Flow* flow, std::string error) {
+  flow->state = State::kFailed;
+  flow->error = std::move(error);
+  Note(flow);
+}
+
+std::vector<FlowId> SendFlows::TakeChanged() {
+  for (const FlowId id : changed_) flows_.at(id).changed = false;
+  return std::exchange(changed_, {});
+}
+
+bool SendFlows::outstanding() const {
+  return std::any_of(flows_.begin(), flows_.end(), [](const auto& entry) {
+    const Flow& flow = entry.second;
+    return flow.state != State::kFailed && flow.ledger.posted_through() > flow.ledger.acked_through();
+  });
+}
+
+bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, Carrier carrier, Chunk* chunk) {
+  Flow* next = nullptr;
+  SendLedger::Ready next_ready;
+  const bool small = mode_ != StripeMode::kBalance || CarriesSmall(shares, link);
+  for (size_t i = 0; i < ready_.size();) {
+    Flow* flow = ready_[i];
+    const SendLedger::Ready ready = flow->ledger.NextReady();
+    if (!ready.any || flow->state == State::kFailed) {
+      flow->ready = false;
+      ready_[i] = ready_.back();
+      ready_.pop_back();
+      continue;
+    }
+    ++i;
+    if ((ready.eager && !small) || !Carries(shares, mode_, flow->home, link)) continue;
+    const bool sooner = next == nullptr || (ready.begun != next_ready.begun ? ready.begun
+                                            : ready.begun                   ? ready.order < next_ready.order
+                                                                            : flow->turn < next->turn);
+    if (!sooner) continue;
+    next = flow;
+    next_ready = ready;
+  }
+  if (next == nullptr || !next->ledger.Pull(carrier, chunk)) return false;
+  if (!next_ready.begun) next->turn = ++turns_;
+  return true;
+}
+
+uint64_t SendFlows::Reclaim(Carrier carrier, std::span<const FlowArrivals> arrivals) {
+  uint64_t replay_bytes = 0;
+  for (auto& [id, flow] : flows_) {
+    const FlowArrivals none{id, flow.ledger.acked_through(), {}};
+    const auto told = std::find_if(arrivals.begin(), arrivals.end(), [id = id](const FlowArrivals& a) { return a.flow == id; });
+    replay_bytes += flow.ledger.Reclaim(carrier, told == arrivals.end() ? none : *told);
+    Note(&flow);
+  }
+  return replay_bytes;
+}
+
+}  // namespace r2cc::net

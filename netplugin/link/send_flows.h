@@ -1,0 +1,78 @@
+// The flows of a session at the sender's end: whose turn it is, and what became of each. Pure.
+#ifndef R2CC_NETPLUGIN_LINK_SEND_FLOWS_H_
+#define R2CC_NETPLUGIN_LINK_SEND_FLOWS_H_
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "netplugin/flow/send_ledger.h"
+#include "netplugin/flow/stripe.h"
+
+namespace r2cc::net {
+
+class SendFlows {
+ public:
+  enum class State { kOpening, kOpen, kFailed };
+  struct Flow {
+    Flow(FlowId id, const SendLedger::Limits& limits, uint64_t* order) : id(id), ledger(id, limits, order) {}
+
+    const FlowId id;
+    State state = State::kOpening;
+    LinkId home = 0;
+    uint16_t local_rail = 0;
+    std::string error;  // one line, if it failed
+    SendLedger ledger;
+    bool closing = false;  // the job has closed it; what it holds copies of is still to be delivered
+
+   private:
+    friend class SendFlows;
+    uint64_t turn = 0;  // when it last began a message
+    bool ready = false;
+    bool changed = false;
+  };
+
+  SendFlows(const SendLedger::Limits& limits, StripeMode mode) : limits_(limits), mode_(mode) {}
+
+  Flow* Open();
+  // Null if there is none.
+  Flow* Find(FlowId id);
+  const Flow& at(FlowId id) const { return flows_.at(id); }
+  void Close(FlowId id);
+  std::map<FlowId, Flow>& all() { return flows_; }
+  const std::map<FlowId, Flow>& all() const { return flows_; }
+  bool empty() const { return flows_.empty(); }
+
+  // Call after anything that may have made chunks of the flow ready, or messages done, or changed its state.
+  void Note(Flow* flow);
+  void Fail(Flow* flow, std::string error);
+  // The flows that were noted since the last call.
+  std::vector<FlowId> TakeChanged();
+
+  // Some flow waits for an acknowledgement.
+  bool outstanding() const;
+
+  // The next chunk that `link` may carry: a message that was begun, or is replayed, goes first, the oldest before the others; then the
+  // flows take turns, message by message. False if there is none.
+  bool Pull(std::span<const LinkShare> shares, LinkId link, Carrier carrier, Chunk* chunk);
+
+  // The receiver has ended `carrier` and told what it has. Returns the bytes to replay.
+  uint64_t Reclaim(Carrier carrier, std::span<const FlowArrivals> arrivals);
+
+ private:
+  const SendLedger::Limits limits_;
+  const StripeMode mode_;
+  std::map<FlowId, Flow> flows_;
+  FlowId next_id_ = 1;
+  uint64_t order_ = 1;
+  uint64_t turns_ = 0;
+  std::vector<Flow*> ready_;  // that may have ready chunks
+  std::vector<FlowId> changed_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_LINK_SEND_FLOWS_H_

@@ -1,0 +1,386 @@
+#include "netplugin/link/send_links.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/core/check.h"
+#include "plan/model.h"
+
+namespace r2cc::net {
+namespace {
+
+using plan::EvidenceCause;
+
+constexpr Nanos kBackOffLeast = 50 * kNanosPerMs;
+constexpr Nanos kBackOffMost = 2 * kNanosPerSecond;
+// A link that was up for less is not steady: its back-off goes on doubling.
+constexpr Nanos kSteadyAfter = 2 * kNanosPerSecond;
+constexpr Nanos kConnectLimit = kNanosPerSecond;
+// A pair of rails that a fabric does not join is tried again ever more seldom, but not never: fabrics change.
+constexpr Nanos kPairBackOffLeast = kNanosPerSecond;
+constexpr Nanos kPairBackOffMost = 60 * kNanosPerSecond;
+// A rail that comes back begins with an eighth of its share and has all of it after three steps.
+constexpr uint16_t kRampFirstPermille = plan::kFullWeightPermille / 8;
+constexpr Nanos kRampStep = 100 * kNanosPerMs;
+constexpr Nanos kJudgeEvery = 50 * kNanosPerMs;
+
+Nanos Doubled(Nanos back_off, Nanos least, Nanos most) { return std::clamp(back_off * 2, least, most); }
+
+}  // namespace
+
+SendLinks::SendLinks(uint16_t local_rails, const Session& session, InitiatorObserver observer, Nanos now)
+    : session_(session), observer_(std::move(observer)), local_rails_(local_rails), local_rail_up_(local_rails, true), none_since_(now) {
+  R2CC_CHECK(local_rails > 0);
+}
+
+void SendLinks::Know(std::span<const RailInfo> remote_rails, Nanos now) {
+  remote_rail_up_.resize(remote_rails.size());
+  local_verdicts_.resize(local_rails_);
+  remote_verdicts_.resize(remote_rails.size());
+  for (size_t i = 0; i < remote_rails.size(); ++i) remote_rail_up_[i] = remote_rails[i].up;
+  if (known() || remote_rails.empty()) return;
+  remote_rails_ = static_cast<uint16_t>(remote_rails.size());
+  home_count_ = std::min<uint16_t>(std::max(local_rails_, remote_rails_), kLinksMax / 2);
+  links_.resize(size_t{2} * home_count_);
+  shares_.resize(links_.size());
+  rates_ = RateWatch(links_.size());
+  session_.courier->set_links(links_.size());
+  for (LinkId i = 0; i < links_.size(); ++i) {
+    links_[i].since = now;
+    shares_[i].home = is_home(i);
+    if (is_home(i)) links_[i].rails = {static_cast<uint16_t>(i % local_rails_), static_cast<uint16_t>(i % remote_rails_)};
+  }
+  for (auto& [id, flow] : session_.flows->all()) flow.home = HomeLink(flow.local_rail);
+  RefreshShares();
+  TryLinks(now);
+}
+
+LinkId SendLinks::HomeLink(uint16_t local_rail) const {
+  for (LinkId link = 0; link < home_count_; ++link)
+    if (links_[link].rails.local == local_rail) return link;
+  return 0;
+}
+
+bool SendLinks::any_up() const {
+  return std::any_of(links_.begin(), links_.end(), [](const Link& link) { return link.state == InitiatorState::kUp; });
+}
+
+Action& SendLinks::Add(Action::Kind kind, LinkId link) {
+  Action& action = session_.actions->emplace_back(Action{.kind = kind});
+  action.link = link;
+  action.incarnation = links_[link].incarnation;
+  return action;
+}
+
+// ---- events ----
+
+void SendLinks::Connected(LinkId id, Incarnation incarnation, Nanos now) {
+  if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kConnecting) return;
+  session_.courier->Up(id);
+  session_.watch->Up(id, now);
+  Step(id, InitiatorEvent::kConnected, EvidenceCause::kNone, now);
+}
+
+void SendLinks::Trouble(LinkId id, Incarnation incarnation, EvidenceCause cause, Nanos now) {
+  if (id < links_.size() && links_[id].incarnation == incarnation) Step(id, InitiatorEvent::kTrouble, cause, now);
+}
+
+void SendLinks::Proved(LinkId id, Incarnation incarnation, bool ok, Nanos now) {
+  if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kProving) return;
+  Step(id, ok ? InitiatorEvent::kProved : InitiatorEvent::kTrouble, ok ? EvidenceCause::kNone : EvidenceCause::kGarbled, now);
+}
+
+void SendLinks::Fenced(const Frame& frame, Nanos now) {
+  Link& link = links_[frame.link];
+  if (frame.incarnation > link.incarnation) return;
+  const auto cause = static_cast<EvidenceCause>(frame.cause);
+  if (frame.incarnation == link.incarnation && link.state != InitiatorState::kIdle) {
+    if (cause == EvidenceCause::kLinkDown) remote_rail_up_[link.rails.remote] = false;
+    Step(frame.link, InitiatorEvent::kPeerFenced, cause, now);
+  }
+  std::vector<Fence> answered;
+  std::erase_if(fences_, [&](const Fence& fence) {
+    if (fence.link != frame.link || fence.incarnation > frame.incarnation) return false;
+    answered.push_back(fence);
+    return true;
+  });
+  for (const Fence& fence : answered) {
+    const uint64_t replay_bytes = session_.flows->Reclaim(fence.carrier, frame.arrivals);
+    session_.courier->Answered({FrameType::kFence, fence.link, fence.incarnation});
+    Action& action = Add(Action::Kind::kLinkFenced, fence.link);
+    action.incarnation = fence.incarnation;
+    action.report = {fence.cause, replay_bytes, now - fence.since};
+  }
+}
+
+void SendLinks::LocalRail(uint16_t rail, bool up, Nanos now) {
+  if (rail >= local_rail_up_.size()) return;
+  local_rail_up_[rail] = up;
+  for (LinkId i = 0; i < links_.size(); ++i) {
+    Link& link = links_[i];
+    if (link.rails.local != rail) continue;
+    if (!up && (is_home(i) || link.state != InitiatorState::kIdle))
+      Step(i, InitiatorEvent::kTrouble, EvidenceCause::kLinkDown, now);
+    else if (up && link.state == InitiatorState::kIdle)
+      link.retry_at = now + link.damper.Hold(now);
+  }
+  TryLinks(now);
+}
+
+void SendLinks::RemoteRailUp(uint16_t rail, Nanos now) {
+  if (rail >= remote_rail_up_.size()) return;
+  remote_rail_up_[rail] = true;
+  for (LinkId i = 0; i < home_count_; ++i) {
+    Link& link = links_[i];
+    if (link.rails.remote != rail) continue;
+    // An attempt made while the rail was down may sit in the kernel's own back-off: begin it anew.
+    if (link.state == InitiatorState::kConnecting) Step(i, InitiatorEvent::kTrouble, EvidenceCause::kNone, now);
+    if (link.state == InitiatorState::kIdle) link.retry_at = now + link.damper.Hold(now);
+  }
+  TryLinks(now);
+}
+
+void SendLinks::LocalVerdict(uint16_t rail, RailVerdict verdict, Nanos now) {
+  if (rail < local_verdicts_.size() && std::exchange(local_verdicts_[rail], verdict) != verdict) VerdictChanged(now);
+}
+
+void SendLinks::RemoteVerdict(uint16_t rail, RailVerdict verdict, Nanos now) {
+  if (rail < remote_verdicts_.size() && std::exchange(remote_verdicts_[rail], verdict) != verdict) VerdictChanged(now);
+}
+
+void SendLinks::VerdictChanged(Nanos now) {
+  for (LinkId i = 0; i < home_count_; ++i) {
+    Link& link = links_[i];
+    if (link.state == InitiatorState::kIdle && !FailedVerdict(link.rails))
+      link.retry_at = std::min(link.retry_at, now + link.damper.Hold(now));
+  }
+  RefreshShares();
+  ApplyVerdicts(now);
+}
+
+void SendLinks::Rate(LinkId id, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, Nanos now) {
+  if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kUp) return;
+  Link& link = links_[id];
+  if (link.sampled != 0 && delivered_bytes >= link.delivered_bytes && busy >= link.busy)
+    rates_.Sample(id, delivered_bytes - link.delivered_bytes, busy - link.busy, now - link.sampled);
+  link.delivered_bytes = delivered_bytes;
+  link.busy = busy;
+  link.sampled = now;
+}
+
+// ---- verdicts, tries, detours ----
+
+bool SendLinks::OtherWay(LinkId id) const {
+  for (LinkId other = 0; other < links_.size(); ++other)
+    if (other != id && links_[other].state == InitiatorState::kUp && !FailedVerdict(links_[other].rails)) return true;
+  return false;
+}
+
+void SendLinks::ApplyVerdicts(Nanos now) {
+  for (LinkId i = 0; i < links_.size(); ++i)
+    if (links_[i].state != InitiatorState::kIdle && Shunned(i)) Step(i, InitiatorEvent::kTrouble, EvidenceCause::kPageNotice, now);
+  TryLinks(now);
+}
+
+void SendLinks::TryLinks(Nanos now) {
+  if (stopped_) return;
+  const bool none = !any_up();
+  for (LinkId i = 0; i < home_count_; ++i) {
+    Link& link = links_[i];
+    // A rail that flaps is kept out, but not if it is the last one.
+    if (none && had_link_) link.retry_at = std::min(link.retry_at, link.since + std::max(link.back_off, kBackOffLeast));
+    if (link.state == InitiatorState::kIdle && now >= link.retry_at && local_rail_up_[link.rails.local] && !Shunned(i))
+      Step(i, InitiatorEvent::kTry, EvidenceCause::kNone, now);
+  }
+  OpenDetours(now);
+}
+
+void SendLinks::OpenDetours(Nanos now) {
+  std::vector<bool> local_used(local_rails_, false), remote_used(remote_rails_, false);
+  bool any_lost = false;
+  for (LinkId i = 0; i < home_count_; ++i) {
+    const Link& link = links_[i];
+    // A link that has not failed yet is not lost: it is being opened for the first time.
+    const bool tried = link.back_off > 0 || !local_rail_up_[link.rails.local] || !remote_rail_up_[link.rails.remote];
+    const bool lost = link.state != InitiatorState::kUp && tried;
+    any_lost |= lost;
+    if (lost) continue;
+    local_used[link.rails.local] = remote_used[link.rails.remote] = true;
+  }
+  if (!any_lost) return;
+  std::vector<uint16_t> free_local, free_remote;
+  for (uint16_t i = 0; i < local_rails_; ++i)
+    if (!local_used[i] && local_rail_up_[i] && !local_verdicts_[i].failed) free_local.push_back(i);
+  for (uint16_t i = 0; i < remote_rails_; ++i)
+    if (!remote_used[i] && remote_rail_up_[i] && !remote_verdicts_[i].failed) free_remote.push_back(i);
+  std::vector<RailPair> present;
+  for (LinkId i = home_count_; i < links_.size(); ++i)
+    if (links_[i].state != InitiatorState::kIdle) present.push_back(links_[i].rails);
+  const auto worth_a_try = [&](RailPair pair) {
+    const auto home = [&](const Link& link) { return link.rails == pair; };
+    if (std::any_of(links_.begin(), links_.begin() + home_count_, home)) return false;
+    const auto trouble = pair_trouble_.find(pair);
+    return trouble == pair_trouble_.end() || now >= trouble->second.retry_at;
+  };
+  LinkId place = home_count_;
+  for (const RailPair& pair : ChooseDetours(free_local, free_remote, present, worth_a_try)) {
+    while (place < links_.size() && links_[place].state != InitiatorState::kIdle) ++place;
+    if (place == links_.size()) return;
+    links_[place].rails = pair;
+    rates_.Forget(place);
+    Step(place, InitiatorEvent::kTry, EvidenceCause::kNone, now);
+  }
+}
+
+// The rails of a home link that is up again are its own.
+void SendLinks::RetireDetours(LinkId home, Nanos now) {
+  for (LinkId i = home_count_; i < links_.size(); ++i) {
+    const Link& link = links_[i];
+    const bool shares_rail = link.rails.local == links_[home].rails.local || link.rails.remote == links_[home].rails.remote;
+    if (link.state != InitiatorState::kIdle && shares_rail) Step(i, InitiatorEvent::kTrouble, EvidenceCause::kRetired, now);
+  }
+}
+
+Carrier SendLinks::NewCarrier() {
+  for (;;) {
+    const Carrier carrier = next_carrier_++;
+    const auto used = [carrier](const auto& holder) { return holder.carrier == carrier; };
+    if (IsCarrier(carrier) && std::none_of(links_.begin(), links_.end(), used) && std::none_of(fences_.begin(), fences_.end(), used))
+      return carrier;
+  }
+}
+
+void SendLinks::RefreshShares() {
+  for (LinkId i = 0; i < links_.size(); ++i) {
+    const Link& link = links_[i];
+    shares_[i].usable = link.state == InitiatorState::kUp;
+    // What the plan allows both rails, and of that what the link can move and has shown so far.
+    shares_[i].weight_permille =
+        std::min({local_verdicts_[link.rails.local].weight_permille, remote_verdicts_[link.rails.remote].weight_permille,
+                  link.ramp_permille, rates_.SharePermille(i)});
+    shares_[i].carried_bytes = 0;
+  }
+}
+
+// ---- the table's actions ----
+
+void SendLinks::Step(LinkId id, InitiatorEvent event, EvidenceCause cause, Nanos now) {
+  Link& link = links_[id];
+  const InitiatorState before = link.state;
+  if (observer_) observer_(id, before, event);
+  const InitiatorStep step = Next(before, event);
+  const Nanos was_since = link.since;
+  link.state = step.next;
+  if (before != step.next) link.since = now;
+  if (cause != EvidenceCause::kNone && cause != EvidenceCause::kRetired) last_cause_ = cause;
+  switch (step.action) {
+    case InitiatorAction::kNone: return;
+    case InitiatorAction::kConnect:
+      ++link.incarnation;
+      link.carrier = NewCarrier();
+      Add(Action::Kind::kOpenLink, id);
+      return;
+    case InitiatorAction::kProve: Add(Action::Kind::kProveLink, id); return;
+    case InitiatorAction::kStart: return Start(id, now);
+    case InitiatorAction::kBackOff: return BackOff(id, now);
+    case InitiatorAction::kFence: return Give(id, true, cause, was_since, now);
+    case InitiatorAction::kReclaim: return Give(id, false, cause, was_since, now);
+  }
+}
+
+void SendLinks::Start(LinkId id, Nanos now) {
+  Link& link = links_[id];
+  const bool back_again = had_link_ && any_up() && link.incarnation > 1;
+  link.ramp_permille = back_again ? kRampFirstPermille : plan::kFullWeightPermille;
+  link.ramped = now;
+  link.delivered_bytes = 0;
+  link.busy = link.sampled = 0;
+  rates_.Forget(id);
+  remote_rail_up_[link.rails.remote] = true;
+  pair_trouble_.erase(link.rails);
+  had_link_ = true;
+  none_since_ = 0;
+  if (is_home(id)) RetireDetours(id, now);
+  RefreshShares();
+  Add(Action::Kind::kLinkUp, id);
+  ApplyVerdicts(now);
+}
+
+void SendLinks::BackOff(LinkId id, Nanos now) {
+  Link& link = links_[id];
+  link.back_off = Doubled(link.back_off, kBackOffLeast, kBackOffMost);
+  link.retry_at = now + link.back_off;
+  if (!is_home(id)) {
+    PairTrouble& trouble = pair_trouble_[link.rails];
+    trouble.back_off = Doubled(trouble.back_off, kPairBackOffLeast, kPairBackOffMost);
+    trouble.retry_at = now + trouble.back_off;
+  }
+  Close(id, now);
+}
+
+void SendLinks::Give(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, Nanos now) {
+  Link& link = links_[id];
+  if (cause != EvidenceCause::kRetired) link.damper.Lost(now);
+  link.back_off = now - was_since >= kSteadyAfter ? kBackOffLeast : Doubled(link.back_off, kBackOffLeast, kBackOffMost);
+  link.retry_at = now + std::max(link.back_off, link.damper.Hold(now));
+  RefreshShares();
+  if (!any_up() && none_since_ == 0) none_since_ = now;
+  fences_.push_back({id, link.incarnation, link.carrier, cause, now});
+  Close(id, now);
+  if (!ask) return;
+  Frame frame{.type = FrameType::kFence, .link = id, .incarnation = link.incarnation, .cause = static_cast<uint32_t>(cause)};
+  session_.courier->Keep({FrameType::kFence, id, link.incarnation}, std::move(frame), id, true, now);
+}
+
+void SendLinks::Close(LinkId id, Nanos now) {
+  Add(Action::Kind::kCloseLink, id);
+  session_.courier->Down(id);
+  session_.watch->Down(id);
+  session_.courier->Resend(now);
+}
+
+// ---- carrying ----
+
+bool SendLinks::Pull(LinkId id, Incarnation incarnation, Chunk* chunk) {
+  if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kUp) return false;
+  if (!MayPull(shares_, id) || !session_.flows->Pull(shares_, id, links_[id].carrier, chunk)) return false;
+  shares_[id].carried_bytes += chunk->bytes;
+  return true;
+}
+
+// ---- time ----
+
+void SendLinks::Ramp(Nanos now) {
+  bool changed = false;
+  for (Link& link : links_) {
+    if (link.state != InitiatorState::kUp || link.ramp_permille >= plan::kFullWeightPermille || now - link.ramped < kRampStep) continue;
+    link.ramp_permille = std::min<uint16_t>(static_cast<uint16_t>(link.ramp_permille * 2), plan::kFullWeightPermille);
+    link.ramped = now;
+    changed = true;
+  }
+  if (changed) RefreshShares();
+}
+
+void SendLinks::JudgeRates(Nanos now) {
+  if (now - judged_ < kJudgeEvery) return;
+  judged_ = now;
+  std::vector<bool> slow(links_.size());
+  for (LinkId i = 0; i < links_.size(); ++i) slow[i] = rates_.slow(i);
+  if (!rates_.Judge()) return;
+  RefreshShares();
+  for (LinkId i = 0; i < links_.size(); ++i)
+    if (slow[i] || rates_.slow(i)) Add(Action::Kind::kLinkSlow, i).number = rates_.SharePermille(i);
+}
+
+void SendLinks::Tick(Nanos now) {
+  for (LinkId i = 0; i < links_.size(); ++i) {
+    const Link& link = links_[i];
+    const bool opening = link.state == InitiatorState::kConnecting || link.state == InitiatorState::kProving;
+    if (opening && now - link.since >= kConnectLimit) Step(i, InitiatorEvent::kTrouble, EvidenceCause::kSilence, now);
+  }
+  Ramp(now);
+  JudgeRates(now);
+  ApplyVerdicts(now);
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,149 @@
+// The links of a session at the initiator's end: their lives, fences, shares and detours. Pure: events in, actions out, time as an
+// argument.
+#ifndef R2CC_NETPLUGIN_LINK_SEND_LINKS_H_
+#define R2CC_NETPLUGIN_LINK_SEND_LINKS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "netplugin/flow/rate_watch.h"
+#include "netplugin/flow/stripe.h"
+#include "netplugin/link/action.h"
+#include "netplugin/link/courier.h"
+#include "netplugin/link/detour.h"
+#include "netplugin/link/flap_damper.h"
+#include "netplugin/link/lane_watch.h"
+#include "netplugin/link/link_table.h"
+#include "netplugin/link/send_flows.h"
+
+namespace r2cc::net {
+
+// Told of every step of a link's table, for tests that count them.
+using InitiatorObserver = std::function<void(LinkId, InitiatorState, InitiatorEvent)>;
+
+class SendLinks {
+ public:
+  // The parts of the session that links work with; they outlive the links.
+  struct Session {
+    std::vector<Action>* actions;
+    Courier* courier;
+    LaneWatch* watch;
+    SendFlows* flows;
+  };
+  SendLinks(uint16_t local_rails, const Session& session, InitiatorObserver observer, Nanos now);
+
+  // The peer's rails are known: from now on there are links. Home link k < H joins local rail k mod L and remote rail k mod R, H being
+  // the larger of L and R; links H to 2H-1 are places for detours, whose rails are decided when they are opened.
+  void Know(std::span<const RailInfo> remote_rails, Nanos now);
+
+  void Connected(LinkId link, Incarnation incarnation, Nanos now);
+  void Trouble(LinkId link, Incarnation incarnation, plan::EvidenceCause cause, Nanos now);
+  // A verdict that does not depend on the incarnation.
+  void Trouble(LinkId link, plan::EvidenceCause cause, Nanos now) { Step(link, InitiatorEvent::kTrouble, cause, now); }
+  void Proved(LinkId link, Incarnation incarnation, bool ok, Nanos now);
+  void Fenced(const Frame& frame, Nanos now);
+  void LocalRail(uint16_t rail, bool up, Nanos now);
+  void RemoteRailUp(uint16_t rail, Nanos now);
+  void LocalVerdict(uint16_t rail, RailVerdict verdict, Nanos now);
+  void RemoteVerdict(uint16_t rail, RailVerdict verdict, Nanos now);
+  // What the kernel says of the incarnation since it began: bytes acknowledged by the peer's kernel, time with something to deliver.
+  void Rate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, Nanos now);
+  void Tick(Nanos now);
+  // The peer is gone: nothing is opened any more.
+  void Stop() { stopped_ = true; }
+
+  bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk);
+  double Load(LinkId link) const { return LoadOf(shares_[link]); }
+  bool spread() const { return Spread(shares_); }
+
+  bool known() const { return !links_.empty(); }
+  uint16_t count() const { return static_cast<uint16_t>(links_.size()); }
+  uint16_t home_count() const { return home_count_; }
+  uint16_t local_rail(LinkId link) const { return links_[link].rails.local; }
+  uint16_t remote_rail(LinkId link) const { return links_[link].rails.remote; }
+  InitiatorState state(LinkId link) const { return links_[link].state; }
+  Incarnation incarnation(LinkId link) const { return links_[link].incarnation; }
+  // The home link of a local rail.
+  LinkId HomeLink(uint16_t local_rail) const;
+  bool any_up() const;
+  // No link has been up since; 0: one is.
+  Nanos none_since() const { return none_since_; }
+  plan::EvidenceCause last_cause() const { return last_cause_; }
+
+ private:
+  struct Link {
+    RailPair rails;
+    InitiatorState state = InitiatorState::kIdle;
+    Incarnation incarnation = 0;
+    Carrier carrier = 0;
+    uint16_t ramp_permille = 1000;
+    Nanos ramped = 0;    // last step of the ramp
+    Nanos since = 0;     // of the state
+    Nanos retry_at = 0;  // kIdle: not before
+    Nanos back_off = 0;
+    FlapDamper damper;
+    // The kernel's account of this incarnation, as far as it was used.
+    uint64_t delivered_bytes = 0;
+    Nanos busy = 0;
+    Nanos sampled = 0;
+  };
+  // An incarnation whose arrivals are not known yet.
+  struct Fence {
+    LinkId link;
+    Incarnation incarnation;
+    Carrier carrier;
+    plan::EvidenceCause cause;
+    Nanos since;
+  };
+  struct PairTrouble {
+    Nanos retry_at = 0;
+    Nanos back_off = 0;
+  };
+
+  Action& Add(Action::Kind kind, LinkId link);
+  void Step(LinkId link, InitiatorEvent event, plan::EvidenceCause cause, Nanos now);
+  void Start(LinkId link, Nanos now);
+  void BackOff(LinkId link, Nanos now);
+  void Give(LinkId link, bool ask, plan::EvidenceCause cause, Nanos was_since, Nanos now);
+  void Close(LinkId link, Nanos now);
+  void RefreshShares();
+  bool OtherWay(LinkId link) const;
+  bool FailedVerdict(const RailPair& rails) const { return local_verdicts_[rails.local].failed || remote_verdicts_[rails.remote].failed; }
+  bool Shunned(LinkId link) const { return FailedVerdict(links_[link].rails) && OtherWay(link); }
+  void VerdictChanged(Nanos now);
+  void ApplyVerdicts(Nanos now);
+  void TryLinks(Nanos now);
+  void OpenDetours(Nanos now);
+  void RetireDetours(LinkId home, Nanos now);
+  void Ramp(Nanos now);
+  void JudgeRates(Nanos now);
+  Carrier NewCarrier();
+  bool is_home(LinkId link) const { return link < home_count_; }
+
+  const Session session_;
+  const InitiatorObserver observer_;
+  const uint16_t local_rails_;
+  uint16_t remote_rails_ = 0;
+  uint16_t home_count_ = 0;
+  std::vector<Link> links_;
+  std::vector<LinkShare> shares_;
+  std::vector<bool> local_rail_up_, remote_rail_up_;
+  std::vector<RailVerdict> local_verdicts_, remote_verdicts_;
+  std::vector<Fence> fences_;
+  std::map<RailPair, PairTrouble> pair_trouble_;
+  RateWatch rates_{0};
+  Nanos judged_ = 0;
+  Carrier next_carrier_ = 0;
+  Nanos none_since_;
+  bool had_link_ = false;
+  bool stopped_ = false;
+  plan::EvidenceCause last_cause_ = plan::EvidenceCause::kNone;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_LINK_SEND_LINKS_H_
