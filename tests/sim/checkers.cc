@@ -10,8 +10,6 @@ constexpr size_t kGuardBytes = 64;
 constexpr std::byte kPosted{0x5a};     // a receive buffer before anything arrives
 constexpr std::byte kGivenBack{0xee};  // a receive buffer that is NCCL's again
 constexpr std::byte kReused{0xdd};     // a send buffer that is NCCL's again
-// A message up to this size, of one chunk, may leave before it is granted.
-constexpr uint64_t kEagerBytesMost = 64 * 1024;
 
 uint64_t Mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15ULL;
@@ -208,8 +206,9 @@ void Checker::ChunkSent(const Carrying& who, const net::Chunk& chunk) {
   if (chunk.offset() % net::kChunkAlignment != 0 ||
       (chunk.offset() + chunk.bytes != message.bytes && chunk.bytes % net::kChunkAlignment != 0))
     Violation("stripe", "a chunk of " + Describe(flow, chunk.message) + " is not cut at 128 bytes");
-  const bool eager = message.chunks.size() == 1 && message.bytes <= kEagerBytesMost;
-  if (!message.receive_posted && !eager) Violation("granted only", Describe(flow, chunk.message) + " left before its buffer was posted");
+  // Small messages of one chunk may leave before they are granted.
+  const bool small = message.chunks.size() == 1 && message.bytes <= net::kEagerBytesMax;
+  if (!message.receive_posted && !small) Violation("granted only", Describe(flow, chunk.message) + " left before its buffer was posted");
   if (record->sent && record->sent_on != NameOf(who) && !Ended(record->sent_on))
     Violation("fence before replay", "chunk " + std::to_string(chunk.index) + " of " + Describe(flow, chunk.message) +
                                          " left again while the link that it was entrusted to may still deliver it");

@@ -111,9 +111,9 @@ void Faults::BlockPath(const Fault& fault, Port from, Port to) {
   Heal(fault, fault.duration, [this, from, to] { world_.network->Unblock(from, to); });
 }
 
-Verdict Faults::VerdictOn(int host, int rail) const {
+net::RailVerdict Faults::VerdictOn(int host, int rail) const {
   const auto it = verdicts_.find({host, rail});
-  return it == verdicts_.end() ? Verdict{} : it->second;
+  return it == verdicts_.end() ? net::RailVerdict{} : it->second;
 }
 
 void Faults::Begin(const Fault& fault) {
@@ -131,7 +131,7 @@ void Faults::Begin(const Fault& fault) {
     for (int rail = 0; rail < Rails(host); ++rail) ports.push_back({host, rail});
     return ports;
   };
-  const auto set_verdict = [&](Verdict verdict) {
+  const auto set_verdict = [&](net::RailVerdict verdict) {
     verdicts_[{fault.a, fault.rail_a}] = verdict;
     for (Process* process : world_.processes) process->ApplyVerdicts();
     Heal(fault, fault.duration, [this, at = std::pair(fault.a, fault.rail_a)] {

@@ -94,7 +94,7 @@ class Faults {
   const std::vector<int>& injected() const { return injected_; }  // by kind
   bool gone(int host) const { return gone_.contains(host); }
   Nanos gone_at(int host) const { return gone_.at(host); }
-  Verdict VerdictOn(int host, int rail) const;
+  net::RailVerdict VerdictOn(int host, int rail) const;
 
  private:
   void Begin(const Fault& fault);
@@ -109,7 +109,7 @@ class Faults {
   std::vector<Fault> armed_;
   std::vector<int> injected_ = std::vector<int>(kFaultKinds, 0);
   std::map<int, Nanos> gone_;
-  std::map<std::pair<int, int>, Verdict> verdicts_;
+  std::map<std::pair<int, int>, net::RailVerdict> verdicts_;
   int active_ = 0;  // planned or begun, and not healed
   Nanos last_healed_ = 0;
 };

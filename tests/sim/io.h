@@ -20,16 +20,12 @@ struct ProcessOptions {
   int rails = 1;
   uint8_t sockets_per_rail = 1;
   uint32_t chunk_bytes = 4096;
+  uint32_t eager_bytes = 0;
   Nanos silence = 250 * kNanosPerMs;
   Nanos deadline = 30 * kNanosPerSecond;
   net::StripeMode mode = net::StripeMode::kBalance;
   Nanos turn_latency_most = 20'000;  // from an event to the moment when the I/O thread looks at it
   size_t turn_bytes = 16 * 1024;     // read from one socket before the others get their turn
-};
-
-struct Verdict {
-  bool failed = false;
-  uint16_t weight_permille = 1000;
 };
 
 class Io {
@@ -43,9 +39,9 @@ class Io {
   Tap* const tap;
   const int host;
   const ProcessOptions options;
-  std::vector<bool> rail_up;                                                                // as the process's link monitor says
-  std::function<Verdict(int host, int rail)> verdict = [](int, int) { return Verdict{}; };  // the page
-  std::function<void()> wake;                                                               // asks for a turn of the process
+  std::vector<bool> rail_up;  // as the process's link monitor says
+  std::function<net::RailVerdict(int host, int rail)> verdict = [](int, int) { return net::RailVerdict{}; };  // the page
+  std::function<void()> wake;  // asks for a turn of the process
 
   Nanos now() const { return network->timeline()->now(); }
   Random& random() const { return network->timeline()->random(); }

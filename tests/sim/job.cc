@@ -79,7 +79,12 @@ void Job::Send(Process* process, Flow* flow) {
 
 void Job::Receive(Process* process, Flow* flow) {
   const Nanos now = process->io().now();
-  if (!flow->accepted && !process->Accept(flow->listen_id, &flow->receive)) return;
+  if (!flow->accepted && !process->Accept(flow->listen_id, &flow->receive)) {
+    // Who would connect is gone, and a listener cannot know: the job itself gives up.
+    const Process* sender = processes_[static_cast<size_t>(flow->plan.sender)];
+    flow->receive_over = sender->dead() || sender->exiting();
+    return;
+  }
   flow->accepted = true;
   const net::RecvSession& session = flow->receive.end->session();
   const uint64_t count = flow->plan.messages.size();

@@ -62,6 +62,7 @@ class Connection {
     std::deque<Segment> flying;
     size_t unacknowledged = 0;
     uint64_t acknowledged_bytes = 0;
+    Nanos busy = 0, busy_since = 0;
     bool end_wanted = false, end_sent = false;
     bool aborted = false;
     bool arrival_planned = false;
@@ -88,6 +89,11 @@ Port Socket::remote() const { return connection_->ends[1 - side_].port; }
 size_t Socket::Unacknowledged() const { return connection_->ends[side_].unsent.size() + connection_->ends[side_].unacknowledged; }
 uint64_t Socket::acknowledged_bytes() const { return connection_->ends[side_].acknowledged_bytes; }
 
+Nanos Socket::busy() const {
+  const Connection::End& end = connection_->ends[side_];
+  return end.busy + (end.busy_since == 0 ? 0 : network_->timeline()->now() - end.busy_since);
+}
+
 size_t Socket::Read(uint8_t* to, size_t bytes) {
   Connection::End& end = connection_->ends[side_];
   const size_t taken = end.arrived.Take(to, bytes);
@@ -106,7 +112,9 @@ size_t Socket::Room() const {
 size_t Socket::Write(const uint8_t* from, size_t bytes) {
   bytes = std::min(bytes, Room());
   if (bytes == 0) return 0;
-  connection_->ends[side_].unsent.Append(from, bytes);
+  Connection::End& end = connection_->ends[side_];
+  end.unsent.Append(from, bytes);
+  if (end.busy_since == 0) end.busy_since = network_->timeline()->now();
   network_->Transmit(connection_, side_);
   return bytes;
 }
@@ -291,6 +299,10 @@ void Network::Acknowledge(std::shared_ptr<Connection> connection, int side, size
     }
     end.unacknowledged -= std::min(bytes, end.unacknowledged);
     end.acknowledged_bytes += bytes;
+    if (end.busy_since != 0 && end.unacknowledged == 0 && end.unsent.size() == 0) {
+      end.busy += timeline_->now() - end.busy_since;
+      end.busy_since = 0;
+    }
     Transmit(connection, side);
     if (end.open) Signal(connection, side);
   });

@@ -61,6 +61,8 @@ class Socket {
   // Bytes written that the other end's kernel has not acknowledged.
   size_t Unacknowledged() const;
   uint64_t acknowledged_bytes() const;
+  // For how long there has been something unacknowledged, in all.
+  Nanos busy() const;
 
   void HalfClose();
   // As close(): what was written still travels, unless something was left unread.

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "tests/sim/adapt.h"
-
 namespace r2cc::sim {
 namespace {
 
@@ -15,11 +13,12 @@ using plan::EvidenceCause;
 
 net::RecvSession::Options OptionsOf(const Io& io, const net::Hello& hello) {
   net::RecvSession::Options options;
-  options.links = static_cast<uint16_t>(std::max<size_t>(static_cast<size_t>(io.options.rails), hello.rails.size()));
   options.local_rails = static_cast<uint16_t>(io.options.rails);
+  options.remote_rails = static_cast<uint16_t>(hello.rails.size());
+  options.silence = io.options.silence;
   options.deadline = io.options.deadline;
   options.peer = hello.node;
-  HookSteps(options, [tap = io.tap](LinkId, net::AcceptorState state, net::AcceptorEvent event) { tap->Stepped(state, event); });
+  options.observer = [tap = io.tap](LinkId, net::AcceptorState state, net::AcceptorEvent event) { tap->Stepped(state, event); };
   return options;
 }
 
@@ -29,6 +28,7 @@ RecvEnd::RecvEnd(Io* io, const net::Hello& hello, FlowOpened flow_opened)
     : io_(io),
       peer_(static_cast<int>(hello.process)),
       session_id_(hello.session),
+      tag_(SimTag(hello.session)),
       remote_rails_(static_cast<int>(hello.rails.size())),
       flow_opened_(std::move(flow_opened)),
       session_(OptionsOf(*io, hello), io->now()),
@@ -53,27 +53,19 @@ void RecvEnd::Close(net::FlowId flow) {
 
 // ---- the process ----
 
-void RecvEnd::RailState(int rail, bool up) {
-  for (LinkId link = 0; link < session_.links(); ++link)
-    if (link % io_->options.rails == rail) session_.LocalLink(link, up, io_->now());
-}
-
 void RecvEnd::ApplyVerdicts() {
-  for (LinkId link = 0; link < session_.links(); ++link) {
-    const Verdict here = io_->verdict(io_->host, link % io_->options.rails);
-    const Verdict there = io_->verdict(peer_, link % remote_rails_);
-    session_.SetVerdict(link, here.failed || there.failed, io_->now());
-  }
+  for (uint16_t rail = 0; rail < io_->rail_up.size(); ++rail) session_.LocalVerdict(rail, io_->verdict(io_->host, rail).failed, io_->now());
+  for (uint16_t rail = 0; rail < remote_rails_; ++rail) session_.RemoteVerdict(rail, io_->verdict(peer_, rail).failed, io_->now());
 }
 
 bool RecvEnd::Settle() {
   for (LinkId link = 0; link < links_.size(); ++link)
     for (size_t i = 0; i < links_[link].bulk.size(); ++i)
       if (links_[link].bulk[i].more) ReadBulk(link, i);
-  session_.Flush();
+  session_.Flush(io_->now());
   for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions()) {
     for (const Action& action : actions) Execute(action);
-    session_.Flush();
+    session_.Flush(io_->now());
   }
   bool more = false;
   for (const LinkSockets& sockets : links_)
@@ -89,8 +81,9 @@ void RecvEnd::Execute(const Action& action) {
     case Action::Kind::kSend: return SendFrame(action.lane, action.frame);
     case Action::Kind::kCloseLink: return CloseLink(action.link);
     case Action::Kind::kFlowOpened:
-      if (flow_opened_(this, action.flow, action.number)) return session_.AcceptFlow(action.flow, io_->now());
+      if (flow_opened_(this, action.flow, action.number)) return session_.AcceptFlow(action.flow, action.link);
       return session_.RefuseFlow(action.flow);
+    case Action::Kind::kCloseOob: return CloseOob();
     case Action::Kind::kProbePeer: return Probe();
     default: return;
   }
@@ -102,7 +95,7 @@ void RecvEnd::SendFrame(net::Lane lane, const net::Frame& frame) {
              std::to_string(static_cast<int>(frame.type)) + " flow " + std::to_string(frame.flow) + " message " +
              std::to_string(frame.message) + " link " + std::to_string(frame.link) + "/" + std::to_string(frame.incarnation));
   const Control& control = lane == net::kOobLane ? oob_ : links_[static_cast<size_t>(lane)].control;
-  if (control.stream != nullptr) control.stream->Send(net::Encode(frame));
+  if (control.stream != nullptr) control.stream->Send(net::Encode(frame, tag_));
 }
 
 // ---- connections ----
@@ -115,12 +108,15 @@ void RecvEnd::AttachOob(std::shared_ptr<Socket> socket) {
   ApplyVerdicts();
 }
 
+void RecvEnd::CloseOob() {
+  if (oob_.stream == nullptr) return;
+  io_->Unwatch(oob_.token, &oob_.stream->socket());
+  oob_.stream->socket().Abandon();
+  oob_.stream.reset();
+}
+
 void RecvEnd::OobDown() {
-  if (oob_.stream != nullptr) {
-    io_->Unwatch(oob_.token, &oob_.stream->socket());
-    oob_.stream->socket().Abandon();
-    oob_.stream.reset();
-  }
+  CloseOob();
   session_.OobDown(io_->now());
 }
 
@@ -130,7 +126,7 @@ void RecvEnd::OobSpeaks() {
   bool sound = true;
   const auto state = stream->Read([&](std::span<const uint8_t> packet) {
     net::Frame frame;
-    sound = net::Decode(packet, &frame);
+    sound = net::Decode(packet, tag_, &frame);
     if (sound) session_.Receive(net::kOobLane, frame, io_->now());
     return sound;
   });
@@ -143,7 +139,7 @@ bool RecvEnd::AttachLink(const net::Hello& hello, std::shared_ptr<Socket> socket
     return false;
   }
   const LinkId link = hello.link;
-  if (!session_.Greet(link, hello.incarnation, io_->now())) {
+  if (!session_.Greet(link, hello.incarnation, hello.remote_rail, hello.local_rail, io_->now())) {
     *reason = "this incarnation of the link has ended";
     return false;
   }
@@ -152,7 +148,6 @@ bool RecvEnd::AttachLink(const net::Hello& hello, std::shared_ptr<Socket> socket
   if (sockets.incarnation != hello.incarnation) {
     CloseLink(link);
     sockets.incarnation = hello.incarnation;
-    sockets.rail = hello.remote_rail;
     sockets.bulk.resize(hello.sockets);
   }
   if (hello.kind == ConnectionKind::kControl) {
@@ -171,7 +166,7 @@ bool RecvEnd::AttachLink(const net::Hello& hello, std::shared_ptr<Socket> socket
     return false;
   }
   Bulk& bulk = sockets.bulk[index];
-  bulk.in = std::make_unique<BulkIn>(socket, io_->host, io_->tap, SimProof(session_id_, link, hello.incarnation, hello.socket));
+  bulk.in = std::make_unique<BulkIn>(socket, tag_, io_->host, io_->tap, SimProof(session_id_, link, hello.incarnation, hello.socket));
   bulk.socket = socket;
   bulk.token = io_->Watch(socket, [this, link, index] { ReadBulk(link, index); });
   return true;
@@ -205,7 +200,7 @@ void RecvEnd::ControlSpeaks(LinkId link) {
   bool sound = true;
   const auto state = stream->Read([&](std::span<const uint8_t> packet) {
     net::Frame frame;
-    sound = net::Decode(packet, &frame);
+    sound = net::Decode(packet, tag_, &frame);
     if (sound) session_.Receive(link, frame, io_->now());
     return sound;
   });

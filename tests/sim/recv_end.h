@@ -32,7 +32,7 @@ class RecvEnd {
 
   // ---- the process ----
 
-  void RailState(int rail, bool up);
+  void RailState(int rail, bool up) { session_.LocalRail(static_cast<uint16_t>(rail), up, io_->now()); }
   void ApplyVerdicts();
   void Tick() { session_.Tick(io_->now()); }
   bool Settle();
@@ -61,7 +61,6 @@ class RecvEnd {
   };
   struct LinkSockets {
     net::Incarnation incarnation = 0;
-    int rail = 0;  // this end's
     Control control;
     std::vector<Bulk> bulk;
     int proofs = 0;
@@ -70,6 +69,7 @@ class RecvEnd {
 
   void Execute(const net::Action& action);
   void SendFrame(net::Lane lane, const net::Frame& frame);
+  void CloseOob();
   void OobDown();
   void OobSpeaks();
   void ControlSpeaks(net::LinkId link);
@@ -82,6 +82,7 @@ class RecvEnd {
   Io* const io_;
   const int peer_;
   const uint64_t session_id_;
+  const uint32_t tag_;
   const int remote_rails_;
   const FlowOpened flow_opened_;
   net::RecvSession session_;

@@ -14,6 +14,8 @@ void MakeTopology(Random* random, Scenario* scenario) {
   const int rails = 1 + random->Pick(4);
   ProcessOptions options;
   options.chunk_bytes = random->Of<uint32_t>({512, 1024, 4096, 4096, 8192, 65536});
+  // The eager path takes messages of one chunk.
+  options.eager_bytes = random->Chance(4) ? 0 : std::min<uint32_t>(options.chunk_bytes, net::kEagerBytesMax);
   options.sockets_per_rail = static_cast<uint8_t>(random->Chance(4) ? 2 : 1);
   options.turn_bytes = random->Of<size_t>({1024, 4096, 16384, 65536});
   options.turn_latency_most = random->Of<Nanos>({5'000, 20'000, 200'000, 2 * kMs});

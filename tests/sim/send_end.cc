@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "tests/sim/adapt.h"
-
 namespace r2cc::sim {
 namespace {
 
@@ -13,6 +11,8 @@ using net::ConnectionKind;
 using net::LinkId;
 using plan::EvidenceCause;
 
+// How often the kernel is asked what it delivered.
+constexpr Nanos kRatesEvery = 10 * kNanosPerMs;
 constexpr int kTurnChunks = 8;
 constexpr Nanos kOobConnectLimit = 2 * kNanosPerSecond;
 
@@ -24,14 +24,15 @@ net::SendSession::Options OptionsOf(const Io& io, int peer) {
   options.deadline = io.options.deadline;
   options.mode = io.options.mode;
   options.peer = "host" + std::to_string(peer);
-  HookSteps(options, [tap = io.tap](LinkId, net::InitiatorState state, net::InitiatorEvent event) { tap->Stepped(state, event); });
+  options.eager_bytes = io.options.eager_bytes;
+  options.observer = [tap = io.tap](LinkId, net::InitiatorState state, net::InitiatorEvent event) { tap->Stepped(state, event); };
   return options;
 }
 
 }  // namespace
 
 SendEnd::SendEnd(Io* io, int peer, uint64_t session)
-    : io_(io), peer_(peer), session_id_(session), session_(OptionsOf(*io, peer), io->now()) {
+    : io_(io), peer_(peer), session_id_(session), tag_(SimTag(session)), session_(OptionsOf(*io, peer), io->now()) {
   for (size_t rail = 0; rail < io->rail_up.size(); ++rail)
     if (!io->rail_up[rail]) RailState(static_cast<int>(rail), false);
 }
@@ -42,17 +43,19 @@ net::FlowId SendEnd::Open(uint64_t listen_id, int local_rail) {
   return session_.OpenFlow(listen_id, static_cast<uint16_t>(local_rail), io_->now());
 }
 
-void SendEnd::Post(net::FlowId flow, const void* data, uint64_t bytes) { session_.Post(flow, data, bytes, io_->now()); }
-
-net::MessageId SendEnd::DoneThrough(net::FlowId flow) const { return DoneThroughOf(session_, flow); }
+void SendEnd::Post(net::FlowId flow, const void* data, uint64_t bytes) {
+  const net::MessageId message = session_.Post(flow, data, bytes, io_->now());
+  session_.Release(flow, message);
+}
 
 void SendEnd::Close(net::FlowId flow) {
-  for (LinkId link = 0; link < links_.size(); ++link) {
+  for (LinkId link = 0; session_.HoldsBuffers(flow) && link < links_.size(); ++link) {
     const auto& bulk = links_[link].bulk;
     if (std::any_of(bulk.begin(), bulk.end(), [flow](const Bulk& b) { return b.out != nullptr && b.out->HalfSent(flow); }))
       Trouble(link, EvidenceCause::kFlowClosed);
   }
-  Settle();
+  // Nothing more may be pulled in between: it would be half-sent again.
+  Obey();
   session_.CloseFlow(flow, io_->now());
   Settle();
 }
@@ -60,22 +63,40 @@ void SendEnd::Close(net::FlowId flow) {
 // ---- the process ----
 
 void SendEnd::ApplyVerdicts() {
-  for (LinkId link = 0; link < session_.links(); ++link) {
-    const Verdict here = io_->verdict(io_->host, session_.local_rail(link));
-    const Verdict there = io_->verdict(peer_, session_.remote_rail(link));
-    session_.SetVerdict(link, here.failed || there.failed, std::min(here.weight_permille, there.weight_permille), io_->now());
+  for (uint16_t rail = 0; rail < io_->rail_up.size(); ++rail) session_.LocalVerdict(rail, io_->verdict(io_->host, rail), io_->now());
+  for (uint16_t rail = 0; rail < remote_rails_; ++rail) session_.RemoteVerdict(rail, io_->verdict(peer_, rail), io_->now());
+}
+
+// What the kernel says of each link that is up.
+void SendEnd::TellRates() {
+  if (io_->now() - rates_told_ < kRatesEvery) return;
+  rates_told_ = io_->now();
+  for (LinkId link = 0; link < links_.size(); ++link) {
+    if (!links_[link].was_up) continue;
+    uint64_t delivered_bytes = 0;
+    Nanos busy = 0;
+    for (const Bulk& bulk : links_[link].bulk) {
+      delivered_bytes += bulk.socket->acknowledged_bytes();
+      busy = std::max(busy, bulk.socket->busy());
+    }
+    session_.LinkRate(link, links_[link].incarnation, delivered_bytes, busy, io_->now());
   }
 }
 
 void SendEnd::Tick() {
   if (oob_greeting_.stream != nullptr && io_->now() - oob_since_ >= kOobConnectLimit) OobDown(false);
+  TellRates();
   session_.Tick(io_->now());
+}
+
+void SendEnd::Obey() {
+  for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
+    for (const Action& action : actions) Execute(action);
 }
 
 bool SendEnd::Settle() {
   for (;;) {
-    for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
-      for (const Action& action : actions) Execute(action);
+    Obey();
     const bool more = PumpAll();
     const auto actions = session_.TakeActions();
     for (const Action& action : actions) Execute(action);
@@ -107,6 +128,7 @@ void SendEnd::Execute(const Action& action) {
   switch (action.kind) {
     case Action::Kind::kSend: return SendFrame(action.lane, action.frame);
     case Action::Kind::kOpenOob: return OpenOob();
+    case Action::Kind::kCloseOob: return CloseOob(true);
     case Action::Kind::kOpenLink: return OpenLink(action.link, action.incarnation);
     case Action::Kind::kProveLink: return ProveLink(action.link);
     case Action::Kind::kCloseLink: return CloseLink(action.link);
@@ -122,12 +144,12 @@ void SendEnd::SendFrame(net::Lane lane, const net::Frame& frame) {
              std::to_string(static_cast<int>(frame.type)) + " flow " + std::to_string(frame.flow) + " link " + std::to_string(frame.link) +
              "/" + std::to_string(frame.incarnation));
   const Control& control = lane == net::kOobLane ? oob_ : links_[static_cast<size_t>(lane)].control;
-  if (control.stream != nullptr) control.stream->Send(net::Encode(frame));
+  if (control.stream != nullptr) control.stream->Send(net::Encode(frame, tag_));
 }
 
 void SendEnd::Receive(net::Lane lane, std::span<const uint8_t> packet, bool* sound) {
   net::Frame frame;
-  *sound = net::Decode(packet, &frame);
+  *sound = net::Decode(packet, tag_, &frame);
   if (*sound) session_.Receive(lane, frame, io_->now());
 }
 
@@ -186,7 +208,7 @@ void SendEnd::OobGreets() {
   oob_greeting_.stream.reset();
   oob_.stream = std::make_unique<FrameStream>(socket);
   oob_.token = io_->Watch(socket, [this] { OobSpeaks(); });
-  session_.OobUp(reply.node, static_cast<uint16_t>(remote_rails_), io_->now());
+  session_.OobUp(reply.node, reply.rails, io_->now());
   links_.resize(session_.links());
   ApplyVerdicts();
 }
@@ -281,7 +303,7 @@ void SendEnd::Greeted(LinkId link, Greeting* greeting) {
     sockets.control.token = io_->Watch(socket, [this, link] { ControlSpeaks(link); });
   } else {
     const size_t index = greeting->socket;
-    sockets.bulk[index].out = std::make_unique<BulkOut>(socket, io_->host, io_->tap);
+    sockets.bulk[index].out = std::make_unique<BulkOut>(socket, tag_, io_->host, io_->tap);
     sockets.bulk[index].socket = socket;
     sockets.bulk[index].token = io_->Watch(socket, [this, link, index] { BulkReady(link, index); });
   }

@@ -23,7 +23,7 @@ class SendEnd {
   net::FlowId Open(uint64_t listen_id, int local_rail);
   void Post(net::FlowId flow, const void* data, uint64_t bytes);
   // What NCCL may be told is done.
-  net::MessageId DoneThrough(net::FlowId flow) const;
+  net::MessageId DoneThrough(net::FlowId flow) const { return session_.DoneThrough(flow); }
   void Close(net::FlowId flow);
   const net::SendSession& session() const { return session_; }
 
@@ -65,6 +65,7 @@ class SendEnd {
     std::vector<Bulk> bulk;
   };
 
+  void Obey();
   void Execute(const net::Action& action);
   void SendFrame(net::Lane lane, const net::Frame& frame);
   net::Hello MakeHello(net::ConnectionKind kind) const;
@@ -82,17 +83,20 @@ class SendEnd {
   void ProveLink(net::LinkId link);
   bool PumpAll();
   bool PumpBulk(net::LinkId link, size_t index);
+  void TellRates();
   void Trouble(net::LinkId link, plan::EvidenceCause cause);
   void Receive(net::Lane lane, std::span<const uint8_t> packet, bool* sound);
 
   Io* const io_;
   const int peer_;
   const uint64_t session_id_;
+  const uint32_t tag_;
   net::SendSession session_;
   size_t remote_rails_ = 0;
   Greeting oob_greeting_;
   Control oob_;
   Nanos oob_since_ = 0;
+  Nanos rates_told_ = 0;
   std::vector<LinkSockets> links_;
 };
 

@@ -78,7 +78,7 @@ std::vector<std::byte> SimProof(uint64_t session, net::LinkId link, net::Incarna
 void BulkOut::Start(net::BulkType type) {
   net::BulkHeader header{.type = type, .chunk = chunk_, .checksummed = type == net::BulkType::kProof};
   if (header.checksummed) header.payload_crc = Crc32c(chunk_.data, chunk_.bytes);
-  net::Encode(header, header_);
+  net::Encode(header, tag_, header_);
   done_ = 0;
   busy_ = true;
 }
@@ -115,7 +115,7 @@ BulkOut::Result BulkOut::Pump(const std::function<bool(net::Chunk*)>& pull) {
 }
 
 bool BulkIn::StartChunk(const Sink& sink) {
-  if (!net::Decode(header_, &current_)) return false;
+  if (!net::Decode(header_, tag_, &current_)) return false;
   header_done_ = 0;
   payload_done_ = 0;
   in_chunk_ = true;

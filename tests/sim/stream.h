@@ -40,11 +40,14 @@ class FrameStream {
 };
 
 constexpr uint32_t kSimProofBytes = 2048;
+// Connections after the greeting bear the session's tag.
+inline uint32_t SimTag(uint64_t session) { return net::SessionTag(0, session); }
 std::vector<std::byte> SimProof(uint64_t session, net::LinkId link, net::Incarnation incarnation, uint8_t socket);
 
 class BulkOut {
  public:
-  BulkOut(std::shared_ptr<Socket> socket, int host, Tap* tap) : socket_(std::move(socket)), host_(host), tap_(tap) {}
+  BulkOut(std::shared_ptr<Socket> socket, uint32_t tag, int host, Tap* tap)
+      : socket_(std::move(socket)), tag_(tag), host_(host), tap_(tap) {}
 
   Socket& socket() { return *socket_; }
   void SendProof(std::vector<std::byte> pattern);
@@ -56,6 +59,7 @@ class BulkOut {
   void Start(net::BulkType type);
 
   std::shared_ptr<Socket> socket_;
+  const uint32_t tag_;
   const int host_;
   Tap* const tap_;
   bool busy_ = false;
@@ -72,8 +76,8 @@ class BulkIn {
     std::function<void(const net::Chunk&)> finish;
     std::function<void(bool ok)> proof;
   };
-  BulkIn(std::shared_ptr<Socket> socket, int host, Tap* tap, std::vector<std::byte> pattern)
-      : socket_(std::move(socket)), host_(host), tap_(tap), pattern_(std::move(pattern)) {}
+  BulkIn(std::shared_ptr<Socket> socket, uint32_t tag, int host, Tap* tap, std::vector<std::byte> pattern)
+      : socket_(std::move(socket)), tag_(tag), host_(host), tap_(tap), pattern_(std::move(pattern)) {}
 
   Socket& socket() { return *socket_; }
   enum class Result { kEmpty, kMore, kBroken, kGarbled };
@@ -86,6 +90,7 @@ class BulkIn {
   bool EndChunk(const Sink& sink);
 
   std::shared_ptr<Socket> socket_;
+  const uint32_t tag_;
   const int host_;
   Tap* const tap_;
   const std::vector<std::byte> pattern_;

@@ -11,6 +11,8 @@ namespace {
 // No request may need longer than this once nothing is broken any more: back-offs of 2 s, a connect limit of 1 s and the kernel's
 // retransmission of up to 5 s may follow one another.
 constexpr Nanos kLiveness = 20 * kNanosPerSecond;
+// How long a link may be away although its path is sound: a back-off and a connect.
+constexpr Nanos kReconnecting = 3 * kNanosPerSecond;
 // What came of a process that is gone is noticed sooner than that: probes, keep-alives and the deadline.
 constexpr Nanos kEndOfAll = 400 * kNanosPerSecond;
 
@@ -126,7 +128,9 @@ class World : public Tap {
     if (processes_.size() > 2 && job_->failed_at(other) != 0) return true;
     if (job_->failed_at(other) != 0 && scenario_.kind == Class::kDeadline) return true;
     const auto lost = lost_since_.find(PairOf(own, other));
-    return lost != lost_since_.end() && timeline_.now() - lost->second >= scenario_.processes[static_cast<size_t>(own)].deadline;
+    // The session counts from its last link's end, which other faults may have brought about a little earlier.
+    return lost != lost_since_.end() &&
+           timeline_.now() - lost->second >= scenario_.processes[static_cast<size_t>(own)].deadline - kReconnecting;
   }
 
   Nanos LastStart() const {
