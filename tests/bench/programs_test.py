@@ -1,0 +1,75 @@
+"""The benchmarks run, and say what they promise. No figure is judged here: that needs a quiet machine."""
+
+import json
+import subprocess
+import unittest
+from typing import Any
+
+from deploy.drill.rig import namespaces
+from deploy.drill.rig.binaries import built_file
+
+_TIMEOUT_S = 240
+
+
+def lines_of(program: str, *flags: str) -> list[dict[str, Any]]:
+  argv = [str(built_file(f"tests/bench/{program}")), "--json", *flags]
+  done = subprocess.run(argv, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+  if done.returncode != 0:
+    raise AssertionError(f"{program} ended with {done.returncode}: {done.stderr[-2000:]}")
+  return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+class Compare(unittest.TestCase):
+
+  def test_says_what_both_plugins_and_iperf3_do(self):
+    said = lines_of("compare", "--quick", "--rails", "2", "--pairs", "2", "--large-pairs", "1")[-1]
+    self.assertEqual([(row["rails"], row["size_bytes"] >> 20) for row in said["large"]], [(2, 16), (2, 64), (2, 256)])
+    self.assertEqual([(row["rails"], row["size_bytes"]) for row in said["small"]], [(2, 8 << step) for step in range(14)])
+    for row in said["large"]:
+      for name in ("r2cc_busbw_gbps", "plain_busbw_gbps", "busbw_ratio", "r2cc_cpu_s_per_gb", "plain_cpu_s_per_gb", "cpu_ratio",
+                   "r2cc_of_iperf3"):
+        self.assertGreater(row[name], 0, name)
+    for row in said["small"]:
+      self.assertGreater(row["time_ratio"], 0)
+      self.assertIsNone(row["time_ratio_high"], "2 pairs bound nothing")
+    self.assertEqual([row["rails"] for row in said["iperf3"]], [2])
+    self.assertGreaterEqual(said["machine"]["others_share"], 0)
+
+  def test_a_plugin_that_does_not_run_is_named(self):
+    argv = [str(built_file("tests/bench/compare")), "--small", "--pairs", "1", "--rails", "1",
+            "--plugin", str(built_file("netplugin/perf/r2cc-perf"))]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    self.assertEqual((done.returncode, done.stdout), (1, ""))
+    self.assertIn("give --plugin the path", done.stderr)
+
+
+class NeedsRoot(unittest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    reason = namespaces.missing_feature()
+    if reason is not None:
+      raise unittest.SkipTest(f"needs root: {reason}")
+
+  def test_faults_of_both_fabrics(self):
+    said = lines_of("faults", "--cases", "cut", "--runs", "1")
+    self.assertEqual([(row["case"], row["fabric"], row["runs"]) for row in said], [("cut", "rail", 1), ("cut", "full", 1)])
+    for row in said:
+      self.assertEqual((row["wrong"], row["late_writes"], row["errors"]), (0, 0, 0), row)
+      self.assertIsInstance(row["stall_ms_p99"], float)
+
+  def test_a_plugin_without_protection_stalls_and_fails(self):
+    said = lines_of("faults", "--cases", "different", "--fabric", "rail", "--runs", "1", "--plugin",
+                    str(built_file("tests/control/libnccl-net-plain.so")))[-1]
+    self.assertEqual(said["errors"], 1, said)
+    self.assertGreater(said["stall_ms_p50"], 1000)
+    self.assertFalse(said["as_asked"])
+
+
+class NoFalseAlarm(unittest.TestCase):
+
+  def test_counts_stops_and_errors(self):
+    said = lines_of("no_false_alarm", "--minutes", "0.2", "--ranks", "2", "--hogs", "1", "--deadline-ms", "1500")[-1]
+    self.assertEqual((said["errors"], said["wrong"], said["late_writes"]), (0, 0, 0), said)
+    self.assertGreaterEqual(said["stops"], 1)
+    self.assertGreater(said["iterations"], 0)
