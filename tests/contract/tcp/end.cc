@@ -1,0 +1,260 @@
+// One process of the world over TCP: an Engine as the plugin starts it, told what to do by the test.
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <linux/if_link.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "netplugin/config/config.h"
+#include "netplugin/rails/link_monitor.h"
+#include "netplugin/rails/rails.h"
+#include "netplugin/transport/engine.h"
+#include "tests/contract/tcp/protocol.h"
+
+namespace r2cc::contract {
+namespace {
+
+[[noreturn]] void Die(const std::string& why) {
+  std::fprintf(stderr, "contract end: %s\n", why.c_str());
+  std::_Exit(1);
+}
+
+// A daemon whose words come from the test. The I/O thread uses it, the test's thread steers it.
+class PuppetDaemon final : public net::DaemonLink {
+ public:
+  // What the engine sees stays as it is until its next Poll().
+  struct Strings {
+    std::mutex mutex;
+    std::unique_ptr<plan::PageCopy> page;  // null: none
+    uint64_t generation = 0;
+    std::vector<plan::EvidenceRecord> records;
+  };
+  explicit PuppetDaemon(Strings* strings) : strings_(strings) {}
+
+  int fd() const override { return -1; }
+  void Poll(Nanos) override {
+    const std::lock_guard lock(strings_->mutex);
+    if (generation_ == strings_->generation) return;
+    generation_ = strings_->generation;
+    page_ = strings_->page == nullptr ? nullptr : std::make_unique<plan::PageCopy>(*strings_->page);
+  }
+  bool attached() const override { return false; }
+  uint64_t attach_count() const override { return 0; }
+  const plan::AttachReply& reply() const override { return reply_; }
+  const plan::PageCopy* page(Nanos) const override { return page_.get(); }
+  uint64_t page_generation() const override { return generation_; }
+  void Report(const plan::EvidenceRecord& record) override {
+    const std::lock_guard lock(strings_->mutex);
+    strings_->records.push_back(record);
+  }
+
+ private:
+  Strings* const strings_;
+  uint64_t generation_ = 0;
+  std::unique_ptr<plan::PageCopy> page_;
+  plan::AttachReply reply_{};
+};
+
+FlowState StateOf(net::Comm::State state) {
+  switch (state) {
+    case net::Comm::State::kOpening: return FlowState::kOpening;
+    case net::Comm::State::kOpen: return FlowState::kOpen;
+    case net::Comm::State::kFailed: return FlowState::kFailed;
+  }
+  return FlowState::kFailed;
+}
+
+void Fill(const net::Comm& comm, FlowStatus* status) {
+  status->state = StateOf(comm.state.load(std::memory_order_acquire));
+  status->done_through = comm.done_through.load(std::memory_order_acquire);
+  static_assert(net::kRequestsMax == kSizesKept);
+  std::copy(comm.sizes.begin(), comm.sizes.end(), status->sizes);
+  if (status->state == FlowState::kFailed) std::snprintf(status->error, sizeof(status->error), "%s", comm.error().c_str());
+}
+
+class Process {
+ public:
+  Process() {
+    if (setns(kNamespaceFd, CLONE_NEWNET) != 0) Die("setns");
+    memory_ = static_cast<std::byte*>(mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE, MAP_SHARED, kMemoryFd, 0));
+    if (memory_ == MAP_FAILED) Die("mmap");
+    net::Engine::Parts parts;
+    std::string error;
+    if (!net::LoadConfig([](const char* name) { return std::getenv(name); }, &parts.config, &error)) Die(error);
+    net::FillFromSystem(&parts.config);
+    net::SystemHostNetwork host;
+    if (!net::ResolveRails(parts.config.rails, host, &parts.rails, &error)) Die(error);
+    if (!net::ChooseOobAddress(parts.config.oob_ifname, parts.rails, host, &parts.oob_address, &error)) Die(error);
+    parts.link_events = net::LinkMonitor::Create(parts.rails, &error);
+    if (parts.link_events == nullptr) Die(error);
+    parts.daemon = std::make_unique<PuppetDaemon>(&strings_);
+    parts.log = [node = parts.config.node, most = parts.config.log](net::LogLevel level, const std::string& line) {
+      if (level <= most) std::fprintf(stderr, "[%s] %s\n", node.c_str(), line.c_str());
+    };
+    engine_ = net::Engine::Start(std::move(parts), &error);
+    if (engine_ == nullptr) Die(error);
+  }
+
+  void Serve() {
+    for (Command command;;) {
+      if (recv(kCommandsFd, &command, sizeof(command), 0) != sizeof(command)) return;
+      if (command.kind == Command::Kind::kEnd) {
+        engine_.reset();
+        return Say(Answer{.ok = true});
+      }
+      Do(command);
+    }
+  }
+
+ private:
+  template <typename T>
+  void Say(const T& packet) {
+    if (send(kCommandsFd, &packet, sizeof(packet), MSG_NOSIGNAL) != sizeof(packet)) Die("the test is gone");
+  }
+
+  void Do(const Command& command) {
+    switch (command.kind) {
+      case Command::Kind::kListen: return Listen(command);
+      case Command::Kind::kConnect: return Connect(command);
+      case Command::Kind::kSend: {
+        net::SendComm* comm = sends_.at(command.flow).get();
+        ++comm->posted;
+        return engine_->Send(comm, memory_ + command.offset, command.bytes);
+      }
+      case Command::Kind::kReceive: {
+        net::RecvComm* comm = receives_.at(command.flow).get();
+        ++comm->posted;
+        return engine_->Receive(comm, memory_ + command.offset, command.bytes);
+      }
+      case Command::Kind::kCloseSend:
+        engine_->Close(std::move(sends_.at(command.flow)));
+        sends_.erase(command.flow);
+        return Say(Answer{.ok = true});
+      case Command::Kind::kCloseReceive:
+        engine_->Close(std::move(receives_.at(command.flow)));
+        receives_.erase(command.flow);
+        return Say(Answer{.ok = true});
+      case Command::Kind::kPublish: return Publish(command);
+      case Command::Kind::kLoseDaemon: {
+        const std::lock_guard lock(strings_.mutex);
+        strings_.page.reset();
+        ++strings_.generation;
+        return;
+      }
+      case Command::Kind::kForkHolder: return ForkHolder();
+      case Command::Kind::kPoll: return Poll();
+      case Command::Kind::kEnd: return;
+    }
+  }
+
+  void Listen(const Command& command) {
+    net::Handle handle;
+    listens_[command.flow] = engine_->Listen(&handle);
+    Answer answer{.ok = true};
+    std::memcpy(answer.handle, &handle, sizeof(handle));
+    Say(answer);
+  }
+
+  void Connect(const Command& command) {
+    net::Handle handle;
+    Answer answer{};
+    std::string error = "not a handle";
+    if (net::ReadHandle(command.handle, &handle)) {
+      auto comm = engine_->Connect(handle, static_cast<uint16_t>(command.rail), &error);
+      answer.ok = comm != nullptr;
+      sends_[command.flow] = std::move(comm);
+    }
+    if (!answer.ok) std::snprintf(answer.error, sizeof(answer.error), "%s", error.c_str());
+    Say(answer);
+  }
+
+  void Publish(const Command& command) {
+    plan::Plan plan;
+    plan.epoch.counter = ++plans_;
+    for (int i = 0; i < command.verdict_count; ++i) {
+      const World::Verdict& verdict = command.verdicts[i];
+      plan.nics.push_back(
+          {"n" + std::to_string(verdict.node), "rail" + std::to_string(verdict.rail), verdict.state, verdict.weight_permille});
+    }
+    const std::lock_guard lock(strings_.mutex);
+    strings_.page = std::make_unique<plan::PageCopy>(plan::PageCopyOf(plan));
+    ++strings_.generation;
+  }
+
+  // As a data loader does, that then waits for its parent's word.
+  void ForkHolder() {
+    const pid_t pid = fork();
+    for (; pid == 0;) pause();
+    Say(Answer{.ok = pid > 0, .pid = pid});
+  }
+
+  void Poll() {
+    auto status = std::make_unique<Status>();
+    for (auto it = listens_.begin(); it != listens_.end();) {
+      std::unique_ptr<net::RecvComm> comm = engine_->Accept(it->second);
+      if (comm == nullptr) {
+        ++it;
+        continue;
+      }
+      receives_[it->first] = std::move(comm);
+      engine_->CloseListen(it->second);
+      it = listens_.erase(it);
+    }
+    for (int flow = 0; flow < kFlowsMax; ++flow) status->send[flow].state = status->receive[flow].state = FlowState::kOpening;
+    for (const auto& [flow, comm] : sends_) Fill(*comm, &status->send[flow]);
+    for (const auto& [flow, comm] : receives_) Fill(*comm, &status->receive[flow]);
+    CountBytes(status->left_bytes);
+    {
+      const std::lock_guard lock(strings_.mutex);
+      status->record_count = static_cast<uint32_t>(std::min<size_t>(strings_.records.size(), kRecordsMax));
+      std::copy_n(strings_.records.begin(), status->record_count, status->records);
+      strings_.records.erase(strings_.records.begin(), strings_.records.begin() + status->record_count);
+    }
+    Say(*status);
+  }
+
+  static void CountBytes(uint64_t (&left_bytes)[kRails]) {
+    ifaddrs* all = nullptr;
+    if (getifaddrs(&all) != 0) return;
+    for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+      if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_PACKET || std::strncmp(one->ifa_name, "rail", 4) != 0) continue;
+      const int rail = std::atoi(one->ifa_name + 4);
+      if (rail < kRails) left_bytes[rail] = static_cast<const rtnl_link_stats*>(one->ifa_data)->tx_bytes;
+    }
+    freeifaddrs(all);
+  }
+
+  PuppetDaemon::Strings strings_;
+  std::byte* memory_ = nullptr;
+  std::unique_ptr<net::Engine> engine_;
+  std::map<int, uint64_t> listens_;
+  std::map<int, std::unique_ptr<net::SendComm>> sends_;
+  std::map<int, std::unique_ptr<net::RecvComm>> receives_;
+  uint64_t plans_ = 0;
+};
+
+}  // namespace
+}  // namespace r2cc::contract
+
+int main() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (const int fd : {r2cc::contract::kCommandsFd, r2cc::contract::kMemoryFd, r2cc::contract::kNamespaceFd})
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+  r2cc::contract::Process process;
+  process.Serve();
+  return 0;
+}

@@ -1,0 +1,186 @@
+#include "tests/contract/tcp/lab.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+namespace r2cc::contract {
+namespace {
+
+// A queue that holds 5 ms keeps what a cut loses small, and a 256 kB bucket lets a CPU that is late for a tick still reach line rate.
+std::string Tbf(const std::string& interface, int64_t bytes_per_s) {
+  return "qdisc replace dev " + interface + " root tbf rate " + std::to_string(bytes_per_s * 8) + "bit burst 256kb latency 5ms";
+}
+
+// The switch's end of a rail's cable.
+std::string PortOf(End end, int rail) {
+  return rail == kOob ? "m" + std::to_string(end) : "p" + std::to_string(end) + std::to_string(rail);
+}
+
+std::string Address(End end, int rail) {
+  return rail == kOob ? "10.200.0." + std::to_string(end + 1) : "10.10." + std::to_string(rail) + "." + std::to_string(end + 1);
+}
+
+int NewNamespace(std::string* error) {
+  int fd = -1;
+  int failure = 0;
+  std::thread thread([&] {
+    if (unshare(CLONE_NEWNET) == 0) fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    failure = errno;
+  });
+  thread.join();
+  if (fd < 0) *error = std::string("needs root: makes network namespaces (") + std::strerror(failure) + ")";
+  return fd;
+}
+
+}  // namespace
+
+std::string Lab::Interface(int rail) { return rail == kOob ? "mgmt0" : "rail" + std::to_string(rail); }
+std::string Lab::Bridge(int rail) const { return rail == kOob ? "mgmt" : full_fabric_ ? "fabric" : "rail" + std::to_string(rail); }
+
+std::unique_ptr<Lab> Lab::Make(bool full_fabric, std::string* error) {
+  std::unique_ptr<Lab> lab(new Lab(full_fabric));
+  return lab->Build(error) ? std::move(lab) : nullptr;
+}
+
+Lab::~Lab() {
+  for (const int fd : namespaces_)
+    if (fd >= 0) close(fd);
+}
+
+int Lab::OpenNamespace(End end) const { return fcntl(namespaces_[end], F_DUPFD_CLOEXEC, 0); }
+
+bool Lab::Run(Namespace where, const std::string& program, const std::vector<std::string>& lines, std::string* error) const {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  int in[2], err[2];
+  if (pipe2(in, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) return false;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    dup2(in[0], STDIN_FILENO);
+    dup2(err[1], STDERR_FILENO);
+    if (setns(namespaces_[where], CLONE_NEWNET) == 0) execlp(program.c_str(), program.c_str(), "-batch", "-", nullptr);
+    _exit(127);
+  }
+  close(in[0]);
+  close(err[1]);
+  const bool written = write(in[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  close(in[1]);
+  std::string complaint;
+  char part[512];
+  for (ssize_t n; (n = read(err[0], part, sizeof(part))) > 0;) complaint.append(part, static_cast<size_t>(n));
+  close(err[0]);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  if (written && WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+  *error = program + " failed: " + complaint;
+  return false;
+}
+
+void Lab::Must(Namespace where, const std::string& program, const std::vector<std::string>& lines) const {
+  std::string error;
+  ASSERT_TRUE(Run(where, program, lines, &error)) << error;
+}
+
+// Policy routes: a rail's traffic leaves by that rail, whichever rail of the other node it goes to. The kernel drops them with the link.
+std::vector<std::string> Lab::Routes(End end, int rail) const {
+  if (!full_fabric_ || rail == kOob) return {};
+  const std::string table = std::to_string(100 + rail);
+  const std::string route = "route replace 10.10.0.0/16 dev " + Interface(rail) + " src " + Address(end, rail);
+  return {route + " table " + table, route + " metric " + table};
+}
+
+bool Lab::Build(std::string* error) {
+  for (int& fd : namespaces_)
+    if (fd = NewNamespace(error); fd < 0) return false;
+  std::vector<std::string> fabric;
+  for (int rail = kOob; rail < kRails; ++rail) {
+    if (rail > 0 && full_fabric_) break;
+    fabric.push_back("link add " + Bridge(rail) + " mtu 9000 type bridge forward_delay 0 mcast_snooping 0");
+    fabric.push_back("link set " + Bridge(rail) + " up");
+  }
+  for (End end = 0; end < 2; ++end)
+    for (int rail = kOob; rail < kRails; ++rail) {
+      const std::string node = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(namespaces_[end]);
+      fabric.push_back("link add " + PortOf(end, rail) + " mtu 9000 type veth peer name " + Interface(rail) + " mtu 9000 netns " + node);
+      fabric.push_back("link set " + PortOf(end, rail) + " master " + Bridge(rail) + " up");
+    }
+  if (!Run(kFabric, "ip", fabric, error)) return *error = "needs root: " + *error, false;
+  for (End end = 0; end < 2; ++end) {
+    if (full_fabric_) {
+      // A node answers for an address on its own interface alone.
+      std::thread thread([this, end] {
+        if (setns(namespaces_[end], CLONE_NEWNET) != 0) return;
+        for (const auto& [name, value] : {std::pair("arp_ignore", "1"), {"arp_announce", "2"}, {"rp_filter", "0"}}) {
+          const int fd = open((std::string("/proc/sys/net/ipv4/conf/all/") + name).c_str(), O_WRONLY | O_CLOEXEC);
+          if (fd < 0 || write(fd, value, 1) != 1) ADD_FAILURE() << name << ": " << std::strerror(errno);
+          if (fd >= 0) close(fd);
+        }
+      });
+      thread.join();
+    }
+    std::vector<std::string> lines = {"link set lo up"};
+    for (int rail = kOob; rail < kRails; ++rail) {
+      const bool policy = full_fabric_ && rail != kOob;
+      lines.push_back("link set " + Interface(rail) + " up");
+      lines.push_back("addr add " + Address(end, rail) + (policy ? "/16" : "/24") + " dev " + Interface(rail) +
+                      (policy ? " noprefixroute" : ""));
+      if (policy) lines.push_back("rule add from " + Address(end, rail) + " lookup " + std::to_string(100 + rail));
+      const auto routes = Routes(end, rail);
+      lines.insert(lines.end(), routes.begin(), routes.end());
+    }
+    if (!Run(static_cast<Namespace>(end), "ip", lines, error)) return false;
+  }
+  return true;
+}
+
+void Lab::Cut(End end, int rail) {
+  Must(static_cast<Namespace>(end), "ip", {"link set " + Interface(rail) + " down"});
+  StateOf(end, rail).cut = true;
+}
+
+void Lab::Silence(End end, int rail) {
+  Must(kFabric, "ip", {"link set " + PortOf(end, rail) + " nomaster"});
+  StateOf(end, rail).silenced = true;
+}
+
+void Lab::Heal(End end, int rail) {
+  RailState& state = StateOf(end, rail);
+  if (state.silenced) Must(kFabric, "ip", {"link set " + PortOf(end, rail) + " master " + Bridge(rail)});
+  if (state.cut) {
+    std::vector<std::string> lines = {"link set " + Interface(rail) + " up"};
+    const auto routes = Routes(end, rail);
+    lines.insert(lines.end(), routes.begin(), routes.end());
+    Must(static_cast<Namespace>(end), "ip", lines);
+  }
+  state.silenced = state.cut = false;
+}
+
+void Lab::Shape(End end, int rail, int64_t bytes_per_s) {
+  Must(static_cast<Namespace>(end), "tc", {Tbf(Interface(rail), bytes_per_s)});
+  Must(kFabric, "tc", {Tbf(PortOf(end, rail), bytes_per_s)});
+  StateOf(end, rail).bytes_per_s = bytes_per_s;
+}
+
+void Lab::Reset(int64_t rail_bytes_per_s) {
+  std::vector<std::string> lines[kNamespaces];
+  for (End end = 0; end < 2; ++end)
+    for (int rail = kOob; rail < kRails; ++rail) {
+      RailState& state = StateOf(end, rail);
+      if (state.cut || state.silenced) Heal(end, rail);
+      if (rail == kOob || state.bytes_per_s == rail_bytes_per_s) continue;
+      lines[end].push_back(Tbf(Interface(rail), rail_bytes_per_s));
+      lines[kFabric].push_back(Tbf(PortOf(end, rail), rail_bytes_per_s));
+      state.bytes_per_s = rail_bytes_per_s;
+    }
+  for (int where = 0; where < kNamespaces; ++where)
+    if (!lines[where].empty()) Must(static_cast<Namespace>(where), "tc", lines[where]);
+}
+
+}  // namespace r2cc::contract

@@ -1,0 +1,57 @@
+// Two nodes and the fabric between them as network namespaces: real interfaces, real link events, shaped rails. The namespaces have no
+// names: they end with the process that made them, however it ends.
+#ifndef R2CC_TESTS_CONTRACT_TCP_LAB_H_
+#define R2CC_TESTS_CONTRACT_TCP_LAB_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/contract/world.h"
+
+namespace r2cc::contract {
+
+class Lab {
+ public:
+  // Null and one line in `error` ("needs root: ...") if this machine or user cannot have it.
+  static std::unique_ptr<Lab> Make(bool full_fabric, std::string* error);
+  ~Lab();
+  Lab(const Lab&) = delete;
+  Lab& operator=(const Lab&) = delete;
+
+  // A descriptor of the node's namespace, for setns(); the caller's to close.
+  int OpenNamespace(End end) const;
+  static std::string Interface(int rail);  // kOob: the management interface
+
+  // ---- `rail` may be kOob ----
+
+  void Cut(End end, int rail);
+  void Silence(End end, int rail);
+  void Heal(End end, int rail);
+  void Shape(End end, int rail, int64_t bytes_per_s);
+  // As when it was made, every rail at this rate.
+  void Reset(int64_t rail_bytes_per_s);
+
+ private:
+  enum Namespace { kNode0, kNode1, kFabric, kNamespaces };
+  struct RailState {
+    bool cut = false;
+    bool silenced = false;
+    int64_t bytes_per_s = 0;
+  };
+  explicit Lab(bool full_fabric) : full_fabric_(full_fabric) {}
+  bool Build(std::string* error);
+  bool Run(Namespace where, const std::string& program, const std::vector<std::string>& lines, std::string* error) const;
+  void Must(Namespace where, const std::string& program, const std::vector<std::string>& lines) const;
+  std::vector<std::string> Routes(End end, int rail) const;
+  std::string Bridge(int rail) const;
+  RailState& StateOf(End end, int rail) { return rails_[end][rail + 1]; }
+
+  const bool full_fabric_;
+  int namespaces_[kNamespaces] = {-1, -1, -1};
+  RailState rails_[2][kRails + 1];
+};
+
+}  // namespace r2cc::contract
+
+#endif  // R2CC_TESTS_CONTRACT_TCP_LAB_H_
