@@ -9,7 +9,6 @@ namespace {
 constexpr Nanos kTickEvery = 5 * kNanosPerMs;
 constexpr Nanos kActiveWait = 5 * kNanosPerMs;
 constexpr Nanos kIdleWait = 100 * kNanosPerMs;
-constexpr Nanos kDrainPatience = 500 * kNanosPerMs;
 // How long one turn keeps the thread.
 constexpr Nanos kTurnTakes = 2'000;
 
@@ -111,7 +110,7 @@ void Process::Kill(bool child_holds_sockets) {
 void Process::Exit() {
   if (exiting_ || dead_) return;
   exiting_ = true;
-  exit_until_ = io_.now() + kDrainPatience;
+  exit_until_ = io_.now() + io_.options.deadline;
   Wake();
 }
 

@@ -217,6 +217,10 @@ void RecvEnd::ReadBulk(LinkId link, size_t index) {
   const BulkIn::Sink sink{
       .begin =
           [&](const net::Chunk& chunk, std::byte** destination) {
+            if (io_->logs())
+              io_->Log("receiver from " + std::to_string(peer_) + ": link " + std::to_string(link) + "/" +
+                       std::to_string(sockets.incarnation) + " -> chunk " + std::to_string(chunk.index) + " of flow " +
+                       std::to_string(chunk.flow) + " message " + std::to_string(chunk.message));
             const bool taken = session_.Begin(link, sockets.incarnation, chunk, destination);
             if (taken)
               io_->tap->ChunkBegun(Who(link), chunk, *destination);

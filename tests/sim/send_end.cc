@@ -344,6 +344,10 @@ bool SendEnd::PumpBulk(LinkId link, size_t index) {
   Bulk& bulk = sockets.bulk[index];
   const auto pull = [&](net::Chunk* chunk) {
     if (!session_.Pull(link, sockets.incarnation, chunk)) return false;
+    if (io_->logs())
+      io_->Log("sender to " + std::to_string(peer_) + ": link " + std::to_string(link) + "/" + std::to_string(sockets.incarnation) +
+               " <- chunk " + std::to_string(chunk->index) + " of flow " + std::to_string(chunk->flow) + " message " +
+               std::to_string(chunk->message));
     io_->tap->ChunkSent({peer_, io_->host, link, sockets.incarnation}, *chunk);
     return true;
   };

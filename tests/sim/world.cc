@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
+#include <tuple>
 
 #include "tests/sim/checkers.h"
 
@@ -80,7 +82,11 @@ class World : public Tap {
   }
   void ChunkFinished(const Carrying& who, const net::Chunk& header) override { checker_.ChunkFinished(who, header); }
   void ChunkRefused(const Carrying& who, const net::Chunk& header) override { checker_.ChunkRefused(who, header); }
-  void CarrierEnded(const Carrying& who) override { checker_.CarrierEnded(who); }
+  void CarrierEnded(const Carrying& who) override {
+    checker_.CarrierEnded(who);
+    const bool was_up = up_.contains({who.sender, who.receiver, who.link, who.incarnation});
+    if (was_up && !Ending(who.sender, who.receiver)) ++acceptor_ends_;
+  }
   void Stepped(net::InitiatorState state, net::InitiatorEvent event) override {
     ++coverage_.initiator[static_cast<size_t>(state)][static_cast<size_t>(event)];
   }
@@ -88,11 +94,12 @@ class World : public Tap {
     ++coverage_.acceptor[static_cast<size_t>(state)][static_cast<size_t>(event)];
   }
   void At(Moment moment, int sender, int receiver, net::LinkId link) override {
-    // At the end of a process its links close without anything being wrong.
-    const bool ending = processes_[static_cast<size_t>(sender)]->exiting() || processes_[static_cast<size_t>(receiver)]->exiting();
-    if (moment == Moment::kLinkFencing && !ending) ++coverage_.fences;
+    if (moment == Moment::kLinkUp) {
+      const auto& end = processes_[static_cast<size_t>(sender)]->send_ends().at(receiver);
+      up_.insert({sender, receiver, link, end->session().incarnation(link)});
+    }
+    if (moment == Moment::kLinkFencing && !Ending(sender, receiver)) ++coverage_.fences;
     if (moment == Moment::kLinkReplays) ++coverage_.replays;
-    if (moment == Moment::kAcceptorEnds && !ending) ++acceptor_ends_;
     faults_->At(moment, sender, receiver, link);
   }
   void Log(int host, const std::string& line) override {
@@ -102,6 +109,9 @@ class World : public Tap {
   bool logs() const override { return verbose_; }
 
   // ---- judgement ----
+
+  // At the end of a process its links close without anything being wrong.
+  bool Ending(int a, int b) const { return processes_[static_cast<size_t>(a)]->exiting() || processes_[static_cast<size_t>(b)]->exiting(); }
 
   static std::pair<int, int> PairOf(int a, int b) { return {std::min(a, b), std::max(a, b)}; }
 
@@ -114,10 +124,11 @@ class World : public Tap {
         bool passes = false;
         for (int i = 0; i < rails_a; ++i)
           for (int j = 0; j < rails_b; ++j) passes |= network_.Passes({a, i}, {b, j}) && network_.Passes({b, j}, {a, i});
-        if (passes)
-          lost_since_.erase(PairOf(a, b));
-        else
+        if (!passes) {
           lost_since_.emplace(PairOf(a, b), timeline_.now());
+        } else if (lost_since_.erase(PairOf(a, b)) > 0) {
+          back_at_[PairOf(a, b)] = timeline_.now();
+        }
       }
   }
 
@@ -127,6 +138,8 @@ class World : public Tap {
     // An end that failed with an excuse closes its flows: that is news to a third process too, if it talks to that one.
     if (processes_.size() > 2 && job_->failed_at(other) != 0) return true;
     if (job_->failed_at(other) != 0 && scenario_.kind == Class::kDeadline) return true;
+    const auto back = back_at_.find(PairOf(own, other));
+    if (scenario_.kind == Class::kDeadline && back != back_at_.end() && timeline_.now() - back->second < kReconnecting) return true;
     const auto lost = lost_since_.find(PairOf(own, other));
     // The session counts from its last link's end, which other faults may have brought about a little earlier.
     return lost != lost_since_.end() &&
@@ -172,10 +185,11 @@ class World : public Tap {
   Checker checker_;
   Coverage coverage_;
   uint64_t acceptor_ends_ = 0;
+  std::set<std::tuple<int, int, net::LinkId, net::Incarnation>> up_;  // carried chunks once
   std::vector<std::unique_ptr<Process>> processes_;
   std::unique_ptr<Job> job_;
   std::unique_ptr<Faults> faults_;
-  std::map<std::pair<int, int>, Nanos> lost_since_;
+  std::map<std::pair<int, int>, Nanos> lost_since_, back_at_;
 };
 
 }  // namespace
