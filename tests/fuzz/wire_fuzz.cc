@@ -1,0 +1,79 @@
+// Everything that the first bytes of a connection and a control lane may hold: greetings, replies, control frames. What is accepted
+// keeps its promises, and encoded again it says the same.
+#include <cstdint>
+
+#include "tests/fuzz/input.h"
+#include "tests/fuzz/packets.h"
+
+namespace {
+
+using namespace r2cc;       // NOLINT
+using namespace r2cc::net;  // NOLINT
+
+void Limits(const Hello& hello) {
+  R2CC_CHECK(hello.links <= kLinksMax && hello.link < kLinksMax && hello.rails.size() <= kWireRailsMax);
+  R2CC_CHECK(hello.kind <= ConnectionKind::kBulk);
+}
+void Limits(const HelloReply& reply) { R2CC_CHECK(reply.rails.size() <= kWireRailsMax); }
+void Limits(const Frame& frame) {
+  R2CC_CHECK(frame.arrivals.size() <= kFlowsMax);
+  for (const FlowArrivals& flow : frame.arrivals)
+    for (const MessageArrivals& partial : flow.partial) R2CC_CHECK(partial.placed.size() <= kChunksMax);
+}
+
+bool Decoded(std::span<const uint8_t> packet, Hello* hello) { return Decode(packet, hello); }
+bool Decoded(std::span<const uint8_t> packet, HelloReply* reply) { return Decode(packet, reply); }
+bool Decoded(std::span<const uint8_t> packet, Frame* frame) { return Decode(packet, fuzz::kNoTag, frame); }
+
+template <typename Message>
+void Check(std::span<const uint8_t> packet) {
+  Message message;
+  if (!Decoded(packet, &message)) return;
+  Limits(message);
+  const Bytes again = fuzz::Encoded(message);
+  R2CC_CHECK(PacketLength(again) == again.size());
+  Message twice;
+  R2CC_CHECK(Decoded(again, &twice));
+  R2CC_CHECK(fuzz::Encoded(twice) == again);
+}
+
+// A frame of one session is no frame of another.
+void CheckTag(std::span<const uint8_t> packet, uint32_t tag) {
+  Frame frame;
+  if (tag == fuzz::kNoTag || !Decode(packet, fuzz::kNoTag, &frame)) return;
+  Frame other;
+  R2CC_CHECK(!Decode(packet, tag, &other) && !Decode(Encode(frame, tag), fuzz::kNoTag, &other) && Decode(Encode(frame, tag), tag, &other));
+}
+
+void CheckAll(std::span<const uint8_t> packet) {
+  Check<Hello>(packet);
+  Check<HelloReply>(packet);
+  Check<Frame>(packet);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  fuzz::Input input(data, size);
+  const size_t choice = input.Below(4);
+  switch (choice) {
+    case 0: {
+      const size_t length = PacketLength(input.rest());
+      R2CC_CHECK(length == 0 || length >= kPacketHeaderBytes);
+      CheckAll(input.rest());
+      break;
+    }
+    case 1: CheckAll(fuzz::WithBody(Hello{}, input.rest())); break;
+    case 2: CheckAll(fuzz::WithBody(HelloReply{}, input.rest())); break;
+    default: {
+      Frame like;
+      like.type = static_cast<FrameType>(input.Take<uint16_t>());
+      const auto tag = static_cast<uint32_t>(input.TakeNumber());
+      const Bytes packet = fuzz::WithBody(like, input.rest());
+      CheckAll(packet);
+      CheckTag(packet, tag);
+      break;
+    }
+  }
+  return 0;
+}
