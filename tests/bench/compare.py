@@ -27,7 +27,7 @@ SMALL_ITERATIONS, QUICK_SMALL_ITERATIONS = 200, 100
 def parse_arguments() -> argparse.Namespace:
   parser = argparse.ArgumentParser(prog="compare", description=__doc__, allow_abbrev=False)
   parser.add_argument("--json", action="store_true", help="the last line of the output is a JSON object; all else goes to standard error")
-  parser.add_argument("--pairs", type=int, help="of small sizes (default: 30; with --quick 10)")
+  parser.add_argument("--pairs", type=int, help="of small sizes (default: 60; with --quick 10)")
   parser.add_argument("--large-pairs", type=int, help="of large sizes (default: 20; with --quick 6)")
   parser.add_argument("--rails", type=positive_numbers, default=[1, 4], help="numbers of rails (default: 1,4)")
   parser.add_argument("--small", action="store_true", help="small sizes alone")
@@ -39,7 +39,7 @@ def parse_arguments() -> argparse.Namespace:
                       help="in the environment of the plugin (not the control's); may be given more than once")
   parser.add_argument("--idle-sleep-us", type=int, help="r2cc-perf's, for both (0: it only yields, as NCCL does)")
   options = parser.parse_args()
-  options.pairs = options.pairs or (10 if options.quick else 30)
+  options.pairs = options.pairs or (10 if options.quick else 60)
   options.large_pairs = options.large_pairs or (6 if options.quick else 20)
   if not options.small and not options.large:
     options.small = options.large = True

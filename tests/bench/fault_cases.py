@@ -101,7 +101,7 @@ def _different(stage: Stage, tally: Tally, setup: Setup, wanted: int) -> None:
   """Two neighbours lose different rails for good."""
   del wanted
   tally.runs += 1
-  lost = [RailId(0, tally.runs % RAILS), RailId(1, (tally.runs + 1 + tally.runs // RAILS) % RAILS)]
+  lost = [RailId(0, tally.runs % RAILS), RailId(1, (tally.runs + 1 + tally.runs // RAILS % (RAILS - 1)) % RAILS)]
   stage.start(GOODPUT_S)
   healthy_gbps = stage.goodput_gbps(stage.healthy)
   stage.aim()
