@@ -15,6 +15,7 @@ constexpr size_t kSizesMax = 100'000;
 constexpr double kSizeBytesMax = 1e12;
 constexpr int kLocalRanksMax = 256;
 constexpr int kChannelsMax = 64;
+constexpr int kChildrenMax = 64;
 
 struct Text {
   std::string collective = "all_reduce";
@@ -63,6 +64,9 @@ void AddFlags(CLI::App* app, Text* text, Options* options) {
   app->add_option("--net-version", options->table_version, "drive this version of the plugin's table: 11 or 8 (default: the newest)")
       ->check(CLI::IsMember({8, 11}));
   app->add_option("--trace", options->trace_prefix, "append every completion to PREFIX.RANK.csv");
+  app->add_option("--fork-children", options->fork_children, "each rank forks so many children, once connected, that sleep until it ends")
+      ->capture_default_str()
+      ->check(CLI::Range(0, kChildrenMax));
   app->add_flag("--json", options->json, "a JSON object as the last line of rank 0's output");
   app->add_flag("--debug", options->debug, "print the plugin's INFO messages too");
 }

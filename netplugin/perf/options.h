@@ -29,6 +29,7 @@ struct Options {
   bool json = false;
   bool debug = false;
   std::string trace_prefix;
+  int fork_children = 0;
 
   int ranks = 0;     // of the whole job
   int rank = -1;     // -1: start all ranks here

@@ -22,6 +22,7 @@
 #include "netplugin/perf/pattern.h"
 #include "netplugin/perf/report.h"
 #include "netplugin/perf/setup.h"
+#include "netplugin/perf/sleepers.h"
 #include "netplugin/perf/trace.h"
 #include "netplugin/perf/worker.h"
 
@@ -114,6 +115,7 @@ class RankRun {
   std::unique_ptr<Net> net_;
   RunInfo info_;
   Trace trace_;
+  Sleepers sleepers_;
   std::vector<Channel> channels_;
   std::unique_ptr<Setup> setup_;
   std::unique_ptr<Engine> engine_;
@@ -149,6 +151,7 @@ int RankRun::Run(int listen_fd) {
 
 void RankRun::Die(const Status& status) {
   fprintf(stderr, "r2cc-perf[%d]: %s\n", rank_, status.message().c_str());
+  sleepers_.End();
   bootstrap_.Fail(status.message());
   if (engine_ != nullptr && engine_->running()) {  // let it write the end of the trace; a plugin that blocks is not waited for
     engine_->Cancel();
@@ -166,6 +169,7 @@ Status RankRun::Start(int listen_fd) {
   if (!options_.trace_prefix.empty()) R2CC_PERF_RETURN_IF_ERROR(trace_.Open(options_.trace_prefix, rank_));
   R2CC_PERF_RETURN_IF_ERROR(LoadPlugin());
   R2CC_PERF_RETURN_IF_ERROR(Connect());
+  R2CC_PERF_RETURN_IF_ERROR(sleepers_.Fork(options_.fork_children, rank_));
   int64_t elements = 0;
   for (const int64_t size : options_.sizes_bytes)
     elements = std::max(elements, BufferElements(options_.collective, CountOf(options_.collective, size, options_.ranks), options_.ranks));
