@@ -81,6 +81,7 @@ class RecvSession {
   bool Finish(LinkId link, Incarnation incarnation, const Chunk& header);
 
   std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
+  bool has_actions() const { return !actions_.empty(); }
 
   uint16_t links() const { return static_cast<uint16_t>(links_.size()); }
   Incarnation incarnation(LinkId link) const { return links_[link].incarnation; }

@@ -48,6 +48,11 @@ bool SendFlows::outstanding() const {
   });
 }
 
+bool SendFlows::Expects(const Chunk& chunk) const {
+  const auto it = flows_.find(chunk.flow);
+  return it != flows_.end() && chunk.message >= it->second.ledger.acked_through();
+}
+
 bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, Carrier carrier, Chunk* chunk) {
   Flow* next = nullptr;
   SendLedger::Ready next_ready;

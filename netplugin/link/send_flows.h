@@ -55,6 +55,11 @@ class SendFlows {
   // Some flow waits for an acknowledgement.
   bool outstanding() const;
 
+  // Some flow may have a ready chunk.
+  bool ready() const { return !ready_.empty(); }
+  // The message of the chunk is still on its way.
+  bool Expects(const Chunk& chunk) const;
+
   // The next chunk that `link` may carry: a message that was begun, or is replayed, goes first, the oldest before the others; then the
   // flows take turns, message by message. False if there is none.
   bool Pull(std::span<const LinkShare> shares, LinkId link, Carrier carrier, Chunk* chunk);

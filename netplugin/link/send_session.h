@@ -89,7 +89,13 @@ class SendSession {
   bool spread() const { return links_.spread(); }
   LinkId home(FlowId flow) const { return flows_.at(flow).home; }
 
+  // False: no link could pull anything now.
+  bool ready() const { return flows_.ready(); }
+  // False: the chunk, of which a part has left already, is of a message that is acknowledged or given up.
+  bool Expects(const Chunk& chunk) const { return flows_.Expects(chunk); }
+
   std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
+  bool has_actions() const { return !actions_.empty(); }
 
   // ---- for the transport and the record ----
 
@@ -102,6 +108,8 @@ class SendSession {
   // No flow is open and no frame waits for an answer: the session may end.
   bool idle() const { return flows_.empty() && courier_.idle(); }
   bool failed() const { return failed_; }
+  // Flows that were closed still have messages to deliver.
+  bool delivering() const { return !closing_.empty(); }
 
  private:
   Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/core/fork_guard.h"
 #include "netplugin/plugin/process.h"
 
 namespace r2cc::net {
@@ -19,6 +20,9 @@ struct Request {
   bool receive = false;
   bool used = false;
 };
+
+// One communicator's. All of them share the process's rails and connections, so that it only has to be told from others.
+struct Context {};
 
 struct ListenHandle {
   uint64_t id = 0;
@@ -74,12 +78,13 @@ Result CallOpenContext(void** context, abi::Logger logger) {
   const Result result = CallInit(logger);
   if (result != Result::kSuccess) return result;
   Process::Get().AddContext();
-  *context = &Process::Get();
+  *context = new Context;
   return Result::kSuccess;
 }
 
-Result CallFinalize(void*) {
-  return Guarded([] {
+Result CallFinalize(void* context) {
+  return Guarded([&] {
+    delete static_cast<Context*>(context);
     Process::Get().RemoveContext();
     return Result::kSuccess;
   });
@@ -203,7 +208,15 @@ Result CallReceive(void* recv_comm, int count, void** data, const size_t* capaci
 Result CallTest(void* request, int* done, int* sizes) {
   auto* ours = static_cast<Request*>(request);
   *done = 0;
+  if (fork_guard::InForkedChild()) return Result::kInternalError;
   Comm& comm = *ours->comm;
+  if (comm.done_through.load(std::memory_order_acquire) <= ours->number) {
+    Engine& engine = Process::Get().engine();
+    if (ours->receive)
+      engine.Help(static_cast<RecvComm*>(&comm));
+    else
+      engine.Help(static_cast<SendComm*>(&comm));
+  }
   // The state is read first: what was done before the flow failed is done.
   const Comm::State state = comm.state.load(std::memory_order_acquire);
   if (comm.done_through.load(std::memory_order_acquire) > ours->number) {

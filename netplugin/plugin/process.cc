@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/core/fork_guard.h"
 #include "netplugin/attach/attach_client.h"
 #include "netplugin/attach/attach_words.h"
 #include "netplugin/rails/link_monitor.h"
@@ -28,10 +29,14 @@ Process& Process::Get() {
 }
 
 abi::Result Process::Start() {
+  // The parent's threads are not here, and its locks may be held by them for ever.
+  if (fork_guard::InForkedChild()) return abi::Result::kInternalError;
+  if (ready_.load(std::memory_order_acquire)) return abi::Result::kSuccess;
   const std::lock_guard lock(mutex_);
   if (!started_) {
     started_ = true;
     result_ = StartLocked();
+    ready_ = result_ == abi::Result::kSuccess;
   }
   return result_;
 }
@@ -61,7 +66,7 @@ abi::Result Process::StartLocked() {
   parts.rails = rails_;
   engine_ = Engine::Start(std::move(parts), &error);
   if (engine_ == nullptr) return refuse(abi::Result::kSystemError);
-  owner_pid_ = getpid();
+  if (!fork_guard::InstallOnce()) Log(LogLevel::kWarn, "R2CC: cannot close the sockets of forked children: out of memory");
   std::atexit(AtExit);
   std::string names;
   for (const Rail& rail : rails_) names += (names.empty() ? "" : ", ") + rail.name + (rail.up ? "" : " (down)");
@@ -80,21 +85,20 @@ void Process::Log(LogLevel level, const std::string& line) const {
 }
 
 void Process::RemoveContext() {
-  if (--contexts_ > 0 || engine_ == nullptr) return;
+  if (--contexts_ > 0 || !ready_.load()) return;
   for (const std::string& line : engine_->Summary()) Log(LogLevel::kInfo, line);
 }
 
 void Process::AtExit() {
+  if (fork_guard::InForkedChild()) return;
   Process& process = Get();
   const std::lock_guard lock(process.mutex_);
-  // Whoever still calls is told so, and touches nothing.
-  process.result_ = abi::Result::kInternalError;
-  // NCCL's logger may be gone already; a forked child has no engine thread to stop.
+  // NCCL's logger may be gone already.
   process.logger_.store(nullptr);
-  if (process.owner_pid_ == getpid())
-    process.engine_.reset();
-  else
-    static_cast<void>(process.engine_.release());
+  // Who still calls finds the engine, stopped: NCCL's threads may outlive this.
+  process.result_ = abi::Result::kInternalError;
+  process.ready_ = false;
+  process.engine_->Stop();
 }
 
 std::unique_ptr<SendComm> Process::TakePending(uint64_t listen_id) {

@@ -48,7 +48,7 @@ class Process {
   std::mutex mutex_;
   bool started_ = false;
   abi::Result result_ = abi::Result::kSuccess;
-  int owner_pid_ = 0;
+  std::atomic<bool> ready_{false};  // started well, and not at its end
   std::atomic<abi::Logger> logger_{nullptr};
   std::atomic<LogLevel> level_{LogLevel::kWarn};
   std::atomic<int> contexts_{0};

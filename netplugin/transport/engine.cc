@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 
-#include "base/core/hash.h"
 #include "netplugin/transport/tcp/record.h"
 
 namespace r2cc::net {
@@ -21,8 +21,9 @@ namespace {
 constexpr Nanos kTickEvery = 5 * kNanosPerMs;
 constexpr int kActiveWaitMs = 5;
 constexpr int kIdleWaitMs = 100;
-// How long the end waits for its last words to be heard.
+// How long the end waits for its last words to be heard, and for small messages that NCCL believes to be sent.
 constexpr Nanos kDrainPatience = 500 * kNanosPerMs;
+constexpr Nanos kDeliveryPatience = 10 * kNanosPerSecond;
 
 uint64_t Random() {
   uint64_t value = 0;
@@ -80,17 +81,21 @@ bool Engine::Open(std::string* error) {
   io_.nonce = Random();
   io_.node = config.node;
   io_.chunk_bytes = config.chunk_bytes;
-  io_.eager_bytes = kEagerBytesMax;
   io_.sockets_per_rail = static_cast<uint8_t>(config.sockets_per_rail);
   io_.checksum = config.checksum;
   io_.mode = StripeModeOf(config);
+  // Without protection there is nothing to replay a copy for.
+  io_.eager_bytes = io_.mode == StripeMode::kOneRail ? 0 : kEagerBytesMax;
   io_.silence = config.silence_ms * kNanosPerMs;
   io_.deadline = config.deadline_ms * kNanosPerMs;
   io_.oob_source.address = ToSocketAddress(parts_.oob_address);
   world_ = std::make_unique<World>(&io_, config.fail_rails, std::move(parts_.link_events), std::move(parts_.daemon));
-
-  greeter_ =
-      std::make_unique<Greeter>(&io_, [this](const Hello& hello, std::unique_ptr<PacketStream>* stream) { return Greet(hello, stream); });
+  reception_ = std::make_unique<Reception>(&io_, [this](const std::string& node) { world_->ReportPeer(node); });
+  greeter_ = std::make_unique<Greeter>(&io_, [this](const Hello& hello, std::unique_ptr<PacketStream>* stream) {
+    const HelloReply reply = reception_->Greet(hello, stream);
+    if (const auto it = reception_->peers().find(hello.session); it != reception_->peers().end()) WatchPeer(it->second.get());
+    return reply;
+  });
   UniqueFd oob = net::Listen(io_.oob_source, &io_.oob_port, error);
   if (!oob) return false;
   greeter_->AddListener(std::move(oob));
@@ -102,30 +107,26 @@ bool Engine::Open(std::string* error) {
     if (!rail.address.empty() && !ListenOn(&local, error)) return false;
     io_.rails.push_back(std::move(local));
   }
-
   if (!config.attach_socket.empty()) world_->AwaitDaemon();
-
   io_.poller.Add(wake_.get(), EPOLLIN, [this](uint32_t) {
     uint64_t count;
     while (read(wake_.get(), &count, sizeof(count)) > 0) {
     }
   });
+  StartWorld();
+  return true;
+}
+
+void Engine::StartWorld() {
   world_->Start({
-      .rail_state =
-          [this](uint16_t rail, bool up) {
-            for (const auto& [process, peer] : send_peers_) peer->RailState(rail, up);
-            for (const auto& [session, peer] : recv_peers_) peer->RailState(rail, up);
-          },
-      .verdicts =
-          [this] {
-            for (const auto& [process, peer] : send_peers_) peer->ApplyVerdicts();
-            for (const auto& [session, peer] : recv_peers_) peer->ApplyVerdicts();
-          },
+      .exclusively = [this](const std::function<void()>& call) { Exclusively(call); },
+      .rail_state = [this](uint16_t rail, bool up) { ForEachPeer([&](Peer* peer) { peer->RailState(rail, up); }); },
+      .verdicts = [this] { ForEachPeer([](Peer* peer) { peer->ApplyVerdicts(); }); },
       .attached =
           [this] {
             for (const auto& [process, peer] : send_peers_)
               if (!peer->node().empty()) world_->ReportPeer(peer->node());
-            for (const auto& [session, peer] : recv_peers_) world_->ReportPeer(peer->node());
+            for (const auto& [session, peer] : reception_->peers()) world_->ReportPeer(peer->node());
           },
       .address =
           [this](uint16_t rail) {
@@ -133,7 +134,6 @@ bool Engine::Open(std::string* error) {
             if (std::string error; !ListenOn(&io_.rails[rail], &error)) io_.log(LogLevel::kWarn, "R2CC: " + error);
           },
   });
-  return true;
 }
 
 bool Engine::ListenOn(LocalRail* rail, std::string* error) {
@@ -143,7 +143,9 @@ bool Engine::ListenOn(LocalRail* rail, std::string* error) {
   return true;
 }
 
-Engine::~Engine() {
+Engine::~Engine() { Stop(); }
+
+void Engine::Stop() {
   if (!thread_.joinable()) return;
   stop_ = true;
   const uint64_t one = 1;
@@ -158,107 +160,157 @@ void Engine::Run() {
   std::memset(&everywhere, 0xff, sizeof(everywhere));
   sched_setaffinity(0, sizeof(everywhere), &everywhere);
 
-  bool more = false;
   while (!stop_.load(std::memory_order_relaxed)) {
-    bool active = false;
-    for (const auto& [process, peer] : send_peers_) active |= peer->outstanding();
-    for (const auto& [session, peer] : recv_peers_) active |= peer->outstanding();
-    int wait_ms = more ? 0 : active ? kActiveWaitMs : kIdleWaitMs;
-    asleep_.store(true);
-    {
-      const std::lock_guard lock(mutex_);
-      if (!commands_.empty()) wait_ms = 0;
-    }
-    const bool all_read = io_.poller.Wait(wait_ms);
-    asleep_.store(false);
-    RunCommands();
+    bool more = false;
+    for (const auto& [peer, watched] : watched_) more |= watched.armed && peer->more();
+    io_.poller.Wait(more ? 0 : ShareOut() ? kActiveWaitMs : kIdleWaitMs);
+    if (more)
+      for (const auto& [peer, watched] : watched_)
+        if (watched.armed && peer->more()) peer->Service();
+    RunCalls();
     const Nanos now = clock_.Now();
     world_->Poll(now);
-    if (all_read && now - ticked_ >= kTickEvery) {
-      ticked_ = now;
-      for (const auto& [process, peer] : send_peers_) peer->Tick();
-      for (const auto& [session, peer] : recv_peers_) peer->Tick();
-      greeter_->Tick(now);
-      std::erase_if(recv_peers_, [](const auto& entry) { return entry.second->over(); });
-    }
-    more = false;
-    for (const auto& [process, peer] : send_peers_) more |= peer->Settle();
-    for (const auto& [session, peer] : recv_peers_) more |= peer->Settle();
+    if (now - ticked_ < kTickEvery) continue;
+    ticked_ = now;
+    TickPeers();
+    greeter_->Tick(now);
   }
   Drain();
-  send_peers_.clear();
-  recv_peers_.clear();
   greeter_.reset();
+  ForEachPeer([](Peer* peer) {
+    const auto turn = peer->TakeTurn();
+    peer->Shut();
+  });
+  std::vector<std::function<void()>> last;
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    last.swap(calls_);
+  }
+  for (const auto& call : last) call();
 }
 
 // A job that ends must not leave its peers waiting for an acknowledgement that never left.
 void Engine::Drain() {
-  RunCommands();
+  RunCalls();
   world_->ReportTotals(clock_.Now());
-  const Nanos until = clock_.Now() + kDrainPatience;
+  const Nanos began = clock_.Now();
   for (;;) {
-    bool waiting = false;
-    for (const auto& [process, peer] : send_peers_) {
-      peer->Settle();
-      waiting |= !peer->Flushed() || !peer->idle();
-    }
-    for (const auto& [session, peer] : recv_peers_) {
-      peer->Settle();
-      waiting |= !peer->Flushed() || (!peer->idle() && !peer->over());
-    }
-    if (!waiting || clock_.Now() >= until) break;
+    bool waiting = false, delivering = false;
+    ForEachPeer([&](Peer* peer) {
+      peer->TickTurn();
+      const auto turn = peer->TakeTurn();
+      waiting |= !peer->flushed() || (!peer->idle() && !peer->over());
+      delivering |= peer->delivering();
+    });
+    const Nanos passed = clock_.Now() - began;
+    if (!waiting || passed >= (delivering ? kDeliveryPatience : kDrainPatience)) break;
     io_.poller.Wait(kActiveWaitMs);
-    for (const auto& [process, peer] : send_peers_) peer->Tick();
-    for (const auto& [session, peer] : recv_peers_) peer->Tick();
+    RunCalls();
+    world_->Poll(clock_.Now());
   }
-  for (const auto& [process, peer] : send_peers_) peer->HalfClose();
-  for (const auto& [session, peer] : recv_peers_) peer->HalfClose();
+  ForEachPeer([](Peer* peer) {
+    const auto turn = peer->TakeTurn();
+    peer->HalfClose();
+  });
 }
 
-// ---- commands ----
+// ---- the I/O thread and the peers ----
 
-void Engine::Submit(Command command) {
-  {
-    const std::lock_guard lock(mutex_);
-    commands_.push_back(std::move(command));
-  }
-  if (!asleep_.exchange(false)) return;
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
+void Engine::ForEachPeer(const std::function<void(Peer*)>& call) {
+  for (const auto& [process, peer] : send_peers_) call(peer.get());
+  for (const auto& [session, peer] : reception_->peers()) call(peer.get());
 }
 
-void Engine::RunCommands() {
-  std::vector<Command> commands;
-  {
-    const std::lock_guard lock(mutex_);
-    commands.swap(commands_);
-  }
-  for (const Command& command : commands) {
-    switch (command.kind) {
-      case Command::Kind::kSend: command.send->peer_->Post(command.send->flow_, command.data, command.bytes); break;
-      case Command::Kind::kReceive: command.recv->peer_->Post(command.recv->flow_, command.data, command.bytes); break;
-      case Command::Kind::kCall: command.call(); break;
+void Engine::Exclusively(const std::function<void()>& call) {
+  std::vector<std::unique_lock<std::mutex>> turns;
+  ForEachPeer([&](Peer* peer) { turns.push_back(peer->TakeTurn()); });
+  call();
+  ForEachPeer([](Peer* peer) { peer->Settle(); });
+}
+
+void Engine::WatchPeer(Peer* peer) {
+  if (watched_.contains(peer)) return;
+  watched_[peer].token = io_.poller.Add(peer->fd(), EPOLLIN, [this, peer](uint32_t) {
+    Watched& watched = watched_.at(peer);
+    // Somebody has the turn, or comes for it all the time: he needs no help, and waking up for his messages costs him.
+    if (!peer->Service() || peer->helped() != watched.helped) {
+      watched.armed = false;
+      io_.poller.Modify(watched.token, peer->fd(), 0);
     }
+    watched.active = true;
+  });
+}
+
+void Engine::UnwatchPeer(Peer* peer) {
+  io_.poller.Remove(watched_.at(peer).token, peer->fd());
+  watched_.erase(peer);
+}
+
+bool Engine::ShareOut() {
+  bool active = false;
+  for (auto& [peer, watched] : watched_) {
+    const bool helped = std::exchange(watched.helped, peer->helped()) != watched.helped;
+    active |= helped || watched.active;
+    if (helped || watched.armed) continue;
+    watched.armed = true;
+    io_.poller.Modify(watched.token, peer->fd(), EPOLLIN);
+  }
+  return active;
+}
+
+void Engine::TickPeers() {
+  std::vector<Peer*> over;
+  for (auto& [peer, watched] : watched_) {
+    peer->TickTurn();
+    const auto turn = peer->TakeTurn();
+    watched.active = peer->outstanding();
+    if (peer->over()) over.push_back(peer);
+  }
+  for (Peer* peer : over) {
+    UnwatchPeer(peer);
+    std::erase_if(reception_->peers(), [peer](const auto& entry) { return entry.second.get() == peer; });
+    std::erase_if(send_peers_, [peer](const auto& entry) { return entry.second.get() == peer; });
   }
 }
+
+// ---- calls ----
 
 void Engine::Call(const std::function<void()>& call) {
   std::mutex mutex;
   std::condition_variable done_cv;
   bool done = false;
-  Submit({.kind = Command::Kind::kCall, .call = [&] {
-            call();
-            const std::lock_guard lock(mutex);
-            done = true;
-            done_cv.notify_one();
-          }});
+  {
+    std::unique_lock lock(mutex_);
+    if (ended_) {
+      lock.unlock();
+      return call();
+    }
+    calls_.push_back([&] {
+      call();
+      const std::lock_guard done_lock(mutex);
+      done = true;
+      done_cv.notify_one();
+    });
+  }
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
   std::unique_lock lock(mutex);
   done_cv.wait(lock, [&] { return done; });
 }
 
+void Engine::RunCalls() {
+  std::vector<std::function<void()>> calls;
+  {
+    const std::lock_guard lock(mutex_);
+    calls.swap(calls_);
+  }
+  for (const auto& call : calls) call();
+}
+
 uint64_t Engine::Listen(Handle* handle) {
   const uint64_t id = Random();
-  Call([&] { listeners_.insert(id); });
+  reception_->Open(id);
   std::memset(handle, 0, sizeof(*handle));
   handle->magic = kHandleMagic;
   handle->wire_least = kWireVersionLeast;
@@ -272,38 +324,8 @@ uint64_t Engine::Listen(Handle* handle) {
   return id;
 }
 
-Comm* Engine::FlowOpened(RecvPeer* peer, FlowId flow, uint64_t listen_id) {
-  if (!listeners_.contains(listen_id)) return nullptr;
-  auto comm = std::make_unique<RecvComm>();
-  comm->peer_ = peer;
-  comm->flow_ = flow;
-  comm->state = Comm::State::kOpen;
-  RecvComm* raw = comm.get();
-  const std::lock_guard lock(mutex_);
-  opened_[listen_id].push_back(std::move(comm));
-  return raw;
-}
-
-std::unique_ptr<RecvComm> Engine::Accept(uint64_t listen_id) {
-  const std::lock_guard lock(mutex_);
-  const auto it = opened_.find(listen_id);
-  if (it == opened_.end() || it->second.empty()) return nullptr;
-  std::unique_ptr<RecvComm> comm = std::move(it->second.front());
-  it->second.pop_front();
-  return comm;
-}
-
 void Engine::CloseListen(uint64_t listen_id) {
-  std::deque<std::unique_ptr<RecvComm>> unclaimed;
-  Call([&] {
-    listeners_.erase(listen_id);
-    const std::lock_guard lock(mutex_);
-    if (const auto it = opened_.find(listen_id); it != opened_.end()) {
-      unclaimed = std::move(it->second);
-      opened_.erase(it);
-    }
-  });
-  for (auto& comm : unclaimed) Close(std::move(comm));
+  for (auto& comm : reception_->Close(listen_id)) Close(std::move(comm));
 }
 
 SendPeer* Engine::PeerFor(const Handle& handle) {
@@ -312,6 +334,7 @@ SendPeer* Engine::PeerFor(const Handle& handle) {
     SendPeer::Target target{handle.process, handle.nonce, {}};
     ParseAddress(handle.oob_address, handle.oob_port, &target.oob);
     peer = std::make_unique<SendPeer>(&io_, target, Random());
+    WatchPeer(peer.get());
   }
   return peer.get();
 }
@@ -329,88 +352,35 @@ std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_r
              parts_.oob_address.text + ": set R2CC_OOB_IFNAME to interfaces of one network on all nodes";
     return nullptr;
   }
+  if (stop_.load()) {
+    *error = "R2CC: called after the end of the process began";
+    return nullptr;
+  }
   auto comm = std::make_unique<SendComm>();
   Call([&] {
     comm->peer_ = PeerFor(handle);
-    comm->flow_ = comm->peer_->Open(handle.listen_id, local_rail, comm.get());
+    {
+      const auto turn = comm->peer_->TakeTurn();
+      comm->flow_ = comm->peer_->Open(handle.listen_id, local_rail, comm.get());
+    }
+    comm->peer_->TickTurn();
+    watched_.at(comm->peer_).active = true;
   });
   return comm;
 }
 
-void Engine::Send(SendComm* comm, const void* data, uint64_t bytes) {
-  Submit({.kind = Command::Kind::kSend, .send = comm, .data = const_cast<void*>(data), .bytes = bytes});
-}
-
-void Engine::Receive(RecvComm* comm, void* data, uint64_t capacity_bytes) {
-  Submit({.kind = Command::Kind::kReceive, .recv = comm, .data = data, .bytes = capacity_bytes});
-}
-
 void Engine::Close(std::unique_ptr<SendComm> comm) {
-  Call([&] { comm->peer_->Close(comm->flow_); });
+  Call([&] {
+    const auto turn = comm->peer_->TakeTurn();
+    comm->peer_->Close(comm->flow_);
+  });
 }
 
 void Engine::Close(std::unique_ptr<RecvComm> comm) {
-  Call([&] { comm->peer_->Close(comm->flow_); });
-}
-
-// ---- who connects ----
-
-HelloReply Engine::Greet(const Hello& hello, std::unique_ptr<PacketStream>* stream) {
-  HelloReply reply;
-  reply.wire_version = NegotiateVersion(hello.wire_least, hello.wire_newest);
-  if (reply.wire_version == 0) {
-    reply.reason = "it speaks wire versions " + std::to_string(kWireVersionLeast) + " to " + std::to_string(kWireVersion) + ", we speak " +
-                   std::to_string(hello.wire_least) + " to " + std::to_string(hello.wire_newest) +
-                   ": install the same release on both nodes";
-    return reply;
-  }
-  if (hello.target_process != io_.process || hello.nonce != io_.nonce) {
-    reply.reason = "the process that listened there has ended";
-    return reply;
-  }
-  auto it = recv_peers_.find(hello.session);
-  if (hello.kind == ConnectionKind::kOob && it == recv_peers_.end()) {
-    if (hello.rails.empty()) {
-      reply.reason = "a peer without rails";
-      return reply;
-    }
-    auto peer = std::make_unique<RecvPeer>(&io_, hello, [this, session = hello.session](FlowId flow, uint64_t listen_id) {
-      return FlowOpened(recv_peers_.at(session).get(), flow, listen_id);
-    });
-    it = recv_peers_.emplace(hello.session, std::move(peer)).first;
-    world_->ReportPeer(hello.node);
-  }
-  if (it == recv_peers_.end()) {
-    reply.reason = "no such session";
-    return reply;
-  }
-  reply.accepted = true;
-  reply.node = io_.node;
-  if (hello.kind == ConnectionKind::kOob) reply.rails = io_.RailInfos();
-  const SocketUse use = hello.kind == ConnectionKind::kOob       ? SocketUse::kOob
-                        : hello.kind == ConnectionKind::kControl ? SocketUse::kControl
-                                                                 : SocketUse::kBulk;
-  const bool on_rail = hello.kind != ConnectionKind::kOob && hello.remote_rail < io_.rails.size();
-  const std::string interface = on_rail ? io_.rails[hello.remote_rail].source.interface : "";
-  Prepare((*stream)->fd(), use, interface);
-  // The reply is the first thing on the connection, before any frame.
-  PacketStream* raw = stream->get();
-  if (hello.kind == ConnectionKind::kOob) {
-    raw->Send(Encode(reply));
-    it->second->AttachOob(hello, stream);
-    return reply;
-  }
-  const int fd = raw->fd();
-  const Bytes accepted = Encode(reply);
-  if (send(fd, accepted.data(), accepted.size(), MSG_NOSIGNAL | MSG_DONTWAIT) != static_cast<ssize_t>(accepted.size())) {
-    stream->reset();
-    return reply;
-  }
-  if (!it->second->AttachLink(hello, stream, &reply.reason)) {
-    // Hanging up is refusal enough: the initiator tries again with its next incarnation.
-    stream->reset();
-  }
-  return reply;
+  Call([&] {
+    const auto turn = comm->peer_->TakeTurn();
+    comm->peer_->Close(comm->flow_);
+  });
 }
 
 std::vector<std::string> Engine::Summary() {
@@ -419,11 +389,13 @@ std::vector<std::string> Engine::Summary() {
     for (const LocalRail& rail : io_.rails) {
       char line[256];
       std::snprintf(line, sizeof(line), "R2CC: rail %s/%s sent %.3f GB, received %.3f GB, replayed %.3f MB, %llu failovers, %s",
-                    io_.node.c_str(), rail.nic.c_str(), static_cast<double>(rail.sent_bytes) * 1e-9,
-                    static_cast<double>(rail.received_bytes) * 1e-9, static_cast<double>(rail.replayed_bytes) * 1e-6,
-                    static_cast<unsigned long long>(rail.failovers), rail.up ? "up" : "down");
+                    io_.node.c_str(), rail.nic.c_str(), static_cast<double>(rail.sent_bytes.value()) * 1e-9,
+                    static_cast<double>(rail.received_bytes.value()) * 1e-9, static_cast<double>(rail.replayed_bytes.value()) * 1e-6,
+                    static_cast<unsigned long long>(rail.failovers.value()), rail.up ? "up" : "down");
       lines.push_back(line);
     }
+    if (greeter_ != nullptr && greeter_->refused() > 0)
+      lines.push_back("R2CC: refused connections: " + std::to_string(greeter_->refused()));
   });
   return lines;
 }

@@ -1,19 +1,17 @@
-// One process's data plane: one I/O thread that owns every socket and every session. NCCL's threads talk to it through a command queue
-// and the atomics of Comm; they never wait for it on the data path.
+// One process's data plane. NCCL's progress threads move bytes themselves when they call (see tcp/peer.h); one I/O thread does what nobody
+// calls for: connections, link events, the daemon's page, the passing of time, and the peers of a job whose threads are busy elsewhere.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_ENGINE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_ENGINE_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "netplugin/attach/daemon_link.h"
@@ -22,9 +20,9 @@
 #include "netplugin/rails/rails.h"
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/handle.h"
+#include "netplugin/transport/reception.h"
 #include "netplugin/transport/tcp/greeter.h"
 #include "netplugin/transport/tcp/io.h"
-#include "netplugin/transport/tcp/recv_peer.h"
 #include "netplugin/transport/tcp/send_peer.h"
 #include "netplugin/transport/world.h"
 
@@ -33,14 +31,7 @@ namespace r2cc::net {
 class SendComm : public Comm {
  private:
   friend class Engine;
-  SendPeer* peer_ = nullptr;  // I/O thread only
-  FlowId flow_ = 0;           // I/O thread only
-};
-
-class RecvComm : public Comm {
- private:
-  friend class Engine;
-  RecvPeer* peer_ = nullptr;
+  SendPeer* peer_ = nullptr;
   FlowId flow_ = 0;
 };
 
@@ -56,52 +47,64 @@ class Engine {
   };
   // Opens the listeners and starts the thread. Null and one line in `error` on failure.
   static std::unique_ptr<Engine> Start(Parts parts, std::string* error);
-  // Tells peers that have to know, waits a moment for what is queued, and stops the thread.
+  // As Stop(). Nobody may call any more.
   ~Engine();
 
-  // ---- any thread; none of these blocks on a peer ----
+  // Tells peers that have to know, waits a while for what is still to be delivered, stops the thread and closes all connections. Calls
+  // that come afterwards find their comms failed.
+  void Stop();
+
+  // ---- any thread; none of these waits for a peer ----
 
   // A listener for one flow, and its handle.
   uint64_t Listen(Handle* handle);
   // Null until the flow is there. After an error the listener is of no use.
-  std::unique_ptr<RecvComm> Accept(uint64_t listen_id);
+  std::unique_ptr<RecvComm> Accept(uint64_t listen_id) { return reception_->Accept(listen_id); }
   void CloseListen(uint64_t listen_id);
   // A flow to the listener behind `handle`, being opened: see its state. Null and one line in `error` if the handle is of no use.
   std::unique_ptr<SendComm> Connect(const Handle& handle, uint16_t local_rail, std::string* error);
 
   // The comm's own thread. Number the request `comm->posted` before the call.
-  void Send(SendComm* comm, const void* data, uint64_t bytes);
-  void Receive(RecvComm* comm, void* data, uint64_t capacity_bytes);
+  void Send(SendComm* comm, const void* data, uint64_t bytes) { comm->peer_->Submit(comm->flow_, const_cast<void*>(data), bytes); }
+  void Receive(RecvComm* comm, void* data, uint64_t capacity_bytes) { comm->peer_->Submit(comm->flow_, data, capacity_bytes); }
+  // Moves what there is to move for the comm: for a caller who waits for one of its requests.
+  void Help(SendComm* comm) { comm->peer_->Help(comm->flow_); }
+  void Help(RecvComm* comm) { comm->peer_->Help(comm->flow_); }
 
   // When these return, nothing touches the flow's buffers any more.
   void Close(std::unique_ptr<SendComm> comm);
   void Close(std::unique_ptr<RecvComm> comm);
 
-  // One line per rail: what it carried and what it went through.
+  // One line per rail: what it carried and what it went through; and one of what was refused, if anything was.
   std::vector<std::string> Summary();
 
  private:
-  struct Command {
-    enum class Kind { kSend, kReceive, kCall } kind;
-    SendComm* send = nullptr;
-    RecvComm* recv = nullptr;
-    void* data = nullptr;
-    uint64_t bytes = 0;
-    std::function<void()> call;
+  // How the I/O thread knows a peer.
+  struct Watched {
+    Poller::Token token = 0;
+    bool armed = true;    // the I/O thread is woken by what arrives
+    uint64_t helped = 0;  // Peer::helped() at the last look
+    bool active = true;   // something waited for it at its last tick
   };
   explicit Engine(Parts parts) : parts_(std::move(parts)) {}
   bool Open(std::string* error);
-  void Submit(Command command);
-  // Runs on the I/O thread and waits for it.
+  void StartWorld();
+  // Runs on the I/O thread and waits for it; at once if that has ended.
   void Call(const std::function<void()>& call);
 
   void Run();
-  void RunCommands();
+  void RunCalls();
+  void ForEachPeer(const std::function<void(Peer*)>& call);
+  // Runs with the turns of all peers, then lets each do what follows from it.
+  void Exclusively(const std::function<void()>& call);
+  void WatchPeer(Peer* peer);
+  void UnwatchPeer(Peer* peer);
+  // Wakes the I/O thread for what no NCCL thread looks after, and for nothing else. True if anything goes on.
+  bool ShareOut();
+  void TickPeers();
   bool ListenOn(LocalRail* rail, std::string* error);
   void Drain();
   SendPeer* PeerFor(const Handle& handle);
-  HelloReply Greet(const Hello& hello, std::unique_ptr<PacketStream>* stream);
-  Comm* FlowOpened(RecvPeer* peer, FlowId flow, uint64_t listen_id);
 
   Parts parts_;
   SteadyClock clock_;
@@ -109,17 +112,15 @@ class Engine {
   // I/O thread only, once it runs.
   Io io_;
   std::unique_ptr<World> world_;
+  std::unique_ptr<Reception> reception_;
   std::unique_ptr<Greeter> greeter_;
   std::map<uint64_t, std::unique_ptr<SendPeer>> send_peers_;  // by process
-  std::map<uint64_t, std::unique_ptr<RecvPeer>> recv_peers_;  // by session
-  std::set<uint64_t> listeners_;                              // listen ids
+  std::unordered_map<Peer*, Watched> watched_;
   Nanos ticked_ = 0;
 
   std::mutex mutex_;
-  std::vector<Command> commands_;
-  // The flows that listeners have opened and nobody has accepted yet, for Accept() to look at without asking the I/O thread.
-  std::map<uint64_t, std::deque<std::unique_ptr<RecvComm>>> opened_;
-  std::atomic<bool> asleep_{false};
+  std::vector<std::function<void()>> calls_;
+  bool ended_ = false;  // the thread takes no calls any more
   std::atomic<bool> stop_{false};
   UniqueFd wake_;
   std::thread thread_;

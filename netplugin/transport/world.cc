@@ -58,6 +58,13 @@ void World::Poll(Nanos now) {
 
   std::vector<RailLinkEvent> events;
   link_events_->Poll(&events);
+  if (!events.empty()) listener_.exclusively([&] { LinkEventsCame(events); });
+  LoseRails(now);
+  PollDaemon(now);
+  if (now - totals_reported_ >= kTotalsEvery) ReportTotals(now);
+}
+
+void World::LinkEventsCame(const std::vector<RailLinkEvent>& events) {
   for (const RailLinkEvent& event : events) {
     const auto rail = static_cast<uint16_t>(event.rail);
     if (io_->rails[rail].source.address.length == 0 && !event.address.empty()) {
@@ -66,25 +73,35 @@ void World::Poll(Nanos now) {
     }
     RailEvent(rail, event.up, event.reason);
   }
-  LoseRails(now);
+}
 
-  daemon_->Poll(now);
-  if (daemon_->fd() != daemon_fd_) {
-    if (daemon_token_ != 0) io_->poller.Remove(daemon_token_, daemon_fd_);
-    daemon_fd_ = daemon_->fd();
-    daemon_token_ = daemon_fd_ < 0 ? 0 : io_->poller.Add(daemon_fd_, EPOLLIN, [this](uint32_t) { changed_ = true; });
+void World::PollDaemon(Nanos now) {
+  int fd;
+  uint64_t attach_count, generation;
+  {
+    const std::lock_guard lock(daemon_mutex_);
+    daemon_->Poll(now);
+    fd = daemon_->fd();
+    attach_count = daemon_->attach_count();
+    generation = daemon_->page_generation();
   }
-  if (daemon_->attach_count() != attach_count_) {
-    attach_count_ = daemon_->attach_count();
-    RefreshIdentity();
-    listener_.attached();
+  if (fd != daemon_fd_) {
+    if (daemon_token_ != 0) io_->poller.Remove(daemon_token_, daemon_fd_);
+    daemon_fd_ = fd;
+    daemon_token_ = fd < 0 ? 0 : io_->poller.Add(fd, EPOLLIN, [this](uint32_t) { changed_ = true; });
+  }
+  if (attach_count != attach_count_) {
+    attach_count_ = attach_count;
+    listener_.exclusively([this] {
+      RefreshIdentity();
+      listener_.attached();
+    });
     ReportTotals(now);
   }
-  if (daemon_->page_generation() != page_generation_) {
-    page_generation_ = daemon_->page_generation();
-    listener_.verdicts();
+  if (generation != page_generation_) {
+    page_generation_ = generation;
+    listener_.exclusively([this] { listener_.verdicts(); });
   }
-  if (now - totals_reported_ >= kTotalsEvery) ReportTotals(now);
 }
 
 void World::RailEvent(uint16_t index, bool up, const char* reason) {
@@ -96,18 +113,25 @@ void World::RailEvent(uint16_t index, bool up, const char* reason) {
 }
 
 void World::LoseRails(Nanos now) {
+  std::vector<FailRail> due;
   std::erase_if(fail_rails_, [&](const FailRail& fail) {
     if (now - started_ < fail.after_ms * kNanosPerMs) return false;
-    for (uint16_t i = 0; i < io_->rails.size(); ++i) {
-      if (io_->rails[i].name != fail.rail) continue;
-      RailEvent(i, false, "R2CC_FAIL_RAILS");
-      io_->rails[i].lost_on_purpose = true;
-    }
+    due.push_back(fail);
     return true;
+  });
+  if (due.empty()) return;
+  listener_.exclusively([&] {
+    for (const FailRail& fail : due)
+      for (uint16_t i = 0; i < io_->rails.size(); ++i) {
+        if (io_->rails[i].name != fail.rail) continue;
+        RailEvent(i, false, "R2CC_FAIL_RAILS");
+        io_->rails[i].lost_on_purpose = true;
+      }
   });
 }
 
 RailVerdict World::VerdictOn(const std::string& node, const std::string& nic) const {
+  const std::lock_guard lock(daemon_mutex_);
   const plan::PageCopy* page = daemon_->page(io_->Now());
   const plan::PageEntry* entry = page == nullptr ? nullptr : page->Find(Fnv1a64(node), Fnv1a64(nic));
   if (entry == nullptr) return {};
@@ -130,9 +154,9 @@ void World::ReportTotals(Nanos now) {
     record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
     record.time_ns = now;
     record.local_rail = static_cast<uint32_t>(i);
-    record.bytes = rail.sent_bytes;
-    record.received_bytes = rail.received_bytes;
-    record.replayed_bytes = rail.replayed_bytes;
+    record.bytes = rail.sent_bytes.value();
+    record.received_bytes = rail.received_bytes.value();
+    record.replayed_bytes = rail.replayed_bytes.value();
     Report(record);
   }
 }

@@ -1,10 +1,12 @@
-// What goes on around the process: the state of its rails, and the daemon's word on everybody's NICs. I/O thread only.
+// What goes on around the process: the state of its rails, and the daemon's word on everybody's NICs. I/O thread only, but for VerdictOn()
+// and the reports.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_WORLD_H_
 #define R2CC_NETPLUGIN_TRANSPORT_WORLD_H_
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,8 @@ class World {
  public:
   // Told of what changes.
   struct Listener {
+    // Runs it while nobody else uses what the peers of the process share; all below are called so.
+    std::function<void(const std::function<void()>&)> exclusively;
     std::function<void(uint16_t rail, bool up)> rail_state;
     // The page, or the daemon's names for this node.
     std::function<void()> verdicts;
@@ -38,18 +42,24 @@ class World {
   void Poll(Nanos now);
 
   RailVerdict VerdictOn(const std::string& node, const std::string& nic) const;
-  void Report(const plan::EvidenceRecord& record) { daemon_->Report(record); }
+  void Report(const plan::EvidenceRecord& record) {
+    const std::lock_guard lock(daemon_mutex_);
+    daemon_->Report(record);
+  }
   void ReportPeer(const std::string& node);
   void ReportTotals(Nanos now);
 
  private:
   void RailEvent(uint16_t rail, bool up, const char* reason);
+  void LinkEventsCame(const std::vector<RailLinkEvent>& events);
   void LoseRails(Nanos now);
+  void PollDaemon(Nanos now);
   void RefreshIdentity();
 
   Io* const io_;
   std::vector<FailRail> fail_rails_;  // R2CC_FAIL_RAILS that have not failed yet
   const std::unique_ptr<LinkEvents> link_events_;
+  mutable std::mutex daemon_mutex_;
   const std::unique_ptr<DaemonLink> daemon_;
   Listener listener_;
   Poller::Token daemon_token_ = 0;

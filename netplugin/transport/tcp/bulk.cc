@@ -14,6 +14,10 @@ namespace {
 
 // How much one socket moves before the others get their turn.
 constexpr uint64_t kTurnBytes = 1 << 20;
+// A small message comes with its header in one call. Behind a large chunk only the next header is read ahead: its payload is better read
+// to where it belongs.
+constexpr size_t kAheadBytes = 4096;
+constexpr size_t kSmallBytes = 16 * 1024;
 
 bool WouldBlock(ssize_t result) { return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR); }
 
@@ -78,26 +82,26 @@ BulkSender::Result BulkSender::Pump(const std::function<bool(Chunk*)>& pull, uin
 
 // ---- receiver ----
 
+BulkReceiver::BulkReceiver(UniqueFd fd, uint32_t tag, std::vector<std::byte> proof_pattern)
+    : fd_(std::move(fd)), tag_(tag), proof_pattern_(std::move(proof_pattern)), ahead_(kAheadBytes) {}
+
 bool BulkReceiver::StartChunk(const Sink& sink) {
-  if (!Decode(header_, tag_, &current_)) return false;
-  header_done_ = 0;
+  uint8_t header[kBulkHeaderBytes];
+  std::memcpy(header, ahead_.data() + ahead_begin_, kBulkHeaderBytes);
+  ahead_begin_ += kBulkHeaderBytes;
+  if (!Decode(header, tag_, &current_)) return false;
   payload_done_ = 0;
   in_chunk_ = true;
   destination_ = nullptr;
-  if (current_.type == BulkType::kProof) {
-    if (current_.chunk.bytes != kProofBytes) return false;
-    scratch_.resize(kProofBytes);
-    return true;
-  }
-  if (!sink.begin(current_.chunk, &destination_)) return false;
-  if (destination_ == nullptr) scratch_.resize(std::max<size_t>(scratch_.size(), current_.chunk.bytes));
-  return true;
+  if (current_.type == BulkType::kProof) return current_.chunk.bytes == kProofBytes;
+  return sink.begin(current_.chunk, &destination_);
 }
 
 bool BulkReceiver::EndChunk(const Sink& sink) {
   in_chunk_ = false;
   if (current_.type == BulkType::kProof) {
     sink.proof(std::memcmp(scratch_.data(), proof_pattern_.data(), kProofBytes) == 0);
+    scratch_ = {};
     return true;
   }
   if (destination_ == nullptr) return true;
@@ -107,39 +111,75 @@ bool BulkReceiver::EndChunk(const Sink& sink) {
   return true;
 }
 
+std::span<std::byte> BulkReceiver::Next() {
+  const size_t left = current_.chunk.bytes - payload_done_;
+  if (destination_ != nullptr) return {destination_ + payload_done_, left};
+  scratch_.resize(kProofBytes);
+  // What is thrown away needs no more memory for being much.
+  const size_t at = current_.type == BulkType::kProof ? payload_done_ : 0;
+  return std::span(scratch_).subspan(at, std::min(left, scratch_.size() - at));
+}
+
+bool BulkReceiver::Consume(const Sink& sink, uint64_t* received_bytes) {
+  for (;;) {
+    if (in_chunk_ && payload_done_ < current_.chunk.bytes) {
+      if (ahead_begin_ == ahead_end_) return true;
+      const std::span<std::byte> to = Next();
+      const size_t bytes = std::min(to.size(), ahead_end_ - ahead_begin_);
+      std::memcpy(to.data(), ahead_.data() + ahead_begin_, bytes);
+      ahead_begin_ += bytes;
+      payload_done_ += static_cast<uint32_t>(bytes);
+      *received_bytes += bytes;
+      continue;
+    }
+    if (in_chunk_ && !EndChunk(sink)) return false;
+    if (ahead_end_ - ahead_begin_ < kBulkHeaderBytes) return true;
+    if (!StartChunk(sink)) return false;
+  }
+}
+
 BulkReceiver::Result BulkReceiver::Read(const Sink& sink, uint64_t* received_bytes) {
   for (uint64_t turn = 0; turn < kTurnBytes;) {
-    // The rest of this chunk and, in the same call, the header of the next.
+    // The rest of this chunk, then what follows it.
     iovec parts[2];
-    int count = 0;
-    const size_t payload_left = in_chunk_ ? current_.chunk.bytes - payload_done_ : 0;
-    if (payload_left > 0) parts[count++] = {(destination_ != nullptr ? destination_ : scratch_.data()) + payload_done_, payload_left};
-    parts[count++] = {header_ + header_done_, kBulkHeaderBytes - header_done_};
+    size_t count = 0, payload_room = 0, wanted = 0;
+    size_t ahead_room = kAheadBytes;
+    if (in_chunk_) {
+      const std::span<std::byte> to = Next();
+      payload_room = to.size();
+      parts[count++] = {to.data(), to.size()};
+      if (current_.chunk.bytes > kSmallBytes) ahead_room = kBulkHeaderBytes;
+      ahead_begin_ = ahead_end_ = 0;
+    } else if (ahead_begin_ > 0) {
+      std::memmove(ahead_.data(), ahead_.data() + ahead_begin_, ahead_end_ - ahead_begin_);
+      ahead_end_ -= ahead_begin_;
+      ahead_begin_ = 0;
+    }
+    // Only behind the last bytes of the chunk.
+    if (!in_chunk_ || payload_room == current_.chunk.bytes - payload_done_)
+      parts[count++] = {ahead_.data() + ahead_end_, ahead_room - ahead_end_};
+    for (size_t i = 0; i < count; ++i) wanted += parts[i].iov_len;
     msghdr message{};
     message.msg_iov = parts;
-    message.msg_iovlen = static_cast<size_t>(count);
+    message.msg_iovlen = count;
     const ssize_t n = recvmsg(fd_.get(), &message, MSG_DONTWAIT);
     if (WouldBlock(n)) return Result::kEmpty;
     if (n <= 0) return Result::kBroken;
-    turn += static_cast<uint64_t>(n);
-    const size_t payload = std::min(static_cast<size_t>(n), payload_left);
+    const auto got = static_cast<size_t>(n);
+    turn += got;
+    const size_t payload = std::min(got, payload_room);
     payload_done_ += static_cast<uint32_t>(payload);
-    header_done_ += static_cast<size_t>(n) - payload;
-    if (payload > 0) *received_bytes += payload;
-    if (in_chunk_ && payload_done_ == current_.chunk.bytes && !EndChunk(sink)) return Result::kGarbled;
-    if (header_done_ == kBulkHeaderBytes) {
-      if (!StartChunk(sink)) return Result::kGarbled;
-      // A chunk of no bytes is whole with its header.
-      if (current_.chunk.bytes == 0 && !EndChunk(sink)) return Result::kGarbled;
-    }
+    ahead_end_ += got - payload;
+    *received_bytes += payload;
+    if (!Consume(sink, received_bytes)) return Result::kGarbled;
+    // A short read has emptied the socket.
+    if (got < wanted) return Result::kEmpty;
   }
   return Result::kMore;
 }
 
 void BulkReceiver::Forget(FlowId flow) {
-  if (!in_chunk_ || current_.type != BulkType::kChunk || current_.chunk.flow != flow) return;
-  scratch_.resize(std::max<size_t>(scratch_.size(), current_.chunk.bytes));
-  destination_ = nullptr;
+  if (in_chunk_ && current_.type == BulkType::kChunk && current_.chunk.flow == flow) destination_ = nullptr;
 }
 
 }  // namespace r2cc::net

@@ -1,10 +1,11 @@
-// The bulk sockets of a link: payload goes straight between NCCL's buffers and the socket. Nothing blocks, and a socket has one owner:
-// the I/O thread.
+// The bulk sockets of a link: payload goes straight between NCCL's buffers and the socket. Nothing blocks, and a socket has one owner at a
+// time: whoever has its peer's turn.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_BULK_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_BULK_H_
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "netplugin/link/wire.h"
@@ -34,8 +35,8 @@ class BulkSender {
   // Writes one chunk, or the rest of one, pulling it if none is under way. Counts the payload bytes of whole chunks in `*sent_bytes`.
   Result Pump(const std::function<bool(Chunk*)>& pull, uint64_t* sent_bytes);
 
-  // True while a chunk of `flow` is half-way into the socket: its buffer is still in use.
-  bool HalfSent(FlowId flow) const { return busy_ && chunk_.flow == flow; }
+  // The chunk that is half-way into the socket, whose buffer is still in use; null if there is none.
+  const Chunk* half_sent() const { return busy_ && proof_.empty() ? &chunk_ : nullptr; }
   // The message goes on from a copy of its buffer.
   void Rebase(FlowId flow, MessageId message, const std::byte* copy) {
     if (busy_ && chunk_.flow == flow && chunk_.message == message) chunk_.data = copy;
@@ -63,8 +64,7 @@ class BulkReceiver {
     std::function<void(const Chunk&)> finish;
     std::function<void(bool ok)> proof;
   };
-  BulkReceiver(UniqueFd fd, uint32_t tag, std::vector<std::byte> proof_pattern)
-      : fd_(std::move(fd)), tag_(tag), proof_pattern_(std::move(proof_pattern)) {}
+  BulkReceiver(UniqueFd fd, uint32_t tag, std::vector<std::byte> proof_pattern);
 
   int fd() const { return fd_.get(); }
   void Abandon() { fd_.Abandon(); }
@@ -79,12 +79,17 @@ class BulkReceiver {
  private:
   bool StartChunk(const Sink& sink);
   bool EndChunk(const Sink& sink);
+  // Uses up what was read ahead. False if it breaks the protocol.
+  bool Consume(const Sink& sink, uint64_t* received_bytes);
+  // Where the next bytes of the payload go: the buffer, or memory that nobody reads.
+  std::span<std::byte> Next();
 
   UniqueFd fd_;
   const uint32_t tag_;
   const std::vector<std::byte> proof_pattern_;
-  uint8_t header_[kBulkHeaderBytes];
-  size_t header_done_ = 0;
+  // Read ahead: a header, and with it a small message.
+  std::vector<uint8_t> ahead_;
+  size_t ahead_begin_ = 0, ahead_end_ = 0;
   BulkHeader current_;
   bool in_chunk_ = false;
   std::byte* destination_ = nullptr;

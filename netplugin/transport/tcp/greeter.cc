@@ -2,6 +2,9 @@
 
 #include <sys/epoll.h>
 
+#include <cerrno>
+#include <utility>
+
 namespace r2cc::net {
 
 Greeter::~Greeter() {
@@ -10,18 +13,24 @@ Greeter::~Greeter() {
 }
 
 void Greeter::AddListener(UniqueFd fd) {
-  const int raw = fd.get();
-  const Poller::Token token = io_->poller.Add(raw, EPOLLIN, [this, raw](uint32_t) { AcceptAll(raw); });
+  const size_t index = listeners_.size();
+  const Poller::Token token = io_->poller.Add(fd.get(), EPOLLIN, [this, index](uint32_t) { AcceptAll(index); });
   listeners_.push_back({std::move(fd), token});
 }
 
-void Greeter::AcceptAll(int listener) {
+void Greeter::AcceptAll(size_t index) {
   for (;;) {
-    UniqueFd fd = Accept(listener);
-    if (!fd) return;
+    Listener& listener = listeners_[index];
+    int failure = 0;
+    UniqueFd fd = Accept(listener.fd.get(), &failure);
+    if (!fd) {
+      if (failure != EMFILE && failure != ENFILE) return;
+      listener.paused = true;
+      return io_->poller.Modify(listener.token, listener.fd.get(), 0);
+    }
     if (waiting_.size() >= kWaitingMax) {
       ++refused_;
-      continue;
+      Drop(waiting_.begin()->first);
     }
     const uint64_t id = next_id_++;
     Waiting& waiting = waiting_[id];
@@ -61,6 +70,8 @@ void Greeter::Readable(uint64_t id) {
 }
 
 void Greeter::Tick(Nanos now) {
+  for (Listener& listener : listeners_)
+    if (std::exchange(listener.paused, false)) io_->poller.Modify(listener.token, listener.fd.get(), EPOLLIN);
   // Identifiers grow with time: the oldest is first.
   while (!waiting_.empty() && now - waiting_.begin()->second.since >= kPatience) {
     ++refused_;

@@ -16,7 +16,8 @@ class Greeter {
  public:
   // A stranger's connection is dropped after so long without a greeting.
   static constexpr Nanos kPatience = 5 * kNanosPerSecond;
-  static constexpr size_t kWaitingMax = 4096;
+  // Of so many strangers the one who has waited longest makes room for the next.
+  static constexpr size_t kWaitingMax = 128;
 
   // Decides on a sound greeting. If it accepts, it keeps the stream and has already sent the reply; if it refuses, the greeter sends the
   // returned reply and hangs up.
@@ -38,9 +39,10 @@ class Greeter {
   struct Listener {
     UniqueFd fd;
     Poller::Token token = 0;
+    bool paused = false;  // the process has no descriptor left: not before the next tick
   };
 
-  void AcceptAll(int listener);
+  void AcceptAll(size_t listener);
   void Readable(uint64_t id);
   void Drop(uint64_t id);
 

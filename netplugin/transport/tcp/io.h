@@ -1,7 +1,8 @@
-// What the peers of one process share on the I/O thread.
+// What the peers of one process share.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_IO_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_IO_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -18,7 +19,20 @@
 
 namespace r2cc::net {
 
-// One of this process's rails.
+// Counted by whoever has a peer's turn, read by anybody.
+class Counter {
+ public:
+  Counter() = default;
+  Counter(const Counter& other) : value_(other.value()) {}
+  Counter& operator=(const Counter&) = delete;
+  void operator+=(uint64_t more) { value_.fetch_add(more, std::memory_order_relaxed); }
+  uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+// One of this process's rails. What can change changes only while the I/O thread has the turns of all peers.
 struct LocalRail {
   std::string name;
   std::string nic;  // as the daemon calls it; without a daemon the rail's name
@@ -28,15 +42,16 @@ struct LocalRail {
   bool lost_on_purpose = false;  // R2CC_FAIL_RAILS
 
   // Since the start.
-  uint64_t sent_bytes = 0;
-  uint64_t received_bytes = 0;
-  uint64_t replayed_bytes = 0;
-  uint64_t failovers = 0;
+  Counter sent_bytes;
+  Counter received_bytes;
+  Counter replayed_bytes;
+  Counter failovers;
 };
 
 struct Io {
-  Poller poller;
+  Poller poller;  // the I/O thread's own
   const Clock* clock = nullptr;
+  // These may be called by any thread.
   std::function<void(LogLevel, const std::string&)> log;
   std::function<void(const plan::EvidenceRecord&)> report;
 
@@ -57,7 +72,7 @@ struct Io {
   Nanos silence = 0;
   Nanos deadline = 0;
 
-  // The page's word on a NIC; full weight if it says nothing.
+  // The page's word on a NIC; full weight if it says nothing. Any thread.
   std::function<RailVerdict(const std::string& node, const std::string& nic)> verdict;
 
   Nanos Now() const { return clock->Now(); }

@@ -12,7 +12,7 @@ void LaneSocket::Open(Poller* poller, std::unique_ptr<PacketStream> stream, uint
   poller_ = poller;
   tag_ = tag;
   stream_ = std::move(stream);
-  watching_writes_ = false;
+  watching_writes_ = queued_ = false;
   token_ = poller_->Add(stream_->fd(), EPOLLIN, [ready = std::move(ready)](uint32_t) { ready(); });
 }
 
@@ -33,15 +33,21 @@ void LaneSocket::HalfClose() {
   if (stream_ != nullptr) shutdown(stream_->fd(), SHUT_WR);
 }
 
-bool LaneSocket::Send(const Frame& frame) {
-  if (stream_ == nullptr) return true;
-  if (!stream_->Send(Encode(frame, tag_))) return false;
+void LaneSocket::Queue(const Frame& frame) {
+  if (stream_ == nullptr) return;
+  stream_->Queue(Encode(frame, tag_));
+  queued_ = true;
+}
+
+bool LaneSocket::Flush() {
+  if (stream_ == nullptr || !std::exchange(queued_, false)) return true;
+  if (!stream_->Flush()) return false;
   WatchWrites();
   return true;
 }
 
 PacketStream::State LaneSocket::Service(const std::function<void(const Frame&)>& on_frame) {
-  if (!stream_->Flush()) return PacketStream::State::kClosed;
+  if (stream_->wants_write() && !stream_->Flush()) return PacketStream::State::kClosed;
   bool sound = true;
   const PacketStream::State state = stream_->Read([&](std::span<const uint8_t> packet) {
     Frame frame;

@@ -27,9 +27,12 @@ class LaneSocket {
   // No more frames from us; what is queued still goes.
   void HalfClose();
 
-  // False if the connection is broken. Nothing happens on a lane that is not open.
-  bool Send(const Frame& frame);
-  // Writes what waits and hands over what has arrived. kGarbled also for a packet that is not a sound frame.
+  // For the next Flush(). Nothing happens on a lane that is not open.
+  void Queue(const Frame& frame);
+  // False if the connection is broken.
+  bool Flush();
+  // Writes what waits and hands over what has arrived; the frames may not close the lane. kGarbled also for a packet that is not a sound
+  // frame.
   PacketStream::State Service(const std::function<void(const Frame&)>& on_frame);
   // Everything that was sent is with the kernel.
   bool flushed() const { return stream_ == nullptr || !stream_->wants_write(); }
@@ -42,6 +45,7 @@ class LaneSocket {
   std::unique_ptr<PacketStream> stream_;
   Poller::Token token_ = 0;
   bool watching_writes_ = false;
+  bool queued_ = false;
 };
 
 }  // namespace r2cc::net

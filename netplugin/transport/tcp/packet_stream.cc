@@ -7,16 +7,13 @@
 namespace r2cc::net {
 namespace {
 
-constexpr size_t kReadBytes = 64 * 1024;
+constexpr size_t kReadBytes = 16 * 1024;
 
 bool WouldBlock(ssize_t result) { return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR); }
 
 }  // namespace
 
-bool PacketStream::Send(const Bytes& packet) {
-  out_.insert(out_.end(), packet.begin(), packet.end());
-  return Flush();
-}
+void PacketStream::Queue(const Bytes& packet) { out_.insert(out_.end(), packet.begin(), packet.end()); }
 
 bool PacketStream::Flush() {
   while (sent_ < out_.size()) {
@@ -32,24 +29,23 @@ bool PacketStream::Flush() {
 
 PacketStream::State PacketStream::Read(const std::function<bool(std::span<const uint8_t>)>& on_packet) {
   for (;;) {
-    const size_t had = in_.size();
-    in_.resize(had + kReadBytes);
-    const ssize_t n = recv(fd_.get(), in_.data() + had, kReadBytes, MSG_DONTWAIT);
-    in_.resize(had + (n > 0 ? static_cast<size_t>(n) : 0));
+    uint8_t fresh[kReadBytes];
+    const ssize_t n = recv(fd_.get(), fresh, sizeof(fresh), MSG_DONTWAIT);
     if (WouldBlock(n)) return State::kOpen;
     if (n <= 0) return State::kClosed;
-    const bool more = static_cast<size_t>(n) == kReadBytes;
-    size_t used = 0;
-    while (used < in_.size()) {
-      const std::span<const uint8_t> rest(in_.data() + used, in_.size() - used);
+    // Mostly nothing is left over from before, and all packets are whole.
+    if (!in_.empty()) in_.insert(in_.end(), fresh, fresh + n);
+    std::span<const uint8_t> rest = in_.empty() ? std::span<const uint8_t>(fresh, static_cast<size_t>(n)) : std::span<const uint8_t>(in_);
+    while (!rest.empty()) {
       const size_t length = PacketLength(rest);
       if (length > kPacketBytesMax) return State::kGarbled;
       if (length == 0 || length > rest.size()) break;
-      used += length;
-      if (!on_packet(rest.first(length))) return State::kOpen;
+      const std::span<const uint8_t> packet = rest.first(length);
+      rest = rest.subspan(length);
+      if (!on_packet(packet)) return State::kOpen;
     }
-    in_.erase(in_.begin(), in_.begin() + static_cast<ptrdiff_t>(used));
-    if (!more) return State::kOpen;
+    in_ = Bytes(rest.begin(), rest.end());
+    if (static_cast<size_t>(n) < sizeof(fresh)) return State::kOpen;
   }
 }
 
@@ -59,7 +55,7 @@ PacketStream::State PacketStream::ReadOne(Bytes* packet, bool* whole) {
     size_t want = kPacketHeaderBytes;
     if (in_.size() >= kPacketHeaderBytes) {
       want = PacketLength(in_);
-      if (want > kPacketBytesMax) return State::kGarbled;
+      if (want > kGreetingBytesMax) return State::kGarbled;
       if (in_.size() == want) {
         *packet = std::move(in_);
         in_.clear();

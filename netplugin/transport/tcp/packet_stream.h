@@ -19,17 +19,23 @@ class PacketStream {
   int fd() const { return fd_.get(); }
   UniqueFd Release() { return std::move(fd_); }
 
-  // Queues a packet and writes what the socket takes. False if the connection is broken.
-  bool Send(const Bytes& packet);
-  // Writes on. False if the connection is broken.
+  // For the next Flush().
+  void Queue(const Bytes& packet);
+  // Writes what the socket takes. False if the connection is broken.
   bool Flush();
+  bool Send(const Bytes& packet) {
+    Queue(packet);
+    return Flush();
+  }
   bool wants_write() const { return sent_ < out_.size(); }
 
   enum class State { kOpen, kClosed, kGarbled };
   // Reads what has arrived and hands over each whole packet; stops early if `on_packet` returns false (the stream may be gone then:
   // the caller must not touch it).
   State Read(const std::function<bool(std::span<const uint8_t>)>& on_packet);
-  // Reads at most one packet, and not a byte beyond it: for greetings, after which the socket may turn into a bulk socket.
+  // Reads at most one packet, and not a byte beyond it: for greetings, after which the socket may turn into a bulk socket. A stranger's
+  // packet of more than kGreetingBytesMax is garbage.
+  static constexpr size_t kGreetingBytesMax = 32 * 1024;
   State ReadOne(Bytes* packet, bool* whole);
 
  private:

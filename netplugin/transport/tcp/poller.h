@@ -22,6 +22,8 @@ class Poller {
 
   // False if the kernel gave no epoll descriptor.
   bool ok() const { return static_cast<bool>(epoll_); }
+  // Readable while something waits to be handled: for a poller inside a poller.
+  int fd() const { return epoll_.get(); }
 
   Token Add(int fd, uint32_t events, Handler handler);
   void Modify(Token token, int fd, uint32_t events);

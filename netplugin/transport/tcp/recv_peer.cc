@@ -24,7 +24,7 @@ RecvSession::Options OptionsOf(const Io& io, const Hello& hello) {
 }  // namespace
 
 RecvPeer::RecvPeer(Io* io, const Hello& hello, FlowOpened flow_opened)
-    : io_(io),
+    : Peer(io),
       flow_opened_(std::move(flow_opened)),
       peer_node_(hello.node),
       session_id_(hello.session),
@@ -38,16 +38,34 @@ RecvPeer::RecvPeer(Io* io, const Hello& hello, FlowOpened flow_opened)
   ApplyVerdicts();
 }
 
-RecvPeer::~RecvPeer() {
+RecvPeer::~RecvPeer() { CloseAll(); }
+
+void RecvPeer::CloseAll() {
   for (LinkId link = 0; link < links_.size(); ++link) CloseLink(link);
-  if (probe_) io_->poller.Remove(probe_token_, probe_.get());
+  oob_.Close();
+  if (probe_) {
+    poller_.Remove(probe_token_, probe_.get());
+    probe_.Close();
+  }
+  for (auto& [flow, receiving] : comms_) receiving.comm->Fail("R2CC: called after the end of the process began");
 }
 
 // ---- the job ----
 
-void RecvPeer::Post(FlowId flow, void* data, uint64_t capacity_bytes) { session_.Post(flow, data, capacity_bytes, io_->Now()); }
+void RecvPeer::Post(FlowId flow, void* data, uint64_t capacity_bytes) {
+  if (comms_.contains(flow)) session_.Post(flow, data, capacity_bytes, io_->Now());
+}
+
+void RecvPeer::Hot(FlowId flow) {
+  const auto it = comms_.find(flow);
+  if (it == comms_.end()) return;
+  const LinkId link = it->second.link;
+  for (size_t i = 0; i < links_[link].bulk.size(); ++i)
+    if (links_[link].bulk[i].receiver != nullptr) ReadBulk(link, i);
+}
 
 void RecvPeer::Close(FlowId flow) {
+  RunInbox();
   for (LinkSockets& sockets : links_)
     for (Bulk& bulk : sockets.bulk)
       if (bulk.receiver != nullptr) bulk.receiver->Forget(flow);
@@ -59,7 +77,7 @@ void RecvPeer::Close(FlowId flow) {
 void RecvPeer::OpenFlow(const Action& action) {
   Comm* comm = flow_opened_(action.flow, action.number);
   if (comm == nullptr) return session_.RefuseFlow(action.flow);
-  comms_[action.flow] = comm;
+  comms_[action.flow] = {comm, action.link};
   session_.AcceptFlow(action.flow, action.link);
 }
 
@@ -75,15 +93,16 @@ void RecvPeer::ApplyVerdicts() {
 }
 
 bool RecvPeer::Settle() {
-  bool more = false;
   for (LinkId link = 0; link < links_.size(); ++link)
     for (size_t i = 0; i < links_[link].bulk.size(); ++i)
       if (links_[link].bulk[i].more) ReadBulk(link, i);
   session_.Flush(io_->Now());
-  for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions()) {
-    for (const Action& action : actions) Execute(action);
+  while (session_.has_actions()) {
+    for (const Action& action : session_.TakeActions()) Execute(action);
+    FlushLanes();
     session_.Flush(io_->Now());
   }
+  bool more = false;
   for (const LinkSockets& sockets : links_)
     for (const Bulk& bulk : sockets.bulk) more |= bulk.more;
   Publish();
@@ -91,7 +110,10 @@ bool RecvPeer::Settle() {
 }
 
 void RecvPeer::Publish() {
-  for (auto& [flow, comm] : comms_) {
+  for (const FlowId flow : session_.TakeChanged()) {
+    const auto it = comms_.find(flow);
+    if (it == comms_.end()) continue;
+    Comm* comm = it->second.comm;
     const MessageId placed = session_.PlacedThrough(flow);
     for (MessageId id = comm->done_through.load(std::memory_order_relaxed); id < placed; ++id)
       comm->sizes[id % kRequestsMax] = session_.SizeOf(flow, id);
@@ -124,7 +146,7 @@ bool RecvPeer::AttachOob(const Hello& hello, std::unique_ptr<PacketStream>* stre
   OobDown();
   peer_node_ = hello.node;
   if (hello.rails.size() == remote_rails_.size()) remote_rails_ = hello.rails;
-  oob_.Open(&io_->poller, std::move(*stream), tag_, [this] { OobEvent(); });
+  oob_.Open(&poller_, std::move(*stream), tag_, [this] { OobEvent(); });
   session_.OobUp(io_->Now());
   ApplyVerdicts();
   return true;
@@ -153,7 +175,7 @@ bool RecvPeer::AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* str
       return false;
     }
     sockets.control = std::make_unique<LaneSocket>();
-    sockets.control->Open(&io_->poller, std::move(*stream), tag_, [this, link] { ControlEvent(link); });
+    sockets.control->Open(&poller_, std::move(*stream), tag_, [this, link] { ControlEvent(link); });
     session_.LaneUp(link, hello.incarnation, io_->Now());
     return true;
   }
@@ -165,7 +187,7 @@ bool RecvPeer::AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* str
   Bulk& bulk = sockets.bulk[index];
   bulk.receiver =
       std::make_unique<BulkReceiver>((*stream)->Release(), tag_, ProofPattern(session_id_, link, hello.incarnation, hello.socket));
-  bulk.token = io_->poller.Add(bulk.receiver->fd(), EPOLLIN, [this, link, index](uint32_t) { ReadBulk(link, index); });
+  bulk.token = poller_.Add(bulk.receiver->fd(), EPOLLIN, [this, link, index](uint32_t) { ReadBulk(link, index); });
   return true;
 }
 
@@ -179,7 +201,7 @@ void RecvPeer::CloseLink(LinkId link) {
   if (sockets.control != nullptr) sockets.control->Abandon();
   for (Bulk& bulk : sockets.bulk) {
     if (bulk.receiver == nullptr) continue;
-    io_->poller.Remove(bulk.token, bulk.receiver->fd());
+    poller_.Remove(bulk.token, bulk.receiver->fd());
     bulk.receiver->Abandon();
   }
   sockets = LinkSockets{};
@@ -208,14 +230,21 @@ void RecvPeer::ReadBulk(LinkId link, size_t index) {
   if (!session_.link_up(link) || session_.incarnation(link) != sockets.incarnation) return;
   const BulkReceiver::Sink sink{
       .begin = [&](const Chunk& chunk, std::byte** destination) { return session_.Begin(link, sockets.incarnation, chunk, destination); },
-      .finish = [&](const Chunk& chunk) { session_.Finish(link, sockets.incarnation, chunk); },
+      .finish =
+          [&](const Chunk& chunk) {
+            session_.Finish(link, sockets.incarnation, chunk);
+            if (const auto it = comms_.find(chunk.flow); it != comms_.end()) it->second.link = link;
+          },
       .proof =
           [&](bool ok) {
             sockets.proved = sockets.proved && ok;
             if (static_cast<size_t>(++sockets.proofs) == sockets.bulk.size()) session_.Proved(link, sockets.incarnation, sockets.proved);
           },
   };
-  switch (bulk.receiver->Read(sink, &io_->rails[session_.local_rail(link)].received_bytes)) {
+  uint64_t received_bytes = 0;
+  const BulkReceiver::Result result = bulk.receiver->Read(sink, &received_bytes);
+  if (received_bytes > 0) io_->rails[session_.local_rail(link)].received_bytes += received_bytes;
+  switch (result) {
     case BulkReceiver::Result::kEmpty: return;
     case BulkReceiver::Result::kMore: bulk.more = true; return;
     case BulkReceiver::Result::kBroken: return Trouble(link, EvidenceCause::kSocketError);
@@ -224,12 +253,16 @@ void RecvPeer::ReadBulk(LinkId link, size_t index) {
 }
 
 void RecvPeer::SendFrame(Lane lane, const Frame& frame) {
-  if (lane == kOobLane) {
-    if (!oob_.Send(frame)) OobDown();
-    return;
-  }
-  LinkSockets& sockets = links_[lane];
-  if (sockets.control != nullptr && !sockets.control->Send(frame)) Trouble(static_cast<LinkId>(lane), EvidenceCause::kSocketError);
+  if (lane == kOobLane)
+    oob_.Queue(frame);
+  else if (links_[lane].control != nullptr)
+    links_[lane].control->Queue(frame);
+}
+
+void RecvPeer::FlushLanes() {
+  if (!oob_.Flush()) OobDown();
+  for (LinkId link = 0; link < links_.size(); ++link)
+    if (links_[link].control != nullptr && !links_[link].control->Flush()) Trouble(link, EvidenceCause::kSocketError);
 }
 
 // ---- is the peer's process still there? ----
@@ -239,16 +272,16 @@ void RecvPeer::Probe() {
   int failure = 0;
   probe_ = Connect(io_->oob_source, peer_oob_, SocketUse::kOob, &failure);
   if (!probe_) return session_.PeerProbed(failure == ECONNREFUSED, io_->Now());
-  probe_token_ = io_->poller.Add(probe_.get(), EPOLLOUT, [this](uint32_t) { EndProbe(ConnectResult(probe_.get()) == ECONNREFUSED); });
+  probe_token_ = poller_.Add(probe_.get(), EPOLLOUT, [this](uint32_t) { EndProbe(ConnectResult(probe_.get()) == ECONNREFUSED); });
 }
 
 void RecvPeer::EndProbe(bool refused) {
-  io_->poller.Remove(probe_token_, probe_.get());
+  poller_.Remove(probe_token_, probe_.get());
   probe_.Close();
   session_.PeerProbed(refused, io_->Now());
 }
 
-bool RecvPeer::Flushed() const {
+bool RecvPeer::flushed() const {
   return oob_.flushed() &&
          std::all_of(links_.begin(), links_.end(), [](const LinkSockets& s) { return s.control == nullptr || s.control->flushed(); });
 }

@@ -1,4 +1,4 @@
-// The receiving side of one peer process: a RecvSession and its sockets. I/O thread only.
+// The receiving side of one peer process: a RecvSession and its sockets. See peer.h for threads.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_RECV_PEER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_RECV_PEER_H_
 
@@ -15,36 +15,33 @@
 #include "netplugin/transport/tcp/io.h"
 #include "netplugin/transport/tcp/lane_socket.h"
 #include "netplugin/transport/tcp/packet_stream.h"
+#include "netplugin/transport/tcp/peer.h"
 
 namespace r2cc::net {
 
-class RecvPeer {
+class RecvPeer final : public Peer {
  public:
   // Asked when the peer opens a flow to a listener of ours: the comm to use, or null if nobody listens.
   using FlowOpened = std::function<Comm*(FlowId flow, uint64_t listen_id)>;
   RecvPeer(Io* io, const Hello& hello, FlowOpened flow_opened);
-  ~RecvPeer();
+  ~RecvPeer() override;
 
-  void Post(FlowId flow, void* data, uint64_t capacity_bytes);
+  // With the turn. When it returns nothing touches the flow's buffers any more.
   void Close(FlowId flow);
 
-  // Greeted connections of this session. False: refused, with a line in `reason`; the stream is then still the caller's.
+  // With the turn: greeted connections of this session. False: refused, with a line in `reason`; the stream is then still the caller's.
   bool AttachOob(const Hello& hello, std::unique_ptr<PacketStream>* stream);
   bool AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* stream, std::string* reason);
 
-  void RailState(uint16_t rail, bool up);
-  void ApplyVerdicts();
-  void Tick() { session_.Tick(io_->Now()); }
-  // Carries out what the session asks, reads what its turn left over, publishes progress. True if a socket has more to read at once.
-  bool Settle();
-
-  bool outstanding() const { return session_.outstanding() || !session_.idle() || !session_.any_lane(); }
-  bool idle() const { return session_.idle(); }
+  void RailState(uint16_t rail, bool up) override;
+  void ApplyVerdicts() override;
+  bool Settle() override;
+  bool outstanding() const override { return session_.outstanding() || !session_.idle() || !session_.any_lane(); }
+  bool idle() const override { return session_.idle(); }
+  bool over() const override { return session_.idle() && !session_.any_lane(); }
   const std::string& node() const { return peer_node_; }
-  // Nothing will come of it any more: no flow, no lane.
-  bool over() const { return session_.idle() && !session_.any_lane(); }
-  bool Flushed() const;
-  void HalfClose();
+  bool flushed() const override;
+  void HalfClose() override;
 
  private:
   struct Bulk {
@@ -60,6 +57,11 @@ class RecvPeer {
     bool proved = true;
   };
 
+  void Post(FlowId flow, void* data, uint64_t bytes) override;
+  void Hot(FlowId flow) override;
+  void Tick() override { session_.Tick(io_->Now()); }
+  void CloseAll() override;
+
   void Execute(const Action& action);
   void OpenFlow(const Action& action);
   void CloseLink(LinkId link);
@@ -68,12 +70,12 @@ class RecvPeer {
   void ControlEvent(LinkId link);
   void ReadBulk(LinkId link, size_t index);
   void SendFrame(Lane lane, const Frame& frame);
+  void FlushLanes();
   void Probe();
   void EndProbe(bool refused);
   void Trouble(LinkId link, plan::EvidenceCause cause);
   void Publish();
 
-  Io* const io_;
   FlowOpened flow_opened_;
   std::string peer_node_;
   const uint64_t session_id_;
@@ -83,7 +85,11 @@ class RecvPeer {
   RecvSession session_;
   LaneSocket oob_;
   std::vector<LinkSockets> links_;
-  std::map<FlowId, Comm*> comms_;
+  struct Receiving {
+    Comm* comm = nullptr;
+    LinkId link = 0;  // where its last chunk came from
+  };
+  std::map<FlowId, Receiving> comms_;
   UniqueFd probe_;
   Poller::Token probe_token_ = 0;
 };

@@ -18,6 +18,7 @@ using plan::EvidenceCause;
 // How many chunks leave before input is looked at again.
 constexpr int kTurnChunks = 32;
 constexpr Nanos kOobConnectLimit = 2 * kNanosPerSecond;
+constexpr Nanos kSampleEvery = 25 * kNanosPerMs;
 
 SendSession::Options OptionsOf(const Io& io, const SendPeer::Target& target) {
   SendSession::Options options;
@@ -34,14 +35,21 @@ SendSession::Options OptionsOf(const Io& io, const SendPeer::Target& target) {
 }  // namespace
 
 SendPeer::SendPeer(Io* io, const Target& target, uint64_t session)
-    : io_(io), target_(target), session_id_(session), tag_(SessionTag(target.nonce, session)), session_(OptionsOf(*io, target), io->Now()) {
+    : Peer(io),
+      target_(target),
+      session_id_(session),
+      tag_(SessionTag(target.nonce, session)),
+      session_(OptionsOf(*io, target), io->Now()) {
   for (size_t rail = 0; rail < io->rails.size(); ++rail)
     if (!io->rails[rail].up) session_.LocalRail(static_cast<uint16_t>(rail), false, io->Now());
 }
 
-SendPeer::~SendPeer() {
+SendPeer::~SendPeer() { CloseAll(); }
+
+void SendPeer::CloseAll() {
   for (LinkId link = 0; link < links_.size(); ++link) CloseLink(link);
   CloseOob();
+  for (auto& [flow, comm] : comms_) comm->Fail("R2CC: called after the end of the process began");
 }
 
 // ---- the job ----
@@ -52,19 +60,39 @@ FlowId SendPeer::Open(uint64_t listen_id, uint16_t local_rail, Comm* comm) {
   return flow;
 }
 
-void SendPeer::Post(FlowId flow, const void* data, uint64_t bytes) {
+void SendPeer::Post(FlowId flow, void* data, uint64_t bytes) {
+  if (!comms_.contains(flow)) return;
   const MessageId message = session_.Post(flow, data, bytes, io_->Now());
-  session_.Release(flow, message);
+  PumpHome(flow);
+  // First it travels, then it is copied: the peer need not wait for that.
+  const std::byte* copy = session_.Release(flow, message);
+  if (copy == nullptr) return;
+  for (LinkSockets& sockets : links_)
+    for (Bulk& bulk : sockets.bulk)
+      if (bulk.sender != nullptr) bulk.sender->Rebase(flow, message, copy);
+}
+
+void SendPeer::Hot(FlowId flow) {
+  const auto it = comms_.find(flow);
+  if (it == comms_.end() || links_.empty()) return;
+  PumpHome(flow);
+  // Its acknowledgements and grants come here.
+  const LinkId home = session_.home(flow);
+  if (links_[home].control != nullptr) ControlEvent(home);
 }
 
 void SendPeer::Close(FlowId flow) {
-  // A half-sent chunk still reads NCCL's buffer: its link ends, and the other flows on it replay.
-  for (LinkId link = 0; session_.HoldsBuffers(flow) && link < links_.size(); ++link)
-    if (std::any_of(links_[link].bulk.begin(), links_[link].bulk.end(), [flow](const Bulk& bulk) { return bulk.sender->HalfSent(flow); }))
-      Trouble(link, EvidenceCause::kFlowClosed);
-  Settle();
-  comms_.erase(flow);
+  RunInbox();
+  const bool holds_buffers = session_.HoldsBuffers(flow);
   session_.CloseFlow(flow, io_->Now());
+  // A half-sent chunk still reads NCCL's buffer: its link ends, and the other flows on it replay.
+  for (LinkId link = 0; holds_buffers && link < links_.size(); ++link) {
+    const auto reads = [flow](const Bulk& bulk) {
+      return bulk.sender != nullptr && bulk.sender->half_sent() != nullptr && bulk.sender->half_sent()->flow == flow;
+    };
+    if (std::any_of(links_[link].bulk.begin(), links_[link].bulk.end(), reads)) Trouble(link, EvidenceCause::kFlowClosed);
+  }
+  comms_.erase(flow);
   Settle();
 }
 
@@ -84,40 +112,72 @@ void SendPeer::Tick() {
   if (oob_greeting_ != nullptr && now - oob_since_ >= kOobConnectLimit) {
     OobDown(false);
   }
+  SampleRates(now);
   session_.Tick(now);
+}
+
+void SendPeer::SampleRates(Nanos now) {
+  if (now - sampled_ < kSampleEvery) return;
+  sampled_ = now;
+  for (LinkId link = 0; link < links_.size(); ++link) {
+    if (session_.link_state(link) != InitiatorState::kUp) continue;
+    Account all;
+    for (const Bulk& bulk : links_[link].bulk) {
+      const Account one = AccountOf(bulk.sender->fd());
+      all.delivered_bytes += one.delivered_bytes;
+      // Several sockets share the rail at the same time.
+      all.busy_ns = std::max(all.busy_ns, one.busy_ns);
+    }
+    session_.LinkRate(link, links_[link].incarnation, all.delivered_bytes, all.busy_ns, now);
+  }
 }
 
 bool SendPeer::Settle() {
   bool more = false;
-  do {
+  for (;;) {
     for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
       for (const Action& action : actions) Execute(action);
-    more = PumpAll();
-    const auto actions = session_.TakeActions();
-    for (const Action& action : actions) Execute(action);
-    if (actions.empty()) break;
-  } while (true);
+    more = (session_.ready() || room_) && PumpAll();
+    FlushLanes();
+    if (!session_.has_actions()) break;
+  }
   Publish();
   return more;
 }
 
 bool SendPeer::PumpAll() {
-  std::vector<std::pair<LinkId, size_t>> ready;
+  room_ = false;
+  ready_.clear();
   for (LinkId link = 0; link < links_.size(); ++link)
     for (size_t i = 0; i < links_[link].bulk.size(); ++i)
-      if (links_[link].bulk[i].sender != nullptr && !links_[link].bulk[i].blocked) ready.emplace_back(link, i);
-  for (int chunks = 0; chunks < kTurnChunks; ++chunks) {
-    if (ready.empty()) return false;
-    const auto next = std::min_element(ready.begin(), ready.end(),
+      if (links_[link].bulk[i].sender != nullptr && !links_[link].bulk[i].blocked) ready_.emplace_back(link, i);
+  for (int chunks = 0; chunks < kTurnChunks;) {
+    if (ready_.empty()) return false;
+    const auto next = std::min_element(ready_.begin(), ready_.end(),
                                        [this](const auto& a, const auto& b) { return session_.Load(a.first) < session_.Load(b.first); });
-    if (PumpBulk(next->first, next->second)) continue;
-    ready.erase(next);
+    if (PumpBulk(next->first, next->second))
+      ++chunks;
+    else
+      ready_.erase(next);
   }
+  room_ = true;
   return true;
 }
 
+void SendPeer::PumpHome(FlowId flow) {
+  if (!session_.ready() || session_.spread()) return;
+  const LinkId home = session_.home(flow);
+  if (home >= links_.size()) return;
+  for (size_t i = 0; i < links_[home].bulk.size(); ++i)
+    for (int chunks = 0; chunks < kTurnChunks; ++chunks)
+      if (links_[home].bulk[i].sender == nullptr || links_[home].bulk[i].blocked || !PumpBulk(home, i)) break;
+}
+
 void SendPeer::Publish() {
-  for (auto& [flow, comm] : comms_) {
+  for (const FlowId flow : session_.TakeChanged()) {
+    const auto it = comms_.find(flow);
+    if (it == comms_.end()) continue;
+    Comm* comm = it->second;
     comm->done_through.store(session_.DoneThrough(flow), std::memory_order_release);
     switch (session_.state(flow)) {
       case SendSession::FlowState::kOpening: break;
@@ -167,7 +227,7 @@ void SendPeer::Report(const Action& action, plan::EvidenceKind kind) {
     return;
   }
   io_->rails[rail].replayed_bytes += action.report.replayed_bytes;
-  ++io_->rails[rail].failovers;
+  io_->rails[rail].failovers += 1;
   io_->log(LogLevel::kInfo, "R2CC: link " + Describe(action.link) + " given up (" + plan::CauseName(action.report.cause) + "), " +
                                 std::to_string(action.report.replayed_bytes) + " bytes replayed after " +
                                 std::to_string(action.report.duration / 1000) + " us");
@@ -210,13 +270,13 @@ void SendPeer::OpenOob() {
   const int raw = fd.get();
   oob_greeting_ = std::make_unique<Connection>();
   oob_greeting_->stream = std::make_unique<PacketStream>(std::move(fd));
-  oob_greeting_->token = io_->poller.Add(raw, EPOLLIN | EPOLLOUT, [this](uint32_t events) { GreetOobEvent(events); });
+  oob_greeting_->token = poller_.Add(raw, EPOLLIN | EPOLLOUT, [this](uint32_t events) { GreetOobEvent(events); });
 }
 
 void SendPeer::CloseOob() {
   oob_.Close();
   if (oob_greeting_ == nullptr) return;
-  io_->poller.Remove(oob_greeting_->token, oob_greeting_->stream->fd());
+  poller_.Remove(oob_greeting_->token, oob_greeting_->stream->fd());
   oob_greeting_.reset();
 }
 
@@ -232,7 +292,7 @@ void SendPeer::GreetOobEvent(uint32_t events) {
     if (const int failure = ConnectResult(stream.fd()); failure != 0) return OobDown(failure == ECONNREFUSED);
     oob_greeting_->connected = true;
     if (!stream.Send(Encode(MakeHello(ConnectionKind::kOob)))) return OobDown(false);
-    io_->poller.Modify(oob_greeting_->token, stream.fd(), EPOLLIN);
+    poller_.Modify(oob_greeting_->token, stream.fd(), EPOLLIN);
   }
   Bytes packet;
   bool whole = false;
@@ -249,8 +309,8 @@ void SendPeer::GreetOobEvent(uint32_t events) {
   if (reply.rails.empty() || (!first && reply.rails.size() != remote_rails_.size())) return OobDown(false);
   peer_node_ = reply.node;
   remote_rails_ = reply.rails;
-  io_->poller.Remove(oob_greeting_->token, stream.fd());
-  oob_.Open(&io_->poller, std::move(oob_greeting_->stream), tag_, [this] { OobEvent(); });
+  poller_.Remove(oob_greeting_->token, stream.fd());
+  oob_.Open(&poller_, std::move(oob_greeting_->stream), tag_, [this] { OobEvent(); });
   oob_greeting_.reset();
   session_.OobUp(peer_node_, remote_rails_, io_->Now());
   links_.resize(session_.links());
@@ -284,7 +344,7 @@ void SendPeer::OpenLink(LinkId link, Incarnation incarnation) {
     const int raw = fd.get();
     connection->stream = std::make_unique<PacketStream>(std::move(fd));
     Connection* greeting = connection.get();
-    connection->token = io_->poller.Add(raw, EPOLLIN | EPOLLOUT, [this, link, incarnation, greeting](uint32_t events) {
+    connection->token = poller_.Add(raw, EPOLLIN | EPOLLOUT, [this, link, incarnation, greeting](uint32_t events) {
       if (!greeting->connected && !(events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) return;
       GreetEvent(link, incarnation, greeting);
     });
@@ -297,13 +357,13 @@ void SendPeer::CloseLink(LinkId link) {
   LinkSockets& sockets = links_[link];
   for (auto& connection : sockets.greeting) {
     if (connection->stream == nullptr) continue;
-    io_->poller.Remove(connection->token, connection->stream->fd());
+    poller_.Remove(connection->token, connection->stream->fd());
     connection->stream->Release().Abandon();
   }
   if (sockets.control != nullptr) sockets.control->Abandon();
   for (Bulk& bulk : sockets.bulk) {
     if (bulk.sender == nullptr) continue;
-    io_->poller.Remove(bulk.token, bulk.sender->fd());
+    poller_.Remove(bulk.token, bulk.sender->fd());
     bulk.sender->Abandon();
   }
   sockets = LinkSockets{.incarnation = sockets.incarnation};
@@ -322,7 +382,7 @@ void SendPeer::GreetEvent(LinkId link, Incarnation incarnation, Connection* conn
     hello.sockets = io_->sockets_per_rail;
     hello.links = session_.links();
     if (!connection->stream->Send(Encode(hello))) return Trouble(link, EvidenceCause::kSocketError);
-    io_->poller.Modify(connection->token, connection->stream->fd(), EPOLLIN);
+    poller_.Modify(connection->token, connection->stream->fd(), EPOLLIN);
   }
   Bytes packet;
   bool whole = false;
@@ -336,17 +396,17 @@ void SendPeer::GreetEvent(LinkId link, Incarnation incarnation, Connection* conn
 
 void SendPeer::Greeted(LinkId link, Connection* connection) {
   LinkSockets& sockets = links_[link];
-  io_->poller.Remove(connection->token, connection->stream->fd());
+  poller_.Remove(connection->token, connection->stream->fd());
   if (connection->kind == ConnectionKind::kControl) {
     sockets.control = std::make_unique<LaneSocket>();
-    sockets.control->Open(&io_->poller, std::move(connection->stream), tag_, [this, link] { ControlEvent(link); });
+    sockets.control->Open(&poller_, std::move(connection->stream), tag_, [this, link] { ControlEvent(link); });
   } else {
     const size_t index = connection->socket;
     Bulk& bulk = sockets.bulk[index];
     bulk.sender = std::make_unique<BulkSender>(connection->stream->Release(), tag_, io_->checksum);
     // Edge-triggered: room is told of once, when it comes after the socket was full.
-    bulk.token = io_->poller.Add(bulk.sender->fd(), EPOLLIN | EPOLLOUT | EPOLLET,
-                                 [this, link, index](uint32_t events) { BulkEvent(link, index, events); });
+    bulk.token = poller_.Add(bulk.sender->fd(), EPOLLIN | EPOLLOUT | EPOLLET,
+                             [this, link, index](uint32_t events) { BulkEvent(link, index, events); });
     connection->stream.reset();
   }
   const bool all = sockets.control != nullptr &&
@@ -372,7 +432,10 @@ void SendPeer::BulkEvent(LinkId link, size_t index, uint32_t events) {
     if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
       return Trouble(link, n > 0 ? EvidenceCause::kGarbled : EvidenceCause::kSocketError);
   }
-  if (events & EPOLLOUT) bulk.blocked = false;
+  if (events & EPOLLOUT) {
+    bulk.blocked = false;
+    room_ = true;
+  }
 }
 
 void SendPeer::ProveLink(LinkId link) {
@@ -381,31 +444,42 @@ void SendPeer::ProveLink(LinkId link) {
     sockets.bulk[i].sender->SendProof(ProofPattern(session_id_, link, sockets.incarnation, static_cast<uint8_t>(i)));
     sockets.bulk[i].blocked = false;
   }
+  room_ = true;
 }
 
 bool SendPeer::PumpBulk(LinkId link, size_t index) {
   LinkSockets& sockets = links_[link];
   Bulk& bulk = sockets.bulk[index];
-  const auto pull = [&](Chunk* chunk) { return session_.Pull(link, sockets.incarnation, chunk); };
-  switch (bulk.sender->Pump(pull, &io_->rails[session_.local_rail(link)].sent_bytes)) {
-    case BulkSender::Result::kIdle: return false;
-    case BulkSender::Result::kMore: return true;
-    case BulkSender::Result::kBlocked: bulk.blocked = true; return false;
-    case BulkSender::Result::kBroken: Trouble(link, EvidenceCause::kSocketError); return false;
+  const Chunk* half_sent = bulk.sender->half_sent();
+  if (half_sent != nullptr && !session_.Expects(*half_sent)) {
+    // Acknowledged before it was sent: the peer breaks the protocol, and the copy behind the chunk is gone.
+    Trouble(link, EvidenceCause::kGarbled);
+    bulk.blocked = true;
+    return false;
   }
-  return false;
+  const auto pull = [&](Chunk* chunk) { return session_.Pull(link, sockets.incarnation, chunk); };
+  uint64_t sent_bytes = 0;
+  const BulkSender::Result result = bulk.sender->Pump(pull, &sent_bytes);
+  if (sent_bytes > 0) io_->rails[session_.local_rail(link)].sent_bytes += sent_bytes;
+  if (result == BulkSender::Result::kBroken) Trouble(link, EvidenceCause::kSocketError);
+  bulk.blocked = result == BulkSender::Result::kBlocked || result == BulkSender::Result::kBroken;
+  return result == BulkSender::Result::kMore;
 }
 
 void SendPeer::SendFrame(Lane lane, const Frame& frame) {
-  if (lane == kOobLane) {
-    if (!oob_.Send(frame)) OobDown(false);
-    return;
-  }
-  LinkSockets& sockets = links_[lane];
-  if (sockets.control != nullptr && !sockets.control->Send(frame)) Trouble(static_cast<LinkId>(lane), EvidenceCause::kSocketError);
+  if (lane == kOobLane)
+    oob_.Queue(frame);
+  else if (links_[lane].control != nullptr)
+    links_[lane].control->Queue(frame);
 }
 
-bool SendPeer::Flushed() const {
+void SendPeer::FlushLanes() {
+  if (!oob_.Flush()) OobDown(false);
+  for (LinkId link = 0; link < links_.size(); ++link)
+    if (links_[link].control != nullptr && !links_[link].control->Flush()) Trouble(link, EvidenceCause::kSocketError);
+}
+
+bool SendPeer::flushed() const {
   return oob_.flushed() &&
          std::all_of(links_.begin(), links_.end(), [](const LinkSockets& s) { return s.control == nullptr || s.control->flushed(); });
 }

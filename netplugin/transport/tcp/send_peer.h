@@ -1,4 +1,4 @@
-// The sending side of one peer process: a SendSession and its sockets. I/O thread only.
+// The sending side of one peer process: a SendSession and its sockets. See peer.h for threads.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_SEND_PEER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_SEND_PEER_H_
 
@@ -14,10 +14,11 @@
 #include "netplugin/transport/tcp/io.h"
 #include "netplugin/transport/tcp/lane_socket.h"
 #include "netplugin/transport/tcp/packet_stream.h"
+#include "netplugin/transport/tcp/peer.h"
 
 namespace r2cc::net {
 
-class SendPeer {
+class SendPeer final : public Peer {
  public:
   // Where the peer's process is found, from its listener's handle.
   struct Target {
@@ -26,27 +27,23 @@ class SendPeer {
     SocketAddress oob;
   };
   SendPeer(Io* io, const Target& target, uint64_t session);
-  ~SendPeer();
+  ~SendPeer() override;
 
-  // The comm must live until Close() returned.
+  // With the turn. The comm must live until Close() returned.
   FlowId Open(uint64_t listen_id, uint16_t local_rail, Comm* comm);
-  void Post(FlowId flow, const void* data, uint64_t bytes);
-  // When it returns nothing touches the flow's buffers any more.
+  // With the turn. When it returns nothing touches the flow's buffers any more.
   void Close(FlowId flow);
 
-  void RailState(uint16_t rail, bool up);
-  // The page, or the peer's name, may have changed.
-  void ApplyVerdicts();
-  void Tick();
-  // Carries out what the session asks, moves bulk, publishes progress. True if a socket has more to write at once.
-  bool Settle();
-
-  bool outstanding() const { return session_.outstanding(); }
-  bool idle() const { return session_.idle(); }
+  void RailState(uint16_t rail, bool up) override;
+  void ApplyVerdicts() override;
+  bool Settle() override;
+  bool outstanding() const override { return session_.outstanding(); }
+  bool idle() const override { return session_.idle(); }
+  bool delivering() const override { return session_.delivering(); }
+  bool over() const override { return session_.failed() && session_.idle(); }
   const std::string& node() const { return peer_node_; }
-  // Everything that was queued is with the kernel.
-  bool Flushed() const;
-  void HalfClose();
+  bool flushed() const override;
+  void HalfClose() override;
 
  private:
   struct Connection {  // being opened and greeted
@@ -68,6 +65,11 @@ class SendPeer {
     std::vector<Bulk> bulk;
   };
 
+  void Post(FlowId flow, void* data, uint64_t bytes) override;
+  void Hot(FlowId flow) override;
+  void Tick() override;
+  void CloseAll() override;
+
   void Execute(const Action& action);
   void OpenOob();
   void CloseOob();
@@ -82,9 +84,14 @@ class SendPeer {
   void BulkEvent(LinkId link, size_t index, uint32_t events);
   void ProveLink(LinkId link);
   void SendFrame(Lane lane, const Frame& frame);
+  // Moves chunks of a flow on its home link.
+  void PumpHome(FlowId flow);
   // True if the turn ended before every socket was full or had nothing to send.
   bool PumpAll();
+  // True if a chunk was moved.
   bool PumpBulk(LinkId link, size_t index);
+  void FlushLanes();
+  void SampleRates(Nanos now);
   void Trouble(LinkId link, plan::EvidenceCause cause);
   void Report(const Action& action, plan::EvidenceKind kind);
   void ReportSlow(const Action& action);
@@ -92,7 +99,6 @@ class SendPeer {
   Hello MakeHello(ConnectionKind kind) const;
   std::string Describe(LinkId link) const;
 
-  Io* const io_;
   const Target target_;
   const uint64_t session_id_;
   const uint32_t tag_;
@@ -104,6 +110,9 @@ class SendPeer {
   LaneSocket oob_;
   std::vector<LinkSockets> links_;
   std::map<FlowId, Comm*> comms_;
+  std::vector<std::pair<LinkId, size_t>> ready_;  // sockets with room, while chunks are dealt out
+  bool room_ = false;                             // a socket that has something to send has room again
+  Nanos sampled_ = 0;
 };
 
 }  // namespace r2cc::net

@@ -24,7 +24,9 @@ void Set(int fd, int level, int name, int value) { setsockopt(fd, level, name, &
 }  // namespace
 
 void UniqueFd::Close() {
-  if (fd_ >= 0) close(std::exchange(fd_, -1));
+  if (fd_ < 0) return;
+  fork_guard::Remove(fd_);
+  close(std::exchange(fd_, -1));
 }
 
 void UniqueFd::Abandon() {
@@ -120,7 +122,11 @@ UniqueFd Connect(const Source& source, const SocketAddress& to, SocketUse use, i
   return UniqueFd();
 }
 
-UniqueFd Accept(int listener) { return UniqueFd(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)); }
+UniqueFd Accept(int listener, int* failure) {
+  UniqueFd fd(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  *failure = fd ? 0 : errno;
+  return fd;
+}
 
 int ConnectResult(int fd) {
   int error = 0;

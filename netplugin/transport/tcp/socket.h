@@ -8,13 +8,17 @@
 #include <string>
 #include <utility>
 
+#include "base/core/fork_guard.h"
+
 namespace r2cc::net {
 
-// Owns a descriptor.
+// Owns a descriptor, which forked children do not keep.
 class UniqueFd {
  public:
   UniqueFd() = default;
-  explicit UniqueFd(int fd) : fd_(fd) {}
+  explicit UniqueFd(int fd) : fd_(fd) {
+    if (fd >= 0) fork_guard::Add(fd);
+  }
   UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   UniqueFd& operator=(UniqueFd&& other) noexcept {
     if (this != &other) {
@@ -62,14 +66,21 @@ UniqueFd Listen(const Source& source, uint16_t* port, std::string* error);
 // A socket that is connecting; its end shows as writability. On failure an empty one and errno in `*failure`.
 UniqueFd Connect(const Source& source, const SocketAddress& to, SocketUse use, int* failure);
 
-// A connection that somebody opened, or an empty one if there is none.
-UniqueFd Accept(int listener);
+// A connection that somebody opened, or an empty one if there is none; then `*failure` is an errno, EAGAIN if all is well.
+UniqueFd Accept(int listener, int* failure);
 
 // For accepted sockets, once their use is known.
 void Prepare(int fd, SocketUse use, const std::string& interface);
 
 // Result of a finished connect; 0 or an errno.
 int ConnectResult(int fd);
+
+// What the kernel says of a connection since it began.
+struct Account {
+  uint64_t delivered_bytes = 0;  // acknowledged by the peer's kernel
+  int64_t busy_ns = 0;           // there was something to deliver, and the peer took it
+};
+Account AccountOf(int fd);
 
 }  // namespace r2cc::net
 

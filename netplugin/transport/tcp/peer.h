@@ -1,0 +1,105 @@
+// What both sides of a peer process have in common: whose turn it is to move its bytes.
+//
+// Everything of a peer - its session, its sockets, its poller - belongs to the thread that has its turn, and to nobody else. NCCL's
+// progress threads take the turn when they call and it is free, so that a message travels without waking anybody; the I/O thread takes it
+// for what nobody calls for: ticks, link events, and peers that no NCCL thread drives at the moment. Whoever finds the turn taken leaves
+// his request in the inbox and goes on: nobody waits for a turn on the data path, and no turn waits for a peer.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_PEER_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_PEER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "netplugin/flow/types.h"
+#include "netplugin/transport/tcp/io.h"
+
+namespace r2cc::net {
+
+class Peer {
+ public:
+  explicit Peer(Io* io) : io_(io) {}
+  virtual ~Peer() = default;
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  // ---- any thread; never waits ----
+
+  // An isend or irecv of `flow`. The buffer must stay until it is done or the flow is closed.
+  void Submit(FlowId flow, void* data, uint64_t bytes);
+  // Moves what there is to move, for `flow` above all, if nobody else does.
+  void Help(FlowId flow);
+
+  // ---- the I/O thread ----
+
+  // Takes the turn, waiting for a thread that has it: that is never long.
+  [[nodiscard]] std::unique_lock<std::mutex> TakeTurn() { return std::unique_lock(turn_); }
+  // Handles what has arrived, if the turn is free. False: it is not, somebody else does it.
+  bool Service();
+  // Reads what has arrived, then lets time pass.
+  void TickTurn();
+  // The last turn ended before everything was moved.
+  bool more() const { return more_.load(std::memory_order_relaxed); }
+  // Readable while something has arrived.
+  int fd() const { return poller_.fd(); }
+  // Grows with every turn that an NCCL thread took.
+  uint64_t helped() const { return helped_.load(std::memory_order_relaxed); }
+
+  // ---- with the turn ----
+
+  virtual void RailState(uint16_t rail, bool up) = 0;
+  // The page, or the peer's name, may have changed.
+  virtual void ApplyVerdicts() = 0;
+  // Carries out what the session asks, moves bulk, publishes progress. True if a socket has more to move at once.
+  virtual bool Settle() = 0;
+  // Some request waits, or some word is on its way.
+  virtual bool outstanding() const = 0;
+  // No flow is open and nothing waits for an answer.
+  virtual bool idle() const = 0;
+  // Messages that NCCL believes to be sent are still to be delivered.
+  virtual bool delivering() const { return false; }
+  // Nothing will come of it any more.
+  virtual bool over() const = 0;
+  // Everything that was queued is with the kernel.
+  virtual bool flushed() const = 0;
+  virtual void HalfClose() = 0;
+  // The process ends: all requests fail, all sockets are closed, and no turn does anything any more.
+  void Shut();
+
+ protected:
+  virtual void Post(FlowId flow, void* data, uint64_t bytes) = 0;
+  // The shortest way for `flow`: its own sockets, without asking the poller.
+  virtual void Hot(FlowId flow) = 0;
+  virtual void Tick() = 0;
+  virtual void CloseAll() = 0;
+
+  void RunInbox();
+
+  Io* const io_;
+  Poller poller_;
+
+ private:
+  struct Request {
+    FlowId flow;
+    void* data;
+    uint64_t bytes;
+  };
+  // What a turn does. `flow`: 0 for none in particular.
+  void Turn(FlowId flow);
+
+  std::mutex turn_;
+  bool shut_ = false;
+  std::atomic<bool> more_{false};
+  Nanos polled_ = 0;
+  std::vector<Request> taken_;
+  std::atomic<uint64_t> helped_{0};
+
+  std::mutex inbox_mutex_;
+  std::vector<Request> inbox_;
+  std::atomic<bool> waiting_{false};  // the inbox holds something
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_PEER_H_
