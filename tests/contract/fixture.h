@@ -146,7 +146,7 @@ class Contract : public testing::TestWithParam<Transport> {
     ASSERT_TRUE(job_->RunUntil([&] { return std::all_of(flows_.begin(), flows_.end(), failed); }, kPatience)) << "waits for a dead process";
     EXPECT_LT(world_->Now() - since, 4 * kSecond);
     const std::string error = end == 1 ? world_->SenderError(flows_[0]) : world_->ReceiverError(flows_[0]);
-    EXPECT_NE(error.find("n" + std::to_string(end)), std::string::npos) << error;
+    EXPECT_NE(error.find(world_->Node(end)), std::string::npos) << error;
     EXPECT_EQ(error.find('\n'), std::string::npos) << error;
     TearDown();
   }

@@ -49,6 +49,8 @@ class World {
  public:
   virtual ~World() = default;
 
+  // What the end's node is called, in errors too.
+  virtual std::string Node(End end) const = 0;
   virtual Nanos Now() const = 0;
   // Lets a short while pass, at most a few milliseconds. What happened until then is known afterwards, and only then.
   virtual void Pass() = 0;

@@ -92,6 +92,7 @@ class Process {
     if (setns(kNamespaceFd, CLONE_NEWNET) != 0) Die("setns");
     memory_ = static_cast<std::byte*>(mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE, MAP_SHARED, kMemoryFd, 0));
     if (memory_ == MAP_FAILED) Die("mmap");
+    madvise(memory_, kMemoryBytes, MADV_DONTDUMP);
     net::Engine::Parts parts;
     std::string error;
     if (!net::LoadConfig([](const char* name) { return std::getenv(name); }, &parts.config, &error)) Die(error);

@@ -21,6 +21,7 @@ class TcpWorld final : public World {
   TcpWorld(const Options& options, Lab* lab);
   ~TcpWorld() override;
 
+  std::string Node(End end) const override { return "n" + std::to_string(end); }
   Nanos Now() const override { return clock_.Now(); }
   void Pass() override;
   std::byte* Allocate(End end, size_t bytes) override;

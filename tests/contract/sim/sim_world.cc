@@ -1,0 +1,231 @@
+#include "tests/contract/sim/sim_world.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace r2cc::contract {
+namespace {
+
+constexpr uint64_t kSeed = 1;
+constexpr Nanos kDelay = 25'000;
+constexpr Nanos kJitter = 15'000;
+// A call into an end that is stopped, or an end that does not end, would wait for ever.
+constexpr Nanos kCallLimit = 60 * kNanosPerSecond;
+
+sim::ProcessOptions ProcessOptionsOf(const Options& options) {
+  sim::ProcessOptions process;
+  process.rails = kRails;
+  process.chunk_bytes = options.chunk_bytes;
+  process.eager_bytes = kEagerBytes;
+  process.silence = options.silence;
+  process.deadline = options.deadline;
+  process.turn_bytes = 256 * 1024;
+  return process;
+}
+
+FlowState StateOf(net::SendSession::FlowState state) {
+  switch (state) {
+    case net::SendSession::FlowState::kOpening: return FlowState::kOpening;
+    case net::SendSession::FlowState::kOpen: return FlowState::kOpen;
+    case net::SendSession::FlowState::kFailed: return FlowState::kFailed;
+  }
+  return FlowState::kFailed;
+}
+
+}  // namespace
+
+SimWorld::SimWorld(const Options& options) : timeline_(kSeed), network_(&timeline_) {
+  network_.set_send_buffer_bytes(256 * 1024);
+  network_.set_receive_buffer_bytes(256 * 1024);
+  for (End from = 0; from < 2; ++from)
+    for (int a = kOob; a < kRails; ++a)
+      for (int b = kOob; b < kRails; ++b) {
+        sim::PathOptions path{.delay = kDelay, .jitter = kJitter, .rate_bytes_per_s = options.rail_bytes_per_s};
+        path.reachable = a == b || (options.full_fabric && a != kOob && b != kOob);
+        network_.SetPath({from, a}, {1 - from, b}, path);
+      }
+  for (End end = 0; end < 2; ++end) {
+    processes_[end] = std::make_unique<sim::Process>(&network_, static_cast<sim::Tap*>(this), end, ProcessOptionsOf(options));
+    processes_[end]->progress = [this, end] { Progress(end); };
+    processes_[end]->io().verdict = [this, end](int node, int rail) {
+      const auto it = verdicts_[end].find({node, rail});
+      return it == verdicts_[end].end() ? net::RailVerdict{} : it->second;
+    };
+  }
+  for (const auto& [end, rail] : options.cut_at_start) Cut(end, rail);
+  RunFor(10 * kNanosPerMs);
+}
+
+void SimWorld::RunFor(Nanos time) {
+  const Nanos end = timeline_.now() + time;
+  bool over = false;
+  timeline_.At(end, [&over] { over = true; });
+  while (!over) timeline_.RunNext();
+}
+
+// ---- the job ----
+
+void SimWorld::Ask(End end, std::function<void()> what) {
+  asked_[end].push_back(std::move(what));
+  processes_[end]->Wake();
+}
+
+void SimWorld::Call(End end, std::function<void()> what) {
+  bool done = false;
+  Ask(end, [&done, what = std::move(what)] {
+    what();
+    done = true;
+  });
+  const Nanos limit = timeline_.now() + kCallLimit;
+  while (!done && timeline_.now() < limit && timeline_.RunNext()) continue;
+  ASSERT_TRUE(done) << "process " << end << " does not answer";
+}
+
+void SimWorld::Progress(End end) {
+  for (Flow& flow : flows_) {
+    const auto number = static_cast<uint64_t>(&flow - flows_.data());
+    if (flow.from != end && !flow.accepted && processes_[end]->Accept(number, &flow.receiver)) {
+      flow.accepted = true;
+      processes_[end]->CloseListen(number);
+    }
+  }
+  for (const auto& what : std::exchange(asked_[end], {})) what();
+  for (Flow& flow : flows_) Look(&flow);
+}
+
+void SimWorld::Look(Flow* flow) {
+  if (flow->connected && flow->send.state != FlowState::kClosed) {
+    const net::SendSession& session = flow->sender.end->session();
+    flow->send.state = StateOf(session.state(flow->sender.id));
+    flow->send.error = session.error(flow->sender.id);
+    flow->send.done = flow->sender.end->DoneThrough(flow->sender.id);
+  }
+  if (flow->accepted && flow->receive.state != FlowState::kClosed) {
+    const net::RecvSession& session = flow->receiver.end->session();
+    flow->receive.error = session.error(flow->receiver.id);
+    flow->receive.state = flow->receive.error.empty() ? FlowState::kOpen : FlowState::kFailed;
+    flow->receive.done = session.PlacedThrough(flow->receiver.id);
+    for (uint64_t number = flow->sizes.size(); number < flow->receive.done; ++number)
+      flow->sizes.push_back(session.SizeOf(flow->receiver.id, number));
+  }
+}
+
+std::byte* SimWorld::Allocate(End, size_t bytes) {
+  memory_.push_back(std::make_unique<std::byte[]>(bytes));
+  return memory_.back().get();
+}
+
+int SimWorld::Open(End from, int rail) {
+  const int number = static_cast<int>(flows_.size());
+  flows_.push_back({.from = from});
+  Call(1 - from, [&] { processes_[1 - from]->Listen(static_cast<uint64_t>(number)); });
+  Call(from, [&] {
+    Flow& flow = flows_[static_cast<size_t>(number)];
+    flow.sender = processes_[from]->Connect(1 - from, static_cast<uint64_t>(number), rail);
+    flow.connected = true;
+  });
+  return number;
+}
+
+void SimWorld::Send(int number, const std::byte* data, size_t bytes) {
+  Ask(At(number).from, [this, number, data, bytes] { At(number).sender.end->Post(At(number).sender.id, data, bytes); });
+}
+
+void SimWorld::Receive(int number, std::byte* data, size_t capacity) {
+  Ask(1 - At(number).from, [this, number, data, capacity] { At(number).receiver.end->Post(At(number).receiver.id, data, capacity); });
+}
+
+void SimWorld::CloseSend(int number) {
+  Call(At(number).from, [this, number] {
+    Flow& flow = flows_[static_cast<size_t>(number)];
+    flow.sender.end->Close(flow.sender.id);
+    flow.send.state = FlowState::kClosed;
+  });
+}
+
+void SimWorld::CloseReceive(int number) {
+  Call(1 - At(number).from, [this, number] {
+    Flow& flow = flows_[static_cast<size_t>(number)];
+    flow.receiver.end->Close(flow.receiver.id);
+    flow.receive.state = FlowState::kClosed;
+  });
+}
+
+void SimWorld::EndProcess(End end) {
+  processes_[end]->Exit();
+  const Nanos limit = timeline_.now() + kCallLimit;
+  while (!processes_[end]->dead() && timeline_.now() < limit && timeline_.RunNext()) continue;
+  EXPECT_TRUE(processes_[end]->dead()) << "process " << end << " does not end";
+}
+
+// ---- faults ----
+
+void SimWorld::Tell(End end, int rail, bool up) {
+  if (rail == kOob) return;
+  timeline_.After(timeline_.random().Between(50'000, 1'000'000), [this, end, rail, up] { processes_[end]->RailState(rail, up); });
+}
+
+void SimWorld::Cut(End end, int rail) {
+  ports_[{end, rail}].cut = true;
+  network_.BlockPort({end, rail});
+  Tell(end, rail, false);
+}
+
+void SimWorld::Silence(End end, int rail) {
+  ports_[{end, rail}].silenced = true;
+  network_.BlockPort({end, rail});
+}
+
+void SimWorld::Heal(End end, int rail) {
+  PortState& port = ports_[{end, rail}];
+  if (std::exchange(port.silenced, false)) network_.UnblockPort({end, rail});
+  if (!std::exchange(port.cut, false)) return;
+  network_.UnblockPort({end, rail});
+  Tell(end, rail, true);
+}
+
+void SimWorld::KillProcess(End end, bool child_holds_sockets) {
+  // That a forked child keeps none of them is for a transport with real descriptors to show.
+  static_cast<void>(child_holds_sockets);
+  processes_[end]->Kill(false);
+}
+
+void SimWorld::Publish(End end, const std::vector<Verdict>& verdicts) {
+  verdicts_[end].clear();
+  for (const Verdict& verdict : verdicts)
+    verdicts_[end][{verdict.node, verdict.rail}] = {verdict.state == plan::NicState::kFailed, verdict.weight_permille};
+  processes_[end]->ApplyVerdicts();
+}
+
+// ---- observation ----
+
+void SimWorld::ChunkSent(const sim::Carrying& who, const net::Chunk& chunk) {
+  const auto& sender = processes_[who.sender]->send_ends().at(who.receiver);
+  left_bytes_[who.sender][sender->session().local_rail(who.link)] += chunk.bytes;
+}
+
+void SimWorld::Recorded(int sender, int, int rail, const net::Action& action) {
+  Told told{.rail = rail};
+  switch (action.kind) {
+    case net::Action::Kind::kLinkUp: break;
+    case net::Action::Kind::kLinkFenced:
+      told.what = Told::What::kLinkFenced;
+      told.cause = plan::CauseName(action.report.cause);
+      told.replayed_bytes = action.report.replayed_bytes;
+      break;
+    case net::Action::Kind::kLinkSlow:
+      told.what = action.number < plan::kFullWeightPermille ? Told::What::kRailSlow : Told::What::kRailSteady;
+      break;
+    default: return;
+  }
+  told_[sender].push_back(told);
+}
+
+Transport SimTransport() {
+  return {.name = "Sim",
+          .missing = [] { return std::string(); },
+          .make = [](const Options& options) -> std::unique_ptr<World> { return std::make_unique<SimWorld>(options); }};
+}
+
+}  // namespace r2cc::contract
