@@ -36,8 +36,13 @@ Nanos Job::Later(Process* process, Nanos most) {
 
 void Job::Failed(Process* process, int other, const std::string& error, const char* what) {
   ++failures_;
+  // As NCCL does: an error on one flow ends the communicator, all flows of this rank are closed as they are.
   Nanos& at = failed_at_[AsIndex(process)];
-  if (at == 0) at = process->io().now();
+  if (at == 0) {
+    at = process->io().now();
+    process->io().network->timeline()->After(process->io().random().Between(0, 300 * kNanosPerMs),
+                                             [this, host = process->host()] { Abort(host); });
+  }
   if (process->io().logs()) process->io().Log(std::string(what) + " flow with " + std::to_string(other) + " failed: " + error);
   if (!excused_(process->host(), other, error))
     checker_->Violation("false error", std::string(what) + " flow of " + std::to_string(process->host()) + " with " +

@@ -256,7 +256,9 @@ void Network::Arrive(const std::shared_ptr<Connection>& connection, int side) {
     timeline_->At(until + timeline_->random().Between(0, 50'000), [this, connection, side] { Arrive(connection, side); });
     return;
   }
-  if (!Passes(end.port, other.port)) {
+  // A reset that cannot come back is asked for again, like an acknowledgement.
+  const bool nobody = !other.open || other.broken;
+  if (!Passes(end.port, other.port) || (nobody && !Passes(other.port, end.port))) {
     if (end.aborted) return end.flying.clear();
     end.retransmit = Doubled(end.retransmit);
     end.arrival_planned = true;
@@ -264,7 +266,7 @@ void Network::Arrive(const std::shared_ptr<Connection>& connection, int side) {
     return;
   }
   end.retransmit = 0;
-  if (!other.open || other.broken) {
+  if (nobody) {
     // Nobody is there: the kernel answers with a reset.
     const bool bytes = std::any_of(end.flying.begin(), end.flying.end(), [](const Segment& s) { return !s.bytes.empty(); });
     end.flying.clear();

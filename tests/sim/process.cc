@@ -9,6 +9,9 @@ namespace {
 constexpr Nanos kTickEvery = 5 * kNanosPerMs;
 constexpr Nanos kActiveWait = 5 * kNanosPerMs;
 constexpr Nanos kIdleWait = 100 * kNanosPerMs;
+// How long the end waits for its last words to be heard, and for small messages that the job believes to be sent.
+constexpr Nanos kDrainPatience = 500 * kNanosPerMs;
+constexpr Nanos kDeliveryPatience = 10 * kNanosPerSecond;
 // How long one turn keeps the thread.
 constexpr Nanos kTurnTakes = 2'000;
 
@@ -70,7 +73,10 @@ void Process::Turn() {
     for (const auto& [session, end] : recv_ends_) more |= end->Settle();
     if (round == 0 && progress && !exiting_) progress();
   }
-  if (exiting_ && (Drained() || io_.now() >= exit_until_)) return End();
+  if (exiting_ && (Drained() || !Patient())) {
+    gave_up_ = !Drained();
+    return End();
+  }
   bool active = exiting_;
   for (const auto& [peer, end] : send_ends_) active |= end->session().outstanding();
   for (const auto& [session, end] : recv_ends_) active |= end->session().outstanding();
@@ -81,6 +87,11 @@ bool Process::Drained() {
   return std::all_of(send_ends_.begin(), send_ends_.end(), [](const auto& e) { return e.second->Flushed() && e.second->idle(); }) &&
          std::all_of(recv_ends_.begin(), recv_ends_.end(),
                      [](const auto& e) { return e.second->Flushed() && (e.second->idle() || e.second->over()); });
+}
+
+bool Process::Patient() {
+  const bool delivering = std::any_of(send_ends_.begin(), send_ends_.end(), [](const auto& e) { return e.second->delivering(); });
+  return io_.now() - exit_began_ < (delivering ? kDeliveryPatience : kDrainPatience);
 }
 
 // ---- what happens to it ----
@@ -110,7 +121,7 @@ void Process::Kill(bool child_holds_sockets) {
 void Process::Exit() {
   if (exiting_ || dead_) return;
   exiting_ = true;
-  exit_until_ = io_.now() + io_.options.deadline;
+  exit_began_ = io_.now();
   Wake();
 }
 
@@ -161,7 +172,7 @@ void Process::CallerSpeaks(uint64_t id) {
   auto stream = std::move(caller.stream);
   io_.Unwatch(caller.token, &stream->socket());
   callers_.erase(id);
-  if (!good || exiting_ || !Greet(hello, &stream)) {
+  if (!good || !Greet(hello, &stream)) {
     if (stream != nullptr) stream->socket().Abandon();
   }
 }

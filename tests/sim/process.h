@@ -56,6 +56,9 @@ class Process : public Network::Host {
   // The job is over: drain, then end. dead() when it is done.
   void Exit();
   bool exiting() const { return exiting_; }
+  // It ended although its peers had not heard everything, after it had tried for a while.
+  bool gave_up() const { return gave_up_; }
+  Nanos exit_began() const { return exit_began_; }
   void RailState(int rail, bool up);
   void ApplyVerdicts();
 
@@ -72,6 +75,7 @@ class Process : public Network::Host {
   void Turn();
   void Plan(Nanos when);
   bool Drained();
+  bool Patient();
   void End();
   void CallerSpeaks(uint64_t caller);
   bool Greet(const net::Hello& hello, std::unique_ptr<FrameStream>* stream);
@@ -91,7 +95,8 @@ class Process : public Network::Host {
   int stopped_ = 0;
   bool dead_ = false;
   bool exiting_ = false;
-  Nanos exit_until_ = 0;
+  bool gave_up_ = false;
+  Nanos exit_began_ = 0;
 };
 
 }  // namespace r2cc::sim

@@ -166,7 +166,7 @@ Scenario MakeScenario(uint64_t seed) {
   MakeTopology(&random, &scenario);
   MakePaths(&random, &scenario, random.Of<Nanos>({0, 10'000, 200'000, 5 * kMs}));
   MakeFlows(&random, &scenario);
-  const Nanos deadline = scenario.kind == Class::kDeadline ? random.Between(500 * kMs, 4 * kSecond)
+  const Nanos deadline = scenario.kind == Class::kDeadline ? random.Between(3 * kSecond, 6 * kSecond)
                          : scenario.kind == Class::kGone   ? random.Between(2 * kSecond, 10 * kSecond)
                                                            : 30 * kSecond;
   for (ProcessOptions& options : scenario.processes) options.deadline = deadline;
@@ -211,6 +211,12 @@ Scenario MakeScenario(uint64_t seed) {
     if (kind == FaultKind::kLastAckLost) break;
   }
   return scenario;
+}
+
+std::string Scenario::Summary() const {
+  std::string text = Name(kind);
+  if (kind == Class::kGone) text += std::string(", ") + sim::Name(faults.front().kind);
+  return text;
 }
 
 std::string Scenario::Text() const {

@@ -30,6 +30,8 @@ struct Scenario {
   std::vector<Fault> faults;
 
   std::string Text() const;
+  // The class, and the fault that makes it: to group what failed.
+  std::string Summary() const;
 };
 
 Scenario MakeScenario(uint64_t seed);

@@ -49,14 +49,14 @@ void SendEnd::Post(net::FlowId flow, const void* data, uint64_t bytes) {
 }
 
 void SendEnd::Close(net::FlowId flow) {
-  for (LinkId link = 0; session_.HoldsBuffers(flow) && link < links_.size(); ++link) {
-    const auto& bulk = links_[link].bulk;
-    if (std::any_of(bulk.begin(), bulk.end(), [flow](const Bulk& b) { return b.out != nullptr && b.out->HalfSent(flow); }))
-      Trouble(link, EvidenceCause::kFlowClosed);
-  }
-  // Nothing more may be pulled in between: it would be half-sent again.
-  Obey();
+  const bool holds_buffers = session_.HoldsBuffers(flow);
   session_.CloseFlow(flow, io_->now());
+  // A half-sent chunk still reads the job's buffer: its link ends, and the other flows on it replay.
+  const auto reads = [flow](const Bulk& bulk) {
+    return bulk.out != nullptr && bulk.out->half_sent() != nullptr && bulk.out->half_sent()->flow == flow;
+  };
+  for (LinkId link = 0; holds_buffers && link < links_.size(); ++link)
+    if (std::any_of(links_[link].bulk.begin(), links_[link].bulk.end(), reads)) Trouble(link, EvidenceCause::kFlowClosed);
   Settle();
 }
 
@@ -344,6 +344,12 @@ void SendEnd::ProveLink(LinkId link) {
 bool SendEnd::PumpBulk(LinkId link, size_t index) {
   LinkSockets& sockets = links_[link];
   Bulk& bulk = sockets.bulk[index];
+  if (const net::Chunk* half_sent = bulk.out->half_sent(); half_sent != nullptr && !session_.Expects(*half_sent)) {
+    // Acknowledged before it was sent, or given up: what is behind the chunk is gone.
+    Trouble(link, EvidenceCause::kGarbled);
+    bulk.blocked = true;
+    return false;
+  }
   const auto pull = [&](net::Chunk* chunk) {
     if (!session_.Pull(link, sockets.incarnation, chunk)) return false;
     if (io_->logs())

@@ -53,7 +53,8 @@ class BulkOut {
   void SendProof(std::vector<std::byte> pattern);
   enum class Result { kIdle, kBlocked, kMore };
   Result Pump(const std::function<bool(net::Chunk*)>& pull);
-  bool HalfSent(net::FlowId flow) const { return busy_ && proof_.empty() && chunk_.flow == flow; }
+  // The chunk that is half-way into the socket: its buffer is still in use.
+  const net::Chunk* half_sent() const { return busy_ && proof_.empty() ? &chunk_ : nullptr; }
 
  private:
   void Start(net::BulkType type);

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -62,6 +63,7 @@ TEST(Sweep, NoSeedBreaksTheContract) {
   std::mutex mutex;
   Coverage coverage;
   std::vector<std::string> failures;
+  std::map<std::string, std::vector<uint64_t>> failed_by_checker;
   uint64_t failed = 0, events = 0;
   double virtual_s = 0;
   const auto work = [&] {
@@ -74,6 +76,8 @@ TEST(Sweep, NoSeedBreaksTheContract) {
       virtual_s += static_cast<double>(result.virtual_time) * 1e-9;
       if (result.violations.empty()) continue;
       ++failed;
+      const std::string& first = result.violations.front();
+      failed_by_checker[first.substr(0, first.find(']') + 1) + " " + MakeScenario(seed).Summary()].push_back(seed);
       if (failures.size() < 10) failures.push_back(Describe(result));
     }
   };
@@ -83,6 +87,11 @@ TEST(Sweep, NoSeedBreaksTheContract) {
 
   std::printf("%llu seeds, %llu events, %.0f s of virtual time\n%s", static_cast<unsigned long long>(flags.seeds),
               static_cast<unsigned long long>(events), virtual_s, coverage.Text().c_str());
+  for (const auto& [checker, seeds] : failed_by_checker) {
+    std::printf("  %s: %zu seeds:", checker.c_str(), seeds.size());
+    for (size_t i = 0; i < seeds.size() && i < 12; ++i) std::printf(" %llu", static_cast<unsigned long long>(seeds[i]));
+    std::printf("\n");
+  }
   EXPECT_EQ(failed, 0u) << "of " << flags.seeds << " seeds";
   for (const std::string& failure : failures) ADD_FAILURE() << failure;
   if (flags.seeds >= 1000)

@@ -134,10 +134,8 @@ class World : public Tap {
 
   // Errors are for a peer that is gone, or that no rail has reached for the deadline: never for one that is slow or stopped.
   bool Excused(int own, int other) const {
-    if (faults_->gone(other) || faults_->gone(own) || job_->aborted(other)) return true;
-    // An end that failed with an excuse closes its flows: that is news to a third process too, if it talks to that one.
-    if (processes_.size() > 2 && job_->failed_at(other) != 0) return true;
-    if (job_->failed_at(other) != 0 && scenario_.kind == Class::kDeadline) return true;
+    if (faults_->gone(other) || faults_->gone(own) || job_->aborted(other) || processes_[static_cast<size_t>(other)]->gave_up())
+      return true;
     const auto back = back_at_.find(PairOf(own, other));
     if (scenario_.kind == Class::kDeadline && back != back_at_.end() && timeline_.now() - back->second < kReconnecting) return true;
     const auto lost = lost_since_.find(PairOf(own, other));
