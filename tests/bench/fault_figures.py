@@ -19,9 +19,8 @@ class Tally:
   case: str
   fabric: str
   runs: int = 0
-  stalls_ms: list[float] = dataclasses.field(default_factory=list)
-  waits_ms: list[float] = dataclasses.field(default_factory=list)  # the same waits, nothing taken off
-  healthy_waits_ms: list[float] = dataclasses.field(default_factory=list)  # the longest of a healthy window: what stalls leave out
+  waits_ms: list[float] = dataclasses.field(default_factory=list)  # the longest wait in the 2 s after each fault
+  healthy_waits_ms: list[float] = dataclasses.field(default_factory=list)  # the same of 2 healthy seconds, one a job
   resumes_ms: list[float] = dataclasses.field(default_factory=list)  # from a repair until something completed again
   recoveries_s: list[float] = dataclasses.field(default_factory=list)  # from a repair until the rail carried data again
   goodput_ratios: list[float] = dataclasses.field(default_factory=list)  # of what the fabric leaves
@@ -31,6 +30,12 @@ class Tally:
   late_writes: int = 0
   errors: list[str] = dataclasses.field(default_factory=list)  # one line for each job that did not end well
   not_recovered: int = 0
+
+  @property
+  def stalls_ms(self) -> list[float]:
+    """What waits exceed the healthy wait by. The healthy wait is the median over jobs: one bad second of one job must not hide its stalls."""
+    healthy_ms = percentile(self.healthy_waits_ms, 0.5) or 0.0
+    return [max(0.0, wait_ms - healthy_ms) for wait_ms in self.waits_ms]
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:
@@ -93,6 +98,7 @@ def json_object(tally: Tally, silence_ms: int) -> dict[str, Any]:
       "wait_ms_p50": _rounded(percentile(tally.waits_ms, 0.5), 2),
       "wait_ms_p99": _rounded(percentile(tally.waits_ms, 0.99), 2),
       "healthy_wait_ms_p50": _rounded(percentile(tally.healthy_waits_ms, 0.5), 2),
+      "healthy_wait_ms_max": _rounded(max(tally.healthy_waits_ms, default=None), 2),
   }
   if tally.goodput_ratios:
     said |= {"goodput_ratio": _rounded(percentile(tally.goodput_ratios, 0.5), 4),

@@ -27,6 +27,7 @@ HANG_S = 20.0
 AIM_S = 3.0
 # Some seconds of both ranks' traces.
 RECENT_ROWS = 3000
+NOTHING_TAKEN_OFF = Window(0, 0)
 # Before the first fault, so that the healthy statistic has its two seconds.
 SETTLE_S, HEALTHY_S = 0.7, 2.2
 # A stall is looked for so long after a fault.
@@ -225,13 +226,11 @@ class Stage:
     if self.healthy is None:
       return
     tally.healthy_waits_ms.append(stalls.longest_wait_ns(rows, self.healthy) / 1e6)
-    fresh = [stalls.stall_ms(rows, fault_ns, self.healthy, end_ns) for fault_ns in self._faults_ns]
-    tally.stalls_ms += fresh
-    windows = [Window(fault_ns, fault_ns + stalls.STALL_WINDOW_NS) for fault_ns in self._faults_ns]
-    tally.waits_ms += [stalls.longest_wait_ns(rows, window) / 1e6 for window in windows]
+    fresh = [stalls.stall_ms(rows, fault_ns, NOTHING_TAKEN_OFF, end_ns) for fault_ns in self._faults_ns]
+    tally.waits_ms += fresh
     for repair_ns in self._resumes_ns:
       after_ns = min((row.time_ns for row in rows if row.kind in ("send", "recv") and row.time_ns > repair_ns), default=end_ns)
       tally.resumes_ms.append((after_ns - repair_ns) / 1e6)
-    shown = json.dumps([round(stall, 1) for stall in fresh])
-    self._setup.say(f"  {tally.case} {tally.fabric}: {tally.runs} runs; stalls of this job {shown} ms, longest healthy wait "
+    shown = json.dumps([round(wait, 1) for wait in fresh])
+    self._setup.say(f"  {tally.case} {tally.fabric}: {tally.runs} runs; longest waits of this job {shown} ms, when healthy "
                     f"{tally.healthy_waits_ms[-1]:.1f} ms")
