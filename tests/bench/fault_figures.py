@@ -33,7 +33,7 @@ class Tally:
 
   @property
   def stalls_ms(self) -> list[float]:
-    """What waits exceed the healthy wait by. The healthy wait is the median over jobs: one bad second of one job must not hide its stalls."""
+    """By how much waits exceed the healthy one, the median over jobs: one bad healthy second of one job must not hide its stalls."""
     healthy_ms = percentile(self.healthy_waits_ms, 0.5) or 0.0
     return [max(0.0, wait_ms - healthy_ms) for wait_ms in self.waits_ms]
 
