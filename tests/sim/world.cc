@@ -134,8 +134,12 @@ class World : public Tap {
 
   // Errors are for a peer that is gone, or that no rail has reached for the deadline: never for one that is slow or stopped.
   bool Excused(int own, int other) const {
-    if (faults_->gone(other) || faults_->gone(own) || job_->aborted(other) || processes_[static_cast<size_t>(other)]->gave_up())
-      return true;
+    if (faults_->gone(other) || faults_->gone(own) || job_->aborted(other)) return true;
+    // Its own failure, excused or a violation already, ends its job: that is news here.
+    if (job_->failed_at(other) != 0) return true;
+    // Last words are lost only if nothing could carry them while the process that had to say them was ending.
+    const Process& peer = *processes_[static_cast<size_t>(other)];
+    if (peer.gave_up() && (!faults_->healed() || faults_->last_healed() >= peer.exit_began())) return true;
     const auto back = back_at_.find(PairOf(own, other));
     if (scenario_.kind == Class::kDeadline && back != back_at_.end() && timeline_.now() - back->second < kReconnecting) return true;
     const auto lost = lost_since_.find(PairOf(own, other));
