@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/core/check.h"
+#include "netplugin/flow/planted.h"
 
 namespace r2cc::net {
 
@@ -53,6 +54,7 @@ void RecvLedger::Unstage(MessageId id) {
 RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, Carrier carrier, std::byte** destination) {
   if (header.chunk_bytes == 0 || header.chunk_bytes % kChunkAlignment != 0) return Verdict::kRefuse;
   if (header.message < placed_through_) return Verdict::kDiscard;
+  if (IsPlanted(Planted::kZeroForgotten) && header.message_bytes == 0) return Verdict::kDiscard;
   if (header.message >= posted_through() || staged_.contains(header.message)) return BeginStaged(header, carrier, destination);
   Message& message = messages_[header.message - placed_through_];
   if (message.claim.empty()) {
@@ -74,6 +76,10 @@ RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, Carrier carrier, std:
   if (header.index >= message.claim.size() || header.bytes != ChunkLength(message.bytes, message.chunk_bytes, header.index))
     return Verdict::kRefuse;
   Carrier& claim = message.claim[header.index];
+  if (claim == kPlaced && IsPlanted(Planted::kDoubleDelivery)) {
+    claim = kAbsent;
+    ++message.missing;
+  }
   if (claim == kPlaced) return Verdict::kDiscard;
   if (claim != kAbsent) return Verdict::kRefuse;  // another carrier may still write it: replayed before its fence
   claim = carrier;
@@ -82,6 +88,7 @@ RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, Carrier carrier, std:
 }
 
 bool RecvLedger::Finish(MessageId id, uint32_t index, Carrier carrier) {
+  if (IsPlanted(Planted::kEarlyDone) && id < placed_through_) return false;
   R2CC_CHECK(id >= placed_through_);
   if (const auto it = staged_.find(id); it != staged_.end()) {
     R2CC_CHECK(it->second.claim == carrier);
@@ -99,7 +106,11 @@ bool RecvLedger::Finish(MessageId id, uint32_t index, Carrier carrier) {
 
 bool RecvLedger::Advance() {
   const MessageId before = placed_through_;
-  while (!messages_.empty() && !messages_.front().claim.empty() && messages_.front().missing == 0) {
+  const auto whole = [](const Message& message) {
+    const bool early = IsPlanted(Planted::kEarlyDone) && message.claim.size() > 1 && message.missing == 1;
+    return !message.claim.empty() && (message.missing == 0 || early);
+  };
+  while (!messages_.empty() && whole(messages_.front())) {
     sizes_[placed_through_ % kSizesKept] = messages_.front().bytes;
     last_eager_ = messages_.front().eager;
     messages_.pop_front();
@@ -110,6 +121,7 @@ bool RecvLedger::Advance() {
 }
 
 void RecvLedger::Drop(Carrier carrier) {
+  if (IsPlanted(Planted::kClaimKept)) return;
   for (Message& message : messages_)
     for (Carrier& claim : message.claim)
       if (claim == carrier) claim = kAbsent;
@@ -125,7 +137,7 @@ FlowArrivals RecvLedger::Arrivals() const {
   FlowArrivals arrivals{flow_, placed_through_, {}};
   for (size_t i = 0; i < messages_.size(); ++i) {
     const Message& message = messages_[i];
-    if (message.claim.empty() || message.missing == message.claim.size()) continue;
+    if (message.claim.empty() || message.missing == message.claim.size() || IsPlanted(Planted::kDoubleDelivery)) continue;
     MessageArrivals partial{placed_through_ + i, message.chunk_bytes, std::vector<bool>(message.claim.size())};
     for (size_t chunk = 0; chunk < message.claim.size(); ++chunk) partial.placed[chunk] = message.claim[chunk] == kPlaced;
     arrivals.partial.push_back(std::move(partial));

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/core/check.h"
+#include "netplugin/flow/planted.h"
 
 namespace r2cc::net {
 
@@ -19,13 +20,15 @@ MessageId SendLedger::Post(const void* data, uint64_t bytes) {
   message.data = static_cast<const std::byte*>(data);
   message.bytes = bytes;
   message.chunk_bytes = ChunkBytesFor(bytes, limits_.chunk_base_bytes);
-  message.eager = bytes <= limits_.eager_bytes && limits_.eager_bytes > 0 && id < acked_through_ + eager_window_;
+  const bool credit = id < acked_through_ + eager_window_ || IsPlanted(Planted::kEagerCredit);
+  message.eager = bytes <= limits_.eager_bytes && limits_.eager_bytes > 0 && credit;
+  if (IsPlanted(Planted::kOffBoundary) && !message.eager) message.chunk_bytes -= 64;
   const bool granted = id < granted_through_;
   wants_grant_ = !granted && !message.eager && last_eager_;
   last_eager_ = message.eager;
   if (granted && bytes > capacities_[id - acked_through_])
     overflowed_ = true;
-  else if (granted || message.eager)
+  else if (granted || message.eager || IsPlanted(Planted::kUngranted))
     MakeSendable(&message);
   return id;
 }
@@ -37,7 +40,7 @@ const std::byte* SendLedger::Release(MessageId id) {
   if (!message.released) {
     message.copy = std::make_unique_for_overwrite<std::byte[]>(message.bytes);
     if (message.bytes > 0) std::memcpy(message.copy.get(), message.data, message.bytes);
-    message.data = message.copy.get();
+    if (!IsPlanted(Planted::kEagerUncopied)) message.data = message.copy.get();
     message.released = true;
     AdvanceDone();
   }
@@ -47,6 +50,8 @@ const std::byte* SendLedger::Release(MessageId id) {
 void SendLedger::AdvanceDone() {
   done_through_ = std::max(done_through_, acked_through_);
   while (done_through_ < posted_through() && At(done_through_).released) ++done_through_;
+  if (IsPlanted(Planted::kDoneWhenSent))
+    while (done_through_ < posted_through() && !At(done_through_).holder.empty() && At(done_through_).ready == 0) ++done_through_;
 }
 
 bool SendLedger::Grant(MessageId first, std::span<const uint64_t> capacities) {
@@ -124,6 +129,7 @@ uint64_t SendLedger::Reclaim(Carrier carrier, const FlowArrivals& arrivals) {
     for (uint32_t i = 0; i < message.holder.size(); ++i) {
       if (message.holder[i] != carrier) continue;
       message.holder[i] = kReady;
+      if (IsPlanted(Planted::kEagerFreed) && message.released) std::memset(message.copy.get(), 0xdb, message.bytes);
       message.first_ready = std::min(message.first_ready, i);
       ++message.ready;
       replay_bytes += ChunkLength(message.bytes, message.chunk_bytes, i);

@@ -15,6 +15,13 @@ namespace r2cc::net {
 using Lane = int;
 constexpr Lane kOobLane = -1;
 
+// What became of an attempt to connect to the peer's out-of-band address.
+enum class Reach {
+  kRefused,  // its kernel says that nobody listens there: the process is gone
+  kAnswers,  // its kernel answers, whatever its process does
+  kSilent,   // nobody answers, or the connection broke: no verdict
+};
+
 // A link given up, as the daemon and the summary hear of it.
 struct FenceReport {
   plan::EvidenceCause cause = plan::EvidenceCause::kNone;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "netplugin/flow/planted.h"
+
 namespace r2cc::net {
 namespace {
 
@@ -54,12 +56,13 @@ void Courier::AnsweredThrough(FrameType type, LinkId link, Incarnation incarnati
 }
 
 void Courier::Resend(Nanos now) {
+  if (IsPlanted(Planted::kToldOnce)) return;
   for (auto& [key, kept] : kept_) Send(&kept, now);
 }
 
 void Courier::Tick(Nanos now, const std::function<void(const Key&, Frame*)>& refresh) {
   for (auto& [key, kept] : kept_) {
-    if (now - kept.sent < kResendAfter) continue;
+    if (now - kept.sent < kResendAfter || (IsPlanted(Planted::kToldOnce) && kept.sent != 0)) continue;
     if (refresh) refresh(key, &kept.frame);
     Send(&kept, now);
   }

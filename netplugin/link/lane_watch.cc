@@ -17,6 +17,10 @@ void LaneWatch::Heard(Lane lane, Nanos now) {
   state.unanswered_since = 0;
 }
 
+bool LaneWatch::AllSilent(Nanos now) const {
+  return std::all_of(lanes_.begin(), lanes_.end(), [&](const auto& entry) { return now - entry.second.heard >= silence_; });
+}
+
 bool LaneWatch::Silent(Lane lane, Nanos now) const {
   const auto it = lanes_.find(lane);
   return it != lanes_.end() && it->second.unanswered_since != 0 && now - it->second.unanswered_since >= silence_;
@@ -55,7 +59,6 @@ LaneWatch::Verdict LaneWatch::Tick(bool outstanding, Nanos now) {
 
   // What speaks against one lane is the answers of the others, also of those that are heard all the time.
   const bool suspicion = std::any_of(lanes_.begin(), lanes_.end(), [](const auto& entry) { return entry.second.unanswered_since != 0; });
-  bool all_silent = true;
   for (auto& [lane, state] : lanes_) {
     if (now - (suspicion ? state.pinged : std::max(state.heard, state.pinged)) >= quiet) {
       verdict.pings.push_back({lane, next_number_});
@@ -64,9 +67,8 @@ LaneWatch::Verdict LaneWatch::Tick(bool outstanding, Nanos now) {
       state.pinged = now;
       if (state.unanswered_since == 0) state.unanswered_since = now;
     }
-    if (now - state.heard < silence_) all_silent = false;
   }
-  verdict.peer_silent = all_silent;
+  verdict.peer_silent = AllSilent(now);
   for (const auto& [lane, state] : lanes_) {
     if (state.unanswered_since == 0 || now - state.unanswered_since < silence_ * 3 / 4) continue;
     for (const auto& [other_lane, other] : lanes_)

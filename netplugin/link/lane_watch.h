@@ -40,6 +40,9 @@ class LaneWatch {
   // `outstanding`: some request waits for this peer. Without one there is nothing to watch.
   Verdict Tick(bool outstanding, Nanos now);
 
+  // No lane has been heard for the whole of the silence.
+  bool AllSilent(Nanos now) const;
+
   // The lane is up, and a ping on it has been without an answer for the whole of the silence.
   bool Silent(Lane lane, Nanos now) const;
 

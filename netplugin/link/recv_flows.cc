@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "netplugin/flow/planted.h"
+
 namespace r2cc::net {
 namespace {
 
@@ -24,6 +26,7 @@ RecvFlows::Flow* RecvFlows::Find(FlowId id) {
 }
 
 void RecvFlows::Close(FlowId id) {
+  if (IsPlanted(Planted::kLateWrite)) return;
   const auto it = flows_.find(id);
   if (it == flows_.end()) return;
   std::erase(touched_, &it->second);
@@ -58,6 +61,7 @@ bool RecvFlows::outstanding() const {
 }
 
 void RecvFlows::TellAgain() {
+  if (IsPlanted(Planted::kNotToldAgain)) return;
   for (auto& [id, flow] : flows_) {
     flow.tell_again = true;
     Touch(&flow);
@@ -99,7 +103,9 @@ bool RecvFlows::Tell(Flow* flow, Nanos now) {
     frame.type = FrameType::kGrant;
     frame.numbers = ledger.Capacities();
   }
-  if (!courier_->SendBest(frame, flow->home)) return false;
+  if (IsPlanted(Planted::kAckBeforePlacement)) frame.message = std::max(placed, posted);
+  const bool dropped = IsPlanted(Planted::kGrantDropped) && to_grant > 0 && posted % 4 == 0;
+  if (!dropped && !courier_->SendBest(frame, flow->home)) return false;
   flow->acked_through = placed;
   flow->granted_through = posted;
   flow->tell_again = flow->wanted = false;

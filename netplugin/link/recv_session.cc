@@ -11,6 +11,8 @@ namespace {
 using plan::EvidenceCause;
 
 constexpr Nanos kProbeEvery = 250 * kNanosPerMs;
+// With links that are up, and nothing to hear on them.
+constexpr Nanos kQuietPingEvery = kNanosPerSecond;
 // A process that was stopped itself does not count the time as its peer's.
 constexpr Nanos kTickMost = 100 * kNanosPerMs;
 // At most one incarnation of a link is alive at this end, so the link's number names the carrier.
@@ -26,7 +28,8 @@ RecvSession::RecvSession(const Options& options, Nanos now)
       remote_failed_(options.remote_rails, false),
       rail_up_(options.local_rails, true),
       no_link_since_(now),
-      ticked_(now) {
+      ticked_(now),
+      heard_(now) {
   R2CC_CHECK(options.local_rails > 0 && options.remote_rails > 0);
   courier_.set_links(links_.size());
   for (LinkId i = 0; i < home_count_; ++i) {
@@ -38,12 +41,16 @@ RecvSession::RecvSession(const Options& options, Nanos now)
 // ---- the job ----
 
 void RecvSession::AcceptFlow(FlowId id, LinkId home) {
+  opening_.erase(id);
   RecvFlows::Flow* flow = flows_.Open(id, home);
   if (failed_) flows_.Fail(flow, "R2CC: peer " + options_.peer + " is gone");
   courier_.SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = true, .number = kEagerWindow}, home);
 }
 
-void RecvSession::RefuseFlow(FlowId id) { courier_.SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = false}, 0); }
+void RecvSession::RefuseFlow(FlowId id) {
+  opening_.erase(id);
+  courier_.SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = false}, 0);
+}
 
 MessageId RecvSession::Post(FlowId id, void* data, uint64_t capacity_bytes, Nanos) {
   RecvFlows::Flow* flow = flows_.Find(id);
@@ -53,8 +60,14 @@ MessageId RecvSession::Post(FlowId id, void* data, uint64_t capacity_bytes, Nano
   return message;
 }
 
+void RecvSession::FailFlow(RecvFlows::Flow* flow, std::string error) {
+  if (!flow->error.empty()) return;
+  Add(Action::Kind::kWarn).text = error;
+  flows_.Fail(flow, std::move(error));
+}
+
 void RecvSession::Overflowed(RecvFlows::Flow* flow) {
-  flows_.Fail(flow, "R2CC: a message of peer " + options_.peer + " is larger than the buffer posted for it");
+  FailFlow(flow, "R2CC: a message of peer " + options_.peer + " is larger than the buffer posted for it");
 }
 
 void RecvSession::CloseFlow(FlowId id, Nanos now) {
@@ -95,6 +108,7 @@ void RecvSession::Garbled(Lane lane, Nanos now) {
 
 void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
   if (!courier_.up(lane)) return;
+  heard_ = now;
   if (lane == kOobLane) oob_silent_since_ = 0;
   switch (frame.type) {
     case FrameType::kFlowOpen: {
@@ -102,7 +116,7 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
         courier_.Send(lane, Frame{.type = FrameType::kFlowOpened, .flow = frame.flow, .ok = true, .number = kEagerWindow});
         return;
       }
-      if (closed_.contains(frame.flow) || flows_.size() >= kFlowsMax) return;
+      if (closed_.contains(frame.flow) || flows_.size() >= kFlowsMax || !opening_.insert(frame.flow).second) return;
       Action& action = Add(Action::Kind::kFlowOpened);
       for (LinkId link = 0; link < home_count_ && action.link == 0; ++link)
         if (links_[link].remote_rail == frame.cause) action.link = link;
@@ -145,7 +159,9 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
     case FrameType::kFlowEnd: {
       courier_.Send(lane, Frame{.type = FrameType::kFlowEnded, .flow = frame.flow});
       if (RecvFlows::Flow* flow = flows_.Find(frame.flow); flow != nullptr)
-        flows_.Fail(flow, "R2CC: peer " + options_.peer + " closed the flow");
+        flow->ledger.posted_through() > flow->ledger.placed_through()
+            ? FailFlow(flow, "R2CC: peer " + options_.peer + " closed the flow with receives outstanding")
+            : flows_.Fail(flow, "R2CC: peer " + options_.peer + " closed the flow");
       return;
     }
     case FrameType::kByeAck:
@@ -283,6 +299,7 @@ void RecvSession::Proved(LinkId id, Incarnation incarnation, bool ok) {
 bool RecvSession::Begin(LinkId id, Incarnation incarnation, const Chunk& header, std::byte** destination) {
   *destination = nullptr;
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != AcceptorState::kUp) return false;
+  heard_bulk_ = true;
   RecvFlows::Flow* flow = flows_.Find(header.flow);
   // A flow closed here: its bytes are read and forgotten.
   if (flow == nullptr) return true;
@@ -301,37 +318,49 @@ bool RecvSession::Finish(LinkId id, Incarnation incarnation, const Chunk& header
 
 // ---- time ----
 
-void RecvSession::PeerProbed(bool refused, Nanos now) {
+void RecvSession::PeerProbed(Reach reach, Nanos now) {
   probed_ = now;
-  if (refused && !any_lane()) FailAll("R2CC: peer " + options_.peer + " is gone: its address refuses connections and no rail reaches it");
+  probe_ = reach;
+  if (reach != Reach::kRefused) return;
+  if (!any_lane())
+    FailAll("R2CC: peer " + options_.peer + " is gone: its address refuses connections and no rail reaches it");
+  else if (outstanding() && now - heard_ >= options_.silence)
+    FailAll("R2CC: peer " + options_.peer + " is gone: it answers on no lane, and its address refuses connections");
 }
 
-// Without a link the out-of-band lane tells a peer that is stopped from one that cannot reach us.
-void RecvSession::PingOob(Nanos now) {
-  if (!courier_.up(kOobLane) || now - oob_pinged_ < options_.silence / 2) return;
+bool RecvSession::OobSilent(Nanos now) const {
+  return courier_.up(kOobLane) && oob_silent_since_ != 0 && now - oob_silent_since_ >= options_.silence;
+}
+
+void RecvSession::PingOob(Nanos every, Nanos now) {
+  if (now - oob_pinged_ < every) return;
   oob_pinged_ = now;
   if (oob_silent_since_ == 0) oob_silent_since_ = now;
   courier_.Send(kOobLane, Frame{.type = FrameType::kPing});
 }
 
+// A sender with nothing to send is as quiet as one that is stopped, and both are waited for. With the out-of-band connection alive, an
+// answer on it tells a peer that cannot reach us from one that is stopped; without it, the peer's kernel does.
+bool RecvSession::Unreachable(Nanos now) {
+  const bool link = no_link_since_ == 0;
+  if (!outstanding() || (link && now - heard_ < options_.silence)) return false;
+  if (!courier_.up(kOobLane)) return probe_ == Reach::kSilent;
+  PingOob(link ? kQuietPingEvery : options_.silence / 2, now);
+  return !link && !OobSilent(now);
+}
+
 void RecvSession::CheckLost(Nanos now) {
   if (failed_) return;
-  const Nanos passed = std::clamp<Nanos>(now - ticked_, 0, kTickMost);
+  unreachable_ = Unreachable(now) ? unreachable_ + std::clamp<Nanos>(now - ticked_, 0, kTickMost) : 0;
   ticked_ = now;
-  if (no_link_since_ == 0 || !outstanding()) {
-    unreachable_ = 0;
-  } else {
-    PingOob(now);
-    const bool stopped = courier_.up(kOobLane) && oob_silent_since_ != 0 && now - oob_silent_since_ >= options_.silence;
-    if (!stopped) unreachable_ += passed;
-  }
-  if (no_link_since_ == 0) return;
   if (unreachable_ >= options_.deadline) {
     FailAll("R2CC: no rail has reached peer " + options_.peer + " for " + std::to_string(options_.deadline / kNanosPerMs) +
             " ms (R2CC_DEADLINE_MS)");
     return;
   }
-  if (!any_lane() && now - probed_ >= kProbeEvery) {
+  const bool quiet = outstanding() && now - heard_ >= options_.silence;
+  const bool ask = !any_lane() || (quiet && (!courier_.up(kOobLane) || OobSilent(now)));
+  if (ask && now - probed_ >= kProbeEvery) {
     probed_ = now;
     Add(Action::Kind::kProbePeer);
   }
@@ -339,6 +368,7 @@ void RecvSession::CheckLost(Nanos now) {
 
 void RecvSession::Tick(Nanos now) {
   if (failed_) return;
+  if (std::exchange(heard_bulk_, false)) heard_ = now;
   courier_.Tick(now, [this](const Courier::Key& key, Frame* frame) {
     // What has arrived since belongs in the answer.
     const auto& [type, link, incarnation] = key;

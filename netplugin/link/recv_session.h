@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,7 +56,8 @@ class RecvSession {
 
   void OobUp(Nanos now);
   void OobDown(Nanos now);
-  void PeerProbed(bool refused, Nanos now);
+  // The answer to kProbePeer.
+  void PeerProbed(Reach reach, Nanos now);
   // A socket of `link`'s `incarnation` was greeted; the link joins the initiator's rail `remote_rail` and our `local_rail`. False: that
   // incarnation was ended already, or there is no such link: refuse the socket.
   bool Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now);
@@ -108,8 +110,11 @@ class RecvSession {
   bool FailedVerdict(const Link& link) const { return local_failed_[link.local_rail] || remote_failed_[link.remote_rail]; }
   bool OtherWay(LinkId link) const;
   void ApplyVerdicts(Nanos now);
-  void PingOob(Nanos now);
+  bool OobSilent(Nanos now) const;
+  void PingOob(Nanos every, Nanos now);
+  bool Unreachable(Nanos now);
   void CheckLost(Nanos now);
+  void FailFlow(RecvFlows::Flow* flow, std::string error);
   void Overflowed(RecvFlows::Flow* flow);
   void FailAll(const std::string& error);
 
@@ -127,7 +132,11 @@ class RecvSession {
   Nanos unreachable_ = 0;  // for how long no link has been up although the peer was not merely stopped
   Nanos oob_pinged_ = 0;
   Nanos oob_silent_since_ = 0;  // a ping there is without an answer since; 0: none
+  Nanos heard_;                 // anything, on any lane or bulk socket
+  bool heard_bulk_ = false;     // since the last tick
   Nanos probed_ = 0;
+  Reach probe_ = Reach::kSilent;  // what the last one found
+  std::set<FlowId> opening_;      // told to the transport, which has not answered yet
   bool failed_ = false;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/core/check.h"
+#include "netplugin/flow/planted.h"
 #include "plan/model.h"
 
 namespace r2cc::net {
@@ -100,7 +101,8 @@ void SendLinks::Fenced(const Frame& frame, Nanos now) {
   }
   std::vector<Fence> answered;
   std::erase_if(fences_, [&](const Fence& fence) {
-    if (fence.link != frame.link || fence.incarnation > frame.incarnation) return false;
+    const bool newer = fence.incarnation > frame.incarnation && !IsPlanted(Planted::kFenceStale);
+    if (fence.link != frame.link || newer) return false;
     answered.push_back(fence);
     return true;
   });
@@ -326,6 +328,7 @@ void SendLinks::Give(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, 
   RefreshShares();
   if (!any_up() && none_since_ == 0) none_since_ = now;
   fences_.push_back({id, link.incarnation, link.carrier, cause, now});
+  if (IsPlanted(Planted::kFenceMissing)) session_.flows->Reclaim(link.carrier, {});
   Close(id, now);
   if (!ask) return;
   Frame frame{.type = FrameType::kFence, .link = id, .incarnation = link.incarnation, .cause = static_cast<uint32_t>(cause)};

@@ -10,6 +10,7 @@ using plan::EvidenceCause;
 
 constexpr Nanos kOobBackOffLeast = 50 * kNanosPerMs;
 constexpr Nanos kOobBackOffMost = 2 * kNanosPerSecond;
+constexpr Nanos kProbeEvery = 250 * kNanosPerMs;
 // A process that was stopped itself does not count the time as its peer's.
 constexpr Nanos kTickMost = 100 * kNanosPerMs;
 
@@ -105,7 +106,7 @@ void SendSession::Garbled(Lane lane, Nanos now) {
   Add(Action::Kind::kWarn).text = "R2CC: peer " + peer_node_ + " broke the protocol";
   if (lane != kOobLane) return links_.Trouble(static_cast<LinkId>(lane), EvidenceCause::kGarbled, now);
   Add(Action::Kind::kCloseOob);
-  OobDown(false, now);
+  OobDown(Reach::kSilent, now);
 }
 
 void SendSession::Receive(Lane lane, const Frame& frame, Nanos now) {
@@ -175,6 +176,7 @@ void SendSession::OobUp(const std::string& peer_node, std::span<const RailInfo> 
   courier_.Up(kOobLane);
   oob_opening_ = false;
   oob_refused_ = false;
+  oob_silent_since_ = 0;
   oob_back_off_ = 0;
   watch_.Up(kOobLane, now);
   peer_node_ = peer_node;
@@ -182,10 +184,12 @@ void SendSession::OobUp(const std::string& peer_node, std::span<const RailInfo> 
   courier_.Resend(now);
 }
 
-void SendSession::OobDown(bool refused, Nanos now) {
+void SendSession::OobDown(Reach reach, Nanos now) {
   const bool was_up = courier_.up(kOobLane);
   oob_opening_ = false;
-  oob_refused_ = refused;
+  oob_refused_ = reach == Reach::kRefused;
+  if (reach != Reach::kSilent) oob_silent_since_ = 0;
+  if (reach == Reach::kSilent && oob_silent_since_ == 0) oob_silent_since_ = now;
   oob_back_off_ = was_up ? 0 : std::clamp(oob_back_off_ * 2, kOobBackOffLeast, kOobBackOffMost);
   oob_retry_at_ = now + oob_back_off_;
   if (was_up) {
@@ -194,6 +198,12 @@ void SendSession::OobDown(bool refused, Nanos now) {
     courier_.Resend(now);
   }
   CheckLost(now);
+}
+
+void SendSession::PeerProbed(Reach reach, Nanos now) {
+  probed_ = now;
+  if (reach == Reach::kRefused && watch_.AllSilent(now))
+    FailAll("R2CC: peer " + peer_node_ + " is gone: it answers on no lane, and its address refuses connections");
 }
 
 void SendSession::LinkTrouble(LinkId link, Incarnation incarnation, EvidenceCause cause, Nanos now) {
@@ -217,11 +227,27 @@ void SendSession::WatchLanes(Nanos now) {
   }
   for (const Lane lane : verdict.silent)
     if (lane != kOobLane) links_.Trouble(static_cast<LinkId>(lane), EvidenceCause::kSilence, now);
-  if (!verdict.peer_silent) warned_silent_ = false;
-  if (verdict.peer_silent && !warned_silent_ && !watch_.empty()) {
-    warned_silent_ = true;
-    Add(Action::Kind::kWarn).text = "R2CC: peer " + peer_node_ + " answers on no lane: its process may be stopped or very busy; waiting";
+  if (verdict.peer_silent && !watch_.empty())
+    PeerIsSilent(now);
+  else
+    warned_silent_ = false;
+}
+
+// Nobody answers: the peer's kernel at the out-of-band address tells a process that is stopped from one that is gone.
+void SendSession::PeerIsSilent(Nanos now) {
+  if (!courier_.up(kOobLane)) {
+    // It has vanished, as far as anybody can see. Its links are as dead as the lane whose keep-alive failed; the deadline runs.
+    if (oob_silent_since_ == 0 || now - oob_silent_since_ < options_.silence) return;
+    for (LinkId link = 0; link < links_.count(); ++link)
+      if (links_.state(link) == InitiatorState::kUp) links_.Trouble(link, EvidenceCause::kSilence, now);
+    return;
   }
+  if (now - probed_ >= kProbeEvery) {
+    probed_ = now;
+    Add(Action::Kind::kProbePeer);
+  }
+  if (std::exchange(warned_silent_, true)) return;
+  Add(Action::Kind::kWarn).text = "R2CC: peer " + peer_node_ + " answers on no lane: its process may be stopped or very busy; waiting";
 }
 
 void SendSession::CheckLost(Nanos now) {

@@ -64,8 +64,10 @@ class SendSession {
 
   // The peer answered on the out-of-band lane. The first time this decides the links: see SendLinks::Know().
   void OobUp(const std::string& peer_node, std::span<const RailInfo> remote_rails, Nanos now);
-  // `refused`: nobody listens at the peer's address any more.
-  void OobDown(bool refused, Nanos now);
+  // The connection broke, or an attempt to make it failed.
+  void OobDown(Reach reach, Nanos now);
+  // The answer to kProbePeer.
+  void PeerProbed(Reach reach, Nanos now);
   void LinkConnected(LinkId link, Incarnation incarnation, Nanos now) { links_.Connected(link, incarnation, now); }
   void LinkTrouble(LinkId link, Incarnation incarnation, plan::EvidenceCause cause, Nanos now);
   // The process's own link monitor.
@@ -116,6 +118,7 @@ class SendSession {
   void Handle(Lane lane, const Frame& frame, Nanos now);
   void ReceiveBye(Lane lane, const Frame& frame, SendFlows::Flow* flow, Nanos now);
   void WatchLanes(Nanos now);
+  void PeerIsSilent(Nanos now);
   void CheckLost(Nanos now);
   void EndFlow(FlowId id, Nanos now);
   void EndClosing(Nanos now);
@@ -133,6 +136,8 @@ class SendSession {
   std::vector<FlowId> closing_;
   bool oob_opening_ = false;
   bool oob_refused_ = false;
+  Nanos oob_silent_since_ = 0;  // the peer's kernel has not been seen to answer there since; 0: it has
+  Nanos probed_ = 0;
   Nanos oob_retry_at_ = 0;
   Nanos oob_back_off_ = 0;
   Nanos ticked_ = 0;

@@ -97,7 +97,9 @@ class World {
         replayed_bytes_ += action.report.replayed_bytes;
         ++fences_;
         return;
-      case Action::Kind::kProbePeer: receiver_.PeerProbed(false, now_); return;
+      case Action::Kind::kProbePeer:
+        (from_sender_ ? sender_.PeerProbed(Reach::kAnswers, now_) : receiver_.PeerProbed(Reach::kAnswers, now_));
+        return;
       default: return;
     }
   }
@@ -252,7 +254,7 @@ class World {
     oob_up_ = false;
     oob_to_receiver_.clear();
     oob_to_sender_.clear();
-    sender_.OobDown(false, now_);
+    sender_.OobDown(Reach::kAnswers, now_);
     receiver_.OobDown(now_);
     Drain();
   }

@@ -46,8 +46,8 @@ using SendHandle = CommHandle<SendComm>;
 using RecvHandle = CommHandle<RecvComm>;
 
 // Where the plugin's ways of failing become NCCL's.
-Result Failed(const Comm& comm) {
-  Process::Get().Log(LogLevel::kWarn, comm.error());
+Result Failed(Comm* comm) {
+  if (const std::string line = comm->TakeError(); !line.empty()) Process::Get().Log(LogLevel::kWarn, line);
   return Result::kRemoteError;
 }
 
@@ -141,7 +141,7 @@ Result CallConnect(int device, const void* handle, void** send_comm) {
     switch (comm->state.load(std::memory_order_acquire)) {
       case Comm::State::kOpening: process.PutPending(theirs.listen_id, std::move(comm)); return Result::kSuccess;
       case Comm::State::kFailed: {
-        const Result result = Failed(*comm);
+        const Result result = Failed(comm.get());
         process.engine().Close(std::move(comm));
         return result;
       }
@@ -178,7 +178,7 @@ Result CallSend(void* send_comm, void* data, size_t bytes, void** request) {
   *request = nullptr;
   return Guarded([&] {
     auto* send = static_cast<SendHandle*>(send_comm);
-    if (send->comm->state.load(std::memory_order_acquire) == Comm::State::kFailed) return Failed(*send->comm);
+    if (send->comm->state.load(std::memory_order_acquire) == Comm::State::kFailed) return Failed(send->comm.get());
     if (bytes > kMessageBytesMax)
       return Refuse(Result::kInvalidArgument, "R2CC: a message of " + std::to_string(bytes) + " bytes is too large");
     Request* ours = send->NewRequest(false);
@@ -194,7 +194,7 @@ Result CallReceive(void* recv_comm, int count, void** data, const size_t* capaci
   return Guarded([&] {
     if (count != 1) return Refuse(Result::kInvalidUsage, "R2CC: grouped receives were not offered (maxRecvs is 1)");
     auto* recv = static_cast<RecvHandle*>(recv_comm);
-    if (recv->comm->state.load(std::memory_order_acquire) == Comm::State::kFailed) return Failed(*recv->comm);
+    if (recv->comm->state.load(std::memory_order_acquire) == Comm::State::kFailed) return Failed(recv->comm.get());
     if (capacities[0] > kMessageBytesMax)
       return Refuse(Result::kInvalidArgument, "R2CC: a buffer of " + std::to_string(capacities[0]) + " bytes is too large");
     Request* ours = recv->NewRequest(true);
@@ -225,7 +225,7 @@ Result CallTest(void* request, int* done, int* sizes) {
     ours->used = false;
     return Result::kSuccess;
   }
-  return state == Comm::State::kFailed ? Failed(comm) : Result::kSuccess;
+  return state == Comm::State::kFailed ? Failed(&comm) : Result::kSuccess;
 }
 
 Result CallCloseSend(void* send_comm) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "netplugin/flow/types.h"
 
@@ -29,20 +30,25 @@ struct Comm {
   // Actual sizes of received messages, by number modulo the array; valid once done_through has passed.
   std::array<uint64_t, kRequestsMax> sizes{};
 
-  // The first call wins.
-  void Fail(const std::string& line) {
+  // The first call wins. `told`: the line is in the log already.
+  void Fail(const std::string& line, bool told) {
     const std::lock_guard lock(mutex_);
-    if (error_.empty()) error_ = line;
+    if (error_.empty()) {
+      error_ = line;
+      told_ = told;
+    }
     state.store(State::kFailed, std::memory_order_release);
   }
-  std::string error() const {
+  // Why it failed; empty if the log has it already. The next calls return nothing.
+  std::string TakeError() {
     const std::lock_guard lock(mutex_);
-    return error_;
+    return std::exchange(told_, true) ? std::string() : error_;
   }
 
  private:
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::string error_;
+  bool told_ = false;
 };
 
 }  // namespace r2cc::net

@@ -19,6 +19,7 @@ namespace r2cc::net {
 namespace {
 
 constexpr Nanos kTickEvery = 5 * kNanosPerMs;
+constexpr Nanos kSameWarningAfter = 10 * kNanosPerSecond;
 constexpr int kActiveWaitMs = 5;
 constexpr int kIdleWaitMs = 100;
 // How long the end waits for its last words to be heard, and for small messages that NCCL believes to be sent.
@@ -74,7 +75,7 @@ bool Engine::Open(std::string* error) {
   }
   const Config& config = parts_.config;
   io_.clock = &clock_;
-  io_.log = parts_.log;
+  io_.log = [this](LogLevel level, const std::string& line) { Log(level, line); };
   io_.report = [this](const plan::EvidenceRecord& record) { world_->Report(record); };
   io_.verdict = [this](const std::string& node, const std::string& nic) { return world_->VerdictOn(node, nic); };
   io_.process = Random();
@@ -272,6 +273,18 @@ void Engine::TickPeers() {
     std::erase_if(reception_->peers(), [peer](const auto& entry) { return entry.second.get() == peer; });
     std::erase_if(send_peers_, [peer](const auto& entry) { return entry.second.get() == peer; });
   }
+}
+
+// What ends a peer ends both sessions with it, at about the same time: one line is enough.
+void Engine::Log(LogLevel level, const std::string& line) {
+  if (level == LogLevel::kWarn) {
+    const std::lock_guard lock(mutex_);
+    const Nanos now = clock_.Now();
+    if (line == last_warning_ && now - warned_ < kSameWarningAfter) return;
+    last_warning_ = line;
+    warned_ = now;
+  }
+  parts_.log(level, line);
 }
 
 // ---- calls ----

@@ -88,6 +88,7 @@ class Engine {
   };
   explicit Engine(Parts parts) : parts_(std::move(parts)) {}
   bool Open(std::string* error);
+  void Log(LogLevel level, const std::string& line);
   void StartWorld();
   // Runs on the I/O thread and waits for it; at once if that has ended.
   void Call(const std::function<void()>& call);
@@ -121,6 +122,8 @@ class Engine {
   std::mutex mutex_;
   std::vector<std::function<void()>> calls_;
   bool ended_ = false;  // the thread takes no calls any more
+  std::string last_warning_;
+  Nanos warned_ = 0;
   std::atomic<bool> stop_{false};
   UniqueFd wake_;
   std::thread thread_;

@@ -138,12 +138,12 @@ bool BulkReceiver::Consume(const Sink& sink, uint64_t* received_bytes) {
   }
 }
 
-BulkReceiver::Result BulkReceiver::Read(const Sink& sink, uint64_t* received_bytes) {
+BulkReceiver::Result BulkReceiver::Read(const Sink& sink, bool ahead, uint64_t* received_bytes) {
   for (uint64_t turn = 0; turn < kTurnBytes;) {
     // The rest of this chunk, then what follows it.
     iovec parts[2];
     size_t count = 0, payload_room = 0, wanted = 0;
-    size_t ahead_room = kAheadBytes;
+    size_t ahead_room = ahead ? kAheadBytes : kBulkHeaderBytes;
     if (in_chunk_) {
       const std::span<std::byte> to = Next();
       payload_room = to.size();

@@ -70,8 +70,9 @@ class BulkReceiver {
   void Abandon() { fd_.Abandon(); }
 
   enum class Result { kEmpty, kMore, kBroken, kGarbled };
-  // Reads what has arrived, one turn's worth.
-  Result Read(const Sink& sink, uint64_t* received_bytes);
+  // Reads what has arrived, one turn's worth. `ahead`: payload too may be read ahead and then copied to its buffer, which the job's own
+  // thread may do; the kernel's copy alone is safe when a job that ends has unmapped its buffers without closing its flows.
+  Result Read(const Sink& sink, bool ahead, uint64_t* received_bytes);
 
   // The buffers of `flow` are given back: the rest of a half-read chunk goes nowhere.
   void Forget(FlowId flow);

@@ -21,7 +21,9 @@ void Peer::Help(FlowId flow) {
   do {
     if (!turn_.try_lock()) return;
     helped_.store(helped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    jobs_turn_ = true;
     Turn(flow);
+    jobs_turn_ = false;
     turn_.unlock();
     // A request that came while the turn was ours was left to us.
     std::atomic_thread_fence(std::memory_order_seq_cst);

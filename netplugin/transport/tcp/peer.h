@@ -75,6 +75,8 @@ class Peer {
   virtual void CloseAll() = 0;
 
   void RunInbox();
+  // The turn is one of the job's own threads.
+  bool jobs_turn() const { return jobs_turn_; }
 
   Io* const io_;
   Poller poller_;
@@ -90,6 +92,7 @@ class Peer {
 
   std::mutex turn_;
   bool shut_ = false;
+  bool jobs_turn_ = false;
   std::atomic<bool> more_{false};
   Nanos polled_ = 0;
   std::vector<Request> taken_;

@@ -43,11 +43,8 @@ RecvPeer::~RecvPeer() { CloseAll(); }
 void RecvPeer::CloseAll() {
   for (LinkId link = 0; link < links_.size(); ++link) CloseLink(link);
   oob_.Close();
-  if (probe_) {
-    poller_.Remove(probe_token_, probe_.get());
-    probe_.Close();
-  }
-  for (auto& [flow, receiving] : comms_) receiving.comm->Fail("R2CC: called after the end of the process began");
+  probe_.Stop();
+  for (auto& [flow, receiving] : comms_) receiving.comm->Fail("R2CC: called after the end of the process began", false);
 }
 
 // ---- the job ----
@@ -119,7 +116,7 @@ void RecvPeer::Publish() {
       comm->sizes[id % kRequestsMax] = session_.SizeOf(flow, id);
     comm->done_through.store(placed, std::memory_order_release);
     if (!session_.error(flow).empty() && comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed)
-      comm->Fail(session_.error(flow));
+      comm->Fail(session_.error(flow), true);
   }
 }
 
@@ -129,7 +126,7 @@ void RecvPeer::Execute(const Action& action) {
     case Action::Kind::kCloseLink: return CloseLink(action.link);
     case Action::Kind::kFlowOpened: return OpenFlow(action);
     case Action::Kind::kCloseOob: return oob_.Close();
-    case Action::Kind::kProbePeer: return Probe();
+    case Action::Kind::kProbePeer: return probe_.Start(io_->oob_source, peer_oob_, io_->Now());
     case Action::Kind::kWarn: return io_->log(LogLevel::kWarn, action.text);
     case Action::Kind::kOpenOob:
     case Action::Kind::kOpenLink:
@@ -242,7 +239,7 @@ void RecvPeer::ReadBulk(LinkId link, size_t index) {
           },
   };
   uint64_t received_bytes = 0;
-  const BulkReceiver::Result result = bulk.receiver->Read(sink, &received_bytes);
+  const BulkReceiver::Result result = bulk.receiver->Read(sink, jobs_turn(), &received_bytes);
   if (received_bytes > 0) io_->rails[session_.local_rail(link)].received_bytes += received_bytes;
   switch (result) {
     case BulkReceiver::Result::kEmpty: return;
@@ -263,22 +260,6 @@ void RecvPeer::FlushLanes() {
   if (!oob_.Flush()) OobDown();
   for (LinkId link = 0; link < links_.size(); ++link)
     if (links_[link].control != nullptr && !links_[link].control->Flush()) Trouble(link, EvidenceCause::kSocketError);
-}
-
-// ---- is the peer's process still there? ----
-
-void RecvPeer::Probe() {
-  if (probe_ || peer_oob_.length == 0) return;
-  int failure = 0;
-  probe_ = Connect(io_->oob_source, peer_oob_, SocketUse::kOob, &failure);
-  if (!probe_) return session_.PeerProbed(failure == ECONNREFUSED, io_->Now());
-  probe_token_ = poller_.Add(probe_.get(), EPOLLOUT, [this](uint32_t) { EndProbe(ConnectResult(probe_.get()) == ECONNREFUSED); });
-}
-
-void RecvPeer::EndProbe(bool refused) {
-  poller_.Remove(probe_token_, probe_.get());
-  probe_.Close();
-  session_.PeerProbed(refused, io_->Now());
 }
 
 bool RecvPeer::flushed() const {

@@ -16,6 +16,7 @@
 #include "netplugin/transport/tcp/lane_socket.h"
 #include "netplugin/transport/tcp/packet_stream.h"
 #include "netplugin/transport/tcp/peer.h"
+#include "netplugin/transport/tcp/probe.h"
 
 namespace r2cc::net {
 
@@ -59,7 +60,10 @@ class RecvPeer final : public Peer {
 
   void Post(FlowId flow, void* data, uint64_t bytes) override;
   void Hot(FlowId flow) override;
-  void Tick() override { session_.Tick(io_->Now()); }
+  void Tick() override {
+    probe_.Tick(io_->Now());
+    session_.Tick(io_->Now());
+  }
   void CloseAll() override;
 
   void Execute(const Action& action);
@@ -71,8 +75,6 @@ class RecvPeer final : public Peer {
   void ReadBulk(LinkId link, size_t index);
   void SendFrame(Lane lane, const Frame& frame);
   void FlushLanes();
-  void Probe();
-  void EndProbe(bool refused);
   void Trouble(LinkId link, plan::EvidenceCause cause);
   void Publish();
 
@@ -90,8 +92,7 @@ class RecvPeer final : public Peer {
     LinkId link = 0;  // where its last chunk came from
   };
   std::map<FlowId, Receiving> comms_;
-  UniqueFd probe_;
-  Poller::Token probe_token_ = 0;
+  Probe probe_{&poller_, [this](Reach reach) { session_.PeerProbed(reach, io_->Now()); }};
 };
 
 }  // namespace r2cc::net

@@ -49,7 +49,8 @@ SendPeer::~SendPeer() { CloseAll(); }
 void SendPeer::CloseAll() {
   for (LinkId link = 0; link < links_.size(); ++link) CloseLink(link);
   CloseOob();
-  for (auto& [flow, comm] : comms_) comm->Fail("R2CC: called after the end of the process began");
+  probe_.Stop();
+  for (auto& [flow, comm] : comms_) comm->Fail("R2CC: called after the end of the process began", false);
 }
 
 // ---- the job ----
@@ -110,8 +111,10 @@ void SendPeer::ApplyVerdicts() {
 void SendPeer::Tick() {
   const Nanos now = io_->Now();
   if (oob_greeting_ != nullptr && now - oob_since_ >= kOobConnectLimit) {
-    OobDown(false);
+    // Connected, it is the process that does not answer; else nobody does.
+    OobDown(oob_greeting_->connected ? Reach::kAnswers : Reach::kSilent);
   }
+  probe_.Tick(now);
   SampleRates(now);
   session_.Tick(now);
 }
@@ -187,7 +190,7 @@ void SendPeer::Publish() {
         break;
       }
       case SendSession::FlowState::kFailed:
-        if (comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed) comm->Fail(session_.error(flow));
+        if (comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed) comm->Fail(session_.error(flow), true);
         break;
     }
   }
@@ -205,7 +208,7 @@ void SendPeer::Execute(const Action& action) {
     case Action::Kind::kLinkUp: return Report(action, plan::EvidenceKind::kLinkUp);
     case Action::Kind::kLinkFenced: return Report(action, plan::EvidenceKind::kLinkFenced);
     case Action::Kind::kWarn: return io_->log(LogLevel::kWarn, action.text);
-    case Action::Kind::kProbePeer:
+    case Action::Kind::kProbePeer: return probe_.Start(io_->oob_source, target_.oob, io_->Now());
     case Action::Kind::kFlowOpened: return;  // an acceptor's
   }
 }
@@ -266,7 +269,7 @@ void SendPeer::OpenOob() {
   oob_since_ = io_->Now();
   int failure = 0;
   UniqueFd fd = Connect(io_->oob_source, target_.oob, SocketUse::kOob, &failure);
-  if (!fd) return session_.OobDown(failure == ECONNREFUSED, io_->Now());
+  if (!fd) return session_.OobDown(failure == ECONNREFUSED ? Reach::kRefused : Reach::kSilent, io_->Now());
   const int raw = fd.get();
   oob_greeting_ = std::make_unique<Connection>();
   oob_greeting_->stream = std::make_unique<PacketStream>(std::move(fd));
@@ -280,33 +283,34 @@ void SendPeer::CloseOob() {
   oob_greeting_.reset();
 }
 
-void SendPeer::OobDown(bool refused) {
+void SendPeer::OobDown(Reach reach) {
   CloseOob();
-  session_.OobDown(refused, io_->Now());
+  session_.OobDown(reach, io_->Now());
 }
 
 void SendPeer::GreetOobEvent(uint32_t events) {
   PacketStream& stream = *oob_greeting_->stream;
   if (!oob_greeting_->connected) {
     if (!(events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) return;
-    if (const int failure = ConnectResult(stream.fd()); failure != 0) return OobDown(failure == ECONNREFUSED);
+    if (const int failure = ConnectResult(stream.fd()); failure != 0)
+      return OobDown(failure == ECONNREFUSED ? Reach::kRefused : Reach::kSilent);
     oob_greeting_->connected = true;
-    if (!stream.Send(Encode(MakeHello(ConnectionKind::kOob)))) return OobDown(false);
+    if (!stream.Send(Encode(MakeHello(ConnectionKind::kOob)))) return OobDown(Reach::kAnswers);
     poller_.Modify(oob_greeting_->token, stream.fd(), EPOLLIN);
   }
   Bytes packet;
   bool whole = false;
-  if (stream.ReadOne(&packet, &whole) != PacketStream::State::kOpen) return OobDown(false);
+  if (stream.ReadOne(&packet, &whole) != PacketStream::State::kOpen) return OobDown(Reach::kAnswers);
   if (!whole) return;
   HelloReply reply;
-  if (!Decode(packet, &reply)) return OobDown(false);
+  if (!Decode(packet, &reply)) return OobDown(Reach::kAnswers);
   if (!reply.accepted) {
     io_->log(LogLevel::kWarn, "R2CC: " + target_.oob.Text() + " refuses us: " + reply.reason);
-    return OobDown(true);
+    return OobDown(Reach::kRefused);
   }
   // A peer's rails do not change their number; names, addresses and ports may, when it finds its daemon or a rail its address.
   const bool first = remote_rails_.empty();
-  if (reply.rails.empty() || (!first && reply.rails.size() != remote_rails_.size())) return OobDown(false);
+  if (reply.rails.empty() || (!first && reply.rails.size() != remote_rails_.size())) return OobDown(Reach::kAnswers);
   peer_node_ = reply.node;
   remote_rails_ = reply.rails;
   poller_.Remove(oob_greeting_->token, stream.fd());
@@ -319,7 +323,7 @@ void SendPeer::GreetOobEvent(uint32_t events) {
 
 void SendPeer::OobEvent() {
   const auto state = oob_.Service([&](const Frame& frame) { session_.Receive(kOobLane, frame, io_->Now()); });
-  if (state != PacketStream::State::kOpen) OobDown(false);
+  if (state != PacketStream::State::kOpen) OobDown(Reach::kSilent);
 }
 
 // ---- links ----
@@ -474,7 +478,7 @@ void SendPeer::SendFrame(Lane lane, const Frame& frame) {
 }
 
 void SendPeer::FlushLanes() {
-  if (!oob_.Flush()) OobDown(false);
+  if (!oob_.Flush()) OobDown(Reach::kSilent);
   for (LinkId link = 0; link < links_.size(); ++link)
     if (links_[link].control != nullptr && !links_[link].control->Flush()) Trouble(link, EvidenceCause::kSocketError);
 }

@@ -15,6 +15,7 @@
 #include "netplugin/transport/tcp/lane_socket.h"
 #include "netplugin/transport/tcp/packet_stream.h"
 #include "netplugin/transport/tcp/peer.h"
+#include "netplugin/transport/tcp/probe.h"
 
 namespace r2cc::net {
 
@@ -75,7 +76,7 @@ class SendPeer final : public Peer {
   void CloseOob();
   void GreetOobEvent(uint32_t events);
   void OobEvent();
-  void OobDown(bool refused);
+  void OobDown(Reach reach);
   void OpenLink(LinkId link, Incarnation incarnation);
   void CloseLink(LinkId link);
   void GreetEvent(LinkId link, Incarnation incarnation, Connection* connection);
@@ -109,6 +110,7 @@ class SendPeer final : public Peer {
   Nanos oob_since_ = 0;
   LaneSocket oob_;
   std::vector<LinkSockets> links_;
+  Probe probe_{&poller_, [this](Reach reach) { session_.PeerProbed(reach, io_->Now()); }};
   std::map<FlowId, Comm*> comms_;
   std::vector<std::pair<LinkId, size_t>> ready_;  // sockets with room, while chunks are dealt out
   bool room_ = false;                             // a socket that has something to send has room again

@@ -1,0 +1,46 @@
+// Bugs that tests plant in the production source, one per point of the lossless contract, to prove that the checkers see them. Without
+// R2CC_PLANT, that is in everything that is shipped, nothing is ever planted and the compiler drops the switches.
+#ifndef R2CC_NETPLUGIN_FLOW_PLANTED_H_
+#define R2CC_NETPLUGIN_FLOW_PLANTED_H_
+
+namespace r2cc::net {
+
+enum class Planted {
+  kNothing,
+  // Grants and the eager path.
+  kUngranted,      // a message leaves before its buffer was posted
+  kGrantDropped,   // a grant that is not sent counts as sent
+  kEagerCredit,    // more eager messages travel than the receiver stages
+  kEagerUncopied,  // an eager message is reported done without a copy
+  kEagerFreed,     // the copy of an eager message goes when it has left, not when it is acknowledged
+  kOffBoundary,    // chunks are cut off the 128-byte boundary
+  kZeroForgotten,  // messages of no bytes are not delivered
+  // Acknowledgements.
+  kDoneWhenSent,        // a send is done when it has left
+  kAckBeforePlacement,  // a message is acknowledged when its buffer is posted
+  kNotToldAgain,        // grants and acknowledgements are not told again after a lane was lost
+  kToldOnce,            // what should be repeated until it is answered is told once
+  kByeLost,             // a receiver that closes does not say what it has
+  // Placement.
+  kEarlyDone,       // a receive is done with a chunk missing
+  kDoubleDelivery,  // a chunk that is here is asked for, and written, again
+  kLateWrite,       // chunks of a closed flow are still written to its buffers
+  kClaimKept,       // a fenced link keeps its claim on half-read chunks
+  // Fences.
+  kFenceMissing,      // replay before the receiver has answered
+  kFenceUnfulfilled,  // the receiver answers and does not end the link
+  kFenceStale,        // the answer about an old incarnation counts for the present one
+  kFalseFence,        // a lane is given up although no other one answers
+  kFalseError,        // an error although a path is left
+};
+
+#ifdef R2CC_PLANT
+inline thread_local Planted planted = Planted::kNothing;
+inline bool IsPlanted(Planted bug) { return planted == bug; }
+#else
+constexpr bool IsPlanted(Planted) { return false; }
+#endif
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_FLOW_PLANTED_H_
