@@ -58,6 +58,7 @@ class Alarms:
   wrong: int = 0
   late_writes: int = 0
   errors: list[str] = dataclasses.field(default_factory=list)
+  given_up_lines: list[str] = dataclasses.field(default_factory=list)  # what the plugins said of their migrations
 
   def json_object(self) -> dict[str, Any]:
     return {

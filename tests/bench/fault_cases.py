@@ -119,7 +119,6 @@ def _flap(stage: Stage, tally: Tally, setup: Setup, wanted: int) -> None:
   rail = ALL_RAILS[tally.runs % len(ALL_RAILS)]
   tally.runs += 1
   stage.start()
-  given_up = stage.links_given_up()
   begin_s = time.monotonic()
   for flap in range(FLAPS):
     stage.stay(begin_s + flap * FLAP_PERIOD_S - time.monotonic())
@@ -128,7 +127,6 @@ def _flap(stage: Stage, tally: Tally, setup: Setup, wanted: int) -> None:
     stage.lab.heal(rail)
   stage.stay(AFTER_FAULT_S)
   tally.flaps += FLAPS
-  tally.given_up += stage.links_given_up() - given_up
   stage.repair([rail], stage.lab.heal)
   stage.stop()
 
@@ -159,12 +157,10 @@ def _gray(stage: Stage, tally: Tally, setup: Setup, wanted: int) -> None:
   tally.runs += 1
   stage.start(GOODPUT_S)
   healthy_gbps = stage.goodput_gbps(stage.healthy)
-  given_up = stage.links_given_up()
   stage.aim()
   stage.struck(stage.lab.reshape(rail, f"{rate_bits_per_s(setup.rate) * GRAY_SHARE / 1e6:g}mbit"))
   stage.stay(AFTER_FAULT_S)
   left_gbps = stage.goodput_gbps(stage.stay(2 * GOODPUT_S))
-  tally.given_up += stage.links_given_up() - given_up
   _note_goodput(tally, setup, left_gbps, healthy_gbps, (RAILS - 1 + GRAY_SHARE) / RAILS)
   stage.stop()
 

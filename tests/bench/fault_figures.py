@@ -25,7 +25,7 @@ class Tally:
   recoveries_s: list[float] = dataclasses.field(default_factory=list)  # from a repair until the rail carried data again
   goodput_ratios: list[float] = dataclasses.field(default_factory=list)  # of what the fabric leaves
   flaps: int = 0
-  given_up: int = 0  # links that a plugin moved its traffic off
+  given_up: int = 0  # links that a plugin moved its traffic off, in all jobs
   wrong: int = 0
   late_writes: int = 0
   errors: list[str] = dataclasses.field(default_factory=list)  # one line for each job that did not end well
@@ -43,9 +43,13 @@ def percentile(values: Sequence[float], share: float) -> float | None:
   return sorted(values)[max(0, math.ceil(share * len(values)) - 1)] if values else None
 
 
+def given_up_lines(log: str) -> list[str]:
+  """Of a rank's standard error with R2CC_LOG=info: each is a link that was fenced and whose traffic moved elsewhere."""
+  return [line for line in log.splitlines() if _GIVEN_UP.search(line)]
+
+
 def links_given_up(log: str) -> int:
-  """Of a rank's standard error with R2CC_LOG=info: each line is a link that was fenced and whose traffic moved elsewhere."""
-  return sum(1 for line in log.splitlines() if _GIVEN_UP.search(line))
+  return len(given_up_lines(log))
 
 
 def left_share(fabric: str, lost: Sequence[tuple[int, int]], rails: int) -> float:
@@ -76,6 +80,8 @@ def missed(tally: Tally, silence_ms: int) -> list[str]:
     reasons.append(f"{tally.given_up} fences")
   if tally.case == "flap" and (tally.flaps == 0 or tally.given_up / tally.flaps > MIGRATIONS_PER_FLAP_ASKED):
     reasons.append(f"more than {MIGRATIONS_PER_FLAP_ASKED:g} migrations a flap")
+  if tally.case in ("cut", "silence", "double", "flap") and tally.given_up == 0:
+    reasons.append("no migration was counted: the plugin's log does not say so")
   return reasons
 
 
@@ -95,6 +101,7 @@ def json_object(tally: Tally, silence_ms: int) -> dict[str, Any]:
       "late_writes": tally.late_writes,
       "errors": len(tally.errors),
       "runs": tally.runs,
+      "migrations": tally.given_up,
       "wait_ms_p50": _rounded(percentile(tally.waits_ms, 0.5), 2),
       "wait_ms_p99": _rounded(percentile(tally.waits_ms, 0.99), 2),
       "healthy_wait_ms_p50": _rounded(percentile(tally.healthy_waits_ms, 0.5), 2),

@@ -12,7 +12,8 @@ r2cc-perf[0] NET/R2CC INFO R2CC: link rail1-rail1 to n1 given up (socket error),
 
 
 def tally(case="cut", **values):
-  return Tally(case=case, fabric="rail", **({"runs": 1, "waits_ms": [1.0]} | values))
+  given_up = 0 if case == "gray" else 2
+  return Tally(case=case, fabric="rail", **({"runs": 1, "waits_ms": [1.0], "given_up": given_up} | values))
 
 
 class Stalls(unittest.TestCase):
@@ -76,6 +77,9 @@ class Asked(unittest.TestCase):
     for case in ("double", "blackout", "dead-at-start"):
       self.assertEqual(fault_figures.missed(tally(case, wrong=3, late_writes=1, errors=["x"]), 250),
                        ["3 wrong elements", "1 late writes", "1 errors"])
+
+  def test_a_cut_without_a_migration_was_not_seen_at_all(self):
+    self.assertIn("no migration was counted", fault_figures.missed(tally(given_up=0), 250)[0])
 
   def test_nothing_ran(self):
     self.assertIn("nothing ran", fault_figures.missed(Tally("double", "full"), 250))

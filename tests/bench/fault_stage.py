@@ -61,7 +61,7 @@ class Stage:
     self._faults_ns: list[int] = []
     self._resumes_ns: list[int] = []
     self._job: Job | None = None
-    self._stopped = False
+    self._stopped = self._counted = False
     self.healthy: Window | None = None
     self.broke = False
 
@@ -85,6 +85,7 @@ class Stage:
         self._tally.errors.append(str(error))
         self._setup.say(f"  {error}")
         if self._job is not None:
+          self._count_migrations()
           self._job.kill()
           self._take_figures()
       if self._setup.keep is not None:
@@ -125,13 +126,10 @@ class Stage:
   def goodput_gbps(self, window: Window) -> float:
     return stalls.goodput_gbps(self.rows, window)
 
-  def links_given_up(self) -> int:
-    """By both ranks, so far."""
-    return sum(fault_figures.links_given_up(rank.errors()) for rank in self._require_job().ranks)
-
   def stop(self) -> None:
     """Both ranks agree on a last iteration and report."""
     job = self._require_job()
+    self._count_migrations()
     job.ask_to_stop()
     if not job.wait(STOP_S):
       raise JobBroken(f"the job did not end within {STOP_S:g} s of being asked to: {self._words()}")
@@ -206,6 +204,12 @@ class Stage:
     last_ns = stalls.last_completion_ns(job.follower.rows[-RECENT_ROWS:])
     if last_ns is not None and monotonic_ns() - last_ns > HANG_S * 1e9:
       raise JobBroken(f"the job hangs: nothing completed for {HANG_S:g} s: {self._words()}")
+
+  def _count_migrations(self) -> None:
+    """Of both ranks, before they close what they opened; once."""
+    if not self._counted:
+      self._counted = True
+      self._tally.given_up += sum(fault_figures.links_given_up(rank.errors()) for rank in self._require_job().ranks)
 
   def _take_figures(self) -> None:
     """Of a job that has ended, however it did."""

@@ -114,6 +114,7 @@ def run(options: argparse.Namespace, cluster: Cluster, processes: Processes) -> 
   follow(job, watch, alarms, alarm_plan.plan(seconds, options.ranks, alarms.deadline_s, options.seed), seconds)
   alarms.seconds = time.monotonic() - begin_s
   alarms.migrations = migrations(job)
+  alarms.given_up_lines = [line for rank in job.ranks for line in fault_figures.given_up_lines(rank.errors())]
   if not alarms.errors:
     job.ask_to_stop()
     if not job.wait(STOP_S):
@@ -152,7 +153,7 @@ def main() -> int:
     if options.keep_logs is not None:
       keep_logs(folder, options.keep_logs)
     shutil.rmtree(folder, ignore_errors=True)
-  for line in alarms.errors:
+  for line in alarms.errors + alarms.given_up_lines:
     print(line, file=sys.stderr)
   print(json.dumps(alarms.json_object()) if options.json else alarms.text())
   return 0

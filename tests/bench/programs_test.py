@@ -57,6 +57,8 @@ class NeedsRoot(unittest.TestCase):
     for row in said:
       self.assertEqual((row["wrong"], row["late_writes"], row["errors"]), (0, 0, 0), row)
       self.assertIsInstance(row["stall_ms_p99"], float)
+      # Where a migration must be, one is counted: so that 0 of them elsewhere says something.
+      self.assertGreaterEqual(row["migrations"], 1, row)
 
   def test_a_plugin_without_protection_stalls_and_fails(self):
     said = lines_of("faults", "--cases", "different", "--fabric", "rail", "--runs", "1", "--plugin",
