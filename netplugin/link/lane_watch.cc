@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "netplugin/flow/planted.h"
+
 namespace r2cc::net {
 
 void LaneWatch::Up(Lane lane, Nanos now) { lanes_[lane] = State{.heard = now, .answering_since = now}; }
@@ -71,9 +73,10 @@ LaneWatch::Verdict LaneWatch::Tick(bool outstanding, Nanos now) {
   verdict.peer_silent = AllSilent(now);
   for (const auto& [lane, state] : lanes_) {
     if (state.unanswered_since == 0 || now - state.unanswered_since < silence_ * 3 / 4) continue;
+    if (IsPlanted(Planted::kFalseFence)) verdict.silent.push_back(lane);
     for (const auto& [other_lane, other] : lanes_)
-      if (other_lane != lane && other.answered_ping >= state.unanswered_since + silence_ / 4 && now - other.heard < silence_ / 2 &&
-          now - other.answering_since >= silence_ / 2) {
+      if (!IsPlanted(Planted::kFalseFence) && other_lane != lane && other.answered_ping >= state.unanswered_since + silence_ / 4 &&
+          now - other.heard < silence_ / 2 && now - other.answering_since >= silence_ / 2) {
         verdict.silent.push_back(lane);
         break;
       }

@@ -103,7 +103,7 @@ bool RecvFlows::Tell(Flow* flow, Nanos now) {
     frame.type = FrameType::kGrant;
     frame.numbers = ledger.Capacities();
   }
-  if (IsPlanted(Planted::kAckBeforePlacement)) frame.message = std::max(placed, posted);
+  if (IsPlanted(Planted::kAckBeforePlacement) && frame.type == FrameType::kAck) frame.message = std::max(placed, posted);
   const bool dropped = IsPlanted(Planted::kGrantDropped) && to_grant > 0 && posted % 4 == 0;
   if (!dropped && !courier_->SendBest(frame, flow->home)) return false;
   flow->acked_through = placed;

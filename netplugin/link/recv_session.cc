@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/core/check.h"
+#include "netplugin/flow/planted.h"
 
 namespace r2cc::net {
 namespace {
@@ -77,6 +78,7 @@ void RecvSession::CloseFlow(FlowId id, Nanos now) {
   const LinkId home = flow->home;
   flows_.Close(id);
   if (failed_) return;
+  if (IsPlanted(Planted::kByeLost)) return;
   closed_[id] = placed_through;
   Frame frame{.type = FrameType::kBye, .flow = id};
   frame.message = placed_through;
@@ -276,7 +278,10 @@ void RecvSession::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, 
       link.incarnation = incarnation;
       no_link_since_ = 0;
       break;
-    case AcceptorAction::kEndAndAnswer: End(id, now); [[fallthrough]];
+    case AcceptorAction::kEndAndAnswer:
+      if (IsPlanted(Planted::kFenceUnfulfilled)) return courier_.Send(lane, Fenced(id, incarnation, cause));
+      End(id, now);
+      [[fallthrough]];
     case AcceptorAction::kAnswer: courier_.Send(lane, Fenced(id, incarnation, cause)); break;
     case AcceptorAction::kEndAndTell:
       End(id, now);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "netplugin/flow/planted.h"
+
 namespace r2cc::net {
 namespace {
 
@@ -110,7 +112,9 @@ void SendSession::Garbled(Lane lane, Nanos now) {
 }
 
 void SendSession::Receive(Lane lane, const Frame& frame, Nanos now) {
-  if (!courier_.up(lane)) return;
+  // The acceptor speaks on a link's lane as soon as that is greeted; the link's other sockets may take longer.
+  const bool opening = lane != kOobLane && links_.state(static_cast<LinkId>(lane)) == InitiatorState::kConnecting;
+  if (!courier_.up(lane) && !opening) return;
   watch_.Heard(lane, now);
   Handle(lane, frame, now);
   if (!closing_.empty()) EndClosing(now);
@@ -175,7 +179,7 @@ void SendSession::ReceiveBye(Lane lane, const Frame& frame, SendFlows::Flow* flo
 void SendSession::OobUp(const std::string& peer_node, std::span<const RailInfo> remote_rails, Nanos now) {
   courier_.Up(kOobLane);
   oob_opening_ = false;
-  oob_refused_ = false;
+  oob_refused_ = oob_ungreeted_ = false;
   oob_silent_since_ = 0;
   oob_back_off_ = 0;
   watch_.Up(kOobLane, now);
@@ -188,6 +192,7 @@ void SendSession::OobDown(Reach reach, Nanos now) {
   const bool was_up = courier_.up(kOobLane);
   oob_opening_ = false;
   oob_refused_ = reach == Reach::kRefused;
+  oob_ungreeted_ = reach == Reach::kAnswers;
   if (reach != Reach::kSilent) oob_silent_since_ = 0;
   if (reach == Reach::kSilent && oob_silent_since_ == 0) oob_silent_since_ = now;
   oob_back_off_ = was_up ? 0 : std::clamp(oob_back_off_ * 2, kOobBackOffLeast, kOobBackOffMost);
@@ -254,12 +259,13 @@ void SendSession::CheckLost(Nanos now) {
   if (failed_) return;
   if (links_.none_since() == 0 || !outstanding()) {
     unreachable_ = 0;
-  } else if (!watch_.Silent(kOobLane, now)) {
-    // With the out-of-band connection alive and nobody answering on it, the peer is stopped: that takes as long as it takes.
+  } else if (!watch_.Silent(kOobLane, now) && !oob_ungreeted_) {
+    // With its kernel answering at the out-of-band address and nobody else, the peer is stopped: that takes as long as it takes.
     unreachable_ += std::clamp<Nanos>(now - ticked_, 0, kTickMost);
   }
   ticked_ = now;
   if (links_.none_since() == 0) return;
+  if (IsPlanted(Planted::kFalseError) && links_.last_cause() == EvidenceCause::kLinkDown) return FailAll("R2CC: a link is down");
   if (!courier_.any_up() && oob_refused_) {
     FailAll("R2CC: peer " + peer_node_ + " is gone: its address refuses connections and no rail reaches it");
   } else if (unreachable_ >= options_.deadline) {

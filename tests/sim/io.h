@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "netplugin/flow/stripe.h"
+#include "netplugin/link/wire.h"
 #include "tests/sim/network.h"
 #include "tests/sim/tap.h"
 
@@ -42,6 +43,13 @@ class Io {
   std::vector<bool> rail_up;  // as the process's link monitor says
   std::function<net::RailVerdict(int host, int rail)> verdict = [](int, int) { return net::RailVerdict{}; };  // the page
   std::function<void()> wake;  // asks for a turn of the process
+
+  // What a greeting says of the rails.
+  std::vector<net::RailInfo> Rails() const {
+    std::vector<net::RailInfo> rails(rail_up.size());
+    for (size_t i = 0; i < rails.size(); ++i) rails[i].up = rail_up[i];
+    return rails;
+  }
 
   Nanos now() const { return network->timeline()->now(); }
   Random& random() const { return network->timeline()->random(); }

@@ -190,7 +190,7 @@ bool Process::Greet(const net::Hello& hello, std::unique_ptr<FrameStream>* strea
   }
   reply.accepted = it != recv_ends_.end();
   reply.node = "host" + std::to_string(io_.host);
-  if (hello.kind == net::ConnectionKind::kOob) reply.rails.resize(static_cast<size_t>(io_.options.rails));
+  if (hello.kind == net::ConnectionKind::kOob) reply.rails = io_.Rails();
   (*stream)->Send(net::Encode(reply));
   if (!reply.accepted) {
     (*stream)->socket().Close();

@@ -32,7 +32,8 @@ RecvEnd::RecvEnd(Io* io, const net::Hello& hello, FlowOpened flow_opened)
       remote_rails_(static_cast<int>(hello.rails.size())),
       flow_opened_(std::move(flow_opened)),
       session_(OptionsOf(*io, hello), io->now()),
-      links_(session_.links()) {
+      links_(session_.links()),
+      probe_(io, peer_, [this](net::Reach reach) { session_.PeerProbed(reach, io_->now()); }) {
   for (size_t rail = 0; rail < io->rail_up.size(); ++rail)
     if (!io->rail_up[rail]) RailState(static_cast<int>(rail), false);
   ApplyVerdicts();
@@ -84,7 +85,7 @@ void RecvEnd::Execute(const Action& action) {
       if (flow_opened_(this, action.flow, action.number)) return session_.AcceptFlow(action.flow, action.link);
       return session_.RefuseFlow(action.flow);
     case Action::Kind::kCloseOob: return CloseOob();
-    case Action::Kind::kProbePeer: return Probe();
+    case Action::Kind::kProbePeer: return probe_.Start();
     default: return;
   }
 }
@@ -247,19 +248,7 @@ void RecvEnd::ReadBulk(LinkId link, size_t index) {
   }
 }
 
-// ---- is the peer's process still there? ----
-
-void RecvEnd::Probe() {
-  if (probe_ != nullptr) return;
-  probe_ = io_->network->Connect({io_->host, kOobRail}, {peer_, kOobRail}, false);
-  probe_token_ = io_->Watch(probe_, [this] {
-    if (!probe_->connected() && !probe_->broken()) return;
-    const bool refused = probe_->refused();
-    io_->Unwatch(probe_token_, probe_.get());
-    std::exchange(probe_, nullptr)->Abandon();
-    session_.PeerProbed(refused, io_->now());
-  });
-}
+// ---- the end ----
 
 bool RecvEnd::Flushed() const {
   return (oob_.stream == nullptr || oob_.stream->flushed()) && std::all_of(links_.begin(), links_.end(), [](const LinkSockets& sockets) {
@@ -276,10 +265,7 @@ void RecvEnd::End() {
     io_->Unwatch(oob_.token, &oob_.stream->socket());
     oob_.stream->socket().Close();
   }
-  if (probe_ != nullptr) {
-    io_->Unwatch(probe_token_, probe_.get());
-    probe_->Abandon();
-  }
+  probe_.Stop();
 }
 
 }  // namespace r2cc::sim

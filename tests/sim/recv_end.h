@@ -10,6 +10,7 @@
 
 #include "netplugin/link/recv_session.h"
 #include "tests/sim/io.h"
+#include "tests/sim/peer_probe.h"
 #include "tests/sim/stream.h"
 
 namespace r2cc::sim {
@@ -34,7 +35,10 @@ class RecvEnd {
 
   void RailState(int rail, bool up) { session_.LocalRail(static_cast<uint16_t>(rail), up, io_->now()); }
   void ApplyVerdicts();
-  void Tick() { session_.Tick(io_->now()); }
+  void Tick() {
+    probe_.Tick();
+    session_.Tick(io_->now());
+  }
   bool Settle();
   bool idle() const { return session_.idle(); }
   // Nothing is open or owed, and the peer is gone.
@@ -76,7 +80,6 @@ class RecvEnd {
   void ReadBulk(net::LinkId link, size_t index);
   void CloseLink(net::LinkId link);
   void Trouble(net::LinkId link, plan::EvidenceCause cause);
-  void Probe();
   Carrying Who(net::LinkId link) const { return {io_->host, peer_, link, links_[link].incarnation}; }
 
   Io* const io_;
@@ -88,8 +91,7 @@ class RecvEnd {
   net::RecvSession session_;
   Control oob_;
   std::vector<LinkSockets> links_;
-  std::shared_ptr<Socket> probe_;
-  Io::Token probe_token_ = 0;
+  PeerProbe probe_;
 };
 
 }  // namespace r2cc::sim

@@ -9,6 +9,7 @@ namespace {
 using net::Action;
 using net::ConnectionKind;
 using net::LinkId;
+using net::Reach;
 using plan::EvidenceCause;
 
 // How often the kernel is asked what it delivered.
@@ -32,7 +33,12 @@ net::SendSession::Options OptionsOf(const Io& io, int peer) {
 }  // namespace
 
 SendEnd::SendEnd(Io* io, int peer, uint64_t session)
-    : io_(io), peer_(peer), session_id_(session), tag_(SimTag(session)), session_(OptionsOf(*io, peer), io->now()) {
+    : io_(io),
+      peer_(peer),
+      session_id_(session),
+      tag_(SimTag(session)),
+      session_(OptionsOf(*io, peer), io->now()),
+      probe_(io, peer, [this](Reach reach) { session_.PeerProbed(reach, io_->now()); }) {
   for (size_t rail = 0; rail < io->rail_up.size(); ++rail)
     if (!io->rail_up[rail]) RailState(static_cast<int>(rail), false);
 }
@@ -84,7 +90,9 @@ void SendEnd::TellRates() {
 }
 
 void SendEnd::Tick() {
-  if (oob_greeting_.stream != nullptr && io_->now() - oob_since_ >= kOobConnectLimit) OobDown(false);
+  if (oob_greeting_.stream != nullptr && io_->now() - oob_since_ >= kOobConnectLimit)
+    OobDown(oob_greeting_.stream->socket().connected() ? Reach::kAnswers : Reach::kSilent);
+  probe_.Tick();
   TellRates();
   session_.Tick(io_->now());
 }
@@ -131,6 +139,7 @@ void SendEnd::Execute(const Action& action) {
     case Action::Kind::kSend: return SendFrame(action.lane, action.frame);
     case Action::Kind::kOpenOob: return OpenOob();
     case Action::Kind::kCloseOob: return CloseOob(true);
+    case Action::Kind::kProbePeer: return probe_.Start();
     case Action::Kind::kOpenLink: return OpenLink(action.link, action.incarnation);
     case Action::Kind::kProveLink: return ProveLink(action.link);
     case Action::Kind::kCloseLink: return CloseLink(action.link);
@@ -164,7 +173,7 @@ net::Hello SendEnd::MakeHello(ConnectionKind kind) const {
   hello.session = session_id_;
   hello.process = static_cast<uint64_t>(io_->host);
   hello.node = "host" + std::to_string(io_->host);
-  if (kind == ConnectionKind::kOob) hello.rails.resize(static_cast<size_t>(io_->options.rails));
+  if (kind == ConnectionKind::kOob) hello.rails = io_->Rails();
   return hello;
 }
 
@@ -186,24 +195,25 @@ void SendEnd::CloseOob(bool abandon) {
   }
 }
 
-void SendEnd::OobDown(bool refused) {
+void SendEnd::OobDown(net::Reach reach) {
   CloseOob(true);
-  session_.OobDown(refused, io_->now());
+  session_.OobDown(reach, io_->now());
 }
 
 void SendEnd::OobGreets() {
   FrameStream& stream = *oob_greeting_.stream;
-  if (stream.socket().broken() && stream.socket().Readable() == 0) return OobDown(stream.socket().refused());
+  if (stream.socket().broken() && stream.socket().Readable() == 0)
+    return OobDown(stream.socket().refused() ? Reach::kRefused : Reach::kSilent);
   if (!stream.socket().connected()) return;
   if (!std::exchange(oob_greeting_.said, true)) stream.Send(net::Encode(MakeHello(ConnectionKind::kOob)));
   stream.Flush();
   net::Bytes packet;
   bool whole = false;
-  if (stream.ReadOne(&packet, &whole) != FrameStream::State::kOpen) return OobDown(false);
+  if (stream.ReadOne(&packet, &whole) != FrameStream::State::kOpen) return OobDown(Reach::kAnswers);
   if (!whole) return;
   net::HelloReply reply;
-  if (!net::Decode(packet, &reply)) return OobDown(false);
-  if (!reply.accepted) return OobDown(true);
+  if (!net::Decode(packet, &reply)) return OobDown(Reach::kAnswers);
+  if (!reply.accepted) return OobDown(Reach::kRefused);
   remote_rails_ = reply.rails.size();
   io_->Unwatch(oob_greeting_.token, &stream.socket());
   auto socket = stream.Release();
@@ -223,7 +233,7 @@ void SendEnd::OobSpeaks() {
     Receive(net::kOobLane, packet, &sound);
     return sound;
   });
-  if (!sound || state != FrameStream::State::kOpen) OobDown(false);
+  if (!sound || state != FrameStream::State::kOpen) OobDown(Reach::kSilent);
 }
 
 // ---- links ----
@@ -381,6 +391,7 @@ void SendEnd::End() {
     CloseLink(link);
   }
   CloseOob(false);
+  probe_.Stop();
 }
 
 }  // namespace r2cc::sim

@@ -8,6 +8,7 @@
 
 #include "netplugin/link/send_session.h"
 #include "tests/sim/io.h"
+#include "tests/sim/peer_probe.h"
 #include "tests/sim/stream.h"
 
 namespace r2cc::sim {
@@ -72,7 +73,7 @@ class SendEnd {
   net::Hello MakeHello(net::ConnectionKind kind) const;
   void OpenOob();
   void CloseOob(bool abandon);
-  void OobDown(bool refused);
+  void OobDown(net::Reach reach);
   void OobGreets();
   void OobSpeaks();
   void OpenLink(net::LinkId link, net::Incarnation incarnation);
@@ -99,6 +100,7 @@ class SendEnd {
   Nanos oob_since_ = 0;
   Nanos rates_told_ = 0;
   std::vector<LinkSockets> links_;
+  PeerProbe probe_;
 };
 
 }  // namespace r2cc::sim
