@@ -18,7 +18,7 @@ constexpr InitiatorStep kInitiator[kInitiatorStates][kInitiatorEvents] = {
     // kProving
     {kImpossible, kImpossible, {true, IS::kUp, IA::kStart}, {true, IS::kIdle, IA::kBackOff}, {true, IS::kIdle, IA::kBackOff}},
     // kUp
-    {kImpossible, kImpossible, {true, IS::kUp, IA::kNone}, {true, IS::kIdle, IA::kFence}, {true, IS::kIdle, IA::kReclaim}},
+    {kImpossible, kImpossible, kImpossible, {true, IS::kIdle, IA::kFence}, {true, IS::kIdle, IA::kReclaim}},
 };
 
 using AS = AcceptorState;

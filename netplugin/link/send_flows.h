@@ -51,6 +51,7 @@ class SendFlows {
   void Fail(Flow* flow, std::string error);
   // The flows that were noted since the last call.
   std::vector<FlowId> TakeChanged();
+  bool has_changes() const { return !changed_.empty(); }
 
   // Some flow waits for an acknowledgement.
   bool outstanding() const;

@@ -95,7 +95,7 @@ void SendLinks::Fenced(const Frame& frame, Nanos now) {
   Link& link = links_[frame.link];
   if (frame.incarnation > link.incarnation) return;
   const auto cause = static_cast<EvidenceCause>(frame.cause);
-  if (frame.incarnation == link.incarnation && link.state != InitiatorState::kIdle) {
+  if (frame.incarnation == link.incarnation) {
     if (cause == EvidenceCause::kLinkDown) remote_rail_up_[link.rails.remote] = false;
     Step(frame.link, InitiatorEvent::kPeerFenced, cause, now);
   }

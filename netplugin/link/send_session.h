@@ -59,6 +59,7 @@ class SendSession {
   void CloseFlow(FlowId flow, Nanos now);
   // Flows whose state or progress may have changed since the last call.
   std::vector<FlowId> TakeChanged() { return flows_.TakeChanged(); }
+  bool has_changes() const { return flows_.has_changes(); }
 
   // ---- lanes and links ----
 
@@ -110,8 +111,6 @@ class SendSession {
   // No flow is open and no frame waits for an answer: the session may end.
   bool idle() const { return flows_.empty() && courier_.idle(); }
   bool failed() const { return failed_; }
-  // Flows that were closed still have messages to deliver.
-  bool delivering() const { return !closing_.empty(); }
 
  private:
   Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }
@@ -136,6 +135,7 @@ class SendSession {
   std::vector<FlowId> closing_;
   bool oob_opening_ = false;
   bool oob_refused_ = false;
+  bool oob_ungreeted_ = false;  // the last attempt was accepted by the peer's kernel and by nobody else
   Nanos oob_silent_since_ = 0;  // the peer's kernel has not been seen to answer there since; 0: it has
   Nanos probed_ = 0;
   Nanos oob_retry_at_ = 0;

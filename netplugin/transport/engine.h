@@ -85,6 +85,8 @@ class Engine {
     bool armed = true;    // the I/O thread is woken by what arrives
     uint64_t helped = 0;  // Peer::helped() at the last look
     bool active = true;   // something waited for it at its last tick
+    uint64_t ticked = 0;  // Peer::helped() at the last tick
+    bool asked = false;   // the last tick was left to an NCCL thread
   };
   explicit Engine(Parts parts) : parts_(std::move(parts)) {}
   bool Open(std::string* error);

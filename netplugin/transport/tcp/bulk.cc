@@ -37,47 +37,66 @@ std::vector<std::byte> ProofPattern(uint64_t session, LinkId link, Incarnation i
 
 // ---- sender ----
 
-void BulkSender::Start(BulkType type) {
-  BulkHeader header{.type = type, .chunk = chunk_, .checksummed = checksum_ || type == BulkType::kProof};
-  if (header.checksummed) header.payload_crc = Crc32c(chunk_.data, chunk_.bytes);
-  Encode(header, tag_, header_);
-  done_ = 0;
-  busy_ = true;
+void BulkSender::Append(BulkType type, const Chunk& chunk) {
+  BulkHeader header{.type = type, .chunk = chunk, .checksummed = checksum_ || type == BulkType::kProof};
+  if (header.checksummed) header.payload_crc = Crc32c(chunk.data, chunk.bytes);
+  Piece& piece = pieces_.emplace_back();
+  piece.type = type;
+  piece.chunk = chunk;
+  Encode(header, tag_, piece.header);
 }
 
 void BulkSender::SendProof(std::vector<std::byte> pattern) {
   proof_ = std::move(pattern);
-  chunk_ = Chunk{};
-  chunk_.data = proof_.data();
-  chunk_.bytes = static_cast<uint32_t>(proof_.size());
-  Start(BulkType::kProof);
+  Chunk chunk;
+  chunk.data = proof_.data();
+  chunk.bytes = static_cast<uint32_t>(proof_.size());
+  Append(BulkType::kProof, chunk);
 }
 
-BulkSender::Result BulkSender::Pump(const std::function<bool(Chunk*)>& pull, uint64_t* sent_bytes) {
-  if (!busy_) {
-    if (!pull(&chunk_)) return Result::kIdle;
-    Start(BulkType::kChunk);
+BulkSender::Result BulkSender::Pump(FunctionRef<bool(Chunk*)> pull, int most, uint64_t* sent_bytes) {
+  if (!busy()) {
+    pieces_.clear();
+    first_ = done_ = 0;
+    for (Chunk chunk; most > 0 && pull(&chunk); --most) Append(BulkType::kChunk, chunk);
+    if (pieces_.empty()) return Result::kIdle;
   }
-  while (done_ < kBulkHeaderBytes + chunk_.bytes) {
-    iovec parts[2];
-    int count = 0;
-    if (done_ < kBulkHeaderBytes) parts[count++] = {header_ + done_, kBulkHeaderBytes - done_};
-    const size_t payload_done = done_ < kBulkHeaderBytes ? 0 : done_ - kBulkHeaderBytes;
-    if (chunk_.bytes > payload_done) parts[count++] = {const_cast<std::byte*>(chunk_.data) + payload_done, chunk_.bytes - payload_done};
+  while (busy()) {
+    iovec parts[2 * kTogetherMost];
+    size_t count = 0, skip = done_;
+    for (size_t i = first_; i < pieces_.size(); ++i, skip = 0) {
+      Piece& piece = pieces_[i];
+      if (skip < kBulkHeaderBytes) parts[count++] = {piece.header + skip, kBulkHeaderBytes - skip};
+      const size_t payload = skip < kBulkHeaderBytes ? 0 : skip - kBulkHeaderBytes;
+      if (payload < piece.chunk.bytes) parts[count++] = {const_cast<std::byte*>(piece.chunk.data) + payload, piece.chunk.bytes - payload};
+    }
     msghdr message{};
     message.msg_iov = parts;
-    message.msg_iovlen = static_cast<size_t>(count);
+    message.msg_iovlen = count;
     const ssize_t n = sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (WouldBlock(n)) return Result::kBlocked;
     if (n <= 0) return Result::kBroken;
     done_ += static_cast<size_t>(n);
+    for (; busy() && done_ >= pieces_[first_].bytes(); ++first_) {
+      done_ -= pieces_[first_].bytes();
+      if (pieces_[first_].type == BulkType::kChunk) *sent_bytes += pieces_[first_].chunk.bytes;
+    }
   }
-  if (!proof_.empty())
-    proof_.clear();
-  else
-    *sent_bytes += chunk_.bytes;
-  busy_ = false;
+  proof_.clear();
   return Result::kMore;
+}
+
+bool BulkSender::AnyUnsent(FunctionRef<bool(const Chunk&)> is_so) const {
+  for (size_t i = first_; i < pieces_.size(); ++i)
+    if (pieces_[i].type == BulkType::kChunk && is_so(pieces_[i].chunk)) return true;
+  return false;
+}
+
+void BulkSender::Rebase(FlowId flow, MessageId message, const std::byte* copy) {
+  // A message that has a copy is one chunk.
+  for (size_t i = first_; i < pieces_.size(); ++i)
+    if (pieces_[i].type == BulkType::kChunk && pieces_[i].chunk.flow == flow && pieces_[i].chunk.message == message)
+      pieces_[i].chunk.data = copy;
 }
 
 // ---- receiver ----

@@ -4,10 +4,10 @@
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_BULK_H_
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
+#include "base/core/function_ref.h"
 #include "netplugin/link/wire.h"
 #include "netplugin/transport/tcp/socket.h"
 
@@ -32,27 +32,34 @@ class BulkSender {
     kMore,     // the chunk is with the kernel, there is room for another
     kBroken,
   };
-  // Writes one chunk, or the rest of one, pulling it if none is under way. Counts the payload bytes of whole chunks in `*sent_bytes`.
-  Result Pump(const std::function<bool(Chunk*)>& pull, uint64_t* sent_bytes);
+  // Writes what is left of the last chunks, or else up to `most` new ones, which it pulls. Chunks that leave together save calls and
+  // short segments. Counts the payload bytes of whole chunks in `*sent_bytes`.
+  Result Pump(FunctionRef<bool(Chunk*)> pull, int most, uint64_t* sent_bytes);
+  static constexpr int kTogetherMost = 8;
 
-  // The chunk that is half-way into the socket, whose buffer is still in use; null if there is none.
-  const Chunk* half_sent() const { return busy_ && proof_.empty() ? &chunk_ : nullptr; }
+  // True if some chunk that is here and not wholly with the kernel, so that its buffer is still in use, is so.
+  bool AnyUnsent(FunctionRef<bool(const Chunk&)> is_so) const;
   // The message goes on from a copy of its buffer.
-  void Rebase(FlowId flow, MessageId message, const std::byte* copy) {
-    if (busy_ && chunk_.flow == flow && chunk_.message == message) chunk_.data = copy;
-  }
+  void Rebase(FlowId flow, MessageId message, const std::byte* copy);
 
  private:
-  void Start(BulkType type);
+  struct Piece {
+    BulkType type;
+    Chunk chunk;
+    uint8_t header[kBulkHeaderBytes];
+
+    size_t bytes() const { return kBulkHeaderBytes + chunk.bytes; }
+  };
+  void Append(BulkType type, const Chunk& chunk);
+  bool busy() const { return first_ < pieces_.size(); }
 
   UniqueFd fd_;
   const uint32_t tag_;
   const bool checksum_;
-  bool busy_ = false;
-  Chunk chunk_;
+  std::vector<Piece> pieces_;
+  size_t first_ = 0;  // the pieces before it are with the kernel
+  size_t done_ = 0;   // bytes of it that are, too
   std::vector<std::byte> proof_;
-  uint8_t header_[kBulkHeaderBytes];
-  size_t done_ = 0;  // of header and payload
 };
 
 class BulkReceiver {
@@ -60,9 +67,9 @@ class BulkReceiver {
   // What the receiver asks of its link.
   struct Sink {
     // Where a chunk goes; null destination: forget the bytes. False: end the link.
-    std::function<bool(const Chunk&, std::byte** destination)> begin;
-    std::function<void(const Chunk&)> finish;
-    std::function<void(bool ok)> proof;
+    FunctionRef<bool(const Chunk&, std::byte** destination)> begin;
+    FunctionRef<void(const Chunk&)> finish;
+    FunctionRef<void(bool ok)> proof;
   };
   BulkReceiver(UniqueFd fd, uint32_t tag, std::vector<std::byte> proof_pattern);
 

@@ -46,7 +46,7 @@ bool LaneSocket::Flush() {
   return true;
 }
 
-PacketStream::State LaneSocket::Service(const std::function<void(const Frame&)>& on_frame) {
+PacketStream::State LaneSocket::Service(FunctionRef<void(const Frame&)> on_frame) {
   if (stream_->wants_write() && !stream_->Flush()) return PacketStream::State::kClosed;
   bool sound = true;
   const PacketStream::State state = stream_->Read([&](std::span<const uint8_t> packet) {

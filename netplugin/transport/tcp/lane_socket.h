@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "base/core/function_ref.h"
 #include "netplugin/link/wire.h"
 #include "netplugin/transport/tcp/packet_stream.h"
 #include "netplugin/transport/tcp/poller.h"
@@ -33,7 +34,7 @@ class LaneSocket {
   bool Flush();
   // Writes what waits and hands over what has arrived; the frames may not close the lane. kGarbled also for a packet that is not a sound
   // frame.
-  PacketStream::State Service(const std::function<void(const Frame&)>& on_frame);
+  PacketStream::State Service(FunctionRef<void(const Frame&)> on_frame);
   // Everything that was sent is with the kernel.
   bool flushed() const { return stream_ == nullptr || !stream_->wants_write(); }
 

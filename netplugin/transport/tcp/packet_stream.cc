@@ -27,7 +27,7 @@ bool PacketStream::Flush() {
   return true;
 }
 
-PacketStream::State PacketStream::Read(const std::function<bool(std::span<const uint8_t>)>& on_packet) {
+PacketStream::State PacketStream::Read(FunctionRef<bool(std::span<const uint8_t>)> on_packet) {
   for (;;) {
     uint8_t fresh[kReadBytes];
     const ssize_t n = recv(fd_.get(), fresh, sizeof(fresh), MSG_DONTWAIT);

@@ -3,10 +3,10 @@
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_PACKET_STREAM_H_
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
+#include "base/core/function_ref.h"
 #include "netplugin/link/wire.h"
 #include "netplugin/transport/tcp/socket.h"
 
@@ -32,7 +32,7 @@ class PacketStream {
   enum class State { kOpen, kClosed, kGarbled };
   // Reads what has arrived and hands over each whole packet; stops early if `on_packet` returns false (the stream may be gone then:
   // the caller must not touch it).
-  State Read(const std::function<bool(std::span<const uint8_t>)>& on_packet);
+  State Read(FunctionRef<bool(std::span<const uint8_t>)> on_packet);
   // Reads at most one packet, and not a byte beyond it: for greetings, after which the socket may turn into a bulk socket. A stranger's
   // packet of more than kGreetingBytesMax is garbage.
   static constexpr size_t kGreetingBytesMax = 32 * 1024;

@@ -3,8 +3,8 @@
 namespace r2cc::net {
 namespace {
 
-// Between two looks at all sockets an NCCL thread looks only at the one where its message is expected.
-constexpr Nanos kPollEvery = 20 * 1000;
+// An NCCL thread looks where its message is expected; at all sockets only so often.
+constexpr Nanos kPollEvery = 50 * 1000;
 
 }  // namespace
 
@@ -14,15 +14,17 @@ void Peer::Submit(FlowId flow, void* data, uint64_t bytes) {
     inbox_.push_back({flow, data, bytes});
     waiting_.store(true);
   }
-  Help(flow);
+  JobsTurn(flow, false);
 }
 
-void Peer::Help(FlowId flow) {
+void Peer::Help(FlowId flow) { JobsTurn(flow, true); }
+
+void Peer::JobsTurn(FlowId flow, bool hot) {
   do {
     if (!turn_.try_lock()) return;
     helped_.store(helped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     jobs_turn_ = true;
-    Turn(flow);
+    Turn(flow, hot);
     jobs_turn_ = false;
     turn_.unlock();
     // A request that came while the turn was ours was left to us.
@@ -33,7 +35,7 @@ void Peer::Help(FlowId flow) {
 bool Peer::Service() {
   if (!turn_.try_lock()) return false;
   polled_ = 0;
-  Turn(0);
+  Turn(0, false);
   turn_.unlock();
   return true;
 }
@@ -42,9 +44,15 @@ void Peer::TickTurn() {
   const auto turn = TakeTurn();
   if (shut_) return;
   RunInbox();
-  // Silence is judged when everything that has arrived was read.
-  if (poller_.Wait(0)) Tick();
+  PollAndTick();
   more_ = Settle();
+}
+
+// Silence is judged when everything that has arrived was read.
+void Peer::PollAndTick() {
+  polled_ = io_->Now();
+  tick_asked_.store(false, std::memory_order_relaxed);
+  if (poller_.Wait(0)) Tick();
 }
 
 void Peer::RunInbox() {
@@ -58,17 +66,20 @@ void Peer::RunInbox() {
   taken_.clear();
 }
 
-void Peer::Turn(FlowId flow) {
+void Peer::Turn(FlowId flow, bool hot) {
   if (shut_) return;
   RunInbox();
-  const Nanos now = io_->Now();
-  if (now - polled_ >= kPollEvery || flow == 0) {
-    polled_ = now;
-    poller_.Wait(0);
-  } else {
-    Hot(flow);
+  const bool moved = hot && Hot(flow);
+  if (tick_asked_.load(std::memory_order_relaxed)) {
+    PollAndTick();
+  } else if (!moved) {
+    const Nanos now = io_->Now();
+    if (now - polled_ >= kPollEvery) {
+      polled_ = now;
+      poller_.Wait(0);
+    }
   }
-  more_ = Settle();
+  more_.store(Settle(), std::memory_order_relaxed);
 }
 
 void Peer::Shut() {

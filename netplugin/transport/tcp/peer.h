@@ -39,6 +39,8 @@ class Peer {
   bool Service();
   // Reads what has arrived, then lets time pass.
   void TickTurn();
+  // The same, by the NCCL thread that comes next.
+  void AskTick() { tick_asked_.store(true, std::memory_order_relaxed); }
   // The last turn ended before everything was moved.
   bool more() const { return more_.load(std::memory_order_relaxed); }
   // Readable while something has arrived.
@@ -57,8 +59,6 @@ class Peer {
   virtual bool outstanding() const = 0;
   // No flow is open and nothing waits for an answer.
   virtual bool idle() const = 0;
-  // Messages that NCCL believes to be sent are still to be delivered.
-  virtual bool delivering() const { return false; }
   // Nothing will come of it any more.
   virtual bool over() const = 0;
   // Everything that was queued is with the kernel.
@@ -69,8 +69,8 @@ class Peer {
 
  protected:
   virtual void Post(FlowId flow, void* data, uint64_t bytes) = 0;
-  // The shortest way for `flow`: its own sockets, without asking the poller.
-  virtual void Hot(FlowId flow) = 0;
+  // The shortest way for `flow`: its own sockets, without asking the poller. True if anything moved.
+  virtual bool Hot(FlowId flow) = 0;
   virtual void Tick() = 0;
   virtual void CloseAll() = 0;
 
@@ -87,8 +87,10 @@ class Peer {
     void* data;
     uint64_t bytes;
   };
-  // What a turn does. `flow`: 0 for none in particular.
-  void Turn(FlowId flow);
+  void JobsTurn(FlowId flow, bool hot);
+  void PollAndTick();
+  // What a turn does. `hot`: somebody waits for `flow`.
+  void Turn(FlowId flow, bool hot);
 
   std::mutex turn_;
   bool shut_ = false;
@@ -97,6 +99,7 @@ class Peer {
   Nanos polled_ = 0;
   std::vector<Request> taken_;
   std::atomic<uint64_t> helped_{0};
+  std::atomic<bool> tick_asked_{false};
 
   std::mutex inbox_mutex_;
   std::vector<Request> inbox_;

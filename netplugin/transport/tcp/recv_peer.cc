@@ -53,12 +53,14 @@ void RecvPeer::Post(FlowId flow, void* data, uint64_t capacity_bytes) {
   if (comms_.contains(flow)) session_.Post(flow, data, capacity_bytes, io_->Now());
 }
 
-void RecvPeer::Hot(FlowId flow) {
+bool RecvPeer::Hot(FlowId flow) {
   const auto it = comms_.find(flow);
-  if (it == comms_.end()) return;
+  if (it == comms_.end()) return false;
   const LinkId link = it->second.link;
+  bool moved = false;
   for (size_t i = 0; i < links_[link].bulk.size(); ++i)
-    if (links_[link].bulk[i].receiver != nullptr) ReadBulk(link, i);
+    if (links_[link].bulk[i].receiver != nullptr) moved |= ReadBulk(link, i);
+  return moved;
 }
 
 void RecvPeer::Close(FlowId flow) {
@@ -219,34 +221,31 @@ void RecvPeer::ControlEvent(LinkId link) {
   }
 }
 
-void RecvPeer::ReadBulk(LinkId link, size_t index) {
+bool RecvPeer::ReadBulk(LinkId link, size_t index) {
   LinkSockets& sockets = links_[link];
   Bulk& bulk = sockets.bulk[index];
   bulk.more = false;
   // Ended earlier in this round: its sockets are about to be closed, and nothing of it may reach a buffer.
-  if (!session_.link_up(link) || session_.incarnation(link) != sockets.incarnation) return;
-  const BulkReceiver::Sink sink{
-      .begin = [&](const Chunk& chunk, std::byte** destination) { return session_.Begin(link, sockets.incarnation, chunk, destination); },
-      .finish =
-          [&](const Chunk& chunk) {
-            session_.Finish(link, sockets.incarnation, chunk);
-            if (const auto it = comms_.find(chunk.flow); it != comms_.end()) it->second.link = link;
-          },
-      .proof =
-          [&](bool ok) {
-            sockets.proved = sockets.proved && ok;
-            if (static_cast<size_t>(++sockets.proofs) == sockets.bulk.size()) session_.Proved(link, sockets.incarnation, sockets.proved);
-          },
+  if (!session_.link_up(link) || session_.incarnation(link) != sockets.incarnation) return false;
+  const auto begin = [&](const Chunk& chunk, std::byte** destination) {
+    return session_.Begin(link, sockets.incarnation, chunk, destination);
   };
+  const auto finish = [&](const Chunk& chunk) {
+    session_.Finish(link, sockets.incarnation, chunk);
+    if (const auto it = comms_.find(chunk.flow); it != comms_.end()) it->second.link = link;
+  };
+  const auto proof = [&](bool ok) {
+    sockets.proved = sockets.proved && ok;
+    if (static_cast<size_t>(++sockets.proofs) == sockets.bulk.size()) session_.Proved(link, sockets.incarnation, sockets.proved);
+  };
+  const BulkReceiver::Sink sink{begin, finish, proof};
   uint64_t received_bytes = 0;
   const BulkReceiver::Result result = bulk.receiver->Read(sink, jobs_turn(), &received_bytes);
   if (received_bytes > 0) io_->rails[session_.local_rail(link)].received_bytes += received_bytes;
-  switch (result) {
-    case BulkReceiver::Result::kEmpty: return;
-    case BulkReceiver::Result::kMore: bulk.more = true; return;
-    case BulkReceiver::Result::kBroken: return Trouble(link, EvidenceCause::kSocketError);
-    case BulkReceiver::Result::kGarbled: return Trouble(link, EvidenceCause::kGarbled);
-  }
+  bulk.more = result == BulkReceiver::Result::kMore;
+  if (result == BulkReceiver::Result::kBroken) Trouble(link, EvidenceCause::kSocketError);
+  if (result == BulkReceiver::Result::kGarbled) Trouble(link, EvidenceCause::kGarbled);
+  return received_bytes > 0;
 }
 
 void RecvPeer::SendFrame(Lane lane, const Frame& frame) {

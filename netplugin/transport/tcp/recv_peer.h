@@ -59,7 +59,7 @@ class RecvPeer final : public Peer {
   };
 
   void Post(FlowId flow, void* data, uint64_t bytes) override;
-  void Hot(FlowId flow) override;
+  bool Hot(FlowId flow) override;
   void Tick() override {
     probe_.Tick(io_->Now());
     session_.Tick(io_->Now());
@@ -72,7 +72,8 @@ class RecvPeer final : public Peer {
   void OobEvent();
   void OobDown();
   void ControlEvent(LinkId link);
-  void ReadBulk(LinkId link, size_t index);
+  // True if anything was read.
+  bool ReadBulk(LinkId link, size_t index);
   void SendFrame(Lane lane, const Frame& frame);
   void FlushLanes();
   void Trouble(LinkId link, plan::EvidenceCause cause);

@@ -73,13 +73,13 @@ void SendPeer::Post(FlowId flow, void* data, uint64_t bytes) {
       if (bulk.sender != nullptr) bulk.sender->Rebase(flow, message, copy);
 }
 
-void SendPeer::Hot(FlowId flow) {
-  const auto it = comms_.find(flow);
-  if (it == comms_.end() || links_.empty()) return;
+bool SendPeer::Hot(FlowId flow) {
+  if (links_.empty() || !comms_.contains(flow)) return false;
   PumpHome(flow);
   // Its acknowledgements and grants come here.
   const LinkId home = session_.home(flow);
   if (links_[home].control != nullptr) ControlEvent(home);
+  return session_.has_changes();
 }
 
 void SendPeer::Close(FlowId flow) {
@@ -89,7 +89,7 @@ void SendPeer::Close(FlowId flow) {
   // A half-sent chunk still reads NCCL's buffer: its link ends, and the other flows on it replay.
   for (LinkId link = 0; holds_buffers && link < links_.size(); ++link) {
     const auto reads = [flow](const Bulk& bulk) {
-      return bulk.sender != nullptr && bulk.sender->half_sent() != nullptr && bulk.sender->half_sent()->flow == flow;
+      return bulk.sender != nullptr && bulk.sender->AnyUnsent([flow](const Chunk& chunk) { return chunk.flow == flow; });
     };
     if (std::any_of(links_[link].bulk.begin(), links_[link].bulk.end(), reads)) Trouble(link, EvidenceCause::kFlowClosed);
   }
@@ -168,12 +168,13 @@ bool SendPeer::PumpAll() {
 }
 
 void SendPeer::PumpHome(FlowId flow) {
-  if (!session_.ready() || session_.spread()) return;
+  if (session_.spread()) return;
   const LinkId home = session_.home(flow);
   if (home >= links_.size()) return;
   for (size_t i = 0; i < links_[home].bulk.size(); ++i)
     for (int chunks = 0; chunks < kTurnChunks; ++chunks)
-      if (links_[home].bulk[i].sender == nullptr || links_[home].bulk[i].blocked || !PumpBulk(home, i)) break;
+      // Trying is cheaper than asking the poller whether there is room again.
+      if (links_[home].bulk[i].sender == nullptr || !PumpBulk(home, i)) break;
 }
 
 void SendPeer::Publish() {
@@ -295,22 +296,22 @@ void SendPeer::GreetOobEvent(uint32_t events) {
     if (const int failure = ConnectResult(stream.fd()); failure != 0)
       return OobDown(failure == ECONNREFUSED ? Reach::kRefused : Reach::kSilent);
     oob_greeting_->connected = true;
-    if (!stream.Send(Encode(MakeHello(ConnectionKind::kOob)))) return OobDown(Reach::kAnswers);
+    if (!stream.Send(Encode(MakeHello(ConnectionKind::kOob)))) return OobDown(Reach::kSilent);
     poller_.Modify(oob_greeting_->token, stream.fd(), EPOLLIN);
   }
   Bytes packet;
   bool whole = false;
-  if (stream.ReadOne(&packet, &whole) != PacketStream::State::kOpen) return OobDown(Reach::kAnswers);
+  if (stream.ReadOne(&packet, &whole) != PacketStream::State::kOpen) return OobDown(Reach::kSilent);
   if (!whole) return;
   HelloReply reply;
-  if (!Decode(packet, &reply)) return OobDown(Reach::kAnswers);
+  if (!Decode(packet, &reply)) return OobDown(Reach::kSilent);
   if (!reply.accepted) {
     io_->log(LogLevel::kWarn, "R2CC: " + target_.oob.Text() + " refuses us: " + reply.reason);
     return OobDown(Reach::kRefused);
   }
   // A peer's rails do not change their number; names, addresses and ports may, when it finds its daemon or a rail its address.
   const bool first = remote_rails_.empty();
-  if (reply.rails.empty() || (!first && reply.rails.size() != remote_rails_.size())) return OobDown(Reach::kAnswers);
+  if (reply.rails.empty() || (!first && reply.rails.size() != remote_rails_.size())) return OobDown(Reach::kSilent);
   peer_node_ = reply.node;
   remote_rails_ = reply.rails;
   poller_.Remove(oob_greeting_->token, stream.fd());
@@ -454,8 +455,7 @@ void SendPeer::ProveLink(LinkId link) {
 bool SendPeer::PumpBulk(LinkId link, size_t index) {
   LinkSockets& sockets = links_[link];
   Bulk& bulk = sockets.bulk[index];
-  const Chunk* half_sent = bulk.sender->half_sent();
-  if (half_sent != nullptr && !session_.Expects(*half_sent)) {
+  if (bulk.sender->AnyUnsent([this](const Chunk& chunk) { return !session_.Expects(chunk); })) {
     // Acknowledged before it was sent: the peer breaks the protocol, and the copy behind the chunk is gone.
     Trouble(link, EvidenceCause::kGarbled);
     bulk.blocked = true;
@@ -463,7 +463,7 @@ bool SendPeer::PumpBulk(LinkId link, size_t index) {
   }
   const auto pull = [&](Chunk* chunk) { return session_.Pull(link, sockets.incarnation, chunk); };
   uint64_t sent_bytes = 0;
-  const BulkSender::Result result = bulk.sender->Pump(pull, &sent_bytes);
+  const BulkSender::Result result = bulk.sender->Pump(pull, session_.spread() ? 1 : BulkSender::kTogetherMost, &sent_bytes);
   if (sent_bytes > 0) io_->rails[session_.local_rail(link)].sent_bytes += sent_bytes;
   if (result == BulkSender::Result::kBroken) Trouble(link, EvidenceCause::kSocketError);
   bulk.blocked = result == BulkSender::Result::kBlocked || result == BulkSender::Result::kBroken;

@@ -40,7 +40,6 @@ class SendPeer final : public Peer {
   bool Settle() override;
   bool outstanding() const override { return session_.outstanding(); }
   bool idle() const override { return session_.idle(); }
-  bool delivering() const override { return session_.delivering(); }
   bool over() const override { return session_.failed() && session_.idle(); }
   const std::string& node() const { return peer_node_; }
   bool flushed() const override;
@@ -67,7 +66,7 @@ class SendPeer final : public Peer {
   };
 
   void Post(FlowId flow, void* data, uint64_t bytes) override;
-  void Hot(FlowId flow) override;
+  bool Hot(FlowId flow) override;
   void Tick() override;
   void CloseAll() override;
 

@@ -12,7 +12,7 @@ namespace r2cc::net {
 namespace {
 
 // Unsent bytes that the kernel takes beyond its window: little, so that a rail pulls only what it can carry.
-constexpr int kNotSentLowBytes = 256 * 1024;
+constexpr int kNotSentLowBytes = 64 * 1024 * 1024;
 // Lanes on the management network: how soon a host that vanished shows.
 constexpr int kKeepAliveIdleS = 2;
 constexpr int kKeepAliveIntervalS = 1;
