@@ -9,9 +9,6 @@ namespace {
 constexpr Nanos kTickEvery = 5 * kNanosPerMs;
 constexpr Nanos kActiveWait = 5 * kNanosPerMs;
 constexpr Nanos kIdleWait = 100 * kNanosPerMs;
-// How long the end waits for its last words to be heard, and for small messages that the job believes to be sent.
-constexpr Nanos kDrainPatience = 500 * kNanosPerMs;
-constexpr Nanos kDeliveryPatience = 10 * kNanosPerSecond;
 // How long one turn keeps the thread.
 constexpr Nanos kTurnTakes = 2'000;
 
@@ -73,7 +70,7 @@ void Process::Turn() {
     for (const auto& [session, end] : recv_ends_) more |= end->Settle();
     if (round == 0 && progress && !exiting_) progress();
   }
-  if (exiting_ && (Drained() || !Patient())) {
+  if (exiting_ && (Drained() || io_.now() - exit_began_ >= io_.options.deadline)) {
     gave_up_ = !Drained();
     return End();
   }
@@ -87,11 +84,6 @@ bool Process::Drained() {
   return std::all_of(send_ends_.begin(), send_ends_.end(), [](const auto& e) { return e.second->Flushed() && e.second->idle(); }) &&
          std::all_of(recv_ends_.begin(), recv_ends_.end(),
                      [](const auto& e) { return e.second->Flushed() && (e.second->idle() || e.second->over()); });
-}
-
-bool Process::Patient() {
-  const bool delivering = std::any_of(send_ends_.begin(), send_ends_.end(), [](const auto& e) { return e.second->delivering(); });
-  return io_.now() - exit_began_ < (delivering ? kDeliveryPatience : kDrainPatience);
 }
 
 // ---- what happens to it ----

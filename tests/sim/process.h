@@ -56,7 +56,7 @@ class Process : public Network::Host {
   // The job is over: drain, then end. dead() when it is done.
   void Exit();
   bool exiting() const { return exiting_; }
-  // It ended although its peers had not heard everything, after it had tried for a while.
+  // It ended although its peers had not heard everything, after it had tried for the whole of the deadline.
   bool gave_up() const { return gave_up_; }
   Nanos exit_began() const { return exit_began_; }
   void RailState(int rail, bool up);
@@ -75,7 +75,6 @@ class Process : public Network::Host {
   void Turn();
   void Plan(Nanos when);
   bool Drained();
-  bool Patient();
   void End();
   void CallerSpeaks(uint64_t caller);
   bool Greet(const net::Hello& hello, std::unique_ptr<FrameStream>* stream);

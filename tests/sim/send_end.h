@@ -36,7 +36,6 @@ class SendEnd {
   // Carries out what the session asks for. True if there is more to move at once.
   bool Settle();
   bool idle() const { return session_.idle(); }
-  bool delivering() const { return session_.delivering(); }
   bool Flushed() const;
   // The process ends: last words, then everything is closed.
   void End();

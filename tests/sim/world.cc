@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <set>
-#include <tuple>
 
 #include "tests/sim/checkers.h"
 
@@ -58,9 +56,8 @@ class World : public Tap {
       }
     }
     checker_.CheckAtEnd();
-    if (scenario_.kind == Class::kCalm && coverage_.fences + acceptor_ends_ > 0)
-      checker_.Violation("false fence", std::to_string(coverage_.fences) + " links fenced by the sender, " +
-                                            std::to_string(acceptor_ends_) + " ended by the receiver, although nothing was broken");
+    if (scenario_.kind == Class::kCalm && coverage_.fences > 0)
+      checker_.Violation("false fence", std::to_string(coverage_.fences) + " links were fenced although nothing was broken");
     result.violations = checker_.violations();
     for (int kind = 0; kind < kFaultKinds; ++kind)
       coverage_.faults[static_cast<size_t>(kind)] = static_cast<uint64_t>(faults_->injected()[static_cast<size_t>(kind)]);
@@ -82,10 +79,12 @@ class World : public Tap {
   }
   void ChunkFinished(const Carrying& who, const net::Chunk& header) override { checker_.ChunkFinished(who, header); }
   void ChunkRefused(const Carrying& who, const net::Chunk& header) override { checker_.ChunkRefused(who, header); }
-  void CarrierEnded(const Carrying& who) override {
-    checker_.CarrierEnded(who);
-    const bool was_up = up_.contains({who.sender, who.receiver, who.link, who.incarnation});
-    if (was_up && !Ending(who.sender, who.receiver)) ++acceptor_ends_;
+  void CarrierEnded(const Carrying& who) override { checker_.CarrierEnded(who); }
+  void Recorded(int sender, int receiver, int, const net::Action& action) override {
+    if (action.kind != net::Action::Kind::kLinkFenced) return;
+    ++coverage_.replays;
+    // A detour that is not needed any more ends as a fence does; and at the end of a process its links close without anything being wrong.
+    if (action.report.cause != plan::EvidenceCause::kRetired && !Ending(sender, receiver)) ++coverage_.fences;
   }
   void Stepped(net::InitiatorState state, net::InitiatorEvent event) override {
     ++coverage_.initiator[static_cast<size_t>(state)][static_cast<size_t>(event)];
@@ -93,15 +92,7 @@ class World : public Tap {
   void Stepped(net::AcceptorState state, net::AcceptorEvent event) override {
     ++coverage_.acceptor[static_cast<size_t>(state)][static_cast<size_t>(event)];
   }
-  void At(Moment moment, int sender, int receiver, net::LinkId link) override {
-    if (moment == Moment::kLinkUp) {
-      const auto& end = processes_[static_cast<size_t>(sender)]->send_ends().at(receiver);
-      up_.insert({sender, receiver, link, end->session().incarnation(link)});
-    }
-    if (moment == Moment::kLinkFencing && !Ending(sender, receiver)) ++coverage_.fences;
-    if (moment == Moment::kLinkReplays) ++coverage_.replays;
-    faults_->At(moment, sender, receiver, link);
-  }
+  void At(Moment moment, int sender, int receiver, net::LinkId link) override { faults_->At(moment, sender, receiver, link); }
   void Log(int host, const std::string& line) override {
     std::printf("%12.3f ms  %s  %s\n", static_cast<double>(timeline_.now() - kNanosPerSecond) * 1e-6,
                 host < 0 ? "--" : ("p" + std::to_string(host)).c_str(), line.c_str());
@@ -186,8 +177,6 @@ class World : public Tap {
   Network network_;
   Checker checker_;
   Coverage coverage_;
-  uint64_t acceptor_ends_ = 0;
-  std::set<std::tuple<int, int, net::LinkId, net::Incarnation>> up_;  // carried chunks once
   std::vector<std::unique_ptr<Process>> processes_;
   std::unique_ptr<Job> job_;
   std::unique_ptr<Faults> faults_;
