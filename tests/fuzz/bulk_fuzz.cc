@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -27,29 +28,8 @@ class Sink {
  public:
   explicit Sink(uint8_t policy) : policy_(policy) {}
 
-  BulkReceiver::Sink Callbacks() {
-    return {
-        .begin =
-            [this](const Chunk& chunk, std::byte** destination) {
-              R2CC_CHECK(chunk.bytes <= kBulkBytesMax && chunk.message_bytes <= kMessageBytesMax && !open_);
-              *destination = nullptr;
-              const unsigned choice = (policy_ + begun_++) % 4;
-              if (choice == 0 || chunk.bytes > kPlacedBytesMax) return false;
-              if (choice == 1) return true;
-              buffer_.reset(new std::byte[chunk.bytes]);
-              *destination = buffer_.get();
-              open_ = true;
-              chunk_ = chunk;
-              return true;
-            },
-        .finish =
-            [this](const Chunk& chunk) {
-              R2CC_CHECK(open_ && chunk.flow == chunk_.flow && chunk.message == chunk_.message && chunk.bytes == chunk_.bytes);
-              open_ = false;
-            },
-        .proof = [this](bool ok) { proofs_ += ok ? 1 : 0; },
-    };
-  }
+  // Refers to this object.
+  BulkReceiver::Sink Callbacks() { return {.begin = begin_, .finish = finish_, .proof = proof_}; }
   int proofs() const { return proofs_; }
   void Forget(FlowId flow, BulkReceiver* receiver) {
     receiver->Forget(flow);
@@ -60,6 +40,26 @@ class Sink {
   FlowId open_flow() const { return open_ ? chunk_.flow : 0; }
 
  private:
+  bool Begin(const Chunk& chunk, std::byte** destination) {
+    R2CC_CHECK(chunk.bytes <= kBulkBytesMax && chunk.message_bytes <= kMessageBytesMax && !open_);
+    *destination = nullptr;
+    const unsigned choice = (policy_ + begun_++) % 4;
+    if (choice == 0 || chunk.bytes > kPlacedBytesMax) return false;
+    if (choice == 1) return true;
+    buffer_.reset(new std::byte[chunk.bytes]);
+    *destination = buffer_.get();
+    open_ = true;
+    chunk_ = chunk;
+    return true;
+  }
+  void Finish(const Chunk& chunk) {
+    R2CC_CHECK(open_ && chunk.flow == chunk_.flow && chunk.message == chunk_.message && chunk.bytes == chunk_.bytes);
+    open_ = false;
+  }
+
+  const std::function<bool(const Chunk&, std::byte**)> begin_ = [this](const Chunk& chunk, std::byte** to) { return Begin(chunk, to); };
+  const std::function<void(const Chunk&)> finish_ = [this](const Chunk& chunk) { Finish(chunk); };
+  const std::function<void(bool)> proof_ = [this](bool ok) { proofs_ += ok ? 1 : 0; };
   const uint8_t policy_;
   unsigned begun_ = 0;
   bool open_ = false;
@@ -117,7 +117,9 @@ void CheckHeader(fuzz::Input input) {
 }
 
 void CheckStream(fuzz::Input input) {
-  Sink sink(input.Take<uint8_t>());
+  const auto policy = input.Take<uint8_t>();
+  Sink sink(policy);
+  const bool ahead = policy >= 128;  // payload may be read together with its header
   Bytes stream;
   for (size_t chunks = 1 + input.Below(6); chunks > 0; --chunks) AppendChunk(&input, &stream);
   int fds[2];
@@ -130,7 +132,7 @@ void CheckStream(fuzz::Input input) {
     const ssize_t n = send(far.get(), stream.data() + at, piece, MSG_NOSIGNAL);
     R2CC_CHECK(n > 0);
     at += static_cast<size_t>(n);
-    const BulkReceiver::Result result = receiver.Read(sink.Callbacks(), &received);
+    const BulkReceiver::Result result = receiver.Read(sink.Callbacks(), ahead, &received);
     if (result == BulkReceiver::Result::kGarbled || result == BulkReceiver::Result::kBroken) return;
     if (input.Below(8) == 0) sink.Forget(sink.open_flow(), &receiver);
   }

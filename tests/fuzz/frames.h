@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/core/check.h"
+#include "netplugin/link/action.h"
 #include "netplugin/link/wire.h"
 #include "tests/fuzz/input.h"
 
@@ -38,6 +39,13 @@ inline std::vector<net::FlowArrivals> TakeArrivals(Input* input) {
     }
   }
   return all;
+}
+
+// Refusal ends a session, so it is rare.
+inline net::Reach TakeReach(Input* input) {
+  constexpr net::Reach kReaches[] = {net::Reach::kAnswers, net::Reach::kSilent, net::Reach::kAnswers, net::Reach::kSilent,
+                                     net::Reach::kAnswers, net::Reach::kSilent, net::Reach::kSilent,  net::Reach::kRefused};
+  return kReaches[input->Below(std::size(kReaches))];
 }
 
 // False if nothing like it gets through the decoder.

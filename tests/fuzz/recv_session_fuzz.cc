@@ -99,7 +99,7 @@ class World {
     switch (input_.Below(4)) {
       case 0: return session_.OobUp(now_);
       case 1: return session_.OobDown(now_);
-      default: return session_.PeerProbed(input_.Below(8) == 0, now_);
+      default: return session_.PeerProbed(fuzz::TakeReach(&input_), now_);
     }
   }
 

@@ -94,7 +94,12 @@ class World {
   }
 
   void Oob() {
-    if (input_.Below(3) == 0) return session_.OobDown(input_.Below(8) == 0, now_);
+    switch (input_.Below(6)) {
+      case 0:
+      case 1: return session_.OobDown(fuzz::TakeReach(&input_), now_);
+      case 2: return session_.PeerProbed(fuzz::TakeReach(&input_), now_);
+      default: break;
+    }
     // A peer's rails never change their number: the transport refuses that.
     if (remote_rails_.empty()) remote_rails_.resize(1 + input_.Below(input_.Below(8) == 0 ? kWireRailsMax : 4));
     for (RailInfo& rail : remote_rails_) rail = {input_.TakeString(input_.Below(4)), "10.0.0.1", 1, input_.TakeBool()};
