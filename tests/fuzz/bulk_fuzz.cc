@@ -128,7 +128,7 @@ void CheckStream(fuzz::Input input) {
   BulkReceiver receiver(UniqueFd(fds[0]), fuzz::kNoTag, ProofPattern(1, 2, 3, 0));
   uint64_t received = 0;
   for (size_t at = 0; at < stream.size();) {
-    const size_t piece = std::min<size_t>(1 + input.Take<uint16_t>() % 4096, stream.size() - at);
+    const size_t piece = std::min<size_t>(input.empty() ? 4096 : 1 + input.Take<uint16_t>() % 4096, stream.size() - at);
     const ssize_t n = send(far.get(), stream.data() + at, piece, MSG_NOSIGNAL);
     R2CC_CHECK(n > 0);
     at += static_cast<size_t>(n);
