@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "base/core/fork_guard.h"
 #include "netplugin/config/config.h"
 #include "netplugin/rails/link_monitor.h"
 #include "netplugin/rails/rails.h"
@@ -78,14 +79,6 @@ FlowState StateOf(net::Comm::State state) {
   return FlowState::kFailed;
 }
 
-void Fill(const net::Comm& comm, FlowStatus* status) {
-  status->state = StateOf(comm.state.load(std::memory_order_acquire));
-  status->done_through = comm.done_through.load(std::memory_order_acquire);
-  static_assert(net::kRequestsMax == kSizesKept);
-  std::copy(comm.sizes.begin(), comm.sizes.end(), status->sizes);
-  if (status->state == FlowState::kFailed) std::snprintf(status->error, sizeof(status->error), "%s", comm.error().c_str());
-}
-
 class Process {
  public:
   Process() {
@@ -93,6 +86,7 @@ class Process {
     memory_ = static_cast<std::byte*>(mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE, MAP_SHARED, kMemoryFd, 0));
     if (memory_ == MAP_FAILED) Die("mmap");
     madvise(memory_, kMemoryBytes, MADV_DONTDUMP);
+    if (!fork_guard::InstallOnce()) Die("fork_guard");
     net::Engine::Parts parts;
     std::string error;
     if (!net::LoadConfig([](const char* name) { return std::getenv(name); }, &parts.config, &error)) Die(error);
@@ -103,8 +97,10 @@ class Process {
     parts.link_events = net::LinkMonitor::Create(parts.rails, &error);
     if (parts.link_events == nullptr) Die(error);
     parts.daemon = std::make_unique<PuppetDaemon>(&strings_);
-    parts.log = [node = parts.config.node, most = parts.config.log](net::LogLevel level, const std::string& line) {
+    parts.log = [this, node = parts.config.node, most = parts.config.log](net::LogLevel level, const std::string& line) {
       if (level <= most) std::fprintf(stderr, "[%s] %s\n", node.c_str(), line.c_str());
+      const std::lock_guard lock(warning_mutex_);
+      if (level == net::LogLevel::kWarn) warning_ = line;
     };
     engine_ = net::Engine::Start(std::move(parts), &error);
     if (engine_ == nullptr) Die(error);
@@ -216,8 +212,8 @@ class Process {
       it = listens_.erase(it);
     }
     for (int flow = 0; flow < kFlowsMax; ++flow) status->send[flow].state = status->receive[flow].state = FlowState::kOpening;
-    for (const auto& [flow, comm] : sends_) Fill(*comm, &status->send[flow]);
-    for (const auto& [flow, comm] : receives_) Fill(*comm, &status->receive[flow]);
+    for (const auto& [flow, comm] : sends_) Fill(comm.get(), &send_errors_[flow], &status->send[flow]);
+    for (const auto& [flow, comm] : receives_) Fill(comm.get(), &receive_errors_[flow], &status->receive[flow]);
     CountBytes(status->left_bytes);
     {
       const std::lock_guard lock(strings_.mutex);
@@ -226,6 +222,24 @@ class Process {
       strings_.records.erase(strings_.records.begin(), strings_.records.begin() + status->record_count);
     }
     Say(*status);
+  }
+
+  // As NCCL tests its oldest request: who waits helps.
+  template <typename OneComm>
+  void Fill(OneComm* comm, std::string* error, FlowStatus* status) {
+    if (comm->done_through.load(std::memory_order_acquire) < comm->posted) engine_->Help(comm);
+    // The state is read first: what was done before the flow failed is done.
+    status->state = StateOf(comm->state.load(std::memory_order_acquire));
+    status->done_through = comm->done_through.load(std::memory_order_acquire);
+    static_assert(net::kRequestsMax == kSizesKept);
+    std::copy(comm->sizes.begin(), comm->sizes.end(), status->sizes);
+    if (status->state != FlowState::kFailed) return;
+    if (error->empty()) *error = comm->TakeError();
+    if (error->empty()) {  // the log has it
+      const std::lock_guard lock(warning_mutex_);
+      *error = warning_;
+    }
+    std::snprintf(status->error, sizeof(status->error), "%s", error->c_str());
   }
 
   static void CountBytes(uint64_t (&left_bytes)[kRails]) {
@@ -240,11 +254,14 @@ class Process {
   }
 
   PuppetDaemon::Strings strings_;
+  std::mutex warning_mutex_;
+  std::string warning_;
   std::byte* memory_ = nullptr;
   std::unique_ptr<net::Engine> engine_;
   std::map<int, uint64_t> listens_;
   std::map<int, std::unique_ptr<net::SendComm>> sends_;
   std::map<int, std::unique_ptr<net::RecvComm>> receives_;
+  std::map<int, std::string> send_errors_, receive_errors_;
   uint64_t plans_ = 0;
 };
 
