@@ -31,7 +31,10 @@ void MakeTopology(Random* random, Scenario* scenario) {
 // Which rails are joined: all pairs of a full fabric; in a rail-only one those of one number, as links do.
 void MakePaths(Random* random, Scenario* scenario, Nanos jitter_most) {
   const Nanos delay = random->Of<Nanos>({5'000, 20'000, 100'000, kMs});
-  const int64_t rate = random->Of<int64_t>({50'000'000, 400'000'000, 2'000'000'000});
+  // Slow rails keep bytes in flight while things happen. A queue of more than R2CC_SILENCE_MS is no calm.
+  std::vector<int64_t> rates = {50'000'000, 400'000'000, 2'000'000'000};
+  if (scenario->kind != Class::kCalm) rates.insert(rates.end(), {2'000'000, 10'000'000});
+  const int64_t rate = random->Of(rates);
   const bool unequal = random->Chance(3);
   const int count = static_cast<int>(scenario->processes.size());
   for (int a = 0; a < count; ++a)
@@ -73,7 +76,7 @@ uint64_t MakeSize(Random* random, uint32_t chunk) {
 
 void MakeFlows(Random* random, Scenario* scenario) {
   const int count = static_cast<int>(scenario->processes.size());
-  const bool paced = !random->Chance(4);
+  const bool paced = !random->Chance(3);
   for (int a = 0; a < count; ++a)
     for (int b = 0; b < count; ++b) {
       if (a == b || (count == 3 && (a + 1) % 3 != b && !random->Chance(4))) continue;
@@ -209,6 +212,15 @@ Scenario MakeScenario(uint64_t seed) {
     if (kind == FaultKind::kLastAckLost && i > 0) continue;
     scenario.faults.push_back(MakeFault(&random, scenario, kind));
     if (kind == FaultKind::kLastAckLost) break;
+  }
+  // A storm: everything at about the same time, each fault while the one before is still being dealt with.
+  if (scenario.kind == Class::kHealing && random.Chance(3)) {
+    Nanos when = MakeTime(&random);
+    for (Fault& fault : scenario.faults) {
+      if (fault.moment.has_value() || fault.kind == FaultKind::kDeadAtStart) continue;
+      fault.at = when;
+      when += random.Between(0, random.Chance(3) ? 300 * kMs : 30 * kMs);
+    }
   }
   return scenario;
 }

@@ -11,6 +11,8 @@ namespace {
 // No request may need longer than this once nothing is broken any more: back-offs of 2 s, a connect limit of 1 s and the kernel's
 // retransmission of up to 5 s may follow one another.
 constexpr Nanos kLiveness = 20 * kNanosPerSecond;
+// A process that died is missed within this: silence, a probe, and the job's own pace.
+constexpr Nanos kMissedWithin = 2500 * kNanosPerMs;
 // How long a link may be away although its path is sound: a back-off and a connect.
 constexpr Nanos kReconnecting = 3 * kNanosPerSecond;
 // What came of a process that is gone is noticed sooner than that: probes, keep-alives and the deadline.
@@ -58,6 +60,7 @@ class World : public Tap {
     checker_.CheckAtEnd();
     if (scenario_.kind == Class::kCalm && coverage_.fences > 0)
       checker_.Violation("false fence", std::to_string(coverage_.fences) + " links were fenced although nothing was broken");
+    JudgeDeath();
     result.violations = checker_.violations();
     for (int kind = 0; kind < kFaultKinds; ++kind)
       coverage_.faults[static_cast<size_t>(kind)] = static_cast<uint64_t>(faults_->injected()[static_cast<size_t>(kind)]);
@@ -152,18 +155,40 @@ class World : public Tap {
     return kLiveness + (lasting ? scenario_.processes[0].deadline : 0);
   }
 
+  // A process that died while its host lives is soon missed.
+  void JudgeDeath() {
+    const auto stops = [](const Fault& fault) { return fault.kind == FaultKind::kStopShort || fault.kind == FaultKind::kStopLong; };
+    if (std::any_of(scenario_.faults.begin(), scenario_.faults.end(), stops)) return;
+    for (const Fault& fault : scenario_.faults) {
+      if (fault.kind != FaultKind::kDeath && fault.kind != FaultKind::kDeathHeldOpen) continue;
+      for (const auto& process : processes_) {
+        const Nanos failed = job_->failed_at(process->host());
+        if (failed == 0 || failed <= fault.at + kMissedWithin) continue;
+        checker_.Violation("late error", "process " + std::to_string(process->host()) + " heard of the death of " +
+                                             std::to_string(fault.a) + " after " + std::to_string((failed - fault.at) / kNanosPerMs) +
+                                             " ms");
+      }
+    }
+  }
+
+  template <typename End>
+  static std::string Owes(const End& end) {
+    return std::string(end.session().failed() ? ", failed" : "") + (end.idle() ? "" : ", owes words") +
+           (end.Flushed() ? "" : ", has words unsent");
+  }
+
   void Hung() {
     std::string what = "nothing has been broken for " + std::to_string(Patience() / kNanosPerMs) + " ms, and still:";
     for (const std::string& line : job_->Unfinished()) what += "\n    " + line;
     for (const auto& process : processes_) {
       if (process->dead()) continue;
       for (const auto& [peer, end] : process->send_ends()) {
-        what += "\n    sender " + std::to_string(process->host()) + " -> " + std::to_string(peer) + ": links";
+        what += "\n    sender " + std::to_string(process->host()) + " -> " + std::to_string(peer) + Owes(*end) + ": links";
         for (net::LinkId link = 0; link < end->session().links(); ++link)
           what += std::string(" ") + net::Name(end->session().link_state(link)) + "/" + std::to_string(end->session().incarnation(link));
       }
       for (const auto& [session, end] : process->recv_ends()) {
-        what += "\n    receiver " + std::to_string(process->host()) + " <- " + std::to_string(end->peer()) + ": links";
+        what += "\n    receiver " + std::to_string(process->host()) + " <- " + std::to_string(end->peer()) + Owes(*end) + ": links";
         for (net::LinkId link = 0; link < end->session().links(); ++link)
           what += std::string(end->session().link_up(link) ? " up/" : " down/") + std::to_string(end->session().incarnation(link));
       }
