@@ -65,7 +65,8 @@ TEST_P(Contract, NoLateWriteFromARailThatWasOnlySilent) {
 TEST_P(Contract, ExactlyOnceInChunksOfWholeLines) {
   Make({.silence = kSecond, .chunk_bytes = 128 * 33, .rail_bytes_per_s = 25'000'000});
   Start(1);
-  world_->Cut(0, 3);  // the flow is striped now
+  world_->Cut(0, 3);       // the flow is striped now
+  world_->Slow(0, 1, 10);  // and one rail lags behind
   ASSERT_TRUE(job_->RunUntil([&] { return Fences() > 0; }, kPatience));
   constexpr size_t kBytes = 24 * kMiB;
   std::byte* const from = world_->Allocate(0, kBytes);
