@@ -10,7 +10,7 @@ namespace {
 constexpr Nanos kBusyLeast = 20 * kNanosPerMs;
 constexpr uint64_t kBytesLeast = 256 * 1024;
 constexpr double kNewWeight = 0.5;
-// Below this fraction of the best link a link is slow, above that one it is sound again.
+// Below this fraction of the others' rate a link is slow, above that one it is sound again.
 constexpr double kSlowBelow = 0.6;
 constexpr double kSoundAbove = 0.8;
 constexpr int kRoundsToChange = 3;
@@ -45,14 +45,27 @@ void RateWatch::Forget(LinkId id) {
   link.for_change = 0;
 }
 
+double RateWatch::Reference(size_t link) const {
+  std::vector<double> others;
+  double at_limit = 0;
+  for (size_t i = 0; i < links_.size(); ++i) {
+    if (i == link || links_[i].rate_bytes_per_s == 0) continue;
+    others.push_back(links_[i].rate_bytes_per_s);
+    if (links_[i].limiting) at_limit = std::max(at_limit, links_[i].rate_bytes_per_s);
+  }
+  if (others.empty()) return 0;
+  std::sort(others.begin(), others.end());
+  return std::max(others[(others.size() - 1) / 2], at_limit);
+}
+
 bool RateWatch::Judge() {
-  double best = 0;
-  for (const Link& link : links_) best = std::max(best, link.rate_bytes_per_s);
   bool changed = false;
-  for (Link& link : links_) {
-    if (!link.fresh) continue;
+  for (size_t i = 0; i < links_.size(); ++i) {
+    Link& link = links_[i];
+    const double reference = Reference(i);
+    if (!link.fresh || reference == 0) continue;
     link.fresh = false;
-    const double fraction = link.rate_bytes_per_s / best;
+    const double fraction = link.rate_bytes_per_s / reference;
     const bool speaks = link.slow ? fraction > kSoundAbove : fraction < kSlowBelow && link.limiting;
     link.for_change = speaks ? link.for_change + 1 : 0;
     if (link.for_change >= kRoundsToChange) {

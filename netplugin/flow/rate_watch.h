@@ -1,7 +1,8 @@
 // Which links move far less than they should while they have work: slow is a fault too, and nobody reports it. Pure.
 //
 // What counts is the rate while a link is busy, so that a link with little to do is not taken for a slow one; the kernel keeps that
-// account. A slow link is weighted, not fenced.
+// account. A link is compared with the middle one of the others, or with a better one that is at its limit too: one that carries little
+// looks quick, its bursts run through buffers. A slow link is weighted, not fenced.
 #ifndef R2CC_NETPLUGIN_FLOW_RATE_WATCH_H_
 #define R2CC_NETPLUGIN_FLOW_RATE_WATCH_H_
 
@@ -26,7 +27,7 @@ class RateWatch {
   bool Judge();
 
   bool slow(LinkId link) const { return links_[link].slow; }
-  // What the link moves, compared with the best one: 1000 unless it is slow.
+  // What the link moves, compared with the others: 1000 unless it is slow.
   uint16_t SharePermille(LinkId link) const { return links_[link].slow ? links_[link].share_permille : 1000; }
 
  private:
@@ -41,6 +42,9 @@ class RateWatch {
     int for_change = 0;  // rounds in a row that speak for the other verdict
     uint16_t share_permille = 1000;
   };
+  // What `link` is compared with; 0: there is nothing.
+  double Reference(size_t link) const;
+
   std::vector<Link> links_;
 };
 

@@ -45,6 +45,23 @@ TEST(RateWatch, ALinkThatLimitsNobodyIsNotSlow) {
   }
 }
 
+TEST(RateWatch, ALinkThatBurstsMakesTheOthersNotSlow) {
+  RateWatch watch(4);
+  for (int i = 0; i < 20; ++i) {
+    for (LinkId link : {0, 2, 3}) watch.Sample(link, kFull, kRound, kRound);
+    watch.Sample(1, kFull, kRound / 4, kRound);  // a quarter of the time, four times the rate
+    EXPECT_FALSE(watch.Judge());
+  }
+}
+
+TEST(RateWatch, TwoSlowLinksOfFourAreBothSlow) {
+  RateWatch watch(4);
+  for (int i = 0; i < 5; ++i) Round(&watch, {0.3, 1, 0.25, 1});
+  EXPECT_TRUE(watch.slow(0));
+  EXPECT_TRUE(watch.slow(2));
+  EXPECT_FALSE(watch.slow(1));
+}
+
 TEST(RateWatch, OneBadRoundIsNoVerdict) {
   RateWatch watch(2);
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(Round(&watch, {1, i % 4 == 0 ? 0.3 : 1}));

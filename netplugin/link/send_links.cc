@@ -99,6 +99,7 @@ void SendLinks::Fenced(const Frame& frame, Nanos now) {
     if (cause == EvidenceCause::kLinkDown) remote_rail_up_[link.rails.remote] = false;
     Step(frame.link, InitiatorEvent::kPeerFenced, cause, now);
   }
+  session_.courier->AnsweredThrough(FrameType::kFence, frame.link, frame.incarnation);
   std::vector<Fence> answered;
   std::erase_if(fences_, [&](const Fence& fence) {
     const bool newer = fence.incarnation > frame.incarnation && !IsPlanted(Planted::kFenceStale);
@@ -108,7 +109,6 @@ void SendLinks::Fenced(const Frame& frame, Nanos now) {
   });
   for (const Fence& fence : answered) {
     const uint64_t replay_bytes = session_.flows->Reclaim(fence.carrier, frame.arrivals);
-    session_.courier->Answered({FrameType::kFence, fence.link, fence.incarnation});
     Action& action = Add(Action::Kind::kLinkFenced, fence.link);
     action.incarnation = fence.incarnation;
     action.report = {fence.cause, replay_bytes, now - fence.since};
@@ -318,6 +318,16 @@ void SendLinks::BackOff(LinkId id, Nanos now) {
     trouble.retry_at = now + trouble.back_off;
   }
   Close(id, now);
+  // No chunk was entrusted to it, but the acceptor may have it for a link that is up, and for a way that is left.
+  AskFence(id, EvidenceCause::kNone, now);
+}
+
+void SendLinks::AskFence(LinkId id, EvidenceCause cause, Nanos now) {
+  const Incarnation incarnation = links_[id].incarnation;
+  // The answer for a later incarnation is one for all before it.
+  session_.courier->AnsweredThrough(FrameType::kFence, id, incarnation);
+  Frame frame{.type = FrameType::kFence, .link = id, .incarnation = incarnation, .cause = static_cast<uint32_t>(cause)};
+  session_.courier->Keep({FrameType::kFence, id, incarnation}, std::move(frame), id, true, now);
 }
 
 void SendLinks::Give(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, Nanos now) {
@@ -330,9 +340,7 @@ void SendLinks::Give(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, 
   fences_.push_back({id, link.incarnation, link.carrier, cause, now});
   if (IsPlanted(Planted::kFenceMissing)) session_.flows->Reclaim(link.carrier, {});
   Close(id, now);
-  if (!ask) return;
-  Frame frame{.type = FrameType::kFence, .link = id, .incarnation = link.incarnation, .cause = static_cast<uint32_t>(cause)};
-  session_.courier->Keep({FrameType::kFence, id, link.incarnation}, std::move(frame), id, true, now);
+  if (ask) AskFence(id, cause, now);
 }
 
 void SendLinks::Close(LinkId id, Nanos now) {

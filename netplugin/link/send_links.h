@@ -109,6 +109,7 @@ class SendLinks {
   void Start(LinkId link, Nanos now);
   void BackOff(LinkId link, Nanos now);
   void Give(LinkId link, bool ask, plan::EvidenceCause cause, Nanos was_since, Nanos now);
+  void AskFence(LinkId link, plan::EvidenceCause cause, Nanos now);
   void Close(LinkId link, Nanos now);
   void RefreshShares();
   bool OtherWay(LinkId link) const;

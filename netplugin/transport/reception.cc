@@ -1,7 +1,9 @@
 #include "netplugin/transport/reception.h"
 
+#include <net/if.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace r2cc::net {
@@ -62,6 +64,15 @@ RecvPeer* Reception::PeerOf(const Hello& hello) {
   return peer.get();
 }
 
+// A node may answer on one rail for the address of another: what looks like a detour then is none. Rails of the same number are joined
+// however the packets go.
+bool Reception::CameInRightly(const Hello& hello, int fd) const {
+  const LocalRail& rail = io_->rails[hello.remote_rail];
+  if (hello.link < std::max(io_->rails.size(), peers_.at(hello.session)->remote_rails()) || rail.source.interface.empty()) return true;
+  const int incoming = IncomingInterface(fd);
+  return incoming == 0 || incoming == static_cast<int>(if_nametoindex(rail.source.interface.c_str()));
+}
+
 HelloReply Reception::Greet(const Hello& hello, std::unique_ptr<PacketStream>* stream) {
   HelloReply reply;
   reply.wire_version = NegotiateVersion(hello.wire_least, hello.wire_newest);
@@ -77,6 +88,11 @@ HelloReply Reception::Greet(const Hello& hello, std::unique_ptr<PacketStream>* s
     // The reply is the first thing on the connection, before any frame.
     (*stream)->Send(Encode(reply));
     peer->AttachOob(hello, stream);
+    return reply;
+  }
+  if (!CameInRightly(hello, (*stream)->fd())) {
+    reply.accepted = false;
+    reply.reason = "it came in by another interface than that of rail " + io_->rails[hello.remote_rail].name;
     return reply;
   }
   const SocketUse use = hello.kind == ConnectionKind::kControl ? SocketUse::kControl : SocketUse::kBulk;

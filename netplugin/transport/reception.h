@@ -50,6 +50,7 @@ class Reception {
  private:
   // One line why not; empty: welcome.
   std::string Judge(const Hello& hello) const;
+  bool CameInRightly(const Hello& hello, int fd) const;
   RecvPeer* PeerOf(const Hello& hello);
   Comm* FlowOpened(RecvPeer* peer, FlowId flow, uint64_t listen_id);
 

@@ -41,6 +41,7 @@ class RecvPeer final : public Peer {
   bool idle() const override { return session_.idle(); }
   bool over() const override { return session_.idle() && !session_.any_lane(); }
   const std::string& node() const { return peer_node_; }
+  size_t remote_rails() const { return remote_rails_.size(); }
   bool flushed() const override;
   void HalfClose() override;
 

@@ -135,11 +135,22 @@ void SendPeer::SampleRates(Nanos now) {
   }
 }
 
+// While flows keep to their own rails a full queue is good for speed; when chunks are dealt out a rail must not take more than it can
+// carry.
+void SendPeer::LimitQueues() {
+  if (session_.spread() == spread_) return;
+  spread_ = session_.spread();
+  for (const LinkSockets& sockets : links_)
+    for (const Bulk& bulk : sockets.bulk)
+      if (bulk.sender != nullptr) LimitUnsent(bulk.sender->fd(), spread_);
+}
+
 bool SendPeer::Settle() {
   bool more = false;
   for (;;) {
     for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
       for (const Action& action : actions) Execute(action);
+    LimitQueues();
     more = (session_.ready() || room_) && PumpAll();
     FlushLanes();
     if (!session_.has_actions()) break;
@@ -409,6 +420,7 @@ void SendPeer::Greeted(LinkId link, Connection* connection) {
     const size_t index = connection->socket;
     Bulk& bulk = sockets.bulk[index];
     bulk.sender = std::make_unique<BulkSender>(connection->stream->Release(), tag_, io_->checksum);
+    LimitUnsent(bulk.sender->fd(), spread_);
     // Edge-triggered: room is told of once, when it comes after the socket was full.
     bulk.token = poller_.Add(bulk.sender->fd(), EPOLLIN | EPOLLOUT | EPOLLET,
                              [this, link, index](uint32_t events) { BulkEvent(link, index, events); });

@@ -90,6 +90,7 @@ class SendPeer final : public Peer {
   bool PumpAll();
   // True if a chunk was moved.
   bool PumpBulk(LinkId link, size_t index);
+  void LimitQueues();
   void FlushLanes();
   void SampleRates(Nanos now);
   void Trouble(LinkId link, plan::EvidenceCause cause);
@@ -113,6 +114,7 @@ class SendPeer final : public Peer {
   std::map<FlowId, Comm*> comms_;
   std::vector<std::pair<LinkId, size_t>> ready_;  // sockets with room, while chunks are dealt out
   bool room_ = false;                             // a socket that has something to send has room again
+  bool spread_ = false;
   Nanos sampled_ = 0;
 };
 

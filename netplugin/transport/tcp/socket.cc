@@ -11,8 +11,8 @@
 namespace r2cc::net {
 namespace {
 
-// Unsent bytes that the kernel takes beyond its window: little, so that a rail pulls only what it can carry.
-constexpr int kNotSentLowBytes = 64 * 1024 * 1024;
+constexpr int kUnsentFewBytes = 256 * 1024;
+constexpr int kUnsentManyBytes = 1024 * 1024;
 // Lanes on the management network: how soon a host that vanished shows.
 constexpr int kKeepAliveIdleS = 2;
 constexpr int kKeepAliveIntervalS = 1;
@@ -93,7 +93,7 @@ UniqueFd Listen(const Source& source, uint16_t* port, std::string* error) {
 
 void Prepare(int fd, SocketUse use, const std::string& interface) {
   Set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-  if (use == SocketUse::kBulk) Set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, kNotSentLowBytes);
+  if (use == SocketUse::kBulk) LimitUnsent(fd, false);
   if (use == SocketUse::kOob) {
     Set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
     Set(fd, IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveIdleS);
@@ -127,6 +127,26 @@ UniqueFd Accept(int listener, int* failure) {
   *failure = fd ? 0 : errno;
   return fd;
 }
+
+int IncomingInterface(int fd) {
+  // For a stream socket the kernel answers with the interface of the SYN.
+  Set(fd, IPPROTO_IP, IP_PKTINFO, 1);
+  alignas(cmsghdr) char memory[CMSG_SPACE(sizeof(in_pktinfo)) * 4];
+  socklen_t length = sizeof(memory);
+  if (getsockopt(fd, IPPROTO_IP, IP_PKTOPTIONS, memory, &length) != 0) return 0;
+  msghdr message{};
+  message.msg_control = memory;
+  message.msg_controllen = length;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != IPPROTO_IP || header->cmsg_type != IP_PKTINFO) continue;
+    in_pktinfo info;
+    std::memcpy(&info, CMSG_DATA(header), sizeof(info));
+    return info.ipi_ifindex;
+  }
+  return 0;
+}
+
+void LimitUnsent(int fd, bool few) { Set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, few ? kUnsentFewBytes : kUnsentManyBytes); }
 
 int ConnectResult(int fd) {
   int error = 0;

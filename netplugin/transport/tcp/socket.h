@@ -72,6 +72,12 @@ UniqueFd Accept(int listener, int* failure);
 // For accepted sockets, once their use is known.
 void Prepare(int fd, SocketUse use, const std::string& interface);
 
+// Index of the interface by which an accepted connection came in; 0: the kernel does not say.
+int IncomingInterface(int fd);
+
+// Bytes that the kernel takes beyond its window: few, and a socket pulls only what it can carry; many, and it need not ask often.
+void LimitUnsent(int fd, bool few);
+
 // Result of a finished connect; 0 or an errno.
 int ConnectResult(int fd);
 
