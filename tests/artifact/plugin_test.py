@@ -3,6 +3,7 @@
 import ctypes
 import os
 import re
+import subprocess
 import unittest
 
 from bazel import unittest_main
@@ -38,6 +39,11 @@ class PluginTest(unittest.TestCase):
   def test_is_never_unloaded_and_has_no_text_relocations(self):
     self.assertIn("NODELETE", self.elf.flags)
     self.assertNotIn("TEXTREL", self.elf.flags)
+
+  def test_holds_no_switch_for_planted_bugs(self):
+    symbols = subprocess.run(["readelf", "-sW", self.path], check=True, stdout=subprocess.PIPE, text=True).stdout
+    self.assertIn("SendLedger", symbols)  # there are names to look at
+    self.assertNotRegex(symbols, r"(?i)planted")
 
   def test_is_small(self):
     self.assertLess(os.path.getsize(self.path), SIZE_BYTES_MAX)

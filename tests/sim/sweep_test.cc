@@ -22,7 +22,7 @@ namespace {
 
 struct Flags {
   uint64_t first = 1;
-  uint64_t seeds = 1000;
+  uint64_t seeds = 2000;
   uint64_t seed = 0;
   bool verbose = false;
 };
