@@ -285,7 +285,7 @@ void RecvSession::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, 
     case AcceptorAction::kAnswer: courier_.Send(lane, Fenced(id, incarnation, cause)); break;
     case AcceptorAction::kEndAndTell:
       End(id, now);
-      courier_.Keep({FrameType::kFenced, id, incarnation}, Fenced(id, incarnation, cause), id, true, now);
+      if (!failed_) courier_.Keep({FrameType::kFenced, id, incarnation}, Fenced(id, incarnation, cause), id, true, now);
       break;
   }
   link.state = step.next;

@@ -96,7 +96,8 @@ void SendLinks::Fenced(const Frame& frame, Nanos now) {
   if (frame.incarnation > link.incarnation) return;
   const auto cause = static_cast<EvidenceCause>(frame.cause);
   if (frame.incarnation == link.incarnation) {
-    if (cause == EvidenceCause::kLinkDown) remote_rail_up_[link.rails.remote] = false;
+    // The peer's own word on its own rail; the answer to a fence of ours only repeats what we said.
+    if (cause == EvidenceCause::kLinkDown && link.state != InitiatorState::kIdle) remote_rail_up_[link.rails.remote] = false;
     Step(frame.link, InitiatorEvent::kPeerFenced, cause, now);
   }
   session_.courier->AnsweredThrough(FrameType::kFence, frame.link, frame.incarnation);
@@ -163,6 +164,8 @@ void SendLinks::VerdictChanged(Nanos now) {
 void SendLinks::Rate(LinkId id, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, Nanos now) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kUp) return;
   Link& link = links_[id];
+  // A lane may wait behind the bulk of its own rail: while that moves, nobody is silent.
+  if (delivered_bytes > link.delivered_bytes) session_.watch->Heard(id, now);
   if (link.sampled != 0 && delivered_bytes >= link.delivered_bytes && busy >= link.busy)
     rates_.Sample(id, delivered_bytes - link.delivered_bytes, busy - link.busy, now - link.sampled);
   link.delivered_bytes = delivered_bytes;
@@ -323,6 +326,7 @@ void SendLinks::BackOff(LinkId id, Nanos now) {
 }
 
 void SendLinks::AskFence(LinkId id, EvidenceCause cause, Nanos now) {
+  if (stopped_) return;
   const Incarnation incarnation = links_[id].incarnation;
   // The answer for a later incarnation is one for all before it.
   session_.courier->AnsweredThrough(FrameType::kFence, id, incarnation);
