@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/core/fork_guard.h"
+
 namespace r2cc {
 namespace {
 
@@ -159,7 +161,12 @@ std::unique_ptr<NetlinkSocket> NetlinkSocket::Open(std::string* error) {
   return made;
 }
 
-NetlinkSocket::~NetlinkSocket() { close(fd_); }
+NetlinkSocket::NetlinkSocket(int fd) : fd_(fd) { fork_guard::Add(fd_); }
+
+NetlinkSocket::~NetlinkSocket() {
+  fork_guard::Remove(fd_);
+  close(fd_);
+}
 
 void NetlinkSocket::Request(uint16_t type, Dump next) {
   struct {

@@ -68,7 +68,7 @@ class NetlinkSocket {
  private:
   enum class Dump { kWanted, kLinks, kAddresses, kNone };
 
-  explicit NetlinkSocket(int fd) : fd_(fd) {}
+  explicit NetlinkSocket(int fd);
   void Resync(std::vector<NetEvent>* events);
   void Request(uint16_t type, Dump next);
   void Advance(const NetlinkBatch& batch, std::vector<NetEvent>* events);

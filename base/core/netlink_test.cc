@@ -1,6 +1,7 @@
 #include "base/core/netlink.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/if.h>
 #include <linux/if_addr.h>
@@ -10,12 +11,16 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <random>
 #include <thread>
+
+#include "base/core/fork_guard.h"
 
 namespace r2cc {
 namespace {
@@ -363,6 +368,18 @@ TEST(NetlinkSocket, OverflowMeansResync) {
   bool refused = false;
   InOwnNamespace(CheckOverflow, &refused);
   if (refused) GTEST_SKIP() << "needs root: makes a network namespace";
+}
+
+TEST(NetlinkSocket, AForkedChildDoesNotKeepIt) {
+  ASSERT_TRUE(fork_guard::InstallOnce());
+  std::string error;
+  auto socket = NetlinkSocket::Open(&error);
+  ASSERT_NE(socket, nullptr) << error;
+  const pid_t pid = fork();
+  if (pid == 0) _exit(fcntl(socket->fd(), F_GETFD) < 0 ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 }  // namespace

@@ -1,9 +1,7 @@
 #include "netplugin/attach/attach_client.h"
 
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <utility>
 
 #include "netplugin/attach/attach_words.h"
 
@@ -32,10 +30,7 @@ AttachClient::AttachClient(std::string socket_path, plan::AttachRequest request,
     : path_(std::move(socket_path)), request_(request), log_(std::move(log)), jitter_(request.process_id | 1) {}
 
 AttachClient::~AttachClient() {
-  if (fd_ < 0) return;
-  // A forked child may hold a copy of the descriptor: close() alone would not tell the daemon.
-  shutdown(fd_, SHUT_RDWR);
-  close(fd_);
+  if (fd_ >= 0) ClosePacketSocket(fd_);
 }
 
 void AttachClient::Say(LogLevel level, const std::string& line) {
@@ -70,9 +65,7 @@ void AttachClient::Connect(Nanos now) {
 }
 
 void AttachClient::Disconnect(Nanos now) {
-  shutdown(fd_, SHUT_RDWR);
-  close(fd_);
-  fd_ = -1;
+  ClosePacketSocket(std::exchange(fd_, -1));
   ring_.reset();
   if (attached_ && now - since_ >= kLasted) {
     failures_ = 0;

@@ -1,5 +1,10 @@
 #include "netplugin/attach/attach_client.h"
 
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/core/fork_guard.h"
 #include "netplugin/attach/attach_fixture.h"
 #include "netplugin/attach/fake_daemon_link.h"
 
@@ -21,6 +26,20 @@ TEST_F(AttachClientTest, AttachesAndReadsThePlan) {
   EXPECT_EQ(Weight(), 600);
   EXPECT_NE(client_->page_generation(), generation);
   EXPECT_EQ(log_, std::vector<std::string>{"R2CC: attached to r2ccd at " + path_ + " as a job of node node7"});
+}
+
+// A job's child that sleeps holds no copy of the socket: the daemon sees the job's end when the job ends.
+TEST_F(AttachClientTest, AForkedChildDoesNotKeepTheSocket) {
+  ASSERT_TRUE(fork_guard::InstallOnce());
+  Server server(path_);
+  Attach(server);
+  const pid_t pid = fork();
+  if (pid == 0) _exit(fcntl(client_->fd(), F_GETFD) < 0 ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_TRUE(client_->attached());
+  EXPECT_EQ(server.Doorbells(), "");
 }
 
 TEST_F(AttachClientTest, PageChangeIsSeenWithAndWithoutDoorbell) {

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/core/fork_guard.h"
+
 namespace r2cc::net {
 namespace {
 
@@ -34,7 +36,15 @@ int ConnectPacketSocket(const std::string& path, std::string* error) {
     close(fd);
     return -1;
   }
+  fork_guard::Add(fd);
   return fd;
+}
+
+void ClosePacketSocket(int fd) {
+  // A copy in a forked child would keep the daemon waiting: close() alone does not tell it.
+  shutdown(fd, SHUT_RDWR);
+  fork_guard::Remove(fd);
+  close(fd);
 }
 
 bool SendPacket(int fd, const void* data, size_t bytes) {

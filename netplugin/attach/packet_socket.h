@@ -8,8 +8,10 @@
 
 namespace r2cc::net {
 
-// Connects to `path` at once or not at all; -1 and the cause in `error`.
+// Connects to `path` at once or not at all; -1 and the cause in `error`. Forked children do not keep the socket.
 int ConnectPacketSocket(const std::string& path, std::string* error);
+// Ends the connection, whoever else may hold a copy of the descriptor.
+void ClosePacketSocket(int fd);
 
 // False if the packet was not taken whole, for whatever reason.
 bool SendPacket(int fd, const void* data, size_t bytes);
