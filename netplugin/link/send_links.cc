@@ -94,8 +94,9 @@ void SendLinks::Proved(LinkId id, Incarnation incarnation, bool ok, Nanos now) {
 void SendLinks::Fenced(const Frame& frame, Nanos now) {
   Link& link = links_[frame.link];
   if (frame.incarnation > link.incarnation) return;
+  const Incarnation told = IsPlanted(Planted::kFenceStale) ? link.incarnation : frame.incarnation;
   const auto cause = static_cast<EvidenceCause>(frame.cause);
-  if (frame.incarnation == link.incarnation) {
+  if (told == link.incarnation) {
     // The peer's own word on its own rail; the answer to a fence of ours only repeats what we said.
     if (cause == EvidenceCause::kLinkDown && link.state != InitiatorState::kIdle) remote_rail_up_[link.rails.remote] = false;
     Step(frame.link, InitiatorEvent::kPeerFenced, cause, now);
@@ -103,8 +104,7 @@ void SendLinks::Fenced(const Frame& frame, Nanos now) {
   session_.courier->AnsweredThrough(FrameType::kFence, frame.link, frame.incarnation);
   std::vector<Fence> answered;
   std::erase_if(fences_, [&](const Fence& fence) {
-    const bool newer = fence.incarnation > frame.incarnation && !IsPlanted(Planted::kFenceStale);
-    if (fence.link != frame.link || newer) return false;
+    if (fence.link != frame.link || fence.incarnation > told) return false;
     answered.push_back(fence);
     return true;
   });
