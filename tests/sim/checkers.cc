@@ -209,11 +209,18 @@ void Checker::ChunkSent(const Carrying& who, const net::Chunk& chunk) {
   // Small messages of one chunk may leave before they are granted.
   const bool small = message.chunks.size() == 1 && message.bytes <= net::kEagerBytesMax;
   if (!message.receive_posted && !small) Violation("granted only", Describe(flow, chunk.message) + " left before its buffer was posted");
-  if (record->sent && record->sent_on != NameOf(who) && !Ended(record->sent_on))
+  if (record->sent > 0 && record->sent_on != NameOf(who) && !Ended(record->sent_on))
     Violation("fence before replay", "chunk " + std::to_string(chunk.index) + " of " + Describe(flow, chunk.message) +
                                          " left again while the link that it was entrusted to may still deliver it");
-  record->sent = true;
+  if (++record->sent == 2) Reached(Situation::kReplayed);
+  if (record->sent == 3) Reached(Situation::kReplayedTwice);
+  for (const ChunkRecord& other : message.chunks)
+    if (other.sent > 0 && &other != record && std::get<2>(other.sent_on) != who.link) {
+      Reached(Situation::kSpread);
+      break;
+    }
   record->sent_on = NameOf(who);
+  carried_.insert(NameOf(who));
 }
 
 void Checker::ChunkBegun(const Carrying& who, const net::Chunk& header, const std::byte* destination) {
@@ -227,6 +234,7 @@ void Checker::ChunkBegun(const Carrying& who, const net::Chunk& header, const st
     Violation("exactly once", "two links write the same chunk of " + Describe(flow, header.message) + " at the same time");
   record->claimed = true;
   record->claim = NameOf(who);
+  if (Find(destination) == nullptr) Reached(Situation::kStaged);
 }
 
 void Checker::ChunkFinished(const Carrying& who, const net::Chunk& header) {
@@ -258,8 +266,18 @@ void Checker::CarrierEnded(const Carrying& who) {
     if (flow.sender != who.sender || flow.receiver != who.receiver) continue;
     for (net::MessageId id = flow.arrived_through; id < flow.messages.size(); ++id)
       for (ChunkRecord& chunk : flow.messages[id].chunks)
-        if (chunk.claimed && chunk.claim == NameOf(who)) chunk.claimed = false;
+        if (chunk.claimed && chunk.claim == NameOf(who)) {
+          chunk.claimed = false;
+          Reached(Situation::kHalfRead);
+        }
   }
+}
+
+void Checker::Fenced(const Carrying& who) {
+  if (carried_.contains(NameOf(who)) && !Ended(NameOf(who)))
+    Violation("fence at both ends", "link " + std::to_string(who.link) + "/" + std::to_string(who.incarnation) + " from " +
+                                        std::to_string(who.sender) + " to " + std::to_string(who.receiver) +
+                                        " counts as fenced, and its receiver has not ended it");
 }
 
 }  // namespace r2cc::sim

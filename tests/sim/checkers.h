@@ -3,9 +3,10 @@
 #ifndef R2CC_TESTS_SIM_CHECKERS_H_
 #define R2CC_TESTS_SIM_CHECKERS_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
-#include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -47,10 +48,13 @@ class Checker {
   void ChunkFinished(const Carrying& who, const net::Chunk& header);
   void ChunkRefused(const Carrying& who, const net::Chunk& header);
   void CarrierEnded(const Carrying& who);
+  // The initiator takes back what was entrusted to it.
+  void Fenced(const Carrying& who);
 
   // Names the checker, so that a planted bug can be told to be caught by the right one.
   void Violation(const std::string& checker, const std::string& what);
   const std::vector<std::string>& violations() const { return violations_; }
+  const std::array<uint64_t, kSituations>& situations() const { return situations_; }
 
  private:
   using Name = std::tuple<int, int, net::LinkId, net::Incarnation>;  // of a carrier
@@ -59,7 +63,8 @@ class Checker {
   struct ChunkRecord {
     Name sent_on{};
     Name claim{};
-    bool sent = false, claimed = false, finished = false;
+    int sent = 0;  // how often
+    bool claimed = false, finished = false;
   };
   struct Message {
     uint64_t bytes = 0, capacity = 0;
@@ -90,12 +95,15 @@ class Checker {
   std::string Describe(int flow, net::MessageId message) const;
   ChunkRecord* ChunkOf(const Carrying& who, const net::Chunk& chunk, int* flow);
   bool Ended(const Name& carrier) const;
+  void Reached(Situation situation) { ++situations_[static_cast<size_t>(situation)]; }
 
   const Timeline* const timeline_;
   std::vector<Flow> flows_;
   std::map<std::tuple<int, int, net::FlowId>, int> by_id_;
   std::map<const std::byte*, Region> regions_;
   std::map<std::tuple<int, int, net::LinkId>, net::Incarnation> ended_;
+  std::set<Name> carried_;  // at least one chunk
+  std::array<uint64_t, kSituations> situations_{};
   std::vector<std::string> violations_;
 };
 

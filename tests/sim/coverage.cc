@@ -7,6 +7,14 @@ namespace {
 
 constexpr const char* kInitiatorEventNames[net::kInitiatorEvents] = {"try", "connected", "proved", "trouble", "peer-fenced"};
 constexpr const char* kAcceptorEventNames[net::kAcceptorEvents] = {"greeted", "fence", "trouble"};
+constexpr const char* kSituationNames[kSituations] = {"small message before its buffer",
+                                                      "link ends with a chunk half-read",
+                                                      "chunk replayed",
+                                                      "chunk replayed twice",
+                                                      "message over several links",
+                                                      "detour up",
+                                                      "fence in a fence",
+                                                      "link that returned"};
 constexpr const char* kAcceptorStateNames[net::kAcceptorStates] = {"down", "up"};
 
 // The cells of link_table.cc that are not empty. Reaching an empty one ends the process, so these cannot say too little unnoticed.
@@ -36,6 +44,8 @@ std::vector<Row> RowsOf(const Coverage& coverage) {
                       coverage.acceptor[static_cast<size_t>(state)][static_cast<size_t>(event)]});
   for (int kind = 0; kind < kFaultKinds; ++kind)
     rows.push_back({std::string("fault ") + Name(static_cast<FaultKind>(kind)), coverage.faults[static_cast<size_t>(kind)]});
+  for (int i = 0; i < kSituations; ++i)
+    rows.push_back({std::string("situation: ") + kSituationNames[i], coverage.situations[static_cast<size_t>(i)]});
   return rows;
 }
 
@@ -47,6 +57,7 @@ void Coverage::Add(const Coverage& other) {
   for (size_t i = 0; i < acceptor.size(); ++i)
     for (size_t j = 0; j < acceptor[i].size(); ++j) acceptor[i][j] += other.acceptor[i][j];
   for (size_t i = 0; i < faults.size(); ++i) faults[i] += other.faults[i];
+  for (size_t i = 0; i < situations.size(); ++i) situations[i] += other.situations[i];
   messages += other.messages;
   fences += other.fences;
   replays += other.replays;
@@ -57,7 +68,7 @@ std::string Coverage::Text() const {
   std::string text;
   for (const Row& row : RowsOf(*this)) {
     char line[96];
-    std::snprintf(line, sizeof(line), "  %-36s %12llu\n", row.name.c_str(), static_cast<unsigned long long>(row.hits));
+    std::snprintf(line, sizeof(line), "  %-44s %12llu\n", row.name.c_str(), static_cast<unsigned long long>(row.hits));
     text += line;
   }
   char line[160];

@@ -1,4 +1,4 @@
-// What a sweep has exercised: rows of the link tables, and fault kinds.
+// What a sweep has exercised: rows of the link tables, fault kinds, and situations.
 #ifndef R2CC_TESTS_SIM_COVERAGE_H_
 #define R2CC_TESTS_SIM_COVERAGE_H_
 
@@ -16,6 +16,7 @@ struct Coverage {
   std::array<std::array<uint64_t, net::kInitiatorEvents>, net::kInitiatorStates> initiator{};
   std::array<std::array<uint64_t, net::kAcceptorEvents>, net::kAcceptorStates> acceptor{};
   std::array<uint64_t, kFaultKinds> faults{};
+  std::array<uint64_t, kSituations> situations{};
   uint64_t messages = 0, fences = 0, replays = 0, errors = 0;
 
   void Add(const Coverage& other);

@@ -72,8 +72,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{Planted::kDoubleDelivery, "DoubleDelivery", {"exactly once"}},
                     Case{Planted::kLateWrite, "LateWrite", {"late write"}}, Case{Planted::kClaimKept, "ClaimKept", {"refused"}},
                     Case{Planted::kFenceMissing, "FenceMissing", {"fence before replay"}},
-                    Case{Planted::kFenceUnfulfilled, "FenceUnfulfilled", {"fence before replay", "refused"}},
-                    Case{Planted::kFenceStale, "FenceStale", {"fence before replay"}},
+                    Case{Planted::kFenceUnfulfilled, "FenceUnfulfilled", {"fence at both ends"}},
+                    Case{Planted::kFenceStale, "FenceStale", {"fence at both ends"}},
                     Case{Planted::kFalseFence, "FalseFence", {"false fence"}}, Case{Planted::kFalseError, "FalseError", {"false error"}}),
     [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
 

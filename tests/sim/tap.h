@@ -29,6 +29,19 @@ enum class Moment {
 };
 constexpr int kMoments = 7;
 
+// States worth reaching: a sweep that never does proves little.
+enum class Situation {
+  kStaged,         // a small message arrived before its buffer was posted
+  kHalfRead,       // a link ended with a chunk half-read
+  kReplayed,       // a chunk left a second time
+  kReplayedTwice,  // and a third: its replay was lost as well
+  kSpread,         // one message came through several links
+  kDetour,         // a detour carried chunks
+  kFenceInFence,   // a link was given up while the fence of another was not answered yet
+  kReturned,       // a link that was given up carries again
+};
+constexpr int kSituations = static_cast<int>(Situation::kReturned) + 1;
+
 class Tap {
  public:
   virtual ~Tap() = default;

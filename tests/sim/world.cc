@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "tests/sim/checkers.h"
 
@@ -64,6 +65,7 @@ class World : public Tap {
     result.violations = checker_.violations();
     for (int kind = 0; kind < kFaultKinds; ++kind)
       coverage_.faults[static_cast<size_t>(kind)] = static_cast<uint64_t>(faults_->injected()[static_cast<size_t>(kind)]);
+    for (size_t i = 0; i < coverage_.situations.size(); ++i) coverage_.situations[i] += checker_.situations()[i];
     coverage_.messages = job_->messages_delivered();
     coverage_.errors = static_cast<uint64_t>(job_->failures());
     result.coverage = coverage_;
@@ -84,7 +86,17 @@ class World : public Tap {
   void ChunkRefused(const Carrying& who, const net::Chunk& header) override { checker_.ChunkRefused(who, header); }
   void CarrierEnded(const Carrying& who) override { checker_.CarrierEnded(who); }
   void Recorded(int sender, int receiver, int, const net::Action& action) override {
+    const auto reached = [this](Situation situation) { ++coverage_.situations[static_cast<size_t>(situation)]; };
+    std::set<net::LinkId>& fencing = fencing_[{sender, receiver}];
+    if (action.kind == net::Action::Kind::kLinkUp) {
+      const auto& end = processes_[static_cast<size_t>(sender)]->send_ends().at(receiver);
+      if (action.link >= end->session().links() / 2) reached(Situation::kDetour);
+      if (action.incarnation > 1) reached(Situation::kReturned);
+    }
     if (action.kind != net::Action::Kind::kLinkFenced) return;
+    checker_.Fenced({receiver, sender, action.link, action.incarnation});
+    fencing.erase(action.link);
+    if (!fencing.empty()) reached(Situation::kFenceInFence);
     ++coverage_.replays;
     // A detour that is not needed any more ends as a fence does; and at the end of a process its links close without anything being wrong.
     if (action.report.cause != plan::EvidenceCause::kRetired && !Ending(sender, receiver)) ++coverage_.fences;
@@ -95,7 +107,10 @@ class World : public Tap {
   void Stepped(net::AcceptorState state, net::AcceptorEvent event) override {
     ++coverage_.acceptor[static_cast<size_t>(state)][static_cast<size_t>(event)];
   }
-  void At(Moment moment, int sender, int receiver, net::LinkId link) override { faults_->At(moment, sender, receiver, link); }
+  void At(Moment moment, int sender, int receiver, net::LinkId link) override {
+    if (moment == Moment::kLinkFencing) fencing_[{sender, receiver}].insert(link);
+    faults_->At(moment, sender, receiver, link);
+  }
   void Log(int host, const std::string& line) override {
     std::printf("%12.3f ms  %s  %s\n", static_cast<double>(timeline_.now() - kNanosPerSecond) * 1e-6,
                 host < 0 ? "--" : ("p" + std::to_string(host)).c_str(), line.c_str());
@@ -205,6 +220,7 @@ class World : public Tap {
   std::vector<std::unique_ptr<Process>> processes_;
   std::unique_ptr<Job> job_;
   std::unique_ptr<Faults> faults_;
+  std::map<std::pair<int, int>, std::set<net::LinkId>> fencing_;
   std::map<std::pair<int, int>, Nanos> lost_since_, back_at_;
 };
 
