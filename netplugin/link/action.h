@@ -40,7 +40,8 @@ struct Action {
     kProbePeer,   // is anybody at the peer's out-of-band address? answer with PeerProbed()
     kLinkUp,      // for the record
     kLinkFenced,  // for the record: `report`
-    kLinkSlow,    // for the record: `number` permille of what the best link moves; 1000: as good as the others again
+    kLinkSlow,    // for the record: `number` permille of what the others move; 1000: as good as they again. Told about once a second
+                  // while it lasts, then with `again`
     kFlowOpened,  // acceptor: `flow` asks for listener `number`; answer with AcceptFlow() or RefuseFlow()
     kWarn,        // one line for the log
   };
@@ -51,6 +52,7 @@ struct Action {
   Incarnation incarnation = 0;
   FlowId flow = 0;
   uint64_t number = 0;
+  bool again = false;
   FenceReport report;
   std::string text;
 };

@@ -4,6 +4,17 @@
 
 namespace r2cc::net {
 
+void PairBook::Failed(RailPair pair, Nanos now) {
+  Trouble& trouble = troubles_[pair];
+  trouble.back_off = std::clamp(trouble.back_off * 2, kBackOffLeast, kBackOffMost);
+  trouble.retry_at = now + trouble.back_off;
+}
+
+bool PairBook::WorthATry(RailPair pair, Nanos now) const {
+  const auto it = troubles_.find(pair);
+  return it == troubles_.end() || now >= it->second.retry_at;
+}
+
 std::vector<RailPair> ChooseDetours(std::span<const uint16_t> free_local, std::span<const uint16_t> free_remote,
                                     std::span<const RailPair> present, const std::function<bool(RailPair)>& worth_a_try) {
   std::vector<RailPair> chosen;

@@ -6,8 +6,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <vector>
+
+#include "base/core/clock.h"
 
 namespace r2cc::net {
 
@@ -16,6 +19,24 @@ struct RailPair {
   uint16_t remote = 0;
 
   friend auto operator<=>(const RailPair&, const RailPair&) = default;
+};
+
+// Which pairs have failed of late. A fabric that does not join them may change: they are tried again, ever more seldom.
+class PairBook {
+ public:
+  static constexpr Nanos kBackOffLeast = kNanosPerSecond;
+  static constexpr Nanos kBackOffMost = 60 * kNanosPerSecond;
+
+  void Failed(RailPair pair, Nanos now);
+  void Worked(RailPair pair) { troubles_.erase(pair); }
+  bool WorthATry(RailPair pair, Nanos now) const;
+
+ private:
+  struct Trouble {
+    Nanos retry_at = 0;
+    Nanos back_off = 0;
+  };
+  std::map<RailPair, Trouble> troubles_;
 };
 
 // `free_local`, `free_remote`: rails that may work and that no home link uses. `present`: detours that exist and stay.

@@ -41,5 +41,24 @@ TEST(Detour, APairThatFailedLatelyIsLeftAlone) {
   EXPECT_EQ(ChooseDetours(local, remote, {}, failed), (std::vector<RailPair>{{1, 2}}));
 }
 
+TEST(Detour, AFailedPairIsTriedAgainEverMoreSeldom) {
+  PairBook book;
+  Nanos now = kNanosPerSecond, before = 0;
+  EXPECT_TRUE(book.WorthATry({0, 1}, now));
+  for (int i = 0; i < 10; ++i) {
+    book.Failed({0, 1}, now);
+    Nanos wait = 0;
+    while (!book.WorthATry({0, 1}, now + wait)) wait += kNanosPerSecond;
+    EXPECT_GE(wait, before);
+    EXPECT_TRUE(book.WorthATry({1, 0}, now)) << "another pair";
+    before = wait;
+    now += wait;
+  }
+  EXPECT_EQ(before, PairBook::kBackOffMost);
+  book.Failed({0, 1}, now);
+  book.Worked({0, 1});
+  EXPECT_TRUE(book.WorthATry({0, 1}, now));
+}
+
 }  // namespace
 }  // namespace r2cc::net

@@ -19,6 +19,10 @@ void LaneWatch::Heard(Lane lane, Nanos now) {
   state.unanswered_since = 0;
 }
 
+void LaneWatch::Moved(Lane lane) {
+  if (const auto it = lanes_.find(lane); it != lanes_.end()) it->second.unanswered_since = 0;
+}
+
 bool LaneWatch::AllSilent(Nanos now) const {
   return std::all_of(lanes_.begin(), lanes_.end(), [&](const auto& entry) { return now - entry.second.heard >= silence_; });
 }

@@ -25,6 +25,9 @@ class LaneWatch {
 
   // Anything at all arrived on the lane.
   void Heard(Lane lane, Nanos now);
+  // The peer's kernel takes bytes on the lane's link: it is not the lane that is silent. Says nothing of the peer's process, and so nothing
+  // against other lanes.
+  void Moved(Lane lane);
   // The answer to the ping with this number.
   void Pong(Lane lane, uint64_t number, Nanos now);
 

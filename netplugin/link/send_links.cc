@@ -17,15 +17,13 @@ constexpr Nanos kBackOffMost = 2 * kNanosPerSecond;
 // A link that was up for less is not steady: its back-off goes on doubling.
 constexpr Nanos kSteadyAfter = 2 * kNanosPerSecond;
 constexpr Nanos kConnectLimit = kNanosPerSecond;
-// A pair of rails that a fabric does not join is tried again ever more seldom, but not never: fabrics change.
-constexpr Nanos kPairBackOffLeast = kNanosPerSecond;
-constexpr Nanos kPairBackOffMost = 60 * kNanosPerSecond;
 // A rail that comes back begins with an eighth of its share and has all of it after three steps.
 constexpr uint16_t kRampFirstPermille = plan::kFullWeightPermille / 8;
 constexpr Nanos kRampStep = 100 * kNanosPerMs;
 constexpr Nanos kJudgeEvery = 50 * kNanosPerMs;
+constexpr Nanos kTellSlowEvery = kNanosPerSecond;
 
-Nanos Doubled(Nanos back_off, Nanos least, Nanos most) { return std::clamp(back_off * 2, least, most); }
+Nanos Doubled(Nanos back_off) { return std::clamp(back_off * 2, kBackOffLeast, kBackOffMost); }
 
 }  // namespace
 
@@ -165,7 +163,7 @@ void SendLinks::Rate(LinkId id, Incarnation incarnation, uint64_t delivered_byte
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kUp) return;
   Link& link = links_[id];
   // A lane may wait behind the bulk of its own rail: while that moves, nobody is silent.
-  if (delivered_bytes > link.delivered_bytes) session_.watch->Heard(id, now);
+  if (delivered_bytes > link.delivered_bytes) session_.watch->Moved(id);
   if (link.sampled != 0 && delivered_bytes >= link.delivered_bytes && busy >= link.busy)
     rates_.Sample(id, delivered_bytes - link.delivered_bytes, busy - link.busy, now - link.sampled);
   link.delivered_bytes = delivered_bytes;
@@ -224,8 +222,7 @@ void SendLinks::OpenDetours(Nanos now) {
   const auto worth_a_try = [&](RailPair pair) {
     const auto home = [&](const Link& link) { return link.rails == pair; };
     if (std::any_of(links_.begin(), links_.begin() + home_count_, home)) return false;
-    const auto trouble = pair_trouble_.find(pair);
-    return trouble == pair_trouble_.end() || now >= trouble->second.retry_at;
+    return pairs_.WorthATry(pair, now);
   };
   LinkId place = home_count_;
   for (const RailPair& pair : ChooseDetours(free_local, free_remote, present, worth_a_try)) {
@@ -283,9 +280,8 @@ void SendLinks::Step(LinkId id, InitiatorEvent event, EvidenceCause cause, Nanos
     case InitiatorAction::kConnect:
       ++link.incarnation;
       link.carrier = NewCarrier();
-      Add(Action::Kind::kOpenLink, id);
-      return;
-    case InitiatorAction::kProve: Add(Action::Kind::kProveLink, id); return;
+      return void(Add(Action::Kind::kOpenLink, id));
+    case InitiatorAction::kProve: return void(Add(Action::Kind::kProveLink, id));
     case InitiatorAction::kStart: return Start(id, now);
     case InitiatorAction::kBackOff: return BackOff(id, now);
     case InitiatorAction::kFence: return Give(id, true, cause, was_since, now);
@@ -302,7 +298,7 @@ void SendLinks::Start(LinkId id, Nanos now) {
   link.busy = link.sampled = 0;
   rates_.Forget(id);
   remote_rail_up_[link.rails.remote] = true;
-  pair_trouble_.erase(link.rails);
+  pairs_.Worked(link.rails);
   had_link_ = true;
   none_since_ = 0;
   if (is_home(id)) RetireDetours(id, now);
@@ -313,13 +309,9 @@ void SendLinks::Start(LinkId id, Nanos now) {
 
 void SendLinks::BackOff(LinkId id, Nanos now) {
   Link& link = links_[id];
-  link.back_off = Doubled(link.back_off, kBackOffLeast, kBackOffMost);
+  link.back_off = Doubled(link.back_off);
   link.retry_at = now + link.back_off;
-  if (!is_home(id)) {
-    PairTrouble& trouble = pair_trouble_[link.rails];
-    trouble.back_off = Doubled(trouble.back_off, kPairBackOffLeast, kPairBackOffMost);
-    trouble.retry_at = now + trouble.back_off;
-  }
+  if (!is_home(id)) pairs_.Failed(link.rails, now);
   Close(id, now);
   // No chunk was entrusted to it, but the acceptor may have it for a link that is up, and for a way that is left.
   AskFence(id, EvidenceCause::kNone, now);
@@ -337,7 +329,7 @@ void SendLinks::AskFence(LinkId id, EvidenceCause cause, Nanos now) {
 void SendLinks::Give(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, Nanos now) {
   Link& link = links_[id];
   if (cause != EvidenceCause::kRetired) link.damper.Lost(now);
-  link.back_off = now - was_since >= kSteadyAfter ? kBackOffLeast : Doubled(link.back_off, kBackOffLeast, kBackOffMost);
+  link.back_off = now - was_since >= kSteadyAfter ? kBackOffLeast : Doubled(link.back_off);
   link.retry_at = now + std::max(link.back_off, link.damper.Hold(now));
   RefreshShares();
   if (!any_up() && none_since_ == 0) none_since_ = now;
@@ -381,10 +373,17 @@ void SendLinks::JudgeRates(Nanos now) {
   judged_ = now;
   std::vector<bool> slow(links_.size());
   for (LinkId i = 0; i < links_.size(); ++i) slow[i] = rates_.slow(i);
-  if (!rates_.Judge()) return;
-  RefreshShares();
-  for (LinkId i = 0; i < links_.size(); ++i)
-    if (slow[i] || rates_.slow(i)) Add(Action::Kind::kLinkSlow, i).number = rates_.SharePermille(i);
+  const bool changed = rates_.Judge();
+  if (changed) RefreshShares();
+  const bool again = !changed && now - slow_told_ >= kTellSlowEvery;
+  if (changed || again) slow_told_ = now;
+  for (LinkId i = 0; i < links_.size(); ++i) {
+    const bool tell = changed ? slow[i] || rates_.slow(i) : again && rates_.slow(i) && links_[i].state == InitiatorState::kUp;
+    if (!tell) continue;
+    Action& action = Add(Action::Kind::kLinkSlow, i);
+    action.number = rates_.SharePermille(i);
+    action.again = again;
+  }
 }
 
 void SendLinks::Tick(Nanos now) {

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <span>
 #include <vector>
 
@@ -99,11 +98,6 @@ class SendLinks {
     plan::EvidenceCause cause;
     Nanos since;
   };
-  struct PairTrouble {
-    Nanos retry_at = 0;
-    Nanos back_off = 0;
-  };
-
   Action& Add(Action::Kind kind, LinkId link);
   void Step(LinkId link, InitiatorEvent event, plan::EvidenceCause cause, Nanos now);
   void Start(LinkId link, Nanos now);
@@ -135,9 +129,10 @@ class SendLinks {
   std::vector<bool> local_rail_up_, remote_rail_up_;
   std::vector<RailVerdict> local_verdicts_, remote_verdicts_;
   std::vector<Fence> fences_;
-  std::map<RailPair, PairTrouble> pair_trouble_;
+  PairBook pairs_;
   RateWatch rates_{0};
   Nanos judged_ = 0;
+  Nanos slow_told_ = 0;
   Carrier next_carrier_ = 0;
   Nanos none_since_;
   bool had_link_ = false;

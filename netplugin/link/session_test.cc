@@ -1,7 +1,5 @@
-// Both ends of a session over a small simulated network in virtual time: links and the out-of-band lane are queues that faults cut,
-// silence and delay. Whatever the faults, every message arrives exactly once and whole, nothing is written after it was reported
-// placed, and everything ends. The seed of a
-// failing run is printed.
+// Both ends of a session over links and an out-of-band lane that are queues, which faults cut and silence. Whatever the faults, every
+// message arrives exactly once and whole, nothing is written late, and everything ends. tests/sim has the real network.
 
 #include <gtest/gtest.h>
 
@@ -38,12 +36,7 @@ class World {
     return options;
   }
   static RecvSession::Options ReceiverOptions() {
-    RecvSession::Options options;
-    options.local_rails = kRails;
-    options.remote_rails = kRails;
-    options.deadline = 600 * kNanosPerSecond;
-    options.peer = "peer";
-    return options;
+    return {.local_rails = kRails, .remote_rails = kRails, .deadline = 600 * kNanosPerSecond, .peer = "peer"};
   }
 
   struct Incarnated {
@@ -103,7 +96,6 @@ class World {
       default: return;
     }
   }
-
   void Drain() {
     for (int i = 0; i < 100; ++i) {
       from_sender_ = true;
@@ -226,9 +218,7 @@ class World {
     link->half_read = false;
     link->bulk.pop_front();
   }
-
   // ---- faults ----
-
   void CutLink(LinkId id) {
     Incarnated& link = links_[id];
     link.bulk.clear();
@@ -237,15 +227,9 @@ class World {
     link.half_read = false;
     link.silent = true;
     dead_.insert({id, true});
-    switch (Pick(4)) {
-      case 0: sender_.LinkTrouble(id, link.incarnation, EvidenceCause::kLinkDown, now_); break;
-      case 1: receiver_.LinkTrouble(id, link.incarnation, EvidenceCause::kLinkDown, now_); break;
-      case 2:
-        sender_.LinkTrouble(id, link.incarnation, EvidenceCause::kLinkDown, now_);
-        receiver_.LinkTrouble(id, link.incarnation, EvidenceCause::kLinkDown, now_);
-        break;
-      default: break;  // silence: nobody is told
-    }
+    const int told = Pick(4);  // neither end, one, or both
+    if (told & 1) sender_.LinkTrouble(id, link.incarnation, EvidenceCause::kLinkDown, now_);
+    if (told & 2) receiver_.LinkTrouble(id, link.incarnation, EvidenceCause::kLinkDown, now_);
     Drain();
   }
   void HealLink(LinkId id) { dead_.erase(id); }

@@ -16,6 +16,8 @@ namespace r2cc::net {
 // Outstanding requests of one communicator; NCCL itself stays below 32.
 constexpr uint64_t kRequestsMax = 64;
 
+constexpr char kCalledAfterTheEnd[] = "R2CC: called after the end of the process began";
+
 // Requests are numbered like the flow's messages. NCCL's progress thread counts them as it posts; the I/O thread publishes how far they
 // are done.
 struct Comm {

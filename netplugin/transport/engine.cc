@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -146,9 +145,13 @@ Engine::~Engine() { Stop(); }
 void Engine::Stop() {
   if (!thread_.joinable()) return;
   stop_ = true;
+  Wake();
+  thread_.join();
+}
+
+void Engine::Wake() {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
-  thread_.join();
 }
 
 void Engine::Run() {
@@ -165,7 +168,7 @@ void Engine::Run() {
     if (more)
       for (const auto& [peer, watched] : watched_)
         if (watched.armed && peer->more()) peer->Service();
-    RunCalls();
+    calls_.Run();
     const Nanos now = clock_.Now();
     world_->Poll(now);
     if (now - ticked_ < kTickEvery) continue;
@@ -179,20 +182,18 @@ void Engine::Run() {
     const auto turn = peer->TakeTurn();
     peer->Shut();
   });
-  std::vector<std::function<void()>> last;
-  {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-    last.swap(calls_);
-  }
-  for (const auto& call : last) call();
+  calls_.End();
 }
 
 // A job that ends must not leave its peers waiting for an acknowledgement that never left, nor for small messages that NCCL believes to
 // be sent: while a peer may still be reached, the end waits for its answer.
 void Engine::Drain() {
-  RunCalls();
+  calls_.Run();
   world_->ReportTotals(clock_.Now());
+  ForEachPeer([](Peer* peer) {
+    const auto turn = peer->TakeTurn();
+    peer->CloseFlows();
+  });
   const Nanos began = clock_.Now();
   for (;;) {
     bool waiting = false;
@@ -203,7 +204,7 @@ void Engine::Drain() {
     });
     if (!waiting || clock_.Now() - began >= io_.deadline) break;
     io_.poller.Wait(kActiveWaitMs);
-    RunCalls();
+    calls_.Run();
     world_->Poll(clock_.Now());
   }
   ForEachPeer([](Peer* peer) {
@@ -281,7 +282,7 @@ void Engine::TickPeers() {
 // What ends a peer ends both sessions with it, at about the same time: one line is enough.
 void Engine::Log(LogLevel level, const std::string& line) {
   if (level == LogLevel::kWarn) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(log_mutex_);
     const Nanos now = clock_.Now();
     if (line == last_warning_ && now - warned_ < kSameWarningAfter) return;
     last_warning_ = line;
@@ -291,38 +292,6 @@ void Engine::Log(LogLevel level, const std::string& line) {
 }
 
 // ---- calls ----
-
-void Engine::Call(const std::function<void()>& call) {
-  std::mutex mutex;
-  std::condition_variable done_cv;
-  bool done = false;
-  {
-    std::unique_lock lock(mutex_);
-    if (ended_) {
-      lock.unlock();
-      return call();
-    }
-    calls_.push_back([&] {
-      call();
-      const std::lock_guard done_lock(mutex);
-      done = true;
-      done_cv.notify_one();
-    });
-  }
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
-  std::unique_lock lock(mutex);
-  done_cv.wait(lock, [&] { return done; });
-}
-
-void Engine::RunCalls() {
-  std::vector<std::function<void()>> calls;
-  {
-    const std::lock_guard lock(mutex_);
-    calls.swap(calls_);
-  }
-  for (const auto& call : calls) call();
-}
 
 uint64_t Engine::Listen(Handle* handle) {
   const uint64_t id = Random();
@@ -369,11 +338,11 @@ std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_r
     return nullptr;
   }
   if (stop_.load()) {
-    *error = "R2CC: called after the end of the process began";
+    *error = kCalledAfterTheEnd;
     return nullptr;
   }
   auto comm = std::make_unique<SendComm>();
-  Call([&] {
+  calls_.Do([&] {
     comm->peer_ = PeerFor(handle);
     {
       const auto turn = comm->peer_->TakeTurn();
@@ -386,14 +355,14 @@ std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_r
 }
 
 void Engine::Close(std::unique_ptr<SendComm> comm) {
-  Call([&] {
+  calls_.Do([&] {
     const auto turn = comm->peer_->TakeTurn();
     comm->peer_->Close(comm->flow_);
   });
 }
 
 void Engine::Close(std::unique_ptr<RecvComm> comm) {
-  Call([&] {
+  calls_.Do([&] {
     const auto turn = comm->peer_->TakeTurn();
     comm->peer_->Close(comm->flow_);
   });
@@ -401,7 +370,7 @@ void Engine::Close(std::unique_ptr<RecvComm> comm) {
 
 std::vector<std::string> Engine::Summary() {
   std::vector<std::string> lines;
-  Call([&] {
+  calls_.Do([&] {
     for (const LocalRail& rail : io_.rails) {
       char line[256];
       std::snprintf(line, sizeof(line), "R2CC: rail %s/%s sent %.3f GB, received %.3f GB, replayed %.3f MB, %llu failovers, %s",

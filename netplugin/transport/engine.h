@@ -18,6 +18,7 @@
 #include "netplugin/config/config.h"
 #include "netplugin/rails/link_events.h"
 #include "netplugin/rails/rails.h"
+#include "netplugin/transport/call_queue.h"
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/handle.h"
 #include "netplugin/transport/reception.h"
@@ -92,11 +93,9 @@ class Engine {
   bool Open(std::string* error);
   void Log(LogLevel level, const std::string& line);
   void StartWorld();
-  // Runs on the I/O thread and waits for it; at once if that has ended.
-  void Call(const std::function<void()>& call);
+  void Wake();
 
   void Run();
-  void RunCalls();
   void ForEachPeer(const std::function<void(Peer*)>& call);
   // Runs with the turns of all peers, then lets each do what follows from it.
   void Exclusively(const std::function<void()>& call);
@@ -121,9 +120,8 @@ class Engine {
   std::unordered_map<Peer*, Watched> watched_;
   Nanos ticked_ = 0;
 
-  std::mutex mutex_;
-  std::vector<std::function<void()>> calls_;
-  bool ended_ = false;  // the thread takes no calls any more
+  CallQueue calls_{[this] { Wake(); }};
+  std::mutex log_mutex_;
   std::string last_warning_;
   Nanos warned_ = 0;
   std::atomic<bool> stop_{false};

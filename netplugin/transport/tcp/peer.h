@@ -64,6 +64,8 @@ class Peer {
   // Everything that was queued is with the kernel.
   virtual bool flushed() const = 0;
   virtual void HalfClose() = 0;
+  // The process ends: its flows are closed for it.
+  virtual void CloseFlows() = 0;
   // The process ends: all requests fail, all sockets are closed, and no turn does anything any more.
   void Shut();
 

@@ -1,4 +1,4 @@
-// From a session's words to evidence records and summary lines. Pure.
+// What became of links, for the daemon and the log.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_RECORD_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_RECORD_H_
 
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "netplugin/link/action.h"
+#include "netplugin/transport/tcp/io.h"
 
 namespace r2cc::net {
 
@@ -16,20 +17,16 @@ inline void CopyText(const std::string& text, char* out, size_t size) {
   out[length] = '\0';
 }
 
-inline plan::EvidenceRecord MakeRecord(plan::EvidenceKind kind, const Action& action, uint16_t local_rail, Nanos now,
-                                       const std::string& peer_node, const std::string& peer_nic) {
-  plan::EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(kind);
-  record.cause = static_cast<uint32_t>(action.report.cause);
-  record.time_ns = now;
-  record.local_rail = local_rail;
-  record.incarnation = action.incarnation;
-  record.replayed_bytes = action.report.replayed_bytes;
-  record.duration_ns = static_cast<uint64_t>(std::max<Nanos>(action.report.duration, 0));
-  CopyText(peer_node, record.peer_node, sizeof(record.peer_node));
-  CopyText(peer_nic, record.peer_nic, sizeof(record.peer_nic));
-  return record;
-}
+struct LinkEnds {
+  uint16_t local_rail = 0;
+  std::string peer_node;
+  std::string peer_nic;
+};
+
+// kLinkUp, kLinkFenced, kLinkSlow.
+void RecordUp(Io* io, const Action& action, const LinkEnds& ends);
+void RecordFenced(Io* io, const Action& action, const LinkEnds& ends);
+void RecordSlow(Io* io, const Action& action, const LinkEnds& ends);
 
 }  // namespace r2cc::net
 

@@ -44,7 +44,13 @@ void RecvPeer::CloseAll() {
   for (LinkId link = 0; link < links_.size(); ++link) CloseLink(link);
   oob_.Close();
   probe_.Stop();
-  for (auto& [flow, receiving] : comms_) receiving.comm->Fail("R2CC: called after the end of the process began", false);
+}
+
+void RecvPeer::CloseFlows() {
+  while (!comms_.empty()) {
+    comms_.begin()->second.comm->Fail(kCalledAfterTheEnd, false);
+    Close(comms_.begin()->first);
+  }
 }
 
 // ---- the job ----
@@ -65,6 +71,7 @@ bool RecvPeer::Hot(FlowId flow) {
 
 void RecvPeer::Close(FlowId flow) {
   RunInbox();
+  if (!comms_.contains(flow)) return;
   for (LinkSockets& sockets : links_)
     for (Bulk& bulk : sockets.bulk)
       if (bulk.receiver != nullptr) bulk.receiver->Forget(flow);

@@ -43,6 +43,7 @@ class RecvPeer final : public Peer {
   const std::string& node() const { return peer_node_; }
   size_t remote_rails() const { return remote_rails_.size(); }
   bool flushed() const override;
+  void CloseFlows() override;
   void HalfClose() override;
 
  private:

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "netplugin/transport/tcp/record.h"
@@ -15,8 +14,7 @@ namespace {
 
 using plan::EvidenceCause;
 
-// How many chunks leave before input is looked at again.
-constexpr int kTurnChunks = 32;
+constexpr int kTurnChunks = 32;  // leave before input is looked at again
 constexpr Nanos kOobConnectLimit = 2 * kNanosPerSecond;
 constexpr Nanos kSampleEvery = 25 * kNanosPerMs;
 
@@ -47,10 +45,16 @@ SendPeer::SendPeer(Io* io, const Target& target, uint64_t session)
 SendPeer::~SendPeer() { CloseAll(); }
 
 void SendPeer::CloseAll() {
-  for (LinkId link = 0; link < links_.size(); ++link) CloseLink(link);
+  for (SendLink& link : links_) link.Close(&poller_);
   CloseOob();
   probe_.Stop();
-  for (auto& [flow, comm] : comms_) comm->Fail("R2CC: called after the end of the process began", false);
+}
+
+void SendPeer::CloseFlows() {
+  while (!comms_.empty()) {
+    comms_.begin()->second->Fail(kCalledAfterTheEnd, false);
+    Close(comms_.begin()->first);
+  }
 }
 
 // ---- the job ----
@@ -68,9 +72,7 @@ void SendPeer::Post(FlowId flow, void* data, uint64_t bytes) {
   // First it travels, then it is copied: the peer need not wait for that.
   const std::byte* copy = session_.Release(flow, message);
   if (copy == nullptr) return;
-  for (LinkSockets& sockets : links_)
-    for (Bulk& bulk : sockets.bulk)
-      if (bulk.sender != nullptr) bulk.sender->Rebase(flow, message, copy);
+  for (SendLink& link : links_) link.Rebase(flow, message, copy);
 }
 
 bool SendPeer::Hot(FlowId flow) {
@@ -84,15 +86,13 @@ bool SendPeer::Hot(FlowId flow) {
 
 void SendPeer::Close(FlowId flow) {
   RunInbox();
+  if (!comms_.contains(flow)) return;
   const bool holds_buffers = session_.HoldsBuffers(flow);
   session_.CloseFlow(flow, io_->Now());
   // A half-sent chunk still reads NCCL's buffer: its link ends, and the other flows on it replay.
-  for (LinkId link = 0; holds_buffers && link < links_.size(); ++link) {
-    const auto reads = [flow](const Bulk& bulk) {
-      return bulk.sender != nullptr && bulk.sender->AnyUnsent([flow](const Chunk& chunk) { return chunk.flow == flow; });
-    };
-    if (std::any_of(links_[link].bulk.begin(), links_[link].bulk.end(), reads)) Trouble(link, EvidenceCause::kFlowClosed);
-  }
+  const auto of_flow = [flow](const Chunk& chunk) { return chunk.flow == flow; };
+  for (LinkId link = 0; holds_buffers && link < links_.size(); ++link)
+    if (links_[link].AnyUnsent(of_flow)) Trouble(link, EvidenceCause::kFlowClosed);
   comms_.erase(flow);
   Settle();
 }
@@ -110,9 +110,9 @@ void SendPeer::ApplyVerdicts() {
 
 void SendPeer::Tick() {
   const Nanos now = io_->Now();
-  if (oob_greeting_ != nullptr && now - oob_since_ >= kOobConnectLimit) {
+  if (oob_call_ != nullptr && now - oob_since_ >= kOobConnectLimit) {
     // Connected, it is the process that does not answer; else nobody does.
-    OobDown(oob_greeting_->connected ? Reach::kAnswers : Reach::kSilent);
+    OobDown(oob_call_->connected() ? Reach::kAnswers : Reach::kSilent);
   }
   probe_.Tick(now);
   SampleRates(now);
@@ -124,14 +124,8 @@ void SendPeer::SampleRates(Nanos now) {
   sampled_ = now;
   for (LinkId link = 0; link < links_.size(); ++link) {
     if (session_.link_state(link) != InitiatorState::kUp) continue;
-    Account all;
-    for (const Bulk& bulk : links_[link].bulk) {
-      const Account one = AccountOf(bulk.sender->fd());
-      all.delivered_bytes += one.delivered_bytes;
-      // Several sockets share the rail at the same time.
-      all.busy_ns = std::max(all.busy_ns, one.busy_ns);
-    }
-    session_.LinkRate(link, links_[link].incarnation, all.delivered_bytes, all.busy_ns, now);
+    const Account account = links_[link].Delivered();
+    session_.LinkRate(link, links_[link].incarnation, account.delivered_bytes, account.busy_ns, now);
   }
 }
 
@@ -140,9 +134,7 @@ void SendPeer::SampleRates(Nanos now) {
 void SendPeer::LimitQueues() {
   if (session_.spread() == spread_) return;
   spread_ = session_.spread();
-  for (const LinkSockets& sockets : links_)
-    for (const Bulk& bulk : sockets.bulk)
-      if (bulk.sender != nullptr) LimitUnsent(bulk.sender->fd(), spread_);
+  for (SendLink& link : links_) link.LimitQueues(spread_);
 }
 
 bool SendPeer::Settle() {
@@ -164,7 +156,7 @@ bool SendPeer::PumpAll() {
   ready_.clear();
   for (LinkId link = 0; link < links_.size(); ++link)
     for (size_t i = 0; i < links_[link].bulk.size(); ++i)
-      if (links_[link].bulk[i].sender != nullptr && !links_[link].bulk[i].blocked) ready_.emplace_back(link, i);
+      if (links_[link].bulk[i].has_room()) ready_.emplace_back(link, i);
   for (int chunks = 0; chunks < kTurnChunks;) {
     if (ready_.empty()) return false;
     const auto next = std::min_element(ready_.begin(), ready_.end(),
@@ -209,65 +201,31 @@ void SendPeer::Publish() {
 }
 
 void SendPeer::Execute(const Action& action) {
+  const LinkId link = action.link;
   switch (action.kind) {
     case Action::Kind::kSend: return SendFrame(action.lane, action.frame);
     case Action::Kind::kOpenOob: return OpenOob();
     case Action::Kind::kCloseOob: return CloseOob();
-    case Action::Kind::kLinkSlow: return ReportSlow(action);
-    case Action::Kind::kOpenLink: return OpenLink(action.link, action.incarnation);
-    case Action::Kind::kProveLink: return ProveLink(action.link);
-    case Action::Kind::kCloseLink: return CloseLink(action.link);
-    case Action::Kind::kLinkUp: return Report(action, plan::EvidenceKind::kLinkUp);
-    case Action::Kind::kLinkFenced: return Report(action, plan::EvidenceKind::kLinkFenced);
+    case Action::Kind::kLinkSlow: return RecordSlow(io_, action, Ends(link));
+    case Action::Kind::kOpenLink: return OpenLink(link, action.incarnation);
+    case Action::Kind::kProveLink: room_ = true; return links_[action.link].Prove(session_id_, action.link);
+    case Action::Kind::kCloseLink: return links_[link].Close(&poller_);
+    case Action::Kind::kLinkUp: return RecordUp(io_, action, Ends(link));
+    case Action::Kind::kLinkFenced: return RecordFenced(io_, action, Ends(link));
     case Action::Kind::kWarn: return io_->log(LogLevel::kWarn, action.text);
     case Action::Kind::kProbePeer: return probe_.Start(io_->oob_source, target_.oob, io_->Now());
     case Action::Kind::kFlowOpened: return;  // an acceptor's
   }
 }
 
-std::string SendPeer::Describe(LinkId link) const {
-  return io_->node + "/" + io_->rails[session_.local_rail(link)].nic + " -> " + peer_node_ + "/" +
-         remote_rails_[session_.remote_rail(link)].nic;
-}
-
-void SendPeer::Report(const Action& action, plan::EvidenceKind kind) {
-  if (action.report.cause == EvidenceCause::kRetired) {
-    io_->log(LogLevel::kDebug, "R2CC: detour " + Describe(action.link) + " is not needed any more");
-    return;
-  }
-  const uint16_t rail = session_.local_rail(action.link);
-  io_->report(MakeRecord(kind, action, rail, io_->Now(), peer_node_, remote_rails_[session_.remote_rail(action.link)].nic));
-  if (kind == plan::EvidenceKind::kLinkUp) {
-    io_->log(LogLevel::kDebug, "R2CC: link " + Describe(action.link) + " is up, incarnation " + std::to_string(action.incarnation));
-    return;
-  }
-  io_->rails[rail].replayed_bytes += action.report.replayed_bytes;
-  io_->rails[rail].failovers += 1;
-  io_->log(LogLevel::kInfo, "R2CC: link " + Describe(action.link) + " given up (" + plan::CauseName(action.report.cause) + "), " +
-                                std::to_string(action.report.replayed_bytes) + " bytes replayed after " +
-                                std::to_string(action.report.duration / 1000) + " us");
-}
-
-void SendPeer::ReportSlow(const Action& action) {
-  const uint16_t rail = session_.local_rail(action.link);
-  const bool slow = action.number < plan::kFullWeightPermille;
-  auto record = MakeRecord(slow ? plan::EvidenceKind::kRailSlow : plan::EvidenceKind::kRailSteady, action, rail, io_->Now(), peer_node_,
-                           remote_rails_[session_.remote_rail(action.link)].nic);
-  record.share_permille = static_cast<uint32_t>(action.number);
-  io_->report(record);
-  io_->log(LogLevel::kInfo, "R2CC: link " + Describe(action.link) +
-                                (slow ? " moves " + std::to_string(action.number / 10) + " % of what the best one does: its share follows"
-                                      : " is as good as the others again"));
+LinkEnds SendPeer::Ends(LinkId link) const {
+  return {session_.local_rail(link), peer_node_, remote_rails_[session_.remote_rail(link)].nic};
 }
 
 // ---- out-of-band lane ----
 
 Hello SendPeer::MakeHello(ConnectionKind kind) const {
-  Hello hello;
-  hello.kind = kind;
-  hello.nonce = target_.nonce;
-  hello.target_process = target_.process;
-  hello.session = session_id_;
+  Hello hello{.kind = kind, .nonce = target_.nonce, .target_process = target_.process, .session = session_id_};
   hello.process = io_->process;
   hello.node = io_->node;
   hello.oob_address = io_->oob_source.address.Text();
@@ -282,17 +240,15 @@ void SendPeer::OpenOob() {
   int failure = 0;
   UniqueFd fd = Connect(io_->oob_source, target_.oob, SocketUse::kOob, &failure);
   if (!fd) return session_.OobDown(failure == ECONNREFUSED ? Reach::kRefused : Reach::kSilent, io_->Now());
-  const int raw = fd.get();
-  oob_greeting_ = std::make_unique<Connection>();
-  oob_greeting_->stream = std::make_unique<PacketStream>(std::move(fd));
-  oob_greeting_->token = poller_.Add(raw, EPOLLIN | EPOLLOUT, [this](uint32_t events) { GreetOobEvent(events); });
+  oob_call_ = std::make_unique<Call>(&poller_, std::move(fd), Encode(MakeHello(ConnectionKind::kOob)),
+                                     [this](Call::Outcome outcome, const HelloReply& reply, std::unique_ptr<PacketStream> stream) {
+                                       OobGreeted(outcome, reply, std::move(stream));
+                                     });
 }
 
 void SendPeer::CloseOob() {
   oob_.Close();
-  if (oob_greeting_ == nullptr) return;
-  poller_.Remove(oob_greeting_->token, oob_greeting_->stream->fd());
-  oob_greeting_.reset();
+  oob_call_.reset();
 }
 
 void SendPeer::OobDown(Reach reach) {
@@ -300,22 +256,8 @@ void SendPeer::OobDown(Reach reach) {
   session_.OobDown(reach, io_->Now());
 }
 
-void SendPeer::GreetOobEvent(uint32_t events) {
-  PacketStream& stream = *oob_greeting_->stream;
-  if (!oob_greeting_->connected) {
-    if (!(events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) return;
-    if (const int failure = ConnectResult(stream.fd()); failure != 0)
-      return OobDown(failure == ECONNREFUSED ? Reach::kRefused : Reach::kSilent);
-    oob_greeting_->connected = true;
-    if (!stream.Send(Encode(MakeHello(ConnectionKind::kOob)))) return OobDown(Reach::kSilent);
-    poller_.Modify(oob_greeting_->token, stream.fd(), EPOLLIN);
-  }
-  Bytes packet;
-  bool whole = false;
-  if (stream.ReadOne(&packet, &whole) != PacketStream::State::kOpen) return OobDown(Reach::kSilent);
-  if (!whole) return;
-  HelloReply reply;
-  if (!Decode(packet, &reply)) return OobDown(Reach::kSilent);
+void SendPeer::OobGreeted(Call::Outcome outcome, const HelloReply& reply, std::unique_ptr<PacketStream> stream) {
+  if (outcome != Call::Outcome::kReplied) return OobDown(outcome == Call::Outcome::kRefused ? Reach::kRefused : Reach::kSilent);
   if (!reply.accepted) {
     io_->log(LogLevel::kWarn, "R2CC: " + target_.oob.Text() + " refuses us: " + reply.reason);
     return OobDown(Reach::kRefused);
@@ -325,9 +267,8 @@ void SendPeer::GreetOobEvent(uint32_t events) {
   if (reply.rails.empty() || (!first && reply.rails.size() != remote_rails_.size())) return OobDown(Reach::kSilent);
   peer_node_ = reply.node;
   remote_rails_ = reply.rails;
-  poller_.Remove(oob_greeting_->token, stream.fd());
-  oob_.Open(&poller_, std::move(oob_greeting_->stream), tag_, [this] { OobEvent(); });
-  oob_greeting_.reset();
+  oob_.Open(&poller_, std::move(stream), tag_, [this] { OobEvent(); });
+  oob_call_.reset();
   session_.OobUp(peer_node_, remote_rails_, io_->Now());
   links_.resize(session_.links());
   ApplyVerdicts();
@@ -343,105 +284,64 @@ void SendPeer::OobEvent() {
 void SendPeer::Trouble(LinkId link, EvidenceCause cause) { session_.LinkTrouble(link, links_[link].incarnation, cause, io_->Now()); }
 
 void SendPeer::OpenLink(LinkId link, Incarnation incarnation) {
-  CloseLink(link);
-  LinkSockets& sockets = links_[link];
+  SendLink& sockets = links_[link];
+  sockets.Close(&poller_);
   sockets.incarnation = incarnation;
   const LocalRail& local = io_->rails[session_.local_rail(link)];
   const RailInfo& remote = remote_rails_[session_.remote_rail(link)];
   SocketAddress to;
   if (local.source.address.length == 0 || !ParseAddress(remote.address, remote.port, &to)) return Trouble(link, EvidenceCause::kLinkDown);
+  Hello hello = MakeHello(ConnectionKind::kControl);
+  hello.link = link;
+  hello.local_rail = session_.local_rail(link);
+  hello.remote_rail = session_.remote_rail(link);
+  hello.incarnation = incarnation;
+  hello.sockets = io_->sockets_per_rail;
+  hello.links = session_.links();
   for (int i = -1; i < io_->sockets_per_rail; ++i) {
-    auto connection = std::make_unique<Connection>();
-    connection->kind = i < 0 ? ConnectionKind::kControl : ConnectionKind::kBulk;
-    connection->socket = static_cast<uint8_t>(std::max(i, 0));
+    hello.kind = i < 0 ? ConnectionKind::kControl : ConnectionKind::kBulk;
+    hello.socket = static_cast<uint8_t>(std::max(i, 0));
     int failure = 0;
     UniqueFd fd = Connect(local.source, to, i < 0 ? SocketUse::kControl : SocketUse::kBulk, &failure);
     if (!fd) return Trouble(link, EvidenceCause::kSocketError);
-    const int raw = fd.get();
-    connection->stream = std::make_unique<PacketStream>(std::move(fd));
-    Connection* greeting = connection.get();
-    connection->token = poller_.Add(raw, EPOLLIN | EPOLLOUT, [this, link, incarnation, greeting](uint32_t events) {
-      if (!greeting->connected && !(events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) return;
-      GreetEvent(link, incarnation, greeting);
-    });
-    sockets.greeting.push_back(std::move(connection));
+    sockets.calls.push_back(
+        std::make_unique<Call>(&poller_, std::move(fd), Encode(hello),
+                               [this, link, i](Call::Outcome outcome, const HelloReply& reply, std::unique_ptr<PacketStream> stream) {
+                                 if (outcome == Call::Outcome::kGarbled) return Trouble(link, EvidenceCause::kGarbled);
+                                 if (outcome != Call::Outcome::kReplied) return Trouble(link, EvidenceCause::kSocketError);
+                                 if (!reply.accepted) return Trouble(link, EvidenceCause::kPeerFenced);
+                                 Greeted(link, i, std::move(stream));
+                               }));
   }
   sockets.bulk.resize(io_->sockets_per_rail);
 }
 
-void SendPeer::CloseLink(LinkId link) {
-  LinkSockets& sockets = links_[link];
-  for (auto& connection : sockets.greeting) {
-    if (connection->stream == nullptr) continue;
-    poller_.Remove(connection->token, connection->stream->fd());
-    connection->stream->Release().Abandon();
-  }
-  if (sockets.control != nullptr) sockets.control->Abandon();
-  for (Bulk& bulk : sockets.bulk) {
-    if (bulk.sender == nullptr) continue;
-    poller_.Remove(bulk.token, bulk.sender->fd());
-    bulk.sender->Abandon();
-  }
-  sockets = LinkSockets{.incarnation = sockets.incarnation};
-}
-
-void SendPeer::GreetEvent(LinkId link, Incarnation incarnation, Connection* connection) {
-  if (!connection->connected) {
-    if (ConnectResult(connection->stream->fd()) != 0) return Trouble(link, EvidenceCause::kSocketError);
-    connection->connected = true;
-    Hello hello = MakeHello(connection->kind);
-    hello.link = link;
-    hello.local_rail = session_.local_rail(link);
-    hello.remote_rail = session_.remote_rail(link);
-    hello.incarnation = incarnation;
-    hello.socket = connection->socket;
-    hello.sockets = io_->sockets_per_rail;
-    hello.links = session_.links();
-    if (!connection->stream->Send(Encode(hello))) return Trouble(link, EvidenceCause::kSocketError);
-    poller_.Modify(connection->token, connection->stream->fd(), EPOLLIN);
-  }
-  Bytes packet;
-  bool whole = false;
-  if (connection->stream->ReadOne(&packet, &whole) != PacketStream::State::kOpen) return Trouble(link, EvidenceCause::kSocketError);
-  if (!whole) return;
-  HelloReply reply;
-  if (!Decode(packet, &reply)) return Trouble(link, EvidenceCause::kGarbled);
-  if (!reply.accepted) return Trouble(link, EvidenceCause::kPeerFenced);
-  Greeted(link, connection);
-}
-
-void SendPeer::Greeted(LinkId link, Connection* connection) {
-  LinkSockets& sockets = links_[link];
-  poller_.Remove(connection->token, connection->stream->fd());
-  if (connection->kind == ConnectionKind::kControl) {
+// `socket`: -1 is the control lane.
+void SendPeer::Greeted(LinkId link, int socket, std::unique_ptr<PacketStream> stream) {
+  SendLink& sockets = links_[link];
+  if (socket < 0) {
     sockets.control = std::make_unique<LaneSocket>();
-    sockets.control->Open(&poller_, std::move(connection->stream), tag_, [this, link] { ControlEvent(link); });
+    sockets.control->Open(&poller_, std::move(stream), tag_, [this, link] { ControlEvent(link); });
   } else {
-    const size_t index = connection->socket;
-    Bulk& bulk = sockets.bulk[index];
-    bulk.sender = std::make_unique<BulkSender>(connection->stream->Release(), tag_, io_->checksum);
+    const auto index = static_cast<size_t>(socket);
+    SendLink::Bulk& bulk = sockets.bulk[index];
+    bulk.sender = std::make_unique<BulkSender>(stream->Release(), tag_, io_->checksum);
     LimitUnsent(bulk.sender->fd(), spread_);
     // Edge-triggered: room is told of once, when it comes after the socket was full.
     bulk.token = poller_.Add(bulk.sender->fd(), EPOLLIN | EPOLLOUT | EPOLLET,
                              [this, link, index](uint32_t events) { BulkEvent(link, index, events); });
-    connection->stream.reset();
   }
-  const bool all = sockets.control != nullptr &&
-                   std::all_of(sockets.bulk.begin(), sockets.bulk.end(), [](const Bulk& bulk) { return bulk.sender != nullptr; });
-  // The connections that were greeted live until the link closes: their handlers are gone, and one of them is running.
-  if (all) session_.LinkConnected(link, sockets.incarnation, io_->Now());
+  if (sockets.greeted()) session_.LinkConnected(link, sockets.incarnation, io_->Now());
 }
 
 void SendPeer::ControlEvent(LinkId link) {
-  switch (links_[link].control->Service([&](const Frame& frame) { session_.Receive(link, frame, io_->Now()); })) {
-    case PacketStream::State::kOpen: return;
-    case PacketStream::State::kClosed: return Trouble(link, EvidenceCause::kSocketError);
-    case PacketStream::State::kGarbled: return Trouble(link, EvidenceCause::kGarbled);
-  }
+  const auto state = links_[link].control->Service([&](const Frame& frame) { session_.Receive(link, frame, io_->Now()); });
+  if (state == PacketStream::State::kOpen) return;
+  Trouble(link, state == PacketStream::State::kGarbled ? EvidenceCause::kGarbled : EvidenceCause::kSocketError);
 }
 
 void SendPeer::BulkEvent(LinkId link, size_t index, uint32_t events) {
-  Bulk& bulk = links_[link].bulk[index];
+  SendLink::Bulk& bulk = links_[link].bulk[index];
   if (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) {
     // Nothing is ever sent to us here: an end or an error is all there can be to read.
     char byte;
@@ -455,18 +355,9 @@ void SendPeer::BulkEvent(LinkId link, size_t index, uint32_t events) {
   }
 }
 
-void SendPeer::ProveLink(LinkId link) {
-  LinkSockets& sockets = links_[link];
-  for (size_t i = 0; i < sockets.bulk.size(); ++i) {
-    sockets.bulk[i].sender->SendProof(ProofPattern(session_id_, link, sockets.incarnation, static_cast<uint8_t>(i)));
-    sockets.bulk[i].blocked = false;
-  }
-  room_ = true;
-}
-
 bool SendPeer::PumpBulk(LinkId link, size_t index) {
-  LinkSockets& sockets = links_[link];
-  Bulk& bulk = sockets.bulk[index];
+  SendLink& sockets = links_[link];
+  SendLink::Bulk& bulk = sockets.bulk[index];
   if (bulk.sender->AnyUnsent([this](const Chunk& chunk) { return !session_.Expects(chunk); })) {
     // Acknowledged before it was sent: the peer breaks the protocol, and the copy behind the chunk is gone.
     Trouble(link, EvidenceCause::kGarbled);
@@ -497,12 +388,12 @@ void SendPeer::FlushLanes() {
 
 bool SendPeer::flushed() const {
   return oob_.flushed() &&
-         std::all_of(links_.begin(), links_.end(), [](const LinkSockets& s) { return s.control == nullptr || s.control->flushed(); });
+         std::all_of(links_.begin(), links_.end(), [](const SendLink& s) { return s.control == nullptr || s.control->flushed(); });
 }
 
 void SendPeer::HalfClose() {
   oob_.HalfClose();
-  for (LinkSockets& sockets : links_)
+  for (SendLink& sockets : links_)
     if (sockets.control != nullptr) sockets.control->HalfClose();
 }
 

@@ -10,12 +10,14 @@
 
 #include "netplugin/link/send_session.h"
 #include "netplugin/transport/comm.h"
-#include "netplugin/transport/tcp/bulk.h"
+#include "netplugin/transport/tcp/call.h"
 #include "netplugin/transport/tcp/io.h"
 #include "netplugin/transport/tcp/lane_socket.h"
 #include "netplugin/transport/tcp/packet_stream.h"
 #include "netplugin/transport/tcp/peer.h"
 #include "netplugin/transport/tcp/probe.h"
+#include "netplugin/transport/tcp/record.h"
+#include "netplugin/transport/tcp/send_link.h"
 
 namespace r2cc::net {
 
@@ -43,28 +45,10 @@ class SendPeer final : public Peer {
   bool over() const override { return session_.failed() && session_.idle(); }
   const std::string& node() const { return peer_node_; }
   bool flushed() const override;
+  void CloseFlows() override;
   void HalfClose() override;
 
  private:
-  struct Connection {  // being opened and greeted
-    std::unique_ptr<PacketStream> stream;
-    Poller::Token token = 0;
-    ConnectionKind kind = ConnectionKind::kOob;
-    uint8_t socket = 0;
-    bool connected = false;
-  };
-  struct Bulk {
-    std::unique_ptr<BulkSender> sender;
-    Poller::Token token = 0;
-    bool blocked = false;
-  };
-  struct LinkSockets {
-    Incarnation incarnation = 0;
-    std::vector<std::unique_ptr<Connection>> greeting;
-    std::unique_ptr<LaneSocket> control;
-    std::vector<Bulk> bulk;
-  };
-
   void Post(FlowId flow, void* data, uint64_t bytes) override;
   bool Hot(FlowId flow) override;
   void Tick() override;
@@ -73,16 +57,13 @@ class SendPeer final : public Peer {
   void Execute(const Action& action);
   void OpenOob();
   void CloseOob();
-  void GreetOobEvent(uint32_t events);
+  void OobGreeted(Call::Outcome outcome, const HelloReply& reply, std::unique_ptr<PacketStream> stream);
   void OobEvent();
   void OobDown(Reach reach);
   void OpenLink(LinkId link, Incarnation incarnation);
-  void CloseLink(LinkId link);
-  void GreetEvent(LinkId link, Incarnation incarnation, Connection* connection);
-  void Greeted(LinkId link, Connection* connection);
+  void Greeted(LinkId link, int socket, std::unique_ptr<PacketStream> stream);
   void ControlEvent(LinkId link);
   void BulkEvent(LinkId link, size_t index, uint32_t events);
-  void ProveLink(LinkId link);
   void SendFrame(Lane lane, const Frame& frame);
   // Moves chunks of a flow on its home link.
   void PumpHome(FlowId flow);
@@ -94,11 +75,9 @@ class SendPeer final : public Peer {
   void FlushLanes();
   void SampleRates(Nanos now);
   void Trouble(LinkId link, plan::EvidenceCause cause);
-  void Report(const Action& action, plan::EvidenceKind kind);
-  void ReportSlow(const Action& action);
   void Publish();
   Hello MakeHello(ConnectionKind kind) const;
-  std::string Describe(LinkId link) const;
+  LinkEnds Ends(LinkId link) const;
 
   const Target target_;
   const uint64_t session_id_;
@@ -106,10 +85,10 @@ class SendPeer final : public Peer {
   SendSession session_;
   std::string peer_node_;
   std::vector<RailInfo> remote_rails_;
-  std::unique_ptr<Connection> oob_greeting_;
+  std::unique_ptr<Call> oob_call_;
   Nanos oob_since_ = 0;
   LaneSocket oob_;
-  std::vector<LinkSockets> links_;
+  std::vector<SendLink> links_;
   Probe probe_{&poller_, [this](Reach reach) { session_.PeerProbed(reach, io_->Now()); }};
   std::map<FlowId, Comm*> comms_;
   std::vector<std::pair<LinkId, size_t>> ready_;  // sockets with room, while chunks are dealt out

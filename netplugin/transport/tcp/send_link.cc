@@ -1,0 +1,56 @@
+#include "netplugin/transport/tcp/send_link.h"
+
+#include <algorithm>
+
+namespace r2cc::net {
+
+void SendLink::Close(Poller* poller) {
+  calls.clear();
+  if (control != nullptr) control->Abandon();
+  control.reset();
+  for (Bulk& one : bulk) {
+    if (one.sender == nullptr) continue;
+    poller->Remove(one.token, one.sender->fd());
+    one.sender->Abandon();
+  }
+  bulk.clear();
+}
+
+bool SendLink::greeted() const {
+  return control != nullptr && std::all_of(bulk.begin(), bulk.end(), [](const Bulk& one) { return one.sender != nullptr; });
+}
+
+void SendLink::Prove(uint64_t session, LinkId link) {
+  for (size_t i = 0; i < bulk.size(); ++i) {
+    bulk[i].sender->SendProof(ProofPattern(session, link, incarnation, static_cast<uint8_t>(i)));
+    bulk[i].blocked = false;
+  }
+}
+
+Account SendLink::Delivered() const {
+  Account all;
+  for (const Bulk& one : bulk) {
+    if (one.sender == nullptr) continue;
+    const Account account = AccountOf(one.sender->fd());
+    all.delivered_bytes += account.delivered_bytes;
+    // Several sockets share the rail at the same time.
+    all.busy_ns = std::max(all.busy_ns, account.busy_ns);
+  }
+  return all;
+}
+
+void SendLink::LimitQueues(bool few) {
+  for (const Bulk& one : bulk)
+    if (one.sender != nullptr) LimitUnsent(one.sender->fd(), few);
+}
+
+bool SendLink::AnyUnsent(FunctionRef<bool(const Chunk&)> is_so) const {
+  return std::any_of(bulk.begin(), bulk.end(), [&](const Bulk& one) { return one.sender != nullptr && one.sender->AnyUnsent(is_so); });
+}
+
+void SendLink::Rebase(FlowId flow, MessageId message, const std::byte* copy) {
+  for (Bulk& one : bulk)
+    if (one.sender != nullptr) one.sender->Rebase(flow, message, copy);
+}
+
+}  // namespace r2cc::net
