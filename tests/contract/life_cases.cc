@@ -149,13 +149,13 @@ TEST_P(Contract, GrayRailIsUsedForWhatItMovesAndNotGivenUp) {
   world_->Slow(0, 1, 4);
   ASSERT_TRUE(TrafficFor(kSecond));  // it may be found out
   const double gray = Goodput(kSecond);
-  EXPECT_GT(gray, 0.85 * healthy * 3.25 / 4) << "healthy " << healthy * 1e-6 << " MB/s, gray " << gray * 1e-6;
+  EXPECT_GT(gray, Fair() * healthy * 3.25 / 4) << "healthy " << healthy * 1e-6 << " MB/s, gray " << gray * 1e-6;
   EXPECT_EQ(Fences(), 0) << "slow is not dead";
   EXPECT_TRUE(TrafficUntil([&] { return Count(0, Told::What::kRailSlow, 1) > 0; }, 5 * kSecond)) << "the daemon is not told";
   EXPECT_EQ(Count(0, Told::What::kRailSlow), Count(0, Told::What::kRailSlow, 1)) << "the others are well";
   world_->Slow(0, 1, 1);
   EXPECT_TRUE(TrafficUntil([&] { return Count(0, Told::What::kRailSteady, 1) > 0; }, 5 * kSecond)) << "nor that it is over";
-  EXPECT_GT(Goodput(600 * kMs), 0.85 * healthy);
+  EXPECT_GT(Goodput(600 * kMs), Fair() * healthy);
   ExpectAllWell();
 }
 
@@ -256,7 +256,7 @@ TEST_P(Contract, PathsThatTheTwoEndsLostDifferently) {
     ASSERT_TRUE(TrafficFor(300 * kMs));
     const uint64_t before = world_->LeftBytes(0, 1);
     const double left = Goodput(600 * kMs);
-    EXPECT_GT(left, 0.85 * healthy * (full_fabric ? 3 : 2) / kRails) << "healthy " << healthy * 1e-6 << " MB/s, left " << left * 1e-6;
+    EXPECT_GT(left, Fair() * healthy * (full_fabric ? 3 : 2) / kRails) << "healthy " << healthy * 1e-6 << " MB/s, left " << left * 1e-6;
     if (full_fabric) {
       EXPECT_GT(world_->LeftBytes(0, 1) - before, 4 * kMiB) << "a rail that works is idle";
     }
@@ -265,7 +265,7 @@ TEST_P(Contract, PathsThatTheTwoEndsLostDifferently) {
     world_->Heal(1, 1);
     ASSERT_TRUE(TrafficUntil([&] { return LinksUp(0, 0) > up[0] && LinksUp(0, 1) > up[1]; }));
     ASSERT_TRUE(TrafficFor(300 * kMs));
-    EXPECT_GT(Goodput(400 * kMs), 0.85 * healthy);
+    EXPECT_GT(Goodput(400 * kMs), Fair() * healthy);
     ExpectAllWell();
     TearDown();
   }

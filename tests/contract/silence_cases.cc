@@ -40,7 +40,7 @@ TEST_P(Contract, SilenceOfAStoppedPeerIsWaitedForWithoutLimit) {
     ASSERT_TRUE(TrafficMore(8));
     for (const int flow : flows_) job_->Exchange(flow, 4 * kLarge);
     world_->StopProcess(end);
-    job_->RunFor(1200 * kMs);
+    job_->RunFor(900 * kMs);
     world_->ContinueProcess(end);
     ASSERT_TRUE(job_->RunUntilDone(kPatience)) << "stopped: end " << end;
   }
