@@ -163,11 +163,11 @@ void Engine::Run() {
 
   while (!stop_.load(std::memory_order_relaxed)) {
     bool more = false;
-    for (const auto& [peer, watched] : watched_) more |= watched.armed && peer->more();
+    for (const auto& [peer, watched] : watched_) more |= watched.token != 0 && peer->more();
     io_.poller.Wait(more ? 0 : ShareOut() ? kActiveWaitMs : kIdleWaitMs);
     if (more)
       for (const auto& [peer, watched] : watched_)
-        if (watched.armed && peer->more()) peer->Service();
+        if (watched.token != 0 && peer->more()) peer->Service();
     calls_.Run();
     const Nanos now = clock_.Now();
     world_->Poll(now);
@@ -228,21 +228,25 @@ void Engine::Exclusively(const std::function<void()>& call) {
 }
 
 void Engine::WatchPeer(Peer* peer) {
-  if (watched_.contains(peer)) return;
-  watched_[peer].token = io_.poller.Add(peer->fd(), EPOLLIN, [this, peer](uint32_t) {
-    Watched& watched = watched_.at(peer);
-    // Somebody has the turn, or comes for it all the time: he needs no help, and waking up for his messages costs him.
-    if (!peer->Service() || peer->helped() != watched.helped) {
-      watched.armed = false;
-      io_.poller.Modify(watched.token, peer->fd(), 0);
-    }
-    watched.active = true;
-  });
+  if (!watched_.contains(peer)) Arm(peer, &watched_[peer]);
 }
 
 void Engine::UnwatchPeer(Peer* peer) {
-  io_.poller.Remove(watched_.at(peer).token, peer->fd());
+  Disarm(peer, &watched_.at(peer));
   watched_.erase(peer);
+}
+
+void Engine::Arm(Peer* peer, Watched* watched) {
+  if (watched->token != 0) return;
+  watched->token = io_.poller.Add(peer->fd(), EPOLLIN, [this, peer, watched](uint32_t) {
+    watched->active = true;
+    // Somebody has the turn, or comes for it all the time: he needs no help, and waking up for his messages costs him.
+    if (!peer->Service() || peer->helped() != watched->helped) Disarm(peer, watched);
+  });
+}
+
+void Engine::Disarm(Peer* peer, Watched* watched) {
+  if (watched->token != 0) io_.poller.Remove(std::exchange(watched->token, 0), peer->fd());
 }
 
 bool Engine::ShareOut() {
@@ -250,9 +254,7 @@ bool Engine::ShareOut() {
   for (auto& [peer, watched] : watched_) {
     const bool helped = std::exchange(watched.helped, peer->helped()) != watched.helped;
     active |= helped || watched.active;
-    if (helped || watched.armed) continue;
-    watched.armed = true;
-    io_.poller.Modify(watched.token, peer->fd(), EPOLLIN);
+    if (!helped) Arm(peer, &watched);
   }
   return active;
 }

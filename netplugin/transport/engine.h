@@ -11,7 +11,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "netplugin/attach/daemon_link.h"
@@ -82,12 +81,11 @@ class Engine {
  private:
   // How the I/O thread knows a peer.
   struct Watched {
-    Poller::Token token = 0;
-    bool armed = true;    // the I/O thread is woken by what arrives
-    uint64_t helped = 0;  // Peer::helped() at the last look
-    bool active = true;   // something waited for it at its last tick
-    uint64_t ticked = 0;  // Peer::helped() at the last tick
-    bool asked = false;   // the last tick was left to an NCCL thread
+    Poller::Token token = 0;  // the I/O thread is woken by what arrives; 0: it is not
+    uint64_t helped = 0;      // Peer::helped() at the last look
+    bool active = true;       // something waited for it at its last tick
+    uint64_t ticked = 0;      // Peer::helped() at the last tick
+    bool asked = false;       // the last tick was left to an NCCL thread
   };
   explicit Engine(Parts parts) : parts_(std::move(parts)) {}
   bool Open(std::string* error);
@@ -101,6 +99,8 @@ class Engine {
   void Exclusively(const std::function<void()>& call);
   void WatchPeer(Peer* peer);
   void UnwatchPeer(Peer* peer);
+  void Arm(Peer* peer, Watched* watched);
+  void Disarm(Peer* peer, Watched* watched);
   // Wakes the I/O thread for what no NCCL thread looks after, and for nothing else. True if anything goes on.
   bool ShareOut();
   void TickPeers();
@@ -117,7 +117,7 @@ class Engine {
   std::unique_ptr<Reception> reception_;
   std::unique_ptr<Greeter> greeter_;
   std::map<uint64_t, std::unique_ptr<SendPeer>> send_peers_;  // by process
-  std::unordered_map<Peer*, Watched> watched_;
+  std::map<Peer*, Watched> watched_;
   Nanos ticked_ = 0;
 
   CallQueue calls_{[this] { Wake(); }};

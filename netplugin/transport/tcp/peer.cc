@@ -3,8 +3,9 @@
 namespace r2cc::net {
 namespace {
 
-// An NCCL thread looks where its message is expected; at all sockets only so often.
-constexpr Nanos kPollEvery = 50 * 1000;
+// An NCCL thread looks where its message is expected; at all sockets only so often: soon while it waits, seldom on the way of a message.
+constexpr Nanos kPollWaiting = 50 * 1000;
+constexpr Nanos kPollPosting = 500 * 1000;
 
 }  // namespace
 
@@ -74,7 +75,7 @@ void Peer::Turn(FlowId flow, bool hot) {
     PollAndTick();
   } else if (!moved) {
     const Nanos now = io_->Now();
-    if (now - polled_ >= kPollEvery) {
+    if (now - polled_ >= (hot ? kPollWaiting : kPollPosting)) {
       polled_ = now;
       poller_.Wait(0);
     }
