@@ -17,9 +17,10 @@
 namespace r2cc::net {
 namespace {
 
-constexpr Nanos kTickEvery = 5 * kNanosPerMs;
 constexpr Nanos kSameWarningAfter = 10 * kNanosPerSecond;
 constexpr int kActiveWaitMs = 5;
+// While NCCL's threads do the work: only to see that they still do.
+constexpr int kDrivenWaitMs = 10;
 constexpr int kIdleWaitMs = 100;
 
 uint64_t Random() {
@@ -164,14 +165,14 @@ void Engine::Run() {
   while (!stop_.load(std::memory_order_relaxed)) {
     bool more = false;
     for (const auto& [peer, watched] : watched_) more |= watched.token != 0 && peer->more();
-    io_.poller.Wait(more ? 0 : ShareOut() ? kActiveWaitMs : kIdleWaitMs);
+    io_.poller.Wait(more ? 0 : ShareOut());
     if (more)
       for (const auto& [peer, watched] : watched_)
         if (watched.token != 0 && peer->more()) peer->Service();
     calls_.Run();
     const Nanos now = clock_.Now();
     world_->Poll(now);
-    if (now - ticked_ < kTickEvery) continue;
+    if (now - ticked_ < Peer::kTickEvery) continue;
     ticked_ = now;
     TickPeers();
     greeter_->Tick(now);
@@ -249,26 +250,27 @@ void Engine::Disarm(Peer* peer, Watched* watched) {
   if (watched->token != 0) io_.poller.Remove(std::exchange(watched->token, 0), peer->fd());
 }
 
-bool Engine::ShareOut() {
-  bool active = false;
+int Engine::ShareOut() {
+  int wait_ms = kIdleWaitMs;
   for (auto& [peer, watched] : watched_) {
     const bool helped = std::exchange(watched.helped, peer->helped()) != watched.helped;
-    active |= helped || watched.active;
     if (!helped) Arm(peer, &watched);
+    if (helped)
+      wait_ms = std::min(wait_ms, kDrivenWaitMs);
+    else if (watched.active)
+      wait_ms = kActiveWaitMs;
   }
-  return active;
+  return wait_ms;
 }
 
 void Engine::TickPeers() {
   std::vector<Peer*> over;
   for (auto& [peer, watched] : watched_) {
-    // Who comes all the time has it done on the way; moving bytes here as well would only take his processor from him.
-    if (std::exchange(watched.ticked, peer->helped()) != peer->helped() && !watched.asked) {
-      peer->AskTick();
-      watched.asked = watched.active = true;
+    // Who comes all the time does it himself; moving bytes here as well would only take his processor from him.
+    if (std::exchange(watched.ticked, peer->helped()) != peer->helped()) {
+      watched.active = true;
       continue;
     }
-    watched.asked = false;
     peer->TickTurn();
     const auto turn = peer->TakeTurn();
     watched.active = peer->outstanding();

@@ -85,7 +85,6 @@ class Engine {
     uint64_t helped = 0;      // Peer::helped() at the last look
     bool active = true;       // something waited for it at its last tick
     uint64_t ticked = 0;      // Peer::helped() at the last tick
-    bool asked = false;       // the last tick was left to an NCCL thread
   };
   explicit Engine(Parts parts) : parts_(std::move(parts)) {}
   bool Open(std::string* error);
@@ -101,8 +100,8 @@ class Engine {
   void UnwatchPeer(Peer* peer);
   void Arm(Peer* peer, Watched* watched);
   void Disarm(Peer* peer, Watched* watched);
-  // Wakes the I/O thread for what no NCCL thread looks after, and for nothing else. True if anything goes on.
-  bool ShareOut();
+  // Lets the I/O thread be woken for what no NCCL thread looks after, and for nothing else. How long to wait, in milliseconds.
+  int ShareOut();
   void TickPeers();
   bool ListenOn(LocalRail* rail, std::string* error);
   void Drain();

@@ -52,8 +52,9 @@ void Peer::TickTurn() {
 // Silence is judged when everything that has arrived was read.
 void Peer::PollAndTick() {
   polled_ = io_->Now();
-  tick_asked_.store(false, std::memory_order_relaxed);
-  if (poller_.Wait(0)) Tick();
+  if (!poller_.Wait(0)) return;
+  ticked_ = polled_;
+  Tick();
 }
 
 void Peer::RunInbox() {
@@ -71,11 +72,11 @@ void Peer::Turn(FlowId flow, bool hot) {
   if (shut_) return;
   RunInbox();
   const bool moved = hot && Hot(flow);
-  if (tick_asked_.load(std::memory_order_relaxed)) {
-    PollAndTick();
-  } else if (!moved) {
+  if (!moved) {
     const Nanos now = io_->Now();
-    if (now - polled_ >= (hot ? kPollWaiting : kPollPosting)) {
+    if (now - ticked_ >= kTickEvery) {
+      PollAndTick();
+    } else if (now - polled_ >= (hot ? kPollWaiting : kPollPosting)) {
       polled_ = now;
       poller_.Wait(0);
     }

@@ -37,10 +37,9 @@ class Peer {
   [[nodiscard]] std::unique_lock<std::mutex> TakeTurn() { return std::unique_lock(turn_); }
   // Handles what has arrived, if the turn is free. False: it is not, somebody else does it.
   bool Service();
-  // Reads what has arrived, then lets time pass.
+  // Reads what has arrived, then lets time pass. NCCL threads do so themselves while they come.
   void TickTurn();
-  // The same, by the NCCL thread that comes next.
-  void AskTick() { tick_asked_.store(true, std::memory_order_relaxed); }
+  static constexpr Nanos kTickEvery = 5 * kNanosPerMs;
   // The last turn ended before everything was moved.
   bool more() const { return more_.load(std::memory_order_relaxed); }
   // Readable while something has arrived.
@@ -99,9 +98,9 @@ class Peer {
   bool jobs_turn_ = false;
   std::atomic<bool> more_{false};
   Nanos polled_ = 0;
+  Nanos ticked_ = 0;
   std::vector<Request> taken_;
   std::atomic<uint64_t> helped_{0};
-  std::atomic<bool> tick_asked_{false};
 
   std::mutex inbox_mutex_;
   std::vector<Request> inbox_;
