@@ -7,6 +7,13 @@
 
 namespace r2cc::net {
 
+namespace {
+
+constexpr size_t kBacklogForRepeats = 256 * 1024;
+constexpr size_t kBacklogMost = 64 * 1024 * 1024;
+
+}  // namespace
+
 void LaneSocket::Open(Poller* poller, std::unique_ptr<PacketStream> stream, uint32_t tag, std::function<void()> ready) {
   Close();
   poller_ = poller;
@@ -33,15 +40,30 @@ void LaneSocket::HalfClose() {
   if (stream_ != nullptr) shutdown(stream_->fd(), SHUT_WR);
 }
 
+bool LaneSocket::ToldAgainAnyway(FrameType type) {
+  switch (type) {
+    case FrameType::kPing:
+    case FrameType::kPong:
+    case FrameType::kFlowOpen:
+    case FrameType::kFlowEnd:
+    case FrameType::kBye:
+    case FrameType::kFence:
+    case FrameType::kFenced: return true;
+    default: return false;
+  }
+}
+
 void LaneSocket::Queue(const Frame& frame) {
   if (stream_ == nullptr) return;
+  // A peer that does not read, for a day if it is stopped, must not cost memory.
+  if (stream_->backlog() > kBacklogForRepeats && ToldAgainAnyway(frame.type)) return;
   stream_->Queue(Encode(frame, tag_));
   queued_ = true;
 }
 
 bool LaneSocket::Flush() {
   if (stream_ == nullptr || !std::exchange(queued_, false)) return true;
-  if (!stream_->Flush()) return false;
+  if (!stream_->Flush() || stream_->backlog() > kBacklogMost) return false;
   WatchWrites();
   return true;
 }

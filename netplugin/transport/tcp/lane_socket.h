@@ -28,9 +28,10 @@ class LaneSocket {
   // No more frames from us; what is queued still goes.
   void HalfClose();
 
-  // For the next Flush(). Nothing happens on a lane that is not open.
+  // For the next Flush(). Nothing happens on a lane that is not open. What would be told again anyway is dropped while the peer does not
+  // read.
   void Queue(const Frame& frame);
-  // False if the connection is broken.
+  // False if the connection is broken, or the peer has not read for far too long.
   bool Flush();
   // Writes what waits and hands over what has arrived; the frames may not close the lane. kGarbled also for a packet that is not a sound
   // frame.
@@ -39,6 +40,7 @@ class LaneSocket {
   bool flushed() const { return stream_ == nullptr || !stream_->wants_write(); }
 
  private:
+  static bool ToldAgainAnyway(FrameType type);
   void WatchWrites();
 
   Poller* poller_ = nullptr;

@@ -28,6 +28,8 @@ class PacketStream {
     return Flush();
   }
   bool wants_write() const { return sent_ < out_.size(); }
+  // Bytes that the socket has not taken yet.
+  size_t backlog() const { return out_.size() - sent_; }
 
   enum class State { kOpen, kClosed, kGarbled };
   // Reads what has arrived and hands over each whole packet; stops early if `on_packet` returns false (the stream may be gone then:
