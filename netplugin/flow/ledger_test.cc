@@ -186,6 +186,15 @@ TEST(RecvLedger, AFencedCarriersHalfChunksAreNobodysAgain) {
   EXPECT_EQ(ledger.Begin(Header(0, 2 * kBase, 1, kBase), 3, &to), RecvLedger::Verdict::kPlace);
 }
 
+TEST(RecvLedger, NoBytesIntoNoBufferArePlacedToo) {
+  RecvLedger ledger(7);
+  ledger.Post(nullptr, 0);
+  std::byte* to = nullptr;
+  ASSERT_EQ(ledger.Begin(Header(0, 0, 0, 0), 0, &to), RecvLedger::Verdict::kPlace);
+  EXPECT_NE(to, nullptr) << "null would mean that it is here already";
+  EXPECT_TRUE(ledger.Finish(0, 0, 0));
+}
+
 TEST(RecvLedger, CapacitiesAreOfWhatIsOutstanding) {
   RecvLedger ledger(7);
   std::vector<std::byte> buffer(100);

@@ -83,7 +83,9 @@ RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, Carrier carrier, std:
   if (claim == kPlaced) return Verdict::kDiscard;
   if (claim != kAbsent) return Verdict::kRefuse;  // another carrier may still write it: replayed before its fence
   claim = carrier;
-  *destination = message.data + header.offset();
+  // A buffer of no bytes may have no address; a destination has one.
+  static std::byte nowhere;
+  *destination = header.bytes == 0 ? &nowhere : message.data + header.offset();
   return Verdict::kPlace;
 }
 
