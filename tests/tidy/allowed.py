@@ -12,8 +12,6 @@ ALLOWED = {
     ("clocks", "netplugin/perf/clock.h"): "r2cc-perf measures a plugin from outside, with a clock of its own",
     ("environment", "netplugin/plugin/process.cc"): "a plugin has no main(): here its environment is read and handed to netplugin/config",
     ("sleeps", "daemon/r2ccd_rig.h"): "another process's state gives no event: it is asked again",
-    ("long_files", "netplugin/link/send_session.cc"): "one state machine, no I/O in it: parting it would hide what a state leads to",
-    ("long_files", "netplugin/transport/engine.cc"): "I/O alone: one thread's commands, greetings and loop",
     ("sleeps", "netplugin/perf/bootstrap.cc"): "a rank that is not started yet gives no event: connecting to it is tried again",
     ("sleeps", "netplugin/perf/engine.cc"): POLLED,
     ("sleeps", "netplugin/perf/setup.cc"): POLLED,
