@@ -232,7 +232,11 @@ class Process {
     status->state = StateOf(comm->state.load(std::memory_order_acquire));
     status->done_through = comm->done_through.load(std::memory_order_acquire);
     static_assert(net::kRequestsMax == kSizesKept);
-    std::copy(comm->sizes.begin(), comm->sizes.end(), status->sizes);
+    // What is beyond done_through is being written, and with it the places of the oldest.
+    for (uint64_t back = 1; back <= kSizesKept / 2 && back <= status->done_through; ++back) {
+      const uint64_t place = (status->done_through - back) % kSizesKept;
+      status->sizes[place] = comm->sizes[place];
+    }
     if (status->state != FlowState::kFailed) return;
     if (error->empty()) *error = comm->TakeError();
     if (error->empty()) {  // the log has it
