@@ -64,13 +64,15 @@ void Peer::RunInbox() {
     taken_.swap(inbox_);
     waiting_.store(false);
   }
-  for (const Request& request : taken_) Post(request.flow, request.data, request.bytes);
+  // After the end requests come to nothing; their comms have failed.
+  for (const Request& request : taken_)
+    if (!shut_) Post(request.flow, request.data, request.bytes);
   taken_.clear();
 }
 
 void Peer::Turn(FlowId flow, bool hot) {
-  if (shut_) return;
   RunInbox();
+  if (shut_) return;
   const bool moved = hot && Hot(flow);
   if (!moved) {
     const Nanos now = io_->Now();
