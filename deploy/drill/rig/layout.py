@@ -11,8 +11,8 @@ from deploy.drill.rig.lab import LabError, RailId
 
 NODES_MAX = 32
 RAILS_MAX = 16
-# A queue that holds 5 ms keeps what a cut loses small, and a 256 kB bucket lets a CPU that is late for a tick still reach line rate.
-SHAPE_BURST = "256kb"
+# A queue that holds 5 ms keeps what a cut loses small; the bucket lets a CPU that is late for a tick still reach line rate.
+SHAPE_BURST_KB_MIN, SHAPE_BURST_S = 256, 0.0005
 SHAPE_LATENCY = "5ms"
 RAIL_MTU = 9000
 
@@ -132,4 +132,5 @@ class Layout:
     """For `tc -batch` in the namespace of `interface`."""
     if rate is None:
       return []
-    return [f"qdisc replace dev {interface} root tbf rate {rate} burst {SHAPE_BURST} latency {SHAPE_LATENCY}"]
+    burst_kb = max(SHAPE_BURST_KB_MIN, round(rate_bits_per_s(rate) * SHAPE_BURST_S / 8 / 1024))
+    return [f"qdisc replace dev {interface} root tbf rate {rate} burst {burst_kb}kb latency {SHAPE_LATENCY}"]

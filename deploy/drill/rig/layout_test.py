@@ -50,6 +50,10 @@ class Commands(unittest.TestCase):
   def test_without_a_rate_nothing_is_shaped(self):
     self.assertEqual(LAYOUT.shape_commands("rail0", None), [])
 
+  def test_a_fast_rail_has_a_bucket_of_half_a_millisecond(self):
+    self.assertIn(" burst 256kb ", LAYOUT.shape_commands("rail0", "500mbit")[0])
+    self.assertIn(" burst 488kb ", LAYOUT.shape_commands("rail0", "8gbit")[0])
+
 
 class BadInput(unittest.TestCase):
 

@@ -1,0 +1,50 @@
+import unittest
+
+from tests.gpu import placement
+from tests.gpu.placement import Placement
+
+
+class PlacementTest(unittest.TestCase):
+
+  def test_nodes_share_cards_in_turn(self):
+    eight = Placement(nodes=8, gpus=4)
+    self.assertEqual([eight.gpu(rank) for rank in range(8)], [0, 1, 2, 3, 0, 1, 2, 3])
+    self.assertEqual([eight.node(rank) for rank in range(8)], list(range(8)))
+
+  def test_ranks_of_one_node_have_cards_of_their_own(self):
+    for gpus in (2, 4):
+      pair = Placement(nodes=2, gpus=gpus, per_node=2)
+      for node in range(2):
+        cards = [pair.gpu(rank) for rank in range(4) if pair.node(rank) == node]
+        self.assertEqual(len(set(cards)), 2)
+    with self.assertRaisesRegex(ValueError, "need as many GPUs"):
+      Placement(nodes=2, gpus=1, per_node=2)
+
+
+class EnvironmentTest(unittest.TestCase):
+
+  def of(self, network, per_node=1, rank=1):
+    return placement.rank_environment(network, Placement(2, 2, per_node), rank, "rail0,rail1", "mgmt0")
+
+  def test_multicast_is_off_whatever_the_network(self):
+    for network in (placement.R2CC, placement.SOCKET, placement.PLAIN):
+      said = self.of(network)
+      self.assertEqual((said["NCCL_NVLS_ENABLE"], said["NCCL_MNNVL_ENABLE"]), ("0", "0"))
+      self.assertTrue(all(isinstance(value, str) for value in said.values()))
+
+  def test_sockets_control_has_no_plugin(self):
+    said = self.of(placement.Network("socket", 2, 4))
+    self.assertEqual(said["NCCL_NET_PLUGIN"], "none")
+    self.assertEqual((said["NCCL_NSOCKS_PERTHREAD"], said["NCCL_SOCKET_NTHREADS"]), ("2", "4"))
+    self.assertNotIn("NCCL_NSOCKS_PERTHREAD", self.of(placement.SOCKET))
+    self.assertFalse([name for name in said if name.startswith("R2CC_")])
+
+  def test_ours_keeps_the_bootstrap_off_the_rails(self):
+    said = self.of(placement.R2CC)
+    self.assertEqual((said["NCCL_NET"], said["NCCL_NET_PLUGIN"], said["NCCL_SOCKET_IFNAME"]), ("R2CC", "r2cc", "=mgmt0"))
+    self.assertEqual((said["R2CC_NODE"], said["NCCL_HOSTID"]), ("n1", "node1"))
+
+  def test_peer_to_peer_is_left_on_inside_a_node(self):
+    self.assertIn("NCCL_P2P_DISABLE", self.of(placement.R2CC))
+    self.assertNotIn("NCCL_P2P_DISABLE", self.of(placement.R2CC, per_node=2))
+    self.assertEqual(self.of(placement.R2CC, per_node=2, rank=2)["NCCL_HOSTID"], "node1")

@@ -1,0 +1,161 @@
+"""An emulated cluster with jobs on it: namespaces, shaped rails, an r2ccd on each node where one is wanted. Nothing of it outlives it."""
+
+import contextlib
+import dataclasses
+import pathlib
+import shutil
+import sys
+import tempfile
+import time
+from types import TracebackType
+from typing import Any, Callable
+
+from deploy.drill.rig.cluster import Binaries, Cluster
+from deploy.drill.rig.lab import RailId
+from deploy.drill.rig.namespaces import NamespaceLab
+from deploy.drill.rig.processes import ManagedProcess, Processes
+from tests.bench import traffic
+from tests.gpu.job import Job, TICK_S
+from tests.gpu.placement import Network, Placement, rank_environment
+
+# A repaired rail is back when it has carried so much; it is waited for so long.
+BACK_BYTES, BACK_S = 4 << 20, 20.0
+GROUP_TIMEOUT_S = 60.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+  """Of a whole run; say() prints a line of progress."""
+  binaries: Binaries
+  control_plugin: pathlib.Path
+  program: pathlib.Path  # `run`, which starts ranks too
+  python: str
+  device: str
+  gpus: int
+  nodes: int
+  rails: int
+  rate: str | None
+  nccl: pathlib.Path | None
+  out: pathlib.Path
+  quick: bool
+  steps: int
+  seeds: int
+  sequences: int  # of a training step and rank; 0: found by calibration
+  library_path: str  # LD_LIBRARY_PATH as the user has it
+  environment: dict[str, str]
+  say: Callable[[str], None]
+
+  @property
+  def is_tiny(self) -> bool:
+    """Models of a size that a CPU can try."""
+    return self.device == "cpu"
+
+  def size(self, size_bytes: int) -> int:
+    """A CPU tries the programs with a sixteenth."""
+    return size_bytes if self.device == "cuda" else size_bytes // 16
+
+
+class Stage:
+  """A context manager."""
+
+  def __init__(self, setup: Setup, name: str, nodes: int, rate: str | None, daemons: bool = False):
+    self.setup, self.name, self.nodes, self.rate, self.has_daemons = setup, name, nodes, rate, daemons
+    self._jobs: list[Job] = []
+    self._serial = 0
+
+  def __enter__(self) -> "Stage":
+    with contextlib.ExitStack() as stack:
+      # In /tmp whatever TMPDIR says: the path of a Unix socket has room for 107 bytes.
+      self._folder = pathlib.Path(tempfile.mkdtemp(prefix="r2cc-gpu-", dir="/tmp"))
+      stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
+      self._logs = self.setup.out / "logs" / f"{time.strftime('%H%M%S')}-{self.name}"
+      self._logs.mkdir(parents=True, exist_ok=True)
+      self.lab = stack.enter_context(NamespaceLab(self.nodes, self.setup.rails, self.rate))
+      processes = stack.enter_context(Processes(self._logs))
+      self._processes = processes
+      self._cluster = Cluster(self.lab, self.setup.binaries, self._folder, processes, self.has_daemons)
+      if self.has_daemons:
+        self._cluster.start_daemons()
+      self._stack = stack.pop_all()
+    return self
+
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    with self._stack:
+      for job in self._jobs:
+        job.kill()
+
+  def begin_job(self, name: str, network: Network, per_node: int = 1, environment: dict[str, str] | None = None,
+                timeout_s: float = GROUP_TIMEOUT_S) -> Job:
+    """Starts the ranks and does not wait for them."""
+    setup = self.setup
+    placement = Placement(self.nodes, setup.gpus, per_node)
+    self._serial += 1
+    name = f"{name}-{self._serial}"
+    rendezvous = self._folder / f"{name}.rendezvous"
+
+    def start(rank: int, path: str) -> ManagedProcess:
+      node = placement.node(rank)
+      said = rank_environment(network, placement, rank, self.lab.rails_variable(node), self.lab.management_interface(node))
+      said |= {"NCCL_DEBUG": "WARN"}
+      if network.kind == "r2cc":
+        said |= {"R2CC_JOB": name}
+        if self.has_daemons:
+          said |= {"R2CC_ATTACH": str(self._cluster.attach_socket(node))}
+        said |= setup.environment
+      folder = setup.binaries.plugin.parent if network.kind == "r2cc" else setup.control_plugin.parent
+      libraries = [str(folder)] if network.kind != "socket" else []
+      said |= {"LD_LIBRARY_PATH": ":".join([*libraries, *([setup.library_path] if setup.library_path else [])])}
+      if setup.nccl is not None:
+        said |= {"LD_PRELOAD": str(setup.nccl)}
+      said |= environment or {}
+      # Past `ip`, whose own libraries must not be the rank's.
+      settings = [f"{key}={value}" for key, value in said.items()]
+      argv = ["env", *settings, setup.python, str(setup.program), "_rank", "--control", path, "--rendezvous", str(rendezvous),
+              "--rank", str(rank), "--world", str(placement.world), "--gpu", str(placement.gpu(rank)), "--timeout-s", f"{timeout_s:g}",
+              "--device", setup.device]
+      return self._processes.start(f"{name}-rank{rank}", self.lab.command(node, argv))
+
+    job = Job(name, placement.world, self._folder, start)
+    self._jobs.append(job)
+    return job
+
+  def start_job(self, name: str, network: Network, **more: Any) -> Job:
+    begin_s = time.monotonic()
+    job = self.begin_job(name, network, **more)
+    versions = job.wait_ready()
+    self.setup.say(f"  {job.name}: {job.world} ranks ready after {time.monotonic() - begin_s:.1f} s; "
+                   + ", ".join(f"{key} {value}" for key, value in versions.items() if value))
+    return job
+
+  def end_job(self, job: Job) -> dict[str, Any]:
+    self._jobs.remove(job)
+    try:
+      return job.quit()
+    finally:
+      job.kill()
+
+  # Rails.
+
+  def sent_bytes(self, job: Job, rail: RailId) -> int:
+    """As the kernel counts; every rank lives in its node's namespace."""
+    rank = rail.node * (job.world // self.nodes)
+    text = pathlib.Path(f"/proc/{job.pid(rank)}/net/dev").read_text(encoding="ascii")
+    return traffic.sent_bytes(text)[f"rail{rail.rail}"]
+
+  def wait_back(self, job: Job, rails: list[RailId], nudge: Callable[[], None] | None = None) -> float | None:
+    """Until each carries data again, in seconds; None: one did not in time. `nudge` makes a paused job move something."""
+    if self.setup.device == "cpu":
+      return 0.0  # gloo travels beside the rails
+    begin_s = time.monotonic()
+    before = {rail: self.sent_bytes(job, rail) for rail in rails}
+    while time.monotonic() < begin_s + BACK_S:
+      if nudge is not None:
+        nudge()
+      job.look(TICK_S)
+      if all(self.sent_bytes(job, rail) - before[rail] >= BACK_BYTES for rail in rails):
+        return time.monotonic() - begin_s
+    return None
+
+  def all_rails(self) -> list[RailId]:
+    """Nodes in turn, so that neighbours in the list are of different nodes."""
+    return [RailId(node, rail) for rail in range(self.setup.rails) for node in range(self.nodes)]

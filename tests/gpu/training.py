@@ -1,0 +1,112 @@
+"""A rank's part in data-parallel training: PyTorch's DDP, as users write it, with every step timed and every loss kept."""
+
+import hashlib
+import statistics
+import time
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from tests.gpu import model
+from tests.gpu.control import RankEnd
+from tests.gpu.device import Device
+
+WARM_STEPS = 3
+# What is moved at a pause, so that the flows find out what has changed before the clock runs again.
+SETTLE_BYTES, SETTLE_ROUNDS = 64 << 20, 3
+
+
+class Trainer:
+  """One run from fresh weights."""
+
+  def __init__(self, device: Device, orchestrator: RankEnd, seed: int, steps: int, sequences: int, tiny: bool,
+               pauses: list[int] | None = None):
+    self._device, self._orchestrator, self._steps, self._pauses = device, orchestrator, steps, set(pauses or [])
+    self._shape = model.TINY if tiny else model.FULL
+    self._rank = dist.get_rank()
+    torch.use_deterministic_algorithms(True)
+    torch.manual_seed(seed)
+    net = model.Gpt(self._shape).to(device.torch)
+    self._model = DistributedDataParallel(net, device_ids=[device.torch.index] if device.kind == "cuda" else None,
+                                          gradient_as_bucket_view=True)
+    self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=3e-4, foreach=True)
+    # Each rank has tokens of its own.
+    generator = torch.Generator(device=device.torch).manual_seed(1000 * seed + self._rank)
+    sizes = (8, sequences, self._shape.context + 1)
+    self._tokens = torch.randint(self._shape.vocabulary, sizes, generator=generator, device=device.torch)
+    self._tokens_per_step = sequences * self._shape.context * dist.get_world_size()
+
+  def _step(self, step: int) -> float:
+    batch = self._tokens[step % len(self._tokens)]
+    with torch.autocast(self._device.kind, dtype=torch.bfloat16, enabled=self._device.kind == "cuda"):
+      loss = self._model(batch[:, :-1], batch[:, 1:])
+    loss.backward()
+    self._optimizer.step()
+    self._optimizer.zero_grad(set_to_none=True)
+    return loss.item()
+
+  def _wait(self) -> None:
+    """A step boundary that all ranks share."""
+    self._device.sync()
+    dist.barrier()
+    self._device.sync()
+
+  def _pause(self, step: int) -> None:
+    """The orchestrator changes the network; between its words traffic settles, and none of it counts."""
+    self._wait()
+    if self._rank == 0:
+      self._orchestrator.send({"paused": step})
+    ballast = torch.zeros(SETTLE_BYTES // 4 if self._device.kind == "cuda" else 1024, device=self._device.torch)
+    while True:
+      word = self._orchestrator.receive()["do"]
+      if word == "resume":
+        break
+      for _ in range(SETTLE_ROUNDS):
+        dist.all_reduce(ballast)
+      self._wait()
+      if self._rank == 0:
+        self._orchestrator.send({"settled": step})
+    del ballast
+    self._wait()
+
+  def run(self) -> dict[str, Any]:
+    """Rank 0 reports the begin and end of each step, and all their losses at the end."""
+    losses = []
+    for step in range(WARM_STEPS):  # DDP orders its buckets anew after the first one
+      losses.append(self._step(step))
+    self._wait()
+    for step in range(self._steps):
+      if step in self._pauses:
+        self._pause(step)
+      begin_ns = time.monotonic_ns()
+      losses.append(self._step(WARM_STEPS + step))
+      if self._rank == 0:
+        self._orchestrator.send({"rows": [(step, begin_ns, time.monotonic_ns())], "wrong": 0})
+    self._wait()
+    digest = hashlib.sha256()
+    for parameter in self._model.parameters():
+      digest.update(parameter.detach().cpu().numpy().tobytes())
+    return {"losses": [loss.hex() for loss in losses], "first": losses[0], "last": losses[-1], "weights": digest.hexdigest()[:16],
+            "tokens_per_step": self._tokens_per_step}
+
+  def calibrate(self) -> dict[str, Any]:
+    """How long a step is with gradients summed over all ranks, and how long without: medians of interleaved pairs."""
+    with_sync, without = [], []
+    for step in range(WARM_STEPS):
+      self._step(step)
+    for step in range(self._steps):
+      for times, synced in ((with_sync, True), (without, False)):
+        self._wait()
+        begin_s = time.monotonic()
+        if synced:
+          self._step(step)
+        else:
+          with self._model.no_sync():
+            self._step(step)
+        self._device.sync()
+        times.append(time.monotonic() - begin_s)
+    parameters = sum(parameter.numel() for parameter in self._model.parameters())
+    return {"with_sync_s": statistics.median(with_sync), "without_sync_s": statistics.median(without), "parameters": parameters,
+            "tokens_per_step": self._tokens_per_step}
