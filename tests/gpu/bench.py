@@ -7,12 +7,13 @@ from types import TracebackType
 from typing import Any, Callable
 
 from deploy.drill.rig.lab import RailId, monotonic_ns
+from tests.bench import fault_figures
 from tests.gpu import figures
 from tests.gpu.collective_names import BUS_OPERATIONS
-from tests.gpu.job import Job
+from tests.gpu.job import Job, JobBroken
 from tests.gpu.placement import R2CC
 from tests.gpu.results import Results
-from tests.gpu.stage import Setup, Stage
+from tests.gpu.stage import BACK_BYTES, Setup, Stage
 
 MIB = 1 << 20
 LOOP_BYTES = 64 * MIB
@@ -63,9 +64,13 @@ class Context:
     """In order: how the ranks end is a finding too."""
     if self._bench is not None and self._key is not None:
       bench, key = self._bench, self._key
-      with contextlib.ExitStack() as stack:
-        stack.callback(self.drop_bench)
-        self.results.add("exit", f"{key[0]}x{key[2]}" + ("+daemon" if key[1] else ""), **bench.stage.end_job(bench.job))
+      variant = f"{key[0]}x{key[2]}" + ("+daemon" if key[1] else "")
+      try:
+        self.results.add("exit", variant, **bench.stage.end_job(bench.job))
+      except JobBroken as broken:
+        self.results.add("exit", variant, broken=str(broken)[:1500])
+      finally:
+        self.drop_bench()
 
 
 class Loop:
@@ -77,11 +82,13 @@ class Loop:
     self.stalls_ms: list[float] = []
     self.backs_s: list[float] = []
     self.not_back = 0
+    self.rails: list[RailId] = []  # those that carry something when all is well
     self.is_over = False  # the job ended within the block, as was expected
     self.usual_ms = 0.0
     self.healthy_s: float | None = None
 
   def __enter__(self) -> "Loop":
+    self._given_up = self._links_given_up()
     self.job.begin({"do": "loop", "operation": self.operation, "size_bytes": self.size_bytes})
     self.job.wait_rows(3, 60.0)
     return self
@@ -100,10 +107,13 @@ class Loop:
 
   def healthy(self) -> dict[str, Any]:
     """Also what later stalls are measured against."""
+    stage = self.bench.stage
+    before = {rail: stage.sent_bytes(self.job, rail) for rail in stage.all_rails()}
     rows = self.steady()
+    self.rails = [rail for rail in before if stage.sent_bytes(self.job, rail) - before[rail] >= BACK_BYTES] or list(before)
     self.healthy_s = figures.mean_s(rows)
     self.usual_ms = figures.median_cycle_ms(rows) or 0.0
-    return {"healthy_ms": figures.rounded(figures.median_ms(rows)), **self.bandwidth("healthy", rows)}
+    return {"healthy_ms": figures.rounded(figures.median_ms(rows)), "rails_used": len(self.rails), **self.bandwidth("healthy", rows)}
 
   def bandwidth(self, name: str, rows: list[figures.Row]) -> dict[str, Any]:
     seconds = figures.mean_s(rows)
@@ -135,7 +145,7 @@ class Loop:
     """And waits until each carries data again."""
     for rail in rails:
       heal(rail)
-    back_s = self.bench.stage.wait_back(self.job, rails)
+    back_s = self.bench.stage.wait_back(self.job, [rail for rail in rails if not self.rails or rail in self.rails])
     if back_s is None:
       self.not_back += 1
       self._context.setup.say(f"  {', '.join(map(str, rails))}: carried nothing within the time after the repair")
@@ -147,11 +157,16 @@ class Loop:
   def found(self) -> dict[str, Any]:
     """All that was noted so far."""
     said: dict[str, Any] = {"usual_cycle_ms": figures.rounded(self.usual_ms), "iterations": self.job.done_count(), "wrong": self.job.wrong}
+    said |= {"links_given_up": self._links_given_up() - self._given_up}
     if self.stalls_ms:
       said |= {"stall_ms": figures.spread(self.stalls_ms, 1), "stalls_ms": [round(stall, 1) for stall in self.stalls_ms]}
     if self.backs_s or self.not_back:
       said |= {"back_s": figures.spread(self.backs_s, 2), "not_back": self.not_back}
     return said
+
+  def _links_given_up(self) -> int:
+    """As the plugins log it: links that traffic was moved off."""
+    return sum(fault_figures.links_given_up(self.job.logs(rank)) for rank in range(self.job.world))
 
   def longest_iteration_ms(self, begin_ns: int) -> float | None:
     return figures.rounded(figures.longest_cycle_ms(self.job.rows, begin_ns, time.monotonic_ns()), 1)

@@ -30,9 +30,9 @@ def _lose_in_turn(context: Context, case: str, bench: Bench, operation: str, cou
                   heal: Callable[[RailId], int]) -> None:
   """One rail for good, in steady state before and after; then one at a time, and back again."""
   results, rails = context.results, context.setup.rails
-  order = bench.stage.all_rails()[1:] + bench.stage.all_rails()[:1]
   with Loop(context, bench, operation) as loop:
     said = _fabric(context, bench) | {"size_mib": round(loop.size_bytes / 2**20, 2)} | loop.healthy()
+    order = loop.rails[1:] + loop.rails[:1]  # another node's first rail to begin with
     loop.struck(lose(order[0]))
     said |= loop.against_healthy("degraded", loop.steady(), (rails - 1) / rails)
     results.add(case, f"{operation} steady", **said)

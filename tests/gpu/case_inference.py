@@ -31,8 +31,8 @@ def _window(context: Context, job: Job) -> list[Row]:
 
 def _words(name: str, rows: list[Row]) -> dict[str, Any]:
   times = _times_ms(rows)
-  return {f"{name}_p50_ms": figures.rounded(figures.percentile(times, 0.5)), f"{name}_p99_ms": figures.rounded(figures.percentile(times, 0.99)),
-          f"{name}_tokens": len(times)}
+  said = {f"{name}_p{round(100 * share)}_ms": figures.rounded(figures.percentile(times, share)) for share in (0.5, 0.99)}
+  return said | {f"{name}_tokens": len(times)}
 
 
 def _run(context: Context, case: str, stage: Stage, variant: str, job: Job) -> list[str]:

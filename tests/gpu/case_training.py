@@ -10,7 +10,7 @@ from tests.gpu.placement import R2CC
 from tests.gpu.stage import BACK_S, Stage
 
 # Sequences of a step and rank that calibration tries, until no more than this share of a step is exposed communication.
-CANDIDATES = (16, 32, 48, 64)
+CANDIDATES, CANDIDATES_SHARED = (32, 48, 64, 80), (16, 24, 32)  # the second where two nodes share a GPU's memory
 EXPOSED_MAX = 0.20
 CALIBRATION_STEPS = 4
 STEP_S = 60.0
@@ -101,7 +101,11 @@ def _one(context: Context, stage: Stage, job: Job, variant: str, seed: int, sequ
 def _calibrate(context: Context, job: Job) -> int:
   """How many sequences a rank takes in a step; prints the share of exposed communication."""
   setup = context.setup
-  wanted = (setup.sequences,) if setup.sequences else CANDIDATES[:1] if setup.is_tiny else CANDIDATES
+  wanted = CANDIDATES if job.world <= setup.gpus else CANDIDATES_SHARED
+  if setup.is_tiny:
+    wanted = (8,)
+  if setup.sequences:
+    wanted = (setup.sequences,)
   for sequences in wanted:
     answers = job.ask({"do": "calibrate", "seed": 0, "steps": CALIBRATION_STEPS, "sequences": sequences, "tiny": setup.is_tiny}, 300.0)
     with_s, without_s = (max(answer[name] for answer in answers) for name in ("with_sync_s", "without_sync_s"))
@@ -130,9 +134,13 @@ def training(context: Context, case: str, daemons: bool = False) -> None:
         totals[variant].append(runs[variant]["seconds"])
         context.results.add(case, variant, nodes=nodes, gpus=setup.gpus, **runs[variant])
       same = {name: len({run[name] for run in runs.values()}) == 1 for name in ("losses", "weights")}
+      faults_s, control_s, none_s = (runs[variant]["seconds"] for variant in ("faults", "control", "none"))
+      hit_ms = {variant: sum(event["step_ms"] + (event["next_ms"] or 0) for event in runs[variant]["events"])
+                for variant in ("faults", "control")}
       context.results.add(case, "compared", seed=seed, losses_identical=same["losses"], weights_identical=same["weights"],
-                          overhead_percent=round(figures.overhead_percent(runs["faults"]["seconds"], runs["control"]["seconds"]), 3),
-                          cost_of_lost_rails_percent=round(figures.overhead_percent(runs["control"]["seconds"], runs["none"]["seconds"]), 3))
+                          overhead_percent=round(figures.overhead_percent(faults_s, control_s), 3),
+                          overhead_of_hit_steps_percent=round((hit_ms["faults"] - hit_ms["control"]) / control_s / 10, 3),
+                          cost_of_lost_rails_percent=round(figures.overhead_percent(control_s, none_s), 3))
     overheads = [figures.overhead_percent(ours, control) for ours, control in zip(totals["faults"], totals["control"])]
     context.results.add(case, "all seeds", overhead_percent=figures.spread(overheads),
                         overhead_of_sums_percent=round(figures.overhead_percent(sum(totals["faults"]), sum(totals["control"])), 3))

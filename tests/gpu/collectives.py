@@ -9,7 +9,7 @@ from tests.gpu import values
 from tests.gpu.device import DTYPES, Device
 
 # Sums in which every partial sum is exact.
-_WORK = {"float64": torch.float64, "int64": torch.int64, "int32": torch.int64, "int8": torch.int64, "uint8": torch.int64, "bool": torch.int64}
+_WORK = {"float64": torch.float64} | dict.fromkeys(("int64", "int32", "int8", "uint8", "bool"), torch.int64)
 
 
 def elements(size_bytes: int, dtype: str, world: int) -> int:

@@ -7,7 +7,8 @@ MS = 1_000_000
 
 
 def steady(count: int, cycle_ms: int = 30, took_ms: int = 20, begin_ms: int = 0, first: int = 0) -> list[Row]:
-  return [Row(first + number, (begin_ms + number * cycle_ms) * MS, (begin_ms + number * cycle_ms + took_ms) * MS) for number in range(count)]
+  begins_ms = [begin_ms + number * cycle_ms for number in range(count)]
+  return [Row(first + number, begin * MS, (begin + took_ms) * MS) for number, begin in enumerate(begins_ms)]
 
 
 class Rows(unittest.TestCase):

@@ -28,6 +28,8 @@ from tests.gpu.results import Results
 from tests.gpu.stage import Setup
 
 NODES_USUAL = 4
+# Of each process, when a case breaks.
+LOG_LINES = 5
 
 
 class TimeIsUp(BaseException):
@@ -35,14 +37,15 @@ class TimeIsUp(BaseException):
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
-  parser = argparse.ArgumentParser(prog="run", description=__doc__, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser = argparse.ArgumentParser(prog="run", description=__doc__, allow_abbrev=False)
   parser.add_argument("--list", action="store_true", help="the cases, with the seconds that each takes, roughly")
   parser.add_argument("--cases", help="comma separated (default: all); one of them with +daemon has an r2ccd on each node")
   parser.add_argument("--gpus", type=int, help="how many to use (default: all)")
   parser.add_argument("--nodes", type=int, help="emulated nodes (default: one a GPU, from 2 to 4)")
   parser.add_argument("--rails", type=int, default=4, help="of each node (default: %(default)s)")
   parser.add_argument("--rate", default="8gbit", help="of each rail, such as 8gbit; none: not shaped (default: %(default)s)")
-  parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("r2cc-gpu"), metavar="DIR", help="results and logs (default: %(default)s)")
+  parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("r2cc-gpu"), metavar="DIR",
+                      help="results and logs (default: %(default)s)")
   parser.add_argument("--plugin", type=pathlib.Path, metavar="DIR", help="the folder of another libnccl-net-r2cc.so")
   parser.add_argument("--iproute2", type=pathlib.Path, metavar="DIR", help="packages of iproute2 and its libraries, unpacked")
   parser.add_argument("--nccl", type=pathlib.Path, metavar="PATH", help="another libnccl.so.2, loaded before PyTorch's")
@@ -103,15 +106,25 @@ def make_setup(options: argparse.Namespace, program: pathlib.Path, results: Resu
       raise tools.Missing(f"--gpus {options.gpus}: there are {gpus}")
     gpus = options.gpus
   nodes = options.nodes or min(NODES_USUAL, max(2, gpus))
-  results.say(", ".join(f"{name} {value}" for name, value in found.items()) + f"; {nodes} nodes, {options.rails} rails of {options.rate or 'no'}"
-              f" rate; Linux {platform.release()}, {os.cpu_count()} cores")
-  results.add("machine", "", **found, used_gpus=gpus, nodes=nodes, rails=options.rails, rate=options.rate or "none", kernel=platform.release(),
+  rate = options.rate or "none"
+  results.say(", ".join(f"{name} {value}" for name, value in found.items()) + f"; {nodes} nodes, {options.rails} rails, rate {rate}; "
+              f"Linux {platform.release()}, {os.cpu_count()} cores")
+  results.add("machine", "", **found, used_gpus=gpus, nodes=nodes, rails=options.rails, rate=rate, kernel=platform.release(),
               cores=os.cpu_count(), arguments=sys.argv[1:], date=time.strftime("%Y-%m-%d %H:%M:%S %z"))
   return Setup(binaries=binaries, control_plugin=built_file("tests/control/libnccl-net-plain.so"), program=program, python=options.python,
                device=options.device, gpus=gpus, nodes=nodes, rails=options.rails, rate=options.rate,
                nccl=None if options.nccl is None else options.nccl.absolute(), out=options.out, quick=options.quick, steps=options.steps,
                seeds=options.seeds, sequences=options.sequences, library_path=library_path,
                environment=dict(pair.split("=", 1) for pair in options.env), say=results.say)
+
+
+def show_logs(context: Context) -> None:
+  """The last lines of each process of the case that just broke."""
+  folders = sorted((context.setup.out / "logs").iterdir(), key=lambda folder: folder.stat().st_mtime)
+  for path in sorted(folders[-1].iterdir()) if folders else []:
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    for line in lines[-LOG_LINES:]:
+      context.results.say(f"    {path.name}: {line[:300]}")
 
 
 def run_case(case: Case, context: Context) -> bool:
@@ -125,11 +138,13 @@ def run_case(case: Case, context: Context) -> bool:
     return True
   except (JobBroken, LabError) as error:
     results.add(case.name, "broken", reason=str(error)[:1500], seconds=round(time.monotonic() - begin_s, 1))
+    show_logs(context)
   except Exception as error:  # pylint: disable=broad-except
     # One case's mistake must not cost the others: machines with GPUs are dear.
     results.add(case.name, "not run", reason=f"{type(error).__name__}: {error}"[:600])
     if not isinstance(error, ValueError):
       traceback.print_exc()
+      show_logs(context)
   context.drop_bench()
   return False
 

@@ -67,7 +67,7 @@ class Gpt(nn.Module):
     for block in self.blocks:
       x = block(x)
     logits = functional.linear(self.norm(x), self.tokens.weight)
-    return functional.cross_entropy(logits.view(-1, logits.size(-1)).float(), targets.view(-1))
+    return functional.cross_entropy(logits.view(-1, logits.size(-1)).float(), targets.reshape(-1))
 
 
 class SplitDecoder:

@@ -26,6 +26,7 @@ class Trainer:
     self._device, self._orchestrator, self._steps, self._pauses = device, orchestrator, steps, set(pauses or [])
     self._shape = model.TINY if tiny else model.FULL
     self._rank = dist.get_rank()
+    self._word = torch.zeros(1, device=device.torch)
     torch.use_deterministic_algorithms(True)
     torch.manual_seed(seed)
     net = model.Gpt(self._shape).to(device.torch)
@@ -49,8 +50,7 @@ class Trainer:
 
   def _wait(self) -> None:
     """A step boundary that all ranks share."""
-    self._device.sync()
-    dist.barrier()
+    dist.all_reduce(self._word)
     self._device.sync()
 
   def _pause(self, step: int) -> None:
