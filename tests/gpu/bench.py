@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import time
 from types import TracebackType
 from typing import Any, Callable
 
@@ -94,7 +93,9 @@ class Loop:
     return self
 
   def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-    if error is None and not self.is_over:
+    if error is not None and not self.is_over:
+      self._context.results.add("partial", self.operation, **self.found())
+    elif not self.is_over:
       self.job.stop_loop()
 
   # Windows.
@@ -157,6 +158,9 @@ class Loop:
   def found(self) -> dict[str, Any]:
     """All that was noted so far."""
     said: dict[str, Any] = {"usual_cycle_ms": figures.rounded(self.usual_ms), "iterations": self.job.done_count(), "wrong": self.job.wrong}
+    rows = self.job.rows
+    if rows:
+      said |= {"longest_cycle_ms": figures.rounded(figures.longest_cycle_ms(rows, rows[0].begin_ns, rows[-1].end_ns), 1)}
     said |= {"links_given_up": self._links_given_up() - self._given_up}
     if self.stalls_ms:
       said |= {"stall_ms": figures.spread(self.stalls_ms, 1), "stalls_ms": [round(stall, 1) for stall in self.stalls_ms]}
@@ -167,6 +171,3 @@ class Loop:
   def _links_given_up(self) -> int:
     """As the plugins log it: links that traffic was moved off."""
     return sum(fault_figures.links_given_up(self.job.logs(rank)) for rank in range(self.job.world))
-
-  def longest_iteration_ms(self, begin_ns: int) -> float | None:
-    return figures.rounded(figures.longest_cycle_ms(self.job.rows, begin_ns, time.monotonic_ns()), 1)

@@ -19,7 +19,7 @@ CHECK_S = 120.0
 _SYSTEM_NCCL = ("/usr/lib/x86_64-linux-gnu/libnccl.so.2", "/usr/local/lib/libnccl.so.2", "/usr/lib64/libnccl.so.2")
 _VERSION = re.compile(r"NCCL version (\d+\.\d+\.\d+)")
 _CARRIED = re.compile(r"via NET/(\w+)")
-_NETWORK = re.compile(r"Using network (\w+)")
+_NETWORK = re.compile(r"(?:Using network|Assigned NET plugin) (\w+)")
 
 
 def evidence(log: str) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def loads(context: Context, case: str, daemons: bool = False) -> None:
       jobs = []
       for algorithm, protocol in COMBINATIONS[:2] if setup.device == "cpu" else COMBINATIONS:
         environment = {"NCCL_ALGO": algorithm if algorithm == "Ring" else "allreduce:tree", "NCCL_PROTO": protocol, "NCCL_DEBUG": "INFO",
-                       "NCCL_DEBUG_SUBSYS": "INIT,NET,ENV,GRAPH"} | ({"LD_PRELOAD": path} if path else {})
+                       "NCCL_DEBUG_SUBSYS": "INIT,NET,ENV"} | ({"LD_PRELOAD": path} if path else {})
         jobs.append((algorithm, protocol, stage.begin_job(f"{algorithm}-{protocol}", R2CC, environment=environment)))
       for algorithm, protocol, job in jobs:
         try:

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import pathlib
 import shutil
-import sys
 import tempfile
 import time
 from types import TracebackType
