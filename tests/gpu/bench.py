@@ -36,6 +36,7 @@ class Context:
 
   def __init__(self, setup: Setup, results: Results):
     self.setup, self.results = setup, results
+    self.case = ""  # the one that runs
     self._stack = contextlib.ExitStack()
     self._key: tuple[Any, ...] | None = None
     self._bench: Bench | None = None
@@ -94,7 +95,7 @@ class Loop:
 
   def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
     if error is not None and not self.is_over:
-      self._context.results.add("partial", self.operation, **self.found())
+      self._context.results.add(self._context.case, f"{self.operation} so far", **self.found())
     elif not self.is_over:
       self.job.stop_loop()
 

@@ -129,7 +129,7 @@ def show_logs(context: Context) -> None:
 
 def run_case(case: Case, context: Context) -> bool:
   """False: it broke; why is in the results."""
-  results = context.results
+  results, context.case = context.results, case.name
   results.say(f"{case.name}: {case.what}")
   begin_s = time.monotonic()
   try:
