@@ -233,6 +233,21 @@ TEST(Eager, TravelsWithoutAGrantWithinTheWindow) {
   EXPECT_FALSE(chunk.eager);
 }
 
+TEST(Eager, TheWindowIsLowWhenHalfOfItIsTaken) {
+  EagerSender s;
+  char data[1] = {};
+  EXPECT_FALSE(s.ledger.window_low());
+  s.ledger.Post(data, 1);
+  EXPECT_TRUE(s.ledger.window_low());
+  Chunk chunk;
+  ASSERT_TRUE(s.ledger.Pull(0, &chunk));
+  ASSERT_TRUE(s.ledger.AckThrough(1));
+  EXPECT_FALSE(s.ledger.window_low());
+  Sender without;
+  without.ledger.Post(data, 1);
+  EXPECT_FALSE(without.ledger.window_low());
+}
+
 TEST(Eager, OnlySmallMessagesAndOnlyIfTheReceiverOfferedAWindow) {
   EagerSender s;
   char data[1025] = {};

@@ -64,9 +64,9 @@ void Conductor::Account(const std::vector<Report>& reports) {
   row_.wrong += wrong;
   wrong_ += wrong;
   if (last_.timed == 0) return;
-  const double us = static_cast<double>(slowest_ns) / 1e3;
+  const double us = static_cast<double>(slowest_ns) / 1e3 / options_.aggregate;
   total_us_ += us;
-  total_cpu_us_ += cpu_us;
+  total_cpu_us_ += cpu_us / options_.aggregate;
   times_us_.push_back(us);
   row_.time_us_min = row_.iterations == 0 ? us : std::min(row_.time_us_min, us);
   row_.time_us_max = std::max(row_.time_us_max, us);

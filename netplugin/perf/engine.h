@@ -30,9 +30,10 @@ class Engine {
  public:
   Engine(std::vector<Channel>* channels, Trace* trace, const Idle& idle) : channels_(channels), trace_(trace), idle_(idle) {}
 
-  // One collective, from start to the last completion; then the trace is written. sequencers: one per channel, used up. Progress thread
-  // only.
-  Status Run(std::vector<Sequencer>* sequencers, const float* input, float* output, int64_t iteration, int64_t algorithm_bytes);
+  // The same collective `times` times, one right after the other, from start to the last completion; then the trace is written.
+  // sequencers: one per channel, not begun; used up. Progress thread only.
+  Status Run(std::vector<Sequencer>* sequencers, int times, const float* input, float* output, int64_t iteration, int64_t algorithm_bytes);
+  // Of them all.
   int64_t duration_ns() const { return duration_ns_; }
 
   // Makes Run end soon, with an error. Any thread.

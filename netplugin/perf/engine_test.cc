@@ -22,13 +22,13 @@ struct Loop {
     channels[0].sends[0]->comm = &pipe;
     channels[0].receives[0]->comm = &pipe;
   }
-  Status SendRecv(int64_t count) {
+  Status SendRecv(int64_t count, int times = 1) {
     input.resize(count);
     output.assign(count, -1);
     FillInput(input.data(), count, 0, 2, iteration);
     std::vector<Sequencer> sequencers;
     sequencers.emplace_back(BuildProgram(Collective::kSendRecv, {0, 2, 0, 1}, count), 2);
-    return engine.Run(&sequencers, input.data(), output.data(), iteration++, count * 4);
+    return engine.Run(&sequencers, times, input.data(), output.data(), iteration++, count * 4);
   }
 
   FakeNet net;
@@ -49,6 +49,17 @@ TEST(EngineTest, MovesEveryElement) {
   }
   loop.channels[0].receives[0]->CheckAllSlots();
   EXPECT_EQ(loop.channels[0].receives[0]->late_writes(), 0);
+}
+
+TEST(EngineTest, RunsTheSameCollectiveSeveralTimes) {
+  Loop loop;
+  ASSERT_TRUE(loop.SendRecv(1000000).ok());
+  const size_t once = loop.pipe.all.size();
+  const Status status = loop.SendRecv(1000000, 3);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(loop.input == loop.output);
+  EXPECT_GT(once, 0u);
+  EXPECT_EQ(loop.pipe.all.size(), 4 * once);
 }
 
 TEST(EngineTest, AsksAgainWhenIsendGivesNoRequest) {

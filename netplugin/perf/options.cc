@@ -16,6 +16,7 @@ constexpr double kSizeBytesMax = 1e12;
 constexpr int kLocalRanksMax = 256;
 constexpr int kChannelsMax = 64;
 constexpr int kChildrenMax = 64;
+constexpr int kAggregateMax = 10'000;
 
 struct Text {
   std::string collective = "all_reduce";
@@ -41,6 +42,10 @@ void AddFlags(CLI::App* app, Text* text, Options* options) {
   app->add_option("-w,--warmup_iters", options->warmup_iterations, "iterations before them")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
+  app->add_option("-m,--agg_iters", options->aggregate,
+                  "run so many collectives right after one another as one iteration; times are of one")
+      ->capture_default_str()
+      ->check(CLI::Range(1, kAggregateMax));
   app->add_option("-c,--check", text->check, "1: check every element of every iteration")->capture_default_str()->check(CLI::Range(0, 1));
   app->add_option("--slot-checks", text->slot_checks, "1: poison slots after use and look for late writes")
       ->capture_default_str()
@@ -106,9 +111,9 @@ std::string Apply(const Text& text, Options* options) {
 
 std::string Options::Job() const {
   std::string job = std::string(CollectiveName(collective)) + " -n " + std::to_string(iterations) + " -w " +
-                    std::to_string(warmup_iterations) + " --channels " + std::to_string(channels) + " -c " + std::to_string(check) +
-                    " sizes " + std::to_string(sizes_bytes.front()) + ".." + std::to_string(sizes_bytes.back()) + " in " +
-                    std::to_string(sizes_bytes.size());
+                    std::to_string(warmup_iterations) + " -m " + std::to_string(aggregate) + " --channels " + std::to_string(channels) +
+                    " -c " + std::to_string(check) + " sizes " + std::to_string(sizes_bytes.front()) + ".." +
+                    std::to_string(sizes_bytes.back()) + " in " + std::to_string(sizes_bytes.size());
   return job;
 }
 

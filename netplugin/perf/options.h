@@ -19,6 +19,7 @@ struct Options {
   std::vector<int64_t> sizes_bytes;
   int iterations = 20;
   int warmup_iterations = 5;
+  int aggregate = 1;  // collectives in an iteration, one right after the other
   bool check = true;
   bool slot_checks = true;
   int channels = 0;      // 0: one per device

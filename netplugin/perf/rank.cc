@@ -288,7 +288,8 @@ Status RankRun::RunIteration(const Command& command, Report* report) {
   if (options_.check) FillInput(input_.data(), elements, rank_, options_.ranks, iteration);
   R2CC_PERF_RETURN_IF_ERROR(Barrier());
   R2CC_PERF_RETURN_IF_ERROR(RunOn(&progress_, [this, elements] {
-    return engine_->Run(&sequencers_, input_.data(), output_.data(), command_.iteration, elements * static_cast<int64_t>(sizeof(float)));
+    return engine_->Run(&sequencers_, options_.aggregate, input_.data(), output_.data(), command_.iteration,
+                        elements * static_cast<int64_t>(sizeof(float)));
   }));
   report->duration_ns = engine_->duration_ns();
   report->wrong_elements = options_.check ? CountWrong(options_.collective, output_.data(), count, rank_, options_.ranks, iteration) : 0;

@@ -182,6 +182,13 @@ Sequencer::Sequencer(std::vector<Op> program, int ranks)
   }
 }
 
+void Sequencer::Rewind() {
+  for (Queue& queue : send_) queue.next = 0;
+  for (Queue& queue : recv_) queue.next = 0;
+  next_local_ = 0;
+  left_ = program_.size();
+}
+
 const Op* Sequencer::Take(size_t step) {
   const Op& op = program_[step];
   if (op.send_peer >= 0) ++send_[op.send_peer].next;

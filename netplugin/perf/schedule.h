@@ -70,6 +70,8 @@ class Sequencer {
   Sequencer(std::vector<Op> program, int ranks);
 
   bool finished() const { return left_ == 0; }
+  // Back to the first step.
+  void Rewind();
   // Messages that this program receives from (sends to) a peer in all.
   int64_t receives(int peer) const { return static_cast<int64_t>(recv_[peer].steps.size()); }
   int64_t sends(int peer) const { return static_cast<int64_t>(send_[peer].steps.size()); }

@@ -21,13 +21,16 @@ SMALL_FIRST, SMALL_LAST = "8", "64K"
 # A run of a large size moves so much in its timed iterations: long beside the start of a process, short beside a machine's drift.
 LARGE_RUN_BYTES, QUICK_LARGE_RUN_BYTES = 1 << 30, 256 << 20
 LARGE_ITERATIONS_MIN = 4
-SMALL_ITERATIONS, QUICK_SMALL_ITERATIONS = 200, 100
+# Small ones run in bursts, one right after the other, and only yield while they wait, as under NCCL: alone, an all_reduce is shorter than
+# the time in which two processes wake up for it, and a sleep of the progress loop is longer than a message.
+SMALL_ITERATIONS, QUICK_SMALL_ITERATIONS = 40, 20
+SMALL_BURST = 20
 
 
 def parse_arguments() -> argparse.Namespace:
   parser = argparse.ArgumentParser(prog="compare", description=__doc__, allow_abbrev=False)
   parser.add_argument("--json", action="store_true", help="the last line of the output is a JSON object; all else goes to standard error")
-  parser.add_argument("--pairs", type=int, help="of small sizes (default: 60; with --quick 10)")
+  parser.add_argument("--pairs", type=int, help="of small sizes (default: 120; with --quick 10)")
   parser.add_argument("--large-pairs", type=int, help="of large sizes (default: 20; with --quick 6)")
   parser.add_argument("--rails", type=positive_numbers, default=[1, 4], help="numbers of rails (default: 1,4)")
   parser.add_argument("--small", action="store_true", help="small sizes alone")
@@ -37,9 +40,12 @@ def parse_arguments() -> argparse.Namespace:
   parser.add_argument("--control", type=names_file, metavar="PATH", help="instead of the plain plugin, such as another build of R2CC")
   parser.add_argument("--env", type=named_values, action="append", default=[], metavar="NAME=VALUE",
                       help="in the environment of the plugin (not the control's); may be given more than once")
-  parser.add_argument("--idle-sleep-us", type=int, help="r2cc-perf's, for both (0: it only yields, as NCCL does)")
+  parser.add_argument("--idle-sleep-us", type=int,
+                      help="r2cc-perf's, for both (default: 0 for small sizes, which only yields, as NCCL does; r2cc-perf's own for large)")
+  parser.add_argument("--burst", type=int, default=SMALL_BURST,
+                      help=f"so many small all_reduces follow one another at once (default: {SMALL_BURST})")
   options = parser.parse_args()
-  options.pairs = options.pairs or (10 if options.quick else 60)
+  options.pairs = options.pairs or (10 if options.quick else 120)
   options.large_pairs = options.large_pairs or (6 if options.quick else 20)
   if not options.small and not options.large:
     options.small = options.large = True
@@ -55,7 +61,6 @@ class Comparison:
     self._ours: pathlib.Path = options.plugin or built_file("netplugin/libnccl-net-r2cc.so")
     self._theirs: pathlib.Path = options.control or built_file("tests/control/libnccl-net-plain.so")
     self._environment = dict(pair for pairs in options.env for pair in pairs.items())
-    self._shared = [] if options.idle_sleep_us is None else ["--idle-sleep-us", str(options.idle_sleep_us)]
     for path in (self._perf, self._ours, self._theirs):
       if not path.is_file():
         raise perf_run.RunFailed(f"{path} does not exist; build it, or name another")
@@ -69,7 +74,9 @@ class Comparison:
   def pairs(self, what: str, rails: int, flags: list[str], count: int) -> dict[int, list[Pair]]:
     """By size."""
     found: dict[int, list[Pair]] = {}
-    flags = [*flags, "-c", "0", "--slot-checks", "0", *self._shared]
+    flags = [*flags, "-c", "0", "--slot-checks", "0"]
+    if self._options.idle_sleep_us is not None:
+      flags += ["--idle-sleep-us", str(self._options.idle_sleep_us)]
     begin_s = time.monotonic()
     for pair in range(count):
       ours = lambda: perf_run.run(self._perf, self._ours, rails, flags, self._environment)
@@ -114,7 +121,9 @@ class Comparison:
           said["large"] += [compare_figures.large(rails, size, pairs, limit["both_ways_gbps"]) for size, pairs in found.items()]
       if options.small:
         iterations = QUICK_SMALL_ITERATIONS if options.quick else SMALL_ITERATIONS
-        flags = ["-b", SMALL_FIRST, "-e", SMALL_LAST, "-f", "2", "-n", str(iterations), "-w", "20"]
+        flags = ["-b", SMALL_FIRST, "-e", SMALL_LAST, "-f", "2", "-n", str(iterations), "-w", "10", "-m", str(options.burst)]
+        if options.idle_sleep_us is None:
+          flags += ["--idle-sleep-us", "0"]
         found = self.pairs(f"{SMALL_FIRST} to {SMALL_LAST}", rails, flags, options.pairs)
         said["small"] += [compare_figures.small(rails, size, pairs) for size, pairs in found.items()]
     facts["others_share"] = round(others.share(), 3)

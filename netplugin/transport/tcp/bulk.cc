@@ -16,8 +16,17 @@ namespace {
 constexpr uint64_t kTurnBytes = 1 << 20;
 // A small message comes with its header in one call. Behind a large chunk only the next header is read ahead: its payload is better read
 // to where it belongs.
-constexpr size_t kAheadBytes = 4096;
+constexpr size_t kAheadBytes = 8192 + kBulkHeaderBytes;
 constexpr size_t kSmallBytes = 16 * 1024;
+
+// One part is the rule while nothing comes, and recv() is the cheaper call.
+ssize_t Receive(int fd, std::span<iovec> parts) {
+  if (parts.size() == 1) return recv(fd, parts[0].iov_base, parts[0].iov_len, MSG_DONTWAIT);
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  return recvmsg(fd, &message, MSG_DONTWAIT);
+}
 
 bool WouldBlock(ssize_t result) { return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR); }
 
@@ -178,10 +187,7 @@ BulkReceiver::Result BulkReceiver::Read(const Sink& sink, bool ahead, uint64_t* 
     if (!in_chunk_ || payload_room == current_.chunk.bytes - payload_done_)
       parts[count++] = {ahead_.data() + ahead_end_, ahead_room - ahead_end_};
     for (size_t i = 0; i < count; ++i) wanted += parts[i].iov_len;
-    msghdr message{};
-    message.msg_iov = parts;
-    message.msg_iovlen = count;
-    const ssize_t n = recvmsg(fd_.get(), &message, MSG_DONTWAIT);
+    const ssize_t n = Receive(fd_.get(), std::span(parts, count));
     if (WouldBlock(n)) return Result::kEmpty;
     if (n <= 0) return Result::kBroken;
     const auto got = static_cast<size_t>(n);

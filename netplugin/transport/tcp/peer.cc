@@ -10,34 +10,51 @@ constexpr Nanos kPollPosting = 500 * 1000;
 }  // namespace
 
 void Peer::Submit(FlowId flow, void* data, uint64_t bytes) {
+  const Request request{flow, data, bytes};
+  if (turn_.try_lock()) return JobsTurn(flow, &request);
   {
     const std::lock_guard lock(inbox_mutex_);
-    inbox_.push_back({flow, data, bytes});
+    inbox_.push_back(request);
     waiting_.store(true);
   }
-  JobsTurn(flow, false);
+  // Whoever has the turn looks at the inbox when he has given it back; who gave it back before that leaves it to us.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (turn_.try_lock()) JobsTurn(flow, nullptr);
 }
 
-void Peer::Help(FlowId flow) { JobsTurn(flow, true); }
+void Peer::Help(FlowId flow) {
+  if (turn_.try_lock()) JobsTurn(flow, nullptr);
+}
 
-void Peer::JobsTurn(FlowId flow, bool hot) {
+void Peer::JobsTurn(FlowId flow, const Request* request) {
+  bool hot = request == nullptr;
   do {
-    if (!turn_.try_lock()) return;
     helped_.store(helped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     jobs_turn_ = true;
-    Turn(flow, hot);
+    bool moved = RunInbox();
+    if (!shut_) {
+      if (request != nullptr) Post(request->flow, request->data, request->bytes);
+      moved = moved || request != nullptr;
+      // An idle look costs as little as can be: who waits for a message comes back at once.
+      if (Move(flow, hot) || moved || more()) SettleNow();
+    }
     jobs_turn_ = false;
     turn_.unlock();
+    request = nullptr;
+    hot = false;
     // A request that came while the turn was ours was left to us.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-  } while (waiting_.load());
+  } while (waiting_.load() && turn_.try_lock());
 }
 
 bool Peer::Service() {
   if (!turn_.try_lock()) return false;
+  const std::lock_guard turn(turn_, std::adopt_lock);
+  RunInbox();
+  if (shut_) return true;
   polled_ = 0;
-  Turn(0, false);
-  turn_.unlock();
+  Move(0, false);
+  SettleNow();
   return true;
 }
 
@@ -46,7 +63,7 @@ void Peer::TickTurn() {
   if (shut_) return;
   RunInbox();
   PollAndTick();
-  more_ = Settle();
+  SettleNow();
 }
 
 // Silence is judged when everything that has arrived was read.
@@ -57,8 +74,8 @@ void Peer::PollAndTick() {
   Tick();
 }
 
-void Peer::RunInbox() {
-  if (!waiting_.load(std::memory_order_acquire)) return;
+bool Peer::RunInbox() {
+  if (!waiting_.load(std::memory_order_acquire)) return false;
   {
     const std::lock_guard lock(inbox_mutex_);
     taken_.swap(inbox_);
@@ -68,22 +85,20 @@ void Peer::RunInbox() {
   for (const Request& request : taken_)
     if (!shut_) Post(request.flow, request.data, request.bytes);
   taken_.clear();
+  return true;
 }
 
-void Peer::Turn(FlowId flow, bool hot) {
-  RunInbox();
-  if (shut_) return;
-  const bool moved = hot && Hot(flow);
-  if (!moved) {
-    const Nanos now = io_->Now();
-    if (now - ticked_ >= kTickEvery) {
-      PollAndTick();
-    } else if (now - polled_ >= (hot ? kPollWaiting : kPollPosting)) {
-      polled_ = now;
-      poller_.Wait(0);
-    }
+bool Peer::Move(FlowId flow, bool hot) {
+  if (hot && Hot(flow)) return true;
+  const Nanos now = io_->Now();
+  if (now - ticked_ >= kTickEvery) {
+    PollAndTick();
+    return true;
   }
-  more_.store(Settle(), std::memory_order_relaxed);
+  if (now - polled_ < (hot ? kPollWaiting : kPollPosting)) return false;
+  polled_ = now;
+  poller_.Wait(0);
+  return true;
 }
 
 void Peer::Shut() {

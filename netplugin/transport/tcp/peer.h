@@ -75,7 +75,8 @@ class Peer {
   virtual void Tick() = 0;
   virtual void CloseAll() = 0;
 
-  void RunInbox();
+  // True if it held anything.
+  bool RunInbox();
   // The turn is one of the job's own threads.
   bool jobs_turn() const { return jobs_turn_; }
 
@@ -88,10 +89,12 @@ class Peer {
     void* data;
     uint64_t bytes;
   };
-  void JobsTurn(FlowId flow, bool hot);
+  // With the turn taken by one of the job's threads; gives it back. `request`, if any, comes after those of the inbox.
+  void JobsTurn(FlowId flow, const Request* request);
   void PollAndTick();
-  // What a turn does. `hot`: somebody waits for `flow`.
-  void Turn(FlowId flow, bool hot);
+  // What a turn does beyond the requests. `hot`: somebody waits for `flow`. True if something may have come of it.
+  bool Move(FlowId flow, bool hot);
+  void SettleNow() { more_.store(Settle(), std::memory_order_relaxed); }
 
   std::mutex turn_;
   bool shut_ = false;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace r2cc::net {
 namespace {
@@ -99,7 +100,7 @@ void RecvPeer::ApplyVerdicts() {
 }
 
 bool RecvPeer::Settle() {
-  for (LinkId link = 0; link < links_.size(); ++link)
+  for (LinkId link = 0; unread_ && link < links_.size(); ++link)
     for (size_t i = 0; i < links_[link].bulk.size(); ++i)
       if (links_[link].bulk[i].more) ReadBulk(link, i);
   session_.Flush(io_->Now());
@@ -108,11 +109,13 @@ bool RecvPeer::Settle() {
     FlushLanes();
     session_.Flush(io_->Now());
   }
-  bool more = false;
-  for (const LinkSockets& sockets : links_)
-    for (const Bulk& bulk : sockets.bulk) more |= bulk.more;
+  if (unread_) {
+    unread_ = false;
+    for (const LinkSockets& sockets : links_)
+      for (const Bulk& bulk : sockets.bulk) unread_ |= bulk.more;
+  }
   Publish();
-  return more;
+  return unread_;
 }
 
 void RecvPeer::Publish() {
@@ -237,7 +240,9 @@ bool RecvPeer::ReadBulk(LinkId link, size_t index) {
   const auto begin = [&](const Chunk& chunk, std::byte** destination) {
     return session_.Begin(link, sockets.incarnation, chunk, destination);
   };
+  bool placed = false;  // there are messages without a byte
   const auto finish = [&](const Chunk& chunk) {
+    placed = true;
     session_.Finish(link, sockets.incarnation, chunk);
     if (const auto it = comms_.find(chunk.flow); it != comms_.end()) it->second.link = link;
   };
@@ -250,12 +255,14 @@ bool RecvPeer::ReadBulk(LinkId link, size_t index) {
   const BulkReceiver::Result result = bulk.receiver->Read(sink, jobs_turn(), &received_bytes);
   if (received_bytes > 0) io_->rails[session_.local_rail(link)].received_bytes += received_bytes;
   bulk.more = result == BulkReceiver::Result::kMore;
+  unread_ |= bulk.more;
   if (result == BulkReceiver::Result::kBroken) Trouble(link, EvidenceCause::kSocketError);
   if (result == BulkReceiver::Result::kGarbled) Trouble(link, EvidenceCause::kGarbled);
-  return received_bytes > 0;
+  return placed || received_bytes > 0;
 }
 
 void RecvPeer::SendFrame(Lane lane, const Frame& frame) {
+  queued_ = true;
   if (lane == kOobLane)
     oob_.Queue(frame);
   else if (links_[lane].control != nullptr)
@@ -263,6 +270,7 @@ void RecvPeer::SendFrame(Lane lane, const Frame& frame) {
 }
 
 void RecvPeer::FlushLanes() {
+  if (!std::exchange(queued_, false)) return;
   if (!oob_.Flush()) OobDown();
   for (LinkId link = 0; link < links_.size(); ++link)
     if (links_[link].control != nullptr && !links_[link].control->Flush()) Trouble(link, EvidenceCause::kSocketError);

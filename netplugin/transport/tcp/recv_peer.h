@@ -95,6 +95,9 @@ class RecvPeer final : public Peer {
     LinkId link = 0;  // where its last chunk came from
   };
   std::map<FlowId, Receiving> comms_;
+  // Hints that spare a look at every link in every turn: some socket may hold more, some lane may have queued frames.
+  bool unread_ = false;
+  bool queued_ = false;
   Probe probe_{&poller_, [this](Reach reach) { session_.PeerProbed(reach, io_->Now()); }};
 };
 

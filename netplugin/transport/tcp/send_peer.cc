@@ -38,8 +38,8 @@ SendPeer::SendPeer(Io* io, const Target& target, uint64_t session)
       session_id_(session),
       tag_(SessionTag(target.nonce, session)),
       session_(OptionsOf(*io, target), io->Now()) {
-  for (size_t rail = 0; rail < io->rails.size(); ++rail)
-    if (!io->rails[rail].up) session_.LocalRail(static_cast<uint16_t>(rail), false, io->Now());
+  for (uint16_t rail = 0; rail < io->rails.size(); ++rail)
+    if (!io->rails[rail].up) RailState(rail, false);
 }
 
 SendPeer::~SendPeer() { CloseAll(); }
@@ -67,6 +67,8 @@ FlowId SendPeer::Open(uint64_t listen_id, uint16_t local_rail, Comm* comm) {
 
 void SendPeer::Post(FlowId flow, void* data, uint64_t bytes) {
   if (!comms_.contains(flow)) return;
+  // Nobody looks for acknowledgements while all messages are small: who sends on looks before the window is used up.
+  if (session_.WindowLow(flow)) HearHome(flow);
   const MessageId message = session_.Post(flow, data, bytes, io_->Now());
   PumpHome(flow);
   // First it travels, then it is copied: the peer need not wait for that.
@@ -78,10 +80,14 @@ void SendPeer::Post(FlowId flow, void* data, uint64_t bytes) {
 bool SendPeer::Hot(FlowId flow) {
   if (links_.empty() || !comms_.contains(flow)) return false;
   PumpHome(flow);
-  // Its acknowledgements and grants come here.
-  const LinkId home = session_.home(flow);
-  if (links_[home].control != nullptr) ControlEvent(home);
+  HearHome(flow);
   return session_.has_changes();
+}
+
+// The flow's acknowledgements and grants come here.
+void SendPeer::HearHome(FlowId flow) {
+  const LinkId home = session_.home(flow);
+  if (home < links_.size() && links_[home].control != nullptr) ControlEvent(home);
 }
 
 void SendPeer::Close(FlowId flow) {
@@ -129,8 +135,7 @@ void SendPeer::SampleRates(Nanos now) {
   }
 }
 
-// While flows keep to their own rails a full queue is good for speed; when chunks are dealt out a rail must not take more than it can
-// carry.
+// A full queue is good for speed while flows keep to their rails; a rail that is dealt chunks must not take more than it can carry.
 void SendPeer::LimitQueues() {
   if (session_.spread() == spread_) return;
   spread_ = session_.spread();
@@ -171,9 +176,8 @@ bool SendPeer::PumpAll() {
 }
 
 void SendPeer::PumpHome(FlowId flow) {
-  if (session_.spread()) return;
   const LinkId home = session_.home(flow);
-  if (home >= links_.size()) return;
+  if (session_.spread() || home >= links_.size()) return;
   for (size_t i = 0; i < links_[home].bulk.size(); ++i)
     for (int chunks = 0; chunks < kTurnChunks; ++chunks)
       // Trying is cheaper than asking the poller whether there is room again.
@@ -186,17 +190,11 @@ void SendPeer::Publish() {
     if (it == comms_.end()) continue;
     Comm* comm = it->second;
     comm->done_through.store(session_.DoneThrough(flow), std::memory_order_release);
-    switch (session_.state(flow)) {
-      case SendSession::FlowState::kOpening: break;
-      case SendSession::FlowState::kOpen: {
-        auto opening = Comm::State::kOpening;
-        comm->state.compare_exchange_strong(opening, Comm::State::kOpen, std::memory_order_release);
-        break;
-      }
-      case SendSession::FlowState::kFailed:
-        if (comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed) comm->Fail(session_.error(flow), true);
-        break;
-    }
+    const SendSession::FlowState state = session_.state(flow);
+    auto opening = Comm::State::kOpening;
+    if (state == SendSession::FlowState::kOpen) comm->state.compare_exchange_strong(opening, Comm::State::kOpen, std::memory_order_release);
+    if (state == SendSession::FlowState::kFailed && comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed)
+      comm->Fail(session_.error(flow), true);
   }
 }
 
@@ -374,6 +372,7 @@ bool SendPeer::PumpBulk(LinkId link, size_t index) {
 }
 
 void SendPeer::SendFrame(Lane lane, const Frame& frame) {
+  queued_ = true;
   if (lane == kOobLane)
     oob_.Queue(frame);
   else if (links_[lane].control != nullptr)
@@ -381,6 +380,7 @@ void SendPeer::SendFrame(Lane lane, const Frame& frame) {
 }
 
 void SendPeer::FlushLanes() {
+  if (!std::exchange(queued_, false)) return;
   if (!oob_.Flush()) OobDown(Reach::kSilent);
   for (LinkId link = 0; link < links_.size(); ++link)
     if (links_[link].control != nullptr && !links_[link].control->Flush()) Trouble(link, EvidenceCause::kSocketError);

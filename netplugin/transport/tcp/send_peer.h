@@ -67,6 +67,7 @@ class SendPeer final : public Peer {
   void SendFrame(Lane lane, const Frame& frame);
   // Moves chunks of a flow on its home link.
   void PumpHome(FlowId flow);
+  void HearHome(FlowId flow);
   // True if the turn ended before every socket was full or had nothing to send.
   bool PumpAll();
   // True if a chunk was moved.
@@ -94,6 +95,7 @@ class SendPeer final : public Peer {
   std::vector<std::pair<LinkId, size_t>> ready_;  // sockets with room, while chunks are dealt out
   bool room_ = false;                             // a socket that has something to send has room again
   bool spread_ = false;
+  bool queued_ = false;  // some lane may have queued frames
   Nanos sampled_ = 0;
 };
 
