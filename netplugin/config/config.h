@@ -36,6 +36,7 @@ struct Config {
   int64_t silence_ms = 0;                  // R2CC_SILENCE_MS
   int sockets_per_rail = 0;                // R2CC_SOCKETS_PER_RAIL
   bool link_monitor = false;               // R2CC_LINK_MONITOR
+  std::optional<bool> io_assist;           // R2CC_IO_ASSIST; unset: by the number of processors
   bool checksum = false;                   // R2CC_CHECKSUM
   LogLevel log = LogLevel::kWarn;          // R2CC_LOG
   uint32_t chunk_bytes = 0;                // R2CC_CHUNK_BYTES

@@ -50,6 +50,7 @@ TEST(Config, DefaultsArePlain) {
   EXPECT_EQ(config.sockets_per_rail, 1);
   EXPECT_TRUE(config.link_monitor);
   EXPECT_FALSE(config.checksum);
+  EXPECT_FALSE(config.io_assist.has_value());
   EXPECT_EQ(config.log, LogLevel::kWarn);
   EXPECT_EQ(config.chunk_bytes, 131072u);
 }
@@ -67,6 +68,7 @@ TEST(Config, TakesWhatIsGiven) {
                                 {"R2CC_SILENCE_MS", "100"},
                                 {"R2CC_SOCKETS_PER_RAIL", "4"},
                                 {"R2CC_LINK_MONITOR", "0"},
+                                {"R2CC_IO_ASSIST", "0"},
                                 {"R2CC_CHECKSUM", "1"},
                                 {"R2CC_LOG", "debug"},
                                 {"R2CC_CHUNK_BYTES", "4096"}});
@@ -87,6 +89,7 @@ TEST(Config, TakesWhatIsGiven) {
   EXPECT_EQ(config.sockets_per_rail, 4);
   EXPECT_FALSE(config.link_monitor);
   EXPECT_TRUE(config.checksum);
+  EXPECT_EQ(config.io_assist, std::optional(false));
   EXPECT_EQ(config.log, LogLevel::kDebug);
   EXPECT_EQ(config.chunk_bytes, 4096u);
 }
@@ -128,6 +131,7 @@ TEST(Config, BadValuesAreRefusedByName) {
       {"R2CC_SILENCE_MS", {"19", "60001", "fast"}},
       {"R2CC_SOCKETS_PER_RAIL", {"0", "17", "two"}},
       {"R2CC_LINK_MONITOR", {"2", "yes", "true"}},
+      {"R2CC_IO_ASSIST", {"2", "auto"}},
       {"R2CC_CHECKSUM", {"2", "on"}},
       {"R2CC_LOG", {"trace", "WARN", "1"}},
       {"R2CC_CHUNK_BYTES", {"4095", "4097", "131073", "4194305", "0", "128K"}},

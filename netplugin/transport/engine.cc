@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -18,10 +19,9 @@ namespace r2cc::net {
 namespace {
 
 constexpr Nanos kSameWarningAfter = 10 * kNanosPerSecond;
-constexpr int kActiveWaitMs = 5;
-// While NCCL's threads do the work: only to see that they still do.
-constexpr int kDrivenWaitMs = 10;
-constexpr int kIdleWaitMs = 100;
+constexpr int kDrainWaitMs = 5;
+// NCCL's thread, ours, and two for everything else that a rank has to do.
+constexpr int kProcessorsToAssist = 4;
 
 uint64_t Random() {
   uint64_t value = 0;
@@ -91,7 +91,7 @@ bool Engine::Open(std::string* error) {
   reception_ = std::make_unique<Reception>(&io_, [this](const std::string& node) { world_->ReportPeer(node); });
   greeter_ = std::make_unique<Greeter>(&io_, [this](const Hello& hello, std::unique_ptr<PacketStream>* stream) {
     const HelloReply reply = reception_->Greet(hello, stream);
-    if (const auto it = reception_->peers().find(hello.session); it != reception_->peers().end()) WatchPeer(it->second.get());
+    if (const auto it = reception_->peers().find(hello.session); it != reception_->peers().end()) peer_watch_.Add(it->second.get());
     return reply;
   });
   UniqueFd oob = net::Listen(io_.oob_source, &io_.oob_port, error);
@@ -161,14 +161,13 @@ void Engine::Run() {
   cpu_set_t everywhere;
   std::memset(&everywhere, 0xff, sizeof(everywhere));
   sched_setaffinity(0, sizeof(everywhere), &everywhere);
+  prctl(PR_SET_TIMERSLACK, 1);
+  const bool plenty = sched_getaffinity(0, sizeof(everywhere), &everywhere) == 0 && CPU_COUNT(&everywhere) >= kProcessorsToAssist;
+  if (parts_.config.io_assist.value_or(plenty)) peer_watch_.Assist();
 
   while (!stop_.load(std::memory_order_relaxed)) {
-    bool more = false;
-    for (const auto& [peer, watched] : watched_) more |= watched.token != 0 && peer->more();
-    io_.poller.Wait(more ? 0 : ShareOut());
-    if (more)
-      for (const auto& [peer, watched] : watched_)
-        if (watched.token != 0 && peer->more()) peer->Service();
+    io_.poller.Wait(peer_watch_.WaitMs());
+    peer_watch_.ServiceMore();
     calls_.Run();
     const Nanos now = clock_.Now();
     world_->Poll(now);
@@ -204,7 +203,7 @@ void Engine::Drain() {
       waiting |= !peer->flushed() || (!peer->idle() && !peer->over());
     });
     if (!waiting || clock_.Now() - began >= io_.deadline) break;
-    io_.poller.Wait(kActiveWaitMs);
+    io_.poller.Wait(kDrainWaitMs);
     calls_.Run();
     world_->Poll(clock_.Now());
   }
@@ -228,56 +227,9 @@ void Engine::Exclusively(const std::function<void()>& call) {
   ForEachPeer([](Peer* peer) { peer->Settle(); });
 }
 
-void Engine::WatchPeer(Peer* peer) {
-  if (!watched_.contains(peer)) Arm(peer, &watched_[peer]);
-}
-
-void Engine::UnwatchPeer(Peer* peer) {
-  Disarm(peer, &watched_.at(peer));
-  watched_.erase(peer);
-}
-
-void Engine::Arm(Peer* peer, Watched* watched) {
-  if (watched->token != 0) return;
-  watched->token = io_.poller.Add(peer->fd(), EPOLLIN, [this, peer, watched](uint32_t) {
-    watched->active = true;
-    // Somebody has the turn, or comes for it all the time: he needs no help, and waking up for his messages costs him.
-    if (!peer->Service() || peer->helped() != watched->helped) Disarm(peer, watched);
-  });
-}
-
-void Engine::Disarm(Peer* peer, Watched* watched) {
-  if (watched->token != 0) io_.poller.Remove(std::exchange(watched->token, 0), peer->fd());
-}
-
-int Engine::ShareOut() {
-  int wait_ms = kIdleWaitMs;
-  for (auto& [peer, watched] : watched_) {
-    const bool helped = std::exchange(watched.helped, peer->helped()) != watched.helped;
-    if (!helped) Arm(peer, &watched);
-    if (helped)
-      wait_ms = std::min(wait_ms, kDrivenWaitMs);
-    else if (watched.active)
-      wait_ms = kActiveWaitMs;
-  }
-  return wait_ms;
-}
-
 void Engine::TickPeers() {
-  std::vector<Peer*> over;
-  for (auto& [peer, watched] : watched_) {
-    // Who comes all the time does it himself; moving bytes here as well would only take his processor from him.
-    if (std::exchange(watched.ticked, peer->helped()) != peer->helped()) {
-      watched.active = true;
-      continue;
-    }
-    peer->TickTurn();
-    const auto turn = peer->TakeTurn();
-    watched.active = peer->outstanding();
-    if (peer->over()) over.push_back(peer);
-  }
-  for (Peer* peer : over) {
-    UnwatchPeer(peer);
+  for (Peer* peer : peer_watch_.Tick(ticked_)) {
+    peer_watch_.Remove(peer);
     std::erase_if(reception_->peers(), [peer](const auto& entry) { return entry.second.get() == peer; });
     std::erase_if(send_peers_, [peer](const auto& entry) { return entry.second.get() == peer; });
   }
@@ -323,7 +275,7 @@ SendPeer* Engine::PeerFor(const Handle& handle) {
     SendPeer::Target target{handle.process, handle.nonce, {}};
     ParseAddress(handle.oob_address, handle.oob_port, &target.oob);
     peer = std::make_unique<SendPeer>(&io_, target, Random());
-    WatchPeer(peer.get());
+    peer_watch_.Add(peer.get());
   }
   return peer.get();
 }
@@ -353,7 +305,7 @@ std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_r
       comm->flow_ = comm->peer_->Open(handle.listen_id, local_rail, comm.get());
     }
     comm->peer_->TickTurn();
-    watched_.at(comm->peer_).active = true;
+    peer_watch_.Expect(comm->peer_);
   });
   return comm;
 }

@@ -20,6 +20,7 @@
 #include "netplugin/transport/call_queue.h"
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/handle.h"
+#include "netplugin/transport/peer_watch.h"
 #include "netplugin/transport/reception.h"
 #include "netplugin/transport/tcp/greeter.h"
 #include "netplugin/transport/tcp/io.h"
@@ -79,13 +80,6 @@ class Engine {
   std::vector<std::string> Summary();
 
  private:
-  // How the I/O thread knows a peer.
-  struct Watched {
-    Poller::Token token = 0;  // the I/O thread is woken by what arrives; 0: it is not
-    uint64_t helped = 0;      // Peer::helped() at the last look
-    bool active = true;       // something waited for it at its last tick
-    uint64_t ticked = 0;      // Peer::helped() at the last tick
-  };
   explicit Engine(Parts parts) : parts_(std::move(parts)) {}
   bool Open(std::string* error);
   void Log(LogLevel level, const std::string& line);
@@ -96,12 +90,6 @@ class Engine {
   void ForEachPeer(const std::function<void(Peer*)>& call);
   // Runs with the turns of all peers, then lets each do what follows from it.
   void Exclusively(const std::function<void()>& call);
-  void WatchPeer(Peer* peer);
-  void UnwatchPeer(Peer* peer);
-  void Arm(Peer* peer, Watched* watched);
-  void Disarm(Peer* peer, Watched* watched);
-  // Lets the I/O thread be woken for what no NCCL thread looks after, and for nothing else. How long to wait, in milliseconds.
-  int ShareOut();
   void TickPeers();
   bool ListenOn(LocalRail* rail, std::string* error);
   void Drain();
@@ -116,7 +104,7 @@ class Engine {
   std::unique_ptr<Reception> reception_;
   std::unique_ptr<Greeter> greeter_;
   std::map<uint64_t, std::unique_ptr<SendPeer>> send_peers_;  // by process
-  std::map<Peer*, Watched> watched_;
+  PeerWatch peer_watch_{&io_.poller};
   Nanos ticked_ = 0;
 
   CallQueue calls_{[this] { Wake(); }};

@@ -1,4 +1,4 @@
-"""R2CC against NCCL Socket and its tunings, and against a plain plugin: all jobs live at the same time and take turns in short blocks."""
+"""R2CC against NCCL Socket and its tunings: all jobs live at the same time and take turns in short blocks."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from tests.bench import paired
 from tests.gpu import figures
 from tests.gpu.bench import MIB, Context
 from tests.gpu.job import Job
-from tests.gpu.placement import PLAIN, R2CC, SOCKET, SOCKET_TUNINGS, Network
+from tests.gpu.placement import R2CC, SOCKET, SOCKET_TUNINGS, Network
 from tests.gpu.stage import Stage
 
 SMALL_BYTES = (8, 32, 128, 512, 2048, 8192, 32768, 131072, MIB)
@@ -58,8 +58,6 @@ def _run(context: Context, case: str, rate: str | None, shaped: str) -> None:
   setup, results = context.setup, context.results
   with Stage(setup, f"{case}-{shaped}", setup.nodes, rate) as stage:
     networks = [R2CC, *(Network("socket", sockets, threads) for sockets, threads in SOCKET_TUNINGS)]
-    if setup.control_plugin.is_file():
-      networks.append(PLAIN)
     if setup.device == "cpu":
       networks = [R2CC, SOCKET]
     jobs = {network.name: stage.begin_job(network.name, network) for network in networks}

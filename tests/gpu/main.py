@@ -15,7 +15,7 @@ import traceback
 from types import FrameType
 
 from deploy.drill.rig import namespaces
-from deploy.drill.rig.binaries import built_binaries, built_file
+from deploy.drill.rig.binaries import built_binaries
 from deploy.drill.rig.cluster import Binaries
 from deploy.drill.rig.lab import LabError
 from deploy.drill.rig.layout import rate_bits_per_s
@@ -111,7 +111,7 @@ def make_setup(options: argparse.Namespace, program: pathlib.Path, results: Resu
               f"Linux {platform.release()}, {os.cpu_count()} cores")
   results.add("machine", "", **found, used_gpus=gpus, nodes=nodes, rails=options.rails, rate=rate, kernel=platform.release(),
               cores=os.cpu_count(), arguments=sys.argv[1:], date=time.strftime("%Y-%m-%d %H:%M:%S %z"))
-  return Setup(binaries=binaries, control_plugin=built_file("tests/control/libnccl-net-plain.so"), program=program, python=options.python,
+  return Setup(binaries=binaries, program=program, python=options.python,
                device=options.device, gpus=gpus, nodes=nodes, rails=options.rails, rate=options.rate,
                nccl=None if options.nccl is None else options.nccl.absolute(), out=options.out, quick=options.quick, steps=options.steps,
                seeds=options.seeds, sequences=options.sequences, library_path=library_path,

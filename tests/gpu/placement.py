@@ -13,7 +13,7 @@ SOCKET_TUNINGS = ((1, 1), (2, 1), (4, 1), (2, 4), (4, 4))
 @dataclasses.dataclass(frozen=True)
 class Network:
   """Which transport NCCL gets."""
-  kind: str  # "r2cc", "socket" or "plain"
+  kind: str  # "r2cc" or "socket"
   sockets: int = 1  # NCCL Socket's: of each thread
   threads: int = 1
 
@@ -22,7 +22,7 @@ class Network:
     return self.kind if (self.sockets, self.threads) == (1, 1) else f"{self.kind}-{self.sockets}x{self.threads}"
 
 
-R2CC, SOCKET, PLAIN = Network("r2cc"), Network("socket"), Network("plain")
+R2CC, SOCKET = Network("r2cc"), Network("socket")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +58,5 @@ def rank_environment(network: Network, placement: Placement, rank: int, rails: s
     if (network.sockets, network.threads) != (1, 1):
       said |= {"NCCL_NSOCKS_PERTHREAD": str(network.sockets), "NCCL_SOCKET_NTHREADS": str(network.threads)}
     return said
-  said |= {"NCCL_SOCKET_IFNAME": "=" + management, "R2CC_RAILS": rails}
-  if network.kind == "r2cc":
-    return said | {"NCCL_NET": "R2CC", "NCCL_NET_PLUGIN": "r2cc", "R2CC_OOB_IFNAME": management, "R2CC_NODE": f"n{node}",
-                   "R2CC_ATTACH": "none"}
-  return said | {"NCCL_NET": "PLAIN", "NCCL_NET_PLUGIN": "plain"}
+  return said | {"NCCL_SOCKET_IFNAME": "=" + management, "NCCL_NET": "R2CC", "NCCL_NET_PLUGIN": "r2cc", "R2CC_RAILS": rails,
+                 "R2CC_OOB_IFNAME": management, "R2CC_NODE": f"n{node}", "R2CC_ATTACH": "none"}

@@ -26,7 +26,6 @@ GROUP_TIMEOUT_S = 60.0
 class Setup:
   """Of a whole run; say() prints a line of progress."""
   binaries: Binaries
-  control_plugin: pathlib.Path
   program: pathlib.Path  # `run`, which starts ranks too
   python: str
   device: str

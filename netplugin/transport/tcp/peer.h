@@ -44,6 +44,8 @@ class Peer {
   bool more() const { return more_.load(std::memory_order_relaxed); }
   // Readable while something has arrived.
   int fd() const { return poller_.fd(); }
+  // Bytes of messages moved, either way.
+  uint64_t moved_bytes() const { return moved_bytes_.load(std::memory_order_relaxed); }
   // Grows with every turn that an NCCL thread took.
   uint64_t helped() const { return helped_.load(std::memory_order_relaxed); }
 
@@ -77,6 +79,7 @@ class Peer {
 
   // True if it held anything.
   bool RunInbox();
+  void CountMoved(uint64_t bytes) { moved_bytes_.store(moved_bytes() + bytes, std::memory_order_relaxed); }
   // The turn is one of the job's own threads.
   bool jobs_turn() const { return jobs_turn_; }
 
@@ -104,6 +107,7 @@ class Peer {
   Nanos ticked_ = 0;
   std::vector<Request> taken_;
   std::atomic<uint64_t> helped_{0};
+  std::atomic<uint64_t> moved_bytes_{0};
 
   std::mutex inbox_mutex_;
   std::vector<Request> inbox_;
