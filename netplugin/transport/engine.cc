@@ -293,12 +293,10 @@ std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_r
              parts_.oob_address.text + ": set R2CC_OOB_IFNAME to interfaces of one network on all nodes";
     return nullptr;
   }
-  if (stop_.load()) {
-    *error = kCalledAfterTheEnd;
-    return nullptr;
-  }
   auto comm = std::make_unique<SendComm>();
   calls_.Do([&] {
+    // Asked here: from the end on no peer is made any more, whoever carries out the call.
+    if (stop_.load()) return;
     comm->peer_ = PeerFor(handle);
     {
       const auto turn = comm->peer_->TakeTurn();
@@ -307,7 +305,9 @@ std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_r
     comm->peer_->TickTurn();
     peer_watch_.Expect(comm->peer_);
   });
-  return comm;
+  if (comm->peer_ != nullptr) return comm;
+  *error = kCalledAfterTheEnd;
+  return nullptr;
 }
 
 void Engine::Close(std::unique_ptr<SendComm> comm) {

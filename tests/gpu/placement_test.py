@@ -27,7 +27,7 @@ class EnvironmentTest(unittest.TestCase):
     return placement.rank_environment(network, Placement(2, 2, per_node), rank, "rail0,rail1", "mgmt0")
 
   def test_multicast_is_off_whatever_the_network(self):
-    for network in (placement.R2CC, placement.SOCKET, placement.PLAIN):
+    for network in (placement.R2CC, placement.SOCKET):
       said = self.of(network)
       self.assertEqual((said["NCCL_NVLS_ENABLE"], said["NCCL_MNNVL_ENABLE"]), ("0", "0"))
       self.assertTrue(all(isinstance(value, str) for value in said.values()))

@@ -100,8 +100,7 @@ class Stage:
         if self.has_daemons:
           said |= {"R2CC_ATTACH": str(self._cluster.attach_socket(node))}
         said |= setup.environment
-      folder = setup.binaries.plugin.parent if network.kind == "r2cc" else setup.control_plugin.parent
-      libraries = [str(folder)] if network.kind != "socket" else []
+      libraries = [str(setup.binaries.plugin.parent)] if network.kind == "r2cc" else []
       said |= {"LD_LIBRARY_PATH": ":".join([*libraries, *([setup.library_path] if setup.library_path else [])])}
       if setup.nccl is not None:
         said |= {"LD_PRELOAD": str(setup.nccl)}

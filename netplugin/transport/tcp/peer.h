@@ -79,7 +79,11 @@ class Peer {
 
   // True if it held anything.
   bool RunInbox();
-  void CountMoved(uint64_t bytes) { moved_bytes_.store(moved_bytes() + bytes, std::memory_order_relaxed); }
+  void CountMoved(uint64_t bytes, Counter* of_rail) {
+    if (bytes == 0) return;
+    *of_rail += bytes;
+    moved_bytes_.store(moved_bytes() + bytes, std::memory_order_relaxed);
+  }
   // The turn is one of the job's own threads.
   bool jobs_turn() const { return jobs_turn_; }
 

@@ -253,8 +253,7 @@ bool RecvPeer::ReadBulk(LinkId link, size_t index) {
   const BulkReceiver::Sink sink{begin, finish, proof};
   uint64_t received_bytes = 0;
   const BulkReceiver::Result result = bulk.receiver->Read(sink, jobs_turn(), &received_bytes);
-  CountMoved(received_bytes);
-  if (received_bytes > 0) io_->rails[session_.local_rail(link)].received_bytes += received_bytes;
+  CountMoved(received_bytes, &io_->rails[session_.local_rail(link)].received_bytes);
   bulk.more = result == BulkReceiver::Result::kMore;
   unread_ |= bulk.more;
   if (result == BulkReceiver::Result::kBroken) Trouble(link, EvidenceCause::kSocketError);

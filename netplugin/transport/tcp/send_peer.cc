@@ -365,8 +365,7 @@ bool SendPeer::PumpBulk(LinkId link, size_t index) {
   const auto pull = [&](Chunk* chunk) { return session_.Pull(link, sockets.incarnation, chunk); };
   uint64_t sent_bytes = 0;
   const BulkSender::Result result = bulk.sender->Pump(pull, session_.spread() ? 1 : BulkSender::kTogetherMost, &sent_bytes);
-  CountMoved(sent_bytes);
-  if (sent_bytes > 0) io_->rails[session_.local_rail(link)].sent_bytes += sent_bytes;
+  CountMoved(sent_bytes, &io_->rails[session_.local_rail(link)].sent_bytes);
   if (result == BulkSender::Result::kBroken) Trouble(link, EvidenceCause::kSocketError);
   bulk.blocked = result == BulkSender::Result::kBlocked || result == BulkSender::Result::kBroken;
   return result == BulkSender::Result::kMore;
