@@ -6,10 +6,9 @@ import json
 import pathlib
 import sys
 
-from deploy.drill.rig import namespaces
+from deploy.drill.rig import layout, namespaces
 from deploy.drill.rig.binaries import built_binaries
 from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.layout import rate_bits_per_s
 from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
 from tests.bench import fault_figures, machine
 from tests.bench.fault_cases import CASES, run_case
@@ -37,7 +36,7 @@ def parse_arguments() -> argparse.Namespace:
   if unknown := set(options.cases) - set(names):
     parser.error(f"there is no case {', '.join(sorted(unknown))}; there are {', '.join(names)}")
   try:
-    rate_bits_per_s(options.rate)
+    layout.rate_bits_per_s(options.rate)
   except LabError as error:
     parser.error(str(error))
   return options
@@ -55,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
   silence_ms = int(environment.get("R2CC_SILENCE_MS", SILENCE_MS_DEFAULT))
   setup = Setup(binaries, options.rate, options.size, environment, options.daemon, options.keep_logs, say)
   facts = machine.describe()
-  say(machine.headline(facts))
+  say(f"{machine.headline(facts)}; in the nodes' namespaces TCP {layout.CONGESTION_CONTROL}")
   others = machine.OthersShare()
   if not options.json:
     print(fault_figures.table_header(), flush=True)

@@ -14,6 +14,9 @@ RAILS_MAX = 16
 # A queue that holds 5 ms keeps what a cut loses small; the bucket lets a CPU that is late for a tick still reach line rate.
 SHAPE_BURST_KB_MIN, SHAPE_BURST_S = 256, 0.0005
 SHAPE_LATENCY = "5ms"
+# Whatever the host is set to: BBR all but stops each connection for 0.2 s every 10 s to measure its delay, and what a fault costs, a few
+# milliseconds, cannot be told from that. Every kernel has this one and lets a namespace choose it.
+CONGESTION_CONTROL = "reno"
 RAIL_MTU = 9000
 
 _NAME = re.compile(r"^r2cc-(\d+)-(\d+)-(fabric|n\d+)$")
@@ -122,7 +125,8 @@ class Layout:
 
   def sysctls(self) -> dict[str, str]:
     """Of every namespace, before it has an interface."""
-    settings = {"net/ipv6/conf/all/disable_ipv6": "1", "net/ipv6/conf/default/disable_ipv6": "1"}
+    settings = {"net/ipv6/conf/all/disable_ipv6": "1", "net/ipv6/conf/default/disable_ipv6": "1",
+                "net/ipv4/tcp_congestion_control": CONGESTION_CONTROL}
     if self.fabric == "full":
       settings |= {"net/ipv4/conf/all/arp_ignore": "1", "net/ipv4/conf/all/arp_announce": "2",
                    "net/ipv4/conf/all/rp_filter": "0", "net/ipv4/conf/default/rp_filter": "0"}

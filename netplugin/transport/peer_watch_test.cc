@@ -1,0 +1,106 @@
+#include "netplugin/transport/peer_watch.h"
+
+#include <gtest/gtest.h>
+
+#include "netplugin/transport/tcp/fake_peer.h"
+
+namespace r2cc::net {
+namespace {
+
+constexpr FlowId kFlow = 1;
+
+struct PeerWatchTest : testing::Test {
+  PeerWatchTest() {
+    io.clock = &clock;
+    watch.Add(&peer);
+  }
+  // What the I/O thread does, with something arriving meanwhile. True if it looked after the peer.
+  bool Wakes() {
+    const int before = peer.events;
+    peer.Arrive();
+    io.poller.Wait(0);
+    watch.ServiceMore();
+    return peer.events > before;
+  }
+  void MuchMoves() {
+    watch.Tick(clock.Now());
+    clock.Advance(5 * kNanosPerMs);
+    peer.MoveBytes(LoadWatch::kHeavyBytesPerSecond);
+    watch.Tick(clock.Now());
+  }
+
+  FakeClock clock;
+  Io io;
+  FakePeer peer{&io};
+  PeerWatch watch{&io.poller};
+};
+
+TEST_F(PeerWatchTest, WhatArrivesAtAPeerThatNobodyDrivesWakesIt) {
+  EXPECT_TRUE(Wakes());
+  EXPECT_TRUE(Wakes());
+}
+
+TEST_F(PeerWatchTest, APeerThatNcclDrivesIsLetGoUntilItDrivesItNoMore) {
+  watch.WaitMs();
+  peer.Help(kFlow);
+  Wakes();
+  EXPECT_FALSE(Wakes());
+  EXPECT_EQ(watch.WaitMs(), 10) << "it looks whether it is driven still";
+  EXPECT_FALSE(Wakes());
+  watch.WaitMs();
+  EXPECT_TRUE(Wakes());
+}
+
+TEST_F(PeerWatchTest, WhereItAssistsAPeerThatMovesMuchIsNotLetGo) {
+  watch.Assist();
+  MuchMoves();
+  for (int i = 0; i < 3; ++i) {
+    peer.Help(kFlow);
+    watch.WaitMs();
+    EXPECT_TRUE(Wakes());
+  }
+}
+
+TEST_F(PeerWatchTest, WhereItDoesNotAssistMuchIsNoReason) {
+  MuchMoves();
+  watch.WaitMs();
+  peer.Help(kFlow);
+  Wakes();
+  EXPECT_FALSE(Wakes());
+}
+
+TEST_F(PeerWatchTest, WaitsAsLongAsItsPeersCan) {
+  EXPECT_EQ(watch.WaitMs(), 5) << "a new peer is expected to do something";
+  watch.Tick(clock.Now());
+  EXPECT_EQ(watch.WaitMs(), 100);
+  watch.Expect(&peer);
+  EXPECT_EQ(watch.WaitMs(), 5);
+  peer.settle_more = true;
+  Wakes();
+  EXPECT_EQ(watch.WaitMs(), 0);
+}
+
+TEST_F(PeerWatchTest, WhatWasLeftOverIsDoneAfterTheWait) {
+  peer.settle_more = true;
+  peer.TickTurn();
+  const int before = peer.settled;
+  watch.ServiceMore();
+  EXPECT_EQ(peer.settled, before + 1);
+}
+
+TEST_F(PeerWatchTest, TicksPeersThatNobodyDrivesAndTellsWhichAreOver) {
+  EXPECT_TRUE(watch.Tick(clock.Now()).empty());
+  EXPECT_EQ(peer.ticks, 1);
+  peer.Help(kFlow);
+  const int before = peer.ticks;
+  watch.Tick(clock.Now());
+  EXPECT_EQ(peer.ticks, before) << "who comes all the time does it himself";
+  peer.is_over = true;
+  EXPECT_EQ(watch.Tick(clock.Now()), std::vector<Peer*>{&peer});
+  watch.Remove(&peer);
+  EXPECT_TRUE(watch.Tick(clock.Now()).empty());
+  EXPECT_FALSE(Wakes());
+}
+
+}  // namespace
+}  // namespace r2cc::net

@@ -1,0 +1,59 @@
+// A peer without a session: it counts what it is asked to do, for the tests of what drives one.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_FAKE_PEER_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_FAKE_PEER_H_
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "netplugin/transport/tcp/peer.h"
+
+namespace r2cc::net {
+
+class FakePeer final : public Peer {
+ public:
+  explicit FakePeer(Io* io) : Peer(io), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    poller_.Add(event_.get(), EPOLLIN, [this](uint32_t) {
+      uint64_t count = 0;
+      if (read(event_.get(), &count, sizeof(count)) == sizeof(count)) ++events;
+    });
+  }
+
+  // Something arrives.
+  void Arrive() const { eventfd_write(event_.get(), 1); }
+  void MoveBytes(uint64_t bytes) { CountMoved(bytes, &of_rail_); }
+
+  void RailState(uint16_t, bool) override {}
+  void ApplyVerdicts() override {}
+  bool Settle() override { return ++settled, settle_more; }
+  bool outstanding() const override { return is_outstanding; }
+  bool idle() const override { return true; }
+  bool over() const override { return is_over; }
+  bool flushed() const override { return true; }
+  void HalfClose() override {}
+  void CloseFlows() override {}
+
+  std::vector<uint64_t> posted;  // sizes, in order
+  std::vector<bool> posted_in_jobs_turn;
+  int events = 0, hots = 0, ticks = 0, settled = 0, closed = 0;
+  bool hot_moves = false, settle_more = false, is_outstanding = false, is_over = false;
+
+ protected:
+  void Post(FlowId, void*, uint64_t bytes) override {
+    posted.push_back(bytes);
+    posted_in_jobs_turn.push_back(jobs_turn());
+  }
+  bool Hot(FlowId) override { return ++hots, hot_moves; }
+  void Tick() override { ++ticks; }
+  void CloseAll() override { ++closed; }
+
+ private:
+  UniqueFd event_;
+  Counter of_rail_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_FAKE_PEER_H_

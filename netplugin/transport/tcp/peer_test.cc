@@ -1,0 +1,147 @@
+#include "netplugin/transport/tcp/peer.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+
+#include "netplugin/transport/tcp/fake_peer.h"
+
+namespace r2cc::net {
+namespace {
+
+constexpr FlowId kFlow = 1;
+constexpr Nanos kMicro = 1000;
+
+struct PeerTest : testing::Test {
+  PeerTest() { io.clock = &clock; }
+  // While another thread has the turn.
+  void WithTurnTaken(const std::function<void()>& call) {
+    const auto turn = peer.TakeTurn();
+    std::thread(call).join();
+  }
+
+  FakeClock clock;
+  Io io;
+  FakePeer peer{&io};
+};
+
+TEST_F(PeerTest, ARequestIsPostedAtOnceByItsCaller) {
+  peer.Submit(kFlow, nullptr, 7);
+  EXPECT_EQ(peer.posted, std::vector<uint64_t>{7});
+  EXPECT_TRUE(peer.posted_in_jobs_turn[0]);
+  EXPECT_EQ(peer.settled, 1);
+  EXPECT_EQ(peer.helped(), 1u);
+}
+
+TEST_F(PeerTest, NobodyWaitsForATurnAndWhatWasLeftGoesFirst) {
+  WithTurnTaken([this] {
+    peer.Submit(kFlow, nullptr, 1);
+    peer.Submit(kFlow, nullptr, 2);
+    peer.Help(kFlow);
+  });
+  EXPECT_TRUE(peer.posted.empty());
+  EXPECT_EQ(peer.hots, 0);
+  EXPECT_EQ(peer.helped(), 0u);
+  peer.Submit(kFlow, nullptr, 3);
+  EXPECT_EQ(peer.posted, (std::vector<uint64_t>{1, 2, 3}));
+}
+
+TEST_F(PeerTest, WhoHelpsPostsWhatWasLeft) {
+  WithTurnTaken([this] { peer.Submit(kFlow, nullptr, 1); });
+  peer.Help(kFlow);
+  EXPECT_EQ(peer.posted, std::vector<uint64_t>{1});
+  EXPECT_EQ(peer.settled, 1);
+}
+
+TEST_F(PeerTest, AnIdleLookSettlesNothing) {
+  peer.Help(kFlow);  // the first one ticks
+  EXPECT_EQ(peer.settled, 1);
+  peer.Help(kFlow);
+  EXPECT_EQ(peer.hots, 2);
+  EXPECT_EQ(peer.settled, 1);
+}
+
+TEST_F(PeerTest, WhatMovedOrWasLeftOverIsSettled) {
+  peer.Help(kFlow);
+  peer.hot_moves = true;
+  peer.settle_more = true;
+  peer.Help(kFlow);
+  EXPECT_EQ(peer.settled, 2);
+  EXPECT_TRUE(peer.more());
+  peer.hot_moves = false;
+  peer.settle_more = false;
+  peer.Help(kFlow);
+  EXPECT_EQ(peer.settled, 3);
+  EXPECT_FALSE(peer.more());
+}
+
+TEST_F(PeerTest, WhoWaitsLooksAtAllSocketsSoonAndLetsTimePass) {
+  peer.Help(kFlow);
+  EXPECT_EQ(peer.ticks, 1);
+  peer.Arrive();
+  peer.Help(kFlow);
+  EXPECT_EQ(peer.events, 0);
+  clock.Advance(50 * kMicro);
+  peer.Help(kFlow);
+  EXPECT_EQ(peer.events, 1);
+  EXPECT_EQ(peer.ticks, 1);
+  clock.Advance(Peer::kTickEvery);
+  peer.Help(kFlow);
+  EXPECT_EQ(peer.ticks, 2);
+}
+
+TEST_F(PeerTest, TheIoThreadHandlesWhatArrivedUnlessSomebodyElseDoes) {
+  peer.Arrive();
+  bool served = true;
+  WithTurnTaken([&] { served = peer.Service(); });
+  EXPECT_FALSE(served);
+  EXPECT_EQ(peer.events, 0);
+  EXPECT_TRUE(peer.Service());
+  EXPECT_EQ(peer.events, 1);
+  EXPECT_EQ(peer.helped(), 0u) << "it is not NCCL's help";
+}
+
+TEST_F(PeerTest, ATickReadsFirst) {
+  peer.Arrive();
+  WithTurnTaken([this] { peer.Submit(kFlow, nullptr, 1); });
+  peer.TickTurn();
+  EXPECT_EQ(peer.events, 1);
+  EXPECT_EQ(peer.ticks, 1);
+  EXPECT_EQ(peer.posted, std::vector<uint64_t>{1});
+  EXPECT_FALSE(peer.posted_in_jobs_turn[0]);
+}
+
+TEST_F(PeerTest, AfterTheEndNothingIsDone) {
+  WithTurnTaken([this] { peer.Submit(kFlow, nullptr, 1); });
+  {
+    const auto turn = peer.TakeTurn();
+    peer.Shut();
+    peer.Shut();
+  }
+  EXPECT_EQ(peer.closed, 1);
+  peer.Submit(kFlow, nullptr, 2);
+  peer.Help(kFlow);
+  peer.TickTurn();
+  EXPECT_TRUE(peer.Service());
+  EXPECT_TRUE(peer.posted.empty());
+  EXPECT_EQ(peer.hots + peer.settled + peer.ticks, 0);
+}
+
+// Every request is posted, whoever has the turn, and each thread's in its order.
+TEST_F(PeerTest, ThreadsMeetInTheInbox) {
+  constexpr uint64_t kThreads = 3, kEach = 2000;
+  std::vector<std::thread> threads;
+  for (uint64_t thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back([this, thread] {
+      for (uint64_t i = 0; i < kEach; ++i) peer.Submit(kFlow, nullptr, thread * kEach + i);
+    });
+  for (std::thread& thread : threads) thread.join();
+  peer.Help(kFlow);
+  ASSERT_EQ(peer.posted.size(), kThreads * kEach);
+  std::vector<uint64_t> next(kThreads, 0);
+  for (const uint64_t value : peer.posted) EXPECT_EQ(value % kEach, next[value / kEach]++);
+}
+
+}  // namespace
+}  // namespace r2cc::net
