@@ -44,6 +44,11 @@ inline double LoadOf(const LinkShare& link) {
   return static_cast<double>(link.carried_bytes) / (link.weight_permille > 0 ? link.weight_permille : 1);
 }
 
+// How many bytes may wait in a rail's sockets, not sent yet. Many are good for speed while flows keep to their own rails, but what a fault
+// makes the rail carry besides waits behind them: no more than it sends in a few milliseconds. While chunks are dealt out to all rails
+// (`spread`) no rail takes more than it can carry soon. `rate_bytes_per_s`: while busy; 0: not known yet.
+uint32_t QueueLimitBytes(double rate_bytes_per_s, bool spread);
+
 // True if `link` may pull a small message: one that is slowed down, or ramped, leaves those to quicker ones.
 bool CarriesSmall(std::span<const LinkShare> links, LinkId link);
 

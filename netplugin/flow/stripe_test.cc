@@ -89,5 +89,16 @@ TEST(Stripe, SmallMessagesAreForTheQuickestLinks) {
   EXPECT_TRUE(CarriesSmall(links, 1)) << "it is the quickest that is left";
 }
 
+TEST(QueueLimit, IsWhatTheRailSendsInAFewMillisecondsWithinBounds) {
+  EXPECT_EQ(QueueLimitBytes(0, false), 1u << 20) << "not known";
+  EXPECT_EQ(QueueLimitBytes(125e6, false), 500'000u);
+  EXPECT_EQ(QueueLimitBytes(1e9, false), 1u << 20);
+  EXPECT_EQ(QueueLimitBytes(1e6, false), 1u << 18);
+}
+
+TEST(QueueLimit, IsSmallWhileChunksAreDealtOut) {
+  for (const double rate : {0.0, 1e6, 1e9}) EXPECT_EQ(QueueLimitBytes(rate, true), 1u << 18);
+}
+
 }  // namespace
 }  // namespace r2cc::net

@@ -2,7 +2,16 @@
 
 #include <algorithm>
 
+#include "base/core/clock.h"
+#include "netplugin/flow/stripe.h"
+
 namespace r2cc::net {
+namespace {
+
+// An estimate takes so long of work: shorter ones are mostly bursts through buffers.
+constexpr int64_t kBusyLeast = 10 * kNanosPerMs;
+
+}  // namespace
 
 void SendLink::Close(Poller* poller) {
   calls.clear();
@@ -14,6 +23,7 @@ void SendLink::Close(Poller* poller) {
     one.sender->Abandon();
   }
   bulk.clear();
+  counted_ = {};
 }
 
 bool SendLink::greeted() const {
@@ -27,7 +37,7 @@ void SendLink::Prove(uint64_t session, LinkId link) {
   }
 }
 
-Account SendLink::Delivered() const {
+Account SendLink::Measure() {
   Account all;
   for (const Bulk& one : bulk) {
     if (one.sender == nullptr) continue;
@@ -36,12 +46,25 @@ Account SendLink::Delivered() const {
     // Several sockets share the rail at the same time.
     all.busy_ns = std::max(all.busy_ns, account.busy_ns);
   }
+  const int64_t busy_ns = all.busy_ns - counted_.busy_ns;
+  if (busy_ns < kBusyLeast) return all;
+  rate_bytes_per_s_ = static_cast<double>(all.delivered_bytes - counted_.delivered_bytes) * kNanosPerSecond / static_cast<double>(busy_ns);
+  counted_ = all;
+  const uint32_t before = limit_bytes_;
+  limit_bytes_ = QueueLimitBytes(rate_bytes_per_s_, spread_);
+  if (limit_bytes_ > before + before / 8 || limit_bytes_ < before - before / 8) Limit();
   return all;
 }
 
-void SendLink::LimitQueues(bool few) {
+void SendLink::LimitQueues(bool spread) {
+  spread_ = spread;
+  limit_bytes_ = QueueLimitBytes(rate_bytes_per_s_, spread);
+  Limit();
+}
+
+void SendLink::Limit() {
   for (const Bulk& one : bulk)
-    if (one.sender != nullptr) LimitUnsent(one.sender->fd(), few);
+    if (one.sender != nullptr) LimitUnsent(one.sender->fd(), limit_bytes_);
 }
 
 bool SendLink::AnyUnsent(FunctionRef<bool(const Chunk&)> is_so) const {

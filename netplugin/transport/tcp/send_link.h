@@ -32,12 +32,21 @@ class SendLink {
   void Close(Poller* poller);
   bool greeted() const;
   void Prove(uint64_t session, LinkId link);
-  // What the kernel says of all its bulk sockets.
-  Account Delivered() const;
-  void LimitQueues(bool few);
+  // What the kernel says of all its bulk sockets. Fits the limit of their queues to it.
+  Account Measure();
+  // See QueueLimitBytes. Call again when a socket has joined.
+  void LimitQueues(bool spread);
   // See BulkSender.
   bool AnyUnsent(FunctionRef<bool(const Chunk&)> is_so) const;
   void Rebase(FlowId flow, MessageId message, const std::byte* copy);
+
+ private:
+  void Limit();
+
+  Account counted_;  // up to the last estimate
+  double rate_bytes_per_s_ = 0;
+  bool spread_ = false;
+  uint32_t limit_bytes_ = 0;
 };
 
 }  // namespace r2cc::net

@@ -130,7 +130,7 @@ void SendPeer::SampleRates(Nanos now) {
   sampled_ = now;
   for (LinkId link = 0; link < links_.size(); ++link) {
     if (session_.link_state(link) != InitiatorState::kUp) continue;
-    const Account account = links_[link].Delivered();
+    const Account account = links_[link].Measure();
     session_.LinkRate(link, links_[link].incarnation, account.delivered_bytes, account.busy_ns, now);
   }
 }
@@ -324,7 +324,7 @@ void SendPeer::Greeted(LinkId link, int socket, std::unique_ptr<PacketStream> st
     const auto index = static_cast<size_t>(socket);
     SendLink::Bulk& bulk = sockets.bulk[index];
     bulk.sender = std::make_unique<BulkSender>(stream->Release(), tag_, io_->checksum);
-    LimitUnsent(bulk.sender->fd(), spread_);
+    sockets.LimitQueues(spread_);
     // Edge-triggered: room is told of once, when it comes after the socket was full.
     bulk.token = poller_.Add(bulk.sender->fd(), EPOLLIN | EPOLLOUT | EPOLLET,
                              [this, link, index](uint32_t events) { BulkEvent(link, index, events); });

@@ -11,8 +11,6 @@
 namespace r2cc::net {
 namespace {
 
-constexpr int kUnsentFewBytes = 256 * 1024;
-constexpr int kUnsentManyBytes = 1024 * 1024;
 // Lanes on the management network: how soon a host that vanished shows.
 constexpr int kKeepAliveIdleS = 2;
 constexpr int kKeepAliveIntervalS = 1;
@@ -93,7 +91,6 @@ UniqueFd Listen(const Source& source, uint16_t* port, std::string* error) {
 
 void Prepare(int fd, SocketUse use, const std::string& interface) {
   Set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-  if (use == SocketUse::kBulk) LimitUnsent(fd, false);
   if (use == SocketUse::kOob) {
     Set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
     Set(fd, IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveIdleS);
@@ -146,7 +143,7 @@ int IncomingInterface(int fd) {
   return 0;
 }
 
-void LimitUnsent(int fd, bool few) { Set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, few ? kUnsentFewBytes : kUnsentManyBytes); }
+void LimitUnsent(int fd, uint32_t bytes) { Set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(bytes)); }
 
 int ConnectResult(int fd) {
   int error = 0;

@@ -75,8 +75,8 @@ void Prepare(int fd, SocketUse use, const std::string& interface);
 // Index of the interface by which an accepted connection came in; 0: the kernel does not say.
 int IncomingInterface(int fd);
 
-// Bytes that the kernel takes beyond its window: few, and a socket pulls only what it can carry; many, and it need not ask often.
-void LimitUnsent(int fd, bool few);
+// Bytes that the kernel takes beyond its window.
+void LimitUnsent(int fd, uint32_t bytes);
 
 // Result of a finished connect; 0 or an errno.
 int ConnectResult(int fd);
