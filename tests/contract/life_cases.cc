@@ -143,9 +143,12 @@ TEST_P(Contract, LastWordsOutliveFlowAndProcess) {
 }
 
 TEST_P(Contract, GrayRailIsUsedForWhatItMovesAndNotGivenUp) {
-  Make({.rail_bytes_per_s = 25'000'000});
+  constexpr double kRailBytesPerS = 25e6;
+  Make({.rail_bytes_per_s = static_cast<int64_t>(kRailBytesPerS)});
   Start(kRails);
   const double healthy = Goodput(600 * kMs);
+  if (GetParam().real_time && healthy < 0.6 * kRails * kRailBytesPerS)
+    GTEST_SKIP() << "needs processors that fill the rails: " << healthy * 1e-6 << " MB/s of " << kRails * kRailBytesPerS * 1e-6;
   world_->Slow(0, 1, 4);
   ASSERT_TRUE(TrafficFor(kSecond));  // it may be found out
   const double gray = Goodput(kSecond);
