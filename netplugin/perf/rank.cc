@@ -33,6 +33,7 @@ using abi::Result;
 
 constexpr int kConnectTimeoutS = 120;
 constexpr int kPollMs = 200;
+constexpr int kOwnErrorMs = 1000;
 
 // The plugin's logger and a signal handler have no argument of ours.
 volatile sig_atomic_t stop_wanted = 0;
@@ -334,7 +335,13 @@ Status RankRun::RunOn(Worker* worker, std::function<Status()> task) {
   worker->Start(std::move(task));
   bool ready = false;
   while (!ready) {
-    R2CC_PERF_RETURN_IF_ERROR(bootstrap_.WaitFor(worker->done_fd(), kPollMs, &ready));
+    const Status others = bootstrap_.WaitFor(worker->done_fd(), kPollMs, &ready);
+    if (!others.ok()) {
+      // As in a job each rank comes to its own error, where it has one.
+      pollfd done{worker->done_fd(), POLLIN, 0};
+      const Status own = poll(&done, 1, kOwnErrorMs) > 0 ? worker->Take() : Status();
+      return own.ok() ? others : own;
+    }
     MaybePrintProgress();
   }
   return worker->Take();

@@ -2,11 +2,11 @@
 
 import dataclasses
 import hashlib
-import math
 import statistics
 from typing import Any, Iterable, Sequence
 
 from tests.bench import paired
+from tests.bench.fault_figures import percentile
 
 # A stall is looked for so long after a fault.
 STALL_WINDOW_NS = 2_000_000_000
@@ -79,11 +79,6 @@ def stall_ms(rows: Sequence[Row], fault_ns: int, usual_ms: float) -> float | Non
   """The longest cycle in the 2 s after a fault, less what is usual."""
   longest = longest_cycle_ms(rows, fault_ns, fault_ns + STALL_WINDOW_NS)
   return None if longest is None else max(0.0, longest - usual_ms)
-
-
-def percentile(values: Sequence[float], share: float) -> float | None:
-  """By nearest rank: a value that occurred."""
-  return sorted(values)[max(0, math.ceil(share * len(values)) - 1)] if values else None
 
 
 def rounded(value: float | None, digits: int = 3) -> float | None:
