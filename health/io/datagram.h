@@ -1,0 +1,102 @@
+// The seam to datagrams on rails: what the daemons' rail probes travel in. Real: udp_datagram.h; fake: fake_datagram.h.
+//
+// A rail probe must go over its rail and no other, so a socket is bound to the rail's interface as well as to its address. The owner of a
+// socket judges nothing here: it is told what arrived and when, what an ICMP message said, and what the kernel dropped.
+#ifndef R2CC_HEALTH_IO_DATAGRAM_H_
+#define R2CC_HEALTH_IO_DATAGRAM_H_
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/core/clock.h"
+
+namespace r2cc::health {
+
+// Longer ones are neither sent nor handed on.
+constexpr size_t kDatagramBytesMax = 512;
+
+struct DatagramAddress {
+  std::string address;  // numeric, IPv4 or IPv6, canonical
+  uint16_t port = 0;
+
+  friend auto operator<=>(const DatagramAddress&, const DatagramAddress&) = default;
+};
+
+struct Datagram {
+  std::string bytes;  // as a stranger may have sent it: nothing is checked but the length
+  DatagramAddress from;
+  // When it arrived, by this node's CLOCK_MONOTONIC: the kernel's own stamp where there is one. So what a busy daemon reads late has not
+  // come late, and `Now() - received` at the time of the call is how far behind the daemon is.
+  Nanos received = 0;
+};
+
+// What the network, or this kernel, answered to a datagram that was sent.
+struct DatagramError {
+  enum class Kind : uint8_t {
+    // The other end's kernel says that nobody listens: its daemon does not run, and the rail carries in both directions.
+    kRefused,
+    // No route, or nobody answers for the address on this rail.
+    kUnreachable,
+  };
+  Kind kind = Kind::kUnreachable;
+  DatagramAddress to;
+  Nanos received = 0;  // as of Datagram
+
+  friend bool operator==(const DatagramError&, const DatagramError&) = default;
+};
+
+// Neither destroys the socket: post that.
+struct DatagramHandler {
+  // At least one, in the order of arrival.
+  std::function<void(const std::vector<Datagram>&)> on_batch;
+  std::function<void(const DatagramError&)> on_error;
+};
+
+struct RailSocketCounts {
+  uint64_t sent = 0;
+  uint64_t send_failed = 0;
+  uint64_t received = 0;
+  uint64_t too_long = 0;           // arrived, and were longer than kDatagramBytesMax
+  uint64_t dropped_by_kernel = 0;  // arrived, and found the socket's buffer full: the daemon was too slow
+};
+
+// One rail's socket. Closed by its destructor, after which no handler is called. Executor's thread.
+class RailSocket {
+ public:
+  virtual ~RailSocket() = default;
+
+  // Never blocks. UNAVAILABLE: the rail does not take it (link down, no route, interface gone); RESOURCE_EXHAUSTED: its queue is full;
+  // INVALID_ARGUMENT: too long, or no address of the rail's family.
+  virtual absl::Status Send(const DatagramAddress& to, std::string_view bytes) = 0;
+
+  // The port that it is bound to.
+  virtual uint16_t port() const = 0;
+  virtual const RailSocketCounts& counts() const = 0;
+};
+
+// Where a rail's socket is bound.
+struct RailBinding {
+  std::string interface;  // empty: an address without an interface of its own
+  std::string address;    // numeric
+  uint16_t port = 0;      // 0: a free one
+};
+
+class Datagrams {
+ public:
+  virtual ~Datagrams() = default;
+
+  // The handler is called on the executor's thread, never from within Open or Send. NOT_FOUND: no such interface or address now (try
+  // again when it is back; one that came back with another index needs a new socket too); ALREADY_EXISTS: the port is taken.
+  virtual absl::StatusOr<std::unique_ptr<RailSocket>> Open(const RailBinding& binding, DatagramHandler handler) = 0;
+};
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_IO_DATAGRAM_H_

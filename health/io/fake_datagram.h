@@ -1,0 +1,116 @@
+// Datagrams over a network in simulated time: any number of nodes in one process. One thread.
+#ifndef R2CC_HEALTH_IO_FAKE_DATAGRAM_H_
+#define R2CC_HEALTH_IO_FAKE_DATAGRAM_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/fake_executor.h"
+#include "health/io/datagram.h"
+
+namespace r2cc::health {
+
+// All nodes share one; each node's FakeDatagrams opens sockets on it. Outlives them.
+class FakeDatagramNet {
+ public:
+  // What becomes of one datagram: the time that it takes, or nothing if it is lost.
+  using Path = std::function<std::optional<Nanos>(const DatagramAddress& from, const DatagramAddress& to)>;
+
+  explicit FakeDatagramNet(FakeExecutor* executor)
+      : executor_(executor), path_([](const auto&, const auto&) { return kNanosPerMs / 20; }) {}
+
+  void set_path(Path path) { path_ = std::move(path); }
+  FakeExecutor* executor() const { return executor_; }
+  uint64_t sent() const { return sent_; }
+
+  // Handlers of the node with this address are not called, as if its daemon had no processor; what arrives waits.
+  void Freeze(const std::string& address) { frozen_[address]; }
+  void Thaw(const std::string& address) {
+    const auto node = frozen_.extract(address);
+    if (!node) return;
+    for (auto& [to, batch] : node.mapped())
+      if (const auto socket = sockets_.find(to); socket != sockets_.end()) socket->second.on_batch(batch);
+  }
+
+ private:
+  friend class FakeDatagrams;
+  friend class FakeRailSocket;
+
+  void Carry(const DatagramAddress& from, const DatagramAddress& to, std::string bytes) {
+    ++sent_;
+    const std::optional<Nanos> delay = path_(from, to);
+    if (!delay.has_value()) return;
+    executor_->RunAfter(*delay, [this, from, to, bytes = std::move(bytes)] { Arrive(from, to, bytes); });
+  }
+
+  void Arrive(const DatagramAddress& from, const DatagramAddress& to, const std::string& bytes) {
+    const auto socket = sockets_.find(to);
+    if (socket == sockets_.end()) return Refuse(from, to);
+    const Datagram datagram = {bytes, from, executor_->Now()};
+    if (const auto frozen = frozen_.find(to.address); frozen != frozen_.end())
+      frozen->second[to].push_back(datagram);
+    else
+      socket->second.on_batch({datagram});
+  }
+
+  void Refuse(const DatagramAddress& from, const DatagramAddress& to) {
+    const std::optional<Nanos> delay = path_(to, from);
+    if (!delay.has_value()) return;
+    executor_->RunAfter(*delay, [this, from, to] {
+      const auto sender = sockets_.find(from);
+      if (sender != sockets_.end()) sender->second.on_error({DatagramError::Kind::kRefused, to, executor_->Now()});
+    });
+  }
+
+  FakeExecutor* const executor_;
+  Path path_;
+  std::map<DatagramAddress, DatagramHandler> sockets_;
+  std::map<std::string, std::map<DatagramAddress, std::vector<Datagram>>> frozen_;
+  uint16_t last_free_port_ = 40'000;
+  uint64_t sent_ = 0;
+};
+
+class FakeRailSocket final : public RailSocket {
+ public:
+  FakeRailSocket(FakeDatagramNet* net, DatagramAddress own) : net_(net), own_(std::move(own)) {}
+  ~FakeRailSocket() override { net_->sockets_.erase(own_); }
+  FakeRailSocket(const FakeRailSocket&) = delete;
+  FakeRailSocket& operator=(const FakeRailSocket&) = delete;
+
+  absl::Status Send(const DatagramAddress& to, std::string_view bytes) override {
+    if (bytes.size() > kDatagramBytesMax) return absl::InvalidArgumentError("too long");
+    ++counts_.sent;
+    net_->Carry(own_, to, std::string(bytes));
+    return absl::OkStatus();
+  }
+  uint16_t port() const override { return own_.port; }
+  const RailSocketCounts& counts() const override { return counts_; }
+
+ private:
+  FakeDatagramNet* const net_;
+  const DatagramAddress own_;
+  RailSocketCounts counts_;
+};
+
+// One node's.
+class FakeDatagrams final : public Datagrams {
+ public:
+  explicit FakeDatagrams(FakeDatagramNet* net) : net_(net) {}
+
+  absl::StatusOr<std::unique_ptr<RailSocket>> Open(const RailBinding& binding, DatagramHandler handler) override {
+    const DatagramAddress own = {binding.address, binding.port != 0 ? binding.port : ++net_->last_free_port_};
+    if (!net_->sockets_.emplace(own, std::move(handler)).second) return absl::AlreadyExistsError("the port is taken");
+    return std::make_unique<FakeRailSocket>(net_, own);
+  }
+
+ private:
+  FakeDatagramNet* const net_;
+};
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_IO_FAKE_DATAGRAM_H_

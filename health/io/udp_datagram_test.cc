@@ -1,0 +1,177 @@
+#include "health/io/udp_datagram.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/event_loop.h"
+
+namespace r2cc::health {
+namespace {
+
+constexpr Nanos kPatience = 10 * kNanosPerSecond;
+
+class UdpDatagramTest : public testing::Test {
+ protected:
+  // Runs the loop until `there`, once per test.
+  bool RunUntil(std::function<bool()> there) {
+    there_ = std::move(there);
+    loop_.RunAfter(kPatience, [this] { loop_.Stop(); });
+    Check();
+    loop_.Run();
+    return there_();
+  }
+  void Check() {
+    if (there_ && there_()) loop_.Stop();
+  }
+  DatagramHandler Handler() {
+    return {[this](const std::vector<Datagram>& batch) {
+              batches_.push_back(batch.size());
+              for (const Datagram& one : batch) got_.push_back(one);
+              Check();
+            },
+            [this](const DatagramError& error) {
+              errors_.push_back(error);
+              Check();
+            }};
+  }
+  std::unique_ptr<RailSocket> Open(const RailBinding& binding) {
+    auto socket = datagrams_.Open(binding, Handler());
+    EXPECT_TRUE(socket.ok()) << socket.status();
+    return socket.ok() ? *std::move(socket) : nullptr;
+  }
+
+  EventLoop loop_;
+  UdpDatagrams datagrams_{&loop_};
+  std::vector<Datagram> got_;
+  std::vector<size_t> batches_;
+  std::vector<DatagramError> errors_;
+  std::function<bool()> there_;
+};
+
+TEST_F(UdpDatagramTest, CarriesBytesAndSaysFromWhere) {
+  const auto a = Open({"lo", "127.0.0.1", 0});
+  const auto b = Open({"", "127.0.0.2", 0});
+  ASSERT_TRUE(a->Send({"127.0.0.2", b->port()}, std::string("to\0b", 4)).ok());
+  ASSERT_TRUE(RunUntil([this] { return !got_.empty(); }));
+  EXPECT_EQ(got_[0].bytes, std::string("to\0b", 4));
+  EXPECT_EQ(got_[0].from, (DatagramAddress{"127.0.0.1", a->port()}));
+  EXPECT_EQ(a->counts().sent, 1u);
+  EXPECT_EQ(b->counts().received, 1u);
+}
+
+TEST_F(UdpDatagramTest, SpeaksIpv6) {
+  auto a = datagrams_.Open({"", "::1", 0}, Handler());
+  if (absl::IsNotFound(a.status())) GTEST_SKIP() << "needs IPv6: ::1 is no address here";
+  ASSERT_TRUE(a.ok()) << a.status();
+  ASSERT_TRUE((*a)->Send({"::1", (*a)->port()}, "to itself").ok());
+  ASSERT_TRUE(RunUntil([this] { return !got_.empty(); }));
+  EXPECT_EQ(got_[0].from, (DatagramAddress{"::1", (*a)->port()}));
+}
+
+// A daemon that had no processor reads late what came in time: the kernel's stamp tells.
+TEST_F(UdpDatagramTest, WhatIsReadTooLateIsStampedInTime) {
+  const auto socket = Open({"", "127.0.0.1", 0});
+  ASSERT_TRUE(socket->Send({"127.0.0.1", socket->port()}, "x").ok());
+  const Nanos sent = loop_.Now();
+  const Nanos busy_until = sent + 50 * kNanosPerMs;
+  while (loop_.Now() < busy_until) {
+  }
+  ASSERT_TRUE(RunUntil([this] { return !got_.empty(); }));
+  // Two clocks are read one after the other: the conversion is off by what lies between.
+  EXPECT_LE(got_[0].received, sent + 10 * kNanosPerMs);
+}
+
+TEST_F(UdpDatagramTest, AStampFromAnotherTimeIsNotBelieved) {
+  const Nanos now = 1000 * kNanosPerSecond;
+  const int64_t realtime = 1'700'000'000 * kNanosPerSecond;
+  EXPECT_EQ(ArrivalTime(realtime - 5, realtime, now), now - 5);
+  EXPECT_EQ(ArrivalTime(realtime, realtime, now), now);
+  EXPECT_EQ(ArrivalTime(realtime + 1, realtime, now), now) << "the clock was set back";
+  EXPECT_EQ(ArrivalTime(realtime - 3600 * kNanosPerSecond, realtime, now), now) << "the clock was set ahead";
+  EXPECT_EQ(ArrivalTime(0, realtime, now), now);
+}
+
+// The peer's daemon does not run, its kernel does: the rail works.
+TEST_F(UdpDatagramTest, ARefusalIsTold) {
+  const auto socket = Open({"", "127.0.0.1", 0});
+  uint16_t nobody = 0;
+  {
+    const auto other = Open({"", "127.0.0.1", 0});
+    nobody = other->port();
+  }
+  ASSERT_TRUE(socket->Send({"127.0.0.1", nobody}, "hello").ok());
+  ASSERT_TRUE(RunUntil([this] { return !errors_.empty(); }));
+  EXPECT_EQ(errors_[0].kind, DatagramError::Kind::kRefused);
+  EXPECT_EQ(errors_[0].to, (DatagramAddress{"127.0.0.1", nobody}));
+  EXPECT_TRUE(socket->Send({"127.0.0.1", socket->port()}, "the socket goes on").ok());
+}
+
+TEST_F(UdpDatagramTest, ARefusalDoesNotFailTheNextSend) {
+  const auto socket = Open({"", "127.0.0.1", 0});
+  uint16_t nobody = 0;
+  {
+    const auto other = Open({"", "127.0.0.1", 0});
+    nobody = other->port();
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(socket->Send({"127.0.0.1", nobody}, "hello").ok());
+  EXPECT_TRUE(socket->Send({"127.0.0.1", socket->port()}, "another").ok());
+  EXPECT_TRUE(RunUntil([this] { return got_.size() == 1 && errors_.size() == 3; })) << errors_.size();
+}
+
+TEST_F(UdpDatagramTest, AFloodIsCountedAndReadInBatches) {
+  const auto socket = Open({"", "127.0.0.1", 0});
+  constexpr int kFlood = 5000;
+  const std::string bytes(kDatagramBytesMax, 'x');
+  for (int i = 0; i < kFlood; ++i) (void)socket->Send({"127.0.0.1", socket->port()}, bytes);
+  // What the kernel dropped is told with a datagram that comes later.
+  loop_.RunAfter(0, [&] { (void)socket->Send({"127.0.0.1", socket->port()}, "last"); });
+  ASSERT_TRUE(RunUntil([this] { return !got_.empty() && got_.back().bytes == "last"; }));
+  EXPECT_GT(socket->counts().dropped_by_kernel, 0u) << "the buffer held everything";
+  EXPECT_EQ(socket->counts().received + socket->counts().dropped_by_kernel, socket->counts().sent);
+  EXPECT_EQ(*std::max_element(batches_.begin(), batches_.end()), 32u);
+}
+
+TEST_F(UdpDatagramTest, WhatIsTooLongIsNeitherSentNorHandedOn) {
+  const auto socket = Open({"", "127.0.0.1", 0});
+  EXPECT_TRUE(absl::IsInvalidArgument(socket->Send({"127.0.0.1", socket->port()}, std::string(kDatagramBytesMax + 1, 'x'))));
+  EXPECT_TRUE(absl::IsInvalidArgument(socket->Send({"::1", socket->port()}, "x"))) << "another family";
+  EXPECT_TRUE(absl::IsInvalidArgument(socket->Send({"rail0", socket->port()}, "x")));
+  EXPECT_EQ(socket->counts().send_failed, 3u);
+
+  const int stranger = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(socket->port());
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const std::string large(kDatagramBytesMax + 1, 'x');
+  for (const std::string& bytes : {large, std::string("short")})
+    ASSERT_EQ(sendto(stranger, bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof(to)),
+              static_cast<ssize_t>(bytes.size()));
+  close(stranger);
+  ASSERT_TRUE(RunUntil([this] { return !got_.empty(); }));
+  EXPECT_EQ(got_[0].bytes, "short");
+  EXPECT_EQ(socket->counts().too_long, 1u);
+}
+
+TEST_F(UdpDatagramTest, WhatCannotBeBoundIsNamed) {
+  const auto taken = Open({"", "127.0.0.1", 0});
+  const auto error = [this](const RailBinding& binding) { return datagrams_.Open(binding, Handler()).status(); };
+  EXPECT_EQ(error({"", "127.0.0.1", taken->port()}).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(error({"", "127.0.0.1", taken->port()}).message()), testing::HasSubstr(std::to_string(taken->port())));
+  EXPECT_TRUE(absl::IsNotFound(error({"nosuch0", "127.0.0.1", 0})));
+  EXPECT_TRUE(absl::IsNotFound(error({std::string(64, 'x'), "127.0.0.1", 0})));
+  EXPECT_TRUE(absl::IsNotFound(error({"", "192.0.2.1", 0}))) << "an address of documentation";
+  EXPECT_TRUE(absl::IsInvalidArgument(error({"", "rail0", 0})));
+}
+
+}  // namespace
+}  // namespace r2cc::health
