@@ -1,0 +1,66 @@
+#include "health/probe/rail_wire.h"
+
+#include "base/core/hash.h"
+
+namespace r2cc::health {
+namespace {
+
+constexpr uint32_t kMagic = 0x50523252;  // "R2RP"
+constexpr size_t kChecksumAt = kRailProbeBytes - sizeof(uint32_t);
+
+template <typename T>
+void Put(RailProbeBytes* bytes, size_t at, T value) {
+  for (size_t i = 0; i < sizeof(T); ++i) (*bytes)[at + i] = static_cast<uint8_t>(static_cast<uint64_t>(value) >> (8 * i));
+}
+
+template <typename T>
+T Get(std::span<const uint8_t> bytes, size_t at) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < sizeof(T); ++i) value |= static_cast<uint64_t>(bytes[at + i]) << (8 * i);
+  return static_cast<T>(value);
+}
+
+RailProbeError Check(std::span<const uint8_t> bytes) {
+  if (bytes.size() != kRailProbeBytes) return RailProbeError::kLength;
+  if (Get<uint32_t>(bytes, 0) != kMagic) return RailProbeError::kMagic;
+  if (bytes[4] != kRailProbeVersion) return RailProbeError::kVersion;
+  if (Get<uint32_t>(bytes, kChecksumAt) != Crc32c(bytes.data(), kChecksumAt)) return RailProbeError::kChecksum;
+  const bool kind = bytes[5] == static_cast<uint8_t>(RailProbeKind::kPing) || bytes[5] == static_cast<uint8_t>(RailProbeKind::kPong);
+  const bool zeros = Get<uint16_t>(bytes, 6) == 0 && Get<uint32_t>(bytes, 56) == 0;
+  const bool nonces = Get<uint64_t>(bytes, 8) != 0 && Get<uint64_t>(bytes, 16) != 0;
+  return kind && zeros && nonces ? RailProbeError::kNone : RailProbeError::kContents;
+}
+
+}  // namespace
+
+RailProbeBytes EncodeRailProbe(const RailProbe& probe) {
+  RailProbeBytes bytes{};
+  Put(&bytes, 0, kMagic);
+  Put(&bytes, 4, kRailProbeVersion);
+  Put(&bytes, 5, static_cast<uint8_t>(probe.kind));
+  Put(&bytes, 8, probe.to_nonce);
+  Put(&bytes, 16, probe.from_nonce);
+  Put(&bytes, 24, probe.pair);
+  Put(&bytes, 32, probe.sequence);
+  Put(&bytes, 40, probe.sent_ns);
+  Put(&bytes, 48, probe.nic_hash);
+  Put(&bytes, kChecksumAt, Crc32c(bytes.data(), kChecksumAt));
+  return bytes;
+}
+
+std::optional<RailProbe> DecodeRailProbe(std::span<const uint8_t> bytes, RailProbeError* error) {
+  const RailProbeError found = Check(bytes);
+  if (error != nullptr) *error = found;
+  if (found != RailProbeError::kNone) return std::nullopt;
+  RailProbe probe;
+  probe.kind = static_cast<RailProbeKind>(bytes[5]);
+  probe.to_nonce = Get<uint64_t>(bytes, 8);
+  probe.from_nonce = Get<uint64_t>(bytes, 16);
+  probe.pair = Get<uint64_t>(bytes, 24);
+  probe.sequence = Get<uint64_t>(bytes, 32);
+  probe.sent_ns = Get<Nanos>(bytes, 40);
+  probe.nic_hash = Get<uint64_t>(bytes, 48);
+  return probe;
+}
+
+}  // namespace r2cc::health
