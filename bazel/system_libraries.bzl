@@ -18,6 +18,7 @@ _LIBRARIES = {
     "grpc": (["grpc++", "protobuf", "absl_synchronization"], True),
     "protobuf": (["protobuf"], True),
     "gtest": (["gtest", "gmock"], True),
+    "hwloc": (["hwloc"], True),
 }
 
 # Used from their headers alone: nothing to link.
@@ -29,6 +30,9 @@ _HEADER_LIBRARIES = {
 # Part of glibc: never linked statically beside a shared glibc.
 _GLIBC = ["-lpthread", "-ldl", "-lrt", "-lm"]
 
+# Has no static form; health/io/no_udev.cc stands in for it.
+_LEFT_OUT = ["-ludev"]
+
 def _pkg_config(ctx, arguments):
     result = ctx.execute(["pkg-config"] + arguments)
     if result.return_code != 0:
@@ -39,7 +43,7 @@ def _system_libraries(ctx):
     text = ['package(default_visibility = ["//visibility:public"])\n']
     for name, (packages, static) in _LIBRARIES.items():
         words = _pkg_config(ctx, (["--static"] if static else []) + ["--libs"] + packages)
-        links = [word for word in words if word not in _GLIBC and word != "-pthread"]
+        links = [word for word in words if word not in _GLIBC + _LEFT_OUT and word != "-pthread"]
         if static:
             links = ["-Wl,-Bstatic", "-Wl,--start-group"] + links + ["-Wl,--end-group", "-Wl,-Bdynamic"]
         defines = [word[2:] for word in _pkg_config(ctx, ["--cflags"] + packages) if word.startswith("-D")]

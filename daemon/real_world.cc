@@ -37,6 +37,7 @@ RealWorld::RealWorld(const Config& config, const Credentials& credentials, Event
     : loop_(loop),
       disk_("r2ccd-disk"),
       links_(loop),
+      datagrams_(loop),
       page_(std::move(page)),
       jobs_(loop, config.attach_socket(), page_->fd()),
       peers_(loop, config.peers, credentials),
@@ -50,6 +51,8 @@ World RealWorld::world() {
   world.realtime_ns = [] { return NanosOf(CLOCK_REALTIME); };
   world.links = &links_;
   world.sysfs = &sysfs_;
+  world.datagrams = &datagrams_;
+  world.topology = &topology_;
   world.addresses = &addresses_;
   world.files = &files_;
   world.page = page_.get();

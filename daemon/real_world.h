@@ -18,8 +18,10 @@
 #include "daemon/rpc/grpc_peer_transport.h"
 #include "daemon/rpc/store_service.h"
 #include "daemon/wiring.h"
+#include "health/io/hwloc_topology.h"
 #include "health/io/netlink_link_watch.h"
 #include "health/io/sysfs.h"
+#include "health/io/udp_datagram.h"
 
 namespace r2cc::daemon {
 
@@ -45,6 +47,8 @@ class RealWorld {
   ScopedLoopThread disk_;
   health::NetlinkLinkWatch links_;
   const health::RealSysfs sysfs_;
+  health::UdpDatagrams datagrams_;
+  const health::HwlocTopology topology_;
   OsAddresses addresses_;
   OsFiles files_;
   const std::unique_ptr<SharedPage> page_;

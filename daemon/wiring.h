@@ -34,8 +34,10 @@
 #include "daemon/rpc/backend.h"
 #include "daemon/state_keeper.h"
 #include "daemon/view_feed.h"
+#include "health/io/datagram.h"
 #include "health/io/link_watch.h"
 #include "health/io/sysfs.h"
+#include "health/io/topology.h"
 #include "health/view/cluster_view.h"
 
 namespace r2cc::daemon {
@@ -50,6 +52,8 @@ struct World {
   std::function<int64_t()> realtime_ns;
   health::LinkWatch* links = nullptr;
   const health::Sysfs* sysfs = nullptr;
+  health::Datagrams* datagrams = nullptr;
+  const health::TopologySource* topology = nullptr;  // asked on `disk`
   Addresses* addresses = nullptr;
   Files* files = nullptr;
   PageSink* page = nullptr;

@@ -17,8 +17,10 @@
 #include "daemon/io/fake_peer_transport.h"
 #include "daemon/io/fake_store.h"
 #include "daemon/wiring.h"
+#include "health/io/fake_datagram.h"
 #include "health/io/fake_link_watch.h"
 #include "health/io/fake_sysfs.h"
+#include "health/io/topology.h"
 #include "plan/page/text.h"
 
 namespace r2cc::daemon {
@@ -76,6 +78,8 @@ class WiringTest : public testing::Test {
     world.realtime_ns = [this] { return 1'700'000'000'000'000'000 + core_.Now(); };
     world.links = links_.get();
     world.sysfs = &sysfs_;
+    world.datagrams = &datagrams_;
+    world.topology = &topology_;
     world.addresses = &addresses_;
     world.files = &files_;
     world.page = page_.get();
@@ -142,6 +146,9 @@ class WiringTest : public testing::Test {
   FakeExecutor disk_;
   FakeFiles files_;
   health::FakeSysfs sysfs_;
+  health::FakeDatagramNet net_{&core_};
+  health::FakeDatagrams datagrams_{&net_};
+  const health::FakeTopology topology_;
   FakeAddresses addresses_{{{"eth0", {"10.0.0.1"}}, {"eth1", {"10.0.1.1"}}}};
   std::unique_ptr<health::FakeLinkWatch> links_;
   std::unique_ptr<FakePageSink> page_;

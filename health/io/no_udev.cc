@@ -1,0 +1,10 @@
+// The static hwloc refers to libudev, of which there is no static form, for facts that it finds in files too where udev is not there.
+// These definitions, hidden in what links them, say that it is not, so that r2ccd starts where libudev is missing.
+
+#define R2CC_NO_UDEV extern "C" __attribute__((visibility("hidden")))
+
+R2CC_NO_UDEV void* udev_new() { return nullptr; }
+R2CC_NO_UDEV void* udev_unref(void*) { return nullptr; }
+R2CC_NO_UDEV void* udev_device_new_from_subsystem_sysname(void*, const char*, const char*) { return nullptr; }
+R2CC_NO_UDEV void* udev_device_unref(void*) { return nullptr; }
+R2CC_NO_UDEV const char* udev_device_get_property_value(void*, const char*) { return nullptr; }
