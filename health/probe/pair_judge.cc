@@ -1,0 +1,132 @@
+#include "health/probe/pair_judge.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace r2cc::health {
+namespace {
+
+constexpr size_t kPingsMax = 128;
+constexpr uint32_t kFatesMax = 64;
+constexpr uint32_t kFlapLevelMax = 16;
+// A pair is taken to lose one in so many probes until it shows what it loses.
+constexpr double kFatesPrior = 32;
+
+}  // namespace
+
+void PairJudge::Sent(uint64_t sequence, Nanos now) {
+  DropOld(now);
+  pings_.push_back({sequence, now, false});
+  ++measures_.sent;
+}
+
+void PairJudge::DropOld(Nanos now) {
+  while (!pings_.empty() && (pings_.size() >= kPingsMax || now - pings_.front().sent >= policy_.lost_after)) {
+    fates_ = fates_ << 1 | (pings_.front().answered ? 0 : 1);
+    measures_.recent = std::min(measures_.recent + 1, kFatesMax);
+    pings_.pop_front();
+  }
+}
+
+bool PairJudge::Answered(uint64_t sequence, Nanos received) {
+  const auto ping = std::find_if(pings_.begin(), pings_.end(), [&](const Ping& one) { return one.sequence == sequence && !one.answered; });
+  if (ping == pings_.end()) return false;
+  ping->answered = true;
+  received = std::max(received, ping->sent);
+  const Nanos round_trip = received - ping->sent;
+  if (round_trip <= patience()) timely_sent_ = std::max(timely_sent_, ping->sent);
+  answered_sent_ = std::max(answered_sent_, ping->sent);
+  Learn(round_trip);
+  ++measures_.answered;
+  measures_.round_trip_last = round_trip;
+  measures_.last_answer = received;
+  OnAnswer(received);
+  return true;
+}
+
+void PairJudge::Refused(Nanos now) {
+  answered_sent_ = std::max(answered_sent_, now);
+  pings_.clear();
+  OnAnswer(now);
+}
+
+void PairJudge::OnAnswer(Nanos now) {
+  if (state_ == PairState::kSilent) {
+    proof_answers_ = 0;
+    proof_since_ = now;
+  }
+  Step(PairEvent::kAnswer, now);
+  if (state_ == PairState::kUp) missed_since_ = 0;
+  if (state_ != PairState::kProving) return;
+  if (++proof_answers_ < policy_.proof_answers || now - proof_since_ < ProofTime()) return;
+  missed_since_ = 0;
+  Step(PairEvent::kProved, now);
+}
+
+void PairJudge::Judge(Nanos now, Nanos witness_sent) {
+  const Nanos overdue_before = std::min(now - patience(), witness_sent);
+  int misses = 0;
+  Nanos first = 0;
+  Nanos last = 0;
+  for (const Ping& ping : pings_) {
+    if (ping.answered || ping.sent <= answered_sent_ || ping.sent > overdue_before) continue;
+    if (misses++ == 0) first = ping.sent;
+    last = ping.sent;
+  }
+  if (misses == 0) return;
+  if (state_ == PairState::kUp) missed_since_ = first;
+  Step(PairEvent::kMiss, now);
+  if (state_ != PairState::kLate || misses < MissesNeeded() || last - first < policy_.misses_span_min) return;
+  const auto forgiven = static_cast<uint32_t>(std::min<Nanos>((now - flap_last_) / policy_.flap_decay, kFlapLevelMax));
+  flap_level_ = std::min(flap_level_ - std::min(forgiven, flap_level_) + 1, kFlapLevelMax);
+  flap_last_ = now;
+  Step(PairEvent::kSilence, now);
+}
+
+int PairJudge::MissesNeeded() const {
+  const PairMeasures seen = measures();
+  const double lost = (seen.recent_lost + 1) / (seen.recent + kFatesPrior);
+  int needed = 1;
+  for (double chance = lost; chance > policy_.chance_max && needed < policy_.misses_max; chance *= lost) ++needed;
+  return std::max(needed, policy_.misses_min);
+}
+
+void PairJudge::Reset(Nanos now) {
+  pings_.clear();
+  missed_since_ = 0;
+  Step(PairEvent::kReset, now);
+}
+
+void PairJudge::Step(PairEvent event, Nanos now) {
+  const PairState next = NextPairState(state_, event);
+  if (next != state_) since_ = now;
+  state_ = next;
+}
+
+void PairJudge::Learn(Nanos round_trip) {
+  if (smoothed_ == 0) {
+    smoothed_ = std::max<Nanos>(round_trip, 1);
+    deviation_ = round_trip / 2;
+    return;
+  }
+  deviation_ += (std::max(round_trip, smoothed_) - std::min(round_trip, smoothed_) - deviation_) / 4;
+  smoothed_ = std::max<Nanos>(smoothed_ + (round_trip - smoothed_) / 8, 1);
+}
+
+Nanos PairJudge::patience() const { return std::clamp(smoothed_ + 4 * deviation_, policy_.patience_min, policy_.patience_max); }
+
+Nanos PairJudge::ProofTime() const {
+  Nanos proof = policy_.proof_min;
+  for (uint32_t level = 1; level < flap_level_ && proof < policy_.proof_max; ++level) proof *= 2;
+  return std::min(proof, policy_.proof_max);
+}
+
+PairMeasures PairJudge::measures() const {
+  PairMeasures measures = measures_;
+  const uint64_t known = measures.recent >= kFatesMax ? ~uint64_t{0} : (uint64_t{1} << measures.recent) - 1;
+  measures.recent_lost = static_cast<uint32_t>(std::popcount(fates_ & known));
+  measures.round_trip = smoothed_;
+  return measures;
+}
+
+}  // namespace r2cc::health

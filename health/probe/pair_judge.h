@@ -1,0 +1,111 @@
+// Judges one pair by its probes: which are overdue, what is silence, how long an answer takes. Pure: time is an argument.
+//
+// A late probe is not a lost one, and a stopped or busy daemon is no dead rail. So a probe is overdue only
+//  - after a patience that is learnt from this pair's own answers, and
+//  - if the same peer answered a probe that left later, over another pair, and in time.
+// And silence is several overdue probes in a row over some time: one that was answered late clears all before it.
+#ifndef R2CC_HEALTH_PROBE_PAIR_JUDGE_H_
+#define R2CC_HEALTH_PROBE_PAIR_JUDGE_H_
+
+#include <cstdint>
+#include <deque>
+
+#include "base/core/clock.h"
+#include "health/view/pair_state.h"
+
+namespace r2cc::health {
+
+struct PairPolicy {
+  // Overdue: the smoothed round trip and four times its deviation (as RFC 6298 sets a retransmission timer), within these bounds.
+  Nanos patience_min = 30 * kNanosPerMs;
+  Nanos patience_max = 250 * kNanosPerMs;
+  // Silence: so many overdue probes in a row over this time, and on a pair that loses probes all the time as many more as make chance
+  // unlikely.
+  int misses_min = 5;
+  int misses_max = 20;
+  Nanos misses_span_min = 120 * kNanosPerMs;
+  double chance_max = 1e-8;
+  // Back again: so many answers in a row and this time since the first; doubles with each silence, up to the maximum.
+  int proof_answers = 3;
+  Nanos proof_min = 100 * kNanosPerMs;
+  Nanos proof_max = 10 * kNanosPerSecond;
+  // One silence is forgiven for so long without another.
+  Nanos flap_decay = 60 * kNanosPerSecond;
+  // A probe that has no answer after this time is lost, as far as loss is counted.
+  Nanos lost_after = 2 * kNanosPerSecond;
+};
+
+// What a person asks of a pair.
+struct PairMeasures {
+  uint64_t sent = 0;
+  uint64_t answered = 0;
+  uint32_t recent = 0;       // of how many of the last probes (64 at most) the fate is known
+  uint32_t recent_lost = 0;  // of those
+  Nanos round_trip = 0;      // smoothed; 0: never answered
+  Nanos round_trip_last = 0;
+  Nanos last_answer = 0;  // when; 0: never
+};
+
+class PairJudge {
+ public:
+  PairJudge(const PairPolicy& policy, Nanos now) : policy_(policy), since_(now) {}
+
+  // REQUIRES: `sequence` grows and `now` does not go back.
+  void Sent(uint64_t sequence, Nanos now);
+
+  // The answer to `sequence` arrived at `received` (the kernel's stamp, not later than now). False if nobody waits for it.
+  bool Answered(uint64_t sequence, Nanos received);
+
+  // The peer's kernel said that nobody listens: the way there and back is fine, and no daemon is there to be timed.
+  void Refused(Nanos now);
+
+  // Looks for overdue probes. `witness_sent`: when the latest probe left that the same peer answered in time over another pair; 0: none.
+  void Judge(Nanos now, Nanos witness_sent);
+
+  // The probes under way will not be answered, and that says nothing: the peer's daemon has begun a new life.
+  void Forget() { pings_.clear(); }
+  // Likewise all that was learnt of the state: a link is down.
+  void Reset(Nanos now);
+
+  PairState state() const { return state_; }
+  Nanos since() const { return since_; }
+  // When the latest probe left that was answered in time; 0: none.
+  Nanos timely_sent() const { return timely_sent_; }
+  // When the first of the overdue probes left that made the pair late or silent; 0: it is neither.
+  Nanos missed_since() const { return missed_since_; }
+  Nanos patience() const;
+  PairMeasures measures() const;
+
+ private:
+  struct Ping {
+    uint64_t sequence = 0;
+    Nanos sent = 0;
+    bool answered = false;
+  };
+  void Step(PairEvent event, Nanos now);
+  void OnAnswer(Nanos now);
+  void Learn(Nanos round_trip);
+  void DropOld(Nanos now);
+  Nanos ProofTime() const;
+  int MissesNeeded() const;
+
+  const PairPolicy policy_;
+  PairState state_ = PairState::kUnknown;
+  Nanos since_;
+  std::deque<Ping> pings_;   // oldest first
+  Nanos answered_sent_ = 0;  // the latest probe that was answered left then: older ones are not overdue
+  Nanos timely_sent_ = 0;
+  Nanos missed_since_ = 0;
+  Nanos smoothed_ = 0;
+  Nanos deviation_ = 0;
+  int proof_answers_ = 0;
+  Nanos proof_since_ = 0;
+  uint32_t flap_level_ = 0;
+  Nanos flap_last_ = 0;
+  uint64_t fates_ = 0;  // the last probes: 1 is lost; the newest is bit 0
+  PairMeasures measures_;
+};
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_PROBE_PAIR_JUDGE_H_

@@ -1,0 +1,126 @@
+// Rail probers of several nodes in simulated time, joined by a network that a test breaks. One thread.
+#ifndef R2CC_HEALTH_PROBE_PROBE_WORLD_H_
+#define R2CC_HEALTH_PROBE_PROBE_WORLD_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "health/probe/rail_prober.h"
+#include "health/view/localise.h"
+
+namespace r2cc::health {
+
+class ProbeWorld {
+ public:
+  // What becomes of one datagram from a port to another: how long it takes, or nothing if it is lost.
+  using Path = std::function<std::optional<Nanos>(const NicKey& from, const NicKey& to)>;
+
+  ProbeWorld(int nodes, int rails, uint64_t seed = 1, const RailProbePolicy& policy = {}) : nodes_(nodes), rails_(rails) {
+    for (int node = 0; node < nodes; ++node) {
+      Node& one = all_.emplace_back();
+      one.prober = std::make_unique<RailProber>(Name(node), Nonce(node, seed), policy);
+      one.next_tick = now_ + static_cast<Nanos>(node) * kRailProbeTick / nodes;
+      std::vector<RailTarget> targets;
+      for (int peer = 0; peer < nodes; ++peer)
+        for (int rail = 0; rail < rails && peer != node; ++rail)
+          targets.push_back({{Port(node, rail), Port(peer, rail)}, Port(peer, rail).ToString(), 7460, Nonce(peer, seed), true});
+      one.prober->SetTargets(targets, now_);
+    }
+  }
+
+  static std::string Name(int node) { return "n" + std::to_string(node); }
+  static NicKey Port(int node, int rail) { return {Name(node), "rail" + std::to_string(rail)}; }
+  static uint64_t Nonce(int node, uint64_t seed) { return seed * 0x9e37'79b9'7f4a'7c15ULL + static_cast<uint64_t>(node) + 1; }
+
+  void set_path(Path path) { path_ = std::move(path); }
+  // The daemon of `node` neither sends nor reads until it is woken; what arrives waits.
+  void Stop(int node) { all_[node].stopped = true; }
+  void Wake(int node) {
+    all_[node].stopped = false;
+    for (const Arrival& arrival : std::exchange(all_[node].waiting, {})) Deliver(node, arrival);
+  }
+
+  // Lets `by` pass, or less: until `done`, which is asked after each tick. True if it was done.
+  bool Run(Nanos by, const std::function<bool()>& done = nullptr) {
+    for (const Nanos end = now_ + by; now_ < end;) {
+      Nanos next = end;
+      if (!on_way_.empty()) next = std::min(next, on_way_.begin()->first);
+      for (const Node& node : all_) next = std::min(next, node.next_tick);
+      now_ = next;
+      while (!on_way_.empty() && on_way_.begin()->first <= now_) {
+        const auto [to, arrival] = on_way_.begin()->second;
+        on_way_.erase(on_way_.begin());
+        if (all_[to].stopped)
+          all_[to].waiting.push_back(arrival);
+        else
+          Deliver(to, arrival);
+      }
+      for (int node = 0; node < nodes_; ++node) {
+        if (all_[node].next_tick > now_) continue;
+        all_[node].next_tick += kRailProbeTick;
+        if (!all_[node].stopped)
+          for (const RailPing& ping : all_[node].prober->Tick(now_)) Send(node, ping);
+      }
+      if (done && done()) return true;
+    }
+    return false;
+  }
+
+  RailProber& prober(int node) { return *all_[node].prober; }
+  Nanos now() const { return now_; }
+  int nodes() const { return nodes_; }
+  int rails() const { return rails_; }
+
+  // What all nodes together know.
+  ProbeMatrix Matrix() const {
+    ProbeMatrix matrix;
+    for (const Node& node : all_)
+      for (const RailPairStatus& pair : node.prober->Pairs()) matrix.Add(pair.key.own, pair.key.peer, WordOf(pair.state));
+    return matrix;
+  }
+
+ private:
+  struct Arrival {
+    NicKey from;
+    NicKey at;
+    RailProbeBytes bytes;
+    Nanos received;
+  };
+  struct Node {
+    std::unique_ptr<RailProber> prober;
+    Nanos next_tick = 0;
+    bool stopped = false;
+    std::vector<Arrival> waiting;
+  };
+
+  static int NodeOf(const NicKey& nic) { return std::stoi(nic.node.substr(1)); }
+
+  void Send(int node, const RailPing& ping) {
+    const size_t slash = ping.address.find('/');
+    Carry({Name(node), ping.nic}, {ping.address.substr(0, slash), ping.address.substr(slash + 1)}, ping.bytes);
+  }
+  void Carry(const NicKey& from, const NicKey& to, const RailProbeBytes& bytes) {
+    const std::optional<Nanos> delay = path_ ? path_(from, to) : kNanosPerMs / 10;
+    if (delay.has_value()) on_way_.emplace(now_ + *delay, std::pair(NodeOf(to), Arrival{from, to, bytes, now_ + *delay}));
+  }
+  void Deliver(int node, const Arrival& arrival) {
+    const auto answer = all_[node].prober->Receive(arrival.at.nic, arrival.bytes, arrival.received);
+    if (answer.has_value()) Carry(arrival.at, arrival.from, *answer);
+  }
+
+  const int nodes_;
+  const int rails_;
+  Nanos now_ = 100 * kNanosPerSecond;
+  Path path_;
+  std::vector<Node> all_;
+  std::multimap<Nanos, std::pair<int, Arrival>> on_way_;
+};
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_PROBE_PROBE_WORLD_H_

@@ -1,0 +1,218 @@
+#include "health/probe/rail_prober.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/core/check.h"
+#include "base/core/hash.h"
+
+namespace r2cc::health {
+namespace {
+
+// A tick that comes so late means that this daemon had no processor: what arrived meanwhile may not have been read yet, so that nothing
+// is judged before the next one.
+constexpr Nanos kTickLateMax = 2 * kRailProbeTick;
+// Pairs of the same NIC that are asked when one of them is late: enough to tell the NIC from the pair, few enough for the budget.
+constexpr int kCompanionsMax = 3;
+
+}  // namespace
+
+RailProber::RailProber(std::string node, uint64_t nonce, const RailProbePolicy& policy)
+    : node_(std::move(node)), nonce_(nonce), policy_(policy), random_(nonce) {
+  R2CC_CHECK(nonce != 0);
+}
+
+// xorshift64*: so that nodes do not probe in step. Nothing hangs on its quality.
+uint64_t RailProber::Random() {
+  random_ ^= random_ >> 12;
+  random_ ^= random_ << 25;
+  random_ ^= random_ >> 27;
+  return random_ * 0x2545'f491'4f6c'dd1dULL;
+}
+
+void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
+  std::stable_partition(targets.begin(), targets.end(), [](const RailTarget& target) { return target.active; });
+  if (targets.size() > kRailPairsMax) targets.resize(kRailPairsMax);
+  std::map<PairKey, Pair> before = std::exchange(pairs_, {});
+  bool changed = false;
+  active_count_ = 0;
+  for (RailTarget& target : targets) {
+    const PairKey key = target.key;
+    active_count_ += target.active;
+    if (auto known = before.extract(key)) {
+      Pair& pair = known.mapped();
+      if (target.nonce != pair.target.nonce) pair.judge.Forget();
+      pair.target = std::move(target);
+      pairs_.insert(std::move(known));
+      continue;
+    }
+    changed = true;
+    Pair pair{.target = std::move(target), .judge = PairJudge(policy_.pair, now)};
+    pair.id = next_id_++;
+    pair.nic_hash = Fnv1a64(key.peer.ToString());
+    keys_[pair.id] = key;
+    pairs_.emplace(key, std::move(pair));
+  }
+  for (const auto& [key, gone] : before) keys_.erase(gone.id);
+  // In no order, spread over one interval.
+  for (auto& [key, pair] : pairs_)
+    if (pair.due == 0) pair.due = now + static_cast<Nanos>(Random() % static_cast<uint64_t>(Interval(pair.target.active)));
+  if (changed || !before.empty()) ++revision_;
+}
+
+Nanos RailProber::Interval(bool active) {
+  const double count = static_cast<double>(active ? active_count_ : pairs_.size() - active_count_);
+  const double rate = active ? policy_.active_rate_per_s : policy_.auxiliary_rate_per_s;
+  const Nanos least = active ? policy_.active_interval_min : policy_.auxiliary_interval_min;
+  const Nanos interval = std::max(least, static_cast<Nanos>(count / rate * kNanosPerSecond));
+  return interval - interval / 4 + static_cast<Nanos>(Random() % static_cast<uint64_t>(interval / 2));
+}
+
+void RailProber::SetLink(const std::string& nic, bool up, Nanos now) {
+  if (up ? links_down_.erase(nic) == 0 : !links_down_.insert(nic).second) return;
+  for (auto& [key, pair] : pairs_) {
+    if (key.own.nic != nic) continue;
+    pair.judge.Reset(now);
+    NoteWord(&pair);
+  }
+}
+
+void RailProber::Suspect(const std::string& nic, Nanos now) {
+  int companions = 0;
+  for (auto& [key, pair] : pairs_)
+    if (key.own.nic == nic && companions++ <= kCompanionsMax) pair.suspect_until = now + policy_.suspicion;
+}
+
+// Late probes between two NICs may be the fault of either, or of what lies between: other pairs of both ends tell.
+void RailProber::SuspectAround(const Pair& late, Nanos now) {
+  int own = 0;
+  int peers = 0;
+  for (auto& [key, pair] : pairs_) {
+    const bool same = key == late.target.key;
+    const bool companion =
+        (key.own == late.target.key.own && own++ < kCompanionsMax) || (key.peer == late.target.key.peer && peers++ < kCompanionsMax);
+    if (same || companion) pair.suspect_until = now + policy_.suspicion;
+  }
+}
+
+Nanos RailProber::Witness(const Pair& pair) const {
+  Nanos latest = 0;
+  for (const auto& [key, other] : pairs_)
+    if (key.peer.node == pair.target.key.peer.node && key != pair.target.key) latest = std::max(latest, other.judge.timely_sent());
+  return latest;
+}
+
+void RailProber::NoteWord(Pair* pair) {
+  const PairWord word = WordOf(pair->judge.state());
+  if (std::exchange(pair->told, word) != word) ++revision_;
+}
+
+void RailProber::Judge(Nanos now) {
+  for (auto& [key, pair] : pairs_) {
+    const PairState before = pair.judge.state();
+    if (before != PairState::kUnknown) pair.judge.Judge(now, Witness(pair));
+    const PairState after = pair.judge.state();
+    NoteWord(&pair);
+    if (after == PairState::kLate || after == PairState::kProving || (after == PairState::kSilent && before != after))
+      SuspectAround(pair, now);
+  }
+}
+
+std::vector<RailPing> RailProber::Tick(Nanos now) {
+  const Nanos elapsed = last_tick_ == 0 ? kRailProbeTick : now - last_tick_;
+  last_tick_ = now;
+  if (elapsed <= kTickLateMax) Judge(now);
+  tokens_ = std::min(policy_.burst_max, tokens_ + policy_.rate_per_s * static_cast<double>(elapsed) / kNanosPerSecond);
+
+  std::vector<Pair*> suspects;
+  std::vector<Pair*> others;
+  for (auto& [key, pair] : pairs_) {
+    if (links_down_.contains(key.own.nic)) continue;
+    if (now < pair.suspect_until)
+      suspects.push_back(&pair);
+    else if (now >= pair.due)
+      others.push_back(&pair);
+  }
+  const auto longest_ago = [](const Pair* a, const Pair* b) { return a->last_sent < b->last_sent; };
+  std::sort(suspects.begin(), suspects.end(), longest_ago);
+  std::sort(others.begin(), others.end(),
+            [](const Pair* a, const Pair* b) { return a->target.active != b->target.active ? a->target.active : a->due < b->due; });
+  std::vector<RailPing> pings;
+  const double kept = others.empty() ? 0 : tokens_ * (1 - policy_.suspects_share);
+  const auto send = [&](const std::vector<Pair*>& due, double floor) {
+    for (Pair* pair : due) {
+      if (tokens_ - floor < 1) return;
+      tokens_ -= 1;
+      pings.push_back(Ping(pair, now));
+    }
+  };
+  send(suspects, kept);
+  send(others, 0);
+  return pings;
+}
+
+RailPing RailProber::Ping(Pair* pair, Nanos now) {
+  const uint64_t sequence = next_sequence_++;
+  pair->judge.Sent(sequence, now);
+  pair->last_sent = now;
+  pair->due = now + Interval(pair->target.active);
+  ++counts_.sent;
+  const RailProbe probe = {RailProbeKind::kPing, pair->target.nonce, nonce_, pair->id, sequence, now, pair->nic_hash};
+  return {pair->target.key.own.nic, pair->target.address, pair->target.port, EncodeRailProbe(probe)};
+}
+
+std::optional<RailProbeBytes> RailProber::Receive(const std::string& nic, std::span<const uint8_t> bytes, Nanos received) {
+  const std::optional<RailProbe> probe = DecodeRailProbe(bytes);
+  if (!probe.has_value()) {
+    ++counts_.malformed;
+    return std::nullopt;
+  }
+  if (probe->to_nonce != nonce_) {
+    ++counts_.strangers;
+    return std::nullopt;
+  }
+  if (probe->kind == RailProbeKind::kPing) {
+    if (probe->nic_hash != Fnv1a64(NicKey{node_, nic}.ToString())) {
+      ++counts_.misrouted;
+      return std::nullopt;
+    }
+    RailProbe pong = *probe;
+    pong.kind = RailProbeKind::kPong;
+    pong.to_nonce = probe->from_nonce;
+    pong.from_nonce = nonce_;
+    return EncodeRailProbe(pong);
+  }
+  const auto key = keys_.find(probe->pair);
+  if (key == keys_.end()) {
+    ++counts_.unexpected;
+    return std::nullopt;
+  }
+  Pair& pair = pairs_.at(key->second);
+  if (probe->from_nonce != pair.target.nonce) {
+    ++counts_.strangers;
+  } else if (key->second.own.nic != nic || probe->nic_hash != pair.nic_hash) {
+    ++counts_.misrouted;
+  } else if (!pair.judge.Answered(probe->sequence, received)) {
+    ++counts_.unexpected;
+  } else {
+    NoteWord(&pair);
+  }
+  return std::nullopt;
+}
+
+void RailProber::Refused(const std::string& nic, const std::string& address, uint16_t port, Nanos received) {
+  for (auto& [key, pair] : pairs_) {
+    if (key.own.nic != nic || pair.target.address != address || pair.target.port != port) continue;
+    pair.judge.Refused(received);
+    NoteWord(&pair);
+  }
+}
+
+std::vector<RailPairStatus> RailProber::Pairs() const {
+  std::vector<RailPairStatus> all;
+  for (const auto& [key, pair] : pairs_)
+    all.push_back({key, pair.target.active, pair.judge.state(), pair.judge.since(), pair.judge.missed_since(), pair.judge.measures()});
+  return all;
+}
+
+}  // namespace r2cc::health

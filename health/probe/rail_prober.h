@@ -1,0 +1,144 @@
+// Probes the pairs between this node's NICs and other nodes': which ping leaves when, within the budget, and what comes of it. Pure: it
+// holds no socket and no clock; the caller calls Tick every kRailProbeTick and sends what it is given.
+#ifndef R2CC_HEALTH_PROBE_RAIL_PROBER_H_
+#define R2CC_HEALTH_PROBE_RAIL_PROBER_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "health/probe/pair_judge.h"
+#include "health/probe/rail_wire.h"
+#include "health/view/pair_state.h"
+
+namespace r2cc::health {
+
+constexpr Nanos kRailProbeTick = 20 * kNanosPerMs;
+// Pairs of one node; the caller chooses which.
+constexpr size_t kRailPairsMax = 1024;
+
+struct RailProbePolicy {
+  PairPolicy pair;
+  // The budget. It never sends more, and no more at once than fits into burst_max.
+  double rate_per_s = 200;
+  double burst_max = 8;
+  // Pairs that jobs use, and the others; further apart where the shares of the budget do not suffice.
+  Nanos active_interval_min = 100 * kNanosPerMs;
+  double active_rate_per_s = 140;
+  Nanos auxiliary_interval_min = 200 * kNanosPerMs;
+  double auxiliary_rate_per_s = 40;
+  // A suspect pair, and those that tell its ends apart from it: one probe a tick, for so long after the last reason for suspicion.
+  Nanos suspicion = 500 * kNanosPerMs;
+  // Of the budget, what suspects may take; the rest shows that their peers' daemons are awake.
+  double suspects_share = 0.75;
+};
+
+// A pair that is to be probed.
+struct RailTarget {
+  PairKey key;
+  std::string address;  // of the peer's NIC
+  uint16_t port = 0;
+  uint64_t nonce = 0;   // of the peer's daemon
+  bool active = false;  // jobs use it, or somebody asks for this node's word about it
+
+  friend bool operator==(const RailTarget&, const RailTarget&) = default;
+};
+
+struct RailPing {
+  std::string nic;  // this node's
+  std::string address;
+  uint16_t port = 0;
+  RailProbeBytes bytes{};
+};
+
+struct RailPairStatus {
+  PairKey key;
+  bool active = false;
+  PairState state = PairState::kUnknown;
+  Nanos since = 0;
+  Nanos missed_since = 0;  // when the first overdue probe left; 0: none is
+  PairMeasures measures;
+};
+
+// What was refused, by reason.
+struct RailProbeCounts {
+  uint64_t sent = 0;
+  uint64_t malformed = 0;   // no probe at all
+  uint64_t strangers = 0;   // with another nonce: a former life, or somebody else
+  uint64_t misrouted = 0;   // meant for another NIC
+  uint64_t unexpected = 0;  // a pong that nobody waits for (too late, or twice)
+};
+
+// One thread at a time.
+class RailProber {
+ public:
+  // `nonce`: of this life of the daemon, not 0.
+  RailProber(std::string node, uint64_t nonce, const RailProbePolicy& policy);
+
+  // The whole set of pairs. What is known of those that stay is kept; at most kRailPairsMax are taken, active ones first.
+  void SetTargets(std::vector<RailTarget> targets, Nanos now);
+
+  // The link of this node's `nic` went up or down. While it is down its pairs are not probed, and they are unknown.
+  void SetLink(const std::string& nic, bool up, Nanos now);
+
+  // Somebody doubts this node's `nic`: probes its pairs in quick succession for a while.
+  void Suspect(const std::string& nic, Nanos now);
+
+  // Judges, and returns what to send now.
+  std::vector<RailPing> Tick(Nanos now);
+
+  // A datagram that arrived at this node's `nic` at `received`. A ping's answer, to be sent back to where it came from; nothing for
+  // anything else.
+  std::optional<RailProbeBytes> Receive(const std::string& nic, std::span<const uint8_t> bytes, Nanos received);
+
+  // The kernel of address:port said to this node's `nic` that nobody listens there.
+  void Refused(const std::string& nic, const std::string& address, uint16_t port, Nanos received);
+
+  std::vector<RailPairStatus> Pairs() const;
+  // Grows whenever a pair's word changes or the set does.
+  uint64_t revision() const { return revision_; }
+  const RailProbeCounts& counts() const { return counts_; }
+  uint64_t nonce() const { return nonce_; }
+
+ private:
+  struct Pair {
+    RailTarget target;
+    uint64_t id = 0;
+    uint64_t nic_hash = 0;
+    PairJudge judge;
+    PairWord told = PairWord::kUnknown;
+    Nanos due = 0;
+    Nanos last_sent = 0;
+    Nanos suspect_until = 0;
+  };
+  void Judge(Nanos now);
+  void SuspectAround(const Pair& pair, Nanos now);
+  Nanos Witness(const Pair& pair) const;
+  Nanos Interval(bool active);
+  RailPing Ping(Pair* pair, Nanos now);
+  void NoteWord(Pair* pair);
+  uint64_t Random();
+
+  const std::string node_;
+  const uint64_t nonce_;
+  const RailProbePolicy policy_;
+  std::map<PairKey, Pair> pairs_;
+  std::map<uint64_t, PairKey> keys_;  // by id
+  std::set<std::string> links_down_;
+  size_t active_count_ = 0;
+  uint64_t next_id_ = 1;
+  uint64_t next_sequence_ = 1;
+  uint64_t random_;
+  uint64_t revision_ = 1;
+  double tokens_ = 0;
+  Nanos last_tick_ = 0;
+  RailProbeCounts counts_;
+};
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_PROBE_RAIL_PROBER_H_

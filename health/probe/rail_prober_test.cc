@@ -1,0 +1,198 @@
+#include "health/probe/rail_prober.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/core/hash.h"
+#include "health/probe/probe_world.h"
+
+namespace r2cc::health {
+namespace {
+
+constexpr Nanos kMs = kNanosPerMs;
+
+int Count(const RailProber& prober, PairState state) {
+  const auto pairs = prober.Pairs();
+  return static_cast<int>(std::count_if(pairs.begin(), pairs.end(), [&](const auto& pair) { return pair.state == state; }));
+}
+
+int CountAll(ProbeWorld& world, PairState state) {
+  int count = 0;
+  for (int node = 0; node < world.nodes(); ++node) count += Count(world.prober(node), state);
+  return count;
+}
+
+ProbeWorld::Path DeadPort(const NicKey& port) {
+  return [port](const NicKey& from, const NicKey& to) -> std::optional<Nanos> {
+    if (from == port || to == port) return std::nullopt;
+    return kMs / 10;
+  };
+}
+
+TEST(RailProber, AHealthyClusterIsUpAndWithinTheBudget) {
+  ProbeWorld world(4, 4);
+  world.Run(500 * kMs);
+  EXPECT_EQ(CountAll(world, PairState::kUp), 48);
+  const uint64_t before = world.prober(0).counts().sent;
+  world.Run(10'000 * kMs);
+  const double per_s = static_cast<double>(world.prober(0).counts().sent - before) / 10;
+  EXPECT_GT(per_s, 100);
+  EXPECT_LT(per_s, 160);
+}
+
+TEST(RailProber, TheBudgetHoldsWhateverHappens) {
+  ProbeWorld world(8, 8);
+  world.Run(2000 * kMs);
+  world.set_path(DeadPort(ProbeWorld::Port(3, 2)));
+  for (int second = 0; second < 5; ++second) {
+    const uint64_t before = world.prober(3).counts().sent;
+    world.Run(1000 * kMs);
+    EXPECT_LE(world.prober(3).counts().sent - before, 210U);
+  }
+}
+
+TEST(RailProber, ProbesAreSpreadInTime) {
+  ProbeWorld world(4, 4);
+  world.Run(1000 * kMs);
+  size_t most = 0;
+  for (int i = 0; i < 200; ++i) most = std::max(most, world.prober(0).Tick(world.now() + (i + 1) * kRailProbeTick).size());
+  EXPECT_LE(most, 8U);
+}
+
+TEST(RailProber, ADeadPortFallsSilentAtBothEndsInTime) {
+  Nanos worst = 0;
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    ProbeWorld world(4, 4, seed);
+    world.Run(1000 * kMs + static_cast<Nanos>(seed) * 7 * kMs);
+    world.set_path(DeadPort(ProbeWorld::Port(1, 2)));
+    const Nanos dead = world.now();
+    ASSERT_TRUE(world.Run(1000 * kMs, [&] { return CountAll(world, PairState::kSilent) == 6; })) << seed;
+    worst = std::max(worst, world.now() - dead);
+    world.Run(2000 * kMs);
+    ASSERT_EQ(CountAll(world, PairState::kSilent), 6) << seed;
+    ASSERT_EQ(CountAll(world, PairState::kUp), 42) << seed;
+  }
+  EXPECT_LE(worst, 450 * kMs);
+  RecordProperty("worst_ms", static_cast<int>(worst / kMs));
+}
+
+TEST(RailProber, ItComesBackByItself) {
+  ProbeWorld world(4, 4);
+  world.Run(1000 * kMs);
+  world.set_path(DeadPort(ProbeWorld::Port(1, 2)));
+  world.Run(1000 * kMs);
+  world.set_path(nullptr);
+  EXPECT_TRUE(world.Run(1500 * kMs, [&] { return CountAll(world, PairState::kUp) == 48; }));
+}
+
+TEST(RailProber, AStoppedDaemonIsNoDeadRail) {
+  ProbeWorld world(4, 4);
+  world.Run(1000 * kMs);
+  for (const Nanos stop : {50 * kMs, 300 * kMs, 5000 * kMs}) {
+    world.Stop(1);
+    EXPECT_FALSE(world.Run(stop, [&] { return CountAll(world, PairState::kSilent) > 0; })) << stop;
+    world.Wake(1);
+    EXPECT_FALSE(world.Run(1000 * kMs, [&] { return CountAll(world, PairState::kSilent) > 0; })) << stop;
+    EXPECT_EQ(CountAll(world, PairState::kUp), 48) << stop;
+  }
+}
+
+TEST(RailProber, DaemonsThatStopAndGoAtRandomAccuseNobody) {
+  uint64_t random = 12345;
+  const auto below = [&](uint64_t end) {
+    random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<int>((random >> 33) % end);
+  };
+  ProbeWorld world(4, 4);
+  world.Run(1000 * kMs);
+  for (int i = 0; i < 400; ++i) {
+    const int node = below(4);
+    world.Stop(node);
+    ASSERT_FALSE(world.Run((below(150) + 1) * kMs, [&] { return CountAll(world, PairState::kSilent) > 0; })) << i;
+    world.Wake(node);
+    ASSERT_FALSE(world.Run((below(100) + 1) * kMs, [&] { return CountAll(world, PairState::kSilent) > 0; })) << i;
+  }
+}
+
+TEST(RailProber, ATenthOfLossAndQueuesAccuseNobody) {
+  uint64_t random = 777;
+  ProbeWorld world(4, 4);
+  world.set_path([&](const NicKey&, const NicKey&) -> std::optional<Nanos> {
+    random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+    if (random >> 40 < (1U << 24) / 10) return std::nullopt;
+    return static_cast<Nanos>(random >> 20) % (40 * kMs);
+  });
+  world.Run(2000 * kMs);
+  EXPECT_FALSE(world.Run(600'000 * kMs, [&] { return CountAll(world, PairState::kSilent) > 0; })) << world.now();
+}
+
+TEST(RailProber, ARestartedDaemonIsHeardUnderItsNewNonce) {
+  RailProber prober("n0", 11, {});
+  RailTarget target = {{{"n0", "rail0"}, {"n1", "rail0"}}, "10.0.0.2", 7460, 22, true};
+  prober.SetTargets({target}, kMs);
+  std::vector<RailPing> pings;
+  for (Nanos now = kMs; pings.empty(); now += kRailProbeTick) pings = prober.Tick(now);
+  EXPECT_EQ(pings.size(), 1U);
+  RailProbe pong = *DecodeRailProbe(pings[0].bytes);
+  EXPECT_EQ(pong.to_nonce, 22U);
+  pong.kind = RailProbeKind::kPong;
+  std::swap(pong.to_nonce, pong.from_nonce);
+  target.nonce = 33;
+  prober.SetTargets({target}, kMs);
+  EXPECT_FALSE(prober.Receive("rail0", EncodeRailProbe(pong), kMs).has_value());
+  EXPECT_EQ(prober.counts().strangers, 1U);
+  EXPECT_EQ(prober.Pairs()[0].state, PairState::kUnknown);
+}
+
+TEST(RailProber, OnlyPingsOfTheClusterForThisNicAreAnswered) {
+  RailProber prober("n0", 11, {});
+  RailProbe ping = {RailProbeKind::kPing, 11, 22, 5, 6, 7, Fnv1a64("n0/rail0")};
+  const auto answer = prober.Receive("rail0", EncodeRailProbe(ping), kMs);
+  ASSERT_TRUE(answer.has_value());
+  const RailProbe pong = *DecodeRailProbe(*answer);
+  EXPECT_EQ(pong, (RailProbe{RailProbeKind::kPong, 22, 11, 5, 6, 7, Fnv1a64("n0/rail0")}));
+  EXPECT_FALSE(prober.Receive("rail1", EncodeRailProbe(ping), kMs).has_value());
+  EXPECT_EQ(prober.counts().misrouted, 1U);
+  ping.to_nonce = 12;
+  EXPECT_FALSE(prober.Receive("rail0", EncodeRailProbe(ping), kMs).has_value());
+  EXPECT_EQ(prober.counts().strangers, 1U);
+  EXPECT_FALSE(prober.Receive("rail0", {}, kMs).has_value());
+  EXPECT_EQ(prober.counts().malformed, 1U);
+  EXPECT_FALSE(prober.Receive("rail0", EncodeRailProbe(pong), kMs).has_value());  // our own words, sent back
+}
+
+TEST(RailProber, ADownLinkIsNotProbedAndItsPairsAreUnknown) {
+  ProbeWorld world(3, 2);
+  world.Run(1000 * kMs);
+  world.prober(0).SetLink("rail1", false, world.now());
+  EXPECT_EQ(Count(world.prober(0), PairState::kUnknown), 2);
+  for (int i = 1; i < 50; ++i)
+    for (const RailPing& ping : world.prober(0).Tick(world.now() + i * kRailProbeTick)) EXPECT_EQ(ping.nic, "rail0");
+}
+
+TEST(RailProber, ATickThatComesLateJudgesNothing) {
+  ProbeWorld world(3, 2);
+  world.Run(1000 * kMs);
+  world.set_path(DeadPort(ProbeWorld::Port(1, 0)));
+  world.Run(60 * kMs);
+  const uint64_t revision = world.prober(0).revision();
+  world.prober(0).Tick(world.now() + 1000 * kMs);
+  EXPECT_EQ(world.prober(0).revision(), revision);
+}
+
+TEST(RailProber, PairsAreBoundedAndTheActiveOnesComeFirst) {
+  RailProber prober("n0", 11, {});
+  std::vector<RailTarget> targets;
+  for (int i = 0; i < 3000; ++i)
+    targets.push_back({{{"n0", "rail0"}, {"n" + std::to_string(i + 1), "rail0"}}, "10.0.0.1", 1, 1, i >= 2500});
+  prober.SetTargets(targets, kMs);
+  const auto pairs = prober.Pairs();
+  EXPECT_EQ(pairs.size(), kRailPairsMax);
+  EXPECT_EQ(std::count_if(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.active; }), 500);
+  prober.SetTargets({}, kMs);
+  EXPECT_TRUE(prober.Pairs().empty());
+}
+
+}  // namespace
+}  // namespace r2cc::health

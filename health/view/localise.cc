@@ -1,0 +1,149 @@
+#include "health/view/localise.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace r2cc::health {
+namespace {
+
+constexpr size_t kNamesShown = 4;
+
+std::string Names(const std::vector<NicKey>& nics) {
+  std::string text;
+  for (size_t i = 0; i < nics.size() && i < kNamesShown; ++i) text += (i == 0 ? "" : ", ") + nics[i].ToString();
+  return nics.size() > kNamesShown ? text + " and " + std::to_string(nics.size() - kNamesShown) + " more" : text;
+}
+
+size_t Nodes(const std::vector<NicKey>& nics) {
+  std::set<std::string> nodes;
+  for (const NicKey& nic : nics) nodes.insert(nic.node);
+  return nodes.size();
+}
+
+// The others of one port, without those that are known to be down.
+struct Neighbours {
+  std::vector<NicKey> answering;
+  std::vector<NicKey> silent;
+};
+
+Neighbours NeighboursOf(const ProbeMatrix& matrix, const NicKey& nic) {
+  Neighbours found;
+  for (const auto& [other, word] : matrix.Of(nic)) {
+    if (word == PairWord::kUnknown || matrix.IsDown(other)) continue;
+    (word == PairWord::kAnswering ? found.answering : found.silent).push_back(other);
+  }
+  return found;
+}
+
+bool Alive(const ProbeMatrix& matrix, const NicKey& nic) {
+  const auto& words = matrix.Of(nic);
+  return std::any_of(words.begin(), words.end(), [](const auto& entry) { return entry.second == PairWord::kAnswering; });
+}
+
+std::vector<NicKey> AliveOnes(const ProbeMatrix& matrix, const std::vector<NicKey>& nics) {
+  std::vector<NicKey> alive;
+  std::copy_if(nics.begin(), nics.end(), std::back_inserter(alive), [&](const NicKey& nic) { return Alive(matrix, nic); });
+  return alive;
+}
+
+bool IsDead(const ProbeMatrix& matrix, const NicKey& nic) {
+  return !Alive(matrix, nic) && Nodes(AliveOnes(matrix, NeighboursOf(matrix, nic).silent)) >= 2;
+}
+
+std::string Undecided(const NicKey& a, const NicKey& b) {
+  return "another node that probes both " + a.ToString() + " and " + b.ToString() + " on this rail";
+}
+
+// `nic` answers somebody.
+Fault OfAlive(const ProbeMatrix& matrix, const NicKey& nic, const Neighbours& around) {
+  Fault path{FaultKind::kPath, {}, around.answering, "", false};
+  Fault undecided{FaultKind::kCannotTell, {}, around.answering, "", false};
+  Fault peers{FaultKind::kPeers, {}, around.answering, "", false};
+  for (const NicKey& other : around.silent) {
+    if (Alive(matrix, other)) {
+      path.peers.push_back(other);
+    } else if (IsDead(matrix, other)) {
+      peers.peers.push_back(other);
+    } else {
+      undecided.peers.push_back(other);
+      undecided.missing = Undecided(nic, other);
+    }
+  }
+  if (!path.peers.empty()) return path;
+  return undecided.peers.empty() ? peers : undecided;
+}
+
+// `nic` answers nobody.
+Fault OfMute(const ProbeMatrix& matrix, const NicKey& nic, const Neighbours& around) {
+  const std::vector<NicKey>& silent = around.silent;
+  const std::vector<NicKey> alive = AliveOnes(matrix, silent);
+  if (silent.size() == 1 && matrix.IsCable(nic, silent.front())) return {FaultKind::kCable, silent, {}, "", true};
+  if (Nodes(alive) >= 2) return {FaultKind::kPort, silent, alive, "", true};
+  // What is dead by the word of others explains itself.
+  std::vector<NicKey> open = silent;
+  std::erase_if(open, [&](const NicKey& other) { return IsDead(matrix, other); });
+  if (open.empty()) return {FaultKind::kPeers, silent, {}, "", false};
+  const bool unusable = Nodes(open) >= 2;
+  if (unusable && alive.empty()) return {FaultKind::kRail, silent, {}, "", true};
+  return {FaultKind::kCannotTell, open, alive, Undecided(nic, open.front()), unusable};
+}
+
+}  // namespace
+
+void ProbeMatrix::Add(const NicKey& a, const NicKey& b, PairWord word) {
+  PairWord& there = words_[a][b];
+  if (there == PairWord::kSilent || word == PairWord::kUnknown) return;
+  there = word;
+  words_[b][a] = word;
+}
+
+void ProbeMatrix::AddCable(const NicKey& a, const NicKey& b) {
+  cables_.insert({a, b});
+  cables_.insert({b, a});
+}
+
+const ProbeMatrix::Words& ProbeMatrix::Of(const NicKey& nic) const {
+  static const Words kNone;
+  const auto found = words_.find(nic);
+  return found == words_.end() ? kNone : found->second;
+}
+
+const char* FaultKindName(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kNone: return "none";
+    case FaultKind::kPort: return "port";
+    case FaultKind::kPath: return "path";
+    case FaultKind::kPeers: return "peers";
+    case FaultKind::kCable: return "cable";
+    case FaultKind::kRail: return "rail";
+    case FaultKind::kCannotTell: return "cannot-tell";
+  }
+  return "unknown";
+}
+
+Fault Localise(const ProbeMatrix& matrix, const NicKey& nic) {
+  if (matrix.IsDown(nic)) return {};
+  const Neighbours around = NeighboursOf(matrix, nic);
+  if (around.silent.empty()) return {};
+  return around.answering.empty() ? OfMute(matrix, nic, around) : OfAlive(matrix, nic, around);
+}
+
+std::string FaultText(const NicKey& nic, const Fault& fault) {
+  const std::string silent = "no answer between " + nic.ToString() + " and " + Names(fault.peers);
+  switch (fault.kind) {
+    case FaultKind::kNone: return "";
+    case FaultKind::kPort:
+      return "port of " + nic.ToString() + " (NIC, cable or switch port): silent to " + Names(fault.peers) + "; " + Names(fault.auxiliary) +
+             " answer others";
+    case FaultKind::kPath:
+      return "path between " + nic.ToString() + " and " + Names(fault.peers) + " only: both ends answer others (" + Names(fault.auxiliary) +
+             " answers " + nic.ToString() + ")";
+    case FaultKind::kPeers: return silent + ": port of the other end";
+    case FaultKind::kCable: return "cable between " + nic.ToString() + " and " + Names(fault.peers) + ", or the port at one of its ends";
+    case FaultKind::kRail: return "whole rail of " + nic.ToString() + ": no pair of it answers; its switch, or several ports";
+    case FaultKind::kCannotTell: return silent + ": cannot tell which end or the path; missing: " + fault.missing;
+  }
+  return "";
+}
+
+}  // namespace r2cc::health

@@ -1,0 +1,74 @@
+// Where a fault is: from the matrix of rail probes to one verdict per NIC. A pure function.
+//
+// Ports are points, pairs that are probed are lines between them. A port is the NIC, its cable and its switch port, which look alike from
+// outside. The fewest faults that explain what is silent win:
+//  - a port that answers on any pair is not dead; silence between two such is the path between them only;
+//  - a port that answers on none, and is silent to two nodes or more that do answer others, is dead;
+//  - a pair that nobody else can be compared with stays undecided, but on a direct cable, where it is the cable.
+#ifndef R2CC_HEALTH_VIEW_LOCALISE_H_
+#define R2CC_HEALTH_VIEW_LOCALISE_H_
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "health/evidence/evidence.h"
+#include "health/view/pair_state.h"
+
+namespace r2cc::health {
+
+// Who says what of which pair, and which ports need no verdict. Words of both ends about one pair are joined: it is silent if either
+// says so, because faults are told at once and their ends are proved first.
+class ProbeMatrix {
+ public:
+  void Add(const NicKey& a, const NicKey& b, PairWord word);
+  // Its own kernel or the operator says that it is down: all silence around it is explained.
+  void AddDown(const NicKey& nic) { down_.insert(nic); }
+  // The two are joined by a cable without a switch.
+  void AddCable(const NicKey& a, const NicKey& b);
+
+  using Words = std::map<NicKey, PairWord>;  // by the other end
+  const Words& Of(const NicKey& nic) const;
+  bool IsDown(const NicKey& nic) const { return down_.contains(nic); }
+  bool IsCable(const NicKey& a, const NicKey& b) const { return cables_.contains({a, b}); }
+  const std::map<NicKey, Words>& all() const { return words_; }
+
+ private:
+  std::map<NicKey, Words> words_;
+  std::set<NicKey> down_;
+  std::set<std::pair<NicKey, NicKey>> cables_;  // both ways
+};
+
+enum class FaultKind : uint8_t {
+  kNone,        // nothing is wrong with the NIC
+  kPort,        // the NIC, its cable or its switch port
+  kPath,        // the paths to `peers` only: it and they answer others
+  kPeers,       // it is silent to `peers`, whose fault that is
+  kCable,       // the direct cable to peers[0], or what is at its ends
+  kRail,        // no pair of the whole rail answers: its switch, or several ports
+  kCannotTell,  // silent to `peers`; `missing` says what would tell
+};
+
+const char* FaultKindName(FaultKind kind);
+
+struct Fault {
+  FaultKind kind = FaultKind::kNone;
+  std::vector<NicKey> peers;      // what it is silent to and that concerns it, in order
+  std::vector<NicKey> auxiliary;  // who told the ends apart, in order
+  std::string missing;            // of kCannotTell
+  // No pair of the NIC answers, though two nodes or more (one on a direct cable) are there to do so: whoever's fault it is, the NIC
+  // carries nothing.
+  bool unusable = false;
+
+  friend bool operator==(const Fault&, const Fault&) = default;
+};
+
+Fault Localise(const ProbeMatrix& matrix, const NicKey& nic);
+
+// One line for a person: "port of n1/rail2 (NIC, cable or switch port): silent to n0/rail2, n2/rail2, which answer each other".
+std::string FaultText(const NicKey& nic, const Fault& fault);
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_VIEW_LOCALISE_H_
