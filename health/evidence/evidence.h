@@ -25,7 +25,7 @@ enum class EvidenceKind : uint8_t {
   kLinkDown,  // detail: why, e.g. "link down", "no such interface"
   // Measures of the subject's own node, periodic: these degrade.
   kRate,          // value: negotiated rate in bit/s; 0: unknown
-  kErrors,        // value: errors per second since the sample before; detail: which counter grew most
+  kErrors,        // value: permille of what the fullest counter's rule allows, kErrorsLimitPermille: broken; detail: counter and limit
   kCarrierFlips,  // value: times the carrier changed since the sample before; for the record
   // The operator's word: kept beside the physical state.
   kDrain,
@@ -45,6 +45,9 @@ enum class EvidenceKind : uint8_t {
   kPeerNicBack,
 };
 constexpr int kEvidenceKinds = static_cast<int>(EvidenceKind::kPeerNicBack) + 1;
+
+// From this value of kErrors on a port is below its due.
+constexpr int64_t kErrorsLimitPermille = 1000;
 
 // A short lower-case word for a kind ("link-down").
 const char* EvidenceKindName(EvidenceKind kind);

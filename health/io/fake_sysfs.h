@@ -1,7 +1,11 @@
-// A Sysfs over a map. One thread.
+// A Sysfs over a map, and whole trees of it from files. One thread.
 #ifndef R2CC_HEALTH_IO_FAKE_SYSFS_H_
 #define R2CC_HEALTH_IO_FAKE_SYSFS_H_
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
 #include <map>
 #include <set>
 #include <string>
@@ -14,6 +18,21 @@ namespace r2cc::health {
 
 class FakeSysfs final : public Sysfs {
  public:
+  // The tree in a file of testdata/: a line "PATH: TEXT" for each file of /sys, "PATH -> TARGET" for each link.
+  static FakeSysfs Load(const std::string& file) {
+    FakeSysfs sysfs;
+    std::ifstream lines(file);
+    EXPECT_TRUE(lines.good()) << file;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.empty() || line.front() == '#') continue;
+      const size_t colon = line.find(": "), arrow = line.find(" -> ");
+      const size_t cut = std::min(colon, arrow);
+      EXPECT_NE(cut, std::string::npos) << line;
+      if (cut != std::string::npos) sysfs.Set(line.substr(0, cut), line.substr(cut + (cut == colon ? 2 : 4)));
+    }
+    return sysfs;
+  }
+
   // A file's text, or where a link points.
   void Set(const std::string& path, const std::string& text) { files_[path] = text; }
   void Remove(const std::string& path) { files_.erase(path); }

@@ -81,6 +81,81 @@ TEST(PortFacts, ADeviceThatIsNotOnPciHasNoAddress) {
   }
 }
 
+// Fixtures: what nodes look like as a whole.
+
+TEST(PortFacts, ADgx) {
+  const FakeSysfs dgx = FakeSysfs::Load("health/io/testdata/dgx.sysfs");
+  const char* const kNics[] = {"ibp24s0", "ibp64s0", "ibp79s0", "ibp94s0", "ibp154s0", "ibp192s0", "ibp206s0", "ibp220s0"};
+  for (int i = 0; i < 8; ++i) {
+    const auto facts = ReadPortFacts(dgx, kNics[i]);
+    ASSERT_TRUE(facts.ok()) << facts.status();
+    EXPECT_EQ(facts->rdma_device, "mlx5_" + std::to_string(i));
+    EXPECT_EQ(facts->rdma_port, 1u);
+    EXPECT_TRUE(facts->infiniband);
+    EXPECT_EQ(facts->rdma_active, true);
+    EXPECT_EQ(facts->rate_bits_per_s, 400'000'000'000u);
+    EXPECT_EQ(facts->lid, 16 + i);
+    EXPECT_EQ(facts->errors.at("symbol_error"), 0u);
+    EXPECT_EQ(facts->errors.at("local_ack_timeout_err"), 0u);
+    EXPECT_FALSE(facts->errors.contains("out_of_buffer")) << "a slow receiver is no fault of the NIC";
+    const auto again = ReadInfinibandFacts(dgx, facts->port_guid);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->rdma_device, facts->rdma_device);
+    EXPECT_EQ(again->pci, facts->pci);
+    EXPECT_EQ(again->ifindex, 0);
+  }
+  EXPECT_EQ(ReadPortFacts(dgx, "ibp24s0")->port_guid, 0xa088c20300181000u);
+}
+
+TEST(PortFacts, TwoRocePortsOfOneCard) {
+  const FakeSysfs dgx = FakeSysfs::Load("health/io/testdata/dgx.sysfs");
+  for (const int port : {0, 1}) {
+    const auto facts = ReadPortFacts(dgx, "ens6f" + std::to_string(port) + "np" + std::to_string(port));
+    ASSERT_TRUE(facts.ok()) << facts.status();
+    EXPECT_EQ(facts->pci, "0000:29:00." + std::to_string(port));
+    EXPECT_EQ(facts->rdma_device, "mlx5_" + std::to_string(8 + port));
+    EXPECT_FALSE(facts->infiniband);
+    EXPECT_EQ(facts->port_guid, 0u) << "a RoCE GID is made of the MAC";
+    EXPECT_EQ(facts->packets, 900u + 800 + 1000 + 1005);
+    EXPECT_EQ(facts->errors.at("roce_adp_retrans"), 0u);
+  }
+}
+
+TEST(PortFacts, ABondIsItsMembers) {
+  const auto facts = ReadPortFacts(FakeSysfs::Load("health/io/testdata/bond.sysfs"), "bond0");
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_THAT(facts->bond_members, ElementsAre("ens6f0np0", "ens6f1np1"));
+  EXPECT_EQ(facts->rate_bits_per_s, 400'000'000'000u) << "the bond's own speed, not that of a port";
+  EXPECT_EQ(facts->pci, "0000:29:00.0");
+  EXPECT_EQ(facts->rdma_device, "mlx5_bond_0");
+}
+
+TEST(PortFacts, AnOlderCardHasTwoPortsOnOneFunction) {
+  const FakeSysfs card = FakeSysfs::Load("health/io/testdata/two_ports.sysfs");
+  const auto first = ReadPortFacts(card, "eth2"), second = ReadPortFacts(card, "eth3");
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(first->rdma_device, second->rdma_device);
+  EXPECT_EQ(first->rdma_port, 1u);
+  EXPECT_EQ(second->rdma_port, 2u);
+  EXPECT_EQ(first->rdma_active, true);
+  EXPECT_EQ(second->rdma_active, false);
+  EXPECT_EQ(second->rdma_state, "DOWN");
+  EXPECT_EQ(second->carrier, false);
+  EXPECT_EQ(second->rate_bits_per_s, 0u) << "the rate of a port that is down says nothing";
+}
+
+TEST(PortFacts, AGuidIsReadInBothForms) {
+  EXPECT_EQ(ParseGuid("0x0002c9030000abcd"), 0x0002c9030000abcdu);
+  EXPECT_EQ(ParseGuid("0002:c903:0000:abcd"), 0x0002c9030000abcdu);
+  for (const char* text : {"", "0x", "0002:c903:0000", "0002:c903:0000:abcg", "0x0002c9030000abcd0", "-002c9030000abcd"})
+    EXPECT_EQ(ParseGuid(text), 0u) << text;
+}
+
+TEST(PortFacts, AnInfinibandPortThatIsNotThere) {
+  EXPECT_TRUE(absl::IsNotFound(ReadInfinibandFacts(FakeSysfs::Load("health/io/testdata/dgx.sysfs"), 1).status()));
+  EXPECT_TRUE(absl::IsNotFound(ReadInfinibandFacts(FakeSysfs(), 1).status()));
+}
+
 TEST(PortFacts, NoSuchInterface) {
   EXPECT_TRUE(absl::IsNotFound(ReadPortFacts(ConnectX(), "eth1").status()));
   for (const char* name : {"", ".", "..", "../infiniband", "eth0/statistics"})

@@ -9,11 +9,10 @@ LinkProbe::LinkProbe(std::string node, const std::vector<NicIdentity>& nics, Lin
                      FactSink on_fact)
     : node_(std::move(node)), watch_(watch), executor_(executor), sink_(std::move(sink)), on_fact_(std::move(on_fact)) {
   for (const NicIdentity& nic : nics) {
-    if (nic.interface.empty()) {
-      addresses_.push_back(nic.name);
-    } else {
+    if (!nic.interface.empty())
       nics_of_interface_.emplace(nic.interface, nic.name);
-    }
+    else if (nic.port_guid == 0)
+      addresses_.push_back(nic.name);
   }
 }
 

@@ -1,4 +1,5 @@
-// The link probe: link events of the configured NICs become evidence. A NIC without an interface of its own is up from the start.
+// The link probe: link events of the configured NICs become evidence. A NIC that is an address without an
+// interface of its own is up from the start; of an InfiniBand port without one the sysfs probe speaks.
 #ifndef R2CC_HEALTH_PROBE_LINK_PROBE_H_
 #define R2CC_HEALTH_PROBE_LINK_PROBE_H_
 
@@ -37,7 +38,7 @@ class LinkProbe {
   void Report(const std::string& nic, bool up, const std::string& detail);
 
   const std::string node_;
-  std::vector<std::string> addresses_;                         // NICs without an interface
+  std::vector<std::string> addresses_;                         // NICs that are an address alone
   std::multimap<std::string, std::string> nics_of_interface_;  // several addresses of one interface are several NICs
   LinkWatch* const watch_;
   const Executor* const executor_;

@@ -3,55 +3,53 @@
 #include <utility>
 
 namespace r2cc::health {
-namespace {
 
-Evidence About(const std::string& node, const std::string& nic, EvidenceKind kind, uint64_t value, Nanos now) {
+PortJudge::PortJudge(std::string node, std::string nic, bool speaks_of_link)
+    : node_(std::move(node)), nic_(std::move(nic)), speaks_of_link_(speaks_of_link) {}
+
+Evidence PortJudge::About(EvidenceKind kind, uint64_t value, Nanos now) const {
   Evidence evidence;
-  evidence.observer = node;
-  evidence.subject = {node, nic};
+  evidence.observer = node_;
+  evidence.subject = {node_, nic_};
   evidence.kind = kind;
   evidence.value = value > INT64_MAX ? INT64_MAX : static_cast<int64_t>(value);
   evidence.when = now;
   return evidence;
 }
 
-// A counter that went back counts from zero: its device was replaced.
-uint64_t Growth(uint64_t before, uint64_t after) { return after >= before ? after - before : after; }
-
-// Errors per second between the samples, and in detail the counter that grew most.
-Evidence ErrorRate(const std::string& node, const std::string& nic, const PortFacts& before, const PortFacts& after, Nanos elapsed,
-                   Nanos now) {
-  uint64_t most = 0;
-  std::string worst;
-  for (const auto& [name, count] : after.errors) {
-    const auto old = before.errors.find(name);
-    if (old == before.errors.end()) continue;  // a new counter has no past
-    const uint64_t growth = Growth(old->second, count);
-    if (growth > most) {
-      most = growth;
-      worst = name;
-    }
+std::vector<Evidence> PortJudge::Judge(const PortFacts& facts, Nanos now) {
+  if (last_.has_value() && last_->ifindex != facts.ifindex) Forget();
+  std::vector<Evidence> evidence;
+  if (speaks_of_link_ && facts.rdma_active.has_value()) {
+    evidence.push_back(About(*facts.rdma_active ? EvidenceKind::kLinkUp : EvidenceKind::kLinkDown, 0, now));
+    if (!*facts.rdma_active) evidence.back().detail = "InfiniBand port is " + facts.rdma_state;
   }
-  // One broken frame grows several counters (rx_errors sums up others): the largest growth counts, not the sum.
-  const double per_second = static_cast<double>(most) * kNanosPerSecond / static_cast<double>(elapsed);
-  Evidence evidence = About(node, nic, EvidenceKind::kErrors, per_second < 1e18 ? static_cast<uint64_t>(per_second) : INT64_MAX, now);
-  if (evidence.value > 0) evidence.detail = worst;
+  if (facts.rate_bits_per_s != 0) evidence.push_back(About(EvidenceKind::kRate, facts.rate_bits_per_s, now));
+  const bool has_past = last_.has_value();
+  const CounterWatch::Verdict counters = counters_.Sample(facts.errors, facts.packets, now);
+  if (has_past && !facts.errors.empty()) {
+    evidence.push_back(About(EvidenceKind::kErrors, counters.permille, now));
+    evidence.back().detail = counters.words;
+  }
+  if (has_past && last_->carrier_changes.has_value() && facts.carrier_changes.has_value()) {
+    const uint64_t flips = Growth(*last_->carrier_changes, *facts.carrier_changes);
+    if (flips > 0) evidence.push_back(About(EvidenceKind::kCarrierFlips, flips, now));
+  }
+  last_ = facts;
   return evidence;
 }
 
-}  // namespace
+std::vector<Evidence> PortJudge::Gone(const std::string& why, Nanos now) {
+  Forget();
+  if (!speaks_of_link_) return {};
+  Evidence evidence = About(EvidenceKind::kLinkDown, 0, now);
+  evidence.detail = why;
+  return {evidence};
+}
 
-std::vector<Evidence> JudgePort(const std::string& node, const std::string& nic, const PortFacts& before, const PortFacts& after,
-                                Nanos elapsed, Nanos now) {
-  std::vector<Evidence> evidence;
-  if (after.rate_bits_per_s != 0) evidence.push_back(About(node, nic, EvidenceKind::kRate, after.rate_bits_per_s, now));
-  if (elapsed <= 0) return evidence;
-  if (!after.errors.empty()) evidence.push_back(ErrorRate(node, nic, before, after, elapsed, now));
-  if (before.carrier_changes.has_value() && after.carrier_changes.has_value()) {
-    const uint64_t flips = Growth(*before.carrier_changes, *after.carrier_changes);
-    if (flips > 0) evidence.push_back(About(node, nic, EvidenceKind::kCarrierFlips, flips, now));
-  }
-  return evidence;
+void PortJudge::Forget() {
+  counters_.Reset();
+  last_.reset();
 }
 
 SysfsProbe::SysfsProbe(std::string node, const std::vector<NicIdentity>& nics, const Sysfs* sysfs, Executor* executor, EvidenceSink sink,
@@ -62,8 +60,10 @@ SysfsProbe::SysfsProbe(std::string node, const std::vector<NicIdentity>& nics, c
       sink_(std::move(sink)),
       on_fact_(std::move(on_fact)),
       interval_(interval) {
-  for (const NicIdentity& nic : nics)
-    if (!nic.interface.empty()) ports_.emplace(nic.name, Port{.interface = nic.interface});
+  for (const NicIdentity& nic : nics) {
+    const bool by_guid = nic.interface.empty() && nic.port_guid != 0;
+    if (!nic.interface.empty() || by_guid) ports_.emplace(nic.name, Port{nic.interface, nic.port_guid, 0, {node_, nic.name, by_guid}});
+  }
 }
 
 SysfsProbe::~SysfsProbe() { executor_->Cancel(timer_); }
@@ -74,27 +74,26 @@ void SysfsProbe::SetIfindex(const std::string& nic, int ifindex) {
   const auto port = ports_.find(nic);
   if (port == ports_.end() || port->second.ifindex == ifindex) return;
   port->second.ifindex = ifindex;
-  port->second.sampled = false;  // another interface: its counters have nothing to do with the old ones
+  port->second.judge.Forget();  // another interface: its counters have nothing to do with the old ones
 }
 
 void SysfsProbe::Sample() {
   timer_ = executor_->RunAfter(interval_, [this] { Sample(); });
-  for (auto& [nic, port] : ports_) {
-    auto facts = ReadPortFacts(*sysfs_, port.interface);
-    const bool usable = facts.ok() && (port.ifindex == 0 || facts->ifindex == port.ifindex);
-    if (!usable) {
-      port.sampled = false;
-      continue;
-    }
-    const Nanos now = executor_->Now();
-    if (on_fact_) on_fact_(nic, *facts);
-    const bool same = port.sampled && port.last.ifindex == facts->ifindex;
-    for (const Evidence& evidence : JudgePort(node_, nic, same ? port.last : *facts, *facts, same ? now - port.last_when : 0, now))
-      sink_(evidence);
-    port.last = *std::move(facts);
-    port.last_when = now;
-    port.sampled = true;
+  for (auto& [nic, port] : ports_) SamplePort(nic, &port);
+}
+
+void SysfsProbe::SamplePort(const std::string& nic, Port* port) {
+  const auto facts = port->interface.empty() ? ReadInfinibandFacts(*sysfs_, port->port_guid) : ReadPortFacts(*sysfs_, port->interface);
+  if (port->interface.empty() && absl::IsNotFound(facts.status())) {
+    for (const Evidence& evidence : port->judge.Gone(std::string(facts.status().message()), executor_->Now())) sink_(evidence);
+    return;
   }
+  if (!facts.ok() || (port->ifindex != 0 && facts->ifindex != port->ifindex)) {
+    port->judge.Forget();
+    return;
+  }
+  if (on_fact_) on_fact_(nic, *facts);
+  for (const Evidence& evidence : port->judge.Judge(*facts, executor_->Now())) sink_(evidence);
 }
 
 }  // namespace r2cc::health

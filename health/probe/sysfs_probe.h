@@ -1,15 +1,19 @@
-// The sysfs probe: rate, carrier changes and error counters of the configured NICs, once per interval. It only adds detail: whether a
-// link is up is the link probe's word, because /sys may show another network namespace.
+// The sysfs probe: rate, carrier changes and error counters of the configured NICs, once per interval. It only adds detail: whether the
+// link of an interface is up is the link probe's word, because /sys may show another network namespace. A NIC that is an InfiniBand port
+// without an interface is known by its GUID, and here is the place where its link is seen.
 #ifndef R2CC_HEALTH_PROBE_SYSFS_PROBE_H_
 #define R2CC_HEALTH_PROBE_SYSFS_PROBE_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/executor.h"
 #include "health/io/port_facts.h"
+#include "health/probe/counter_rules.h"
 #include "health/probe/sink.h"
 #include "health/view/node_state.h"
 
@@ -17,10 +21,31 @@ namespace r2cc::health {
 
 constexpr Nanos kSysfsProbeInterval = kNanosPerSecond;
 
-// What two samples of one port, `elapsed` apart, say about it: its rate if it is known, the errors per second if counters are there,
-// and carrier changes if there were any. A counter that went back (the device was replaced) counts from zero. Pure.
-std::vector<Evidence> JudgePort(const std::string& node, const std::string& nic, const PortFacts& before, const PortFacts& after,
-                                Nanos elapsed, Nanos now);
+// One port's samples over time. Pure: time is an argument.
+class PortJudge {
+ public:
+  // `node`, `nic`: the subject of the evidence. `speaks_of_link`: the port's state is the word on its link.
+  PortJudge(std::string node, std::string nic, bool speaks_of_link);
+
+  // What a sample says: the port's rate if it is known, how far its counters are from the limits of counter_rules.h if there is a sample
+  // before, and carrier changes if there were any. A sample of another interface (by its index) has no past.
+  std::vector<Evidence> Judge(const PortFacts& facts, Nanos now);
+
+  // The port is not there: its link is down, if the port is the word on that. What comes next has no past.
+  std::vector<Evidence> Gone(const std::string& why, Nanos now);
+
+  // The port cannot be seen: what comes next has no past.
+  void Forget();
+
+ private:
+  Evidence About(EvidenceKind kind, uint64_t value, Nanos now) const;
+
+  const std::string node_;
+  const std::string nic_;
+  const bool speaks_of_link_;
+  CounterWatch counters_;
+  std::optional<PortFacts> last_;
+};
 
 // Runs on `executor`.
 class SysfsProbe {
@@ -44,13 +69,13 @@ class SysfsProbe {
 
  private:
   struct Port {
-    std::string interface;
+    std::string interface;  // empty: known by its GUID
+    uint64_t port_guid = 0;
     int ifindex = 0;  // 0: not known, anything goes
-    bool sampled = false;
-    PortFacts last;
-    Nanos last_when = 0;
+    PortJudge judge;
   };
   void Sample();
+  void SamplePort(const std::string& nic, Port* port);
 
   const std::string node_;
   std::map<std::string, Port> ports_;  // by NIC

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fake_executor.h"
@@ -35,29 +36,41 @@ PortFacts Facts(uint64_t rate, uint64_t crc_errors, uint64_t flips) {
   return facts;
 }
 
-TEST(JudgePort, AQuietPortHasItsRateAndNoErrors) {
-  EXPECT_THAT(Words(JudgePort("n0", "r0", Facts(100, 5, 2), Facts(100, 5, 2), kNanosPerSecond, 1)),
-              ElementsAre("n0/r0 rate 100", "n0/r0 errors 0"));
+class PortJudgeTest : public testing::Test {
+ protected:
+  std::vector<std::string> Judge(const PortFacts& facts) { return Words(judge_.Judge(facts, now_ += kNanosPerSecond)); }
+  PortJudge judge_{"n0", "r0", /*speaks_of_link=*/false};
+  Nanos now_ = kNanosPerSecond;
+};
+
+TEST_F(PortJudgeTest, AQuietPortHasItsRateAndNoErrors) {
+  EXPECT_THAT(Judge(Facts(100, 5, 2)), ElementsAre("n0/r0 rate 100")) << "the first sample has no past";
+  EXPECT_THAT(Judge(Facts(100, 5, 2)), ElementsAre("n0/r0 rate 100", "n0/r0 errors 0"));
 }
 
-TEST(JudgePort, ErrorsArePerSecondAndNameTheirCounter) {
-  EXPECT_THAT(Words(JudgePort("n0", "r0", Facts(0, 5, 2), Facts(0, 105, 4), 2 * kNanosPerSecond, 1)),
-              ElementsAre("n0/r0 errors 50 rx_crc_errors", "n0/r0 carrier-flips 2"));
+TEST_F(PortJudgeTest, ErrorsAreMeasuredByTheirLimit) {
+  Judge(Facts(0, 5, 2));
+  EXPECT_THAT(Judge(Facts(0, 55, 4)), ElementsAre("n0/r0 errors 5000 50 rx_crc_errors in 1 s, the limit is 10", "n0/r0 carrier-flips 2"));
 }
 
-TEST(JudgePort, ACounterThatWentBackCountsFromZero) {
-  EXPECT_THAT(Words(JudgePort("n0", "r0", Facts(0, 1'000'000, 9), Facts(0, 20, 9), kNanosPerSecond, 1)),
-              ElementsAre("n0/r0 errors 20 rx_crc_errors"));
+TEST_F(PortJudgeTest, AnotherInterfaceHasNoPast) {
+  Judge(Facts(0, 5, 2));
+  PortFacts other = Facts(100, 5000, 7);
+  other.ifindex = 5;
+  EXPECT_THAT(Judge(other), ElementsAre("n0/r0 rate 100"));
+  judge_.Forget();
+  EXPECT_THAT(Judge(other), ElementsAre("n0/r0 rate 100"));
 }
 
-TEST(JudgePort, TheFirstSampleHasNoPast) {
-  EXPECT_THAT(Words(JudgePort("n0", "r0", Facts(100, 5, 2), Facts(100, 5, 2), 0, 1)), ElementsAre("n0/r0 rate 100"));
-  EXPECT_THAT(Words(JudgePort("n0", "r0", PortFacts(), Facts(0, 5, 2), kNanosPerSecond, 1)), ElementsAre("n0/r0 errors 0"));
-  EXPECT_THAT(Words(JudgePort("n0", "r0", PortFacts(), PortFacts(), kNanosPerSecond, 1)), IsEmpty());
+TEST_F(PortJudgeTest, APortWithoutCountersSaysNothing) {
+  Judge(PortFacts());
+  EXPECT_THAT(Judge(PortFacts()), IsEmpty());
+  EXPECT_THAT(judge_.Gone("gone", 1), IsEmpty()) << "the link probe speaks of the link";
 }
 
-TEST(JudgePort, AbsurdNumbersStayInRange) {
-  for (const Evidence& evidence : JudgePort("n0", "r0", Facts(0, 0, 0), Facts(UINT64_MAX, UINT64_MAX, UINT64_MAX), 1, 1))
+TEST_F(PortJudgeTest, AbsurdNumbersStayInRange) {
+  judge_.Judge(Facts(0, 0, 0), 0);
+  for (const Evidence& evidence : judge_.Judge(Facts(UINT64_MAX, UINT64_MAX, UINT64_MAX), 1))
     EXPECT_GE(evidence.value, 0) << Word(evidence);
 }
 
@@ -94,7 +107,7 @@ TEST_F(SysfsProbeTest, SamplesOncePerInterval) {
   executor_.Advance(kSysfsProbeInterval - 1);
   EXPECT_THAT(Heard(), IsEmpty());
   executor_.Advance(1);
-  EXPECT_THAT(Heard(), ElementsAre("n0/r0 rate 1000000000", "n0/r0 errors 30 rx_errors"));
+  EXPECT_THAT(Heard(), ElementsAre("n0/r0 rate 1000000000", "n0/r0 errors 3000 30 rx_errors in 1 s, the limit is 10"));
 }
 
 // /sys shows an interface of that name, but of another network namespace.
@@ -123,6 +136,25 @@ TEST_F(SysfsProbeTest, AnInterfaceThatIsNotThereIsPassedOver) {
   probe_.Start();
   executor_.Advance(kSysfsProbeInterval);
   EXPECT_THAT(Heard(), IsEmpty());
+}
+
+// An InfiniBand NIC of a DGX that has no interface: /sys alone speaks of its link.
+TEST(SysfsProbe, AnInfinibandPortIsKnownByItsGuid) {
+  FakeExecutor executor;
+  FakeSysfs dgx = FakeSysfs::Load("health/io/testdata/dgx.sysfs");
+  std::vector<Evidence> heard;
+  SysfsProbe probe(
+      "n0", {{.name = "ib0", .port_guid = 0xa088c20300181000}}, &dgx, &executor, [&](const Evidence& one) { heard.push_back(one); },
+      nullptr);
+  const auto heard_words = [&] { return Words(std::exchange(heard, {})); };
+  probe.Start();
+  EXPECT_THAT(heard_words(), ElementsAre("n0/ib0 link-up 0", "n0/ib0 rate 400000000000"));
+  dgx.Set("class/infiniband/mlx5_0/ports/1/state", "1: DOWN");
+  executor.Advance(kSysfsProbeInterval);
+  EXPECT_THAT(heard_words(), ElementsAre("n0/ib0 link-down 0 InfiniBand port is DOWN", "n0/ib0 errors 0"));
+  dgx.Remove("class/infiniband/mlx5_0/ports/1/gids/0");
+  executor.Advance(kSysfsProbeInterval);
+  EXPECT_THAT(heard_words(), ElementsAre("n0/ib0 link-down 0 /sys shows no InfiniBand port with GUID 0xa088c20300181000"));
 }
 
 TEST(SysfsProbe, NothingIsSampledAfterItsEnd) {

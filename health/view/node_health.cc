@@ -129,9 +129,8 @@ void NodeHealth::JudgeRate(Nic* nic, const Evidence& evidence, std::vector<NicCh
 }
 
 void NodeHealth::JudgeErrors(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
-  if (evidence.value < policy_.errors_per_s_max) return;
-  nic->errors_complaint =
-      std::to_string(evidence.value) + " errors per second" + (evidence.detail.empty() ? "" : " (" + evidence.detail + ")");
+  if (evidence.value < kErrorsLimitPermille) return;
+  nic->errors_complaint = evidence.detail;
   nic->errors_until = now_ + policy_.errors_clear;
   FeedImpairments(nic, changes);
 }

@@ -19,8 +19,7 @@ struct NodePolicy {
   // DEGRADED below this share of the configured rate, or of the best that the kernel ever named: a link that negotiated down loses
   // half or more.
   uint32_t rate_min_permille = 900;
-  // DEGRADED at this many errors per second, until errors_clear has passed without such a sample.
-  int64_t errors_per_s_max = 10;
+  // DEGRADED when a counter's rule is broken, until errors_clear has passed without such a sample.
   Nanos errors_clear = 10 * kNanosPerSecond;
   // DEGRADED when a job says that the NIC moves less than this share of the job's best, and until it says that it moves the second
   // one. Chunks are pulled by whichever rail has room, so healthy rails differ a little all the time.

@@ -22,6 +22,7 @@ struct NicIdentity {
   std::string address;
   std::string mac;
   std::string pci;
+  uint64_t port_guid = 0;        // of an InfiniBand port; 0: none, or not known
   uint64_t rate_bits_per_s = 0;  // configured; 0: what the kernel says
 
   friend bool operator==(const NicIdentity&, const NicIdentity&) = default;
