@@ -21,6 +21,11 @@ const char* EvidenceKindName(EvidenceKind kind) {
     case EvidenceKind::kPeerSuspects: return "peer-suspects";
     case EvidenceKind::kPeerNicFailed: return "peer-nic-failed";
     case EvidenceKind::kPeerNicBack: return "peer-nic-back";
+    case EvidenceKind::kRailSilent: return "rail-silent";
+    case EvidenceKind::kRailAnswers: return "rail-answers";
+    case EvidenceKind::kPathBroken: return "path-broken";
+    case EvidenceKind::kPathBack: return "path-back";
+    case EvidenceKind::kRailDoubtful: return "rail-doubtful";
   }
   return "unknown";
 }

@@ -43,8 +43,14 @@ enum class EvidenceKind : uint8_t {
   // fault of the NIC at this end.
   kPeerNicFailed,
   kPeerNicBack,
+  // What the daemons' own rail probes show, located in the matrix of all of them (health/view/localise.h).
+  kRailSilent,    // no pair of the NIC answers; detail: where the fault is. This fails it
+  kRailAnswers,   // that is over
+  kPathBroken,    // the path to `peer` only; detail: where the fault is. This degrades
+  kPathBack,      // that is over
+  kRailDoubtful,  // silent to `peer`, and nobody can tell whose fault it is; detail: what is missing. This makes suspect
 };
-constexpr int kEvidenceKinds = static_cast<int>(EvidenceKind::kPeerNicBack) + 1;
+constexpr int kEvidenceKinds = static_cast<int>(EvidenceKind::kRailDoubtful) + 1;
 
 // From this value of kErrors on a port is below its due.
 constexpr int64_t kErrorsLimitPermille = 1000;

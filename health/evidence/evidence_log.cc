@@ -12,6 +12,8 @@ int QuestionOf(EvidenceKind kind) {
     case EvidenceKind::kJobLinkUp: return static_cast<int>(EvidenceKind::kJobFenced);
     case EvidenceKind::kJobSteady: return static_cast<int>(EvidenceKind::kJobSlow);
     case EvidenceKind::kPeerNicBack: return static_cast<int>(EvidenceKind::kPeerNicFailed);
+    case EvidenceKind::kRailAnswers: return static_cast<int>(EvidenceKind::kRailSilent);
+    case EvidenceKind::kPathBack: return static_cast<int>(EvidenceKind::kPathBroken);
     default: return static_cast<int>(kind);
   }
 }

@@ -34,6 +34,8 @@ const char* NicEventName(NicEvent event) {
     case NicEvent::kUndrain: return "undrain";
     case NicEvent::kDrillFail: return "drill-fail";
     case NicEvent::kDrillRestore: return "drill-restore";
+    case NicEvent::kSilent: return "silent";
+    case NicEvent::kAnswered: return "answered";
     case NicEvent::kProved: return "proved";
     case NicEvent::kForgotten: return "forgotten";
   }
@@ -86,12 +88,14 @@ bool NicMachine::Remember(NicEvent event, Nanos now, const std::string& cause) {
       return true;
     case NicEvent::kDrillRestore:
       if (!Set(&drill_failed_, false)) return false;
-      if (link_up_) {
+      if (link_up_ && !silent_) {
         // A longer proof that a real failure asked for goes on.
         proof_until_ = std::max(proof_until_, now + policy_.drill_proof);
         proof_cause_ = "drill over: proving for " + InMs(proof_until_ - now);
       }
       return true;
+    case NicEvent::kSilent: return RememberSilence(true, now, cause);
+    case NicEvent::kAnswered: return RememberSilence(false, now, cause);
     case NicEvent::kProved:
     case NicEvent::kForgotten: break;
   }
@@ -113,7 +117,23 @@ bool NicMachine::RememberLink(bool up, Nanos now, const std::string& cause) {
   if (!up) {
     proof_until_ = 0;
     suspected_until_ = 0;
-    if (was_up) CountFlap(now);
+    if (was_up && !silent_) CountFlap(now);
+    silent_ = false;
+  }
+  return true;
+}
+
+bool NicMachine::RememberSilence(bool silent, Nanos now, const std::string& cause) {
+  if (!link_up_) return false;
+  if (silent) silent_cause_ = cause;
+  if (!Set(&silent_, silent)) return false;
+  if (silent) {
+    proof_until_ = 0;
+    suspected_until_ = 0;
+    CountFlap(now);
+  } else {
+    proof_until_ = now + ProofTime();
+    proof_cause_ = "answers again: proving for " + InMs(ProofTime());
   }
   return true;
 }
@@ -158,7 +178,7 @@ NicTransition NicMachine::Step(NicEvent event, Nanos now) {
 }
 
 NicState NicMachine::Remembered() const {
-  if (drill_failed_ || (link_known_ && !link_up_)) return NicState::kFailed;
+  if (drill_failed_ || silent_ || (link_known_ && !link_up_)) return NicState::kFailed;
   if (drained_) return NicState::kDrained;
   if (!link_known_ || proof_until_ != 0) return NicState::kProving;
   if (suspected()) return NicState::kSuspect;
@@ -171,9 +191,11 @@ std::string NicMachine::ReasonFor(NicState state) const {
     case NicState::kHealthy: return "link up";
     case NicState::kDegraded: return impaired_cause_;
     case NicState::kSuspect: return suspected_cause_;
-    case NicState::kFailed:
-      if (!drill_failed_) return link_cause_;
-      return link_failed ? "drill: fail-nic; " + link_cause_ : "drill: fail-nic";
+    case NicState::kFailed: {
+      const std::string cause = link_failed ? link_cause_ : silent_ ? silent_cause_ : "";
+      if (!drill_failed_) return cause;
+      return cause.empty() ? "drill: fail-nic" : "drill: fail-nic; " + cause;
+    }
     case NicState::kProving: return link_known_ ? proof_cause_ : "no word of its link yet";
     case NicState::kDrained: return "drained by the operator";
   }

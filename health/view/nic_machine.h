@@ -1,7 +1,7 @@
 // One NIC's state: a (state, event) table (nic_table.h) over what is remembered of the NIC. Down fast, up slow, the operator's word
 // kept beside the physical state. Pure: time is an argument. One thread at a time.
 //
-//                 link down, drill                     link up, drill restored
+//              link down, silence, drill              link up, answers, drill over
 //   HEALTHY  --------------------------->  FAILED  ---------------------------->  PROVING --(quiet time)--> HEALTHY
 //   HEALTHY <--> DEGRADED (rate, errors)   HEALTHY <--> SUSPECT (complaints; forgotten)   any but FAILED <--> DRAINED
 #ifndef R2CC_HEALTH_VIEW_NIC_MACHINE_H_
@@ -27,11 +27,13 @@ enum class NicEvent : uint8_t {
   kUndrain,
   kDrillFail,
   kDrillRestore,
+  kSilent,    // the link is up, and nothing comes through it
+  kAnswered,  // that is over
   // Made by Tick.
   kProved,     // the proof time passed quietly
   kForgotten,  // the last complaint is old
 };
-constexpr int kNicEvents = 12;
+constexpr int kNicEvents = 14;
 
 // Lower case ("link-up").
 const char* NicEventName(NicEvent event);
@@ -84,6 +86,7 @@ class NicMachine {
   bool link_up() const { return link_up_; }
   bool drained() const { return drained_; }
   bool drill_failed() const { return drill_failed_; }
+  bool silent() const { return silent_; }
   bool impaired() const { return impaired_; }
   bool suspected() const { return suspected_until_ != 0; }
   bool proving() const { return proof_until_ != 0; }
@@ -93,6 +96,7 @@ class NicMachine {
   // Write the event into the memory below. False if it says nothing new.
   bool Remember(NicEvent event, Nanos now, const std::string& cause);
   bool RememberLink(bool up, Nanos now, const std::string& cause);
+  bool RememberSilence(bool silent, Nanos now, const std::string& cause);
   bool RememberComplaint(Nanos now, const std::string& cause);
   // Goes where the table says.
   NicTransition Step(NicEvent event, Nanos now);
@@ -110,6 +114,8 @@ class NicMachine {
   bool link_known_ = false;
   bool link_up_ = false;
   std::string link_cause_;
+  bool silent_ = false;  // only while the link is up: a link that went down explains it
+  std::string silent_cause_;
   bool drill_failed_ = false;
   bool drained_ = false;
   bool impaired_ = false;

@@ -261,5 +261,37 @@ TEST(NicMachine, RandomLivesEndHealthy) {
   }
 }
 
+TEST(NicMachine, SilenceFailsItAndAnAnswerHasToBeProved) {
+  World world = Healthy();
+  EXPECT_EQ(world.Do(NicEvent::kSilent, "port of n0/rail0"), NicState::kFailed);
+  EXPECT_EQ(world.machine.reason(), "port of n0/rail0");
+  EXPECT_TRUE(world.machine.link_up());
+  EXPECT_EQ(world.machine.flaps_total(), 1u);
+  EXPECT_EQ(world.Do(NicEvent::kAnswered), NicState::kProving);
+  EXPECT_EQ(world.machine.reason(), "answers again: proving for 300 ms");
+  EXPECT_EQ(world.Pass(300 * kMs), NicState::kHealthy);
+}
+
+TEST(NicMachine, ALinkThatGoesDownExplainsItsSilence) {
+  World world = Healthy();
+  world.Do(NicEvent::kSilent, "silent");
+  EXPECT_EQ(world.Do(NicEvent::kLinkDown, "link down"), NicState::kFailed);
+  EXPECT_EQ(world.machine.reason(), "link down");
+  EXPECT_EQ(world.machine.flaps_total(), 1u);  // one failure, seen twice
+  EXPECT_EQ(world.Do(NicEvent::kSilent, "silent"), NicState::kFailed);
+  EXPECT_EQ(world.machine.reason(), "link down");
+  EXPECT_EQ(world.Do(NicEvent::kLinkUp), NicState::kProving);
+}
+
+TEST(NicMachine, ADrillOnASilentNicEndsInItsSilence) {
+  World world = Healthy();
+  world.Do(NicEvent::kSilent, "silent");
+  world.Do(NicEvent::kDrillFail);
+  EXPECT_EQ(world.machine.reason(), "drill: fail-nic; silent");
+  EXPECT_EQ(world.Do(NicEvent::kDrillRestore), NicState::kFailed);
+  EXPECT_EQ(world.machine.reason(), "silent");
+  EXPECT_EQ(world.Do(NicEvent::kAnswered), NicState::kProving);
+}
+
 }  // namespace
 }  // namespace r2cc::health

@@ -30,6 +30,8 @@ constexpr NicStep kTable[kNicEvents][kNicStates] = {
     /* undrain       */ {kNever,    kNever,    kNever,    kStay,     kNever,    kMemory},
     /* drill-fail    */ {kFailed,   kFailed,   kFailed,   kStay,     kFailed,   kFailed},
     /* drill-restore */ {kNever,    kNever,    kNever,    kMemory,   kNever,    kNever},
+    /* silent        */ {kFailed,   kFailed,   kFailed,   kStay,     kFailed,   kFailed},
+    /* answered      */ {kNever,    kNever,    kNever,    kMemory,   kNever,    kNever},
     /* proved        */ {kNever,    kNever,    kNever,    kStay,     kMemory,   kStay},
     /* forgotten     */ {kNever,    kNever,    kMemory,   kNever,    kStay,     kStay},
 };

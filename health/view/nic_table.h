@@ -16,7 +16,7 @@ enum class NicStep : uint8_t {
   kSuspect,
   kFailed,
   kDrained,
-  kRemembered,  // what is remembered of the NIC decides: its link, drill, drain, proof, complaint and impairment, in this order
+  kRemembered,  // what is remembered of the NIC decides: its link, silence, drill, drain, proof, complaint and impairment, in this order
   kImpossible,  // the machine never gets here; if it does the process ends
 };
 

@@ -95,7 +95,9 @@ void NodeHealth::Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange
     case EvidenceKind::kLinkUp: return Feed(nic, NicEvent::kLinkUp, evidence.detail, changes);
     case EvidenceKind::kLinkDown:
       Feed(nic, NicEvent::kLinkDown, evidence.detail, changes);
-      nic->slow.clear();  // the links that were slow are gone
+      // The links that were slow are gone, and what was silent is explained.
+      nic->slow.clear();
+      nic->broken_paths.clear();
       return FeedImpairments(nic, changes);
     case EvidenceKind::kRate: return JudgeRate(nic, evidence, changes);
     case EvidenceKind::kErrors: return JudgeErrors(nic, evidence, changes);
@@ -111,6 +113,11 @@ void NodeHealth::Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange
     case EvidenceKind::kJobLinkUp: return Forgive(nic, evidence.peer, changes);
     case EvidenceKind::kJobSlow:
     case EvidenceKind::kJobSteady: return JudgeSlow(nic, evidence, changes);
+    case EvidenceKind::kRailSilent: return Feed(nic, NicEvent::kSilent, evidence.detail, changes);
+    case EvidenceKind::kRailAnswers: return Feed(nic, NicEvent::kAnswered, "", changes);
+    case EvidenceKind::kPathBroken:
+    case EvidenceKind::kPathBack: return JudgePath(nic, evidence, changes);
+    case EvidenceKind::kRailDoubtful: return JudgeComplaint(nic, evidence, changes);
     case EvidenceKind::kCarrierFlips:  // for the record: the link's own word decides
     case EvidenceKind::kPeerNicFailed:
     case EvidenceKind::kPeerNicBack: return;
@@ -167,6 +174,21 @@ void NodeHealth::JudgeComplaint(Nic* nic, const Evidence& evidence, std::vector<
   Feed(nic, NicEvent::kSuspected, evidence.detail, changes);
 }
 
+void NodeHealth::JudgePath(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
+  if (evidence.kind == EvidenceKind::kPathBack) {
+    nic->broken_paths.erase(evidence.peer);
+  } else if (nic->broken_paths.size() < kPeersMax) {
+    nic->broken_paths[evidence.peer] = evidence.detail;
+  }
+  FeedImpairments(nic, changes);
+}
+
+std::string NodeHealth::PathWords(const Nic& nic) {
+  if (nic.broken_paths.empty()) return "";
+  const size_t others = nic.broken_paths.size() - 1;
+  return nic.broken_paths.begin()->second + (others > 0 ? ", and " + std::to_string(others) + " more" : "");
+}
+
 void NodeHealth::JudgePeer(const Evidence& evidence, std::vector<NicChange>* changes) {
   if (evidence.kind == EvidenceKind::kPeerNicBack) dead_peers_.erase(evidence.subject);
   if (evidence.kind != EvidenceKind::kPeerNicFailed) return;
@@ -189,7 +211,7 @@ void NodeHealth::Feed(Nic* nic, NicEvent event, const std::string& cause, std::v
 
 void NodeHealth::FeedImpairments(Nic* nic, std::vector<NicChange>* changes) {
   std::string causes;
-  for (const std::string& cause : {nic->rate_complaint, nic->errors_complaint, SlowWords(*nic)})
+  for (const std::string& cause : {nic->rate_complaint, nic->errors_complaint, PathWords(*nic), SlowWords(*nic)})
     if (!cause.empty()) causes += (causes.empty() ? "" : "; ") + cause;
   Feed(nic, causes.empty() ? NicEvent::kUnimpaired : NicEvent::kImpaired, causes, changes);
 }
@@ -226,7 +248,10 @@ void NodeHealth::UpdateSnapshot() {
     status.state = nic.machine.state();
     status.reason = nic.machine.reason();
     status.since = nic.machine.since();
-    status.rate_bits_per_s = nic.identity.rate_bits_per_s != 0 ? nic.identity.rate_bits_per_s : nic.kernel_rate_bits_per_s;
+    // A configured rate is that of a shaped rail, below the kernel's; a kernel's below the configured one is a link that negotiated down.
+    const uint64_t configured = nic.identity.rate_bits_per_s;
+    const uint64_t kernel = nic.kernel_rate_bits_per_s;
+    status.rate_bits_per_s = configured == 0 || (kernel != 0 && kernel < configured) ? kernel : configured;
     status.link_up = nic.machine.link_up();
     status.drained = nic.machine.drained();
     status.drill_failed = nic.machine.drill_failed();

@@ -80,11 +80,12 @@ class NodeHealth {
     uint16_t weight_permille = kFullWeightPermille;
     uint64_t kernel_rate_bits_per_s = 0;
     uint64_t best_rate_bits_per_s = 0;
-    std::string rate_complaint;     // empty: none
-    std::string errors_complaint;   // empty: none
-    Nanos errors_until = 0;         // when errors_complaint is dropped
-    std::map<NicKey, Slow> slow;    // what jobs say, by the other end of the link; an empty key: not known
-    std::set<NicKey> suspected_by;  // the other ends of the links that jobs gave up; an empty key: not known
+    std::string rate_complaint;                  // empty: none
+    std::string errors_complaint;                // empty: none
+    Nanos errors_until = 0;                      // when errors_complaint is dropped
+    std::map<NicKey, std::string> broken_paths;  // by the other end
+    std::map<NicKey, Slow> slow;                 // what jobs say, by the other end of the link; an empty key: not known
+    std::set<NicKey> suspected_by;               // the other ends of the links that jobs gave up; an empty key: not known
   };
 
   void Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
@@ -92,11 +93,13 @@ class NodeHealth {
   void JudgeErrors(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeSlow(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeComplaint(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
+  void JudgePath(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgePeer(const Evidence& evidence, std::vector<NicChange>* changes);
   void Forgive(Nic* nic, const NicKey& peer, std::vector<NicChange>* changes);
   void Feed(Nic* nic, NicEvent event, const std::string& cause, std::vector<NicChange>* changes);
   void FeedImpairments(Nic* nic, std::vector<NicChange>* changes);
   static std::string SlowWords(const Nic& nic);
+  static std::string PathWords(const Nic& nic);
   void Advance(Nanos now, std::vector<NicChange>* changes);
   void UpdateSnapshot();
 

@@ -331,11 +331,55 @@ TEST_F(NodeHealthTest, RandomEvidence) {
       See(EvidenceKind::kDrillRestore, nic);
       See(EvidenceKind::kRate, nic, INT64_MAX);
       See(EvidenceKind::kLinkUp, nic);
+      See(EvidenceKind::kRailAnswers, nic);
+      for (const std::string node : {"n0", "n1", "n2"})
+        for (const std::string other : {"r0", "r1"}) See(EvidenceKind::kPathBack, nic, 0, "", {node, other});
     }
     Pass(60 * kSecond);
     ASSERT_EQ(health_->Snapshot().word, NodeWord::kHealthy);
     ASSERT_EQ(health_->next_tick(), NicMachine::kNever);
   }
+}
+
+TEST_F(NodeHealthTest, ASilentRailFailsAndComesBackProved) {
+  BothUp();
+  EXPECT_EQ(See(EvidenceKind::kRailSilent, "r0", 3, "port of n0/r0"), "r0 HEALTHY>FAILED (port of n0/r0); ");
+  EXPECT_TRUE(Nic("r0").link_up);
+  EXPECT_EQ(See(EvidenceKind::kRailAnswers, "r0"), "r0 FAILED>PROVING (answers again: proving for 300 ms); ");
+  EXPECT_EQ(Pass(kSecond), "r0 PROVING>HEALTHY (link up); ");
+}
+
+TEST_F(NodeHealthTest, ABrokenPathDegradesUntilItIsBack) {
+  BothUp();
+  EXPECT_EQ(See(EvidenceKind::kPathBroken, "r0", 0, "path to n1", {"n1", "r0"}), "r0 HEALTHY>DEGRADED (path to n1); ");
+  EXPECT_EQ(See(EvidenceKind::kPathBroken, "r0", 0, "path to n2", {"n2", "r0"}), "");
+  EXPECT_EQ(Nic("r0").reason, "path to n1, and 1 more");
+  EXPECT_EQ(See(EvidenceKind::kPathBack, "r0", 0, "", {"n1", "r0"}), "");
+  EXPECT_EQ(See(EvidenceKind::kPathBack, "r0", 0, "", {"n2", "r0"}), "r0 DEGRADED>HEALTHY (link up); ");
+}
+
+TEST_F(NodeHealthTest, ALinkThatGoesDownForgetsItsBrokenPaths) {
+  BothUp();
+  See(EvidenceKind::kPathBroken, "r0", 0, "path to n1", {"n1", "r0"});
+  See(EvidenceKind::kLinkDown, "r0");
+  See(EvidenceKind::kLinkUp, "r0");
+  EXPECT_EQ(Pass(kSecond), "r0 PROVING>HEALTHY (link up); ");
+}
+
+TEST_F(NodeHealthTest, DoubtMakesSuspectAndIsForgotten) {
+  BothUp();
+  EXPECT_EQ(See(EvidenceKind::kRailDoubtful, "r0", 0, "cannot tell", {"n1", "r0"}), "r0 HEALTHY>SUSPECT (cannot tell); ");
+  EXPECT_EQ(Pass(5 * kSecond), "r0 SUSPECT>HEALTHY (link up); ");
+}
+
+TEST_F(NodeHealthTest, TheRateIsTheLesserOfConfiguredAndNegotiated) {
+  BothUp();
+  EXPECT_EQ(Nic("r0").rate_bits_per_s, 25 * kGbit);
+  See(EvidenceKind::kRate, "r0", 100 * kGbit);  // shaped
+  EXPECT_EQ(Nic("r0").rate_bits_per_s, 25 * kGbit);
+  See(EvidenceKind::kRate, "r0", 10 * kGbit);
+  EXPECT_EQ(Nic("r0").rate_bits_per_s, 10 * kGbit);
+  EXPECT_EQ(Nic("r0").state, NicState::kDegraded);
 }
 
 }  // namespace
