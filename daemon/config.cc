@@ -13,6 +13,7 @@
 #include "daemon/names.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
+#include "health/io/port_facts.h"
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::daemon {
@@ -96,20 +97,29 @@ absl::Status ReadNics(const v1::DaemonConfig& file, const Places& places, Config
     if (!IsNicName(nic.name()))
       return places.Wrong(line, absl::StrCat("NIC name '", nic.name(), "' is not one (", NameRule(kNicNameBytesMax), ")"));
     if (!names.insert(nic.name()).second) return places.Wrong(line, absl::StrCat("NIC ", nic.name(), " stands here twice"));
-    NicSpec spec{nic.name(), nic.interface(), "", nic.rate_bits_per_s(), line};
+    NicSpec spec{nic.name(), nic.interface(), "", nic.rate_bits_per_s(), health::ParseGuid(nic.port_guid()), line};
+    if (!nic.port_guid().empty() && spec.port_guid == 0)
+      return places.Wrong(line, absl::StrCat("NIC ", nic.name(), ": port_guid '", nic.port_guid(), "' is not like 0x0002c9030000abcd"));
     if (!nic.address().empty()) {
       spec.address = CanonicalAddress(nic.address());
       if (spec.address.empty())
         return places.Wrong(line, absl::StrCat("NIC ", nic.name(), ": '", nic.address(), "' is not a numeric IP address"));
       auto [other, fresh] = addresses.emplace(spec.address, nic.name());
       if (!fresh) return places.Wrong(line, absl::StrCat("NICs ", other->second, " and ", nic.name(), " have one address, ", spec.address));
-    } else if (spec.interface.empty()) {
+    } else if (spec.interface.empty() && spec.port_guid == 0) {
       spec.interface = nic.name();
     }
     if (!spec.interface.empty()) {
       auto [other, fresh] = interfaces.emplace(spec.interface, nic.name());
       if (!fresh)
         return places.Wrong(line, absl::StrCat("NICs ", other->second, " and ", nic.name(), " have one interface, ", spec.interface));
+    }
+    if (!nic.cable_to().empty()) {
+      const size_t slash = nic.cable_to().find('/');
+      spec.cable_node = nic.cable_to().substr(0, slash);
+      spec.cable_nic = slash == std::string::npos ? "" : nic.cable_to().substr(slash + 1);
+      if (!IsNodeName(spec.cable_node) || !IsNicName(spec.cable_nic) || spec.cable_node == config->node)
+        return places.Wrong(line, absl::StrCat("NIC ", nic.name(), ": cable_to '", nic.cable_to(), "' is not a NODE/NIC of another node"));
     }
     config->nics.push_back(std::move(spec));
   }
@@ -227,7 +237,7 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& fil
   status = ReadPeers(parsed, places, &config);
   if (status.ok()) status = ReadNics(parsed, places, &config);
   if (status.ok()) status = ReadStore(parsed, places, &config);
-  if (status.ok()) status = ReadTls(parsed, places, &config);
+  if (status.ok() && parsed.has_tls()) status = ReadTls(parsed.tls(), "tls", places.Line(parsed, "tls"), places, &config.tls);
   if (!status.ok()) return status;
   return config;
 }

@@ -22,7 +22,11 @@ struct NicSpec {
   std::string interface;  // empty: the NIC is an address without an interface of its own
   std::string address;    // numeric, normalised; empty: whatever the interface has
   uint64_t rate_bits_per_s = 0;
+  uint64_t port_guid = 0;  // of an InfiniBand port; 0: not given
   int line = 0;  // in the file, for messages; 0: no file
+  // The other end of a cable without a switch; empty: there is a switch.
+  std::string cable_node = {};
+  std::string cable_nic = {};
 
   friend bool operator==(const NicSpec&, const NicSpec&) = default;
 };

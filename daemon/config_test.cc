@@ -21,6 +21,7 @@ TEST(ConfigTest, AWholeFile) {
     nics { name: "rail0" interface: "eth1" rate_bits_per_s: 500000000 }
     nics { name: "rail1" address: "127.1.0.1" }
     nics { name: "eth7" }
+    nics { name: "ib0" port_guid: "0x0002c9030000abcd" }
     store { embedded_node: "n1" }
     tls { certificate_file: "c" key_file: "k" ca_file: "a" }
     state_file: "/var/lib/r2cc/state"
@@ -36,8 +37,22 @@ TEST(ConfigTest, AWholeFile) {
   EXPECT_EQ(config->nics[2], (NicSpec{"eth7", "eth7", "", 0, 8}));
   EXPECT_EQ(config->store_node, "n1");
   EXPECT_EQ(config->tls->ca_file, "a");
+  EXPECT_FALSE(config->etcd.has_value());
+  EXPECT_EQ(config->nics.back().port_guid, 0x0002c9030000abcdu);
+  EXPECT_EQ(config->nics.back().interface, "") << "an InfiniBand port may have no interface";
   EXPECT_EQ(config->state_file, "/var/lib/r2cc/state");
   EXPECT_EQ(config->control_socket(), "/run/x/r2ccd.sock");
+}
+
+TEST(ConfigTest, ACableNamesItsOtherEnd) {
+  const auto config = ParseConfig(R"(node: "n0" nics { name: "rail0" cable_to: "n1/rail3" })", "f.conf", kContext);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->nics[0].cable_node, "n1");
+  EXPECT_EQ(config->nics[0].cable_nic, "rail3");
+  for (const std::string wrong : {"n1", "n1/", "/rail3", "n0/rail3", "n1/a b"}) {
+    const auto refused = ParseConfig("node: \"n0\"\nnics { name: \"rail0\" cable_to: \"" + wrong + "\" }", "f.conf", kContext);
+    EXPECT_EQ(refused.status().message(), "f.conf:2: NIC rail0: cable_to '" + wrong + "' is not a NODE/NIC of another node");
+  }
 }
 
 TEST(ConfigTest, DefaultsAndTheFlag) {
@@ -77,6 +92,14 @@ TEST(ConfigTest, AWrongValueIsToldWithItsLine) {
   EXPECT_EQ(ErrorOf("node: 'n0'\nstore { embedded_node: 'n9' }"),
             "f.conf:2: store.embedded_node 'n9' is neither this node (n0) nor a peer");
   EXPECT_EQ(ErrorOf("tls { key_file: 'k' }"), "f.conf:1: tls needs certificate_file, key_file and ca_file");
+  EXPECT_EQ(ErrorOf("store { etcd_endpoints: 'http://e0:2379' }"),
+            "f.conf:1: store.etcd_endpoints: 'http://e0:2379' is not host:port (write an IPv6 address as [address]:port)");
+  EXPECT_EQ(ErrorOf("store { etcd_endpoints: 'e0:2379' etcd_tls { key_file: 'k' } }"),
+            "f.conf:1: store.etcd_tls needs certificate_file, key_file and ca_file");
+  EXPECT_EQ(ErrorOf("store { etcd_tls { key_file: 'k' } }"), "f.conf:1: store.etcd_tls without etcd_endpoints");
+  EXPECT_EQ(ErrorOf("store { etcd_endpoints: 'e0:2379' embedded_node: 'n0' }"),
+            "f.conf:1: store is either embedded_node or etcd_endpoints, not both");
+  EXPECT_EQ(ErrorOf("nics { name: 'a' port_guid: '0x12' }"), "f.conf:1: NIC a: port_guid '0x12' is not like 0x0002c9030000abcd");
   EXPECT_EQ(ErrorOf("node: 'a b'").substr(0, 9), "f.conf:1:");
 }
 

@@ -107,6 +107,7 @@ v1::NicView ToProto(const health::NicStatus& nic, const Moment& now) {
   out.set_drill_failed(nic.drill_failed);
   out.set_flaps_total(nic.flaps_total);
   if (nic.share_permille < health::kFullWeightPermille) out.set_share_permille(nic.share_permille);
+  out.set_probe_port(nic.probe_port);
   return out;
 }
 
@@ -116,6 +117,14 @@ v1::NodeView ToProto(const health::NodeState& state, health::NodeWord word, cons
   *out.mutable_epoch() = ToProto(state.epoch);
   out.set_word(ToProto(word));
   for (const auto& nic : state.nics) *out.add_nics() = ToProto(nic, now);
+  out.set_probe_nonce(state.probe_nonce);
+  for (const auto& pair : state.pairs) {
+    auto* told = out.add_pairs();
+    told->set_nic(pair.nic);
+    told->set_peer_node(pair.peer.node);
+    told->set_peer_nic(pair.peer.nic);
+    told->set_silent(pair.silent);
+  }
   return out;
 }
 
@@ -154,7 +163,19 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
     status.operator_weight_permille = static_cast<uint16_t>(nic.operator_weight_permille());
     if (nic.has_share_permille()) status.share_permille = static_cast<uint16_t>(nic.share_permille());
     status.flaps_total = nic.flaps_total();
+    if (nic.probe_port() > 65535)
+      return absl::InvalidArgumentError(absl::StrCat("NIC ", nic.name(), ": ", nic.probe_port(), " is not a port"));
+    status.probe_port = static_cast<uint16_t>(nic.probe_port());
     state.nics.push_back(std::move(status));
+  }
+  if (static_cast<size_t>(view.pairs_size()) > health::kPairReportsMax)
+    return absl::InvalidArgumentError(absl::StrCat(view.pairs_size(), " rail pairs, more than ", health::kPairReportsMax));
+  state.probe_nonce = view.probe_nonce();
+  for (const auto& pair : view.pairs()) {
+    if (!names.contains(pair.nic()) || !IsNodeName(pair.peer_node()) || !IsNicName(pair.peer_nic()) || pair.peer_node() == view.node())
+      return absl::InvalidArgumentError(absl::StrCat("a rail pair of '", Clean(pair.nic()), "' with '", Clean(pair.peer_node()), "/",
+                                                     Clean(pair.peer_nic()), "' is none of this node"));
+    state.pairs.push_back({pair.nic(), {pair.peer_node(), pair.peer_nic()}, pair.silent()});
   }
   return state;
 }

@@ -137,5 +137,36 @@ TEST(ConvertTest, PlansAreTold) {
   EXPECT_EQ(message.nics(1).weight_permille(), 0u);
 }
 
+TEST(ConvertTest, RailPairsTravelAndAreCheckedWhole) {
+  const Moment now{1000, 2000};
+  health::NodeState state;
+  state.node = "n0";
+  state.probe_nonce = 77;
+  state.nics.push_back({.identity = {.name = "rail0"}, .probe_port = 7460});
+  state.pairs = {{"rail0", {"n1", "rail0"}, true}, {"rail0", {"n2", "rail0"}, false}};
+  const v1::NodeView view = ToProto(state, state.word, now);
+  const auto back = FromProto(view, now);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->pairs, state.pairs);
+  EXPECT_EQ(back->probe_nonce, 77u);
+  EXPECT_EQ(back->nics[0].probe_port, 7460);
+
+  v1::NodeView wrong = view;
+  wrong.mutable_nics(0)->set_probe_port(70000);
+  EXPECT_FALSE(FromProto(wrong, now).ok());
+  wrong = view;
+  wrong.mutable_pairs(0)->set_nic("rail9");  // a node speaks of its own ends only
+  EXPECT_FALSE(FromProto(wrong, now).ok());
+  wrong = view;
+  wrong.mutable_pairs(0)->set_peer_node("n0");
+  EXPECT_FALSE(FromProto(wrong, now).ok());
+  wrong = view;
+  wrong.mutable_pairs(0)->set_peer_nic("a b");
+  EXPECT_FALSE(FromProto(wrong, now).ok());
+  wrong = view;
+  for (size_t i = 0; i < health::kPairReportsMax; ++i) *wrong.add_pairs() = view.pairs(0);
+  EXPECT_FALSE(FromProto(wrong, now).ok());
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

@@ -62,6 +62,12 @@ std::string JobRegistry::NicOf(JobId id, uint32_t rail) const {
   return job == nullptr || rail >= static_cast<uint32_t>(job->rails_size()) ? "" : job->rails(static_cast<int>(rail)).nic();
 }
 
+std::set<std::string> JobRegistry::PeerNodes() const {
+  std::set<std::string> nodes;
+  for (const auto& [id, entry] : jobs_) nodes.insert(entry.peers.begin(), entry.peers.end());
+  return nodes;
+}
+
 std::vector<v1::Job> JobRegistry::Jobs() const {
   std::vector<v1::Job> jobs;
   for (const auto& [id, entry] : jobs_) jobs.push_back(entry.job);

@@ -39,6 +39,9 @@ class JobRegistry {
   // The NIC behind rail `rail` of the job; "" if unknown or not matched.
   std::string NicOf(JobId id, uint32_t rail) const;
 
+  // The nodes that any job talks to.
+  std::set<std::string> PeerNodes() const;
+
   size_t size() const { return jobs_.size(); }
   std::vector<v1::Job> Jobs() const;
 

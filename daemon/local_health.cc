@@ -35,12 +35,12 @@ uint64_t ParseGuid(const std::string& text) {
 }  // namespace
 
 LocalHealth::LocalHealth(std::string node, std::vector<health::NicIdentity> nics, const health::OperatorWords& words, const Seams& seams,
-                         Journal* journal, std::function<void()> on_state)
+                         Journal* journal, Outputs outputs)
     : node_(std::move(node)),
       nics_(std::move(nics)),
       seams_(seams),
       journal_(journal),
-      on_state_(std::move(on_state)),
+      outputs_(std::move(outputs)),
       health_(node_, nics_, health::NodePolicy(), words, seams.executor->Now()),
       link_probe_(
           node_, nics_, seams.links, seams.executor, [this](const health::Evidence& evidence) { Handle(evidence); },
@@ -84,7 +84,10 @@ void LocalHealth::Settle(const std::vector<health::NicChange>& changes) {
   for (const auto& change : changes) {
     const auto& [from, to, reason] = change.transition;
     journal_->TellState({node_, change.nic}, from, to, reason);
-    suspected |= to == health::NicState::kSuspect;
+    if (to == health::NicState::kSuspect) {
+      suspected = true;
+      outputs_.on_suspect(change.nic);
+    }
   }
   const Nanos now = seams_.executor->Now();
   if (suspected && now - refreshed_ >= kRefreshIntervalMin) {
@@ -93,7 +96,7 @@ void LocalHealth::Settle(const std::vector<health::NicChange>& changes) {
     seams_.executor->RunAfter(0, [this] { link_probe_.Refresh(); });
   }
   ArmTimer();
-  if (std::exchange(told_revision_, health_.revision()) != health_.revision()) on_state_();
+  if (std::exchange(told_revision_, health_.revision()) != health_.revision()) outputs_.on_state();
 }
 
 void LocalHealth::ArmTimer() {

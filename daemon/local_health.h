@@ -29,9 +29,16 @@ class LocalHealth {
     Addresses* addresses;
   };
 
-  // The seams and the journal outlive it. `on_state` is called after each change of what Snapshot() may say.
+  struct Outputs {
+    // What Snapshot() says may have changed.
+    std::function<void()> on_state;
+    // A NIC became suspect: whoever can look closer should.
+    std::function<void(const std::string& nic)> on_suspect;
+  };
+
+  // The seams and the journal outlive it.
   LocalHealth(std::string node, std::vector<health::NicIdentity> nics, const health::OperatorWords& words, const Seams& seams,
-              Journal* journal, std::function<void()> on_state);
+              Journal* journal, Outputs outputs);
   ~LocalHealth();
   LocalHealth(const LocalHealth&) = delete;
   LocalHealth& operator=(const LocalHealth&) = delete;
@@ -59,7 +66,7 @@ class LocalHealth {
   const std::vector<health::NicIdentity> nics_;
   const Seams seams_;
   Journal* const journal_;
-  const std::function<void()> on_state_;
+  const Outputs outputs_;
   health::NodeHealth health_;
   health::LinkProbe link_probe_;
   health::SysfsProbe sysfs_probe_;

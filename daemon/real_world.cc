@@ -1,5 +1,6 @@
 #include "daemon/real_world.h"
 
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -33,14 +34,14 @@ absl::StatusOr<std::unique_ptr<RealWorld>> RealWorld::Make(const Config& config,
   return std::unique_ptr<RealWorld>(new RealWorld(config, credentials, loop, *std::move(page)));
 }
 
-RealWorld::RealWorld(const Config& config, const Credentials& credentials, EventLoop* loop, std::unique_ptr<SharedPage> page)
+RealWorld::RealWorld(const Config& config, const AllCredentials& credentials, EventLoop* loop, std::unique_ptr<SharedPage> page)
     : loop_(loop),
       disk_("r2ccd-disk"),
       links_(loop),
       datagrams_(loop),
       page_(std::move(page)),
       jobs_(loop, config.attach_socket(), page_->fd()),
-      peers_(loop, config.peers, credentials),
+      peers_(loop, config.peers, credentials.peers),
       store_service_(!config.store_node.empty() && config.store_node == config.node ? std::make_unique<StoreService>(loop) : nullptr),
       store_(MakeStore(config, credentials, loop, store_service_.get())) {}
 
@@ -61,6 +62,9 @@ World RealWorld::world() {
   world.store = store_.get();
   world.daemon_start_ns = NanosOf(CLOCK_BOOTTIME);
   world.boot_time_s = (NanosOf(CLOCK_REALTIME) - world.daemon_start_ns + kNanosPerSecond / 2) / kNanosPerSecond;
+  // Cannot fail for so few bytes on a kernel that has booted; 0 is nobody's nonce.
+  if (getrandom(&world.probe_nonce, sizeof(world.probe_nonce), 0) != sizeof(world.probe_nonce) || world.probe_nonce == 0)
+    world.probe_nonce = static_cast<uint64_t>(world.daemon_start_ns) | 1;
   if (auto id = files_.Read("/proc/sys/kernel/random/boot_id"); id.ok()) world.boot_id = id->substr(0, id->find('\n'));
   struct stat netns {};
   if (stat("/proc/self/ns/net", &netns) == 0) world.netns_inode = netns.st_ino;

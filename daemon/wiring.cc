@@ -38,7 +38,9 @@ Wiring::Wiring(Config config, World world)
       epoch_{saved_.boot_time_s, world_.daemon_start_ns, 0},
       cluster_(config_.node),
       local_(config_.node, NicIdentities(), saved_.words, {world_.core, world_.links, world_.sysfs, world_.addresses}, &journal_,
-             [this] { ScheduleAdvance(); }),
+             {[this] { ScheduleAdvance(); }, [this](const std::string& nic) { rails_.Suspect(nic); }}),
+      rails_(config_.node, NicIdentities(), world_.probe_nonce, Cables(), &cluster_, {world_.core, world_.datagrams},
+             {[this](const health::Evidence& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); }}),
       neighbours_(config_, &cluster_, &journal_,
                   {[this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); }}),
       publisher_(world_.page, world_.jobs, &journal_),
@@ -66,6 +68,13 @@ std::vector<health::NicIdentity> Wiring::NicIdentities() const {
   return identities;
 }
 
+std::map<std::string, health::NicKey> Wiring::Cables() const {
+  std::map<std::string, health::NicKey> cables;
+  for (const NicSpec& nic : config_.nics)
+    if (!nic.cable_node.empty()) cables[nic.name] = {nic.cable_node, nic.cable_nic};
+  return cables;
+}
+
 absl::Status Wiring::Start() {
   journal_.Tell("daemon-started", absl::StrCat("r2ccd ", kRelease, " on node ", config_.node, " with ", config_.nics.size(), " NICs and ",
                                                config_.peers.size(), " peers"));
@@ -84,6 +93,7 @@ absl::Status Wiring::Start() {
   Every(plan::kPageHeartbeatInterval, [this] {
     world_.page->Heartbeat(world_.core->Now());
     neighbours_.Tick();
+    rails_.SetJobPeers(jobs_.registry().PeerNodes());
     ScheduleAdvance();
   });
   Every(kKeepAliveInterval, [this] { feed_.Ring(); });
@@ -93,6 +103,7 @@ absl::Status Wiring::Start() {
 
 void Wiring::Stop() {
   if (!std::exchange(*alive_, false)) return;
+  rails_.Stop();
   world_.jobs->Stop();
   world_.peers->Stop();
   world_.store->Stop();
@@ -117,6 +128,9 @@ void Wiring::Advance() {
   advance_scheduled_ = false;
   health::NodeState own = local_.health().Snapshot();
   own.epoch = own_.epoch;
+  for (const health::NicStatus& nic : own.nics) rails_.SetLink(nic.identity.name, nic.link_up);
+  rails_.OnView();
+  rails_.Fill(&own);
   const bool changed = !(own == own_);
   if (changed) {
     own.epoch = NextEpoch();
@@ -144,6 +158,8 @@ void Wiring::SetPeerAddress(const std::string& address) {
   own_.epoch = NextEpoch();
   cluster_.SetOwn(own_, world_.core->Now());
   PublishOwnView();
+  // Rail probes come to the same number as peers do, so that one number is to be opened in a firewall.
+  if (const auto parsed = ParseHostPort(address, /*allow_port_zero=*/true); parsed.ok()) rails_.Start(parsed->port);
 }
 
 Epoch Wiring::NextEpoch() {

@@ -2,6 +2,7 @@
 // World that they give it.
 //
 //   probes -> LocalHealth --\                                              /-> page -> doorbells
+//   rails -> RailWatch -> LocalHealth
 //   jobs   -> JobDesk -------+-> ClusterView -> PlanPublisher -------------+
 //   peers, store -> Neighbours -/        \-> ViewFeed -> peers, store       \-> journal -> events
 //   operator -> OperatorDesk -> LocalHealth
@@ -31,6 +32,7 @@
 #include "daemon/neighbours.h"
 #include "daemon/operator_desk.h"
 #include "daemon/plan_publisher.h"
+#include "daemon/rail_watch.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/state_keeper.h"
 #include "daemon/view_feed.h"
@@ -64,6 +66,7 @@ struct World {
   std::string boot_id;
   int64_t boot_time_s = 0;
   int64_t daemon_start_ns = 0;  // CLOCK_BOOTTIME
+  uint64_t probe_nonce = 1;     // random, not 0
   uint64_t netns_inode = 0;
 };
 
@@ -110,6 +113,7 @@ class Wiring final : public Backend {
   void Every(Nanos interval, std::function<void()> task);
   Epoch NextEpoch();
   std::vector<health::NicIdentity> NicIdentities() const;
+  std::map<std::string, health::NicKey> Cables() const;
   v1::NodeView ShownNode(const health::NodeEntry& entry) const;
   std::vector<v1::NodeView> ShownNodes(const std::string& only) const;
 
@@ -128,6 +132,7 @@ class Wiring final : public Backend {
   Epoch epoch_;
   health::ClusterView cluster_;
   LocalHealth local_;
+  RailWatch rails_;
   Neighbours neighbours_;
   PlanPublisher publisher_;
   JobDesk jobs_;

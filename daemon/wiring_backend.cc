@@ -11,6 +11,7 @@ v1::NodeView Wiring::ShownNode(const health::NodeEntry& entry) const {
   const Neighbours::About about = neighbours_.AboutNode(entry.state.node);
   shown.set_peer_address(own ? peer_address_ : about.peer_address);
   shown.set_release(own ? kRelease : about.release);
+  shown.clear_probe_nonce();
   return shown;
 }
 

@@ -42,6 +42,7 @@ void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
     if (auto known = before.extract(key)) {
       Pair& pair = known.mapped();
       if (target.nonce != pair.target.nonce) pair.judge.Forget();
+      changed |= target.active != pair.target.active;
       pair.target = std::move(target);
       pairs_.insert(std::move(known));
       continue;

@@ -9,6 +9,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/epoch.h"
+#include "health/evidence/evidence.h"
 #include "health/view/nic_state.h"
 
 namespace r2cc::health {
@@ -33,15 +34,28 @@ struct NicStatus {
   NicState state = NicState::kProving;
   std::string reason;
   Nanos since = 0;               // this node's CLOCK_MONOTONIC; a remote node's is converted on its way in
-  uint64_t rate_bits_per_s = 0;  // the configured one, or the kernel's word; 0: unknown
+  uint64_t rate_bits_per_s = 0;  // the configured one or the kernel's word, whichever is less; 0: unknown
   bool link_up = false;
   bool drained = false;
   bool drill_failed = false;
   uint16_t operator_weight_permille = kFullWeightPermille;
   uint16_t share_permille = kFullWeightPermille;  // what it moves, compared with its node's best NIC, as jobs report it
   uint32_t flaps_total = 0;
+  uint16_t probe_port = 0;  // where it takes rail probes; 0: nowhere
 
   friend bool operator==(const NicStatus&, const NicStatus&) = default;
+};
+
+// Of one node; more are refused.
+constexpr size_t kPairReportsMax = 1024;
+
+// What the node's daemon hears on one rail pair of its own; see PairWord.
+struct PairReport {
+  std::string nic;
+  NicKey peer;
+  bool silent = false;
+
+  friend bool operator==(const PairReport&, const PairReport&) = default;
 };
 
 struct NodeState {
@@ -49,6 +63,8 @@ struct NodeState {
   Epoch epoch;
   NodeWord word = NodeWord::kInitializing;
   std::vector<NicStatus> nics;
+  uint64_t probe_nonce = 0;       // rail probes to it carry this; 0: it takes none
+  std::vector<PairReport> pairs;  // those that matter to others: silent, or used by jobs
 
   const NicStatus* Find(const std::string& nic) const;
   friend bool operator==(const NodeState&, const NodeState&) = default;
