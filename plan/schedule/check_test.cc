@@ -1,0 +1,137 @@
+// The checker refuses what is wrong, and says what: by hand for each kind of wrong, then thousands of faults in right schedules.
+#include "plan/schedule/check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "plan/schedule/generators.h"
+#include "plan/schedule/test_schedules.h"
+
+namespace r2cc::plan {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr StepKind kAdds = StepKind::kReceiveReduce;
+constexpr StepKind kOverwrites = StepKind::kReceive;
+
+// 0 sends its block to 1, which adds it and sends the sum back.
+ListedSchedule ThereAndBack() {
+  ListedSchedule schedule(2, 1);
+  schedule.Add(0, 1, 0, {}, {.kind = kAdds});
+  schedule.Add(1, 0, 0, {.after_receives = 1}, {.kind = kOverwrites, .after_sends = 1});
+  return schedule;
+}
+
+TEST(CheckTest, AcceptsThereAndBack) { EXPECT_EQ(CheckSchedule(ThereAndBack()), ""); }
+
+TEST(CheckTest, RefusesAResultWithoutAContribution) {
+  ListedSchedule schedule(3, 1);
+  schedule.Add(0, 1, 0, {}, {.kind = kAdds});
+  schedule.Add(1, 0, 0, {.after_receives = 1}, {.kind = kOverwrites, .after_sends = 1});
+  EXPECT_THAT(CheckSchedule(schedule), HasSubstr("member 0 ends without the contribution of 2"));
+}
+
+TEST(CheckTest, RefusesAContributionTwice) {
+  ListedSchedule schedule(2, 1);
+  schedule.Add(0, 1, 0, {}, {.kind = kAdds});
+  schedule.Add(0, 1, 1, {}, {.kind = kAdds});
+  EXPECT_THAT(CheckSchedule(schedule), HasSubstr("adds a contribution that is already in block 0"));
+}
+
+TEST(CheckTest, RefusesToSendWhatIsNotThere) {
+  ListedSchedule schedule(2, 2, Collective::kAllGather);
+  schedule.Add(0, 1, 0, {.block = 1}, {.kind = kOverwrites});
+  EXPECT_THAT(CheckSchedule(schedule), HasSubstr("before anything is in it"));
+}
+
+TEST(CheckTest, RefusesToOverwriteWhatIsStillToBeSent) {
+  ListedSchedule hasty(2, 1);
+  hasty.Add(0, 1, 0, {}, {.kind = kAdds});
+  hasty.Add(1, 0, 0, {.after_receives = 1}, {.kind = kOverwrites});
+  EXPECT_THAT(CheckSchedule(hasty), HasSubstr("waits for 0 sends, but 1 must come first"));
+}
+
+TEST(CheckTest, RefusesTwoReceivesThatOverwriteInAnyOrder) {
+  ListedSchedule schedule(3, 1);
+  schedule.Add(0, 2, 0, {}, {.kind = kOverwrites});
+  schedule.Add(1, 2, 1, {}, {.kind = kOverwrites});
+  EXPECT_THAT(CheckSchedule(schedule), HasSubstr("in any order"));
+}
+
+TEST(CheckTest, RefusesASendThatMayGoBeforeOrAfterAReceive) {
+  ListedSchedule schedule(3, 1);
+  schedule.Add(0, 1, 0, {}, {.kind = kAdds});
+  schedule.Add(2, 1, 1, {}, {.kind = kAdds});
+  schedule.Add(1, 0, 0, {.after_receives = 1}, {.kind = kOverwrites, .after_sends = 1});
+  EXPECT_THAT(CheckSchedule(schedule), HasSubstr("waits for 1 receives, of which 2 must come first"));
+}
+
+// Each waits for the other's block before it sends its own: right in every order that begins, but nothing ever begins.
+TEST(CheckTest, RefusesADeadlock) {
+  ListedSchedule schedule(2, 2);
+  schedule.Add(0, 1, 0, {.block = 0, .after_receives = 1}, {.kind = kAdds});
+  schedule.Add(1, 0, 0, {.block = 0, .after_receives = 1}, {.kind = kAdds});
+  EXPECT_THAT(CheckSchedule(schedule), HasSubstr("for ever"));
+}
+
+// Member 2 wants 1's block before 0's; 1 sends it only after it has one of 0, which 0 sends after the one that 2 does not take yet.
+TEST(CheckTest, RefusesADeadlockOfQueues) {
+  ListedSchedule crossed(3, 2);
+  crossed.Add(1, 2, 0, {.block = 1, .after_receives = 1}, {.kind = kAdds});
+  crossed.Add(0, 2, 0, {.block = 0}, {.kind = kAdds});
+  crossed.Add(0, 1, 0, {.block = 1}, {.kind = kAdds});
+  EXPECT_THAT(CheckSchedule(crossed), HasSubstr("for ever"));
+}
+
+TEST(CheckTest, RefusesNamesThatDoNotExist) {
+  ListedSchedule schedule = ThereAndBack();
+  for (const auto& [fault, expected] : {std::pair{Fault::kOtherPeer, "is nobody"}, std::pair{Fault::kOtherLane, "has no lane 1"}})
+    EXPECT_THAT(CheckSchedule(FaultySchedule(schedule, fault, 0, 0, false, 0)), HasSubstr(expected));
+  ListedSchedule beyond(2, 1);
+  beyond.Add(0, 1, 0, {.block = 7}, {.kind = kAdds});
+  EXPECT_THAT(CheckSchedule(beyond), HasSubstr("block 7 does not exist"));
+}
+
+// One fault at a random place of a right schedule: each must be refused.
+TEST(CheckTest, RefusesEveryFaultThatMatters) {
+  std::mt19937_64 random(1);
+  std::vector<std::unique_ptr<Schedule>> right;
+  const std::vector<double> uneven = {1, 0, 2, 1.5};
+  right.push_back(MakeRing(2, 4096));
+  right.push_back(MakeRing(5, 4096, {2, 0, 1, 4, 3}, 2));
+  right.push_back(MakeRingHalf(Collective::kReduceScatter, 4096, uneven));
+  right.push_back(MakeRingHalf(Collective::kAllGather, 4096, uneven));
+  for (const Collective collective : {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather})
+    right.push_back(MakeDirect(collective, 4096, 3, uneven));
+  right.push_back(MakeOptcc(5, 4096, 2, 0.5, 6));
+  right.push_back(MakeOptcc(4, 4096, 0, 0.75, 4));
+  right.push_back(MakeR2ccAllReduce(5, 4096, {1}, 0.25, 0.25, 2));
+  right.push_back(MakeR2ccAllReduce(6, 4096, {2, 3}, 1.0 / 3, 1.0 / 3, 1));
+  right.push_back(MakeRecursive(std::vector<double>{1, 0.5, 1, 0.75, 1}, 4096, 1));
+  int tried = 0;
+  for (const std::unique_ptr<Schedule>& schedule : right) {
+    ASSERT_EQ(CheckSchedule(*schedule), "") << schedule->name();
+    for (int round = 0; round < 400; ++round) {
+      const auto member = static_cast<uint32_t>(random() % schedule->members());
+      const auto lane = static_cast<uint32_t>(random() % schedule->Lanes(member));
+      const bool receives = random() % 2 == 1;
+      const uint32_t size = receives ? schedule->Receives(member, lane) : schedule->Sends(member, lane);
+      if (size == 0) continue;
+      const FaultySchedule faulty(*schedule, static_cast<Fault>(round % kFaults), member, lane, receives,
+                                  static_cast<uint32_t>(random() % size));
+      if (!faulty.Matters()) continue;
+      ++tried;
+      EXPECT_NE(CheckSchedule(faulty), "") << schedule->name() << ": fault " << round % kFaults << " at member " << member << " lane "
+                                           << lane << (receives ? " receives" : " sends");
+    }
+  }
+  EXPECT_GT(tried, 3000);
+}
+
+}  // namespace
+}  // namespace r2cc::plan
