@@ -88,6 +88,20 @@ bool SetSockets(const std::string& value, Config* config) {
   return true;
 }
 
+bool SetBulkThreads(const std::string& value, Config* config) {
+  int64_t number = 0;
+  if (!SetNumber(value, 0, 16, &number)) return false;
+  config->bulk_threads = static_cast<int>(number);
+  return true;
+}
+
+bool SetBulkRate(const std::string& value, Config* config) {
+  int64_t number = 0;
+  if (!SetNumber(value, 0, 1'000'000'000'000, &number)) return false;
+  config->bulk_bytes_per_s = static_cast<uint64_t>(number);
+  return true;
+}
+
 bool SetLog(const std::string& value, Config* config) {
   config->log = value == "debug" ? LogLevel::kDebug : value == "info" ? LogLevel::kInfo : LogLevel::kWarn;
   return value == "warn" || value == "info" || value == "debug";
@@ -168,9 +182,12 @@ const std::vector<Variable>& Variables() {
        [](const std::string& v, Config* c, std::string*) { return SetSockets(v, c); }},
       {"R2CC_LINK_MONITOR", "0 or 1", "1", "the kernel tells of a lost link before any socket does",
        [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->link_monitor); }},
-      {"R2CC_IO_ASSIST", "0 or 1", "",
-       "bulk is moved by two threads where the process may use at least four processors, else by NCCL's alone",
-       [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->io_assist.emplace()); }},
+      {"R2CC_BULK_THREADS", "0 to 16", "",
+       "threads that move bulk beside NCCL's: a quarter of the processors that the process may use, at most 4; 0 below 4 processors",
+       [](const std::string& v, Config* c, std::string*) { return SetBulkThreads(v, c); }},
+      {"R2CC_BULK_BYTES_PER_S", "bytes a second, 0 to 1000000000000", "200000000",
+       "who moves that much to or from one peer gets those threads: who waits for small messages moves less, who copies all the time more",
+       [](const std::string& v, Config* c, std::string*) { return SetBulkRate(v, c); }},
       {"R2CC_CHECKSUM", "0 or 1", "0", "TCP and the NIC check already; a CRC of each chunk costs CPU",
        [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->checksum); }},
       {"R2CC_LOG", "warn, info or debug", "warn", "a healthy job has nothing to say",

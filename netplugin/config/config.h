@@ -36,7 +36,8 @@ struct Config {
   int64_t silence_ms = 0;                  // R2CC_SILENCE_MS
   int sockets_per_rail = 0;                // R2CC_SOCKETS_PER_RAIL
   bool link_monitor = false;               // R2CC_LINK_MONITOR
-  std::optional<bool> io_assist;           // R2CC_IO_ASSIST; unset: by the number of processors
+  std::optional<int> bulk_threads;         // R2CC_BULK_THREADS; unset: by the number of processors
+  uint64_t bulk_bytes_per_s = 0;           // R2CC_BULK_BYTES_PER_S
   bool checksum = false;                   // R2CC_CHECKSUM
   LogLevel log = LogLevel::kWarn;          // R2CC_LOG
   uint32_t chunk_bytes = 0;                // R2CC_CHUNK_BYTES

@@ -26,13 +26,15 @@ class RateWatch {
   // True if a share has changed since the last call. Call once per round of samples.
   bool Judge();
 
+  // While it is busy; 0: not known.
+  double rate_bytes_per_s(LinkId link) const { return links_[link].rate_bytes_per_s; }
   bool slow(LinkId link) const { return links_[link].slow; }
   // What the link moves, compared with the others: 1000 unless it is slow.
   uint16_t SharePermille(LinkId link) const { return links_[link].slow ? links_[link].share_permille : 1000; }
 
  private:
   struct Link {
-    double rate_bytes_per_s = 0;  // while busy; 0: not known
+    double rate_bytes_per_s = 0;
     uint64_t bytes = 0;           // gathered for the next estimate
     Nanos busy = 0;
     Nanos wall = 0;

@@ -32,11 +32,11 @@ uint16_t Heaviest(std::span<const LinkShare> links) {
 }  // namespace
 
 uint32_t QueueLimitBytes(double rate_bytes_per_s, bool spread) {
-  constexpr uint32_t kFewBytes = 256 * 1024, kManyBytes = 1024 * 1024;
-  constexpr double kQueueSeconds = 0.004;
-  if (spread) return kFewBytes;
-  if (rate_bytes_per_s <= 0) return kManyBytes;
-  return static_cast<uint32_t>(std::clamp<double>(rate_bytes_per_s * kQueueSeconds, kFewBytes, kManyBytes));
+  constexpr uint32_t kLeastBytes = 128 * 1024, kSpreadBytes = 256 * 1024, kManyBytes = 1024 * 1024;
+  constexpr double kQueueSeconds = 0.002;
+  const uint32_t most = spread ? kSpreadBytes : kManyBytes;
+  if (rate_bytes_per_s <= 0) return most;
+  return static_cast<uint32_t>(std::clamp<double>(rate_bytes_per_s * kQueueSeconds, kLeastBytes, most));
 }
 
 bool CarriesSmall(std::span<const LinkShare> links, LinkId link) { return links[link].weight_permille == Heaviest(links); }

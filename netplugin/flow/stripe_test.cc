@@ -91,13 +91,14 @@ TEST(Stripe, SmallMessagesAreForTheQuickestLinks) {
 
 TEST(QueueLimit, IsWhatTheRailSendsInAFewMillisecondsWithinBounds) {
   EXPECT_EQ(QueueLimitBytes(0, false), 1u << 20) << "not known";
-  EXPECT_EQ(QueueLimitBytes(125e6, false), 500'000u);
+  EXPECT_EQ(QueueLimitBytes(250e6, false), 500'000u);
   EXPECT_EQ(QueueLimitBytes(1e9, false), 1u << 20);
-  EXPECT_EQ(QueueLimitBytes(1e6, false), 1u << 18);
+  EXPECT_EQ(QueueLimitBytes(1e6, false), 1u << 17);
 }
 
 TEST(QueueLimit, IsSmallWhileChunksAreDealtOut) {
-  for (const double rate : {0.0, 1e6, 1e9}) EXPECT_EQ(QueueLimitBytes(rate, true), 1u << 18);
+  for (const double rate : {0.0, 1e9}) EXPECT_EQ(QueueLimitBytes(rate, true), 1u << 18);
+  EXPECT_EQ(QueueLimitBytes(1e6, true), 1u << 17);
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ class SendLinks {
   bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk);
   double Load(LinkId link) const { return LoadOf(shares_[link]); }
   bool spread() const { return Spread(shares_); }
+  double rate_bytes_per_s(LinkId link) const { return rates_.rate_bytes_per_s(link); }
 
   bool known() const { return !links_.empty(); }
   uint16_t count() const { return static_cast<uint16_t>(links_.size()); }

@@ -90,6 +90,8 @@ class SendSession {
   bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk) { return links_.Pull(link, incarnation, chunk); }
   // What the link has carried, in proportion to its weight: of links with room, the least loaded one pulls first.
   double Load(LinkId link) const { return links_.Load(link); }
+  // While it is busy; 0: not known.
+  double rate_bytes_per_s(LinkId link) const { return links_.rate_bytes_per_s(link); }
   // False: each flow's chunks travel on its home link only.
   bool spread() const { return links_.spread(); }
   LinkId home(FlowId flow) const { return flows_.at(flow).home; }

@@ -20,8 +20,9 @@ namespace {
 
 constexpr Nanos kSameWarningAfter = 10 * kNanosPerSecond;
 constexpr int kDrainWaitMs = 5;
-// NCCL's thread, ours, and two for everything else that a rank has to do.
-constexpr int kProcessorsToAssist = 4;
+// Of the processors that the process may use movers have a quarter: the others are NCCL's and the job's. Four reach 32 Gbit/s each way.
+constexpr int kProcessorsPerMover = 4;
+constexpr int kMoversMost = 4;
 
 uint64_t Random() {
   uint64_t value = 0;
@@ -162,8 +163,7 @@ void Engine::Run() {
   std::memset(&everywhere, 0xff, sizeof(everywhere));
   sched_setaffinity(0, sizeof(everywhere), &everywhere);
   prctl(PR_SET_TIMERSLACK, 1);
-  const bool plenty = sched_getaffinity(0, sizeof(everywhere), &everywhere) == 0 && CPU_COUNT(&everywhere) >= kProcessorsToAssist;
-  if (parts_.config.io_assist.value_or(plenty)) peer_watch_.Assist();
+  StartMovers();
 
   while (!stop_.load(std::memory_order_relaxed)) {
     io_.poller.Wait(peer_watch_.WaitMs());
@@ -182,7 +182,20 @@ void Engine::Run() {
     const auto turn = peer->TakeTurn();
     peer->Shut();
   });
+  movers_.reset();
   calls_.End();
+}
+
+void Engine::StartMovers() {
+  cpu_set_t allowed;
+  const int processors = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+  const int threads = parts_.config.bulk_threads.value_or(std::min(processors / kProcessorsPerMover, kMoversMost));
+  if (threads == 0) return;
+  std::string error;
+  movers_ = Movers::Start(threads, &error);
+  if (movers_ == nullptr) return io_.log(LogLevel::kWarn, error + "; NCCL's threads alone move the bytes");
+  io_.movers = movers_.get();
+  peer_watch_.HaveMovers(parts_.config.bulk_bytes_per_s);
 }
 
 // A job that ends must not leave its peers waiting for an acknowledgement that never left, nor for small messages that NCCL believes to
@@ -230,6 +243,11 @@ void Engine::Exclusively(const std::function<void()>& call) {
 void Engine::TickPeers() {
   for (Peer* peer : peer_watch_.Tick(ticked_)) {
     peer_watch_.Remove(peer);
+    {
+      // A mover may hold it for a moment longer.
+      const auto turn = peer->TakeTurn();
+      peer->Shut();
+    }
     std::erase_if(reception_->peers(), [peer](const auto& entry) { return entry.second.get() == peer; });
     std::erase_if(send_peers_, [peer](const auto& entry) { return entry.second.get() == peer; });
   }
@@ -270,11 +288,11 @@ void Engine::CloseListen(uint64_t listen_id) {
 }
 
 SendPeer* Engine::PeerFor(const Handle& handle) {
-  std::unique_ptr<SendPeer>& peer = send_peers_[handle.process];
+  std::shared_ptr<SendPeer>& peer = send_peers_[handle.process];
   if (peer == nullptr) {
     SendPeer::Target target{handle.process, handle.nonce, {}};
     ParseAddress(handle.oob_address, handle.oob_port, &target.oob);
-    peer = std::make_unique<SendPeer>(&io_, target, Random());
+    peer = std::make_shared<SendPeer>(&io_, target, Random());
     peer_watch_.Add(peer.get());
   }
   return peer.get();

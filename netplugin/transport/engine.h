@@ -1,5 +1,6 @@
 // One process's data plane. NCCL's progress threads move bytes themselves when they call (see tcp/peer.h); one I/O thread does what nobody
 // calls for: connections, link events, the daemon's page, the passing of time, and the peers of a job whose threads are busy elsewhere.
+// Where processors are plenty, movers (tcp/movers.h) copy for peers that move much.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_ENGINE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_ENGINE_H_
 
@@ -91,6 +92,7 @@ class Engine {
   // Runs with the turns of all peers, then lets each do what follows from it.
   void Exclusively(const std::function<void()>& call);
   void TickPeers();
+  void StartMovers();
   bool ListenOn(LocalRail* rail, std::string* error);
   void Drain();
   SendPeer* PeerFor(const Handle& handle);
@@ -103,8 +105,9 @@ class Engine {
   std::unique_ptr<World> world_;
   std::unique_ptr<Reception> reception_;
   std::unique_ptr<Greeter> greeter_;
-  std::map<uint64_t, std::unique_ptr<SendPeer>> send_peers_;  // by process
+  std::map<uint64_t, std::shared_ptr<SendPeer>> send_peers_;  // by process
   PeerWatch peer_watch_{&io_.poller};
+  std::unique_ptr<Movers> movers_;
   Nanos ticked_ = 0;
 
   CallQueue calls_{[this] { Wake(); }};

@@ -1,4 +1,4 @@
-// Whether a peer moves so much that a second thread at it is worth its processor. Pure.
+// Whether a peer moves so much that more threads at it are worth their processors. Pure.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_LOAD_WATCH_H_
 #define R2CC_NETPLUGIN_TRANSPORT_LOAD_WATCH_H_
 
@@ -10,8 +10,8 @@ namespace r2cc::net {
 
 class LoadWatch {
  public:
-  // A thread that only waits for small messages moves less; one that copies all the time moves ten times as much.
-  static constexpr uint64_t kHeavyBytesPerSecond = 200'000'000;
+  explicit LoadWatch(uint64_t heavy_bytes_per_s) : heavy_bytes_per_s_(heavy_bytes_per_s) {}
+
   // A pause between two collectives does not end it.
   static constexpr Nanos kHeavyFor = 50 * kNanosPerMs;
 
@@ -19,7 +19,7 @@ class LoadWatch {
   void Tick(uint64_t bytes, Nanos now) {
     const Nanos elapsed = now - ticked_;
     if (elapsed <= 0) return;
-    if (ticked_ != 0 && bytes - bytes_ >= kHeavyBytesPerSecond / 1000 * static_cast<uint64_t>(elapsed) / kNanosPerMs)
+    if (ticked_ != 0 && bytes - bytes_ >= heavy_bytes_per_s_ / 1000 * static_cast<uint64_t>(elapsed) / kNanosPerMs)
       heavy_until_ = now + kHeavyFor;
     ticked_ = now;
     bytes_ = bytes;
@@ -28,6 +28,7 @@ class LoadWatch {
   bool heavy() const { return heavy_; }
 
  private:
+  const uint64_t heavy_bytes_per_s_;
   uint64_t bytes_ = 0;
   Nanos ticked_ = 0;
   Nanos heavy_until_ = 0;

@@ -6,10 +6,10 @@ namespace r2cc::net {
 namespace {
 
 constexpr Nanos kTick = 5 * kNanosPerMs;
-constexpr uint64_t kHeavyBytesPerTick = LoadWatch::kHeavyBytesPerSecond / 1000 * 5;
+constexpr uint64_t kHeavyBytesPerS = 200'000'000, kHeavyBytesPerTick = kHeavyBytesPerS / 1000 * 5;
 
 TEST(LoadWatch, IsHeavyFromTheFirstTickThatMovedEnough) {
-  LoadWatch watch;
+  LoadWatch watch(kHeavyBytesPerS);
   watch.Tick(0, kTick);
   EXPECT_FALSE(watch.heavy());
   watch.Tick(kHeavyBytesPerTick - 1, 2 * kTick);
@@ -19,13 +19,13 @@ TEST(LoadWatch, IsHeavyFromTheFirstTickThatMovedEnough) {
 }
 
 TEST(LoadWatch, WhatWasMovedBeforeTheFirstTickDoesNotCount) {
-  LoadWatch watch;
+  LoadWatch watch(kHeavyBytesPerS);
   watch.Tick(1000 * kHeavyBytesPerTick, kTick);
   EXPECT_FALSE(watch.heavy());
 }
 
 TEST(LoadWatch, OutlastsAPause) {
-  LoadWatch watch;
+  LoadWatch watch(kHeavyBytesPerS);
   watch.Tick(0, kTick);
   watch.Tick(kHeavyBytesPerTick, 2 * kTick);
   Nanos now = 2 * kTick;
@@ -38,7 +38,7 @@ TEST(LoadWatch, OutlastsAPause) {
 }
 
 TEST(LoadWatch, ALateTickIsMeasuredByItsTime) {
-  LoadWatch watch;
+  LoadWatch watch(kHeavyBytesPerS);
   watch.Tick(0, kTick);
   watch.Tick(kHeavyBytesPerTick, 101 * kTick);
   EXPECT_FALSE(watch.heavy());

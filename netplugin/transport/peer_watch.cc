@@ -3,8 +3,6 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 namespace r2cc::net {
@@ -14,7 +12,6 @@ constexpr int kActiveWaitMs = 5;
 // While NCCL's threads do the work: only to see that they still do.
 constexpr int kDrivenWaitMs = 10;
 constexpr int kIdleWaitMs = 100;
-constexpr auto kMissedNap = std::chrono::microseconds(10);
 
 }  // namespace
 
@@ -31,13 +28,8 @@ void PeerWatch::Arm(Peer* peer, Watched* watched) {
   if (watched->token != 0) return;
   watched->token = poller_->Add(peer->fd(), EPOLLIN, [this, peer, watched](uint32_t) {
     watched->active = true;
-    const bool served = peer->Service();
-    if (watched->load.heavy()) {
-      missed_ |= !served;
-    } else if (!served || peer->helped() != watched->helped) {
-      // Somebody has the turn, or comes for it all the time: he needs no help, and waking up for his messages costs him.
-      Disarm(peer, watched);
-    }
+    // Somebody has the turn, or comes for it all the time: he needs no help, and waking up for his messages costs him.
+    if (!peer->Service() || peer->helped() != watched->helped) Disarm(peer, watched);
   });
 }
 
@@ -49,7 +41,7 @@ int PeerWatch::WaitMs() {
   int wait_ms = kIdleWaitMs;
   for (auto& [peer, watched] : watched_) {
     const bool helped = std::exchange(watched.helped, peer->helped()) != watched.helped;
-    if (!helped || watched.load.heavy()) Arm(peer, &watched);
+    if (!helped) Arm(peer, &watched);
     if (watched.token != 0 && peer->more()) wait_ms = 0;
     if (helped)
       wait_ms = std::min(wait_ms, kDrivenWaitMs);
@@ -61,15 +53,18 @@ int PeerWatch::WaitMs() {
 
 void PeerWatch::ServiceMore() {
   for (const auto& [peer, watched] : watched_)
-    if (watched.token != 0 && peer->more()) missed_ |= !peer->Service();
-  // What NCCL's thread is at just now stays readable: a nap, not a race for it.
-  if (std::exchange(missed_, false)) std::this_thread::sleep_for(kMissedNap);
+    if (watched.token != 0 && peer->more()) peer->Service();
 }
 
 std::vector<Peer*> PeerWatch::Tick(Nanos now) {
   std::vector<Peer*> over;
   for (auto& [peer, watched] : watched_) {
-    if (assists_) watched.load.Tick(peer->moved_bytes(), now);
+    if (heavy_bytes_per_s_.has_value()) {
+      if (!watched.load.has_value()) watched.load.emplace(*heavy_bytes_per_s_);
+      watched.load->Tick(peer->bulk_bytes(), now);
+      const auto turn = peer->TakeTurn();
+      peer->Crew(watched.load->heavy());
+    }
     // Who comes all the time does it himself; moving bytes here as well would only take his processor from him.
     if (std::exchange(watched.ticked, peer->helped()) != peer->helped()) {
       watched.active = true;

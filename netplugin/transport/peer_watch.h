@@ -1,10 +1,11 @@
 // Which peers the I/O thread looks after, and when. NCCL's threads move bytes themselves when they call, so the I/O thread is woken for
-// what none of them drives, and, where processors are plenty, for what is too much for one thread. The I/O thread's alone.
+// what none of them drives; and it gives a crew of movers to a peer that moves much. The I/O thread's alone.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_PEER_WATCH_H_
 #define R2CC_NETPLUGIN_TRANSPORT_PEER_WATCH_H_
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "netplugin/transport/load_watch.h"
@@ -16,8 +17,8 @@ class PeerWatch {
  public:
   explicit PeerWatch(Poller* poller) : poller_(poller) {}
 
-  // Moves bulk beside NCCL's threads from now on.
-  void Assist() { assists_ = true; }
+  // There are movers from now on, for peers that move so much.
+  void HaveMovers(uint64_t heavy_bytes_per_s) { heavy_bytes_per_s_ = heavy_bytes_per_s; }
 
   void Add(Peer* peer);
   void Remove(Peer* peer);
@@ -37,15 +38,14 @@ class PeerWatch {
     uint64_t helped = 0;      // Peer::helped() at the last look
     bool active = true;       // something waited for it at its last tick
     uint64_t ticked = 0;      // Peer::helped() at the last tick
-    LoadWatch load;
+    std::optional<LoadWatch> load;
   };
   void Arm(Peer* peer, Watched* watched);
   void Disarm(Peer* peer, Watched* watched);
 
   Poller* const poller_;
   std::map<Peer*, Watched> watched_;
-  bool assists_ = false;
-  bool missed_ = false;  // a turn that was to be taken was somebody else's
+  std::optional<uint64_t> heavy_bytes_per_s_;  // none: there are no movers
 };
 
 }  // namespace r2cc::net

@@ -8,6 +8,7 @@ namespace r2cc::net {
 namespace {
 
 constexpr FlowId kFlow = 1;
+constexpr uint64_t kHeavyBytesPerS = 200'000'000;
 
 struct PeerWatchTest : testing::Test {
   PeerWatchTest() {
@@ -25,7 +26,7 @@ struct PeerWatchTest : testing::Test {
   void MuchMoves() {
     watch.Tick(clock.Now());
     clock.Advance(5 * kNanosPerMs);
-    peer.MoveBytes(LoadWatch::kHeavyBytesPerSecond);
+    peer.MoveBytes(kHeavyBytesPerS);
     watch.Tick(clock.Now());
   }
 
@@ -51,22 +52,18 @@ TEST_F(PeerWatchTest, APeerThatNcclDrivesIsLetGoUntilItDrivesItNoMore) {
   EXPECT_TRUE(Wakes());
 }
 
-TEST_F(PeerWatchTest, WhereItAssistsAPeerThatMovesMuchIsNotLetGo) {
-  watch.Assist();
+TEST_F(PeerWatchTest, APeerThatMovesMuchHasACrewForAsLongAsItDoes) {
+  watch.HaveMovers(kHeavyBytesPerS);
   MuchMoves();
-  for (int i = 0; i < 3; ++i) {
-    peer.Help(kFlow);
-    watch.WaitMs();
-    EXPECT_TRUE(Wakes());
-  }
+  EXPECT_TRUE(peer.crewed);
+  clock.Advance(LoadWatch::kHeavyFor);
+  watch.Tick(clock.Now());
+  EXPECT_FALSE(peer.crewed);
 }
 
-TEST_F(PeerWatchTest, WhereItDoesNotAssistMuchIsNoReason) {
+TEST_F(PeerWatchTest, WithoutMoversNobodyHasACrew) {
   MuchMoves();
-  watch.WaitMs();
-  peer.Help(kFlow);
-  Wakes();
-  EXPECT_FALSE(Wakes());
+  EXPECT_FALSE(peer.crewed);
 }
 
 TEST_F(PeerWatchTest, WaitsAsLongAsItsPeersCan) {

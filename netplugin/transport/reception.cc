@@ -57,8 +57,8 @@ std::string Reception::Judge(const Hello& hello) const {
 
 RecvPeer* Reception::PeerOf(const Hello& hello) {
   if (const auto it = peers_.find(hello.session); it != peers_.end()) return it->second.get();
-  std::unique_ptr<RecvPeer>& peer = peers_[hello.session];
-  peer = std::make_unique<RecvPeer>(io_, hello,
+  std::shared_ptr<RecvPeer>& peer = peers_[hello.session];
+  peer = std::make_shared<RecvPeer>(io_, hello,
                                     [this, &peer](FlowId flow, uint64_t listen_id) { return FlowOpened(peer.get(), flow, listen_id); });
   on_peer_(hello.node);
   return peer.get();

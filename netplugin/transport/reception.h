@@ -37,7 +37,7 @@ class Reception {
 
   // See Greeter::OnHello.
   HelloReply Greet(const Hello& hello, std::unique_ptr<PacketStream>* stream);
-  std::map<uint64_t, std::unique_ptr<RecvPeer>>& peers() { return peers_; }
+  std::map<uint64_t, std::shared_ptr<RecvPeer>>& peers() { return peers_; }
 
   // ---- any thread ----
 
@@ -56,7 +56,7 @@ class Reception {
 
   Io* const io_;
   const std::function<void(const std::string&)> on_peer_;
-  std::map<uint64_t, std::unique_ptr<RecvPeer>> peers_;  // by session
+  std::map<uint64_t, std::shared_ptr<RecvPeer>> peers_;  // by session
 
   std::mutex mutex_;
   std::map<uint64_t, std::deque<std::unique_ptr<RecvComm>>> listeners_;  // with the flows that nobody has accepted yet

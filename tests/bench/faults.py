@@ -27,7 +27,7 @@ def parse_arguments() -> argparse.Namespace:
   parser.add_argument("--runs", type=int, help="of each case (default: 100 cuts, fewer of what takes longer)")
   parser.add_argument("--quick", action="store_true", help="few runs: a try, no figures to quote")
   parser.add_argument("--rate", default="500mbit", help="of one rail (default: %(default)s)")
-  parser.add_argument("--size", default="64M", help="of the all_reduce (default: %(default)s)")
+  parser.add_argument("--size", default="16M", help="of the all_reduce (default: %(default)s)")
   parser.add_argument("--daemon", action="store_true", help="an r2ccd on each node")
   parser.add_argument("--plugin", type=names_file, metavar="PATH", help="instead of the one built here")
   parser.add_argument("--env", type=named_values, action="append", default=[], metavar="NAME=VALUE", help="in the environment of the job")

@@ -70,11 +70,10 @@ TEST(PluginTest, BothTablesOneRailAndManyChannels) {
 }
 
 TEST(PluginTest, OtherChunkSizesSocketsAndChecksums) {
-  const std::map<std::string, std::string> variations[] = {{{"R2CC_CHUNK_BYTES", "4096"}},
-                                                           {{"R2CC_SOCKETS_PER_RAIL", "3"}},
-                                                           {{"R2CC_CHECKSUM", "1"}},
-                                                           {{"R2CC_MODE", "0"}},
-                                                           {{"R2CC_MODE", "1"}}};
+  const std::map<std::string, std::string> variations[] = {
+      {{"R2CC_CHUNK_BYTES", "4096"}}, {{"R2CC_SOCKETS_PER_RAIL", "3"}},
+      {{"R2CC_CHECKSUM", "1"}},       {{"R2CC_BULK_THREADS", "2"}, {"R2CC_BULK_BYTES_PER_S", "0"}},
+      {{"R2CC_MODE", "0"}},           {{"R2CC_MODE", "1"}}};
   for (const auto& variation : variations) {
     const Environment environment(variation);
     ExpectAllRight(RunPerf(PluginPath(), kFourRails, {"--ranks", "2", "-b", "16M", "-n", "5", "--json", "--timeout", "60"}));
@@ -83,9 +82,12 @@ TEST(PluginTest, OtherChunkSizesSocketsAndChecksums) {
 
 // Rails that every rank loses in mid-run, one, two, then three of four: the bytes go on over the rest.
 TEST(PluginTest, RailsLostInMidRun) {
-  for (const char* mode : {"1", "2"}) {
-    const Environment environment(Environment::Values{
-        {"R2CC_FAIL_RAILS", "127.0.0.2@1000,127.0.0.4@1600,127.0.0.1@2200"}, {"R2CC_MODE", mode}, {"R2CC_LOG", "info"}});
+  for (const auto& [mode, bulk_threads] : {std::pair("1", "0"), std::pair("2", "0"), std::pair("2", "2")}) {
+    const Environment environment(Environment::Values{{"R2CC_FAIL_RAILS", "127.0.0.2@1000,127.0.0.4@1600,127.0.0.1@2200"},
+                                                      {"R2CC_MODE", mode},
+                                                      {"R2CC_BULK_THREADS", bulk_threads},
+                                                      {"R2CC_BULK_BYTES_PER_S", "0"},
+                                                      {"R2CC_LOG", "info"}});
     const Outcome outcome =
         RunPerf(PluginPath(), kFourRails, {"--ranks", "2", "-b", "16M", "--seconds", "4", "--json", "--timeout", "60", "--debug"});
     ExpectAllRight(outcome);

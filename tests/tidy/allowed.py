@@ -15,6 +15,5 @@ ALLOWED = {
     ("sleeps", "netplugin/perf/bootstrap.cc"): "a rank that is not started yet gives no event: connecting to it is tried again",
     ("sleeps", "netplugin/perf/engine.cc"): POLLED,
     ("sleeps", "netplugin/perf/setup.cc"): POLLED,
-    ("sleeps", "netplugin/transport/peer_watch.cc"): "a turn that another thread has tells nobody when it is given back: it is tried again",
     ("too_new_for_old_glibc", "base/core/old_glibc.cc"): "defines arc4random, so that nothing asks glibc for it",
 }

@@ -63,13 +63,15 @@ void BulkSender::SendProof(std::vector<std::byte> pattern) {
   Append(BulkType::kProof, chunk);
 }
 
-BulkSender::Result BulkSender::Pump(FunctionRef<bool(Chunk*)> pull, int most, uint64_t* sent_bytes) {
-  if (!busy()) {
-    pieces_.clear();
-    first_ = done_ = 0;
-    for (Chunk chunk; most > 0 && pull(&chunk); --most) Append(BulkType::kChunk, chunk);
-    if (pieces_.empty()) return Result::kIdle;
-  }
+bool BulkSender::Load(FunctionRef<bool(Chunk*)> pull, int most) {
+  if (busy()) return true;
+  pieces_.clear();
+  first_ = done_ = 0;
+  for (Chunk chunk; most > 0 && pull(&chunk); --most) Append(BulkType::kChunk, chunk);
+  return busy();
+}
+
+BulkSender::Result BulkSender::Write(uint64_t* sent_bytes) {
   while (busy()) {
     iovec parts[2 * kTogetherMost];
     size_t count = 0, skip = done_;
@@ -166,41 +168,50 @@ bool BulkReceiver::Consume(const Sink& sink, uint64_t* received_bytes) {
   }
 }
 
-BulkReceiver::Result BulkReceiver::Read(const Sink& sink, bool ahead, uint64_t* received_bytes) {
-  for (uint64_t turn = 0; turn < kTurnBytes;) {
-    // The rest of this chunk, then what follows it.
-    iovec parts[2];
-    size_t count = 0, payload_room = 0, wanted = 0;
-    size_t ahead_room = ahead ? kAheadBytes : kBulkHeaderBytes;
-    if (in_chunk_) {
-      const std::span<std::byte> to = Next();
-      payload_room = to.size();
-      parts[count++] = {to.data(), to.size()};
-      if (current_.chunk.bytes > kSmallBytes) ahead_room = kBulkHeaderBytes;
-      ahead_begin_ = ahead_end_ = 0;
-    } else if (ahead_begin_ > 0) {
-      std::memmove(ahead_.data(), ahead_.data() + ahead_begin_, ahead_end_ - ahead_begin_);
-      ahead_end_ -= ahead_begin_;
-      ahead_begin_ = 0;
-    }
-    // Only behind the last bytes of the chunk.
-    if (!in_chunk_ || payload_room == current_.chunk.bytes - payload_done_)
-      parts[count++] = {ahead_.data() + ahead_end_, ahead_room - ahead_end_};
-    for (size_t i = 0; i < count; ++i) wanted += parts[i].iov_len;
-    const ssize_t n = Receive(fd_.get(), std::span(parts, count));
-    if (WouldBlock(n)) return Result::kEmpty;
-    if (n <= 0) return Result::kBroken;
-    const auto got = static_cast<size_t>(n);
-    turn += got;
-    const size_t payload = std::min(got, payload_room);
-    payload_done_ += static_cast<uint32_t>(payload);
-    ahead_end_ += got - payload;
-    *received_bytes += payload;
-    if (!Consume(sink, received_bytes)) return Result::kGarbled;
-    // A short read has emptied the socket.
-    if (got < wanted) return Result::kEmpty;
+void BulkReceiver::Fetch(bool ahead) {
+  // The rest of this chunk, then what follows it.
+  iovec parts[2];
+  size_t count = 0, ahead_room = ahead ? kAheadBytes : kBulkHeaderBytes;
+  fetched_ = {};
+  if (in_chunk_) {
+    const std::span<std::byte> to = Next();
+    fetched_.payload_room = to.size();
+    parts[count++] = {to.data(), to.size()};
+    if (current_.chunk.bytes > kSmallBytes) ahead_room = kBulkHeaderBytes;
+    ahead_begin_ = ahead_end_ = 0;
+  } else if (ahead_begin_ > 0) {
+    std::memmove(ahead_.data(), ahead_.data() + ahead_begin_, ahead_end_ - ahead_begin_);
+    ahead_end_ -= ahead_begin_;
+    ahead_begin_ = 0;
   }
-  return Result::kMore;
+  // Only behind the last bytes of the chunk.
+  if (!in_chunk_ || fetched_.payload_room == current_.chunk.bytes - payload_done_)
+    parts[count++] = {ahead_.data() + ahead_end_, ahead_room - ahead_end_};
+  for (size_t i = 0; i < count; ++i) fetched_.wanted += parts[i].iov_len;
+  fetched_.bytes = Receive(fd_.get(), std::span(parts, count));
+  fetched_.would_block = WouldBlock(fetched_.bytes);
+}
+
+BulkReceiver::Result BulkReceiver::Take(const Sink& sink, uint64_t* received_bytes) {
+  if (fetched_.would_block) return Result::kEmpty;
+  if (fetched_.bytes <= 0) return Result::kBroken;
+  const auto got = static_cast<size_t>(fetched_.bytes);
+  const size_t payload = std::min(got, fetched_.payload_room);
+  payload_done_ += static_cast<uint32_t>(payload);
+  ahead_end_ += got - payload;
+  *received_bytes += payload;
+  if (!Consume(sink, received_bytes)) return Result::kGarbled;
+  // A short read has emptied the socket.
+  return got < fetched_.wanted ? Result::kEmpty : Result::kMore;
+}
+
+BulkReceiver::Result BulkReceiver::Read(const Sink& sink, bool ahead, uint64_t* received_bytes) {
+  auto result = Result::kMore;
+  for (size_t turn = 0; turn < kTurnBytes && result == Result::kMore; turn += static_cast<size_t>(fetched_.bytes)) {
+    Fetch(ahead);
+    result = Take(sink, received_bytes);
+  }
+  return result;
 }
 
 void BulkReceiver::Forget(FlowId flow) {

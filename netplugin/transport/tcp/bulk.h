@@ -1,7 +1,9 @@
 // The bulk sockets of a link: payload goes straight between NCCL's buffers and the socket. Nothing blocks, and a socket has one owner at a
-// time: whoever has its peer's turn.
+// time: whoever has its peer's turn, or a mover while it makes a call (see errand.h).
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_BULK_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_BULK_H_
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <span>
@@ -32,9 +34,15 @@ class BulkSender {
     kMore,     // the chunk is with the kernel, there is room for another
     kBroken,
   };
-  // Writes what is left of the last chunks, or else up to `most` new ones, which it pulls. Chunks that leave together save calls and
-  // short segments. Counts the payload bytes of whole chunks in `*sent_bytes`.
-  Result Pump(FunctionRef<bool(Chunk*)> pull, int most, uint64_t* sent_bytes);
+  // Unless something is left of the last chunks, pulls up to `most` new ones. Chunks that leave together save calls and short segments.
+  // False: there is nothing to write.
+  bool Load(FunctionRef<bool(Chunk*)> pull, int most);
+  // Writes it. Counts the payload bytes of whole chunks in `*sent_bytes`.
+  Result Write(uint64_t* sent_bytes);
+  // Both.
+  Result Pump(FunctionRef<bool(Chunk*)> pull, int most, uint64_t* sent_bytes) {
+    return Load(pull, most) ? Write(sent_bytes) : Result::kIdle;
+  }
   static constexpr int kTogetherMost = 8;
 
   // True if some chunk that is here and not wholly with the kernel, so that its buffer is still in use, is so.
@@ -80,6 +88,9 @@ class BulkReceiver {
   // Reads what has arrived, one turn's worth. `ahead`: payload too may be read ahead and then copied to its buffer, which the job's own
   // thread may do; the kernel's copy alone is safe when a job that ends has unmapped its buffers without closing its flows.
   Result Read(const Sink& sink, bool ahead, uint64_t* received_bytes);
+  // The same in two steps, one call's worth: the call, which asks nobody; then what came of it.
+  void Fetch(bool ahead);
+  Result Take(const Sink& sink, uint64_t* received_bytes);
 
   // The buffers of `flow` are given back: the rest of a half-read chunk goes nowhere.
   void Forget(FlowId flow);
@@ -92,6 +103,13 @@ class BulkReceiver {
   // Where the next bytes of the payload go: the buffer, or memory that nobody reads.
   std::span<std::byte> Next();
 
+  // Of the last Fetch().
+  struct Fetched {
+    size_t payload_room = 0, wanted = 0;
+    ssize_t bytes = 0;
+    bool would_block = false;
+  };
+
   UniqueFd fd_;
   const uint32_t tag_;
   const std::vector<std::byte> proof_pattern_;
@@ -103,6 +121,7 @@ class BulkReceiver {
   std::byte* destination_ = nullptr;
   uint32_t payload_done_ = 0;
   std::vector<std::byte> scratch_;
+  Fetched fetched_;
 };
 
 }  // namespace r2cc::net

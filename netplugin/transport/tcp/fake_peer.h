@@ -25,6 +25,7 @@ class FakePeer final : public Peer {
   void Arrive() const { eventfd_write(event_.get(), 1); }
   void MoveBytes(uint64_t bytes) { CountMoved(bytes, &of_rail_); }
 
+  void Crew(bool wanted) override { crewed = wanted; }
   void RailState(uint16_t, bool) override {}
   void ApplyVerdicts() override {}
   bool Settle() override { return ++settled, settle_more; }
@@ -38,7 +39,7 @@ class FakePeer final : public Peer {
   std::vector<uint64_t> posted;  // sizes, in order
   std::vector<bool> posted_in_jobs_turn;
   int events = 0, hots = 0, ticks = 0, settled = 0, closed = 0;
-  bool hot_moves = false, settle_more = false, is_outstanding = false, is_over = false;
+  bool hot_moves = false, settle_more = false, is_outstanding = false, is_over = false, crewed = false;
 
  protected:
   void Post(FlowId, void*, uint64_t bytes) override {

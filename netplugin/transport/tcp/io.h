@@ -12,6 +12,7 @@
 #include "netplugin/config/log.h"
 #include "netplugin/flow/stripe.h"
 #include "netplugin/link/wire.h"
+#include "netplugin/transport/tcp/movers.h"
 #include "netplugin/transport/tcp/poller.h"
 #include "netplugin/transport/tcp/socket.h"
 #include "plan/model.h"
@@ -49,7 +50,8 @@ struct LocalRail {
 };
 
 struct Io {
-  Poller poller;  // the I/O thread's own
+  Poller poller;             // the I/O thread's own
+  Movers* movers = nullptr;  // null: NCCL's threads and the I/O thread move everything
   const Clock* clock = nullptr;
   // These may be called by any thread.
   std::function<void(LogLevel, const std::string&)> log;

@@ -1,11 +1,17 @@
 #include "netplugin/transport/tcp/peer.h"
 
+#include <thread>
+
+#include "netplugin/transport/tcp/errand.h"
+
 namespace r2cc::net {
 namespace {
 
 // An NCCL thread looks where its message is expected; at all sockets only so often: soon while it waits, seldom on the way of a message.
 constexpr Nanos kPollWaiting = 50 * 1000;
 constexpr Nanos kPollPosting = 500 * 1000;
+// A sleep costs a mover more than some tries.
+constexpr int kTriesForTurn = 50;
 
 }  // namespace
 
@@ -56,6 +62,37 @@ bool Peer::Service() {
   Move(0, false);
   SettleNow();
   return true;
+}
+
+std::unique_lock<std::mutex> Peer::TakeTurnSoon() {
+  for (int i = 0; i < kTriesForTurn; ++i) {
+    if (turn_.try_lock()) return {turn_, std::adopt_lock};
+    std::this_thread::yield();
+  }
+  return TakeTurn();
+}
+
+void Peer::Carry(Errand* errand) {
+  auto turn = TakeTurnSoon();
+  if (RunInbox()) SettleNow();
+  while (!shut_ && errand->Prepare()) {
+    errand->Begin();
+    turn.unlock();
+    errand->Call();
+    errand->End();
+    turn = TakeTurnSoon();
+    const bool posted = RunInbox();
+    if (shut_) return;
+    const bool on = errand->Commit();
+    SettleNow();
+    if (!on && !posted) break;
+  }
+  do {
+    if (!turn.owns_lock() && !turn.try_lock()) return;
+    if (RunInbox() && !shut_) SettleNow();
+    turn.unlock();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  } while (waiting_.load());
 }
 
 void Peer::TickTurn() {

@@ -3,12 +3,14 @@
 // Everything of a peer - its session, its sockets, its poller - belongs to the thread that has its turn, and to nobody else. NCCL's
 // progress threads take the turn when they call and it is free, so that a message travels without waking anybody; the I/O thread takes it
 // for what nobody calls for: ticks, link events, and peers that no NCCL thread drives at the moment. Whoever finds the turn taken leaves
-// his request in the inbox and goes on: nobody waits for a turn on the data path, and no turn waits for a peer.
+// his request in the inbox and goes on: nobody waits for a turn on the data path, and no turn waits for a peer. A peer that moves much may
+// have a crew besides: movers that take the turn between their calls and copy without it (see errand.h).
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_PEER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_PEER_H_
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -17,7 +19,9 @@
 
 namespace r2cc::net {
 
-class Peer {
+class Errand;
+
+class Peer : public std::enable_shared_from_this<Peer> {
  public:
   explicit Peer(Io* io) : io_(io) {}
   virtual ~Peer() = default;
@@ -44,13 +48,20 @@ class Peer {
   bool more() const { return more_.load(std::memory_order_relaxed); }
   // Readable while something has arrived.
   int fd() const { return poller_.fd(); }
-  // Bytes of messages moved, either way.
-  uint64_t moved_bytes() const { return moved_bytes_.load(std::memory_order_relaxed); }
+  // Bytes moved, either way, by calls that moved much.
+  uint64_t bulk_bytes() const { return bulk_bytes_.load(std::memory_order_relaxed); }
   // Grows with every turn that an NCCL thread took.
   uint64_t helped() const { return helped_.load(std::memory_order_relaxed); }
 
+  // ---- a mover ----
+
+  // Runs an errand as far as it goes.
+  void Carry(Errand* errand);
+
   // ---- with the turn ----
 
+  // Hands the bulk sockets that are up over to movers, or takes them back. Call again now and then: links come up.
+  virtual void Crew(bool wanted) = 0;
   virtual void RailState(uint16_t rail, bool up) = 0;
   // The page, or the peer's name, may have changed.
   virtual void ApplyVerdicts() = 0;
@@ -82,7 +93,7 @@ class Peer {
   void CountMoved(uint64_t bytes, Counter* of_rail) {
     if (bytes == 0) return;
     *of_rail += bytes;
-    moved_bytes_.store(moved_bytes() + bytes, std::memory_order_relaxed);
+    if (bytes >= kBulkBytes) bulk_bytes_.store(bulk_bytes() + bytes, std::memory_order_relaxed);
   }
   // The turn is one of the job's own threads.
   bool jobs_turn() const { return jobs_turn_; }
@@ -91,11 +102,16 @@ class Peer {
   Poller poller_;
 
  private:
+  // More threads are no good for many small messages.
+  static constexpr uint64_t kBulkBytes = 16 * 1024;
+
   struct Request {
     FlowId flow;
     void* data;
     uint64_t bytes;
   };
+  // Takes the turn, which others have for a moment only while there are movers.
+  std::unique_lock<std::mutex> TakeTurnSoon();
   // With the turn taken by one of the job's threads; gives it back. `request`, if any, comes after those of the inbox.
   void JobsTurn(FlowId flow, const Request* request);
   void PollAndTick();
@@ -111,7 +127,7 @@ class Peer {
   Nanos ticked_ = 0;
   std::vector<Request> taken_;
   std::atomic<uint64_t> helped_{0};
-  std::atomic<uint64_t> moved_bytes_{0};
+  std::atomic<uint64_t> bulk_bytes_{0};
 
   std::mutex inbox_mutex_;
   std::vector<Request> inbox_;

@@ -66,7 +66,7 @@ bool RecvPeer::Hot(FlowId flow) {
   const LinkId link = it->second.link;
   bool moved = false;
   for (size_t i = 0; i < links_[link].bulk.size(); ++i)
-    if (links_[link].bulk[i].receiver != nullptr) moved |= ReadBulk(link, i);
+    if (links_[link].bulk[i].receiver != nullptr && !links_[link].bulk[i].hire.on()) moved |= ReadBulk(link, i);
   return moved;
 }
 
@@ -75,7 +75,10 @@ void RecvPeer::Close(FlowId flow) {
   if (!comms_.contains(flow)) return;
   for (LinkSockets& sockets : links_)
     for (Bulk& bulk : sockets.bulk)
-      if (bulk.receiver != nullptr) bulk.receiver->Forget(flow);
+      if (bulk.receiver != nullptr) {
+        bulk.hire.Await();
+        bulk.receiver->Forget(flow);
+      }
   comms_.erase(flow);
   session_.CloseFlow(flow, io_->Now());
   Settle();
@@ -102,7 +105,7 @@ void RecvPeer::ApplyVerdicts() {
 bool RecvPeer::Settle() {
   for (LinkId link = 0; unread_ && link < links_.size(); ++link)
     for (size_t i = 0; i < links_[link].bulk.size(); ++i)
-      if (links_[link].bulk[i].more) ReadBulk(link, i);
+      if (links_[link].bulk[i].more && !links_[link].bulk[i].hire.on()) ReadBulk(link, i);
   session_.Flush(io_->Now());
   while (session_.has_actions()) {
     for (const Action& action : session_.TakeActions()) Execute(action);
@@ -112,7 +115,7 @@ bool RecvPeer::Settle() {
   if (unread_) {
     unread_ = false;
     for (const LinkSockets& sockets : links_)
-      for (const Bulk& bulk : sockets.bulk) unread_ |= bulk.more;
+      for (const Bulk& bulk : sockets.bulk) unread_ |= bulk.more && !bulk.hire.on();
   }
   Publish();
   return unread_;
@@ -196,7 +199,7 @@ bool RecvPeer::AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* str
   Bulk& bulk = sockets.bulk[index];
   bulk.receiver =
       std::make_unique<BulkReceiver>((*stream)->Release(), tag_, ProofPattern(session_id_, link, hello.incarnation, hello.socket));
-  bulk.token = poller_.Add(bulk.receiver->fd(), EPOLLIN, [this, link, index](uint32_t) { ReadBulk(link, index); });
+  WatchBulk(link, index);
   return true;
 }
 
@@ -210,6 +213,7 @@ void RecvPeer::CloseLink(LinkId link) {
   if (sockets.control != nullptr) sockets.control->Abandon();
   for (Bulk& bulk : sockets.bulk) {
     if (bulk.receiver == nullptr) continue;
+    bulk.hire.End(io_->movers, bulk.receiver->fd());
     poller_.Remove(bulk.token, bulk.receiver->fd());
     bulk.receiver->Abandon();
   }
@@ -231,12 +235,19 @@ void RecvPeer::ControlEvent(LinkId link) {
   }
 }
 
+bool RecvPeer::Lives(LinkId link) const { return session_.link_up(link) && session_.incarnation(link) == links_[link].incarnation; }
+
 bool RecvPeer::ReadBulk(LinkId link, size_t index) {
+  links_[link].bulk[index].more = false;
+  if (!Lives(link)) return false;
+  return Reading(link, index, [&](const BulkReceiver::Sink& sink, uint64_t* received_bytes) {
+    return links_[link].bulk[index].receiver->Read(sink, jobs_turn(), received_bytes);
+  });
+}
+
+bool RecvPeer::Reading(LinkId link, size_t index,
+                       FunctionRef<BulkReceiver::Result(const BulkReceiver::Sink&, uint64_t* received_bytes)> read) {
   LinkSockets& sockets = links_[link];
-  Bulk& bulk = sockets.bulk[index];
-  bulk.more = false;
-  // Ended earlier in this round: its sockets are about to be closed, and nothing of it may reach a buffer.
-  if (!session_.link_up(link) || session_.incarnation(link) != sockets.incarnation) return false;
   const auto begin = [&](const Chunk& chunk, std::byte** destination) {
     return session_.Begin(link, sockets.incarnation, chunk, destination);
   };
@@ -248,17 +259,83 @@ bool RecvPeer::ReadBulk(LinkId link, size_t index) {
   };
   const auto proof = [&](bool ok) {
     sockets.proved = sockets.proved && ok;
-    if (static_cast<size_t>(++sockets.proofs) == sockets.bulk.size()) session_.Proved(link, sockets.incarnation, sockets.proved);
+    ++sockets.proofs;
+    if (sockets.whole()) session_.Proved(link, sockets.incarnation, sockets.proved);
   };
-  const BulkReceiver::Sink sink{begin, finish, proof};
   uint64_t received_bytes = 0;
-  const BulkReceiver::Result result = bulk.receiver->Read(sink, jobs_turn(), &received_bytes);
+  const BulkReceiver::Result result = read({begin, finish, proof}, &received_bytes);
   CountMoved(received_bytes, &io_->rails[session_.local_rail(link)].received_bytes);
+  Bulk& bulk = sockets.bulk[index];
   bulk.more = result == BulkReceiver::Result::kMore;
-  unread_ |= bulk.more;
+  unread_ |= bulk.more && !bulk.hire.on();
   if (result == BulkReceiver::Result::kBroken) Trouble(link, EvidenceCause::kSocketError);
   if (result == BulkReceiver::Result::kGarbled) Trouble(link, EvidenceCause::kGarbled);
   return placed || received_bytes > 0;
+}
+
+void RecvPeer::WatchBulk(LinkId link, size_t index) {
+  Bulk& bulk = links_[link].bulk[index];
+  bulk.token = poller_.Add(bulk.receiver->fd(), EPOLLIN, [this, link, index](uint32_t) { ReadBulk(link, index); });
+}
+
+// ---- movers ----
+
+class RecvPeer::BulkErrand final : public Errand {
+ public:
+  BulkErrand(std::shared_ptr<RecvPeer> peer, LinkId link, size_t index)
+      : Errand(peer), peer_(peer.get()), link_(link), index_(index), receiver_(peer->links_[link].bulk[index].receiver.get()) {}
+
+  bool Prepare() override {
+    if (!mine() || !peer_->Lives(link_)) return false;
+    if (calls_++ < kCallsTogether) return true;
+    calls_ = 0;
+    bulk().hire.Call(peer_->io_->movers);
+    return false;
+  }
+  // The buffer is the kernel's to write only: see BulkReceiver::Read.
+  void Call() override { receiver_->Fetch(false); }
+  bool Commit() override {
+    if (!mine() || !peer_->Lives(link_)) return false;
+    peer_->Reading(link_, index_,
+                   [this](const BulkReceiver::Sink& sink, uint64_t* received_bytes) { return receiver_->Take(sink, received_bytes); });
+    if (bulk().more) return true;
+    calls_ = 0;
+    return false;
+  }
+
+ private:
+  // Then the other sockets of its thread have their turn.
+  static constexpr int kCallsTogether = 16;
+
+  Bulk& bulk() const { return peer_->links_[link_].bulk[index_]; }
+  bool mine() const { return index_ < peer_->links_[link_].bulk.size() && bulk().hire.is(this); }
+
+  RecvPeer* const peer_;
+  const LinkId link_;
+  const size_t index_;
+  BulkReceiver* const receiver_;
+  int calls_ = 0;
+};
+
+void RecvPeer::Crew(bool wanted) {
+  if (!wanted && !crewed_) return;
+  crewed_ = wanted;
+  for (LinkId link = 0; link < links_.size(); ++link) {
+    LinkSockets& sockets = links_[link];
+    for (size_t i = 0; i < sockets.bulk.size(); ++i) {
+      Bulk& bulk = sockets.bulk[i];
+      if (bulk.receiver == nullptr || bulk.hire.on() == wanted) continue;
+      const int fd = bulk.receiver->fd();
+      if (wanted && sockets.whole() && Lives(link)) {
+        poller_.Remove(std::exchange(bulk.token, 0), fd);
+        bulk.hire.Begin(io_->movers, session_.local_rail(link) * sockets.bulk.size() + i, fd, EPOLLIN,
+                        std::make_shared<BulkErrand>(std::static_pointer_cast<RecvPeer>(shared_from_this()), link, i));
+      } else if (!wanted) {
+        bulk.hire.End(io_->movers, fd);
+        WatchBulk(link, i);
+      }
+    }
+  }
 }
 
 void RecvPeer::SendFrame(Lane lane, const Frame& frame) {

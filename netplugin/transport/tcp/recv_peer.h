@@ -12,6 +12,7 @@
 #include "netplugin/link/recv_session.h"
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/tcp/bulk.h"
+#include "netplugin/transport/tcp/errand.h"
 #include "netplugin/transport/tcp/io.h"
 #include "netplugin/transport/tcp/lane_socket.h"
 #include "netplugin/transport/tcp/packet_stream.h"
@@ -34,6 +35,7 @@ class RecvPeer final : public Peer {
   bool AttachOob(const Hello& hello, std::unique_ptr<PacketStream>* stream);
   bool AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* stream, std::string* reason);
 
+  void Crew(bool wanted) override;
   void RailState(uint16_t rail, bool up) override;
   void ApplyVerdicts() override;
   bool Settle() override;
@@ -47,10 +49,12 @@ class RecvPeer final : public Peer {
   void HalfClose() override;
 
  private:
+  class BulkErrand;
   struct Bulk {
     std::unique_ptr<BulkReceiver> receiver;
-    Poller::Token token = 0;
+    Poller::Token token = 0;  // 0: a mover waits for what arrives
     bool more = false;
+    Hire hire;  // off: whoever has the turn reads
   };
   struct LinkSockets {
     Incarnation incarnation = 0;
@@ -58,6 +62,8 @@ class RecvPeer final : public Peer {
     std::vector<Bulk> bulk;
     int proofs = 0;
     bool proved = true;
+
+    bool whole() const { return !bulk.empty() && static_cast<size_t>(proofs) == bulk.size(); }
   };
 
   void Post(FlowId flow, void* data, uint64_t bytes) override;
@@ -76,6 +82,11 @@ class RecvPeer final : public Peer {
   void ControlEvent(LinkId link);
   // True if anything was read.
   bool ReadBulk(LinkId link, size_t index);
+  // False: the link has ended, its sockets are about to be closed, and nothing of it may reach a buffer.
+  bool Lives(LinkId link) const;
+  // Calls `read` with the link's sink, and sees to what came of it. True if anything was read.
+  bool Reading(LinkId link, size_t index, FunctionRef<BulkReceiver::Result(const BulkReceiver::Sink&, uint64_t* received_bytes)> read);
+  void WatchBulk(LinkId link, size_t index);
   void SendFrame(Lane lane, const Frame& frame);
   void FlushLanes();
   void Trouble(LinkId link, plan::EvidenceCause cause);
@@ -98,6 +109,7 @@ class RecvPeer final : public Peer {
   // Hints that spare a look at every link in every turn: some socket may hold more, some lane may have queued frames.
   bool unread_ = false;
   bool queued_ = false;
+  bool crewed_ = false;
   Probe probe_{&poller_, [this](Reach reach) { session_.PeerProbed(reach, io_->Now()); }};
 };
 

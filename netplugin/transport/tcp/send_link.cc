@@ -2,28 +2,19 @@
 
 #include <algorithm>
 
-#include "base/core/clock.h"
-#include "netplugin/flow/stripe.h"
-
 namespace r2cc::net {
-namespace {
 
-// An estimate takes so long of work: shorter ones are mostly bursts through buffers.
-constexpr int64_t kBusyLeast = 10 * kNanosPerMs;
-
-}  // namespace
-
-void SendLink::Close(Poller* poller) {
+void SendLink::Close(Poller* poller, Movers* movers) {
   calls.clear();
   if (control != nullptr) control->Abandon();
   control.reset();
   for (Bulk& one : bulk) {
     if (one.sender == nullptr) continue;
+    one.hire.End(movers, one.sender->fd());
     poller->Remove(one.token, one.sender->fd());
     one.sender->Abandon();
   }
   bulk.clear();
-  counted_ = {};
 }
 
 bool SendLink::greeted() const {
@@ -37,7 +28,7 @@ void SendLink::Prove(uint64_t session, LinkId link) {
   }
 }
 
-Account SendLink::Measure() {
+Account SendLink::Measure() const {
   Account all;
   for (const Bulk& one : bulk) {
     if (one.sender == nullptr) continue;
@@ -46,25 +37,19 @@ Account SendLink::Measure() {
     // Several sockets share the rail at the same time.
     all.busy_ns = std::max(all.busy_ns, account.busy_ns);
   }
-  const int64_t busy_ns = all.busy_ns - counted_.busy_ns;
-  if (busy_ns < kBusyLeast) return all;
-  rate_bytes_per_s_ = static_cast<double>(all.delivered_bytes - counted_.delivered_bytes) * kNanosPerSecond / static_cast<double>(busy_ns);
-  counted_ = all;
-  const uint32_t before = limit_bytes_;
-  limit_bytes_ = QueueLimitBytes(rate_bytes_per_s_, spread_);
-  if (limit_bytes_ > before + before / 8 || limit_bytes_ < before - before / 8) Limit();
   return all;
 }
 
-void SendLink::LimitQueues(bool spread) {
-  spread_ = spread;
-  limit_bytes_ = QueueLimitBytes(rate_bytes_per_s_, spread);
-  Limit();
+void SendLink::LimitQueues(uint32_t bytes) {
+  // Estimates waver: a small change is not worth a call.
+  if (bytes <= limit_bytes_ + limit_bytes_ / 8 && bytes >= limit_bytes_ - limit_bytes_ / 8) return;
+  limit_bytes_ = bytes;
+  for (const Bulk& one : bulk)
+    if (one.sender != nullptr) LimitQueue(*one.sender);
 }
 
-void SendLink::Limit() {
-  for (const Bulk& one : bulk)
-    if (one.sender != nullptr) LimitUnsent(one.sender->fd(), limit_bytes_);
+void SendLink::Await() const {
+  for (const Bulk& one : bulk) one.hire.Await();
 }
 
 bool SendLink::AnyUnsent(FunctionRef<bool(const Chunk&)> is_so) const {
@@ -72,8 +57,9 @@ bool SendLink::AnyUnsent(FunctionRef<bool(const Chunk&)> is_so) const {
 }
 
 void SendLink::Rebase(FlowId flow, MessageId message, const std::byte* copy) {
+  // A mover has not seen a message that was posted in this turn.
   for (Bulk& one : bulk)
-    if (one.sender != nullptr) one.sender->Rebase(flow, message, copy);
+    if (one.sender != nullptr && !one.hire.on()) one.sender->Rebase(flow, message, copy);
 }
 
 }  // namespace r2cc::net

@@ -6,8 +6,10 @@
 #include <memory>
 #include <vector>
 
+#include "netplugin/flow/stripe.h"
 #include "netplugin/transport/tcp/bulk.h"
 #include "netplugin/transport/tcp/call.h"
+#include "netplugin/transport/tcp/errand.h"
 #include "netplugin/transport/tcp/lane_socket.h"
 #include "netplugin/transport/tcp/poller.h"
 
@@ -19,34 +21,35 @@ class SendLink {
     std::unique_ptr<BulkSender> sender;  // null until it is greeted
     Poller::Token token = 0;
     bool blocked = false;  // full, as far as is known
+    Hire hire;             // off: whoever has the turn writes
 
-    bool has_room() const { return sender != nullptr && !blocked; }
+    bool has_room() const { return sender != nullptr && !blocked && !hire.on(); }
   };
 
   Incarnation incarnation = 0;
   std::vector<std::unique_ptr<Call>> calls;  // being greeted
   std::unique_ptr<LaneSocket> control;       // null until it is greeted
   std::vector<Bulk> bulk;
+  bool stirred = false;  // there may be more to carry than when its movers looked last
 
   // What is unsent or unread is lost, at both ends.
-  void Close(Poller* poller);
+  void Close(Poller* poller, Movers* movers);
   bool greeted() const;
   void Prove(uint64_t session, LinkId link);
-  // What the kernel says of all its bulk sockets. Fits the limit of their queues to it.
-  Account Measure();
-  // See QueueLimitBytes. Call again when a socket has joined.
-  void LimitQueues(bool spread);
-  // See BulkSender.
+  // What the kernel says of all its bulk sockets.
+  Account Measure() const;
+  // How much each socket queues: with the kernel, and of chunks that leave together. See QueueLimitBytes.
+  void LimitQueues(uint32_t bytes);
+  void LimitQueue(const BulkSender& joined) const { LimitUnsent(joined.fd(), limit_bytes_); }
+  uint32_t limit_bytes() const { return limit_bytes_; }
+  // No call is being made on any of its sockets, nor will be while the turn lasts.
+  void Await() const;
+  // See BulkSender. Await() comes first.
   bool AnyUnsent(FunctionRef<bool(const Chunk&)> is_so) const;
   void Rebase(FlowId flow, MessageId message, const std::byte* copy);
 
  private:
-  void Limit();
-
-  Account counted_;  // up to the last estimate
-  double rate_bytes_per_s_ = 0;
-  bool spread_ = false;
-  uint32_t limit_bytes_ = 0;
+  uint32_t limit_bytes_ = QueueLimitBytes(0, false);
 };
 
 }  // namespace r2cc::net

@@ -1,6 +1,5 @@
 #include "netplugin/transport/tcp/send_peer.h"
 
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -14,9 +13,7 @@ namespace {
 
 using plan::EvidenceCause;
 
-constexpr int kTurnChunks = 32;  // leave before input is looked at again
 constexpr Nanos kOobConnectLimit = 2 * kNanosPerSecond;
-constexpr Nanos kSampleEvery = 25 * kNanosPerMs;
 
 SendSession::Options OptionsOf(const Io& io, const SendPeer::Target& target) {
   SendSession::Options options;
@@ -45,7 +42,7 @@ SendPeer::SendPeer(Io* io, const Target& target, uint64_t session)
 SendPeer::~SendPeer() { CloseAll(); }
 
 void SendPeer::CloseAll() {
-  for (SendLink& link : links_) link.Close(&poller_);
+  for (SendLink& link : links_) link.Close(&poller_, io_->movers);
   CloseOob();
   probe_.Stop();
 }
@@ -70,6 +67,7 @@ void SendPeer::Post(FlowId flow, void* data, uint64_t bytes) {
   // Nobody looks for acknowledgements while all messages are small: who sends on looks before the window is used up.
   if (session_.WindowLow(flow)) HearHome(flow);
   const MessageId message = session_.Post(flow, data, bytes, io_->Now());
+  Stir(session_.home(flow));
   PumpHome(flow);
   // First it travels, then it is copied: the peer need not wait for that.
   const std::byte* copy = session_.Release(flow, message);
@@ -97,8 +95,10 @@ void SendPeer::Close(FlowId flow) {
   session_.CloseFlow(flow, io_->Now());
   // A half-sent chunk still reads NCCL's buffer: its link ends, and the other flows on it replay.
   const auto of_flow = [flow](const Chunk& chunk) { return chunk.flow == flow; };
-  for (LinkId link = 0; holds_buffers && link < links_.size(); ++link)
+  for (LinkId link = 0; holds_buffers && link < links_.size(); ++link) {
+    links_[link].Await();
     if (links_[link].AnyUnsent(of_flow)) Trouble(link, EvidenceCause::kFlowClosed);
+  }
   comms_.erase(flow);
   Settle();
 }
@@ -123,23 +123,7 @@ void SendPeer::Tick() {
   probe_.Tick(now);
   SampleRates(now);
   session_.Tick(now);
-}
-
-void SendPeer::SampleRates(Nanos now) {
-  if (now - sampled_ < kSampleEvery) return;
-  sampled_ = now;
-  for (LinkId link = 0; link < links_.size(); ++link) {
-    if (session_.link_state(link) != InitiatorState::kUp) continue;
-    const Account account = links_[link].Measure();
-    session_.LinkRate(link, links_[link].incarnation, account.delivered_bytes, account.busy_ns, now);
-  }
-}
-
-// A full queue is good for speed while flows keep to their rails; a rail that is dealt chunks must not take more than it can carry.
-void SendPeer::LimitQueues() {
-  if (session_.spread() == spread_) return;
-  spread_ = session_.spread();
-  for (SendLink& link : links_) link.LimitQueues(spread_);
+  StirAll();
 }
 
 bool SendPeer::Settle() {
@@ -147,41 +131,14 @@ bool SendPeer::Settle() {
   for (;;) {
     for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
       for (const Action& action : actions) Execute(action);
-    LimitQueues();
+    if (session_.spread() != spread_) LimitQueues();
     more = (session_.ready() || room_) && PumpAll();
     FlushLanes();
     if (!session_.has_actions()) break;
   }
+  CallMovers();
   Publish();
   return more;
-}
-
-bool SendPeer::PumpAll() {
-  room_ = false;
-  ready_.clear();
-  for (LinkId link = 0; link < links_.size(); ++link)
-    for (size_t i = 0; i < links_[link].bulk.size(); ++i)
-      if (links_[link].bulk[i].has_room()) ready_.emplace_back(link, i);
-  for (int chunks = 0; chunks < kTurnChunks;) {
-    if (ready_.empty()) return false;
-    const auto next = std::min_element(ready_.begin(), ready_.end(),
-                                       [this](const auto& a, const auto& b) { return session_.Load(a.first) < session_.Load(b.first); });
-    if (PumpBulk(next->first, next->second))
-      ++chunks;
-    else
-      ready_.erase(next);
-  }
-  room_ = true;
-  return true;
-}
-
-void SendPeer::PumpHome(FlowId flow) {
-  const LinkId home = session_.home(flow);
-  if (session_.spread() || home >= links_.size()) return;
-  for (size_t i = 0; i < links_[home].bulk.size(); ++i)
-    for (int chunks = 0; chunks < kTurnChunks; ++chunks)
-      // Trying is cheaper than asking the poller whether there is room again.
-      if (links_[home].bulk[i].sender == nullptr || !PumpBulk(home, i)) break;
 }
 
 void SendPeer::Publish() {
@@ -207,7 +164,7 @@ void SendPeer::Execute(const Action& action) {
     case Action::Kind::kLinkSlow: return RecordSlow(io_, action, Ends(link));
     case Action::Kind::kOpenLink: return OpenLink(link, action.incarnation);
     case Action::Kind::kProveLink: room_ = true; return links_[action.link].Prove(session_id_, action.link);
-    case Action::Kind::kCloseLink: return links_[link].Close(&poller_);
+    case Action::Kind::kCloseLink: return links_[link].Close(&poller_, io_->movers);
     case Action::Kind::kLinkUp: return RecordUp(io_, action, Ends(link));
     case Action::Kind::kLinkFenced: return RecordFenced(io_, action, Ends(link));
     case Action::Kind::kWarn: return io_->log(LogLevel::kWarn, action.text);
@@ -273,6 +230,7 @@ void SendPeer::OobGreeted(Call::Outcome outcome, const HelloReply& reply, std::u
 }
 
 void SendPeer::OobEvent() {
+  StirAll();
   const auto state = oob_.Service([&](const Frame& frame) { session_.Receive(kOobLane, frame, io_->Now()); });
   if (state != PacketStream::State::kOpen) OobDown(Reach::kSilent);
 }
@@ -283,7 +241,7 @@ void SendPeer::Trouble(LinkId link, EvidenceCause cause) { session_.LinkTrouble(
 
 void SendPeer::OpenLink(LinkId link, Incarnation incarnation) {
   SendLink& sockets = links_[link];
-  sockets.Close(&poller_);
+  sockets.Close(&poller_, io_->movers);
   sockets.incarnation = incarnation;
   const LocalRail& local = io_->rails[session_.local_rail(link)];
   const RailInfo& remote = remote_rails_[session_.remote_rail(link)];
@@ -324,7 +282,7 @@ void SendPeer::Greeted(LinkId link, int socket, std::unique_ptr<PacketStream> st
     const auto index = static_cast<size_t>(socket);
     SendLink::Bulk& bulk = sockets.bulk[index];
     bulk.sender = std::make_unique<BulkSender>(stream->Release(), tag_, io_->checksum);
-    sockets.LimitQueues(spread_);
+    sockets.LimitQueue(*bulk.sender);
     // Edge-triggered: room is told of once, when it comes after the socket was full.
     bulk.token = poller_.Add(bulk.sender->fd(), EPOLLIN | EPOLLOUT | EPOLLET,
                              [this, link, index](uint32_t events) { BulkEvent(link, index, events); });
@@ -333,42 +291,10 @@ void SendPeer::Greeted(LinkId link, int socket, std::unique_ptr<PacketStream> st
 }
 
 void SendPeer::ControlEvent(LinkId link) {
+  Stir(link);
   const auto state = links_[link].control->Service([&](const Frame& frame) { session_.Receive(link, frame, io_->Now()); });
   if (state == PacketStream::State::kOpen) return;
   Trouble(link, state == PacketStream::State::kGarbled ? EvidenceCause::kGarbled : EvidenceCause::kSocketError);
-}
-
-void SendPeer::BulkEvent(LinkId link, size_t index, uint32_t events) {
-  SendLink::Bulk& bulk = links_[link].bulk[index];
-  if (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) {
-    // Nothing is ever sent to us here: an end or an error is all there can be to read.
-    char byte;
-    const ssize_t n = recv(bulk.sender->fd(), &byte, 1, MSG_DONTWAIT);
-    if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
-      return Trouble(link, n > 0 ? EvidenceCause::kGarbled : EvidenceCause::kSocketError);
-  }
-  if (events & EPOLLOUT) {
-    bulk.blocked = false;
-    room_ = true;
-  }
-}
-
-bool SendPeer::PumpBulk(LinkId link, size_t index) {
-  SendLink& sockets = links_[link];
-  SendLink::Bulk& bulk = sockets.bulk[index];
-  if (bulk.sender->AnyUnsent([this](const Chunk& chunk) { return !session_.Expects(chunk); })) {
-    // Acknowledged before it was sent: the peer breaks the protocol, and the copy behind the chunk is gone.
-    Trouble(link, EvidenceCause::kGarbled);
-    bulk.blocked = true;
-    return false;
-  }
-  const auto pull = [&](Chunk* chunk) { return session_.Pull(link, sockets.incarnation, chunk); };
-  uint64_t sent_bytes = 0;
-  const BulkSender::Result result = bulk.sender->Pump(pull, session_.spread() ? 1 : BulkSender::kTogetherMost, &sent_bytes);
-  CountMoved(sent_bytes, &io_->rails[session_.local_rail(link)].sent_bytes);
-  if (result == BulkSender::Result::kBroken) Trouble(link, EvidenceCause::kSocketError);
-  bulk.blocked = result == BulkSender::Result::kBlocked || result == BulkSender::Result::kBroken;
-  return result == BulkSender::Result::kMore;
 }
 
 void SendPeer::SendFrame(Lane lane, const Frame& frame) {

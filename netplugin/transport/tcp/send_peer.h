@@ -37,6 +37,7 @@ class SendPeer final : public Peer {
   // With the turn. When it returns nothing touches the flow's buffers any more.
   void Close(FlowId flow);
 
+  void Crew(bool wanted) override;
   void RailState(uint16_t rail, bool up) override;
   void ApplyVerdicts() override;
   bool Settle() override;
@@ -49,6 +50,8 @@ class SendPeer final : public Peer {
   void HalfClose() override;
 
  private:
+  class BulkErrand;
+
   void Post(FlowId flow, void* data, uint64_t bytes) override;
   bool Hot(FlowId flow) override;
   void Tick() override;
@@ -67,6 +70,13 @@ class SendPeer final : public Peer {
   void SendFrame(Lane lane, const Frame& frame);
   // Moves chunks of a flow on its home link.
   void PumpHome(FlowId flow);
+  // As far as the link's bulk sockets go, there may be something new to carry: for its movers.
+  void Stir(LinkId link);
+  void StirAll();
+  void CallMovers();
+  // PumpBulk in three steps, the second of which is the socket's.
+  bool LoadBulk(LinkId link, size_t index);
+  bool WroteBulk(LinkId link, size_t index, BulkSender::Result result, uint64_t sent_bytes);
   void HearHome(FlowId flow);
   // True if the turn ended before every socket was full or had nothing to send.
   bool PumpAll();
@@ -95,6 +105,7 @@ class SendPeer final : public Peer {
   std::vector<std::pair<LinkId, size_t>> ready_;  // sockets with room, while chunks are dealt out
   bool room_ = false;                             // a socket that has something to send has room again
   bool spread_ = false;
+  bool crewed_ = false;
   bool queued_ = false;  // some lane may have queued frames
   Nanos sampled_ = 0;
 };

@@ -1,0 +1,76 @@
+// One bulk socket in the hands of a mover (see movers.h). Large payload is copied without the peer's turn, so that several threads copy for
+// one peer at a time and nobody waits for a turn because of it: with the turn the mover learns what is to be sent, or where bytes go;
+// without it it makes one call; with it again it tells what came of it.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_ERRAND_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_ERRAND_H_
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "netplugin/transport/tcp/movers.h"
+#include "netplugin/transport/tcp/peer.h"
+
+namespace r2cc::net {
+
+class Errand : public Movers::Task {
+ public:
+  explicit Errand(std::shared_ptr<Peer> peer) : peer_(std::move(peer)) {}
+
+  void Run() final { peer_->Carry(this); }
+
+  // With the turn. False: nothing to do for now, or the socket is not this errand's any more.
+  virtual bool Prepare() = 0;
+  // Without it: one call on the socket, which does not block. Until it has ended the socket and what it touches are the mover's.
+  virtual void Call() = 0;
+  // With the turn. False: enough.
+  virtual bool Commit() = 0;
+
+  // With the turn: waits until no call is being made. They are short.
+  void Await() const { calling_.wait(true, std::memory_order_acquire); }
+  bool calling() const { return calling_.load(std::memory_order_acquire); }
+
+ private:
+  friend class Peer;
+  void Begin() { calling_.store(true, std::memory_order_relaxed); }
+  void End() {
+    calling_.store(false, std::memory_order_release);
+    calling_.notify_all();
+  }
+
+  const std::shared_ptr<Peer> peer_;
+  std::atomic<bool> calling_{false};
+};
+
+// What a socket knows of its errand. With its peer's turn.
+class Hire {
+ public:
+  bool on() const { return errand_ != nullptr; }
+  bool is(const Errand* errand) const { return errand_.get() == errand; }
+  // A call is being made: the socket is the mover's until it has ended.
+  bool calling() const { return on() && errand_->calling(); }
+  void Await() const {
+    if (on()) errand_->Await();
+  }
+
+  void Begin(Movers* movers, size_t place, int fd, uint32_t events, std::shared_ptr<Errand> errand) {
+    errand_ = std::move(errand);
+    token_ = movers->Add(place, fd, events, errand_);
+  }
+  void Call(Movers* movers) const { movers->Call(token_); }
+  // When it returns no call is being made, and none will be. Nothing happens if it is off.
+  void End(Movers* movers, int fd) {
+    if (!on()) return;
+    movers->Remove(token_, fd);
+    Await();
+    errand_.reset();
+  }
+
+ private:
+  std::shared_ptr<Errand> errand_;
+  Movers::Token token_ = 0;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_ERRAND_H_

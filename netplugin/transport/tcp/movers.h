@@ -1,0 +1,70 @@
+// Threads that move bulk beside NCCL's own, where processors are plenty: one thread copies less than a few rails carry.
+//
+// A task is about one socket and stays with one thread, so that it never runs twice at a time. It runs when the socket becomes ready
+// (edge-triggered) and when it is called.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_MOVERS_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_MOVERS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "netplugin/transport/tcp/socket.h"
+
+namespace r2cc::net {
+
+class Movers {
+ public:
+  class Task {
+   public:
+    virtual ~Task() = default;
+    virtual void Run() = 0;
+  };
+  using Token = uint64_t;  // 0: none
+
+  // The threads inherit the caller's signal mask and processors. Null and one line in `error` without descriptors for them.
+  static std::unique_ptr<Movers> Start(int threads, std::string* error);
+  // Waits for tasks that run. None of them may wait for the caller.
+  ~Movers();
+
+  // ---- any thread, a task's too; nothing here waits for a task ----
+
+  // `place`: of equal ones the tasks share a thread. The descriptor must stay open until Remove().
+  Token Add(size_t place, int fd, uint32_t events, std::shared_ptr<Task> task);
+  // The task runs soon, once for all calls until then.
+  void Call(Token token);
+  // It may be running, and then ends as it would have; it is not run again.
+  void Remove(Token token, int fd);
+
+ private:
+  struct Entry {
+    std::shared_ptr<Task> task;
+    bool called = false;
+  };
+  struct Mover {
+    UniqueFd epoll;
+    UniqueFd wake;
+    std::thread thread;
+    std::mutex mutex;
+    std::map<Token, Entry> entries;
+    std::vector<Token> called;
+    bool asleep = false;  // about to wait, or waiting: a call must wake it
+  };
+  Movers() = default;
+  Mover& Of(Token token) { return *movers_[token % movers_.size()]; }
+  void Run(Mover* mover);
+  // Null: removed meanwhile.
+  static std::shared_ptr<Task> Find(Mover* mover, Token token);
+
+  std::vector<std::unique_ptr<Mover>> movers_;
+  std::atomic<uint64_t> serial_{0};
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_MOVERS_H_

@@ -1,0 +1,185 @@
+// SendPeer's bulk sockets: which of them takes the next chunk, and how much each may queue.
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "netplugin/flow/stripe.h"
+#include "netplugin/transport/tcp/send_peer.h"
+
+namespace r2cc::net {
+namespace {
+
+using plan::EvidenceCause;
+
+constexpr int kTurnChunks = 32;  // leave before input is looked at again
+constexpr Nanos kSampleEvery = 25 * kNanosPerMs;
+
+}  // namespace
+
+void SendPeer::SampleRates(Nanos now) {
+  if (now - sampled_ < kSampleEvery) return;
+  sampled_ = now;
+  for (LinkId link = 0; link < links_.size(); ++link) {
+    if (session_.link_state(link) != InitiatorState::kUp) continue;
+    const Account account = links_[link].Measure();
+    session_.LinkRate(link, links_[link].incarnation, account.delivered_bytes, account.busy_ns, now);
+  }
+  LimitQueues();
+}
+
+// A full queue is good for speed while flows keep to their rails; a rail that is dealt chunks must not take more than it can carry.
+void SendPeer::LimitQueues() {
+  spread_ = session_.spread();
+  for (LinkId link = 0; link < links_.size(); ++link) links_[link].LimitQueues(QueueLimitBytes(session_.rate_bytes_per_s(link), spread_));
+}
+
+bool SendPeer::PumpAll() {
+  room_ = false;
+  ready_.clear();
+  for (LinkId link = 0; link < links_.size(); ++link)
+    for (size_t i = 0; i < links_[link].bulk.size(); ++i)
+      if (links_[link].bulk[i].has_room()) ready_.emplace_back(link, i);
+  for (int chunks = 0; chunks < kTurnChunks;) {
+    if (ready_.empty()) return false;
+    const auto next = std::min_element(ready_.begin(), ready_.end(),
+                                       [this](const auto& a, const auto& b) { return session_.Load(a.first) < session_.Load(b.first); });
+    if (PumpBulk(next->first, next->second))
+      ++chunks;
+    else
+      ready_.erase(next);
+  }
+  room_ = true;
+  return true;
+}
+
+void SendPeer::PumpHome(FlowId flow) {
+  const LinkId home = session_.home(flow);
+  if (session_.spread() || home >= links_.size()) return;
+  for (size_t i = 0; i < links_[home].bulk.size(); ++i)
+    for (int chunks = 0; chunks < kTurnChunks; ++chunks)
+      // Trying is cheaper than asking the poller whether there is room again.
+      if (links_[home].bulk[i].sender == nullptr || links_[home].bulk[i].hire.on() || !PumpBulk(home, i)) break;
+}
+
+void SendPeer::BulkEvent(LinkId link, size_t index, uint32_t events) {
+  SendLink::Bulk& bulk = links_[link].bulk[index];
+  if (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) {
+    // Nothing is ever sent to us here: an end or an error is all there can be to read.
+    char byte;
+    const ssize_t n = recv(bulk.sender->fd(), &byte, 1, MSG_DONTWAIT);
+    if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+      return Trouble(link, n > 0 ? EvidenceCause::kGarbled : EvidenceCause::kSocketError);
+  }
+  if (events & EPOLLOUT) {
+    bulk.blocked = false;
+    room_ = true;
+  }
+}
+
+bool SendPeer::LoadBulk(LinkId link, size_t index) {
+  SendLink& sockets = links_[link];
+  SendLink::Bulk& bulk = sockets.bulk[index];
+  if (bulk.sender->AnyUnsent([this](const Chunk& chunk) { return !session_.Expects(chunk); })) {
+    // Acknowledged before it was sent: the peer breaks the protocol, and the copy behind the chunk is gone.
+    Trouble(link, EvidenceCause::kGarbled);
+    bulk.blocked = true;
+    return false;
+  }
+  // What leaves together is committed to this link as what the kernel queues is.
+  uint64_t pulled_bytes = 0;
+  const auto pull = [&](Chunk* chunk) {
+    if (pulled_bytes >= sockets.limit_bytes() || !session_.Pull(link, sockets.incarnation, chunk)) return false;
+    pulled_bytes += chunk->bytes;
+    return true;
+  };
+  bulk.blocked = false;
+  return bulk.sender->Load(pull, session_.spread() ? 1 : BulkSender::kTogetherMost);
+}
+
+bool SendPeer::WroteBulk(LinkId link, size_t index, BulkSender::Result result, uint64_t sent_bytes) {
+  CountMoved(sent_bytes, &io_->rails[session_.local_rail(link)].sent_bytes);
+  if (result == BulkSender::Result::kBroken) Trouble(link, EvidenceCause::kSocketError);
+  links_[link].bulk[index].blocked = result != BulkSender::Result::kMore;
+  return result == BulkSender::Result::kMore;
+}
+
+bool SendPeer::PumpBulk(LinkId link, size_t index) {
+  if (!LoadBulk(link, index)) return false;
+  uint64_t sent_bytes = 0;
+  const BulkSender::Result result = links_[link].bulk[index].sender->Write(&sent_bytes);
+  return WroteBulk(link, index, result, sent_bytes);
+}
+
+// ---- movers ----
+
+class SendPeer::BulkErrand final : public Errand {
+ public:
+  BulkErrand(std::shared_ptr<SendPeer> peer, LinkId link, size_t index)
+      : Errand(peer), peer_(peer.get()), link_(link), index_(index), sender_(peer->links_[link].bulk[index].sender.get()) {}
+
+  bool Prepare() override { return mine() && peer_->LoadBulk(link_, index_); }
+  void Call() override {
+    sent_bytes_ = 0;
+    result_ = sender_->Write(&sent_bytes_);
+  }
+  bool Commit() override { return mine() && peer_->WroteBulk(link_, index_, result_, sent_bytes_); }
+
+ private:
+  bool mine() const {
+    const SendLink& link = peer_->links_[link_];
+    return index_ < link.bulk.size() && link.bulk[index_].hire.is(this);
+  }
+
+  SendPeer* const peer_;
+  const LinkId link_;
+  const size_t index_;
+  BulkSender* const sender_;
+  BulkSender::Result result_ = BulkSender::Result::kIdle;
+  uint64_t sent_bytes_ = 0;
+};
+
+void SendPeer::Crew(bool wanted) {
+  if (!wanted && !crewed_) return;
+  crewed_ = wanted;
+  for (LinkId link = 0; link < links_.size(); ++link) {
+    for (size_t i = 0; i < links_[link].bulk.size(); ++i) {
+      SendLink::Bulk& bulk = links_[link].bulk[i];
+      if (bulk.sender == nullptr || bulk.hire.on() == wanted) continue;
+      const int fd = bulk.sender->fd();
+      if (wanted && session_.link_state(link) == InitiatorState::kUp) {
+        poller_.Modify(bulk.token, fd, EPOLLIN | EPOLLET);
+        bulk.hire.Begin(io_->movers, session_.local_rail(link) * links_[link].bulk.size() + i, fd, EPOLLOUT,
+                        std::make_shared<BulkErrand>(std::static_pointer_cast<SendPeer>(shared_from_this()), link, i));
+      } else if (!wanted) {
+        bulk.hire.End(io_->movers, fd);
+        poller_.Modify(bulk.token, fd, EPOLLIN | EPOLLOUT | EPOLLET);
+        bulk.blocked = false;
+        room_ = true;
+      }
+    }
+  }
+}
+
+void SendPeer::Stir(LinkId link) {
+  if (session_.spread()) return StirAll();
+  if (link < links_.size()) links_[link].stirred = true;
+}
+
+void SendPeer::StirAll() {
+  for (SendLink& link : links_) link.stirred = true;
+}
+
+void SendPeer::CallMovers() {
+  if (!crewed_ || !session_.ready()) return;
+  for (SendLink& link : links_) {
+    if (!std::exchange(link.stirred, false)) continue;
+    // Who makes a call looks for more after it.
+    for (const SendLink::Bulk& bulk : link.bulk)
+      if (bulk.hire.on() && !bulk.blocked && !bulk.hire.calling()) bulk.hire.Call(io_->movers);
+  }
+}
+
+}  // namespace r2cc::net
