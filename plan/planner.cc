@@ -20,6 +20,24 @@ bool MayCarry(NicState state) {
   return false;
 }
 
+uint64_t BestRate(const NodeModel& node) {
+  uint64_t best = 0;
+  for (const NicModel& nic : node.nics) best = std::max(best, nic.rate_bits_per_s);
+  return best;
+}
+
+// What `nic` can carry of the best NIC of its node. Not 0: that would forbid it.
+uint16_t RatePermille(const NicModel& nic, uint64_t best_rate) {
+  if (nic.rate_bits_per_s == 0 || best_rate == 0) return kFullWeightPermille;
+  const double share = static_cast<double>(nic.rate_bits_per_s) / static_cast<double>(best_rate);
+  return static_cast<uint16_t>(std::clamp(share * kFullWeightPermille, 1.0, double{kFullWeightPermille}));
+}
+
+std::string InGbits(uint64_t bits_per_s) {
+  const uint64_t tenths = (bits_per_s + 50'000'000) / 100'000'000;
+  return std::to_string(tenths / 10) + (tenths % 10 != 0 ? "." + std::to_string(tenths % 10) : "") + " Gbit/s";
+}
+
 std::string Name(const PlannedNic& nic) { return nic.node + "/" + nic.nic; }
 
 }  // namespace
@@ -27,21 +45,26 @@ std::string Name(const PlannedNic& nic) { return nic.node + "/" + nic.nic; }
 Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch) {
   Plan plan;
   plan.epoch = epoch;
-  for (const NodeModel& node : cluster.nodes)
+  for (const NodeModel& node : cluster.nodes) {
+    const uint64_t best_rate = BestRate(node);
     for (const NicModel& nic : node.nics) {
       const uint16_t reported = std::max(nic.share_permille, kReportedWeightMinPermille);
-      const uint16_t ceiling = std::min({nic.operator_weight_permille, reported, kFullWeightPermille});
+      const uint16_t ceiling = std::min({nic.operator_weight_permille, reported, RatePermille(nic, best_rate), kFullWeightPermille});
       plan.nics.push_back({node.name, nic.name, nic.state, MayCarry(nic.state) ? ceiling : uint16_t{0}});
     }
+  }
   return plan;
 }
 
 std::string CheckPlan(const Plan& plan, const ClusterModel& cluster) {
   std::map<std::pair<std::string, std::string>, const NicModel*> expected;
-  for (const NodeModel& node : cluster.nodes)
+  std::map<std::string, uint64_t> best_rates;
+  for (const NodeModel& node : cluster.nodes) {
+    best_rates[node.name] = BestRate(node);
     for (const NicModel& nic : node.nics)
       if (!expected.emplace(std::pair(node.name, nic.name), &nic).second)
         return "the model has NIC " + node.name + "/" + nic.name + " twice";
+  }
   std::set<std::pair<std::string, std::string>> planned;
   for (const PlannedNic& nic : plan.nics) {
     const auto model = expected.find({nic.node, nic.nic});
@@ -54,13 +77,31 @@ std::string CheckPlan(const Plan& plan, const ClusterModel& cluster) {
     if (nic.weight_permille > 0 && !MayCarry(model->second->state))
       return "the plan gives NIC " + Name(nic) + " weight " + std::to_string(nic.weight_permille) + " although it may not carry traffic";
     if (MayCarry(model->second->state) &&
-        nic.weight_permille < std::min(model->second->operator_weight_permille, kReportedWeightMinPermille))
+        nic.weight_permille < std::min({model->second->operator_weight_permille, kReportedWeightMinPermille,
+                                        RatePermille(*model->second, best_rates[nic.node])}))
       return "the plan gives NIC " + Name(nic) + " weight " + std::to_string(nic.weight_permille) +
-             ", less than anybody but the operator may";
+             ", less than anybody but the operator and its own rate may";
   }
   for (const auto& [key, model] : expected)
     if (!planned.contains(key)) return "the plan leaves out NIC " + key.first + "/" + key.second;
   return "";
+}
+
+std::string WeightReason(const NodeModel& node, const NicModel& nic) {
+  switch (nic.state) {
+    case NicState::kFailed: return "failed: abandoned at once";
+    case NicState::kProving: return "back, and not trusted yet";
+    case NicState::kDrained: return "drained by the operator";
+    default: break;
+  }
+  const uint64_t best_rate = BestRate(node);
+  const uint16_t rate = RatePermille(nic, best_rate);
+  const uint16_t reported = std::max(nic.share_permille, kReportedWeightMinPermille);
+  const uint16_t least = std::min({nic.operator_weight_permille, rate, reported});
+  if (least >= kFullWeightPermille) return "as much as any NIC of its node";
+  if (least == nic.operator_weight_permille) return "the operator's word";
+  if (least == rate) return "runs at " + InGbits(nic.rate_bits_per_s) + ", the best of its node at " + InGbits(best_rate);
+  return "jobs report that it moves " + std::to_string(nic.share_permille / 10) + "% of their best rail";
 }
 
 }  // namespace r2cc::plan

@@ -9,13 +9,19 @@
 namespace r2cc::plan {
 
 // The plan for `cluster`, stamped with `epoch`. FAILED, PROVING and DRAINED NICs get weight 0; HEALTHY, SUSPECT and DEGRADED ones
-// the operator's weight, or less if jobs report that the NIC moves less, but for that not less than kReportedWeightMinPermille.
+// the least of
+//  - the operator's weight,
+//  - what the NIC's rate is of the best rate among its node's NICs (of any state), where both are known, and
+//  - what jobs report that it moves, compared with their best, but for that not less than kReportedWeightMinPermille.
 Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch);
 
 // Empty if `plan` may be published for `cluster`; otherwise one line that says what is wrong with it: a NIC twice or missing, a
-// weight over kFullWeightPermille, a failed or drained NIC with a weight, a working one with less than the operator and
+// weight over kFullWeightPermille, a failed or drained NIC with a weight, a working one with less than the operator, its rate and
 // kReportedWeightMinPermille leave it.
 std::string CheckPlan(const Plan& plan, const ClusterModel& cluster);
+
+// Why `nic` of `node` has the weight that MakePlan gives it: one line for a person.
+std::string WeightReason(const NodeModel& node, const NicModel& nic);
 
 }  // namespace r2cc::plan
 

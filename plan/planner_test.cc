@@ -72,6 +72,34 @@ TEST(Planner, EveryShareUnderEveryWeight) {
   EXPECT_EQ(MakePlan(OneNode({{"r0", NicState::kDegraded, 0, 1000, 60'000}}), kEpoch).nics[0].weight_permille, 1000);
 }
 
+// Goal: a NIC's weight follows its rate, under the operator's word and jobs' reports.
+TEST(Planner, TheRateIsACeiling) {
+  constexpr uint64_t kGbit = 1'000'000'000;
+  const NodeModel node = {"n0",
+                          {{"r0", NicState::kHealthy, 100 * kGbit},
+                           {"r1", NicState::kDegraded, 25 * kGbit},
+                           {"r2", NicState::kHealthy, 0},
+                           {"r3", NicState::kHealthy, 25 * kGbit, 100},
+                           {"r4", NicState::kFailed, 400 * kGbit / 4},
+                           {"r5", NicState::kDegraded, 100 * kGbit, 1000, 100}}};
+  const Plan plan = MakePlan({{node}}, kEpoch);
+  EXPECT_EQ(CheckPlan(plan, {{node}}), "");
+  std::vector<uint16_t> weights;
+  for (const PlannedNic& nic : plan.nics) weights.push_back(nic.weight_permille);
+  EXPECT_EQ(weights, (std::vector<uint16_t>{1000, 250, 1000, 100, 0, 500}));
+  std::vector<std::string> reasons;
+  for (const NicModel& nic : node.nics) reasons.push_back(WeightReason(node, nic));
+  EXPECT_EQ(reasons, (std::vector<std::string>{"as much as any NIC of its node", "runs at 25 Gbit/s, the best of its node at 100 Gbit/s",
+                                               "as much as any NIC of its node", "the operator's word", "failed: abandoned at once",
+                                               "jobs report that it moves 10% of their best rail"}));
+}
+
+TEST(Planner, ARateIsNeverRoundedToForbidden) {
+  const ClusterModel cluster = OneNode({{"r0", NicState::kHealthy, 1'000'000'000'000}, {"r1", NicState::kHealthy, 1}});
+  EXPECT_EQ(MakePlan(cluster, kEpoch).nics[1].weight_permille, 1);
+  EXPECT_EQ(CheckPlan(MakePlan(cluster, kEpoch), cluster), "");
+}
+
 TEST(Planner, AWeightAboveFullIsFull) {
   EXPECT_EQ(MakePlan(OneNode({{"r0", NicState::kHealthy, 0, 60'000}}), kEpoch).nics[0].weight_permille, kFullWeightPermille);
 }
@@ -101,27 +129,26 @@ TEST_P(CheckPlanTest, NamesWhatIsWrong) {
   EXPECT_EQ(CheckPlan(plan, cluster), GetParam().complaint);
 }
 
-INSTANTIATE_TEST_SUITE_P(Bad, CheckPlanTest,
-                         testing::Values(BadPlan{"Twice", [](Plan* plan, ClusterModel*) { plan->nics.push_back(plan->nics[0]); },
-                                                 "the plan has NIC n0/r0 twice"},
-                                         BadPlan{"Missing", [](Plan* plan, ClusterModel*) { plan->nics.erase(plan->nics.begin() + 1); },
-                                                 "the plan leaves out NIC n0/r1"},
-                                         BadPlan{"Foreign", [](Plan* plan, ClusterModel*) { plan->nics[0].nic = "r9"; },
-                                                 "the plan speaks of NIC n0/r9, which the model does not have"},
-                                         BadPlan{"TooHeavy", [](Plan* plan, ClusterModel*) { plan->nics[0].weight_permille = 1001; },
-                                                 "the plan gives NIC n0/r0 weight 1001, more than 1000"},
-                                         BadPlan{"DeadWithWeight", [](Plan* plan, ClusterModel*) { plan->nics[1].weight_permille = 1; },
-                                                 "the plan gives NIC n0/r1 weight 1 although it may not carry traffic"},
-                                         BadPlan{"DrainedWithWeight",
-                                                 [](Plan* plan, ClusterModel*) { plan->nics[2].weight_permille = 1000; },
-                                                 "the plan gives NIC n1/r0 weight 1000 although it may not carry traffic"},
-                                         BadPlan{"Starved", [](Plan* plan, ClusterModel*) { plan->nics[0].weight_permille = 499; },
-                                                 "the plan gives NIC n0/r0 weight 499, less than anybody but the operator may"},
-                                         BadPlan{"OtherState", [](Plan* plan, ClusterModel*) { plan->nics[1].state = NicState::kHealthy; },
-                                                 "the plan has another state of NIC n0/r1 than the model"},
-                                         BadPlan{"ModelTwice", [](Plan*, ClusterModel* cluster) { cluster->nodes[0].nics[1].name = "r0"; },
-                                                 "the model has NIC n0/r0 twice"}),
-                         [](const testing::TestParamInfo<BadPlan>& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Bad, CheckPlanTest,
+    testing::Values(
+        BadPlan{"Twice", [](Plan* plan, ClusterModel*) { plan->nics.push_back(plan->nics[0]); }, "the plan has NIC n0/r0 twice"},
+        BadPlan{"Missing", [](Plan* plan, ClusterModel*) { plan->nics.erase(plan->nics.begin() + 1); }, "the plan leaves out NIC n0/r1"},
+        BadPlan{"Foreign", [](Plan* plan, ClusterModel*) { plan->nics[0].nic = "r9"; },
+                "the plan speaks of NIC n0/r9, which the model does not have"},
+        BadPlan{"TooHeavy", [](Plan* plan, ClusterModel*) { plan->nics[0].weight_permille = 1001; },
+                "the plan gives NIC n0/r0 weight 1001, more than 1000"},
+        BadPlan{"DeadWithWeight", [](Plan* plan, ClusterModel*) { plan->nics[1].weight_permille = 1; },
+                "the plan gives NIC n0/r1 weight 1 although it may not carry traffic"},
+        BadPlan{"DrainedWithWeight", [](Plan* plan, ClusterModel*) { plan->nics[2].weight_permille = 1000; },
+                "the plan gives NIC n1/r0 weight 1000 although it may not carry traffic"},
+        BadPlan{"Starved", [](Plan* plan, ClusterModel*) { plan->nics[0].weight_permille = 499; },
+                "the plan gives NIC n0/r0 weight 499, less than anybody but the operator and its own rate may"},
+        BadPlan{"OtherState", [](Plan* plan, ClusterModel*) { plan->nics[1].state = NicState::kHealthy; },
+                "the plan has another state of NIC n0/r1 than the model"},
+        BadPlan{"ModelTwice", [](Plan*, ClusterModel* cluster) { cluster->nodes[0].nics[1].name = "r0"; },
+                "the model has NIC n0/r0 twice"}),
+    [](const testing::TestParamInfo<BadPlan>& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace r2cc::plan
