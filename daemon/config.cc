@@ -23,6 +23,7 @@ using google::protobuf::Message;
 using google::protobuf::TextFormat;
 
 constexpr size_t kPeersMax = 1024;
+constexpr size_t kEtcdEndpointsMax = 16;
 
 // Keeps the first error: the ones after it mostly follow from it.
 class FirstError : public google::protobuf::io::ErrorCollector {
@@ -97,7 +98,7 @@ absl::Status ReadNics(const v1::DaemonConfig& file, const Places& places, Config
     if (!IsNicName(nic.name()))
       return places.Wrong(line, absl::StrCat("NIC name '", nic.name(), "' is not one (", NameRule(kNicNameBytesMax), ")"));
     if (!names.insert(nic.name()).second) return places.Wrong(line, absl::StrCat("NIC ", nic.name(), " stands here twice"));
-    NicSpec spec{nic.name(), nic.interface(), "", nic.rate_bits_per_s(), health::ParseGuid(nic.port_guid()), line};
+    NicSpec spec{nic.name(), nic.interface(), "", nic.rate_bits_per_s(), line, health::ParseGuid(nic.port_guid())};
     if (!nic.port_guid().empty() && spec.port_guid == 0)
       return places.Wrong(line, absl::StrCat("NIC ", nic.name(), ": port_guid '", nic.port_guid(), "' is not like 0x0002c9030000abcd"));
     if (!nic.address().empty()) {
@@ -126,17 +127,32 @@ absl::Status ReadNics(const v1::DaemonConfig& file, const Places& places, Config
   return absl::OkStatus();
 }
 
-absl::Status ReadTls(const v1::DaemonConfig& file, const Places& places, Config* config) {
-  if (!file.has_tls()) return absl::OkStatus();
-  const auto& tls = file.tls();
-  const int line = places.Line(file, "tls");
+absl::Status ReadTls(const v1::TlsConfig& tls, const std::string& name, int line, const Places& places, std::optional<TlsSpec>* spec) {
   if (tls.certificate_file().empty() || tls.key_file().empty() || tls.ca_file().empty())
-    return places.Wrong(line, "tls needs certificate_file, key_file and ca_file");
-  config->tls = TlsSpec{tls.certificate_file(), tls.key_file(), tls.ca_file()};
+    return places.Wrong(line, name + " needs certificate_file, key_file and ca_file");
+  *spec = TlsSpec{tls.certificate_file(), tls.key_file(), tls.ca_file()};
+  return absl::OkStatus();
+}
+
+absl::Status ReadEtcd(const v1::StoreConfig& store, int line, const Places& places, Config* config) {
+  if (!store.embedded_node().empty()) return places.Wrong(line, "store is either embedded_node or etcd_endpoints, not both");
+  EtcdSpec etcd;
+  for (const std::string& endpoint : store.etcd_endpoints()) {
+    if (const auto address = ParseHostPort(endpoint, /*allow_port_zero=*/false); !address.ok())
+      return places.Wrong(line, absl::StrCat("store.etcd_endpoints: ", address.status().message()));
+    etcd.endpoints.push_back(endpoint);
+  }
+  if (etcd.endpoints.size() > kEtcdEndpointsMax)
+    return places.Wrong(line, absl::StrCat("more than ", kEtcdEndpointsMax, " etcd_endpoints"));
+  if (store.has_etcd_tls())
+    if (auto status = ReadTls(store.etcd_tls(), "store.etcd_tls", line, places, &etcd.tls); !status.ok()) return status;
+  config->etcd = std::move(etcd);
   return absl::OkStatus();
 }
 
 absl::Status ReadStore(const v1::DaemonConfig& file, const Places& places, Config* config) {
+  if (file.store().etcd_endpoints_size() > 0) return ReadEtcd(file.store(), places.Line(file, "store"), places, config);
+  if (file.store().has_etcd_tls()) return places.Wrong(places.Line(file, "store"), "store.etcd_tls without etcd_endpoints");
   const std::string& node = file.store().embedded_node();
   if (node.empty()) return absl::OkStatus();
   const bool known = node == config->node ||
@@ -172,6 +188,7 @@ absl::StatusOr<HostPort> ParseHostPort(std::string_view text, bool allow_port_ze
   const auto wrong = [&](const char* why) {
     return absl::InvalidArgumentError(absl::StrCat("'", std::string(text), "' is not host:port (", why, ")"));
   };
+  if (text.find("://") != std::string_view::npos) return wrong("leave out what stands before the host");
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return wrong("no port");
   std::string_view host = text.substr(0, colon);

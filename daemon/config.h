@@ -22,8 +22,8 @@ struct NicSpec {
   std::string interface;  // empty: the NIC is an address without an interface of its own
   std::string address;    // numeric, normalised; empty: whatever the interface has
   uint64_t rate_bits_per_s = 0;
+  int line = 0;            // in the file, for messages; 0: no file
   uint64_t port_guid = 0;  // of an InfiniBand port; 0: not given
-  int line = 0;  // in the file, for messages; 0: no file
   // The other end of a cable without a switch; empty: there is a switch.
   std::string cable_node = {};
   std::string cable_nic = {};
@@ -42,13 +42,19 @@ struct TlsSpec {
   std::string ca_file;
 };
 
+struct EtcdSpec {
+  std::vector<std::string> endpoints;  // host:port
+  std::optional<TlsSpec> tls;
+};
+
 struct Config {
   std::string file;  // for messages; empty: built in
   std::string node;
   std::string listen = kDefaultListen;
   std::vector<PeerSpec> peers;
   std::vector<NicSpec> nics;  // empty: every physical interface
-  std::string store_node;     // empty: no store
+  std::string store_node;     // whose daemon serves the embedded store; empty: none does
+  std::optional<EtcdSpec> etcd;
   std::optional<TlsSpec> tls;
   std::string run_dir;
   std::string state_file;

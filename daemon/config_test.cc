@@ -31,7 +31,7 @@ TEST(ConfigTest, AWholeFile) {
   EXPECT_EQ(config->node, "n0");
   ASSERT_EQ(config->peers.size(), 1u) << "a node is no peer of its own: one file may serve all nodes";
   EXPECT_EQ(config->peers[0].node, "n1");
-  ASSERT_EQ(config->nics.size(), 3u);
+  ASSERT_EQ(config->nics.size(), 4u);
   EXPECT_EQ(config->nics[0], (NicSpec{"rail0", "eth1", "", 500000000, 6}));
   EXPECT_EQ(config->nics[1], (NicSpec{"rail1", "", "127.1.0.1", 0, 7}));
   EXPECT_EQ(config->nics[2], (NicSpec{"eth7", "eth7", "", 0, 8}));
@@ -93,7 +93,7 @@ TEST(ConfigTest, AWrongValueIsToldWithItsLine) {
             "f.conf:2: store.embedded_node 'n9' is neither this node (n0) nor a peer");
   EXPECT_EQ(ErrorOf("tls { key_file: 'k' }"), "f.conf:1: tls needs certificate_file, key_file and ca_file");
   EXPECT_EQ(ErrorOf("store { etcd_endpoints: 'http://e0:2379' }"),
-            "f.conf:1: store.etcd_endpoints: 'http://e0:2379' is not host:port (write an IPv6 address as [address]:port)");
+            "f.conf:1: store.etcd_endpoints: 'http://e0:2379' is not host:port (leave out what stands before the host)");
   EXPECT_EQ(ErrorOf("store { etcd_endpoints: 'e0:2379' etcd_tls { key_file: 'k' } }"),
             "f.conf:1: store.etcd_tls needs certificate_file, key_file and ca_file");
   EXPECT_EQ(ErrorOf("store { etcd_tls { key_file: 'k' } }"), "f.conf:1: store.etcd_tls without etcd_endpoints");

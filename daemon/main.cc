@@ -123,8 +123,10 @@ class Signals {
 absl::Status Serve(const Config& config, Signals* signals) {
   RETURN_IF_ERROR(MakeRunDir(config.run_dir));
   ASSIGN_OR_RETURN(const auto lock, LockFile::Take(config.lock_file(), config.control_socket()));
-  ASSIGN_OR_RETURN(const Credentials credentials, LoadCredentials(config));
-  if (!credentials.secure && !config.peers.empty()) LogWarning("peers talk in the clear: set tls in the configuration");
+  ASSIGN_OR_RETURN(const AllCredentials credentials, LoadAllCredentials(config));
+  if (!credentials.peers.secure && !config.peers.empty()) LogWarning("peers talk in the clear: set tls in the configuration");
+  if (!credentials.etcd.secure && config.etcd.has_value())
+    LogWarning("etcd is spoken to in the clear: set store.etcd_tls in the configuration");
 
   // Destroyed in the opposite order: the servers before what they ask, the world after all that uses it.
   EventLoop loop;
@@ -133,7 +135,7 @@ absl::Status Serve(const Config& config, Signals* signals) {
   Wiring wiring(config, world->world());
   RETURN_IF_ERROR(wiring.Start());
   ASSIGN_OR_RETURN(const auto servers,
-                   RpcServers::Start(&wiring, config.control_socket(), config.listen, credentials, world->store_service()));
+                   RpcServers::Start(&wiring, config.control_socket(), config.listen, credentials.peers, world->store_service()));
   wiring.SetPeerAddress(PeerAddress(config.listen, servers->peer_port()));
   LogInfo("r2ccd serves", {{"node", config.node},
                            {"socket", config.control_socket()},
@@ -181,7 +183,7 @@ int Main(int argc, char** argv) {
   absl::StatusOr<Config> config = LoadConfig(flags);
   absl::Status status = config.status();
   if (status.ok() && flags.check_config) {
-    status = LoadCredentials(*config).status();
+    status = LoadAllCredentials(*config).status();
     if (status.ok())
       std::printf("%s: ok: node %s, %zu NICs, %zu peers\n", flags.config.empty() ? "no file" : flags.config.c_str(), config->node.c_str(),
                   config->nics.size(), config->peers.size());

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "daemon/rpc/etcd_store.h"
 #include "daemon/rpc/grpc_store.h"
 
 namespace r2cc::daemon {
@@ -19,16 +21,24 @@ int64_t NanosOf(clockid_t clock) {
   return now.tv_sec * kNanosPerSecond + now.tv_nsec;
 }
 
-std::unique_ptr<Store> MakeStore(const Config& config, const Credentials& credentials, EventLoop* loop, StoreService* own) {
+std::unique_ptr<Store> MakeStore(const Config& config, const AllCredentials& credentials, EventLoop* loop, StoreService* own) {
   if (own != nullptr) return std::make_unique<LocalStore>(loop, own);
+  if (config.etcd.has_value()) return std::make_unique<EtcdStore>(loop, config.etcd->endpoints, credentials.etcd);
   for (const PeerSpec& peer : config.peers)
-    if (peer.node == config.store_node) return std::make_unique<GrpcStore>(loop, peer, credentials);
+    if (peer.node == config.store_node) return std::make_unique<GrpcStore>(loop, peer, credentials.peers);
   return std::make_unique<NoStore>();
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RealWorld>> RealWorld::Make(const Config& config, const Credentials& credentials, EventLoop* loop) {
+absl::StatusOr<AllCredentials> LoadAllCredentials(const Config& config) {
+  AllCredentials all;
+  ASSIGN_OR_RETURN(all.peers, LoadCredentials(config.tls, config.file + ": tls"));
+  ASSIGN_OR_RETURN(all.etcd, LoadCredentials(config.etcd.has_value() ? config.etcd->tls : std::nullopt, config.file + ": store.etcd_tls"));
+  return all;
+}
+
+absl::StatusOr<std::unique_ptr<RealWorld>> RealWorld::Make(const Config& config, const AllCredentials& credentials, EventLoop* loop) {
   auto page = SharedPage::Create();
   if (!page.ok()) return absl::Status(page.status().code(), absl::StrCat("cannot make the page: ", page.status().message()));
   return std::unique_ptr<RealWorld>(new RealWorld(config, credentials, loop, *std::move(page)));

@@ -25,10 +25,17 @@
 
 namespace r2cc::daemon {
 
+// What the configuration's files hold for those whom the daemon talks to.
+struct AllCredentials {
+  Credentials peers;
+  Credentials etcd;
+};
+absl::StatusOr<AllCredentials> LoadAllCredentials(const Config& config);
+
 class RealWorld {
  public:
   // `loop` outlives it.
-  static absl::StatusOr<std::unique_ptr<RealWorld>> Make(const Config& config, const Credentials& credentials, EventLoop* loop);
+  static absl::StatusOr<std::unique_ptr<RealWorld>> Make(const Config& config, const AllCredentials& credentials, EventLoop* loop);
   RealWorld(const RealWorld&) = delete;
   RealWorld& operator=(const RealWorld&) = delete;
 
@@ -41,7 +48,7 @@ class RealWorld {
   }
 
  private:
-  RealWorld(const Config& config, const Credentials& credentials, EventLoop* loop, std::unique_ptr<SharedPage> page);
+  RealWorld(const Config& config, const AllCredentials& credentials, EventLoop* loop, std::unique_ptr<SharedPage> page);
 
   EventLoop* const loop_;
   ScopedLoopThread disk_;

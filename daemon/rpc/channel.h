@@ -3,6 +3,7 @@
 #define R2CC_DAEMON_RPC_CHANNEL_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -19,11 +20,14 @@ struct Credentials {
   bool secure = false;
 };
 
-// Reads the files of `config.tls`. Mutual: both ends show a certificate of the same authority.
-absl::StatusOr<Credentials> LoadCredentials(const Config& config);
+// Reads the files of `tls`; nothing: insecure. Mutual: both ends show a certificate of the same authority. `where` begins the messages.
+absl::StatusOr<Credentials> LoadCredentials(const std::optional<TlsSpec>& tls, const std::string& where);
 
 // A channel to one peer, which connects again for ever. With TLS the peer's certificate must name its node.
 std::shared_ptr<grpc::Channel> PeerChannel(const PeerSpec& peer, const Credentials& credentials);
+
+// A channel to one member of an etcd cluster, host:port, which connects again for ever. With TLS its certificate must name that host.
+std::shared_ptr<grpc::Channel> EtcdChannel(const std::string& address, const Credentials& credentials);
 
 // Server settings that fit PeerChannel's keep-alive, and that let no second process share the port.
 void SetServerOptions(grpc::ServerBuilder* builder);

@@ -1,11 +1,9 @@
 #include "daemon/rpc/grpc_store.h"
 
 #include <chrono>
-#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -14,21 +12,6 @@ constexpr std::chrono::milliseconds kPutDeadline(1000);
 constexpr Nanos kTickInterval = 250 * kNanosPerMs;
 
 }  // namespace
-
-// Calls that gRPC still owns; the stub may not go before them.
-struct GrpcStore::CallCount {
-  absl::Mutex mutex;
-  int under_way ABSL_GUARDED_BY(mutex) = 0;
-  void Add(int n) {
-    absl::MutexLock lock(&mutex);
-    under_way += n;
-  }
-  void AwaitNone() {
-    absl::MutexLock lock(&mutex);
-    mutex.Await(absl::Condition(
-        +[](int* n) { return *n == 0; }, &under_way));
-  }
-};
 
 // One life of the watch. Keeps itself alive until gRPC is done with it.
 class GrpcStore::WatchCall final : public grpc::ClientReadReactor<v1::WatchReply> {
@@ -80,7 +63,9 @@ GrpcStore::GrpcStore(Executor* executor, const PeerSpec& server, const Credentia
     : executor_(executor),
       server_(server),
       stub_(v1::Store::NewStub(PeerChannel(server, credentials))),
-      calls_(std::make_shared<CallCount>()) {}
+      calls_(std::make_shared<CallCount>()),
+      puts_(executor,
+            [this](const auto& key, const auto& value, int64_t lease_ms, auto done) { SendPut(key, value, lease_ms, std::move(done)); }) {}
 
 GrpcStore::~GrpcStore() {
   Stop();
@@ -121,11 +106,7 @@ void GrpcStore::OnConnected() {
   if (state_ == state) return;
   SetState(state);
   backoff_.Reset();
-  // Its memory may be a new one.
-  for (auto& [key, entry] : entries_) {
-    entry.dirty = true;
-    PutNow(key);
-  }
+  puts_.PutAllAgain();  // its memory may be a new one
 }
 
 void GrpcStore::OnEnd(const std::string& why) {
@@ -138,21 +119,9 @@ void GrpcStore::OnEnd(const std::string& why) {
   });
 }
 
-void GrpcStore::Put(const std::string& key, const std::string& value, int64_t lease_ms) {
-  Entry& entry = entries_[key];
-  entry.value = value;
-  entry.lease_ms = lease_ms;
-  entry.dirty = true;
-  PutNow(key);
-}
+void GrpcStore::Put(const std::string& key, const std::string& value, int64_t lease_ms) { puts_.Put(key, value, lease_ms); }
 
-// One put of a key at a time: two under way could arrive in either order.
-void GrpcStore::PutNow(const std::string& key) {
-  Entry& entry = entries_[key];
-  if (entry.under_way) return;
-  entry.under_way = true;
-  entry.dirty = false;
-  entry.put_at = executor_->Now();
+void GrpcStore::SendPut(const std::string& key, const std::string& value, int64_t lease_ms, std::function<void(bool)> done) {
   struct PutCall {
     grpc::ClientContext context;
     v1::PutRequest request;
@@ -161,30 +130,20 @@ void GrpcStore::PutNow(const std::string& key) {
   auto call = std::make_shared<PutCall>();
   call->context.set_deadline(std::chrono::system_clock::now() + kPutDeadline);
   call->request.set_key(key);
-  call->request.set_value(entry.value);
-  call->request.set_lease_ms(entry.lease_ms);
+  call->request.set_value(value);
+  call->request.set_lease_ms(lease_ms);
   calls_->Add(1);
   stub_->async()->Put(&call->context, &call->request, &call->reply,
-                      [this, call, key, alive = alive_, executor = executor_, calls = calls_](grpc::Status status) {
-                        executor->Post([this, alive, key, ok = status.ok()] {
-                          if (!*alive) return;
-                          Entry& entry = entries_[key];
-                          entry.under_way = false;
-                          if (!ok)
-                            entry.dirty = true;  // Tick tries again
-                          else if (entry.dirty)
-                            PutNow(key);
+                      [call, done = std::move(done), alive = alive_, executor = executor_, calls = calls_](grpc::Status status) {
+                        executor->Post([alive, done, ok = status.ok()] {
+                          if (*alive) done(ok);
                         });
                         calls->Add(-1);
                       });
 }
 
 void GrpcStore::Tick() {
-  const Nanos now = executor_->Now();
-  for (auto& [key, entry] : entries_) {
-    const bool lease_wanes = entry.lease_ms > 0 && now - entry.put_at >= entry.lease_ms * kNanosPerMs / 3;
-    if (entry.dirty || lease_wanes) PutNow(key);
-  }
+  puts_.Retry(/*renew_leases=*/true);
   tick_timer_ = executor_->RunAfter(kTickInterval, [this, alive = alive_] {
     if (*alive) Tick();
   });

@@ -2,14 +2,16 @@
 #ifndef R2CC_DAEMON_RPC_GRPC_STORE_H_
 #define R2CC_DAEMON_RPC_GRPC_STORE_H_
 
-#include <map>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "base/executor.h"
 #include "daemon/io/store.h"
 #include "daemon/rpc/backoff.h"
+#include "daemon/rpc/call_count.h"
 #include "daemon/rpc/channel.h"
+#include "daemon/rpc/put_queue.h"
 #include "proto/r2cc.grpc.pb.h"
 
 namespace r2cc::daemon {
@@ -27,19 +29,11 @@ class GrpcStore final : public Store {
 
  private:
   class WatchCall;
-  struct CallCount;
-  struct Entry {
-    std::string value;
-    int64_t lease_ms = 0;
-    bool dirty = true;       // the store does not have this value yet
-    bool under_way = false;  // a put of this key has not been answered
-    Nanos put_at = 0;
-  };
 
   void Connect();
   void OnConnected();
   void OnEnd(const std::string& why);
-  void PutNow(const std::string& key);
+  void SendPut(const std::string& key, const std::string& value, int64_t lease_ms, std::function<void(bool)> done);
   void Tick();
   void SetState(const std::string& state);
 
@@ -49,7 +43,7 @@ class GrpcStore final : public Store {
   const std::shared_ptr<CallCount> calls_;
   std::string prefix_;
   Callbacks callbacks_;
-  std::map<std::string, Entry> entries_;
+  PutQueue puts_;
   std::shared_ptr<WatchCall> watch_;
   std::string state_;
   Backoff backoff_;

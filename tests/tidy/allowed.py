@@ -5,10 +5,12 @@ POLLED = "NCCL's interface has no event to wait for: its caller polls, and r2cc-
 
 ALLOWED = {
     ("clocks", "client/client.cc"): GRPC_DEADLINE,
+    ("clocks", "daemon/rpc/etcd_store.cc"): GRPC_DEADLINE,
     ("clocks", "daemon/rpc/grpc_peer_transport.cc"): GRPC_DEADLINE,
     ("clocks", "daemon/rpc/grpc_store.cc"): GRPC_DEADLINE,
     ("clocks", "daemon/rpc/servers.cc"): GRPC_DEADLINE,
     ("clocks", "daemon/real_world.cc"): "the daemon's seam to the machine: the wall clock of events, and when the machine booted",
+    ("clocks", "health/io/udp_datagram.cc"): "the kernel stamps datagrams with the wall clock, and says in no other way when they came",
     ("clocks", "netplugin/perf/clock.h"): "r2cc-perf measures a plugin from outside, with a clock of its own",
     ("environment", "netplugin/plugin/process.cc"): "a plugin has no main(): here its environment is read and handed to netplugin/config",
     ("sleeps", "daemon/r2ccd_rig.h"): "another process's state gives no event: it is asked again",
