@@ -28,6 +28,9 @@ struct Typed {
   std::string node;
   std::string nic;
   std::string weight;
+  std::string peer;
+  double interval_s = 1;
+  int count = 0;
   bool follow = false;
   std::string after;
 };
@@ -144,6 +147,17 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
     request = list;
     return absl::OkStatus();
   });
+  commands.emplace_back(
+      AddNicAction(nic, "why", "the verdict on a NIC: where the fault is, the evidence, what was done, what to do", &typed),
+      [&]() -> absl::Status {
+        const absl::StatusOr<NicName> name = ParseNicName(typed.nic);
+        if (!name.ok()) return name.status();
+        v1::ExplainNicRequest explain;
+        explain.set_node(name->node);
+        explain.set_nic(name->nic);
+        request = explain;
+        return absl::OkStatus();
+      });
   commands.emplace_back(AddNicAction(nic, "drain", "send no new traffic over a NIC; what is in flight ends by itself", &typed),
                         nic_action(v1::DRAIN));
   commands.emplace_back(AddNicAction(nic, "undrain", "take a drain back", &typed), nic_action(v1::UNDRAIN));
@@ -179,6 +193,36 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
   plan->require_subcommand(1);
   commands.emplace_back(AddCommand(plan, "show", "the plan in force: each NIC's state and weight"), [&] {
     request = v1::GetPlanRequest();
+    return absl::OkStatus();
+  });
+
+  commands.emplace_back(AddCommand(plan, "why", "why each NIC has its weight, and which NICs each GPU of this node goes over"), [&] {
+    request = v1::ExplainPlanRequest();
+    return absl::OkStatus();
+  });
+
+  CLI::App* path = AddCommand(&root, "path", "the rails between two nodes");
+  path->require_subcommand(1);
+  CLI::App* probe = AddCommand(path, "probe", "the live matrix of probes from one node to another: state, loss, round trip");
+  probe->add_option("FROM", typed.node, "the node whose probes are shown")->required();
+  probe->add_option("TO", typed.peer, "only towards this node");
+  commands.emplace_back(probe, [&] {
+    v1::ProbePathsRequest paths;
+    paths.set_node(typed.node);
+    paths.set_peer(typed.peer);
+    request = paths;
+    return absl::OkStatus();
+  });
+
+  CLI::App* watch = AddCommand(&root, "watch", "a live view of all nodes, their NICs and the last events, until interrupted");
+  watch->add_option("--interval", typed.interval_s, "seconds between two pictures")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+  watch->add_option("--count", typed.count, "pictures, then end; 0: until interrupted")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  commands.emplace_back(watch, [&]() -> absl::Status {
+    if (typed.output == "json")
+      return absl::InvalidArgumentError("watch is for people; for programs there is `r2ccctl events --follow -o json`");
+    request = WatchCommand{static_cast<int>(typed.interval_s * 1000), typed.count};
     return absl::OkStatus();
   });
 

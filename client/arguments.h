@@ -13,8 +13,14 @@ namespace r2cc::client {
 
 enum class Output { kTable, kJson };
 
-using Request =
-    std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest, v1::GetPlanRequest>;
+// `watch`, which is many requests.
+struct WatchCommand {
+  int interval_ms = 1000;
+  int count = 0;  // 0: until interrupted
+};
+
+using Request = std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest,
+                             v1::GetPlanRequest, v1::ExplainNicRequest, v1::ProbePathsRequest, v1::ExplainPlanRequest, WatchCommand>;
 
 struct Invocation {
   Request request;

@@ -65,6 +65,26 @@ TEST(Arguments, Events) {
     EXPECT_THAT(ErrorOf("events --after " + std::string(after)), AllOf(HasSubstr("--after"), HasSubstr(after)));
 }
 
+TEST(Arguments, Explanations) {
+  const auto why = RequestOf<v1::ExplainNicRequest>("nic why n1/rail2");
+  EXPECT_EQ(why.node(), "n1");
+  EXPECT_EQ(why.nic(), "rail2");
+  EXPECT_EQ(RequestOf<v1::ProbePathsRequest>("path probe n0 n1").peer(), "n1");
+  EXPECT_EQ(RequestOf<v1::ProbePathsRequest>("path probe n0").peer(), "");
+  RequestOf<v1::ExplainPlanRequest>("plan why");
+  EXPECT_THAT(ErrorOf("nic why n1"), HasSubstr("'n1'"));
+  EXPECT_THAT(ErrorOf("path probe"), HasSubstr("FROM"));
+  EXPECT_THAT(ErrorOf("path"), HasSubstr("probe"));
+}
+
+TEST(Arguments, Watch) {
+  EXPECT_EQ(RequestOf<WatchCommand>("watch").interval_ms, 1000);
+  EXPECT_EQ(RequestOf<WatchCommand>("watch --interval 0.25 --count 3").interval_ms, 250);
+  EXPECT_EQ(RequestOf<WatchCommand>("watch --interval 0.25 --count 3").count, 3);
+  EXPECT_THAT(ErrorOf("watch --interval 0"), HasSubstr("--interval"));
+  EXPECT_THAT(ErrorOf("watch -o json"), HasSubstr("events --follow"));
+}
+
 TEST(Arguments, GlobalFlagsStandAnywhere) {
   for (const char* line : {"-o json --run_dir /x status", "status -o json --run_dir /x", "status --output=json --run_dir=/x"}) {
     const Parsed parsed = Parse(line);

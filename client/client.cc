@@ -113,6 +113,18 @@ absl::StatusOr<v1::Plan> Client::GetPlan(const v1::GetPlanRequest& request) {
   return Call(&v1::Control::Stub::GetPlan, stub_.get(), request, v1::Plan(), socket_path_);
 }
 
+absl::StatusOr<v1::ExplainNicReply> Client::ExplainNic(const v1::ExplainNicRequest& request) {
+  return Call(&v1::Control::Stub::ExplainNic, stub_.get(), request, v1::ExplainNicReply(), socket_path_);
+}
+
+absl::StatusOr<v1::ProbePathsReply> Client::ProbePaths(const v1::ProbePathsRequest& request) {
+  return Call(&v1::Control::Stub::ProbePaths, stub_.get(), request, v1::ProbePathsReply(), socket_path_);
+}
+
+absl::StatusOr<v1::ExplainPlanReply> Client::ExplainPlan(const v1::ExplainPlanRequest& request) {
+  return Call(&v1::Control::Stub::ExplainPlan, stub_.get(), request, v1::ExplainPlanReply(), socket_path_);
+}
+
 absl::Status Client::Events(const v1::EventsRequest& request, absl::FunctionRef<bool(const v1::Event&)> on_event) {
   grpc::ClientContext context;
   if (!request.follow()) SetDeadline(&context);

@@ -10,24 +10,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "client/format_parts.h"
 #include "client/table.h"
 #include "client/units.h"
 
 namespace r2cc::client {
 namespace {
-
-std::string StateName(v1::NicState state) {
-  return state == v1::NIC_STATE_UNSPECIFIED ? "?" : v1::NicState_IsValid(state) ? v1::NicState_Name(state) : absl::StrCat("state ", state);
-}
-
-Colour StateColour(v1::NicState state) {
-  switch (state) {
-    case v1::HEALTHY: return Colour::kGreen;
-    case v1::FAILED: return Colour::kRed;
-    case v1::DRAINED: return Colour::kBlue;
-    default: return Colour::kYellow;
-  }
-}
 
 // NODE_HEALTHY -> "Healthy"
 std::string WordName(v1::NodeWord word) {
@@ -44,18 +32,6 @@ Colour WordColour(v1::NodeWord word) {
     case v1::NODE_UNREACHABLE: return Colour::kRed;
     default: return Colour::kYellow;
   }
-}
-
-std::string NicName(absl::string_view node, absl::string_view nic) { return absl::StrCat(node, "/", nic); }
-
-// Only "counter" moves while a daemon lives; its start tells two lives apart.
-std::string EpochText(const v1::Epoch& epoch) {
-  return absl::StrCat(epoch.counter(), " (boot ", epoch.boot_time_s(), ", daemon start ", epoch.daemon_start_ns() / 1'000'000, " ms)");
-}
-
-std::string Ago(int64_t then_ns, const Style& style) {
-  if (then_ns <= 0) return "";
-  return absl::StrCat(FormatDuration(style.now_ns - then_ns), " ago");
 }
 
 // "3 healthy, 1 failed"

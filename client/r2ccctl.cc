@@ -1,4 +1,5 @@
 // r2ccctl: asks and steers r2ccd. Exit codes: 0 done, 1 refused or failed, 2 usage.
+#include <poll.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -48,6 +49,8 @@ int main(int argc, char** argv) {
   absl::StatusOr<std::unique_ptr<r2cc::client::Client>> client = r2cc::client::Client::Connect(invocation.socket_path);
   if (!client.ok()) return Fail(client.status().message(), kExitFailed);
   const r2cc::client::Style style{absl::GetCurrentTimeNanos(), absl::LocalTimeZone(), WantsColour()};
-  const absl::Status status = r2cc::client::Run(invocation, style, **client, std::cout);
+  const r2cc::client::Terminal terminal{[] { return absl::GetCurrentTimeNanos(); },
+                                        [](int milliseconds) { return poll(nullptr, 0, milliseconds) == 0; }, isatty(STDOUT_FILENO) == 1};
+  const absl::Status status = r2cc::client::Run(invocation, style, **client, std::cout, terminal);
   return status.ok() ? 0 : Fail(status.message(), kExitFailed);
 }

@@ -93,6 +93,22 @@ class TestControl final : public v1::Control::Service {
     reply->add_jobs()->set_pid(7);
     return grpc::Status::OK;
   }
+  grpc::Status ExplainNic(grpc::ServerContext*, const v1::ExplainNicRequest* request, v1::ExplainNicReply* reply) override {
+    reply->set_node(request->node());
+    reply->mutable_nic()->set_name(request->nic());
+    reply->set_verdict("port");
+    reply->set_verdict_text("port of n0/rail0");
+    return grpc::Status::OK;
+  }
+  grpc::Status ProbePaths(grpc::ServerContext*, const v1::ProbePathsRequest* request, v1::ProbePathsReply* reply) override {
+    reply->set_node(request->node());
+    reply->set_peer(request->peer());
+    return grpc::Status::OK;
+  }
+  grpc::Status ExplainPlan(grpc::ServerContext*, const v1::ExplainPlanRequest*, v1::ExplainPlanReply* reply) override {
+    reply->add_reasons()->set_reason("the operator's word");
+    return grpc::Status::OK;
+  }
   // GetPlan stays unimplemented: a daemon of an older release.
 
   std::mutex mutex_;
@@ -191,6 +207,24 @@ TEST_F(R2ccctl, PrintsEventsOneJsonObjectALine) {
     ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(lines[i], &event).ok()) << lines[i];
     EXPECT_EQ(event.sequence(), i + 2);
   }
+}
+
+TEST_F(R2ccctl, Explains) {
+  EXPECT_EQ(Json<v1::ExplainNicReply>("nic why n0/rail0").verdict(), "port");
+  EXPECT_EQ(Json<v1::ProbePathsReply>("path probe n0 n1").peer(), "n1");
+  EXPECT_EQ(Json<v1::ExplainPlanReply>("plan why").reasons(0).reason(), "the operator's word");
+  EXPECT_THAT(Run("nic why n0/rail0 --run_dir .").out, HasSubstr("verdict port of n0/rail0\n"));
+  EXPECT_THAT(Run("path probe n0 n1 --run_dir .").out, HasSubstr("no rail of n0 is probed towards n1"));
+}
+
+TEST_F(R2ccctl, WatchesWithoutSteeringAFile) {
+  const Outcome outcome = Run("watch --interval 0.1 --count 2 --run_dir .");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, Not(HasSubstr("\033")));
+  const size_t first = outcome.out.find("n0/rail0  HEALTHY");
+  ASSERT_NE(first, std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("n0/rail0  HEALTHY", first + 1), std::string::npos) << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("link-up"));
 }
 
 TEST_F(R2ccctl, SaysWhenTheDaemonEndsAFollowedStream) {

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "client/json.h"
+#include "client/watch.h"
 
 namespace r2cc::client {
 namespace {
@@ -23,6 +24,7 @@ struct Runner {
   const Style& style;
   Client& client;
   std::ostream& out;
+  const Terminal& terminal;
 
   // `format` makes the reply's table.
   template <typename Reply, typename Format>
@@ -49,6 +51,20 @@ struct Runner {
   absl::Status operator()(const v1::GetPlanRequest& request) {
     return Write(client.GetPlan(request), [&](const v1::Plan& plan) { return FormatPlan(plan, style); });
   }
+  absl::Status operator()(const v1::ExplainNicRequest& request) {
+    return Write(client.ExplainNic(request), [&](const v1::ExplainNicReply& reply) { return FormatExplainNic(reply, style); });
+  }
+  absl::Status operator()(const v1::ProbePathsRequest& request) {
+    return Write(client.ProbePaths(request), [&](const v1::ProbePathsReply& reply) { return FormatPaths(reply, style); });
+  }
+  absl::Status operator()(const v1::ExplainPlanRequest& request) {
+    return Write(client.ExplainPlan(request), [&](const v1::ExplainPlanReply& reply) { return FormatExplainPlan(reply, style); });
+  }
+  absl::Status operator()(const WatchCommand& command) {
+    int left = command.count;
+    const auto wait = [&] { return (command.count == 0 || --left > 0) && terminal.wait(command.interval_ms); };
+    return Watch({terminal.now_ns, wait, terminal.is_one}, style, client, out);
+  }
   absl::Status operator()(const v1::EventsRequest& request) {
     absl::Status written;
     uint64_t last_sequence = request.after_sequence();
@@ -66,8 +82,8 @@ struct Runner {
 
 }  // namespace
 
-absl::Status Run(const Invocation& invocation, const Style& style, Client& client, std::ostream& out) {
-  return std::visit(Runner{invocation.output, style, client, out}, invocation.request);
+absl::Status Run(const Invocation& invocation, const Style& style, Client& client, std::ostream& out, const Terminal& terminal) {
+  return std::visit(Runner{invocation.output, style, client, out, terminal}, invocation.request);
 }
 
 }  // namespace r2cc::client

@@ -2,6 +2,8 @@
 #ifndef R2CC_CLIENT_RUN_H_
 #define R2CC_CLIENT_RUN_H_
 
+#include <cstdint>
+#include <functional>
 #include <ostream>
 
 #include "absl/status/status.h"
@@ -11,8 +13,15 @@
 
 namespace r2cc::client {
 
+// What `watch` needs of the world.
+struct Terminal {
+  std::function<int64_t()> now_ns;             // CLOCK_REALTIME
+  std::function<bool(int milliseconds)> wait;  // false: the person has seen enough
+  bool is_one = false;
+};
+
 // Sends the request and writes the reply to `out`. Events are written and flushed one by one.
-absl::Status Run(const Invocation& invocation, const Style& style, Client& client, std::ostream& out);
+absl::Status Run(const Invocation& invocation, const Style& style, Client& client, std::ostream& out, const Terminal& terminal);
 
 }  // namespace r2cc::client
 

@@ -1,0 +1,32 @@
+#include "client/format_parts.h"
+
+#include "absl/strings/str_cat.h"
+#include "client/units.h"
+
+namespace r2cc::client {
+
+std::string StateName(v1::NicState state) {
+  return state == v1::NIC_STATE_UNSPECIFIED ? "?" : v1::NicState_IsValid(state) ? v1::NicState_Name(state) : absl::StrCat("state ", state);
+}
+
+Colour StateColour(v1::NicState state) {
+  switch (state) {
+    case v1::HEALTHY: return Colour::kGreen;
+    case v1::FAILED: return Colour::kRed;
+    case v1::DRAINED: return Colour::kBlue;
+    default: return Colour::kYellow;
+  }
+}
+
+std::string NicName(absl::string_view node, absl::string_view nic) { return absl::StrCat(node, "/", nic); }
+
+std::string EpochText(const v1::Epoch& epoch) {
+  return absl::StrCat(epoch.counter(), " (boot ", epoch.boot_time_s(), ", daemon start ", epoch.daemon_start_ns() / 1'000'000, " ms)");
+}
+
+std::string Ago(int64_t then_ns, const Style& style) {
+  if (then_ns <= 0) return "";
+  return absl::StrCat(FormatDuration(style.now_ns - then_ns), " ago");
+}
+
+}  // namespace r2cc::client

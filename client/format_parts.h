@@ -1,0 +1,24 @@
+// Words that several replies' texts share.
+#ifndef R2CC_CLIENT_FORMAT_PARTS_H_
+#define R2CC_CLIENT_FORMAT_PARTS_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "client/format.h"
+#include "client/table.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::client {
+
+std::string StateName(v1::NicState state);
+Colour StateColour(v1::NicState state);
+std::string NicName(absl::string_view node, absl::string_view nic);
+// Only "counter" moves while a daemon lives; its start tells two lives apart.
+std::string EpochText(const v1::Epoch& epoch);
+// "3 s ago"; empty for a time that is not known.
+std::string Ago(int64_t then_ns, const Style& style);
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_FORMAT_PARTS_H_

@@ -1,0 +1,110 @@
+// The answers to "why": of a NIC, of the paths between two nodes, of the plan.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/format.h"
+#include "client/format_parts.h"
+#include "client/table.h"
+#include "client/units.h"
+
+namespace r2cc::client {
+namespace {
+
+Colour PairColour(const std::string& state) {
+  if (state == "up") return Colour::kGreen;
+  return state == "silent" ? Colour::kRed : Colour::kYellow;
+}
+
+std::string Loss(const v1::PairStatus& pair) {
+  if (pair.recent() == 0) return "";
+  return absl::StrFormat("%.0f%%", 100.0 * std::min(pair.recent_lost(), pair.recent()) / pair.recent());
+}
+
+std::string PairTable(const std::string& node, const google::protobuf::RepeatedPtrField<v1::PairStatus>& pairs, const Style& style) {
+  Table table({"FROM", "TO", "STATE", Right("SINCE"), Right("LOSS"), Right("ROUND TRIP"), Right("LAST"), Right("ANSWERED"), "USE"});
+  for (const v1::PairStatus& pair : pairs)
+    table.AddRow({NicName(node, pair.nic()),
+                  NicName(pair.peer_node(), pair.peer_nic()),
+                  {pair.state(), PairColour(pair.state())},
+                  Ago(pair.since_ns(), style),
+                  Loss(pair),
+                  pair.round_trip_ns() == 0 ? "" : FormatDuration(pair.round_trip_ns()),
+                  pair.last_answer_ns() == 0 ? "never" : Ago(pair.last_answer_ns(), style),
+                  absl::StrCat(pair.answered(), "/", pair.sent()),
+                  {pair.active() ? "jobs" : "in turn", pair.active() ? Colour::kNone : Colour::kDim}});
+  return table.Render(style.colour);
+}
+
+std::string Heading(absl::string_view text, const Style& style) {
+  return absl::StrCat("\n", Paint(text, Colour::kDim, style.colour), "\n");
+}
+
+}  // namespace
+
+std::string FormatExplainNic(const v1::ExplainNicReply& reply, const Style& style) {
+  const v1::NicView& nic = reply.nic();
+  std::string text = absl::StrCat(
+      Printable(NicName(reply.node(), nic.name())), "  ", Paint(StateName(nic.state()), StateColour(nic.state()), style.colour), "  ",
+      Printable(absl::StrCat(Ago(nic.since_ns(), style), nic.reason().empty() ? "" : ": ", nic.reason())), "\n");
+  const auto add = [&](absl::string_view name, absl::string_view value) {
+    if (!value.empty()) absl::StrAppend(&text, Paint(absl::StrFormat("%-8s", name), Colour::kDim, style.colour), Printable(value), "\n");
+  };
+  add("verdict", reply.verdict_text());
+  add("plan", reply.has_planned()
+                  ? absl::StrCat(StateName(reply.planned().state()), ", weight ", FormatPermille(reply.planned().weight_permille()))
+                  : "");
+  add("link", absl::StrCat(nic.link_up() ? "up" : "down", nic.rate_bits_per_s() == 0 ? "" : ", ",
+                           nic.rate_bits_per_s() == 0 ? "" : FormatRate(nic.rate_bits_per_s()), ", ", nic.flaps_total(), " flaps"));
+  for (const std::string& advice : reply.advice()) add("do", advice);
+  if (reply.pairs_size() > 0) absl::StrAppend(&text, Heading("probes", style), PairTable(reply.node(), reply.pairs(), style));
+  if (reply.evidence_size() > 0) {
+    Table table({Right("LAST"), Right("FIRST"), Right("TIMES"), "SEEN BY", "EVIDENCE", Right("VALUE"), "PEER", "DETAIL"});
+    for (const v1::EvidenceEntry& entry : reply.evidence())
+      table.AddRow({Ago(entry.last_ns(), style), entry.times() > 1 ? Ago(entry.first_ns(), style) : "", absl::StrCat(entry.times()),
+                    entry.observer(), entry.kind(), entry.value() == 0 ? "" : absl::StrCat(entry.value()), entry.peer(), entry.detail()});
+    absl::StrAppend(&text, Heading("evidence, newest first", style), table.Render(style.colour));
+  }
+  if (reply.done_size() > 0) {
+    absl::StrAppend(&text, Heading("what happened, newest first", style));
+    for (const v1::Event& event : reply.done()) absl::StrAppend(&text, FormatEvent(event, style));
+  }
+  return text;
+}
+
+std::string FormatPaths(const v1::ProbePathsReply& reply, const Style& style) {
+  if (reply.pairs_size() == 0)
+    return absl::StrCat("no rail of ", Printable(reply.node()), " is probed", reply.peer().empty() ? "" : " towards ",
+                        Printable(reply.peer()), ": do both daemons run, and do their NICs have addresses?\n");
+  return PairTable(reply.node(), reply.pairs(), style);
+}
+
+std::string FormatExplainPlan(const v1::ExplainPlanReply& reply, const Style& style) {
+  std::string text = absl::StrCat(Paint("plan ", Colour::kDim, style.colour), EpochText(reply.epoch()), "\n");
+  if (!reply.trouble().empty())
+    absl::StrAppend(&text, Paint("refused ", Colour::kRed, style.colour), Printable(reply.trouble()), "; the plan before is in force\n");
+  Table table({"NIC", "STATE", Right("WEIGHT"), "WHY"});
+  for (const v1::PlanReason& reason : reply.reasons()) {
+    const v1::PlannedNic& nic = reason.planned();
+    table.AddRow({NicName(nic.node(), nic.nic()),
+                  {StateName(nic.state()), StateColour(nic.state())},
+                  {FormatPermille(nic.weight_permille()), nic.weight_permille() == 0 ? Colour::kRed : Colour::kNone},
+                  reason.reason()});
+  }
+  if (!table.empty()) absl::StrAppend(&text, "\n", table.Render(style.colour));
+  Table routes({"GPU", "NICS, NEAREST FIRST"});
+  for (const v1::GpuRoute& route : reply.routes()) {
+    std::vector<std::string> hops;
+    for (const auto& hop : route.chain())
+      hops.push_back(absl::StrCat(hop.nic(), hop.weight_permille() == 0 ? "" : absl::StrCat(" ", FormatPermille(hop.weight_permille())),
+                                  " (", hop.distance(), ")"));
+    routes.AddRow({route.gpu_pci(), absl::StrJoin(hops, " > ")});
+  }
+  if (!routes.empty()) absl::StrAppend(&text, "\n", routes.Render(style.colour));
+  return text;
+}
+
+}  // namespace r2cc::client

@@ -1,0 +1,44 @@
+#include "client/watch.h"
+
+#include <deque>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+namespace r2cc::client {
+namespace {
+
+constexpr size_t kEventsShown = 10;
+// Home, and clear what is below.
+constexpr char kRedraw[] = "\x1b[H\x1b[J";
+
+}  // namespace
+
+absl::Status Watch(const WatchWorld& world, Style style, Client& client, std::ostream& out) {
+  std::deque<v1::Event> events;
+  uint64_t last = 0;
+  do {
+    style.now_ns = world.now_ns();
+    const absl::StatusOr<v1::StatusReply> status = client.GetStatus({});
+    if (!status.ok()) return status.status();
+    const absl::StatusOr<v1::ListNicsReply> nics = client.ListNics({});
+    if (!nics.ok()) return nics.status();
+    v1::EventsRequest after;
+    after.set_after_sequence(last);
+    const absl::Status told = client.Events(after, [&](const v1::Event& event) {
+      last = event.sequence();
+      events.push_back(event);
+      if (events.size() > kEventsShown) events.pop_front();
+      return true;
+    });
+    if (!told.ok()) return told;
+    std::string picture = absl::StrCat(world.redraw ? kRedraw : "", FormatStatus(*status, style), "\n", FormatNics(*nics, style), "\n");
+    for (const v1::Event& event : events) absl::StrAppend(&picture, FormatEvent(event, style));
+    out << picture << std::flush;
+    if (!out) return absl::DataLossError("cannot write to standard output");
+  } while (world.wait());
+  return absl::OkStatus();
+}
+
+}  // namespace r2cc::client

@@ -1,0 +1,28 @@
+// `r2ccctl watch`: the cluster's NICs and the last events, again and again.
+#ifndef R2CC_CLIENT_WATCH_H_
+#define R2CC_CLIENT_WATCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <ostream>
+
+#include "absl/status/status.h"
+#include "client/client.h"
+#include "client/format.h"
+
+namespace r2cc::client {
+
+struct WatchWorld {
+  std::function<int64_t()> now_ns;  // CLOCK_REALTIME
+  // Waits until the next picture is due; false: the person has seen enough.
+  std::function<bool()> wait;
+  // Each picture takes the place of the one before: the output is a terminal.
+  bool redraw = false;
+};
+
+// One picture after the other until `wait` says so, or the daemon is gone.
+absl::Status Watch(const WatchWorld& world, Style style, Client& client, std::ostream& out);
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_WATCH_H_
