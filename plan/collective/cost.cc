@@ -1,8 +1,10 @@
 #include "plan/collective/cost.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "base/core/check.h"
 
@@ -15,7 +17,16 @@ double Fastest(std::span<const double> bytes_per_s) { return *std::max_element(b
 // What one member of a ring of `members` moves each way in an AllReduce of one byte.
 double RingLoad(double members) { return 2 * (members - 1) / members; }
 
-double Chunked(uint32_t chunks) { return chunks == 0 ? 1 : 1 + 1.0 / chunks; }
+double RingOf(double members, double bytes, double bytes_per_s, double latency_s, double overhead_bytes) {
+  return 2 * (members - 1) * (latency_s + (bytes / members + overhead_bytes) / bytes_per_s);
+}
+
+// What a degraded member contributes goes out, and the sum comes in one chunk later.
+double Exchange(double bytes, double bytes_per_s, uint32_t core, uint32_t chunks, double latency_s, double overhead_bytes) {
+  if (chunks == 0) return bytes / bytes_per_s;
+  const double pieces = R2ccPieces(core, chunks);
+  return (1 + 1.0 / chunks) * (bytes / bytes_per_s + pieces * (latency_s + overhead_bytes / bytes_per_s));
+}
 
 }  // namespace
 
@@ -26,21 +37,23 @@ double LowerBoundTime(double bytes, std::span<const double> bytes_per_s) {
   return std::max(bytes / Slowest(bytes_per_s), 2 * (static_cast<double>(bytes_per_s.size()) - 1) * bytes / sum);
 }
 
-double RingTime(double bytes, std::span<const double> bytes_per_s, double latency_s) {
-  const double members = static_cast<double>(bytes_per_s.size());
-  return RingLoad(members) * bytes / Slowest(bytes_per_s) + 2 * (members - 1) * latency_s;
+double RingTime(double bytes, std::span<const double> bytes_per_s, double latency_s, double overhead_bytes) {
+  return RingOf(static_cast<double>(bytes_per_s.size()), bytes, Slowest(bytes_per_s), latency_s, overhead_bytes);
+}
+
+uint32_t R2ccPieces(uint32_t core, uint32_t chunks) {
+  const uint32_t pieces = chunks * 4 * static_cast<uint32_t>(std::bit_width(core));
+  return (pieces + core - 1) / core * core;
 }
 
 double R2ccAllReduceTime(uint32_t members, double bytes, double bytes_per_s, double lost, double y, uint32_t chunks, double latency_s,
-                         uint32_t degraded) {
+                         uint32_t degraded, double overhead_bytes) {
   R2CC_CHECK(members > degraded + 1 && lost > 0 && lost < 1);
   const double kept = 1 - lost;
-  const double through_all = RingLoad(members) * (1 - y) * bytes / (kept * bytes_per_s) + 2 * (members - 1) * latency_s;
-  const double through_healthy = RingLoad(members - degraded) * y * bytes / (lost * bytes_per_s) + 2 * (members - degraded - 1) * latency_s;
-  const double exchange = y * bytes / (kept * bytes_per_s);
-  // The first chunk goes out, down the trees and back; the others follow it.
-  const double hops = 2 + std::ceil(std::log2(members - degraded));
-  return std::max(through_all, through_healthy) + Chunked(chunks) * exchange + (hops + chunks) * latency_s;
+  const uint32_t core = members - degraded;
+  const double through_all = RingOf(members, (1 - y) * bytes, kept * bytes_per_s, latency_s, overhead_bytes);
+  const double through_healthy = RingOf(core, y * bytes, lost * bytes_per_s, latency_s, overhead_bytes);
+  return std::max(through_all, through_healthy) + Exchange(y * bytes, kept * bytes_per_s, core, chunks, latency_s, overhead_bytes);
 }
 
 double R2ccOptimalY(uint32_t members, double lost, uint32_t degraded) {
@@ -49,13 +62,14 @@ double R2ccOptimalY(uint32_t members, double lost, uint32_t degraded) {
   return all / (all + healthy);
 }
 
-double RecursiveTime(double bytes, std::span<const double> bytes_per_s, uint32_t chunks, double latency_s) {
-  const double members = static_cast<double>(bytes_per_s.size());
+double RecursiveTime(double bytes, std::span<const double> bytes_per_s, uint32_t chunks, double latency_s, double overhead_bytes) {
+  const auto members = static_cast<uint32_t>(bytes_per_s.size());
   const double fastest = Fastest(bytes_per_s);
   const double slowest = Slowest(bytes_per_s);
-  const double rings = RingLoad(members) * bytes / fastest + 2 * (members - 1) * latency_s;
-  const double exchange = (1 - slowest / fastest) * bytes / slowest;
-  return rings + Chunked(chunks) * exchange + (2 + std::ceil(std::log2(members)) + chunks) * latency_s;
+  // The slowest member exchanges with each level above its own.
+  const double levels = static_cast<double>(std::set<double>(bytes_per_s.begin(), bytes_per_s.end()).size()) - 1;
+  return RingOf(members, bytes, fastest, latency_s, (levels + 1) * overhead_bytes) +
+         Exchange((1 - slowest / fastest) * bytes, slowest, members - 1, chunks, latency_s, levels * overhead_bytes);
 }
 
 double OptccStagedPart(uint32_t members, double kept) {
@@ -74,7 +88,10 @@ double OptccTime(uint32_t members, double bytes, double bytes_per_s, double kept
   const double slot = (segment + through_all / segments + healthy * overhead_bytes) / (kept * bytes_per_s) + latency_s;
   const double ring_load = RingLoad(healthy) * segment + (segment / healthy) + through_all / segments;
   const double ring = (ring_load + 2 * healthy * overhead_bytes) / bytes_per_s + 2 * (healthy - 1) * latency_s;
-  return segments * std::max(slot, ring) + ring / 2;
+  // Four segments make a group whose patterns hide the lesser of the two behind the greater, but for half of one at the ends. Fewer hide
+  // less, a single one nothing.
+  if (segments == 1) return 2 * slot + ring;
+  return segments * std::max(slot, ring) + std::min(slot, ring) / (segments < 4 ? 1 : 2);
 }
 
 std::vector<double> DirectShares(std::span<const double> bytes_per_s) {
@@ -101,6 +118,8 @@ double DirectTime(double bytes, std::span<const double> bytes_per_s, uint32_t se
   return (segments - 1) * full + 2 * half + 2 * segments * latency_s;
 }
 
-double HalfTime(double bytes, std::span<const double> bytes_per_s, double latency_s) { return RingTime(bytes, bytes_per_s, latency_s) / 2; }
+double HalfTime(double bytes, std::span<const double> bytes_per_s, double latency_s, double overhead_bytes) {
+  return RingTime(bytes, bytes_per_s, latency_s, overhead_bytes) / 2;
+}
 
 }  // namespace r2cc::plan

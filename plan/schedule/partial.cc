@@ -1,9 +1,9 @@
 // An AllReduce of a core, then an exchange with members outside it.
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "base/core/check.h"
+#include "plan/collective/cost.h"
 #include "plan/schedule/parts.h"
 #include "plan/schedule/shares.h"
 
@@ -20,7 +20,7 @@ namespace {
 class Partial final : public Schedule {
  public:
   Partial(uint32_t core, uint32_t per_server, std::vector<uint32_t> chain_lengths, uint64_t bytes, uint32_t chunks)
-      : ring_{core}, per_server_(per_server), shares_(bytes, Blocks(core, chunks)), blocks_(Blocks(core, chunks)), chunks_(chunks) {
+      : ring_{core}, per_server_(per_server), shares_(bytes, R2ccPieces(core, chunks)), blocks_(R2ccPieces(core, chunks)), chunks_(chunks) {
     R2CC_CHECK(core >= 2 && chunks >= 1 && per_server >= 1 && core % per_server == 0);
     for (const uint32_t length : chain_lengths) {
       R2CC_CHECK(length >= 1);
@@ -114,14 +114,6 @@ class Partial final : public Schedule {
 
  private:
   static constexpr uint32_t kChainLane = 7;
-
-  // Each of the K chunks goes down the trees in pieces, so many that the trees' depth costs less than the one chunk more that the
-  // cost model allows for; a whole number of blocks to each chunk of the ring.
-  static uint32_t Blocks(uint32_t core, uint32_t chunks) {
-    const uint32_t depth = static_cast<uint32_t>(std::bit_width(core));
-    const uint32_t pieces = chunks * 4 * depth;
-    return (pieces + core - 1) / core * core;
-  }
 
   uint32_t Chains() const { return static_cast<uint32_t>(chain_first_.size()) - 1; }
   uint32_t ChainBegin(uint32_t member) const { return chain_first_[chain_of_[member - ring_.n]]; }

@@ -26,7 +26,7 @@ uint64_t Shares::Cut(uint32_t block) const {
   if (even()) return EvenPiece(bytes_, block, segments_).begin;
   const auto pieces = static_cast<uint32_t>(up_to_.size());
   const Range segment = EvenPiece(bytes_, block / pieces, segments_);
-  const auto offset = static_cast<uint64_t>(static_cast<double>(segment.bytes() / kElementBytes) * up_to_[block % pieces]);
+  const auto offset = static_cast<uint64_t>(static_cast<double>(segment.bytes() / kElementBytes) * up_to_[block % pieces] + 0.5);
   return std::min(segment.begin + offset * kElementBytes, segment.end);
 }
 

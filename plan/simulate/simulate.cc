@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "plan/schedule/progress.h"
-#include "plan/simulate/routes.h"
+#include "plan/simulate/fabric_routes.h"
 #include "plan/simulate/sharing.h"
 
 namespace r2cc::plan {
@@ -27,7 +27,7 @@ std::string WhyNot(const Schedule& schedule, const Fabric& fabric, const Simulat
   if (schedule.Rotation().size() < 2) return "the schedule has no rotation";
   if (fabric.members_per_server != 1 || fabric.use != RailUse::kPooled || fabric.reach != RailReach::kFull || !options.changes.empty())
     return "a rotation needs one member a server, pooled rails that reach each other, and rails that stay as they are";
-  const Routes routes(fabric);
+  const FabricRoutes routes(fabric);
   for (const uint32_t member : schedule.Rotation())
     if (routes.ServerRate(member) != routes.ServerRate(schedule.Rotation()[0])) return "members of the rotation have unequal ports";
   return "";
@@ -133,7 +133,7 @@ class Run {
     routes_.Find(transfer.from, transfer.send.peer, transfer.from_lane, found_);
     if (options_.use_rotation && !found_.empty()) Fold(transfer);
     const double weight = schedule_.Weight(transfer.from, transfer.from_lane);
-    for (const Routes::Route& route : found_) {
+    for (const FabricRoutes::Route& route : found_) {
       if (route.count == 0) {
         At(now_, number);
         return;
@@ -148,12 +148,12 @@ class Run {
   // One transfer stands for those of all members of the rotation: what it takes at the first member's ports the others take at theirs;
   // at the port of a member outside, all of them meet.
   void Fold(const Transfer& transfer) {
-    Routes::Route& route = found_.front();
+    FabricRoutes::Route& route = found_.front();
     const auto all = static_cast<double>(schedule_.Rotation().size());
     const bool from_inside = in_rotation_[transfer.from];
     const bool to_inside = in_rotation_[transfer.send.peer];
     if (from_inside && to_inside) {
-      std::vector<Routes::Route> back;
+      std::vector<FabricRoutes::Route> back;
       routes_.Find(transfer.send.peer, transfer.from, transfer.from_lane, back);
       route.uses[1] = back.front().uses[1];
     } else if (from_inside) {
@@ -218,7 +218,7 @@ class Run {
 
   const Schedule& schedule_;
   const SimulateOptions& options_;
-  Routes routes_;
+  FabricRoutes routes_;
   Sharing sharing_;
   Progress progress_;
   std::vector<bool> in_rotation_;
@@ -227,7 +227,7 @@ class Run {
   std::vector<Flow> flows_;
   std::vector<uint32_t> unused_;
   std::vector<uint32_t> flow_of_stream_;
-  std::vector<Routes::Route> found_;
+  std::vector<FabricRoutes::Route> found_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   SimulateResult result_;
 };

@@ -1,4 +1,4 @@
-#include "plan/simulate/routes.h"
+#include "plan/simulate/fabric_routes.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,30 +7,23 @@
 
 namespace r2cc::plan {
 
-Fabric PortFabric(std::span<const double> port_bytes_per_s, double step_latency_s) {
-  Fabric fabric;
-  for (const double rate : port_bytes_per_s) fabric.rails_bytes_per_s.push_back({rate});
-  fabric.step_latency_s = step_latency_s;
-  return fabric;
-}
-
-Routes::Routes(Fabric fabric) : fabric_(std::move(fabric)) {
+FabricRoutes::FabricRoutes(Fabric fabric) : fabric_(std::move(fabric)) {
   R2CC_CHECK(fabric_.members_per_server >= 1);
   for (const std::vector<double>& rails : fabric_.rails_bytes_per_s) rails_ = std::max(rails_, static_cast<uint32_t>(rails.size()));
 }
 
-double Routes::Rate(uint32_t server, uint32_t rail) const {
+double FabricRoutes::Rate(uint32_t server, uint32_t rail) const {
   const std::vector<double>& rails = fabric_.rails_bytes_per_s[server];
   return rail < rails.size() ? rails[rail] : 0;
 }
 
-double Routes::ServerRate(uint32_t member) const {
+double FabricRoutes::ServerRate(uint32_t member) const {
   double sum = 0;
   for (const double rate : fabric_.rails_bytes_per_s[ServerOf(member)]) sum += rate;
   return sum;
 }
 
-std::vector<double> Routes::Capacities() const {
+std::vector<double> FabricRoutes::Capacities() const {
   std::vector<double> capacities(Servers() * (2 * rails_ + 2) + 2 * fabric_.members(), fabric_.nvlink_bytes_per_s);
   for (uint32_t server = 0; server < Servers(); ++server) {
     for (const bool in : {false, true}) {
@@ -41,13 +34,13 @@ std::vector<double> Routes::Capacities() const {
   return capacities;
 }
 
-void Routes::Apply(const RailChange& change) { fabric_.rails_bytes_per_s[change.server][change.rail] = change.bytes_per_s; }
+void FabricRoutes::Apply(const RailChange& change) { fabric_.rails_bytes_per_s[change.server][change.rail] = change.bytes_per_s; }
 
 // The part of a member's bytes that goes over NVLink to and from rails beside other members, if all rails share them.
-double Routes::BesideHome(uint32_t member) const { return 1 - Rate(ServerOf(member), HomeRail(member)) / ServerRate(member); }
+double FabricRoutes::BesideHome(uint32_t member) const { return 1 - Rate(ServerOf(member), HomeRail(member)) / ServerRate(member); }
 
 // From `rail` on, the first that works at `from` (at both, if `both`); rails_ if there is none.
-uint32_t Routes::FirstWorking(uint32_t from, uint32_t to, uint32_t rail, bool both) const {
+uint32_t FabricRoutes::FirstWorking(uint32_t from, uint32_t to, uint32_t rail, bool both) const {
   for (uint32_t i = 0; i < rails_; ++i) {
     const uint32_t candidate = (rail + i) % rails_;
     if (Rate(from, candidate) > 0 && (!both || Rate(to, candidate) > 0)) return candidate;
@@ -55,7 +48,7 @@ uint32_t Routes::FirstWorking(uint32_t from, uint32_t to, uint32_t rail, bool bo
   return rails_;
 }
 
-void Routes::AddRail(uint32_t from, uint32_t to, uint32_t rail_out, uint32_t rail_in, std::vector<Route>& routes) const {
+void FabricRoutes::AddRail(uint32_t from, uint32_t to, uint32_t rail_out, uint32_t rail_in, std::vector<Route>& routes) const {
   Route& route = routes.emplace_back();
   route.uses[route.count++] = {RailPort(ServerOf(from), rail_out, false), 1};
   route.uses[route.count++] = {RailPort(ServerOf(to), rail_in, true), 1};
@@ -64,7 +57,7 @@ void Routes::AddRail(uint32_t from, uint32_t to, uint32_t rail_out, uint32_t rai
   if (rail_in != HomeRail(to)) route.uses[route.count++] = {NvlinkPort(to, true), 1};
 }
 
-void Routes::Find(uint32_t from, uint32_t to, uint32_t lane, std::vector<Route>& routes) const {
+void FabricRoutes::Find(uint32_t from, uint32_t to, uint32_t lane, std::vector<Route>& routes) const {
   const uint32_t here = ServerOf(from);
   const uint32_t there = ServerOf(to);
   if (here == there) {

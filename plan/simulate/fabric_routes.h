@@ -1,6 +1,6 @@
 // Which ports a transfer between two members uses on a fabric.
-#ifndef R2CC_PLAN_SIMULATE_ROUTES_H_
-#define R2CC_PLAN_SIMULATE_ROUTES_H_
+#ifndef R2CC_PLAN_SIMULATE_FABRIC_ROUTES_H_
+#define R2CC_PLAN_SIMULATE_FABRIC_ROUTES_H_
 
 #include <cstdint>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace r2cc::plan {
 
-class Routes {
+class FabricRoutes {
  public:
   // A transfer goes over all its routes at once; which of them carries a byte is decided when it is sent.
   struct Route {
@@ -18,7 +18,7 @@ class Routes {
     uint32_t count = 0;
   };
 
-  explicit Routes(Fabric fabric);
+  explicit FabricRoutes(Fabric fabric);
 
   // Port capacities in bytes a second, by the numbers that routes use.
   std::vector<double> Capacities() const;
@@ -52,4 +52,4 @@ class Routes {
 
 }  // namespace r2cc::plan
 
-#endif  // R2CC_PLAN_SIMULATE_ROUTES_H_
+#endif  // R2CC_PLAN_SIMULATE_FABRIC_ROUTES_H_
