@@ -191,6 +191,22 @@ plan::ClusterModel ToModel(const health::ClusterView& view) {
   return model;
 }
 
+std::vector<plan::GpuModel> ToGpuModels(const health::NodeTopology& topology, const health::NodeState& own,
+                                        const std::vector<plan::PlannedNic>& planned) {
+  std::vector<plan::GpuModel> gpus;
+  for (size_t g = 0; g < topology.gpus.size(); ++g) {
+    plan::GpuModel& gpu = gpus.emplace_back(plan::GpuModel{topology.gpus[g].pci, {}});
+    for (const plan::PlannedNic& nic : planned) {
+      const health::NicStatus* status = own.Find(nic.nic);
+      uint8_t distance = plan::kDistanceUnknown;
+      for (size_t n = 0; n < topology.nics.size() && status != nullptr && !status->identity.pci.empty(); ++n)
+        if (topology.nics[n].pci == status->identity.pci) distance = static_cast<uint8_t>(topology.gpu_to_nic[g][n]);
+      gpu.distances.push_back(distance);
+    }
+  }
+  return gpus;
+}
+
 v1::Plan ToProto(const plan::Plan& plan) {
   v1::Plan out;
   *out.mutable_epoch() = ToProto(plan.epoch);

@@ -5,13 +5,16 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/core/clock.h"
 #include "base/core/epoch.h"
+#include "health/io/topology.h"
 #include "health/view/cluster_view.h"
 #include "health/view/node_state.h"
 #include "plan/model.h"
+#include "plan/routes.h"
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::daemon {
@@ -40,6 +43,10 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
 
 // What the planner needs of the view.
 plan::ClusterModel ToModel(const health::ClusterView& view);
+
+// What the machine's inside means for `planned`, the plan's word about the NICs of `own`: distances are health::PcieDistance's.
+std::vector<plan::GpuModel> ToGpuModels(const health::NodeTopology& topology, const health::NodeState& own,
+                                        const std::vector<plan::PlannedNic>& planned);
 
 v1::Plan ToProto(const plan::Plan& plan);
 

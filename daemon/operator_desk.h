@@ -40,10 +40,10 @@ class OperatorDesk {
 
   // NOT_FOUND with the names that there are.
   absl::Status UnknownNode(const std::string& node) const;
+  absl::Status UnknownNic(const std::string& nic) const;
 
  private:
   void ActHere(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer);
-  absl::Status UnknownNic(const std::string& nic) const;
 
   const Parts parts_;
   SavedState saved_;

@@ -48,6 +48,8 @@ class PlanPublisher {
 
   // The published one.
   const plan::Plan& plan() const { return plan_; }
+  // Why the newest plan was refused; empty: it is published.
+  const std::string& trouble() const { return trouble_; }
 
  private:
   PageSink* const page_;

@@ -47,6 +47,7 @@ Wiring::Wiring(Config config, World world)
       jobs_(&journal_, world_.netns_inode,
             {[this] { return local_.Matchable(); }, [this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); }}),
       operator_({world_.core, &local_, &cluster_, &neighbours_, world_.peers, &keeper_, &journal_}, saved_),
+      explain_({&local_, &rails_, &cluster_, &neighbours_, &operator_, &publisher_, &events_, &journal_, world_.peers}),
       received_(world_.core, kReceivedMax, [this](Received received) { neighbours_.Receive(received.view, received.from); }) {}
 
 Wiring::~Wiring() { Stop(); }
@@ -84,6 +85,7 @@ absl::Status Wiring::Start() {
   }
   if (config_.nics.empty()) LogWarning("this node has no NICs: name them in the configuration", {{"node", config_.node}});
   operator_.Save(nullptr);
+  ReadTopology();
   if (auto status = local_.Start(); !status.ok()) return status;
   Advance();
   if (auto status = world_.jobs->Start(jobs_.Callbacks()); !status.ok()) return status;
@@ -99,6 +101,17 @@ absl::Status Wiring::Start() {
   Every(kKeepAliveInterval, [this] { feed_.Ring(); });
   Every(kRingInterval, [this] { world_.jobs->DrainRings(); });
   return absl::OkStatus();
+}
+
+void Wiring::ReadTopology() {
+  world_.disk->Post([this, alive = alive_, source = world_.topology, core = world_.core] {
+    auto topology = source->Read();
+    core->Post([this, alive, topology = std::move(topology)]() mutable {
+      if (!*alive) return;
+      if (topology.ok()) return explain_.SetTopology(*std::move(topology));
+      LogWarning("which GPU is near which NIC is not known", {{"reason", std::string(topology.status().message())}});
+    });
+  });
 }
 
 void Wiring::Stop() {
@@ -154,12 +167,12 @@ void Wiring::PublishOwnView() {
 }
 
 void Wiring::SetPeerAddress(const std::string& address) {
+  // Rail probes come to the same number as peers do, so that one number is to be opened in a firewall.
+  if (const auto parsed = ParseHostPort(address, /*allow_port_zero=*/true); parsed.ok()) rails_.Start(parsed->port);
   if (std::exchange(peer_address_, address) == address) return;
   own_.epoch = NextEpoch();
   cluster_.SetOwn(own_, world_.core->Now());
   PublishOwnView();
-  // Rail probes come to the same number as peers do, so that one number is to be opened in a firewall.
-  if (const auto parsed = ParseHostPort(address, /*allow_port_zero=*/true); parsed.ok()) rails_.Start(parsed->port);
 }
 
 Epoch Wiring::NextEpoch() {

@@ -20,6 +20,7 @@
 #include "base/mailbox.h"
 #include "daemon/config.h"
 #include "daemon/event_log.h"
+#include "daemon/explain_desk.h"
 #include "daemon/io/addresses.h"
 #include "daemon/io/attach_server.h"
 #include "daemon/io/files.h"
@@ -96,6 +97,9 @@ class Wiring final : public Backend {
   void ActOnNic(const v1::NicActionRequest& request, Origin origin, Answer<v1::NicActionReply> answer) override;
   void ListJobs(Answer<v1::ListJobsReply> answer) override;
   void GetPlan(Answer<v1::Plan> answer) override;
+  void ExplainNic(const v1::ExplainNicRequest& request, Origin origin, Answer<v1::ExplainNicReply> answer) override;
+  void ProbePaths(const v1::ProbePathsRequest& request, Origin origin, Answer<v1::ProbePathsReply> answer) override;
+  void ExplainPlan(Answer<v1::ExplainPlanReply> answer) override;
   void ReceiveView(v1::NodeView view, const std::string& from) override;
   EventLog& events() override { return events_; }
   ViewFeed& feed() override { return feed_; }
@@ -110,6 +114,8 @@ class Wiring final : public Backend {
   void ScheduleAdvance();
   void Advance();
   void PublishOwnView();
+  // On the disk's thread: it takes its time.
+  void ReadTopology();
   void Every(Nanos interval, std::function<void()> task);
   Epoch NextEpoch();
   std::vector<health::NicIdentity> NicIdentities() const;
@@ -137,6 +143,7 @@ class Wiring final : public Backend {
   PlanPublisher publisher_;
   JobDesk jobs_;
   OperatorDesk operator_;
+  ExplainDesk explain_;
   QueueMailbox<Received> received_;
 
   health::NodeState own_;          // as last published

@@ -71,6 +71,24 @@ void Wiring::GetPlan(Answer<v1::Plan> answer) {
   });
 }
 
+void Wiring::ExplainNic(const v1::ExplainNicRequest& request, Origin origin, Answer<v1::ExplainNicReply> answer) {
+  world_.core->Post([this, alive = alive_, request, origin, answer = std::move(answer)] {
+    if (*alive) explain_.ExplainNic(request, origin, answer);
+  });
+}
+
+void Wiring::ProbePaths(const v1::ProbePathsRequest& request, Origin origin, Answer<v1::ProbePathsReply> answer) {
+  world_.core->Post([this, alive = alive_, request, origin, answer = std::move(answer)] {
+    if (*alive) explain_.ProbePaths(request, origin, answer);
+  });
+}
+
+void Wiring::ExplainPlan(Answer<v1::ExplainPlanReply> answer) {
+  world_.core->Post([this, alive = alive_, answer = std::move(answer)] {
+    if (*alive) answer(explain_.ExplainPlan());
+  });
+}
+
 void Wiring::ReceiveView(v1::NodeView view, const std::string& from) { received_.Push({std::move(view), from}); }
 
 }  // namespace r2cc::daemon

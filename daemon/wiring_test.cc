@@ -1,4 +1,5 @@
 // What goes into the daemon at one end must come out at the other.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "daemon/wiring_rig.h"
@@ -330,6 +331,48 @@ TEST_F(WiringTest, AnUnansweredRequestIsAnsweredWhenTheCoreEnds) {
         [answer = Answer<v1::Plan>([&](const absl::StatusOr<v1::Plan>& reply) { status = reply.status(); })] { answer(v1::Plan()); });
   }
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(WiringTest, RailProbesBeginWithThePeersPort) {
+  wiring_->SetPeerAddress(kDefaultListen);  // as it is configured
+  core_.Advance(100 * kMs);
+  const v1::NodeView& told = peers_->pushed().back();
+  ASSERT_EQ(told.nics_size(), 3);
+  EXPECT_EQ(told.nics(0).probe_port(), 7460u);
+  EXPECT_NE(told.probe_nonce(), 0u);
+  EXPECT_EQ(Status().nodes(0).probe_nonce(), 0u);  // not for people
+}
+
+TEST_F(WiringTest, ExplainsItsOwnNicAndAsksOthersForTheirs) {
+  const auto explain = [&](const std::string& node, const std::string& nic, Backend::Origin origin) {
+    v1::ExplainNicRequest request;
+    request.set_node(node);
+    request.set_nic(nic);
+    std::optional<absl::StatusOr<v1::ExplainNicReply>> result;
+    wiring_->ExplainNic(request, origin, [&](absl::StatusOr<v1::ExplainNicReply> reply) { result.emplace(std::move(reply)); });
+    Settle();
+    return *result;
+  };
+  links_->Set("eth1", false);
+  Settle();
+  const auto why = explain("n0", "rail1", Backend::Origin::kOperator);
+  ASSERT_TRUE(why.ok()) << why.status();
+  EXPECT_EQ(why->verdict(), "port");
+  EXPECT_EQ(why->verdict_text(), "port of n0/rail1 (NIC, cable or switch port): its own kernel says: link down");
+  EXPECT_EQ(why->planned().state(), v1::FAILED);
+  ASSERT_GE(why->evidence_size(), 2);
+  EXPECT_EQ(why->evidence(0).kind(), "link-down");
+  ASSERT_GE(why->done_size(), 1);
+  EXPECT_EQ(why->done(0).to_state(), v1::FAILED);
+  EXPECT_EQ(explain("n0", "rail0", Backend::Origin::kOperator)->verdict(), "none");
+  EXPECT_THAT(std::string(explain("n0", "rail9", Backend::Origin::kOperator).status().message()), testing::HasSubstr("rail9"));
+  EXPECT_THAT(std::string(explain("n9", "rail0", Backend::Origin::kOperator).status().message()),
+              testing::HasSubstr("there is no node 'n9'"));
+
+  peers_->SetActor("n1", [](const v1::NicActionRequest&) { return v1::NicActionReply(); });
+  EXPECT_EQ(explain("n1", "rail0", Backend::Origin::kOperator)->node(), "n1");
+  EXPECT_TRUE(absl::IsUnavailable(explain("n2", "rail0", Backend::Origin::kOperator).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(explain("n1", "rail0", Backend::Origin::kPeer).status()));
 }
 
 }  // namespace

@@ -29,6 +29,20 @@ class FakePeerTransport final : public PeerTransport {
                ? absl::StatusOr<v1::NicActionReply>(absl::UnavailableError(absl::StrCat("node ", peer, " cannot be reached")))
                : found->second(request));
   }
+  void ExplainNic(const std::string& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) override {
+    if (!actors_.contains(peer)) return answer(absl::UnavailableError(absl::StrCat("node ", peer, " cannot be reached")));
+    v1::ExplainNicReply reply;
+    reply.set_node(peer);
+    reply.mutable_nic()->set_name(request.nic());
+    answer(reply);
+  }
+  void ProbePaths(const std::string& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) override {
+    if (!actors_.contains(peer)) return answer(absl::UnavailableError(absl::StrCat("node ", peer, " cannot be reached")));
+    v1::ProbePathsReply reply;
+    reply.set_node(peer);
+    reply.set_peer(request.peer());
+    answer(reply);
+  }
   void Stop() override {
     if (listener_ != 0) feed_->Unlisten(std::exchange(listener_, 0));
   }

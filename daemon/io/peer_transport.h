@@ -31,6 +31,10 @@ class PeerTransport {
   // Has `peer` do something to one of its NICs. The answer comes within a bounded time.
   virtual void Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) = 0;
 
+  // Has `peer` explain what is its own. As Act.
+  virtual void ExplainNic(const std::string& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) = 0;
+  virtual void ProbePaths(const std::string& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) = 0;
+
   // After this no callback comes any more, and the feed is not used.
   virtual void Stop() = 0;
 };

@@ -24,6 +24,9 @@ class Backend {
   virtual void ActOnNic(const v1::NicActionRequest& request, Origin origin, Answer<v1::NicActionReply> answer) = 0;
   virtual void ListJobs(Answer<v1::ListJobsReply> answer) = 0;
   virtual void GetPlan(Answer<v1::Plan> answer) = 0;
+  virtual void ExplainNic(const v1::ExplainNicRequest& request, Origin origin, Answer<v1::ExplainNicReply> answer) = 0;
+  virtual void ProbePaths(const v1::ProbePathsRequest& request, Origin origin, Answer<v1::ProbePathsReply> answer) = 0;
+  virtual void ExplainPlan(Answer<v1::ExplainPlanReply> answer) = 0;
   // A peer's view, pushed to us. `from`: its address, for the log.
   virtual void ReceiveView(v1::NodeView view, const std::string& from) = 0;
   virtual EventLog& events() = 0;

@@ -69,15 +69,6 @@ class EventStream final : public grpc::ServerWriteReactor<v1::Event> {
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// Ends a unary call with the answer of the core.
-template <typename T>
-Answer<T> AnswerTo(grpc::ServerUnaryReactor* reactor, T* reply) {
-  return [reactor, reply](absl::StatusOr<T> result) {
-    if (result.ok()) *reply = *std::move(result);
-    reactor->Finish(ToGrpc(result.status()));
-  };
-}
-
 class ControlService final : public v1::Control::CallbackService {
  public:
   explicit ControlService(Backend* backend) : backend_(backend) {}
@@ -115,6 +106,27 @@ class ControlService final : public v1::Control::CallbackService {
   grpc::ServerUnaryReactor* GetPlan(grpc::CallbackServerContext* context, const v1::GetPlanRequest*, v1::Plan* reply) override {
     auto* reactor = context->DefaultReactor();
     backend_->GetPlan(AnswerTo(reactor, reply));
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* ExplainNic(grpc::CallbackServerContext* context, const v1::ExplainNicRequest* request,
+                                       v1::ExplainNicReply* reply) override {
+    auto* reactor = context->DefaultReactor();
+    backend_->ExplainNic(*request, Backend::Origin::kOperator, AnswerTo(reactor, reply));
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* ProbePaths(grpc::CallbackServerContext* context, const v1::ProbePathsRequest* request,
+                                       v1::ProbePathsReply* reply) override {
+    auto* reactor = context->DefaultReactor();
+    backend_->ProbePaths(*request, Backend::Origin::kOperator, AnswerTo(reactor, reply));
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* ExplainPlan(grpc::CallbackServerContext* context, const v1::ExplainPlanRequest*,
+                                        v1::ExplainPlanReply* reply) override {
+    auto* reactor = context->DefaultReactor();
+    backend_->ExplainPlan(AnswerTo(reactor, reply));
     return reactor;
   }
 

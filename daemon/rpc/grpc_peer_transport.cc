@@ -132,30 +132,32 @@ class GrpcPeerTransport::Link {
     for (const auto& context : acts_->Take()) context->TryCancel();
   }
 
-  void Act(const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) {
-    struct ActCall {
+  // One call; `start` begins it: a method of the stub's async().
+  template <typename Request, typename Reply, typename Start>
+  void Ask(const Request& request, Answer<Reply> answer, Start start) {
+    struct AskCall {
       std::shared_ptr<grpc::ClientContext> context = std::make_shared<grpc::ClientContext>();
-      v1::NicActionRequest request;
-      v1::NicActionReply reply;
+      Request request;
+      Reply reply;
     };
-    auto call = std::make_shared<ActCall>();
+    auto call = std::make_shared<AskCall>();
     call->request = request;
     call->context->set_deadline(std::chrono::system_clock::now() + kActDeadline);
     acts_->Add(call->context);
     calls_->Add(1);
-    stub_->async()->ActOnNic(call->context.get(), &call->request, &call->reply,
-                             [call, acts = acts_, calls = calls_, executor = executor_, answer, peer = peer_](grpc::Status status) {
-                               acts->Remove(call->context);
-                               executor->Post([call, answer, peer, status] {
-                                 if (status.ok()) return answer(std::move(call->reply));
-                                 const auto code = status.error_code();
-                                 const bool unreachable = code == grpc::UNAVAILABLE || code == grpc::DEADLINE_EXCEEDED;
-                                 answer(unreachable ? absl::UnavailableError(absl::StrCat("node ", peer.node, " (", peer.address,
-                                                                                          ") cannot be reached: ", ShortReason(status)))
-                                                    : FromGrpc(status));
-                               });
-                               calls->Add(-1);
-                             });
+    start(stub_->async(), call->context.get(), &call->request, &call->reply,
+          [call, acts = acts_, calls = calls_, executor = executor_, answer, peer = peer_](grpc::Status status) {
+            acts->Remove(call->context);
+            executor->Post([call, answer, peer, status] {
+              if (status.ok()) return answer(std::move(call->reply));
+              const auto code = status.error_code();
+              const bool unreachable = code == grpc::UNAVAILABLE || code == grpc::DEADLINE_EXCEEDED;
+              answer(unreachable ? absl::UnavailableError(
+                                       absl::StrCat("node ", peer.node, " (", peer.address, ") cannot be reached: ", ShortReason(status)))
+                                 : FromGrpc(status));
+            });
+            calls->Add(-1);
+          });
   }
 
  private:
@@ -253,11 +255,28 @@ void GrpcPeerTransport::Start(ViewFeed* feed, Callbacks callbacks) {
   for (const auto& link : links_) link->Start(feed, callbacks);
 }
 
-void GrpcPeerTransport::Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) {
+template <typename Reply>
+GrpcPeerTransport::Link* GrpcPeerTransport::Find(const std::string& peer, const Answer<Reply>& answer) const {
   for (const auto& link : links_)
-    if (link->peer().node == peer) return link->Act(request, std::move(answer));
+    if (link->peer().node == peer) return link.get();
   answer(absl::UnavailableError(
       absl::StrCat("node ", peer, " is not a configured peer of this daemon; ask a daemon that has it, or its own")));
+  return nullptr;
+}
+
+void GrpcPeerTransport::Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) {
+  if (Link* link = Find(peer, answer); link != nullptr)
+    link->Ask(request, std::move(answer), [](auto* stub, auto... call) { stub->ActOnNic(call...); });
+}
+
+void GrpcPeerTransport::ExplainNic(const std::string& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) {
+  if (Link* link = Find(peer, answer); link != nullptr)
+    link->Ask(request, std::move(answer), [](auto* stub, auto... call) { stub->ExplainNic(call...); });
+}
+
+void GrpcPeerTransport::ProbePaths(const std::string& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) {
+  if (Link* link = Find(peer, answer); link != nullptr)
+    link->Ask(request, std::move(answer), [](auto* stub, auto... call) { stub->ProbePaths(call...); });
 }
 
 void GrpcPeerTransport::Stop() {

@@ -22,12 +22,18 @@ class GrpcPeerTransport final : public PeerTransport {
 
   void Start(ViewFeed* feed, Callbacks callbacks) override;
   void Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) override;
+  void ExplainNic(const std::string& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) override;
+  void ProbePaths(const std::string& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) override;
   // Cancels every call and waits until it has ended, which is a matter of milliseconds.
   void Stop() override;
 
  private:
   class Link;
   class ExchangeCall;
+  // The link to `peer`; null, with the answer given, if there is none.
+  template <typename Reply>
+  Link* Find(const std::string& peer, const Answer<Reply>& answer) const;
+
   std::vector<std::unique_ptr<Link>> links_;
 };
 

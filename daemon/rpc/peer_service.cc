@@ -85,10 +85,21 @@ class PeerService final : public v1::Peer::CallbackService {
   grpc::ServerUnaryReactor* ActOnNic(grpc::CallbackServerContext* context, const v1::NicActionRequest* request,
                                      v1::NicActionReply* reply) override {
     auto* reactor = context->DefaultReactor();
-    backend_->ActOnNic(*request, Backend::Origin::kPeer, [reactor, reply](absl::StatusOr<v1::NicActionReply> result) {
-      if (result.ok()) *reply = *std::move(result);
-      reactor->Finish(ToGrpc(result.status()));
-    });
+    backend_->ActOnNic(*request, Backend::Origin::kPeer, AnswerTo(reactor, reply));
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* ExplainNic(grpc::CallbackServerContext* context, const v1::ExplainNicRequest* request,
+                                       v1::ExplainNicReply* reply) override {
+    auto* reactor = context->DefaultReactor();
+    backend_->ExplainNic(*request, Backend::Origin::kPeer, AnswerTo(reactor, reply));
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* ProbePaths(grpc::CallbackServerContext* context, const v1::ProbePathsRequest* request,
+                                       v1::ProbePathsReply* reply) override {
+    auto* reactor = context->DefaultReactor();
+    backend_->ProbePaths(*request, Backend::Origin::kPeer, AnswerTo(reactor, reply));
     return reactor;
   }
 

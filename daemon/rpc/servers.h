@@ -4,8 +4,10 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
+#include "daemon/rpc/answer.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/rpc/channel.h"
 #include "daemon/rpc/store_service.h"
@@ -35,6 +37,15 @@ class RpcServers {
   std::unique_ptr<grpc::Server> peer_server_;
   int peer_port_ = 0;
 };
+
+// Ends a unary call with the answer of the core.
+template <typename T>
+Answer<T> AnswerTo(grpc::ServerUnaryReactor* reactor, T* reply) {
+  return [reactor, reply](absl::StatusOr<T> result) {
+    if (result.ok()) *reply = *std::move(result);
+    reactor->Finish(ToGrpc(result.status()));
+  };
+}
 
 // The services, to be put on a server.
 std::unique_ptr<grpc::Service> MakeControlService(Backend* backend);

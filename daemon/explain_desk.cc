@@ -1,0 +1,237 @@
+#include "daemon/explain_desk.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/names.h"
+#include "plan/planner.h"
+#include "plan/routes.h"
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr size_t kEvidenceShown = 32;
+constexpr size_t kEventsShown = 16;
+
+std::string Clean(const std::string& text) { return CleanText(text.data(), std::min(text.size(), kNodeNameBytesMax)); }
+
+std::string InterfaceOf(const health::NicStatus& status) {
+  return status.identity.interface.empty() ? status.identity.name : status.identity.interface;
+}
+
+NicVerdict OfDownLink(const health::NicKey& nic, const health::NicStatus& status, const health::NicKey* cable,
+                      const health::NicStatus* far_end) {
+  const std::string name = nic.ToString();
+  const std::string look = absl::StrCat("on ", nic.node, ": `ip link show dev ", InterfaceOf(status), "`");
+  if (cable == nullptr)
+    return {"port",
+            absl::StrCat("port of ", name, " (NIC, cable or switch port): its own kernel says: ", status.reason),
+            {absl::StrCat(look, "; then the cable and the switch port that it leads to")}};
+  const std::string between = absl::StrCat(name, " and ", cable->ToString());
+  if (far_end == nullptr)
+    return {"cannot-tell",
+            absl::StrCat("cable between ", between, ", or the port at one of its ends: nothing is known of the other end"),
+            {absl::StrCat("start r2ccd on ", cable->node), look}};
+  if (far_end->link_up)
+    return {"port",
+            absl::StrCat("port of ", name, ": its link is down (", status.reason, ") while ", cable->ToString(), " has a carrier"),
+            {look}};
+  return {"cable",
+          absl::StrCat("cable between ", between, ", or the port at one of its ends: both ends lost their link"),
+          {absl::StrCat("check the cable; ", look)}};
+}
+
+std::vector<std::string> AdviceFor(const health::NicKey& nic, const health::NicStatus& status, const health::Fault& fault) {
+  switch (fault.kind) {
+    case health::FaultKind::kPort:
+      return {absl::StrCat("the link of ", nic.ToString(), " is up at this end, so begin at the far one: the switch port's state and VLAN"),
+              absl::StrCat("then the cable, then the NIC (on ", nic.node, ": `ip -s link show dev ", InterfaceOf(status), "`)")};
+    case health::FaultKind::kPath: return {"both ports work: check the switches, routes and access lists between them"};
+    case health::FaultKind::kPeers: return {"nothing here; ask `r2ccctl nic why` of the other end"};
+    case health::FaultKind::kCable: return {"check the cable, and the link at both of its ends"};
+    case health::FaultKind::kRail: return {"check the switch of this rail"};
+    case health::FaultKind::kCannotTell: return {absl::StrCat("what would tell: ", fault.missing)};
+    case health::FaultKind::kNone: break;
+  }
+  return {};
+}
+
+NicVerdict OfState(const health::NicKey& nic, const health::NicStatus& status) {
+  const std::string name = nic.ToString();
+  switch (status.state) {
+    case health::NicState::kHealthy: return {"none", absl::StrCat("nothing is wrong with ", name), {}};
+    case health::NicState::kProving: return {"none", absl::StrCat(name, " works again and proves itself: ", status.reason), {}};
+    case health::NicState::kDegraded:
+      return {"measured",
+              absl::StrCat(name, " carries less than its due: ", status.reason),
+              {"check the cable and the transceiver, and what the switch port negotiated"}};
+    case health::NicState::kSuspect:
+      return {"cannot-tell",
+              absl::StrCat(name, " is under suspicion: ", status.reason),
+              {"missing: this daemon's own probes do not confirm it"}};
+    case health::NicState::kFailed: return {"cannot-tell", absl::StrCat(name, " failed: ", status.reason), {}};
+    case health::NicState::kDrained: break;
+  }
+  return {"none", status.reason, {}};
+}
+
+v1::PairStatus ToProto(const health::RailPairStatus& pair, const Moment& now) {
+  v1::PairStatus out;
+  out.set_nic(pair.key.own.nic);
+  out.set_peer_node(pair.key.peer.node);
+  out.set_peer_nic(pair.key.peer.nic);
+  out.set_state(health::PairStateName(pair.state));
+  out.set_since_ns(now.ToRealtime(pair.since));
+  out.set_active(pair.active);
+  out.set_sent(pair.measures.sent);
+  out.set_answered(pair.measures.answered);
+  out.set_recent(pair.measures.recent);
+  out.set_recent_lost(pair.measures.recent_lost);
+  out.set_round_trip_ns(pair.measures.round_trip);
+  out.set_round_trip_last_ns(pair.measures.round_trip_last);
+  if (pair.measures.last_answer != 0) out.set_last_answer_ns(now.ToRealtime(pair.measures.last_answer));
+  return out;
+}
+
+}  // namespace
+
+NicVerdict MakeVerdict(const health::NicKey& nic, const health::NicStatus& status, const health::Fault& fault, const health::NicKey* cable,
+                       const health::NicStatus* far_end) {
+  NicVerdict verdict;
+  if (status.drill_failed) {
+    verdict = {"operator",
+               absl::StrCat("a drill: an operator has failed ", nic.ToString()),
+               {absl::StrCat("r2ccctl restore-nic ", nic.ToString())}};
+  } else if (!status.link_up) {
+    verdict = OfDownLink(nic, status, cable, far_end);
+  } else if (fault.kind != health::FaultKind::kNone) {
+    verdict = {health::FaultKindName(fault.kind), health::FaultText(nic, fault), AdviceFor(nic, status, fault)};
+  } else {
+    verdict = OfState(nic, status);
+  }
+  if (status.drained) {
+    if (verdict.kind == "none") verdict = {"operator", absl::StrCat(nic.ToString(), " is drained by an operator"), {}};
+    verdict.advice.push_back(absl::StrCat("r2ccctl nic undrain ", nic.ToString()));
+  }
+  return verdict;
+}
+
+absl::Status ExplainDesk::WhoAnswers(const std::string& node, Backend::Origin origin) const {
+  const std::string& own = parts_.journal->node();
+  if (node == own) return absl::OkStatus();
+  if (origin == Backend::Origin::kPeer)
+    return absl::FailedPreconditionError(absl::StrCat("this is node ", own, ", not ", Clean(node),
+                                                      ": correct the peer addresses in the configuration of the daemon that was asked"));
+  if (parts_.view->Find(node) == nullptr && !parts_.neighbours->IsPeer(node)) return parts_.operators->UnknownNode(node);
+  return absl::UnavailableError("");
+}
+
+void ExplainDesk::ExplainNic(const v1::ExplainNicRequest& request, Backend::Origin origin, Answer<v1::ExplainNicReply> answer) const {
+  const absl::Status who = WhoAnswers(request.node(), origin);
+  if (absl::IsUnavailable(who)) return parts_.peers->ExplainNic(request.node(), request, std::move(answer));
+  if (!who.ok()) return answer(who);
+  const health::NicStatus* status = parts_.local->health().Snapshot().Find(request.nic());
+  if (status == nullptr) return answer(parts_.operators->UnknownNic(request.nic()));
+  answer(Explain(*status));
+}
+
+v1::ExplainNicReply ExplainDesk::Explain(const health::NicStatus& status) const {
+  const Moment now = parts_.journal->Now();
+  const health::NicKey nic = {parts_.journal->node(), status.identity.name};
+  const health::NicKey* cable = parts_.rails->CableTo(nic.nic);
+  const NicVerdict verdict =
+      MakeVerdict(nic, status, parts_.rails->Verdict(nic), cable, cable == nullptr ? nullptr : parts_.view->Find(*cable));
+  v1::ExplainNicReply reply;
+  reply.set_node(nic.node);
+  *reply.mutable_nic() = daemon::ToProto(status, now);
+  reply.set_verdict(verdict.kind);
+  reply.set_verdict_text(verdict.text);
+  for (const std::string& advice : verdict.advice) reply.add_advice(advice);
+  const v1::Plan plan = daemon::ToProto(parts_.publisher->plan());
+  for (const auto& planned : plan.nics())
+    if (planned.node() == nic.node && planned.nic() == nic.nic) *reply.mutable_planned() = planned;
+  AddPairs([&](const health::PairKey& key) { return key.own == nic; }, reply.mutable_pairs());
+  for (const health::EvidenceEntry& entry : parts_.local->health().log().About(nic, kEvidenceShown)) {
+    auto* shown = reply.add_evidence();
+    shown->set_first_ns(now.ToRealtime(entry.first_when));
+    shown->set_last_ns(now.ToRealtime(entry.evidence.when));
+    shown->set_times(entry.times);
+    shown->set_observer(entry.evidence.observer);
+    shown->set_kind(health::EvidenceKindName(entry.evidence.kind));
+    shown->set_value(entry.evidence.value);
+    if (!entry.evidence.peer.nic.empty()) shown->set_peer(entry.evidence.peer.ToString());
+    shown->set_detail(entry.evidence.detail);
+  }
+  std::deque<v1::Event> done;
+  for (auto event = parts_.events->After(0); event.has_value(); event = parts_.events->After(event->sequence())) {
+    if (event->node() != nic.node || event->nic() != nic.nic) continue;
+    done.push_front(*event);
+    if (done.size() > kEventsShown) done.pop_back();
+  }
+  for (v1::Event& event : done) *reply.add_done() = std::move(event);
+  return reply;
+}
+
+void ExplainDesk::AddPairs(const std::function<bool(const health::PairKey&)>& wanted,
+                           google::protobuf::RepeatedPtrField<v1::PairStatus>* out) const {
+  const Moment now = parts_.journal->Now();
+  for (const health::RailPairStatus& pair : parts_.rails->Pairs())
+    if (wanted(pair.key)) *out->Add() = ToProto(pair, now);
+}
+
+void ExplainDesk::ProbePaths(const v1::ProbePathsRequest& request, Backend::Origin origin, Answer<v1::ProbePathsReply> answer) const {
+  const absl::Status who = WhoAnswers(request.node(), origin);
+  if (absl::IsUnavailable(who)) return parts_.peers->ProbePaths(request.node(), request, std::move(answer));
+  if (!who.ok()) return answer(who);
+  if (request.peer() == request.node())
+    return answer(absl::InvalidArgumentError(absl::StrCat("rails are probed between two nodes; ", Clean(request.peer()), " is one")));
+  if (!request.peer().empty() && parts_.view->Find(request.peer()) == nullptr && !parts_.neighbours->IsPeer(request.peer()))
+    return answer(parts_.operators->UnknownNode(request.peer()));
+  v1::ProbePathsReply reply;
+  reply.set_node(request.node());
+  reply.set_peer(request.peer());
+  AddPairs([&](const health::PairKey& key) { return request.peer().empty() || key.peer.node == request.peer(); }, reply.mutable_pairs());
+  answer(std::move(reply));
+}
+
+v1::ExplainPlanReply ExplainDesk::ExplainPlan() const {
+  v1::ExplainPlanReply reply;
+  const plan::Plan& plan = parts_.publisher->plan();
+  *reply.mutable_epoch() = daemon::ToProto(plan.epoch);
+  reply.set_trouble(parts_.publisher->trouble());
+  const plan::ClusterModel model = ToModel(*parts_.view);
+  const v1::Plan shown = daemon::ToProto(plan);
+  for (const v1::PlannedNic& planned : shown.nics()) {
+    auto* reason = reply.add_reasons();
+    *reason->mutable_planned() = planned;
+    for (const plan::NodeModel& node : model.nodes)
+      for (const plan::NicModel& nic : node.nics)
+        if (node.name == planned.node() && nic.name == planned.nic()) reason->set_reason(plan::WeightReason(node, nic));
+  }
+  std::vector<plan::PlannedNic> own;
+  std::copy_if(plan.nics.begin(), plan.nics.end(), std::back_inserter(own),
+               [&](const plan::PlannedNic& nic) { return nic.node == parts_.journal->node(); });
+  const std::vector<plan::GpuModel> gpus = ToGpuModels(topology_, parts_.local->health().Snapshot(), own);
+  const std::vector<plan::GpuRoute> routes = plan::MakeRoutes(gpus, own);
+  if (const std::string wrong = plan::CheckRoutes(routes, gpus, own); !wrong.empty()) {
+    reply.set_trouble(wrong);
+    return reply;
+  }
+  for (const plan::GpuRoute& route : routes) {
+    auto* out = reply.add_routes();
+    out->set_gpu_pci(route.gpu);
+    for (const plan::GpuHop& hop : route.chain) {
+      auto* step = out->add_chain();
+      step->set_nic(hop.nic);
+      step->set_distance(hop.distance == plan::kDistanceUnknown ? "unknown"
+                                                                : PcieDistanceName(static_cast<health::PcieDistance>(hop.distance)));
+      step->set_weight_permille(hop.weight_permille);
+    }
+  }
+  return reply;
+}
+
+}  // namespace r2cc::daemon

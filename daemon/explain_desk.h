@@ -1,0 +1,75 @@
+// Explains verdicts to people: why a NIC is in its state, what the probes between two nodes show, why the plan is as it is.
+#ifndef R2CC_DAEMON_EXPLAIN_DESK_H_
+#define R2CC_DAEMON_EXPLAIN_DESK_H_
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/executor.h"
+#include "daemon/event_log.h"
+#include "daemon/io/peer_transport.h"
+#include "daemon/journal.h"
+#include "daemon/local_health.h"
+#include "daemon/neighbours.h"
+#include "daemon/operator_desk.h"
+#include "daemon/plan_publisher.h"
+#include "daemon/rail_watch.h"
+#include "daemon/rpc/answer.h"
+#include "daemon/rpc/backend.h"
+#include "health/io/topology.h"
+
+namespace r2cc::daemon {
+
+// What a NIC's state, its link's and its cable's come to, in words. Pure.
+struct NicVerdict {
+  std::string kind;  // of v1::ExplainNicReply::verdict
+  std::string text;
+  std::vector<std::string> advice;
+};
+// `fault`: of the rail probes. `far_end`: the NIC at the other end of a direct cable, as its own node says; null: there is a switch, or
+// nothing is known of it.
+NicVerdict MakeVerdict(const health::NicKey& nic, const health::NicStatus& status, const health::Fault& fault, const health::NicKey* cable,
+                       const health::NicStatus* far_end);
+
+// The core's thread only.
+class ExplainDesk {
+ public:
+  struct Parts {
+    const LocalHealth* local;
+    const RailWatch* rails;
+    const health::ClusterView* view;
+    const Neighbours* neighbours;
+    const OperatorDesk* operators;
+    const PlanPublisher* publisher;
+    const EventLog* events;
+    const Journal* journal;
+    PeerTransport* peers;
+  };
+
+  // The parts outlive the desk.
+  explicit ExplainDesk(const Parts& parts) : parts_(parts) {}
+
+  // Each answers here what is this node's, and asks the other node's daemon otherwise; a request that a peer forwarded is never
+  // forwarded again.
+  void ExplainNic(const v1::ExplainNicRequest& request, Backend::Origin origin, Answer<v1::ExplainNicReply> answer) const;
+  void ProbePaths(const v1::ProbePathsRequest& request, Backend::Origin origin, Answer<v1::ProbePathsReply> answer) const;
+  v1::ExplainPlanReply ExplainPlan() const;
+
+  // The machine's inside, once it has been read.
+  void SetTopology(health::NodeTopology topology) { topology_ = std::move(topology); }
+
+ private:
+  v1::ExplainNicReply Explain(const health::NicStatus& status) const;
+  void AddPairs(const std::function<bool(const health::PairKey&)>& wanted, google::protobuf::RepeatedPtrField<v1::PairStatus>* out) const;
+  // OK if this daemon is to answer for `node`; UNAVAILABLE with an empty message if the peer's is.
+  absl::Status WhoAnswers(const std::string& node, Backend::Origin origin) const;
+
+  const Parts parts_;
+  health::NodeTopology topology_;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_EXPLAIN_DESK_H_

@@ -1,0 +1,72 @@
+#include "daemon/explain_desk.h"
+
+#include <gtest/gtest.h>
+
+namespace r2cc::daemon {
+namespace {
+
+using health::Fault;
+using health::FaultKind;
+using health::NicKey;
+using health::NicState;
+using health::NicStatus;
+
+const NicKey kNic = {"n1", "rail2"};
+const NicKey kOther = {"n0", "rail2"};
+
+NicStatus Nic(NicState state, bool link_up = true) {
+  return {.identity = {.name = "rail2", .interface = "eth2"}, .state = state, .reason = "the reason", .link_up = link_up};
+}
+
+TEST(MakeVerdict, ALinkThatIsDownIsThePortByItsOwnWord) {
+  const NicVerdict verdict = MakeVerdict(kNic, Nic(NicState::kFailed, false), Fault(), nullptr, nullptr);
+  EXPECT_EQ(verdict.kind, "port");
+  EXPECT_EQ(verdict.text, "port of n1/rail2 (NIC, cable or switch port): its own kernel says: the reason");
+  ASSERT_EQ(verdict.advice.size(), 1U);
+  EXPECT_EQ(verdict.advice[0], "on n1: `ip link show dev eth2`; then the cable and the switch port that it leads to");
+}
+
+TEST(MakeVerdict, BothEndsOfADirectCableDownIsTheCable) {
+  const NicStatus up = Nic(NicState::kHealthy);
+  const NicStatus down = Nic(NicState::kFailed, false);
+  EXPECT_EQ(MakeVerdict(kNic, down, Fault(), &kOther, &down).kind, "cable");
+  EXPECT_EQ(MakeVerdict(kNic, down, Fault(), &kOther, &down).text,
+            "cable between n1/rail2 and n0/rail2, or the port at one of its ends: both ends lost their link");
+  EXPECT_EQ(MakeVerdict(kNic, down, Fault(), &kOther, &up).kind, "port");
+  EXPECT_EQ(MakeVerdict(kNic, down, Fault(), &kOther, nullptr).kind, "cannot-tell");
+}
+
+TEST(MakeVerdict, ProbesDecideWhileTheLinkIsUp) {
+  Fault fault{.kind = FaultKind::kPath, .peers = {kOther}, .auxiliary = {{"n2", "rail2"}}};
+  EXPECT_EQ(MakeVerdict(kNic, Nic(NicState::kDegraded), fault, nullptr, nullptr).kind, "path");
+  fault.kind = FaultKind::kCannotTell;
+  fault.missing = "a third node";
+  const NicVerdict verdict = MakeVerdict(kNic, Nic(NicState::kSuspect), fault, nullptr, nullptr);
+  EXPECT_EQ(verdict.kind, "cannot-tell");
+  EXPECT_EQ(verdict.advice, std::vector<std::string>{"what would tell: a third node"});
+}
+
+TEST(MakeVerdict, TheOperatorsWordStandsBesideTheFault) {
+  NicStatus drilled = Nic(NicState::kFailed);
+  drilled.drill_failed = true;
+  EXPECT_EQ(MakeVerdict(kNic, drilled, Fault(), nullptr, nullptr).kind, "operator");
+  NicStatus drained = Nic(NicState::kDrained);
+  drained.drained = true;
+  EXPECT_EQ(MakeVerdict(kNic, drained, Fault(), nullptr, nullptr).text, "n1/rail2 is drained by an operator");
+  drained.link_up = false;
+  const NicVerdict both = MakeVerdict(kNic, drained, Fault(), nullptr, nullptr);
+  EXPECT_EQ(both.kind, "port");
+  EXPECT_EQ(both.advice.back(), "r2ccctl nic undrain n1/rail2");
+}
+
+TEST(MakeVerdict, EveryStateHasWords) {
+  for (int state = 0; state < health::kNicStates; ++state) {
+    const NicVerdict verdict = MakeVerdict(kNic, Nic(static_cast<NicState>(state)), Fault(), nullptr, nullptr);
+    EXPECT_FALSE(verdict.kind.empty()) << state;
+    EXPECT_FALSE(verdict.text.empty()) << state;
+  }
+  EXPECT_EQ(MakeVerdict(kNic, Nic(NicState::kDegraded), Fault(), nullptr, nullptr).text, "n1/rail2 carries less than its due: the reason");
+}
+
+}  // namespace
+}  // namespace r2cc::daemon
