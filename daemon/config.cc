@@ -14,7 +14,7 @@
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "health/io/port_facts.h"
-#include "proto/r2cc.pb.h"
+#include "proto/config.pb.h"
 
 namespace r2cc::daemon {
 namespace {

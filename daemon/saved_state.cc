@@ -7,7 +7,7 @@
 #include "daemon/names.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
-#include "proto/r2cc.pb.h"
+#include "proto/config.pb.h"
 
 namespace r2cc::daemon {
 namespace {
