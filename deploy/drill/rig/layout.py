@@ -132,6 +132,15 @@ class Layout:
                    "net/ipv4/conf/all/rp_filter": "0", "net/ipv4/conf/default/rp_filter": "0"}
     return settings
 
+  def steering_script(self, processors: int) -> str:
+    """For a shell in any of the namespaces: each flow's packets are received by one processor.
+
+    Else a packet that the shaper's timer lets go overtakes one that a sender has just queued on another processor, which no cable does, and
+    TCP takes it for a loss.
+    """
+    words = [f"{(1 << min(32, processors - first)) - 1:08x}" for first in range(0, processors, 32)]
+    return f'for queue in /sys/class/net/*/queues/rx-*/rps_cpus; do echo {",".join(reversed(words))} > "$queue"; done'
+
   def shape_commands(self, interface: str, rate: str | None) -> list[str]:
     """For `tc -batch` in the namespace of `interface`."""
     if rate is None:

@@ -54,6 +54,10 @@ class Commands(unittest.TestCase):
     self.assertIn(" burst 256kb ", LAYOUT.shape_commands("rail0", "500mbit")[0])
     self.assertIn(" burst 488kb ", LAYOUT.shape_commands("rail0", "8gbit")[0])
 
+  def test_steering_names_every_processor_once(self):
+    for processors, mask in ((1, "00000001"), (2, "00000003"), (32, "ffffffff"), (33, "00000001,ffffffff"), (64, "ffffffff,ffffffff")):
+      self.assertIn(f" echo {mask} > ", LAYOUT.steering_script(processors))
+
 
 class BadInput(unittest.TestCase):
 

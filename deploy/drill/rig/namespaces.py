@@ -76,6 +76,8 @@ class NamespaceLab:
       list(pool.map(self._make_node, range(self.nodes)))
     all_ports = [layout.port(rail) for node in range(self.nodes) for rail in layout.rails_of(node)]
     self._in(layout.fabric_namespace, "tc", [line for port in all_ports for line in layout.shape_commands(port, layout.rate)])
+    for name in names:
+      _run(["ip", "netns", "exec", name, "sh", "-c", layout.steering_script(os.cpu_count() or 1)])
     self._sockets = {name: NetnsSocket(name) for name in names}
 
   def _make_node(self, node: int) -> None:
@@ -140,6 +142,20 @@ class NamespaceLab:
 
   def unblackhole(self, rail: RailId) -> int:
     return self._sockets[self._layout.fabric_namespace].set_port(self._layout.bridge(rail.rail), self._layout.port(rail), member=True)
+
+  def part(self, one: RailId, other: RailId) -> int:
+    """The path between two ports of a rail is lost, and no other: isolated ports of a bridge reach all but each other."""
+    return self._isolate((one, other), True)
+
+  def join(self, one: RailId, other: RailId) -> int:
+    """Undoes part()."""
+    return self._isolate((one, other), False)
+
+  def _isolate(self, rails: Sequence[RailId], isolated: bool) -> int:
+    before_ns = monotonic_ns()
+    self._in(self._layout.fabric_namespace, "ip",
+             [f"link set dev {self._layout.port(rail)} type bridge_slave isolated {'on' if isolated else 'off'}" for rail in rails])
+    return before_ns
 
   def reshape(self, rail: RailId, rate: str) -> int:
     """A grey rail: another rate in both directions, and no event."""

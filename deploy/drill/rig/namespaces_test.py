@@ -158,6 +158,18 @@ class NamespaceLabTest(unittest.TestCase):
       refused = lambda: b"refused" in subprocess.run(lab.command(0, probe), capture_output=True, check=False).stderr
       self.assertTrue(wait_until(refused, 20, every_s=0.2))
 
+  def test_a_parted_path_leaves_the_others(self):
+    with NamespaceLab(nodes=3, rails=1) as lab:
+      lab.part(RailId(0, 0), RailId(1, 0))
+      probe = lambda node, peer: subprocess.run(
+          lab.command(node, ["timeout", "2", "bash", "-c", f"echo > /dev/tcp/{lab.rail_address(RailId(peer, 0))}/5001"]),
+          capture_output=True, check=False).stderr
+      self.assertNotIn(b"refused", probe(0, 1))
+      self.assertIn(b"refused", probe(0, 2))
+      self.assertIn(b"refused", probe(1, 2))
+      lab.join(RailId(0, 0), RailId(1, 0))
+      self.assertTrue(wait_until(lambda: b"refused" in probe(0, 1), 20, every_s=0.2))
+
   def test_reshape(self):
     with NamespaceLab(nodes=2, rails=1) as lab:
       lab.reshape(RailId(0, 0), "100mbit")
