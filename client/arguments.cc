@@ -33,6 +33,11 @@ struct Typed {
   int count = 0;
   bool follow = false;
   std::string after;
+  std::vector<std::string> lose;
+  std::string size;
+  std::string rate = "400Gbit/s";
+  std::string step_latency = "1us";
+  std::string message_cost = "100ns";
 };
 
 // Sets `app` up as one of r2ccctl's (sub-)commands: global flags may stand behind it, and its errors are ours to word.
@@ -47,6 +52,44 @@ CLI::App* AddNicAction(CLI::App* parent, const std::string& name, const std::str
   CLI::App* app = AddCommand(parent, name, description);
   app->add_option("NODE/NIC", typed->nic, "the NIC, such as node1/rail0")->required();
   return app;
+}
+
+CLI::App* AddSimulate(CLI::App* parent, Typed* typed, SimulateCommand* command) {
+  CLI::App* app = AddCommand(parent, "simulate", "which schedule an AllReduce would use among degraded nodes, and why; asks no daemon");
+  app->add_option("--nodes", command->nodes, "how many nodes: n0, n1, ...")->required();
+  app->add_option("--rails", command->rails, "how many rails each has")->required();
+  app->add_option("--lose", typed->lose, "rails that a node has lost; may be repeated")
+      ->option_text("NODE:HOW_MANY ...")
+      ->allow_extra_args(false);
+  app->add_option("--size", typed->size, "bytes of the vector, such as 1GiB")->required();
+  app->add_option("--rate", typed->rate, "what a rail moves each way")->capture_default_str();
+  app->add_option("--step_latency", typed->step_latency, "what a step waits before its first byte moves")->capture_default_str();
+  app->add_option("--message_cost", typed->message_cost, "how long a message keeps its port busy beside its bytes")->capture_default_str();
+  app->add_option("--plot", command->plot_path, "also write an SVG here: time over size, and what each port does")->option_text("FILE");
+  return app;
+}
+
+// Fills in `command` from what was typed.
+absl::Status ReadSimulate(const Typed& typed, SimulateCommand& command) {
+  if (const absl::Status status = CheckCommand(command); !status.ok()) return status;
+  for (const std::string& loss : typed.lose)
+    if (const absl::Status status = AddLoss(loss, command); !status.ok()) return status;
+  const auto with_flag = [](absl::string_view flag, const absl::Status& status) {
+    return absl::InvalidArgumentError(absl::StrCat(flag, " ", status.message()));
+  };
+  const absl::StatusOr<uint64_t> size = ParseBytes(typed.size);
+  if (!size.ok()) return with_flag("--size", size.status());
+  const absl::StatusOr<uint64_t> rate = ParseBitRate(typed.rate);
+  if (!rate.ok()) return with_flag("--rate", rate.status());
+  const absl::StatusOr<double> latency = ParseShortTime(typed.step_latency);
+  if (!latency.ok()) return with_flag("--step_latency", latency.status());
+  const absl::StatusOr<double> cost = ParseShortTime(typed.message_cost);
+  if (!cost.ok()) return with_flag("--message_cost", cost.status());
+  command.size_bytes = *size;
+  command.rail_bits_per_s = *rate;
+  command.step_latency_s = *latency;
+  command.message_cost_s = *cost;
+  return absl::OkStatus();
 }
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
@@ -189,13 +232,16 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
     return absl::OkStatus();
   });
 
-  CLI::App* plan = AddCommand(&root, "plan", "what the daemon tells the jobs to do");
+  CLI::App* plan = AddCommand(&root, "plan", "what the daemon tells the jobs to do, and what it could tell them");
   plan->require_subcommand(1);
   commands.emplace_back(AddCommand(plan, "show", "the plan in force: each NIC's state and weight"), [&] {
     request = v1::GetPlanRequest();
     return absl::OkStatus();
   });
 
+  SimulateCommand simulate;
+  CLI::App* plan_simulate = AddSimulate(plan, &typed, &simulate);
+  commands.emplace_back(plan_simulate, [&] { return ReadSimulate(typed, simulate); });
   commands.emplace_back(AddCommand(plan, "why", "why each NIC has its weight, and which NICs each GPU of this node goes over"), [&] {
     request = v1::ExplainPlanRequest();
     return absl::OkStatus();
@@ -237,8 +283,9 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
   for (const auto& [app, make_request] : commands)
     if (app->parsed())
       if (const absl::Status status = make_request(); !status.ok()) return UsageError{std::string(status.message())};
-  return Invocation{std::move(request), typed.socket.empty() ? SocketPath(typed.run_dir) : typed.socket,
-                    typed.output == "json" ? Output::kJson : Output::kTable};
+  const Output output = typed.output == "json" ? Output::kJson : Output::kTable;
+  if (plan_simulate->parsed()) return Simulation{std::move(simulate), output};
+  return Invocation{std::move(request), typed.socket.empty() ? SocketPath(typed.run_dir) : typed.socket, output};
 }
 
 }  // namespace r2cc::client

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "client/simulate.h"
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::client {
@@ -28,6 +29,12 @@ struct Invocation {
   Output output = Output::kTable;
 };
 
+// `plan simulate`, which asks no daemon.
+struct Simulation {
+  SimulateCommand command;
+  Output output = Output::kTable;
+};
+
 // The person asked for help: print it, exit 0.
 struct Help {
   std::string text;
@@ -38,7 +45,7 @@ struct UsageError {
   std::string message;
 };
 
-using Parsed = std::variant<Invocation, Help, UsageError>;
+using Parsed = std::variant<Invocation, Simulation, Help, UsageError>;
 
 // `arguments` without the program's name.
 Parsed ParseArguments(std::vector<std::string> arguments);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
 namespace r2cc::client {
@@ -119,6 +120,33 @@ TEST(Arguments, ErrorsNameTheThingAndTheWayOut) {
   EXPECT_THAT(ErrorOf("nic weight n0/r0 -0.5"), HasSubstr("'-0.5'"));
   EXPECT_THAT(ErrorOf("status -o xml"), AllOf(HasSubstr("xml"), HasSubstr("table")));
   EXPECT_THAT(ErrorOf("status --socket"), HasSubstr("--socket"));
+}
+
+TEST(ArgumentsTest, PlanSimulate) {
+  const Parsed parsed = Parse("plan simulate --nodes 8 --rails 4 --lose n0:2 --lose n3:1 --lose n0:1 --size 1GiB --rate 25Gbit/s -o json");
+  const auto* simulation = std::get_if<Simulation>(&parsed);
+  ASSERT_NE(simulation, nullptr);
+  EXPECT_EQ(simulation->output, Output::kJson);
+  EXPECT_EQ(simulation->command.lost, (std::vector<uint32_t>{3, 0, 0, 1, 0, 0, 0, 0}));
+  EXPECT_EQ(simulation->command.size_bytes, 1u << 30);
+  EXPECT_EQ(simulation->command.rail_bits_per_s, 25'000'000'000u);
+  EXPECT_DOUBLE_EQ(simulation->command.step_latency_s, 1e-6);
+  EXPECT_EQ(simulation->command.plot_path, "");
+}
+
+TEST(ArgumentsTest, PlanSimulateSaysWhatIsWrong) {
+  const std::string rest = " --nodes 8 --rails 4 --size 1GiB";
+  EXPECT_THAT(ErrorOf("plan simulate --lose n0:4" + rest), AllOf(HasSubstr("n0 without a rail"), HasSubstr("at most 3")));
+  EXPECT_THAT(ErrorOf("plan simulate --lose n0:2 --lose n0:2" + rest), HasSubstr("n0 without a rail"));
+  EXPECT_THAT(ErrorOf("plan simulate --lose n8:1" + rest), HasSubstr("n0 to n7"));
+  for (const char* bad : {"n0", "0:1", "n:1", "n0:x", "n0:-1", ":", "n99999999999:1"})
+    EXPECT_THAT(ErrorOf(absl::StrCat("plan simulate --lose ", bad, rest)), HasSubstr(bad));
+  EXPECT_THAT(ErrorOf("plan simulate --nodes 1 --rails 4 --size 1GiB"), HasSubstr("--nodes 1"));
+  EXPECT_THAT(ErrorOf("plan simulate --nodes 8 --rails 65 --size 1GiB"), HasSubstr("--rails 65"));
+  EXPECT_THAT(ErrorOf("plan simulate --nodes 8 --rails 4 --size 1Gib"), HasSubstr("--size '1Gib'"));
+  EXPECT_THAT(ErrorOf("plan simulate --rate fast" + rest), HasSubstr("--rate 'fast'"));
+  EXPECT_THAT(ErrorOf("plan simulate --step_latency 5" + rest), HasSubstr("--step_latency '5'"));
+  EXPECT_THAT(ErrorOf("plan simulate --nodes 8 --rails 4"), HasSubstr("--size"));
 }
 
 }  // namespace

@@ -45,10 +45,14 @@ int main(int argc, char** argv) {
     return std::cout ? 0 : kExitFailed;
   }
   if (const auto* error = std::get_if<r2cc::client::UsageError>(&parsed)) return Fail(error->message, kExitUsage);
+  const r2cc::client::Style style{absl::GetCurrentTimeNanos(), absl::LocalTimeZone(), WantsColour()};
+  if (const auto* simulation = std::get_if<r2cc::client::Simulation>(&parsed)) {
+    const absl::Status status = r2cc::client::Run(*simulation, style, std::cout);
+    return status.ok() ? 0 : Fail(status.message(), kExitFailed);
+  }
   const auto& invocation = std::get<r2cc::client::Invocation>(parsed);
   absl::StatusOr<std::unique_ptr<r2cc::client::Client>> client = r2cc::client::Client::Connect(invocation.socket_path);
   if (!client.ok()) return Fail(client.status().message(), kExitFailed);
-  const r2cc::client::Style style{absl::GetCurrentTimeNanos(), absl::LocalTimeZone(), WantsColour()};
   const r2cc::client::Terminal terminal{[] { return absl::GetCurrentTimeNanos(); },
                                         [](int milliseconds) { return poll(nullptr, 0, milliseconds) == 0; }, isatty(STDOUT_FILENO) == 1};
   const absl::Status status = r2cc::client::Run(invocation, style, **client, std::cout, terminal);

@@ -2,6 +2,7 @@
 // exit codes, and the one line of an error.
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -243,6 +244,27 @@ TEST_F(R2ccctl, SendsTheOperatorsWord) {
     EXPECT_EQ(Run(command + " n0/rail0 --run_dir .").exit_code, 0) << command;
     EXPECT_EQ(control_.last_action().action(), action) << command;
   }
+}
+
+// Asks no daemon: there is none at the default socket.
+TEST_F(R2ccctl, SimulatesPlans) {
+  const std::string command = "plan simulate --nodes 8 --rails 8 --lose n0:2 --size 1GiB --socket nowhere.sock";
+  const Outcome table = Run(command);
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, AllOf(HasSubstr("lost: n0:2"), HasSubstr("\nchosen: "), HasSubstr("balance"), HasSubstr("TO BOUND")));
+  const Outcome json = Run(command + " -o json --plot plan.svg");
+  EXPECT_EQ(json.exit_code, 0) << json.err;
+  google::protobuf::Struct answer;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json.out, &answer).ok()) << json.out;
+  const auto& fields = answer.fields();
+  EXPECT_GT(fields.at("bound_ratio").number_value(), 1);
+  ASSERT_GT(fields.at("candidates").list_value().values_size(), 3);
+  const auto& first = fields.at("candidates").list_value().values(0).struct_value().fields();
+  EXPECT_EQ(first.at("schedule").string_value(), fields.at("chosen").string_value());
+  for (const char* key : {"time_s", "ratio_to_ring", "ratio_to_bound"}) EXPECT_GT(first.at(key).number_value(), 0) << key;
+  EXPECT_THAT(ReadFile("plan.svg"), AllOf(StartsWith("<svg"), HasSubstr("lower bound"), HasSubstr("</svg>")));
+  EXPECT_THAT(Refused(command + " --plot no/such/folder/plan.svg", 1), HasSubstr("no/such/folder"));
+  EXPECT_THAT(Refused(command + " --lose n9:1", 2), HasSubstr("n0 to n7"));
 }
 
 TEST_F(R2ccctl, PassesTheDaemonsRefusalOn) {

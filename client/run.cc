@@ -1,12 +1,14 @@
 #include "client/run.h"
 
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <variant>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "client/json.h"
+#include "client/plot.h"
 #include "client/watch.h"
 
 namespace r2cc::client {
@@ -84,6 +86,17 @@ struct Runner {
 
 absl::Status Run(const Invocation& invocation, const Style& style, Client& client, std::ostream& out, const Terminal& terminal) {
   return std::visit(Runner{invocation.output, style, client, out, terminal}, invocation.request);
+}
+
+absl::Status Run(const Simulation& simulation, const Style& style, std::ostream& out) {
+  const SimulateCommand& command = simulation.command;
+  if (!command.plot_path.empty()) {
+    std::ofstream plot(command.plot_path);
+    plot << PlotSvg(command) << std::flush;
+    if (!plot) return absl::DataLossError(absl::StrCat("cannot write the plot to '", command.plot_path, "'"));
+  }
+  const v1::PlanSimulation answer = Answer(command);
+  return WriteText(simulation.output == Output::kJson ? ToJsonDocument(answer) : FormatSimulation(command, answer, style), out);
 }
 
 }  // namespace r2cc::client

@@ -1,4 +1,4 @@
-// One command of r2ccctl against a daemon.
+// One command of r2ccctl.
 #ifndef R2CC_CLIENT_RUN_H_
 #define R2CC_CLIENT_RUN_H_
 
@@ -22,6 +22,9 @@ struct Terminal {
 
 // Sends the request and writes the reply to `out`. Events are written and flushed one by one.
 absl::Status Run(const Invocation& invocation, const Style& style, Client& client, std::ostream& out, const Terminal& terminal);
+
+// Answers and plots `plan simulate`; asks no daemon.
+absl::Status Run(const Simulation& simulation, const Style& style, std::ostream& out);
 
 }  // namespace r2cc::client
 

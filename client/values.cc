@@ -6,6 +6,7 @@
 #include <numeric>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -26,6 +27,23 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
     }
   }
   return row[b.size()];
+}
+
+struct Unit {
+  absl::string_view name;
+  double factor;
+};
+
+// `text` as a number with one of `units`; not-a-number for anything else.
+template <size_t N>
+double ParseScaled(absl::string_view text, const Unit (&units)[N]) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  const absl::string_view unit = absl::StripLeadingAsciiWhitespace(text.substr(static_cast<size_t>(end - text.data())));
+  if (error == std::errc())
+    for (const Unit& known : units)
+      if (unit == known.name) return value * known.factor;
+  return std::nan("");
 }
 
 }  // namespace
@@ -52,6 +70,34 @@ absl::StatusOr<uint32_t> ParseWeightPermille(absl::string_view text) {
   if (rounded == 0 && permille > 0)
     return absl::InvalidArgumentError(absl::StrCat("weight '", text, "' is below the smallest, 0.001 (0.1%); 0 forbids the NIC"));
   return rounded;
+}
+
+absl::StatusOr<uint64_t> ParseBytes(absl::string_view text) {
+  constexpr double kMost = 1125899906842624;
+  static constexpr Unit kUnits[] = {
+      {"", 1},        {"B", 1},    {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}, {"TiB", 1099511627776},
+      {"PiB", kMost}, {"kB", 1e3}, {"KB", 1e3},   {"MB", 1e6},      {"GB", 1e9},         {"TB", 1e12}};
+  const double bytes = ParseScaled(text, kUnits);
+  if (!(bytes >= 1 && bytes <= kMost))
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a size from 1 B to 1 PiB, such as 64MiB or 1GiB"));
+  return static_cast<uint64_t>(bytes);
+}
+
+absl::StatusOr<uint64_t> ParseBitRate(absl::string_view text) {
+  static constexpr Unit kUnits[] = {{"bit/s", 1}, {"kbit/s", 1e3}, {"Mbit/s", 1e6}, {"Gbit/s", 1e9}, {"Tbit/s", 1e12},
+                                    {"b/s", 1},   {"kb/s", 1e3},   {"Mb/s", 1e6},   {"Gb/s", 1e9},   {"Tb/s", 1e12}};
+  const double rate = ParseScaled(text, kUnits);
+  if (!(rate >= 1 && rate <= 1e15))
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a rate, such as 400Gbit/s or 25Gb/s"));
+  return static_cast<uint64_t>(rate);
+}
+
+absl::StatusOr<double> ParseShortTime(absl::string_view text) {
+  static constexpr Unit kUnits[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+  const double seconds = text == "0" ? 0 : ParseScaled(text, kUnits);
+  if (!(seconds >= 0 && seconds <= 1))
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not a time up to a second, such as 5us or 100ns"));
+  return seconds;
 }
 
 std::string Nearest(absl::string_view typed, const std::vector<std::string>& choices) {

@@ -23,6 +23,15 @@ absl::StatusOr<NicName> ParseNicName(absl::string_view text);
 // would round to 0 without being 0, because 0 forbids the NIC.
 absl::StatusOr<uint32_t> ParseWeightPermille(absl::string_view text);
 
+// "1GiB", "64 MiB", "1500", "2GB": bytes. InvalidArgument for anything else, for 0 and for more than 1 PiB.
+absl::StatusOr<uint64_t> ParseBytes(absl::string_view text);
+
+// "400Gbit/s", "25 Gb/s", "100Mbit/s": bits a second. InvalidArgument for anything else and for 0.
+absl::StatusOr<uint64_t> ParseBitRate(absl::string_view text);
+
+// "5us", "100ns", "1.5 ms", "0": seconds. InvalidArgument for anything else and for more than a second.
+absl::StatusOr<double> ParseShortTime(absl::string_view text);
+
 // The one of `choices` that `typed` probably meant; empty if none is near.
 std::string Nearest(absl::string_view typed, const std::vector<std::string>& choices);
 

@@ -57,5 +57,27 @@ TEST(Nearest, FindsTyposAndNothingFarAway) {
   EXPECT_EQ(Nearest("", {"ab"}), "");
 }
 
+TEST(ValuesTest, Bytes) {
+  EXPECT_EQ(*ParseBytes("1GiB"), 1073741824u);
+  EXPECT_EQ(*ParseBytes("64 MiB"), 67108864u);
+  EXPECT_EQ(*ParseBytes("1.5KiB"), 1536u);
+  EXPECT_EQ(*ParseBytes("2GB"), 2000000000u);
+  EXPECT_EQ(*ParseBytes("7"), 7u);
+  for (const char* bad : {"", "GiB", "1Gib", "-1", "0", "1e9", "2PiB", "nan", "1 GiB x"}) EXPECT_FALSE(ParseBytes(bad).ok()) << bad;
+}
+
+TEST(ValuesTest, BitRates) {
+  EXPECT_EQ(*ParseBitRate("400Gbit/s"), 400000000000u);
+  EXPECT_EQ(*ParseBitRate("25 Gb/s"), 25000000000u);
+  for (const char* bad : {"", "400", "0Gbit/s", "400GB/s", "inf"}) EXPECT_FALSE(ParseBitRate(bad).ok()) << bad;
+}
+
+TEST(ValuesTest, ShortTimes) {
+  EXPECT_DOUBLE_EQ(*ParseShortTime("5us"), 5e-6);
+  EXPECT_DOUBLE_EQ(*ParseShortTime("100 ns"), 1e-7);
+  EXPECT_EQ(*ParseShortTime("0"), 0);
+  for (const char* bad : {"", "5", "2s", "-1us", "1 min"}) EXPECT_FALSE(ParseShortTime(bad).ok()) << bad;
+}
+
 }  // namespace
 }  // namespace r2cc::client

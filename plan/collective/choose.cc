@@ -158,12 +158,12 @@ class Choice {
           [&](const Candidate& c) { return DirectTime(bytes_, ports_.bytes_per_s, c.segments, Latency(), Overhead()); });
     const std::vector<double> shares = DirectShares(ports_.bytes_per_s);
     const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
-    Note(Text("owners' shares %.4f to %.4f, ", *least, *most) + std::to_string(members_ - 1) + " flows a member");
+    Note(Text("owners' shares %.4f to %.4f, ", *least, *most) + std::to_string(members_ - 1) + " flows each");
   }
 
   std::string Why() const {
     const Candidate& chosen = decision_.chosen;
-    std::string why = std::string(ScheduleName(chosen.kind)) + Text(": predicted %.6g s", chosen.time_s);
+    std::string why = std::string(ScheduleName(chosen.kind)) + Text(": predicted %.4g ms", 1e3 * chosen.time_s);
     if (decision_.bound_s > 0) why += Text(", %.2f %% over the lower bound", 100 * (chosen.ratio_to_bound - 1));
     if (decision_.candidates.size() > 1) {
       const Candidate& next = decision_.candidates[1];

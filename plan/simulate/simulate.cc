@@ -188,7 +188,8 @@ class Run {
     if (!options_.use_rotation && routes_.ServerOf(transfer.from) != routes_.ServerOf(transfer.to))
       result_.received_bytes[routes_.ServerOf(transfer.to)] += static_cast<double>(flow.range.bytes());
     if (options_.trace != nullptr)
-      (*options_.trace)({flow.begin_s, now_, transfer.from, transfer.from_lane, transfer.send.peer, transfer.to_lane, flow.range});
+      (*options_.trace)({flow.begin_s, now_, transfer.from, transfer.from_lane, transfer.send.peer, transfer.to_lane,
+                         transfer.receive.kind == StepKind::kReceiveReduce, flow.range});
     unused_.push_back(number);
     progress_.Complete(transfer, begin);
   }

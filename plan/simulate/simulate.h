@@ -24,6 +24,7 @@ struct TransferTrace {
   uint32_t from_lane = 0;
   uint32_t to = 0;
   uint32_t to_lane = 0;
+  bool adds = false;  // the receiver adds the bytes to its own
   Range range;
 };
 

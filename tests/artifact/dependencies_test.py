@@ -10,7 +10,7 @@ LIBRARIES = r"@system//:(abseil|grpc|protobuf|spdlog|cli11)"
 FORBIDDEN = {
     "plugin": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|tests)[/:].*"),
     "plan": re.compile(r"@system//.*|//(base(?!/core)|health|daemon|client|proto|netplugin|deploy|tests)[/:].*"),
-    "client": re.compile(r"//(health|daemon|netplugin|plan|deploy|tests)[/:].*"),
+    "client": re.compile(r"//(health|daemon|netplugin|deploy|tests)[/:].*"),
     "daemon": re.compile(r"//(netplugin|client|deploy|tests)[/:].*"),
 }
 

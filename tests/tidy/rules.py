@@ -154,7 +154,7 @@ MAY_INCLUDE = {
     "health": ("base", "proto", "health"),
     "plan": ("base/core", "plan"),
     "daemon": ("base", "proto", "health", "plan", "daemon"),
-    "client": ("base", "proto", "client"),
+    "client": ("base", "proto", "plan", "client"),
     "netplugin": ("base/core", "plan", "netplugin"),
     "netplugin/abi": ("netplugin/abi",),
     "netplugin/perf": ("base/core", "netplugin/abi", "netplugin/perf"),
