@@ -1,0 +1,91 @@
+"""Whose fault it is, as `r2ccctl nic why` says it: real daemons, and a job that keeps the rails full while they probe them."""
+
+from deploy.drill.rig.lab import RailId
+from deploy.drill.rig.processes import wait_until
+from tests.e2e.cluster_case import PATIENCE_S, ClusterCase
+
+
+class Verdicts(ClusterCase):
+
+  def why(self, rail: RailId, asked: int) -> dict:
+    return self.cluster.ctl_json(asked, "nic", "why", str(rail))
+
+  def expect_verdict(self, rail: RailId, verdict: str, asked: int = 3) -> dict:
+    """Until the daemon of node `asked` says so of `rail`; its whole answer."""
+    said = [{}]
+
+    def as_expected() -> bool:
+      said[0] = self.why(rail, asked)
+      return said[0]["verdict"] == verdict
+
+    self.assertTrue(wait_until(as_expected, PATIENCE_S, 0.1), f"{rail}: wanted '{verdict}', it is {said[0]}")
+    return said[0]
+
+  def expect_planned(self, rail: RailId, state: str) -> None:
+    """On every node's page."""
+    def planned(node: int) -> str:
+      nics = self.cluster.ctl_json(node, "plan", "show")["nics"]
+      return next(nic["state"] for nic in nics if f"{nic['node']}/{nic['nic']}" == str(rail))
+
+    for node in range(self.lab.nodes):
+      self.assertTrue(wait_until(lambda: planned(node) == state, PATIENCE_S, 0.1), f"n{node} plans {rail} {planned(node)}, not {state}")
+
+  def test_the_port_of_either_end(self):
+    for bad, good in ((RailId(1, 2), RailId(0, 2)), (RailId(0, 1), RailId(1, 1))):
+      with self.subTest(f"port of {bad}"):
+        self.lab.blackhole(bad)
+        answer = self.expect_verdict(bad, "port")
+        self.assertIn(f"port of {bad}", answer["verdict_text"])
+        self.assertTrue(answer["nic"]["link_up"])
+        self.assertEqual(answer["nic"]["state"], "FAILED")
+        self.assertIn("rail-silent", [entry["kind"] for entry in answer["evidence"]])
+        self.assertIn(str(bad), self.expect_verdict(good, "peers")["verdict_text"])
+        self.expect_planned(bad, "FAILED")
+        self.expect_planned(good, "HEALTHY")
+        self.expect_iterations(2)
+        self.lab.unblackhole(bad)
+        self.expect_verdict(bad, "none")
+        self.expect_planned(bad, "HEALTHY")
+    self.expect_right_end()
+
+  def test_the_path_between_two_nodes_only(self):
+    one, other = RailId(0, 3), RailId(2, 3)
+    self.lab.part(one, other)
+    for rail, far in ((one, other), (other, one)):
+      answer = self.expect_verdict(rail, "path")
+      self.assertIn(f"path between {rail} and {far} only", answer["verdict_text"])
+      self.assertNotEqual(answer["nic"]["state"], "FAILED")
+    self.expect_planned(one, "DEGRADED")
+    for rail in (RailId(1, 3), RailId(3, 3)):
+      self.assertEqual(self.why(rail, 0)["verdict"], "none")
+    matrix = self.cluster.ctl_json(1, "path", "probe", "n0", "n2")["pairs"]
+    self.assertEqual({pair["nic"]: pair["state"] for pair in matrix}, {"rail0": "up", "rail1": "up", "rail2": "up", "rail3": "silent"})
+    self.expect_iterations(2)
+    self.lab.join(one, other)
+    self.expect_verdict(one, "none")
+    self.expect_planned(one, "HEALTHY")
+    self.expect_right_end()
+
+  def test_a_link_that_is_down_by_its_own_kernels_word(self):
+    rail = RailId(2, 0)
+    self.lab.cut_switch_port(rail)
+    answer = self.expect_verdict(rail, "port")
+    self.assertIn("its own kernel says", answer["verdict_text"])
+    self.assertIn("link-down", [entry["kind"] for entry in answer["evidence"]])
+    self.lab.heal_switch_port(rail)
+    self.expect_verdict(rail, "none")
+    self.expect_right_end()
+
+  def test_a_rail_that_is_reshaped_is_degraded_and_its_weight_follows(self):
+    rail = RailId(1, 1)
+    self.lab.reshape(rail, "100mbit")
+    answer = self.expect_verdict(rail, "measured")
+    self.assertEqual(answer["nic"]["state"], "DEGRADED")
+    self.assertIn("of the best rail", answer["nic"]["reason"])
+    self.assertLess(answer["planned"]["weight_permille"], 1000)
+    reasons = {f"{one['planned']['node']}/{one['planned']['nic']}": one["reason"] for one in
+               self.cluster.ctl_json(0, "plan", "why")["reasons"]}
+    self.assertIn("jobs report", reasons[str(rail)])
+    self.lab.reshape(rail, self.rate)
+    self.expect_verdict(rail, "none")
+    self.expect_right_end()
