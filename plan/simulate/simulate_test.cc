@@ -96,6 +96,21 @@ TEST(SimulateTest, RefusesARotationThatIsNone) {
   EXPECT_THAT(Simulate(*MakeRing(5, kBytes), PortFabric(ports)).error, HasSubstr("5 members, the fabric has room for 6"));
 }
 
+// ReduceScatter and AllGather, by a ring and straight: half an AllReduce. With shares that suit the ports, straight ones are faster.
+TEST(SimulateTest, HalvesTakeHalf) {
+  const std::vector<double> ports = OneSlow(8, 0.75);
+  const std::vector<double> even(8, 1);
+  for (const Collective half : {Collective::kReduceScatter, Collective::kAllGather}) {
+    const double expected = HalfTime(kBytes, ports);
+    EXPECT_NEAR(TimeOf(*MakeRingHalf(half, kBytes, even), PortFabric(ports)) / expected, 1, 1e-6);
+    EXPECT_NEAR(TimeOf(*MakeDirect(half, kBytes, 1, even), PortFabric(ports)) / expected, 1, 1e-6);
+    const std::vector<double> shares = DirectShares(ports);
+    // The slow member sends or receives (1-w)D, the larger of its two loads.
+    const double slow = *std::min_element(shares.begin(), shares.end());
+    EXPECT_NEAR(TimeOf(*MakeDirect(half, kBytes, 1, shares), PortFabric(ports)), (1 - slow) * kBytes / (0.75 * kRate), 1e-6);
+  }
+}
+
 // One of 8 rails dies at one server. Shared rails lose an eighth; a pinned channel moves to a rail that has one of its own.
 TEST(SimulateTest, PooledRailsLoseAPartPinnedOnesHalf) {
   Fabric fabric = Rails(4, 8, kRate / 8);
