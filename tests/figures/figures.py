@@ -1,0 +1,70 @@
+"""Writes docs/figures: ./bazelw run //:figures. See --help."""
+
+import argparse
+import functools
+import os
+import pathlib
+import subprocess
+import sys
+
+from tests.figures import charts, drawings, tables
+from tests.figures.claims import claims
+from tests.figures.page import page
+
+DATA_PROGRAM = "tests/figures/figures_data"
+FOLDER = "docs/figures"
+
+
+@functools.cache
+def printed(program: str) -> str:
+  """What the data program prints: once a process, it takes a while."""
+  done = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=False)
+  if done.returncode != 0:
+    raise SystemExit(f"figures: {program} ended with {done.returncode}")
+  return done.stdout
+
+
+def made(program: str) -> dict[str, str]:
+  """Every file of the folder: name -> text."""
+  joined = {name: tables.with_published(table) for name, table in tables.parse(printed(program)).items()}
+  joined["claims"] = claims(joined)
+  files = {f"{name}.csv": table.csv() for name, table in joined.items()}
+  for name, draw in drawings.DRAWINGS.items():
+    files[f"{name}.svg"] = charts.svg(draw(joined))
+  files["README.md"] = page(joined)
+  return files
+
+
+def write(files: dict[str, str], folder: pathlib.Path) -> list[str]:
+  """Writes what differs and removes charts and tables that are made no more; says what it did, a line a file."""
+  said = []
+  folder.mkdir(parents=True, exist_ok=True)
+  for path in sorted(folder.iterdir()):
+    if path.suffix in (".csv", ".svg") and path.name not in files:
+      path.unlink()
+      said.append(f"removed   {path.name}")
+  for name, text in sorted(files.items()):
+    path = folder / name
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+      path.write_text(text, encoding="utf-8")
+      said.append(f"written   {name}")
+  return said
+
+
+def main(arguments: list[str]) -> int:
+  """The program."""
+  description = "The papers' tables and figures, computed with plan/'s library, and ours beside them."
+  parser = argparse.ArgumentParser(prog="figures", description=description)
+  parser.add_argument("--out", type=pathlib.Path, help=f"where to write; default: the workspace's {FOLDER}")
+  options = parser.parse_args(arguments)
+  workspace = os.environ.get("BUILD_WORKSPACE_DIRECTORY")
+  if options.out is None and workspace is None:
+    parser.error("outside of `bazel run` name a folder with --out")
+  folder = pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."), options.out) if options.out else pathlib.Path(workspace, FOLDER)
+  said = write(made(DATA_PROGRAM), folder)
+  print("\n".join(said) if said else f"{folder} is up to date")
+  return 0
+
+
+if __name__ == "__main__":
+  sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,118 @@
+"""docs/figures holds what ./bazelw run //:figures writes."""
+
+import pathlib
+import re
+import tempfile
+import unittest
+
+from tests.figures import charts, figures, tables
+
+FOLDER = pathlib.Path(figures.FOLDER)
+
+
+class CommittedTest(unittest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    cls.made = figures.made(figures.DATA_PROGRAM)
+    cls.committed = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir() if path.suffix in (".csv", ".svg", ".md")}
+
+  def compare(self, suffix):
+    made = {name: text for name, text in self.made.items() if name.endswith(suffix)}
+    committed = {name: text for name, text in self.committed.items() if name.endswith(suffix)}
+    self.assertEqual(sorted(made), sorted(committed), f"{FOLDER} is stale: ./bazelw run //:figures")
+    for name, text in made.items():
+      self.assertMultiLineEqual(text, committed[name], f"{FOLDER}/{name} is stale: ./bazelw run //:figures")
+
+  def test_tables_are_up_to_date(self):
+    self.compare(".csv")
+
+  def test_page_is_up_to_date(self):
+    self.compare(".md")
+
+  def test_charts_are_up_to_date(self):
+    drawn_with = set(re.findall(r"matplotlib [0-9.]+", self.committed.get("bounds.svg", "")))
+    if charts.RENDERER not in drawn_with:
+      self.skipTest(f"needs {', '.join(drawn_with)}: {charts.RENDERER} draws other SVG")
+    self.compare(".svg")
+
+  def test_the_page_shows_every_chart_and_table(self):
+    page = self.made["README.md"]
+    for name in self.made:
+      if name != "README.md":
+        self.assertIn(f"({name})", page)
+
+
+class GoalsTest(unittest.TestCase):
+  """What the figures are there to show."""
+
+  @classmethod
+  def setUpClass(cls):
+    cls.tables = tables.parse(figures.printed(figures.DATA_PROGRAM))
+
+  def test_ours_is_near_the_bound_and_never_above_the_others(self):
+    table = self.tables["bounds"]
+    self.assertEqual(28, len(table.rows))
+    for row, ours, allowed in zip(table.rows, table.numbers("ours_over_bound"), table.numbers("ours_allowed_over_bound")):
+      self.assertLessEqual(ours, allowed, row)
+    for row, ours, r2cc, balance in zip(table.rows, table.numbers("ours"), table.numbers("r2cc_allreduce"), table.numbers("balance")):
+      self.assertLessEqual(ours, min(r2cc, balance), row)
+    self.assertLessEqual(max(table.numbers("ours_segments")), 32)
+
+  def test_r2cc_allreduce_runs_as_its_formula_says(self):
+    table = self.tables["bounds"]
+    for row, formula, simulated in zip(table.rows, table.numbers("r2cc_allreduce_k64"), table.numbers("r2cc_allreduce_k64_simulated")):
+      self.assertAlmostEqual(1, simulated / formula, delta=0.02, msg=row)
+
+  def test_closed_forms_are_the_published_ones(self):
+    table = tables.with_published(self.tables["bounds"])
+    for column in ("bound", "r2cc_allreduce", "balance"):
+      for row, ours, published in zip(table.rows, table.numbers(column), table.numbers(f"{column}_published")):
+        self.assertAlmostEqual(1, ours / published, delta=0.001, msg=row)
+
+  def test_optcc_is_within_6_percent_where_balance_is_100_over(self):
+    table = self.tables["optcc"]
+    for row, members, optcc in zip(table.rows, table.numbers("p"), table.numbers("optcc_percent")):
+      if members >= 64:
+        self.assertLessEqual(optcc, 6, row)
+    self.assertEqual({100.0}, set(table.where(loss="1/2").numbers("balance_percent")))
+
+  def test_many_gpus_lose_less_than_published(self):
+    table = self.tables["failures"]
+    for gpus in ("512", "1024"):
+      worst = table.where(gpus=gpus).numbers("ours_worst_percent")
+      self.assertEqual(10, len(worst))
+      for lost, percent in enumerate(worst, 1):
+        self.assertLess(percent, 1.5 + (4.3 - 1.5) * (lost - 1) / 9, (gpus, lost))
+
+  def test_no_prediction_is_better_than_its_step_list(self):
+    table = self.tables["alpha"]
+    self.assertEqual(2 * 7 * 4 * 4, len(table.rows))
+    for row, predicted, simulated in zip(table.rows, table.numbers("predicted_ms"), table.numbers("simulated_ms")):
+      if simulated == simulated:
+        self.assertLessEqual(simulated, 1.02 * predicted, row)
+
+  def test_the_chosen_schedule_is_the_fastest(self):
+    table = self.tables["alpha"]
+    for row, chosen, *others in zip(table.rows, table.numbers("ratio_to_bound"), table.numbers("optcc_ratio_to_bound"),
+                                    table.numbers("direct_ratio_to_bound"), table.numbers("r2cc_allreduce_ratio_to_bound"),
+                                    table.numbers("balance_ratio_to_bound")):
+      self.assertEqual(chosen, min(others), row)
+
+  def test_step_lists_take_what_was_predicted(self):
+    checked = [float(cell) for cell in self.tables["failures"].column("ours_simulated_over_predicted") if cell]
+    self.assertEqual(4, len(checked))
+    for ratio in checked:
+      self.assertAlmostEqual(1, ratio, delta=0.02)
+
+
+class WriteTest(unittest.TestCase):
+
+  def test_writes_what_differs_and_removes_what_is_gone(self):
+    with tempfile.TemporaryDirectory() as name:
+      folder = pathlib.Path(name, "figures")
+      self.assertEqual(["written   a.csv", "written   b.svg"], figures.write({"a.csv": "1\n", "b.svg": "2\n"}, folder))
+      (folder / "BUILD.bazel").write_text("", encoding="utf-8")
+      self.assertEqual(["removed   b.svg", "written   a.csv"], figures.write({"a.csv": "3\n"}, folder))
+      self.assertEqual([], figures.write({"a.csv": "3\n"}, folder))
+      self.assertEqual(["BUILD.bazel", "a.csv"], sorted(path.name for path in folder.iterdir()))

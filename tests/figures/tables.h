@@ -1,0 +1,19 @@
+// The tables, by subject. What each column means stands in docs/figures/README.md, which page.py writes.
+#ifndef R2CC_TESTS_FIGURES_TABLES_H_
+#define R2CC_TESTS_FIGURES_TABLES_H_
+
+#include <vector>
+
+#include "tests/figures/table.h"
+
+namespace r2cc::figures {
+
+std::vector<Table> AllReduceTables();
+std::vector<Table> TestbedTables();
+std::vector<Table> TrainingTables();
+std::vector<Table> FailureTables();
+std::vector<Table> ServingTables();
+
+}  // namespace r2cc::figures
+
+#endif  // R2CC_TESTS_FIGURES_TABLES_H_
