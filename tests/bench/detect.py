@@ -1,0 +1,217 @@
+"""How soon the daemons find a fault and put it on every page of the job, and what they accuse wrongly: 4 nodes of 4 rails in network
+namespaces, under a job that fills the rails. First nothing is broken while every core is kept busy; then rails lose their link, or fall
+silent, one after the other. Prints figures; fails only if the rig does. Needs root."""
+
+import argparse
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import time
+
+from deploy.drill.rig import namespaces
+from deploy.drill.rig.binaries import built_binaries
+from deploy.drill.rig.cluster import Cluster, JobOptions, keep_logs
+from deploy.drill.rig.lab import LabError, RailId, monotonic_ns
+from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
+from deploy.drill.rig.namespaces import NamespaceLab
+from deploy.drill.rig.processes import ManagedProcess, Processes, wait_until
+from tests.bench import machine
+from tests.bench.detect_figures import Broken, Event, false_verdicts, page_ns, state_of
+from tests.bench.fault_figures import percentile
+from tests.bench.options import names_file, own_path
+
+NODES, RAILS = 4, 4
+START_S, FOUND_S, HEALED_S, STOP_S = 60.0, 10.0, 90.0, 60.0
+LOOK_S = 0.02
+# A verdict about a fault may come, or be taken back, so long after it was mended.
+SETTLE_NS = 3_000_000_000
+HOG = "while True:\n  pass\n"
+
+
+class Follower:
+  """One daemon's events, as `r2ccctl events --follow` prints them."""
+
+  def __init__(self, process: ManagedProcess):
+    self._process, self._offset, self.events = process, 0, []
+
+  def poll(self) -> list[Event]:
+    if not self._process.is_alive():
+      raise LabError(f"{self._process.name} ended with {self._process.returncode}: {self._process.last_words()}")
+    with open(self._process.out_path, "rb") as out:
+      out.seek(self._offset)
+      text = out.read()
+    whole = text[:text.rfind(b"\n") + 1]
+    self._offset += len(whole)
+    self.events += [json.loads(line) for line in whole.splitlines()]
+    return self.events
+
+
+class Stage:
+  """The cluster, its job, and everything that its daemons told."""
+
+  def __init__(self, cluster: Cluster, processes: Processes, size: str):
+    self.cluster, self.lab, self.faults = cluster, cluster.lab, []
+    cluster.start_daemons()
+    self.followers = [Follower(processes.start(f"events-n{node}", [
+        str(cluster.binaries.ctl), "--run_dir", str(cluster.run_dir(node)), "events", "--follow", "-o", "json"])) for node in range(NODES)]
+    self.job = cluster.start_job("job", JobOptions(size=size, seconds_max=6 * 3600, environment={}))
+    if not wait_until(lambda: any(row.kind == "iteration" for row in self.job.follower.poll()) or self.job.dead_rank() is not None, START_S,
+                      0.1) or self.job.dead_rank() is not None:
+      raise LabError(f"the job did not start: {' / '.join(rank.last_words() for rank in self.job.ranks)}")
+    if not wait_until(self.all_probed, START_S, 0.2):
+      raise LabError("not every pair of rails is probed and answers")
+
+  def all_probed(self) -> bool:
+    return all(sum(pair["state"] == "up" and pair.get("active", False) for pair in
+                   self.cluster.ctl_json(node, "path", "probe", f"n{node}").get("pairs", [])) == (NODES - 1) * RAILS
+               for node in range(NODES))
+
+  def check_job(self) -> None:
+    self.job.follower.poll()
+    self.job.follower.rows.clear()
+    if self.job.dead_rank() is not None:
+      raise LabError(" / ".join(self.job.failures()) or "the job ended by itself")
+
+  def healthy(self, rail: RailId) -> bool:
+    return all(state_of(follower.poll(), str(rail)) == "HEALTHY" for follower in self.followers)
+
+  def probed(self, rail: RailId) -> bool:
+    pairs = self.cluster.ctl_json(rail.node, "path", "probe", f"n{rail.node}").get("pairs", [])
+    return sum(pair["nic"] == f"rail{rail.rail}" and pair["state"] == "up" for pair in pairs) == NODES - 1
+
+  def strike(self, rail: RailId, silently: bool) -> float:
+    """Milliseconds from the fault until the last of the nodes had it on its page; mends it."""
+    if not wait_until(lambda: self.healthy(rail) and self.probed(rail), HEALED_S, 0.1):
+      raise LabError(f"{rail} did not become healthy within {HEALED_S:g} s")
+    fault_ns = (self.lab.blackhole if silently else self.lab.cut)(rail)
+    found: list[int | None] = []
+
+    def on_all_pages() -> bool:
+      found[:] = [page_ns(follower.poll(), str(rail), fault_ns) for follower in self.followers]
+      return None not in found
+
+    seen = wait_until(on_all_pages, FOUND_S, LOOK_S)
+    (self.lab.unblackhole if silently else self.lab.heal)(rail)
+    self.faults.append(Broken(str(rail), fault_ns, monotonic_ns() + SETTLE_NS))
+    self.check_job()
+    if not seen:
+      raise LabError(f"{rail} {'fell silent' if silently else 'lost its link'}, and after {FOUND_S:g} s not every page says so: {found}")
+    return (max(when for when in found if when is not None) - fault_ns) / 1e6
+
+  def accused(self, since_ns: int = 0) -> list[str]:
+    return [line for node, follower in enumerate(self.followers) for line in
+            false_verdicts(follower.poll(), f"n{node}", self.faults, since_ns)]
+
+
+def parse_arguments() -> argparse.Namespace:
+  parser = argparse.ArgumentParser(prog="detect", description=__doc__, allow_abbrev=False)
+  parser.add_argument("--runs", type=int, default=100, help="faults of each kind (default: %(default)s)")
+  parser.add_argument("--minutes", type=float, default=10, help="without a fault, under load (default: %(default)s)")
+  parser.add_argument("--hogs", type=int, default=os.cpu_count(),
+                      help="processes that only burn CPU meanwhile (default: one a core, %(default)s)")
+  parser.add_argument("--quick", action="store_true", help="5 faults of each kind and half a minute: a try, no figures to quote")
+  parser.add_argument("--rate", default="500mbit", help="of one rail (default: %(default)s)")
+  parser.add_argument("--size", default="16M", help="of the all_reduce (default: %(default)s)")
+  parser.add_argument("--json", action="store_true", help="the last line of the output is a JSON object; all else goes to standard error")
+  parser.add_argument("--plugin", type=names_file, metavar="PATH", help="instead of the one built here")
+  parser.add_argument("--keep-logs", type=own_path, metavar="DIR", help="leave logs there")
+  options = parser.parse_args()
+  if options.quick:
+    options.runs, options.minutes = 5, 0.5
+  if options.runs < 1 or options.minutes < 0 or options.hogs < 0:
+    parser.error("--runs must be at least 1, --minutes and --hogs not negative")
+  return options
+
+
+def say(line: str) -> None:
+  print(line, file=sys.stderr, flush=True)
+
+
+def watch(stage: Stage, processes: Processes, minutes: float, hogs: int) -> int:
+  """Nothing is broken; how often something was accused."""
+  since_ns = monotonic_ns()
+  burning = [processes.start(f"hog{hog}", [sys.executable, "-c", HOG]) for hog in range(hogs)]
+  end_s, told_s = time.monotonic() + minutes * 60, time.monotonic()
+  while (now_s := time.monotonic()) < end_s:
+    time.sleep(min(1.0, end_s - now_s))
+    stage.check_job()
+    if now_s - told_s > 60:
+      told_s = now_s
+      say(f"{(end_s - now_s) / 60:.0f} minutes left, {len(stage.accused(since_ns))} false verdicts")
+  for hog in burning:
+    hog.kill()
+  accused = stage.accused(since_ns)
+  for line in accused:
+    say(f"FALSE: {line}")
+  return len(accused)
+
+
+def measure(options: argparse.Namespace, cluster: Cluster, processes: Processes) -> dict:
+  facts = machine.describe()
+  say(machine.headline(facts))
+  others = machine.OthersShare()
+  stage = Stage(cluster, processes, options.size)
+  say(f"watching {options.minutes:g} minutes with {options.hogs} hogs")
+  watched = watch(stage, processes, options.minutes, options.hogs)
+  begin_ns = monotonic_ns()
+  said = {"nodes": NODES, "rails": RAILS, "rate": options.rate, "runs": options.runs, "watched_minutes": options.minutes,
+          "hogs": options.hogs}
+  rails = [RailId(node, rail) for rail in range(RAILS) for node in range(NODES)]
+  for name, silently in (("event", False), ("silence", True)):
+    took_ms = []
+    for number, rail in zip(range(options.runs), itertools.cycle(rails)):
+      took_ms.append(stage.strike(rail, silently))
+      say(f"{name} {number + 1}/{options.runs}: {rail} {took_ms[-1]:.1f} ms")
+    said |= {f"{name}_to_page_ms_p50": round(percentile(took_ms, 0.5), 2), f"{name}_to_page_ms_p99": round(percentile(took_ms, 0.99), 2),
+             f"{name}_to_page_ms_max": round(max(took_ms), 2)}
+  bystanders = stage.accused(begin_ns)
+  for line in bystanders:
+    say(f"BYSTANDER: {line}")
+  said |= {"false_verdicts": watched, "accused_bystanders": len(bystanders)}
+  stage.job.ask_to_stop()
+  if not stage.job.wait(STOP_S):
+    raise LabError(f"the job did not end within {STOP_S:g} s of being asked to")
+  report = stage.job.report()
+  said |= {"wrong": report["wrong_elements"], "late_writes": report["late_writes"]}
+  facts["others_share"] = round(others.share(), 3)
+  if (warning := machine.warning(facts)) is not None:
+    say(warning)
+  return said | {"machine": facts}
+
+
+def main() -> int:
+  options = parse_arguments()
+  if (reason := namespaces.missing_feature()) is not None:
+    print(f"detect: needs root: {reason}", file=sys.stderr)
+    return 1
+  folder = pathlib.Path(tempfile.mkdtemp(prefix="r2cc-bench-", dir="/tmp"))
+  try:
+    binaries = built_binaries(options.plugin)
+    binaries.check()
+    namespaces.sweep()
+    with signals_unwind(), NamespaceLab(NODES, RAILS, rate=options.rate) as lab, Processes(folder) as processes:
+      said = measure(options, Cluster(lab, binaries, folder, processes), processes)
+  except LabError as error:
+    print(f"detect: {error}", file=sys.stderr)
+    return 1
+  except EndedBySignal as ended:
+    print(f"detect: ended by {ended}; everything it started is gone", file=sys.stderr)
+    return ended.exit_code
+  finally:
+    if options.keep_logs is not None:
+      keep_logs(folder, options.keep_logs)
+    shutil.rmtree(folder, ignore_errors=True)
+  if options.json:
+    print(json.dumps(said))
+    return 0
+  for name, value in said.items():
+    print(f"{name:24} {value}")
+  return 0
+
+
+if __name__ == "__main__":
+  sys.exit(main())

@@ -1,0 +1,48 @@
+"""What the daemons' events say about how soon a fault was on every page, and what was accused wrongly. Pure."""
+
+import dataclasses
+from typing import Any, Sequence
+
+ACCUSED = ("DEGRADED", "SUSPECT", "FAILED")
+
+Event = dict[str, Any]
+
+
+def of_nic(event: Event, nic: str) -> bool:
+  return f"{event.get('node')}/{event.get('nic')}" == nic
+
+
+def page_ns(events: Sequence[Event], nic: str, since_ns: int) -> int | None:
+  """When the page of one node, whose daemon told `events`, first said that `nic` has failed: the plan that follows the verdict."""
+  failed = next((event for event in events if event["kind"] == "nic-state" and of_nic(event, nic) and event.get("to_state") == "FAILED" and
+                 int(event["monotonic_ns"]) >= since_ns), None)
+  if failed is None:
+    return None
+  published = next((event for event in events if event["kind"] == "plan-published" and int(event["sequence"]) > int(failed["sequence"])),
+                   None)
+  return None if published is None else int(published["monotonic_ns"])
+
+
+def state_of(events: Sequence[Event], nic: str) -> str | None:
+  """The last that this daemon told of `nic`; None: nothing yet."""
+  return next((event["to_state"] for event in reversed(events) if event["kind"] == "nic-state" and of_nic(event, nic)), None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Broken:
+  """A fault that was made: `nic` had one from `from_ns` until, and for what it took to settle, `until_ns`."""
+  nic: str
+  from_ns: int
+  until_ns: int
+
+
+def false_verdicts(events: Sequence[Event], node: str, faults: Sequence[Broken], since_ns: int = 0) -> list[str]:
+  """One line for each time that the daemon of `node` accused a NIC of its own that had no fault."""
+  lines = []
+  for event in events:
+    when_ns = int(event["monotonic_ns"])
+    if event["kind"] != "nic-state" or event.get("node") != node or event.get("to_state") not in ACCUSED or when_ns < since_ns:
+      continue
+    if not any(of_nic(event, fault.nic) and fault.from_ns <= when_ns <= fault.until_ns for fault in faults):
+      lines.append(f"{node}/{event['nic']} {event['to_state']}: {event.get('message', '')}")
+  return lines
