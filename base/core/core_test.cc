@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "base/core/check.h"
 #include "base/core/clock.h"
 #include "base/core/epoch.h"
@@ -9,6 +11,15 @@ namespace r2cc {
 namespace {
 
 TEST(Hash, Crc32cMatchesThePublishedCheckValue) { EXPECT_EQ(Crc32c("123456789", 9), 0xe3069283u); }
+
+TEST(Hash, Crc32cIsTheSameByTableAndByInstruction) {
+  std::vector<unsigned char> bytes(300);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(i * 37 + i / 7);
+  EXPECT_EQ(Crc32cByTable("123456789", 9), 0xe3069283u);
+  for (size_t begin = 0; begin < 9; ++begin)
+    for (size_t length = 0; length + begin <= bytes.size(); ++length)
+      ASSERT_EQ(Crc32c(&bytes[begin], length, 7), Crc32cByTable(&bytes[begin], length, 7)) << begin << " " << length;
+}
 
 TEST(Hash, Crc32cContinuesFromASeed) {
   const char text[] = "the quick brown fox jumps over the lazy dog";

@@ -20,9 +20,25 @@ constexpr std::array<std::array<uint32_t, 256>, 8> MakeTables() {
 
 constexpr auto kTables = MakeTables();
 
+#if defined(__x86_64__)
+// Most machines have an instruction for it, ten times as fast.
+__attribute__((target("sse4.2"))) uint32_t ByInstruction(const unsigned char* p, size_t bytes, uint32_t crc) {
+  uint64_t wide = crc;
+  for (; bytes >= 8; bytes -= 8, p += 8) {
+    uint64_t word;
+    std::memcpy(&word, p, 8);
+    wide = __builtin_ia32_crc32di(wide, word);
+  }
+  crc = static_cast<uint32_t>(wide);
+  for (; bytes > 0; --bytes, ++p) crc = __builtin_ia32_crc32qi(crc, *p);
+  return crc;
+}
+const bool kHasInstruction = __builtin_cpu_supports("sse4.2");
+#endif
+
 }  // namespace
 
-uint32_t Crc32c(const void* data, size_t bytes, uint32_t seed) {
+uint32_t Crc32cByTable(const void* data, size_t bytes, uint32_t seed) {
   const auto* p = static_cast<const unsigned char*>(data);
   uint32_t crc = ~seed;
   // Slicing by eight; the machine is little-endian (x86-64 and AArch64 Linux).
@@ -36,6 +52,13 @@ uint32_t Crc32c(const void* data, size_t bytes, uint32_t seed) {
   }
   for (; bytes > 0; --bytes, ++p) crc = (crc >> 8) ^ kTables[0][(crc ^ *p) & 0xff];
   return ~crc;
+}
+
+uint32_t Crc32c(const void* data, size_t bytes, uint32_t seed) {
+#if defined(__x86_64__)
+  if (kHasInstruction) return ~ByInstruction(static_cast<const unsigned char*>(data), bytes, ~seed);
+#endif
+  return Crc32cByTable(data, bytes, seed);
 }
 
 }  // namespace r2cc

@@ -21,6 +21,8 @@ constexpr uint64_t Fnv1a64(std::string_view text) {
 // CRC-32C (Castagnoli), as in iSCSI: Crc32c("123456789", 9) == 0xe3069283.
 // `seed` is the result over the bytes before, to continue a sum; 0 to begin one.
 uint32_t Crc32c(const void* data, size_t bytes, uint32_t seed = 0);
+// The same on any machine: what Crc32c() does where the processor has no instruction for it.
+uint32_t Crc32cByTable(const void* data, size_t bytes, uint32_t seed = 0);
 
 }  // namespace r2cc
 

@@ -35,7 +35,7 @@ class RateWatch {
  private:
   struct Link {
     double rate_bytes_per_s = 0;
-    uint64_t bytes = 0;           // gathered for the next estimate
+    uint64_t bytes = 0;  // gathered for the next estimate
     Nanos busy = 0;
     Nanos wall = 0;
     bool fresh = false;  // a new estimate since the last Judge()

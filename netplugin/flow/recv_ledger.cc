@@ -47,7 +47,7 @@ void RecvLedger::Unstage(MessageId id) {
   message.chunk_bytes = staged.chunk_bytes;
   message.eager = true;
   message.missing = 0;
-  message.claim.assign(1, kPlaced);
+  message.claim.Assign(1, kPlaced);
   staged_.erase(it);
 }
 
@@ -69,7 +69,7 @@ RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, Carrier carrier, std:
     message.chunk_bytes = header.chunk_bytes;
     message.eager = header.eager;
     message.missing = static_cast<uint32_t>(count);
-    message.claim.assign(count, kAbsent);
+    message.claim.Assign(count, kAbsent);
   } else if (message.bytes != header.message_bytes || message.chunk_bytes != header.chunk_bytes) {
     return Verdict::kRefuse;
   }

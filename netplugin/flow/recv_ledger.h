@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "netplugin/flow/carriers.h"
 #include "netplugin/flow/types.h"
 
 namespace r2cc::net {
@@ -66,7 +67,7 @@ class RecvLedger {
     uint32_t chunk_bytes = 0;
     uint32_t missing = 0;
     bool eager = false;
-    std::vector<Carrier> claim;  // by chunk; empty until the first header says how the message is cut
+    Carriers claim;  // by chunk; empty until the first header says how the message is cut
   };
   // An eager message whose buffer was not posted when it began to arrive.
   struct Staged {

@@ -29,7 +29,7 @@ MessageId SendLedger::Post(const void* data, uint64_t bytes) {
   if (granted && bytes > capacities_[id - acked_through_])
     overflowed_ = true;
   else if (granted || message.eager || IsPlanted(Planted::kUngranted))
-    MakeSendable(&message);
+    MakeSendable(id);
   return id;
 }
 
@@ -70,16 +70,17 @@ bool SendLedger::Grant(MessageId first, std::span<const uint64_t> capacities) {
     if (message.bytes > capacities[i])
       overflowed_ = true;
     else if (message.holder.empty())
-      MakeSendable(&message);
+      MakeSendable(id);
   }
   return true;
 }
 
-void SendLedger::MakeSendable(Message* message) {
-  message->holder.assign(ChunkCount(message->bytes, message->chunk_bytes), kReady);
-  message->ready = static_cast<uint32_t>(message->holder.size());
-  message->order = (*order_)++;
-  first_ready_ = 0;
+void SendLedger::MakeSendable(MessageId id) {
+  Message& message = At(id);
+  message.holder.Assign(ChunkCount(message.bytes, message.chunk_bytes), kReady);
+  message.ready = static_cast<uint32_t>(message.holder.size());
+  message.order = (*order_)++;
+  first_ready_ = std::min<size_t>(first_ready_, id - acked_through_);
 }
 
 SendLedger::Ready SendLedger::NextReady() const {
@@ -94,7 +95,7 @@ bool SendLedger::Pull(Carrier carrier, Chunk* out) {
   R2CC_CHECK(IsCarrier(carrier));
   for (; first_ready_ < messages_.size(); ++first_ready_) {
     Message& message = messages_[first_ready_];
-    // A message that waits for its grant may become ready later than those behind it: then the search begins anew.
+    // A message that waits for its grant may become ready later than those behind it: then the search begins there again.
     if (message.ready == 0) continue;
     uint32_t index = message.first_ready;
     while (message.holder[index] != kReady) ++index;
@@ -109,6 +110,7 @@ bool SendLedger::Pull(Carrier carrier, Chunk* out) {
                  message.data + uint64_t{index} * message.chunk_bytes,
                  ChunkLength(message.bytes, message.chunk_bytes, index),
                  message.eager};
+    if (message.ready == 0) ++first_ready_;
     return true;
   }
   return false;

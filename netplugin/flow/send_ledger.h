@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "netplugin/flow/carriers.h"
 #include "netplugin/flow/types.h"
 
 namespace r2cc::net {
@@ -91,11 +92,11 @@ class SendLedger {
     bool eager = false;
     bool released = false;
     std::unique_ptr<std::byte[]> copy;
-    std::vector<Carrier> holder;  // by chunk; empty until the message is sendable
+    Carriers holder;  // by chunk; empty until the message is sendable
   };
 
   Message& At(MessageId id) { return messages_[id - acked_through_]; }
-  void MakeSendable(Message* message);
+  void MakeSendable(MessageId id);
   void AdvanceDone();
 
   const FlowId flow_;

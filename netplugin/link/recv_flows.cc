@@ -49,9 +49,11 @@ void RecvFlows::FailAll(const std::string& error) {
   for (auto& [id, flow] : flows_) Fail(&flow, error);
 }
 
-std::vector<FlowId> RecvFlows::TakeChanged() {
+std::span<const FlowId> RecvFlows::TakeChanged() {
   for (const FlowId id : changed_) flows_.at(id).changed = false;
-  return std::exchange(changed_, {});
+  taken_.swap(changed_);
+  changed_.clear();
+  return taken_;
 }
 
 bool RecvFlows::outstanding() const {

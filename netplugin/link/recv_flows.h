@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,8 @@ class RecvFlows {
   void Fail(Flow* flow, std::string error);
   void FailAll(const std::string& error);
   // The flows that were touched since the last call.
-  std::vector<FlowId> TakeChanged();
+  // Valid until the next call.
+  std::span<const FlowId> TakeChanged();
 
   // Some flow waits for data.
   bool outstanding() const;
@@ -72,7 +74,7 @@ class RecvFlows {
   Courier* const courier_;
   std::map<FlowId, Flow> flows_;
   std::vector<Flow*> touched_;  // there may be something to tell
-  std::vector<FlowId> changed_;
+  std::vector<FlowId> changed_, taken_;
 };
 
 }  // namespace r2cc::net

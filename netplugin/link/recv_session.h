@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,7 +51,7 @@ class RecvSession {
   // Call only when no socket is half-way through a chunk into a buffer of this flow. Its acknowledgements outlive it.
   void CloseFlow(FlowId flow, Nanos now);
   // Flows whose state or progress may have changed since the last call.
-  std::vector<FlowId> TakeChanged() { return flows_.TakeChanged(); }
+  std::span<const FlowId> TakeChanged() { return flows_.TakeChanged(); }
 
   // ---- lanes and links ----
 

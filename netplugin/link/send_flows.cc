@@ -36,9 +36,11 @@ void SendFlows::Fail(Flow* flow, std::string error) {
   Note(flow);
 }
 
-std::vector<FlowId> SendFlows::TakeChanged() {
+std::span<const FlowId> SendFlows::TakeChanged() {
   for (const FlowId id : changed_) flows_.at(id).changed = false;
-  return std::exchange(changed_, {});
+  taken_.swap(changed_);
+  changed_.clear();
+  return taken_;
 }
 
 bool SendFlows::outstanding() const {

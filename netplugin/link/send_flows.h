@@ -50,7 +50,8 @@ class SendFlows {
   void Note(Flow* flow);
   void Fail(Flow* flow, std::string error);
   // The flows that were noted since the last call.
-  std::vector<FlowId> TakeChanged();
+  // Valid until the next call.
+  std::span<const FlowId> TakeChanged();
   bool has_changes() const { return !changed_.empty(); }
 
   // Some flow waits for an acknowledgement.
@@ -76,7 +77,7 @@ class SendFlows {
   uint64_t order_ = 1;
   uint64_t turns_ = 0;
   std::vector<Flow*> ready_;  // that may have ready chunks
-  std::vector<FlowId> changed_;
+  std::vector<FlowId> changed_, taken_;
 };
 
 }  // namespace r2cc::net

@@ -7,6 +7,7 @@
 #define R2CC_NETPLUGIN_LINK_SEND_SESSION_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,7 +61,7 @@ class SendSession {
   // were reported done are delivered nevertheless.
   void CloseFlow(FlowId flow, Nanos now);
   // Flows whose state or progress may have changed since the last call.
-  std::vector<FlowId> TakeChanged() { return flows_.TakeChanged(); }
+  std::span<const FlowId> TakeChanged() { return flows_.TakeChanged(); }
   bool has_changes() const { return flows_.has_changes(); }
 
   // ---- lanes and links ----

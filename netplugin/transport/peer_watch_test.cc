@@ -11,10 +11,7 @@ constexpr FlowId kFlow = 1;
 constexpr uint64_t kHeavyBytesPerS = 200'000'000;
 
 struct PeerWatchTest : testing::Test {
-  PeerWatchTest() {
-    io.clock = &clock;
-    watch.Add(&peer);
-  }
+  PeerWatchTest() { watch.Add(&peer); }
   // What the I/O thread does, with something arriving meanwhile. True if it looked after the peer.
   bool Wakes() {
     const int before = peer.events;
@@ -31,7 +28,7 @@ struct PeerWatchTest : testing::Test {
   }
 
   FakeClock clock;
-  Io io;
+  FakeIo io{&clock};
   FakePeer peer{&io};
   PeerWatch watch{&io.poller};
 };

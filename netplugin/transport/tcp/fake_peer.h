@@ -12,6 +12,10 @@
 
 namespace r2cc::net {
 
+struct FakeIo : Io {
+  explicit FakeIo(const Clock* of) { clock = of; }
+};
+
 class FakePeer final : public Peer {
  public:
   explicit FakePeer(Io* io) : Peer(io), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {

@@ -15,9 +15,15 @@ constexpr int kTriesForTurn = 50;
 
 }  // namespace
 
+bool Peer::TryTurn() {
+  if (!turn_.try_lock()) return false;
+  now_ = io_->Now();
+  return true;
+}
+
 void Peer::Submit(FlowId flow, void* data, uint64_t bytes) {
   const Request request{flow, data, bytes};
-  if (turn_.try_lock()) return JobsTurn(flow, &request);
+  if (TryTurn()) return JobsTurn(flow, &request);
   {
     const std::lock_guard lock(inbox_mutex_);
     inbox_.push_back(request);
@@ -25,11 +31,11 @@ void Peer::Submit(FlowId flow, void* data, uint64_t bytes) {
   }
   // Whoever has the turn looks at the inbox when he has given it back; who gave it back before that leaves it to us.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (turn_.try_lock()) JobsTurn(flow, nullptr);
+  if (TryTurn()) JobsTurn(flow, nullptr);
 }
 
 void Peer::Help(FlowId flow) {
-  if (turn_.try_lock()) JobsTurn(flow, nullptr);
+  if (TryTurn()) JobsTurn(flow, nullptr);
 }
 
 void Peer::JobsTurn(FlowId flow, const Request* request) {
@@ -50,11 +56,11 @@ void Peer::JobsTurn(FlowId flow, const Request* request) {
     hot = false;
     // A request that came while the turn was ours was left to us.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-  } while (waiting_.load() && turn_.try_lock());
+  } while (waiting_.load() && TryTurn());
 }
 
 bool Peer::Service() {
-  if (!turn_.try_lock()) return false;
+  if (!TryTurn()) return false;
   const std::lock_guard turn(turn_, std::adopt_lock);
   RunInbox();
   if (shut_) return true;
@@ -66,7 +72,7 @@ bool Peer::Service() {
 
 std::unique_lock<std::mutex> Peer::TakeTurnSoon() {
   for (int i = 0; i < kTriesForTurn; ++i) {
-    if (turn_.try_lock()) return {turn_, std::adopt_lock};
+    if (TryTurn()) return {turn_, std::adopt_lock};
     std::this_thread::yield();
   }
   return TakeTurn();
@@ -105,7 +111,8 @@ void Peer::TickTurn() {
 
 // Silence is judged when everything that has arrived was read.
 void Peer::PollAndTick() {
-  polled_ = io_->Now();
+  now_ = io_->Now();
+  polled_ = now();
   if (!poller_.Wait(0)) return;
   ticked_ = polled_;
   Tick();
@@ -127,13 +134,12 @@ bool Peer::RunInbox() {
 
 bool Peer::Move(FlowId flow, bool hot) {
   if (hot && Hot(flow)) return true;
-  const Nanos now = io_->Now();
-  if (now - ticked_ >= kTickEvery) {
+  if (now() - ticked_ >= kTickEvery) {
     PollAndTick();
     return true;
   }
-  if (now - polled_ < (hot ? kPollWaiting : kPollPosting)) return false;
-  polled_ = now;
+  if (now() - polled_ < (hot ? kPollWaiting : kPollPosting)) return false;
+  polled_ = now();
   poller_.Wait(0);
   return true;
 }

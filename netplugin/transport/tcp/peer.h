@@ -23,7 +23,7 @@ class Errand;
 
 class Peer : public std::enable_shared_from_this<Peer> {
  public:
-  explicit Peer(Io* io) : io_(io) {}
+  explicit Peer(Io* io) : io_(io), now_(io->Now()) {}
   virtual ~Peer() = default;
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
@@ -38,7 +38,11 @@ class Peer : public std::enable_shared_from_this<Peer> {
   // ---- the I/O thread ----
 
   // Takes the turn, waiting for a thread that has it: that is never long.
-  [[nodiscard]] std::unique_lock<std::mutex> TakeTurn() { return std::unique_lock(turn_); }
+  [[nodiscard]] std::unique_lock<std::mutex> TakeTurn() {
+    std::unique_lock turn(turn_);
+    now_ = io_->Now();
+    return turn;
+  }
   // Handles what has arrived, if the turn is free. False: it is not, somebody else does it.
   bool Service();
   // Reads what has arrived, then lets time pass. NCCL threads do so themselves while they come.
@@ -97,6 +101,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   }
   // The turn is one of the job's own threads.
   bool jobs_turn() const { return jobs_turn_; }
+  // When the turn began, or was last looked at the clock: a turn is short, and the clock is not free.
+  Nanos now() const { return now_; }
 
   Io* const io_;
   Poller poller_;
@@ -110,6 +116,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
     void* data;
     uint64_t bytes;
   };
+  // The turn, if it is free.
+  bool TryTurn();
   // Takes the turn, which others have for a moment only while there are movers.
   std::unique_lock<std::mutex> TakeTurnSoon();
   // With the turn taken by one of the job's threads; gives it back. `request`, if any, comes after those of the inbox.
@@ -120,6 +128,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void SettleNow() { more_.store(Settle(), std::memory_order_relaxed); }
 
   std::mutex turn_;
+  Nanos now_;
   bool shut_ = false;
   bool jobs_turn_ = false;
   std::atomic<bool> more_{false};

@@ -14,7 +14,6 @@ constexpr FlowId kFlow = 1;
 constexpr Nanos kMicro = 1000;
 
 struct PeerTest : testing::Test {
-  PeerTest() { io.clock = &clock; }
   // While another thread has the turn.
   void WithTurnTaken(const std::function<void()>& call) {
     const auto turn = peer.TakeTurn();
@@ -22,7 +21,7 @@ struct PeerTest : testing::Test {
   }
 
   FakeClock clock;
-  Io io;
+  FakeIo io{&clock};
   FakePeer peer{&io};
 };
 

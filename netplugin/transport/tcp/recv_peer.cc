@@ -57,7 +57,7 @@ void RecvPeer::CloseFlows() {
 // ---- the job ----
 
 void RecvPeer::Post(FlowId flow, void* data, uint64_t capacity_bytes) {
-  if (comms_.contains(flow)) session_.Post(flow, data, capacity_bytes, io_->Now());
+  if (comms_.contains(flow)) session_.Post(flow, data, capacity_bytes, now());
 }
 
 bool RecvPeer::Hot(FlowId flow) {
@@ -80,7 +80,7 @@ void RecvPeer::Close(FlowId flow) {
         bulk.receiver->Forget(flow);
       }
   comms_.erase(flow);
-  session_.CloseFlow(flow, io_->Now());
+  session_.CloseFlow(flow, now());
   Settle();
 }
 
@@ -93,24 +93,24 @@ void RecvPeer::OpenFlow(const Action& action) {
 
 // ---- the world ----
 
-void RecvPeer::RailState(uint16_t rail, bool up) { session_.LocalRail(rail, up, io_->Now()); }
+void RecvPeer::RailState(uint16_t rail, bool up) { session_.LocalRail(rail, up, now()); }
 
 void RecvPeer::ApplyVerdicts() {
   for (uint16_t rail = 0; rail < io_->rails.size(); ++rail)
-    session_.LocalVerdict(rail, io_->verdict(io_->node, io_->rails[rail].nic).failed, io_->Now());
+    session_.LocalVerdict(rail, io_->verdict(io_->node, io_->rails[rail].nic).failed, now());
   for (uint16_t rail = 0; rail < remote_rails_.size(); ++rail)
-    session_.RemoteVerdict(rail, io_->verdict(peer_node_, remote_rails_[rail].nic).failed, io_->Now());
+    session_.RemoteVerdict(rail, io_->verdict(peer_node_, remote_rails_[rail].nic).failed, now());
 }
 
 bool RecvPeer::Settle() {
   for (LinkId link = 0; unread_ && link < links_.size(); ++link)
     for (size_t i = 0; i < links_[link].bulk.size(); ++i)
       if (links_[link].bulk[i].more && !links_[link].bulk[i].hire.on()) ReadBulk(link, i);
-  session_.Flush(io_->Now());
+  session_.Flush(now());
   while (session_.has_actions()) {
     for (const Action& action : session_.TakeActions()) Execute(action);
     FlushLanes();
-    session_.Flush(io_->Now());
+    session_.Flush(now());
   }
   if (unread_) {
     unread_ = false;
@@ -141,7 +141,7 @@ void RecvPeer::Execute(const Action& action) {
     case Action::Kind::kCloseLink: return CloseLink(action.link);
     case Action::Kind::kFlowOpened: return OpenFlow(action);
     case Action::Kind::kCloseOob: return oob_.Close();
-    case Action::Kind::kProbePeer: return probe_.Start(io_->oob_source, peer_oob_, io_->Now());
+    case Action::Kind::kProbePeer: return probe_.Start(io_->oob_source, peer_oob_, now());
     case Action::Kind::kWarn: return io_->log(LogLevel::kWarn, action.text);
     case Action::Kind::kOpenOob:
     case Action::Kind::kOpenLink:
@@ -159,7 +159,7 @@ bool RecvPeer::AttachOob(const Hello& hello, std::unique_ptr<PacketStream>* stre
   peer_node_ = hello.node;
   if (hello.rails.size() == remote_rails_.size()) remote_rails_ = hello.rails;
   oob_.Open(&poller_, std::move(*stream), tag_, [this] { OobEvent(); });
-  session_.OobUp(io_->Now());
+  session_.OobUp(now());
   ApplyVerdicts();
   return true;
 }
@@ -170,7 +170,7 @@ bool RecvPeer::AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* str
     return false;
   }
   const LinkId link = hello.link;
-  if (!session_.Greet(link, hello.incarnation, hello.remote_rail, hello.local_rail, io_->Now())) {
+  if (!session_.Greet(link, hello.incarnation, hello.remote_rail, hello.local_rail, now())) {
     *reason = "this incarnation of the link has ended";
     return false;
   }
@@ -188,7 +188,7 @@ bool RecvPeer::AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* str
     }
     sockets.control = std::make_unique<LaneSocket>();
     sockets.control->Open(&poller_, std::move(*stream), tag_, [this, link] { ControlEvent(link); });
-    session_.LaneUp(link, hello.incarnation, io_->Now());
+    session_.LaneUp(link, hello.incarnation, now());
     return true;
   }
   const size_t index = hello.socket;
@@ -205,7 +205,7 @@ bool RecvPeer::AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* str
 
 void RecvPeer::OobDown() {
   oob_.Close();
-  session_.OobDown(io_->Now());
+  session_.OobDown(now());
 }
 
 void RecvPeer::CloseLink(LinkId link) {
@@ -220,15 +220,15 @@ void RecvPeer::CloseLink(LinkId link) {
   sockets = LinkSockets{};
 }
 
-void RecvPeer::Trouble(LinkId link, EvidenceCause cause) { session_.LinkTrouble(link, links_[link].incarnation, cause, io_->Now()); }
+void RecvPeer::Trouble(LinkId link, EvidenceCause cause) { session_.LinkTrouble(link, links_[link].incarnation, cause, now()); }
 
 void RecvPeer::OobEvent() {
-  const auto state = oob_.Service([&](const Frame& frame) { session_.Receive(kOobLane, frame, io_->Now()); });
+  const auto state = oob_.Service([&](const Frame& frame) { session_.Receive(kOobLane, frame, now()); });
   if (state != PacketStream::State::kOpen) OobDown();
 }
 
 void RecvPeer::ControlEvent(LinkId link) {
-  switch (links_[link].control->Service([&](const Frame& frame) { session_.Receive(link, frame, io_->Now()); })) {
+  switch (links_[link].control->Service([&](const Frame& frame) { session_.Receive(link, frame, now()); })) {
     case PacketStream::State::kOpen: return;
     case PacketStream::State::kClosed: return Trouble(link, EvidenceCause::kSocketError);
     case PacketStream::State::kGarbled: return Trouble(link, EvidenceCause::kGarbled);

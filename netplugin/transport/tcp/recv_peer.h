@@ -69,8 +69,8 @@ class RecvPeer final : public Peer {
   void Post(FlowId flow, void* data, uint64_t bytes) override;
   bool Hot(FlowId flow) override;
   void Tick() override {
-    probe_.Tick(io_->Now());
-    session_.Tick(io_->Now());
+    probe_.Tick(now());
+    session_.Tick(now());
   }
   void CloseAll() override;
 
@@ -110,7 +110,7 @@ class RecvPeer final : public Peer {
   bool unread_ = false;
   bool queued_ = false;
   bool crewed_ = false;
-  Probe probe_{&poller_, [this](Reach reach) { session_.PeerProbed(reach, io_->Now()); }};
+  Probe probe_{&poller_, [this](Reach reach) { session_.PeerProbed(reach, now()); }};
 };
 
 }  // namespace r2cc::net

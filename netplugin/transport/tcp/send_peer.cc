@@ -57,7 +57,7 @@ void SendPeer::CloseFlows() {
 // ---- the job ----
 
 FlowId SendPeer::Open(uint64_t listen_id, uint16_t local_rail, Comm* comm) {
-  const FlowId flow = session_.OpenFlow(listen_id, local_rail, io_->Now());
+  const FlowId flow = session_.OpenFlow(listen_id, local_rail, now());
   comms_[flow] = comm;
   return flow;
 }
@@ -66,7 +66,7 @@ void SendPeer::Post(FlowId flow, void* data, uint64_t bytes) {
   if (!comms_.contains(flow)) return;
   // Nobody looks for acknowledgements while all messages are small: who sends on looks before the window is used up.
   if (session_.WindowLow(flow)) HearHome(flow);
-  const MessageId message = session_.Post(flow, data, bytes, io_->Now());
+  const MessageId message = session_.Post(flow, data, bytes, now());
   Stir(session_.home(flow));
   PumpHome(flow);
   // First it travels, then it is copied: the peer need not wait for that.
@@ -92,7 +92,7 @@ void SendPeer::Close(FlowId flow) {
   RunInbox();
   if (!comms_.contains(flow)) return;
   const bool holds_buffers = session_.HoldsBuffers(flow);
-  session_.CloseFlow(flow, io_->Now());
+  session_.CloseFlow(flow, now());
   // A half-sent chunk still reads NCCL's buffer: its link ends, and the other flows on it replay.
   const auto of_flow = [flow](const Chunk& chunk) { return chunk.flow == flow; };
   for (LinkId link = 0; holds_buffers && link < links_.size(); ++link) {
@@ -105,24 +105,23 @@ void SendPeer::Close(FlowId flow) {
 
 // ---- the world ----
 
-void SendPeer::RailState(uint16_t rail, bool up) { session_.LocalRail(rail, up, io_->Now()); }
+void SendPeer::RailState(uint16_t rail, bool up) { session_.LocalRail(rail, up, now()); }
 
 void SendPeer::ApplyVerdicts() {
   for (uint16_t rail = 0; rail < io_->rails.size(); ++rail)
-    session_.LocalVerdict(rail, io_->verdict(io_->node, io_->rails[rail].nic), io_->Now());
+    session_.LocalVerdict(rail, io_->verdict(io_->node, io_->rails[rail].nic), now());
   for (uint16_t rail = 0; rail < remote_rails_.size(); ++rail)
-    session_.RemoteVerdict(rail, io_->verdict(peer_node_, remote_rails_[rail].nic), io_->Now());
+    session_.RemoteVerdict(rail, io_->verdict(peer_node_, remote_rails_[rail].nic), now());
 }
 
 void SendPeer::Tick() {
-  const Nanos now = io_->Now();
-  if (oob_call_ != nullptr && now - oob_since_ >= kOobConnectLimit) {
+  if (oob_call_ != nullptr && now() - oob_since_ >= kOobConnectLimit) {
     // Connected, it is the process that does not answer; else nobody does.
     OobDown(oob_call_->connected() ? Reach::kAnswers : Reach::kSilent);
   }
-  probe_.Tick(now);
-  SampleRates(now);
-  session_.Tick(now);
+  probe_.Tick(now());
+  SampleRates(now());
+  session_.Tick(now());
   StirAll();
 }
 
@@ -168,7 +167,7 @@ void SendPeer::Execute(const Action& action) {
     case Action::Kind::kLinkUp: return RecordUp(io_, action, Ends(link));
     case Action::Kind::kLinkFenced: return RecordFenced(io_, action, Ends(link));
     case Action::Kind::kWarn: return io_->log(LogLevel::kWarn, action.text);
-    case Action::Kind::kProbePeer: return probe_.Start(io_->oob_source, target_.oob, io_->Now());
+    case Action::Kind::kProbePeer: return probe_.Start(io_->oob_source, target_.oob, now());
     case Action::Kind::kFlowOpened: return;  // an acceptor's
   }
 }
@@ -191,10 +190,10 @@ Hello SendPeer::MakeHello(ConnectionKind kind) const {
 
 void SendPeer::OpenOob() {
   CloseOob();
-  oob_since_ = io_->Now();
+  oob_since_ = now();
   int failure = 0;
   UniqueFd fd = Connect(io_->oob_source, target_.oob, SocketUse::kOob, &failure);
-  if (!fd) return session_.OobDown(failure == ECONNREFUSED ? Reach::kRefused : Reach::kSilent, io_->Now());
+  if (!fd) return session_.OobDown(failure == ECONNREFUSED ? Reach::kRefused : Reach::kSilent, now());
   oob_call_ = std::make_unique<Call>(&poller_, std::move(fd), Encode(MakeHello(ConnectionKind::kOob)),
                                      [this](Call::Outcome outcome, const HelloReply& reply, std::unique_ptr<PacketStream> stream) {
                                        OobGreeted(outcome, reply, std::move(stream));
@@ -208,7 +207,7 @@ void SendPeer::CloseOob() {
 
 void SendPeer::OobDown(Reach reach) {
   CloseOob();
-  session_.OobDown(reach, io_->Now());
+  session_.OobDown(reach, now());
 }
 
 void SendPeer::OobGreeted(Call::Outcome outcome, const HelloReply& reply, std::unique_ptr<PacketStream> stream) {
@@ -224,20 +223,20 @@ void SendPeer::OobGreeted(Call::Outcome outcome, const HelloReply& reply, std::u
   remote_rails_ = reply.rails;
   oob_.Open(&poller_, std::move(stream), tag_, [this] { OobEvent(); });
   oob_call_.reset();
-  session_.OobUp(peer_node_, remote_rails_, io_->Now());
+  session_.OobUp(peer_node_, remote_rails_, now());
   links_.resize(session_.links());
   ApplyVerdicts();
 }
 
 void SendPeer::OobEvent() {
   StirAll();
-  const auto state = oob_.Service([&](const Frame& frame) { session_.Receive(kOobLane, frame, io_->Now()); });
+  const auto state = oob_.Service([&](const Frame& frame) { session_.Receive(kOobLane, frame, now()); });
   if (state != PacketStream::State::kOpen) OobDown(Reach::kSilent);
 }
 
 // ---- links ----
 
-void SendPeer::Trouble(LinkId link, EvidenceCause cause) { session_.LinkTrouble(link, links_[link].incarnation, cause, io_->Now()); }
+void SendPeer::Trouble(LinkId link, EvidenceCause cause) { session_.LinkTrouble(link, links_[link].incarnation, cause, now()); }
 
 void SendPeer::OpenLink(LinkId link, Incarnation incarnation) {
   SendLink& sockets = links_[link];
@@ -287,12 +286,12 @@ void SendPeer::Greeted(LinkId link, int socket, std::unique_ptr<PacketStream> st
     bulk.token = poller_.Add(bulk.sender->fd(), EPOLLIN | EPOLLOUT | EPOLLET,
                              [this, link, index](uint32_t events) { BulkEvent(link, index, events); });
   }
-  if (sockets.greeted()) session_.LinkConnected(link, sockets.incarnation, io_->Now());
+  if (sockets.greeted()) session_.LinkConnected(link, sockets.incarnation, now());
 }
 
 void SendPeer::ControlEvent(LinkId link) {
   Stir(link);
-  const auto state = links_[link].control->Service([&](const Frame& frame) { session_.Receive(link, frame, io_->Now()); });
+  const auto state = links_[link].control->Service([&](const Frame& frame) { session_.Receive(link, frame, now()); });
   if (state == PacketStream::State::kOpen) return;
   Trouble(link, state == PacketStream::State::kGarbled ? EvidenceCause::kGarbled : EvidenceCause::kSocketError);
 }

@@ -100,7 +100,7 @@ class SendPeer final : public Peer {
   Nanos oob_since_ = 0;
   LaneSocket oob_;
   std::vector<SendLink> links_;
-  Probe probe_{&poller_, [this](Reach reach) { session_.PeerProbed(reach, io_->Now()); }};
+  Probe probe_{&poller_, [this](Reach reach) { session_.PeerProbed(reach, now()); }};
   std::map<FlowId, Comm*> comms_;
   std::vector<std::pair<LinkId, size_t>> ready_;  // sockets with room, while chunks are dealt out
   bool room_ = false;                             // a socket that has something to send has room again
