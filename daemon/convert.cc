@@ -97,6 +97,7 @@ v1::NicView ToProto(const health::NicStatus& nic, const Moment& now) {
   out.set_address(nic.identity.address);
   out.set_mac(nic.identity.mac);
   out.set_pci(nic.identity.pci);
+  out.set_port_guid(nic.identity.port_guid);
   out.set_state(ToProto(nic.state));
   out.set_reason(nic.reason);
   out.set_since_ns(now.ToRealtime(nic.since));
@@ -153,6 +154,7 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
     status.identity.address = Clean(nic.address());
     status.identity.mac = Clean(nic.mac());
     status.identity.pci = Clean(nic.pci());
+    status.identity.port_guid = nic.port_guid();
     status.state = *nic_state;
     status.reason = Clean(nic.reason());
     status.since = now.ToMonotonic(std::clamp<int64_t>(nic.since_ns(), 0, now.realtime_ns));

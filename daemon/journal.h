@@ -57,6 +57,13 @@ class Journal {
     event.set_to_state(ToProto(to));
     Tell(std::move(event));
   }
+  // What the subnet manager says; `nic` may be nobody's.
+  void TellFabric(const health::NicKey& nic, const std::string& text) {
+    v1::Event event = New("fabric", text);
+    if (!nic.node.empty()) event.set_node(nic.node);
+    event.set_nic(nic.nic);
+    Tell(std::move(event));
+  }
   void Tell(const std::string& kind, const std::string& message) { Tell(New(kind, message)); }
 
   const std::string& node() const { return node_; }

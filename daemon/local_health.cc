@@ -23,15 +23,6 @@ std::array<uint8_t, 6> ParseMac(const std::string& text) {
   return mac;
 }
 
-// "0011:2233:4455:6677"
-uint64_t ParseGuid(const std::string& text) {
-  std::array<unsigned, 4> parts{};
-  if (std::sscanf(text.c_str(), "%4x:%4x:%4x:%4x", &parts[0], &parts[1], &parts[2], &parts[3]) != 4) return 0;
-  uint64_t guid = 0;
-  for (const unsigned part : parts) guid = guid << 16 | part;
-  return guid;
-}
-
 }  // namespace
 
 LocalHealth::LocalHealth(std::string node, std::vector<health::NicIdentity> nics, const health::OperatorWords& words, const Seams& seams,
@@ -73,10 +64,11 @@ void LocalHealth::OnPortFacts(const std::string& nic, const health::PortFacts& f
   if (!facts.pci.empty()) pcis_[nic] = facts.pci;
   if (!facts.rdma_device.empty() && !guids_.contains(nic)) {
     const auto guid = seams_.sysfs->Read(absl::StrCat("class/infiniband/", facts.rdma_device, "/node_guid"));
-    if (guid.ok()) guids_[nic] = ParseGuid(*guid);
+    if (guid.ok()) guids_[nic] = health::ParseGuid(*guid);
   }
-  health_.Learn(nic, facts.mac, facts.pci);
+  health_.Learn(nic, facts.mac, facts.pci, facts.port_guid);
   Settle({});
+  outputs_.on_port_facts(nic, facts);
 }
 
 void LocalHealth::Settle(const std::vector<health::NicChange>& changes) {

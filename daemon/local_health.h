@@ -34,6 +34,8 @@ class LocalHealth {
     std::function<void()> on_state;
     // A NIC became suspect: whoever can look closer should.
     std::function<void(const std::string& nic)> on_suspect;
+    // Every sample of /sys.
+    std::function<void(const std::string& nic, const health::PortFacts& facts)> on_port_facts;
   };
 
   // The seams and the journal outlive it.

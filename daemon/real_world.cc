@@ -49,6 +49,7 @@ RealWorld::RealWorld(const Config& config, const AllCredentials& credentials, Ev
       disk_("r2ccd-disk"),
       links_(loop),
       datagrams_(loop),
+      fabric_(loop),
       page_(std::move(page)),
       jobs_(loop, config.attach_socket(), page_->fd()),
       peers_(loop, config.peers, credentials.peers),
@@ -63,6 +64,7 @@ World RealWorld::world() {
   world.links = &links_;
   world.sysfs = &sysfs_;
   world.datagrams = &datagrams_;
+  world.fabric = &fabric_;
   world.topology = &topology_;
   world.addresses = &addresses_;
   world.files = &files_;

@@ -22,6 +22,7 @@
 #include "health/io/netlink_link_watch.h"
 #include "health/io/sysfs.h"
 #include "health/io/udp_datagram.h"
+#include "health/io/umad_fabric.h"
 
 namespace r2cc::daemon {
 
@@ -55,6 +56,7 @@ class RealWorld {
   health::NetlinkLinkWatch links_;
   const health::RealSysfs sysfs_;
   health::UdpDatagrams datagrams_;
+  health::UmadFabric fabric_;
   const health::HwlocTopology topology_;
   OsAddresses addresses_;
   OsFiles files_;

@@ -38,7 +38,11 @@ Wiring::Wiring(Config config, World world)
       epoch_{saved_.boot_time_s, world_.daemon_start_ns, 0},
       cluster_(config_.node),
       local_(config_.node, NicIdentities(), saved_.words, {world_.core, world_.links, world_.sysfs, world_.addresses}, &journal_,
-             {[this] { ScheduleAdvance(); }, [this](const std::string& nic) { rails_.Suspect(nic); }}),
+             {[this] { ScheduleAdvance(); }, [this](const std::string& nic) { rails_.Suspect(nic); },
+              [this](const std::string& nic, const health::PortFacts& facts) { fabric_.OnFacts(nic, facts); }}),
+      fabric_(config_.node, world_.fabric, world_.core, [this](uint64_t port_guid) { return NicWithGuid(port_guid); },
+              {[this](const health::Evidence& evidence) { local_.Handle(evidence); },
+               [this](const health::NicKey& nic, const std::string& text) { journal_.TellFabric(nic, text); }}),
       rails_(config_.node, NicIdentities(), world_.probe_nonce, Cables(), &cluster_, {world_.core, world_.datagrams},
              {[this](const health::Evidence& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); }}),
       neighbours_(config_, &cluster_, &journal_,
@@ -60,6 +64,7 @@ std::vector<health::NicIdentity> Wiring::NicIdentities() const {
     identity.name = nic.name;
     identity.interface = nic.interface;
     identity.address = nic.address;
+    identity.port_guid = nic.port_guid;
     identity.rate_bits_per_s = nic.rate_bits_per_s;
     const auto found = addresses.find(nic.interface);
     if (identity.address.empty() && !nic.interface.empty() && found != addresses.end() && !found->second.empty())
@@ -67,6 +72,13 @@ std::vector<health::NicIdentity> Wiring::NicIdentities() const {
     identities.push_back(std::move(identity));
   }
   return identities;
+}
+
+std::optional<health::NicKey> Wiring::NicWithGuid(uint64_t port_guid) const {
+  for (const auto& [name, node] : cluster_.nodes())
+    for (const health::NicStatus& nic : node.state.nics)
+      if (nic.identity.port_guid == port_guid) return health::NicKey{name, nic.identity.name};
+  return std::nullopt;
 }
 
 std::map<std::string, health::NicKey> Wiring::Cables() const {

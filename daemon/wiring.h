@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,9 +39,11 @@
 #include "daemon/state_keeper.h"
 #include "daemon/view_feed.h"
 #include "health/io/datagram.h"
+#include "health/io/fabric.h"
 #include "health/io/link_watch.h"
 #include "health/io/sysfs.h"
 #include "health/io/topology.h"
+#include "health/probe/fabric_probe.h"
 #include "health/view/cluster_view.h"
 
 namespace r2cc::daemon {
@@ -56,6 +59,7 @@ struct World {
   health::LinkWatch* links = nullptr;
   const health::Sysfs* sysfs = nullptr;
   health::Datagrams* datagrams = nullptr;
+  health::Fabric* fabric = nullptr;
   const health::TopologySource* topology = nullptr;  // asked on `disk`
   Addresses* addresses = nullptr;
   Files* files = nullptr;
@@ -119,6 +123,8 @@ class Wiring final : public Backend {
   void Every(Nanos interval, std::function<void()> task);
   Epoch NextEpoch();
   std::vector<health::NicIdentity> NicIdentities() const;
+  // A NIC of any node; nothing if nobody named one.
+  std::optional<health::NicKey> NicWithGuid(uint64_t port_guid) const;
   std::map<std::string, health::NicKey> Cables() const;
   v1::NodeView ShownNode(const health::NodeEntry& entry) const;
   std::vector<v1::NodeView> ShownNodes(const std::string& only) const;
@@ -138,6 +144,7 @@ class Wiring final : public Backend {
   Epoch epoch_;
   health::ClusterView cluster_;
   LocalHealth local_;
+  health::FabricProbe fabric_;
   RailWatch rails_;
   Neighbours neighbours_;
   PlanPublisher publisher_;

@@ -18,6 +18,7 @@
 #include "daemon/io/fake_store.h"
 #include "daemon/wiring.h"
 #include "health/io/fake_datagram.h"
+#include "health/io/fake_fabric.h"
 #include "health/io/fake_link_watch.h"
 #include "health/io/fake_sysfs.h"
 #include "health/io/topology.h"
@@ -79,6 +80,7 @@ class WiringTest : public testing::Test {
     world.links = links_.get();
     world.sysfs = &sysfs_;
     world.datagrams = &datagrams_;
+    world.fabric = &fabric_;
     world.topology = &topology_;
     world.addresses = &addresses_;
     world.files = &files_;
@@ -148,6 +150,7 @@ class WiringTest : public testing::Test {
   health::FakeSysfs sysfs_;
   health::FakeDatagramNet net_{&core_};
   health::FakeDatagrams datagrams_{&net_};
+  health::FakeFabric fabric_;
   const health::FakeTopology topology_;
   FakeAddresses addresses_{{{"eth0", {"10.0.0.1"}}, {"eth1", {"10.0.1.1"}}}};
   std::unique_ptr<health::FakeLinkWatch> links_;

@@ -26,6 +26,8 @@ const char* EvidenceKindName(EvidenceKind kind) {
     case EvidenceKind::kPathBroken: return "path-broken";
     case EvidenceKind::kPathBack: return "path-back";
     case EvidenceKind::kRailDoubtful: return "rail-doubtful";
+    case EvidenceKind::kFabricGone: return "fabric-gone";
+    case EvidenceKind::kFabricBack: return "fabric-back";
   }
   return "unknown";
 }

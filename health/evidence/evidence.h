@@ -49,8 +49,11 @@ enum class EvidenceKind : uint8_t {
   kPathBroken,    // the path to `peer` only; detail: where the fault is. This degrades
   kPathBack,      // that is over
   kRailDoubtful,  // silent to `peer`, and nobody can tell whose fault it is; detail: what is missing. This makes suspect
+  // What the subnet manager of an InfiniBand fabric says of the NIC's port, of any node. This makes suspect: the own kernel decides.
+  kFabricGone,  // it left the fabric; detail: the notice
+  kFabricBack,
 };
-constexpr int kEvidenceKinds = static_cast<int>(EvidenceKind::kRailDoubtful) + 1;
+constexpr int kEvidenceKinds = static_cast<int>(EvidenceKind::kFabricBack) + 1;
 
 // From this value of kErrors on a port is below its due.
 constexpr int64_t kErrorsLimitPermille = 1000;

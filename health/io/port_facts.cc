@@ -69,6 +69,14 @@ std::string AfterColon(const std::string& text) {
   return colon == std::string::npos ? text : text.substr(colon + 2);
 }
 
+// "0x12", or "18" as some drivers write it.
+uint16_t ReadLid(const Sysfs& sysfs, const std::string& path) {
+  const std::string text = sysfs.Read(path).value_or("");
+  uint32_t lid = 0;
+  const bool number = text.starts_with("0x") ? absl::SimpleHexAtoi(text, &lid) : absl::SimpleAtoi(text, &lid);
+  return number && lid <= UINT16_MAX ? static_cast<uint16_t>(lid) : 0;
+}
+
 uint64_t PortGuid(const Sysfs& sysfs, const std::string& port) {
   // A GID is the subnet's prefix and the port's GUID.
   const auto gid = sysfs.Read(port + "/gids/0");
@@ -92,8 +100,9 @@ void ReadRdmaPort(const Sysfs& sysfs, const std::string& device, uint32_t number
     facts->rate_bits_per_s = ParseRdmaRate(sysfs.Read(port + "/rate").value_or(""));
   if (facts->infiniband) {
     facts->port_guid = PortGuid(sysfs, port);
-    uint32_t lid = 0;
-    if (absl::SimpleHexAtoi(sysfs.Read(port + "/lid").value_or(""), &lid) && lid <= UINT16_MAX) facts->lid = static_cast<uint16_t>(lid);
+    facts->lid = ReadLid(sysfs, port + "/lid");
+    facts->sm_lid = ReadLid(sysfs, port + "/sm_lid");
+    facts->sm_service_level = static_cast<uint8_t>(ReadNumber(sysfs, port + "/sm_sl").value_or(0) & 0xf);
   }
   ReadErrors(sysfs, port + "/counters",
              {"symbol_error", "port_rcv_errors", "link_error_recovery", "link_downed", "local_link_integrity_errors"}, facts);

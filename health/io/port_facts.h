@@ -31,7 +31,10 @@ struct PortFacts {
   std::optional<bool> rdma_active;  // the port's logical state is ACTIVE: the subnet manager has brought it up, or the link is there
   std::string rdma_state;           // "ACTIVE", "INIT", "DOWN", ...
   uint64_t port_guid = 0;           // InfiniBand alone
-  uint16_t lid = 0;                 // InfiniBand alone; 0: none yet
+  // InfiniBand alone: the port's own local identifier, and where its subnet manager is; 0: none yet.
+  uint16_t lid = 0;
+  uint16_t sm_lid = 0;
+  uint8_t sm_service_level = 0;
   std::optional<uint64_t> packets;  // sent and received since the device was made
 
   // Counters of errors and of retransmissions, by name ("rx_crc_errors", "symbol_error", "packet_seq_err"). Drops and overruns are left

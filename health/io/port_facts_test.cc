@@ -95,6 +95,7 @@ TEST(PortFacts, ADgx) {
     EXPECT_EQ(facts->rdma_active, true);
     EXPECT_EQ(facts->rate_bits_per_s, 400'000'000'000u);
     EXPECT_EQ(facts->lid, 16 + i);
+    EXPECT_EQ(facts->sm_lid, 1);
     EXPECT_EQ(facts->errors.at("symbol_error"), 0u);
     EXPECT_EQ(facts->errors.at("local_ack_timeout_err"), 0u);
     EXPECT_FALSE(facts->errors.contains("out_of_buffer")) << "a slow receiver is no fault of the NIC";

@@ -117,7 +117,9 @@ void NodeHealth::Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange
     case EvidenceKind::kRailAnswers: return Feed(nic, NicEvent::kAnswered, "", changes);
     case EvidenceKind::kPathBroken:
     case EvidenceKind::kPathBack: return JudgePath(nic, evidence, changes);
+    case EvidenceKind::kFabricGone:
     case EvidenceKind::kRailDoubtful: return JudgeComplaint(nic, evidence, changes);
+    case EvidenceKind::kFabricBack: return Forgive(nic, evidence.peer, changes);
     case EvidenceKind::kCarrierFlips:  // for the record: the link's own word decides
     case EvidenceKind::kPeerNicFailed:
     case EvidenceKind::kPeerNicBack: return;
@@ -216,11 +218,12 @@ void NodeHealth::FeedImpairments(Nic* nic, std::vector<NicChange>* changes) {
   Feed(nic, causes.empty() ? NicEvent::kUnimpaired : NicEvent::kImpaired, causes, changes);
 }
 
-void NodeHealth::Learn(const std::string& nic, const std::string& mac, const std::string& pci) {
+void NodeHealth::Learn(const std::string& nic, const std::string& mac, const std::string& pci, uint64_t port_guid) {
   const auto found = nics_.find(nic);
   if (found == nics_.end()) return;
   if (!mac.empty()) found->second.identity.mac = mac;
   if (!pci.empty()) found->second.identity.pci = pci;
+  if (port_guid != 0) found->second.identity.port_guid = port_guid;
   UpdateSnapshot();
 }
 

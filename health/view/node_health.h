@@ -54,7 +54,7 @@ class NodeHealth {
   Nanos next_tick() const;
 
   // What was learnt of a NIC's identity; what is empty was not learnt. No effect if there is no such NIC.
-  void Learn(const std::string& nic, const std::string& mac, const std::string& pci);
+  void Learn(const std::string& nic, const std::string& mac, const std::string& pci, uint64_t port_guid = 0);
 
   // The whole word about this node, but for the epoch, which the caller stamps when it publishes.
   const NodeState& Snapshot() const { return snapshot_; }

@@ -113,6 +113,13 @@ TEST_F(NodeHealthTest, ErrorsDegradeUntilTheyStop) {
   EXPECT_EQ(Pass(kSecond), "r0 DEGRADED>HEALTHY (link up); ");
 }
 
+// The subnet manager may be wrong, or late: the own kernel decides.
+TEST_F(NodeHealthTest, APortThatLeftTheFabricIsSuspectUntilItIsBack) {
+  BothUp();
+  EXPECT_EQ(See(EvidenceKind::kFabricGone, "r0", 0, "trap 65"), "r0 HEALTHY>SUSPECT (trap 65); ");
+  EXPECT_EQ(See(EvidenceKind::kFabricBack, "r0"), "r0 SUSPECT>HEALTHY (link up); ");
+}
+
 TEST_F(NodeHealthTest, TwoImpairmentsAreOneState) {
   BothUp();
   See(EvidenceKind::kRate, "r0", 10 * kGbit);

@@ -1,0 +1,221 @@
+#include "health/probe/fabric_probe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/fake_executor.h"
+#include "health/io/fake_fabric.h"
+#include "health/io/fake_sysfs.h"
+
+namespace r2cc::health {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr uint64_t kGuid = 0xa088c20300181000;  // of ibp24s0 in the fixture
+constexpr FabricAddress kManager = {1, 0};
+
+class FabricProbeTest : public testing::Test {
+ protected:
+  void Sample(const std::string& nic = "ibp24s0") {
+    const auto facts = ReadPortFacts(dgx_, nic);
+    ASSERT_TRUE(facts.ok()) << facts.status();
+    probe_.OnFacts(nic, *facts);
+  }
+  // The subnet administrator's word, as it comes through the first NIC.
+  void Hear(const std::string& mad, const FabricAddress& from = kManager, const std::string& port = "mlx5_0/1") {
+    fabric_.handler(port).on_mad(mad, from);
+  }
+  void Confirm(uint16_t status = 0) {
+    std::string answer = fabric_.TakeSent().back().mad;
+    answer[3] = '\x81';
+    answer[5] = static_cast<char>(status);
+    Hear(answer);
+  }
+  void Subscribe() {
+    Sample();
+    Confirm();
+    EXPECT_THAT(Told(), testing::ElementsAre("n0/ibp24s0: the subnet manager's word comes through this port"));
+  }
+  std::vector<std::string> Told() { return std::exchange(told_, {}); }
+  std::vector<std::string> Seen() { return std::exchange(seen_, {}); }
+  static std::string Report(uint16_t trap, uint64_t guid, uint16_t lid = 0, uint8_t port = 0) {
+    return EncodeReport(9, {trap, guid, lid, port});
+  }
+
+  FakeExecutor executor_;
+  FakeSysfs dgx_ = FakeSysfs::Load("health/io/testdata/dgx.sysfs");
+  FakeFabric fabric_;
+  std::vector<std::string> told_;
+  std::vector<std::string> seen_;
+  FabricProbe probe_{"n0",
+                     &fabric_,
+                     &executor_,
+                     [](uint64_t guid) {
+                       return guid == kGuid ? std::optional(NicKey{"n1", "ib3"}) : std::nullopt;
+                     },
+                     {[this](const Evidence& one) {
+                        seen_.push_back(one.subject.ToString() + " " + EvidenceKindName(one.kind) + " " + std::to_string(one.value));
+                      },
+                      [this](const NicKey& nic, const std::string& text) { told_.push_back(nic.ToString() + ": " + text); }}};
+};
+
+TEST_F(FabricProbeTest, SubscribesThroughEachInfinibandPortAndAgainNowAndThen) {
+  Sample("ens6f0np0");
+  EXPECT_THAT(fabric_.TakeSent(), IsEmpty()) << "Ethernet has no subnet manager";
+  Sample();
+  auto sent = fabric_.TakeSent();
+  ASSERT_THAT(sent, SizeIs(1));
+  EXPECT_EQ(sent[0].port, "mlx5_0/1");
+  EXPECT_TRUE(sent[0].asked);
+  EXPECT_EQ(sent[0].to, kManager);
+  EXPECT_EQ(sent[0].mad, EncodeSubscription(1));
+  Sample("ibp64s0");
+  EXPECT_EQ(fabric_.TakeSent().at(0).port, "mlx5_1/1");
+
+  Subscribe();
+  Sample();
+  EXPECT_THAT(fabric_.TakeSent(), IsEmpty()) << "it is subscribed";
+  executor_.Advance(kResubscribeInterval);
+  Sample();
+  EXPECT_THAT(fabric_.TakeSent(), SizeIs(1)) << "a restarted subnet manager has forgotten us";
+  EXPECT_THAT(Told(), IsEmpty());
+}
+
+TEST_F(FabricProbeTest, AnotherManagerIsAskedAtOnce) {
+  Subscribe();
+  dgx_.Set("class/infiniband/mlx5_0/ports/1/sm_lid", "0x7");
+  Sample();
+  const auto sent = fabric_.TakeSent();
+  ASSERT_THAT(sent, SizeIs(1));
+  EXPECT_EQ(sent[0].to.lid, 7);
+  Hear(Report(kTrapPortOutOfService, kGuid));
+  EXPECT_EQ(probe_.strangers(), 1u) << "the one that was";
+  Hear(Report(kTrapPortOutOfService, kGuid), {7, 0});
+  EXPECT_EQ(probe_.reports(), 1u);
+}
+
+TEST_F(FabricProbeTest, APortWithoutALinkWaits) {
+  dgx_.Set("class/infiniband/mlx5_0/ports/1/state", "1: DOWN");
+  Sample();
+  EXPECT_FALSE(fabric_.IsOpen("mlx5_0/1"));
+  dgx_.Set("class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE");
+  Subscribe();
+  dgx_.Set("class/infiniband/mlx5_0/ports/1/state", "1: DOWN");
+  Sample();
+  dgx_.Set("class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE");
+  Sample();
+  EXPECT_THAT(fabric_.TakeSent(), SizeIs(1)) << "subscribed anew after the link was gone";
+}
+
+TEST_F(FabricProbeTest, APortThatLeavesAndComesBackIsEvidenceAndAnEvent) {
+  Subscribe();
+  Hear(Report(kTrapPortOutOfService, kGuid));
+  EXPECT_THAT(Seen(), ElementsAre("n1/ib3 fabric-gone 0"));
+  EXPECT_THAT(Told(), ElementsAre("n1/ib3: subnet manager: port out of service (trap 65, port GUID 0xa088c20300181000)"));
+  const auto answers = fabric_.TakeSent();
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_FALSE(answers[0].asked);
+  EXPECT_EQ(answers[0].mad, EncodeReportAnswer(Report(kTrapPortOutOfService, kGuid)));
+  executor_.Advance(kNoticeInterval);
+  Hear(Report(kTrapPortInService, kGuid));
+  EXPECT_THAT(Seen(), ElementsAre("n1/ib3 fabric-back 0"));
+}
+
+TEST_F(FabricProbeTest, WhatIsNobodysIsAnEventAlone) {
+  Subscribe();
+  Hear(Report(kTrapLinkState, 0, 3));
+  Hear(Report(kTrapPortOutOfService, 77));
+  EXPECT_THAT(Told(), ElementsAre("/: subnet manager: link state changed (trap 128, LID 3)", HasSubstr("GUID 0x000000000000004d")));
+  Hear(Report(66, kGuid));
+  EXPECT_THAT(Told(), IsEmpty()) << "a multicast group is no fault";
+  EXPECT_THAT(Seen(), IsEmpty());
+}
+
+TEST_F(FabricProbeTest, ErrorsOfTheOwnPortDegrade) {
+  Subscribe();
+  Hear(Report(kTrapLinkIntegrity, 0, 16, 1));
+  EXPECT_THAT(Seen(), ElementsAre("n0/ibp24s0 errors 1000"));
+  Hear(Report(kTrapLinkIntegrity, 0, 99, 1));
+  EXPECT_THAT(Seen(), IsEmpty()) << "somebody else's";
+}
+
+// Thousands of notices a second: two tellings a second, and the last of them is right.
+TEST_F(FabricProbeTest, AFlappingPortIsToldOnceASecond) {
+  Subscribe();
+  for (int second = 0; second < 3; ++second) {
+    for (int i = 0; i < 1000; ++i) {
+      Hear(Report(kTrapPortOutOfService, kGuid));
+      Hear(Report(kTrapPortInService, kGuid));
+    }
+    executor_.Advance(kNoticeInterval);
+  }
+  const auto seen = Seen();
+  EXPECT_LE(seen.size(), 6u);
+  EXPECT_EQ(seen.front(), "n1/ib3 fabric-gone 0");
+  EXPECT_EQ(seen.back(), "n1/ib3 fabric-back 0");
+  EXPECT_EQ(probe_.reports(), 6000u);
+  EXPECT_GE(probe_.coalesced(), 5990u);
+  EXPECT_THAT(Told().at(1), HasSubstr("the last of 1999"));
+  executor_.Advance(10 * kNoticeInterval);
+  EXPECT_THAT(Seen(), IsEmpty());
+}
+
+TEST_F(FabricProbeTest, TheSameThroughSeveralPortsIsToldOnce) {
+  Subscribe();
+  Sample("ibp64s0");
+  for (const char* port : {"mlx5_0/1", "mlx5_1/1"}) Hear(Report(kTrapPortOutOfService, kGuid), kManager, port);
+  executor_.Advance(2 * kNoticeInterval);
+  EXPECT_THAT(Seen(), SizeIs(1));
+}
+
+TEST_F(FabricProbeTest, ManySubjectsAreBounded) {
+  Subscribe();
+  for (uint64_t guid = 1; guid <= 3 * kNoticeSubjectsMax; ++guid) Hear(Report(kTrapPortOutOfService, guid));
+  EXPECT_THAT(Told(), SizeIs(kNoticeSubjectsMax));
+  executor_.Advance(kNoticeInterval);
+  Hear(Report(kTrapPortOutOfService, 1u << 20));
+  EXPECT_THAT(Told(), SizeIs(1));
+}
+
+TEST_F(FabricProbeTest, StrangersAreCountedAndNotHeard) {
+  Subscribe();
+  Hear(Report(kTrapPortOutOfService, kGuid), {2, 0});
+  Hear("rubbish");
+  Hear(std::string(kMadBytes, '\xff'));
+  EXPECT_EQ(probe_.strangers(), 3u);
+  EXPECT_THAT(Seen(), IsEmpty());
+  EXPECT_THAT(fabric_.TakeSent(), IsEmpty()) << "nobody is answered";
+}
+
+TEST_F(FabricProbeTest, TroubleIsToldOnceAndItsEnd) {
+  fabric_.set_open_status(absl::NotFoundError("libibumad.so.3 cannot be loaded"));
+  Sample();
+  Sample();
+  EXPECT_THAT(Told(),
+              ElementsAre("n0/ibp24s0: the subnet manager's word does not come through this port: libibumad.so.3 cannot be loaded"));
+  fabric_.set_open_status(absl::OkStatus());
+  Sample();
+  fabric_.handler("mlx5_0/1").on_timeout();
+  EXPECT_THAT(Told(), ElementsAre(HasSubstr("LID 1 does not answer")));
+  Sample();
+  Confirm(12);
+  EXPECT_THAT(Told(), ElementsAre(HasSubstr("it refuses the subscription with status 12")));
+  Sample();
+  Confirm();
+  EXPECT_THAT(Told(), ElementsAre("n0/ibp24s0: the subnet manager's word comes through this port"));
+  fabric_.handler("mlx5_0/1").on_lost(absl::UnavailableError("the port cannot be read"));
+  EXPECT_THAT(Told(), ElementsAre(HasSubstr("the port cannot be read")));
+  Sample();
+  EXPECT_THAT(fabric_.TakeSent(), SizeIs(1)) << "opened again, subscribed again";
+}
+
+}  // namespace
+}  // namespace r2cc::health
