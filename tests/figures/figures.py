@@ -1,7 +1,6 @@
 """Writes docs/figures: ./bazelw run //:figures. See --help."""
 
 import argparse
-import functools
 import os
 import pathlib
 import subprocess
@@ -15,22 +14,19 @@ DATA_PROGRAM = "tests/figures/figures_data"
 FOLDER = "docs/figures"
 
 
-@functools.cache
-def printed(program: str) -> str:
-  """What the data program prints: once a process, it takes a while."""
-  done = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=False)
+def computed(*options: str) -> dict[str, tables.Table]:
+  """The tables that the data program prints, with what is published beside them."""
+  done = subprocess.run([DATA_PROGRAM, *options], stdout=subprocess.PIPE, text=True, check=False)
   if done.returncode != 0:
-    raise SystemExit(f"figures: {program} ended with {done.returncode}")
-  return done.stdout
-
-
-def made(program: str) -> dict[str, str]:
-  """Every file of the folder: name -> text."""
-  joined = {name: tables.with_published(table) for name, table in tables.parse(printed(program)).items()}
+    raise SystemExit(f"figures: {DATA_PROGRAM} ended with {done.returncode}")
+  joined = {name: tables.with_published(table) for name, table in tables.parse(done.stdout).items()}
   joined["claims"] = claims(joined)
-  files = {f"{name}.csv": table.csv() for name, table in joined.items()}
-  for name, draw in drawings.DRAWINGS.items():
-    files[f"{name}.svg"] = charts.svg(draw(joined))
+  return joined
+
+
+def drawn(joined: dict[str, tables.Table]) -> dict[str, str]:
+  """What is made of the tables: charts and the page. Name -> text."""
+  files = {f"{name}.svg": charts.svg(draw(joined)) for name, draw in drawings.DRAWINGS.items()}
   files["README.md"] = page(joined)
   return files
 
@@ -61,7 +57,8 @@ def main(arguments: list[str]) -> int:
   if options.out is None and workspace is None:
     parser.error("outside of `bazel run` name a folder with --out")
   folder = pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."), options.out) if options.out else pathlib.Path(workspace, FOLDER)
-  said = write(made(DATA_PROGRAM), folder)
+  joined = computed()
+  said = write({f"{name}.csv": table.csv() for name, table in joined.items()} | drawn(joined), folder)
   print("\n".join(said) if said else f"{folder} is up to date")
   return 0
 

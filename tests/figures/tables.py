@@ -38,6 +38,14 @@ class Table:
     return text.getvalue()
 
 
+def read_csv(name: str, text: str) -> Table:
+  """A table from its file's text."""
+  rows = list(csv.reader(io.StringIO(text)))
+  if any(len(row) != len(rows[0]) for row in rows):
+    raise ValueError(f"table {name}: its rows differ in length")
+  return Table(name, rows[0], rows[1:])
+
+
 def parse(text: str) -> dict[str, Table]:
   """From the program's output: "#NAME", CSV with a header line, an empty line; again and again."""
   tables = {}
@@ -47,10 +55,7 @@ def parse(text: str) -> dict[str, Table]:
     name, _, body = part.partition("\n")
     if not name.startswith("#"):
       raise ValueError(f"a table begins with '#NAME', not with {name!r}")
-    rows = list(csv.reader(io.StringIO(body)))
-    if any(len(row) != len(rows[0]) for row in rows):
-      raise ValueError(f"table {name[1:]}: its rows differ in length")
-    tables[name[1:]] = Table(name[1:], rows[0], rows[1:])
+    tables[name[1:]] = read_csv(name[1:], body)
   return tables
 
 

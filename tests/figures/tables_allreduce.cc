@@ -43,16 +43,21 @@ double Percent(double ratio) { return (ratio - 1) * 100; }
 struct BoundsCase {
   int members;
   Loss loss;
+  bool with_r2cc;
 };
+
+// The step list's time over the ring without a fault.
+Cell R2ccSimulated(int members, double lost, uint32_t chunks, const plan::Ports& ports, double ring_s) {
+  const auto schedule = plan::MakeR2ccAllReduce(members, kBytes, {0}, lost, lost, chunks);
+  return {Simulated(*schedule, plan::FabricOf(ports, plan::ScheduleKind::kR2ccAllReduce)).time_s / ring_s, 4};
+}
 
 std::vector<Cell> BoundsRow(const BoundsCase& of) {
   constexpr uint32_t kChunks = 64;
-  const auto [members, loss] = of;
+  const auto [members, loss, with_r2cc] = of;
   const plan::Ports ports = OneDegraded(members, loss.lost);
   const double ring_s = plan::FaultFreeRingTime(members, kBytes, kBytesPerS);
   const double bound_s = plan::LowerBoundTime(kBytes, ports.bytes_per_s);
-  const auto r2cc = plan::MakeR2ccAllReduce(members, kBytes, {0}, loss.lost, loss.lost, kChunks);
-  const double r2cc_s = Simulated(*r2cc, plan::FabricOf(ports, plan::ScheduleKind::kR2ccAllReduce)).time_s;
   const plan::Decision decision = plan::Choose(kBytes, ports);
   const CandidateRun ours = SimulatedCandidate(decision.chosen, kBytes, ports);
   const double segments = decision.chosen.segments;
@@ -61,7 +66,7 @@ std::vector<Cell> BoundsRow(const BoundsCase& of) {
           {bound_s / ring_s, 4},
           {plan::R2ccAllReduceTime(members, kBytes, kBytesPerS, loss.lost, loss.lost, 0) / ring_s, 4},
           {plan::R2ccAllReduceTime(members, kBytes, kBytesPerS, loss.lost, loss.lost, kChunks) / ring_s, 4},
-          {r2cc_s / ring_s, 4},
+          with_r2cc ? R2ccSimulated(members, loss.lost, kChunks, ports, ring_s) : Cell(""),
           {plan::RingTime(kBytes, ports.bytes_per_s, 0) / ring_s, 4},
           {ours.seconds / ring_s, 4},
           plan::ScheduleName(decision.chosen.kind),
@@ -71,10 +76,10 @@ std::vector<Cell> BoundsRow(const BoundsCase& of) {
           ours.in_full ? "in full" : "one of a rotation"};
 }
 
-Table Bounds() {
+Table Bounds(bool shortened) {
   std::vector<BoundsCase> cases;
   for (const int members : {3, 4, 5, 8, 16, 64, 1024}) {
-    for (const Loss& loss : kLosses) cases.push_back({members, loss});
+    for (const Loss& loss : kLosses) cases.push_back({members, loss, !shortened || members <= static_cast<int>(kMembersInFull)});
   }
   // The last ones take seconds each.
   std::vector<std::future<std::vector<Cell>>> rows;
@@ -175,6 +180,6 @@ Table Alpha() {
 
 }  // namespace
 
-std::vector<Table> AllReduceTables() { return {Bounds(), Optcc(), OptccPort(), Alpha()}; }
+std::vector<Table> AllReduceTables(bool shortened) { return {Bounds(shortened), Optcc(), OptccPort(), Alpha()}; }
 
 }  // namespace r2cc::figures
