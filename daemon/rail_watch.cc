@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/core/hash.h"
 #include "base/log.h"
 
@@ -18,6 +19,8 @@ constexpr size_t kAuxiliaryPairsMax = 256;
 constexpr int kVolunteersMax = 3;
 // Silent pairs of others that a node lends its eyes for.
 constexpr size_t kAccusedMax = 64;
+// Silent pairs that are looked at for it, as each look goes over all nodes.
+constexpr int kVolunteeringMax = 256;
 // How often a socket that could not be opened is tried again.
 constexpr Nanos kOpenInterval = kNanosPerSecond;
 // Verdicts are looked at so often when nothing changes: for what is held, and for doubts, which are forgotten unless repeated.
@@ -149,9 +152,13 @@ bool RailWatch::Volunteers(const health::NicKey& a, const health::NicKey& b) con
 
 void RailWatch::UpdateTargets() {
   std::set<health::NicKey> accused;
+  accused_here_ = false;
+  int looked_at = 0;
   for (const auto& [name, entry] : view_->nodes())
     for (const health::PairReport& pair : entry.state.pairs) {
-      if (!pair.silent || name == node_ || pair.peer.node == node_ || accused.size() >= kAccusedMax) continue;
+      if (!pair.silent || name == node_) continue;
+      accused_here_ |= pair.peer.node == node_;
+      if (pair.peer.node == node_ || accused.size() >= kAccusedMax || ++looked_at > kVolunteeringMax) continue;
       const health::NicKey reporter = {name, pair.nic};
       if (!Volunteers(reporter, pair.peer)) continue;
       accused.insert(reporter);
@@ -218,18 +225,25 @@ health::ProbeMatrix RailWatch::Matrix() const {
   return matrix;
 }
 
+bool RailWatch::AnythingToJudge(const std::vector<health::RailPairStatus>& pairs) const {
+  return accused_here_ ||
+         std::any_of(pairs.begin(), pairs.end(),
+                     [](const auto& pair) { return health::WordOf(pair.state) == health::PairWord::kSilent; }) ||
+         std::any_of(nics_.begin(), nics_.end(), [](const auto& nic) { return nic.second.silent || !nic.second.path_since.empty(); });
+}
+
 void RailWatch::Judge() {
-  const health::ProbeMatrix matrix = Matrix();
+  const std::vector<health::RailPairStatus> pairs = prober_.Pairs();
+  const health::ProbeMatrix matrix = AnythingToJudge(pairs) ? Matrix() : health::ProbeMatrix();
   for (const std::string& name : order_) {
     Nic& nic = nics_.at(name);
-    if (nic.link_up) JudgeNic(&nic, matrix);
+    if (nic.link_up) JudgeNic(&nic, matrix, pairs);
   }
 }
 
-void RailWatch::JudgeNic(Nic* nic, const health::ProbeMatrix& matrix) {
+void RailWatch::JudgeNic(Nic* nic, const health::ProbeMatrix& matrix, const std::vector<health::RailPairStatus>& pairs) {
   const health::NicKey key = {node_, nic->identity.name};
   const health::Fault fault = health::Localise(matrix, key);
-  const Nanos now = seams_.executor->Now();
   if (fault.unusable && !nic->silent) {
     nic->silent = true;
     Tell(*nic, health::EvidenceKind::kRailSilent, {}, health::FaultText(key, fault));
@@ -242,15 +256,42 @@ void RailWatch::JudgeNic(Nic* nic, const health::ProbeMatrix& matrix) {
     Tell(*nic, health::EvidenceKind::kRailAnswers, {}, "");
   }
   JudgePaths(nic, fault);
-  const bool doubtful = fault.kind == health::FaultKind::kCannotTell && !fault.unusable;
-  if (!doubtful) {
+  if (fault.kind == health::FaultKind::kCannotTell && !fault.unusable)
+    return JudgeDoubt(nic, fault.peers.front(), health::FaultText(key, fault));
+  const std::vector<health::NicKey> strange =
+      fault.kind != health::FaultKind::kNone ? std::vector<health::NicKey>() : NeverHeard(key.nic, pairs);
+  if (strange.empty()) {
     nic->doubt_since = 0;
     return;
   }
+  JudgeDoubt(nic, strange.front(),
+             absl::StrCat("nobody ever answered ", key.ToString(), " (", strange.front().ToString(), " and ", strange.size() - 1,
+                          " more were asked): a dead port, another VLAN, or a firewall that drops UDP"));
+}
+
+// Doubts are forgotten unless repeated.
+void RailWatch::JudgeDoubt(Nic* nic, const health::NicKey& peer, const std::string& doubt) {
+  const Nanos now = seams_.executor->Now();
   if (nic->doubt_since == 0) nic->doubt_since = now;
   if (now - nic->doubt_since < kPathFaultHold || (nic->doubt_told >= nic->doubt_since && now - nic->doubt_told < kDoubtInterval)) return;
   nic->doubt_told = now;
-  Tell(*nic, health::EvidenceKind::kRailDoubtful, fault.peers.front(), health::FaultText(key, fault));
+  Tell(*nic, health::EvidenceKind::kRailDoubtful, peer, doubt);
+}
+
+std::vector<health::NicKey> RailWatch::NeverHeard(const std::string& nic, const std::vector<health::RailPairStatus>& pairs) const {
+  const Nanos now = seams_.executor->Now();
+  std::set<std::string> awake;
+  for (const health::RailPairStatus& pair : pairs) {
+    if (pair.state != health::PairState::kUp) continue;
+    if (pair.key.own.nic == nic) return {};
+    awake.insert(pair.key.peer.node);
+  }
+  std::vector<health::NicKey> strange;
+  for (const health::RailPairStatus& pair : pairs)
+    if (pair.key.own.nic == nic && pair.state == health::PairState::kUnknown && pair.measures.sent >= kFirstAnswerProbes &&
+        now - pair.since >= kFirstAnswerWait && awake.contains(pair.key.peer.node))
+      strange.push_back(pair.key.peer);
+  return strange;
 }
 
 void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault) {

@@ -20,6 +20,9 @@ namespace r2cc::daemon {
 
 // A path's fault must last so long before it is told: while the pairs of a dying port fall silent one by one, each looks like a path.
 constexpr Nanos kPathFaultHold = kNanosPerSecond;
+// A pair that has not answered for so long since it was first probed, and so many probes, perhaps never will.
+constexpr Nanos kFirstAnswerWait = 3 * kNanosPerSecond;
+constexpr uint64_t kFirstAnswerProbes = 5;
 
 // The core's thread only.
 class RailWatch {
@@ -84,8 +87,14 @@ class RailWatch {
   bool Volunteers(const health::NicKey& a, const health::NicKey& b) const;
   health::ProbeMatrix Matrix() const;
   void Judge();
-  void JudgeNic(Nic* nic, const health::ProbeMatrix& matrix);
+  // There is a silent pair to be explained, or a verdict to be taken back. Otherwise the matrix, which is large in a large cluster, need
+  // not be made.
+  bool AnythingToJudge(const std::vector<health::RailPairStatus>& pairs) const;
+  void JudgeNic(Nic* nic, const health::ProbeMatrix& matrix, const std::vector<health::RailPairStatus>& pairs);
   void JudgePaths(Nic* nic, const health::Fault& fault);
+  void JudgeDoubt(Nic* nic, const health::NicKey& peer, const std::string& doubt);
+  // The peers that never answered this NIC, though they answer others.
+  std::vector<health::NicKey> NeverHeard(const std::string& nic, const std::vector<health::RailPairStatus>& pairs) const;
   void Tell(const Nic& nic, health::EvidenceKind kind, const health::NicKey& peer, const std::string& detail);
 
   const std::string node_;
@@ -97,7 +106,8 @@ class RailWatch {
   std::vector<std::string> order_;
   health::RailProber prober_;
   std::set<std::string> job_peers_;
-  std::set<health::NicKey> accused_;  // ports of pairs that are silent by somebody's word
+  std::set<health::NicKey> accused_;  // ports of others' silent pairs that this node lends its eyes for
+  bool accused_here_ = false;         // others say that a pair with this node is silent
   uint16_t port_ = 0;
   bool view_changed_ = true;
   bool running_ = false;

@@ -164,6 +164,22 @@ TEST_F(RailWatchTest, TwoNodesAloneDoubtAndSayWhatIsMissing) {
   EXPECT_NE(nodes_[0]->seen[0].detail.find("another node that probes both"), std::string::npos);
 }
 
+TEST_F(RailWatchTest, APortThatWasDeadFromTheBeginningIsDoubted) {
+  BreakPort(1, 0);
+  Make(3, 2);
+  EXPECT_EQ(TellingsOfAll(), 0U);
+  core_.Advance(6000 * kMs);
+  ASSERT_FALSE(Told(1, 0).empty());
+  EXPECT_EQ(Told(1, 0).front(), EvidenceKind::kRailDoubtful);
+  EXPECT_EQ(nodes_[1]->seen[0].detail,
+            "nobody ever answered n1/rail0 (n0/rail0 and 1 more were asked): a dead port, another VLAN, or a firewall that drops UDP");
+  EXPECT_TRUE(Told(0, 0).empty());  // it answers n2
+  Mend();
+  const size_t told = Told(1, 0).size();
+  core_.Advance(10'000 * kMs);
+  EXPECT_LE(Told(1, 0).size(), told + 1);
+}
+
 TEST_F(RailWatchTest, ADirectCableFailsAtBothEnds) {
   Make(2, 2, {{"rail0", Port(1, 0)}});
   BreakPath(Address(0, 0), Address(1, 0));
