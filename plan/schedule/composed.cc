@@ -73,9 +73,10 @@ std::unique_ptr<Schedule> MakeOptcc(uint32_t members, uint64_t bytes, uint32_t d
   const double part = OptccStagedPart(members, kept);
   std::vector<uint32_t> staged = Others(members, {degraded});
   staged.push_back(degraded);
-  const uint64_t staged_bytes = PartBytes(bytes, part);
+  const uint64_t staged_bytes = part < 1 ? PartBytes(bytes, part) : bytes;
   std::vector<Parallel::Part> parts;
-  parts.push_back({MakeStaged(members - 1, staged_bytes, segments), std::move(staged), part});
+  constexpr double kNothingLost = 1e-9;  // the stages carry nothing then, but their steps are done
+  parts.push_back({MakeStaged(members - 1, staged_bytes, segments), std::move(staged), std::max(part, kNothingLost)});
   if (part < 1) parts.push_back({MakeRing(members, bytes - staged_bytes), Everybody(members), (1 - part) * 2 * (members - 1) / members});
   return std::make_unique<Parallel>("optcc k=" + std::to_string(segments), members, std::move(parts));
 }
