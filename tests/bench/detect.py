@@ -20,7 +20,7 @@ from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
 from deploy.drill.rig.namespaces import NamespaceLab
 from deploy.drill.rig.processes import ManagedProcess, Processes, wait_until
 from tests.bench import machine
-from tests.bench.detect_figures import Broken, Event, false_verdicts, page_ns, state_of
+from tests.bench.detect_figures import ACCUSED, Broken, Event, false_verdicts, page_ns, state_of
 from tests.bench.fault_figures import percentile
 from tests.bench.options import names_file, own_path
 
@@ -66,9 +66,7 @@ class Stage:
       raise LabError("not every pair of rails is probed and answers")
 
   def all_probed(self) -> bool:
-    return all(sum(pair["state"] == "up" and pair.get("active", False) for pair in
-                   self.cluster.ctl_json(node, "path", "probe", f"n{node}").get("pairs", [])) == (NODES - 1) * RAILS
-               for node in range(NODES))
+    return all(self.probed(RailId(node, rail)) for node in range(NODES) for rail in range(RAILS))
 
   def check_job(self) -> None:
     self.job.follower.poll()
@@ -77,7 +75,7 @@ class Stage:
       raise LabError(" / ".join(self.job.failures()) or "the job ended by itself")
 
   def healthy(self, rail: RailId) -> bool:
-    return all(state_of(follower.poll(), str(rail)) == "HEALTHY" for follower in self.followers)
+    return all(state_of(follower.poll(), str(rail)) in (None, "HEALTHY") for follower in self.followers)
 
   def probed(self, rail: RailId) -> bool:
     pairs = self.cluster.ctl_json(rail.node, "path", "probe", f"n{rail.node}").get("pairs", [])
@@ -131,8 +129,8 @@ def say(line: str) -> None:
   print(line, file=sys.stderr, flush=True)
 
 
-def watch(stage: Stage, processes: Processes, minutes: float, hogs: int) -> int:
-  """Nothing is broken; how often something was accused."""
+def watch(stage: Stage, processes: Processes, minutes: float, hogs: int) -> list[str]:
+  """Nothing is broken; one line for each time that something was accused."""
   since_ns = monotonic_ns()
   burning = [processes.start(f"hog{hog}", [sys.executable, "-c", HOG]) for hog in range(hogs)]
   end_s, told_s = time.monotonic() + minutes * 60, time.monotonic()
@@ -147,7 +145,7 @@ def watch(stage: Stage, processes: Processes, minutes: float, hogs: int) -> int:
   accused = stage.accused(since_ns)
   for line in accused:
     say(f"FALSE: {line}")
-  return len(accused)
+  return accused
 
 
 def measure(options: argparse.Namespace, cluster: Cluster, processes: Processes) -> dict:
@@ -171,7 +169,8 @@ def measure(options: argparse.Namespace, cluster: Cluster, processes: Processes)
   bystanders = stage.accused(begin_ns)
   for line in bystanders:
     say(f"BYSTANDER: {line}")
-  said |= {"false_verdicts": watched, "accused_bystanders": len(bystanders)}
+  by_state = {state: sum(f" {state}: " in line for line in watched) for state in ACCUSED}
+  said |= {"false_verdicts": len(watched), "false_by_state": by_state, "accused_bystanders": len(bystanders)}
   stage.job.ask_to_stop()
   if not stage.job.wait(STOP_S):
     raise LabError(f"the job did not end within {STOP_S:g} s of being asked to")

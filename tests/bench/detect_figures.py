@@ -24,7 +24,7 @@ def page_ns(events: Sequence[Event], nic: str, since_ns: int) -> int | None:
 
 
 def state_of(events: Sequence[Event], nic: str) -> str | None:
-  """The last that this daemon told of `nic`; None: nothing yet."""
+  """The last that this daemon told of `nic`; None: it never changed, as far as this one knows."""
   return next((event["to_state"] for event in reversed(events) if event["kind"] == "nic-state" and of_nic(event, nic)), None)
 
 
