@@ -1,11 +1,13 @@
 // How near the chosen schedules come to the lower bound when their step lists run, and that R2CC-AllReduce's runs as its formula says.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "plan/collective/choose.h"
 #include "plan/collective/cost.h"
 #include "plan/schedule/generators.h"
+#include "plan/schedule/test_schedules.h"
 #include "plan/simulate/simulate.h"
 
 namespace r2cc::plan {
@@ -73,6 +75,33 @@ TEST(R2ccAllReduceTest, RunsAsItsFormulaSaysAmong1024) {
   const SimulateResult result = Simulate(*schedule, PortFabric(OneSlow(1024, 0.5).bytes_per_s));
   ASSERT_EQ(result.error, "");
   EXPECT_NEAR(result.time_s / R2ccAllReduceTime(1024, kBytes, kRate, 0.5, 0.5, 64), 1, 0.02);
+}
+
+// Lanes' weights are a pace that an executor has to keep. Without it, all streams of a port being equal, the direct schedule loses nothing:
+// its ports are always busy. R2CC-AllReduce and OptCC need the pace where the degraded member keeps more than half, because there their
+// rings must leave each other the right part of every port.
+TEST(PaceTest, OnlyTheDirectScheduleDoesWithoutEverywhere) {
+  for (const uint32_t members : {3, 5, 8, 16}) {
+    for (const double lost : kLost) {
+      const Ports ports = OneSlow(members, lost);
+      const auto slower = [&](const Candidate& candidate) {
+        const auto schedule = MakeCandidate(candidate, kBytes, ports);
+        const Fabric fabric = FabricOf(ports, candidate.kind);
+        return Simulate(UnpacedSchedule(*schedule), fabric).time_s / Simulate(*schedule, fabric).time_s;
+      };
+      const double direct = slower({.kind = ScheduleKind::kDirect, .segments = 32, .note = ""});
+      const double optcc = slower({.kind = ScheduleKind::kOptcc, .segments = 32, .note = ""});
+      const double r2cc = slower({.kind = ScheduleKind::kR2ccAllReduce, .segments = 64, .y = lost, .note = ""});
+      std::printf("p=%-4u X=%.3f without pace: direct %.4f, optcc %.4f, r2cc-allreduce %.4f of the time with it\n", members, lost, direct,
+                  optcc, r2cc);
+      EXPECT_NEAR(direct, 1, 0.001);
+      if (lost >= 0.5) {
+        EXPECT_NEAR(optcc, 1, 0.001);
+      } else {
+        EXPECT_GT(std::min(optcc, r2cc), 1.05);
+      }
+    }
+  }
 }
 
 // Chen et al.: within 6 % of the fault-free ring for up to half the bandwidth lost, where Balance is 100 % over.

@@ -50,6 +50,27 @@ class ListedSchedule final : public Schedule {
   std::vector<std::vector<Lane>> lanes_;
 };
 
+// `base` without its lanes' weights: all get the same of a busy port.
+class UnpacedSchedule : public Schedule {
+ public:
+  explicit UnpacedSchedule(const Schedule& base) : base_(base) {}
+
+  std::string name() const override { return base_.name(); }
+  Collective collective() const override { return base_.collective(); }
+  uint32_t members() const override { return base_.members(); }
+  uint32_t blocks() const override { return base_.blocks(); }
+  Range RangeOf(uint32_t first, uint32_t count) const override { return base_.RangeOf(first, count); }
+  uint32_t OwnerOf(uint32_t block) const override { return base_.OwnerOf(block); }
+  uint32_t Lanes(uint32_t member) const override { return base_.Lanes(member); }
+  uint32_t Sends(uint32_t member, uint32_t lane) const override { return base_.Sends(member, lane); }
+  uint32_t Receives(uint32_t member, uint32_t lane) const override { return base_.Receives(member, lane); }
+  Step Send(uint32_t member, uint32_t lane, uint32_t index) const override { return base_.Send(member, lane, index); }
+  Step Receive(uint32_t member, uint32_t lane, uint32_t index) const override { return base_.Receive(member, lane, index); }
+
+ protected:
+  const Schedule& base_;
+};
+
 enum class Fault {
   kMissing,       // the step is not there
   kTwice,         // it is there twice
@@ -64,18 +85,11 @@ enum class Fault {
 constexpr int kFaults = 9;
 
 // `base` with one fault at one step.
-class FaultySchedule final : public Schedule {
+class FaultySchedule final : public UnpacedSchedule {
  public:
   FaultySchedule(const Schedule& base, Fault fault, uint32_t member, uint32_t lane, bool receives, uint32_t index)
-      : base_(base), fault_(fault), member_(member), lane_(lane), receives_(receives), index_(index) {}
+      : UnpacedSchedule(base), fault_(fault), member_(member), lane_(lane), receives_(receives), index_(index) {}
 
-  std::string name() const override { return base_.name(); }
-  Collective collective() const override { return base_.collective(); }
-  uint32_t members() const override { return base_.members(); }
-  uint32_t blocks() const override { return base_.blocks(); }
-  Range RangeOf(uint32_t first, uint32_t count) const override { return base_.RangeOf(first, count); }
-  uint32_t OwnerOf(uint32_t block) const override { return base_.OwnerOf(block); }
-  uint32_t Lanes(uint32_t member) const override { return base_.Lanes(member); }
   uint32_t Sends(uint32_t member, uint32_t lane) const override { return Size(base_.Sends(member, lane), member, lane, false); }
   uint32_t Receives(uint32_t member, uint32_t lane) const override { return Size(base_.Receives(member, lane), member, lane, true); }
   Step Send(uint32_t member, uint32_t lane, uint32_t index) const override { return Get(member, lane, false, index); }
@@ -123,7 +137,6 @@ class FaultySchedule final : public Schedule {
     return step;
   }
 
-  const Schedule& base_;
   Fault fault_;
   uint32_t member_;
   uint32_t lane_;
