@@ -120,7 +120,14 @@ class SendPeer::BulkErrand final : public Errand {
   BulkErrand(std::shared_ptr<SendPeer> peer, LinkId link, size_t index)
       : Errand(peer), peer_(peer.get()), link_(link), index_(index), sender_(peer->links_[link].bulk[index].sender.get()) {}
 
-  bool Prepare() override { return mine() && peer_->LoadBulk(link_, index_); }
+  bool Prepare() override {
+    while (mine() && peer_->LoadBulk(link_, index_)) {
+      // The copy of an eager message is ours and ends with its acknowledgement, which a hostile peer may send during the call.
+      if (!sender_->AnyUnsent([](const Chunk& chunk) { return chunk.eager; })) return true;
+      if (!peer_->PumpBulk(link_, index_)) return false;
+    }
+    return false;
+  }
   void Call() override {
     sent_bytes_ = 0;
     result_ = sender_->Write(&sent_bytes_);
