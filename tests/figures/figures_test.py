@@ -83,9 +83,13 @@ class GoalsTest(unittest.TestCase):
 
   def test_optcc_is_within_6_percent_where_balance_is_100_over(self):
     table = self.tables["optcc"]
-    for row, members, optcc in zip(table.rows, table.numbers("p"), table.numbers("optcc_percent")):
+    for row, members, optcc, simulated in zip(table.rows, table.numbers("p"), table.numbers("optcc_percent"),
+                                              table.numbers("optcc_simulated_percent")):
       if members >= 64:
         self.assertLessEqual(optcc, 6, row)
+        self.assertFalse(simulated > 6, row)
+    simulated = table.where(loss="1/2").numbers("optcc_simulated_percent")
+    self.assertEqual(8, sum(1 for percent in simulated if percent == percent))
     self.assertEqual({100.0}, set(table.where(loss="1/2").numbers("balance_percent")))
 
   def test_many_gpus_lose_less_than_published(self):
