@@ -1,6 +1,7 @@
 #include "health/probe/rail_prober.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/core/check.h"
@@ -96,11 +97,11 @@ void RailProber::SuspectAround(const Pair& late, Nanos now) {
   }
 }
 
-Nanos RailProber::Witness(const Pair& pair) const {
-  Nanos latest = 0;
-  for (const auto& [key, other] : pairs_)
-    if (key.peer.node == pair.target.key.peer.node && key != pair.target.key) latest = std::max(latest, other.judge.timely_sent());
-  return latest;
+void RailProber::Witnesses::Add(uint64_t id, Nanos sent) {
+  of_others = std::max(of_others, std::min(latest, sent));
+  if (sent <= latest) return;
+  latest = sent;
+  pair = id;
 }
 
 void RailProber::NoteWord(Pair* pair) {
@@ -109,13 +110,16 @@ void RailProber::NoteWord(Pair* pair) {
 }
 
 void RailProber::Judge(Nanos now) {
+  std::map<std::string_view, Witnesses> witnesses;  // by node
+  for (const auto& [key, pair] : pairs_) witnesses[key.peer.node].Add(pair.id, pair.judge.timely_sent());
   for (auto& [key, pair] : pairs_) {
     const PairState before = pair.judge.state();
-    if (before != PairState::kUnknown) pair.judge.Judge(now, Witness(pair));
+    if (before != PairState::kUnknown) pair.judge.Judge(now, witnesses[key.peer.node].For(pair.id));
     const PairState after = pair.judge.state();
     NoteWord(&pair);
-    if (after == PairState::kLate || after == PairState::kProving || (after == PairState::kSilent && before != after))
-      SuspectAround(pair, now);
+    const bool doubtful = after == PairState::kLate || after == PairState::kProving || (after == PairState::kSilent && before != after);
+    // Renewed at half time, not at every tick: it looks at all pairs.
+    if (doubtful && pair.suspect_until - now < policy_.suspicion / 2) SuspectAround(pair, now);
   }
 }
 

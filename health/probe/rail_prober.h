@@ -117,7 +117,15 @@ class RailProber {
   };
   void Judge(Nanos now);
   void SuspectAround(const Pair& pair, Nanos now);
-  Nanos Witness(const Pair& pair) const;
+  // When the latest probes left that a node answered in time, and over which pair: of two pairs, as no pair bears witness for itself.
+  struct Witnesses {
+    uint64_t pair = 0;
+    Nanos latest = 0;
+    Nanos of_others = 0;
+
+    void Add(uint64_t id, Nanos sent);
+    Nanos For(uint64_t id) const { return id == pair ? of_others : latest; }
+  };
   Nanos Interval(bool active);
   RailPing Ping(Pair* pair, Nanos now);
   void NoteWord(Pair* pair);
