@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/event_loop.h"
 #include "base/log.h"
+#include "base/stall_guard.h"
 #include "base/status_macros.h"
 #include "daemon/config.h"
 #include "daemon/io/addresses.h"
@@ -34,6 +35,9 @@ namespace {
 
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
+// The page's heartbeat, which jobs believe in for two seconds, is the core's.
+constexpr Nanos kCoreStallMax = kNanosPerSecond;
+constexpr Nanos kDiskStallMax = 10 * kNanosPerSecond;
 
 struct Flags {
   std::string config;
@@ -120,6 +124,33 @@ class Signals {
   int fd_;
 };
 
+// While it lives, a loop that does not turn is told of.
+class LoopGuard {
+ public:
+  LoopGuard(Executor* core, Executor* disk) : thread_("r2ccd-guard") {
+    thread_.loop().RunAndWait([&] {
+      guard_ = std::make_unique<StallGuard>(
+          &thread_.loop(), std::vector<StallGuard::Watched>{{"core", core, kCoreStallMax}, {"disk", disk, kDiskStallMax}},
+          [](const std::string& name, bool stalled, Nanos lasted) {
+            const std::string text = absl::StrCat("the ", name, " loop ", stalled ? "does not turn" : "turns again");
+            if (stalled)
+              LogError(text, {{"for_ms", lasted / kNanosPerMs}});
+            else
+              LogWarning(text, {{"after_ms", lasted / kNanosPerMs}});
+          });
+    });
+  }
+  ~LoopGuard() {
+    thread_.loop().RunAndWait([&] { guard_.reset(); });
+  }
+  LoopGuard(const LoopGuard&) = delete;
+  LoopGuard& operator=(const LoopGuard&) = delete;
+
+ private:
+  ScopedLoopThread thread_;
+  std::unique_ptr<StallGuard> guard_;
+};
+
 absl::Status Serve(const Config& config, Signals* signals) {
   RETURN_IF_ERROR(MakeRunDir(config.run_dir));
   ASSIGN_OR_RETURN(const auto lock, LockFile::Take(config.lock_file(), config.control_socket()));
@@ -141,7 +172,10 @@ absl::Status Serve(const Config& config, Signals* signals) {
                            {"socket", config.control_socket()},
                            {"attach", config.attach_socket()},
                            {"peers_port", servers->peer_port()}});
-  loop.Run();
+  {
+    const LoopGuard guard(&loop, world->disk());
+    loop.Run();
+  }
   wiring.Stop();
   world->FlushDisk();
   unlink(config.control_socket().c_str());

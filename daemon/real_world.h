@@ -41,6 +41,7 @@ class RealWorld {
   RealWorld& operator=(const RealWorld&) = delete;
 
   World world();
+  Executor* disk() { return &disk_.loop(); }
   // What this daemon serves as the store; null: it does not.
   StoreService* store_service() { return store_service_.get(); }
   // Returns when all that was to be written is, or cannot be. The core's loop does not run any more.

@@ -1,7 +1,10 @@
 #include "daemon/io/files.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -49,6 +52,33 @@ TEST(OsFilesTest, NamesTheFolderThatIsNotThere) {
   OsFiles files;
   const absl::Status status = files.WriteAtomically("/nonexistent-r2cc/state", "x");
   EXPECT_NE(status.message().find("/nonexistent-r2cc/state"), std::string::npos) << status;
+}
+
+// A file system without room, and then with: what was there stays until the new is whole.
+TEST(OsFilesTest, AFullDiskKeepsWhatWasThere) {
+  const std::string folder = Folder();
+  // In a mount namespace of a child's own: nobody else sees it, and it goes with the child.
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr int kNotAllowed = 77;
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("small", folder.c_str(), "tmpfs", 0, "size=64k") != 0)
+      _exit(kNotAllowed);
+    OsFiles files;
+    const std::string old(8 << 10, 'o'), large(128 << 10, 'l');
+    const bool first = files.WriteAtomically(folder + "/state", old).ok();
+    const absl::Status full = files.WriteAtomically(folder + "/state", large);
+    const bool kept = *files.Read(folder + "/state") == old;
+    const bool tidy = access((folder + "/state.new").c_str(), F_OK) != 0;
+    const bool again = files.WriteAtomically(folder + "/state", "small").ok();
+    const bool named = std::string(full.message()).find("No space left on device") != std::string::npos;
+    _exit(first && !full.ok() && kept && tidy && again && named ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "needs root: to mount a small file system";
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 namespace r2cc::health {
 
-LinkProbe::LinkProbe(std::string node, const std::vector<NicIdentity>& nics, LinkWatch* watch, const Executor* executor, EvidenceSink sink,
+LinkProbe::LinkProbe(std::string node, const std::vector<NicIdentity>& nics, LinkWatch* watch, Executor* executor, EvidenceSink sink,
                      FactSink on_fact)
     : node_(std::move(node)), watch_(watch), executor_(executor), sink_(std::move(sink)), on_fact_(std::move(on_fact)) {
   for (const NicIdentity& nic : nics) {
@@ -14,6 +14,10 @@ LinkProbe::LinkProbe(std::string node, const std::vector<NicIdentity>& nics, Lin
     else if (nic.port_guid == 0)
       addresses_.push_back(nic.name);
   }
+}
+
+LinkProbe::~LinkProbe() {
+  for (const auto& [nic, link] : links_) executor_->Cancel(link.settling);
 }
 
 absl::Status LinkProbe::Start() {
@@ -34,15 +38,36 @@ void LinkProbe::OnFacts(const std::vector<LinkFact>& facts, bool complete) {
     const auto [begin, end] = nics_of_interface_.equal_range(fact.interface);
     for (auto nic = begin; nic != end; ++nic) {
       if (on_fact_) on_fact_(nic->second, fact);
-      Report(nic->second, fact.present && fact.up, fact.present ? "link down" : "interface " + fact.interface + " is gone");
+      OnLink(nic->second, fact.present && fact.up, fact.present ? "link down" : "interface " + fact.interface + " is gone");
     }
   }
   if (!complete) return;
   for (const auto& [interface, nic] : nics_of_interface_)
-    if (!present.contains(interface)) Report(nic, false, "no interface " + interface);
+    if (!present.contains(interface)) OnLink(nic, false, "no interface " + interface);
+}
+
+void LinkProbe::OnLink(const std::string& nic, bool up, const std::string& detail) {
+  Link& link = links_[nic];
+  if (up && link.told && !link.up) {
+    if (link.settling == 0) {
+      link.settling = executor_->RunAfter(kLinkUpSettle, [this, nic] {
+        links_[nic].settling = 0;
+        Report(nic, true, "");
+      });
+    }
+    return;
+  }
+  if (!up && link.settling != 0) {
+    executor_->Cancel(std::exchange(link.settling, 0));
+    ++bounces_;
+    return;
+  }
+  Report(nic, up, detail);
 }
 
 void LinkProbe::Report(const std::string& nic, bool up, const std::string& detail) {
+  links_[nic].told = true;
+  links_[nic].up = up;
   Evidence evidence;
   evidence.observer = node_;
   evidence.subject = {node_, nic};

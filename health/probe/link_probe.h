@@ -17,6 +17,10 @@
 
 namespace r2cc::health {
 
+// A link that was down is up when it has stayed up for so long. Down is told at once; up begins a longer proof anyway. So a port that
+// flaps thousands of times a second is one evidence that it is down, and not as many plans.
+constexpr Nanos kLinkUpSettle = 20 * kNanosPerMs;
+
 // Runs on the watch's executor.
 class LinkProbe {
  public:
@@ -24,8 +28,12 @@ class LinkProbe {
   using FactSink = std::function<void(const std::string& nic, const LinkFact& fact)>;
 
   // `watch` and `executor` outlive the probe. `on_fact` may be empty.
-  LinkProbe(std::string node, const std::vector<NicIdentity>& nics, LinkWatch* watch, const Executor* executor, EvidenceSink sink,
+  LinkProbe(std::string node, const std::vector<NicIdentity>& nics, LinkWatch* watch, Executor* executor, EvidenceSink sink,
             FactSink on_fact);
+
+  ~LinkProbe();
+  LinkProbe(const LinkProbe&) = delete;
+  LinkProbe& operator=(const LinkProbe&) = delete;
 
   // Evidence about every NIC is in the sink when it returns OK.
   absl::Status Start();
@@ -33,7 +41,16 @@ class LinkProbe {
   // Looks at the links again: what the daemon does when somebody complains about a NIC.
   void Refresh();
 
+  // Links that came up and went down again before they counted as up.
+  uint64_t bounces() const { return bounces_; }
+
  private:
+  struct Link {
+    bool told = false;  // anything
+    bool up = false;    // as told
+    TimerId settling = 0;
+  };
+  void OnLink(const std::string& nic, bool up, const std::string& detail);
   void OnFacts(const std::vector<LinkFact>& facts, bool complete);
   void Report(const std::string& nic, bool up, const std::string& detail);
 
@@ -41,9 +58,11 @@ class LinkProbe {
   std::vector<std::string> addresses_;                         // NICs that are an address alone
   std::multimap<std::string, std::string> nics_of_interface_;  // several addresses of one interface are several NICs
   LinkWatch* const watch_;
-  const Executor* const executor_;
+  Executor* const executor_;
   const EvidenceSink sink_;
   const FactSink on_fact_;
+  std::map<std::string, Link> links_;  // by NIC
+  uint64_t bounces_ = 0;
 };
 
 }  // namespace r2cc::health

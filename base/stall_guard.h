@@ -1,0 +1,83 @@
+// Notices an event loop that does not turn: a task that blocks, a processor that is not given, a thread that hangs. It can only tell; what
+// must not wait for a loop (the page's readers, other nodes) has a clock of its own.
+#ifndef R2CC_BASE_STALL_GUARD_H_
+#define R2CC_BASE_STALL_GUARD_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/executor.h"
+
+namespace r2cc {
+
+// How often each loop is asked.
+constexpr Nanos kStallAskInterval = 200 * kNanosPerMs;
+
+// Everything on the guard's own executor, which runs on a thread of its own.
+class StallGuard {
+ public:
+  struct Watched {
+    std::string name;
+    Executor* loop;
+    Nanos stall_max;  // it is told from here on
+  };
+  // `stalled`: still going on, or over; `lasted`: until now.
+  using Tell = std::function<void(const std::string& name, bool stalled, Nanos lasted)>;
+
+  // All outlive the guard, which is made and destroyed on its executor or while that does not run.
+  StallGuard(Executor* own, std::vector<Watched> watched, Tell tell) : own_(own), tell_(std::move(tell)) {
+    for (Watched& one : watched) loops_.push_back({std::move(one)});
+    Ask();
+  }
+  ~StallGuard() {
+    *alive_ = false;
+    own_->Cancel(timer_);
+  }
+  StallGuard(const StallGuard&) = delete;
+  StallGuard& operator=(const StallGuard&) = delete;
+
+ private:
+  struct Loop {
+    Watched watched;
+    Nanos asked = 0;  // 0: it has answered
+    bool told = false;
+  };
+
+  void Ask() {
+    timer_ = own_->RunAfter(kStallAskInterval, [this] { Ask(); });
+    const Nanos now = own_->Now();
+    for (size_t i = 0; i < loops_.size(); ++i) {
+      Loop& loop = loops_[i];
+      if (loop.asked == 0) {
+        loop.asked = now;
+        // Answered where the guard lives, which may be gone by then.
+        loop.watched.loop->Post([this, i, own = own_, alive = alive_] {
+          own->Post([this, i, alive] {
+            if (*alive) OnAnswer(&loops_[i]);
+          });
+        });
+      } else if (!loop.told && now - loop.asked >= loop.watched.stall_max) {
+        loop.told = true;
+        tell_(loop.watched.name, true, now - loop.asked);
+      }
+    }
+  }
+
+  void OnAnswer(Loop* loop) {
+    const Nanos lasted = own_->Now() - std::exchange(loop->asked, 0);
+    if (std::exchange(loop->told, false)) tell_(loop->watched.name, false, lasted);
+  }
+
+  Executor* const own_;
+  const Tell tell_;
+  std::vector<Loop> loops_;
+  TimerId timer_ = 0;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace r2cc
+
+#endif  // R2CC_BASE_STALL_GUARD_H_
