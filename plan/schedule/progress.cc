@@ -6,7 +6,7 @@
 
 namespace r2cc::plan {
 
-Progress::Progress(const Schedule& schedule, bool use_rotation) : schedule_(schedule) {
+Progress::Progress(const Schedule& schedule, bool use_rotation) : schedule_(schedule), blocks_(schedule.blocks()) {
   if (use_rotation && schedule.Rotation().size() > 1) {
     rotation_.assign(schedule.Rotation().begin(), schedule.Rotation().end());
     rotation_index_.assign(schedule.members(), kNone);
@@ -38,21 +38,18 @@ Progress::Progress(const Schedule& schedule, bool use_rotation) : schedule_(sche
     }
   }
   for (const Queue& queue : queues_) steps_left_ += queue.size;
-  const size_t cells = followed_.size() * size_t{schedule.blocks()};
-  receives_.assign(cells, 0);
-  sends_.assign(cells, 0);
-  waits_.assign(cells, kNone);
+  cells_.resize(followed_.size() * size_t{blocks_});
 }
 
 void Progress::Start(Begin begin) {
   for (uint32_t queue = 0; queue < queues_.size(); ++queue) Load(queue, begin);
 }
 
-bool Progress::BlockDue(const Step& step, size_t cell) const {
+bool Progress::IsDue(const Step& step, const Cell& cell) {
   switch (step.kind) {
-    case StepKind::kSend: return receives_[cell] == step.after_receives;
-    case StepKind::kReceive: return receives_[cell] == step.after_receives && sends_[cell] == step.after_sends;
-    case StepKind::kReceiveReduce: return receives_[cell] >= step.after_receives && sends_[cell] == step.after_sends;
+    case StepKind::kSend: return cell.receives == step.after_receives;
+    case StepKind::kReceive: return cell.receives == step.after_receives && cell.sends == step.after_sends;
+    case StepKind::kReceiveReduce: return cell.receives >= step.after_receives && cell.sends == step.after_sends;
   }
   return false;
 }
@@ -72,10 +69,10 @@ void Progress::Look(uint32_t number, Begin begin) {
   Queue& queue = queues_[number];
   const uint32_t member = member_of_[number / 2];
   for (uint32_t i = 0; i < queue.head.blocks; ++i) {
-    const size_t cell = Cell(member, queue.head.block + i);
-    if (BlockDue(queue.head, cell)) continue;
-    queue.waits_next = waits_[cell];
-    waits_[cell] = number;
+    Cell& cell = cells_[CellOf(member, queue.head.block + i)];
+    if (IsDue(queue.head, cell)) continue;
+    queue.waits_next = cell.waits;
+    cell.waits = number;
     return;
   }
   queue.due = true;
@@ -109,13 +106,12 @@ void Progress::Match(uint32_t number, Begin begin) {
   }
 }
 
-void Progress::Count(std::vector<uint32_t>& counts, uint32_t member, const Step& step, Begin begin) {
+void Progress::Count(uint32_t Cell::*count, uint32_t member, const Step& step, Begin begin) {
   for (uint32_t i = 0; i < step.blocks; ++i) {
-    const size_t cell = Cell(member, step.block + i);
-    ++counts[cell];
-    uint32_t waiting = waits_[cell];
-    if (waiting == kNone) continue;
-    waits_[cell] = kNone;
+    Cell& cell = cells_[CellOf(member, step.block + i)];
+    ++(cell.*count);
+    uint32_t waiting = cell.waits;
+    cell.waits = kNone;
     while (waiting != kNone) {
       const uint32_t next = queues_[waiting].waits_next;
       Look(waiting, begin);
@@ -132,10 +128,10 @@ void Progress::CountImages(const Transfer& transfer, uint32_t send_index, uint32
   for (uint32_t i = 1; i < rotation_.size(); ++i) {
     if (from_inside) {
       const Step send = schedule_.Send(rotation_[i], transfer.from_lane, send_index);
-      Count(receives_, transfer.to, schedule_.Receive(transfer.to, send.peer_lane, receive_index), begin);
+      Count(&Cell::receives, transfer.to, schedule_.Receive(transfer.to, send.peer_lane, receive_index), begin);
     } else {
       const Step receive = schedule_.Receive(rotation_[i], transfer.to_lane, receive_index);
-      Count(sends_, transfer.from, schedule_.Send(transfer.from, receive.peer_lane, send_index), begin);
+      Count(&Cell::sends, transfer.from, schedule_.Send(transfer.from, receive.peer_lane, send_index), begin);
     }
   }
 }
@@ -146,8 +142,8 @@ void Progress::Complete(const Transfer& transfer, Begin begin) {
   const uint32_t send_index = queues_[send].next++;
   const uint32_t receive_index = queues_[receive].next++;
   steps_left_ -= 2;
-  Count(sends_, transfer.from, transfer.send, begin);
-  Count(receives_, transfer.to, transfer.receive, begin);
+  Count(&Cell::sends, transfer.from, transfer.send, begin);
+  Count(&Cell::receives, transfer.to, transfer.receive, begin);
   if (!rotation_.empty()) CountImages(transfer, send_index, receive_index, begin);
   Load(send, begin);
   Load(receive, begin);
@@ -161,8 +157,8 @@ std::string Progress::Stuck() const {
     return "member " + std::to_string(member) + " lane " + std::to_string(number / 2 - first_lane_[Local(member)]) + ": " +
            (number % 2 == 1 ? "receive " : "send ") + std::to_string(queue.next) + " of block " + std::to_string(queue.head.block) +
            (queue.due ? " waits for its peer " + std::to_string(queue.head.peer)
-                      : " is not due: its block has " + std::to_string(receives_[Cell(member, queue.head.block)]) + " receives and " +
-                            std::to_string(sends_[Cell(member, queue.head.block)]) + " sends of " +
+                      : " is not due: its block has " + std::to_string(cells_[CellOf(member, queue.head.block)].receives) +
+                            " receives and " + std::to_string(cells_[CellOf(member, queue.head.block)].sends) + " sends of " +
                             std::to_string(queue.head.after_receives) + " and " + std::to_string(queue.head.after_sends)) +
            " for ever";
   }

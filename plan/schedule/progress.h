@@ -39,6 +39,8 @@ class Progress {
   std::string Stuck() const;
 
  private:
+  static constexpr uint32_t kNone = 0xffffffff;
+
   struct Queue {
     Step head;
     uint32_t next = 0;
@@ -46,23 +48,29 @@ class Progress {
     uint32_t waits_next = kNone;  // the next queue that waits for the same block
     bool due = false;             // the head is due, and its transfer has not begun
   };
-  static constexpr uint32_t kNone = 0xffffffff;
+  // A block at one member.
+  struct Cell {
+    uint32_t receives = 0;  // complete
+    uint32_t sends = 0;
+    uint32_t waits = kNone;  // the first queue that waits for it
+  };
 
   // Queues are numbered: twice the lane's number among all followed lanes, one more for receives.
   uint32_t QueueOf(uint32_t member, uint32_t lane, bool receives) const { return 2 * (first_lane_[Local(member)] + lane) + receives; }
   uint32_t Local(uint32_t member) const { return local_.empty() ? member : local_[member]; }
-  size_t Cell(uint32_t member, uint32_t block) const { return size_t{Local(member)} * schedule_.blocks() + block; }
+  size_t CellOf(uint32_t member, uint32_t block) const { return size_t{Local(member)} * blocks_ + block; }
   bool Followed(uint32_t member) const { return local_.empty() || local_[member] != kNone; }
   uint32_t RotationIndex(uint32_t member) const { return rotation_index_.empty() ? kNone : rotation_index_[member]; }
 
-  bool BlockDue(const Step& step, size_t cell) const;
+  static bool IsDue(const Step& step, const Cell& cell);
   void Load(uint32_t queue, Begin begin);
   void Look(uint32_t queue, Begin begin);
   void Match(uint32_t queue, Begin begin);
-  void Count(std::vector<uint32_t>& counts, uint32_t member, const Step& step, Begin begin);
+  void Count(uint32_t Cell::*count, uint32_t member, const Step& step, Begin begin);
   void CountImages(const Transfer& transfer, uint32_t send_index, uint32_t receive_index, Begin begin);
 
   const Schedule& schedule_;
+  uint32_t blocks_;
   std::vector<uint32_t> rotation_;
   std::vector<uint32_t> rotation_index_;
   std::vector<uint32_t> local_;  // by member; empty: itself
@@ -70,9 +78,7 @@ class Progress {
   std::vector<uint32_t> first_lane_;  // by local member
   std::vector<uint32_t> member_of_;   // by lane
   std::vector<Queue> queues_;
-  std::vector<uint32_t> receives_;  // by local member and block
-  std::vector<uint32_t> sends_;
-  std::vector<uint32_t> waits_;  // the first queue that waits for the block
+  std::vector<Cell> cells_;  // by local member and block
   uint64_t steps_left_ = 0;
 };
 

@@ -109,8 +109,9 @@ class Run {
     flow.range = schedule_.RangeOf(transfer.send.block, transfer.send.blocks);
     flow.begin_s = now_;
     flow.left_bytes = static_cast<double>(flow.range.bytes()) + routes_.fabric().step_overhead_bytes;
-    flow.active = flow.waiting = true;
-    At(now_ + routes_.fabric().step_latency_s, number);
+    flow.active = true;
+    flow.waiting = routes_.fabric().step_latency_s > 0;
+    flow.waiting ? At(now_ + routes_.fabric().step_latency_s, number) : Move(number);
   }
 
   void Move(uint32_t number) {
