@@ -80,7 +80,7 @@ std::unique_lock<std::mutex> Peer::TakeTurnSoon() {
 
 void Peer::Carry(Errand* errand) {
   auto turn = TakeTurnSoon();
-  if (RunInbox()) SettleNow();
+  if (RunInbox() && !shut_) SettleNow();
   while (!shut_ && errand->Prepare()) {
     errand->Begin();
     turn.unlock();

@@ -233,7 +233,7 @@ class Process {
     status->done_through = comm->done_through.load(std::memory_order_acquire);
     static_assert(net::kRequestsMax == kSizesKept);
     // What is beyond done_through is being written, and with it the places of the oldest.
-    for (uint64_t back = 1; back <= kSizesKept / 2 && back <= status->done_through; ++back) {
+    for (uint64_t back = 1; back <= kSizesKept * 3 / 4 && back <= status->done_through; ++back) {
       const uint64_t place = (status->done_through - back) % kSizesKept;
       status->sizes[place] = comm->sizes[place];
     }
