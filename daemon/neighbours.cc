@@ -17,6 +17,13 @@ constexpr size_t kAboutBytesMax = 256;
 
 std::string Clean(const std::string& text) { return CleanText(text.data(), std::min(text.size(), kAboutBytesMax)); }
 
+// Why this view cannot be understood; empty: it can.
+std::string ForeignProtocol(const v1::NodeView& message) {
+  if (message.protocol() == kPeerProtocol) return "";
+  return absl::StrCat("the daemon of ", Clean(message.node()), " (release ", Clean(message.release()), ") speaks protocol ",
+                      message.protocol(), ", this one ", kPeerProtocol, ": install one release of r2ccd on all nodes");
+}
+
 }  // namespace
 
 Neighbours::Neighbours(const Config& config, health::ClusterView* view, Journal* journal, Outputs outputs)
@@ -44,11 +51,16 @@ void Neighbours::OnPeerView(const std::string& peer, const v1::NodeView& message
     entry.error = error;
     return Complain(peer, error);
   }
+  if (const std::string error = ForeignProtocol(message); !error.empty()) {
+    entry.connected = false;
+    entry.error = error;
+  }
   Receive(message, entry.address);
 }
 
 void Neighbours::Receive(const v1::NodeView& message, const std::string& from) {
   if (message.node().empty()) return;
+  if (const std::string foreign = ForeignProtocol(message); !foreign.empty()) return Complain(from, "a view was refused: " + foreign);
   if (message.node() == node_)
     return Complain(from, absl::StrCat("another daemon calls itself ", node_, " as this one does; give one of them another --node"));
   const Moment now = journal_->Now();

@@ -173,6 +173,7 @@ void Wiring::PublishOwnView() {
   v1::NodeView view = ToProto(own_, own_.word, journal_.Now());
   view.set_peer_address(peer_address_);
   view.set_release(kRelease);
+  view.set_protocol(kPeerProtocol);
   const std::string value = view.SerializeAsString();
   feed_.Set(std::move(view));
   world_.store->Put(kNodesPrefix + config_.node, value, kNodeLeaseMs);

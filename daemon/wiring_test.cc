@@ -58,6 +58,23 @@ TEST_F(WiringTest, APeersWordChangesThePage) {
   EXPECT_EQ(Status().nodes(1).peer_address(), "h1:7460");
 }
 
+// A daemon of a release that says things in another way is not half understood: what it said before stays.
+TEST_F(WiringTest, APeerWithAnotherProtocolIsRefusedAndNamed) {
+  peers_->Connect("n1");
+  peers_->Receive("n1", PeerView(1, v1::FAILED));
+  v1::NodeView foreign = PeerView(2, v1::HEALTHY);
+  foreign.set_protocol(kPeerProtocol + 1);
+  foreign.set_release("9.9");
+  const std::string error = "the daemon of n1 (release 9.9) speaks protocol 1, this one 0: install one release of r2ccd on all nodes";
+  peers_->Receive("n1", foreign);
+  store_->Change("/r2cc/nodes/n1", foreign.SerializeAsString());
+  wiring_->ReceiveView(foreign, "h1");
+  Settle();
+  EXPECT_EQ(Weight("n1", "rail0"), 0);
+  EXPECT_FALSE(Status().peers(0).connected());
+  EXPECT_EQ(Status().peers(0).error(), error);
+}
+
 TEST_F(WiringTest, ALostPeersLastWordStays) {
   peers_->Connect("n1");
   peers_->Receive("n1", PeerView(1, v1::FAILED));
