@@ -253,15 +253,15 @@ void Engine::TickPeers() {
   }
 }
 
-// What ends a peer ends both sessions with it, at about the same time: one line is enough.
+// What ends a peer ends both sessions with it, at about the same time: one line is enough. Who leaves it to another thread goes on when it
+// is written: the error that follows may end the process.
 void Engine::Log(LogLevel level, const std::string& line) {
-  if (level == LogLevel::kWarn) {
-    const std::lock_guard lock(log_mutex_);
-    const Nanos now = clock_.Now();
-    if (line == last_warning_ && now - warned_ < kSameWarningAfter) return;
-    last_warning_ = line;
-    warned_ = now;
-  }
+  if (level != LogLevel::kWarn) return parts_.log(level, line);
+  const std::lock_guard lock(log_mutex_);
+  const Nanos now = clock_.Now();
+  if (line == last_warning_ && now - warned_ < kSameWarningAfter) return;
+  last_warning_ = line;
+  warned_ = now;
   parts_.log(level, line);
 }
 
