@@ -14,16 +14,26 @@ constexpr double kFatesPrior = 32;
 
 }  // namespace
 
+void PairJudge::Fates::Add(bool was_lost) {
+  lost = lost << 1 | (was_lost ? 1 : 0);
+  known = std::min(known + 1, kFatesMax);
+}
+
+uint32_t PairJudge::Fates::LostCount() const {
+  const uint64_t mask = known >= kFatesMax ? ~uint64_t{0} : (uint64_t{1} << known) - 1;
+  return static_cast<uint32_t>(std::popcount(lost & mask));
+}
+
 void PairJudge::Sent(uint64_t sequence, Nanos now) {
   DropOld(now);
-  pings_.push_back({sequence, now, false});
+  pings_.push_back({sequence, now, false, WordOf(state_) == PairWord::kSilent});
   ++measures_.sent;
 }
 
 void PairJudge::DropOld(Nanos now) {
   while (!pings_.empty() && (pings_.size() >= kPingsMax || now - pings_.front().sent >= policy_.lost_after)) {
-    fates_ = fates_ << 1 | (pings_.front().answered ? 0 : 1);
-    measures_.recent = std::min(measures_.recent + 1, kFatesMax);
+    fates_.Add(!pings_.front().answered);
+    if (!pings_.front().explained) working_fates_.Add(!pings_.front().answered);
     pings_.pop_front();
   }
 }
@@ -80,12 +90,12 @@ void PairJudge::Judge(Nanos now, Nanos witness_sent) {
   const auto forgiven = static_cast<uint32_t>(std::min<Nanos>((now - flap_last_) / policy_.flap_decay, kFlapLevelMax));
   flap_level_ = std::min(flap_level_ - std::min(forgiven, flap_level_) + 1, kFlapLevelMax);
   flap_last_ = now;
+  for (Ping& ping : pings_) ping.explained |= ping.sent >= first;
   Step(PairEvent::kSilence, now);
 }
 
 int PairJudge::MissesNeeded() const {
-  const PairMeasures seen = measures();
-  const double lost = (seen.recent_lost + 1) / (seen.recent + kFatesPrior);
+  const double lost = (working_fates_.LostCount() + 1) / (working_fates_.known + kFatesPrior);
   int needed = 1;
   for (double chance = lost; chance > policy_.chance_max && needed < policy_.misses_max; chance *= lost) ++needed;
   return std::max(needed, policy_.misses_min);
@@ -123,8 +133,8 @@ Nanos PairJudge::ProofTime() const {
 
 PairMeasures PairJudge::measures() const {
   PairMeasures measures = measures_;
-  const uint64_t known = measures.recent >= kFatesMax ? ~uint64_t{0} : (uint64_t{1} << measures.recent) - 1;
-  measures.recent_lost = static_cast<uint32_t>(std::popcount(fates_ & known));
+  measures.recent = fates_.known;
+  measures.recent_lost = fates_.LostCount();
   measures.round_trip = smoothed_;
   return measures;
 }

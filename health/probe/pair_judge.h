@@ -25,10 +25,11 @@ struct PairPolicy {
   int misses_max = 20;
   Nanos misses_span_min = 120 * kNanosPerMs;
   double chance_max = 1e-8;
-  // Back again: so many answers in a row and this time since the first; doubles with each silence, up to the maximum.
+  // Back again: so many answers in a row and this time since the first; doubles with each silence, up to the maximum. Short, because a pair
+  // under proof still counts as silent against both its ends; a port that flaps is kept out by its NIC's own machine.
   int proof_answers = 3;
   Nanos proof_min = 100 * kNanosPerMs;
-  Nanos proof_max = 10 * kNanosPerSecond;
+  Nanos proof_max = kNanosPerSecond;
   // One silence is forgiven for so long without another.
   Nanos flap_decay = 60 * kNanosPerSecond;
   // A probe that has no answer after this time is lost, as far as loss is counted.
@@ -81,6 +82,15 @@ class PairJudge {
     uint64_t sequence = 0;
     Nanos sent = 0;
     bool answered = false;
+    bool explained = false;  // lost in a silence: says nothing about what the pair loses when it works
+  };
+  // The last probes' fates.
+  struct Fates {
+    uint64_t lost = 0;   // by bit, the newest is bit 0
+    uint32_t known = 0;  // at most 64
+
+    void Add(bool was_lost);
+    uint32_t LostCount() const;
   };
   void Step(PairEvent event, Nanos now);
   void OnAnswer(Nanos now);
@@ -102,7 +112,8 @@ class PairJudge {
   Nanos proof_since_ = 0;
   uint32_t flap_level_ = 0;
   Nanos flap_last_ = 0;
-  uint64_t fates_ = 0;  // the last probes: 1 is lost; the newest is bit 0
+  Fates fates_;          // of all
+  Fates working_fates_;  // of those outside of silences
   PairMeasures measures_;
 };
 

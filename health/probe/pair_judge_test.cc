@@ -154,5 +154,18 @@ TEST_F(PairJudgeTest, ResetForgetsSilence) {
   EXPECT_EQ(judge_.missed_since(), 0);
 }
 
+TEST_F(PairJudgeTest, WhatASilenceLostMakesTheNextOneNoSlowerToSee) {
+  Probe(1000 * kMs, 100 * kMs, kMs);
+  for (int silence = 0; silence < 5; ++silence) {
+    const Nanos dead = now_;
+    while (judge_.state() != PairState::kSilent && now_ < dead + 2000 * kMs) Probe(20 * kMs, 20 * kMs, -1);
+    EXPECT_LE(now_ - dead, 200 * kMs) << silence;
+    Probe(2500 * kMs, 20 * kMs, -1);
+    Probe(5000 * kMs, 100 * kMs, kMs);
+    ASSERT_EQ(judge_.state(), PairState::kUp) << silence;
+  }
+  EXPECT_GT(judge_.measures().recent_lost, 0U);  // for people it counts
+}
+
 }  // namespace
 }  // namespace r2cc::health
