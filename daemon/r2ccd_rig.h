@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -30,6 +29,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/hash.h"
+#include "daemon/rpc/free_port.h"
 #include "plan/page/attach.h"
 #include "plan/page/page.h"
 #include "plan/page/ring.h"
@@ -61,19 +61,6 @@ inline std::string ReadFile(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
-}
-
-// Free at the time of asking; listening daemons name a port that was taken meanwhile.
-inline int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t bytes = sizeof(address);
-  EXPECT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes), 0);
-  close(fd);
-  return ntohs(address.sin_port);
 }
 
 // One run of the binary. Killed, if it still runs, in the destructor.

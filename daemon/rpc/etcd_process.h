@@ -3,33 +3,20 @@
 #define R2CC_DAEMON_RPC_ETCD_PROCESS_H_
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "daemon/rpc/free_port.h"
 
 namespace r2cc::daemon {
 
 constexpr char kEtcdBinary[] = "/usr/bin/etcd";
-
-// Free at the time of asking.
-inline int FreeTcpPort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t bytes = sizeof(address);
-  EXPECT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes), 0);
-  close(fd);
-  return ntohs(address.sin_port);
-}
 
 // Killed in the destructor, and with the test's process.
 class EtcdProcess {
@@ -37,7 +24,7 @@ class EtcdProcess {
   // `folder`: for data and log. `tls_files`: with the names of a certificate, its key and the authority's certificate it asks each client
   // for a certificate of that authority.
   explicit EtcdProcess(std::string folder, std::vector<std::string> tls_files = {})
-      : folder_(std::move(folder)), tls_files_(std::move(tls_files)), port_(FreeTcpPort()), peer_port_(FreeTcpPort()) {
+      : folder_(std::move(folder)), tls_files_(std::move(tls_files)), port_(FreePort()), peer_port_(FreePort()) {
     Start("data");
   }
   ~EtcdProcess() { Kill(); }

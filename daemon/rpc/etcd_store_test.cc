@@ -253,7 +253,7 @@ TEST_F(EtcdStoreTest, ManyEntriesComePageByPageOnceEachAlsoAfterACompaction) {
 }
 
 TEST_F(EtcdStoreTest, AMemberThatRefusesIsNamedAndTheNextOneIsTaken) {
-  const std::string nobody = "127.0.0.1:" + std::to_string(FreeTcpPort());
+  const std::string nobody = "127.0.0.1:" + std::to_string(FreePort());
   EtcdProcess etcd(folder_);
   Node a({nobody, etcd.endpoint()});
   ASSERT_TRUE(a.AwaitState("connected to etcd at " + etcd.endpoint()));

@@ -67,7 +67,7 @@ TEST_F(R2ccdEtcdTest, ANodeWithoutPeersIsKnownThroughEtcd) {
 }
 
 TEST_F(R2ccdEtcdTest, OneThatRefusesIsOneClearLineAndDisturbsNobody) {
-  const std::string nobody = "127.0.0.1:" + std::to_string(FreeTcpPort());
+  const std::string nobody = "127.0.0.1:" + std::to_string(FreePort());
   for (int node = 0; node < kNodes; ++node) UseEtcd(node, nobody, /*with_peers=*/true);
   StartAll();
   ASSERT_TRUE(AwaitStore(0, "lost"));
