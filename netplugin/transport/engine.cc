@@ -259,10 +259,8 @@ void Engine::Log(LogLevel level, const std::string& line) {
   if (level != LogLevel::kWarn) return parts_.log(level, line);
   const std::lock_guard lock(log_mutex_);
   const Nanos now = clock_.Now();
-  if (line == last_warning_ && now - warned_ < kSameWarningAfter) return;
-  last_warning_ = line;
-  warned_ = now;
-  parts_.log(level, line);
+  std::erase_if(warned_, [now](const auto& entry) { return now - entry.second >= kSameWarningAfter; });
+  if (warned_.emplace(line, now).second) parts_.log(level, line);
 }
 
 // ---- calls ----

@@ -112,8 +112,7 @@ class Engine {
 
   CallQueue calls_{[this] { Wake(); }};
   std::mutex log_mutex_;
-  std::string last_warning_;
-  Nanos warned_ = 0;
+  std::map<std::string, Nanos> warned_;  // when, of late
   std::atomic<bool> stop_{false};
   UniqueFd wake_;
   std::thread thread_;
