@@ -122,7 +122,7 @@ class SendPeer::BulkErrand final : public Errand {
 
   bool Prepare() override {
     while (mine() && peer_->LoadBulk(link_, index_)) {
-      // The copy of an eager message is ours and ends with its acknowledgement, which a hostile peer may send during the call.
+      // The copy of an eager message is ours and ends with its acknowledgement, which may overtake the end of the call.
       if (!sender_->AnyUnsent([](const Chunk& chunk) { return chunk.eager; })) return true;
       if (!peer_->PumpBulk(link_, index_)) return false;
     }
