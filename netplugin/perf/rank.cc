@@ -161,6 +161,8 @@ void RankRun::Die(const Status& status) {
   }
   if (rank_ == 0 && options_.json) printf("%s\n", Json(options_, info_, conductor_, status.message()).c_str());
   fflush(stdout);
+  // As a job's process outlives its error until a watchdog ends it: else the others would see this rank vanish before they come to theirs.
+  if (engine_ != nullptr) poll(nullptr, 0, kOwnErrorMs);
   _exit(1);
 }
 

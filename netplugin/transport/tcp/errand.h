@@ -19,7 +19,7 @@ class Errand : public Movers::Task {
 
   void Run() final { peer_->Carry(this); }
 
-  // With the turn. False: nothing to do for now, or the socket is not this errand's any more.
+  // With the turn. False: there is nothing to do, or the socket is not this errand's any more.
   virtual bool Prepare() = 0;
   // Without it: one call on the socket, which does not block. Until it has ended the socket and what it touches are the mover's.
   virtual void Call() = 0;
