@@ -251,6 +251,11 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& fil
     if (!listen.ok()) return places.Wrong(places.Line(parsed, "listen"), absl::StrCat("listen: ", listen.status().message()));
     config.listen = parsed.listen();
   }
+  if (parsed.has_nice()) {
+    if (parsed.nice() < -20 || parsed.nice() > 19)
+      return places.Wrong(places.Line(parsed, "nice"), absl::StrCat("nice is -20 to 19, not ", parsed.nice()));
+    config.nice = parsed.nice();
+  }
   status = ReadPeers(parsed, places, &config);
   if (status.ok()) status = ReadNics(parsed, places, &config);
   if (status.ok()) status = ReadStore(parsed, places, &config);

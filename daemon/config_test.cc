@@ -61,6 +61,8 @@ TEST(ConfigTest, DefaultsAndTheFlag) {
   EXPECT_EQ(config->node, "host-1");
   EXPECT_EQ(config->listen, kDefaultListen);
   EXPECT_EQ(config->state_file, "/run/x/state");
+  EXPECT_EQ(config->nice, kDefaultNice);
+  EXPECT_EQ(ParseConfig("nice: 5", "f.conf", kContext)->nice, 5);
   config = ParseConfig("node: 'a'", "f.conf", {"/run/x", "host-1", "b"});
   EXPECT_EQ(config->node, "b");
   EXPECT_EQ(DefaultConfig(kContext)->node, "host-1");
@@ -101,6 +103,8 @@ TEST(ConfigTest, AWrongValueIsToldWithItsLine) {
             "f.conf:1: store is either embedded_node or etcd_endpoints, not both");
   EXPECT_EQ(ErrorOf("nics { name: 'a' port_guid: '0x12' }"), "f.conf:1: NIC a: port_guid '0x12' is not like 0x0002c9030000abcd");
   EXPECT_EQ(ErrorOf("node: 'a b'").substr(0, 9), "f.conf:1:");
+  EXPECT_EQ(ErrorOf("node: 'n0'\nnice: -21"), "f.conf:2: nice is -20 to 19, not -21");
+  EXPECT_EQ(ErrorOf("nice: 20"), "f.conf:1: nice is -20 to 19, not 20");
 }
 
 TEST(ConfigTest, HostPort) {

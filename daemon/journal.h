@@ -3,8 +3,10 @@
 #define R2CC_DAEMON_JOURNAL_H_
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/executor.h"
@@ -16,12 +18,19 @@
 
 namespace r2cc::daemon {
 
-// The core's thread only.
+// The core's thread only. What is told is kept and logged a turn of the core later: the page and the peers that wait for the same news go
+// first, however slow the log is.
 class Journal {
  public:
   // `events` and `executor` outlive the journal.
-  Journal(EventLog* events, std::string node, const Executor* executor, std::function<int64_t()> realtime_ns)
+  Journal(EventLog* events, std::string node, Executor* executor, std::function<int64_t()> realtime_ns)
       : events_(events), node_(std::move(node)), executor_(executor), realtime_ns_(std::move(realtime_ns)) {}
+  ~Journal() {
+    *alive_ = false;
+    Flush();
+  }
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
 
   Moment Now() const { return {executor_->Now(), realtime_ns_()}; }
 
@@ -38,14 +47,20 @@ class Journal {
   }
 
   void Tell(v1::Event event) {
-    std::string line = event.message();
-    if (event.to_state() != v1::NIC_STATE_UNSPECIFIED)
-      line = absl::StrCat(v1::NicState_Name(event.from_state()), " -> ", v1::NicState_Name(event.to_state()), ": ", line);
-    if (event.nic().empty())
-      LogInfo(line, {{"event", event.kind()}});
-    else
-      LogInfo(line, {{"event", event.kind()}, {"nic", absl::StrCat(event.node(), "/", event.nic())}});
-    events_->Append(std::move(event));
+    told_.push_back(std::move(event));
+    if (told_.size() > 1) return;
+    // Twice: what this turn has posted, or is about to post, runs before it.
+    executor_->Post([this, alive = alive_] {
+      if (!*alive) return;
+      executor_->Post([this, alive] {
+        if (*alive) Flush();
+      });
+    });
+  }
+
+  // Keeps and logs at once what was told.
+  void Flush() {
+    for (v1::Event& event : std::exchange(told_, {})) Write(std::move(event));
   }
 
   // A NIC's change of state, of this node or another.
@@ -69,10 +84,23 @@ class Journal {
   const std::string& node() const { return node_; }
 
  private:
+  void Write(v1::Event event) {
+    std::string line = event.message();
+    if (event.to_state() != v1::NIC_STATE_UNSPECIFIED)
+      line = absl::StrCat(v1::NicState_Name(event.from_state()), " -> ", v1::NicState_Name(event.to_state()), ": ", line);
+    if (event.nic().empty())
+      LogInfo(line, {{"event", event.kind()}});
+    else
+      LogInfo(line, {{"event", event.kind()}, {"nic", absl::StrCat(event.node(), "/", event.nic())}});
+    events_->Append(std::move(event));
+  }
+
   EventLog* const events_;
   const std::string node_;
-  const Executor* const executor_;
+  Executor* const executor_;
   const std::function<int64_t()> realtime_ns_;
+  std::vector<v1::Event> told_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace r2cc::daemon

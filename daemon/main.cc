@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <climits>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -92,6 +93,14 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Before any thread is made: all of them inherit it. Every hop of a verdict, from the kernel's event over gRPC to another node's page,
+// waits for a processor, and jobs leave none idle.
+void SetPriority(int nice) {
+  if (getpriority(PRIO_PROCESS, 0) == nice || setpriority(PRIO_PROCESS, 0, nice) == 0) return;
+  LogWarning("verdicts will be late where jobs keep the processors busy: give r2ccd CAP_SYS_NICE, or set nice in the configuration",
+             {{"nice", nice}, {"reason", std::strerror(errno)}});
+}
+
 // Ends the loop at SIGTERM or SIGINT. SIGHUP is taken and ignored: the log goes to standard error, there is nothing to open again.
 class Signals {
  public:
@@ -152,6 +161,7 @@ class LoopGuard {
 };
 
 absl::Status Serve(const Config& config, Signals* signals) {
+  SetPriority(config.nice);
   RETURN_IF_ERROR(MakeRunDir(config.run_dir));
   ASSIGN_OR_RETURN(const auto lock, LockFile::Take(config.lock_file(), config.control_socket()));
   ASSIGN_OR_RETURN(const AllCredentials credentials, LoadAllCredentials(config));

@@ -132,12 +132,14 @@ class WiringTest : public testing::Test {
 
   // The newest event of `kind`; empty if there is none.
   v1::Event Newest(const std::string& kind) {
+    core_.RunPosted();
     v1::Event newest;
     for (auto event = wiring_->events().After(0); event.has_value(); event = wiring_->events().After(event->sequence()))
       if (event->kind() == kind) newest = *event;
     return newest;
   }
   int Count(const std::string& kind) {
+    core_.RunPosted();
     int count = 0;
     for (auto event = wiring_->events().After(0); event.has_value(); event = wiring_->events().After(event->sequence()))
       count += event->kind() == kind;

@@ -39,6 +39,16 @@ TEST_F(WiringTest, ALinkThatGoesDownIsOutOfThePageAndToldAtOnce) {
   EXPECT_EQ(Weight("n0", "rail1"), 1000);
 }
 
+TEST_F(WiringTest, ThePageAndThePeersComeBeforeTheWordsAboutIt) {
+  std::vector<std::pair<uint16_t, v1::NicState>> when_told;  // what the page and the peers had by then
+  const auto listener =
+      wiring_->events().Listen([&] { when_told.emplace_back(Weight("n0", "rail1"), wiring_->feed().Get()->nics(1).state()); });
+  links_->Set("eth1", false);
+  Settle();
+  wiring_->events().Unlisten(listener);
+  EXPECT_EQ(when_told, (std::vector<std::pair<uint16_t, v1::NicState>>(2, {0, v1::FAILED}))) << "the state and the plan";
+}
+
 TEST_F(WiringTest, APeersWordChangesThePage) {
   peers_->Connect("n1");
   peers_->Receive("n1", PeerView(1, v1::HEALTHY));
