@@ -6,22 +6,17 @@ import argparse
 import itertools
 import json
 import os
-import pathlib
-import shutil
 import sys
-import tempfile
 import time
 
-from deploy.drill.rig import namespaces
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Cluster, JobOptions, keep_logs
+from deploy.drill.rig.cluster import Cluster, JobOptions
 from deploy.drill.rig.lab import LabError, RailId, monotonic_ns
-from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
 from deploy.drill.rig.namespaces import NamespaceLab
 from deploy.drill.rig.processes import ManagedProcess, Processes, wait_until
-from tests.bench import machine
+from tests.bench import in_namespaces, machine
 from tests.bench.detect_figures import ACCUSED, Broken, Event, false_verdicts, page_ns, state_of
 from tests.bench.fault_figures import percentile
+from tests.bench.in_namespaces import Figures, say
 from tests.bench.options import names_file, own_path
 
 NODES, RAILS = 4, 4
@@ -125,10 +120,6 @@ def parse_arguments() -> argparse.Namespace:
   return options
 
 
-def say(line: str) -> None:
-  print(line, file=sys.stderr, flush=True)
-
-
 def watch(stage: Stage, processes: Processes, minutes: float, hogs: int) -> list[str]:
   """Nothing is broken; one line for each time that something was accused."""
   since_ns = monotonic_ns()
@@ -148,7 +139,7 @@ def watch(stage: Stage, processes: Processes, minutes: float, hogs: int) -> list
   return accused
 
 
-def measure(options: argparse.Namespace, cluster: Cluster, processes: Processes) -> dict:
+def measure(options: argparse.Namespace, cluster: Cluster, processes: Processes) -> Figures:
   facts = machine.describe()
   say(machine.headline(facts))
   others = machine.OthersShare()
@@ -185,32 +176,8 @@ def measure(options: argparse.Namespace, cluster: Cluster, processes: Processes)
 
 def main() -> int:
   options = parse_arguments()
-  if (reason := namespaces.missing_feature()) is not None:
-    print(f"detect: needs root: {reason}", file=sys.stderr)
-    return 1
-  folder = pathlib.Path(tempfile.mkdtemp(prefix="r2cc-bench-", dir="/tmp"))
-  try:
-    binaries = built_binaries(options.plugin)
-    binaries.check()
-    namespaces.sweep()
-    with signals_unwind(), NamespaceLab(NODES, RAILS, rate=options.rate) as lab, Processes(folder) as processes:
-      said = measure(options, Cluster(lab, binaries, folder, processes), processes)
-  except LabError as error:
-    print(f"detect: {error}", file=sys.stderr)
-    return 1
-  except EndedBySignal as ended:
-    print(f"detect: ended by {ended}; everything it started is gone", file=sys.stderr)
-    return ended.exit_code
-  finally:
-    if options.keep_logs is not None:
-      keep_logs(folder, options.keep_logs)
-    shutil.rmtree(folder, ignore_errors=True)
-  if options.json:
-    print(json.dumps(said))
-    return 0
-  for name, value in said.items():
-    print(f"{name:24} {value}")
-  return 0
+  return in_namespaces.run("detect", NamespaceLab(NODES, RAILS, rate=options.rate),
+                           lambda cluster, processes: measure(options, cluster, processes), options.json, options.plugin, options.keep_logs)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,28 @@ def own_cpu_seconds() -> float:
   return sum(one.ru_utime + one.ru_stime for one in used)
 
 
+def parse_process_cpu_seconds(text: str, ticks_per_s: int) -> float:
+  """/proc/PID/stat: the second field, the name, may hold anything; user and system time are the 14th and 15th."""
+  fields = text.rsplit(") ", 1)[-1].split()
+  if len(fields) < 13:
+    raise ValueError(f"'{text.strip()}' is not /proc/PID/stat")
+  return (int(fields[11]) + int(fields[12])) / ticks_per_s
+
+
+def process_cpu_seconds(pid: int) -> float:
+  """User and system, of all its threads since it began."""
+  return parse_process_cpu_seconds(pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace"),
+                                   os.sysconf("SC_CLK_TCK"))
+
+
+def peak_memory_mib(pid: int) -> float:
+  """The most that was ever resident."""
+  for line in pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines():
+    if line.startswith("VmHWM:"):
+      return int(line.split()[1]) / 1024
+  raise ValueError(f"process {pid} has no memory")
+
+
 def _setting(path: str) -> str:
   try:
     return pathlib.Path("/proc/sys", path).read_text(encoding="ascii").strip()

@@ -1,3 +1,4 @@
+import os
 import unittest
 
 from tests.bench import machine
@@ -14,6 +15,16 @@ class Machine(unittest.TestCase):
     self.assertAlmostEqual(seconds.total, 6.1)
     with self.assertRaises(ValueError):
       machine.parse_cpu_seconds("intr 1 2 3\n", 100)
+
+  def test_parses_a_process_whose_name_is_odd(self):
+    fields = " ".join(str(number) for number in range(4, 53))
+    self.assertAlmostEqual(machine.parse_process_cpu_seconds(f"17 (a) b (c) S {fields}\n", 100), (14 + 15) / 100)
+    with self.assertRaises(ValueError):
+      machine.parse_process_cpu_seconds("17 (a) S 1 2\n", 100)
+
+  def test_its_own_process_has_used_time_and_memory(self):
+    self.assertGreater(machine.process_cpu_seconds(os.getpid()), 0)
+    self.assertGreater(machine.peak_memory_mib(os.getpid()), 1)
 
   def test_warns_of_load_before_and_meanwhile(self):
     self.assertIsNone(machine.warning({"busy_share_before": 0.05, "others_share": 0.02}))

@@ -74,6 +74,12 @@ class NeedsRoot(unittest.TestCase):
       self.assertGreater(said[f"{kind}_to_page_ms_p99"], 0, said)
     self.assertEqual(said["false_by_state"]["FAILED"], 0, said)
 
+  def test_idle_daemons_are_watched_with_and_without_a_job(self):
+    said = lines_of("idle", "--seconds", "2", "--rails", "2")[-1]
+    self.assertEqual((said["nodes"], said["rails"]), (2, 2), said)
+    self.assertTrue(0 < said["core_share_without_job"] < 1 and 0 < said["core_share"] < 1, said)
+    self.assertGreater(said["memory_peak_mib"], 1)
+
 
 class NoFalseAlarm(unittest.TestCase):
 

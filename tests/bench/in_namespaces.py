@@ -1,0 +1,49 @@
+"""What benchmarks of daemons between network namespaces share: the folder, the lab, the processes, and the end of all of them."""
+
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+from typing import Any, Callable
+
+from deploy.drill.rig import namespaces
+from deploy.drill.rig.binaries import built_binaries
+from deploy.drill.rig.cluster import Cluster, keep_logs
+from deploy.drill.rig.lab import LabError
+from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
+from deploy.drill.rig.namespaces import NamespaceLab
+from deploy.drill.rig.processes import Processes
+
+Figures = dict[str, Any]
+
+
+def say(line: str) -> None:
+  print(line, file=sys.stderr, flush=True)
+
+
+def run(program: str, lab: NamespaceLab, measure: Callable[[Cluster, Processes], Figures], as_json: bool,
+        plugin: pathlib.Path | None = None, logs: pathlib.Path | None = None) -> int:
+  """Prints what `measure` finds; the program's exit code. `logs`: where to leave them."""
+  if (reason := namespaces.missing_feature()) is not None:
+    say(f"{program}: needs root: {reason}")
+    return 1
+  folder = pathlib.Path(tempfile.mkdtemp(prefix="r2cc-bench-", dir="/tmp"))
+  try:
+    binaries = built_binaries(plugin)
+    binaries.check()
+    namespaces.sweep()
+    with signals_unwind(), lab, Processes(folder) as processes:
+      said = measure(Cluster(lab, binaries, folder, processes), processes)
+  except LabError as error:
+    say(f"{program}: {error}")
+    return 1
+  except EndedBySignal as ended:
+    say(f"{program}: ended by {ended}; everything it started is gone")
+    return ended.exit_code
+  finally:
+    if logs is not None:
+      keep_logs(folder, logs)
+    shutil.rmtree(folder, ignore_errors=True)
+  print(json.dumps(said) if as_json else "\n".join(f"{name:24} {value}" for name, value in said.items()))
+  return 0
