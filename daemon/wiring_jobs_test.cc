@@ -1,0 +1,106 @@
+// What jobs tell the daemon, and what becomes of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/wiring_rig.h"
+
+namespace r2cc::daemon {
+namespace {
+
+TEST_F(WiringTest, AJobIsMatchedCountedAndHeard) {
+  const auto decision = jobs_->Attach(1, 4711, JobWithRails({"10.0.1.1", "127.0.0.9", "9.9.9.9"}));
+  EXPECT_EQ(decision.refused, "");
+  EXPECT_EQ(decision.node, "n0");
+  EXPECT_EQ(decision.nics, (std::vector<std::string>{"rail1", "rail2", ""}));
+  EXPECT_EQ(Newest("job-attached").message(), "train (pid 4711) attached with 3 rails; none of this node's NICs: r2");
+
+  plan::EvidenceRecord fenced{};
+  fenced.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkFenced);
+  fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kSocketError);
+  fenced.time_ns = core_.Now() - 5;
+  fenced.local_rail = 0;
+  fenced.replayed_bytes = 1 << 20;
+  fenced.duration_ns = 3'000'000;
+  plan::SetText("n1", fenced.peer_node);
+  plan::SetText("rail0", fenced.peer_nic);
+  jobs_->Tell(1, {fenced});
+  Settle();
+  const v1::Event event = Newest("failover");
+  EXPECT_EQ(event.nic(), "rail1");
+  EXPECT_EQ(event.peer_node(), "n1");
+  EXPECT_EQ(event.peer_nic(), "rail0");
+  EXPECT_EQ(event.cause(), plan::CauseName(plan::EvidenceCause::kSocketError));
+  EXPECT_EQ(event.replayed_bytes(), 1u << 20);
+  EXPECT_EQ(event.duration_ns(), 3'000'000);
+  EXPECT_EQ(event.pid(), 4711);
+  EXPECT_EQ(event.monotonic_ns(), core_.Now() - 5);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kSuspect) << "one job's word makes a NIC suspect";
+  EXPECT_EQ(Weight("n0", "rail1"), 1000) << "and no more than that";
+
+  v1::ListJobsReply listed;
+  wiring_->ListJobs([&](absl::StatusOr<v1::ListJobsReply> reply) { listed = *std::move(reply); });
+  Settle();
+  ASSERT_EQ(listed.jobs_size(), 1);
+  EXPECT_EQ(listed.jobs(0).rails(0).failovers(), 1u);
+  EXPECT_EQ(Status().jobs(), 1u);
+  jobs_->End(1);
+  EXPECT_EQ(Newest("job-ended").pid(), 4711);
+  EXPECT_EQ(Status().jobs(), 0u);
+}
+
+TEST_F(WiringTest, AGrayRailIsDegradedWeightedAndForgotten) {
+  jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}));
+  const auto say = [this](plan::EvidenceKind kind, uint32_t permille) {
+    plan::EvidenceRecord record{};
+    record.kind = static_cast<uint32_t>(kind);
+    record.time_ns = core_.Now();
+    record.local_rail = 1;
+    record.share_permille = permille;
+    plan::SetText("n1", record.peer_node);
+    plan::SetText("rail0", record.peer_nic);
+    jobs_->Tell(1, {record});
+    Settle();
+  };
+  say(plan::EvidenceKind::kRailSlow, 612);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kDegraded);
+  EXPECT_EQ(Weight("n0", "rail1"), 600);
+  EXPECT_EQ(Weight("n0", "rail0"), 1000);
+  const v1::NicView nic = Status().nodes(0).nics(1);
+  EXPECT_EQ(nic.state(), v1::DEGRADED);
+  EXPECT_EQ(nic.reason(), "moves 60% of the best rail (train (pid 4711) to n1/rail0)");
+  EXPECT_EQ(nic.share_permille(), 600u);
+  EXPECT_EQ(Newest("nic-state").nic(), "rail1");
+
+  const size_t plans = page_->plans().size();
+  for (int i = 0; i < 30; ++i) {
+    core_.Advance(kNanosPerSecond);
+    say(plan::EvidenceKind::kRailSlow, 580 + i);
+  }
+  EXPECT_EQ(page_->plans().size(), plans) << "the same word again is no new plan";
+  say(plan::EvidenceKind::kRailSlow, 20);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kDegraded) << "never FAILED by a job's word";
+  EXPECT_EQ(Weight("n0", "rail1"), 500) << "one tenant takes no more from the others";
+  core_.Advance(6 * kNanosPerSecond);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kHealthy);
+  EXPECT_EQ(Weight("n0", "rail1"), 1000);
+
+  say(plan::EvidenceKind::kRailSlow, 250);
+  say(plan::EvidenceKind::kRailSteady, 1000);
+  core_.Advance(2 * kNanosPerSecond);
+  EXPECT_EQ(Weight("n0", "rail1"), 1000);
+}
+
+TEST_F(WiringTest, AJobThatNeverStopsTalkingIsCountedAndNotTold) {
+  jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1"}));
+  plan::EvidenceRecord up{};
+  up.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkUp);
+  up.time_ns = core_.Now();
+  jobs_->Tell(1, std::vector<plan::EvidenceRecord>(10'000, up));
+  EXPECT_EQ(Count("link-up"), 1024);
+  core_.Advance(kNanosPerSecond);
+  jobs_->Tell(1, std::vector<plan::EvidenceRecord>(10'000, up));
+  EXPECT_EQ(Count("link-up"), 1024 + 32);
+}
+
+}  // namespace
+}  // namespace r2cc::daemon
