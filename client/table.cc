@@ -34,6 +34,9 @@ std::string Printable(absl::string_view text) {
   std::string clean(text);
   std::replace_if(
       clean.begin(), clean.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  // U+0080 to U+009F: the same commands as with ESC before them.
+  for (size_t i = 0; i + 1 < clean.size(); ++i)
+    if (clean[i] == '\xc2' && static_cast<unsigned char>(clean[i + 1]) < 0xa0) clean.replace(i, 2, "  ");
   return clean;
 }
 

@@ -39,6 +39,7 @@ TEST(Table, TextCannotSteerTheTerminal) {
   Table table({"A"});
   table.AddRow({"x\033[2Jy\nz\x7f."});
   EXPECT_EQ(table.Render(false), "A\nx [2Jy z .\n");
+  EXPECT_EQ(Printable("\xc2\x9b[2J § Û"), "  [2J § Û") << "U+009B is ESC [ in one character";
 }
 
 }  // namespace

@@ -25,6 +25,13 @@ using google::protobuf::TextFormat;
 constexpr size_t kPeersMax = 1024;
 constexpr size_t kEtcdEndpointsMax = 16;
 
+// One line: a quoted string of the file may hold anything.
+absl::Status Refuse(std::string what) {
+  std::replace_if(
+      what.begin(), what.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, '?');
+  return absl::InvalidArgumentError(what);
+}
+
 // Keeps the first error: the ones after it mostly follow from it.
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
@@ -56,7 +63,7 @@ class Places {
   }
 
   absl::Status Wrong(int line, const std::string& what) const {
-    return absl::InvalidArgumentError(line > 0 ? absl::StrCat(file_, ":", line, ": ", what) : absl::StrCat(file_, ": ", what));
+    return Refuse(line > 0 ? absl::StrCat(file_, ":", line, ": ", what) : absl::StrCat(file_, ": ", what));
   }
 
  private:
@@ -166,8 +173,7 @@ absl::Status ReadStore(const v1::DaemonConfig& file, const Places& places, Confi
 
 absl::Status SetNode(const std::string& name, const std::string& source, Config* config) {
   if (!IsNodeName(name))
-    return absl::InvalidArgumentError(
-        absl::StrCat(source, ": '", name, "' is not a node name (", NameRule(kNodeNameBytesMax), "); set --node"));
+    return Refuse(absl::StrCat(source, ": '", name, "' is not a node name (", NameRule(kNodeNameBytesMax), "); set --node"));
   config->node = name;
   return absl::OkStatus();
 }
@@ -229,8 +235,7 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& fil
   parser.WriteLocationsTo(&tree);
   if (!parser.ParseFromString(std::string(text), &parsed)) {
     const int line = error.found() ? error.line() : 1;
-    return absl::InvalidArgumentError(
-        absl::StrCat(file, ":", line, ": ", error.found() ? error.message() : "not text-format r2cc.v1.DaemonConfig"));
+    return Refuse(absl::StrCat(file, ":", line, ": ", error.found() ? error.message() : "not text-format r2cc.v1.DaemonConfig"));
   }
   const Places places(file, &tree);
 

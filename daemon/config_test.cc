@@ -105,6 +105,8 @@ TEST(ConfigTest, AWrongValueIsToldWithItsLine) {
   EXPECT_EQ(ErrorOf("node: 'a b'").substr(0, 9), "f.conf:1:");
   EXPECT_EQ(ErrorOf("node: 'n0'\nnice: -21"), "f.conf:2: nice is -20 to 19, not -21");
   EXPECT_EQ(ErrorOf("nice: 20"), "f.conf:1: nice is -20 to 19, not 20");
+  EXPECT_EQ(ErrorOf(R"(nics { name: 'a' address: '\n\033[2J' })"), "f.conf:1: NIC a: '??[2J' is not a numeric IP address")
+      << "one line, and nothing for the terminal";
 }
 
 TEST(ConfigTest, HostPort) {

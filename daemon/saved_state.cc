@@ -12,6 +12,9 @@
 namespace r2cc::daemon {
 namespace {
 
+// What fits into nanoseconds: until the year 2262.
+constexpr int64_t kBootTimeMaxS = INT64_MAX / 1'000'000'000;
+
 // The caller says in one line that the file is garbled; the parser's own lines would go to standard error.
 class Silent : public google::protobuf::io::ErrorCollector {
  public:
@@ -42,6 +45,8 @@ absl::StatusOr<SavedState> DecodeState(const std::string& text, const std::strin
   Silent silent;
   parser.RecordErrorsTo(&silent);
   if (!parser.ParseFromString(text, &in)) return absl::InvalidArgumentError(absl::StrCat(file, ": garbled"));
+  if (in.boot_time_s() < 0 || in.boot_time_s() > kBootTimeMaxS)
+    return absl::InvalidArgumentError(absl::StrCat(file, ": garbled boot_time_s"));
   SavedState state{in.boot_id(), in.boot_time_s(), {}};
   for (const auto& saved : in.words()) {
     if (!IsNicName(saved.nic()) || (saved.has_weight_permille() && saved.weight_permille() > health::kFullWeightPermille))

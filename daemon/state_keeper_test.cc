@@ -57,7 +57,8 @@ TEST_F(StateKeeperTest, AFullDiskIsToldOnceAndItsEndToo) {
 }
 
 TEST_F(StateKeeperTest, AGarbledFileIsSetAside) {
-  for (const char* garbled : {"words { nic: 'a' weight_permille: 1001 }", "words { nic: 'a/b' }", "\x01\x02", "boot_time_s: x"}) {
+  for (const char* garbled : {"words { nic: 'a' weight_permille: 1001 }", "words { nic: 'a/b' }", "\x01\x02", "boot_time_s: x",
+                              "boot_time_s: 9223372036854775807", "boot_time_s: -1"}) {
     ASSERT_TRUE(files_.WriteAtomically("/run/state", garbled).ok());
     std::string trouble;
     EXPECT_EQ(keeper_.Load(&trouble), SavedState());

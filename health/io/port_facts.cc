@@ -39,6 +39,14 @@ bool IsPciAddress(std::string_view name) {
 // The name becomes part of a path.
 bool IsName(const std::string& name) { return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos; }
 
+// A driver's word, for people and for other daemons: printable ASCII, so that it fits into a line and into a message.
+std::string ReadWord(const Sysfs& sysfs, const std::string& path) {
+  std::string text = sysfs.Read(path).value_or("");
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
 void ReadErrors(const Sysfs& sysfs, const std::string& folder, std::initializer_list<const char*> names, PortFacts* facts) {
   for (const char* name : names)
     if (const auto count = ReadNumber(sysfs, absl::StrCat(folder, "/", name))) facts->errors[name] = *count;
@@ -91,8 +99,8 @@ void ReadRdmaPort(const Sysfs& sysfs, const std::string& device, uint32_t number
   facts->rdma_port = number;
   const std::string layer = sysfs.Read(port + "/link_layer").value_or("InfiniBand");  // old drivers know no other
   facts->infiniband = layer == "InfiniBand" || layer == "IB";
-  if (const auto state = sysfs.Read(port + "/state"); state.ok()) {
-    facts->rdma_state = AfterColon(*state);
+  if (const std::string state = ReadWord(sysfs, port + "/state"); !state.empty()) {
+    facts->rdma_state = AfterColon(state);
     facts->rdma_active = absl::AsciiStrToUpper(facts->rdma_state) == "ACTIVE";
   }
   // A port that is not active names the lowest rate that there is.
@@ -143,13 +151,13 @@ absl::StatusOr<PortFacts> ReadPortFacts(const Sysfs& sysfs, const std::string& i
 
   PortFacts facts;
   facts.ifindex = static_cast<int>(*ifindex);
-  facts.operstate = sysfs.Read(folder + "/operstate").value_or("");
+  facts.operstate = ReadWord(sysfs, folder + "/operstate");
   if (const auto carrier = ReadNumber(sysfs, folder + "/carrier")) facts.carrier = *carrier != 0;
   facts.carrier_changes = ReadNumber(sysfs, folder + "/carrier_changes");
   // "-1" (not a number here) where the driver does not know; some drivers give the same as 32 bits.
   const uint64_t mbit = ReadNumber(sysfs, folder + "/speed").value_or(0);
   if (mbit < UINT32_MAX) facts.rate_bits_per_s = mbit * kBitsPerMbit;
-  facts.mac = sysfs.Read(folder + "/address").value_or("");
+  facts.mac = ReadWord(sysfs, folder + "/address");
   facts.packets = ReadSum(sysfs, folder + "/statistics", "rx_packets", "tx_packets");
   ReadErrors(sysfs, folder + "/statistics",
              {"rx_crc_errors", "rx_frame_errors", "rx_length_errors", "rx_errors", "tx_carrier_errors", "tx_errors"}, &facts);

@@ -157,6 +157,19 @@ TEST(PortFacts, AnInfinibandPortThatIsNotThere) {
   EXPECT_TRUE(absl::IsNotFound(ReadInfinibandFacts(FakeSysfs(), 1).status()));
 }
 
+// They go into reasons, and these to other daemons: a message with anything but UTF-8 is refused there whole.
+TEST(PortFacts, ADriversWordsArePrintable) {
+  FakeSysfs sysfs = ConnectX();
+  sysfs.Set("class/net/eth0/operstate", "do\twn");
+  sysfs.Set("class/net/eth0/address", "\xff:\xff");
+  sysfs.Set("class/infiniband/mlx5_1/ports/1/state", "1: DO\x01\xc3N");
+  const auto facts = ReadPortFacts(sysfs, "eth0");
+  ASSERT_TRUE(facts.ok());
+  EXPECT_EQ(facts->operstate, "do?wn");
+  EXPECT_EQ(facts->mac, "?:?");
+  EXPECT_EQ(facts->rdma_state, "DO??N");
+}
+
 TEST(PortFacts, NoSuchInterface) {
   EXPECT_TRUE(absl::IsNotFound(ReadPortFacts(ConnectX(), "eth1").status()));
   for (const char* name : {"", ".", "..", "../infiniband", "eth0/statistics"})
