@@ -103,6 +103,11 @@ bool Job::done() const {
   return std::none_of(flows_.begin(), flows_.end(), [this](const Flow& flow) { return Waits(flow); });
 }
 
+bool Job::busy() const {
+  return std::all_of(flows_.begin(), flows_.end(),
+                     [](const Flow& flow) { return flow.received < flow.receives.size() && flow.sent < flow.sends.size(); });
+}
+
 void Job::ResetGap() {
   longest_gap_ = 0;
   completed_at_ = world_->Now();

@@ -41,6 +41,8 @@ class Job {
   bool Stream(const std::vector<int>& flows, size_t bytes, int outstanding, const std::function<bool()>& condition, Nanos limit);
 
   bool done() const;
+  // Both sides of every flow wait for something.
+  bool busy() const;
   uint64_t received_messages() const { return received_messages_; }
   uint64_t received_bytes() const { return received_bytes_; }
   // The longest time without a completion, while something was outstanding, since ResetGap().

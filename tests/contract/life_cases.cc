@@ -214,12 +214,15 @@ TEST_P(Contract, PathsAllLostAndBackWithinTheDeadline) {
 }
 
 TEST_P(Contract, PathsAllLostBeyondTheDeadlineIsAnErrorAtBothEnds) {
-  Make({.deadline = 800 * kMs, .silence = 100 * kMs});
+  // Slow enough for the traffic to outlast the faults, however long a busy machine takes for them.
+  Make({.deadline = 800 * kMs, .silence = 100 * kMs, .rail_bytes_per_s = 5'000'000});
   Start(2);
   ASSERT_TRUE(TrafficMore(4));
   for (const int flow : flows_) job_->Exchange(flow, 16 * kLarge);
   const Nanos since = world_->Now();
   for (int rail = 0; rail < kRails; ++rail) world_->Silence(1, rail);
+  job_->RunFor(20 * kMs);
+  ASSERT_TRUE(job_->busy()) << "the traffic was over before the rails were silent";
   ASSERT_TRUE(job_->RunUntil([&] { return AllFailed(); }, kPatience)) << "waits for ever";
   EXPECT_GE(world_->Now() - since, 700 * kMs) << "an error is final: never early";
   EXPECT_LE(world_->Now() - since, 4 * kSecond);
@@ -234,12 +237,15 @@ TEST_P(Contract, PathsAllLostBeyondTheDeadlineIsAnErrorAtBothEnds) {
 
 // Not even the out-of-band lane: nobody refuses, nobody answers. That takes the kernel's keep-alive besides the deadline.
 TEST_P(Contract, PathsToANodeThatVanishedAreAnErrorAtBothEnds) {
-  Make({.deadline = 800 * kMs, .silence = 100 * kMs});
+  // Slow enough for the traffic to outlast the faults, however long a busy machine takes for them.
+  Make({.deadline = 800 * kMs, .silence = 100 * kMs, .rail_bytes_per_s = 5'000'000});
   Start(2);
   ASSERT_TRUE(TrafficMore(4));
   for (const int flow : flows_) job_->Exchange(flow, 16 * kLarge);
   const Nanos since = world_->Now();
   for (int rail = kOob; rail < kRails; ++rail) world_->Silence(1, rail);
+  job_->RunFor(20 * kMs);
+  ASSERT_TRUE(job_->busy()) << "the traffic was over before the rails were silent";
   ASSERT_TRUE(job_->RunUntil([&] { return AllFailed(); }, kPatience)) << "waits for ever";
   EXPECT_GE(world_->Now() - since, 700 * kMs) << "an error is final: never early";
 }
