@@ -95,10 +95,10 @@ bool SetBulkThreads(const std::string& value, Config* config) {
   return true;
 }
 
-bool SetBulkRate(const std::string& value, Config* config) {
+bool SetBulkAfter(const std::string& value, Config* config) {
   int64_t number = 0;
   if (!SetNumber(value, 0, 1'000'000'000'000, &number)) return false;
-  config->bulk_bytes_per_s = static_cast<uint64_t>(number);
+  config->bulk_after_bytes = static_cast<uint64_t>(number);
   return true;
 }
 
@@ -178,16 +178,17 @@ const std::vector<Variable>& Variables() {
        [](const std::string& v, Config* c, std::string*) { return SetNumber(v, 100, kDayMs, &c->deadline_ms); }},
       {"R2CC_SILENCE_MS", "milliseconds, 20 to 60000", "250", "above a retransmission timeout of TCP (200 ms), below what a user notices",
        [](const std::string& v, Config* c, std::string*) { return SetNumber(v, 20, 60'000, &c->silence_ms); }},
-      {"R2CC_SOCKETS_PER_RAIL", "1 to 16", "1", "one stream fills the links of today's tests; more costs memory and wake-ups",
+      {"R2CC_SOCKETS_PER_RAIL", "1 to 16", "",
+       "TCP streams: one, and up to 4 where there are threads of R2CC_BULK_THREADS to fill them; more costs memory and wake-ups",
        [](const std::string& v, Config* c, std::string*) { return SetSockets(v, c); }},
       {"R2CC_LINK_MONITOR", "0 or 1", "1", "the kernel tells of a lost link before any socket does",
        [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->link_monitor); }},
       {"R2CC_BULK_THREADS", "0 to 16", "",
-       "threads that move bulk beside NCCL's: a quarter of the processors that the process may use, at most 4; 0 below 4 processors",
+       "threads that move bulk beside NCCL's: half of the processors beyond the first 4 that the process may use, at most 16",
        [](const std::string& v, Config* c, std::string*) { return SetBulkThreads(v, c); }},
-      {"R2CC_BULK_BYTES_PER_S", "bytes a second, 0 to 1000000000000", "200000000",
-       "who moves that much to or from one peer gets those threads: who waits for small messages moves less, who copies all the time more",
-       [](const std::string& v, Config* c, std::string*) { return SetBulkRate(v, c); }},
+      {"R2CC_BULK_AFTER_BYTES", "bytes, 0 to 1000000000000", "1048576",
+       "who moves that much in messages over 64 KiB, to or from one peer, gets those threads; 0: always. Small messages end it",
+       [](const std::string& v, Config* c, std::string*) { return SetBulkAfter(v, c); }},
       {"R2CC_CHECKSUM", "0 or 1", "0", "TCP and the NIC check already; a CRC of each chunk costs CPU",
        [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->checksum); }},
       {"R2CC_LOG", "warn, info or debug", "warn", "a healthy job has nothing to say",

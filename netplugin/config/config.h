@@ -34,10 +34,10 @@ struct Config {
   std::vector<FailRail> fail_rails;        // R2CC_FAIL_RAILS
   int64_t deadline_ms = 0;                 // R2CC_DEADLINE_MS
   int64_t silence_ms = 0;                  // R2CC_SILENCE_MS
-  int sockets_per_rail = 0;                // R2CC_SOCKETS_PER_RAIL
+  std::optional<int> sockets_per_rail;     // R2CC_SOCKETS_PER_RAIL; unset: by the number of movers
   bool link_monitor = false;               // R2CC_LINK_MONITOR
   std::optional<int> bulk_threads;         // R2CC_BULK_THREADS; unset: by the number of processors
-  uint64_t bulk_bytes_per_s = 0;           // R2CC_BULK_BYTES_PER_S
+  uint64_t bulk_after_bytes = 0;           // R2CC_BULK_AFTER_BYTES
   bool checksum = false;                   // R2CC_CHECKSUM
   LogLevel log = LogLevel::kWarn;          // R2CC_LOG
   uint32_t chunk_bytes = 0;                // R2CC_CHUNK_BYTES

@@ -47,11 +47,11 @@ TEST(Config, DefaultsArePlain) {
   EXPECT_TRUE(config.fail_rails.empty());
   EXPECT_EQ(config.deadline_ms, 30000);
   EXPECT_EQ(config.silence_ms, 250);
-  EXPECT_EQ(config.sockets_per_rail, 1);
+  EXPECT_FALSE(config.sockets_per_rail.has_value());
   EXPECT_TRUE(config.link_monitor);
   EXPECT_FALSE(config.checksum);
   EXPECT_FALSE(config.bulk_threads.has_value());
-  EXPECT_EQ(config.bulk_bytes_per_s, 200'000'000u);
+  EXPECT_EQ(config.bulk_after_bytes, 1'048'576u);
   EXPECT_EQ(config.log, LogLevel::kWarn);
   EXPECT_EQ(config.chunk_bytes, 131072u);
 }
@@ -70,7 +70,7 @@ TEST(Config, TakesWhatIsGiven) {
                                 {"R2CC_SOCKETS_PER_RAIL", "4"},
                                 {"R2CC_LINK_MONITOR", "0"},
                                 {"R2CC_BULK_THREADS", "2"},
-                                {"R2CC_BULK_BYTES_PER_S", "0"},
+                                {"R2CC_BULK_AFTER_BYTES", "0"},
                                 {"R2CC_CHECKSUM", "1"},
                                 {"R2CC_LOG", "debug"},
                                 {"R2CC_CHUNK_BYTES", "4096"}});
@@ -88,11 +88,11 @@ TEST(Config, TakesWhatIsGiven) {
   EXPECT_EQ(config.fail_rails[1].after_ms, 1500);
   EXPECT_EQ(config.deadline_ms, 5000);
   EXPECT_EQ(config.silence_ms, 100);
-  EXPECT_EQ(config.sockets_per_rail, 4);
+  EXPECT_EQ(config.sockets_per_rail, std::optional(4));
   EXPECT_FALSE(config.link_monitor);
   EXPECT_TRUE(config.checksum);
   EXPECT_EQ(config.bulk_threads, std::optional(2));
-  EXPECT_EQ(config.bulk_bytes_per_s, 0u);
+  EXPECT_EQ(config.bulk_after_bytes, 0u);
   EXPECT_EQ(config.log, LogLevel::kDebug);
   EXPECT_EQ(config.chunk_bytes, 4096u);
 }
@@ -135,7 +135,7 @@ TEST(Config, BadValuesAreRefusedByName) {
       {"R2CC_SOCKETS_PER_RAIL", {"0", "17", "two"}},
       {"R2CC_LINK_MONITOR", {"2", "yes", "true"}},
       {"R2CC_BULK_THREADS", {"-1", "17", "auto"}},
-      {"R2CC_BULK_BYTES_PER_S", {"-1", "1e9"}},
+      {"R2CC_BULK_AFTER_BYTES", {"-1", "1e9"}},
       {"R2CC_CHECKSUM", {"2", "on"}},
       {"R2CC_LOG", {"trace", "WARN", "1"}},
       {"R2CC_CHUNK_BYTES", {"4095", "4097", "131073", "4194305", "0", "128K"}},

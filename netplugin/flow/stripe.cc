@@ -1,6 +1,7 @@
 #include "netplugin/flow/stripe.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace r2cc::net {
 
@@ -37,6 +38,13 @@ uint32_t QueueLimitBytes(double rate_bytes_per_s, bool spread) {
   const uint32_t most = spread ? kSpreadBytes : kManyBytes;
   if (rate_bytes_per_s <= 0) return most;
   return static_cast<uint32_t>(std::clamp<double>(rate_bytes_per_s * kQueueSeconds, kLeastBytes, most));
+}
+
+size_t SocketsInUse(double rate_bytes_per_s, size_t sockets) {
+  constexpr double kRateOfSocket = 600e6;
+  constexpr size_t kLeast = 2;
+  if (sockets <= kLeast) return sockets;
+  return static_cast<size_t>(std::clamp<double>(std::ceil(rate_bytes_per_s / kRateOfSocket), kLeast, static_cast<double>(sockets)));
 }
 
 bool CarriesSmall(std::span<const LinkShare> links, LinkId link) { return links[link].weight_permille == Heaviest(links); }

@@ -49,6 +49,10 @@ inline double LoadOf(const LinkShare& link) {
 // (`spread`) no rail takes more than it can carry soon. `rate_bytes_per_s`: while busy; 0: not known yet.
 uint32_t QueueLimitBytes(double rate_bytes_per_s, bool spread);
 
+// How many of a link's `sockets` take chunks. One stream is the work of one processor at either end, so that a quick rail wants several;
+// but they share the rail, and each message takes longer.
+size_t SocketsInUse(double rate_bytes_per_s, size_t sockets);
+
 // True if `link` may pull a small message: one that is slowed down, or ramped, leaves those to quicker ones.
 bool CarriesSmall(std::span<const LinkShare> links, LinkId link);
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include <algorithm>
 #include <vector>
 
@@ -99,6 +101,13 @@ TEST(QueueLimit, IsWhatTheRailSendsInAFewMillisecondsWithinBounds) {
 TEST(QueueLimit, IsSmallWhileChunksAreDealtOut) {
   for (const double rate : {0.0, 1e9}) EXPECT_EQ(QueueLimitBytes(rate, true), 1u << 18);
   EXPECT_EQ(QueueLimitBytes(1e6, true), 1u << 17);
+}
+
+TEST(SocketsInUse, GrowWithTheRate) {
+  for (const auto& [rate_bytes_per_s, sockets, in_use] :
+       {std::tuple(0.0, 1, 1), std::tuple(1e12, 1, 1), std::tuple(0.0, 4, 2), std::tuple(1.0e9, 4, 2), std::tuple(1.3e9, 4, 3),
+        std::tuple(1e12, 4, 4), std::tuple(1e12, 0, 0)})
+    EXPECT_EQ(SocketsInUse(rate_bytes_per_s, sockets), in_use) << rate_bytes_per_s << " " << sockets;
 }
 
 }  // namespace

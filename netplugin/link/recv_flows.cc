@@ -9,8 +9,8 @@ namespace r2cc::net {
 namespace {
 
 // What nobody waits for goes together: so many messages, or what has come in this time.
-constexpr uint64_t kTogether = kEagerWindow / 4;
-constexpr Nanos kTogetherFor = kNanosPerMs;
+constexpr uint64_t kTogether = kEagerWindow / 2;
+constexpr Nanos kTogetherFor = 4 * kNanosPerMs;
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "netplugin/perf/launcher.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -49,6 +50,21 @@ bool PluginLoads(const Options& options) {
   return pid > 0 && WIFEXITED(state) && WEXITSTATUS(state) == 0;
 }
 
+// The scheduler may leave two ranks on one processor for a whole run, while another is idle.
+void Pin(int rank) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  int skip = rank % CPU_COUNT(&allowed);
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+    if (!CPU_ISSET(processor, &allowed) || skip-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    sched_setaffinity(0, sizeof(one), &one);
+    return;
+  }
+}
+
 class Children {
  public:
   bool Start(const Options& options, int listen_fd, int port);
@@ -85,6 +101,7 @@ bool Children::Start(const Options& options, int listen_fd, int port) {
       setpgid(0, 0);  // Ctrl-C reaches this process alone, which passes it on
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(1);
+      if (options.pin) Pin(rank);
       if (rank != 0) close(listen_fd);
       Options mine = options;
       mine.root = "127.0.0.1:" + std::to_string(port);

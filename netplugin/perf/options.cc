@@ -72,6 +72,7 @@ void AddFlags(CLI::App* app, Text* text, Options* options) {
   app->add_option("--fork-children", options->fork_children, "each rank forks so many children, once connected, that sleep until it ends")
       ->capture_default_str()
       ->check(CLI::Range(0, kChildrenMax));
+  app->add_flag("--pin", options->pin, "rank R runs on the R-th of the allowed processors alone, round and round (with --ranks)");
   app->add_flag("--json", options->json, "a JSON object as the last line of rank 0's output");
   app->add_flag("--debug", options->debug, "print the plugin's INFO messages too");
 }

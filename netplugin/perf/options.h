@@ -31,6 +31,7 @@ struct Options {
   bool debug = false;
   std::string trace_prefix;
   int fork_children = 0;
+  bool pin = false;
 
   int ranks = 0;     // of the whole job
   int rank = -1;     // -1: start all ranks here

@@ -20,9 +20,10 @@ namespace {
 
 constexpr Nanos kSameWarningAfter = 10 * kNanosPerSecond;
 constexpr int kDrainWaitMs = 5;
-// Of the processors that the process may use movers have a quarter: the others are NCCL's and the job's. Four reach 32 Gbit/s each way.
-constexpr int kProcessorsPerMover = 4;
-constexpr int kMoversMost = 4;
+// Of the processors that the process may use a few are left to NCCL's and the job's threads; of the others movers have half.
+constexpr int kProcessorsLeft = 4;
+constexpr int kMoversMost = 16;
+constexpr int kSocketsMost = 4;
 
 uint64_t Random() {
   uint64_t value = 0;
@@ -80,7 +81,7 @@ bool Engine::Open(std::string* error) {
   io_.nonce = Random();
   io_.node = config.node;
   io_.chunk_bytes = config.chunk_bytes;
-  io_.sockets_per_rail = static_cast<uint8_t>(config.sockets_per_rail);
+  io_.bulk_after_bytes = config.bulk_after_bytes;
   io_.checksum = config.checksum;
   io_.mode = StripeModeOf(config);
   // Without protection there is nothing to replay a copy for.
@@ -189,13 +190,16 @@ void Engine::Run() {
 void Engine::StartMovers() {
   cpu_set_t allowed;
   const int processors = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-  const int threads = parts_.config.bulk_threads.value_or(std::min(processors / kProcessorsPerMover, kMoversMost));
+  const int threads = parts_.config.bulk_threads.value_or(std::clamp((processors - kProcessorsLeft) / 2, 0, kMoversMost));
+  // So many that each mover has one to send or to receive with, and twice as many where rails are quick (SocketsInUse).
+  const int rails = static_cast<int>(io_.rails.size());
+  const int sockets = parts_.config.sockets_per_rail.value_or(std::clamp((threads + rails - 1) / rails, 1, kSocketsMost));
+  io_.sockets_per_rail = static_cast<uint8_t>(sockets);
   if (threads == 0) return;
   std::string error;
   movers_ = Movers::Start(threads, &error);
   if (movers_ == nullptr) return io_.log(LogLevel::kWarn, error + "; NCCL's threads alone move the bytes");
   io_.movers = movers_.get();
-  peer_watch_.HaveMovers(parts_.config.bulk_bytes_per_s);
 }
 
 // A job that ends must not leave its peers waiting for an acknowledgement that never left, nor for small messages that NCCL believes to
@@ -241,7 +245,7 @@ void Engine::Exclusively(const std::function<void()>& call) {
 }
 
 void Engine::TickPeers() {
-  for (Peer* peer : peer_watch_.Tick(ticked_)) {
+  for (Peer* peer : peer_watch_.Tick()) {
     peer_watch_.Remove(peer);
     {
       // A mover may hold it for a moment longer.

@@ -56,14 +56,12 @@ void PeerWatch::ServiceMore() {
     if (watched.token != 0 && peer->more()) peer->Service();
 }
 
-std::vector<Peer*> PeerWatch::Tick(Nanos now) {
+std::vector<Peer*> PeerWatch::Tick() {
   std::vector<Peer*> over;
   for (auto& [peer, watched] : watched_) {
-    if (heavy_bytes_per_s_.has_value()) {
-      if (!watched.load.has_value()) watched.load.emplace(*heavy_bytes_per_s_);
-      watched.load->Tick(peer->bulk_bytes(), now);
+    if (peer->crewed()) {
       const auto turn = peer->TakeTurn();
-      peer->Crew(watched.load->heavy());
+      peer->UpdateCrew();
     }
     // Who comes all the time does it himself; moving bytes here as well would only take his processor from him.
     if (std::exchange(watched.ticked, peer->helped()) != peer->helped()) {

@@ -1,14 +1,12 @@
 // Which peers the I/O thread looks after, and when. NCCL's threads move bytes themselves when they call, so the I/O thread is woken for
-// what none of them drives; and it gives a crew of movers to a peer that moves much. The I/O thread's alone.
+// what none of them drives. The I/O thread's alone.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_PEER_WATCH_H_
 #define R2CC_NETPLUGIN_TRANSPORT_PEER_WATCH_H_
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <vector>
 
-#include "netplugin/transport/load_watch.h"
 #include "netplugin/transport/tcp/peer.h"
 
 namespace r2cc::net {
@@ -16,9 +14,6 @@ namespace r2cc::net {
 class PeerWatch {
  public:
   explicit PeerWatch(Poller* poller) : poller_(poller) {}
-
-  // There are movers from now on, for peers that move so much.
-  void HaveMovers(uint64_t heavy_bytes_per_s) { heavy_bytes_per_s_ = heavy_bytes_per_s; }
 
   void Add(Peer* peer);
   void Remove(Peer* peer);
@@ -29,8 +24,8 @@ class PeerWatch {
   int WaitMs();
   // After the wait: what was left over in the turns before.
   void ServiceMore();
-  // Lets time pass for peers that nobody drives. Returns those that are over.
-  std::vector<Peer*> Tick(Nanos now);
+  // Lets time pass for peers that nobody drives, and looks after crews. Returns those that are over.
+  std::vector<Peer*> Tick();
 
  private:
   struct Watched {
@@ -38,14 +33,12 @@ class PeerWatch {
     uint64_t helped = 0;      // Peer::helped() at the last look
     bool active = true;       // something waited for it at its last tick
     uint64_t ticked = 0;      // Peer::helped() at the last tick
-    std::optional<LoadWatch> load;
   };
   void Arm(Peer* peer, Watched* watched);
   void Disarm(Peer* peer, Watched* watched);
 
   Poller* const poller_;
   std::map<Peer*, Watched> watched_;
-  std::optional<uint64_t> heavy_bytes_per_s_;  // none: there are no movers
 };
 
 }  // namespace r2cc::net

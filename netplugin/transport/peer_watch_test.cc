@@ -2,13 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+
 #include "netplugin/transport/tcp/fake_peer.h"
 
 namespace r2cc::net {
 namespace {
 
 constexpr FlowId kFlow = 1;
-constexpr uint64_t kHeavyBytesPerS = 200'000'000;
 
 struct PeerWatchTest : testing::Test {
   PeerWatchTest() { watch.Add(&peer); }
@@ -20,11 +22,12 @@ struct PeerWatchTest : testing::Test {
     watch.ServiceMore();
     return peer.events > before;
   }
-  void MuchMoves() {
-    watch.Tick(clock.Now());
-    clock.Advance(5 * kNanosPerMs);
-    peer.MoveBytes(kHeavyBytesPerS);
-    watch.Tick(clock.Now());
+  std::unique_ptr<Movers> GiveMovers() {
+    std::string error;
+    auto movers = Movers::Start(1, &error);
+    EXPECT_NE(movers, nullptr) << error;
+    io.movers = movers.get();
+    return movers;
   }
 
   FakeClock clock;
@@ -49,23 +52,19 @@ TEST_F(PeerWatchTest, APeerThatNcclDrivesIsLetGoUntilItDrivesItNoMore) {
   EXPECT_TRUE(Wakes());
 }
 
-TEST_F(PeerWatchTest, APeerThatMovesMuchHasACrewForAsLongAsItDoes) {
-  watch.HaveMovers(kHeavyBytesPerS);
-  MuchMoves();
-  EXPECT_TRUE(peer.crewed);
-  clock.Advance(LoadWatch::kHeavyFor);
-  watch.Tick(clock.Now());
-  EXPECT_FALSE(peer.crewed);
-}
-
-TEST_F(PeerWatchTest, WithoutMoversNobodyHasACrew) {
-  MuchMoves();
-  EXPECT_FALSE(peer.crewed);
+TEST_F(PeerWatchTest, ACrewHearsOfLinksThatCameUpSince) {
+  const auto movers = GiveMovers();
+  peer.Help(kFlow);
+  const int before = peer.crews;
+  EXPECT_GT(before, 0);
+  watch.Tick();
+  EXPECT_EQ(peer.crews, before + 1);
+  EXPECT_TRUE(peer.has_crew);
 }
 
 TEST_F(PeerWatchTest, WaitsAsLongAsItsPeersCan) {
   EXPECT_EQ(watch.WaitMs(), 5) << "a new peer is expected to do something";
-  watch.Tick(clock.Now());
+  watch.Tick();
   EXPECT_EQ(watch.WaitMs(), 100);
   watch.Expect(&peer);
   EXPECT_EQ(watch.WaitMs(), 5);
@@ -83,16 +82,16 @@ TEST_F(PeerWatchTest, WhatWasLeftOverIsDoneAfterTheWait) {
 }
 
 TEST_F(PeerWatchTest, TicksPeersThatNobodyDrivesAndTellsWhichAreOver) {
-  EXPECT_TRUE(watch.Tick(clock.Now()).empty());
+  EXPECT_TRUE(watch.Tick().empty());
   EXPECT_EQ(peer.ticks, 1);
   peer.Help(kFlow);
   const int before = peer.ticks;
-  watch.Tick(clock.Now());
+  watch.Tick();
   EXPECT_EQ(peer.ticks, before) << "who comes all the time does it himself";
   peer.is_over = true;
-  EXPECT_EQ(watch.Tick(clock.Now()), std::vector<Peer*>{&peer});
+  EXPECT_EQ(watch.Tick(), std::vector<Peer*>{&peer});
   watch.Remove(&peer);
-  EXPECT_TRUE(watch.Tick(clock.Now()).empty());
+  EXPECT_TRUE(watch.Tick().empty());
   EXPECT_FALSE(Wakes());
 }
 

@@ -132,14 +132,23 @@ class Layout:
                    "net/ipv4/conf/all/rp_filter": "0", "net/ipv4/conf/default/rp_filter": "0"}
     return settings
 
-  def steering_script(self, processors: int) -> str:
-    """For a shell in any of the namespaces: each flow's packets are received by one processor.
+  def steering_script(self, namespace: str, processors: int) -> str:
+    """For a shell in a namespace: each flow's packets are received by one processor.
 
     Else a packet that the shaper's timer lets go overtakes one that a sender has just queued on another processor, which no cable does, and
-    TCP takes it for a loss.
+    TCP takes it for a loss. Where rates are set it is the same for all flows of an interface, as with a NIC of one queue: which processor a
+    flow's ports happen to choose makes a small message up to twice as slow.
     """
-    words = [f"{(1 << min(32, processors - first)) - 1:08x}" for first in range(0, processors, 32)]
-    return f'for queue in /sys/class/net/*/queues/rx-*/rps_cpus; do echo {",".join(reversed(words))} > "$queue"; done'
+    words = -(-processors // 32)
+
+    def mask(value: int) -> str:
+      return ",".join(f"{value >> 32 * word & 0xffffffff:08x}" for word in reversed(range(words)))
+
+    if self.rate is None:
+      return f'for queue in /sys/class/net/*/queues/rx-*/rps_cpus; do echo {mask((1 << processors) - 1)} > "$queue"; done'
+    first = self.namespaces().index(namespace) * (self.rails + 1)
+    masks = " ".join(mask(1 << (first + i) % processors) for i in range(processors))
+    return f'set -- {masks}; for queue in /sys/class/net/*/queues/rx-*/rps_cpus; do echo $1 > "$queue"; set -- "$@" $1; shift; done'
 
   def shape_commands(self, interface: str, rate: str | None) -> list[str]:
     """For `tc -batch` in the namespace of `interface`."""

@@ -54,9 +54,17 @@ class Commands(unittest.TestCase):
     self.assertIn(" burst 256kb ", LAYOUT.shape_commands("rail0", "500mbit")[0])
     self.assertIn(" burst 488kb ", LAYOUT.shape_commands("rail0", "8gbit")[0])
 
-  def test_steering_names_every_processor_once(self):
+  def test_without_a_rate_flows_are_spread_over_all_processors(self):
+    unshaped = dataclasses.replace(LAYOUT, rate=None)
     for processors, mask in ((1, "00000001"), (2, "00000003"), (32, "ffffffff"), (33, "00000001,ffffffff"), (64, "ffffffff,ffffffff")):
-      self.assertIn(f" echo {mask} > ", LAYOUT.steering_script(processors))
+      self.assertIn(f" echo {mask} > ", unshaped.steering_script(unshaped.namespaces()[0], processors))
+
+  def test_with_a_rate_each_interface_has_a_processor(self):
+    for processors in (1, 2, 32, 33):
+      for namespace in LAYOUT.namespaces():
+        masks = LAYOUT.steering_script(namespace, processors).split(";")[0].split()[2:]
+        values = [int(mask.replace(",", ""), 16) for mask in masks]
+        self.assertEqual(sorted(values), [1 << processor for processor in range(processors)])
 
 
 class BadInput(unittest.TestCase):

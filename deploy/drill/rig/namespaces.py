@@ -77,7 +77,7 @@ class NamespaceLab:
     all_ports = [layout.port(rail) for node in range(self.nodes) for rail in layout.rails_of(node)]
     self._in(layout.fabric_namespace, "tc", [line for port in all_ports for line in layout.shape_commands(port, layout.rate)])
     for name in names:
-      _run(["ip", "netns", "exec", name, "sh", "-c", layout.steering_script(os.cpu_count() or 1)])
+      _run(["ip", "netns", "exec", name, "sh", "-c", layout.steering_script(name, os.cpu_count() or 1)])
     self._sockets = {name: NetnsSocket(name) for name in names}
 
   def _make_node(self, node: int) -> None:

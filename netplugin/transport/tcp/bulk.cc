@@ -18,6 +18,7 @@ constexpr uint64_t kTurnBytes = 1 << 20;
 // to where it belongs.
 constexpr size_t kAheadBytes = 8192 + kBulkHeaderBytes;
 constexpr size_t kSmallBytes = 16 * 1024;
+constexpr size_t kCopiedBytes = 1024;
 
 // One part is the rule while nothing comes, and recv() is the cheaper call.
 ssize_t Receive(int fd, std::span<iovec> parts) {
@@ -26,6 +27,25 @@ ssize_t Receive(int fd, std::span<iovec> parts) {
   message.msg_iov = parts.data();
   message.msg_iovlen = parts.size();
   return recvmsg(fd, &message, MSG_DONTWAIT);
+}
+
+// The same for sending; a small message and its header are cheaper copied together.
+ssize_t Send(int fd, std::span<iovec> parts) {
+  size_t bytes = 0;
+  for (const iovec& part : parts) bytes += part.iov_len;
+  if (bytes <= kCopiedBytes) {
+    uint8_t copy[kCopiedBytes];
+    size_t at = 0;
+    for (const iovec& part : parts) {
+      std::memcpy(copy + at, part.iov_base, part.iov_len);
+      at += part.iov_len;
+    }
+    return send(fd, copy, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 bool WouldBlock(ssize_t result) { return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR); }
@@ -81,10 +101,7 @@ BulkSender::Result BulkSender::Write(uint64_t* sent_bytes) {
       const size_t payload = skip < kBulkHeaderBytes ? 0 : skip - kBulkHeaderBytes;
       if (payload < piece.chunk.bytes) parts[count++] = {const_cast<std::byte*>(piece.chunk.data) + payload, piece.chunk.bytes - payload};
     }
-    msghdr message{};
-    message.msg_iov = parts;
-    message.msg_iovlen = count;
-    const ssize_t n = sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n = Send(fd_.get(), std::span(parts, count));
     if (WouldBlock(n)) return Result::kBlocked;
     if (n <= 0) return Result::kBroken;
     done_ += static_cast<size_t>(n);

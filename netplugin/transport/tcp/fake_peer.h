@@ -13,7 +13,10 @@
 namespace r2cc::net {
 
 struct FakeIo : Io {
-  explicit FakeIo(const Clock* of) { clock = of; }
+  explicit FakeIo(const Clock* of, uint64_t after_bytes = 0) {
+    clock = of;
+    bulk_after_bytes = after_bytes;
+  }
 };
 
 class FakePeer final : public Peer {
@@ -27,9 +30,9 @@ class FakePeer final : public Peer {
 
   // Something arrives.
   void Arrive() const { eventfd_write(event_.get(), 1); }
-  void MoveBytes(uint64_t bytes) { CountMoved(bytes, &of_rail_); }
+  // With the turn.
+  void MoveBytes(uint32_t bytes) { Count({.message_bytes = bytes, .bytes = bytes}); }
 
-  void Crew(bool wanted) override { crewed = wanted; }
   void RailState(uint16_t, bool) override {}
   void ApplyVerdicts() override {}
   bool Settle() override { return ++settled, settle_more; }
@@ -42,8 +45,8 @@ class FakePeer final : public Peer {
 
   std::vector<uint64_t> posted;  // sizes, in order
   std::vector<bool> posted_in_jobs_turn;
-  int events = 0, hots = 0, ticks = 0, settled = 0, closed = 0;
-  bool hot_moves = false, settle_more = false, is_outstanding = false, is_over = false, crewed = false;
+  int events = 0, hots = 0, ticks = 0, settled = 0, closed = 0, crews = 0;
+  bool hot_moves = false, settle_more = false, is_outstanding = false, is_over = false, has_crew = false;
 
  protected:
   void Post(FlowId, void*, uint64_t bytes) override {
@@ -53,10 +56,13 @@ class FakePeer final : public Peer {
   bool Hot(FlowId) override { return ++hots, hot_moves; }
   void Tick() override { ++ticks; }
   void CloseAll() override { ++closed; }
+  void Crew(bool wanted) override {
+    has_crew = wanted;
+    ++crews;
+  }
 
  private:
   UniqueFd event_;
-  Counter of_rail_;
 };
 
 }  // namespace r2cc::net

@@ -69,6 +69,7 @@ struct Io {
   uint32_t chunk_bytes = 0;
   uint32_t eager_bytes = 0;
   uint8_t sockets_per_rail = 1;
+  uint64_t bulk_after_bytes = 0;  // see BulkRun
   bool checksum = false;
   StripeMode mode = StripeMode::kBalance;
   Nanos silence = 0;

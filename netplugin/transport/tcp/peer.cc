@@ -1,7 +1,5 @@
 #include "netplugin/transport/tcp/peer.h"
 
-#include <thread>
-
 #include "netplugin/transport/tcp/errand.h"
 
 namespace r2cc::net {
@@ -10,8 +8,18 @@ namespace {
 // An NCCL thread looks where its message is expected; at all sockets only so often: soon while it waits, seldom on the way of a message.
 constexpr Nanos kPollWaiting = 50 * 1000;
 constexpr Nanos kPollPosting = 500 * 1000;
-// A sleep costs a mover more than some tries.
-constexpr int kTriesForTurn = 50;
+// With a crew he only sees to it that all goes on: the turn is the movers'.
+constexpr Nanos kPollCrewed = 20 * 1000;
+// A sleep costs a mover more than some tries, and so does a call to the scheduler. About 10 microseconds.
+constexpr int kTriesForTurn = 100, kPausesOfTry = 3;
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
 
 }  // namespace
 
@@ -35,6 +43,7 @@ void Peer::Submit(FlowId flow, void* data, uint64_t bytes) {
 }
 
 void Peer::Help(FlowId flow) {
+  if (crewed() && !more() && io_->Now() - polled_.load(std::memory_order_relaxed) < kPollCrewed) return;
   if (TryTurn()) JobsTurn(flow, nullptr);
 }
 
@@ -45,6 +54,7 @@ void Peer::JobsTurn(FlowId flow, const Request* request) {
     jobs_turn_ = true;
     bool moved = RunInbox();
     if (!shut_) {
+      if (run_.is_bulk() != crewed()) UpdateCrew();
       if (request != nullptr) Post(request->flow, request->data, request->bytes);
       moved = moved || request != nullptr;
       // An idle look costs as little as can be: who waits for a message comes back at once.
@@ -64,7 +74,7 @@ bool Peer::Service() {
   const std::lock_guard turn(turn_, std::adopt_lock);
   RunInbox();
   if (shut_) return true;
-  polled_ = 0;
+  polled_.store(0, std::memory_order_relaxed);
   Move(0, false);
   SettleNow();
   return true;
@@ -73,7 +83,7 @@ bool Peer::Service() {
 std::unique_lock<std::mutex> Peer::TakeTurnSoon() {
   for (int i = 0; i < kTriesForTurn; ++i) {
     if (TryTurn()) return {turn_, std::adopt_lock};
-    std::this_thread::yield();
+    for (int k = 0; k < kPausesOfTry; ++k) Pause();
   }
   return TakeTurn();
 }
@@ -101,6 +111,13 @@ void Peer::Carry(Errand* errand) {
   } while (waiting_.load());
 }
 
+void Peer::UpdateCrew() {
+  const bool wanted = io_->movers != nullptr && run_.is_bulk();
+  if (!wanted && !crewed()) return;
+  crewed_.store(wanted, std::memory_order_relaxed);
+  Crew(wanted);
+}
+
 void Peer::TickTurn() {
   const auto turn = TakeTurn();
   if (shut_) return;
@@ -112,9 +129,9 @@ void Peer::TickTurn() {
 // Silence is judged when everything that has arrived was read.
 void Peer::PollAndTick() {
   now_ = io_->Now();
-  polled_ = now();
+  polled_.store(now(), std::memory_order_relaxed);
   if (!poller_.Wait(0)) return;
-  ticked_ = polled_;
+  ticked_ = now();
   Tick();
 }
 
@@ -132,14 +149,24 @@ bool Peer::RunInbox() {
   return true;
 }
 
+Nanos Peer::PollEvery(bool hot) const {
+  if (!hot) return kPollPosting;
+  if (crewed()) return kPollCrewed;
+  // Small messages keep to their sockets: while they come, nothing is missed on others.
+  return !has_large() && now() - moved_ < kPollWaiting ? kPollPosting : kPollWaiting;
+}
+
 bool Peer::Move(FlowId flow, bool hot) {
-  if (hot && Hot(flow)) return true;
+  if (hot && Hot(flow)) {
+    moved_ = now();
+    return true;
+  }
   if (now() - ticked_ >= kTickEvery) {
     PollAndTick();
     return true;
   }
-  if (now() - polled_ < (hot ? kPollWaiting : kPollPosting)) return false;
-  polled_ = now();
+  if (now() - polled_.load(std::memory_order_relaxed) < PollEvery(hot)) return false;
+  polled_.store(now(), std::memory_order_relaxed);
   poller_.Wait(0);
   return true;
 }

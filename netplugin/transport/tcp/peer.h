@@ -14,6 +14,7 @@
 #include <mutex>
 #include <vector>
 
+#include "netplugin/flow/bulk_run.h"
 #include "netplugin/flow/types.h"
 #include "netplugin/transport/tcp/io.h"
 
@@ -23,7 +24,7 @@ class Errand;
 
 class Peer : public std::enable_shared_from_this<Peer> {
  public:
-  explicit Peer(Io* io) : io_(io), now_(io->Now()) {}
+  explicit Peer(Io* io) : io_(io), now_(io->Now()), run_(io->bulk_after_bytes) {}
   virtual ~Peer() = default;
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
@@ -52,10 +53,9 @@ class Peer : public std::enable_shared_from_this<Peer> {
   bool more() const { return more_.load(std::memory_order_relaxed); }
   // Readable while something has arrived.
   int fd() const { return poller_.fd(); }
-  // Bytes moved, either way, by calls that moved much.
-  uint64_t bulk_bytes() const { return bulk_bytes_.load(std::memory_order_relaxed); }
   // Grows with every turn that an NCCL thread took.
   uint64_t helped() const { return helped_.load(std::memory_order_relaxed); }
+  bool crewed() const { return crewed_.load(std::memory_order_relaxed); }
 
   // ---- a mover ----
 
@@ -64,8 +64,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
   // ---- with the turn ----
 
-  // Hands the bulk sockets that are up over to movers, or takes them back. Call again now and then: links come up.
-  virtual void Crew(bool wanted) = 0;
+  // While bulk moves the peer has a crew, if there are movers. Call again now and then: links come up.
+  void UpdateCrew();
   virtual void RailState(uint16_t rail, bool up) = 0;
   // The page, or the peer's name, may have changed.
   virtual void ApplyVerdicts() = 0;
@@ -91,14 +91,14 @@ class Peer : public std::enable_shared_from_this<Peer> {
   virtual bool Hot(FlowId flow) = 0;
   virtual void Tick() = 0;
   virtual void CloseAll() = 0;
+  // Hands the bulk sockets that are up over to movers, or takes them back.
+  virtual void Crew(bool wanted) = 0;
 
   // True if it held anything.
   bool RunInbox();
-  void CountMoved(uint64_t bytes, Counter* of_rail) {
-    if (bytes == 0) return;
-    *of_rail += bytes;
-    if (bytes >= kBulkBytes) bulk_bytes_.store(bulk_bytes() + bytes, std::memory_order_relaxed);
-  }
+  // A chunk is moved, either way.
+  void Count(const Chunk& chunk) { run_.Count(chunk); }
+  bool has_large() const { return run_.has_large(); }
   // The turn is one of the job's own threads.
   bool jobs_turn() const { return jobs_turn_; }
   // When the turn began, or was last looked at the clock: a turn is short, and the clock is not free.
@@ -108,9 +108,6 @@ class Peer : public std::enable_shared_from_this<Peer> {
   Poller poller_;
 
  private:
-  // More threads are no good for many small messages.
-  static constexpr uint64_t kBulkBytes = 16 * 1024;
-
   struct Request {
     FlowId flow;
     void* data;
@@ -125,6 +122,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void PollAndTick();
   // What a turn does beyond the requests. `hot`: somebody waits for `flow`. True if something may have come of it.
   bool Move(FlowId flow, bool hot);
+  Nanos PollEvery(bool hot) const;
   void SettleNow() { more_.store(Settle(), std::memory_order_relaxed); }
 
   std::mutex turn_;
@@ -132,11 +130,13 @@ class Peer : public std::enable_shared_from_this<Peer> {
   bool shut_ = false;
   bool jobs_turn_ = false;
   std::atomic<bool> more_{false};
-  Nanos polled_ = 0;
+  std::atomic<Nanos> polled_{0};
   Nanos ticked_ = 0;
+  Nanos moved_ = 0;  // when somebody who waited last found something
   std::vector<Request> taken_;
   std::atomic<uint64_t> helped_{0};
-  std::atomic<uint64_t> bulk_bytes_{0};
+  BulkRun run_;
+  std::atomic<bool> crewed_{false};
 
   std::mutex inbox_mutex_;
   std::vector<Request> inbox_;

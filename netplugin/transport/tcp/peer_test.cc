@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
+#include <string>
 #include <thread>
 
 #include "netplugin/transport/tcp/fake_peer.h"
@@ -90,6 +92,19 @@ TEST_F(PeerTest, WhoWaitsLooksAtAllSocketsSoonAndLetsTimePass) {
   EXPECT_EQ(peer.ticks, 2);
 }
 
+TEST_F(PeerTest, WhileHisMessagesComeHeLooksElsewhereSeldom) {
+  peer.Help(kFlow);
+  peer.Arrive();
+  int looks = 0;
+  for (; peer.events == 0; ++looks) {
+    peer.hot_moves = looks % 2 == 0;
+    clock.Advance(30 * kMicro);
+    peer.Help(kFlow);
+  }
+  EXPECT_EQ(looks, 18) << "500 microseconds, in looks that find nothing";
+  EXPECT_EQ(peer.ticks, 1);
+}
+
 TEST_F(PeerTest, TheIoThreadHandlesWhatArrivedUnlessSomebodyElseDoes) {
   peer.Arrive();
   bool served = true;
@@ -125,6 +140,75 @@ TEST_F(PeerTest, AfterTheEndNothingIsDone) {
   EXPECT_TRUE(peer.Service());
   EXPECT_TRUE(peer.posted.empty());
   EXPECT_EQ(peer.hots + peer.settled + peer.ticks, 0);
+}
+
+struct CrewedPeerTest : PeerTest {
+  CrewedPeerTest() {
+    std::string error;
+    movers = Movers::Start(1, &error);
+    EXPECT_NE(movers, nullptr) << error;
+    io.movers = movers.get();
+  }
+  void MoveBytes(uint32_t bytes) {
+    const auto turn = busy.TakeTurn();
+    busy.MoveBytes(bytes);
+  }
+
+  static constexpr uint32_t kAfterBytes = 1 << 20;
+  FakeIo io{&clock, kAfterBytes};
+  FakePeer busy{&io};
+  std::unique_ptr<Movers> movers;
+};
+
+TEST_F(CrewedPeerTest, HasACrewFromBulkToSmallMessages) {
+  busy.Help(kFlow);
+  EXPECT_FALSE(busy.crewed());
+  MoveBytes(kAfterBytes);
+  busy.Help(kFlow);
+  EXPECT_TRUE(busy.crewed());
+  EXPECT_TRUE(busy.has_crew);
+  clock.Advance(kNanosPerSecond);
+  busy.Help(kFlow);
+  EXPECT_TRUE(busy.crewed()) << "a pause does not end it";
+  for (int i = 0; i < BulkRun::kSmallMost; ++i) MoveBytes(8);
+  busy.Submit(kFlow, nullptr, 8);
+  EXPECT_FALSE(busy.crewed());
+  EXPECT_FALSE(busy.has_crew);
+}
+
+TEST_F(CrewedPeerTest, WhileLargeMessagesComeHeLooksElsewhereSoon) {
+  busy.Help(kFlow);
+  MoveBytes(kAfterBytes / 2);
+  busy.hot_moves = true;
+  busy.Help(kFlow);
+  busy.hot_moves = false;
+  busy.Arrive();
+  clock.Advance(50 * kMicro);
+  busy.Help(kFlow);
+  EXPECT_EQ(busy.events, 1);
+}
+
+TEST_F(CrewedPeerTest, WithoutMoversThereIsNone) {
+  io.movers = nullptr;
+  MoveBytes(kAfterBytes);
+  busy.Help(kFlow);
+  EXPECT_FALSE(busy.crewed());
+  EXPECT_EQ(busy.crews, 0);
+}
+
+TEST_F(CrewedPeerTest, HisCallersStayOutOfTheWay) {
+  MoveBytes(kAfterBytes);
+  busy.Help(kFlow);
+  const uint64_t before = busy.helped();
+  for (int i = 0; i < 10; ++i) busy.Help(kFlow);
+  EXPECT_EQ(busy.helped(), before);
+  busy.Arrive();
+  clock.Advance(20 * kMicro);
+  busy.Help(kFlow);
+  EXPECT_EQ(busy.helped(), before + 1);
+  EXPECT_EQ(busy.events, 1) << "he looks at all sockets";
+  busy.Submit(kFlow, nullptr, 7);
+  EXPECT_EQ(busy.posted, std::vector<uint64_t>{7});
 }
 
 // Every request is posted, whoever has the turn, and each thread's in its order.

@@ -63,11 +63,15 @@ void RecvPeer::Post(FlowId flow, void* data, uint64_t capacity_bytes) {
 bool RecvPeer::Hot(FlowId flow) {
   const auto it = comms_.find(flow);
   if (it == comms_.end()) return false;
-  const LinkId link = it->second.link;
-  bool moved = false;
-  for (size_t i = 0; i < links_[link].bulk.size(); ++i)
-    if (links_[link].bulk[i].receiver != nullptr && !links_[link].bulk[i].hire.on()) moved |= ReadBulk(link, i);
-  return moved;
+  const auto& [comm, link, socket] = it->second;
+  const size_t sockets = links_[link].bulk.size();
+  // Small messages keep to one socket.
+  for (size_t i = 0; i < (has_large() ? sockets : std::min<size_t>(sockets, 1)); ++i) {
+    const size_t index = (socket + i) % sockets;
+    const Bulk& bulk = links_[link].bulk[index];
+    if (bulk.receiver != nullptr && !bulk.hire.on() && ReadBulk(link, index)) return true;
+  }
+  return false;
 }
 
 void RecvPeer::Close(FlowId flow) {
@@ -254,8 +258,12 @@ bool RecvPeer::Reading(LinkId link, size_t index,
   bool placed = false;  // there are messages without a byte
   const auto finish = [&](const Chunk& chunk) {
     placed = true;
+    Count(chunk);
     session_.Finish(link, sockets.incarnation, chunk);
-    if (const auto it = comms_.find(chunk.flow); it != comms_.end()) it->second.link = link;
+    const auto it = comms_.find(chunk.flow);
+    if (it == comms_.end()) return;
+    it->second.link = link;
+    it->second.socket = index;
   };
   const auto proof = [&](bool ok) {
     sockets.proved = sockets.proved && ok;
@@ -264,7 +272,7 @@ bool RecvPeer::Reading(LinkId link, size_t index,
   };
   uint64_t received_bytes = 0;
   const BulkReceiver::Result result = read({begin, finish, proof}, &received_bytes);
-  CountMoved(received_bytes, &io_->rails[session_.local_rail(link)].received_bytes);
+  io_->rails[session_.local_rail(link)].received_bytes += received_bytes;
   Bulk& bulk = sockets.bulk[index];
   bulk.more = result == BulkReceiver::Result::kMore;
   unread_ |= bulk.more && !bulk.hire.on();
@@ -318,8 +326,6 @@ class RecvPeer::BulkErrand final : public Errand {
 };
 
 void RecvPeer::Crew(bool wanted) {
-  if (!wanted && !crewed_) return;
-  crewed_ = wanted;
   for (LinkId link = 0; link < links_.size(); ++link) {
     LinkSockets& sockets = links_[link];
     for (size_t i = 0; i < sockets.bulk.size(); ++i) {
@@ -328,7 +334,8 @@ void RecvPeer::Crew(bool wanted) {
       const int fd = bulk.receiver->fd();
       if (wanted && sockets.whole() && Lives(link)) {
         poller_.Remove(std::exchange(bulk.token, 0), fd);
-        bulk.hire.Begin(io_->movers, session_.local_rail(link) * sockets.bulk.size() + i, fd, EPOLLIN,
+        // Next to the movers that send.
+        bulk.hire.Begin(io_->movers, (io_->rails.size() + session_.local_rail(link)) * sockets.bulk.size() + i, fd, EPOLLIN,
                         std::make_shared<BulkErrand>(std::static_pointer_cast<RecvPeer>(shared_from_this()), link, i));
       } else if (!wanted) {
         bulk.hire.End(io_->movers, fd);

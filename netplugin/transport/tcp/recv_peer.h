@@ -35,7 +35,6 @@ class RecvPeer final : public Peer {
   bool AttachOob(const Hello& hello, std::unique_ptr<PacketStream>* stream);
   bool AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* stream, std::string* reason);
 
-  void Crew(bool wanted) override;
   void RailState(uint16_t rail, bool up) override;
   void ApplyVerdicts() override;
   bool Settle() override;
@@ -73,6 +72,7 @@ class RecvPeer final : public Peer {
     session_.Tick(now());
   }
   void CloseAll() override;
+  void Crew(bool wanted) override;
 
   void Execute(const Action& action);
   void OpenFlow(const Action& action);
@@ -104,12 +104,12 @@ class RecvPeer final : public Peer {
   struct Receiving {
     Comm* comm = nullptr;
     LinkId link = 0;  // where its last chunk came from
+    size_t socket = 0;
   };
   std::map<FlowId, Receiving> comms_;
   // Hints that spare a look at every link in every turn: some socket may hold more, some lane may have queued frames.
   bool unread_ = false;
   bool queued_ = false;
-  bool crewed_ = false;
   Probe probe_{&poller_, [this](Reach reach) { session_.PeerProbed(reach, now()); }};
 };
 

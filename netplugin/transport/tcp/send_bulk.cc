@@ -33,7 +33,7 @@ void SendPeer::SampleRates(Nanos now) {
 // A full queue is good for speed while flows keep to their rails; a rail that is dealt chunks must not take more than it can carry.
 void SendPeer::LimitQueues() {
   spread_ = session_.spread();
-  for (LinkId link = 0; link < links_.size(); ++link) links_[link].LimitQueues(QueueLimitBytes(session_.rate_bytes_per_s(link), spread_));
+  for (LinkId link = 0; link < links_.size(); ++link) links_[link].Adapt(session_.rate_bytes_per_s(link), spread_);
 }
 
 bool SendPeer::PumpAll() {
@@ -91,8 +91,10 @@ bool SendPeer::LoadBulk(LinkId link, size_t index) {
   // What leaves together is committed to this link as what the kernel queues is.
   uint64_t pulled_bytes = 0;
   const auto pull = [&](Chunk* chunk) {
-    if (pulled_bytes >= sockets.limit_bytes() || !session_.Pull(link, sockets.incarnation, chunk)) return false;
+    if (index >= sockets.in_use() || pulled_bytes >= sockets.limit_bytes() || !session_.Pull(link, sockets.incarnation, chunk))
+      return false;
     pulled_bytes += chunk->bytes;
+    Count(*chunk);
     return true;
   };
   bulk.blocked = false;
@@ -100,7 +102,7 @@ bool SendPeer::LoadBulk(LinkId link, size_t index) {
 }
 
 bool SendPeer::WroteBulk(LinkId link, size_t index, BulkSender::Result result, uint64_t sent_bytes) {
-  CountMoved(sent_bytes, &io_->rails[session_.local_rail(link)].sent_bytes);
+  io_->rails[session_.local_rail(link)].sent_bytes += sent_bytes;
   if (result == BulkSender::Result::kBroken) Trouble(link, EvidenceCause::kSocketError);
   links_[link].bulk[index].blocked = result != BulkSender::Result::kMore;
   return result == BulkSender::Result::kMore;
@@ -149,8 +151,6 @@ class SendPeer::BulkErrand final : public Errand {
 };
 
 void SendPeer::Crew(bool wanted) {
-  if (!wanted && !crewed_) return;
-  crewed_ = wanted;
   for (LinkId link = 0; link < links_.size(); ++link) {
     for (size_t i = 0; i < links_[link].bulk.size(); ++i) {
       SendLink::Bulk& bulk = links_[link].bulk[i];
@@ -180,12 +180,14 @@ void SendPeer::StirAll() {
 }
 
 void SendPeer::CallMovers() {
-  if (!crewed_ || !session_.ready()) return;
+  if (!crewed() || !session_.ready()) return;
   for (SendLink& link : links_) {
     if (!std::exchange(link.stirred, false)) continue;
     // Who makes a call looks for more after it.
-    for (const SendLink::Bulk& bulk : link.bulk)
+    for (size_t i = 0; i < std::min(link.bulk.size(), link.in_use()); ++i) {
+      const SendLink::Bulk& bulk = link.bulk[i];
       if (bulk.hire.on() && !bulk.blocked && !bulk.hire.calling()) bulk.hire.Call(io_->movers);
+    }
   }
 }
 

@@ -40,7 +40,9 @@ Account SendLink::Measure() const {
   return all;
 }
 
-void SendLink::LimitQueues(uint32_t bytes) {
+void SendLink::Adapt(double rate_bytes_per_s, bool spread) {
+  in_use_ = SocketsInUse(rate_bytes_per_s, bulk.size());
+  const uint32_t bytes = QueueLimitBytes(rate_bytes_per_s, spread);
   // Estimates waver: a small change is not worth a call.
   if (bytes <= limit_bytes_ + limit_bytes_ / 8 && bytes >= limit_bytes_ - limit_bytes_ / 8) return;
   limit_bytes_ = bytes;

@@ -38,8 +38,10 @@ class SendLink {
   void Prove(uint64_t session, LinkId link);
   // What the kernel says of all its bulk sockets.
   Account Measure() const;
-  // How much each socket queues: with the kernel, and of chunks that leave together. See QueueLimitBytes.
-  void LimitQueues(uint32_t bytes);
+  // How much each socket queues - with the kernel, and of chunks that leave together - and how many take chunks: see QueueLimitBytes and
+  // SocketsInUse.
+  void Adapt(double rate_bytes_per_s, bool spread);
+  size_t in_use() const { return in_use_; }
   void LimitQueue(const BulkSender& joined) const { LimitUnsent(joined.fd(), limit_bytes_); }
   uint32_t limit_bytes() const { return limit_bytes_; }
   // No call is being made on any of its sockets, nor will be while the turn lasts.
@@ -50,6 +52,7 @@ class SendLink {
 
  private:
   uint32_t limit_bytes_ = QueueLimitBytes(0, false);
+  size_t in_use_ = SocketsInUse(0, SIZE_MAX);
 };
 
 }  // namespace r2cc::net

@@ -37,7 +37,6 @@ class SendPeer final : public Peer {
   // With the turn. When it returns nothing touches the flow's buffers any more.
   void Close(FlowId flow);
 
-  void Crew(bool wanted) override;
   void RailState(uint16_t rail, bool up) override;
   void ApplyVerdicts() override;
   bool Settle() override;
@@ -56,6 +55,7 @@ class SendPeer final : public Peer {
   bool Hot(FlowId flow) override;
   void Tick() override;
   void CloseAll() override;
+  void Crew(bool wanted) override;
 
   void Execute(const Action& action);
   void OpenOob();
@@ -105,7 +105,6 @@ class SendPeer final : public Peer {
   std::vector<std::pair<LinkId, size_t>> ready_;  // sockets with room, while chunks are dealt out
   bool room_ = false;                             // a socket that has something to send has room again
   bool spread_ = false;
-  bool crewed_ = false;
   bool queued_ = false;  // some lane may have queued frames
   Nanos sampled_ = 0;
 };
