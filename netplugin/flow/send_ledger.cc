@@ -91,6 +91,12 @@ SendLedger::Ready SendLedger::NextReady() const {
   return {};
 }
 
+uint32_t SendLedger::ReadyChunks(uint32_t most) const {
+  uint32_t chunks = 0;
+  for (size_t i = first_ready_; i < messages_.size() && chunks < most; ++i) chunks += messages_[i].ready;
+  return std::min(chunks, most);
+}
+
 bool SendLedger::Pull(Carrier carrier, Chunk* out) {
   R2CC_CHECK(IsCarrier(carrier));
   for (; first_ready_ < messages_.size(); ++first_ready_) {

@@ -53,6 +53,8 @@ class SendLedger {
     uint64_t order = 0;
   };
   Ready NextReady() const;
+  // How many chunks are ready, counted up to `most`.
+  uint32_t ReadyChunks(uint32_t most) const;
 
   // Entrusts the oldest ready chunk to `carrier`. False if there is none.
   bool Pull(Carrier carrier, Chunk* out);

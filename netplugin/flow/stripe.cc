@@ -47,7 +47,14 @@ size_t SocketsInUse(double rate_bytes_per_s, size_t sockets) {
   return static_cast<size_t>(std::clamp<double>(std::ceil(rate_bytes_per_s / kRateOfSocket), kLeast, static_cast<double>(sockets)));
 }
 
-bool CarriesSmall(std::span<const LinkShare> links, LinkId link) { return links[link].weight_permille == Heaviest(links); }
+LinkId SmallCarrier(std::span<const LinkShare> links, LinkId home) {
+  const uint16_t heaviest = Heaviest(links);
+  for (size_t i = 0; i < links.size(); ++i) {
+    const auto candidate = static_cast<LinkId>((home + i) % links.size());
+    if (links[candidate].usable && links[candidate].weight_permille == heaviest) return candidate;
+  }
+  return home;
+}
 
 bool MayPull(std::span<const LinkShare> links, LinkId link) {
   if (link >= links.size() || !links[link].usable) return false;

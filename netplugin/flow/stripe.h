@@ -53,8 +53,9 @@ uint32_t QueueLimitBytes(double rate_bytes_per_s, bool spread);
 // but they share the rail, and each message takes longer.
 size_t SocketsInUse(double rate_bytes_per_s, size_t sockets);
 
-// True if `link` may pull a small message: one that is slowed down, or ramped, leaves those to quicker ones.
-bool CarriesSmall(std::span<const LinkShare> links, LinkId link);
+// Which link carries the small messages of a flow: its home, but one that is slowed down, or ramped, leaves them to a quicker one. Always
+// the same while shares do not change: the receiver looks where the last one came from.
+LinkId SmallCarrier(std::span<const LinkShare> links, LinkId home);
 
 // True if `link` may pull another chunk. A weight is a ceiling relative to the heaviest usable link: a link of weight w may have
 // carried at most w/w_max of what the busiest link of full weight has; links of full weight pull as they have room. If no usable link

@@ -85,10 +85,15 @@ TEST(Stripe, DetoursDoNotCountWhileAllHomeLinksAreWell) {
 TEST(Stripe, SmallMessagesAreForTheQuickestLinks) {
   Links links(3, LinkShare{true, 1000, 0});
   links[1].weight_permille = 250;
-  EXPECT_TRUE(CarriesSmall(links, 0));
-  EXPECT_FALSE(CarriesSmall(links, 1));
-  links[0].usable = links[2].usable = false;
-  EXPECT_TRUE(CarriesSmall(links, 1)) << "it is the quickest that is left";
+  EXPECT_EQ(SmallCarrier(links, 0), 0);
+  EXPECT_EQ(SmallCarrier(links, 1), 2);
+  links[2].usable = false;
+  EXPECT_EQ(SmallCarrier(links, 1), 0);
+  EXPECT_EQ(SmallCarrier(links, 2), 0);
+  links[0].usable = false;
+  EXPECT_EQ(SmallCarrier(links, 0), 1) << "it is the quickest that is left";
+  links[1].usable = false;
+  EXPECT_EQ(SmallCarrier(links, 2), 2);
 }
 
 TEST(QueueLimit, IsWhatTheRailSendsInAFewMillisecondsWithinBounds) {

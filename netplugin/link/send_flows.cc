@@ -55,10 +55,24 @@ bool SendFlows::Expects(const Chunk& chunk) const {
   return it != flows_.end() && chunk.message >= it->second.ledger.acked_through();
 }
 
+bool SendFlows::MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::span<const LinkShare> shares, LinkId link) const {
+  if (!ready.any || flow.state == State::kFailed) return false;
+  if (ready.eager && mode_ == StripeMode::kBalance) return SmallCarrier(shares, flow.home) == link;
+  return Carries(shares, mode_, flow.home, link);
+}
+
+uint32_t SendFlows::ReadyChunks(std::span<const LinkShare> shares, LinkId link, uint32_t most) const {
+  uint32_t chunks = 0;
+  for (const Flow* flow : ready_) {
+    if (chunks >= most) break;
+    if (MayCarry(*flow, flow->ledger.NextReady(), shares, link)) chunks += flow->ledger.ReadyChunks(most - chunks);
+  }
+  return chunks;
+}
+
 bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, Carrier carrier, Chunk* chunk) {
   Flow* next = nullptr;
   SendLedger::Ready next_ready;
-  const bool small = mode_ != StripeMode::kBalance || CarriesSmall(shares, link);
   for (size_t i = 0; i < ready_.size();) {
     Flow* flow = ready_[i];
     const SendLedger::Ready ready = flow->ledger.NextReady();
@@ -69,7 +83,7 @@ bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, Carrier car
       continue;
     }
     ++i;
-    if ((ready.eager && !small) || !Carries(shares, mode_, flow->home, link)) continue;
+    if (!MayCarry(*flow, ready, shares, link)) continue;
     const bool sooner = next == nullptr || (ready.begun != next_ready.begun ? ready.begun
                                             : ready.begun                   ? ready.order < next_ready.order
                                                                             : flow->turn < next->turn);

@@ -65,6 +65,8 @@ class SendFlows {
   // The next chunk that `link` may carry: a message that was begun, or is replayed, goes first, the oldest before the others; then the
   // flows take turns, message by message. False if there is none.
   bool Pull(std::span<const LinkShare> shares, LinkId link, Carrier carrier, Chunk* chunk);
+  // How many chunks that `link` may carry are ready, counted up to `most`.
+  uint32_t ReadyChunks(std::span<const LinkShare> shares, LinkId link, uint32_t most) const;
 
   // The receiver has ended `carrier` and told what it has. Returns the bytes to replay.
   uint64_t Reclaim(Carrier carrier, std::span<const FlowArrivals> arrivals);
@@ -76,6 +78,8 @@ class SendFlows {
   FlowId next_id_ = 1;
   uint64_t order_ = 1;
   uint64_t turns_ = 0;
+  bool MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::span<const LinkShare> shares, LinkId link) const;
+
   std::vector<Flow*> ready_;  // that may have ready chunks
   std::vector<FlowId> changed_, taken_;
 };

@@ -89,10 +89,14 @@ class SendSession {
 
   // The next chunk for a link with room; false if there is none, or if this link may not carry more at the moment.
   bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk) { return links_.Pull(link, incarnation, chunk); }
+  // How many chunks it could pull now, counted up to `most`.
+  uint32_t ReadyChunks(LinkId link, uint32_t most) const { return links_.ReadyChunks(link, most); }
   // What the link has carried, in proportion to its weight: of links with room, the least loaded one pulls first.
   double Load(LinkId link) const { return links_.Load(link); }
   // While it is busy; 0: not known.
   double rate_bytes_per_s(LinkId link) const { return links_.rate_bytes_per_s(link); }
+  // False: each flow's chunks travel on one link only, mostly its home.
+  bool shared() const { return spread() && options_.mode == StripeMode::kBalance; }
   // False: each flow's chunks travel on its home link only.
   bool spread() const { return links_.spread(); }
   LinkId home(FlowId flow) const { return flows_.at(flow).home; }

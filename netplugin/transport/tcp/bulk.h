@@ -44,6 +44,8 @@ class BulkSender {
     return Load(pull, most) ? Write(sent_bytes) : Result::kIdle;
   }
   static constexpr int kTogetherMost = 8;
+  // Something is here that is not wholly with the kernel.
+  bool busy() const { return first_ < pieces_.size(); }
 
   // True if some chunk that is here and not wholly with the kernel, so that its buffer is still in use, is so.
   bool AnyUnsent(FunctionRef<bool(const Chunk&)> is_so) const;
@@ -59,7 +61,6 @@ class BulkSender {
     size_t bytes() const { return kBulkHeaderBytes + chunk.bytes; }
   };
   void Append(BulkType type, const Chunk& chunk);
-  bool busy() const { return first_ < pieces_.size(); }
 
   UniqueFd fd_;
   const uint32_t tag_;

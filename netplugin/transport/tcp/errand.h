@@ -49,15 +49,22 @@ class Hire {
   bool is(const Errand* errand) const { return errand_.get() == errand; }
   // A call is being made: the socket is the mover's until it has ended.
   bool calling() const { return on() && errand_->calling(); }
+  // It was called, and has not come yet.
+  bool called() const { return on() && called_; }
+  void Came() { called_ = false; }
   void Await() const {
     if (on()) errand_->Await();
   }
 
   void Begin(Movers* movers, size_t place, int fd, uint32_t events, std::shared_ptr<Errand> errand) {
     errand_ = std::move(errand);
+    called_ = false;
     token_ = movers->Add(place, fd, events, errand_);
   }
-  void Call(Movers* movers) const { movers->Call(token_); }
+  void Call(Movers* movers) {
+    called_ = true;
+    movers->Call(token_);
+  }
   // When it returns no call is being made, and none will be. Nothing happens if it is off.
   void End(Movers* movers, int fd) {
     if (!on()) return;
@@ -69,6 +76,7 @@ class Hire {
  private:
   std::shared_ptr<Errand> errand_;
   Movers::Token token_ = 0;
+  bool called_ = false;
 };
 
 }  // namespace r2cc::net

@@ -41,9 +41,10 @@ bool SendPeer::PumpAll() {
   ready_.clear();
   for (LinkId link = 0; link < links_.size(); ++link)
     for (size_t i = 0; i < links_[link].bulk.size(); ++i)
-      if (links_[link].bulk[i].has_room()) ready_.emplace_back(link, i);
+      // What was begun goes on first.
+      if (links_[link].bulk[i].has_room() && (!links_[link].bulk[i].sender->busy() || PumpBulk(link, i))) ready_.emplace_back(link, i);
   for (int chunks = 0; chunks < kTurnChunks;) {
-    if (ready_.empty()) return false;
+    if (ready_.empty() || !session_.ready()) return false;
     const auto next = std::min_element(ready_.begin(), ready_.end(),
                                        [this](const auto& a, const auto& b) { return session_.Load(a.first) < session_.Load(b.first); });
     if (PumpBulk(next->first, next->second))
@@ -123,6 +124,7 @@ class SendPeer::BulkErrand final : public Errand {
       : Errand(peer), peer_(peer.get()), link_(link), index_(index), sender_(peer->links_[link].bulk[index].sender.get()) {}
 
   bool Prepare() override {
+    if (mine()) peer_->links_[link_].bulk[index_].hire.Came();
     while (mine() && peer_->LoadBulk(link_, index_)) {
       // The copy of an eager message is ours and ends with its acknowledgement, which may overtake the end of the call.
       if (!sender_->AnyUnsent([](const Chunk& chunk) { return chunk.eager; })) return true;
@@ -179,15 +181,39 @@ void SendPeer::StirAll() {
   for (SendLink& link : links_) link.stirred = true;
 }
 
+// No more of them than there are calls to make: who wakes up for nothing has cost two processors something, and the caller's is NCCL's.
 void SendPeer::CallMovers() {
   if (!crewed() || !session_.ready()) return;
-  for (SendLink& link : links_) {
-    if (!std::exchange(link.stirred, false)) continue;
-    // Who makes a call looks for more after it.
-    for (size_t i = 0; i < std::min(link.bulk.size(), link.in_use()); ++i) {
-      const SendLink::Bulk& bulk = link.bulk[i];
-      if (bulk.hire.on() && !bulk.blocked && !bulk.hire.calling()) bulk.hire.Call(io_->movers);
+  const bool shared = session_.shared();
+  size_t coming = 0;
+  ready_.clear();
+  for (LinkId link = 0; link < links_.size(); ++link) {
+    if (!std::exchange(links_[link].stirred, false)) continue;
+    std::vector<SendLink::Bulk>& bulk = links_[link].bulk;
+    for (size_t i = 0; i < std::min(bulk.size(), links_[link].in_use()); ++i) {
+      // Who makes a call looks for more after it.
+      if (bulk[i].hire.called())
+        ++coming;
+      else if (bulk[i].hire.on() && !bulk[i].blocked && !bulk[i].hire.calling())
+        ready_.emplace_back(link, i);
     }
+    if (shared) continue;
+    const size_t together = std::clamp<size_t>(links_[link].limit_bytes() / io_->chunk_bytes, 1, BulkSender::kTogetherMost);
+    CallSome(coming, together);
+    ready_.clear();
+    coming = 0;
+  }
+  if (!shared) return;
+  std::sort(ready_.begin(), ready_.end(), [this](const auto& a, const auto& b) { return session_.Load(a.first) < session_.Load(b.first); });
+  CallSome(coming, 1);
+}
+
+void SendPeer::CallSome(size_t coming, size_t together) {
+  for (const auto& [link, index] : ready_) {
+    const size_t taken = coming * together;
+    if (session_.ReadyChunks(link, static_cast<uint32_t>(taken) + 1) <= taken) continue;
+    links_[link].bulk[index].hire.Call(io_->movers);
+    ++coming;
   }
 }
 

@@ -82,10 +82,13 @@ bool SendPeer::Hot(FlowId flow) {
   return session_.has_changes();
 }
 
-// The flow's acknowledgements and grants come here.
+// The flow's acknowledgements and grants come by the first lane that is up.
 void SendPeer::HearHome(FlowId flow) {
   const LinkId home = session_.home(flow);
-  if (home < links_.size() && links_[home].control != nullptr) ControlEvent(home);
+  for (size_t i = 0; i < links_.size(); ++i) {
+    const auto link = static_cast<LinkId>((home + i) % links_.size());
+    if (session_.link_state(link) == InitiatorState::kUp) return ControlEvent(link);
+  }
 }
 
 void SendPeer::Close(FlowId flow) {

@@ -74,6 +74,8 @@ class SendPeer final : public Peer {
   void Stir(LinkId link);
   void StirAll();
   void CallMovers();
+  // Of the sockets in ready_, while there are chunks for more calls than are `coming`; `together` leave with one call.
+  void CallSome(size_t coming, size_t together);
   // PumpBulk in three steps, the second of which is the socket's.
   bool LoadBulk(LinkId link, size_t index);
   bool WroteBulk(LinkId link, size_t index, BulkSender::Result result, uint64_t sent_bytes);
