@@ -185,8 +185,12 @@ std::string FormatPlan(const v1::Plan& plan, const Style& style) {
     table.AddRow({NicName(nic.node(), nic.nic()),
                   {StateName(nic.state()), StateColour(nic.state())},
                   {FormatPermille(nic.weight_permille()), nic.weight_permille() == 0 ? Colour::kRed : Colour::kNone}});
-  return absl::StrCat(Paint("plan ", Colour::kDim, style.colour), EpochText(plan.epoch()), "\n", table.empty() ? "" : "\n",
-                      table.empty() ? "" : table.Render(style.colour));
+  std::string text = absl::StrCat(Paint("plan ", Colour::kDim, style.colour), EpochText(plan.epoch()), "\n", table.empty() ? "" : "\n",
+                                  table.empty() ? "" : table.Render(style.colour));
+  for (const v1::BrokenPath& path : plan.broken_paths())
+    absl::StrAppend(&text, Paint("forbidden: ", Colour::kRed, style.colour), "the path between ", NicName(path.node(), path.nic()), " and ",
+                    NicName(path.peer_node(), path.peer_nic()), "\n");
+  return text;
 }
 
 }  // namespace r2cc::client

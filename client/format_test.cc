@@ -190,6 +190,13 @@ TEST(Format, Plan) {
             "NIC       STATE    WEIGHT\n"
             "n0/rail0  HEALTHY    100%\n"
             "n0/rail1  FAILED       0%\n");
+  v1::Plan with_path = plan;
+  auto* path = with_path.add_broken_paths();
+  path->set_node("n0");
+  path->set_nic("rail0");
+  path->set_peer_node("n1");
+  path->set_peer_nic("rail0");
+  EXPECT_THAT(FormatPlan(with_path, {}), HasSubstr("\nforbidden: the path between n0/rail0 and n1/rail0\n"));
 }
 
 TEST(Format, StateNumbersOfALaterReleaseAreShownAsNumbers) {

@@ -125,6 +125,7 @@ v1::NodeView ToProto(const health::NodeState& state, health::NodeWord word, cons
     told->set_peer_node(pair.peer.node);
     told->set_peer_nic(pair.peer.nic);
     told->set_silent(pair.silent);
+    told->set_broken(pair.broken);
   }
   return out;
 }
@@ -177,7 +178,7 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
     if (!names.contains(pair.nic()) || !IsNodeName(pair.peer_node()) || !IsNicName(pair.peer_nic()) || pair.peer_node() == view.node())
       return absl::InvalidArgumentError(absl::StrCat("a rail pair of '", Clean(pair.nic()), "' with '", Clean(pair.peer_node()), "/",
                                                      Clean(pair.peer_nic()), "' is none of this node"));
-    state.pairs.push_back({pair.nic(), {pair.peer_node(), pair.peer_nic()}, pair.silent()});
+    state.pairs.push_back({pair.nic(), {pair.peer_node(), pair.peer_nic()}, pair.silent(), pair.broken()});
   }
   return state;
 }
@@ -189,6 +190,14 @@ plan::ClusterModel ToModel(const health::ClusterView& view) {
     for (const auto& nic : entry.state.nics)
       node.nics.push_back({nic.identity.name, ToPlan(nic.state), nic.rate_bits_per_s, nic.operator_weight_permille, nic.share_permille});
     model.nodes.push_back(std::move(node));
+    for (const auto& pair : entry.state.pairs) {
+      if (!pair.broken) continue;
+      const bool first = name < pair.peer.node;
+      const health::NicKey own = {name, pair.nic};
+      const health::NicKey& a = first ? own : pair.peer;
+      const health::NicKey& b = first ? pair.peer : own;
+      model.broken_paths.push_back({a.node, a.nic, b.node, b.nic});
+    }
   }
   return model;
 }
@@ -219,6 +228,13 @@ v1::Plan ToProto(const plan::Plan& plan) {
     planned->set_state(ToProto(nic.state));
     planned->set_weight_permille(nic.weight_permille);
   }
+  for (const auto& path : plan.broken_paths) {
+    auto* broken = out.add_broken_paths();
+    broken->set_node(path.node);
+    broken->set_nic(path.nic);
+    broken->set_peer_node(path.peer_node);
+    broken->set_peer_nic(path.peer_nic);
+  }
   return out;
 }
 
@@ -241,6 +257,13 @@ std::string DescribeChange(const plan::Plan& before, const plan::Plan& after) {
     old.erase(found);
   }
   for (const auto& [key, nic] : old) add(absl::StrCat(key.first, "/", key.second, " gone"));
+  const auto add_paths = [&](const plan::Plan& in, const plan::Plan& not_in, const char* what) {
+    for (const auto& path : in.broken_paths)
+      if (!std::binary_search(not_in.broken_paths.begin(), not_in.broken_paths.end(), path))
+        add(absl::StrCat("path ", path.node, "/", path.nic, " to ", path.peer_node, "/", path.peer_nic, what));
+  };
+  add_paths(after, before, " forbidden");
+  add_paths(before, after, " allowed again");
   if (changes > kChangesShown) absl::StrAppend(&text, " and ", changes - kChangesShown, " more");
   return text;
 }

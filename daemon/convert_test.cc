@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/planner.h"
+
 namespace r2cc::daemon {
 namespace {
 
@@ -143,7 +145,7 @@ TEST(ConvertTest, RailPairsTravelAndAreCheckedWhole) {
   state.node = "n0";
   state.probe_nonce = 77;
   state.nics.push_back({.identity = {.name = "rail0"}, .probe_port = 7460});
-  state.pairs = {{"rail0", {"n1", "rail0"}, true}, {"rail0", {"n2", "rail0"}, false}};
+  state.pairs = {{"rail0", {"n1", "rail0"}, true, true}, {"rail0", {"n2", "rail0"}, false}};
   const v1::NodeView view = ToProto(state, state.word, now);
   const auto back = FromProto(view, now);
   ASSERT_TRUE(back.ok()) << back.status();
@@ -166,6 +168,29 @@ TEST(ConvertTest, RailPairsTravelAndAreCheckedWhole) {
   wrong = view;
   for (size_t i = 0; i < health::kPairReportsMax; ++i) *wrong.add_pairs() = view.pairs(0);
   EXPECT_FALSE(FromProto(wrong, now).ok());
+}
+
+// Each end tells of it in its own words.
+TEST(ConvertTest, ABrokenPathIsInThePlanAndInWhatIsSaidOfIt) {
+  health::ClusterView view("n0");
+  health::NodeState n0, n1;
+  n0.node = "n0";
+  n0.nics.push_back({.identity = {.name = "rail0"}, .state = health::NicState::kDegraded});
+  n0.pairs = {{"rail0", {"n1", "rail1"}, true, true}};
+  n1.node = "n1";
+  n1.nics.push_back({.identity = {.name = "rail1"}, .state = health::NicState::kHealthy});
+  n1.pairs = {{"rail1", {"n0", "rail0"}, true, true}};
+  view.SetOwn(n0, 0);
+  view.Merge(n1, 0);
+  const plan::Plan plan = plan::MakePlan(ToModel(view), {1, 1, 1});
+  EXPECT_EQ(plan.broken_paths, (std::vector<plan::BrokenPath>{{"n0", "rail0", "n1", "rail1"}}));
+  const v1::Plan told = ToProto(plan);
+  ASSERT_EQ(told.broken_paths_size(), 1);
+  EXPECT_EQ(told.broken_paths(0).peer_nic(), "rail1");
+  plan::Plan without = plan;
+  without.broken_paths.clear();
+  EXPECT_EQ(DescribeChange(without, plan), "path n0/rail0 to n1/rail1 forbidden");
+  EXPECT_EQ(DescribeChange(plan, without), "path n0/rail0 to n1/rail1 allowed again");
 }
 
 }  // namespace

@@ -13,6 +13,10 @@ namespace {
 
 // However many jobs complain, the links are not asked for again more often than this.
 constexpr Nanos kRefreshIntervalMin = 100 * kNanosPerMs;
+// A cable that flaps all day is an event so often; the evidence has each second.
+constexpr Nanos kFlapsInterval = 60 * kNanosPerSecond;
+// In one sample, of about a second. A link that goes down and comes back is two, and is told as changes of state.
+constexpr int64_t kCarrierFlipsMin = 4;
 
 std::array<uint8_t, 6> ParseMac(const std::string& text) {
   std::array<unsigned, 6> parts{};
@@ -51,7 +55,28 @@ absl::Status LocalHealth::Start() {
   return absl::OkStatus();
 }
 
-void LocalHealth::Handle(const health::Evidence& evidence) { Settle(health_.Handle(evidence)); }
+void LocalHealth::Handle(const health::Evidence& evidence) {
+  Settle(health_.Handle(evidence));
+  TellFlaps(evidence);
+}
+
+void LocalHealth::TellFlaps(const health::Evidence& evidence) {
+  const bool bounces = evidence.kind == health::EvidenceKind::kLinkBounces;
+  const bool flips = evidence.kind == health::EvidenceKind::kCarrierFlips && evidence.value >= kCarrierFlipsMin;
+  if (!bounces && !flips) return;
+  Flaps& flaps = flaps_[evidence.subject.nic];
+  (bounces ? flaps.bounces : flaps.carrier_flips) += evidence.value;
+  const Nanos now = seams_.executor->Now();
+  if (flaps.told != 0 && now - flaps.told < kFlapsInterval) return;
+  std::string words;
+  if (flaps.bounces > 0)
+    words = absl::StrCat("came up and did not last for ", health::kLinkUpSettle / kNanosPerMs, " ms, ", flaps.bounces, " times");
+  if (flaps.carrier_flips > 0) absl::StrAppend(&words, words.empty() ? "" : "; ", "its carrier changed ", flaps.carrier_flips, " times");
+  flaps = {0, 0, now};
+  v1::Event event = journal_->New("link-flaps", absl::StrCat("a cable or port that flaps: ", words));
+  event.set_nic(evidence.subject.nic);
+  journal_->Tell(std::move(event));
+}
 
 void LocalHealth::OnLinkFact(const std::string& nic, const health::LinkFact& fact) {
   if (!fact.mac.empty()) macs_[nic] = fact.mac;

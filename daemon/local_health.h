@@ -48,6 +48,7 @@ class LocalHealth {
   // Starts the probes. Every NIC's link is known when it returns OK.
   absl::Status Start();
 
+  // Judges it, and tells what came of it.
   void Handle(const health::Evidence& evidence);
   void Handle(const std::vector<health::Evidence>& evidence) {
     for (const auto& one : evidence) Handle(one);
@@ -62,6 +63,7 @@ class LocalHealth {
   void OnLinkFact(const std::string& nic, const health::LinkFact& fact);
   void OnPortFacts(const std::string& nic, const health::PortFacts& facts);
   void Settle(const std::vector<health::NicChange>& changes);
+  void TellFlaps(const health::Evidence& evidence);
   void ArmTimer();
 
   const std::string node_;
@@ -75,6 +77,13 @@ class LocalHealth {
   std::map<std::string, std::string> macs_;  // by NIC
   std::map<std::string, std::string> pcis_;
   std::map<std::string, uint64_t> guids_;
+  // What a link did that is too short to be a change of state; told as an event now and then.
+  struct Flaps {
+    int64_t bounces = 0;
+    int64_t carrier_flips = 0;
+    Nanos told = 0;  // 0: never
+  };
+  std::map<std::string, Flaps> flaps_;  // by NIC; not told yet
   uint64_t told_revision_ = 0;
   TimerId timer_ = 0;
   Nanos timer_due_ = 0;

@@ -49,7 +49,8 @@ void Neighbours::OnPeerView(const std::string& peer, const v1::NodeView& message
                                            ": correct one of the configurations");
     entry.connected = false;
     entry.error = error;
-    return Complain(peer, error);
+    Complain(peer, error);
+    return;
   }
   if (const std::string error = ForeignProtocol(message); !error.empty()) {
     entry.connected = false;
@@ -59,7 +60,11 @@ void Neighbours::OnPeerView(const std::string& peer, const v1::NodeView& message
 }
 
 void Neighbours::Receive(const v1::NodeView& message, const std::string& from) {
-  if (message.node().empty()) return;
+  if (Take(message, from)) outputs_.on_heard(message.node());
+}
+
+bool Neighbours::Take(const v1::NodeView& message, const std::string& from) {
+  if (message.node().empty()) return false;
   if (const std::string foreign = ForeignProtocol(message); !foreign.empty()) return Complain(from, "a view was refused: " + foreign);
   if (message.node() == node_)
     return Complain(from, absl::StrCat("another daemon calls itself ", node_, " as this one does; give one of them another --node"));
@@ -71,13 +76,18 @@ void Neighbours::Receive(const v1::NodeView& message, const std::string& from) {
     return Complain(from, absl::StrCat("a view was refused: more than ", kNodesMax, " nodes"));
   std::optional<health::NodeState> before;
   if (known != nullptr) before = known->state;
-  if (view_->Merge(*state, now.monotonic_ns) != health::ClusterView::Merged::kNew) return outputs_.on_view();
+  const auto merged = view_->Merge(*state, now.monotonic_ns);
+  if (merged != health::ClusterView::Merged::kNew) {
+    outputs_.on_view();
+    return merged == health::ClusterView::Merged::kSame;
+  }
   about_[state->node] = {Clean(message.peer_address()), Clean(message.release())};
   const health::NodeState* const old = before.has_value() ? &*before : nullptr;
   // First what the jobs wait for, then the words about it.
   outputs_.evidence(health::PeerEvidence(old, *state, now.monotonic_ns));
   outputs_.on_view();
   TellChanges(old, *state);
+  return true;
 }
 
 void Neighbours::TellChanges(const health::NodeState* before, const health::NodeState& after) {
@@ -121,9 +131,9 @@ void Neighbours::OnStoreChange(const StoreChange& change) {
   }
   v1::NodeView message;
   if (!message.ParseFromString(change.value) || message.node() != node)
-    return Complain("store", absl::StrCat("garbled entry ", Clean(change.key)));
+    return void(Complain("store", absl::StrCat("garbled entry ", Clean(change.key))));
   if (in_store_.size() < kNodesMax) in_store_.insert(node);
-  Receive(message, "store");
+  Take(message, "store");
 }
 
 void Neighbours::OnStoreState(const std::string& state) {
@@ -140,10 +150,11 @@ void Neighbours::Tick() {
   for (const std::string& node : view_->Tick(now)) LogWarning("nothing was heard of a node; its last view stays", {{"node", node}});
 }
 
-void Neighbours::Complain(const std::string& from, const std::string& what) {
+bool Neighbours::Complain(const std::string& from, const std::string& what) {
   if (complaints_.size() >= kComplaintsMax) complaints_.clear();
   std::string& last = complaints_[from];
   if (std::exchange(last, what) != what) LogWarning(what, {{"from", from}});
+  return false;
 }
 
 std::vector<v1::PeerStatus> Neighbours::Peers() const {

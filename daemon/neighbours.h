@@ -26,6 +26,8 @@ class Neighbours {
     // What another node's word means for our own NICs.
     std::function<void(const std::vector<health::Evidence>&)> evidence;
     std::function<void()> on_view;
+    // A daemon's word came from itself, and not through the store.
+    std::function<void(const std::string& node)> on_heard;
   };
 
   // All outlive it.
@@ -34,7 +36,7 @@ class Neighbours {
   PeerTransport::Callbacks PeerCallbacks();
   Store::Callbacks StoreCallbacks();
 
-  // A view that somebody pushed to us; `from` is for the log.
+  // A view that its own daemon pushed to us; `from` is for the log.
   void Receive(const v1::NodeView& message, const std::string& from);
 
   // Lets leases run out, and keeps alive the nodes that the store still has.
@@ -61,8 +63,10 @@ class Neighbours {
   void OnLost(const std::string& peer, const std::string& why);
   void OnStoreChange(const StoreChange& change);
   void OnStoreState(const std::string& state);
+  // False: it is refused, or outdated.
+  bool Take(const v1::NodeView& message, const std::string& from);
   // Told once per sender and complaint, not with every keep-alive.
-  void Complain(const std::string& from, const std::string& what);
+  bool Complain(const std::string& from, const std::string& what);
   void TellChanges(const health::NodeState* before, const health::NodeState& after);
 
   const std::string node_;

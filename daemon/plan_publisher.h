@@ -28,7 +28,7 @@ class PlanPublisher {
   bool Update(const health::ClusterView& view, const std::function<Epoch()>& next_epoch) {
     const plan::ClusterModel model = ToModel(view);
     plan::Plan plan = plan::MakePlan(model, plan_.epoch);
-    if (published_ && plan.nics == plan_.nics) return true;
+    if (published_ && plan.SaysTheSame(plan_)) return true;
     plan.epoch = next_epoch();
     std::string wrong = plan::CheckPlan(plan, model);
     if (wrong.empty())

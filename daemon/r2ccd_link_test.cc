@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -50,19 +51,34 @@ class R2ccdLinkTest : public R2ccdTest {
   // Sets an interface up or down without a program between the clock and the kernel; returns the time just before.
   Nanos SetUpOrDown(const std::string& interface, bool up) {
     Nanos begin = 0;
+    WithSocket([&](int fd) { begin = Set(fd, interface, up); });
+    return begin;
+  }
+  // Down and up again so often, without a pause.
+  void Flap(const std::string& interface, int times) {
+    WithSocket([&](int fd) {
+      for (int i = 0; i < 2 * times; ++i) Set(fd, interface, i % 2 != 0);
+    });
+  }
+
+  // In the network namespace: a thread goes there.
+  void WithSocket(const std::function<void(int fd)>& use) {
     std::thread([&] {
       const int ns = open(("/run/netns/" + netns_).c_str(), O_RDONLY | O_CLOEXEC);
       ASSERT_EQ(setns(ns, CLONE_NEWNET), 0);
       const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-      ifreq request{};
-      std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
-      ASSERT_EQ(ioctl(fd, SIOCGIFFLAGS, &request), 0);
-      request.ifr_flags = static_cast<short>(up ? request.ifr_flags | IFF_UP : request.ifr_flags & ~IFF_UP);
-      begin = Now();
-      ASSERT_EQ(ioctl(fd, SIOCSIFFLAGS, &request), 0);
+      use(fd);
       close(fd);
       close(ns);
     }).join();
+  }
+  static Nanos Set(int fd, const std::string& interface, bool up) {
+    ifreq request{};
+    std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
+    EXPECT_EQ(ioctl(fd, SIOCGIFFLAGS, &request), 0);
+    request.ifr_flags = static_cast<short>(up ? request.ifr_flags | IFF_UP : request.ifr_flags & ~IFF_UP);
+    const Nanos begin = Now();
+    EXPECT_EQ(ioctl(fd, SIOCSIFFLAGS, &request), 0);
     return begin;
   }
 };
@@ -93,6 +109,38 @@ TEST_F(R2ccdLinkTest, AnInterfaceThatGoesDownIsOutOfThePage) {
   std::sort(latencies.begin(), latencies.end());
   std::printf("link down, to the page: median %.2f ms, worst %.2f ms of %zu\n", latencies[latencies.size() / 2] / 1e6,
               latencies.back() / 1e6, latencies.size());
+}
+
+// As fast as the kernel flaps it: few plans, and nobody has to guess why the rail is out.
+TEST_F(R2ccdLinkTest, ACableThatFlapsFasterThanAnybodyReactsIsCountedAndExplained) {
+  StartDaemon(0);
+  Plugin plugin(RunDir(0) + "/attach.sock", {"10.77.1.1"});
+  ASSERT_TRUE(plugin.attached());
+  ASSERT_NE(plugin.AwaitState("n0", "rail0", plan::NicState::kHealthy), 0);
+  const size_t plans = Events(0, "plan-published").size();
+  constexpr int kFlaps = 300;
+  Flap("eth1-peer", kFlaps);
+  ASSERT_TRUE(WaitUntil([&] { return !Events(0, "link-flaps").empty(); }));
+  const v1::Event told = Events(0, "link-flaps").front();
+  EXPECT_EQ(told.nic(), "rail0");
+  EXPECT_NE(told.message().find(" times"), std::string::npos) << told.message();
+  ASSERT_NE(plugin.AwaitState("n0", "rail0", plan::NicState::kHealthy), 0);
+  EXPECT_EQ(plugin.Weight("n0", "rail1"), 1000);
+  EXPECT_LE(Events(0, "link-flaps").size(), 2u);
+  EXPECT_LT(Events(0, "plan-published").size() - plans, size_t{kFlaps} / 3);
+
+  grpc::ClientContext context;
+  v1::ExplainNicRequest request;
+  request.set_node("n0");
+  request.set_nic("rail0");
+  v1::ExplainNicReply why;
+  ASSERT_TRUE(Control(0)->ExplainNic(&context, request, &why).ok());
+  int64_t flips = 0;
+  for (const auto& entry : why.evidence())
+    if (entry.kind() == "carrier-flips") flips += entry.value();
+  EXPECT_GE(flips, kFlaps) << "the kernel counts them all";
+  EXPECT_EQ(std::count_if(why.done().begin(), why.done().end(), [](const auto& event) { return event.kind() == "link-flaps"; }),
+            static_cast<int>(Events(0, "link-flaps").size()));
 }
 
 TEST_F(R2ccdLinkTest, AnInterfaceThatIsGoneIsDead) {

@@ -207,7 +207,8 @@ void RailWatch::Fill(health::NodeState* own) const {
     const health::PairWord word = health::WordOf(pair.state);
     if (word == health::PairWord::kUnknown || (word == health::PairWord::kAnswering && !pair.active)) continue;
     if (own->pairs.size() >= health::kPairReportsMax) break;
-    own->pairs.push_back({pair.key.own.nic, pair.key.peer, word == health::PairWord::kSilent});
+    own->pairs.push_back({pair.key.own.nic, pair.key.peer, word == health::PairWord::kSilent,
+                          nics_.at(pair.key.own.nic).paths_told.contains(pair.key.peer)});
   }
 }
 
@@ -302,6 +303,7 @@ void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault) {
   for (const health::NicKey& peer : broken) {
     const Nanos since = nic->path_since.emplace(peer, now).first->second;
     if (now - since < kPathFaultHold || !nic->paths_told.insert(peer).second) continue;
+    outputs_.on_state();
     health::Fault one = fault;
     one.peers = {peer};
     Tell(*nic, health::EvidenceKind::kPathBroken, peer, health::FaultText({node_, nic->identity.name}, one));
@@ -313,6 +315,7 @@ void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault) {
     }
     Tell(*nic, health::EvidenceKind::kPathBack, *told, "");
     told = nic->paths_told.erase(told);
+    outputs_.on_state();
   }
 }
 

@@ -51,6 +51,8 @@ class RailWatch {
 
   // The cluster's view changed.
   void OnView() { view_changed_ = true; }
+  // The daemon of `node` said something, directly and now.
+  void Heard(const std::string& node) { prober_.Heard(node, seams_.executor->Now()); }
   // The nodes that jobs of this node talk to.
   void SetJobPeers(std::set<std::string> nodes);
   // This node's NIC as its own kernel shows it.

@@ -78,6 +78,14 @@ class RailWatchTest : public testing::Test {
     });
   }
 
+  // From now on daemons hear of each other beside the rails.
+  void HearEachOther() {
+    for (auto& node : nodes_)
+      for (auto& other : nodes_)
+        if (node != other) node->watch->Heard(other->name);
+    core_.RunAfter(500 * kMs, [this] { HearEachOther(); });
+  }
+
   void Break(std::function<bool(const std::string& from, const std::string& to)> broken) {
     net_.set_path([broken = std::move(broken)](const auto& from, const auto& to) -> std::optional<Nanos> {
       if (broken(from.address, to.address)) return std::nullopt;
@@ -100,6 +108,13 @@ class RailWatchTest : public testing::Test {
     for (const auto& one : nodes_[node]->seen)
       if (one.subject == Port(node, rail)) kinds.push_back(one.kind);
     return kinds;
+  }
+  // The other ends of the paths that `node` says are broken.
+  std::vector<NicKey> BrokenPaths(int node) {
+    std::vector<NicKey> peers;
+    for (const auto& pair : nodes_[node]->own.pairs)
+      if (pair.broken) peers.push_back(pair.peer);
+    return peers;
   }
   size_t TellingsOfAll() {
     size_t count = 0;
@@ -147,10 +162,14 @@ TEST_F(RailWatchTest, APathIsToldAtBothEndsAfterAWhile) {
   EXPECT_EQ(Told(0, 1), std::vector<EvidenceKind>{EvidenceKind::kPathBroken});
   EXPECT_EQ(Told(3, 1), std::vector<EvidenceKind>{EvidenceKind::kPathBroken});
   EXPECT_EQ(nodes_[0]->seen[0].peer, Port(3, 1));
+  EXPECT_EQ(BrokenPaths(0), std::vector<NicKey>{Port(3, 1)});
+  EXPECT_EQ(BrokenPaths(3), std::vector<NicKey>{Port(0, 1)});
+  EXPECT_TRUE(BrokenPaths(1).empty());
   Mend();
   core_.Advance(2000 * kMs);
   EXPECT_EQ(Told(0, 1), (std::vector<EvidenceKind>{EvidenceKind::kPathBroken, EvidenceKind::kPathBack}));
   EXPECT_EQ(TellingsOfAll(), 4U);
+  EXPECT_TRUE(BrokenPaths(0).empty());
 }
 
 TEST_F(RailWatchTest, TwoNodesAloneDoubtAndSayWhatIsMissing) {
@@ -178,6 +197,35 @@ TEST_F(RailWatchTest, APortThatWasDeadFromTheBeginningIsDoubted) {
   const size_t told = Told(1, 0).size();
   core_.Advance(10'000 * kMs);
   EXPECT_LE(Told(1, 0).size(), told + 1);
+}
+
+TEST_F(RailWatchTest, TheOnlyRailOfANodeIsFailedByWhatTheOthersHear) {
+  Make(4, 1);
+  HearEachOther();
+  core_.Advance(5000 * kMs);
+  EXPECT_EQ(TellingsOfAll(), 0U);
+  BreakPort(1, 0);
+  core_.Advance(3000 * kMs);
+  EXPECT_EQ(Told(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+  EXPECT_EQ(TellingsOfAll(), 1U) << "the three others answer each other";
+  EXPECT_NE(nodes_[1]->seen[0].detail.find("port of n1/rail0"), std::string::npos) << nodes_[1]->seen[0].detail;
+  EXPECT_EQ(nodes_[0]->watch->Verdict(Port(1, 0)).kind, health::FaultKind::kPort);
+  Mend();
+  core_.Advance(5000 * kMs);
+  EXPECT_EQ(Told(1, 0), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
+}
+
+TEST_F(RailWatchTest, TwoNodesWithOneRailDoubtEachOther) {
+  Make(2, 1);
+  HearEachOther();
+  core_.Advance(5000 * kMs);
+  BreakPort(1, 0);
+  core_.Advance(6000 * kMs);
+  for (int node = 0; node < 2; ++node) {
+    ASSERT_FALSE(Told(node, 0).empty());
+    for (const EvidenceKind kind : Told(node, 0)) EXPECT_EQ(kind, EvidenceKind::kRailDoubtful);
+    EXPECT_NE(nodes_[node]->seen[0].detail.find("another node that probes both"), std::string::npos);
+  }
 }
 
 TEST_F(RailWatchTest, ADirectCableFailsAtBothEnds) {

@@ -3,6 +3,8 @@
 #ifndef R2CC_PLAN_MODEL_H_
 #define R2CC_PLAN_MODEL_H_
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -40,8 +42,21 @@ struct NodeModel {
   std::vector<NicModel> nics;
 };
 
+// A path that carries nothing although the NICs at both its ends carry traffic to others: in neither direction.
+struct BrokenPath {
+  std::string node;
+  std::string nic;
+  std::string peer_node;  // later than `node`
+  std::string peer_nic;
+
+  friend auto operator<=>(const BrokenPath&, const BrokenPath&) = default;
+};
+// Of one plan: beyond it the plugins find out by themselves, as they do without a daemon.
+constexpr size_t kBrokenPathsMax = 4096;
+
 struct ClusterModel {
   std::vector<NodeModel> nodes;
+  std::vector<BrokenPath> broken_paths = {};  // in any order
 };
 
 // The verdict on one NIC and what to do about it.
@@ -60,6 +75,10 @@ struct PlannedNic {
 struct Plan {
   Epoch epoch;
   std::vector<PlannedNic> nics;
+  std::vector<BrokenPath> broken_paths = {};  // forbidden, each once, in order; at most kBrokenPathsMax
+
+  // Whether it tells the jobs the same.
+  bool SaysTheSame(const Plan& other) const { return nics == other.nics && broken_paths == other.broken_paths; }
 };
 
 }  // namespace r2cc::plan

@@ -38,6 +38,21 @@ std::string InGbits(uint64_t bits_per_s) {
   return std::to_string(tenths / 10) + (tenths % 10 != 0 ? "." + std::to_string(tenths % 10) : "") + " Gbit/s";
 }
 
+std::vector<BrokenPath> ForbiddenPaths(const ClusterModel& cluster) {
+  if (cluster.broken_paths.empty()) return {};
+  std::set<std::pair<std::string, std::string>> carrying;
+  for (const NodeModel& node : cluster.nodes)
+    for (const NicModel& nic : node.nics)
+      if (MayCarry(nic.state)) carrying.emplace(node.name, nic.name);
+  std::set<BrokenPath> paths;
+  for (const BrokenPath& path : cluster.broken_paths)
+    if (path.node < path.peer_node && carrying.contains({path.node, path.nic}) && carrying.contains({path.peer_node, path.peer_nic}))
+      paths.insert(path);
+  std::vector<BrokenPath> forbidden(paths.begin(), paths.end());
+  if (forbidden.size() > kBrokenPathsMax) forbidden.resize(kBrokenPathsMax);
+  return forbidden;
+}
+
 std::string Name(const PlannedNic& nic) { return nic.node + "/" + nic.nic; }
 
 }  // namespace
@@ -53,6 +68,7 @@ Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch) {
       plan.nics.push_back({node.name, nic.name, nic.state, MayCarry(nic.state) ? ceiling : uint16_t{0}});
     }
   }
+  plan.broken_paths = ForbiddenPaths(cluster);
   return plan;
 }
 
@@ -84,6 +100,7 @@ std::string CheckPlan(const Plan& plan, const ClusterModel& cluster) {
   }
   for (const auto& [key, model] : expected)
     if (!planned.contains(key)) return "the plan leaves out NIC " + key.first + "/" + key.second;
+  if (plan.broken_paths != ForbiddenPaths(cluster)) return "the plan forbids other paths than those that the model calls broken";
   return "";
 }
 

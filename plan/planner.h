@@ -13,11 +13,12 @@ namespace r2cc::plan {
 //  - the operator's weight,
 //  - what the NIC's rate is of the best rate among its node's NICs (of any state), where both are known, and
 //  - what jobs report that it moves, compared with their best, but for that not less than kReportedWeightMinPermille.
+// A broken path is forbidden if both its ends carry traffic: otherwise there is none to forbid.
 Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch);
 
 // Empty if `plan` may be published for `cluster`; otherwise one line that says what is wrong with it: a NIC twice or missing, a
 // weight over kFullWeightPermille, a failed or drained NIC with a weight, a working one with less than the operator, its rate and
-// kReportedWeightMinPermille leave it.
+// kReportedWeightMinPermille leave it, a path forbidden that the model does not call broken.
 std::string CheckPlan(const Plan& plan, const ClusterModel& cluster);
 
 // Why `nic` of `node` has the weight that MakePlan gives it: one line for a person.

@@ -150,5 +150,41 @@ INSTANTIATE_TEST_SUITE_P(
                 "the model has NIC n0/r0 twice"}),
     [](const testing::TestParamInfo<BadPlan>& info) { return info.param.name; });
 
+TEST(Planner, ABrokenPathIsForbiddenOnceWhileBothItsEndsCarry) {
+  const BrokenPath path = {"n0", "r1", "n1", "r0"};
+  const BrokenPath later = {"n0", "r1", "n1", "r1"};
+  for (const NicState a : kStates)
+    for (const NicState b : kStates) {
+      ClusterModel cluster = {{{"n0", {{"r0"}, {"r1", a}}}, {"n1", {{"r0", b}, {"r1"}}}}};
+      // Both ends tell of it; and somebody speaks of NICs that nobody has, or of a path to himself.
+      cluster.broken_paths = {later, path, path, {"n0", "r9", "n1", "r0"}, {"n0", "r1", "n0", "r0"}, {"n1", "r0", "n0", "r1"}};
+      const Plan plan = MakePlan(cluster, kEpoch);
+      EXPECT_EQ(CheckPlan(plan, cluster), "");
+      std::vector<BrokenPath> expected;
+      const auto carries = [](NicState state) {
+        return state == NicState::kHealthy || state == NicState::kDegraded || state == NicState::kSuspect;
+      };
+      if (carries(a) && carries(b)) expected.push_back(path);
+      if (carries(a)) expected.push_back(later);
+      EXPECT_EQ(plan.broken_paths, expected);
+    }
+}
+
+TEST(Planner, APlanWithOtherPathsIsRefusedAndTheirNumberIsBounded) {
+  ClusterModel cluster = {{{"n0", {{"r0"}}}, {"n1", {}}}};
+  Plan plan = MakePlan(cluster, kEpoch);
+  EXPECT_TRUE(plan.SaysTheSame(MakePlan(cluster, Epoch{})));
+  plan.broken_paths = {{"n0", "r0", "n1", "r0"}};
+  EXPECT_EQ(CheckPlan(plan, cluster), "the plan forbids other paths than those that the model calls broken");
+  EXPECT_FALSE(plan.SaysTheSame(MakePlan(cluster, kEpoch)));
+  for (size_t i = 0; i <= kBrokenPathsMax; ++i) {
+    cluster.nodes[1].nics.push_back({"r" + std::to_string(i)});
+    cluster.broken_paths.push_back({"n0", "r0", "n1", "r" + std::to_string(i)});
+  }
+  plan = MakePlan(cluster, kEpoch);
+  EXPECT_EQ(plan.broken_paths.size(), kBrokenPathsMax);
+  EXPECT_EQ(CheckPlan(plan, cluster), "");
+}
+
 }  // namespace
 }  // namespace r2cc::plan

@@ -9,6 +9,7 @@ const char* EvidenceKindName(EvidenceKind kind) {
     case EvidenceKind::kRate: return "rate";
     case EvidenceKind::kErrors: return "errors";
     case EvidenceKind::kCarrierFlips: return "carrier-flips";
+    case EvidenceKind::kLinkBounces: return "link-bounces";
     case EvidenceKind::kDrain: return "drain";
     case EvidenceKind::kUndrain: return "undrain";
     case EvidenceKind::kWeight: return "weight";

@@ -27,6 +27,7 @@ enum class EvidenceKind : uint8_t {
   kRate,          // value: negotiated rate in bit/s; 0: unknown
   kErrors,        // value: permille of what the fullest counter's rule allows, kErrorsLimitPermille: broken; detail: counter and limit
   kCarrierFlips,  // value: times the carrier changed since the sample before; for the record
+  kLinkBounces,   // value: times the link came up and did not last since this was told before; for the record
   // The operator's word: kept beside the physical state.
   kDrain,
   kUndrain,

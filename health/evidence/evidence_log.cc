@@ -19,6 +19,9 @@ int QuestionOf(EvidenceKind kind) {
   }
 }
 
+// Kinds whose values are numbers of what happened since they were told before.
+bool AddsUp(EvidenceKind kind) { return kind == EvidenceKind::kCarrierFlips || kind == EvidenceKind::kLinkBounces; }
+
 bool SaysTheSame(const Evidence& a, const Evidence& b) { return a.kind == b.kind && a.value == b.value && a.detail == b.detail; }
 
 }  // namespace
@@ -31,7 +34,8 @@ void EvidenceLog::Add(const Evidence& evidence) {
   const Series series = SeriesOf(evidence);
   if (const auto newest = newest_.find(series); newest != newest_.end()) {
     EvidenceEntry& entry = entries_[newest->second - entries_.front().sequence];
-    if (SaysTheSame(entry.evidence, evidence)) {
+    if (AddsUp(evidence.kind) || SaysTheSame(entry.evidence, evidence)) {
+      if (AddsUp(evidence.kind)) entry.evidence.value += evidence.value;
       entry.evidence.when = evidence.when;
       ++entry.times;
       return;

@@ -29,8 +29,8 @@ class EvidenceLog {
   explicit EvidenceLog(size_t entries_max = kEvidenceLogEntriesMax) : entries_max_(entries_max) {}
 
   // Merge rule: evidence that says the same as the newest of its series (same observer, subject, peer, and the same question: the link,
-  // the rate, the drain, ...) is counted on that entry, so that a probe that repeats itself does not push out what happened. The log
-  // is bounded: when it is full the oldest entry goes.
+  // the rate, the drain, ...) is counted on that entry, so that a probe that repeats itself does not push out what happened; a number of
+  // flips or bounces is added to the one there. The log is bounded: when it is full the oldest entry goes.
   void Add(const Evidence& evidence);
 
   // About `subject`, newest first, at most `most`.

@@ -35,6 +35,20 @@ TEST(EvidenceLog, RepeatedEvidenceIsCountedNotKeptTwice) {
   EXPECT_EQ(about[1].evidence.when, 4);
 }
 
+TEST(EvidenceLog, WhatIsCountedAddsUp) {
+  EvidenceLog log;
+  for (Nanos when = 1; when <= 10'000; ++when) {
+    Evidence flips = Rate("r0", 3, when);
+    flips.kind = when % 2 == 0 ? EvidenceKind::kCarrierFlips : EvidenceKind::kLinkBounces;
+    flips.value = when;
+    log.Add(flips);
+  }
+  const auto about = log.About({"n0", "r0"}, 10);
+  ASSERT_EQ(about.size(), 2u) << "a cable that flaps for ever pushes nothing out";
+  EXPECT_EQ(about[0].evidence.value + about[1].evidence.value, 10'000 * 10'001 / 2);
+  EXPECT_EQ(about[0].times, 5'000u);
+}
+
 TEST(EvidenceLog, AChangeAndTheWayBackAreTwoEntries) {
   EvidenceLog log;
   log.Add(Link("r0", true, 1));

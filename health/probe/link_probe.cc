@@ -17,7 +17,10 @@ LinkProbe::LinkProbe(std::string node, const std::vector<NicIdentity>& nics, Lin
 }
 
 LinkProbe::~LinkProbe() {
-  for (const auto& [nic, link] : links_) executor_->Cancel(link.settling);
+  for (const auto& [nic, link] : links_) {
+    executor_->Cancel(link.settling);
+    executor_->Cancel(link.telling);
+  }
 }
 
 absl::Status LinkProbe::Start() {
@@ -37,13 +40,21 @@ void LinkProbe::OnFacts(const std::vector<LinkFact>& facts, bool complete) {
     }
     const auto [begin, end] = nics_of_interface_.equal_range(fact.interface);
     for (auto nic = begin; nic != end; ++nic) {
-      if (on_fact_) on_fact_(nic->second, fact);
+      OnFact(nic->second, fact);
       OnLink(nic->second, fact.present && fact.up, fact.present ? "link down" : "interface " + fact.interface + " is gone");
     }
   }
   if (!complete) return;
   for (const auto& [interface, nic] : nics_of_interface_)
     if (!present.contains(interface)) OnLink(nic, false, "no interface " + interface);
+}
+
+// A port that flaps repeats itself thousands of times a second.
+void LinkProbe::OnFact(const std::string& nic, const LinkFact& fact) {
+  LinkFact& known = links_[nic].fact;
+  const bool news = fact.ifindex != known.ifindex || fact.mac != known.mac;
+  known = fact;
+  if (news && on_fact_) on_fact_(nic, fact);
 }
 
 void LinkProbe::OnLink(const std::string& nic, bool up, const std::string& detail) {
@@ -59,21 +70,36 @@ void LinkProbe::OnLink(const std::string& nic, bool up, const std::string& detai
   }
   if (!up && link.settling != 0) {
     executor_->Cancel(std::exchange(link.settling, 0));
-    ++bounces_;
-    return;
+    return OnBounce(nic);
   }
   Report(nic, up, detail);
+}
+
+void LinkProbe::OnBounce(const std::string& nic) {
+  ++bounces_;
+  Link& link = links_[nic];
+  ++link.bounces;
+  if (link.telling != 0) return;
+  link.telling = executor_->RunAfter(kBouncesInterval, [this, nic] {
+    links_[nic].telling = 0;
+    Tell(nic, EvidenceKind::kLinkBounces, std::exchange(links_[nic].bounces, 0), "came up and did not last");
+  });
 }
 
 void LinkProbe::Report(const std::string& nic, bool up, const std::string& detail) {
   links_[nic].told = true;
   links_[nic].up = up;
+  Tell(nic, up ? EvidenceKind::kLinkUp : EvidenceKind::kLinkDown, 0, up ? "" : detail);
+}
+
+void LinkProbe::Tell(const std::string& nic, EvidenceKind kind, int64_t value, const std::string& detail) {
   Evidence evidence;
   evidence.observer = node_;
   evidence.subject = {node_, nic};
-  evidence.kind = up ? EvidenceKind::kLinkUp : EvidenceKind::kLinkDown;
+  evidence.kind = kind;
+  evidence.value = value;
   evidence.when = executor_->Now();
-  if (!up) evidence.detail = detail;
+  evidence.detail = detail;
   sink_(evidence);
 }
 

@@ -20,11 +20,13 @@ namespace r2cc::health {
 // A link that was down is up when it has stayed up for so long. Down is told at once; up begins a longer proof anyway. So a port that
 // flaps thousands of times a second is one evidence that it is down, and not as many plans.
 constexpr Nanos kLinkUpSettle = 20 * kNanosPerMs;
+// How often it is told that a link comes up and does not last.
+constexpr Nanos kBouncesInterval = kNanosPerSecond;
 
 // Runs on the watch's executor.
 class LinkProbe {
  public:
-  // Told of a NIC's interface as the kernel shows it (for its MAC and its index), before the evidence about it.
+  // Told of a NIC's interface as the kernel shows it, before the evidence about it, when its MAC or its index is news.
   using FactSink = std::function<void(const std::string& nic, const LinkFact& fact)>;
 
   // `watch` and `executor` outlive the probe. `on_fact` may be empty.
@@ -49,10 +51,16 @@ class LinkProbe {
     bool told = false;  // anything
     bool up = false;    // as told
     TimerId settling = 0;
+    int64_t bounces = 0;  // not told yet
+    TimerId telling = 0;
+    LinkFact fact;  // as told
   };
+  void OnFact(const std::string& nic, const LinkFact& fact);
   void OnLink(const std::string& nic, bool up, const std::string& detail);
+  void OnBounce(const std::string& nic);
   void OnFacts(const std::vector<LinkFact>& facts, bool complete);
   void Report(const std::string& nic, bool up, const std::string& detail);
+  void Tell(const std::string& nic, EvidenceKind kind, int64_t value, const std::string& detail);
 
   const std::string node_;
   std::vector<std::string> addresses_;                         // NICs that are an address alone

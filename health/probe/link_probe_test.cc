@@ -25,7 +25,10 @@ class LinkProbeTest : public testing::Test {
       EXPECT_EQ(evidence.observer, "n0");
       EXPECT_EQ(evidence.subject.node, "n0");
       EXPECT_LE(evidence.when, executor_.Now());
-      words.push_back(evidence.subject.nic + (evidence.kind == EvidenceKind::kLinkUp ? " up" : " down: " + evidence.detail));
+      if (evidence.kind == EvidenceKind::kLinkBounces)
+        words.push_back(evidence.subject.nic + " bounces " + std::to_string(evidence.value));
+      else
+        words.push_back(evidence.subject.nic + (evidence.kind == EvidenceKind::kLinkUp ? " up" : " down: " + evidence.detail));
     }
     heard_.clear();
     return words;
@@ -71,7 +74,7 @@ TEST_F(LinkProbeTest, TellsChangesOfItsOwnNicsAlone) {
   EXPECT_THAT(Heard(), ElementsAre("r0 down: link down")) << "down at once";
 }
 
-// Thousands of events a second: one word that it is down, one when it stays up.
+// Thousands of events a second: one word that it is down, one when it stays up, and once a second how often it did not.
 TEST_F(LinkProbeTest, AFlappingPortIsOneWord) {
   watch_.Set("eth0", true);
   watch_.Set("eth1", true);
@@ -85,8 +88,40 @@ TEST_F(LinkProbeTest, AFlappingPortIsOneWord) {
   EXPECT_EQ(probe_.bounces(), 2499u);
   executor_.Advance(kLinkUpSettle);
   EXPECT_THAT(Heard(), ElementsAre("r0 up"));
-  executor_.Advance(kNanosPerSecond);
+  EXPECT_EQ(facts_.size(), 2u) << "of each interface one: nothing but the link changed";
+  executor_.Advance(kBouncesInterval);
+  EXPECT_THAT(Heard(), ElementsAre("r0 bounces 2499"));
+  executor_.Advance(2 * kBouncesInterval);
   EXPECT_THAT(Heard(), IsEmpty());
+}
+
+TEST_F(LinkProbeTest, ALinkThatNeverLastsIsToldOfEachSecond) {
+  watch_.Set("eth0", false);
+  watch_.Set("eth1", true);
+  ASSERT_TRUE(probe_.Start().ok());
+  Heard();
+  for (Nanos end = executor_.Now() + 3 * kBouncesInterval; executor_.Now() < end; executor_.Advance(kNanosPerMs)) {
+    watch_.Set("eth0", true);
+    executor_.Advance(kNanosPerMs);
+    watch_.Set("eth0", false);
+  }
+  executor_.Advance(kBouncesInterval);
+  const auto heard = Heard();
+  ASSERT_GE(heard.size(), 3u);
+  EXPECT_LE(heard.size(), 4u);
+  EXPECT_THAT(heard, testing::Each(testing::StartsWith("r0 bounces ")));
+  EXPECT_EQ(probe_.bounces(), 1500u);
+}
+
+TEST_F(LinkProbeTest, ANewInterfaceOfTheNameIsAFact) {
+  watch_.Set("eth0", true, "02:00:00:00:00:01");
+  ASSERT_TRUE(probe_.Start().ok());
+  facts_.clear();
+  watch_.Set("eth0", false, "02:00:00:00:00:01");
+  EXPECT_TRUE(facts_.empty());
+  watch_.Set("eth0", true, "02:00:00:00:00:09");
+  ASSERT_EQ(facts_.size(), 1u);
+  EXPECT_EQ(facts_[0].mac, "02:00:00:00:00:09");
 }
 
 TEST_F(LinkProbeTest, ACompleteListRepairsWhatWasLost) {

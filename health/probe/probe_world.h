@@ -38,6 +38,8 @@ class ProbeWorld {
   static uint64_t Nonce(int node, uint64_t seed) { return seed * 0x9e37'79b9'7f4a'7c15ULL + static_cast<uint64_t>(node) + 1; }
 
   void set_path(Path path) { path_ = std::move(path); }
+  // Whether daemons hear of each other beside the rails, twice a second.
+  void set_heard(bool heard) { heard_ = heard; }
   // The daemon of `node` neither sends nor reads until it is woken; what arrives waits.
   void Stop(int node) { all_[node].stopped = true; }
   void Wake(int node) {
@@ -59,6 +61,12 @@ class ProbeWorld {
           all_[to].waiting.push_back(arrival);
         else
           Deliver(to, arrival);
+      }
+      if (heard_ && now_ >= next_signs_) {
+        next_signs_ = now_ + kSigns;
+        for (const Node& one : all_)
+          for (int other = 0; other < nodes_ && !one.stopped; ++other)
+            if (!all_[other].stopped) one.prober->Heard(Name(other), now_);
       }
       for (int node = 0; node < nodes_; ++node) {
         if (all_[node].next_tick > now_) continue;
@@ -113,6 +121,9 @@ class ProbeWorld {
     if (answer.has_value()) Carry(arrival.at, arrival.from, *answer);
   }
 
+  static constexpr Nanos kSigns = 500 * kNanosPerMs;
+  bool heard_ = false;
+  Nanos next_signs_ = 0;
   const int nodes_;
   const int rails_;
   Nanos now_ = 100 * kNanosPerSecond;

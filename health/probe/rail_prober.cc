@@ -56,6 +56,11 @@ void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
     pairs_.emplace(key, std::move(pair));
   }
   for (const auto& [key, gone] : before) keys_.erase(gone.id);
+  std::erase_if(signs_, [this](const auto& sign) {
+    const auto first = pairs_.begin();
+    return std::none_of(first, pairs_.end(), [&](const auto& pair) { return pair.first.peer.node == sign.first; });
+  });
+  for (const auto& [key, pair] : pairs_) signs_.try_emplace(key.peer.node);
   // In no order, spread over one interval.
   for (auto& [key, pair] : pairs_)
     if (pair.due == 0) pair.due = now + static_cast<Nanos>(Random() % static_cast<uint64_t>(Interval(pair.target.active)));
@@ -97,7 +102,20 @@ void RailProber::SuspectAround(const Pair& late, Nanos now) {
   }
 }
 
+void RailProber::Heard(const std::string& node, Nanos now) {
+  const auto known = signs_.find(node);
+  if (known == signs_.end()) return;
+  auto& [latest, before, oldest] = known->second;
+  if (now - latest < kSignSpacing) return;
+  oldest = std::exchange(before, std::exchange(latest, now));
+}
+
+Nanos RailProber::WitnessFor(const Pair& pair, const Witnesses& witnesses) const {
+  return witnesses.pairs > 1 ? witnesses.For(pair.id) : signs_.at(pair.target.key.peer.node).back();
+}
+
 void RailProber::Witnesses::Add(uint64_t id, Nanos sent) {
+  ++pairs;
   of_others = std::max(of_others, std::min(latest, sent));
   if (sent <= latest) return;
   latest = sent;
@@ -111,10 +129,11 @@ void RailProber::NoteWord(Pair* pair) {
 
 void RailProber::Judge(Nanos now) {
   std::map<std::string_view, Witnesses> witnesses;  // by node
-  for (const auto& [key, pair] : pairs_) witnesses[key.peer.node].Add(pair.id, pair.judge.timely_sent());
+  for (const auto& [key, pair] : pairs_)
+    if (pair.judge.state() != PairState::kUnknown) witnesses[key.peer.node].Add(pair.id, pair.judge.timely_sent());
   for (auto& [key, pair] : pairs_) {
     const PairState before = pair.judge.state();
-    if (before != PairState::kUnknown) pair.judge.Judge(now, witnesses[key.peer.node].For(pair.id));
+    if (before != PairState::kUnknown) pair.judge.Judge(now, WitnessFor(pair, witnesses[key.peer.node]));
     const PairState after = pair.judge.state();
     NoteWord(&pair);
     const bool doubtful = after == PairState::kLate || after == PairState::kProving || (after == PairState::kSilent && before != after);

@@ -3,6 +3,7 @@
 #ifndef R2CC_HEALTH_PROBE_RAIL_PROBER_H_
 #define R2CC_HEALTH_PROBE_RAIL_PROBER_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -18,6 +19,8 @@
 namespace r2cc::health {
 
 constexpr Nanos kRailProbeTick = 20 * kNanosPerMs;
+// Words of a daemon that come closer together than this were on their way together, and count once. They are sent each half second.
+constexpr Nanos kSignSpacing = 300 * kNanosPerMs;
 // Pairs of one node; the caller chooses which.
 constexpr size_t kRailPairsMax = 1024;
 
@@ -88,6 +91,11 @@ class RailProber {
   // Somebody doubts this node's `nic`: probes its pairs in quick succession for a while.
   void Suspect(const std::string& nic, Nanos now);
 
+  // The daemon of `node` said something over another way than the rails. Where only one pair joins the two nodes no other pair can bear
+  // witness: there a probe is overdue that left before the last but two of such words. One alone proves little, as it may have been on
+  // its way for long.
+  void Heard(const std::string& node, Nanos now);
+
   // Judges, and returns what to send now.
   std::vector<RailPing> Tick(Nanos now);
 
@@ -119,6 +127,7 @@ class RailProber {
   void SuspectAround(const Pair& pair, Nanos now);
   // When the latest probes left that a node answered in time, and over which pair: of two pairs, as no pair bears witness for itself.
   struct Witnesses {
+    int pairs = 0;
     uint64_t pair = 0;
     Nanos latest = 0;
     Nanos of_others = 0;
@@ -126,6 +135,7 @@ class RailProber {
     void Add(uint64_t id, Nanos sent);
     Nanos For(uint64_t id) const { return id == pair ? of_others : latest; }
   };
+  Nanos WitnessFor(const Pair& pair, const Witnesses& witnesses) const;
   Nanos Interval(bool active);
   RailPing Ping(Pair* pair, Nanos now);
   void NoteWord(Pair* pair);
@@ -137,6 +147,7 @@ class RailProber {
   std::map<PairKey, Pair> pairs_;
   std::map<uint64_t, PairKey> keys_;  // by id
   std::set<std::string> links_down_;
+  std::map<std::string, std::array<Nanos, 3>, std::less<>> signs_;  // by node of a pair: when its daemon was heard of, latest first
   size_t active_count_ = 0;
   uint64_t next_id_ = 1;
   uint64_t next_sequence_ = 1;

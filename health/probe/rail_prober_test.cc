@@ -77,6 +77,68 @@ TEST(RailProber, ADeadPortFallsSilentAtBothEndsInTime) {
   RecordProperty("worst_ms", static_cast<int>(worst / kMs));
 }
 
+// With one rail a node has no second one to show that its peers are awake: their words over another way do.
+TEST(RailProber, TheOnlyRailFallsSilentWhereTheDaemonsHearEachOther) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    ProbeWorld world(4, 1, seed);
+    world.set_heard(true);
+    world.Run(5000 * kMs + static_cast<Nanos>(seed) * 13 * kMs);
+    ASSERT_EQ(CountAll(world, PairState::kUp), 12) << seed;
+    world.set_path(DeadPort(ProbeWorld::Port(1, 0)));
+    const Nanos dead = world.now();
+    ASSERT_TRUE(world.Run(5000 * kMs, [&] { return CountAll(world, PairState::kSilent) == 6; })) << seed;
+    EXPECT_LE(world.now() - dead, 2500 * kMs) << seed;
+    const Fault fault = Localise(world.Matrix(), ProbeWorld::Port(1, 0));
+    EXPECT_EQ(fault.kind, FaultKind::kPort) << "the three others answer each other";
+    EXPECT_TRUE(fault.unusable);
+    EXPECT_EQ(Localise(world.Matrix(), ProbeWorld::Port(2, 0)).kind, FaultKind::kPeers);
+    world.Run(3000 * kMs);
+    EXPECT_EQ(CountAll(world, PairState::kSilent), 6) << seed;
+    world.set_path(nullptr);
+    ASSERT_TRUE(world.Run(5000 * kMs, [&] { return CountAll(world, PairState::kUp) == 12; })) << seed;
+  }
+}
+
+TEST(RailProber, OfTwoNodesWithOneRailNobodyCanTellWhoseFaultItIs) {
+  ProbeWorld world(2, 1);
+  world.set_heard(true);
+  world.Run(3000 * kMs);
+  world.set_path(DeadPort(ProbeWorld::Port(1, 0)));
+  ASSERT_TRUE(world.Run(5000 * kMs, [&] { return CountAll(world, PairState::kSilent) == 2; }));
+  const Fault fault = Localise(world.Matrix(), ProbeWorld::Port(1, 0));
+  EXPECT_EQ(fault.kind, FaultKind::kCannotTell);
+  EXPECT_FALSE(fault.missing.empty());
+}
+
+TEST(RailProber, ADaemonThatIsNotHeardOfIsNoDeadRail) {
+  ProbeWorld world(3, 1);
+  world.set_heard(true);
+  world.Run(3000 * kMs);
+  world.Stop(1);
+  world.Run(60'000 * kMs);
+  EXPECT_EQ(CountAll(world, PairState::kSilent), 0);
+  world.Wake(1);
+  world.Run(5000 * kMs);
+  EXPECT_EQ(CountAll(world, PairState::kUp), 6);
+  // Nor is anything silent where the rail is the only way, and all words went with it.
+  world.set_heard(false);
+  world.set_path(DeadPort(ProbeWorld::Port(1, 0)));
+  world.Run(60'000 * kMs);
+  EXPECT_EQ(CountAll(world, PairState::kSilent), 0);
+}
+
+TEST(RailProber, WordsThatCameTogetherCountOnce) {
+  ProbeWorld world(2, 1);
+  world.Run(3000 * kMs);
+  world.set_path(DeadPort(ProbeWorld::Port(1, 0)));
+  for (int burst = 0; burst < 2; ++burst) {
+    world.Run(600 * kMs);
+    for (int i = 0; i < 10; ++i) world.prober(0).Heard("n1", world.now());
+  }
+  world.Run(3000 * kMs);
+  EXPECT_EQ(CountAll(world, PairState::kSilent), 0);
+}
+
 TEST(RailProber, ItComesBackByItself) {
   ProbeWorld world(4, 4);
   world.Run(1000 * kMs);

@@ -18,14 +18,14 @@ ClusterView::Merged ClusterView::Merge(const NodeState& state, Nanos now) {
   if (state.epoch < entry.state.epoch) return Merged::kOutdated;
   Heard(state.node, now);
   if (state.epoch == entry.state.epoch) return Merged::kSame;
-  if (state.nics != entry.state.nics || state.word != entry.state.word) ++revision_;
+  if (!state.PlansAs(entry.state)) ++revision_;
   entry.state = state;
   return Merged::kNew;
 }
 
 void ClusterView::SetOwn(const NodeState& state, Nanos now) {
   NodeEntry& entry = nodes_[own_node_];
-  if (state.nics != entry.state.nics || state.word != entry.state.word) ++revision_;
+  if (!state.PlansAs(entry.state)) ++revision_;
   entry = {state, now, true};
 }
 

@@ -50,7 +50,7 @@ class ClusterView {
   const NicStatus* Find(const NicKey& nic) const;
   // The word to show for a node: its own, or kUnreachable.
   NodeWord WordOf(const NodeEntry& entry) const;
-  // Grows with each change of a verdict, a weight or a node's reachability.
+  // Grows with each change of a verdict on a NIC or a path, a weight or a node's reachability.
   uint64_t revision() const { return revision_; }
 
  private:

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace r2cc::health {
@@ -27,6 +28,26 @@ NodeState Node(const std::string& node, const Epoch& epoch, NicState state) {
   nic.state = state;
   made.nics.push_back(nic);
   return made;
+}
+
+TEST(ClusterView, AVerdictOnAPathIsANewRevisionAndOtherWordsOfProbesAreNot) {
+  ClusterView view("n0");
+  NodeState state = Node("n1", {1, 1, 1}, NicState::kHealthy);
+  view.Merge(state, 0);
+  uint64_t revision = view.revision();
+  const auto merge = [&](std::vector<PairReport> pairs) {
+    ++state.epoch.counter;
+    state.pairs = std::move(pairs);
+    EXPECT_EQ(view.Merge(state, 0), Merged::kNew);
+    return std::exchange(revision, view.revision()) != view.revision();
+  };
+  const NicKey peer = {"n2", "r0"};
+  EXPECT_FALSE(merge({{"r0", peer, false}}));
+  EXPECT_FALSE(merge({{"r0", peer, true}}));
+  EXPECT_TRUE(merge({{"r0", peer, true, true}}));
+  EXPECT_FALSE(merge({{"r0", {"n3", "r0"}, true}, {"r0", peer, true, true}}));
+  EXPECT_TRUE(merge({{"r0", {"n3", "r0"}, true, true}, {"r0", peer, true}}));
+  EXPECT_TRUE(merge({}));
 }
 
 TEST(ClusterView, ALaterEpochReplacesAnEarlierOneNeverTheOtherWayRound) {

@@ -54,6 +54,7 @@ struct PairReport {
   std::string nic;
   NicKey peer;
   bool silent = false;
+  bool broken = false;  // by the verdict on it: the path between the two alone
 
   friend bool operator==(const PairReport&, const PairReport&) = default;
 };
@@ -67,6 +68,8 @@ struct NodeState {
   std::vector<PairReport> pairs;  // those that matter to others: silent, or used by jobs
 
   const NicStatus* Find(const std::string& nic) const;
+  // Whether it means the same for a plan: the rest is for those who compare probes.
+  bool PlansAs(const NodeState& other) const;
   friend bool operator==(const NodeState&, const NodeState&) = default;
 };
 

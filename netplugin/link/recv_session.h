@@ -15,6 +15,7 @@
 #include "base/core/clock.h"
 #include "netplugin/link/action.h"
 #include "netplugin/link/courier.h"
+#include "netplugin/link/detour.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/recv_flows.h"
 
@@ -69,6 +70,10 @@ class RecvSession {
   // The page's word on this node's rails and on the peer's.
   void LocalVerdict(uint16_t rail, bool failed, Nanos now);
   void RemoteVerdict(uint16_t rail, bool failed, Nanos now);
+  // And on the paths between them; `rails.local` is this node's.
+  void PathVerdict(RailPair rails, bool broken, Nanos now) {
+    if (broken ? broken_paths_.insert(rails).second : broken_paths_.erase(rails) > 0) ApplyVerdicts(now);
+  }
   void Receive(Lane lane, const Frame& frame, Nanos now);
   // The data check of all bulk sockets of the incarnation has been read.
   void Proved(LinkId link, Incarnation incarnation, bool ok);
@@ -108,7 +113,10 @@ class RecvSession {
   void End(LinkId link, Nanos now);
   Frame Fenced(LinkId link, Incarnation incarnation, plan::EvidenceCause cause) const;
   void Suspicion(Nanos now);
-  bool FailedVerdict(const Link& link) const { return local_failed_[link.local_rail] || remote_failed_[link.remote_rail]; }
+  bool FailedVerdict(const Link& link) const {
+    return local_failed_[link.local_rail] || remote_failed_[link.remote_rail] ||
+           broken_paths_.contains({link.local_rail, link.remote_rail});
+  }
   bool OtherWay(LinkId link) const;
   void ApplyVerdicts(Nanos now);
   bool OobSilent(Nanos now) const;
@@ -124,6 +132,7 @@ class RecvSession {
   std::map<FlowId, MessageId> closed_;  // placed through, until the initiator confirmed the BYE
   std::vector<Link> links_;
   std::vector<bool> local_failed_, remote_failed_;  // by rail: the page's word
+  std::set<RailPair> broken_paths_;
   std::vector<bool> rail_up_;
   std::vector<Action> actions_;
   Courier courier_{&actions_};

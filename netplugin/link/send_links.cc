@@ -222,7 +222,7 @@ void SendLinks::OpenDetours(Nanos now) {
   const auto worth_a_try = [&](RailPair pair) {
     const auto home = [&](const Link& link) { return link.rails == pair; };
     if (std::any_of(links_.begin(), links_.begin() + home_count_, home)) return false;
-    return pairs_.WorthATry(pair, now);
+    return !broken_paths_.contains(pair) && pairs_.WorthATry(pair, now);
   };
   LinkId place = home_count_;
   for (const RailPair& pair : ChooseDetours(free_local, free_remote, present, worth_a_try)) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -49,6 +50,9 @@ class SendLinks {
   void RemoteRailUp(uint16_t rail, Nanos now);
   void LocalVerdict(uint16_t rail, RailVerdict verdict, Nanos now);
   void RemoteVerdict(uint16_t rail, RailVerdict verdict, Nanos now);
+  void PathVerdict(RailPair rails, bool broken, Nanos now) {
+    if (broken ? broken_paths_.insert(rails).second : broken_paths_.erase(rails) > 0) VerdictChanged(now);
+  }
   // What the kernel says of the incarnation since it began: bytes acknowledged by the peer's kernel, time with something to deliver.
   void Rate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, Nanos now);
   void Tick(Nanos now);
@@ -111,7 +115,9 @@ class SendLinks {
   void Close(LinkId link, Nanos now);
   void RefreshShares();
   bool OtherWay(LinkId link) const;
-  bool FailedVerdict(const RailPair& rails) const { return local_verdicts_[rails.local].failed || remote_verdicts_[rails.remote].failed; }
+  bool FailedVerdict(const RailPair& rails) const {
+    return local_verdicts_[rails.local].failed || remote_verdicts_[rails.remote].failed || broken_paths_.contains(rails);
+  }
   bool Shunned(LinkId link) const { return FailedVerdict(links_[link].rails) && OtherWay(link); }
   void VerdictChanged(Nanos now);
   void ApplyVerdicts(Nanos now);
@@ -132,6 +138,7 @@ class SendLinks {
   std::vector<LinkShare> shares_;
   std::vector<bool> local_rail_up_, remote_rail_up_;
   std::vector<RailVerdict> local_verdicts_, remote_verdicts_;
+  std::set<RailPair> broken_paths_;
   std::vector<Fence> fences_;
   PairBook pairs_;
   RateWatch rates_{0};

@@ -79,6 +79,8 @@ class SendSession {
   // The page's word on this node's rails and on the peer's.
   void LocalVerdict(uint16_t rail, RailVerdict verdict, Nanos now) { links_.LocalVerdict(rail, verdict, now); }
   void RemoteVerdict(uint16_t rail, RailVerdict verdict, Nanos now) { links_.RemoteVerdict(rail, verdict, now); }
+  // And on the paths between them.
+  void PathVerdict(RailPair rails, bool broken, Nanos now) { links_.PathVerdict(rails, broken, now); }
   // What the kernel says of a link: see SendLinks::Rate().
   void LinkRate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, Nanos now) {
     links_.Rate(link, incarnation, delivered_bytes, busy, now);

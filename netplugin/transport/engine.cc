@@ -77,6 +77,9 @@ bool Engine::Open(std::string* error) {
   io_.log = [this](LogLevel level, const std::string& line) { Log(level, line); };
   io_.report = [this](const plan::EvidenceRecord& record) { world_->Report(record); };
   io_.verdict = [this](const std::string& node, const std::string& nic) { return world_->VerdictOn(node, nic); };
+  io_.path_broken = [this](const std::string& nic, const std::string& peer_node, const std::string& peer_nic) {
+    return world_->PathBroken(nic, peer_node, peer_nic);
+  };
   io_.process = Random();
   io_.nonce = Random();
   io_.node = config.node;

@@ -138,6 +138,12 @@ RailVerdict World::VerdictOn(const std::string& node, const std::string& nic) co
   return {entry->state == static_cast<uint8_t>(plan::NicState::kFailed), entry->weight_permille};
 }
 
+bool World::PathBroken(const std::string& nic, const std::string& peer_node, const std::string& peer_nic) const {
+  const std::lock_guard lock(daemon_mutex_);
+  const plan::PageCopy* page = daemon_->page(io_->Now());
+  return page != nullptr && page->PathBroken(io_->node, nic, peer_node, peer_nic);
+}
+
 void World::ReportPeer(const std::string& node) {
   plan::EvidenceRecord record{};
   record.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);

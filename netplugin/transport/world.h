@@ -1,5 +1,5 @@
-// What goes on around the process: the state of its rails, and the daemon's word on everybody's NICs. I/O thread only, but for VerdictOn()
-// and the reports.
+// What goes on around the process: the state of its rails, and the daemon's word on everybody's NICs. I/O thread only, but for VerdictOn(),
+// PathBroken() and the reports.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_WORLD_H_
 #define R2CC_NETPLUGIN_TRANSPORT_WORLD_H_
 
@@ -42,6 +42,7 @@ class World {
   void Poll(Nanos now);
 
   RailVerdict VerdictOn(const std::string& node, const std::string& nic) const;
+  bool PathBroken(const std::string& nic, const std::string& peer_node, const std::string& peer_nic) const;
   void Report(const plan::EvidenceRecord& record) {
     const std::lock_guard lock(daemon_mutex_);
     daemon_->Report(record);

@@ -26,6 +26,15 @@ bool Ascending(const std::vector<PageEntry>& entries) {
   return true;
 }
 
+PageEntry EntryOf(const std::string& first, const std::string& second, NicState state, uint16_t weight_permille) {
+  PageEntry entry{};
+  entry.node_hash = Fnv1a64(first);
+  entry.nic_hash = Fnv1a64(second);
+  entry.weight_permille = weight_permille;
+  entry.state = static_cast<uint8_t>(state);
+  return entry;
+}
+
 std::vector<uint64_t> BodyOf(const PageCopy& copy) {
   std::vector<uint64_t> words(kPageBodyEntries + copy.entries.size() * kPageEntryWords);
   words[kPageBodyEpochBoot] = static_cast<uint64_t>(copy.epoch.boot_time_s);
@@ -88,17 +97,20 @@ const PageEntry* PageCopy::Find(uint64_t node_hash, uint64_t nic_hash) const {
   return found != entries.end() && KeyOf(*found) == key ? &*found : nullptr;
 }
 
+bool PageCopy::PathBroken(const std::string& node, const std::string& nic, const std::string& peer_node,
+                          const std::string& peer_nic) const {
+  const uint64_t here = Fnv1a64(node + "/" + nic);
+  const uint64_t there = Fnv1a64(peer_node + "/" + peer_nic);
+  const PageEntry* entry = node < peer_node ? Find(here, there) : Find(there, here);
+  return entry != nullptr && entry->state == static_cast<uint8_t>(NicState::kFailed);
+}
+
 PageCopy PageCopyOf(const Plan& plan) {
   PageCopy copy{plan.epoch, {}};
-  copy.entries.reserve(plan.nics.size());
-  for (const PlannedNic& nic : plan.nics) {
-    PageEntry entry{};
-    entry.node_hash = Fnv1a64(nic.node);
-    entry.nic_hash = Fnv1a64(nic.nic);
-    entry.weight_permille = nic.weight_permille;
-    entry.state = static_cast<uint8_t>(nic.state);
-    copy.entries.push_back(entry);
-  }
+  copy.entries.reserve(plan.nics.size() + plan.broken_paths.size());
+  for (const PlannedNic& nic : plan.nics) copy.entries.push_back(EntryOf(nic.node, nic.nic, nic.state, nic.weight_permille));
+  for (const BrokenPath& path : plan.broken_paths)
+    copy.entries.push_back(EntryOf(path.node + "/" + path.nic, path.peer_node + "/" + path.peer_nic, NicState::kFailed, 0));
   std::sort(copy.entries.begin(), copy.entries.end(), [](const PageEntry& a, const PageEntry& b) { return KeyOf(a) < KeyOf(b); });
   return copy;
 }
@@ -115,8 +127,8 @@ std::unique_ptr<PageWriter> PageWriter::Create(std::string* error) {
 PageWriter::~PageWriter() { UnmapShared(kPage, fd_, memory_); }
 
 bool PageWriter::Publish(const Plan& plan, Nanos now, std::string* error) {
-  if (plan.nics.size() > kPageEntriesMax) {
-    *error = "plan has " + std::to_string(plan.nics.size()) + " NICs, a page holds " + std::to_string(kPageEntriesMax);
+  if (const size_t entries = plan.nics.size() + plan.broken_paths.size(); entries > kPageEntriesMax) {
+    *error = "plan has " + std::to_string(entries) + " NICs and broken paths, a page holds " + std::to_string(kPageEntriesMax);
     return false;
   }
   if (plan.epoch <= published_) {
@@ -130,7 +142,7 @@ bool PageWriter::Publish(const Plan& plan, Nanos now, std::string* error) {
     }
   const PageCopy copy = PageCopyOf(plan);
   if (!Ascending(copy.entries)) {
-    *error = "plan names a NIC twice";
+    *error = "plan names a NIC or a broken path twice";
     return false;
   }
   StoreBody(BodyOf(copy), static_cast<PageLayout*>(memory_));

@@ -27,7 +27,8 @@ constexpr Nanos kPageStaleAfter = 2 * kNanosPerSecond;
 // How often the daemon refreshes the heartbeat.
 constexpr Nanos kPageHeartbeatInterval = kNanosPerSecond / 4;
 
-// One NIC's verdict in the page. 24 bytes, no padding.
+// One NIC's verdict in the page, or a forbidden path's, which has the hashes of "NODE/NIC" of its ends, the earlier node first: no node's
+// name has a slash, so who asks for NICs alone never meets it. 24 bytes, no padding.
 struct PageEntry {
   uint64_t node_hash;  // Fnv1a64 of the node's name
   uint64_t nic_hash;   // Fnv1a64 of the NIC's name
@@ -47,6 +48,8 @@ struct PageCopy {
 
   // The verdict on NODE/NIC, or null if the page does not speak of it. The pointer lives as long as the copy.
   const PageEntry* Find(uint64_t node_hash, uint64_t nic_hash) const;
+  // True if the plan forbids the path between two NICs of different nodes; the ends in any order.
+  bool PathBroken(const std::string& node, const std::string& nic, const std::string& peer_node, const std::string& peer_nic) const;
 };
 
 // The values that readers of a page with `plan` get: entries hashed and in order.
@@ -64,8 +67,8 @@ class PageWriter {
   // A descriptor to hand to jobs (SCM_RIGHTS); owned by the writer.
   int fd() const { return fd_; }
 
-  // Publishes a whole plan and refreshes the heartbeat. False, with nothing changed and a line in `error`, if the plan has more
-  // than kPageEntriesMax entries, names a NIC twice, or its epoch is not later than the published one.
+  // Publishes a whole plan and refreshes the heartbeat. False, with nothing changed and a line in `error`, if the plan has more than
+  // kPageEntriesMax NICs and forbidden paths, names one twice, or its epoch is not later than the published one.
   bool Publish(const Plan& plan, Nanos now, std::string* error);
 
   // Tells readers that the daemon lives.

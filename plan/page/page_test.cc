@@ -107,6 +107,31 @@ TEST(Page, RoundTrip) {
   EXPECT_EQ(reader->copy().Find(~0ull, ~0ull), nullptr);
 }
 
+TEST(Page, ABrokenPathIsForbiddenBothWaysAndNothingElse) {
+  std::string error;
+  auto writer = PageWriter::Create(&error);
+  auto reader = OpenSame(*writer);
+  Plan plan = PlanOf(1, 24);
+  plan.broken_paths = {{"node0", "nic1", "node2", "nic3"}};
+  ASSERT_TRUE(writer->Publish(plan, 1, &error)) << error;
+  ASSERT_EQ(reader->Refresh(), PageReader::Read::kNew);
+  EXPECT_TRUE(reader->copy().PathBroken("node0", "nic1", "node2", "nic3"));
+  EXPECT_TRUE(reader->copy().PathBroken("node2", "nic3", "node0", "nic1"));
+  EXPECT_FALSE(reader->copy().PathBroken("node0", "nic3", "node2", "nic1"));
+  EXPECT_FALSE(reader->copy().PathBroken("node0", "nic1", "node1", "nic3"));
+  EXPECT_EQ(reader->copy().entries.size(), 25u);
+  for (const PlannedNic& nic : plan.nics) EXPECT_EQ(reader->copy().Find(Fnv1a64(nic.node), Fnv1a64(nic.nic))->weight_permille, 1000);
+
+  plan.epoch.counter = 2;
+  plan.broken_paths.push_back(plan.broken_paths[0]);
+  EXPECT_FALSE(writer->Publish(plan, 1, &error));
+  EXPECT_EQ(error, "plan names a NIC or a broken path twice");
+  plan.broken_paths.clear();
+  ASSERT_TRUE(writer->Publish(plan, 1, &error)) << error;
+  ASSERT_EQ(reader->Refresh(), PageReader::Read::kNew);
+  EXPECT_FALSE(reader->copy().PathBroken("node0", "nic1", "node2", "nic3"));
+}
+
 TEST(Page, HoldsItsCapacityAndNoMore) {
   std::string error;
   auto writer = PageWriter::Create(&error);

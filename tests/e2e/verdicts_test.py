@@ -30,6 +30,15 @@ class Verdicts(ClusterCase):
     for node in range(self.lab.nodes):
       self.assertTrue(wait_until(lambda: planned(node) == state, PATIENCE_S, 0.1), f"n{node} plans {rail} {planned(node)}, not {state}")
 
+  def expect_forbidden(self, paths: list[tuple[str, str]]) -> None:
+    """In every node's plan."""
+    def forbidden(node: int) -> list[tuple[str, str]]:
+      return [(f"{path['node']}/{path['nic']}", f"{path['peer_node']}/{path['peer_nic']}")
+              for path in self.cluster.ctl_json(node, "plan", "show").get("broken_paths", [])]
+
+    for node in range(self.lab.nodes):
+      self.assertTrue(wait_until(lambda: forbidden(node) == paths, PATIENCE_S, 0.1), f"n{node} forbids {forbidden(node)}, not {paths}")
+
   def test_the_port_of_either_end(self):
     for bad, good in ((RailId(1, 2), RailId(0, 2)), (RailId(0, 1), RailId(1, 1))):
       with self.subTest(f"port of {bad}"):
@@ -56,6 +65,7 @@ class Verdicts(ClusterCase):
       self.assertIn(f"path between {rail} and {far} only", answer["verdict_text"])
       self.assertNotEqual(answer["nic"]["state"], "FAILED")
     self.expect_planned(one, "DEGRADED")
+    self.expect_forbidden([(str(one), str(other))])
     for rail in (RailId(1, 3), RailId(3, 3)):
       self.assertEqual(self.why(rail, 0)["verdict"], "none")
     matrix = self.cluster.ctl_json(1, "path", "probe", "n0", "n2")["pairs"]
@@ -64,6 +74,7 @@ class Verdicts(ClusterCase):
     self.lab.join(one, other)
     self.expect_verdict(one, "none")
     self.expect_planned(one, "HEALTHY")
+    self.expect_forbidden([])
     self.expect_right_end()
 
   def test_a_link_that_is_down_by_its_own_kernels_word(self):

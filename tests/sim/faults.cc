@@ -34,6 +34,7 @@ const char* Name(FaultKind kind) {
     case FaultKind::kLastAckLost: return "last ack lost";
     case FaultKind::kVerdict: return "page verdict";
     case FaultKind::kWeight: return "page weight";
+    case FaultKind::kPathVerdict: return "page verdict on a path";
     case FaultKind::kStopShort: return "stop, short";
     case FaultKind::kStopLong: return "stop, long";
     case FaultKind::kPause: return "pause";
@@ -222,6 +223,14 @@ void Faults::Begin(const Fault& fault) {
       CutPorts(fault, rails_of(fault.a), fault.degree % 2 == 0 ? rails_of(fault.a) : std::vector<Port>{});
       break;
     case FaultKind::kVerdict: set_verdict({.failed = true}); break;
+    case FaultKind::kPathVerdict:
+      broken_paths_.emplace(here, there);
+      for (Process* process : world_.processes) process->ApplyVerdicts();
+      Heal(fault, fault.duration, [this, path = std::pair(here, there)] {
+        broken_paths_.erase(path);
+        for (Process* process : world_.processes) process->ApplyVerdicts();
+      });
+      break;
     case FaultKind::kWeight: set_verdict({.weight_permille = static_cast<uint16_t>(fault.degree)}); break;
     case FaultKind::kStopShort:
     case FaultKind::kStopLong: {

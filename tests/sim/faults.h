@@ -46,6 +46,7 @@ enum class FaultKind {
   // The page.
   kVerdict,
   kWeight,
+  kPathVerdict,
   // Processes.
   kStopShort,
   kStopLong,
@@ -95,6 +96,7 @@ class Faults {
   bool gone(int host) const { return gone_.contains(host); }
   Nanos gone_at(int host) const { return gone_.at(host); }
   net::RailVerdict VerdictOn(int host, int rail) const;
+  bool PathBroken(Port one, Port other) const { return broken_paths_.contains({one, other}) || broken_paths_.contains({other, one}); }
 
  private:
   void Begin(const Fault& fault);
@@ -110,6 +112,7 @@ class Faults {
   std::vector<int> injected_ = std::vector<int>(kFaultKinds, 0);
   std::map<int, Nanos> gone_;
   std::map<std::pair<int, int>, net::RailVerdict> verdicts_;
+  std::set<std::pair<Port, Port>> broken_paths_;
   int active_ = 0;  // planned or begun, and not healed
   Nanos last_healed_ = 0;
 };

@@ -42,6 +42,7 @@ class Io {
   const ProcessOptions options;
   std::vector<bool> rail_up;  // as the process's link monitor says
   std::function<net::RailVerdict(int host, int rail)> verdict = [](int, int) { return net::RailVerdict{}; };  // the page
+  std::function<bool(int rail, int peer, int peer_rail)> path_broken = [](int, int, int) { return false; };
   std::function<void()> wake;  // asks for a turn of the process
 
   // What a greeting says of the rails.

@@ -189,8 +189,9 @@ Scenario MakeScenario(uint64_t seed) {
                                                   FaultKind::kPartition,      FaultKind::kAllRailsDown,
                                                   FaultKind::kFaultInFence,   FaultKind::kFaultInReplay,
                                                   FaultKind::kLastAckLost,    FaultKind::kVerdict,
-                                                  FaultKind::kWeight,         FaultKind::kStopShort,
-                                                  FaultKind::kStopLong,       FaultKind::kPause};
+                                                  FaultKind::kWeight,         FaultKind::kPathVerdict,
+                                                  FaultKind::kStopShort,      FaultKind::kStopLong,
+                                                  FaultKind::kPause};
   static const std::vector<FaultKind> kGone = {FaultKind::kDeath, FaultKind::kDeathHeldOpen, FaultKind::kVanish, FaultKind::kAbort};
 
   int others = static_cast<int>(random.Between(1, 10));

@@ -71,6 +71,9 @@ void SendEnd::Close(net::FlowId flow) {
 void SendEnd::ApplyVerdicts() {
   for (uint16_t rail = 0; rail < io_->rail_up.size(); ++rail) session_.LocalVerdict(rail, io_->verdict(io_->host, rail), io_->now());
   for (uint16_t rail = 0; rail < remote_rails_; ++rail) session_.RemoteVerdict(rail, io_->verdict(peer_, rail), io_->now());
+  for (uint16_t rail = 0; rail < io_->rail_up.size(); ++rail)
+    for (uint16_t remote = 0; remote < remote_rails_; ++remote)
+      session_.PathVerdict({rail, remote}, io_->path_broken(rail, peer_, remote), io_->now());
 }
 
 // What the kernel says of each link that is up.

@@ -77,6 +77,8 @@ struct Io {
 
   // The page's word on a NIC; full weight if it says nothing. Any thread.
   std::function<RailVerdict(const std::string& node, const std::string& nic)> verdict;
+  // Whether it forbids the path between a NIC of this node and one of `peer_node`. Any thread.
+  std::function<bool(const std::string& nic, const std::string& peer_node, const std::string& peer_nic)> path_broken;
 
   Nanos Now() const { return clock->Now(); }
   std::vector<RailInfo> RailInfos() const {

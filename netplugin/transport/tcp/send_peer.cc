@@ -115,6 +115,9 @@ void SendPeer::ApplyVerdicts() {
     session_.LocalVerdict(rail, io_->verdict(io_->node, io_->rails[rail].nic), now());
   for (uint16_t rail = 0; rail < remote_rails_.size(); ++rail)
     session_.RemoteVerdict(rail, io_->verdict(peer_node_, remote_rails_[rail].nic), now());
+  for (uint16_t rail = 0; rail < io_->rails.size(); ++rail)
+    for (uint16_t remote = 0; remote < remote_rails_.size(); ++remote)
+      session_.PathVerdict({rail, remote}, io_->path_broken(io_->rails[rail].nic, peer_node_, remote_rails_[remote].nic), now());
 }
 
 void SendPeer::Tick() {
