@@ -1,4 +1,4 @@
-// A real etcd of one member, on loopback, for one test.
+// A real etcd on loopback, for one test: one member, or a cluster of them.
 #ifndef R2CC_DAEMON_RPC_ETCD_PROCESS_H_
 #define R2CC_DAEMON_RPC_ETCD_PROCESS_H_
 
@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,13 +19,22 @@ namespace r2cc::daemon {
 
 constexpr char kEtcdBinary[] = "/usr/bin/etcd";
 
+struct EtcdMember {
+  std::string name = "one";
+  int port = FreePort();
+  int peer_port = FreePort();
+
+  std::string peer_url() const { return "http://127.0.0.1:" + std::to_string(peer_port); }
+};
+
 // Killed in the destructor, and with the test's process.
 class EtcdProcess {
  public:
   // `folder`: for data and log. `tls_files`: with the names of a certificate, its key and the authority's certificate it asks each client
-  // for a certificate of that authority.
-  explicit EtcdProcess(std::string folder, std::vector<std::string> tls_files = {})
-      : folder_(std::move(folder)), tls_files_(std::move(tls_files)), port_(FreePort()), peer_port_(FreePort()) {
+  // for one of that authority; empty: in the clear. `others`: the members of its cluster besides it.
+  explicit EtcdProcess(std::string folder, std::vector<std::string> tls_files = {}, EtcdMember member = EtcdMember(),
+                       std::vector<EtcdMember> others = {})
+      : folder_(std::move(folder)), tls_files_(std::move(tls_files)), member_(std::move(member)), others_(std::move(others)) {
     Start("data");
   }
   ~EtcdProcess() { Kill(); }
@@ -33,27 +43,28 @@ class EtcdProcess {
 
   // On the data in `data`, below the folder; the same port each time.
   void Start(const std::string& data) {
-    const std::string client = std::string(tls_files_.empty() ? "http" : "https") + "://127.0.0.1:" + std::to_string(port_);
-    const std::string peer = "http://127.0.0.1:" + std::to_string(peer_port_);
+    const std::string client = std::string(tls_files_.empty() ? "http" : "https") + "://" + endpoint();
+    std::string cluster = member_.name + "=" + member_.peer_url();
+    for (const EtcdMember& other : others_) cluster += "," + other.name + "=" + other.peer_url();
     std::vector<std::string> words = {kEtcdBinary,
                                       "--name",
-                                      "one",
+                                      member_.name,
                                       "--data-dir",
-                                      folder_ + "/" + data,
+                                      folder_ + "/" + data + "." + member_.name,
                                       "--listen-client-urls",
                                       client,
                                       "--advertise-client-urls",
                                       client,
                                       "--listen-peer-urls",
-                                      peer,
+                                      member_.peer_url(),
                                       "--initial-advertise-peer-urls",
-                                      peer,
+                                      member_.peer_url(),
                                       "--initial-cluster",
-                                      "one=" + peer,
+                                      cluster,
                                       "--logger",
                                       "zap",
                                       "--log-outputs",
-                                      folder_ + "/etcd.log"};
+                                      folder_ + "/etcd." + member_.name + ".log"};
     if (!tls_files_.empty())
       for (const std::string& word : {std::string("--cert-file"), tls_files_[0], std::string("--key-file"), tls_files_[1],
                                       std::string("--trusted-ca-file"), tls_files_[2], std::string("--client-cert-auth")})
@@ -78,14 +89,40 @@ class EtcdProcess {
   }
   void Signal(int signal) { kill(pid_, signal); }
 
-  std::string endpoint() const { return "127.0.0.1:" + std::to_string(port_); }
+  std::string endpoint() const { return "127.0.0.1:" + std::to_string(member_.port); }
 
  private:
   const std::string folder_;
   const std::vector<std::string> tls_files_;
-  const int port_;
-  const int peer_port_;
+  const EtcdMember member_;
+  const std::vector<EtcdMember> others_;
   pid_t pid_ = -1;
+};
+
+// A cluster of three, of which one may be lost.
+class EtcdCluster {
+ public:
+  static constexpr int kMembers = 3;
+
+  explicit EtcdCluster(const std::string& folder) {
+    std::vector<EtcdMember> all;
+    for (int i = 0; i < kMembers; ++i) all.push_back({.name = "m" + std::to_string(i)});
+    for (int i = 0; i < kMembers; ++i) {
+      std::vector<EtcdMember> others = all;
+      others.erase(others.begin() + i);
+      members_.push_back(std::make_unique<EtcdProcess>(folder, std::vector<std::string>(), all[i], others));
+    }
+  }
+
+  EtcdProcess& member(int i) { return *members_[i]; }
+  std::vector<std::string> endpoints() const {
+    std::vector<std::string> endpoints;
+    for (const auto& member : members_) endpoints.push_back(member->endpoint());
+    return endpoints;
+  }
+
+ private:
+  std::vector<std::unique_ptr<EtcdProcess>> members_;
 };
 
 }  // namespace r2cc::daemon

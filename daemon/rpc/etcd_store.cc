@@ -134,8 +134,9 @@ void EtcdStore::StartWatch() {
 
 void EtcdStore::OnWatch(const pb::WatchResponse& reply) {
   if (reply.canceled())
-    return Lose(reply.compact_revision() > 0 ? absl::StrCat("revision ", page_revision_, " was compacted while it was read")
-                                             : absl::StrCat("it ended the watch: ", reply.cancel_reason()));
+    return Lose(reply.compact_revision() > 0
+                    ? absl::StrCat("the changes up to revision ", reply.compact_revision(), " were compacted before they were told")
+                    : absl::StrCat("it ended the watch: ", reply.cancel_reason()));
   OnConnected();
   for (const pb::Event& event : reply.events())
     callbacks_.on_change(

@@ -290,7 +290,7 @@ TEST(OddEtcdTest, WhatWasCompactedWhileItWasReadIsReadAgain) {
   Node a({etcd.endpoint()});
   ASSERT_TRUE(a.AwaitState("connected"));
   const auto states = a.states();
-  EXPECT_EQ(states[1], "lost: etcd at " + etcd.endpoint() + ": revision 7 was compacted while it was read");
+  EXPECT_EQ(states[1], "lost: etcd at " + etcd.endpoint() + ": the changes up to revision 9 were compacted before they were told");
   EXPECT_EQ(etcd.start_revision_, 8);
   EXPECT_TRUE(etcd.leader_asked_for_);
 }

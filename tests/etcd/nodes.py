@@ -1,23 +1,26 @@
-"""How soon one node's fault is in every other node's plan, with etcd as the only way between them: real daemons, a real etcd, one machine.
+"""How soon the fault of one node, or of a rack, is in every other node's plan, with etcd as the only way between them: real daemons, a
+real etcd, one machine.
 
 ./bazelw run //tests/etcd:nodes -- --nodes 64 --faults 10 --json
 """
 
 import argparse
+import concurrent.futures
 import json
-import math
-import os
 import pathlib
 import shutil
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from typing import Any, Sequence
 
 from deploy.drill.rig.binaries import built_file
 from deploy.drill.rig.processes import Processes, wait_until
+from tests.bench import machine
+from tests.bench.detect_figures import Event, page_ns, state_of
+from tests.bench.fault_figures import percentile
 
 ETCD = "/usr/bin/etcd"
 PATIENCE_S = 120
@@ -26,11 +29,6 @@ PATIENCE_S = 120
 def free_port() -> int:
   with socket.create_server(("127.0.0.1", 0)) as listening:
     return listening.getsockname()[1]
-
-
-def percentile(values: list[float], share: float) -> float:
-  """The smallest value that at least this share of all does not exceed."""
-  return sorted(values)[math.ceil(len(values) * share) - 1]
 
 
 class Nodes:
@@ -59,75 +57,85 @@ class Nodes:
     status = self.ask(node, "status")
     return len(json.loads(status).get("nodes", [])) if status else 0
 
-  def planned_ns(self, node: int, words: str, after_ns: int) -> int | None:
-    """When `node` published a plan that says `words`, by the machine's CLOCK_MONOTONIC."""
-    for line in self.ask(node, "events").splitlines():
-      event = json.loads(line)
-      if event["kind"] == "plan-published" and words in event["message"] and int(event["monotonic_ns"]) >= after_ns:
-        return int(event["monotonic_ns"])
-    return None
+  def events(self, node: int) -> list[Event]:
+    return [json.loads(line) for line in self.ask(node, "events").splitlines()]
 
-  def spread_ms(self, subject: int, action: str, word: str) -> list[float]:
-    """Has the operator act on a NIC; how long after its own daemon's plan each other node had one that says so."""
+  def act(self, subjects: Sequence[int], action: str) -> None:
+    """Has the operator act on a NIC of each of them, at once."""
+    with concurrent.futures.ThreadPoolExecutor(max_workers=len(subjects)) as pool:
+      list(pool.map(lambda subject: self.ask(subject, action, f"n{subject}/rail0"), subjects))
+
+  def spread_ms(self, subjects: Sequence[int]) -> list[float]:
+    """Fails a NIC of each at once; how long after its own daemon's plan each other node had one that says so. Mends them."""
     before_ns = time.monotonic_ns()
-    self.ask(subject, action, f"n{subject}/rail0")
-    found: dict[int, int] = {}
+    self.act(subjects, "fail-nic")
+    found: dict[tuple[int, int], int] = {}
 
     def all_have_it() -> bool:
       for node in range(self.count):
-        if node not in found and (when := self.planned_ns(node, f" n{subject}/rail0 {word}", before_ns)) is not None:
-          found[node] = when
-      return len(found) == self.count
+        missing = [subject for subject in subjects if (subject, node) not in found]
+        events = self.events(node) if missing else []
+        for subject in missing:
+          if (when := page_ns(events, f"n{subject}/rail0", before_ns)) is not None:
+            found[subject, node] = when
+      return len(found) == len(subjects) * self.count
 
     if not wait_until(all_have_it, PATIENCE_S, every_s=0.2):
-      raise SystemExit(f"{self.count - len(found)} nodes never heard of n{subject}")
-    return [(when - found[subject]) / 1e6 for node, when in found.items() if node != subject]
+      raise SystemExit(f"{len(subjects) * self.count - len(found)} words of {len(subjects)} nodes never came")
+    self.act(subjects, "restore-nic")
+    healthy = lambda: all(state_of(events, f"n{subject}/rail0") == "HEALTHY" for node in range(self.count)
+                          for events in [self.events(node)] for subject in subjects)
+    if not wait_until(healthy, PATIENCE_S, every_s=0.2):
+      raise SystemExit(f"not every node heard that {len(subjects)} NICs work again")
+    return [(when - found[subject, subject]) / 1e6 for (subject, node), when in found.items() if node != subject]
 
-  def memory_mib(self) -> list[float]:
-    pages = [int(pathlib.Path(f"/proc/{daemon.pid}/statm").read_text(encoding="ascii").split()[1]) for daemon in self.daemons]
-    return [count * os.sysconf("SC_PAGE_SIZE") / 2**20 for count in pages]
+  def memory_mib_max(self) -> float:
+    return max(machine.peak_memory_mib(daemon.pid) for daemon in self.daemons)
 
   def processor_s(self) -> float:
     """Of all daemons together, since they began."""
-    total = 0
-    for daemon in self.daemons:
-      fields = pathlib.Path(f"/proc/{daemon.pid}/stat").read_text(encoding="ascii").rsplit(") ", 1)[1].split()
-      total += int(fields[11]) + int(fields[12])
-    return total / os.sysconf("SC_CLK_TCK")
+    return sum(machine.process_cpu_seconds(daemon.pid) for daemon in self.daemons)
 
 
-def measure(nodes: Nodes, faults: int, idle_s: float) -> dict[str, float | int]:
+def figures(name: str, spreads: list[float]) -> dict[str, float]:
+  return {f"{name}_ms_p50": round(percentile(spreads, 0.5), 3), f"{name}_ms_p99": round(percentile(spreads, 0.99), 3),
+          f"{name}_ms_max": round(max(spreads), 3)}
+
+
+def measure(nodes: Nodes, faults: int, rack: int, idle_s: float) -> dict[str, Any]:
+  facts = machine.describe()
   if not wait_until(lambda: all(nodes.known_to(node) == nodes.count for node in range(nodes.count)), PATIENCE_S, every_s=1.0):
     raise SystemExit("the daemons do not find each other through etcd: " + nodes.daemons[0].last_words())
   print(f"{nodes.count} daemons know each other; {idle_s:.0f} s without a fault", file=sys.stderr)
   used_s, began_s = nodes.processor_s(), time.monotonic()
   time.sleep(idle_s)
   idle_share = (nodes.processor_s() - used_s) / (time.monotonic() - began_s) / nodes.count
-  spreads: list[float] = []
+  one: list[float] = []
+  many: list[float] = []
   for fault in range(faults):
-    subject = fault % nodes.count
-    print(f"fault {fault + 1} of {faults}", file=sys.stderr)
-    spreads += nodes.spread_ms(subject, "fail-nic", "FAILED")
-    nodes.spread_ms(subject, "restore-nic", "HEALTHY")
-  return {"nodes": nodes.count, "faults": faults, "plan_to_plan_ms_p50": round(statistics.median(spreads), 3),
-          "plan_to_plan_ms_p99": round(percentile(spreads, 0.99), 3), "plan_to_plan_ms_max": round(max(spreads), 3),
-          "idle_processor_share_per_daemon": round(idle_share, 5), "memory_mib_per_daemon_max": round(max(nodes.memory_mib()), 1)}
+    print(f"fault {fault + 1} of {faults}: one node, then {rack} at once", file=sys.stderr)
+    one += nodes.spread_ms([fault % nodes.count])
+    many += nodes.spread_ms([(fault + node) % nodes.count for node in range(rack)])
+  return {"nodes": nodes.count, "faults": faults, "rack": rack} | figures("plan_to_plan", one) | figures("rack_plan_to_plan", many) | {
+      "idle_processor_share_per_daemon": round(idle_share, 5), "memory_peak_mib_per_daemon_max": round(nodes.memory_mib_max(), 1),
+      "machine": facts}
 
 
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--nodes", type=int, default=64)
   parser.add_argument("--faults", type=int, default=10)
+  parser.add_argument("--rack", type=int, default=8, help="nodes that lose a NIC at the same time (default: %(default)s)")
   parser.add_argument("--idle-s", type=float, default=20)
   parser.add_argument("--json", action="store_true", help="one JSON object, and nothing else, on standard output")
   options = parser.parse_args()
-  if not 2 <= options.nodes <= 255 or options.faults < 1:
-    parser.error("--nodes is 2 to 255, --faults at least 1")
+  if not 2 <= options.nodes <= 255 or options.faults < 1 or not 1 <= options.rack <= options.nodes:
+    parser.error("--nodes is 2 to 255, --faults at least 1, --rack 1 to --nodes")
   if shutil.which(ETCD) is None:
     raise SystemExit(f"there is no {ETCD}: ./bazelw installs it")
   # In /tmp: the path of a Unix socket has room for 107 bytes.
   with tempfile.TemporaryDirectory(prefix="r2cc-etcd-", dir="/tmp") as name, Processes(pathlib.Path(name)) as processes:
-    result = measure(Nodes(pathlib.Path(name), processes, options.nodes), options.faults, options.idle_s)
+    result = measure(Nodes(pathlib.Path(name), processes, options.nodes), options.faults, options.rack, options.idle_s)
   print(json.dumps(result) if options.json else "\n".join(f"{key:34} {value}" for key, value in result.items()))
 
 

@@ -1,8 +1,9 @@
-// Real daemons with a real etcd: it is there, it dies, it comes back; and one that refuses.
+// Real daemons with a real etcd: it is there, it dies, it comes back; a member of it dies; it forgets; and one that refuses.
 #include <gmock/gmock.h>
 
 #include "daemon/r2ccd_rig.h"
 #include "daemon/rpc/etcd_process.h"
+#include "proto/etcd.grpc.pb.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -31,7 +32,35 @@ class R2ccdEtcdTest : public R2ccdTest {
     return WaitUntil([&] { return Status(node).store().starts_with(beginning); });
   }
 
+  etcdserverpb::KV::Stub* Kv(const std::string& endpoint) {
+    auto& kv = kvs_[endpoint];
+    if (kv == nullptr) kv = etcdserverpb::KV::NewStub(grpc::CreateChannel(endpoint, grpc::InsecureChannelCredentials()));
+    return kv.get();
+  }
+  // What `node`'s daemon has put; empty if there is nothing.
+  etcdserverpb::KeyValue Entry(const std::string& endpoint, const std::string& node) {
+    grpc::ClientContext context;
+    etcdserverpb::RangeRequest request;
+    request.set_key("/r2cc/nodes/" + node);
+    etcdserverpb::RangeResponse reply;
+    const bool found = Kv(endpoint)->Range(&context, request, &reply).ok() && reply.kvs_size() == 1;
+    return found ? reply.kvs(0) : etcdserverpb::KeyValue();
+  }
+  int64_t LeaseOf(const std::string& endpoint, const std::string& node) { return Entry(endpoint, node).lease(); }
+  bool LeaseLives(const std::string& endpoint, int64_t lease) { return Put(endpoint, "/other", "x", lease).ok(); }
+  grpc::Status Put(const std::string& endpoint, const std::string& key, const std::string& value, int64_t lease = 0,
+                   etcdserverpb::PutResponse* answer = nullptr) {
+    grpc::ClientContext context;
+    etcdserverpb::PutRequest request;
+    request.set_key(key);
+    request.set_value(value);
+    request.set_lease(lease);
+    etcdserverpb::PutResponse ignored;
+    return Kv(endpoint)->Put(&context, request, answer == nullptr ? &ignored : answer);
+  }
+
   std::unique_ptr<EtcdProcess> etcd_;
+  std::map<std::string, std::unique_ptr<etcdserverpb::KV::Stub>> kvs_;  // by endpoint
 };
 
 TEST_F(R2ccdEtcdTest, ItsEndChangesNothingForJobsAndItsReturnHealsItself) {
@@ -64,6 +93,75 @@ TEST_F(R2ccdEtcdTest, ANodeWithoutPeersIsKnownThroughEtcd) {
   const auto other = Attach(0);
   ASSERT_EQ(Act(2, "n2", "rail1", v1::FAIL), "");
   EXPECT_NE(other->AwaitState("n2", "rail1", plan::NicState::kFailed), 0);
+}
+
+// Without the direct way: what they know of each other comes through etcd.
+TEST_F(R2ccdEtcdTest, AMemberThatDiesIsLeftForTheNextAndNobodyIsTakenForGone) {
+  EtcdCluster cluster(folder_);
+  // They have a leader.
+  ASSERT_TRUE(WaitUntil([&] { return Put(cluster.member(0).endpoint(), "/other", "x").ok(); }));
+  std::string endpoints;
+  for (const std::string& endpoint : cluster.endpoints()) endpoints += (endpoints.empty() ? "" : "\" etcd_endpoints: \"") + endpoint;
+  for (int node = 0; node < kNodes; ++node) {
+    UseEtcd(node, endpoints, /*with_peers=*/false);
+    StartDaemon(node);
+  }
+  const std::string used = cluster.member(0).endpoint();
+  for (int node = 0; node < kNodes; ++node) ASSERT_TRUE(AwaitStore(node, "connected to etcd at " + used)) << Status(node).store();
+  const auto job = Attach(2);
+  ASSERT_NE(job->AwaitState("n0", "rail0", plan::NicState::kHealthy), 0);
+  const int64_t lease = LeaseOf(cluster.member(1).endpoint(), "n0");
+  ASSERT_NE(lease, 0);
+
+  cluster.member(0).Kill();
+  for (int node = 0; node < kNodes; ++node)
+    EXPECT_TRUE(WaitUntil([&] {
+      const std::string store = Status(node).store();
+      return store.starts_with("connected to etcd at ") && store.find(used) == std::string::npos;
+    })) << Status(node).store();
+  ASSERT_EQ(Act(0, "n0", "rail0", v1::FAIL), "");
+  EXPECT_NE(job->AwaitState("n0", "rail0", plan::NicState::kFailed), 0) << "the watch goes on";
+  // The entry hangs on a lease of now, which outlives the one before.
+  EXPECT_TRUE(WaitUntil([&] { return LeaseOf(cluster.member(1).endpoint(), "n0") != lease; }));
+  EXPECT_TRUE(WaitUntil([&] { return !LeaseLives(cluster.member(1).endpoint(), lease); }));
+  EXPECT_NE(LeaseOf(cluster.member(1).endpoint(), "n0"), 0);
+  const v1::StatusReply status = Status(2);
+  for (const auto& node : status.nodes()) EXPECT_NE(node.word(), v1::NODE_UNREACHABLE) << node.node();
+}
+
+// A daemon that stands still until its lease is over, while others change, and what they changed is compacted: there is no history to go
+// on from.
+TEST_F(R2ccdEtcdTest, AWatchThatACompactionOvertookIsBegunAgainAndLosesNothing) {
+  for (int node = 0; node < kNodes; ++node) {
+    UseEtcd(node, etcd_->endpoint(), /*with_peers=*/false);
+    StartDaemon(node);
+  }
+  for (int node = 0; node < kNodes; ++node) ASSERT_TRUE(AwaitStore(node, "connected to etcd at "));
+  const auto job = Attach(2);
+  ASSERT_NE(job->AwaitState("n0", "rail0", plan::NicState::kHealthy), 0);
+  ASSERT_NE(job->AwaitState("n1", "rail1", plan::NicState::kHealthy), 0);
+  ASSERT_TRUE(WaitUntil([&] { return LeaseOf(etcd_->endpoint(), "n2") != 0; }));
+
+  daemons_[2]->Signal(SIGSTOP);
+  ASSERT_EQ(Act(0, "n0", "rail0", v1::FAIL), "");
+  ASSERT_EQ(Act(1, "n1", "rail1", v1::DRAIN), "");
+  ASSERT_TRUE(WaitUntil([&] { return LeaseOf(etcd_->endpoint(), "n2") == 0; })) << "its entry goes with its lease";
+  etcdserverpb::PutResponse last;
+  ASSERT_TRUE(Put(etcd_->endpoint(), "/other", "x", /*lease=*/0, &last).ok());
+  {
+    grpc::ClientContext context;
+    etcdserverpb::CompactionRequest request;
+    request.set_revision(last.header().revision());
+    etcdserverpb::CompactionResponse reply;
+    ASSERT_TRUE(Kv(etcd_->endpoint())->Compact(&context, request, &reply).ok());
+  }
+  daemons_[2]->Signal(SIGCONT);
+  EXPECT_NE(job->AwaitState("n0", "rail0", plan::NicState::kFailed), 0);
+  EXPECT_NE(job->AwaitState("n1", "rail1", plan::NicState::kDrained), 0);
+  EXPECT_TRUE(WaitUntil([&] { return LeaseOf(etcd_->endpoint(), "n2") != 0; })) << "and the others hear of it again";
+  EXPECT_TRUE(AwaitStore(2, "connected to etcd at ")) << Status(2).store();
+  ASSERT_EQ(Act(0, "n0", "rail0", v1::RESTORE), "");
+  EXPECT_NE(job->AwaitState("n0", "rail0", plan::NicState::kHealthy), 0) << "it watches";
 }
 
 TEST_F(R2ccdEtcdTest, OneThatRefusesIsOneClearLineAndDisturbsNobody) {
