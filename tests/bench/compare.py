@@ -22,8 +22,7 @@ SMALL_FIRST, SMALL_LAST = "8", "64K"
 LARGE_RUN_BYTES, QUICK_LARGE_RUN_BYTES = 1 << 30, 256 << 20
 LARGE_ITERATIONS_MIN = 4
 # Small ones run in bursts, one right after the other, and only yield while they wait, as under NCCL: alone, an all_reduce is shorter than
-# the time in which two processes wake up for it, and a sleep of the progress loop is longer than a message. Each rank has a processor of
-# its own, as NCCL's proxies have: else the scheduler's choice is most of what is measured.
+# the time in which two processes wake up for it, and a sleep of the progress loop is longer than a message.
 SMALL_ITERATIONS, QUICK_SMALL_ITERATIONS = 40, 20
 SMALL_BURST = 20
 
@@ -73,9 +72,9 @@ class Comparison:
     perf_run.run(self._perf, self._theirs, rails, flags, {})
 
   def pairs(self, what: str, rails: int, flags: list[str], count: int) -> dict[int, list[Pair]]:
-    """By size."""
+    """By size. Each rank has a processor of its own, as NCCL's proxies have: else the scheduler's choice is most of what is measured."""
     found: dict[int, list[Pair]] = {}
-    flags = [*flags, "-c", "0", "--slot-checks", "0"]
+    flags = [*flags, "-c", "0", "--slot-checks", "0", "--pin"]
     if self._options.idle_sleep_us is not None:
       flags += ["--idle-sleep-us", str(self._options.idle_sleep_us)]
     begin_s = time.monotonic()
@@ -122,7 +121,7 @@ class Comparison:
           said["large"] += [compare_figures.large(rails, size, pairs, limit["both_ways_gbps"]) for size, pairs in found.items()]
       if options.small:
         iterations = QUICK_SMALL_ITERATIONS if options.quick else SMALL_ITERATIONS
-        flags = ["-b", SMALL_FIRST, "-e", SMALL_LAST, "-f", "2", "-n", str(iterations), "-w", "10", "-m", str(options.burst), "--pin"]
+        flags = ["-b", SMALL_FIRST, "-e", SMALL_LAST, "-f", "2", "-n", str(iterations), "-w", "10", "-m", str(options.burst)]
         if options.idle_sleep_us is None:
           flags += ["--idle-sleep-us", "0"]
         found = self.pairs(f"{SMALL_FIRST} to {SMALL_LAST}", rails, flags, options.pairs)
