@@ -133,7 +133,8 @@ TEST(ControlTest, AKilledRankEndsTheOthers) {
 }
 
 TEST(ControlTest, ASignalStopsAllRanksAfterTheIteration) {
-  PerfProcess process(kPlain, kTwoRails, {"--ranks", "2", "-b", "4M", "--seconds", "100", "--progress", "0.5", "--json"});
+  // No warm-up: the iteration that the signal meets is timed.
+  PerfProcess process(kPlain, kTwoRails, {"--ranks", "2", "-b", "4M", "-w", "0", "--seconds", "100", "--progress", "0.5", "--json"});
   ASSERT_TRUE(process.WaitForError(" timed, "));
   kill(process.pid(), SIGTERM);
   const Outcome outcome = process.Finish(30);
