@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/model.h"
+
 namespace r2cc::net {
 
 bool Spread(std::span<const LinkShare> links) {
@@ -22,6 +24,9 @@ bool Carries(std::span<const LinkShare> links, StripeMode mode, LinkId home, Lin
 }
 
 namespace {
+
+// No link is heavier: what the rules below say of it is plain, and most links are so most of the time.
+bool IsFull(const LinkShare& link) { return link.usable && link.weight_permille >= plan::kFullWeightPermille; }
 
 uint16_t Heaviest(std::span<const LinkShare> links) {
   uint16_t heaviest = 0;
@@ -48,6 +53,7 @@ size_t SocketsInUse(double rate_bytes_per_s, size_t sockets) {
 }
 
 LinkId SmallCarrier(std::span<const LinkShare> links, LinkId home) {
+  if (home < links.size() && IsFull(links[home])) return home;
   const uint16_t heaviest = Heaviest(links);
   for (size_t i = 0; i < links.size(); ++i) {
     const auto candidate = static_cast<LinkId>((home + i) % links.size());
@@ -58,6 +64,7 @@ LinkId SmallCarrier(std::span<const LinkShare> links, LinkId home) {
 
 bool MayPull(std::span<const LinkShare> links, LinkId link) {
   if (link >= links.size() || !links[link].usable) return false;
+  if (IsFull(links[link])) return true;
   const uint16_t heaviest = Heaviest(links);
   if (heaviest == 0) return true;
   const LinkShare& own = links[link];
