@@ -15,8 +15,17 @@ namespace {
 
 constexpr size_t kEvidenceShown = 32;
 constexpr size_t kEventsShown = 16;
+constexpr size_t kNamesShown = 4;
+// Several intervals of the probes of a pair that no job uses.
+constexpr Nanos kAnswersOfLate = 2 * kNanosPerSecond;
 
 std::string Clean(const std::string& text) { return CleanText(text.data(), std::min(text.size(), kNodeNameBytesMax)); }
+
+std::string Names(const std::vector<health::NicKey>& nics) {
+  std::string text;
+  for (size_t i = 0; i < nics.size() && i < kNamesShown; ++i) absl::StrAppend(&text, i == 0 ? "" : ", ", nics[i].ToString());
+  return nics.size() > kNamesShown ? absl::StrCat(text, " and ", nics.size() - kNamesShown, " more") : text;
+}
 
 std::string InterfaceOf(const health::NicStatus& status) {
   return status.identity.interface.empty() ? status.identity.name : status.identity.interface;
@@ -119,6 +128,25 @@ NicVerdict MakeVerdict(const health::NicKey& nic, const health::NicStatus& statu
   return verdict;
 }
 
+NicVerdict MakeVerdictFromAfar(const health::NicKey& nic, const std::vector<health::NicKey>& answers,
+                               const std::vector<health::NicKey>& mute, const std::vector<health::NicKey>& others) {
+  const std::string name = nic.ToString();
+  if (!answers.empty())
+    return {"cannot-tell",
+            absl::StrCat(name, " answers the rail probes of ", Names(answers), ", so it works; only its daemon cannot be asked"),
+            {absl::StrCat("what would tell more: the daemon of ", nic.node)}};
+  if (mute.empty())
+    return {"cannot-tell",
+            absl::StrCat("the daemon of ", nic.node, " cannot be asked, and no rail of this node leads to ", name),
+            {absl::StrCat("what would tell: a node that probes ", name)}};
+  const std::string elsewhere = others.empty() ? ", or this rail"
+                                               : absl::StrCat("; not the rail of ", Names(mute), ", where ", Names(others),
+                                                              others.size() == 1 ? " answers" : " answer");
+  return {"cannot-tell",
+          absl::StrCat("neither ", name, " nor the daemon of ", nic.node, " answers: the node or its NIC", elsewhere),
+          {absl::StrCat("what would tell: a way to ", nic.node, " besides this rail (a management network, or a second rail)")}};
+}
+
 absl::Status ExplainDesk::WhoAnswers(const std::string& node, Backend::Origin origin) const {
   const std::string& own = parts_.journal->node();
   if (node == own) return absl::OkStatus();
@@ -131,19 +159,48 @@ absl::Status ExplainDesk::WhoAnswers(const std::string& node, Backend::Origin or
 
 void ExplainDesk::ExplainNic(const v1::ExplainNicRequest& request, Backend::Origin origin, Answer<v1::ExplainNicReply> answer) const {
   const absl::Status who = WhoAnswers(request.node(), origin);
-  if (absl::IsUnavailable(who)) return parts_.peers->ExplainNic(request.node(), request, std::move(answer));
+  if (absl::IsUnavailable(who)) {
+    const health::NicKey nic = {request.node(), request.nic()};
+    return parts_.peers->ExplainNic(nic.node, request, [this, nic, answer](absl::StatusOr<v1::ExplainNicReply> reply) {
+      const health::NicStatus* status = absl::IsUnavailable(reply.status()) ? parts_.view->Find(nic) : nullptr;
+      answer(status == nullptr ? std::move(reply) : ExplainFromAfar(nic, *status, std::string(reply.status().message())));
+    });
+  }
   if (!who.ok()) return answer(who);
   const health::NicStatus* status = parts_.local->health().Snapshot().Find(request.nic());
   if (status == nullptr) return answer(parts_.operators->UnknownNic(request.nic()));
   answer(Explain(*status));
 }
 
+v1::ExplainNicReply ExplainDesk::ExplainFromAfar(const health::NicKey& nic, const health::NicStatus& status, const std::string& why) const {
+  const Nanos now = parts_.journal->Now().monotonic_ns;
+  const std::vector<health::RailPairStatus> pairs = parts_.rails->Pairs();
+  const auto answers_now = [&](const health::RailPairStatus& pair) {
+    return pair.measures.last_answer != 0 && now - pair.measures.last_answer < kAnswersOfLate;
+  };
+  std::vector<health::NicKey> answers, mute, others;
+  for (const auto& pair : pairs)
+    if (pair.key.peer == nic) (answers_now(pair) ? answers : mute).push_back(pair.key.own);
+  for (const auto& pair : pairs)
+    if (pair.key.peer.node != nic.node && answers_now(pair) && std::find(mute.begin(), mute.end(), pair.key.own) != mute.end())
+      others.push_back(pair.key.peer);
+  NicVerdict verdict = MakeVerdictFromAfar(nic, answers, mute, others);
+  verdict.advice.push_back(absl::StrCat("what is shown of it is the last that was heard; ", why));
+  return Reply(nic, status, verdict);
+}
+
 v1::ExplainNicReply ExplainDesk::Explain(const health::NicStatus& status) const {
-  const Moment now = parts_.journal->Now();
   const health::NicKey nic = {parts_.journal->node(), status.identity.name};
   const health::NicKey* cable = parts_.rails->CableTo(nic.nic);
   const NicVerdict verdict =
       MakeVerdict(nic, status, parts_.rails->Verdict(nic), cable, cable == nullptr ? nullptr : parts_.view->Find(*cable));
+  v1::ExplainNicReply reply = Reply(nic, status, verdict);
+  AddPairs([&](const health::PairKey& key) { return key.own == nic; }, reply.mutable_pairs());
+  return reply;
+}
+
+v1::ExplainNicReply ExplainDesk::Reply(const health::NicKey& nic, const health::NicStatus& status, const NicVerdict& verdict) const {
+  const Moment now = parts_.journal->Now();
   v1::ExplainNicReply reply;
   reply.set_node(nic.node);
   *reply.mutable_nic() = daemon::ToProto(status, now);
@@ -153,7 +210,6 @@ v1::ExplainNicReply ExplainDesk::Explain(const health::NicStatus& status) const 
   const v1::Plan plan = daemon::ToProto(parts_.publisher->plan());
   for (const auto& planned : plan.nics())
     if (planned.node() == nic.node && planned.nic() == nic.nic) *reply.mutable_planned() = planned;
-  AddPairs([&](const health::PairKey& key) { return key.own == nic; }, reply.mutable_pairs());
   for (const health::EvidenceEntry& entry : parts_.local->health().log().About(nic, kEvidenceShown)) {
     auto* shown = reply.add_evidence();
     shown->set_first_ns(now.ToRealtime(entry.first_when));

@@ -33,6 +33,11 @@ struct NicVerdict {
 NicVerdict MakeVerdict(const health::NicKey& nic, const health::NicStatus& status, const health::Fault& fault, const health::NicKey* cable,
                        const health::NicStatus* far_end);
 
+// What this node can say of another node's NIC whose daemon cannot be asked. `answers`: this node's NICs that it answers of late; `mute`:
+// those that it does not; `others`: NICs of other nodes that answer one of the mute ones of late.
+NicVerdict MakeVerdictFromAfar(const health::NicKey& nic, const std::vector<health::NicKey>& answers,
+                               const std::vector<health::NicKey>& mute, const std::vector<health::NicKey>& others);
+
 // The core's thread only.
 class ExplainDesk {
  public:
@@ -52,7 +57,7 @@ class ExplainDesk {
   explicit ExplainDesk(const Parts& parts) : parts_(parts) {}
 
   // Each answers here what is this node's, and asks the other node's daemon otherwise; a request that a peer forwarded is never
-  // forwarded again.
+  // forwarded again. Of a NIC whose daemon cannot be asked this node says what it knows itself.
   void ExplainNic(const v1::ExplainNicRequest& request, Backend::Origin origin, Answer<v1::ExplainNicReply> answer) const;
   void ProbePaths(const v1::ProbePathsRequest& request, Backend::Origin origin, Answer<v1::ProbePathsReply> answer) const;
   v1::ExplainPlanReply ExplainPlan() const;
@@ -62,6 +67,9 @@ class ExplainDesk {
 
  private:
   v1::ExplainNicReply Explain(const health::NicStatus& status) const;
+  v1::ExplainNicReply ExplainFromAfar(const health::NicKey& nic, const health::NicStatus& status, const std::string& why) const;
+  // The part that does not depend on whose NIC it is.
+  v1::ExplainNicReply Reply(const health::NicKey& nic, const health::NicStatus& status, const NicVerdict& verdict) const;
   void AddPairs(const std::function<bool(const health::PairKey&)>& wanted, google::protobuf::RepeatedPtrField<v1::PairStatus>* out) const;
   // OK if this daemon is to answer for `node`; UNAVAILABLE with an empty message if the peer's is.
   absl::Status WhoAnswers(const std::string& node, Backend::Origin origin) const;

@@ -68,5 +68,21 @@ TEST(MakeVerdict, EveryStateHasWords) {
   EXPECT_EQ(MakeVerdict(kNic, Nic(NicState::kDegraded), Fault(), nullptr, nullptr).text, "n1/rail2 carries less than its due: the reason");
 }
 
+TEST(MakeVerdictFromAfar, WhatAnswersWorksAndOfTheRestNobodyCanTell) {
+  const NicKey there = {"n2", "rail2"};
+  NicVerdict verdict = MakeVerdictFromAfar(kNic, {kOther}, {}, {});
+  EXPECT_EQ(verdict.kind, "cannot-tell");
+  EXPECT_EQ(verdict.text, "n1/rail2 answers the rail probes of n0/rail2, so it works; only its daemon cannot be asked");
+  verdict = MakeVerdictFromAfar(kNic, {}, {kOther}, {there});
+  EXPECT_EQ(verdict.text,
+            "neither n1/rail2 nor the daemon of n1 answers: the node or its NIC; not the rail of n0/rail2, where n2/rail2 "
+            "answers");
+  EXPECT_EQ(verdict.advice.front(), "what would tell: a way to n1 besides this rail (a management network, or a second rail)");
+  verdict = MakeVerdictFromAfar(kNic, {}, {kOther}, {});
+  EXPECT_EQ(verdict.text, "neither n1/rail2 nor the daemon of n1 answers: the node or its NIC, or this rail");
+  verdict = MakeVerdictFromAfar(kNic, {}, {}, {});
+  EXPECT_EQ(verdict.text, "the daemon of n1 cannot be asked, and no rail of this node leads to n1/rail2");
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

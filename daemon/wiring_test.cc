@@ -305,6 +305,19 @@ TEST_F(WiringTest, ExplainsItsOwnNicAndAsksOthersForTheirs) {
   EXPECT_EQ(explain("n1", "rail0", Backend::Origin::kOperator)->node(), "n1");
   EXPECT_TRUE(absl::IsUnavailable(explain("n2", "rail0", Backend::Origin::kOperator).status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(explain("n1", "rail0", Backend::Origin::kPeer).status()));
+
+  // Of one whose daemon cannot be asked there is the last that was heard.
+  v1::NodeView heard = PeerView(1, v1::HEALTHY);
+  heard.set_node("n2");
+  wiring_->ReceiveView(heard, "h2");
+  Settle();
+  const auto afar = explain("n2", "rail0", Backend::Origin::kOperator);
+  ASSERT_TRUE(afar.ok()) << afar.status();
+  EXPECT_EQ(afar->verdict(), "cannot-tell");
+  EXPECT_EQ(afar->nic().state(), v1::HEALTHY);
+  EXPECT_EQ(afar->planned().state(), v1::HEALTHY);
+  EXPECT_THAT(afar->advice(1), testing::HasSubstr("node n2 cannot be reached"));
+  EXPECT_TRUE(absl::IsUnavailable(explain("n2", "rail9", Backend::Origin::kOperator).status()));
 }
 
 }  // namespace
