@@ -188,8 +188,10 @@ std::string FormatPlan(const v1::Plan& plan, const Style& style) {
   std::string text = absl::StrCat(Paint("plan ", Colour::kDim, style.colour), EpochText(plan.epoch()), "\n", table.empty() ? "" : "\n",
                                   table.empty() ? "" : table.Render(style.colour));
   for (const v1::BrokenPath& path : plan.broken_paths())
-    absl::StrAppend(&text, Paint("forbidden: ", Colour::kRed, style.colour), "the path between ", NicName(path.node(), path.nic()), " and ",
-                    NicName(path.peer_node(), path.peer_nic()), "\n");
+    absl::StrAppend(
+        &text, Paint("forbidden: ", Colour::kRed, style.colour),
+        Printable(absl::StrCat("the path between ", NicName(path.node(), path.nic()), " and ", NicName(path.peer_node(), path.peer_nic()))),
+        "\n");
   return text;
 }
 
