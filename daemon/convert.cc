@@ -1,11 +1,10 @@
 #include "daemon/convert.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
-#include <string_view>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/names.h"
 
@@ -240,9 +239,7 @@ v1::Plan ToProto(const plan::Plan& plan) {
 }
 
 std::string DescribeChange(const plan::Plan& before, const plan::Plan& after) {
-  using Key = std::pair<std::string_view, std::string_view>;
-  absl::flat_hash_map<Key, const plan::PlannedNic*> old;
-  old.reserve(before.nics.size());
+  std::map<std::pair<std::string, std::string>, const plan::PlannedNic*> old;
   for (const auto& nic : before.nics) old[{nic.node, nic.nic}] = &nic;
   std::string text;
   int changes = 0;
@@ -250,16 +247,16 @@ std::string DescribeChange(const plan::Plan& before, const plan::Plan& after) {
     if (++changes <= kChangesShown) absl::StrAppend(&text, text.empty() ? "" : ", ", change);
   };
   for (const auto& nic : after.nics) {
-    const auto found = old.find(Key{nic.node, nic.nic});
+    const auto found = old.find({nic.node, nic.nic});
+    const std::string name = absl::StrCat(nic.node, "/", nic.nic, " ");
     if (found == old.end()) {
-      add(absl::StrCat(nic.node, "/", nic.nic, " ", Describe(nic), " (new)"));
+      add(absl::StrCat(name, Describe(nic), " (new)"));
       continue;
     }
-    if (!(*found->second == nic)) add(absl::StrCat(nic.node, "/", nic.nic, " ", Describe(nic), " (was ", Describe(*found->second), ")"));
+    if (!(*found->second == nic)) add(absl::StrCat(name, Describe(nic), " (was ", Describe(*found->second), ")"));
     old.erase(found);
   }
-  for (const auto& nic : before.nics)
-    if (old.contains(Key{nic.node, nic.nic})) add(absl::StrCat(nic.node, "/", nic.nic, " gone"));
+  for (const auto& [key, nic] : old) add(absl::StrCat(key.first, "/", key.second, " gone"));
   const auto add_paths = [&](const plan::Plan& in, const plan::Plan& not_in, const char* what) {
     for (const auto& path : in.broken_paths)
       if (!std::binary_search(not_in.broken_paths.begin(), not_in.broken_paths.end(), path))

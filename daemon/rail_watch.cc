@@ -17,8 +17,6 @@ namespace {
 constexpr size_t kAuxiliaryPairsMax = 256;
 // Nodes that lend their eyes when a pair of others is silent.
 constexpr int kVolunteersMax = 3;
-// A port that its node speaks of so many pairs of is seen well enough without.
-constexpr int kEyesEnough = 4;
 // Silent pairs of others that a node lends its eyes for.
 constexpr size_t kAccusedMax = 64;
 // Silent pairs that are looked at for it, as each look goes over all nodes.
@@ -91,7 +89,7 @@ void RailWatch::OpenSockets() {
 }
 
 void RailWatch::SetJobPeers(std::set<std::string> nodes) {
-  if (std::exchange(job_peers_, std::move(nodes)) != job_peers_) targets_changed_ = true;
+  if (std::exchange(job_peers_, std::move(nodes)) != job_peers_) view_changed_ = true;
 }
 
 void RailWatch::SetLink(const std::string& name, bool up) {
@@ -127,14 +125,13 @@ void RailWatch::Tick() {
   const Nanos now = seams_.executor->Now();
   if (now - opened_ >= kOpenInterval) OpenSockets();
   const bool changed = std::exchange(view_changed_, false);
-  if (changed) UpdateAccused();
-  if (std::exchange(targeted_revision_, view_->revision()) != view_->revision() || targets_changed_) UpdateTargets();
+  if (changed) UpdateTargets();
   for (const health::RailPing& ping : prober_.Tick(now)) {
     const Nic& nic = nics_.at(ping.nic);
     if (nic.socket != nullptr) (void)nic.socket->Send({ping.address, ping.port}, AsText(ping.bytes));
   }
   const bool news = std::exchange(told_revision_, prober_.revision()) != prober_.revision();
-  if (news || (changed && (in_doubt_ || accused_here_)) || now - judged_ >= kJudgeInterval) {
+  if (news || changed || now - judged_ >= kJudgeInterval) {
     judged_ = now;
     Judge();
   }
@@ -153,18 +150,7 @@ bool RailWatch::Volunteers(const health::NicKey& a, const health::NicKey& b) con
   return before < kVolunteersMax;
 }
 
-bool RailWatch::IsGivenUp(const health::NicStatus& nic) {
-  return !nic.link_up || nic.drill_failed || nic.state == health::NicState::kFailed;
-}
-
-bool RailWatch::IsWellSeen(const health::NicKey& nic) const {
-  const health::NodeEntry* entry = view_->Find(nic.node);
-  if (entry == nullptr) return false;
-  const auto about = [&](const health::PairReport& pair) { return pair.nic == nic.nic; };
-  return std::count_if(entry->state.pairs.begin(), entry->state.pairs.end(), about) >= kEyesEnough;
-}
-
-void RailWatch::UpdateAccused() {
+void RailWatch::UpdateTargets() {
   std::set<health::NicKey> accused;
   accused_here_ = false;
   int looked_at = 0;
@@ -174,24 +160,12 @@ void RailWatch::UpdateAccused() {
       accused_here_ |= pair.peer.node == node_;
       if (pair.peer.node == node_ || accused.size() >= kAccusedMax || ++looked_at > kVolunteeringMax) continue;
       const health::NicKey reporter = {name, pair.nic};
-      const bool explained = IsGivenUp(reporter) || IsGivenUp(pair.peer) || (IsWellSeen(reporter) && IsWellSeen(pair.peer));
-      if (explained || !Volunteers(reporter, pair.peer)) continue;
+      if (!Volunteers(reporter, pair.peer)) continue;
       accused.insert(reporter);
       accused.insert(pair.peer);
     }
-  if (std::exchange(accused_, std::move(accused)) != accused_) targets_changed_ = true;
+  accused_ = std::move(accused);
 
-  std::set<health::NicKey> given_up;
-  for (const auto& [name, entry] : view_->nodes())
-    for (const health::NicStatus& nic : entry.state.nics)
-      if (name != node_ && IsGivenUp(nic)) given_up.insert({name, nic.identity.name});
-  for (const health::NicKey& nic : given_up_)
-    if (!given_up.contains(nic)) prober_.Renew(nic, seams_.executor->Now());
-  given_up_ = std::move(given_up);
-}
-
-void RailWatch::UpdateTargets() {
-  targets_changed_ = false;
   // In an order of its own for each node, so that not everybody's auxiliary pairs lead to the same nodes.
   std::vector<std::pair<uint64_t, const health::NodeEntry*>> nodes;
   for (const auto& [name, entry] : view_->nodes())
@@ -218,17 +192,50 @@ void RailWatch::UpdateTargets() {
   if (std::exchange(targets_, targets) != targets) prober_.SetTargets(std::move(targets), seams_.executor->Now());
 }
 
+void RailWatch::Fill(health::NodeState* own) const {
+  own->probe_nonce = prober_.nonce();
+  for (health::NicStatus& status : own->nics) {
+    const auto nic = nics_.find(status.identity.name);
+    const bool open = nic != nics_.end() && nic->second.socket != nullptr;
+    status.probe_port = open ? nic->second.socket->port() : uint16_t{0};
+  }
+  own->pairs.clear();
+  std::vector<health::RailPairStatus> pairs = prober_.Pairs();
+  std::stable_partition(pairs.begin(), pairs.end(),
+                        [](const auto& pair) { return health::WordOf(pair.state) == health::PairWord::kSilent; });
+  for (const health::RailPairStatus& pair : pairs) {
+    const health::PairWord word = health::WordOf(pair.state);
+    if (word == health::PairWord::kUnknown || (word == health::PairWord::kAnswering && !pair.active)) continue;
+    if (own->pairs.size() >= health::kPairReportsMax) break;
+    own->pairs.push_back({pair.key.own.nic, pair.key.peer, word == health::PairWord::kSilent,
+                          nics_.at(pair.key.own.nic).paths_told.contains(pair.key.peer)});
+  }
+}
+
+health::ProbeMatrix RailWatch::Matrix() const {
+  health::ProbeMatrix matrix;
+  for (const auto& [nic, other] : cables_) matrix.AddCable({node_, nic}, other);
+  for (const auto& [name, entry] : view_->nodes()) {
+    for (const health::NicStatus& nic : entry.state.nics)
+      if (!nic.link_up || nic.drill_failed) matrix.AddDown({name, nic.identity.name});
+    if (name == node_ || !entry.reachable) continue;
+    for (const health::PairReport& pair : entry.state.pairs)
+      matrix.Add({name, pair.nic}, pair.peer, pair.silent ? health::PairWord::kSilent : health::PairWord::kAnswering);
+  }
+  for (const health::RailPairStatus& pair : prober_.Pairs()) matrix.Add(pair.key.own, pair.key.peer, health::WordOf(pair.state));
+  return matrix;
+}
+
 bool RailWatch::AnythingToJudge(const std::vector<health::RailPairStatus>& pairs) const {
   return accused_here_ ||
-         std::any_of(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.word == health::PairWord::kSilent; }) ||
+         std::any_of(pairs.begin(), pairs.end(),
+                     [](const auto& pair) { return health::WordOf(pair.state) == health::PairWord::kSilent; }) ||
          std::any_of(nics_.begin(), nics_.end(), [](const auto& nic) { return nic.second.silent || !nic.second.path_since.empty(); });
 }
 
 void RailWatch::Judge() {
   const std::vector<health::RailPairStatus> pairs = prober_.Pairs();
-  const bool anything = AnythingToJudge(pairs);
-  in_doubt_ = anything || !accused_.empty();
-  const health::ProbeMatrix matrix = anything ? Matrix(node_, pairs) : health::ProbeMatrix();
+  const health::ProbeMatrix matrix = AnythingToJudge(pairs) ? Matrix() : health::ProbeMatrix();
   for (const std::string& name : order_) {
     Nic& nic = nics_.at(name);
     if (nic.link_up) JudgeNic(&nic, matrix, pairs);
@@ -247,7 +254,6 @@ void RailWatch::JudgeNic(Nic* nic, const health::ProbeMatrix& matrix, const std:
   const bool answers = std::any_of(words.begin(), words.end(), [](const auto& one) { return one.second == health::PairWord::kAnswering; });
   if (nic->silent && !fault.unusable && answers) {
     nic->silent = false;
-    prober_.Renew(key, seams_.executor->Now());
     Tell(*nic, health::EvidenceKind::kRailAnswers, {}, "");
   }
   JudgePaths(nic, fault);
@@ -275,11 +281,12 @@ void RailWatch::JudgeDoubt(Nic* nic, const health::NicKey& peer, const std::stri
 
 std::vector<health::NicKey> RailWatch::NeverHeard(const std::string& nic, const std::vector<health::RailPairStatus>& pairs) const {
   const Nanos now = seams_.executor->Now();
-  for (const health::RailPairStatus& pair : pairs)
-    if (pair.state == health::PairState::kUp && pair.key.own.nic == nic) return {};
   std::set<std::string> awake;
-  for (const health::RailPairStatus& pair : pairs)
-    if (pair.state == health::PairState::kUp) awake.insert(pair.key.peer.node);
+  for (const health::RailPairStatus& pair : pairs) {
+    if (pair.state != health::PairState::kUp) continue;
+    if (pair.key.own.nic == nic) return {};
+    awake.insert(pair.key.peer.node);
+  }
   std::vector<health::NicKey> strange;
   for (const health::RailPairStatus& pair : pairs)
     if (pair.key.own.nic == nic && pair.state == health::PairState::kUnknown && pair.measures.sent >= kFirstAnswerProbes &&
@@ -296,7 +303,7 @@ void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault) {
   for (const health::NicKey& peer : broken) {
     const Nanos since = nic->path_since.emplace(peer, now).first->second;
     if (now - since < kPathFaultHold || !nic->paths_told.insert(peer).second) continue;
-    OnPathsChanged();
+    outputs_.on_state();
     health::Fault one = fault;
     one.peers = {peer};
     Tell(*nic, health::EvidenceKind::kPathBroken, peer, health::FaultText({node_, nic->identity.name}, one));
@@ -308,13 +315,8 @@ void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault) {
     }
     Tell(*nic, health::EvidenceKind::kPathBack, *told, "");
     told = nic->paths_told.erase(told);
-    OnPathsChanged();
+    outputs_.on_state();
   }
-}
-
-void RailWatch::OnPathsChanged() {
-  filled_.view_changes = 0;
-  outputs_.on_state();
 }
 
 void RailWatch::Tell(const Nic& nic, health::EvidenceKind kind, const health::NicKey& peer, const std::string& detail) {

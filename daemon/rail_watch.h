@@ -60,14 +60,11 @@ class RailWatch {
   // Somebody complained about this node's NIC.
   void Suspect(const std::string& nic);
 
-  // Silence somewhere is being explained: what this node hears is waited for.
-  bool InDoubt() const { return in_doubt_; }
-
   // Adds to this node's word about itself what other daemons need to probe it and to compare pairs.
   void Fill(health::NodeState* own) const;
 
   // Where the fault is, if there is one, by what all nodes say now. `nic`: of any node.
-  health::Fault Verdict(const health::NicKey& nic) const;
+  health::Fault Verdict(const health::NicKey& nic) const { return health::Localise(Matrix(), nic); }
   std::vector<health::RailPairStatus> Pairs() const { return prober_.Pairs(); }
   const health::RailProbeCounts& counts() const { return prober_.counts(); }
   // The other end of a direct cable; null: there is a switch.
@@ -88,24 +85,15 @@ class RailWatch {
   void Tick();
   void OpenSockets();
   void OnBatch(const std::string& nic, const std::vector<health::Datagram>& batch);
-  // Whose silence this node is to look at, by what others say.
-  void UpdateAccused();
   void UpdateTargets();
   bool Volunteers(const health::NicKey& a, const health::NicKey& b) const;
-  // Its own kernel or daemon, or the operator, says that it is dead.
-  static bool IsGivenUp(const health::NicStatus& nic);
-  bool IsGivenUp(const health::NicKey& nic) const;
-  std::vector<health::PairReport> PairReports(const health::NodeState& own) const;
-  bool IsWellSeen(const health::NicKey& nic) const;
-  // For a verdict on the NICs of `about`. `pairs`: this node's own.
-  health::ProbeMatrix Matrix(const std::string& about, const std::vector<health::RailPairStatus>& pairs) const;
+  health::ProbeMatrix Matrix() const;
   void Judge();
   // There is a silent pair to be explained, or a verdict to be taken back. Otherwise the matrix, which is large in a large cluster, need
   // not be made.
   bool AnythingToJudge(const std::vector<health::RailPairStatus>& pairs) const;
   void JudgeNic(Nic* nic, const health::ProbeMatrix& matrix, const std::vector<health::RailPairStatus>& pairs);
   void JudgePaths(Nic* nic, const health::Fault& fault);
-  void OnPathsChanged();
   void JudgeDoubt(Nic* nic, const health::NicKey& peer, const std::string& doubt);
   // The peers that never answered this NIC, though they answer others.
   std::vector<health::NicKey> NeverHeard(const std::string& nic, const std::vector<health::RailPairStatus>& pairs) const;
@@ -120,24 +108,12 @@ class RailWatch {
   std::vector<std::string> order_;
   health::RailProber prober_;
   std::set<std::string> job_peers_;
-  std::set<health::NicKey> accused_;   // ports of others' silent pairs that this node lends its eyes for
-  std::set<health::NicKey> given_up_;  // other nodes' NICs
-  bool accused_here_ = false;          // others say that a pair with this node is silent
-  bool in_doubt_ = false;              // as of the last judgement
+  std::set<health::NicKey> accused_;  // ports of others' silent pairs that this node lends its eyes for
+  bool accused_here_ = false;         // others say that a pair with this node is silent
   uint16_t port_ = 0;
   bool view_changed_ = true;
-  bool targets_changed_ = true;     // beside what the view's revision tells
-  uint64_t targeted_revision_ = 0;  // of the view
   bool running_ = false;
   std::vector<health::RailTarget> targets_;
-  // What Fill said last of the pairs, and what it was made of.
-  struct Filled {
-    uint64_t prober_revision = 0;
-    uint64_t view_changes = 0;
-    std::vector<bool> failed;
-    std::vector<health::PairReport> pairs;
-  };
-  mutable Filled filled_;
   uint64_t told_revision_ = 0;
   Nanos judged_ = 0;
   Nanos opened_ = 0;

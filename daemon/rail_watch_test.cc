@@ -284,24 +284,6 @@ TEST_F(RailWatchTest, OthersLendTheirEyesWhereNoJobUsesThem) {
   EXPECT_EQ(nodes_[2]->own.pairs.size(), 2U);
 }
 
-// Most pairs of a large cluster are asked every few seconds: what they answered before the fault does not make a dead port alive.
-TEST_F(RailWatchTest, OldAnswersOfManyDoNotKeepADeadPortAlive) {
-  Make(24, 2);
-  for (int node = 0; node < 24; ++node) {
-    std::set<std::string> peers;
-    for (const int step : {1, 2, 22, 23}) peers.insert(Name((node + step) % 24));
-    nodes_[node]->watch->SetJobPeers(peers);
-  }
-  core_.Advance(10'000 * kMs);
-  BreakPort(5, 1);
-  core_.Advance(900 * kMs);
-  EXPECT_EQ(Told(5, 1), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
-  core_.Advance(1000 * kMs);
-  Mend();
-  core_.Advance(5000 * kMs);
-  EXPECT_EQ(Told(5, 1), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
-}
-
 TEST_F(RailWatchTest, ATakenPortIsNoReasonToGiveUp) {
   health::FakeDatagrams other(&net_);
   const auto taken = other.Open({"eth0", Address(0, 0), 7460}, {[](const auto&) {}, [](const auto&) {}});

@@ -73,12 +73,6 @@ void PairJudge::OnAnswer(Nanos now) {
   Step(PairEvent::kProved, now);
 }
 
-bool PairJudge::Waits(Nanos now) const {
-  for (auto ping = pings_.rbegin(); ping != pings_.rend() && ping->sent > answered_sent_; ++ping)
-    if (!ping->answered && ping->sent <= now - policy_.patience_min) return true;
-  return false;
-}
-
 void PairJudge::Judge(Nanos now, Nanos witness_sent) {
   const Nanos overdue_before = std::min(now - patience(), witness_sent);
   int misses = 0;

@@ -60,9 +60,6 @@ class PairJudge {
   // The peer's kernel said that nobody listens: the way there and back is fine, and no daemon is there to be timed.
   void Refused(Nanos now);
 
-  // A probe that left after the last answered one is old enough to be overdue: Judge may have something to say.
-  bool Waits(Nanos now) const;
-
   // Looks for overdue probes. `witness_sent`: when the latest probe left that the same peer answered in time over another pair; 0: none.
   void Judge(Nanos now, Nanos witness_sent);
 
@@ -75,8 +72,6 @@ class PairJudge {
   Nanos since() const { return since_; }
   // When the latest probe left that was answered in time; 0: none.
   Nanos timely_sent() const { return timely_sent_; }
-  // When the latest probe left that was answered at all.
-  Nanos answered_sent() const { return answered_sent_; }
   // When the first of the overdue probes left that made the pair late or silent; 0: it is neither.
   Nanos missed_since() const { return missed_since_; }
   Nanos patience() const;

@@ -1,7 +1,6 @@
 #include "health/probe/rail_prober.h"
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -45,13 +44,7 @@ void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
       Pair& pair = known.mapped();
       if (target.nonce != pair.target.nonce) pair.judge.Forget();
       changed |= target.active != pair.target.active;
-      const bool awaited = target.active && !pair.target.active;
       pair.target = std::move(target);
-      if (awaited) {
-        pair.asked_since = now;
-        pair.due = 0;
-        NoteWord(&pair);
-      }
       pairs_.insert(std::move(known));
       continue;
     }
@@ -63,11 +56,11 @@ void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
     pairs_.emplace(key, std::move(pair));
   }
   for (const auto& [key, gone] : before) keys_.erase(gone.id);
-  auto signs = std::exchange(signs_, {});
-  for (const auto& [key, pair] : pairs_) {
-    const auto known = signs.find(key.peer.node);
-    signs_.try_emplace(key.peer.node, known == signs.end() ? Signs() : known->second);
-  }
+  std::erase_if(signs_, [this](const auto& sign) {
+    const auto first = pairs_.begin();
+    return std::none_of(first, pairs_.end(), [&](const auto& pair) { return pair.first.peer.node == sign.first; });
+  });
+  for (const auto& [key, pair] : pairs_) signs_.try_emplace(key.peer.node);
   // In no order, spread over one interval.
   for (auto& [key, pair] : pairs_)
     if (pair.due == 0) pair.due = now + static_cast<Nanos>(Random() % static_cast<uint64_t>(Interval(pair.target.active)));
@@ -91,15 +84,6 @@ void RailProber::SetLink(const std::string& nic, bool up, Nanos now) {
   }
 }
 
-void RailProber::Renew(const NicKey& nic, Nanos now) {
-  for (auto& [key, pair] : pairs_) {
-    if ((key.peer != nic && key.own != nic) || WordOf(pair.judge.state()) == PairWord::kAnswering) continue;
-    pair.judge.Reset(now);
-    pair.due = now;
-    NoteWord(&pair);
-  }
-}
-
 void RailProber::Suspect(const std::string& nic, Nanos now) {
   int companions = 0;
   for (auto& [key, pair] : pairs_)
@@ -108,19 +92,14 @@ void RailProber::Suspect(const std::string& nic, Nanos now) {
 
 // Late probes between two NICs may be the fault of either, or of what lies between: other pairs of both ends tell.
 void RailProber::SuspectAround(const Pair& late, Nanos now) {
-  std::vector<Pair*> own;
+  int own = 0;
   int peers = 0;
   for (auto& [key, pair] : pairs_) {
-    if (key == late.target.key || (key.peer == late.target.key.peer && peers++ < kCompanionsMax))
-      pair.suspect_until = now + policy_.suspicion;
-    else if (key.own == late.target.key.own && WordOf(pair.judge.state()) != PairWord::kSilent)
-      own.push_back(&pair);
+    const bool same = key == late.target.key;
+    const bool companion =
+        (key.own == late.target.key.own && own++ < kCompanionsMax) || (key.peer == late.target.key.peer && peers++ < kCompanionsMax);
+    if (same || companion) pair.suspect_until = now + policy_.suspicion;
   }
-  // Those that answered last are the likeliest to show that the NIC is alive.
-  const auto middle = own.begin() + std::min<std::ptrdiff_t>(kCompanionsMax, std::ssize(own));
-  std::partial_sort(own.begin(), middle, own.end(),
-                    [](const Pair* a, const Pair* b) { return a->judge.answered_sent() > b->judge.answered_sent(); });
-  for (auto one = own.begin(); one != middle; ++one) (*one)->suspect_until = now + policy_.suspicion;
 }
 
 void RailProber::Heard(const std::string& node, Nanos now) {
@@ -143,30 +122,20 @@ void RailProber::Witnesses::Add(uint64_t id, Nanos sent) {
   pair = id;
 }
 
-PairWord RailProber::Word(const Pair& pair, Nanos since) {
-  const PairWord word = WordOf(pair.judge.state());
-  return word == PairWord::kAnswering && pair.judge.answered_sent() < since ? PairWord::kUnknown : word;
-}
-
 void RailProber::NoteWord(Pair* pair) {
-  const PairWord word = Word(*pair, pair->asked_since);
+  const PairWord word = WordOf(pair->judge.state());
   if (std::exchange(pair->told, word) != word) ++revision_;
 }
 
 void RailProber::Judge(Nanos now) {
-  // Mostly nobody waits.
-  const bool waits = std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& pair) {
-    return pair.second.judge.state() != PairState::kUnknown && pair.second.judge.Waits(now);
-  });
   std::map<std::string_view, Witnesses> witnesses;  // by node
-  if (waits)
-    for (const auto& [key, pair] : pairs_)
-      if (pair.judge.state() != PairState::kUnknown) witnesses[key.peer.node].Add(pair.id, pair.judge.timely_sent());
+  for (const auto& [key, pair] : pairs_)
+    if (pair.judge.state() != PairState::kUnknown) witnesses[key.peer.node].Add(pair.id, pair.judge.timely_sent());
   for (auto& [key, pair] : pairs_) {
     const PairState before = pair.judge.state();
-    if (before != PairState::kUnknown && pair.judge.Waits(now)) pair.judge.Judge(now, WitnessFor(pair, witnesses[key.peer.node]));
+    if (before != PairState::kUnknown) pair.judge.Judge(now, WitnessFor(pair, witnesses[key.peer.node]));
     const PairState after = pair.judge.state();
-    if (after != before) NoteWord(&pair);
+    NoteWord(&pair);
     const bool doubtful = after == PairState::kLate || after == PairState::kProving || (after == PairState::kSilent && before != after);
     // Renewed at half time, not at every tick: it looks at all pairs.
     if (doubtful && pair.suspect_until - now < policy_.suspicion / 2) SuspectAround(pair, now);
@@ -264,26 +233,9 @@ void RailProber::Refused(const std::string& nic, const std::string& address, uin
 }
 
 std::vector<RailPairStatus> RailProber::Pairs() const {
-  struct Silence {
-    int pairs = 0;
-    Nanos since = 0;
-  };
-  std::map<std::string_view, Silence> silences;  // by own NIC
-  for (const auto& [key, pair] : pairs_) {
-    if (WordOf(pair.judge.state()) != PairWord::kSilent) continue;
-    Silence& silence = silences[key.own.nic];
-    ++silence.pairs;
-    silence.since = std::max(silence.since, pair.judge.missed_since());
-  }
   std::vector<RailPairStatus> all;
-  all.reserve(pairs_.size());
-  for (const auto& [key, pair] : pairs_) {
-    const auto silence = silences.find(key.own.nic);
-    const bool doubted = silence != silences.end() && silence->second.pairs > kCompanionsMax;
-    const Nanos fresh = std::max(pair.asked_since, doubted ? silence->second.since : Nanos{0});
-    all.push_back({key, pair.target.active, pair.judge.state(), Word(pair, pair.asked_since), Word(pair, fresh), pair.judge.since(),
-                   pair.judge.missed_since(), pair.judge.measures()});
-  }
+  for (const auto& [key, pair] : pairs_)
+    all.push_back({key, pair.target.active, pair.judge.state(), pair.judge.since(), pair.judge.missed_since(), pair.judge.measures()});
   return all;
 }
 

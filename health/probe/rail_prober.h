@@ -62,12 +62,6 @@ struct RailPairStatus {
   PairKey key;
   bool active = false;
   PairState state = PairState::kUnknown;
-  // What the state says to others. Of a pair that was asked now and then, and is asked often since others doubt its peer's NIC, nothing
-  // before the first answer since: what it was before says nothing of now.
-  PairWord word = PairWord::kUnknown;
-  // Likewise of all pairs of a NIC that has fallen silent on more pairs than a fault asks of (kCompanionsMax and itself): those that
-  // have not been asked since do not say that it is alive.
-  PairWord fresh_word = PairWord::kUnknown;
   Nanos since = 0;
   Nanos missed_since = 0;  // when the first overdue probe left; 0: none is
   PairMeasures measures;
@@ -93,10 +87,6 @@ class RailProber {
 
   // The link of this node's `nic` went up or down. While it is down its pairs are not probed, and they are unknown.
   void SetLink(const std::string& nic, bool up, Nanos now);
-
-  // `nic`, of this node or another, was given up by its own daemon, and is no longer: that its pairs were silent says nothing of now, and
-  // they are asked soon.
-  void Renew(const NicKey& nic, Nanos now);
 
   // Somebody doubts this node's `nic`: probes its pairs in quick succession for a while.
   void Suspect(const std::string& nic, Nanos now);
@@ -129,7 +119,6 @@ class RailProber {
     uint64_t nic_hash = 0;
     PairJudge judge;
     PairWord told = PairWord::kUnknown;
-    Nanos asked_since = 0;  // answers to earlier probes are old news; 0: all count
     Nanos due = 0;
     Nanos last_sent = 0;
     Nanos suspect_until = 0;
@@ -149,7 +138,6 @@ class RailProber {
   Nanos WitnessFor(const Pair& pair, const Witnesses& witnesses) const;
   Nanos Interval(bool active);
   RailPing Ping(Pair* pair, Nanos now);
-  static PairWord Word(const Pair& pair, Nanos since);
   void NoteWord(Pair* pair);
   uint64_t Random();
 
@@ -159,8 +147,7 @@ class RailProber {
   std::map<PairKey, Pair> pairs_;
   std::map<uint64_t, PairKey> keys_;  // by id
   std::set<std::string> links_down_;
-  using Signs = std::array<Nanos, 3>;                // when a daemon was heard of, latest first
-  std::map<std::string, Signs, std::less<>> signs_;  // by node of a pair
+  std::map<std::string, std::array<Nanos, 3>, std::less<>> signs_;  // by node of a pair: when its daemon was heard of, latest first
   size_t active_count_ = 0;
   uint64_t next_id_ = 1;
   uint64_t next_sequence_ = 1;
