@@ -32,7 +32,9 @@ class FabricEvents(unittest.TestCase):
     self.daemons = {}
     for node in NODES:
       self._start_daemon(node)
-    self.assertTrue(wait_until(lambda: all(self._hears(node) for node in NODES), PATIENCE_S), self._words())
+    # Before it knows the other node a daemon has no name for that node's ports.
+    ready = lambda: all(self._hears(node) and self._knows_peers(node) for node in NODES)
+    self.assertTrue(wait_until(ready, PATIENCE_S), self._words())
 
   def _start_daemon(self, node: str) -> None:
     nics = f'nics {{ name: "ib0" port_guid: "{self.fabric.port_guid(NODES[node])}" }}\n'
@@ -63,6 +65,10 @@ class FabricEvents(unittest.TestCase):
 
   def _hears(self, node: str) -> bool:
     return any("comes through" in message for message in self._fabric_events(node, f"{node}/ib0"))
+
+  def _knows_peers(self, node: str) -> bool:
+    answer = self._ask(node, "plan", "show")
+    return bool(answer) and {nic["node"] for nic in json.loads(answer)["nics"]} == set(NODES)
 
   def _words(self) -> str:
     return "\n".join(f"{node}: {daemon.errors()}" for node, daemon in self.daemons.items())
