@@ -21,7 +21,7 @@ class BulkRun {
   void Count(const Chunk& chunk) {
     if (chunk.message_bytes > kEagerBytesMax) {
       small_ = 0;
-      if (!is_bulk()) bytes_ += chunk.bytes;
+      bytes_ += chunk.bytes;
     } else if (++small_ >= kSmallMost) {
       bytes_ = 0;
     }

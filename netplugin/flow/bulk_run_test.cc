@@ -69,6 +69,9 @@ TEST(BulkRun, IsAlwaysAfterNothing) {
   EXPECT_TRUE(run.is_bulk());
   for (int i = 0; i < 100; ++i) run.Count(Small());
   EXPECT_TRUE(run.is_bulk());
+  EXPECT_FALSE(run.has_large());
+  run.Count(Large());
+  EXPECT_TRUE(run.has_large());
 }
 
 }  // namespace

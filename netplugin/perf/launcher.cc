@@ -51,18 +51,18 @@ bool PluginLoads(const Options& options) {
 }
 
 // The scheduler may leave two ranks on one processor for a whole run, while another is idle.
-void Pin(int rank) {
+bool Pin(int rank) {
   cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return false;
   int skip = rank % CPU_COUNT(&allowed);
   for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
     if (!CPU_ISSET(processor, &allowed) || skip-- > 0) continue;
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(processor, &one);
-    sched_setaffinity(0, sizeof(one), &one);
-    return;
+    return sched_setaffinity(0, sizeof(one), &one) == 0;
   }
+  return false;
 }
 
 class Children {
@@ -101,7 +101,10 @@ bool Children::Start(const Options& options, int listen_fd, int port) {
       setpgid(0, 0);  // Ctrl-C reaches this process alone, which passes it on
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(1);
-      if (options.pin) Pin(rank);
+      if (options.pin && !Pin(rank)) {
+        fprintf(stderr, "r2cc-perf: --pin: cannot keep rank %d to a processor: %s\n", rank, strerror(errno));
+        _exit(1);
+      }
       if (rank != 0) close(listen_fd);
       Options mine = options;
       mine.root = "127.0.0.1:" + std::to_string(port);

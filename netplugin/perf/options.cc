@@ -98,6 +98,8 @@ std::string Apply(const Text& text, Options* options) {
   options->sizes_bytes = *sizes;
 
   if (text.ranks > 0 && options->rank >= 0) return "--ranks starts all ranks here and --rank runs one of a job; give one of them";
+  if (options->pin && text.ranks == 0)
+    return "--pin is for --ranks; a rank of its own is pinned by whoever starts it, such as with taskset";
   if (text.ranks == 0 && options->rank < 0)
     return "how many ranks? --ranks N starts them all here; --rank R --nranks N --root HOST:PORT runs one of a job";
   if (options->rank >= 0 && (text.nranks == 0 || options->root.empty())) return "--rank needs --nranks N and --root HOST:PORT";

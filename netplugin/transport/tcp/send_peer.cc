@@ -65,7 +65,7 @@ FlowId SendPeer::Open(uint64_t listen_id, uint16_t local_rail, Comm* comm) {
 void SendPeer::Post(FlowId flow, void* data, uint64_t bytes) {
   if (!comms_.contains(flow)) return;
   // Nobody looks for acknowledgements while all messages are small: who sends on looks before the window is used up.
-  if (session_.WindowLow(flow)) HearHome(flow);
+  if (session_.WindowLow(flow)) HearAnswers(flow);
   const MessageId message = session_.Post(flow, data, bytes, now());
   Stir(session_.home(flow));
   PumpHome(flow);
@@ -78,12 +78,12 @@ void SendPeer::Post(FlowId flow, void* data, uint64_t bytes) {
 bool SendPeer::Hot(FlowId flow) {
   if (links_.empty() || !comms_.contains(flow)) return false;
   PumpHome(flow);
-  HearHome(flow);
+  HearAnswers(flow);
   return session_.has_changes();
 }
 
 // The flow's acknowledgements and grants come by the first lane that is up.
-void SendPeer::HearHome(FlowId flow) {
+void SendPeer::HearAnswers(FlowId flow) {
   const LinkId home = session_.home(flow);
   for (size_t i = 0; i < links_.size(); ++i) {
     const auto link = static_cast<LinkId>((home + i) % links_.size());

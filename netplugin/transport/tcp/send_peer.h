@@ -79,7 +79,7 @@ class SendPeer final : public Peer {
   // PumpBulk in three steps, the second of which is the socket's.
   bool LoadBulk(LinkId link, size_t index);
   bool WroteBulk(LinkId link, size_t index, BulkSender::Result result, uint64_t sent_bytes);
-  void HearHome(FlowId flow);
+  void HearAnswers(FlowId flow);
   // True if the turn ended before every socket was full or had nothing to send.
   bool PumpAll();
   // True if a chunk was moved.
