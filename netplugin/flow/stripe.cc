@@ -45,6 +45,14 @@ uint32_t QueueLimitBytes(double rate_bytes_per_s, bool spread) {
   return static_cast<uint32_t>(std::clamp<double>(rate_bytes_per_s * kQueueSeconds, kLeastBytes, most));
 }
 
+uint64_t HoldLimitBytes(double rate_bytes_per_s, Nanos round_trip) {
+  constexpr double kLeastBytes = 256 * 1024, kMostBytes = 4 * 1024 * 1024;
+  constexpr double kHoldSeconds = 0.005;
+  // Twice the round trip: a rate that this limit itself keeps low must be able to grow.
+  const double bytes = rate_bytes_per_s * (kHoldSeconds + 2 * static_cast<double>(round_trip) / static_cast<double>(kNanosPerSecond));
+  return bytes <= 0 || bytes > kMostBytes ? 0 : static_cast<uint64_t>(std::max(bytes, kLeastBytes));
+}
+
 size_t SocketsInUse(double rate_bytes_per_s, size_t sockets) {
   constexpr double kRateOfSocket = 600e6;
   constexpr size_t kLeast = 2;

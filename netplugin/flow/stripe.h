@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/core/clock.h"
 #include "netplugin/flow/types.h"
 
 namespace r2cc::net {
@@ -48,6 +49,11 @@ inline double LoadOf(const LinkShare& link) {
 // makes the rail carry besides waits behind them: no more than it sends in a few milliseconds. While chunks are dealt out to all rails
 // (`spread`) no rail takes more than it can carry soon. `rate_bytes_per_s`: while busy; 0: not known yet.
 uint32_t QueueLimitBytes(double rate_bytes_per_s, bool spread);
+
+// How many bytes the kernel may hold of a rail's socket, sent or not, until the peer has acknowledged them; 0: as many as it likes, because
+// the rate is not known or what TCP holds at most is little for it. TCP fills a slow rail's queue with all that its window allows, tens of
+// milliseconds: packets fall, and what a fault makes the rail carry besides waits behind them. `round_trip`: with the queues empty.
+uint64_t HoldLimitBytes(double rate_bytes_per_s, Nanos round_trip);
 
 // How many of a link's `sockets` take chunks. One stream is the work of one processor at either end, so that a quick rail wants several;
 // but they share the rail, and each message takes longer.

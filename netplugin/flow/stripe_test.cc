@@ -108,6 +108,22 @@ TEST(QueueLimit, IsSmallWhileChunksAreDealtOut) {
   EXPECT_EQ(QueueLimitBytes(1e6, true), 1u << 17);
 }
 
+TEST(HoldLimit, IsFiveMillisecondsOfASlowRailAndNoneOfAQuickOne) {
+  EXPECT_EQ(HoldLimitBytes(0, 0), 0u) << "not known";
+  EXPECT_EQ(HoldLimitBytes(60e6, 0), 300'000u);
+  EXPECT_EQ(HoldLimitBytes(1e6, 0), 1u << 18);
+  EXPECT_EQ(HoldLimitBytes(1e9, 0), 0u);
+}
+
+TEST(HoldLimit, LeavesARateThatItKeepsLowRoomToGrow) {
+  for (const Nanos round_trip : {kNanosPerMs / 10, 3 * kNanosPerMs, 20 * kNanosPerMs}) {
+    double rate = 1e6;
+    for (int rounds = 0; rounds < 50 && HoldLimitBytes(rate, round_trip) > 0; ++rounds)
+      rate = static_cast<double>(HoldLimitBytes(rate, round_trip)) / static_cast<double>(round_trip) * static_cast<double>(kNanosPerSecond);
+    EXPECT_GT(rate, 75e6) << round_trip;
+  }
+}
+
 TEST(SocketsInUse, GrowWithTheRate) {
   for (const auto& [rate_bytes_per_s, sockets, in_use] :
        {std::tuple(0.0, 1, 1), std::tuple(1e12, 1, 1), std::tuple(0.0, 4, 2), std::tuple(1.0e9, 4, 2), std::tuple(1.3e9, 4, 3),

@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace r2cc::net {
+namespace {
+
+// Estimates waver: a small change is not worth a call.
+bool IsNear(uint64_t value, uint64_t other) { return value - value / 8 <= other && other - other / 8 <= value; }
+
+}  // namespace
 
 void SendLink::Close(Poller* poller, Movers* movers) {
   calls.clear();
@@ -28,7 +34,7 @@ void SendLink::Prove(uint64_t session, LinkId link) {
   }
 }
 
-Account SendLink::Measure() const {
+Account SendLink::Measure() {
   Account all;
   for (const Bulk& one : bulk) {
     if (one.sender == nullptr) continue;
@@ -36,18 +42,26 @@ Account SendLink::Measure() const {
     all.delivered_bytes += account.delivered_bytes;
     // Several sockets share the rail at the same time.
     all.busy_ns = std::max(all.busy_ns, account.busy_ns);
+    all.round_trip_ns = std::max(all.round_trip_ns, account.round_trip_ns);
   }
+  round_trip_ = all.round_trip_ns;
   return all;
 }
 
 void SendLink::Adapt(double rate_bytes_per_s, bool spread) {
   in_use_ = SocketsInUse(rate_bytes_per_s, bulk.size());
   const uint32_t bytes = QueueLimitBytes(rate_bytes_per_s, spread);
-  // Estimates waver: a small change is not worth a call.
-  if (bytes <= limit_bytes_ + limit_bytes_ / 8 && bytes >= limit_bytes_ - limit_bytes_ / 8) return;
+  const uint64_t held_bytes = HoldLimitBytes(rate_bytes_per_s, round_trip_);
+  if (IsNear(bytes, limit_bytes_) && IsNear(held_bytes, held_bytes_)) return;
   limit_bytes_ = bytes;
+  held_bytes_ = held_bytes;
   for (const Bulk& one : bulk)
     if (one.sender != nullptr) LimitQueue(*one.sender);
+}
+
+void SendLink::LimitQueue(const BulkSender& joined) const {
+  LimitUnsent(joined.fd(), limit_bytes_);
+  LimitHeld(joined.fd(), held_bytes_);
 }
 
 void SendLink::Await() const {

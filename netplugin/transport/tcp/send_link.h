@@ -37,12 +37,12 @@ class SendLink {
   bool greeted() const;
   void Prove(uint64_t session, LinkId link);
   // What the kernel says of all its bulk sockets.
-  Account Measure() const;
-  // How much each socket queues - with the kernel, and of chunks that leave together - and how many take chunks: see QueueLimitBytes and
-  // SocketsInUse.
+  Account Measure();
+  // How much each socket queues - with the kernel, and of chunks that leave together - and how many take chunks: see QueueLimitBytes,
+  // HoldLimitBytes and SocketsInUse.
   void Adapt(double rate_bytes_per_s, bool spread);
   size_t in_use() const { return in_use_; }
-  void LimitQueue(const BulkSender& joined) const { LimitUnsent(joined.fd(), limit_bytes_); }
+  void LimitQueue(const BulkSender& joined) const;
   uint32_t limit_bytes() const { return limit_bytes_; }
   // No call is being made on any of its sockets, nor will be while the turn lasts.
   void Await() const;
@@ -52,6 +52,8 @@ class SendLink {
 
  private:
   uint32_t limit_bytes_ = QueueLimitBytes(0, false);
+  uint64_t held_bytes_ = HoldLimitBytes(0, 0);
+  Nanos round_trip_ = 0;
   size_t in_use_ = SocketsInUse(0, SIZE_MAX);
 };
 

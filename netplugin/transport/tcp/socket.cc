@@ -1,11 +1,15 @@
 #include "netplugin/transport/tcp/socket.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <cstring>
 
 namespace r2cc::net {
@@ -18,6 +22,14 @@ constexpr int kKeepAliveProbes = 5;
 constexpr int kOobUserTimeoutMs = 8000;
 
 void Set(int fd, int level, int name, int value) { setsockopt(fd, level, name, &value, sizeof(value)); }
+
+// What a process without privileges may ask a socket to hold, with the kernel's doubling.
+uint64_t HeldMost() {
+  const UniqueFd fd(open("/proc/sys/net/core/wmem_max", O_RDONLY | O_CLOEXEC));
+  char text[24] = "";
+  if (!fd || read(fd.get(), text, sizeof(text) - 1) <= 0) return 0;
+  return std::min<uint64_t>(std::strtoull(text, nullptr, 10) * 2, INT_MAX);
+}
 
 }  // namespace
 
@@ -144,6 +156,19 @@ int IncomingInterface(int fd) {
 }
 
 void LimitUnsent(int fd, uint32_t bytes) { Set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(bytes)); }
+
+void LimitHeld(int fd, uint64_t bytes) {
+  static const uint64_t most_bytes = HeldMost();
+  constexpr int kAsTheKernelSeesFit = 0;
+  int locks = 0;
+  socklen_t length = sizeof(locks);
+  // Linux before 5.14 knows no way back from a limit.
+  if (getsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &locks, &length) != 0) return;
+  if (bytes > 0 && bytes <= most_bytes)
+    Set(fd, SOL_SOCKET, SO_SNDBUF, static_cast<int>(bytes / 2));  // the kernel doubles it
+  else if (locks != 0)
+    Set(fd, SOL_SOCKET, SO_BUF_LOCK, kAsTheKernelSeesFit);
+}
 
 int ConnectResult(int fd) {
   int error = 0;

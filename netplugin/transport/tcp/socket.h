@@ -78,6 +78,10 @@ int IncomingInterface(int fd);
 // Bytes that the kernel takes beyond its window.
 void LimitUnsent(int fd, uint32_t bytes);
 
+// Bytes that the kernel holds, sent or not, until the peer acknowledges them; 0, or more than net.core.wmem_max lets a process ask for: as
+// the kernel sees fit.
+void LimitHeld(int fd, uint64_t bytes);
+
 // Result of a finished connect; 0 or an errno.
 int ConnectResult(int fd);
 
@@ -85,6 +89,7 @@ int ConnectResult(int fd);
 struct Account {
   uint64_t delivered_bytes = 0;  // acknowledged by the peer's kernel
   int64_t busy_ns = 0;           // there was something to deliver, and the peer took it
+  int64_t round_trip_ns = 0;     // the shortest lately
 };
 Account AccountOf(int fd);
 
