@@ -20,6 +20,7 @@ class Tally:
   fabric: str
   runs: int = 0
   waits_ms: list[float] = dataclasses.field(default_factory=list)  # the longest wait in the 2 s after each fault
+  waits_with_pauses_ms: list[float] = dataclasses.field(default_factory=list)  # the same with what the machine itself stood still
   healthy_waits_ms: list[float] = dataclasses.field(default_factory=list)  # the same of 2 healthy seconds, one a job
   resumes_ms: list[float] = dataclasses.field(default_factory=list)  # from a repair until something completed again
   recoveries_s: list[float] = dataclasses.field(default_factory=list)  # from a repair until the rail carried data again
@@ -104,6 +105,8 @@ def json_object(tally: Tally, silence_ms: int) -> dict[str, Any]:
       "migrations": tally.given_up,
       "wait_ms_p50": _rounded(percentile(tally.waits_ms, 0.5), 2),
       "wait_ms_p99": _rounded(percentile(tally.waits_ms, 0.99), 2),
+      "wait_with_pauses_ms_p99": _rounded(percentile(tally.waits_with_pauses_ms, 0.99), 2),
+      "wait_with_pauses_ms_max": _rounded(max(tally.waits_with_pauses_ms, default=None), 2),
       "healthy_wait_ms_p50": _rounded(percentile(tally.healthy_waits_ms, 0.5), 2),
       "healthy_wait_ms_max": _rounded(max(tally.healthy_waits_ms, default=None), 2),
   }

@@ -18,6 +18,7 @@ from deploy.drill.rig.processes import Processes, wait_until
 from deploy.drill.rig.stalls import Window
 from tests.bench import fault_figures, traffic
 from tests.bench.fault_figures import Tally
+from tests.bench.pauses import Pauses
 
 NODES, RAILS = 2, 4
 TICK_S = 0.05
@@ -49,6 +50,7 @@ class Setup:
   environment: dict[str, str]
   daemons: bool
   keep: pathlib.Path | None
+  pauses: Pauses
   say: Callable[[str], None]
 
 
@@ -229,9 +231,11 @@ class Stage:
         tally.errors.append(f"rank 0 left no report: {self._words()}")
     if self.healthy is None:
       return
-    tally.healthy_waits_ms.append(stalls.longest_wait_ns(rows, self.healthy) / 1e6)
-    fresh = [stalls.stall_ms(rows, fault_ns, NOTHING_TAKEN_OFF, end_ns) for fault_ns in self._faults_ns]
+    pauses = self._setup.pauses.windows()
+    tally.healthy_waits_ms.append(stalls.longest_wait_ns(rows, self.healthy, pauses) / 1e6)
+    fresh = [stalls.stall_ms(rows, fault_ns, NOTHING_TAKEN_OFF, end_ns, pauses) for fault_ns in self._faults_ns]
     tally.waits_ms += fresh
+    tally.waits_with_pauses_ms += [stalls.stall_ms(rows, fault_ns, NOTHING_TAKEN_OFF, end_ns) for fault_ns in self._faults_ns]
     for repair_ns in self._resumes_ns:
       after_ns = min((row.time_ns for row in rows if row.kind in ("send", "recv") and row.time_ns > repair_ns), default=end_ns)
       tally.resumes_ms.append((after_ns - repair_ns) / 1e6)

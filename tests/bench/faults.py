@@ -14,6 +14,7 @@ from tests.bench import fault_figures, machine
 from tests.bench.fault_cases import CASES, run_case
 from tests.bench.fault_stage import Setup
 from tests.bench.options import named_values, names_file, own_path
+from tests.bench.pauses import Pauses
 
 SILENCE_MS_DEFAULT = 250
 
@@ -52,20 +53,24 @@ def run(options: argparse.Namespace) -> None:
   binaries.check()
   namespaces.sweep()
   silence_ms = int(environment.get("R2CC_SILENCE_MS", SILENCE_MS_DEFAULT))
-  setup = Setup(binaries, options.rate, options.size, environment, options.daemon, options.keep_logs, say)
   facts = machine.describe()
   say(f"{machine.headline(facts)}; in the nodes' namespaces TCP {layout.CONGESTION_CONTROL}")
   others = machine.OthersShare()
   if not options.json:
     print(fault_figures.table_header(), flush=True)
-  for fabric in ("rail", "full") if options.fabric == "both" else (options.fabric,):
-    for case in CASES:
-      if case.name not in options.cases:
-        continue
-      runs = options.runs or (case.quick_runs if options.quick else case.runs)
-      say(f"{case.name}, {fabric} fabric: {runs} runs")
-      said = fault_figures.json_object(run_case(case, fabric, runs, setup), silence_ms)
-      print(json.dumps(said) if options.json else fault_figures.table_row(said), flush=True)
+  with Pauses(say) as pauses:
+    setup = Setup(binaries, options.rate, options.size, environment, options.daemon, options.keep_logs, pauses, say)
+    for fabric in ("rail", "full") if options.fabric == "both" else (options.fabric,):
+      for case in CASES:
+        if case.name not in options.cases:
+          continue
+        runs = options.runs or (case.quick_runs if options.quick else case.runs)
+        say(f"{case.name}, {fabric} fabric: {runs} runs")
+        said = fault_figures.json_object(run_case(case, fabric, runs, setup), silence_ms)
+        print(json.dumps(said) if options.json else fault_figures.table_row(said), flush=True)
+    windows = pauses.windows()
+    say(f"the machine itself stood still {len(windows)} times, {sum(one.end_ns - one.begin_ns for one in windows) / 1e6:.0f} ms in all, "
+        f"{max((one.end_ns - one.begin_ns for one in windows), default=0) / 1e6:.1f} ms at the longest: left out")
   facts["others_share"] = round(others.share(), 3)
   if (warning := machine.warning(facts)) is not None:
     say(warning)

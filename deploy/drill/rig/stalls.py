@@ -22,13 +22,21 @@ class Window:
     return (self.end_ns - self.begin_ns) / 1e9
 
 
-def longest_wait_ns(rows: Iterable[Row], window: Window) -> int:
-  """The longest part of `window` in which one flow had a request outstanding and none of its requests completed."""
+def longest_wait_ns(rows: Iterable[Row], window: Window, pauses: Sequence[Window] = ()) -> int:
+  """The longest part of `window` in which one flow had a request outstanding and none of its requests completed, without what of it lies
+  in `pauses`."""
   longest = 0
   for row in rows:
     if row.kind in ("send", "recv", "open"):
-      longest = max(longest, min(row.time_ns, window.end_ns) - max(row.begin_ns, window.begin_ns))
+      wait = Window(max(row.begin_ns, window.begin_ns), min(row.time_ns, window.end_ns))
+      if wait.end_ns - wait.begin_ns > longest:
+        longest = max(longest, wait.end_ns - wait.begin_ns - overlap_ns(pauses, wait))
   return longest
+
+
+def overlap_ns(windows: Iterable[Window], other: Window) -> int:
+  """How much of `other` lies in `windows`, of which no two have a time in common."""
+  return sum(max(0, min(window.end_ns, other.end_ns) - max(window.begin_ns, other.begin_ns)) for window in windows)
 
 
 def longest_standstill_ns(rows: Iterable[Row], window: Window) -> int:
@@ -44,18 +52,19 @@ def longest_standstill_ns(rows: Iterable[Row], window: Window) -> int:
   return longest
 
 
-def stall_ms(rows: Sequence[Row], fault_ns: int, healthy: Window, now_ns: int | None = None) -> float:
-  """How much longer than when healthy a flow waited within 2 s of a fault.
+def stall_ms(rows: Sequence[Row], fault_ns: int, healthy: Window, now_ns: int | None = None, pauses: Sequence[Window] = ()) -> float:
+  """How much longer than when healthy a flow waited within 2 s of a fault, without what lies in `pauses`.
 
   The healthy statistic is that of a window of the same length at the end of `healthy`. A trace that is still being written has no
   `open` rows yet: with `now_ns`, a rank that completed nothing since counts as waiting until then.
   """
   window = _after(fault_ns)
-  stall_ns = longest_wait_ns(rows, window)
+  stall_ns = longest_wait_ns(rows, window, pauses)
   last_ns = last_completion_ns(rows)
   if now_ns is not None and last_ns is not None:
-    stall_ns = max(stall_ns, min(now_ns, window.end_ns) - max(last_ns, window.begin_ns))
-  return max(0.0, (stall_ns - longest_wait_ns(rows, _end_of(healthy))) / 1e6)
+    silent = Window(max(last_ns, window.begin_ns), min(now_ns, window.end_ns))
+    stall_ns = max(stall_ns, silent.end_ns - silent.begin_ns - overlap_ns(pauses, silent))
+  return max(0.0, (stall_ns - longest_wait_ns(rows, _end_of(healthy), pauses)) / 1e6)
 
 
 def standstill_ms(rows: Sequence[Row], fault_ns: int, healthy: Window) -> float:

@@ -36,6 +36,12 @@ class LongestWait(unittest.TestCase):
     self.assertEqual(stalls.longest_wait_ns(rows, window(0, 100)), 0)
 
 
+  def test_leaves_out_what_the_machine_stood_still(self):
+    rows = [completion(30, 25), completion(80, 40)]
+    self.assertEqual(stalls.longest_wait_ns(rows, window(0, 100), [window(45, 65), window(75, 90)]), 25 * MS)
+    self.assertEqual(stalls.longest_wait_ns(rows, window(0, 100), [window(0, 20)]), 40 * MS)
+
+
 class LongestStandstill(unittest.TestCase):
 
   def test_ends_with_any_completion(self):
