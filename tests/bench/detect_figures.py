@@ -12,15 +12,37 @@ def of_nic(event: Event, nic: str) -> bool:
   return f"{event.get('node')}/{event.get('nic')}" == nic
 
 
-def page_ns(events: Sequence[Event], nic: str, since_ns: int) -> int | None:
-  """When the page of one node, whose daemon told `events`, first said that `nic` has failed: the plan that follows the verdict."""
+@dataclasses.dataclass(frozen=True)
+class Found:
+  """When one node's daemon knew that a NIC has failed, and when its page said so."""
+  verdict_ns: int
+  page_ns: int
+
+
+def found(events: Sequence[Event], nic: str, since_ns: int) -> Found | None:
+  """What the daemon that told `events` did about the failed `nic`: the verdict, and the plan that follows it."""
   failed = next((event for event in events if event["kind"] == "nic-state" and of_nic(event, nic) and event.get("to_state") == "FAILED" and
                  int(event["monotonic_ns"]) >= since_ns), None)
   if failed is None:
     return None
   published = next((event for event in events if event["kind"] == "plan-published" and int(event["sequence"]) > int(failed["sequence"])),
                    None)
-  return None if published is None else int(published["monotonic_ns"])
+  return None if published is None else Found(int(failed["monotonic_ns"]), int(published["monotonic_ns"]))
+
+
+def page_ns(events: Sequence[Event], nic: str, since_ns: int) -> int | None:
+  """When the page of one node, whose daemon told `events`, first said that `nic` has failed."""
+  seen = found(events, nic, since_ns)
+  return None if seen is None else seen.page_ns
+
+
+def stations_ms(fault_ns: int, kernel_ns: int | None, nodes: Sequence[Found], own: int) -> dict[str, float]:
+  """How far the news of a fault had come after how many milliseconds. `kernel`: the kernel's word was out (left out where it says nothing);
+  `own_verdict`, `own_page`: of the node that has the NIC, `nodes[own]`; `verdicts`: every daemon knew; `pages`: every page said it."""
+  stations = {"own_verdict": nodes[own].verdict_ns, "own_page": nodes[own].page_ns,
+              "verdicts": max(node.verdict_ns for node in nodes), "pages": max(node.page_ns for node in nodes)}
+  told = {"kernel": kernel_ns} if kernel_ns is not None else {}
+  return {name: (when_ns - fault_ns) / 1e6 for name, when_ns in (told | stations).items()}
 
 
 def state_of(events: Sequence[Event], nic: str) -> str | None:

@@ -1,6 +1,6 @@
 import unittest
 
-from tests.bench.detect_figures import Broken, false_verdicts, page_ns, state_of
+from tests.bench.detect_figures import Broken, Found, false_verdicts, found, page_ns, state_of, stations_ms
 
 
 def state(sequence: int, when_ns: int, nic: str, to: str) -> dict:
@@ -22,6 +22,14 @@ class DetectFigures(unittest.TestCase):
     self.assertIsNone(page_ns(events, "n1/rail2", 35))
     self.assertIsNone(page_ns(events, "n2/rail2", 0))
     self.assertIsNone(page_ns(events[:-2], "n1/rail2", 15))
+
+    self.assertEqual(found(events, "n1/rail2", 15), Found(verdict_ns=30, page_ns=31))
+
+  def test_the_last_node_is_everybodys(self):
+    nodes = [Found(4_000_000, 5_000_000), Found(1_500_000, 2_000_000), Found(3_000_000, 7_000_000)]
+    stations = {"own_verdict": 0.5, "own_page": 1.0, "verdicts": 3.0, "pages": 6.0}
+    self.assertEqual(stations_ms(1_000_000, None, nodes, 1), stations)
+    self.assertEqual(stations_ms(1_000_000, 1_250_000, nodes, 1), {"kernel": 0.25} | stations)
 
   def test_the_last_state_counts(self):
     events = [state(1, 10, "n1/rail0", "FAILED"), state(2, 20, "n1/rail0", "PROVING")]

@@ -25,7 +25,7 @@ class NetnsSocket:
 
   def __init__(self, namespace: str):
     self._namespace = namespace
-    self._socket = _open_in(namespace)
+    self._socket = open_in(namespace, socket.AF_INET, socket.SOCK_DGRAM)
 
   def close(self) -> None:
     self._socket.close()
@@ -59,7 +59,7 @@ class NetnsSocket:
       raise LabError(f"{interface} in namespace {self._namespace}: {error.strerror}") from error
 
 
-def _open_in(namespace: str) -> socket.socket:
+def open_in(namespace: str, family: int, kind: int, protocol: int = 0) -> socket.socket:
   """A socket belongs to the namespace of the thread that makes it, so a thread goes there and ends."""
   made: list[socket.socket] = []
   failed: list[Exception] = []
@@ -73,7 +73,7 @@ def _open_in(namespace: str) -> socket.socket:
           raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
       finally:
         os.close(descriptor)
-      made.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+      made.append(socket.socket(family, kind, protocol))
     except OSError as error:
       failed.append(error)
 
