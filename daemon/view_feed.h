@@ -6,6 +6,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -42,6 +44,23 @@ class ViewFeed {
     return view_;
   }
 
+  // Our own stream to `node` brings it our views, or does not any more (which rings). While it does, the stream that `node` has to us need
+  // not bring them too: a view that comes twice costs both ends twice, and what comes behind it waits.
+  void SetReached(const std::string& node, bool reached) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (reached)
+        reached_.insert(node);
+      else
+        reached_.erase(node);
+    }
+    if (!reached) Ring();
+  }
+  bool Reaches(const std::string& node) const {
+    absl::MutexLock lock(&mutex_);
+    return reached_.contains(node);
+  }
+
   // `on_view` is called at each Set and Ring, on the calling thread. When Unlisten returns it is not running and will not run again.
   using ListenerId = uint64_t;
   ListenerId Listen(std::function<void()> on_view) {
@@ -58,6 +77,7 @@ class ViewFeed {
  private:
   mutable absl::Mutex mutex_;
   View view_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> reached_ ABSL_GUARDED_BY(mutex_);
   absl::Mutex listeners_mutex_;
   std::map<ListenerId, std::function<void()>> listeners_ ABSL_GUARDED_BY(listeners_mutex_);
   ListenerId next_listener_ ABSL_GUARDED_BY(listeners_mutex_) = 1;

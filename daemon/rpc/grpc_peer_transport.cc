@@ -27,8 +27,8 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<v1:
   using OnEnd = std::function<void(const grpc::Status&)>;
 
   // Both functions are called on gRPC's threads; `on_end` once, as the last.
-  static std::shared_ptr<ExchangeCall> Begin(v1::Peer::Stub* stub, ViewFeed* feed, OnView on_view, OnEnd on_end) {
-    auto call = std::shared_ptr<ExchangeCall>(new ExchangeCall(feed, std::move(on_view), std::move(on_end)));
+  static std::shared_ptr<ExchangeCall> Begin(const std::string& peer, v1::Peer::Stub* stub, ViewFeed* feed, OnView on_view, OnEnd on_end) {
+    auto call = std::shared_ptr<ExchangeCall>(new ExchangeCall(peer, feed, std::move(on_view), std::move(on_end)));
     call->self_ = call;
     stub->async()->Exchange(&call->context_, call.get());
     call->AddHold();  // writes begin outside of gRPC's reactions
@@ -44,6 +44,7 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<v1:
 
   void OnReadDone(bool ok) override {
     if (ok) {
+      if (reply_.view().node() == peer_) feed_->SetReached(peer_, true);
       on_view_(std::move(*reply_.mutable_view()));
       StartRead(&reply_);
       return;
@@ -63,12 +64,14 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<v1:
 
   void OnDone(const grpc::Status& status) override {
     feed_->Unlisten(listener_);
+    feed_->SetReached(peer_, false);
     const std::shared_ptr<ExchangeCall> self = std::move(self_);
     on_end_(status);
   }
 
  private:
-  ExchangeCall(ViewFeed* feed, OnView on_view, OnEnd on_end) : feed_(feed), on_view_(std::move(on_view)), on_end_(std::move(on_end)) {}
+  ExchangeCall(std::string peer, ViewFeed* feed, OnView on_view, OnEnd on_end)
+      : peer_(std::move(peer)), feed_(feed), on_view_(std::move(on_view)), on_end_(std::move(on_end)) {}
 
   void Wake() {
     absl::MutexLock lock(&mutex_);
@@ -84,6 +87,7 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<v1:
     StartWrite(&request_);
   }
 
+  const std::string peer_;
   ViewFeed* const feed_;
   const OnView on_view_;
   const OnEnd on_end_;
@@ -193,7 +197,7 @@ class GrpcPeerTransport::Link {
     calls_->Add(1);
     answered_ = false;
     call_ = ExchangeCall::Begin(
-        stub_.get(), feed_,
+        peer_.node, stub_.get(), feed_,
         [this, alive = alive_, executor = executor_](v1::NodeView view) {
           executor->Post([this, alive, view = std::move(view)]() mutable {
             if (*alive) OnView(std::move(view));

@@ -1,4 +1,5 @@
 // r2ccd -> r2ccd: the server's end.
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -9,7 +10,8 @@
 namespace r2cc::daemon {
 namespace {
 
-// A peer's stream to us: takes its views, and writes ours at once, in answer and whenever it changes.
+// A peer's stream to us: takes its views, and writes ours at once, in answer, and whenever it changes unless our own stream to that peer
+// brings it.
 class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::PushReply> {
  public:
   ExchangeStream(Backend* backend, std::string from) : backend_(backend), from_(std::move(from)) {
@@ -22,6 +24,10 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
       absl::MutexLock lock(&mutex_);
       End(grpc::Status::OK);
       return;
+    }
+    {
+      absl::MutexLock lock(&mutex_);
+      node_ = request_.view().node();
     }
     backend_->ReceiveView(std::move(*request_.mutable_view()), from_);
     Wake();
@@ -53,9 +59,12 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
 
   void MaybeWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!dirty_ || writing_ || finished_) return;
+    // The first answer shows the peer who is here.
+    if (introduced_ && backend_->feed().Reaches(node_)) return;
     dirty_ = false;
     writing_ = true;
     *reply_.mutable_view() = *backend_->feed().Get();
+    introduced_ = !reply_.view().node().empty();
     StartWrite(&reply_);
   }
 
@@ -69,6 +78,8 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
   v1::PushRequest request_;  // the read under way
   absl::Mutex mutex_;
   v1::PushReply reply_ ABSL_GUARDED_BY(mutex_);
+  std::string node_ ABSL_GUARDED_BY(mutex_);
+  bool introduced_ ABSL_GUARDED_BY(mutex_) = false;
   bool dirty_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,0 +1,146 @@
+// Two daemons' ends of their streams to each other, over real connections: how often a view arrives.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/event_loop.h"
+#include "daemon/rpc/free_port.h"
+#include "daemon/rpc/grpc_peer_transport.h"
+#include "daemon/rpc/servers.h"
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr absl::Duration kWait = absl::Seconds(20);
+
+v1::NodeView View(const std::string& node, uint64_t counter) {
+  v1::NodeView view;
+  view.set_node(node);
+  view.mutable_epoch()->set_counter(counter);
+  return view;
+}
+
+// What arrived, by its counter.
+class Arrived {
+ public:
+  void Add(const v1::NodeView& view) {
+    absl::MutexLock lock(&mutex_);
+    ++times_[view.epoch().counter()];
+  }
+  int Times(uint64_t counter) const {
+    absl::MutexLock lock(&mutex_);
+    return TimesLocked(counter);
+  }
+  // False: it did not within kWait.
+  bool Await(uint64_t counter) const {
+    const auto there = [this, counter] { return TimesLocked(counter) > 0; };
+    absl::MutexLock lock(&mutex_);
+    return mutex_.AwaitWithTimeout(absl::Condition(&there), kWait);
+  }
+
+ private:
+  int TimesLocked(uint64_t counter) const {
+    const auto found = times_.find(counter);
+    return found == times_.end() ? 0 : found->second;
+  }
+  mutable absl::Mutex mutex_;
+  std::map<uint64_t, int> times_;
+};
+
+class End final : public Backend {
+ public:
+  End(std::string node, std::string peer, int port, int peer_port)
+      : node_(std::move(node)),
+        peer_(std::move(peer)),
+        credentials_(LoadCredentials(std::nullopt, "test").value()),
+        servers_(RpcServers::Start(this, absl::StrCat(testing::TempDir(), "/", node_, ".sock"), absl::StrCat("127.0.0.1:", port),
+                                   credentials_, nullptr)
+                     .value()),
+        loop_("peers-" + node_),
+        transport_(&loop_.loop(), {{peer_, absl::StrCat("127.0.0.1:", peer_port)}}, credentials_) {
+    feed_.Set(View(node_, 1));
+  }
+  ~End() override { Hang(); }
+
+  void Call() {
+    loop_.loop().RunAndWait([this] {
+      transport_.Start(&feed_, {[this](const std::string&, const v1::NodeView& view) { by_own_stream.Add(view); },
+                                [](const std::string&) {}, [](const std::string&, const std::string&) {}});
+    });
+  }
+  void Hang() {
+    loop_.loop().RunAndWait([this] { transport_.Stop(); });
+  }
+  void GetStatus(Answer<v1::StatusReply>) override {}
+  void ListNics(const v1::ListNicsRequest&, Answer<v1::ListNicsReply>) override {}
+  void ActOnNic(const v1::NicActionRequest&, Origin, Answer<v1::NicActionReply>) override {}
+  void ListJobs(Answer<v1::ListJobsReply>) override {}
+  void GetPlan(Answer<v1::Plan>) override {}
+  void ExplainNic(const v1::ExplainNicRequest&, Origin, Answer<v1::ExplainNicReply>) override {}
+  void ProbePaths(const v1::ProbePathsRequest&, Origin, Answer<v1::ProbePathsReply>) override {}
+  void ExplainPlan(Answer<v1::ExplainPlanReply>) override {}
+  void ReceiveView(v1::NodeView view, const std::string&) override { by_peers_stream.Add(view); }
+  EventLog& events() override { return events_; }
+  ViewFeed& feed() override { return feed_; }
+
+  Arrived by_own_stream;
+  Arrived by_peers_stream;
+
+ private:
+  const std::string node_;
+  const std::string peer_;
+  EventLog events_;
+  ViewFeed feed_;
+  const Credentials credentials_;
+  const std::unique_ptr<RpcServers> servers_;
+  ScopedLoopThread loop_;
+  GrpcPeerTransport transport_;
+};
+
+TEST(PeerExchange, AViewComesOnceWhereBothCallEachOther) {
+  const int port_a = FreePort();
+  const int port_b = FreePort();
+  End a("a", "b", port_a, port_b);
+  End b("b", "a", port_b, port_a);
+  a.Call();
+  b.Call();
+  ASSERT_TRUE(a.by_own_stream.Await(1));
+  ASSERT_TRUE(b.by_own_stream.Await(1));
+  a.feed().Set(View("a", 2));
+  ASSERT_TRUE(b.by_peers_stream.Await(2));
+  a.feed().Set(View("a", 3));
+  ASSERT_TRUE(b.by_peers_stream.Await(3));
+  EXPECT_EQ(b.by_peers_stream.Times(2), 1);
+
+  // The caller hangs up: the stream of the one that is called goes on, with what it has missed.
+  a.Hang();
+  ASSERT_TRUE(b.by_own_stream.Await(3));
+  a.feed().Set(View("a", 4));
+  ASSERT_TRUE(b.by_own_stream.Await(4));
+  EXPECT_EQ(b.by_peers_stream.Times(4), 0);
+  EXPECT_EQ(b.by_own_stream.Times(2), 0);
+}
+
+TEST(PeerExchange, OneCallBringsTheViewsOfBoth) {
+  const int port_a = FreePort();
+  const int port_b = FreePort();
+  End a("a", "b", port_a, port_b);
+  End b("b", "a", port_b, port_a);
+  a.Call();
+  ASSERT_TRUE(b.by_peers_stream.Await(1));
+  ASSERT_TRUE(a.by_own_stream.Await(1));
+  a.feed().Set(View("a", 2));
+  b.feed().Set(View("b", 5));
+  EXPECT_TRUE(b.by_peers_stream.Await(2));
+  EXPECT_TRUE(a.by_own_stream.Await(5));
+}
+
+}  // namespace
+}  // namespace r2cc::daemon
