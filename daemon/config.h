@@ -36,6 +36,8 @@ struct NicSpec {
 struct PeerSpec {
   std::string node;
   std::string address;  // host:port
+
+  friend bool operator==(const PeerSpec&, const PeerSpec&) = default;
 };
 
 struct TlsSpec {

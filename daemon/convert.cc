@@ -1,10 +1,11 @@
 #include "daemon/convert.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/names.h"
 
@@ -109,6 +110,7 @@ v1::NicView ToProto(const health::NicStatus& nic, const Moment& now) {
   out.set_flaps_total(nic.flaps_total);
   if (nic.share_permille < health::kFullWeightPermille) out.set_share_permille(nic.share_permille);
   out.set_probe_port(nic.probe_port);
+  out.set_port_dead(nic.port_dead);
   return out;
 }
 
@@ -169,6 +171,7 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
     if (nic.probe_port() > 65535)
       return absl::InvalidArgumentError(absl::StrCat("NIC ", nic.name(), ": ", nic.probe_port(), " is not a port"));
     status.probe_port = static_cast<uint16_t>(nic.probe_port());
+    status.port_dead = nic.port_dead();
     state.nics.push_back(std::move(status));
   }
   if (static_cast<size_t>(view.pairs_size()) > health::kPairReportsMax)
@@ -239,7 +242,9 @@ v1::Plan ToProto(const plan::Plan& plan) {
 }
 
 std::string DescribeChange(const plan::Plan& before, const plan::Plan& after) {
-  std::map<std::pair<std::string, std::string>, const plan::PlannedNic*> old;
+  using Key = std::pair<std::string_view, std::string_view>;
+  absl::flat_hash_map<Key, const plan::PlannedNic*> old;
+  old.reserve(before.nics.size());
   for (const auto& nic : before.nics) old[{nic.node, nic.nic}] = &nic;
   std::string text;
   int changes = 0;
@@ -247,16 +252,16 @@ std::string DescribeChange(const plan::Plan& before, const plan::Plan& after) {
     if (++changes <= kChangesShown) absl::StrAppend(&text, text.empty() ? "" : ", ", change);
   };
   for (const auto& nic : after.nics) {
-    const auto found = old.find({nic.node, nic.nic});
-    const std::string name = absl::StrCat(nic.node, "/", nic.nic, " ");
+    const auto found = old.find(Key{nic.node, nic.nic});
     if (found == old.end()) {
-      add(absl::StrCat(name, Describe(nic), " (new)"));
+      add(absl::StrCat(nic.node, "/", nic.nic, " ", Describe(nic), " (new)"));
       continue;
     }
-    if (!(*found->second == nic)) add(absl::StrCat(name, Describe(nic), " (was ", Describe(*found->second), ")"));
+    if (!(*found->second == nic)) add(absl::StrCat(nic.node, "/", nic.nic, " ", Describe(nic), " (was ", Describe(*found->second), ")"));
     old.erase(found);
   }
-  for (const auto& [key, nic] : old) add(absl::StrCat(key.first, "/", key.second, " gone"));
+  for (const auto& nic : before.nics)
+    if (old.contains(Key{nic.node, nic.nic})) add(absl::StrCat(nic.node, "/", nic.nic, " gone"));
   const auto add_paths = [&](const plan::Plan& in, const plan::Plan& not_in, const char* what) {
     for (const auto& path : in.broken_paths)
       if (!std::binary_search(not_in.broken_paths.begin(), not_in.broken_paths.end(), path))

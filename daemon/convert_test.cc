@@ -144,7 +144,7 @@ TEST(ConvertTest, RailPairsTravelAndAreCheckedWhole) {
   health::NodeState state;
   state.node = "n0";
   state.probe_nonce = 77;
-  state.nics.push_back({.identity = {.name = "rail0"}, .probe_port = 7460});
+  state.nics.push_back({.identity = {.name = "rail0"}, .probe_port = 7460, .port_dead = true});
   state.pairs = {{"rail0", {"n1", "rail0"}, true, true}, {"rail0", {"n2", "rail0"}, false}};
   const v1::NodeView view = ToProto(state, state.word, now);
   const auto back = FromProto(view, now);
@@ -152,6 +152,7 @@ TEST(ConvertTest, RailPairsTravelAndAreCheckedWhole) {
   EXPECT_EQ(back->pairs, state.pairs);
   EXPECT_EQ(back->probe_nonce, 77u);
   EXPECT_EQ(back->nics[0].probe_port, 7460);
+  EXPECT_TRUE(back->nics[0].port_dead);
 
   v1::NodeView wrong = view;
   wrong.mutable_nics(0)->set_probe_port(70000);

@@ -167,6 +167,8 @@ void ExplainDesk::ExplainNic(const v1::ExplainNicRequest& request, Backend::Orig
     });
   }
   if (!who.ok()) return answer(who);
+  // So that the verdict and the state that follows from it are said together.
+  parts_.rails->Judge();
   const health::NicStatus* status = parts_.local->health().Snapshot().Find(request.nic());
   if (status == nullptr) return answer(parts_.operators->UnknownNic(request.nic()));
   answer(Explain(*status));
@@ -193,7 +195,7 @@ v1::ExplainNicReply ExplainDesk::Explain(const health::NicStatus& status) const 
   const health::NicKey nic = {parts_.journal->node(), status.identity.name};
   const health::NicKey* cable = parts_.rails->CableTo(nic.nic);
   const NicVerdict verdict =
-      MakeVerdict(nic, status, parts_.rails->Verdict(nic), cable, cable == nullptr ? nullptr : parts_.view->Find(*cable));
+      MakeVerdict(nic, status, parts_.rails->Verdict(nic.nic), cable, cable == nullptr ? nullptr : parts_.view->Find(*cable));
   v1::ExplainNicReply reply = Reply(nic, status, verdict);
   AddPairs([&](const health::PairKey& key) { return key.own == nic; }, reply.mutable_pairs());
   return reply;

@@ -43,7 +43,7 @@ class ExplainDesk {
  public:
   struct Parts {
     const LocalHealth* local;
-    const RailWatch* rails;
+    RailWatch* rails;
     const health::ClusterView* view;
     const Neighbours* neighbours;
     const OperatorDesk* operators;

@@ -165,7 +165,8 @@ absl::Status Serve(const Config& config, Signals* signals) {
   RETURN_IF_ERROR(MakeRunDir(config.run_dir));
   ASSIGN_OR_RETURN(const auto lock, LockFile::Take(config.lock_file(), config.control_socket()));
   ASSIGN_OR_RETURN(const AllCredentials credentials, LoadAllCredentials(config));
-  if (!credentials.peers.secure && !config.peers.empty()) LogWarning("peers talk in the clear: set tls in the configuration");
+  if (!credentials.peers.secure && (!config.peers.empty() || config.etcd.has_value()))
+    LogWarning("peers talk in the clear: set tls in the configuration");
   if (!credentials.etcd.secure && config.etcd.has_value())
     LogWarning("etcd is spoken to in the clear: set store.etcd_tls in the configuration");
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/core/hash.h"
 #include "daemon/names.h"
 #include "health/probe/reports.h"
 
@@ -28,7 +29,7 @@ std::string ForeignProtocol(const v1::NodeView& message) {
 
 Neighbours::Neighbours(const Config& config, health::ClusterView* view, Journal* journal, Outputs outputs)
     : node_(config.node), view_(view), journal_(journal), outputs_(std::move(outputs)) {
-  for (const PeerSpec& peer : config.peers) peers_[peer.node].address = peer.address;
+  for (const PeerSpec& peer : config.peers) peers_[peer.node] = {.address = peer.address, .configured = true};
 }
 
 PeerTransport::Callbacks Neighbours::PeerCallbacks() {
@@ -76,9 +77,10 @@ bool Neighbours::Take(const v1::NodeView& message, const std::string& from) {
     return Complain(from, absl::StrCat("a view was refused: more than ", kNodesMax, " nodes"));
   std::optional<health::NodeState> before;
   if (known != nullptr) before = known->state;
+  const uint64_t changes = view_->changes();
   const auto merged = view_->Merge(*state, now.monotonic_ns);
   if (merged != health::ClusterView::Merged::kNew) {
-    outputs_.on_view();
+    if (view_->changes() != changes) outputs_.on_view();
     return merged == health::ClusterView::Merged::kSame;
   }
   about_[state->node] = {Clean(message.peer_address()), Clean(message.release())};
@@ -155,6 +157,27 @@ bool Neighbours::Complain(const std::string& from, const std::string& what) {
   std::string& last = complaints_[from];
   if (std::exchange(last, what) != what) LogWarning(what, {{"from", from}});
   return false;
+}
+
+std::vector<PeerSpec> Neighbours::DirectPeers(const std::set<std::string>& job_nodes) {
+  // In an order of its own for each node, so that where there are too many not everybody calls the same few.
+  std::vector<std::pair<uint64_t, std::string>> called;
+  for (const std::string& node : job_nodes)
+    if (node_ < node && ParseHostPort(AboutNode(node).peer_address, /*allow_port_zero=*/false).ok())
+      called.emplace_back(Fnv1a64(node_ + " " + node), node);
+  std::sort(called.begin(), called.end());
+  if (called.size() > kJobPeersMax) called.resize(kJobPeersMax);
+
+  std::map<std::string, std::string> addresses;
+  for (const auto& [rank, node] : called) addresses[node] = AboutNode(node).peer_address;
+  std::erase_if(peers_, [&](const auto& peer) { return !peer.second.configured && !addresses.contains(peer.first); });
+  for (const auto& [node, address] : addresses) {
+    Peer& peer = peers_[node];
+    if (!peer.configured) peer.address = address;
+  }
+  std::vector<PeerSpec> peers;
+  for (const auto& [node, peer] : peers_) peers.push_back({node, peer.address});
+  return peers;
 }
 
 std::vector<v1::PeerStatus> Neighbours::Peers() const {

@@ -21,6 +21,8 @@ class Neighbours {
  public:
   // Nodes of a cluster; views of more are refused.
   static constexpr size_t kNodesMax = 8192;
+  // Nodes of jobs that this daemon calls beside the configuration's; those beyond hear of it through the store.
+  static constexpr size_t kJobPeersMax = 64;
 
   struct Outputs {
     // What another node's word means for our own NICs.
@@ -42,6 +44,10 @@ class Neighbours {
   // Lets leases run out, and keeps alive the nodes that the store still has.
   void Tick();
 
+  // Whom this daemon is to talk to directly: the configuration's peers, and the nodes of its jobs that others (the store) have told the
+  // addresses of. Of two such nodes the one with the lesser name calls the other, as one stream carries both views.
+  std::vector<PeerSpec> DirectPeers(const std::set<std::string>& job_nodes);
+
   bool IsPeer(const std::string& node) const { return peers_.contains(node); }
   std::vector<v1::PeerStatus> Peers() const;
   const std::string& store_state() const { return store_state_; }
@@ -55,6 +61,7 @@ class Neighbours {
  private:
   struct Peer {
     std::string address;
+    bool configured = false;
     bool connected = false;
     std::string error = "not connected yet";
   };

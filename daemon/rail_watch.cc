@@ -17,6 +17,8 @@ namespace {
 constexpr size_t kAuxiliaryPairsMax = 256;
 // Nodes that lend their eyes when a pair of others is silent.
 constexpr int kVolunteersMax = 3;
+// A port that its node speaks of so many pairs of is seen well enough without.
+constexpr int kEyesEnough = 4;
 // Silent pairs of others that a node lends its eyes for.
 constexpr size_t kAccusedMax = 64;
 // Silent pairs that are looked at for it, as each look goes over all nodes.
@@ -28,6 +30,13 @@ constexpr Nanos kJudgeInterval = 100 * kNanosPerMs;
 constexpr Nanos kDoubtInterval = 2 * kNanosPerSecond;
 
 std::span<const uint8_t> AsBytes(const std::string& text) { return {reinterpret_cast<const uint8_t*>(text.data()), text.size()}; }
+// Null: it is none of this node's.
+const health::RailPairStatus* FindPair(const std::vector<health::RailPairStatus>& pairs, const health::PairKey& key) {
+  const auto found =
+      std::lower_bound(pairs.begin(), pairs.end(), key, [](const auto& pair, const auto& wanted) { return pair.key < wanted; });
+  return found == pairs.end() || found->key != key ? nullptr : &*found;
+}
+
 std::string_view AsText(const health::RailProbeBytes& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 }  // namespace
@@ -89,7 +98,7 @@ void RailWatch::OpenSockets() {
 }
 
 void RailWatch::SetJobPeers(std::set<std::string> nodes) {
-  if (std::exchange(job_peers_, std::move(nodes)) != job_peers_) view_changed_ = true;
+  if (std::exchange(job_peers_, std::move(nodes)) != job_peers_) targets_changed_ = true;
 }
 
 void RailWatch::SetLink(const std::string& name, bool up) {
@@ -99,8 +108,8 @@ void RailWatch::SetLink(const std::string& name, bool up) {
   prober_.SetLink(name, up, seams_.executor->Now());
   // The link's own word is enough now; and an interface that is made again is another one, which needs another socket.
   if (!up) {
-    nic.silent = false;
-    nic.path_since.clear();
+    nic.silent = nic.port_dead = false;
+    nic.paths_held.clear();
     nic.paths_told.clear();
     nic.doubt_since = 0;
     nic.socket.reset();
@@ -109,7 +118,7 @@ void RailWatch::SetLink(const std::string& name, bool up) {
   }
 }
 
-void RailWatch::Suspect(const std::string& nic) { prober_.Suspect(nic, seams_.executor->Now()); }
+void RailWatch::Suspect(const std::string& nic) { prober_.Suspect(nic, given_up_, seams_.executor->Now()); }
 
 void RailWatch::OnBatch(const std::string& name, const std::vector<health::Datagram>& batch) {
   const Nic& nic = nics_.at(name);
@@ -125,13 +134,14 @@ void RailWatch::Tick() {
   const Nanos now = seams_.executor->Now();
   if (now - opened_ >= kOpenInterval) OpenSockets();
   const bool changed = std::exchange(view_changed_, false);
-  if (changed) UpdateTargets();
+  if (changed) UpdateAccused();
+  if (std::exchange(targeted_revision_, view_->revision()) != view_->revision() || targets_changed_) UpdateTargets();
   for (const health::RailPing& ping : prober_.Tick(now)) {
     const Nic& nic = nics_.at(ping.nic);
     if (nic.socket != nullptr) (void)nic.socket->Send({ping.address, ping.port}, AsText(ping.bytes));
   }
   const bool news = std::exchange(told_revision_, prober_.revision()) != prober_.revision();
-  if (news || changed || now - judged_ >= kJudgeInterval) {
+  if (news || (changed && (in_doubt_ || accused_here_)) || now - judged_ >= kJudgeInterval) {
     judged_ = now;
     Judge();
   }
@@ -140,17 +150,33 @@ void RailWatch::Tick() {
 
 // Of all the nodes that see both ends, those with the lowest hash of it: the same few by everybody's reckoning, without asking.
 bool RailWatch::Volunteers(const health::NicKey& a, const health::NicKey& b) const {
+  const auto sees = [&](const health::NodeEntry& entry) {
+    const health::NicStatus* nic = entry.state.Find(a.nic);
+    return entry.reachable && entry.state.probe_nonce != 0 && (nic == nullptr || !IsGivenUp(*nic));
+  };
+  if (const health::NodeEntry* own = view_->Find(node_); own != nullptr && !sees(*own)) return false;
   const auto rank = [&](const std::string& node) {
     return Fnv1a64(node + " " + std::min(a, b).ToString() + " " + std::max(a, b).ToString());
   };
   const uint64_t own = rank(node_);
   int before = 0;
   for (const auto& [name, entry] : view_->nodes())
-    before += name != node_ && name != a.node && name != b.node && entry.reachable && entry.state.probe_nonce != 0 && rank(name) < own;
+    before += name != node_ && name != a.node && name != b.node && sees(entry) && rank(name) < own;
   return before < kVolunteersMax;
 }
 
-void RailWatch::UpdateTargets() {
+bool RailWatch::IsGivenUp(const health::NicStatus& nic) {
+  return !nic.link_up || nic.drill_failed || nic.state == health::NicState::kFailed;
+}
+
+bool RailWatch::IsWellSeen(const health::NicKey& nic) const {
+  const health::NodeEntry* entry = view_->Find(nic.node);
+  if (entry == nullptr) return false;
+  const auto about = [&](const health::PairReport& pair) { return pair.nic == nic.nic; };
+  return std::count_if(entry->state.pairs.begin(), entry->state.pairs.end(), about) >= kEyesEnough;
+}
+
+void RailWatch::UpdateAccused() {
   std::set<health::NicKey> accused;
   accused_here_ = false;
   int looked_at = 0;
@@ -160,12 +186,24 @@ void RailWatch::UpdateTargets() {
       accused_here_ |= pair.peer.node == node_;
       if (pair.peer.node == node_ || accused.size() >= kAccusedMax || ++looked_at > kVolunteeringMax) continue;
       const health::NicKey reporter = {name, pair.nic};
-      if (!Volunteers(reporter, pair.peer)) continue;
+      const bool explained = ExplainsSilence(reporter) || ExplainsSilence(pair.peer) || (IsWellSeen(reporter) && IsWellSeen(pair.peer));
+      if (explained || !Volunteers(reporter, pair.peer)) continue;
       accused.insert(reporter);
       accused.insert(pair.peer);
     }
-  accused_ = std::move(accused);
+  if (std::exchange(accused_, std::move(accused)) != accused_) targets_changed_ = true;
 
+  std::set<health::NicKey> given_up;
+  for (const auto& [name, entry] : view_->nodes())
+    for (const health::NicStatus& nic : entry.state.nics)
+      if (name != node_ && IsGivenUp(nic)) given_up.insert({name, nic.identity.name});
+  for (const health::NicKey& nic : given_up_)
+    if (!given_up.contains(nic)) prober_.Renew(nic, seams_.executor->Now());
+  given_up_ = std::move(given_up);
+}
+
+void RailWatch::UpdateTargets() {
+  targets_changed_ = false;
   // In an order of its own for each node, so that not everybody's auxiliary pairs lead to the same nodes.
   std::vector<std::pair<uint64_t, const health::NodeEntry*>> nodes;
   for (const auto& [name, entry] : view_->nodes())
@@ -192,73 +230,71 @@ void RailWatch::UpdateTargets() {
   if (std::exchange(targets_, targets) != targets) prober_.SetTargets(std::move(targets), seams_.executor->Now());
 }
 
-void RailWatch::Fill(health::NodeState* own) const {
-  own->probe_nonce = prober_.nonce();
-  for (health::NicStatus& status : own->nics) {
-    const auto nic = nics_.find(status.identity.name);
-    const bool open = nic != nics_.end() && nic->second.socket != nullptr;
-    status.probe_port = open ? nic->second.socket->port() : uint16_t{0};
-  }
-  own->pairs.clear();
-  std::vector<health::RailPairStatus> pairs = prober_.Pairs();
-  std::stable_partition(pairs.begin(), pairs.end(),
-                        [](const auto& pair) { return health::WordOf(pair.state) == health::PairWord::kSilent; });
-  for (const health::RailPairStatus& pair : pairs) {
-    const health::PairWord word = health::WordOf(pair.state);
-    if (word == health::PairWord::kUnknown || (word == health::PairWord::kAnswering && !pair.active)) continue;
-    if (own->pairs.size() >= health::kPairReportsMax) break;
-    own->pairs.push_back({pair.key.own.nic, pair.key.peer, word == health::PairWord::kSilent,
-                          nics_.at(pair.key.own.nic).paths_told.contains(pair.key.peer)});
-  }
-}
-
-health::ProbeMatrix RailWatch::Matrix() const {
-  health::ProbeMatrix matrix;
-  for (const auto& [nic, other] : cables_) matrix.AddCable({node_, nic}, other);
-  for (const auto& [name, entry] : view_->nodes()) {
-    for (const health::NicStatus& nic : entry.state.nics)
-      if (!nic.link_up || nic.drill_failed) matrix.AddDown({name, nic.identity.name});
-    if (name == node_ || !entry.reachable) continue;
-    for (const health::PairReport& pair : entry.state.pairs)
-      matrix.Add({name, pair.nic}, pair.peer, pair.silent ? health::PairWord::kSilent : health::PairWord::kAnswering);
-  }
-  for (const health::RailPairStatus& pair : prober_.Pairs()) matrix.Add(pair.key.own, pair.key.peer, health::WordOf(pair.state));
-  return matrix;
-}
-
 bool RailWatch::AnythingToJudge(const std::vector<health::RailPairStatus>& pairs) const {
   return accused_here_ ||
-         std::any_of(pairs.begin(), pairs.end(),
-                     [](const auto& pair) { return health::WordOf(pair.state) == health::PairWord::kSilent; }) ||
-         std::any_of(nics_.begin(), nics_.end(), [](const auto& nic) { return nic.second.silent || !nic.second.path_since.empty(); });
+         std::any_of(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.word == health::PairWord::kSilent; }) ||
+         std::any_of(nics_.begin(), nics_.end(), [](const auto& nic) { return nic.second.silent || !nic.second.paths_held.empty(); });
 }
 
 void RailWatch::Judge() {
   const std::vector<health::RailPairStatus> pairs = prober_.Pairs();
-  const health::ProbeMatrix matrix = AnythingToJudge(pairs) ? Matrix() : health::ProbeMatrix();
+  const bool anything = AnythingToJudge(pairs);
+  in_doubt_ = anything || !accused_.empty();
+  const health::ProbeMatrix matrix = anything ? Matrix(pairs) : health::ProbeMatrix();
   for (const std::string& name : order_) {
     Nic& nic = nics_.at(name);
     if (nic.link_up) JudgeNic(&nic, matrix, pairs);
   }
 }
 
+bool RailWatch::IsUnusable(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs) const {
+  const bool open = fault.unusable && fault.kind != health::FaultKind::kPort &&
+                    std::any_of(pairs.begin(), pairs.end(), [&](const health::RailPairStatus& pair) {
+                      return pair.key.own.nic == nic->identity.name && pair.word == health::PairWord::kAnswering &&
+                             pair.fresh_word == health::PairWord::kUnknown;
+                    });
+  const Nanos now = seams_.executor->Now();
+  if (!open)
+    nic->mute_since = 0;
+  else if (nic->mute_since == 0)
+    nic->mute_since = now;
+  return fault.unusable && (!open || now - nic->mute_since >= kPathFaultHold);
+}
+
 void RailWatch::JudgeNic(Nic* nic, const health::ProbeMatrix& matrix, const std::vector<health::RailPairStatus>& pairs) {
   const health::NicKey key = {node_, nic->identity.name};
   const health::Fault fault = health::Localise(matrix, key);
-  if (fault.unusable && !nic->silent) {
+  const bool answers = std::any_of(pairs.begin(), pairs.end(), [&](const health::RailPairStatus& pair) {
+    return pair.key.own == key && WordNow(pair) == health::PairWord::kAnswering;
+  });
+  // Those who answered it once may know.
+  if (!answers && (fault.kind == health::FaultKind::kCannotTell || fault.kind == health::FaultKind::kRail)) Suspect(key.nic);
+  if (!nic->silent && IsUnusable(nic, fault, pairs)) {
     nic->silent = true;
+    nic->silent_since = seams_.executor->Now();
     Tell(*nic, health::EvidenceKind::kRailSilent, {}, health::FaultText(key, fault));
   }
+  // Once it is failed, others do not speak of it any more; what is left to judge by may not say as much.
+  const bool dead = nic->silent && fault.kind != health::FaultKind::kRail && (nic->port_dead || fault.kind == health::FaultKind::kPort);
+  if (std::exchange(nic->port_dead, dead) != dead) OnWordsChanged();
   // Only an answer takes it back: while nothing is known of any pair, as after a restart of the others' daemons, it stays.
-  const auto& words = matrix.Of(key);
-  const bool answers = std::any_of(words.begin(), words.end(), [](const auto& one) { return one.second == health::PairWord::kAnswering; });
   if (nic->silent && !fault.unusable && answers) {
-    nic->silent = false;
+    nic->silent = nic->port_dead = false;
+    prober_.Renew(key, seams_.executor->Now());
     Tell(*nic, health::EvidenceKind::kRailAnswers, {}, "");
   }
-  JudgePaths(nic, fault);
-  if (fault.kind == health::FaultKind::kCannotTell && !fault.unusable)
-    return JudgeDoubt(nic, fault.peers.front(), health::FaultText(key, fault));
+  JudgePaths(nic, fault, pairs);
+  if (fault.kind == health::FaultKind::kCannotTell && !fault.unusable) {
+    // One that answers again, and is only not yet trusted, is no reason for a doubt.
+    const auto doubtful = std::find_if(fault.peers.begin(), fault.peers.end(), [&](const health::NicKey& peer) {
+      const health::RailPairStatus* pair = FindPair(pairs, {key, peer});
+      return pair == nullptr || pair->state == health::PairState::kSilent;
+    });
+    if (doubtful != fault.peers.end()) {
+      prober_.Ask({key, *doubtful}, seams_.executor->Now());
+      return JudgeDoubt(nic, *doubtful, health::FaultText(key, fault));
+    }
+  }
   const std::vector<health::NicKey> strange =
       fault.kind != health::FaultKind::kNone ? std::vector<health::NicKey>() : NeverHeard(key.nic, pairs);
   if (strange.empty()) {
@@ -281,12 +317,11 @@ void RailWatch::JudgeDoubt(Nic* nic, const health::NicKey& peer, const std::stri
 
 std::vector<health::NicKey> RailWatch::NeverHeard(const std::string& nic, const std::vector<health::RailPairStatus>& pairs) const {
   const Nanos now = seams_.executor->Now();
+  for (const health::RailPairStatus& pair : pairs)
+    if (pair.state == health::PairState::kUp && pair.key.own.nic == nic) return {};
   std::set<std::string> awake;
-  for (const health::RailPairStatus& pair : pairs) {
-    if (pair.state != health::PairState::kUp) continue;
-    if (pair.key.own.nic == nic) return {};
-    awake.insert(pair.key.peer.node);
-  }
+  for (const health::RailPairStatus& pair : pairs)
+    if (pair.state == health::PairState::kUp) awake.insert(pair.key.peer.node);
   std::vector<health::NicKey> strange;
   for (const health::RailPairStatus& pair : pairs)
     if (pair.key.own.nic == nic && pair.state == health::PairState::kUnknown && pair.measures.sent >= kFirstAnswerProbes &&
@@ -295,18 +330,29 @@ std::vector<health::NicKey> RailWatch::NeverHeard(const std::string& nic, const 
   return strange;
 }
 
-void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault) {
+void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs) {
   const Nanos now = seams_.executor->Now();
+  const health::NicKey key = {node_, nic->identity.name};
   std::set<health::NicKey> broken;
   if (fault.kind == health::FaultKind::kPath) broken.insert(fault.peers.begin(), fault.peers.end());
-  std::erase_if(nic->path_since, [&](const auto& entry) { return !broken.contains(entry.first); });
+  std::erase_if(nic->paths_held, [&](const auto& entry) { return !broken.contains(entry.first); });
   for (const health::NicKey& peer : broken) {
-    const Nanos since = nic->path_since.emplace(peer, now).first->second;
-    if (now - since < kPathFaultHold || !nic->paths_told.insert(peer).second) continue;
-    outputs_.on_state();
+    if (nic->paths_told.contains(peer)) continue;
+    const health::RailPairStatus* pair = FindPair(pairs, {key, peer});
+    if (pair == nullptr || pair->state != health::PairState::kSilent) {
+      nic->paths_held.erase(peer);
+      continue;
+    }
+    const Nic::Held held = nic->paths_held.try_emplace(peer, Nic::Held{now, pair->measures.sent}).first->second;
+    if (now - held.since < kPathFaultHold || pair->measures.sent - held.sent < kPathFaultProbes) {
+      prober_.Ask(pair->key, now);
+      continue;
+    }
+    nic->paths_told.insert(peer);
+    OnWordsChanged();
     health::Fault one = fault;
     one.peers = {peer};
-    Tell(*nic, health::EvidenceKind::kPathBroken, peer, health::FaultText({node_, nic->identity.name}, one));
+    Tell(*nic, health::EvidenceKind::kPathBroken, peer, health::FaultText(key, one));
   }
   for (auto told = nic->paths_told.begin(); told != nic->paths_told.end();) {
     if (broken.contains(*told)) {
@@ -315,8 +361,13 @@ void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault) {
     }
     Tell(*nic, health::EvidenceKind::kPathBack, *told, "");
     told = nic->paths_told.erase(told);
-    outputs_.on_state();
+    OnWordsChanged();
   }
+}
+
+void RailWatch::OnWordsChanged() {
+  filled_.view_changes = 0;
+  outputs_.on_state();
 }
 
 void RailWatch::Tell(const Nic& nic, health::EvidenceKind kind, const health::NicKey& peer, const std::string& detail) {

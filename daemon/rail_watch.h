@@ -20,6 +20,8 @@ namespace r2cc::daemon {
 
 // A path's fault must last so long before it is told: while the pairs of a dying port fall silent one by one, each looks like a path.
 constexpr Nanos kPathFaultHold = kNanosPerSecond;
+// And so many probes over it must have got no answer meanwhile: what was lost before says nothing of now.
+constexpr uint64_t kPathFaultProbes = 3;
 // A pair that has not answered for so long since it was first probed, and so many probes, perhaps never will.
 constexpr Nanos kFirstAnswerWait = 3 * kNanosPerSecond;
 constexpr uint64_t kFirstAnswerProbes = 5;
@@ -60,11 +62,16 @@ class RailWatch {
   // Somebody complained about this node's NIC.
   void Suspect(const std::string& nic);
 
+  // Silence somewhere is being explained: what this node hears is waited for.
+  bool InDoubt() const { return in_doubt_; }
+
   // Adds to this node's word about itself what other daemons need to probe it and to compare pairs.
   void Fill(health::NodeState* own) const;
 
-  // Where the fault is, if there is one, by what all nodes say now. `nic`: of any node.
-  health::Fault Verdict(const health::NicKey& nic) const { return health::Localise(Matrix(), nic); }
+  // Judges this node's NICs by what is known now, and tells.
+  void Judge();
+  // Where the fault is, if there is one, by what all nodes say now. `nic`: of this node.
+  health::Fault Verdict(const std::string& nic) const;
   std::vector<health::RailPairStatus> Pairs() const { return prober_.Pairs(); }
   const health::RailProbeCounts& counts() const { return prober_.counts(); }
   // The other end of a direct cable; null: there is a switch.
@@ -75,8 +82,15 @@ class RailWatch {
     health::NicIdentity identity;
     bool link_up = false;
     std::unique_ptr<health::RailSocket> socket;
-    bool silent = false;                         // as last told
-    std::map<health::NicKey, Nanos> path_since;  // of faults of paths that are held or told
+    bool silent = false;     // as last told
+    Nanos silent_since = 0;  // when it was
+    bool port_dead = false;  // silent, and by the verdict on it the fault is its port
+    Nanos mute_since = 0;    // it answers nobody, and not everybody was asked
+    struct Held {
+      Nanos since = 0;
+      uint64_t sent = 0;  // probes of the pair until then
+    };
+    std::map<health::NicKey, Held> paths_held;  // faults of paths that are held or told
     std::set<health::NicKey> paths_told;
     Nanos doubt_told = 0;
     Nanos doubt_since = 0;
@@ -85,15 +99,30 @@ class RailWatch {
   void Tick();
   void OpenSockets();
   void OnBatch(const std::string& nic, const std::vector<health::Datagram>& batch);
+  // Whose silence this node is to look at, by what others say.
+  void UpdateAccused();
   void UpdateTargets();
   bool Volunteers(const health::NicKey& a, const health::NicKey& b) const;
-  health::ProbeMatrix Matrix() const;
-  void Judge();
+  // Its own kernel or daemon, or the operator, says that it is dead.
+  static bool IsGivenUp(const health::NicStatus& nic);
+  // All silence around it is its own fault, by its own daemon's word. A port that is dead is not spoken of any more; one that is dead for
+  // want of anybody who answers is.
+  static bool ExplainsSilence(const health::NicStatus& nic);
+  bool ExplainsSilence(const health::NicKey& nic) const;
+  // What a pair says of now: of a NIC that has failed, no answer from before that.
+  health::PairWord WordNow(const health::RailPairStatus& pair) const;
+  std::vector<health::PairReport> PairReports() const;
+  bool IsWellSeen(const health::NicKey& nic) const;
+  // For a verdict on this node's NICs. `pairs`: its own.
+  health::ProbeMatrix Matrix(const std::vector<health::RailPairStatus>& pairs) const;
   // There is a silent pair to be explained, or a verdict to be taken back. Otherwise the matrix, which is large in a large cluster, need
   // not be made.
   bool AnythingToJudge(const std::vector<health::RailPairStatus>& pairs) const;
   void JudgeNic(Nic* nic, const health::ProbeMatrix& matrix, const std::vector<health::RailPairStatus>& pairs);
-  void JudgePaths(Nic* nic, const health::Fault& fault);
+  // It carries nothing, and nobody is left to be asked who might answer after all.
+  bool IsUnusable(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs) const;
+  void JudgePaths(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs);
+  void OnWordsChanged();
   void JudgeDoubt(Nic* nic, const health::NicKey& peer, const std::string& doubt);
   // The peers that never answered this NIC, though they answer others.
   std::vector<health::NicKey> NeverHeard(const std::string& nic, const std::vector<health::RailPairStatus>& pairs) const;
@@ -108,12 +137,23 @@ class RailWatch {
   std::vector<std::string> order_;
   health::RailProber prober_;
   std::set<std::string> job_peers_;
-  std::set<health::NicKey> accused_;  // ports of others' silent pairs that this node lends its eyes for
-  bool accused_here_ = false;         // others say that a pair with this node is silent
+  std::set<health::NicKey> accused_;   // ports of others' silent pairs that this node lends its eyes for
+  std::set<health::NicKey> given_up_;  // other nodes' NICs
+  bool accused_here_ = false;          // others say that a pair with this node is silent
+  bool in_doubt_ = false;              // as of the last judgement
   uint16_t port_ = 0;
   bool view_changed_ = true;
+  bool targets_changed_ = true;     // beside what the view's revision tells
+  uint64_t targeted_revision_ = 0;  // of the view
   bool running_ = false;
   std::vector<health::RailTarget> targets_;
+  // What Fill said last of the pairs, and what it was made of.
+  struct Filled {
+    uint64_t prober_revision = 0;
+    uint64_t view_changes = 0;
+    std::vector<health::PairReport> pairs;
+  };
+  mutable Filled filled_;
   uint64_t told_revision_ = 0;
   Nanos judged_ = 0;
   Nanos opened_ = 0;

@@ -1,131 +1,7 @@
-#include "daemon/rail_watch.h"
-
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "base/fake_executor.h"
-#include "health/io/fake_datagram.h"
+#include "daemon/rail_watch_rig.h"
 
 namespace r2cc::daemon {
 namespace {
-
-using health::EvidenceKind;
-using health::NicKey;
-
-constexpr Nanos kMs = kNanosPerMs;
-
-// Daemons reduced to their rail watches and views, in simulated time. Views travel in a millisecond.
-class RailWatchTest : public testing::Test {
- protected:
-  struct Node {
-    std::string name;
-    std::unique_ptr<health::FakeDatagrams> datagrams;
-    std::unique_ptr<health::ClusterView> view;
-    std::unique_ptr<RailWatch> watch;
-    health::NodeState own;
-    std::vector<health::Evidence> seen;
-  };
-
-  static std::string Name(int node) { return "n" + std::to_string(node); }
-  static NicKey Port(int node, int rail) { return {Name(node), "rail" + std::to_string(rail)}; }
-  static std::string Address(int node, int rail) { return "10.0." + std::to_string(rail) + "." + std::to_string(node + 1); }
-
-  void Make(int nodes, int rails, const std::map<std::string, NicKey>& cables_of_n0 = {}) {
-    for (int node = 0; node < nodes; ++node) {
-      Node& one = *nodes_.emplace_back(std::make_unique<Node>());
-      one.name = Name(node);
-      one.datagrams = std::make_unique<health::FakeDatagrams>(&net_);
-      one.view = std::make_unique<health::ClusterView>(one.name);
-      std::vector<health::NicIdentity> nics;
-      one.own.node = one.name;
-      for (int rail = 0; rail < rails; ++rail) {
-        nics.push_back({.name = Port(node, rail).nic, .interface = "eth" + std::to_string(rail), .address = Address(node, rail)});
-        one.own.nics.push_back({.identity = nics.back(), .state = health::NicState::kHealthy, .link_up = true});
-      }
-      std::map<std::string, NicKey> cables = node == 0 ? cables_of_n0 : std::map<std::string, NicKey>();
-      if (node > 0)
-        for (const auto& [nic, other] : cables_of_n0)
-          if (other.node == one.name) cables[other.nic] = {"n0", nic};
-      one.watch = std::make_unique<RailWatch>(
-          one.name, nics, 100 + node, cables, one.view.get(), RailWatch::Seams{&core_, one.datagrams.get()},
-          RailWatch::Outputs{[&one](const health::Evidence& evidence) { one.seen.push_back(evidence); }, [this, &one] { Publish(&one); }});
-      for (int rail = 0; rail < rails; ++rail) one.watch->SetLink(Port(node, rail).nic, true);
-    }
-    for (auto& node : nodes_) node->watch->Start(7460);
-    std::set<std::string> all;
-    for (auto& node : nodes_) all.insert(node->name);
-    for (auto& node : nodes_) node->watch->SetJobPeers(all);
-    core_.Advance(1500 * kMs);
-  }
-  void TearDown() override {
-    for (auto& node : nodes_) node->watch->Stop();
-  }
-
-  void Publish(Node* node) {
-    core_.RunAfter(0, [this, node] {
-      node->watch->Fill(&node->own);
-      ++node->own.epoch.counter;
-      node->view->SetOwn(node->own, core_.Now());
-      core_.RunAfter(kMs, [this, state = node->own] {
-        for (auto& other : nodes_)
-          if (other->view->Merge(state, core_.Now()) == health::ClusterView::Merged::kNew) other->watch->OnView();
-      });
-    });
-  }
-
-  // From now on daemons hear of each other beside the rails.
-  void HearEachOther() {
-    for (auto& node : nodes_)
-      for (auto& other : nodes_)
-        if (node != other) node->watch->Heard(other->name);
-    core_.RunAfter(500 * kMs, [this] { HearEachOther(); });
-  }
-
-  void Break(std::function<bool(const std::string& from, const std::string& to)> broken) {
-    net_.set_path([broken = std::move(broken)](const auto& from, const auto& to) -> std::optional<Nanos> {
-      if (broken(from.address, to.address)) return std::nullopt;
-      return kMs / 10;
-    });
-  }
-  void BreakPort(int node, int rail) {
-    Break([address = Address(node, rail)](const auto& from, const auto& to) { return from == address || to == address; });
-  }
-  void BreakPath(const std::string& a, const std::string& b) {
-    Break([a, b](const auto& from, const auto& to) { return (from == a && to == b) || (from == b && to == a); });
-  }
-  void Mend() {
-    net_.set_path([](const auto&, const auto&) { return kMs / 10; });
-  }
-
-  // The kinds that `node` was told about its `nic`, in order.
-  std::vector<EvidenceKind> Told(int node, int rail) {
-    std::vector<EvidenceKind> kinds;
-    for (const auto& one : nodes_[node]->seen)
-      if (one.subject == Port(node, rail)) kinds.push_back(one.kind);
-    return kinds;
-  }
-  // The other ends of the paths that `node` says are broken.
-  std::vector<NicKey> BrokenPaths(int node) {
-    std::vector<NicKey> peers;
-    for (const auto& pair : nodes_[node]->own.pairs)
-      if (pair.broken) peers.push_back(pair.peer);
-    return peers;
-  }
-  size_t TellingsOfAll() {
-    size_t count = 0;
-    for (auto& node : nodes_) count += node->seen.size();
-    return count;
-  }
-
-  FakeExecutor core_;
-  health::FakeDatagramNet net_{&core_};
-  std::vector<std::unique_ptr<Node>> nodes_;
-};
 
 TEST_F(RailWatchTest, AHealthyClusterSaysNothing) {
   Make(4, 4);
@@ -145,12 +21,36 @@ TEST_F(RailWatchTest, ADeadPortIsFailedByItsOwnDaemonAndExplainedByAll) {
       "port of n1/rail2 (NIC, cable or switch port): silent to n0/rail2, n2/rail2, n3/rail2; n0/rail2, n2/rail2, n3/rail2 answer others");
   core_.Advance(5000 * kMs);
   EXPECT_EQ(TellingsOfAll(), 1U);
-  for (auto& node : nodes_) EXPECT_EQ(node->watch->Verdict(Port(1, 2)).kind, health::FaultKind::kPort) << node->name;
-  EXPECT_EQ(nodes_[0]->watch->Verdict(Port(0, 2)).kind, health::FaultKind::kPeers);
+  EXPECT_EQ(nodes_[1]->watch->Verdict("rail2").kind, health::FaultKind::kPort);
+  // The other ends say whose fault it is, although nobody speaks of the port any more.
+  for (const int node : {0, 2, 3}) {
+    EXPECT_EQ(nodes_[node]->watch->Verdict("rail2").kind, health::FaultKind::kPeers) << node;
+    EXPECT_EQ(nodes_[node]->watch->Verdict("rail2").peers, std::vector<NicKey>{Port(1, 2)});
+  }
   Mend();
   core_.Advance(2000 * kMs);
   EXPECT_EQ(Told(1, 2), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
   EXPECT_EQ(TellingsOfAll(), 2U);
+}
+
+// The port's own node is the last to notice, and what it heard before is no answer.
+TEST_F(RailWatchTest, ADeadPortThatTheOthersHearOfFirstStaysFailed) {
+  for (int phase = 0; phase < 20; ++phase) {
+    SCOPED_TRACE(phase);
+    Make(4, 4);
+    nodes_[1]->watch->SetJobPeers({});
+    core_.Advance((2000 + 7 * phase) * kMs);
+    BreakPort(1, 2);
+    core_.Advance(6000 * kMs);
+    EXPECT_EQ(Told(1, 2), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+    EXPECT_EQ(nodes_[1]->watch->Verdict("rail2").kind, health::FaultKind::kPort);
+    Mend();
+    core_.Advance(3000 * kMs);
+    EXPECT_EQ(Told(1, 2), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
+    EXPECT_EQ(TellingsOfAll(), 2U);
+    for (auto& node : nodes_) node->watch->Stop();
+    nodes_.clear();
+  }
 }
 
 TEST_F(RailWatchTest, APathIsToldAtBothEndsAfterAWhile) {
@@ -209,7 +109,7 @@ TEST_F(RailWatchTest, TheOnlyRailOfANodeIsFailedByWhatTheOthersHear) {
   EXPECT_EQ(Told(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
   EXPECT_EQ(TellingsOfAll(), 1U) << "the three others answer each other";
   EXPECT_NE(nodes_[1]->seen[0].detail.find("port of n1/rail0"), std::string::npos) << nodes_[1]->seen[0].detail;
-  EXPECT_EQ(nodes_[0]->watch->Verdict(Port(1, 0)).kind, health::FaultKind::kPort);
+  EXPECT_EQ(nodes_[1]->watch->Verdict("rail0").kind, health::FaultKind::kPort);
   Mend();
   core_.Advance(5000 * kMs);
   EXPECT_EQ(Told(1, 0), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
@@ -235,6 +135,38 @@ TEST_F(RailWatchTest, ADirectCableFailsAtBothEnds) {
   ASSERT_EQ(Told(0, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
   ASSERT_EQ(Told(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
   EXPECT_EQ(nodes_[0]->seen[0].detail, "cable between n0/rail0 and n1/rail0, or the port at one of its ends");
+}
+
+// Neither end's failure explains the other's, whichever is found first.
+TEST_F(RailWatchTest, ACableThatIsSilentStaysFailedAtBothEnds) {
+  for (int phase = 0; phase < 20; ++phase) {
+    SCOPED_TRACE(phase);
+    Make(2, 3, {{"rail0", Port(1, 0)}});
+    for (auto& node : nodes_) node->watch->SetJobPeers({});
+    core_.Advance((1000 + 7 * phase) * kMs);
+    BreakPath(Address(0, 0), Address(1, 0));
+    core_.Advance(4000 * kMs);
+    for (const int node : {0, 1}) {
+      EXPECT_EQ(Told(node, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+      EXPECT_EQ(nodes_[node]->watch->Verdict("rail0").kind, health::FaultKind::kCable);
+    }
+    Mend();
+    core_.Advance(3000 * kMs);
+    for (const int node : {0, 1})
+      EXPECT_EQ(Told(node, 0), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
+    for (auto& node : nodes_) node->watch->Stop();
+    nodes_.clear();
+  }
+}
+
+TEST_F(RailWatchTest, AnEndThatHasFailedByItselfDoesNotSilenceTheOther) {
+  Make(2, 2, {{"rail0", Port(1, 0)}});
+  // n0 says so first.
+  nodes_[0]->own.nics[0].state = health::NicState::kFailed;
+  BreakPath(Address(0, 0), Address(1, 0));
+  Publish(nodes_[0].get());
+  core_.Advance(600 * kMs);
+  EXPECT_EQ(Told(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
 }
 
 TEST_F(RailWatchTest, ADaemonThatIsGoneIsNoDeadRail) {

@@ -1,5 +1,7 @@
 #include "daemon/wiring.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 
@@ -103,17 +105,25 @@ absl::Status Wiring::Start() {
   Advance();
   if (auto status = world_.jobs->Start(jobs_.Callbacks()); !status.ok()) return status;
   world_.peers->Start(&feed_, neighbours_.PeerCallbacks());
+  FollowJobs();
   world_.store->Start(kNodesPrefix, neighbours_.StoreCallbacks());
 
   Every(plan::kPageHeartbeatInterval, [this] {
     world_.page->Heartbeat(world_.core->Now());
     neighbours_.Tick();
-    rails_.SetJobPeers(jobs_.registry().PeerNodes());
+    FollowJobs();
     ScheduleAdvance();
   });
   Every(kKeepAliveInterval, [this] { feed_.Ring(); });
   Every(kRingInterval, [this] { world_.jobs->DrainRings(); });
   return absl::OkStatus();
+}
+
+void Wiring::FollowJobs() {
+  std::set<std::string> nodes = jobs_.registry().PeerNodes();
+  std::vector<PeerSpec> peers = neighbours_.DirectPeers(nodes);
+  rails_.SetJobPeers(std::move(nodes));
+  if (std::exchange(direct_peers_, peers) != peers) world_.peers->SetPeers(peers);
 }
 
 void Wiring::ReadTopology() {
@@ -155,19 +165,28 @@ void Wiring::Advance() {
   health::NodeState own = local_.health().Snapshot();
   own.epoch = own_.epoch;
   for (const health::NicStatus& nic : own.nics) rails_.SetLink(nic.identity.name, nic.link_up);
-  rails_.OnView();
+  if (std::exchange(railed_changes_, cluster_.changes()) != cluster_.changes()) rails_.OnView();
   rails_.Fill(&own);
-  const bool changed = !(own == own_);
+  const bool changed = !(own == own_) && !CanWait(own);
   if (changed) {
     own.epoch = NextEpoch();
     own_ = std::move(own);
-    cluster_.SetOwn(own_, world_.core->Now());
+    published_ = world_.core->Now();
+    cluster_.SetOwn(own_, published_);
   }
   // Jobs first: the page is what moves bytes.
   if (cluster_.revision() != planned_revision_) {
     if (publisher_.Update(cluster_, [this] { return NextEpoch(); })) planned_revision_ = cluster_.revision();
   }
   if (changed) PublishOwnView();
+}
+
+bool Wiring::CanWait(const health::NodeState& own) const {
+  if (world_.core->Now() - published_ >= kKeepAliveInterval || rails_.InDoubt()) return false;
+  const auto silent = [](const health::NodeState& state) {
+    return std::any_of(state.pairs.begin(), state.pairs.end(), [](const health::PairReport& pair) { return pair.silent; });
+  };
+  return own.word == own_.word && own.nics == own_.nics && own.probe_nonce == own_.probe_nonce && !silent(own) && !silent(own_);
 }
 
 void Wiring::PublishOwnView() {

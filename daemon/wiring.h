@@ -121,6 +121,10 @@ class Wiring final : public Backend {
   // On the disk's thread: it takes its time.
   void ReadTopology();
   void Every(Nanos interval, std::function<void()> task);
+  // The jobs' nodes are probed, and talked to directly.
+  void FollowJobs();
+  // All that is new is which sound pairs answer: nobody waits for that.
+  bool CanWait(const health::NodeState& own) const;
   Epoch NextEpoch();
   std::vector<health::NicIdentity> NicIdentities() const;
   // A NIC of any node; nothing if nobody named one.
@@ -153,8 +157,11 @@ class Wiring final : public Backend {
   ExplainDesk explain_;
   QueueMailbox<Received> received_;
 
-  health::NodeState own_;          // as last published
+  health::NodeState own_;  // as last published
+  Nanos published_ = 0;
   uint64_t planned_revision_ = 0;  // of the view
+  uint64_t railed_changes_ = 0;    // of the view, as the rail watch has seen it
+  std::vector<PeerSpec> direct_peers_;
   bool advance_scheduled_ = false;
 };
 

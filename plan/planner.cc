@@ -1,8 +1,10 @@
 #include "plan/planner.h"
 
 #include <algorithm>
-#include <map>
+#include <functional>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 namespace r2cc::plan {
@@ -55,6 +57,19 @@ std::vector<BrokenPath> ForbiddenPaths(const ClusterModel& cluster) {
 
 std::string Name(const PlannedNic& nic) { return nic.node + "/" + nic.nic; }
 
+// A NIC of the model, by node and name. Hashed: a plan of a thousand nodes is checked before the page says that one NIC is dead.
+using Key = std::pair<std::string_view, std::string_view>;
+struct KeyHash {
+  size_t operator()(const Key& key) const {
+    return std::hash<std::string_view>()(key.first) * 31 + std::hash<std::string_view>()(key.second);
+  }
+};
+struct Expected {
+  const NicModel* model;
+  uint64_t best_rate;  // of its node
+  bool planned;
+};
+
 }  // namespace
 
 Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch) {
@@ -73,33 +88,32 @@ Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch) {
 }
 
 std::string CheckPlan(const Plan& plan, const ClusterModel& cluster) {
-  std::map<std::pair<std::string, std::string>, const NicModel*> expected;
-  std::map<std::string, uint64_t> best_rates;
+  std::unordered_map<Key, Expected, KeyHash> expected;
   for (const NodeModel& node : cluster.nodes) {
-    best_rates[node.name] = BestRate(node);
+    const uint64_t best_rate = BestRate(node);
     for (const NicModel& nic : node.nics)
-      if (!expected.emplace(std::pair(node.name, nic.name), &nic).second)
+      if (!expected.emplace(Key{node.name, nic.name}, Expected{&nic, best_rate, false}).second)
         return "the model has NIC " + node.name + "/" + nic.name + " twice";
   }
-  std::set<std::pair<std::string, std::string>> planned;
   for (const PlannedNic& nic : plan.nics) {
-    const auto model = expected.find({nic.node, nic.nic});
-    if (model == expected.end()) return "the plan speaks of NIC " + Name(nic) + ", which the model does not have";
-    if (!planned.emplace(nic.node, nic.nic).second) return "the plan has NIC " + Name(nic) + " twice";
-    if (nic.state != model->second->state) return "the plan has another state of NIC " + Name(nic) + " than the model";
+    const auto found = expected.find({nic.node, nic.nic});
+    if (found == expected.end()) return "the plan speaks of NIC " + Name(nic) + ", which the model does not have";
+    const NicModel& model = *found->second.model;
+    if (std::exchange(found->second.planned, true)) return "the plan has NIC " + Name(nic) + " twice";
+    if (nic.state != model.state) return "the plan has another state of NIC " + Name(nic) + " than the model";
     if (nic.weight_permille > kFullWeightPermille)
       return "the plan gives NIC " + Name(nic) + " weight " + std::to_string(nic.weight_permille) + ", more than " +
              std::to_string(kFullWeightPermille);
-    if (nic.weight_permille > 0 && !MayCarry(model->second->state))
+    if (nic.weight_permille > 0 && !MayCarry(model.state))
       return "the plan gives NIC " + Name(nic) + " weight " + std::to_string(nic.weight_permille) + " although it may not carry traffic";
-    if (MayCarry(model->second->state) &&
-        nic.weight_permille < std::min({model->second->operator_weight_permille, kReportedWeightMinPermille,
-                                        RatePermille(*model->second, best_rates[nic.node])}))
+    if (MayCarry(model.state) && nic.weight_permille < std::min({model.operator_weight_permille, kReportedWeightMinPermille,
+                                                                 RatePermille(model, found->second.best_rate)}))
       return "the plan gives NIC " + Name(nic) + " weight " + std::to_string(nic.weight_permille) +
              ", less than anybody but the operator and its own rate may";
   }
-  for (const auto& [key, model] : expected)
-    if (!planned.contains(key)) return "the plan leaves out NIC " + key.first + "/" + key.second;
+  for (const NodeModel& node : cluster.nodes)
+    for (const NicModel& nic : node.nics)
+      if (!expected.at({node.name, nic.name}).planned) return "the plan leaves out NIC " + node.name + "/" + nic.name;
   if (plan.broken_paths != ForbiddenPaths(cluster)) return "the plan forbids other paths than those that the model calls broken";
   return "";
 }

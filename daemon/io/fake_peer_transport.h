@@ -23,6 +23,7 @@ class FakePeerTransport final : public PeerTransport {
     callbacks_ = std::move(callbacks);
     listener_ = feed_->Listen([this] { pushed_.push_back(*feed_->Get()); });
   }
+  void SetPeers(const std::vector<PeerSpec>& peers) override { peers_ = peers; }
   void Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) override {
     const auto found = actors_.find(peer);
     answer(found == actors_.end()
@@ -53,6 +54,7 @@ class FakePeerTransport final : public PeerTransport {
   void SetActor(const std::string& peer, Actor actor) { actors_[peer] = std::move(actor); }
   // Every view that was pushed, keep-alives included.
   const std::vector<v1::NodeView>& pushed() const { return pushed_; }
+  const std::vector<PeerSpec>& peers() const { return peers_; }
 
  private:
   ViewFeed* feed_ = nullptr;
@@ -60,6 +62,7 @@ class FakePeerTransport final : public PeerTransport {
   Callbacks callbacks_;
   std::map<std::string, Actor> actors_;
   std::vector<v1::NodeView> pushed_;
+  std::vector<PeerSpec> peers_;
 };
 
 }  // namespace r2cc::daemon

@@ -4,7 +4,9 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "daemon/config.h"
 #include "daemon/rpc/answer.h"
 #include "daemon/view_feed.h"
 #include "proto/r2cc.pb.h"
@@ -25,8 +27,12 @@ class PeerTransport {
 
   virtual ~PeerTransport() = default;
 
-  // Begins to connect to the peers of the configuration, and pushes each new view of `feed`, which outlives the transport.
+  // Once, and before the first peers. `feed` outlives the transport.
   virtual void Start(ViewFeed* feed, Callbacks callbacks) = 0;
+
+  // The peers from now on. Begins to connect to those that are new, and pushes each new view of the feed to them; of those that are gone
+  // no callback comes any more; those that stay at their address keep their connection.
+  virtual void SetPeers(const std::vector<PeerSpec>& peers) = 0;
 
   // Has `peer` do something to one of its NICs. The answer comes within a bounded time.
   virtual void Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) = 0;

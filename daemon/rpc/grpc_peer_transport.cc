@@ -1,5 +1,6 @@
 #include "daemon/rpc/grpc_peer_transport.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -119,6 +120,11 @@ class GrpcPeerTransport::Link {
     absl::MutexLock lock(&calls_->mutex);
     calls_->mutex.Await(absl::Condition(
         +[](int* under_way) { return *under_way == 0; }, &calls_->under_way));
+  }
+
+  bool HasCalls() const {
+    absl::MutexLock lock(&calls_->mutex);
+    return calls_->under_way > 0;
   }
 
   const PeerSpec& peer() const { return peer_; }
@@ -249,14 +255,34 @@ class GrpcPeerTransport::Link {
   TimerId timer_ = 0;
 };
 
-GrpcPeerTransport::GrpcPeerTransport(Executor* executor, const std::vector<PeerSpec>& peers, const Credentials& credentials) {
-  for (const PeerSpec& peer : peers) links_.push_back(std::make_unique<Link>(executor, peer, credentials));
-}
+GrpcPeerTransport::GrpcPeerTransport(Executor* executor, Credentials credentials)
+    : executor_(executor), credentials_(std::move(credentials)) {}
 
 GrpcPeerTransport::~GrpcPeerTransport() = default;
 
 void GrpcPeerTransport::Start(ViewFeed* feed, Callbacks callbacks) {
-  for (const auto& link : links_) link->Start(feed, callbacks);
+  feed_ = feed;
+  callbacks_ = std::move(callbacks);
+}
+
+void GrpcPeerTransport::SetPeers(const std::vector<PeerSpec>& peers) {
+  std::erase_if(ended_, [](const auto& link) { return !link->HasCalls(); });
+  std::vector<std::unique_ptr<Link>> before = std::exchange(links_, {});
+  for (const PeerSpec& peer : peers) {
+    const auto known =
+        std::find_if(before.begin(), before.end(), [&](const auto& link) { return link != nullptr && link->peer() == peer; });
+    if (known != before.end()) {
+      links_.push_back(std::move(*known));
+      continue;
+    }
+    links_.push_back(std::make_unique<Link>(executor_, peer, credentials_));
+    links_.back()->Start(feed_, callbacks_);
+  }
+  for (auto& gone : before) {
+    if (gone == nullptr) continue;
+    gone->Stop();
+    ended_.push_back(std::move(gone));
+  }
 }
 
 template <typename Reply>
@@ -285,7 +311,8 @@ void GrpcPeerTransport::ProbePaths(const std::string& peer, const v1::ProbePaths
 
 void GrpcPeerTransport::Stop() {
   for (const auto& link : links_) link->Stop();
-  for (const auto& link : links_) link->AwaitCalls();
+  for (const auto* links : {&links_, &ended_})
+    for (const auto& link : *links) link->AwaitCalls();
 }
 
 }  // namespace r2cc::daemon

@@ -17,10 +17,11 @@ namespace r2cc::daemon {
 class GrpcPeerTransport final : public PeerTransport {
  public:
   // `executor` (the core's) outlives the transport.
-  GrpcPeerTransport(Executor* executor, const std::vector<PeerSpec>& peers, const Credentials& credentials);
+  GrpcPeerTransport(Executor* executor, Credentials credentials);
   ~GrpcPeerTransport() override;
 
   void Start(ViewFeed* feed, Callbacks callbacks) override;
+  void SetPeers(const std::vector<PeerSpec>& peers) override;
   void Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) override;
   void ExplainNic(const std::string& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) override;
   void ProbePaths(const std::string& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) override;
@@ -34,7 +35,12 @@ class GrpcPeerTransport final : public PeerTransport {
   template <typename Reply>
   Link* Find(const std::string& peer, const Answer<Reply>& answer) const;
 
+  Executor* const executor_;
+  const Credentials credentials_;
+  ViewFeed* feed_ = nullptr;
+  Callbacks callbacks_;
   std::vector<std::unique_ptr<Link>> links_;
+  std::vector<std::unique_ptr<Link>> ended_;  // to peers that are gone, until gRPC is done with their calls
 };
 
 }  // namespace r2cc::daemon

@@ -64,7 +64,8 @@ class End final : public Backend {
                                    credentials_, nullptr)
                      .value()),
         loop_("peers-" + node_),
-        transport_(&loop_.loop(), {{peer_, absl::StrCat("127.0.0.1:", peer_port)}}, credentials_) {
+        peer_address_(absl::StrCat("127.0.0.1:", peer_port)),
+        transport_(&loop_.loop(), credentials_) {
     feed_.Set(View(node_, 1));
   }
   ~End() override { Hang(); }
@@ -73,6 +74,7 @@ class End final : public Backend {
     loop_.loop().RunAndWait([this] {
       transport_.Start(&feed_, {[this](const std::string&, const v1::NodeView& view) { by_own_stream.Add(view); },
                                 [](const std::string&) {}, [](const std::string&, const std::string&) {}});
+      transport_.SetPeers({{peer_, peer_address_}});
     });
   }
   void Hang() {
@@ -101,6 +103,7 @@ class End final : public Backend {
   const Credentials credentials_;
   const std::unique_ptr<RpcServers> servers_;
   ScopedLoopThread loop_;
+  const std::string peer_address_;
   GrpcPeerTransport transport_;
 };
 

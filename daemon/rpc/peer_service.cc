@@ -30,7 +30,8 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
       node_ = request_.view().node();
     }
     backend_->ReceiveView(std::move(*request_.mutable_view()), from_);
-    Wake();
+    // The first is answered at once, which tells the caller that it is connected; later on the feed says when there is something to say.
+    if (!std::exchange(answered_, true)) Wake();
     StartRead(&request_);
   }
 
@@ -76,6 +77,7 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
   const std::string from_;
   ViewFeed::ListenerId listener_;
   v1::PushRequest request_;  // the read under way
+  bool answered_ = false;
   absl::Mutex mutex_;
   v1::PushReply reply_ ABSL_GUARDED_BY(mutex_);
   std::string node_ ABSL_GUARDED_BY(mutex_);

@@ -33,7 +33,7 @@ class FakeDatagramNet {
     const auto node = frozen_.extract(address);
     if (!node) return;
     for (auto& [to, batch] : node.mapped())
-      if (const auto socket = sockets_.find(to); socket != sockets_.end()) socket->second.on_batch(batch);
+      if (const auto socket = sockets_.find(to); socket != sockets_.end()) socket->second.handler.on_batch(batch);
   }
 
  private:
@@ -50,11 +50,11 @@ class FakeDatagramNet {
   void Arrive(const DatagramAddress& from, const DatagramAddress& to, const std::string& bytes) {
     const auto socket = sockets_.find(to);
     if (socket == sockets_.end()) return Refuse(from, to);
-    const Datagram datagram = {bytes, from, executor_->Now()};
+    const Datagram datagram = {bytes, from, socket->second.clock->Now()};
     if (const auto frozen = frozen_.find(to.address); frozen != frozen_.end())
       frozen->second[to].push_back(datagram);
     else
-      socket->second.on_batch({datagram});
+      socket->second.handler.on_batch({datagram});
   }
 
   void Refuse(const DatagramAddress& from, const DatagramAddress& to) {
@@ -62,13 +62,18 @@ class FakeDatagramNet {
     if (!delay.has_value()) return;
     executor_->RunAfter(*delay, [this, from, to] {
       const auto sender = sockets_.find(from);
-      if (sender != sockets_.end()) sender->second.on_error({DatagramError::Kind::kRefused, to, executor_->Now()});
+      if (sender == sockets_.end()) return;
+      sender->second.handler.on_error({DatagramError::Kind::kRefused, to, sender->second.clock->Now()});
     });
   }
 
   FakeExecutor* const executor_;
   Path path_;
-  std::map<DatagramAddress, DatagramHandler> sockets_;
+  struct Socket {
+    DatagramHandler handler;
+    const Executor* clock;
+  };
+  std::map<DatagramAddress, Socket> sockets_;
   std::map<std::string, std::map<DatagramAddress, std::vector<Datagram>>> frozen_;
   uint16_t last_free_port_ = 40'000;
   uint64_t sent_ = 0;
@@ -96,19 +101,22 @@ class FakeRailSocket final : public RailSocket {
   RailSocketCounts counts_;
 };
 
-// One node's.
+// One node's. Stamps what arrives with the time of `clock`, which outlives the sockets; null: that of the net.
 class FakeDatagrams final : public Datagrams {
  public:
-  explicit FakeDatagrams(FakeDatagramNet* net) : net_(net) {}
+  explicit FakeDatagrams(FakeDatagramNet* net, const Executor* clock = nullptr)
+      : net_(net), clock_(clock != nullptr ? clock : net->executor()) {}
 
   absl::StatusOr<std::unique_ptr<RailSocket>> Open(const RailBinding& binding, DatagramHandler handler) override {
     const DatagramAddress own = {binding.address, binding.port != 0 ? binding.port : ++net_->last_free_port_};
-    if (!net_->sockets_.emplace(own, std::move(handler)).second) return absl::AlreadyExistsError("the port is taken");
+    if (!net_->sockets_.emplace(own, FakeDatagramNet::Socket{std::move(handler), clock_}).second)
+      return absl::AlreadyExistsError("the port is taken");
     return std::make_unique<FakeRailSocket>(net_, own);
   }
 
  private:
   FakeDatagramNet* const net_;
+  const Executor* const clock_;
 };
 
 }  // namespace r2cc::health

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace r2cc::health {
 namespace {
@@ -26,13 +27,14 @@ uint32_t PairJudge::Fates::LostCount() const {
 
 void PairJudge::Sent(uint64_t sequence, Nanos now) {
   DropOld(now);
-  pings_.push_back({sequence, now, false, WordOf(state_) == PairWord::kSilent});
+  pings_.push_back({.sequence = sequence, .sent = now, .explained = WordOf(state_) == PairWord::kSilent});
   ++measures_.sent;
 }
 
 void PairJudge::DropOld(Nanos now) {
   while (!pings_.empty() && (pings_.size() >= kPingsMax || now - pings_.front().sent >= policy_.lost_after)) {
     fates_.Add(!pings_.front().answered);
+    lapsed_ |= !pings_.front().answered;
     if (!pings_.front().explained) working_fates_.Add(!pings_.front().answered);
     pings_.pop_front();
   }
@@ -44,7 +46,12 @@ bool PairJudge::Answered(uint64_t sequence, Nanos received) {
   ping->answered = true;
   received = std::max(received, ping->sent);
   const Nanos round_trip = received - ping->sent;
-  if (round_trip <= patience()) timely_sent_ = std::max(timely_sent_, ping->sent);
+  if (round_trip <= patience() && ping->sent > witness_.until) {
+    const Nanos overdue_before = received - patience();
+    lapsed_ |= std::any_of(pings_.begin(), ping,
+                           [&](const Ping& one) { return !one.answered && one.sent > witness_.until && one.sent <= overdue_before; });
+    witness_ = {std::exchange(lapsed_, false) ? ping->sent : witness_.since, ping->sent};
+  }
   answered_sent_ = std::max(answered_sent_, ping->sent);
   Learn(round_trip);
   ++measures_.answered;
@@ -56,7 +63,7 @@ bool PairJudge::Answered(uint64_t sequence, Nanos received) {
 
 void PairJudge::Refused(Nanos now) {
   answered_sent_ = std::max(answered_sent_, now);
-  pings_.clear();
+  Forget();
   OnAnswer(now);
 }
 
@@ -73,13 +80,23 @@ void PairJudge::OnAnswer(Nanos now) {
   Step(PairEvent::kProved, now);
 }
 
-void PairJudge::Judge(Nanos now, Nanos witness_sent) {
-  const Nanos overdue_before = std::min(now - patience(), witness_sent);
+bool PairJudge::Waits(Nanos now) const {
+  for (auto ping = pings_.rbegin(); ping != pings_.rend() && ping->sent > answered_sent_; ++ping)
+    if (!ping->answered && ping->sent <= now - policy_.patience_min) return true;
+  return false;
+}
+
+void PairJudge::Judge(Nanos now, std::span<const Witness> witnesses) {
+  const Nanos overdue_before = now - patience();
   int misses = 0;
   Nanos first = 0;
   Nanos last = 0;
-  for (const Ping& ping : pings_) {
+  for (Ping& ping : pings_) {
     if (ping.answered || ping.sent <= answered_sent_ || ping.sent > overdue_before) continue;
+    ping.missed = ping.missed || std::any_of(witnesses.begin(), witnesses.end(), [&](const Witness& witness) {
+                    return witness.since <= ping.sent && ping.sent <= witness.until;
+                  });
+    if (!ping.missed) continue;
     if (misses++ == 0) first = ping.sent;
     last = ping.sent;
   }
@@ -101,8 +118,13 @@ int PairJudge::MissesNeeded() const {
   return std::max(needed, policy_.misses_min);
 }
 
-void PairJudge::Reset(Nanos now) {
+void PairJudge::Forget() {
   pings_.clear();
+  lapsed_ = true;
+}
+
+void PairJudge::Reset(Nanos now) {
+  Forget();
   missed_since_ = 0;
   Step(PairEvent::kReset, now);
 }

@@ -2,13 +2,15 @@
 //
 // A late probe is not a lost one, and a stopped or busy daemon is no dead rail. So a probe is overdue only
 //  - after a patience that is learnt from this pair's own answers, and
-//  - if the same peer answered a probe that left later, over another pair, and in time.
+//  - if the same peer answered probes over another pair that left before and after it, with none between them lost: then the peer was
+//    awake and could be reached. A peer of which nothing is heard for a while, on no pair, says nothing of any of them.
 // And silence is several overdue probes in a row over some time: one that was answered late clears all before it.
 #ifndef R2CC_HEALTH_PROBE_PAIR_JUDGE_H_
 #define R2CC_HEALTH_PROBE_PAIR_JUDGE_H_
 
 #include <cstdint>
 #include <deque>
+#include <span>
 
 #include "base/core/clock.h"
 #include "health/view/pair_state.h"
@@ -47,6 +49,12 @@ struct PairMeasures {
   Nanos last_answer = 0;  // when; 0: never
 };
 
+// A time in which a peer answered one pair's probes, none lost: from when the first of them left until the latest did.
+struct Witness {
+  Nanos since = 0;
+  Nanos until = 0;
+};
+
 class PairJudge {
  public:
   PairJudge(const PairPolicy& policy, Nanos now) : policy_(policy), since_(now) {}
@@ -60,18 +68,23 @@ class PairJudge {
   // The peer's kernel said that nobody listens: the way there and back is fine, and no daemon is there to be timed.
   void Refused(Nanos now);
 
-  // Looks for overdue probes. `witness_sent`: when the latest probe left that the same peer answered in time over another pair; 0: none.
-  void Judge(Nanos now, Nanos witness_sent);
+  // A probe that left after the last answered one is old enough to be overdue: Judge may have something to say.
+  bool Waits(Nanos now) const;
+
+  // Looks for overdue probes. `witnesses`: of the same peer's other pairs.
+  void Judge(Nanos now, std::span<const Witness> witnesses);
 
   // The probes under way will not be answered, and that says nothing: the peer's daemon has begun a new life.
-  void Forget() { pings_.clear(); }
+  void Forget();
   // Likewise all that was learnt of the state: a link is down.
   void Reset(Nanos now);
 
   PairState state() const { return state_; }
   Nanos since() const { return since_; }
-  // When the latest probe left that was answered in time; 0: none.
-  Nanos timely_sent() const { return timely_sent_; }
+  // Until the latest probe that was answered in time.
+  const Witness& witness() const { return witness_; }
+  // When the latest probe left that was answered at all.
+  Nanos answered_sent() const { return answered_sent_; }
   // When the first of the overdue probes left that made the pair late or silent; 0: it is neither.
   Nanos missed_since() const { return missed_since_; }
   Nanos patience() const;
@@ -82,6 +95,7 @@ class PairJudge {
     uint64_t sequence = 0;
     Nanos sent = 0;
     bool answered = false;
+    bool missed = false;     // overdue
     bool explained = false;  // lost in a silence: says nothing about what the pair loses when it works
   };
   // The last probes' fates.
@@ -104,7 +118,8 @@ class PairJudge {
   Nanos since_;
   std::deque<Ping> pings_;   // oldest first
   Nanos answered_sent_ = 0;  // the latest probe that was answered left then: older ones are not overdue
-  Nanos timely_sent_ = 0;
+  Witness witness_;
+  bool lapsed_ = true;  // probes were lost since, or forgotten
   Nanos missed_since_ = 0;
   Nanos smoothed_ = 0;
   Nanos deviation_ = 0;

@@ -15,8 +15,13 @@ class PairJudgeTest : public testing::Test {
     for (const Nanos end = now_ + time; now_ < end; now_ += interval) {
       judge_.Sent(++sequence_, now_);
       if (round_trip >= 0) judge_.Answered(sequence_, now_ + round_trip);
-      judge_.Judge(now_, witnessed ? now_ : 0);
+      Judge(now_, witnessed ? now_ : 0);
     }
+  }
+  // Another pair has answered all until then.
+  void Judge(Nanos now, Nanos witness_until) {
+    const Witness witness = {0, witness_until};
+    judge_.Judge(now, {&witness, 1});
   }
 
   Nanos now_ = kNanosPerSecond;
@@ -52,9 +57,34 @@ TEST_F(PairJudgeTest, AWitnessThatLeftEarlierSaysNothing) {
   const Nanos witness = now_ - 1;
   for (int i = 0; i < 100; ++i, now_ += 20 * kMs) {
     judge_.Sent(++sequence_, now_);
-    judge_.Judge(now_, witness);
+    Judge(now_, witness);
   }
   EXPECT_EQ(judge_.state(), PairState::kUp);
+}
+
+// What was lost while the other pair lost probes too is the node's, not the pair's.
+TEST_F(PairJudgeTest, AWitnessThatLostProbesItselfSaysNothingOfThatTime) {
+  Probe(1000 * kMs, 100 * kMs, kMs);
+  Probe(1000 * kMs, 20 * kMs, -1, /*witnessed=*/false);
+  const Witness back = {now_ - 20 * kMs, now_ + 1000 * kMs};
+  judge_.Judge(now_ + 1000 * kMs, {&back, 1});
+  EXPECT_EQ(judge_.state(), PairState::kLate) << "the last one alone is overdue";
+}
+
+TEST_F(PairJudgeTest, AWitnessBeginsAgainWhereItLostAProbe) {
+  Probe(1000 * kMs, 100 * kMs, kMs);
+  EXPECT_EQ(judge_.witness().since, kNanosPerSecond);
+  Probe(100 * kMs, 100 * kMs, -1);
+  const Nanos back = now_;
+  Probe(500 * kMs, 100 * kMs, kMs);
+  EXPECT_EQ(judge_.witness().since, back);
+  EXPECT_EQ(judge_.witness().until, now_ - 100 * kMs);
+  // Also where it is no longer known which one that was.
+  Probe(10 * kMs, 10 * kMs, -1);
+  now_ += 5000 * kMs;
+  const Nanos again = now_;
+  Probe(200 * kMs, 100 * kMs, kMs);
+  EXPECT_EQ(judge_.witness().since, again);
 }
 
 TEST_F(PairJudgeTest, FewLossesAreNoSilence) {
@@ -71,11 +101,11 @@ TEST_F(PairJudgeTest, ALateAnswerClearsAllBeforeIt) {
   Probe(1000 * kMs, 100 * kMs, kMs);
   Probe(80 * kMs, 20 * kMs, -1);
   now_ += 60 * kMs;
-  judge_.Judge(now_, now_);
+  Judge(now_, now_);
   EXPECT_EQ(judge_.state(), PairState::kLate);
   EXPECT_TRUE(judge_.Answered(sequence_, now_));
   EXPECT_EQ(judge_.state(), PairState::kUp);
-  judge_.Judge(now_ + 1000 * kMs, now_ + 1000 * kMs);
+  Judge(now_ + 1000 * kMs, now_ + 1000 * kMs);
   EXPECT_EQ(judge_.state(), PairState::kUp);
 }
 
@@ -90,10 +120,10 @@ TEST_F(PairJudgeTest, PatienceIsLearntFromThePairsOwnAnswers) {
 
 TEST_F(PairJudgeTest, OnlyATimelyAnswerIsAWitnessForOthers) {
   Probe(1000 * kMs, 100 * kMs, kMs);
-  const Nanos timely = judge_.timely_sent();
+  const Nanos timely = judge_.witness().until;
   EXPECT_EQ(timely, now_ - 100 * kMs);
   Probe(100 * kMs, 100 * kMs, 500 * kMs);
-  EXPECT_EQ(judge_.timely_sent(), timely);
+  EXPECT_EQ(judge_.witness().until, timely);
 }
 
 TEST_F(PairJudgeTest, ItProvesItselfLongerEachTime) {

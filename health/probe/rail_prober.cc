@@ -1,6 +1,7 @@
 #include "health/probe/rail_prober.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -44,7 +45,13 @@ void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
       Pair& pair = known.mapped();
       if (target.nonce != pair.target.nonce) pair.judge.Forget();
       changed |= target.active != pair.target.active;
+      const bool awaited = target.active && !pair.target.active;
       pair.target = std::move(target);
+      if (awaited) {
+        pair.asked_since = now;
+        pair.due = 0;
+        NoteWord(&pair);
+      }
       pairs_.insert(std::move(known));
       continue;
     }
@@ -56,11 +63,13 @@ void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
     pairs_.emplace(key, std::move(pair));
   }
   for (const auto& [key, gone] : before) keys_.erase(gone.id);
-  std::erase_if(signs_, [this](const auto& sign) {
-    const auto first = pairs_.begin();
-    return std::none_of(first, pairs_.end(), [&](const auto& pair) { return pair.first.peer.node == sign.first; });
-  });
-  for (const auto& [key, pair] : pairs_) signs_.try_emplace(key.peer.node);
+  auto signs = std::exchange(signs_, {});
+  by_node_.clear();
+  for (auto& [key, pair] : pairs_) {
+    by_node_[key.peer.node].push_back(&pair);
+    const auto known = signs.find(key.peer.node);
+    signs_.try_emplace(key.peer.node, known == signs.end() ? Signs() : known->second);
+  }
   // In no order, spread over one interval.
   for (auto& [key, pair] : pairs_)
     if (pair.due == 0) pair.due = now + static_cast<Nanos>(Random() % static_cast<uint64_t>(Interval(pair.target.active)));
@@ -84,22 +93,45 @@ void RailProber::SetLink(const std::string& nic, bool up, Nanos now) {
   }
 }
 
-void RailProber::Suspect(const std::string& nic, Nanos now) {
-  int companions = 0;
+void RailProber::Renew(const NicKey& nic, Nanos now) {
+  for (auto& [key, pair] : pairs_) {
+    if ((key.peer != nic && key.own != nic) || WordOf(pair.judge.state()) == PairWord::kAnswering) continue;
+    pair.judge.Reset(now);
+    pair.due = now;
+    NoteWord(&pair);
+  }
+}
+
+void RailProber::Suspect(const std::string& nic, const std::set<NicKey>& dead, Nanos now) {
+  std::vector<Pair*> own;
   for (auto& [key, pair] : pairs_)
-    if (key.own.nic == nic && companions++ <= kCompanionsMax) pair.suspect_until = now + policy_.suspicion;
+    if (key.own.nic == nic && WordOf(pair.judge.state()) != PairWord::kSilent && !dead.contains(key.peer)) own.push_back(&pair);
+  SuspectSome(std::move(own), now);
+}
+
+void RailProber::Ask(const PairKey& key, Nanos now) {
+  const auto pair = pairs_.find(key);
+  if (pair != pairs_.end()) pair->second.suspect_until = now + policy_.suspicion;
 }
 
 // Late probes between two NICs may be the fault of either, or of what lies between: other pairs of both ends tell.
 void RailProber::SuspectAround(const Pair& late, Nanos now) {
-  int own = 0;
+  std::vector<Pair*> own;
   int peers = 0;
   for (auto& [key, pair] : pairs_) {
-    const bool same = key == late.target.key;
-    const bool companion =
-        (key.own == late.target.key.own && own++ < kCompanionsMax) || (key.peer == late.target.key.peer && peers++ < kCompanionsMax);
-    if (same || companion) pair.suspect_until = now + policy_.suspicion;
+    if (key == late.target.key || (key.peer == late.target.key.peer && peers++ < kCompanionsMax))
+      pair.suspect_until = now + policy_.suspicion;
+    else if (key.own == late.target.key.own && WordOf(pair.judge.state()) != PairWord::kSilent)
+      own.push_back(&pair);
   }
+  SuspectSome(std::move(own), now);
+}
+
+void RailProber::SuspectSome(std::vector<Pair*> candidates, Nanos now) {
+  const auto end = candidates.begin() + std::min<std::ptrdiff_t>(kCompanionsMax, std::ssize(candidates));
+  std::partial_sort(candidates.begin(), end, candidates.end(),
+                    [](const Pair* a, const Pair* b) { return a->judge.answered_sent() > b->judge.answered_sent(); });
+  for (auto one = candidates.begin(); one != end; ++one) (*one)->suspect_until = now + policy_.suspicion;
 }
 
 void RailProber::Heard(const std::string& node, Nanos now) {
@@ -110,32 +142,39 @@ void RailProber::Heard(const std::string& node, Nanos now) {
   oldest = std::exchange(before, std::exchange(latest, now));
 }
 
-Nanos RailProber::WitnessFor(const Pair& pair, const Witnesses& witnesses) const {
-  return witnesses.pairs > 1 ? witnesses.For(pair.id) : signs_.at(pair.target.key.peer.node).back();
+std::vector<Witness> RailProber::WitnessesFor(const Pair& pair) const {
+  std::vector<Witness> witnesses;
+  for (const Pair* other : by_node_.at(pair.target.key.peer.node))
+    if (other != &pair && other->judge.state() != PairState::kUnknown) witnesses.push_back(other->judge.witness());
+  if (witnesses.empty()) return {{0, signs_.at(pair.target.key.peer.node).back()}};
+  return witnesses;
 }
 
-void RailProber::Witnesses::Add(uint64_t id, Nanos sent) {
-  ++pairs;
-  of_others = std::max(of_others, std::min(latest, sent));
-  if (sent <= latest) return;
-  latest = sent;
-  pair = id;
+RailProber::Pair* RailProber::WitnessPair(const Pair& pair) const {
+  Pair* best = nullptr;
+  for (Pair* other : by_node_.at(pair.target.key.peer.node)) {
+    const bool may = other != &pair && other->judge.state() == PairState::kUp && !links_down_.contains(other->target.key.own.nic);
+    if (may && (best == nullptr || other->judge.witness().until > best->judge.witness().until)) best = other;
+  }
+  return best;
+}
+
+PairWord RailProber::Word(const Pair& pair, Nanos since) {
+  const PairWord word = WordOf(pair.judge.state());
+  return word == PairWord::kAnswering && pair.judge.answered_sent() < since ? PairWord::kUnknown : word;
 }
 
 void RailProber::NoteWord(Pair* pair) {
-  const PairWord word = WordOf(pair->judge.state());
+  const PairWord word = Word(*pair, pair->asked_since);
   if (std::exchange(pair->told, word) != word) ++revision_;
 }
 
 void RailProber::Judge(Nanos now) {
-  std::map<std::string_view, Witnesses> witnesses;  // by node
-  for (const auto& [key, pair] : pairs_)
-    if (pair.judge.state() != PairState::kUnknown) witnesses[key.peer.node].Add(pair.id, pair.judge.timely_sent());
   for (auto& [key, pair] : pairs_) {
     const PairState before = pair.judge.state();
-    if (before != PairState::kUnknown) pair.judge.Judge(now, WitnessFor(pair, witnesses[key.peer.node]));
+    if (before != PairState::kUnknown && pair.judge.Waits(now)) pair.judge.Judge(now, WitnessesFor(pair));
     const PairState after = pair.judge.state();
-    NoteWord(&pair);
+    if (after != before) NoteWord(&pair);
     const bool doubtful = after == PairState::kLate || after == PairState::kProving || (after == PairState::kSilent && before != after);
     // Renewed at half time, not at every tick: it looks at all pairs.
     if (doubtful && pair.suspect_until - now < policy_.suspicion / 2) SuspectAround(pair, now);
@@ -156,6 +195,16 @@ std::vector<RailPing> RailProber::Tick(Nanos now) {
       suspects.push_back(&pair);
     else if (now >= pair.due)
       others.push_back(&pair);
+  }
+  // What a suspect does not answer says nothing until its peer has answered elsewhere.
+  const size_t doubted = suspects.size();
+  for (size_t i = 0; i < doubted; ++i) {
+    Pair* const witness = WitnessPair(*suspects[i]);
+    if (witness != nullptr && now >= witness->suspect_until && now - witness->last_sent >= policy_.auxiliary_interval_min) {
+      if (std::find(suspects.begin() + static_cast<std::ptrdiff_t>(doubted), suspects.end(), witness) == suspects.end())
+        suspects.push_back(witness);
+      std::erase(others, witness);
+    }
   }
   const auto longest_ago = [](const Pair* a, const Pair* b) { return a->last_sent < b->last_sent; };
   std::sort(suspects.begin(), suspects.end(), longest_ago);
@@ -233,9 +282,26 @@ void RailProber::Refused(const std::string& nic, const std::string& address, uin
 }
 
 std::vector<RailPairStatus> RailProber::Pairs() const {
+  struct Silence {
+    int pairs = 0;
+    Nanos since = 0;
+  };
+  std::map<std::string_view, Silence> silences;  // by own NIC
+  for (const auto& [key, pair] : pairs_) {
+    if (WordOf(pair.judge.state()) != PairWord::kSilent) continue;
+    Silence& silence = silences[key.own.nic];
+    ++silence.pairs;
+    silence.since = std::max(silence.since, pair.judge.missed_since());
+  }
   std::vector<RailPairStatus> all;
-  for (const auto& [key, pair] : pairs_)
-    all.push_back({key, pair.target.active, pair.judge.state(), pair.judge.since(), pair.judge.missed_since(), pair.judge.measures()});
+  all.reserve(pairs_.size());
+  for (const auto& [key, pair] : pairs_) {
+    const auto silence = silences.find(key.own.nic);
+    const bool doubted = silence != silences.end() && silence->second.pairs > kCompanionsMax;
+    const Nanos fresh = std::max(pair.asked_since, doubted ? silence->second.since : Nanos{0});
+    all.push_back({key, pair.target.active, pair.judge.state(), Word(pair, pair.asked_since), Word(pair, fresh), pair.judge.since(),
+                   pair.judge.missed_since(), pair.judge.answered_sent(), pair.judge.measures()});
+  }
   return all;
 }
 

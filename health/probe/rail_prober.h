@@ -62,8 +62,15 @@ struct RailPairStatus {
   PairKey key;
   bool active = false;
   PairState state = PairState::kUnknown;
+  // What the state says to others. Of a pair that was asked now and then, and is asked often since others doubt its peer's NIC, nothing
+  // before the first answer since: what it was before says nothing of now.
+  PairWord word = PairWord::kUnknown;
+  // Likewise of all pairs of a NIC that has fallen silent on more pairs than a fault asks of (kCompanionsMax and itself): those that
+  // have not been asked since do not say that it is alive.
+  PairWord fresh_word = PairWord::kUnknown;
   Nanos since = 0;
-  Nanos missed_since = 0;  // when the first overdue probe left; 0: none is
+  Nanos missed_since = 0;   // when the first overdue probe left; 0: none is
+  Nanos answered_sent = 0;  // when the latest probe that was answered left; 0: none was
   PairMeasures measures;
 };
 
@@ -88,8 +95,16 @@ class RailProber {
   // The link of this node's `nic` went up or down. While it is down its pairs are not probed, and they are unknown.
   void SetLink(const std::string& nic, bool up, Nanos now);
 
-  // Somebody doubts this node's `nic`: probes its pairs in quick succession for a while.
-  void Suspect(const std::string& nic, Nanos now);
+  // `nic`, of this node or another, was given up by its own daemon, and is no longer: that its pairs were silent says nothing of now, and
+  // they are asked soon.
+  void Renew(const NicKey& nic, Nanos now);
+
+  // Somebody doubts this node's `nic`: probes some of its pairs in quick succession for a while, those that answered last and do not lead
+  // to `dead` ones.
+  void Suspect(const std::string& nic, const std::set<NicKey>& dead, Nanos now);
+
+  // Likewise one pair, of which more is to be known.
+  void Ask(const PairKey& key, Nanos now);
 
   // The daemon of `node` said something over another way than the rails. Where only one pair joins the two nodes no other pair can bear
   // witness: there a probe is overdue that left before the last but two of such words. One alone proves little, as it may have been on
@@ -119,25 +134,22 @@ class RailProber {
     uint64_t nic_hash = 0;
     PairJudge judge;
     PairWord told = PairWord::kUnknown;
+    Nanos asked_since = 0;  // answers to earlier probes are old news; 0: all count
     Nanos due = 0;
     Nanos last_sent = 0;
     Nanos suspect_until = 0;
   };
   void Judge(Nanos now);
   void SuspectAround(const Pair& pair, Nanos now);
-  // When the latest probes left that a node answered in time, and over which pair: of two pairs, as no pair bears witness for itself.
-  struct Witnesses {
-    int pairs = 0;
-    uint64_t pair = 0;
-    Nanos latest = 0;
-    Nanos of_others = 0;
-
-    void Add(uint64_t id, Nanos sent);
-    Nanos For(uint64_t id) const { return id == pair ? of_others : latest; }
-  };
-  Nanos WitnessFor(const Pair& pair, const Witnesses& witnesses) const;
+  // Of the candidates, those that answered last: they are the likeliest to show that the NIC is alive.
+  void SuspectSome(std::vector<Pair*> candidates, Nanos now);
+  // Of the pairs with the same node; no pair bears witness for itself.
+  std::vector<Witness> WitnessesFor(const Pair& pair) const;
+  // The likeliest to bear witness; null: there is none.
+  Pair* WitnessPair(const Pair& pair) const;
   Nanos Interval(bool active);
   RailPing Ping(Pair* pair, Nanos now);
+  static PairWord Word(const Pair& pair, Nanos since);
   void NoteWord(Pair* pair);
   uint64_t Random();
 
@@ -146,8 +158,10 @@ class RailProber {
   const RailProbePolicy policy_;
   std::map<PairKey, Pair> pairs_;
   std::map<uint64_t, PairKey> keys_;  // by id
+  std::map<std::string, std::vector<Pair*>, std::less<>> by_node_;
   std::set<std::string> links_down_;
-  std::map<std::string, std::array<Nanos, 3>, std::less<>> signs_;  // by node of a pair: when its daemon was heard of, latest first
+  using Signs = std::array<Nanos, 3>;                // when a daemon was heard of, latest first
+  std::map<std::string, Signs, std::less<>> signs_;  // by node of a pair
   size_t active_count_ = 0;
   uint64_t next_id_ = 1;
   uint64_t next_sequence_ = 1;

@@ -160,6 +160,25 @@ TEST(RailProber, AStoppedDaemonIsNoDeadRail) {
   }
 }
 
+// When a node comes back of which nothing was heard on any rail, as after its leaf switches did, no rail of it is first and makes the
+// others look dead.
+TEST(RailProber, ANodeThatWasOutOfReachAccusesNoRailWhenItIsBack) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    ProbeWorld world(4, 4, seed);
+    world.Run(1000 * kMs);
+    for (const Nanos away : {100 * kMs, 700 * kMs, 3000 * kMs}) {
+      world.set_path([](const NicKey& from, const NicKey& to) -> std::optional<Nanos> {
+        if (from.node == "n1" || to.node == "n1") return std::nullopt;
+        return kMs / 10;
+      });
+      ASSERT_FALSE(world.Run(away, [&] { return CountAll(world, PairState::kSilent) > 0; })) << seed << " " << away;
+      world.set_path(nullptr);
+      ASSERT_FALSE(world.Run(2000 * kMs, [&] { return CountAll(world, PairState::kSilent) > 0; })) << seed << " " << away;
+      ASSERT_EQ(CountAll(world, PairState::kUp), 48) << seed << " " << away;
+    }
+  }
+}
+
 TEST(RailProber, DaemonsThatStopAndGoAtRandomAccuseNobody) {
   uint64_t random = 12345;
   const auto below = [&](uint64_t end) {

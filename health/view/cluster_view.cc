@@ -11,6 +11,7 @@ ClusterView::Merged ClusterView::Merge(const NodeState& state, Nanos now) {
   if (found == nodes_.end()) {
     nodes_.emplace(state.node, NodeEntry{state, now, true});
     ++revision_;
+    ++changes_;
     return Merged::kNew;
   }
   NodeEntry& entry = found->second;
@@ -18,8 +19,9 @@ ClusterView::Merged ClusterView::Merge(const NodeState& state, Nanos now) {
   if (state.epoch < entry.state.epoch) return Merged::kOutdated;
   Heard(state.node, now);
   if (state.epoch == entry.state.epoch) return Merged::kSame;
-  if (!state.PlansAs(entry.state)) ++revision_;
+  if (!state.PlansAs(entry.state) || state.probe_nonce != entry.state.probe_nonce) ++revision_;
   entry.state = state;
+  ++changes_;
   return Merged::kNew;
 }
 
@@ -27,6 +29,7 @@ void ClusterView::SetOwn(const NodeState& state, Nanos now) {
   NodeEntry& entry = nodes_[own_node_];
   if (!state.PlansAs(entry.state)) ++revision_;
   entry = {state, now, true};
+  ++changes_;
 }
 
 bool ClusterView::Heard(const std::string& node, Nanos now) {
@@ -37,6 +40,7 @@ bool ClusterView::Heard(const std::string& node, Nanos now) {
   if (entry.reachable) return false;
   entry.reachable = true;
   ++revision_;
+  ++changes_;
   return true;
 }
 
@@ -46,6 +50,7 @@ std::vector<std::string> ClusterView::Tick(Nanos now) {
     if (node == own_node_ || !entry.reachable || now - entry.heard < lease_) continue;
     entry.reachable = false;
     ++revision_;
+    ++changes_;
     lost.push_back(node);
   }
   return lost;

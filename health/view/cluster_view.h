@@ -50,14 +50,17 @@ class ClusterView {
   const NicStatus* Find(const NicKey& nic) const;
   // The word to show for a node: its own, or kUnreachable.
   NodeWord WordOf(const NodeEntry& entry) const;
-  // Grows with each change of a verdict on a NIC or a path, a weight or a node's reachability.
+  // Grows with each change of a verdict on a NIC or a path, a weight, a node's reachability or where it takes probes.
   uint64_t revision() const { return revision_; }
+  // Grows with each change of anything; a sign of life is none.
+  uint64_t changes() const { return changes_; }
 
  private:
   const std::string own_node_;
   const Nanos lease_;
   std::map<std::string, NodeEntry> nodes_;
   uint64_t revision_ = 1;
+  uint64_t changes_ = 1;
 };
 
 }  // namespace r2cc::health

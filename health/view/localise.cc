@@ -36,6 +36,7 @@ Neighbours NeighboursOf(const ProbeMatrix& matrix, const NicKey& nic) {
 }
 
 bool Alive(const ProbeMatrix& matrix, const NicKey& nic) {
+  if (matrix.SaysItIsDead(nic)) return false;
   const auto& words = matrix.Of(nic);
   return std::any_of(words.begin(), words.end(), [](const auto& entry) { return entry.second == PairWord::kAnswering; });
 }
@@ -47,6 +48,7 @@ std::vector<NicKey> AliveOnes(const ProbeMatrix& matrix, const std::vector<NicKe
 }
 
 bool IsDead(const ProbeMatrix& matrix, const NicKey& nic) {
+  if (matrix.SaysItIsDead(nic)) return true;
   return !Alive(matrix, nic) && Nodes(AliveOnes(matrix, NeighboursOf(matrix, nic).silent)) >= 2;
 }
 

@@ -4,6 +4,7 @@
 // outside. The fewest faults that explain what is silent win:
 //  - a port that answers on any pair is not dead; silence between two such is the path between them only;
 //  - a port that answers on none, and is silent to two nodes or more that do answer others, is dead;
+//  - a port that its own daemon has found to be dead is, and whatever is silent to it is so for that;
 //  - a pair that nobody else can be compared with stays undecided, but on a direct cable, where it is the cable.
 #ifndef R2CC_HEALTH_VIEW_LOCALISE_H_
 #define R2CC_HEALTH_VIEW_LOCALISE_H_
@@ -25,18 +26,22 @@ class ProbeMatrix {
   void Add(const NicKey& a, const NicKey& b, PairWord word);
   // Its own kernel or the operator says that it is down: all silence around it is explained.
   void AddDown(const NicKey& nic) { down_.insert(nic); }
+  // Its own daemon says that the fault is its port: what others heard of it before says nothing of now.
+  void AddDead(const NicKey& nic) { dead_.insert(nic); }
   // The two are joined by a cable without a switch.
   void AddCable(const NicKey& a, const NicKey& b);
 
   using Words = std::map<NicKey, PairWord>;  // by the other end
   const Words& Of(const NicKey& nic) const;
   bool IsDown(const NicKey& nic) const { return down_.contains(nic); }
+  bool SaysItIsDead(const NicKey& nic) const { return dead_.contains(nic); }
   bool IsCable(const NicKey& a, const NicKey& b) const { return cables_.contains({a, b}); }
   const std::map<NicKey, Words>& all() const { return words_; }
 
  private:
   std::map<NicKey, Words> words_;
   std::set<NicKey> down_;
+  std::set<NicKey> dead_;
   std::set<std::pair<NicKey, NicKey>> cables_;  // both ways
 };
 

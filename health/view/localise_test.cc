@@ -207,6 +207,35 @@ TEST(Localise, WhatIsDownByItsOwnWordExplainsSilence) {
   EXPECT_EQ(Localise(matrix, Port(0)).kind, FaultKind::kNone);
 }
 
+// Nobody else speaks of a port that its own daemon has found to be dead: it stays the reason for what is silent to it.
+TEST(Localise, APortThatIsDeadByItsOwnWordExplainsWhatIsSilentToIt) {
+  ProbeMatrix matrix;
+  matrix.Add(Port(0), Port(1), PairWord::kSilent);
+  matrix.Add(Port(0), Port(2), PairWord::kAnswering);
+  matrix.Add(Port(1), Port(3), PairWord::kAnswering);  // an old word
+  EXPECT_EQ(Localise(matrix, Port(0)).kind, FaultKind::kPath);
+  matrix.AddDead(Port(1));
+  const Fault fault = Localise(matrix, Port(0));
+  EXPECT_EQ(fault.kind, FaultKind::kPeers);
+  EXPECT_EQ(fault.peers, std::vector<NicKey>{Port(1)});
+  EXPECT_FALSE(fault.unusable);
+}
+
+TEST(Localise, ADeadPortBearsNoWitnessAgainstAnother) {
+  ProbeMatrix matrix;
+  for (const int dead : {1, 2}) {
+    matrix.Add(Port(0), Port(dead), PairWord::kSilent);
+    matrix.Add(Port(dead), Port(3), PairWord::kAnswering);  // an old word
+    matrix.AddDead(Port(dead));
+  }
+  EXPECT_EQ(Localise(matrix, Port(0)).kind, FaultKind::kPeers);
+  EXPECT_FALSE(Localise(matrix, Port(0)).unusable);
+  // A third one that is silent to it, and that nobody else speaks of, leaves it open.
+  matrix.Add(Port(0), Port(3), PairWord::kSilent);
+  EXPECT_EQ(Localise(matrix, Port(0)).kind, FaultKind::kCannotTell);
+  EXPECT_EQ(Localise(matrix, Port(0)).peers, std::vector<NicKey>{Port(3)});
+}
+
 TEST(Localise, EitherEndsSilenceCounts) {
   ProbeMatrix matrix;
   matrix.Add(Port(0), Port(1), PairWord::kAnswering);

@@ -42,6 +42,7 @@ struct NicStatus {
   uint16_t share_permille = kFullWeightPermille;  // what it moves, compared with its node's best NIC, as jobs report it
   uint32_t flaps_total = 0;
   uint16_t probe_port = 0;  // where it takes rail probes; 0: nowhere
+  bool port_dead = false;   // by its daemon's verdict on its silence: whatever is silent to it is so for that
 
   friend bool operator==(const NicStatus&, const NicStatus&) = default;
 };

@@ -164,6 +164,29 @@ TEST_F(R2ccdEtcdTest, AWatchThatACompactionOvertookIsBegunAgainAndLosesNothing) 
   EXPECT_NE(job->AwaitState("n0", "rail0", plan::NicState::kHealthy), 0) << "it watches";
 }
 
+// Nodes that share a job talk directly, though no configuration names the other: what happens while etcd is away is known all the same.
+TEST_F(R2ccdEtcdTest, NodesOfAJobCallEachOther) {
+  for (int node = 0; node < kNodes; ++node) UseEtcd(node, etcd_->endpoint(), /*with_peers=*/false);
+  for (int node = 0; node < kNodes; ++node) StartDaemon(node);
+  auto job = Attach(0);
+  ASSERT_NE(job->AwaitState("n1", "rail0", plan::NicState::kHealthy), 0);
+  EXPECT_EQ(Status(0).peers_size(), 0);
+  plan::EvidenceRecord opened{};
+  opened.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);
+  opened.time_ns = Now();
+  plan::SetText("n1", opened.peer_node);
+  ASSERT_TRUE(job->ring().Put(opened));
+  job->RingEvidence();
+  ASSERT_TRUE(WaitUntil([&] { return Status(0).peers_size() == 1 && Status(0).peers(0).connected(); })) << Status(0).DebugString();
+
+  etcd_->Kill();
+  for (int node = 0; node < 2; ++node) ASSERT_TRUE(AwaitStore(node, "lost")) << Status(node).store();
+  ASSERT_EQ(Act(1, "n1", "rail0", v1::FAIL), "");
+  EXPECT_NE(job->AwaitState("n1", "rail0", plan::NicState::kFailed), 0);
+  job.reset();
+  EXPECT_TRUE(WaitUntil([&] { return Status(0).peers_size() == 0; })) << Status(0).DebugString();
+}
+
 TEST_F(R2ccdEtcdTest, OneThatRefusesIsOneClearLineAndDisturbsNobody) {
   const std::string nobody = "127.0.0.1:" + std::to_string(FreePort());
   for (int node = 0; node < kNodes; ++node) UseEtcd(node, nobody, /*with_peers=*/true);

@@ -1,0 +1,85 @@
+// Faults of many ports at once, and of nodes whose pairs are mostly asked every few seconds.
+#include "daemon/rail_watch_rig.h"
+
+namespace r2cc::daemon {
+namespace {
+
+// The first to be failed do not explain away the rest.
+TEST_F(RailWatchTest, AWholeRailIsFailedOnAllNodes) {
+  for (const int nodes : {3, 4, 7}) {
+    SCOPED_TRACE(nodes);
+    Make(nodes, 2);
+    Break([](const auto& from, const auto&) { return from.starts_with("10.0.1."); });
+    core_.Advance(1000 * kMs);
+    for (int node = 0; node < nodes; ++node) EXPECT_EQ(Told(node, 1), std::vector<EvidenceKind>{EvidenceKind::kRailSilent}) << node;
+    Mend();
+    core_.Advance(4000 * kMs);
+    for (int node = 0; node < nodes; ++node)
+      EXPECT_EQ(Told(node, 1), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers})) << node;
+    EXPECT_EQ(TellingsOfAll(), 2U * static_cast<size_t>(nodes));
+    for (auto& node : nodes_) node->watch->Stop();
+    nodes_.clear();
+  }
+}
+
+// Half of a rail's ports at once: a leaf switch, whose failure no kernel sees. Most pairs are asked every few seconds.
+TEST_F(RailWatchTest, TheHalfOfARailIsFailedAndNobodyElse) {
+  Make(24, 2);
+  for (int node = 0; node < 24; ++node) {
+    std::set<std::string> peers;
+    for (const int step : {1, 2, 7, 17, 22, 23}) peers.insert(Name((node + step) % 24));
+    nodes_[node]->watch->SetJobPeers(peers);
+  }
+  core_.Advance(10'000 * kMs);
+  const auto dead = [](const std::string& address) { return address.starts_with("10.0.1.") && std::stoi(address.substr(7)) <= 12; };
+  Break([&](const auto& from, const auto& to) { return dead(from) || dead(to); });
+  core_.Advance(2000 * kMs);
+  for (int node = 0; node < 12; ++node) EXPECT_EQ(Told(node, 1), std::vector<EvidenceKind>{EvidenceKind::kRailSilent}) << node;
+  core_.Advance(5000 * kMs);
+  EXPECT_EQ(TellingsOfAll(), 12U);
+  Mend();
+  core_.Advance(10'000 * kMs);
+  for (int node = 0; node < 12; ++node)
+    EXPECT_EQ(Told(node, 1), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers})) << node;
+  EXPECT_EQ(TellingsOfAll(), 24U);
+}
+
+// No rail of theirs answers, so that nobody can tell their daemons from their rails, and when they are back they are just that.
+TEST_F(RailWatchTest, NodesOfWhichNothingIsHeardForAWhileAccuseNobody) {
+  Make(24, 4);
+  for (int node = 0; node < 24; ++node) {
+    std::set<std::string> peers;
+    for (const int step : {1, 2, 7, 17, 22, 23}) peers.insert(Name((node + step) % 24));
+    nodes_[node]->watch->SetJobPeers(peers);
+  }
+  core_.Advance(10'000 * kMs);
+  const auto gone = [](const std::string& address) { return std::stoi(address.substr(address.rfind('.') + 1)) <= 8; };
+  for (const Nanos away : {300 * kMs, 2000 * kMs, 9000 * kMs}) {
+    Break([&](const auto& from, const auto& to) { return gone(from) || gone(to); });
+    core_.Advance(away);
+    Mend();
+    core_.Advance(5000 * kMs);
+    ASSERT_EQ(TellingsOfAll(), 0U) << away;
+  }
+}
+
+// Most pairs of a large cluster are asked every few seconds: what they answered before the fault does not make a dead port alive.
+TEST_F(RailWatchTest, OldAnswersOfManyDoNotKeepADeadPortAlive) {
+  Make(24, 2);
+  for (int node = 0; node < 24; ++node) {
+    std::set<std::string> peers;
+    for (const int step : {1, 2, 22, 23}) peers.insert(Name((node + step) % 24));
+    nodes_[node]->watch->SetJobPeers(peers);
+  }
+  core_.Advance(10'000 * kMs);
+  BreakPort(5, 1);
+  core_.Advance(900 * kMs);
+  EXPECT_EQ(Told(5, 1), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+  core_.Advance(1000 * kMs);
+  Mend();
+  core_.Advance(5000 * kMs);
+  EXPECT_EQ(Told(5, 1), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
+}
+
+}  // namespace
+}  // namespace r2cc::daemon

@@ -1,0 +1,104 @@
+// What a rail watch says of its pairs, and what it makes of all nodes' words about theirs.
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "daemon/rail_watch.h"
+
+namespace r2cc::daemon {
+
+void RailWatch::Fill(health::NodeState* own) const {
+  own->probe_nonce = prober_.nonce();
+  for (health::NicStatus& status : own->nics) {
+    const auto nic = nics_.find(status.identity.name);
+    const bool open = nic != nics_.end() && nic->second.socket != nullptr;
+    status.probe_port = open ? nic->second.socket->port() : uint16_t{0};
+    status.port_dead = nic != nics_.end() && nic->second.port_dead;
+  }
+  if (filled_.prober_revision != prober_.revision() || filled_.view_changes != view_->changes())
+    filled_ = {prober_.revision(), view_->changes(), PairReports()};
+  own->pairs = filled_.pairs;
+}
+
+health::PairWord RailWatch::WordNow(const health::RailPairStatus& pair) const {
+  const Nic& nic = nics_.at(pair.key.own.nic);
+  const bool old = nic.silent && pair.answered_sent < nic.silent_since;
+  return old && pair.fresh_word == health::PairWord::kAnswering ? health::PairWord::kUnknown : pair.fresh_word;
+}
+
+std::vector<health::PairReport> RailWatch::PairReports() const {
+  std::vector<health::PairReport> reports;
+  std::vector<health::RailPairStatus> pairs = prober_.Pairs();
+  std::stable_partition(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.word == health::PairWord::kSilent; });
+  for (const health::RailPairStatus& pair : pairs) {
+    if (pair.word == health::PairWord::kUnknown || WordNow(pair) == health::PairWord::kUnknown ||
+        (pair.word == health::PairWord::kAnswering && !pair.active))
+      continue;
+    // A port that its own daemon has found to be dead explains what is silent around it: each such word would go to all nodes and tell
+    // nothing.
+    if (nics_.at(pair.key.own.nic).port_dead || ExplainsSilence(pair.key.peer)) continue;
+    if (reports.size() >= health::kPairReportsMax) break;
+    reports.push_back({pair.key.own.nic, pair.key.peer, pair.word == health::PairWord::kSilent,
+                       nics_.at(pair.key.own.nic).paths_told.contains(pair.key.peer)});
+  }
+  return reports;
+}
+
+bool RailWatch::ExplainsSilence(const health::NicStatus& nic) { return !nic.link_up || nic.drill_failed || nic.port_dead; }
+
+bool RailWatch::ExplainsSilence(const health::NicKey& nic) const {
+  const health::NicStatus* status = view_->Find(nic);
+  return status != nullptr && ExplainsSilence(*status);
+}
+
+// Every daemon makes its own, so it holds what the verdict needs: all words about the nodes that silence joins to its own, or to a node
+// that it joins to it. A port is judged by those that are silent to it, and these by those that are silent to them.
+health::ProbeMatrix RailWatch::Matrix(const std::vector<health::RailPairStatus>& pairs) const {
+  using Ends = std::pair<std::string_view, std::string_view>;
+  std::vector<Ends> silent;
+  for (const auto& [name, entry] : view_->nodes()) {
+    if (name == node_ || !entry.reachable) continue;
+    for (const health::PairReport& pair : entry.state.pairs)
+      if (pair.silent) silent.emplace_back(name, pair.peer.node);
+  }
+  std::set<Ends> known;  // this node's NIC, the other end
+  for (const health::RailPairStatus& pair : pairs) {
+    if (pair.word == health::PairWord::kSilent) silent.emplace_back(node_, pair.key.peer.node);
+    if (pair.state != health::PairState::kUnknown) known.emplace(pair.key.own.nic, pair.key.peer.node);
+  }
+  std::set<std::string_view> concerned = {node_};
+  for (int step = 0; step < 2; ++step) {
+    const std::set<std::string_view> before = concerned;
+    for (const auto& [a, b] : silent) {
+      if (before.contains(a)) concerned.insert(b);
+      if (before.contains(b)) concerned.insert(a);
+    }
+  }
+
+  health::ProbeMatrix matrix;
+  for (const auto& [nic, other] : cables_) matrix.AddCable({node_, nic}, other);
+  for (const auto& [name, entry] : view_->nodes()) {
+    for (const health::NicStatus& nic : entry.state.nics) {
+      const health::NicKey key = {name, nic.identity.name};
+      if (!nic.link_up || nic.drill_failed)
+        matrix.AddDown(key);
+      else if (name != node_ && nic.port_dead)
+        matrix.AddDead(key);
+    }
+    if (name == node_ || !entry.reachable) continue;
+    const bool all = concerned.contains(name);
+    for (const health::PairReport& pair : entry.state.pairs) {
+      if (!all && !concerned.contains(pair.peer.node)) continue;
+      // Of a pair of its own this node knows best whether it answers; the other end may not have asked since.
+      if (!pair.silent && pair.peer.node == node_ && known.contains({pair.peer.nic, name})) continue;
+      matrix.Add({name, pair.nic}, pair.peer, pair.silent ? health::PairWord::kSilent : health::PairWord::kAnswering);
+    }
+  }
+  for (const health::RailPairStatus& pair : pairs) matrix.Add(pair.key.own, pair.key.peer, WordNow(pair));
+  return matrix;
+}
+
+health::Fault RailWatch::Verdict(const std::string& nic) const { return health::Localise(Matrix(prober_.Pairs()), {node_, nic}); }
+
+}  // namespace r2cc::daemon
