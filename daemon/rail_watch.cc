@@ -64,7 +64,17 @@ void RailWatch::Start(uint16_t port) {
   if (std::exchange(running_, true)) return;
   port_ = port;
   OpenSockets();
-  timer_ = seams_.executor->RunAfter(health::kRailProbeTick, [this] { Tick(); });
+  Hurry();
+}
+
+void RailWatch::TickBy(Nanos when) {
+  if (!running_ || (timer_ != 0 && tick_due_ <= when)) return;
+  if (timer_ != 0) seams_.executor->Cancel(timer_);
+  tick_due_ = when;
+  timer_ = seams_.executor->RunAfter(when - seams_.executor->Now(), [this] {
+    timer_ = 0;
+    Tick();
+  });
 }
 
 void RailWatch::Stop() {
@@ -99,6 +109,7 @@ void RailWatch::OpenSockets() {
 
 void RailWatch::SetJobPeers(std::set<std::string> nodes) {
   if (std::exchange(job_peers_, std::move(nodes)) != job_peers_) targets_changed_ = true;
+  if (targets_changed_) Hurry();
 }
 
 void RailWatch::SetLink(const std::string& name, bool up) {
@@ -106,6 +117,7 @@ void RailWatch::SetLink(const std::string& name, bool up) {
   if (found == nics_.end() || std::exchange(found->second.link_up, up) == up) return;
   Nic& nic = found->second;
   prober_.SetLink(name, up, seams_.executor->Now());
+  Hurry();
   // The link's own word is enough now; and an interface that is made again is another one, which needs another socket.
   if (!up) {
     nic.silent = nic.port_dead = false;
@@ -118,7 +130,10 @@ void RailWatch::SetLink(const std::string& name, bool up) {
   }
 }
 
-void RailWatch::Suspect(const std::string& nic) { prober_.Suspect(nic, given_up_, seams_.executor->Now()); }
+void RailWatch::Suspect(const std::string& nic) {
+  prober_.Suspect(nic, given_up_, seams_.executor->Now());
+  Hurry();
+}
 
 void RailWatch::OnBatch(const std::string& name, const std::vector<health::Datagram>& batch) {
   const Nic& nic = nics_.at(name);
@@ -129,8 +144,8 @@ void RailWatch::OnBatch(const std::string& name, const std::vector<health::Datag
   }
 }
 
+// Every kRailProbeTick while there is something to find out; seldom otherwise, as most of what an idle daemon costs is waking up.
 void RailWatch::Tick() {
-  timer_ = seams_.executor->RunAfter(health::kRailProbeTick, [this] { Tick(); });
   const Nanos now = seams_.executor->Now();
   if (now - opened_ >= kOpenInterval) OpenSockets();
   const bool changed = std::exchange(view_changed_, false);
@@ -146,6 +161,7 @@ void RailWatch::Tick() {
     Judge();
   }
   if (news) outputs_.on_state();
+  TickBy(in_doubt_ || accused_here_ ? now + health::kRailProbeTick : std::min(prober_.next_tick(), now + kJudgeInterval));
 }
 
 // Of all the nodes that see both ends, those with the lowest hash of it: the same few by everybody's reckoning, without asking.
@@ -368,17 +384,6 @@ void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault, const std::vect
 void RailWatch::OnWordsChanged() {
   filled_.view_changes = 0;
   outputs_.on_state();
-}
-
-void RailWatch::Tell(const Nic& nic, health::EvidenceKind kind, const health::NicKey& peer, const std::string& detail) {
-  health::Evidence evidence;
-  evidence.observer = node_;
-  evidence.subject = {node_, nic.identity.name};
-  evidence.kind = kind;
-  evidence.when = seams_.executor->Now();
-  evidence.peer = peer;
-  evidence.detail = detail;
-  outputs_.evidence(evidence);
 }
 
 const health::NicKey* RailWatch::CableTo(const std::string& nic) const {

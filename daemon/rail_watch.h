@@ -52,7 +52,10 @@ class RailWatch {
   void Stop();
 
   // The cluster's view changed.
-  void OnView() { view_changed_ = true; }
+  void OnView() {
+    view_changed_ = true;
+    if (std::exchange(hurried_changes_, view_->changes()) != view_->changes()) Hurry();
+  }
   // The daemon of `node` said something, directly and now.
   void Heard(const std::string& node) { prober_.Heard(node, seams_.executor->Now()); }
   // The nodes that jobs of this node talk to.
@@ -97,6 +100,9 @@ class RailWatch {
   };
 
   void Tick();
+  // So that the next tick is not later than that.
+  void TickBy(Nanos when);
+  void Hurry() { TickBy(seams_.executor->Now() + health::kRailProbeTick); }
   void OpenSockets();
   void OnBatch(const std::string& nic, const std::vector<health::Datagram>& batch);
   // Whose silence this node is to look at, by what others say.
@@ -158,6 +164,8 @@ class RailWatch {
   Nanos judged_ = 0;
   Nanos opened_ = 0;
   TimerId timer_ = 0;
+  Nanos tick_due_ = 0;
+  uint64_t hurried_changes_ = 0;  // of the view
 };
 
 }  // namespace r2cc::daemon

@@ -11,6 +11,15 @@ TEST_F(RailWatchTest, AHealthyClusterSaysNothing) {
   EXPECT_EQ(nodes_[0]->own.nics[0].probe_port, 7460);
 }
 
+TEST_F(RailWatchTest, AComplaintIsLookedIntoAtOnce) {
+  Make(2, 1);
+  core_.Advance(2000 * kMs);
+  const uint64_t before = nodes_[0]->watch->counts().sent;
+  nodes_[0]->watch->Suspect("rail0");
+  core_.Advance(70 * kMs);
+  EXPECT_GE(nodes_[0]->watch->counts().sent - before, 3U);
+}
+
 TEST_F(RailWatchTest, ADeadPortIsFailedByItsOwnDaemonAndExplainedByAll) {
   Make(4, 4);
   BreakPort(1, 2);

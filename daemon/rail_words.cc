@@ -101,4 +101,15 @@ health::ProbeMatrix RailWatch::Matrix(const std::vector<health::RailPairStatus>&
 
 health::Fault RailWatch::Verdict(const std::string& nic) const { return health::Localise(Matrix(prober_.Pairs()), {node_, nic}); }
 
+void RailWatch::Tell(const Nic& nic, health::EvidenceKind kind, const health::NicKey& peer, const std::string& detail) {
+  health::Evidence evidence;
+  evidence.observer = node_;
+  evidence.subject = {node_, nic.identity.name};
+  evidence.kind = kind;
+  evidence.when = seams_.executor->Now();
+  evidence.peer = peer;
+  evidence.detail = detail;
+  outputs_.evidence(evidence);
+}
+
 }  // namespace r2cc::daemon

@@ -13,23 +13,23 @@ namespace {
 
 // A tick that comes so late means that this daemon had no processor: what arrived meanwhile may not have been read yet, so that nothing
 // is judged before the next one.
-constexpr Nanos kTickLateMax = 2 * kRailProbeTick;
+constexpr Nanos kTickLateMax = kRailProbeTick;
 // Pairs of the same NIC that are asked when one of them is late: enough to tell the NIC from the pair, few enough for the budget.
 constexpr int kCompanionsMax = 3;
 
 }  // namespace
 
 RailProber::RailProber(std::string node, uint64_t nonce, const RailProbePolicy& policy)
-    : node_(std::move(node)), nonce_(nonce), policy_(policy), random_(nonce) {
+    : node_(std::move(node)), nonce_(nonce), policy_(policy) {
   R2CC_CHECK(nonce != 0);
 }
 
-// xorshift64*: so that nodes do not probe in step. Nothing hangs on its quality.
-uint64_t RailProber::Random() {
-  random_ ^= random_ >> 12;
-  random_ ^= random_ << 25;
-  random_ ^= random_ >> 27;
-  return random_ * 0x2545'f491'4f6c'dd1dULL;
+// splitmix64's last step: so that nodes do not probe in step. The same for all pairs with one node at one time, so that these do.
+uint64_t RailProber::Random(const Pair& pair, Nanos now) const {
+  uint64_t bits = nonce_ ^ pair.node_hash ^ static_cast<uint64_t>(now);
+  bits = (bits ^ bits >> 30) * 0xbf58'476d'1ce4'e5b9ULL;
+  bits = (bits ^ bits >> 27) * 0x94d0'49bb'1331'11ebULL;
+  return bits ^ bits >> 31;
 }
 
 void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
@@ -59,29 +59,31 @@ void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
     Pair pair{.target = std::move(target), .judge = PairJudge(policy_.pair, now)};
     pair.id = next_id_++;
     pair.nic_hash = Fnv1a64(key.peer.ToString());
+    pair.node_hash = Fnv1a64(key.peer.node);
     keys_[pair.id] = key;
     pairs_.emplace(key, std::move(pair));
   }
   for (const auto& [key, gone] : before) keys_.erase(gone.id);
   auto signs = std::exchange(signs_, {});
   by_node_.clear();
+  node_of_nonce_.clear();
   for (auto& [key, pair] : pairs_) {
     by_node_[key.peer.node].push_back(&pair);
+    node_of_nonce_[pair.target.nonce] = key.peer.node;
     const auto known = signs.find(key.peer.node);
     signs_.try_emplace(key.peer.node, known == signs.end() ? Signs() : known->second);
   }
-  // In no order, spread over one interval.
+  // Spread over one interval.
   for (auto& [key, pair] : pairs_)
-    if (pair.due == 0) pair.due = now + static_cast<Nanos>(Random() % static_cast<uint64_t>(Interval(pair.target.active)));
+    if (pair.due == 0) pair.due = now + static_cast<Nanos>(Random(pair, now) % static_cast<uint64_t>(Interval(pair.target.active)));
   if (changed || !before.empty()) ++revision_;
 }
 
-Nanos RailProber::Interval(bool active) {
+Nanos RailProber::Interval(bool active) const {
   const double count = static_cast<double>(active ? active_count_ : pairs_.size() - active_count_);
   const double rate = active ? policy_.active_rate_per_s : policy_.auxiliary_rate_per_s;
   const Nanos least = active ? policy_.active_interval_min : policy_.auxiliary_interval_min;
-  const Nanos interval = std::max(least, static_cast<Nanos>(count / rate * kNanosPerSecond));
-  return interval - interval / 4 + static_cast<Nanos>(Random() % static_cast<uint64_t>(interval / 2));
+  return std::max(least, static_cast<Nanos>(count / rate * kNanosPerSecond));
 }
 
 void RailProber::SetLink(const std::string& nic, bool up, Nanos now) {
@@ -111,8 +113,10 @@ void RailProber::Suspect(const std::string& nic, const std::set<NicKey>& dead, N
 
 void RailProber::Ask(const PairKey& key, Nanos now) {
   const auto pair = pairs_.find(key);
-  if (pair != pairs_.end()) pair->second.suspect_until = now + policy_.suspicion;
+  if (pair != pairs_.end()) Doubt(&pair->second, now);
 }
+
+void RailProber::Doubt(Pair* pair, Nanos now) { pair->suspect_until = doubt_until_ = now + policy_.suspicion; }
 
 // Late probes between two NICs may be the fault of either, or of what lies between: other pairs of both ends tell.
 void RailProber::SuspectAround(const Pair& late, Nanos now) {
@@ -120,7 +124,7 @@ void RailProber::SuspectAround(const Pair& late, Nanos now) {
   int peers = 0;
   for (auto& [key, pair] : pairs_) {
     if (key == late.target.key || (key.peer == late.target.key.peer && peers++ < kCompanionsMax))
-      pair.suspect_until = now + policy_.suspicion;
+      Doubt(&pair, now);
     else if (key.own == late.target.key.own && WordOf(pair.judge.state()) != PairWord::kSilent)
       own.push_back(&pair);
   }
@@ -131,7 +135,7 @@ void RailProber::SuspectSome(std::vector<Pair*> candidates, Nanos now) {
   const auto end = candidates.begin() + std::min<std::ptrdiff_t>(kCompanionsMax, std::ssize(candidates));
   std::partial_sort(candidates.begin(), end, candidates.end(),
                     [](const Pair* a, const Pair* b) { return a->judge.answered_sent() > b->judge.answered_sent(); });
-  for (auto one = candidates.begin(); one != end; ++one) (*one)->suspect_until = now + policy_.suspicion;
+  for (auto one = candidates.begin(); one != end; ++one) Doubt(*one, now);
 }
 
 void RailProber::Heard(const std::string& node, Nanos now) {
@@ -184,23 +188,28 @@ void RailProber::Judge(Nanos now) {
 std::vector<RailPing> RailProber::Tick(Nanos now) {
   const Nanos elapsed = last_tick_ == 0 ? kRailProbeTick : now - last_tick_;
   last_tick_ = now;
-  if (elapsed <= kTickLateMax) Judge(now);
+  if (now <= late_after_) Judge(now);
   tokens_ = std::min(policy_.burst_max, tokens_ + policy_.rate_per_s * static_cast<double>(elapsed) / kNanosPerSecond);
 
   std::vector<Pair*> suspects;
   std::vector<Pair*> others;
+  std::set<std::string_view> due_nodes;
   for (auto& [key, pair] : pairs_) {
     if (links_down_.contains(key.own.nic)) continue;
     if (now < pair.suspect_until)
       suspects.push_back(&pair);
     else if (now >= pair.due)
-      others.push_back(&pair);
+      due_nodes.insert(key.peer.node);
   }
+  for (const std::string_view node : due_nodes)
+    for (Pair* pair : by_node_.find(node)->second)
+      if (now >= pair->suspect_until && now >= pair->due - policy_.together && !links_down_.contains(pair->target.key.own.nic))
+        others.push_back(pair);
   // What a suspect does not answer says nothing until its peer has answered elsewhere.
   const size_t doubted = suspects.size();
   for (size_t i = 0; i < doubted; ++i) {
     Pair* const witness = WitnessPair(*suspects[i]);
-    if (witness != nullptr && now >= witness->suspect_until && now - witness->last_sent >= policy_.auxiliary_interval_min) {
+    if (witness != nullptr && now >= witness->suspect_until && now - witness->last_sent >= policy_.witness_interval_min) {
       if (std::find(suspects.begin() + static_cast<std::ptrdiff_t>(doubted), suspects.end(), witness) == suspects.end())
         suspects.push_back(witness);
       std::erase(others, witness);
@@ -221,17 +230,42 @@ std::vector<RailPing> RailProber::Tick(Nanos now) {
   };
   send(suspects, kept);
   send(others, 0);
+  late_after_ = next_tick() + kTickLateMax;
   return pings;
+}
+
+Nanos RailProber::next_tick() const {
+  const Nanos soon = last_tick_ + kRailProbeTick;
+  Nanos next = INT64_MAX / 2;
+  for (const auto& [key, pair] : pairs_) {
+    if (links_down_.contains(key.own.nic)) continue;
+    if (last_tick_ < pair.suspect_until || pair.last_sent > pair.judge.answered_sent()) return soon;
+    next = std::min(next, pair.due);
+  }
+  return std::max(soon, next);
 }
 
 RailPing RailProber::Ping(Pair* pair, Nanos now) {
   const uint64_t sequence = next_sequence_++;
   pair->judge.Sent(sequence, now);
   pair->last_sent = now;
-  pair->due = now + Interval(pair->target.active);
+  const Nanos interval = Interval(pair->target.active);
+  pair->due = now + interval - interval / 4 + static_cast<Nanos>(Random(*pair, now) % static_cast<uint64_t>(interval / 2));
   ++counts_.sent;
   const RailProbe probe = {RailProbeKind::kPing, pair->target.nonce, nonce_, pair->id, sequence, now, pair->nic_hash};
   return {pair->target.key.own.nic, pair->target.address, pair->target.port, EncodeRailProbe(probe)};
+}
+
+// The other end will know of the pair what there is to know, and while all is well it needs no second ping.
+void RailProber::PutOff(const std::string& nic, uint64_t peer_nonce, Nanos received) {
+  const auto node = node_of_nonce_.find(peer_nonce);
+  if (node == node_of_nonce_.end() || received < doubt_until_) return;
+  for (Pair* pair : by_node_.at(node->second)) {
+    const Nanos interval = Interval(pair->target.active);
+    if (pair->target.key.own.nic == nic && pair->judge.state() == PairState::kUp &&
+        received - pair->last_sent < policy_.put_off_intervals_max * interval)
+      pair->due = std::max(pair->due, received + interval);
+  }
 }
 
 std::optional<RailProbeBytes> RailProber::Receive(const std::string& nic, std::span<const uint8_t> bytes, Nanos received) {
@@ -249,6 +283,7 @@ std::optional<RailProbeBytes> RailProber::Receive(const std::string& nic, std::s
       ++counts_.misrouted;
       return std::nullopt;
     }
+    PutOff(nic, probe->from_nonce, received);
     RailProbe pong = *probe;
     pong.kind = RailProbeKind::kPong;
     pong.to_nonce = probe->from_nonce;

@@ -1,5 +1,8 @@
 // Probes the pairs between this node's NICs and other nodes': which ping leaves when, within the budget, and what comes of it. Pure: it
-// holds no socket and no clock; the caller calls Tick every kRailProbeTick and sends what it is given.
+// holds no socket and no clock; the caller calls Tick, every kRailProbeTick or when next_tick says, and sends what it is given.
+//
+// What costs a healthy node is how often daemons wake up, and datagrams. So the pings of all pairs with one node leave together; and the
+// two ends of a pair take turns by themselves, as a ping that comes in puts the own one off.
 #ifndef R2CC_HEALTH_PROBE_RAIL_PROBER_H_
 #define R2CC_HEALTH_PROBE_RAIL_PROBER_H_
 
@@ -10,6 +13,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "health/probe/pair_judge.h"
@@ -34,8 +38,14 @@ struct RailProbePolicy {
   double active_rate_per_s = 140;
   Nanos auxiliary_interval_min = 200 * kNanosPerMs;
   double auxiliary_rate_per_s = 40;
+  // A ping puts the other end's off by an interval, unless that end has not pinged for so many.
+  int put_off_intervals_max = 3;
+  // Pings to a node leave up to so long before they are due if one of them is: of a pair that is not answered the others bear witness.
+  Nanos together = 100 * kNanosPerMs;
   // A suspect pair, and those that tell its ends apart from it: one probe a tick, for so long after the last reason for suspicion.
   Nanos suspicion = 500 * kNanosPerMs;
+  // Beside a suspect, a pair with the same node that can bear witness: half of the time over which a pair must be silent.
+  Nanos witness_interval_min = 60 * kNanosPerMs;
   // Of the budget, what suspects may take; the rest shows that their peers' daemons are awake.
   double suspects_share = 0.75;
 };
@@ -114,6 +124,9 @@ class RailProber {
   // Judges, and returns what to send now.
   std::vector<RailPing> Tick(Nanos now);
 
+  // When Tick has something to do again, unless something else is called meanwhile; not before a kRailProbeTick has passed since the last.
+  Nanos next_tick() const;
+
   // A datagram that arrived at this node's `nic` at `received`. A ping's answer, to be sent back to where it came from; nothing for
   // anything else.
   std::optional<RailProbeBytes> Receive(const std::string& nic, std::span<const uint8_t> bytes, Nanos received);
@@ -132,6 +145,7 @@ class RailProber {
     RailTarget target;
     uint64_t id = 0;
     uint64_t nic_hash = 0;
+    uint64_t node_hash = 0;
     PairJudge judge;
     PairWord told = PairWord::kUnknown;
     Nanos asked_since = 0;  // answers to earlier probes are old news; 0: all count
@@ -147,11 +161,13 @@ class RailProber {
   std::vector<Witness> WitnessesFor(const Pair& pair) const;
   // The likeliest to bear witness; null: there is none.
   Pair* WitnessPair(const Pair& pair) const;
-  Nanos Interval(bool active);
+  Nanos Interval(bool active) const;
+  uint64_t Random(const Pair& pair, Nanos now) const;
+  void Doubt(Pair* pair, Nanos now);
+  void PutOff(const std::string& nic, uint64_t peer_nonce, Nanos received);
   RailPing Ping(Pair* pair, Nanos now);
   static PairWord Word(const Pair& pair, Nanos since);
   void NoteWord(Pair* pair);
-  uint64_t Random();
 
   const std::string node_;
   const uint64_t nonce_;
@@ -159,16 +175,18 @@ class RailProber {
   std::map<PairKey, Pair> pairs_;
   std::map<uint64_t, PairKey> keys_;  // by id
   std::map<std::string, std::vector<Pair*>, std::less<>> by_node_;
+  std::map<uint64_t, std::string> node_of_nonce_;
   std::set<std::string> links_down_;
   using Signs = std::array<Nanos, 3>;                // when a daemon was heard of, latest first
   std::map<std::string, Signs, std::less<>> signs_;  // by node of a pair
   size_t active_count_ = 0;
   uint64_t next_id_ = 1;
   uint64_t next_sequence_ = 1;
-  uint64_t random_;
   uint64_t revision_ = 1;
   double tokens_ = 0;
   Nanos last_tick_ = 0;
+  Nanos late_after_ = INT64_MAX;  // the next Tick is late then
+  Nanos doubt_until_ = 0;
   RailProbeCounts counts_;
 };
 
