@@ -14,7 +14,7 @@
 namespace r2cc {
 
 // How often each loop is asked.
-constexpr Nanos kStallAskInterval = 200 * kNanosPerMs;
+constexpr Nanos kStallAskInterval = 500 * kNanosPerMs;
 
 // Everything on the guard's own executor, which runs on a thread of its own.
 class StallGuard {

@@ -145,12 +145,14 @@ void Wiring::Stop() {
   world_.store->Stop();
 }
 
+// At the interval's multiples since the start, so that what falls on the same moment wakes the core once.
 void Wiring::Every(Nanos interval, std::function<void()> task) {
-  world_.core->RunAfter(interval, [this, alive = alive_, interval, task = std::move(task)]() mutable {
-    if (!*alive) return;
-    task();
-    Every(interval, std::move(task));
-  });
+  world_.core->RunAfter(interval - (world_.core->Now() - started_) % interval,
+                        [this, alive = alive_, interval, task = std::move(task)]() mutable {
+                          if (!*alive) return;
+                          task();
+                          Every(interval, std::move(task));
+                        });
 }
 
 void Wiring::ScheduleAdvance() {
