@@ -151,8 +151,6 @@ absl::StatusOr<PortFacts> ReadPortFacts(const Sysfs& sysfs, const std::string& i
 
   PortFacts facts;
   facts.ifindex = static_cast<int>(*ifindex);
-  facts.operstate = ReadWord(sysfs, folder + "/operstate");
-  if (const auto carrier = ReadNumber(sysfs, folder + "/carrier")) facts.carrier = *carrier != 0;
   facts.carrier_changes = ReadNumber(sysfs, folder + "/carrier_changes");
   // "-1" (not a number here) where the driver does not know; some drivers give the same as 32 bits.
   const uint64_t mbit = ReadNumber(sysfs, folder + "/speed").value_or(0);

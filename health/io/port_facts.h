@@ -15,8 +15,6 @@ namespace r2cc::health {
 struct PortFacts {
   // Of the interface; empty where there is none.
   int ifindex = 0;
-  std::string operstate;        // "up", "down", "lowerlayerdown", ...
-  std::optional<bool> carrier;  // nothing: cannot be read while the interface is down
   std::optional<uint64_t> carrier_changes;
   std::string mac;
   std::string pci;                        // "0000:81:00.0"; of a bond: its first member's; empty: not on PCI

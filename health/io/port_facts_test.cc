@@ -16,8 +16,6 @@ using testing::Pair;
 FakeSysfs ConnectX() {
   FakeSysfs sysfs;
   sysfs.Set("class/net/eth0/ifindex", "4");
-  sysfs.Set("class/net/eth0/operstate", "up");
-  sysfs.Set("class/net/eth0/carrier", "1");
   sysfs.Set("class/net/eth0/carrier_changes", "3");
   sysfs.Set("class/net/eth0/speed", "400000");
   sysfs.Set("class/net/eth0/address", "02:00:00:00:00:01");
@@ -35,8 +33,6 @@ TEST(PortFacts, ReadsEverythingOfAPort) {
   const auto facts = ReadPortFacts(ConnectX(), "eth0");
   ASSERT_TRUE(facts.ok());
   EXPECT_EQ(facts->ifindex, 4);
-  EXPECT_EQ(facts->operstate, "up");
-  EXPECT_EQ(facts->carrier, true);
   EXPECT_EQ(facts->carrier_changes, 3u);
   EXPECT_EQ(facts->rate_bits_per_s, 400'000'000'000u);
   EXPECT_EQ(facts->mac, "02:00:00:00:00:01");
@@ -57,7 +53,6 @@ TEST(PortFacts, WhatADownPortDoesNotSayStaysEmpty) {
   sysfs.Set("class/net/veth0/ifindex", "9");
   const auto facts = ReadPortFacts(sysfs, "veth0");
   ASSERT_TRUE(facts.ok());
-  EXPECT_EQ(facts->carrier, std::nullopt);
   EXPECT_EQ(facts->carrier_changes, std::nullopt);
   EXPECT_EQ(facts->rate_bits_per_s, 0u);
   EXPECT_EQ(facts->pci, "");
@@ -141,7 +136,6 @@ TEST(PortFacts, AnOlderCardHasTwoPortsOnOneFunction) {
   EXPECT_EQ(first->rdma_active, true);
   EXPECT_EQ(second->rdma_active, false);
   EXPECT_EQ(second->rdma_state, "DOWN");
-  EXPECT_EQ(second->carrier, false);
   EXPECT_EQ(second->rate_bits_per_s, 0u) << "the rate of a port that is down says nothing";
 }
 
@@ -160,12 +154,10 @@ TEST(PortFacts, AnInfinibandPortThatIsNotThere) {
 // They go into reasons, and these to other daemons: a message with anything but UTF-8 is refused there whole.
 TEST(PortFacts, ADriversWordsArePrintable) {
   FakeSysfs sysfs = ConnectX();
-  sysfs.Set("class/net/eth0/operstate", "do\twn");
   sysfs.Set("class/net/eth0/address", "\xff:\xff");
   sysfs.Set("class/infiniband/mlx5_1/ports/1/state", "1: DO\x01\xc3N");
   const auto facts = ReadPortFacts(sysfs, "eth0");
   ASSERT_TRUE(facts.ok());
-  EXPECT_EQ(facts->operstate, "do?wn");
   EXPECT_EQ(facts->mac, "?:?");
   EXPECT_EQ(facts->rdma_state, "DO??N");
 }

@@ -37,8 +37,6 @@ Node::Node(int number, int rails, Surroundings around)
   for (int rail = 0; rail < rails; ++rail) {
     const std::string folder = absl::StrCat("class/net/", Interface(rail));
     sysfs_.Set(folder + "/ifindex", absl::StrCat(rail + 1));
-    sysfs_.Set(folder + "/operstate", "up");
-    sysfs_.Set(folder + "/carrier", "1");
     sysfs_.Set(folder + "/carrier_changes", "1");
     sysfs_.Set(folder + "/speed", absl::StrCat(kRateBitsPerS / 1'000'000));
     sysfs_.Set(folder + "/address", Mac(number, rail));
@@ -147,9 +145,6 @@ void Node::AttachJobs() {
 
 void Node::SetLink(int rail, bool up) {
   links_up_[static_cast<size_t>(rail)] = up;
-  const std::string folder = absl::StrCat("class/net/", Interface(rail));
-  sysfs_.Set(folder + "/operstate", up ? "up" : "down");
-  sysfs_.Set(folder + "/carrier", up ? "1" : "0");
   if (daemon_ != nullptr) daemon_->links.Set(Interface(rail), up);
 }
 

@@ -17,8 +17,6 @@ namespace {
 using namespace r2cc;  // NOLINT
 
 constexpr const char* kInterface[] = {"ifindex",
-                                      "operstate",
-                                      "carrier",
                                       "carrier_changes",
                                       "speed",
                                       "address",
@@ -81,7 +79,7 @@ std::string TakePath(fuzz::Input* input) {
 void CheckFacts(const health::PortFacts& facts) {
   R2CC_CHECK(facts.rate_bits_per_s <= uint64_t{1'000'000} * UINT32_MAX);
   R2CC_CHECK(facts.bond_members.size() <= 16 && facts.sm_service_level < 16);
-  for (const std::string* word : {&facts.operstate, &facts.mac, &facts.rdma_state})
+  for (const std::string* word : {&facts.mac, &facts.rdma_state})
     for (const char c : *word) R2CC_CHECK(c >= ' ' && c <= '~');
   for (const std::string& member : facts.bond_members) R2CC_CHECK(!member.empty() && member.find('/') == std::string::npos);
 }
