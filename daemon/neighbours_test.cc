@@ -1,4 +1,6 @@
 // Whom a daemon talks to directly, beside the peers of its configuration.
+#include <algorithm>
+
 #include "daemon/wiring_rig.h"
 
 namespace r2cc::daemon {
@@ -53,6 +55,17 @@ TEST_F(NeighboursTest, AJobThatNamesManyNodesMakesABoundedNumberOfCalls) {
     JobTalksTo(absl::StrCat("o", node));
   }
   EXPECT_EQ(Called().size(), configured_.size() + Neighbours::kJobPeersMax);
+}
+
+// A cluster that starts makes no plan for each node that turns up.
+TEST_F(NeighboursTest, PlansOfManyNodesKeepADistance) {
+  const size_t before = page_->plans().size();
+  for (int node = 0; node < 300; ++node) StoreTells(absl::StrCat("o", node), "");
+  EXPECT_LE(page_->plans().size(), before + kPlanAtOnceNodes);
+  core_.Advance(300 * kPlanIntervalPerNode);
+  EXPECT_LE(page_->plans().size(), before + kPlanAtOnceNodes + 2);
+  const auto& nics = page_->plans().back().nics;
+  EXPECT_TRUE(std::any_of(nics.begin(), nics.end(), [](const plan::PlannedNic& nic) { return nic.node == "o299"; }));
 }
 
 // A sign of life is no change, and no other view goes out for it.

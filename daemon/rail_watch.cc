@@ -253,6 +253,12 @@ bool RailWatch::AnythingToJudge(const std::vector<health::RailPairStatus>& pairs
 }
 
 void RailWatch::Judge() {
+  const bool told =
+      std::any_of(nics_.begin(), nics_.end(), [](const auto& nic) { return nic.second.silent || !nic.second.paths_told.empty(); });
+  if (!in_doubt_ && !told && !accused_here_ && accused_.empty() && prober_.Settled()) {
+    for (auto& [name, nic] : nics_) nic.doubt_since = nic.mute_since = 0;
+    return;
+  }
   const std::vector<health::RailPairStatus> pairs = prober_.Pairs();
   const bool anything = AnythingToJudge(pairs);
   in_doubt_ = anything || !accused_.empty();
@@ -382,7 +388,7 @@ void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault, const std::vect
 }
 
 void RailWatch::OnWordsChanged() {
-  filled_.view_changes = 0;
+  filled_.prober_revision = 0;
   outputs_.on_state();
 }
 

@@ -117,7 +117,7 @@ class RailWatch {
   bool ExplainsSilence(const health::NicKey& nic) const;
   // What a pair says of now: of a NIC that has failed, no answer from before that.
   health::PairWord WordNow(const health::RailPairStatus& pair) const;
-  std::vector<health::PairReport> PairReports() const;
+  std::vector<health::PairReport> PairReports(std::vector<health::RailPairStatus> pairs) const;
   bool IsWellSeen(const health::NicKey& nic) const;
   // For a verdict on this node's NICs. `pairs`: its own.
   health::ProbeMatrix Matrix(const std::vector<health::RailPairStatus>& pairs) const;
@@ -156,7 +156,8 @@ class RailWatch {
   // What Fill said last of the pairs, and what it was made of.
   struct Filled {
     uint64_t prober_revision = 0;
-    uint64_t view_changes = 0;
+    uint64_t view_revision = 0;
+    bool silent = false;  // a pair is: the view may explain that
     std::vector<health::PairReport> pairs;
   };
   mutable Filled filled_;

@@ -16,8 +16,11 @@ void RailWatch::Fill(health::NodeState* own) const {
     status.probe_port = open ? nic->second.socket->port() : uint16_t{0};
     status.port_dead = nic != nics_.end() && nic->second.port_dead;
   }
-  if (filled_.prober_revision != prober_.revision() || filled_.view_changes != view_->changes())
-    filled_ = {prober_.revision(), view_->changes(), PairReports()};
+  if (filled_.prober_revision != prober_.revision() || (filled_.silent && filled_.view_revision != view_->revision())) {
+    const std::vector<health::RailPairStatus> pairs = prober_.Pairs();
+    const bool silent = std::any_of(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.word == health::PairWord::kSilent; });
+    filled_ = {prober_.revision(), view_->revision(), silent, PairReports(pairs)};
+  }
   own->pairs = filled_.pairs;
 }
 
@@ -27,9 +30,8 @@ health::PairWord RailWatch::WordNow(const health::RailPairStatus& pair) const {
   return old && pair.fresh_word == health::PairWord::kAnswering ? health::PairWord::kUnknown : pair.fresh_word;
 }
 
-std::vector<health::PairReport> RailWatch::PairReports() const {
+std::vector<health::PairReport> RailWatch::PairReports(std::vector<health::RailPairStatus> pairs) const {
   std::vector<health::PairReport> reports;
-  std::vector<health::RailPairStatus> pairs = prober_.Pairs();
   std::stable_partition(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.word == health::PairWord::kSilent; });
   for (const health::RailPairStatus& pair : pairs) {
     if (pair.word == health::PairWord::kUnknown || WordNow(pair) == health::PairWord::kUnknown ||

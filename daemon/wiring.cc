@@ -1,6 +1,7 @@
 #include "daemon/wiring.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
@@ -169,26 +170,47 @@ void Wiring::Advance() {
   for (const health::NicStatus& nic : own.nics) rails_.SetLink(nic.identity.name, nic.link_up);
   if (std::exchange(railed_changes_, cluster_.changes()) != cluster_.changes()) rails_.OnView();
   rails_.Fill(&own);
-  const bool changed = !(own == own_) && !CanWait(own);
+  const Nanos now = world_.core->Now();
+  bool changed = !(own == own_);
+  if (const Nanos when = changed ? PublishAt(own) : 0; when > now) {
+    changed = false;
+    AdvanceAt(when);
+  }
   if (changed) {
     own.epoch = NextEpoch();
     own_ = std::move(own);
-    published_ = world_.core->Now();
-    cluster_.SetOwn(own_, published_);
+    published_ = now;
+    cluster_.SetOwn(own_, now);
   }
   // Jobs first: the page is what moves bytes.
   if (cluster_.revision() != planned_revision_) {
-    if (publisher_.Update(cluster_, [this] { return NextEpoch(); })) planned_revision_ = cluster_.revision();
+    const Nanos when = planned_ + kPlanIntervalPerNode * (std::ssize(cluster_.nodes()) - kPlanAtOnceNodes);
+    if (when > now) {
+      AdvanceAt(when);
+    } else if (publisher_.Update(cluster_, [this] { return NextEpoch(); })) {
+      planned_revision_ = cluster_.revision();
+      planned_ = now;
+    }
   }
   if (changed) PublishOwnView();
 }
 
-bool Wiring::CanWait(const health::NodeState& own) const {
-  if (world_.core->Now() - published_ >= kKeepAliveInterval || rails_.InDoubt()) return false;
+void Wiring::AdvanceAt(Nanos when) {
+  if (advance_at_ != 0 && advance_at_ <= when) return;
+  advance_at_ = when;
+  world_.core->RunAfter(when - world_.core->Now(), [this, alive = alive_, when] {
+    if (!*alive || advance_at_ != when) return;
+    advance_at_ = 0;
+    Advance();
+  });
+}
+
+Nanos Wiring::PublishAt(const health::NodeState& own) const {
+  if (own.word != own_.word || own.nics != own_.nics || own.probe_nonce != own_.probe_nonce) return 0;
   const auto silent = [](const health::NodeState& state) {
     return std::any_of(state.pairs.begin(), state.pairs.end(), [](const health::PairReport& pair) { return pair.silent; });
   };
-  return own.word == own_.word && own.nics == own_.nics && own.probe_nonce == own_.probe_nonce && !silent(own) && !silent(own_);
+  return published_ + (rails_.InDoubt() || silent(own) || silent(own_) ? kWordsInterval : kKeepAliveInterval);
 }
 
 void Wiring::PublishOwnView() {

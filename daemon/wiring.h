@@ -77,6 +77,12 @@ struct World {
 
 // How often peers and the store hear from us when nothing changes.
 constexpr Nanos kKeepAliveInterval = 500 * kNanosPerMs;
+// A node that hears of more and more silence says so this often at most: while a switch dies, hundreds of nodes do, each to all others.
+constexpr Nanos kWordsInterval = 50 * kNanosPerMs;
+// On a cluster of more than kPlanAtOnceNodes plans follow each other no closer than this for each node beyond, so that a rack that dies, or
+// a cluster that starts, takes no core for itself. A plan of a thousand nodes takes some milliseconds.
+constexpr int kPlanAtOnceNodes = 64;
+constexpr Nanos kPlanIntervalPerNode = 10'000;
 // How often rings are looked into without a doorbell.
 constexpr Nanos kRingInterval = 100 * kNanosPerMs;
 
@@ -123,8 +129,10 @@ class Wiring final : public Backend {
   void Every(Nanos interval, std::function<void()> task);
   // The jobs' nodes are probed, and talked to directly.
   void FollowJobs();
-  // All that is new is which sound pairs answer: nobody waits for that.
-  bool CanWait(const health::NodeState& own) const;
+  // When `own` is to be published: all that is new may be which pairs answer.
+  Nanos PublishAt(const health::NodeState& own) const;
+  // Has Advance run at `when`, or now if that is over.
+  void AdvanceAt(Nanos when);
   Epoch NextEpoch();
   std::vector<health::NicIdentity> NicIdentities() const;
   // A NIC of any node; nothing if nobody named one.
@@ -160,6 +168,8 @@ class Wiring final : public Backend {
   health::NodeState own_;  // as last published
   Nanos published_ = 0;
   uint64_t planned_revision_ = 0;  // of the view
+  Nanos planned_ = 0;              // when
+  Nanos advance_at_ = 0;           // 0: at no time
   uint64_t railed_changes_ = 0;    // of the view, as the rail watch has seen it
   std::vector<PeerSpec> direct_peers_;
   bool advance_scheduled_ = false;

@@ -316,6 +316,22 @@ void RailProber::Refused(const std::string& nic, const std::string& address, uin
   }
 }
 
+bool RailProber::Settled() const {
+  const std::string* nic = nullptr;
+  bool answers = true;
+  for (const auto& [key, pair] : pairs_) {
+    const PairState state = pair.judge.state();
+    if (WordOf(state) == PairWord::kSilent) return false;
+    if (nic == nullptr || *nic != key.own.nic) {
+      if (!answers) return false;
+      nic = &key.own.nic;
+      answers = links_down_.contains(*nic);
+    }
+    answers |= state == PairState::kUp;
+  }
+  return answers;
+}
+
 std::vector<RailPairStatus> RailProber::Pairs() const {
   struct Silence {
     int pairs = 0;

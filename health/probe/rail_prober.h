@@ -135,6 +135,8 @@ class RailProber {
   void Refused(const std::string& nic, const std::string& address, uint16_t port, Nanos received);
 
   std::vector<RailPairStatus> Pairs() const;
+  // Each NIC whose link is up has a pair that answers, and no pair is silent. Far quicker than a look at all pairs' statuses.
+  bool Settled() const;
   // Grows whenever a pair's word changes or the set does.
   uint64_t revision() const { return revision_; }
   const RailProbeCounts& counts() const { return counts_; }

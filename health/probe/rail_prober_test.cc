@@ -195,6 +195,21 @@ TEST(RailProber, WordsThatCameTogetherCountOnce) {
   EXPECT_EQ(CountAll(world, PairState::kSilent), 0);
 }
 
+TEST(RailProber, ItIsSettledWhileAllAnswer) {
+  ProbeWorld world(4, 4);
+  EXPECT_FALSE(world.prober(0).Settled());
+  world.Run(1000 * kMs);
+  EXPECT_TRUE(world.prober(0).Settled());
+  world.prober(3).SetLink("rail1", false, world.now());
+  EXPECT_TRUE(world.prober(3).Settled()) << "a down link is not waited for";
+  world.set_path(DeadPort(ProbeWorld::Port(1, 2)));
+  world.Run(1000 * kMs);
+  for (const int node : {0, 1, 2, 3}) EXPECT_FALSE(world.prober(node).Settled()) << node;
+  world.set_path(nullptr);
+  world.Run(2000 * kMs);
+  for (const int node : {0, 1, 2, 3}) EXPECT_TRUE(world.prober(node).Settled()) << node;
+}
+
 TEST(RailProber, ItComesBackByItself) {
   ProbeWorld world(4, 4);
   world.Run(1000 * kMs);

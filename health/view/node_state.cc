@@ -1,5 +1,6 @@
 #include "health/view/node_state.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -18,7 +19,14 @@ bool NodeState::PlansAs(const NodeState& other) const {
       if (pair.broken) paths.emplace(pair.nic, pair.peer);
     return paths;
   };
-  return nics == other.nics && word == other.word && broken(*this) == broken(other);
+  // Neither since when nor how often.
+  const auto same = [](const NicStatus& a, const NicStatus& b) {
+    return a.identity == b.identity && a.state == b.state && a.rate_bits_per_s == b.rate_bits_per_s && a.link_up == b.link_up &&
+           a.drained == b.drained && a.drill_failed == b.drill_failed && a.operator_weight_permille == b.operator_weight_permille &&
+           a.share_permille == b.share_permille && a.probe_port == b.probe_port && a.port_dead == b.port_dead;
+  };
+  return word == other.word && std::equal(nics.begin(), nics.end(), other.nics.begin(), other.nics.end(), same) &&
+         broken(*this) == broken(other);
 }
 
 }  // namespace r2cc::health
