@@ -9,8 +9,10 @@ from tests.gpu.job import Job, JobBroken
 from tests.gpu.placement import R2CC
 from tests.gpu.stage import BACK_S, Stage
 
-# Sequences of a step and rank that calibration tries, until no more than this share of a step is exposed communication.
-CANDIDATES, CANDIDATES_SHARED = (32, 48, 64, 80), (16, 24, 32)  # the second where two nodes share a GPU's memory
+# What calibration tries, until no more than this share of a step is exposed communication: sequences of a batch, and batches whose
+# gradients are added up before they travel.
+CANDIDATES = ((32, 1), (64, 1), (80, 1), (80, 2), (80, 3))
+CANDIDATES_SHARED = ((16, 1), (32, 1), (32, 2), (32, 3), (32, 4))  # where two nodes share a GPU's memory
 EXPOSED_MAX = 0.20
 CALIBRATION_STEPS = 4
 STEP_S = 60.0
@@ -66,12 +68,12 @@ def _pause(job: Job, stage: Stage, faults: _Faults) -> None:
     job.send({"do": "resume"})
 
 
-def _one(context: Context, stage: Stage, job: Job, variant: str, seed: int, sequences: int) -> dict[str, Any]:
+def _one(context: Context, stage: Stage, job: Job, variant: str, seed: int, batches: tuple[int, int]) -> dict[str, Any]:
   """One run; what it found, with its rows."""
   setup = context.setup
   faults = _Faults(stage, setup.steps)
-  command = {"do": "train", "seed": seed, "steps": setup.steps, "sequences": sequences, "tiny": setup.is_tiny,
-             "pauses": [step for step, _, _, _ in faults.events] if variant == "control" else []}
+  command = {"do": "train", "seed": seed, "steps": setup.steps, "sequences": batches[0], "rounds": batches[1],
+             "tiny": setup.is_tiny, "pauses": [step for step, _, _, _ in faults.events] if variant == "control" else []}
   job.begin(command)
   if variant == "faults":
     _strike(job, faults)
@@ -98,24 +100,25 @@ def _one(context: Context, stage: Stage, job: Job, variant: str, seed: int, sequ
   return found
 
 
-def _calibrate(context: Context, job: Job) -> int:
-  """How many sequences a rank takes in a step; prints the share of exposed communication."""
+def _calibrate(context: Context, job: Job) -> tuple[int, int]:
+  """A rank's sequences of a batch and batches of a step; prints the share of exposed communication."""
   setup = context.setup
   wanted = CANDIDATES if job.world <= setup.gpus else CANDIDATES_SHARED
   if setup.is_tiny:
-    wanted = (8,)
+    wanted = ((8, 2),)
   if setup.sequences:
-    wanted = (setup.sequences,)
-  for sequences in wanted:
-    answers = job.ask({"do": "calibrate", "seed": 0, "steps": CALIBRATION_STEPS, "sequences": sequences, "tiny": setup.is_tiny}, 300.0)
+    wanted = ((setup.sequences, setup.rounds),)
+  for sequences, rounds in wanted:
+    answers = job.ask({"do": "calibrate", "seed": 0, "steps": CALIBRATION_STEPS, "sequences": sequences, "rounds": rounds,
+                       "tiny": setup.is_tiny}, 300.0)
     with_s, without_s = (max(answer[name] for answer in answers) for name in ("with_sync_s", "without_sync_s"))
     share = figures.exposed_share(with_s, without_s)
-    context.results.add("training", "calibration", sequences=sequences, tokens_per_step=answers[0]["tokens_per_step"],
+    context.results.add("training", "calibration", sequences=sequences, rounds=rounds, tokens_per_step=answers[0]["tokens_per_step"],
                         parameters=answers[0]["parameters"], step_ms=round(1e3 * with_s, 2), step_without_sync_ms=round(1e3 * without_s, 2),
                         exposed_share=round(share, 4))
     if share <= EXPOSED_MAX:
       break
-  return sequences
+  return sequences, rounds
 
 
 def training(context: Context, case: str, daemons: bool = False) -> None:
@@ -126,11 +129,11 @@ def training(context: Context, case: str, daemons: bool = False) -> None:
   with Stage(setup, case, nodes, setup.rate, daemons) as stage:
     debug = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET", "R2CC_LOG": "info"}
     job = stage.start_job("r2cc", R2CC, environment=debug)
-    sequences = _calibrate(context, job)
-    for seed in range(setup.seeds):
+    batches = _calibrate(context, job)
+    for seed in range(setup.first_seed, setup.first_seed + setup.seeds):
       runs = {}
       for variant in ("none", "faults", "control") if seed % 2 == 0 else ("none", "control", "faults"):
-        runs[variant] = _one(context, stage, job, variant, seed, sequences)
+        runs[variant] = _one(context, stage, job, variant, seed, batches)
         totals[variant].append(runs[variant]["seconds"])
         context.results.add(case, variant, nodes=nodes, gpus=setup.gpus, **runs[variant])
       same = {name: len({run[name] for run in runs.values()}) == 1 for name in ("losses", "weights")}

@@ -54,7 +54,9 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
   parser.add_argument("--quick", action="store_true", help="each case short: a try")
   parser.add_argument("--steps", type=int, help="of a training run (default: 100; with --quick 40)")
   parser.add_argument("--seeds", type=int, help="of training (default: 3; with --quick 1)")
-  parser.add_argument("--sequences", type=int, default=0, help="of 1024 tokens, of a training step and rank (default: calibrated)")
+  parser.add_argument("--first-seed", type=int, default=0, help="of training (default: %(default)s)")
+  parser.add_argument("--sequences", type=int, default=0, help="of 1024 tokens, of a rank's batch in training (default: calibrated)")
+  parser.add_argument("--rounds", type=int, default=1, help="with --sequences: batches of a training step (default: %(default)s)")
   parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="in the environment of R2CC's ranks")
   parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: tries these programs with gloo, not the plugin")
   options = parser.parse_args(argv)
@@ -114,8 +116,8 @@ def make_setup(options: argparse.Namespace, program: pathlib.Path, results: Resu
   return Setup(binaries=binaries, program=program, python=options.python,
                device=options.device, gpus=gpus, nodes=nodes, rails=options.rails, rate=options.rate,
                nccl=None if options.nccl is None else options.nccl.absolute(), out=options.out, quick=options.quick, steps=options.steps,
-               seeds=options.seeds, sequences=options.sequences, library_path=library_path,
-               environment=dict(pair.split("=", 1) for pair in options.env), say=results.say)
+               seeds=options.seeds, first_seed=options.first_seed, sequences=options.sequences, rounds=options.rounds,
+               library_path=library_path, environment=dict(pair.split("=", 1) for pair in options.env), say=results.say)
 
 
 def show_logs(context: Context) -> None:

@@ -38,7 +38,9 @@ class Setup:
   quick: bool
   steps: int
   seeds: int
-  sequences: int  # of a training step and rank; 0: found by calibration
+  first_seed: int
+  sequences: int  # of a rank's batch in training; 0: found by calibration
+  rounds: int  # batches of a training step
   library_path: str  # LD_LIBRARY_PATH as the user has it
   environment: dict[str, str]
   say: Callable[[str], None]

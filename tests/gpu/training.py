@@ -1,5 +1,6 @@
 """A rank's part in data-parallel training: PyTorch's DDP, as users write it, with every step timed and every loss kept."""
 
+import contextlib
 import hashlib
 import statistics
 import time
@@ -19,11 +20,12 @@ SETTLE_BYTES, SETTLE_ROUNDS = 64 << 20, 3
 
 
 class Trainer:
-  """One run from fresh weights."""
+  """One run from fresh weights. A step adds up the gradients of `rounds` batches of `sequences` each, and sums them over all ranks once."""
 
-  def __init__(self, device: Device, orchestrator: RankEnd, seed: int, steps: int, sequences: int, tiny: bool,
-               pauses: list[int] | None = None):
-    self._device, self._orchestrator, self._steps, self._pauses = device, orchestrator, steps, set(pauses or [])
+  def __init__(self, device: Device, orchestrator: RankEnd, seed: int, steps: int, sequences: int, rounds: int,
+               tiny: bool, pauses: list[int] | None = None):
+    self._device, self._orchestrator, self._steps, self._rounds = device, orchestrator, steps, rounds
+    self._pauses = set(pauses or [])
     self._shape = model.TINY if tiny else model.FULL
     self._rank = dist.get_rank()
     self._word = torch.zeros(1, device=device.torch)
@@ -37,16 +39,20 @@ class Trainer:
     generator = torch.Generator(device=device.torch).manual_seed(1000 * seed + self._rank)
     sizes = (8, sequences, self._shape.context + 1)
     self._tokens = torch.randint(self._shape.vocabulary, sizes, generator=generator, device=device.torch)
-    self._tokens_per_step = sequences * self._shape.context * dist.get_world_size()
+    self._tokens_per_step = sequences * rounds * self._shape.context * dist.get_world_size()
 
-  def _step(self, step: int) -> float:
-    batch = self._tokens[step % len(self._tokens)]
-    with torch.autocast(self._device.kind, dtype=torch.bfloat16, enabled=self._device.kind == "cuda"):
-      loss = self._model(batch[:, :-1], batch[:, 1:])
-    loss.backward()
+  def _step(self, step: int, synced: bool = True) -> float:
+    losses = []
+    for number in range(self._rounds):
+      batch = self._tokens[(step * self._rounds + number) % len(self._tokens)]
+      with contextlib.nullcontext() if synced and number == self._rounds - 1 else self._model.no_sync():
+        with torch.autocast(self._device.kind, dtype=torch.bfloat16, enabled=self._device.kind == "cuda"):
+          loss = self._model(batch[:, :-1], batch[:, 1:]) / self._rounds
+        loss.backward()
+      losses.append(loss.detach())
     self._optimizer.step()
     self._optimizer.zero_grad(set_to_none=True)
-    return loss.item()
+    return sum(losses).item()
 
   def _wait(self) -> None:
     """A step boundary that all ranks share."""
@@ -100,11 +106,7 @@ class Trainer:
       for times, synced in ((with_sync, True), (without, False)):
         self._wait()
         begin_s = time.monotonic()
-        if synced:
-          self._step(step)
-        else:
-          with self._model.no_sync():
-            self._step(step)
+        self._step(step, synced)
         self._device.sync()
         times.append(time.monotonic() - begin_s)
     parameters = sum(parameter.numel() for parameter in self._model.parameters())
