@@ -121,6 +121,27 @@ TEST_P(Contract, ExactlyOnceBothWaysAtOnce) {
   ExpectAllWell();
 }
 
+// Gradients and a job's flags: who copies the large ones changes hands whenever some small ones come together.
+TEST_P(Contract, ExactlyOnceLargeAmongSmall) {
+  Make();
+  Start(kRails);
+  flows_.push_back(job_->Open(1, 0));
+  flows_.push_back(job_->Open(1, 1));
+  ASSERT_TRUE(job_->RunUntilOpen(kPatience));
+  for (int round = 0; round < 40; ++round) {
+    for (size_t i = 0; i < flows_.size(); ++i) {
+      if (i % 2 == 0) {
+        job_->Exchange(flows_[i], 300'000 + static_cast<size_t>(round) * 1000);
+      } else {
+        for (int small = 0; small < 6; ++small) job_->Exchange(flows_[i], 2000 + static_cast<size_t>(round));
+      }
+    }
+    ASSERT_TRUE(job_->RunUntilDone(kPatience)) << "round " << round;
+  }
+  ExpectAllWell();
+  EXPECT_EQ(Fences(), 0);
+}
+
 TEST_P(Contract, FlushDoneMeansThereWhicheverRailsCarriedIt) {
   Make({.rail_bytes_per_s = 25'000'000});
   Start(1);

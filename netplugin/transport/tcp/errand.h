@@ -26,13 +26,18 @@ class Errand : public Movers::Task {
   // With the turn. False: enough.
   virtual bool Commit() = 0;
 
-  // With the turn: waits until no call is being made. They are short.
+  // With the turn: waits until no call is being made. They are short. What came of the last one may still be to be told.
   void Await() const { calling_.wait(true, std::memory_order_acquire); }
+  // With the turn, when no call is being made: tells what came of the last one, unless that was done.
+  bool Finish() { return std::exchange(untold_, false) && Commit(); }
   bool calling() const { return calling_.load(std::memory_order_acquire); }
 
  private:
   friend class Peer;
-  void Begin() { calling_.store(true, std::memory_order_relaxed); }
+  void Begin() {
+    untold_ = true;
+    calling_.store(true, std::memory_order_relaxed);
+  }
   void End() {
     calling_.store(false, std::memory_order_release);
     calling_.notify_all();
@@ -40,6 +45,7 @@ class Errand : public Movers::Task {
 
   const std::shared_ptr<Peer> peer_;
   std::atomic<bool> calling_{false};
+  bool untold_ = false;  // with the turn
 };
 
 // What a socket knows of its errand. With its peer's turn.
@@ -65,11 +71,19 @@ class Hire {
     called_ = true;
     movers->Call(token_);
   }
-  // When it returns no call is being made, and none will be. Nothing happens if it is off.
+  // When either returns no call is being made, and none will be. Nothing happens if it is off. End() is for a socket that ends, too.
   void End(Movers* movers, int fd) {
     if (!on()) return;
     movers->Remove(token_, fd);
     Await();
+    errand_.reset();
+  }
+  // The socket goes on in other hands: bytes that the last call has moved are not to be moved again.
+  void Dismiss(Movers* movers, int fd) {
+    if (!on()) return;
+    movers->Remove(token_, fd);
+    Await();
+    errand_->Finish();
     errand_.reset();
   }
 

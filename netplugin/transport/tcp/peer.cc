@@ -99,7 +99,7 @@ void Peer::Carry(Errand* errand) {
     turn = TakeTurnSoon();
     const bool posted = RunInbox();
     if (shut_) return;
-    const bool on = errand->Commit();
+    const bool on = errand->Finish();
     SettleNow();
     if (!on && !posted) break;
   }

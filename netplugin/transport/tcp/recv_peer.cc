@@ -341,7 +341,7 @@ void RecvPeer::Crew(bool wanted) {
         bulk.hire.Begin(io_->movers, (io_->rails.size() + session_.local_rail(link)) * sockets.bulk.size() + i, fd, EPOLLIN,
                         std::make_shared<BulkErrand>(std::static_pointer_cast<RecvPeer>(shared_from_this()), link, i));
       } else if (!wanted) {
-        bulk.hire.End(io_->movers, fd);
+        bulk.hire.Dismiss(io_->movers, fd);
         WatchBulk(link, i);
       }
     }

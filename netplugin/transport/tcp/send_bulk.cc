@@ -163,7 +163,7 @@ void SendPeer::Crew(bool wanted) {
         bulk.hire.Begin(io_->movers, session_.local_rail(link) * links_[link].bulk.size() + i, fd, EPOLLOUT,
                         std::make_shared<BulkErrand>(std::static_pointer_cast<SendPeer>(shared_from_this()), link, i));
       } else if (!wanted) {
-        bulk.hire.End(io_->movers, fd);
+        bulk.hire.Dismiss(io_->movers, fd);
         poller_.Modify(bulk.token, fd, EPOLLIN | EPOLLOUT | EPOLLET);
         bulk.blocked = false;
         room_ = true;
