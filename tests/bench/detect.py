@@ -1,7 +1,7 @@
 """How soon the daemons find a fault and put it on every page of the job, and what they accuse wrongly: 4 nodes of 4 rails in network
 namespaces, under a job that fills the rails. First nothing is broken while every core is kept busy; then rails lose their link, or fall
-silent, one after the other. Tells how far the news had come when (`stations_ms` in detect_figures). Prints figures; fails only if the rig
-does. Needs root."""
+silent, one after the other. Tells how far the news had come when (`stations_ms` in detect_figures). What the machine itself stood still is
+left out of the time to the page, and told. Prints figures; fails only if the rig does. Needs root."""
 
 import argparse
 import contextlib
@@ -12,6 +12,7 @@ import sys
 import time
 from typing import Iterator
 
+from deploy.drill.rig import stalls
 from deploy.drill.rig.cluster import Cluster, JobOptions
 from deploy.drill.rig.lab import LabError, RailId, monotonic_ns
 from deploy.drill.rig.namespaces import NamespaceLab
@@ -22,6 +23,7 @@ from tests.bench.fault_figures import percentile
 from tests.bench.in_namespaces import Figures, say
 from tests.bench.link_listener import LinkListener
 from tests.bench.options import names_file, own_path
+from tests.bench.pauses import Pauses
 
 NODES, RAILS = 4, 4
 KINDS = ("event", "silence")
@@ -53,8 +55,8 @@ class Follower:
 class Stage:
   """The cluster, its job, and everything that its daemons told."""
 
-  def __init__(self, cluster: Cluster, processes: Processes, listener: LinkListener, size: str):
-    self.cluster, self.lab, self.listener, self.faults = cluster, cluster.lab, listener, []
+  def __init__(self, cluster: Cluster, processes: Processes, listener: LinkListener, pauses: Pauses, size: str):
+    self.cluster, self.lab, self.listener, self.pauses, self.faults = cluster, cluster.lab, listener, pauses, []
     cluster.start_daemons()
     self.followers = [Follower(processes.start(f"events-n{node}", [
         str(cluster.binaries.ctl), "--run_dir", str(cluster.run_dir(node)), "events", "--follow", "-o", "json"])) for node in range(NODES)]
@@ -82,7 +84,8 @@ class Stage:
     return sum(pair["nic"] == f"rail{rail.rail}" and pair["state"] == "up" for pair in pairs) == NODES - 1
 
   def strike(self, rail: RailId, silently: bool) -> dict[str, float]:
-    """Milliseconds from the fault to the stations on its way to the last of the nodes' pages (`stations_ms`); mends it."""
+    """Milliseconds from the fault to the stations on its way to the last of the nodes' pages (`stations_ms`), and `machine_paused`, of that
+    what the whole machine stood still; mends it."""
     if not wait_until(lambda: self.healthy(rail) and self.probed(rail), HEALED_S, 0.1):
       raise LabError(f"{rail} did not become healthy within {HEALED_S:g} s")
     with first_in_line():
@@ -100,7 +103,8 @@ class Stage:
     if not on_all:
       raise LabError(f"{rail} {'fell silent' if silently else 'lost its link'}, and after {FOUND_S:g} s not every page says so: {nodes}")
     kernel_ns = None if silently else self.listener.down_ns(self.lab.namespace(rail.node), f"rail{rail.rail}", fault_ns)
-    return stations_ms(fault_ns, kernel_ns, nodes, rail.node)
+    whole = stalls.Window(fault_ns, max(node.page_ns for node in nodes))
+    return stations_ms(fault_ns, kernel_ns, nodes, rail.node) | {"machine_paused": stalls.overlap_ns(self.pauses.windows(), whole) / 1e6}
 
   def accused(self, since_ns: int = 0) -> list[str]:
     return [line for node, follower in enumerate(self.followers) for line in
@@ -170,15 +174,16 @@ def strike_all(stage: Stage, kind: str, runs: int) -> Figures:
   def spread(values_ms: list[float]) -> Figures:
     return {"p50": round(percentile(values_ms, 0.5), 2), "p99": round(percentile(values_ms, 0.99), 2), "max": round(max(values_ms), 2)}
 
-  said: Figures = {f"{kind}_to_page_ms_{name}": value for name, value in spread([one["pages"] for one in took]).items()}
+  said: Figures = {f"{kind}_to_page_ms_{name}": value for name, value in
+                   spread([one["pages"] - one["machine_paused"] for one in took]).items()}
   return said | {f"{kind}_stations_ms": {name: spread([one[name] for one in took if name in one]) for name in took[0]}}
 
 
-def measure(options: argparse.Namespace, cluster: Cluster, processes: Processes, listener: LinkListener) -> Figures:
+def measure(options: argparse.Namespace, cluster: Cluster, processes: Processes, listener: LinkListener, pauses: Pauses) -> Figures:
   facts = machine.describe()
   say(machine.headline(facts))
   others = machine.OthersShare()
-  stage = Stage(cluster, processes, listener, options.size)
+  stage = Stage(cluster, processes, listener, pauses, options.size)
   say(f"watching {options.minutes:g} minutes with {options.hogs} hogs")
   watched = watch(stage, processes, options.minutes, options.hogs)
   begin_ns = monotonic_ns()
@@ -206,8 +211,8 @@ def main() -> int:
   options = parse_arguments()
 
   def listen_and_measure(cluster: Cluster, processes: Processes) -> Figures:
-    with LinkListener([cluster.lab.namespace(node) for node in range(NODES)]) as listener:
-      return measure(options, cluster, processes, listener)
+    with LinkListener([cluster.lab.namespace(node) for node in range(NODES)]) as listener, Pauses(say) as pauses:
+      return measure(options, cluster, processes, listener, pauses)
 
   return in_namespaces.run("detect", NamespaceLab(NODES, RAILS, rate=options.rate), listen_and_measure, options.json, options.plugin,
                            options.keep_logs)
