@@ -61,6 +61,22 @@ class Story {
     EXPECT_LE(outcome.views, 3 * Nodes());
   }
 
+  // One rail of a rack, and no kernel sees it.
+  void ALeafSwitchThatDies() {
+    const int rail = Any(8);
+    std::vector<Nic> ports;
+    for (const int node : AnyRack()) ports.push_back({node, rail});
+    const Outcome outcome = Measure(Silence(&cluster_, ports, "leaf switch"), 2 * kSilenceMax);
+    EXPECT_EQ(outcome.verdicts, 8);
+    EXPECT_LE(outcome.views, 20 * Nodes());
+  }
+
+  // Nobody is left to be compared with, and when the rack is back none of its rails is first to accuse the others.
+  void ARackOfWhichNothingIsHeard() {
+    const Outcome outcome = Measure(Silence(&cluster_, cluster_.NicsOf(AnyRack()), "rack silent", /*known=*/false), 0);
+    EXPECT_EQ(outcome.verdicts, 0);
+  }
+
   void ARackWithoutPower() {
     const Outcome outcome = Measure(PowerLoss(&cluster_, AnyRack(), "rack's power lost"), 0);
     EXPECT_EQ(outcome.verdicts, 0) << "an unreachable daemon is not a dead NIC";
@@ -154,8 +170,14 @@ TEST(Cluster, EachFaultIsKnownToAllWhomItConcernsAndNoneIsInvented) {
     Story story(seed);
     ASSERT_TRUE(story.Begin());
     story.NothingIsSaidWhenNothingIsWrong();
-    std::vector<void (Story::*)()> chapters = {&Story::OneLinkDown,       &Story::OnePortSilent,          &Story::ARackOfLinksDown,
-                                               &Story::ARackWithoutPower, &Story::ADaemonThatStartsAgain, &Story::AStoreThatIsDown,
+    std::vector<void (Story::*)()> chapters = {&Story::OneLinkDown,
+                                               &Story::OnePortSilent,
+                                               &Story::ALeafSwitchThatDies,
+                                               &Story::ARackOfLinksDown,
+                                               &Story::ARackOfWhichNothingIsHeard,
+                                               &Story::ARackWithoutPower,
+                                               &Story::ADaemonThatStartsAgain,
+                                               &Story::AStoreThatIsDown,
                                                &Story::ARackThatIsCutOff};
     // In an order of the seed's own.
     for (size_t i = chapters.size(); i > 1; --i) std::swap(chapters[i - 1], chapters[static_cast<size_t>(story.Any(static_cast<int>(i)))]);
