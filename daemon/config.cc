@@ -261,6 +261,12 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& fil
       return places.Wrong(places.Line(parsed, "nice"), absl::StrCat("nice is -20 to 19, not ", parsed.nice()));
     config.nice = parsed.nice();
   }
+  if (parsed.has_realtime_priority()) {
+    if (parsed.realtime_priority() > kRealtimePriorityMost)
+      return places.Wrong(places.Line(parsed, "realtime_priority"),
+                          absl::StrCat("realtime_priority is 0 to ", kRealtimePriorityMost, ", not ", parsed.realtime_priority()));
+    config.realtime_priority = static_cast<int>(parsed.realtime_priority());
+  }
   status = ReadPeers(parsed, places, &config);
   if (status.ok()) status = ReadNics(parsed, places, &config);
   if (status.ok()) status = ReadStore(parsed, places, &config);

@@ -18,6 +18,8 @@ namespace r2cc::daemon {
 constexpr char kDefaultListen[] = "0.0.0.0:7460";
 // The highest priority that is no real-time one: jobs keep every processor busy, and a verdict is worth microseconds of one.
 constexpr int kDefaultNice = -20;
+constexpr int kDefaultRealtimePriority = 1;
+constexpr int kRealtimePriorityMost = 99;
 
 struct NicSpec {
   std::string name;       // as in NODE/NIC
@@ -63,6 +65,7 @@ struct Config {
   std::string run_dir;
   std::string state_file;
   int nice = kDefaultNice;
+  int realtime_priority = kDefaultRealtimePriority;  // 0: none
 
   std::string control_socket() const { return run_dir + "/r2ccd.sock"; }
   std::string attach_socket() const { return run_dir + "/attach.sock"; }

@@ -1,5 +1,6 @@
 // r2ccd, the daemon of one node.
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -95,10 +96,18 @@ void RaiseDescriptorLimit() {
 
 // Before any thread is made: all of them inherit it. Every hop of a verdict, from the kernel's event over gRPC to another node's page,
 // waits for a processor, and jobs leave none idle.
-void SetPriority(int nice) {
-  if (getpriority(PRIO_PROCESS, 0) == nice || setpriority(PRIO_PROCESS, 0, nice) == 0) return;
+void SetPriority(const Config& config) {
+  const sched_param realtime{.sched_priority = config.realtime_priority};
+  if (config.realtime_priority > 0) {
+    if (sched_setscheduler(0, SCHED_RR, &realtime) == 0) return;
+    LogInfo(
+        "no real-time priority: give r2ccd CAP_SYS_NICE, and its control group real-time runtime where there are such; or set "
+        "realtime_priority to 0 in the configuration",
+        {{"realtime_priority", config.realtime_priority}, {"nice", config.nice}, {"reason", std::strerror(errno)}});
+  }
+  if (getpriority(PRIO_PROCESS, 0) == config.nice || setpriority(PRIO_PROCESS, 0, config.nice) == 0) return;
   LogWarning("verdicts will be late where jobs keep the processors busy: give r2ccd CAP_SYS_NICE, or set nice in the configuration",
-             {{"nice", nice}, {"reason", std::strerror(errno)}});
+             {{"nice", config.nice}, {"reason", std::strerror(errno)}});
 }
 
 // Ends the loop at SIGTERM or SIGINT. SIGHUP is taken and ignored: the log goes to standard error, there is nothing to open again.
@@ -161,7 +170,7 @@ class LoopGuard {
 };
 
 absl::Status Serve(const Config& config, Signals* signals) {
-  SetPriority(config.nice);
+  SetPriority(config);
   RETURN_IF_ERROR(MakeRunDir(config.run_dir));
   ASSIGN_OR_RETURN(const auto lock, LockFile::Take(config.lock_file(), config.control_socket()));
   ASSIGN_OR_RETURN(const AllCredentials credentials, LoadAllCredentials(config));
