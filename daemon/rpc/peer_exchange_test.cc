@@ -1,6 +1,8 @@
 // Two daemons' ends of their streams to each other, over real connections: how often a view arrives.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -54,14 +56,25 @@ class Arrived {
   std::map<uint64_t, int> times_;
 };
 
+// In /tmp: the name of a Unix socket has room for 107 bytes, and a test's own folder may need more.
+class ShortFolder {
+ public:
+  ShortFolder() { EXPECT_NE(mkdtemp(path_.data()), nullptr); }
+  ~ShortFolder() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = "/tmp/r2cc-exchange-XXXXXX";
+};
+
 class End final : public Backend {
  public:
   End(std::string node, std::string peer, int port, int peer_port)
       : node_(std::move(node)),
         peer_(std::move(peer)),
         credentials_(LoadCredentials(std::nullopt, "test").value()),
-        servers_(RpcServers::Start(this, absl::StrCat(testing::TempDir(), "/", node_, ".sock"), absl::StrCat("127.0.0.1:", port),
-                                   credentials_, nullptr)
+        servers_(RpcServers::Start(this, absl::StrCat(folder_.path(), "/", node_, ".sock"), absl::StrCat("127.0.0.1:", port), credentials_,
+                                   nullptr)
                      .value()),
         loop_("peers-" + node_),
         peer_address_(absl::StrCat("127.0.0.1:", peer_port)),
@@ -96,6 +109,7 @@ class End final : public Backend {
   Arrived by_peers_stream;
 
  private:
+  const ShortFolder folder_;
   const std::string node_;
   const std::string peer_;
   EventLog events_;
