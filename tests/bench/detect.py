@@ -114,7 +114,7 @@ class Stage:
 @contextlib.contextmanager
 def first_in_line() -> Iterator[None]:
   """No cable waits for a processor before it breaks. This thread does, while the kernel takes a link down for it, behind the job's threads:
-  so it has the priority that r2ccd has. Nothing may be started meanwhile, as it would inherit that."""
+  so it has the highest priority short of a real-time one. Nothing may be started meanwhile, as it would inherit that."""
   before = os.getpriority(os.PRIO_PROCESS, 0)
   os.setpriority(os.PRIO_PROCESS, 0, -20)
   try:

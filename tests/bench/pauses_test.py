@@ -31,11 +31,12 @@ class Parse(unittest.TestCase):
 
 class TheWitness(unittest.TestCase):
 
-  def test_watches_or_says_that_it_cannot(self):
+  def test_watches(self):
     said: list[str] = []
     with pauses.Pauses(said.append) as watch:
       windows = watch.windows()
     if said:
       self.assertRegex(said[0], "^the machine's own pauses are not known.*run it as root$")
       self.assertEqual((len(said), windows), (1, []))
+      self.skipTest(f"needs a real-time priority: {said[0]}")
     self.assertTrue(all(window.begin_ns < window.end_ns for window in windows))
