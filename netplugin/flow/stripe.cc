@@ -70,9 +70,9 @@ LinkId SmallCarrier(std::span<const LinkShare> links, LinkId home) {
   return home;
 }
 
-bool MayPull(std::span<const LinkShare> links, LinkId link) {
+bool MayPull(std::span<const LinkShare> links, StripeMode mode, LinkId link) {
   if (link >= links.size() || !links[link].usable) return false;
-  if (IsFull(links[link])) return true;
+  if (mode != StripeMode::kBalance || IsFull(links[link])) return true;
   const uint16_t heaviest = Heaviest(links);
   if (heaviest == 0) return true;
   const LinkShare& own = links[link];

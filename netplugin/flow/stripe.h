@@ -65,8 +65,9 @@ LinkId SmallCarrier(std::span<const LinkShare> links, LinkId home);
 
 // True if `link` may pull another chunk. A weight is a ceiling relative to the heaviest usable link: a link of weight w may have
 // carried at most w/w_max of what the busiest link of full weight has; links of full weight pull as they have room. If no usable link
-// has a weight at all, every usable one counts as full: a notice moves traffic but never takes the last way to a peer.
-bool MayPull(std::span<const LinkShare> links, LinkId link);
+// has a weight at all, every usable one counts as full: a notice moves traffic but never takes the last way to a peer. Only where chunks
+// are dealt out: a flow that travels on one link waits in vain for another to take what is over the ceiling.
+bool MayPull(std::span<const LinkShare> links, StripeMode mode, LinkId link);
 
 }  // namespace r2cc::net
 

@@ -46,7 +46,7 @@ TEST(Stripe, EagerLinksCarryInProportionToTheirWeights) {
           Links links = {{true, a, 0}, {true, b, 0}, {true, c, 0}, {true, d, 0}};
           for (int round = 0; round < 4000; ++round) {
             const auto link = static_cast<LinkId>(round % 4);
-            if (MayPull(links, link)) links[link].carried_bytes += 1;
+            if (MayPull(links, StripeMode::kBalance, link)) links[link].carried_bytes += 1;
           }
           const uint16_t heaviest = std::max({a, b, c, d});
           uint64_t busiest = 0;
@@ -63,15 +63,24 @@ TEST(Stripe, EagerLinksCarryInProportionToTheirWeights) {
 
 TEST(Stripe, LinksOfFullWeightPullAsTheyHaveRoom) {
   Links links = {{true, 1000, 1'000'000}, {true, 1000, 0}, {false, 1000, 0}};
-  EXPECT_TRUE(MayPull(links, 0)) << "a slow neighbour does not hold it back";
-  EXPECT_TRUE(MayPull(links, 1));
-  EXPECT_FALSE(MayPull(links, 2));
-  EXPECT_FALSE(MayPull(links, 3)) << "no such link";
+  EXPECT_TRUE(MayPull(links, StripeMode::kBalance, 0)) << "a slow neighbour does not hold it back";
+  EXPECT_TRUE(MayPull(links, StripeMode::kBalance, 1));
+  EXPECT_FALSE(MayPull(links, StripeMode::kBalance, 2));
+  EXPECT_FALSE(MayPull(links, StripeMode::kBalance, 3)) << "no such link";
+}
+
+TEST(Stripe, NoCeilingStopsAFlowThatHasOneLinkOnly) {
+  const Links links = {{true, 1000, 0}, {true, 100, 1'000'000}, {false, 1000, 0}};
+  EXPECT_FALSE(MayPull(links, StripeMode::kBalance, 1));
+  for (const StripeMode mode : {StripeMode::kOneRail, StripeMode::kMigrate}) {
+    EXPECT_TRUE(MayPull(links, mode, 1));
+    EXPECT_FALSE(MayPull(links, mode, 2));
+  }
 }
 
 TEST(Stripe, AnUnusableHeavyLinkDoesNotHoldTheLightOnesBack) {
   Links links = {{false, 1000, 0}, {true, 100, 1'000'000}, {true, 100, 0}};
-  EXPECT_TRUE(MayPull(links, 1));
+  EXPECT_TRUE(MayPull(links, StripeMode::kBalance, 1));
 }
 
 TEST(Stripe, DetoursDoNotCountWhileAllHomeLinksAreWell) {

@@ -63,6 +63,7 @@ bool SendFlows::MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::
 
 uint32_t SendFlows::ReadyChunks(std::span<const LinkShare> shares, LinkId link, uint32_t most) const {
   uint32_t chunks = 0;
+  if (!MayPull(shares, mode_, link)) return 0;
   for (const Flow* flow : ready_) {
     if (chunks >= most) break;
     if (MayCarry(*flow, flow->ledger.NextReady(), shares, link)) chunks += flow->ledger.ReadyChunks(most - chunks);
@@ -71,6 +72,7 @@ uint32_t SendFlows::ReadyChunks(std::span<const LinkShare> shares, LinkId link, 
 }
 
 bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, Carrier carrier, Chunk* chunk) {
+  if (!MayPull(shares, mode_, link)) return false;
   Flow* next = nullptr;
   SendLedger::Ready next_ready;
   for (size_t i = 0; i < ready_.size();) {

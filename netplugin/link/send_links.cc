@@ -350,7 +350,7 @@ void SendLinks::Close(LinkId id, Nanos now) {
 
 bool SendLinks::Pull(LinkId id, Incarnation incarnation, Chunk* chunk) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kUp) return false;
-  if (!MayPull(shares_, id) || !session_.flows->Pull(shares_, id, links_[id].carrier, chunk)) return false;
+  if (!session_.flows->Pull(shares_, id, links_[id].carrier, chunk)) return false;
   shares_[id].carried_bytes += chunk->bytes;
   return true;
 }

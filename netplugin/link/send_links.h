@@ -60,9 +60,7 @@ class SendLinks {
   void Stop() { stopped_ = true; }
 
   bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk);
-  uint32_t ReadyChunks(LinkId link, uint32_t most) const {
-    return MayPull(shares_, link) ? session_.flows->ReadyChunks(shares_, link, most) : 0;
-  }
+  uint32_t ReadyChunks(LinkId link, uint32_t most) const { return session_.flows->ReadyChunks(shares_, link, most); }
   double Load(LinkId link) const { return LoadOf(shares_[link]); }
   bool spread() const { return Spread(shares_); }
   double rate_bytes_per_s(LinkId link) const { return rates_.rate_bytes_per_s(link); }

@@ -18,6 +18,7 @@ void MakeTopology(Random* random, Scenario* scenario) {
   options.eager_bytes = random->Chance(4) ? 0 : std::min<uint32_t>(options.chunk_bytes, net::kEagerBytesMax);
   options.sockets_per_rail = static_cast<uint8_t>(random->Chance(4) ? 2 : 1);
   options.turn_bytes = random->Of<size_t>({1024, 4096, 16384, 65536});
+  options.mode = random->Chance(4) ? net::StripeMode::kMigrate : net::StripeMode::kBalance;
   options.turn_latency_most = random->Of<Nanos>({5'000, 20'000, 200'000, 2 * kMs});
   for (int i = 0; i < count; ++i) {
     options.rails = same ? rails : 1 + random->Pick(4);
@@ -236,7 +237,8 @@ std::string Scenario::Text() const {
   std::string text = std::string("class ") + Name(kind) + (full_fabric ? ", full fabric" : ", rail-only") + ", rails";
   for (const ProcessOptions& options : processes) text += " " + std::to_string(options.rails);
   text += ", sockets " + std::to_string(processes[0].sockets_per_rail) + ", chunk " + std::to_string(processes[0].chunk_bytes) +
-          ", deadline " + std::to_string(processes[0].deadline / kMs) + " ms, " + std::to_string(flows.size()) + " flows\n";
+          (processes[0].mode == net::StripeMode::kMigrate ? ", migration only" : "") + ", deadline " +
+          std::to_string(processes[0].deadline / kMs) + " ms, " + std::to_string(flows.size()) + " flows\n";
   for (const Fault& fault : faults)
     text += std::string("  ") + sim::Name(fault.kind) + " " + std::to_string(fault.a) + "/" + std::to_string(fault.rail_a) + " -> " +
             std::to_string(fault.b) + "/" + std::to_string(fault.rail_b) + " at " +
