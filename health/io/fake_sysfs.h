@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -42,6 +44,13 @@ class FakeSysfs final : public Sysfs {
     if (found == files_.end()) return absl::NotFoundError(absl::StrCat(path, ": no such file"));
     return found->second;
   }
+  // Unlike a real one, what it opened goes with the name.
+  absl::StatusOr<std::unique_ptr<SysfsFile>> Open(const std::string& path) const override {
+    if (auto text = Read(path); !text.ok()) return text.status();
+    ++opened_;
+    return std::make_unique<File>(this, path);
+  }
+  int opened() const { return opened_; }
   absl::StatusOr<std::string> LinkName(const std::string& path) const override {
     auto target = Read(path);
     if (target.ok()) *target = target->substr(target->rfind('/') + 1);
@@ -56,7 +65,18 @@ class FakeSysfs final : public Sysfs {
   }
 
  private:
+  class File final : public SysfsFile {
+   public:
+    File(const FakeSysfs* sysfs, std::string path) : sysfs_(sysfs), path_(std::move(path)) {}
+    absl::StatusOr<std::string> Read() override { return sysfs_->Read(path_); }
+
+   private:
+    const FakeSysfs* const sysfs_;
+    const std::string path_;
+  };
+
   std::map<std::string, std::string> files_;
+  mutable int opened_ = 0;
 };
 
 }  // namespace r2cc::health

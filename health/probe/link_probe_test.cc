@@ -124,6 +124,18 @@ TEST_F(LinkProbeTest, ANewInterfaceOfTheNameIsAFact) {
   EXPECT_EQ(facts_[0].mac, "02:00:00:00:00:09");
 }
 
+TEST_F(LinkProbeTest, AnInterfaceThatGoesAndComesIsAFactEachTime) {
+  watch_.Set("eth0", true);
+  ASSERT_TRUE(probe_.Start().ok());
+  facts_.clear();
+  watch_.Remove("eth0");
+  ASSERT_EQ(facts_.size(), 1u);
+  EXPECT_FALSE(facts_[0].present);
+  watch_.Set("eth0", true);
+  ASSERT_EQ(facts_.size(), 2u);
+  EXPECT_TRUE(facts_[1].present);
+}
+
 TEST_F(LinkProbeTest, ACompleteListRepairsWhatWasLost) {
   watch_.Set("eth0", true);
   watch_.Set("eth1", true);

@@ -54,15 +54,11 @@ void PortJudge::Forget() {
 
 SysfsProbe::SysfsProbe(std::string node, const std::vector<NicIdentity>& nics, const Sysfs* sysfs, Executor* executor, EvidenceSink sink,
                        FactSink on_fact, Nanos interval)
-    : node_(std::move(node)),
-      sysfs_(sysfs),
-      executor_(executor),
-      sink_(std::move(sink)),
-      on_fact_(std::move(on_fact)),
-      interval_(interval) {
+    : node_(std::move(node)), executor_(executor), sink_(std::move(sink)), on_fact_(std::move(on_fact)), interval_(interval) {
   for (const NicIdentity& nic : nics) {
     const bool by_guid = nic.interface.empty() && nic.port_guid != 0;
-    if (!nic.interface.empty() || by_guid) ports_.emplace(nic.name, Port{nic.interface, nic.port_guid, 0, {node_, nic.name, by_guid}});
+    if (!nic.interface.empty() || by_guid)
+      ports_.emplace(nic.name, Port{nic.interface, nic.port_guid, 0, {node_, nic.name, by_guid}, KeptSysfs(sysfs)});
   }
 }
 
@@ -72,7 +68,9 @@ void SysfsProbe::Start() { Sample(); }
 
 void SysfsProbe::SetIfindex(const std::string& nic, int ifindex) {
   const auto port = ports_.find(nic);
-  if (port == ports_.end() || port->second.ifindex == ifindex) return;
+  if (port == ports_.end()) return;
+  port->second.files.Drop();
+  if (port->second.ifindex == ifindex) return;
   port->second.ifindex = ifindex;
   port->second.judge.Forget();  // another interface: its counters have nothing to do with the old ones
 }
@@ -83,8 +81,10 @@ void SysfsProbe::Sample() {
 }
 
 void SysfsProbe::SamplePort(const std::string& nic, Port* port) {
-  const auto facts = port->interface.empty() ? ReadInfinibandFacts(*sysfs_, port->port_guid) : ReadPortFacts(*sysfs_, port->interface);
+  const auto facts =
+      port->interface.empty() ? ReadInfinibandFacts(port->files, port->port_guid) : ReadPortFacts(port->files, port->interface);
   if (port->interface.empty() && absl::IsNotFound(facts.status())) {
+    port->files.Drop();
     for (const Evidence& evidence : port->judge.Gone(std::string(facts.status().message()), executor_->Now())) sink_(evidence);
     return;
   }

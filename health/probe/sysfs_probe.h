@@ -63,8 +63,8 @@ class SysfsProbe {
   // Takes the first sample now and then one per interval.
   void Start();
 
-  // The index that the link watch knows for a NIC's interface. If /sys shows another one it is not the same interface, and its
-  // samples are not used.
+  // What the link watch knows of a NIC's interface, at each change of it: it came, went, or has another index. If /sys shows another index
+  // it is not the same interface, and its samples are not used.
   void SetIfindex(const std::string& nic, int ifindex);
 
  private:
@@ -73,13 +73,13 @@ class SysfsProbe {
     uint64_t port_guid = 0;
     int ifindex = 0;  // 0: not known, anything goes
     PortJudge judge;
+    KeptSysfs files;
   };
   void Sample();
   void SamplePort(const std::string& nic, Port* port);
 
   const std::string node_;
   std::map<std::string, Port> ports_;  // by NIC
-  const Sysfs* const sysfs_;
   Executor* const executor_;
   const EvidenceSink sink_;
   const FactSink on_fact_;

@@ -110,6 +110,16 @@ TEST_F(SysfsProbeTest, SamplesOncePerInterval) {
   EXPECT_THAT(Heard(), ElementsAre("n0/r0 rate 1000000000", "n0/r0 errors 3000 30 rx_errors in 1 s, the limit is 10"));
 }
 
+TEST_F(SysfsProbeTest, FilesAreOpenedAnewOnlyWhenTheirNamesMayMeanAnotherDevice) {
+  probe_.Start();
+  EXPECT_EQ(sysfs_.opened(), 3);
+  executor_.Advance(3 * kSysfsProbeInterval);
+  EXPECT_EQ(sysfs_.opened(), 3);
+  probe_.SetIfindex("r0", 4);
+  executor_.Advance(3 * kSysfsProbeInterval);
+  EXPECT_EQ(sysfs_.opened(), 6);
+}
+
 // /sys shows an interface of that name, but of another network namespace.
 TEST_F(SysfsProbeTest, AnotherInterfaceOfThatNameIsNotUsed) {
   probe_.SetIfindex("r0", 77);
