@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "base/event_loop.h"
 #include "base/log.h"
 #include "base/stall_guard.h"
@@ -170,9 +171,9 @@ class LoopGuard {
 };
 
 absl::Status Serve(const Config& config, Signals* signals) {
-  SetPriority(config);
   RETURN_IF_ERROR(MakeRunDir(config.run_dir));
   ASSIGN_OR_RETURN(const auto lock, LockFile::Take(config.lock_file(), config.control_socket()));
+  SetPriority(config);
   ASSIGN_OR_RETURN(const AllCredentials credentials, LoadAllCredentials(config));
   if (!credentials.peers.secure && (!config.peers.empty() || config.etcd.has_value()))
     LogWarning("peers talk in the clear: set tls in the configuration");
@@ -229,6 +230,8 @@ int Main(int argc, char** argv) {
     return kExitUsage;
   }
   SetLogLevel(*level);
+  // The distributions' abseil looks for deadlocks at every lock, by a graph of all locks: for those who debug.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   Signals signals;
   RaiseDescriptorLimit();
   umask(007);
