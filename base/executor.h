@@ -30,6 +30,10 @@ class Executor {
 
   // The time by which timers run. Thread-safe.
   virtual Nanos Now() const = 0;
+
+  // How long until its clock shows a multiple of `interval` (positive) again. What is done by that, whoever does it, wakes a loop once for
+  // all; and most of what an idle daemon costs is waking up.
+  Nanos UntilNext(Nanos interval) const { return interval - Now() % interval; }
 };
 
 }  // namespace r2cc

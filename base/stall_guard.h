@@ -14,7 +14,7 @@
 namespace r2cc {
 
 // How often each loop is asked.
-constexpr Nanos kStallAskInterval = 500 * kNanosPerMs;
+constexpr Nanos kStallAskInterval = kNanosPerSecond;
 
 // Everything on the guard's own executor, which runs on a thread of its own.
 class StallGuard {
@@ -47,7 +47,7 @@ class StallGuard {
   };
 
   void Ask() {
-    timer_ = own_->RunAfter(kStallAskInterval, [this] { Ask(); });
+    timer_ = own_->RunAfter(own_->UntilNext(kStallAskInterval), [this] { Ask(); });
     const Nanos now = own_->Now();
     for (size_t i = 0; i < loops_.size(); ++i) {
       Loop& loop = loops_[i];

@@ -67,8 +67,19 @@ void RailWatch::Start(uint16_t port) {
   Hurry();
 }
 
-void RailWatch::TickBy(Nanos when) {
-  if (!running_ || (timer_ != 0 && tick_due_ <= when)) return;
+void RailWatch::Hurry() {
+  hurry_by_ = std::min(hurry_by_, seams_.executor->Now() + health::kRailProbeTick);
+  Arm();
+}
+
+Nanos RailWatch::NextTick() const {
+  if (in_doubt_ || accused_here_) return std::min(ticked_ + health::kRailProbeTick, hurry_by_);
+  return std::min({prober_.next_tick(), ticked_ + (quiet_ ? kOpenInterval : kJudgeInterval), hurry_by_});
+}
+
+void RailWatch::Arm() {
+  const Nanos when = NextTick();
+  if (!running_ || (timer_ != 0 && tick_due_ == when)) return;
   if (timer_ != 0) seams_.executor->Cancel(timer_);
   tick_due_ = when;
   timer_ = seams_.executor->RunAfter(when - seams_.executor->Now(), [this] {
@@ -142,11 +153,14 @@ void RailWatch::OnBatch(const std::string& name, const std::vector<health::Datag
     // An answer that cannot leave is one that got lost.
     if (answer.has_value() && nic.socket != nullptr) (void)nic.socket->Send(datagram.from, AsText(*answer));
   }
+  Arm();
 }
 
 // Every kRailProbeTick while there is something to find out; seldom otherwise, as most of what an idle daemon costs is waking up.
 void RailWatch::Tick() {
   const Nanos now = seams_.executor->Now();
+  ticked_ = now;
+  hurry_by_ = INT64_MAX;
   if (now - opened_ >= kOpenInterval) OpenSockets();
   const bool changed = std::exchange(view_changed_, false);
   if (changed) UpdateAccused();
@@ -161,7 +175,7 @@ void RailWatch::Tick() {
     Judge();
   }
   if (news) outputs_.on_state();
-  TickBy(in_doubt_ || accused_here_ ? now + health::kRailProbeTick : std::min(prober_.next_tick(), now + kJudgeInterval));
+  Arm();
 }
 
 // Of all the nodes that see both ends, those with the lowest hash of it: the same few by everybody's reckoning, without asking.
@@ -255,7 +269,8 @@ bool RailWatch::AnythingToJudge(const std::vector<health::RailPairStatus>& pairs
 void RailWatch::Judge() {
   const bool told =
       std::any_of(nics_.begin(), nics_.end(), [](const auto& nic) { return nic.second.silent || !nic.second.paths_told.empty(); });
-  if (!in_doubt_ && !told && !accused_here_ && accused_.empty() && prober_.Settled()) {
+  quiet_ = !in_doubt_ && !told && !accused_here_ && accused_.empty() && prober_.Settled();
+  if (quiet_) {
     for (auto& [name, nic] : nics_) nic.doubt_since = nic.mute_since = 0;
     return;
   }
@@ -337,21 +352,6 @@ void RailWatch::JudgeDoubt(Nic* nic, const health::NicKey& peer, const std::stri
   Tell(*nic, health::EvidenceKind::kRailDoubtful, peer, doubt);
 }
 
-std::vector<health::NicKey> RailWatch::NeverHeard(const std::string& nic, const std::vector<health::RailPairStatus>& pairs) const {
-  const Nanos now = seams_.executor->Now();
-  for (const health::RailPairStatus& pair : pairs)
-    if (pair.state == health::PairState::kUp && pair.key.own.nic == nic) return {};
-  std::set<std::string> awake;
-  for (const health::RailPairStatus& pair : pairs)
-    if (pair.state == health::PairState::kUp) awake.insert(pair.key.peer.node);
-  std::vector<health::NicKey> strange;
-  for (const health::RailPairStatus& pair : pairs)
-    if (pair.key.own.nic == nic && pair.state == health::PairState::kUnknown && pair.measures.sent >= kFirstAnswerProbes &&
-        now - pair.since >= kFirstAnswerWait && awake.contains(pair.key.peer.node))
-      strange.push_back(pair.key.peer);
-  return strange;
-}
-
 void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs) {
   const Nanos now = seams_.executor->Now();
   const health::NicKey key = {node_, nic->identity.name};
@@ -390,11 +390,6 @@ void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault, const std::vect
 void RailWatch::OnWordsChanged() {
   filled_.prober_revision = 0;
   outputs_.on_state();
-}
-
-const health::NicKey* RailWatch::CableTo(const std::string& nic) const {
-  const auto found = cables_.find(nic);
-  return found == cables_.end() ? nullptr : &found->second;
 }
 
 }  // namespace r2cc::daemon

@@ -100,9 +100,11 @@ class RailWatch {
   };
 
   void Tick();
-  // So that the next tick is not later than that.
-  void TickBy(Nanos when);
-  void Hurry() { TickBy(seams_.executor->Now() + health::kRailProbeTick); }
+  // So that the next tick is not later than kRailProbeTick from now.
+  void Hurry();
+  // Sets the timer to when there is something to do: anew whenever that changes, as a wake-up for nothing costs as much as a ping.
+  void Arm();
+  Nanos NextTick() const;
   void OpenSockets();
   void OnBatch(const std::string& nic, const std::vector<health::Datagram>& batch);
   // Whose silence this node is to look at, by what others say.
@@ -147,6 +149,7 @@ class RailWatch {
   std::set<health::NicKey> given_up_;  // other nodes' NICs
   bool accused_here_ = false;          // others say that a pair with this node is silent
   bool in_doubt_ = false;              // as of the last judgement
+  bool quiet_ = false;                 // likewise: nothing was to be judged
   uint16_t port_ = 0;
   bool view_changed_ = true;
   bool targets_changed_ = true;     // beside what the view's revision tells
@@ -166,6 +169,8 @@ class RailWatch {
   Nanos opened_ = 0;
   TimerId timer_ = 0;
   Nanos tick_due_ = 0;
+  Nanos ticked_ = 0;
+  Nanos hurry_by_ = INT64_MAX;
   uint64_t hurried_changes_ = 0;  // of the view
 };
 

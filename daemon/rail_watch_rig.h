@@ -24,10 +24,33 @@ using health::NicKey;
 
 constexpr Nanos kMs = kNanosPerMs;
 
+// Another executor, with a count of the timers that ran.
+class CountedExecutor final : public Executor {
+ public:
+  explicit CountedExecutor(FakeExecutor* base) : base_(base) {}
+  void Post(Task task) override { base_->Post(std::move(task)); }
+  TimerId RunAfter(Nanos delay, Task task) override {
+    return base_->RunAfter(delay, [this, task = std::move(task)] {
+      ++timers_run_;
+      task();
+    });
+  }
+  bool Cancel(TimerId timer) override { return base_->Cancel(timer); }
+  Nanos Now() const override { return base_->Now(); }
+  int timers_run() const { return timers_run_; }
+
+ private:
+  FakeExecutor* const base_;
+  int timers_run_ = 0;
+};
+
 // Views travel in a millisecond.
 class RailWatchTest : public testing::Test {
  protected:
   struct Node {
+    explicit Node(FakeExecutor* core) : executor(core) {}
+
+    CountedExecutor executor;
     std::string name;
     std::unique_ptr<health::FakeDatagrams> datagrams;
     std::unique_ptr<health::ClusterView> view;
@@ -42,7 +65,7 @@ class RailWatchTest : public testing::Test {
 
   void Make(int nodes, int rails, const std::map<std::string, NicKey>& cables_of_n0 = {}) {
     for (int node = 0; node < nodes; ++node) {
-      Node& one = *nodes_.emplace_back(std::make_unique<Node>());
+      Node& one = *nodes_.emplace_back(std::make_unique<Node>(&core_));
       one.name = Name(node);
       one.datagrams = std::make_unique<health::FakeDatagrams>(&net_);
       one.view = std::make_unique<health::ClusterView>(one.name);
@@ -57,7 +80,7 @@ class RailWatchTest : public testing::Test {
         for (const auto& [nic, other] : cables_of_n0)
           if (other.node == one.name) cables[other.nic] = {"n0", nic};
       one.watch = std::make_unique<RailWatch>(
-          one.name, nics, 100 + node, cables, one.view.get(), RailWatch::Seams{&core_, one.datagrams.get()},
+          one.name, nics, 100 + node, cables, one.view.get(), RailWatch::Seams{&one.executor, one.datagrams.get()},
           RailWatch::Outputs{[this, &one](const health::Evidence& evidence) { Take(&one, evidence); }, [this, &one] { Publish(&one); }});
       for (int rail = 0; rail < rails; ++rail) one.watch->SetLink(Port(node, rail).nic, true);
     }

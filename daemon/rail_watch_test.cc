@@ -11,6 +11,24 @@ TEST_F(RailWatchTest, AHealthyClusterSaysNothing) {
   EXPECT_EQ(nodes_[0]->own.nics[0].probe_port, 7460);
 }
 
+// Five times a second, as the other end pings as often; a little more where the jitter lets both begin.
+TEST_F(RailWatchTest, WhatIsQuietWakesUpToPingAndForNothingElse) {
+  Make(2, 8);
+  const int before = nodes_[0]->executor.timers_run();
+  const uint64_t sent_before = nodes_[0]->watch->counts().sent;
+  core_.Advance(10'000 * kMs);
+  const int pings = static_cast<int>(nodes_[0]->watch->counts().sent - sent_before);
+  EXPECT_LE(nodes_[0]->executor.timers_run() - before, pings / 8 + 10);
+  EXPECT_LE(nodes_[0]->executor.timers_run() - before, 80);
+}
+
+TEST_F(RailWatchTest, ANodeThatIsAloneSleeps) {
+  Make(1, 8);
+  const int before = nodes_[0]->executor.timers_run();
+  core_.Advance(10'000 * kMs);
+  EXPECT_LE(nodes_[0]->executor.timers_run() - before, 15);
+}
+
 TEST_F(RailWatchTest, AComplaintIsLookedIntoAtOnce) {
   Make(2, 1);
   core_.Advance(2000 * kMs);

@@ -114,4 +114,24 @@ void RailWatch::Tell(const Nic& nic, health::EvidenceKind kind, const health::Ni
   outputs_.evidence(evidence);
 }
 
+std::vector<health::NicKey> RailWatch::NeverHeard(const std::string& nic, const std::vector<health::RailPairStatus>& pairs) const {
+  const Nanos now = seams_.executor->Now();
+  for (const health::RailPairStatus& pair : pairs)
+    if (pair.state == health::PairState::kUp && pair.key.own.nic == nic) return {};
+  std::set<std::string> awake;
+  for (const health::RailPairStatus& pair : pairs)
+    if (pair.state == health::PairState::kUp) awake.insert(pair.key.peer.node);
+  std::vector<health::NicKey> strange;
+  for (const health::RailPairStatus& pair : pairs)
+    if (pair.key.own.nic == nic && pair.state == health::PairState::kUnknown && pair.measures.sent >= kFirstAnswerProbes &&
+        now - pair.since >= kFirstAnswerWait && awake.contains(pair.key.peer.node))
+      strange.push_back(pair.key.peer);
+  return strange;
+}
+
+const health::NicKey* RailWatch::CableTo(const std::string& nic) const {
+  const auto found = cables_.find(nic);
+  return found == cables_.end() ? nullptr : &found->second;
+}
+
 }  // namespace r2cc::daemon

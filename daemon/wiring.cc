@@ -112,11 +112,11 @@ absl::Status Wiring::Start() {
   Every(plan::kPageHeartbeatInterval, [this] {
     world_.page->Heartbeat(world_.core->Now());
     neighbours_.Tick();
+    world_.jobs->DrainRings();
     FollowJobs();
     ScheduleAdvance();
   });
   Every(kKeepAliveInterval, [this] { feed_.Ring(); });
-  Every(kRingInterval, [this] { world_.jobs->DrainRings(); });
   return absl::OkStatus();
 }
 
@@ -146,14 +146,12 @@ void Wiring::Stop() {
   world_.store->Stop();
 }
 
-// At the interval's multiples since the start, so that what falls on the same moment wakes the core once.
 void Wiring::Every(Nanos interval, std::function<void()> task) {
-  world_.core->RunAfter(interval - (world_.core->Now() - started_) % interval,
-                        [this, alive = alive_, interval, task = std::move(task)]() mutable {
-                          if (!*alive) return;
-                          task();
-                          Every(interval, std::move(task));
-                        });
+  world_.core->RunAfter(world_.core->UntilNext(interval), [this, alive = alive_, interval, task = std::move(task)]() mutable {
+    if (!*alive) return;
+    task();
+    Every(interval, std::move(task));
+  });
 }
 
 void Wiring::ScheduleAdvance() {

@@ -83,8 +83,6 @@ constexpr Nanos kWordsInterval = 50 * kNanosPerMs;
 // a cluster that starts, takes no core for itself. A plan of a thousand nodes takes some milliseconds.
 constexpr int kPlanAtOnceNodes = 64;
 constexpr Nanos kPlanIntervalPerNode = 10'000;
-// How often rings are looked into without a doorbell.
-constexpr Nanos kRingInterval = 100 * kNanosPerMs;
 
 // On the core's executor, but for the Backend's methods, which are thread-safe.
 class Wiring final : public Backend {

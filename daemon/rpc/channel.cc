@@ -23,6 +23,9 @@ constexpr int kReconnectMsMax = 2000;
 // Time that one attempt to connect has, handshake included.
 constexpr int kConnectTimeoutMs = 2000;
 constexpr int kMessageBytesMax = 4 << 20;
+// gRPC measures a connection's bandwidth by a ping after what it reads, to make the window larger. What daemons say to each other fits into
+// the window that there is, and the pings would be most of what they send while nothing happens.
+constexpr int kMeasureBandwidth = 0;
 
 // For a channel that connects again for ever, and finds out by itself that nobody answers.
 grpc::ChannelArguments ChannelArguments(int ping_interval_ms) {
@@ -34,6 +37,7 @@ grpc::ChannelArguments ChannelArguments(int ping_interval_ms) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, kMeasureBandwidth);
   // Daemons talk over the management network; a proxy for the web has no business there.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
@@ -94,6 +98,7 @@ void SetServerOptions(grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, kMeasureBandwidth);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kPingIntervalMs / 4);
   builder->SetMaxReceiveMessageSize(kMessageBytesMax);
 }

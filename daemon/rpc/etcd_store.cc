@@ -247,7 +247,7 @@ void EtcdStore::Tick() {
     KeepLeases();
     puts_.Retry(/*renew_leases=*/false);
   }
-  tick_timer_ = executor_->RunAfter(kTickInterval, [this] { Tick(); });
+  tick_timer_ = executor_->RunAfter(executor_->UntilNext(kTickInterval), [this] { Tick(); });
 }
 
 void EtcdStore::SetState(const std::string& state) {

@@ -144,7 +144,7 @@ void GrpcStore::SendPut(const std::string& key, const std::string& value, int64_
 
 void GrpcStore::Tick() {
   puts_.Retry(/*renew_leases=*/true);
-  tick_timer_ = executor_->RunAfter(kTickInterval, [this, alive = alive_] {
+  tick_timer_ = executor_->RunAfter(executor_->UntilNext(kTickInterval), [this, alive = alive_] {
     if (*alive) Tick();
   });
 }

@@ -142,7 +142,7 @@ void LocalStore::Put(const std::string& key, const std::string& value, int64_t l
 void LocalStore::Tick() {
   for (const auto& [key, entry] : entries_) (void)service_->PutEntry(key, entry.value, entry.lease_ms);
   service_->Expire();
-  timer_ = executor_->RunAfter(kExpireInterval, [this, alive = alive_] {
+  timer_ = executor_->RunAfter(executor_->UntilNext(kExpireInterval), [this, alive = alive_] {
     if (*alive) Tick();
   });
 }

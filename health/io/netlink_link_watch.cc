@@ -56,7 +56,7 @@ absl::Status NetlinkLinkWatch::Start(Handler handler) {
     poll(&wait, 1, static_cast<int>(std::min(left, 100 * kNanosPerMs) / kNanosPerMs) + 1);
     Receive();
   }
-  housekeeping_ = loop_->RunAfter(kHousekeepingInterval, [this] { Housekeep(); });
+  housekeeping_ = loop_->RunAfter(loop_->UntilNext(kHousekeepingInterval), [this] { Housekeep(); });
   return absl::OkStatus();
 }
 
@@ -90,7 +90,7 @@ void NetlinkLinkWatch::Reopen() {
 }
 
 void NetlinkLinkWatch::Housekeep() {
-  housekeeping_ = loop_->RunAfter(kHousekeepingInterval, [this] { Housekeep(); });
+  housekeeping_ = loop_->RunAfter(loop_->UntilNext(kHousekeepingInterval), [this] { Housekeep(); });
   if (socket_ == nullptr) {
     Reopen();
   } else {

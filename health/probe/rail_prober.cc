@@ -77,6 +77,7 @@ void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
   for (auto& [key, pair] : pairs_)
     if (pair.due == 0) pair.due = now + static_cast<Nanos>(Random(pair, now) % static_cast<uint64_t>(Interval(pair.target.active)));
   if (changed || !before.empty()) ++revision_;
+  FindNext();
 }
 
 Nanos RailProber::Interval(bool active) const {
@@ -93,6 +94,7 @@ void RailProber::SetLink(const std::string& nic, bool up, Nanos now) {
     pair.judge.Reset(now);
     NoteWord(&pair);
   }
+  FindNext();
 }
 
 void RailProber::Renew(const NicKey& nic, Nanos now) {
@@ -102,6 +104,7 @@ void RailProber::Renew(const NicKey& nic, Nanos now) {
     pair.due = now;
     NoteWord(&pair);
   }
+  FindNext();
 }
 
 void RailProber::Suspect(const std::string& nic, const std::set<NicKey>& dead, Nanos now) {
@@ -230,19 +233,24 @@ std::vector<RailPing> RailProber::Tick(Nanos now) {
   };
   send(suspects, kept);
   send(others, 0);
+  FindNext();
   late_after_ = next_tick() + kTickLateMax;
   return pings;
 }
 
-Nanos RailProber::next_tick() const {
-  const Nanos soon = last_tick_ + kRailProbeTick;
-  Nanos next = INT64_MAX / 2;
+void RailProber::FindNext() {
+  awaited_ = 0;
+  next_due_ = INT64_MAX / 2;
   for (const auto& [key, pair] : pairs_) {
     if (links_down_.contains(key.own.nic)) continue;
-    if (last_tick_ < pair.suspect_until || pair.last_sent > pair.judge.answered_sent()) return soon;
-    next = std::min(next, pair.due);
+    awaited_ += pair.Awaited();
+    next_due_ = std::min(next_due_, pair.due);
   }
-  return std::max(soon, next);
+}
+
+Nanos RailProber::next_tick() const {
+  const Nanos soon = last_tick_ + kRailProbeTick;
+  return awaited_ > 0 || last_tick_ < doubt_until_ ? soon : std::max(soon, next_due_);
 }
 
 RailPing RailProber::Ping(Pair* pair, Nanos now) {
@@ -260,12 +268,16 @@ RailPing RailProber::Ping(Pair* pair, Nanos now) {
 void RailProber::PutOff(const std::string& nic, uint64_t peer_nonce, Nanos received) {
   const auto node = node_of_nonce_.find(peer_nonce);
   if (node == node_of_nonce_.end() || received < doubt_until_) return;
+  bool was_next = false;
   for (Pair* pair : by_node_.at(node->second)) {
     const Nanos interval = Interval(pair->target.active);
     if (pair->target.key.own.nic == nic && pair->judge.state() == PairState::kUp &&
-        received - pair->last_sent < policy_.put_off_intervals_max * interval)
+        received - pair->last_sent < policy_.put_off_intervals_max * interval) {
+      was_next |= pair->due == next_due_;
       pair->due = std::max(pair->due, received + interval);
+    }
   }
+  if (was_next) FindNext();
 }
 
 std::optional<RailProbeBytes> RailProber::Receive(const std::string& nic, std::span<const uint8_t> bytes, Nanos received) {
@@ -296,6 +308,7 @@ std::optional<RailProbeBytes> RailProber::Receive(const std::string& nic, std::s
     return std::nullopt;
   }
   Pair& pair = pairs_.at(key->second);
+  const bool awaited = pair.Awaited() && !links_down_.contains(key->second.own.nic);
   if (probe->from_nonce != pair.target.nonce) {
     ++counts_.strangers;
   } else if (key->second.own.nic != nic || probe->nic_hash != pair.nic_hash) {
@@ -303,6 +316,7 @@ std::optional<RailProbeBytes> RailProber::Receive(const std::string& nic, std::s
   } else if (!pair.judge.Answered(probe->sequence, received)) {
     ++counts_.unexpected;
   } else {
+    awaited_ -= awaited && !pair.Awaited();
     NoteWord(&pair);
   }
   return std::nullopt;
@@ -314,6 +328,7 @@ void RailProber::Refused(const std::string& nic, const std::string& address, uin
     pair.judge.Refused(received);
     NoteWord(&pair);
   }
+  FindNext();
 }
 
 bool RailProber::Settled() const {

@@ -124,7 +124,8 @@ class RailProber {
   // Judges, and returns what to send now.
   std::vector<RailPing> Tick(Nanos now);
 
-  // When Tick has something to do again, unless something else is called meanwhile; not before a kRailProbeTick has passed since the last.
+  // When Tick has something to do again; not before a kRailProbeTick has passed since the last. What is called meanwhile may change it:
+  // the last answer that is waited for, and a ping that comes in, put it off.
   Nanos next_tick() const;
 
   // A datagram that arrived at this node's `nic` at `received`. A ping's answer, to be sent back to where it came from; nothing for
@@ -154,6 +155,8 @@ class RailProber {
     Nanos due = 0;
     Nanos last_sent = 0;
     Nanos suspect_until = 0;
+
+    bool Awaited() const { return last_sent > judge.answered_sent(); }
   };
   void Judge(Nanos now);
   void SuspectAround(const Pair& pair, Nanos now);
@@ -168,6 +171,8 @@ class RailProber {
   void Doubt(Pair* pair, Nanos now);
   void PutOff(const std::string& nic, uint64_t peer_nonce, Nanos received);
   RailPing Ping(Pair* pair, Nanos now);
+  // Goes over all pairs for what next_tick depends on.
+  void FindNext();
   static PairWord Word(const Pair& pair, Nanos since);
   void NoteWord(Pair* pair);
 
@@ -188,7 +193,9 @@ class RailProber {
   double tokens_ = 0;
   Nanos last_tick_ = 0;
   Nanos late_after_ = INT64_MAX;  // the next Tick is late then
-  Nanos doubt_until_ = 0;
+  Nanos doubt_until_ = 0;         // of the pair that is suspect for longest
+  size_t awaited_ = 0;            // pairs whose latest ping has no answer yet
+  Nanos next_due_ = 0;            // of all pairs' pings; far off if there are none
   RailProbeCounts counts_;
 };
 

@@ -110,7 +110,7 @@ TEST(RailProber, TicksAreSeldomNeededUntilSomethingIsNotAnswered) {
     });
     return ticks;
   };
-  EXPECT_LE(needed(2000 * kMs), 60);
+  EXPECT_LE(needed(2000 * kMs), 30);
   world.set_path(DeadPort(ProbeWorld::Port(1, 0)));
   world.Run(200 * kMs);
   EXPECT_LE(world.prober(0).next_tick() - world.now(), kRailProbeTick);
