@@ -183,24 +183,30 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
                                                      Clean(pair.peer_nic()), "' is none of this node"));
     state.pairs.push_back({pair.nic(), {pair.peer_node(), pair.peer_nic()}, pair.silent(), pair.broken()});
   }
+  state.pairs.ShrinkToFit();
   return state;
 }
 
-plan::ClusterModel ToModel(const health::ClusterView& view) {
+plan::ClusterModel ToModel(const health::ClusterView& view, uint64_t since) {
   plan::ClusterModel model;
+  std::set<std::string> ends;
   for (const auto& [name, entry] : view.nodes()) {
-    plan::NodeModel node{name, {}};
-    for (const auto& nic : entry.state.nics)
-      node.nics.push_back({nic.identity.name, ToPlan(nic.state), nic.rate_bits_per_s, nic.operator_weight_permille, nic.share_permille});
-    model.nodes.push_back(std::move(node));
-    for (const auto& pair : entry.state.pairs) {
+    if (entry.state.pairs.broken() == 0) continue;
+    for (const health::PairReport& pair : entry.state.pairs) {
       if (!pair.broken) continue;
       const bool first = name < pair.peer.node;
       const health::NicKey own = {name, pair.nic};
       const health::NicKey& a = first ? own : pair.peer;
       const health::NicKey& b = first ? pair.peer : own;
       model.broken_paths.push_back({a.node, a.nic, b.node, b.nic});
+      ends.insert({a.node, b.node});
     }
+  }
+  for (const auto& [name, entry] : view.nodes()) {
+    if (entry.revision <= since && (ends.empty() || !ends.contains(name))) continue;
+    plan::NodeModel& node = model.nodes.emplace_back(plan::NodeModel{name, {}});
+    for (const auto& nic : entry.state.nics)
+      node.nics.push_back({nic.identity.name, ToPlan(nic.state), nic.rate_bits_per_s, nic.operator_weight_permille, nic.share_permille});
   }
   return model;
 }

@@ -44,8 +44,9 @@ v1::NodeView ToProto(const health::NodeState& state, health::NodeWord word, cons
 // INVALID_ARGUMENT with one line if a name, a number, a state or a count is not as it must be.
 absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Moment& now);
 
-// What the planner needs of the view.
-plan::ClusterModel ToModel(const health::ClusterView& view);
+// What the planner needs of the view: of all nodes, or of what changed in it since its revision was `since` and of the ends of broken paths
+// (a part, see plan/planner.h).
+plan::ClusterModel ToModel(const health::ClusterView& view, uint64_t since = 0);
 
 // What the machine's inside means for `planned`, the plan's word about the NICs of `own`: distances are health::PcieDistance's.
 std::vector<plan::GpuModel> ToGpuModels(const health::NodeTopology& topology, const health::NodeState& own,

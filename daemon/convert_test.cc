@@ -125,6 +125,37 @@ TEST(ConvertTest, TheModelHoldsEveryNodesNics) {
   EXPECT_EQ(model.nodes[1].nics[0].state, plan::NicState::kFailed);
 }
 
+TEST(ConvertTest, APartHoldsWhatChangedAndTheEndsOfBrokenPaths) {
+  health::ClusterView view("n0");
+  const auto merge = [&](const std::string& node, uint64_t counter, health::PairReports pairs) {
+    health::NodeState state = State();
+    state.node = node;
+    state.epoch.counter = counter;
+    state.nics[0].flaps_total = static_cast<uint32_t>(counter);
+    state.pairs = std::move(pairs);
+    view.Merge(state, 1);
+  };
+  const auto part = [&](uint64_t since) {
+    std::string names;
+    for (const plan::NodeModel& node : ToModel(view, since).nodes) names += node.name + " ";
+    return names;
+  };
+  for (const char* node : {"n1", "n2", "n3", "n4"}) merge(node, 1, {});
+  const uint64_t first = view.revision();
+  EXPECT_EQ(part(0), "n1 n2 n3 n4 ");
+  EXPECT_EQ(part(first), "");
+  merge("n3", 2, {{"rail0", {"n1", "rail0"}, true}});
+  EXPECT_EQ(part(first), "") << "a silent pair is no verdict";
+  merge("n3", 3, {{"rail0", {"n1", "rail0"}, true, true}});
+  EXPECT_EQ(part(first), "n1 n3 ");
+  const uint64_t second = view.revision();
+  merge("n2", 2, {});
+  EXPECT_EQ(part(second), "n1 n3 ") << "how often it flapped plans nothing";
+  EXPECT_EQ(ToModel(view, second).broken_paths, (std::vector<plan::BrokenPath>{{"n1", "rail0", "n3", "rail0"}}));
+  merge("n3", 4, {});
+  EXPECT_EQ(part(second), "n3 ");
+}
+
 TEST(ConvertTest, PlansAreTold) {
   plan::Plan before;
   before.nics = {{"n0", "a", plan::NicState::kHealthy, 1000}, {"n0", "b", plan::NicState::kHealthy, 1000}};

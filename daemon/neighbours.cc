@@ -70,25 +70,25 @@ bool Neighbours::Take(const v1::NodeView& message, const std::string& from) {
   if (message.node() == node_)
     return Complain(from, absl::StrCat("another daemon calls itself ", node_, " as this one does; give one of them another --node"));
   const Moment now = journal_->Now();
-  const auto state = FromProto(message, now);
+  auto state = FromProto(message, now);
   if (!state.ok()) return Complain(from, absl::StrCat("a view was refused: ", state.status().message()));
   const health::NodeEntry* known = view_->Find(state->node);
   if (known == nullptr && view_->nodes().size() >= kNodesMax)
     return Complain(from, absl::StrCat("a view was refused: more than ", kNodesMax, " nodes"));
   std::optional<health::NodeState> before;
-  if (known != nullptr) before = known->state;
   const uint64_t changes = view_->changes();
-  const auto merged = view_->Merge(*state, now.monotonic_ns);
+  const auto merged = view_->Merge(*std::move(state), now.monotonic_ns, &before);
   if (merged != health::ClusterView::Merged::kNew) {
     if (view_->changes() != changes) outputs_.on_view();
     return merged == health::ClusterView::Merged::kSame;
   }
-  about_[state->node] = {Clean(message.peer_address()), Clean(message.release())};
+  about_[message.node()] = {Clean(message.peer_address()), Clean(message.release())};
   const health::NodeState* const old = before.has_value() ? &*before : nullptr;
+  const health::NodeState& after = view_->Find(message.node())->state;
   // First what the jobs wait for, then the words about it.
-  outputs_.evidence(health::PeerEvidence(old, *state, now.monotonic_ns));
+  outputs_.evidence(health::PeerEvidence(old, after, now.monotonic_ns));
   outputs_.on_view();
-  TellChanges(old, *state);
+  TellChanges(old, after);
   return true;
 }
 
@@ -128,7 +128,7 @@ void Neighbours::OnStoreChange(const StoreChange& change) {
   const std::string node = change.key.substr(sizeof(kNodesPrefix) - 1);
   if (node == node_) return;
   if (change.deleted) {
-    in_store_.erase(node);
+    if (in_store_.erase(node) > 0) HearOf(node);
     return;
   }
   v1::NodeView message;
@@ -136,20 +136,24 @@ void Neighbours::OnStoreChange(const StoreChange& change) {
     return void(Complain("store", absl::StrCat("garbled entry ", Clean(change.key))));
   if (in_store_.size() < kNodesMax) in_store_.insert(node);
   Take(message, "store");
+  HearOf(node);
+}
+
+void Neighbours::HearOf(const std::string& node) {
+  if (view_->Heard(node, journal_->Now().monotonic_ns)) outputs_.on_view();
 }
 
 void Neighbours::OnStoreState(const std::string& state) {
   if (std::exchange(store_state_, state) == state) return;
   LogInfo("store", {{"state", state}});
   // Without the store nobody tells us of the leases' ends.
-  if (absl::StartsWith(state, "lost")) in_store_.clear();
+  if (!absl::StartsWith(state, "lost")) return;
+  for (const std::string& node : std::exchange(in_store_, {})) HearOf(node);
 }
 
 void Neighbours::Tick() {
-  const Nanos now = journal_->Now().monotonic_ns;
-  for (const std::string& node : in_store_)
-    if (view_->Find(node) != nullptr) view_->Heard(node, now);
-  for (const std::string& node : view_->Tick(now)) LogWarning("nothing was heard of a node; its last view stays", {{"node", node}});
+  const auto lost = view_->Tick(journal_->Now().monotonic_ns, [this](const std::string& node) { return in_store_.contains(node); });
+  for (const std::string& node : lost) LogWarning("nothing was heard of a node; its last view stays", {{"node", node}});
 }
 
 bool Neighbours::Complain(const std::string& from, const std::string& what) {

@@ -70,6 +70,8 @@ class Neighbours {
   void OnLost(const std::string& peer, const std::string& why);
   void OnStoreChange(const StoreChange& change);
   void OnStoreState(const std::string& state);
+  // The store has it, or had it until now: its lease there is a sign of life.
+  void HearOf(const std::string& node);
   // False: it is refused, or outdated.
   bool Take(const v1::NodeView& message, const std::string& from);
   // Told once per sender and complaint, not with every keep-alive.

@@ -68,6 +68,18 @@ TEST_F(NeighboursTest, PlansOfManyNodesKeepADistance) {
   EXPECT_TRUE(std::any_of(nics.begin(), nics.end(), [](const plan::PlannedNic& nic) { return nic.node == "o299"; }));
 }
 
+// Its jobs have nobody else to tell them.
+TEST_F(NeighboursTest, TheOwnNicsDoNotWaitForThePlansOfOthers) {
+  for (int node = 0; node < 300; ++node) StoreTells(absl::StrCat("o", node), "");
+  core_.Advance(300 * kPlanIntervalPerNode);
+  StoreTells("p0", "");
+  StoreTells("p1", "");
+  EXPECT_FALSE(page_->Find("p1", "rail0").has_value()) << "nothing is waited for";
+  links_->Set("eth1", false);
+  Settle();
+  EXPECT_EQ(Weight("n0", "rail1"), 0);
+}
+
 // A sign of life is no change, and no other view goes out for it.
 TEST_F(NeighboursTest, AKeepAliveChangesNothing) {
   v1::NodeView view = PeerView(1, v1::HEALTHY);

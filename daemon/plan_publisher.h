@@ -23,29 +23,36 @@ class PlanPublisher {
   // All outlive it.
   PlanPublisher(PageSink* page, AttachServer* jobs, Journal* journal) : page_(page), jobs_(jobs), journal_(journal) {}
 
-  // Publishes the plan for `view` unless it says what the published one says. A plan that is refused leaves the last good one in place;
-  // false: try again. `next_epoch` is asked only if there is something to publish.
+  // Publishes the plan for `view` unless it says what the published one says. Only what changed in the view since then is planned and
+  // checked anew. A plan that is refused leaves the last good one in place; false: try again. `next_epoch` is asked only if there is
+  // something to publish.
   bool Update(const health::ClusterView& view, const std::function<Epoch()>& next_epoch) {
-    const plan::ClusterModel model = ToModel(view);
-    plan::Plan plan = plan::MakePlan(model, plan_.epoch);
-    if (published_ && plan.SaysTheSame(plan_)) return true;
-    plan.epoch = next_epoch();
-    std::string wrong = plan::CheckPlan(plan, model);
-    if (wrong.empty())
-      if (const auto status = page_->Publish(plan, journal_->Now().monotonic_ns); !status.ok()) wrong = std::string(status.message());
-    if (!wrong.empty()) {
-      if (std::exchange(trouble_, wrong) != wrong) LogError("a plan was refused, the last good one stays", {{"reason", wrong}});
-      return false;
+    const plan::ClusterModel part = ToModel(view, revision_);
+    const plan::Plan before = plan::PartOf(plan_, part);
+    plan::Plan planned = plan::MakePlan(part, plan_.epoch);
+    if (!published_ || !planned.SaysTheSame(before)) {
+      planned.epoch = next_epoch();
+      std::string wrong = plan::CheckPlan(planned, part);
+      plan::Plan plan = plan::Replace(plan_, part, planned);
+      if (wrong.empty())
+        if (const auto status = page_->Publish(plan, journal_->Now().monotonic_ns); !status.ok()) wrong = std::string(status.message());
+      if (!wrong.empty()) {
+        if (std::exchange(trouble_, wrong) != wrong) LogError("a plan was refused, the last good one stays", {{"reason", wrong}});
+        return false;
+      }
+      jobs_->RingPageDoorbell();
+      trouble_.clear();
+      plan_ = std::move(plan);
+      published_ = true;
+      const std::string change = DescribeChange(before, planned);
+      journal_->Tell("plan-published", absl::StrCat("plan ", plan_.epoch.counter, ": ", change.empty() ? "no NICs" : change));
     }
-    jobs_->RingPageDoorbell();
-    trouble_.clear();
-    const std::string change = DescribeChange(plan_, plan);
-    plan_ = std::move(plan);
-    published_ = true;
-    journal_->Tell("plan-published", absl::StrCat("plan ", plan_.epoch.counter, ": ", change.empty() ? "no NICs" : change));
+    revision_ = view.revision();
     return true;
   }
 
+  // Of the view that the published plan is for.
+  uint64_t revision() const { return revision_; }
   // The published one.
   const plan::Plan& plan() const { return plan_; }
   // Why the newest plan was refused; empty: it is published.
@@ -56,6 +63,7 @@ class PlanPublisher {
   AttachServer* const jobs_;
   Journal* const journal_;
   plan::Plan plan_;
+  uint64_t revision_ = 0;
   bool published_ = false;
   std::string trouble_;
 };

@@ -15,14 +15,6 @@ namespace {
 
 // Pairs that no job uses, probed in turn. Few enough for each to have its turn within seconds.
 constexpr size_t kAuxiliaryPairsMax = 256;
-// Nodes that lend their eyes when a pair of others is silent.
-constexpr int kVolunteersMax = 3;
-// A port that its node speaks of so many pairs of is seen well enough without.
-constexpr int kEyesEnough = 4;
-// Silent pairs of others that a node lends its eyes for.
-constexpr size_t kAccusedMax = 64;
-// Silent pairs that are looked at for it, as each look goes over all nodes.
-constexpr int kVolunteeringMax = 256;
 // How often a socket that could not be opened is tried again.
 constexpr Nanos kOpenInterval = kNanosPerSecond;
 // Verdicts are looked at so often when nothing changes: for what is held, and for doubts, which are forgotten unless repeated.
@@ -163,8 +155,11 @@ void RailWatch::Tick() {
   hurry_by_ = INT64_MAX;
   if (now - opened_ >= kOpenInterval) OpenSockets();
   const bool changed = std::exchange(view_changed_, false);
-  if (changed) UpdateAccused();
-  if (std::exchange(targeted_revision_, view_->revision()) != view_->revision() || targets_changed_) UpdateTargets();
+  if (changed) {
+    UpdateAccused();
+    UpdateGivenUp();
+  }
+  if (std::exchange(targeted_places_, view_->places()) != view_->places() || targets_changed_) UpdateTargets();
   for (const health::RailPing& ping : prober_.Tick(now)) {
     const Nic& nic = nics_.at(ping.nic);
     if (nic.socket != nullptr) (void)nic.socket->Send({ping.address, ping.port}, AsText(ping.bytes));
@@ -178,60 +173,6 @@ void RailWatch::Tick() {
   Arm();
 }
 
-// Of all the nodes that see both ends, those with the lowest hash of it: the same few by everybody's reckoning, without asking.
-bool RailWatch::Volunteers(const health::NicKey& a, const health::NicKey& b) const {
-  const auto sees = [&](const health::NodeEntry& entry) {
-    const health::NicStatus* nic = entry.state.Find(a.nic);
-    return entry.reachable && entry.state.probe_nonce != 0 && (nic == nullptr || !IsGivenUp(*nic));
-  };
-  if (const health::NodeEntry* own = view_->Find(node_); own != nullptr && !sees(*own)) return false;
-  const auto rank = [&](const std::string& node) {
-    return Fnv1a64(node + " " + std::min(a, b).ToString() + " " + std::max(a, b).ToString());
-  };
-  const uint64_t own = rank(node_);
-  int before = 0;
-  for (const auto& [name, entry] : view_->nodes())
-    before += name != node_ && name != a.node && name != b.node && sees(entry) && rank(name) < own;
-  return before < kVolunteersMax;
-}
-
-bool RailWatch::IsGivenUp(const health::NicStatus& nic) {
-  return !nic.link_up || nic.drill_failed || nic.state == health::NicState::kFailed;
-}
-
-bool RailWatch::IsWellSeen(const health::NicKey& nic) const {
-  const health::NodeEntry* entry = view_->Find(nic.node);
-  if (entry == nullptr) return false;
-  const auto about = [&](const health::PairReport& pair) { return pair.nic == nic.nic; };
-  return std::count_if(entry->state.pairs.begin(), entry->state.pairs.end(), about) >= kEyesEnough;
-}
-
-void RailWatch::UpdateAccused() {
-  std::set<health::NicKey> accused;
-  accused_here_ = false;
-  int looked_at = 0;
-  for (const auto& [name, entry] : view_->nodes())
-    for (const health::PairReport& pair : entry.state.pairs) {
-      if (!pair.silent || name == node_) continue;
-      accused_here_ |= pair.peer.node == node_;
-      if (pair.peer.node == node_ || accused.size() >= kAccusedMax || ++looked_at > kVolunteeringMax) continue;
-      const health::NicKey reporter = {name, pair.nic};
-      const bool explained = ExplainsSilence(reporter) || ExplainsSilence(pair.peer) || (IsWellSeen(reporter) && IsWellSeen(pair.peer));
-      if (explained || !Volunteers(reporter, pair.peer)) continue;
-      accused.insert(reporter);
-      accused.insert(pair.peer);
-    }
-  if (std::exchange(accused_, std::move(accused)) != accused_) targets_changed_ = true;
-
-  std::set<health::NicKey> given_up;
-  for (const auto& [name, entry] : view_->nodes())
-    for (const health::NicStatus& nic : entry.state.nics)
-      if (name != node_ && IsGivenUp(nic)) given_up.insert({name, nic.identity.name});
-  for (const health::NicKey& nic : given_up_)
-    if (!given_up.contains(nic)) prober_.Renew(nic, seams_.executor->Now());
-  given_up_ = std::move(given_up);
-}
-
 void RailWatch::UpdateTargets() {
   targets_changed_ = false;
   // In an order of its own for each node, so that not everybody's auxiliary pairs lead to the same nodes.
@@ -240,10 +181,13 @@ void RailWatch::UpdateTargets() {
     if (name != node_ && entry.state.probe_nonce != 0) nodes.emplace_back(Fnv1a64(node_ + " " + name), &entry);
   std::sort(nodes.begin(), nodes.end());
 
+  std::set<std::string_view> needed(job_peers_.begin(), job_peers_.end());
+  for (const health::NicKey& nic : accused_) needed.insert(nic.node);
   std::vector<health::RailTarget> targets;
   size_t auxiliary = 0;
   for (const auto& [rank, entry] : nodes) {
     const health::NodeState& peer = entry->state;
+    if (auxiliary >= kAuxiliaryPairsMax && !needed.contains(peer.node)) continue;
     for (size_t i = 0; i < order_.size(); ++i) {
       const auto cable = cables_.find(order_[i]);
       if (cable != cables_.end() && cable->second.node != peer.node) continue;

@@ -109,6 +109,7 @@ class RailWatch {
   void OnBatch(const std::string& nic, const std::vector<health::Datagram>& batch);
   // Whose silence this node is to look at, by what others say.
   void UpdateAccused();
+  void UpdateGivenUp();
   void UpdateTargets();
   bool Volunteers(const health::NicKey& a, const health::NicKey& b) const;
   // Its own kernel or daemon, or the operator, says that it is dead.
@@ -119,7 +120,7 @@ class RailWatch {
   bool ExplainsSilence(const health::NicKey& nic) const;
   // What a pair says of now: of a NIC that has failed, no answer from before that.
   health::PairWord WordNow(const health::RailPairStatus& pair) const;
-  std::vector<health::PairReport> PairReports(std::vector<health::RailPairStatus> pairs) const;
+  health::PairReports PairReports(std::vector<health::RailPairStatus> pairs) const;
   bool IsWellSeen(const health::NicKey& nic) const;
   // For a verdict on this node's NICs. `pairs`: its own.
   health::ProbeMatrix Matrix(const std::vector<health::RailPairStatus>& pairs) const;
@@ -152,8 +153,9 @@ class RailWatch {
   bool quiet_ = false;                 // likewise: nothing was to be judged
   uint16_t port_ = 0;
   bool view_changed_ = true;
-  bool targets_changed_ = true;     // beside what the view's revision tells
-  uint64_t targeted_revision_ = 0;  // of the view
+  bool targets_changed_ = true;   // beside what the view's places tell
+  uint64_t targeted_places_ = 0;  // of the view
+  uint64_t seen_changes_ = 0;     // of the view, by UpdateGivenUp
   bool running_ = false;
   std::vector<health::RailTarget> targets_;
   // What Fill said last of the pairs, and what it was made of.
@@ -161,7 +163,7 @@ class RailWatch {
     uint64_t prober_revision = 0;
     uint64_t view_revision = 0;
     bool silent = false;  // a pair is: the view may explain that
-    std::vector<health::PairReport> pairs;
+    health::PairReports pairs;
   };
   mutable Filled filled_;
   uint64_t told_revision_ = 0;

@@ -4,9 +4,22 @@
 #include <string_view>
 #include <utility>
 
+#include "base/core/hash.h"
 #include "daemon/rail_watch.h"
 
 namespace r2cc::daemon {
+namespace {
+
+// Nodes that lend their eyes when a pair of others is silent.
+constexpr int kVolunteersMax = 3;
+// A port that its node speaks of so many pairs of is seen well enough without.
+constexpr int kEyesEnough = 4;
+// Silent pairs of others that a node lends its eyes for.
+constexpr size_t kAccusedMax = 64;
+// Silent pairs that are looked at for it, as each look goes over all nodes.
+constexpr int kVolunteeringMax = 256;
+
+}  // namespace
 
 void RailWatch::Fill(health::NodeState* own) const {
   own->probe_nonce = prober_.nonce();
@@ -30,8 +43,8 @@ health::PairWord RailWatch::WordNow(const health::RailPairStatus& pair) const {
   return old && pair.fresh_word == health::PairWord::kAnswering ? health::PairWord::kUnknown : pair.fresh_word;
 }
 
-std::vector<health::PairReport> RailWatch::PairReports(std::vector<health::RailPairStatus> pairs) const {
-  std::vector<health::PairReport> reports;
+health::PairReports RailWatch::PairReports(std::vector<health::RailPairStatus> pairs) const {
+  health::PairReports reports;
   std::stable_partition(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.word == health::PairWord::kSilent; });
   for (const health::RailPairStatus& pair : pairs) {
     if (pair.word == health::PairWord::kUnknown || WordNow(pair) == health::PairWord::kUnknown ||
@@ -60,7 +73,7 @@ health::ProbeMatrix RailWatch::Matrix(const std::vector<health::RailPairStatus>&
   using Ends = std::pair<std::string_view, std::string_view>;
   std::vector<Ends> silent;
   for (const auto& [name, entry] : view_->nodes()) {
-    if (name == node_ || !entry.reachable) continue;
+    if (name == node_ || !entry.reachable || entry.state.pairs.silent() == 0) continue;
     for (const health::PairReport& pair : entry.state.pairs)
       if (pair.silent) silent.emplace_back(name, pair.peer.node);
   }
@@ -99,6 +112,75 @@ health::ProbeMatrix RailWatch::Matrix(const std::vector<health::RailPairStatus>&
   }
   for (const health::RailPairStatus& pair : pairs) matrix.Add(pair.key.own, pair.key.peer, WordNow(pair));
   return matrix;
+}
+
+// Of all the nodes that see both ends, those with the lowest hash of it: the same few by everybody's reckoning, without asking.
+bool RailWatch::Volunteers(const health::NicKey& a, const health::NicKey& b) const {
+  const auto sees = [&](const health::NodeEntry& entry) {
+    const health::NicStatus* nic = entry.state.Find(a.nic);
+    return entry.reachable && entry.state.probe_nonce != 0 && (nic == nullptr || !IsGivenUp(*nic));
+  };
+  if (const health::NodeEntry* own = view_->Find(node_); own != nullptr && !sees(*own)) return false;
+  const auto rank = [&](const std::string& node) {
+    return Fnv1a64(node + " " + std::min(a, b).ToString() + " " + std::max(a, b).ToString());
+  };
+  const uint64_t own = rank(node_);
+  int before = 0;
+  for (const auto& [name, entry] : view_->nodes())
+    if (name != node_ && name != a.node && name != b.node && rank(name) < own && sees(entry) && ++before >= kVolunteersMax) return false;
+  return true;
+}
+
+bool RailWatch::IsGivenUp(const health::NicStatus& nic) {
+  return !nic.link_up || nic.drill_failed || nic.state == health::NicState::kFailed;
+}
+
+bool RailWatch::IsWellSeen(const health::NicKey& nic) const {
+  const health::NodeEntry* entry = view_->Find(nic.node);
+  if (entry == nullptr) return false;
+  int eyes = 0;
+  for (const health::PairReport& pair : entry->state.pairs)
+    if (pair.nic == nic.nic && ++eyes >= kEyesEnough) return true;
+  return false;
+}
+
+void RailWatch::UpdateAccused() {
+  std::set<health::NicKey> accused;
+  accused_here_ = false;
+  int looked_at = 0;
+  for (const auto& [name, entry] : view_->nodes()) {
+    if (entry.state.pairs.silent() == 0 || name == node_) continue;
+    for (const health::PairReport& pair : entry.state.pairs) {
+      if (!pair.silent) continue;
+      accused_here_ |= pair.peer.node == node_;
+      if (pair.peer.node == node_ || accused.size() >= kAccusedMax || ++looked_at > kVolunteeringMax) continue;
+      const health::NicKey reporter = {name, pair.nic};
+      const bool explained = ExplainsSilence(reporter) || ExplainsSilence(pair.peer) || (IsWellSeen(reporter) && IsWellSeen(pair.peer));
+      if (explained || !Volunteers(reporter, pair.peer)) continue;
+      accused.insert(reporter);
+      accused.insert(pair.peer);
+    }
+  }
+  if (std::exchange(accused_, std::move(accused)) != accused_) targets_changed_ = true;
+}
+
+void RailWatch::UpdateGivenUp() {
+  const uint64_t since = std::exchange(seen_changes_, view_->changes());
+  for (const auto& [name, entry] : view_->nodes()) {
+    if (entry.changes <= since || name == node_) continue;
+    const health::NodeState& state = entry.state;
+    for (const health::NicStatus& nic : state.nics)
+      if (IsGivenUp(nic)) given_up_.insert({name, nic.identity.name});
+    for (auto nic = given_up_.lower_bound({name, ""}); nic != given_up_.end() && nic->node == name;) {
+      const health::NicStatus* const status = state.Find(nic->nic);
+      if (status != nullptr && IsGivenUp(*status)) {
+        ++nic;
+        continue;
+      }
+      prober_.Renew(*nic, seams_.executor->Now());
+      nic = given_up_.erase(nic);
+    }
+  }
 }
 
 health::Fault RailWatch::Verdict(const std::string& nic) const { return health::Localise(Matrix(prober_.Pairs()), {node_, nic}); }

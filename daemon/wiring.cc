@@ -180,13 +180,14 @@ void Wiring::Advance() {
     published_ = now;
     cluster_.SetOwn(own_, now);
   }
-  // Jobs first: the page is what moves bytes.
-  if (cluster_.revision() != planned_revision_) {
+  // Jobs first: the page is what moves bytes. And the own node first: its jobs have nobody else to tell them.
+  if (cluster_.revision() != publisher_.revision()) {
+    const health::NodeEntry* const entry = cluster_.Find(config_.node);
+    const bool at_once = entry != nullptr && entry->revision > publisher_.revision();
     const Nanos when = planned_ + kPlanIntervalPerNode * (std::ssize(cluster_.nodes()) - kPlanAtOnceNodes);
-    if (when > now) {
+    if (when > now && !at_once) {
       AdvanceAt(when);
     } else if (publisher_.Update(cluster_, [this] { return NextEpoch(); })) {
-      planned_revision_ = cluster_.revision();
       planned_ = now;
     }
   }
@@ -205,10 +206,8 @@ void Wiring::AdvanceAt(Nanos when) {
 
 Nanos Wiring::PublishAt(const health::NodeState& own) const {
   if (own.word != own_.word || own.nics != own_.nics || own.probe_nonce != own_.probe_nonce) return 0;
-  const auto silent = [](const health::NodeState& state) {
-    return std::any_of(state.pairs.begin(), state.pairs.end(), [](const health::PairReport& pair) { return pair.silent; });
-  };
-  return published_ + (rails_.InDoubt() || silent(own) || silent(own_) ? kWordsInterval : kKeepAliveInterval);
+  const bool silent = own.pairs.silent() > 0 || own_.pairs.silent() > 0;
+  return published_ + (rails_.InDoubt() || silent ? kWordsInterval : kKeepAliveInterval);
 }
 
 void Wiring::PublishOwnView() {

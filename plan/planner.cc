@@ -55,9 +55,16 @@ std::vector<BrokenPath> ForbiddenPaths(const ClusterModel& cluster) {
   return forbidden;
 }
 
+// What `plan` says of `node`.
+auto NicsOf(const Plan& plan, const std::string& node) {
+  const auto begin = std::partition_point(plan.nics.begin(), plan.nics.end(), [&](const PlannedNic& nic) { return nic.node < node; });
+  const auto end = std::find_if(begin, plan.nics.end(), [&](const PlannedNic& nic) { return nic.node != node; });
+  return std::pair(begin, end);
+}
+
 std::string Name(const PlannedNic& nic) { return nic.node + "/" + nic.nic; }
 
-// A NIC of the model, by node and name. Hashed: a plan of a thousand nodes is checked before the page says that one NIC is dead.
+// A NIC of the model, by node and name.
 using Key = std::pair<std::string_view, std::string_view>;
 struct KeyHash {
   size_t operator()(const Key& key) const {
@@ -116,6 +123,30 @@ std::string CheckPlan(const Plan& plan, const ClusterModel& cluster) {
       if (!expected.at({node.name, nic.name}).planned) return "the plan leaves out NIC " + node.name + "/" + nic.name;
   if (plan.broken_paths != ForbiddenPaths(cluster)) return "the plan forbids other paths than those that the model calls broken";
   return "";
+}
+
+Plan PartOf(const Plan& plan, const ClusterModel& part) {
+  Plan of = {plan.epoch, {}, plan.broken_paths};
+  for (const NodeModel& node : part.nodes) {
+    const auto [begin, end] = NicsOf(plan, node.name);
+    of.nics.insert(of.nics.end(), begin, end);
+  }
+  return of;
+}
+
+Plan Replace(const Plan& plan, const ClusterModel& part, const Plan& planned) {
+  Plan next = {planned.epoch, {}, planned.broken_paths};
+  next.nics.reserve(plan.nics.size() + planned.nics.size());
+  auto kept = plan.nics.begin();
+  auto replaced = planned.nics.begin();
+  for (const NodeModel& node : part.nodes) {
+    const auto [begin, end] = NicsOf(plan, node.name);
+    next.nics.insert(next.nics.end(), kept, begin);
+    kept = end;
+    for (; replaced != planned.nics.end() && replaced->node == node.name; ++replaced) next.nics.push_back(*replaced);
+  }
+  next.nics.insert(next.nics.end(), kept, plan.nics.end());
+  return next;
 }
 
 std::string WeightReason(const NodeModel& node, const NicModel& nic) {

@@ -21,6 +21,17 @@ Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch);
 // kReportedWeightMinPermille leave it, a path forbidden that the model does not call broken.
 std::string CheckPlan(const Plan& plan, const ClusterModel& cluster);
 
+// A large cluster is planned in parts: the nodes that changed, and, because a path has two ends, those of which some path is called broken.
+// A part is a ClusterModel with all the broken paths of the cluster, and has a plan as any other.
+//
+// What `plan` says of the nodes of `part` and of all paths: what is to be compared with the part's new plan.
+Plan PartOf(const Plan& plan, const ClusterModel& part);
+
+// `plan` with what it says of the nodes of `part`, and of paths, replaced by `planned`, which is MakePlan's for `part`, and its epoch. What
+// MakePlan makes of the whole cluster, if `plan` was that before `part` changed. REQUIRES: in all three nodes stand in the order of their
+// names, as they do in what MakePlan makes of a model in which they do.
+Plan Replace(const Plan& plan, const ClusterModel& part, const Plan& planned);
+
 // Why `nic` of `node` has the weight that MakePlan gives it: one line for a person.
 std::string WeightReason(const NodeModel& node, const NicModel& nic);
 

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -184,6 +188,52 @@ TEST(Planner, APlanWithOtherPathsIsRefusedAndTheirNumberIsBounded) {
   plan = MakePlan(cluster, kEpoch);
   EXPECT_EQ(plan.broken_paths.size(), kBrokenPathsMax);
   EXPECT_EQ(CheckPlan(plan, cluster), "");
+}
+
+// Goal: a cluster planned in parts has the plan of the whole. Method: nodes come, lose NICs and paths, and get them back, at random; each
+// time the part holds what changed and the ends of broken paths.
+TEST(Planner, PartsMakeTheWhole) {
+  std::mt19937 random(1);
+  const auto any = [&](size_t end) { return random() % end; };
+  std::map<std::string, NodeModel> nodes;
+  std::vector<BrokenPath> broken;
+  Plan plan;
+  for (uint64_t step = 1; step <= 3000; ++step) {
+    std::set<std::string> changed;
+    for (size_t i = any(3); i < 3; ++i) {
+      const std::string name = "n" + std::to_string(any(20));
+      changed.insert(name);
+      NodeModel& node = nodes[name] = {name, {}};
+      for (size_t nic = 0; nic < any(4); ++nic)
+        node.nics.push_back({"r" + std::to_string(nic), kStates[any(std::size(kStates))], 0, kWeights[any(std::size(kWeights))]});
+    }
+    if (any(4) == 0) broken.clear();
+    for (size_t i = any(4); i < 2; ++i) {
+      const size_t a = any(20);
+      const size_t b = any(20);
+      const std::string one = "n" + std::to_string(a);
+      const std::string other = "n" + std::to_string(b);
+      broken.push_back({std::min(one, other), "r0", std::max(one, other), "r" + std::to_string(any(3))});
+    }
+    ClusterModel whole{{}, broken};
+    ClusterModel part{{}, broken};
+    for (const auto& [name, node] : nodes) {
+      whole.nodes.push_back(node);
+      const bool end =
+          std::any_of(broken.begin(), broken.end(), [&, n = name](const auto& path) { return path.node == n || path.peer_node == n; });
+      if (end || changed.contains(name)) part.nodes.push_back(node);
+    }
+    const Epoch epoch = {1, 2, step};
+    const Plan planned = MakePlan(part, epoch);
+    ASSERT_EQ(CheckPlan(planned, part), "");
+    const bool same = planned.SaysTheSame(PartOf(plan, part));
+    const Plan next = Replace(plan, part, planned);
+    ASSERT_EQ(CheckPlan(next, whole), "") << "step " << step;
+    ASSERT_TRUE(next.SaysTheSame(MakePlan(whole, epoch))) << "step " << step;
+    ASSERT_EQ(next.epoch, epoch);
+    ASSERT_EQ(same, next.SaysTheSame(plan)) << "step " << step;
+    plan = next;
+  }
 }
 
 }  // namespace

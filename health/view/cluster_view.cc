@@ -2,34 +2,45 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace r2cc::health {
 
-ClusterView::Merged ClusterView::Merge(const NodeState& state, Nanos now) {
+ClusterView::Merged ClusterView::Merge(NodeState state, Nanos now, std::optional<NodeState>* before) {
   if (state.node == own_node_) return Merged::kOwn;
-  const auto found = nodes_.find(state.node);
-  if (found == nodes_.end()) {
-    nodes_.emplace(state.node, NodeEntry{state, now, true});
-    ++revision_;
-    ++changes_;
-    return Merged::kNew;
-  }
+  const auto [found, fresh] = nodes_.try_emplace(state.node);
   NodeEntry& entry = found->second;
-  // No sign of life either: it may have been on its way since before the daemon died.
-  if (state.epoch < entry.state.epoch) return Merged::kOutdated;
-  Heard(state.node, now);
-  if (state.epoch == entry.state.epoch) return Merged::kSame;
-  if (!state.PlansAs(entry.state) || state.probe_nonce != entry.state.probe_nonce) ++revision_;
-  entry.state = state;
-  ++changes_;
+  if (fresh) {
+    entry.heard = now;
+    entry.state.node = state.node;
+  } else {
+    // No sign of life either: it may have been on its way since before the daemon died.
+    if (state.epoch < entry.state.epoch) return Merged::kOutdated;
+    Heard(state.node, now);
+    if (state.epoch == entry.state.epoch) return Merged::kSame;
+  }
+  Set(&entry, &state, fresh);
+  if (before != nullptr) *before = fresh ? std::nullopt : std::optional(std::move(state));
   return Merged::kNew;
 }
 
-void ClusterView::SetOwn(const NodeState& state, Nanos now) {
-  NodeEntry& entry = nodes_[own_node_];
-  if (!state.PlansAs(entry.state)) ++revision_;
-  entry = {state, now, true};
-  ++changes_;
+void ClusterView::SetOwn(NodeState state, Nanos now) {
+  const auto [own, fresh] = nodes_.try_emplace(own_node_);
+  own->second.heard = now;
+  Set(&own->second, &state, fresh);
+}
+
+void ClusterView::Set(NodeEntry* entry, NodeState* state, bool fresh) {
+  const bool moved = fresh || !state->ProbedAs(entry->state);
+  if (moved) ++places_;
+  const bool verdict = fresh || moved || !state->PlansAs(entry->state);
+  std::swap(entry->state, *state);
+  Note(entry, verdict);
+}
+
+void ClusterView::Note(NodeEntry* entry, bool verdict) {
+  if (verdict) entry->revision = ++revision_;
+  entry->changes = ++changes_;
 }
 
 bool ClusterView::Heard(const std::string& node, Nanos now) {
@@ -39,18 +50,20 @@ bool ClusterView::Heard(const std::string& node, Nanos now) {
   entry.heard = std::max(entry.heard, now);
   if (entry.reachable) return false;
   entry.reachable = true;
-  ++revision_;
-  ++changes_;
+  Note(&entry, /*verdict=*/true);
   return true;
 }
 
-std::vector<std::string> ClusterView::Tick(Nanos now) {
+std::vector<std::string> ClusterView::Tick(Nanos now, const std::function<bool(const std::string& node)>& lives) {
   std::vector<std::string> lost;
   for (auto& [node, entry] : nodes_) {
-    if (node == own_node_ || !entry.reachable || now - entry.heard < lease_) continue;
+    if (!entry.reachable || now - entry.heard < lease_ || node == own_node_) continue;
+    if (lives != nullptr && lives(node)) {
+      entry.heard = now;
+      continue;
+    }
     entry.reachable = false;
-    ++revision_;
-    ++changes_;
+    Note(&entry, /*verdict=*/true);
     lost.push_back(node);
   }
   return lost;

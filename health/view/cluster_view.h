@@ -2,7 +2,9 @@
 #ifndef R2CC_HEALTH_VIEW_CLUSTER_VIEW_H_
 #define R2CC_HEALTH_VIEW_CLUSTER_VIEW_H_
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,8 @@ struct NodeEntry {
   NodeState state;  // state.word is the node's own; ClusterView::WordOf says what to show
   Nanos heard = 0;  // when it was last heard of
   bool reachable = true;
+  uint64_t revision = 0;  // the view's, when a verdict or a place of this node changed last
+  uint64_t changes = 0;   // likewise, of anything
 };
 
 class ClusterView {
@@ -31,17 +35,19 @@ class ClusterView {
     kOutdated,  // an older epoch, on its way for long; ignored
     kOwn,       // about this node, from elsewhere; ignored: nobody knows better
   };
-  // A node's word that came in at `now`, over whatever way. An older epoch never replaces a later one.
-  Merged Merge(const NodeState& state, Nanos now);
+  // A node's word that came in at `now`, over whatever way. An older epoch never replaces a later one. kNew: `before`, unless null, is what
+  // was known until then; nothing, if the node is a new one.
+  Merged Merge(NodeState state, Nanos now, std::optional<NodeState>* before = nullptr);
 
   // This node's own word.
-  void SetOwn(const NodeState& state, Nanos now);
+  void SetOwn(NodeState state, Nanos now);
 
   // The daemon of `node` gave a sign of life. True if it was unreachable until now.
   bool Heard(const std::string& node, Nanos now);
 
   // Marks the nodes unreachable whose lease ran out; returns them. Their NICs' verdicts stay: an unreachable daemon is not a dead NIC.
-  std::vector<std::string> Tick(Nanos now);
+  // `lives` is asked about each of them first: true is a sign of life.
+  std::vector<std::string> Tick(Nanos now, const std::function<bool(const std::string& node)>& lives = nullptr);
   // When the next lease runs out; INT64_MAX: none will.
   Nanos next_tick() const;
 
@@ -52,14 +58,21 @@ class ClusterView {
   NodeWord WordOf(const NodeEntry& entry) const;
   // Grows with each change of a verdict on a NIC or a path, a weight, a node's reachability or where it takes probes.
   uint64_t revision() const { return revision_; }
+  // Grows with each change of where a node takes probes, and which NICs it has.
+  uint64_t places() const { return places_; }
   // Grows with each change of anything; a sign of life is none.
   uint64_t changes() const { return changes_; }
 
  private:
+  // Swaps them.
+  void Set(NodeEntry* entry, NodeState* state, bool fresh);
+  void Note(NodeEntry* entry, bool verdict);
+
   const std::string own_node_;
   const Nanos lease_;
   std::map<std::string, NodeEntry> nodes_;
   uint64_t revision_ = 1;
+  uint64_t places_ = 1;
   uint64_t changes_ = 1;
 };
 

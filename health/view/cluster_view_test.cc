@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -35,7 +36,7 @@ TEST(ClusterView, AVerdictOnAPathIsANewRevisionAndOtherWordsOfProbesAreNot) {
   NodeState state = Node("n1", {1, 1, 1}, NicState::kHealthy);
   view.Merge(state, 0);
   uint64_t revision = view.revision();
-  const auto merge = [&](std::vector<PairReport> pairs) {
+  const auto merge = [&](PairReports pairs) {
     ++state.epoch.counter;
     state.pairs = std::move(pairs);
     EXPECT_EQ(view.Merge(state, 0), Merged::kNew);
@@ -103,6 +104,52 @@ TEST(ClusterView, ASilentDaemonIsUnreachableAndItsNicsAreAsTheyWere) {
   EXPECT_FALSE(view.Heard("n9", 8 * kSecond));
   EXPECT_EQ(view.Find("n9"), nullptr);
   EXPECT_EQ(view.Find(NicKey{"n1", "r9"}), nullptr);
+}
+
+TEST(ClusterView, WhoeverIsKnownToLiveIsReachable) {
+  ClusterView view("n0");
+  view.Merge(Node("n1", {1, 1, 1}, NicState::kHealthy), 0);
+  view.Merge(Node("n2", {1, 1, 1}, NicState::kHealthy), 0);
+  const auto first = [](const std::string& node) { return node == "n1"; };
+  EXPECT_THAT(view.Tick(kNodeLease, first), ElementsAre("n2"));
+  EXPECT_THAT(view.Tick(2 * kNodeLease - 1), IsEmpty());
+  EXPECT_THAT(view.Tick(2 * kNodeLease), ElementsAre("n1"));
+  EXPECT_THAT(view.Tick(2 * kNodeLease, first), IsEmpty()) << "that it lives is no word of it";
+}
+
+// What is done for each change is done for the nodes that changed.
+TEST(ClusterView, EachNodeKnowsWhenItChanged) {
+  ClusterView view("n0");
+  view.SetOwn(Node("n0", {1, 1, 1}, NicState::kHealthy), 0);
+  view.Merge(Node("n1", {1, 1, 1}, NicState::kHealthy), 0);
+  const auto revision = [&](const char* node) { return view.Find(node)->revision; };
+  const auto changes = [&](const char* node) { return view.Find(node)->changes; };
+  EXPECT_EQ(revision("n1"), view.revision());
+  EXPECT_EQ(changes("n1"), view.changes());
+  EXPECT_LT(revision("n0"), revision("n1"));
+
+  const uint64_t places = view.places();
+  const uint64_t before = view.revision();
+  std::optional<NodeState> old;
+  NodeState state = Node("n1", {1, 1, 2}, NicState::kHealthy);
+  state.pairs = {{"r0", {"n0", "r0"}, true}};
+  EXPECT_EQ(view.Merge(state, 0, &old), Merged::kNew);
+  EXPECT_EQ(old, Node("n1", {1, 1, 1}, NicState::kHealthy));
+  EXPECT_EQ(revision("n1"), before) << "words about probes are no verdict";
+  EXPECT_EQ(changes("n1"), view.changes());
+  state.epoch.counter = 3;
+  state.nics[0].state = NicState::kFailed;
+  view.Merge(state, 0);
+  EXPECT_EQ(revision("n1"), before + 1);
+  EXPECT_EQ(view.places(), places) << "a verdict is no other place";
+  state.epoch.counter = 4;
+  state.nics[0].probe_port = 7460;
+  view.Merge(state, 0);
+  EXPECT_EQ(view.places(), places + 1);
+  EXPECT_EQ(view.Merge(Node("n2", {1, 1, 1}, NicState::kHealthy), 0, &old), Merged::kNew);
+  EXPECT_EQ(old, std::nullopt);
+  EXPECT_EQ(revision("n1"), before + 2);
+  EXPECT_EQ(revision("n2"), view.revision());
 }
 
 // Goal: whatever the order and the ways by which words arrive, the view ends with each node's last one. Method: shuffled, repeated.

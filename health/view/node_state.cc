@@ -15,6 +15,7 @@ const NicStatus* NodeState::Find(const std::string& nic) const {
 bool NodeState::PlansAs(const NodeState& other) const {
   const auto broken = [](const NodeState& state) {
     std::set<std::pair<std::string, NicKey>> paths;
+    if (state.pairs.broken() == 0) return paths;
     for (const PairReport& pair : state.pairs)
       if (pair.broken) paths.emplace(pair.nic, pair.peer);
     return paths;
@@ -27,6 +28,13 @@ bool NodeState::PlansAs(const NodeState& other) const {
   };
   return word == other.word && std::equal(nics.begin(), nics.end(), other.nics.begin(), other.nics.end(), same) &&
          broken(*this) == broken(other);
+}
+
+bool NodeState::ProbedAs(const NodeState& other) const {
+  const auto same = [](const NicStatus& a, const NicStatus& b) {
+    return a.identity.name == b.identity.name && a.identity.address == b.identity.address && a.probe_port == b.probe_port;
+  };
+  return probe_nonce == other.probe_nonce && std::equal(nics.begin(), nics.end(), other.nics.begin(), other.nics.end(), same);
 }
 
 }  // namespace r2cc::health

@@ -11,6 +11,7 @@
 #include "base/core/epoch.h"
 #include "health/evidence/evidence.h"
 #include "health/view/nic_state.h"
+#include "health/view/pair_reports.h"
 
 namespace r2cc::health {
 
@@ -50,27 +51,19 @@ struct NicStatus {
 // Of one node; more are refused.
 constexpr size_t kPairReportsMax = 1024;
 
-// What the node's daemon hears on one rail pair of its own; see PairWord.
-struct PairReport {
-  std::string nic;
-  NicKey peer;
-  bool silent = false;
-  bool broken = false;  // by the verdict on it: the path between the two alone
-
-  friend bool operator==(const PairReport&, const PairReport&) = default;
-};
-
 struct NodeState {
   std::string node;
   Epoch epoch;
   NodeWord word = NodeWord::kInitializing;
   std::vector<NicStatus> nics;
-  uint64_t probe_nonce = 0;       // rail probes to it carry this; 0: it takes none
-  std::vector<PairReport> pairs;  // those that matter to others: silent, or used by jobs
+  uint64_t probe_nonce = 0;  // rail probes to it carry this; 0: it takes none
+  PairReports pairs;         // those that matter to others: silent, or used by jobs
 
   const NicStatus* Find(const std::string& nic) const;
   // Whether it means the same for a plan: the rest is for those who compare probes.
   bool PlansAs(const NodeState& other) const;
+  // Whether its NICs take probes at the same places.
+  bool ProbedAs(const NodeState& other) const;
   friend bool operator==(const NodeState&, const NodeState&) = default;
 };
 

@@ -1,0 +1,54 @@
+#include "health/view/pair_reports.h"
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/core/check.h"
+
+namespace r2cc::health {
+namespace {
+
+constexpr char kSilent = 1;
+constexpr char kBroken = 2;
+
+// The name that begins at `*at`, which is then its end.
+std::string_view Take(const char** at) {
+  const char* const text = *at + 1;
+  const size_t size = static_cast<uint8_t>(**at);
+  *at = text + size;
+  return {text, size};
+}
+
+}  // namespace
+
+void PairReports::push_back(const PairReport& report) {
+  bytes_.push_back(static_cast<char>((report.silent ? kSilent : 0) | (report.broken ? kBroken : 0)));
+  for (const std::string* name : {&report.nic, &report.peer.node, &report.peer.nic}) {
+    R2CC_CHECK(name->size() <= UINT8_MAX);
+    bytes_.push_back(static_cast<char>(name->size()));
+    bytes_ += *name;
+  }
+  ++size_;
+  silent_ += report.silent ? 1 : 0;
+  broken_ += report.broken ? 1 : 0;
+}
+
+PairReport PairReports::Iterator::operator*() const {
+  const char* at = at_;
+  const char flags = *at++;
+  PairReport report;
+  report.nic = Take(&at);
+  report.peer.node = Take(&at);
+  report.peer.nic = Take(&at);
+  report.silent = (flags & kSilent) != 0;
+  report.broken = (flags & kBroken) != 0;
+  return report;
+}
+
+PairReports::Iterator& PairReports::Iterator::operator++() {
+  ++at_;
+  for (int name = 0; name < 3; ++name) Take(&at_);
+  return *this;
+}
+
+}  // namespace r2cc::health
