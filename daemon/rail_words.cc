@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "base/core/hash.h"
 #include "daemon/rail_watch.h"
 
@@ -74,17 +75,18 @@ health::ProbeMatrix RailWatch::Matrix(const std::vector<health::RailPairStatus>&
   std::vector<Ends> silent;
   for (const auto& [name, entry] : view_->nodes()) {
     if (name == node_ || !entry.reachable || entry.state.pairs.silent() == 0) continue;
-    for (const health::PairReport& pair : entry.state.pairs)
-      if (pair.silent) silent.emplace_back(name, pair.peer.node);
+    const health::PairReports& reports = entry.state.pairs;
+    for (auto report = reports.begin(); report != reports.end(); ++report)
+      if (report.silent()) silent.emplace_back(name, report.peer_node());
   }
   std::set<Ends> known;  // this node's NIC, the other end
   for (const health::RailPairStatus& pair : pairs) {
     if (pair.word == health::PairWord::kSilent) silent.emplace_back(node_, pair.key.peer.node);
     if (pair.state != health::PairState::kUnknown) known.emplace(pair.key.own.nic, pair.key.peer.node);
   }
-  std::set<std::string_view> concerned = {node_};
+  absl::flat_hash_set<std::string_view> concerned = {std::string_view(node_)};
   for (int step = 0; step < 2; ++step) {
-    const std::set<std::string_view> before = concerned;
+    const absl::flat_hash_set<std::string_view> before = concerned;
     for (const auto& [a, b] : silent) {
       if (before.contains(a)) concerned.insert(b);
       if (before.contains(b)) concerned.insert(a);
@@ -95,16 +97,17 @@ health::ProbeMatrix RailWatch::Matrix(const std::vector<health::RailPairStatus>&
   for (const auto& [nic, other] : cables_) matrix.AddCable({node_, nic}, other);
   for (const auto& [name, entry] : view_->nodes()) {
     for (const health::NicStatus& nic : entry.state.nics) {
-      const health::NicKey key = {name, nic.identity.name};
       if (!nic.link_up || nic.drill_failed)
-        matrix.AddDown(key);
+        matrix.AddDown({name, nic.identity.name});
       else if (name != node_ && nic.port_dead)
-        matrix.AddDead(key);
+        matrix.AddDead({name, nic.identity.name});
     }
     if (name == node_ || !entry.reachable) continue;
     const bool all = concerned.contains(name);
-    for (const health::PairReport& pair : entry.state.pairs) {
-      if (!all && !concerned.contains(pair.peer.node)) continue;
+    const health::PairReports& reports = entry.state.pairs;
+    for (auto report = reports.begin(); report != reports.end(); ++report) {
+      if (!all && !concerned.contains(report.peer_node())) continue;
+      const health::PairReport pair = *report;
       // Of a pair of its own this node knows best whether it answers; the other end may not have asked since.
       if (!pair.silent && pair.peer.node == node_ && known.contains({pair.peer.nic, name})) continue;
       matrix.Add({name, pair.nic}, pair.peer, pair.silent ? health::PairWord::kSilent : health::PairWord::kAnswering);

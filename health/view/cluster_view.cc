@@ -56,10 +56,13 @@ bool ClusterView::Heard(const std::string& node, Nanos now) {
 
 std::vector<std::string> ClusterView::Tick(Nanos now, const std::function<bool(const std::string& node)>& lives) {
   std::vector<std::string> lost;
+  if (now < lease_due_) return lost;
+  lease_due_ = now + lease_;
   for (auto& [node, entry] : nodes_) {
-    if (!entry.reachable || now - entry.heard < lease_ || node == own_node_) continue;
-    if (lives != nullptr && lives(node)) {
-      entry.heard = now;
+    if (!entry.reachable || node == own_node_) continue;
+    if (now - entry.heard >= lease_ && lives != nullptr && lives(node)) entry.heard = now;
+    if (now - entry.heard < lease_) {
+      lease_due_ = std::min(lease_due_, entry.heard + lease_);
       continue;
     }
     entry.reachable = false;
@@ -67,13 +70,6 @@ std::vector<std::string> ClusterView::Tick(Nanos now, const std::function<bool(c
     lost.push_back(node);
   }
   return lost;
-}
-
-Nanos ClusterView::next_tick() const {
-  Nanos next = INT64_MAX;
-  for (const auto& [node, entry] : nodes_)
-    if (node != own_node_ && entry.reachable) next = std::min(next, entry.heard + lease_);
-  return next;
 }
 
 const NodeEntry* ClusterView::Find(const std::string& node) const {

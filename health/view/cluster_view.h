@@ -48,8 +48,6 @@ class ClusterView {
   // Marks the nodes unreachable whose lease ran out; returns them. Their NICs' verdicts stay: an unreachable daemon is not a dead NIC.
   // `lives` is asked about each of them first: true is a sign of life.
   std::vector<std::string> Tick(Nanos now, const std::function<bool(const std::string& node)>& lives = nullptr);
-  // When the next lease runs out; INT64_MAX: none will.
-  Nanos next_tick() const;
 
   const std::map<std::string, NodeEntry>& nodes() const { return nodes_; }
   const NodeEntry* Find(const std::string& node) const;
@@ -71,6 +69,7 @@ class ClusterView {
   const std::string own_node_;
   const Nanos lease_;
   std::map<std::string, NodeEntry> nodes_;
+  Nanos lease_due_ = 0;  // no lease runs out before
   uint64_t revision_ = 1;
   uint64_t places_ = 1;
   uint64_t changes_ = 1;

@@ -1,7 +1,6 @@
 #include "health/view/pair_reports.h"
 
 #include <cstdint>
-#include <string_view>
 
 #include "base/core/check.h"
 
@@ -43,6 +42,14 @@ PairReport PairReports::Iterator::operator*() const {
   report.silent = (flags & kSilent) != 0;
   report.broken = (flags & kBroken) != 0;
   return report;
+}
+
+bool PairReports::Iterator::silent() const { return (*at_ & kSilent) != 0; }
+
+std::string_view PairReports::Iterator::peer_node() const {
+  const char* at = at_ + 1;
+  Take(&at);
+  return Take(&at);
 }
 
 PairReports::Iterator& PairReports::Iterator::operator++() {

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <string>
+#include <string_view>
 
 #include "health/evidence/evidence.h"
 
@@ -34,6 +35,9 @@ class PairReports {
     using reference = PairReport;
 
     PairReport operator*() const;
+    // Parts of it: quicker where few of many are looked for. The name lives as long as the sequence.
+    bool silent() const;
+    std::string_view peer_node() const;
     Iterator& operator++();
     Iterator operator++(int) {
       const Iterator before = *this;

@@ -18,6 +18,12 @@ TEST(PairReports, GivesBackWhatWasPutIn) {
   for (const PairReport& report : reports) packed.push_back(report);
   packed.ShrinkToFit();
   EXPECT_EQ(std::vector<PairReport>(packed.begin(), packed.end()), reports);
+  auto at = packed.begin();
+  for (const PairReport& report : reports) {
+    EXPECT_EQ(at.silent(), report.silent);
+    EXPECT_EQ(at.peer_node(), report.peer.node);
+    ++at;
+  }
   EXPECT_EQ(packed.size(), 4u);
   EXPECT_EQ(packed.silent(), 2u);
   EXPECT_EQ(packed.broken(), 2u);
