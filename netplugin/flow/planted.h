@@ -3,6 +3,8 @@
 #ifndef R2CC_NETPLUGIN_FLOW_PLANTED_H_
 #define R2CC_NETPLUGIN_FLOW_PLANTED_H_
 
+#include <cstdlib>
+
 namespace r2cc::net {
 
 enum class Planted {
@@ -32,10 +34,17 @@ enum class Planted {
   kFenceStale,        // the answer about an old incarnation counts for the present one
   kFalseFence,        // a lane is given up although no other one answers
   kFalseError,        // an error although a path is left
+  // Movers.
+  kDismissedUntold,  // what a mover's last call has moved is forgotten when the mover is dismissed, and moved again
 };
 
 #ifdef R2CC_PLANT
-inline thread_local Planted planted = Planted::kNothing;
+// The one that R2CC_PLANTED names by its number.
+inline Planted PlantedByEnvironment() {
+  const char* const number = std::getenv("R2CC_PLANTED");
+  return number == nullptr ? Planted::kNothing : static_cast<Planted>(std::atoi(number));
+}
+inline thread_local Planted planted = PlantedByEnvironment();
 inline bool IsPlanted(Planted bug) { return planted == bug; }
 #else
 constexpr bool IsPlanted(Planted) { return false; }

@@ -1,15 +1,11 @@
 // The contract's tests can fail: each bug that can be planted in the sessions fails the test that is there for it. Two are beyond what a
 // transport shows from outside, kDoubleDelivery and kFenceStale: tests/sim's checkers see them.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <ostream>
-#include <sstream>
 #include <string>
 
-#include "netplugin/flow/planted.h"
+#include "tests/contract/planted_run.h"
 
 namespace r2cc::contract {
 namespace {
@@ -26,24 +22,15 @@ void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 class PlantedTest : public testing::TestWithParam<Case> {
  protected:
-  // The test's exit code with `bug` planted; what it printed is in output_.
-  int Run(Planted bug) {
-    const std::string file = std::string(std::getenv("TEST_TMPDIR")) + "/" + GetParam().name + ".log";
-    const std::string command = "R2CC_PLANTED=" + std::to_string(static_cast<int>(bug)) +
-                                " tests/contract/sim_planted --gtest_filter='Sim/Contract." + GetParam().test + "/*' > '" + file + "' 2>&1";
-    const int status = std::system(command.c_str());
-    std::ostringstream text;
-    text << std::ifstream(file).rdbuf();
-    output_ = text.str();
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-  std::string output_;
+  static PlantedRun Run(Planted bug) { return RunPlanted(bug, "tests/contract/sim_planted", "Sim/Contract." + GetParam().test + "/*"); }
 };
 
 TEST_P(PlantedTest, IsCaught) {
-  EXPECT_EQ(Run(Planted::kNothing), 0) << output_;
-  EXPECT_NE(output_.find("[  PASSED  ] 1 test."), std::string::npos) << output_;
-  EXPECT_EQ(Run(GetParam().bug), 1) << "not seen, or fallen over: " << output_;
+  const PlantedRun sound = Run(Planted::kNothing);
+  EXPECT_EQ(sound.code, 0) << sound.output;
+  EXPECT_NE(sound.output.find("[  PASSED  ] 1 test."), std::string::npos) << sound.output;
+  const PlantedRun run = Run(GetParam().bug);
+  EXPECT_EQ(run.code, 1) << "not seen, or fallen over: " << run.output;
 }
 
 INSTANTIATE_TEST_SUITE_P(Bugs, PlantedTest,

@@ -12,6 +12,7 @@ ALLOWED = {
     ("clocks", "daemon/real_world.cc"): "the daemon's seam to the machine: the wall clock of events, and when the machine booted",
     ("clocks", "health/io/udp_datagram.cc"): "the kernel stamps datagrams with the wall clock, and says in no other way when they came",
     ("clocks", "netplugin/perf/clock.h"): "r2cc-perf measures a plugin from outside, with a clock of its own",
+    ("environment", "netplugin/flow/planted.h"): "in variants for tests alone: nothing of it is in what is shipped",
     ("environment", "netplugin/plugin/process.cc"): "a plugin has no main(): here its environment is read and handed to netplugin/config",
     ("sleeps", "daemon/r2ccd_rig.h"): "another process's state gives no event: it is asked again",
     ("sleeps", "netplugin/perf/bootstrap.cc"): "a rank that is not started yet gives no event: connecting to it is tried again",

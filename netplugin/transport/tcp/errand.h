@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "netplugin/flow/planted.h"
 #include "netplugin/transport/tcp/movers.h"
 #include "netplugin/transport/tcp/peer.h"
 
@@ -83,7 +84,7 @@ class Hire {
     if (!on()) return;
     movers->Remove(token_, fd);
     Await();
-    errand_->Finish();
+    if (!IsPlanted(Planted::kDismissedUntold)) errand_->Finish();
     errand_.reset();
   }
 
