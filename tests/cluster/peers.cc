@@ -14,6 +14,7 @@ struct Peers::Stream {
     Network::Lane lane;  // towards the other
     Nanos silent_since = 0;
   };
+  uint64_t number = 0;
   std::string name;  // of the called one, as the caller knows it
   End caller;
   End called;
@@ -85,14 +86,15 @@ void Peers::Connect(const std::string& peer) {
 
 void Peers::Open(const std::string& peer, Peers* server) {
   auto stream = std::make_shared<Stream>();
+  stream->number = directory_->NextStream();
   stream->name = peer;
   stream->caller.who = this;
   stream->caller.node = node_;
   stream->called.who = server;
   stream->called.node = server->node_;
   links_.at(peer).stream = stream;
-  streams_.insert(stream);
-  server->streams_.insert(stream);
+  streams_.emplace(stream->number, stream);
+  server->streams_.emplace(stream->number, stream);
   const std::weak_ptr<Stream> weak = stream;
   const auto writer = [weak](Stream::End Stream::*from, Stream::End Stream::*to) {
     return [weak, from, to] {
@@ -134,7 +136,7 @@ void Peers::Leave(const std::shared_ptr<Stream>& stream) {
   Stream::End* const other = own == &stream->caller ? &stream->called : &stream->caller;
   if (own->listener != 0) feed_->Unlisten(std::exchange(own->listener, 0));
   own->who = nullptr;
-  streams_.erase(stream);
+  streams_.erase(stream->number);
   if (other->who == nullptr) return;
   network()->Send(Kind::kPush, 0, own->node, other->node, &own->lane, [stream, other] {
     Peers* const who = other->who;
@@ -149,7 +151,7 @@ void Peers::CheckStreams() {
   constexpr Nanos kCheckInterval = 250 * kNanosPerMs;
   const Nanos now = life_->Now();
   std::vector<std::shared_ptr<Stream>> lost;
-  for (const auto& stream : streams_) {
+  for (const auto& [number, stream] : streams_) {
     const bool calls = stream->caller.who == this;
     Stream::End& own = calls ? stream->caller : stream->called;
     const Stream::End& other = calls ? stream->called : stream->caller;
@@ -174,7 +176,7 @@ void Peers::Stop() {
   directory_->Leave(address_);
   for (auto& [peer, link] : links_) Retire(&link);
   links_.clear();
-  while (!streams_.empty()) Leave(*streams_.begin());
+  while (!streams_.empty()) Leave(std::shared_ptr(streams_.begin()->second));
 }
 
 // Only r2ccctl asks for these.

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -32,9 +31,11 @@ class PeerDirectory {
     return found == ends_.end() ? nullptr : found->second;
   }
   Network* network() const { return network_; }
+  uint64_t NextStream() { return ++streams_; }
 
  private:
   Network* const network_;
+  uint64_t streams_ = 0;
   std::map<std::string, Peers*> ends_;
 };
 
@@ -85,7 +86,7 @@ class Peers final : public daemon::PeerTransport {
   daemon::ViewFeed* feed_ = nullptr;
   Callbacks callbacks_;
   std::map<std::string, Link> links_;
-  std::set<std::shared_ptr<Stream>> streams_;  // of both kinds
+  std::map<uint64_t, std::shared_ptr<Stream>> streams_;  // of both kinds, by their age
   bool running_ = false;
 };
 

@@ -27,14 +27,16 @@ void StoreServer::SetUp(bool up) {
     for (const auto& [key, lease_ms] : lease_ms_) KeepAlive(key, lease_ms);
     return;
   }
-  for (auto& [client, lane] : watchers_)
-    network_->Send(Kind::kStoreEvent, 0, kStoreNode, client->node_, &lane,
-                   client->Mine([client = client] { client->Lose("connection reset"); }));
+  for (auto& [node, watcher] : watchers_)
+    network_->Send(Kind::kStoreEvent, 0, kStoreNode, node, &watcher.lane,
+                   watcher.client->Mine([client = watcher.client] { client->Lose("connection reset"); }));
   watchers_.clear();
 }
 
 void StoreServer::Watch(StoreClient* client, const std::string& prefix) {
-  Network::Lane& lane = watchers_[client];
+  Watcher& watcher = watchers_[client->node_];
+  watcher.client = client;
+  Network::Lane& lane = watcher.lane;
   const std::vector<daemon::StoreChange> entries = table_.Snapshot(prefix);
   for (size_t first = 0; first < entries.size(); first += kPageEntries) {
     const auto begin = entries.begin() + static_cast<std::ptrdiff_t>(first);
@@ -47,6 +49,11 @@ void StoreServer::Watch(StoreClient* client, const std::string& prefix) {
     }));
   }
   network_->Send(Kind::kStoreEvent, kAnswerBytes, kStoreNode, client->node_, &lane, client->Mine([client] { client->OnConnected(); }));
+}
+
+void StoreServer::Leave(StoreClient* client) {
+  const auto watcher = watchers_.find(client->node_);
+  if (watcher != watchers_.end() && watcher->second.client == client) watchers_.erase(watcher);
 }
 
 void StoreServer::Put(const std::string& key, const std::string& value, int64_t lease_ms, Task done) {
@@ -67,9 +74,9 @@ void StoreServer::KeepAlive(const std::string& key, int64_t lease_ms) {
 
 void StoreServer::Tell(const daemon::StoreChange& change) {
   const auto shared = std::make_shared<const daemon::StoreChange>(change);
-  for (auto& [client, lane] : watchers_)
-    network_->Send(Kind::kStoreEvent, EntryBytes(change), kStoreNode, client->node_, &lane,
-                   client->Mine([client = client, shared] { client->callbacks_.on_change(*shared); }));
+  for (auto& [node, watcher] : watchers_)
+    network_->Send(Kind::kStoreEvent, EntryBytes(change), kStoreNode, node, &watcher.lane,
+                   watcher.client->Mine([client = watcher.client, shared] { client->callbacks_.on_change(*shared); }));
 }
 
 void StoreServer::Expire() {

@@ -30,7 +30,7 @@ class StoreServer {
   friend class StoreClient;
   // Reads all, then watches. The client leaves before it ends.
   void Watch(StoreClient* client, const std::string& prefix);
-  void Leave(StoreClient* client) { watchers_.erase(client); }
+  void Leave(StoreClient* client);
   // `done` runs after the commit.
   void Put(const std::string& key, const std::string& value, int64_t lease_ms, Task done);
   void KeepAlive(const std::string& key, int64_t lease_ms);
@@ -41,8 +41,12 @@ class StoreServer {
   Network* const network_;
   daemon::StoreTable table_;
   std::map<std::string, int64_t> lease_ms_;  // by key
-  std::map<StoreClient*, Network::Lane> watchers_;
-  Nanos committed_ = 0;  // when the last put under way is: one log, one order
+  struct Watcher {
+    StoreClient* client = nullptr;
+    Network::Lane lane;
+  };
+  std::map<int, Watcher> watchers_;  // by node: a run's order is the same each time
+  Nanos committed_ = 0;              // when the last put under way is: one log, one order
   bool up_ = false;
 };
 
