@@ -193,8 +193,8 @@ const std::vector<Variable>& Variables() {
        [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->checksum); }},
       {"R2CC_LOG", "warn, info or debug", "warn", "a healthy job has nothing to say",
        [](const std::string& v, Config* c, std::string*) { return SetLog(v, c); }},
-      {"R2CC_CHUNK_BYTES", "a multiple of 128 from 4096 to 4194304", "131072",
-       "eight chunks in NCCL's 1 MiB slice: fine enough to share among rails, coarse enough for few system calls",
+      {"R2CC_CHUNK_BYTES", "a multiple of 128 from 4096 to 4194304", "",
+       "131072, eight chunks in NCCL's 1 MiB slice: fine enough to share among rails; up to 524288, fewer turns, on rails that are quick",
        [](const std::string& v, Config* c, std::string*) { return SetChunkBytes(v, c); }},
   };
   return *table;

@@ -40,7 +40,7 @@ struct Config {
   uint64_t bulk_after_bytes = 0;           // R2CC_BULK_AFTER_BYTES
   bool checksum = false;                   // R2CC_CHECKSUM
   LogLevel log = LogLevel::kWarn;          // R2CC_LOG
-  uint32_t chunk_bytes = 0;                // R2CC_CHUNK_BYTES
+  std::optional<uint32_t> chunk_bytes;     // R2CC_CHUNK_BYTES; unset: by the rails' rates
 };
 
 using GetEnv = std::function<const char*(const char* name)>;

@@ -53,7 +53,7 @@ TEST(Config, DefaultsArePlain) {
   EXPECT_FALSE(config.bulk_threads.has_value());
   EXPECT_EQ(config.bulk_after_bytes, 1'048'576u);
   EXPECT_EQ(config.log, LogLevel::kWarn);
-  EXPECT_EQ(config.chunk_bytes, 131072u);
+  EXPECT_EQ(config.chunk_bytes, std::nullopt);
 }
 
 TEST(Config, TakesWhatIsGiven) {

@@ -13,13 +13,13 @@ SendLedger::SendLedger(FlowId flow, const Limits& limits, uint64_t* order) : flo
   R2CC_CHECK(limits.eager_bytes <= kEagerBytesMax && limits.eager_bytes <= limits.chunk_base_bytes);
 }
 
-MessageId SendLedger::Post(const void* data, uint64_t bytes) {
+MessageId SendLedger::Post(const void* data, uint64_t bytes, uint32_t chunk_base_bytes) {
   R2CC_CHECK(bytes <= kMessageBytesMax);
   const MessageId id = posted_through();
   Message& message = messages_.emplace_back();
   message.data = static_cast<const std::byte*>(data);
   message.bytes = bytes;
-  message.chunk_bytes = ChunkBytesFor(bytes, limits_.chunk_base_bytes);
+  message.chunk_bytes = ChunkBytesFor(bytes, std::max(chunk_base_bytes, limits_.chunk_base_bytes));
   const bool credit = id < acked_through_ + eager_window_ || IsPlanted(Planted::kEagerCredit);
   message.eager = bytes <= limits_.eager_bytes && limits_.eager_bytes > 0 && credit;
   if (IsPlanted(Planted::kOffBoundary) && !message.eager) message.chunk_bytes -= 64;

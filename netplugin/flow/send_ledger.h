@@ -22,8 +22,8 @@ namespace r2cc::net {
 class SendLedger {
  public:
   struct Limits {
-    uint32_t chunk_base_bytes = 128 * 1024;
-    uint32_t eager_bytes = 0;  // messages up to this size take the eager path; 0: none
+    uint32_t chunk_base_bytes = 128 * 1024;  // see ChunkBytesFor()
+    uint32_t eager_bytes = 0;                // messages up to this size take the eager path; 0: none
   };
   // `order` is shared by all flows of a session: it numbers messages as they become sendable, so that links serve the oldest first.
   SendLedger(FlowId flow, const Limits& limits, uint64_t* order);
@@ -32,7 +32,9 @@ class SendLedger {
   void set_eager_window(uint32_t messages) { eager_window_ = messages; }
 
   // The buffer must stay until done_through() > the returned id.
-  MessageId Post(const void* data, uint64_t bytes);
+  MessageId Post(const void* data, uint64_t bytes) { return Post(data, bytes, limits_.chunk_base_bytes); }
+  // In chunks of so many bytes, at least those of the limits.
+  MessageId Post(const void* data, uint64_t bytes, uint32_t chunk_base_bytes);
 
   // If the message travels eagerly: copies it, so that its buffer may be given back, and returns the copy, which lives until the
   // acknowledgement. Else null.

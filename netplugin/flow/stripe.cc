@@ -1,6 +1,7 @@
 #include "netplugin/flow/stripe.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "plan/model.h"
@@ -43,6 +44,13 @@ uint32_t QueueLimitBytes(double rate_bytes_per_s, bool spread) {
   const uint32_t most = spread ? kSpreadBytes : kManyBytes;
   if (rate_bytes_per_s <= 0) return most;
   return static_cast<uint32_t>(std::clamp<double>(rate_bytes_per_s * kQueueSeconds, kLeastBytes, most));
+}
+
+uint32_t ChunkBytesOfRate(double rate_bytes_per_s) {
+  constexpr double kMostBytes = 512 * 1024;
+  constexpr double kChunkSeconds = 0.0002;
+  // NCCL's slices, a power of two, are then of equal chunks.
+  return std::bit_floor(static_cast<uint32_t>(std::clamp<double>(rate_bytes_per_s * kChunkSeconds, kChunkBytesLeast, kMostBytes)));
 }
 
 uint64_t HoldLimitBytes(double rate_bytes_per_s, Nanos round_trip) {

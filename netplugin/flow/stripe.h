@@ -45,6 +45,16 @@ inline double LoadOf(const LinkShare& link) {
   return static_cast<double>(link.carried_bytes) / (link.weight_permille > 0 ? link.weight_permille : 1);
 }
 
+// Of how many bytes the chunks of a message are whose flow keeps to a rail of this rate, by itself 128 KiB: each chunk costs its sender and
+// its receiver a turn, so that on a quick rail larger ones are better, as far as none lasts much longer than a fifth of a millisecond.
+// 0: not known yet.
+constexpr uint32_t kChunkBytesLeast = 128 * 1024;
+uint32_t ChunkBytesOfRate(double rate_bytes_per_s);
+
+// With movers a message goes by several sockets at a time, each in its own thread: none takes more than this with one call, or one chunk.
+// Else chunks leave together as far as the queue has room, which saves calls.
+constexpr uint32_t kMoverCallBytes = 256 * 1024;
+
 // How many bytes may wait in a rail's sockets, not sent yet. Many are good for speed while flows keep to their own rails, but what a fault
 // makes the rail carry besides waits behind them: no more than it sends in a few milliseconds. While chunks are dealt out to all rails
 // (`spread`) no rail takes more than it can carry soon. `rate_bytes_per_s`: while busy; 0: not known yet.

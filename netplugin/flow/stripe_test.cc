@@ -105,6 +105,12 @@ TEST(Stripe, SmallMessagesAreForTheQuickestLinks) {
   EXPECT_EQ(SmallCarrier(links, 2), 2);
 }
 
+TEST(ChunkBytes, GrowWithTheRateByPowersOfTwo) {
+  for (const auto& [rate_bytes_per_s, bytes] : {std::pair(0.0, 1u << 17), std::pair(1e9, 1u << 17), std::pair(1.4e9, 1u << 18),
+                                                std::pair(2.5e9, 1u << 18), std::pair(3e9, 1u << 19), std::pair(1e12, 1u << 19)})
+    EXPECT_EQ(ChunkBytesOfRate(rate_bytes_per_s), bytes) << rate_bytes_per_s;
+}
+
 TEST(QueueLimit, IsWhatTheRailSendsInAFewMillisecondsWithinBounds) {
   EXPECT_EQ(QueueLimitBytes(0, false), 1u << 20) << "not known";
   EXPECT_EQ(QueueLimitBytes(250e6, false), 500'000u);

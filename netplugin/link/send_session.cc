@@ -45,11 +45,16 @@ FlowId SendSession::OpenFlow(uint64_t listen_id, uint16_t local_rail, Nanos now)
 
 MessageId SendSession::Post(FlowId id, const void* data, uint64_t bytes, Nanos) {
   SendFlows::Flow* flow = flows_.Find(id);
-  const MessageId message = flow->ledger.Post(data, bytes);
+  const MessageId message = flow->ledger.Post(data, bytes, ChunkBytes(flow->home));
   flows_.Note(flow);
   if (flow->ledger.overflowed()) FailFlow(flow, "R2CC: a message is larger than the buffer that the receiver posted for it");
   if (flow->ledger.wants_grant()) courier_.SendBest(Frame{.type = FrameType::kWant, .flow = id}, flow->home);
   return message;
+}
+
+uint32_t SendSession::ChunkBytes(LinkId home) const {
+  if (!options_.chunks_follow_rate || spread() || home >= links()) return options_.chunk_base_bytes;
+  return std::max(options_.chunk_base_bytes, ChunkBytesOfRate(rate_bytes_per_s(home)));
 }
 
 const std::byte* SendSession::Release(FlowId id, MessageId message) {

@@ -26,8 +26,9 @@ class SendSession {
  public:
   struct Options {
     uint16_t local_rails = 1;
-    uint32_t chunk_base_bytes = 128 * 1024;
-    uint32_t eager_bytes = 0;  // messages up to this size take the eager path; 0: none
+    uint32_t chunk_base_bytes = kChunkBytesLeast;
+    bool chunks_follow_rate = false;  // larger ones on a quick rail: see ChunkBytesOfRate()
+    uint32_t eager_bytes = 0;         // messages up to this size take the eager path; 0: none
     Nanos silence = 250 * kNanosPerMs;
     Nanos deadline = 30 * kNanosPerSecond;
     StripeMode mode = StripeMode::kBalance;
@@ -97,6 +98,8 @@ class SendSession {
   double Load(LinkId link) const { return links_.Load(link); }
   // While it is busy; 0: not known.
   double rate_bytes_per_s(LinkId link) const { return links_.rate_bytes_per_s(link); }
+  // Of which size the chunks are of what flows of this link post now; see ChunkBytesFor().
+  uint32_t ChunkBytes(LinkId home) const;
   // False: each flow's chunks travel on one link only, mostly its home.
   bool shared() const { return spread() && options_.mode == StripeMode::kBalance; }
   // False: each flow's chunks travel on its home link only.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -29,7 +30,7 @@ struct Options {
   bool full_fabric = false;  // every rail reaches every rail; else rail k reaches only rail k
   Nanos deadline = 30 * kNanosPerSecond;
   Nanos silence = 250 * kNanosPerMs;
-  uint32_t chunk_bytes = 128 * 1024;
+  std::optional<uint32_t> chunk_bytes;  // unset: as the plugin likes
   int64_t rail_bytes_per_s = 50'000'000;
   std::vector<std::pair<End, int>> cut_at_start;  // down already when the processes start
 };

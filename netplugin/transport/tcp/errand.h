@@ -63,10 +63,10 @@ class Hire {
     if (on()) errand_->Await();
   }
 
-  void Begin(Movers* movers, size_t place, int fd, uint32_t events, std::shared_ptr<Errand> errand) {
+  void Begin(Movers* movers, Movers::Way way, size_t place, int fd, std::shared_ptr<Errand> errand) {
     errand_ = std::move(errand);
     called_ = false;
-    token_ = movers->Add(place, fd, events, errand_);
+    token_ = movers->Add(way, place, fd, errand_);
   }
   void Call(Movers* movers) {
     called_ = true;

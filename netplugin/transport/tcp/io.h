@@ -67,6 +67,7 @@ struct Io {
 
   // Policy, from the environment.
   uint32_t chunk_bytes = 0;
+  bool chunks_follow_rate = false;
   uint32_t eager_bytes = 0;
   uint8_t sockets_per_rail = 1;
   uint64_t bulk_after_bytes = 0;  // see BulkRun

@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -48,16 +49,17 @@ Movers::~Movers() {
   }
 }
 
-Movers::Token Movers::Add(size_t place, int fd, uint32_t events, std::shared_ptr<Task> task) {
-  const size_t count = movers_.size();
-  const Token token = (++serial_) * count + place % count;
+Movers::Token Movers::Add(Way way, size_t place, int fd, std::shared_ptr<Task> task) {
+  const bool sends = way == Way::kSend;
+  const size_t count = movers_.size(), half = count / 2;
+  const Token token = (++serial_) * count + (sends ? place % std::max<size_t>(half, 1) : half + place % (count - half));
   Mover& mover = Of(token);
   {
     const std::lock_guard lock(mover.mutex);
     mover.entries[token].task = std::move(task);
   }
   epoll_event event{};
-  event.events = events | EPOLLET;
+  event.events = (sends ? EPOLLOUT : EPOLLIN) | EPOLLET;
   event.data.u64 = token;
   epoll_ctl(mover.epoll.get(), EPOLL_CTL_ADD, fd, &event);
   return token;

@@ -25,6 +25,9 @@ class Movers {
     virtual void Run() = 0;
   };
   using Token = uint64_t;  // 0: none
+  // Either has threads of its own, where there are two: what has arrived is taken out soon, whatever a sender is at, or else the peer's
+  // senders find their windows closed.
+  enum class Way { kSend, kReceive };
 
   // The threads inherit the caller's signal mask and processors. Null and one line in `error` without descriptors for them.
   static std::unique_ptr<Movers> Start(int threads, std::string* error);
@@ -33,8 +36,9 @@ class Movers {
 
   // ---- any thread, a task's too; nothing here waits for a task ----
 
-  // `place`: of equal ones the tasks share a thread. The descriptor must stay open until Remove().
-  Token Add(size_t place, int fd, uint32_t events, std::shared_ptr<Task> task);
+  // The task sends, or receives, on this socket. `place`: of equal ones the tasks share a thread. The descriptor must stay open until
+  // Remove().
+  Token Add(Way way, size_t place, int fd, std::shared_ptr<Task> task);
   // The task runs soon, once for all calls until then.
   void Call(Token token);
   // It may be running, and then ends as it would have; it is not run again.

@@ -40,7 +40,7 @@ struct MoversTest : testing::Test {
     return movers;
   }
   Movers::Token Add(Movers* movers, size_t place, const UniqueFd& fd, const std::shared_ptr<Counting>& task) {
-    return movers->Add(place, fd.get(), EPOLLIN, task);
+    return movers->Add(Movers::Way::kReceive, place, fd.get(), task);
   }
 
   UniqueFd one{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)}, other{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
@@ -75,7 +75,7 @@ TEST_F(MoversTest, CallsWhileItRunsAreOneRunMore) {
 }
 
 TEST_F(MoversTest, PlacesAreSharedOutAmongTheThreads) {
-  const auto movers = Make(2);
+  const auto movers = Make(4);
   const Movers::Token a = Add(movers.get(), 0, one, task), b = Add(movers.get(), 3, other, second);
   task->held = true;
   movers->Call(a);
@@ -84,6 +84,19 @@ TEST_F(MoversTest, PlacesAreSharedOutAmongTheThreads) {
   task->held = false;
   task->AwaitRuns(1);
   EXPECT_NE(task->thread.load(), second->thread.load());
+}
+
+TEST_F(MoversTest, WhatHasArrivedDoesNotWaitForASender) {
+  const auto movers = Make(2);
+  task->held = true;
+  movers->Call(movers->Add(Movers::Way::kSend, 0, one.get(), task));
+  while (task->inside == 0) std::this_thread::yield();
+  for (size_t place = 0; place < 3; ++place) {
+    movers->Call(Add(movers.get(), place, other, second));
+    second->AwaitRuns(static_cast<int>(place) + 1);
+  }
+  task->held = false;
+  task->AwaitRuns(1);
 }
 
 TEST_F(MoversTest, ATaskMayRemoveItselfAndIsNotRunAgain) {

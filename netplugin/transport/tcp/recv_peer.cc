@@ -337,8 +337,7 @@ void RecvPeer::Crew(bool wanted) {
       const int fd = bulk.receiver->fd();
       if (wanted && sockets.whole() && Lives(link)) {
         poller_.Remove(std::exchange(bulk.token, 0), fd);
-        // Next to the movers that send.
-        bulk.hire.Begin(io_->movers, (io_->rails.size() + session_.local_rail(link)) * sockets.bulk.size() + i, fd, EPOLLIN,
+        bulk.hire.Begin(io_->movers, Movers::Way::kReceive, session_.local_rail(link) * sockets.bulk.size() + i, fd,
                         std::make_shared<BulkErrand>(std::static_pointer_cast<RecvPeer>(shared_from_this()), link, i));
       } else if (!wanted) {
         bulk.hire.Dismiss(io_->movers, fd);

@@ -91,9 +91,9 @@ bool SendPeer::LoadBulk(LinkId link, size_t index) {
   }
   // What leaves together is committed to this link as what the kernel queues is.
   uint64_t pulled_bytes = 0;
+  const uint32_t most_bytes = bulk.hire.on() ? std::min(sockets.limit_bytes(), kMoverCallBytes) : sockets.limit_bytes();
   const auto pull = [&](Chunk* chunk) {
-    if (index >= sockets.in_use() || pulled_bytes >= sockets.limit_bytes() || !session_.Pull(link, sockets.incarnation, chunk))
-      return false;
+    if (index >= sockets.in_use() || pulled_bytes >= most_bytes || !session_.Pull(link, sockets.incarnation, chunk)) return false;
     pulled_bytes += chunk->bytes;
     Count(*chunk);
     return true;
@@ -160,7 +160,7 @@ void SendPeer::Crew(bool wanted) {
       const int fd = bulk.sender->fd();
       if (wanted && session_.link_state(link) == InitiatorState::kUp) {
         poller_.Modify(bulk.token, fd, EPOLLIN | EPOLLET);
-        bulk.hire.Begin(io_->movers, session_.local_rail(link) * links_[link].bulk.size() + i, fd, EPOLLOUT,
+        bulk.hire.Begin(io_->movers, Movers::Way::kSend, session_.local_rail(link) * links_[link].bulk.size() + i, fd,
                         std::make_shared<BulkErrand>(std::static_pointer_cast<SendPeer>(shared_from_this()), link, i));
       } else if (!wanted) {
         bulk.hire.Dismiss(io_->movers, fd);
@@ -198,8 +198,8 @@ void SendPeer::CallMovers() {
         ready_.emplace_back(link, i);
     }
     if (shared) continue;
-    const size_t together = std::clamp<size_t>(links_[link].limit_bytes() / io_->chunk_bytes, 1, BulkSender::kTogetherMost);
-    CallSome(coming, together);
+    const uint32_t call_bytes = std::min(links_[link].limit_bytes(), kMoverCallBytes);
+    CallSome(coming, std::clamp<size_t>(call_bytes / session_.ChunkBytes(link), 1, BulkSender::kTogetherMost));
     ready_.clear();
     coming = 0;
   }

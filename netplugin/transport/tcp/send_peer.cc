@@ -19,6 +19,7 @@ SendSession::Options OptionsOf(const Io& io, const SendPeer::Target& target) {
   SendSession::Options options;
   options.local_rails = static_cast<uint16_t>(io.rails.size());
   options.chunk_base_bytes = io.chunk_bytes;
+  options.chunks_follow_rate = io.chunks_follow_rate;
   options.eager_bytes = io.eager_bytes;
   options.silence = io.silence;
   options.deadline = io.deadline;

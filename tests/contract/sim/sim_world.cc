@@ -16,7 +16,7 @@ constexpr Nanos kCallLimit = 60 * kNanosPerSecond;
 sim::ProcessOptions ProcessOptionsOf(const Options& options) {
   sim::ProcessOptions process;
   process.rails = kRails;
-  process.chunk_bytes = options.chunk_bytes;
+  process.chunk_bytes = options.chunk_bytes.value_or(128 * 1024);
   process.eager_bytes = kEagerBytes;
   process.silence = options.silence;
   process.deadline = options.deadline;

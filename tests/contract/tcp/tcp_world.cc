@@ -86,7 +86,7 @@ void TcpWorld::Start(End end) {
     set("R2CC_NODE", "n" + std::to_string(end));
     set("R2CC_DEADLINE_MS", std::to_string(options_.deadline / kNanosPerMs));
     set("R2CC_SILENCE_MS", std::to_string(options_.silence / kNanosPerMs));
-    set("R2CC_CHUNK_BYTES", std::to_string(options_.chunk_bytes));
+    if (options_.chunk_bytes.has_value()) set("R2CC_CHUNK_BYTES", std::to_string(*options_.chunk_bytes));
     const char* const program = std::getenv("R2CC_PLANTED") == nullptr ? kProgram : kPlantedProgram;
     execl(program, program, nullptr);
     _exit(127);
