@@ -1,5 +1,7 @@
 #include "health/evidence/evidence_log.h"
 
+#include <limits>
+
 namespace r2cc::health {
 namespace {
 
@@ -22,6 +24,13 @@ int QuestionOf(EvidenceKind kind) {
 // Kinds whose values are numbers of what happened since they were told before.
 bool AddsUp(EvidenceKind kind) { return kind == EvidenceKind::kCarrierFlips || kind == EvidenceKind::kLinkBounces; }
 
+// Numbers come from jobs and drivers: one that is far too large ends at the largest there is.
+int64_t Sum(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return a > 0 ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
+}
+
 bool SaysTheSame(const Evidence& a, const Evidence& b) { return a.kind == b.kind && a.value == b.value && a.detail == b.detail; }
 
 }  // namespace
@@ -35,7 +44,7 @@ void EvidenceLog::Add(const Evidence& evidence) {
   if (const auto newest = newest_.find(series); newest != newest_.end()) {
     EvidenceEntry& entry = entries_[newest->second - entries_.front().sequence];
     if (AddsUp(evidence.kind) || SaysTheSame(entry.evidence, evidence)) {
-      if (AddsUp(evidence.kind)) entry.evidence.value += evidence.value;
+      if (AddsUp(evidence.kind)) entry.evidence.value = Sum(entry.evidence.value, evidence.value);
       entry.evidence.when = evidence.when;
       ++entry.times;
       return;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 
 namespace r2cc::health {
@@ -47,6 +48,18 @@ TEST(EvidenceLog, WhatIsCountedAddsUp) {
   ASSERT_EQ(about.size(), 2u) << "a cable that flaps for ever pushes nothing out";
   EXPECT_EQ(about[0].evidence.value + about[1].evidence.value, 10'000 * 10'001 / 2);
   EXPECT_EQ(about[0].times, 5'000u);
+}
+
+TEST(EvidenceLog, ASumEndsAtTheLargestNumber) {
+  for (const int64_t most : {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
+    EvidenceLog log;
+    for (Nanos when = 1; when <= 3; ++when) {
+      Evidence flips = Rate("r0", most, when);
+      flips.kind = EvidenceKind::kCarrierFlips;
+      log.Add(flips);
+    }
+    EXPECT_EQ(log.About({"n0", "r0"}, 1)[0].evidence.value, most);
+  }
 }
 
 TEST(EvidenceLog, AChangeAndTheWayBackAreTwoEntries) {
