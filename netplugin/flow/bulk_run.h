@@ -11,29 +11,40 @@ namespace r2cc::net {
 
 class BulkRun {
  public:
-  // It is after so many bytes of large messages; 0: always.
+  // It is after so many bytes of messages that are worth handing over; 0: always.
   explicit BulkRun(uint64_t after_bytes) : after_bytes_(after_bytes) {}
 
-  // So many small messages one after another end it. A few, such as a job's flags, do not.
+  // To send or receive a larger message takes longer than to wake another thread for it, though that one has its copy made first.
+  static constexpr uint64_t kHandedOverBytes = 12 * 1024;
+  // So many smaller messages one after another end it. A few, such as a job's flags, do not.
   static constexpr int kSmallMost = 4;
 
   // A chunk moves, either way.
   void Count(const Chunk& chunk) {
-    if (chunk.message_bytes > kEagerBytesMax) {
-      small_ = 0;
-      bytes_ += chunk.bytes;
-    } else if (++small_ >= kSmallMost) {
-      bytes_ = 0;
-    }
+    bulk_.Count(chunk, kHandedOverBytes);
+    large_.Count(chunk, kEagerBytesMax);
   }
-  bool is_bulk() const { return bytes_ >= after_bytes_; }
-  // Large messages are about.
-  bool has_large() const { return bytes_ > 0; }
+  bool is_bulk() const { return bulk_.bytes >= after_bytes_; }
+  // Messages are about that are too large for the eager path.
+  bool has_large() const { return large_.bytes > 0; }
 
  private:
+  struct Run {
+    uint64_t bytes = 0;
+    int small = 0;
+
+    void Count(const Chunk& chunk, uint64_t small_bytes) {
+      if (chunk.message_bytes > small_bytes) {
+        small = 0;
+        bytes += chunk.bytes;
+      } else if (++small >= kSmallMost) {
+        bytes = 0;
+      }
+    }
+  };
+
   const uint64_t after_bytes_;
-  uint64_t bytes_ = 0;
-  int small_ = 0;
+  Run bulk_, large_;
 };
 
 }  // namespace r2cc::net

@@ -9,6 +9,8 @@ constexpr uint64_t kAfterBytes = 1 << 20;
 constexpr uint32_t kChunkBytes = 128 * 1024;
 
 Chunk Large() { return {.message_bytes = 512 * 1024, .bytes = kChunkBytes}; }
+constexpr uint32_t kEagerBytes = 16 * 1024;
+Chunk Eager() { return {.message_bytes = kEagerBytes, .bytes = kEagerBytes, .eager = true}; }
 Chunk Small() { return {.message_bytes = 8, .bytes = 8}; }
 
 struct BulkRunTest : testing::Test {
@@ -32,6 +34,21 @@ TEST_F(BulkRunTest, IsAfterSoManyBytesOfLargeMessages) {
   EXPECT_FALSE(run.is_bulk());
   Count(Large(), 1);
   EXPECT_TRUE(run.is_bulk());
+}
+
+TEST_F(BulkRunTest, IsAfterSoManyBytesOfEagerMessagesThatAreWorthIt) {
+  Count(Eager(), kAfterBytes / kEagerBytes - 1);
+  EXPECT_FALSE(run.is_bulk());
+  Count(Eager(), 1);
+  EXPECT_TRUE(run.is_bulk());
+  EXPECT_FALSE(run.has_large());
+}
+
+TEST_F(BulkRunTest, EagerMessagesEndARunOfLargeOnesButNotOfBulk) {
+  Count(Large(), kAfterBytes / kChunkBytes);
+  Count(Eager(), BulkRun::kSmallMost);
+  EXPECT_TRUE(run.is_bulk());
+  EXPECT_FALSE(run.has_large());
 }
 
 TEST_F(BulkRunTest, TheLastChunkOfALargeMessageIsNoSmallMessage) {
@@ -60,7 +77,7 @@ TEST_F(BulkRunTest, ARunOfSmallMessagesEndsItAndItBeginsAnew) {
 }
 
 TEST_F(BulkRunTest, SmallMessagesAloneAreNone) {
-  Count({.message_bytes = kEagerBytesMax, .bytes = kEagerBytesMax}, 1000);
+  Count({.message_bytes = BulkRun::kHandedOverBytes, .bytes = BulkRun::kHandedOverBytes}, 1000);
   EXPECT_FALSE(run.is_bulk());
 }
 

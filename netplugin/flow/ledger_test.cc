@@ -277,6 +277,21 @@ TEST(Eager, TheBufferIsFreeOnceCopiedAndTheCopyIsReplayed) {
   EXPECT_EQ(chunk.data[2], std::byte{3});
 }
 
+TEST(Eager, ACopyThatIsHeldOutlivesItsAcknowledgement) {
+  EagerSender s;
+  char data[3] = {1, 2, 3};
+  const MessageId id = s.ledger.Post(data, 3);
+  Chunk chunk;
+  ASSERT_TRUE(s.ledger.Pull(0, &chunk));
+  EXPECT_EQ(s.ledger.Copy(id), nullptr) << "not copied yet";
+  const std::byte* copy = s.ledger.Release(id);
+  const std::shared_ptr<const std::byte[]> held = s.ledger.Copy(id);
+  EXPECT_EQ(held.get(), copy);
+  ASSERT_TRUE(s.ledger.AckThrough(1));
+  EXPECT_EQ(s.ledger.Copy(id), nullptr);
+  EXPECT_EQ(held[2], std::byte{3});
+}
+
 TEST(Eager, IsReportedDoneInOrder) {
   EagerSender s;
   std::vector<char> large(5000);

@@ -38,13 +38,17 @@ const std::byte* SendLedger::Release(MessageId id) {
   Message& message = At(id);
   if (!message.eager) return nullptr;
   if (!message.released) {
-    message.copy = std::make_unique_for_overwrite<std::byte[]>(message.bytes);
+    message.copy = std::make_shared_for_overwrite<std::byte[]>(message.bytes);
     if (message.bytes > 0) std::memcpy(message.copy.get(), message.data, message.bytes);
     if (!IsPlanted(Planted::kEagerUncopied)) message.data = message.copy.get();
     message.released = true;
     AdvanceDone();
   }
   return message.data;
+}
+
+std::shared_ptr<const std::byte[]> SendLedger::Copy(MessageId id) const {
+  return id < acked_through_ || id >= posted_through() ? nullptr : messages_[id - acked_through_].copy;
 }
 
 void SendLedger::AdvanceDone() {

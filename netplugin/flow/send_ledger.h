@@ -39,6 +39,8 @@ class SendLedger {
   // If the message travels eagerly: copies it, so that its buffer may be given back, and returns the copy, which lives until the
   // acknowledgement. Else null.
   const std::byte* Release(MessageId id);
+  // That copy, for who is to read it beyond the acknowledgement; null if there is none.
+  std::shared_ptr<const std::byte[]> Copy(MessageId id) const;
 
   // The receiver's buffers for messages first, first+1, ...: idempotent. False if it leaves a gap or changes what was granted before
   // (a peer that breaks the protocol).
@@ -95,7 +97,7 @@ class SendLedger {
     uint64_t order = 0;
     bool eager = false;
     bool released = false;
-    std::unique_ptr<std::byte[]> copy;
+    std::shared_ptr<std::byte[]> copy;
     Carriers holder;  // by chunk; empty until the message is sendable
   };
 

@@ -54,6 +54,10 @@ uint32_t ChunkBytesOfRate(double rate_bytes_per_s);
 // With movers a message goes by several sockets at a time, each in its own thread: none takes more than this with one call, or one chunk.
 // Else chunks leave together as far as the queue has room, which saves calls.
 constexpr uint32_t kMoverCallBytes = 256 * 1024;
+// How many bytes of chunks leave a socket together that may queue `limit_bytes`.
+constexpr uint32_t CallBytes(uint32_t limit_bytes, bool by_mover) {
+  return by_mover && limit_bytes > kMoverCallBytes ? kMoverCallBytes : limit_bytes;
+}
 
 // How many bytes may wait in a rail's sockets, not sent yet. Many are good for speed while flows keep to their own rails, but what a fault
 // makes the rail carry besides waits behind them: no more than it sends in a few milliseconds. While chunks are dealt out to all rails

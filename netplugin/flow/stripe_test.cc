@@ -111,6 +111,12 @@ TEST(ChunkBytes, GrowWithTheRateByPowersOfTwo) {
     EXPECT_EQ(ChunkBytesOfRate(rate_bytes_per_s), bytes) << rate_bytes_per_s;
 }
 
+TEST(CallBytes, AMoverLeavesTheRestOfALargeMessageToOthers) {
+  EXPECT_EQ(CallBytes(1 << 20, false), 1u << 20);
+  EXPECT_EQ(CallBytes(1 << 20, true), kMoverCallBytes);
+  EXPECT_EQ(CallBytes(1 << 17, true), 1u << 17) << "what the queue takes";
+}
+
 TEST(QueueLimit, IsWhatTheRailSendsInAFewMillisecondsWithinBounds) {
   EXPECT_EQ(QueueLimitBytes(0, false), 1u << 20) << "not known";
   EXPECT_EQ(QueueLimitBytes(250e6, false), 500'000u);

@@ -7,6 +7,7 @@
 #define R2CC_NETPLUGIN_LINK_SEND_SESSION_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -51,6 +52,9 @@ class SendSession {
   // If the message travels eagerly: copies it, so that it is done, and returns the copy, from which whoever is in the middle of sending
   // it must go on. Else null.
   const std::byte* Release(FlowId flow, MessageId message);
+  // That copy, if the chunk is of such a message: who sends it without the session's thread holds it, as the acknowledgement may overtake
+  // the end of his call.
+  std::shared_ptr<const std::byte[]> Copy(const Chunk& chunk) const { return flows_.at(chunk.flow).ledger.Copy(chunk.message); }
   // NCCL may have the buffers of all messages below.
   MessageId DoneThrough(FlowId flow) const { return flows_.at(flow).ledger.done_through(); }
   MessageId AckedThrough(FlowId flow) const { return flows_.at(flow).ledger.acked_through(); }

@@ -120,6 +120,11 @@ bool BulkSender::AnyUnsent(FunctionRef<bool(const Chunk&)> is_so) const {
   return false;
 }
 
+void BulkSender::ForEachUnsent(FunctionRef<void(const Chunk&)> visit) const {
+  for (size_t i = first_; i < pieces_.size(); ++i)
+    if (pieces_[i].type == BulkType::kChunk) visit(pieces_[i].chunk);
+}
+
 void BulkSender::Rebase(FlowId flow, MessageId message, const std::byte* copy) {
   // A message that has a copy is one chunk.
   for (size_t i = first_; i < pieces_.size(); ++i)

@@ -49,6 +49,8 @@ class BulkSender {
 
   // True if some chunk that is here and not wholly with the kernel, so that its buffer is still in use, is so.
   bool AnyUnsent(FunctionRef<bool(const Chunk&)> is_so) const;
+  // What is here and not wholly with the kernel.
+  void ForEachUnsent(FunctionRef<void(const Chunk&)> visit) const;
   // The message goes on from a copy of its buffer.
   void Rebase(FlowId flow, MessageId message, const std::byte* copy);
 

@@ -12,11 +12,15 @@
 #include <string>
 #include <utility>
 
+#include "base/core/clock.h"
+
 namespace r2cc::net {
 namespace {
 
 constexpr uint64_t kWakeToken = 0;
 constexpr int kEventsMax = 64;
+// To be woken up takes a thread some ten microseconds, and who wakes it a few: where one message has come, the next is near.
+constexpr Nanos kAwakeFor = 50 * 1000;
 
 }  // namespace
 
@@ -100,19 +104,21 @@ std::shared_ptr<Movers::Task> Movers::Find(Mover* mover, Token token) {
 void Movers::Run(Mover* mover) {
   pthread_setname_np(pthread_self(), "r2cc-bulk");
   prctl(PR_SET_TIMERSLACK, 1);
+  const SteadyClock clock;
+  Nanos busy = 0;  // when there was something to do last
   std::vector<Token> called;
   while (!stop_.load()) {
+    bool asleep;
     {
       const std::lock_guard lock(mover->mutex);
       called.swap(mover->called);
-      mover->asleep = called.empty();
+      asleep = mover->asleep = called.empty() && clock.Now() - busy >= kAwakeFor;
     }
     for (const Token token : called)
       if (const auto task = Find(mover, token)) task->Run();
     epoll_event events[kEventsMax];
-    const int count = epoll_wait(mover->epoll.get(), events, kEventsMax, called.empty() ? -1 : 0);
-    called.clear();
-    {
+    const int count = epoll_wait(mover->epoll.get(), events, kEventsMax, asleep ? -1 : 0);
+    if (asleep) {
       const std::lock_guard lock(mover->mutex);
       mover->asleep = false;
     }
@@ -124,6 +130,8 @@ void Movers::Run(Mover* mover) {
         task->Run();
       }
     }
+    if (count > 0 || !called.empty()) busy = clock.Now();
+    called.clear();
   }
 }
 

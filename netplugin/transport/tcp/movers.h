@@ -1,7 +1,7 @@
 // Threads that move bulk beside NCCL's own, where processors are plenty: one thread copies less than a few rails carry.
 //
 // A task is about one socket and stays with one thread, so that it never runs twice at a time. It runs when the socket becomes ready
-// (edge-triggered) and when it is called.
+// (edge-triggered) and when it is called. A thread that has had something to do looks for more a while before it sleeps.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_MOVERS_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_MOVERS_H_
 

@@ -91,7 +91,7 @@ bool SendPeer::LoadBulk(LinkId link, size_t index) {
   }
   // What leaves together is committed to this link as what the kernel queues is.
   uint64_t pulled_bytes = 0;
-  const uint32_t most_bytes = bulk.hire.on() ? std::min(sockets.limit_bytes(), kMoverCallBytes) : sockets.limit_bytes();
+  const uint32_t most_bytes = CallBytes(sockets.limit_bytes(), bulk.hire.on());
   const auto pull = [&](Chunk* chunk) {
     if (index >= sockets.in_use() || pulled_bytes >= most_bytes || !session_.Pull(link, sockets.incarnation, chunk)) return false;
     pulled_bytes += chunk->bytes;
@@ -124,19 +124,22 @@ class SendPeer::BulkErrand final : public Errand {
       : Errand(peer), peer_(peer.get()), link_(link), index_(index), sender_(peer->links_[link].bulk[index].sender.get()) {}
 
   bool Prepare() override {
-    if (mine()) peer_->links_[link_].bulk[index_].hire.Came();
-    while (mine() && peer_->LoadBulk(link_, index_)) {
-      // The copy of an eager message is ours and ends with its acknowledgement, which may overtake the end of the call.
-      if (!sender_->AnyUnsent([](const Chunk& chunk) { return chunk.eager; })) return true;
-      if (!peer_->PumpBulk(link_, index_)) return false;
-    }
-    return false;
+    if (!mine()) return false;
+    peer_->links_[link_].bulk[index_].hire.Came();
+    if (!peer_->LoadBulk(link_, index_)) return false;
+    sender_->ForEachUnsent([this](const Chunk& chunk) {
+      if (chunk.eager) copies_.push_back(peer_->session_.Copy(chunk));
+    });
+    return true;
   }
   void Call() override {
     sent_bytes_ = 0;
     result_ = sender_->Write(&sent_bytes_);
   }
-  bool Commit() override { return mine() && peer_->WroteBulk(link_, index_, result_, sent_bytes_); }
+  bool Commit() override {
+    copies_.clear();
+    return mine() && peer_->WroteBulk(link_, index_, result_, sent_bytes_);
+  }
 
  private:
   bool mine() const {
@@ -148,6 +151,7 @@ class SendPeer::BulkErrand final : public Errand {
   const LinkId link_;
   const size_t index_;
   BulkSender* const sender_;
+  std::vector<std::shared_ptr<const std::byte[]>> copies_;  // of the eager messages that it sends
   BulkSender::Result result_ = BulkSender::Result::kIdle;
   uint64_t sent_bytes_ = 0;
 };
@@ -198,7 +202,7 @@ void SendPeer::CallMovers() {
         ready_.emplace_back(link, i);
     }
     if (shared) continue;
-    const uint32_t call_bytes = std::min(links_[link].limit_bytes(), kMoverCallBytes);
+    const uint32_t call_bytes = CallBytes(links_[link].limit_bytes(), true);
     CallSome(coming, std::clamp<size_t>(call_bytes / session_.ChunkBytes(link), 1, BulkSender::kTogetherMost));
     ready_.clear();
     coming = 0;
