@@ -292,6 +292,20 @@ TEST(Eager, ACopyThatIsHeldOutlivesItsAcknowledgement) {
   EXPECT_EQ(held[2], std::byte{3});
 }
 
+TEST(Eager, IsOneChunkHoweverSmallTheChunksOfOthersAre) {
+  EagerSender s;
+  std::vector<char> data(5000);
+  Chunk chunk;
+  s.ledger.Post(data.data(), 1000, 128);
+  ASSERT_TRUE(s.ledger.Pull(0, &chunk));
+  EXPECT_TRUE(chunk.eager);
+  EXPECT_EQ(chunk.bytes, 1000u);
+  s.ledger.Post(data.data(), data.size(), 128);
+  ASSERT_TRUE(s.ledger.Grant(0, std::array<uint64_t, 2>{1000, 5000}));
+  ASSERT_TRUE(s.ledger.Pull(0, &chunk));
+  EXPECT_EQ(chunk.bytes, 128u);
+}
+
 TEST(Eager, IsReportedDoneInOrder) {
   EagerSender s;
   std::vector<char> large(5000);

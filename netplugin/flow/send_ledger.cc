@@ -19,9 +19,9 @@ MessageId SendLedger::Post(const void* data, uint64_t bytes, uint32_t chunk_base
   Message& message = messages_.emplace_back();
   message.data = static_cast<const std::byte*>(data);
   message.bytes = bytes;
-  message.chunk_bytes = ChunkBytesFor(bytes, std::max(chunk_base_bytes, limits_.chunk_base_bytes));
   const bool credit = id < acked_through_ + eager_window_ || IsPlanted(Planted::kEagerCredit);
   message.eager = bytes <= limits_.eager_bytes && limits_.eager_bytes > 0 && credit;
+  message.chunk_bytes = ChunkBytesFor(bytes, message.eager ? limits_.chunk_base_bytes : chunk_base_bytes);
   if (IsPlanted(Planted::kOffBoundary) && !message.eager) message.chunk_bytes -= 64;
   const bool granted = id < granted_through_;
   wants_grant_ = !granted && !message.eager && last_eager_;

@@ -33,7 +33,7 @@ class SendLedger {
 
   // The buffer must stay until done_through() > the returned id.
   MessageId Post(const void* data, uint64_t bytes) { return Post(data, bytes, limits_.chunk_base_bytes); }
-  // In chunks of so many bytes, at least those of the limits.
+  // In chunks of so many bytes; an eager message is one chunk.
   MessageId Post(const void* data, uint64_t bytes, uint32_t chunk_base_bytes);
 
   // If the message travels eagerly: copies it, so that its buffer may be given back, and returns the copy, which lives until the

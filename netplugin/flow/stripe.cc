@@ -39,7 +39,7 @@ uint16_t Heaviest(std::span<const LinkShare> links) {
 }  // namespace
 
 uint32_t QueueLimitBytes(double rate_bytes_per_s, bool spread) {
-  constexpr uint32_t kLeastBytes = 128 * 1024, kSpreadBytes = 256 * 1024, kManyBytes = 1024 * 1024;
+  constexpr uint32_t kLeastBytes = 32 * 1024, kSpreadBytes = 256 * 1024, kManyBytes = 1024 * 1024;
   constexpr double kQueueSeconds = 0.002;
   const uint32_t most = spread ? kSpreadBytes : kManyBytes;
   if (rate_bytes_per_s <= 0) return most;
@@ -50,11 +50,18 @@ uint32_t ChunkBytesOfRate(double rate_bytes_per_s) {
   constexpr double kMostBytes = 512 * 1024;
   constexpr double kChunkSeconds = 0.0002;
   // NCCL's slices, a power of two, are then of equal chunks.
-  return std::bit_floor(static_cast<uint32_t>(std::clamp<double>(rate_bytes_per_s * kChunkSeconds, kChunkBytesLeast, kMostBytes)));
+  return std::bit_floor(static_cast<uint32_t>(std::clamp<double>(rate_bytes_per_s * kChunkSeconds, kChunkBytesBase, kMostBytes)));
+}
+
+uint32_t DealtChunkBytes(double slowest_bytes_per_s) {
+  constexpr double kLeastBytes = 32 * 1024;
+  constexpr double kChunkSeconds = 0.002;
+  if (slowest_bytes_per_s <= 0) return kChunkBytesBase;
+  return std::bit_floor(static_cast<uint32_t>(std::clamp<double>(slowest_bytes_per_s * kChunkSeconds, kLeastBytes, kChunkBytesBase)));
 }
 
 uint64_t HoldLimitBytes(double rate_bytes_per_s, Nanos round_trip) {
-  constexpr double kLeastBytes = 256 * 1024, kMostBytes = 4 * 1024 * 1024;
+  constexpr double kLeastBytes = 64 * 1024, kMostBytes = 4 * 1024 * 1024;
   constexpr double kHoldSeconds = 0.005;
   // Twice the round trip: a rate that this limit itself keeps low must be able to grow.
   const double bytes = rate_bytes_per_s * (kHoldSeconds + 2 * static_cast<double>(round_trip) / static_cast<double>(kNanosPerSecond));

@@ -48,8 +48,12 @@ inline double LoadOf(const LinkShare& link) {
 // Of how many bytes the chunks of a message are whose flow keeps to a rail of this rate, by itself 128 KiB: each chunk costs its sender and
 // its receiver a turn, so that on a quick rail larger ones are better, as far as none lasts much longer than a fifth of a millisecond.
 // 0: not known yet.
-constexpr uint32_t kChunkBytesLeast = 128 * 1024;
+constexpr uint32_t kChunkBytesBase = 128 * 1024;
 uint32_t ChunkBytesOfRate(double rate_bytes_per_s);
+
+// The same while chunks are dealt out to all rails, of which the slowest has this rate: 32 to 128 KiB. A message is whole when its last
+// chunk is, so that none may take a slow rail much longer than two milliseconds.
+uint32_t DealtChunkBytes(double slowest_bytes_per_s);
 
 // With movers a message goes by several sockets at a time, each in its own thread: none takes more than this with one call, or one chunk.
 // Else chunks leave together as far as the queue has room, which saves calls.

@@ -111,6 +111,12 @@ TEST(ChunkBytes, GrowWithTheRateByPowersOfTwo) {
     EXPECT_EQ(ChunkBytesOfRate(rate_bytes_per_s), bytes) << rate_bytes_per_s;
 }
 
+TEST(DealtChunkBytes, AreWhatTheSlowestRailSendsInTwoMillisecondsWithinBounds) {
+  for (const auto& [slowest_bytes_per_s, bytes] :
+       {std::pair(0.0, 1u << 17), std::pair(1e3, 1u << 15), std::pair(16e6, 1u << 15), std::pair(40e6, 1u << 16), std::pair(1e9, 1u << 17)})
+    EXPECT_EQ(DealtChunkBytes(slowest_bytes_per_s), bytes) << slowest_bytes_per_s;
+}
+
 TEST(CallBytes, AMoverLeavesTheRestOfALargeMessageToOthers) {
   EXPECT_EQ(CallBytes(1 << 20, false), 1u << 20);
   EXPECT_EQ(CallBytes(1 << 20, true), kMoverCallBytes);
@@ -121,18 +127,18 @@ TEST(QueueLimit, IsWhatTheRailSendsInAFewMillisecondsWithinBounds) {
   EXPECT_EQ(QueueLimitBytes(0, false), 1u << 20) << "not known";
   EXPECT_EQ(QueueLimitBytes(250e6, false), 500'000u);
   EXPECT_EQ(QueueLimitBytes(1e9, false), 1u << 20);
-  EXPECT_EQ(QueueLimitBytes(1e6, false), 1u << 17);
+  EXPECT_EQ(QueueLimitBytes(1e6, false), 1u << 15);
 }
 
 TEST(QueueLimit, IsSmallWhileChunksAreDealtOut) {
   for (const double rate : {0.0, 1e9}) EXPECT_EQ(QueueLimitBytes(rate, true), 1u << 18);
-  EXPECT_EQ(QueueLimitBytes(1e6, true), 1u << 17);
+  EXPECT_EQ(QueueLimitBytes(1e6, true), 1u << 15);
 }
 
 TEST(HoldLimit, IsFiveMillisecondsOfASlowRailAndNoneOfAQuickOne) {
   EXPECT_EQ(HoldLimitBytes(0, 0), 0u) << "not known";
   EXPECT_EQ(HoldLimitBytes(60e6, 0), 300'000u);
-  EXPECT_EQ(HoldLimitBytes(1e6, 0), 1u << 18);
+  EXPECT_EQ(HoldLimitBytes(1e6, 0), 1u << 16);
   EXPECT_EQ(HoldLimitBytes(1e9, 0), 0u);
 }
 

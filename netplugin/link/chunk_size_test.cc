@@ -80,16 +80,24 @@ SendSession::Options Following() {
 
 TEST(ChunkSize, FollowsTheRateOfTheFlowsOwnLink) {
   Sender sender(Following());
-  EXPECT_EQ(sender.ChunkBytes(), kChunkBytesLeast) << "not known yet";
+  EXPECT_EQ(sender.ChunkBytes(), kChunkBytesBase) << "not known yet";
   sender.MoveAt(4e9);
   EXPECT_EQ(sender.ChunkBytes(), 512u * 1024);
 }
 
-TEST(ChunkSize, IsLeastWhileChunksAreDealtOutToAllLinks) {
+TEST(ChunkSize, IsNoLargerThanUsualWhileChunksAreDealtOutToAllLinks) {
   Sender sender(Following());
   sender.MoveAt(4e9);
   sender.Lose(1);
-  EXPECT_EQ(sender.ChunkBytes(), kChunkBytesLeast);
+  EXPECT_EQ(sender.ChunkBytes(), kChunkBytesBase);
+}
+
+TEST(ChunkSize, FollowsTheSlowestLinkThatChunksAreDealtOutTo) {
+  Sender sender(Following());
+  sender.MoveAt(16e6);
+  EXPECT_EQ(sender.ChunkBytes(), kChunkBytesBase) << "each flow keeps to its own link";
+  sender.Lose(1);
+  EXPECT_EQ(sender.ChunkBytes(), 32u * 1024);
 }
 
 TEST(ChunkSize, StaysWhatTheEnvironmentSays) {

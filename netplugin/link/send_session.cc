@@ -53,7 +53,9 @@ MessageId SendSession::Post(FlowId id, const void* data, uint64_t bytes, Nanos) 
 }
 
 uint32_t SendSession::ChunkBytes(LinkId home) const {
-  if (!options_.chunks_follow_rate || spread() || home >= links()) return options_.chunk_base_bytes;
+  if (!options_.chunks_follow_rate || home >= links()) return options_.chunk_base_bytes;
+  if (shared()) return std::min(options_.chunk_base_bytes, DealtChunkBytes(links_.SlowestBytesPerSecond()));
+  if (spread()) return options_.chunk_base_bytes;
   return std::max(options_.chunk_base_bytes, ChunkBytesOfRate(rate_bytes_per_s(home)));
 }
 

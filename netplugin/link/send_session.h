@@ -27,8 +27,8 @@ class SendSession {
  public:
   struct Options {
     uint16_t local_rails = 1;
-    uint32_t chunk_base_bytes = kChunkBytesLeast;
-    bool chunks_follow_rate = false;  // larger ones on a quick rail: see ChunkBytesOfRate()
+    uint32_t chunk_base_bytes = kChunkBytesBase;
+    bool chunks_follow_rate = false;  // see ChunkBytesOfRate() and DealtChunkBytes()
     uint32_t eager_bytes = 0;         // messages up to this size take the eager path; 0: none
     Nanos silence = 250 * kNanosPerMs;
     Nanos deadline = 30 * kNanosPerSecond;

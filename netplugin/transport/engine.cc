@@ -83,7 +83,7 @@ bool Engine::Open(std::string* error) {
   io_.process = Random();
   io_.nonce = Random();
   io_.node = config.node;
-  io_.chunk_bytes = config.chunk_bytes.value_or(kChunkBytesLeast);
+  io_.chunk_bytes = config.chunk_bytes.value_or(kChunkBytesBase);
   io_.chunks_follow_rate = !config.chunk_bytes.has_value();
   io_.bulk_after_bytes = config.bulk_after_bytes;
   io_.checksum = config.checksum;
