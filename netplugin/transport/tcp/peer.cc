@@ -7,7 +7,7 @@ namespace {
 
 // An NCCL thread looks where its message is expected; at all sockets only so often: soon while it waits, seldom on the way of a message.
 constexpr Nanos kPollWaiting = 50 * 1000;
-constexpr Nanos kPollPosting = 500 * 1000;
+constexpr Nanos kPollPosting = 1000 * 1000;
 // With a crew he only sees to it that all goes on: the turn is the movers'.
 constexpr Nanos kPollCrewed = 20 * 1000;
 // A sleep costs a mover more than some tries, and so does a call to the scheduler. About 10 microseconds.

@@ -101,7 +101,7 @@ TEST_F(PeerTest, WhileHisMessagesComeHeLooksElsewhereSeldom) {
     clock.Advance(30 * kMicro);
     peer.Help(kFlow);
   }
-  EXPECT_EQ(looks, 18) << "500 microseconds, in looks that find nothing";
+  EXPECT_EQ(looks, 34) << "1000 microseconds, in looks that find nothing";
   EXPECT_EQ(peer.ticks, 1);
 }
 
