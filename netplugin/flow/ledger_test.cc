@@ -381,6 +381,24 @@ TEST(Eager, PostedWhileItArrivesItIsPlacedWhenWhole) {
   EXPECT_STREQ(buffer, "xyz");
 }
 
+TEST(Eager, WhatADeadCarrierIsStillReadIntoStaysUntilTheReplay) {
+  RecvLedger ledger(7);
+  std::byte* first = nullptr;
+  std::byte* to = nullptr;
+  ASSERT_EQ(ledger.Begin(Small(0, 3), 1, &first), RecvLedger::Verdict::kPlace);
+  ledger.Drop(1);
+  // Where the memory was given back this is mostly the same.
+  ASSERT_EQ(ledger.Begin(Small(1, 3), 2, &to), RecvLedger::Verdict::kPlace);
+  EXPECT_NE(to, first);
+  std::memcpy(first, "abc", 3);
+  ASSERT_EQ(ledger.Begin(Small(0, 3), 2, &to), RecvLedger::Verdict::kPlace);
+  std::memcpy(to, "xyz", 3);
+  ledger.Finish(0, 0, 2);
+  char buffer[4] = {};
+  ledger.Post(buffer, sizeof(buffer));
+  EXPECT_STREQ(buffer, "xyz");
+}
+
 TEST(Eager, AHalfStagedMessageOfADeadCarrierIsForgotten) {
   RecvLedger ledger(7);
   std::byte* to = nullptr;

@@ -55,6 +55,7 @@ RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, Carrier carrier, std:
   if (header.chunk_bytes == 0 || header.chunk_bytes % kChunkAlignment != 0) return Verdict::kRefuse;
   if (header.message < placed_through_) return Verdict::kDiscard;
   if (IsPlanted(Planted::kZeroForgotten) && header.message_bytes == 0) return Verdict::kDiscard;
+  if (const auto it = staged_.find(header.message); it != staged_.end() && it->second.claim == kAbsent) staged_.erase(it);
   if (header.message >= posted_through() || staged_.contains(header.message)) return BeginStaged(header, carrier, destination);
   Message& message = messages_[header.message - placed_through_];
   if (message.claim.empty()) {
@@ -127,7 +128,9 @@ void RecvLedger::Drop(Carrier carrier) {
   for (Message& message : messages_)
     for (Carrier& claim : message.claim)
       if (claim == carrier) claim = kAbsent;
-  std::erase_if(staged_, [carrier](const auto& entry) { return entry.second.claim == carrier; });
+  // The memory stays until the chunk is replayed, which is after whoever still reads into it was made to stop.
+  for (auto& [id, staged] : staged_)
+    if (staged.claim == carrier) staged.claim = kAbsent;
 }
 
 uint64_t RecvLedger::SizeOf(MessageId id) const {

@@ -35,7 +35,7 @@ class RecvLedger {
   // The chunk that Begin() let `carrier` place is whole. True if placed_through() grew.
   bool Finish(MessageId message, uint32_t index, Carrier carrier);
 
-  // `carrier` was fenced: its half-read chunks are nobody's again. Call only when no read into a buffer is in flight.
+  // `carrier` was fenced: its half-read chunks are nobody's again. A read may still be in flight, but not when a chunk is replayed.
   void Drop(Carrier carrier);
 
   // A staged message is larger than the buffer that was posted for it: the flow cannot go on.
