@@ -187,14 +187,15 @@ const std::vector<Variable>& Variables() {
        "threads that move bulk beside NCCL's: half of the processors beyond the first 4 that the process may use, at most 16",
        [](const std::string& v, Config* c, std::string*) { return SetBulkThreads(v, c); }},
       {"R2CC_BULK_AFTER_BYTES", "bytes, 0 to 1000000000000", "1048576",
-       "who moves that much in messages over 64 KiB, to or from one peer, gets those threads; 0: always. Small messages end it",
+       "who moves that much in messages over 12 KiB, to or from one peer, gets those threads; 0: always. Small messages end it",
        [](const std::string& v, Config* c, std::string*) { return SetBulkAfter(v, c); }},
       {"R2CC_CHECKSUM", "0 or 1", "0", "TCP and the NIC check already; a CRC of each chunk costs CPU",
        [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->checksum); }},
       {"R2CC_LOG", "warn, info or debug", "warn", "a healthy job has nothing to say",
        [](const std::string& v, Config* c, std::string*) { return SetLog(v, c); }},
       {"R2CC_CHUNK_BYTES", "a multiple of 128 from 4096 to 4194304", "",
-       "131072, eight chunks in NCCL's 1 MiB slice: fine enough to share among rails; up to 524288, fewer turns, on rails that are quick",
+       "131072, eight chunks in NCCL's 1 MiB slice: fine enough to share among rails; up to 524288, fewer turns, on rails that are quick; "
+       "down to 32768 beside slow ones, for which messages would wait",
        [](const std::string& v, Config* c, std::string*) { return SetChunkBytes(v, c); }},
   };
   return *table;

@@ -25,6 +25,8 @@ class BulkRun {
     large_.Count(chunk, kEagerBytesMax);
   }
   bool is_bulk() const { return bulk_.bytes >= after_bytes_; }
+  // Messages are about that are worth handing over: the peer's movers may send them by any socket of a link.
+  bool has_bulk() const { return bulk_.bytes > 0; }
   // Messages are about that are too large for the eager path.
   bool has_large() const { return large_.bytes > 0; }
 

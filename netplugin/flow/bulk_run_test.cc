@@ -23,6 +23,7 @@ struct BulkRunTest : testing::Test {
 TEST_F(BulkRunTest, KnowsThatLargeMessagesAreAbout) {
   Count(Small(), 10);
   EXPECT_FALSE(run.has_large());
+  EXPECT_FALSE(run.has_bulk());
   Count(Large(), 1);
   EXPECT_TRUE(run.has_large());
   Count(Small(), BulkRun::kSmallMost);
@@ -48,6 +49,7 @@ TEST_F(BulkRunTest, EagerMessagesEndARunOfLargeOnesButNotOfBulk) {
   Count(Large(), kAfterBytes / kChunkBytes);
   Count(Eager(), BulkRun::kSmallMost);
   EXPECT_TRUE(run.is_bulk());
+  EXPECT_TRUE(run.has_bulk());
   EXPECT_FALSE(run.has_large());
 }
 

@@ -39,11 +39,10 @@ uint16_t Heaviest(std::span<const LinkShare> links) {
 }  // namespace
 
 uint32_t QueueLimitBytes(double rate_bytes_per_s, bool spread) {
-  constexpr uint32_t kLeastBytes = 32 * 1024, kSpreadBytes = 256 * 1024, kManyBytes = 1024 * 1024;
   constexpr double kQueueSeconds = 0.002;
-  const uint32_t most = spread ? kSpreadBytes : kManyBytes;
+  const uint32_t least = (spread ? 32 : 128) * 1024, most = (spread ? 256 : 1024) * 1024;
   if (rate_bytes_per_s <= 0) return most;
-  return static_cast<uint32_t>(std::clamp<double>(rate_bytes_per_s * kQueueSeconds, kLeastBytes, most));
+  return static_cast<uint32_t>(std::clamp<double>(rate_bytes_per_s * kQueueSeconds, least, most));
 }
 
 uint32_t ChunkBytesOfRate(double rate_bytes_per_s) {
@@ -60,12 +59,15 @@ uint32_t DealtChunkBytes(double slowest_bytes_per_s) {
   return std::bit_floor(static_cast<uint32_t>(std::clamp<double>(slowest_bytes_per_s * kChunkSeconds, kLeastBytes, kChunkBytesBase)));
 }
 
-uint64_t HoldLimitBytes(double rate_bytes_per_s, Nanos round_trip) {
-  constexpr double kLeastBytes = 64 * 1024, kMostBytes = 4 * 1024 * 1024;
+uint64_t HoldLimitBytes(double rate_bytes_per_s, Nanos round_trip, bool spread) {
+  // An eager message fits at least: who posted it need not come back.
+  const double least = (spread ? 96 : 256) * 1024;
+  static_assert(kEagerBytesMax <= 64 * 1024);
+  constexpr double kMostBytes = 4 * 1024 * 1024;
   constexpr double kHoldSeconds = 0.005;
   // Twice the round trip: a rate that this limit itself keeps low must be able to grow.
   const double bytes = rate_bytes_per_s * (kHoldSeconds + 2 * static_cast<double>(round_trip) / static_cast<double>(kNanosPerSecond));
-  return bytes <= 0 || bytes > kMostBytes ? 0 : static_cast<uint64_t>(std::max(bytes, kLeastBytes));
+  return bytes <= 0 || bytes > kMostBytes ? 0 : static_cast<uint64_t>(std::max(bytes, least));
 }
 
 size_t SocketsInUse(double rate_bytes_per_s, size_t sockets) {

@@ -127,7 +127,7 @@ TEST(QueueLimit, IsWhatTheRailSendsInAFewMillisecondsWithinBounds) {
   EXPECT_EQ(QueueLimitBytes(0, false), 1u << 20) << "not known";
   EXPECT_EQ(QueueLimitBytes(250e6, false), 500'000u);
   EXPECT_EQ(QueueLimitBytes(1e9, false), 1u << 20);
-  EXPECT_EQ(QueueLimitBytes(1e6, false), 1u << 15);
+  EXPECT_EQ(QueueLimitBytes(1e6, false), 1u << 17);
 }
 
 TEST(QueueLimit, IsSmallWhileChunksAreDealtOut) {
@@ -136,18 +136,26 @@ TEST(QueueLimit, IsSmallWhileChunksAreDealtOut) {
 }
 
 TEST(HoldLimit, IsFiveMillisecondsOfASlowRailAndNoneOfAQuickOne) {
-  EXPECT_EQ(HoldLimitBytes(0, 0), 0u) << "not known";
-  EXPECT_EQ(HoldLimitBytes(60e6, 0), 300'000u);
-  EXPECT_EQ(HoldLimitBytes(1e6, 0), 1u << 16);
-  EXPECT_EQ(HoldLimitBytes(1e9, 0), 0u);
+  EXPECT_EQ(HoldLimitBytes(0, 0, false), 0u) << "not known";
+  EXPECT_EQ(HoldLimitBytes(60e6, 0, false), 300'000u);
+  EXPECT_EQ(HoldLimitBytes(1e9, 0, false), 0u);
+}
+
+TEST(HoldLimit, IsLessForASlowRailWhileChunksAreDealtOut) {
+  EXPECT_EQ(HoldLimitBytes(1e6, 0, false), 256u * 1024);
+  EXPECT_EQ(HoldLimitBytes(1e6, 0, true), 96u * 1024);
+  EXPECT_EQ(HoldLimitBytes(60e6, 0, true), 300'000u);
 }
 
 TEST(HoldLimit, LeavesARateThatItKeepsLowRoomToGrow) {
-  for (const Nanos round_trip : {kNanosPerMs / 10, 3 * kNanosPerMs, 20 * kNanosPerMs}) {
-    double rate = 1e6;
-    for (int rounds = 0; rounds < 50 && HoldLimitBytes(rate, round_trip) > 0; ++rounds)
-      rate = static_cast<double>(HoldLimitBytes(rate, round_trip)) / static_cast<double>(round_trip) * static_cast<double>(kNanosPerSecond);
-    EXPECT_GT(rate, 75e6) << round_trip;
+  for (const bool spread : {false, true}) {
+    for (const Nanos round_trip : {kNanosPerMs / 10, 3 * kNanosPerMs, 20 * kNanosPerMs}) {
+      double rate = 1e6;
+      for (int rounds = 0; rounds < 50 && HoldLimitBytes(rate, round_trip, spread) > 0; ++rounds)
+        rate = static_cast<double>(HoldLimitBytes(rate, round_trip, spread)) / static_cast<double>(round_trip) *
+               static_cast<double>(kNanosPerSecond);
+      EXPECT_GT(rate, 75e6) << round_trip;
+    }
   }
 }
 

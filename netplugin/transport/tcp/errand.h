@@ -1,4 +1,4 @@
-// One bulk socket in the hands of a mover (see movers.h). Large payload is copied without the peer's turn, so that several threads copy for
+// One bulk socket in the hands of a mover (see movers.h). Payload is copied without the peer's turn, so that several threads copy for
 // one peer at a time and nobody waits for a turn because of it: with the turn the mover learns what is to be sent, or where bytes go;
 // without it it makes one call; with it again it tells what came of it.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_ERRAND_H_
@@ -26,6 +26,8 @@ class Errand : public Movers::Task {
   virtual void Call() = 0;
   // With the turn. False: enough.
   virtual bool Commit() = 0;
+  // So many calls one after another; then the other sockets of its thread have their turn.
+  static constexpr int kCallsTogether = 16;
 
   // With the turn: waits until no call is being made. They are short. What came of the last one may still be to be told.
   void Await() const { calling_.wait(true, std::memory_order_acquire); }
@@ -56,9 +58,10 @@ class Hire {
   bool is(const Errand* errand) const { return errand_.get() == errand; }
   // A call is being made: the socket is the mover's until it has ended.
   bool calling() const { return on() && errand_->calling(); }
-  // It was called, and has not come yet.
+  // It was called, or looks for more by itself, and has not come yet.
   bool called() const { return on() && called_; }
   void Came() { called_ = false; }
+  void Comes() { called_ = true; }
   void Await() const {
     if (on()) errand_->Await();
   }

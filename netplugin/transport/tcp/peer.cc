@@ -153,7 +153,7 @@ Nanos Peer::PollEvery(bool hot) const {
   if (!hot) return kPollPosting;
   if (crewed()) return kPollCrewed;
   // Small messages keep to their sockets: while they come, nothing is missed on others.
-  return !has_large() && now() - moved_ < kPollWaiting ? kPollPosting : kPollWaiting;
+  return !run_.has_large() && now() - moved_ < kPollWaiting ? kPollPosting : kPollWaiting;
 }
 
 bool Peer::Move(FlowId flow, bool hot) {

@@ -98,7 +98,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   bool RunInbox();
   // A chunk is moved, either way.
   void Count(const Chunk& chunk) { run_.Count(chunk); }
-  bool has_large() const { return run_.has_large(); }
+  bool has_bulk() const { return run_.has_bulk(); }
   // The turn is one of the job's own threads.
   bool jobs_turn() const { return jobs_turn_; }
   // When the turn began, or was last looked at the clock: a turn is short, and the clock is not free.

@@ -66,7 +66,7 @@ bool RecvPeer::Hot(FlowId flow) {
   const auto& [comm, link, socket] = it->second;
   const size_t sockets = links_[link].bulk.size();
   // Small messages keep to one socket.
-  for (size_t i = 0; i < (has_large() ? sockets : std::min<size_t>(sockets, 1)); ++i) {
+  for (size_t i = 0; i < (has_bulk() ? sockets : std::min<size_t>(sockets, 1)); ++i) {
     const size_t index = (socket + i) % sockets;
     const Bulk& bulk = links_[link].bulk[index];
     if (bulk.receiver != nullptr && !bulk.hire.on() && ReadBulk(link, index)) return true;
@@ -315,9 +315,6 @@ class RecvPeer::BulkErrand final : public Errand {
   }
 
  private:
-  // Then the other sockets of its thread have their turn.
-  static constexpr int kCallsTogether = 16;
-
   Bulk& bulk() const { return peer_->links_[link_].bulk[index_]; }
   bool mine() const { return index_ < peer_->links_[link_].bulk.size() && bulk().hire.is(this); }
 

@@ -125,8 +125,16 @@ class SendPeer::BulkErrand final : public Errand {
 
   bool Prepare() override {
     if (!mine()) return false;
-    peer_->links_[link_].bulk[index_].hire.Came();
-    if (!peer_->LoadBulk(link_, index_)) return false;
+    hire().Came();
+    if (calls_++ == kCallsTogether) {
+      calls_ = 0;
+      hire().Call(peer_->io_->movers);
+      return false;
+    }
+    if (!peer_->LoadBulk(link_, index_)) {
+      calls_ = 0;
+      return false;
+    }
     sender_->ForEachUnsent([this](const Chunk& chunk) {
       if (chunk.eager) copies_.push_back(peer_->session_.Copy(chunk));
     });
@@ -138,10 +146,19 @@ class SendPeer::BulkErrand final : public Errand {
   }
   bool Commit() override {
     copies_.clear();
-    return mine() && peer_->WroteBulk(link_, index_, result_, sent_bytes_);
+    if (!mine()) return false;
+    const bool on = peer_->WroteBulk(link_, index_, result_, sent_bytes_);
+    if (on)
+      hire().Comes();
+    else
+      calls_ = 0;
+    // A small message goes by one rail: who was not called, as this mover was on its way, may have one that this one may not send.
+    if (peer_->session_.shared()) peer_->StirAll();
+    return on;
   }
 
  private:
+  Hire& hire() const { return peer_->links_[link_].bulk[index_].hire; }
   bool mine() const {
     const SendLink& link = peer_->links_[link_];
     return index_ < link.bulk.size() && link.bulk[index_].hire.is(this);
@@ -154,6 +171,7 @@ class SendPeer::BulkErrand final : public Errand {
   std::vector<std::shared_ptr<const std::byte[]>> copies_;  // of the eager messages that it sends
   BulkSender::Result result_ = BulkSender::Result::kIdle;
   uint64_t sent_bytes_ = 0;
+  int calls_ = 0;
 };
 
 void SendPeer::Crew(bool wanted) {

@@ -51,7 +51,7 @@ Account SendLink::Measure() {
 void SendLink::Adapt(double rate_bytes_per_s, bool spread) {
   in_use_ = SocketsInUse(rate_bytes_per_s, bulk.size());
   const uint32_t bytes = QueueLimitBytes(rate_bytes_per_s, spread);
-  const uint64_t held_bytes = HoldLimitBytes(rate_bytes_per_s, round_trip_);
+  const uint64_t held_bytes = HoldLimitBytes(rate_bytes_per_s, round_trip_, spread);
   if (IsNear(bytes, limit_bytes_) && IsNear(held_bytes, held_bytes_)) return;
   limit_bytes_ = bytes;
   held_bytes_ = held_bytes;

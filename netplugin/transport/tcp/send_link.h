@@ -52,7 +52,7 @@ class SendLink {
 
  private:
   uint32_t limit_bytes_ = QueueLimitBytes(0, false);
-  uint64_t held_bytes_ = HoldLimitBytes(0, 0);
+  uint64_t held_bytes_ = HoldLimitBytes(0, 0, false);
   Nanos round_trip_ = 0;
   size_t in_use_ = SocketsInUse(0, SIZE_MAX);
 };
