@@ -83,4 +83,13 @@ bool RateWatch::Judge() {
   return changed;
 }
 
+double RateWatch::SlowestBytesPerSecond(std::span<const LinkShare> shares) const {
+  double slowest = 0;
+  for (size_t link = 0; link < std::min(links_.size(), shares.size()); ++link) {
+    const double rate = links_[link].rate_bytes_per_s;
+    if (shares[link].usable && shares[link].weight_permille > 0 && rate > 0 && (slowest == 0 || rate < slowest)) slowest = rate;
+  }
+  return slowest;
+}
+
 }  // namespace r2cc::net

@@ -7,9 +7,11 @@
 #define R2CC_NETPLUGIN_FLOW_RATE_WATCH_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/core/clock.h"
+#include "netplugin/flow/stripe.h"
 #include "netplugin/flow/types.h"
 
 namespace r2cc::net {
@@ -28,6 +30,8 @@ class RateWatch {
 
   // While it is busy; 0: not known.
   double rate_bytes_per_s(LinkId link) const { return links_[link].rate_bytes_per_s; }
+  // Of the links that may carry chunks, which `shares` tells of each; 0: none is known.
+  double SlowestBytesPerSecond(std::span<const LinkShare> shares) const;
   bool slow(LinkId link) const { return links_[link].slow; }
   // What the link moves, compared with the others: 1000 unless it is slow.
   uint16_t SharePermille(LinkId link) const { return links_[link].slow ? links_[link].share_permille : 1000; }

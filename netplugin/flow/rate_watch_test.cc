@@ -98,5 +98,19 @@ TEST(RateWatch, ANewIncarnationIsMeasuredAnewAndJudgedAsBefore) {
   EXPECT_EQ(watch.SharePermille(1), 200);
 }
 
+TEST(RateWatch, TheSlowestIsOneThatMayCarryChunksAndIsKnown) {
+  RateWatch watch(4);
+  std::vector<LinkShare> shares(4, LinkShare{.usable = true, .weight_permille = 1000});
+  EXPECT_EQ(watch.SlowestBytesPerSecond(shares), 0);
+  for (LinkId link = 0; link < 3; ++link) watch.Sample(link, kFull / (link + 1), kRound, kRound);
+  const double rate = watch.rate_bytes_per_s(2);
+  EXPECT_GT(rate, 0);
+  EXPECT_EQ(watch.SlowestBytesPerSecond(shares), rate) << "of the last one nothing is known";
+  shares[2].usable = false;
+  EXPECT_EQ(watch.SlowestBytesPerSecond(shares), watch.rate_bytes_per_s(1));
+  shares[1].weight_permille = 0;
+  EXPECT_EQ(watch.SlowestBytesPerSecond(shares), watch.rate_bytes_per_s(0));
+}
+
 }  // namespace
 }  // namespace r2cc::net

@@ -171,15 +171,6 @@ void SendLinks::Rate(LinkId id, Incarnation incarnation, uint64_t delivered_byte
   link.sampled = now;
 }
 
-double SendLinks::SlowestBytesPerSecond() const {
-  double slowest = 0;
-  for (LinkId link = 0; link < links_.size(); ++link) {
-    const double rate = rate_bytes_per_s(link);
-    if (shares_[link].usable && shares_[link].weight_permille > 0 && rate > 0 && (slowest == 0 || rate < slowest)) slowest = rate;
-  }
-  return slowest;
-}
-
 // ---- verdicts, tries, detours ----
 
 bool SendLinks::OtherWay(LinkId id) const {

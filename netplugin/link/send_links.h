@@ -64,8 +64,7 @@ class SendLinks {
   double Load(LinkId link) const { return LoadOf(shares_[link]); }
   bool spread() const { return Spread(shares_); }
   double rate_bytes_per_s(LinkId link) const { return rates_.rate_bytes_per_s(link); }
-  // Of the links that may carry chunks; 0: none is known.
-  double SlowestBytesPerSecond() const;
+  double SlowestBytesPerSecond() const { return rates_.SlowestBytesPerSecond(shares_); }
 
   bool known() const { return !links_.empty(); }
   uint16_t count() const { return static_cast<uint16_t>(links_.size()); }
