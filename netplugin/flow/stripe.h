@@ -71,6 +71,8 @@ uint32_t QueueLimitBytes(double rate_bytes_per_s, bool spread);
 // How many bytes the kernel may hold of a rail's socket, sent or not, until the peer has acknowledged them; 0: as many as it likes, because
 // the rate is not known or what TCP holds at most is little for it. TCP fills a slow rail's queue with all that its window allows, tens of
 // milliseconds: packets fall, and what a fault makes the rail carry besides waits behind them. `round_trip`: with the queues empty.
+// `spread`: chunks are dealt out, and a message waits for those that a slow rail holds, so that it holds less; else a rate is not trusted
+// as far, since small messages make any rail look slow.
 uint64_t HoldLimitBytes(double rate_bytes_per_s, Nanos round_trip, bool spread);
 
 // How many of a link's `sockets` take chunks. One stream is the work of one processor at either end, so that a quick rail wants several;
