@@ -316,9 +316,12 @@ bool RecvSession::Begin(LinkId id, Incarnation incarnation, const Chunk& header,
 bool RecvSession::Finish(LinkId id, Incarnation incarnation, const Chunk& header) {
   R2CC_CHECK(links_[id].incarnation == incarnation && links_[id].state == AcceptorState::kUp);
   RecvFlows::Flow* flow = flows_.Find(header.flow);
-  if (flow == nullptr || !flow->ledger.Finish(header.message, header.index, CarrierOf(id))) return false;
-  flows_.Touch(flow);
-  return true;
+  if (flow == nullptr) return false;
+  const bool whole = flow->ledger.Finish(header.message, header.index, CarrierOf(id));
+  // Its buffer was posted while it arrived.
+  if (flow->ledger.overflowed()) Overflowed(flow);
+  if (whole) flows_.Touch(flow);
+  return whole;
 }
 
 // ---- time ----
