@@ -11,6 +11,11 @@ namespace {
 // What nobody waits for goes together: so many messages, or what has come in this time.
 constexpr uint64_t kTogether = kEagerWindow / 2;
 constexpr Nanos kTogetherFor = 4 * kNanosPerMs;
+// A word costs both processors several microseconds. A sender of large messages that may send on waits for one as little: NCCL has four of
+// them under way in a flow.
+constexpr uint64_t kLargeTogether = 2;
+constexpr Nanos kLargeTogetherFor = 1 * kNanosPerMs;
+constexpr uint64_t kGrantsEnough = 2;
 
 }  // namespace
 
@@ -93,11 +98,8 @@ bool RecvFlows::Tell(Flow* flow, Nanos now) {
     flow->wanted = false;
     return true;
   }
-  // A sender of small messages has copies of them, and credit: it waits for neither.
-  const bool waits = flow->tell_again || flow->wanted || ledger.awaited_through() > flow->acked_through ||
-                     (to_grant > 0 && !ledger.last_eager()) || std::max(to_ack, to_grant) >= kTogether;
   if (flow->untold_since == 0) flow->untold_since = now;
-  if (!waits && now - flow->untold_since < kTogetherFor) return false;
+  if (now - flow->untold_since < Patience(*flow, to_ack, to_grant)) return false;
   Frame frame{.type = FrameType::kAck, .flow = flow->id};
   frame.message = placed;
   if (to_grant > 0 || flow->tell_again) {
@@ -113,6 +115,18 @@ bool RecvFlows::Tell(Flow* flow, Nanos now) {
   flow->tell_again = flow->wanted = false;
   flow->untold_since = 0;
   return true;
+}
+
+Nanos RecvFlows::Patience(const Flow& flow, uint64_t to_ack, uint64_t to_grant) {
+  if (flow.tell_again || flow.wanted) return 0;
+  const RecvLedger& ledger = flow.ledger;
+  const bool large = ledger.awaited_through() > flow.acked_through || (to_grant > 0 && !ledger.last_eager());
+  // A sender of small messages has copies of them, and credit: it waits for neither.
+  if (!large) return std::max(to_ack, to_grant) >= kTogether ? 0 : kTogetherFor;
+  const uint64_t placed = ledger.placed_through();
+  const uint64_t grants_left = flow.granted_through > placed ? flow.granted_through - placed : 0;
+  const bool may_send_on = grants_left >= (to_grant > 0 ? kGrantsEnough : 1);
+  return may_send_on && to_ack < kLargeTogether ? kLargeTogetherFor : 0;
 }
 
 void RecvFlows::Drop(Carrier carrier) {

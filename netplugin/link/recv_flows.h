@@ -60,7 +60,7 @@ class RecvFlows {
 
   // Whatever was told on a lane that is gone may be lost: tell it again on another.
   void TellAgain();
-  // Tells what is due: at once what the sender waits for, together what it does not.
+  // Tells what is due: at once what the sender waits for, together what it does not. Call while anything was touched and time passes.
   void Flush(Nanos now);
 
   // The carrier was fenced.
@@ -70,6 +70,8 @@ class RecvFlows {
  private:
   // True if nothing is left to be told of the flow.
   bool Tell(Flow* flow, Nanos now);
+  // How long so many acknowledgements and grants may wait for more to go with them.
+  static Nanos Patience(const Flow& flow, uint64_t to_ack, uint64_t to_grant);
 
   Courier* const courier_;
   std::map<FlowId, Flow> flows_;

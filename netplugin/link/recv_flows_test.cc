@@ -1,0 +1,144 @@
+// When the sender of a flow is told what.
+
+#include "netplugin/link/recv_flows.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace r2cc::net {
+namespace {
+
+constexpr FlowId kFlow = 1;
+constexpr LinkId kHome = 0;
+constexpr Carrier kCarrier = 0;
+constexpr Nanos kMuchLater = kNanosPerSecond;
+
+struct RecvFlowsTest : testing::Test {
+  RecvFlowsTest() {
+    courier.set_links(1);
+    courier.Up(kHome);
+    flow = flows.Open(kFlow, kHome);
+  }
+
+  void Post() {
+    flow->ledger.Post(buffer, sizeof(buffer));
+    flows.Touch(flow);
+  }
+  void Place(bool eager = false) {
+    std::byte* to = nullptr;
+    const Chunk chunk{kFlow, next, sizeof(buffer), 128, 0, nullptr, sizeof(buffer), eager};
+    ASSERT_EQ(flow->ledger.Begin(chunk, kCarrier, &to), RecvLedger::Verdict::kPlace);
+    ASSERT_TRUE(flow->ledger.Finish(next++, 0, kCarrier));
+    flows.Touch(flow);
+  }
+  // The words that leave now.
+  std::vector<Frame> Told(Nanos now) {
+    flows.Flush(now);
+    std::vector<Frame> frames;
+    for (Action& action : actions) frames.push_back(std::move(action.frame));
+    actions.clear();
+    return frames;
+  }
+  // Posts `messages` receives that the sender hears of.
+  void Granted(int messages) {
+    for (int i = 0; i < messages; ++i) Post();
+    ASSERT_EQ(Told(1).size(), 1u);
+  }
+
+  char buffer[16];
+  std::vector<Action> actions;
+  Courier courier{&actions};
+  RecvFlows flows{&courier};
+  RecvFlows::Flow* flow = nullptr;
+  MessageId next = 0;
+};
+
+TEST_F(RecvFlowsTest, TheFirstGrantsAreToldOneByOne) {
+  for (uint64_t posted = 1; posted <= 2; ++posted) {
+    Post();
+    const auto told = Told(1);
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].type, FrameType::kGrant);
+    EXPECT_EQ(told[0].numbers.size(), posted);
+  }
+}
+
+TEST_F(RecvFlowsTest, ASenderWithGrantsHearsOfTwoLargeMessagesAndNewBuffersInOneWord) {
+  Granted(4);
+  Place();
+  EXPECT_TRUE(Told(1).empty());
+  Post();
+  EXPECT_TRUE(Told(1).empty());
+  Place();
+  const auto told = Told(1);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].type, FrameType::kGrant);
+  EXPECT_EQ(told[0].message, 2u);
+  EXPECT_EQ(told[0].numbers.size(), 3u);
+}
+
+TEST_F(RecvFlowsTest, WhatIsHeldBackIsToldWhenNoMoreComesOfIt) {
+  Granted(4);
+  Place();
+  EXPECT_TRUE(Told(5).empty());
+  const auto told = Told(5 + kNanosPerMs);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].type, FrameType::kAck);
+  EXPECT_EQ(told[0].message, 1u);
+  EXPECT_TRUE(Told(kMuchLater).empty());
+}
+
+TEST_F(RecvFlowsTest, TheLastMessageThatWasPostedIsAcknowledgedAtOnce) {
+  Granted(2);
+  Place();
+  EXPECT_TRUE(Told(1).empty());
+  Place();
+  const auto told = Told(1);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].message, 2u);
+}
+
+TEST_F(RecvFlowsTest, ASenderShortOfGrantsHearsOfANewOneAtOnce) {
+  Granted(2);
+  Place();
+  EXPECT_TRUE(Told(1).empty());
+  Post();
+  const auto told = Told(1);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].type, FrameType::kGrant);
+  EXPECT_EQ(told[0].message, 1u);
+}
+
+TEST_F(RecvFlowsTest, ASenderThatAsksIsToldAtOnce) {
+  Granted(4);
+  Post();
+  EXPECT_TRUE(Told(1).empty());
+  flow->wanted = true;
+  flows.Touch(flow);
+  EXPECT_EQ(Told(1).size(), 1u);
+}
+
+TEST_F(RecvFlowsTest, WhatMayBeLostIsToldAgainAtOnce) {
+  Granted(4);
+  Place();
+  EXPECT_TRUE(Told(1).empty());
+  flows.TellAgain();
+  const auto told = Told(1);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].type, FrameType::kGrant);
+  EXPECT_EQ(told[0].message, 1u);
+}
+
+TEST_F(RecvFlowsTest, SmallMessagesWaitLongerAndInGreaterNumber) {
+  Granted(4);
+  for (int i = 0; i < 3; ++i) {
+    Place(true);
+    Post();
+    EXPECT_TRUE(Told(1 + i * kNanosPerMs).empty());
+  }
+  EXPECT_EQ(Told(1 + 4 * kNanosPerMs).size(), 1u);
+}
+
+}  // namespace
+}  // namespace r2cc::net
