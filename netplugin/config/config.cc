@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kNameCharsMax = 63;         // of a node or job: fields of 64 bytes in pages and packets
 constexpr size_t kSocketPathCharsMax = 107;  // sockaddr_un
+constexpr size_t kAlgorithmCharsMax = 15;    // TCP_CA_NAME_MAX with its end
 constexpr int64_t kDayMs = 24 * 60 * 60 * 1000;
 // Beyond this distance a suggestion is a guess.
 constexpr size_t kTyposMax = 3;
@@ -181,6 +182,9 @@ const std::vector<Variable>& Variables() {
       {"R2CC_SOCKETS_PER_RAIL", "1 to 16", "",
        "TCP streams: one, and up to 4 where there are threads of R2CC_BULK_THREADS to fill them; more costs memory and wake-ups",
        [](const std::string& v, Config* c, std::string*) { return SetSockets(v, c); }},
+      {"R2CC_TCP_CONGESTION", "system or a congestion control of this kernel's, up to 15 characters", "",
+       "the system's, but for BBR, which all but stops a connection for 0.2 s every 10 s and paces it with a timer: cubic then, or reno",
+       [](const std::string& v, Config* c, std::string*) { return c->tcp_congestion = v, v.size() <= kAlgorithmCharsMax; }},
       {"R2CC_LINK_MONITOR", "0 or 1", "1", "the kernel tells of a lost link before any socket does",
        [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->link_monitor); }},
       {"R2CC_BULK_THREADS", "0 to 16", "",

@@ -34,6 +34,7 @@ struct Config {
   std::vector<FailRail> fail_rails;        // R2CC_FAIL_RAILS
   int64_t deadline_ms = 0;                 // R2CC_DEADLINE_MS
   int64_t silence_ms = 0;                  // R2CC_SILENCE_MS
+  std::string tcp_congestion;              // R2CC_TCP_CONGESTION; empty: the system's unless it suits no rail
   std::optional<int> sockets_per_rail;     // R2CC_SOCKETS_PER_RAIL; unset: by the number of movers
   bool link_monitor = false;               // R2CC_LINK_MONITOR
   std::optional<int> bulk_threads;         // R2CC_BULK_THREADS; unset: by the number of processors

@@ -48,6 +48,7 @@ TEST(Config, DefaultsArePlain) {
   EXPECT_EQ(config.deadline_ms, 30000);
   EXPECT_EQ(config.silence_ms, 250);
   EXPECT_FALSE(config.sockets_per_rail.has_value());
+  EXPECT_EQ(config.tcp_congestion, "");
   EXPECT_TRUE(config.link_monitor);
   EXPECT_FALSE(config.checksum);
   EXPECT_FALSE(config.bulk_threads.has_value());
@@ -68,6 +69,7 @@ TEST(Config, TakesWhatIsGiven) {
                                 {"R2CC_DEADLINE_MS", "5000"},
                                 {"R2CC_SILENCE_MS", "100"},
                                 {"R2CC_SOCKETS_PER_RAIL", "4"},
+                                {"R2CC_TCP_CONGESTION", "dctcp"},
                                 {"R2CC_LINK_MONITOR", "0"},
                                 {"R2CC_BULK_THREADS", "2"},
                                 {"R2CC_BULK_AFTER_BYTES", "0"},
@@ -89,6 +91,7 @@ TEST(Config, TakesWhatIsGiven) {
   EXPECT_EQ(config.deadline_ms, 5000);
   EXPECT_EQ(config.silence_ms, 100);
   EXPECT_EQ(config.sockets_per_rail, std::optional(4));
+  EXPECT_EQ(config.tcp_congestion, "dctcp");
   EXPECT_FALSE(config.link_monitor);
   EXPECT_TRUE(config.checksum);
   EXPECT_EQ(config.bulk_threads, std::optional(2));
@@ -133,6 +136,7 @@ TEST(Config, BadValuesAreRefusedByName) {
       {"R2CC_DEADLINE_MS", {"99", "86400001", "-5", "5s", "1e3", "0x100", " 500", "99999999999999999999", "+500"}},
       {"R2CC_SILENCE_MS", {"19", "60001", "fast"}},
       {"R2CC_SOCKETS_PER_RAIL", {"0", "17", "two"}},
+      {"R2CC_TCP_CONGESTION", {std::string(16, 'x')}},
       {"R2CC_LINK_MONITOR", {"2", "yes", "true"}},
       {"R2CC_BULK_THREADS", {"-1", "17", "auto"}},
       {"R2CC_BULK_AFTER_BYTES", {"-1", "1e9"}},

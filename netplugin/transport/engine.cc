@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "netplugin/transport/tcp/congestion.h"
 #include "netplugin/transport/tcp/record.h"
 
 namespace r2cc::net {
@@ -103,10 +104,16 @@ bool Engine::Open(std::string* error) {
   UniqueFd oob = net::Listen(io_.oob_source, &io_.oob_port, error);
   if (!oob) return false;
   greeter_->AddListener(std::move(oob));
+  const std::string system = SystemCongestionControl();
+  const auto congestion_control = RailCongestionControl(
+      config.tcp_congestion, system, [](const std::string& name) { return HasCongestionControl(name); }, error);
+  if (!congestion_control) return false;
+  if (!congestion_control->empty())
+    Log(LogLevel::kInfo, "R2CC: rails use " + *congestion_control + ", the system " + system + " (R2CC_TCP_CONGESTION)");
   for (const Rail& rail : parts_.rails) {
     LocalRail local;
     local.name = local.nic = rail.name;
-    local.source = {ToSocketAddress(rail.address), rail.interface};
+    local.source = {ToSocketAddress(rail.address), rail.interface, *congestion_control};
     local.up = rail.up;
     if (!rail.address.empty() && !ListenOn(&local, error)) return false;
     io_.rails.push_back(std::move(local));

@@ -20,6 +20,7 @@ constexpr int kKeepAliveIdleS = 2;
 constexpr int kKeepAliveIntervalS = 1;
 constexpr int kKeepAliveProbes = 5;
 constexpr int kOobUserTimeoutMs = 8000;
+constexpr size_t kCongestionControlBytes = 17;  // TCP_CA_NAME_MAX and an end
 
 void Set(int fd, int level, int name, int value) { setsockopt(fd, level, name, &value, sizeof(value)); }
 
@@ -29,6 +30,11 @@ uint64_t HeldMost() {
   char text[24] = "";
   if (!fd || read(fd.get(), text, sizeof(text) - 1) <= 0) return 0;
   return std::min<uint64_t>(std::strtoull(text, nullptr, 10) * 2, INT_MAX);
+}
+
+// Before the connection is made: it decides how the connection begins. What is accepted has its listener's.
+void SetCongestionControl(int fd, const std::string& name) {
+  if (!name.empty()) setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size()));
 }
 
 }  // namespace
@@ -90,6 +96,7 @@ UniqueFd Listen(const Source& source, uint16_t* port, std::string* error) {
   UniqueFd fd(socket(bound.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (fd) {
     Set(fd.get(), IPPROTO_IP, IP_FREEBIND, 1);
+    SetCongestionControl(fd.get(), source.congestion_control);
     if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&bound.storage), bound.length) == 0 && listen(fd.get(), 512) == 0) {
       bound.length = sizeof(bound.storage);
       getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound.storage), &bound.length);
@@ -118,6 +125,7 @@ UniqueFd Connect(const Source& source, const SocketAddress& to, SocketUse use, i
   UniqueFd fd(socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (fd) {
     Prepare(fd.get(), use, source.interface);
+    SetCongestionControl(fd.get(), source.congestion_control);
     bool bound = true;
     if (source.address.length > 0) {
       Set(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
@@ -168,6 +176,18 @@ void LimitHeld(int fd, uint64_t bytes) {
     Set(fd, SOL_SOCKET, SO_SNDBUF, static_cast<int>(bytes / 2));  // the kernel doubles it
   else if (locks != 0)
     Set(fd, SOL_SOCKET, SO_BUF_LOCK, kAsTheKernelSeesFit);
+}
+
+std::string SystemCongestionControl() {
+  const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  char name[kCongestionControlBytes] = "";
+  socklen_t length = sizeof(name) - 1;
+  return fd && getsockopt(fd.get(), IPPROTO_TCP, TCP_CONGESTION, name, &length) == 0 ? name : "";
+}
+
+bool HasCongestionControl(const std::string& name) {
+  const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return fd && setsockopt(fd.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0;
 }
 
 int ConnectResult(int fd) {

@@ -53,8 +53,9 @@ bool ParseAddress(const std::string& text, uint16_t port, SocketAddress* out);
 
 // Where the local end of a connection is tied to.
 struct Source {
-  SocketAddress address;  // length 0: any
-  std::string interface;  // empty: not tied to a device
+  SocketAddress address;                // length 0: any
+  std::string interface;                // empty: not tied to a device
+  std::string congestion_control = {};  // empty: the system's
 };
 
 enum class SocketUse { kOob, kControl, kBulk };
@@ -81,6 +82,11 @@ void LimitUnsent(int fd, uint32_t bytes);
 // Bytes that the kernel holds, sent or not, until the peer acknowledges them; 0, or more than net.core.wmem_max lets a process ask for: as
 // the kernel sees fit.
 void LimitHeld(int fd, uint64_t bytes);
+
+// The congestion control that connections have here if nobody asks for another; empty if the kernel does not say.
+std::string SystemCongestionControl();
+// Whether the kernel has it and lets this process use it.
+bool HasCongestionControl(const std::string& name);
 
 // Result of a finished connect; 0 or an errno.
 int ConnectResult(int fd);

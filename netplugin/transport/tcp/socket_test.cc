@@ -1,9 +1,13 @@
 #include "netplugin/transport/tcp/socket.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <fstream>
+#include <string>
 
 namespace r2cc::net {
 namespace {
@@ -34,6 +38,42 @@ TEST(LimitHeld, MoreThanTheSystemGrantsIsNoLimit) {
   const int before_bytes = Option(fd.get(), SO_SNDBUF);
   LimitHeld(fd.get(), most_bytes * 2 + 1);
   EXPECT_EQ(Option(fd.get(), SO_SNDBUF), before_bytes);
+}
+
+std::string CongestionControl(const UniqueFd& fd) {
+  char name[17] = "";
+  socklen_t length = sizeof(name) - 1;
+  return getsockopt(fd.get(), IPPROTO_TCP, TCP_CONGESTION, name, &length) == 0 ? name : "";
+}
+
+TEST(CongestionControl, BothEndsHaveWhatTheirSourcesAskFor) {
+  // Every kernel has this one and gives it to anybody.
+  Source source{.congestion_control = "reno"};
+  ASSERT_TRUE(ParseAddress("127.0.0.1", 0, &source.address));
+  uint16_t port = 0;
+  std::string error;
+  const UniqueFd listener = Listen(source, &port, &error);
+  ASSERT_TRUE(listener) << error;
+  SocketAddress to = source.address;
+  to.set_port(port);
+  int failure = 0;
+  const UniqueFd caller = Connect(source, to, SocketUse::kBulk, &failure);
+  ASSERT_TRUE(caller);
+  pollfd ready{listener.get(), POLLIN, 0};
+  ASSERT_EQ(poll(&ready, 1, 10'000), 1);
+  const UniqueFd called = Accept(listener.get(), &failure);
+  ASSERT_TRUE(called);
+  EXPECT_EQ(CongestionControl(caller), "reno");
+  EXPECT_EQ(CongestionControl(called), "reno");
+}
+
+TEST(CongestionControl, IsTheSystemsWhereNobodyAsks) {
+  const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_TRUE(fd);
+  EXPECT_EQ(SystemCongestionControl(), CongestionControl(fd));
+  EXPECT_FALSE(SystemCongestionControl().empty());
+  EXPECT_TRUE(HasCongestionControl("reno"));
+  EXPECT_FALSE(HasCongestionControl("nobody"));
 }
 
 }  // namespace
