@@ -23,8 +23,11 @@ class BulkRun {
   void Count(const Chunk& chunk) {
     bulk_.Count(chunk, kHandedOverBytes);
     large_.Count(chunk, kEagerBytesMax);
+    if (chunk.message_bytes > kHandedOverBytes) rests_ = false;
   }
-  bool is_bulk() const { return bulk_.bytes >= after_bytes_; }
+  // Nothing has moved for a while, and a small message may be the next. A large one goes on where the run was.
+  void Rest() { rests_ = after_bytes_ > 0; }
+  bool is_bulk() const { return !rests_ && bulk_.bytes >= after_bytes_; }
   // Messages are about that are worth handing over: the peer's movers may send them by any socket of a link.
   bool has_bulk() const { return bulk_.bytes > 0; }
   // Messages are about that are too large for the eager path.
@@ -47,6 +50,7 @@ class BulkRun {
 
   const uint64_t after_bytes_;
   Run bulk_, large_;
+  bool rests_ = false;
 };
 
 }  // namespace r2cc::net

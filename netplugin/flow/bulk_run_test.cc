@@ -53,6 +53,31 @@ TEST_F(BulkRunTest, EagerMessagesEndARunOfLargeOnesButNotOfBulk) {
   EXPECT_FALSE(run.has_large());
 }
 
+TEST_F(BulkRunTest, RestsUntilTheNextLargeMessage) {
+  Count(Large(), kAfterBytes / kChunkBytes);
+  run.Rest();
+  EXPECT_FALSE(run.is_bulk());
+  EXPECT_TRUE(run.has_bulk()) << "the peer's movers may be at it already";
+  Count(Small(), 1);
+  EXPECT_FALSE(run.is_bulk());
+  Count(Large(), 1);
+  EXPECT_TRUE(run.is_bulk());
+}
+
+TEST_F(BulkRunTest, SmallMessagesEndAlsoOneThatRests) {
+  Count(Large(), kAfterBytes / kChunkBytes);
+  run.Rest();
+  Count(Small(), BulkRun::kSmallMost);
+  Count(Large(), 1);
+  EXPECT_FALSE(run.is_bulk());
+}
+
+TEST_F(BulkRunTest, OneThatAlwaysIsDoesNotRest) {
+  BulkRun always(0);
+  always.Rest();
+  EXPECT_TRUE(always.is_bulk());
+}
+
 TEST_F(BulkRunTest, TheLastChunkOfALargeMessageIsNoSmallMessage) {
   Count(Large(), kAfterBytes / kChunkBytes);
   Count({.message_bytes = 512 * 1024 + 8, .bytes = 8}, 1000);

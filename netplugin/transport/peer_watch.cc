@@ -45,7 +45,7 @@ int PeerWatch::WaitMs() {
     if (watched.token != 0 && peer->more()) wait_ms = 0;
     if (helped)
       wait_ms = std::min(wait_ms, kDrivenWaitMs);
-    else if (watched.active)
+    else if (watched.active || peer->crewed())
       wait_ms = std::min(wait_ms, kActiveWaitMs);
   }
   return wait_ms;

@@ -62,6 +62,18 @@ TEST_F(PeerWatchTest, ACrewHearsOfLinksThatCameUpSince) {
   EXPECT_TRUE(peer.has_crew);
 }
 
+TEST_F(PeerWatchTest, ACrewIsLookedAfterUntilItRests) {
+  const auto movers = GiveMovers();
+  watch.Tick();
+  EXPECT_EQ(watch.WaitMs(), 100);
+  peer.Help(kFlow);
+  EXPECT_TRUE(peer.crewed());
+  watch.WaitMs();
+  watch.Tick();
+  watch.Tick();
+  EXPECT_EQ(watch.WaitMs(), 5);
+}
+
 TEST_F(PeerWatchTest, WaitsAsLongAsItsPeersCan) {
   EXPECT_EQ(watch.WaitMs(), 5) << "a new peer is expected to do something";
   watch.Tick();

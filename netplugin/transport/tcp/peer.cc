@@ -10,6 +10,8 @@ constexpr Nanos kPollWaiting = 50 * 1000;
 constexpr Nanos kPollPosting = 1000 * 1000;
 // With a crew he only sees to it that all goes on: the turn is the movers'.
 constexpr Nanos kPollCrewed = 20 * 1000;
+// A small message that comes when a crew is asleep waits until it has woken up, and so do the next ones.
+constexpr Nanos kBulkRestsAfter = 20 * kNanosPerMs;
 // A sleep costs a mover more than some tries, and so does a call to the scheduler. About 10 microseconds.
 constexpr int kTriesForTurn = 100, kPausesOfTry = 3;
 
@@ -112,6 +114,7 @@ void Peer::Carry(Errand* errand) {
 }
 
 void Peer::UpdateCrew() {
+  if (now() - counted_ >= kBulkRestsAfter) run_.Rest();
   const bool wanted = io_->movers != nullptr && run_.is_bulk();
   if (!wanted && !crewed()) return;
   crewed_.store(wanted, std::memory_order_relaxed);

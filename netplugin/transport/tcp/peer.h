@@ -64,7 +64,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
   // ---- with the turn ----
 
-  // While bulk moves the peer has a crew, if there are movers. Call again now and then: links come up.
+  // While bulk moves the peer has a crew, if there are movers. Call again now and then: links come up, and bulk comes to rest.
   void UpdateCrew();
   virtual void RailState(uint16_t rail, bool up) = 0;
   // The page, or the peer's name, may have changed.
@@ -97,7 +97,10 @@ class Peer : public std::enable_shared_from_this<Peer> {
   // True if it held anything.
   bool RunInbox();
   // A chunk is moved, either way.
-  void Count(const Chunk& chunk) { run_.Count(chunk); }
+  void Count(const Chunk& chunk) {
+    run_.Count(chunk);
+    counted_ = now_;
+  }
   bool has_bulk() const { return run_.has_bulk(); }
   // The turn is one of the job's own threads.
   bool jobs_turn() const { return jobs_turn_; }
@@ -136,6 +139,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   std::vector<Request> taken_;
   std::atomic<uint64_t> helped_{0};
   BulkRun run_;
+  Nanos counted_ = 0;
   std::atomic<bool> crewed_{false};
 
   std::mutex inbox_mutex_;

@@ -169,11 +169,32 @@ TEST_F(CrewedPeerTest, HasACrewFromBulkToSmallMessages) {
   EXPECT_TRUE(busy.has_crew);
   clock.Advance(kNanosPerSecond);
   busy.Help(kFlow);
-  EXPECT_TRUE(busy.crewed()) << "a pause does not end it";
+  EXPECT_TRUE(busy.crewed()) << "who waits for more does not end it";
   for (int i = 0; i < BulkRun::kSmallMost; ++i) MoveBytes(8);
   busy.Submit(kFlow, nullptr, 8);
   EXPECT_FALSE(busy.crewed());
   EXPECT_FALSE(busy.has_crew);
+}
+
+TEST_F(CrewedPeerTest, TheCrewRestsWhenNothingMovesAndIsBackWithTheNextLargeMessage) {
+  const auto look = [this] {
+    const auto turn = busy.TakeTurn();
+    busy.UpdateCrew();
+  };
+  MoveBytes(kAfterBytes);
+  busy.Help(kFlow);
+  clock.Advance(19 * kNanosPerMs);
+  look();
+  EXPECT_TRUE(busy.crewed());
+  clock.Advance(1 * kNanosPerMs);
+  look();
+  EXPECT_FALSE(busy.crewed());
+  EXPECT_FALSE(busy.has_crew);
+  busy.Help(kFlow);
+  EXPECT_FALSE(busy.crewed());
+  MoveBytes(kAfterBytes / 8);
+  busy.Help(kFlow);
+  EXPECT_TRUE(busy.crewed());
 }
 
 TEST_F(CrewedPeerTest, WhileLargeMessagesComeHeLooksElsewhereSoon) {
