@@ -117,12 +117,13 @@ bool RecvFlows::Tell(Flow* flow, Nanos now) {
   return true;
 }
 
-Nanos RecvFlows::Patience(const Flow& flow, uint64_t to_ack, uint64_t to_grant) {
+Nanos RecvFlows::Patience(const Flow& flow, uint64_t to_ack, uint64_t to_grant) const {
   if (flow.tell_again || flow.wanted) return 0;
   const RecvLedger& ledger = flow.ledger;
   const bool large = ledger.awaited_through() > flow.acked_through || (to_grant > 0 && !ledger.last_eager());
   // A sender of small messages has copies of them, and credit: it waits for neither.
   if (!large) return std::max(to_ack, to_grant) >= kTogether ? 0 : kTogetherFor;
+  if (!whole_) return 0;
   const uint64_t placed = ledger.placed_through();
   const uint64_t grants_left = flow.granted_through > placed ? flow.granted_through - placed : 0;
   const bool may_send_on = grants_left >= (to_grant > 0 ? kGrantsEnough : 1);

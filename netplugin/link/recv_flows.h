@@ -55,6 +55,10 @@ class RecvFlows {
   // Valid until the next call.
   std::span<const FlowId> TakeChanged();
 
+  // All rails are there. Else the messages of a flow overtake one another on those that are left, and its sender, which has but a few
+  // under way, is short of the next ones sooner: it hears of each.
+  void set_whole(bool whole) { whole_ = whole; }
+
   // Some flow waits for data.
   bool outstanding() const;
 
@@ -71,9 +75,10 @@ class RecvFlows {
   // True if nothing is left to be told of the flow.
   bool Tell(Flow* flow, Nanos now);
   // How long so many acknowledgements and grants may wait for more to go with them.
-  static Nanos Patience(const Flow& flow, uint64_t to_ack, uint64_t to_grant);
+  Nanos Patience(const Flow& flow, uint64_t to_ack, uint64_t to_grant) const;
 
   Courier* const courier_;
+  bool whole_ = false;
   std::map<FlowId, Flow> flows_;
   std::vector<Flow*> touched_;  // there may be something to tell
   std::vector<FlowId> changed_, taken_;

@@ -18,6 +18,7 @@ struct RecvFlowsTest : testing::Test {
   RecvFlowsTest() {
     courier.set_links(1);
     courier.Up(kHome);
+    flows.set_whole(true);
     flow = flows.Open(kFlow, kHome);
   }
 
@@ -76,6 +77,15 @@ TEST_F(RecvFlowsTest, ASenderWithGrantsHearsOfTwoLargeMessagesAndNewBuffersInOne
   EXPECT_EQ(told[0].type, FrameType::kGrant);
   EXPECT_EQ(told[0].message, 2u);
   EXPECT_EQ(told[0].numbers.size(), 3u);
+}
+
+TEST_F(RecvFlowsTest, WhileARailIsMissingEachLargeMessageIsToldAtOnce) {
+  Granted(4);
+  flows.set_whole(false);
+  Place();
+  EXPECT_EQ(Told(1).size(), 1u);
+  Post();
+  EXPECT_EQ(Told(1).size(), 1u);
 }
 
 TEST_F(RecvFlowsTest, WhatIsHeldBackIsToldWhenNoMoreComesOfIt) {

@@ -289,7 +289,9 @@ void RecvSession::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, 
       break;
   }
   link.state = step.next;
-  if (no_link_since_ == 0 && std::none_of(links_.begin(), links_.end(), [](const Link& l) { return l.state == AcceptorState::kUp; })) {
+  const auto up = [](const Link& l) { return l.state == AcceptorState::kUp; };
+  flows_.set_whole(std::all_of(links_.begin(), links_.begin() + home_count_, up));
+  if (no_link_since_ == 0 && std::none_of(links_.begin(), links_.end(), up)) {
     no_link_since_ = now;
     CheckLost(now);
   }

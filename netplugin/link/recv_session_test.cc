@@ -32,5 +32,30 @@ TEST_F(RecvSessionTest, AnEagerMessageLargerThanABufferPostedWhileItArrivesEndsI
   EXPECT_EQ(session.error(kFlow), "R2CC: a message of peer peer is larger than the buffer posted for it");
 }
 
+TEST(RecvSession, HoldsWordsBackOnlyWhileAllRailsAreThere) {
+  RecvSession session({.local_rails = 2, .remote_rails = 2, .peer = "peer"}, 0);
+  auto words_after_a_message = [&session, message = MessageId{0}]() mutable {
+    session.Flush(1);
+    session.TakeActions();
+    const Chunk chunk{kFlow, message++, 16, 128, 0, nullptr, 16, false};
+    std::byte* to = nullptr;
+    EXPECT_TRUE(session.Begin(0, kFirst, chunk, &to));
+    EXPECT_TRUE(session.Finish(0, kFirst, chunk));
+    session.Flush(1);
+    return session.TakeActions().size();
+  };
+  session.OobUp(0);
+  session.Receive(kOobLane, Frame{.type = FrameType::kFlowOpen, .flow = kFlow}, 0);
+  session.AcceptFlow(kFlow, 0);
+  ASSERT_TRUE(session.Greet(0, kFirst, 0, 0, 0));
+  char buffer[16];
+  for (int i = 0; i < 8; ++i) session.Post(kFlow, buffer, sizeof(buffer), 0);
+  EXPECT_EQ(words_after_a_message(), 1u);
+  ASSERT_TRUE(session.Greet(1, kFirst, 1, 1, 0));
+  EXPECT_EQ(words_after_a_message(), 0u);
+  session.LinkTrouble(1, kFirst, plan::EvidenceCause::kSocketError, 0);
+  EXPECT_EQ(words_after_a_message(), 1u);
+}
+
 }  // namespace
 }  // namespace r2cc::net
