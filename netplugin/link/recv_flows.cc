@@ -95,7 +95,6 @@ bool RecvFlows::Tell(Flow* flow, Nanos now) {
   const uint64_t to_grant = posted > flow->granted_through ? posted - flow->granted_through : 0;
   if (to_ack == 0 && to_grant == 0 && !flow->tell_again) {
     flow->untold_since = 0;
-    flow->wanted = false;
     return true;
   }
   if (flow->untold_since == 0) flow->untold_since = now;
@@ -112,19 +111,20 @@ bool RecvFlows::Tell(Flow* flow, Nanos now) {
   if (!dropped && !courier_->SendBest(frame, flow->home)) return false;
   flow->acked_through = placed;
   flow->granted_through = posted;
-  flow->tell_again = flow->wanted = false;
+  flow->tell_again = false;
   flow->untold_since = 0;
   return true;
 }
 
 Nanos RecvFlows::Patience(const Flow& flow, uint64_t to_ack, uint64_t to_grant) const {
-  if (flow.tell_again || flow.wanted) return 0;
+  if (flow.tell_again || (to_grant > 0 && flow.wanted_through > flow.granted_through)) return 0;
   const RecvLedger& ledger = flow.ledger;
-  const bool large = ledger.awaited_through() > flow.acked_through || (to_grant > 0 && !ledger.last_eager());
+  const uint64_t placed = ledger.placed_through();
+  const bool large_comes = !ledger.last_eager() || flow.wanted_through > placed;
+  const bool large = ledger.awaited_through() > flow.acked_through || (to_grant > 0 && large_comes);
   // A sender of small messages has copies of them, and credit: it waits for neither.
   if (!large) return std::max(to_ack, to_grant) >= kTogether ? 0 : kTogetherFor;
   if (!whole_) return 0;
-  const uint64_t placed = ledger.placed_through();
   const uint64_t grants_left = flow.granted_through > placed ? flow.granted_through - placed : 0;
   const bool may_send_on = grants_left >= (to_grant > 0 ? kGrantsEnough : 1);
   return may_send_on && to_ack < kLargeTogether ? kLargeTogetherFor : 0;

@@ -22,8 +22,8 @@ class RecvFlows {
     const FlowId id;
     LinkId home = 0;
     RecvLedger ledger;
-    std::string error;    // empty while the flow can go on; else one line
-    bool wanted = false;  // the sender waits for a grant
+    std::string error;             // empty while the flow can go on; else one line
+    MessageId wanted_through = 0;  // the sender waits for the grants of all messages below
 
    private:
     friend class RecvFlows;

@@ -100,13 +100,11 @@ TEST_F(RecvFlowsTest, WhatIsHeldBackIsToldWhenNoMoreComesOfIt) {
 }
 
 TEST_F(RecvFlowsTest, TheLastMessageThatWasPostedIsAcknowledgedAtOnce) {
-  Granted(2);
-  Place();
-  EXPECT_TRUE(Told(1).empty());
+  Granted(1);
   Place();
   const auto told = Told(1);
   ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].message, 2u);
+  EXPECT_EQ(told[0].message, 1u);
 }
 
 TEST_F(RecvFlowsTest, ASenderShortOfGrantsHearsOfANewOneAtOnce) {
@@ -124,9 +122,27 @@ TEST_F(RecvFlowsTest, ASenderThatAsksIsToldAtOnce) {
   Granted(4);
   Post();
   EXPECT_TRUE(Told(1).empty());
-  flow->wanted = true;
+  flow->wanted_through = 5;
   flows.Touch(flow);
   EXPECT_EQ(Told(1).size(), 1u);
+}
+
+// After small messages nobody hurries to grant.
+TEST_F(RecvFlowsTest, ASenderThatAskedBeforeTheBufferWasPostedIsToldAtOnceToo) {
+  Granted(1);
+  Place(true);
+  EXPECT_EQ(Told(kMuchLater).size(), 0u);
+  EXPECT_EQ(Told(2 * kMuchLater).size(), 1u);
+  flow->wanted_through = 3;
+  flows.Touch(flow);
+  EXPECT_TRUE(Told(2 * kMuchLater).empty()) << "there is nothing to tell";
+  for (uint64_t posted = 1; posted <= 2; ++posted) {
+    Post();
+    EXPECT_EQ(Told(2 * kMuchLater).size(), 1u);
+  }
+  Post();
+  EXPECT_TRUE(Told(2 * kMuchLater).empty()) << "for this one nobody asked";
+  EXPECT_EQ(Told(2 * kMuchLater + kNanosPerMs).size(), 1u) << "but large messages may come";
 }
 
 TEST_F(RecvFlowsTest, WhatMayBeLostIsToldAgainAtOnce) {

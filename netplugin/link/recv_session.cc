@@ -129,7 +129,8 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
     case FrameType::kWant: {
       RecvFlows::Flow* flow = flows_.Find(frame.flow);
       if (flow == nullptr) return;
-      flow->wanted = true;
+      // It may have overtaken what comes before, and the buffer may not be posted yet.
+      flow->wanted_through = frame.message + 1;
       flows_.Touch(flow);
       return;
     }

@@ -48,7 +48,7 @@ MessageId SendSession::Post(FlowId id, const void* data, uint64_t bytes, Nanos) 
   const MessageId message = flow->ledger.Post(data, bytes, ChunkBytes(flow->home));
   flows_.Note(flow);
   if (flow->ledger.overflowed()) FailFlow(flow, "R2CC: a message is larger than the buffer that the receiver posted for it");
-  if (flow->ledger.wants_grant()) courier_.SendBest(Frame{.type = FrameType::kWant, .flow = id}, flow->home);
+  if (flow->ledger.wants_grant()) courier_.SendBest(Frame{.type = FrameType::kWant, .flow = id, .message = message}, flow->home);
   return message;
 }
 

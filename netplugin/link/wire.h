@@ -80,7 +80,7 @@ enum class FrameType : uint16_t {
   kBye = 13,        // R>S flow, message = placed through: the receiver closed it
   kByeAck = 14,     // S>R flow
   kRailUp = 15,     // R>S number = rail: the acceptor's rail is back, worth a try
-  kWant = 16,       // S>R flow: a message waits for its grant
+  kWant = 16,       // S>R flow, message: it waits for its grant
 };
 
 struct Frame {

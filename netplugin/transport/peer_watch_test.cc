@@ -22,11 +22,11 @@ struct PeerWatchTest : testing::Test {
     watch.ServiceMore();
     return peer.events > before;
   }
-  std::unique_ptr<Movers> GiveMovers() {
+  static std::unique_ptr<Movers> GiveMovers(FakeIo* io) {
     std::string error;
     auto movers = Movers::Start(1, &error);
     EXPECT_NE(movers, nullptr) << error;
-    io.movers = movers.get();
+    io->movers = movers.get();
     return movers;
   }
 
@@ -53,7 +53,7 @@ TEST_F(PeerWatchTest, APeerThatNcclDrivesIsLetGoUntilItDrivesItNoMore) {
 }
 
 TEST_F(PeerWatchTest, ACrewHearsOfLinksThatCameUpSince) {
-  const auto movers = GiveMovers();
+  const auto movers = GiveMovers(&io);
   peer.Help(kFlow);
   const int before = peer.crews;
   EXPECT_GT(before, 0);
@@ -63,15 +63,28 @@ TEST_F(PeerWatchTest, ACrewHearsOfLinksThatCameUpSince) {
 }
 
 TEST_F(PeerWatchTest, ACrewIsLookedAfterUntilItRests) {
-  const auto movers = GiveMovers();
+  constexpr uint32_t kAfterBytes = 1 << 20;
+  FakeIo io(&clock, kAfterBytes);
+  const auto movers = GiveMovers(&io);
+  FakePeer busy(&io);
+  PeerWatch watch(&io.poller);
+  watch.Add(&busy);
   watch.Tick();
   EXPECT_EQ(watch.WaitMs(), 100);
-  peer.Help(kFlow);
-  EXPECT_TRUE(peer.crewed());
+  {
+    const auto turn = busy.TakeTurn();
+    busy.MoveBytes(kAfterBytes);
+  }
+  busy.Help(kFlow);
+  EXPECT_TRUE(busy.crewed());
   watch.WaitMs();
   watch.Tick();
   watch.Tick();
   EXPECT_EQ(watch.WaitMs(), 5);
+  clock.Advance(20 * kNanosPerMs);
+  watch.Tick();
+  EXPECT_FALSE(busy.has_crew);
+  EXPECT_EQ(watch.WaitMs(), 100);
 }
 
 TEST_F(PeerWatchTest, WaitsAsLongAsItsPeersCan) {
