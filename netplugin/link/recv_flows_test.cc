@@ -41,6 +41,15 @@ struct RecvFlowsTest : testing::Test {
     actions.clear();
     return frames;
   }
+  // One word leaves now; `placed` messages are done by it.
+  Frame OneWord(Nanos now, FrameType type, uint64_t placed) {
+    std::vector<Frame> told = Told(now);
+    EXPECT_EQ(told.size(), 1u);
+    if (told.size() != 1) return {};
+    EXPECT_EQ(told[0].type, type);
+    EXPECT_EQ(told[0].message, placed);
+    return std::move(told[0]);
+  }
   // Posts `messages` receives that the sender hears of.
   void Granted(int messages) {
     for (int i = 0; i < messages; ++i) Post();
@@ -58,10 +67,7 @@ struct RecvFlowsTest : testing::Test {
 TEST_F(RecvFlowsTest, TheFirstGrantsAreToldOneByOne) {
   for (uint64_t posted = 1; posted <= 2; ++posted) {
     Post();
-    const auto told = Told(1);
-    ASSERT_EQ(told.size(), 1u);
-    EXPECT_EQ(told[0].type, FrameType::kGrant);
-    EXPECT_EQ(told[0].numbers.size(), posted);
+    EXPECT_EQ(OneWord(1, FrameType::kGrant, 0).numbers.size(), posted);
   }
 }
 
@@ -72,11 +78,7 @@ TEST_F(RecvFlowsTest, ASenderWithGrantsHearsOfTwoLargeMessagesAndNewBuffersInOne
   Post();
   EXPECT_TRUE(Told(1).empty());
   Place();
-  const auto told = Told(1);
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].type, FrameType::kGrant);
-  EXPECT_EQ(told[0].message, 2u);
-  EXPECT_EQ(told[0].numbers.size(), 3u);
+  EXPECT_EQ(OneWord(1, FrameType::kGrant, 2).numbers.size(), 3u);
 }
 
 TEST_F(RecvFlowsTest, WhileARailIsMissingEachLargeMessageIsToldAtOnce) {
@@ -92,19 +94,14 @@ TEST_F(RecvFlowsTest, WhatIsHeldBackIsToldWhenNoMoreComesOfIt) {
   Granted(4);
   Place();
   EXPECT_TRUE(Told(5).empty());
-  const auto told = Told(5 + kNanosPerMs);
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].type, FrameType::kAck);
-  EXPECT_EQ(told[0].message, 1u);
+  OneWord(5 + kNanosPerMs, FrameType::kAck, 1);
   EXPECT_TRUE(Told(kMuchLater).empty());
 }
 
 TEST_F(RecvFlowsTest, TheLastMessageThatWasPostedIsAcknowledgedAtOnce) {
   Granted(1);
   Place();
-  const auto told = Told(1);
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].message, 1u);
+  OneWord(1, FrameType::kAck, 1);
 }
 
 TEST_F(RecvFlowsTest, ASenderShortOfGrantsHearsOfANewOneAtOnce) {
@@ -112,10 +109,7 @@ TEST_F(RecvFlowsTest, ASenderShortOfGrantsHearsOfANewOneAtOnce) {
   Place();
   EXPECT_TRUE(Told(1).empty());
   Post();
-  const auto told = Told(1);
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].type, FrameType::kGrant);
-  EXPECT_EQ(told[0].message, 1u);
+  OneWord(1, FrameType::kGrant, 1);
 }
 
 TEST_F(RecvFlowsTest, ASenderThatAsksIsToldAtOnce) {
@@ -150,10 +144,7 @@ TEST_F(RecvFlowsTest, WhatMayBeLostIsToldAgainAtOnce) {
   Place();
   EXPECT_TRUE(Told(1).empty());
   flows.TellAgain();
-  const auto told = Told(1);
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].type, FrameType::kGrant);
-  EXPECT_EQ(told[0].message, 1u);
+  OneWord(1, FrameType::kGrant, 1);
 }
 
 TEST_F(RecvFlowsTest, SmallMessagesWaitLongerAndInGreaterNumber) {
