@@ -17,7 +17,8 @@ constexpr SendLedger::Limits kLimits{.chunk_base_bytes = kBase, .eager_bytes = 1
 
 struct EagerSender {
   uint64_t order = 1;
-  SendLedger ledger{7, kLimits, &order};
+  Copies copies;
+  SendLedger ledger{7, kLimits, &order, &copies};
 
   EagerSender() { ledger.set_eager_window(2); }
 };

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/core/check.h"
 #include "netplugin/flow/planted.h"
 
 namespace r2cc::net {
 
-SendLedger::SendLedger(FlowId flow, const Limits& limits, uint64_t* order) : flow_(flow), limits_(limits), order_(order) {
+SendLedger::SendLedger(FlowId flow, const Limits& limits, uint64_t* order, Copies* copies)
+    : flow_(flow), limits_(limits), order_(order), copies_(copies) {
   // An eager message is one chunk: it is staged, and replayed, whole.
   R2CC_CHECK(limits.eager_bytes <= kEagerBytesMax && limits.eager_bytes <= limits.chunk_base_bytes);
 }
@@ -38,7 +40,7 @@ const std::byte* SendLedger::Release(MessageId id) {
   Message& message = At(id);
   if (!message.eager) return nullptr;
   if (!message.released) {
-    message.copy = std::make_shared_for_overwrite<std::byte[]>(message.bytes);
+    message.copy = copies_->Take(message.bytes);
     if (message.bytes > 0) std::memcpy(message.copy.get(), message.data, message.bytes);
     if (!IsPlanted(Planted::kEagerUncopied)) message.data = message.copy.get();
     message.released = true;
@@ -156,6 +158,7 @@ bool SendLedger::AckThrough(MessageId through) {
   while (acked_through_ < through) {
     // A receiver can only have placed what was entrusted to a carrier.
     if (messages_.front().holder.empty() || messages_.front().ready > 0) break;
+    copies_->GiveBack(std::move(messages_.front().copy), messages_.front().bytes);
     messages_.pop_front();
     if (first_ready_ > 0) --first_ready_;
     ++acked_through_;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "netplugin/flow/carriers.h"
+#include "netplugin/flow/copies.h"
 #include "netplugin/flow/types.h"
 
 namespace r2cc::net {
@@ -25,8 +26,9 @@ class SendLedger {
     uint32_t chunk_base_bytes = 128 * 1024;  // see ChunkBytesFor()
     uint32_t eager_bytes = 0;                // messages up to this size take the eager path; 0: none
   };
-  // `order` is shared by all flows of a session: it numbers messages as they become sendable, so that links serve the oldest first.
-  SendLedger(FlowId flow, const Limits& limits, uint64_t* order);
+  // All flows of a session share both: `order` numbers messages as they become sendable, so that links serve the oldest first, and
+  // `copies` has the memory for eager ones. They must outlive the ledger.
+  SendLedger(FlowId flow, const Limits& limits, uint64_t* order, Copies* copies);
 
   // The receiver stages so many eager messages beyond the last acknowledged one. Until it has said so there is no eager path.
   void set_eager_window(uint32_t messages) { eager_window_ = messages; }
@@ -97,7 +99,7 @@ class SendLedger {
     uint64_t order = 0;
     bool eager = false;
     bool released = false;
-    std::shared_ptr<std::byte[]> copy;
+    Copies::Copy copy;
     Carriers holder;  // by chunk; empty until the message is sendable
   };
 
@@ -108,6 +110,7 @@ class SendLedger {
   const FlowId flow_;
   const Limits limits_;
   uint64_t* const order_;
+  Copies* const copies_;
   uint32_t eager_window_ = 0;
   MessageId acked_through_ = 0;
   MessageId done_through_ = 0;

@@ -6,7 +6,7 @@ namespace r2cc::net {
 
 SendFlows::Flow* SendFlows::Open() {
   const FlowId id = next_id_++;
-  return &flows_.try_emplace(id, id, limits_, &order_).first->second;
+  return &flows_.try_emplace(id, id, limits_, &order_, &copies_).first->second;
 }
 
 SendFlows::Flow* SendFlows::Find(FlowId id) {

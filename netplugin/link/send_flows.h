@@ -18,7 +18,7 @@ class SendFlows {
  public:
   enum class State { kOpening, kOpen, kFailed };
   struct Flow {
-    Flow(FlowId id, const SendLedger::Limits& limits, uint64_t* order) : id(id), ledger(id, limits, order) {}
+    Flow(FlowId id, const SendLedger::Limits& limits, uint64_t* order, Copies* copies) : id(id), ledger(id, limits, order, copies) {}
 
     const FlowId id;
     State state = State::kOpening;
@@ -74,6 +74,7 @@ class SendFlows {
  private:
   const SendLedger::Limits limits_;
   const StripeMode mode_;
+  Copies copies_;  // before the flows, which use it
   std::map<FlowId, Flow> flows_;
   FlowId next_id_ = 1;
   uint64_t order_ = 1;

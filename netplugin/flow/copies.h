@@ -1,0 +1,59 @@
+// Memory for the copies of eager messages, used again: given back to the allocator some hundred KiB at a time, as acknowledgements come,
+// it would go back to the kernel, which zeroes each page anew for the next message. Pure.
+#ifndef R2CC_NETPLUGIN_FLOW_COPIES_H_
+#define R2CC_NETPLUGIN_FLOW_COPIES_H_
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "netplugin/flow/types.h"
+
+namespace r2cc::net {
+
+class Copies {
+ public:
+  using Copy = std::shared_ptr<std::byte[]>;
+
+  // At least `bytes` (kEagerBytesMax at most), with anything in them.
+  Copy Take(uint64_t bytes) {
+    if (bytes <= kSmallBytes) return std::make_shared_for_overwrite<std::byte[]>(bytes);
+    std::vector<Copy>& kept = kept_[ClassOf(bytes)];
+    if (kept.empty()) return std::make_shared_for_overwrite<std::byte[]>(BytesOf(ClassOf(bytes)));
+    // The newest is the likeliest to be in a cache.
+    Copy copy = std::move(kept.back());
+    kept.pop_back();
+    kept_bytes_ -= BytesOf(ClassOf(bytes));
+    return copy;
+  }
+
+  // `copy` is of a Take(bytes), or null. One that somebody else still holds is left to him.
+  void GiveBack(Copy copy, uint64_t bytes) {
+    if (bytes <= kSmallBytes || copy == nullptr || copy.use_count() > 1) return;
+    const size_t size_class = ClassOf(bytes);
+    if (kept_bytes_ + BytesOf(size_class) > kKeptBytesMost) return;
+    kept_bytes_ += BytesOf(size_class);
+    kept_[size_class].push_back(std::move(copy));
+  }
+
+  uint64_t kept_bytes() const { return kept_bytes_; }
+  static constexpr uint64_t kKeptBytesMost = 1 << 20;
+
+ private:
+  // The allocator has these at hand itself.
+  static constexpr uint64_t kSmallBytes = 4096;
+  static constexpr size_t ClassOf(uint64_t bytes) { return static_cast<size_t>(std::bit_width((bytes - 1) / kSmallBytes)); }
+  static constexpr size_t kClasses = std::bit_width((kEagerBytesMax - 1) / kSmallBytes) + 1;
+  static constexpr uint64_t BytesOf(size_t size_class) { return kSmallBytes << size_class; }
+
+  std::array<std::vector<Copy>, kClasses> kept_;
+  uint64_t kept_bytes_ = 0;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_FLOW_COPIES_H_
