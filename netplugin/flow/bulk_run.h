@@ -16,14 +16,21 @@ class BulkRun {
 
   // To send or receive a larger message takes longer than to wake another thread for it, though that one has its copy made first.
   static constexpr uint64_t kHandedOverBytes = 12 * 1024;
-  // So many smaller messages one after another end it. A few, such as a job's flags, do not.
-  static constexpr int kSmallMost = 4;
+  // So many smaller messages one after another end it. A few, such as a job's flags, or the rests that an operation leaves in each of its
+  // channels, do not.
+  static constexpr int kSmallMost = 16;
 
-  // A chunk moves, either way.
-  void Count(const Chunk& chunk) {
-    bulk_.Count(chunk, kHandedOverBytes);
-    large_.Count(chunk, kEagerBytesMax);
-    if (chunk.message_bytes > kHandedOverBytes) rests_ = false;
+  // So many bytes of a message move, or are about to. NCCL sends an empty message for each slice that an operation does not fill: it says
+  // nothing.
+  void Count(uint64_t message_bytes, uint64_t bytes) {
+    if (message_bytes == 0) return;
+    bulk_.Count(message_bytes, bytes, kHandedOverBytes);
+    large_.Count(message_bytes, bytes, kEagerBytesMax);
+    Moves(message_bytes);
+  }
+  // Some of a message moves that was counted as a whole.
+  void Moves(uint64_t message_bytes) {
+    if (message_bytes > kHandedOverBytes) rests_ = false;
   }
   // Nothing has moved for a while, and a small message may be the next. A large one goes on where the run was.
   void Rest() { rests_ = after_bytes_ > 0; }
@@ -38,10 +45,10 @@ class BulkRun {
     uint64_t bytes = 0;
     int small = 0;
 
-    void Count(const Chunk& chunk, uint64_t small_bytes) {
-      if (chunk.message_bytes > small_bytes) {
+    void Count(uint64_t message_bytes, uint64_t moved_bytes, uint64_t small_bytes) {
+      if (message_bytes > small_bytes) {
         small = 0;
-        bytes += chunk.bytes;
+        bytes += moved_bytes;
       } else if (++small >= kSmallMost) {
         bytes = 0;
       }

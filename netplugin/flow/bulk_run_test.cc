@@ -8,67 +8,77 @@ namespace {
 constexpr uint64_t kAfterBytes = 1 << 20;
 constexpr uint32_t kChunkBytes = 128 * 1024;
 
-Chunk Large() { return {.message_bytes = 512 * 1024, .bytes = kChunkBytes}; }
 constexpr uint32_t kEagerBytes = 16 * 1024;
-Chunk Eager() { return {.message_bytes = kEagerBytes, .bytes = kEagerBytes, .eager = true}; }
-Chunk Small() { return {.message_bytes = 8, .bytes = 8}; }
+struct Moved {
+  uint64_t message_bytes, bytes;
+};
+constexpr Moved kLarge{512 * 1024, kChunkBytes}, kEager{kEagerBytes, kEagerBytes}, kSmall{8, 8};
 
 struct BulkRunTest : testing::Test {
-  void Count(const Chunk& chunk, uint64_t times) {
-    for (uint64_t i = 0; i < times; ++i) run.Count(chunk);
+  void Count(const Moved& moved, uint64_t times) {
+    for (uint64_t i = 0; i < times; ++i) run.Count(moved.message_bytes, moved.bytes);
   }
   BulkRun run{kAfterBytes};
 };
 
 TEST_F(BulkRunTest, KnowsThatLargeMessagesAreAbout) {
-  Count(Small(), 10);
+  Count(kSmall, 10);
   EXPECT_FALSE(run.has_large());
   EXPECT_FALSE(run.has_bulk());
-  Count(Large(), 1);
+  Count(kLarge, 1);
   EXPECT_TRUE(run.has_large());
-  Count(Small(), BulkRun::kSmallMost);
+  Count(kSmall, BulkRun::kSmallMost);
   EXPECT_FALSE(run.has_large());
 }
 
 TEST_F(BulkRunTest, IsAfterSoManyBytesOfLargeMessages) {
-  Count(Large(), kAfterBytes / kChunkBytes - 1);
+  Count(kLarge, kAfterBytes / kChunkBytes - 1);
   EXPECT_FALSE(run.is_bulk());
-  Count(Large(), 1);
+  Count(kLarge, 1);
   EXPECT_TRUE(run.is_bulk());
 }
 
 TEST_F(BulkRunTest, IsAfterSoManyBytesOfEagerMessagesThatAreWorthIt) {
-  Count(Eager(), kAfterBytes / kEagerBytes - 1);
+  Count(kEager, kAfterBytes / kEagerBytes - 1);
   EXPECT_FALSE(run.is_bulk());
-  Count(Eager(), 1);
+  Count(kEager, 1);
   EXPECT_TRUE(run.is_bulk());
   EXPECT_FALSE(run.has_large());
 }
 
 TEST_F(BulkRunTest, EagerMessagesEndARunOfLargeOnesButNotOfBulk) {
-  Count(Large(), kAfterBytes / kChunkBytes);
-  Count(Eager(), BulkRun::kSmallMost);
+  Count(kLarge, kAfterBytes / kChunkBytes);
+  Count(kEager, BulkRun::kSmallMost);
   EXPECT_TRUE(run.is_bulk());
   EXPECT_TRUE(run.has_bulk());
   EXPECT_FALSE(run.has_large());
 }
 
 TEST_F(BulkRunTest, RestsUntilTheNextLargeMessage) {
-  Count(Large(), kAfterBytes / kChunkBytes);
+  Count(kLarge, kAfterBytes / kChunkBytes);
   run.Rest();
   EXPECT_FALSE(run.is_bulk());
   EXPECT_TRUE(run.has_bulk()) << "the peer's movers may be at it already";
-  Count(Small(), 1);
+  Count(kSmall, 1);
   EXPECT_FALSE(run.is_bulk());
-  Count(Large(), 1);
+  Count(kLarge, 1);
+  EXPECT_TRUE(run.is_bulk());
+}
+
+TEST_F(BulkRunTest, GoesOnWhenWhatWasCountedMovesOn) {
+  Count(kLarge, kAfterBytes / kChunkBytes);
+  run.Rest();
+  run.Moves(kSmall.message_bytes);
+  EXPECT_FALSE(run.is_bulk());
+  run.Moves(kLarge.message_bytes);
   EXPECT_TRUE(run.is_bulk());
 }
 
 TEST_F(BulkRunTest, SmallMessagesEndAlsoOneThatRests) {
-  Count(Large(), kAfterBytes / kChunkBytes);
+  Count(kLarge, kAfterBytes / kChunkBytes);
   run.Rest();
-  Count(Small(), BulkRun::kSmallMost);
-  Count(Large(), 1);
+  Count(kSmall, BulkRun::kSmallMost);
+  Count(kLarge, 1);
   EXPECT_FALSE(run.is_bulk());
 }
 
@@ -79,42 +89,52 @@ TEST_F(BulkRunTest, OneThatAlwaysIsDoesNotRest) {
 }
 
 TEST_F(BulkRunTest, TheLastChunkOfALargeMessageIsNoSmallMessage) {
-  Count(Large(), kAfterBytes / kChunkBytes);
-  Count({.message_bytes = 512 * 1024 + 8, .bytes = 8}, 1000);
+  Count(kLarge, kAfterBytes / kChunkBytes);
+  Count({512 * 1024 + 8, 8}, 1000);
   EXPECT_TRUE(run.is_bulk());
 }
 
 TEST_F(BulkRunTest, AFewSmallMessagesDoNotEndIt) {
-  Count(Large(), kAfterBytes / kChunkBytes);
+  Count(kLarge, kAfterBytes / kChunkBytes);
   for (int i = 0; i < 100; ++i) {
-    Count(Small(), BulkRun::kSmallMost - 1);
+    Count(kSmall, BulkRun::kSmallMost - 1);
     EXPECT_TRUE(run.is_bulk());
-    Count(Large(), 1);
+    Count(kLarge, 1);
   }
 }
 
+TEST_F(BulkRunTest, EmptyMessagesAreNoSmallMessages) {
+  Count(kLarge, kAfterBytes / kChunkBytes);
+  Count({0, 0}, 1000);
+  EXPECT_TRUE(run.is_bulk());
+  EXPECT_TRUE(run.has_large());
+  run.Rest();
+  Count({0, 0}, 1);
+  EXPECT_FALSE(run.is_bulk());
+}
+
 TEST_F(BulkRunTest, ARunOfSmallMessagesEndsItAndItBeginsAnew) {
-  Count(Large(), 100 * kAfterBytes / kChunkBytes);
-  Count(Small(), BulkRun::kSmallMost);
+  Count(kLarge, 100 * kAfterBytes / kChunkBytes);
+  Count(kSmall, BulkRun::kSmallMost);
   EXPECT_FALSE(run.is_bulk());
-  Count(Large(), kAfterBytes / kChunkBytes - 1);
+  Count(kLarge, kAfterBytes / kChunkBytes - 1);
   EXPECT_FALSE(run.is_bulk());
-  Count(Large(), 1);
+  Count(kLarge, 1);
   EXPECT_TRUE(run.is_bulk());
 }
 
 TEST_F(BulkRunTest, SmallMessagesAloneAreNone) {
-  Count({.message_bytes = BulkRun::kHandedOverBytes, .bytes = BulkRun::kHandedOverBytes}, 1000);
+  Count({BulkRun::kHandedOverBytes, BulkRun::kHandedOverBytes}, 1000);
   EXPECT_FALSE(run.is_bulk());
 }
 
 TEST(BulkRun, IsAlwaysAfterNothing) {
   BulkRun run(0);
   EXPECT_TRUE(run.is_bulk());
-  for (int i = 0; i < 100; ++i) run.Count(Small());
+  for (int i = 0; i < 100; ++i) run.Count(kSmall.message_bytes, kSmall.bytes);
   EXPECT_TRUE(run.is_bulk());
   EXPECT_FALSE(run.has_large());
-  run.Count(Large());
+  run.Count(kLarge.message_bytes, kLarge.bytes);
   EXPECT_TRUE(run.has_large());
 }
 

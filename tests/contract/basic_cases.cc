@@ -133,7 +133,8 @@ TEST_P(Contract, ExactlyOnceLargeAmongSmall) {
       if (i % 2 == 0) {
         job_->Exchange(flows_[i], 300'000 + static_cast<size_t>(round) * 1000);
       } else {
-        for (int small = 0; small < 6; ++small) job_->Exchange(flows_[i], 2000 + static_cast<size_t>(round));
+        // More than end a run of bulk: see BulkRun::kSmallMost.
+        for (int small = 0; small < 24; ++small) job_->Exchange(flows_[i], 2000 + static_cast<size_t>(round));
       }
     }
     ASSERT_TRUE(job_->RunUntilDone(kPatience)) << "round " << round;

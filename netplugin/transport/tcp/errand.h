@@ -54,8 +54,8 @@ class Errand : public Movers::Task {
 // What a socket knows of its errand. With its peer's turn.
 class Hire {
  public:
-  bool on() const { return errand_ != nullptr; }
-  bool is(const Errand* errand) const { return errand_.get() == errand; }
+  bool on() const { return errand_ != nullptr && !rests_; }
+  bool is(const Errand* errand) const { return on() && errand_.get() == errand; }
   // A call is being made: the socket is the mover's until it has ended.
   bool calling() const { return on() && errand_->calling(); }
   // It was called, or looks for more by itself, and has not come yet.
@@ -68,7 +68,7 @@ class Hire {
 
   void Begin(Movers* movers, Movers::Way way, size_t place, int fd, std::shared_ptr<Errand> errand) {
     errand_ = std::move(errand);
-    called_ = false;
+    called_ = rests_ = false;
     token_ = movers->Add(way, place, fd, errand_);
   }
   void Call(Movers* movers) {
@@ -77,7 +77,7 @@ class Hire {
   }
   // When either returns no call is being made, and none will be. Nothing happens if it is off. End() is for a socket that ends, too.
   void End(Movers* movers, int fd) {
-    if (!on()) return;
+    if (errand_ == nullptr) return;
     movers->Remove(token_, fd);
     Await();
     errand_.reset();
@@ -86,15 +86,28 @@ class Hire {
   void Dismiss(Movers* movers, int fd) {
     if (!on()) return;
     movers->Remove(token_, fd);
+    Rest();
+    errand_.reset();
+  }
+  // The same, but its thread keeps the socket, which a sending one hears nothing of meanwhile.
+  void Rest() {
+    if (!on()) return;
     Await();
     if (!IsPlanted(Planted::kDismissedUntold)) errand_->Finish();
-    errand_.reset();
+    rests_ = true;
+  }
+  // True if it rested and is on again. Its mover does not come before it is called.
+  bool Resume() {
+    if (errand_ == nullptr || !rests_) return false;
+    called_ = rests_ = false;
+    return true;
   }
 
  private:
   std::shared_ptr<Errand> errand_;
   Movers::Token token_ = 0;
   bool called_ = false;
+  bool rests_ = false;  // off, and to be resumed
 };
 
 }  // namespace r2cc::net

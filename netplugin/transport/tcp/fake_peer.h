@@ -31,7 +31,7 @@ class FakePeer final : public Peer {
   // Something arrives.
   void Arrive() const { eventfd_write(event_.get(), 1); }
   // With the turn.
-  void MoveBytes(uint32_t bytes) { Count({.message_bytes = bytes, .bytes = bytes}); }
+  void MoveBytes(uint32_t bytes) { Count(bytes, bytes); }
 
   void RailState(uint16_t, bool) override {}
   void ApplyVerdicts() override {}
@@ -44,14 +44,19 @@ class FakePeer final : public Peer {
   void CloseFlows() override {}
 
   std::vector<uint64_t> posted;  // sizes, in order
-  std::vector<bool> posted_in_jobs_turn;
+  std::vector<bool> posted_in_jobs_turn, posted_with_crew;
   int events = 0, hots = 0, ticks = 0, settled = 0, closed = 0, crews = 0;
   bool hot_moves = false, settle_more = false, is_outstanding = false, is_over = false, has_crew = false;
+  bool counts_requests = false;  // as a sender does
 
  protected:
+  void Announce(uint64_t bytes) override {
+    if (counts_requests) Count(bytes, bytes);
+  }
   void Post(FlowId, void*, uint64_t bytes) override {
     posted.push_back(bytes);
     posted_in_jobs_turn.push_back(jobs_turn());
+    posted_with_crew.push_back(has_crew);
   }
   bool Hot(FlowId) override { return ++hots, hot_moves; }
   void Tick() override { ++ticks; }

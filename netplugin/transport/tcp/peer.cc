@@ -56,6 +56,7 @@ void Peer::JobsTurn(FlowId flow, const Request* request) {
     jobs_turn_ = true;
     bool moved = RunInbox();
     if (!shut_) {
+      if (request != nullptr) Announce(request->bytes);
       if (run_.is_bulk() != crewed()) UpdateCrew();
       if (request != nullptr) Post(request->flow, request->data, request->bytes);
       moved = moved || request != nullptr;
@@ -146,8 +147,11 @@ bool Peer::RunInbox() {
     waiting_.store(false);
   }
   // After the end requests come to nothing; their comms have failed.
-  for (const Request& request : taken_)
-    if (!shut_) Post(request.flow, request.data, request.bytes);
+  for (const Request& request : taken_) {
+    if (shut_) break;
+    Announce(request.bytes);
+    Post(request.flow, request.data, request.bytes);
+  }
   taken_.clear();
   return true;
 }

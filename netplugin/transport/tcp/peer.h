@@ -86,6 +86,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void Shut();
 
  protected:
+  // Before Post(), so that a crew is there when the message is to move.
+  virtual void Announce(uint64_t bytes) = 0;
   virtual void Post(FlowId flow, void* data, uint64_t bytes) = 0;
   // The shortest way for `flow`: its own sockets, without asking the poller. True if anything moved.
   virtual bool Hot(FlowId flow) = 0;
@@ -96,9 +98,14 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
   // True if it held anything.
   bool RunInbox();
-  // A chunk is moved, either way.
-  void Count(const Chunk& chunk) {
-    run_.Count(chunk);
+  // Of a message, so much moves, or is about to.
+  void Count(uint64_t message_bytes, uint64_t bytes) {
+    run_.Count(message_bytes, bytes);
+    counted_ = now_;
+  }
+  // Some of a message moves that was counted as a whole.
+  void Moves(uint64_t message_bytes) {
+    run_.Moves(message_bytes);
     counted_ = now_;
   }
   bool has_bulk() const { return run_.has_bulk(); }

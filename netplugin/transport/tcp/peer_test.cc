@@ -176,6 +176,13 @@ TEST_F(CrewedPeerTest, HasACrewFromBulkToSmallMessages) {
   EXPECT_FALSE(busy.has_crew);
 }
 
+TEST_F(CrewedPeerTest, ASendersCrewIsThereBeforeItsMessageIsPosted) {
+  busy.counts_requests = true;
+  busy.Submit(kFlow, nullptr, kAfterBytes - 1);
+  busy.Submit(kFlow, nullptr, kAfterBytes);
+  EXPECT_EQ(busy.posted_with_crew, (std::vector<bool>{false, true}));
+}
+
 TEST_F(CrewedPeerTest, TheCrewRestsWhenNothingMovesAndIsBackWithTheNextLargeMessage) {
   const auto look = [this] {
     const auto turn = busy.TakeTurn();

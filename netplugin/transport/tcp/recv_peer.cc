@@ -261,7 +261,7 @@ bool RecvPeer::Reading(LinkId link, size_t index,
   bool placed = false;  // there are messages without a byte
   const auto finish = [&](const Chunk& chunk) {
     placed = true;
-    Count(chunk);
+    Count(chunk.message_bytes, chunk.bytes);
     session_.Finish(link, sockets.incarnation, chunk);
     const auto it = comms_.find(chunk.flow);
     if (it == comms_.end()) return;

@@ -65,6 +65,8 @@ class RecvPeer final : public Peer {
     bool whole() const { return !bulk.empty() && static_cast<size_t>(proofs) == bulk.size(); }
   };
 
+  // What a buffer is posted for shows when it comes.
+  void Announce(uint64_t) override {}
   void Post(FlowId flow, void* data, uint64_t bytes) override;
   bool Hot(FlowId flow) override;
   void Tick() override {

@@ -95,7 +95,7 @@ bool SendPeer::LoadBulk(LinkId link, size_t index) {
   const auto pull = [&](Chunk* chunk) {
     if (index >= sockets.in_use() || pulled_bytes >= most_bytes || !session_.Pull(link, sockets.incarnation, chunk)) return false;
     pulled_bytes += chunk->bytes;
-    Count(*chunk);
+    Moves(chunk->message_bytes);
     return true;
   };
   bulk.blocked = false;
@@ -182,10 +182,17 @@ void SendPeer::Crew(bool wanted) {
       const int fd = bulk.sender->fd();
       if (wanted && session_.link_state(link) == InitiatorState::kUp) {
         poller_.Modify(bulk.token, fd, EPOLLIN | EPOLLET);
+        if (bulk.hire.Resume()) {
+          // That there is room may have been told to whoever wrote until now.
+          bulk.blocked = false;
+          links_[link].stirred = true;
+          if (bulk.sender->busy()) bulk.hire.Call(io_->movers);
+          continue;
+        }
         bulk.hire.Begin(io_->movers, Movers::Way::kSend, session_.local_rail(link) * links_[link].bulk.size() + i, fd,
                         std::make_shared<BulkErrand>(std::static_pointer_cast<SendPeer>(shared_from_this()), link, i));
       } else if (!wanted) {
-        bulk.hire.Dismiss(io_->movers, fd);
+        bulk.hire.Rest();
         poller_.Modify(bulk.token, fd, EPOLLIN | EPOLLOUT | EPOLLET);
         bulk.blocked = false;
         room_ = true;

@@ -51,6 +51,7 @@ class SendPeer final : public Peer {
  private:
   class BulkErrand;
 
+  void Announce(uint64_t bytes) override { Count(bytes, bytes); }
   void Post(FlowId flow, void* data, uint64_t bytes) override;
   bool Hot(FlowId flow) override;
   void Tick() override;
