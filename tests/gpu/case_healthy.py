@@ -9,7 +9,7 @@ from tests.gpu.job import Job
 from tests.gpu.placement import R2CC, SOCKET, SOCKET_TUNINGS, Network
 from tests.gpu.stage import Stage
 
-SMALL_BYTES = (8, 32, 128, 512, 2048, 8192, 32768, 131072, MIB)
+SMALL_BYTES = (8, 32, 128, 512, 2048, 8192, 32768, 131072, 262144, 524288, MIB)
 SMALL_ITERATIONS = 50
 # Bytes, iterations of a block.
 LARGE = ((16 * MIB, 8), (64 * MIB, 4), (256 * MIB, 2))
