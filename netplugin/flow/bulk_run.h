@@ -20,8 +20,7 @@ class BulkRun {
   // channels, do not.
   static constexpr int kSmallMost = 16;
 
-  // So many bytes of a message move, or are about to. NCCL sends an empty message for each slice that an operation does not fill: it says
-  // nothing.
+  // So many bytes of a message move, or are about to. An empty message, of a slice that NCCL's operation does not fill, says nothing.
   void Count(uint64_t message_bytes, uint64_t bytes) {
     if (message_bytes == 0) return;
     bulk_.Count(message_bytes, bytes, kHandedOverBytes);

@@ -1,5 +1,5 @@
 // Memory for the copies of eager messages, used again: given back to the allocator some hundred KiB at a time, as acknowledgements come,
-// it would go back to the kernel, which zeroes each page anew for the next message. Pure.
+// it would go back to the kernel, which zeroes each page anew for the next message. Up to kKeptBytesMost stay until the session ends. Pure.
 #ifndef R2CC_NETPLUGIN_FLOW_COPIES_H_
 #define R2CC_NETPLUGIN_FLOW_COPIES_H_
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 
+#include "netplugin/flow/bulk_run.h"
 #include "tests/contract/fixture.h"
 
 namespace r2cc::contract {
@@ -133,8 +134,8 @@ TEST_P(Contract, ExactlyOnceLargeAmongSmall) {
       if (i % 2 == 0) {
         job_->Exchange(flows_[i], 300'000 + static_cast<size_t>(round) * 1000);
       } else {
-        // More than end a run of bulk: see BulkRun::kSmallMost.
-        for (int small = 0; small < 24; ++small) job_->Exchange(flows_[i], 2000 + static_cast<size_t>(round));
+        // More than end a run of bulk.
+        for (int small = 0; small < net::BulkRun::kSmallMost + 8; ++small) job_->Exchange(flows_[i], 2000 + static_cast<size_t>(round));
       }
     }
     ASSERT_TRUE(job_->RunUntilDone(kPatience)) << "round " << round;

@@ -86,7 +86,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void Shut();
 
  protected:
-  // Before Post(), so that a crew is there when the message is to move.
+  // Before Post(), so that a crew is there when the message is to move; for one that waited in the inbox, by the next turn.
   virtual void Announce(uint64_t bytes) = 0;
   virtual void Post(FlowId flow, void* data, uint64_t bytes) = 0;
   // The shortest way for `flow`: its own sockets, without asking the poller. True if anything moved.
