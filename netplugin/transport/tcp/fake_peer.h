@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <string>
 #include <vector>
 
 #include "netplugin/transport/tcp/peer.h"
@@ -46,6 +47,7 @@ class FakePeer final : public Peer {
   std::vector<uint64_t> posted;  // sizes, in order
   std::vector<bool> posted_in_jobs_turn, posted_with_crew;
   int events = 0, hots = 0, ticks = 0, settled = 0, closed = 0, crews = 0;
+  std::string unwatched;  // r: what the poller does not know of was read; w: it was watched again
   bool hot_moves = false, settle_more = false, is_outstanding = false, is_over = false, has_crew = false;
   bool counts_requests = false;  // as a sender does
 
@@ -65,6 +67,8 @@ class FakePeer final : public Peer {
     has_crew = wanted;
     ++crews;
   }
+  void ReadUnwatched() override { unwatched += 'r'; }
+  void WatchAll() override { unwatched += 'w'; }
 
  private:
   UniqueFd event_;

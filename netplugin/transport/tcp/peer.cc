@@ -126,15 +126,21 @@ void Peer::TickTurn() {
   const auto turn = TakeTurn();
   if (shut_) return;
   RunInbox();
+  WatchAll();
   PollAndTick();
   SettleNow();
+}
+
+bool Peer::Poll() {
+  polled_.store(now(), std::memory_order_relaxed);
+  ReadUnwatched();
+  return poller_.Wait(0);
 }
 
 // Silence is judged when everything that has arrived was read.
 void Peer::PollAndTick() {
   now_ = io_->Now();
-  polled_.store(now(), std::memory_order_relaxed);
-  if (!poller_.Wait(0)) return;
+  if (!Poll()) return;
   ticked_ = now();
   Tick();
 }
@@ -173,8 +179,7 @@ bool Peer::Move(FlowId flow, bool hot) {
     return true;
   }
   if (now() - polled_.load(std::memory_order_relaxed) < PollEvery(hot)) return false;
-  polled_.store(now(), std::memory_order_relaxed);
-  poller_.Wait(0);
+  Poll();
   return true;
 }
 

@@ -51,7 +51,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   static constexpr Nanos kTickEvery = 5 * kNanosPerMs;
   // The last turn ended before everything was moved.
   bool more() const { return more_.load(std::memory_order_relaxed); }
-  // Readable while something has arrived.
+  // Readable while something has arrived on a socket that is in the poller: see WatchAll().
   int fd() const { return poller_.fd(); }
   // Grows with every turn that an NCCL thread took.
   uint64_t helped() const { return helped_.load(std::memory_order_relaxed); }
@@ -95,6 +95,10 @@ class Peer : public std::enable_shared_from_this<Peer> {
   virtual void CloseAll() = 0;
   // Hands the bulk sockets that are up over to movers, or takes them back.
   virtual void Crew(bool wanted) = 0;
+  // Sockets that NCCL's threads look at all the time need not be in the poller. What has arrived on those is read with every poll, ...
+  virtual void ReadUnwatched() {}
+  // ... and when nobody looks any more the poller has them again.
+  virtual void WatchAll() {}
 
   // True if it held anything.
   bool RunInbox();
@@ -129,6 +133,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   std::unique_lock<std::mutex> TakeTurnSoon();
   // With the turn taken by one of the job's threads; gives it back. `request`, if any, comes after those of the inbox.
   void JobsTurn(FlowId flow, const Request* request);
+  // Handles what has arrived, whichever socket it is on. True if that was everything.
+  bool Poll();
   void PollAndTick();
   // What a turn does beyond the requests. `hot`: somebody waits for `flow`. True if something may have come of it.
   bool Move(FlowId flow, bool hot);

@@ -126,6 +126,21 @@ TEST_F(PeerTest, ATickReadsFirst) {
   EXPECT_FALSE(peer.posted_in_jobs_turn[0]);
 }
 
+TEST_F(PeerTest, APollReadsWhatThePollerDoesNotKnowOfToo) {
+  peer.Help(kFlow);
+  EXPECT_EQ(peer.unwatched, "r");
+  peer.Help(kFlow);
+  EXPECT_EQ(peer.unwatched, "r");
+  clock.Advance(50 * kMicro);
+  peer.Help(kFlow);
+  EXPECT_EQ(peer.unwatched, "rr");
+}
+
+TEST_F(PeerTest, WhenNobodyComesThePollerHasAllSocketsAgain) {
+  peer.TickTurn();
+  EXPECT_EQ(peer.unwatched, "wr");
+}
+
 TEST_F(PeerTest, AfterTheEndNothingIsDone) {
   WithTurnTaken([this] { peer.Submit(kFlow, nullptr, 1); });
   {

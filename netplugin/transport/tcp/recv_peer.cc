@@ -12,6 +12,10 @@ namespace {
 
 using plan::EvidenceCause;
 
+// Whoever has found something so often by looking need not be told: the kernel does that for each packet, and on loopback in the sender's
+// own call.
+constexpr int kFoundEnough = 32;
+
 RecvSession::Options OptionsOf(const Io& io, const Hello& hello) {
   RecvSession::Options options;
   options.local_rails = static_cast<uint16_t>(io.rails.size());
@@ -68,8 +72,10 @@ bool RecvPeer::Hot(FlowId flow) {
   // Small messages keep to one socket.
   for (size_t i = 0; i < (has_bulk() ? sockets : std::min<size_t>(sockets, 1)); ++i) {
     const size_t index = (socket + i) % sockets;
-    const Bulk& bulk = links_[link].bulk[index];
-    if (bulk.receiver != nullptr && !bulk.hire.on() && ReadBulk(link, index)) return true;
+    Bulk& bulk = links_[link].bulk[index];
+    if (bulk.receiver == nullptr || bulk.hire.on() || !ReadBulk(link, index)) continue;
+    Found(&bulk);
+    return true;
   }
   return false;
 }
@@ -287,6 +293,27 @@ bool RecvPeer::Reading(LinkId link, size_t index,
 void RecvPeer::WatchBulk(LinkId link, size_t index) {
   Bulk& bulk = links_[link].bulk[index];
   bulk.token = poller_.Add(bulk.receiver->fd(), EPOLLIN, [this, link, index](uint32_t) { ReadBulk(link, index); });
+  bulk.found = 0;
+}
+
+void RecvPeer::Found(Bulk* bulk) {
+  if (bulk->token == 0 || ++bulk->found < kFoundEnough) return;
+  poller_.Remove(std::exchange(bulk->token, 0), bulk->receiver->fd());
+  unwatched_ = true;
+}
+
+void RecvPeer::ReadUnwatched() {
+  if (!unwatched_) return;
+  for (LinkId link = 0; link < links_.size(); ++link)
+    for (size_t i = 0; i < links_[link].bulk.size(); ++i)
+      if (links_[link].bulk[i].unwatched()) ReadBulk(link, i);
+}
+
+void RecvPeer::WatchAll() {
+  if (!std::exchange(unwatched_, false)) return;
+  for (LinkId link = 0; link < links_.size(); ++link)
+    for (size_t i = 0; i < links_[link].bulk.size(); ++i)
+      if (links_[link].bulk[i].unwatched()) WatchBulk(link, i);
 }
 
 // ---- movers ----

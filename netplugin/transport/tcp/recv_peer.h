@@ -51,9 +51,12 @@ class RecvPeer final : public Peer {
   class BulkErrand;
   struct Bulk {
     std::unique_ptr<BulkReceiver> receiver;
-    Poller::Token token = 0;  // 0: a mover waits for what arrives
+    Poller::Token token = 0;  // 0: a mover waits for what arrives, or NCCL's threads look all the time
+    int found = 0;            // looks of theirs that found something, since the poller had it
     bool more = false;
     Hire hire;  // off: whoever has the turn reads
+
+    bool unwatched() const { return receiver != nullptr && token == 0 && !hire.on(); }
   };
   struct LinkSockets {
     Incarnation incarnation = 0;
@@ -75,6 +78,8 @@ class RecvPeer final : public Peer {
   }
   void CloseAll() override;
   void Crew(bool wanted) override;
+  void ReadUnwatched() override;
+  void WatchAll() override;
 
   void Execute(const Action& action);
   void OpenFlow(const Action& action);
@@ -89,6 +94,8 @@ class RecvPeer final : public Peer {
   // Calls `read` with the link's sink, and sees to what came of it. True if anything was read.
   bool Reading(LinkId link, size_t index, FunctionRef<BulkReceiver::Result(const BulkReceiver::Sink&, uint64_t* received_bytes)> read);
   void WatchBulk(LinkId link, size_t index);
+  // A look found something there.
+  void Found(Bulk* bulk);
   void SendFrame(Lane lane, const Frame& frame);
   void FlushLanes();
   void Trouble(LinkId link, plan::EvidenceCause cause);
@@ -112,6 +119,7 @@ class RecvPeer final : public Peer {
   // Hints that spare a look at every link in every turn: some socket may hold more, some lane may have queued frames.
   bool unread_ = false;
   bool queued_ = false;
+  bool unwatched_ = false;  // some socket may be
   Probe probe_{&poller_, [this](Reach reach) { session_.PeerProbed(reach, now()); }};
 };
 
