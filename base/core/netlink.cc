@@ -161,7 +161,7 @@ std::unique_ptr<NetlinkSocket> NetlinkSocket::Open(std::string* error) {
   return made;
 }
 
-NetlinkSocket::NetlinkSocket(int fd) : fd_(fd) { fork_guard::Add(fd_); }
+NetlinkSocket::NetlinkSocket(int fd) : fd_(fd), buffer_(kBufferBytes) { fork_guard::Add(fd_); }
 
 NetlinkSocket::~NetlinkSocket() {
   fork_guard::Remove(fd_);
@@ -213,10 +213,9 @@ void NetlinkSocket::Receive(std::vector<NetEvent>* events) {
     announced_ = true;
   }
   bool repeated = false;
-  std::vector<uint8_t> buffer(kBufferBytes);
   for (int i = 0; i < kDatagramsPerCall; ++i) {
     sockaddr_nl from{};
-    iovec part{buffer.data(), buffer.size()};
+    iovec part{buffer_.data(), buffer_.size()};
     msghdr message{};
     message.msg_name = &from;
     message.msg_namelen = sizeof(from);
@@ -236,7 +235,7 @@ void NetlinkSocket::Receive(std::vector<NetEvent>* events) {
     }
     if (from.nl_pid != 0) continue;  // only the kernel is believed
     NetlinkBatch batch;
-    const bool whole = ParseNetlink(buffer.data(), static_cast<size_t>(bytes), sequence_, &batch) && (message.msg_flags & MSG_TRUNC) == 0;
+    const bool whole = ParseNetlink(buffer_.data(), static_cast<size_t>(bytes), sequence_, &batch) && (message.msg_flags & MSG_TRUNC) == 0;
     events->insert(events->end(), batch.events.begin(), batch.events.end());
     if (whole) {
       Advance(batch, events);

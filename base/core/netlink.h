@@ -74,6 +74,7 @@ class NetlinkSocket {
   void Advance(const NetlinkBatch& batch, std::vector<NetEvent>* events);
 
   int fd_;
+  std::vector<uint8_t> buffer_;
   uint32_t sequence_ = 0;
   Dump dump_ = Dump::kWanted;
   bool interrupted_ = false;

@@ -39,8 +39,12 @@ void RecvFlows::Close(FlowId id) {
   flows_.erase(it);
 }
 
-void RecvFlows::Touch(Flow* flow) {
+void RecvFlows::TouchPosted(Flow* flow) {
   if (!std::exchange(flow->touched, true)) touched_.push_back(flow);
+}
+
+void RecvFlows::Touch(Flow* flow) {
+  TouchPosted(flow);
   if (!std::exchange(flow->changed, true)) changed_.push_back(flow->id);
 }
 

@@ -46,12 +46,14 @@ class RecvFlows {
   bool empty() const { return flows_.empty(); }
   size_t size() const { return flows_.size(); }
 
-  // Call after anything that may have changed what is posted or placed.
+  // Call after anything that may have changed what is placed.
   void Touch(Flow* flow);
+  // After a post that placed nothing: there may be something to tell the sender, but nothing the job.
+  void TouchPosted(Flow* flow);
   // The first line counts.
   void Fail(Flow* flow, std::string error);
   void FailAll(const std::string& error);
-  // The flows that were touched since the last call.
+  // The flows that were touched since the last call, those left out to which buffers were posted and nothing else.
   // Valid until the next call.
   std::span<const FlowId> TakeChanged();
 

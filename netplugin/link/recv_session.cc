@@ -57,7 +57,11 @@ MessageId RecvSession::Post(FlowId id, void* data, uint64_t capacity_bytes, Nano
   RecvFlows::Flow* flow = flows_.Find(id);
   const MessageId message = flow->ledger.Post(data, capacity_bytes);
   if (flow->ledger.overflowed()) Overflowed(flow);
-  flows_.Touch(flow);
+  // What had arrived before it is placed with the post.
+  if (flow->ledger.placed_through() > message)
+    flows_.Touch(flow);
+  else
+    flows_.TouchPosted(flow);
   return message;
 }
 

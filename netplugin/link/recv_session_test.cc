@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace r2cc::net {
 namespace {
 
@@ -30,6 +32,23 @@ TEST_F(RecvSessionTest, AnEagerMessageLargerThanABufferPostedWhileItArrivesEndsI
   EXPECT_EQ(session.error(kFlow), "");
   EXPECT_FALSE(session.Finish(0, kFirst, chunk));
   EXPECT_EQ(session.error(kFlow), "R2CC: a message of peer peer is larger than the buffer posted for it");
+}
+
+TEST_F(RecvSessionTest, APostIsNoNewsForTheJobUnlessItsMessageIsThereAlready) {
+  std::ignore = session.TakeChanged();
+  char buffer[3];
+  session.Post(kFlow, buffer, sizeof(buffer), 0);
+  EXPECT_TRUE(session.TakeChanged().empty());
+  for (const MessageId message : {0, 1}) {
+    const Chunk chunk{kFlow, message, 3, 128, 0, nullptr, 3, true};
+    std::byte* to = nullptr;
+    ASSERT_TRUE(session.Begin(0, kFirst, chunk, &to));
+    session.Finish(0, kFirst, chunk);
+    EXPECT_EQ(session.TakeChanged().size(), message == 0 ? 1u : 0u);
+  }
+  session.Post(kFlow, buffer, sizeof(buffer), 0);
+  EXPECT_EQ(session.TakeChanged().size(), 1u);
+  EXPECT_EQ(session.PlacedThrough(kFlow), 2u);
 }
 
 TEST(RecvSession, HoldsWordsBackOnlyWhileAllRailsAreThere) {

@@ -72,16 +72,15 @@ uint32_t SendFlows::ReadyChunks(std::span<const LinkShare> shares, LinkId link, 
 }
 
 bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, Carrier carrier, Chunk* chunk) {
-  if (!MayPull(shares, mode_, link)) return false;
+  if (ready_.empty() || !MayPull(shares, mode_, link)) return false;
+  size_t next_at = 0;
   Flow* next = nullptr;
   SendLedger::Ready next_ready;
   for (size_t i = 0; i < ready_.size();) {
     Flow* flow = ready_[i];
     const SendLedger::Ready ready = flow->ledger.NextReady();
     if (!ready.any || flow->state == State::kFailed) {
-      flow->ready = false;
-      ready_[i] = ready_.back();
-      ready_.pop_back();
+      NotReady(i);
       continue;
     }
     ++i;
@@ -91,11 +90,20 @@ bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, Carrier car
                                                                             : flow->turn < next->turn);
     if (!sooner) continue;
     next = flow;
+    next_at = i - 1;
     next_ready = ready;
   }
   if (next == nullptr || !next->ledger.Pull(carrier, chunk)) return false;
   if (!next_ready.begun) next->turn = ++turns_;
+  // Whoever asks ready() next need not try.
+  if (!next->ledger.NextReady().any) NotReady(next_at);
   return true;
+}
+
+void SendFlows::NotReady(size_t at) {
+  ready_[at]->ready = false;
+  ready_[at] = ready_.back();
+  ready_.pop_back();
 }
 
 uint64_t SendFlows::Reclaim(Carrier carrier, std::span<const FlowArrivals> arrivals) {

@@ -81,6 +81,9 @@ class SendFlows {
   uint64_t turns_ = 0;
   bool MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::span<const LinkShare> shares, LinkId link) const;
 
+  // Takes ready_[at] out.
+  void NotReady(size_t at);
+
   std::vector<Flow*> ready_;  // that may have ready chunks
   std::vector<FlowId> changed_, taken_;
 };

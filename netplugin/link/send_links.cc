@@ -262,6 +262,7 @@ void SendLinks::RefreshShares() {
                   link.ramp_permille, rates_.SharePermille(i)});
     shares_[i].carried_bytes = 0;
   }
+  spread_ = Spread(shares_);
 }
 
 // ---- the table's actions ----
@@ -346,7 +347,7 @@ void SendLinks::Close(LinkId id, Nanos now) {
   session_.courier->Resend(now);
 }
 
-// ---- carrying ----
+// ---- carrying, and time ----
 
 bool SendLinks::Pull(LinkId id, Incarnation incarnation, Chunk* chunk) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kUp) return false;
@@ -354,8 +355,6 @@ bool SendLinks::Pull(LinkId id, Incarnation incarnation, Chunk* chunk) {
   shares_[id].carried_bytes += chunk->bytes;
   return true;
 }
-
-// ---- time ----
 
 void SendLinks::Ramp(Nanos now) {
   bool changed = false;

@@ -62,7 +62,7 @@ class SendLinks {
   bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk);
   uint32_t ReadyChunks(LinkId link, uint32_t most) const { return session_.flows->ReadyChunks(shares_, link, most); }
   double Load(LinkId link) const { return LoadOf(shares_[link]); }
-  bool spread() const { return Spread(shares_); }
+  bool spread() const { return spread_; }
   double rate_bytes_per_s(LinkId link) const { return rates_.rate_bytes_per_s(link); }
   double SlowestBytesPerSecond() const { return rates_.SlowestBytesPerSecond(shares_); }
 
@@ -135,6 +135,7 @@ class SendLinks {
   uint16_t home_count_ = 0;
   std::vector<Link> links_;
   std::vector<LinkShare> shares_;
+  bool spread_ = false;  // Spread(shares_)
   std::vector<bool> local_rail_up_, remote_rail_up_;
   std::vector<RailVerdict> local_verdicts_, remote_verdicts_;
   std::set<RailPair> broken_paths_;

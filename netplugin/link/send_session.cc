@@ -45,7 +45,9 @@ FlowId SendSession::OpenFlow(uint64_t listen_id, uint16_t local_rail, Nanos now)
 
 MessageId SendSession::Post(FlowId id, const void* data, uint64_t bytes, Nanos) {
   SendFlows::Flow* flow = flows_.Find(id);
-  const MessageId message = flow->ledger.Post(data, bytes, ChunkBytes(flow->home));
+  // A small message is one chunk whatever the others' size.
+  const uint32_t chunk_bytes = bytes <= options_.eager_bytes ? options_.chunk_base_bytes : ChunkBytes(flow->home);
+  const MessageId message = flow->ledger.Post(data, bytes, chunk_bytes);
   flows_.Note(flow);
   if (flow->ledger.overflowed()) FailFlow(flow, "R2CC: a message is larger than the buffer that the receiver posted for it");
   if (flow->ledger.wants_grant()) courier_.SendBest(Frame{.type = FrameType::kWant, .flow = id, .message = message}, flow->home);

@@ -59,10 +59,12 @@ bool SendPeer::PumpAll() {
 void SendPeer::PumpHome(FlowId flow) {
   const LinkId home = session_.home(flow);
   if (session_.spread() || home >= links_.size()) return;
-  for (size_t i = 0; i < links_[home].bulk.size(); ++i)
-    for (int chunks = 0; chunks < kTurnChunks; ++chunks)
+  for (size_t i = 0; i < links_[home].bulk.size(); ++i) {
+    const SendLink::Bulk& bulk = links_[home].bulk[i];
+    for (int chunks = 0; chunks < kTurnChunks && bulk.sender != nullptr && !bulk.hire.on(); ++chunks)
       // Trying is cheaper than asking the poller whether there is room again.
-      if (links_[home].bulk[i].sender == nullptr || links_[home].bulk[i].hire.on() || !PumpBulk(home, i)) break;
+      if (!(session_.ready() || bulk.sender->busy()) || !PumpBulk(home, i)) break;
+  }
 }
 
 void SendPeer::BulkEvent(LinkId link, size_t index, uint32_t events) {

@@ -68,12 +68,12 @@ void SendPeer::Post(FlowId flow, void* data, uint64_t bytes) {
   // Nobody looks for acknowledgements while all messages are small: who sends on looks before the window is used up.
   if (session_.WindowLow(flow)) HearAnswers(flow);
   const MessageId message = session_.Post(flow, data, bytes, now());
-  Stir(session_.home(flow));
+  const LinkId home = session_.home(flow);
+  Stir(home);
   PumpHome(flow);
-  // First it travels, then it is copied: the peer need not wait for that.
+  // First it travels, then it is copied: the peer need not wait for that. No other link has seen it yet.
   const std::byte* copy = session_.Release(flow, message);
-  if (copy == nullptr) return;
-  for (SendLink& link : links_) link.Rebase(flow, message, copy);
+  if (copy != nullptr && home < links_.size()) links_[home].Rebase(flow, message, copy);
 }
 
 bool SendPeer::Hot(FlowId flow) {
