@@ -41,6 +41,49 @@ TEST(Eager, TravelsWithoutAGrantWithinTheWindow) {
   EXPECT_FALSE(chunk.eager);
 }
 
+TEST(Eager, PostedAndEntrustedInOneItIsAsIfPulled) {
+  EagerSender s;
+  char data[4] = {1, 2, 3, 4};
+  Chunk chunk;
+  ASSERT_TRUE(s.ledger.PostEagerly(data, 4, 5, &chunk));
+  EXPECT_TRUE(chunk.eager);
+  EXPECT_EQ(chunk.message, 0u);
+  EXPECT_EQ(chunk.bytes, 4u);
+  EXPECT_EQ(static_cast<const void*>(chunk.data), data);
+  EXPECT_FALSE(s.ledger.NextReady().any);
+  EXPECT_EQ(s.ledger.EntrustedBytes(5), 4u);
+  ASSERT_NE(s.ledger.Release(0), nullptr);
+  EXPECT_EQ(s.ledger.done_through(), 1u);
+  // Lost with its carrier it is sent again, before what comes after it.
+  ASSERT_TRUE(s.ledger.PostEagerly(data, 0, 6, &chunk));
+  EXPECT_EQ(s.ledger.Reclaim(5, {}), 4u);
+  ASSERT_TRUE(s.ledger.Pull(6, &chunk));
+  EXPECT_EQ(chunk.message, 0u);
+  EXPECT_FALSE(s.ledger.Pull(6, &chunk));
+  EXPECT_TRUE(s.ledger.AckThrough(2));
+}
+
+TEST(Eager, WhatMayNotTravelEagerlyIsNotPosted) {
+  EagerSender s;
+  char data[1025] = {};
+  Chunk chunk;
+  EXPECT_FALSE(s.ledger.PostEagerly(data, 1025, 0, &chunk)) << "too large";
+  ASSERT_TRUE(s.ledger.Grant(0, std::array<uint64_t, 1>{10}));
+  EXPECT_FALSE(s.ledger.PostEagerly(data, 11, 0, &chunk)) << "larger than the buffer";
+  EXPECT_EQ(s.ledger.posted_through(), 0u);
+  ASSERT_TRUE(s.ledger.PostEagerly(data, 10, 0, &chunk));
+  s.ledger.Post(data, 1025);
+  EXPECT_FALSE(s.ledger.PostEagerly(data, 1, 0, &chunk)) << "the window is used up";
+  EXPECT_EQ(s.ledger.posted_through(), 2u);
+  // One that waits for its grant is overtaken.
+  ASSERT_TRUE(s.ledger.AckThrough(1));
+  ASSERT_TRUE(s.ledger.PostEagerly(data, 1, 0, &chunk));
+  EXPECT_EQ(chunk.message, 2u);
+  EXPECT_FALSE(s.ledger.NextReady().any);
+  ASSERT_TRUE(s.ledger.Grant(1, std::array<uint64_t, 1>{1025}));
+  EXPECT_TRUE(s.ledger.NextReady().any);
+}
+
 TEST(Eager, TheWindowIsLowWhenHalfOfItIsTaken) {
   EagerSender s;
   char data[1] = {};

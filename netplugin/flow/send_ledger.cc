@@ -21,8 +21,7 @@ MessageId SendLedger::Post(const void* data, uint64_t bytes, uint32_t chunk_base
   Message& message = messages_.emplace_back();
   message.data = static_cast<const std::byte*>(data);
   message.bytes = bytes;
-  const bool credit = id < acked_through_ + eager_window_ || IsPlanted(Planted::kEagerCredit);
-  message.eager = bytes <= limits_.eager_bytes && limits_.eager_bytes > 0 && credit;
+  message.eager = MayBeEager(id, bytes);
   message.chunk_bytes = ChunkBytesFor(bytes, message.eager ? limits_.chunk_base_bytes : chunk_base_bytes);
   if (IsPlanted(Planted::kOffBoundary) && !message.eager) message.chunk_bytes -= 64;
   const bool granted = id < granted_through_;
@@ -33,6 +32,28 @@ MessageId SendLedger::Post(const void* data, uint64_t bytes, uint32_t chunk_base
   else if (granted || message.eager || IsPlanted(Planted::kUngranted))
     MakeSendable(id);
   return id;
+}
+
+bool SendLedger::MayBeEager(MessageId id, uint64_t bytes) const {
+  const bool credit = id < acked_through_ + eager_window_ || IsPlanted(Planted::kEagerCredit);
+  return bytes <= limits_.eager_bytes && limits_.eager_bytes > 0 && credit;
+}
+
+bool SendLedger::PostEagerly(const void* data, uint64_t bytes, Carrier carrier, Chunk* out) {
+  const MessageId id = posted_through();
+  if (!MayBeEager(id, bytes) || (id < granted_through_ && bytes > capacities_[id - acked_through_])) return false;
+  Message& message = messages_.emplace_back();
+  message.data = static_cast<const std::byte*>(data);
+  message.bytes = bytes;
+  message.eager = last_eager_ = true;
+  message.chunk_bytes = limits_.chunk_base_bytes;
+  message.holder.Assign(1, carrier);
+  message.first_ready = 1;
+  message.order = (*order_)++;
+  wants_grant_ = false;
+  if (first_ready_ + 1 == messages_.size()) ++first_ready_;
+  *out = Chunk{flow_, id, bytes, message.chunk_bytes, 0, message.data, static_cast<uint32_t>(bytes), true};
+  return true;
 }
 
 const std::byte* SendLedger::Release(MessageId id) {

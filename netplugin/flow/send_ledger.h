@@ -38,6 +38,9 @@ class SendLedger {
   // In chunks of so many bytes; an eager message is one chunk.
   MessageId Post(const void* data, uint64_t bytes, uint32_t chunk_base_bytes);
 
+  // Post() and Pull() in one, for a message that may travel eagerly: true, and its only chunk is entrusted. Else nothing is posted.
+  bool PostEagerly(const void* data, uint64_t bytes, Carrier carrier, Chunk* out);
+
   // If the message travels eagerly: copies it, so that its buffer may be given back, and returns the copy, which lives until the
   // acknowledgement. Else null.
   const std::byte* Release(MessageId id);
@@ -103,6 +106,7 @@ class SendLedger {
     Carriers holder;  // by chunk; empty until the message is sendable
   };
 
+  bool MayBeEager(MessageId id, uint64_t bytes) const;
   Message& At(MessageId id) { return messages_[id - acked_through_]; }
   void MakeSendable(MessageId id);
   void AdvanceDone();

@@ -24,10 +24,9 @@ bool Carries(std::span<const LinkShare> links, StripeMode mode, LinkId home, Lin
   return true;
 }
 
-namespace {
-
-// No link is heavier: what the rules below say of it is plain, and most links are so most of the time.
 bool IsFull(const LinkShare& link) { return link.usable && link.weight_permille >= plan::kFullWeightPermille; }
+
+namespace {
 
 uint16_t Heaviest(std::span<const LinkShare> links) {
   uint16_t heaviest = 0;

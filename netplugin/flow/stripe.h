@@ -25,6 +25,9 @@ struct LinkShare {
   bool home = true;              // joins rails of the same number; else it is a detour
 };
 
+// No link is heavier: what the rules below say of it is plain, and most links are so most of the time.
+bool IsFull(const LinkShare& link);
+
 // False while all home links are usable with equal weights: each flow then stays on its own NIC. True otherwise: the chunks of all
 // flows go to whichever link has room.
 bool Spread(std::span<const LinkShare> links);

@@ -23,7 +23,7 @@ void SendFlows::Close(FlowId id) {
 }
 
 void SendFlows::Note(Flow* flow) {
-  if (!std::exchange(flow->changed, true)) changed_.push_back(flow->id);
+  Change(flow);
   if (!flow->ready && flow->ledger.NextReady().any) {
     flow->ready = true;
     ready_.push_back(flow);
@@ -97,6 +97,13 @@ bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, Carrier car
   if (!next_ready.begun) next->turn = ++turns_;
   // Whoever asks ready() next need not try.
   if (!next->ledger.NextReady().any) NotReady(next_at);
+  return true;
+}
+
+bool SendFlows::PostEagerly(Flow* flow, const void* data, uint64_t bytes, Carrier carrier, Chunk* chunk) {
+  if (!ready_.empty() || flow->state != State::kOpen || !flow->ledger.PostEagerly(data, bytes, carrier, chunk)) return false;
+  flow->turn = ++turns_;
+  Change(flow);
   return true;
 }
 

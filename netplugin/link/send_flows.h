@@ -48,6 +48,10 @@ class SendFlows {
 
   // Call after anything that may have made chunks of the flow ready, or messages done, or changed its state.
   void Note(Flow* flow);
+  // After what can only have made messages done.
+  void Change(Flow* flow) {
+    if (!std::exchange(flow->changed, true)) changed_.push_back(flow->id);
+  }
   void Fail(Flow* flow, std::string error);
   // The flows that were noted since the last call.
   // Valid until the next call.
@@ -65,6 +69,8 @@ class SendFlows {
   // The next chunk that `link` may carry: a message that was begun, or is replayed, goes first, the oldest before the others; then the
   // flows take turns, message by message. False if there is none.
   bool Pull(std::span<const LinkShare> shares, LinkId link, Carrier carrier, Chunk* chunk);
+  // A message of `flow` that may travel eagerly, where nothing else is ready: posted, and its chunk pulled. Else nothing is posted.
+  bool PostEagerly(Flow* flow, const void* data, uint64_t bytes, Carrier carrier, Chunk* chunk);
   // How many chunks that `link` may carry are ready, counted up to `most`.
   uint32_t ReadyChunks(std::span<const LinkShare> shares, LinkId link, uint32_t most) const;
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <tuple>
 
 namespace r2cc::net {
 namespace {
@@ -61,6 +62,23 @@ TEST_F(SendFlowsTest, FlowsTakeTurnsAndWhoHasNothingLeftIsPassedBy) {
   EXPECT_EQ(Next(), first);
   EXPECT_EQ(Next(), second);
   EXPECT_FALSE(flows.ready());
+}
+
+TEST_F(SendFlowsTest, AMessageGoesAtOnceWhereNothingIsAheadOfIt) {
+  SendFlows::Flow* a = Open();
+  SendFlows::Flow* b = Open();
+  a->state = b->state = SendFlows::State::kOpen;
+  Chunk chunk;
+  Post(a);
+  EXPECT_FALSE(flows.PostEagerly(b, buffer, kBytes, kCarrier, &chunk));
+  EXPECT_EQ(Next(), a->id);
+  std::ignore = flows.TakeChanged();
+  ASSERT_TRUE(flows.PostEagerly(b, buffer, kBytes, kCarrier, &chunk));
+  EXPECT_EQ(chunk.flow, b->id);
+  EXPECT_FALSE(flows.ready());
+  ASSERT_EQ(flows.TakeChanged().size(), 1u);
+  b->state = SendFlows::State::kFailed;
+  EXPECT_FALSE(flows.PostEagerly(b, buffer, kBytes, kCarrier, &chunk));
 }
 
 TEST_F(SendFlowsTest, WhatWasReclaimedIsReadyAgain) {

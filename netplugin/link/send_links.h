@@ -60,6 +60,13 @@ class SendLinks {
   void Stop() { stopped_ = true; }
 
   bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk);
+  // A message of a flow that is at home on the link: see SendFlows.
+  bool PostEagerly(LinkId home, Incarnation incarnation, SendFlows::Flow* flow, const void* data, uint64_t bytes, Chunk* chunk) {
+    if (spread_ || home >= links_.size() || links_[home].incarnation != incarnation || !IsFull(shares_[home])) return false;
+    if (!session_.flows->PostEagerly(flow, data, bytes, links_[home].carrier, chunk)) return false;
+    shares_[home].carried_bytes += bytes;
+    return true;
+  }
   uint32_t ReadyChunks(LinkId link, uint32_t most) const { return session_.flows->ReadyChunks(shares_, link, most); }
   double Load(LinkId link) const { return LoadOf(shares_[link]); }
   bool spread() const { return spread_; }

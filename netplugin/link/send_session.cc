@@ -64,7 +64,7 @@ uint32_t SendSession::ChunkBytes(LinkId home) const {
 const std::byte* SendSession::Release(FlowId id, MessageId message) {
   SendFlows::Flow* flow = flows_.Find(id);
   const std::byte* copy = flow->ledger.Release(message);
-  if (copy != nullptr) flows_.Note(flow);
+  if (copy != nullptr) flows_.Change(flow);
   return copy;
 }
 

@@ -49,6 +49,11 @@ class SendSession {
   const std::string& error(FlowId flow) const { return flows_.at(flow).error; }
   // The buffer must stay until DoneThrough() passes the returned id or CloseFlow() returned.
   MessageId Post(FlowId flow, const void* data, uint64_t bytes, Nanos now);
+  // A small message whose chunk can leave at once by the flow's home link: posted, and the chunk pulled. Else false, and nothing is posted.
+  bool PostEagerly(FlowId flow, const void* data, uint64_t bytes, Incarnation incarnation, Chunk* chunk) {
+    SendFlows::Flow* const of = flows_.Find(flow);
+    return links_.PostEagerly(of->home, incarnation, of, data, bytes, chunk);
+  }
   // If the message travels eagerly: copies it, so that it is done, and returns the copy, from which whoever is in the middle of sending
   // it must go on. Else null.
   const std::byte* Release(FlowId flow, MessageId message);

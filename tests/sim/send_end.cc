@@ -14,7 +14,6 @@ using plan::EvidenceCause;
 
 // How often the kernel is asked what it delivered.
 constexpr Nanos kRatesEvery = 10 * kNanosPerMs;
-constexpr int kTurnChunks = 8;
 constexpr Nanos kOobConnectLimit = 2 * kNanosPerSecond;
 
 net::SendSession::Options OptionsOf(const Io& io, int peer) {
@@ -47,11 +46,6 @@ SendEnd::SendEnd(Io* io, int peer, uint64_t session)
 
 net::FlowId SendEnd::Open(uint64_t listen_id, int local_rail) {
   return session_.OpenFlow(listen_id, static_cast<uint16_t>(local_rail), io_->now());
-}
-
-void SendEnd::Post(net::FlowId flow, const void* data, uint64_t bytes) {
-  const net::MessageId message = session_.Post(flow, data, bytes, io_->now());
-  session_.Release(flow, message);
 }
 
 void SendEnd::Close(net::FlowId flow) {
@@ -113,23 +107,6 @@ bool SendEnd::Settle() {
     for (const Action& action : actions) Execute(action);
     if (actions.empty()) return more;
   }
-}
-
-bool SendEnd::PumpAll() {
-  std::vector<std::pair<LinkId, size_t>> ready;
-  for (LinkId link = 0; link < links_.size(); ++link)
-    for (size_t i = 0; i < links_[link].bulk.size(); ++i)
-      if (links_[link].bulk[i].out != nullptr && !links_[link].bulk[i].blocked) ready.emplace_back(link, i);
-  for (int chunks = 0; chunks < kTurnChunks;) {
-    if (ready.empty()) return false;
-    const auto next = std::min_element(ready.begin(), ready.end(),
-                                       [this](const auto& a, const auto& b) { return session_.Load(a.first) < session_.Load(b.first); });
-    if (PumpBulk(next->first, next->second))
-      ++chunks;
-    else
-      ready.erase(next);
-  }
-  return true;
 }
 
 void SendEnd::Execute(const Action& action) {
@@ -339,12 +316,6 @@ void SendEnd::ControlSpeaks(LinkId link) {
   if (state == FrameStream::State::kClosed) Trouble(link, EvidenceCause::kSocketError);
 }
 
-void SendEnd::BulkReady(LinkId link, size_t index) {
-  Bulk& bulk = links_[link].bulk[index];
-  if (bulk.socket->broken() || bulk.socket->ended()) return Trouble(link, EvidenceCause::kSocketError);
-  if (bulk.socket->Room() > 0) bulk.blocked = false;
-}
-
 void SendEnd::ProveLink(LinkId link) {
   io_->tap->At(Moment::kLinkProving, io_->host, peer_, link);
   LinkSockets& sockets = links_[link];
@@ -352,32 +323,6 @@ void SendEnd::ProveLink(LinkId link) {
     sockets.bulk[i].out->SendProof(SimProof(session_id_, link, sockets.incarnation, static_cast<uint8_t>(i)));
     sockets.bulk[i].blocked = false;
   }
-}
-
-bool SendEnd::PumpBulk(LinkId link, size_t index) {
-  LinkSockets& sockets = links_[link];
-  Bulk& bulk = sockets.bulk[index];
-  if (const net::Chunk* half_sent = bulk.out->half_sent(); half_sent != nullptr && !session_.Expects(*half_sent)) {
-    // Acknowledged before it was sent, or given up: what is behind the chunk is gone.
-    Trouble(link, EvidenceCause::kGarbled);
-    bulk.blocked = true;
-    return false;
-  }
-  const auto pull = [&](net::Chunk* chunk) {
-    if (!session_.Pull(link, sockets.incarnation, chunk)) return false;
-    if (io_->logs())
-      io_->Log("sender to " + std::to_string(peer_) + ": link " + std::to_string(link) + "/" + std::to_string(sockets.incarnation) +
-               " <- chunk " + std::to_string(chunk->index) + " of flow " + std::to_string(chunk->flow) + " message " +
-               std::to_string(chunk->message));
-    io_->tap->ChunkSent({peer_, io_->host, link, sockets.incarnation}, *chunk);
-    return true;
-  };
-  switch (bulk.out->Pump(pull)) {
-    case BulkOut::Result::kIdle: return false;
-    case BulkOut::Result::kMore: return true;
-    case BulkOut::Result::kBlocked: bulk.blocked = true; return false;
-  }
-  return false;
 }
 
 bool SendEnd::Flushed() const {

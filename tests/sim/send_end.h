@@ -82,6 +82,9 @@ class SendEnd {
   void ControlSpeaks(net::LinkId link);
   void BulkReady(net::LinkId link, size_t index);
   void ProveLink(net::LinkId link);
+  // A small message whose way is free. False: it is not posted yet.
+  bool SendAtOnce(net::FlowId flow, const void* data, uint64_t bytes);
+  void Carried(net::LinkId link, const net::Chunk& chunk);
   bool PumpAll();
   bool PumpBulk(net::LinkId link, size_t index);
   void TellRates();

@@ -53,8 +53,13 @@ class BulkOut {
   void SendProof(std::vector<std::byte> pattern);
   enum class Result { kIdle, kBlocked, kMore };
   Result Pump(const std::function<bool(net::Chunk*)>& pull);
+  bool busy() const { return busy_; }
   // The chunk that is half-way into the socket: its buffer is still in use.
   const net::Chunk* half_sent() const { return busy_ && proof_.empty() ? &chunk_ : nullptr; }
+  // It goes on from a copy of its buffer.
+  void Rebase(const std::byte* copy) {
+    if (half_sent() != nullptr) chunk_.data = copy;
+  }
 
  private:
   void Start(net::BulkType type);

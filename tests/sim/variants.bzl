@@ -13,6 +13,7 @@ def sim_libraries(suffix, sessions):
         srcs = [
             "process.cc",
             "recv_end.cc",
+            "send_bulk.cc",
             "send_end.cc",
             "stream.cc",
         ],

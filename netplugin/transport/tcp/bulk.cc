@@ -190,7 +190,7 @@ bool BulkReceiver::Consume(const Sink& sink, uint64_t* received_bytes) {
   }
 }
 
-void BulkReceiver::Fetch(bool ahead) {
+bool BulkReceiver::Fetch(bool ahead) {
   // The rest of this chunk, then what follows it.
   iovec parts[2];
   size_t count = 0, ahead_room = ahead ? kAheadBytes : kBulkHeaderBytes;
@@ -212,6 +212,7 @@ void BulkReceiver::Fetch(bool ahead) {
   for (size_t i = 0; i < count; ++i) fetched_.wanted += parts[i].iov_len;
   fetched_.bytes = Receive(fd_.get(), std::span(parts, count));
   fetched_.would_block = WouldBlock(fetched_.bytes);
+  return !fetched_.would_block;
 }
 
 BulkReceiver::Result BulkReceiver::Take(const Sink& sink, uint64_t* received_bytes) {
@@ -227,9 +228,10 @@ BulkReceiver::Result BulkReceiver::Take(const Sink& sink, uint64_t* received_byt
   return got < fetched_.wanted ? Result::kEmpty : Result::kMore;
 }
 
-BulkReceiver::Result BulkReceiver::Read(const Sink& sink, bool ahead, uint64_t* received_bytes) {
-  auto result = Result::kMore;
-  for (size_t turn = 0; turn < kTurnBytes && result == Result::kMore; turn += static_cast<size_t>(fetched_.bytes)) {
+BulkReceiver::Result BulkReceiver::ReadOn(const Sink& sink, bool ahead, uint64_t* received_bytes) {
+  Result result = Take(sink, received_bytes);
+  for (auto turn = static_cast<size_t>(fetched_.bytes); turn < kTurnBytes && result == Result::kMore;
+       turn += static_cast<size_t>(fetched_.bytes)) {
     Fetch(ahead);
     result = Take(sink, received_bytes);
   }

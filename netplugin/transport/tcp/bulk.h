@@ -37,6 +37,12 @@ class BulkSender {
   // Unless something is left of the last chunks, pulls up to `most` new ones. Chunks that leave together save calls and short segments.
   // False: there is nothing to write.
   bool Load(FunctionRef<bool(Chunk*)> pull, int most);
+  // Nothing is left of the last chunks: this one is next.
+  void Load(const Chunk& chunk) {
+    pieces_.clear();
+    first_ = done_ = 0;
+    Append(BulkType::kChunk, chunk);
+  }
   // Writes it. Counts the payload bytes of whole chunks in `*sent_bytes`.
   Result Write(uint64_t* sent_bytes);
   // Both.
@@ -90,10 +96,15 @@ class BulkReceiver {
   enum class Result { kEmpty, kMore, kBroken, kGarbled };
   // Reads what has arrived, one turn's worth. `ahead`: payload too may be read ahead and then copied to its buffer, which the job's own
   // thread may do; the kernel's copy alone is safe when a job that ends has unmapped its buffers without closing its flows.
-  Result Read(const Sink& sink, bool ahead, uint64_t* received_bytes);
-  // The same in two steps, one call's worth: the call, which asks nobody; then what came of it.
-  void Fetch(bool ahead);
+  Result Read(const Sink& sink, bool ahead, uint64_t* received_bytes) {
+    return Fetch(ahead) ? ReadOn(sink, ahead, received_bytes) : Result::kEmpty;
+  }
+  // The same in steps. The first call, which asks nobody: false if nothing has arrived.
+  bool Fetch(bool ahead);
+  // What came of it, ...
   Result Take(const Sink& sink, uint64_t* received_bytes);
+  // ... and of as many more calls as there is something for.
+  Result ReadOn(const Sink& sink, bool ahead, uint64_t* received_bytes);
 
   // The buffers of `flow` are given back: the rest of a half-read chunk goes nowhere.
   void Forget(FlowId flow);

@@ -248,13 +248,13 @@ void RecvPeer::ControlEvent(LinkId link) {
   }
 }
 
-bool RecvPeer::Lives(LinkId link) const { return session_.link_up(link) && session_.incarnation(link) == links_[link].incarnation; }
-
 bool RecvPeer::ReadBulk(LinkId link, size_t index) {
-  links_[link].bulk[index].more = false;
-  if (!Lives(link)) return false;
+  Bulk& bulk = links_[link].bulk[index];
+  bulk.more = false;
+  // Most looks find nothing.
+  if (!Lives(link) || !bulk.receiver->Fetch(jobs_turn())) return false;
   return Reading(link, index, [&](const BulkReceiver::Sink& sink, uint64_t* received_bytes) {
-    return links_[link].bulk[index].receiver->Read(sink, jobs_turn(), received_bytes);
+    return bulk.receiver->ReadOn(sink, jobs_turn(), received_bytes);
   });
 }
 

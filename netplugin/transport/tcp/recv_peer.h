@@ -90,7 +90,7 @@ class RecvPeer final : public Peer {
   // True if anything was read.
   bool ReadBulk(LinkId link, size_t index);
   // False: the link has ended, its sockets are about to be closed, and nothing of it may reach a buffer.
-  bool Lives(LinkId link) const;
+  bool Lives(LinkId link) const { return session_.link_up(link) && session_.incarnation(link) == links_[link].incarnation; }
   // Calls `read` with the link's sink, and sees to what came of it. True if anything was read.
   bool Reading(LinkId link, size_t index, FunctionRef<BulkReceiver::Result(const BulkReceiver::Sink&, uint64_t* received_bytes)> read);
   void WatchBulk(LinkId link, size_t index);

@@ -67,6 +67,25 @@ void SendPeer::PumpHome(FlowId flow) {
   }
 }
 
+bool SendPeer::SendAtOnce(FlowId flow, const void* data, uint64_t bytes) {
+  const LinkId home = session_.home(flow);
+  if (home >= links_.size() || links_[home].bulk.empty()) return false;
+  SendLink& sockets = links_[home];
+  SendLink::Bulk& bulk = sockets.bulk.front();
+  if (bulk.sender == nullptr || bulk.sender->busy() || bulk.hire.on()) return false;
+  Chunk chunk;
+  if (!session_.PostEagerly(flow, data, bytes, sockets.incarnation, &chunk)) return false;
+  Moves(bytes);
+  bulk.sender->Load(chunk);
+  uint64_t sent_bytes = 0;
+  const BulkSender::Result result = bulk.sender->Write(&sent_bytes);
+  WroteBulk(home, 0, result, sent_bytes);
+  // First it travels, then it is copied: the peer need not wait for that.
+  const std::byte* copy = session_.Release(flow, chunk.message);
+  if (bulk.sender->busy()) bulk.sender->Rebase(flow, chunk.message, copy);
+  return true;
+}
+
 void SendPeer::BulkEvent(LinkId link, size_t index, uint32_t events) {
   SendLink::Bulk& bulk = links_[link].bulk[index];
   if (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) {

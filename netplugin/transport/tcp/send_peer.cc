@@ -67,6 +67,7 @@ void SendPeer::Post(FlowId flow, void* data, uint64_t bytes) {
   if (!comms_.contains(flow)) return;
   // Nobody looks for acknowledgements while all messages are small: who sends on looks before the window is used up.
   if (session_.WindowLow(flow)) HearAnswers(flow);
+  if (SendAtOnce(flow, data, bytes)) return;
   const MessageId message = session_.Post(flow, data, bytes, now());
   const LinkId home = session_.home(flow);
   Stir(home);
@@ -133,6 +134,11 @@ void SendPeer::Tick() {
 }
 
 bool SendPeer::Settle() {
+  // After a small message nothing is left but to say that it is done.
+  if (!session_.has_actions() && !session_.ready() && !room_ && !queued_ && session_.spread() == spread_) {
+    Publish();
+    return false;
+  }
   bool more = false;
   for (;;) {
     for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())

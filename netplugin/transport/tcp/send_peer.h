@@ -71,6 +71,8 @@ class SendPeer final : public Peer {
   void SendFrame(Lane lane, const Frame& frame);
   // Moves chunks of a flow on its home link.
   void PumpHome(FlowId flow);
+  // A small message whose way is free. False: it is not posted yet.
+  bool SendAtOnce(FlowId flow, const void* data, uint64_t bytes);
   // As far as the link's bulk sockets go, there may be something new to carry: for its movers.
   void Stir(LinkId link);
   void StirAll();
