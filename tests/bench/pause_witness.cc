@@ -1,7 +1,7 @@
 // Tells when a processor of this machine ran nothing at all: a thread on each, before which nothing else comes, wakes up every millisecond,
 // and prints how long it was late. A guest of a busy host, or one with a share of it, stands still so for many milliseconds, and a figure
 // of milliseconds that does not know it is the host's. One line a pause: the processor, and the nanoseconds of CLOCK_MONOTONIC at which it
-// began and ended. Runs until it is killed or its standard input ends.
+// began and ended; before them one line with the number of processors. Runs until it is killed or its standard input ends.
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <latch>
 #include <thread>
 #include <vector>
 
@@ -21,7 +22,8 @@ constexpr int kPriority = 90;
 
 long Nanos(const timespec& time) { return time.tv_sec * kNanosPerSecond + time.tv_nsec; }
 
-void Watch(int processor) {
+void Watch(int processor, const std::latch* begun) {
+  begun->wait();
   timespec due{};
   clock_gettime(CLOCK_MONOTONIC, &due);
   for (;;) {
@@ -44,10 +46,11 @@ int main() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   sched_getaffinity(0, sizeof(allowed), &allowed);
+  std::latch begun(1);
   std::vector<std::thread> threads;
   for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
     if (!CPU_ISSET(processor, &allowed)) continue;
-    threads.emplace_back(Watch, processor);
+    threads.emplace_back(Watch, processor, &begun);
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(processor, &one);
@@ -61,6 +64,7 @@ int main() {
   }
   std::printf("%zu processors\n", threads.size());
   std::fflush(stdout);
+  begun.count_down();
   char byte;
   while (read(STDIN_FILENO, &byte, 1) > 0) {
   }
