@@ -20,23 +20,16 @@ constexpr uint64_t kGrantsEnough = 2;
 }  // namespace
 
 RecvFlows::Flow* RecvFlows::Open(FlowId id, LinkId home) {
-  Flow* flow = &flows_.try_emplace(id, id).first->second;
+  Flow* flow = flows_.Add(id, id);
   flow->home = home;
   return flow;
 }
 
-RecvFlows::Flow* RecvFlows::Find(FlowId id) {
-  const auto it = flows_.find(id);
-  return it == flows_.end() ? nullptr : &it->second;
-}
-
 void RecvFlows::Close(FlowId id) {
   if (IsPlanted(Planted::kLateWrite)) return;
-  const auto it = flows_.find(id);
-  if (it == flows_.end()) return;
-  std::erase(touched_, &it->second);
+  std::erase(touched_, Find(id));
   std::erase(changed_, id);
-  flows_.erase(it);
+  flows_.Erase(id);
 }
 
 void RecvFlows::TouchPosted(Flow* flow) {
@@ -59,7 +52,7 @@ void RecvFlows::FailAll(const std::string& error) {
 }
 
 std::span<const FlowId> RecvFlows::TakeChanged() {
-  for (const FlowId id : changed_) flows_.at(id).changed = false;
+  for (const FlowId id : changed_) flows_.Find(id)->changed = false;
   taken_.swap(changed_);
   changed_.clear();
   return taken_;

@@ -3,12 +3,12 @@
 #define R2CC_NETPLUGIN_LINK_RECV_FLOWS_H_
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/core/clock.h"
+#include "netplugin/flow/flow_map.h"
 #include "netplugin/flow/recv_ledger.h"
 #include "netplugin/link/courier.h"
 
@@ -40,7 +40,7 @@ class RecvFlows {
 
   Flow* Open(FlowId id, LinkId home);
   // Null if there is none.
-  Flow* Find(FlowId id);
+  Flow* Find(FlowId id) { return flows_.Find(id); }
   const Flow& at(FlowId id) const { return flows_.at(id); }
   void Close(FlowId id);
   bool empty() const { return flows_.empty(); }
@@ -81,7 +81,7 @@ class RecvFlows {
 
   Courier* const courier_;
   bool whole_ = false;
-  std::map<FlowId, Flow> flows_;
+  FlowMap<Flow> flows_;
   std::vector<Flow*> touched_;  // there may be something to tell
   std::vector<FlowId> changed_, taken_;
 };

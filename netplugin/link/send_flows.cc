@@ -6,20 +6,13 @@ namespace r2cc::net {
 
 SendFlows::Flow* SendFlows::Open() {
   const FlowId id = next_id_++;
-  return &flows_.try_emplace(id, id, limits_, &order_, &copies_).first->second;
-}
-
-SendFlows::Flow* SendFlows::Find(FlowId id) {
-  const auto it = flows_.find(id);
-  return it == flows_.end() ? nullptr : &it->second;
+  return flows_.Add(id, id, limits_, &order_, &copies_);
 }
 
 void SendFlows::Close(FlowId id) {
-  const auto it = flows_.find(id);
-  if (it == flows_.end()) return;
-  std::erase(ready_, &it->second);
+  std::erase(ready_, Find(id));
   std::erase(changed_, id);
-  flows_.erase(it);
+  flows_.Erase(id);
 }
 
 void SendFlows::Note(Flow* flow) {
@@ -37,7 +30,7 @@ void SendFlows::Fail(Flow* flow, std::string error) {
 }
 
 std::span<const FlowId> SendFlows::TakeChanged() {
-  for (const FlowId id : changed_) flows_.at(id).changed = false;
+  for (const FlowId id : changed_) flows_.Find(id)->changed = false;
   taken_.swap(changed_);
   changed_.clear();
   return taken_;
@@ -51,8 +44,8 @@ bool SendFlows::outstanding() const {
 }
 
 bool SendFlows::Expects(const Chunk& chunk) const {
-  const auto it = flows_.find(chunk.flow);
-  return it != flows_.end() && chunk.message >= it->second.ledger.acked_through();
+  const Flow* const flow = flows_.Find(chunk.flow);
+  return flow != nullptr && chunk.message >= flow->ledger.acked_through();
 }
 
 bool SendFlows::MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::span<const LinkShare> shares, LinkId link) const {

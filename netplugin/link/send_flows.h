@@ -3,12 +3,12 @@
 #define R2CC_NETPLUGIN_LINK_SEND_FLOWS_H_
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "netplugin/flow/flow_map.h"
 #include "netplugin/flow/send_ledger.h"
 #include "netplugin/flow/stripe.h"
 
@@ -39,11 +39,10 @@ class SendFlows {
 
   Flow* Open();
   // Null if there is none.
-  Flow* Find(FlowId id);
+  Flow* Find(FlowId id) { return flows_.Find(id); }
   const Flow& at(FlowId id) const { return flows_.at(id); }
   void Close(FlowId id);
-  std::map<FlowId, Flow>& all() { return flows_; }
-  const std::map<FlowId, Flow>& all() const { return flows_; }
+  FlowMap<Flow>& all() { return flows_; }
   bool empty() const { return flows_.empty(); }
 
   // Call after anything that may have made chunks of the flow ready, or messages done, or changed its state.
@@ -81,7 +80,7 @@ class SendFlows {
   const SendLedger::Limits limits_;
   const StripeMode mode_;
   Copies copies_;  // before the flows, which use it
-  std::map<FlowId, Flow> flows_;
+  FlowMap<Flow> flows_;
   FlowId next_id_ = 1;
   uint64_t order_ = 1;
   uint64_t turns_ = 0;

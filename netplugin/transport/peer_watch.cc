@@ -28,8 +28,10 @@ void PeerWatch::Arm(Peer* peer, Watched* watched) {
   if (watched->token != 0) return;
   watched->token = poller_->Add(peer->fd(), EPOLLIN, [this, peer, watched](uint32_t) {
     watched->active = true;
-    // Somebody has the turn, or comes for it all the time: he needs no help, and waking up for his messages costs him.
-    if (!peer->Service() || peer->helped() != watched->helped) Disarm(peer, watched);
+    // Somebody has the turn, or comes for it all the time: he needs no help, and waking up for his messages costs him. The first thing that
+    // comes after a pause wakes us later than he finds it: to serve it then would keep him from the next.
+    const auto driven = [&] { return peer->helped() != watched->helped; };
+    if (driven() || !peer->Service() || driven()) Disarm(peer, watched);
   });
 }
 

@@ -44,7 +44,7 @@ TEST_F(PeerWatchTest, WhatArrivesAtAPeerThatNobodyDrivesWakesIt) {
 TEST_F(PeerWatchTest, APeerThatNcclDrivesIsLetGoUntilItDrivesItNoMore) {
   watch.WaitMs();
   peer.Help(kFlow);
-  Wakes();
+  EXPECT_FALSE(Wakes()) << "nor does it serve what comes first";
   EXPECT_FALSE(Wakes());
   EXPECT_EQ(watch.WaitMs(), 10) << "it looks whether it is driven still";
   EXPECT_FALSE(Wakes());

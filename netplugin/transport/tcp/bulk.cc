@@ -228,9 +228,9 @@ BulkReceiver::Result BulkReceiver::Take(const Sink& sink, uint64_t* received_byt
   return got < fetched_.wanted ? Result::kEmpty : Result::kMore;
 }
 
-BulkReceiver::Result BulkReceiver::ReadOn(const Sink& sink, bool ahead, uint64_t* received_bytes) {
+BulkReceiver::Result BulkReceiver::ReadOn(const Sink& sink, bool ahead, FunctionRef<bool()> enough, uint64_t* received_bytes) {
   Result result = Take(sink, received_bytes);
-  for (auto turn = static_cast<size_t>(fetched_.bytes); turn < kTurnBytes && result == Result::kMore;
+  for (auto turn = static_cast<size_t>(fetched_.bytes); turn < kTurnBytes && result == Result::kMore && !enough();
        turn += static_cast<size_t>(fetched_.bytes)) {
     Fetch(ahead);
     result = Take(sink, received_bytes);

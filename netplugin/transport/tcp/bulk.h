@@ -97,14 +97,16 @@ class BulkReceiver {
   // Reads what has arrived, one turn's worth. `ahead`: payload too may be read ahead and then copied to its buffer, which the job's own
   // thread may do; the kernel's copy alone is safe when a job that ends has unmapped its buffers without closing its flows.
   Result Read(const Sink& sink, bool ahead, uint64_t* received_bytes) {
-    return Fetch(ahead) ? ReadOn(sink, ahead, received_bytes) : Result::kEmpty;
+    return Fetch(ahead) ? ReadOn(
+                              sink, ahead, [] { return false; }, received_bytes)
+                        : Result::kEmpty;
   }
   // The same in steps. The first call, which asks nobody: false if nothing has arrived.
   bool Fetch(bool ahead);
   // What came of it, ...
   Result Take(const Sink& sink, uint64_t* received_bytes);
-  // ... and of as many more calls as there is something for.
-  Result ReadOn(const Sink& sink, bool ahead, uint64_t* received_bytes);
+  // ... and of as many more calls as there is something for, until it is `enough`.
+  Result ReadOn(const Sink& sink, bool ahead, FunctionRef<bool()> enough, uint64_t* received_bytes);
 
   // The buffers of `flow` are given back: the rest of a half-read chunk goes nowhere.
   void Forget(FlowId flow);

@@ -35,26 +35,34 @@ class BulkPair : public testing::TestWithParam<bool> {
     received_.emplace_back(bytes).reserve(1);  // an address also for no bytes
   }
 
-  // Moves until nothing moves any more.
-  void Move(int together) {
+  void Send(int together, uint64_t* sent) {
     const auto pull = [&](Chunk* chunk) {
       if (waiting_.empty()) return false;
       *chunk = waiting_.front();
       waiting_.pop_front();
       return true;
     };
+    sender_->Pump(pull, together, sent);
+  }
+
+  BulkReceiver::Result WithSink(FunctionRef<BulkReceiver::Result(const BulkReceiver::Sink&)> read) {
     const auto begin = [&](const Chunk& chunk, std::byte** destination) {
       *destination = discard_ ? nullptr : received_[chunk.message].data();
       return true;
     };
     const auto finish = [&](const Chunk& chunk) { finished_.push_back(chunk.message); };
     const auto proof = [&](bool ok) { proved_ = ok; };
-    const BulkReceiver::Sink sink{begin, finish, proof};
+    return read({begin, finish, proof});
+  }
+
+  // Moves until nothing moves any more.
+  void Move(int together) {
     for (bool moved = true; moved;) {
       const size_t waited = waiting_.size(), had = finished_.size();
       uint64_t sent = 0, read = 0;
-      sender_->Pump(pull, together, &sent);
-      ASSERT_NE(receiver_->Read(sink, GetParam(), &read), BulkReceiver::Result::kGarbled);
+      Send(together, &sent);
+      ASSERT_NE(WithSink([&](const BulkReceiver::Sink& sink) { return receiver_->Read(sink, GetParam(), &read); }),
+                BulkReceiver::Result::kGarbled);
       // Chunks of no bytes count too.
       moved = sent + read > 0 || waiting_.size() != waited || finished_.size() != had;
     }
@@ -95,6 +103,22 @@ TEST_P(BulkPair, WhatIsForgottenIsReadAndNotWritten) {
   Move(1);
   EXPECT_EQ(finished_, (std::vector<MessageId>{2}));
   EXPECT_EQ(*sent_[2], received_[2]);
+}
+
+TEST_P(BulkPair, WhoHasEnoughWithTheHeaderLeavesTheRestToTheNext) {
+  Add(100'000);
+  uint64_t sent = 0, read = 0;
+  Send(1, &sent);
+  ASSERT_TRUE(receiver_->Fetch(GetParam()));
+  EXPECT_EQ(WithSink([&](const BulkReceiver::Sink& sink) {
+              return receiver_->ReadOn(
+                  sink, GetParam(), [] { return true; }, &read);
+            }),
+            BulkReceiver::Result::kMore);
+  EXPECT_LE(read, 8192u);
+  Move(1);
+  EXPECT_EQ(finished_, std::vector<MessageId>{0});
+  EXPECT_EQ(received_[0], *sent_[0]);
 }
 
 TEST_P(BulkPair, TheDataCheckGoesFirst) {

@@ -25,7 +25,9 @@ class FakePeer final : public Peer {
   explicit FakePeer(Io* io) : Peer(io), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     poller_.Add(event_.get(), EPOLLIN, [this](uint32_t) {
       uint64_t count = 0;
-      if (read(event_.get(), &count, sizeof(count)) == sizeof(count)) ++events;
+      if (read(event_.get(), &count, sizeof(count)) != sizeof(count)) return;
+      ++events;
+      MoveBytes(found_bytes);
     });
   }
 
@@ -36,7 +38,11 @@ class FakePeer final : public Peer {
 
   void RailState(uint16_t, bool) override {}
   void ApplyVerdicts() override {}
-  bool Settle() override { return ++settled, settle_more; }
+  bool Settle() override {
+    ++settled;
+    settled_with_crew = has_crew;
+    return settle_more;
+  }
   bool outstanding() const override { return is_outstanding; }
   bool idle() const override { return true; }
   bool over() const override { return is_over; }
@@ -49,7 +55,9 @@ class FakePeer final : public Peer {
   int events = 0, hots = 0, ticks = 0, settled = 0, closed = 0, crews = 0;
   std::string unwatched;  // r: what the poller does not know of was read; w: it was watched again
   bool hot_moves = false, settle_more = false, is_outstanding = false, is_over = false, has_crew = false;
-  bool counts_requests = false;  // as a sender does
+  bool counts_requests = false;    // as a sender does
+  uint32_t found_bytes = 0;        // in messages that begin, by a look and by an event
+  bool settled_with_crew = false;  // the last time
 
  protected:
   void Announce(uint64_t bytes) override {
@@ -60,7 +68,11 @@ class FakePeer final : public Peer {
     posted_in_jobs_turn.push_back(jobs_turn());
     posted_with_crew.push_back(has_crew);
   }
-  bool Hot(FlowId) override { return ++hots, hot_moves; }
+  bool Hot(FlowId) override {
+    ++hots;
+    if (hot_moves) MoveBytes(found_bytes);
+    return hot_moves;
+  }
   void Tick() override { ++ticks; }
   void CloseAll() override { ++closed; }
   void Crew(bool wanted) override {

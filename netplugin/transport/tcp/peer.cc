@@ -57,11 +57,14 @@ void Peer::JobsTurn(FlowId flow, const Request* request) {
     bool moved = RunInbox();
     if (!shut_) {
       if (request != nullptr) Announce(request->bytes);
-      if (run_.is_bulk() != crewed()) UpdateCrew();
+      CrewAsNeeded();
       if (request != nullptr) Post(request->flow, request->data, request->bytes);
       moved = moved || request != nullptr;
       // An idle look costs as little as can be: who waits for a message comes back at once.
-      if (Move(flow, hot) || moved || more()) SettleNow();
+      if (Move(flow, hot) || moved || more()) {
+        CrewAsNeeded();
+        SettleNow();
+      }
     }
     jobs_turn_ = false;
     turn_.unlock();
@@ -79,6 +82,7 @@ bool Peer::Service() {
   if (shut_) return true;
   polled_.store(0, std::memory_order_relaxed);
   Move(0, false);
+  CrewAsNeeded();
   SettleNow();
   return true;
 }

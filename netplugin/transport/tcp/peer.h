@@ -113,6 +113,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
     counted_ = now_;
   }
   bool has_bulk() const { return run_.has_bulk(); }
+  // Large messages have begun to come, and several threads are about to move what one of them would move alone now.
+  bool crew_is_due() const { return io_->movers != nullptr && run_.is_bulk() && run_.has_large() && !crewed(); }
   // The turn is one of the job's own threads.
   bool jobs_turn() const { return jobs_turn_; }
   // When the turn began, or was last looked at the clock: a turn is short, and the clock is not free.
@@ -139,6 +141,9 @@ class Peer : public std::enable_shared_from_this<Peer> {
   // What a turn does beyond the requests. `hot`: somebody waits for `flow`. True if something may have come of it.
   bool Move(FlowId flow, bool hot);
   Nanos PollEvery(bool hot) const;
+  void CrewAsNeeded() {
+    if (run_.is_bulk() != crewed()) UpdateCrew();
+  }
   void SettleNow() { more_.store(Settle(), std::memory_order_relaxed); }
 
   std::mutex turn_;

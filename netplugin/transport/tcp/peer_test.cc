@@ -198,6 +198,22 @@ TEST_F(CrewedPeerTest, ASendersCrewIsThereBeforeItsMessageIsPosted) {
   EXPECT_EQ(busy.posted_with_crew, (std::vector<bool>{false, true}));
 }
 
+TEST_F(CrewedPeerTest, AReceiversCrewIsThereInTheTurnInWhichALargeMessageBegins) {
+  busy.found_bytes = kAfterBytes;
+  busy.hot_moves = true;
+  busy.Help(kFlow);
+  EXPECT_TRUE(busy.crewed());
+  EXPECT_TRUE(busy.settled_with_crew);
+}
+
+TEST_F(CrewedPeerTest, AndSoItIsWhenTheIoThreadFindsTheMessage) {
+  busy.found_bytes = kAfterBytes;
+  busy.Arrive();
+  EXPECT_TRUE(busy.Service());
+  EXPECT_TRUE(busy.crewed());
+  EXPECT_TRUE(busy.settled_with_crew);
+}
+
 TEST_F(CrewedPeerTest, TheCrewRestsWhenNothingMovesAndIsBackWithTheNextLargeMessage) {
   const auto look = [this] {
     const auto turn = busy.TakeTurn();

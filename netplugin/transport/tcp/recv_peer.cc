@@ -1,20 +1,14 @@
 #include "netplugin/transport/tcp/recv_peer.h"
 
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 namespace r2cc::net {
 namespace {
 
 using plan::EvidenceCause;
-
-// Whoever has found something so often by looking need not be told: the kernel does that for each packet, and on loopback in the sender's
-// own call.
-constexpr int kFoundEnough = 32;
 
 RecvSession::Options OptionsOf(const Io& io, const Hello& hello) {
   RecvSession::Options options;
@@ -65,9 +59,9 @@ void RecvPeer::Post(FlowId flow, void* data, uint64_t capacity_bytes) {
 }
 
 bool RecvPeer::Hot(FlowId flow) {
-  const auto it = comms_.find(flow);
-  if (it == comms_.end()) return false;
-  const auto& [comm, link, socket] = it->second;
+  const Receiving* const receiving = comms_.Find(flow);
+  if (receiving == nullptr) return false;
+  const auto [comm, link, socket] = *receiving;
   const size_t sockets = links_[link].bulk.size();
   // Small messages keep to one socket.
   for (size_t i = 0; i < (has_bulk() ? sockets : std::min<size_t>(sockets, 1)); ++i) {
@@ -89,7 +83,7 @@ void RecvPeer::Close(FlowId flow) {
         bulk.hire.Await();
         bulk.receiver->Forget(flow);
       }
-  comms_.erase(flow);
+  comms_.Erase(flow);
   session_.CloseFlow(flow, now());
   Settle();
 }
@@ -97,7 +91,7 @@ void RecvPeer::Close(FlowId flow) {
 void RecvPeer::OpenFlow(const Action& action) {
   Comm* comm = flow_opened_(action.flow, action.number);
   if (comm == nullptr) return session_.RefuseFlow(action.flow);
-  comms_[action.flow] = {comm, action.link};
+  *comms_.Add(action.flow) = {comm, action.link};
   session_.AcceptFlow(action.flow, action.link);
 }
 
@@ -136,9 +130,9 @@ bool RecvPeer::Settle() {
 
 void RecvPeer::Publish() {
   for (const FlowId flow : session_.TakeChanged()) {
-    const auto it = comms_.find(flow);
-    if (it == comms_.end()) continue;
-    Comm* comm = it->second.comm;
+    const Receiving* const receiving = comms_.Find(flow);
+    if (receiving == nullptr) continue;
+    Comm* const comm = receiving->comm;
     const MessageId placed = session_.PlacedThrough(flow);
     for (MessageId id = comm->done_through.load(std::memory_order_relaxed); id < placed; ++id)
       comm->sizes[id % kRequestsMax] = session_.SizeOf(flow, id);
@@ -245,129 +239,6 @@ void RecvPeer::ControlEvent(LinkId link) {
     case PacketStream::State::kOpen: return;
     case PacketStream::State::kClosed: return Trouble(link, EvidenceCause::kSocketError);
     case PacketStream::State::kGarbled: return Trouble(link, EvidenceCause::kGarbled);
-  }
-}
-
-bool RecvPeer::ReadBulk(LinkId link, size_t index) {
-  Bulk& bulk = links_[link].bulk[index];
-  bulk.more = false;
-  // Most looks find nothing.
-  if (!Lives(link) || !bulk.receiver->Fetch(jobs_turn())) return false;
-  return Reading(link, index, [&](const BulkReceiver::Sink& sink, uint64_t* received_bytes) {
-    return bulk.receiver->ReadOn(sink, jobs_turn(), received_bytes);
-  });
-}
-
-bool RecvPeer::Reading(LinkId link, size_t index,
-                       FunctionRef<BulkReceiver::Result(const BulkReceiver::Sink&, uint64_t* received_bytes)> read) {
-  LinkSockets& sockets = links_[link];
-  const auto begin = [&](const Chunk& chunk, std::byte** destination) {
-    return session_.Begin(link, sockets.incarnation, chunk, destination);
-  };
-  bool placed = false;  // there are messages without a byte
-  const auto finish = [&](const Chunk& chunk) {
-    placed = true;
-    Count(chunk.message_bytes, chunk.bytes);
-    session_.Finish(link, sockets.incarnation, chunk);
-    const auto it = comms_.find(chunk.flow);
-    if (it == comms_.end()) return;
-    it->second.link = link;
-    it->second.socket = index;
-  };
-  const auto proof = [&](bool ok) {
-    sockets.proved = sockets.proved && ok;
-    ++sockets.proofs;
-    if (sockets.whole()) session_.Proved(link, sockets.incarnation, sockets.proved);
-  };
-  uint64_t received_bytes = 0;
-  const BulkReceiver::Result result = read({begin, finish, proof}, &received_bytes);
-  io_->rails[session_.local_rail(link)].received_bytes += received_bytes;
-  Bulk& bulk = sockets.bulk[index];
-  bulk.more = result == BulkReceiver::Result::kMore;
-  unread_ |= bulk.more && !bulk.hire.on();
-  if (result == BulkReceiver::Result::kBroken) Trouble(link, EvidenceCause::kSocketError);
-  if (result == BulkReceiver::Result::kGarbled) Trouble(link, EvidenceCause::kGarbled);
-  return placed || received_bytes > 0;
-}
-
-void RecvPeer::WatchBulk(LinkId link, size_t index) {
-  Bulk& bulk = links_[link].bulk[index];
-  bulk.token = poller_.Add(bulk.receiver->fd(), EPOLLIN, [this, link, index](uint32_t) { ReadBulk(link, index); });
-  bulk.found = 0;
-}
-
-void RecvPeer::Found(Bulk* bulk) {
-  if (bulk->token == 0 || ++bulk->found < kFoundEnough) return;
-  poller_.Remove(std::exchange(bulk->token, 0), bulk->receiver->fd());
-  unwatched_ = true;
-}
-
-void RecvPeer::ReadUnwatched() {
-  if (!unwatched_) return;
-  for (LinkId link = 0; link < links_.size(); ++link)
-    for (size_t i = 0; i < links_[link].bulk.size(); ++i)
-      if (links_[link].bulk[i].unwatched()) ReadBulk(link, i);
-}
-
-void RecvPeer::WatchAll() {
-  if (!std::exchange(unwatched_, false)) return;
-  for (LinkId link = 0; link < links_.size(); ++link)
-    for (size_t i = 0; i < links_[link].bulk.size(); ++i)
-      if (links_[link].bulk[i].unwatched()) WatchBulk(link, i);
-}
-
-// ---- movers ----
-
-class RecvPeer::BulkErrand final : public Errand {
- public:
-  BulkErrand(std::shared_ptr<RecvPeer> peer, LinkId link, size_t index)
-      : Errand(peer), peer_(peer.get()), link_(link), index_(index), receiver_(peer->links_[link].bulk[index].receiver.get()) {}
-
-  bool Prepare() override {
-    if (!mine() || !peer_->Lives(link_)) return false;
-    if (calls_++ < kCallsTogether) return true;
-    calls_ = 0;
-    bulk().hire.Call(peer_->io_->movers);
-    return false;
-  }
-  // The buffer is the kernel's to write only: see BulkReceiver::Read.
-  void Call() override { receiver_->Fetch(false); }
-  bool Commit() override {
-    if (!mine() || !peer_->Lives(link_)) return false;
-    peer_->Reading(link_, index_,
-                   [this](const BulkReceiver::Sink& sink, uint64_t* received_bytes) { return receiver_->Take(sink, received_bytes); });
-    if (bulk().more) return true;
-    calls_ = 0;
-    return false;
-  }
-
- private:
-  Bulk& bulk() const { return peer_->links_[link_].bulk[index_]; }
-  bool mine() const { return index_ < peer_->links_[link_].bulk.size() && bulk().hire.is(this); }
-
-  RecvPeer* const peer_;
-  const LinkId link_;
-  const size_t index_;
-  BulkReceiver* const receiver_;
-  int calls_ = 0;
-};
-
-void RecvPeer::Crew(bool wanted) {
-  for (LinkId link = 0; link < links_.size(); ++link) {
-    LinkSockets& sockets = links_[link];
-    for (size_t i = 0; i < sockets.bulk.size(); ++i) {
-      Bulk& bulk = sockets.bulk[i];
-      if (bulk.receiver == nullptr || bulk.hire.on() == wanted) continue;
-      const int fd = bulk.receiver->fd();
-      if (wanted && sockets.whole() && Lives(link)) {
-        poller_.Remove(std::exchange(bulk.token, 0), fd);
-        bulk.hire.Begin(io_->movers, Movers::Way::kReceive, session_.local_rail(link) * sockets.bulk.size() + i, fd,
-                        std::make_shared<BulkErrand>(std::static_pointer_cast<RecvPeer>(shared_from_this()), link, i));
-      } else if (!wanted) {
-        bulk.hire.Dismiss(io_->movers, fd);
-        WatchBulk(link, i);
-      }
-    }
   }
 }
 

@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "netplugin/flow/flow_map.h"
 #include "netplugin/link/recv_session.h"
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/tcp/bulk.h"
@@ -115,7 +115,7 @@ class RecvPeer final : public Peer {
     LinkId link = 0;  // where its last chunk came from
     size_t socket = 0;
   };
-  std::map<FlowId, Receiving> comms_;
+  FlowMap<Receiving> comms_;
   // Hints that spare a look at every link in every turn: some socket may hold more, some lane may have queued frames.
   bool unread_ = false;
   bool queued_ = false;

@@ -1,13 +1,16 @@
-// Which of a receiver's sockets its poller watches, over real pairs of them.
+// Who looks at which of a receiver's sockets, over real pairs of them: its poller, NCCL's threads, a crew.
 #include "netplugin/transport/tcp/recv_peer.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "netplugin/transport/tcp/fake_peer.h"
 
@@ -21,7 +24,9 @@ constexpr uint64_t kNonce = 6;
 constexpr int kLooksMost = 100;
 
 struct RecvPeerTest : testing::Test {
-  RecvPeerTest() {
+  explicit RecvPeerTest(uint64_t after_bytes = 0, std::unique_ptr<Movers> crew = nullptr)
+      : io(&clock, after_bytes), movers(std::move(crew)) {
+    io.movers = movers.get();
     io.nonce = kNonce;
     io.silence = io.deadline = kNanosPerSecond;
     io.rails.emplace_back();
@@ -36,6 +41,10 @@ struct RecvPeerTest : testing::Test {
     sender = std::make_unique<BulkSender>(Attach(hello), tag, false);
     EXPECT_TRUE(control->Send(Encode(Frame{.type = FrameType::kFlowOpen, .flow = kFlow}, tag)));
     EXPECT_TRUE(peer->Service());
+  }
+  ~RecvPeerTest() override {
+    const auto turn = peer->TakeTurn();
+    peer->Shut();
   }
 
   // The sender's end of a connection that the peer has now.
@@ -77,7 +86,8 @@ struct RecvPeerTest : testing::Test {
   }
 
   FakeClock clock;
-  FakeIo io{&clock};
+  FakeIo io;
+  const std::unique_ptr<Movers> movers;
   const uint32_t tag = SessionTag(kNonce, kSession);
   Comm comm;
   std::shared_ptr<RecvPeer> peer;
@@ -89,7 +99,7 @@ struct RecvPeerTest : testing::Test {
 };
 
 TEST_F(RecvPeerTest, ASocketThatIsLookedAtNowAndThenStaysWithThePoller) {
-  EXPECT_TRUE(WakesAfterLooks(4));
+  EXPECT_TRUE(WakesAfterLooks(2));
   // What the poller finds is nobody's look.
   for (int i = 0; i < kLooksMost; ++i) {
     Post();
@@ -123,6 +133,49 @@ TEST_F(RecvPeerTest, WithTheTickAllSocketsAreWatchedAgain) {
   // And they leave again.
   peer->Help(kFlow);
   EXPECT_FALSE(WakesAfterLooks(kLooksMost));
+}
+
+constexpr uint32_t kLargeBytes = 256 * 1024;
+
+std::unique_ptr<Movers> StartMovers() {
+  std::string error;
+  auto movers = Movers::Start(1, &error);
+  EXPECT_NE(movers, nullptr) << error;
+  return movers;
+}
+
+struct CrewedRecvPeerTest : RecvPeerTest {
+  CrewedRecvPeerTest() : RecvPeerTest(kLargeBytes, StartMovers()) {
+    sender->SendProof(ProofPattern(kSession, 0, 1, 0));
+    EXPECT_EQ(Write(), BulkSender::Result::kMore);
+    for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<std::byte>(i * 7 + i / 251);
+  }
+  BulkSender::Result Write() {
+    uint64_t sent_bytes = 0;
+    return sender->Write(&sent_bytes);
+  }
+
+  std::vector<std::byte> large = std::vector<std::byte>(kLargeBytes), received = std::vector<std::byte>(kLargeBytes);
+};
+
+TEST_F(CrewedRecvPeerTest, ALargeMessageHasACrewFromItsHeaderOn) {
+  EXPECT_TRUE(peer->Service());
+  peer->Submit(kFlow, received.data(), received.size());
+  EXPECT_FALSE(peer->crewed());
+  sender->Load({kFlow, sent++, kLargeBytes, kLargeBytes, 0, large.data(), kLargeBytes, false});
+  // More than a header, and not the whole of it.
+  ASSERT_EQ(Write(), BulkSender::Result::kBlocked);
+  peer->Help(kFlow);
+  EXPECT_TRUE(peer->crewed());
+  EXPECT_FALSE(AllHasCome());
+  // Nobody but the crew moves the rest.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!AllHasCome() && std::chrono::steady_clock::now() < deadline) {
+    if (sender->busy()) Write();
+    std::this_thread::yield();
+  }
+  ASSERT_TRUE(AllHasCome());
+  EXPECT_EQ(received, large);
 }
 
 }  // namespace

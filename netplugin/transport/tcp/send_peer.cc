@@ -59,7 +59,7 @@ void SendPeer::CloseFlows() {
 
 FlowId SendPeer::Open(uint64_t listen_id, uint16_t local_rail, Comm* comm) {
   const FlowId flow = session_.OpenFlow(listen_id, local_rail, now());
-  comms_[flow] = comm;
+  *comms_.Add(flow) = comm;
   return flow;
 }
 
@@ -104,7 +104,7 @@ void SendPeer::Close(FlowId flow) {
     links_[link].Await();
     if (links_[link].AnyUnsent(of_flow)) Trouble(link, EvidenceCause::kFlowClosed);
   }
-  comms_.erase(flow);
+  comms_.Erase(flow);
   Settle();
 }
 
@@ -155,9 +155,9 @@ bool SendPeer::Settle() {
 
 void SendPeer::Publish() {
   for (const FlowId flow : session_.TakeChanged()) {
-    const auto it = comms_.find(flow);
-    if (it == comms_.end()) continue;
-    Comm* comm = it->second;
+    Comm* const* const found = comms_.Find(flow);
+    if (found == nullptr) continue;
+    Comm* const comm = *found;
     comm->done_through.store(session_.DoneThrough(flow), std::memory_order_release);
     const SendSession::FlowState state = session_.state(flow);
     auto opening = Comm::State::kOpening;

@@ -3,11 +3,11 @@
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_SEND_PEER_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "netplugin/flow/flow_map.h"
 #include "netplugin/link/send_session.h"
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/tcp/call.h"
@@ -106,7 +106,7 @@ class SendPeer final : public Peer {
   LaneSocket oob_;
   std::vector<SendLink> links_;
   Probe probe_{&poller_, [this](Reach reach) { session_.PeerProbed(reach, now()); }};
-  std::map<FlowId, Comm*> comms_;
+  FlowMap<Comm*> comms_;
   std::vector<std::pair<LinkId, size_t>> ready_;  // sockets with room, while chunks are dealt out
   bool room_ = false;                             // a socket that has something to send has room again
   bool spread_ = false;
