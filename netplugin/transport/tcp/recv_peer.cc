@@ -63,9 +63,10 @@ bool RecvPeer::Hot(FlowId flow) {
   if (receiving == nullptr) return false;
   const auto [comm, link, socket] = *receiving;
   const size_t sockets = links_[link].bulk.size();
-  // Small messages keep to one socket.
+  // Small messages keep to the first socket; where there is bulk any may carry the next, and the last one does most likely.
+  const size_t first = has_bulk() ? socket : 0;
   for (size_t i = 0; i < (has_bulk() ? sockets : std::min<size_t>(sockets, 1)); ++i) {
-    const size_t index = (socket + i) % sockets;
+    const size_t index = (first + i) % sockets;
     Bulk& bulk = links_[link].bulk[index];
     if (bulk.receiver == nullptr || bulk.hire.on() || !ReadBulk(link, index)) continue;
     Found(&bulk);

@@ -17,14 +17,14 @@
 namespace r2cc::net {
 namespace {
 
-constexpr FlowId kFlow = 1;
+constexpr FlowId kFlow = 1, kOtherFlow = 2;
 constexpr uint64_t kSession = 5;
 constexpr uint64_t kNonce = 6;
 // After so many looks at the latest a socket need not be told of.
 constexpr int kLooksMost = 100;
 
 struct RecvPeerTest : testing::Test {
-  explicit RecvPeerTest(uint64_t after_bytes = 0, std::unique_ptr<Movers> crew = nullptr)
+  explicit RecvPeerTest(uint64_t after_bytes = 0, std::unique_ptr<Movers> crew = nullptr, uint8_t sockets = 1)
       : io(&clock, after_bytes), movers(std::move(crew)) {
     io.movers = movers.get();
     io.nonce = kNonce;
@@ -32,14 +32,16 @@ struct RecvPeerTest : testing::Test {
     io.rails.emplace_back();
     io.verdict = [](const std::string&, const std::string&) { return RailVerdict{}; };
     io.path_broken = [](const std::string&, const std::string&, const std::string&) { return false; };
-    Hello hello{.session = kSession, .incarnation = 1, .sockets = 1};
+    Hello hello{.session = kSession, .incarnation = 1, .sockets = sockets};
     hello.rails.resize(1);
-    peer = std::make_shared<RecvPeer>(&io, hello, [this](FlowId, uint64_t) { return &comm; });
+    peer = std::make_shared<RecvPeer>(&io, hello, [this](FlowId flow, uint64_t) { return flow == kFlow ? &comm : &other_comm; });
     hello.kind = ConnectionKind::kControl;
     control = std::make_unique<PacketStream>(Attach(hello));
     hello.kind = ConnectionKind::kBulk;
-    sender = std::make_unique<BulkSender>(Attach(hello), tag, false);
-    EXPECT_TRUE(control->Send(Encode(Frame{.type = FrameType::kFlowOpen, .flow = kFlow}, tag)));
+    for (; hello.socket < sockets; ++hello.socket) senders.push_back(std::make_unique<BulkSender>(Attach(hello), tag, false));
+    sender = senders.front().get();
+    for (const FlowId flow : {kFlow, kOtherFlow})
+      EXPECT_TRUE(control->Send(Encode(Frame{.type = FrameType::kFlowOpen, .flow = flow}, tag)));
     EXPECT_TRUE(peer->Service());
   }
   ~RecvPeerTest() override {
@@ -89,10 +91,11 @@ struct RecvPeerTest : testing::Test {
   FakeIo io;
   const std::unique_ptr<Movers> movers;
   const uint32_t tag = SessionTag(kNonce, kSession);
-  Comm comm;
+  Comm comm, other_comm;
   std::shared_ptr<RecvPeer> peer;
   std::unique_ptr<PacketStream> control;
-  std::unique_ptr<BulkSender> sender;
+  std::vector<std::unique_ptr<BulkSender>> senders;
+  BulkSender* sender = nullptr;  // the first
   MessageId sent = 0;
   std::byte data[8] = {};
   char buffer[8];
@@ -133,6 +136,34 @@ TEST_F(RecvPeerTest, WithTheTickAllSocketsAreWatchedAgain) {
   // And they leave again.
   peer->Help(kFlow);
   EXPECT_FALSE(WakesAfterLooks(kLooksMost));
+}
+
+struct TwoSocketsTest : RecvPeerTest {
+  TwoSocketsTest() : RecvPeerTest(0, nullptr, 2) {}
+  void Send(FlowId flow, MessageId message, uint32_t bytes, size_t socket) {
+    peer->Submit(flow, received, sizeof(received));
+    senders[socket]->Load({flow, message, bytes, sizeof(received), 0, content, bytes, true});
+    uint64_t sent_bytes = 0;
+    EXPECT_EQ(senders[socket]->Write(&sent_bytes), BulkSender::Result::kMore);
+  }
+
+  std::byte content[64 * 1024] = {};
+  char received[64 * 1024];
+};
+
+TEST_F(TwoSocketsTest, WhereBulkCameFromNobodyLooksForTheSmallMessagesAfterIt) {
+  Send(kFlow, 0, 16 * 1024, 1);
+  EXPECT_TRUE(peer->Service());
+  ASSERT_EQ(comm.done_through, 1u);
+  // Of another flow, so that nothing tells where those of this one will come from.
+  for (MessageId message = 0; message < BulkRun::kSmallMost; ++message) {
+    Send(kOtherFlow, message, 8, 0);
+    peer->Help(kOtherFlow);
+    ASSERT_EQ(other_comm.done_through, message + 1);
+  }
+  Send(kFlow, 1, 8, 0);
+  peer->Help(kFlow);
+  EXPECT_EQ(comm.done_through, 2u);
 }
 
 constexpr uint32_t kLargeBytes = 256 * 1024;
