@@ -17,10 +17,12 @@ constexpr uint16_t kHelloType = 0x100;
 constexpr uint16_t kHelloReplyType = 0x101;
 constexpr size_t kStringBytesMax = 255;
 constexpr uint32_t kNoTag = 0;  // of greetings: they carry the nonce itself
+constexpr size_t kFrameBytesUsual = 96;
 
 class Writer {
  public:
   explicit Writer(uint16_t type) {
+    bytes_.reserve(kFrameBytesUsual);
     Put(kPacketMagic);
     Put(type);
     Put(uint16_t{0});
