@@ -72,7 +72,8 @@ bool SendPeer::SendAtOnce(FlowId flow, const void* data, uint64_t bytes) {
   if (home >= links_.size() || links_[home].bulk.empty()) return false;
   SendLink& sockets = links_[home];
   SendLink::Bulk& bulk = sockets.bulk.front();
-  if (bulk.sender == nullptr || bulk.sender->busy() || bulk.hire.on()) return false;
+  // A mover may be at its call: nothing of the sender is looked at before it is known that there is none.
+  if (bulk.sender == nullptr || bulk.hire.on() || bulk.sender->busy()) return false;
   Chunk chunk;
   if (!session_.PostEagerly(flow, data, bytes, sockets.incarnation, &chunk)) return false;
   Moves(bytes);
@@ -199,7 +200,8 @@ void SendPeer::Crew(bool wanted) {
   for (LinkId link = 0; link < links_.size(); ++link) {
     for (size_t i = 0; i < links_[link].bulk.size(); ++i) {
       SendLink::Bulk& bulk = links_[link].bulk[i];
-      if (bulk.sender == nullptr || bulk.hire.on() == wanted) continue;
+      // A mover may be at its call: nothing of the sender is looked at before it is known that there is none.
+  if (bulk.sender == nullptr || bulk.hire.on() == wanted) continue;
       const int fd = bulk.sender->fd();
       if (wanted && session_.link_state(link) == InitiatorState::kUp) {
         poller_.Modify(bulk.token, fd, EPOLLIN | EPOLLET);

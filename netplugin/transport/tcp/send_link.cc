@@ -75,7 +75,7 @@ bool SendLink::AnyUnsent(FunctionRef<bool(const Chunk&)> is_so) const {
 void SendLink::Rebase(FlowId flow, MessageId message, const std::byte* copy) {
   // A mover has not seen a message that was posted in this turn.
   for (Bulk& one : bulk)
-    if (one.sender != nullptr && one.sender->busy() && !one.hire.on()) one.sender->Rebase(flow, message, copy);
+    if (one.sender != nullptr && !one.hire.on() && one.sender->busy()) one.sender->Rebase(flow, message, copy);
 }
 
 }  // namespace r2cc::net
