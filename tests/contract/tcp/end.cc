@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -144,6 +145,7 @@ class Process {
       case Command::Kind::kCloseReceive:
         engine_->Close(std::move(receives_.at(command.flow)));
         receives_.erase(command.flow);
+        sizes_.erase(command.flow);
         return Say(Answer{.ok = true});
       case Command::Kind::kPublish: return Publish(command);
       case Command::Kind::kLoseDaemon: {
@@ -213,7 +215,10 @@ class Process {
     }
     for (int flow = 0; flow < kFlowsMax; ++flow) status->send[flow].state = status->receive[flow].state = FlowState::kOpening;
     for (const auto& [flow, comm] : sends_) Fill(comm.get(), &send_errors_[flow], &status->send[flow]);
-    for (const auto& [flow, comm] : receives_) Fill(comm.get(), &receive_errors_[flow], &status->receive[flow]);
+    for (const auto& [flow, comm] : receives_) {
+      Fill(comm.get(), &receive_errors_[flow], &status->receive[flow]);
+      FillSizes(*comm, &sizes_[flow], &status->receive[flow]);
+    }
     CountBytes(status->left_bytes);
     {
       const std::lock_guard lock(strings_.mutex);
@@ -231,12 +236,6 @@ class Process {
     // The state is read first: what was done before the flow failed is done.
     status->state = StateOf(comm->state.load(std::memory_order_acquire));
     status->done_through = comm->done_through.load(std::memory_order_acquire);
-    static_assert(net::kRequestsMax == kSizesKept);
-    // What is beyond done_through is being written, and with it the places of the oldest.
-    for (uint64_t back = 1; back <= kSizesKept * 3 / 4 && back <= status->done_through; ++back) {
-      const uint64_t place = (status->done_through - back) % kSizesKept;
-      status->sizes[place] = comm->sizes[place];
-    }
     if (status->state != FlowState::kFailed) return;
     if (error->empty()) *error = comm->TakeError();
     if (error->empty()) {  // the log has it
@@ -244,6 +243,18 @@ class Process {
       *error = warning_;
     }
     std::snprintf(status->error, sizeof(status->error), "%s", error->c_str());
+  }
+
+  struct Sizes {
+    uint64_t through = 0;
+    std::array<uint64_t, kSizesKept> last{};
+  };
+  // Each is read when it is new: its place may be written again from when the next request is posted.
+  static void FillSizes(const net::RecvComm& comm, Sizes* sizes, FlowStatus* status) {
+    static_assert(net::kRequestsMax == kSizesKept);
+    for (; sizes->through < status->done_through; ++sizes->through)
+      sizes->last[sizes->through % kSizesKept] = comm.sizes[sizes->through % kSizesKept];
+    std::copy(sizes->last.begin(), sizes->last.end(), status->sizes);
   }
 
   static void CountBytes(uint64_t (&left_bytes)[kRails]) {
@@ -265,6 +276,7 @@ class Process {
   std::map<int, uint64_t> listens_;
   std::map<int, std::unique_ptr<net::SendComm>> sends_;
   std::map<int, std::unique_ptr<net::RecvComm>> receives_;
+  std::map<int, Sizes> sizes_;  // of what receives_ have received
   std::map<int, std::string> send_errors_, receive_errors_;
   uint64_t plans_ = 0;
 };
