@@ -107,13 +107,6 @@ class Contract : public testing::TestWithParam<Transport> {
   }
   // What a measured rate may fall short of the due one: on a busy machine much.
   static double Fair() { return GetParam().real_time ? 0.75 : 0.9; }
-  // Everything is well again: the rate comes back to what it was, on a busy or sanitized machine not in the first moments.
-  testing::AssertionResult ComesBackTo(double healthy) {
-    double last = 0;
-    for (const Nanos end = world_->Now() + 5 * kSecond; world_->Now() < end;)
-      if ((last = Goodput(400 * kMs)) > Fair() * healthy) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << "healthy " << healthy * 1e-6 << " MB/s, last " << last * 1e-6;
-  }
   int Count(End end, Told::What what, int rail = -1) const {
     return static_cast<int>(std::count_if(world_->told(end).begin(), world_->told(end).end(),
                                           [&](const Told& told) { return told.what == what && (rail < 0 || told.rail == rail); }));

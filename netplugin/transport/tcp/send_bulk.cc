@@ -200,8 +200,7 @@ void SendPeer::Crew(bool wanted) {
   for (LinkId link = 0; link < links_.size(); ++link) {
     for (size_t i = 0; i < links_[link].bulk.size(); ++i) {
       SendLink::Bulk& bulk = links_[link].bulk[i];
-      // A mover may be at its call: nothing of the sender is looked at before it is known that there is none.
-  if (bulk.sender == nullptr || bulk.hire.on() == wanted) continue;
+      if (bulk.sender == nullptr || bulk.hire.on() == wanted) continue;
       const int fd = bulk.sender->fd();
       if (wanted && session_.link_state(link) == InitiatorState::kUp) {
         poller_.Modify(bulk.token, fd, EPOLLIN | EPOLLET);
