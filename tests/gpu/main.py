@@ -24,6 +24,7 @@ from tests.gpu import cases, tools
 from tests.gpu.bench import Context
 from tests.gpu.cases import Case
 from tests.gpu.job import JobBroken
+from tests.gpu.placement import processor_lists
 from tests.gpu.results import Results
 from tests.gpu.stage import Setup
 
@@ -48,6 +49,8 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
                       help="results and logs (default: %(default)s)")
   parser.add_argument("--plugin", type=pathlib.Path, metavar="DIR", help="the folder of another libnccl-net-r2cc.so")
   parser.add_argument("--iproute2", type=pathlib.Path, metavar="DIR", help="packages of iproute2 and its libraries, unpacked")
+  parser.add_argument("--own-processors", action="store_true",
+                      help="each node's ranks keep to processors of their own (default: they may use all, as their neighbours)")
   parser.add_argument("--nccl", type=pathlib.Path, metavar="PATH", help="another libnccl.so.2, loaded before PyTorch's")
   parser.add_argument("--python", default=sys.executable, metavar="PATH", help="one that has PyTorch (default: %(default)s)")
   parser.add_argument("--seconds-limit", type=float, metavar="N", help="ends the run in order, with the results so far")
@@ -108,13 +111,19 @@ def make_setup(options: argparse.Namespace, program: pathlib.Path, results: Resu
       raise tools.Missing(f"--gpus {options.gpus}: there are {gpus}")
     gpus = options.gpus
   nodes = options.nodes or min(NODES_USUAL, max(2, gpus))
+  cores = tools.processor_cores() if options.own_processors else []
+  if options.own_processors:
+    try:
+      processor_lists(cores, nodes)
+    except ValueError as error:
+      raise tools.Missing(str(error)) from error
   rate = options.rate or "none"
   results.say(", ".join(f"{name} {value}" for name, value in found.items()) + f"; {nodes} nodes, {options.rails} rails, rate {rate}; "
               f"Linux {platform.release()}, {os.cpu_count()} cores")
   results.add("machine", "", **found, used_gpus=gpus, nodes=nodes, rails=options.rails, rate=rate, kernel=platform.release(),
               cores=os.cpu_count(), arguments=sys.argv[1:], date=time.strftime("%Y-%m-%d %H:%M:%S %z"))
   return Setup(binaries=binaries, program=program, python=options.python,
-               device=options.device, gpus=gpus, nodes=nodes, rails=options.rails, rate=options.rate,
+               device=options.device, gpus=gpus, cores=cores, nodes=nodes, rails=options.rails, rate=options.rate,
                nccl=None if options.nccl is None else options.nccl.absolute(), out=options.out, quick=options.quick, steps=options.steps,
                seeds=options.seeds, first_seed=options.first_seed, sequences=options.sequences, rounds=options.rounds,
                library_path=library_path, environment=dict(pair.split("=", 1) for pair in options.env), say=results.say)

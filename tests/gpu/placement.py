@@ -1,6 +1,7 @@
 """Where the ranks of a job run and what their environment says. Pure."""
 
 import dataclasses
+from typing import Sequence
 
 # Never the cards' multicast, and no multi-node NVLink: emulated nodes share one machine.
 _ALWAYS = {"NCCL_NVLS_ENABLE": "0", "NCCL_MNNVL_ENABLE": "0", "NCCL_IB_DISABLE": "1", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
@@ -45,6 +46,14 @@ class Placement:
 
   def gpu(self, rank: int) -> int:
     return rank % max(1, self.gpus)
+
+
+def processor_lists(cores: Sequence[Sequence[int]], nodes: int) -> list[str]:
+  """Each node's processors as `taskset -c` reads them: whole cores, as many for each; `cores` in the order of their neighbourhood."""
+  each = len(cores) // nodes
+  if each == 0:
+    raise ValueError(f"--own-processors: {nodes} nodes share {len(cores)} cores; leave it out or use fewer --nodes")
+  return [",".join(str(processor) for core in cores[node * each:(node + 1) * each] for processor in core) for node in range(nodes)]
 
 
 def rank_environment(network: Network, placement: Placement, rank: int, rails: str, management: str) -> dict[str, str]:

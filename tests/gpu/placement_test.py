@@ -21,6 +21,18 @@ class PlacementTest(unittest.TestCase):
       Placement(nodes=2, gpus=1, per_node=2)
 
 
+class ProcessorsTest(unittest.TestCase):
+
+  def test_nodes_share_no_core(self):
+    cores = [(0, 4), (1, 5), (2, 6), (3, 7)]
+    self.assertEqual(placement.processor_lists(cores, 2), ["0,4,1,5", "2,6,3,7"])
+    self.assertEqual(placement.processor_lists(cores, 3), ["0,4", "1,5", "2,6"])
+
+  def test_too_few_are_named(self):
+    with self.assertRaisesRegex(ValueError, "4 nodes share 2 cores"):
+      placement.processor_lists([(0,), (1,)], 4)
+
+
 class EnvironmentTest(unittest.TestCase):
 
   def of(self, network, per_node=1, rank=1):

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from types import TracebackType
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from deploy.drill.rig.cluster import Binaries, Cluster
 from deploy.drill.rig.lab import RailId
@@ -15,7 +15,7 @@ from deploy.drill.rig.namespaces import NamespaceLab
 from deploy.drill.rig.processes import ManagedProcess, Processes
 from tests.bench import traffic
 from tests.gpu.job import Job, TICK_S
-from tests.gpu.placement import Network, Placement, rank_environment
+from tests.gpu.placement import Network, Placement, processor_lists, rank_environment
 
 # A repaired rail is back when it has carried so much; it is waited for so long.
 BACK_BYTES, BACK_S = 4 << 20, 20.0
@@ -30,6 +30,7 @@ class Setup:
   python: str
   device: str
   gpus: int
+  cores: Sequence[Sequence[int]]  # processors that nodes share out among them; empty: all may use all
   nodes: int
   rails: int
   rate: str | None
@@ -91,6 +92,7 @@ class Stage:
     placement = Placement(self.nodes, setup.gpus, per_node)
     self._serial += 1
     name = f"{name}-{self._serial}"
+    processors = processor_lists(setup.cores, self.nodes) if setup.cores else None
     rendezvous = self._folder / f"{name}.rendezvous"
 
     def start(rank: int, path: str) -> ManagedProcess:
@@ -109,7 +111,8 @@ class Stage:
       said |= environment or {}
       # Past `ip`, whose own libraries must not be the rank's.
       settings = [f"{key}={value}" for key, value in said.items()]
-      argv = ["env", *settings, setup.python, str(setup.program), "_rank", "--control", path, "--rendezvous", str(rendezvous),
+      pinned = ["taskset", "-c", processors[node]] if processors is not None else []
+      argv = [*pinned, "env", *settings, setup.python, str(setup.program), "_rank", "--control", path, "--rendezvous", str(rendezvous),
               "--rank", str(rank), "--world", str(placement.world), "--gpu", str(placement.gpu(rank)), "--timeout-s", f"{timeout_s:g}",
               "--device", setup.device]
       return self._processes.start(f"{name}-rank{rank}", self.lab.command(node, argv))

@@ -61,6 +61,17 @@ def probe_torch(python: str, library_path: str) -> dict[str, str | int]:
   return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def processor_cores(system: pathlib.Path = pathlib.Path("/sys/devices/system/cpu")) -> list[tuple[int, ...]]:
+  """The processors that this process may use, by core, in the order of their numbers."""
+  allowed = os.sched_getaffinity(0)
+  cores: dict[str, list[int]] = {}
+  for processor in sorted(allowed):
+    path = system / f"cpu{processor}" / "topology" / "thread_siblings_list"
+    siblings = path.read_text(encoding="ascii").strip() if path.is_file() else str(processor)
+    cores.setdefault(siblings, []).append(processor)
+  return [tuple(core) for core in cores.values()]
+
+
 def glibc_problem(program: pathlib.Path) -> str | None:
   """Why a built program does not start here; None: it does."""
   try:

@@ -1,3 +1,4 @@
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -36,6 +37,15 @@ class ToolsTest(unittest.TestCase):
     self.program("bin/ip")
     with self.assertRaisesRegex(tools.Missing, "there is no tc in its bin/"):
       tools.wrapped_iproute2(self.folder, self.folder)
+
+  def test_processors_go_by_core(self):
+    allowed = sorted(os.sched_getaffinity(0))
+    for processor in allowed:
+      topology = self.folder / f"cpu{processor}" / "topology"
+      topology.mkdir(parents=True)
+      (topology / "thread_siblings_list").write_text("0-1023\n", encoding="ascii")
+    self.assertEqual(tools.processor_cores(self.folder), [tuple(allowed)])
+    self.assertEqual(tools.processor_cores(self.folder / "nothing"), [(processor,) for processor in allowed])
 
   def test_a_python_without_pytorch_is_named(self):
     with self.assertRaisesRegex(tools.Missing, "has no working PyTorch .*--python"):
