@@ -154,10 +154,12 @@ TEST_P(Contract, GrayRailIsUsedForWhatItMovesAndNotGivenUp) {
   const double gray = Goodput(kSecond);
   EXPECT_GT(gray, Fair() * healthy * 3.25 / 4) << "healthy " << healthy * 1e-6 << " MB/s, gray " << gray * 1e-6;
   EXPECT_EQ(Fences(), 0) << "slow is not dead";
-  EXPECT_TRUE(TrafficUntil([&] { return Count(0, Told::What::kRailSlow, 1) > 0; }, 5 * kSecond)) << "the daemon is not told";
+  // Judged by rates, which a busy machine makes uneven.
+  const Nanos limit = GetParam().real_time ? kPatience : 5 * kSecond;
+  EXPECT_TRUE(TrafficUntil([&] { return Count(0, Told::What::kRailSlow, 1) > 0; }, limit)) << "the daemon is not told";
   EXPECT_EQ(Count(0, Told::What::kRailSlow), Count(0, Told::What::kRailSlow, 1)) << "the others are well";
   world_->Slow(0, 1, 1);
-  EXPECT_TRUE(TrafficUntil([&] { return Count(0, Told::What::kRailSteady, 1) > 0; }, 5 * kSecond)) << "nor that it is over";
+  EXPECT_TRUE(TrafficUntil([&] { return Count(0, Told::What::kRailSteady, 1) > 0; }, limit)) << "nor that it is over";
   EXPECT_GT(Goodput(600 * kMs), Fair() * healthy);
   ExpectAllWell();
 }
@@ -251,11 +253,13 @@ TEST_P(Contract, PathsToANodeThatVanishedAreAnErrorAtBothEnds) {
 }
 
 TEST_P(Contract, PathsThatTheTwoEndsLostDifferently) {
+  // Slow enough for the rails to be the limit, not the processors, even with a sanitizer.
+  constexpr int64_t kRailBytesPerS = 10'000'000;
   for (const bool full_fabric : {false, true}) {
     SCOPED_TRACE(full_fabric ? "full fabric" : "rail fabric");
-    Make({.full_fabric = full_fabric, .silence = 100 * kMs, .rail_bytes_per_s = 25'000'000});
+    Make({.full_fabric = full_fabric, .silence = 100 * kMs, .rail_bytes_per_s = kRailBytesPerS});
     Start(kRails);
-    const double healthy = Goodput(400 * kMs);
+    const double healthy = Goodput(kSecond);
     world_->Cut(0, 0);
     world_->Cut(1, 1);
     // On a full fabric the sender's rail 1 and the receiver's rail 0 are a way of their own.
@@ -264,17 +268,17 @@ TEST_P(Contract, PathsThatTheTwoEndsLostDifferently) {
         << "a rail that works is idle";
     ASSERT_TRUE(TrafficFor(300 * kMs));
     const uint64_t before = world_->LeftBytes(0, 1);
-    const double left = Goodput(600 * kMs);
+    const double left = Goodput(1500 * kMs);
     EXPECT_GT(left, Fair() * healthy * (full_fabric ? 3 : 2) / kRails) << "healthy " << healthy * 1e-6 << " MB/s, left " << left * 1e-6;
     if (full_fabric) {
-      EXPECT_GT(world_->LeftBytes(0, 1) - before, 4 * kMiB) << "a rail that works is idle";
+      EXPECT_GT(world_->LeftBytes(0, 1) - before, 0.3 * 1.5 * kRailBytesPerS) << "a rail that works is idle";
     }
     const int up[] = {LinksUp(0, 0), LinksUp(0, 1)};
     world_->Heal(0, 0);
     world_->Heal(1, 1);
     ASSERT_TRUE(TrafficUntil([&] { return LinksUp(0, 0) > up[0] && LinksUp(0, 1) > up[1]; }));
     ASSERT_TRUE(TrafficFor(300 * kMs));
-    EXPECT_GT(Goodput(400 * kMs), Fair() * healthy);
+    EXPECT_GT(Goodput(kSecond), Fair() * healthy);
     ExpectAllWell();
     TearDown();
   }
