@@ -58,6 +58,13 @@ std::span<const FlowId> RecvFlows::TakeChanged() {
   return taken_;
 }
 
+bool RecvFlows::awaited() const {
+  return std::any_of(changed_.begin(), changed_.end(), [this](FlowId id) {
+    const Flow& flow = flows_.at(id);
+    return flow.tell_again || flow.ledger.awaited_through() > flow.acked_through || flow.wanted_through > flow.granted_through;
+  });
+}
+
 bool RecvFlows::outstanding() const {
   return std::any_of(flows_.begin(), flows_.end(), [](const auto& entry) {
     return entry.second.error.empty() && entry.second.ledger.posted_through() > entry.second.ledger.placed_through();

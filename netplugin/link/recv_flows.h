@@ -57,6 +57,9 @@ class RecvFlows {
   // Valid until the next call.
   std::span<const FlowId> TakeChanged();
 
+  // Of what TakeChanged() is about to tell of, the sender waits to hear something.
+  bool awaited() const;
+
   // All rails are there. Else the messages of a flow overtake one another on those that are left, and its sender, which has but a few
   // under way, is short of the next ones sooner: it hears of each.
   void set_whole(bool whole) { whole_ = whole; }

@@ -147,6 +147,28 @@ TEST_F(RecvFlowsTest, WhatMayBeLostIsToldAgainAtOnce) {
   OneWord(1, FrameType::kGrant, 1);
 }
 
+TEST_F(RecvFlowsTest, ASenderAwaitsALargeMessageAndNotASmallOne) {
+  Post();
+  Post();
+  Place(/*eager=*/true);
+  EXPECT_FALSE(flows.awaited());
+  Place();
+  EXPECT_TRUE(flows.awaited());
+  EXPECT_EQ(flows.TakeChanged().size(), 1u);
+  EXPECT_FALSE(flows.awaited());
+}
+
+TEST_F(RecvFlowsTest, ASenderAwaitsWhatItAskedForAndWhatMayBeLost) {
+  Granted(1);
+  Place(/*eager=*/true);
+  flow->wanted_through = 2;
+  EXPECT_TRUE(flows.awaited());
+  flow->wanted_through = 1;
+  EXPECT_FALSE(flows.awaited());
+  flows.TellAgain();
+  EXPECT_TRUE(flows.awaited());
+}
+
 TEST_F(RecvFlowsTest, SmallMessagesWaitLongerAndInGreaterNumber) {
   Granted(4);
   for (int i = 0; i < 3; ++i) {

@@ -43,6 +43,10 @@ class FakePeer final : public Peer {
     settled_with_crew = has_crew;
     return settle_more;
   }
+  bool PublishFound() override {
+    published += publishes_found;
+    return publishes_found;
+  }
   bool outstanding() const override { return is_outstanding; }
   bool idle() const override { return true; }
   bool over() const override { return is_over; }
@@ -52,9 +56,10 @@ class FakePeer final : public Peer {
 
   std::vector<uint64_t> posted;  // sizes, in order
   std::vector<bool> posted_in_jobs_turn, posted_with_crew;
-  int events = 0, hots = 0, ticks = 0, settled = 0, closed = 0, crews = 0;
+  int events = 0, hots = 0, ticks = 0, settled = 0, published = 0, closed = 0, crews = 0;
   std::string unwatched;  // r: what the poller does not know of was read; w: it was watched again
   bool hot_moves = false, settle_more = false, is_outstanding = false, is_over = false, has_crew = false;
+  bool publishes_found = false;    // as a receiver of small messages does
   bool counts_requests = false;    // as a sender does
   uint32_t found_bytes = 0;        // in messages that begin, by a look and by an event
   bool settled_with_crew = false;  // the last time

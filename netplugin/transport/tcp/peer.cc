@@ -59,11 +59,13 @@ void Peer::JobsTurn(FlowId flow, const Request* request) {
       if (request != nullptr) Announce(request->bytes);
       CrewAsNeeded();
       if (request != nullptr) Post(request->flow, request->data, request->bytes);
-      moved = moved || request != nullptr;
+      moved = moved || request != nullptr || unsettled_;
+      const Moved found = Move(flow, hot);
       // An idle look costs as little as can be: who waits for a message comes back at once.
-      if (Move(flow, hot) || moved || more()) {
+      if (found != Moved::kNothing || moved || more()) {
         CrewAsNeeded();
-        SettleNow();
+        unsettled_ = found == Moved::kFound && !moved && PublishFound();
+        if (!unsettled_) SettleNow();
       }
     }
     jobs_turn_ = false;
@@ -173,18 +175,18 @@ Nanos Peer::PollEvery(bool hot) const {
   return !run_.has_large() && now() - moved_ < kPollWaiting ? kPollPosting : kPollWaiting;
 }
 
-bool Peer::Move(FlowId flow, bool hot) {
+Peer::Moved Peer::Move(FlowId flow, bool hot) {
   if (hot && Hot(flow)) {
     moved_ = now();
-    return true;
+    return Moved::kFound;
   }
   if (now() - ticked_ >= kTickEvery) {
     PollAndTick();
-    return true;
+    return Moved::kSomething;
   }
-  if (now() - polled_.load(std::memory_order_relaxed) < PollEvery(hot)) return false;
+  if (now() - polled_.load(std::memory_order_relaxed) < PollEvery(hot)) return Moved::kNothing;
   Poll();
-  return true;
+  return Moved::kSomething;
 }
 
 void Peer::Shut() {

@@ -71,6 +71,9 @@ class Peer : public std::enable_shared_from_this<Peer> {
   virtual void ApplyVerdicts() = 0;
   // Carries out what the session asks, moves bulk, publishes progress. True if a socket has more to move at once.
   virtual bool Settle() = 0;
+  // Who waited has found something. True: it is published, and the rest of Settle() is left to the next turn: he hears of it before a call
+  // of the kernel's tells the peer what nobody there waits for. False: Settle() it.
+  virtual bool PublishFound() { return false; }
   // Some request waits, or some word is on its way.
   virtual bool outstanding() const = 0;
   // No flow is open and nothing waits for an answer.
@@ -138,18 +141,27 @@ class Peer : public std::enable_shared_from_this<Peer> {
   // Handles what has arrived, whichever socket it is on. True if that was everything.
   bool Poll();
   void PollAndTick();
-  // What a turn does beyond the requests. `hot`: somebody waits for `flow`. True if something may have come of it.
-  bool Move(FlowId flow, bool hot);
+  // What a turn does beyond the requests. `hot`: somebody waits for `flow`.
+  enum class Moved {
+    kNothing,
+    kFound,      // what he waits for, or what came before it
+    kSomething,  // something may have come of it
+  };
+  Moved Move(FlowId flow, bool hot);
   Nanos PollEvery(bool hot) const;
   void CrewAsNeeded() {
     if (run_.is_bulk() != crewed()) UpdateCrew();
   }
-  void SettleNow() { more_.store(Settle(), std::memory_order_relaxed); }
+  void SettleNow() {
+    unsettled_ = false;
+    more_.store(Settle(), std::memory_order_relaxed);
+  }
 
   std::mutex turn_;
   Nanos now_;
   bool shut_ = false;
   bool jobs_turn_ = false;
+  bool unsettled_ = false;  // the last turn left Settle() to this one
   std::atomic<bool> more_{false};
   std::atomic<Nanos> polled_{0};
   Nanos ticked_ = 0;

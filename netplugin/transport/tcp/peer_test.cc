@@ -77,6 +77,54 @@ TEST_F(PeerTest, WhatMovedOrWasLeftOverIsSettled) {
   EXPECT_FALSE(peer.more());
 }
 
+TEST_F(PeerTest, WhoWaitedHearsFirstAndTheNextTurnDoesTheRest) {
+  peer.Help(kFlow);  // the first one ticks
+  peer.settled = 0;
+  peer.hot_moves = peer.publishes_found = true;
+  peer.Help(kFlow);
+  EXPECT_EQ(peer.published, 1);
+  EXPECT_EQ(peer.settled, 0);
+  peer.hot_moves = false;
+  peer.Help(kFlow);
+  EXPECT_EQ(peer.settled, 1);
+  peer.Help(kFlow);
+  EXPECT_EQ(peer.settled, 1);
+}
+
+TEST_F(PeerTest, WhatIsLeftToTheNextTurnIsDoneByItWhoeverHasIt) {
+  peer.Help(kFlow);
+  peer.settled = 0;
+  peer.hot_moves = peer.publishes_found = true;
+  peer.Help(kFlow);
+  peer.Submit(kFlow, nullptr, 8);
+  EXPECT_EQ(peer.settled, 1);
+  peer.Help(kFlow);
+  EXPECT_TRUE(peer.Service());
+  EXPECT_EQ(peer.settled, 2);
+  peer.Help(kFlow);
+  peer.TickTurn();
+  EXPECT_EQ(peer.settled, 3);
+  EXPECT_EQ(peer.published, 3);
+}
+
+TEST_F(PeerTest, ARequestThatWaitedIsSettledWithWhatWasFound) {
+  peer.Help(kFlow);
+  peer.settled = 0;
+  WithTurnTaken([this] { peer.Submit(kFlow, nullptr, 8); });
+  peer.hot_moves = peer.publishes_found = true;
+  peer.Help(kFlow);
+  EXPECT_EQ(peer.settled, 1);
+}
+
+TEST_F(PeerTest, WhoFindsSomethingEachTimeLeavesNothingTwice) {
+  peer.Help(kFlow);
+  peer.settled = 0;
+  peer.hot_moves = peer.publishes_found = true;
+  for (int i = 0; i < 4; ++i) peer.Help(kFlow);
+  EXPECT_EQ(peer.published, 2);
+  EXPECT_EQ(peer.settled, 2);
+}
+
 TEST_F(PeerTest, WhoWaitsLooksAtAllSocketsSoonAndLetsTimePass) {
   peer.Help(kFlow);
   EXPECT_EQ(peer.ticks, 1);

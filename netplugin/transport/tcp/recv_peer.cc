@@ -129,6 +129,13 @@ bool RecvPeer::Settle() {
   return unread_;
 }
 
+// A sender of small messages has copies of them. Who waits for a word may be waiting for this turn: there need not be another one soon.
+bool RecvPeer::PublishFound() {
+  if (unread_ || has_bulk() || session_.has_actions() || session_.awaited()) return false;
+  Publish();
+  return true;
+}
+
 void RecvPeer::Publish() {
   for (const FlowId flow : session_.TakeChanged()) {
     const Receiving* const receiving = comms_.Find(flow);

@@ -38,6 +38,7 @@ class RecvPeer final : public Peer {
   void RailState(uint16_t rail, bool up) override;
   void ApplyVerdicts() override;
   bool Settle() override;
+  bool PublishFound() override;
   bool outstanding() const override { return session_.outstanding() || !session_.idle() || !session_.any_lane(); }
   bool idle() const override { return session_.idle(); }
   bool over() const override { return session_.idle() && !session_.any_lane(); }

@@ -5,8 +5,10 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -60,9 +62,9 @@ struct RecvPeerTest : testing::Test {
   }
 
   void Post() { peer->Submit(kFlow, buffer, sizeof(buffer)); }
-  void Send() {
-    const auto pull = [this](Chunk* chunk) {
-      *chunk = {kFlow, sent++, sizeof(buffer), 128, 0, data, sizeof(buffer), true};
+  void Send(bool eager = true) {
+    const auto pull = [this, eager](Chunk* chunk) {
+      *chunk = {kFlow, sent++, sizeof(buffer), 128, 0, data, sizeof(buffer), eager};
       return true;
     };
     uint64_t sent_bytes = 0;
@@ -74,6 +76,16 @@ struct RecvPeerTest : testing::Test {
     return poll(&fd, 1, 0) == 1;
   }
   bool AllHasCome() const { return comm.done_through == sent; }
+  // What the sender has heard of so far; 0: nothing.
+  MessageId LastAcknowledged() {
+    control->Read([this](std::span<const uint8_t> packet) {
+      Frame frame;
+      EXPECT_TRUE(Decode(packet, tag, &frame));
+      if (frame.type == FrameType::kAck || frame.type == FrameType::kGrant) acknowledged = std::max(acknowledged, frame.message);
+      return true;
+    });
+    return acknowledged;
+  }
   // NCCL's thread looks for one message after another. True if the I/O thread would have woken up for the last one.
   bool WakesAfterLooks(int looks) {
     bool wakes = false;
@@ -96,7 +108,7 @@ struct RecvPeerTest : testing::Test {
   std::unique_ptr<PacketStream> control;
   std::vector<std::unique_ptr<BulkSender>> senders;
   BulkSender* sender = nullptr;  // the first
-  MessageId sent = 0;
+  MessageId sent = 0, acknowledged = 0;
   std::byte data[8] = {};
   char buffer[8];
 };
@@ -136,6 +148,29 @@ TEST_F(RecvPeerTest, WithTheTickAllSocketsAreWatchedAgain) {
   // And they leave again.
   peer->Help(kFlow);
   EXPECT_FALSE(WakesAfterLooks(kLooksMost));
+}
+
+TEST_F(RecvPeerTest, TheJobHasItsMessageBeforeTheSenderHearsOfIt) {
+  constexpr MessageId kTogether = kEagerWindow / 2;
+  for (MessageId i = 0; i < kTogether; ++i) Post();
+  ASSERT_EQ(LastAcknowledged(), 0u);
+  for (MessageId i = 0; i < kTogether; ++i) {
+    Send();
+    peer->Help(kFlow);
+    EXPECT_TRUE(AllHasCome());
+    EXPECT_EQ(LastAcknowledged(), 0u) << "after message " << i;
+    if (i + 1 < kTogether) peer->Help(kFlow);
+  }
+  peer->Help(kFlow);
+  EXPECT_EQ(LastAcknowledged(), kTogether);
+}
+
+TEST_F(RecvPeerTest, ASenderThatWaitsHearsOfItsMessageInTheSameTurn) {
+  Post();
+  Send(false);
+  peer->Help(kFlow);
+  EXPECT_TRUE(AllHasCome());
+  EXPECT_EQ(LastAcknowledged(), 1u);
 }
 
 struct TwoSocketsTest : RecvPeerTest {

@@ -65,9 +65,11 @@ FlowId SendPeer::Open(uint64_t listen_id, uint16_t local_rail, Comm* comm) {
 
 void SendPeer::Post(FlowId flow, void* data, uint64_t bytes) {
   if (!comms_.contains(flow)) return;
-  // Nobody looks for acknowledgements while all messages are small: who sends on looks before the window is used up.
+  const bool sent = SendAtOnce(flow, data, bytes);
+  // Nobody looks for acknowledgements while all messages are small: who sends on looks before the window is used up, and not on the way of
+  // his message.
   if (session_.WindowLow(flow)) HearAnswers(flow);
-  if (SendAtOnce(flow, data, bytes)) return;
+  if (sent) return;
   const MessageId message = session_.Post(flow, data, bytes, now());
   const LinkId home = session_.home(flow);
   Stir(home);
