@@ -1,6 +1,7 @@
 """R2CC against NCCL Socket and its tunings: all jobs live at the same time and take turns in short blocks."""
 
-from typing import Any
+import dataclasses
+from typing import Any, Sequence
 
 from tests.bench import paired
 from tests.gpu import figures
@@ -10,9 +11,11 @@ from tests.gpu.placement import R2CC, SOCKET, SOCKET_TUNINGS, Network
 from tests.gpu.stage import Stage
 
 SMALL_BYTES = (8, 32, 128, 512, 2048, 8192, 32768, 131072, 262144, 524288, MIB)
-SMALL_ITERATIONS = 50
-# Bytes, iterations of a block.
-LARGE = ((16 * MIB, 8), (64 * MIB, 4), (256 * MIB, 2))
+# Bytes, first iterations, iterations of a block. Small ones are warmed up, as by nccl-tests: a block begins when the other jobs have had
+# their turn, and what it takes to wake up is a figure of its own.
+SMALL = tuple((size, 10, 50) for size in SMALL_BYTES)
+LARGE = ((16 * MIB, 0, 8), (64 * MIB, 0, 4), (256 * MIB, 0, 2))
+Item = tuple[int, int, int]
 # Small sizes: which processors a job's threads come to sit on decides for its whole life, by a fifth of the time. So several lives, and a
 # second job of Socket beside the first: what one gives over the other is chance.
 LIVES, SMALL_PAIRS, LARGE_PAIRS, TRIALS = 6, 8, 12, 3
@@ -21,40 +24,79 @@ BLOCK_S = 60.0
 SOCKET_AGAIN = "socket-again"
 
 
-def _block(context: Context, job: Job, items: list[list[int]], operation: str = "all_reduce") -> list[float]:
-  """Seconds of one operation of each size, on the rank that took longest."""
-  sized = [[context.setup.size(size) if size >= MIB else size, count] for size, count in items]
+@dataclasses.dataclass(frozen=True)
+class Timed:
+  """One operation of one size in one block, on the rank that took longest, in seconds."""
+  mean_s: float
+  first_s: float | None
+
+
+def block(context: Context, job: Job, items: Sequence[Item], operation: str = "all_reduce") -> list[Timed]:
+  """By item."""
+  sized = [[context.setup.size(size) if size >= MIB else size, first, count] for size, first, count in items]
   answers = job.ask({"do": "measure", "operation": operation, "items": sized}, BLOCK_S)
-  return [max(times) for times in zip(*(answer["seconds"] for answer in answers))]
+  return [Timed(max(answer["seconds"][index] for answer in answers),
+                max(answer["first_seconds"][index] for answer in answers) if first else None) for index, (_, first, _) in enumerate(items)]
 
 
-def _in_turns(context: Context, jobs: dict[str, Job], items: list[list[int]], pairs: int) -> dict[str, list[list[float]]]:
-  """By job: one list of seconds for each size."""
-  found: dict[str, list[list[float]]] = {name: [[] for _ in items] for name in jobs}
+def _in_turns(context: Context, jobs: dict[str, Job], items: Sequence[Item], pairs: int) -> dict[str, list[list[Timed]]]:
+  """By job: one list for each size."""
+  found: dict[str, list[list[Timed]]] = {name: [[] for _ in items] for name in jobs}
   for pair in range(pairs):
     order = list(jobs.items()) if paired.ours_first(pair) else list(reversed(jobs.items()))
     for name, job in order:
-      for size, seconds in enumerate(_block(context, job, items)):
-        found[name][size].append(seconds)
+      for size, timed in enumerate(block(context, job, items)):
+        found[name][size].append(timed)
   return found
 
 
-def _compare(context: Context, case: str, variant: str, items: list[list[int]], found: dict[str, list[list[float]]], common: dict[str, Any],
-             world: int, large: bool) -> None:
-  for index, (size, count) in enumerate(items):
-    ours = found["r2cc"][index]
-    said = common | {"size_bytes": context.setup.size(size) if size >= MIB else size, "iterations": count}
-    for name, times in found.items():
-      seconds = figures.percentile(times[index], 0.5) or 0.0
-      said[f"{name}_us"] = round(1e6 * seconds, 2)
-      if large:
-        said[f"{name}_busbw_gbps"] = round(figures.busbw_gbps("all_reduce", said["size_bytes"], world, seconds), 3)
-      if name == SOCKET_AGAIN:
-        said[f"{name}_over_socket"] = figures.ratio_words(times[index], found["socket"][index])
-      elif name != "r2cc":
-        said[f"time_over_{name}"] = figures.ratio_words(ours, times[index])
-        if large:
-          said[f"busbw_over_{name}"] = figures.ratio_words(times[index], ours)
+def _means(timed: Sequence[Timed]) -> list[float]:
+  return [one.mean_s for one in timed]
+
+
+def _firsts(timed: Sequence[Timed]) -> list[float]:
+  return [one.first_s for one in timed if one.first_s is not None]
+
+
+def _median_us(seconds: Sequence[float]) -> float:
+  return round(1e6 * (figures.percentile(seconds, 0.5) or 0.0), 2)
+
+
+def comparison(found: dict[str, list[Timed]]) -> dict[str, Any]:
+  """Of one size, by job: medians, and what R2CC gives over the others. Pure."""
+  said: dict[str, Any] = {}
+  ours = found["r2cc"]
+  for name, timed in found.items():
+    said[f"{name}_us"] = _median_us(_means(timed))
+    if firsts := _firsts(timed):
+      said[f"{name}_first_us"] = _median_us(firsts)
+    if name == SOCKET_AGAIN:
+      said[f"{name}_over_socket"] = figures.ratio_words(_means(timed), _means(found["socket"]))
+    elif name != "r2cc":
+      said[f"time_over_{name}"] = figures.ratio_words(_means(ours), _means(timed))
+      if firsts:
+        said[f"first_time_over_{name}"] = figures.ratio_words(_firsts(ours), firsts)
+  return said
+
+
+def _bandwidths(found: dict[str, list[Timed]], size_bytes: int, world: int) -> dict[str, Any]:
+  said: dict[str, Any] = {}
+  for name, timed in found.items():
+    median_s = figures.percentile(_means(timed), 0.5) or 0.0
+    said[f"{name}_busbw_gbps"] = round(figures.busbw_gbps("all_reduce", size_bytes, world, median_s), 3)
+    if name != "r2cc":
+      said[f"busbw_over_{name}"] = figures.ratio_words(_means(timed), _means(found["r2cc"]))
+  return said
+
+
+def _compare(context: Context, case: str, variant: str, items: Sequence[Item], found: dict[str, list[list[Timed]]], common: dict[str, Any],
+             large: bool) -> None:
+  for index, (size, _, count) in enumerate(items):
+    of_size = {name: times[index] for name, times in found.items()}
+    size_bytes = context.setup.size(size) if size >= MIB else size
+    said = common | {"size_bytes": size_bytes, "iterations": count} | comparison(of_size)
+    if large:
+      said |= _bandwidths(of_size, size_bytes, context.setup.nodes)
     context.results.add(case, variant, **said)
 
 
@@ -65,9 +107,9 @@ def _begin(stage: Stage, networks: dict[str, Network]) -> dict[str, Job]:
   return jobs
 
 
-def _touch(context: Context, jobs: dict[str, Job], items: list[list[int]]) -> None:
-  """Each size once untimed: connections and buffers are made."""
-  _in_turns(context, jobs, [[size, 5] for size, _ in items], 1)
+def _touch(context: Context, jobs: dict[str, Job], items: Sequence[Item]) -> None:
+  """Some of each size, not counted: connections and buffers are made."""
+  _in_turns(context, jobs, [(size, 0, 5) for size, _, _ in items], 1)
 
 
 def _end(context: Context, stage: Stage, jobs: dict[str, Job], case: str, shaped: str) -> None:
@@ -85,9 +127,9 @@ def _run(context: Context, case: str, rate: str | None, shaped: str) -> None:
     jobs = _begin(stage, networks)
     setup.say(f"  {len(jobs)} jobs of {setup.nodes} ranks ready")
     common = {"nodes": setup.nodes, "rails": setup.rails, "rate": rate or "none"}
-    trials = _in_turns(context, {name: job for name, job in jobs.items() if name.startswith("socket")}, [[64 * MIB, 4]],
+    trials = _in_turns(context, {name: job for name, job in jobs.items() if name.startswith("socket")}, [(64 * MIB, 0, 4)],
                        QUICK_TRIALS if setup.quick else TRIALS)
-    medians = {name: figures.percentile(times[0], 0.5) or 0.0 for name, times in trials.items()}
+    medians = {name: figures.percentile(_means(times[0]), 0.5) or 0.0 for name, times in trials.items()}
     best = min(medians, key=lambda name: medians[name])
     results.add(case, f"{shaped} socket tunings", **common, best=best,
                 busbw_gbps={name: round(figures.busbw_gbps("all_reduce", setup.size(64 * MIB), setup.nodes, seconds), 3)
@@ -95,20 +137,19 @@ def _run(context: Context, case: str, rate: str | None, shaped: str) -> None:
     for name in [name for name in jobs if name.startswith("socket") and name not in ("socket", best)]:
       stage.end_job(jobs.pop(name))
       del networks[name]
-    small, large = [[size, SMALL_ITERATIONS] for size in SMALL_BYTES], [list(item) for item in LARGE]
-    _touch(context, jobs, small + large)
-    found = _in_turns(context, jobs, large, QUICK_LARGE_PAIRS if setup.quick else LARGE_PAIRS)
-    _compare(context, case, f"{shaped} large", large, found, common, setup.nodes, True)
+    _touch(context, jobs, SMALL + LARGE)
+    found = _in_turns(context, jobs, LARGE, QUICK_LARGE_PAIRS if setup.quick else LARGE_PAIRS)
+    _compare(context, case, f"{shaped} large", LARGE, found, common, True)
     networks[SOCKET_AGAIN] = SOCKET
-    found = {name: [[] for _ in small] for name in networks}
+    found = {name: [[] for _ in SMALL] for name in networks}
     for _ in range(QUICK_LIVES if setup.quick else LIVES):
       _end(context, stage, jobs, case, shaped)
       jobs = _begin(stage, networks)
-      _touch(context, jobs, small)
-      for name, times in _in_turns(context, jobs, small, QUICK_SMALL_PAIRS if setup.quick else SMALL_PAIRS).items():
+      _touch(context, jobs, SMALL)
+      for name, times in _in_turns(context, jobs, SMALL, QUICK_SMALL_PAIRS if setup.quick else SMALL_PAIRS).items():
         for size, more in enumerate(times):
           found[name][size] += more
-    _compare(context, case, f"{shaped} small", small, found, common, setup.nodes, False)
+    _compare(context, case, f"{shaped} small", SMALL, found, common, False)
     _end(context, stage, jobs, case, shaped)
 
 

@@ -83,7 +83,7 @@ def _one(context: Context, stage: Stage, job: Job, variant: str, seed: int, batc
   rows = job.rows
   if variant != "none":
     faults.undo()
-    ballast = {"do": "measure", "operation": "all_reduce", "items": [[setup.size(64 << 20), 20]]}
+    ballast = {"do": "measure", "operation": "all_reduce", "items": [[setup.size(64 << 20), 0, 20]]}
     stage.wait_back(job, faults.rails, lambda: job.ask(ballast, SETTLE_S))
   tokens = answers[0]["tokens_per_step"]
   marks = [step for step, _, _, _ in faults.events]

@@ -81,6 +81,17 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
   return options
 
 
+def own_cores(nodes: int) -> list[tuple[int, ...]]:
+  """For --own-processors; enough of them for so many nodes."""
+  tools.check_taskset()
+  cores = tools.processor_cores(os.sched_getaffinity(0))
+  try:
+    processor_lists(cores, nodes)
+  except ValueError as error:
+    raise tools.Missing(f"--own-processors: {error}; leave it out, or use fewer --nodes") from error
+  return cores
+
+
 def make_setup(options: argparse.Namespace, program: pathlib.Path, results: Results, wrappers: pathlib.Path) -> Setup:
   """Looks for all that is needed; Missing says what is not there."""
   if os.geteuid() != 0:
@@ -111,12 +122,7 @@ def make_setup(options: argparse.Namespace, program: pathlib.Path, results: Resu
       raise tools.Missing(f"--gpus {options.gpus}: there are {gpus}")
     gpus = options.gpus
   nodes = options.nodes or min(NODES_USUAL, max(2, gpus))
-  cores = tools.processor_cores() if options.own_processors else []
-  if options.own_processors:
-    try:
-      processor_lists(cores, nodes)
-    except ValueError as error:
-      raise tools.Missing(str(error)) from error
+  cores = own_cores(nodes) if options.own_processors else []
   rate = options.rate or "none"
   results.say(", ".join(f"{name} {value}" for name, value in found.items()) + f"; {nodes} nodes, {options.rails} rails, rate {rate}; "
               f"Linux {platform.release()}, {os.cpu_count()} cores")

@@ -49,10 +49,10 @@ class Placement:
 
 
 def processor_lists(cores: Sequence[Sequence[int]], nodes: int) -> list[str]:
-  """Each node's processors as `taskset -c` reads them: whole cores, as many for each; `cores` in the order of their neighbourhood."""
+  """Each node's processors as `taskset -c` reads them: whole cores, as many for each, in the order of `cores`."""
   each = len(cores) // nodes
   if each == 0:
-    raise ValueError(f"--own-processors: {nodes} nodes share {len(cores)} cores; leave it out or use fewer --nodes")
+    raise ValueError(f"{nodes} nodes want a core each, and there are {len(cores)}")
   return [",".join(str(processor) for core in cores[node * each:(node + 1) * each] for processor in core) for node in range(nodes)]
 
 

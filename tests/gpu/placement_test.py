@@ -29,7 +29,7 @@ class ProcessorsTest(unittest.TestCase):
     self.assertEqual(placement.processor_lists(cores, 3), ["0,4", "1,5", "2,6"])
 
   def test_too_few_are_named(self):
-    with self.assertRaisesRegex(ValueError, "4 nodes share 2 cores"):
+    with self.assertRaisesRegex(ValueError, "4 nodes want a core each, and there are 2"):
       placement.processor_lists([(0,), (1,)], 4)
 
 

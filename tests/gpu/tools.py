@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+from typing import Iterable
 
 PROGRAMS = ("ip", "tc", "bridge")
 _PROBE = """
@@ -61,9 +62,13 @@ def probe_torch(python: str, library_path: str) -> dict[str, str | int]:
   return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def processor_cores(system: pathlib.Path = pathlib.Path("/sys/devices/system/cpu")) -> list[tuple[int, ...]]:
-  """The processors that this process may use, by core, in the order of their numbers."""
-  allowed = os.sched_getaffinity(0)
+def check_taskset() -> None:
+  if shutil.which("taskset") is None:
+    raise Missing("'taskset' is not installed; install the package util-linux, or leave --own-processors out")
+
+
+def processor_cores(allowed: Iterable[int], system: pathlib.Path = pathlib.Path("/sys/devices/system/cpu")) -> list[tuple[int, ...]]:
+  """These processors by core, in the order of their numbers."""
   cores: dict[str, list[int]] = {}
   for processor in sorted(allowed):
     path = system / f"cpu{processor}" / "topology" / "thread_siblings_list"

@@ -115,22 +115,27 @@ class Worker:
     return {"wrong": wrong, "refused": refused, "passed": passed}
 
   def do_measure(self, operation: str, items: list[list[int]]) -> dict[str, Any]:
-    """Mean time of `iterations` of each size, queued one behind the other as nccl-tests does; a block with nothing beside it."""
-    seconds = []
-    for size_bytes, iterations in items:
+    """Of items of bytes, first iterations and iterations: mean times of the first ones after whatever was before, and of the others,
+    queued one behind the other as nccl-tests does; a block with nothing beside it."""
+    first_seconds, seconds = [], []
+    for size_bytes, first, iterations in items:
       key = (operation, size_bytes)
       if key not in self._measured:
         self._measured[key] = collectives.Collective(self._device, operation, size_bytes, checked=False)
         self._measured[key].run()
         self._device.sync()
       work = self._measured[key]
-      self._agree(False)
-      begin_ns = time.monotonic_ns()
-      for _ in range(iterations):
-        work.run()
-      self._device.sync()
-      seconds.append((time.monotonic_ns() - begin_ns) / 1e9 / iterations)
-    return {"seconds": seconds}
+      first_seconds.append(self._mean_s(work, first) if first else None)
+      seconds.append(self._mean_s(work, iterations))
+    return {"first_seconds": first_seconds, "seconds": seconds}
+
+  def _mean_s(self, work: collectives.Collective, iterations: int) -> float:
+    self._agree(False)
+    begin_ns = time.monotonic_ns()
+    for _ in range(iterations):
+      work.run()
+    self._device.sync()
+    return (time.monotonic_ns() - begin_ns) / 1e9 / iterations
 
   def do_train(self, **command: Any) -> dict[str, Any]:
     return Trainer(self._device, self._orchestrator, **command).run()

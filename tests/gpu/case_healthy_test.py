@@ -1,0 +1,39 @@
+import types
+import unittest
+
+from tests.gpu import case_healthy
+from tests.gpu.case_healthy import Timed
+
+
+class Ranks:
+  """A job whose ranks answer what they are given."""
+
+  def __init__(self, *answers: dict):
+    self.answers, self.asked = list(answers), []
+
+  def ask(self, command: dict, timeout_s: float) -> list[dict]:
+    del timeout_s
+    self.asked.append(command)
+    return self.answers
+
+
+class HealthyTest(unittest.TestCase):
+
+  def test_the_slowest_rank_counts(self):
+    job = Ranks({"seconds": [1.0, 5.0], "first_seconds": [9.0, None]}, {"seconds": [2.0, 4.0], "first_seconds": [8.0, None]})
+    context = types.SimpleNamespace(setup=types.SimpleNamespace(size=lambda size: size // 2))
+    found = case_healthy.block(context, job, [(8, 10, 50), (1 << 20, 0, 4)])
+    self.assertEqual(found, [Timed(2.0, 9.0), Timed(5.0, None)])
+    self.assertEqual(job.asked[0]["items"], [[8, 10, 50], [1 << 19, 0, 4]])
+
+  def test_what_is_compared_with_what(self):
+    said = case_healthy.comparison({"r2cc": [Timed(3e-6, 8e-6)] * 30, "socket": [Timed(2e-6, 4e-6)] * 30,
+                                    "socket-again": [Timed(1e-6, 4e-6)] * 30})
+    self.assertEqual((said["r2cc_us"], said["socket_us"], said["r2cc_first_us"]), (3.0, 2.0, 8.0))
+    self.assertEqual((said["time_over_socket"]["ratio"], said["first_time_over_socket"]["ratio"]), (1.5, 2.0))
+    self.assertEqual(said["socket-again_over_socket"]["ratio"], 0.5)
+    self.assertNotIn("time_over_socket-again", said)
+
+  def test_what_was_not_warmed_up_has_no_first_time(self):
+    said = case_healthy.comparison({"r2cc": [Timed(3e-6, None)], "socket": [Timed(2e-6, None)]})
+    self.assertEqual(set(said), {"r2cc_us", "socket_us", "time_over_socket"})
