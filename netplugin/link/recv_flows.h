@@ -57,7 +57,7 @@ class RecvFlows {
   // Valid until the next call.
   std::span<const FlowId> TakeChanged();
 
-  // Of what TakeChanged() is about to tell of, the sender waits to hear something.
+  // Some sender waits for what Flush() has to tell, or will if much more comes before it.
   bool awaited() const;
 
   // All rails are there. Else the messages of a flow overtake one another on those that are left, and its sender, which has but a few

@@ -154,8 +154,21 @@ TEST_F(RecvFlowsTest, ASenderAwaitsALargeMessageAndNotASmallOne) {
   EXPECT_FALSE(flows.awaited());
   Place();
   EXPECT_TRUE(flows.awaited());
+  // Whoever else has news in the meantime.
   EXPECT_EQ(flows.TakeChanged().size(), 1u);
+  EXPECT_TRUE(flows.awaited());
+  EXPECT_EQ(Told(1).size(), 1u);
   EXPECT_FALSE(flows.awaited());
+}
+
+TEST_F(RecvFlowsTest, ASenderAwaitsTheAcknowledgementOfMostOfItsCredit) {
+  constexpr uint32_t kLow = kEagerWindow * 3 / 4;
+  for (uint32_t i = 0; i < kLow; ++i) {
+    EXPECT_FALSE(flows.awaited()) << i;
+    Post();
+    Place(/*eager=*/true);
+  }
+  EXPECT_TRUE(flows.awaited());
 }
 
 TEST_F(RecvFlowsTest, ASenderAwaitsWhatItAskedForAndWhatMayBeLost) {

@@ -53,7 +53,7 @@ class RecvSession {
   void CloseFlow(FlowId flow, Nanos now);
   // Flows whose state or progress may have changed since the last call.
   std::span<const FlowId> TakeChanged() { return flows_.TakeChanged(); }
-  // Of these flows, one's sender waits for what Flush() tells.
+  // Some sender waits for what Flush() has to tell.
   bool awaited() const { return flows_.awaited(); }
 
   // ---- lanes and links ----

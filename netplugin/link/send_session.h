@@ -65,7 +65,7 @@ class SendSession {
   MessageId AckedThrough(FlowId flow) const { return flows_.at(flow).ledger.acked_through(); }
   // Some buffer of NCCL's is still in use: closing the flow now gives up messages.
   bool HoldsBuffers(FlowId flow) const { return DoneThrough(flow) < flows_.at(flow).ledger.posted_through(); }
-  // Half of what the receiver stages is on its way: it is time to hear what it has said.
+  // Three quarters of what the receiver stages are on their way: it is time to hear what it has said.
   bool WindowLow(FlowId flow) const { return flows_.at(flow).ledger.window_low(); }
   // If the flow holds buffers, the transport must already have ended the links that are half-way through a chunk of it. Messages that
   // were reported done are delivered nevertheless.

@@ -71,8 +71,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   virtual void ApplyVerdicts() = 0;
   // Carries out what the session asks, moves bulk, publishes progress. True if a socket has more to move at once.
   virtual bool Settle() = 0;
-  // Who waited has found something. True: it is published, and the rest of Settle() is left to the next turn: he hears of it before a call
-  // of the kernel's tells the peer what nobody there waits for. False: Settle() it.
+  // A look has found something. True: it is published, and the rest of Settle() is left to a later turn, so that the job has its message
+  // before a call of the kernel's tells the peer of it. False, too, if somebody there waits to be told: Settle() now.
   virtual bool PublishFound() { return false; }
   // Some request waits, or some word is on its way.
   virtual bool outstanding() const = 0;
@@ -144,7 +144,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   // What a turn does beyond the requests. `hot`: somebody waits for `flow`.
   enum class Moved {
     kNothing,
-    kFound,      // what he waits for, or what came before it
+    kFound,      // on the flow's own sockets
     kSomething,  // something may have come of it
   };
   Moved Move(FlowId flow, bool hot);
@@ -161,7 +161,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   Nanos now_;
   bool shut_ = false;
   bool jobs_turn_ = false;
-  bool unsettled_ = false;  // the last turn left Settle() to this one
+  bool unsettled_ = false;  // a turn has left Settle() to a later one
   std::atomic<bool> more_{false};
   std::atomic<Nanos> polled_{0};
   Nanos ticked_ = 0;

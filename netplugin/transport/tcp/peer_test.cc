@@ -78,9 +78,12 @@ TEST_F(PeerTest, WhatMovedOrWasLeftOverIsSettled) {
 }
 
 TEST_F(PeerTest, WhoWaitedHearsFirstAndTheNextTurnDoesTheRest) {
-  peer.Help(kFlow);  // the first one ticks
+  peer.publishes_found = true;
+  peer.Help(kFlow);  // the first one ticks: that is no find
+  EXPECT_EQ(peer.published, 0);
+  EXPECT_EQ(peer.settled, 1);
   peer.settled = 0;
-  peer.hot_moves = peer.publishes_found = true;
+  peer.hot_moves = true;
   peer.Help(kFlow);
   EXPECT_EQ(peer.published, 1);
   EXPECT_EQ(peer.settled, 0);
@@ -91,7 +94,7 @@ TEST_F(PeerTest, WhoWaitedHearsFirstAndTheNextTurnDoesTheRest) {
   EXPECT_EQ(peer.settled, 1);
 }
 
-TEST_F(PeerTest, WhatIsLeftToTheNextTurnIsDoneByItWhoeverHasIt) {
+TEST_F(PeerTest, WhoeverHasTheNextTurnSettlesOnceWhatWasLeft) {
   peer.Help(kFlow);
   peer.settled = 0;
   peer.hot_moves = peer.publishes_found = true;

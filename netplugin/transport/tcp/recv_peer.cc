@@ -129,7 +129,8 @@ bool RecvPeer::Settle() {
   return unread_;
 }
 
-// A sender of small messages has copies of them. Who waits for a word may be waiting for this turn: there need not be another one soon.
+// A sender of small messages has copies of them, and credit. One that waits for a word is told in this turn: the next one may be long in
+// coming.
 bool RecvPeer::PublishFound() {
   if (unread_ || has_bulk() || session_.has_actions() || session_.awaited()) return false;
   Publish();

@@ -201,6 +201,18 @@ TEST_F(TwoSocketsTest, WhereBulkCameFromNobodyLooksForTheSmallMessagesAfterIt) {
   EXPECT_EQ(comm.done_through, 2u);
 }
 
+TEST_F(TwoSocketsTest, WhileBulkIsAboutTheSenderHearsInTheSameTurn) {
+  constexpr MessageId kTogether = kEagerWindow / 2;
+  Send(kFlow, 0, 16 * 1024, 1);
+  EXPECT_TRUE(peer->Service());
+  for (MessageId message = 1; message < kTogether; ++message) {
+    Send(kFlow, message, 8, 0);
+    peer->Help(kFlow);
+    ASSERT_EQ(comm.done_through, message + 1);
+  }
+  EXPECT_EQ(LastAcknowledged(), kTogether);
+}
+
 constexpr uint32_t kLargeBytes = 256 * 1024;
 
 std::unique_ptr<Movers> StartMovers() {
