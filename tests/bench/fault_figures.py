@@ -29,6 +29,7 @@ class Tally:
   given_up: int = 0  # links that a plugin moved its traffic off, in all jobs
   wrong: int = 0
   late_writes: int = 0
+  tcp_timeouts: list[int] = dataclasses.field(default_factory=list)  # of both nodes, one a job
   errors: list[str] = dataclasses.field(default_factory=list)  # one line for each job that did not end well
   not_recovered: int = 0
 
@@ -109,6 +110,7 @@ def json_object(tally: Tally, silence_ms: int) -> dict[str, Any]:
       "wait_with_pauses_ms_max": _rounded(max(tally.waits_with_pauses_ms, default=None), 2),
       "healthy_wait_ms_p50": _rounded(percentile(tally.healthy_waits_ms, 0.5), 2),
       "healthy_wait_ms_max": _rounded(max(tally.healthy_waits_ms, default=None), 2),
+      "tcp_timeouts": sum(tally.tcp_timeouts),
   }
   if tally.goodput_ratios:
     said |= {"goodput_ratio": _rounded(percentile(tally.goodput_ratios, 0.5), 4),

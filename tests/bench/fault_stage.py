@@ -132,6 +132,7 @@ class Stage:
     """Both ranks agree on a last iteration and report."""
     job = self._require_job()
     self._count_migrations()
+    self._tally.tcp_timeouts.append(sum(traffic.tcp_timeouts(self._kernel_table(node, "netstat")) for node in range(NODES)))
     job.ask_to_stop()
     if not job.wait(STOP_S):
       raise JobBroken(f"the job did not end within {STOP_S:g} s of being asked to: {self._words()}")
@@ -180,12 +181,15 @@ class Stage:
     return False
 
   def sent_bytes(self, node: int) -> dict[str, int]:
-    """By interface of `node`, without the delay of starting a program: a rank lives in its node's namespace."""
+    """By interface of `node`."""
+    return traffic.sent_bytes(self._kernel_table(node, "dev"))
+
+  def _kernel_table(self, node: int, name: str) -> str:
+    """Without the delay of starting a program: a rank lives in its node's namespace."""
     try:
-      text = pathlib.Path(f"/proc/{self._require_job().ranks[node].pid}/net/dev").read_text(encoding="ascii")
+      return pathlib.Path(f"/proc/{self._require_job().ranks[node].pid}/net/{name}").read_text(encoding="ascii")
     except OSError as error:
       raise JobBroken(f"rank {node} is gone: {self._words()}") from error
-    return traffic.sent_bytes(text)
 
   def _require_job(self) -> Job:
     if self._job is None:
@@ -241,4 +245,4 @@ class Stage:
       tally.resumes_ms.append((after_ns - repair_ns) / 1e6)
     shown = json.dumps([round(wait, 1) for wait in fresh])
     self._setup.say(f"  {tally.case} {tally.fabric}: {tally.runs} runs; longest waits of this job {shown} ms, when healthy "
-                    f"{tally.healthy_waits_ms[-1]:.1f} ms")
+                    f"{tally.healthy_waits_ms[-1]:.1f} ms; TCP timeouts so far: {sum(tally.tcp_timeouts)}")

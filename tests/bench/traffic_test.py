@@ -11,6 +11,13 @@ rail10:1000000000  5000    0    0    0     0          0         0  8000000    60
 """
 
 
+NETSTAT = """TcpExt: SyncookiesSent TCPLossProbes TCPTimeouts TCPSpuriousRTOs
+TcpExt: 0 5 7 1
+IpExt: InNoRoutes TCPTimeouts
+IpExt: 0 9
+"""
+
+
 class Traffic(unittest.TestCase):
 
   def test_reads_what_was_sent(self):
@@ -21,3 +28,7 @@ class Traffic(unittest.TestCase):
 
   def test_who_sent_most(self):
     self.assertEqual(traffic.busiest({"a": 5, "b": 90, "c": 0}, {"a": 50, "b": 100, "c": 99}, ["a", "b"]), "a")
+
+  def test_counts_timeouts(self):
+    self.assertEqual(traffic.tcp_timeouts(NETSTAT), 7)
+    self.assertGreaterEqual(traffic.tcp_timeouts(pathlib.Path("/proc/self/net/netstat").read_text(encoding="ascii")), 0)
