@@ -22,6 +22,13 @@ struct PeerTest : testing::Test {
     std::thread(call).join();
   }
 
+  // From now on each look finds something that may be published.
+  void FindEachTime() {
+    peer.Help(kFlow);  // the first one ticks
+    peer.settled = 0;
+    peer.hot_moves = peer.publishes_found = true;
+  }
+
   FakeClock clock;
   FakeIo io{&clock};
   FakePeer peer{&io};
@@ -95,9 +102,7 @@ TEST_F(PeerTest, WhoWaitedHearsFirstAndTheNextTurnDoesTheRest) {
 }
 
 TEST_F(PeerTest, WhoeverHasTheNextTurnSettlesOnceWhatWasLeft) {
-  peer.Help(kFlow);
-  peer.settled = 0;
-  peer.hot_moves = peer.publishes_found = true;
+  FindEachTime();
   peer.Help(kFlow);
   peer.Submit(kFlow, nullptr, 8);
   EXPECT_EQ(peer.settled, 1);
@@ -111,18 +116,14 @@ TEST_F(PeerTest, WhoeverHasTheNextTurnSettlesOnceWhatWasLeft) {
 }
 
 TEST_F(PeerTest, ARequestThatWaitedIsSettledWithWhatWasFound) {
-  peer.Help(kFlow);
-  peer.settled = 0;
+  FindEachTime();
   WithTurnTaken([this] { peer.Submit(kFlow, nullptr, 8); });
-  peer.hot_moves = peer.publishes_found = true;
   peer.Help(kFlow);
   EXPECT_EQ(peer.settled, 1);
 }
 
 TEST_F(PeerTest, WhoFindsSomethingEachTimeLeavesNothingTwice) {
-  peer.Help(kFlow);
-  peer.settled = 0;
-  peer.hot_moves = peer.publishes_found = true;
+  FindEachTime();
   for (int i = 0; i < 4; ++i) peer.Help(kFlow);
   EXPECT_EQ(peer.published, 2);
   EXPECT_EQ(peer.settled, 2);
