@@ -1,9 +1,10 @@
 """R2CC against NCCL Socket and its tunings: all jobs live at the same time and take turns in short blocks."""
 
 import dataclasses
-from typing import Any, Sequence
+import itertools
+import random
+from typing import Any, Iterable, Sequence
 
-from tests.bench import paired
 from tests.gpu import figures
 from tests.gpu.bench import MIB, Context
 from tests.gpu.job import Job
@@ -16,9 +17,10 @@ SMALL_BYTES = (8, 32, 128, 512, 2048, 8192, 32768, 131072, 262144, 524288, MIB)
 SMALL = tuple((size, 10, 50) for size in SMALL_BYTES)
 LARGE = ((16 * MIB, 0, 8), (64 * MIB, 0, 4), (256 * MIB, 0, 2))
 Item = tuple[int, int, int]
-# Small sizes: which processors a job's threads come to sit on decides for its whole life, by a fifth of the time. So several lives, and a
-# second job of Socket beside the first: what one gives over the other is chance.
-LIVES, SMALL_PAIRS, LARGE_PAIRS, TRIALS = 6, 8, 12, 3
+# Small sizes: which processors a job's threads come to sit on decides by a fifth of the time, and for its whole life where they may stay.
+# So several lives, a second job of Socket beside the first (what one gives over the other is chance), and as many pairs of each life as
+# four jobs have orders.
+LIVES, SMALL_PAIRS, LARGE_PAIRS, TRIALS = 4, 24, 12, 3
 QUICK_LIVES, QUICK_SMALL_PAIRS, QUICK_LARGE_PAIRS, QUICK_TRIALS = 1, 8, 3, 1
 BLOCK_S = 60.0
 SOCKET_AGAIN = "socket-again"
@@ -39,13 +41,20 @@ def block(context: Context, job: Job, items: Sequence[Item], operation: str = "a
                 max(answer["first_seconds"][index] for answer in answers) if first else None) for index, (_, first, _) in enumerate(items)]
 
 
-def _in_turns(context: Context, jobs: dict[str, Job], items: Sequence[Item], pairs: int) -> dict[str, list[list[Timed]]]:
-  """By job: one list for each size."""
+def turns(names: Iterable[str], pair: int) -> list[str]:
+  """In which order jobs have their turn: in as many pairs as there are orders each comes as often after each. Pure."""
+  orders = list(itertools.permutations(names))
+  random.Random(0).shuffle(orders)
+  return list(orders[pair % len(orders)])
+
+
+def _in_turns(context: Context, stage: Stage, jobs: dict[str, Job], items: Sequence[Item], pairs: range) -> dict[str, list[list[Timed]]]:
+  """By job: one list for each size. `pairs`: their numbers."""
   found: dict[str, list[list[Timed]]] = {name: [[] for _ in items] for name in jobs}
-  for pair in range(pairs):
-    order = list(jobs.items()) if paired.ours_first(pair) else list(reversed(jobs.items()))
-    for name, job in order:
-      for size, timed in enumerate(block(context, job, items)):
+  for pair in pairs:
+    stage.deal_processors(pair)
+    for name in turns(jobs, pair):
+      for size, timed in enumerate(block(context, jobs[name], items)):
         found[name][size].append(timed)
   return found
 
@@ -107,9 +116,9 @@ def _begin(stage: Stage, networks: dict[str, Network]) -> dict[str, Job]:
   return jobs
 
 
-def _touch(context: Context, jobs: dict[str, Job], items: Sequence[Item]) -> None:
+def _touch(context: Context, stage: Stage, jobs: dict[str, Job], items: Sequence[Item]) -> None:
   """Some of each size, not counted: connections and buffers are made."""
-  _in_turns(context, jobs, [(size, 0, 5) for size, _, _ in items], 1)
+  _in_turns(context, stage, jobs, [(size, 0, 5) for size, _, _ in items], range(1))
 
 
 def _end(context: Context, stage: Stage, jobs: dict[str, Job], case: str, shaped: str) -> None:
@@ -127,8 +136,8 @@ def _run(context: Context, case: str, rate: str | None, shaped: str) -> None:
     jobs = _begin(stage, networks)
     setup.say(f"  {len(jobs)} jobs of {setup.nodes} ranks ready")
     common = {"nodes": setup.nodes, "rails": setup.rails, "rate": rate or "none"}
-    trials = _in_turns(context, {name: job for name, job in jobs.items() if name.startswith("socket")}, [(64 * MIB, 0, 4)],
-                       QUICK_TRIALS if setup.quick else TRIALS)
+    trials = _in_turns(context, stage, {name: job for name, job in jobs.items() if name.startswith("socket")}, [(64 * MIB, 0, 4)],
+                       range(QUICK_TRIALS if setup.quick else TRIALS))
     medians = {name: figures.percentile(_means(times[0]), 0.5) or 0.0 for name, times in trials.items()}
     best = min(medians, key=lambda name: medians[name])
     results.add(case, f"{shaped} socket tunings", **common, best=best,
@@ -137,16 +146,17 @@ def _run(context: Context, case: str, rate: str | None, shaped: str) -> None:
     for name in [name for name in jobs if name.startswith("socket") and name not in ("socket", best)]:
       stage.end_job(jobs.pop(name))
       del networks[name]
-    _touch(context, jobs, SMALL + LARGE)
-    found = _in_turns(context, jobs, LARGE, QUICK_LARGE_PAIRS if setup.quick else LARGE_PAIRS)
+    _touch(context, stage, jobs, SMALL + LARGE)
+    found = _in_turns(context, stage, jobs, LARGE, range(QUICK_LARGE_PAIRS if setup.quick else LARGE_PAIRS))
     _compare(context, case, f"{shaped} large", LARGE, found, common, True)
     networks[SOCKET_AGAIN] = SOCKET
     found = {name: [[] for _ in SMALL] for name in networks}
-    for _ in range(QUICK_LIVES if setup.quick else LIVES):
+    lives, pairs = (QUICK_LIVES, QUICK_SMALL_PAIRS) if setup.quick else (LIVES, SMALL_PAIRS)
+    for life in range(lives):
       _end(context, stage, jobs, case, shaped)
       jobs = _begin(stage, networks)
-      _touch(context, jobs, SMALL)
-      for name, times in _in_turns(context, jobs, SMALL, QUICK_SMALL_PAIRS if setup.quick else SMALL_PAIRS).items():
+      _touch(context, stage, jobs, SMALL)
+      for name, times in _in_turns(context, stage, jobs, SMALL, range(life * pairs, (life + 1) * pairs)).items():
         for size, more in enumerate(times):
           found[name][size] += more
     _compare(context, case, f"{shaped} small", SMALL, found, common, False)

@@ -26,6 +26,13 @@ class HealthyTest(unittest.TestCase):
     self.assertEqual(found, [Timed(2.0, 9.0), Timed(5.0, None)])
     self.assertEqual(job.asked[0]["items"], [[8, 10, 50], [1 << 19, 0, 4]])
 
+  def test_each_job_comes_as_often_at_each_place_and_after_each_other(self):
+    orders = [case_healthy.turns(("a", "b", "c", "d"), pair) for pair in range(48)]
+    for name in "abcd":
+      self.assertEqual({place: sum(order[place] == name for order in orders) for place in range(4)}, dict.fromkeys(range(4), 12))
+      before = [order[order.index(name) - 1] for order in orders if order.index(name) > 0]
+      self.assertEqual({other: before.count(other) for other in before}, dict.fromkeys(set("abcd") - {name}, 12))
+
   def test_what_is_compared_with_what(self):
     said = case_healthy.comparison({"r2cc": [Timed(3e-6, 8e-6)] * 30, "socket": [Timed(2e-6, 4e-6)] * 30,
                                     "socket-again": [Timed(1e-6, 4e-6)] * 30})

@@ -1,6 +1,8 @@
 """One job: its ranks in their nodes' namespaces, what they are told, and what they report."""
 
+import contextlib
 import dataclasses
+import os
 import pathlib
 import select
 import socket
@@ -205,6 +207,12 @@ class Job:
 
   def pid(self, rank: int) -> int:
     return self._ranks[rank].process.pid
+
+  def keep_to_processors(self, rank: int, processors: set[int]) -> None:
+    """All threads that it has, and those that they start."""
+    for thread in pathlib.Path(f"/proc/{self.pid(rank)}/task").glob("*"):
+      with contextlib.suppress(ProcessLookupError):
+        os.sched_setaffinity(int(thread.name), processors)
 
   def alive(self) -> list[int]:
     return [number for number, rank in enumerate(self._ranks) if rank.process.is_alive()]

@@ -1,3 +1,4 @@
+import os
 import pathlib
 import sys
 import tempfile
@@ -55,6 +56,15 @@ class JobTest(unittest.TestCase):
     self.assertEqual(job.wait_ready(20), {"torch": "none"})
     self.assertEqual([answer["rank"] for answer in job.ask({"do": "anything"}, 20)], [0, 1])
     self.assertEqual(job.quit()["exit_codes"], [0, 0])
+
+  def test_a_rank_keeps_to_the_processors_it_is_given(self):
+    job = self.job("works")
+    job.wait_ready(20)
+    given = {min(os.sched_getaffinity(0))}
+    job.keep_to_processors(1, given)
+    self.assertEqual(os.sched_getaffinity(job.pid(1)), given)
+    self.assertEqual(os.sched_getaffinity(job.pid(0)), os.sched_getaffinity(0))
+    job.ask({"do": "anything"}, 20)
 
   def test_a_loop_reports_until_it_is_stopped(self):
     job = self.job("works")

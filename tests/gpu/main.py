@@ -4,6 +4,7 @@ Needs root, PyTorch with CUDA, iproute2, and the built files beside it; builds a
 on standard output and in OUT/results.jsonl; progress goes to standard error."""
 
 import argparse
+import contextlib
 import os
 import pathlib
 import platform
@@ -20,11 +21,11 @@ from deploy.drill.rig.cluster import Binaries
 from deploy.drill.rig.lab import LabError
 from deploy.drill.rig.layout import rate_bits_per_s
 from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
-from tests.gpu import cases, tools
+from tests.gpu import cases, mps, tools
 from tests.gpu.bench import Context
 from tests.gpu.cases import Case
 from tests.gpu.job import JobBroken
-from tests.gpu.placement import processor_lists
+from tests.gpu.placement import dealt_processors
 from tests.gpu.results import Results
 from tests.gpu.stage import Setup
 
@@ -49,8 +50,10 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
                       help="results and logs (default: %(default)s)")
   parser.add_argument("--plugin", type=pathlib.Path, metavar="DIR", help="the folder of another libnccl-net-r2cc.so")
   parser.add_argument("--iproute2", type=pathlib.Path, metavar="DIR", help="packages of iproute2 and its libraries, unpacked")
+  parser.add_argument("--mps", action="store_true",
+                      help="NVIDIA's MPS: nodes that share a GPU use it side by side (default: in turns of its time)")
   parser.add_argument("--own-processors", action="store_true",
-                      help="each node's ranks keep to processors of their own (default: they may use all, as their neighbours)")
+                      help="each node's ranks keep to processors of their own, dealt anew for each pair (default: all may use all)")
   parser.add_argument("--nccl", type=pathlib.Path, metavar="PATH", help="another libnccl.so.2, loaded before PyTorch's")
   parser.add_argument("--python", default=sys.executable, metavar="PATH", help="one that has PyTorch (default: %(default)s)")
   parser.add_argument("--seconds-limit", type=float, metavar="N", help="ends the run in order, with the results so far")
@@ -83,10 +86,9 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 def own_cores(nodes: int) -> list[tuple[int, ...]]:
   """For --own-processors; enough of them for so many nodes."""
-  tools.check_taskset()
   cores = tools.processor_cores(os.sched_getaffinity(0))
   try:
-    processor_lists(cores, nodes)
+    dealt_processors(cores, nodes, 0)
   except ValueError as error:
     raise tools.Missing(f"--own-processors: {error}; leave it out, or use fewer --nodes") from error
   return cores
@@ -127,7 +129,7 @@ def make_setup(options: argparse.Namespace, program: pathlib.Path, results: Resu
   results.say(", ".join(f"{name} {value}" for name, value in found.items()) + f"; {nodes} nodes, {options.rails} rails, rate {rate}; "
               f"Linux {platform.release()}, {os.cpu_count()} cores")
   results.add("machine", "", **found, used_gpus=gpus, nodes=nodes, rails=options.rails, rate=rate, kernel=platform.release(),
-              cores=os.cpu_count(), arguments=sys.argv[1:], date=time.strftime("%Y-%m-%d %H:%M:%S %z"))
+              cores=os.cpu_count(), mps=options.mps, arguments=sys.argv[1:], date=time.strftime("%Y-%m-%d %H:%M:%S %z"))
   return Setup(binaries=binaries, program=program, python=options.python,
                device=options.device, gpus=gpus, cores=cores, nodes=nodes, rails=options.rails, rate=options.rate,
                nccl=None if options.nccl is None else options.nccl.absolute(), out=options.out, quick=options.quick, steps=options.steps,
@@ -197,11 +199,13 @@ def main(program: pathlib.Path) -> int:
         signal.signal(signal.SIGALRM, time_is_up)
         signal.setitimer(signal.ITIMER_REAL, options.seconds_limit)
       context = Context(make_setup(options, program, results, pathlib.Path(wrappers)), results)
-      try:
-        failed = run_all(options, context)
-      finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        context.drop_bench()
+      with mps.service(options.out / "mps") if options.mps else contextlib.nullcontext({}) as environment:
+        os.environ.update(environment)
+        try:
+          failed = run_all(options, context)
+        finally:
+          signal.setitimer(signal.ITIMER_REAL, 0)
+          context.drop_bench()
   except tools.Missing as error:
     tools.say_error(str(error))
     return 2

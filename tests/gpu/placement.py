@@ -1,6 +1,7 @@
 """Where the ranks of a job run and what their environment says. Pure."""
 
 import dataclasses
+import random
 from typing import Sequence
 
 # Never the cards' multicast, and no multi-node NVLink: emulated nodes share one machine.
@@ -48,12 +49,13 @@ class Placement:
     return rank % max(1, self.gpus)
 
 
-def processor_lists(cores: Sequence[Sequence[int]], nodes: int) -> list[str]:
-  """Each node's processors as `taskset -c` reads them: whole cores, as many for each, in the order of `cores`."""
+def dealt_processors(cores: Sequence[Sequence[int]], nodes: int, deal: int) -> list[set[int]]:
+  """Each node's: whole cores, as many for each; another `deal` gives others."""
   each = len(cores) // nodes
   if each == 0:
     raise ValueError(f"{nodes} nodes want a core each, and there are {len(cores)}")
-  return [",".join(str(processor) for core in cores[node * each:(node + 1) * each] for processor in core) for node in range(nodes)]
+  mixed = random.Random(deal).sample(list(cores), len(cores))
+  return [{processor for core in mixed[node * each:(node + 1) * each] for processor in core} for node in range(nodes)]
 
 
 def rank_environment(network: Network, placement: Placement, rank: int, rails: str, management: str) -> dict[str, str]:

@@ -23,14 +23,21 @@ class PlacementTest(unittest.TestCase):
 
 class ProcessorsTest(unittest.TestCase):
 
-  def test_nodes_share_no_core(self):
-    cores = [(0, 4), (1, 5), (2, 6), (3, 7)]
-    self.assertEqual(placement.processor_lists(cores, 2), ["0,4,1,5", "2,6,3,7"])
-    self.assertEqual(placement.processor_lists(cores, 3), ["0,4", "1,5", "2,6"])
+  def test_nodes_share_no_core_and_another_deal_gives_others(self):
+    cores = [(core, core + 6) for core in range(6)]
+    seen = set()
+    for deal in range(20):
+      first, second = placement.dealt_processors(cores, 2, deal)
+      self.assertEqual(first | second, set(range(12)))
+      self.assertEqual({processor % 6 for processor in first} & {processor % 6 for processor in second}, set())
+      seen.add(frozenset(first))
+    self.assertGreater(len(seen), 5)
+    self.assertEqual([len(node) for node in placement.dealt_processors(cores, 4, 0)], [2, 2, 2, 2])
+    self.assertEqual(placement.dealt_processors(cores, 2, 3), placement.dealt_processors(cores, 2, 3))
 
   def test_too_few_are_named(self):
     with self.assertRaisesRegex(ValueError, "4 nodes want a core each, and there are 2"):
-      placement.processor_lists([(0,), (1,)], 4)
+      placement.dealt_processors([(0,), (1,)], 4, 0)
 
 
 class EnvironmentTest(unittest.TestCase):

@@ -15,7 +15,7 @@ from deploy.drill.rig.namespaces import NamespaceLab
 from deploy.drill.rig.processes import ManagedProcess, Processes
 from tests.bench import traffic
 from tests.gpu.job import Job, TICK_S
-from tests.gpu.placement import Network, Placement, processor_lists, rank_environment
+from tests.gpu.placement import Network, Placement, dealt_processors, rank_environment
 
 # A repaired rail is back when it has carried so much; it is waited for so long.
 BACK_BYTES, BACK_S = 4 << 20, 20.0
@@ -92,7 +92,6 @@ class Stage:
     placement = Placement(self.nodes, setup.gpus, per_node)
     self._serial += 1
     name = f"{name}-{self._serial}"
-    processors = processor_lists(setup.cores, self.nodes) if setup.cores else None
     rendezvous = self._folder / f"{name}.rendezvous"
 
     def start(rank: int, path: str) -> ManagedProcess:
@@ -111,14 +110,14 @@ class Stage:
       said |= environment or {}
       # Past `ip`, whose own libraries must not be the rank's.
       settings = [f"{key}={value}" for key, value in said.items()]
-      pinned = ["taskset", "-c", processors[node]] if processors is not None else []
-      argv = [*pinned, "env", *settings, setup.python, str(setup.program), "_rank", "--control", path, "--rendezvous", str(rendezvous),
+      argv = ["env", *settings, setup.python, str(setup.program), "_rank", "--control", path, "--rendezvous", str(rendezvous),
               "--rank", str(rank), "--world", str(placement.world), "--gpu", str(placement.gpu(rank)), "--timeout-s", f"{timeout_s:g}",
               "--device", setup.device]
       return self._processes.start(f"{name}-rank{rank}", self.lab.command(node, argv))
 
     job = Job(name, placement.world, self._folder, start)
     self._jobs.append(job)
+    self._keep_to_processors(job, 0)
     return job
 
   def start_job(self, name: str, network: Network, **more: Any) -> Job:
@@ -128,6 +127,18 @@ class Stage:
     self.setup.say(f"  {job.name}: {job.world} ranks ready after {time.monotonic() - begin_s:.1f} s; "
                    + ", ".join(f"{key} {value}" for key, value in versions.items() if value))
     return job
+
+  def deal_processors(self, deal: int) -> None:
+    """With --own-processors: every node keeps to others from now on, the same for all jobs."""
+    for job in self._jobs:
+      self._keep_to_processors(job, deal)
+
+  def _keep_to_processors(self, job: Job, deal: int) -> None:
+    if not self.setup.cores:
+      return
+    processors = dealt_processors(self.setup.cores, self.nodes, deal)
+    for rank in range(job.world):
+      job.keep_to_processors(rank, processors[rank // (job.world // self.nodes)])
 
   def end_job(self, job: Job) -> dict[str, Any]:
     self._jobs.remove(job)

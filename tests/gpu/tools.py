@@ -62,11 +62,6 @@ def probe_torch(python: str, library_path: str) -> dict[str, str | int]:
   return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def check_taskset() -> None:
-  if shutil.which("taskset") is None:
-    raise Missing("'taskset' is not installed; install the package util-linux, or leave --own-processors out")
-
-
 def processor_cores(allowed: Iterable[int], system: pathlib.Path = pathlib.Path("/sys/devices/system/cpu")) -> list[tuple[int, ...]]:
   """These processors by core, in the order of their numbers."""
   cores: dict[str, list[int]] = {}
