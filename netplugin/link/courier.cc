@@ -12,30 +12,36 @@ constexpr Nanos kResendAfter = 100 * kNanosPerMs;
 
 }  // namespace
 
-bool Courier::any_up() const {
-  return oob_ || std::any_of(links_.begin(), links_.end(), [](char up) { return up != 0; });
+bool Courier::any_open() const {
+  const auto is_open = [](LaneState state) { return state != LaneState::kDown; };
+  return is_open(oob_) || std::any_of(links_.begin(), links_.end(), is_open);
 }
 
 void Courier::Send(Lane lane, const Frame& frame) {
   actions_->push_back(Action{.kind = Action::Kind::kSend, .lane = lane, .frame = frame});
 }
 
-bool Courier::SendBest(const Frame& frame, LinkId home) {
+bool Courier::SendOnLink(const Frame& frame, LinkId home, LaneState least) {
   for (size_t i = 0; i < links_.size(); ++i) {
     const auto link = static_cast<Lane>((home + i) % links_.size());
-    if (!up(link)) continue;
+    if (StateOf(link) < least) continue;
     Send(link, frame);
     return true;
   }
-  if (!oob_) return false;
+  return false;
+}
+
+bool Courier::SendBest(const Frame& frame, LinkId home) {
+  if (SendOnLink(frame, home, LaneState::kUp)) return true;
+  if (!open(kOobLane)) return SendOnLink(frame, home, LaneState::kOpen);
   Send(kOobLane, frame);
   return true;
 }
 
 bool Courier::SendAll(const Frame& frame) {
   for (Lane lane = kOobLane; lane < static_cast<Lane>(links_.size()); ++lane)
-    if (up(lane)) Send(lane, frame);
-  return any_up();
+    if (open(lane)) Send(lane, frame);
+  return any_open();
 }
 
 void Courier::Keep(const Key& key, Frame frame, LinkId home, bool all_lanes, Nanos now) {

@@ -18,17 +18,23 @@ class Courier {
   // Frames become kSend actions in `*actions`.
   explicit Courier(std::vector<Action>* actions) : actions_(actions) {}
 
-  void set_links(size_t links) { links_.resize(links, false); }
+  void set_links(size_t links) { links_.resize(links, LaneState::kDown); }
 
-  void Up(Lane lane) { (lane == kOobLane ? oob_ : Slot(lane)) = true; }
-  void Down(Lane lane) { (lane == kOobLane ? oob_ : Slot(lane)) = false; }
-  bool up(Lane lane) const { return lane == kOobLane ? static_cast<bool>(oob_) : links_.at(static_cast<size_t>(lane)) != 0; }
-  bool any_up() const;
+  // Frames may go on it; whether the peer gets them has not been seen.
+  void Open(Lane lane) { StateOf(lane) = LaneState::kOpen; }
+  // Something came over it that the peer sends only once it has heard us there.
+  void Up(Lane lane) { StateOf(lane) = LaneState::kUp; }
+  void Down(Lane lane) { StateOf(lane) = LaneState::kDown; }
+  // Open or up.
+  bool open(Lane lane) const { return StateOf(lane) != LaneState::kDown; }
+  bool up(Lane lane) const { return StateOf(lane) == LaneState::kUp; }
+  bool any_open() const;
 
   void Send(Lane lane, const Frame& frame);
-  // On the lane of link `home` if it is up, else on another link's, else out of band. False if there is no lane.
+  // On the lane of link `home` if it is up, else on another link's, else out of band; on one that is merely open if none is up. False if
+  // there is no lane.
   bool SendBest(const Frame& frame, LinkId home);
-  // On every lane. False if there is none.
+  // On every lane that is open. False if there is none.
   bool SendAll(const Frame& frame);
 
   // What the frame is about: its answer names the same.
@@ -54,12 +60,16 @@ class Courier {
     Nanos sent = 0;  // 0: not yet
   };
 
-  char& Slot(Lane lane) { return links_.at(static_cast<size_t>(lane)); }
+  enum class LaneState : uint8_t { kDown, kOpen, kUp };
+
+  LaneState& StateOf(Lane lane) { return lane == kOobLane ? oob_ : links_.at(static_cast<size_t>(lane)); }
+  LaneState StateOf(Lane lane) const { return lane == kOobLane ? oob_ : links_.at(static_cast<size_t>(lane)); }
+  bool SendOnLink(const Frame& frame, LinkId home, LaneState least);
   void Send(Kept* kept, Nanos now);
 
   std::vector<Action>* const actions_;
-  std::vector<char> links_;
-  char oob_ = false;
+  std::vector<LaneState> links_;
+  LaneState oob_ = LaneState::kDown;
   std::map<Key, Kept> kept_;
 };
 

@@ -113,7 +113,7 @@ void RecvSession::Garbled(Lane lane, Nanos now) {
 }
 
 void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
-  if (!courier_.up(lane)) return;
+  if (!courier_.open(lane)) return;
   heard_ = now;
   if (lane == kOobLane) oob_silent_since_ = 0;
   switch (frame.type) {
@@ -209,7 +209,7 @@ bool RecvSession::Greet(LinkId id, Incarnation incarnation, uint16_t local_rail,
 
 void RecvSession::LaneUp(LinkId id, Incarnation incarnation, Nanos now) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != AcceptorState::kUp) return;
-  courier_.Up(id);
+  courier_.Open(id);
   courier_.Resend(now);
 }
 
@@ -305,7 +305,11 @@ void RecvSession::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, 
 void RecvSession::Proved(LinkId id, Incarnation incarnation, bool ok) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != AcceptorState::kUp) return;
   Frame frame{.type = FrameType::kProved, .link = id, .incarnation = incarnation, .ok = ok};
-  if (courier_.up(id)) courier_.Send(id, frame);
+  if (!courier_.open(id)) return;
+  courier_.Send(id, frame);
+  // The initiator proves a link once all its sockets have been answered. Until then words go elsewhere: on a rail that just came back the
+  // one way may work before the other.
+  if (ok) courier_.Up(id);
 }
 
 bool RecvSession::Begin(LinkId id, Incarnation incarnation, const Chunk& header, std::byte** destination) {

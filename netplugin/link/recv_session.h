@@ -100,7 +100,7 @@ class RecvSession {
   bool outstanding() const { return flows_.outstanding(); }
   bool idle() const { return flows_.empty() && courier_.idle(); }
   bool failed() const { return failed_; }
-  bool any_lane() const { return courier_.any_up(); }
+  bool any_lane() const { return courier_.any_open(); }
 
  private:
   struct Link {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <tuple>
+#include <vector>
 
 namespace r2cc::net {
 namespace {
@@ -49,6 +50,32 @@ TEST_F(RecvSessionTest, APostIsNoNewsForTheJobUnlessItsMessageIsThereAlready) {
   session.Post(kFlow, buffer, sizeof(buffer), 0);
   EXPECT_EQ(session.TakeChanged().size(), 1u);
   EXPECT_EQ(session.PlacedThrough(kFlow), 2u);
+}
+
+// On a rail that comes back the way to us may work some time before the way to the peer.
+TEST_F(RecvSessionTest, WordsDoNotGoOnALinkThatIsNotProved) {
+  auto acknowledged_on = [this, message = MessageId{0}, now = Nanos{1}]() mutable {
+    session.TakeActions();
+    const Chunk chunk{kFlow, message++, 16, 128, 0, nullptr, 16, false};
+    std::byte* to = nullptr;
+    EXPECT_TRUE(session.Begin(0, kFirst, chunk, &to));
+    EXPECT_TRUE(session.Finish(0, kFirst, chunk));
+    // Nobody waits for the word, so it goes after a while.
+    session.Flush(now);
+    session.Flush(now += kNanosPerSecond);
+    std::vector<Lane> lanes;
+    for (const Action& action : session.TakeActions())
+      if (action.kind == Action::Kind::kSend) lanes.push_back(action.lane);
+    return lanes;
+  };
+  char buffer[16];
+  for (int i = 0; i < 8; ++i) session.Post(kFlow, buffer, sizeof(buffer), 0);
+  session.LaneUp(0, kFirst, 0);
+  EXPECT_EQ(acknowledged_on(), std::vector<Lane>{kOobLane});
+  session.Proved(0, kFirst, false);
+  EXPECT_EQ(acknowledged_on(), std::vector<Lane>{kOobLane});
+  session.Proved(0, kFirst, true);
+  EXPECT_EQ(acknowledged_on(), std::vector<Lane>{0});
 }
 
 TEST(RecvSession, HoldsWordsBackOnlyWhileAllRailsAreThere) {

@@ -33,10 +33,9 @@ SendLinks::SendLinks(uint16_t local_rails, const Session& session, InitiatorObse
 }
 
 void SendLinks::Know(std::span<const RailInfo> remote_rails, Nanos now) {
-  remote_rail_up_.resize(remote_rails.size());
   local_verdicts_.resize(local_rails_);
-  remote_verdicts_.resize(remote_rails.size());
-  for (size_t i = 0; i < remote_rails.size(); ++i) remote_rail_up_[i] = remote_rails[i].up;
+  remote_.resize(remote_rails.size(), {.told_up = -kBackOffLeast});
+  for (size_t i = 0; i < remote_rails.size(); ++i) remote_[i].up = remote_rails[i].up;
   if (known() || remote_rails.empty()) return;
   remote_rails_ = static_cast<uint16_t>(remote_rails.size());
   home_count_ = std::min<uint16_t>(std::max(local_rails_, remote_rails_), kLinksMax / 2);
@@ -96,7 +95,7 @@ void SendLinks::Fenced(const Frame& frame, Nanos now) {
   const auto cause = static_cast<EvidenceCause>(frame.cause);
   if (told == link.incarnation) {
     // The peer's own word on its own rail; the answer to a fence of ours only repeats what we said.
-    if (cause == EvidenceCause::kLinkDown && link.state != InitiatorState::kIdle) remote_rail_up_[link.rails.remote] = false;
+    if (cause == EvidenceCause::kLinkDown && link.state != InitiatorState::kIdle) remote_[link.rails.remote].up = false;
     Step(frame.link, InitiatorEvent::kPeerFenced, cause, now);
   }
   session_.courier->AnsweredThrough(FrameType::kFence, frame.link, frame.incarnation);
@@ -129,8 +128,10 @@ void SendLinks::LocalRail(uint16_t rail, bool up, Nanos now) {
 }
 
 void SendLinks::RemoteRailUp(uint16_t rail, Nanos now) {
-  if (rail >= remote_rail_up_.size()) return;
-  remote_rail_up_[rail] = true;
+  if (rail >= remote_.size()) return;
+  remote_[rail].up = true;
+  // The word comes on every lane: its copies must not end the attempt that the first one began.
+  if (now - std::exchange(remote_[rail].told_up, now) < kBackOffLeast) return;
   for (LinkId i = 0; i < home_count_; ++i) {
     Link& link = links_[i];
     if (link.rails.remote != rail) continue;
@@ -146,7 +147,7 @@ void SendLinks::LocalVerdict(uint16_t rail, RailVerdict verdict, Nanos now) {
 }
 
 void SendLinks::RemoteVerdict(uint16_t rail, RailVerdict verdict, Nanos now) {
-  if (rail < remote_verdicts_.size() && std::exchange(remote_verdicts_[rail], verdict) != verdict) VerdictChanged(now);
+  if (rail < remote_.size() && std::exchange(remote_[rail].verdict, verdict) != verdict) VerdictChanged(now);
 }
 
 void SendLinks::VerdictChanged(Nanos now) {
@@ -204,7 +205,7 @@ void SendLinks::OpenDetours(Nanos now) {
   for (LinkId i = 0; i < home_count_; ++i) {
     const Link& link = links_[i];
     // A link that has not failed yet is not lost: it is being opened for the first time.
-    const bool tried = link.back_off > 0 || !local_rail_up_[link.rails.local] || !remote_rail_up_[link.rails.remote];
+    const bool tried = link.back_off > 0 || !local_rail_up_[link.rails.local] || !remote_[link.rails.remote].up;
     const bool lost = link.state != InitiatorState::kUp && tried;
     any_lost |= lost;
     if (lost) continue;
@@ -215,7 +216,7 @@ void SendLinks::OpenDetours(Nanos now) {
   for (uint16_t i = 0; i < local_rails_; ++i)
     if (!local_used[i] && local_rail_up_[i] && !local_verdicts_[i].failed) free_local.push_back(i);
   for (uint16_t i = 0; i < remote_rails_; ++i)
-    if (!remote_used[i] && remote_rail_up_[i] && !remote_verdicts_[i].failed) free_remote.push_back(i);
+    if (!remote_used[i] && remote_[i].up && !remote_[i].verdict.failed) free_remote.push_back(i);
   std::vector<RailPair> present;
   for (LinkId i = home_count_; i < links_.size(); ++i)
     if (links_[i].state != InitiatorState::kIdle) present.push_back(links_[i].rails);
@@ -258,8 +259,8 @@ void SendLinks::RefreshShares() {
     shares_[i].usable = link.state == InitiatorState::kUp;
     // What the plan allows both rails, and of that what the link can move and has shown so far.
     shares_[i].weight_permille =
-        std::min({local_verdicts_[link.rails.local].weight_permille, remote_verdicts_[link.rails.remote].weight_permille,
-                  link.ramp_permille, rates_.SharePermille(i)});
+        std::min({local_verdicts_[link.rails.local].weight_permille, remote_[link.rails.remote].verdict.weight_permille, link.ramp_permille,
+                  rates_.SharePermille(i)});
     shares_[i].carried_bytes = 0;
   }
   spread_ = Spread(shares_);
@@ -298,7 +299,7 @@ void SendLinks::Start(LinkId id, Nanos now) {
   link.delivered_bytes = 0;
   link.busy = link.sampled = 0;
   rates_.Forget(id);
-  remote_rail_up_[link.rails.remote] = true;
+  remote_[link.rails.remote].up = true;
   pairs_.Worked(link.rails);
   had_link_ = true;
   none_since_ = 0;

@@ -104,6 +104,12 @@ class SendLinks {
     Nanos busy = 0;
     Nanos sampled = 0;
   };
+  // As the peer and the page tell.
+  struct RemoteRail {
+    bool up = false;
+    RailVerdict verdict = {};
+    Nanos told_up = 0;  // when the peer last said so
+  };
   // An incarnation whose arrivals are not known yet.
   struct Fence {
     LinkId link;
@@ -122,7 +128,7 @@ class SendLinks {
   void RefreshShares();
   bool OtherWay(LinkId link) const;
   bool FailedVerdict(const RailPair& rails) const {
-    return local_verdicts_[rails.local].failed || remote_verdicts_[rails.remote].failed || broken_paths_.contains(rails);
+    return local_verdicts_[rails.local].failed || remote_[rails.remote].verdict.failed || broken_paths_.contains(rails);
   }
   bool Shunned(LinkId link) const { return FailedVerdict(links_[link].rails) && OtherWay(link); }
   void VerdictChanged(Nanos now);
@@ -143,8 +149,9 @@ class SendLinks {
   std::vector<Link> links_;
   std::vector<LinkShare> shares_;
   bool spread_ = false;  // Spread(shares_)
-  std::vector<bool> local_rail_up_, remote_rail_up_;
-  std::vector<RailVerdict> local_verdicts_, remote_verdicts_;
+  std::vector<bool> local_rail_up_;
+  std::vector<RailVerdict> local_verdicts_;
+  std::vector<RemoteRail> remote_;
   std::set<RailPair> broken_paths_;
   std::vector<Fence> fences_;
   PairBook pairs_;

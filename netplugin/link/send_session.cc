@@ -275,7 +275,7 @@ void SendSession::CheckLost(Nanos now) {
   ticked_ = now;
   if (links_.none_since() == 0) return;
   if (IsPlanted(Planted::kFalseError) && links_.last_cause() == EvidenceCause::kLinkDown) return FailAll("R2CC: a link is down");
-  if (!courier_.any_up() && oob_refused_) {
+  if (!courier_.any_open() && oob_refused_) {
     FailAll("R2CC: peer " + peer_node_ + " is gone: its address refuses connections and no rail reaches it");
   } else if (unreachable_ >= options_.deadline) {
     FailAll("R2CC: no rail has reached peer " + peer_node_ + " for " + std::to_string(options_.deadline / kNanosPerMs) +
