@@ -24,14 +24,14 @@ class Sender {
   }
 
   // For a while all links are busy and move so much.
-  void MoveAt(double bytes_per_s) {
+  void MoveAt(double bytes_per_s, bool bulk = true) {
     constexpr Nanos kStep = 25 * kNanosPerMs;
     for (int i = 0; i < 4; ++i) {
       now_ += kStep;
       busy_ += kStep;
       delivered_ += bytes_per_s * kStep / kNanosPerSecond;
       for (LinkId link = 0; link < kLinks; ++link)
-        session_.LinkRate(link, session_.incarnation(link), static_cast<uint64_t>(delivered_), busy_, now_);
+        session_.LinkRate(link, session_.incarnation(link), static_cast<uint64_t>(delivered_), busy_, bulk, now_);
     }
   }
   // Of the next message.
@@ -98,6 +98,12 @@ TEST(ChunkSize, FollowsTheSlowestLinkThatChunksAreDealtOutTo) {
   EXPECT_EQ(sender.ChunkBytes(), kChunkBytesBase) << "each flow keeps to its own link";
   sender.Lose(1);
   EXPECT_EQ(sender.ChunkBytes(), 32u * 1024);
+}
+
+TEST(ChunkSize, SmallMessagesTellNothingOfARate) {
+  Sender sender(Following());
+  sender.MoveAt(4e9, false);
+  EXPECT_EQ(sender.ChunkBytes(), kChunkBytesBase);
 }
 
 TEST(ChunkSize, StaysWhatTheEnvironmentSays) {

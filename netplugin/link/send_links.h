@@ -54,7 +54,8 @@ class SendLinks {
     if (broken ? broken_paths_.insert(rails).second : broken_paths_.erase(rails) > 0) VerdictChanged(now);
   }
   // What the kernel says of the incarnation since it began: bytes acknowledged by the peer's kernel, time with something to deliver.
-  void Rate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, Nanos now);
+  // `bulk`: so was what moved since the last call. Small messages tell nothing of a rate: most of their time is waiting for an answer.
+  void Rate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool bulk, Nanos now);
   void Tick(Nanos now);
   // The peer is gone: nothing is opened any more.
   void Stop() { stopped_ = true; }

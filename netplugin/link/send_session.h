@@ -92,8 +92,8 @@ class SendSession {
   // And on the paths between them.
   void PathVerdict(RailPair rails, bool broken, Nanos now) { links_.PathVerdict(rails, broken, now); }
   // What the kernel says of a link: see SendLinks::Rate().
-  void LinkRate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, Nanos now) {
-    links_.Rate(link, incarnation, delivered_bytes, busy, now);
+  void LinkRate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool bulk, Nanos now) {
+    links_.Rate(link, incarnation, delivered_bytes, busy, bulk, now);
   }
   void Receive(Lane lane, const Frame& frame, Nanos now);
   // At least every 10 ms while anything is outstanding, and after all pending input was read.

@@ -82,7 +82,7 @@ void SendEnd::TellRates() {
       delivered_bytes += bulk.socket->acknowledged_bytes();
       busy = std::max(busy, bulk.socket->busy());
     }
-    session_.LinkRate(link, links_[link].incarnation, delivered_bytes, busy, io_->now());
+    session_.LinkRate(link, links_[link].incarnation, delivered_bytes, busy, true, io_->now());
   }
 }
 

@@ -2,6 +2,7 @@
 #include <sys/epoll.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "netplugin/transport/tcp/recv_peer.h"
@@ -57,6 +58,8 @@ bool RecvPeer::Reading(LinkId link, size_t index,
   Bulk& bulk = sockets.bulk[index];
   bulk.more = result == BulkReceiver::Result::kMore;
   unread_ |= bulk.more && !bulk.hire.on();
+  if (placed)
+    if (const std::optional<bool> late = bulk.pace.Read(has_bulk())) DelayAcknowledgements(bulk.receiver->fd(), *late);
   if (result == BulkReceiver::Result::kBroken) Trouble(link, EvidenceCause::kSocketError);
   if (result == BulkReceiver::Result::kGarbled) Trouble(link, EvidenceCause::kGarbled);
   return placed || received_bytes > 0;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "netplugin/flow/acknowledgement_pace.h"
 #include "netplugin/flow/flow_map.h"
 #include "netplugin/link/recv_session.h"
 #include "netplugin/transport/comm.h"
@@ -55,6 +56,7 @@ class RecvPeer final : public Peer {
     Poller::Token token = 0;  // 0: a mover waits for what arrives, or NCCL's threads look all the time
     int found = 0;            // looks of theirs that found something, since the poller had it
     bool more = false;
+    AcknowledgementPace pace;
     Hire hire;  // off: whoever has the turn reads
 
     bool unwatched() const { return receiver != nullptr && token == 0 && !hire.on(); }

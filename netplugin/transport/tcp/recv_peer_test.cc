@@ -2,6 +2,8 @@
 #include "netplugin/transport/tcp/recv_peer.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -25,8 +27,29 @@ constexpr uint64_t kNonce = 6;
 // After so many looks at the latest a socket need not be told of.
 constexpr int kLooksMost = 100;
 
+enum class Kind { kUnix, kTcp };
+
+// Two connected sockets.
+void MakePair(Kind kind, int (&fds)[2]) {
+  if (kind == Kind::kUnix) {
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+    return;
+  }
+  const UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  EXPECT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+  EXPECT_EQ(listen(listener.get(), 1), 0);
+  EXPECT_EQ(getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
+  fds[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(connect(fds[1], reinterpret_cast<sockaddr*>(&address), length), 0);
+  fds[0] = accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC);
+}
+
 struct RecvPeerTest : testing::Test {
-  explicit RecvPeerTest(uint64_t after_bytes = 0, std::unique_ptr<Movers> crew = nullptr, uint8_t sockets = 1)
+  explicit RecvPeerTest(uint64_t after_bytes = 0, std::unique_ptr<Movers> crew = nullptr, uint8_t sockets = 1, Kind kind = Kind::kUnix)
       : io(&clock, after_bytes), movers(std::move(crew)) {
     io.movers = movers.get();
     io.nonce = kNonce;
@@ -40,7 +63,7 @@ struct RecvPeerTest : testing::Test {
     hello.kind = ConnectionKind::kControl;
     control = std::make_unique<PacketStream>(Attach(hello));
     hello.kind = ConnectionKind::kBulk;
-    for (; hello.socket < sockets; ++hello.socket) senders.push_back(std::make_unique<BulkSender>(Attach(hello), tag, false));
+    for (; hello.socket < sockets; ++hello.socket) senders.push_back(std::make_unique<BulkSender>(Attach(hello, kind), tag, false));
     sender = senders.front().get();
     for (const FlowId flow : {kFlow, kOtherFlow})
       EXPECT_TRUE(control->Send(Encode(Frame{.type = FrameType::kFlowOpen, .flow = flow}, tag)));
@@ -52,9 +75,10 @@ struct RecvPeerTest : testing::Test {
   }
 
   // The sender's end of a connection that the peer has now.
-  UniqueFd Attach(const Hello& hello) {
-    int fds[2];
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+  UniqueFd Attach(const Hello& hello, Kind kind = Kind::kUnix) {
+    int fds[2] = {-1, -1};
+    MakePair(kind, fds);
+    last_fd = fds[0];
     auto stream = std::make_unique<PacketStream>(UniqueFd(fds[0]));
     std::string reason;
     EXPECT_TRUE(peer->AttachLink(hello, &stream, &reason)) << reason;
@@ -109,6 +133,7 @@ struct RecvPeerTest : testing::Test {
   std::vector<std::unique_ptr<BulkSender>> senders;
   BulkSender* sender = nullptr;  // the first
   MessageId sent = 0, acknowledged = 0;
+  int last_fd = -1;  // the peer's end of the last connection
   std::byte data[8] = {};
   char buffer[8];
 };
@@ -174,7 +199,7 @@ TEST_F(RecvPeerTest, ASenderThatWaitsHearsOfItsMessageInTheSameTurn) {
 }
 
 struct TwoSocketsTest : RecvPeerTest {
-  TwoSocketsTest() : RecvPeerTest(0, nullptr, 2) {}
+  explicit TwoSocketsTest(Kind kind = Kind::kUnix) : RecvPeerTest(0, nullptr, 2, kind) {}
   void Send(FlowId flow, MessageId message, uint32_t bytes, size_t socket) {
     peer->Submit(flow, received, sizeof(received));
     senders[socket]->Load({flow, message, bytes, sizeof(received), 0, content, bytes, true});
@@ -211,6 +236,39 @@ TEST_F(TwoSocketsTest, WhileBulkIsAboutTheSenderHearsInTheSameTurn) {
     ASSERT_EQ(comm.done_through, message + 1);
   }
   EXPECT_EQ(LastAcknowledged(), kTogether);
+}
+
+struct TcpSocketsTest : TwoSocketsTest {
+  TcpSocketsTest() : TwoSocketsTest(Kind::kTcp) {}
+  // Over the second socket.
+  void Move(uint32_t bytes) {
+    Send(kFlow, sent++, bytes, 1);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!AllHasCome() && std::chrono::steady_clock::now() < deadline) EXPECT_TRUE(peer->Service());
+    ASSERT_TRUE(AllHasCome());
+  }
+  // Whether the kernel acknowledges at once what comes there; a new connection's does.
+  bool Quick() const {
+    int value = -1;
+    socklen_t length = sizeof(value);
+    EXPECT_EQ(getsockopt(last_fd, IPPROTO_TCP, TCP_QUICKACK, &value, &length), 0);
+    return value != 0;
+  }
+};
+
+TEST_F(TcpSocketsTest, OfSmallMessagesTheKernelMayTellTheSenderLater) {
+  ASSERT_TRUE(Quick());
+  Move(8);
+  EXPECT_FALSE(Quick());
+}
+
+TEST_F(TcpSocketsTest, OfBulkItTellsHimAtOnce) {
+  Move(16 * 1024);
+  EXPECT_TRUE(Quick());
+  for (int i = 0; i < BulkRun::kSmallMost; ++i) Move(8);
+  ASSERT_FALSE(Quick());
+  Move(16 * 1024);
+  EXPECT_TRUE(Quick());
 }
 
 constexpr uint32_t kLargeBytes = 256 * 1024;

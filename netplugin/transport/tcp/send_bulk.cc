@@ -22,10 +22,11 @@ constexpr Nanos kSampleEvery = 25 * kNanosPerMs;
 void SendPeer::SampleRates(Nanos now) {
   if (now - sampled_ < kSampleEvery) return;
   sampled_ = now;
+  const bool bulk = std::exchange(sampled_bulk_, has_bulk()) && has_bulk();
   for (LinkId link = 0; link < links_.size(); ++link) {
     if (session_.link_state(link) != InitiatorState::kUp) continue;
     const Account account = links_[link].Measure();
-    session_.LinkRate(link, links_[link].incarnation, account.delivered_bytes, account.busy_ns, now);
+    session_.LinkRate(link, links_[link].incarnation, account.delivered_bytes, account.busy_ns, bulk, now);
   }
   LimitQueues();
 }

@@ -112,6 +112,7 @@ class SendPeer final : public Peer {
   bool spread_ = false;
   bool queued_ = false;  // some lane may have queued frames
   Nanos sampled_ = 0;
+  bool sampled_bulk_ = false;
 };
 
 }  // namespace r2cc::net

@@ -178,6 +178,8 @@ void LimitHeld(int fd, uint64_t bytes) {
     Set(fd, SOL_SOCKET, SO_BUF_LOCK, kAsTheKernelSeesFit);
 }
 
+void DelayAcknowledgements(int fd, bool delay) { Set(fd, IPPROTO_TCP, TCP_QUICKACK, delay ? 0 : 1); }
+
 std::string SystemCongestionControl() {
   const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   char name[kCongestionControlBytes] = "";

@@ -83,6 +83,10 @@ void LimitUnsent(int fd, uint32_t bytes);
 // the kernel sees fit.
 void LimitHeld(int fd, uint64_t bytes);
 
+// Whether the kernel may keep its acknowledgement of what little has come until more comes, or some 40 ms have passed. Once it has waited
+// so long for nothing it waits no more, until it is told again.
+void DelayAcknowledgements(int fd, bool delay);
+
 // The congestion control that connections have here if nobody asks for another; empty if the kernel does not say.
 std::string SystemCongestionControl();
 // Whether the kernel has it and lets this process use it.

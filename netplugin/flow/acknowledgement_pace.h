@@ -1,0 +1,33 @@
+// When the kernel's own acknowledgements of what a socket receives may be late. One for each small message is a packet in the very call
+// that finds the message; of bulk, and of its last bytes above all, a sender should hear at once: until then its kernel takes the rail for
+// busy. Pure.
+#ifndef R2CC_NETPLUGIN_FLOW_ACKNOWLEDGEMENT_PACE_H_
+#define R2CC_NETPLUGIN_FLOW_ACKNOWLEDGEMENT_PACE_H_
+
+#include <optional>
+#include <utility>
+
+namespace r2cc::net {
+
+class AcknowledgementPace {
+ public:
+  // Told less often, a kernel that has gone back to acknowledging at once after a pause would stay there for too long.
+  static constexpr int kToldEvery = 64;
+
+  // Messages were read, while bulk is about or not. What the kernel is to be told: true: they may be late; nothing: all stays.
+  std::optional<bool> Read(bool bulk) {
+    if (bulk) return std::exchange(late_, false) ? std::optional(false) : std::nullopt;
+    if (late_ && ++reads_ < kToldEvery) return std::nullopt;
+    late_ = true;
+    reads_ = 0;
+    return true;
+  }
+
+ private:
+  bool late_ = false;  // as a new connection is
+  int reads_ = 0;      // since the kernel was told last
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_FLOW_ACKNOWLEDGEMENT_PACE_H_
