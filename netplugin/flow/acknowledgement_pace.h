@@ -23,6 +23,9 @@ class AcknowledgementPace {
     return true;
   }
 
+  // So they may.
+  bool late() const { return late_; }
+
  private:
   bool late_ = false;  // as a new connection is
   int reads_ = 0;      // since the kernel was told last

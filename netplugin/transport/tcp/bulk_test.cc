@@ -2,6 +2,7 @@
 #include "netplugin/transport/tcp/bulk.h"
 
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <cstring>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr uint32_t kTag = 0x5eed;
 
-class BulkPair : public testing::TestWithParam<bool> {
+class BulkPair : public testing::TestWithParam<BulkReceiver::Look> {
  protected:
   BulkPair() {
     int fds[2];
@@ -66,6 +67,25 @@ class BulkPair : public testing::TestWithParam<bool> {
       // Chunks of no bytes count too.
       moved = sent + read > 0 || waiting_.size() != waited || finished_.size() != had;
     }
+  }
+
+  // One message more; true if one look finds it.
+  bool Exchange(uint32_t bytes) {
+    Add(bytes);
+    uint64_t sent = 0;
+    Send(1, &sent);
+    Look();
+    return finished_.size() == sent_.size() && received_.back() == *sent_.back();
+  }
+  BulkReceiver::Result Look() {
+    uint64_t read = 0;
+    return WithSink([&](const BulkReceiver::Sink& sink) { return receiver_->Read(sink, GetParam(), &read); });
+  }
+  // What the kernel still has for the receiver.
+  int Waiting() const {
+    int bytes = -1;
+    EXPECT_EQ(ioctl(receiver_->fd(), FIONREAD, &bytes), 0);
+    return bytes;
   }
 
   std::mt19937_64 random_{1};
@@ -154,7 +174,49 @@ TEST_P(BulkPair, AHalfSentMessageGoesOnFromItsCopy) {
   EXPECT_EQ(received_[0], copy);
 }
 
-INSTANTIATE_TEST_SUITE_P(ReadAhead, BulkPair, testing::Bool());
+TEST_P(BulkPair, OnlyWhoSaysSoLeavesVerySmallMessagesUntilLooksFindNothing) {
+  ASSERT_TRUE(Exchange(8));
+  EXPECT_EQ(Waiting(), 0) << "the first one tells that they are very small";
+  ASSERT_TRUE(Exchange(8));
+  EXPECT_EQ(Waiting() > 0, GetParam() == BulkReceiver::Look::kLeave);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(Look(), BulkReceiver::Result::kEmpty);
+  EXPECT_EQ(Waiting(), 0);
+  EXPECT_TRUE(Exchange(8));
+}
+
+TEST_P(BulkPair, WhatIsLeftIsBoundedAndDealtWithOnce) {
+  for (uint32_t i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(Exchange(i % 200)) << i;
+    EXPECT_LT(Waiting(), 2048);
+  }
+  ASSERT_TRUE(Exchange(4000));
+  ASSERT_TRUE(Exchange(8));
+  Add(100'000);
+  Add(8);
+  Move(1);
+  EXPECT_EQ(received_.back(), *sent_.back());
+  ASSERT_EQ(finished_.size(), sent_.size());
+  for (MessageId i = 0; i < sent_.size(); ++i) EXPECT_EQ(finished_[i], i);
+}
+
+TEST_P(BulkPair, WhatIsLeftIsTakenOnRequest) {
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(Exchange(8));
+  EXPECT_TRUE(receiver_->TakeLeft());
+  EXPECT_EQ(Waiting(), 0);
+  EXPECT_TRUE(Exchange(8));
+}
+
+TEST_P(BulkPair, TheEndShowsBehindWhatIsLeft) {
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(Exchange(8));
+  sender_.reset();
+  BulkReceiver::Result result = BulkReceiver::Result::kEmpty;
+  for (int i = 0; i < 10 && result == BulkReceiver::Result::kEmpty; ++i) result = Look();
+  EXPECT_EQ(result, BulkReceiver::Result::kBroken);
+  EXPECT_EQ(finished_.size(), 4u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Looks, BulkPair,
+                         testing::Values(BulkReceiver::Look::kInPlace, BulkReceiver::Look::kAhead, BulkReceiver::Look::kLeave));
 
 }  // namespace
 }  // namespace r2cc::net

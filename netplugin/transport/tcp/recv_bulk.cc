@@ -11,6 +11,7 @@ namespace r2cc::net {
 namespace {
 
 using plan::EvidenceCause;
+using Look = BulkReceiver::Look;
 
 // Whoever has found something so often by looking need not be told: the kernel does that for each packet, and on loopback in the sender's
 // own call.
@@ -21,11 +22,14 @@ constexpr int kFoundEnough = 4;
 bool RecvPeer::ReadBulk(LinkId link, size_t index) {
   Bulk& bulk = links_[link].bulk[index];
   bulk.more = false;
+  // A socket that the poller has must not stay readable.
+  const bool leave = jobs_turn() && bulk.unwatched() && bulk.pace.late();
+  const Look look = leave ? Look::kLeave : jobs_turn() ? Look::kAhead : Look::kInPlace;
   // Most looks find nothing.
-  if (!Lives(link) || !bulk.receiver->Fetch(jobs_turn())) return false;
+  if (!Lives(link) || !bulk.receiver->Fetch(look)) return false;
   return Reading(link, index, [&](const BulkReceiver::Sink& sink, uint64_t* received_bytes) {
     return bulk.receiver->ReadOn(
-        sink, jobs_turn(), [this] { return crew_is_due(); }, received_bytes);
+        sink, look, [this] { return crew_is_due(); }, received_bytes);
   });
 }
 
@@ -67,6 +71,7 @@ bool RecvPeer::Reading(LinkId link, size_t index,
 
 void RecvPeer::WatchBulk(LinkId link, size_t index) {
   Bulk& bulk = links_[link].bulk[index];
+  bulk.receiver->TakeLeft();
   bulk.token = poller_.Add(bulk.receiver->fd(), EPOLLIN, [this, link, index](uint32_t) { ReadBulk(link, index); });
   bulk.found = 0;
 }
@@ -106,7 +111,7 @@ class RecvPeer::BulkErrand final : public Errand {
     return false;
   }
   // The buffer is the kernel's to write only: see BulkReceiver::Read.
-  void Call() override { receiver_->Fetch(false); }
+  void Call() override { receiver_->Fetch(Look::kInPlace); }
   bool Commit() override {
     if (!mine() || !peer_->Lives(link_)) return false;
     peer_->Reading(link_, index_,

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -78,7 +79,7 @@ struct RecvPeerTest : testing::Test {
   UniqueFd Attach(const Hello& hello, Kind kind = Kind::kUnix) {
     int fds[2] = {-1, -1};
     MakePair(kind, fds);
-    last_fd = fds[0];
+    if (hello.kind == ConnectionKind::kBulk && hello.socket == 0) bulk_fd = fds[0];
     auto stream = std::make_unique<PacketStream>(UniqueFd(fds[0]));
     std::string reason;
     EXPECT_TRUE(peer->AttachLink(hello, &stream, &reason)) << reason;
@@ -133,7 +134,7 @@ struct RecvPeerTest : testing::Test {
   std::vector<std::unique_ptr<BulkSender>> senders;
   BulkSender* sender = nullptr;  // the first
   MessageId sent = 0, acknowledged = 0;
-  int last_fd = -1;  // the peer's end of the last connection
+  int bulk_fd = -1;  // the peer's end of the first bulk socket
   std::byte data[8] = {};
   char buffer[8];
 };
@@ -240,9 +241,8 @@ TEST_F(TwoSocketsTest, WhileBulkIsAboutTheSenderHearsInTheSameTurn) {
 
 struct TcpSocketsTest : TwoSocketsTest {
   TcpSocketsTest() : TwoSocketsTest(Kind::kTcp) {}
-  // Over the second socket.
   void Move(uint32_t bytes) {
-    Send(kFlow, sent++, bytes, 1);
+    Send(kFlow, sent++, bytes, 0);
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (!AllHasCome() && std::chrono::steady_clock::now() < deadline) EXPECT_TRUE(peer->Service());
     ASSERT_TRUE(AllHasCome());
@@ -251,7 +251,7 @@ struct TcpSocketsTest : TwoSocketsTest {
   bool Quick() const {
     int value = -1;
     socklen_t length = sizeof(value);
-    EXPECT_EQ(getsockopt(last_fd, IPPROTO_TCP, TCP_QUICKACK, &value, &length), 0);
+    EXPECT_EQ(getsockopt(bulk_fd, IPPROTO_TCP, TCP_QUICKACK, &value, &length), 0);
     return value != 0;
   }
 };
@@ -260,6 +260,26 @@ TEST_F(TcpSocketsTest, OfSmallMessagesTheKernelMayTellTheSenderLater) {
   ASSERT_TRUE(Quick());
   Move(8);
   EXPECT_FALSE(Quick());
+}
+
+TEST_F(TcpSocketsTest, WhatLooksLeaveWithTheKernelWakesNobodyWhenTheyEnd) {
+  const auto waiting = [this] {
+    int bytes = -1;
+    EXPECT_EQ(ioctl(bulk_fd, FIONREAD, &bytes), 0);
+    return bytes;
+  };
+  bool left = false;
+  for (int i = 0; i < kLooksMost; ++i) {
+    Send(kFlow, sent++, 8, 0);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!AllHasCome() && std::chrono::steady_clock::now() < deadline) peer->Help(kFlow);
+    ASSERT_TRUE(AllHasCome());
+    left = waiting() > 0;
+  }
+  EXPECT_TRUE(left);
+  peer->TickTurn();
+  EXPECT_EQ(waiting(), 0);
+  EXPECT_FALSE(Wakes());
 }
 
 TEST_F(TcpSocketsTest, OfBulkItTellsHimAtOnce) {
