@@ -58,6 +58,26 @@ uint32_t DealtChunkBytes(double slowest_bytes_per_s) {
   return std::bit_floor(static_cast<uint32_t>(std::clamp<double>(slowest_bytes_per_s * kChunkSeconds, kLeastBytes, kChunkBytesBase)));
 }
 
+uint32_t EvenChunkBytes(uint64_t message_bytes, uint32_t chunk_bytes, size_t links) {
+  if (links == 0 || message_bytes <= chunk_bytes) return chunk_bytes;
+  const uint64_t round_bytes = uint64_t{chunk_bytes} * links;
+  const uint64_t rounds = std::max<uint64_t>(1, (message_bytes + round_bytes / 2) / round_bytes);
+  const uint64_t chunks = rounds * links;
+  const uint64_t bytes = (message_bytes + chunks - 1) / chunks;
+  return static_cast<uint32_t>((bytes + kChunkAlignment - 1) / kChunkAlignment * kChunkAlignment);
+}
+
+size_t LinksAlike(std::span<const LinkShare> links) {
+  const uint16_t heaviest = Heaviest(links);
+  size_t alike = 0;
+  for (const LinkShare& link : links) {
+    if (!link.usable || link.weight_permille == 0) continue;
+    if (link.weight_permille != heaviest) return 0;
+    ++alike;
+  }
+  return alike;
+}
+
 uint64_t HoldLimitBytes(double rate_bytes_per_s, Nanos round_trip, bool spread) {
   // An eager message fits at least: who posted it need not come back.
   const double least = (spread ? 96 : 256) * 1024;

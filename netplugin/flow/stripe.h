@@ -58,6 +58,12 @@ uint32_t ChunkBytesOfRate(double rate_bytes_per_s);
 // chunk is, so that none may take a slow rail much longer than two milliseconds.
 uint32_t DealtChunkBytes(double slowest_bytes_per_s);
 
+// The same for a message of so many bytes where `links` links that are alike share it, each as many chunks: else some of them wait at its
+// end for the others. At most half as large again as `chunk_bytes`; a multiple of kChunkAlignment.
+uint32_t EvenChunkBytes(uint64_t message_bytes, uint32_t chunk_bytes, size_t links);
+// How many links carry chunks, if all of them have the same weight; else 0.
+size_t LinksAlike(std::span<const LinkShare> links);
+
 // With movers a message goes by several sockets at a time, each in its own thread: none takes more than this with one call, or one chunk.
 // Else chunks leave together as far as the queue has room, which saves calls.
 constexpr uint32_t kMoverCallBytes = 256 * 1024;

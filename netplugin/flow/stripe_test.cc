@@ -117,6 +117,33 @@ TEST(DealtChunkBytes, AreWhatTheSlowestRailSendsInTwoMillisecondsWithinBounds) {
     EXPECT_EQ(DealtChunkBytes(slowest_bytes_per_s), bytes) << slowest_bytes_per_s;
 }
 
+TEST(EvenChunkBytes, GiveEachLinkAsManyChunksOfAMessage) {
+  constexpr uint32_t kDealt = 128 * 1024;
+  for (const uint64_t message_bytes : {129u << 10, 512u << 10, 1000u << 10, 4u << 20})
+    for (size_t links = 1; links <= 8; ++links) {
+      const uint32_t chunk_bytes = EvenChunkBytes(message_bytes, kDealt, links);
+      EXPECT_EQ(ChunkCount(message_bytes, chunk_bytes) % links, 0u) << message_bytes << " on " << links;
+      EXPECT_EQ(chunk_bytes % kChunkAlignment, 0u);
+      EXPECT_LE(chunk_bytes, kDealt * 3 / 2);
+    }
+  EXPECT_EQ(EvenChunkBytes(512 << 10, kDealt, 3), 174'848u) << "a third";
+}
+
+TEST(EvenChunkBytes, LeaveWhatIsNotSharedByLinksAlikeAsItIs) {
+  EXPECT_EQ(EvenChunkBytes(4 << 20, 64 << 10, 0), 64u << 10);
+  EXPECT_EQ(EvenChunkBytes(64 << 10, 64 << 10, 3), 64u << 10) << "one chunk";
+}
+
+TEST(LinksAlike, AreThoseThatCarryIfNoneCarriesLess) {
+  Links links(4, LinkShare{true, 1000, 0});
+  EXPECT_EQ(LinksAlike(links), 4u);
+  links[1].usable = false;
+  links[2].weight_permille = 0;
+  EXPECT_EQ(LinksAlike(links), 2u);
+  links[3].weight_permille = 125;
+  EXPECT_EQ(LinksAlike(links), 0u);
+}
+
 TEST(CallBytes, AMoverLeavesTheRestOfALargeMessageToOthers) {
   EXPECT_EQ(CallBytes(1 << 20, false), 1u << 20);
   EXPECT_EQ(CallBytes(1 << 20, true), kMoverCallBytes);

@@ -9,14 +9,12 @@
 namespace r2cc::net {
 namespace {
 
-constexpr LinkId kLinks = 2;
-
 // The sender's end, with all links up and one flow open on the first.
 class Sender {
  public:
-  explicit Sender(const SendSession::Options& options) : session_(options, now_) {
+  explicit Sender(const SendSession::Options& options) : links_(options.local_rails), session_(options, now_) {
     flow_ = session_.OpenFlow(1, 0, now_);
-    session_.OobUp("peer", std::vector<RailInfo>(kLinks, RailInfo{"", "", 0, true}), now_);
+    session_.OobUp("peer", std::vector<RailInfo>(links_, RailInfo{"", "", 0, true}), now_);
     Obey();
     session_.Receive(kOobLane, Frame{.type = FrameType::kFlowOpened, .flow = flow_, .ok = true}, now_);
     EXPECT_EQ(session_.link_state(0), InitiatorState::kUp);
@@ -30,7 +28,7 @@ class Sender {
       now_ += kStep;
       busy_ += kStep;
       delivered_ += bytes_per_s * kStep / kNanosPerSecond;
-      for (LinkId link = 0; link < kLinks; ++link)
+      for (LinkId link = 0; link < links_; ++link)
         session_.LinkRate(link, session_.incarnation(link), static_cast<uint64_t>(delivered_), busy_, bulk, now_);
     }
   }
@@ -42,7 +40,7 @@ class Sender {
     session_.Receive(kOobLane, grant, now_);
     Chunk chunk;
     uint32_t bytes = 0;
-    for (LinkId link = 0; link < kLinks; ++link)
+    for (LinkId link = 0; link < links_; ++link)
       while (session_.Pull(link, session_.incarnation(link), &chunk))
         if (chunk.message == id) bytes = chunk.chunk_bytes;
     return bytes;
@@ -63,6 +61,7 @@ class Sender {
       }
   }
 
+  const LinkId links_;
   Nanos now_ = kNanosPerSecond;
   Nanos busy_ = 0;
   double delivered_ = 0;
@@ -71,9 +70,9 @@ class Sender {
   FlowId flow_ = 0;
 };
 
-SendSession::Options Following() {
+SendSession::Options Following(LinkId links = 2) {
   SendSession::Options options;
-  options.local_rails = kLinks;
+  options.local_rails = links;
   options.chunks_follow_rate = true;
   return options;
 }
@@ -104,6 +103,14 @@ TEST(ChunkSize, SmallMessagesTellNothingOfARate) {
   Sender sender(Following());
   sender.MoveAt(4e9, false);
   EXPECT_EQ(sender.ChunkBytes(), kChunkBytesBase);
+}
+
+TEST(ChunkSize, EachLinkHasAsManyChunksOfAMessageThatAllShare) {
+  Sender sender(Following(4));
+  sender.MoveAt(4e9);
+  sender.Lose(1);
+  const uint32_t chunk_bytes = sender.ChunkBytes();
+  EXPECT_EQ(ChunkCount(1 << 20, chunk_bytes), 9u) << chunk_bytes;
 }
 
 TEST(ChunkSize, StaysWhatTheEnvironmentSays) {

@@ -72,6 +72,7 @@ class SendLinks {
   double Load(LinkId link) const { return LoadOf(shares_[link]); }
   bool spread() const { return spread_; }
   double rate_bytes_per_s(LinkId link) const { return rates_.rate_bytes_per_s(link); }
+  size_t alike() const { return LinksAlike(shares_); }
   double SlowestBytesPerSecond() const { return rates_.SlowestBytesPerSecond(shares_); }
 
   bool known() const { return !links_.empty(); }

@@ -46,7 +46,7 @@ FlowId SendSession::OpenFlow(uint64_t listen_id, uint16_t local_rail, Nanos now)
 MessageId SendSession::Post(FlowId id, const void* data, uint64_t bytes, Nanos) {
   SendFlows::Flow* flow = flows_.Find(id);
   // A small message is one chunk whatever the others' size.
-  const uint32_t chunk_bytes = bytes <= options_.eager_bytes ? options_.chunk_base_bytes : ChunkBytes(flow->home);
+  const uint32_t chunk_bytes = bytes <= options_.eager_bytes ? options_.chunk_base_bytes : ChunkBytes(flow->home, bytes);
   const MessageId message = flow->ledger.Post(data, bytes, chunk_bytes);
   flows_.Note(flow);
   if (flow->ledger.overflowed()) FailFlow(flow, "R2CC: a message is larger than the buffer that the receiver posted for it");
@@ -54,9 +54,11 @@ MessageId SendSession::Post(FlowId id, const void* data, uint64_t bytes, Nanos) 
   return message;
 }
 
-uint32_t SendSession::ChunkBytes(LinkId home) const {
+uint32_t SendSession::ChunkBytes(LinkId home, uint64_t message_bytes) const {
   if (!options_.chunks_follow_rate || home >= links()) return options_.chunk_base_bytes;
-  if (shared()) return std::min(options_.chunk_base_bytes, DealtChunkBytes(links_.SlowestBytesPerSecond()));
+  if (shared())
+    return EvenChunkBytes(message_bytes, std::min(options_.chunk_base_bytes, DealtChunkBytes(links_.SlowestBytesPerSecond())),
+                          links_.alike());
   if (spread()) return options_.chunk_base_bytes;
   return std::max(options_.chunk_base_bytes, ChunkBytesOfRate(rate_bytes_per_s(home)));
 }

@@ -107,8 +107,8 @@ class SendSession {
   double Load(LinkId link) const { return links_.Load(link); }
   // While it is busy; 0: not known.
   double rate_bytes_per_s(LinkId link) const { return links_.rate_bytes_per_s(link); }
-  // Of which size the chunks are of what flows of this link post now; see ChunkBytesFor().
-  uint32_t ChunkBytes(LinkId home) const;
+  // Of which size the chunks are of a message that a flow of this link posts now; see ChunkBytesFor().
+  uint32_t ChunkBytes(LinkId home, uint64_t message_bytes) const;
   // False: each flow's chunks travel on one link only, mostly its home.
   bool shared() const { return spread() && options_.mode == StripeMode::kBalance; }
   // False: each flow's chunks travel on its home link only.

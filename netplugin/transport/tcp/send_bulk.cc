@@ -251,7 +251,7 @@ void SendPeer::CallMovers() {
     }
     if (shared) continue;
     const uint32_t call_bytes = CallBytes(links_[link].limit_bytes(), true);
-    CallSome(coming, std::clamp<size_t>(call_bytes / session_.ChunkBytes(link), 1, BulkSender::kTogetherMost));
+    CallSome(coming, std::clamp<size_t>(call_bytes / session_.ChunkBytes(link, 0), 1, BulkSender::kTogetherMost));
     ready_.clear();
     coming = 0;
   }
