@@ -11,17 +11,19 @@ from tests.gpu.job import Job
 from tests.gpu.placement import R2CC, SOCKET, SOCKET_TUNINGS, Network
 from tests.gpu.stage import Stage
 
-SMALL_BYTES = (8, 32, 128, 512, 2048, 8192, 32768, 131072, 262144, 524288, MIB)
-# Bytes, first iterations, iterations of a block. Small ones are warmed up, as by nccl-tests: a block begins when the other jobs have had
-# their turn, and what it takes to wake up is a figure of its own.
-SMALL = tuple((size, 10, 50) for size in SMALL_BYTES)
-LARGE = ((16 * MIB, 0, 8), (64 * MIB, 0, 4), (256 * MIB, 0, 2))
+# Bytes, first iterations, iterations of a block. All are warmed up, as by nccl-tests: a block begins when the other jobs have had their
+# turn, and what it takes to wake up is a figure of its own.
+TINY = tuple((size, 10, 50) for size in (8, 32, 128, 512, 2048, 8192))
+SMALL = tuple((size, 10, 50) for size in (32768, 131072, 262144, 524288, MIB))
+LARGE = ((16 * MIB, 5, 20), (64 * MIB, 2, 8), (256 * MIB, 1, 3))
 Item = tuple[int, int, int]
+# Where processors were dealt anew threads move there first; not counted.
+SETTLE: tuple[Item, ...] = ((8, 0, 200),)
 # Small sizes: which processors a job's threads come to sit on decides by a fifth of the time, and for its whole life where they may stay.
-# So several lives, a second job of Socket beside the first (what one gives over the other is chance), and as many pairs of each life as
-# four jobs have orders.
-LIVES, SMALL_PAIRS, LARGE_PAIRS, TRIALS = 4, 24, 12, 3
-QUICK_LIVES, QUICK_SMALL_PAIRS, QUICK_LARGE_PAIRS, QUICK_TRIALS = 1, 8, 3, 1
+# So several lives, a second job of Socket beside the first (what one gives over the other is chance), and a multiple of the 24 orders that
+# four jobs have.
+LIVES, TINY_PAIRS, SMALL_PAIRS, LARGE_PAIRS, TRIALS = 4, 72, 24, 12, 3
+QUICK_LIVES, QUICK_TINY_PAIRS, QUICK_SMALL_PAIRS, QUICK_LARGE_PAIRS, QUICK_TRIALS = 1, 8, 8, 3, 1
 BLOCK_S = 60.0
 SOCKET_AGAIN = "socket-again"
 
@@ -51,10 +53,11 @@ def turns(names: Iterable[str], pair: int) -> list[str]:
 def _in_turns(context: Context, stage: Stage, jobs: dict[str, Job], items: Sequence[Item], pairs: range) -> dict[str, list[list[Timed]]]:
   """By job: one list for each size. `pairs`: their numbers."""
   found: dict[str, list[list[Timed]]] = {name: [[] for _ in items] for name in jobs}
+  settle = SETTLE if stage.setup.cores else ()
   for pair in pairs:
     stage.deal_processors(pair)
     for name in turns(jobs, pair):
-      for size, timed in enumerate(block(context, jobs[name], items)):
+      for size, timed in enumerate(block(context, jobs[name], [*settle, *items])[len(settle):]):
         found[name][size].append(timed)
   return found
 
@@ -146,20 +149,22 @@ def _run(context: Context, case: str, rate: str | None, shaped: str) -> None:
     for name in [name for name in jobs if name.startswith("socket") and name not in ("socket", best)]:
       stage.end_job(jobs.pop(name))
       del networks[name]
-    _touch(context, stage, jobs, SMALL + LARGE)
+    _touch(context, stage, jobs, TINY + SMALL + LARGE)
     found = _in_turns(context, stage, jobs, LARGE, range(QUICK_LARGE_PAIRS if setup.quick else LARGE_PAIRS))
     _compare(context, case, f"{shaped} large", LARGE, found, common, True)
     networks[SOCKET_AGAIN] = SOCKET
-    found = {name: [[] for _ in SMALL] for name in networks}
-    lives, pairs = (QUICK_LIVES, QUICK_SMALL_PAIRS) if setup.quick else (LIVES, SMALL_PAIRS)
-    for life in range(lives):
+    sizes = ((TINY, QUICK_TINY_PAIRS), (SMALL, QUICK_SMALL_PAIRS)) if setup.quick else ((TINY, TINY_PAIRS), (SMALL, SMALL_PAIRS))
+    small = [{name: [[] for _ in items] for name in networks} for items, _ in sizes]
+    for life in range(QUICK_LIVES if setup.quick else LIVES):
       _end(context, stage, jobs, case, shaped)
       jobs = _begin(stage, networks)
-      _touch(context, stage, jobs, SMALL)
-      for name, times in _in_turns(context, stage, jobs, SMALL, range(life * pairs, (life + 1) * pairs)).items():
-        for size, more in enumerate(times):
-          found[name][size] += more
-    _compare(context, case, f"{shaped} small", SMALL, found, common, False)
+      _touch(context, stage, jobs, TINY + SMALL)
+      for (items, pairs), found in zip(sizes, small):
+        for name, times in _in_turns(context, stage, jobs, items, range(life * pairs, (life + 1) * pairs)).items():
+          for size, more in enumerate(times):
+            found[name][size] += more
+    for (items, _), found in zip(sizes, small):
+      _compare(context, case, f"{shaped} small", items, found, common, False)
     _end(context, stage, jobs, case, shaped)
 
 
