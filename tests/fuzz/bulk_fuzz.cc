@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <vector>
@@ -119,7 +120,8 @@ void CheckHeader(fuzz::Input input) {
 void CheckStream(fuzz::Input input) {
   const auto policy = input.Take<uint8_t>();
   Sink sink(policy);
-  const bool ahead = policy >= 128;  // payload may be read together with its header
+  // Threads that look in different ways take turns at a socket.
+  constexpr BulkReceiver::Look kLooks[] = {BulkReceiver::Look::kLeave, BulkReceiver::Look::kAhead, BulkReceiver::Look::kInPlace};
   Bytes stream;
   for (size_t chunks = 1 + input.Below(6); chunks > 0; --chunks) AppendChunk(&input, &stream);
   int fds[2];
@@ -132,7 +134,7 @@ void CheckStream(fuzz::Input input) {
     const ssize_t n = send(far.get(), stream.data() + at, piece, MSG_NOSIGNAL);
     R2CC_CHECK(n > 0);
     at += static_cast<size_t>(n);
-    const BulkReceiver::Result result = receiver.Read(sink.Callbacks(), ahead, &received);
+    const BulkReceiver::Result result = receiver.Read(sink.Callbacks(), kLooks[input.Below(std::size(kLooks))], &received);
     if (result == BulkReceiver::Result::kGarbled || result == BulkReceiver::Result::kBroken) return;
     if (input.Below(8) == 0) sink.Forget(sink.open_flow(), &receiver);
   }

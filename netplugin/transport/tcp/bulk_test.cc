@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <random>
 #include <vector>
 
@@ -77,9 +78,10 @@ class BulkPair : public testing::TestWithParam<BulkReceiver::Look> {
     Look();
     return finished_.size() == sent_.size() && received_.back() == *sent_.back();
   }
-  BulkReceiver::Result Look() {
+  BulkReceiver::Result Look() { return Look(GetParam()); }
+  BulkReceiver::Result Look(BulkReceiver::Look look) {
     uint64_t read = 0;
-    return WithSink([&](const BulkReceiver::Sink& sink) { return receiver_->Read(sink, GetParam(), &read); });
+    return WithSink([&](const BulkReceiver::Sink& sink) { return receiver_->Read(sink, look, &read); });
   }
   // What the kernel still has for the receiver.
   int Waiting() const {
@@ -197,6 +199,24 @@ TEST_P(BulkPair, WhatIsLeftIsBoundedAndDealtWithOnce) {
   EXPECT_EQ(received_.back(), *sent_.back());
   ASSERT_EQ(finished_.size(), sent_.size());
   for (MessageId i = 0; i < sent_.size(); ++i) EXPECT_EQ(finished_[i], i);
+}
+
+TEST_P(BulkPair, WhoeverLooksInWhicheverWayEveryByteArrivesOnce) {
+  constexpr BulkReceiver::Look kLooks[] = {BulkReceiver::Look::kLeave, BulkReceiver::Look::kLeave, BulkReceiver::Look::kAhead,
+                                           BulkReceiver::Look::kInPlace};
+  uint64_t sent = 0;
+  for (int i = 0; i < 5000; ++i) {
+    for (uint64_t more = random_() % 3; more > 0; --more)
+      Add(static_cast<uint32_t>(random_() % 8 == 0 ? random_() % 20'000 : random_() % 300));
+    Send(1 + static_cast<int>(random_() % 3), &sent);
+    ASSERT_EQ(Look(kLooks[random_() % std::size(kLooks)]), BulkReceiver::Result::kEmpty);
+  }
+  Move(1);
+  ASSERT_EQ(finished_.size(), sent_.size());
+  for (MessageId i = 0; i < sent_.size(); ++i) {
+    EXPECT_EQ(finished_[i], i);
+    EXPECT_EQ(*sent_[i], received_[i]) << "message " << i;
+  }
 }
 
 TEST_P(BulkPair, WhatIsLeftIsTakenOnRequest) {
