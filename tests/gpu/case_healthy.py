@@ -23,6 +23,7 @@ SETTLE: tuple[Item, ...] = ((8, 0, 200),)
 # So several lives, a second job of Socket beside the first (what one gives over the other is chance), and a multiple of the 24 orders that
 # four jobs have.
 LIVES, TINY_PAIRS, SMALL_PAIRS, LARGE_PAIRS, TRIALS = 4, 72, 24, 12, 3
+UNSHAPED_LARGE_PAIRS = 36  # quicker, and the more uneven
 QUICK_LIVES, QUICK_TINY_PAIRS, QUICK_SMALL_PAIRS, QUICK_LARGE_PAIRS, QUICK_TRIALS = 1, 8, 8, 3, 1
 BLOCK_S = 60.0
 SOCKET_AGAIN = "socket-again"
@@ -150,7 +151,8 @@ def _run(context: Context, case: str, rate: str | None, shaped: str) -> None:
       stage.end_job(jobs.pop(name))
       del networks[name]
     _touch(context, stage, jobs, TINY + SMALL + LARGE)
-    found = _in_turns(context, stage, jobs, LARGE, range(QUICK_LARGE_PAIRS if setup.quick else LARGE_PAIRS))
+    usual = LARGE_PAIRS if rate else UNSHAPED_LARGE_PAIRS
+    found = _in_turns(context, stage, jobs, LARGE, range(QUICK_LARGE_PAIRS if setup.quick else usual))
     _compare(context, case, f"{shaped} large", LARGE, found, common, True)
     networks[SOCKET_AGAIN] = SOCKET
     sizes = ((TINY, QUICK_TINY_PAIRS), (SMALL, QUICK_SMALL_PAIRS)) if setup.quick else ((TINY, TINY_PAIRS), (SMALL, SMALL_PAIRS))

@@ -36,9 +36,9 @@ _WITH_DAEMON = ("cut", "silence", "gray", "dead-at-start")
 CASES = (
     Case("loads", "both NCCLs load the plugin: all collectives, types, Ring and Tree, LL, LL128 and Simple; data checked", 120, 120,
          case_loads.loads),
-    Case("healthy", "against NCCL Socket as it is and tuned: interleaved pairs, 8 B to 256 MiB", 160, 60,
+    Case("healthy", "against NCCL Socket as it is and tuned: interleaved pairs, 8 B to 256 MiB", 205, 60,
          case_healthy.healthy),
-    Case("unshaped", "the same on rails without a rate", 140, 50, case_healthy.unshaped),
+    Case("unshaped", "the same on rails without a rate", 200, 50, case_healthy.unshaped),
     *_FAULTS,
     *(dataclasses.replace(case, name=case.name + "+daemon", what=case.what + ", with an r2ccd on each node", daemons=True)
       for case in _FAULTS if case.name in _WITH_DAEMON),
