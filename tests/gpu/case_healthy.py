@@ -19,12 +19,15 @@ LARGE = ((16 * MIB, 5, 20), (64 * MIB, 2, 8), (256 * MIB, 1, 3))
 Item = tuple[int, int, int]
 # Where processors were dealt anew threads move there first; not counted.
 SETTLE: tuple[Item, ...] = ((8, 0, 200),)
-# Small sizes: which processors a job's threads come to sit on decides by a fifth of the time, and for its whole life where they may stay.
-# So several lives, a second job of Socket beside the first (what one gives over the other is chance), and a multiple of the 24 orders that
-# four jobs have.
-LIVES, TINY_PAIRS, SMALL_PAIRS, LARGE_PAIRS, TRIALS = 4, 72, 24, 12, 3
-UNSHAPED_LARGE_PAIRS = 36  # quicker, and the more uneven
-QUICK_LIVES, QUICK_TINY_PAIRS, QUICK_SMALL_PAIRS, QUICK_LARGE_PAIRS, QUICK_TRIALS = 1, 8, 8, 3, 1
+# Which processors a job's threads come to sit on decides by a fifth of the time, and for its whole life where they may stay; on rails
+# without a rate large sizes differed by 8 % between two runs of a life each, though processors were dealt anew. So several lives; for small
+# sizes a second job of Socket beside the first (what one gives over the other is chance); and so many pairs in all that all orders of the
+# jobs come as often.
+LIVES, QUICK_LIVES, TRIALS, QUICK_TRIALS = 4, 1, 3, 1
+# Of a life.
+TINY_PAIRS, SMALL_PAIRS, LARGE_PAIRS = 72, 24, 3
+UNSHAPED_LARGE_PAIRS = 9  # quicker, and the more uneven
+QUICK_SMALL_PAIRS, QUICK_LARGE_PAIRS = 8, 3
 BLOCK_S = 60.0
 SOCKET_AGAIN = "socket-again"
 
@@ -34,6 +37,15 @@ class Timed:
   """One operation of one size in one block, on the rank that took longest, in seconds."""
   mean_s: float
   first_s: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+  """Sizes that are measured together."""
+  name: str
+  items: Sequence[Item]
+  pairs: int  # of a life
+  jobs: Sequence[str]  # that take part; R2CC's is the first
 
 
 def block(context: Context, job: Job, items: Sequence[Item], operation: str = "all_reduce") -> list[Timed]:
@@ -92,25 +104,33 @@ def comparison(found: dict[str, list[Timed]]) -> dict[str, Any]:
   return said
 
 
-def _bandwidths(found: dict[str, list[Timed]], size_bytes: int, world: int) -> dict[str, Any]:
+def by_life(ours: Sequence[Timed], others: Sequence[Timed], lives: int) -> list[float | None]:
+  """The median ratio of speeds in each life. Pure."""
+  ratios = [other.mean_s / our.mean_s for our, other in zip(ours, others)]
+  pairs = len(ratios) // lives
+  return [figures.rounded(figures.percentile(ratios[life * pairs:(life + 1) * pairs], 0.5), 3) for life in range(lives)]
+
+
+def _bandwidths(found: dict[str, list[Timed]], size_bytes: int, world: int, lives: int) -> dict[str, Any]:
   said: dict[str, Any] = {}
   for name, timed in found.items():
     median_s = figures.percentile(_means(timed), 0.5) or 0.0
     said[f"{name}_busbw_gbps"] = round(figures.busbw_gbps("all_reduce", size_bytes, world, median_s), 3)
     if name != "r2cc":
       said[f"busbw_over_{name}"] = figures.ratio_words(_means(timed), _means(found["r2cc"]))
+      said[f"busbw_over_{name}_by_life"] = by_life(found["r2cc"], timed, lives)
   return said
 
 
-def _compare(context: Context, case: str, variant: str, items: Sequence[Item], found: dict[str, list[list[Timed]]], common: dict[str, Any],
-             large: bool) -> None:
-  for index, (size, _, count) in enumerate(items):
+def _compare(context: Context, case: str, shaped: str, group: Group, lives: int, found: dict[str, list[list[Timed]]],
+             common: dict[str, Any]) -> None:
+  for index, (size, _, count) in enumerate(group.items):
     of_size = {name: times[index] for name, times in found.items()}
     size_bytes = context.setup.size(size) if size >= MIB else size
     said = common | {"size_bytes": size_bytes, "iterations": count} | comparison(of_size)
-    if large:
-      said |= _bandwidths(of_size, size_bytes, context.setup.nodes)
-    context.results.add(case, variant, **said)
+    if size > MIB:
+      said |= _bandwidths(of_size, size_bytes, context.setup.nodes, lives)
+    context.results.add(case, f"{shaped} {group.name}", **said)
 
 
 def _begin(stage: Stage, networks: dict[str, Network]) -> dict[str, Job]:
@@ -125,49 +145,56 @@ def _touch(context: Context, stage: Stage, jobs: dict[str, Job], items: Sequence
   _in_turns(context, stage, jobs, [(size, 0, 5) for size, _, _ in items], range(1))
 
 
-def _end(context: Context, stage: Stage, jobs: dict[str, Job], case: str, shaped: str) -> None:
-  for name, job in jobs.items():
-    context.results.add(case, f"{shaped} {name} exit", **stage.end_job(job))
+def _best_tuning(context: Context, stage: Stage, case: str, shaped: str, common: dict[str, Any]) -> Network:
+  """Of NCCL Socket's, by a few trials of jobs that end with them."""
+  setup = context.setup
+  tunings = [Network("socket", *tuning) for tuning in (SOCKET_TUNINGS if setup.device == "cuda" else SOCKET_TUNINGS[:1])]
+  networks = {network.name: network for network in tunings}
+  jobs = _begin(stage, networks)
+  trials = _in_turns(context, stage, jobs, [(64 * MIB, 0, 4)], range(QUICK_TRIALS if setup.quick else TRIALS))
+  medians = {name: figures.percentile(_means(times[0]), 0.5) or 0.0 for name, times in trials.items()}
+  best = min(medians, key=lambda name: medians[name])
+  context.results.add(case, f"{shaped} socket tunings", **common, best=best,
+                      busbw_gbps={name: round(figures.busbw_gbps("all_reduce", setup.size(64 * MIB), setup.nodes, seconds), 3)
+                                  for name, seconds in medians.items()})
+  for job in jobs.values():
+    stage.end_job(job)
+  return networks[best]
+
+
+def _groups(quick: bool, has_rate: bool, compared: Sequence[str]) -> list[Group]:
+  """In the order in which a life has them."""
+  small = [*compared, SOCKET_AGAIN]
+  if quick:
+    return [Group("small", TINY + SMALL, QUICK_SMALL_PAIRS, small), Group("large", LARGE, QUICK_LARGE_PAIRS, compared)]
+  return [Group("small", TINY, TINY_PAIRS, small), Group("small", SMALL, SMALL_PAIRS, small),
+          Group("large", LARGE, LARGE_PAIRS if has_rate else UNSHAPED_LARGE_PAIRS, compared)]
 
 
 def _run(context: Context, case: str, rate: str | None, shaped: str) -> None:
   context.end_bench()
-  setup, results = context.setup, context.results
+  setup = context.setup
+  common = {"nodes": setup.nodes, "rails": setup.rails, "rate": rate or "none"}
+  lives = QUICK_LIVES if setup.quick else LIVES
   with Stage(setup, f"{case}-{shaped}", setup.nodes, rate) as stage:
-    networks = {network.name: network for network in [R2CC, *(Network("socket", *tuning) for tuning in SOCKET_TUNINGS)]}
-    if setup.device == "cpu":
-      networks = {network.name: network for network in (R2CC, SOCKET)}
-    jobs = _begin(stage, networks)
-    setup.say(f"  {len(jobs)} jobs of {setup.nodes} ranks ready")
-    common = {"nodes": setup.nodes, "rails": setup.rails, "rate": rate or "none"}
-    trials = _in_turns(context, stage, {name: job for name, job in jobs.items() if name.startswith("socket")}, [(64 * MIB, 0, 4)],
-                       range(QUICK_TRIALS if setup.quick else TRIALS))
-    medians = {name: figures.percentile(_means(times[0]), 0.5) or 0.0 for name, times in trials.items()}
-    best = min(medians, key=lambda name: medians[name])
-    results.add(case, f"{shaped} socket tunings", **common, best=best,
-                busbw_gbps={name: round(figures.busbw_gbps("all_reduce", setup.size(64 * MIB), setup.nodes, seconds), 3)
-                            for name, seconds in medians.items()})
-    for name in [name for name in jobs if name.startswith("socket") and name not in ("socket", best)]:
-      stage.end_job(jobs.pop(name))
-      del networks[name]
-    _touch(context, stage, jobs, TINY + SMALL + LARGE)
-    usual = LARGE_PAIRS if rate else UNSHAPED_LARGE_PAIRS
-    found = _in_turns(context, stage, jobs, LARGE, range(QUICK_LARGE_PAIRS if setup.quick else usual))
-    _compare(context, case, f"{shaped} large", LARGE, found, common, True)
+    networks = {network.name: network for network in (R2CC, SOCKET, _best_tuning(context, stage, case, shaped, common))}
+    groups = [group for group in _groups(setup.quick, rate is not None, list(networks)) if setup.sizes in ("all", group.name)]
     networks[SOCKET_AGAIN] = SOCKET
-    sizes = ((TINY, QUICK_TINY_PAIRS), (SMALL, QUICK_SMALL_PAIRS)) if setup.quick else ((TINY, TINY_PAIRS), (SMALL, SMALL_PAIRS))
-    small = [{name: [[] for _ in items] for name in networks} for items, _ in sizes]
-    for life in range(QUICK_LIVES if setup.quick else LIVES):
-      _end(context, stage, jobs, case, shaped)
+    found = [{name: [[] for _ in group.items] for name in group.jobs} for group in groups]
+    for life in range(lives):
       jobs = _begin(stage, networks)
-      _touch(context, stage, jobs, TINY + SMALL)
-      for (items, pairs), found in zip(sizes, small):
-        for name, times in _in_turns(context, stage, jobs, items, range(life * pairs, (life + 1) * pairs)).items():
+      for group, times_of in zip(groups, found):
+        taking_part = {name: jobs[name] for name in group.jobs}
+        _touch(context, stage, taking_part, group.items)
+        pairs = range(life * group.pairs, (life + 1) * group.pairs)
+        for name, times in _in_turns(context, stage, taking_part, group.items, pairs).items():
           for size, more in enumerate(times):
-            found[name][size] += more
-    for (items, _), found in zip(sizes, small):
-      _compare(context, case, f"{shaped} small", items, found, common, False)
-    _end(context, stage, jobs, case, shaped)
+            times_of[name][size] += more
+      for name, job in jobs.items():
+        context.results.add(case, f"{shaped} {name} exit", life=life, **stage.end_job(job))
+      setup.say(f"  life {life + 1} of {lives} is over")
+    for group, times_of in zip(groups, found):
+      _compare(context, case, shaped, group, lives, times_of, common)
 
 
 def healthy(context: Context, case: str, daemons: bool = False) -> None:

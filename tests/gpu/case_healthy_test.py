@@ -41,6 +41,10 @@ class HealthyTest(unittest.TestCase):
     self.assertEqual(said["socket-again_over_socket"]["ratio"], 0.5)
     self.assertNotIn("time_over_socket-again", said)
 
+  def test_a_ratio_of_speeds_for_each_life(self):
+    ours, others = [Timed(1.0, None)] * 6, [Timed(time_s, None) for time_s in (1.0, 2.0, 3.0, 5.0, 4.0, 6.0)]
+    self.assertEqual(case_healthy.by_life(ours, others, 2), [2.0, 5.0])
+
   def test_what_was_not_warmed_up_has_no_first_time(self):
     said = case_healthy.comparison({"r2cc": [Timed(3e-6, None)], "socket": [Timed(2e-6, None)]})
     self.assertEqual(set(said), {"r2cc_us", "socket_us", "time_over_socket"})

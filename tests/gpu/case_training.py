@@ -1,5 +1,6 @@
 """Data-parallel training of a small GPT: undisturbed, with faults, and a control that loses the same rails while its clock stands still."""
 
+import math
 from typing import Any, Callable
 
 from deploy.drill.rig.lab import RailId
@@ -9,10 +10,9 @@ from tests.gpu.job import Job, JobBroken
 from tests.gpu.placement import R2CC
 from tests.gpu.stage import BACK_S, Stage
 
-# What calibration tries, until no more than this share of a step is exposed communication: sequences of a batch, and batches whose
-# gradients are added up before they travel.
-CANDIDATES = ((32, 1), (64, 1), (80, 1), (80, 2), (80, 3))
-CANDIDATES_SHARED = ((16, 1), (32, 1), (32, 2), (32, 3), (32, 4))  # where two nodes share a GPU's memory
+# Sequences of a batch for which a GPU has memory, all nodes that share it together.
+SEQUENCES_MOST = 80
+# Calibration ends where no more than this share of a step is exposed communication.
 EXPOSED_MAX = 0.20
 CALIBRATION_STEPS = 4
 STEP_S = 60.0
@@ -100,14 +100,20 @@ def _one(context: Context, stage: Stage, job: Job, variant: str, seed: int, batc
   return found
 
 
+def candidates(world: int, gpus: int) -> list[tuple[int, int]]:
+  """What calibration tries: sequences of a rank's batch, and batches whose gradients are added up before they travel. Pure."""
+  most = SEQUENCES_MOST // math.ceil(world / max(1, gpus))
+  return [(most * 2 // 5, 1), (most * 4 // 5, 1), (most, 1), (most, 2), (most, 3)]
+
+
 def _calibrate(context: Context, job: Job) -> tuple[int, int]:
   """A rank's sequences of a batch and batches of a step; prints the share of exposed communication."""
   setup = context.setup
-  wanted = CANDIDATES if job.world <= setup.gpus else CANDIDATES_SHARED
+  wanted = candidates(job.world, setup.gpus)
   if setup.is_tiny:
-    wanted = ((8, 2),)
+    wanted = [(8, 2)]
   if setup.sequences:
-    wanted = ((setup.sequences, setup.rounds),)
+    wanted = [(setup.sequences, setup.rounds)]
   for sequences, rounds in wanted:
     answers = job.ask({"do": "calibrate", "seed": 0, "steps": CALIBRATION_STEPS, "sequences": sequences, "rounds": rounds,
                        "tiny": setup.is_tiny}, 300.0)

@@ -58,6 +58,8 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
   parser.add_argument("--python", default=sys.executable, metavar="PATH", help="one that has PyTorch (default: %(default)s)")
   parser.add_argument("--seconds-limit", type=float, metavar="N", help="ends the run in order, with the results so far")
   parser.add_argument("--quick", action="store_true", help="each case short: a try")
+  parser.add_argument("--sizes", choices=("all", "small", "large"), default="all",
+                      help="of healthy and unshaped: up to 1 MiB, from 16 MiB on (default: %(default)s)")
   parser.add_argument("--steps", type=int, help="of a training run (default: 100; with --quick 40)")
   parser.add_argument("--seeds", type=int, help="of training (default: 3; with --quick 1)")
   parser.add_argument("--first-seed", type=int, default=0, help="of training (default: %(default)s)")
@@ -132,8 +134,8 @@ def make_setup(options: argparse.Namespace, program: pathlib.Path, results: Resu
               cores=os.cpu_count(), mps=options.mps, arguments=sys.argv[1:], date=time.strftime("%Y-%m-%d %H:%M:%S %z"))
   return Setup(binaries=binaries, program=program, python=options.python,
                device=options.device, gpus=gpus, cores=cores, nodes=nodes, rails=options.rails, rate=options.rate,
-               nccl=None if options.nccl is None else options.nccl.absolute(), out=options.out, quick=options.quick, steps=options.steps,
-               seeds=options.seeds, first_seed=options.first_seed, sequences=options.sequences, rounds=options.rounds,
+               nccl=None if options.nccl is None else options.nccl.absolute(), out=options.out, quick=options.quick, sizes=options.sizes,
+               steps=options.steps, seeds=options.seeds, first_seed=options.first_seed, sequences=options.sequences, rounds=options.rounds,
                library_path=library_path, environment=dict(pair.split("=", 1) for pair in options.env), say=results.say)
 
 

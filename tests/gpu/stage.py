@@ -37,6 +37,7 @@ class Setup:
   nccl: pathlib.Path | None
   out: pathlib.Path
   quick: bool
+  sizes: str  # of healthy and unshaped: "small", "large" or "all"
   steps: int
   seeds: int
   first_seed: int
