@@ -39,6 +39,8 @@ constexpr Nanos kMs = kNanosPerMs;
 constexpr Nanos kSecond = kNanosPerSecond;
 // Of anything that ought to happen soon. On a busy machine soon is a long time.
 constexpr Nanos kPatience = 20 * kSecond;
+// For tests that outlast it. A job's start must not: on a link that the test before has just healed a kernel may try anew after a second.
+constexpr Nanos kShortDeadline = 1500 * kMs;
 constexpr size_t kKiB = 1024;
 constexpr size_t kMiB = 1024 * kKiB;
 constexpr size_t kLarge = kMiB;  // several chunks

@@ -217,7 +217,7 @@ TEST_P(Contract, PathsAllLostAndBackWithinTheDeadline) {
 
 TEST_P(Contract, PathsAllLostBeyondTheDeadlineIsAnErrorAtBothEnds) {
   // Slow enough for the traffic to outlast the faults, however long a busy machine takes for them.
-  Make({.deadline = 800 * kMs, .silence = 100 * kMs, .rail_bytes_per_s = 5'000'000});
+  Make({.deadline = kShortDeadline, .silence = 100 * kMs, .rail_bytes_per_s = 5'000'000});
   Start(2);
   ASSERT_TRUE(TrafficMore(4));
   for (const int flow : flows_) job_->Exchange(flow, 16 * kLarge);
@@ -226,8 +226,8 @@ TEST_P(Contract, PathsAllLostBeyondTheDeadlineIsAnErrorAtBothEnds) {
   job_->RunFor(20 * kMs);
   ASSERT_TRUE(job_->busy()) << "the traffic was over before the rails were silent";
   ASSERT_TRUE(job_->RunUntil([&] { return AllFailed(); }, kPatience)) << "waits for ever";
-  EXPECT_GE(world_->Now() - since, 700 * kMs) << "an error is final: never early";
-  EXPECT_LE(world_->Now() - since, 4 * kSecond);
+  EXPECT_GE(world_->Now() - since, kShortDeadline - 100 * kMs) << "an error is final: never early";
+  EXPECT_LE(world_->Now() - since, kShortDeadline + 3 * kSecond);
   for (const std::string& error : {world_->SenderError(flows_[0]), world_->ReceiverError(flows_[0])})
     EXPECT_NE(error.find("R2CC_DEADLINE_MS"), std::string::npos) << error;
   for (const int flow : flows_) {
@@ -240,7 +240,7 @@ TEST_P(Contract, PathsAllLostBeyondTheDeadlineIsAnErrorAtBothEnds) {
 // Not even the out-of-band lane: nobody refuses, nobody answers. That takes the kernel's keep-alive besides the deadline.
 TEST_P(Contract, PathsToANodeThatVanishedAreAnErrorAtBothEnds) {
   // Slow enough for the traffic to outlast the faults, however long a busy machine takes for them.
-  Make({.deadline = 800 * kMs, .silence = 100 * kMs, .rail_bytes_per_s = 5'000'000});
+  Make({.deadline = kShortDeadline, .silence = 100 * kMs, .rail_bytes_per_s = 5'000'000});
   Start(2);
   ASSERT_TRUE(TrafficMore(4));
   for (const int flow : flows_) job_->Exchange(flow, 16 * kLarge);
@@ -249,7 +249,7 @@ TEST_P(Contract, PathsToANodeThatVanishedAreAnErrorAtBothEnds) {
   job_->RunFor(20 * kMs);
   ASSERT_TRUE(job_->busy()) << "the traffic was over before the rails were silent";
   ASSERT_TRUE(job_->RunUntil([&] { return AllFailed(); }, kPatience)) << "waits for ever";
-  EXPECT_GE(world_->Now() - since, 700 * kMs) << "an error is final: never early";
+  EXPECT_GE(world_->Now() - since, kShortDeadline - 100 * kMs) << "an error is final: never early";
 }
 
 TEST_P(Contract, PathsThatTheTwoEndsLostDifferently) {

@@ -24,10 +24,10 @@ TEST_P(Contract, SilenceOfARailIsGivenUpInTime) {
 }
 
 TEST_P(Contract, SilenceOfTheOutOfBandLaneDisturbsNobody) {
-  Make({.deadline = 500 * kMs, .silence = 100 * kMs});
+  Make({.deadline = kShortDeadline, .silence = 100 * kMs});
   Start(kRails);
   world_->Silence(1, kOob);
-  ASSERT_TRUE(TrafficFor(800 * kMs));
+  ASSERT_TRUE(TrafficFor(kShortDeadline + 300 * kMs));
   world_->Heal(1, kOob);
   world_->Cut(0, kOob);
   ASSERT_TRUE(TrafficFor(300 * kMs));
@@ -37,13 +37,13 @@ TEST_P(Contract, SilenceOfTheOutOfBandLaneDisturbsNobody) {
 }
 
 TEST_P(Contract, SilenceOfAStoppedPeerIsWaitedForWithoutLimit) {
-  Make({.deadline = 500 * kMs, .silence = 100 * kMs});
+  Make({.deadline = kShortDeadline, .silence = 100 * kMs});
   Start(kRails);
   for (const End end : {1, 0}) {
     ASSERT_TRUE(TrafficMore(8));
     for (const int flow : flows_) job_->Exchange(flow, 4 * kLarge);
     world_->StopProcess(end);
-    job_->RunFor(900 * kMs);
+    job_->RunFor(kShortDeadline + 400 * kMs);
     world_->ContinueProcess(end);
     ASSERT_TRUE(job_->RunUntilDone(kPatience)) << "stopped: end " << end;
   }
