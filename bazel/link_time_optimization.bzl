@@ -1,12 +1,12 @@
 """A shared library that is compiled and linked as one: calls across its files cost what calls within a file do."""
 
-def _is_measured(settings):
+def _is_optimized(settings):
     # A sanitized build looks for mistakes, and clang's objects are not gcc's.
     sanitized = [copt for copt in settings["//command_line_option:copt"] if copt.startswith("-fsanitize")]
     return str(settings["//command_line_option:compilation_mode"]) == "opt" and not sanitized
 
 def _transition_impl(settings, _attr):
-    compile_with, link_with = (["-flto"], ["-flto=auto", "-O2"]) if _is_measured(settings) else ([], [])
+    compile_with, link_with = (["-flto"], ["-flto=auto", "-O2"]) if _is_optimized(settings) else ([], [])
     return {
         "//command_line_option:copt": settings["//command_line_option:copt"] + compile_with,
         "//command_line_option:linkopt": settings["//command_line_option:linkopt"] + link_with,

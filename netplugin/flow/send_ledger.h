@@ -78,8 +78,8 @@ class SendLedger {
   // Bytes entrusted to `carrier` and not known to be placed.
   uint64_t EntrustedBytes(Carrier carrier) const;
 
-  // Three quarters of the eager window, or more, are taken: an acknowledgement of half of it should have come.
-  bool window_low() const { return eager_window_ > 0 && messages_.size() >= eager_window_ * 3 / 4; }
+  // See EagerWindowLowAt.
+  bool window_low() const { return eager_window_ > 0 && messages_.size() >= EagerWindowLowAt(eager_window_); }
 
   // True if the newest message waits for a grant that the receiver, seeing small messages come, may take its time with.
   bool wants_grant() const { return wants_grant_; }

@@ -25,6 +25,9 @@ constexpr uint32_t kChunkAlignment = 128;                 // LL128 lines must ne
 constexpr uint32_t kEagerBytesMax = 64 * 1024;
 // How many messages beyond the last acknowledged one may travel so: what a receiver must be able to stage for one flow.
 constexpr uint32_t kEagerWindow = 32;
+// So many of a window taken is much: an acknowledgement of half of it should have come. Its sender looks for the word now, and its receiver
+// does not keep it.
+constexpr uint32_t EagerWindowLowAt(uint32_t window) { return window * 3 / 4; }
 
 // A piece of a message: the unit that is striped, acknowledged and replayed. `data` points into NCCL's buffer.
 struct Chunk {

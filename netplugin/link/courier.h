@@ -22,7 +22,8 @@ class Courier {
 
   // Frames may go on it; whether the peer gets them has not been seen.
   void Open(Lane lane) { StateOf(lane) = LaneState::kOpen; }
-  // Something came over it that the peer sends only once it has heard us there.
+  // Something came over it that the peer sends only once it has heard us there. At an acceptor the out-of-band lane, its last choice, is up
+  // when it is greeted.
   void Up(Lane lane) { StateOf(lane) = LaneState::kUp; }
   void Down(Lane lane) { StateOf(lane) = LaneState::kDown; }
   // Open or up.

@@ -11,8 +11,6 @@ namespace {
 // What nobody waits for goes together: so many messages, or what has come in this time.
 constexpr uint64_t kTogether = kEagerWindow / 2;
 constexpr Nanos kTogetherFor = 4 * kNanosPerMs;
-// When so many of its eager messages are not acknowledged, a sender looks for the word (SendLedger::window_low).
-constexpr uint64_t kCreditLow = kEagerWindow * 3 / 4;
 // A word costs both processors several microseconds. A sender of large messages that may send on waits for one as little: NCCL has four of
 // them under way in a flow.
 constexpr uint64_t kLargeTogether = 2;
@@ -63,7 +61,7 @@ std::span<const FlowId> RecvFlows::TakeChanged() {
 bool RecvFlows::awaited() const {
   return std::any_of(touched_.begin(), touched_.end(), [](const Flow* flow) {
     const RecvLedger& ledger = flow->ledger;
-    const bool credit_low = ledger.placed_through() >= flow->acked_through + kCreditLow;
+    const bool credit_low = ledger.placed_through() >= flow->acked_through + EagerWindowLowAt(kEagerWindow);
     return flow->tell_again || ledger.awaited_through() > flow->acked_through || flow->wanted_through > flow->granted_through || credit_low;
   });
 }

@@ -162,7 +162,7 @@ TEST_F(RecvFlowsTest, ASenderAwaitsALargeMessageAndNotASmallOne) {
 }
 
 TEST_F(RecvFlowsTest, ASenderAwaitsTheAcknowledgementOfMostOfItsCredit) {
-  constexpr uint32_t kLow = kEagerWindow * 3 / 4;
+  constexpr uint32_t kLow = EagerWindowLowAt(kEagerWindow);
   for (uint32_t i = 0; i < kLow; ++i) {
     EXPECT_FALSE(flows.awaited()) << i;
     Post();

@@ -207,7 +207,7 @@ bool RecvSession::Greet(LinkId id, Incarnation incarnation, uint16_t local_rail,
   return true;
 }
 
-void RecvSession::LaneUp(LinkId id, Incarnation incarnation, Nanos now) {
+void RecvSession::LaneOpened(LinkId id, Incarnation incarnation, Nanos now) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != AcceptorState::kUp) return;
   courier_.Open(id);
   courier_.Resend(now);

@@ -65,7 +65,7 @@ class RecvSession {
   // A socket of `link`'s `incarnation` was greeted; the link joins the initiator's rail `remote_rail` and our `local_rail`. False: that
   // incarnation was ended already, or there is no such link: refuse the socket.
   bool Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now);
-  void LaneUp(LinkId link, Incarnation incarnation, Nanos now);
+  void LaneOpened(LinkId link, Incarnation incarnation, Nanos now);
   void LinkTrouble(LinkId link, Incarnation incarnation, plan::EvidenceCause cause, Nanos now);
   // The process's own link monitor.
   void LocalRail(uint16_t rail, bool up, Nanos now);

@@ -70,7 +70,7 @@ TEST_F(RecvSessionTest, WordsDoNotGoOnALinkThatIsNotProved) {
   };
   char buffer[16];
   for (int i = 0; i < 8; ++i) session.Post(kFlow, buffer, sizeof(buffer), 0);
-  session.LaneUp(0, kFirst, 0);
+  session.LaneOpened(0, kFirst, 0);
   EXPECT_EQ(acknowledged_on(), std::vector<Lane>{kOobLane});
   session.Proved(0, kFirst, false);
   EXPECT_EQ(acknowledged_on(), std::vector<Lane>{kOobLane});

@@ -135,7 +135,7 @@ class World {
       }
       Drain();
       links_[id] = Incarnated{.incarnation = incarnation, .sender_open = true, .receiver_open = true};
-      receiver_.LaneUp(id, incarnation, now_);
+      receiver_.LaneOpened(id, incarnation, now_);
       sender_.LinkConnected(id, incarnation, now_);
       break;
     }

@@ -114,9 +114,9 @@ class World {
     R2CC_CHECK(link < session_.links() && session_.incarnation(link) == incarnation);
     Settle();  // closes the sockets of the incarnation before
     switch (input_.Below(3)) {
-      case 0: return session_.LaneUp(link, incarnation, now_);
+      case 0: return session_.LaneOpened(link, incarnation, now_);
       case 1: return session_.Proved(link, incarnation, input_.TakeBool());
-      default: session_.LaneUp(link, incarnation, now_); return session_.Proved(link, incarnation, true);
+      default: session_.LaneOpened(link, incarnation, now_); return session_.Proved(link, incarnation, true);
     }
   }
 

@@ -161,7 +161,7 @@ bool RecvEnd::AttachLink(const net::Hello& hello, std::shared_ptr<Socket> socket
     }
     sockets.control.stream = std::make_unique<FrameStream>(socket);
     sockets.control.token = io_->Watch(socket, [this, link] { ControlSpeaks(link); });
-    session_.LaneUp(link, hello.incarnation, io_->now());
+    session_.LaneOpened(link, hello.incarnation, io_->now());
     return true;
   }
   const size_t index = hello.socket;

@@ -204,7 +204,7 @@ bool RecvPeer::AttachLink(const Hello& hello, std::unique_ptr<PacketStream>* str
     }
     sockets.control = std::make_unique<LaneSocket>();
     sockets.control->Open(&poller_, std::move(*stream), tag_, [this, link] { ControlEvent(link); });
-    session_.LaneUp(link, hello.incarnation, now());
+    session_.LaneOpened(link, hello.incarnation, now());
     return true;
   }
   const size_t index = hello.socket;
