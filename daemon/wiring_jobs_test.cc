@@ -63,7 +63,7 @@ TEST_F(WiringTest, AGrayRailIsDegradedWeightedAndForgotten) {
   };
   say(plan::EvidenceKind::kRailSlow, 612);
   EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kDegraded);
-  EXPECT_EQ(Weight("n0", "rail1"), 600);
+  EXPECT_EQ(Weight("n0", "rail1"), 700) << "and room to show more";
   EXPECT_EQ(Weight("n0", "rail0"), 1000);
   const v1::NicView nic = Status().nodes(0).nics(1);
   EXPECT_EQ(nic.state(), v1::DEGRADED);

@@ -3,6 +3,7 @@
 #ifndef R2CC_PLAN_MODEL_H_
 #define R2CC_PLAN_MODEL_H_
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +37,13 @@ struct NicModel {
 // What jobs report lowers a weight no further than to this. A tenant can be wrong or lie about a NIC that it shares with others; and a
 // ceiling above what a slow NIC moves costs nothing, because within the ceilings rails pull chunks as they have room.
 constexpr uint16_t kReportedWeightMinPermille = 500;
+
+// The ceiling of a NIC or a link that moves so much of what the others do. A tenth above the share: what it is the ceiling of is then its
+// limit, not the ceiling, so that one can see what it moves.
+constexpr uint16_t kCeilingAboveSharePermille = 100;
+constexpr uint16_t CeilingOfShare(uint16_t share_permille) {
+  return static_cast<uint16_t>(std::min(share_permille + kCeilingAboveSharePermille, +kFullWeightPermille));
+}
 
 struct NodeModel {
   std::string name;

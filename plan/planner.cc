@@ -35,6 +35,8 @@ uint16_t RatePermille(const NicModel& nic, uint64_t best_rate) {
   return static_cast<uint16_t>(std::clamp(share * kFullWeightPermille, 1.0, double{kFullWeightPermille}));
 }
 
+uint16_t ReportedCeiling(const NicModel& nic) { return std::max(CeilingOfShare(nic.share_permille), kReportedWeightMinPermille); }
+
 std::string InGbits(uint64_t bits_per_s) {
   const uint64_t tenths = (bits_per_s + 50'000'000) / 100'000'000;
   return std::to_string(tenths / 10) + (tenths % 10 != 0 ? "." + std::to_string(tenths % 10) : "") + " Gbit/s";
@@ -85,8 +87,8 @@ Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch) {
   for (const NodeModel& node : cluster.nodes) {
     const uint64_t best_rate = BestRate(node);
     for (const NicModel& nic : node.nics) {
-      const uint16_t reported = std::max(nic.share_permille, kReportedWeightMinPermille);
-      const uint16_t ceiling = std::min({nic.operator_weight_permille, reported, RatePermille(nic, best_rate), kFullWeightPermille});
+      const uint16_t ceiling =
+          std::min({nic.operator_weight_permille, ReportedCeiling(nic), RatePermille(nic, best_rate), kFullWeightPermille});
       plan.nics.push_back({node.name, nic.name, nic.state, MayCarry(nic.state) ? ceiling : uint16_t{0}});
     }
   }
@@ -158,8 +160,7 @@ std::string WeightReason(const NodeModel& node, const NicModel& nic) {
   }
   const uint64_t best_rate = BestRate(node);
   const uint16_t rate = RatePermille(nic, best_rate);
-  const uint16_t reported = std::max(nic.share_permille, kReportedWeightMinPermille);
-  const uint16_t least = std::min({nic.operator_weight_permille, rate, reported});
+  const uint16_t least = std::min({nic.operator_weight_permille, rate, ReportedCeiling(nic)});
   if (least >= kFullWeightPermille) return "as much as any NIC of its node";
   if (least == nic.operator_weight_permille) return "the operator's word";
   if (least == rate) return "runs at " + InGbits(nic.rate_bits_per_s) + ", the best of its node at " + InGbits(best_rate);

@@ -23,8 +23,8 @@ ClusterModel OneNode(const std::vector<NicModel>& nics) { return {{{"n0", nics}}
 uint16_t Expected(const NicModel& nic) {
   const bool out = nic.state == NicState::kFailed || nic.state == NicState::kProving || nic.state == NicState::kDrained;
   if (out) return 0;
-  const uint16_t reported = nic.share_permille < 500 ? 500 : nic.share_permille;
-  return nic.operator_weight_permille < reported ? nic.operator_weight_permille : reported;
+  const int reported = std::clamp(nic.share_permille + 100, 500, 1000);
+  return static_cast<uint16_t>(std::min<int>(nic.operator_weight_permille, reported));
 }
 
 void ExpectRightPlan(const ClusterModel& cluster) {

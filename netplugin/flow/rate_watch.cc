@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace r2cc::net {
 namespace {
@@ -58,15 +59,34 @@ double RateWatch::Reference(size_t link) const {
   return std::max(others[(others.size() - 1) / 2], at_limit);
 }
 
-bool RateWatch::Judge() {
+bool RateWatch::OthersAtLimit(size_t link) const {
+  for (size_t i = 0; i < links_.size(); ++i)
+    if (i != link && links_[i].rate_bytes_per_s > 0 && links_[i].limiting) return true;
+  return false;
+}
+
+std::vector<LinkShare> RateWatch::OfThisRound(std::span<const LinkShare> shares) {
+  std::vector<LinkShare> round(shares.begin(), shares.end());
+  for (size_t i = 0; i < std::min(round.size(), links_.size()); ++i) {
+    const uint64_t total_bytes = links_[i].carried_bytes + round[i].carried_bytes;
+    round[i].carried_bytes = total_bytes - std::exchange(links_[i].judged_bytes, total_bytes);
+  }
+  return round;
+}
+
+bool RateWatch::Judge(std::span<const LinkShare> shares) {
+  const std::vector<LinkShare> round = OfThisRound(shares);
   bool changed = false;
   for (size_t i = 0; i < links_.size(); ++i) {
     Link& link = links_[i];
     const double reference = Reference(i);
     if (!link.fresh || reference == 0) continue;
     link.fresh = false;
-    const double fraction = link.rate_bytes_per_s / reference;
-    const bool speaks = link.slow ? fraction > kSoundAbove : fraction < kSlowBelow && link.limiting;
+    const auto id = static_cast<LinkId>(i);
+    const double carried = OthersAtLimit(i) ? CarriedFraction(round, id) : 0;
+    const double fraction = std::max(link.rate_bytes_per_s / reference, carried);
+    const bool held_back = carried > 0 && CeilingBinds(round, id);
+    const bool speaks = link.slow ? fraction > kSoundAbove : fraction < kSlowBelow && link.limiting && !held_back;
     link.for_change = speaks ? link.for_change + 1 : 0;
     if (link.for_change >= kRoundsToChange) {
       link.slow = !link.slow;

@@ -3,6 +3,11 @@
 // What counts is the rate while a link is busy, so that a link with little to do is not taken for a slow one; the kernel keeps that
 // account. A link is compared with the middle one of the others, or with a better one that is at its limit too: one that carries little
 // looks quick, its bursts run through buffers. A slow link is weighted, not fenced.
+//
+// The account errs where a link has few chunks at a time: it is busy until the last of them is acknowledged, and that word waits in the
+// peer's queue, behind what comes the other way. A link that was slow for a moment and is held to that has few: it would look as slow for
+// ever. So its ceiling lies a little above what it moves, and while others are at their limit it moves at least what it has carried. Who
+// carries all that his weight allows is not slow for moving no more.
 #ifndef R2CC_NETPLUGIN_FLOW_RATE_WATCH_H_
 #define R2CC_NETPLUGIN_FLOW_RATE_WATCH_H_
 
@@ -13,6 +18,7 @@
 #include "base/core/clock.h"
 #include "netplugin/flow/stripe.h"
 #include "netplugin/flow/types.h"
+#include "plan/model.h"
 
 namespace r2cc::net {
 
@@ -25,8 +31,10 @@ class RateWatch {
   // The link has a new incarnation: what was measured is history, what was judged stays until it is measured again.
   void Forget(LinkId link);
 
+  // The link has carried so much, and its share begins a new count.
+  void Carried(LinkId link, uint64_t bytes) { links_[link].carried_bytes += bytes; }
   // True if a share has changed since the last call. Call once per round of samples.
-  bool Judge();
+  bool Judge(std::span<const LinkShare> shares);
 
   // While it is busy; 0: not known.
   double rate_bytes_per_s(LinkId link) const { return links_[link].rate_bytes_per_s; }
@@ -35,6 +43,8 @@ class RateWatch {
   bool slow(LinkId link) const { return links_[link].slow; }
   // What the link moves, compared with the others: 1000 unless it is slow.
   uint16_t SharePermille(LinkId link) const { return links_[link].slow ? links_[link].share_permille : 1000; }
+  // What it may carry, compared with the others.
+  uint16_t CeilingPermille(LinkId link) const { return plan::CeilingOfShare(SharePermille(link)); }
 
  private:
   struct Link {
@@ -47,7 +57,12 @@ class RateWatch {
     bool slow = false;
     int for_change = 0;  // rounds in a row that speak for the other verdict
     uint16_t share_permille = 1000;
+    // Before what its share counts now, and in all when it was last judged.
+    uint64_t carried_bytes = 0, judged_bytes = 0;
   };
+  // With what each link has carried since the last call.
+  std::vector<LinkShare> OfThisRound(std::span<const LinkShare> shares);
+  bool OthersAtLimit(size_t link) const;
   // What `link` is compared with; 0: there is nothing.
   double Reference(size_t link) const;
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace r2cc::net {
 namespace {
 
@@ -9,10 +11,12 @@ constexpr Nanos kRound = 50 * kNanosPerMs;
 constexpr uint64_t kFull = 3'000'000;  // bytes in a round at full rate
 
 // A round in which every link is busy all the time at `fractions` of the full rate.
-bool Round(RateWatch* watch, std::vector<double> fractions, Nanos busy = kRound) {
+bool Round(RateWatch* watch, std::vector<double> fractions, Nanos busy = kRound, std::span<const LinkShare> shares = {}) {
   for (LinkId link = 0; link < fractions.size(); ++link)
     watch->Sample(link, static_cast<uint64_t>(fractions[link] * kFull * static_cast<double>(busy) / kRound), busy, kRound);
-  return watch->Judge();
+  const bool changed = watch->Judge(shares);
+  for (LinkId link = 0; link < shares.size(); ++link) watch->Carried(link, shares[link].carried_bytes);
+  return changed;
 }
 
 TEST(RateWatch, AQuarterOfTheRateIsSlowAfterThreeRoundsAndHasThatShare) {
@@ -32,7 +36,7 @@ TEST(RateWatch, ALinkWithLittleToDoIsNotSlow) {
     watch.Sample(0, kFull, kRound, kRound);
     // A tenth of the bytes, but in a tenth of the time.
     watch.Sample(1, kFull / 10, kRound / 10, kRound);
-    EXPECT_FALSE(watch.Judge());
+    EXPECT_FALSE(watch.Judge({}));
   }
 }
 
@@ -41,7 +45,7 @@ TEST(RateWatch, ALinkThatLimitsNobodyIsNotSlow) {
   for (int i = 0; i < 20; ++i) {
     watch.Sample(0, kFull, kRound, kRound);
     watch.Sample(1, kFull / 20, kRound / 5, kRound);  // a quarter of the rate, idle most of the time
-    EXPECT_FALSE(watch.Judge());
+    EXPECT_FALSE(watch.Judge({}));
   }
 }
 
@@ -50,7 +54,7 @@ TEST(RateWatch, ALinkThatBurstsMakesTheOthersNotSlow) {
   for (int i = 0; i < 20; ++i) {
     for (LinkId link : {0, 2, 3}) watch.Sample(link, kFull, kRound, kRound);
     watch.Sample(1, kFull, kRound / 4, kRound);  // a quarter of the time, four times the rate
-    EXPECT_FALSE(watch.Judge());
+    EXPECT_FALSE(watch.Judge({}));
   }
 }
 
@@ -81,12 +85,82 @@ TEST(RateWatch, ASoundLinkIsSoundAgain) {
   EXPECT_EQ(watch.SharePermille(1), 1000);
 }
 
+// What links of these ceilings have carried in a round in which the first was at its limit, if the second can move so much.
+std::vector<LinkShare> Carried(uint16_t ceiling_permille, double fraction) {
+  const double second = std::min(ceiling_permille / 1000.0, fraction);
+  return {{.usable = true, .weight_permille = 1000, .carried_bytes = kFull},
+          {.usable = true, .weight_permille = ceiling_permille, .carried_bytes = static_cast<uint64_t>(second * kFull)}};
+}
+
+TEST(RateWatch, ASoundLinkIsNotSlowForEverBecauseItsCeilingHoldsItBack) {
+  for (const double moment : {0.1, 0.3, 0.5}) {
+    RateWatch watch(2);
+    for (int i = 0; i < 20; ++i) Round(&watch, {1, moment});
+    ASSERT_TRUE(watch.slow(1)) << moment;
+    int rounds = 0;
+    for (; watch.slow(1) && rounds < 100; ++rounds) {
+      const uint16_t ceiling_permille = watch.CeilingPermille(1);
+      // It seems to move even less than it is allowed, the less the fewer chunks it has: the account errs.
+      const double allowed = ceiling_permille / 1000.0;
+      Round(&watch, {1, allowed * (0.6 + 0.4 * allowed)}, kRound, Carried(ceiling_permille, 1));
+    }
+    EXPECT_LE(rounds, 20) << moment;
+  }
+}
+
+TEST(RateWatch, WhatIsCarriedWhileNobodyIsAtHisLimitSaysNothing) {
+  RateWatch watch(2);
+  for (int i = 0; i < 20; ++i) Round(&watch, {1, 0.25});
+  for (int i = 0; i < 20; ++i) {
+    for (LinkId link = 0; link < 2; ++link) watch.Sample(link, kFull / (link == 0 ? 1 : 4), kRound, 3 * kRound);
+    const std::vector<LinkShare> shares = Carried(watch.CeilingPermille(1), 1);
+    watch.Judge(shares);
+    for (LinkId link = 0; link < 2; ++link) watch.Carried(link, shares[link].carried_bytes);
+  }
+  EXPECT_EQ(watch.SharePermille(1), 250);
+}
+
+TEST(RateWatch, WhatWasCarriedBeforeIsNotOfThisRound) {
+  RateWatch watch(2);
+  std::vector<LinkShare> shares(3, LinkShare{.usable = true, .weight_permille = 1000});
+  shares[2].usable = false;
+  const auto round = [&](double fraction) {
+    shares[0].carried_bytes += kFull;
+    shares[1].carried_bytes += static_cast<uint64_t>(fraction * kFull);
+    for (LinkId link = 0; link < 2; ++link) watch.Sample(link, static_cast<uint64_t>((link == 0 ? 1 : fraction) * kFull), kRound, kRound);
+    watch.Judge(shares);
+  };
+  for (int i = 0; i < 100; ++i) round(1);
+  for (int i = 0; i < 6; ++i) round(0.25);
+  EXPECT_TRUE(watch.slow(1));
+}
+
+TEST(RateWatch, ALinkOfLittleWeightIsNotSlowForMovingNoMore) {
+  RateWatch watch(2);
+  for (int i = 0; i < 20; ++i) {
+    Round(&watch, {1, 0.3}, kRound, Carried(300, 1));
+    EXPECT_FALSE(watch.slow(1));
+  }
+}
+
+TEST(RateWatch, ASlowLinkStaysAtWhatItMoves) {
+  for (const double fraction : {0.05, 0.25, 0.55, 0.75}) {
+    RateWatch watch(2);
+    for (int i = 0; i < 20; ++i) Round(&watch, {1, std::min(0.3, fraction)});
+    for (int i = 0; i < 100; ++i) Round(&watch, {1, fraction}, kRound, Carried(watch.CeilingPermille(1), fraction));
+    EXPECT_TRUE(watch.slow(1));
+    EXPECT_NEAR(watch.SharePermille(1), fraction * 1000, 50);
+    EXPECT_EQ(watch.CeilingPermille(1), watch.SharePermille(1) + 100);
+    EXPECT_EQ(watch.CeilingPermille(0), 1000);
+  }
+}
+
 TEST(RateWatch, AFewBytesSayNothing) {
   RateWatch watch(2);
   for (int i = 0; i < 100; ++i) {
     watch.Sample(0, 1000, kNanosPerMs / 10, kRound);
     watch.Sample(1, 10, kNanosPerMs / 10, kRound);
-    EXPECT_FALSE(watch.Judge());
+    EXPECT_FALSE(watch.Judge({}));
   }
 }
 

@@ -117,6 +117,37 @@ TEST(DealtChunkBytes, AreWhatTheSlowestRailSendsInTwoMillisecondsWithinBounds) {
     EXPECT_EQ(DealtChunkBytes(slowest_bytes_per_s), bytes) << slowest_bytes_per_s;
 }
 
+TEST(CarriedFraction, IsKnownWhileChunksAreDealtOutAndSomethingWasCarried) {
+  constexpr uint64_t kMiB = 1 << 20;
+  Links links(4, LinkShare{true, 1000, 4 * kMiB});
+  links[1].carried_bytes = kMiB;
+  EXPECT_EQ(CarriedFraction(links, 1), 0) << "each flow keeps to its own link";
+  links[3].usable = false;
+  EXPECT_EQ(CarriedFraction(links, 1), 0.25);
+  EXPECT_EQ(CarriedFraction(links, 3), 0);
+  EXPECT_EQ(CarriedFraction(links, 4), 0) << "no such link";
+  for (LinkShare& link : links) link.carried_bytes /= 4;
+  EXPECT_EQ(CarriedFraction(links, 1), 0.25);
+  for (LinkShare& link : links) link.carried_bytes /= 4;
+  EXPECT_EQ(CarriedFraction(links, 1), 0) << "too little";
+}
+
+TEST(CeilingBinds, WhereALinkHasCarriedWhatItWasAllowed) {
+  constexpr uint64_t kMiB = 1 << 20;
+  Links links(3, LinkShare{true, 1000, 4 * kMiB});
+  EXPECT_FALSE(CeilingBinds(links, 1)) << "it has none";
+  links[1].weight_permille = 500;
+  links[1].carried_bytes = 2 * kMiB - 128 * 1024;
+  EXPECT_TRUE(CeilingBinds(links, 1));
+  links[1].carried_bytes = kMiB;
+  EXPECT_FALSE(CeilingBinds(links, 1)) << "it had room for more";
+  links[1].weight_permille = 0;
+  EXPECT_TRUE(CeilingBinds(links, 1));
+  links[1].usable = false;
+  EXPECT_FALSE(CeilingBinds(links, 1));
+  EXPECT_FALSE(CeilingBinds(links, 3)) << "no such link";
+}
+
 TEST(EvenChunkBytes, GiveEachLinkAsManyChunksOfAMessage) {
   constexpr uint32_t kDealt = 128 * 1024;
   for (const uint64_t message_bytes : {129u << 10, 512u << 10, 1000u << 10, 4u << 20})

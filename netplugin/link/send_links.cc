@@ -257,11 +257,11 @@ void SendLinks::RefreshShares() {
   for (LinkId i = 0; i < links_.size(); ++i) {
     const Link& link = links_[i];
     shares_[i].usable = link.state == InitiatorState::kUp;
-    // What the plan allows both rails, and of that what the link can move and has shown so far.
+    // What the plan allows both rails, and of that what the link has shown so far, and a little more.
     shares_[i].weight_permille =
         std::min({local_verdicts_[link.rails.local].weight_permille, remote_[link.rails.remote].verdict.weight_permille, link.ramp_permille,
-                  rates_.SharePermille(i)});
-    shares_[i].carried_bytes = 0;
+                  rates_.CeilingPermille(i)});
+    rates_.Carried(i, std::exchange(shares_[i].carried_bytes, 0));
   }
   spread_ = Spread(shares_);
 }
@@ -373,7 +373,7 @@ void SendLinks::JudgeRates(Nanos now) {
   judged_ = now;
   std::vector<bool> slow(links_.size());
   for (LinkId i = 0; i < links_.size(); ++i) slow[i] = rates_.slow(i);
-  const bool changed = rates_.Judge();
+  const bool changed = rates_.Judge(shares_);
   if (changed) RefreshShares();
   const bool again = !changed && now - slow_told_ >= kTellSlowEvery;
   if (changed || again) slow_told_ = now;

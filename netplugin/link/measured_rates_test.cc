@@ -1,7 +1,8 @@
-// How large the chunks of a session are, from what its links are seen to move.
+// What a session makes of what its links are seen to move: how large its chunks are, and how many of them a slow link may carry.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "netplugin/link/send_session.h"
@@ -22,22 +23,23 @@ class Sender {
   }
 
   // For a while all links are busy and move so much.
-  void MoveAt(double bytes_per_s, bool bulk = true) {
+  void MoveAt(double bytes_per_s, bool bulk = true) { MoveAt(std::vector<double>(links_, bytes_per_s), 4, bulk); }
+  void MoveAt(const std::vector<double>& bytes_per_s, int steps, bool bulk = true) {
     constexpr Nanos kStep = 25 * kNanosPerMs;
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < steps; ++i) {
       now_ += kStep;
       busy_ += kStep;
-      delivered_ += bytes_per_s * kStep / kNanosPerSecond;
-      for (LinkId link = 0; link < links_; ++link)
-        session_.LinkRate(link, session_.incarnation(link), static_cast<uint64_t>(delivered_), busy_, bulk, now_);
+      for (LinkId link = 0; link < links_; ++link) {
+        delivered_[link] += bytes_per_s[link] * kStep / kNanosPerSecond;
+        session_.LinkRate(link, session_.incarnation(link), static_cast<uint64_t>(delivered_[link]), busy_, bulk, now_);
+      }
+      session_.Tick(now_);
+      session_.TakeActions();
     }
   }
   // Of the next message.
   uint32_t ChunkBytes() {
-    const MessageId id = session_.Post(flow_, data_.data(), data_.size(), now_);
-    Frame grant{.type = FrameType::kGrant, .flow = flow_};
-    grant.numbers.assign(id + 1, data_.size());
-    session_.Receive(kOobLane, grant, now_);
+    const MessageId id = Post();
     Chunk chunk;
     uint32_t bytes = 0;
     for (LinkId link = 0; link < links_; ++link)
@@ -45,12 +47,30 @@ class Sender {
         if (chunk.message == id) bytes = chunk.chunk_bytes;
     return bytes;
   }
+  // Of the chunks of some messages, those by the second link, which takes all that it may, over those by the first.
+  double SecondOverFirst() {
+    constexpr int kMessages = 32;
+    for (int i = 0; i < kMessages; ++i) Post();
+    Chunk chunk;
+    int first = 0, second = 0;
+    for (; session_.Pull(0, session_.incarnation(0), &chunk); ++first)
+      while (session_.Pull(1, session_.incarnation(1), &chunk)) ++second;
+    return static_cast<double>(second) / first;
+  }
   void Lose(LinkId link) {
     session_.LinkTrouble(link, session_.incarnation(link), plan::EvidenceCause::kLinkDown, now_);
     EXPECT_TRUE(session_.spread());
   }
+  bool spread() const { return session_.spread(); }
 
  private:
+  MessageId Post() {
+    const MessageId id = session_.Post(flow_, data_.data(), data_.size(), now_);
+    Frame grant{.type = FrameType::kGrant, .flow = flow_};
+    grant.numbers.assign(id + 1, data_.size());
+    session_.Receive(kOobLane, grant, now_);
+    return id;
+  }
   void Obey() {
     for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
       for (const Action& action : actions) {
@@ -64,7 +84,7 @@ class Sender {
   const LinkId links_;
   Nanos now_ = kNanosPerSecond;
   Nanos busy_ = 0;
-  double delivered_ = 0;
+  std::vector<double> delivered_ = std::vector<double>(links_);
   std::vector<std::byte> data_ = std::vector<std::byte>(1 << 20);
   SendSession session_;
   FlowId flow_ = 0;
@@ -120,6 +140,33 @@ TEST(ChunkSize, StaysWhatTheEnvironmentSays) {
   Sender sender(options);
   sender.MoveAt(4e9);
   EXPECT_EQ(sender.ChunkBytes(), 4096u);
+}
+
+TEST(Ceiling, OfASlowLinkIsATenthAboveWhatItMoves) {
+  Sender sender(Following());
+  sender.MoveAt({400e6, 100e6}, 40);
+  ASSERT_TRUE(sender.spread());
+  EXPECT_NEAR(sender.SecondOverFirst(), 0.35, 0.02);
+}
+
+// Busy all the time with the few chunks that it may have, it seems to move just those.
+TEST(Ceiling, RisesWhereItHoldsALinkBack) {
+  Sender sender(Following());
+  sender.MoveAt({400e6, 100e6}, 40);
+  double carried = 0.25;
+  for (int i = 0; i < 40 && sender.spread(); ++i) {
+    carried = sender.SecondOverFirst();
+    sender.MoveAt({400e6, 400e6 * std::min(carried, 1.0)}, 2);
+  }
+  EXPECT_FALSE(sender.spread()) << carried;
+}
+
+TEST(Ceiling, IsGoneWhenALinkIsSoundAgain) {
+  Sender sender(Following());
+  sender.MoveAt({400e6, 100e6}, 40);
+  ASSERT_TRUE(sender.spread());
+  sender.MoveAt({400e6, 400e6}, 40);
+  EXPECT_FALSE(sender.spread()) << "each flow keeps to its own link";
 }
 
 }  // namespace
