@@ -38,8 +38,8 @@ struct NicModel {
 // ceiling above what a slow NIC moves costs nothing, because within the ceilings rails pull chunks as they have room.
 constexpr uint16_t kReportedWeightMinPermille = 500;
 
-// The ceiling of a NIC or a link that moves so much of what the others do. A tenth above the share: what it is the ceiling of is then its
-// limit, not the ceiling, so that one can see what it moves.
+// The ceiling of a NIC or a link that moves so much of what the others do. It lies above the share: one that is held to what it moved shows
+// no more than that, whether it could move more or not.
 constexpr uint16_t kCeilingAboveSharePermille = 100;
 constexpr uint16_t CeilingOfShare(uint16_t share_permille) {
   return static_cast<uint16_t>(std::min(share_permille + kCeilingAboveSharePermille, +kFullWeightPermille));

@@ -33,7 +33,8 @@ class RateWatch {
 
   // The link has carried so much, and its share begins a new count.
   void Carried(LinkId link, uint64_t bytes) { links_[link].carried_bytes += bytes; }
-  // True if a share has changed since the last call. Call once per round of samples.
+  // True if a share has changed since the last call. Call once per round of samples. `shares`: as they are, with what each link has carried
+  // besides what Carried() told; none where chunks are not dealt out, so that what a link carries is no choice.
   bool Judge(std::span<const LinkShare> shares);
 
   // While it is busy; 0: not known.
@@ -57,10 +58,10 @@ class RateWatch {
     bool slow = false;
     int for_change = 0;  // rounds in a row that speak for the other verdict
     uint16_t share_permille = 1000;
-    // Before what its share counts now, and in all when it was last judged.
-    uint64_t carried_bytes = 0, judged_bytes = 0;
+    uint64_t carried_bytes = 0;  // as Carried() told
+    uint64_t judged_bytes = 0;   // carried in all when it was last judged
   };
-  // With what each link has carried since the last call.
+  // With what each link has carried since it was last judged, which is now.
   std::vector<LinkShare> OfThisRound(std::span<const LinkShare> shares);
   bool OthersAtLimit(size_t link) const;
   // What `link` is compared with; 0: there is nothing.

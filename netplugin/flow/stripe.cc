@@ -28,7 +28,7 @@ bool IsFull(const LinkShare& link) { return link.usable && link.weight_permille 
 
 namespace {
 
-// Of the links that carry most, what the busiest has carried.
+// What the busiest of the heaviest links has carried.
 uint64_t BusiestBytes(std::span<const LinkShare> links, uint16_t heaviest) {
   uint64_t busiest_bytes = 0;
   for (const LinkShare& link : links)

@@ -62,6 +62,8 @@ class SendFlows {
 
   // Some flow may have a ready chunk.
   bool ready() const { return !ready_.empty(); }
+  // Chunks may go to any link.
+  bool deals() const { return mode_ == StripeMode::kBalance; }
   // The message of the chunk is still on its way.
   bool Expects(const Chunk& chunk) const;
 

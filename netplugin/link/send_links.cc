@@ -373,7 +373,7 @@ void SendLinks::JudgeRates(Nanos now) {
   judged_ = now;
   std::vector<bool> slow(links_.size());
   for (LinkId i = 0; i < links_.size(); ++i) slow[i] = rates_.slow(i);
-  const bool changed = rates_.Judge(shares_);
+  const bool changed = rates_.Judge(session_.flows->deals() ? std::span<const LinkShare>(shares_) : std::span<const LinkShare>());
   if (changed) RefreshShares();
   const bool again = !changed && now - slow_told_ >= kTellSlowEvery;
   if (changed || again) slow_told_ = now;
