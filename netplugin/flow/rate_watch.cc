@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace r2cc::net {
 namespace {
@@ -11,6 +10,10 @@ namespace {
 constexpr Nanos kBusyLeast = 20 * kNanosPerMs;
 constexpr uint64_t kBytesLeast = 256 * 1024;
 constexpr double kNewWeight = 0.5;
+// The first estimate of a link that had nothing to do before is that of empty queues, and of what a shaper let it save.
+constexpr int kEstimatesLeast = 2;
+// Of what was carried: of less a chunk is too large a part.
+constexpr uint64_t kBusiestLeast = 512 * 1024;
 // Below this fraction of the others' rate a link is slow, above that one it is sound again.
 constexpr double kSlowBelow = 0.6;
 constexpr double kSoundAbove = 0.8;
@@ -30,9 +33,10 @@ void RateWatch::Sample(LinkId id, uint64_t bytes, Nanos busy, Nanos wall) {
   link.wall += wall;
   if (link.busy < kBusyLeast || link.bytes < kBytesLeast) return;
   const double rate = static_cast<double>(link.bytes) * kNanosPerSecond / static_cast<double>(link.busy);
-  link.rate_bytes_per_s = link.rate_bytes_per_s == 0 ? rate : kNewWeight * rate + (1 - kNewWeight) * link.rate_bytes_per_s;
+  link.rate_bytes_per_s = Known(link) ? kNewWeight * rate + (1 - kNewWeight) * link.rate_bytes_per_s : rate;
   link.limiting = static_cast<double>(link.busy) >= kLimitingBusy * static_cast<double>(link.wall);
-  link.fresh = true;
+  link.estimates = std::min(link.estimates + 1, kEstimatesLeast);
+  link.fresh = Known(link);
   link.bytes = 0;
   link.busy = link.wall = 0;
 }
@@ -42,15 +46,18 @@ void RateWatch::Forget(LinkId id) {
   link.rate_bytes_per_s = 0;
   link.bytes = 0;
   link.busy = link.wall = 0;
+  link.estimates = 0;
   link.fresh = false;
   link.for_change = 0;
 }
+
+bool RateWatch::Known(const Link& link) { return link.estimates >= kEstimatesLeast; }
 
 double RateWatch::Reference(size_t link) const {
   std::vector<double> others;
   double at_limit = 0;
   for (size_t i = 0; i < links_.size(); ++i) {
-    if (i == link || links_[i].rate_bytes_per_s == 0) continue;
+    if (i == link || !Known(links_[i])) continue;
     others.push_back(links_[i].rate_bytes_per_s);
     if (links_[i].limiting) at_limit = std::max(at_limit, links_[i].rate_bytes_per_s);
   }
@@ -61,21 +68,25 @@ double RateWatch::Reference(size_t link) const {
 
 bool RateWatch::OthersAtLimit(size_t link) const {
   for (size_t i = 0; i < links_.size(); ++i)
-    if (i != link && links_[i].rate_bytes_per_s > 0 && links_[i].limiting) return true;
+    if (i != link && Known(links_[i]) && links_[i].limiting) return true;
   return false;
 }
 
-std::vector<LinkShare> RateWatch::OfThisRound(std::span<const LinkShare> shares) {
+std::vector<LinkShare> RateWatch::OfThisRound(std::span<const LinkShare> shares) const {
   std::vector<LinkShare> round(shares.begin(), shares.end());
-  for (size_t i = 0; i < std::min(round.size(), links_.size()); ++i) {
-    const uint64_t total_bytes = links_[i].carried_bytes + round[i].carried_bytes;
-    round[i].carried_bytes = total_bytes - std::exchange(links_[i].judged_bytes, total_bytes);
-  }
+  for (size_t i = 0; i < std::min(round.size(), links_.size()); ++i)
+    round[i].carried_bytes -= std::min(round[i].carried_bytes, links_[i].judged_bytes);
   return round;
+}
+
+void RateWatch::SharesChanged() {
+  for (Link& link : links_) link.judged_bytes = 0;
 }
 
 bool RateWatch::Judge(std::span<const LinkShare> shares) {
   const std::vector<LinkShare> round = OfThisRound(shares);
+  if (Spread(round) && BusiestBytes(round) < kBusiestLeast) return false;
+  for (size_t i = 0; i < std::min(shares.size(), links_.size()); ++i) links_[i].judged_bytes = shares[i].carried_bytes;
   bool changed = false;
   for (size_t i = 0; i < links_.size(); ++i) {
     Link& link = links_[i];

@@ -2,7 +2,7 @@
 //
 // What counts is the rate while a link is busy, so that a link with little to do is not taken for a slow one; the kernel keeps that
 // account. A link is compared with the middle one of the others, or with a better one that is at its limit too: one that carries little
-// looks quick, its bursts run through buffers. A slow link is weighted, not fenced.
+// looks quick, its bursts run through buffers. So does one that has just begun. A slow link is weighted, not fenced.
 //
 // The account errs where a link has few chunks at a time: it is busy until the last of them is acknowledged, and that word waits in the
 // peer's queue, behind what comes the other way. A link that was slow for a moment and is held to that has few: it would look as slow for
@@ -28,14 +28,16 @@ class RateWatch {
 
   // In the last `wall` the link delivered `bytes` and had something to deliver for `busy` of it.
   void Sample(LinkId link, uint64_t bytes, Nanos busy, Nanos wall);
-  // The link has a new incarnation: what was measured is history, what was judged stays until it is measured again.
+  // The link is gone: what it moved is history, and nobody is compared with it. What was judged stays until it is measured again.
   void Forget(LinkId link);
+  // It joins other rails than before.
+  void Clear(LinkId link) { links_[link] = {}; }
 
-  // The link has carried so much, and its share begins a new count.
-  void Carried(LinkId link, uint64_t bytes) { links_[link].carried_bytes += bytes; }
-  // True if a share has changed since the last call. Call once per round of samples. `shares`: as they are, with what each link has carried
-  // besides what Carried() told; none where chunks are not dealt out, so that what a link carries is no choice.
+  // True if a share has changed since the last call. Call once per round of samples. `shares`: as they are; none where chunks are not dealt
+  // out, so that what a link carries is no choice.
   bool Judge(std::span<const LinkShare> shares);
+  // What the links have carried is counted anew.
+  void SharesChanged();
 
   // While it is busy; 0: not known.
   double rate_bytes_per_s(LinkId link) const { return links_[link].rate_bytes_per_s; }
@@ -53,16 +55,18 @@ class RateWatch {
     uint64_t bytes = 0;  // gathered for the next estimate
     Nanos busy = 0;
     Nanos wall = 0;
-    bool fresh = false;  // a new estimate since the last Judge()
+    int estimates = 0;   // since it was forgotten
+    bool fresh = false;  // a new one since the last Judge()
     bool limiting = false;
     bool slow = false;
     int for_change = 0;  // rounds in a row that speak for the other verdict
     uint16_t share_permille = 1000;
-    uint64_t carried_bytes = 0;  // as Carried() told
-    uint64_t judged_bytes = 0;   // carried in all when it was last judged
+    uint64_t judged_bytes = 0;  // what it had carried at the last Judge()
   };
-  // With what each link has carried since it was last judged, which is now.
-  std::vector<LinkShare> OfThisRound(std::span<const LinkShare> shares);
+  // With what each link has carried since the last Judge(), or since the shares changed.
+  std::vector<LinkShare> OfThisRound(std::span<const LinkShare> shares) const;
+  // True if it is known well enough to be compared.
+  static bool Known(const Link& link);
   bool OthersAtLimit(size_t link) const;
   // What `link` is compared with; 0: there is nothing.
   double Reference(size_t link) const;

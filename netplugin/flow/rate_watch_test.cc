@@ -15,12 +15,13 @@ bool Round(RateWatch* watch, std::vector<double> fractions, Nanos busy = kRound,
   for (LinkId link = 0; link < fractions.size(); ++link)
     watch->Sample(link, static_cast<uint64_t>(fractions[link] * kFull * static_cast<double>(busy) / kRound), busy, kRound);
   const bool changed = watch->Judge(shares);
-  for (LinkId link = 0; link < shares.size(); ++link) watch->Carried(link, shares[link].carried_bytes);
+  watch->SharesChanged();
   return changed;
 }
 
 TEST(RateWatch, AQuarterOfTheRateIsSlowAfterThreeRoundsAndHasThatShare) {
   RateWatch watch(4);
+  EXPECT_FALSE(Round(&watch, {1, 1, 0.25, 1})) << "the first does not count";
   EXPECT_FALSE(Round(&watch, {1, 1, 0.25, 1}));
   EXPECT_FALSE(Round(&watch, {1, 1, 0.25, 1}));
   EXPECT_TRUE(Round(&watch, {1, 1, 0.25, 1}));
@@ -56,6 +57,32 @@ TEST(RateWatch, ALinkThatBurstsMakesTheOthersNotSlow) {
     watch.Sample(1, kFull, kRound / 4, kRound);  // a quarter of the time, four times the rate
     EXPECT_FALSE(watch.Judge({}));
   }
+}
+
+TEST(RateWatch, LinksThatBeginWithABurstMakeTheOthersNotSlow) {
+  RateWatch watch(4);
+  for (int i = 0; i < 5; ++i) Round(&watch, {1, 1, 1, 1});
+  for (LinkId link : {1, 2}) watch.Forget(link);
+  for (int i = 0; i < 20; ++i) {
+    const double burst = i == 0 ? 10 : 1;
+    EXPECT_FALSE(Round(&watch, {1, burst, burst, 1})) << i;
+  }
+}
+
+TEST(RateWatch, NobodyIsComparedWithALinkThatIsGone) {
+  RateWatch watch(4);
+  for (int i = 0; i < 2; ++i) Round(&watch, {1, 1, 1, 3});
+  watch.Forget(3);
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(Round(&watch, {1, 1, 1})) << i;
+}
+
+TEST(RateWatch, APlaceThatJoinsOtherRailsIsNotJudgedAsBefore) {
+  RateWatch watch(2);
+  for (int i = 0; i < 5; ++i) Round(&watch, {1, 0.2});
+  ASSERT_TRUE(watch.slow(1));
+  watch.Clear(1);
+  EXPECT_FALSE(watch.slow(1));
+  EXPECT_EQ(watch.rate_bytes_per_s(1), 0);
 }
 
 TEST(RateWatch, TwoSlowLinksOfFourAreBothSlow) {
@@ -113,9 +140,8 @@ TEST(RateWatch, WhatIsCarriedWhileNobodyIsAtHisLimitSaysNothing) {
   for (int i = 0; i < 20; ++i) Round(&watch, {1, 0.25});
   for (int i = 0; i < 20; ++i) {
     for (LinkId link = 0; link < 2; ++link) watch.Sample(link, kFull / (link == 0 ? 1 : 4), kRound, 3 * kRound);
-    const std::vector<LinkShare> shares = Carried(watch.CeilingPermille(1), 1);
-    watch.Judge(shares);
-    for (LinkId link = 0; link < 2; ++link) watch.Carried(link, shares[link].carried_bytes);
+    watch.Judge(Carried(watch.CeilingPermille(1), 1));
+    watch.SharesChanged();
   }
   EXPECT_EQ(watch.SharePermille(1), 250);
 }
@@ -133,6 +159,22 @@ TEST(RateWatch, WhatWasCarriedBeforeIsNotOfThisRound) {
   for (int i = 0; i < 100; ++i) round(1);
   for (int i = 0; i < 6; ++i) round(0.25);
   EXPECT_TRUE(watch.slow(1));
+}
+
+TEST(RateWatch, WaitsUntilSomethingWasCarried) {
+  constexpr uint64_t kChunk = 128 * 1024;
+  RateWatch watch(2);
+  std::vector<LinkShare> shares(3, LinkShare{.usable = true, .weight_permille = 1000});
+  shares[2].usable = false;
+  for (int i = 0; i < 20; ++i) {
+    shares[0].carried_bytes += kChunk;
+    shares[1].carried_bytes += i % 2 * kChunk;
+    // At their limits both, and the second seems the slower one for what it carries.
+    for (LinkId link = 0; link < 2; ++link) watch.Sample(link, kFull / (link == 0 ? 1 : 3), kRound, kRound);
+    watch.Judge(shares);
+    EXPECT_EQ(watch.slow(1), i >= 11) << i << ": three rounds of four chunks";
+  }
+  EXPECT_EQ(watch.SharePermille(1), 500);
 }
 
 TEST(RateWatch, ALinkOfLittleWeightIsNotSlowForMovingNoMore) {

@@ -28,14 +28,6 @@ bool IsFull(const LinkShare& link) { return link.usable && link.weight_permille 
 
 namespace {
 
-// What the busiest of the heaviest links has carried.
-uint64_t BusiestBytes(std::span<const LinkShare> links, uint16_t heaviest) {
-  uint64_t busiest_bytes = 0;
-  for (const LinkShare& link : links)
-    if (link.usable && link.weight_permille == heaviest) busiest_bytes = std::max(busiest_bytes, link.carried_bytes);
-  return busiest_bytes;
-}
-
 uint16_t Heaviest(std::span<const LinkShare> links) {
   uint16_t heaviest = 0;
   for (const LinkShare& link : links)
@@ -44,6 +36,14 @@ uint16_t Heaviest(std::span<const LinkShare> links) {
 }
 
 }  // namespace
+
+uint64_t BusiestBytes(std::span<const LinkShare> links) {
+  const uint16_t heaviest = Heaviest(links);
+  uint64_t busiest_bytes = 0;
+  for (const LinkShare& link : links)
+    if (link.usable && link.weight_permille == heaviest) busiest_bytes = std::max(busiest_bytes, link.carried_bytes);
+  return busiest_bytes;
+}
 
 uint32_t QueueLimitBytes(double rate_bytes_per_s, bool spread) {
   constexpr double kQueueSeconds = 0.002;
@@ -122,15 +122,13 @@ bool MayPull(std::span<const LinkShare> links, StripeMode mode, LinkId link) {
   const LinkShare& own = links[link];
   if (own.weight_permille == heaviest) return true;
   if (own.weight_permille == 0) return false;
-  return own.carried_bytes * heaviest <= BusiestBytes(links, heaviest) * own.weight_permille;
+  return own.carried_bytes * heaviest <= BusiestBytes(links) * own.weight_permille;
 }
 
 double CarriedFraction(std::span<const LinkShare> links, LinkId link) {
-  // Of less a chunk is too large a part.
-  constexpr uint64_t kBusiestLeast = 512 * 1024;
   if (link >= links.size() || !links[link].usable || !Spread(links)) return 0;
-  const uint64_t busiest_bytes = BusiestBytes(links, Heaviest(links));
-  return busiest_bytes < kBusiestLeast ? 0 : static_cast<double>(links[link].carried_bytes) / static_cast<double>(busiest_bytes);
+  const uint64_t busiest_bytes = BusiestBytes(links);
+  return busiest_bytes == 0 ? 0 : static_cast<double>(links[link].carried_bytes) / static_cast<double>(busiest_bytes);
 }
 
 bool CeilingBinds(std::span<const LinkShare> links, LinkId link) {

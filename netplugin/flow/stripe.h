@@ -98,8 +98,9 @@ LinkId SmallCarrier(std::span<const LinkShare> links, LinkId home);
 // are dealt out: a flow that travels on one link waits in vain for another to take what is over the ceiling.
 bool MayPull(std::span<const LinkShare> links, StripeMode mode, LinkId link);
 
-// While chunks are dealt out, what `link` has carried of what the busiest of the heaviest links has: so much it can move at least. 0: not
-// known.
+// What the busiest of the heaviest links has carried.
+uint64_t BusiestBytes(std::span<const LinkShare> links);
+// While chunks are dealt out, what `link` has carried of that: so much it can move at least. 0: not known.
 double CarriedFraction(std::span<const LinkShare> links, LinkId link);
 // True if that is all that its weight allowed it, so that nobody has seen what more it could have carried.
 bool CeilingBinds(std::span<const LinkShare> links, LinkId link);

@@ -126,10 +126,8 @@ TEST(CarriedFraction, IsKnownWhileChunksAreDealtOutAndSomethingWasCarried) {
   EXPECT_EQ(CarriedFraction(links, 1), 0.25);
   EXPECT_EQ(CarriedFraction(links, 3), 0);
   EXPECT_EQ(CarriedFraction(links, 4), 0) << "no such link";
-  for (LinkShare& link : links) link.carried_bytes /= 4;
-  EXPECT_EQ(CarriedFraction(links, 1), 0.25);
-  for (LinkShare& link : links) link.carried_bytes /= 4;
-  EXPECT_EQ(CarriedFraction(links, 1), 0) << "too little";
+  for (LinkShare& link : links) link.carried_bytes = 0;
+  EXPECT_EQ(CarriedFraction(links, 1), 0);
 }
 
 TEST(CeilingBinds, WhereALinkHasCarriedWhatItWasAllowed) {

@@ -34,7 +34,7 @@ class Sender {
         session_.LinkRate(link, session_.incarnation(link), static_cast<uint64_t>(delivered_[link]), busy_, bulk, now_);
       }
       session_.Tick(now_);
-      session_.TakeActions();
+      for (const Action& action : session_.TakeActions()) told_slow_ += action.kind == Action::Kind::kLinkSlow;
     }
   }
   // Of the next message.
@@ -75,6 +75,7 @@ class Sender {
     EXPECT_TRUE(session_.spread());
   }
   bool spread() const { return session_.spread(); }
+  int told_slow() const { return told_slow_; }
 
  private:
   MessageId Post() { return Post(flow_); }
@@ -102,6 +103,7 @@ class Sender {
   std::vector<std::byte> data_ = std::vector<std::byte>(1 << 20);
   SendSession session_;
   FlowId flow_ = 0, second_ = 0;
+  int told_slow_ = 0;
 };
 
 SendSession::Options Following(LinkId links = 2) {
@@ -156,6 +158,17 @@ TEST(ChunkSize, StaysWhatTheEnvironmentSays) {
   EXPECT_EQ(sender.ChunkBytes(), 4096u);
 }
 
+TEST(Rates, OfALinkThatIsGoneMakeNoOtherSlow) {
+  Sender sender(Following(3));
+  sender.MoveAt({100e6, 100e6, 300e6}, 3);  // a moment, as of a detour that carries what its rails have saved
+  sender.Lose(2);
+  for (int i = 0; i < 20; ++i) {
+    sender.SecondOverFirst();
+    sender.MoveAt({100e6, 100e6, 0}, 2);
+  }
+  EXPECT_EQ(sender.told_slow(), 0);
+}
+
 TEST(Ceiling, OfASlowLinkIsATenthAboveWhatItMoves) {
   Sender sender(Following());
   sender.MoveAt({400e6, 100e6}, 40);
@@ -193,7 +206,10 @@ TEST(Ceiling, IsGoneWhenALinkIsSoundAgain) {
   Sender sender(Following());
   sender.MoveAt({400e6, 100e6}, 40);
   ASSERT_TRUE(sender.spread());
-  sender.MoveAt({400e6, 400e6}, 40);
+  for (int i = 0; i < 20 && sender.spread(); ++i) {
+    sender.SecondOverFirst();
+    sender.MoveAt({400e6, 400e6}, 2);
+  }
   EXPECT_FALSE(sender.spread()) << "each flow keeps to its own link";
 }
 

@@ -229,8 +229,7 @@ void SendLinks::OpenDetours(Nanos now) {
   for (const RailPair& pair : ChooseDetours(free_local, free_remote, present, worth_a_try)) {
     while (place < links_.size() && links_[place].state != InitiatorState::kIdle) ++place;
     if (place == links_.size()) return;
-    links_[place].rails = pair;
-    rates_.Forget(place);
+    if (std::exchange(links_[place].rails, pair) != pair) rates_.Clear(place);
     Step(place, InitiatorEvent::kTry, EvidenceCause::kNone, now);
   }
 }
@@ -261,8 +260,9 @@ void SendLinks::RefreshShares() {
     shares_[i].weight_permille =
         std::min({local_verdicts_[link.rails.local].weight_permille, remote_[link.rails.remote].verdict.weight_permille, link.ramp_permille,
                   rates_.CeilingPermille(i)});
-    rates_.Carried(i, std::exchange(shares_[i].carried_bytes, 0));
+    shares_[i].carried_bytes = 0;
   }
+  rates_.SharesChanged();
   spread_ = Spread(shares_);
 }
 
@@ -298,7 +298,6 @@ void SendLinks::Start(LinkId id, Nanos now) {
   link.ramped = now;
   link.delivered_bytes = 0;
   link.busy = link.sampled = 0;
-  rates_.Forget(id);
   remote_[link.rails.remote].up = true;
   pairs_.Worked(link.rails);
   had_link_ = true;
@@ -333,6 +332,7 @@ void SendLinks::Give(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, 
   if (cause != EvidenceCause::kRetired) link.damper.Lost(now);
   link.back_off = now - was_since >= kSteadyAfter ? kBackOffLeast : Doubled(link.back_off);
   link.retry_at = now + std::max(link.back_off, link.damper.Hold(now));
+  rates_.Forget(id);
   RefreshShares();
   if (!any_up() && none_since_ == 0) none_since_ = now;
   fences_.push_back({id, link.incarnation, link.carrier, cause, now});
