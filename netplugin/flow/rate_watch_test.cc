@@ -69,6 +69,12 @@ TEST(RateWatch, LinksThatBeginWithABurstMakeTheOthersNotSlow) {
   }
 }
 
+TEST(RateWatch, NobodyIsComparedWithALinkThatBeganWithABurstAndHasNothingToDo) {
+  RateWatch watch(4);
+  Round(&watch, {1, 1, 1, 3});
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(Round(&watch, {1, 1, 1})) << i;
+}
+
 TEST(RateWatch, NobodyIsComparedWithALinkThatIsGone) {
   RateWatch watch(4);
   for (int i = 0; i < 2; ++i) Round(&watch, {1, 1, 1, 3});
