@@ -102,18 +102,6 @@ class Contract : public testing::TestWithParam<Transport> {
     EXPECT_TRUE(job_->Stream(flows_, kLarge, 4, over, time + kPatience));
     return static_cast<double>(job_->received_bytes() - before) * static_cast<double>(kSecond) / static_cast<double>(world_->Now() - since);
   }
-  // True if so many bytes per second arrive. Where time is real that may take some tries: what a rail that was just healed loses first its
-  // kernel sends anew after a second.
-  bool GoodputReaches(double least_bytes_per_s) {
-    const Nanos end = world_->Now() + (GetParam().real_time ? kPatience : 0);
-    double goodput = 0;
-    do {
-      goodput = Goodput(kSecond);
-      if (goodput > least_bytes_per_s) return true;
-    } while (world_->Now() < end && !HasFatalFailure());
-    std::printf("at last %.1f MB/s, not %.1f\n", goodput * 1e-6, least_bytes_per_s * 1e-6);
-    return false;
-  }
   bool AllFailed() const {
     return std::all_of(flows_.begin(), flows_.end(), [this](int flow) {
       return world_->sender(flow) == FlowState::kFailed && world_->receiver(flow) == FlowState::kFailed;
