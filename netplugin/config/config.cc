@@ -41,7 +41,7 @@ bool SetFlag(const std::string& text, bool* value) {
 
 bool SetTransport(const std::string& value, Config* config, std::string* why) {
   if (value == "verbs") *why = "verbs rails are not in this release";
-  config->transport = value == "tcp" ? Transport::kTcp : Transport::kAuto;
+  config->transport = value == "tcp" ? TransportOption::kTcp : TransportOption::kAuto;
   return value == "auto" || value == "tcp";
 }
 

@@ -12,7 +12,7 @@
 
 namespace r2cc::net {
 
-enum class Transport { kAuto, kTcp };
+enum class TransportOption { kAuto, kTcp };
 
 // R2CC_MODE.
 enum class Mode { kOneRail = 0, kMigrate = 1, kBalance = 2, kDegradedAllReduce = 3 };
@@ -25,7 +25,7 @@ struct FailRail {
 
 struct Config {
   std::string rails;                       // R2CC_RAILS, for ResolveRails()
-  Transport transport = Transport::kAuto;  // R2CC_TRANSPORT
+  TransportOption transport = TransportOption::kAuto;  // R2CC_TRANSPORT
   std::string oob_ifname;                  // R2CC_OOB_IFNAME; empty: chosen
   std::string attach_socket;               // R2CC_ATTACH; empty: no daemon wanted
   std::string node;                        // R2CC_NODE; empty: the host's name (FillFromSystem)

@@ -38,7 +38,7 @@ std::string Refused(const std::string& name, const std::string& value) {
 TEST(Config, DefaultsArePlain) {
   const Config config = Loaded({});
   EXPECT_EQ(config.rails, "");
-  EXPECT_EQ(config.transport, Transport::kAuto);
+  EXPECT_EQ(config.transport, TransportOption::kAuto);
   EXPECT_EQ(config.oob_ifname, "");
   EXPECT_EQ(config.attach_socket, "/run/r2cc/attach.sock");
   EXPECT_EQ(config.node, "");
@@ -77,7 +77,7 @@ TEST(Config, TakesWhatIsGiven) {
                                 {"R2CC_LOG", "debug"},
                                 {"R2CC_CHUNK_BYTES", "4096"}});
   EXPECT_EQ(config.rails, "eth0,10.0.0.1");
-  EXPECT_EQ(config.transport, Transport::kTcp);
+  EXPECT_EQ(config.transport, TransportOption::kTcp);
   EXPECT_EQ(config.oob_ifname, "mgmt0");
   EXPECT_EQ(config.attach_socket, "");
   EXPECT_EQ(config.node, "node7");

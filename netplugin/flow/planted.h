@@ -31,10 +31,16 @@ enum class Planted {
   // Fences.
   kFenceMissing,      // replay before the receiver has answered
   kFenceUnfulfilled,  // the receiver answers and does not end the link
+  kFencedEarly,       // the receiver answers before the link is closed
   kFenceStale,        // the answer about an old incarnation counts for the present one
   kFalseFence,        // a lane is given up although no other one answers
   kFalseError,        // an error although a path is left
-  // Movers.
+  // What a transport promises.
+  kCloseNotAwaited,  // a link counts as closed when its close has begun
+  kForgottenEarly,   // a receiver's flow is closed while a link may still write its buffers
+  kStaleCompletion,  // what comes late of an incarnation counts for the one that is alive
+  kWorkerUntold,     // what a worker has moved is not told
+  // Workers.
   kDismissedUntold,  // what a mover's last call has moved is forgotten when the mover is dismissed, and moved again
 };
 

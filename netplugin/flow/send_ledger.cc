@@ -192,12 +192,12 @@ bool SendLedger::AckThrough(MessageId through) {
   return acked_through_ >= through;
 }
 
-uint64_t SendLedger::EntrustedBytes(Carrier carrier) const {
-  uint64_t bytes = 0;
-  for (const Message& message : messages_)
+bool SendLedger::Holds(Carrier carrier) const {
+  return std::any_of(messages_.begin(), messages_.end(), [carrier](const Message& message) {
     for (uint32_t i = 0; i < message.holder.size(); ++i)
-      if (message.holder[i] == carrier) bytes += ChunkLength(message.bytes, message.chunk_bytes, i);
-  return bytes;
+      if (message.holder[i] == carrier) return true;
+    return false;
+  });
 }
 
 }  // namespace r2cc::net

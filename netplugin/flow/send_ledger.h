@@ -75,8 +75,8 @@ class SendLedger {
   // All messages below `through` are placed: idempotent. False if it speaks of messages that were never posted.
   bool AckThrough(MessageId through);
 
-  // Bytes entrusted to `carrier` and not known to be placed.
-  uint64_t EntrustedBytes(Carrier carrier) const;
+  // Some chunk is entrusted to `carrier` and not known to be placed.
+  bool Holds(Carrier carrier) const;
 
   // See EagerWindowLowAt.
   bool window_low() const { return eager_window_ > 0 && messages_.size() >= EagerWindowLowAt(eager_window_); }

@@ -1,4 +1,14 @@
 // What a session asks of the transport. Sessions do no I/O: events go in through their methods, actions come out of TakeActions().
+//
+// The contract of whoever carries actions out, on which fence before replay rests:
+// - Actions are carried out in the order in which they stand, and a batch to its end before the next is taken. What comes of an action
+//   goes into the session at once; the actions that follow from it come with the next batch.
+// - A close ends an incarnation. Its answer is LinkClosed(link, incarnation, ok), at once or later, from any number of other events.
+//   `ok`: nothing of the incarnation reads or writes a buffer any more, and never will. Not ok: that cannot be promised; a later ok may
+//   follow. Between kCloseLink and the answer nothing of that incarnation reaches the session but the answer: no frame, no trouble, no
+//   chunk.
+// - FENCED leaves only after ok, with what has arrived by then. So chunks that a link which could not be closed may still write are never
+//   replayed into the same buffer: the sender's flows on it fail at the deadline instead.
 #ifndef R2CC_NETPLUGIN_LINK_ACTION_H_
 #define R2CC_NETPLUGIN_LINK_ACTION_H_
 
@@ -36,7 +46,7 @@ struct Action {
     kCloseOob,    // end the out-of-band connection: the peer broke the protocol on it
     kOpenLink,    // connect and greet all sockets of `link`'s `incarnation`; answer with LinkConnected() or LinkTrouble()
     kProveLink,   // send the data check on every bulk socket
-    kCloseLink,   // at once, unread and unsent bytes lost; nothing may touch a buffer through it afterwards
+    kCloseLink,   // begin to end it, unread and unsent bytes lost; an acceptor's is answered with LinkClosed()
     kProbePeer,   // is anybody at the peer's out-of-band address? answer with PeerProbed()
     kLinkUp,      // for the record
     kLinkFenced,  // for the record: `report`

@@ -15,6 +15,25 @@ bool PairBook::WorthATry(RailPair pair, Nanos now) const {
   return it == troubles_.end() || now >= it->second.retry_at;
 }
 
+FreeRails RailsForDetours(std::span<const HomeState> homes, const std::vector<bool>& local_works, const std::vector<bool>& remote_works) {
+  FreeRails free;
+  if (std::none_of(homes.begin(), homes.end(), [](const HomeState& home) { return home.lost; })) return free;
+  std::vector<bool> local_free = local_works, remote_free = remote_works;
+  for (const HomeState& home : homes)
+    if (!home.lost) local_free[home.rails.local] = remote_free[home.rails.remote] = false;
+  for (size_t i = 0; i < local_free.size(); ++i)
+    if (local_free[i]) free.local.push_back(static_cast<uint16_t>(i));
+  for (size_t i = 0; i < remote_free.size(); ++i)
+    if (remote_free[i]) free.remote.push_back(static_cast<uint16_t>(i));
+  return free;
+}
+
+bool IsRetired(RailPair detour, std::span<const HomeState> homes) {
+  const auto any = [&](auto uses) { return std::any_of(homes.begin(), homes.end(), uses); };
+  return any([&](const HomeState& home) { return home.up && home.rails.local == detour.local; }) &&
+         any([&](const HomeState& home) { return home.up && home.rails.remote == detour.remote; });
+}
+
 std::vector<RailPair> ChooseDetours(std::span<const uint16_t> free_local, std::span<const uint16_t> free_remote,
                                     std::span<const RailPair> present, const std::function<bool(RailPair)>& worth_a_try) {
   std::vector<RailPair> chosen;

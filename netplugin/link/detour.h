@@ -39,6 +39,23 @@ class PairBook {
   std::map<RailPair, Trouble> troubles_;
 };
 
+// A home link, as far as detours go.
+struct HomeState {
+  RailPair rails;
+  bool up = false;
+  bool lost = false;  // it was tried, and is not up
+};
+
+// The rails that may work (`local_works`, `remote_works`, by rail) and that no home link uses or is about to use; none while no home link
+// is lost.
+struct FreeRails {
+  std::vector<uint16_t> local, remote;
+};
+FreeRails RailsForDetours(std::span<const HomeState> homes, const std::vector<bool>& local_works, const std::vector<bool>& remote_works);
+
+// Both rails of the detour have a home link again that is up. Retired any sooner, it would leave a rail idle until its own link is there.
+bool IsRetired(RailPair detour, std::span<const HomeState> homes);
+
 // `free_local`, `free_remote`: rails that may work and that no home link uses. `present`: detours that exist and stay.
 // `worth_a_try`: false for a pair that a home link joins, or that failed lately. Returns the detours to open: each rail is used once,
 // and the lowest numbers come first.

@@ -60,5 +60,31 @@ TEST(Detour, AFailedPairIsTriedAgainEverMoreSeldom) {
   EXPECT_TRUE(book.WorthATry({0, 1}, now));
 }
 
+std::vector<HomeState> Homes(std::vector<bool> up) {
+  std::vector<HomeState> homes;
+  for (uint16_t i = 0; i < up.size(); ++i) homes.push_back({{i, i}, up[i], !up[i]});
+  return homes;
+}
+
+TEST(RailsForDetours, AreThoseThatWorkAndThatNoHomeLinkUses) {
+  const FreeRails free = RailsForDetours(Homes({false, false, true}), {true, false, true}, {false, true, true});
+  EXPECT_EQ(free.local, std::vector<uint16_t>{0});
+  EXPECT_EQ(free.remote, std::vector<uint16_t>{1});
+}
+
+TEST(RailsForDetours, ThereAreNoneWhileNoHomeLinkIsLost) {
+  std::vector<HomeState> homes = Homes({true, true});
+  homes[1].up = false;  // it is being opened for the first time
+  const FreeRails free = RailsForDetours(homes, {true, true}, {true, true});
+  EXPECT_TRUE(free.local.empty() && free.remote.empty());
+}
+
+TEST(Retired, ADetourIsWhenBothItsRailsHaveTheirOwnLinkAgain) {
+  EXPECT_FALSE(IsRetired({0, 1}, Homes({false, false})));
+  EXPECT_FALSE(IsRetired({0, 1}, Homes({false, true})));
+  EXPECT_FALSE(IsRetired({0, 1}, Homes({true, false})));
+  EXPECT_TRUE(IsRetired({0, 1}, Homes({true, true})));
+}
+
 }  // namespace
 }  // namespace r2cc::net

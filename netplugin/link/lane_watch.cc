@@ -80,7 +80,7 @@ LaneWatch::Verdict LaneWatch::Tick(bool outstanding, Nanos now) {
     if (IsPlanted(Planted::kFalseFence)) verdict.silent.push_back(lane);
     for (const auto& [other_lane, other] : lanes_)
       if (!IsPlanted(Planted::kFalseFence) && other_lane != lane && other.answered_ping >= state.unanswered_since + silence_ / 4 &&
-          now - other.heard < silence_ / 2 && now - other.answering_since >= silence_ / 2) {
+          now - other.heard < AnswersWithin() && now - other.answering_since >= silence_ / 2) {
         verdict.silent.push_back(lane);
         break;
       }

@@ -59,6 +59,10 @@ class LaneWatch {
     std::map<uint64_t, Nanos> in_flight;
   };
 
+  // Lanes are pinged every quarter of the silence while one is suspected: a peer whose last answer is half as old again may just have
+  // stopped, and says nothing against one lane any more.
+  Nanos AnswersWithin() const { return silence_ / 4 + silence_ / 8; }
+
   const Nanos silence_;
   uint64_t next_number_ = 1;
   bool watching_ = false;

@@ -24,12 +24,20 @@ constexpr InitiatorStep kInitiator[kInitiatorStates][kInitiatorEvents] = {
 using AS = AcceptorState;
 using AA = AcceptorAction;
 
-// Rows: states. Columns: kGreeted, kFence, kTrouble.
+constexpr AcceptorStep kNever{};
+
+// Rows: states. Columns: kGreeted, kFence, kTrouble, kClosed, kNotClosed.
 constexpr AcceptorStep kAcceptor[kAcceptorStates][kAcceptorEvents] = {
     // kDown
-    {{true, AS::kUp, AA::kBegin}, {true, AS::kDown, AA::kAnswer}, {true, AS::kDown, AA::kNone}},
+    {{true, AS::kUp, AA::kBegin}, {true, AS::kDown, AA::kAnswer}, {true, AS::kDown, AA::kNone}, kNever, kNever},
     // kUp
-    {{true, AS::kUp, AA::kEndAndBegin}, {true, AS::kDown, AA::kEndAndAnswer}, {true, AS::kDown, AA::kEndAndTell}},
+    {{true, AS::kEnding, AA::kClose}, {true, AS::kEnding, AA::kCloseAndOwe}, {true, AS::kEnding, AA::kCloseAndTell}, kNever, kNever},
+    // kEnding: the transport keeps what was offered meanwhile. A close that failed may still succeed.
+    {{true, AS::kEnding, AA::kNone},
+     {true, AS::kEnding, AA::kOwe},
+     {true, AS::kEnding, AA::kNone},
+     {true, AS::kDown, AA::kFinish},
+     {true, AS::kEnding, AA::kWithhold}},
 };
 
 }  // namespace
@@ -52,6 +60,15 @@ const char* Name(InitiatorState state) {
     case IS::kConnecting: return "connecting";
     case IS::kProving: return "proving";
     case IS::kUp: return "up";
+  }
+  return "unknown";
+}
+
+const char* Name(AcceptorState state) {
+  switch (state) {
+    case AS::kDown: return "down";
+    case AS::kUp: return "up";
+    case AS::kEnding: return "ending";
   }
   return "unknown";
 }

@@ -46,25 +46,31 @@ InitiatorStep Next(InitiatorState state, InitiatorEvent event);
 // ---- the acceptor's (receiver's) end ----
 
 enum class AcceptorState : uint8_t {
-  kDown,  // no incarnation
-  kUp,    // an incarnation's sockets may deliver
+  kDown,    // no incarnation: nothing of the link touches a buffer
+  kUp,      // an incarnation may deliver
+  kEnding,  // it may deliver no more, and the transport has not said yet that it cannot
 };
-constexpr int kAcceptorStates = 2;
+constexpr int kAcceptorStates = 3;
 
 enum class AcceptorEvent : uint8_t {
-  kGreeted,  // a socket of a newer incarnation than any before
-  kFence,    // the initiator asks to end this incarnation
-  kTrouble,  // hard evidence of the acceptor's own
+  kGreeted,    // the initiator offers a newer incarnation than any before
+  kFence,      // the initiator asks to end an incarnation
+  kTrouble,    // hard evidence of the acceptor's own
+  kClosed,     // the transport: nothing of the ending incarnation touches a buffer any more
+  kNotClosed,  // the transport: that cannot be promised
 };
-constexpr int kAcceptorEvents = 3;
+constexpr int kAcceptorEvents = 5;
 
 enum class AcceptorAction : uint8_t {
   kNone,
   kBegin,         // remember the incarnation
-  kEndAndBegin,   // the initiator gave the old one up: end it, then remember the new one
-  kEndAndAnswer,  // end it, answer FENCED
   kAnswer,        // it is ended already: answer FENCED (again)
-  kEndAndTell,    // end it, tell FENCED until the initiator confirms
+  kClose,         // close it: the initiator gave it up
+  kCloseAndOwe,   // close it, and owe the asker the answer
+  kCloseAndTell,  // close it, and owe FENCED on all lanes until the initiator confirms
+  kOwe,           // owe this asker the answer, too
+  kFinish,        // drop its claims, then write what is owed
+  kWithhold,      // write nothing: a chunk that is replayed could be overwritten
 };
 
 struct AcceptorStep {
@@ -76,6 +82,7 @@ struct AcceptorStep {
 AcceptorStep Next(AcceptorState state, AcceptorEvent event);
 
 const char* Name(InitiatorState state);
+const char* Name(AcceptorState state);
 
 }  // namespace r2cc::net
 

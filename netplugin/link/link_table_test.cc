@@ -47,16 +47,35 @@ TEST(AcceptorTable, EveryCell) {
   using AS = AcceptorState;
   using AE = AcceptorEvent;
   using AA = AcceptorAction;
-  EXPECT_EQ(Next(AS::kDown, AE::kGreeted).action, AA::kBegin);
-  EXPECT_EQ(Next(AS::kDown, AE::kFence).action, AA::kAnswer) << "a fence asked for again is answered again";
-  EXPECT_EQ(Next(AS::kDown, AE::kTrouble).action, AA::kNone);
-  EXPECT_EQ(Next(AS::kUp, AE::kGreeted).action, AA::kEndAndBegin);
-  EXPECT_EQ(Next(AS::kUp, AE::kFence).action, AA::kEndAndAnswer);
-  EXPECT_EQ(Next(AS::kUp, AE::kTrouble).action, AA::kEndAndTell);
-  for (const AS state : {AS::kDown, AS::kUp}) {
-    EXPECT_EQ(Next(state, AE::kGreeted).next, AS::kUp);
-    EXPECT_EQ(Next(state, AE::kFence).next, AS::kDown);
-    EXPECT_EQ(Next(state, AE::kTrouble).next, AS::kDown);
+  struct Cell {
+    AS state;
+    AE event;
+    AS next;
+    AA action;
+  };
+  for (const Cell& cell : {
+           Cell{AS::kDown, AE::kGreeted, AS::kUp, AA::kBegin},
+           Cell{AS::kDown, AE::kFence, AS::kDown, AA::kAnswer},  // asked for again, answered again
+           Cell{AS::kDown, AE::kTrouble, AS::kDown, AA::kNone},
+           Cell{AS::kUp, AE::kGreeted, AS::kEnding, AA::kClose},
+           Cell{AS::kUp, AE::kFence, AS::kEnding, AA::kCloseAndOwe},
+           Cell{AS::kUp, AE::kTrouble, AS::kEnding, AA::kCloseAndTell},
+           Cell{AS::kEnding, AE::kGreeted, AS::kEnding, AA::kNone},
+           Cell{AS::kEnding, AE::kFence, AS::kEnding, AA::kOwe},
+           Cell{AS::kEnding, AE::kTrouble, AS::kEnding, AA::kNone},
+           Cell{AS::kEnding, AE::kClosed, AS::kDown, AA::kFinish},
+           Cell{AS::kEnding, AE::kNotClosed, AS::kEnding, AA::kWithhold},
+       }) {
+    EXPECT_EQ(Next(cell.state, cell.event).next, cell.next) << Name(cell.state) << " x " << static_cast<int>(cell.event);
+    EXPECT_EQ(Next(cell.state, cell.event).action, cell.action) << Name(cell.state) << " x " << static_cast<int>(cell.event);
+  }
+}
+
+// An incarnation that is up must be closed before another begins and before anything is answered.
+TEST(AcceptorTableDeathTest, OnlyAnEndingLinkIsClosed) {
+  for (const AcceptorState state : {AcceptorState::kDown, AcceptorState::kUp}) {
+    EXPECT_DEATH(Next(state, AcceptorEvent::kClosed), "invariant");
+    EXPECT_DEATH(Next(state, AcceptorEvent::kNotClosed), "invariant");
   }
 }
 

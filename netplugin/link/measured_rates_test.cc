@@ -15,7 +15,7 @@ class Sender {
  public:
   explicit Sender(const SendSession::Options& options) : links_(options.local_rails), session_(options, now_) {
     flow_ = session_.OpenFlow(1, 0, now_);
-    session_.OobUp("peer", std::vector<RailInfo>(links_, RailInfo{"", "", 0, true}), now_);
+    session_.OobUp("peer", std::vector<RailInfo>(links_, RailInfo{.up = true, .endpoints = {{}}}), now_);
     Obey();
     session_.Receive(kOobLane, Frame{.type = FrameType::kFlowOpened, .flow = flow_, .ok = true}, now_);
     EXPECT_EQ(session_.link_state(0), InitiatorState::kUp);

@@ -27,7 +27,9 @@ RecvFlows::Flow* RecvFlows::Open(FlowId id, LinkId home) {
 
 void RecvFlows::Close(FlowId id) {
   if (IsPlanted(Planted::kLateWrite)) return;
-  std::erase(touched_, Find(id));
+  const Flow* const flow = Find(id);
+  closed_[id] = flow->ledger.placed_through();
+  std::erase(touched_, flow);
   std::erase(changed_, id);
   flows_.Erase(id);
 }
@@ -48,6 +50,7 @@ void RecvFlows::Fail(Flow* flow, std::string error) {
 }
 
 void RecvFlows::FailAll(const std::string& error) {
+  closed_.clear();
   for (auto& [id, flow] : flows_) Fail(&flow, error);
 }
 
@@ -141,8 +144,9 @@ void RecvFlows::Drop(Carrier carrier) {
 
 std::vector<FlowArrivals> RecvFlows::Arrivals() const {
   std::vector<FlowArrivals> arrivals;
-  arrivals.reserve(flows_.size());
+  arrivals.reserve(flows_.size() + closed_.size());
   for (const auto& [id, flow] : flows_) arrivals.push_back(flow.ledger.Arrivals());
+  for (const auto& [id, placed_through] : closed_) arrivals.push_back({id, placed_through, {}});
   return arrivals;
 }
 

@@ -3,6 +3,7 @@
 #define R2CC_NETPLUGIN_LINK_RECV_FLOWS_H_
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@
 #include "netplugin/link/courier.h"
 
 namespace r2cc::net {
+
+// At most one incarnation of a link is alive at this end, so the link's number names the carrier.
+constexpr Carrier CarrierOf(LinkId link) { return link; }
 
 class RecvFlows {
  public:
@@ -42,7 +46,11 @@ class RecvFlows {
   // Null if there is none.
   Flow* Find(FlowId id) { return flows_.Find(id); }
   const Flow& at(FlowId id) const { return flows_.at(id); }
+  // Its arrivals are told until Forget().
   void Close(FlowId id);
+  // The initiator has heard that it is closed.
+  void Forget(FlowId id) { closed_.erase(id); }
+  bool closed(FlowId id) const { return closed_.contains(id); }
   bool empty() const { return flows_.empty(); }
   size_t size() const { return flows_.size(); }
 
@@ -84,6 +92,7 @@ class RecvFlows {
 
   Courier* const courier_;
   bool whole_ = false;
+  std::map<FlowId, MessageId> closed_;  // placed through
   FlowMap<Flow> flows_;
   std::vector<Flow*> touched_;  // there may be something to tell
   std::vector<FlowId> changed_, taken_;

@@ -16,28 +16,14 @@ constexpr Nanos kProbeEvery = 250 * kNanosPerMs;
 constexpr Nanos kQuietPingEvery = kNanosPerSecond;
 // A process that was stopped itself does not count the time as its peer's.
 constexpr Nanos kTickMost = 100 * kNanosPerMs;
-// At most one incarnation of a link is alive at this end, so the link's number names the carrier.
-Carrier CarrierOf(LinkId link) { return link; }
 
 }  // namespace
 
 RecvSession::RecvSession(const Options& options, Nanos now)
     : options_(options),
-      home_count_(std::min<uint16_t>(std::max(options.local_rails, options.remote_rails), kLinksMax / 2)),
-      links_(size_t{2} * home_count_),
-      local_failed_(options.local_rails, false),
-      remote_failed_(options.remote_rails, false),
-      rail_up_(options.local_rails, true),
-      no_link_since_(now),
+      links_(options.local_rails, options.remote_rails, options.peer, {&actions_, &courier_, &flows_}, options.observer, now),
       ticked_(now),
-      heard_(now) {
-  R2CC_CHECK(options.local_rails > 0 && options.remote_rails > 0);
-  courier_.set_links(links_.size());
-  for (LinkId i = 0; i < home_count_; ++i) {
-    links_[i].local_rail = i % options.local_rails;
-    links_[i].remote_rail = i % options.remote_rails;
-  }
-}
+      heard_(now) {}
 
 // ---- the job ----
 
@@ -81,9 +67,7 @@ void RecvSession::CloseFlow(FlowId id, Nanos now) {
   const MessageId placed_through = flow->ledger.placed_through();
   const LinkId home = flow->home;
   flows_.Close(id);
-  if (failed_) return;
-  if (IsPlanted(Planted::kByeLost)) return;
-  closed_[id] = placed_through;
+  if (failed_ || IsPlanted(Planted::kByeLost)) return flows_.Forget(id);
   Frame frame{.type = FrameType::kBye, .flow = id};
   frame.message = placed_through;
   courier_.Keep({FrameType::kBye, id, 0}, std::move(frame), home, true, now);
@@ -92,7 +76,7 @@ void RecvSession::CloseFlow(FlowId id, Nanos now) {
 void RecvSession::FailAll(const std::string& error) {
   failed_ = true;
   courier_.Forget();
-  closed_.clear();
+  links_.Stop();
   if (!flows_.empty()) Add(Action::Kind::kWarn).text = error;
   flows_.FailAll(error);
 }
@@ -107,7 +91,8 @@ void RecvSession::Suspicion(Nanos now) {
 // A peer that breaks the protocol on a lane loses the lane; the connection is made anew.
 void RecvSession::Garbled(Lane lane, Nanos now) {
   Add(Action::Kind::kWarn).text = "R2CC: peer " + options_.peer + " broke the protocol";
-  if (lane != kOobLane) return LinkTrouble(static_cast<LinkId>(lane), links_[lane].incarnation, EvidenceCause::kGarbled, now);
+  if (lane != kOobLane)
+    return LinkTrouble(static_cast<LinkId>(lane), links_.incarnation(static_cast<LinkId>(lane)), EvidenceCause::kGarbled, now);
   Add(Action::Kind::kCloseOob);
   OobDown(now);
 }
@@ -122,10 +107,10 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
         courier_.Send(lane, Frame{.type = FrameType::kFlowOpened, .flow = frame.flow, .ok = true, .number = kEagerWindow});
         return;
       }
-      if (closed_.contains(frame.flow) || flows_.size() >= kFlowsMax || !opening_.insert(frame.flow).second) return;
+      if (flows_.closed(frame.flow) || flows_.size() >= kFlowsMax || !opening_.insert(frame.flow).second) return;
       Action& action = Add(Action::Kind::kFlowOpened);
-      for (LinkId link = 0; link < home_count_ && action.link == 0; ++link)
-        if (links_[link].remote_rail == frame.cause) action.link = link;
+      for (LinkId link = 0; link < links_.home_count() && action.link == 0; ++link)
+        if (links_.remote_rail(link) == frame.cause) action.link = link;
       action.flow = frame.flow;
       action.number = frame.number;
       return;
@@ -138,23 +123,9 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
       flows_.Touch(flow);
       return;
     }
-    case FrameType::kFence: {
-      if (frame.link >= links_.size()) return Garbled(lane, now);
-      Link& link = links_[frame.link];
-      if (frame.incarnation < link.incarnation) {
-        // Ended long ago: a newer incarnation was greeted since.
-        courier_.Send(lane, Fenced(frame.link, frame.incarnation, static_cast<EvidenceCause>(frame.cause)));
-        return;
-      }
-      if (frame.incarnation > link.incarnation) {
-        // No socket of it has arrived, and from now on none may.
-        if (link.state == AcceptorState::kUp) End(frame.link, now);
-        link.state = AcceptorState::kDown;
-        link.incarnation = frame.incarnation;
-      }
-      Step(frame.link, AcceptorEvent::kFence, frame.incarnation, static_cast<EvidenceCause>(frame.cause), lane, now);
-      return;
-    }
+    case FrameType::kFence:
+      if (!links_.Fence(frame, lane, now)) return Garbled(lane, now);
+      return LinksChanged(now);
     case FrameType::kFencedAck: courier_.AnsweredThrough(FrameType::kFenced, frame.link, frame.incarnation); return;
     case FrameType::kPing: {
       Frame pong{.type = FrameType::kPong};
@@ -173,7 +144,7 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
     }
     case FrameType::kByeAck:
       courier_.Answered({FrameType::kBye, frame.flow, 0});
-      closed_.erase(frame.flow);
+      flows_.Forget(frame.flow);
       return;
     default: return Garbled(lane, now);  // not a word for an acceptor
   }
@@ -194,127 +165,49 @@ void RecvSession::OobDown(Nanos now) {
   CheckLost(now);
 }
 
-bool RecvSession::Greet(LinkId id, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now) {
-  if (id >= links_.size() || failed_ || local_rail >= options_.local_rails || remote_rail >= options_.remote_rails) return false;
-  Link& link = links_[id];
-  if (id < home_count_ && (local_rail != link.local_rail || remote_rail != link.remote_rail)) return false;
-  if (incarnation == link.incarnation)
-    return link.state == AcceptorState::kUp && local_rail == link.local_rail && remote_rail == link.remote_rail;
-  if (incarnation < link.incarnation) return false;
-  Step(id, AcceptorEvent::kGreeted, incarnation, EvidenceCause::kPeerFenced, kOobLane, now);
-  link.local_rail = local_rail;
-  link.remote_rail = remote_rail;
-  return true;
+RecvSession::Offer RecvSession::Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now) {
+  const Offer offer = links_.Greet(link, incarnation, local_rail, remote_rail, now);
+  LinksChanged(now);
+  return offer;
 }
 
-void RecvSession::LaneOpened(LinkId id, Incarnation incarnation, Nanos now) {
-  if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != AcceptorState::kUp) return;
-  courier_.Open(id);
-  courier_.Resend(now);
-}
+void RecvSession::LinkClosed(LinkId link, Incarnation incarnation, bool ok, Nanos now) { links_.Closed(link, incarnation, ok, now); }
 
-void RecvSession::LinkTrouble(LinkId id, Incarnation incarnation, EvidenceCause cause, Nanos now) {
-  if (id >= links_.size() || links_[id].incarnation != incarnation) return;
-  Step(id, AcceptorEvent::kTrouble, incarnation, cause, kOobLane, now);
+void RecvSession::LinkTrouble(LinkId link, Incarnation incarnation, EvidenceCause cause, Nanos now) {
+  links_.Trouble(link, incarnation, cause, now);
+  LinksChanged(now);
 }
 
 void RecvSession::LocalRail(uint16_t rail, bool up, Nanos now) {
-  if (rail >= rail_up_.size()) return;
-  const bool was_up = rail_up_[rail];
-  rail_up_[rail] = up;
-  if (up && !was_up) courier_.SendAll(Frame{.type = FrameType::kRailUp, .number = rail});
-  if (up) return;
-  for (LinkId id = 0; id < links_.size(); ++id)
-    if (links_[id].local_rail == rail) Step(id, AcceptorEvent::kTrouble, links_[id].incarnation, EvidenceCause::kLinkDown, kOobLane, now);
+  links_.LocalRail(rail, up, now);
+  LinksChanged(now);
 }
 
 void RecvSession::LocalVerdict(uint16_t rail, bool failed, Nanos now) {
-  if (rail >= local_failed_.size()) return;
-  const bool was_failed = local_failed_[rail];
-  local_failed_[rail] = failed;
-  if (was_failed && !failed) courier_.SendAll(Frame{.type = FrameType::kRailUp, .number = rail});
-  ApplyVerdicts(now);
+  links_.LocalVerdict(rail, failed, now);
+  LinksChanged(now);
 }
 
 void RecvSession::RemoteVerdict(uint16_t rail, bool failed, Nanos now) {
-  if (rail >= remote_failed_.size()) return;
-  remote_failed_[rail] = failed;
-  ApplyVerdicts(now);
+  links_.RemoteVerdict(rail, failed, now);
+  LinksChanged(now);
 }
 
-bool RecvSession::OtherWay(LinkId id) const {
-  for (LinkId other = 0; other < links_.size(); ++other)
-    if (other != id && courier_.up(other) && !FailedVerdict(links_[other])) return true;
-  return false;
+void RecvSession::PathVerdict(RailPair rails, bool broken, Nanos now) {
+  links_.PathVerdict(rails, broken, now);
+  LinksChanged(now);
 }
 
-void RecvSession::ApplyVerdicts(Nanos now) {
-  for (LinkId i = 0; i < links_.size(); ++i)
-    if (links_[i].state == AcceptorState::kUp && FailedVerdict(links_[i]) && OtherWay(i))
-      Step(i, AcceptorEvent::kTrouble, links_[i].incarnation, EvidenceCause::kPageNotice, kOobLane, now);
+void RecvSession::LinksChanged(Nanos now) {
+  const bool has_link = links_.none_since() == 0;
+  if (std::exchange(had_link_, has_link) && !has_link) CheckLost(now);
 }
 
-Frame RecvSession::Fenced(LinkId link, Incarnation incarnation, EvidenceCause cause) const {
-  Frame frame{.type = FrameType::kFenced, .link = link, .incarnation = incarnation, .cause = static_cast<uint32_t>(cause)};
-  frame.arrivals = flows_.Arrivals();
-  for (const auto& [id, placed_through] : closed_) frame.arrivals.push_back({id, placed_through, {}});
-  return frame;
-}
-
-void RecvSession::End(LinkId id, Nanos now) {
-  Action& action = Add(Action::Kind::kCloseLink);
-  action.link = id;
-  action.incarnation = links_[id].incarnation;
-  courier_.Down(id);
-  // From here on nothing of this incarnation reaches a buffer: Begin() and Finish() refuse it, and the transport reads no more.
-  links_[id].state = AcceptorState::kDown;
-  flows_.Drop(CarrierOf(id));
-  Suspicion(now);
-}
-
-void RecvSession::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, EvidenceCause cause, Lane lane, Nanos now) {
-  Link& link = links_[id];
-  if (options_.observer) options_.observer(id, link.state, event);
-  const AcceptorStep step = Next(link.state, event);
-  switch (step.action) {
-    case AcceptorAction::kNone: break;
-    case AcceptorAction::kEndAndBegin: End(id, now); [[fallthrough]];
-    case AcceptorAction::kBegin:
-      link.incarnation = incarnation;
-      no_link_since_ = 0;
-      break;
-    case AcceptorAction::kEndAndAnswer:
-      if (IsPlanted(Planted::kFenceUnfulfilled)) return courier_.Send(lane, Fenced(id, incarnation, cause));
-      End(id, now);
-      [[fallthrough]];
-    case AcceptorAction::kAnswer: courier_.Send(lane, Fenced(id, incarnation, cause)); break;
-    case AcceptorAction::kEndAndTell:
-      End(id, now);
-      if (!failed_) courier_.Keep({FrameType::kFenced, id, incarnation}, Fenced(id, incarnation, cause), id, true, now);
-      break;
-  }
-  link.state = step.next;
-  const auto up = [](const Link& l) { return l.state == AcceptorState::kUp; };
-  flows_.set_whole(std::all_of(links_.begin(), links_.begin() + home_count_, up));
-  if (no_link_since_ == 0 && std::none_of(links_.begin(), links_.end(), up)) {
-    no_link_since_ = now;
-    CheckLost(now);
-  }
-}
-
-void RecvSession::Proved(LinkId id, Incarnation incarnation, bool ok) {
-  if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != AcceptorState::kUp) return;
-  Frame frame{.type = FrameType::kProved, .link = id, .incarnation = incarnation, .ok = ok};
-  if (!courier_.open(id)) return;
-  courier_.Send(id, frame);
-  // The initiator proves a link once all its sockets have been answered. Until then words go elsewhere: on a rail that just came back the
-  // one way may work before the other.
-  if (ok) courier_.Up(id);
-}
+// ---- bulk ----
 
 bool RecvSession::Begin(LinkId id, Incarnation incarnation, const Chunk& header, std::byte** destination) {
   *destination = nullptr;
-  if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != AcceptorState::kUp) return false;
+  if (!links_.is(id, incarnation)) return false;
   heard_bulk_ = true;
   RecvFlows::Flow* flow = flows_.Find(header.flow);
   // A flow closed here: its bytes are read and forgotten.
@@ -325,7 +218,7 @@ bool RecvSession::Begin(LinkId id, Incarnation incarnation, const Chunk& header,
 }
 
 bool RecvSession::Finish(LinkId id, Incarnation incarnation, const Chunk& header) {
-  R2CC_CHECK(links_[id].incarnation == incarnation && links_[id].state == AcceptorState::kUp);
+  if (!links_.is(id, incarnation)) return false;
   RecvFlows::Flow* flow = flows_.Find(header.flow);
   if (flow == nullptr) return false;
   const bool whole = flow->ledger.Finish(header.message, header.index, CarrierOf(id));
@@ -333,6 +226,15 @@ bool RecvSession::Finish(LinkId id, Incarnation incarnation, const Chunk& header
   if (flow->ledger.overflowed()) Overflowed(flow);
   if (whole) flows_.Touch(flow);
   return whole;
+}
+
+RecvSession::Arrival RecvSession::Placed(LinkId id, Incarnation incarnation, const Chunk& header) {
+  const RecvFlows::Flow* const flow = flows_.Find(header.flow);
+  if (flow == nullptr || header.message < flow->ledger.placed_through()) return Arrival::kLate;
+  std::byte* destination = nullptr;
+  if (!Begin(id, incarnation, header, &destination)) return Arrival::kRefused;
+  if (destination != nullptr) Finish(id, incarnation, header);
+  return Arrival::kPlaced;
 }
 
 // ---- time ----
@@ -361,7 +263,7 @@ void RecvSession::PingOob(Nanos every, Nanos now) {
 // A sender with nothing to send is as quiet as one that is stopped, and both are waited for. With the out-of-band connection alive, an
 // answer on it tells a peer that cannot reach us from one that is stopped; without it, the peer's kernel does.
 bool RecvSession::Unreachable(Nanos now) {
-  const bool link = no_link_since_ == 0;
+  const bool link = links_.none_since() == 0;
   if (!outstanding() || (link && now - heard_ < options_.silence)) return false;
   if (!courier_.up(kOobLane)) return probe_ == Reach::kSilent;
   PingOob(link ? kQuietPingEvery : options_.silence / 2, now);
@@ -391,9 +293,11 @@ void RecvSession::Tick(Nanos now) {
   courier_.Tick(now, [this](const Courier::Key& key, Frame* frame) {
     // What has arrived since belongs in the answer.
     const auto& [type, link, incarnation] = key;
-    if (type == FrameType::kFenced) *frame = Fenced(static_cast<LinkId>(link), incarnation, static_cast<EvidenceCause>(frame->cause));
+    if (type == FrameType::kFenced)
+      *frame = links_.Fenced(static_cast<LinkId>(link), incarnation, static_cast<EvidenceCause>(frame->cause));
   });
-  ApplyVerdicts(now);
+  links_.ApplyVerdicts(now);
+  LinksChanged(now);
   CheckLost(now);
 }
 

@@ -18,11 +18,9 @@
 #include "netplugin/link/detour.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/recv_flows.h"
+#include "netplugin/link/recv_links.h"
 
 namespace r2cc::net {
-
-// Told of every step of a link's table, for tests that count them.
-using AcceptorObserver = std::function<void(LinkId, AcceptorState, AcceptorEvent)>;
 
 class RecvSession {
  public:
@@ -62,10 +60,11 @@ class RecvSession {
   void OobDown(Nanos now);
   // The answer to kProbePeer.
   void PeerProbed(Reach reach, Nanos now);
-  // A socket of `link`'s `incarnation` was greeted; the link joins the initiator's rail `remote_rail` and our `local_rail`. False: that
-  // incarnation was ended already, or there is no such link: refuse the socket.
-  bool Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now);
-  void LaneOpened(LinkId link, Incarnation incarnation, Nanos now);
+  // See RecvLinks.
+  using Offer = RecvLinks::Offer;
+  Offer Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now);
+  void LinkClosed(LinkId link, Incarnation incarnation, bool ok, Nanos now);
+  void LaneOpened(LinkId link, Incarnation incarnation, Nanos now) { links_.LaneOpened(link, incarnation, now); }
   void LinkTrouble(LinkId link, Incarnation incarnation, plan::EvidenceCause cause, Nanos now);
   // The process's own link monitor.
   void LocalRail(uint16_t rail, bool up, Nanos now);
@@ -73,12 +72,9 @@ class RecvSession {
   void LocalVerdict(uint16_t rail, bool failed, Nanos now);
   void RemoteVerdict(uint16_t rail, bool failed, Nanos now);
   // And on the paths between them; `rails.local` is this node's.
-  void PathVerdict(RailPair rails, bool broken, Nanos now) {
-    if (broken ? broken_paths_.insert(rails).second : broken_paths_.erase(rails) > 0) ApplyVerdicts(now);
-  }
+  void PathVerdict(RailPair rails, bool broken, Nanos now);
   void Receive(Lane lane, const Frame& frame, Nanos now);
-  // The data check of all bulk sockets of the incarnation has been read.
-  void Proved(LinkId link, Incarnation incarnation, bool ok);
+  void Proved(LinkId link, Incarnation incarnation, bool ok) { links_.Proved(link, incarnation, ok); }
   void Tick(Nanos now);
   // Sends the grants and acknowledgements that are due: at once what the sender waits for, together what it does not.
   void Flush(Nanos now) { flows_.Flush(now); }
@@ -87,40 +83,33 @@ class RecvSession {
 
   // False: the link is not (or no longer) at this incarnation, or broke the protocol: end it.
   bool Begin(LinkId link, Incarnation incarnation, const Chunk& header, std::byte** destination);
-  // The chunk is in place. True if messages of the flow have become whole.
+  // The chunk is in place. True if messages of the flow have become whole. Refused once the link is ending: the chunk counts as not placed.
   bool Finish(LinkId link, Incarnation incarnation, const Chunk& header);
+
+  // The same in one for a transport in which the sender places. kRefused: as Begin(). kLate: into a message that was reported done.
+  enum class Arrival { kPlaced, kRefused, kLate };
+  Arrival Placed(LinkId link, Incarnation incarnation, const Chunk& header);
 
   std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
   bool has_actions() const { return !actions_.empty(); }
 
-  uint16_t links() const { return static_cast<uint16_t>(links_.size()); }
-  Incarnation incarnation(LinkId link) const { return links_[link].incarnation; }
-  bool link_up(LinkId link) const { return links_[link].state == AcceptorState::kUp; }
-  uint16_t local_rail(LinkId link) const { return links_[link].local_rail; }
+  uint16_t links() const { return links_.count(); }
+  Incarnation incarnation(LinkId link) const { return links_.incarnation(link); }
+  bool link_up(LinkId link) const { return links_.up(link); }
+  bool is_home(LinkId link) const { return link < links_.home_count(); }
+  uint16_t local_rail(LinkId link) const { return links_.local_rail(link); }
+  uint16_t remote_rail(LinkId link) const { return links_.remote_rail(link); }
   bool outstanding() const { return flows_.outstanding(); }
   bool idle() const { return flows_.empty() && courier_.idle(); }
   bool failed() const { return failed_; }
   bool any_lane() const { return courier_.any_open(); }
 
  private:
-  struct Link {
-    AcceptorState state = AcceptorState::kDown;
-    Incarnation incarnation = 0;  // the newest ever greeted or fenced
-    uint16_t local_rail = 0;
-    uint16_t remote_rail = 0;
-  };
   Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }
   void Garbled(Lane lane, Nanos now);
-  void Step(LinkId link, AcceptorEvent event, Incarnation incarnation, plan::EvidenceCause cause, Lane lane, Nanos now);
-  void End(LinkId link, Nanos now);
-  Frame Fenced(LinkId link, Incarnation incarnation, plan::EvidenceCause cause) const;
+  // After what may have taken the last link.
+  void LinksChanged(Nanos now);
   void Suspicion(Nanos now);
-  bool FailedVerdict(const Link& link) const {
-    return local_failed_[link.local_rail] || remote_failed_[link.remote_rail] ||
-           broken_paths_.contains({link.local_rail, link.remote_rail});
-  }
-  bool OtherWay(LinkId link) const;
-  void ApplyVerdicts(Nanos now);
   bool OobSilent(Nanos now) const;
   void PingOob(Nanos every, Nanos now);
   bool Unreachable(Nanos now);
@@ -130,16 +119,11 @@ class RecvSession {
   void FailAll(const std::string& error);
 
   const Options options_;
-  const uint16_t home_count_;
-  std::map<FlowId, MessageId> closed_;  // placed through, until the initiator confirmed the BYE
-  std::vector<Link> links_;
-  std::vector<bool> local_failed_, remote_failed_;  // by rail: the page's word
-  std::set<RailPair> broken_paths_;
-  std::vector<bool> rail_up_;
   std::vector<Action> actions_;
   Courier courier_{&actions_};
   RecvFlows flows_{&courier_};
-  Nanos no_link_since_;
+  RecvLinks links_;
+  bool had_link_ = false;
   Nanos ticked_;
   Nanos unreachable_ = 0;  // for how long no link has been up although the peer was not merely stopped
   Nanos oob_pinged_ = 0;

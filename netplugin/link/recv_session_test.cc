@@ -18,7 +18,7 @@ struct RecvSessionTest : testing::Test {
     session.OobUp(0);
     session.Receive(kOobLane, Frame{.type = FrameType::kFlowOpen, .flow = kFlow}, 0);
     session.AcceptFlow(kFlow, 0);
-    EXPECT_TRUE(session.Greet(0, kFirst, 0, 0, 0));
+    EXPECT_EQ(session.Greet(0, kFirst, 0, 0, 0), RecvSession::Offer::kAccepted);
   }
   RecvSession session{{.peer = "peer"}, 0};
 };
@@ -78,6 +78,102 @@ TEST_F(RecvSessionTest, WordsDoNotGoOnALinkThatIsNotProved) {
   EXPECT_EQ(acknowledged_on(), std::vector<Lane>{0});
 }
 
+// ---- the end of an incarnation ----
+
+struct Fenced : RecvSessionTest {
+  Fenced() { std::ignore = session.TakeActions(); }
+  void AskFence(Incarnation incarnation) {
+    session.Receive(kOobLane, Frame{.type = FrameType::kFence, .link = 0, .incarnation = incarnation}, 0);
+  }
+  // The incarnations that are answered now, and whether the link is to be closed.
+  struct Asked {
+    std::vector<Incarnation> fenced;
+    bool close = false;
+  };
+  Asked Take() {
+    Asked asked;
+    for (const Action& action : session.TakeActions()) {
+      asked.close |= action.kind == Action::Kind::kCloseLink;
+      if (action.kind == Action::Kind::kSend && action.frame.type == FrameType::kFenced) asked.fenced.push_back(action.frame.incarnation);
+    }
+    return asked;
+  }
+  // Of the first message, which one link begins to write and nobody finishes.
+  bool BeginChunk(Incarnation incarnation) {
+    if (session.Post(kFlow, buffer, sizeof(buffer), 0) != 0) return false;
+    std::byte* to = nullptr;
+    return session.Begin(0, incarnation, Chunk{kFlow, 0, 16, 128, 0, nullptr, 16, false}, &to);
+  }
+  char buffer[16];
+};
+
+TEST_F(Fenced, IsAnsweredWhenTheLinkIsClosedAndNotBefore) {
+  AskFence(kFirst);
+  const Asked asked = Take();
+  EXPECT_TRUE(asked.close);
+  EXPECT_TRUE(asked.fenced.empty());
+  session.Tick(kNanosPerSecond);
+  EXPECT_TRUE(Take().fenced.empty());
+  session.LinkClosed(0, kFirst, true, 0);
+  EXPECT_EQ(Take().fenced, std::vector<Incarnation>{kFirst});
+}
+
+TEST_F(Fenced, IsWithheldWhileTheLinkCannotBeClosedAndWrittenWhenItIs) {
+  AskFence(kFirst);
+  std::ignore = Take();
+  session.LinkClosed(0, kFirst, false, 0);
+  AskFence(kFirst);
+  EXPECT_TRUE(Take().fenced.empty());
+  EXPECT_EQ(session.Greet(0, kFirst + 1, 0, 0, 0), RecvSession::Offer::kLater);
+  session.LinkClosed(0, kFirst, true, 0);
+  EXPECT_EQ(Take().fenced, std::vector<Incarnation>{kFirst});
+}
+
+TEST_F(Fenced, SaysWhatHasArrivedByThen) {
+  ASSERT_TRUE(BeginChunk(kFirst));
+  AskFence(kFirst);
+  std::byte* to = nullptr;
+  EXPECT_FALSE(session.Begin(0, kFirst, Chunk{kFlow, 0, 16, 128, 0, nullptr, 16, false}, &to)) << "an ending link writes no more";
+  std::ignore = session.TakeActions();
+  session.LinkClosed(0, kFirst, true, 0);
+  for (const Action& action : session.TakeActions()) {
+    if (action.kind != Action::Kind::kSend || action.frame.type != FrameType::kFenced) continue;
+    ASSERT_EQ(action.frame.arrivals.size(), 1u);
+    for (const MessageArrivals& partial : action.frame.arrivals[0].partial) EXPECT_EQ(partial.placed, std::vector<bool>{false});
+    return;
+  }
+  FAIL() << "not answered";
+}
+
+TEST_F(Fenced, BarsAnIncarnationThatNeverCame) {
+  AskFence(kFirst + 3);
+  EXPECT_TRUE(Take().close) << "the one that is up was given up before it";
+  session.LinkClosed(0, kFirst, true, 0);
+  EXPECT_EQ(Take().fenced, std::vector<Incarnation>{kFirst + 3});
+  EXPECT_EQ(session.Greet(0, kFirst + 2, 0, 0, 0), RecvSession::Offer::kRefused);
+  EXPECT_EQ(session.Greet(0, kFirst + 3, 0, 0, 0), RecvSession::Offer::kRefused);
+  EXPECT_EQ(session.Greet(0, kFirst + 4, 0, 0, 0), RecvSession::Offer::kAccepted);
+}
+
+TEST_F(Fenced, ANewerOfferClosesTheOneBeforeAndWaitsForIt) {
+  EXPECT_EQ(session.Greet(0, kFirst + 1, 0, 0, 0), RecvSession::Offer::kLater);
+  EXPECT_TRUE(Take().close);
+  EXPECT_EQ(session.Greet(0, kFirst + 1, 0, 0, 0), RecvSession::Offer::kLater);
+  EXPECT_FALSE(Take().close) << "it is being closed already";
+  session.LinkClosed(0, kFirst, true, 0);
+  EXPECT_TRUE(Take().fenced.empty()) << "nobody has asked";
+  EXPECT_EQ(session.Greet(0, kFirst + 1, 0, 0, 0), RecvSession::Offer::kAccepted);
+}
+
+TEST_F(Fenced, OwnTroubleIsToldOnAllLanesWhenTheLinkIsClosed) {
+  session.LinkTrouble(0, kFirst, plan::EvidenceCause::kLinkDown, 0);
+  EXPECT_TRUE(Take().fenced.empty());
+  session.LinkClosed(0, kFirst, true, 0);
+  EXPECT_EQ(Take().fenced, std::vector<Incarnation>{kFirst});
+  session.Tick(kNanosPerSecond);
+  EXPECT_EQ(Take().fenced, std::vector<Incarnation>{kFirst}) << "until the initiator confirms it";
+}
+
 TEST(RecvSession, HoldsWordsBackOnlyWhileAllRailsAreThere) {
   RecvSession session({.local_rails = 2, .remote_rails = 2, .peer = "peer"}, 0);
   auto words_after_a_message = [&session, message = MessageId{0}]() mutable {
@@ -93,11 +189,11 @@ TEST(RecvSession, HoldsWordsBackOnlyWhileAllRailsAreThere) {
   session.OobUp(0);
   session.Receive(kOobLane, Frame{.type = FrameType::kFlowOpen, .flow = kFlow}, 0);
   session.AcceptFlow(kFlow, 0);
-  ASSERT_TRUE(session.Greet(0, kFirst, 0, 0, 0));
+  ASSERT_EQ(session.Greet(0, kFirst, 0, 0, 0), RecvSession::Offer::kAccepted);
   char buffer[16];
   for (int i = 0; i < 8; ++i) session.Post(kFlow, buffer, sizeof(buffer), 0);
   EXPECT_EQ(words_after_a_message(), 1u);
-  ASSERT_TRUE(session.Greet(1, kFirst, 1, 1, 0));
+  ASSERT_EQ(session.Greet(1, kFirst, 1, 1, 0), RecvSession::Offer::kAccepted);
   EXPECT_EQ(words_after_a_message(), 0u);
   session.LinkTrouble(1, kFirst, plan::EvidenceCause::kSocketError, 0);
   EXPECT_EQ(words_after_a_message(), 1u);

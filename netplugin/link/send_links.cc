@@ -27,15 +27,23 @@ Nanos Doubled(Nanos back_off) { return std::clamp(back_off * 2, kBackOffLeast, k
 
 }  // namespace
 
-SendLinks::SendLinks(uint16_t local_rails, const Session& session, InitiatorObserver observer, Nanos now)
-    : session_(session), observer_(std::move(observer)), local_rails_(local_rails), local_rail_up_(local_rails, true), none_since_(now) {
-  R2CC_CHECK(local_rails > 0);
+SendLinks::SendLinks(std::vector<TransportSet> local_transports, const Session& session, InitiatorObserver observer, Nanos now)
+    : session_(session),
+      observer_(std::move(observer)),
+      local_transports_(std::move(local_transports)),
+      local_rails_(static_cast<uint16_t>(local_transports_.size())),
+      local_rail_up_(local_transports_.size(), true),
+      none_since_(now) {
+  R2CC_CHECK(local_rails_ > 0);
 }
 
 void SendLinks::Know(std::span<const RailInfo> remote_rails, Nanos now) {
   local_verdicts_.resize(local_rails_);
   remote_.resize(remote_rails.size(), {.told_up = -kBackOffLeast});
-  for (size_t i = 0; i < remote_rails.size(); ++i) remote_[i].up = remote_rails[i].up;
+  for (size_t i = 0; i < remote_rails.size(); ++i) {
+    remote_[i].up = remote_rails[i].up;
+    remote_[i].transports = TransportsOf(remote_rails[i]);
+  }
   if (known() || remote_rails.empty()) return;
   remote_rails_ = static_cast<uint16_t>(remote_rails.size());
   home_count_ = std::min<uint16_t>(std::max(local_rails_, remote_rails_), kLinksMax / 2);
@@ -92,20 +100,13 @@ void SendLinks::Fenced(const Frame& frame, Nanos now) {
   Link& link = links_[frame.link];
   if (frame.incarnation > link.incarnation) return;
   const Incarnation told = IsPlanted(Planted::kFenceStale) ? link.incarnation : frame.incarnation;
-  const auto cause = static_cast<EvidenceCause>(frame.cause);
-  if (told == link.incarnation) {
+  if (const auto cause = static_cast<EvidenceCause>(frame.cause); told == link.incarnation) {
     // The peer's own word on its own rail; the answer to a fence of ours only repeats what we said.
     if (cause == EvidenceCause::kLinkDown && link.state != InitiatorState::kIdle) remote_[link.rails.remote].up = false;
     Step(frame.link, InitiatorEvent::kPeerFenced, cause, now);
   }
   session_.courier->AnsweredThrough(FrameType::kFence, frame.link, frame.incarnation);
-  std::vector<Fence> answered;
-  std::erase_if(fences_, [&](const Fence& fence) {
-    if (fence.link != frame.link || fence.incarnation > told) return false;
-    answered.push_back(fence);
-    return true;
-  });
-  for (const Fence& fence : answered) {
+  for (const OpenFences::Fence& fence : fences_.TakeAnswered(frame.link, told)) {
     const uint64_t replay_bytes = session_.flows->Reclaim(fence.carrier, frame.arrivals);
     Action& action = Add(Action::Kind::kLinkFenced, fence.link);
     action.incarnation = fence.incarnation;
@@ -193,37 +194,39 @@ void SendLinks::TryLinks(Nanos now) {
     Link& link = links_[i];
     // A rail that flaps is kept out, but not if it is the last one.
     if (none && had_link_) link.retry_at = std::min(link.retry_at, link.since + std::max(link.back_off, kBackOffLeast));
-    if (link.state == InitiatorState::kIdle && now >= link.retry_at && local_rail_up_[link.rails.local] && !Shunned(i))
+    if (link.state == InitiatorState::kIdle && now >= link.retry_at && local_rail_up_[link.rails.local] && Joinable(link.rails) &&
+        !Shunned(i))
       Step(i, InitiatorEvent::kTry, EvidenceCause::kNone, now);
   }
   OpenDetours(now);
 }
 
-void SendLinks::OpenDetours(Nanos now) {
-  std::vector<bool> local_used(local_rails_, false), remote_used(remote_rails_, false);
-  bool any_lost = false;
+std::vector<HomeState> SendLinks::Homes() const {
+  std::vector<HomeState> homes;
   for (LinkId i = 0; i < home_count_; ++i) {
     const Link& link = links_[i];
+    const bool up = link.state == InitiatorState::kUp;
     // A link that has not failed yet is not lost: it is being opened for the first time.
-    const bool tried = link.back_off > 0 || !local_rail_up_[link.rails.local] || !remote_[link.rails.remote].up;
-    const bool lost = link.state != InitiatorState::kUp && tried;
-    any_lost |= lost;
-    if (lost) continue;
-    local_used[link.rails.local] = remote_used[link.rails.remote] = true;
+    const bool tried = link.back_off > 0 || !Joinable(link.rails) || !local_rail_up_[link.rails.local] || !remote_[link.rails.remote].up;
+    homes.push_back({link.rails, up, !up && tried});
   }
-  if (!any_lost) return;
-  std::vector<uint16_t> free_local, free_remote;
-  for (uint16_t i = 0; i < local_rails_; ++i)
-    if (!local_used[i] && local_rail_up_[i] && !local_verdicts_[i].failed) free_local.push_back(i);
-  for (uint16_t i = 0; i < remote_rails_; ++i)
-    if (!remote_used[i] && remote_[i].up && !remote_[i].verdict.failed) free_remote.push_back(i);
+  return homes;
+}
+
+void SendLinks::OpenDetours(Nanos now) {
+  if (!known()) return;
+  std::vector<bool> local_works(local_rails_), remote_works(remote_rails_);
+  for (uint16_t i = 0; i < local_rails_; ++i) local_works[i] = local_rail_up_[i] && !local_verdicts_[i].failed;
+  for (uint16_t i = 0; i < remote_rails_; ++i) remote_works[i] = remote_[i].up && !remote_[i].verdict.failed;
+  const auto [free_local, free_remote] = RailsForDetours(Homes(), local_works, remote_works);
+  if (free_local.empty() || free_remote.empty()) return;
   std::vector<RailPair> present;
   for (LinkId i = home_count_; i < links_.size(); ++i)
     if (links_[i].state != InitiatorState::kIdle) present.push_back(links_[i].rails);
   const auto worth_a_try = [&](RailPair pair) {
     const auto home = [&](const Link& link) { return link.rails == pair; };
     if (std::any_of(links_.begin(), links_.begin() + home_count_, home)) return false;
-    return !broken_paths_.contains(pair) && pairs_.WorthATry(pair, now);
+    return Joinable(pair) && !broken_paths_.contains(pair) && pairs_.WorthATry(pair, now);
   };
   LinkId place = home_count_;
   for (const RailPair& pair : ChooseDetours(free_local, free_remote, present, worth_a_try)) {
@@ -234,21 +237,18 @@ void SendLinks::OpenDetours(Nanos now) {
   }
 }
 
-// The rails of a home link that is up again are its own.
-void SendLinks::RetireDetours(LinkId home, Nanos now) {
-  for (LinkId i = home_count_; i < links_.size(); ++i) {
-    const Link& link = links_[i];
-    const bool shares_rail = link.rails.local == links_[home].rails.local || link.rails.remote == links_[home].rails.remote;
-    if (link.state != InitiatorState::kIdle && shares_rail) Step(i, InitiatorEvent::kTrouble, EvidenceCause::kRetired, now);
-  }
+void SendLinks::RetireDetours(Nanos now) {
+  const std::vector<HomeState> homes = Homes();
+  for (LinkId i = home_count_; i < links_.size(); ++i)
+    if (links_[i].state != InitiatorState::kIdle && IsRetired(links_[i].rails, homes))
+      Step(i, InitiatorEvent::kTrouble, EvidenceCause::kRetired, now);
 }
 
 Carrier SendLinks::NewCarrier() {
   for (;;) {
     const Carrier carrier = next_carrier_++;
-    const auto used = [carrier](const auto& holder) { return holder.carrier == carrier; };
-    if (IsCarrier(carrier) && std::none_of(links_.begin(), links_.end(), used) && std::none_of(fences_.begin(), fences_.end(), used))
-      return carrier;
+    const auto used = [carrier](const Link& link) { return link.carrier == carrier; };
+    if (IsCarrier(carrier) && std::none_of(links_.begin(), links_.end(), used) && !fences_.Uses(carrier)) return carrier;
   }
 }
 
@@ -302,7 +302,7 @@ void SendLinks::Start(LinkId id, Nanos now) {
   pairs_.Worked(link.rails);
   had_link_ = true;
   none_since_ = 0;
-  if (is_home(id)) RetireDetours(id, now);
+  if (is_home(id)) RetireDetours(now);
   RefreshShares();
   Add(Action::Kind::kLinkUp, id);
   ApplyVerdicts(now);
@@ -335,7 +335,7 @@ void SendLinks::Give(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, 
   rates_.Forget(id);
   RefreshShares();
   if (!any_up() && none_since_ == 0) none_since_ = now;
-  fences_.push_back({id, link.incarnation, link.carrier, cause, now});
+  fences_.Add({.link = id, .incarnation = link.incarnation, .carrier = link.carrier, .cause = cause, .since = now});
   if (IsPlanted(Planted::kFenceMissing)) session_.flows->Reclaim(link.carrier, {});
   Close(id, now);
   if (ask) AskFence(id, cause, now);

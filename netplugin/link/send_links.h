@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/core/clock.h"
+#include "base/core/function_ref.h"
 #include "netplugin/flow/rate_watch.h"
 #include "netplugin/flow/stripe.h"
 #include "netplugin/link/action.h"
@@ -18,7 +19,9 @@
 #include "netplugin/link/flap_damper.h"
 #include "netplugin/link/lane_watch.h"
 #include "netplugin/link/link_table.h"
+#include "netplugin/link/open_fences.h"
 #include "netplugin/link/send_flows.h"
+#include "netplugin/link/transport_choice.h"
 
 namespace r2cc::net {
 
@@ -34,10 +37,12 @@ class SendLinks {
     LaneWatch* watch;
     SendFlows* flows;
   };
-  SendLinks(uint16_t local_rails, const Session& session, InitiatorObserver observer, Nanos now);
+  // `local_transports`: of each rail of this node.
+  SendLinks(std::vector<TransportSet> local_transports, const Session& session, InitiatorObserver observer, Nanos now);
 
   // The peer's rails are known: from now on there are links. Home link k < H joins local rail k mod L and remote rail k mod R, H being
-  // the larger of L and R; links H to 2H-1 are places for detours, whose rails are decided when they are opened.
+  // the larger of L and R; links H to 2H-1 are places for detours, whose rails are decided when they are opened. Rails without a
+  // transport in common are not joined.
   void Know(std::span<const RailInfo> remote_rails, Nanos now);
 
   void Connected(LinkId link, Incarnation incarnation, Nanos now);
@@ -57,6 +62,8 @@ class SendLinks {
   // `bulk`: so was what moved since the last call. Small messages tell nothing of a rate: most of their time is waiting for an answer.
   void Rate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool bulk, Nanos now);
   void Tick(Nanos now);
+  // See OpenFences.
+  void AgeFences(Nanos answering, Nanos deadline, FunctionRef<void(LinkId, Carrier)> expired) { fences_.Age(answering, deadline, expired); }
   // The peer is gone: nothing is opened any more.
   void Stop() { stopped_ = true; }
 
@@ -109,16 +116,9 @@ class SendLinks {
   // As the peer and the page tell.
   struct RemoteRail {
     bool up = false;
+    TransportSet transports = 0;
     RailVerdict verdict = {};
     Nanos told_up = 0;  // when the peer last said so
-  };
-  // An incarnation whose arrivals are not known yet.
-  struct Fence {
-    LinkId link;
-    Incarnation incarnation;
-    Carrier carrier;
-    plan::EvidenceCause cause;
-    Nanos since;
   };
   Action& Add(Action::Kind kind, LinkId link);
   void Step(LinkId link, InitiatorEvent event, plan::EvidenceCause cause, Nanos now);
@@ -132,12 +132,16 @@ class SendLinks {
   bool FailedVerdict(const RailPair& rails) const {
     return local_verdicts_[rails.local].failed || remote_[rails.remote].verdict.failed || broken_paths_.contains(rails);
   }
+  bool Joinable(const RailPair& rails) const {
+    return ChooseTransport(local_transports_[rails.local], remote_[rails.remote].transports).has_value();
+  }
   bool Shunned(LinkId link) const { return FailedVerdict(links_[link].rails) && OtherWay(link); }
   void VerdictChanged(Nanos now);
   void ApplyVerdicts(Nanos now);
   void TryLinks(Nanos now);
   void OpenDetours(Nanos now);
-  void RetireDetours(LinkId home, Nanos now);
+  void RetireDetours(Nanos now);
+  std::vector<HomeState> Homes() const;
   void Ramp(Nanos now);
   void JudgeRates(Nanos now);
   Carrier NewCarrier();
@@ -145,6 +149,7 @@ class SendLinks {
 
   const Session session_;
   const InitiatorObserver observer_;
+  const std::vector<TransportSet> local_transports_;
   const uint16_t local_rails_;
   uint16_t remote_rails_ = 0;
   uint16_t home_count_ = 0;
@@ -155,7 +160,7 @@ class SendLinks {
   std::vector<RailVerdict> local_verdicts_;
   std::vector<RemoteRail> remote_;
   std::set<RailPair> broken_paths_;
-  std::vector<Fence> fences_;
+  OpenFences fences_;
   PairBook pairs_;
   RateWatch rates_{0};
   Nanos judged_ = 0;

@@ -16,6 +16,12 @@ constexpr Nanos kProbeEvery = 250 * kNanosPerMs;
 // A process that was stopped itself does not count the time as its peer's.
 constexpr Nanos kTickMost = 100 * kNanosPerMs;
 
+std::vector<TransportSet> LocalTransports(const SendSession::Options& options) {
+  std::vector<TransportSet> transports = options.local_transports;
+  transports.resize(options.local_rails, SetOf(TransportKind::kTcp));
+  return transports;
+}
+
 }  // namespace
 
 SendSession::SendSession(const Options& options, Nanos now)
@@ -23,7 +29,7 @@ SendSession::SendSession(const Options& options, Nanos now)
       peer_node_(options.peer),
       flows_({options.chunk_base_bytes, std::min(options.eager_bytes, options.chunk_base_bytes)}, options.mode),
       watch_(options.silence),
-      links_(options.local_rails, {&actions_, &courier_, &watch_, &flows_}, options.observer, now),
+      links_(LocalTransports(options), {&actions_, &courier_, &watch_, &flows_}, options.observer, now),
       ticked_(now) {}
 
 // ---- the job ----
@@ -266,6 +272,18 @@ void SendSession::PeerIsSilent(Nanos now) {
   Add(Action::Kind::kWarn).text = "R2CC: peer " + peer_node_ + " answers on no lane: its process may be stopped or very busy; waiting";
 }
 
+// A peer that answers everything but a fence cannot close the link. What it may still write must not be replayed into the same buffers.
+void SendSession::CheckFences(Nanos now) {
+  if (watch_.empty() || watch_.AllSilent(now)) return;
+  links_.AgeFences(std::clamp<Nanos>(now - ticked_, 0, kTickMost), options_.deadline, [&](LinkId link, Carrier carrier) {
+    for (auto& [id, flow] : flows_.all())
+      if (flow.ledger.Holds(carrier))
+        FailFlow(&flow, "R2CC: peer " + peer_node_ + " could not close link " + std::to_string(link) + " for " +
+                            std::to_string(options_.deadline / kNanosPerMs) +
+                            " ms (R2CC_DEADLINE_MS): what it may still write must not be sent again");
+  });
+}
+
 void SendSession::CheckLost(Nanos now) {
   if (failed_) return;
   if (links_.none_since() == 0 || !outstanding()) {
@@ -295,6 +313,7 @@ void SendSession::Tick(Nanos now) {
   courier_.Tick(now);
   WatchLanes(now);
   EndClosing(now);
+  CheckFences(now);
   CheckLost(now);
 }
 

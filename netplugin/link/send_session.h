@@ -20,6 +20,7 @@
 #include "netplugin/link/lane_watch.h"
 #include "netplugin/link/send_flows.h"
 #include "netplugin/link/send_links.h"
+#include "netplugin/link/transport_choice.h"
 
 namespace r2cc::net {
 
@@ -27,6 +28,7 @@ class SendSession {
  public:
   struct Options {
     uint16_t local_rails = 1;
+    std::vector<TransportSet> local_transports;  // by rail; empty: all have TCP
     uint32_t chunk_base_bytes = kChunkBytesBase;
     bool chunks_follow_rate = false;  // see ChunkBytesOfRate() and DealtChunkBytes()
     uint32_t eager_bytes = 0;         // messages up to this size take the eager path; 0: none
@@ -91,7 +93,7 @@ class SendSession {
   void RemoteVerdict(uint16_t rail, RailVerdict verdict, Nanos now) { links_.RemoteVerdict(rail, verdict, now); }
   // And on the paths between them.
   void PathVerdict(RailPair rails, bool broken, Nanos now) { links_.PathVerdict(rails, broken, now); }
-  // What the kernel says of a link: see SendLinks::Rate().
+  // What the kernel or the device says of a link: see SendLinks::Rate().
   void LinkRate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool bulk, Nanos now) {
     links_.Rate(link, incarnation, delivered_bytes, busy, bulk, now);
   }
@@ -126,6 +128,7 @@ class SendSession {
   // ---- for the transport and the record ----
 
   uint16_t links() const { return links_.count(); }
+  bool is_home(LinkId link) const { return link < links_.home_count(); }
   uint16_t local_rail(LinkId link) const { return links_.local_rail(link); }
   uint16_t remote_rail(LinkId link) const { return links_.remote_rail(link); }
   InitiatorState link_state(LinkId link) const { return links_.state(link); }
@@ -142,6 +145,7 @@ class SendSession {
   void WatchLanes(Nanos now);
   void PeerIsSilent(Nanos now);
   void CheckLost(Nanos now);
+  void CheckFences(Nanos now);
   void EndFlow(FlowId id, Nanos now);
   void EndClosing(Nanos now);
   void FailFlow(SendFlows::Flow* flow, std::string error);

@@ -12,7 +12,7 @@ namespace {
 constexpr uint16_t kRails = 2;
 
 struct SendSessionTest : testing::Test {
-  SendSessionTest() { session.OobUp("peer", std::vector<RailInfo>(kRails, RailInfo{"", "", 0, true}), now); }
+  SendSessionTest() { session.OobUp("peer", std::vector<RailInfo>(kRails, RailInfo{.up = true, .endpoints = {{}}}), now); }
 
   // Links that it asked to open since the last call.
   std::vector<LinkId> Opened() {

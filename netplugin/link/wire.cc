@@ -40,6 +40,7 @@ class Writer {
     Put(static_cast<uint8_t>(length));
     bytes_.insert(bytes_.end(), text.begin(), text.begin() + static_cast<ptrdiff_t>(length));
   }
+  void Put(const Endpoint& bytes) { Put(std::string(bytes.begin(), bytes.end())); }
   Bytes Finish(uint32_t tag = kNoTag) {
     const auto body = static_cast<uint32_t>(bytes_.size() - kPacketHeaderBytes);
     const uint32_t crc = Crc32c(bytes_.data() + kPacketHeaderBytes, body) ^ tag;
@@ -77,6 +78,10 @@ class Reader {
     bytes_ = bytes_.subspan(length);
     return text;
   }
+  Endpoint GetBytes() {
+    const std::string bytes = GetString();
+    return Endpoint(bytes.begin(), bytes.end());
+  }
   size_t left() const { return bytes_.size(); }
   bool ok() const { return ok_; }
   bool Done() const { return ok_ && bytes_.empty(); }
@@ -105,10 +110,19 @@ void PutRails(const std::vector<RailInfo>& rails, Writer* out) {
   out->Put(static_cast<uint16_t>(rails.size()));
   for (const RailInfo& rail : rails) {
     out->Put(rail.nic);
-    out->Put(rail.address);
-    out->Put(rail.port);
     out->Put(static_cast<uint8_t>(rail.up));
+    out->Put(static_cast<uint8_t>(rail.endpoints.size()));
+    for (const RailEndpoint& endpoint : rail.endpoints) {
+      out->Put(static_cast<uint8_t>(endpoint.transport));
+      out->Put(endpoint.bytes);
+    }
   }
+}
+
+bool GetTransport(Reader* in, TransportKind* transport) {
+  const auto number = in->Get<uint8_t>();
+  *transport = static_cast<TransportKind>(number);
+  return number < kTransportKinds;
 }
 
 bool GetRails(Reader* in, std::vector<RailInfo>* rails) {
@@ -117,9 +131,15 @@ bool GetRails(Reader* in, std::vector<RailInfo>* rails) {
   for (uint16_t i = 0; i < count && in->ok(); ++i) {
     RailInfo rail;
     rail.nic = in->GetString();
-    rail.address = in->GetString();
-    rail.port = in->Get<uint16_t>();
     rail.up = in->Get<uint8_t>() != 0;
+    const auto endpoints = in->Get<uint8_t>();
+    if (endpoints > kTransportKinds) return false;
+    for (uint8_t e = 0; e < endpoints && in->ok(); ++e) {
+      RailEndpoint endpoint;
+      if (!GetTransport(in, &endpoint.transport)) return false;
+      endpoint.bytes = in->GetBytes();
+      rail.endpoints.push_back(std::move(endpoint));
+    }
     rails->push_back(std::move(rail));
   }
   return in->ok();
@@ -199,8 +219,8 @@ Bytes Encode(const Hello& hello) {
   out.Put(hello.local_rail);
   out.Put(hello.remote_rail);
   out.Put(hello.incarnation);
-  out.Put(hello.socket);
-  out.Put(hello.sockets);
+  out.Put(static_cast<uint8_t>(hello.transport));
+  out.Put(hello.endpoint);
   out.Put(hello.process);
   out.Put(hello.node);
   out.Put(hello.oob_address);
@@ -218,7 +238,7 @@ bool Decode(std::span<const uint8_t> packet, Hello* hello) {
   hello->wire_least = in.Get<uint32_t>();
   hello->wire_newest = in.Get<uint32_t>();
   const auto kind = in.Get<uint8_t>();
-  if (!in.ok() || kind > static_cast<uint8_t>(ConnectionKind::kBulk)) return false;
+  if (!in.ok() || kind > static_cast<uint8_t>(ConnectionKind::kLink)) return false;
   hello->kind = static_cast<ConnectionKind>(kind);
   hello->nonce = in.Get<uint64_t>();
   hello->target_process = in.Get<uint64_t>();
@@ -227,8 +247,8 @@ bool Decode(std::span<const uint8_t> packet, Hello* hello) {
   hello->local_rail = in.Get<uint16_t>();
   hello->remote_rail = in.Get<uint16_t>();
   hello->incarnation = in.Get<Incarnation>();
-  hello->socket = in.Get<uint8_t>();
-  hello->sockets = in.Get<uint8_t>();
+  if (!GetTransport(&in, &hello->transport)) return false;
+  hello->endpoint = in.GetBytes();
   hello->process = in.Get<uint64_t>();
   hello->node = in.GetString();
   hello->oob_address = in.GetString();

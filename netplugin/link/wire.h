@@ -16,19 +16,31 @@
 
 namespace r2cc::net {
 
-constexpr uint32_t kWireVersionLeast = 2;  // oldest version that this release speaks
-constexpr uint32_t kWireVersion = 2;       // newest
+constexpr uint32_t kWireVersionLeast = 3;  // oldest version that this release speaks
+constexpr uint32_t kWireVersion = 3;       // newest
 constexpr uint32_t kControlBodyBytesMax = 16u << 20;
 constexpr uint32_t kWireRailsMax = 32;
 
-enum class ConnectionKind : uint8_t { kOob = 0, kControl = 1, kBulk = 2 };
+enum class ConnectionKind : uint8_t { kOob = 0, kLink = 1 };
+
+// What carries a link.
+enum class TransportKind : uint8_t { kTcp = 0, kVerbs = 1 };
+constexpr int kTransportKinds = 2;
+// Where a transport is found on a rail, or one path of a link. Only that transport reads it.
+using Endpoint = std::vector<uint8_t>;
+constexpr size_t kEndpointBytesMax = 255;
+
+// One transport that a rail has. The bytes are empty while the rail is there and cannot be reached.
+struct RailEndpoint {
+  TransportKind transport = TransportKind::kTcp;
+  Endpoint bytes;
+};
 
 // What a process says of one of its rails.
 struct RailInfo {
-  std::string nic;      // the NIC's name on its node, as the node's daemon calls it
-  std::string address;  // numeric IP
-  uint16_t port = 0;
+  std::string nic;  // the NIC's name on its node, as the node's daemon calls it
   bool up = false;
+  std::vector<RailEndpoint> endpoints;
 };
 
 struct Hello {
@@ -38,13 +50,13 @@ struct Hello {
   uint64_t nonce = 0;           // from the listener's handle: a stranger does not know it
   uint64_t target_process = 0;  // whom the initiator means to reach
   uint64_t session = 0;         // random, chosen by the initiator
-  // kControl and kBulk:
+  // kLink:
   LinkId link = 0;
   uint16_t local_rail = 0;   // the initiator's
   uint16_t remote_rail = 0;  // the acceptor's
   Incarnation incarnation = 0;
-  uint8_t socket = 0;   // bulk: which of the link's bulk sockets
-  uint8_t sockets = 0;  // bulk sockets that the link has
+  TransportKind transport = TransportKind::kTcp;
+  Endpoint endpoint;  // which path of the link this is
   // kOob:
   uint64_t process = 0;
   std::string node;

@@ -23,7 +23,7 @@ constexpr uint32_t kTag = 0x12345678;
 
 Hello FullHello() {
   Hello hello;
-  hello.kind = ConnectionKind::kBulk;
+  hello.kind = ConnectionKind::kLink;
   hello.nonce = 1;
   hello.target_process = 2;
   hello.session = 3;
@@ -31,14 +31,14 @@ Hello FullHello() {
   hello.local_rail = 5;
   hello.remote_rail = 6;
   hello.incarnation = 7;
-  hello.socket = 1;
-  hello.sockets = 2;
+  hello.transport = TransportKind::kVerbs;
+  hello.endpoint = {1, 2, 0, 255};
   hello.process = 10;
   hello.node = "n0";
   hello.oob_address = "10.0.0.1";
   hello.oob_port = 1234;
   hello.links = 8;
-  hello.rails = {{"rail0", "10.1.0.1", 5000, true}, {"rail1", "", 0, false}};
+  hello.rails = {{"rail0", true, {{TransportKind::kTcp, {10, 1, 0, 1}}, {TransportKind::kVerbs, {7}}}}, {"rail1", false, {{}}}};
   return hello;
 }
 

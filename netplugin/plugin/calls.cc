@@ -213,9 +213,9 @@ Result CallTest(void* request, int* done, int* sizes) {
   if (comm.done_through.load(std::memory_order_acquire) <= ours->number) {
     Engine& engine = Process::Get().engine();
     if (ours->receive)
-      engine.Help(static_cast<RecvComm*>(&comm));
+      engine.Progress(static_cast<RecvComm*>(&comm));
     else
-      engine.Help(static_cast<SendComm*>(&comm));
+      engine.Progress(static_cast<SendComm*>(&comm));
   }
   // The state is read first: what was done before the flow failed is done.
   const Comm::State state = comm.state.load(std::memory_order_acquire);

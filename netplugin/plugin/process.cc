@@ -10,6 +10,7 @@
 #include "netplugin/attach/attach_client.h"
 #include "netplugin/attach/attach_words.h"
 #include "netplugin/rails/link_monitor.h"
+#include "netplugin/transport/tcp/tcp_transport.h"
 
 namespace r2cc::net {
 namespace {
@@ -64,6 +65,7 @@ abi::Result Process::StartLocked() {
   parts.log = [this](LogLevel level, const std::string& line) { Log(level, line); };
   parts.daemon = MakeDaemonLink(parts.config.attach_socket, MakeAttachRequest(parts.config.job, getpid(), RandomId(), rails_), parts.log);
   parts.rails = rails_;
+  parts.make_transport = TcpTransport::Maker(parts.config);
   engine_ = Engine::Start(std::move(parts), &error);
   if (engine_ == nullptr) return refuse(abi::Result::kSystemError);
   if (!fork_guard::InstallOnce()) Log(LogLevel::kWarn, "R2CC: cannot close the sockets of forked children: out of memory");

@@ -41,6 +41,11 @@ struct Comm {
     }
     state.store(State::kFailed, std::memory_order_release);
   }
+  // Why it failed, whether it was told or not.
+  std::string error() const {
+    const std::lock_guard lock(mutex_);
+    return error_;
+  }
   // Why it failed; empty if the log has it already. The next calls return nothing.
   std::string TakeError() {
     const std::lock_guard lock(mutex_);
@@ -48,7 +53,7 @@ struct Comm {
   }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::string error_;
   bool told_ = false;
 };

@@ -11,20 +11,20 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
-#include "netplugin/transport/tcp/congestion.h"
-#include "netplugin/transport/tcp/record.h"
+#include "netplugin/transport/record.h"
 
 namespace r2cc::net {
 namespace {
 
 constexpr Nanos kSameWarningAfter = 10 * kNanosPerSecond;
 constexpr int kDrainWaitMs = 5;
-// Of the processors that the process may use a few are left to NCCL's and the job's threads; of the others movers have half.
-constexpr int kProcessorsLeft = 4;
-constexpr int kMoversMost = 16;
-constexpr int kSocketsMost = 4;
+// The own device ends a close within milliseconds, or it never will: then the process must not go on, as it could write to memory that is
+// the job's again.
+constexpr Nanos kCloseLimit = 30 * kNanosPerSecond;
+constexpr int kCloseWaitMs = 1;
 
 uint64_t Random() {
   uint64_t value = 0;
@@ -42,13 +42,6 @@ StripeMode StripeModeOf(const Config& config) {
     case Mode::kDegradedAllReduce: return StripeMode::kBalance;
   }
   return StripeMode::kBalance;
-}
-
-SocketAddress ToSocketAddress(const IpAddress& address) {
-  SocketAddress out;
-  out.storage = address.storage;
-  out.length = address.length;
-  return out;
 }
 
 }  // namespace
@@ -69,88 +62,89 @@ std::unique_ptr<Engine> Engine::Start(Parts parts, std::string* error) {
 
 bool Engine::Open(std::string* error) {
   wake_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!io_.poller.ok() || !wake_) {
+  if (!poller_.ok() || !wake_) {
     *error = std::string("R2CC: cannot make an epoll or event descriptor: ") + std::strerror(errno);
     return false;
   }
   const Config& config = parts_.config;
-  io_.clock = &clock_;
-  io_.log = [this](LogLevel level, const std::string& line) { Log(level, line); };
-  io_.report = [this](const plan::EvidenceRecord& record) { world_->Report(record); };
-  io_.verdict = [this](const std::string& node, const std::string& nic) { return world_->VerdictOn(node, nic); };
-  io_.path_broken = [this](const std::string& nic, const std::string& peer_node, const std::string& peer_nic) {
-    return world_->PathBroken(nic, peer_node, peer_nic);
+  host_.clock = &clock_;
+  host_.log = [this](LogLevel level, const std::string& line) { Log(level, line); };
+  host_.report = [this](const plan::EvidenceRecord& record) { control_plane_->Report(record); };
+  host_.verdict = [this](const std::string& node, const std::string& nic) { return control_plane_->VerdictOn(node, nic); };
+  host_.path_broken = [this](const std::string& nic, const std::string& peer_node, const std::string& peer_nic) {
+    return control_plane_->PathBroken(nic, peer_node, peer_nic);
   };
-  io_.process = Random();
-  io_.nonce = Random();
-  io_.node = config.node;
-  io_.chunk_bytes = config.chunk_bytes.value_or(kChunkBytesBase);
-  io_.chunks_follow_rate = !config.chunk_bytes.has_value();
-  io_.bulk_after_bytes = config.bulk_after_bytes;
-  io_.checksum = config.checksum;
-  io_.mode = StripeModeOf(config);
+  host_.process = Random();
+  host_.nonce = Random();
+  host_.node = config.node;
+  host_.chunk_bytes = config.chunk_bytes.value_or(kChunkBytesBase);
+  host_.chunks_follow_rate = !config.chunk_bytes.has_value();
+  host_.bulk_after_bytes = config.bulk_after_bytes;
+  host_.mode = StripeModeOf(config);
   // Without protection there is nothing to replay a copy for.
-  io_.eager_bytes = io_.mode == StripeMode::kOneRail ? 0 : kEagerBytesMax;
-  io_.silence = config.silence_ms * kNanosPerMs;
-  io_.deadline = config.deadline_ms * kNanosPerMs;
-  io_.oob_source.address = ToSocketAddress(parts_.oob_address);
-  world_ = std::make_unique<World>(&io_, config.fail_rails, std::move(parts_.link_events), std::move(parts_.daemon));
-  reception_ = std::make_unique<Reception>(&io_, [this](const std::string& node) { world_->ReportPeer(node); });
-  greeter_ = std::make_unique<Greeter>(&io_, [this](const Hello& hello, std::unique_ptr<PacketStream>* stream) {
-    const HelloReply reply = reception_->Greet(hello, stream);
-    if (const auto it = reception_->peers().find(hello.session); it != reception_->peers().end()) peer_watch_.Add(it->second.get());
+  host_.eager_bytes = host_.mode == StripeMode::kOneRail ? 0 : kEagerBytesMax;
+  host_.silence = config.silence_ms * kNanosPerMs;
+  host_.deadline = config.deadline_ms * kNanosPerMs;
+  control_plane_ =
+      std::make_unique<ControlPlane>(&host_, &poller_, config.fail_rails, std::move(parts_.link_events), std::move(parts_.daemon));
+  acceptor_ = std::make_unique<Acceptor>(&host_, [this](const std::string& node) { control_plane_->ReportPeer(node); });
+  const auto greet = [this](const Hello& hello, std::unique_ptr<Connection>* connection) {
+    const HelloReply reply = acceptor_->Greet(hello, connection);
+    if (const auto it = acceptor_->peers().find(hello.session); it != acceptor_->peers().end()) peer_watch_.Add(it->second.get());
     return reply;
-  });
-  UniqueFd oob = net::Listen(io_.oob_source, &io_.oob_port, error);
-  if (!oob) return false;
-  greeter_->AddListener(std::move(oob));
-  const std::string system = SystemCongestionControl();
-  const auto congestion_control = RailCongestionControl(
-      config.tcp_congestion, system, [](const std::string& name) { return HasCongestionControl(name); }, error);
-  if (!congestion_control) return false;
-  if (!congestion_control->empty())
-    Log(LogLevel::kInfo, "R2CC: rails use " + *congestion_control + ", the system " + system + " (R2CC_TCP_CONGESTION)");
-  for (const Rail& rail : parts_.rails) {
-    LocalRail local;
-    local.name = local.nic = rail.name;
-    local.source = {ToSocketAddress(rail.address), rail.interface, *congestion_control};
-    local.up = rail.up;
-    if (!rail.address.empty() && !ListenOn(&local, error)) return false;
-    io_.rails.push_back(std::move(local));
+  };
+  transport_ = parts_.make_transport(&poller_, &clock_, host_.log, greet, error);
+  if (transport_ == nullptr) return false;
+  host_.oob_transport = transport_.get();
+  for (Transport* const transport : {static_cast<Transport*>(transport_.get())})
+    if (config.transport == TransportOption::kAuto || transport->kind() == TransportKind::kTcp) host_.transports.push_back(transport);
+  host_.oob.host = parts_.oob_address.text;
+  if (!transport_->ListenOob(host_.oob.host, &host_.oob.port, error)) return false;
+  for (uint16_t i = 0; i < parts_.rails.size(); ++i) {
+    LocalRail& local = host_.rails.emplace_back();
+    local.name = local.nic = parts_.rails[i].name;
+    local.up = parts_.rails[i].up;
+    if (!ListenOn(i, error)) return false;
   }
-  if (!config.attach_socket.empty()) world_->AwaitDaemon();
-  io_.poller.Add(wake_.get(), EPOLLIN, [this](uint32_t) {
+  if (!config.attach_socket.empty()) control_plane_->AwaitDaemon();
+  poller_.Add(wake_.get(), EPOLLIN, [this](uint32_t) {
     uint64_t count;
     while (read(wake_.get(), &count, sizeof(count)) > 0) {
     }
   });
-  StartWorld();
+  StartControlPlane();
   return true;
 }
 
-void Engine::StartWorld() {
-  world_->Start({
+void Engine::StartControlPlane() {
+  control_plane_->Start({
       .exclusively = [this](const std::function<void()>& call) { Exclusively(call); },
       .rail_state = [this](uint16_t rail, bool up) { ForEachPeer([&](Peer* peer) { peer->RailState(rail, up); }); },
       .verdicts = [this] { ForEachPeer([](Peer* peer) { peer->ApplyVerdicts(); }); },
       .attached =
           [this] {
             for (const auto& [process, peer] : send_peers_)
-              if (!peer->node().empty()) world_->ReportPeer(peer->node());
-            for (const auto& [session, peer] : reception_->peers()) world_->ReportPeer(peer->node());
+              if (!peer->node().empty()) control_plane_->ReportPeer(peer->node());
+            for (const auto& [session, peer] : acceptor_->peers()) control_plane_->ReportPeer(peer->node());
           },
       .address =
-          [this](uint16_t rail) {
-            // Peers hear of the port with the next greeting.
-            if (std::string error; !ListenOn(&io_.rails[rail], &error)) io_.log(LogLevel::kWarn, "R2CC: " + error);
+          [this](uint16_t rail, const IpAddress& address) {
+            // Peers hear of it with the next greeting.
+            if (!parts_.rails[rail].address.empty()) return;
+            parts_.rails[rail].address = address;
+            if (std::string error; !ListenOn(rail, &error)) host_.log(LogLevel::kWarn, "R2CC: " + error);
           },
   });
 }
 
-bool Engine::ListenOn(LocalRail* rail, std::string* error) {
-  UniqueFd listener = net::Listen(rail->source, &rail->port, error);
-  if (!listener) return false;
-  greeter_->AddListener(std::move(listener));
+bool Engine::ListenOn(uint16_t rail, std::string* error) {
+  std::vector<RailEndpoint> endpoints;
+  for (Transport* const transport : host_.transports) {
+    RailEndpoint endpoint{transport->kind(), {}};
+    if (!transport->Listen(parts_.rails[rail], &endpoint.bytes, error)) return false;
+    endpoints.push_back(std::move(endpoint));
+  }
+  host_.rails[rail].endpoints = std::move(endpoints);
   return true;
 }
 
@@ -175,68 +169,55 @@ void Engine::Run() {
   std::memset(&everywhere, 0xff, sizeof(everywhere));
   sched_setaffinity(0, sizeof(everywhere), &everywhere);
   prctl(PR_SET_TIMERSLACK, 1);
-  StartMovers();
+  cpu_set_t allowed;
+  const int processors = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+  for (Transport* const transport : host_.transports) transport->StartThreads(processors);
 
   while (!stop_.load(std::memory_order_relaxed)) {
-    io_.poller.Wait(peer_watch_.WaitMs());
+    poller_.Wait(peer_watch_.WaitMs());
     peer_watch_.ServiceMore();
     calls_.Run();
     const Nanos now = clock_.Now();
-    world_->Poll(now);
+    control_plane_->Poll(now);
     if (now - ticked_ < Peer::kTickEvery) continue;
     ticked_ = now;
     TickPeers();
-    greeter_->Tick(now);
+    for (Transport* const transport : host_.transports) transport->Tick(now);
   }
   Drain();
-  greeter_.reset();
+  for (Transport* const transport : host_.transports) transport->StopListening();
   ForEachPeer([](Peer* peer) {
-    const auto turn = peer->TakeTurn();
+    const auto lock = peer->Lock();
     peer->Shut();
   });
-  movers_.reset();
+  for (Transport* const transport : host_.transports) transport->StopThreads();
   calls_.End();
-}
-
-void Engine::StartMovers() {
-  cpu_set_t allowed;
-  const int processors = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-  const int threads = parts_.config.bulk_threads.value_or(std::clamp((processors - kProcessorsLeft) / 2, 0, kMoversMost));
-  // So many that each mover has one to send or to receive with, and twice as many where rails are quick (SocketsInUse).
-  const int rails = static_cast<int>(io_.rails.size());
-  const int sockets = parts_.config.sockets_per_rail.value_or(std::clamp((threads + rails - 1) / rails, 1, kSocketsMost));
-  io_.sockets_per_rail = static_cast<uint8_t>(sockets);
-  if (threads == 0) return;
-  std::string error;
-  movers_ = Movers::Start(threads, &error);
-  if (movers_ == nullptr) return io_.log(LogLevel::kWarn, error + "; NCCL's threads alone move the bytes");
-  io_.movers = movers_.get();
 }
 
 // A job that ends must not leave its peers waiting for an acknowledgement that never left, nor for small messages that NCCL believes to
 // be sent: while a peer may still be reached, the end waits for its answer.
 void Engine::Drain() {
   calls_.Run();
-  world_->ReportTotals(clock_.Now());
+  control_plane_->ReportTotals(clock_.Now());
   ForEachPeer([](Peer* peer) {
-    const auto turn = peer->TakeTurn();
+    const auto lock = peer->Lock();
     peer->CloseFlows();
   });
   const Nanos began = clock_.Now();
   for (;;) {
     bool waiting = false;
     ForEachPeer([&](Peer* peer) {
-      peer->TickTurn();
-      const auto turn = peer->TakeTurn();
+      peer->Tick();
+      const auto lock = peer->Lock();
       waiting |= !peer->flushed() || (!peer->idle() && !peer->over());
     });
-    if (!waiting || clock_.Now() - began >= io_.deadline) break;
-    io_.poller.Wait(kDrainWaitMs);
+    if (!waiting || clock_.Now() - began >= host_.deadline) break;
+    poller_.Wait(kDrainWaitMs);
     calls_.Run();
-    world_->Poll(clock_.Now());
+    control_plane_->Poll(clock_.Now());
   }
   ForEachPeer([](Peer* peer) {
-    const auto turn = peer->TakeTurn();
+    const auto lock = peer->Lock();
     peer->HalfClose();
   });
 }
@@ -245,25 +226,25 @@ void Engine::Drain() {
 
 void Engine::ForEachPeer(const std::function<void(Peer*)>& call) {
   for (const auto& [process, peer] : send_peers_) call(peer.get());
-  for (const auto& [session, peer] : reception_->peers()) call(peer.get());
+  for (const auto& [session, peer] : acceptor_->peers()) call(peer.get());
 }
 
 void Engine::Exclusively(const std::function<void()>& call) {
-  std::vector<std::unique_lock<std::mutex>> turns;
-  ForEachPeer([&](Peer* peer) { turns.push_back(peer->TakeTurn()); });
+  std::vector<std::unique_lock<std::mutex>> locks;
+  ForEachPeer([&](Peer* peer) { locks.push_back(peer->Lock()); });
   call();
-  ForEachPeer([](Peer* peer) { peer->Settle(); });
+  ForEachPeer([](Peer* peer) { peer->RunToCompletion(); });
 }
 
 void Engine::TickPeers() {
   for (Peer* peer : peer_watch_.Tick()) {
     peer_watch_.Remove(peer);
     {
-      // A mover may hold it for a moment longer.
-      const auto turn = peer->TakeTurn();
+      // A worker may hold it for a moment longer.
+      const auto lock = peer->Lock();
       peer->Shut();
     }
-    std::erase_if(reception_->peers(), [peer](const auto& entry) { return entry.second.get() == peer; });
+    std::erase_if(acceptor_->peers(), [peer](const auto& entry) { return entry.second.get() == peer; });
     std::erase_if(send_peers_, [peer](const auto& entry) { return entry.second.get() == peer; });
   }
 }
@@ -282,44 +263,42 @@ void Engine::Log(LogLevel level, const std::string& line) {
 
 uint64_t Engine::Listen(Handle* handle) {
   const uint64_t id = Random();
-  reception_->Open(id);
+  acceptor_->Open(id);
   std::memset(handle, 0, sizeof(*handle));
   handle->magic = kHandleMagic;
   handle->wire_least = kWireVersionLeast;
   handle->wire_newest = kWireVersion;
-  handle->process = io_.process;
-  handle->nonce = io_.nonce;
+  handle->process = host_.process;
+  handle->nonce = host_.nonce;
   handle->listen_id = id;
-  handle->oob_port = io_.oob_port;
+  handle->oob_port = host_.oob.port;
   CopyText(parts_.oob_address.text, handle->oob_address, sizeof(handle->oob_address));
   handle->checksum = HandleChecksum(*handle);
   return id;
 }
 
 void Engine::CloseListen(uint64_t listen_id) {
-  for (auto& comm : reception_->Close(listen_id)) Close(std::move(comm));
+  for (auto& comm : acceptor_->Close(listen_id)) Close(std::move(comm));
 }
 
 SendPeer* Engine::PeerFor(const Handle& handle) {
   std::shared_ptr<SendPeer>& peer = send_peers_[handle.process];
   if (peer == nullptr) {
-    SendPeer::Target target{handle.process, handle.nonce, {}};
-    ParseAddress(handle.oob_address, handle.oob_port, &target.oob);
-    peer = std::make_shared<SendPeer>(&io_, target, Random());
+    const SendPeer::Target target{handle.process, handle.nonce, {handle.oob_address, handle.oob_port}};
+    peer = std::make_shared<SendPeer>(&host_, target, Random());
     peer_watch_.Add(peer.get());
   }
   return peer.get();
 }
 
 std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_rail, std::string* error) {
-  SocketAddress parsed;
   if (NegotiateVersion(handle.wire_least, handle.wire_newest) == 0) {
     *error = "R2CC: the peer at " + std::string(handle.oob_address) + " speaks wire versions " + std::to_string(handle.wire_least) +
              " to " + std::to_string(handle.wire_newest) + ", this release " + std::to_string(kWireVersionLeast) + " to " +
              std::to_string(kWireVersion) + ": install the same release on both nodes";
     return nullptr;
   }
-  if (!ParseAddress(handle.oob_address, handle.oob_port, &parsed) || parsed.storage.ss_family != io_.oob_source.address.storage.ss_family) {
+  if (!transport_->Reaches({handle.oob_address, handle.oob_port})) {
     *error = "R2CC: the peer's out-of-band address " + std::string(handle.oob_address) + " cannot be reached from " +
              parts_.oob_address.text + ": set R2CC_OOB_IFNAME to interfaces of one network on all nodes";
     return nullptr;
@@ -330,10 +309,10 @@ std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_r
     if (stop_.load()) return;
     comm->peer_ = PeerFor(handle);
     {
-      const auto turn = comm->peer_->TakeTurn();
+      const auto lock = comm->peer_->Lock();
       comm->flow_ = comm->peer_->Open(handle.listen_id, local_rail, comm.get());
     }
-    comm->peer_->TickTurn();
+    comm->peer_->Tick();
     peer_watch_.Expect(comm->peer_);
   });
   if (comm->peer_ != nullptr) return comm;
@@ -341,33 +320,48 @@ std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_r
   return nullptr;
 }
 
+template <typename PeerType>
+void Engine::CloseFlow(PeerType* peer, FlowId flow) {
+  {
+    const auto lock = peer->Lock();
+    peer->Close(flow);
+  }
+  const auto holds = [&] {
+    const auto lock = peer->Lock();
+    return peer->Holds(flow);
+  };
+  for (const Nanos began = clock_.Now(); holds();) {
+    if (clock_.Now() - began >= kCloseLimit) {
+      host_.log(LogLevel::kWarn, "R2CC: a device keeps a buffer of a flow that the job has closed: the process cannot go on safely");
+      std::abort();
+    }
+    poller_.Wait(kCloseWaitMs);
+    peer->Tick();
+  }
+}
+
 void Engine::Close(std::unique_ptr<SendComm> comm) {
-  calls_.Do([&] {
-    const auto turn = comm->peer_->TakeTurn();
-    comm->peer_->Close(comm->flow_);
-  });
+  calls_.Do([&] { CloseFlow(comm->peer_, comm->flow_); });
 }
 
 void Engine::Close(std::unique_ptr<RecvComm> comm) {
-  calls_.Do([&] {
-    const auto turn = comm->peer_->TakeTurn();
-    comm->peer_->Close(comm->flow_);
-  });
+  calls_.Do([&] { CloseFlow(comm->peer(), comm->flow()); });
 }
 
 std::vector<std::string> Engine::Summary() {
   std::vector<std::string> lines;
   calls_.Do([&] {
-    for (const LocalRail& rail : io_.rails) {
+    for (const LocalRail& rail : host_.rails) {
       char line[256];
       std::snprintf(line, sizeof(line), "R2CC: rail %s/%s sent %.3f GB, received %.3f GB, replayed %.3f MB, %llu failovers, %s",
-                    io_.node.c_str(), rail.nic.c_str(), static_cast<double>(rail.sent_bytes.value()) * 1e-9,
+                    host_.node.c_str(), rail.nic.c_str(), static_cast<double>(rail.sent_bytes.value()) * 1e-9,
                     static_cast<double>(rail.received_bytes.value()) * 1e-9, static_cast<double>(rail.replayed_bytes.value()) * 1e-6,
                     static_cast<unsigned long long>(rail.failovers.value()), rail.up ? "up" : "down");
       lines.push_back(line);
     }
-    if (greeter_ != nullptr && greeter_->refused() > 0)
-      lines.push_back("R2CC: refused connections: " + std::to_string(greeter_->refused()));
+    uint64_t refused = 0;
+    for (const Transport* const transport : host_.transports) refused += transport->refused();
+    if (refused > 0) lines.push_back("R2CC: refused connections: " + std::to_string(refused));
   });
   return lines;
 }

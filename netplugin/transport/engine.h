@@ -1,6 +1,5 @@
-// One process's data plane. NCCL's progress threads move bytes themselves when they call (see tcp/peer.h); one I/O thread does what nobody
+// One process's data plane. NCCL's progress threads move bytes themselves when they call (see peer.h); one I/O thread does what nobody
 // calls for: connections, link events, the daemon's page, the passing of time, and the peers of a job whose threads are busy elsewhere.
-// Where processors are plenty, movers (tcp/movers.h) copy for peers that move much.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_ENGINE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_ENGINE_H_
 
@@ -18,15 +17,15 @@
 #include "netplugin/config/config.h"
 #include "netplugin/rails/link_events.h"
 #include "netplugin/rails/rails.h"
+#include "netplugin/transport/acceptor.h"
 #include "netplugin/transport/call_queue.h"
 #include "netplugin/transport/comm.h"
+#include "netplugin/transport/control_plane.h"
 #include "netplugin/transport/handle.h"
+#include "netplugin/transport/host.h"
 #include "netplugin/transport/peer_watch.h"
-#include "netplugin/transport/reception.h"
-#include "netplugin/transport/tcp/greeter.h"
-#include "netplugin/transport/tcp/io.h"
-#include "netplugin/transport/tcp/send_peer.h"
-#include "netplugin/transport/world.h"
+#include "netplugin/transport/poller.h"
+#include "netplugin/transport/send_peer.h"
 
 namespace r2cc::net {
 
@@ -46,6 +45,7 @@ class Engine {
     std::unique_ptr<LinkEvents> link_events;
     std::unique_ptr<DaemonLink> daemon;
     LogFn log;
+    MakeOobTransport make_transport;
   };
   // Opens the listeners and starts the thread. Null and one line in `error` on failure.
   static std::unique_ptr<Engine> Start(Parts parts, std::string* error);
@@ -61,17 +61,17 @@ class Engine {
   // A listener for one flow, and its handle.
   uint64_t Listen(Handle* handle);
   // Null until the flow is there. After an error the listener is of no use.
-  std::unique_ptr<RecvComm> Accept(uint64_t listen_id) { return reception_->Accept(listen_id); }
+  std::unique_ptr<RecvComm> Accept(uint64_t listen_id) { return acceptor_->Accept(listen_id); }
   void CloseListen(uint64_t listen_id);
   // A flow to the listener behind `handle`, being opened: see its state. Null and one line in `error` if the handle is of no use.
   std::unique_ptr<SendComm> Connect(const Handle& handle, uint16_t local_rail, std::string* error);
 
   // The comm's own thread. Number the request `comm->posted` before the call.
   void Send(SendComm* comm, const void* data, uint64_t bytes) { comm->peer_->Submit(comm->flow_, const_cast<void*>(data), bytes); }
-  void Receive(RecvComm* comm, void* data, uint64_t capacity_bytes) { comm->peer_->Submit(comm->flow_, data, capacity_bytes); }
+  void Receive(RecvComm* comm, void* data, uint64_t capacity_bytes) { comm->peer()->Submit(comm->flow(), data, capacity_bytes); }
   // Moves what there is to move for the comm: for a caller who waits for one of its requests.
-  void Help(SendComm* comm) { comm->peer_->Help(comm->flow_); }
-  void Help(RecvComm* comm) { comm->peer_->Help(comm->flow_); }
+  void Progress(SendComm* comm) { comm->peer_->Progress(comm->flow_); }
+  void Progress(RecvComm* comm) { comm->peer()->Progress(comm->flow()); }
 
   // When these return, nothing touches the flow's buffers any more.
   void Close(std::unique_ptr<SendComm> comm);
@@ -84,30 +84,34 @@ class Engine {
   explicit Engine(Parts parts) : parts_(std::move(parts)) {}
   bool Open(std::string* error);
   void Log(LogLevel level, const std::string& line);
-  void StartWorld();
+  void StartControlPlane();
   void Wake();
 
   void Run();
   void ForEachPeer(const std::function<void(Peer*)>& call);
-  // Runs with the turns of all peers, then lets each do what follows from it.
+  // Runs with the locks of all peers, then lets each do what follows from it.
   void Exclusively(const std::function<void()>& call);
   void TickPeers();
-  void StartMovers();
-  bool ListenOn(LocalRail* rail, std::string* error);
+  // Opens the rail on all transports. Before the thread runs, or with the locks of all peers.
+  bool ListenOn(uint16_t rail, std::string* error);
+  // When it returns nothing touches the flow's buffers any more.
+  template <typename PeerType>
+  void CloseFlow(PeerType* peer, FlowId flow);
   void Drain();
   SendPeer* PeerFor(const Handle& handle);
 
   Parts parts_;
   SteadyClock clock_;
 
-  // I/O thread only, once it runs.
-  Io io_;
-  std::unique_ptr<World> world_;
-  std::unique_ptr<Reception> reception_;
-  std::unique_ptr<Greeter> greeter_;
+  // Written before the thread runs and, with the locks of all peers, by it; read under the lock of any.
+  Host host_;
+  // I/O thread only, once it runs; but for what their headers say.
+  Poller poller_;
+  std::unique_ptr<OobTransport> transport_;
+  std::unique_ptr<ControlPlane> control_plane_;
+  std::unique_ptr<Acceptor> acceptor_;
   std::map<uint64_t, std::shared_ptr<SendPeer>> send_peers_;  // by process
-  PeerWatch peer_watch_{&io_.poller};
-  std::unique_ptr<Movers> movers_;
+  PeerWatch peer_watch_{&poller_};
   Nanos ticked_ = 0;
 
   CallQueue calls_{[this] { Wake(); }};

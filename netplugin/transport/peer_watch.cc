@@ -20,34 +20,38 @@ void PeerWatch::Add(Peer* peer) {
 }
 
 void PeerWatch::Remove(Peer* peer) {
-  Disarm(peer, &watched_.at(peer));
+  Disarm(&watched_.at(peer));
   watched_.erase(peer);
 }
 
 void PeerWatch::Arm(Peer* peer, Watched* watched) {
-  if (watched->token != 0) return;
-  watched->token = poller_->Add(peer->fd(), EPOLLIN, [this, peer, watched](uint32_t) {
-    watched->active = true;
-    // Somebody has the turn, or comes for it all the time: he needs no help, and waking up for his messages costs him. The first thing that
-    // comes after a pause wakes us later than he finds it: to serve it then would keep him from the next.
-    const auto driven = [&] { return peer->helped() != watched->helped; };
-    if (driven() || !peer->Service() || driven()) Disarm(peer, watched);
-  });
+  if (!watched->armed.empty()) return;
+  for (const auto& port : peer->ports()) {
+    if (port->fd() < 0) continue;
+    const Poller::Token token = poller_->Add(port->fd(), EPOLLIN, [this, peer, watched](uint32_t) {
+      watched->active = true;
+      // Somebody has the lock, or comes for it all the time: he needs no help, and waking up for his messages costs him. The first thing
+      // that comes after a pause wakes us later than he finds it: to serve it then would keep him from the next.
+      const auto driven = [&] { return peer->progress_calls() != watched->progress; };
+      if (driven() || !peer->Service() || driven()) Disarm(watched);
+    });
+    watched->armed.emplace_back(token, port->fd());
+  }
 }
 
-void PeerWatch::Disarm(Peer* peer, Watched* watched) {
-  if (watched->token != 0) poller_->Remove(std::exchange(watched->token, 0), peer->fd());
+void PeerWatch::Disarm(Watched* watched) {
+  for (const auto& [token, fd] : std::exchange(watched->armed, {})) poller_->Remove(token, fd);
 }
 
 int PeerWatch::WaitMs() {
   int wait_ms = kIdleWaitMs;
   for (auto& [peer, watched] : watched_) {
-    const bool helped = std::exchange(watched.helped, peer->helped()) != watched.helped;
-    if (!helped) Arm(peer, &watched);
-    if (watched.token != 0 && peer->more()) wait_ms = 0;
-    if (helped)
+    const bool driven = std::exchange(watched.progress, peer->progress_calls()) != watched.progress;
+    if (!driven) Arm(peer, &watched);
+    if (!watched.armed.empty() && peer->more()) wait_ms = 0;
+    if (driven)
       wait_ms = std::min(wait_ms, kDrivenWaitMs);
-    else if (watched.active || peer->crewed())
+    else if (watched.active || peer->has_workers())
       wait_ms = std::min(wait_ms, kActiveWaitMs);
   }
   return wait_ms;
@@ -55,23 +59,23 @@ int PeerWatch::WaitMs() {
 
 void PeerWatch::ServiceMore() {
   for (const auto& [peer, watched] : watched_)
-    if (watched.token != 0 && peer->more()) peer->Service();
+    if (!watched.armed.empty() && peer->more()) peer->Service();
 }
 
 std::vector<Peer*> PeerWatch::Tick() {
   std::vector<Peer*> over;
   for (auto& [peer, watched] : watched_) {
-    if (peer->crewed()) {
-      const auto turn = peer->TakeTurn();
-      peer->UpdateCrew();
+    if (peer->has_workers()) {
+      const auto lock = peer->Lock();
+      peer->UpdateWorkers();
     }
     // Who comes all the time does it himself; moving bytes here as well would only take his processor from him.
-    if (std::exchange(watched.ticked, peer->helped()) != peer->helped()) {
+    if (std::exchange(watched.ticked, peer->progress_calls()) != peer->progress_calls()) {
       watched.active = true;
       continue;
     }
-    peer->TickTurn();
-    const auto turn = peer->TakeTurn();
+    peer->Tick();
+    const auto lock = peer->Lock();
     watched.active = peer->outstanding();
     if (peer->over()) over.push_back(peer);
   }

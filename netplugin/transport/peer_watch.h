@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
-#include "netplugin/transport/tcp/peer.h"
+#include "netplugin/transport/peer.h"
+#include "netplugin/transport/poller.h"
 
 namespace r2cc::net {
 
@@ -22,20 +24,20 @@ class PeerWatch {
 
   // Settles who is waited for; how long to wait for the poller, in milliseconds.
   int WaitMs();
-  // After the wait: what was left over in the turns before.
+  // After the wait: what was left over.
   void ServiceMore();
-  // Lets time pass for peers that nobody drives, and looks after crews. Returns those that are over.
+  // Lets time pass for peers that nobody drives, and looks after workers. Returns those that are over.
   std::vector<Peer*> Tick();
 
  private:
   struct Watched {
-    Poller::Token token = 0;  // the I/O thread is woken by what arrives; 0: it is not
-    uint64_t helped = 0;      // Peer::helped() at the last look
-    bool active = true;       // something waited for it at its last tick
-    uint64_t ticked = 0;      // Peer::helped() at the last tick
+    std::vector<std::pair<Poller::Token, int>> armed;  // its ports' descriptors: the I/O thread is woken by what arrives; none: it is not
+    uint64_t progress = 0;                             // Peer::progress_calls() at the last look
+    bool active = true;                                // something waited for it at its last tick
+    uint64_t ticked = 0;                               // Peer::progress_calls() at the last tick
   };
   void Arm(Peer* peer, Watched* watched);
-  void Disarm(Peer* peer, Watched* watched);
+  void Disarm(Watched* watched);
 
   Poller* const poller_;
   std::map<Peer*, Watched> watched_;

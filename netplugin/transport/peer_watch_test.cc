@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "netplugin/transport/tcp/fake_peer.h"
+#include "netplugin/transport/fake_peer.h"
 
 namespace r2cc::net {
 namespace {
@@ -18,22 +18,15 @@ struct PeerWatchTest : testing::Test {
   bool Wakes() {
     const int before = peer.events;
     peer.Arrive();
-    io.poller.Wait(0);
+    poller.Wait(0);
     watch.ServiceMore();
     return peer.events > before;
   }
-  static std::unique_ptr<Movers> GiveMovers(FakeIo* io) {
-    std::string error;
-    auto movers = Movers::Start(1, &error);
-    EXPECT_NE(movers, nullptr) << error;
-    io->movers = movers.get();
-    return movers;
-  }
-
   FakeClock clock;
-  FakeIo io{&clock};
-  FakePeer peer{&io};
-  PeerWatch watch{&io.poller};
+  FakeHost host{&clock};
+  FakePeer peer{&host};
+  Poller poller;
+  PeerWatch watch{&poller};
 };
 
 TEST_F(PeerWatchTest, WhatArrivesAtAPeerThatNobodyDrivesWakesIt) {
@@ -43,7 +36,7 @@ TEST_F(PeerWatchTest, WhatArrivesAtAPeerThatNobodyDrivesWakesIt) {
 
 TEST_F(PeerWatchTest, APeerThatNcclDrivesIsLetGoUntilItDrivesItNoMore) {
   watch.WaitMs();
-  peer.Help(kFlow);
+  peer.Progress(kFlow);
   EXPECT_FALSE(Wakes()) << "nor does it serve what comes first";
   EXPECT_FALSE(Wakes());
   EXPECT_EQ(watch.WaitMs(), 10) << "it looks whether it is driven still";
@@ -52,38 +45,39 @@ TEST_F(PeerWatchTest, APeerThatNcclDrivesIsLetGoUntilItDrivesItNoMore) {
   EXPECT_TRUE(Wakes());
 }
 
-TEST_F(PeerWatchTest, ACrewHearsOfLinksThatCameUpSince) {
-  const auto movers = GiveMovers(&io);
-  peer.Help(kFlow);
-  const int before = peer.crews;
+TEST_F(PeerWatchTest, WorkersHearOfLinksThatCameUpSince) {
+  FakeHost host(&clock, 0, true);
+  FakePeer peer(&host);
+  watch.Add(&peer);
+  peer.Progress(kFlow);
+  const int before = peer.port->times_used;
   EXPECT_GT(before, 0);
   watch.Tick();
-  EXPECT_EQ(peer.crews, before + 1);
-  EXPECT_TRUE(peer.has_crew);
+  EXPECT_EQ(peer.port->times_used, before + 1);
+  EXPECT_TRUE(peer.port->workers_used);
 }
 
-TEST_F(PeerWatchTest, ACrewIsLookedAfterUntilItRests) {
+TEST_F(PeerWatchTest, WorkersAreLookedAfterUntilTheyRest) {
   constexpr uint32_t kAfterBytes = 1 << 20;
-  FakeIo io(&clock, kAfterBytes);
-  const auto movers = GiveMovers(&io);
-  FakePeer busy(&io);
-  PeerWatch watch(&io.poller);
+  FakeHost host(&clock, kAfterBytes, true);
+  FakePeer busy(&host);
+  PeerWatch watch(&poller);
   watch.Add(&busy);
   watch.Tick();
   EXPECT_EQ(watch.WaitMs(), 100);
   {
-    const auto turn = busy.TakeTurn();
+    const auto lock = busy.Lock();
     busy.MoveBytes(kAfterBytes);
   }
-  busy.Help(kFlow);
-  EXPECT_TRUE(busy.crewed());
+  busy.Progress(kFlow);
+  EXPECT_TRUE(busy.has_workers());
   watch.WaitMs();
   watch.Tick();
   watch.Tick();
   EXPECT_EQ(watch.WaitMs(), 5);
   clock.Advance(20 * kNanosPerMs);
   watch.Tick();
-  EXPECT_FALSE(busy.has_crew);
+  EXPECT_FALSE(busy.port->workers_used);
   EXPECT_EQ(watch.WaitMs(), 100);
 }
 
@@ -100,7 +94,7 @@ TEST_F(PeerWatchTest, WaitsAsLongAsItsPeersCan) {
 
 TEST_F(PeerWatchTest, WhatWasLeftOverIsDoneAfterTheWait) {
   peer.settle_more = true;
-  peer.TickTurn();
+  peer.Tick();
   const int before = peer.settled;
   watch.ServiceMore();
   EXPECT_EQ(peer.settled, before + 1);
@@ -109,7 +103,7 @@ TEST_F(PeerWatchTest, WhatWasLeftOverIsDoneAfterTheWait) {
 TEST_F(PeerWatchTest, TicksPeersThatNobodyDrivesAndTellsWhichAreOver) {
   EXPECT_TRUE(watch.Tick().empty());
   EXPECT_EQ(peer.ticks, 1);
-  peer.Help(kFlow);
+  peer.Progress(kFlow);
   const int before = peer.ticks;
   watch.Tick();
   EXPECT_EQ(peer.ticks, before) << "who comes all the time does it himself";

@@ -1,5 +1,5 @@
 // Whoever connects to a listening port: any bytes in any pieces, from several strangers at once, some of whom never say anything. Only a
-// sound greeting reaches the process, everybody else is counted, and after the greeter's patience nobody is left waiting.
+// sound greeting reaches the process, everybody else is counted, and after the listener's patience nobody is left waiting.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <memory>
 #include <span>
 
-#include "netplugin/transport/tcp/greeter.h"
+#include "netplugin/transport/tcp/listener.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/packets.h"
 
@@ -35,7 +35,7 @@ UniqueFd ListenUnix(sockaddr_un* address, socklen_t* length) {
 Bytes Greeting(fuzz::Input* input) {
   if (input->Below(4) == 0) return fuzz::WithBody(Hello{}, input->TakeBytes(input->Take<uint8_t>()));
   Hello hello;
-  hello.kind = static_cast<ConnectionKind>(input->Below(3));
+  hello.kind = static_cast<ConnectionKind>(input->Below(2));
   hello.nonce = input->Below(3);
   hello.session = input->Take<uint8_t>();
   hello.link = static_cast<LinkId>(input->TakeNumber());
@@ -48,25 +48,23 @@ Bytes Greeting(fuzz::Input* input) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Input input(data, size);
   FakeClock clock;
-  Io io;
-  io.clock = &clock;
-  io.log = [](LogLevel, const std::string&) {};
+  Poller poller;
   uint64_t accepted = 0, asked = 0;
-  Greeter greeter(&io, [&](const Hello& hello, std::unique_ptr<PacketStream>* stream) {
-    R2CC_CHECK(stream->get() != nullptr && hello.link < kLinksMax && hello.links <= kLinksMax);
+  TcpListener listener(&poller, &clock, [&](const Hello& hello, std::unique_ptr<Connection>* connection) {
+    R2CC_CHECK(connection->get() != nullptr && hello.link < kLinksMax && hello.links <= kLinksMax);
     ++asked;
     HelloReply reply;
     reply.accepted = hello.nonce == 1;
     reply.reason = "a stranger";
     if (reply.accepted) {
       ++accepted;
-      stream->reset();
+      connection->reset();
     }
     return reply;
   });
   sockaddr_un address;
   socklen_t length;
-  greeter.AddListener(ListenUnix(&address, &length));
+  listener.AddListener(ListenUnix(&address, &length));
 
   std::array<UniqueFd, kStrangers> strangers;
   uint64_t connected = 0;
@@ -89,15 +87,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         break;
       }
       case 4: clock.Advance(static_cast<Nanos>(input.Below(16)) * kNanosPerSecond / 2); break;
-      default: greeter.Tick(clock.Now()); break;
+      default: listener.Tick(clock.Now()); break;
     }
-    io.poller.Wait(0);
+    poller.Wait(0);
   }
-  while (!io.poller.Wait(0)) {
+  while (!poller.Wait(0)) {
   }
-  io.poller.Wait(0);  // what was accepted in the round before
-  clock.Advance(Greeter::kPatience);
-  greeter.Tick(clock.Now());
-  R2CC_CHECK(asked >= accepted && greeter.refused() + accepted == connected);
+  poller.Wait(0);  // what was accepted in the round before
+  clock.Advance(TcpListener::kPatience);
+  listener.Tick(clock.Now());
+  R2CC_CHECK(asked >= accepted && listener.refused() + accepted == connected);
   return 0;
 }

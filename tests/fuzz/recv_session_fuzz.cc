@@ -73,6 +73,7 @@ class World {
       case 4: return Greet();
       case 5: {
         const LinkId link = TakeOwnLink();
+        if (closing_.contains(link)) return EndClose(link, true);
         return session_.LinkTrouble(link, session_.incarnation(link), plan::EvidenceCause::kSocketError, now_);
       }
       case 6: return Rails();
@@ -110,9 +111,11 @@ class World {
     const bool honest = link < session_.links() && input_.Below(4) != 0;
     const auto local = honest ? session_.local_rail(link) : static_cast<uint16_t>(fuzz::TakeNear(&input_, 0));
     const auto remote = static_cast<uint16_t>(fuzz::TakeNear(&input_, link));
-    if (!session_.Greet(link, incarnation, local, remote, now_)) return;
-    R2CC_CHECK(link < session_.links() && session_.incarnation(link) == incarnation);
-    Settle();  // closes the sockets of the incarnation before
+    const auto offer = session_.Greet(link, incarnation, local, remote, now_);
+    Settle();  // closes the incarnation before
+    if (offer == RecvSession::Offer::kLater && session_.Greet(link, incarnation, local, remote, now_) == RecvSession::Offer::kLater) return;
+    if (offer == RecvSession::Offer::kRefused || session_.incarnation(link) != incarnation) return;
+    R2CC_CHECK(link < session_.links());
     switch (input_.Below(3)) {
       case 0: return session_.LaneOpened(link, incarnation, now_);
       case 1: return session_.Proved(link, incarnation, input_.TakeBool());
@@ -216,13 +219,28 @@ class World {
         R2CC_CHECK(Decode(Encode(action.frame, 1), 1, &again));
         return;
       }
-      case Action::Kind::kCloseLink: std::erase_if(half_read_, [&](const HalfRead& half) { return half.link == action.link; }); return;
+      case Action::Kind::kCloseLink:
+        R2CC_CHECK(!closing_.contains(action.link));
+        closing_[action.link] = action.incarnation;
+        return EndClose(action.link, input_.Below(4) != 0);
       case Action::Kind::kFlowOpened:
         if (action.number % 4 == 3) return session_.RefuseFlow(action.flow);
         flows_[action.flow];
         return session_.AcceptFlow(action.flow, action.link);
       default: return;
     }
+  }
+
+  // The transport ends a link sooner or later, or cannot for now: what half-read chunks of it still write is seen by CheckProgress().
+  void EndClose(LinkId link, bool ok) {
+    const auto it = closing_.find(link);
+    if (it == closing_.end()) return;
+    const Incarnation incarnation = it->second;
+    if (ok) {
+      std::erase_if(half_read_, [&](const HalfRead& half) { return half.link == link; });
+      closing_.erase(it);
+    }
+    session_.LinkClosed(link, incarnation, ok, now_);
   }
 
   void CheckProgress() {
@@ -244,6 +262,7 @@ class World {
   RecvSession session_;
   std::map<FlowId, Flow> flows_;
   std::vector<HalfRead> half_read_;
+  std::map<LinkId, Incarnation> closing_;
 };
 
 }  // namespace

@@ -102,7 +102,7 @@ class World {
     }
     // A peer's rails never change their number: the transport refuses that.
     if (remote_rails_.empty()) remote_rails_.resize(1 + input_.Below(input_.Below(8) == 0 ? kWireRailsMax : 4));
-    for (RailInfo& rail : remote_rails_) rail = {input_.TakeString(input_.Below(4)), "10.0.0.1", 1, input_.TakeBool()};
+    for (RailInfo& rail : remote_rails_) rail = {input_.TakeString(input_.Below(4)), input_.TakeBool(), {{}}};
     session_.OobUp("node", remote_rails_, now_);
     R2CC_CHECK(session_.links() > 0 && session_.links() <= kLinksMax);
   }

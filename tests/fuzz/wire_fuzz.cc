@@ -12,7 +12,7 @@ using namespace r2cc::net;  // NOLINT
 
 void Limits(const Hello& hello) {
   R2CC_CHECK(hello.links <= kLinksMax && hello.link < kLinksMax && hello.rails.size() <= kWireRailsMax);
-  R2CC_CHECK(hello.kind <= ConnectionKind::kBulk);
+  R2CC_CHECK(hello.kind <= ConnectionKind::kLink);
 }
 void Limits(const HelloReply& reply) { R2CC_CHECK(reply.rails.size() <= kWireRailsMax); }
 void Limits(const Frame& frame) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "netplugin/transport/handle.h"
+#include "netplugin/transport/tcp/endpoint.h"
 #include "tests/control/perf_process.h"
 #include "tests/plugin/own_process.h"
 #include "tests/plugin/pair.h"
@@ -30,7 +31,6 @@ namespace {
 using abi::Result;
 using control::Outcome;
 using control::PerfProcess;
-using net::ConnectionKind;
 using net::Frame;
 using net::FrameType;
 using net::Hello;
@@ -56,6 +56,13 @@ size_t Count(const std::string& text, const std::string& words) {
   return count;
 }
 
+// What a connection is for.
+enum class Path { kOob, kControl, kBulk };
+void SetPath(Path path, uint8_t sockets, Hello* hello) {
+  hello->kind = path == Path::kOob ? net::ConnectionKind::kOob : net::ConnectionKind::kLink;
+  if (path != Path::kOob) hello->endpoint = net::PathEndpointOf({.control = path == Path::kControl, .sockets = sockets});
+}
+
 Hello SomeHello() {
   Hello hello;
   hello.nonce = 0x1234;
@@ -66,7 +73,7 @@ Hello SomeHello() {
   hello.oob_address = "127.0.0.1";
   hello.oob_port = 1;
   hello.links = 4;
-  hello.rails = {{"rail0", "127.0.0.1", 1, true}};
+  hello.rails = {{"r0", true, {{}}}};
   return hello;
 }
 
@@ -97,10 +104,9 @@ int KnockEverywhere(const std::vector<sockaddr_in>& ports, std::vector<Stranger>
     EXPECT_FALSE(reply.accepted);
     EXPECT_THAT(reply.reason, testing::HasSubstr("wire versions"));
     ++strangers;
-    for (const ConnectionKind kind : {ConnectionKind::kOob, ConnectionKind::kControl, ConnectionKind::kBulk}) {
+    for (const Path path : {Path::kOob, Path::kControl, Path::kBulk}) {
       Hello wrong_nonce = SomeHello();
-      wrong_nonce.kind = kind;
-      wrong_nonce.sockets = 1;
+      SetPath(path, 1, &wrong_nonce);
       reply.accepted = true;
       EXPECT_TRUE(!Stranger(port).Greet(wrong_nonce, &reply) || !reply.accepted);
       ++strangers;
@@ -214,21 +220,20 @@ struct Member {
   net::Handle handle;
   sockaddr_in oob{};
 
-  Hello Greeting(ConnectionKind kind, uint64_t session) const {
+  Hello Greeting(Path path, uint64_t session) const {
     Hello hello = SomeHello();
-    hello.kind = kind;
+    SetPath(path, 1, &hello);
     hello.nonce = handle.nonce;
     hello.target_process = handle.process;
     hello.session = session;
-    hello.sockets = kind == ConnectionKind::kOob ? 0 : 1;
-    hello.rails = {{"r0", "127.0.0.1", 1, true}, {"r1", "127.0.0.2", 1, true}, {"r2", "127.0.0.3", 1, true}, {"r3", "127.0.0.4", 1, true}};
+    for (const char* const nic : {"r0", "r1", "r2", "r3"}) hello.rails.push_back({nic, true, {{}}});
     return hello;
   }
   // Greets and is taken in. The answer's rails say where links connect to.
   Stranger Enter(uint64_t session, std::vector<net::RailInfo>* rails) const {
     Stranger lane(oob);
     HelloReply reply;
-    R2CC_MUST(lane.Greet(Greeting(ConnectionKind::kOob, session), &reply) && reply.accepted);
+    R2CC_MUST(lane.Greet(Greeting(Path::kOob, session), &reply) && reply.accepted);
     *rails = reply.rails;
     return lane;
   }
@@ -236,17 +241,16 @@ struct Member {
 };
 
 sockaddr_in AddressOf(const net::RailInfo& rail) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  R2CC_MUST(inet_pton(AF_INET, rail.address.c_str(), &address.sin_addr) == 1);
-  address.sin_port = htons(rail.port);
-  return address;
+  R2CC_MUST(rail.endpoints.size() == 1);
+  const auto address = net::AddressOf(rail.endpoints[0].bytes);
+  R2CC_MUST(address.has_value() && address->storage.ss_family == AF_INET);
+  return reinterpret_cast<const sockaddr_in&>(address->storage);
 }
 
 // True if a connection of this link was taken in.
-bool OpenLink(const Member& member, const net::RailInfo& rail, uint64_t session, ConnectionKind kind, net::LinkId link,
+bool OpenLink(const Member& member, const net::RailInfo& rail, uint64_t session, Path path, net::LinkId link,
               net::Incarnation incarnation, Stranger* socket) {
-  Hello hello = member.Greeting(kind, session);
+  Hello hello = member.Greeting(path, session);
   hello.link = link;
   hello.incarnation = incarnation;
   hello.local_rail = link;
@@ -257,10 +261,10 @@ bool OpenLink(const Member& member, const net::RailInfo& rail, uint64_t session,
 }
 
 // Refused in so many words, or taken in and hung up on at once.
-bool RefusesLink(const Member& member, const net::RailInfo& rail, uint64_t session, ConnectionKind kind, net::LinkId link,
+bool RefusesLink(const Member& member, const net::RailInfo& rail, uint64_t session, Path path, net::LinkId link,
                  net::Incarnation incarnation) {
   Stranger socket(AddressOf(rail));
-  return !OpenLink(member, rail, session, kind, link, incarnation, &socket) || socket.AwaitHangUp(kPatienceS);
+  return !OpenLink(member, rail, session, path, link, incarnation, &socket) || socket.AwaitHangUp(kPatienceS);
 }
 
 void GarbledLanes(const Member& member) {
@@ -300,15 +304,15 @@ void ImpossibleRequests(const Member& member) {
   HelloReply reply;
   // A link, a rail and sockets that there are not.
   for (const net::LinkId link : {net::LinkId{40}, net::LinkId{63}})
-    R2CC_MUST(RefusesLink(member, rails[0], kSession, ConnectionKind::kControl, link, 1));
-  Hello no_sockets = member.Greeting(ConnectionKind::kBulk, kSession);
+    R2CC_MUST(RefusesLink(member, rails[0], kSession, Path::kControl, link, 1));
+  Hello no_sockets = member.Greeting(Path::kBulk, kSession);
   no_sockets.incarnation = 1;
-  no_sockets.sockets = 0;
+  SetPath(Path::kBulk, 0, &no_sockets);
   Stranger socket(AddressOf(rails[0]));
   R2CC_MUST(!socket.Greet(no_sockets, &reply) || !reply.accepted || socket.AwaitHangUp(kPatienceS));
-  Hello no_session = member.Greeting(ConnectionKind::kControl, kSession + 1);
+  Hello no_session = member.Greeting(Path::kControl, kSession + 1);
   R2CC_MUST(!Stranger(AddressOf(rails[0])).Greet(no_session, &reply) || !reply.accepted);
-  Hello no_rails = member.Greeting(ConnectionKind::kOob, kSession + 2);
+  Hello no_rails = member.Greeting(Path::kOob, kSession + 2);
   no_rails.rails.clear();
   R2CC_MUST(!Stranger(member.oob).Greet(no_rails, &reply) || !reply.accepted);
 }
@@ -318,13 +322,13 @@ void ReplayedIncarnations(const Member& member) {
   std::vector<net::RailInfo> rails;
   Stranger lane = member.Enter(kSession, &rails);
   Stranger control(AddressOf(rails[1]));
-  R2CC_MUST(OpenLink(member, rails[1], kSession, ConnectionKind::kControl, 1, 5, &control));
-  R2CC_MUST(RefusesLink(member, rails[1], kSession, ConnectionKind::kControl, 1, 5));  // it has its lane
-  R2CC_MUST(RefusesLink(member, rails[1], kSession, ConnectionKind::kControl, 1, 4));  // an older one
+  R2CC_MUST(OpenLink(member, rails[1], kSession, Path::kControl, 1, 5, &control));
+  R2CC_MUST(RefusesLink(member, rails[1], kSession, Path::kControl, 1, 5));  // it has its lane
+  R2CC_MUST(RefusesLink(member, rails[1], kSession, Path::kControl, 1, 4));  // an older one
   lane.Send(net::Encode(Frame{.type = FrameType::kFence, .link = 1, .incarnation = 5}, member.Tag(kSession)));
   R2CC_MUST(control.AwaitHangUp(kPatienceS));
-  R2CC_MUST(RefusesLink(member, rails[1], kSession, ConnectionKind::kBulk, 1, 5));  // an ended one
-  R2CC_MUST(OpenLink(member, rails[1], kSession, ConnectionKind::kControl, 1, 6, &control));
+  R2CC_MUST(RefusesLink(member, rails[1], kSession, Path::kBulk, 1, 5));  // an ended one
+  R2CC_MUST(OpenLink(member, rails[1], kSession, Path::kControl, 1, 6, &control));
 }
 
 void ImpossibleChunks(const Member& member) {
@@ -332,8 +336,8 @@ void ImpossibleChunks(const Member& member) {
   for (uint64_t session = 400; session < 410; ++session) {
     Stranger lane = member.Enter(session, &rails);
     Stranger control(AddressOf(rails[2])), bulk(AddressOf(rails[2]));
-    R2CC_MUST(OpenLink(member, rails[2], session, ConnectionKind::kControl, 2, 1, &control));
-    R2CC_MUST(OpenLink(member, rails[2], session, ConnectionKind::kBulk, 2, 1, &bulk));
+    R2CC_MUST(OpenLink(member, rails[2], session, Path::kControl, 2, 1, &control));
+    R2CC_MUST(OpenLink(member, rails[2], session, Path::kBulk, 2, 1, &bulk));
     net::BulkHeader header;
     header.chunk.flow = 77;  // never opened
     header.chunk.message = ~uint64_t{0};

@@ -6,7 +6,7 @@ namespace r2cc::sim {
 namespace {
 
 constexpr const char* kInitiatorEventNames[net::kInitiatorEvents] = {"try", "connected", "proved", "trouble", "peer-fenced"};
-constexpr const char* kAcceptorEventNames[net::kAcceptorEvents] = {"greeted", "fence", "trouble"};
+constexpr const char* kAcceptorEventNames[net::kAcceptorEvents] = {"greeted", "fence", "trouble", "closed", "not-closed"};
 constexpr const char* kSituationNames[kSituations] = {"small message before its buffer",
                                                       "link ends with a chunk half-read",
                                                       "chunk replayed",
@@ -15,7 +15,6 @@ constexpr const char* kSituationNames[kSituations] = {"small message before its 
                                                       "detour up",
                                                       "fence in a fence",
                                                       "link that returned"};
-constexpr const char* kAcceptorStateNames[net::kAcceptorStates] = {"down", "up"};
 
 // The cells of link_table.cc that are not empty. Reaching an empty one ends the process, so these cannot say too little unnoticed.
 constexpr bool kInitiatorPossible[net::kInitiatorStates][net::kInitiatorEvents] = {
@@ -23,6 +22,12 @@ constexpr bool kInitiatorPossible[net::kInitiatorStates][net::kInitiatorEvents] 
     {false, true, false, true, true},
     {false, false, true, true, true},
     {false, false, false, true, true},
+};
+
+constexpr bool kAcceptorPossible[net::kAcceptorStates][net::kAcceptorEvents] = {
+    {true, true, true, false, false},
+    {true, true, true, false, false},
+    {true, true, true, true, true},
 };
 
 struct Row {
@@ -40,8 +45,9 @@ std::vector<Row> RowsOf(const Coverage& coverage) {
              coverage.initiator[static_cast<size_t>(state)][static_cast<size_t>(event)]});
   for (int state = 0; state < net::kAcceptorStates; ++state)
     for (int event = 0; event < net::kAcceptorEvents; ++event)
-      rows.push_back({std::string("acceptor ") + kAcceptorStateNames[state] + " x " + kAcceptorEventNames[event],
-                      coverage.acceptor[static_cast<size_t>(state)][static_cast<size_t>(event)]});
+      if (kAcceptorPossible[state][event])
+        rows.push_back({std::string("acceptor ") + net::Name(static_cast<net::AcceptorState>(state)) + " x " + kAcceptorEventNames[event],
+                        coverage.acceptor[static_cast<size_t>(state)][static_cast<size_t>(event)]});
   for (int kind = 0; kind < kFaultKinds; ++kind)
     rows.push_back({std::string("fault ") + Name(static_cast<FaultKind>(kind)), coverage.faults[static_cast<size_t>(kind)]});
   for (int i = 0; i < kSituations; ++i)

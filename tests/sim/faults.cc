@@ -32,6 +32,9 @@ const char* Name(FaultKind kind) {
     case FaultKind::kFaultInFence: return "fault in fence";
     case FaultKind::kFaultInReplay: return "fault in replay";
     case FaultKind::kLastAckLost: return "last ack lost";
+    case FaultKind::kCloseLate: return "close late";
+    case FaultKind::kCloseFails: return "close fails";
+    case FaultKind::kDeviceLost: return "device lost";
     case FaultKind::kVerdict: return "page verdict";
     case FaultKind::kWeight: return "page weight";
     case FaultKind::kPathVerdict: return "page verdict on a path";
@@ -43,6 +46,7 @@ const char* Name(FaultKind kind) {
     case FaultKind::kVanish: return "vanish";
     case FaultKind::kAbort: return "abort";
     case FaultKind::kBeyondDeadline: return "beyond deadline";
+    case FaultKind::kCloseNever: return "close never";
   }
   return "unknown";
 }
@@ -221,6 +225,26 @@ void Faults::Begin(const Fault& fault) {
     case FaultKind::kAllRailsDown:
     case FaultKind::kBeyondDeadline:
       CutPorts(fault, rails_of(fault.a), fault.degree % 2 == 0 ? rails_of(fault.a) : std::vector<Port>{});
+      break;
+    case FaultKind::kCloseLate:
+      At(fault.a)->io().closing.late_most = fault.degree * kNanosPerMs;
+      Heal(fault, fault.duration, [process = At(fault.a)] { process->io().closing.late_most = 0; });
+      break;
+    case FaultKind::kCloseFails:
+      At(fault.a)->io().closing.fails = true;
+      Heal(fault, fault.duration, [process = At(fault.a)] {
+        process->io().closing.fails = false;
+        process->Wake();
+      });
+      break;
+    case FaultKind::kCloseNever:
+      cannot_close_[fault.b] = timeline->now();
+      At(fault.b)->io().closing.fails = true;
+      CutPorts(fault, {there}, {there});
+      break;
+    case FaultKind::kDeviceLost:
+      At(fault.a)->Device(fault.rail_a, true);
+      Heal(fault, fault.duration, [process = At(fault.a), rail = fault.rail_a] { process->Device(rail, false); });
       break;
     case FaultKind::kVerdict: set_verdict({.failed = true}); break;
     case FaultKind::kPathVerdict:

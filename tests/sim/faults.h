@@ -43,6 +43,10 @@ enum class FaultKind {
   kFaultInFence,  // a second link is lost while the first is being fenced
   kFaultInReplay,
   kLastAckLost,  // a lane dies as its receiver closes
+  // Devices.
+  kCloseLate,   // a process's links end late, and move bytes until then
+  kCloseFails,  // they cannot be ended for a while
+  kDeviceLost,  // with all its links; it comes back
   // The page.
   kVerdict,
   kWeight,
@@ -56,8 +60,9 @@ enum class FaultKind {
   kVanish,          // the whole host: no packet, no answer
   kAbort,           // one end closes with requests outstanding
   kBeyondDeadline,  // no rail for longer than the deadline
+  kCloseNever,      // a link that is lost cannot be ended
 };
-constexpr int kFaultKinds = static_cast<int>(FaultKind::kBeyondDeadline) + 1;
+constexpr int kFaultKinds = static_cast<int>(FaultKind::kCloseNever) + 1;
 const char* Name(FaultKind kind);
 
 struct Fault {
@@ -95,6 +100,11 @@ class Faults {
   const std::vector<int>& injected() const { return injected_; }  // by kind
   bool gone(int host) const { return gone_.contains(host); }
   Nanos gone_at(int host) const { return gone_.at(host); }
+  // Since when the process cannot end links; 0: it can.
+  Nanos cannot_close_since(int host) const {
+    const auto it = cannot_close_.find(host);
+    return it == cannot_close_.end() ? 0 : it->second;
+  }
   net::RailVerdict VerdictOn(int host, int rail) const;
   bool PathBroken(Port one, Port other) const { return broken_paths_.contains({one, other}) || broken_paths_.contains({other, one}); }
 
@@ -111,6 +121,7 @@ class Faults {
   std::vector<Fault> armed_;
   std::vector<int> injected_ = std::vector<int>(kFaultKinds, 0);
   std::map<int, Nanos> gone_;
+  std::map<int, Nanos> cannot_close_;
   std::map<std::pair<int, int>, net::RailVerdict> verdicts_;
   std::set<std::pair<Port, Port>> broken_paths_;
   int active_ = 0;  // planned or begun, and not healed

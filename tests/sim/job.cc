@@ -1,15 +1,16 @@
 #include "tests/sim/job.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace r2cc::sim {
-
 Job::Job(Checker* checker, std::vector<Process*> processes, Excused excused)
     : checker_(checker),
       processes_(std::move(processes)),
       excused_(std::move(excused)),
       ends_over_(processes_.size(), kRunning),
       close_at_(processes_.size(), 0),
+      closing_(processes_.size(), 0),
       failed_at_(processes_.size(), 0) {
   for (Process* process : processes_) process->progress = [this, process] { Progress(process); };
 }
@@ -57,26 +58,28 @@ void Job::Send(Process* process, Flow* flow) {
     flow->send = process->Connect(flow->plan.receiver, flow->listen_id, flow->plan.rail);
     checker_->Opened(flow->record, flow->send.id);
   }
-  const net::SendSession& session = flow->send.end->session();
-  const auto state = session.state(flow->send.id);
-  if (state == net::SendSession::FlowState::kOpening) return;
+  net::SendPeer& peer = *flow->send.peer;
+  peer.Progress(flow->send.id);
+  const net::Comm& comm = *flow->send.comm;
+  const net::Comm::State state = comm.state.load();
+  if (state == net::Comm::State::kOpening) return;
   const uint64_t count = flow->plan.messages.size();
-  const uint64_t acked = session.AckedThrough(flow->send.id);
+  const uint64_t acked = peer.session().AckedThrough(flow->send.id);
   checker_->AckedThrough(flow->record, acked);
-  for (const uint64_t done = flow->send.end->DoneThrough(flow->send.id); flow->send_done < done; ++flow->send_done) {
+  for (const uint64_t done = comm.done_through.load(); flow->send_done < done; ++flow->send_done) {
     if (flow->send_done >= flow->send_posted) return checker_->Violation("early done", "a request that was never posted is done");
     checker_->SendDone(flow->record, flow->send_done, flow->send_done >= acked);
   }
   if (flow->send_done == count) {
     flow->send_over = true;
-  } else if (state == net::SendSession::FlowState::kFailed) {
+  } else if (state == net::Comm::State::kFailed) {
     flow->send_over = flow->send_failed = true;
-    Failed(process, flow->plan.receiver, session.error(flow->send.id), "a sending");
+    Failed(process, flow->plan.receiver, comm.error(), "a sending");
   }
   while (!flow->send_over && flow->send_posted < count &&
          flow->send_posted - flow->send_done < static_cast<uint64_t>(flow->plan.send_window) && now >= flow->send_next) {
     std::byte* data = checker_->PostSend(flow->record, flow->send_posted);
-    flow->send.end->Post(flow->send.id, data, flow->plan.messages[flow->send_posted].first);
+    peer.Submit(flow->send.id, data, flow->plan.messages[flow->send_posted].first);
     ++flow->send_posted;
     flow->send_next = Later(process, flow->plan.send_gap_most);
   }
@@ -91,41 +94,58 @@ void Job::Receive(Process* process, Flow* flow) {
     return;
   }
   flow->accepted = true;
-  const net::RecvSession& session = flow->receive.end->session();
+  net::RecvPeer& peer = *flow->receive.peer;
+  peer.Progress(flow->receive.id);
+  const net::Comm& comm = *flow->receive.comm;
+  const net::Comm::State state = comm.state.load();
   const uint64_t count = flow->plan.messages.size();
-  for (const uint64_t done = session.PlacedThrough(flow->receive.id); flow->receive_done < done; ++flow->receive_done) {
+  for (const uint64_t done = comm.done_through.load(); flow->receive_done < done; ++flow->receive_done) {
     if (flow->receive_done >= flow->receive_posted) return checker_->Violation("early done", "a request that was never posted is done");
-    checker_->ReceiveDone(flow->record, flow->receive_done, session.SizeOf(flow->receive.id, flow->receive_done));
+    checker_->ReceiveDone(flow->record, flow->receive_done, comm.sizes[flow->receive_done % net::kRequestsMax]);
     ++delivered_;
   }
   if (flow->receive_done == count) {
     flow->receive_over = true;
-  } else if (!session.error(flow->receive.id).empty()) {
+  } else if (state == net::Comm::State::kFailed) {
     flow->receive_over = flow->receive_failed = true;
-    Failed(process, flow->plan.sender, session.error(flow->receive.id), "a receiving");
+    Failed(process, flow->plan.sender, comm.error(), "a receiving");
   }
   while (!flow->receive_over && flow->receive_posted < count &&
          flow->receive_posted - flow->receive_done < static_cast<uint64_t>(flow->plan.receive_window) && now >= flow->receive_next) {
     std::byte* data = checker_->PostReceive(flow->record, flow->receive_posted);
-    flow->receive.end->Post(flow->receive.id, data, flow->plan.messages[flow->receive_posted].second);
+    peer.Submit(flow->receive.id, data, flow->plan.messages[flow->receive_posted].second);
     ++flow->receive_posted;
     flow->receive_next = Later(process, flow->plan.receive_gap_most);
   }
 }
 
-void Job::CloseSend(Flow* flow) {
-  if (flow->send_closed) return;
-  flow->send_closed = flow->send_over = true;
-  if (flow->connecting) flow->send.end->Close(flow->send.id);
-  checker_->ClosedSend(flow->record);
+bool Job::CloseSend(Flow* flow) {
+  if (flow->send_closed) return true;
+  if (!std::exchange(flow->send_closing, true) && flow->connecting) {
+    const auto lock = flow->send.peer->Lock();
+    flow->send.peer->Close(flow->send.id);
+  }
+  flow->send_over = true;
+  flow->send_closed = !flow->connecting || !flow->send.peer->Holds(flow->send.id);
+  if (flow->send_closed) checker_->ClosedSend(flow->record);
+  return flow->send_closed;
 }
 
-void Job::CloseReceive(Process* process, Flow* flow) {
-  if (flow->receive_closed) return;
-  process->CloseListen(flow->listen_id);
-  flow->receive_closed = flow->receive_over = true;
-  if (flow->accepted || process->Accept(flow->listen_id, &flow->receive)) flow->receive.end->Close(flow->receive.id);
-  checker_->ClosedReceive(flow->record);
+bool Job::CloseReceive(Process* process, Flow* flow) {
+  if (flow->receive_closed) return true;
+  if (!std::exchange(flow->receive_closing, true)) {
+    if (!flow->accepted) flow->accepted = process->Accept(flow->listen_id, &flow->receive);
+    process->CloseListen(flow->listen_id);
+    if (flow->accepted) {
+      process->io().tap->At(Moment::kRecvClosing, flow->plan.sender, flow->plan.receiver, 0);
+      const auto lock = flow->receive.peer->Lock();
+      flow->receive.peer->Close(flow->receive.id);
+    }
+  }
+  flow->receive_over = true;
+  flow->receive_closed = !flow->accepted || !flow->receive.peer->Holds(flow->receive.id);
+  if (flow->receive_closed) checker_->ClosedReceive(flow->record);
+  return flow->receive_closed;
 }
 
 void Job::Progress(Process* process) {
@@ -143,11 +163,17 @@ void Job::Progress(Process* process) {
   Nanos& close_at = close_at_[AsIndex(process)];
   if (close_at == 0) close_at = aborted ? process->io().now() : std::max(process->io().now(), Later(process, linger));
   if (process->io().now() < close_at && !aborted) return;
+  bool closed = true;
   for (Flow& flow : flows_) {
-    if (flow.plan.sender == host) CloseSend(&flow);
-    if (flow.plan.receiver == host) CloseReceive(process, &flow);
+    if (flow.plan.sender == host) closed &= CloseSend(&flow);
+    if (flow.plan.receiver == host) closed &= CloseReceive(process, &flow);
   }
-  process->Exit();
+  Nanos& closing = closing_[AsIndex(process)];
+  if (closing == 0) closing = process->io().now();
+  if (closed) return process->Exit();
+  if (process->io().now() - closing < kCloseLimit) return;
+  ends_over_[AsIndex(process)] = kAborted;
+  process->Kill(false);
 }
 
 void Job::Abort(int host) {

@@ -29,6 +29,8 @@ struct FlowPlan {
 
 class Job {
  public:
+  // A device that keeps a buffer for longer ends its process, as Engine does.
+  static constexpr Nanos kCloseLimit = 30 * kNanosPerSecond;
   // Judges the failure of one end of a flow: true if the contract lets it fail.
   using Excused = std::function<bool(int own, int other, const std::string& error)>;
   Job(Checker* checker, std::vector<Process*> processes, Excused excused);
@@ -56,12 +58,12 @@ class Job {
     uint64_t listen_id = 0;
     // The sender's end.
     Process::SendFlow send;
-    bool connecting = false, send_over = false, send_failed = false, send_closed = false;
+    bool connecting = false, send_over = false, send_failed = false, send_closing = false, send_closed = false;
     uint64_t send_posted = 0, send_done = 0;
     Nanos send_next = 0;
     // The receiver's.
     Process::RecvFlow receive;
-    bool accepted = false, receive_over = false, receive_failed = false, receive_closed = false;
+    bool accepted = false, receive_over = false, receive_failed = false, receive_closing = false, receive_closed = false;
     uint64_t receive_posted = 0, receive_done = 0;
     Nanos receive_next = 0;
   };
@@ -70,8 +72,9 @@ class Job {
   void Send(Process* process, Flow* flow);
   void Receive(Process* process, Flow* flow);
   void Failed(Process* process, int other, const std::string& error, const char* what);
-  void CloseSend(Flow* flow);
-  void CloseReceive(Process* process, Flow* flow);
+  // True once nothing touches the flow's buffers any more.
+  bool CloseSend(Flow* flow);
+  bool CloseReceive(Process* process, Flow* flow);
   Nanos Later(Process* process, Nanos most);
   size_t AsIndex(const Process* process) const { return static_cast<size_t>(process->host()); }
 
@@ -81,6 +84,7 @@ class Job {
   std::vector<Flow> flows_;
   std::vector<int> ends_over_;    // by host
   std::vector<Nanos> close_at_;   // by host; 0: not all over yet
+  std::vector<Nanos> closing_;    // by host: since when its flows are being closed; 0: they are not
   std::vector<Nanos> failed_at_;  // by host
   int failures_ = 0;
   uint64_t delivered_ = 0;

@@ -370,6 +370,15 @@ void Network::Reset(Port a, Port b, int ends) {
   }
 }
 
+void Network::Renumber(Port port) {
+  ++ports_[port].generation;
+  for (const auto& weak : connections_) {
+    const auto connection = weak.lock();
+    for (int side = 0; connection != nullptr && side < 2; ++side)
+      if (connection->ends[side].port == port) Break(connection, side, false);
+  }
+}
+
 void Network::KillHost(int host, bool holds_sockets) {
   hosts_[host].dead = true;
   for (const auto& weak : connections_) {

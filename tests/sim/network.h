@@ -112,6 +112,9 @@ class Network {
   void Slow(Port port, int divisor) { ports_[port].divisor = divisor; }
   // Resets what is connected between the ports; `ends`: 1 the first port's end, 2 the second's, 3 both.
   void Reset(Port a, Port b, int ends);
+  // The port has another address from now on: connections to and from the old one go silent, and are never heard of again.
+  void Renumber(Port port);
+  uint8_t generation(Port port) { return ports_[port].generation; }
   void Refuse(Port port, bool on) { ports_[port].refuses = on; }
   // The kernel answers connects, the process never hears of them.
   void Swallow(Port port, bool on) { ports_[port].swallows = on; }
@@ -136,6 +139,7 @@ class Network {
     int divisor = 1;
     bool refuses = false;
     bool swallows = false;
+    uint8_t generation = 0;
   };
   struct HostState {
     Host* handler = nullptr;

@@ -73,6 +73,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{Planted::kLateWrite, "LateWrite", {"late write"}}, Case{Planted::kClaimKept, "ClaimKept", {"refused"}},
                     Case{Planted::kFenceMissing, "FenceMissing", {"fence before replay"}},
                     Case{Planted::kFenceUnfulfilled, "FenceUnfulfilled", {"fence at both ends"}},
+                    Case{Planted::kFencedEarly, "FencedEarly", {"fence at both ends", "late write", "exactly once"}},
+                    Case{Planted::kCloseNotAwaited, "CloseNotAwaited", {"fence at both ends", "late write"}},
+                    Case{Planted::kForgottenEarly, "ForgottenEarly", {"late write"}},
+                    Case{Planted::kStaleCompletion, "StaleCompletion", {"wrong bytes", "exactly once"}},
+                    Case{Planted::kWorkerUntold, "WorkerUntold", {"hang", "wrong bytes", "late write"}},
                     Case{Planted::kFenceStale, "FenceStale", {"fence at both ends"}},
                     Case{Planted::kFalseFence, "FalseFence", {"false fence"}}, Case{Planted::kFalseError, "FalseError", {"false error"}}),
     [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });

@@ -6,32 +6,88 @@
 namespace r2cc::sim {
 namespace {
 
-constexpr Nanos kTickEvery = 5 * kNanosPerMs;
+// As Engine's and PeerWatch's.
 constexpr Nanos kActiveWait = 5 * kNanosPerMs;
 constexpr Nanos kIdleWait = 100 * kNanosPerMs;
 // How long one turn keeps the thread.
 constexpr Nanos kTurnTakes = 2'000;
 
+// What a handle names; 0 is no process.
+uint64_t ProcessOf(int host) { return static_cast<uint64_t>(host) + 1; }
+int RailOf(const std::string& nic) { return std::stoi(nic.substr(4)); }
+
 }  // namespace
 
-Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& options) : io_(network, tap, host, options) {
+Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& options)
+    : io_(network, tap, host, options), clock_(network->timeline()) {
   io_.wake = [this] { Wake(); };
+  io_.running = [this] { return !dead_ && stopped_ == 0 && io_.now() >= paused_until_; };
+  host_.clock = &clock_;
+  host_.log = [this](net::LogLevel, const std::string& line) {
+    if (io_.logs()) io_.Log(line);
+  };
+  host_.report = [](const plan::EvidenceRecord&) {};
+  host_.process = host_.nonce = ProcessOf(host);
+  host_.node = HostName(host);
+  host_.oob = {HostName(host), 1};
+  host_.chunk_bytes = options.chunk_bytes;
+  host_.eager_bytes = options.eager_bytes;
+  host_.mode = options.mode;
+  host_.silence = options.silence;
+  host_.deadline = options.deadline;
+  host_.verdict = [this](const std::string& node, const std::string& nic) { return verdict(HostOf(node), RailOf(nic)); };
+  host_.path_broken = [this](const std::string& nic, const std::string& peer, const std::string& peer_nic) {
+    return path_broken(RailOf(nic), HostOf(peer), RailOf(peer_nic));
+  };
+  host_.initiator_observer = [tap](net::LinkId, net::InitiatorState state, net::InitiatorEvent event) { tap->Stepped(state, event); };
+  host_.acceptor_observer = [tap](net::LinkId, net::AcceptorState state, net::AcceptorEvent event) { tap->Stepped(state, event); };
+  host_.link_observer = [this, tap](const net::Action& action, const net::LinkEnds& ends) {
+    const int peer = HostOf(ends.peer_node);
+    tap->Recorded(io_.host, peer, ends.local_rail, action);
+    if (action.kind == net::Action::Kind::kLinkFenced) tap->At(Moment::kLinkReplays, io_.host, peer, action.link);
+  };
+  transport_ = std::make_unique<SimTransport>(
+      &io_, [this](const net::Hello& hello, std::unique_ptr<net::Connection>* connection) { return acceptor_->Greet(hello, connection); });
+  host_.oob_transport = transport_.get();
+  host_.transports = {transport_.get()};
+  for (int rail = 0; rail < options.rails; ++rail) {
+    net::LocalRail& local = host_.rails.emplace_back();
+    local.name = local.nic = "rail" + std::to_string(rail);
+    local.endpoints = {{net::TransportKind::kTcp, {}}};
+    transport_->Listen(net::Rail{.index = rail}, &local.endpoints[0].bytes, nullptr);
+  }
+  acceptor_ = std::make_unique<net::Acceptor>(&host_, [](const std::string&) {});
   network->AddHost(host, this);
+}
+
+Process::~Process() = default;
+
+void Process::ForEachPeer(const std::function<void(net::Peer*)>& call) const {
+  for (const auto& [host, peer] : send_peers_) call(peer.get());
+  for (const auto& [session, peer] : acceptor_->peers()) call(peer.get());
 }
 
 // ---- the job ----
 
 Process::SendFlow Process::Connect(int peer, uint64_t listen_id, int local_rail) {
-  std::unique_ptr<SendEnd>& end = send_ends_[peer];
-  if (end == nullptr) end = std::make_unique<SendEnd>(&io_, peer, io_.random().Next());
-  return {end.get(), end->Open(listen_id, local_rail)};
+  std::shared_ptr<net::SendPeer>& of = send_peers_[peer];
+  if (of == nullptr) {
+    const net::SendPeer::Target target{ProcessOf(peer), ProcessOf(peer), {HostName(peer), 1}};
+    of = std::make_shared<net::SendPeer>(&host_, target, io_.random().Next());
+  }
+  SendFlow flow{of, 0, std::make_shared<net::Comm>()};
+  {
+    const auto lock = of->Lock();
+    flow.id = of->Open(listen_id, static_cast<uint16_t>(local_rail), flow.comm.get());
+  }
+  of->Tick();
+  return flow;
 }
 
 bool Process::Accept(uint64_t listen_id, RecvFlow* flow) {
-  auto& opened = opened_[listen_id];
-  if (opened.empty()) return false;
-  *flow = opened.front();
-  opened.pop_front();
+  std::shared_ptr<net::RecvComm> comm = acceptor_->Accept(listen_id);
+  if (comm == nullptr) return false;
+  *flow = {std::static_pointer_cast<net::RecvPeer>(comm->peer()->shared_from_this()), comm->flow(), std::move(comm)};
   return true;
 }
 
@@ -56,34 +112,42 @@ void Process::Turn() {
   if (dead_ || stopped_ > 0) return;
   if (io_.now() < paused_until_) return Plan(paused_until_);
   for (const auto& call : std::exchange(calls_, {})) call();
-  io_.RunReady();
-  if (io_.now() - ticked_ >= kTickEvery) {
-    ticked_ = io_.now();
-    for (const auto& [peer, end] : send_ends_) end->Tick();
-    for (const auto& [session, end] : recv_ends_) end->Tick();
-    if (!exiting_) std::erase_if(recv_ends_, [](const auto& entry) { return entry.second->over(); });
-  }
-  bool more = false;
-  for (int round = 0; round < 2; ++round) {
-    more = false;
-    for (const auto& [peer, end] : send_ends_) more |= end->Settle();
-    for (const auto& [session, end] : recv_ends_) more |= end->Settle();
-    if (round == 0 && progress && !exiting_) progress();
-  }
+  transport_->RunReady();
+  ForEachPeer([](net::Peer* peer) { peer->Service(); });
+  if (io_.now() - ticked_ >= net::Peer::kTickEvery) TickPeers();
+  if (progress && !exiting_) progress();
   if (exiting_ && (Drained() || io_.now() - exit_began_ >= io_.options.deadline)) {
     gave_up_ = !Drained();
     return End();
   }
-  bool active = exiting_;
-  for (const auto& [peer, end] : send_ends_) active |= end->session().outstanding();
-  for (const auto& [session, end] : recv_ends_) active |= end->session().outstanding();
+  bool active = exiting_, more = false;
+  ForEachPeer([&](net::Peer* peer) {
+    active |= peer->outstanding();
+    more |= peer->more();
+  });
   Plan(io_.now() + (more ? kTurnTakes : active ? kActiveWait : kIdleWait));
 }
 
-bool Process::Drained() {
-  return std::all_of(send_ends_.begin(), send_ends_.end(), [](const auto& e) { return e.second->Flushed() && e.second->idle(); }) &&
-         std::all_of(recv_ends_.begin(), recv_ends_.end(),
-                     [](const auto& e) { return e.second->Flushed() && (e.second->idle() || e.second->over()); });
+void Process::TickPeers() {
+  ticked_ = io_.now();
+  std::vector<net::Peer*> over;
+  ForEachPeer([&](net::Peer* peer) {
+    peer->Tick();
+    const auto lock = peer->Lock();
+    if (peer->has_workers()) peer->UpdateWorkers();
+    if (!peer->over() || exiting_) return;
+    peer->Shut();
+    over.push_back(peer);
+  });
+  const auto is_over = [&](const auto& entry) { return std::find(over.begin(), over.end(), entry.second.get()) != over.end(); };
+  std::erase_if(send_peers_, is_over);
+  std::erase_if(acceptor_->peers(), is_over);
+}
+
+bool Process::Drained() const {
+  bool drained = true;
+  ForEachPeer([&](net::Peer* peer) { drained &= peer->flushed() && (peer->idle() || peer->over()); });
+  return drained;
 }
 
 // ---- what happens to it ----
@@ -118,18 +182,27 @@ void Process::Exit() {
 }
 
 void Process::End() {
-  for (const auto& [peer, end] : send_ends_) end->End();
-  for (const auto& [session, end] : recv_ends_) end->End();
+  ForEachPeer([](net::Peer* peer) {
+    const auto lock = peer->Lock();
+    peer->HalfClose();
+  });
+  ForEachPeer([](net::Peer* peer) {
+    const auto lock = peer->Lock();
+    peer->Shut();
+  });
   Kill(false);
 }
 
 void Process::RailState(int rail, bool up) {
   if (dead_) return;
   calls_.push_back([this, rail, up] {
-    if (io_.rail_up[static_cast<size_t>(rail)] == up) return;
-    io_.rail_up[static_cast<size_t>(rail)] = up;
-    for (const auto& [peer, end] : send_ends_) end->RailState(rail, up);
-    for (const auto& [session, end] : recv_ends_) end->RailState(rail, up);
+    net::LocalRail& local = host_.rails[static_cast<size_t>(rail)];
+    if (std::exchange(local.up, up) == up) return;
+    ForEachPeer([&](net::Peer* peer) {
+      const auto lock = peer->Lock();
+      peer->RailState(static_cast<uint16_t>(rail), up);
+      peer->RunToCompletion();
+    });
   });
   Wake();
 }
@@ -137,68 +210,31 @@ void Process::RailState(int rail, bool up) {
 void Process::ApplyVerdicts() {
   if (dead_) return;
   calls_.push_back([this] {
-    for (const auto& [peer, end] : send_ends_) end->ApplyVerdicts();
-    for (const auto& [session, end] : recv_ends_) end->ApplyVerdicts();
+    ForEachPeer([](net::Peer* peer) {
+      const auto lock = peer->Lock();
+      peer->ApplyVerdicts();
+      peer->RunToCompletion();
+    });
   });
   Wake();
 }
 
-// ---- who connects ----
+void Process::Device(int rail, bool lost) {
+  if (dead_) return;
+  calls_.push_back([this, rail, lost] {
+    io_.device_lost[static_cast<size_t>(rail)] = lost;
+    if (!lost) return;
+    ForEachPeer([&](net::Peer* peer) {
+      const auto lock = peer->Lock();
+      static_cast<SimPort*>(peer->ports().front().get())->LoseDevice(static_cast<uint16_t>(rail));
+      peer->RunToCompletion();
+    });
+  });
+  Wake();
+}
 
 void Process::Accepted(Port, std::shared_ptr<Socket> socket) {
-  if (dead_) return;
-  const uint64_t id = next_caller_++;
-  Caller& caller = callers_[id];
-  caller.stream = std::make_unique<FrameStream>(socket);
-  caller.token = io_.Watch(socket, [this, id] { CallerSpeaks(id); });
-}
-
-void Process::CallerSpeaks(uint64_t id) {
-  Caller& caller = callers_.at(id);
-  net::Bytes packet;
-  bool whole = false;
-  const auto state = caller.stream->ReadOne(&packet, &whole);
-  net::Hello hello;
-  const bool good = state == FrameStream::State::kOpen && (!whole || net::Decode(packet, &hello));
-  if (good && !whole) return;
-  auto stream = std::move(caller.stream);
-  io_.Unwatch(caller.token, &stream->socket());
-  callers_.erase(id);
-  if (!good || !Greet(hello, &stream)) {
-    if (stream != nullptr) stream->socket().Abandon();
-  }
-}
-
-bool Process::Greet(const net::Hello& hello, std::unique_ptr<FrameStream>* stream) {
-  net::HelloReply reply;
-  auto it = recv_ends_.find(hello.session);
-  if (hello.kind == net::ConnectionKind::kOob && it == recv_ends_.end()) {
-    auto end = std::make_unique<RecvEnd>(&io_, hello, [this](RecvEnd* end, net::FlowId flow, uint64_t listen_id) {
-      if (!listeners_.contains(listen_id)) return false;
-      opened_[listen_id].push_back({end, flow});
-      return true;
-    });
-    it = recv_ends_.emplace(hello.session, std::move(end)).first;
-  }
-  reply.accepted = it != recv_ends_.end();
-  reply.node = "host" + std::to_string(io_.host);
-  if (hello.kind == net::ConnectionKind::kOob) reply.rails = io_.Rails();
-  (*stream)->Send(net::Encode(reply));
-  if (!reply.accepted) {
-    (*stream)->socket().Close();
-    stream->reset();
-    return false;
-  }
-  auto socket = (*stream)->Release();
-  stream->reset();
-  if (hello.kind == net::ConnectionKind::kOob) {
-    it->second->AttachOob(socket);
-    return true;
-  }
-  std::string reason;
-  // Hanging up is refusal enough: the initiator tries again with its next incarnation.
-  if (!it->second->AttachLink(hello, socket, &reason)) socket->Abandon();
-  return true;
+  if (!dead_) transport_->Accepted(std::move(socket));
 }
 
 }  // namespace r2cc::sim

@@ -1,18 +1,19 @@
-// One simulated process: its I/O thread's loop, its listeners and its sessions. The counterpart of netplugin/transport's Engine.
+// One simulated process: netplugin/transport's peers and acceptor, over the simulated network, and the loop of its I/O thread. The
+// counterpart of netplugin/transport's Engine.
 //
 // A process can be stopped (its kernel goes on), slowed, killed, and ended in order. The job's code runs in `progress`, once a turn.
 #ifndef R2CC_TESTS_SIM_PROCESS_H_
 #define R2CC_TESTS_SIM_PROCESS_H_
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <vector>
 
-#include "tests/sim/recv_end.h"
-#include "tests/sim/send_end.h"
+#include "netplugin/transport/acceptor.h"
+#include "netplugin/transport/send_peer.h"
+#include "tests/sim/io.h"
+#include "tests/sim/sim_transport.h"
 
 namespace r2cc::sim {
 
@@ -21,25 +22,31 @@ class Process : public Network::Host {
   Process(Network* network, Tap* tap, int host, const ProcessOptions& options);
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
+  ~Process() override;
 
   int host() const { return io_.host; }
   Io& io() { return io_; }
+  // The page; full weight and no broken path unless set.
+  std::function<net::RailVerdict(int host, int rail)> verdict = [](int, int) { return net::RailVerdict{}; };
+  std::function<bool(int rail, int peer, int peer_rail)> path_broken = [](int, int, int) { return false; };
 
   // ---- the job; call only from `progress` ----
 
   std::function<void()> progress;
 
   struct SendFlow {
-    SendEnd* end = nullptr;
+    std::shared_ptr<net::SendPeer> peer;
     net::FlowId id = 0;
+    std::shared_ptr<net::Comm> comm;
   };
   struct RecvFlow {
-    RecvEnd* end = nullptr;
+    std::shared_ptr<net::RecvPeer> peer;
     net::FlowId id = 0;
+    std::shared_ptr<net::RecvComm> comm;
   };
   SendFlow Connect(int peer, uint64_t listen_id, int local_rail);
-  void Listen(uint64_t listen_id) { listeners_.insert(listen_id); }
-  void CloseListen(uint64_t listen_id) { listeners_.erase(listen_id); }
+  void Listen(uint64_t listen_id) { acceptor_->Open(listen_id); }
+  void CloseListen(uint64_t listen_id) { acceptor_->Close(listen_id); }
   // False until a flow is there.
   bool Accept(uint64_t listen_id, RecvFlow* flow);
 
@@ -61,34 +68,39 @@ class Process : public Network::Host {
   Nanos exit_began() const { return exit_began_; }
   void RailState(int rail, bool up);
   void ApplyVerdicts();
+  // The rail's device is lost, and with it all that it did; or it is back.
+  void Device(int rail, bool lost);
 
-  const std::map<int, std::unique_ptr<SendEnd>>& send_ends() const { return send_ends_; }
-  const std::map<uint64_t, std::unique_ptr<RecvEnd>>& recv_ends() const { return recv_ends_; }
+  const std::map<int, std::shared_ptr<net::SendPeer>>& send_peers() const { return send_peers_; }
+  const std::map<uint64_t, std::shared_ptr<net::RecvPeer>>& recv_peers() const { return acceptor_->peers(); }
 
  private:
-  struct Caller {
-    std::unique_ptr<FrameStream> stream;
-    Io::Token token = 0;
+  class VirtualClock final : public Clock {
+   public:
+    explicit VirtualClock(const Timeline* timeline) : timeline_(timeline) {}
+    Nanos Now() const override { return timeline_->now(); }
+
+   private:
+    const Timeline* const timeline_;
   };
 
   void Accepted(Port local, std::shared_ptr<Socket> socket) override;
+  void ForEachPeer(const std::function<void(net::Peer*)>& call) const;
   void Turn();
+  void TickPeers();
   void Plan(Nanos when);
-  bool Drained();
+  bool Drained() const;
   void End();
-  void CallerSpeaks(uint64_t caller);
-  bool Greet(const net::Hello& hello, std::unique_ptr<FrameStream>* stream);
 
   Io io_;
-  std::map<int, std::unique_ptr<SendEnd>> send_ends_;       // by peer
-  std::map<uint64_t, std::unique_ptr<RecvEnd>> recv_ends_;  // by session
-  std::map<uint64_t, Caller> callers_;
-  uint64_t next_caller_ = 1;
-  std::set<uint64_t> listeners_;
-  std::map<uint64_t, std::deque<RecvFlow>> opened_;
-  std::vector<std::function<void()>> calls_;  // for the next turn
-  uint64_t generation_ = 0;                   // of the planned turn
-  Nanos planned_ = 0;                         // 0: none
+  VirtualClock clock_;
+  net::Host host_;
+  std::unique_ptr<SimTransport> transport_;
+  std::unique_ptr<net::Acceptor> acceptor_;
+  std::map<int, std::shared_ptr<net::SendPeer>> send_peers_;  // by peer
+  std::vector<std::function<void()>> calls_;                  // for the next turn
+  uint64_t generation_ = 0;                                   // of the planned turn
+  Nanos planned_ = 0;                                         // 0: none
   Nanos ticked_ = 0;
   Nanos paused_until_ = 0;
   int stopped_ = 0;

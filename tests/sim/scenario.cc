@@ -18,6 +18,7 @@ void MakeTopology(Random* random, Scenario* scenario) {
   options.eager_bytes = random->Chance(4) ? 0 : std::min<uint32_t>(options.chunk_bytes, net::kEagerBytesMax);
   options.sockets_per_rail = static_cast<uint8_t>(random->Chance(4) ? 2 : 1);
   options.turn_bytes = random->Of<size_t>({1024, 4096, 16384, 65536});
+  options.workers = random->Chance(2);
   options.mode = random->Chance(4) ? net::StripeMode::kMigrate : net::StripeMode::kBalance;
   options.turn_latency_most = random->Of<Nanos>({5'000, 20'000, 200'000, 2 * kMs});
   for (int i = 0; i < count; ++i) {
@@ -93,9 +94,14 @@ void MakeFlows(Random* random, Scenario* scenario) {
         if (paced) plan.send_gap_most = random->Between(0, 60 * kMs);
         if (paced || random->Chance(3)) plan.receive_gap_most = random->Between(0, 60 * kMs);
         plan.linger_most = random->Chance(2) ? 0 : random->Between(0, 100 * kMs);
-        const int messages = static_cast<int>(random->Between(1, 40));
+        // Some send small messages alone, more of them than a receiver stages, to one that is slow to post.
+        const bool small = random->Chance(8);
+        if (small) plan.send_gap_most = 0;
+        if (small) plan.receive_gap_most = random->Between(kMs, 10 * kMs);
+        const int messages = static_cast<int>(small ? random->Between(40, 100) : random->Between(1, 40));
         for (int m = 0; m < messages; ++m) {
-          const uint64_t bytes = std::min<uint64_t>(MakeSize(random, scenario->processes[0].chunk_bytes), 192 * 1024);
+          const uint64_t bytes = small ? static_cast<uint64_t>(random->Pick(200))
+                                       : std::min<uint64_t>(MakeSize(random, scenario->processes[0].chunk_bytes), 192 * 1024);
           plan.messages.emplace_back(bytes, bytes + (random->Chance(2) ? 0 : static_cast<uint64_t>(random->Pick(5000))));
         }
         scenario->flows.push_back(plan);
@@ -126,6 +132,7 @@ Fault MakeFault(Random* random, const Scenario& scenario, FaultKind kind) {
     case FaultKind::kOobReset: fault.degree = 1 + random->Pick(3); break;
     case FaultKind::kWeight: fault.degree = random->Of<int>({0, 1, 250, 500, 999}); break;
     case FaultKind::kDeadAtStart: fault.at = 0; break;
+    case FaultKind::kCloseLate: fault.degree = static_cast<int>(random->Between(1, 100)); break;
     case FaultKind::kFaultInConnect: fault.moment = Moment::kLinkOpening; break;
     case FaultKind::kFaultInProof: fault.moment = Moment::kLinkProving; break;
     case FaultKind::kFaultInFence: fault.moment = random->Chance(2) ? Moment::kLinkFencing : Moment::kAcceptorEnds; break;
@@ -192,7 +199,9 @@ Scenario MakeScenario(uint64_t seed) {
                                                   FaultKind::kLastAckLost,    FaultKind::kVerdict,
                                                   FaultKind::kWeight,         FaultKind::kPathVerdict,
                                                   FaultKind::kStopShort,      FaultKind::kStopLong,
-                                                  FaultKind::kPause};
+                                                  FaultKind::kPause,          FaultKind::kCloseLate,
+                                                  FaultKind::kCloseLate,      FaultKind::kCloseFails,
+                                                  FaultKind::kDeviceLost};
   static const std::vector<FaultKind> kGone = {FaultKind::kDeath, FaultKind::kDeathHeldOpen, FaultKind::kVanish, FaultKind::kAbort};
 
   int others = static_cast<int>(random.Between(1, 10));
@@ -201,7 +210,7 @@ Scenario MakeScenario(uint64_t seed) {
     others = random.Pick(3);
   }
   if (scenario.kind == Class::kDeadline) {
-    Fault fault = MakeFault(&random, scenario, FaultKind::kBeyondDeadline);
+    Fault fault = MakeFault(&random, scenario, random.Chance(3) ? FaultKind::kCloseNever : FaultKind::kBeyondDeadline);
     fault.duration = deadline + random.Between(kSecond, 4 * kSecond);
     fault.degree = random.Pick(2);
     scenario.faults.push_back(fault);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/core/hash.h"
+#include "netplugin/flow/planted.h"
 
 namespace r2cc::sim {
 
@@ -142,7 +144,21 @@ bool BulkIn::EndChunk(const Sink& sink) {
   return true;
 }
 
+bool BulkIn::Fetch(size_t most) {
+  if (!in_chunk_ || destination_ == nullptr || fetched_ > 0) return false;
+  const size_t bytes = std::min<size_t>({socket_->Readable(), current_.chunk.bytes - payload_done_, most});
+  if (bytes == 0) return false;
+  std::byte* const to = destination_ + payload_done_;
+  tap_->Writes(host_, to, bytes);
+  fetched_ = static_cast<uint32_t>(socket_->Read(reinterpret_cast<uint8_t*>(to), bytes));
+  return fetched_ > 0;
+}
+
 BulkIn::Result BulkIn::Read(const Sink& sink, size_t turn_bytes) {
+  if (const uint32_t fetched = std::exchange(fetched_, 0); fetched > 0 && !net::IsPlanted(net::Planted::kWorkerUntold)) {
+    payload_done_ += fetched;
+    if (payload_done_ == current_.chunk.bytes && !EndChunk(sink)) return Result::kGarbled;
+  }
   for (size_t turn = 0; turn < turn_bytes;) {
     size_t n;
     if (in_chunk_) {

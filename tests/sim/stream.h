@@ -1,5 +1,5 @@
 // What travels over a simulated connection: packets of the production codec, and bulk chunks. The counterparts of
-// netplugin/transport/tcp's streams, over Socket instead of a descriptor.
+// netplugin/transport/tcp's sockets.
 #ifndef R2CC_TESTS_SIM_STREAM_H_
 #define R2CC_TESTS_SIM_STREAM_H_
 
@@ -21,6 +21,7 @@ class FrameStream {
   explicit FrameStream(std::shared_ptr<Socket> socket) : socket_(std::move(socket)) {}
 
   Socket& socket() { return *socket_; }
+  const std::shared_ptr<Socket>& shared() const { return socket_; }
   std::shared_ptr<Socket> Release() { return std::move(socket_); }
 
   void Send(const net::Bytes& packet);
@@ -40,8 +41,6 @@ class FrameStream {
 };
 
 constexpr uint32_t kSimProofBytes = 2048;
-// Connections after the greeting bear the session's tag.
-inline uint32_t SimTag(uint64_t session) { return net::SessionTag(0, session); }
 std::vector<std::byte> SimProof(uint64_t session, net::LinkId link, net::Incarnation incarnation, uint8_t socket);
 
 class BulkOut {
@@ -57,7 +56,7 @@ class BulkOut {
   // The chunk that is half-way into the socket: its buffer is still in use.
   const net::Chunk* half_sent() const { return busy_ && proof_.empty() ? &chunk_ : nullptr; }
   // It goes on from a copy of its buffer.
-  void Rebase(const std::byte* copy) {
+  void Retarget(const std::byte* copy) {
     if (half_sent() != nullptr) chunk_.data = copy;
   }
 
@@ -91,6 +90,12 @@ class BulkIn {
   Result Read(const Sink& sink, size_t turn_bytes);
   void Forget(net::FlowId flow);
 
+  // A worker's call, without anybody's lock: bytes of the chunk at hand go to their place. What came of it is told by the next Read(). True
+  // if there were any.
+  bool Fetch(size_t most);
+  // The chunk that is half-way into its buffer; null: none.
+  const net::Chunk* half_read() const { return in_chunk_ && destination_ != nullptr ? &current_.chunk : nullptr; }
+
  private:
   bool StartChunk(const Sink& sink);
   bool EndChunk(const Sink& sink);
@@ -106,6 +111,7 @@ class BulkIn {
   bool in_chunk_ = false;
   std::byte* destination_ = nullptr;
   uint32_t payload_done_ = 0;
+  uint32_t fetched_ = 0;  // behind payload_done_, and not told
   std::vector<std::byte> scratch_;
 };
 

@@ -47,6 +47,8 @@ class Tap {
   virtual ~Tap() = default;
   // A process's kernel copied payload from a buffer, or is about to copy it into one.
   virtual void Reads(int /*host*/, const std::byte* /*from*/, size_t /*bytes*/) {}
+  // A device whose link is being closed may still read it.
+  virtual void ReadsWhileClosing(int /*host*/, const std::byte* /*from*/) {}
   virtual void Writes(int /*host*/, const std::byte* /*to*/, size_t /*bytes*/) {}
   virtual void ChunkSent(const Carrying& /*who*/, const net::Chunk& /*chunk*/) {}
   virtual void ChunkBegun(const Carrying& /*who*/, const net::Chunk& /*header*/, const std::byte* /*destination*/) {}

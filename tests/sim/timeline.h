@@ -42,6 +42,8 @@ class Timeline {
   void At(Nanos when, std::function<void()> what);
   void After(Nanos delay, std::function<void()> what) { At(now_ + delay, std::move(what)); }
 
+  // Nothing happens any more: for the end of a world, before that of what its events hold.
+  void Clear() { events_.clear(); }
   // Runs the earliest event; time is then its time. False if there is none.
   bool RunNext();
   // When the earliest event is due; a time beyond all others if there is none.

@@ -1,35 +1,41 @@
-"""The simulation's libraries, once over the sessions as they are shipped and once over those in which bugs can be planted."""
+"""The simulation's libraries, once over the peers as they are shipped and once over those in which bugs can be planted."""
 
-def sim_libraries(suffix, sessions):
+def sim_libraries(suffix, peers):
     """The simulated processes and the world.
 
     Args:
       suffix: of the targets' names.
-      sessions: labels of the libraries that hold the production sessions.
+      peers: labels of the libraries that hold the production peers.
     """
     native.cc_library(
         name = "process" + suffix,
         testonly = True,
         srcs = [
+            "ending.cc",
             "process.cc",
-            "recv_end.cc",
-            "send_bulk.cc",
-            "send_end.cc",
+            "sim_oob.cc",
+            "sim_recv_link.cc",
+            "sim_send_link.cc",
+            "sim_transport.cc",
             "stream.cc",
         ],
         hdrs = [
+            "ending.h",
             "io.h",
-            "peer_probe.h",
             "process.h",
-            "recv_end.h",
-            "send_end.h",
+            "ready_set.h",
+            "sim_oob.h",
+            "sim_recv_link.h",
+            "sim_send_link.h",
+            "sim_transport.h",
             "stream.h",
             "tap.h",
         ],
         deps = [
             ":network",
+            "//base/core:function_ref",
             "//base/core:hash",
-        ] + sessions,
+        ] + peers,
     )
     native.cc_library(
         name = "world" + suffix,
@@ -53,5 +59,5 @@ def sim_libraries(suffix, sessions):
         deps = [
             ":network",
             ":process" + suffix,
-        ] + sessions,
+        ] + peers,
     )

@@ -29,8 +29,8 @@ class World : public Tap {
     std::vector<Process*> processes;
     for (size_t host = 0; host < scenario.processes.size(); ++host) {
       processes_.push_back(std::make_unique<Process>(&network_, this, static_cast<int>(host), scenario.processes[host]));
-      processes_.back()->io().verdict = [this](int at, int rail) { return faults_->VerdictOn(at, rail); };
-      processes_.back()->io().path_broken = [this, at = static_cast<int>(host)](int rail, int peer, int peer_rail) {
+      processes_.back()->verdict = [this](int at, int rail) { return faults_->VerdictOn(at, rail); };
+      processes_.back()->path_broken = [this, at = static_cast<int>(host)](int rail, int peer, int peer_rail) {
         return faults_->PathBroken({at, rail}, {peer, peer_rail});
       };
       processes.push_back(processes_.back().get());
@@ -47,6 +47,8 @@ class World : public Tap {
     for (const Fault& fault : scenario.faults) faults_->Plan(fault);
     for (const FlowPlan& flow : scenario.flows) job_->Add(flow);
   }
+
+  ~World() override { timeline_.Clear(); }
 
   Result Run() {
     Result result;
@@ -80,6 +82,7 @@ class World : public Tap {
   // ---- the tap ----
 
   void Reads(int, const std::byte* from, size_t bytes) override { checker_.Reads(from, bytes); }
+  void ReadsWhileClosing(int, const std::byte* from) override { checker_.ReadsWhileClosing(from); }
   void Writes(int, const std::byte* to, size_t bytes) override { checker_.Writes(to, bytes); }
   void ChunkSent(const Carrying& who, const net::Chunk& chunk) override { checker_.ChunkSent(who, chunk); }
   void ChunkBegun(const Carrying& who, const net::Chunk& header, const std::byte* destination) override {
@@ -92,8 +95,8 @@ class World : public Tap {
     const auto reached = [this](Situation situation) { ++coverage_.situations[static_cast<size_t>(situation)]; };
     std::set<net::LinkId>& fencing = fencing_[{sender, receiver}];
     if (action.kind == net::Action::Kind::kLinkUp) {
-      const auto& end = processes_[static_cast<size_t>(sender)]->send_ends().at(receiver);
-      if (action.link >= end->session().links() / 2) reached(Situation::kDetour);
+      const auto& peer = processes_[static_cast<size_t>(sender)]->send_peers().at(receiver);
+      if (!peer->session().is_home(action.link)) reached(Situation::kDetour);
       if (action.incarnation > 1) reached(Situation::kReturned);
     }
     if (action.kind != net::Action::Kind::kLinkFenced) return;
@@ -155,6 +158,11 @@ class World : public Tap {
     const auto back = back_at_.find(PairOf(own, other));
     if (scenario_.kind == Class::kDeadline && back != back_at_.end() && timeline_.now() - back->second < kReconnecting) return true;
     const auto lost = lost_since_.find(PairOf(own, other));
+    // A link that cannot be ended costs the flows on it, after the deadline.
+    for (const int host : {own, other})
+      if (const Nanos since = faults_->cannot_close_since(host);
+          since != 0 && timeline_.now() - since >= scenario_.processes[static_cast<size_t>(own)].deadline)
+        return true;
     // The session counts from its last link's end, which other faults may have brought about a little earlier.
     return lost != lost_since_.end() &&
            timeline_.now() - lost->second >= scenario_.processes[static_cast<size_t>(own)].deadline - kReconnecting;
@@ -170,7 +178,9 @@ class World : public Tap {
   }
   Nanos Patience() const {
     const bool lasting = scenario_.kind == Class::kGone || scenario_.kind == Class::kDeadline;
-    return kLiveness + (lasting ? scenario_.processes[0].deadline : 0);
+    const auto never = [](const Fault& fault) { return fault.kind == FaultKind::kCloseNever; };
+    const bool kept = std::any_of(scenario_.faults.begin(), scenario_.faults.end(), never);
+    return kLiveness + (lasting ? scenario_.processes[0].deadline : 0) + (kept ? Job::kCloseLimit : 0);
   }
 
   // A process that died while its host lives is soon missed.
@@ -189,10 +199,10 @@ class World : public Tap {
     }
   }
 
-  template <typename End>
-  static std::string Owes(const End& end) {
-    return std::string(end.session().failed() ? ", failed" : "") + (end.idle() ? "" : ", owes words") +
-           (end.Flushed() ? "" : ", has words unsent");
+  template <typename PeerType>
+  static std::string Owes(const PeerType& peer) {
+    return std::string(peer.session().failed() ? ", failed" : "") + (peer.idle() ? "" : ", owes frames") +
+           (peer.flushed() ? "" : ", has frames unsent");
   }
 
   void Hung() {
@@ -200,15 +210,17 @@ class World : public Tap {
     for (const std::string& line : job_->Unfinished()) what += "\n    " + line;
     for (const auto& process : processes_) {
       if (process->dead()) continue;
-      for (const auto& [peer, end] : process->send_ends()) {
-        what += "\n    sender " + std::to_string(process->host()) + " -> " + std::to_string(peer) + Owes(*end) + ": links";
-        for (net::LinkId link = 0; link < end->session().links(); ++link)
-          what += std::string(" ") + net::Name(end->session().link_state(link)) + "/" + std::to_string(end->session().incarnation(link));
+      for (const auto& [host, peer] : process->send_peers()) {
+        const net::SendSession& session = peer->session();
+        what += "\n    sender " + std::to_string(process->host()) + " -> " + std::to_string(host) + Owes(*peer) + ": links";
+        for (net::LinkId link = 0; link < session.links(); ++link)
+          what += std::string(" ") + net::Name(session.link_state(link)) + "/" + std::to_string(session.incarnation(link));
       }
-      for (const auto& [session, end] : process->recv_ends()) {
-        what += "\n    receiver " + std::to_string(process->host()) + " <- " + std::to_string(end->peer()) + Owes(*end) + ": links";
-        for (net::LinkId link = 0; link < end->session().links(); ++link)
-          what += std::string(end->session().link_up(link) ? " up/" : " down/") + std::to_string(end->session().incarnation(link));
+      for (const auto& [number, peer] : process->recv_peers()) {
+        const net::RecvSession& session = peer->session();
+        what += "\n    receiver " + std::to_string(process->host()) + " <- " + peer->node() + Owes(*peer) + ": links";
+        for (net::LinkId link = 0; link < session.links(); ++link)
+          what += std::string(session.link_up(link) ? " up/" : " down/") + std::to_string(session.incarnation(link));
       }
     }
     checker_.Violation("hang", what);
@@ -220,11 +232,12 @@ class World : public Tap {
   Network network_;
   Checker checker_;
   Coverage coverage_;
-  std::vector<std::unique_ptr<Process>> processes_;
-  std::unique_ptr<Job> job_;
   std::unique_ptr<Faults> faults_;
   std::map<std::pair<int, int>, std::set<net::LinkId>> fencing_;
   std::map<std::pair<int, int>, Nanos> lost_since_, back_at_;
+  // The job holds peers, which end with their processes, and tell of it to all of the above.
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::unique_ptr<Job> job_;
 };
 
 }  // namespace

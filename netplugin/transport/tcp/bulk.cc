@@ -131,7 +131,7 @@ void BulkSender::ForEachUnsent(FunctionRef<void(const Chunk&)> visit) const {
     if (pieces_[i].type == BulkType::kChunk) visit(pieces_[i].chunk);
 }
 
-void BulkSender::Rebase(FlowId flow, MessageId message, const std::byte* copy) {
+void BulkSender::Retarget(FlowId flow, MessageId message, const std::byte* copy) {
   // A message that has a copy is one chunk.
   for (size_t i = first_; i < pieces_.size(); ++i)
     if (pieces_[i].type == BulkType::kChunk && pieces_[i].chunk.flow == flow && pieces_[i].chunk.message == message)
@@ -272,9 +272,9 @@ BulkReceiver::Result BulkReceiver::Take(const Sink& sink, uint64_t* received_byt
   return got < fetched_.wanted ? Result::kEmpty : Result::kMore;
 }
 
-BulkReceiver::Result BulkReceiver::ReadOn(const Sink& sink, Look look, FunctionRef<bool()> enough, uint64_t* received_bytes) {
+BulkReceiver::Result BulkReceiver::ReadOn(const Sink& sink, Look look, const bool& enough, uint64_t* received_bytes) {
   Result result = Take(sink, received_bytes);
-  for (auto turn = static_cast<size_t>(fetched_.bytes); turn < kTurnBytes && result == Result::kMore && !enough();
+  for (auto turn = static_cast<size_t>(fetched_.bytes); turn < kTurnBytes && result == Result::kMore && !enough;
        turn += static_cast<size_t>(fetched_.bytes)) {
     Fetch(look);
     result = Take(sink, received_bytes);

@@ -1,5 +1,5 @@
 // The bulk sockets of a link: payload goes straight between NCCL's buffers and the socket. Nothing blocks, and a socket has one owner at a
-// time: whoever has its peer's turn, or a mover while it makes a call (see errand.h).
+// time: whoever holds its peer's lock, or a worker while it makes a call (see io_task.h).
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_BULK_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_BULK_H_
 
@@ -15,6 +15,9 @@
 
 namespace r2cc::net {
 
+// A read that nothing cuts short.
+inline constexpr bool kNeverEnough = false;
+
 constexpr uint32_t kProofBytes = 64 * 1024;
 // The data check of one bulk socket: bytes that only this socket of this incarnation sends.
 std::vector<std::byte> ProofPattern(uint64_t session, LinkId link, Incarnation incarnation, uint8_t socket);
@@ -24,7 +27,7 @@ class BulkSender {
   BulkSender(UniqueFd fd, uint32_t tag, bool checksum) : fd_(std::move(fd)), tag_(tag), checksum_(checksum) {}
 
   int fd() const { return fd_.get(); }
-  void Abandon() { fd_.Abandon(); }
+  void Reset() { fd_.Reset(); }
 
   void SendProof(std::vector<std::byte> pattern);
 
@@ -58,7 +61,7 @@ class BulkSender {
   // What is here and not wholly with the kernel.
   void ForEachUnsent(FunctionRef<void(const Chunk&)> visit) const;
   // The message goes on from a copy of its buffer.
-  void Rebase(FlowId flow, MessageId message, const std::byte* copy);
+  void Retarget(FlowId flow, MessageId message, const std::byte* copy);
 
  private:
   struct Piece {
@@ -91,7 +94,7 @@ class BulkReceiver {
   BulkReceiver(UniqueFd fd, uint32_t tag, std::vector<std::byte> proof_pattern);
 
   int fd() const { return fd_.get(); }
-  void Abandon() { fd_.Abandon(); }
+  void Reset() { fd_.Reset(); }
 
   enum class Result { kEmpty, kMore, kBroken, kGarbled };
   // How a call reads.
@@ -108,16 +111,14 @@ class BulkReceiver {
   };
   // Reads what has arrived, one turn's worth.
   Result Read(const Sink& sink, Look look, uint64_t* received_bytes) {
-    return Fetch(look) ? ReadOn(
-                             sink, look, [] { return false; }, received_bytes)
-                       : Result::kEmpty;
+    return Fetch(look) ? ReadOn(sink, look, kNeverEnough, received_bytes) : Result::kEmpty;
   }
   // The same in steps. The first call, which asks nobody: false if nothing has arrived.
   bool Fetch(Look look);
   // What came of it, ...
   Result Take(const Sink& sink, uint64_t* received_bytes);
-  // ... and of as many more calls as there is something for, until it is `enough`.
-  Result ReadOn(const Sink& sink, Look look, FunctionRef<bool()> enough, uint64_t* received_bytes);
+  // ... and of as many more calls as there is something for, until `enough` is true.
+  Result ReadOn(const Sink& sink, Look look, const bool& enough, uint64_t* received_bytes);
 
   // Takes away what was left with the kernel. False: it is not to be had, the connection has broken.
   bool TakeLeft();

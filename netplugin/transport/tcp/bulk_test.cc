@@ -170,7 +170,7 @@ TEST_P(BulkPair, AHalfSentMessageGoesOnFromItsCopy) {
   EXPECT_TRUE(sender_->AnyUnsent([](const Chunk& chunk) { return chunk.flow == 1; }));
   EXPECT_FALSE(sender_->AnyUnsent([](const Chunk& chunk) { return chunk.flow == 2; }));
   const std::vector<std::byte> copy = *sent_[0];
-  sender_->Rebase(1, 0, copy.data());
+  sender_->Retarget(1, 0, copy.data());
   std::memset(sent_[0]->data(), 0, sent_[0]->size());
   Move(1);
   EXPECT_EQ(received_[0], copy);

@@ -1,4 +1,4 @@
-// A control lane's socket: whole packets in, whole packets out, nothing blocks.
+// A control channel's socket: whole packets in, whole packets out, nothing blocks.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_PACKET_STREAM_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_PACKET_STREAM_H_
 

@@ -1,4 +1,4 @@
-// Is the peer's kernel there, and does anybody listen? One attempt to connect to its out-of-band address. With the peer's turn.
+// Is the peer's kernel there, and does anybody listen? One attempt to connect to its out-of-band address. With the peer's lock.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_PROBE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_PROBE_H_
 
@@ -6,7 +6,7 @@
 
 #include "base/core/clock.h"
 #include "netplugin/link/action.h"
-#include "netplugin/transport/tcp/poller.h"
+#include "netplugin/transport/poller.h"
 #include "netplugin/transport/tcp/socket.h"
 
 namespace r2cc::net {

@@ -1,81 +1,330 @@
 #include "netplugin/transport/tcp/send_link.h"
 
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/core/check.h"
+#include "netplugin/transport/tcp/endpoint.h"
+#include "netplugin/transport/tcp/tcp_port.h"
 
 namespace r2cc::net {
 namespace {
+
+using plan::EvidenceCause;
 
 // Estimates waver: a small change is not worth a call.
 bool IsNear(uint64_t value, uint64_t other) { return value - value / 8 <= other && other - other / 8 <= value; }
 
 }  // namespace
 
-void SendLink::Close(Poller* poller, Movers* movers) {
-  calls.clear();
-  if (control != nullptr) control->Abandon();
-  control.reset();
-  for (Bulk& one : bulk) {
-    if (one.sender == nullptr) continue;
-    one.hire.End(movers, one.sender->fd());
-    poller->Remove(one.token, one.sender->fd());
-    one.sender->Abandon();
+TcpSendLink::TcpSendLink(TcpPort* port, const LinkName& name, SendOwner* owner, Counter* carried)
+    : port_(port), name_(name), owner_(owner), carried_(carried) {
+  port_->Add(this);
+}
+
+TcpSendLink::~TcpSendLink() { R2CC_CHECK(closed_); }
+
+bool TcpSendLink::Close() {
+  closed_ = true;
+  port_->Remove(this);
+  connectors_.clear();
+  control_.Reset();
+  for (Bulk& bulk : bulk_) {
+    if (bulk.sender == nullptr) continue;
+    bulk.ownership.End(port_->workers(), bulk.sender->fd());
+    port_->poller()->Remove(bulk.token, bulk.sender->fd());
+    bulk.sender->Reset();
   }
-  bulk.clear();
+  return true;
 }
 
-bool SendLink::greeted() const {
-  return control != nullptr && std::all_of(bulk.begin(), bulk.end(), [](const Bulk& one) { return one.sender != nullptr; });
+// ---- connections ----
+
+void TcpSendLink::Open(const Endpoint& remote_rail, const Hello& hello) {
+  const auto to = AddressOf(remote_rail);
+  if (!to) return Trouble(EvidenceCause::kLinkDown);
+  const uint8_t sockets = port_->sockets_per_rail();
+  Hello path_hello = hello;
+  for (int i = -1; i < sockets; ++i) {
+    path_hello.endpoint = PathEndpointOf({i < 0, static_cast<uint8_t>(std::max(i, 0)), sockets});
+    int failure = 0;
+    UniqueFd fd = Connect(port_->source(name_.local_rail), *to, i < 0 ? SocketUse::kControl : SocketUse::kBulk, &failure);
+    if (!fd) return Trouble(EvidenceCause::kSocketError);
+    connectors_.push_back(
+        std::make_unique<Connector>(port_->poller(), std::move(fd), Encode(path_hello),
+                                    [this, i](Connector::Outcome outcome, const HelloReply& reply, std::unique_ptr<PacketStream> stream) {
+                                      if (outcome == Connector::Outcome::kGarbled) return Trouble(EvidenceCause::kGarbled);
+                                      if (outcome != Connector::Outcome::kReplied) return Trouble(EvidenceCause::kSocketError);
+                                      if (!reply.accepted) return Trouble(EvidenceCause::kPeerFenced);
+                                      Greeted(i, std::move(stream));
+                                    }));
+  }
+  bulk_.resize(sockets);
 }
 
-void SendLink::Prove(uint64_t session, LinkId link) {
-  for (size_t i = 0; i < bulk.size(); ++i) {
-    bulk[i].sender->SendProof(ProofPattern(session, link, incarnation, static_cast<uint8_t>(i)));
-    bulk[i].blocked = false;
+void TcpSendLink::Greeted(int socket, std::unique_ptr<PacketStream> stream) {
+  if (socket < 0) {
+    control_.Open(port_->poller(), std::move(stream), port_->key().tag, [this] { PollControl(); });
+  } else {
+    const auto index = static_cast<size_t>(socket);
+    Bulk& bulk = bulk_[index];
+    bulk.sender = std::make_unique<BulkSender>(stream->Release(), port_->key().tag, port_->checksum());
+    LimitQueue(*bulk.sender);
+    // Edge-triggered: room is told of once, when it comes after the socket was full.
+    bulk.token =
+        port_->poller()->Add(bulk.sender->fd(), EPOLLIN | EPOLLOUT | EPOLLET, [this, index](uint32_t events) { BulkEvent(index, events); });
+  }
+  if (control_.open() && std::all_of(bulk_.begin(), bulk_.end(), [](const Bulk& bulk) { return bulk.sender != nullptr; }))
+    owner_->Connected(name_);
+}
+
+void TcpSendLink::PollControl() {
+  if (!control_.open()) return;
+  const auto state = control_.Service([this](const Frame& frame) { owner_->Heard(name_, frame); });
+  if (state != PacketStream::State::kOpen)
+    Trouble(state == PacketStream::State::kGarbled ? EvidenceCause::kGarbled : EvidenceCause::kSocketError);
+}
+
+void TcpSendLink::BulkEvent(size_t index, uint32_t events) {
+  Bulk& bulk = bulk_[index];
+  if (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) {
+    // Nothing is ever sent to us here: an end or an error is all there can be to read.
+    char byte;
+    const ssize_t n = recv(bulk.sender->fd(), &byte, 1, MSG_DONTWAIT);
+    if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+      return Trouble(n > 0 ? EvidenceCause::kGarbled : EvidenceCause::kSocketError);
+  }
+  if (events & EPOLLOUT) {
+    bulk.blocked = false;
+    owner_->Ready(name_);
   }
 }
 
-Account SendLink::Measure() {
-  Account all;
-  for (const Bulk& one : bulk) {
-    if (one.sender == nullptr) continue;
-    const Account account = AccountOf(one.sender->fd());
-    all.delivered_bytes += account.delivered_bytes;
+// ---- chunks ----
+
+void TcpSendLink::Prove() {
+  for (size_t i = 0; i < bulk_.size(); ++i) {
+    bulk_[i].sender->SendProof(ProofPattern(port_->key().session, name_.link, name_.incarnation, static_cast<uint8_t>(i)));
+    bulk_[i].blocked = false;
+  }
+  owner_->Ready(name_);
+}
+
+bool TcpSendLink::Load(size_t index) {
+  Bulk& bulk = bulk_[index];
+  if (bulk.sender->AnyUnsent([this](const Chunk& chunk) { return !owner_->Expects(chunk); })) {
+    // Acknowledged before it was sent: the peer breaks the protocol, and the copy behind the chunk is gone.
+    Trouble(EvidenceCause::kGarbled);
+    bulk.blocked = true;
+    return false;
+  }
+  // What leaves together is committed to this link as what the kernel queues is.
+  uint64_t pulled_bytes = 0;
+  const uint32_t most_bytes = CallBytes(limit_bytes_, bulk.ownership.by_worker());
+  const auto pull = [&](Chunk* chunk) {
+    if (index >= in_use_ || pulled_bytes >= most_bytes || !owner_->Pull(name_, chunk)) return false;
+    pulled_bytes += chunk->bytes;
+    return true;
+  };
+  bulk.blocked = false;
+  return bulk.sender->Load(pull, advice_.spread ? 1 : BulkSender::kTogetherMost);
+}
+
+bool TcpSendLink::Wrote(size_t index, BulkSender::Result result, uint64_t sent_bytes) {
+  *carried_ += sent_bytes;
+  if (result == BulkSender::Result::kBroken) Trouble(EvidenceCause::kSocketError);
+  bulk_[index].blocked = result != BulkSender::Result::kMore;
+  return result == BulkSender::Result::kMore;
+}
+
+bool TcpSendLink::PumpSocket(size_t index) {
+  if (!Load(index)) return false;
+  uint64_t sent_bytes = 0;
+  const BulkSender::Result result = bulk_[index].sender->Write(&sent_bytes);
+  return Wrote(index, result, sent_bytes);
+}
+
+bool TcpSendLink::Pump(int most, bool retry) {
+  bool room = false;
+  for (size_t i = 0; i < bulk_.size(); ++i) {
+    Bulk& bulk = bulk_[i];
+    if (!bulk.ours() || (bulk.blocked && !retry)) continue;
+    // What was begun goes on first.
+    if (bulk.sender->busy() && !PumpSocket(i)) continue;
+    if (most == 0) {
+      room = true;
+      continue;
+    }
+    for (int sent = 0; PumpSocket(i);)
+      if (++sent == most) return true;
+  }
+  return room;
+}
+
+bool TcpSendLink::busy() const {
+  return std::any_of(bulk_.begin(), bulk_.end(), [](const Bulk& bulk) { return bulk.ours() && bulk.sender->busy(); });
+}
+
+SendLink::Sent TcpSendLink::SendNow(FunctionRef<bool(Chunk*)> post) {
+  if (bulk_.empty()) return Sent::kNot;
+  Bulk& bulk = bulk_.front();
+  // A worker may be at its call: nothing of the sender is looked at before it is known that there is none.
+  if (!bulk.ours() || bulk.sender->busy()) return Sent::kNot;
+  Chunk chunk;
+  if (!post(&chunk)) return Sent::kNot;
+  bulk.sender->Load(chunk);
+  uint64_t sent_bytes = 0;
+  const BulkSender::Result result = bulk.sender->Write(&sent_bytes);
+  Wrote(0, result, sent_bytes);
+  return bulk.sender->busy() ? Sent::kInPart : Sent::kWhole;
+}
+
+void TcpSendLink::Retarget(FlowId flow, MessageId message, const std::byte* copy) {
+  // A worker has not seen a message that was posted while the lock was held.
+  for (Bulk& bulk : bulk_)
+    if (bulk.ours() && bulk.sender->busy()) bulk.sender->Retarget(flow, message, copy);
+}
+
+bool TcpSendLink::Holds(FlowId flow) {
+  if (closed_) return false;
+  for (const Bulk& bulk : bulk_) bulk.ownership.Await();
+  return std::any_of(bulk_.begin(), bulk_.end(), [flow](const Bulk& bulk) {
+    return bulk.sender != nullptr && bulk.sender->AnyUnsent([flow](const Chunk& chunk) { return chunk.flow == flow; });
+  });
+}
+
+// ---- how much each socket takes ----
+
+LinkFacts TcpSendLink::Measure() {
+  LinkFacts facts;
+  Nanos round_trip = 0;
+  for (const Bulk& bulk : bulk_) {
+    if (bulk.sender == nullptr) continue;
+    const TcpStats stats = StatsOf(bulk.sender->fd());
+    facts.delivered_bytes += stats.delivered_bytes;
     // Several sockets share the rail at the same time.
-    all.busy_ns = std::max(all.busy_ns, account.busy_ns);
-    all.round_trip_ns = std::max(all.round_trip_ns, account.round_trip_ns);
+    facts.busy = std::max<Nanos>(facts.busy, stats.busy_ns);
+    round_trip = std::max<Nanos>(round_trip, stats.round_trip_ns);
   }
-  round_trip_ = all.round_trip_ns;
-  return all;
+  round_trip_ = round_trip;
+  return facts;
 }
 
-void SendLink::Adapt(double rate_bytes_per_s, bool spread) {
-  in_use_ = SocketsInUse(rate_bytes_per_s, bulk.size());
-  const uint32_t bytes = QueueLimitBytes(rate_bytes_per_s, spread);
-  const uint64_t held_bytes = HoldLimitBytes(rate_bytes_per_s, round_trip_, spread);
+void TcpSendLink::Advise(const LinkAdvice& advice) {
+  advice_ = advice;
+  in_use_ = SocketsInUse(advice.rate_bytes_per_s, bulk_.size());
+  const uint32_t bytes = QueueLimitBytes(advice.rate_bytes_per_s, advice.spread);
+  const uint64_t held_bytes = HoldLimitBytes(advice.rate_bytes_per_s, round_trip_, advice.spread);
   if (IsNear(bytes, limit_bytes_) && IsNear(held_bytes, held_bytes_)) return;
   limit_bytes_ = bytes;
   held_bytes_ = held_bytes;
-  for (const Bulk& one : bulk)
-    if (one.sender != nullptr) LimitQueue(*one.sender);
+  for (const Bulk& bulk : bulk_)
+    if (bulk.sender != nullptr) LimitQueue(*bulk.sender);
 }
 
-void SendLink::LimitQueue(const BulkSender& joined) const {
-  LimitUnsent(joined.fd(), limit_bytes_);
-  LimitHeld(joined.fd(), held_bytes_);
+void TcpSendLink::LimitQueue(const BulkSender& sender) const {
+  LimitUnsent(sender.fd(), limit_bytes_);
+  LimitHeld(sender.fd(), held_bytes_);
 }
 
-void SendLink::Await() const {
-  for (const Bulk& one : bulk) one.hire.Await();
+// ---- workers ----
+
+class TcpSendLink::Task final : public IoTask {
+ public:
+  Task(TcpSendLink* link, size_t index) : IoTask(link->owner_), link_(link), index_(index), sender_(link->bulk_[index].sender.get()) {}
+
+ private:
+  bool Prepare() override {
+    if (!mine()) return false;
+    ownership().set_pending(false);
+    if (calls_++ == kCallsTogether) {
+      calls_ = 0;
+      ownership().Wake(link_->port_->workers());
+      return false;
+    }
+    if (!link_->Load(index_)) {
+      calls_ = 0;
+      return false;
+    }
+    sender_->ForEachUnsent([this](const Chunk& chunk) {
+      if (chunk.eager) copies_.push_back(link_->owner_->CopyOf(chunk));
+    });
+    return true;
+  }
+  void Call() override {
+    sent_bytes_ = 0;
+    result_ = sender_->Write(&sent_bytes_);
+  }
+  bool Commit() override {
+    copies_.clear();
+    if (!mine()) return false;
+    const bool on = link_->Wrote(index_, result_, sent_bytes_);
+    if (on)
+      ownership().set_pending(true);
+    else
+      calls_ = 0;
+    return on;
+  }
+  void Detach() override { link_ = nullptr; }
+
+  SocketOwnership& ownership() const { return link_->bulk_[index_].ownership; }
+  bool mine() const { return link_ != nullptr && ownership().is(this); }
+
+  TcpSendLink* link_;
+  const size_t index_;
+  BulkSender* const sender_;
+  std::vector<std::shared_ptr<const std::byte[]>> copies_;  // of the eager messages that it sends
+  BulkSender::Result result_ = BulkSender::Result::kIdle;
+  uint64_t sent_bytes_ = 0;
+  int calls_ = 0;
+};
+
+void TcpSendLink::UseWorkers(bool on) {
+  for (size_t i = 0; i < bulk_.size(); ++i) {
+    Bulk& bulk = bulk_[i];
+    if (bulk.sender == nullptr || bulk.ownership.by_worker() == on) continue;
+    const int fd = bulk.sender->fd();
+    if (on && started_) {
+      port_->poller()->Modify(bulk.token, fd, EPOLLIN | EPOLLET);
+      if (bulk.ownership.Resume()) {
+        // That there is room may have been told to whoever wrote until now.
+        bulk.blocked = false;
+        owner_->Ready(name_);
+        if (bulk.sender->busy()) bulk.ownership.Wake(port_->workers());
+        continue;
+      }
+      bulk.ownership.Give(port_->workers(), Workers::Way::kSend, name_.local_rail * bulk_.size() + i, fd, std::make_shared<Task>(this, i));
+    } else if (!on) {
+      bulk.ownership.Pause();
+      port_->poller()->Modify(bulk.token, fd, EPOLLIN | EPOLLOUT | EPOLLET);
+      bulk.blocked = false;
+      owner_->Ready(name_);
+    }
+  }
 }
 
-bool SendLink::AnyUnsent(FunctionRef<bool(const Chunk&)> is_so) const {
-  return std::any_of(bulk.begin(), bulk.end(), [&](const Bulk& one) { return one.sender != nullptr && one.sender->AnyUnsent(is_so); });
+uint32_t TcpSendLink::ChunksTogether() const {
+  if (advice_.spread || advice_.chunk_bytes == 0) return 1;
+  return std::clamp<uint32_t>(CallBytes(limit_bytes_, true) / advice_.chunk_bytes, 1, BulkSender::kTogetherMost);
 }
 
-void SendLink::Rebase(FlowId flow, MessageId message, const std::byte* copy) {
-  // A mover has not seen a message that was posted in this turn.
-  for (Bulk& one : bulk)
-    if (one.sender != nullptr && !one.hire.on() && one.sender->busy()) one.sender->Rebase(flow, message, copy);
+uint32_t TcpSendLink::Coming() {
+  uint32_t chunks = 0;
+  // Who makes a call looks for more after it.
+  for (size_t i = 0; i < std::min(bulk_.size(), in_use_); ++i) chunks += bulk_[i].ownership.pending() ? ChunksTogether() : 0;
+  return chunks;
+}
+
+void TcpSendLink::Offer(FunctionRef<bool(uint32_t chunks)> claim) {
+  for (size_t i = 0; i < std::min(bulk_.size(), in_use_); ++i) {
+    Bulk& bulk = bulk_[i];
+    const bool idle = bulk.ownership.by_worker() && !bulk.ownership.pending() && !bulk.blocked && !bulk.ownership.calling();
+    if (idle && claim(ChunksTogether())) bulk.ownership.Wake(port_->workers());
+  }
 }
 
 }  // namespace r2cc::net

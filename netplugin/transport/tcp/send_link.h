@@ -1,4 +1,4 @@
-// The sockets of one link at the initiator's end. With the peer's turn.
+// One incarnation of a link at the initiator's end: a control socket and some bulk sockets.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_SEND_LINK_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_SEND_LINK_H_
 
@@ -7,50 +7,78 @@
 #include <vector>
 
 #include "netplugin/flow/stripe.h"
+#include "netplugin/transport/links.h"
 #include "netplugin/transport/tcp/bulk.h"
-#include "netplugin/transport/tcp/call.h"
-#include "netplugin/transport/tcp/errand.h"
-#include "netplugin/transport/tcp/lane_socket.h"
-#include "netplugin/transport/tcp/poller.h"
+#include "netplugin/transport/tcp/connector.h"
+#include "netplugin/transport/tcp/control_socket.h"
+#include "netplugin/transport/tcp/io_task.h"
 
 namespace r2cc::net {
 
-class SendLink {
+class TcpPort;
+
+class TcpSendLink final : public SendLink {
  public:
+  TcpSendLink(TcpPort* port, const LinkName& name, SendOwner* owner, Counter* carried);
+  ~TcpSendLink() override;
+
+  void Queue(const Frame& frame) override { control_.Queue(frame); }
+  bool Flush() override { return control_.Flush(); }
+  bool flushed() const override { return control_.flushed(); }
+  void HalfClose() override { control_.HalfClose(); }
+  void PollControl() override;
+  bool Close() override;
+
+  void Open(const Endpoint& remote_rail, const Hello& hello) override;
+  void Prove() override;
+  void Start() override { started_ = true; }
+  bool Pump(int most, bool retry) override;
+  bool busy() const override;
+  Sent SendNow(FunctionRef<bool(Chunk*)> post) override;
+  void Retarget(FlowId flow, MessageId message, const std::byte* copy) override;
+  bool Holds(FlowId flow) override;
+  uint32_t Coming() override;
+  void Offer(FunctionRef<bool(uint32_t chunks)> claim) override;
+  LinkFacts Measure() override;
+  void Advise(const LinkAdvice& advice) override;
+
+  void UseWorkers(bool on);
+
+ private:
+  class Task;
   struct Bulk {
     std::unique_ptr<BulkSender> sender;  // null until it is greeted
     Poller::Token token = 0;
     bool blocked = false;  // full, as far as is known
-    Hire hire;             // off: whoever has the turn writes
+    SocketOwnership ownership;
 
-    bool has_room() const { return sender != nullptr && !blocked && !hire.on(); }
+    bool ours() const { return sender != nullptr && !ownership.by_worker(); }
   };
+  // `socket`: -1 is the control channel.
+  void Greeted(int socket, std::unique_ptr<PacketStream> stream);
+  void BulkEvent(size_t index, uint32_t events);
+  void Trouble(plan::EvidenceCause cause) { owner_->Trouble(name_, cause); }
+  // Load, one write, and what came of it. Only the write is made without the lock where a worker does it.
+  bool Load(size_t index);
+  bool Wrote(size_t index, BulkSender::Result result, uint64_t sent_bytes);
+  // True if chunks were moved, and there is room for more.
+  bool PumpSocket(size_t index);
+  void LimitQueue(const BulkSender& sender) const;
+  // How many chunks leave with one call of a worker.
+  uint32_t ChunksTogether() const;
 
-  Incarnation incarnation = 0;
-  std::vector<std::unique_ptr<Call>> calls;  // being greeted
-  std::unique_ptr<LaneSocket> control;       // null until it is greeted
-  std::vector<Bulk> bulk;
-  bool stirred = false;  // there may be more to carry than when its movers looked last
-
-  // What is unsent or unread is lost, at both ends.
-  void Close(Poller* poller, Movers* movers);
-  bool greeted() const;
-  void Prove(uint64_t session, LinkId link);
-  // What the kernel says of all its bulk sockets.
-  Account Measure();
+  TcpPort* const port_;
+  const LinkName name_;
+  SendOwner* const owner_;
+  Counter* const carried_;
+  std::vector<std::unique_ptr<Connector>> connectors_;  // being greeted
+  ControlSocket control_;
+  std::vector<Bulk> bulk_;
+  bool started_ = false;
+  bool closed_ = false;
+  LinkAdvice advice_;
   // How much each socket queues - with the kernel, and of chunks that leave together - and how many take chunks: see QueueLimitBytes,
   // HoldLimitBytes and SocketsInUse.
-  void Adapt(double rate_bytes_per_s, bool spread);
-  size_t in_use() const { return in_use_; }
-  void LimitQueue(const BulkSender& joined) const;
-  uint32_t limit_bytes() const { return limit_bytes_; }
-  // No call is being made on any of its sockets, nor will be while the turn lasts.
-  void Await() const;
-  // See BulkSender. Await() comes first.
-  bool AnyUnsent(FunctionRef<bool(const Chunk&)> is_so) const;
-  void Rebase(FlowId flow, MessageId message, const std::byte* copy);
-
- private:
   uint32_t limit_bytes_ = QueueLimitBytes(0, false);
   uint64_t held_bytes_ = HoldLimitBytes(0, 0, false);
   Nanos round_trip_ = 0;

@@ -39,21 +39,6 @@ void SetCongestionControl(int fd, const std::string& name) {
 
 }  // namespace
 
-void UniqueFd::Close() {
-  if (fd_ < 0) return;
-  fork_guard::Remove(fd_);
-  close(std::exchange(fd_, -1));
-}
-
-void UniqueFd::Abandon() {
-  if (fd_ < 0) return;
-  const linger at_once{1, 0};
-  setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-  // A forked child may hold a copy of the descriptor: closing ours alone would end nothing.
-  shutdown(fd_, SHUT_RDWR);
-  Close();
-}
-
 uint16_t SocketAddress::port() const {
   if (storage.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(storage).sin6_port);
   return ntohs(reinterpret_cast<const sockaddr_in&>(storage).sin_port);

@@ -6,38 +6,10 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 
-#include "base/core/fork_guard.h"
+#include "netplugin/transport/unique_fd.h"
 
 namespace r2cc::net {
-
-// Owns a descriptor, which forked children do not keep.
-class UniqueFd {
- public:
-  UniqueFd() = default;
-  explicit UniqueFd(int fd) : fd_(fd) {
-    if (fd >= 0) fork_guard::Add(fd);
-  }
-  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  UniqueFd& operator=(UniqueFd&& other) noexcept {
-    if (this != &other) {
-      Close();
-      fd_ = std::exchange(other.fd_, -1);
-    }
-    return *this;
-  }
-  ~UniqueFd() { Close(); }
-
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  void Close();
-  // Closes a TCP socket at once: what is unsent or unread is lost, at both ends.
-  void Abandon();
-
- private:
-  int fd_ = -1;
-};
 
 struct SocketAddress {
   sockaddr_storage storage{};
@@ -96,12 +68,12 @@ bool HasCongestionControl(const std::string& name);
 int ConnectResult(int fd);
 
 // What the kernel says of a connection since it began.
-struct Account {
+struct TcpStats {
   uint64_t delivered_bytes = 0;  // acknowledged by the peer's kernel
   int64_t busy_ns = 0;           // there was something to deliver, and the peer took it
   int64_t round_trip_ns = 0;     // the shortest lately
 };
-Account AccountOf(int fd);
+TcpStats StatsOf(int fd);
 
 }  // namespace r2cc::net
 

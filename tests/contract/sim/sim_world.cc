@@ -24,11 +24,11 @@ sim::ProcessOptions ProcessOptionsOf(const Options& options) {
   return process;
 }
 
-FlowState StateOf(net::SendSession::FlowState state) {
+FlowState StateOf(net::Comm::State state) {
   switch (state) {
-    case net::SendSession::FlowState::kOpening: return FlowState::kOpening;
-    case net::SendSession::FlowState::kOpen: return FlowState::kOpen;
-    case net::SendSession::FlowState::kFailed: return FlowState::kFailed;
+    case net::Comm::State::kOpening: return FlowState::kOpening;
+    case net::Comm::State::kOpen: return FlowState::kOpen;
+    case net::Comm::State::kFailed: return FlowState::kFailed;
   }
   return FlowState::kFailed;
 }
@@ -48,7 +48,7 @@ SimWorld::SimWorld(const Options& options) : timeline_(kSeed), network_(&timelin
   for (End end = 0; end < 2; ++end) {
     processes_[end] = std::make_unique<sim::Process>(&network_, static_cast<sim::Tap*>(this), end, ProcessOptionsOf(options));
     processes_[end]->progress = [this, end] { Progress(end); };
-    processes_[end]->io().verdict = [this, end](int node, int rail) {
+    processes_[end]->verdict = [this, end](int node, int rail) {
       const auto it = verdicts_[end].find({node, rail});
       return it == verdicts_[end].end() ? net::RailVerdict{} : it->second;
     };
@@ -91,23 +91,25 @@ void SimWorld::Progress(End end) {
     }
   }
   for (const auto& what : std::exchange(asked_[end], {})) what();
-  for (Flow& flow : flows_) Look(&flow);
+  for (Flow& flow : flows_) Look(end, &flow);
 }
 
-void SimWorld::Look(Flow* flow) {
-  if (flow->connected && flow->send.state != FlowState::kClosed) {
-    const net::SendSession& session = flow->sender.end->session();
-    flow->send.state = StateOf(session.state(flow->sender.id));
-    flow->send.error = session.error(flow->sender.id);
-    flow->send.done = flow->sender.end->DoneThrough(flow->sender.id);
+void SimWorld::Look(End end, Flow* flow) {
+  if (flow->from == end && flow->connected && flow->send.state != FlowState::kClosed) {
+    const net::Comm& comm = *flow->sender.comm;
+    flow->sender.peer->Progress(flow->sender.id);
+    flow->send.state = StateOf(comm.state.load());
+    flow->send.error = comm.error();
+    flow->send.done = comm.done_through.load();
   }
-  if (flow->accepted && flow->receive.state != FlowState::kClosed) {
-    const net::RecvSession& session = flow->receiver.end->session();
-    flow->receive.error = session.error(flow->receiver.id);
-    flow->receive.state = flow->receive.error.empty() ? FlowState::kOpen : FlowState::kFailed;
-    flow->receive.done = session.PlacedThrough(flow->receiver.id);
+  if (flow->from != end && flow->accepted && flow->receive.state != FlowState::kClosed) {
+    const net::Comm& comm = *flow->receiver.comm;
+    flow->receiver.peer->Progress(flow->receiver.id);
+    flow->receive.state = StateOf(comm.state.load());
+    flow->receive.error = comm.error();
+    flow->receive.done = comm.done_through.load();
     for (uint64_t number = flow->sizes.size(); number < flow->receive.done; ++number)
-      flow->sizes.push_back(session.SizeOf(flow->receiver.id, number));
+      flow->sizes.push_back(comm.sizes[number % net::kRequestsMax]);
   }
 }
 
@@ -129,17 +131,19 @@ int SimWorld::Open(End from, int rail) {
 }
 
 void SimWorld::Send(int number, const std::byte* data, size_t bytes) {
-  Ask(At(number).from, [this, number, data, bytes] { At(number).sender.end->Post(At(number).sender.id, data, bytes); });
+  Ask(At(number).from,
+      [this, number, data, bytes] { At(number).sender.peer->Submit(At(number).sender.id, const_cast<std::byte*>(data), bytes); });
 }
 
 void SimWorld::Receive(int number, std::byte* data, size_t capacity) {
-  Ask(1 - At(number).from, [this, number, data, capacity] { At(number).receiver.end->Post(At(number).receiver.id, data, capacity); });
+  Ask(1 - At(number).from, [this, number, data, capacity] { At(number).receiver.peer->Submit(At(number).receiver.id, data, capacity); });
 }
 
 void SimWorld::CloseSend(int number) {
   Call(At(number).from, [this, number] {
     Flow& flow = flows_[static_cast<size_t>(number)];
-    flow.sender.end->Close(flow.sender.id);
+    const auto lock = flow.sender.peer->Lock();
+    flow.sender.peer->Close(flow.sender.id);
     flow.send.state = FlowState::kClosed;
   });
 }
@@ -147,7 +151,8 @@ void SimWorld::CloseSend(int number) {
 void SimWorld::CloseReceive(int number) {
   Call(1 - At(number).from, [this, number] {
     Flow& flow = flows_[static_cast<size_t>(number)];
-    flow.receiver.end->Close(flow.receiver.id);
+    const auto lock = flow.receiver.peer->Lock();
+    flow.receiver.peer->Close(flow.receiver.id);
     flow.receive.state = FlowState::kClosed;
   });
 }
@@ -201,7 +206,7 @@ void SimWorld::Publish(End end, const std::vector<Verdict>& verdicts) {
 // ---- observation ----
 
 void SimWorld::ChunkSent(const sim::Carrying& who, const net::Chunk& chunk) {
-  const auto& sender = processes_[who.sender]->send_ends().at(who.receiver);
+  const auto& sender = processes_[who.sender]->send_peers().at(who.receiver);
   left_bytes_[who.sender][sender->session().local_rail(who.link)] += chunk.bytes;
 }
 

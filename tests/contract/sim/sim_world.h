@@ -20,6 +20,7 @@ namespace r2cc::contract {
 class SimWorld final : public World, private sim::Tap {
  public:
   explicit SimWorld(const Options& options);
+  ~SimWorld() override { timeline_.Clear(); }
 
   std::string Node(End end) const override { return "host" + std::to_string(end); }
   Nanos Now() const override { return timeline_.now(); }
@@ -84,7 +85,7 @@ class SimWorld final : public World, private sim::Tap {
   // And it is waited for, however long that takes.
   void Call(End end, std::function<void()> what);
   void Progress(End end);
-  void Look(Flow* flow);
+  void Look(End end, Flow* flow);
   // The link monitor hears of it a moment later.
   void Tell(End end, int rail, bool up);
 

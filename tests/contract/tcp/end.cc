@@ -25,6 +25,7 @@
 #include "netplugin/rails/link_monitor.h"
 #include "netplugin/rails/rails.h"
 #include "netplugin/transport/engine.h"
+#include "netplugin/transport/tcp/tcp_transport.h"
 #include "tests/contract/tcp/protocol.h"
 
 namespace r2cc::contract {
@@ -103,6 +104,7 @@ class Process {
       const std::lock_guard lock(warning_mutex_);
       if (level == net::LogLevel::kWarn) warning_ = line;
     };
+    parts.make_transport = net::TcpTransport::Maker(parts.config);
     engine_ = net::Engine::Start(std::move(parts), &error);
     if (engine_ == nullptr) Die(error);
   }
@@ -232,7 +234,7 @@ class Process {
   // As NCCL tests its oldest request: who waits helps.
   template <typename OneComm>
   void Fill(OneComm* comm, std::string* error, FlowStatus* status) {
-    if (comm->done_through.load(std::memory_order_acquire) < comm->posted) engine_->Help(comm);
+    if (comm->done_through.load(std::memory_order_acquire) < comm->posted) engine_->Progress(comm);
     // The state is read first: what was done before the flow failed is done.
     status->state = StateOf(comm->state.load(std::memory_order_acquire));
     status->done_through = comm->done_through.load(std::memory_order_acquire);

@@ -1,0 +1,56 @@
+// The fences that the acceptor has not answered: incarnations whose arrivals are not known yet. Pure.
+#ifndef R2CC_NETPLUGIN_LINK_OPEN_FENCES_H_
+#define R2CC_NETPLUGIN_LINK_OPEN_FENCES_H_
+
+#include <algorithm>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/function_ref.h"
+#include "netplugin/flow/types.h"
+#include "plan/page/ring.h"
+
+namespace r2cc::net {
+
+class OpenFences {
+ public:
+  struct Fence {
+    LinkId link = 0;
+    Incarnation incarnation = 0;
+    Carrier carrier = 0;
+    plan::EvidenceCause cause = plan::EvidenceCause::kNone;
+    Nanos since = 0;
+    Nanos unanswered = 0;  // while the peer answered otherwise
+  };
+
+  void Add(const Fence& fence) { fences_.push_back(fence); }
+  bool Uses(Carrier carrier) const {
+    return std::any_of(fences_.begin(), fences_.end(), [carrier](const Fence& fence) { return fence.carrier == carrier; });
+  }
+  // The answer for an incarnation is one for all before it: removes and returns them.
+  std::vector<Fence> TakeAnswered(LinkId link, Incarnation through) {
+    std::vector<Fence> answered;
+    std::erase_if(fences_, [&](const Fence& fence) {
+      if (fence.link != link || fence.incarnation > through) return false;
+      answered.push_back(fence);
+      return true;
+    });
+    return answered;
+  }
+  // The peer answers, and has done so for `answering` since the last call: fences that it has not answered for `deadline` of that are given
+  // to `expired`, each once. What their incarnations carry can never be replayed: see action.h.
+  void Age(Nanos answering, Nanos deadline, FunctionRef<void(LinkId, Carrier)> expired) {
+    for (Fence& fence : fences_) {
+      const bool was_due = fence.unanswered >= deadline;
+      fence.unanswered += answering;
+      if (!was_due && fence.unanswered >= deadline) expired(fence.link, fence.carrier);
+    }
+  }
+
+ private:
+  std::vector<Fence> fences_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_LINK_OPEN_FENCES_H_

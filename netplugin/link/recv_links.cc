@@ -1,0 +1,200 @@
+#include "netplugin/link/recv_links.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/core/check.h"
+#include "netplugin/flow/planted.h"
+
+namespace r2cc::net {
+namespace {
+
+using plan::EvidenceCause;
+
+}  // namespace
+
+RecvLinks::RecvLinks(uint16_t local_rails, uint16_t remote_rails, std::string peer, const Session& session, AcceptorObserver observer,
+                     Nanos now)
+    : session_(session),
+      observer_(std::move(observer)),
+      peer_(std::move(peer)),
+      home_count_(std::min<uint16_t>(std::max(local_rails, remote_rails), kLinksMax / 2)),
+      links_(size_t{2} * home_count_),
+      rail_up_(local_rails, true),
+      local_failed_(local_rails, false),
+      remote_failed_(remote_rails, false),
+      none_since_(now) {
+  R2CC_CHECK(local_rails > 0 && remote_rails > 0);
+  session_.courier->set_links(links_.size());
+  for (LinkId i = 0; i < home_count_; ++i)
+    links_[i].rails = {static_cast<uint16_t>(i % local_rails), static_cast<uint16_t>(i % remote_rails)};
+}
+
+// ---- events ----
+
+RecvLinks::Offer RecvLinks::Greet(LinkId id, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now) {
+  if (id >= links_.size() || stopped_ || local_rail >= local_failed_.size() || remote_rail >= remote_failed_.size()) return Offer::kRefused;
+  Link& link = links_[id];
+  const bool same_rails = RailPair{local_rail, remote_rail} == link.rails;
+  if (incarnation <= link.barred || incarnation < link.incarnation || (id < home_count_ && !same_rails)) return Offer::kRefused;
+  if (incarnation == link.incarnation) return link.state == AcceptorState::kUp && same_rails ? Offer::kAccepted : Offer::kRefused;
+  Step(id, AcceptorEvent::kGreeted, incarnation, EvidenceCause::kPeerFenced, kOobLane, now);
+  if (link.state != AcceptorState::kUp) return Offer::kLater;
+  link.rails = {local_rail, remote_rail};
+  return Offer::kAccepted;
+}
+
+void RecvLinks::Closed(LinkId id, Incarnation incarnation, bool ok, Nanos now) {
+  if (links_[id].incarnation != incarnation) return;
+  if (IsPlanted(Planted::kCloseNotAwaited) && links_[id].state != AcceptorState::kEnding) return;
+  Step(id, ok ? AcceptorEvent::kClosed : AcceptorEvent::kNotClosed, incarnation, EvidenceCause::kNone, kOobLane, now);
+}
+
+void RecvLinks::LaneOpened(LinkId id, Incarnation incarnation, Nanos now) {
+  if (!is(id, incarnation)) return;
+  session_.courier->Open(id);
+  session_.courier->Resend(now);
+}
+
+void RecvLinks::Trouble(LinkId id, Incarnation incarnation, EvidenceCause cause, Nanos now) {
+  if (id < links_.size() && links_[id].incarnation == incarnation) Step(id, AcceptorEvent::kTrouble, incarnation, cause, kOobLane, now);
+}
+
+bool RecvLinks::Fence(const Frame& frame, Lane lane, Nanos now) {
+  if (frame.link >= links_.size()) return false;
+  Link& link = links_[frame.link];
+  const auto cause = static_cast<EvidenceCause>(frame.cause);
+  if (frame.incarnation < link.incarnation) {
+    // Closed long ago: a newer incarnation has begun since.
+    session_.courier->Send(lane, Fenced(frame.link, frame.incarnation, cause));
+    return true;
+  }
+  // Also where nothing of it has arrived: from now on nothing may.
+  link.barred = std::max(link.barred, frame.incarnation);
+  Step(frame.link, AcceptorEvent::kFence, frame.incarnation, cause, lane, now);
+  return true;
+}
+
+void RecvLinks::Proved(LinkId id, Incarnation incarnation, bool ok) {
+  if (!is(id, incarnation) || !session_.courier->open(id)) return;
+  session_.courier->Send(id, Frame{.type = FrameType::kProved, .link = id, .incarnation = incarnation, .ok = ok});
+  // The initiator proves a link once all its sockets have been answered. Until then frames go elsewhere: on a rail that just came back the
+  // one way may work before the other.
+  if (ok) session_.courier->Up(id);
+}
+
+void RecvLinks::LocalRail(uint16_t rail, bool up, Nanos now) {
+  if (rail >= rail_up_.size()) return;
+  const bool was_up = rail_up_[rail];
+  rail_up_[rail] = up;
+  if (up && !was_up) session_.courier->SendAll(Frame{.type = FrameType::kRailUp, .number = rail});
+  if (up) return;
+  for (LinkId id = 0; id < links_.size(); ++id)
+    if (links_[id].rails.local == rail) Step(id, AcceptorEvent::kTrouble, links_[id].incarnation, EvidenceCause::kLinkDown, kOobLane, now);
+}
+
+void RecvLinks::LocalVerdict(uint16_t rail, bool failed, Nanos now) {
+  if (rail >= local_failed_.size()) return;
+  const bool was_failed = local_failed_[rail];
+  local_failed_[rail] = failed;
+  if (was_failed && !failed) session_.courier->SendAll(Frame{.type = FrameType::kRailUp, .number = rail});
+  ApplyVerdicts(now);
+}
+
+void RecvLinks::RemoteVerdict(uint16_t rail, bool failed, Nanos now) {
+  if (rail >= remote_failed_.size()) return;
+  remote_failed_[rail] = failed;
+  ApplyVerdicts(now);
+}
+
+bool RecvLinks::OtherWay(LinkId id) const {
+  for (LinkId other = 0; other < links_.size(); ++other)
+    if (other != id && session_.courier->up(other) && !FailedVerdict(links_[other].rails)) return true;
+  return false;
+}
+
+void RecvLinks::ApplyVerdicts(Nanos now) {
+  for (LinkId i = 0; i < links_.size(); ++i)
+    if (up(i) && FailedVerdict(links_[i].rails) && OtherWay(i))
+      Step(i, AcceptorEvent::kTrouble, links_[i].incarnation, EvidenceCause::kPageNotice, kOobLane, now);
+}
+
+// ---- the table's actions ----
+
+Frame RecvLinks::Fenced(LinkId link, Incarnation incarnation, EvidenceCause cause) const {
+  Frame frame{.type = FrameType::kFenced, .link = link, .incarnation = incarnation, .cause = static_cast<uint32_t>(cause)};
+  frame.arrivals = session_.flows->Arrivals();
+  return frame;
+}
+
+void RecvLinks::End(LinkId id, Nanos now) {
+  Action& action = session_.actions->emplace_back(Action{.kind = Action::Kind::kCloseLink});
+  action.link = id;
+  action.incarnation = links_[id].incarnation;
+  session_.courier->Down(id);
+  // What was told on its channel may be lost.
+  session_.flows->TellAgain();
+  session_.courier->Resend(now);
+}
+
+void RecvLinks::Owe(LinkId id, Incarnation incarnation, EvidenceCause cause) {
+  Owed& owed = links_[id].owed;
+  if (incarnation < owed.incarnation) return;
+  owed.incarnation = incarnation;
+  // Our own reason tells the initiator more than its own.
+  if (!owed.tell) owed.cause = cause;
+}
+
+void RecvLinks::PayOwed(LinkId id, Nanos now) {
+  const Owed owed = std::exchange(links_[id].owed, {});
+  if (owed.incarnation == 0 || stopped_) return;
+  Frame fenced = Fenced(id, owed.incarnation, owed.cause);
+  if (owed.tell) return session_.courier->Keep({FrameType::kFenced, id, owed.incarnation}, std::move(fenced), id, true, now);
+  for (const Lane lane : owed.lanes) session_.courier->Send(lane, fenced);
+}
+
+void RecvLinks::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, EvidenceCause cause, Lane lane, Nanos now) {
+  Link& link = links_[id];
+  if (observer_) observer_(id, link.state, event);
+  const AcceptorStep step = Next(link.state, event);
+  if (IsPlanted(Planted::kFenceUnfulfilled) && step.action == AcceptorAction::kCloseAndOwe)
+    return session_.courier->Send(lane, Fenced(id, incarnation, cause));
+  // From here on an ending link delivers no more; its claims stay until it is closed.
+  link.state = step.next;
+  switch (step.action) {
+    case AcceptorAction::kNone: break;
+    case AcceptorAction::kBegin: link.incarnation = incarnation; break;
+    case AcceptorAction::kAnswer: session_.courier->Send(lane, Fenced(id, incarnation, cause)); break;
+    case AcceptorAction::kClose: End(id, now); break;
+    case AcceptorAction::kCloseAndOwe:
+      End(id, now);
+      if (IsPlanted(Planted::kFencedEarly)) {
+        session_.courier->Send(lane, Fenced(id, incarnation, cause));
+        break;
+      }
+      [[fallthrough]];
+    case AcceptorAction::kOwe:
+      Owe(id, incarnation, cause);
+      link.owed.lanes.insert(lane);
+      break;
+    case AcceptorAction::kCloseAndTell:
+      End(id, now);
+      Owe(id, incarnation, cause);
+      link.owed.tell = true;
+      break;
+    case AcceptorAction::kFinish:
+      session_.flows->Drop(CarrierOf(id));
+      PayOwed(id, now);
+      break;
+    case AcceptorAction::kWithhold:
+      session_.actions->emplace_back(Action{.kind = Action::Kind::kWarn}).text =
+          "R2CC: a rail to peer " + peer_ + " cannot be closed: what it may still write is not sent again";
+      break;
+  }
+  const auto is_up = [](const Link& l) { return l.state == AcceptorState::kUp; };
+  session_.flows->set_whole(std::all_of(links_.begin(), links_.begin() + home_count_, is_up));
+  const bool none = std::none_of(links_.begin(), links_.end(), is_up);
+  if (!none || none_since_ == 0) none_since_ = none ? now : 0;
+}
+
+}  // namespace r2cc::net

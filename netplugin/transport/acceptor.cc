@@ -1,0 +1,85 @@
+#include "netplugin/transport/acceptor.h"
+
+#include <utility>
+
+namespace r2cc::net {
+
+// ---- listeners ----
+
+void Acceptor::Open(uint64_t listen_id) {
+  const std::lock_guard lock(mutex_);
+  listeners_[listen_id];
+}
+
+std::unique_ptr<RecvComm> Acceptor::Accept(uint64_t listen_id) {
+  const std::lock_guard lock(mutex_);
+  const auto it = listeners_.find(listen_id);
+  if (it == listeners_.end() || it->second.empty()) return nullptr;
+  std::unique_ptr<RecvComm> comm = std::move(it->second.front());
+  it->second.pop_front();
+  return comm;
+}
+
+std::deque<std::unique_ptr<RecvComm>> Acceptor::Close(uint64_t listen_id) {
+  const std::lock_guard lock(mutex_);
+  const auto it = listeners_.find(listen_id);
+  if (it == listeners_.end()) return {};
+  auto unclaimed = std::move(it->second);
+  listeners_.erase(it);
+  return unclaimed;
+}
+
+Comm* Acceptor::FlowOpened(RecvPeer* peer, FlowId flow, uint64_t listen_id) {
+  const std::lock_guard lock(mutex_);
+  const auto it = listeners_.find(listen_id);
+  if (it == listeners_.end()) return nullptr;
+  auto comm = std::make_unique<RecvComm>(peer, flow);
+  comm->state = Comm::State::kOpen;
+  return it->second.emplace_back(std::move(comm)).get();
+}
+
+// ---- greetings ----
+
+std::string Acceptor::Judge(const Hello& hello) const {
+  if (NegotiateVersion(hello.wire_least, hello.wire_newest) == 0)
+    return "it speaks wire versions " + std::to_string(kWireVersionLeast) + " to " + std::to_string(kWireVersion) + ", we speak " +
+           std::to_string(hello.wire_least) + " to " + std::to_string(hello.wire_newest) + ": install the same release on both nodes";
+  if (hello.target_process != host_->process || hello.nonce != host_->nonce) return "the process that listened there has ended";
+  if (hello.kind == ConnectionKind::kOob && hello.rails.empty()) return "a peer without rails";
+  if (hello.kind != ConnectionKind::kOob && !peers_.contains(hello.session)) return "no such session";
+  if (hello.kind != ConnectionKind::kOob && hello.remote_rail >= host_->rails.size()) return "no such rail";
+  return "";
+}
+
+RecvPeer* Acceptor::PeerOf(const Hello& hello) {
+  if (const auto it = peers_.find(hello.session); it != peers_.end()) return it->second.get();
+  std::shared_ptr<RecvPeer>& peer = peers_[hello.session];
+  peer = std::make_shared<RecvPeer>(host_, hello,
+                                    [this, &peer](FlowId flow, uint64_t listen_id) { return FlowOpened(peer.get(), flow, listen_id); });
+  on_peer_(hello.node);
+  return peer.get();
+}
+
+HelloReply Acceptor::Greet(const Hello& hello, std::unique_ptr<Connection>* connection) {
+  HelloReply reply;
+  reply.wire_version = NegotiateVersion(hello.wire_least, hello.wire_newest);
+  reply.reason = Judge(hello);
+  if (!reply.reason.empty()) return reply;
+  RecvPeer* peer = PeerOf(hello);
+  const auto lock = peer->Lock();
+  reply.accepted = true;
+  reply.node = host_->node;
+  if (hello.kind == ConnectionKind::kOob) {
+    reply.rails = host_->RailInfos();
+    peer->AttachOob(hello, reply, std::move(*connection));
+    return reply;
+  }
+  std::string reason;
+  if (!peer->AttachLink(hello, reply, connection, &reason)) {
+    reply.accepted = false;
+    reply.reason = reason;
+  }
+  return reply;
+}
+
+}  // namespace r2cc::net

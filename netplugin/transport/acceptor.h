@@ -1,0 +1,68 @@
+// Who connects to this process, and what becomes of it: greetings are judged here, flows are given to the listeners that they ask for.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_ACCEPTOR_H_
+#define R2CC_NETPLUGIN_TRANSPORT_ACCEPTOR_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "netplugin/link/wire.h"
+#include "netplugin/transport/comm.h"
+#include "netplugin/transport/host.h"
+#include "netplugin/transport/recv_peer.h"
+
+namespace r2cc::net {
+
+class RecvComm : public Comm {
+ public:
+  RecvComm(RecvPeer* peer, FlowId flow) : peer_(peer), flow_(flow) {}
+  RecvPeer* peer() const { return peer_; }
+  FlowId flow() const { return flow_; }
+
+ private:
+  RecvPeer* const peer_;
+  const FlowId flow_;
+};
+
+class Acceptor {
+ public:
+  // `on_peer`: a node that had no session with this process has one.
+  Acceptor(Host* host, std::function<void(const std::string& node)> on_peer) : host_(host), on_peer_(std::move(on_peer)) {}
+
+  // ---- the I/O thread ----
+
+  // Somebody greets us over `connection`. If the answer accepts, the connection was taken and has its answer, or will have it. Else it is
+  // still the caller's, to send the answer and hang up.
+  HelloReply Greet(const Hello& hello, std::unique_ptr<Connection>* connection);
+  std::map<uint64_t, std::shared_ptr<RecvPeer>>& peers() { return peers_; }
+
+  // ---- any thread ----
+
+  void Open(uint64_t listen_id);
+  // A flow that was opened to the listener, or null.
+  std::unique_ptr<RecvComm> Accept(uint64_t listen_id);
+  // Returns what was opened and nobody accepted.
+  std::deque<std::unique_ptr<RecvComm>> Close(uint64_t listen_id);
+
+ private:
+  // One line why not; empty: welcome.
+  std::string Judge(const Hello& hello) const;
+  RecvPeer* PeerOf(const Hello& hello);
+  Comm* FlowOpened(RecvPeer* peer, FlowId flow, uint64_t listen_id);
+
+  Host* const host_;
+  const std::function<void(const std::string&)> on_peer_;
+  std::map<uint64_t, std::shared_ptr<RecvPeer>> peers_;  // by session
+
+  std::mutex mutex_;
+  std::map<uint64_t, std::deque<std::unique_ptr<RecvComm>>> listeners_;  // with the flows that nobody has accepted yet
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_ACCEPTOR_H_

@@ -1,0 +1,160 @@
+#include "netplugin/transport/control_plane.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include <utility>
+
+#include "base/core/hash.h"
+#include "netplugin/transport/record.h"
+
+namespace r2cc::net {
+namespace {
+
+// The link monitor and the daemon wake the thread by their descriptors; this is for what has none: back-off, staleness.
+constexpr Nanos kPollEvery = 20 * kNanosPerMs;
+constexpr Nanos kTotalsEvery = kNanosPerSecond;
+constexpr Nanos kAttachPatience = 300 * kNanosPerMs;
+constexpr int kAttachPollMs = 10;
+
+}  // namespace
+
+void ControlPlane::AwaitDaemon() {
+  const Nanos until = host_->Now() + kAttachPatience;
+  while (host_->Now() < until) {
+    daemon_->Poll(host_->Now());
+    if (daemon_->attached()) break;
+    pollfd descriptor{daemon_->fd(), POLLIN, 0};
+    poll(&descriptor, 1, kAttachPollMs);
+  }
+  RefreshIdentity();
+}
+
+void ControlPlane::Start(Listener listener) {
+  listener_ = std::move(listener);
+  started_ = host_->Now();
+  if (link_events_->fd() >= 0) poller_->Add(link_events_->fd(), EPOLLIN, [this](uint32_t) { changed_ = true; });
+}
+
+void ControlPlane::RefreshIdentity() {
+  if (!daemon_->attached()) return;
+  const plan::AttachReply& reply = daemon_->reply();
+  host_->node = reply.node;
+  for (size_t i = 0; i < host_->rails.size() && i < plan::kAttachRailsMax; ++i)
+    if (reply.nics[i][0] != '\0') host_->rails[i].nic = reply.nics[i];
+}
+
+void ControlPlane::Poll(Nanos now) {
+  if (!changed_ && now - polled_ < kPollEvery) return;
+  changed_ = false;
+  polled_ = now;
+
+  std::vector<RailLinkEvent> events;
+  link_events_->Poll(&events);
+  if (!events.empty()) listener_.exclusively([&] { LinkEventsCame(events); });
+  LoseRails(now);
+  PollDaemon(now);
+  if (now - totals_reported_ >= kTotalsEvery) ReportTotals(now);
+}
+
+void ControlPlane::LinkEventsCame(const std::vector<RailLinkEvent>& events) {
+  for (const RailLinkEvent& event : events) {
+    const auto rail = static_cast<uint16_t>(event.rail);
+    if (!event.address.empty()) listener_.address(rail, event.address);
+    RailEvent(rail, event.up, event.reason);
+  }
+}
+
+void ControlPlane::PollDaemon(Nanos now) {
+  int fd;
+  uint64_t attach_count, generation;
+  {
+    const std::lock_guard lock(daemon_mutex_);
+    daemon_->Poll(now);
+    fd = daemon_->fd();
+    attach_count = daemon_->attach_count();
+    generation = daemon_->page_generation();
+  }
+  if (fd != daemon_fd_) {
+    if (daemon_token_ != 0) poller_->Remove(daemon_token_, daemon_fd_);
+    daemon_fd_ = fd;
+    daemon_token_ = fd < 0 ? 0 : poller_->Add(fd, EPOLLIN, [this](uint32_t) { changed_ = true; });
+  }
+  if (attach_count != attach_count_) {
+    attach_count_ = attach_count;
+    listener_.exclusively([this] {
+      RefreshIdentity();
+      listener_.attached();
+    });
+    ReportTotals(now);
+  }
+  if (generation != page_generation_) {
+    page_generation_ = generation;
+    listener_.exclusively([this] { listener_.verdicts(); });
+  }
+}
+
+void ControlPlane::RailEvent(uint16_t index, bool up, const char* reason) {
+  LocalRail& rail = host_->rails[index];
+  if (rail.lost_on_purpose) return;
+  rail.up = up;
+  host_->log(LogLevel::kInfo, "R2CC: rail " + rail.name + (up ? " is up" : std::string(" is down: ") + reason));
+  listener_.rail_state(index, up);
+}
+
+void ControlPlane::LoseRails(Nanos now) {
+  std::vector<FailRail> due;
+  std::erase_if(fail_rails_, [&](const FailRail& fail) {
+    if (now - started_ < fail.after_ms * kNanosPerMs) return false;
+    due.push_back(fail);
+    return true;
+  });
+  if (due.empty()) return;
+  listener_.exclusively([&] {
+    for (const FailRail& fail : due)
+      for (uint16_t i = 0; i < host_->rails.size(); ++i) {
+        if (host_->rails[i].name != fail.rail) continue;
+        RailEvent(i, false, "R2CC_FAIL_RAILS");
+        host_->rails[i].lost_on_purpose = true;
+      }
+  });
+}
+
+RailVerdict ControlPlane::VerdictOn(const std::string& node, const std::string& nic) const {
+  const std::lock_guard lock(daemon_mutex_);
+  const plan::PageCopy* page = daemon_->page(host_->Now());
+  const plan::PageEntry* entry = page == nullptr ? nullptr : page->Find(Fnv1a64(node), Fnv1a64(nic));
+  if (entry == nullptr) return {};
+  return {entry->state == static_cast<uint8_t>(plan::NicState::kFailed), entry->weight_permille};
+}
+
+bool ControlPlane::PathBroken(const std::string& nic, const std::string& peer_node, const std::string& peer_nic) const {
+  const std::lock_guard lock(daemon_mutex_);
+  const plan::PageCopy* page = daemon_->page(host_->Now());
+  return page != nullptr && page->PathBroken(host_->node, nic, peer_node, peer_nic);
+}
+
+void ControlPlane::ReportPeer(const std::string& node) {
+  plan::EvidenceRecord record{};
+  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);
+  record.time_ns = host_->Now();
+  CopyText(node, record.peer_node, sizeof(record.peer_node));
+  Report(record);
+}
+
+void ControlPlane::ReportTotals(Nanos now) {
+  totals_reported_ = now;
+  for (size_t i = 0; i < host_->rails.size(); ++i) {
+    const LocalRail& rail = host_->rails[i];
+    plan::EvidenceRecord record{};
+    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
+    record.time_ns = now;
+    record.local_rail = static_cast<uint32_t>(i);
+    record.bytes = rail.sent_bytes.value();
+    record.received_bytes = rail.received_bytes.value();
+    record.replayed_bytes = rail.replayed_bytes.value();
+    Report(record);
+  }
+}
+
+}  // namespace r2cc::net

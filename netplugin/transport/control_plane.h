@@ -1,0 +1,85 @@
+// What goes on around the process: the state of its rails, and the daemon's word on everybody's NICs. I/O thread only, but for VerdictOn(),
+// PathBroken() and the reports.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_CONTROL_PLANE_H_
+#define R2CC_NETPLUGIN_TRANSPORT_CONTROL_PLANE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "netplugin/attach/daemon_link.h"
+#include "netplugin/config/config.h"
+#include "netplugin/rails/link_events.h"
+#include "netplugin/transport/host.h"
+#include "netplugin/transport/poller.h"
+
+namespace r2cc::net {
+
+class ControlPlane {
+ public:
+  // Told of what changes.
+  struct Listener {
+    // Runs it while nobody else uses what the peers of the process share; all below are called so.
+    std::function<void(const std::function<void()>&)> exclusively;
+    std::function<void(uint16_t rail, bool up)> rail_state;
+    // The page, or the daemon's names for this node.
+    std::function<void()> verdicts;
+    // A daemon that knows nothing of this process yet has accepted it.
+    std::function<void()> attached;
+    // The rail's address, told with each event.
+    std::function<void(uint16_t rail, const IpAddress& address)> address;
+  };
+  ControlPlane(Host* host, Poller* poller, std::vector<FailRail> fail_rails, std::unique_ptr<LinkEvents> link_events,
+               std::unique_ptr<DaemonLink> daemon)
+      : host_(host),
+        poller_(poller),
+        fail_rails_(std::move(fail_rails)),
+        link_events_(std::move(link_events)),
+        daemon_(std::move(daemon)) {}
+
+  // Before the thread starts: waits a moment for the daemon, so that peers hear this node's right name from the beginning.
+  void AwaitDaemon();
+  void Start(Listener listener);
+
+  // Cheap if nothing happened.
+  void Poll(Nanos now);
+
+  RailVerdict VerdictOn(const std::string& node, const std::string& nic) const;
+  bool PathBroken(const std::string& nic, const std::string& peer_node, const std::string& peer_nic) const;
+  void Report(const plan::EvidenceRecord& record) {
+    const std::lock_guard lock(daemon_mutex_);
+    daemon_->Report(record);
+  }
+  void ReportPeer(const std::string& node);
+  void ReportTotals(Nanos now);
+
+ private:
+  void RailEvent(uint16_t rail, bool up, const char* reason);
+  void LinkEventsCame(const std::vector<RailLinkEvent>& events);
+  void LoseRails(Nanos now);
+  void PollDaemon(Nanos now);
+  void RefreshIdentity();
+
+  Host* const host_;
+  Poller* const poller_;              // the I/O thread's
+  std::vector<FailRail> fail_rails_;  // R2CC_FAIL_RAILS that have not failed yet
+  const std::unique_ptr<LinkEvents> link_events_;
+  mutable std::mutex daemon_mutex_;
+  const std::unique_ptr<DaemonLink> daemon_;
+  Listener listener_;
+  Poller::Token daemon_token_ = 0;
+  int daemon_fd_ = -1;
+  uint64_t page_generation_ = 0;
+  uint64_t attach_count_ = 0;
+  bool changed_ = true;
+  Nanos started_ = 0;
+  Nanos polled_ = 0;
+  Nanos totals_reported_ = 0;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_CONTROL_PLANE_H_

@@ -1,0 +1,148 @@
+// A peer without a session: it counts what it is asked to do, for the tests of what drives one.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_FAKE_PEER_H_
+#define R2CC_NETPLUGIN_TRANSPORT_FAKE_PEER_H_
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "netplugin/transport/peer.h"
+#include "netplugin/transport/poller.h"
+
+namespace r2cc::net {
+
+// A port without links: what arrives is an event, and what it is asked to do is counted.
+class FakePort final : public OobPort {
+ public:
+  explicit FakePort(bool workers) : workers_(workers), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    poller_.Add(event_.get(), EPOLLIN, [this](uint32_t) {
+      uint64_t count = 0;
+      if (read(event_.get(), &count, sizeof(count)) == sizeof(count)) on_event();
+    });
+  }
+
+  std::unique_ptr<SendLink> NewSend(const LinkName&, SendOwner*, Counter*) override { return nullptr; }
+  std::unique_ptr<RecvLink> NewRecv(const LinkName&, RecvOwner*, Counter*) override { return nullptr; }
+  std::unique_ptr<Oob> NewOob(const OobAddress&, OobOwner*) override { return nullptr; }
+  int fd() const override { return poller_.fd(); }
+  bool Poll() override {
+    looks += 'r';
+    return poller_.Wait(0);
+  }
+  void WatchAll() override { looks += 'w'; }
+  bool has_workers() const override { return workers_; }
+  void UseWorkers(bool on) override {
+    workers_used = on;
+    ++times_used;
+  }
+  void Arrive() const { eventfd_write(event_.get(), 1); }
+
+  std::function<void()> on_event;
+  std::string looks;  // r: it was polled; w: all is watched again
+  bool workers_used = false;
+  int times_used = 0;
+
+ private:
+  const bool workers_;
+  UniqueFd event_;
+  Poller poller_;
+};
+
+class FakeTransport final : public OobTransport {
+ public:
+  TransportKind kind() const override { return TransportKind::kTcp; }
+  bool ListenOob(const std::string&, uint16_t*, std::string*) override { return true; }
+  bool Reaches(const OobAddress&) const override { return true; }
+  bool Listen(const Rail&, Endpoint*, std::string*) override { return true; }
+  std::unique_ptr<OobPort> NewOobPort(const SessionKey&, const PeerState* state) override {
+    last_state = state;
+    auto port = std::make_unique<FakePort>(workers);
+    last_port = port.get();
+    return port;
+  }
+
+  bool workers = false;
+  FakePort* last_port = nullptr;
+  const PeerState* last_state = nullptr;
+};
+
+struct FakeHost : Host {
+  explicit FakeHost(const Clock* of, uint64_t after_bytes = 0, bool workers = false) {
+    clock = of;
+    bulk_after_bytes = after_bytes;
+    fake.workers = workers;
+    transports = {&fake};
+    oob_transport = &fake;
+  }
+  FakeTransport fake;
+};
+
+class FakePeer final : public Peer {
+ public:
+  explicit FakePeer(FakeHost* host) : Peer(host, {}), port(host->fake.last_port), state(host->fake.last_state) {
+    port->on_event = [this] {
+      ++events;
+      MoveBytes(found_bytes);
+    };
+  }
+
+  // Something arrives.
+  void Arrive() const { port->Arrive(); }
+  // With the lock.
+  void MoveBytes(uint32_t bytes) { Count(bytes, bytes); }
+
+  void RailState(uint16_t, bool) override {}
+  void ApplyVerdicts() override {}
+  bool RunToCompletion() override {
+    ++settled;
+    settled_with_workers = port->workers_used;
+    return settle_more;
+  }
+  bool PublishFound() override {
+    published += publishes_found;
+    return publishes_found;
+  }
+  bool outstanding() const override { return is_outstanding; }
+  bool idle() const override { return true; }
+  bool over() const override { return is_over; }
+  bool flushed() const override { return true; }
+  void HalfClose() override {}
+  void CloseFlows() override {}
+
+  std::vector<uint64_t> posted;  // sizes, in order
+  std::vector<bool> posted_by_job, posted_with_workers;
+  int events = 0, hots = 0, ticks = 0, settled = 0, published = 0, closed = 0;
+  bool hot_moves = false, settle_more = false, is_outstanding = false, is_over = false;
+  bool publishes_found = false;       // as a receiver of small messages does
+  bool counts_requests = false;       // as a sender does
+  uint32_t found_bytes = 0;           // in messages that begin, by a look and by an event
+  bool settled_with_workers = false;  // the last time
+  FakePort* const port;
+  const PeerState* const state;
+
+ protected:
+  void Announce(uint64_t bytes) override {
+    if (counts_requests) Count(bytes, bytes);
+  }
+  void Post(FlowId, void*, uint64_t bytes) override {
+    posted.push_back(bytes);
+    posted_by_job.push_back(state->jobs_thread);
+    posted_with_workers.push_back(port->workers_used);
+  }
+  bool FastPath(FlowId) override {
+    ++hots;
+    if (hot_moves) MoveBytes(found_bytes);
+    return hot_moves;
+  }
+  void OnTick() override { ++ticks; }
+  void CloseAll() override { ++closed; }
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_FAKE_PEER_H_

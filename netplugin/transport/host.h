@@ -1,0 +1,90 @@
+// The facts and the policy that all peers of one process share. What can change does so only while the I/O thread holds the locks of all
+// peers, but for the counters.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_HOST_H_
+#define R2CC_NETPLUGIN_TRANSPORT_HOST_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "netplugin/config/log.h"
+#include "netplugin/flow/stripe.h"
+#include "netplugin/link/action.h"
+#include "netplugin/link/link_table.h"
+#include "netplugin/link/wire.h"
+#include "netplugin/transport/oob.h"
+#include "plan/model.h"
+#include "plan/page/ring.h"
+
+namespace r2cc::net {
+
+// One of this process's rails.
+struct LocalRail {
+  std::string name;
+  std::string nic;                      // as the daemon calls it; without a daemon the rail's name
+  std::vector<RailEndpoint> endpoints;  // one a transport that it has
+  bool up = true;
+  bool lost_on_purpose = false;  // R2CC_FAIL_RAILS
+
+  // Since the start.
+  Counter sent_bytes;
+  Counter received_bytes;
+  Counter replayed_bytes;
+  Counter failovers;
+};
+
+// Where a link ends, as the daemon and the log name it.
+struct LinkEnds {
+  uint16_t local_rail = 0;
+  std::string peer_node;
+  std::string peer_nic;
+};
+
+struct Host {
+  const Clock* clock = nullptr;
+  // These may be called by any thread.
+  std::function<void(LogLevel, const std::string&)> log;
+  std::function<void(const plan::EvidenceRecord&)> report;
+
+  // This process.
+  uint64_t process = 0;
+  uint64_t nonce = 0;
+  std::string node;
+  OobAddress oob;
+  std::vector<LocalRail> rails;
+  std::vector<Transport*> transports;  // all that the process may use, the out-of-band one among them
+  OobTransport* oob_transport = nullptr;
+
+  // Policy, from the environment.
+  uint32_t chunk_bytes = 0;
+  bool chunks_follow_rate = false;
+  uint32_t eager_bytes = 0;
+  uint64_t bulk_after_bytes = 0;  // see BulkRun
+  StripeMode mode = StripeMode::kBalance;
+  Nanos silence = 0;
+  Nanos deadline = 0;
+
+  // The page's word on a NIC; full weight if it says nothing. Any thread.
+  std::function<RailVerdict(const std::string& node, const std::string& nic)> verdict;
+  // Whether it forbids the path between a NIC of this node and one of `peer_node`. Any thread.
+  std::function<bool(const std::string& nic, const std::string& peer_node, const std::string& peer_nic)> path_broken;
+
+  // For tests that count the steps of the link tables, and what came of links: kLinkUp, kLinkFenced, kLinkSlow.
+  std::function<void(LinkId, InitiatorState, InitiatorEvent)> initiator_observer;
+  std::function<void(LinkId, AcceptorState, AcceptorEvent)> acceptor_observer;
+
+  std::function<void(const Action&, const LinkEnds&)> link_observer;
+
+  Nanos Now() const { return clock->Now(); }
+  std::vector<RailInfo> RailInfos() const {
+    std::vector<RailInfo> infos;
+    for (const LocalRail& rail : rails) infos.push_back({rail.nic, rail.up, rail.endpoints});
+    return infos;
+  }
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_HOST_H_

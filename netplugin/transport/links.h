@@ -1,0 +1,240 @@
+// The seam between peers and transports: what a transport must do, and what it tells the peer that uses it.
+//
+// A peer (peer.h) has a session with one other process, and a link for each pair of rails. A link lives in incarnations: each is one
+// SendLink at the initiator and one RecvLink at the acceptor, made for it and destroyed after it. A transport makes them. It knows nothing
+// of sessions, flows and replays; a peer knows nothing of sockets and queue pairs.
+//
+// Threads: everything here runs under the lock of the peer and must not block, unless it is marked ANY THREAD. A transport may have
+// threads of its own (workers, a control thread, an event reader): they enter by LinkOwner::WithLock() and in no other way.
+//
+// Order: a link may be destroyed only between two calls into it. So the peer carries out what a session asks for when no link of it is on
+// the stack, and a link may call its owner from any method but its constructor, destructor, Close() and Forget().
+//
+// The close. After Close() nothing of the incarnation calls the owner, but LinkClosed(). Close() returns true if at that moment nothing of
+// it reads or writes a buffer of a message any more, and never will. Else LinkClosed(true) follows when that is so; LinkClosed(false) says
+// that it cannot be promised for now. On this rests that lost chunks may be sent again: see link/action.h.
+//
+// Who places. Where the receiving process places (TCP), RecvOwner::Begin() decides before a byte is written, and refusing a chunk prevents
+// it. Where the sender's device places (RDMA), the bytes are there before anybody is asked, and refusing only detects. Such a transport:
+// 1. drops what belongs to another incarnation than its own by its name, before it asks anybody;
+// 2. calls Placed(), which ends the process with a line if the chunk went into a message that was reported done;
+// 3. closes an incarnation only when its device cannot place for it any more.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_LINKS_H_
+#define R2CC_NETPLUGIN_TRANSPORT_LINKS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/core/clock.h"
+#include "base/core/function_ref.h"
+#include "netplugin/flow/types.h"
+#include "netplugin/link/wire.h"
+#include "netplugin/rails/rails.h"
+#include "netplugin/transport/counter.h"
+#include "plan/page/ring.h"
+
+namespace r2cc::net {
+
+// One incarnation of one link.
+struct LinkName {
+  LinkId link = 0;
+  Incarnation incarnation = 0;
+  uint16_t local_rail = 0;
+  uint16_t remote_rail = 0;
+  bool home = true;  // it joins rails of the same number; else it is a detour
+};
+
+// What the two ends of a session share. Packets after the greeting are stamped with the tag.
+struct SessionKey {
+  uint64_t session = 0;
+  uint32_t tag = 0;
+};
+
+// What a peer tells all its links. It changes between two calls.
+struct PeerState {
+  bool jobs_thread = false;  // the lock is held by one of the job's own threads, which may touch the job's buffers
+  bool bulk = false;         // messages are about that are worth handing over to workers
+  bool workers_due = false;  // workers are about to take over: a long read should end
+};
+
+// A connection that greeted us, on its way to the link that it is for. Only its own transport looks inside. Destroyed: hung up.
+class Connection {
+ public:
+  virtual ~Connection() = default;
+};
+
+class LinkOwner {
+ public:
+  virtual ~LinkOwner() = default;
+  // Keeps the owner alive: for threads of the transport. ANY THREAD.
+  virtual std::shared_ptr<void> KeepAlive() = 0;
+  // A control frame came on the link. The frame is sound; what it says is not trusted.
+  virtual void Heard(const LinkName& name, const Frame& frame) = 0;
+  // Hard evidence against the incarnation. A Close() follows, not within this call.
+  virtual void Trouble(const LinkName& name, plan::EvidenceCause cause) = 0;
+  // See above. Only after a Close() that returned false, and the last thing that the link does: it may be gone when this returns.
+  virtual void LinkClosed(LinkName name, bool ok) = 0;
+  // The link has something to do once more: Pump() or Poll() it before the lock is released.
+  virtual void Ready(const LinkName& name) = 0;
+  // ANY THREAD: takes the lock, does what others left to its holder, calls `tell`, carries out what follows if it says that something
+  // does, calls `ask`, and releases the lock. `ask(posted)`: whether requests of the job came in; true: the thread comes back at once, and
+  // until then Close() may have to wait for it. False: the peer is shut, nothing was called.
+  virtual bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) = 0;
+};
+
+class SendOwner : public LinkOwner {
+ public:
+  // All of the incarnation is greeted.
+  virtual void Connected(const LinkName& name) = 0;
+  // The next chunk for a link that has room; false: there is none, or this link may not carry more at the moment.
+  virtual bool Pull(const LinkName& name, Chunk* chunk) = 0;
+  // False: the message of this half-sent chunk was acknowledged or given up. Its bytes may be gone: report trouble, and do not send it.
+  virtual bool Expects(const Chunk& chunk) const = 0;
+  // The copy of an eager message, for a thread that sends it without the lock; null if there is none.
+  virtual std::shared_ptr<const std::byte[]> CopyOf(const Chunk& chunk) const = 0;
+};
+
+class RecvOwner : public LinkOwner {
+ public:
+  // False: the incarnation is about to be closed. Nothing more is to be read.
+  virtual bool Alive(const LinkName& name) const = 0;
+  // A chunk's header came; every field is checked. True: write its bytes to `*destination`, then Finish(); a null destination: forget them.
+  // False: the peer broke the protocol, report trouble.
+  virtual bool Begin(const LinkName& name, const Chunk& header, std::byte** destination) = 0;
+  virtual void Finish(const LinkName& name, const Chunk& header) = 0;
+  // The same for a transport in which the sender places: it is there already. False as above.
+  virtual bool Placed(const LinkName& name, const Chunk& header) = 0;
+  // The data check of all paths of the incarnation.
+  virtual void Proved(const LinkName& name, bool ok) = 0;
+};
+
+// One incarnation at either end.
+class Link {
+ public:
+  // Only when it is closed: see above.
+  virtual ~Link() = default;
+
+  // The control channel. Queue() keeps a frame for the next Flush(); frames that are repeated anyway may be dropped while the peer does
+  // not read. Flush() is false if the channel is broken.
+  virtual void Queue(const Frame& frame) = 0;
+  virtual bool Flush() = 0;
+  // Everything queued is with the kernel or the device.
+  virtual bool flushed() const = 0;
+  // No more frames from us; what is queued still goes.
+  virtual void HalfClose() = 0;
+  // Handles frames that came, without waiting to be told of them.
+  virtual void PollControl() = 0;
+
+  // Unread and unsent bytes are lost, at both ends. Called once.
+  virtual bool Close() = 0;
+};
+
+// What the kernel or the device says of the incarnation since it began.
+struct LinkFacts {
+  uint64_t delivered_bytes = 0;  // acknowledged by the peer's kernel or device
+  Nanos busy = 0;                // there was something to deliver
+};
+
+// What the session knows of the link, for the transport's own budget.
+struct LinkAdvice {
+  double rate_bytes_per_s = 0;  // while it is busy; 0: not known yet
+  bool spread = false;          // chunks of all flows are dealt out to all links
+  uint32_t chunk_bytes = 0;     // of the messages that are posted now
+};
+
+class SendLink : public Link {
+ public:
+  // Connects to the peer's rail and greets it with `hello`, whose `endpoint` is the transport's to fill. Connected() or Trouble() follows,
+  // perhaps within the call.
+  virtual void Open(const Endpoint& remote_rail, const Hello& hello) = 0;
+  // Sends the data check on every path that will carry chunks.
+  virtual void Prove() = 0;
+  // The acceptor found it right: chunks may be pulled from now on.
+  virtual void Start() = 0;
+
+  // Goes on with what was begun, then sends at most `most` more times what it pulls. `retry`: also where there was no room when it was
+  // looked at last, which costs less than to ask whether there is again. True: it has sent so often, and may have room for more.
+  virtual bool Pump(int most, bool retry) = 0;
+  // Something was begun that is not wholly with the kernel or the device.
+  virtual bool busy() const = 0;
+  // If the way of a small message is free: calls `post` for its chunk, and sends it. `post` may decline.
+  enum class Sent { kNot, kWhole, kInPart };
+  virtual Sent SendNow(FunctionRef<bool(Chunk*)> post) = 0;
+  // The message's buffer is given back: what is unsent of it goes on from its copy.
+  virtual void Retarget(FlowId flow, MessageId message, const std::byte* copy) = 0;
+  // A buffer of the flow may still be read, also by a link that is being closed.
+  virtual bool Holds(FlowId flow) = 0;
+
+  // Workers of the transport may have something to send. Coming(): how many chunks those take that are on their way already.
+  // Offer(): `claim(n)` is true if there are so many chunks for one more; each true wakes one.
+  virtual uint32_t Coming() { return 0; }
+  virtual void Offer(FunctionRef<bool(uint32_t chunks)> /*claim*/) {}
+
+  virtual LinkFacts Measure() = 0;
+  virtual void Advise(const LinkAdvice& advice) = 0;
+};
+
+class RecvLink : public Link {
+ public:
+  // One more connection of the incarnation. It is answered with `reply` if it is taken. False and one line in `reason`: refused, and
+  // the connection is still the caller's. The control channel may be used once it says so in `*control`.
+  virtual bool Attach(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* greeted, bool* control,
+                      std::string* reason) = 0;
+  // The shortest way for a flow: looks where its next message is expected. True if anything came.
+  virtual bool Poll(FlowId wanted) = 0;
+  // Goes on with what the last look left; Ready() follows if something is left still.
+  virtual void ReadMore() = 0;
+  // True: the link writes no buffer of the flow any more; the rest of a half-read chunk goes nowhere. False: that takes the end of the
+  // incarnation.
+  virtual bool Forget(FlowId flow) = 0;
+};
+
+// One transport as one peer uses it.
+class Port {
+ public:
+  virtual ~Port() = default;
+  // What the link carries is counted in `carried`.
+  virtual std::unique_ptr<SendLink> NewSend(const LinkName& name, SendOwner* owner, Counter* carried) = 0;
+  virtual std::unique_ptr<RecvLink> NewRecv(const LinkName& name, RecvOwner* owner, Counter* carried) = 0;
+
+  // Readable while something may have come; -1: there is nothing to wait for.
+  virtual int fd() const = 0;
+  // Handles what has come. True: all of it, so that silence means silence.
+  virtual bool Poll() = 0;
+  // Nobody polls all the time any more: whatever comes must show in fd().
+  virtual void WatchAll() {}
+  // Workers move bulk from now on, or no more. Call again now and then: links come up.
+  virtual bool has_workers() const { return false; }
+  virtual void UseWorkers(bool /*on*/) {}
+};
+
+// Judges a greeting. Accepted: the connection was taken, and has its answer or will have it. Refused: it is still the caller's, to send the
+// answer and hang up. I/O thread.
+using Greet = std::function<HelloReply(const Hello& hello, std::unique_ptr<Connection>* connection)>;
+
+// One transport of the process.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual TransportKind kind() const = 0;
+  // Opens the rail for peers, and again when its address has changed: `*own` is where. An address may be missing, `*own` is empty then. On
+  // failure one line in `error`. With the locks of all peers, or before there are any.
+  virtual bool Listen(const Rail& rail, Endpoint* own, std::string* error) = 0;
+  // `state` must outlive the port.
+  virtual std::unique_ptr<Port> NewPort(const SessionKey& key, const PeerState* state) = 0;
+  // On the I/O thread, when it begins: threads of the transport inherit its signal mask and processors, of which there are so many.
+  virtual void StartThreads(int /*processors*/) {}
+  // On the I/O thread.
+  virtual void Tick(Nanos /*now*/) {}
+  // On the I/O thread, at its end: nobody is let in any more; then, after all peers were shut, the threads end.
+  virtual void StopListening() {}
+  virtual void StopThreads() {}
+  // Connections that were refused since the start.
+  virtual uint64_t refused() const { return 0; }
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_LINKS_H_

@@ -1,0 +1,80 @@
+// The out-of-band connection of a peer, and the probe of its address. Neither is a link: it carries no chunks, and always is TCP's. Threads
+// and order as in links.h.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_OOB_H_
+#define R2CC_NETPLUGIN_TRANSPORT_OOB_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/core/clock.h"
+#include "netplugin/config/log.h"
+#include "netplugin/link/action.h"
+#include "netplugin/link/wire.h"
+#include "netplugin/transport/links.h"
+#include "netplugin/transport/poller.h"
+
+namespace r2cc::net {
+
+// Where a process takes out-of-band connections.
+struct OobAddress {
+  std::string host;  // a numeric address
+  uint16_t port = 0;
+};
+
+class OobOwner {
+ public:
+  virtual ~OobOwner() = default;
+  // The peer has answered our greeting; frames may go once this returns. Not accepted: Close() it.
+  virtual void OobGreeted(const HelloReply& reply) = 0;
+  virtual void OobHeard(const Frame& frame) = 0;
+  // It could not be made, or broke, and is closed.
+  virtual void OobLost(Reach reach) = 0;
+  // The answer to Probe().
+  virtual void Probed(Reach reach) = 0;
+};
+
+class Oob {
+ public:
+  virtual ~Oob() = default;
+  // The initiator's: connects and greets. OobGreeted() or OobLost() follows, perhaps within the call.
+  virtual void Open(const Hello& hello) = 0;
+  // The acceptor's: a connection that greeted us; it is answered with `reply` before any frame. What was open is closed.
+  virtual void Attach(std::unique_ptr<Connection> greeted, const HelloReply& reply) = 0;
+  virtual void Close() = 0;
+
+  // As Link's control channel.
+  virtual void Queue(const Frame& frame) = 0;
+  virtual bool Flush() = 0;
+  virtual bool flushed() const = 0;
+  virtual void HalfClose() = 0;
+
+  // Is anybody at the peer's address? Nothing happens while one is under way.
+  virtual void Probe() = 0;
+  // At least every 10 ms: gives up what takes too long.
+  virtual void Tick() = 0;
+};
+
+class OobPort : public Port {
+ public:
+  virtual std::unique_ptr<Oob> NewOob(const OobAddress& peer, OobOwner* owner) = 0;
+};
+
+// The transport that carries the out-of-band connections, too.
+class OobTransport : public Transport {
+ public:
+  // Opens the address of the process. On failure one line in `error`.
+  virtual bool ListenOob(const std::string& host, uint16_t* port, std::string* error) = 0;
+  // False: it is no address, or none that this process could ever reach from its own.
+  virtual bool Reaches(const OobAddress& peer) const = 0;
+  virtual std::unique_ptr<OobPort> NewOobPort(const SessionKey& key, const PeerState* state) = 0;
+  std::unique_ptr<Port> NewPort(const SessionKey& key, const PeerState* state) final { return NewOobPort(key, state); }
+};
+
+// For the I/O thread's poller, the process's clock and log, and a judge of greetings. Null and one line in `error` if it cannot be had.
+using MakeOobTransport = std::function<std::unique_ptr<OobTransport>(Poller*, const Clock*, LogFn, Greet, std::string* error)>;
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_OOB_H_

@@ -1,0 +1,213 @@
+#include "netplugin/transport/peer.h"
+
+namespace r2cc::net {
+namespace {
+
+// A thread of NCCL's looks where its message is expected; at all links only so often: soon while it waits, seldom on the way of a message.
+constexpr Nanos kPollWaiting = 50 * 1000;
+constexpr Nanos kPollPosting = 1000 * 1000;
+// With workers it only sees to it that all goes on: the lock is theirs.
+constexpr Nanos kPollWithWorkers = 20 * 1000;
+// A small message that comes when the workers are asleep waits until they have woken up, and so do the next ones.
+constexpr Nanos kBulkRestsAfter = 20 * kNanosPerMs;
+// A sleep costs a worker more than some tries, and so does a call to the scheduler. About 10 microseconds.
+constexpr int kTriesForLock = 100, kPausesOfTry = 3;
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+Peer::Peer(Host* host, const SessionKey& key) : host_(host), now_(host->Now()), run_(host->bulk_after_bytes) {
+  for (Transport* const transport : host->transports) {
+    std::unique_ptr<Port> port;
+    if (transport == host->oob_transport) {
+      auto oob = host->oob_transport->NewOobPort(key, &state_);
+      oob_port_ = oob.get();
+      port = std::move(oob);
+    } else {
+      port = transport->NewPort(key, &state_);
+    }
+    workers_there_ |= port->has_workers();
+    port_of_[static_cast<size_t>(transport->kind())] = port.get();
+    ports_.push_back(std::move(port));
+  }
+}
+
+bool Peer::TryLock() {
+  if (!mutex_.try_lock()) return false;
+  now_ = host_->Now();
+  return true;
+}
+
+void Peer::Submit(FlowId flow, void* data, uint64_t bytes) {
+  const Request request{flow, data, bytes};
+  if (TryLock()) return RunAsJob(flow, &request);
+  {
+    const std::lock_guard lock(inbox_mutex_);
+    inbox_.push_back(request);
+    waiting_.store(true);
+  }
+  // Whoever has the lock looks at the inbox when it has given it back; who gave it back before that leaves it to us.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (TryLock()) RunAsJob(flow, nullptr);
+}
+
+void Peer::Progress(FlowId flow) {
+  if (has_workers() && !more() && host_->Now() - polled_.load(std::memory_order_relaxed) < kPollWithWorkers) return;
+  if (TryLock()) RunAsJob(flow, nullptr);
+}
+
+void Peer::RunAsJob(FlowId flow, const Request* request) {
+  bool waits = request == nullptr;
+  do {
+    progress_calls_.store(progress_calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    state_.jobs_thread = true;
+    bool moved = RunInbox();
+    if (!shut_) {
+      if (request != nullptr) Announce(request->bytes);
+      WorkersAsNeeded();
+      if (request != nullptr) Post(request->flow, request->data, request->bytes);
+      moved = moved || request != nullptr || incomplete_;
+      const Moved found = Move(flow, waits);
+      // An idle look costs as little as can be: who waits for a message comes back at once.
+      if (found != Moved::kNothing || moved || more()) {
+        WorkersAsNeeded();
+        incomplete_ = found == Moved::kFound && !moved && PublishFound();
+        if (!incomplete_) Complete();
+      }
+    }
+    state_.jobs_thread = false;
+    mutex_.unlock();
+    request = nullptr;
+    waits = false;
+    // A request that came while the lock was ours was left to us.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  } while (waiting_.load() && TryLock());
+}
+
+bool Peer::Service() {
+  if (!TryLock()) return false;
+  const std::lock_guard lock(mutex_, std::adopt_lock);
+  RunInbox();
+  if (shut_) return true;
+  polled_.store(0, std::memory_order_relaxed);
+  Move(0, false);
+  WorkersAsNeeded();
+  Complete();
+  return true;
+}
+
+std::unique_lock<std::mutex> Peer::LockSoon() {
+  for (int i = 0; i < kTriesForLock; ++i) {
+    if (TryLock()) return {mutex_, std::adopt_lock};
+    for (int k = 0; k < kPausesOfTry; ++k) Pause();
+  }
+  return Lock();
+}
+
+bool Peer::RunWithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) {
+  auto lock = LockSoon();
+  const bool posted = RunInbox();
+  if (shut_) return false;
+  if (tell() || posted) Complete();
+  // It comes back when its call has ended. Nothing that waits for that may be done here.
+  if (!shut_ && ask(posted)) return true;
+  for (;;) {
+    lock.unlock();
+    // As above.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!waiting_.load() || !lock.try_lock()) return true;
+    if (RunInbox() && !shut_) Complete();
+  }
+}
+
+void Peer::UpdateWorkers() {
+  if (now() - counted_ >= kBulkRestsAfter) run_.Rest();
+  const bool wanted = workers_there_ && run_.is_bulk();
+  if (!wanted && !has_workers()) return;
+  has_workers_.store(wanted, std::memory_order_relaxed);
+  for (const auto& port : ports_) port->UseWorkers(wanted);
+  UpdateState();
+}
+
+// Large messages have begun to come, and several threads are about to move what one of them would move alone now.
+void Peer::UpdateState() {
+  state_.bulk = run_.has_bulk();
+  state_.workers_due = workers_there_ && run_.is_bulk() && run_.has_large() && !has_workers();
+}
+
+void Peer::Tick() {
+  const auto lock = Lock();
+  if (shut_) return;
+  RunInbox();
+  for (const auto& port : ports_) port->WatchAll();
+  PollAndTick();
+  Complete();
+}
+
+bool Peer::Poll() {
+  polled_.store(now(), std::memory_order_relaxed);
+  bool all = true;
+  for (const auto& port : ports_) all &= port->Poll();
+  return all;
+}
+
+// Silence is judged when everything that has arrived was read.
+void Peer::PollAndTick() {
+  now_ = host_->Now();
+  if (!Poll()) return;
+  ticked_ = now();
+  OnTick();
+}
+
+bool Peer::RunInbox() {
+  if (!waiting_.load(std::memory_order_acquire)) return false;
+  {
+    const std::lock_guard lock(inbox_mutex_);
+    taken_.swap(inbox_);
+    waiting_.store(false);
+  }
+  // After the end requests come to nothing; their comms have failed.
+  for (const Request& request : taken_) {
+    if (shut_) break;
+    Announce(request.bytes);
+    Post(request.flow, request.data, request.bytes);
+  }
+  taken_.clear();
+  return true;
+}
+
+Nanos Peer::PollEvery(bool waits) const {
+  if (!waits) return kPollPosting;
+  if (has_workers()) return kPollWithWorkers;
+  // Small messages keep to their sockets: while they come, nothing is missed on others.
+  return !run_.has_large() && now() - found_ < kPollWaiting ? kPollPosting : kPollWaiting;
+}
+
+Peer::Moved Peer::Move(FlowId flow, bool waits) {
+  if (waits && FastPath(flow)) {
+    found_ = now();
+    return Moved::kFound;
+  }
+  if (now() - ticked_ >= kTickEvery) {
+    PollAndTick();
+    return Moved::kSomething;
+  }
+  if (now() - polled_.load(std::memory_order_relaxed) < PollEvery(waits)) return Moved::kNothing;
+  Poll();
+  return Moved::kSomething;
+}
+
+void Peer::Shut() {
+  if (shut_) return;
+  CloseAll();
+  shut_ = true;
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,27 @@
+// What became of links, for the daemon and the log.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_RECORD_H_
+#define R2CC_NETPLUGIN_TRANSPORT_RECORD_H_
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "netplugin/link/action.h"
+#include "netplugin/transport/host.h"
+
+namespace r2cc::net {
+
+inline void CopyText(const std::string& text, char* out, size_t size) {
+  const size_t length = std::min(text.size(), size - 1);
+  std::memcpy(out, text.data(), length);
+  out[length] = '\0';
+}
+
+// kLinkUp, kLinkFenced, kLinkSlow.
+void RecordUp(Host* host, const Action& action, const LinkEnds& ends);
+void RecordFenced(Host* host, const Action& action, const LinkEnds& ends);
+void RecordSlow(Host* host, const Action& action, const LinkEnds& ends);
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_RECORD_H_

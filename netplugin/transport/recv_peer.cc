@@ -1,0 +1,306 @@
+#include "netplugin/transport/recv_peer.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "netplugin/flow/planted.h"
+
+namespace r2cc::net {
+namespace {
+
+using plan::EvidenceCause;
+
+// The initiator waits no longer for an answer (SendLinks gives a link that is being opened so much time).
+constexpr Nanos kKeepFor = kNanosPerSecond;
+
+RecvSession::Options OptionsOf(const Host& host, const Hello& hello) {
+  RecvSession::Options options;
+  options.local_rails = static_cast<uint16_t>(host.rails.size());
+  options.remote_rails = static_cast<uint16_t>(hello.rails.size());
+  options.silence = host.silence;
+  options.deadline = host.deadline;
+  options.peer = hello.node;
+  options.observer = host.acceptor_observer;
+  return options;
+}
+
+}  // namespace
+
+RecvPeer::RecvPeer(Host* host, const Hello& hello, FlowOpened flow_opened)
+    : Peer(host, {hello.session, SessionTag(host->nonce, hello.session)}),
+      flow_opened_(std::move(flow_opened)),
+      peer_node_(hello.node),
+      remote_rails_(hello.rails),
+      session_(OptionsOf(*host, hello), host->Now()),
+      oob_(oob_port()->NewOob({hello.oob_address, hello.oob_port}, this)) {
+  links_.Resize(session_.links());
+  channels_.set_oob(oob_.get());
+  channels_.Resize(session_.links());
+  for (size_t rail = 0; rail < host->rails.size(); ++rail)
+    if (!host->rails[rail].up) RailState(static_cast<uint16_t>(rail), false);
+  ApplyVerdicts();
+}
+
+RecvPeer::~RecvPeer() { CloseAll(); }
+
+void RecvPeer::CloseAll() {
+  for (LinkId link = 0; link < links_.size(); ++link) {
+    channels_.Set(link, nullptr);
+    links_.Close(link);
+  }
+  kept_.clear();
+  oob_->Close();
+}
+
+void RecvPeer::CloseFlows() {
+  while (!comms_.empty()) {
+    comms_.begin()->second.comm->Fail(kCalledAfterTheEnd, false);
+    Close(comms_.begin()->first);
+  }
+}
+
+// ---- the job ----
+
+void RecvPeer::Post(FlowId flow, void* data, uint64_t capacity_bytes) {
+  if (comms_.contains(flow)) session_.Post(flow, data, capacity_bytes, now());
+}
+
+bool RecvPeer::FastPath(FlowId flow) {
+  const Receiving* const receiving = comms_.Find(flow);
+  if (receiving == nullptr) return false;
+  RecvLink* const link = links_.at(receiving->link);
+  return link != nullptr && link->Poll(flow);
+}
+
+void RecvPeer::Close(FlowId flow) {
+  RunInbox();
+  if (!comms_.contains(flow)) return;
+  if (!IsPlanted(Planted::kForgottenEarly))
+    links_.ForEach([&](const LinkName& name, RecvLink& link) {
+      if (!link.Forget(flow)) Trouble(name, EvidenceCause::kFlowClosed);
+    });
+  comms_.Erase(flow);
+  session_.CloseFlow(flow, now());
+  RunToCompletion();
+}
+
+bool RecvPeer::Holds(FlowId flow) const {
+  for (const auto& slot : links_.closing())
+    if (!slot.link->Forget(flow)) return true;
+  return false;
+}
+
+void RecvPeer::OpenFlow(const Action& action) {
+  Comm* comm = flow_opened_(action.flow, action.number);
+  if (comm == nullptr) return session_.RefuseFlow(action.flow);
+  *comms_.Add(action.flow) = {comm, action.link};
+  session_.AcceptFlow(action.flow, action.link);
+}
+
+// ---- the rails, the page, time ----
+
+void RecvPeer::RailState(uint16_t rail, bool up) { session_.LocalRail(rail, up, now()); }
+
+void RecvPeer::ApplyVerdicts() {
+  for (uint16_t rail = 0; rail < host_->rails.size(); ++rail)
+    session_.LocalVerdict(rail, host_->verdict(host_->node, host_->rails[rail].nic).failed, now());
+  for (uint16_t rail = 0; rail < remote_rails_.size(); ++rail)
+    session_.RemoteVerdict(rail, host_->verdict(peer_node_, remote_rails_[rail].nic).failed, now());
+  for (uint16_t rail = 0; rail < host_->rails.size(); ++rail)
+    for (uint16_t remote = 0; remote < remote_rails_.size(); ++remote)
+      session_.PathVerdict({rail, remote}, host_->path_broken(host_->rails[rail].nic, peer_node_, remote_rails_[remote].nic), now());
+}
+
+void RecvPeer::OnTick() {
+  oob_->Tick();
+  std::erase_if(kept_, [this](const Kept& kept) { return now() - kept.since >= kKeepFor; });
+  session_.Tick(now());
+}
+
+// ---- what the session asks for ----
+
+bool RecvPeer::RunToCompletion() {
+  // A link that still has more says so again.
+  if (std::exchange(unread_, false)) links_.ForEach([](const LinkName&, RecvLink& link) { link.ReadMore(); });
+  session_.Flush(now());
+  while (session_.has_actions()) {
+    for (const Action& action : session_.TakeActions()) Execute(action);
+    FlushChannels();
+    session_.Flush(now());
+  }
+  Publish();
+  return unread_;
+}
+
+// A sender of small messages has copies of them, and credit. One that waits for an answer is told now: the next holder of the lock may be
+// long in coming.
+bool RecvPeer::PublishFound() {
+  if (unread_ || has_bulk() || session_.has_actions() || session_.awaited()) return false;
+  Publish();
+  return true;
+}
+
+void RecvPeer::Publish() {
+  for (const FlowId flow : session_.TakeChanged()) {
+    const Receiving* const receiving = comms_.Find(flow);
+    if (receiving == nullptr) continue;
+    Comm* const comm = receiving->comm;
+    const MessageId placed = session_.PlacedThrough(flow);
+    for (MessageId id = comm->done_through.load(std::memory_order_relaxed); id < placed; ++id)
+      comm->sizes[id % kRequestsMax] = session_.SizeOf(flow, id);
+    comm->done_through.store(placed, std::memory_order_release);
+    if (!session_.error(flow).empty() && comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed)
+      comm->Fail(session_.error(flow), true);
+  }
+}
+
+void RecvPeer::Execute(const Action& action) {
+  switch (action.kind) {
+    case Action::Kind::kSend: return channels_.Queue(action.lane, action.frame);
+    case Action::Kind::kCloseLink: return CloseLink(action.link, action.incarnation);
+    case Action::Kind::kFlowOpened: return OpenFlow(action);
+    case Action::Kind::kCloseOob: return oob_->Close();
+    case Action::Kind::kProbePeer: return oob_->Probe();
+    case Action::Kind::kWarn: return host_->log(LogLevel::kWarn, action.text);
+    case Action::Kind::kOpenOob:
+    case Action::Kind::kOpenLink:
+    case Action::Kind::kProveLink:
+    case Action::Kind::kLinkUp:
+    case Action::Kind::kLinkSlow:
+    case Action::Kind::kLinkFenced: return;  // an initiator's
+  }
+}
+
+void RecvPeer::CloseLink(LinkId link, Incarnation incarnation) {
+  const LinkName name = links_.at(link) != nullptr ? links_.name(link) : LinkName{.link = link, .incarnation = incarnation};
+  channels_.Set(link, nullptr);
+  if (links_.Close(link) || IsPlanted(Planted::kCloseNotAwaited)) LinkClosed(name, true);
+}
+
+void RecvPeer::FlushChannels() {
+  channels_.Flush([this](Lane lane) {
+    if (lane != kOobLane) return Trouble(links_.name(static_cast<LinkId>(lane)), EvidenceCause::kSocketError);
+    oob_->Close();
+    OobLost(Reach::kSilent);
+  });
+}
+
+// ---- connections ----
+
+void RecvPeer::AttachOob(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection> connection) {
+  oob_->Close();
+  session_.OobDown(now());
+  peer_node_ = hello.node;
+  if (hello.rails.size() == remote_rails_.size()) remote_rails_ = hello.rails;
+  oob_->Attach(std::move(connection), reply);
+  session_.OobUp(now());
+  ApplyVerdicts();
+  RunToCompletion();
+}
+
+bool RecvPeer::AttachLink(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason) {
+  const auto offer = session_.Greet(hello.link, hello.incarnation, hello.remote_rail, hello.local_rail, now());
+  bool taken = true;
+  switch (offer) {
+    case RecvSession::Offer::kAccepted: taken = Attach(hello, reply, connection, reason); break;
+    case RecvSession::Offer::kRefused:
+      *reason = "this incarnation of the link has ended";
+      taken = false;
+      break;
+    case RecvSession::Offer::kLater:
+      std::erase_if(kept_, [&](const Kept& kept) { return kept.hello.link == hello.link && kept.hello.incarnation < hello.incarnation; });
+      kept_.push_back({hello, reply, std::move(*connection), now()});
+      break;
+  }
+  // That begins to close the incarnation before, and what it kept waiting is attached when it is closed.
+  RunToCompletion();
+  return taken;
+}
+
+void RecvPeer::AttachKept(LinkId link) {
+  if (links_.at(link) != nullptr) return;
+  std::vector<Kept> waiting;
+  for (auto it = kept_.begin(); it != kept_.end();) {
+    if (it->hello.link != link) {
+      ++it;
+      continue;
+    }
+    waiting.push_back(std::move(*it));
+    it = kept_.erase(it);
+  }
+  // Hanging up is refusal enough: the initiator tries again with its next incarnation.
+  for (Kept& kept : waiting) {
+    const Hello& hello = kept.hello;
+    std::string reason;
+    switch (session_.Greet(hello.link, hello.incarnation, hello.remote_rail, hello.local_rail, now())) {
+      case RecvSession::Offer::kAccepted: Attach(hello, kept.reply, &kept.connection, &reason); break;
+      case RecvSession::Offer::kRefused: break;
+      case RecvSession::Offer::kLater: kept_.push_back(std::move(kept)); break;
+    }
+  }
+}
+
+bool RecvPeer::Attach(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason) {
+  const LinkId link = hello.link;
+  const bool first = links_.at(link) == nullptr;
+  if (first) {
+    LocalRail& rail = host_->rails[hello.remote_rail];
+    const LinkName name{link, hello.incarnation, hello.remote_rail, hello.local_rail, session_.is_home(link)};
+    Port* const of = port(hello.transport);
+    if (of == nullptr) {
+      *reason = "this process does not use that transport";
+      session_.LinkTrouble(link, hello.incarnation, EvidenceCause::kLinkDown, now());
+      return false;
+    }
+    links_.Begin(name, of->NewRecv(name, this, &rail.received_bytes));
+    channels_.Set(link, links_.at(link));
+  }
+  bool control = false;
+  if (!links_.at(link)->Attach(hello, reply, connection, &control, reason)) {
+    // Nothing of it is here: the incarnation that was begun for it ends with it.
+    if (first) session_.LinkTrouble(link, hello.incarnation, EvidenceCause::kGarbled, now());
+    return false;
+  }
+  if (control) session_.LaneOpened(link, hello.incarnation, now());
+  return true;
+}
+
+// ---- links ----
+
+void RecvPeer::Trouble(const LinkName& name, EvidenceCause cause) { session_.LinkTrouble(name.link, name.incarnation, cause, now()); }
+
+void RecvPeer::LinkClosed(LinkName name, bool ok) {
+  if (ok) links_.Closed(name);
+  session_.LinkClosed(name.link, name.incarnation, ok, now());
+  if (ok) AttachKept(name.link);
+}
+
+bool RecvPeer::Begin(const LinkName& name, const Chunk& header, std::byte** destination) {
+  if (!session_.Begin(name.link, name.incarnation, header, destination)) return false;
+  // The header tells what comes: workers that waited for the payload would miss most of it.
+  if (*destination != nullptr) Count(header.message_bytes, header.bytes);
+  return true;
+}
+
+void RecvPeer::Finish(const LinkName& name, const Chunk& header) {
+  session_.Finish(name.link, name.incarnation, header);
+  if (Receiving* const receiving = comms_.Find(header.flow); receiving != nullptr) receiving->link = name.link;
+}
+
+bool RecvPeer::Placed(const LinkName& name, const Chunk& header) {
+  switch (session_.Placed(name.link, name.incarnation, header)) {
+    case RecvSession::Arrival::kRefused: return false;
+    case RecvSession::Arrival::kLate:
+      // It went into memory that is the job's again.
+      host_->log(LogLevel::kWarn, "R2CC: peer " + peer_node_ + ", link " + std::to_string(name.link) + "/" +
+                                      std::to_string(name.incarnation) + " wrote into message " + std::to_string(header.message) +
+                                      " of flow " + std::to_string(header.flow) + " after it was done: the job's data cannot be trusted");
+      std::abort();
+    case RecvSession::Arrival::kPlaced: break;
+  }
+  Count(header.message_bytes, header.bytes);
+  if (Receiving* const receiving = comms_.Find(header.flow); receiving != nullptr) receiving->link = name.link;
+  return true;
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,115 @@
+// The receiving side of one peer process: a RecvSession, its links and its out-of-band connection. See peer.h for threads.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_RECV_PEER_H_
+#define R2CC_NETPLUGIN_TRANSPORT_RECV_PEER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "netplugin/flow/flow_map.h"
+#include "netplugin/link/recv_session.h"
+#include "netplugin/transport/comm.h"
+#include "netplugin/transport/control_channels.h"
+#include "netplugin/transport/host.h"
+#include "netplugin/transport/link_slots.h"
+#include "netplugin/transport/oob.h"
+#include "netplugin/transport/peer.h"
+
+namespace r2cc::net {
+
+class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
+ public:
+  // Asked when the peer opens a flow to a listener of ours: the comm to use, or null if nobody listens.
+  using FlowOpened = std::function<Comm*(FlowId flow, uint64_t listen_id)>;
+  RecvPeer(Host* host, const Hello& hello, FlowOpened flow_opened);
+  ~RecvPeer() override;
+
+  // With the lock. The flow's comm is not touched any more. A link may still write its buffers until Holds() is false: that takes no
+  // longer than the own kernel or device.
+  void Close(FlowId flow);
+  bool Holds(FlowId flow) const;
+
+  // With the lock: greeted connections of this session, which are answered with `reply`. AttachLink() is false and leaves one line in
+  // `reason` if it refuses: the connection is then still the caller's. One that has to wait until the incarnation before it is closed is
+  // kept, for as long as the initiator waits for the answer.
+  void AttachOob(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection> connection);
+  bool AttachLink(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason);
+
+  void RailState(uint16_t rail, bool up) override;
+  void ApplyVerdicts() override;
+  bool RunToCompletion() override;
+  bool PublishFound() override;
+  bool outstanding() const override { return session_.outstanding() || !session_.idle() || !session_.any_lane(); }
+  bool idle() const override { return session_.idle(); }
+  bool over() const override { return session_.idle() && !session_.any_lane() && links_.closing().empty(); }
+  const std::string& node() const { return peer_node_; }
+  bool flushed() const override { return channels_.flushed(); }
+  void HalfClose() override { channels_.HalfClose(); }
+  void CloseFlows() override;
+  // With the lock: for tests.
+  const RecvSession& session() const { return session_; }
+
+ private:
+  // Peer:
+  // What a buffer is posted for shows when it comes.
+  void Announce(uint64_t) override {}
+  void Post(FlowId flow, void* data, uint64_t bytes) override;
+  bool FastPath(FlowId flow) override;
+  void OnTick() override;
+  void CloseAll() override;
+  // RecvOwner:
+  std::shared_ptr<void> KeepAlive() override { return shared_from_this(); }
+  void Heard(const LinkName& name, const Frame& frame) override { session_.Receive(name.link, frame, now()); }
+  void Trouble(const LinkName& name, plan::EvidenceCause cause) override;
+  void LinkClosed(LinkName name, bool ok) override;
+  void Ready(const LinkName&) override { unread_ = true; }
+  bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) override { return RunWithLock(tell, ask); }
+  bool Alive(const LinkName& name) const override {
+    return session_.link_up(name.link) && session_.incarnation(name.link) == name.incarnation;
+  }
+  bool Begin(const LinkName& name, const Chunk& header, std::byte** destination) override;
+  void Finish(const LinkName& name, const Chunk& header) override;
+  bool Placed(const LinkName& name, const Chunk& header) override;
+  void Proved(const LinkName& name, bool ok) override { session_.Proved(name.link, name.incarnation, ok); }
+  // OobOwner:
+  void OobGreeted(const HelloReply&) override {}  // an initiator's
+  void OobHeard(const Frame& frame) override { session_.Receive(kOobLane, frame, now()); }
+  void OobLost(Reach) override { session_.OobDown(now()); }
+  void Probed(Reach reach) override { session_.PeerProbed(reach, now()); }
+
+  // Connections of one incarnation that wait for the end of the one before.
+  struct Kept {
+    Hello hello;
+    HelloReply reply;
+    std::unique_ptr<Connection> connection;
+    Nanos since = 0;
+  };
+  bool Attach(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason);
+  void AttachKept(LinkId link);
+  void Execute(const Action& action);
+  void OpenFlow(const Action& action);
+  void CloseLink(LinkId link, Incarnation incarnation);
+  void FlushChannels();
+  void Publish();
+
+  FlowOpened flow_opened_;
+  std::string peer_node_;
+  std::vector<RailInfo> remote_rails_;
+  RecvSession session_;
+  LinkSlots<RecvLink> links_;
+  std::unique_ptr<Oob> oob_;
+  ControlChannels channels_;
+  std::vector<Kept> kept_;
+  struct Receiving {
+    Comm* comm = nullptr;
+    LinkId link = 0;  // where its last chunk came from
+  };
+  FlowMap<Receiving> comms_;
+  bool unread_ = false;  // some link may hold more
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_RECV_PEER_H_

@@ -1,0 +1,340 @@
+#include "netplugin/transport/send_peer.h"
+
+#include <utility>
+
+#include "netplugin/link/transport_choice.h"
+
+namespace r2cc::net {
+namespace {
+
+using plan::EvidenceCause;
+
+constexpr Nanos kSampleEvery = 25 * kNanosPerMs;
+
+SendSession::Options OptionsOf(const Host& host, const SendPeer::Target& target) {
+  SendSession::Options options;
+  options.local_rails = static_cast<uint16_t>(host.rails.size());
+  for (const RailInfo& rail : host.RailInfos()) options.local_transports.push_back(TransportsOf(rail));
+  options.chunk_base_bytes = host.chunk_bytes;
+  options.chunks_follow_rate = host.chunks_follow_rate;
+  options.eager_bytes = host.eager_bytes;
+  options.silence = host.silence;
+  options.deadline = host.deadline;
+  options.mode = host.mode;
+  options.peer = target.oob.host + ":" + std::to_string(target.oob.port);
+  options.observer = host.initiator_observer;
+  return options;
+}
+
+const Endpoint* EndpointOf(const std::vector<RailEndpoint>& endpoints, TransportKind kind) {
+  for (const RailEndpoint& endpoint : endpoints)
+    if (endpoint.transport == kind && !endpoint.bytes.empty()) return &endpoint.bytes;
+  return nullptr;
+}
+
+}  // namespace
+
+SendPeer::SendPeer(Host* host, const Target& target, uint64_t session)
+    : Peer(host, {session, SessionTag(target.nonce, session)}),
+      target_(target),
+      session_id_(session),
+      session_(OptionsOf(*host, target), host->Now()),
+      oob_(oob_port()->NewOob(target.oob, this)) {
+  channels_.set_oob(oob_.get());
+  for (uint16_t rail = 0; rail < host->rails.size(); ++rail)
+    if (!host->rails[rail].up) RailState(rail, false);
+}
+
+SendPeer::~SendPeer() { CloseAll(); }
+
+void SendPeer::CloseAll() {
+  for (LinkId link = 0; link < links_.size(); ++link) {
+    channels_.Set(link, nullptr);
+    links_.Close(link);
+  }
+  oob_->Close();
+}
+
+void SendPeer::CloseFlows() {
+  while (!comms_.empty()) {
+    comms_.begin()->second->Fail(kCalledAfterTheEnd, false);
+    Close(comms_.begin()->first);
+  }
+}
+
+// ---- the job ----
+
+FlowId SendPeer::Open(uint64_t listen_id, uint16_t local_rail, Comm* comm) {
+  const FlowId flow = session_.OpenFlow(listen_id, local_rail, now());
+  *comms_.Add(flow) = comm;
+  return flow;
+}
+
+void SendPeer::Post(FlowId flow, void* data, uint64_t bytes) {
+  if (!comms_.contains(flow)) return;
+  const bool sent = SendNow(flow, data, bytes);
+  // Nobody looks for acknowledgements while all messages are small: who sends on looks before the window is used up, and not on the way of
+  // the message.
+  if (session_.WindowLow(flow)) HearAnswers(flow);
+  if (sent) return;
+  const MessageId message = session_.Post(flow, data, bytes, now());
+  const LinkId home = session_.home(flow);
+  pump_.MarkDirty(home);
+  pump_.PumpHome(flow);
+  // First it travels, then it is copied: the peer need not wait for that. No other link has seen it yet.
+  const std::byte* copy = session_.Release(flow, message);
+  if (copy != nullptr && links_.at(home) != nullptr) links_.at(home)->Retarget(flow, message, copy);
+}
+
+bool SendPeer::SendNow(FlowId flow, const void* data, uint64_t bytes) {
+  const LinkId home = session_.home(flow);
+  SendLink* const link = links_.at(home);
+  if (link == nullptr) return false;
+  MessageId message = 0;
+  const SendLink::Sent sent = link->SendNow([&](Chunk* chunk) {
+    if (!session_.PostEagerly(flow, data, bytes, links_.name(home).incarnation, chunk)) return false;
+    Moves(bytes);
+    message = chunk->message;
+    return true;
+  });
+  if (sent == SendLink::Sent::kNot) return false;
+  const std::byte* copy = session_.Release(flow, message);
+  if (sent == SendLink::Sent::kInPart) link->Retarget(flow, message, copy);
+  return true;
+}
+
+bool SendPeer::FastPath(FlowId flow) {
+  if (links_.size() == 0 || !comms_.contains(flow)) return false;
+  pump_.PumpHome(flow);
+  HearAnswers(flow);
+  return session_.has_changes();
+}
+
+// The flow's acknowledgements and grants come by the first link that is up.
+void SendPeer::HearAnswers(FlowId flow) {
+  const LinkId home = session_.home(flow);
+  for (size_t i = 0; i < links_.size(); ++i) {
+    const auto link = static_cast<LinkId>((home + i) % links_.size());
+    if (session_.link_state(link) == InitiatorState::kUp && links_.at(link) != nullptr) return links_.at(link)->PollControl();
+  }
+}
+
+void SendPeer::Close(FlowId flow) {
+  RunInbox();
+  if (!comms_.contains(flow)) return;
+  const bool holds_buffers = session_.HoldsBuffers(flow);
+  session_.CloseFlow(flow, now());
+  // A half-sent chunk still reads NCCL's buffer: its link ends, and the other flows on it replay.
+  if (holds_buffers)
+    links_.ForEach([&](const LinkName& name, SendLink& link) {
+      if (link.Holds(flow)) Trouble(name, EvidenceCause::kFlowClosed);
+    });
+  comms_.Erase(flow);
+  RunToCompletion();
+}
+
+bool SendPeer::Holds(FlowId flow) const {
+  for (const auto& slot : links_.closing())
+    if (slot.link->Holds(flow)) return true;
+  return false;
+}
+
+// ---- the rails, the page, time ----
+
+void SendPeer::RailState(uint16_t rail, bool up) { session_.LocalRail(rail, up, now()); }
+
+void SendPeer::ApplyVerdicts() {
+  for (uint16_t rail = 0; rail < host_->rails.size(); ++rail)
+    session_.LocalVerdict(rail, host_->verdict(host_->node, host_->rails[rail].nic), now());
+  for (uint16_t rail = 0; rail < remote_rails_.size(); ++rail)
+    session_.RemoteVerdict(rail, host_->verdict(peer_node_, remote_rails_[rail].nic), now());
+  for (uint16_t rail = 0; rail < host_->rails.size(); ++rail)
+    for (uint16_t remote = 0; remote < remote_rails_.size(); ++remote)
+      session_.PathVerdict({rail, remote}, host_->path_broken(host_->rails[rail].nic, peer_node_, remote_rails_[remote].nic), now());
+}
+
+void SendPeer::OnTick() {
+  oob_->Tick();
+  SampleRates(now());
+  session_.Tick(now());
+  pump_.MarkAllDirty();
+}
+
+void SendPeer::SampleRates(Nanos now) {
+  if (now - sampled_ < kSampleEvery) return;
+  sampled_ = now;
+  const bool bulk = std::exchange(sampled_bulk_, has_bulk()) && has_bulk();
+  links_.ForEach([&](const LinkName& name, SendLink& link) {
+    if (session_.link_state(name.link) != InitiatorState::kUp) return;
+    const LinkFacts facts = link.Measure();
+    session_.LinkRate(name.link, name.incarnation, facts.delivered_bytes, facts.busy, bulk, now);
+  });
+  pump_.Advise(true);
+}
+
+// ---- what the session asks for ----
+
+bool SendPeer::RunToCompletion() {
+  // After a small message nothing is left but to say that it is done.
+  if (!session_.has_actions() && !session_.ready() && !room_ && !channels_.queued() && !pump_.advice_is_due()) {
+    Publish();
+    return false;
+  }
+  bool more = false;
+  for (;;) {
+    for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
+      for (const Action& action : actions) Execute(action);
+    pump_.Advise(false);
+    more = false;
+    if (session_.ready() || room_) {
+      room_ = false;
+      more = pump_.PumpAll();
+      room_ |= more;
+    }
+    FlushChannels();
+    if (!session_.has_actions()) break;
+  }
+  if (has_workers()) pump_.OfferToWorkers();
+  Publish();
+  return more;
+}
+
+void SendPeer::Publish() {
+  for (const FlowId flow : session_.TakeChanged()) {
+    Comm* const* const found = comms_.Find(flow);
+    if (found == nullptr) continue;
+    Comm* const comm = *found;
+    comm->done_through.store(session_.DoneThrough(flow), std::memory_order_release);
+    const SendSession::FlowState state = session_.state(flow);
+    auto opening = Comm::State::kOpening;
+    if (state == SendSession::FlowState::kOpen) comm->state.compare_exchange_strong(opening, Comm::State::kOpen, std::memory_order_release);
+    if (state == SendSession::FlowState::kFailed && comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed)
+      comm->Fail(session_.error(flow), true);
+  }
+}
+
+void SendPeer::Execute(const Action& action) {
+  const LinkId link = action.link;
+  switch (action.kind) {
+    case Action::Kind::kSend: return channels_.Queue(action.lane, action.frame);
+    case Action::Kind::kOpenOob: return oob_->Open(MakeHello(ConnectionKind::kOob));
+    case Action::Kind::kCloseOob: return oob_->Close();
+    case Action::Kind::kProbePeer: return oob_->Probe();
+    case Action::Kind::kOpenLink: return OpenLink(link, action.incarnation);
+    case Action::Kind::kProveLink:
+      if (links_.at(link) != nullptr) links_.at(link)->Prove();
+      room_ = true;
+      return;
+    case Action::Kind::kCloseLink: channels_.Set(link, nullptr); return void(links_.Close(link));
+    case Action::Kind::kLinkUp:
+      if (links_.at(link) != nullptr) links_.at(link)->Start();
+      return RecordUp(host_, action, Ends(link));
+    case Action::Kind::kLinkFenced: return RecordFenced(host_, action, Ends(link));
+    case Action::Kind::kLinkSlow: return RecordSlow(host_, action, Ends(link));
+    case Action::Kind::kWarn: return host_->log(LogLevel::kWarn, action.text);
+    case Action::Kind::kFlowOpened: return;  // an acceptor's
+  }
+}
+
+LinkEnds SendPeer::Ends(LinkId link) const {
+  return {session_.local_rail(link), peer_node_, remote_rails_[session_.remote_rail(link)].nic};
+}
+
+void SendPeer::FlushChannels() {
+  channels_.Flush([this](Lane lane) {
+    if (lane != kOobLane) return Trouble(links_.name(static_cast<LinkId>(lane)), EvidenceCause::kSocketError);
+    oob_->Close();
+    OobLost(Reach::kSilent);
+  });
+}
+
+// ---- the out-of-band connection ----
+
+Hello SendPeer::MakeHello(ConnectionKind kind) const {
+  Hello hello{.kind = kind, .nonce = target_.nonce, .target_process = target_.process, .session = session_id_};
+  hello.process = host_->process;
+  hello.node = host_->node;
+  hello.oob_address = host_->oob.host;
+  hello.oob_port = host_->oob.port;
+  if (kind == ConnectionKind::kOob) hello.rails = host_->RailInfos();
+  return hello;
+}
+
+void SendPeer::OobGreeted(const HelloReply& reply) {
+  const auto give_up = [this](Reach reach) {
+    oob_->Close();
+    session_.OobDown(reach, now());
+  };
+  if (!reply.accepted) {
+    host_->log(LogLevel::kWarn, "R2CC: " + target_.oob.host + " refuses us: " + reply.reason);
+    return give_up(Reach::kRefused);
+  }
+  // A peer's rails do not change their number; names and endpoints may, when it finds its daemon or a rail its address.
+  const bool first = remote_rails_.empty();
+  if (reply.rails.empty() || (!first && reply.rails.size() != remote_rails_.size())) return give_up(Reach::kSilent);
+  peer_node_ = reply.node;
+  remote_rails_ = reply.rails;
+  session_.OobUp(peer_node_, remote_rails_, now());
+  links_.Resize(session_.links());
+  channels_.Resize(session_.links());
+  ApplyVerdicts();
+}
+
+void SendPeer::OobHeard(const Frame& frame) {
+  pump_.MarkAllDirty();
+  session_.Receive(kOobLane, frame, now());
+}
+
+// ---- links ----
+
+void SendPeer::OpenLink(LinkId link, Incarnation incarnation) {
+  LinkName name{link, incarnation, session_.local_rail(link), session_.remote_rail(link), session_.is_home(link)};
+  LocalRail& local = host_->rails[name.local_rail];
+  const RailInfo& remote = remote_rails_[name.remote_rail];
+  const RailInfo own{.endpoints = local.endpoints};
+  const auto kind = ChooseTransport(TransportsOf(own), TransportsOf(remote));
+  const Endpoint* const to = kind ? EndpointOf(remote.endpoints, *kind) : nullptr;
+  if (to == nullptr || EndpointOf(local.endpoints, *kind) == nullptr || port(*kind) == nullptr)
+    return session_.LinkTrouble(link, incarnation, EvidenceCause::kLinkDown, now());
+  links_.Begin(name, port(*kind)->NewSend(name, this, &local.sent_bytes));
+  SendLink* const opened = links_.at(link);
+  channels_.Set(link, opened);
+  Hello hello = MakeHello(ConnectionKind::kLink);
+  hello.link = link;
+  hello.local_rail = name.local_rail;
+  hello.remote_rail = name.remote_rail;
+  hello.incarnation = incarnation;
+  hello.links = session_.links();
+  hello.transport = *kind;
+  opened->Open(*to, hello);
+}
+
+void SendPeer::Heard(const LinkName& name, const Frame& frame) {
+  pump_.MarkDirty(name.link);
+  session_.Receive(name.link, frame, now());
+}
+
+void SendPeer::Trouble(const LinkName& name, EvidenceCause cause) { session_.LinkTrouble(name.link, name.incarnation, cause, now()); }
+
+void SendPeer::LinkClosed(LinkName name, bool ok) {
+  if (ok) links_.Closed(name);
+}
+
+bool SendPeer::WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) {
+  return RunWithLock(
+      [&] {
+        const bool told = tell();
+        // A small message goes by one link: a worker that was not woken, as another was on its way, may have one that that may not send.
+        if (told && session_.shared()) pump_.MarkAllDirty();
+        return told;
+      },
+      ask);
+}
+
+bool SendPeer::Pull(const LinkName& name, Chunk* chunk) {
+  if (!session_.Pull(name.link, name.incarnation, chunk)) return false;
+  Moves(chunk->message_bytes);
+  return true;
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,109 @@
+// The sending side of one peer process: a SendSession, its links and its out-of-band connection. See peer.h for threads.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_SEND_PEER_H_
+#define R2CC_NETPLUGIN_TRANSPORT_SEND_PEER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "netplugin/flow/flow_map.h"
+#include "netplugin/link/send_session.h"
+#include "netplugin/transport/comm.h"
+#include "netplugin/transport/control_channels.h"
+#include "netplugin/transport/host.h"
+#include "netplugin/transport/link_slots.h"
+#include "netplugin/transport/oob.h"
+#include "netplugin/transport/peer.h"
+#include "netplugin/transport/record.h"
+#include "netplugin/transport/send_pump.h"
+
+namespace r2cc::net {
+
+class SendPeer final : public Peer, private SendOwner, private OobOwner {
+ public:
+  // Where the peer's process is found, from its listener's handle.
+  struct Target {
+    uint64_t process = 0;
+    uint64_t nonce = 0;
+    OobAddress oob;
+  };
+  SendPeer(Host* host, const Target& target, uint64_t session);
+  ~SendPeer() override;
+
+  // With the lock. The comm must live until Close() returned.
+  FlowId Open(uint64_t listen_id, uint16_t local_rail, Comm* comm);
+  // With the lock. Nothing is sent for the flow any more, and its comm is not touched. A link may still read its buffers until Holds() is
+  // false: that takes no longer than the own kernel or device.
+  void Close(FlowId flow);
+  bool Holds(FlowId flow) const;
+
+  void RailState(uint16_t rail, bool up) override;
+  void ApplyVerdicts() override;
+  bool RunToCompletion() override;
+  bool outstanding() const override { return session_.outstanding(); }
+  bool idle() const override { return session_.idle(); }
+  bool over() const override { return session_.failed() && session_.idle() && links_.closing().empty(); }
+  const std::string& node() const { return peer_node_; }
+  bool flushed() const override { return channels_.flushed(); }
+  void HalfClose() override { channels_.HalfClose(); }
+  void CloseFlows() override;
+  // With the lock: for tests.
+  const SendSession& session() const { return session_; }
+
+ private:
+  // Peer:
+  void Announce(uint64_t bytes) override { Count(bytes, bytes); }
+  void Post(FlowId flow, void* data, uint64_t bytes) override;
+  bool FastPath(FlowId flow) override;
+  void OnTick() override;
+  void CloseAll() override;
+  // SendOwner:
+  std::shared_ptr<void> KeepAlive() override { return shared_from_this(); }
+  void Heard(const LinkName& name, const Frame& frame) override;
+  void Trouble(const LinkName& name, plan::EvidenceCause cause) override;
+  void LinkClosed(LinkName name, bool ok) override;
+  void Ready(const LinkName& name) override {
+    room_ = true;
+    pump_.MarkDirty(name.link);
+  }
+  bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) override;
+  void Connected(const LinkName& name) override { session_.LinkConnected(name.link, name.incarnation, now()); }
+  bool Pull(const LinkName& name, Chunk* chunk) override;
+  bool Expects(const Chunk& chunk) const override { return session_.Expects(chunk); }
+  std::shared_ptr<const std::byte[]> CopyOf(const Chunk& chunk) const override { return session_.Copy(chunk); }
+  // OobOwner:
+  void OobGreeted(const HelloReply& reply) override;
+  void OobHeard(const Frame& frame) override;
+  void OobLost(Reach reach) override { session_.OobDown(reach, now()); }
+  void Probed(Reach reach) override { session_.PeerProbed(reach, now()); }
+
+  void Execute(const Action& action);
+  void OpenLink(LinkId link, Incarnation incarnation);
+  // A small message whose way is free. False: it is not posted yet.
+  bool SendNow(FlowId flow, const void* data, uint64_t bytes);
+  void HearAnswers(FlowId flow);
+  void FlushChannels();
+  void SampleRates(Nanos now);
+  void Publish();
+  Hello MakeHello(ConnectionKind kind) const;
+  LinkEnds Ends(LinkId link) const;
+
+  const Target target_;
+  const uint64_t session_id_;
+  SendSession session_;
+  std::string peer_node_;
+  std::vector<RailInfo> remote_rails_;
+  LinkSlots<SendLink> links_;
+  std::unique_ptr<Oob> oob_;
+  ControlChannels channels_;
+  SendPump pump_{&session_, &links_};
+  FlowMap<Comm*> comms_;
+  bool room_ = false;  // a link that has something to send has room again
+  Nanos sampled_ = 0;
+  bool sampled_bulk_ = false;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_SEND_PEER_H_

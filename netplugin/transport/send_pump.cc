@@ -1,0 +1,78 @@
+#include "netplugin/transport/send_pump.h"
+
+#include <algorithm>
+
+namespace r2cc::net {
+namespace {
+
+constexpr int kRoundChunks = 32;  // leave before input is looked at again
+
+}  // namespace
+
+void SendPump::Advise(bool always) {
+  if (!always && !advice_is_due()) return;
+  spread_ = session_->spread();
+  links_->ForEach([this](const LinkName& name, SendLink& link) {
+    link.Advise({session_->rate_bytes_per_s(name.link), spread_, session_->ChunkBytes(name.link, 0)});
+  });
+}
+
+bool SendPump::PumpAll() {
+  ready_.clear();
+  // What was begun goes on first.
+  links_->ForEach([this](const LinkName& name, SendLink& link) {
+    if (link.Pump(0, false)) ready_.push_back(name.link);
+  });
+  for (int chunks = 0; chunks < kRoundChunks;) {
+    if (ready_.empty() || !session_->ready()) return false;
+    const auto next =
+        std::min_element(ready_.begin(), ready_.end(), [this](LinkId a, LinkId b) { return session_->Load(a) < session_->Load(b); });
+    if (links_->at(*next)->Pump(1, false))
+      ++chunks;
+    else
+      ready_.erase(next);
+  }
+  return true;
+}
+
+void SendPump::PumpHome(FlowId flow) {
+  SendLink* const link = links_->at(session_->home(flow));
+  if (link != nullptr && !session_->spread() && (session_->ready() || link->busy())) link->Pump(kRoundChunks, true);
+}
+
+void SendPump::MarkDirty(LinkId link) {
+  if (session_->spread()) return MarkAllDirty();
+  dirty_.resize(links_->size());
+  if (link < dirty_.size()) dirty_[link] = true;
+}
+
+// Who wakes up for nothing has cost two processors something, and the caller's is NCCL's.
+void SendPump::OfferToWorkers() {
+  if (!session_->ready()) return;
+  const bool shared = session_->shared();
+  uint32_t coming = 0;
+  ready_.clear();
+  dirty_.resize(links_->size());
+  links_->ForEach([&](const LinkName& name, SendLink& link) {
+    if (!all_dirty_ && !dirty_[name.link]) return;
+    dirty_[name.link] = false;
+    if (!shared) return Offer(std::span(&name.link, 1), link.Coming());
+    coming += link.Coming();
+    ready_.push_back(name.link);
+  });
+  all_dirty_ = false;
+  if (!shared) return;
+  std::sort(ready_.begin(), ready_.end(), [this](LinkId a, LinkId b) { return session_->Load(a) < session_->Load(b); });
+  Offer(ready_, coming);
+}
+
+void SendPump::Offer(std::span<const LinkId> links, uint32_t coming) {
+  for (const LinkId link : links)
+    links_->at(link)->Offer([&](uint32_t chunks) {
+      if (session_->ReadyChunks(link, coming + 1) <= coming) return false;
+      coming += chunks;
+      return true;
+    });
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,45 @@
+// Which of a peer's links takes the next chunk, and which workers are woken for one. With the peer's lock.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_SEND_PUMP_H_
+#define R2CC_NETPLUGIN_TRANSPORT_SEND_PUMP_H_
+
+#include <span>
+#include <vector>
+
+#include "netplugin/link/send_session.h"
+#include "netplugin/transport/link_slots.h"
+
+namespace r2cc::net {
+
+class SendPump {
+ public:
+  SendPump(SendSession* session, LinkSlots<SendLink>* links) : session_(session), links_(links) {}
+
+  // Moves chunks to links with room, the least loaded first. True if it ended before every link was full or had nothing to send.
+  bool PumpAll();
+  // Moves chunks of a flow on its home link.
+  void PumpHome(FlowId flow);
+
+  // As far as the link goes, there may be something new to carry: for its workers.
+  void MarkDirty(LinkId link);
+  void MarkAllDirty() { all_dirty_ = true; }
+  // Wakes workers, no more than there are chunks to take.
+  void OfferToWorkers();
+
+  // Tells all links what the session knows of them, if it changed or `always`.
+  void Advise(bool always);
+  bool advice_is_due() const { return session_->spread() != spread_; }
+
+ private:
+  void Offer(std::span<const LinkId> links, uint32_t coming);
+
+  SendSession* const session_;
+  LinkSlots<SendLink>* const links_;
+  std::vector<LinkId> ready_;  // links with room, while chunks are dealt out
+  std::vector<bool> dirty_;    // there may be more to carry than when its workers looked last
+  bool all_dirty_ = false;
+  bool spread_ = false;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_SEND_PUMP_H_

@@ -1,0 +1,50 @@
+// A connection that we open, until the other end has answered our greeting. With the peer's lock.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_CONNECTOR_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_CONNECTOR_H_
+
+#include <functional>
+#include <memory>
+
+#include "netplugin/link/wire.h"
+#include "netplugin/transport/poller.h"
+#include "netplugin/transport/tcp/packet_stream.h"
+#include "netplugin/transport/tcp/socket.h"
+
+namespace r2cc::net {
+
+class Connector {
+ public:
+  enum class Outcome {
+    kReplied,  // `reply` says whether we are welcome; `stream` is the connection
+    kRefused,  // nobody listens there
+    kBroken,   // no connection, or none any more
+    kGarbled,  // what answers is none of ours
+  };
+  // Called once; it may destroy the call.
+  using OnEnd = std::function<void(Outcome, const HelloReply& reply, std::unique_ptr<PacketStream> stream)>;
+
+  // `fd` is connecting; `hello` is said as soon as it is connected.
+  Connector(Poller* poller, UniqueFd fd, Bytes hello, OnEnd on_end);
+  // Hangs up if it has not ended.
+  ~Connector();
+  Connector(const Connector&) = delete;
+  Connector& operator=(const Connector&) = delete;
+
+  // The other end's kernel has answered.
+  bool connected() const { return connected_; }
+
+ private:
+  void Event(uint32_t events);
+  void End(Outcome outcome, const HelloReply& reply);
+
+  Poller* const poller_;
+  std::unique_ptr<PacketStream> stream_;
+  const Bytes hello_;
+  OnEnd on_end_;
+  Poller::Token token_ = 0;
+  bool connected_ = false;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_CONNECTOR_H_

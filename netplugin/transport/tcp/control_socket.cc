@@ -1,0 +1,91 @@
+#include "netplugin/transport/tcp/control_socket.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <utility>
+
+namespace r2cc::net {
+
+namespace {
+
+constexpr size_t kBacklogForRepeats = 256 * 1024;
+constexpr size_t kBacklogMost = 64 * 1024 * 1024;
+
+}  // namespace
+
+void ControlSocket::Open(Poller* poller, std::unique_ptr<PacketStream> stream, uint32_t tag, std::function<void()> ready) {
+  Close();
+  poller_ = poller;
+  tag_ = tag;
+  stream_ = std::move(stream);
+  watching_writes_ = queued_ = false;
+  token_ = poller_->Add(stream_->fd(), EPOLLIN, [ready = std::move(ready)](uint32_t) { ready(); });
+}
+
+void ControlSocket::Close() {
+  if (stream_ == nullptr) return;
+  poller_->Remove(token_, stream_->fd());
+  stream_.reset();
+}
+
+void ControlSocket::Reset() {
+  if (stream_ == nullptr) return;
+  poller_->Remove(token_, stream_->fd());
+  stream_->Release().Reset();
+  stream_.reset();
+}
+
+void ControlSocket::HalfClose() {
+  if (stream_ != nullptr) shutdown(stream_->fd(), SHUT_WR);
+}
+
+bool ControlSocket::ToldAgainAnyway(FrameType type) {
+  switch (type) {
+    case FrameType::kPing:
+    case FrameType::kPong:
+    case FrameType::kFlowOpen:
+    case FrameType::kFlowEnd:
+    case FrameType::kBye:
+    case FrameType::kFence:
+    case FrameType::kFenced: return true;
+    default: return false;
+  }
+}
+
+void ControlSocket::Queue(const Frame& frame) {
+  if (stream_ == nullptr) return;
+  // A peer that does not read, for a day if it is stopped, must not cost memory.
+  if (stream_->backlog() > kBacklogForRepeats && ToldAgainAnyway(frame.type)) return;
+  stream_->Queue(Encode(frame, tag_));
+  queued_ = true;
+}
+
+bool ControlSocket::Flush() {
+  if (stream_ == nullptr || !std::exchange(queued_, false)) return true;
+  if (!stream_->Flush() || stream_->backlog() > kBacklogMost) return false;
+  WatchWrites();
+  return true;
+}
+
+PacketStream::State ControlSocket::Service(FunctionRef<void(const Frame&)> on_frame) {
+  if (stream_->wants_write() && !stream_->Flush()) return PacketStream::State::kClosed;
+  bool sound = true;
+  const PacketStream::State state = stream_->Read([&](std::span<const uint8_t> packet) {
+    Frame frame;
+    sound = Decode(packet, tag_, &frame);
+    if (sound) on_frame(frame);
+    return sound;
+  });
+  if (!sound) return PacketStream::State::kGarbled;
+  if (state == PacketStream::State::kOpen) WatchWrites();
+  return state;
+}
+
+void ControlSocket::WatchWrites() {
+  if (stream_->wants_write() == watching_writes_) return;
+  watching_writes_ = stream_->wants_write();
+  poller_->Modify(token_, stream_->fd(), EPOLLIN | (watching_writes_ ? uint32_t{EPOLLOUT} : 0u));
+}
+
+}  // namespace r2cc::net

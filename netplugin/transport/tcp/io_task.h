@@ -1,0 +1,88 @@
+// One bulk socket in the hands of a worker (see workers.h). Payload is copied without the peer's lock, so that several threads copy for one
+// peer at a time and nobody waits for the lock because of it. With the lock the worker learns what is to be sent, or where bytes go;
+// without it it makes one call; with it again it tells what came of it.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_IO_TASK_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_IO_TASK_H_
+
+#include <atomic>
+#include <memory>
+
+#include "netplugin/transport/links.h"
+#include "netplugin/transport/tcp/workers.h"
+
+namespace r2cc::net {
+
+class IoTask : public Workers::Task {
+ public:
+  explicit IoTask(LinkOwner* owner) : owner_(owner), keep_alive_(owner->KeepAlive()) {}
+
+  void Run() final;
+
+ protected:
+  // With the lock. False: there is nothing to do, or the socket is not this task's any more.
+  virtual bool Prepare() = 0;
+  // Without it: one call on the socket, which does not block. Until it has ended the socket and what it touches are the worker's.
+  virtual void Call() = 0;
+  // With the lock: what came of the call. False: enough.
+  virtual bool Commit() = 0;
+  // With the lock: the link is about to be destroyed.
+  virtual void Detach() = 0;
+  // So many calls one after another; then the other sockets of its thread have their turn.
+  static constexpr int kCallsTogether = 16;
+
+ private:
+  friend class SocketOwnership;
+  // With the lock: waits until no call is being made. They are short. What came of the last one may still be to be told.
+  void Await() const { calling_.wait(true, std::memory_order_acquire); }
+  // With the lock, when no call is being made: tells what came of the last one, unless that was done.
+  bool Finish();
+  bool calling() const { return calling_.load(std::memory_order_acquire); }
+
+  LinkOwner* const owner_;
+  const std::shared_ptr<void> keep_alive_;
+  std::atomic<bool> calling_{false};
+  bool untold_ = false;  // with the lock
+};
+
+// Whose a bulk socket is: whoever holds the lock, or a worker's. With the lock.
+class SocketOwnership {
+ public:
+  bool by_worker() const { return task_ != nullptr && !paused_; }
+  bool is(const IoTask* task) const { return by_worker() && task_.get() == task; }
+  // A call is being made: nothing of the socket may be touched until it has ended.
+  bool calling() const { return by_worker() && task_->calling(); }
+  // The worker was woken, or looks for more by itself, and has not come yet.
+  bool pending() const { return by_worker() && pending_; }
+  void set_pending(bool pending) { pending_ = pending; }
+  void Await() const {
+    if (by_worker()) task_->Await();
+  }
+
+  // The socket goes to the worker of `place`: see Workers::Add().
+  void Give(Workers* workers, Workers::Way way, size_t place, int fd, std::shared_ptr<IoTask> task);
+  void Wake(Workers* workers) {
+    pending_ = true;
+    workers->Wake(token_);
+  }
+  // When one of these returns no call is being made, and none will be. Nothing happens if the socket is not a worker's.
+  // For a socket that ends.
+  void End(Workers* workers, int fd);
+  // It goes on in other hands: bytes that the last call has moved are not to be moved again.
+  void Release(Workers* workers, int fd);
+  // The same, but its thread keeps the socket, and a sending one hears nothing of it meanwhile.
+  void Pause();
+  // True if it was paused and is the worker's again, who does not come before it is woken.
+  bool Resume();
+
+ private:
+  void Drop();
+
+  std::shared_ptr<IoTask> task_;
+  Workers::Token token_ = 0;
+  bool pending_ = false;
+  bool paused_ = false;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_IO_TASK_H_

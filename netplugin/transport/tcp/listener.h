@@ -1,0 +1,62 @@
+// Everybody who connects to one of our listeners says who he is first; strangers are refused and counted. I/O thread only.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_LISTENER_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_LISTENER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "netplugin/transport/links.h"
+#include "netplugin/transport/poller.h"
+#include "netplugin/transport/tcp/packet_stream.h"
+
+namespace r2cc::net {
+
+class TcpListener {
+ public:
+  // A stranger's connection is dropped after so long without a greeting.
+  static constexpr Nanos kPatience = 5 * kNanosPerSecond;
+  // Of so many who have not said who they are the one who has waited longest makes room for the next.
+  static constexpr size_t kWaitingMax = 128;
+
+  // `greet` judges a sound greeting: see Greet. What it refuses is answered, hung up and counted.
+  TcpListener(Poller* poller, const Clock* clock, Greet greet) : poller_(poller), clock_(clock), greet_(std::move(greet)) {}
+  ~TcpListener();
+
+  void AddListener(UniqueFd listener);
+  void Tick(Nanos now);
+
+  uint64_t refused() const { return refused_; }
+
+ private:
+  struct Waiting {
+    std::unique_ptr<PacketStream> stream;
+    Poller::Token token = 0;
+    Nanos since = 0;
+  };
+  struct Listening {
+    UniqueFd fd;
+    Poller::Token token = 0;
+    bool paused = false;  // the process has no descriptor left: not before the next tick
+  };
+
+  void AcceptAll(size_t listener);
+  void Readable(uint64_t id);
+  void MakeRoom();
+  void Drop(uint64_t id);
+
+  Poller* const poller_;
+  const Clock* const clock_;
+  const Greet greet_;
+  std::vector<Listening> listeners_;
+  std::map<uint64_t, Waiting> waiting_;
+  uint64_t next_id_ = 1;
+  uint64_t refused_ = 0;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_LISTENER_H_

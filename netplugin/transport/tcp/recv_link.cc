@@ -1,0 +1,241 @@
+#include "netplugin/transport/tcp/recv_link.h"
+
+#include <net/if.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/core/check.h"
+#include "netplugin/transport/tcp/endpoint.h"
+#include "netplugin/transport/tcp/tcp_connection.h"
+#include "netplugin/transport/tcp/tcp_port.h"
+
+namespace r2cc::net {
+namespace {
+
+using plan::EvidenceCause;
+using Look = BulkReceiver::Look;
+
+// Whoever has found something so often by looking need not be told: the kernel does that for each packet, and on loopback in the sender's
+// own call.
+constexpr int kFoundEnough = 4;
+
+}  // namespace
+
+TcpRecvLink::TcpRecvLink(TcpPort* port, const LinkName& name, RecvOwner* owner, Counter* carried)
+    : port_(port), name_(name), owner_(owner), carried_(carried) {
+  port_->Add(this);
+}
+
+TcpRecvLink::~TcpRecvLink() { R2CC_CHECK(closed_); }
+
+bool TcpRecvLink::Close() {
+  closed_ = true;
+  port_->Remove(this);
+  control_.Reset();
+  for (Bulk& bulk : bulk_) {
+    if (bulk.receiver == nullptr) continue;
+    bulk.ownership.End(port_->workers(), bulk.receiver->fd());
+    port_->poller()->Remove(bulk.token, bulk.receiver->fd());
+    bulk.receiver->Reset();
+  }
+  return true;
+}
+
+// ---- connections ----
+
+bool TcpRecvLink::Attach(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* greeted, bool* control,
+                         std::string* reason) {
+  const auto refuse = [reason](const char* why) {
+    *reason = why;
+    return false;
+  };
+  const auto path = PathOf(hello.endpoint);
+  if (!path || (!bulk_.empty() && path->sockets != bulk_.size())) return refuse("no such link");
+  PacketStream& stream = AsTcp(**greeted).stream();
+  const Source& source = port_->source(name_.local_rail);
+  // A node may answer on one rail for the address of another: what looks like a detour then is none. Rails of the same number are joined
+  // however the packets go.
+  if (!name_.home && !source.interface.empty()) {
+    const int incoming = IncomingInterface(stream.fd());
+    if (incoming != 0 && incoming != static_cast<int>(if_nametoindex(source.interface.c_str())))
+      return refuse("it came in by another interface than that of its rail");
+  }
+  bulk_.resize(path->sockets);
+  if (path->control && control_.open()) return refuse("the link has its control channel already");
+  if (!path->control && bulk_[path->socket].receiver != nullptr) return refuse("the link has this bulk socket already");
+  Prepare(stream.fd(), path->control ? SocketUse::kControl : SocketUse::kBulk, source.interface);
+  // The answer is the first thing on the connection. One that cannot take it has broken: the initiator will try again.
+  if (!stream.Send(Encode(reply)) || stream.wants_write()) return refuse("the connection has broken");
+  std::unique_ptr<PacketStream> taken = AsTcp(**greeted).Take();
+  greeted->reset();
+  if (path->control) {
+    control_.Open(port_->poller(), std::move(taken), port_->key().tag, [this] { PollControl(); });
+    *control = true;
+    return true;
+  }
+  bulk_[path->socket].receiver = std::make_unique<BulkReceiver>(
+      taken->Release(), port_->key().tag, ProofPattern(port_->key().session, name_.link, name_.incarnation, path->socket));
+  Watch(path->socket);
+  return true;
+}
+
+void TcpRecvLink::PollControl() {
+  switch (control_.Service([this](const Frame& frame) { owner_->Heard(name_, frame); })) {
+    case PacketStream::State::kOpen: return;
+    case PacketStream::State::kClosed: return Trouble(EvidenceCause::kSocketError);
+    case PacketStream::State::kGarbled: return Trouble(EvidenceCause::kGarbled);
+  }
+}
+
+// ---- chunks ----
+
+bool TcpRecvLink::Poll(FlowId wanted) {
+  if (bulk_.empty()) return false;
+  // Small messages keep to the first socket; where there is bulk any may carry the next, and the last one does most likely.
+  const bool all = port_->state().bulk;
+  const size_t* const last = all ? last_socket_.Find(wanted) : nullptr;
+  const size_t first = last == nullptr ? 0 : *last;
+  for (size_t i = 0; i < (all ? bulk_.size() : 1); ++i) {
+    const size_t index = (first + i) % bulk_.size();
+    if (!bulk_[index].ours() || !Read(index)) continue;
+    Found(&bulk_[index]);
+    return true;
+  }
+  return false;
+}
+
+void TcpRecvLink::ReadMore() {
+  for (size_t i = 0; i < bulk_.size(); ++i)
+    if (bulk_[i].more && bulk_[i].ours()) Read(i);
+}
+
+bool TcpRecvLink::Read(size_t index) {
+  Bulk& bulk = bulk_[index];
+  bulk.more = false;
+  const bool jobs_thread = port_->state().jobs_thread;
+  // A socket that the poller has must not stay readable.
+  const bool leave = jobs_thread && bulk.unwatched() && bulk.pace.late();
+  const Look look = leave ? Look::kLeave : jobs_thread ? Look::kAhead : Look::kInPlace;
+  // Most looks find nothing.
+  if (!owner_->Alive(name_) || !bulk.receiver->Fetch(look)) return false;
+  return Reading(index, [&](const BulkReceiver::Sink& sink, uint64_t* received_bytes) {
+    return bulk.receiver->ReadOn(sink, look, port_->state().workers_due, received_bytes);
+  });
+}
+
+bool TcpRecvLink::Reading(size_t index, FunctionRef<BulkReceiver::Result(const BulkReceiver::Sink&, uint64_t* received_bytes)> read) {
+  const auto begin = [this](const Chunk& chunk, std::byte** destination) { return owner_->Begin(name_, chunk, destination); };
+  bool placed = false;  // there are messages without a byte
+  const auto finish = [&](const Chunk& chunk) {
+    placed = true;
+    owner_->Finish(name_, chunk);
+    if (port_->state().bulk) *last_socket_.Add(chunk.flow) = index;
+  };
+  const auto proof = [this](bool ok) {
+    proved_ = proved_ && ok;
+    ++proofs_;
+    if (whole()) owner_->Proved(name_, proved_);
+  };
+  uint64_t received_bytes = 0;
+  const BulkReceiver::Result result = read({begin, finish, proof}, &received_bytes);
+  *carried_ += received_bytes;
+  Bulk& bulk = bulk_[index];
+  bulk.more = result == BulkReceiver::Result::kMore;
+  if (bulk.more && bulk.ours()) owner_->Ready(name_);
+  if (placed)
+    if (const std::optional<bool> late = bulk.pace.Read(port_->state().bulk)) DelayAcknowledgements(bulk.receiver->fd(), *late);
+  if (result == BulkReceiver::Result::kBroken) Trouble(EvidenceCause::kSocketError);
+  if (result == BulkReceiver::Result::kGarbled) Trouble(EvidenceCause::kGarbled);
+  return placed || received_bytes > 0;
+}
+
+bool TcpRecvLink::Forget(FlowId flow) {
+  for (Bulk& bulk : bulk_) {
+    if (bulk.receiver == nullptr) continue;
+    bulk.ownership.Await();
+    bulk.receiver->Forget(flow);
+  }
+  last_socket_.Erase(flow);
+  return true;
+}
+
+// ---- who looks at a socket ----
+
+void TcpRecvLink::Watch(size_t index) {
+  Bulk& bulk = bulk_[index];
+  bulk.receiver->TakeLeft();
+  bulk.token = port_->poller()->Add(bulk.receiver->fd(), EPOLLIN, [this, index](uint32_t) { Read(index); });
+  bulk.found = 0;
+}
+
+void TcpRecvLink::Found(Bulk* bulk) {
+  if (bulk->token == 0 || ++bulk->found < kFoundEnough) return;
+  port_->poller()->Remove(std::exchange(bulk->token, 0), bulk->receiver->fd());
+  port_->set_unwatched();
+}
+
+void TcpRecvLink::ReadUnwatched() {
+  for (size_t i = 0; i < bulk_.size(); ++i)
+    if (bulk_[i].unwatched()) Read(i);
+}
+
+void TcpRecvLink::WatchAll() {
+  for (size_t i = 0; i < bulk_.size(); ++i)
+    if (bulk_[i].unwatched()) Watch(i);
+}
+
+// ---- workers ----
+
+class TcpRecvLink::Task final : public IoTask {
+ public:
+  Task(TcpRecvLink* link, size_t index) : IoTask(link->owner_), link_(link), index_(index), receiver_(link->bulk_[index].receiver.get()) {}
+
+ private:
+  bool Prepare() override {
+    if (!mine() || !link_->owner_->Alive(link_->name_)) return false;
+    if (calls_++ < kCallsTogether) return true;
+    calls_ = 0;
+    ownership().Wake(link_->port_->workers());
+    return false;
+  }
+  // The buffer is the kernel's to write only: see BulkReceiver::Read.
+  void Call() override { receiver_->Fetch(Look::kInPlace); }
+  bool Commit() override {
+    if (!mine() || !link_->owner_->Alive(link_->name_)) return false;
+    link_->Reading(index_,
+                   [this](const BulkReceiver::Sink& sink, uint64_t* received_bytes) { return receiver_->Take(sink, received_bytes); });
+    if (link_->bulk_[index_].more) return true;
+    calls_ = 0;
+    return false;
+  }
+  void Detach() override { link_ = nullptr; }
+
+  SocketOwnership& ownership() const { return link_->bulk_[index_].ownership; }
+  bool mine() const { return link_ != nullptr && ownership().is(this); }
+
+  TcpRecvLink* link_;
+  const size_t index_;
+  BulkReceiver* const receiver_;
+  int calls_ = 0;
+};
+
+void TcpRecvLink::UseWorkers(bool on) {
+  for (size_t i = 0; i < bulk_.size(); ++i) {
+    Bulk& bulk = bulk_[i];
+    if (bulk.receiver == nullptr || bulk.ownership.by_worker() == on) continue;
+    const int fd = bulk.receiver->fd();
+    if (on && whole() && owner_->Alive(name_)) {
+      port_->poller()->Remove(std::exchange(bulk.token, 0), fd);
+      bulk.ownership.Give(port_->workers(), Workers::Way::kReceive, name_.local_rail * bulk_.size() + i, fd,
+                          std::make_shared<Task>(this, i));
+    } else if (!on) {
+      bulk.ownership.Release(port_->workers(), fd);
+      Watch(i);
+    }
+  }
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,82 @@
+// One incarnation of a link at the acceptor's end: a control socket and some bulk sockets.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_RECV_LINK_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_RECV_LINK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "netplugin/flow/acknowledgement_pace.h"
+#include "netplugin/flow/flow_map.h"
+#include "netplugin/transport/links.h"
+#include "netplugin/transport/tcp/bulk.h"
+#include "netplugin/transport/tcp/control_socket.h"
+#include "netplugin/transport/tcp/io_task.h"
+
+namespace r2cc::net {
+
+class TcpPort;
+
+class TcpRecvLink final : public RecvLink {
+ public:
+  TcpRecvLink(TcpPort* port, const LinkName& name, RecvOwner* owner, Counter* carried);
+  ~TcpRecvLink() override;
+
+  void Queue(const Frame& frame) override { control_.Queue(frame); }
+  bool Flush() override { return control_.Flush(); }
+  bool flushed() const override { return control_.flushed(); }
+  void HalfClose() override { control_.HalfClose(); }
+  void PollControl() override;
+  bool Close() override;
+
+  bool Attach(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* greeted, bool* control,
+              std::string* reason) override;
+  bool Poll(FlowId wanted) override;
+  void ReadMore() override;
+  bool Forget(FlowId flow) override;
+
+  void UseWorkers(bool on);
+  // Sockets that NCCL's threads look at all the time need not be in the poller. What has come on those is read with every poll, ...
+  void ReadUnwatched();
+  // ... and when nobody looks any more the poller has them again.
+  void WatchAll();
+
+ private:
+  class Task;
+  struct Bulk {
+    std::unique_ptr<BulkReceiver> receiver;
+    Poller::Token token = 0;  // 0: a worker waits for what arrives, or NCCL's threads look all the time
+    int found = 0;            // looks of theirs that found something, since the poller had it
+    bool more = false;
+    AcknowledgementPace pace;
+    SocketOwnership ownership;
+
+    bool ours() const { return receiver != nullptr && !ownership.by_worker(); }
+    bool unwatched() const { return ours() && token == 0; }
+  };
+  bool whole() const { return !bulk_.empty() && static_cast<size_t>(proofs_) == bulk_.size(); }
+  void Trouble(plan::EvidenceCause cause) { owner_->Trouble(name_, cause); }
+  // True if anything was read.
+  bool Read(size_t index);
+  // Calls `read` with the link's sink, and sees to what came of it. True if anything was read.
+  bool Reading(size_t index, FunctionRef<BulkReceiver::Result(const BulkReceiver::Sink&, uint64_t* received_bytes)> read);
+  void Watch(size_t index);
+  // A look found something there.
+  void Found(Bulk* bulk);
+
+  TcpPort* const port_;
+  const LinkName name_;
+  RecvOwner* const owner_;
+  Counter* const carried_;
+  ControlSocket control_;
+  std::vector<Bulk> bulk_;
+  FlowMap<size_t> last_socket_;  // where a flow's last chunk came from
+  int proofs_ = 0;
+  bool proved_ = true;
+  bool closed_ = false;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_RECV_LINK_H_

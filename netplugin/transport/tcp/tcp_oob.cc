@@ -1,0 +1,74 @@
+#include "netplugin/transport/tcp/tcp_oob.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "netplugin/transport/tcp/tcp_connection.h"
+
+namespace r2cc::net {
+namespace {
+
+constexpr Nanos kConnectLimit = 2 * kNanosPerSecond;
+
+}  // namespace
+
+TcpOob::TcpOob(TcpPort* port, const OobAddress& peer, OobOwner* owner)
+    : port_(port), owner_(owner), probe_(port->poller(), [owner](Reach reach) { owner->Probed(reach); }) {
+  ParseAddress(peer.host, peer.port, &peer_);
+}
+
+void TcpOob::Open(const Hello& hello) {
+  Close();
+  connecting_since_ = port_->Now();
+  int failure = 0;
+  UniqueFd fd = Connect(port_->oob_source(), peer_, SocketUse::kOob, &failure);
+  if (!fd) return owner_->OobLost(failure == ECONNREFUSED ? Reach::kRefused : Reach::kSilent);
+  connector_ = std::make_unique<Connector>(port_->poller(), std::move(fd), Encode(hello),
+                                           [this](Connector::Outcome outcome, const HelloReply& reply,
+                                                  std::unique_ptr<PacketStream> stream) { Greeted(outcome, reply, std::move(stream)); });
+}
+
+void TcpOob::Greeted(Connector::Outcome outcome, const HelloReply& reply, std::unique_ptr<PacketStream> stream) {
+  if (outcome != Connector::Outcome::kReplied) return Lost(outcome == Connector::Outcome::kRefused ? Reach::kRefused : Reach::kSilent);
+  connector_.reset();
+  Watch(std::move(stream));
+  owner_->OobGreeted(reply);
+}
+
+void TcpOob::Attach(std::unique_ptr<Connection> greeted, const HelloReply& reply) {
+  Close();
+  std::unique_ptr<PacketStream> stream = AsTcp(*greeted).Take();
+  Prepare(stream->fd(), SocketUse::kOob, "");
+  // The answer is the first thing on the connection, before any frame.
+  stream->Queue(Encode(reply));
+  stream->Flush();
+  Watch(std::move(stream));
+}
+
+void TcpOob::Watch(std::unique_ptr<PacketStream> stream) {
+  control_.Open(port_->poller(), std::move(stream), port_->key().tag, [this] { Service(); });
+}
+
+void TcpOob::Service() {
+  if (control_.Service([this](const Frame& frame) { owner_->OobHeard(frame); }) != PacketStream::State::kOpen) Lost(Reach::kSilent);
+}
+
+void TcpOob::Lost(Reach reach) {
+  control_.Close();
+  connector_.reset();
+  owner_->OobLost(reach);
+}
+
+void TcpOob::Close() {
+  control_.Close();
+  connector_.reset();
+}
+
+void TcpOob::Tick() {
+  // Connected, it is the process that does not answer; else nobody does.
+  if (connector_ != nullptr && port_->Now() - connecting_since_ >= kConnectLimit)
+    Lost(connector_->connected() ? Reach::kAnswers : Reach::kSilent);
+  probe_.Tick(port_->Now());
+}
+
+}  // namespace r2cc::net

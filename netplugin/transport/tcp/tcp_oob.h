@@ -1,0 +1,48 @@
+// A peer's out-of-band connection over TCP, and the probe of its address. With the peer's lock.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_OOB_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_OOB_H_
+
+#include <memory>
+
+#include "base/core/clock.h"
+#include "netplugin/transport/oob.h"
+#include "netplugin/transport/tcp/connector.h"
+#include "netplugin/transport/tcp/control_socket.h"
+#include "netplugin/transport/tcp/probe.h"
+#include "netplugin/transport/tcp/tcp_port.h"
+
+namespace r2cc::net {
+
+class TcpOob final : public Oob {
+ public:
+  // `peer` may be no address at all: then nothing can be opened or probed.
+  TcpOob(TcpPort* port, const OobAddress& peer, OobOwner* owner);
+
+  void Open(const Hello& hello) override;
+  void Attach(std::unique_ptr<Connection> greeted, const HelloReply& reply) override;
+  void Close() override;
+  void Queue(const Frame& frame) override { control_.Queue(frame); }
+  bool Flush() override { return control_.Flush(); }
+  bool flushed() const override { return control_.flushed(); }
+  void HalfClose() override { control_.HalfClose(); }
+  void Probe() override { probe_.Start(port_->oob_source(), peer_, port_->Now()); }
+  void Tick() override;
+
+ private:
+  void Greeted(Connector::Outcome outcome, const HelloReply& reply, std::unique_ptr<PacketStream> stream);
+  void Watch(std::unique_ptr<PacketStream> stream);
+  void Service();
+  void Lost(Reach reach);
+
+  TcpPort* const port_;
+  OobOwner* const owner_;
+  SocketAddress peer_;
+  std::unique_ptr<Connector> connector_;
+  Nanos connecting_since_ = 0;
+  ControlSocket control_;
+  net::Probe probe_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_OOB_H_

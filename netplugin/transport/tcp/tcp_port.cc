@@ -1,0 +1,38 @@
+#include "netplugin/transport/tcp/tcp_port.h"
+
+#include <utility>
+
+#include "netplugin/transport/tcp/recv_link.h"
+#include "netplugin/transport/tcp/send_link.h"
+#include "netplugin/transport/tcp/tcp_oob.h"
+
+namespace r2cc::net {
+
+std::unique_ptr<SendLink> TcpPort::NewSend(const LinkName& name, SendOwner* owner, Counter* carried) {
+  return std::make_unique<TcpSendLink>(this, name, owner, carried);
+}
+
+std::unique_ptr<RecvLink> TcpPort::NewRecv(const LinkName& name, RecvOwner* owner, Counter* carried) {
+  return std::make_unique<TcpRecvLink>(this, name, owner, carried);
+}
+
+std::unique_ptr<Oob> TcpPort::NewOob(const OobAddress& peer, OobOwner* owner) { return std::make_unique<TcpOob>(this, peer, owner); }
+
+bool TcpPort::Poll() {
+  if (unwatched_)
+    for (TcpRecvLink* const link : receivers_) link->ReadUnwatched();
+  return poller_.Wait(0);
+}
+
+void TcpPort::WatchAll() {
+  if (!std::exchange(unwatched_, false)) return;
+  for (TcpRecvLink* const link : receivers_) link->WatchAll();
+}
+
+void TcpPort::UseWorkers(bool on) {
+  if (shared_->workers == nullptr) return;
+  for (TcpSendLink* const link : senders_) link->UseWorkers(on);
+  for (TcpRecvLink* const link : receivers_) link->UseWorkers(on);
+}
+
+}  // namespace r2cc::net

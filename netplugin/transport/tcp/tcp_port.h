@@ -1,0 +1,73 @@
+// TCP as one peer uses it: a poller, and the links that have sockets in it. With the peer's lock.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_PORT_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_PORT_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "netplugin/transport/oob.h"
+#include "netplugin/transport/poller.h"
+#include "netplugin/transport/tcp/socket.h"
+#include "netplugin/transport/tcp/workers.h"
+
+namespace r2cc::net {
+
+class TcpRecvLink;
+class TcpSendLink;
+
+// What all ports of the process share. It changes only while the I/O thread holds the locks of all peers.
+struct TcpShared {
+  const Clock* clock = nullptr;
+  Source oob_source;
+  std::vector<Source> rails;  // where each is tied to; an empty address: it has none
+  uint8_t sockets_per_rail = 1;
+  bool checksum = false;
+  Workers* workers = nullptr;  // null: whoever holds a peer's lock moves everything
+};
+
+class TcpPort final : public OobPort {
+ public:
+  TcpPort(const TcpShared* shared, const SessionKey& key, const PeerState* state) : shared_(shared), key_(key), state_(state) {}
+
+  std::unique_ptr<SendLink> NewSend(const LinkName& name, SendOwner* owner, Counter* carried) override;
+  std::unique_ptr<RecvLink> NewRecv(const LinkName& name, RecvOwner* owner, Counter* carried) override;
+  std::unique_ptr<Oob> NewOob(const OobAddress& peer, OobOwner* owner) override;
+  int fd() const override { return poller_.fd(); }
+  bool Poll() override;
+  void WatchAll() override;
+  bool has_workers() const override { return shared_->workers != nullptr; }
+  void UseWorkers(bool on) override;
+
+  // ---- for its links and its out-of-band connection ----
+
+  void Add(TcpSendLink* link) { senders_.push_back(link); }
+  void Add(TcpRecvLink* link) { receivers_.push_back(link); }
+  void Remove(TcpSendLink* link) { std::erase(senders_, link); }
+  void Remove(TcpRecvLink* link) { std::erase(receivers_, link); }
+  // Some receiving socket is not in the poller, and NCCL's threads look at it.
+  void set_unwatched() { unwatched_ = true; }
+  Poller* poller() { return &poller_; }
+  const SessionKey& key() const { return key_; }
+  const PeerState& state() const { return *state_; }
+  const Source& source(uint16_t rail) const { return shared_->rails[rail]; }
+  const Source& oob_source() const { return shared_->oob_source; }
+  uint8_t sockets_per_rail() const { return shared_->sockets_per_rail; }
+  bool checksum() const { return shared_->checksum; }
+  Workers* workers() const { return shared_->workers; }
+  Nanos Now() const { return shared_->clock->Now(); }
+
+ private:
+  const TcpShared* const shared_;
+  const SessionKey key_;
+  const PeerState* const state_;
+  Poller poller_;
+  std::vector<TcpSendLink*> senders_;
+  std::vector<TcpRecvLink*> receivers_;
+  bool unwatched_ = false;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_PORT_H_

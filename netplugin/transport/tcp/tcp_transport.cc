@@ -1,0 +1,117 @@
+#include "netplugin/transport/tcp/tcp_transport.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "netplugin/transport/tcp/congestion.h"
+#include "netplugin/transport/tcp/endpoint.h"
+
+namespace r2cc::net {
+namespace {
+
+// Of the processors that the job may use a few are left to NCCL's and the job's threads; of the others workers have half.
+constexpr int kProcessorsLeft = 4;
+constexpr int kWorkersMost = 16;
+constexpr int kSocketsMost = 4;
+
+SocketAddress ToSocketAddress(const IpAddress& address) {
+  SocketAddress out;
+  out.storage = address.storage;
+  out.length = address.length;
+  return out;
+}
+
+}  // namespace
+
+MakeOobTransport TcpTransport::Maker(const Config& config) {
+  const Options options{.congestion = config.tcp_congestion,
+                        .sockets_per_rail = config.sockets_per_rail,
+                        .workers = config.bulk_threads,
+                        .checksum = config.checksum};
+  return [options](Poller* poller, const Clock* clock, LogFn log, Greet greet, std::string* error) {
+    return Make(options, poller, clock, std::move(log), std::move(greet), error);
+  };
+}
+
+std::unique_ptr<TcpTransport> TcpTransport::Make(const Options& options, Poller* poller, const Clock* clock, LogFn log, Greet greet,
+                                                 std::string* error) {
+  const std::string system = SystemCongestionControl();
+  auto congestion_control = RailCongestionControl(
+      options.congestion, system, [](const std::string& name) { return HasCongestionControl(name); }, error);
+  if (!congestion_control) return nullptr;
+  if (!congestion_control->empty())
+    log(LogLevel::kInfo, "R2CC: rails use " + *congestion_control + ", the system " + system + " (R2CC_TCP_CONGESTION)");
+  return std::unique_ptr<TcpTransport>(
+      new TcpTransport(options, *std::move(congestion_control), poller, clock, std::move(log), std::move(greet)));
+}
+
+TcpTransport::TcpTransport(const Options& options, std::string congestion_control, Poller* poller, const Clock* clock, LogFn log,
+                           Greet greet)
+    : options_(options),
+      congestion_control_(std::move(congestion_control)),
+      log_(std::move(log)),
+      listener_(std::make_unique<TcpListener>(poller, clock, std::move(greet))) {
+  shared_.clock = clock;
+  shared_.checksum = options.checksum;
+}
+
+bool TcpTransport::ListenOob(const std::string& host, uint16_t* port, std::string* error) {
+  if (!ParseAddress(host, 0, &shared_.oob_source.address)) {
+    *error = host + " is no numeric address";
+    return false;
+  }
+  UniqueFd listener = net::Listen(shared_.oob_source, port, error);
+  if (!listener) return false;
+  listener_->AddListener(std::move(listener));
+  return true;
+}
+
+bool TcpTransport::Reaches(const OobAddress& peer) const {
+  SocketAddress address;
+  return ParseAddress(peer.host, peer.port, &address) && address.storage.ss_family == shared_.oob_source.address.storage.ss_family;
+}
+
+bool TcpTransport::Listen(const Rail& rail, Endpoint* own, std::string* error) {
+  own->clear();
+  const auto index = static_cast<size_t>(rail.index);
+  if (shared_.rails.size() <= index) shared_.rails.resize(index + 1);
+  Source& source = shared_.rails[index];
+  source = {ToSocketAddress(rail.address), rail.interface, congestion_control_};
+  if (rail.address.empty()) return true;
+  uint16_t port = 0;
+  UniqueFd listener = net::Listen(source, &port, error);
+  if (!listener) return false;
+  listener_->AddListener(std::move(listener));
+  SocketAddress at = source.address;
+  at.set_port(port);
+  *own = RailEndpointOf(at);
+  return true;
+}
+
+std::unique_ptr<OobPort> TcpTransport::NewOobPort(const SessionKey& key, const PeerState* state) {
+  return std::make_unique<TcpPort>(&shared_, key, state);
+}
+
+void TcpTransport::StartThreads(int processors) {
+  const int threads = options_.workers.value_or(std::clamp((processors - kProcessorsLeft) / 2, 0, kWorkersMost));
+  // So many that each worker has one to send or to receive with, and twice as many where rails are quick (SocketsInUse).
+  const int rails = std::max(static_cast<int>(shared_.rails.size()), 1);
+  const int sockets = options_.sockets_per_rail.value_or(std::clamp((threads + rails - 1) / rails, 1, kSocketsMost));
+  shared_.sockets_per_rail = static_cast<uint8_t>(sockets);
+  if (threads == 0) return;
+  std::string error;
+  workers_ = Workers::Start(threads, &error);
+  if (workers_ == nullptr) return log_(LogLevel::kWarn, error + "; NCCL's threads alone move the bytes");
+  shared_.workers = workers_.get();
+}
+
+void TcpTransport::Tick(Nanos now) {
+  if (listener_ != nullptr) listener_->Tick(now);
+}
+
+void TcpTransport::StopThreads() {
+  workers_.reset();
+  shared_.workers = nullptr;
+}
+
+}  // namespace r2cc::net

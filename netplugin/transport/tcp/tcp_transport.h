@@ -1,0 +1,59 @@
+// TCP for one process: its listeners, its workers, and where its rails are tied to.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_TRANSPORT_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_TRANSPORT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/core/clock.h"
+#include "netplugin/config/config.h"
+#include "netplugin/config/log.h"
+#include "netplugin/transport/oob.h"
+#include "netplugin/transport/poller.h"
+#include "netplugin/transport/tcp/listener.h"
+#include "netplugin/transport/tcp/tcp_port.h"
+#include "netplugin/transport/tcp/workers.h"
+
+namespace r2cc::net {
+
+class TcpTransport final : public OobTransport {
+ public:
+  struct Options {
+    std::string congestion;               // as in Config::tcp_congestion
+    std::optional<int> sockets_per_rail;  // unset: by the number of workers
+    std::optional<int> workers;           // unset: by the number of processors
+    bool checksum = false;
+  };
+  // As the environment wants it.
+  static MakeOobTransport Maker(const Config& config);
+  // `poller` is the I/O thread's. `log` is for any thread. Null and one line in `error` if the options cannot be had.
+  static std::unique_ptr<TcpTransport> Make(const Options& options, Poller* poller, const Clock* clock, LogFn log, Greet greet,
+                                            std::string* error);
+
+  TransportKind kind() const override { return TransportKind::kTcp; }
+  bool ListenOob(const std::string& host, uint16_t* port, std::string* error) override;
+  bool Reaches(const OobAddress& peer) const override;
+  bool Listen(const Rail& rail, Endpoint* own, std::string* error) override;
+  std::unique_ptr<OobPort> NewOobPort(const SessionKey& key, const PeerState* state) override;
+  void StartThreads(int processors) override;
+  void Tick(Nanos now) override;
+  void StopListening() override { listener_.reset(); }
+  void StopThreads() override;
+  uint64_t refused() const override { return listener_ == nullptr ? 0 : listener_->refused(); }
+
+ private:
+  TcpTransport(const Options& options, std::string congestion_control, Poller* poller, const Clock* clock, LogFn log, Greet greet);
+
+  const Options options_;
+  const std::string congestion_control_;
+  const LogFn log_;
+  TcpShared shared_;
+  std::unique_ptr<TcpListener> listener_;
+  std::unique_ptr<Workers> workers_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_TRANSPORT_H_

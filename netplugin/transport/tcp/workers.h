@@ -1,0 +1,74 @@
+// Threads that move bulk beside NCCL's own, where processors are plenty: one thread copies less than a few rails carry.
+//
+// A task is about one socket and stays with one thread, so that it never runs twice at a time. It runs when the socket becomes ready
+// (edge-triggered) and when it is woken. A thread that has had something to do looks for more a while before it sleeps.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_WORKERS_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_WORKERS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "netplugin/transport/unique_fd.h"
+
+namespace r2cc::net {
+
+class Workers {
+ public:
+  class Task {
+   public:
+    virtual ~Task() = default;
+    virtual void Run() = 0;
+  };
+  using Token = uint64_t;  // 0: none
+  // Either has threads of its own, where there are two: what has arrived is taken out soon, whatever a sender is at, or else the peer's
+  // senders find their windows closed.
+  enum class Way { kSend, kReceive };
+
+  // The threads inherit the caller's signal mask and processors. Null and one line in `error` without descriptors for them.
+  static std::unique_ptr<Workers> Start(int threads, std::string* error);
+  // Waits for tasks that run. None of them may wait for the caller.
+  ~Workers();
+
+  // ---- any thread, a task's too; nothing here waits for a task ----
+
+  // The task sends, or receives, on this socket. `place`: of equal ones the tasks share a thread. The descriptor must stay open until
+  // Remove().
+  Token Add(Way way, size_t place, int fd, std::shared_ptr<Task> task);
+  // The task runs soon, once for all calls until then.
+  void Wake(Token token);
+  // It may be running, and then ends as it would have; it is not run again.
+  void Remove(Token token, int fd);
+
+ private:
+  struct Entry {
+    std::shared_ptr<Task> task;
+    bool woken = false;
+  };
+  struct Worker {
+    UniqueFd epoll;
+    UniqueFd wake;
+    std::thread thread;
+    std::mutex mutex;
+    std::map<Token, Entry> entries;
+    std::vector<Token> woken;
+    bool asleep = false;  // about to wait, or waiting: a call must wake it
+  };
+  Workers() = default;
+  Worker& Of(Token token) { return *workers_[token % workers_.size()]; }
+  void Run(Worker* worker);
+  // Null: removed meanwhile.
+  static std::shared_ptr<Task> Find(Worker* worker, Token token);
+
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::atomic<uint64_t> serial_{0};
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_WORKERS_H_

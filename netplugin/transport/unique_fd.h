@@ -1,0 +1,39 @@
+// Owns a descriptor, which forked children do not keep.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_UNIQUE_FD_H_
+#define R2CC_NETPLUGIN_TRANSPORT_UNIQUE_FD_H_
+
+#include <utility>
+
+#include "base/core/fork_guard.h"
+
+namespace r2cc::net {
+
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {
+    if (fd >= 0) fork_guard::Add(fd);
+  }
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    if (this != &other) {
+      Close();
+      fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+  }
+  ~UniqueFd() { Close(); }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  void Close();
+  // Closes a TCP socket at once: what is unsent or unread is lost, at both ends.
+  void Reset();
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_UNIQUE_FD_H_

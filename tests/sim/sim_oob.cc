@@ -1,0 +1,96 @@
+#include "tests/sim/sim_oob.h"
+
+#include <utility>
+
+namespace r2cc::sim {
+namespace {
+
+using net::Reach;
+
+// As TCP's.
+constexpr Nanos kConnectLimit = 2 * kNanosPerSecond;
+constexpr Nanos kProbePatience = 2 * kNanosPerSecond;
+
+}  // namespace
+
+void SimOob::EndGreeting() {
+  if (greeting_ == nullptr) return;
+  port_->ready.Unwatch(greeting_token_, &greeting_->socket());
+  greeting_->socket().Abandon();
+  port_->io->network->timeline()->After(0, [old = std::shared_ptr<FrameStream>(std::move(greeting_))] {});
+}
+
+void SimOob::Close() {
+  EndGreeting();
+  channel_.Close(true);
+}
+
+void SimOob::Lost(Reach reach) {
+  Close();
+  owner_->OobLost(reach);
+}
+
+void SimOob::Open(const net::Hello& hello) {
+  Close();
+  greeting_since_ = port_->io->now();
+  hello_ = net::Encode(hello);
+  auto socket = port_->io->network->Connect({port_->io->host, kOobRail}, {peer_, kOobRail}, true);
+  greeting_ = std::make_unique<FrameStream>(socket);
+  greeting_token_ = port_->ready.Watch(socket, [this] { Greets(); });
+}
+
+void SimOob::Greets() {
+  FrameStream& stream = *greeting_;
+  if (stream.socket().broken() && stream.socket().Readable() == 0)
+    return Lost(stream.socket().refused() ? Reach::kRefused : Reach::kSilent);
+  if (!stream.socket().connected()) return;
+  if (!hello_.empty()) stream.Send(std::exchange(hello_, {}));
+  stream.Flush();
+  net::Bytes packet;
+  bool whole = false;
+  net::HelloReply reply;
+  if (stream.ReadOne(&packet, &whole) != FrameStream::State::kOpen || (whole && !net::Decode(packet, &reply))) return Lost(Reach::kSilent);
+  if (!whole) return;
+  port_->ready.Unwatch(greeting_token_, &stream.socket());
+  channel_.Open(std::move(greeting_), [this] { Speaks(); });
+  owner_->OobGreeted(reply);
+}
+
+void SimOob::Attach(std::unique_ptr<net::Connection> greeted, const net::HelloReply& reply) {
+  Close();
+  std::unique_ptr<FrameStream> stream = std::move(static_cast<SimConnection&>(*greeted).stream);
+  stream->Send(net::Encode(reply));
+  channel_.Open(std::move(stream), [this] { Speaks(); });
+}
+
+void SimOob::Speaks() {
+  if (channel_.Service([this](const net::Frame& frame) { owner_->OobHeard(frame); }) != FrameStream::State::kOpen) Lost(Reach::kSilent);
+}
+
+void SimOob::Probe() {
+  if (probe_ != nullptr) return;
+  probe_since_ = port_->io->now();
+  probe_ = port_->io->network->Connect({port_->io->host, kOobRail}, {peer_, kOobRail}, false);
+  probe_token_ = port_->ready.Watch(probe_, [this] {
+    if (!probe_->connected() && !probe_->broken()) return;
+    const Reach reach = probe_->connected() ? Reach::kAnswers : probe_->refused() ? Reach::kRefused : Reach::kSilent;
+    StopProbe();
+    owner_->Probed(reach);
+  });
+}
+
+void SimOob::StopProbe() {
+  if (probe_ == nullptr) return;
+  port_->ready.Unwatch(probe_token_, probe_.get());
+  std::exchange(probe_, nullptr)->Close();
+}
+
+void SimOob::Tick() {
+  if (greeting_ != nullptr && port_->io->now() - greeting_since_ >= kConnectLimit)
+    Lost(greeting_->socket().connected() ? Reach::kAnswers : Reach::kSilent);
+  if (probe_ == nullptr || port_->io->now() - probe_since_ < kProbePatience) return;
+  StopProbe();
+  owner_->Probed(Reach::kSilent);
+}
+
+}  // namespace r2cc::sim

@@ -1,0 +1,123 @@
+#include "tests/sim/sim_transport.h"
+
+#include <utility>
+
+#include "tests/sim/sim_oob.h"
+#include "tests/sim/sim_recv_link.h"
+#include "tests/sim/sim_send_link.h"
+
+namespace r2cc::sim {
+
+net::Endpoint EndpointOf(const RailAddress& address) {
+  return {static_cast<uint8_t>(address.port.host), static_cast<uint8_t>(address.port.rail), address.generation};
+}
+
+RailAddress AddressOf(const net::Endpoint& endpoint) { return {{endpoint.at(0), endpoint.at(1)}, endpoint.at(2)}; }
+
+std::string HostName(int host) { return "host" + std::to_string(host); }
+
+int HostOf(const std::string& name) { return std::stoi(name.substr(4)); }
+
+// ---- a control channel ----
+
+void SimChannel::Open(std::unique_ptr<FrameStream> stream, std::function<void()> service) {
+  stream_ = std::move(stream);
+  token_ = ready_->Watch(stream_->shared(), std::move(service));
+}
+
+void SimChannel::Close(bool abandon) {
+  if (!open()) return;
+  ready_->Unwatch(token_, &stream_->socket());
+  abandon ? stream_->socket().Abandon() : stream_->socket().Close();
+  // A handler that is running now may stand on it.
+  io_->network->timeline()->After(0, [old = std::shared_ptr<FrameStream>(std::move(stream_))] {});
+}
+
+void SimChannel::Queue(const net::Frame& frame) {
+  if (!open()) return;
+  if (io_->logs())
+    io_->Log("to " + std::to_string(stream_->socket().remote().host) + "/" + std::to_string(stream_->socket().remote().rail) + ": frame " +
+             std::to_string(static_cast<int>(frame.type)) + " flow " + std::to_string(frame.flow) + " message " +
+             std::to_string(frame.message) + " link " + std::to_string(frame.link) + "/" + std::to_string(frame.incarnation));
+  stream_->Send(net::Encode(frame, tag_));
+}
+
+FrameStream::State SimChannel::Service(FunctionRef<void(const net::Frame&)> on_frame) {
+  stream_->Flush();
+  bool sound = true;
+  const auto state = stream_->Read([&](std::span<const uint8_t> packet) {
+    net::Frame frame;
+    sound = net::Decode(packet, tag_, &frame);
+    if (sound) on_frame(frame);
+    return sound;
+  });
+  return sound ? state : FrameStream::State::kGarbled;
+}
+
+// ---- a port ----
+
+std::unique_ptr<net::SendLink> SimPort::NewSend(const net::LinkName& name, net::SendOwner* owner, net::Counter* carried) {
+  return std::make_unique<SimSendLink>(this, name, owner, carried);
+}
+
+std::unique_ptr<net::RecvLink> SimPort::NewRecv(const net::LinkName& name, net::RecvOwner* owner, net::Counter* carried) {
+  return std::make_unique<SimRecvLink>(this, name, owner, carried);
+}
+
+std::unique_ptr<net::Oob> SimPort::NewOob(const net::OobAddress& peer, net::OobOwner* owner) {
+  return std::make_unique<SimOob>(this, peer, owner);
+}
+
+bool SimPort::Poll() {
+  ready.Run();
+  // A link whose close has ended is gone when it has said so.
+  for (const auto links = senders; SimSendLink* const link : links) link->FinishClose();
+  for (const auto links = receivers; SimRecvLink* const link : links) link->FinishClose();
+  return true;
+}
+
+void SimPort::UseWorkers(bool on) {
+  for (SimRecvLink* const link : receivers) link->UseWorkers(on);
+}
+
+void SimPort::LoseDevice(uint16_t rail) {
+  for (SimSendLink* const link : senders) link->DeviceLost(rail);
+  for (SimRecvLink* const link : receivers) link->DeviceLost(rail);
+}
+
+// ---- the transport ----
+
+bool SimTransport::Listen(const net::Rail& rail, net::Endpoint* own, std::string*) {
+  const Port port{io_->host, rail.index};
+  *own = EndpointOf({port, io_->network->generation(port)});
+  return true;
+}
+
+void SimTransport::Accepted(std::shared_ptr<Socket> socket) {
+  const uint64_t id = next_caller_++;
+  Caller& caller = callers_[id];
+  caller.stream = std::make_unique<FrameStream>(socket);
+  caller.token = ready_.Watch(socket, [this, id] { CallerSpeaks(id); });
+}
+
+void SimTransport::CallerSpeaks(uint64_t id) {
+  Caller& caller = callers_.at(id);
+  net::Bytes packet;
+  bool whole = false;
+  const auto state = caller.stream->ReadOne(&packet, &whole);
+  net::Hello hello;
+  const bool good = state == FrameStream::State::kOpen && (!whole || net::Decode(packet, &hello));
+  if (good && !whole) return;
+  std::unique_ptr<FrameStream> stream = std::move(caller.stream);
+  ready_.Unwatch(caller.token, &stream->socket());
+  callers_.erase(id);
+  std::unique_ptr<net::Connection> connection = std::make_unique<SimConnection>(std::move(stream));
+  if (!good) return;
+  const net::HelloReply reply = greet_(hello, &connection);
+  if (reply.accepted || connection == nullptr) return;
+  static_cast<SimConnection&>(*connection).stream->Send(net::Encode(reply));
+  static_cast<SimConnection&>(*connection).stream->socket().Close();
+  static_cast<SimConnection&>(*connection).stream.reset();
+}
+
+}  // namespace r2cc::sim

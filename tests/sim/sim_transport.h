@@ -1,0 +1,131 @@
+// The simulated network as a transport: netplugin/transport's links.h and oob.h over Network. The peers that use it are those that users
+// run.
+#ifndef R2CC_TESTS_SIM_SIM_TRANSPORT_H_
+#define R2CC_TESTS_SIM_SIM_TRANSPORT_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "netplugin/transport/oob.h"
+#include "tests/sim/io.h"
+#include "tests/sim/ready_set.h"
+#include "tests/sim/stream.h"
+
+namespace r2cc::sim {
+
+// A rail of a host, as peers hear of it. It has another generation after each change of its address.
+struct RailAddress {
+  Port port;
+  uint8_t generation = 0;
+};
+net::Endpoint EndpointOf(const RailAddress& address);
+RailAddress AddressOf(const net::Endpoint& endpoint);
+std::string HostName(int host);
+int HostOf(const std::string& name);
+
+class SimConnection final : public net::Connection {
+ public:
+  explicit SimConnection(std::unique_ptr<FrameStream> of) : stream(std::move(of)) {}
+  ~SimConnection() override {
+    if (stream != nullptr) stream->socket().Abandon();
+  }
+  std::unique_ptr<FrameStream> stream;
+};
+
+// A control channel that has been greeted.
+class SimChannel {
+ public:
+  SimChannel(Io* io, ReadySet* ready, uint32_t tag) : io_(io), ready_(ready), tag_(tag) {}
+
+  bool open() const { return stream_ != nullptr; }
+  void Open(std::unique_ptr<FrameStream> stream, std::function<void()> service);
+  // Abandon: a reset, unsent bytes lost.
+  void Close(bool abandon);
+  void Queue(const net::Frame& frame);
+  void Flush() {
+    if (open()) stream_->Flush();
+  }
+  bool flushed() const { return !open() || stream_->flushed(); }
+  void HalfClose() {
+    if (open()) stream_->socket().HalfClose();
+  }
+  FrameStream::State Service(FunctionRef<void(const net::Frame&)> on_frame);
+
+ private:
+  Io* const io_;
+  ReadySet* const ready_;
+  const uint32_t tag_;
+  std::unique_ptr<FrameStream> stream_;
+  ReadySet::Token token_ = 0;
+};
+
+class SimRecvLink;
+class SimSendLink;
+
+class SimPort final : public net::OobPort {
+ public:
+  SimPort(Io* io, const net::SessionKey& key) : io(io), key(key), ready(io->wake) {}
+
+  std::unique_ptr<net::SendLink> NewSend(const net::LinkName& name, net::SendOwner* owner, net::Counter* carried) override;
+  std::unique_ptr<net::RecvLink> NewRecv(const net::LinkName& name, net::RecvOwner* owner, net::Counter* carried) override;
+  std::unique_ptr<net::Oob> NewOob(const net::OobAddress& peer, net::OobOwner* owner) override;
+  int fd() const override { return -1; }
+  bool Poll() override;
+  bool has_workers() const override { return io->options.workers; }
+  void UseWorkers(bool on) override;
+  // A device of the rail is lost: its links have trouble.
+  void LoseDevice(uint16_t rail);
+
+  // ---- for its links ----
+
+  // Nothing that happens to the sockets is told any more.
+  template <typename Sockets>
+  void Unwatch(Sockets* sockets) {
+    for (auto& one : *sockets)
+      if (one.token != 0) ready.Unwatch(std::exchange(one.token, 0), one.socket.get());
+  }
+  Io* const io;
+  const net::SessionKey key;
+  ReadySet ready;
+  std::vector<SimSendLink*> senders;
+  std::vector<SimRecvLink*> receivers;
+  // Planted: chunks whose link ended half-way through them, by link.
+  std::map<net::LinkId, net::Chunk> stale;
+};
+
+class SimTransport final : public net::OobTransport {
+ public:
+  SimTransport(Io* io, net::Greet greet) : io_(io), greet_(std::move(greet)), ready_(io->wake) {}
+
+  net::TransportKind kind() const override { return net::TransportKind::kTcp; }
+  bool ListenOob(const std::string&, uint16_t*, std::string*) override { return true; }
+  bool Reaches(const net::OobAddress&) const override { return true; }
+  bool Listen(const net::Rail& rail, net::Endpoint* own, std::string* error) override;
+  std::unique_ptr<net::OobPort> NewOobPort(const net::SessionKey& key, const net::PeerState*) override {
+    return std::make_unique<SimPort>(io_, key);
+  }
+
+  // Somebody has connected.
+  void Accepted(std::shared_ptr<Socket> socket);
+  void RunReady() { ready_.Run(); }
+
+ private:
+  struct Caller {
+    std::unique_ptr<FrameStream> stream;
+    ReadySet::Token token = 0;
+  };
+  void CallerSpeaks(uint64_t caller);
+
+  Io* const io_;
+  const net::Greet greet_;
+  ReadySet ready_;
+  std::map<uint64_t, Caller> callers_;
+  uint64_t next_caller_ = 1;
+};
+
+}  // namespace r2cc::sim
+
+#endif  // R2CC_TESTS_SIM_SIM_TRANSPORT_H_
