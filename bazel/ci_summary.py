@@ -1,10 +1,12 @@
-"""The true result of one `bazel test`: `N passed, N failed, N skipped` test cases as the last line, exit status 1 on any failure.
+"""The true result of some `bazel test`s: `N passed, N failed, N skipped` test cases as the last line, exit status 1 on any failure.
 
 Bazel counts targets, and a skipped test as passed. This counts cases: Bazel's own record of the run (--build_event_json_file)
 says which targets there are and how each ended, each target's test.xml which cases it had. What should have run and did not is
-a failure: a target that was not built, timed out, crashed after its last case, or has no case at all.
+a failure: a target that was not built, timed out, crashed after its last case, passed only when it was tried again, or has no case
+at all. A pass that was not run but remembered counts, and the line before the last says how many of them there are.
 
-Usage: ci_summary.py EVENTS_JSON BAZEL_EXIT_CODE
+Usage: ci_summary.py NAME EVENTS_JSON BAZEL_EXIT_CODE [NAME EVENTS_JSON BAZEL_EXIT_CODE]...
+NAME stands before each line that tells of that `bazel test`, which may be the same targets built in another way.
 """
 
 import collections
@@ -19,18 +21,20 @@ import xml.etree.ElementTree as ElementTree
 _EXIT_BUILD_FAILED, _EXIT_TESTS_FAILED = 1, 3
 # A package that cannot be loaded has no event of its own: Bazel only says so.
 _BROKEN_PACKAGE = re.compile(r"package contains errors: (\S+)")
-_GOOD_STATUS = ("PASSED", "FLAKY")
+_GOOD_STATUS = "PASSED"
 
 
 @dataclasses.dataclass
 class Counts:
   """What a test.xml, or the whole run, amounts to."""
   passed: int = 0
+  cached: int = 0  # of those
   failed: list = dataclasses.field(default_factory=list)  # one line each
   skipped: list = dataclasses.field(default_factory=list)
 
   def add(self, other):
     self.passed += other.passed
+    self.cached += other.cached
     self.failed += other.failed
     self.skipped += other.skipped
 
@@ -72,10 +76,21 @@ def _read_local(uri):
     return file.read()
 
 
+def _was_cached(result):
+  """True if Bazel has not run it: from its own memory (local) or the disk cache, which it calls remote."""
+  return bool(result.get("cachedLocally") or result.get("executionInfo", {}).get("cachedRemotely"))
+
+
 def _count_attempt(label, result, read):
   """The cases of one run of one shard, made to agree with what Bazel says of it."""
+  counts = _count_cases_of(label, result, read)
+  counts.cached = counts.passed if _was_cached(result) else 0
+  return counts
+
+
+def _count_cases_of(label, result, read):
   status = result.get("status", "NO_STATUS")
-  good = status in _GOOD_STATUS
+  good = status == _GOOD_STATUS
   uris = [output["uri"] for output in result.get("testActionOutput", []) if output.get("name") == "test.xml" and "uri" in output]
   if not uris:
     return Counts(passed=1) if good else Counts(failed=[f"{label}: {status}"])
@@ -129,7 +144,7 @@ def summarize(events, bazel_exit_code, read=_read_local):
     counts = Counts()
     for _, result in attempts[label].values():
       counts.add(_count_attempt(label, result, read))
-    if overall.get(label) not in _GOOD_STATUS and not counts.failed:
+    if overall.get(label) != _GOOD_STATUS and not counts.failed:
       counts.failed.append(f"{label}: {overall.get(label, 'did not finish')}")
     total.add(counts)
   total.failed += [f"{label}: {why}" for label, why in broken.items() if label not in tests]
@@ -154,20 +169,25 @@ def read_events(path):
 
 
 def main(arguments):
-  if len(arguments) != 2 or not arguments[1].lstrip("-").isdigit():
-    print("usage: ci_summary.py EVENTS_JSON BAZEL_EXIT_CODE", file=sys.stderr)
+  runs = [arguments[at:at + 3] for at in range(0, len(arguments), 3)]
+  if not runs or any(len(run) != 3 or not run[2].lstrip("-").isdigit() for run in runs):
+    print("usage: ci_summary.py NAME EVENTS_JSON BAZEL_EXIT_CODE [NAME EVENTS_JSON BAZEL_EXIT_CODE]...", file=sys.stderr)
     return 2
-  try:
-    events = read_events(arguments[0])
-  except OSError as error:
-    print(f"ci_summary: Bazel left no record of the run: {error}", file=sys.stderr)
-    events = []
-  counts = summarize(events, int(arguments[1]))
-  for title, lines in (("skipped", counts.skipped), ("FAILED", counts.failed)):
-    for line in lines:
-      print(f"{title}: {line}")
-  print(f"{counts.passed} passed, {len(counts.failed)} failed, {len(counts.skipped)} skipped")
-  return 1 if counts.failed else 0
+  total = Counts()
+  for name, path, exit_code in runs:
+    try:
+      events = read_events(path)
+    except OSError as error:
+      print(f"ci_summary: Bazel left no record of the run: {error}", file=sys.stderr)
+      events = []
+    counts = summarize(events, int(exit_code))
+    for title, lines in (("skipped", counts.skipped), ("FAILED", counts.failed)):
+      for line in lines:
+        print(f"{title}: {name}: {line}")
+    total.add(counts)
+  print(f"of the cases that passed, {total.cached} were remembered from an earlier run and {total.passed - total.cached} run now")
+  print(f"{total.passed} passed, {len(total.failed)} failed, {len(total.skipped)} skipped")
+  return 1 if total.failed else 0
 
 
 if __name__ == "__main__":

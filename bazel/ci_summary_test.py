@@ -1,5 +1,7 @@
 """What the summary makes of each kind of record: test.xml in the dialects that exist, and Bazel's word on targets."""
 
+import contextlib
+import io
 import json
 import os
 import tempfile
@@ -122,10 +124,23 @@ class RunTest(unittest.TestCase):
       self.assertEqual(counts(ran("//a:a", "PASSED", "x"), unexplained, {"x": ALL_PASS}), (2, 1, 0))
     self.assertGreater(counts([], 0)[1], 0)
 
-  def test_the_last_attempt_counts_and_all_shards_do(self):
+  def test_all_shards_count(self):
+    events = [configured("//a:a"), result("//a:a", "PASSED", "x", shard=1), result("//a:a", "PASSED", "x", shard=2),
+              summary("//a:a", "PASSED")]
+    self.assertEqual(counts(events, 0, {"x": ALL_PASS}), (4, 0, 0))
+
+  def test_the_last_attempt_counts_and_that_there_were_two_is_a_failure(self):
     events = [configured("//a:a"), result("//a:a", "FAILED", "bad", attempt=1), result("//a:a", "PASSED", "x", attempt=2),
-              result("//a:a", "PASSED", "x", shard=2), summary("//a:a", "FLAKY")]
-    self.assertEqual(counts(events, 0, {"x": ALL_PASS, "bad": GTEST}), (4, 0, 0))
+              summary("//a:a", "FLAKY")]
+    self.assertEqual(counts(events, 0, {"x": ALL_PASS, "bad": GTEST}), (2, 1, 0))
+
+  def test_counts_what_was_remembered(self):
+    events = ran("//a:a", "PASSED", "x") + ran("//a:b", "PASSED", "x") + ran("//a:c", "PASSED", "x")
+    events[1]["testResult"]["cachedLocally"] = True
+    events[4]["testResult"]["executionInfo"] = {"cachedRemotely": True}
+    events[7]["testResult"]["executionInfo"] = {"strategy": "linux-sandbox"}
+    total = ci_summary.summarize(events, 0, lambda uri: ALL_PASS)
+    self.assertEqual((total.passed, total.cached), (6, 4))
 
   def test_main_reads_real_files(self):
     with tempfile.TemporaryDirectory() as folder:
@@ -136,7 +151,14 @@ class RunTest(unittest.TestCase):
         for event in ran("//a:a", "PASSED", "file://" + xml_path.replace(" ", "%20")):
           file.write(json.dumps(event) + "\n")
         file.write('{"id": {"tor')
-      self.assertEqual(ci_summary.main([events_path, "0"]), 0)
-      self.assertEqual(ci_summary.main([events_path, "8"]), 1)
-      self.assertEqual(ci_summary.main([os.path.join(folder, "none"), "0"]), 1)
+      self.assertEqual(ci_summary.main(["plain", events_path, "0"]), 0)
+      self.assertEqual(ci_summary.main(["plain", events_path, "8"]), 1)
+      self.assertEqual(ci_summary.main(["plain", os.path.join(folder, "none"), "0"]), 1)
       self.assertEqual(ci_summary.main([]), 2)
+      self.assertEqual(ci_summary.main(["plain", events_path]), 2)
+
+      said = io.StringIO()
+      with contextlib.redirect_stdout(said):
+        self.assertEqual(ci_summary.main(["plain", events_path, "0", "sanitized", events_path, "8"]), 1)
+      self.assertIn("FAILED: sanitized: bazel test ended with exit status 8\n", said.getvalue())
+      self.assertEqual(said.getvalue().splitlines()[-1], "4 passed, 1 failed, 0 skipped")
