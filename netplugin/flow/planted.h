@@ -41,7 +41,8 @@ enum class Planted {
   kStaleCompletion,  // what comes late of an incarnation counts for the one that is alive
   kWorkerUntold,     // what a worker has moved is not told
   // Workers.
-  kDismissedUntold,  // what a mover's last call has moved is forgotten when the mover is dismissed, and moved again
+  kDismissedUntold,   // what a worker's last call has moved is forgotten when the worker lets go of the socket, and moved again
+  kCloseDoesNotWait,  // a flow is closed while a worker's call, or a half-sent chunk, still needs its buffer
 };
 
 #ifdef R2CC_PLANT

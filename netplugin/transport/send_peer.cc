@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "netplugin/flow/planted.h"
 #include "netplugin/link/transport_choice.h"
 
 namespace r2cc::net {
@@ -122,7 +123,7 @@ void SendPeer::HearAnswers(FlowId flow) {
 void SendPeer::Close(FlowId flow) {
   RunInbox();
   if (!comms_.contains(flow)) return;
-  const bool holds_buffers = session_.HoldsBuffers(flow);
+  const bool holds_buffers = session_.HoldsBuffers(flow) && !IsPlanted(Planted::kCloseDoesNotWait);
   session_.CloseFlow(flow, now());
   // A half-sent chunk still reads NCCL's buffer: its link ends, and the other flows on it replay.
   if (holds_buffers)

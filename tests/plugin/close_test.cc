@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/plugin/kernel_touch.h"
 #include "tests/plugin/net_table.h"
 #include "tests/plugin/own_process.h"
 #include "tests/plugin/pair.h"
@@ -15,7 +16,7 @@ namespace {
 
 using abi::Result;
 
-constexpr size_t kLarge = 32 << 20;
+constexpr size_t kLarge = 16 << 20;
 
 void ExpectFine(const std::function<int()>& body) {
   OwnProcess process({}, body);
@@ -33,39 +34,82 @@ void* InitOf(Net* net) {
   return context;
 }
 
-// The buffers are unmapped as soon as close returns: one late read or write ends the process. Another flow of the same links goes on.
+// Who moves bulk: NCCL's threads and the I/O thread alone, or workers from the first byte on.
+const OwnProcess::Environment kMovers[] = {{{"R2CC_BULK_THREADS", "0"}}, {{"R2CC_BULK_THREADS", "2"}, {"R2CC_BULK_AFTER_BYTES", "0"}}};
+
+// The buffers are given back as soon as close returns: one late read or write ends the process, is refused to the kernel, or shows in what
+// is there by then. Another flow of the same links goes on.
 TEST(Close, CloseWithRequestsOutstanding) {
-  ExpectFine([] {
+  for (const auto& movers : kMovers) {
+    OwnProcess process(movers, [] {
+      const std::unique_ptr<Net> net = NetOf(OpenLibrary(), kVersionNewest);
+      void* context = InitOf(net.get());
+      Pair steady = Pair::Open(net.get(), context, 1);
+      std::vector<Pages> given_back;
+      for (int round = 0; round < 24; ++round) {
+        Pair victim = Pair::Open(net.get(), context, 0);
+        Pages from(kLarge), to(kLarge);
+        victim.Receive(to.data(), to.size());
+        victim.Send(from.data(), from.size());
+        // From "nothing has moved yet" to somewhere in the middle.
+        YieldFor(round * 120e-6);
+        const double before_s = NowS();
+        const auto close_send = [&] {
+          R2CC_MUST(net->CloseSend(victim.send_comm) == Result::kSuccess);
+          from.Forbid();
+        };
+        if (round % 2 == 0) close_send();
+        R2CC_MUST(net->CloseReceive(victim.recv_comm) == Result::kSuccess);
+        round % 4 < 2 ? to.Forbid() : to.Reuse();
+        if (round % 2 != 0) close_send();
+        R2CC_MUST(NowS() - before_s < 20);
+        given_back.push_back(std::move(from));
+        given_back.push_back(std::move(to));
+        steady.Transfer(static_cast<uint64_t>(round), 700'000, 700'000);
+      }
+      steady.Close();
+      R2CC_MUST(net->Finalize(context) == Result::kSuccess);
+      R2CC_MUST(KernelCalls() > 1000);
+      R2CC_MUST(KernelFaults() == 0);
+      for (size_t round = 0; round < given_back.size() / 2; ++round)
+        if (round % 4 >= 2) R2CC_MUST(given_back[2 * round + 1].Untouched());
+      return 0;
+    });
+    EXPECT_EQ(process.Wait(), 0) << process.text();
+  }
+}
+
+// A worker stands before its call, with the lock in nobody's hands, when the flow is closed.
+void CloseWhileAWorkerIsAtItsCall(bool receiver, bool reuse) {
+  OwnProcess process(kMovers[1], [=] {
     const std::unique_ptr<Net> net = NetOf(OpenLibrary(), kVersionNewest);
     void* context = InitOf(net.get());
-    Pair steady = Pair::Open(net.get(), context, 1);
-    for (int round = 0; round < 24; ++round) {
-      Pair victim = Pair::Open(net.get(), context, 0);
-      Pages from(kLarge), to(kLarge);
-      victim.Receive(to.data(), to.size());
-      victim.Send(from.data(), from.size());
-      // From "nothing has moved yet" to somewhere in the middle.
-      YieldFor(round * 120e-6);
-      const double before_s = NowS();
-      if (round % 2 == 0) {
-        R2CC_MUST(net->CloseSend(victim.send_comm) == Result::kSuccess);
-        from.Free();
-        R2CC_MUST(net->CloseReceive(victim.recv_comm) == Result::kSuccess);
-        to.Free();
-      } else {
-        R2CC_MUST(net->CloseReceive(victim.recv_comm) == Result::kSuccess);
-        to.Free();
-        R2CC_MUST(net->CloseSend(victim.send_comm) == Result::kSuccess);
-        from.Free();
-      }
-      R2CC_MUST(NowS() - before_s < 20);
-      steady.Transfer(static_cast<uint64_t>(round), 700'000, 700'000);
-    }
-    steady.Close();
+    Pair victim = Pair::Open(net.get(), context, 0);
+    Pages from(kLarge), to(kLarge);
+    Pages& own = receiver ? to : from;
+    HeldCall held({own.data(), own.size()}, "r2cc-bulk");
+    victim.Receive(to.data(), to.size());
+    victim.Send(from.data(), from.size());
+    R2CC_MUST(held.WaitUntilHeld());
+    const Result closed = receiver ? net->CloseReceive(victim.recv_comm) : net->CloseSend(victim.send_comm);
+    R2CC_MUST(closed == Result::kSuccess);
+    reuse ? own.Reuse() : own.Forbid();
+    held.Release();
+    R2CC_MUST((receiver ? net->CloseSend(victim.send_comm) : net->CloseReceive(victim.recv_comm)) == Result::kSuccess);
     R2CC_MUST(net->Finalize(context) == Result::kSuccess);
+    R2CC_MUST(KernelFaults() == 0);
+    R2CC_MUST(!reuse || own.Untouched());
     return 0;
   });
+  EXPECT_EQ(process.Wait(), 0) << process.text();
 }
+
+TEST(Close, CloseOfAReceiverWaitsForTheKernelsWrite) {
+  CloseWhileAWorkerIsAtItsCall(true, false);
+  CloseWhileAWorkerIsAtItsCall(true, true);
+}
+
+TEST(Close, CloseOfASenderWaitsForTheKernelsRead) { CloseWhileAWorkerIsAtItsCall(false, false); }
 
 // A close that ends a link with a chunk half-way makes the link come back a moment later: flows are opened and closed all through it. With
 // many sockets to greet the moment is long.

@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "tests/plugin/own_process.h"
@@ -9,6 +11,13 @@
 namespace r2cc::plugin_test {
 
 using abi::Result;
+
+namespace {
+
+// Messages of the tests that ask for it are zeros.
+constexpr uint8_t kReused = 0xa5;
+
+}  // namespace
 
 Pages::Pages(size_t bytes) : bytes_(bytes == 0 ? 1 : bytes) {
   void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -20,6 +29,17 @@ Pages::Pages(Pages&& other) noexcept : data_(std::exchange(other.data_, nullptr)
 
 void Pages::Free() {
   if (data_ != nullptr) munmap(std::exchange(data_, nullptr), bytes_);
+}
+
+void Pages::Forbid() { R2CC_MUST(mmap(data_, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == data_); }
+
+void Pages::Reuse() {
+  R2CC_MUST(mmap(data_, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == data_);
+  std::memset(data_, kReused, bytes_);
+}
+
+bool Pages::Untouched() const {
+  return std::all_of(data_, data_ + bytes_, [](uint8_t byte) { return byte == kReused; });
 }
 
 void FillPattern(uint64_t number, std::span<uint8_t> out) {

@@ -15,7 +15,8 @@ namespace r2cc::plugin_test {
 // Everything that should take a moment ends within this, also on a busy machine.
 constexpr double kLimitS = 60;
 
-// Memory of whole pages that is gone at once when it is given back: a late touch ends the process.
+// Memory of whole pages that is gone at once when it is given back: a late touch ends the process, unless it is the kernel's, which gets
+// EFAULT.
 class Pages {
  public:
   explicit Pages(size_t bytes);
@@ -23,6 +24,11 @@ class Pages {
   Pages(Pages&& other) noexcept;
   Pages(const Pages&) = delete;
   void Free();
+  // Give it back, too, but nobody else gets its place before Free(). A touch is as above, ...
+  void Forbid();
+  // ... or, as somebody else has it now, leaves what Untouched() sees.
+  void Reuse();
+  bool Untouched() const;
   uint8_t* data() { return data_; }
   size_t size() const { return bytes_; }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/core/check.h"
+#include "netplugin/flow/planted.h"
 #include "netplugin/transport/tcp/endpoint.h"
 #include "netplugin/transport/tcp/tcp_connection.h"
 #include "netplugin/transport/tcp/tcp_port.h"
@@ -155,7 +156,7 @@ bool TcpRecvLink::Reading(size_t index, FunctionRef<BulkReceiver::Result(const B
 bool TcpRecvLink::Forget(FlowId flow) {
   for (Bulk& bulk : bulk_) {
     if (bulk.receiver == nullptr) continue;
-    bulk.ownership.Await();
+    if (!IsPlanted(Planted::kCloseDoesNotWait)) bulk.ownership.Await();
     bulk.receiver->Forget(flow);
   }
   last_socket_.Erase(flow);
