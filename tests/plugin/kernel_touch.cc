@@ -20,7 +20,6 @@
 namespace r2cc::plugin_test {
 namespace {
 
-constexpr std::chrono::seconds kHoldLimit{1};
 constexpr std::chrono::minutes kHeldWithin{1};
 
 std::atomic<uint64_t> calls{0}, faults{0};
@@ -34,6 +33,7 @@ struct Hold {
   const uint8_t* begin = nullptr;
   const uint8_t* end = nullptr;
   std::string thread;
+  double limit_s = 0;
 };
 Hold hold;
 
@@ -57,7 +57,7 @@ bool HoldIfAsked(std::span<const iovec> parts) {
   if (hold.stage.load() != Hold::Stage::kArmed || !Names(parts, hold.begin, hold.end) || !IsNamed(hold.thread)) return false;
   hold.stage = Hold::Stage::kHeld;
   hold.changed.notify_all();
-  hold.changed.wait_for(lock, kHoldLimit, [] { return hold.stage.load() == Hold::Stage::kReleased; });
+  hold.changed.wait_for(lock, std::chrono::duration<double>(hold.limit_s), [] { return hold.stage.load() == Hold::Stage::kReleased; });
   return true;
 }
 
@@ -104,12 +104,13 @@ Function* Next(const char* name) {
 uint64_t KernelFaults() { return faults; }
 uint64_t KernelCalls() { return calls; }
 
-HeldCall::HeldCall(std::span<const uint8_t> memory, std::string thread) {
+HeldCall::HeldCall(std::span<const uint8_t> memory, std::string thread, double limit_s) {
   const std::lock_guard lock(hold.mutex);
   R2CC_MUST(hold.stage == Hold::Stage::kOff);
   hold.begin = memory.data();
   hold.end = memory.data() + memory.size();
   hold.thread = std::move(thread);
+  hold.limit_s = limit_s;
   hold.stage = Hold::Stage::kArmed;
 }
 

@@ -19,9 +19,9 @@ uint64_t KernelCalls();
 // at a time.
 class HeldCall {
  public:
-  // The next call that names any of `memory`, of a thread whose name begins with `thread`, is held, and a second later let go in any case:
+  // The next call that names any of `memory`, of a thread whose name begins with `thread`, is held, and after `limit_s` let go in any case:
   // who waits for it goes on then.
-  HeldCall(std::span<const uint8_t> memory, std::string thread);
+  HeldCall(std::span<const uint8_t> memory, std::string thread, double limit_s = 1);
   ~HeldCall() { Release(); }
   HeldCall(const HeldCall&) = delete;
   HeldCall& operator=(const HeldCall&) = delete;

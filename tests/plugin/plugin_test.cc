@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,14 @@ void ExpectAllRight(const Outcome& outcome) {
   EXPECT_EQ(JsonNumber(outcome.LastLine(), "wrong_elements"), 0);
   EXPECT_EQ(JsonNumber(outcome.LastLine(), "late_writes"), 0);
   EXPECT_THAT(outcome.LastLine(), HasSubstr("\"pass\":true"));
+}
+
+// How often each rank whose last words are in `text` has given up a link of the rail. At R2CC_LOG=info.
+std::vector<int> FailoversOf(const std::string& rail, const std::string& text) {
+  const std::regex line("rail [^ ]*/" + rail + " sent [^\\n]*, ([0-9]+) failovers, down");
+  std::vector<int> found;
+  for (std::sregex_iterator it(text.begin(), text.end(), line), end; it != end; ++it) found.push_back(std::stoi((*it)[1]));
+  return found;
 }
 
 TEST(PluginTest, EveryCollectiveEverySizeEveryElement) {
@@ -91,8 +100,13 @@ TEST(PluginTest, RailsLostInMidRun) {
     const Outcome outcome =
         RunPerf(PluginPath(), kFourRails, {"--ranks", "2", "-b", "16M", "--seconds", "4", "--json", "--timeout", "60", "--debug"});
     ExpectAllRight(outcome);
-    for (const char* rail : {"127.0.0.1", "127.0.0.2", "127.0.0.4"})
+    // Each rank sends to the other one by each rail, and by a detour while only one of them has lost it.
+    for (const char* rail : {"127.0.0.1", "127.0.0.2", "127.0.0.4"}) {
       EXPECT_THAT(outcome.err, HasSubstr(std::string("rail ") + rail + " is down: R2CC_FAIL_RAILS"));
+      const std::vector<int> failovers = FailoversOf(rail, outcome.err);
+      EXPECT_EQ(failovers.size(), 2U) << outcome.err;
+      for (const int count : failovers) EXPECT_GE(count, 1) << rail << outcome.err;
+    }
   }
 }
 

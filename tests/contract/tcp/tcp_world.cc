@@ -19,7 +19,6 @@ namespace {
 
 // Relative to a test's runfiles.
 constexpr char kProgram[] = "tests/contract/tcp/end";
-constexpr char kPlantedProgram[] = "tests/contract/tcp/end_planted";
 constexpr size_t kAlignment = 64;
 // An end that does not answer for so long is a bug of its own: nothing in an engine may block.
 constexpr int kAnswerPatienceMs = 20'000;
@@ -87,8 +86,7 @@ void TcpWorld::Start(End end) {
     set("R2CC_DEADLINE_MS", std::to_string(options_.deadline / kNanosPerMs));
     set("R2CC_SILENCE_MS", std::to_string(options_.silence / kNanosPerMs));
     if (options_.chunk_bytes.has_value()) set("R2CC_CHUNK_BYTES", std::to_string(*options_.chunk_bytes));
-    const char* const program = std::getenv("R2CC_PLANTED") == nullptr ? kProgram : kPlantedProgram;
-    execl(program, program, nullptr);
+    execl(kProgram, kProgram, nullptr);
     _exit(127);
   }
   close(pair[1]);
