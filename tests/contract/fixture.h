@@ -107,8 +107,8 @@ class Contract : public testing::TestWithParam<Transport> {
       return world_->sender(flow) == FlowState::kFailed && world_->receiver(flow) == FlowState::kFailed;
     });
   }
-  // What a measured rate may fall short of the due one: on a busy machine much.
-  static double Fair() { return GetParam().real_time ? 0.75 : 0.9; }
+  // What a measured rate may fall short of the due one. Rails that are compared are so slow that two processors fill them.
+  static double Fair() { return GetParam().real_time ? 0.85 : 0.9; }
   int Count(End end, Told::What what, int rail = -1) const {
     return static_cast<int>(std::count_if(world_->told(end).begin(), world_->told(end).end(),
                                           [&](const Told& told) { return told.what == what && (rail < 0 || told.rail == rail); }));

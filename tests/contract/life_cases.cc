@@ -143,23 +143,21 @@ TEST_P(Contract, LastWordsOutliveFlowAndProcess) {
 }
 
 TEST_P(Contract, GrayRailIsUsedForWhatItMovesAndNotGivenUp) {
-  constexpr double kRailBytesPerS = 25e6;
-  Make({.rail_bytes_per_s = static_cast<int64_t>(kRailBytesPerS)});
+  // As below.
+  constexpr int64_t kRailBytesPerS = 10'000'000;
+  Make({.rail_bytes_per_s = kRailBytesPerS});
   Start(kRails);
-  const double healthy = Goodput(600 * kMs);
-  if (GetParam().real_time && healthy < 0.6 * kRails * kRailBytesPerS)
-    GTEST_SKIP() << "needs processors that fill the rails: " << healthy * 1e-6 << " MB/s of " << kRails * kRailBytesPerS * 1e-6;
+  const double healthy = Goodput(kSecond);
+  EXPECT_GT(healthy, Fair() * kRails * kRailBytesPerS) << "the rails are not filled";
   world_->Slow(0, 1, 4);
   ASSERT_TRUE(TrafficFor(kSecond));  // it may be found out
   const double gray = Goodput(kSecond);
   EXPECT_GT(gray, Fair() * healthy * 3.25 / 4) << "healthy " << healthy * 1e-6 << " MB/s, gray " << gray * 1e-6;
   EXPECT_EQ(Fences(), 0) << "slow is not dead";
-  // Judged by rates, which a busy machine makes uneven.
-  const Nanos limit = GetParam().real_time ? kPatience : 5 * kSecond;
-  EXPECT_TRUE(TrafficUntil([&] { return Count(0, Told::What::kRailSlow, 1) > 0; }, limit)) << "the daemon is not told";
+  EXPECT_TRUE(TrafficUntil([&] { return Count(0, Told::What::kRailSlow, 1) > 0; }, 5 * kSecond)) << "the daemon is not told";
   EXPECT_EQ(Count(0, Told::What::kRailSlow), Count(0, Told::What::kRailSlow, 1)) << "the others are well";
   world_->Slow(0, 1, 1);
-  EXPECT_TRUE(TrafficUntil([&] { return Count(0, Told::What::kRailSteady, 1) > 0; }, limit)) << "nor that it is over";
+  EXPECT_TRUE(TrafficUntil([&] { return Count(0, Told::What::kRailSteady, 1) > 0; }, 5 * kSecond)) << "nor that it is over";
   EXPECT_GT(Goodput(600 * kMs), Fair() * healthy);
   ExpectAllWell();
 }
