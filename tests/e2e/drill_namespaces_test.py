@@ -13,28 +13,28 @@ class DrillInNamespaces(unittest.TestCase):
     if reason is not None:
       raise unittest.SkipTest(f"needs root: {reason}")
 
-  def expect_right(self, result) -> None:
+  def expect_right(self, result, rate_gbps: float = 2.0) -> None:
     """Facts about correctness; the figures' sizes are the bench's business (//tests/bench:drill_stalls)."""
     self.assertEqual(result.exit_code, 0, result.story)
     said = result.said
     self.assertTrue(said["pass"])
     self.assertEqual((said["wrong_elements"], said["late_writes"]), (0, 0))
     self.assertEqual(said["mode"], "namespaces")
-    self.assertEqual(said["rate_gbps"], 2.0)
+    self.assertEqual(said["rate_gbps"], rate_gbps)
     for figure in ("busbw_healthy_gbps", "busbw_degraded_gbps", "busbw_restored_gbps"):
       self.assertGreater(said[figure], 0, figure)
     for fault in said["faults"]:
       self.assertIsNotNone(fault["stall_ms"])
 
   def test_passes(self):
-    result = run_drill("--root-required")
-    self.expect_right(result)
+    # Rails so slow that a busy machine fills them all the time: a fault always finds something on its way.
+    result = run_drill("--root-required", "--rate", "200mbit")
+    self.expect_right(result, rate_gbps=0.8)
     self.assertEqual([(fault["kind"], fault["rail"]) for fault in result.said["faults"]],
                      [("link-down", "n0/rail1"), ("link-down", "n1/rail1"), ("fail-nic", "n2/rail2")])
     for fault in result.said["faults"]:
       self.assertGreater(fault["failovers"], 0, fault)
-    # On a machine so busy that the rails are idle for moments a fault may find nothing on its way; not every one of them does.
-    self.assertGreater(sum(fault["replayed_bytes"] for fault in result.said["faults"]), 0)
+      self.assertGreater(fault["replayed_bytes"], 0, fault)
 
   def test_passes_without_the_plugins_own_link_monitor(self):
     self.expect_right(run_drill("--root-required", "--quick", "--link-monitor", "0"))
