@@ -76,8 +76,12 @@ def missed(tally: Tally, silence_ms: int) -> list[str]:
     reasons.append(f"p99 above {CUT_P99_MS_ASKED:g} ms")
   if tally.case == "silence" and (max_ms is None or max_ms > silence_ms + SILENCE_MARGIN_MS_ASKED):
     reasons.append(f"a stall above {silence_ms + SILENCE_MARGIN_MS_ASKED:g} ms")
-  if tally.case in ("different", "gray") and (not tally.goodput_ratios or percentile(tally.goodput_ratios, 0.5) < GOODPUT_RATIO_ASKED):
-    reasons.append(f"goodput below {GOODPUT_RATIO_ASKED:g} of what is left")
+  if tally.case in ("different", "gray"):
+    # The median hides the one job in which a sound rail lay idle; the worst alone does not say whether that is the rule.
+    for name, share in (("median", 0.5), ("worst", 0.0)):
+      ratio = percentile(tally.goodput_ratios, share)
+      if ratio is None or ratio < GOODPUT_RATIO_ASKED:
+        reasons.append(f"{name} goodput below {GOODPUT_RATIO_ASKED:g} of what is left")
   if tally.case == "gray" and tally.given_up > 0:
     reasons.append(f"{tally.given_up} fences")
   if tally.case == "flap" and (tally.flaps == 0 or tally.given_up / tally.flaps > MIGRATIONS_PER_FLAP_ASKED):
@@ -133,7 +137,7 @@ def json_object(tally: Tally, silence_ms: int) -> dict[str, Any]:
 
 def table_header() -> str:
   return (f"{'case':14} {'fabric':6} {'runs':>4} {'stall ms: p50':>13} {'p99':>8} {'max':>8} {'wrong':>5} {'late':>4} {'errors':>6} "
-          f"{'goodput':>7} {'more':34} as asked")
+          f"{'goodput':>7} {'worst':>6} {'more':34} as asked")
 
 
 def table_row(said: dict[str, Any]) -> str:
@@ -144,4 +148,5 @@ def table_row(said: dict[str, Any]) -> str:
                                                        ("not_recovered", "not back")) if said.get(name) is not None]
   return (f"{said['case']:14} {said['fabric']:6} {said['runs']:>4} {shown('stall_ms_p50'):>13} {shown('stall_ms_p99'):>8} "
           f"{shown('stall_ms_max'):>8} {said['wrong']:>5} {said['late_writes']:>4} {said['errors']:>6} {shown('goodput_ratio', 3):>7} "
+          f"{shown('goodput_ratio_min', 3):>6} "
           f"{', '.join(more):34} {'yes' if said['as_asked'] else 'NO: ' + '; '.join(said['missed'])}")

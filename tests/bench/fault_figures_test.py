@@ -67,7 +67,10 @@ class Asked(unittest.TestCase):
   def test_goodput_and_fences_of_a_gray_rail(self):
     self.assertEqual(fault_figures.missed(tally("gray", goodput_ratios=[0.96]), 250), [])
     self.assertEqual(fault_figures.missed(tally("gray", goodput_ratios=[0.9], given_up=1), 250),
-                     ["goodput below 0.95 of what is left", "1 fences"])
+                     ["median goodput below 0.95 of what is left", "worst goodput below 0.95 of what is left", "1 fences"])
+    # One job in which a sound rail lay idle is not made good by the others.
+    self.assertEqual(fault_figures.missed(tally("different", goodput_ratios=[0.689, 1.0, 1.01]), 250),
+                     ["worst goodput below 0.95 of what is left"])
 
   def test_migrations_of_a_flap(self):
     self.assertEqual(fault_figures.missed(tally("flap", flaps=20, given_up=40), 250), [])

@@ -126,13 +126,16 @@ def testbed(tables: Tables) -> Figure:
 def training(tables: Tables) -> Figure:
   """What a fault costs an iteration, by scheme."""
   jobs = list(dict.fromkeys(tables["training"].column("job")))
-  figure, axes = panels(len(jobs), width=4.2, height=3.4)
-  for ax, job in zip(axes, jobs):
+  drawn = [(job, column) for job in jobs for column in ("overhead_percent", "fitted_batch_percent")
+           if any(tables["training"].where(job=job).column(column))]
+  figure, axes = panels(len(drawn), width=4.2, height=3.4)
+  for ax, (job, column) in zip(axes, drawn):
     table = tables["training"].where(job=job)
     rows = [row for row in table.rows if "fault" not in row[1]]
     table = Table(table.name, table.columns, rows)
-    _bars(ax, job.replace("tensor and pipeline parallel", "tensor + pipeline"), table.column("scheme"),
-          table.numbers("overhead_percent"), table.numbers("overhead_percent_published"), "overhead, % of a healthy iteration")
+    title = job.replace("tensor and pipeline parallel", "tensor + pipeline") + ("; fitted batch" if column.startswith("fitted") else "")
+    _bars(ax, title, table.column("scheme"), table.numbers(column), table.numbers(f"{column}_published"),
+          "overhead, % of a healthy iteration")
   legend_beside(axes[-1])
   return figure
 

@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 import sys
 
-from tests.figures import charts, drawings, tables
+from tests.figures import charts, drawings, stalls, tables
 from tests.figures.claims import claims
 from tests.figures.page import page
 
@@ -16,10 +16,13 @@ FOLDER = "docs/figures"
 
 def computed(*options: str) -> dict[str, tables.Table]:
   """The tables that the data program prints, with what is published beside them."""
-  done = subprocess.run([DATA_PROGRAM, *options], stdout=subprocess.PIPE, text=True, check=False)
+  measured = tables.read_csv("stalls", stalls.FILE.read_text(encoding="utf-8"))
+  hit_ms = stalls.longest_ms(stalls.read(measured.csv()))
+  done = subprocess.run([DATA_PROGRAM, f"--hit-ms={hit_ms:g}", *options], stdout=subprocess.PIPE, text=True, check=False)
   if done.returncode != 0:
     raise SystemExit(f"figures: {DATA_PROGRAM} ended with {done.returncode}")
   joined = {name: tables.with_published(table) for name, table in tables.parse(done.stdout).items()}
+  joined["stalls"] = measured
   joined["claims"] = claims(joined)
   return joined
 

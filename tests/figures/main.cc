@@ -1,6 +1,8 @@
-// Prints the tables of the figures: no input, the same output everywhere. With --short it leaves a few cells empty and takes a quarter of
-// the time.
+// Prints the tables of the figures: the same output everywhere. --hit-ms=N: our longest measured stall. With --short it leaves a few cells
+// empty and takes a quarter of the time.
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 #include "tests/figures/tables.h"
@@ -15,16 +17,22 @@ void Print(const char* subject, const std::vector<r2cc::figures::Table>& tables)
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool shortened = argc == 2 && std::string_view(argv[1]) == "--short";
-  if (argc > 1 && !shortened) {
-    std::fprintf(stderr, "figures_data: takes --short or nothing, not '%s'\n", argv[1]);
+  constexpr char kHit[] = "--hit-ms=";
+  bool shortened = false;
+  double hit_s = 0;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--short") shortened = true;
+    if (std::string_view(argv[i]).starts_with(kHit)) hit_s = std::strtod(argv[i] + std::strlen(kHit), nullptr) * 1e-3;
+  }
+  if (hit_s <= 0 || argc > (shortened ? 3 : 2)) {
+    std::fprintf(stderr, "usage: figures_data --hit-ms=MILLISECONDS [--short]\n");
     return 2;
   }
   std::fprintf(stderr, "figures_data: %s\n", shortened ? "a quarter of a minute" : "about a minute");
   Print("allreduce", r2cc::figures::AllReduceTables(shortened));
   Print("testbed", r2cc::figures::TestbedTables());
   Print("training", r2cc::figures::TrainingTables());
-  Print("failures", r2cc::figures::FailureTables());
-  Print("serving", r2cc::figures::ServingTables());
+  Print("failures", r2cc::figures::FailureTables(hit_s));
+  Print("serving", r2cc::figures::ServingTables(hit_s));
   return 0;
 }

@@ -19,8 +19,9 @@ A column `..._published` holds a published value, `..._difference` ours less it,
 called simulated are those of step lists run by the flow-level simulator (`plan/simulate`), the others come from closed forms that are
 tested against it. The mathematics stands in [schedules.md](../schedules.md).
 
-Everything below is a model: no GPU, no NIC and no switch took part. What was measured stands in [results.md](../results.md). The models
-are calibrated on published figures of runs **without** a fault; a published value of a run with one is only compared.
+Everything below but the table `stalls` is a model: no GPU, no NIC and no switch took part. What was measured stands in
+[results.md](../results.md). The models are calibrated on published figures of runs **without** a fault; a published value of a run with one
+is only compared.
 """
 
 
@@ -117,7 +118,6 @@ def _training(tables: Tables) -> str:
     return tables["training"].where(job=job, scheme=scheme).numbers(column)[0]
 
   small = "2.7B data parallel 2x8"
-  fitted = f"{small}; fitted batch"
   return f"""One NIC of one server lost for good (two failures: one of each of two servers). Calibrated on the published healthy tokens/s of
 each job and on nothing else. Assumed: gradients travel when the backward pass is over, as 4-byte numbers; each NIC moves 50 GB/s.
 
@@ -125,10 +125,11 @@ each job and on nothing else. Assumed: gradients travel when the backward pass i
 2 Mi tokens). With 4x8 GPUs that gives R2CC-AllReduce {at("2.7B data parallel 4x8", "R2CC-AllReduce", "overhead_percent"):.2f} % where
 0.24 % are published. With 2x8 GPUs it gives less than is published for every scheme. What does not depend on the batch is
 `overhead_over_balance`: R2CC-AllReduce costs {at(small, "R2CC-AllReduce", "overhead_over_balance"):.2f} of what Balance costs, as published
-(0.71 % of 1.32 %). *Fitted batch* is the same job with the batch at which Balance costs what is published of it. That one number is
-fitted, on a run with a fault; the others follow: R2CC-AllReduce {at(fitted, "R2CC-AllReduce", "overhead_percent"):.2f} % (published
-0.71 %), AdapCC-like {at(fitted, "AdapCC-like", "overhead_percent"):.2f} % (8.65 %), two failures
-{at(fitted, "R2CC-AllReduce two failures", "overhead_percent"):.2f} % (1.24 %).
+(0.71 % of 1.32 %). `fitted_batch_percent`, beside `overhead_percent`, is the same job with the batch at which Balance costs what is
+published of it. That one number is fitted, on a run with a fault; the others follow: R2CC-AllReduce
+{at(small, "R2CC-AllReduce", "fitted_batch_percent"):.2f} % (published 0.71 %), AdapCC-like
+{at(small, "AdapCC-like", "fitted_batch_percent"):.2f} % (8.65 %), two failures
+{at(small, "R2CC-AllReduce two failures", "fitted_batch_percent"):.2f} % (1.24 %).
 
 `overhead_percent` is against the same scheme without a fault, `overhead_to_nccl_percent` against NCCL's healthy ring. Ours sums inside the
 servers and over the rails at the same time; with 2 and 4 servers NVLink, not the rails, sets the pace of that, so one NIC less costs
@@ -172,12 +173,18 @@ overhead falls late.
 what is published: {min(limits.numbers("share_limit_percent")):.0f} % at least."""
 
 
-def _weeks(_: Tables) -> str:
-  return """54 days of the same jobs, with failures at random times at the rate of network faults that Meta saw with Llama 3 (35
+def _weeks(tables: Tables) -> str:
+  stalls = tables["stalls"]
+  longest = _worst(stalls, "worst_ms")
+  at = stalls.numbers("worst_ms").index(longest)
+  return f"""54 days of the same jobs, with failures at random times at the rate of network faults that Meta saw with Llama 3 (35
 interruptions by switches and cables in 54 days of 16,384 GPUs), ten times and a hundred times that; a NIC is repaired after a day;
 means of 100 draws. Taken over: stock NCCL's time-out of 58.5 s and 68 minutes of median recovery (R2CC's paper), R2CC's longest
-published hit of 1.5 s; ours has the longest stall measured on H200s (results.md). Assumed in favour of the others: a restart finds a
-spare server, AdapCC-like rebuilds at no cost."""
+published hit of 1.5 s; ours has the longest stall of `stalls`, {longest:g} ms ({stalls.column("case")[at]}), whichever way the NIC was
+lost. Assumed in favour of the others: a restart finds a spare server, AdapCC-like rebuilds at no cost.
+
+`stalls`: what stock NCCL's jobs over the plugin were held up by a fault, the newest measurement of each case. It is the one table that is
+measured; `kit/run` (CONTRIBUTING, "On GPUs") writes its source, `./bazelw run //tests/figures:stalls` keeps it."""
 
 
 def _serving(tables: Tables) -> str:
@@ -213,7 +220,7 @@ SECTIONS = (
     Section("Training", ("training",), ("training",), _training),
     Section("Training: what the batch decides", ("batch",), ("batch",), _batch),
     Section("512 and 1,024 GPUs, 1 to 10 lost NICs", ("failures",), ("failures", "overlap", "share_limit"), _failures),
-    Section("Weeks with failures", ("weeks",), ("weeks",), _weeks),
+    Section("Weeks with failures", ("weeks",), ("weeks", "stalls"), _weeks),
     Section("Serving", ("serving",), ("serving", "serving_outage"), _serving),
 )
 

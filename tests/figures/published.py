@@ -88,18 +88,18 @@ PUBLISHED["testbed_hit"] = {
 def _training() -> dict[tuple[str, ...], Value]:
   values = {}
 
-  def add(job: str, healthy: float, source: str, rates: dict[str, float]) -> None:
+  def add(job: str, healthy: float, source: str, rates: dict[str, float], columns: tuple[str, ...] = ("overhead_percent",)) -> None:
     for scheme, rate in rates.items():
-      values[job, scheme, "overhead_percent"] = Value(overhead_percent(healthy, rate), source)
+      for column in columns:
+        values[job, scheme, column] = Value(overhead_percent(healthy, rate), source)
 
-  for job in ("2.7B data parallel 2x8", "2.7B data parallel 2x8; fitted batch"):
-    add(job, 314618, R2CC, {
-        "AdapCC-like": 289565,
-        "migration only": 300151,
-        "Balance": 310516,
-        "R2CC-AllReduce": 312394,
-        "R2CC-AllReduce two failures": 310756,
-    })
+  add("2.7B data parallel 2x8", 314618, R2CC, {
+      "AdapCC-like": 289565,
+      "migration only": 300151,
+      "Balance": 310516,
+      "R2CC-AllReduce": 312394,
+      "R2CC-AllReduce two failures": 310756,
+  }, ("overhead_percent", "fitted_batch_percent"))
   add("2.7B data parallel 4x8", 752405, R2CC_README, {"R2CC-AllReduce": 750627})
   add("13B tensor and pipeline parallel 2x8", 8340, R2CC, {
       "migration only": 8233,

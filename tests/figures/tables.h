@@ -12,8 +12,9 @@ namespace r2cc::figures {
 std::vector<Table> AllReduceTables(bool shortened);
 std::vector<Table> TestbedTables();
 std::vector<Table> TrainingTables();
-std::vector<Table> FailureTables();
-std::vector<Table> ServingTables();
+// `hit_s`: what our longest measured stall has cost a job, at once.
+std::vector<Table> FailureTables(double hit_s);
+std::vector<Table> ServingTables(double hit_s);
 
 }  // namespace r2cc::figures
 

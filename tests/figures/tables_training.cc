@@ -49,16 +49,18 @@ class Calibrated {
   double compute_s_ = 0;
 };
 
-void AddJob(Table& table, const char* name, const Calibrated& job) {
+// `fitted`: the same job with another batch, whose overheads stand beside; null: there is none.
+void AddJob(Table& table, const char* name, const Calibrated& job, const Calibrated* fitted = nullptr) {
   const double nccl_s = job.Seconds(Scheme::kBalance, job.None());
   const double balance_percent = job.OverheadPercent(Scheme::kBalance, job.One());
-  const auto add = [&](const std::string& scheme, double network_s, double healthy_s, double seconds) {
+  const auto add = [&](const std::string& scheme, double network_s, double healthy_s, double seconds, const Cell& fitted_percent) {
     table.Add({name,
                scheme,
                {network_s * 1e3, 2},
                {seconds * 1e3, 2},
                {job.job().batch_tokens / seconds, 0},
                {Percent(seconds / healthy_s), 2},
+               fitted_percent,
                {Percent(seconds / healthy_s) / balance_percent, 2},
                {Percent(seconds / nccl_s), 2}});
   };
@@ -67,11 +69,14 @@ void AddJob(Table& table, const char* name, const Calibrated& job) {
     return 2 * times.stage * TrafficOf(job.job()).slots + times.gradient + times.embedding;
   };
   const auto add_scheme = [&](const std::string& suffix, Scheme scheme, const Lost& lost) {
-    add(SchemeName(scheme) + suffix, network_s(scheme, lost), job.Seconds(scheme, job.None()), job.Seconds(scheme, lost));
+    add(SchemeName(scheme) + suffix, network_s(scheme, lost), job.Seconds(scheme, job.None()), job.Seconds(scheme, lost),
+        fitted == nullptr ? Cell("") : Cell(fitted->OverheadPercent(scheme, lost), 2));
   };
-  add("no fault", network_s(Scheme::kBalance, job.None()), nccl_s, nccl_s);
-  add("ours without a fault", network_s(Scheme::kOurs, job.None()), nccl_s, job.Seconds(Scheme::kOurs, job.None()));
-  if (job.job().data_parallel() > 1) add("AdapCC-like", network_s(Scheme::kBalance, job.One()), nccl_s, job.AdaptedSeconds());
+  add("no fault", network_s(Scheme::kBalance, job.None()), nccl_s, nccl_s, "");
+  add("ours without a fault", network_s(Scheme::kOurs, job.None()), nccl_s, job.Seconds(Scheme::kOurs, job.None()), "");
+  if (job.job().data_parallel() > 1)
+    add("AdapCC-like", network_s(Scheme::kBalance, job.One()), nccl_s, job.AdaptedSeconds(),
+        fitted == nullptr ? Cell("") : Cell(Percent(fitted->AdaptedSeconds() / fitted->Seconds(Scheme::kBalance, fitted->None())), 2));
   for (const Scheme scheme : kSchemes) add_scheme("", scheme, job.One());
   for (const Scheme scheme : {Scheme::kBalance, Scheme::kR2cc, Scheme::kOurs}) add_scheme(" two failures", scheme, job.Two());
 }
@@ -86,10 +91,10 @@ double FittedBatchTokens() {
 }
 
 Table Training() {
-  Table table("training", {"job", "scheme", "network_ms", "iteration_ms", "tokens_per_s", "overhead_percent", "overhead_over_balance",
-                           "overhead_to_nccl_percent"});
-  AddJob(table, "2.7B data parallel 2x8", {Job2700M(2), kHealthy2700M2x8TokensPerS, true});
-  AddJob(table, "2.7B data parallel 2x8; fitted batch", {Job2700M(2, FittedBatchTokens()), kHealthy2700M2x8TokensPerS, true});
+  Table table("training", {"job", "scheme", "network_ms", "iteration_ms", "tokens_per_s", "overhead_percent", "fitted_batch_percent",
+                           "overhead_over_balance", "overhead_to_nccl_percent"});
+  const Calibrated fitted(Job2700M(2, FittedBatchTokens()), kHealthy2700M2x8TokensPerS, true);
+  AddJob(table, "2.7B data parallel 2x8", {Job2700M(2), kHealthy2700M2x8TokensPerS, true}, &fitted);
   AddJob(table, "2.7B data parallel 4x8", {Job2700M(4), kHealthy2700M4x8TokensPerS, true});
   AddJob(table, "13B tensor and pipeline parallel 2x8", {Job13BPipeline(), kHealthy13BTokensPerS, false});
   return table;
