@@ -26,7 +26,9 @@ struct Case {
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-constexpr uint64_t kSeeds = 1500;
+// Of three ranges, as what a range of neighbours happens to miss says little.
+constexpr uint64_t kSeeds = 999, kRanges = 3, kRangeBegins = 1'000'000;
+constexpr uint64_t SeedOf(uint64_t at) { return 1 + at / (kSeeds / kRanges) * kRangeBegins + at % (kSeeds / kRanges); }
 
 std::string CheckerOf(const std::string& violation) { return violation.substr(1, violation.find(']') - 1); }
 
@@ -38,7 +40,8 @@ class PlantedTest : public testing::TestWithParam<Case> {
 TEST_P(PlantedTest, IsCaught) {
   const Case& c = GetParam();
   uint64_t others = 0;
-  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (uint64_t at = 0; at < kSeeds; ++at) {
+    const uint64_t seed = SeedOf(at);
     net::planted = c.bug;
     const Result with = RunSeed(seed, false);
     if (with.violations.empty()) continue;
@@ -55,7 +58,7 @@ TEST_P(PlantedTest, IsCaught) {
                 with.violations.front().c_str());
     return;
   }
-  FAIL() << "no seed up to " << kSeeds << " is seen by the checker that is there for it; " << others << " by others";
+  FAIL() << "none of " << kSeeds << " seeds is seen by the checker that is there for it; " << others << " by others";
 }
 
 INSTANTIATE_TEST_SUITE_P(
