@@ -1,6 +1,4 @@
-// One-way mail from any thread to a module on an executor. Two kinds:
-//   QueueMailbox<T>   every value counts: a bounded queue that drops the newest when full, and counts what it dropped;
-//   LatestMailbox<T>  only the last value counts: a new one replaces the one not yet read, so a stalled reader holds one, not a backlog.
+// One-way mail from any thread to a module on an executor: a bounded queue that drops the newest value when full, and counts the drops.
 // Push never blocks and is thread-safe. The reader is called on the executor, with at most one wake-up under way.
 //
 // Lifetime: a mailbox may be destroyed while a wake-up is under way; the reader is not called any more once the destructor has
@@ -92,63 +90,6 @@ class QueueMailbox {
     std::mutex mutex;  // guards what follows
     std::deque<T> values;
     uint64_t dropped = 0;
-    bool waking = false;
-    bool closed = false;
-  };
-  std::shared_ptr<State> state_;
-};
-
-template <typename T>
-class LatestMailbox {
- public:
-  using Reader = std::function<void(T)>;
-
-  // `executor` outlives the mailbox.
-  LatestMailbox(Executor* executor, Reader reader) : state_(std::make_shared<State>(executor, std::move(reader))) {}
-  ~LatestMailbox() {
-    std::lock_guard lock(state_->mutex);
-    state_->closed = true;
-  }
-  LatestMailbox(const LatestMailbox&) = delete;
-  LatestMailbox& operator=(const LatestMailbox&) = delete;
-
-  // Replaces a value that the reader has not seen yet.
-  void Push(T value) {
-    {
-      std::lock_guard lock(state_->mutex);
-      if (state_->value.has_value()) ++state_->replaced;
-      state_->value.emplace(std::move(value));
-      if (std::exchange(state_->waking, true)) return;
-    }
-    state_->executor->Post([state = state_] { state->Drain(); });
-  }
-
-  // Values that were replaced unread.
-  uint64_t replaced() const {
-    std::lock_guard lock(state_->mutex);
-    return state_->replaced;
-  }
-
- private:
-  struct State {
-    State(Executor* executor, Reader reader) : executor(executor), reader(std::move(reader)) {}
-
-    void Drain() {
-      std::optional<T> taken;
-      {
-        std::lock_guard lock(mutex);
-        waking = false;
-        if (closed) return;
-        taken.swap(value);
-      }
-      if (taken.has_value()) reader(std::move(*taken));
-    }
-
-    Executor* const executor;
-    const Reader reader;
-    std::mutex mutex;  // guards what follows
-    std::optional<T> value;
-    uint64_t replaced = 0;
     bool waking = false;
     bool closed = false;
   };

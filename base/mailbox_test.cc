@@ -68,54 +68,23 @@ TEST(QueueMailbox, TheReaderMayDestroyTheMailbox) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST(LatestMailbox, OnlyTheLastValueArrives) {
-  FakeExecutor executor;
-  std::vector<int> got;
-  LatestMailbox<int> mailbox(&executor, [&](int value) { got.push_back(value); });
-  for (int i = 1; i <= 5; ++i) mailbox.Push(i);
-  executor.RunPosted();
-  mailbox.Push(6);
-  executor.RunPosted();
-  EXPECT_THAT(got, ElementsAre(5, 6));
-  EXPECT_EQ(mailbox.replaced(), 4u);
-}
-
-TEST(LatestMailbox, NothingIsReadAfterItsEnd) {
-  FakeExecutor executor;
-  int calls = 0;
-  {
-    LatestMailbox<int> mailbox(&executor, [&](int) { ++calls; });
-    mailbox.Push(1);
-  }
-  executor.RunPosted();
-  EXPECT_EQ(calls, 0);
-}
-
-TEST(Mailbox, ReachesALoopFromOtherThreads) {
+TEST(QueueMailbox, ReachesALoopFromOtherThreads) {
   constexpr int kThreads = 4;
   constexpr int kPushes = 1000;
   ScopedLoopThread thread("reader");
   int received = 0;
-  int last = -1;
   std::optional<QueueMailbox<int>> queue(std::in_place, &thread.loop(), kThreads * kPushes, [&](int) { ++received; });
-  std::optional<LatestMailbox<int>> latest(std::in_place, &thread.loop(), [&](int value) { last = value; });
   std::vector<std::thread> writers;
   for (int t = 0; t < kThreads; ++t)
     writers.emplace_back([&] {
-      for (int i = 0; i < kPushes; ++i) {
-        EXPECT_TRUE(queue->Push(i));
-        latest->Push(i);
-      }
+      for (int i = 0; i < kPushes; ++i) EXPECT_TRUE(queue->Push(i));
     });
   for (std::thread& writer : writers) writer.join();
-  latest->Push(4711);
   ASSERT_TRUE(thread.loop().RunAndWait([] {}));
   ASSERT_TRUE(thread.loop().RunAndWait([] {}));
   ASSERT_TRUE(thread.loop().RunAndWait([&] {
     EXPECT_EQ(received, kThreads * kPushes);
-    EXPECT_EQ(last, 4711);
     queue.reset();
-    latest.reset();
   }));
 }
 
