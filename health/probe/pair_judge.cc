@@ -9,11 +9,14 @@ namespace {
 
 constexpr size_t kPingsMax = 128;
 constexpr uint32_t kFatesMax = 64;
+// proof_max is reached long before.
 constexpr uint32_t kFlapLevelMax = 16;
 // A pair is taken to lose one in so many probes until it shows what it loses.
 constexpr double kFatesPrior = 32;
 
 }  // namespace
+
+PairJudge::PairJudge(const PairPolicy& policy, Nanos now) : policy_(policy), since_(now), flaps_(policy.flap_decay, kFlapLevelMax) {}
 
 void PairJudge::Fates::Add(bool was_lost) {
   lost = lost << 1 | (was_lost ? 1 : 0);
@@ -104,9 +107,7 @@ void PairJudge::Judge(Nanos now, std::span<const Witness> witnesses) {
   if (state_ == PairState::kUp) missed_since_ = first;
   Step(PairEvent::kMiss, now);
   if (state_ != PairState::kLate || misses < MissesNeeded() || last - first < policy_.misses_span_min) return;
-  const auto forgiven = static_cast<uint32_t>(std::min<Nanos>((now - flap_last_) / policy_.flap_decay, kFlapLevelMax));
-  flap_level_ = std::min(flap_level_ - std::min(forgiven, flap_level_) + 1, kFlapLevelMax);
-  flap_last_ = now;
+  flaps_.Count(now);
   for (Ping& ping : pings_) ping.explained |= ping.sent >= first;
   Step(PairEvent::kSilence, now);
 }
@@ -147,11 +148,7 @@ void PairJudge::Learn(Nanos round_trip) {
 
 Nanos PairJudge::patience() const { return std::clamp(smoothed_ + 4 * deviation_, policy_.patience_min, policy_.patience_max); }
 
-Nanos PairJudge::ProofTime() const {
-  Nanos proof = policy_.proof_min;
-  for (uint32_t level = 1; level < flap_level_ && proof < policy_.proof_max; ++level) proof *= 2;
-  return std::min(proof, policy_.proof_max);
-}
+Nanos PairJudge::ProofTime() const { return flaps_.ProofTime(policy_.proof_min, policy_.proof_max); }
 
 PairMeasures PairJudge::measures() const {
   PairMeasures measures = measures_;

@@ -13,6 +13,7 @@
 #include <span>
 
 #include "base/core/clock.h"
+#include "base/core/flap_level.h"
 #include "health/view/pair_state.h"
 
 namespace r2cc::health {
@@ -57,7 +58,7 @@ struct Witness {
 
 class PairJudge {
  public:
-  PairJudge(const PairPolicy& policy, Nanos now) : policy_(policy), since_(now) {}
+  PairJudge(const PairPolicy& policy, Nanos now);
 
   // REQUIRES: `sequence` grows and `now` does not go back.
   void Sent(uint64_t sequence, Nanos now);
@@ -125,8 +126,7 @@ class PairJudge {
   Nanos deviation_ = 0;
   int proof_answers_ = 0;
   Nanos proof_since_ = 0;
-  uint32_t flap_level_ = 0;
-  Nanos flap_last_ = 0;
+  FlapLevel flaps_;
   Fates fates_;          // of all
   Fates working_fates_;  // of those outside of silences
   PairMeasures measures_;

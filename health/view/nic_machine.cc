@@ -8,7 +8,7 @@
 namespace r2cc::health {
 namespace {
 
-// Doubling stops here; proof_max is reached long before.
+// proof_max is reached long before. A NIC that flapped all day is forgiven half an hour later.
 constexpr uint32_t kFlapLevelMax = 32;
 
 std::string InMs(Nanos time) { return std::to_string(time / kNanosPerMs) + " ms"; }
@@ -42,7 +42,9 @@ const char* NicEventName(NicEvent event) {
   return "unknown";
 }
 
-NicMachine::NicMachine(const NicPolicy& policy, Nanos now) : policy_(policy), since_(now) { reason_ = ReasonFor(state_); }
+NicMachine::NicMachine(const NicPolicy& policy, Nanos now) : policy_(policy), since_(now), flaps_(policy.flap_decay, kFlapLevelMax) {
+  reason_ = ReasonFor(state_);
+}
 
 NicTransition NicMachine::Handle(NicEvent event, Nanos now, const std::string& cause) {
   R2CC_CHECK(event != NicEvent::kProved && event != NicEvent::kForgotten);
@@ -147,18 +149,11 @@ bool NicMachine::RememberComplaint(Nanos now, const std::string& cause) {
 }
 
 void NicMachine::CountFlap(Nanos now) {
-  const uint64_t forgiven = flap_level_ == 0 ? 0 : static_cast<uint64_t>((now - flap_last_) / policy_.flap_decay);
-  flap_level_ = forgiven >= flap_level_ ? 0 : flap_level_ - static_cast<uint32_t>(forgiven);
-  flap_level_ = std::min(flap_level_ + 1, kFlapLevelMax);
-  flap_last_ = now;
+  flaps_.Count(now);
   ++flaps_total_;
 }
 
-Nanos NicMachine::ProofTime() const {
-  Nanos proof = policy_.proof_min;
-  for (uint32_t level = 1; level < flap_level_ && proof < policy_.proof_max; ++level) proof *= 2;
-  return std::min(proof, policy_.proof_max);
-}
+Nanos NicMachine::ProofTime() const { return flaps_.ProofTime(policy_.proof_min, policy_.proof_max); }
 
 NicTransition NicMachine::Step(NicEvent event, Nanos now) {
   const NicState from = state_;

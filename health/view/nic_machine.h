@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/core/clock.h"
+#include "base/core/flap_level.h"
 #include "health/view/nic_state.h"
 
 namespace r2cc::health {
@@ -124,8 +125,7 @@ class NicMachine {
   Nanos suspected_until_ = 0;  // 0: not suspected
   Nanos proof_until_ = 0;      // 0: no proof under way
   std::string proof_cause_;
-  uint32_t flap_level_ = 0;  // the penalty: failures not yet forgiven
-  Nanos flap_last_ = 0;
+  FlapLevel flaps_;  // failures not yet forgiven
   uint32_t flaps_total_ = 0;
 };
 
