@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/core/hash.h"
 #include "daemon/names.h"
-#include "health/probe/reports.h"
+#include "health/view/peer_evidence.h"
 
 namespace r2cc::daemon {
 namespace {

@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "base/core/clock.h"
 #include "base/executor.h"
+#include "health/evidence/nic_identity.h"
 #include "health/io/link_watch.h"
 #include "health/probe/sink.h"
-#include "health/view/node_state.h"
 
 namespace r2cc::health {
 

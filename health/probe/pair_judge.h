@@ -14,7 +14,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/flap_level.h"
-#include "health/view/pair_state.h"
+#include "health/evidence/pair_state.h"
 
 namespace r2cc::health {
 

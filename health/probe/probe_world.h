@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "health/probe/rail_prober.h"
-#include "health/view/localise.h"
 
 namespace r2cc::health {
 
@@ -83,14 +82,6 @@ class ProbeWorld {
   Nanos now() const { return now_; }
   int nodes() const { return nodes_; }
   int rails() const { return rails_; }
-
-  // What all nodes together know.
-  ProbeMatrix Matrix() const {
-    ProbeMatrix matrix;
-    for (const Node& node : all_)
-      for (const RailPairStatus& pair : node.prober->Pairs()) matrix.Add(pair.key.own, pair.key.peer, WordOf(pair.state));
-    return matrix;
-  }
 
  private:
   struct Arrival {

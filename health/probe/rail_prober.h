@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "health/evidence/pair_state.h"
 #include "health/probe/pair_judge.h"
 #include "health/probe/rail_wire.h"
-#include "health/view/pair_state.h"
 
 namespace r2cc::health {
 

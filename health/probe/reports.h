@@ -1,4 +1,4 @@
-// Facts that are told, not measured, as evidence: by the operator, by jobs, by other daemons. Pure functions.
+// Facts that are told, not measured, as evidence: by the operator and by jobs. Pure functions.
 #ifndef R2CC_HEALTH_PROBE_REPORTS_H_
 #define R2CC_HEALTH_PROBE_REPORTS_H_
 
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "health/evidence/evidence.h"
-#include "health/view/node_state.h"
 
 namespace r2cc::health {
 
@@ -38,10 +37,6 @@ struct JobReport {
 // At most two pieces of evidence: about the own NIC, and, if the peer's end is as likely the cause, about the peer's (kPeerSuspects,
 // which the daemon may pass on to the peer).
 std::vector<Evidence> JobEvidence(const std::string& node, const JobReport& report, Nanos now);
-
-// What changed from `before` (null: nothing was known) to `after` in another node's word about itself that this node's view must
-// know: the NICs of it that have failed.
-std::vector<Evidence> PeerEvidence(const NodeState* before, const NodeState& after, Nanos now);
 
 }  // namespace r2cc::health
 

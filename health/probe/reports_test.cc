@@ -98,37 +98,5 @@ TEST(Reports, ASlowRailAndItsEnd) {
   EXPECT_EQ(evidence[0].detail, "train");
 }
 
-NodeState Peer(const std::vector<std::pair<std::string, NicState>>& nics) {
-  NodeState state;
-  state.node = "n1";
-  for (const auto& [name, nic_state] : nics) {
-    NicStatus nic;
-    nic.identity.name = name;
-    nic.state = nic_state;
-    nic.reason = "link down";
-    state.nics.push_back(nic);
-  }
-  return state;
-}
-
-std::string Words(const std::vector<Evidence>& all) {
-  std::string words;
-  for (const Evidence& evidence : all) words += evidence.subject.ToString() + " " + EvidenceKindName(evidence.kind) + "; ";
-  return words;
-}
-
-TEST(Reports, PeersNicsThatFailOrComeBack) {
-  const NodeState good = Peer({{"r0", NicState::kHealthy}, {"r1", NicState::kHealthy}});
-  const NodeState bad = Peer({{"r0", NicState::kFailed}, {"r1", NicState::kHealthy}});
-  const NodeState proving = Peer({{"r0", NicState::kProving}, {"r1", NicState::kDrained}});
-  const NodeState fewer = Peer({{"r1", NicState::kHealthy}});
-  EXPECT_EQ(Words(PeerEvidence(nullptr, good, 1)), "");
-  EXPECT_EQ(Words(PeerEvidence(nullptr, bad, 1)), "n1/r0 peer-nic-failed; ");
-  EXPECT_EQ(Words(PeerEvidence(&good, bad, 1)), "n1/r0 peer-nic-failed; ");
-  EXPECT_EQ(Words(PeerEvidence(&bad, bad, 1)), "");
-  EXPECT_EQ(Words(PeerEvidence(&bad, proving, 1)), "n1/r0 peer-nic-back; ");
-  EXPECT_EQ(Words(PeerEvidence(&bad, fewer, 1)), "n1/r0 peer-nic-back; ");
-}
-
 }  // namespace
 }  // namespace r2cc::health

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/executor.h"
+#include "health/evidence/nic_identity.h"
 #include "health/io/port_facts.h"
 #include "health/probe/counter_rules.h"
 #include "health/probe/sink.h"
-#include "health/view/node_state.h"
 
 namespace r2cc::health {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "health/evidence/evidence.h"
-#include "health/view/pair_state.h"
+#include "health/evidence/pair_state.h"
 
 namespace r2cc::health {
 

@@ -10,25 +10,13 @@
 #include "base/core/clock.h"
 #include "base/core/epoch.h"
 #include "health/evidence/evidence.h"
+#include "health/evidence/nic_identity.h"
 #include "health/view/nic_state.h"
 #include "health/view/pair_reports.h"
 
 namespace r2cc::health {
 
 constexpr uint16_t kFullWeightPermille = 1000;
-
-// What a NIC is. Fixed by the configuration, completed by what the kernel says of it.
-struct NicIdentity {
-  std::string name;       // as in NODE/NIC
-  std::string interface;  // empty: an address without an interface of its own, whose link is always up
-  std::string address;
-  std::string mac;
-  std::string pci;
-  uint64_t port_guid = 0;        // of an InfiniBand port; 0: none, or not known
-  uint64_t rate_bits_per_s = 0;  // configured; 0: what the kernel says
-
-  friend bool operator==(const NicIdentity&, const NicIdentity&) = default;
-};
 
 struct NicStatus {
   NicIdentity identity;

@@ -151,7 +151,11 @@ def include_guards(source):
 MAY_INCLUDE = {
     "base/core": ("base/core",),
     "base": ("base",),
-    "health": ("base", "proto", "health"),
+    "health": (),
+    "health/evidence": ("base/core", "health/evidence"),
+    "health/io": ("base", "health/io"),
+    "health/probe": ("base", "health/evidence", "health/io", "health/probe"),
+    "health/view": ("base/core", "health/evidence", "health/view"),
     "plan": ("base/core", "plan"),
     "daemon": ("base", "proto", "health", "plan", "daemon"),
     "client": ("base", "proto", "plan", "client"),

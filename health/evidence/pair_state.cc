@@ -1,4 +1,4 @@
-#include "health/view/pair_state.h"
+#include "health/evidence/pair_state.h"
 
 #include "base/core/check.h"
 

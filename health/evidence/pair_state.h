@@ -1,8 +1,8 @@
 // The state of a pair: a NIC of this node and one of another, as the probes between them show it. A (state, event) table.
 //
 //   UNKNOWN --answer--> UP <--> LATE --silence--> SILENT --answer--> PROVING --proved--> UP
-#ifndef R2CC_HEALTH_VIEW_PAIR_STATE_H_
-#define R2CC_HEALTH_VIEW_PAIR_STATE_H_
+#ifndef R2CC_HEALTH_EVIDENCE_PAIR_STATE_H_
+#define R2CC_HEALTH_EVIDENCE_PAIR_STATE_H_
 
 #include <compare>
 #include <cstdint>
@@ -48,4 +48,4 @@ PairWord WordOf(PairState state);
 
 }  // namespace r2cc::health
 
-#endif  // R2CC_HEALTH_VIEW_PAIR_STATE_H_
+#endif  // R2CC_HEALTH_EVIDENCE_PAIR_STATE_H_

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "health/probe/probe_world.h"
+#include "health/view/localise.h"
 
 namespace r2cc::health {
 namespace {
@@ -53,6 +55,14 @@ FaultKind Expected(const std::vector<Broken>& faults, const NicKey& nic) {
   return kind;
 }
 
+// What all nodes together know.
+ProbeMatrix MatrixOf(ProbeWorld* world) {
+  ProbeMatrix matrix;
+  for (int node = 0; node < world->nodes(); ++node)
+    for (const RailPairStatus& pair : world->prober(node).Pairs()) matrix.Add(pair.key.own, pair.key.peer, WordOf(pair.state));
+  return matrix;
+}
+
 // Two in a hundred lost and every tenth late by up to 60 ms.
 void ExpectFound(const std::vector<Broken>& faults, uint64_t seed) {
   ProbeWorld world(kNodes, kRails, seed);
@@ -70,7 +80,7 @@ void ExpectFound(const std::vector<Broken>& faults, uint64_t seed) {
   world.Run(1000 * kMs);
   broken = true;
   const auto wrong = [&] {
-    const ProbeMatrix matrix = world.Matrix();
+    const ProbeMatrix matrix = MatrixOf(&world);
     for (int node = 0; node < kNodes; ++node)
       for (int rail = 0; rail < kRails; ++rail) {
         const NicKey nic = ProbeWorld::Port(node, rail);
@@ -94,6 +104,49 @@ TEST(LocaliseProbe, EveryDoubleFault) {
   const std::vector<Broken> all = EveryFault();
   for (size_t i = 0; i < all.size(); ++i)
     for (size_t j = i + 1; j < all.size(); ++j) ExpectFound({all[i], all[j]}, i * 100 + j);
+}
+
+// With one rail the daemons' words over another way bear witness.
+class OneRail {
+ public:
+  OneRail(int nodes, uint64_t seed) : world_(nodes, 1, seed) {
+    world_.set_heard(true);
+    world_.Run(5000 * kMs + static_cast<Nanos>(seed) * 13 * kMs);
+    world_.set_path([](const NicKey& from, const NicKey& to) -> std::optional<Nanos> {
+      if (Breaks({ProbeWorld::Port(1, 0), {}}, from, to)) return std::nullopt;
+      return kMs / 10;
+    });
+  }
+  // Until so many pairs are silent.
+  bool RunUntilSilent(int wanted) {
+    return world_.Run(5000 * kMs, [&] {
+      int silent = 0;
+      for (int node = 0; node < world_.nodes(); ++node)
+        for (const RailPairStatus& pair : world_.prober(node).Pairs()) silent += pair.state == PairState::kSilent;
+      return silent == wanted;
+    });
+  }
+  Fault FaultOf(int node) { return Localise(MatrixOf(&world_), ProbeWorld::Port(node, 0)); }
+
+ private:
+  ProbeWorld world_;
+};
+
+TEST(LocaliseProbe, TheOnlyRailIsDeadWhereThreeOthersAnswerEachOther) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    OneRail world(4, seed);
+    ASSERT_TRUE(world.RunUntilSilent(6)) << seed;
+    EXPECT_EQ(world.FaultOf(1).kind, FaultKind::kPort) << seed;
+    EXPECT_TRUE(world.FaultOf(1).unusable) << seed;
+    EXPECT_EQ(world.FaultOf(2).kind, FaultKind::kPeers) << seed;
+  }
+}
+
+TEST(LocaliseProbe, OfTwoNodesWithOneRailNobodyCanTellWhoseFaultItIs) {
+  OneRail world(2, 1);
+  ASSERT_TRUE(world.RunUntilSilent(2));
+  EXPECT_EQ(world.FaultOf(1).kind, FaultKind::kCannotTell);
+  EXPECT_FALSE(world.FaultOf(1).missing.empty());
 }
 
 }  // namespace
