@@ -15,7 +15,7 @@
 #include "daemon/neighbours.h"
 #include "daemon/operator_desk.h"
 #include "daemon/plan_publisher.h"
-#include "daemon/rail_watch.h"
+#include "daemon/rails/rail_watch.h"
 #include "daemon/rpc/answer.h"
 #include "daemon/rpc/backend.h"
 #include "health/io/topology.h"

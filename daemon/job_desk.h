@@ -10,7 +10,7 @@
 #include "daemon/io/attach_server.h"
 #include "daemon/job_registry.h"
 #include "daemon/journal.h"
-#include "daemon/rail_match.h"
+#include "daemon/rails/rail_match.h"
 #include "health/evidence/evidence.h"
 #include "health/probe/reports.h"
 

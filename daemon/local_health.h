@@ -12,7 +12,7 @@
 #include "base/executor.h"
 #include "daemon/io/addresses.h"
 #include "daemon/journal.h"
-#include "daemon/rail_match.h"
+#include "daemon/rails/rail_match.h"
 #include "health/probe/link_probe.h"
 #include "health/probe/sysfs_probe.h"
 #include "health/view/node_health.h"

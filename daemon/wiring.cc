@@ -163,11 +163,11 @@ void Wiring::ScheduleAdvance() {
 
 void Wiring::Advance() {
   advance_scheduled_ = false;
-  health::NodeState own = local_.health().Snapshot();
-  own.epoch = own_.epoch;
-  for (const health::NicStatus& nic : own.nics) rails_.SetLink(nic.identity.name, nic.link_up);
+  const health::NodeState& verdicts = local_.health().Snapshot();
+  for (const health::NicStatus& nic : verdicts.nics) rails_.SetLink(nic.identity.name, nic.link_up);
   if (std::exchange(railed_changes_, cluster_.changes()) != cluster_.changes()) rails_.OnView();
-  rails_.Fill(&own);
+  health::NodeState own = health::WithRails(verdicts, rails_.Report());
+  own.epoch = own_.epoch;
   const Nanos now = world_.core->Now();
   bool changed = !(own == own_);
   if (const Nanos when = changed ? PublishAt(own) : 0; when > now) {

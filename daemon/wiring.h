@@ -34,7 +34,7 @@
 #include "daemon/neighbours.h"
 #include "daemon/operator_desk.h"
 #include "daemon/plan_publisher.h"
-#include "daemon/rail_watch.h"
+#include "daemon/rails/rail_watch.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/state_keeper.h"
 #include "daemon/view_feed.h"

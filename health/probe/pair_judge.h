@@ -15,6 +15,7 @@
 #include "base/core/clock.h"
 #include "base/core/flap_level.h"
 #include "health/evidence/pair_state.h"
+#include "health/evidence/pair_status.h"
 
 namespace r2cc::health {
 
@@ -37,17 +38,6 @@ struct PairPolicy {
   Nanos flap_decay = 60 * kNanosPerSecond;
   // A probe that has no answer after this time is lost, as far as loss is counted.
   Nanos lost_after = 2 * kNanosPerSecond;
-};
-
-// What a person asks of a pair.
-struct PairMeasures {
-  uint64_t sent = 0;
-  uint64_t answered = 0;
-  uint32_t recent = 0;       // of how many of the last probes (64 at most) the fate is known
-  uint32_t recent_lost = 0;  // of those
-  Nanos round_trip = 0;      // smoothed; 0: never answered
-  Nanos round_trip_last = 0;
-  Nanos last_answer = 0;  // when; 0: never
 };
 
 // A time in which a peer answered one pair's probes, none lost: from when the first of them left until the latest did.

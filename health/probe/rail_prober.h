@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "health/evidence/pair_state.h"
+#include "health/evidence/pair_status.h"
 #include "health/probe/pair_judge.h"
 #include "health/probe/rail_wire.h"
 
@@ -66,22 +67,6 @@ struct RailPing {
   std::string address;
   uint16_t port = 0;
   RailProbeBytes bytes{};
-};
-
-struct RailPairStatus {
-  PairKey key;
-  bool active = false;
-  PairState state = PairState::kUnknown;
-  // What the state says to others. Of a pair that was asked now and then, and is asked often since others doubt its peer's NIC, nothing
-  // before the first answer since: what it was before says nothing of now.
-  PairWord word = PairWord::kUnknown;
-  // Likewise of all pairs of a NIC that has fallen silent on more pairs than a fault asks of (kCompanionsMax and itself): those that
-  // have not been asked since do not say that it is alive.
-  PairWord fresh_word = PairWord::kUnknown;
-  Nanos since = 0;
-  Nanos missed_since = 0;   // when the first overdue probe left; 0: none is
-  Nanos answered_sent = 0;  // when the latest probe that was answered left; 0: none was
-  PairMeasures measures;
 };
 
 // What was refused, by reason.

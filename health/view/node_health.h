@@ -56,7 +56,7 @@ class NodeHealth {
   // What was learnt of a NIC's identity; what is empty was not learnt. No effect if there is no such NIC.
   void Learn(const std::string& nic, const std::string& mac, const std::string& pci, uint64_t port_guid = 0);
 
-  // The whole word about this node, but for the epoch, which the caller stamps when it publishes.
+  // This node's state. What its rail probes add (WithRails) and the epoch are the caller's.
   const NodeState& Snapshot() const { return snapshot_; }
   // Grows with each change of Snapshot().
   uint64_t revision() const { return revision_; }

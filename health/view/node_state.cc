@@ -37,4 +37,15 @@ bool NodeState::ProbedAs(const NodeState& other) const {
   return probe_nonce == other.probe_nonce && std::equal(nics.begin(), nics.end(), other.nics.begin(), other.nics.end(), same);
 }
 
+NodeState WithRails(NodeState own, RailReport rails) {
+  own.probe_nonce = rails.probe_nonce;
+  own.pairs = std::move(rails.pairs);
+  for (NicStatus& nic : own.nics) {
+    const RailReport::Nic& report = rails.nics[nic.identity.name];
+    nic.probe_port = report.probe_port;
+    nic.port_dead = report.port_dead;
+  }
+  return own;
+}
+
 }  // namespace r2cc::health

@@ -55,6 +55,24 @@ struct NodeState {
   friend bool operator==(const NodeState&, const NodeState&) = default;
 };
 
+// What a node's rail probes add to its state. Other daemons need it to probe the node and to compare pairs.
+struct RailReport {
+  struct Nic {
+    uint16_t probe_port = 0;
+    bool port_dead = false;
+
+    friend bool operator==(const Nic&, const Nic&) = default;
+  };
+  uint64_t probe_nonce = 0;
+  std::map<std::string, Nic> nics;  // by name; one that is missing takes no probes
+  PairReports pairs;
+
+  friend bool operator==(const RailReport&, const RailReport&) = default;
+};
+
+// `own` with what its rail probes add.
+NodeState WithRails(NodeState own, RailReport rails);
+
 // The operator's word about one NIC: what a daemon keeps over restarts.
 struct OperatorWord {
   bool drained = false;

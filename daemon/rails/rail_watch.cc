@@ -1,4 +1,4 @@
-#include "daemon/rail_watch.h"
+#include "daemon/rails/rail_watch.h"
 
 #include <algorithm>
 #include <iterator>
@@ -7,14 +7,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/core/hash.h"
 #include "base/log.h"
+#include "daemon/rails/rail_targets.h"
 
 namespace r2cc::daemon {
 namespace {
 
-// Pairs that no job uses, probed in turn. Few enough for each to have its turn within seconds.
-constexpr size_t kAuxiliaryPairsMax = 256;
 // How often a socket that could not be opened is tried again.
 constexpr Nanos kOpenInterval = kNanosPerSecond;
 // Verdicts are looked at so often when nothing changes: for what is held, and for doubts, which are forgotten unless repeated.
@@ -40,10 +38,12 @@ RailWatch::RailWatch(std::string node, std::vector<health::NicIdentity> nics, ui
       view_(view),
       seams_(seams),
       outputs_(std::move(outputs)),
+      matrix_(node_, cables_, view_),
       prober_(node_, nonce, health::RailProbePolicy()) {
   for (health::NicIdentity& identity : nics) {
     order_.push_back(identity.name);
     Nic& nic = nics_[identity.name];
+    nic.verdict = &verdicts_[identity.name];
     nic.link_up = identity.interface.empty();
     nic.identity = std::move(identity);
     prober_.SetLink(nic.identity.name, nic.link_up, seams_.executor->Now());
@@ -65,7 +65,7 @@ void RailWatch::Hurry() {
 }
 
 Nanos RailWatch::NextTick() const {
-  if (in_doubt_ || accused_here_) return std::min(ticked_ + health::kRailProbeTick, hurry_by_);
+  if (in_doubt_ || accused_.here) return std::min(ticked_ + health::kRailProbeTick, hurry_by_);
   return std::min({prober_.next_tick(), ticked_ + (quiet_ ? kOpenInterval : kJudgeInterval), hurry_by_});
 }
 
@@ -123,9 +123,9 @@ void RailWatch::SetLink(const std::string& name, bool up) {
   Hurry();
   // The link's own word is enough now; and an interface that is made again is another one, which needs another socket.
   if (!up) {
-    nic.silent = nic.port_dead = false;
+    nic.verdict->silent = nic.verdict->port_dead = false;
     nic.paths_held.clear();
-    nic.paths_told.clear();
+    nic.verdict->broken_paths.clear();
     nic.doubt_since = 0;
     nic.socket.reset();
   } else if (running_) {
@@ -165,7 +165,7 @@ void RailWatch::Tick() {
     if (nic.socket != nullptr) (void)nic.socket->Send({ping.address, ping.port}, AsText(ping.bytes));
   }
   const bool news = std::exchange(told_revision_, prober_.revision()) != prober_.revision();
-  if (news || (changed && (in_doubt_ || accused_here_)) || now - judged_ >= kJudgeInterval) {
+  if (news || (changed && (in_doubt_ || accused_.here)) || now - judged_ >= kJudgeInterval) {
     judged_ = now;
     Judge();
   }
@@ -175,120 +175,133 @@ void RailWatch::Tick() {
 
 void RailWatch::UpdateTargets() {
   targets_changed_ = false;
-  // In an order of its own for each node, so that not everybody's auxiliary pairs lead to the same nodes.
-  std::vector<std::pair<uint64_t, const health::NodeEntry*>> nodes;
-  for (const auto& [name, entry] : view_->nodes())
-    if (name != node_ && entry.state.probe_nonce != 0) nodes.emplace_back(Fnv1a64(node_ + " " + name), &entry);
-  std::sort(nodes.begin(), nodes.end());
-
-  std::set<std::string_view> needed(job_peers_.begin(), job_peers_.end());
-  for (const health::NicKey& nic : accused_) needed.insert(nic.node);
-  std::vector<health::RailTarget> targets;
-  size_t auxiliary = 0;
-  for (const auto& [rank, entry] : nodes) {
-    const health::NodeState& peer = entry->state;
-    if (auxiliary >= kAuxiliaryPairsMax && !needed.contains(peer.node)) continue;
-    for (size_t i = 0; i < order_.size(); ++i) {
-      const auto cable = cables_.find(order_[i]);
-      if (cable != cables_.end() && cable->second.node != peer.node) continue;
-      // The same rail has the same name everywhere, or at least the same place in the order.
-      const health::NicStatus* other = peer.Find(cable != cables_.end() ? cable->second.nic : order_[i]);
-      if (other == nullptr && i < peer.nics.size()) other = &peer.nics[i];
-      if (other == nullptr || other->probe_port == 0 || other->identity.address.empty()) continue;
-      const health::NicKey key = {peer.node, other->identity.name};
-      const bool active = job_peers_.contains(peer.node) || accused_.contains(key);
-      if (!active && auxiliary++ >= kAuxiliaryPairsMax) continue;
-      targets.push_back({{{node_, order_[i]}, key}, other->identity.address, other->probe_port, peer.probe_nonce, active});
-    }
-  }
+  std::vector<health::RailTarget> targets = ChooseRailTargets(node_, order_, cables_, *view_, job_peers_, accused_.ports);
   if (std::exchange(targets_, targets) != targets) prober_.SetTargets(std::move(targets), seams_.executor->Now());
 }
 
+void RailWatch::UpdateAccused() {
+  health::RailMatrix::Accused accused = matrix_.FindAccused();
+  if (accused.ports != accused_.ports) targets_changed_ = true;
+  accused_ = std::move(accused);
+}
+
+void RailWatch::UpdateGivenUp() {
+  const uint64_t since = std::exchange(seen_changes_, view_->changes());
+  for (const auto& [name, entry] : view_->nodes()) {
+    if (entry.changes <= since || name == node_) continue;
+    const health::NodeState& state = entry.state;
+    for (const health::NicStatus& nic : state.nics)
+      if (IsGivenUp(nic)) given_up_.insert({name, nic.identity.name});
+    for (auto nic = given_up_.lower_bound({name, ""}); nic != given_up_.end() && nic->node == name;) {
+      const health::NicStatus* const status = state.Find(nic->nic);
+      if (status != nullptr && IsGivenUp(*status)) {
+        ++nic;
+        continue;
+      }
+      prober_.Renew(*nic, seams_.executor->Now());
+      nic = given_up_.erase(nic);
+    }
+  }
+}
+
 bool RailWatch::AnythingToJudge(const std::vector<health::RailPairStatus>& pairs) const {
-  return accused_here_ ||
+  return accused_.here ||
          std::any_of(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.word == health::PairWord::kSilent; }) ||
-         std::any_of(nics_.begin(), nics_.end(), [](const auto& nic) { return nic.second.silent || !nic.second.paths_held.empty(); });
+         std::any_of(nics_.begin(), nics_.end(),
+                     [](const auto& nic) { return nic.second.verdict->silent || !nic.second.paths_held.empty(); });
 }
 
 void RailWatch::Judge() {
-  const bool told =
-      std::any_of(nics_.begin(), nics_.end(), [](const auto& nic) { return nic.second.silent || !nic.second.paths_told.empty(); });
-  quiet_ = !in_doubt_ && !told && !accused_here_ && accused_.empty() && prober_.Settled();
+  const bool told = std::any_of(verdicts_.begin(), verdicts_.end(),
+                                [](const auto& verdict) { return verdict.second.silent || !verdict.second.broken_paths.empty(); });
+  quiet_ = !in_doubt_ && !told && !accused_.here && accused_.ports.empty() && prober_.Settled();
   if (quiet_) {
     for (auto& [name, nic] : nics_) nic.doubt_since = nic.mute_since = 0;
     return;
   }
   const std::vector<health::RailPairStatus> pairs = prober_.Pairs();
   const bool anything = AnythingToJudge(pairs);
-  in_doubt_ = anything || !accused_.empty();
-  const health::ProbeMatrix matrix = anything ? Matrix(pairs) : health::ProbeMatrix();
+  in_doubt_ = anything || !accused_.ports.empty();
+  const health::ProbeMatrix matrix = anything ? matrix_.Matrix(pairs, verdicts_) : health::ProbeMatrix();
   for (const std::string& name : order_) {
     Nic& nic = nics_.at(name);
     if (nic.link_up) JudgeNic(&nic, matrix, pairs);
   }
 }
 
-bool RailWatch::IsUnusable(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs) const {
-  const bool open = fault.unusable && fault.kind != health::FaultKind::kPort &&
-                    std::any_of(pairs.begin(), pairs.end(), [&](const health::RailPairStatus& pair) {
-                      return pair.key.own.nic == nic->identity.name && pair.word == health::PairWord::kAnswering &&
-                             pair.fresh_word == health::PairWord::kUnknown;
-                    });
-  const Nanos now = seams_.executor->Now();
-  if (!open)
-    nic->mute_since = 0;
-  else if (nic->mute_since == 0)
-    nic->mute_since = now;
-  return fault.unusable && (!open || now - nic->mute_since >= kPathFaultHold);
+void RailWatch::JudgeNic(Nic* nic, const health::ProbeMatrix& matrix, const std::vector<health::RailPairStatus>& pairs) {
+  const health::Fault fault = health::Localise(matrix, {node_, nic->identity.name});
+  JudgeSilence(nic, fault, pairs);
+  JudgePaths(nic, fault, pairs);
+  JudgeDoubt(nic, fault, pairs);
 }
 
-void RailWatch::JudgeNic(Nic* nic, const health::ProbeMatrix& matrix, const std::vector<health::RailPairStatus>& pairs) {
-  const health::NicKey key = {node_, nic->identity.name};
-  const health::Fault fault = health::Localise(matrix, key);
-  const bool answers = std::any_of(pairs.begin(), pairs.end(), [&](const health::RailPairStatus& pair) {
-    return pair.key.own == key && WordNow(pair) == health::PairWord::kAnswering;
+bool RailWatch::IsUnusable(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs) const {
+  const bool may_answer = std::any_of(pairs.begin(), pairs.end(), [&](const health::RailPairStatus& pair) {
+    return pair.key.own.nic == nic->identity.name && pair.word == health::PairWord::kAnswering &&
+           pair.fresh_word == health::PairWord::kUnknown;
   });
-  // Those who answered it once may know.
+  const Nanos now = seams_.executor->Now();
+  if (!fault.unusable || fault.kind == health::FaultKind::kPort || !may_answer) {
+    nic->mute_since = 0;
+    return fault.unusable;
+  }
+  if (nic->mute_since == 0) nic->mute_since = now;
+  return now - nic->mute_since >= kPathFaultHold;
+}
+
+void RailWatch::JudgeSilence(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs) {
+  const health::NicKey key = {node_, nic->identity.name};
+  health::RailVerdict& verdict = *nic->verdict;
+  const bool answers = std::any_of(pairs.begin(), pairs.end(), [&](const health::RailPairStatus& pair) {
+    return pair.key.own == key && WordNow(pair, verdicts_) == health::PairWord::kAnswering;
+  });
+  // More answers, or their lack, may show what the fault is.
   if (!answers && (fault.kind == health::FaultKind::kCannotTell || fault.kind == health::FaultKind::kRail)) Suspect(key.nic);
-  if (!nic->silent && IsUnusable(nic, fault, pairs)) {
-    nic->silent = true;
-    nic->silent_since = seams_.executor->Now();
+  if (!verdict.silent && IsUnusable(nic, fault, pairs)) {
+    verdict.silent = true;
+    verdict.silent_since = seams_.executor->Now();
     Tell(*nic, health::EvidenceKind::kRailSilent, {}, health::FaultText(key, fault));
   }
-  // Once it is failed, others do not speak of it any more; what is left to judge by may not say as much.
-  const bool dead = nic->silent && fault.kind != health::FaultKind::kRail && (nic->port_dead || fault.kind == health::FaultKind::kPort);
-  if (std::exchange(nic->port_dead, dead) != dead) OnWordsChanged();
-  // Only an answer takes it back: while nothing is known of any pair, as after a restart of the others' daemons, it stays.
-  if (nic->silent && !fault.unusable && answers) {
-    nic->silent = nic->port_dead = false;
+  // The others stop reporting a dead port. From then on the matrix may show less than the port's fault, and the port stays dead.
+  const bool port_fault = verdict.port_dead || fault.kind == health::FaultKind::kPort;
+  const bool port_dead = verdict.silent && port_fault && fault.kind != health::FaultKind::kRail;
+  if (std::exchange(verdict.port_dead, port_dead) != port_dead) OnVerdictChanged();
+  // Only an answer ends the silence. While nothing is known of any pair, as after a restart of the others' daemons, it goes on.
+  if (verdict.silent && !fault.unusable && answers) {
+    verdict.silent = verdict.port_dead = false;
     prober_.Renew(key, seams_.executor->Now());
     Tell(*nic, health::EvidenceKind::kRailAnswers, {}, "");
   }
-  JudgePaths(nic, fault, pairs);
+}
+
+void RailWatch::JudgeDoubt(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs) {
+  const Nanos now = seams_.executor->Now();
+  const health::NicKey key = {node_, nic->identity.name};
   if (fault.kind == health::FaultKind::kCannotTell && !fault.unusable) {
-    // One that answers again, and is only not yet trusted, is no reason for a doubt.
+    // A peer that answers again, and still has to prove itself, is no reason for a doubt.
     const auto doubtful = std::find_if(fault.peers.begin(), fault.peers.end(), [&](const health::NicKey& peer) {
       const health::RailPairStatus* pair = FindPair(pairs, {key, peer});
       return pair == nullptr || pair->state == health::PairState::kSilent;
     });
     if (doubtful != fault.peers.end()) {
-      prober_.Ask({key, *doubtful}, seams_.executor->Now());
-      return JudgeDoubt(nic, *doubtful, health::FaultText(key, fault));
+      prober_.Ask({key, *doubtful}, now);
+      return Doubt(nic, *doubtful, health::FaultText(key, fault));
     }
   }
-  const std::vector<health::NicKey> strange =
-      fault.kind != health::FaultKind::kNone ? std::vector<health::NicKey>() : NeverHeard(key.nic, pairs);
+  std::vector<health::NicKey> strange;
+  if (fault.kind == health::FaultKind::kNone) strange = NeverHeard(key.nic, pairs, now);
   if (strange.empty()) {
     nic->doubt_since = 0;
     return;
   }
-  JudgeDoubt(nic, strange.front(),
-             absl::StrCat("nobody ever answered ", key.ToString(), " (", strange.front().ToString(), " and ", strange.size() - 1,
-                          " more were asked): a dead port, another VLAN, or a firewall that drops UDP"));
+  Doubt(nic, strange.front(),
+        absl::StrCat("nobody ever answered ", key.ToString(), " (", strange.front().ToString(), " and ", strange.size() - 1,
+                     " more were asked): a dead port, another VLAN, or a firewall that drops UDP"));
 }
 
-// Doubts are forgotten unless repeated.
-void RailWatch::JudgeDoubt(Nic* nic, const health::NicKey& peer, const std::string& doubt) {
+// The view forgets a doubt that is not repeated.
+void RailWatch::Doubt(Nic* nic, const health::NicKey& peer, const std::string& doubt) {
   const Nanos now = seams_.executor->Now();
   if (nic->doubt_since == 0) nic->doubt_since = now;
   if (now - nic->doubt_since < kPathFaultHold || (nic->doubt_told >= nic->doubt_since && now - nic->doubt_told < kDoubtInterval)) return;
@@ -299,11 +312,12 @@ void RailWatch::JudgeDoubt(Nic* nic, const health::NicKey& peer, const std::stri
 void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs) {
   const Nanos now = seams_.executor->Now();
   const health::NicKey key = {node_, nic->identity.name};
+  health::RailVerdict& verdict = *nic->verdict;
   std::set<health::NicKey> broken;
   if (fault.kind == health::FaultKind::kPath) broken.insert(fault.peers.begin(), fault.peers.end());
   std::erase_if(nic->paths_held, [&](const auto& entry) { return !broken.contains(entry.first); });
   for (const health::NicKey& peer : broken) {
-    if (nic->paths_told.contains(peer)) continue;
+    if (verdict.broken_paths.contains(peer)) continue;
     const health::RailPairStatus* pair = FindPair(pairs, {key, peer});
     if (pair == nullptr || pair->state != health::PairState::kSilent) {
       nic->paths_held.erase(peer);
@@ -314,26 +328,60 @@ void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault, const std::vect
       prober_.Ask(pair->key, now);
       continue;
     }
-    nic->paths_told.insert(peer);
-    OnWordsChanged();
+    verdict.broken_paths.insert(peer);
+    OnVerdictChanged();
     health::Fault one = fault;
     one.peers = {peer};
     Tell(*nic, health::EvidenceKind::kPathBroken, peer, health::FaultText(key, one));
   }
-  for (auto told = nic->paths_told.begin(); told != nic->paths_told.end();) {
+  for (auto told = verdict.broken_paths.begin(); told != verdict.broken_paths.end();) {
     if (broken.contains(*told)) {
       ++told;
       continue;
     }
     Tell(*nic, health::EvidenceKind::kPathBack, *told, "");
-    told = nic->paths_told.erase(told);
-    OnWordsChanged();
+    told = verdict.broken_paths.erase(told);
+    OnVerdictChanged();
   }
 }
 
-void RailWatch::OnWordsChanged() {
-  filled_.prober_revision = 0;
+health::RailReport RailWatch::Report() const {
+  health::RailReport report;
+  report.probe_nonce = prober_.nonce();
+  for (const auto& [name, nic] : nics_)
+    report.nics[name] = {nic.socket == nullptr ? uint16_t{0} : nic.socket->port(), nic.verdict->port_dead};
+  if (reported_.prober_revision != prober_.revision() || (reported_.silent && reported_.view_revision != view_->revision())) {
+    const std::vector<health::RailPairStatus> pairs = prober_.Pairs();
+    const bool silent = std::any_of(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.word == health::PairWord::kSilent; });
+    reported_ = {prober_.revision(), view_->revision(), silent, matrix_.Reports(pairs, verdicts_)};
+  }
+  report.pairs = reported_.pairs;
+  return report;
+}
+
+health::Fault RailWatch::Verdict(const std::string& nic) const {
+  return health::Localise(matrix_.Matrix(prober_.Pairs(), verdicts_), {node_, nic});
+}
+
+void RailWatch::Tell(const Nic& nic, health::EvidenceKind kind, const health::NicKey& peer, const std::string& detail) {
+  health::Evidence evidence;
+  evidence.observer = node_;
+  evidence.subject = {node_, nic.identity.name};
+  evidence.kind = kind;
+  evidence.when = seams_.executor->Now();
+  evidence.peer = peer;
+  evidence.detail = detail;
+  outputs_.evidence(evidence);
+}
+
+void RailWatch::OnVerdictChanged() {
+  reported_.prober_revision = 0;
   outputs_.on_state();
+}
+
+const health::NicKey* RailWatch::CableTo(const std::string& nic) const {
+  const auto found = cables_.find(nic);
+  return found == cables_.end() ? nullptr : &found->second;
 }
 
 }  // namespace r2cc::daemon

@@ -1,6 +1,6 @@
 // Daemons reduced to their rail watches and views, in simulated time, for tests of the rail watch.
-#ifndef R2CC_DAEMON_RAIL_WATCH_RIG_H_
-#define R2CC_DAEMON_RAIL_WATCH_RIG_H_
+#ifndef R2CC_DAEMON_RAILS_RAIL_WATCH_RIG_H_
+#define R2CC_DAEMON_RAILS_RAIL_WATCH_RIG_H_
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/fake_executor.h"
-#include "daemon/rail_watch.h"
+#include "daemon/rails/rail_watch.h"
 #include "health/io/fake_datagram.h"
 
 namespace r2cc::daemon {
@@ -106,7 +106,7 @@ class RailWatchTest : public testing::Test {
 
   void Publish(Node* node) {
     core_.RunAfter(0, [this, node] {
-      node->watch->Fill(&node->own);
+      node->own = health::WithRails(std::move(node->own), node->watch->Report());
       ++node->own.epoch.counter;
       node->view->SetOwn(node->own, core_.Now());
       core_.RunAfter(kMs, [this, state = node->own] {
@@ -167,4 +167,4 @@ class RailWatchTest : public testing::Test {
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_RAIL_WATCH_RIG_H_
+#endif  // R2CC_DAEMON_RAILS_RAIL_WATCH_RIG_H_

@@ -1,6 +1,6 @@
 // The rail probes of this node: its sockets, the pairs to probe, and what the matrix of all nodes' probes means for this node's NICs.
-#ifndef R2CC_DAEMON_RAIL_WATCH_H_
-#define R2CC_DAEMON_RAIL_WATCH_H_
+#ifndef R2CC_DAEMON_RAILS_RAIL_WATCH_H_
+#define R2CC_DAEMON_RAILS_RAIL_WATCH_H_
 
 #include <functional>
 #include <map>
@@ -15,6 +15,7 @@
 #include "health/probe/rail_prober.h"
 #include "health/view/cluster_view.h"
 #include "health/view/localise.h"
+#include "health/view/rail_matrix.h"
 
 namespace r2cc::daemon {
 
@@ -22,9 +23,6 @@ namespace r2cc::daemon {
 constexpr Nanos kPathFaultHold = kNanosPerSecond;
 // And so many probes over it must have got no answer meanwhile: what was lost before says nothing of now.
 constexpr uint64_t kPathFaultProbes = 3;
-// A pair that has not answered for so long since it was first probed, and so many probes, perhaps never will.
-constexpr Nanos kFirstAnswerWait = 3 * kNanosPerSecond;
-constexpr uint64_t kFirstAnswerProbes = 5;
 
 // The core's thread only.
 class RailWatch {
@@ -36,7 +34,7 @@ class RailWatch {
   struct Outputs {
     // About this node's NICs.
     std::function<void(const health::Evidence&)> evidence;
-    // What Fill says has changed.
+    // What Report() returns has changed.
     std::function<void()> on_state;
   };
 
@@ -68,8 +66,8 @@ class RailWatch {
   // Silence somewhere is being explained: what this node hears is waited for.
   bool InDoubt() const { return in_doubt_; }
 
-  // Adds to this node's word about itself what other daemons need to probe it and to compare pairs.
-  void Fill(health::NodeState* own) const;
+  // What other daemons need to probe this node and to compare pairs.
+  health::RailReport Report() const;
 
   // Judges this node's NICs by what is known now, and tells.
   void Judge();
@@ -85,16 +83,13 @@ class RailWatch {
     health::NicIdentity identity;
     bool link_up = false;
     std::unique_ptr<health::RailSocket> socket;
-    bool silent = false;     // as last told
-    Nanos silent_since = 0;  // when it was
-    bool port_dead = false;  // silent, and by the verdict on it the fault is its port
-    Nanos mute_since = 0;    // it answers nobody, and not everybody was asked
+    health::RailVerdict* verdict = nullptr;  // of verdicts_
+    Nanos mute_since = 0;                    // it answers nobody, and not everybody was asked
     struct Held {
       Nanos since = 0;
       uint64_t sent = 0;  // probes of the pair until then
     };
     std::map<health::NicKey, Held> paths_held;  // faults of paths that are held or told
-    std::set<health::NicKey> paths_told;
     Nanos doubt_told = 0;
     Nanos doubt_since = 0;
   };
@@ -107,34 +102,22 @@ class RailWatch {
   Nanos NextTick() const;
   void OpenSockets();
   void OnBatch(const std::string& nic, const std::vector<health::Datagram>& batch);
-  // Whose silence this node is to look at, by what others say.
   void UpdateAccused();
   void UpdateGivenUp();
   void UpdateTargets();
-  bool Volunteers(const health::NicKey& a, const health::NicKey& b) const;
-  // Its own kernel or daemon, or the operator, says that it is dead.
-  static bool IsGivenUp(const health::NicStatus& nic);
-  // All silence around it is its own fault, by its own daemon's word. A port that is dead is not spoken of any more; one that is dead for
-  // want of anybody who answers is.
-  static bool ExplainsSilence(const health::NicStatus& nic);
-  bool ExplainsSilence(const health::NicKey& nic) const;
-  // What a pair says of now: of a NIC that has failed, no answer from before that.
-  health::PairWord WordNow(const health::RailPairStatus& pair) const;
-  health::PairReports PairReports(std::vector<health::RailPairStatus> pairs) const;
-  bool IsWellSeen(const health::NicKey& nic) const;
-  // For a verdict on this node's NICs. `pairs`: its own.
-  health::ProbeMatrix Matrix(const std::vector<health::RailPairStatus>& pairs) const;
-  // There is a silent pair to be explained, or a verdict to be taken back. Otherwise the matrix, which is large in a large cluster, need
-  // not be made.
+  // There is a silent pair to be explained, or a verdict to be taken back. Otherwise nobody needs the matrix, which is large in a large
+  // cluster.
   bool AnythingToJudge(const std::vector<health::RailPairStatus>& pairs) const;
   void JudgeNic(Nic* nic, const health::ProbeMatrix& matrix, const std::vector<health::RailPairStatus>& pairs);
-  // It carries nothing, and nobody is left to be asked who might answer after all.
+  void JudgeSilence(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs);
+  // The NIC carries nothing. If a peer was not asked since the silence began, and may still answer, the fault must last for kPathFaultHold.
   bool IsUnusable(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs) const;
   void JudgePaths(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs);
-  void OnWordsChanged();
-  void JudgeDoubt(Nic* nic, const health::NicKey& peer, const std::string& doubt);
-  // The peers that never answered this NIC, though they answer others.
-  std::vector<health::NicKey> NeverHeard(const std::string& nic, const std::vector<health::RailPairStatus>& pairs) const;
+  void JudgeDoubt(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs);
+  // Tells of a doubt that lasts, and repeats it.
+  void Doubt(Nic* nic, const health::NicKey& peer, const std::string& doubt);
+  // A verdict changed, so the reports do.
+  void OnVerdictChanged();
   void Tell(const Nic& nic, health::EvidenceKind kind, const health::NicKey& peer, const std::string& detail);
 
   const std::string node_;
@@ -142,13 +125,14 @@ class RailWatch {
   const health::ClusterView* const view_;
   const Seams seams_;
   const Outputs outputs_;
+  const health::RailMatrix matrix_;
+  health::RailVerdicts verdicts_;  // of all NICs of this node, as told
   std::map<std::string, Nic> nics_;
   std::vector<std::string> order_;
   health::RailProber prober_;
   std::set<std::string> job_peers_;
-  std::set<health::NicKey> accused_;   // ports of others' silent pairs that this node lends its eyes for
+  health::RailMatrix::Accused accused_;
   std::set<health::NicKey> given_up_;  // other nodes' NICs
-  bool accused_here_ = false;          // others say that a pair with this node is silent
   bool in_doubt_ = false;              // as of the last judgement
   bool quiet_ = false;                 // likewise: nothing was to be judged
   uint16_t port_ = 0;
@@ -158,14 +142,14 @@ class RailWatch {
   uint64_t seen_changes_ = 0;     // of the view, by UpdateGivenUp
   bool running_ = false;
   std::vector<health::RailTarget> targets_;
-  // What Fill said last of the pairs, and what it was made of.
-  struct Filled {
+  // The latest reports, and what they were made of: they need not be made anew each time.
+  struct Reported {
     uint64_t prober_revision = 0;
     uint64_t view_revision = 0;
     bool silent = false;  // a pair is: the view may explain that
     health::PairReports pairs;
   };
-  mutable Filled filled_;
+  mutable Reported reported_;
   uint64_t told_revision_ = 0;
   Nanos judged_ = 0;
   Nanos opened_ = 0;
@@ -178,4 +162,4 @@ class RailWatch {
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_RAIL_WATCH_H_
+#endif  // R2CC_DAEMON_RAILS_RAIL_WATCH_H_

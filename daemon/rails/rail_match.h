@@ -1,6 +1,6 @@
 // Which of this node's NICs a job's rails are, whatever their names are inside the job's container.
-#ifndef R2CC_DAEMON_RAIL_MATCH_H_
-#define R2CC_DAEMON_RAIL_MATCH_H_
+#ifndef R2CC_DAEMON_RAILS_RAIL_MATCH_H_
+#define R2CC_DAEMON_RAILS_RAIL_MATCH_H_
 
 #include <array>
 #include <cstdint>
@@ -29,4 +29,4 @@ std::vector<std::string> MatchRails(const plan::AttachRequest& request, const st
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_RAIL_MATCH_H_
+#endif  // R2CC_DAEMON_RAILS_RAIL_MATCH_H_

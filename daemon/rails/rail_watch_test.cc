@@ -1,4 +1,4 @@
-#include "daemon/rail_watch_rig.h"
+#include "daemon/rails/rail_watch_rig.h"
 
 namespace r2cc::daemon {
 namespace {

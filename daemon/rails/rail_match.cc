@@ -1,4 +1,4 @@
-#include "daemon/rail_match.h"
+#include "daemon/rails/rail_match.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,5 +1,5 @@
 // Faults of many ports at once, and of nodes whose pairs are mostly asked every few seconds.
-#include "daemon/rail_watch_rig.h"
+#include "daemon/rails/rail_watch_rig.h"
 
 namespace r2cc::daemon {
 namespace {

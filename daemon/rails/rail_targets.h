@@ -1,0 +1,29 @@
+// Which rail pairs a node probes: by the view, by its jobs and by the silent pairs of others that it looks at. A pure function.
+#ifndef R2CC_DAEMON_RAILS_RAIL_TARGETS_H_
+#define R2CC_DAEMON_RAILS_RAIL_TARGETS_H_
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "health/evidence/evidence.h"
+#include "health/probe/rail_prober.h"
+#include "health/view/cluster_view.h"
+
+namespace r2cc::daemon {
+
+// Pairs that no job uses, probed in turn. Few enough for each to have its turn within seconds.
+constexpr size_t kAuxiliaryPairsMax = 256;
+
+// A target joins a NIC of `node` with the other end of its cable, or, if it has none in `cables`, with the NIC of the same rail on each
+// other node. `nics`: of `node`, in order. Active targets lead to a node of `job_peers` or to a NIC of `accused`; there are at most
+// kAuxiliaryPairsMax of the others.
+std::vector<health::RailTarget> ChooseRailTargets(const std::string& node, const std::vector<std::string>& nics,
+                                                  const std::map<std::string, health::NicKey>& cables, const health::ClusterView& view,
+                                                  const std::set<std::string>& job_peers, const std::set<health::NicKey>& accused);
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_RAILS_RAIL_TARGETS_H_

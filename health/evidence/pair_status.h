@@ -1,0 +1,41 @@
+// What the probes have found out about one pair. Plain values: the prober makes them, the view judges by them.
+#ifndef R2CC_HEALTH_EVIDENCE_PAIR_STATUS_H_
+#define R2CC_HEALTH_EVIDENCE_PAIR_STATUS_H_
+
+#include <cstdint>
+
+#include "base/core/clock.h"
+#include "health/evidence/pair_state.h"
+
+namespace r2cc::health {
+
+// What a person asks of a pair.
+struct PairMeasures {
+  uint64_t sent = 0;
+  uint64_t answered = 0;
+  uint32_t recent = 0;       // of how many of the last probes (64 at most) the fate is known
+  uint32_t recent_lost = 0;  // of those
+  Nanos round_trip = 0;      // smoothed; 0: never answered
+  Nanos round_trip_last = 0;
+  Nanos last_answer = 0;  // when; 0: never
+};
+
+struct RailPairStatus {
+  PairKey key;
+  bool active = false;
+  PairState state = PairState::kUnknown;
+  // What the state says to others. A pair is asked often once others doubt its peer's NIC. From then on only new answers count: until
+  // one comes, an answering pair says kUnknown.
+  PairWord word = PairWord::kUnknown;
+  // The same, and stricter where the own NIC is silent on more pairs than one fault makes suspect. There an answer counts only if its
+  // probe left after the silence began, so that old answers do not make a dead NIC look alive.
+  PairWord fresh_word = PairWord::kUnknown;
+  Nanos since = 0;
+  Nanos missed_since = 0;   // when the first overdue probe left; 0: none is
+  Nanos answered_sent = 0;  // when the latest probe that was answered left; 0: none was
+  PairMeasures measures;
+};
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_EVIDENCE_PAIR_STATUS_H_

@@ -1,0 +1,77 @@
+// What a daemon makes of all nodes' reports about their rail pairs: the matrix for a verdict on its own NICs, what it reports itself, and
+// for which silent pairs of others it looks. Pure: functions of the view, of the own pairs and of what was told of the own NICs.
+#ifndef R2CC_HEALTH_VIEW_RAIL_MATRIX_H_
+#define R2CC_HEALTH_VIEW_RAIL_MATRIX_H_
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "health/evidence/evidence.h"
+#include "health/evidence/pair_status.h"
+#include "health/view/cluster_view.h"
+#include "health/view/localise.h"
+#include "health/view/pair_reports.h"
+
+namespace r2cc::health {
+
+// A pair that has not answered for so long since it was first probed, and so many probes, perhaps never will.
+constexpr Nanos kFirstAnswerWait = 3 * kNanosPerSecond;
+constexpr uint64_t kFirstAnswerProbes = 5;
+
+// What this daemon has told of one of its own NICs.
+struct RailVerdict {
+  bool silent = false;
+  Nanos silent_since = 0;         // when that was told
+  bool port_dead = false;         // it is silent, and the fault is its port
+  std::set<NicKey> broken_paths;  // the other ends
+};
+using RailVerdicts = std::map<std::string, RailVerdict>;  // by NIC; a NIC that is missing is sound
+
+// The NIC's own kernel or daemon, or the operator, says that it is dead.
+bool IsGivenUp(const NicStatus& nic);
+
+// What `pair` shows now. An answer from before its own NIC fell silent shows nothing.
+PairWord WordNow(const RailPairStatus& pair, const RailVerdicts& verdicts);
+
+// The peers that never answered this NIC, though they answer others; none if anybody answers it. `pairs`: the node's own.
+std::vector<NicKey> NeverHeard(const std::string& nic, const std::vector<RailPairStatus>& pairs, Nanos now);
+
+// One thread at a time.
+class RailMatrix {
+ public:
+  // `cables`: the other end of each NIC of `node` that is cabled to it without a switch. `view` outlives it.
+  RailMatrix(std::string node, std::map<std::string, NicKey> cables, const ClusterView* view);
+
+  // For a verdict on the NICs of this node. `pairs`: its own.
+  ProbeMatrix Matrix(const std::vector<RailPairStatus>& pairs, const RailVerdicts& verdicts) const;
+
+  // What this node tells the others of its pairs, silent ones first. A pair is left out if it tells nothing, or if a dead port at either
+  // end explains its silence. At most kPairReportsMax.
+  PairReports Reports(std::vector<RailPairStatus> pairs, const RailVerdicts& verdicts) const;
+
+  struct Accused {
+    std::set<NicKey> ports;  // ends of others' silent pairs: this node looks at them, to tell the two ends apart
+    bool here = false;       // others say that a pair with this node is silent
+  };
+  Accused FindAccused() const;
+
+  // This node is one of the few that look at the silent pair of `a` and `b`. All nodes choose the same few, without asking.
+  bool Volunteers(const NicKey& a, const NicKey& b) const;
+
+ private:
+  // Its own daemon says that the NIC explains all silence around it.
+  bool ExplainsSilence(const NicKey& nic) const;
+  // Its node reports so many of its pairs that nobody else need look.
+  bool IsWellSeen(const NicKey& nic) const;
+
+  const std::string node_;
+  const std::map<std::string, NicKey> cables_;
+  const ClusterView* const view_;
+};
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_VIEW_RAIL_MATRIX_H_
