@@ -29,6 +29,7 @@
 #include "daemon/io/lock_file.h"
 #include "daemon/names.h"
 #include "daemon/real_world.h"
+#include "daemon/release.h"
 #include "daemon/rpc/channel.h"
 #include "daemon/rpc/servers.h"
 #include "daemon/wiring.h"
@@ -187,7 +188,7 @@ absl::Status Serve(const Config& config, Signals* signals) {
   Wiring wiring(config, world->world());
   RETURN_IF_ERROR(wiring.Start());
   ASSIGN_OR_RETURN(const auto servers,
-                   RpcServers::Start(&wiring, config.control_socket(), config.listen, credentials.peers, world->store_service()));
+                   RpcServers::Start(&wiring.backend(), config.control_socket(), config.listen, credentials.peers, world->store_service()));
   wiring.SetPeerAddress(PeerAddress(config.listen, servers->peer_port()));
   LogInfo("r2ccd serves", {{"node", config.node},
                            {"socket", config.control_socket()},

@@ -1,16 +1,13 @@
 #include "daemon/wiring.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "daemon/release.h"
 
 namespace r2cc::daemon {
 namespace {
-
-// Views pushed to us and not yet looked at. A peer whose view is dropped sends it again with its next keep-alive.
-constexpr size_t kReceivedMax = 4096;
 
 SavedState ForThisBoot(SavedState saved, const World& world) {
   saved.boot_time_s = ChooseBootTime(saved, world.boot_id, world.boot_time_s);
@@ -20,13 +17,10 @@ SavedState ForThisBoot(SavedState saved, const World& world) {
 
 }  // namespace
 
-const char kRelease[] = "0.1.0";
-
 Wiring::Wiring(Config config, World world)
     : config_(std::move(config)),
       world_(std::move(world)),
       peer_address_(config_.listen),
-      started_(world_.core->Now()),
       journal_(&events_, config_.node, world_.core, world_.realtime_ns),
       keeper_(world_.files, world_.disk, world_.core, config_.state_file,
               [this](const absl::Status& status) {
@@ -56,7 +50,10 @@ Wiring::Wiring(Config config, World world)
             {[this] { return local_.Matchable(); }, [this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); }}),
       operator_({world_.core, &local_, &cluster_, &neighbours_, world_.peers, &keeper_, &journal_}, saved_),
       explain_({&local_, &rails_, &cluster_, &neighbours_, &operator_, &publisher_, &events_, &journal_, world_.peers}),
-      received_(world_.core, kReceivedMax, [this](Received received) { neighbours_.Receive(received.view, received.from); }) {}
+      backend_(
+          config_.node,
+          {world_.core, &cluster_, &journal_, &neighbours_, &publisher_, &jobs_, &operator_, &explain_, &peer_address_, &events_, &feed_},
+          alive_) {}
 
 Wiring::~Wiring() { Stop(); }
 
@@ -170,44 +167,35 @@ void Wiring::Advance() {
   own.epoch = own_.epoch;
   const Nanos now = world_.core->Now();
   bool changed = !(own == own_);
-  if (const Nanos when = changed ? PublishAt(own) : 0; when > now) {
+  if (const Nanos when = changed ? pacer_.PublishAt(own_, own, rails_.InDoubt()) : 0; when > now) {
     changed = false;
     AdvanceAt(when);
   }
   if (changed) {
     own.epoch = NextEpoch();
     own_ = std::move(own);
-    published_ = now;
+    pacer_.Published(now);
     cluster_.SetOwn(own_, now);
   }
   // Jobs first: the page is what moves bytes. And the own node first: its jobs have nobody else to tell them.
   if (cluster_.revision() != publisher_.revision()) {
     const health::NodeEntry* const entry = cluster_.Find(config_.node);
     const bool at_once = entry != nullptr && entry->revision > publisher_.revision();
-    const Nanos when = planned_ + kPlanIntervalPerNode * (std::ssize(cluster_.nodes()) - kPlanAtOnceNodes);
+    const Nanos when = pacer_.PlanAt(cluster_.nodes().size());
     if (when > now && !at_once) {
       AdvanceAt(when);
     } else if (publisher_.Update(cluster_, [this] { return NextEpoch(); })) {
-      planned_ = now;
+      pacer_.Planned(now);
     }
   }
   if (changed) PublishOwnView();
 }
 
 void Wiring::AdvanceAt(Nanos when) {
-  if (advance_at_ != 0 && advance_at_ <= when) return;
-  advance_at_ = when;
+  if (!pacer_.Wait(when)) return;
   world_.core->RunAfter(when - world_.core->Now(), [this, alive = alive_, when] {
-    if (!*alive || advance_at_ != when) return;
-    advance_at_ = 0;
-    Advance();
+    if (*alive && pacer_.Rang(when)) Advance();
   });
-}
-
-Nanos Wiring::PublishAt(const health::NodeState& own) const {
-  if (own.word != own_.word || own.nics != own_.nics || own.probe_nonce != own_.probe_nonce) return 0;
-  const bool silent = own.pairs.silent() > 0 || own_.pairs.silent() > 0;
-  return published_ + (rails_.InDoubt() || silent ? kWordsInterval : kKeepAliveInterval);
 }
 
 void Wiring::PublishOwnView() {

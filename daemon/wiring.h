@@ -18,8 +18,8 @@
 
 #include "absl/status/status.h"
 #include "base/executor.h"
-#include "base/mailbox.h"
 #include "daemon/config.h"
+#include "daemon/core_backend.h"
 #include "daemon/event_log.h"
 #include "daemon/explain_desk.h"
 #include "daemon/io/addresses.h"
@@ -33,6 +33,7 @@
 #include "daemon/local_health.h"
 #include "daemon/neighbours.h"
 #include "daemon/operator_desk.h"
+#include "daemon/pacer.h"
 #include "daemon/plan_publisher.h"
 #include "daemon/rails/rail_watch.h"
 #include "daemon/rpc/backend.h"
@@ -47,9 +48,6 @@
 #include "health/view/cluster_view.h"
 
 namespace r2cc::daemon {
-
-// The release in messages to other daemons and to the operator.
-extern const char kRelease[];
 
 // Everything outside of the daemon's own head. All of it outlives the Wiring.
 struct World {
@@ -75,22 +73,12 @@ struct World {
   uint64_t netns_inode = 0;
 };
 
-// How often peers and the store hear from us when nothing changes.
-constexpr Nanos kKeepAliveInterval = 500 * kNanosPerMs;
-// A node that hears of more and more silence says so this often at most: while a switch dies, hundreds of nodes do, each to all others.
-constexpr Nanos kWordsInterval = 50 * kNanosPerMs;
-// On a cluster of more than kPlanAtOnceNodes plans follow each other no closer than this for each node beyond, so that a rack that dies, or
-// a cluster that starts, takes no core for itself: a change of one of 1,024 nodes takes 0.7 to 1 ms, most of it for the page. What changes
-// on the own node does not wait.
-constexpr int kPlanAtOnceNodes = 64;
-constexpr Nanos kPlanIntervalPerNode = 10'000;
-
-// On the core's executor, but for the Backend's methods, which are thread-safe.
-class Wiring final : public Backend {
+// On the core's executor.
+class Wiring {
  public:
   Wiring(Config config, World world);
   // REQUIRES: the core runs nothing any more, or this is its thread.
-  ~Wiring() override;
+  ~Wiring();
   Wiring(const Wiring&) = delete;
   Wiring& operator=(const Wiring&) = delete;
 
@@ -101,24 +89,10 @@ class Wiring final : public Backend {
   // Where other daemons reach this one, once that is known: told to them.
   void SetPeerAddress(const std::string& address);
 
-  void GetStatus(Answer<v1::StatusReply> answer) override;
-  void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) override;
-  void ActOnNic(const v1::NicActionRequest& request, Origin origin, Answer<v1::NicActionReply> answer) override;
-  void ListJobs(Answer<v1::ListJobsReply> answer) override;
-  void GetPlan(Answer<v1::Plan> answer) override;
-  void ExplainNic(const v1::ExplainNicRequest& request, Origin origin, Answer<v1::ExplainNicReply> answer) override;
-  void ProbePaths(const v1::ProbePathsRequest& request, Origin origin, Answer<v1::ProbePathsReply> answer) override;
-  void ExplainPlan(Answer<v1::ExplainPlanReply> answer) override;
-  void ReceiveView(v1::NodeView view, const std::string& from) override;
-  EventLog& events() override { return events_; }
-  ViewFeed& feed() override { return feed_; }
+  // What the gRPC services ask. Its methods are thread-safe.
+  Backend& backend() { return backend_; }
 
  private:
-  struct Received {
-    v1::NodeView view;
-    std::string from;
-  };
-
   // Has Advance run once after the task at hand, however often it is asked for: one turn's changes make one view and one plan.
   void ScheduleAdvance();
   void Advance();
@@ -128,8 +102,6 @@ class Wiring final : public Backend {
   void Every(Nanos interval, std::function<void()> task);
   // The jobs' nodes are probed, and talked to directly.
   void FollowJobs();
-  // When `own` is to be published: all that is new may be which pairs answer.
-  Nanos PublishAt(const health::NodeState& own) const;
   // Has Advance run at `when`, or now if that is over.
   void AdvanceAt(Nanos when);
   Epoch NextEpoch();
@@ -137,14 +109,11 @@ class Wiring final : public Backend {
   // A NIC of any node; nothing if nobody named one.
   std::optional<health::NicKey> NicWithGuid(uint64_t port_guid) const;
   std::map<std::string, health::NicKey> Cables() const;
-  v1::NodeView ShownNode(const health::NodeEntry& entry) const;
-  std::vector<v1::NodeView> ShownNodes(const std::string& only) const;
 
   const Config config_;
   const World world_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::string peer_address_;
-  const Nanos started_;
 
   EventLog events_;
   ViewFeed feed_;
@@ -162,12 +131,10 @@ class Wiring final : public Backend {
   JobDesk jobs_;
   OperatorDesk operator_;
   ExplainDesk explain_;
-  QueueMailbox<Received> received_;
+  CoreBackend backend_;
 
   health::NodeState own_;  // as last published
-  Nanos published_ = 0;
-  Nanos planned_ = 0;            // when
-  Nanos advance_at_ = 0;         // 0: at no time
+  Pacer pacer_;
   uint64_t railed_changes_ = 0;  // of the view, as the rail watch has seen it
   std::vector<PeerSpec> direct_peers_;
   bool advance_scheduled_ = false;

@@ -38,7 +38,7 @@ TEST_F(WiringTest, AJobIsMatchedCountedAndHeard) {
   EXPECT_EQ(Weight("n0", "rail1"), 1000) << "and no more than that";
 
   v1::ListJobsReply listed;
-  wiring_->ListJobs([&](absl::StatusOr<v1::ListJobsReply> reply) { listed = *std::move(reply); });
+  wiring_->backend().ListJobs([&](absl::StatusOr<v1::ListJobsReply> reply) { listed = *std::move(reply); });
   Settle();
   ASSERT_EQ(listed.jobs_size(), 1);
   EXPECT_EQ(listed.jobs(0).rails(0).failovers(), 1u);

@@ -62,14 +62,14 @@ class WiringTest : public testing::Test, protected FakeWorld {
     request.set_action(action);
     request.set_weight_permille(weight);
     std::optional<absl::StatusOr<v1::NicActionReply>> result;
-    wiring_->ActOnNic(request, origin, [&](absl::StatusOr<v1::NicActionReply> reply) { result.emplace(std::move(reply)); });
+    wiring_->backend().ActOnNic(request, origin, [&](absl::StatusOr<v1::NicActionReply> reply) { result.emplace(std::move(reply)); });
     Settle();
     return result.has_value() ? *result : absl::StatusOr<v1::NicActionReply>(absl::DeadlineExceededError("no answer"));
   }
 
   v1::StatusReply Status() {
     v1::StatusReply status;
-    wiring_->GetStatus([&](absl::StatusOr<v1::StatusReply> reply) { status = *std::move(reply); });
+    wiring_->backend().GetStatus([&](absl::StatusOr<v1::StatusReply> reply) { status = *std::move(reply); });
     Settle();
     return status;
   }
@@ -84,14 +84,14 @@ class WiringTest : public testing::Test, protected FakeWorld {
   v1::Event Newest(const std::string& kind) {
     core_.RunPosted();
     v1::Event newest;
-    for (auto event = wiring_->events().After(0); event.has_value(); event = wiring_->events().After(event->sequence()))
+    for (auto event = wiring_->backend().events().After(0); event.has_value(); event = wiring_->backend().events().After(event->sequence()))
       if (event->kind() == kind) newest = *event;
     return newest;
   }
   int Count(const std::string& kind) {
     core_.RunPosted();
     int count = 0;
-    for (auto event = wiring_->events().After(0); event.has_value(); event = wiring_->events().After(event->sequence()))
+    for (auto event = wiring_->backend().events().After(0); event.has_value(); event = wiring_->backend().events().After(event->sequence()))
       count += event->kind() == kind;
     return count;
   }

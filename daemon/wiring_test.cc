@@ -41,11 +41,11 @@ TEST_F(WiringTest, ALinkThatGoesDownIsOutOfThePageAndToldAtOnce) {
 
 TEST_F(WiringTest, ThePageAndThePeersComeBeforeTheWordsAboutIt) {
   std::vector<std::pair<uint16_t, v1::NicState>> when_told;  // what the page and the peers had by then
-  const auto listener =
-      wiring_->events().Listen([&] { when_told.emplace_back(Weight("n0", "rail1"), wiring_->feed().Get()->nics(1).state()); });
+  const auto listener = wiring_->backend().events().Listen(
+      [&] { when_told.emplace_back(Weight("n0", "rail1"), wiring_->backend().feed().Get()->nics(1).state()); });
   links_->Set("eth1", false);
   Settle();
-  wiring_->events().Unlisten(listener);
+  wiring_->backend().events().Unlisten(listener);
   EXPECT_EQ(when_told, (std::vector<std::pair<uint16_t, v1::NicState>>(2, {0, v1::FAILED}))) << "the state and the plan";
 }
 
@@ -55,7 +55,7 @@ TEST_F(WiringTest, APeersWordChangesThePage) {
   Settle();
   EXPECT_EQ(Weight("n1", "rail0"), 1000);
   // It may come over any way: the peer's own stream to us, ours to it, the store.
-  wiring_->ReceiveView(PeerView(2, v1::FAILED), "h1");
+  wiring_->backend().ReceiveView(PeerView(2, v1::FAILED), "h1");
   Settle();
   EXPECT_EQ(Weight("n1", "rail0"), 0);
   EXPECT_EQ(Newest("nic-state").node(), "n1");
@@ -78,7 +78,7 @@ TEST_F(WiringTest, APeerWithAnotherProtocolIsRefusedAndNamed) {
   const std::string error = "the daemon of n1 (release 9.9) speaks protocol 1, this one 0: install one release of r2ccd on all nodes";
   peers_->Receive("n1", foreign);
   store_->Change("/r2cc/nodes/n1", foreign.SerializeAsString());
-  wiring_->ReceiveView(foreign, "h1");
+  wiring_->backend().ReceiveView(foreign, "h1");
   Settle();
   EXPECT_EQ(Weight("n1", "rail0"), 0);
   EXPECT_FALSE(Status().peers(0).connected());
@@ -115,12 +115,12 @@ TEST_F(WiringTest, AHostileOrMistakenPeerChangesNothing) {
   const size_t plans = page_->plans().size();
   v1::NodeView wrong = PeerView(2, v1::FAILED);
   wrong.set_node("n0");
-  wiring_->ReceiveView(wrong, "h9");  // somebody who claims to be us
+  wiring_->backend().ReceiveView(wrong, "h9");  // somebody who claims to be us
   wrong.set_node("n2");
   peers_->Receive("n1", wrong);  // the wrong address in the configuration
   wrong = PeerView(2, v1::FAILED);
   wrong.mutable_nics(0)->set_operator_weight_permille(5000);
-  wiring_->ReceiveView(wrong, "h9");
+  wiring_->backend().ReceiveView(wrong, "h9");
   store_->Change("/r2cc/nodes/n1", "\xff\xff garbage");
   store_->Change("/r2cc/nodes/n1", [&] { return wrong.SerializeAsString(); }());
   store_->Change("/elsewhere", "");
@@ -196,7 +196,8 @@ TEST_F(WiringTest, ADiskThatHangsDoesNotHoldUpTheOperator) {
   request.set_nic("rail0");
   request.set_action(v1::DRAIN);
   int answers = 0;
-  wiring_->ActOnNic(request, Backend::Origin::kOperator, [&](const absl::StatusOr<v1::NicActionReply>& reply) { answers += reply.ok(); });
+  wiring_->backend().ActOnNic(request, Backend::Origin::kOperator,
+                              [&](const absl::StatusOr<v1::NicActionReply>& reply) { answers += reply.ok(); });
   core_.Advance(400 * kMs);
   EXPECT_EQ(answers, 0);
   EXPECT_EQ(Weight("n0", "rail0"), 0) << "in force long before";
@@ -281,7 +282,7 @@ TEST_F(WiringTest, ExplainsItsOwnNicAndAsksOthersForTheirs) {
     request.set_node(node);
     request.set_nic(nic);
     std::optional<absl::StatusOr<v1::ExplainNicReply>> result;
-    wiring_->ExplainNic(request, origin, [&](absl::StatusOr<v1::ExplainNicReply> reply) { result.emplace(std::move(reply)); });
+    wiring_->backend().ExplainNic(request, origin, [&](absl::StatusOr<v1::ExplainNicReply> reply) { result.emplace(std::move(reply)); });
     Settle();
     return *result;
   };
@@ -309,7 +310,7 @@ TEST_F(WiringTest, ExplainsItsOwnNicAndAsksOthersForTheirs) {
   // Of one whose daemon cannot be asked there is the last that was heard.
   v1::NodeView heard = PeerView(1, v1::HEALTHY);
   heard.set_node("n2");
-  wiring_->ReceiveView(heard, "h2");
+  wiring_->backend().ReceiveView(heard, "h2");
   Settle();
   const auto afar = explain("n2", "rail0", Backend::Origin::kOperator);
   ASSERT_TRUE(afar.ok()) << afar.status();

@@ -107,7 +107,7 @@ void Node::Start() {
   if (running()) return;
   around_.watch->Forget(number_);
   daemon_ = std::make_unique<Daemon>(this);
-  daemon_->peers.Serve(daemon_->wiring.get());
+  daemon_->peers.Serve(&daemon_->wiring->backend());
   R2CC_CHECK(daemon_->wiring->Start().ok());
   daemon_->wiring->SetPeerAddress(ManagementAddress(number_));
   AttachJobs();

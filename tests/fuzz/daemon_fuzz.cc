@@ -89,7 +89,7 @@ class Fuzzed : daemon::FakeWorld {
 
   void Step() {
     switch (input_.Below(16)) {
-      case 0: return wiring_->ReceiveView(TakeView(), "10.0.0.2:5000");
+      case 0: return wiring_->backend().ReceiveView(TakeView(), "10.0.0.2:5000");
       case 1: return peers_->Receive(input_.TakeBool() ? "n1" : "n2", TakeView());
       case 2: return input_.TakeBool() ? peers_->Connect("n1") : peers_->Lose("n1", input_.TakeString(input_.Below(64)));
       case 3: return ChangeStore();
@@ -290,7 +290,7 @@ class Fuzzed : daemon::FakeWorld {
     fuzz::Fill(&input_, kWords, &request);
     if (input_.TakeBool()) request.set_node("n0");
     const daemon::Backend::Origin origin = TakeOrigin();
-    Call<v1::NicActionReply>([&](auto answer) { wiring_->ActOnNic(request, origin, answer); });
+    Call<v1::NicActionReply>([&](auto answer) { wiring_->backend().ActOnNic(request, origin, answer); });
   }
   void Ask() {
     v1::ExplainNicRequest nic;
@@ -299,18 +299,18 @@ class Fuzzed : daemon::FakeWorld {
     fuzz::Fill(&input_, kWords, &paths);
     v1::ListNicsRequest nics;
     const daemon::Backend::Origin origin = TakeOrigin();
-    Call<v1::ExplainNicReply>([&](auto answer) { wiring_->ExplainNic(nic, origin, answer); });
+    Call<v1::ExplainNicReply>([&](auto answer) { wiring_->backend().ExplainNic(nic, origin, answer); });
     for (const char* own : {"rail0", "rail1", "ib0"}) {
       nic.set_node("n0");
       nic.set_nic(own);
-      Call<v1::ExplainNicReply>([&](auto answer) { wiring_->ExplainNic(nic, origin, answer); });
+      Call<v1::ExplainNicReply>([&](auto answer) { wiring_->backend().ExplainNic(nic, origin, answer); });
     }
-    Call<v1::ProbePathsReply>([&](auto answer) { wiring_->ProbePaths(paths, origin, answer); });
-    Call<v1::ListNicsReply>([&](auto answer) { wiring_->ListNics(nics, answer); });
-    Call<v1::StatusReply>([&](auto answer) { wiring_->GetStatus(answer); });
-    Call<v1::ListJobsReply>([&](auto answer) { wiring_->ListJobs(answer); });
-    Call<v1::Plan>([&](auto answer) { wiring_->GetPlan(answer); });
-    Call<v1::ExplainPlanReply>([&](auto answer) { wiring_->ExplainPlan(answer); });
+    Call<v1::ProbePathsReply>([&](auto answer) { wiring_->backend().ProbePaths(paths, origin, answer); });
+    Call<v1::ListNicsReply>([&](auto answer) { wiring_->backend().ListNics(nics, answer); });
+    Call<v1::StatusReply>([&](auto answer) { wiring_->backend().GetStatus(answer); });
+    Call<v1::ListJobsReply>([&](auto answer) { wiring_->backend().ListJobs(answer); });
+    Call<v1::Plan>([&](auto answer) { wiring_->backend().GetPlan(answer); });
+    Call<v1::ExplainPlanReply>([&](auto answer) { wiring_->backend().ExplainPlan(answer); });
   }
 
   // ---- what must hold ----
@@ -318,7 +318,7 @@ class Fuzzed : daemon::FakeWorld {
   void Check() {
     const daemon::Moment now{core_.Now(), 1'700'000'000'000'000'000 + core_.Now()};
     // Another daemon of this release understands what this one says of itself.
-    const v1::NodeView own = *wiring_->feed().Get();
+    const v1::NodeView own = *wiring_->backend().feed().Get();
     v1::NodeView heard;
     R2CC_CHECK(heard.ParseFromString(own.SerializeAsString()));
     const auto state = daemon::FromProto(heard, now);
@@ -328,7 +328,7 @@ class Fuzzed : daemon::FakeWorld {
       for (const health::NicStatus& nic : state->nics) R2CC_CHECK(nic.identity.name == "ib0" || nic.state != health::NicState::kFailed);
     R2CC_CHECK(!page_->plans().empty());
     for (const plan::PlannedNic& nic : page_->plans().back().nics) R2CC_CHECK(nic.weight_permille <= plan::kFullWeightPermille);
-    for (auto event = wiring_->events().After(0); event.has_value(); event = wiring_->events().After(event->sequence()))
+    for (auto event = wiring_->backend().events().After(0); event.has_value(); event = wiring_->backend().events().After(event->sequence()))
       R2CC_CHECK(PlainLine(event->message()));
   }
 

@@ -1,0 +1,113 @@
+#include "daemon/core_backend.h"
+
+#include <utility>
+
+#include "daemon/convert.h"
+#include "daemon/release.h"
+
+namespace r2cc::daemon {
+namespace {
+
+// Views pushed to us and not yet looked at. A peer whose view is dropped sends it again with its next keep-alive.
+constexpr size_t kReceivedMax = 4096;
+
+}  // namespace
+
+CoreBackend::CoreBackend(std::string node, const Parts& parts, std::shared_ptr<const bool> alive)
+    : node_(std::move(node)),
+      parts_(parts),
+      alive_(std::move(alive)),
+      started_(parts_.core->Now()),
+      received_(parts_.core, kReceivedMax,
+                [neighbours = parts_.neighbours](Received received) { neighbours->Receive(received.view, received.from); }) {}
+
+v1::NodeView CoreBackend::ShownNode(const health::NodeEntry& entry) const {
+  v1::NodeView shown = ToProto(entry.state, parts_.view->WordOf(entry), parts_.journal->Now());
+  const bool own = entry.state.node == node_;
+  const Neighbours::About about = parts_.neighbours->AboutNode(entry.state.node);
+  shown.set_peer_address(own ? *parts_.peer_address : about.peer_address);
+  shown.set_release(own ? kRelease : about.release);
+  shown.clear_probe_nonce();
+  return shown;
+}
+
+std::vector<v1::NodeView> CoreBackend::ShownNodes(const std::string& only) const {
+  std::vector<v1::NodeView> shown;
+  for (const auto& [name, entry] : parts_.view->nodes())
+    if (only.empty() || name == only) shown.push_back(ShownNode(entry));
+  return shown;
+}
+
+void CoreBackend::GetStatus(Answer<v1::StatusReply> answer) {
+  parts_.core->Post([this, alive = alive_, answer = std::move(answer)] {
+    if (!*alive) return;
+    const health::NodeEntry* const entry = parts_.view->Find(node_);
+    const health::NodeState none;
+    const health::NodeState& own = entry == nullptr ? none : entry->state;
+    v1::StatusReply reply;
+    reply.set_node(node_);
+    reply.set_release(kRelease);
+    reply.set_word(ToProto(own.word));
+    *reply.mutable_epoch() = ToProto(own.epoch);
+    *reply.mutable_plan_epoch() = ToProto(parts_.publisher->plan().epoch);
+    reply.set_uptime_ns(parts_.core->Now() - started_);
+    reply.set_jobs(static_cast<uint32_t>(parts_.jobs->registry().size()));
+    for (auto& node : ShownNodes("")) *reply.add_nodes() = std::move(node);
+    for (auto& peer : parts_.neighbours->Peers()) *reply.add_peers() = std::move(peer);
+    reply.set_store(parts_.neighbours->store_state());
+    answer(std::move(reply));
+  });
+}
+
+void CoreBackend::ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) {
+  parts_.core->Post([this, alive = alive_, only = request.node(), answer = std::move(answer)] {
+    if (!*alive) return;
+    v1::ListNicsReply reply;
+    for (auto& node : ShownNodes(only)) *reply.add_nodes() = std::move(node);
+    if (!only.empty() && reply.nodes_size() == 0) return answer(parts_.operators->UnknownNode(only));
+    answer(std::move(reply));
+  });
+}
+
+void CoreBackend::ActOnNic(const v1::NicActionRequest& request, Origin origin, Answer<v1::NicActionReply> answer) {
+  parts_.core->Post([this, alive = alive_, request, origin, answer = std::move(answer)] {
+    if (*alive) parts_.operators->Act(request, origin, answer);
+  });
+}
+
+void CoreBackend::ListJobs(Answer<v1::ListJobsReply> answer) {
+  parts_.core->Post([this, alive = alive_, answer = std::move(answer)] {
+    if (!*alive) return;
+    v1::ListJobsReply reply;
+    for (auto& job : parts_.jobs->registry().Jobs()) *reply.add_jobs() = std::move(job);
+    answer(std::move(reply));
+  });
+}
+
+void CoreBackend::GetPlan(Answer<v1::Plan> answer) {
+  parts_.core->Post([this, alive = alive_, answer = std::move(answer)] {
+    if (*alive) answer(ToProto(parts_.publisher->plan()));
+  });
+}
+
+void CoreBackend::ExplainNic(const v1::ExplainNicRequest& request, Origin origin, Answer<v1::ExplainNicReply> answer) {
+  parts_.core->Post([this, alive = alive_, request, origin, answer = std::move(answer)] {
+    if (*alive) parts_.explain->ExplainNic(request, origin, answer);
+  });
+}
+
+void CoreBackend::ProbePaths(const v1::ProbePathsRequest& request, Origin origin, Answer<v1::ProbePathsReply> answer) {
+  parts_.core->Post([this, alive = alive_, request, origin, answer = std::move(answer)] {
+    if (*alive) parts_.explain->ProbePaths(request, origin, answer);
+  });
+}
+
+void CoreBackend::ExplainPlan(Answer<v1::ExplainPlanReply> answer) {
+  parts_.core->Post([this, alive = alive_, answer = std::move(answer)] {
+    if (*alive) answer(parts_.explain->ExplainPlan());
+  });
+}
+
+void CoreBackend::ReceiveView(v1::NodeView view, const std::string& from) { received_.Push({std::move(view), from}); }
+
+}  // namespace r2cc::daemon

@@ -1,0 +1,77 @@
+// The core as the gRPC services see it: each request becomes a task of the core's thread, which asks the modules there.
+#ifndef R2CC_DAEMON_CORE_BACKEND_H_
+#define R2CC_DAEMON_CORE_BACKEND_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/executor.h"
+#include "base/mailbox.h"
+#include "daemon/event_log.h"
+#include "daemon/explain_desk.h"
+#include "daemon/job_desk.h"
+#include "daemon/journal.h"
+#include "daemon/neighbours.h"
+#include "daemon/operator_desk.h"
+#include "daemon/plan_publisher.h"
+#include "daemon/rpc/backend.h"
+#include "daemon/view_feed.h"
+#include "health/view/cluster_view.h"
+
+namespace r2cc::daemon {
+
+// Thread-safe, but for the constructor and the destructor.
+class CoreBackend final : public Backend {
+ public:
+  struct Parts {
+    Executor* core;
+    const health::ClusterView* view;
+    const Journal* journal;
+    Neighbours* neighbours;
+    const PlanPublisher* publisher;
+    JobDesk* jobs;
+    OperatorDesk* operators;
+    const ExplainDesk* explain;
+    const std::string* peer_address;  // where other daemons reach this one; the core's thread writes it
+    EventLog* events;
+    ViewFeed* feed;
+  };
+
+  // The parts outlive it. A request that reaches the core once `*alive` is false is not answered by a part.
+  CoreBackend(std::string node, const Parts& parts, std::shared_ptr<const bool> alive);
+  CoreBackend(const CoreBackend&) = delete;
+  CoreBackend& operator=(const CoreBackend&) = delete;
+
+  void GetStatus(Answer<v1::StatusReply> answer) override;
+  void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) override;
+  void ActOnNic(const v1::NicActionRequest& request, Origin origin, Answer<v1::NicActionReply> answer) override;
+  void ListJobs(Answer<v1::ListJobsReply> answer) override;
+  void GetPlan(Answer<v1::Plan> answer) override;
+  void ExplainNic(const v1::ExplainNicRequest& request, Origin origin, Answer<v1::ExplainNicReply> answer) override;
+  void ProbePaths(const v1::ProbePathsRequest& request, Origin origin, Answer<v1::ProbePathsReply> answer) override;
+  void ExplainPlan(Answer<v1::ExplainPlanReply> answer) override;
+  void ReceiveView(v1::NodeView view, const std::string& from) override;
+  EventLog& events() override { return *parts_.events; }
+  ViewFeed& feed() override { return *parts_.feed; }
+
+ private:
+  struct Received {
+    v1::NodeView view;
+    std::string from;
+  };
+
+  v1::NodeView ShownNode(const health::NodeEntry& entry) const;
+  std::vector<v1::NodeView> ShownNodes(const std::string& only) const;
+
+  const std::string node_;
+  const Parts parts_;
+  const std::shared_ptr<const bool> alive_;
+  const Nanos started_;
+  QueueMailbox<Received> received_;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_CORE_BACKEND_H_
