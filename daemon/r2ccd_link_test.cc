@@ -26,11 +26,9 @@ class R2ccdLinkTest : public R2ccdTest {
  protected:
   void SetUp() override {
     R2ccdTest::SetUp();
-    netns_ = "r2ccd-test-" + std::to_string(getpid());
-    if (geteuid() != 0 || !Ip("netns add " + netns_)) {
-      netns_.clear();
-      GTEST_SKIP() << "needs root: makes a network namespace";
-    }
+    const std::string name = "r2ccd-test-" + std::to_string(getpid());
+    if (const std::string missing = MakeNamespace(name); !missing.empty()) GTEST_SKIP() << missing;
+    netns_ = name;
     // eth1 and eth2 are the NICs, each with the other end of its cable beside it.
     for (const std::string nic : {"eth1", "eth2"}) {
       ASSERT_TRUE(Ip("-n " + netns_ + " link add " + nic + " type veth peer name " + nic + "-peer"));
@@ -45,8 +43,6 @@ class R2ccdLinkTest : public R2ccdTest {
     R2ccdTest::TearDown();
     EXPECT_TRUE(netns_.empty() || Ip("netns delete " + netns_));
   }
-
-  static bool Ip(const std::string& arguments) { return std::system(("ip " + arguments + " 2>/dev/null").c_str()) == 0; }
 
   // Sets an interface up or down without a program between the clock and the kernel; returns the time just before.
   Nanos SetUpOrDown(const std::string& interface, bool up) {

@@ -63,6 +63,17 @@ inline std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
+inline bool Ip(const std::string& arguments) { return std::system(("ip " + arguments + " 2>/dev/null").c_str()) == 0; }
+
+// Makes a network namespace that `ip -n` and `ip netns exec` can use. Empty if that was done, and one line if this machine cannot have
+// one: nothing is left then. In a plain chroot, for example, `ip` can make a namespace and cannot enter it.
+inline std::string MakeNamespace(const std::string& name) {
+  if (geteuid() != 0 || !Ip("netns add " + name)) return "needs root: makes a network namespace";
+  if (Ip("netns exec " + name + " true")) return "";
+  EXPECT_TRUE(Ip("netns delete " + name));
+  return "needs root: makes a network namespace, and `ip netns exec` cannot enter it here";
+}
+
 // One run of the binary. Killed, if it still runs, in the destructor.
 class Process {
  public:
