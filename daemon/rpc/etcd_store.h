@@ -14,11 +14,11 @@
 
 #include "base/executor.h"
 #include "daemon/io/store.h"
-#include "daemon/rpc/backoff.h"
 #include "daemon/rpc/bidi_call.h"
 #include "daemon/rpc/call_count.h"
 #include "daemon/rpc/channel.h"
 #include "daemon/rpc/put_queue.h"
+#include "daemon/rpc/reconnect.h"
 #include "proto/etcd.grpc.pb.h"
 
 namespace r2cc::daemon {
@@ -84,7 +84,7 @@ class EtcdStore final : public Store {
   Callbacks callbacks_;
   PutQueue puts_;
   std::string state_;
-  Backoff backoff_;
+  ExponentialBackOff backoff_ = ReconnectBackOff();
   TimerId reconnect_timer_ = 0;
   TimerId tick_timer_ = 0;
 

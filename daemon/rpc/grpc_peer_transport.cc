@@ -9,7 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "daemon/rpc/backoff.h"
+#include "daemon/rpc/reconnect.h"
 #include "proto/r2cc.grpc.pb.h"
 
 namespace r2cc::daemon {
@@ -251,7 +251,7 @@ class GrpcPeerTransport::Link {
   std::shared_ptr<ExchangeCall> call_;
   bool answered_ = false;
   std::string last_error_;
-  Backoff backoff_;
+  ExponentialBackOff backoff_ = ReconnectBackOff();
   TimerId timer_ = 0;
 };
 

@@ -8,10 +8,10 @@
 
 #include "base/executor.h"
 #include "daemon/io/store.h"
-#include "daemon/rpc/backoff.h"
 #include "daemon/rpc/call_count.h"
 #include "daemon/rpc/channel.h"
 #include "daemon/rpc/put_queue.h"
+#include "daemon/rpc/reconnect.h"
 #include "proto/r2cc.grpc.pb.h"
 
 namespace r2cc::daemon {
@@ -46,7 +46,7 @@ class GrpcStore final : public Store {
   PutQueue puts_;
   std::shared_ptr<WatchCall> watch_;
   std::string state_;
-  Backoff backoff_;
+  ExponentialBackOff backoff_ = ReconnectBackOff();
   TimerId reconnect_timer_ = 0;
   TimerId tick_timer_ = 0;
   // False after Stop; the core's thread alone, shared with tasks that are still posted then.

@@ -9,7 +9,7 @@
 
 #include "daemon/io/peer_transport.h"
 #include "daemon/rpc/backend.h"
-#include "daemon/rpc/backoff.h"
+#include "daemon/rpc/reconnect.h"
 #include "tests/cluster/life.h"
 #include "tests/cluster/network.h"
 
@@ -63,7 +63,7 @@ class Peers final : public daemon::PeerTransport {
   struct Link {
     daemon::PeerSpec spec;
     std::shared_ptr<Stream> stream;
-    daemon::Backoff backoff;
+    ExponentialBackOff backoff = daemon::ReconnectBackOff();
     std::string last_error;
     bool answered = false;
     TimerId timer = 0;

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "daemon/io/store.h"
-#include "daemon/rpc/backoff.h"
+#include "daemon/rpc/reconnect.h"
 #include "daemon/rpc/put_queue.h"
 #include "daemon/store_table.h"
 #include "tests/cluster/life.h"
@@ -80,7 +80,7 @@ class StoreClient final : public daemon::Store {
   Callbacks callbacks_;
   daemon::PutQueue puts_;
   std::map<std::string, int64_t> leases_;
-  daemon::Backoff backoff_;
+  ExponentialBackOff backoff_ = daemon::ReconnectBackOff();
   Network::Lane lane_;
   std::string state_;
   bool connected_ = false;
