@@ -10,11 +10,11 @@
 #include "base/executor.h"
 #include "base/mailbox.h"
 #include "daemon/event_log.h"
-#include "daemon/explain_desk.h"
-#include "daemon/job_desk.h"
+#include "daemon/explain_service.h"
+#include "daemon/job_service.h"
 #include "daemon/journal.h"
 #include "daemon/neighbours.h"
-#include "daemon/operator_desk.h"
+#include "daemon/operator_service.h"
 #include "daemon/plan_publisher.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/view_feed.h"
@@ -31,9 +31,9 @@ class CoreBackend final : public Backend {
     const Journal* journal;
     Neighbours* neighbours;
     const PlanPublisher* publisher;
-    JobDesk* jobs;
-    OperatorDesk* operators;
-    const ExplainDesk* explain;
+    JobService* jobs;
+    OperatorService* operators;
+    const ExplainService* explain;
     const std::string* peer_address;  // where other daemons reach this one; the core's thread writes it
     EventLog* events;
     ViewFeed* feed;

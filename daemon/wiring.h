@@ -3,9 +3,9 @@
 //
 //   probes -> LocalHealth --\                                              /-> page -> doorbells
 //   rails -> RailWatch -> LocalHealth
-//   jobs   -> JobDesk -------+-> ClusterView -> PlanPublisher -------------+
+//   jobs   -> JobService -------+-> ClusterView -> PlanPublisher -------------+
 //   peers, store -> Neighbours -/        \-> ViewFeed -> peers, store       \-> journal -> events
-//   operator -> OperatorDesk -> LocalHealth
+//   operator -> OperatorService -> LocalHealth
 #ifndef R2CC_DAEMON_WIRING_H_
 #define R2CC_DAEMON_WIRING_H_
 
@@ -21,18 +21,18 @@
 #include "daemon/config.h"
 #include "daemon/core_backend.h"
 #include "daemon/event_log.h"
-#include "daemon/explain_desk.h"
+#include "daemon/explain_service.h"
 #include "daemon/io/addresses.h"
 #include "daemon/io/attach_server.h"
 #include "daemon/io/files.h"
 #include "daemon/io/page_sink.h"
 #include "daemon/io/peer_transport.h"
 #include "daemon/io/store.h"
-#include "daemon/job_desk.h"
+#include "daemon/job_service.h"
 #include "daemon/journal.h"
 #include "daemon/local_health.h"
 #include "daemon/neighbours.h"
-#include "daemon/operator_desk.h"
+#include "daemon/operator_service.h"
 #include "daemon/pacer.h"
 #include "daemon/plan_publisher.h"
 #include "daemon/rails/rail_watch.h"
@@ -128,9 +128,9 @@ class Wiring {
   RailWatch rails_;
   Neighbours neighbours_;
   PlanPublisher publisher_;
-  JobDesk jobs_;
-  OperatorDesk operator_;
-  ExplainDesk explain_;
+  JobService jobs_;
+  OperatorService operator_;
+  ExplainService explain_;
   CoreBackend backend_;
 
   health::NodeState own_;  // as last published

@@ -1,4 +1,4 @@
-#include "daemon/job_desk.h"
+#include "daemon/job_service.h"
 
 #include <algorithm>
 #include <utility>
@@ -33,7 +33,7 @@ std::string JobName(const v1::Job& job) { return absl::StrCat(job.job().empty() 
 
 }  // namespace
 
-AttachServer::Callbacks JobDesk::Callbacks() {
+AttachServer::Callbacks JobService::Callbacks() {
   return {[this](JobId id, int32_t pid, const plan::AttachRequest& request) { return OnAttach(id, pid, request); },
           [this](JobId id, const std::vector<plan::EvidenceRecord>& records, uint64_t dropped) {
             for (const auto& record : records) OnRecord(id, record);
@@ -42,7 +42,7 @@ AttachServer::Callbacks JobDesk::Callbacks() {
           [this](JobId id) { OnEnd(id); }};
 }
 
-AttachDecision JobDesk::OnAttach(JobId id, int32_t pid, const plan::AttachRequest& request) {
+AttachDecision JobService::OnAttach(JobId id, int32_t pid, const plan::AttachRequest& request) {
   AttachDecision decision{"", journal_->node(), MatchRails(request, outputs_.nics(), own_netns_inode_)};
   registry_.Add(id, pid, request, decision.nics, journal_->Now().realtime_ns);
   allowances_[id] = {journal_->Now().monotonic_ns, kEventsBurst, 0};
@@ -58,7 +58,7 @@ AttachDecision JobDesk::OnAttach(JobId id, int32_t pid, const plan::AttachReques
   return decision;
 }
 
-bool JobDesk::MayTell(JobId id, Nanos now) {
+bool JobService::MayTell(JobId id, Nanos now) {
   Allowance& allowance = allowances_[id];
   const double earned = static_cast<double>(now - allowance.as_of) / kNanosPerSecond * kEventsPerSecond;
   allowance.events = std::min(kEventsBurst, allowance.events + earned);
@@ -74,7 +74,7 @@ bool JobDesk::MayTell(JobId id, Nanos now) {
   return true;
 }
 
-void JobDesk::OnRecord(JobId id, const plan::EvidenceRecord& record) {
+void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   if (!registry_.Record(id, record)) return;
   const auto kind = static_cast<plan::EvidenceKind>(record.kind);
   if (kind == plan::EvidenceKind::kRailSlow || kind == plan::EvidenceKind::kRailSteady) return OnShare(id, record);
@@ -115,14 +115,14 @@ void JobDesk::OnRecord(JobId id, const plan::EvidenceRecord& record) {
 }
 
 // No event of its own: a job repeats itself each second, and the NIC's change of state is one.
-void JobDesk::OnShare(JobId id, const plan::EvidenceRecord& record) {
+void JobService::OnShare(JobId id, const plan::EvidenceRecord& record) {
   const bool slow = static_cast<plan::EvidenceKind>(record.kind) == plan::EvidenceKind::kRailSlow;
   health::JobReport report = ReportOf(id, record, slow ? health::JobReport::What::kRailSlow : health::JobReport::What::kRailSteady);
   report.share_permille = record.share_permille;
   if (!report.nic.empty()) outputs_.evidence(health::JobEvidence(journal_->node(), report, journal_->Now().monotonic_ns));
 }
 
-health::JobReport JobDesk::ReportOf(JobId id, const plan::EvidenceRecord& record, health::JobReport::What what) const {
+health::JobReport JobService::ReportOf(JobId id, const plan::EvidenceRecord& record, health::JobReport::What what) const {
   const v1::Job& job = *registry_.Find(id);
   const std::string peer_node = CleanText(record.peer_node, sizeof(record.peer_node));
   const std::string peer_nic = CleanText(record.peer_nic, sizeof(record.peer_nic));
@@ -135,7 +135,7 @@ health::JobReport JobDesk::ReportOf(JobId id, const plan::EvidenceRecord& record
   return report;
 }
 
-void JobDesk::OnEnd(JobId id) {
+void JobService::OnEnd(JobId id) {
   const v1::Job* job = registry_.Find(id);
   if (job == nullptr) return;
   v1::Event event = journal_->New("job-ended", absl::StrCat(JobName(*job), " ended"));

@@ -1,6 +1,6 @@
 // Where jobs come in: matches their rails, keeps their sums, turns what they saw into evidence and events.
-#ifndef R2CC_DAEMON_JOB_DESK_H_
-#define R2CC_DAEMON_JOB_DESK_H_
+#ifndef R2CC_DAEMON_JOB_SERVICE_H_
+#define R2CC_DAEMON_JOB_SERVICE_H_
 
 #include <functional>
 #include <map>
@@ -17,7 +17,7 @@
 namespace r2cc::daemon {
 
 // The core's thread only.
-class JobDesk {
+class JobService {
  public:
   struct Outputs {
     // This node's NICs, as of now.
@@ -25,8 +25,8 @@ class JobDesk {
     std::function<void(const std::vector<health::Evidence>&)> evidence;
   };
 
-  // The journal outlives the desk. `own_netns_inode`: of the daemon.
-  JobDesk(Journal* journal, uint64_t own_netns_inode, Outputs outputs)
+  // The journal outlives the service. `own_netns_inode`: of the daemon.
+  JobService(Journal* journal, uint64_t own_netns_inode, Outputs outputs)
       : journal_(journal), own_netns_inode_(own_netns_inode), outputs_(std::move(outputs)) {}
 
   // What an attach server calls.
@@ -58,4 +58,4 @@ class JobDesk {
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_JOB_DESK_H_
+#endif  // R2CC_DAEMON_JOB_SERVICE_H_

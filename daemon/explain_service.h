@@ -1,6 +1,6 @@
 // Explains verdicts to people: why a NIC is in its state, what the probes between two nodes show, why the plan is as it is.
-#ifndef R2CC_DAEMON_EXPLAIN_DESK_H_
-#define R2CC_DAEMON_EXPLAIN_DESK_H_
+#ifndef R2CC_DAEMON_EXPLAIN_SERVICE_H_
+#define R2CC_DAEMON_EXPLAIN_SERVICE_H_
 
 #include <functional>
 #include <string>
@@ -13,7 +13,7 @@
 #include "daemon/journal.h"
 #include "daemon/local_health.h"
 #include "daemon/neighbours.h"
-#include "daemon/operator_desk.h"
+#include "daemon/operator_service.h"
 #include "daemon/plan_publisher.h"
 #include "daemon/rails/rail_watch.h"
 #include "daemon/rpc/answer.h"
@@ -39,22 +39,22 @@ NicVerdict MakeVerdictFromAfar(const health::NicKey& nic, const std::vector<heal
                                const std::vector<health::NicKey>& mute, const std::vector<health::NicKey>& others);
 
 // The core's thread only.
-class ExplainDesk {
+class ExplainService {
  public:
   struct Parts {
     const LocalHealth* local;
     RailWatch* rails;
     const health::ClusterView* view;
     const Neighbours* neighbours;
-    const OperatorDesk* operators;
+    const OperatorService* operators;
     const PlanPublisher* publisher;
     const EventLog* events;
     const Journal* journal;
     PeerTransport* peers;
   };
 
-  // The parts outlive the desk.
-  explicit ExplainDesk(const Parts& parts) : parts_(parts) {}
+  // The parts outlive it.
+  explicit ExplainService(const Parts& parts) : parts_(parts) {}
 
   // Each answers here what is this node's, and asks the other node's daemon otherwise; a request that a peer forwarded is never
   // forwarded again. Of a NIC whose daemon cannot be asked this node says what it knows itself.
@@ -80,4 +80,4 @@ class ExplainDesk {
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_EXPLAIN_DESK_H_
+#endif  // R2CC_DAEMON_EXPLAIN_SERVICE_H_

@@ -1,6 +1,6 @@
 // What the operator says about a NIC: checked, done here or sent to the NIC's own daemon, kept over restarts.
-#ifndef R2CC_DAEMON_OPERATOR_DESK_H_
-#define R2CC_DAEMON_OPERATOR_DESK_H_
+#ifndef R2CC_DAEMON_OPERATOR_SERVICE_H_
+#define R2CC_DAEMON_OPERATOR_SERVICE_H_
 
 #include <functional>
 #include <string>
@@ -18,7 +18,7 @@
 namespace r2cc::daemon {
 
 // The core's thread only.
-class OperatorDesk {
+class OperatorService {
  public:
   struct Parts {
     Executor* executor;
@@ -30,8 +30,8 @@ class OperatorDesk {
     Journal* journal;
   };
 
-  // The parts outlive the desk. `saved`: what was read at the start.
-  OperatorDesk(const Parts& parts, SavedState saved) : parts_(parts), saved_(std::move(saved)) {}
+  // The parts outlive it. `saved`: what was read at the start.
+  OperatorService(const Parts& parts, SavedState saved) : parts_(parts), saved_(std::move(saved)) {}
 
   void Act(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer);
 
@@ -51,4 +51,4 @@ class OperatorDesk {
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_OPERATOR_DESK_H_
+#endif  // R2CC_DAEMON_OPERATOR_SERVICE_H_

@@ -1,4 +1,4 @@
-#include "daemon/operator_desk.h"
+#include "daemon/operator_service.h"
 
 #include <algorithm>
 #include <optional>
@@ -37,7 +37,7 @@ std::string Clean(const std::string& name) { return CleanText(name.data(), std::
 
 }  // namespace
 
-void OperatorDesk::Act(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer) {
+void OperatorService::Act(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer) {
   const std::string& own = parts_.journal->node();
   if (!WordFor(request.action()).has_value())
     return answer(absl::InvalidArgumentError(
@@ -55,7 +55,7 @@ void OperatorDesk::Act(const v1::NicActionRequest& request, Backend::Origin orig
   parts_.peers->Act(request.node(), request, std::move(answer));
 }
 
-void OperatorDesk::ActHere(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer) {
+void OperatorService::ActHere(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer) {
   const health::NodeHealth& health = parts_.local->health();
   if (!health.Has(request.nic())) return answer(UnknownNic(request.nic()));
   const Word word = *WordFor(request.action());
@@ -80,19 +80,19 @@ void OperatorDesk::ActHere(const v1::NicActionRequest& request, Backend::Origin 
   parts_.executor->RunAfter(kSaveWait, [answer, reply] { answer(reply); });
 }
 
-void OperatorDesk::Save(std::function<void()> done) {
+void OperatorService::Save(std::function<void()> done) {
   saved_.words = MergeWords(std::move(saved_.words), parts_.local->nic_names(), parts_.local->health().words());
   parts_.keeper->Save(saved_, std::move(done));
 }
 
-absl::Status OperatorDesk::UnknownNode(const std::string& node) const {
+absl::Status OperatorService::UnknownNode(const std::string& node) const {
   std::set<std::string> names;
   for (const auto& [name, entry] : parts_.view->nodes()) names.insert(name);
   for (const auto& peer : parts_.neighbours->Peers()) names.insert(peer.node());
   return absl::NotFoundError(absl::StrCat("there is no node '", Clean(node), "'; the nodes are ", absl::StrJoin(names, " ")));
 }
 
-absl::Status OperatorDesk::UnknownNic(const std::string& nic) const {
+absl::Status OperatorService::UnknownNic(const std::string& nic) const {
   const auto names = parts_.local->nic_names();
   return absl::NotFoundError(absl::StrCat("node ", parts_.journal->node(), " has no NIC '", Clean(nic), "'; it has ",
                                           names.empty() ? "none" : absl::StrJoin(names, " ")));

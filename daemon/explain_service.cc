@@ -1,4 +1,4 @@
-#include "daemon/explain_desk.h"
+#include "daemon/explain_service.h"
 
 #include <algorithm>
 #include <deque>
@@ -147,7 +147,7 @@ NicVerdict MakeVerdictFromAfar(const health::NicKey& nic, const std::vector<heal
           {absl::StrCat("what would tell: a way to ", nic.node, " besides this rail (a management network, or a second rail)")}};
 }
 
-absl::Status ExplainDesk::WhoAnswers(const std::string& node, Backend::Origin origin) const {
+absl::Status ExplainService::WhoAnswers(const std::string& node, Backend::Origin origin) const {
   const std::string& own = parts_.journal->node();
   if (node == own) return absl::OkStatus();
   if (origin == Backend::Origin::kPeer)
@@ -157,7 +157,7 @@ absl::Status ExplainDesk::WhoAnswers(const std::string& node, Backend::Origin or
   return absl::UnavailableError("");
 }
 
-void ExplainDesk::ExplainNic(const v1::ExplainNicRequest& request, Backend::Origin origin, Answer<v1::ExplainNicReply> answer) const {
+void ExplainService::ExplainNic(const v1::ExplainNicRequest& request, Backend::Origin origin, Answer<v1::ExplainNicReply> answer) const {
   const absl::Status who = WhoAnswers(request.node(), origin);
   if (absl::IsUnavailable(who)) {
     const health::NicKey nic = {request.node(), request.nic()};
@@ -174,7 +174,8 @@ void ExplainDesk::ExplainNic(const v1::ExplainNicRequest& request, Backend::Orig
   answer(Explain(*status));
 }
 
-v1::ExplainNicReply ExplainDesk::ExplainFromAfar(const health::NicKey& nic, const health::NicStatus& status, const std::string& why) const {
+v1::ExplainNicReply ExplainService::ExplainFromAfar(const health::NicKey& nic, const health::NicStatus& status,
+                                                    const std::string& why) const {
   const Nanos now = parts_.journal->Now().monotonic_ns;
   const std::vector<health::RailPairStatus> pairs = parts_.rails->Pairs();
   const auto answers_now = [&](const health::RailPairStatus& pair) {
@@ -191,7 +192,7 @@ v1::ExplainNicReply ExplainDesk::ExplainFromAfar(const health::NicKey& nic, cons
   return Reply(nic, status, verdict);
 }
 
-v1::ExplainNicReply ExplainDesk::Explain(const health::NicStatus& status) const {
+v1::ExplainNicReply ExplainService::Explain(const health::NicStatus& status) const {
   const health::NicKey nic = {parts_.journal->node(), status.identity.name};
   const health::NicKey* cable = parts_.rails->CableTo(nic.nic);
   const NicVerdict verdict =
@@ -201,7 +202,7 @@ v1::ExplainNicReply ExplainDesk::Explain(const health::NicStatus& status) const 
   return reply;
 }
 
-v1::ExplainNicReply ExplainDesk::Reply(const health::NicKey& nic, const health::NicStatus& status, const NicVerdict& verdict) const {
+v1::ExplainNicReply ExplainService::Reply(const health::NicKey& nic, const health::NicStatus& status, const NicVerdict& verdict) const {
   const Moment now = parts_.journal->Now();
   v1::ExplainNicReply reply;
   reply.set_node(nic.node);
@@ -233,14 +234,14 @@ v1::ExplainNicReply ExplainDesk::Reply(const health::NicKey& nic, const health::
   return reply;
 }
 
-void ExplainDesk::AddPairs(const std::function<bool(const health::PairKey&)>& wanted,
-                           google::protobuf::RepeatedPtrField<v1::PairStatus>* out) const {
+void ExplainService::AddPairs(const std::function<bool(const health::PairKey&)>& wanted,
+                              google::protobuf::RepeatedPtrField<v1::PairStatus>* out) const {
   const Moment now = parts_.journal->Now();
   for (const health::RailPairStatus& pair : parts_.rails->Pairs())
     if (wanted(pair.key)) *out->Add() = ToProto(pair, now);
 }
 
-void ExplainDesk::ProbePaths(const v1::ProbePathsRequest& request, Backend::Origin origin, Answer<v1::ProbePathsReply> answer) const {
+void ExplainService::ProbePaths(const v1::ProbePathsRequest& request, Backend::Origin origin, Answer<v1::ProbePathsReply> answer) const {
   const absl::Status who = WhoAnswers(request.node(), origin);
   if (absl::IsUnavailable(who)) return parts_.peers->ProbePaths(request.node(), request, std::move(answer));
   if (!who.ok()) return answer(who);
@@ -255,7 +256,7 @@ void ExplainDesk::ProbePaths(const v1::ProbePathsRequest& request, Backend::Orig
   answer(std::move(reply));
 }
 
-v1::ExplainPlanReply ExplainDesk::ExplainPlan() const {
+v1::ExplainPlanReply ExplainService::ExplainPlan() const {
   v1::ExplainPlanReply reply;
   const plan::Plan& plan = parts_.publisher->plan();
   *reply.mutable_epoch() = daemon::ToProto(plan.epoch);

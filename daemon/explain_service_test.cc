@@ -1,4 +1,4 @@
-#include "daemon/explain_desk.h"
+#include "daemon/explain_service.h"
 
 #include <gtest/gtest.h>
 
