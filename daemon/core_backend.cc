@@ -19,12 +19,12 @@ CoreBackend::CoreBackend(std::string node, const Parts& parts, std::shared_ptr<c
       alive_(std::move(alive)),
       started_(parts_.core->Now()),
       received_(parts_.core, kReceivedMax,
-                [neighbours = parts_.neighbours](Received received) { neighbours->Receive(received.view, received.from); }) {}
+                [peer_set = parts_.peer_set](Received received) { peer_set->Receive(received.view, received.from); }) {}
 
 v1::NodeView CoreBackend::ShownNode(const health::NodeEntry& entry) const {
   v1::NodeView shown = ToProto(entry.state, parts_.view->WordOf(entry), parts_.journal->Now());
   const bool own = entry.state.node == node_;
-  const Neighbours::About about = parts_.neighbours->AboutNode(entry.state.node);
+  const PeerSet::About about = parts_.peer_set->AboutNode(entry.state.node);
   shown.set_peer_address(own ? *parts_.peer_address : about.peer_address);
   shown.set_release(own ? kRelease : about.release);
   shown.clear_probe_nonce();
@@ -53,8 +53,8 @@ void CoreBackend::GetStatus(Answer<v1::StatusReply> answer) {
     reply.set_uptime_ns(parts_.core->Now() - started_);
     reply.set_jobs(static_cast<uint32_t>(parts_.jobs->registry().size()));
     for (auto& node : ShownNodes("")) *reply.add_nodes() = std::move(node);
-    for (auto& peer : parts_.neighbours->Peers()) *reply.add_peers() = std::move(peer);
-    reply.set_store(parts_.neighbours->store_state());
+    for (auto& peer : parts_.peer_set->Peers()) *reply.add_peers() = std::move(peer);
+    reply.set_store(parts_.peer_set->store_state());
     answer(std::move(reply));
   });
 }

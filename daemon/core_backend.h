@@ -13,8 +13,8 @@
 #include "daemon/explain_service.h"
 #include "daemon/job_service.h"
 #include "daemon/journal.h"
-#include "daemon/neighbours.h"
 #include "daemon/operator_service.h"
+#include "daemon/peer_set.h"
 #include "daemon/plan_publisher.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/view_feed.h"
@@ -29,7 +29,7 @@ class CoreBackend final : public Backend {
     Executor* core;
     const health::ClusterView* view;
     const Journal* journal;
-    Neighbours* neighbours;
+    PeerSet* peer_set;
     const PlanPublisher* publisher;
     JobService* jobs;
     OperatorService* operators;

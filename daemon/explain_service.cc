@@ -153,7 +153,7 @@ absl::Status ExplainService::WhoAnswers(const std::string& node, Backend::Origin
   if (origin == Backend::Origin::kPeer)
     return absl::FailedPreconditionError(absl::StrCat("this is node ", own, ", not ", Clean(node),
                                                       ": correct the peer addresses in the configuration of the daemon that was asked"));
-  if (parts_.view->Find(node) == nullptr && !parts_.neighbours->IsPeer(node)) return parts_.operators->UnknownNode(node);
+  if (parts_.view->Find(node) == nullptr && !parts_.peer_set->IsPeer(node)) return parts_.operators->UnknownNode(node);
   return absl::UnavailableError("");
 }
 
@@ -247,7 +247,7 @@ void ExplainService::ProbePaths(const v1::ProbePathsRequest& request, Backend::O
   if (!who.ok()) return answer(who);
   if (request.peer() == request.node())
     return answer(absl::InvalidArgumentError(absl::StrCat("rails are probed between two nodes; ", Clean(request.peer()), " is one")));
-  if (!request.peer().empty() && parts_.view->Find(request.peer()) == nullptr && !parts_.neighbours->IsPeer(request.peer()))
+  if (!request.peer().empty() && parts_.view->Find(request.peer()) == nullptr && !parts_.peer_set->IsPeer(request.peer()))
     return answer(parts_.operators->UnknownNode(request.peer()));
   v1::ProbePathsReply reply;
   reply.set_node(request.node());

@@ -12,8 +12,8 @@
 #include "daemon/io/peer_transport.h"
 #include "daemon/journal.h"
 #include "daemon/local_health.h"
-#include "daemon/neighbours.h"
 #include "daemon/operator_service.h"
+#include "daemon/peer_set.h"
 #include "daemon/plan_publisher.h"
 #include "daemon/rails/rail_watch.h"
 #include "daemon/rpc/answer.h"
@@ -45,7 +45,7 @@ class ExplainService {
     const LocalHealth* local;
     RailWatch* rails;
     const health::ClusterView* view;
-    const Neighbours* neighbours;
+    const PeerSet* peer_set;
     const OperatorService* operators;
     const PlanPublisher* publisher;
     const EventLog* events;

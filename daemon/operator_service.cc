@@ -50,8 +50,7 @@ void OperatorService::Act(const v1::NicActionRequest& request, Backend::Origin o
     return answer(
         absl::FailedPreconditionError(absl::StrCat("this is node ", own, ", not ", Clean(request.node()),
                                                    ": correct the peer addresses in the configuration of the daemon that was asked")));
-  if (parts_.view->Find(request.node()) == nullptr && !parts_.neighbours->IsPeer(request.node()))
-    return answer(UnknownNode(request.node()));
+  if (parts_.view->Find(request.node()) == nullptr && !parts_.peer_set->IsPeer(request.node())) return answer(UnknownNode(request.node()));
   parts_.peers->Act(request.node(), request, std::move(answer));
 }
 
@@ -88,7 +87,7 @@ void OperatorService::Save(std::function<void()> done) {
 absl::Status OperatorService::UnknownNode(const std::string& node) const {
   std::set<std::string> names;
   for (const auto& [name, entry] : parts_.view->nodes()) names.insert(name);
-  for (const auto& peer : parts_.neighbours->Peers()) names.insert(peer.node());
+  for (const auto& peer : parts_.peer_set->Peers()) names.insert(peer.node());
   return absl::NotFoundError(absl::StrCat("there is no node '", Clean(node), "'; the nodes are ", absl::StrJoin(names, " ")));
 }
 

@@ -9,7 +9,7 @@
 #include "daemon/io/peer_transport.h"
 #include "daemon/journal.h"
 #include "daemon/local_health.h"
-#include "daemon/neighbours.h"
+#include "daemon/peer_set.h"
 #include "daemon/rpc/answer.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/state_keeper.h"
@@ -24,7 +24,7 @@ class OperatorService {
     Executor* executor;
     LocalHealth* local;
     const health::ClusterView* view;
-    const Neighbours* neighbours;
+    const PeerSet* peer_set;
     PeerTransport* peers;
     StateKeeper* keeper;
     Journal* journal;

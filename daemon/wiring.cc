@@ -42,17 +42,17 @@ Wiring::Wiring(Config config, World world)
                [this](const health::NicKey& nic, const std::string& text) { journal_.TellFabric(nic, text); }}),
       rails_(config_.node, NicIdentities(), world_.probe_nonce, Cables(), &cluster_, {world_.core, world_.datagrams},
              {[this](const health::Evidence& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); }}),
-      neighbours_(config_, &cluster_, &journal_,
-                  {[this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); },
-                   [this](const std::string& node) { rails_.Heard(node); }}),
+      peer_set_(config_, &cluster_, &journal_,
+                {[this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); },
+                 [this](const std::string& node) { rails_.Heard(node); }}),
       publisher_(world_.page, world_.jobs, &journal_),
       jobs_(&journal_, world_.netns_inode,
             {[this] { return local_.Matchable(); }, [this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); }}),
-      operator_({world_.core, &local_, &cluster_, &neighbours_, world_.peers, &keeper_, &journal_}, saved_),
-      explain_({&local_, &rails_, &cluster_, &neighbours_, &operator_, &publisher_, &events_, &journal_, world_.peers}),
+      operator_({world_.core, &local_, &cluster_, &peer_set_, world_.peers, &keeper_, &journal_}, saved_),
+      explain_({&local_, &rails_, &cluster_, &peer_set_, &operator_, &publisher_, &events_, &journal_, world_.peers}),
       backend_(
           config_.node,
-          {world_.core, &cluster_, &journal_, &neighbours_, &publisher_, &jobs_, &operator_, &explain_, &peer_address_, &events_, &feed_},
+          {world_.core, &cluster_, &journal_, &peer_set_, &publisher_, &jobs_, &operator_, &explain_, &peer_address_, &events_, &feed_},
           alive_) {}
 
 Wiring::~Wiring() { Stop(); }
@@ -102,13 +102,13 @@ absl::Status Wiring::Start() {
   if (auto status = local_.Start(); !status.ok()) return status;
   Advance();
   if (auto status = world_.jobs->Start(jobs_.Callbacks()); !status.ok()) return status;
-  world_.peers->Start(&feed_, neighbours_.PeerCallbacks());
+  world_.peers->Start(&feed_, peer_set_.PeerCallbacks());
   FollowJobs();
-  world_.store->Start(kNodesPrefix, neighbours_.StoreCallbacks());
+  world_.store->Start(kNodesPrefix, peer_set_.StoreCallbacks());
 
   Every(plan::kPageHeartbeatInterval, [this] {
     world_.page->Heartbeat(world_.core->Now());
-    neighbours_.Tick();
+    peer_set_.Tick();
     world_.jobs->DrainRings();
     FollowJobs();
     ScheduleAdvance();
@@ -119,7 +119,7 @@ absl::Status Wiring::Start() {
 
 void Wiring::FollowJobs() {
   std::set<std::string> nodes = jobs_.registry().PeerNodes();
-  std::vector<PeerSpec> peers = neighbours_.DirectPeers(nodes);
+  std::vector<PeerSpec> peers = peer_set_.DirectPeers(nodes);
   rails_.SetJobPeers(std::move(nodes));
   if (std::exchange(direct_peers_, peers) != peers) world_.peers->SetPeers(peers);
 }

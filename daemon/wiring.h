@@ -4,7 +4,7 @@
 //   probes -> LocalHealth --\                                              /-> page -> doorbells
 //   rails -> RailWatch -> LocalHealth
 //   jobs   -> JobService -------+-> ClusterView -> PlanPublisher -------------+
-//   peers, store -> Neighbours -/        \-> ViewFeed -> peers, store       \-> journal -> events
+//   peers, store -> PeerSet -/        \-> ViewFeed -> peers, store       \-> journal -> events
 //   operator -> OperatorService -> LocalHealth
 #ifndef R2CC_DAEMON_WIRING_H_
 #define R2CC_DAEMON_WIRING_H_
@@ -31,9 +31,9 @@
 #include "daemon/job_service.h"
 #include "daemon/journal.h"
 #include "daemon/local_health.h"
-#include "daemon/neighbours.h"
 #include "daemon/operator_service.h"
 #include "daemon/pacer.h"
+#include "daemon/peer_set.h"
 #include "daemon/plan_publisher.h"
 #include "daemon/rails/rail_watch.h"
 #include "daemon/rpc/backend.h"
@@ -126,7 +126,7 @@ class Wiring {
   LocalHealth local_;
   health::FabricProbe fabric_;
   RailWatch rails_;
-  Neighbours neighbours_;
+  PeerSet peer_set_;
   PlanPublisher publisher_;
   JobService jobs_;
   OperatorService operator_;

@@ -1,6 +1,6 @@
 // What the other nodes say, over whatever way it comes (a peer's stream, our stream to it, the store), merged into the one view.
-#ifndef R2CC_DAEMON_NEIGHBOURS_H_
-#define R2CC_DAEMON_NEIGHBOURS_H_
+#ifndef R2CC_DAEMON_PEER_SET_H_
+#define R2CC_DAEMON_PEER_SET_H_
 
 #include <functional>
 #include <map>
@@ -17,7 +17,7 @@
 namespace r2cc::daemon {
 
 // The core's thread only.
-class Neighbours {
+class PeerSet {
  public:
   // Nodes of a cluster; views of more are refused.
   static constexpr size_t kNodesMax = 8192;
@@ -33,7 +33,7 @@ class Neighbours {
   };
 
   // All outlive it.
-  Neighbours(const Config& config, health::ClusterView* view, Journal* journal, Outputs outputs);
+  PeerSet(const Config& config, health::ClusterView* view, Journal* journal, Outputs outputs);
 
   PeerTransport::Callbacks PeerCallbacks();
   Store::Callbacks StoreCallbacks();
@@ -91,4 +91,4 @@ class Neighbours {
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_NEIGHBOURS_H_
+#endif  // R2CC_DAEMON_PEER_SET_H_

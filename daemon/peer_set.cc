@@ -1,4 +1,4 @@
-#include "daemon/neighbours.h"
+#include "daemon/peer_set.h"
 
 #include <algorithm>
 #include <optional>
@@ -27,22 +27,22 @@ std::string ForeignProtocol(const v1::NodeView& message) {
 
 }  // namespace
 
-Neighbours::Neighbours(const Config& config, health::ClusterView* view, Journal* journal, Outputs outputs)
+PeerSet::PeerSet(const Config& config, health::ClusterView* view, Journal* journal, Outputs outputs)
     : node_(config.node), view_(view), journal_(journal), outputs_(std::move(outputs)) {
   for (const PeerSpec& peer : config.peers) peers_[peer.node] = {.address = peer.address, .configured = true};
 }
 
-PeerTransport::Callbacks Neighbours::PeerCallbacks() {
+PeerTransport::Callbacks PeerSet::PeerCallbacks() {
   return {[this](const std::string& peer, const v1::NodeView& view) { OnPeerView(peer, view); },
           [this](const std::string& peer) { OnConnected(peer); },
           [this](const std::string& peer, const std::string& why) { OnLost(peer, why); }};
 }
 
-Store::Callbacks Neighbours::StoreCallbacks() {
+Store::Callbacks PeerSet::StoreCallbacks() {
   return {[this](const StoreChange& change) { OnStoreChange(change); }, [this](const std::string& state) { OnStoreState(state); }};
 }
 
-void Neighbours::OnPeerView(const std::string& peer, const v1::NodeView& message) {
+void PeerSet::OnPeerView(const std::string& peer, const v1::NodeView& message) {
   if (message.node().empty()) return;  // it has just started
   Peer& entry = peers_[peer];
   if (message.node() != peer) {
@@ -60,11 +60,11 @@ void Neighbours::OnPeerView(const std::string& peer, const v1::NodeView& message
   Receive(message, entry.address);
 }
 
-void Neighbours::Receive(const v1::NodeView& message, const std::string& from) {
+void PeerSet::Receive(const v1::NodeView& message, const std::string& from) {
   if (Take(message, from)) outputs_.on_heard(message.node());
 }
 
-bool Neighbours::Take(const v1::NodeView& message, const std::string& from) {
+bool PeerSet::Take(const v1::NodeView& message, const std::string& from) {
   if (message.node().empty()) return false;
   if (const std::string foreign = ForeignProtocol(message); !foreign.empty()) return Complain(from, "a view was refused: " + foreign);
   if (message.node() == node_)
@@ -92,7 +92,7 @@ bool Neighbours::Take(const v1::NodeView& message, const std::string& from) {
   return true;
 }
 
-void Neighbours::TellChanges(const health::NodeState* before, const health::NodeState& after) {
+void PeerSet::TellChanges(const health::NodeState* before, const health::NodeState& after) {
   if (before == nullptr) return;
   for (const auto& nic : after.nics) {
     const auto* old = before->Find(nic.identity.name);
@@ -100,7 +100,7 @@ void Neighbours::TellChanges(const health::NodeState* before, const health::Node
   }
 }
 
-void Neighbours::OnConnected(const std::string& peer) {
+void PeerSet::OnConnected(const std::string& peer) {
   Peer& entry = peers_[peer];
   entry.connected = true;
   entry.error.clear();
@@ -110,7 +110,7 @@ void Neighbours::OnConnected(const std::string& peer) {
   journal_->Tell(std::move(event));
 }
 
-void Neighbours::OnLost(const std::string& peer, const std::string& why) {
+void PeerSet::OnLost(const std::string& peer, const std::string& why) {
   Peer& entry = peers_[peer];
   entry.error = Clean(why);
   if (!std::exchange(entry.connected, false)) {
@@ -123,7 +123,7 @@ void Neighbours::OnLost(const std::string& peer, const std::string& why) {
   journal_->Tell(std::move(event));
 }
 
-void Neighbours::OnStoreChange(const StoreChange& change) {
+void PeerSet::OnStoreChange(const StoreChange& change) {
   if (!absl::StartsWith(change.key, kNodesPrefix)) return;
   const std::string node = change.key.substr(sizeof(kNodesPrefix) - 1);
   if (node == node_) return;
@@ -139,11 +139,11 @@ void Neighbours::OnStoreChange(const StoreChange& change) {
   HearOf(node);
 }
 
-void Neighbours::HearOf(const std::string& node) {
+void PeerSet::HearOf(const std::string& node) {
   if (view_->Heard(node, journal_->Now().monotonic_ns)) outputs_.on_view();
 }
 
-void Neighbours::OnStoreState(const std::string& state) {
+void PeerSet::OnStoreState(const std::string& state) {
   if (std::exchange(store_state_, state) == state) return;
   LogInfo("store", {{"state", state}});
   // Without the store nobody tells us of the leases' ends.
@@ -151,19 +151,19 @@ void Neighbours::OnStoreState(const std::string& state) {
   for (const std::string& node : std::exchange(in_store_, {})) HearOf(node);
 }
 
-void Neighbours::Tick() {
+void PeerSet::Tick() {
   const auto lost = view_->Tick(journal_->Now().monotonic_ns, [this](const std::string& node) { return in_store_.contains(node); });
   for (const std::string& node : lost) LogWarning("nothing was heard of a node; its last view stays", {{"node", node}});
 }
 
-bool Neighbours::Complain(const std::string& from, const std::string& what) {
+bool PeerSet::Complain(const std::string& from, const std::string& what) {
   if (complaints_.size() >= kComplaintsMax) complaints_.clear();
   std::string& last = complaints_[from];
   if (std::exchange(last, what) != what) LogWarning(what, {{"from", from}});
   return false;
 }
 
-std::vector<PeerSpec> Neighbours::DirectPeers(const std::set<std::string>& job_nodes) {
+std::vector<PeerSpec> PeerSet::DirectPeers(const std::set<std::string>& job_nodes) {
   // In an order of its own for each node, so that where there are too many not everybody calls the same few.
   std::vector<std::pair<uint64_t, std::string>> called;
   for (const std::string& node : job_nodes)
@@ -184,7 +184,7 @@ std::vector<PeerSpec> Neighbours::DirectPeers(const std::set<std::string>& job_n
   return peers;
 }
 
-std::vector<v1::PeerStatus> Neighbours::Peers() const {
+std::vector<v1::PeerStatus> PeerSet::Peers() const {
   std::vector<v1::PeerStatus> peers;
   for (const auto& [node, peer] : peers_) {
     v1::PeerStatus& status = peers.emplace_back();
@@ -196,7 +196,7 @@ std::vector<v1::PeerStatus> Neighbours::Peers() const {
   return peers;
 }
 
-Neighbours::About Neighbours::AboutNode(const std::string& node) const {
+PeerSet::About PeerSet::AboutNode(const std::string& node) const {
   const auto found = about_.find(node);
   return found == about_.end() ? About() : found->second;
 }

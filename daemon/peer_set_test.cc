@@ -6,7 +6,7 @@
 namespace r2cc::daemon {
 namespace {
 
-class NeighboursTest : public WiringTest {
+class PeerSetTest : public WiringTest {
  protected:
   void StoreTells(const std::string& node, const std::string& address) {
     v1::NodeView view = PeerView(1, v1::HEALTHY);
@@ -32,7 +32,7 @@ class NeighboursTest : public WiringTest {
   const std::vector<std::string> configured_ = {"n1 h1:7460", "n2 h2:7460"};
 };
 
-TEST_F(NeighboursTest, NodesOfAJobAreCalledWhereTheStoreKnowsThem) {
+TEST_F(PeerSetTest, NodesOfAJobAreCalledWhereTheStoreKnowsThem) {
   EXPECT_EQ(Called(), configured_);
   StoreTells("n7", "h7:7460");
   StoreTells("n8", "");
@@ -48,17 +48,17 @@ TEST_F(NeighboursTest, NodesOfAJobAreCalledWhereTheStoreKnowsThem) {
   EXPECT_EQ(Called(), configured_);
 }
 
-TEST_F(NeighboursTest, AJobThatNamesManyNodesMakesABoundedNumberOfCalls) {
+TEST_F(PeerSetTest, AJobThatNamesManyNodesMakesABoundedNumberOfCalls) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1"}));
   for (int node = 0; node < 100; ++node) {
     StoreTells(absl::StrCat("o", node), absl::StrCat("h", node, ":7460"));
     JobTalksTo(absl::StrCat("o", node));
   }
-  EXPECT_EQ(Called().size(), configured_.size() + Neighbours::kJobPeersMax);
+  EXPECT_EQ(Called().size(), configured_.size() + PeerSet::kJobPeersMax);
 }
 
 // A cluster that starts makes no plan for each node that turns up.
-TEST_F(NeighboursTest, PlansOfManyNodesKeepADistance) {
+TEST_F(PeerSetTest, PlansOfManyNodesKeepADistance) {
   const size_t before = page_->plans().size();
   for (int node = 0; node < 300; ++node) StoreTells(absl::StrCat("o", node), "");
   EXPECT_LE(page_->plans().size(), before + kPlanAtOnceNodes);
@@ -69,7 +69,7 @@ TEST_F(NeighboursTest, PlansOfManyNodesKeepADistance) {
 }
 
 // Its jobs have nobody else to tell them.
-TEST_F(NeighboursTest, TheOwnNicsDoNotWaitForThePlansOfOthers) {
+TEST_F(PeerSetTest, TheOwnNicsDoNotWaitForThePlansOfOthers) {
   for (int node = 0; node < 300; ++node) StoreTells(absl::StrCat("o", node), "");
   core_.Advance(300 * kPlanIntervalPerNode);
   StoreTells("p0", "");
@@ -81,7 +81,7 @@ TEST_F(NeighboursTest, TheOwnNicsDoNotWaitForThePlansOfOthers) {
 }
 
 // A sign of life is no change, and no other view goes out for it.
-TEST_F(NeighboursTest, AKeepAliveChangesNothing) {
+TEST_F(PeerSetTest, AKeepAliveChangesNothing) {
   v1::NodeView view = PeerView(1, v1::HEALTHY);
   view.set_protocol(kPeerProtocol);
   peers_->Receive("n1", view);
