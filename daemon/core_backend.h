@@ -17,7 +17,7 @@
 #include "daemon/peer_set.h"
 #include "daemon/plan_publisher.h"
 #include "daemon/rpc/backend.h"
-#include "daemon/view_feed.h"
+#include "daemon/view_broadcaster.h"
 #include "health/view/cluster_view.h"
 
 namespace r2cc::daemon {
@@ -36,7 +36,7 @@ class CoreBackend final : public Backend {
     const ExplainService* explain;
     const std::string* peer_address;  // where other daemons reach this one; the core's thread writes it
     EventLog* events;
-    ViewFeed* feed;
+    ViewBroadcaster* broadcaster;
   };
 
   // The parts outlive it. A request that reaches the core once `*alive` is false is not answered by a part.
@@ -54,7 +54,7 @@ class CoreBackend final : public Backend {
   void ExplainPlan(Answer<v1::ExplainPlanReply> answer) override;
   void ReceiveView(v1::NodeView view, const std::string& from) override;
   EventLog& events() override { return *parts_.events; }
-  ViewFeed& feed() override { return *parts_.feed; }
+  ViewBroadcaster& broadcaster() override { return *parts_.broadcaster; }
 
  private:
   struct Received {

@@ -50,10 +50,10 @@ Wiring::Wiring(Config config, World world)
             {[this] { return local_.Matchable(); }, [this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); }}),
       operator_({world_.core, &local_, &cluster_, &peer_set_, world_.peers, &keeper_, &journal_}, saved_),
       explain_({&local_, &rails_, &cluster_, &peer_set_, &operator_, &publisher_, &events_, &journal_, world_.peers}),
-      backend_(
-          config_.node,
-          {world_.core, &cluster_, &journal_, &peer_set_, &publisher_, &jobs_, &operator_, &explain_, &peer_address_, &events_, &feed_},
-          alive_) {}
+      backend_(config_.node,
+               {world_.core, &cluster_, &journal_, &peer_set_, &publisher_, &jobs_, &operator_, &explain_, &peer_address_, &events_,
+                &broadcaster_},
+               alive_) {}
 
 Wiring::~Wiring() { Stop(); }
 
@@ -102,7 +102,7 @@ absl::Status Wiring::Start() {
   if (auto status = local_.Start(); !status.ok()) return status;
   Advance();
   if (auto status = world_.jobs->Start(jobs_.Callbacks()); !status.ok()) return status;
-  world_.peers->Start(&feed_, peer_set_.PeerCallbacks());
+  world_.peers->Start(&broadcaster_, peer_set_.PeerCallbacks());
   FollowJobs();
   world_.store->Start(kNodesPrefix, peer_set_.StoreCallbacks());
 
@@ -113,7 +113,7 @@ absl::Status Wiring::Start() {
     FollowJobs();
     ScheduleAdvance();
   });
-  Every(kKeepAliveInterval, [this] { feed_.Ring(); });
+  Every(kKeepAliveInterval, [this] { broadcaster_.Ring(); });
   return absl::OkStatus();
 }
 
@@ -204,7 +204,7 @@ void Wiring::PublishOwnView() {
   view.set_release(kRelease);
   view.set_protocol(kPeerProtocol);
   const std::string value = view.SerializeAsString();
-  feed_.Set(std::move(view));
+  broadcaster_.Set(std::move(view));
   world_.store->Put(kNodesPrefix + config_.node, value, kNodeLeaseMs);
 }
 

@@ -4,7 +4,7 @@
 //   probes -> LocalHealth --\                                              /-> page -> doorbells
 //   rails -> RailWatch -> LocalHealth
 //   jobs   -> JobService -------+-> ClusterView -> PlanPublisher -------------+
-//   peers, store -> PeerSet -/        \-> ViewFeed -> peers, store       \-> journal -> events
+//   peers, store -> PeerSet -/        \-> ViewBroadcaster -> peers, store       \-> journal -> events
 //   operator -> OperatorService -> LocalHealth
 #ifndef R2CC_DAEMON_WIRING_H_
 #define R2CC_DAEMON_WIRING_H_
@@ -38,7 +38,7 @@
 #include "daemon/rails/rail_watch.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/state_keeper.h"
-#include "daemon/view_feed.h"
+#include "daemon/view_broadcaster.h"
 #include "health/io/datagram.h"
 #include "health/io/fabric.h"
 #include "health/io/link_watch.h"
@@ -82,7 +82,7 @@ class Wiring {
   Wiring(const Wiring&) = delete;
   Wiring& operator=(const Wiring&) = delete;
 
-  // Starts all modules. The first plan is in the page and the own view in the feed when it returns OK.
+  // Starts all modules. The first plan is in the page and the own view in the broadcaster when it returns OK.
   absl::Status Start();
   // Ends them: no job, peer or store hears from this daemon any more.
   void Stop();
@@ -116,7 +116,7 @@ class Wiring {
   std::string peer_address_;
 
   EventLog events_;
-  ViewFeed feed_;
+  ViewBroadcaster broadcaster_;
   Journal journal_;
   StateKeeper keeper_;
   std::string state_trouble_;

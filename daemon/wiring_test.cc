@@ -42,7 +42,7 @@ TEST_F(WiringTest, ALinkThatGoesDownIsOutOfThePageAndToldAtOnce) {
 TEST_F(WiringTest, ThePageAndThePeersComeBeforeTheWordsAboutIt) {
   std::vector<std::pair<uint16_t, v1::NicState>> when_told;  // what the page and the peers had by then
   const auto listener = wiring_->backend().events().Listen(
-      [&] { when_told.emplace_back(Weight("n0", "rail1"), wiring_->backend().feed().Get()->nics(1).state()); });
+      [&] { when_told.emplace_back(Weight("n0", "rail1"), wiring_->backend().broadcaster().Get()->nics(1).state()); });
   links_->Set("eth1", false);
   Settle();
   wiring_->backend().events().Unlisten(listener);

@@ -18,10 +18,10 @@ class FakePeerTransport final : public PeerTransport {
 
   ~FakePeerTransport() override { Stop(); }
 
-  void Start(ViewFeed* feed, Callbacks callbacks) override {
-    feed_ = feed;
+  void Start(ViewBroadcaster* broadcaster, Callbacks callbacks) override {
+    broadcaster_ = broadcaster;
     callbacks_ = std::move(callbacks);
-    listener_ = feed_->Listen([this] { pushed_.push_back(*feed_->Get()); });
+    listener_ = broadcaster_->Listen([this] { pushed_.push_back(*broadcaster_->Get()); });
   }
   void SetPeers(const std::vector<PeerSpec>& peers) override { peers_ = peers; }
   void Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) override {
@@ -45,7 +45,7 @@ class FakePeerTransport final : public PeerTransport {
     answer(reply);
   }
   void Stop() override {
-    if (listener_ != 0) feed_->Unlisten(std::exchange(listener_, 0));
+    if (listener_ != 0) broadcaster_->Unlisten(std::exchange(listener_, 0));
   }
 
   void Connect(const std::string& peer) { callbacks_.on_connected(peer); }
@@ -57,8 +57,8 @@ class FakePeerTransport final : public PeerTransport {
   const std::vector<PeerSpec>& peers() const { return peers_; }
 
  private:
-  ViewFeed* feed_ = nullptr;
-  ViewFeed::ListenerId listener_ = 0;
+  ViewBroadcaster* broadcaster_ = nullptr;
+  ViewBroadcaster::ListenerId listener_ = 0;
   Callbacks callbacks_;
   std::map<std::string, Actor> actors_;
   std::vector<v1::NodeView> pushed_;

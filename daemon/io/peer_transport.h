@@ -8,7 +8,7 @@
 
 #include "daemon/config.h"
 #include "daemon/rpc/answer.h"
-#include "daemon/view_feed.h"
+#include "daemon/view_broadcaster.h"
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::daemon {
@@ -27,11 +27,11 @@ class PeerTransport {
 
   virtual ~PeerTransport() = default;
 
-  // Once, and before the first peers. `feed` outlives the transport.
-  virtual void Start(ViewFeed* feed, Callbacks callbacks) = 0;
+  // Once, and before the first peers. `broadcaster` outlives the transport.
+  virtual void Start(ViewBroadcaster* broadcaster, Callbacks callbacks) = 0;
 
-  // The peers from now on. Begins to connect to those that are new, and pushes each new view of the feed to them; of those that are gone
-  // no callback comes any more; those that stay at their address keep their connection.
+  // The peers from now on. Begins to connect to those that are new, and pushes each new view of the broadcaster to them; of those that are
+  // gone no callback comes any more; those that stay at their address keep their connection.
   virtual void SetPeers(const std::vector<PeerSpec>& peers) = 0;
 
   // Has `peer` do something to one of its NICs. The answer comes within a bounded time.
@@ -41,7 +41,7 @@ class PeerTransport {
   virtual void ExplainNic(const std::string& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) = 0;
   virtual void ProbePaths(const std::string& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) = 0;
 
-  // After this no callback comes any more, and the feed is not used.
+  // After this no callback comes any more, and the broadcaster is not used.
   virtual void Stop() = 0;
 };
 

@@ -6,7 +6,7 @@
 
 #include "daemon/event_log.h"
 #include "daemon/rpc/answer.h"
-#include "daemon/view_feed.h"
+#include "daemon/view_broadcaster.h"
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::daemon {
@@ -30,7 +30,7 @@ class Backend {
   // A peer's view, pushed to us. `from`: its address, for the log.
   virtual void ReceiveView(v1::NodeView view, const std::string& from) = 0;
   virtual EventLog& events() = 0;
-  virtual ViewFeed& feed() = 0;
+  virtual ViewBroadcaster& broadcaster() = 0;
 };
 
 }  // namespace r2cc::daemon

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kActDeadline(3000);
 
 }  // namespace
 
-// One life of the stream to one peer. Writes the feed's newest view whenever it rings; one write at a time, so a slow peer gets the
+// One life of the stream to one peer. Writes the broadcaster's newest view whenever it rings; one write at a time, so a slow peer gets the
 // newest view next and never a backlog. Keeps itself alive until gRPC is done with it.
 class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<v1::PushRequest, v1::PushReply> {
  public:
@@ -28,14 +28,15 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<v1:
   using OnEnd = std::function<void(const grpc::Status&)>;
 
   // Both functions are called on gRPC's threads; `on_end` once, as the last.
-  static std::shared_ptr<ExchangeCall> Begin(const std::string& peer, v1::Peer::Stub* stub, ViewFeed* feed, OnView on_view, OnEnd on_end) {
-    auto call = std::shared_ptr<ExchangeCall>(new ExchangeCall(peer, feed, std::move(on_view), std::move(on_end)));
+  static std::shared_ptr<ExchangeCall> Begin(const std::string& peer, v1::Peer::Stub* stub, ViewBroadcaster* broadcaster, OnView on_view,
+                                             OnEnd on_end) {
+    auto call = std::shared_ptr<ExchangeCall>(new ExchangeCall(peer, broadcaster, std::move(on_view), std::move(on_end)));
     call->self_ = call;
     stub->async()->Exchange(&call->context_, call.get());
     call->AddHold();  // writes begin outside of gRPC's reactions
     call->StartRead(&call->reply_);
     // Before StartCall: afterwards the call may end at any time, and its end takes the listener away.
-    call->listener_ = feed->Listen([raw = call.get()] { raw->Wake(); });
+    call->listener_ = broadcaster->Listen([raw = call.get()] { raw->Wake(); });
     call->Wake();
     call->StartCall();
     return call;
@@ -45,7 +46,7 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<v1:
 
   void OnReadDone(bool ok) override {
     if (ok) {
-      if (reply_.view().node() == peer_) feed_->SetReached(peer_, true);
+      if (reply_.view().node() == peer_) broadcaster_->SetReached(peer_, true);
       on_view_(std::move(*reply_.mutable_view()));
       StartRead(&reply_);
       return;
@@ -64,15 +65,15 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<v1:
   }
 
   void OnDone(const grpc::Status& status) override {
-    feed_->Unlisten(listener_);
-    feed_->SetReached(peer_, false);
+    broadcaster_->Unlisten(listener_);
+    broadcaster_->SetReached(peer_, false);
     const std::shared_ptr<ExchangeCall> self = std::move(self_);
     on_end_(status);
   }
 
  private:
-  ExchangeCall(std::string peer, ViewFeed* feed, OnView on_view, OnEnd on_end)
-      : peer_(std::move(peer)), feed_(feed), on_view_(std::move(on_view)), on_end_(std::move(on_end)) {}
+  ExchangeCall(std::string peer, ViewBroadcaster* broadcaster, OnView on_view, OnEnd on_end)
+      : peer_(std::move(peer)), broadcaster_(broadcaster), on_view_(std::move(on_view)), on_end_(std::move(on_end)) {}
 
   void Wake() {
     absl::MutexLock lock(&mutex_);
@@ -84,18 +85,18 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<v1:
     if (!dirty_ || writing_ || ended_) return;
     dirty_ = false;
     writing_ = true;
-    *request_.mutable_view() = *feed_->Get();
+    *request_.mutable_view() = *broadcaster_->Get();
     StartWrite(&request_);
   }
 
   const std::string peer_;
-  ViewFeed* const feed_;
+  ViewBroadcaster* const broadcaster_;
   const OnView on_view_;
   const OnEnd on_end_;
   grpc::ClientContext context_;
   v1::PushReply reply_;  // the read under way
   std::shared_ptr<ExchangeCall> self_;
-  ViewFeed::ListenerId listener_ = 0;
+  ViewBroadcaster::ListenerId listener_ = 0;
 
   absl::Mutex mutex_;
   v1::PushRequest request_ ABSL_GUARDED_BY(mutex_);
@@ -115,7 +116,7 @@ class GrpcPeerTransport::Link {
     AwaitCalls();
   }
 
-  // gRPC owns the calls until it has ended them, and they use the feed.
+  // gRPC owns the calls until it has ended them, and they use the broadcaster.
   void AwaitCalls() {
     absl::MutexLock lock(&calls_->mutex);
     calls_->mutex.Await(absl::Condition(
@@ -129,8 +130,8 @@ class GrpcPeerTransport::Link {
 
   const PeerSpec& peer() const { return peer_; }
 
-  void Start(ViewFeed* feed, const Callbacks& callbacks) {
-    feed_ = feed;
+  void Start(ViewBroadcaster* broadcaster, const Callbacks& callbacks) {
+    broadcaster_ = broadcaster;
     callbacks_ = callbacks;
     Connect();
   }
@@ -203,7 +204,7 @@ class GrpcPeerTransport::Link {
     calls_->Add(1);
     answered_ = false;
     call_ = ExchangeCall::Begin(
-        peer_.node, stub_.get(), feed_,
+        peer_.node, stub_.get(), broadcaster_,
         [this, alive = alive_, executor = executor_](v1::NodeView view) {
           executor->Post([this, alive, view = std::move(view)]() mutable {
             if (*alive) OnView(std::move(view));
@@ -240,7 +241,7 @@ class GrpcPeerTransport::Link {
   }
 
   Executor* const executor_;
-  ViewFeed* feed_ = nullptr;
+  ViewBroadcaster* broadcaster_ = nullptr;
   const PeerSpec peer_;
   const std::unique_ptr<v1::Peer::Stub> stub_;
   Callbacks callbacks_;
@@ -260,8 +261,8 @@ GrpcPeerTransport::GrpcPeerTransport(Executor* executor, Credentials credentials
 
 GrpcPeerTransport::~GrpcPeerTransport() = default;
 
-void GrpcPeerTransport::Start(ViewFeed* feed, Callbacks callbacks) {
-  feed_ = feed;
+void GrpcPeerTransport::Start(ViewBroadcaster* broadcaster, Callbacks callbacks) {
+  broadcaster_ = broadcaster;
   callbacks_ = std::move(callbacks);
 }
 
@@ -276,7 +277,7 @@ void GrpcPeerTransport::SetPeers(const std::vector<PeerSpec>& peers) {
       continue;
     }
     links_.push_back(std::make_unique<Link>(executor_, peer, credentials_));
-    links_.back()->Start(feed_, callbacks_);
+    links_.back()->Start(broadcaster_, callbacks_);
   }
   for (auto& gone : before) {
     if (gone == nullptr) continue;

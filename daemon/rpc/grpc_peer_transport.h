@@ -10,7 +10,7 @@
 #include "daemon/config.h"
 #include "daemon/io/peer_transport.h"
 #include "daemon/rpc/channel.h"
-#include "daemon/view_feed.h"
+#include "daemon/view_broadcaster.h"
 
 namespace r2cc::daemon {
 
@@ -20,7 +20,7 @@ class GrpcPeerTransport final : public PeerTransport {
   GrpcPeerTransport(Executor* executor, Credentials credentials);
   ~GrpcPeerTransport() override;
 
-  void Start(ViewFeed* feed, Callbacks callbacks) override;
+  void Start(ViewBroadcaster* broadcaster, Callbacks callbacks) override;
   void SetPeers(const std::vector<PeerSpec>& peers) override;
   void Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) override;
   void ExplainNic(const std::string& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) override;
@@ -37,7 +37,7 @@ class GrpcPeerTransport final : public PeerTransport {
 
   Executor* const executor_;
   const Credentials credentials_;
-  ViewFeed* feed_ = nullptr;
+  ViewBroadcaster* broadcaster_ = nullptr;
   Callbacks callbacks_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<Link>> ended_;  // to peers that are gone, until gRPC is done with their calls

@@ -79,14 +79,14 @@ class End final : public Backend {
         loop_("peers-" + node_),
         peer_address_(absl::StrCat("127.0.0.1:", peer_port)),
         transport_(&loop_.loop(), credentials_) {
-    feed_.Set(View(node_, 1));
+    broadcaster_.Set(View(node_, 1));
   }
   ~End() override { Hang(); }
 
   void Call() {
     loop_.loop().RunAndWait([this] {
-      transport_.Start(&feed_, {[this](const std::string&, const v1::NodeView& view) { by_own_stream.Add(view); },
-                                [](const std::string&) {}, [](const std::string&, const std::string&) {}});
+      transport_.Start(&broadcaster_, {[this](const std::string&, const v1::NodeView& view) { by_own_stream.Add(view); },
+                                       [](const std::string&) {}, [](const std::string&, const std::string&) {}});
       transport_.SetPeers({{peer_, peer_address_}});
     });
   }
@@ -103,7 +103,7 @@ class End final : public Backend {
   void ExplainPlan(Answer<v1::ExplainPlanReply>) override {}
   void ReceiveView(v1::NodeView view, const std::string&) override { by_peers_stream.Add(view); }
   EventLog& events() override { return events_; }
-  ViewFeed& feed() override { return feed_; }
+  ViewBroadcaster& broadcaster() override { return broadcaster_; }
 
   Arrived by_own_stream;
   Arrived by_peers_stream;
@@ -113,7 +113,7 @@ class End final : public Backend {
   const std::string node_;
   const std::string peer_;
   EventLog events_;
-  ViewFeed feed_;
+  ViewBroadcaster broadcaster_;
   const Credentials credentials_;
   const std::unique_ptr<RpcServers> servers_;
   ScopedLoopThread loop_;
@@ -130,16 +130,16 @@ TEST(PeerExchange, AViewComesOnceWhereBothCallEachOther) {
   b.Call();
   ASSERT_TRUE(a.by_own_stream.Await(1));
   ASSERT_TRUE(b.by_own_stream.Await(1));
-  a.feed().Set(View("a", 2));
+  a.broadcaster().Set(View("a", 2));
   ASSERT_TRUE(b.by_peers_stream.Await(2));
-  a.feed().Set(View("a", 3));
+  a.broadcaster().Set(View("a", 3));
   ASSERT_TRUE(b.by_peers_stream.Await(3));
   EXPECT_EQ(b.by_peers_stream.Times(2), 1);
 
   // The caller hangs up: the stream of the one that is called goes on, with what it has missed.
   a.Hang();
   ASSERT_TRUE(b.by_own_stream.Await(3));
-  a.feed().Set(View("a", 4));
+  a.broadcaster().Set(View("a", 4));
   ASSERT_TRUE(b.by_own_stream.Await(4));
   EXPECT_EQ(b.by_peers_stream.Times(4), 0);
   EXPECT_EQ(b.by_own_stream.Times(2), 0);
@@ -153,8 +153,8 @@ TEST(PeerExchange, OneCallBringsTheViewsOfBoth) {
   a.Call();
   ASSERT_TRUE(b.by_peers_stream.Await(1));
   ASSERT_TRUE(a.by_own_stream.Await(1));
-  a.feed().Set(View("a", 2));
-  b.feed().Set(View("b", 5));
+  a.broadcaster().Set(View("a", 2));
+  b.broadcaster().Set(View("b", 5));
   EXPECT_TRUE(b.by_peers_stream.Await(2));
   EXPECT_TRUE(a.by_own_stream.Await(5));
 }

@@ -15,7 +15,7 @@ namespace {
 class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::PushReply> {
  public:
   ExchangeStream(Backend* backend, std::string from) : backend_(backend), from_(std::move(from)) {
-    listener_ = backend_->feed().Listen([this] { Wake(); });
+    listener_ = backend_->broadcaster().Listen([this] { Wake(); });
     StartRead(&request_);
   }
 
@@ -30,7 +30,8 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
       node_ = request_.view().node();
     }
     backend_->ReceiveView(std::move(*request_.mutable_view()), from_);
-    // The first is answered at once, which tells the caller that it is connected; later on the feed says when there is something to say.
+    // The first is answered at once, which tells the caller that it is connected; later on the broadcaster says when there is something to
+    // say.
     if (!std::exchange(answered_, true)) Wake();
     StartRead(&request_);
   }
@@ -47,7 +48,7 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
   }
 
   void OnDone() override {
-    backend_->feed().Unlisten(listener_);
+    backend_->broadcaster().Unlisten(listener_);
     delete this;
   }
 
@@ -61,10 +62,10 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
   void MaybeWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!dirty_ || writing_ || finished_) return;
     // The first answer shows the peer who is here.
-    if (introduced_ && backend_->feed().Reaches(node_)) return;
+    if (introduced_ && backend_->broadcaster().Reaches(node_)) return;
     dirty_ = false;
     writing_ = true;
-    *reply_.mutable_view() = *backend_->feed().Get();
+    *reply_.mutable_view() = *backend_->broadcaster().Get();
     introduced_ = !reply_.view().node().empty();
     StartWrite(&reply_);
   }
@@ -75,7 +76,7 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
 
   Backend* const backend_;
   const std::string from_;
-  ViewFeed::ListenerId listener_;
+  ViewBroadcaster::ListenerId listener_;
   v1::PushRequest request_;  // the read under way
   bool answered_ = false;
   absl::Mutex mutex_;

@@ -10,7 +10,7 @@ struct Peers::Stream {
   struct End {
     Peers* who = nullptr;  // null: it has left
     int node = 0;
-    daemon::ViewFeed::ListenerId listener = 0;
+    daemon::ViewBroadcaster::ListenerId listener = 0;
     Network::Lane lane;  // towards the other
     Nanos silent_since = 0;
   };
@@ -20,7 +20,7 @@ struct Peers::Stream {
   End called;
 
   void Write(End* from, End* to, const std::shared_ptr<Stream>& self) const {
-    const auto view = from->who->feed_->Get();
+    const auto view = from->who->broadcaster_->Get();
     auto bytes = std::make_shared<const std::string>(view->SerializeAsString());
     constexpr size_t kFieldBytes = 4;  // the view's place in PushRequest and PushReply
     from->who->network()->Send(Kind::kPush, bytes->size() + kFieldBytes, from->node, to->node, &from->lane, [self, to, bytes] {
@@ -44,8 +44,8 @@ void Peers::Serve(daemon::Backend* backend) {
   directory_->Listen(address_, this);
 }
 
-void Peers::Start(daemon::ViewFeed* feed, Callbacks callbacks) {
-  feed_ = feed;
+void Peers::Start(daemon::ViewBroadcaster* broadcaster, Callbacks callbacks) {
+  broadcaster_ = broadcaster;
   callbacks_ = std::move(callbacks);
   running_ = true;
   CheckStreams();
@@ -102,8 +102,8 @@ void Peers::Open(const std::string& peer, Peers* server) {
       if (open != nullptr) open->Write(&((*open).*from), &((*open).*to), open);
     };
   };
-  stream->caller.listener = feed_->Listen(writer(&Stream::caller, &Stream::called));
-  stream->called.listener = server->backend_->feed().Listen(writer(&Stream::called, &Stream::caller));
+  stream->caller.listener = broadcaster_->Listen(writer(&Stream::caller, &Stream::called));
+  stream->called.listener = server->backend_->broadcaster().Listen(writer(&Stream::called, &Stream::caller));
   stream->Write(&stream->caller, &stream->called, stream);
   stream->Write(&stream->called, &stream->caller, stream);
 }
@@ -134,7 +134,7 @@ void Peers::OnEnd(const std::string& peer, const std::string& why) {
 void Peers::Leave(const std::shared_ptr<Stream>& stream) {
   Stream::End* const own = stream->caller.who == this ? &stream->caller : &stream->called;
   Stream::End* const other = own == &stream->caller ? &stream->called : &stream->caller;
-  if (own->listener != 0) feed_->Unlisten(std::exchange(own->listener, 0));
+  if (own->listener != 0) broadcaster_->Unlisten(std::exchange(own->listener, 0));
   own->who = nullptr;
   streams_.erase(stream->number);
   if (other->who == nullptr) return;

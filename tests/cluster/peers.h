@@ -1,4 +1,5 @@
-// Direct push between daemons, as daemon/rpc does it over gRPC: the caller's view at each ring of its feed, the called one's likewise.
+// Direct push between daemons, as daemon/rpc does it over gRPC: the caller's view at each ring of its broadcaster, the called one's
+// likewise.
 #ifndef R2CC_TESTS_CLUSTER_PEERS_H_
 #define R2CC_TESTS_CLUSTER_PEERS_H_
 
@@ -48,7 +49,7 @@ class Peers final : public daemon::PeerTransport {
   // Whom it serves; before anybody can call.
   void Serve(daemon::Backend* backend);
 
-  void Start(daemon::ViewFeed* feed, Callbacks callbacks) override;
+  void Start(daemon::ViewBroadcaster* broadcaster, Callbacks callbacks) override;
   void SetPeers(const std::vector<daemon::PeerSpec>& peers) override;
   void Act(const std::string& peer, const v1::NicActionRequest& request, daemon::Answer<v1::NicActionReply> answer) override;
   void ExplainNic(const std::string& peer, const v1::ExplainNicRequest& request, daemon::Answer<v1::ExplainNicReply> answer) override;
@@ -83,7 +84,7 @@ class Peers final : public daemon::PeerTransport {
   Life* const life_;
   PeerDirectory* const directory_;
   daemon::Backend* backend_ = nullptr;
-  daemon::ViewFeed* feed_ = nullptr;
+  daemon::ViewBroadcaster* broadcaster_ = nullptr;
   Callbacks callbacks_;
   std::map<std::string, Link> links_;
   std::map<uint64_t, std::shared_ptr<Stream>> streams_;  // of both kinds, by their age

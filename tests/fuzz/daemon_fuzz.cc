@@ -318,7 +318,7 @@ class Fuzzed : daemon::FakeWorld {
   void Check() {
     const daemon::Moment now{core_.Now(), 1'700'000'000'000'000'000 + core_.Now()};
     // Another daemon of this release understands what this one says of itself.
-    const v1::NodeView own = *wiring_->backend().feed().Get();
+    const v1::NodeView own = *wiring_->backend().broadcaster().Get();
     v1::NodeView heard;
     R2CC_CHECK(heard.ParseFromString(own.SerializeAsString()));
     const auto state = daemon::FromProto(heard, now);

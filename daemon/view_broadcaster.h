@@ -1,6 +1,6 @@
 // This node's newest view, for everybody who pushes it to somewhere: latest state wins, so a slow reader never holds a backlog.
-#ifndef R2CC_DAEMON_VIEW_FEED_H_
-#define R2CC_DAEMON_VIEW_FEED_H_
+#ifndef R2CC_DAEMON_VIEW_BROADCASTER_H_
+#define R2CC_DAEMON_VIEW_BROADCASTER_H_
 
 #include <cstdint>
 #include <functional>
@@ -17,13 +17,13 @@
 namespace r2cc::daemon {
 
 // Thread-safe.
-class ViewFeed {
+class ViewBroadcaster {
  public:
   using View = std::shared_ptr<const v1::NodeView>;
 
-  ViewFeed() : view_(std::make_shared<v1::NodeView>()) {}
-  ViewFeed(const ViewFeed&) = delete;
-  ViewFeed& operator=(const ViewFeed&) = delete;
+  ViewBroadcaster() : view_(std::make_shared<v1::NodeView>()) {}
+  ViewBroadcaster(const ViewBroadcaster&) = delete;
+  ViewBroadcaster& operator=(const ViewBroadcaster&) = delete;
 
   void Set(v1::NodeView view) {
     {
@@ -85,4 +85,4 @@ class ViewFeed {
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_VIEW_FEED_H_
+#endif  // R2CC_DAEMON_VIEW_BROADCASTER_H_
