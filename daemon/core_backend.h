@@ -10,9 +10,9 @@
 #include "base/executor.h"
 #include "base/mailbox.h"
 #include "daemon/event_log.h"
+#include "daemon/event_reporter.h"
 #include "daemon/explain_service.h"
 #include "daemon/job_service.h"
-#include "daemon/journal.h"
 #include "daemon/operator_service.h"
 #include "daemon/peer_set.h"
 #include "daemon/plan_publisher.h"
@@ -28,7 +28,7 @@ class CoreBackend final : public Backend {
   struct Parts {
     Executor* core;
     const health::ClusterView* view;
-    const Journal* journal;
+    const EventReporter* reporter;
     PeerSet* peer_set;
     const PlanPublisher* publisher;
     JobService* jobs;

@@ -148,7 +148,7 @@ NicVerdict MakeVerdictFromAfar(const health::NicKey& nic, const std::vector<heal
 }
 
 absl::Status ExplainService::WhoAnswers(const std::string& node, Backend::Origin origin) const {
-  const std::string& own = parts_.journal->node();
+  const std::string& own = parts_.reporter->node();
   if (node == own) return absl::OkStatus();
   if (origin == Backend::Origin::kPeer)
     return absl::FailedPreconditionError(absl::StrCat("this is node ", own, ", not ", Clean(node),
@@ -176,7 +176,7 @@ void ExplainService::ExplainNic(const v1::ExplainNicRequest& request, Backend::O
 
 v1::ExplainNicReply ExplainService::ExplainFromAfar(const health::NicKey& nic, const health::NicStatus& status,
                                                     const std::string& why) const {
-  const Nanos now = parts_.journal->Now().monotonic_ns;
+  const Nanos now = parts_.reporter->Now().monotonic_ns;
   const std::vector<health::RailPairStatus> pairs = parts_.rails->Pairs();
   const auto answers_now = [&](const health::RailPairStatus& pair) {
     return pair.measures.last_answer != 0 && now - pair.measures.last_answer < kAnswersOfLate;
@@ -193,7 +193,7 @@ v1::ExplainNicReply ExplainService::ExplainFromAfar(const health::NicKey& nic, c
 }
 
 v1::ExplainNicReply ExplainService::Explain(const health::NicStatus& status) const {
-  const health::NicKey nic = {parts_.journal->node(), status.identity.name};
+  const health::NicKey nic = {parts_.reporter->node(), status.identity.name};
   const health::NicKey* cable = parts_.rails->CableTo(nic.nic);
   const NicVerdict verdict =
       MakeVerdict(nic, status, parts_.rails->Verdict(nic.nic), cable, cable == nullptr ? nullptr : parts_.view->Find(*cable));
@@ -203,7 +203,7 @@ v1::ExplainNicReply ExplainService::Explain(const health::NicStatus& status) con
 }
 
 v1::ExplainNicReply ExplainService::Reply(const health::NicKey& nic, const health::NicStatus& status, const NicVerdict& verdict) const {
-  const Moment now = parts_.journal->Now();
+  const Moment now = parts_.reporter->Now();
   v1::ExplainNicReply reply;
   reply.set_node(nic.node);
   *reply.mutable_nic() = daemon::ToProto(status, now);
@@ -236,7 +236,7 @@ v1::ExplainNicReply ExplainService::Reply(const health::NicKey& nic, const healt
 
 void ExplainService::AddPairs(const std::function<bool(const health::PairKey&)>& wanted,
                               google::protobuf::RepeatedPtrField<v1::PairStatus>* out) const {
-  const Moment now = parts_.journal->Now();
+  const Moment now = parts_.reporter->Now();
   for (const health::RailPairStatus& pair : parts_.rails->Pairs())
     if (wanted(pair.key)) *out->Add() = ToProto(pair, now);
 }
@@ -272,7 +272,7 @@ v1::ExplainPlanReply ExplainService::ExplainPlan() const {
   }
   std::vector<plan::PlannedNic> own;
   std::copy_if(plan.nics.begin(), plan.nics.end(), std::back_inserter(own),
-               [&](const plan::PlannedNic& nic) { return nic.node == parts_.journal->node(); });
+               [&](const plan::PlannedNic& nic) { return nic.node == parts_.reporter->node(); });
   const std::vector<plan::GpuModel> gpus = ToGpuModels(topology_, parts_.local->health().Snapshot(), own);
   const std::vector<plan::GpuRoute> routes = plan::MakeRoutes(gpus, own);
   if (const std::string wrong = plan::CheckRoutes(routes, gpus, own); !wrong.empty()) {

@@ -9,8 +9,8 @@
 
 #include "base/executor.h"
 #include "daemon/event_log.h"
+#include "daemon/event_reporter.h"
 #include "daemon/io/peer_transport.h"
-#include "daemon/journal.h"
 #include "daemon/local_health.h"
 #include "daemon/operator_service.h"
 #include "daemon/peer_set.h"
@@ -49,7 +49,7 @@ class ExplainService {
     const OperatorService* operators;
     const PlanPublisher* publisher;
     const EventLog* events;
-    const Journal* journal;
+    const EventReporter* reporter;
     PeerTransport* peers;
   };
 

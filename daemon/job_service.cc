@@ -43,18 +43,18 @@ AttachServer::Callbacks JobService::Callbacks() {
 }
 
 AttachDecision JobService::OnAttach(JobId id, int32_t pid, const plan::AttachRequest& request) {
-  AttachDecision decision{"", journal_->node(), MatchRails(request, outputs_.nics(), own_netns_inode_)};
-  registry_.Add(id, pid, request, decision.nics, journal_->Now().realtime_ns);
-  allowances_[id] = {journal_->Now().monotonic_ns, kEventsBurst, 0};
+  AttachDecision decision{"", reporter_->node(), MatchRails(request, outputs_.nics(), own_netns_inode_)};
+  registry_.Add(id, pid, request, decision.nics, reporter_->Now().realtime_ns);
+  allowances_[id] = {reporter_->Now().monotonic_ns, kEventsBurst, 0};
   const v1::Job& job = *registry_.Find(id);
   std::string unmatched;
   for (const auto& rail : job.rails())
     if (rail.nic().empty()) absl::StrAppend(&unmatched, unmatched.empty() ? "" : " ", rail.rail());
   v1::Event event =
-      journal_->New("job-attached", absl::StrCat(JobName(job), " attached with ", job.rails_size(), " rails",
-                                                 unmatched.empty() ? "" : absl::StrCat("; none of this node's NICs: ", unmatched)));
+      reporter_->New("job-attached", absl::StrCat(JobName(job), " attached with ", job.rails_size(), " rails",
+                                                  unmatched.empty() ? "" : absl::StrCat("; none of this node's NICs: ", unmatched)));
   event.set_pid(pid);
-  journal_->Tell(std::move(event));
+  reporter_->Tell(std::move(event));
   return decision;
 }
 
@@ -82,7 +82,7 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   const bool fenced = kind == plan::EvidenceKind::kLinkFenced;
   const v1::Job& job = *registry_.Find(id);
   const auto& rail = job.rails(static_cast<int>(record.local_rail));
-  const Moment now = journal_->Now();
+  const Moment now = reporter_->Now();
   const Nanos when = TimeOf(record, now);
   const std::string peer_node = CleanText(record.peer_node, sizeof(record.peer_node));
   const std::string peer_nic = CleanText(record.peer_nic, sizeof(record.peer_nic));
@@ -90,10 +90,10 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   const std::string cause_word = plan::CauseName(cause);
   const std::string link = absl::StrCat(rail.nic().empty() ? rail.rail() : rail.nic(), " -> ", peer_node, "/", peer_nic);
 
-  v1::Event event = journal_->New(fenced ? "failover" : "link-up",
-                                  fenced ? absl::StrFormat("%s gave up %s: %s; %d bytes replayed, %.1f ms", JobName(job), link, cause_word,
-                                                           record.replayed_bytes, static_cast<double>(record.duration_ns) / kNanosPerMs)
-                                         : absl::StrCat(JobName(job), ": ", link, " carries data"));
+  v1::Event event = reporter_->New(fenced ? "failover" : "link-up",
+                                   fenced ? absl::StrFormat("%s gave up %s: %s; %d bytes replayed, %.1f ms", JobName(job), link, cause_word,
+                                                            record.replayed_bytes, static_cast<double>(record.duration_ns) / kNanosPerMs)
+                                          : absl::StrCat(JobName(job), ": ", link, " carries data"));
   event.set_monotonic_ns(when);
   event.set_time_ns(now.ToRealtime(when));
   event.set_nic(rail.nic());
@@ -105,13 +105,13 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
     event.set_replayed_bytes(record.replayed_bytes);
     event.set_duration_ns(static_cast<int64_t>(std::min<uint64_t>(record.duration_ns, INT64_MAX)));
   }
-  if (MayTell(id, now.monotonic_ns)) journal_->Tell(std::move(event));
+  if (MayTell(id, now.monotonic_ns)) reporter_->Tell(std::move(event));
 
   if (rail.nic().empty()) return;
   health::JobReport report = ReportOf(id, record, fenced ? health::JobReport::What::kLinkFenced : health::JobReport::What::kLinkUp);
   report.cause = CauseOf(cause);
   report.cause_word = cause_word;
-  outputs_.evidence(health::JobEvidence(journal_->node(), report, now.monotonic_ns));
+  outputs_.evidence(health::JobEvidence(reporter_->node(), report, now.monotonic_ns));
 }
 
 // No event of its own: a job repeats itself each second, and the NIC's change of state is one.
@@ -119,7 +119,7 @@ void JobService::OnShare(JobId id, const plan::EvidenceRecord& record) {
   const bool slow = static_cast<plan::EvidenceKind>(record.kind) == plan::EvidenceKind::kRailSlow;
   health::JobReport report = ReportOf(id, record, slow ? health::JobReport::What::kRailSlow : health::JobReport::What::kRailSteady);
   report.share_permille = record.share_permille;
-  if (!report.nic.empty()) outputs_.evidence(health::JobEvidence(journal_->node(), report, journal_->Now().monotonic_ns));
+  if (!report.nic.empty()) outputs_.evidence(health::JobEvidence(reporter_->node(), report, reporter_->Now().monotonic_ns));
 }
 
 health::JobReport JobService::ReportOf(JobId id, const plan::EvidenceRecord& record, health::JobReport::What what) const {
@@ -131,18 +131,18 @@ health::JobReport JobService::ReportOf(JobId id, const plan::EvidenceRecord& rec
   report.job = JobName(job);
   report.nic = job.rails(static_cast<int>(record.local_rail)).nic();
   if (IsNodeName(peer_node) && IsNicName(peer_nic)) report.peer = {peer_node, peer_nic};
-  report.when = TimeOf(record, journal_->Now());
+  report.when = TimeOf(record, reporter_->Now());
   return report;
 }
 
 void JobService::OnEnd(JobId id) {
   const v1::Job* job = registry_.Find(id);
   if (job == nullptr) return;
-  v1::Event event = journal_->New("job-ended", absl::StrCat(JobName(*job), " ended"));
+  v1::Event event = reporter_->New("job-ended", absl::StrCat(JobName(*job), " ended"));
   event.set_pid(job->pid());
   registry_.Remove(id);
   allowances_.erase(id);
-  journal_->Tell(std::move(event));
+  reporter_->Tell(std::move(event));
 }
 
 }  // namespace r2cc::daemon

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "daemon/event_reporter.h"
 #include "daemon/io/attach_server.h"
 #include "daemon/job_registry.h"
-#include "daemon/journal.h"
 #include "daemon/rails/rail_match.h"
 #include "health/evidence/evidence.h"
 #include "health/probe/reports.h"
@@ -25,9 +25,9 @@ class JobService {
     std::function<void(const std::vector<health::Evidence>&)> evidence;
   };
 
-  // The journal outlives the service. `own_netns_inode`: of the daemon.
-  JobService(Journal* journal, uint64_t own_netns_inode, Outputs outputs)
-      : journal_(journal), own_netns_inode_(own_netns_inode), outputs_(std::move(outputs)) {}
+  // The reporter outlives the service. `own_netns_inode`: of the daemon.
+  JobService(EventReporter* reporter, uint64_t own_netns_inode, Outputs outputs)
+      : reporter_(reporter), own_netns_inode_(own_netns_inode), outputs_(std::move(outputs)) {}
 
   // What an attach server calls.
   AttachServer::Callbacks Callbacks();
@@ -49,7 +49,7 @@ class JobService {
   health::JobReport ReportOf(JobId id, const plan::EvidenceRecord& record, health::JobReport::What what) const;
   void OnEnd(JobId id);
 
-  Journal* const journal_;
+  EventReporter* const reporter_;
   const uint64_t own_netns_inode_;
   const Outputs outputs_;
   JobRegistry registry_;

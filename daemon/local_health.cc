@@ -30,11 +30,11 @@ std::array<uint8_t, 6> ParseMac(const std::string& text) {
 }  // namespace
 
 LocalHealth::LocalHealth(std::string node, std::vector<health::NicIdentity> nics, const health::OperatorWords& words, const Seams& seams,
-                         Journal* journal, Outputs outputs)
+                         EventReporter* reporter, Outputs outputs)
     : node_(std::move(node)),
       nics_(std::move(nics)),
       seams_(seams),
-      journal_(journal),
+      reporter_(reporter),
       outputs_(std::move(outputs)),
       health_(node_, nics_, health::NodePolicy(), words, seams.executor->Now()),
       link_probe_(
@@ -73,9 +73,9 @@ void LocalHealth::TellFlaps(const health::Evidence& evidence) {
     words = absl::StrCat("came up and did not last for ", health::kLinkUpSettle / kNanosPerMs, " ms, ", flaps.bounces, " times");
   if (flaps.carrier_flips > 0) absl::StrAppend(&words, words.empty() ? "" : "; ", "its carrier changed ", flaps.carrier_flips, " times");
   flaps = {0, 0, now};
-  v1::Event event = journal_->New("link-flaps", absl::StrCat("a cable or port that flaps: ", words));
+  v1::Event event = reporter_->New("link-flaps", absl::StrCat("a cable or port that flaps: ", words));
   event.set_nic(evidence.subject.nic);
-  journal_->Tell(std::move(event));
+  reporter_->Tell(std::move(event));
 }
 
 void LocalHealth::OnLinkFact(const std::string& nic, const health::LinkFact& fact) {
@@ -100,7 +100,7 @@ void LocalHealth::Settle(const std::vector<health::NicChange>& changes) {
   bool suspected = false;
   for (const auto& change : changes) {
     const auto& [from, to, reason] = change.transition;
-    journal_->TellState({node_, change.nic}, from, to, reason);
+    reporter_->TellState({node_, change.nic}, from, to, reason);
     if (to == health::NicState::kSuspect) {
       suspected = true;
       outputs_.on_suspect(change.nic);

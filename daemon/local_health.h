@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "base/executor.h"
+#include "daemon/event_reporter.h"
 #include "daemon/io/addresses.h"
-#include "daemon/journal.h"
 #include "daemon/rails/rail_match.h"
 #include "health/probe/link_probe.h"
 #include "health/probe/sysfs_probe.h"
@@ -38,9 +38,9 @@ class LocalHealth {
     std::function<void(const std::string& nic, const health::PortFacts& facts)> on_port_facts;
   };
 
-  // The seams and the journal outlive it.
+  // The seams and the reporter outlive it.
   LocalHealth(std::string node, std::vector<health::NicIdentity> nics, const health::OperatorWords& words, const Seams& seams,
-              Journal* journal, Outputs outputs);
+              EventReporter* reporter, Outputs outputs);
   ~LocalHealth();
   LocalHealth(const LocalHealth&) = delete;
   LocalHealth& operator=(const LocalHealth&) = delete;
@@ -69,7 +69,7 @@ class LocalHealth {
   const std::string node_;
   const std::vector<health::NicIdentity> nics_;
   const Seams seams_;
-  Journal* const journal_;
+  EventReporter* const reporter_;
   const Outputs outputs_;
   health::NodeHealth health_;
   health::LinkProbe link_probe_;

@@ -38,7 +38,7 @@ std::string Clean(const std::string& name) { return CleanText(name.data(), std::
 }  // namespace
 
 void OperatorService::Act(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer) {
-  const std::string& own = parts_.journal->node();
+  const std::string& own = parts_.reporter->node();
   if (!WordFor(request.action()).has_value())
     return answer(absl::InvalidArgumentError(
         absl::StrCat("action ", static_cast<int>(request.action()), " is unknown to this r2ccd; it is older than the one who asks")));
@@ -60,21 +60,21 @@ void OperatorService::ActHere(const v1::NicActionRequest& request, Backend::Orig
   const Word word = *WordFor(request.action());
   const health::OperatorWords before = health.words();
   const int64_t value = request.action() == v1::SET_WEIGHT ? request.weight_permille() : 0;
-  const health::NicKey nic{parts_.journal->node(), request.nic()};
+  const health::NicKey nic{parts_.reporter->node(), request.nic()};
   parts_.local->Handle(health::OperatorEvidence(nic.node, nic, word.kind, value, parts_.executor->Now()));
 
   v1::NicActionReply reply;
   const health::NodeState state = health.Snapshot();
-  *reply.mutable_nic() = ToProto(*state.Find(request.nic()), parts_.journal->Now());
+  *reply.mutable_nic() = ToProto(*state.Find(request.nic()), parts_.reporter->Now());
   reply.set_changed(health.words() != before);
   if (!reply.changed()) return answer(reply);
 
   v1::Event event =
-      parts_.journal->New("operator", absl::StrCat(word.verb, " ", nic.ToString(),
-                                                   request.action() == v1::SET_WEIGHT ? absl::StrCat(" ", value, " permille") : "",
-                                                   origin == Backend::Origin::kPeer ? ", said on another node" : ""));
+      parts_.reporter->New("operator", absl::StrCat(word.verb, " ", nic.ToString(),
+                                                    request.action() == v1::SET_WEIGHT ? absl::StrCat(" ", value, " permille") : "",
+                                                    origin == Backend::Origin::kPeer ? ", said on another node" : ""));
   event.set_nic(request.nic());
-  parts_.journal->Tell(std::move(event));
+  parts_.reporter->Tell(std::move(event));
   Save([answer, reply] { answer(reply); });
   parts_.executor->RunAfter(kSaveWait, [answer, reply] { answer(reply); });
 }
@@ -93,7 +93,7 @@ absl::Status OperatorService::UnknownNode(const std::string& node) const {
 
 absl::Status OperatorService::UnknownNic(const std::string& nic) const {
   const auto names = parts_.local->nic_names();
-  return absl::NotFoundError(absl::StrCat("node ", parts_.journal->node(), " has no NIC '", Clean(nic), "'; it has ",
+  return absl::NotFoundError(absl::StrCat("node ", parts_.reporter->node(), " has no NIC '", Clean(nic), "'; it has ",
                                           names.empty() ? "none" : absl::StrJoin(names, " ")));
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/executor.h"
+#include "daemon/event_reporter.h"
 #include "daemon/io/peer_transport.h"
-#include "daemon/journal.h"
 #include "daemon/local_health.h"
 #include "daemon/peer_set.h"
 #include "daemon/rpc/answer.h"
@@ -27,7 +27,7 @@ class OperatorService {
     const PeerSet* peer_set;
     PeerTransport* peers;
     StateKeeper* keeper;
-    Journal* journal;
+    EventReporter* reporter;
   };
 
   // The parts outlive it. `saved`: what was read at the start.

@@ -27,8 +27,8 @@ std::string ForeignProtocol(const v1::NodeView& message) {
 
 }  // namespace
 
-PeerSet::PeerSet(const Config& config, health::ClusterView* view, Journal* journal, Outputs outputs)
-    : node_(config.node), view_(view), journal_(journal), outputs_(std::move(outputs)) {
+PeerSet::PeerSet(const Config& config, health::ClusterView* view, EventReporter* reporter, Outputs outputs)
+    : node_(config.node), view_(view), reporter_(reporter), outputs_(std::move(outputs)) {
   for (const PeerSpec& peer : config.peers) peers_[peer.node] = {.address = peer.address, .configured = true};
 }
 
@@ -69,7 +69,7 @@ bool PeerSet::Take(const v1::NodeView& message, const std::string& from) {
   if (const std::string foreign = ForeignProtocol(message); !foreign.empty()) return Complain(from, "a view was refused: " + foreign);
   if (message.node() == node_)
     return Complain(from, absl::StrCat("another daemon calls itself ", node_, " as this one does; give one of them another --node"));
-  const Moment now = journal_->Now();
+  const Moment now = reporter_->Now();
   auto state = FromProto(message, now);
   if (!state.ok()) return Complain(from, absl::StrCat("a view was refused: ", state.status().message()));
   const health::NodeEntry* known = view_->Find(state->node);
@@ -96,7 +96,7 @@ void PeerSet::TellChanges(const health::NodeState* before, const health::NodeSta
   if (before == nullptr) return;
   for (const auto& nic : after.nics) {
     const auto* old = before->Find(nic.identity.name);
-    if (old != nullptr && old->state != nic.state) journal_->TellState({after.node, nic.identity.name}, old->state, nic.state, nic.reason);
+    if (old != nullptr && old->state != nic.state) reporter_->TellState({after.node, nic.identity.name}, old->state, nic.state, nic.reason);
   }
 }
 
@@ -105,9 +105,9 @@ void PeerSet::OnConnected(const std::string& peer) {
   entry.connected = true;
   entry.error.clear();
   complaints_.erase(peer);
-  v1::Event event = journal_->New("peer-connected", absl::StrCat("connected to ", peer, " (", entry.address, ")"));
+  v1::Event event = reporter_->New("peer-connected", absl::StrCat("connected to ", peer, " (", entry.address, ")"));
   event.set_peer_node(peer);
-  journal_->Tell(std::move(event));
+  reporter_->Tell(std::move(event));
 }
 
 void PeerSet::OnLost(const std::string& peer, const std::string& why) {
@@ -118,9 +118,9 @@ void PeerSet::OnLost(const std::string& peer, const std::string& why) {
     return;
   }
   v1::Event event =
-      journal_->New("peer-lost", absl::StrCat("lost ", peer, " (", entry.address, "): ", entry.error, "; its last view stays"));
+      reporter_->New("peer-lost", absl::StrCat("lost ", peer, " (", entry.address, "): ", entry.error, "; its last view stays"));
   event.set_peer_node(peer);
-  journal_->Tell(std::move(event));
+  reporter_->Tell(std::move(event));
 }
 
 void PeerSet::OnStoreChange(const StoreChange& change) {
@@ -140,7 +140,7 @@ void PeerSet::OnStoreChange(const StoreChange& change) {
 }
 
 void PeerSet::HearOf(const std::string& node) {
-  if (view_->Heard(node, journal_->Now().monotonic_ns)) outputs_.on_view();
+  if (view_->Heard(node, reporter_->Now().monotonic_ns)) outputs_.on_view();
 }
 
 void PeerSet::OnStoreState(const std::string& state) {
@@ -152,7 +152,7 @@ void PeerSet::OnStoreState(const std::string& state) {
 }
 
 void PeerSet::Tick() {
-  const auto lost = view_->Tick(journal_->Now().monotonic_ns, [this](const std::string& node) { return in_store_.contains(node); });
+  const auto lost = view_->Tick(reporter_->Now().monotonic_ns, [this](const std::string& node) { return in_store_.contains(node); });
   for (const std::string& node : lost) LogWarning("nothing was heard of a node; its last view stays", {{"node", node}});
 }
 

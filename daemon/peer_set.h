@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "daemon/config.h"
+#include "daemon/event_reporter.h"
 #include "daemon/io/peer_transport.h"
 #include "daemon/io/store.h"
-#include "daemon/journal.h"
 #include "health/view/cluster_view.h"
 
 namespace r2cc::daemon {
@@ -33,7 +33,7 @@ class PeerSet {
   };
 
   // All outlive it.
-  PeerSet(const Config& config, health::ClusterView* view, Journal* journal, Outputs outputs);
+  PeerSet(const Config& config, health::ClusterView* view, EventReporter* reporter, Outputs outputs);
 
   PeerTransport::Callbacks PeerCallbacks();
   Store::Callbacks StoreCallbacks();
@@ -80,7 +80,7 @@ class PeerSet {
 
   const std::string node_;
   health::ClusterView* const view_;
-  Journal* const journal_;
+  EventReporter* const reporter_;
   const Outputs outputs_;
   std::map<std::string, Peer> peers_;
   std::map<std::string, About> about_;

@@ -9,9 +9,9 @@
 #include "base/core/epoch.h"
 #include "base/log.h"
 #include "daemon/convert.h"
+#include "daemon/event_reporter.h"
 #include "daemon/io/attach_server.h"
 #include "daemon/io/page_sink.h"
-#include "daemon/journal.h"
 #include "health/view/cluster_view.h"
 #include "plan/planner.h"
 
@@ -21,7 +21,7 @@ namespace r2cc::daemon {
 class PlanPublisher {
  public:
   // All outlive it.
-  PlanPublisher(PageSink* page, AttachServer* jobs, Journal* journal) : page_(page), jobs_(jobs), journal_(journal) {}
+  PlanPublisher(PageSink* page, AttachServer* jobs, EventReporter* reporter) : page_(page), jobs_(jobs), reporter_(reporter) {}
 
   // Publishes the plan for `view` unless it says what the published one says. Only what changed in the view since then is planned and
   // checked anew. A plan that is refused leaves the last good one in place; false: try again. `next_epoch` is asked only if there is
@@ -35,7 +35,7 @@ class PlanPublisher {
       std::string wrong = plan::CheckPlan(planned, part);
       plan::Plan plan = plan::Replace(plan_, part, planned);
       if (wrong.empty())
-        if (const auto status = page_->Publish(plan, journal_->Now().monotonic_ns); !status.ok()) wrong = std::string(status.message());
+        if (const auto status = page_->Publish(plan, reporter_->Now().monotonic_ns); !status.ok()) wrong = std::string(status.message());
       if (!wrong.empty()) {
         if (std::exchange(trouble_, wrong) != wrong) LogError("a plan was refused, the last good one stays", {{"reason", wrong}});
         return false;
@@ -45,7 +45,7 @@ class PlanPublisher {
       plan_ = std::move(plan);
       published_ = true;
       const std::string change = DescribeChange(before, planned);
-      journal_->Tell("plan-published", absl::StrCat("plan ", plan_.epoch.counter, ": ", change.empty() ? "no NICs" : change));
+      reporter_->Tell("plan-published", absl::StrCat("plan ", plan_.epoch.counter, ": ", change.empty() ? "no NICs" : change));
     }
     revision_ = view.revision();
     return true;
@@ -61,7 +61,7 @@ class PlanPublisher {
  private:
   PageSink* const page_;
   AttachServer* const jobs_;
-  Journal* const journal_;
+  EventReporter* const reporter_;
   plan::Plan plan_;
   uint64_t revision_ = 0;
   bool published_ = false;

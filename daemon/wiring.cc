@@ -21,37 +21,37 @@ Wiring::Wiring(Config config, World world)
     : config_(std::move(config)),
       world_(std::move(world)),
       peer_address_(config_.listen),
-      journal_(&events_, config_.node, world_.core, world_.realtime_ns),
+      reporter_(&events_, config_.node, world_.core, world_.realtime_ns),
       keeper_(world_.files, world_.disk, world_.core, config_.state_file,
               [this](const absl::Status& status) {
                 if (status.ok())
-                  return journal_.Tell("operator",
-                                       absl::StrCat(config_.state_file, " can be written again: the operator's words are kept"));
+                  return reporter_.Tell("operator",
+                                        absl::StrCat(config_.state_file, " can be written again: the operator's words are kept"));
                 LogError("the operator's words cannot be kept over a restart", {{"reason", std::string(status.message())}});
-                journal_.Tell("operator", absl::StrCat("the operator's words are in force, but will be lost at a restart: ",
-                                                       std::string(status.message())));
+                reporter_.Tell("operator", absl::StrCat("the operator's words are in force, but will be lost at a restart: ",
+                                                        std::string(status.message())));
               }),
       saved_(ForThisBoot(keeper_.Load(&state_trouble_), world_)),
       epoch_{saved_.boot_time_s, world_.daemon_start_ns, 0},
       cluster_(config_.node),
-      local_(config_.node, NicIdentities(), saved_.words, {world_.core, world_.links, world_.sysfs, world_.addresses}, &journal_,
+      local_(config_.node, NicIdentities(), saved_.words, {world_.core, world_.links, world_.sysfs, world_.addresses}, &reporter_,
              {[this] { ScheduleAdvance(); }, [this](const std::string& nic) { rails_.Suspect(nic); },
               [this](const std::string& nic, const health::PortFacts& facts) { fabric_.OnFacts(nic, facts); }}),
       fabric_(config_.node, world_.fabric, world_.core, [this](uint64_t port_guid) { return NicWithGuid(port_guid); },
               {[this](const health::Evidence& evidence) { local_.Handle(evidence); },
-               [this](const health::NicKey& nic, const std::string& text) { journal_.TellFabric(nic, text); }}),
+               [this](const health::NicKey& nic, const std::string& text) { reporter_.TellFabric(nic, text); }}),
       rails_(config_.node, NicIdentities(), world_.probe_nonce, Cables(), &cluster_, {world_.core, world_.datagrams},
              {[this](const health::Evidence& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); }}),
-      peer_set_(config_, &cluster_, &journal_,
+      peer_set_(config_, &cluster_, &reporter_,
                 {[this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); },
                  [this](const std::string& node) { rails_.Heard(node); }}),
-      publisher_(world_.page, world_.jobs, &journal_),
-      jobs_(&journal_, world_.netns_inode,
+      publisher_(world_.page, world_.jobs, &reporter_),
+      jobs_(&reporter_, world_.netns_inode,
             {[this] { return local_.Matchable(); }, [this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); }}),
-      operator_({world_.core, &local_, &cluster_, &peer_set_, world_.peers, &keeper_, &journal_}, saved_),
-      explain_({&local_, &rails_, &cluster_, &peer_set_, &operator_, &publisher_, &events_, &journal_, world_.peers}),
+      operator_({world_.core, &local_, &cluster_, &peer_set_, world_.peers, &keeper_, &reporter_}, saved_),
+      explain_({&local_, &rails_, &cluster_, &peer_set_, &operator_, &publisher_, &events_, &reporter_, world_.peers}),
       backend_(config_.node,
-               {world_.core, &cluster_, &journal_, &peer_set_, &publisher_, &jobs_, &operator_, &explain_, &peer_address_, &events_,
+               {world_.core, &cluster_, &reporter_, &peer_set_, &publisher_, &jobs_, &operator_, &explain_, &peer_address_, &events_,
                 &broadcaster_},
                alive_) {}
 
@@ -90,11 +90,11 @@ std::map<std::string, health::NicKey> Wiring::Cables() const {
 }
 
 absl::Status Wiring::Start() {
-  journal_.Tell("daemon-started", absl::StrCat("r2ccd ", kRelease, " on node ", config_.node, " with ", config_.nics.size(), " NICs and ",
-                                               config_.peers.size(), " peers"));
+  reporter_.Tell("daemon-started", absl::StrCat("r2ccd ", kRelease, " on node ", config_.node, " with ", config_.nics.size(), " NICs and ",
+                                                config_.peers.size(), " peers"));
   if (!state_trouble_.empty()) {
     LogError(state_trouble_);
-    journal_.Tell("operator", state_trouble_);
+    reporter_.Tell("operator", state_trouble_);
   }
   if (config_.nics.empty()) LogWarning("this node has no NICs: name them in the configuration", {{"node", config_.node}});
   operator_.Save(nullptr);
@@ -199,7 +199,7 @@ void Wiring::AdvanceAt(Nanos when) {
 }
 
 void Wiring::PublishOwnView() {
-  v1::NodeView view = ToProto(own_, own_.word, journal_.Now());
+  v1::NodeView view = ToProto(own_, own_.word, reporter_.Now());
   view.set_peer_address(peer_address_);
   view.set_release(kRelease);
   view.set_protocol(kPeerProtocol);

@@ -1,11 +1,12 @@
 // The one place where the daemon's modules are made and joined. `main`, the tests and the simulator use the same one; they differ in the
 // World that they give it.
 //
-//   probes -> LocalHealth --\                                              /-> page -> doorbells
-//   rails -> RailWatch -> LocalHealth
-//   jobs   -> JobService -------+-> ClusterView -> PlanPublisher -------------+
-//   peers, store -> PeerSet -/        \-> ViewBroadcaster -> peers, store       \-> journal -> events
-//   operator -> OperatorService -> LocalHealth
+//   probes         -> LocalHealth --+                  +-> PlanPublisher   -> page -> doorbells
+//   jobs           -> JobService ---+-> ClusterView ---+-> ViewBroadcaster -> peers, store
+//   peers, store   -> PeerSet ------+                  +-> EventReporter   -> event log
+//   rails          -> RailWatch       -> LocalHealth
+//   operator       -> OperatorService -> LocalHealth
+//   gRPC services  -> CoreBackend     -> all of them
 #ifndef R2CC_DAEMON_WIRING_H_
 #define R2CC_DAEMON_WIRING_H_
 
@@ -21,6 +22,7 @@
 #include "daemon/config.h"
 #include "daemon/core_backend.h"
 #include "daemon/event_log.h"
+#include "daemon/event_reporter.h"
 #include "daemon/explain_service.h"
 #include "daemon/io/addresses.h"
 #include "daemon/io/attach_server.h"
@@ -29,7 +31,6 @@
 #include "daemon/io/peer_transport.h"
 #include "daemon/io/store.h"
 #include "daemon/job_service.h"
-#include "daemon/journal.h"
 #include "daemon/local_health.h"
 #include "daemon/operator_service.h"
 #include "daemon/pacer.h"
@@ -117,7 +118,7 @@ class Wiring {
 
   EventLog events_;
   ViewBroadcaster broadcaster_;
-  Journal journal_;
+  EventReporter reporter_;
   StateKeeper keeper_;
   std::string state_trouble_;
   SavedState saved_;

@@ -1,6 +1,6 @@
 // Tells what happens, once, to everybody who listens: as an event and as a log line.
-#ifndef R2CC_DAEMON_JOURNAL_H_
-#define R2CC_DAEMON_JOURNAL_H_
+#ifndef R2CC_DAEMON_EVENT_REPORTER_H_
+#define R2CC_DAEMON_EVENT_REPORTER_H_
 
 #include <functional>
 #include <memory>
@@ -20,17 +20,17 @@ namespace r2cc::daemon {
 
 // The core's thread only. What is told is kept and logged a turn of the core later: the page and the peers that wait for the same news go
 // first, however slow the log is.
-class Journal {
+class EventReporter {
  public:
-  // `events` and `executor` outlive the journal.
-  Journal(EventLog* events, std::string node, Executor* executor, std::function<int64_t()> realtime_ns)
+  // `events` and `executor` outlive the reporter.
+  EventReporter(EventLog* events, std::string node, Executor* executor, std::function<int64_t()> realtime_ns)
       : events_(events), node_(std::move(node)), executor_(executor), realtime_ns_(std::move(realtime_ns)) {}
-  ~Journal() {
+  ~EventReporter() {
     *alive_ = false;
     Flush();
   }
-  Journal(const Journal&) = delete;
-  Journal& operator=(const Journal&) = delete;
+  EventReporter(const EventReporter&) = delete;
+  EventReporter& operator=(const EventReporter&) = delete;
 
   Moment Now() const { return {executor_->Now(), realtime_ns_()}; }
 
@@ -105,4 +105,4 @@ class Journal {
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_JOURNAL_H_
+#endif  // R2CC_DAEMON_EVENT_REPORTER_H_
