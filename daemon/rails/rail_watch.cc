@@ -206,7 +206,7 @@ void RailWatch::UpdateGivenUp() {
 
 bool RailWatch::AnythingToJudge(const std::vector<health::RailPairStatus>& pairs) const {
   return accused_.here ||
-         std::any_of(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.word == health::PairWord::kSilent; }) ||
+         std::any_of(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.verdict == health::PairVerdict::kSilent; }) ||
          std::any_of(nics_.begin(), nics_.end(),
                      [](const auto& nic) { return nic.second.verdict->silent || !nic.second.paths_held.empty(); });
 }
@@ -238,8 +238,8 @@ void RailWatch::JudgeNic(Nic* nic, const health::ProbeMatrix& matrix, const std:
 
 bool RailWatch::IsUnusable(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs) const {
   const bool may_answer = std::any_of(pairs.begin(), pairs.end(), [&](const health::RailPairStatus& pair) {
-    return pair.key.own.nic == nic->identity.name && pair.word == health::PairWord::kAnswering &&
-           pair.fresh_word == health::PairWord::kUnknown;
+    return pair.key.own.nic == nic->identity.name && pair.verdict == health::PairVerdict::kAnswering &&
+           pair.fresh_verdict == health::PairVerdict::kUnknown;
   });
   const Nanos now = seams_.executor->Now();
   if (!fault.unusable || fault.kind == health::FaultKind::kPort || !may_answer) {
@@ -254,7 +254,7 @@ void RailWatch::JudgeSilence(Nic* nic, const health::Fault& fault, const std::ve
   const health::NicKey key = {node_, nic->identity.name};
   health::RailVerdict& verdict = *nic->verdict;
   const bool answers = std::any_of(pairs.begin(), pairs.end(), [&](const health::RailPairStatus& pair) {
-    return pair.key.own == key && WordNow(pair, verdicts_) == health::PairWord::kAnswering;
+    return pair.key.own == key && VerdictNow(pair, verdicts_) == health::PairVerdict::kAnswering;
   });
   // More answers, or their lack, may show what the fault is.
   if (!answers && (fault.kind == health::FaultKind::kCannotTell || fault.kind == health::FaultKind::kRail)) Suspect(key.nic);
@@ -352,7 +352,8 @@ health::RailReport RailWatch::Report() const {
     report.nics[name] = {nic.socket == nullptr ? uint16_t{0} : nic.socket->port(), nic.verdict->port_dead};
   if (reported_.prober_revision != prober_.revision() || (reported_.silent && reported_.view_revision != view_->revision())) {
     const std::vector<health::RailPairStatus> pairs = prober_.Pairs();
-    const bool silent = std::any_of(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.word == health::PairWord::kSilent; });
+    const bool silent =
+        std::any_of(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.verdict == health::PairVerdict::kSilent; });
     reported_ = {prober_.revision(), view_->revision(), silent, matrix_.Reports(pairs, verdicts_)};
   }
   report.pairs = reported_.pairs;

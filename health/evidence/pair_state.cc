@@ -45,15 +45,15 @@ const char* PairStateName(PairState state) {
   return "unknown";
 }
 
-PairWord WordOf(PairState state) {
+PairVerdict VerdictOf(PairState state) {
   switch (state) {
-    case PairState::kUnknown: return PairWord::kUnknown;
+    case PairState::kUnknown: return PairVerdict::kUnknown;
     case PairState::kUp:
-    case PairState::kLate: return PairWord::kAnswering;
+    case PairState::kLate: return PairVerdict::kAnswering;
     case PairState::kSilent:
-    case PairState::kProving: return PairWord::kSilent;
+    case PairState::kProving: return PairVerdict::kSilent;
   }
-  return PairWord::kUnknown;
+  return PairVerdict::kUnknown;
 }
 
 }  // namespace r2cc::health

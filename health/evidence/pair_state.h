@@ -43,8 +43,8 @@ PairState NextPairState(PairState state, PairEvent event);
 const char* PairStateName(PairState state);
 
 // What a pair says to those who compare pairs.
-enum class PairWord : uint8_t { kUnknown, kAnswering, kSilent };
-PairWord WordOf(PairState state);
+enum class PairVerdict : uint8_t { kUnknown, kAnswering, kSilent };
+PairVerdict VerdictOf(PairState state);
 
 }  // namespace r2cc::health
 

@@ -30,11 +30,11 @@ TEST(PairState, OnlyALatePairFallsSilent) {
 }
 
 TEST(PairState, WordsKeepSilentUntilProved) {
-  EXPECT_EQ(WordOf(PairState::kUnknown), PairWord::kUnknown);
-  EXPECT_EQ(WordOf(PairState::kUp), PairWord::kAnswering);
-  EXPECT_EQ(WordOf(PairState::kLate), PairWord::kAnswering);
-  EXPECT_EQ(WordOf(PairState::kSilent), PairWord::kSilent);
-  EXPECT_EQ(WordOf(PairState::kProving), PairWord::kSilent);
+  EXPECT_EQ(VerdictOf(PairState::kUnknown), PairVerdict::kUnknown);
+  EXPECT_EQ(VerdictOf(PairState::kUp), PairVerdict::kAnswering);
+  EXPECT_EQ(VerdictOf(PairState::kLate), PairVerdict::kAnswering);
+  EXPECT_EQ(VerdictOf(PairState::kSilent), PairVerdict::kSilent);
+  EXPECT_EQ(VerdictOf(PairState::kProving), PairVerdict::kSilent);
 }
 
 }  // namespace

@@ -26,10 +26,10 @@ struct RailPairStatus {
   PairState state = PairState::kUnknown;
   // What the state says to others. A pair is asked often once others doubt its peer's NIC. From then on only new answers count: until
   // one comes, an answering pair says kUnknown.
-  PairWord word = PairWord::kUnknown;
+  PairVerdict verdict = PairVerdict::kUnknown;
   // The same, and stricter where the own NIC is silent on more pairs than one fault makes suspect. There an answer counts only if its
   // probe left after the silence began, so that old answers do not make a dead NIC look alive.
-  PairWord fresh_word = PairWord::kUnknown;
+  PairVerdict fresh_verdict = PairVerdict::kUnknown;
   Nanos since = 0;
   Nanos missed_since = 0;   // when the first overdue probe left; 0: none is
   Nanos answered_sent = 0;  // when the latest probe that was answered left; 0: none was

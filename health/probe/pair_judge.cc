@@ -30,7 +30,7 @@ uint32_t PairJudge::Fates::LostCount() const {
 
 void PairJudge::Sent(uint64_t sequence, Nanos now) {
   DropOld(now);
-  pings_.push_back({.sequence = sequence, .sent = now, .explained = WordOf(state_) == PairWord::kSilent});
+  pings_.push_back({.sequence = sequence, .sent = now, .explained = VerdictOf(state_) == PairVerdict::kSilent});
   ++measures_.sent;
 }
 

@@ -50,7 +50,7 @@ void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
       if (awaited) {
         pair.asked_since = now;
         pair.due = 0;
-        NoteWord(&pair);
+        NoteVerdict(&pair);
       }
       pairs_.insert(std::move(known));
       continue;
@@ -92,17 +92,17 @@ void RailProber::SetLink(const std::string& nic, bool up, Nanos now) {
   for (auto& [key, pair] : pairs_) {
     if (key.own.nic != nic) continue;
     pair.judge.Reset(now);
-    NoteWord(&pair);
+    NoteVerdict(&pair);
   }
   FindNext();
 }
 
 void RailProber::Renew(const NicKey& nic, Nanos now) {
   for (auto& [key, pair] : pairs_) {
-    if ((key.peer != nic && key.own != nic) || WordOf(pair.judge.state()) == PairWord::kAnswering) continue;
+    if ((key.peer != nic && key.own != nic) || VerdictOf(pair.judge.state()) == PairVerdict::kAnswering) continue;
     pair.judge.Reset(now);
     pair.due = now;
-    NoteWord(&pair);
+    NoteVerdict(&pair);
   }
   FindNext();
 }
@@ -110,7 +110,7 @@ void RailProber::Renew(const NicKey& nic, Nanos now) {
 void RailProber::Suspect(const std::string& nic, const std::set<NicKey>& dead, Nanos now) {
   std::vector<Pair*> own;
   for (auto& [key, pair] : pairs_)
-    if (key.own.nic == nic && WordOf(pair.judge.state()) != PairWord::kSilent && !dead.contains(key.peer)) own.push_back(&pair);
+    if (key.own.nic == nic && VerdictOf(pair.judge.state()) != PairVerdict::kSilent && !dead.contains(key.peer)) own.push_back(&pair);
   SuspectSome(std::move(own), now);
 }
 
@@ -128,7 +128,7 @@ void RailProber::SuspectAround(const Pair& late, Nanos now) {
   for (auto& [key, pair] : pairs_) {
     if (key == late.target.key || (key.peer == late.target.key.peer && peers++ < kCompanionsMax))
       Doubt(&pair, now);
-    else if (key.own == late.target.key.own && WordOf(pair.judge.state()) != PairWord::kSilent)
+    else if (key.own == late.target.key.own && VerdictOf(pair.judge.state()) != PairVerdict::kSilent)
       own.push_back(&pair);
   }
   SuspectSome(std::move(own), now);
@@ -166,14 +166,14 @@ RailProber::Pair* RailProber::WitnessPair(const Pair& pair) const {
   return best;
 }
 
-PairWord RailProber::Word(const Pair& pair, Nanos since) {
-  const PairWord word = WordOf(pair.judge.state());
-  return word == PairWord::kAnswering && pair.judge.answered_sent() < since ? PairWord::kUnknown : word;
+PairVerdict RailProber::Verdict(const Pair& pair, Nanos since) {
+  const PairVerdict verdict = VerdictOf(pair.judge.state());
+  return verdict == PairVerdict::kAnswering && pair.judge.answered_sent() < since ? PairVerdict::kUnknown : verdict;
 }
 
-void RailProber::NoteWord(Pair* pair) {
-  const PairWord word = Word(*pair, pair->asked_since);
-  if (std::exchange(pair->told, word) != word) ++revision_;
+void RailProber::NoteVerdict(Pair* pair) {
+  const PairVerdict verdict = Verdict(*pair, pair->asked_since);
+  if (std::exchange(pair->told, verdict) != verdict) ++revision_;
 }
 
 void RailProber::Judge(Nanos now) {
@@ -181,7 +181,7 @@ void RailProber::Judge(Nanos now) {
     const PairState before = pair.judge.state();
     if (before != PairState::kUnknown && pair.judge.Waits(now)) pair.judge.Judge(now, WitnessesFor(pair));
     const PairState after = pair.judge.state();
-    if (after != before) NoteWord(&pair);
+    if (after != before) NoteVerdict(&pair);
     const bool doubtful = after == PairState::kLate || after == PairState::kProving || (after == PairState::kSilent && before != after);
     // Renewed at half time, not at every tick: it looks at all pairs.
     if (doubtful && pair.suspect_until - now < policy_.suspicion / 2) SuspectAround(pair, now);
@@ -317,7 +317,7 @@ std::optional<RailProbeBytes> RailProber::Receive(const std::string& nic, std::s
     ++counts_.unexpected;
   } else {
     awaited_ -= awaited && !pair.Awaited();
-    NoteWord(&pair);
+    NoteVerdict(&pair);
   }
   return std::nullopt;
 }
@@ -326,7 +326,7 @@ void RailProber::Refused(const std::string& nic, const std::string& address, uin
   for (auto& [key, pair] : pairs_) {
     if (key.own.nic != nic || pair.target.address != address || pair.target.port != port) continue;
     pair.judge.Refused(received);
-    NoteWord(&pair);
+    NoteVerdict(&pair);
   }
   FindNext();
 }
@@ -336,7 +336,7 @@ bool RailProber::Settled() const {
   bool answers = true;
   for (const auto& [key, pair] : pairs_) {
     const PairState state = pair.judge.state();
-    if (WordOf(state) == PairWord::kSilent) return false;
+    if (VerdictOf(state) == PairVerdict::kSilent) return false;
     if (nic == nullptr || *nic != key.own.nic) {
       if (!answers) return false;
       nic = &key.own.nic;
@@ -354,7 +354,7 @@ std::vector<RailPairStatus> RailProber::Pairs() const {
   };
   std::map<std::string_view, Silence> silences;  // by own NIC
   for (const auto& [key, pair] : pairs_) {
-    if (WordOf(pair.judge.state()) != PairWord::kSilent) continue;
+    if (VerdictOf(pair.judge.state()) != PairVerdict::kSilent) continue;
     Silence& silence = silences[key.own.nic];
     ++silence.pairs;
     silence.since = std::max(silence.since, pair.judge.missed_since());
@@ -365,7 +365,7 @@ std::vector<RailPairStatus> RailProber::Pairs() const {
     const auto silence = silences.find(key.own.nic);
     const bool doubted = silence != silences.end() && silence->second.pairs > kCompanionsMax;
     const Nanos fresh = std::max(pair.asked_since, doubted ? silence->second.since : Nanos{0});
-    all.push_back({key, pair.target.active, pair.judge.state(), Word(pair, pair.asked_since), Word(pair, fresh), pair.judge.since(),
+    all.push_back({key, pair.target.active, pair.judge.state(), Verdict(pair, pair.asked_since), Verdict(pair, fresh), pair.judge.since(),
                    pair.judge.missed_since(), pair.judge.answered_sent(), pair.judge.measures()});
   }
   return all;

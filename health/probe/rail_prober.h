@@ -135,7 +135,7 @@ class RailProber {
     uint64_t nic_hash = 0;
     uint64_t node_hash = 0;
     PairJudge judge;
-    PairWord told = PairWord::kUnknown;
+    PairVerdict told = PairVerdict::kUnknown;
     Nanos asked_since = 0;  // answers to earlier probes are old news; 0: all count
     Nanos due = 0;
     Nanos last_sent = 0;
@@ -158,8 +158,8 @@ class RailProber {
   RailPing Ping(Pair* pair, Nanos now);
   // Goes over all pairs for what next_tick depends on.
   void FindNext();
-  static PairWord Word(const Pair& pair, Nanos since);
-  void NoteWord(Pair* pair);
+  static PairVerdict Verdict(const Pair& pair, Nanos since);
+  void NoteVerdict(Pair* pair);
 
   const std::string node_;
   const uint64_t nonce_;

@@ -28,17 +28,17 @@ struct Neighbours {
 
 Neighbours NeighboursOf(const ProbeMatrix& matrix, const NicKey& nic) {
   Neighbours found;
-  for (const auto& [other, word] : matrix.Of(nic)) {
-    if (word == PairWord::kUnknown || matrix.IsDown(other)) continue;
-    (word == PairWord::kAnswering ? found.answering : found.silent).push_back(other);
+  for (const auto& [other, verdict] : matrix.Of(nic)) {
+    if (verdict == PairVerdict::kUnknown || matrix.IsDown(other)) continue;
+    (verdict == PairVerdict::kAnswering ? found.answering : found.silent).push_back(other);
   }
   return found;
 }
 
 bool Alive(const ProbeMatrix& matrix, const NicKey& nic) {
   if (matrix.SaysItIsDead(nic)) return false;
-  const auto& words = matrix.Of(nic);
-  return std::any_of(words.begin(), words.end(), [](const auto& entry) { return entry.second == PairWord::kAnswering; });
+  const auto& verdicts = matrix.Of(nic);
+  return std::any_of(verdicts.begin(), verdicts.end(), [](const auto& entry) { return entry.second == PairVerdict::kAnswering; });
 }
 
 std::vector<NicKey> AliveOnes(const ProbeMatrix& matrix, const std::vector<NicKey>& nics) {
@@ -92,11 +92,11 @@ Fault OfMute(const ProbeMatrix& matrix, const NicKey& nic, const Neighbours& aro
 
 }  // namespace
 
-void ProbeMatrix::Add(const NicKey& a, const NicKey& b, PairWord word) {
-  PairWord& there = words_[a][b];
-  if (there == PairWord::kSilent || word == PairWord::kUnknown) return;
-  there = word;
-  words_[b][a] = word;
+void ProbeMatrix::Add(const NicKey& a, const NicKey& b, PairVerdict verdict) {
+  PairVerdict& there = verdicts_[a][b];
+  if (there == PairVerdict::kSilent || verdict == PairVerdict::kUnknown) return;
+  there = verdict;
+  verdicts_[b][a] = verdict;
 }
 
 void ProbeMatrix::AddCable(const NicKey& a, const NicKey& b) {
@@ -104,10 +104,10 @@ void ProbeMatrix::AddCable(const NicKey& a, const NicKey& b) {
   cables_.insert({b, a});
 }
 
-const ProbeMatrix::Words& ProbeMatrix::Of(const NicKey& nic) const {
-  static const Words kNone;
-  const auto found = words_.find(nic);
-  return found == words_.end() ? kNone : found->second;
+const ProbeMatrix::Verdicts& ProbeMatrix::Of(const NicKey& nic) const {
+  static const Verdicts kNone;
+  const auto found = verdicts_.find(nic);
+  return found == verdicts_.end() ? kNone : found->second;
 }
 
 const char* FaultKindName(FaultKind kind) {

@@ -19,11 +19,11 @@
 
 namespace r2cc::health {
 
-// Who says what of which pair, and which ports need no verdict. Words of both ends about one pair are joined: it is silent if either
+// Who says what of which pair, and which ports need no verdict. Verdicts of both ends about one pair are joined: it is silent if either
 // says so, because faults are told at once and their ends are proved first.
 class ProbeMatrix {
  public:
-  void Add(const NicKey& a, const NicKey& b, PairWord word);
+  void Add(const NicKey& a, const NicKey& b, PairVerdict verdict);
   // Its own kernel or the operator says that it is down: all silence around it is explained.
   void AddDown(const NicKey& nic) { down_.insert(nic); }
   // Its own daemon says that the fault is its port: what others heard of it before says nothing of now.
@@ -31,15 +31,15 @@ class ProbeMatrix {
   // The two are joined by a cable without a switch.
   void AddCable(const NicKey& a, const NicKey& b);
 
-  using Words = std::map<NicKey, PairWord>;  // by the other end
-  const Words& Of(const NicKey& nic) const;
+  using Verdicts = std::map<NicKey, PairVerdict>;  // by the other end
+  const Verdicts& Of(const NicKey& nic) const;
   bool IsDown(const NicKey& nic) const { return down_.contains(nic); }
   bool SaysItIsDead(const NicKey& nic) const { return dead_.contains(nic); }
   bool IsCable(const NicKey& a, const NicKey& b) const { return cables_.contains({a, b}); }
-  const std::map<NicKey, Words>& all() const { return words_; }
+  const std::map<NicKey, Verdicts>& all() const { return verdicts_; }
 
  private:
-  std::map<NicKey, Words> words_;
+  std::map<NicKey, Verdicts> verdicts_;
   std::set<NicKey> down_;
   std::set<NicKey> dead_;
   std::set<std::pair<NicKey, NicKey>> cables_;  // both ways

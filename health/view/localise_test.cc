@@ -47,7 +47,7 @@ ProbeMatrix MatrixOf(const std::vector<Broken>& faults) {
     for (int a = 0; a < kNodes; ++a)
       for (int b = a + 1; b < kNodes; ++b) {
         const bool silent = PortBroken(faults, a, rail) || PortBroken(faults, b, rail) || PathBroken(faults, a, b, rail);
-        matrix.Add(Port(a, rail), Port(b, rail), silent ? PairWord::kSilent : PairWord::kAnswering);
+        matrix.Add(Port(a, rail), Port(b, rail), silent ? PairVerdict::kSilent : PairVerdict::kAnswering);
       }
   return matrix;
 }
@@ -102,11 +102,11 @@ TEST(Localise, EveryDoubleFault) {
 constexpr std::array<std::pair<int, int>, 6> kPairs = {{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}};
 
 // Bits 0..3: ports; 4..9: paths, in the order of kPairs.
-bool Explains(unsigned faults, const std::array<PairWord, 6>& words) {
+bool Explains(unsigned faults, const std::array<PairVerdict, 6>& verdicts) {
   for (size_t i = 0; i < kPairs.size(); ++i) {
     const auto [a, b] = kPairs[i];
     const bool broken = ((faults >> a) & 1) != 0 || ((faults >> b) & 1) != 0 || ((faults >> (4 + i)) & 1) != 0;
-    if (words[i] != PairWord::kUnknown && broken != (words[i] == PairWord::kSilent)) return false;
+    if (verdicts[i] != PairVerdict::kUnknown && broken != (verdicts[i] == PairVerdict::kSilent)) return false;
   }
   return true;
 }
@@ -119,17 +119,17 @@ unsigned PathBit(int a, int b) {
 TEST(Localise, EveryMatrixOfOneRailAgainstEveryExplanation) {
   int undecided = 0;
   for (int code = 0; code < 729; ++code) {
-    std::array<PairWord, 6> words{};
+    std::array<PairVerdict, 6> verdicts{};
     ProbeMatrix matrix;
     for (int i = 0, rest = code; i < 6; ++i, rest /= 3) {
-      words[i] = static_cast<PairWord>(rest % 3);
-      matrix.Add(Port(kPairs[i].first), Port(kPairs[i].second), words[i]);
+      verdicts[i] = static_cast<PairVerdict>(rest % 3);
+      matrix.Add(Port(kPairs[i].first), Port(kPairs[i].second), verdicts[i]);
     }
     unsigned in_all = ~0U;
     unsigned in_some = 0;
     int least = 99;
     for (unsigned faults = 0; faults < 1024; ++faults) {
-      if (!Explains(faults, words) || std::popcount(faults) > least) continue;
+      if (!Explains(faults, verdicts) || std::popcount(faults) > least) continue;
       if (std::popcount(faults) < least) {
         least = std::popcount(faults);
         in_all = ~0U;
@@ -158,8 +158,8 @@ TEST(Localise, EveryMatrixOfOneRailAgainstEveryExplanation) {
       ++undecided;
       ASSERT_FALSE(fault.missing.empty()) << what;
       // Where no port answers, or pairs are unknown, it may be more careful than that.
-      bool differ = std::find(words.begin(), words.end(), PairWord::kAnswering) == words.end() ||
-                    std::find(words.begin(), words.end(), PairWord::kUnknown) != words.end();
+      bool differ = std::find(verdicts.begin(), verdicts.end(), PairVerdict::kAnswering) == verdicts.end() ||
+                    std::find(verdicts.begin(), verdicts.end(), PairVerdict::kUnknown) != verdicts.end();
       for (int peer = 0; peer < kNodes; ++peer)
         if (peer != node) differ |= ((in_some ^ in_all) & (1U << node | 1U << peer | PathBit(node, peer))) != 0;
       ASSERT_TRUE(differ) << what;
@@ -170,7 +170,7 @@ TEST(Localise, EveryMatrixOfOneRailAgainstEveryExplanation) {
 
 TEST(Localise, TwoNodesAloneCannotTell) {
   ProbeMatrix matrix;
-  matrix.Add(Port(0), Port(1), PairWord::kSilent);
+  matrix.Add(Port(0), Port(1), PairVerdict::kSilent);
   const Fault fault = Localise(matrix, Port(0));
   EXPECT_EQ(fault.kind, FaultKind::kCannotTell);
   EXPECT_FALSE(fault.unusable);
@@ -180,7 +180,7 @@ TEST(Localise, TwoNodesAloneCannotTell) {
 TEST(Localise, ADirectCableIsTheCable) {
   ProbeMatrix matrix;
   matrix.AddCable(Port(0), Port(1));
-  matrix.Add(Port(0), Port(1), PairWord::kSilent);
+  matrix.Add(Port(0), Port(1), PairVerdict::kSilent);
   for (const int node : {0, 1}) {
     const Fault fault = Localise(matrix, Port(node));
     EXPECT_EQ(fault.kind, FaultKind::kCable);
@@ -193,7 +193,7 @@ TEST(Localise, ADirectCableIsTheCable) {
 TEST(Localise, AWholeRailIsSaidToBeOne) {
   ProbeMatrix matrix;
   for (int a = 0; a < kNodes; ++a)
-    for (int b = a + 1; b < kNodes; ++b) matrix.Add(Port(a), Port(b), PairWord::kSilent);
+    for (int b = a + 1; b < kNodes; ++b) matrix.Add(Port(a), Port(b), PairVerdict::kSilent);
   for (int node = 0; node < kNodes; ++node) {
     EXPECT_EQ(Localise(matrix, Port(node)).kind, FaultKind::kRail);
     EXPECT_TRUE(Localise(matrix, Port(node)).unusable);
@@ -210,9 +210,9 @@ TEST(Localise, WhatIsDownByItsOwnWordExplainsSilence) {
 // Nobody else speaks of a port that its own daemon has found to be dead: it stays the reason for what is silent to it.
 TEST(Localise, APortThatIsDeadByItsOwnWordExplainsWhatIsSilentToIt) {
   ProbeMatrix matrix;
-  matrix.Add(Port(0), Port(1), PairWord::kSilent);
-  matrix.Add(Port(0), Port(2), PairWord::kAnswering);
-  matrix.Add(Port(1), Port(3), PairWord::kAnswering);  // an old word
+  matrix.Add(Port(0), Port(1), PairVerdict::kSilent);
+  matrix.Add(Port(0), Port(2), PairVerdict::kAnswering);
+  matrix.Add(Port(1), Port(3), PairVerdict::kAnswering);  // from before
   EXPECT_EQ(Localise(matrix, Port(0)).kind, FaultKind::kPath);
   matrix.AddDead(Port(1));
   const Fault fault = Localise(matrix, Port(0));
@@ -224,25 +224,25 @@ TEST(Localise, APortThatIsDeadByItsOwnWordExplainsWhatIsSilentToIt) {
 TEST(Localise, ADeadPortBearsNoWitnessAgainstAnother) {
   ProbeMatrix matrix;
   for (const int dead : {1, 2}) {
-    matrix.Add(Port(0), Port(dead), PairWord::kSilent);
-    matrix.Add(Port(dead), Port(3), PairWord::kAnswering);  // an old word
+    matrix.Add(Port(0), Port(dead), PairVerdict::kSilent);
+    matrix.Add(Port(dead), Port(3), PairVerdict::kAnswering);  // from before
     matrix.AddDead(Port(dead));
   }
   EXPECT_EQ(Localise(matrix, Port(0)).kind, FaultKind::kPeers);
   EXPECT_FALSE(Localise(matrix, Port(0)).unusable);
   // A third one that is silent to it, and that nobody else speaks of, leaves it open.
-  matrix.Add(Port(0), Port(3), PairWord::kSilent);
+  matrix.Add(Port(0), Port(3), PairVerdict::kSilent);
   EXPECT_EQ(Localise(matrix, Port(0)).kind, FaultKind::kCannotTell);
   EXPECT_EQ(Localise(matrix, Port(0)).peers, std::vector<NicKey>{Port(3)});
 }
 
 TEST(Localise, EitherEndsSilenceCounts) {
   ProbeMatrix matrix;
-  matrix.Add(Port(0), Port(1), PairWord::kAnswering);
-  matrix.Add(Port(1), Port(0), PairWord::kSilent);
-  EXPECT_EQ(matrix.Of(Port(0)).at(Port(1)), PairWord::kSilent);
-  matrix.Add(Port(0), Port(1), PairWord::kAnswering);
-  EXPECT_EQ(matrix.Of(Port(1)).at(Port(0)), PairWord::kSilent);
+  matrix.Add(Port(0), Port(1), PairVerdict::kAnswering);
+  matrix.Add(Port(1), Port(0), PairVerdict::kSilent);
+  EXPECT_EQ(matrix.Of(Port(0)).at(Port(1)), PairVerdict::kSilent);
+  matrix.Add(Port(0), Port(1), PairVerdict::kAnswering);
+  EXPECT_EQ(matrix.Of(Port(1)).at(Port(0)), PairVerdict::kSilent);
 }
 
 }  // namespace

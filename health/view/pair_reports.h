@@ -13,7 +13,7 @@
 
 namespace r2cc::health {
 
-// What the node's daemon hears on one rail pair of its own; see PairWord.
+// What the node's daemon hears on one rail pair of its own; see PairVerdict.
 struct PairReport {
   std::string nic;
   NicKey peer;

@@ -49,10 +49,10 @@ absl::flat_hash_set<std::string_view> JoinedBySilence(std::string_view node, con
 
 bool IsGivenUp(const NicStatus& nic) { return !nic.link_up || nic.drill_failed || nic.state == NicState::kFailed; }
 
-PairWord WordNow(const RailPairStatus& pair, const RailVerdicts& verdicts) {
+PairVerdict VerdictNow(const RailPairStatus& pair, const RailVerdicts& verdicts) {
   const RailVerdict& verdict = VerdictOn(pair.key.own.nic, verdicts);
   const bool old = verdict.silent && pair.answered_sent < verdict.silent_since;
-  return old && pair.fresh_word == PairWord::kAnswering ? PairWord::kUnknown : pair.fresh_word;
+  return old && pair.fresh_verdict == PairVerdict::kAnswering ? PairVerdict::kUnknown : pair.fresh_verdict;
 }
 
 std::vector<NicKey> NeverHeard(const std::string& nic, const std::vector<RailPairStatus>& pairs, Nanos now) {
@@ -83,7 +83,7 @@ ProbeMatrix RailMatrix::Matrix(const std::vector<RailPairStatus>& pairs, const R
   }
   std::set<Names> known;  // this node's NIC, the other end's node
   for (const RailPairStatus& pair : pairs) {
-    if (pair.word == PairWord::kSilent) silent.emplace_back(node_, pair.key.peer.node);
+    if (pair.verdict == PairVerdict::kSilent) silent.emplace_back(node_, pair.key.peer.node);
     if (pair.state != PairState::kUnknown) known.emplace(pair.key.own.nic, pair.key.peer.node);
   }
   const absl::flat_hash_set<std::string_view> concerned = JoinedBySilence(node_, silent);
@@ -105,25 +105,25 @@ ProbeMatrix RailMatrix::Matrix(const std::vector<RailPairStatus>& pairs, const R
       const PairReport pair = *report;
       // Of a pair of its own this node knows best whether it answers; the other end may not have asked since.
       if (!pair.silent && pair.peer.node == node_ && known.contains({pair.peer.nic, name})) continue;
-      matrix.Add({name, pair.nic}, pair.peer, pair.silent ? PairWord::kSilent : PairWord::kAnswering);
+      matrix.Add({name, pair.nic}, pair.peer, pair.silent ? PairVerdict::kSilent : PairVerdict::kAnswering);
     }
   }
-  for (const RailPairStatus& pair : pairs) matrix.Add(pair.key.own, pair.key.peer, WordNow(pair, verdicts));
+  for (const RailPairStatus& pair : pairs) matrix.Add(pair.key.own, pair.key.peer, VerdictNow(pair, verdicts));
   return matrix;
 }
 
 PairReports RailMatrix::Reports(std::vector<RailPairStatus> pairs, const RailVerdicts& verdicts) const {
   PairReports reports;
-  std::stable_partition(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.word == PairWord::kSilent; });
+  std::stable_partition(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.verdict == PairVerdict::kSilent; });
   for (const RailPairStatus& pair : pairs) {
-    if (pair.word == PairWord::kUnknown || WordNow(pair, verdicts) == PairWord::kUnknown ||
-        (pair.word == PairWord::kAnswering && !pair.active))
+    if (pair.verdict == PairVerdict::kUnknown || VerdictNow(pair, verdicts) == PairVerdict::kUnknown ||
+        (pair.verdict == PairVerdict::kAnswering && !pair.active))
       continue;
     // Each report goes to all nodes. Where a dead port is known, it would tell them nothing.
     const RailVerdict& own = VerdictOn(pair.key.own.nic, verdicts);
     if (own.port_dead || ExplainsSilence(pair.key.peer)) continue;
     if (reports.size() >= kPairReportsMax) break;
-    reports.push_back({pair.key.own.nic, pair.key.peer, pair.word == PairWord::kSilent, own.broken_paths.contains(pair.key.peer)});
+    reports.push_back({pair.key.own.nic, pair.key.peer, pair.verdict == PairVerdict::kSilent, own.broken_paths.contains(pair.key.peer)});
   }
   return reports;
 }

@@ -34,7 +34,7 @@ using RailVerdicts = std::map<std::string, RailVerdict>;  // by NIC; a NIC that 
 bool IsGivenUp(const NicStatus& nic);
 
 // What `pair` shows now. An answer from before its own NIC fell silent shows nothing.
-PairWord WordNow(const RailPairStatus& pair, const RailVerdicts& verdicts);
+PairVerdict VerdictNow(const RailPairStatus& pair, const RailVerdicts& verdicts);
 
 // The peers that never answered this NIC, though they answer others; none if anybody answers it. `pairs`: the node's own.
 std::vector<NicKey> NeverHeard(const std::string& nic, const std::vector<RailPairStatus>& pairs, Nanos now);

@@ -41,7 +41,7 @@ RailPairStatus Pair(const NicKey& own, const NicKey& peer, PairState state) {
   pair.key = {own, peer};
   pair.active = true;
   pair.state = state;
-  pair.word = pair.fresh_word = WordOf(state);
+  pair.verdict = pair.fresh_verdict = VerdictOf(state);
   return pair;
 }
 
@@ -49,14 +49,14 @@ TEST(RailMatrix, AnAnswerFromBeforeTheSilenceShowsNothing) {
   RailVerdicts verdicts;
   RailPairStatus pair = Pair(Port(0), Port(1), PairState::kUp);
   pair.answered_sent = 50;
-  EXPECT_EQ(WordNow(pair, verdicts), PairWord::kAnswering);
+  EXPECT_EQ(VerdictNow(pair, verdicts), PairVerdict::kAnswering);
   verdicts["r0"] = {.silent = true, .silent_since = 60};
-  EXPECT_EQ(WordNow(pair, verdicts), PairWord::kUnknown);
+  EXPECT_EQ(VerdictNow(pair, verdicts), PairVerdict::kUnknown);
   pair.answered_sent = 60;
-  EXPECT_EQ(WordNow(pair, verdicts), PairWord::kAnswering);
-  pair.fresh_word = PairWord::kSilent;
+  EXPECT_EQ(VerdictNow(pair, verdicts), PairVerdict::kAnswering);
+  pair.fresh_verdict = PairVerdict::kSilent;
   pair.answered_sent = 50;
-  EXPECT_EQ(WordNow(pair, verdicts), PairWord::kSilent);
+  EXPECT_EQ(VerdictNow(pair, verdicts), PairVerdict::kSilent);
 }
 
 TEST(RailMatrix, WhoNeverAnswersOneNicAndAnswersAnotherIsStrange) {
@@ -83,9 +83,9 @@ TEST(RailMatrix, HoldsTheReportsOfTheNodesThatSilenceJoinsToThisOne) {
   Put(&view, "n0", Node(5));
   const RailMatrix matrix("n0", {}, &view);
   const ProbeMatrix made = matrix.Matrix({Pair(Port(0), Port(1), PairState::kSilent)}, {});
-  EXPECT_EQ(made.Of(Port(0)).at(Port(1)), PairWord::kSilent);
-  EXPECT_EQ(made.Of(Port(1)).at(Port(2)), PairWord::kSilent);
-  EXPECT_EQ(made.Of(Port(2)).at(Port(3)), PairWord::kSilent);
+  EXPECT_EQ(made.Of(Port(0)).at(Port(1)), PairVerdict::kSilent);
+  EXPECT_EQ(made.Of(Port(1)).at(Port(2)), PairVerdict::kSilent);
+  EXPECT_EQ(made.Of(Port(2)).at(Port(3)), PairVerdict::kSilent);
   EXPECT_FALSE(made.Of(Port(3)).contains(Port(4))) << "two steps away is far enough";
   EXPECT_FALSE(made.Of(Port(4)).contains(Port(5)));
 }
@@ -98,10 +98,10 @@ TEST(RailMatrix, OfItsOwnPairsThisNodeKnowsBest) {
   const auto joined = [&](PairState own) {
     return matrix.Matrix({Pair(Port(0), Port(1), own)}, {{"r0", {.silent = true, .silent_since = 1}}}).Of(Port(0));
   };
-  EXPECT_EQ(joined(PairState::kSilent).at(Port(1)), PairWord::kSilent);
+  EXPECT_EQ(joined(PairState::kSilent).at(Port(1)), PairVerdict::kSilent);
   // The own answer is old, and the other end may not have asked since.
-  EXPECT_EQ(joined(PairState::kUp).at(Port(1)), PairWord::kUnknown);
-  EXPECT_EQ(joined(PairState::kUnknown).at(Port(1)), PairWord::kAnswering) << "it was never asked from here";
+  EXPECT_EQ(joined(PairState::kUp).at(Port(1)), PairVerdict::kUnknown);
+  EXPECT_EQ(joined(PairState::kUnknown).at(Port(1)), PairVerdict::kAnswering) << "it was never asked from here";
 }
 
 TEST(RailMatrix, KnowsWhatNeedsNoVerdictAndWhatIsCabled) {

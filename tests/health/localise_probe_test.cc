@@ -59,7 +59,7 @@ FaultKind Expected(const std::vector<Broken>& faults, const NicKey& nic) {
 ProbeMatrix MatrixOf(ProbeWorld* world) {
   ProbeMatrix matrix;
   for (int node = 0; node < world->nodes(); ++node)
-    for (const RailPairStatus& pair : world->prober(node).Pairs()) matrix.Add(pair.key.own, pair.key.peer, WordOf(pair.state));
+    for (const RailPairStatus& pair : world->prober(node).Pairs()) matrix.Add(pair.key.own, pair.key.peer, VerdictOf(pair.state));
   return matrix;
 }
 
