@@ -32,12 +32,12 @@ absl::StatusOr<health::NicState> FromProto(v1::NicState state) {
   }
 }
 
-health::NodeWord FromProto(v1::NodeWord word) {
-  switch (word) {
-    case v1::NODE_HEALTHY: return health::NodeWord::kHealthy;
-    case v1::NODE_DEGRADED: return health::NodeWord::kDegraded;
-    case v1::NODE_UNHEALTHY: return health::NodeWord::kUnhealthy;
-    default: return health::NodeWord::kInitializing;
+health::NodeStatus FromProto(v1::NodeWord status) {
+  switch (status) {
+    case v1::NODE_HEALTHY: return health::NodeStatus::kHealthy;
+    case v1::NODE_DEGRADED: return health::NodeStatus::kDegraded;
+    case v1::NODE_UNHEALTHY: return health::NodeStatus::kUnhealthy;
+    default: return health::NodeStatus::kInitializing;
   }
 }
 
@@ -81,13 +81,13 @@ Epoch FromProto(const v1::Epoch& epoch) { return {epoch.boot_time_s(), epoch.dae
 
 v1::NicState ToProto(health::NicState state) { return ToProto(ToPlan(state)); }
 
-v1::NodeWord ToProto(health::NodeWord word) {
-  switch (word) {
-    case health::NodeWord::kHealthy: return v1::NODE_HEALTHY;
-    case health::NodeWord::kDegraded: return v1::NODE_DEGRADED;
-    case health::NodeWord::kUnhealthy: return v1::NODE_UNHEALTHY;
-    case health::NodeWord::kInitializing: return v1::NODE_INITIALIZING;
-    case health::NodeWord::kUnreachable: return v1::NODE_UNREACHABLE;
+v1::NodeWord ToProto(health::NodeStatus status) {
+  switch (status) {
+    case health::NodeStatus::kHealthy: return v1::NODE_HEALTHY;
+    case health::NodeStatus::kDegraded: return v1::NODE_DEGRADED;
+    case health::NodeStatus::kUnhealthy: return v1::NODE_UNHEALTHY;
+    case health::NodeStatus::kInitializing: return v1::NODE_INITIALIZING;
+    case health::NodeStatus::kUnreachable: return v1::NODE_UNREACHABLE;
   }
   return v1::NODE_WORD_UNSPECIFIED;
 }
@@ -114,11 +114,11 @@ v1::NicView ToProto(const health::NicStatus& nic, const Moment& now) {
   return out;
 }
 
-v1::NodeView ToProto(const health::NodeState& state, health::NodeWord word, const Moment& now) {
+v1::NodeView ToProto(const health::NodeState& state, health::NodeStatus status, const Moment& now) {
   v1::NodeView out;
   out.set_node(state.node);
   *out.mutable_epoch() = ToProto(state.epoch);
-  out.set_word(ToProto(word));
+  out.set_word(ToProto(status));
   for (const auto& nic : state.nics) *out.add_nics() = ToProto(nic, now);
   out.set_probe_nonce(state.probe_nonce);
   for (const auto& pair : state.pairs) {
@@ -139,7 +139,7 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
   health::NodeState state;
   state.node = view.node();
   state.epoch = FromProto(view.epoch());
-  state.word = FromProto(view.word());
+  state.status = FromProto(view.word());
   std::set<std::string> names;
   for (const auto& nic : view.nics()) {
     if (!IsNicName(nic.name())) return absl::InvalidArgumentError(absl::StrCat("'", Clean(nic.name()), "' is not a NIC name"));

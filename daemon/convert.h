@@ -35,11 +35,11 @@ v1::Epoch ToProto(const Epoch& epoch);
 Epoch FromProto(const v1::Epoch& epoch);
 
 v1::NicState ToProto(health::NicState state);
-v1::NodeWord ToProto(health::NodeWord word);
+v1::NodeWord ToProto(health::NodeStatus status);
 
 v1::NicView ToProto(const health::NicStatus& nic, const Moment& now);
 // `word`: the one to show, which may differ from the node's own.
-v1::NodeView ToProto(const health::NodeState& state, health::NodeWord word, const Moment& now);
+v1::NodeView ToProto(const health::NodeState& state, health::NodeStatus status, const Moment& now);
 
 // INVALID_ARGUMENT with one line if a name, a number, a state or a count is not as it must be.
 absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Moment& now);

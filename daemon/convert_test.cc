@@ -24,7 +24,7 @@ health::NodeState State() {
   health::NodeState state;
   state.node = "n1";
   state.epoch = {1, 2, 3};
-  state.word = health::NodeWord::kUnhealthy;
+  state.status = health::NodeStatus::kUnhealthy;
   state.nics = {nic};
   return state;
 }
@@ -37,7 +37,7 @@ std::string ErrorOf(const v1::NodeView& view) {
 TEST(ConvertTest, AViewComesBackAsItWas) {
   health::NodeState expected = State();
   expected.nics[0].identity.interface = "";  // says nothing to another machine
-  const v1::NodeView view = ToProto(State(), health::NodeWord::kUnhealthy, kNow);
+  const v1::NodeView view = ToProto(State(), health::NodeStatus::kUnhealthy, kNow);
   EXPECT_EQ(view.nics(0).since_ns(), kNow.realtime_ns - 1'000);
   const auto back = FromProto(view, kNow);
   ASSERT_TRUE(back.ok()) << back.status();
@@ -49,18 +49,18 @@ TEST(ConvertTest, EveryStateAndWordHasItsOwnNumber) {
   for (int state = 0; state < health::kNicStates; ++state) {
     health::NodeState view = State();
     view.nics[0].state = static_cast<health::NicState>(state);
-    const auto back = FromProto(ToProto(view, view.word, kNow), kNow);
+    const auto back = FromProto(ToProto(view, view.status, kNow), kNow);
     ASSERT_TRUE(back.ok());
     EXPECT_EQ(static_cast<int>(back->nics[0].state), state);
     numbers.insert(ToProto(view.nics[0].state));
   }
   EXPECT_EQ(numbers.size(), static_cast<size_t>(health::kNicStates));
   EXPECT_EQ(numbers.count(v1::NIC_STATE_UNSPECIFIED), 0u);
-  EXPECT_EQ(ToProto(health::NodeWord::kUnreachable), v1::NODE_UNREACHABLE);
+  EXPECT_EQ(ToProto(health::NodeStatus::kUnreachable), v1::NODE_UNREACHABLE);
 }
 
 TEST(ConvertTest, RefusesWhatCannotBe) {
-  const v1::NodeView good = ToProto(State(), health::NodeWord::kHealthy, kNow);
+  const v1::NodeView good = ToProto(State(), health::NodeStatus::kHealthy, kNow);
   v1::NodeView view = good;
   view.set_node("n1/\x1b[2J");
   EXPECT_EQ(ErrorOf(view), "'n1/?[2J' is not a node name");
@@ -85,17 +85,17 @@ TEST(ConvertTest, RefusesWhatCannotBe) {
 }
 
 TEST(ConvertTest, AnOlderDaemonSaysNothingOfShares) {
-  v1::NodeView view = ToProto(State(), health::NodeWord::kHealthy, kNow);
+  v1::NodeView view = ToProto(State(), health::NodeStatus::kHealthy, kNow);
   EXPECT_EQ(view.nics(0).share_permille(), 250u);
   view.mutable_nics(0)->clear_share_permille();
   EXPECT_EQ(FromProto(view, kNow)->nics[0].share_permille, 1000);
   health::NodeState full = State();
   full.nics[0].share_permille = 1000;
-  EXPECT_FALSE(ToProto(full, full.word, kNow).nics(0).has_share_permille());
+  EXPECT_FALSE(ToProto(full, full.status, kNow).nics(0).has_share_permille());
 }
 
 TEST(ConvertTest, StrangeTimesAndTextsAreTamed) {
-  v1::NodeView view = ToProto(State(), health::NodeWord::kHealthy, kNow);
+  v1::NodeView view = ToProto(State(), health::NodeStatus::kHealthy, kNow);
   view.mutable_nics(0)->set_since_ns(INT64_MAX);
   view.mutable_nics(0)->set_rate_bits_per_s(UINT64_MAX);
   view.mutable_nics(0)->set_reason(std::string(10'000, '\a'));
@@ -177,7 +177,7 @@ TEST(ConvertTest, RailPairsTravelAndAreCheckedWhole) {
   state.probe_nonce = 77;
   state.nics.push_back({.identity = {.name = "rail0"}, .probe_port = 7460, .port_dead = true});
   state.pairs = {{"rail0", {"n1", "rail0"}, true, true}, {"rail0", {"n2", "rail0"}, false}};
-  const v1::NodeView view = ToProto(state, state.word, now);
+  const v1::NodeView view = ToProto(state, state.status, now);
   const auto back = FromProto(view, now);
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->pairs, state.pairs);

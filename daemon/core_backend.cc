@@ -22,7 +22,7 @@ CoreBackend::CoreBackend(std::string node, const Parts& parts, std::shared_ptr<c
                 [peer_set = parts_.peer_set](Received received) { peer_set->Receive(received.view, received.from); }) {}
 
 v1::NodeView CoreBackend::ShownNode(const health::NodeEntry& entry) const {
-  v1::NodeView shown = ToProto(entry.state, parts_.view->WordOf(entry), parts_.reporter->Now());
+  v1::NodeView shown = ToProto(entry.state, parts_.view->StatusOf(entry), parts_.reporter->Now());
   const bool own = entry.state.node == node_;
   const PeerSet::About about = parts_.peer_set->AboutNode(entry.state.node);
   shown.set_peer_address(own ? *parts_.peer_address : about.peer_address);
@@ -47,7 +47,7 @@ void CoreBackend::GetStatus(Answer<v1::StatusReply> answer) {
     v1::StatusReply reply;
     reply.set_node(node_);
     reply.set_release(kRelease);
-    reply.set_word(ToProto(own.word));
+    reply.set_word(ToProto(own.status));
     *reply.mutable_epoch() = ToProto(own.epoch);
     *reply.mutable_plan_epoch() = ToProto(parts_.publisher->plan().epoch);
     reply.set_uptime_ns(parts_.core->Now() - started_);

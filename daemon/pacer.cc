@@ -3,7 +3,7 @@
 namespace r2cc::daemon {
 
 Nanos Pacer::PublishAt(const health::NodeState& last, const health::NodeState& next, bool in_doubt) const {
-  if (next.word != last.word || next.nics != last.nics || next.probe_nonce != last.probe_nonce) return 0;
+  if (next.status != last.status || next.nics != last.nics || next.probe_nonce != last.probe_nonce) return 0;
   const bool silent = next.pairs.silent() > 0 || last.pairs.silent() > 0;
   return published_at_ + (in_doubt || silent ? kSilenceInterval : kKeepAliveInterval);
 }

@@ -18,7 +18,7 @@ TEST(Pacer, WhatConcernsTheNodeOrItsNicsIsPublishedAtOnce) {
   Pacer pacer;
   pacer.Published(kNow);
   health::NodeState next = State();
-  next.word = health::NodeWord::kDegraded;
+  next.status = health::NodeStatus::kDegraded;
   EXPECT_EQ(pacer.PublishAt(State(), next, false), 0);
   next = State();
   next.nics[0].port_dead = true;

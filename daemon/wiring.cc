@@ -199,7 +199,7 @@ void Wiring::AdvanceAt(Nanos when) {
 }
 
 void Wiring::PublishOwnView() {
-  v1::NodeView view = ToProto(own_, own_.word, reporter_.Now());
+  v1::NodeView view = ToProto(own_, own_.status, reporter_.Now());
   view.set_peer_address(peer_address_);
   view.set_release(kRelease);
   view.set_protocol(kPeerProtocol);

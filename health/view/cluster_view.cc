@@ -82,6 +82,6 @@ const NicStatus* ClusterView::Find(const NicKey& nic) const {
   return entry == nullptr ? nullptr : entry->state.Find(nic.nic);
 }
 
-NodeWord ClusterView::WordOf(const NodeEntry& entry) const { return entry.reachable ? entry.state.word : NodeWord::kUnreachable; }
+NodeStatus ClusterView::StatusOf(const NodeEntry& entry) const { return entry.reachable ? entry.state.status : NodeStatus::kUnreachable; }
 
 }  // namespace r2cc::health

@@ -18,7 +18,7 @@ namespace r2cc::health {
 constexpr Nanos kNodeLease = 5 * kNanosPerSecond;
 
 struct NodeEntry {
-  NodeState state;  // state.word is the node's own; ClusterView::WordOf says what to show
+  NodeState state;  // state.status is the node's own; ClusterView::StatusOf says what to show
   Nanos heard = 0;  // when it was last heard of
   bool reachable = true;
   uint64_t revision = 0;  // the view's, when a verdict or a place of this node changed last
@@ -53,7 +53,7 @@ class ClusterView {
   const NodeEntry* Find(const std::string& node) const;
   const NicStatus* Find(const NicKey& nic) const;
   // The word to show for a node: its own, or kUnreachable.
-  NodeWord WordOf(const NodeEntry& entry) const;
+  NodeStatus StatusOf(const NodeEntry& entry) const;
   // Grows with each change of a verdict on a NIC or a path, a weight, a node's reachability or where it takes probes.
   uint64_t revision() const { return revision_; }
   // Grows with each change of where a node takes probes, and which NICs it has.

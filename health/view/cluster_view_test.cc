@@ -23,7 +23,7 @@ NodeState Node(const std::string& node, const Epoch& epoch, NicState state) {
   NodeState made;
   made.node = node;
   made.epoch = epoch;
-  made.word = state == NicState::kHealthy ? NodeWord::kHealthy : NodeWord::kUnhealthy;
+  made.status = state == NicState::kHealthy ? NodeStatus::kHealthy : NodeStatus::kUnhealthy;
   NicStatus nic;
   nic.identity.name = "r0";
   nic.state = state;
@@ -91,14 +91,14 @@ TEST(ClusterView, ASilentDaemonIsUnreachableAndItsNicsAreAsTheyWere) {
   EXPECT_THAT(view.Tick(kNodeLease + 1 * kSecond), ElementsAre("n1"));
   EXPECT_THAT(view.Tick(kNodeLease + 1 * kSecond), IsEmpty());
   EXPECT_GT(view.revision(), revision);
-  EXPECT_EQ(view.WordOf(*view.Find("n1")), NodeWord::kUnreachable);
+  EXPECT_EQ(view.StatusOf(*view.Find("n1")), NodeStatus::kUnreachable);
   EXPECT_EQ(view.Find(NicKey{"n1", "r0"})->state, NicState::kHealthy);
-  EXPECT_EQ(view.WordOf(*view.Find("n0")), NodeWord::kHealthy);
+  EXPECT_EQ(view.StatusOf(*view.Find("n0")), NodeStatus::kHealthy);
   // Old news on its way for long is no sign of life; a greeting is.
   EXPECT_EQ(view.Merge(Node("n1", {1, 1, 0}, NicState::kFailed), 7 * kSecond), Merged::kOutdated);
   EXPECT_FALSE(view.Find("n1")->reachable);
   EXPECT_EQ(view.Merge(Node("n1", {1, 1, 1}, NicState::kHealthy), 8 * kSecond), Merged::kSame);
-  EXPECT_EQ(view.WordOf(*view.Find("n1")), NodeWord::kHealthy);
+  EXPECT_EQ(view.StatusOf(*view.Find("n1")), NodeStatus::kHealthy);
   EXPECT_FALSE(view.Heard("n9", 8 * kSecond));
   EXPECT_EQ(view.Find("n9"), nullptr);
   EXPECT_EQ(view.Find(NicKey{"n1", "r9"}), nullptr);
@@ -177,7 +177,8 @@ TEST(ClusterView, OrderOfArrivalDoesNotMatter) {
 }
 
 TEST(ClusterView, EveryWordHasAName) {
-  for (int i = 0; i <= static_cast<int>(NodeWord::kUnreachable); ++i) EXPECT_STRNE(NodeWordName(static_cast<NodeWord>(i)), "unknown") << i;
+  for (int i = 0; i <= static_cast<int>(NodeStatus::kUnreachable); ++i)
+    EXPECT_STRNE(NodeStatusName(static_cast<NodeStatus>(i)), "unknown") << i;
 }
 
 }  // namespace

@@ -14,13 +14,13 @@ const char* NicStateName(NicState state) {
   return "unknown";
 }
 
-const char* NodeWordName(NodeWord word) {
-  switch (word) {
-    case NodeWord::kHealthy: return "Healthy";
-    case NodeWord::kDegraded: return "Degraded";
-    case NodeWord::kUnhealthy: return "Unhealthy";
-    case NodeWord::kInitializing: return "Initializing";
-    case NodeWord::kUnreachable: return "Unreachable";
+const char* NodeStatusName(NodeStatus status) {
+  switch (status) {
+    case NodeStatus::kHealthy: return "Healthy";
+    case NodeStatus::kDegraded: return "Degraded";
+    case NodeStatus::kUnhealthy: return "Unhealthy";
+    case NodeStatus::kInitializing: return "Initializing";
+    case NodeStatus::kUnreachable: return "Unreachable";
   }
   return "unknown";
 }

@@ -24,7 +24,7 @@ constexpr bool CarriesTraffic(NicState state) {
   return state == NicState::kHealthy || state == NicState::kDegraded || state == NicState::kSuspect;
 }
 
-enum class NodeWord : uint8_t {
+enum class NodeStatus : uint8_t {
   kHealthy,       // every NIC is
   kDegraded,      // some NIC is not, and some NIC carries traffic
   kUnhealthy,     // no NIC carries traffic
@@ -33,7 +33,7 @@ enum class NodeWord : uint8_t {
 };
 
 // As users see it ("Healthy").
-const char* NodeWordName(NodeWord word);
+const char* NodeStatusName(NodeStatus status);
 
 }  // namespace r2cc::health
 

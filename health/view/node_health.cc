@@ -20,12 +20,12 @@ std::string InGbits(uint64_t bits_per_s) {
 
 }  // namespace
 
-NodeWord WordFor(const std::vector<NicStatus>& nics, bool initializing) {
-  if (initializing) return NodeWord::kInitializing;
+NodeStatus StatusFor(const std::vector<NicStatus>& nics, bool initializing) {
+  if (initializing) return NodeStatus::kInitializing;
   const bool all_healthy = std::all_of(nics.begin(), nics.end(), [](const NicStatus& nic) { return nic.state == NicState::kHealthy; });
-  if (all_healthy) return NodeWord::kHealthy;
+  if (all_healthy) return NodeStatus::kHealthy;
   const bool some_carry = std::any_of(nics.begin(), nics.end(), [](const NicStatus& nic) { return CarriesTraffic(nic.state); });
-  return some_carry ? NodeWord::kDegraded : NodeWord::kUnhealthy;
+  return some_carry ? NodeStatus::kDegraded : NodeStatus::kUnhealthy;
 }
 
 NodeHealth::NodeHealth(std::string node, std::vector<NicIdentity> nics, const NodePolicy& policy, const OperatorWords& words, Nanos now)
@@ -265,7 +265,7 @@ void NodeHealth::UpdateSnapshot() {
     status.flaps_total = nic.machine.flaps_total();
     next.nics.push_back(std::move(status));
   }
-  next.word = WordFor(next.nics, initializing());
+  next.status = StatusFor(next.nics, initializing());
   if (revision_ != 0 && next == snapshot_) return;
   snapshot_ = std::move(next);
   ++revision_;

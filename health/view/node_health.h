@@ -115,7 +115,7 @@ class NodeHealth {
 };
 
 // The word that sums up `nics`; `initializing`: some link has not been heard of.
-NodeWord WordFor(const std::vector<NicStatus>& nics, bool initializing);
+NodeStatus StatusFor(const std::vector<NicStatus>& nics, bool initializing);
 
 }  // namespace r2cc::health
 

@@ -51,27 +51,27 @@ class NodeHealthTest : public testing::Test {
 
 TEST_F(NodeHealthTest, InitializingUntilEveryLinkWasHeardOf) {
   EXPECT_TRUE(health_->initializing());
-  EXPECT_EQ(health_->Snapshot().word, NodeWord::kInitializing);
+  EXPECT_EQ(health_->Snapshot().status, NodeStatus::kInitializing);
   EXPECT_EQ(See(EvidenceKind::kLinkUp, "r0"), "r0 PROVING>HEALTHY (link up); ");
-  EXPECT_EQ(health_->Snapshot().word, NodeWord::kInitializing);
+  EXPECT_EQ(health_->Snapshot().status, NodeStatus::kInitializing);
   See(EvidenceKind::kLinkUp, "r1");
   EXPECT_FALSE(health_->initializing());
-  EXPECT_EQ(health_->Snapshot().word, NodeWord::kHealthy);
+  EXPECT_EQ(health_->Snapshot().status, NodeStatus::kHealthy);
 }
 
 TEST_F(NodeHealthTest, TheWordSumsUpTheNics) {
   BothUp();
   EXPECT_EQ(See(EvidenceKind::kLinkDown, "r0", 0, "link down"), "r0 HEALTHY>FAILED (link down); ");
-  EXPECT_EQ(health_->Snapshot().word, NodeWord::kDegraded);
+  EXPECT_EQ(health_->Snapshot().status, NodeStatus::kDegraded);
   See(EvidenceKind::kDrain, "r1");
-  EXPECT_EQ(health_->Snapshot().word, NodeWord::kUnhealthy);
+  EXPECT_EQ(health_->Snapshot().status, NodeStatus::kUnhealthy);
   See(EvidenceKind::kUndrain, "r1");
-  EXPECT_EQ(health_->Snapshot().word, NodeWord::kDegraded);
+  EXPECT_EQ(health_->Snapshot().status, NodeStatus::kDegraded);
   See(EvidenceKind::kLinkUp, "r0");
-  EXPECT_EQ(health_->Snapshot().word, NodeWord::kDegraded);
+  EXPECT_EQ(health_->Snapshot().status, NodeStatus::kDegraded);
   EXPECT_EQ(health_->next_tick(), now_ + 300 * kNanosPerMs);
   EXPECT_EQ(Pass(300 * kNanosPerMs), "r0 PROVING>HEALTHY (link up); ");
-  EXPECT_EQ(health_->Snapshot().word, NodeWord::kHealthy);
+  EXPECT_EQ(health_->Snapshot().status, NodeStatus::kHealthy);
   EXPECT_EQ(health_->next_tick(), NicMachine::kNever);
   EXPECT_EQ(Nic("r0").flaps_total, 1u);
 }
@@ -137,7 +137,7 @@ TEST_F(NodeHealthTest, ASlowRailDegradesWhileItIsReported) {
             "r0 HEALTHY>DEGRADED (moves 25% of the best rail (train to n1/r0)); ");
   EXPECT_EQ(Nic("r0").share_permille, 250);
   EXPECT_EQ(Nic("r1").share_permille, 1000);
-  EXPECT_EQ(health_->Snapshot().word, NodeWord::kDegraded);
+  EXPECT_EQ(health_->Snapshot().status, NodeStatus::kDegraded);
   // Again and again, a little better or worse: no news.
   const uint64_t revision = health_->revision();
   for (int i = 0; i < 20; ++i) {
@@ -343,7 +343,7 @@ TEST_F(NodeHealthTest, RandomEvidence) {
         for (const std::string other : {"r0", "r1"}) See(EvidenceKind::kPathBack, nic, 0, "", {node, other});
     }
     Pass(60 * kSecond);
-    ASSERT_EQ(health_->Snapshot().word, NodeWord::kHealthy);
+    ASSERT_EQ(health_->Snapshot().status, NodeStatus::kHealthy);
     ASSERT_EQ(health_->next_tick(), NicMachine::kNever);
   }
 }

@@ -26,7 +26,7 @@ bool NodeState::PlansAs(const NodeState& other) const {
            a.drained == b.drained && a.drill_failed == b.drill_failed && a.operator_weight_permille == b.operator_weight_permille &&
            a.share_permille == b.share_permille && a.probe_port == b.probe_port && a.port_dead == b.port_dead;
   };
-  return word == other.word && std::equal(nics.begin(), nics.end(), other.nics.begin(), other.nics.end(), same) &&
+  return status == other.status && std::equal(nics.begin(), nics.end(), other.nics.begin(), other.nics.end(), same) &&
          broken(*this) == broken(other);
 }
 

@@ -42,7 +42,7 @@ constexpr size_t kPairReportsMax = 1024;
 struct NodeState {
   std::string node;
   Epoch epoch;
-  NodeWord word = NodeWord::kInitializing;
+  NodeStatus status = NodeStatus::kInitializing;
   std::vector<NicStatus> nics;
   uint64_t probe_nonce = 0;  // rail probes to it carry this; 0: it takes none
   PairReports pairs;         // those that matter to others: silent, or used by jobs
