@@ -29,14 +29,14 @@ std::array<uint8_t, 6> ParseMac(const std::string& text) {
 
 }  // namespace
 
-LocalHealth::LocalHealth(std::string node, std::vector<health::NicIdentity> nics, const health::OperatorWords& words, const Seams& seams,
-                         EventReporter* reporter, Outputs outputs)
+LocalHealth::LocalHealth(std::string node, std::vector<health::NicIdentity> nics, const health::OperatorSettings& settings,
+                         const Seams& seams, EventReporter* reporter, Outputs outputs)
     : node_(std::move(node)),
       nics_(std::move(nics)),
       seams_(seams),
       reporter_(reporter),
       outputs_(std::move(outputs)),
-      health_(node_, nics_, health::NodePolicy(), words, seams.executor->Now()),
+      health_(node_, nics_, health::NodePolicy(), settings, seams.executor->Now()),
       link_probe_(
           node_, nics_, seams.links, seams.executor, [this](const health::Evidence& evidence) { Handle(evidence); },
           [this](const std::string& nic, const health::LinkFact& fact) { OnLinkFact(nic, fact); }),

@@ -39,7 +39,7 @@ class LocalHealth {
   };
 
   // The seams and the reporter outlive it.
-  LocalHealth(std::string node, std::vector<health::NicIdentity> nics, const health::OperatorWords& words, const Seams& seams,
+  LocalHealth(std::string node, std::vector<health::NicIdentity> nics, const health::OperatorSettings& settings, const Seams& seams,
               EventReporter* reporter, Outputs outputs);
   ~LocalHealth();
   LocalHealth(const LocalHealth&) = delete;

@@ -17,18 +17,18 @@ namespace {
 // A disk that takes longer may not hold up the operator: what was said is in force, and is written when the disk lets it.
 constexpr Nanos kSaveWait = kNanosPerSecond / 2;
 
-struct Word {
+struct Action {
   health::EvidenceKind kind;
   std::string verb;
 };
 
-std::optional<Word> WordFor(v1::NicAction action) {
+std::optional<Action> ActionFor(v1::NicAction action) {
   switch (action) {
-    case v1::DRAIN: return Word{health::EvidenceKind::kDrain, "drain"};
-    case v1::UNDRAIN: return Word{health::EvidenceKind::kUndrain, "undrain"};
-    case v1::SET_WEIGHT: return Word{health::EvidenceKind::kWeight, "weight"};
-    case v1::FAIL: return Word{health::EvidenceKind::kDrillFail, "fail"};
-    case v1::RESTORE: return Word{health::EvidenceKind::kDrillRestore, "restore"};
+    case v1::DRAIN: return Action{health::EvidenceKind::kDrain, "drain"};
+    case v1::UNDRAIN: return Action{health::EvidenceKind::kUndrain, "undrain"};
+    case v1::SET_WEIGHT: return Action{health::EvidenceKind::kWeight, "weight"};
+    case v1::FAIL: return Action{health::EvidenceKind::kDrillFail, "fail"};
+    case v1::RESTORE: return Action{health::EvidenceKind::kDrillRestore, "restore"};
     default: return std::nullopt;
   }
 }
@@ -39,7 +39,7 @@ std::string Clean(const std::string& name) { return CleanText(name.data(), std::
 
 void OperatorService::Act(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer) {
   const std::string& own = parts_.reporter->node();
-  if (!WordFor(request.action()).has_value())
+  if (!ActionFor(request.action()).has_value())
     return answer(absl::InvalidArgumentError(
         absl::StrCat("action ", static_cast<int>(request.action()), " is unknown to this r2ccd; it is older than the one who asks")));
   if (request.action() == v1::SET_WEIGHT && request.weight_permille() > health::kFullWeightPermille)
@@ -57,20 +57,20 @@ void OperatorService::Act(const v1::NicActionRequest& request, Backend::Origin o
 void OperatorService::ActHere(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer) {
   const health::NodeHealth& health = parts_.local->health();
   if (!health.Has(request.nic())) return answer(UnknownNic(request.nic()));
-  const Word word = *WordFor(request.action());
-  const health::OperatorWords before = health.words();
+  const Action action = *ActionFor(request.action());
+  const health::OperatorSettings before = health.settings();
   const int64_t value = request.action() == v1::SET_WEIGHT ? request.weight_permille() : 0;
   const health::NicKey nic{parts_.reporter->node(), request.nic()};
-  parts_.local->Handle(health::OperatorEvidence(nic.node, nic, word.kind, value, parts_.executor->Now()));
+  parts_.local->Handle(health::OperatorEvidence(nic.node, nic, action.kind, value, parts_.executor->Now()));
 
   v1::NicActionReply reply;
   const health::NodeState state = health.Snapshot();
   *reply.mutable_nic() = ToProto(*state.Find(request.nic()), parts_.reporter->Now());
-  reply.set_changed(health.words() != before);
+  reply.set_changed(health.settings() != before);
   if (!reply.changed()) return answer(reply);
 
   v1::Event event =
-      parts_.reporter->New("operator", absl::StrCat(word.verb, " ", nic.ToString(),
+      parts_.reporter->New("operator", absl::StrCat(action.verb, " ", nic.ToString(),
                                                     request.action() == v1::SET_WEIGHT ? absl::StrCat(" ", value, " permille") : "",
                                                     origin == Backend::Origin::kPeer ? ", said on another node" : ""));
   event.set_nic(request.nic());
@@ -80,7 +80,7 @@ void OperatorService::ActHere(const v1::NicActionRequest& request, Backend::Orig
 }
 
 void OperatorService::Save(std::function<void()> done) {
-  saved_.words = MergeWords(std::move(saved_.words), parts_.local->nic_names(), parts_.local->health().words());
+  saved_.settings = MergeSettings(std::move(saved_.settings), parts_.local->nic_names(), parts_.local->health().settings());
   parts_.keeper->Save(saved_, std::move(done));
 }
 

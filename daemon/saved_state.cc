@@ -27,12 +27,12 @@ std::string EncodeState(const SavedState& state) {
   v1::DaemonState out;
   out.set_boot_id(state.boot_id);
   out.set_boot_time_s(state.boot_time_s);
-  for (const auto& [nic, word] : state.words) {
+  for (const auto& [nic, setting] : state.settings) {
     auto* saved = out.add_words();
     saved->set_nic(nic);
-    saved->set_drained(word.drained);
-    saved->set_drill_failed(word.drill_failed);
-    if (word.weight_permille != health::kFullWeightPermille) saved->set_weight_permille(word.weight_permille);
+    saved->set_drained(setting.drained);
+    saved->set_drill_failed(setting.drill_failed);
+    if (setting.weight_permille != health::kFullWeightPermille) saved->set_weight_permille(setting.weight_permille);
   }
   std::string text;
   google::protobuf::TextFormat::PrintToString(out, &text);
@@ -50,9 +50,9 @@ absl::StatusOr<SavedState> DecodeState(const std::string& text, const std::strin
   SavedState state{in.boot_id(), in.boot_time_s(), {}};
   for (const auto& saved : in.words()) {
     if (!IsNicName(saved.nic()) || (saved.has_weight_permille() && saved.weight_permille() > health::kFullWeightPermille))
-      return absl::InvalidArgumentError(absl::StrCat(file, ": garbled word about a NIC"));
+      return absl::InvalidArgumentError(absl::StrCat(file, ": garbled setting of a NIC"));
     const uint32_t weight = saved.has_weight_permille() ? saved.weight_permille() : health::kFullWeightPermille;
-    state.words[saved.nic()] = {saved.drained(), saved.drill_failed(), static_cast<uint16_t>(weight)};
+    state.settings[saved.nic()] = {saved.drained(), saved.drill_failed(), static_cast<uint16_t>(weight)};
   }
   return state;
 }
@@ -62,9 +62,10 @@ int64_t ChooseBootTime(const SavedState& saved, const std::string& boot_id, int6
   return std::max(computed_s, saved.boot_time_s + 1);
 }
 
-health::OperatorWords MergeWords(health::OperatorWords saved, const std::vector<std::string>& known, const health::OperatorWords& words) {
+health::OperatorSettings MergeSettings(health::OperatorSettings saved, const std::vector<std::string>& known,
+                                       const health::OperatorSettings& settings) {
   for (const std::string& nic : known) saved.erase(nic);
-  for (const auto& [nic, word] : words) saved[nic] = word;
+  for (const auto& [nic, setting] : settings) saved[nic] = setting;
   return saved;
 }
 

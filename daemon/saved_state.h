@@ -1,4 +1,4 @@
-// What a daemon keeps over restarts: the operator's words, and the boot that its epochs count from. Pure.
+// What a daemon keeps over restarts: the operator's settings, and the boot that its epochs count from. Pure.
 #ifndef R2CC_DAEMON_SAVED_STATE_H_
 #define R2CC_DAEMON_SAVED_STATE_H_
 
@@ -13,7 +13,7 @@ namespace r2cc::daemon {
 struct SavedState {
   std::string boot_id;
   int64_t boot_time_s = 0;
-  health::OperatorWords words;
+  health::OperatorSettings settings;
 
   friend bool operator==(const SavedState&, const SavedState&) = default;
 };
@@ -28,8 +28,9 @@ absl::StatusOr<SavedState> DecodeState(const std::string& text, const std::strin
 // the clock says now.
 int64_t ChooseBootTime(const SavedState& saved, const std::string& boot_id, int64_t computed_s);
 
-// `saved` with the words about the NICs in `known` replaced by `words`. Words about NICs that the configuration does not name today stay.
-health::OperatorWords MergeWords(health::OperatorWords saved, const std::vector<std::string>& known, const health::OperatorWords& words);
+// `saved` with the settings of the NICs in `known` replaced by `settings`. Those of NICs that the configuration does not name today stay.
+health::OperatorSettings MergeSettings(health::OperatorSettings saved, const std::vector<std::string>& known,
+                                       const health::OperatorSettings& settings);
 
 }  // namespace r2cc::daemon
 

@@ -10,13 +10,13 @@ SavedState StateKeeper::Load(std::string* trouble) {
   const auto text = files_->Read(path_);
   if (absl::IsNotFound(text.status())) return {};
   if (!text.ok()) {
-    *trouble = absl::StrCat(text.status().message(), "; started without the operator's words");
+    *trouble = absl::StrCat(text.status().message(), "; started without the operator's settings");
     return {};
   }
   auto state = DecodeState(*text, path_);
   if (state.ok()) return *std::move(state);
   const absl::Status aside = files_->WriteAtomically(path_ + ".garbled", *text);
-  *trouble = absl::StrCat(state.status().message(), "; started without the operator's words, ",
+  *trouble = absl::StrCat(state.status().message(), "; started without the operator's settings, ",
                           aside.ok() ? "kept as " + path_ + ".garbled" : "lost");
   return {};
 }

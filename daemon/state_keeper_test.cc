@@ -77,9 +77,9 @@ TEST(SavedStateTest, TheBootTimeOfOneBootStandsStill) {
 }
 
 TEST(SavedStateTest, WordsAboutAbsentNicsStay) {
-  const health::OperatorWords saved = {{"absent", {true, false, 1000}}, {"rail0", {true, false, 1000}}, {"rail1", {true, false, 1000}}};
-  const health::OperatorWords merged = MergeWords(saved, {"rail0", "rail1"}, {{"rail1", {false, false, 5}}});
-  EXPECT_EQ(merged, (health::OperatorWords{{"absent", {true, false, 1000}}, {"rail1", {false, false, 5}}}));
+  const health::OperatorSettings saved = {{"absent", {true, false, 1000}}, {"rail0", {true, false, 1000}}, {"rail1", {true, false, 1000}}};
+  const health::OperatorSettings merged = MergeSettings(saved, {"rail0", "rail1"}, {{"rail1", {false, false, 5}}});
+  EXPECT_EQ(merged, (health::OperatorSettings{{"absent", {true, false, 1000}}, {"rail1", {false, false, 5}}}));
 }
 
 }  // namespace

@@ -26,15 +26,15 @@ Wiring::Wiring(Config config, World world)
               [this](const absl::Status& status) {
                 if (status.ok())
                   return reporter_.Tell("operator",
-                                        absl::StrCat(config_.state_file, " can be written again: the operator's words are kept"));
-                LogError("the operator's words cannot be kept over a restart", {{"reason", std::string(status.message())}});
-                reporter_.Tell("operator", absl::StrCat("the operator's words are in force, but will be lost at a restart: ",
+                                        absl::StrCat(config_.state_file, " can be written again: the operator's settings are kept"));
+                LogError("the operator's settings cannot be kept over a restart", {{"reason", std::string(status.message())}});
+                reporter_.Tell("operator", absl::StrCat("the operator's settings are in force, but will be lost at a restart: ",
                                                         std::string(status.message())));
               }),
       saved_(ForThisBoot(keeper_.Load(&state_trouble_), world_)),
       epoch_{saved_.boot_time_s, world_.daemon_start_ns, 0},
       cluster_(config_.node),
-      local_(config_.node, NicIdentities(), saved_.words, {world_.core, world_.links, world_.sysfs, world_.addresses}, &reporter_,
+      local_(config_.node, NicIdentities(), saved_.settings, {world_.core, world_.links, world_.sysfs, world_.addresses}, &reporter_,
              {[this] { ScheduleAdvance(); }, [this](const std::string& nic) { rails_.Suspect(nic); },
               [this](const std::string& nic, const health::PortFacts& facts) { fabric_.OnFacts(nic, facts); }}),
       fabric_(config_.node, world_.fabric, world_.core, [this](uint64_t port_guid) { return NicWithGuid(port_guid); },

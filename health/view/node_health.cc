@@ -28,19 +28,20 @@ NodeStatus StatusFor(const std::vector<NicStatus>& nics, bool initializing) {
   return some_carry ? NodeStatus::kDegraded : NodeStatus::kUnhealthy;
 }
 
-NodeHealth::NodeHealth(std::string node, std::vector<NicIdentity> nics, const NodePolicy& policy, const OperatorWords& words, Nanos now)
+NodeHealth::NodeHealth(std::string node, std::vector<NicIdentity> nics, const NodePolicy& policy, const OperatorSettings& settings,
+                       Nanos now)
     : node_(std::move(node)), policy_(policy), now_(now) {
   for (NicIdentity& identity : nics) {
     order_.push_back(identity.name);
     const bool fresh = nics_.emplace(identity.name, Nic{.identity = identity, .machine = NicMachine(policy.nic, now)}).second;
     R2CC_CHECK(fresh);
   }
-  for (const auto& [name, word] : words) {
+  for (const auto& [name, setting] : settings) {
     const auto nic = nics_.find(name);
     if (nic == nics_.end()) continue;
-    nic->second.weight_permille = std::min(word.weight_permille, kFullWeightPermille);
-    if (word.drained) nic->second.machine.Handle(NicEvent::kDrain, now);
-    if (word.drill_failed) nic->second.machine.Handle(NicEvent::kDrillFail, now);
+    nic->second.weight_permille = std::min(setting.weight_permille, kFullWeightPermille);
+    if (setting.drained) nic->second.machine.Handle(NicEvent::kDrain, now);
+    if (setting.drill_failed) nic->second.machine.Handle(NicEvent::kDrillFail, now);
   }
   UpdateSnapshot();
 }
@@ -163,7 +164,7 @@ void NodeHealth::JudgeSlow(Nic* nic, const Evidence& evidence, std::vector<NicCh
   FeedImpairments(nic, changes);
 }
 
-std::string NodeHealth::SlowWords(const Nic& nic) {
+std::string NodeHealth::SlowReason(const Nic& nic) {
   if (nic.slow.empty()) return "";
   const auto worst = std::min_element(nic.slow.begin(), nic.slow.end(),
                                       [](const auto& a, const auto& b) { return a.second.share_permille < b.second.share_permille; });
@@ -186,7 +187,7 @@ void NodeHealth::JudgePath(Nic* nic, const Evidence& evidence, std::vector<NicCh
   FeedImpairments(nic, changes);
 }
 
-std::string NodeHealth::PathWords(const Nic& nic) {
+std::string NodeHealth::PathReason(const Nic& nic) {
   if (nic.broken_paths.empty()) return "";
   const size_t others = nic.broken_paths.size() - 1;
   return nic.broken_paths.begin()->second + (others > 0 ? ", and " + std::to_string(others) + " more" : "");
@@ -214,7 +215,7 @@ void NodeHealth::Feed(Nic* nic, NicEvent event, const std::string& cause, std::v
 
 void NodeHealth::FeedImpairments(Nic* nic, std::vector<NicChange>* changes) {
   std::string causes;
-  for (const std::string& cause : {nic->rate_complaint, nic->errors_complaint, PathWords(*nic), SlowWords(*nic)})
+  for (const std::string& cause : {nic->rate_complaint, nic->errors_complaint, PathReason(*nic), SlowReason(*nic)})
     if (!cause.empty()) causes += (causes.empty() ? "" : "; ") + cause;
   Feed(nic, causes.empty() ? NicEvent::kUnimpaired : NicEvent::kImpaired, causes, changes);
 }
@@ -232,13 +233,13 @@ bool NodeHealth::initializing() const {
   return std::any_of(nics_.begin(), nics_.end(), [](const auto& entry) { return !entry.second.machine.link_known(); });
 }
 
-OperatorWords NodeHealth::words() const {
-  OperatorWords words;
+OperatorSettings NodeHealth::settings() const {
+  OperatorSettings settings;
   for (const auto& [name, nic] : nics_) {
-    const OperatorWord word = {nic.machine.drained(), nic.machine.drill_failed(), nic.weight_permille};
-    if (word != OperatorWord{}) words.emplace(name, word);
+    const OperatorSetting setting = {nic.machine.drained(), nic.machine.drill_failed(), nic.weight_permille};
+    if (setting != OperatorSetting{}) settings.emplace(name, setting);
   }
-  return words;
+  return settings;
 }
 
 void NodeHealth::UpdateSnapshot() {

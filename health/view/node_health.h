@@ -42,8 +42,8 @@ struct NicChange {
 
 class NodeHealth {
  public:
-  // `nics`: names are unique. `words`: what the operator said in the daemon's former life; words about unknown NICs are ignored.
-  NodeHealth(std::string node, std::vector<NicIdentity> nics, const NodePolicy& policy, const OperatorWords& words, Nanos now);
+  // `nics`: names are unique. `settings`: the operator's, of the daemon's former life; those of unknown NICs are ignored.
+  NodeHealth(std::string node, std::vector<NicIdentity> nics, const NodePolicy& policy, const OperatorSettings& settings, Nanos now);
 
   // Judges one piece of evidence at its time (`evidence.when`; time that would go back stands still). Evidence about NICs that are
   // not this node's is kept in the log and judged only as far as it explains this node's. Returns the changes of state.
@@ -64,7 +64,7 @@ class NodeHealth {
   bool Has(const std::string& nic) const { return nics_.contains(nic); }
   // True until every NIC's link has been heard of.
   bool initializing() const;
-  OperatorWords words() const;
+  OperatorSettings settings() const;
   const EvidenceLog& log() const { return log_; }
   const std::string& node() const { return node_; }
 
@@ -98,8 +98,8 @@ class NodeHealth {
   void Forgive(Nic* nic, const NicKey& peer, std::vector<NicChange>* changes);
   void Feed(Nic* nic, NicEvent event, const std::string& cause, std::vector<NicChange>* changes);
   void FeedImpairments(Nic* nic, std::vector<NicChange>* changes);
-  static std::string SlowWords(const Nic& nic);
-  static std::string PathWords(const Nic& nic);
+  static std::string SlowReason(const Nic& nic);
+  static std::string PathReason(const Nic& nic);
   void Advance(Nanos now, std::vector<NicChange>* changes);
   void UpdateSnapshot();
 

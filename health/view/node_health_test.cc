@@ -16,10 +16,10 @@ constexpr uint64_t kGbit = 1'000'000'000;
 
 class NodeHealthTest : public testing::Test {
  protected:
-  std::unique_ptr<NodeHealth> Make(const OperatorWords& words = {}) {
+  std::unique_ptr<NodeHealth> Make(const OperatorSettings& settings = {}) {
     const std::vector<NicIdentity> nics = {{.name = "r0", .interface = "eth0", .rate_bits_per_s = 25 * kGbit},
                                            {.name = "r1", .interface = "eth1"}};
-    return std::make_unique<NodeHealth>("n0", nics, NodePolicy(), words, now_);
+    return std::make_unique<NodeHealth>("n0", nics, NodePolicy(), settings, now_);
   }
   // "r0 HEALTHY>FAILED (link down); ..."
   std::string See(EvidenceKind kind, const std::string& nic, int64_t value = 0, const std::string& detail = "", const NicKey& peer = {}) {
@@ -234,14 +234,14 @@ TEST_F(NodeHealthTest, OldComplaintsDoNotOutliveTheSuspicion) {
 
 TEST_F(NodeHealthTest, OperatorsWordsAreKeptAndRestored) {
   BothUp();
-  EXPECT_TRUE(health_->words().empty());
+  EXPECT_TRUE(health_->settings().empty());
   See(EvidenceKind::kDrain, "r0");
   See(EvidenceKind::kWeight, "r1", 250);
   EXPECT_EQ(See(EvidenceKind::kDrillFail, "r1"), "r1 HEALTHY>FAILED (drill: fail-nic); ");
-  const OperatorWords words = health_->words();
-  EXPECT_EQ(words, (OperatorWords{{"r0", {true, false, 1000}}, {"r1", {false, true, 250}}}));
+  const OperatorSettings settings = health_->settings();
+  EXPECT_EQ(settings, (OperatorSettings{{"r0", {true, false, 1000}}, {"r1", {false, true, 250}}}));
 
-  OperatorWords more = words;
+  OperatorSettings more = settings;
   more["r9"] = {true, true, 1};
   more["r1"].weight_permille = 60'000;
   health_ = Make(more);

@@ -73,15 +73,15 @@ struct RailReport {
 // `own` with what its rail probes add.
 NodeState WithRails(NodeState own, RailReport rails);
 
-// The operator's word about one NIC: what a daemon keeps over restarts.
-struct OperatorWord {
+// What the operator has set for one NIC: a daemon keeps it over restarts.
+struct OperatorSetting {
   bool drained = false;
   bool drill_failed = false;
   uint16_t weight_permille = kFullWeightPermille;
 
-  friend bool operator==(const OperatorWord&, const OperatorWord&) = default;
+  friend bool operator==(const OperatorSetting&, const OperatorSetting&) = default;
 };
-using OperatorWords = std::map<std::string, OperatorWord>;  // by NIC; those that say nothing are left out
+using OperatorSettings = std::map<std::string, OperatorSetting>;  // by NIC; a NIC without any is left out
 
 }  // namespace r2cc::health
 
