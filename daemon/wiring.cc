@@ -160,35 +160,38 @@ void Wiring::ScheduleAdvance() {
 
 void Wiring::Advance() {
   advance_scheduled_ = false;
+  const Nanos now = world_.core->Now();
+  const bool changed = UpdateOwn(now);
+  // Jobs first: the page is what moves bytes.
+  UpdatePlan(now);
+  if (changed) PublishOwnView();
+}
+
+bool Wiring::UpdateOwn(Nanos now) {
   const health::NodeState& verdicts = local_.health().Snapshot();
   for (const health::NicStatus& nic : verdicts.nics) rails_.SetLink(nic.identity.name, nic.link_up);
   if (std::exchange(railed_changes_, cluster_.changes()) != cluster_.changes()) rails_.OnView();
   health::NodeState own = health::WithRails(verdicts, rails_.Report());
   own.epoch = own_.epoch;
-  const Nanos now = world_.core->Now();
-  bool changed = !(own == own_);
-  if (const Nanos when = changed ? pacer_.PublishAt(own_, own, rails_.InDoubt()) : 0; when > now) {
-    changed = false;
+  if (own == own_) return false;
+  if (const Nanos when = pacer_.PublishAt(own_, own, rails_.InDoubt()); when > now) {
     AdvanceAt(when);
+    return false;
   }
-  if (changed) {
-    own.epoch = NextEpoch();
-    own_ = std::move(own);
-    pacer_.Published(now);
-    cluster_.SetOwn(own_, now);
-  }
-  // Jobs first: the page is what moves bytes. And the own node first: its jobs have nobody else to tell them.
-  if (cluster_.revision() != publisher_.revision()) {
-    const health::NodeEntry* const entry = cluster_.Find(config_.node);
-    const bool at_once = entry != nullptr && entry->revision > publisher_.revision();
-    const Nanos when = pacer_.PlanAt(cluster_.nodes().size());
-    if (when > now && !at_once) {
-      AdvanceAt(when);
-    } else if (publisher_.Update(cluster_, [this] { return NextEpoch(); })) {
-      pacer_.Planned(now);
-    }
-  }
-  if (changed) PublishOwnView();
+  own.epoch = NextEpoch();
+  own_ = std::move(own);
+  pacer_.Published(now);
+  cluster_.SetOwn(own_, now);
+  return true;
+}
+
+void Wiring::UpdatePlan(Nanos now) {
+  if (cluster_.revision() == publisher_.revision()) return;
+  // A change of the own node does not wait: only this daemon tells its jobs.
+  const health::NodeEntry* const own = cluster_.Find(config_.node);
+  const bool own_changed = own != nullptr && own->revision > publisher_.revision();
+  if (const Nanos when = pacer_.PlanAt(cluster_.nodes().size()); when > now && !own_changed) return AdvanceAt(when);
+  if (publisher_.Update(cluster_, [this] { return NextEpoch(); })) pacer_.Planned(now);
 }
 
 void Wiring::AdvanceAt(Nanos when) {

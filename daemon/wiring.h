@@ -85,18 +85,22 @@ class Wiring {
 
   // Starts all modules. The first plan is in the page and the own view in the broadcaster when it returns OK.
   absl::Status Start();
-  // Ends them: no job, peer or store hears from this daemon any more.
+  // Ends all modules: no job, peer or store hears from this daemon any more.
   void Stop();
-  // Where other daemons reach this one, once that is known: told to them.
+  // Tells the other daemons where they reach this one.
   void SetPeerAddress(const std::string& address);
 
   // What the gRPC services ask. Its methods are thread-safe.
   Backend& backend() { return backend_; }
 
  private:
-  // Has Advance run once after the task at hand, however often it is asked for: one turn's changes make one view and one plan.
+  // Advance runs once after the task at hand, however often this is called: what changes in one task makes one view and one plan.
   void ScheduleAdvance();
+  // Brings the page, the peers and the store up to date, as far as the pacer lets it.
   void Advance();
+  // Takes the own state into the cluster's view. False if it is not news, or too soon.
+  bool UpdateOwn(Nanos now);
+  void UpdatePlan(Nanos now);
   void PublishOwnView();
   // On the disk's thread: it takes its time.
   void ReadTopology();
