@@ -31,8 +31,8 @@ class Executor {
   // The time by which timers run. Thread-safe.
   virtual Nanos Now() const = 0;
 
-  // How long until its clock shows a multiple of `interval` (positive) again. What is done by that, whoever does it, wakes a loop once for
-  // all; and most of what an idle daemon costs is waking up.
+  // How long until its clock shows a multiple of `interval` again. REQUIRES: `interval` > 0. Timers that are set by this ring together, and
+  // wake the loop once; waking up is most of what an idle daemon costs.
   Nanos UntilNext(Nanos interval) const { return interval - Now() % interval; }
 };
 

@@ -38,17 +38,17 @@ v1::NicState ToProto(health::NicState state);
 v1::NodeWord ToProto(health::NodeStatus status);
 
 v1::NicView ToProto(const health::NicStatus& nic, const Moment& now);
-// `word`: the one to show, which may differ from the node's own.
+// `status`: the one to show, which may differ from the node's own.
 v1::NodeView ToProto(const health::NodeState& state, health::NodeStatus status, const Moment& now);
 
 // INVALID_ARGUMENT with one line if a name, a number, a state or a count is not as it must be.
 absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Moment& now);
 
-// What the planner needs of the view: of all nodes, or of what changed in it since its revision was `since` and of the ends of broken paths
-// (a part, see plan/planner.h).
+// What the planner needs of the view. `since` 0: all nodes. Otherwise a part (plan/planner.h): the nodes that changed since the view's
+// revision was `since`, and the ends of broken paths.
 plan::ClusterModel ToModel(const health::ClusterView& view, uint64_t since = 0);
 
-// What the machine's inside means for `planned`, the plan's word about the NICs of `own`: distances are health::PcieDistance's.
+// The machine's inside, for the planner. `planned`: what the plan says of the NICs of `own`. Distances are health::PcieDistance's.
 std::vector<plan::GpuModel> ToGpuModels(const health::NodeTopology& topology, const health::NodeState& own,
                                         const std::vector<plan::PlannedNic>& planned);
 

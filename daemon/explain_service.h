@@ -22,19 +22,19 @@
 
 namespace r2cc::daemon {
 
-// What a NIC's state, its link's and its cable's come to, in words. Pure.
+// What the states of a NIC, its link and its cable come to, as text for a person. Pure.
 struct NicVerdict {
   std::string kind;  // of v1::ExplainNicReply::verdict
   std::string text;
   std::vector<std::string> advice;
 };
-// `fault`: of the rail probes. `far_end`: the NIC at the other end of a direct cable, as its own node says; null: there is a switch, or
-// nothing is known of it.
+// `fault`: of the rail probes. `far_end`: the NIC at the other end of a direct cable, as its own node tells it; null if there is a switch,
+// or if nothing is known of that NIC.
 NicVerdict MakeVerdict(const health::NicKey& nic, const health::NicStatus& status, const health::Fault& fault, const health::NicKey* cable,
                        const health::NicStatus* far_end);
 
-// What this node can say of another node's NIC whose daemon cannot be asked. `answers`: this node's NICs that it answers of late; `mute`:
-// those that it does not; `others`: NICs of other nodes that answer one of the mute ones of late.
+// The daemon of `nic` cannot be asked: what this node can say of the NIC. `answers`: this node's NICs that it answered of late; `mute`:
+// this node's NICs that it did not answer; `others`: other nodes' NICs that answered a mute one of late.
 NicVerdict MakeVerdictFromAfar(const health::NicKey& nic, const std::vector<health::NicKey>& answers,
                                const std::vector<health::NicKey>& mute, const std::vector<health::NicKey>& others);
 
@@ -56,8 +56,8 @@ class ExplainService {
   // The parts outlive it.
   explicit ExplainService(const Parts& parts) : parts_(parts) {}
 
-  // Each answers here what is this node's, and asks the other node's daemon otherwise; a request that a peer forwarded is never
-  // forwarded again. Of a NIC whose daemon cannot be asked this node says what it knows itself.
+  // A request about this node is answered here; any other is forwarded to its node's daemon, unless a peer forwarded it already. If that
+  // daemon cannot be asked, this node says what it knows itself.
   void ExplainNic(const v1::ExplainNicRequest& request, Backend::Origin origin, Answer<v1::ExplainNicReply> answer) const;
   void ProbePaths(const v1::ProbePathsRequest& request, Backend::Origin origin, Answer<v1::ProbePathsReply> answer) const;
   v1::ExplainPlanReply ExplainPlan() const;

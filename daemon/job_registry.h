@@ -23,7 +23,7 @@ class JobRegistry {
   // Peers remembered for one job; more are not listed.
   static constexpr size_t kPeersMax = 4096;
 
-  // `pid` is the kernel's word (SO_PEERCRED), not the job's. `nics`: for each rail the matched NIC or "".
+  // `pid` comes from the kernel (SO_PEERCRED), not from the job. `nics`: for each rail the matched NIC or "".
   void Add(JobId id, int32_t pid, const plan::AttachRequest& request, std::vector<std::string> nics, int64_t now_realtime_ns);
 
   // Takes one record into the job's sums. False if the job is unknown or the record names a rail that it does not have.

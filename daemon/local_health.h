@@ -1,4 +1,4 @@
-// This node's own part of the view: the probes' evidence and everybody else's goes in, the verdicts on its NICs come out.
+// This node's own part of the view. Evidence of the probes and of everybody else goes in, verdicts on its NICs come out.
 #ifndef R2CC_DAEMON_LOCAL_HEALTH_H_
 #define R2CC_DAEMON_LOCAL_HEALTH_H_
 
@@ -32,7 +32,7 @@ class LocalHealth {
   struct Outputs {
     // What Snapshot() says may have changed.
     std::function<void()> on_state;
-    // A NIC became suspect: whoever can look closer should.
+    // A NIC became suspect: look closer at it.
     std::function<void(const std::string& nic)> on_suspect;
     // Every sample of /sys.
     std::function<void(const std::string& nic, const health::PortFacts& facts)> on_port_facts;

@@ -85,7 +85,7 @@ bool PeerSet::Take(const v1::NodeView& message, const std::string& from) {
   about_[message.node()] = {Clean(message.peer_address()), Clean(message.release())};
   const health::NodeState* const old = before.has_value() ? &*before : nullptr;
   const health::NodeState& after = view_->Find(message.node())->state;
-  // First what the jobs wait for, then the words about it.
+  // First what the jobs wait for, then the events about it.
   outputs_.evidence(health::PeerEvidence(old, after, now.monotonic_ns));
   outputs_.on_view();
   TellChanges(old, after);

@@ -1,4 +1,4 @@
-// What the other nodes say, over whatever way it comes (a peer's stream, our stream to it, the store), merged into the one view.
+// Merges what the other nodes say into the one view, over whatever way it comes: a peer's stream, our stream to it, the store.
 #ifndef R2CC_DAEMON_PEER_SET_H_
 #define R2CC_DAEMON_PEER_SET_H_
 
@@ -25,10 +25,10 @@ class PeerSet {
   static constexpr size_t kJobPeersMax = 64;
 
   struct Outputs {
-    // What another node's word means for our own NICs.
+    // What another node's state means for our own NICs.
     std::function<void(const std::vector<health::Evidence>&)> evidence;
     std::function<void()> on_view;
-    // A daemon's word came from itself, and not through the store.
+    // A daemon's view came from itself, and not through the store.
     std::function<void(const std::string& node)> on_heard;
   };
 
@@ -44,8 +44,8 @@ class PeerSet {
   // Lets leases run out, and keeps alive the nodes that the store still has.
   void Tick();
 
-  // Whom this daemon is to talk to directly: the configuration's peers, and the nodes of its jobs that others (the store) have told the
-  // addresses of. Of two such nodes the one with the lesser name calls the other, as one stream carries both views.
+  // The peers that this daemon talks to directly: those of the configuration, and the nodes of its jobs whose addresses the store or
+  // others have told. One stream carries the views of both nodes, so the node with the lesser name calls the other.
   std::vector<PeerSpec> DirectPeers(const std::set<std::string>& job_nodes);
 
   bool IsPeer(const std::string& node) const { return peers_.contains(node); }
@@ -70,7 +70,7 @@ class PeerSet {
   void OnLost(const std::string& peer, const std::string& why);
   void OnStoreChange(const StoreChange& change);
   void OnStoreState(const std::string& state);
-  // The store has it, or had it until now: its lease there is a sign of life.
+  // The store has `node`, or had it until now. Its lease there is a sign of life.
   void HearOf(const std::string& node);
   // False: it is refused, or outdated.
   bool Take(const v1::NodeView& message, const std::string& from);

@@ -121,7 +121,7 @@ void RailWatch::SetLink(const std::string& name, bool up) {
   Nic& nic = found->second;
   prober_.SetLink(name, up, seams_.executor->Now());
   Hurry();
-  // The link's own word is enough now; and an interface that is made again is another one, which needs another socket.
+  // The link's state is enough now. And an interface that is made again is another one, which needs another socket.
   if (!up) {
     nic.verdict->silent = nic.verdict->port_dead = false;
     nic.paths_held.clear();

@@ -35,7 +35,7 @@ void SetServerOptions(grpc::ServerBuilder* builder);
 // gRPC's own log lines go to ours, at debug level: what matters is told in ours already.
 void RedirectGrpcLog();
 
-// gRPC's words for why a connection cannot be made or broke, cut down to what a person needs.
+// Why a connection cannot be made, or broke: gRPC's text, cut down to what a person needs.
 std::string ShortReason(const grpc::Status& status);
 
 absl::Status FromGrpc(const grpc::Status& status);

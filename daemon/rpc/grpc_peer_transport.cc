@@ -15,7 +15,7 @@
 namespace r2cc::daemon {
 namespace {
 
-// How long an operator's word may take on its way over another daemon.
+// How long an operator's request may take on its way over another daemon.
 constexpr std::chrono::milliseconds kActDeadline(3000);
 
 }  // namespace

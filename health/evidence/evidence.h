@@ -28,7 +28,7 @@ enum class EvidenceKind : uint8_t {
   kErrors,        // value: permille of what the fullest counter's rule allows, kErrorsLimitPermille: broken; detail: counter and limit
   kCarrierFlips,  // value: times the carrier changed since the sample before; for the record
   kLinkBounces,   // value: times the link came up and did not last since this was told before; for the record
-  // The operator's word: kept beside the physical state.
+  // The operator's settings: kept beside the physical state.
   kDrain,
   kUndrain,
   kWeight,  // value: permille
@@ -40,8 +40,8 @@ enum class EvidenceKind : uint8_t {
   kJobSlow,       // a job moves far less over the NIC (to `peer`) than over its best; value: permille of that. This degrades
   kJobSteady,     // that is over; value: permille
   kPeerSuspects,  // another daemon's job gave up a link to the NIC; peer: its own end
-  // A peer's NIC (the subject) is dead by its own daemon's word, or no longer: what jobs see on links to a dead NIC is explained, and no
-  // fault of the NIC at this end.
+  // The daemon of a peer says that its NIC (the subject) is dead, or no longer is. A dead NIC explains what jobs see on links to it: the
+  // NIC at this end has no fault.
   kPeerNicFailed,
   kPeerNicBack,
   // What the daemons' own rail probes show, located in the matrix of all of them (health/view/localise.h).
@@ -59,7 +59,7 @@ constexpr int kEvidenceKinds = static_cast<int>(EvidenceKind::kFabricBack) + 1;
 // From this value of kErrors on a port is below its due.
 constexpr int64_t kErrorsLimitPermille = 1000;
 
-// A short lower-case word for a kind ("link-down").
+// The name of a kind, in lower case ("link-down").
 const char* EvidenceKindName(EvidenceKind kind);
 
 struct Evidence {

@@ -1,4 +1,4 @@
-// The static hwloc refers to libudev, of which there is no static form, for facts that it finds in files too where udev is not there.
+// The static hwloc refers to libudev, which has no static form. It uses it for facts that it also finds in files.
 // These definitions, hidden in what links them, say that it is not, so that r2ccd starts where libudev is missing.
 
 #define R2CC_NO_UDEV extern "C" __attribute__((visibility("hidden")))

@@ -39,7 +39,7 @@ bool IsPciAddress(std::string_view name) {
 // The name becomes part of a path.
 bool IsName(const std::string& name) { return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos; }
 
-// A driver's word, for people and for other daemons: printable ASCII, so that it fits into a line and into a message.
+// A driver's text, for people and for other daemons: printable ASCII, so that it fits into a line and into a message.
 std::string ReadWord(const Sysfs& sysfs, const std::string& path) {
   std::string text = sysfs.Read(path).value_or("");
   std::replace_if(

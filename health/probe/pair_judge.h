@@ -3,7 +3,7 @@
 // A late probe is not a lost one, and a stopped or busy daemon is no dead rail. So a probe is overdue only
 //  - after a patience that is learnt from this pair's own answers, and
 //  - if the same peer answered probes over another pair that left before and after it, with none between them lost: then the peer was
-//    awake and could be reached. A peer of which nothing is heard for a while, on no pair, says nothing of any of them.
+//    awake and could be reached. A peer that is silent on all its pairs for a while shows nothing about any of them.
 // And silence is several overdue probes in a row over some time: one that was answered late clears all before it.
 #ifndef R2CC_HEALTH_PROBE_PAIR_JUDGE_H_
 #define R2CC_HEALTH_PROBE_PAIR_JUDGE_H_

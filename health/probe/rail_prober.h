@@ -24,7 +24,7 @@
 namespace r2cc::health {
 
 constexpr Nanos kRailProbeTick = 20 * kNanosPerMs;
-// Words of a daemon that come closer together than this were on their way together, and count once. They are sent each half second.
+// A daemon's messages that come closer together than this were on their way together, and count once. They are sent each half second.
 constexpr Nanos kSignSpacing = 300 * kNanosPerMs;
 // Pairs of one node; the caller chooses which.
 constexpr size_t kRailPairsMax = 1024;
@@ -57,7 +57,7 @@ struct RailTarget {
   std::string address;  // of the peer's NIC
   uint16_t port = 0;
   uint64_t nonce = 0;   // of the peer's daemon
-  bool active = false;  // jobs use it, or somebody asks for this node's word about it
+  bool active = false;  // jobs use it, or this node looks at it for others
 
   friend bool operator==(const RailTarget&, const RailTarget&) = default;
 };
@@ -90,27 +90,27 @@ class RailProber {
   // The link of this node's `nic` went up or down. While it is down its pairs are not probed, and they are unknown.
   void SetLink(const std::string& nic, bool up, Nanos now);
 
-  // `nic`, of this node or another, was given up by its own daemon, and is no longer: that its pairs were silent says nothing of now, and
-  // they are asked soon.
+  // The daemon of `nic`, a NIC of this node or another, had given it up and no longer does. The old silence of its pairs says nothing of
+  // now: they are unknown, and asked soon.
   void Renew(const NicKey& nic, Nanos now);
 
-  // Somebody doubts this node's `nic`: probes some of its pairs in quick succession for a while, those that answered last and do not lead
-  // to `dead` ones.
+  // Somebody doubts this node's `nic`. Some of its pairs are probed in quick succession for a while: those that answered last and do not
+  // lead to a NIC in `dead`.
   void Suspect(const std::string& nic, const std::set<NicKey>& dead, Nanos now);
 
-  // Likewise one pair, of which more is to be known.
+  // The same for one pair.
   void Ask(const PairKey& key, Nanos now);
 
-  // The daemon of `node` said something over another way than the rails. Where only one pair joins the two nodes no other pair can bear
-  // witness: there a probe is overdue that left before the last but two of such words. One alone proves little, as it may have been on
-  // its way for long.
+  // A message of the daemon of `node` came in over another way than the rails. It bears witness where only one pair joins the two nodes:
+  // there a probe is overdue if it left before the third latest message. One message proves little, as it may have been on its way for
+  // long.
   void Heard(const std::string& node, Nanos now);
 
   // Judges, and returns what to send now.
   std::vector<RailPing> Tick(Nanos now);
 
-  // When Tick has something to do again; not before a kRailProbeTick has passed since the last. What is called meanwhile may change it:
-  // the last answer that is waited for, and a ping that comes in, put it off.
+  // When Tick has something to do again, at least a kRailProbeTick after the last. Other calls may change it: the last awaited answer puts
+  // it off, and so does a ping that comes in.
   Nanos next_tick() const;
 
   // A datagram that arrived at this node's `nic` at `received`. A ping's answer, to be sent back to where it came from; nothing for
@@ -123,7 +123,7 @@ class RailProber {
   std::vector<RailPairStatus> Pairs() const;
   // Each NIC whose link is up has a pair that answers, and no pair is silent. Far quicker than a look at all pairs' statuses.
   bool Settled() const;
-  // Grows whenever a pair's word changes or the set does.
+  // Grows whenever a pair's verdict or the set of pairs changes.
   uint64_t revision() const { return revision_; }
   const RailProbeCounts& counts() const { return counts_; }
   uint64_t nonce() const { return nonce_; }

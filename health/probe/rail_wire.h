@@ -29,7 +29,7 @@ struct RailProbe {
   // outside of the cluster, and no former life, is answered or believed. Never 0.
   uint64_t to_nonce = 0;
   uint64_t from_nonce = 0;
-  // The pinging daemon's own words; a pong brings them back unchanged.
+  // What the pinging daemon wants to know again; a pong brings them back unchanged.
   uint64_t pair = 0;
   uint64_t sequence = 0;
   Nanos sent_ns = 0;  // CLOCK_MONOTONIC of the pinging node

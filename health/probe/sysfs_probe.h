@@ -1,6 +1,6 @@
-// The sysfs probe: rate, carrier changes and error counters of the configured NICs, once per interval. It only adds detail: whether the
-// link of an interface is up is the link probe's word, because /sys may show another network namespace. A NIC that is an InfiniBand port
-// without an interface is known by its GUID, and here is the place where its link is seen.
+// The sysfs probe: rate, carrier changes and error counters of the configured NICs, once per interval. It only adds detail. The
+// link probe says whether an interface's link is up, because /sys may show another network namespace. An InfiniBand port without an
+// interface is known by its GUID; its link is seen here.
 #ifndef R2CC_HEALTH_PROBE_SYSFS_PROBE_H_
 #define R2CC_HEALTH_PROBE_SYSFS_PROBE_H_
 
@@ -24,14 +24,14 @@ constexpr Nanos kSysfsProbeInterval = kNanosPerSecond;
 // One port's samples over time. Pure: time is an argument.
 class PortJudge {
  public:
-  // `node`, `nic`: the subject of the evidence. `speaks_of_link`: the port's state is the word on its link.
+  // `node`, `nic`: the subject of the evidence. `speaks_of_link`: the port's state says whether its link is up.
   PortJudge(std::string node, std::string nic, bool speaks_of_link);
 
   // What a sample says: the port's rate if it is known, how far its counters are from the limits of counter_rules.h if there is a sample
   // before, and carrier changes if there were any. A sample of another interface (by its index) has no past.
   std::vector<Evidence> Judge(const PortFacts& facts, Nanos now);
 
-  // The port is not there: its link is down, if the port is the word on that. What comes next has no past.
+  // The port is not there. If it speaks of its link, the link is down. What comes next has no past.
   std::vector<Evidence> Gone(const std::string& why, Nanos now);
 
   // The port cannot be seen: what comes next has no past.

@@ -1,4 +1,4 @@
-// All nodes' words about themselves, as far as this daemon has heard them. Pure: time is an argument. One thread at a time.
+// The states of all nodes, each as its own daemon told it last. Pure: time is an argument. One thread at a time.
 #ifndef R2CC_HEALTH_VIEW_CLUSTER_VIEW_H_
 #define R2CC_HEALTH_VIEW_CLUSTER_VIEW_H_
 
@@ -14,7 +14,7 @@
 
 namespace r2cc::health {
 
-// A node of which nothing was heard for so long is unreachable: several times the interval at which daemons greet each other.
+// A node is unreachable if nothing was heard of it for so long: several times the interval of the keep-alives.
 constexpr Nanos kNodeLease = 5 * kNanosPerSecond;
 
 struct NodeEntry {
@@ -35,11 +35,11 @@ class ClusterView {
     kOutdated,  // an older epoch, on its way for long; ignored
     kOwn,       // about this node, from elsewhere; ignored: nobody knows better
   };
-  // A node's word that came in at `now`, over whatever way. An older epoch never replaces a later one. kNew: `before`, unless null, is what
-  // was known until then; nothing, if the node is a new one.
+  // A node's state came in at `now`, over whatever way. An older epoch never replaces a later one. If it is kNew, `before` (unless null) is
+  // set to what was known until then: nothing, if the node is new.
   Merged Merge(NodeState state, Nanos now, std::optional<NodeState>* before = nullptr);
 
-  // This node's own word.
+  // This node's own state.
   void SetOwn(NodeState state, Nanos now);
 
   // The daemon of `node` gave a sign of life. True if it was unreachable until now.
@@ -52,7 +52,7 @@ class ClusterView {
   const std::map<std::string, NodeEntry>& nodes() const { return nodes_; }
   const NodeEntry* Find(const std::string& node) const;
   const NicStatus* Find(const NicKey& nic) const;
-  // The word to show for a node: its own, or kUnreachable.
+  // The status to show for a node: its own, or kUnreachable.
   NodeStatus StatusOf(const NodeEntry& entry) const;
   // Grows with each change of a verdict on a NIC or a path, a weight, a node's reachability or where it takes probes.
   uint64_t revision() const { return revision_; }

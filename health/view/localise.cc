@@ -81,7 +81,7 @@ Fault OfMute(const ProbeMatrix& matrix, const NicKey& nic, const Neighbours& aro
   const std::vector<NicKey> alive = AliveOnes(matrix, silent);
   if (silent.size() == 1 && matrix.IsCable(nic, silent.front())) return {FaultKind::kCable, silent, {}, "", true};
   if (Nodes(alive) >= 2) return {FaultKind::kPort, silent, alive, "", true};
-  // What is dead by the word of others explains itself.
+  // A port that others find dead explains the silence to it.
   std::vector<NicKey> open = silent;
   std::erase_if(open, [&](const NicKey& other) { return IsDead(matrix, other); });
   if (open.empty()) return {FaultKind::kPeers, silent, {}, "", false};

@@ -19,14 +19,14 @@
 
 namespace r2cc::health {
 
-// Who says what of which pair, and which ports need no verdict. Verdicts of both ends about one pair are joined: it is silent if either
-// says so, because faults are told at once and their ends are proved first.
+// What is known of each pair, and which ports need no verdict. The verdicts of a pair's two ends are joined: it is silent if either says
+// so, because a fault is told at once and its end is proved first.
 class ProbeMatrix {
  public:
   void Add(const NicKey& a, const NicKey& b, PairVerdict verdict);
   // Its own kernel or the operator says that it is down: all silence around it is explained.
   void AddDown(const NicKey& nic) { down_.insert(nic); }
-  // Its own daemon says that the fault is its port: what others heard of it before says nothing of now.
+  // Its own daemon says that its port is dead. What others heard of it before says nothing of now.
   void AddDead(const NicKey& nic) { dead_.insert(nic); }
   // The two are joined by a cable without a switch.
   void AddCable(const NicKey& a, const NicKey& b);
@@ -62,8 +62,7 @@ struct Fault {
   std::vector<NicKey> peers;      // what it is silent to and that concerns it, in order
   std::vector<NicKey> auxiliary;  // who told the ends apart, in order
   std::string missing;            // of kCannotTell
-  // No pair of the NIC answers, though two nodes or more (one on a direct cable) are there to do so: whoever's fault it is, the NIC
-  // carries nothing.
+  // The NIC carries nothing, wherever the fault is: none of its pairs answers, though two nodes or more (one on a direct cable) could.
   bool unusable = false;
 
   friend bool operator==(const Fault&, const Fault&) = default;

@@ -1,5 +1,5 @@
-// One NIC's state: a (state, event) table (nic_table.h) over what is remembered of the NIC. Down fast, up slow, the operator's word
-// kept beside the physical state. Pure: time is an argument. One thread at a time.
+// One NIC's state: a (state, event) table (nic_table.h) over what is remembered of the NIC. Down fast, up slow, the operator's
+// settings kept beside the physical state. Pure: time is an argument. One thread at a time.
 //
 //              link down, silence, drill              link up, answers, drill over
 //   HEALTHY  --------------------------->  FAILED  ---------------------------->  PROVING --(quiet time)--> HEALTHY
@@ -46,7 +46,7 @@ struct NicPolicy {
   Nanos proof_max = 30 * kNanosPerSecond;
   // One flap is forgiven for so long without a failure.
   Nanos flap_decay = 60 * kNanosPerSecond;
-  // A drill is over by the operator's word; the data path still proves itself.
+  // The operator ends a drill; the data path still proves itself.
   Nanos drill_proof = 300 * kNanosPerMs;
   // A complaint that nobody repeats is forgotten.
   Nanos suspicion = 5 * kNanosPerSecond;
@@ -65,8 +65,8 @@ class NicMachine {
   // No time: nothing to wait for.
   static constexpr Nanos kNever = INT64_MAX;
 
-  // PROVING until the first word of its link, which needs no proof: nothing has failed yet, and a restarted daemon must not take a
-  // running job's rails away.
+  // PROVING until its link is heard of for the first time. A link that is up then needs no proof: nothing has failed yet, and a restarted
+  // daemon must not take a running job's rails away.
   NicMachine(const NicPolicy& policy, Nanos now);
 
   // Takes an event from outside. `cause`: one line for a person, e.g. "link down". REQUIRES: `now` never goes back.

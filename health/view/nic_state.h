@@ -1,4 +1,4 @@
-// The words of the view: a NIC's state, a node's.
+// The state of a NIC and the status of a node.
 #ifndef R2CC_HEALTH_VIEW_NIC_STATE_H_
 #define R2CC_HEALTH_VIEW_NIC_STATE_H_
 
@@ -10,9 +10,9 @@ enum class NicState : uint8_t {
   kHealthy,
   kDegraded,  // carries traffic, below its due
   kSuspect,   // somebody complains; carries traffic until the daemon's own probe says otherwise
-  kFailed,    // dead, by the kernel's word or by a drill
+  kFailed,    // dead: its kernel says so, or a drill
   kProving,   // back, or never heard of yet; not trusted
-  kDrained,   // the operator's word
+  kDrained,   // by the operator
 };
 constexpr int kNicStates = 6;
 

@@ -121,7 +121,7 @@ void NodeHealth::Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange
     case EvidenceKind::kFabricGone:
     case EvidenceKind::kRailDoubtful: return JudgeComplaint(nic, evidence, changes);
     case EvidenceKind::kFabricBack: return Forgive(nic, evidence.peer, changes);
-    case EvidenceKind::kCarrierFlips:  // for the record: the link's own word decides
+    case EvidenceKind::kCarrierFlips:  // for the record: the link's state decides
     case EvidenceKind::kLinkBounces:
     case EvidenceKind::kPeerNicFailed:
     case EvidenceKind::kPeerNicBack: return;

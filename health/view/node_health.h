@@ -29,7 +29,7 @@ struct NodePolicy {
   uint32_t share_step_permille = 100;
   // Jobs repeat themselves each second; one that stopped, or has nothing more to send, is forgotten after this time.
   Nanos slow_clear = 5 * kNanosPerSecond;
-  // After a job's word that it is over, so that a job in doubt does not make the state flicker.
+  // A slow rail is cleared so long after the job said that it is over: a job in doubt must not make the state flicker.
   Nanos slow_settle = 2 * kNanosPerSecond;
 };
 
@@ -114,7 +114,7 @@ class NodeHealth {
   uint64_t revision_ = 0;
 };
 
-// The word that sums up `nics`; `initializing`: some link has not been heard of.
+// The status that sums up `nics`. `initializing`: some link has not been heard of.
 NodeStatus StatusFor(const std::vector<NicStatus>& nics, bool initializing);
 
 }  // namespace r2cc::health

@@ -23,7 +23,7 @@ struct NicStatus {
   NicState state = NicState::kProving;
   std::string reason;
   Nanos since = 0;               // this node's CLOCK_MONOTONIC; a remote node's is converted on its way in
-  uint64_t rate_bits_per_s = 0;  // the configured one or the kernel's word, whichever is less; 0: unknown
+  uint64_t rate_bits_per_s = 0;  // the configured or the kernel's, whichever is less; 0: unknown
   bool link_up = false;
   bool drained = false;
   bool drill_failed = false;

@@ -1,5 +1,4 @@
-// What a node says of its rail pairs, packed: every daemon keeps the words of all nodes, and of a thousand nodes they are a hundred
-// thousand.
+// What a node says of its rail pairs, packed: every daemon keeps the reports of all nodes, a hundred thousand of a thousand nodes.
 #ifndef R2CC_HEALTH_VIEW_PAIR_REPORTS_H_
 #define R2CC_HEALTH_VIEW_PAIR_REPORTS_H_
 
