@@ -1,5 +1,5 @@
 // A collective as data: who sends which bytes to whom, in what order. One list, several readers: a checker (check.h), the simulator
-// (plan/simulate), and whatever moves the bytes.
+// (plan/simulate), and whatever moves the bytes (member_progress.h).
 //
 // The vector is cut into blocks. Each member has lanes; a lane is a queue of sends and a queue of receives, each done strictly in
 // order and one at a time. A send and a receive that name each other's member and lane are the two ends of one transfer: the k-th send

@@ -1,0 +1,91 @@
+// One member's part of a schedule: which of its steps may begin, told by which of its own are done. The rules of schedule.h, for whoever
+// moves the bytes of this member. It asks nothing of the others, so each member may keep its own, in a process of its own; progress.h
+// joins those of all members for the checker and the simulator. Events in, actions out: no I/O, no clock; one thread at a time.
+//
+// The vector is the caller's. A lane has at most one send and one receive under way, each from `begin` to its Done:
+//   - A send that is due: the bytes of its blocks may be read, more than once, until SendDone(), and do not change until then. It is done
+//     when nobody will read them again: the peer has placed all of them and has acknowledged that from end to end. That the network or the
+//     peer's NIC has them is not enough, because they may be asked for again over another rail. A send whose bytes were copied, and that is
+//     replayed from the copy, may count as done at once.
+//   - A receive that is due: the bytes of its blocks may be written from now on, and not before. It is done when all are placed and, if the
+//     step adds, added.
+//   - A receive waits for the sends of the blocks that it changes. So a late acknowledgement costs time, and an early SendDone() spoils
+//     bytes that are still to be sent.
+// The two ends of a transfer are done each on its own, in either order.
+//
+// What the network must keep: the k-th send from (member, lane) to (peer, peer_lane) meets the k-th receive there from here. A lane may
+// change its peer from step to step, so that takes one flow, whose messages stay in order, for each ordered pair of (member, lane) and
+// (peer, peer_lane) that has transfers. Between flows there is no order to keep. A message whose receive is not due yet waits, at its
+// sender or as a copy.
+#ifndef R2CC_PLAN_SCHEDULE_MEMBER_PROGRESS_H_
+#define R2CC_PLAN_SCHEDULE_MEMBER_PROGRESS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/core/function_ref.h"
+#include "plan/schedule/schedule.h"
+
+namespace r2cc::plan {
+
+class MemberProgress {
+ public:
+  // A step that may begin: the `index`-th send, or receive, of its lane.
+  struct Due {
+    uint32_t lane = 0;
+    uint32_t index = 0;
+    Step step;
+
+    bool receives() const { return step.kind != StepKind::kSend; }
+  };
+  // Called for each step as it becomes due, once. Must not call back.
+  using Begin = FunctionRef<void(const Due&)>;
+
+  // `schedule` must outlive it and have passed CheckSchedule(), or nothing is said of deadlocks and results; its blocks must exist.
+  MemberProgress(const Schedule& schedule, uint32_t member);
+
+  // Call it once. Calls `begin` for each step that may begin at once.
+  void Start(Begin begin);
+  // The send, or the receive, that is under way on the lane is done; calls `begin` for each step that may begin by that. One that is not
+  // under way ends the process.
+  void SendDone(uint32_t lane, Begin begin) { Done(2 * lane, begin); }
+  void ReceiveDone(uint32_t lane, Begin begin) { Done(2 * lane + 1, begin); }
+
+  uint32_t member() const { return member_; }
+  bool finished() const { return steps_left_ == 0; }
+  // The step that is under way on a lane.
+  const Due& UnderWay(uint32_t lane, bool receives) const { return queues_[2 * lane + receives].head; }
+  // One line: the first step that is under way or not due yet; empty if finished. For people.
+  std::string Waiting() const;
+
+ private:
+  static constexpr uint32_t kNone = 0xffffffff;
+
+  struct Queue {
+    Due head;
+    uint32_t size = 0;
+    uint32_t waits_next = kNone;  // the next queue that waits for the same block
+    bool under_way = false;       // the head is due, and not done
+  };
+  struct Block {
+    uint32_t receives = 0;  // done
+    uint32_t sends = 0;
+    uint32_t waits = kNone;  // the first queue that waits for it
+  };
+
+  static bool IsDue(const Step& step, const Block& block);
+  void Load(uint32_t queue, Begin begin);
+  void Look(uint32_t queue, Begin begin);
+  void Done(uint32_t queue, Begin begin);
+
+  const Schedule* schedule_;
+  uint32_t member_;
+  uint64_t steps_left_ = 0;
+  std::vector<Queue> queues_;  // twice the lane's number: its sends; one more: its receives
+  std::vector<Block> blocks_;
+};
+
+}  // namespace r2cc::plan
+
+#endif  // R2CC_PLAN_SCHEDULE_MEMBER_PROGRESS_H_
