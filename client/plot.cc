@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/units.h"
+#include "plan/simulate/ports_fabric.h"
 #include "plan/simulate/simulate.h"
 
 namespace r2cc::client {

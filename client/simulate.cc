@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "client/table.h"
 #include "client/units.h"
+#include "plan/simulate/ports_fabric.h"
 #include "plan/simulate/simulate.h"
 
 namespace r2cc::client {

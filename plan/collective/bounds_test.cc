@@ -8,6 +8,7 @@
 #include "plan/collective/cost.h"
 #include "plan/schedule/generators.h"
 #include "plan/schedule/test_schedules.h"
+#include "plan/simulate/ports_fabric.h"
 #include "plan/simulate/simulate.h"
 
 namespace r2cc::plan {

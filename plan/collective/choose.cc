@@ -36,12 +36,6 @@ uint32_t DegradedMembers(const Ports& ports) {
       std::count_if(ports.bytes_per_s.begin(), ports.bytes_per_s.end(), [&](double rate) { return Degraded(ports, rate); }));
 }
 
-// Rails that a member has left, of ports.rails.
-uint32_t RailsLeft(const Ports& ports, double bytes_per_s) {
-  const double left = std::round(bytes_per_s / ports.healthy_bytes_per_s * ports.rails);
-  return static_cast<uint32_t>(std::clamp(left, 1.0, static_cast<double>(ports.rails)));
-}
-
 // Channels that the busiest rail of the slowest member carries if each dead rail's channel moves as a whole.
 uint32_t ChannelsOnARail(const Ports& ports) {
   const uint32_t left = RailsLeft(ports, ports.bytes_per_s[SlowestMember(ports)]);
@@ -196,6 +190,11 @@ const char* ScheduleName(ScheduleKind kind) {
   return "?";
 }
 
+uint32_t RailsLeft(const Ports& ports, double bytes_per_s) {
+  const double left = std::round(bytes_per_s / ports.healthy_bytes_per_s * ports.rails);
+  return static_cast<uint32_t>(std::clamp(left, 1.0, static_cast<double>(ports.rails)));
+}
+
 Decision Choose(uint64_t bytes, const Ports& ports, uint32_t segments_max) {
   R2CC_CHECK(Members(ports) >= 2 && ports.rails >= 1 && segments_max >= 1);
   for (const double rate : ports.bytes_per_s) R2CC_CHECK(rate > 0 && rate <= ports.healthy_bytes_per_s * (1 + kEqual));
@@ -216,21 +215,6 @@ std::unique_ptr<Schedule> MakeCandidate(const Candidate& candidate, uint64_t byt
       return MakeDirect(Collective::kAllReduce, bytes, candidate.segments, DirectShares(ports.bytes_per_s), ports.bytes_per_s);
   }
   return nullptr;
-}
-
-Fabric FabricOf(const Ports& ports, ScheduleKind kind) {
-  Fabric fabric = PortFabric(ports.bytes_per_s, ports.step_latency_s);
-  fabric.step_overhead_bytes = ports.step_overhead_bytes;
-  if (kind != ScheduleKind::kRing || ports.rails == 1) return fabric;
-  fabric.use = RailUse::kPinned;
-  for (size_t i = 0; i < ports.bytes_per_s.size(); ++i) {
-    std::vector<double>& rails = fabric.rails_bytes_per_s[i];
-    const uint32_t lost = ports.rails - RailsLeft(ports, ports.bytes_per_s[i]);
-    rails.assign(ports.rails, ports.healthy_bytes_per_s / ports.rails);
-    for (uint32_t rail = 0; rail < ports.rails; ++rail)
-      if ((rail + 1) * lost / ports.rails > rail * lost / ports.rails) rails[rail] = 0;
-  }
-  return fabric;
 }
 
 Chooser::Chooser(Ports ports) : ports_(std::move(ports)) {}

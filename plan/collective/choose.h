@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "plan/schedule/schedule.h"
-#include "plan/simulate/fabric.h"
 
 namespace r2cc::plan {
 
@@ -27,6 +26,9 @@ struct Ports {
   double step_latency_s = 0;
   double step_overhead_bytes = 0;
 };
+
+// Rails that a member with so much bandwidth has left, of ports.rails; at least one.
+uint32_t RailsLeft(const Ports& ports, double bytes_per_s);
 
 constexpr uint32_t kSegmentsMax = 32;  // k of OptCC and direct
 constexpr uint32_t kChunksMax = 64;    // K of R2CC-AllReduce and recursive
@@ -53,9 +55,6 @@ Decision Choose(uint64_t bytes, const Ports& ports, uint32_t segments_max = kSeg
 
 // The step list of a candidate of Choose(bytes, ports).
 std::unique_ptr<Schedule> MakeCandidate(const Candidate& candidate, uint64_t bytes, const Ports& ports);
-
-// The fabric that `ports` stand for, as the simulator wants it: for "ring" with separate rails, the dead ones far from each other.
-Fabric FabricOf(const Ports& ports, ScheduleKind kind);
 
 // Remembers decisions for one set of ports. One thread.
 class Chooser {

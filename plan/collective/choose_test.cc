@@ -9,6 +9,7 @@
 #include "base/core/clock.h"
 #include "plan/collective/cost.h"
 #include "plan/schedule/check.h"
+#include "plan/simulate/ports_fabric.h"
 #include "plan/simulate/simulate.h"
 
 namespace r2cc::plan {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/core/check.h"
+#include "plan/simulate/ports_fabric.h"
 
 namespace r2cc::figures {
 

@@ -6,6 +6,7 @@
 #include "plan/collective/choose.h"
 #include "plan/collective/cost.h"
 #include "plan/schedule/generators.h"
+#include "plan/simulate/ports_fabric.h"
 #include "tests/figures/simulated.h"
 #include "tests/figures/tables.h"
 
