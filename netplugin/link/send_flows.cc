@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "netplugin/flow/planted.h"
+#include "netplugin/link/wire.h"
+
 namespace r2cc::net {
 
 SendFlows::Flow* SendFlows::Open() {
@@ -13,6 +16,17 @@ void SendFlows::Close(FlowId id) {
   std::erase(ready_, Find(id));
   std::erase(changed_, id);
   flows_.Erase(id);
+}
+
+bool SendFlows::SetWeight(FlowId id, double weight) {
+  Flow* const flow = Find(id);
+  if (flow == nullptr || !(weight >= kWeightLeast && weight <= kWeightMost)) return false;
+  if (IsPlanted(Planted::kWeightIgnored)) return true;
+  // It is ahead by its last message at most: by so many bytes, whatever its weight is now.
+  const double clock = clocks_[flow->clock];
+  if (flow->served > clock) flow->served = clock + (flow->served - clock) * flow->weight / weight;
+  flow->weight = weight;
+  return true;
 }
 
 void SendFlows::Note(Flow* flow) {
@@ -66,8 +80,12 @@ uint32_t SendFlows::ReadyChunks(std::span<const LinkShare> shares, LinkId link, 
 
 bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, Carrier carrier, Chunk* chunk) {
   if (ready_.empty() || !MayPull(shares, mode_, link)) return false;
+  const size_t clock = ClockOf(shares, link);
+  if (clock >= clocks_.size()) clocks_.resize(clock + 1);
+  const double clock_now = clocks_[clock];
   size_t next_at = 0;
   Flow* next = nullptr;
+  double next_start = 0;
   SendLedger::Ready next_ready;
   for (size_t i = 0; i < ready_.size();) {
     Flow* flow = ready_[i];
@@ -77,22 +95,34 @@ bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, Carrier car
       continue;
     }
     ++i;
-    if (!MayCarry(*flow, ready, shares, link)) continue;
+    const double start = flow->clock == clock ? std::max(flow->served, clock_now) : clock_now;
     const bool sooner = next == nullptr || (ready.begun != next_ready.begun ? ready.begun
                                             : ready.begun                   ? ready.order < next_ready.order
+                                            : start != next_start           ? start < next_start
                                                                             : flow->turn < next->turn);
-    if (!sooner) continue;
+    if (!sooner || !MayCarry(*flow, ready, shares, link)) continue;
     next = flow;
+    next_start = start;
     next_at = i - 1;
     next_ready = ready;
   }
   if (next == nullptr || !next->ledger.Pull(carrier, chunk)) return false;
-  if (!next_ready.begun) next->turn = ++turns_;
+  if (!next_ready.begun) Begin(next, clock, next_start, chunk->message_bytes);
   // Whoever asks ready() next need not try.
   if (!next->ledger.NextReady().any) NotReady(next_at);
   return true;
 }
 
+// The whole message counts now, as nothing else of the flow begins before all of it has left. So does its header, or a flow of empty
+// messages would go before all others for ever.
+void SendFlows::Begin(Flow* flow, size_t clock, double start, uint64_t message_bytes) {
+  flow->turn = ++turns_;
+  flow->clock = clock;
+  flow->served = start + static_cast<double>(kBulkHeaderBytes + message_bytes) / flow->weight;
+  clocks_[clock] = start;
+}
+
+// What goes while nobody waits is at nobody's cost: it is not counted.
 bool SendFlows::PostEagerly(Flow* flow, const void* data, uint64_t bytes, Carrier carrier, Chunk* chunk) {
   if (!ready_.empty() || flow->state != State::kOpen || !flow->ledger.PostEagerly(data, bytes, carrier, chunk)) return false;
   flow->turn = ++turns_;

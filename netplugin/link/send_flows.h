@@ -2,6 +2,7 @@
 #ifndef R2CC_NETPLUGIN_LINK_SEND_FLOWS_H_
 #define R2CC_NETPLUGIN_LINK_SEND_FLOWS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -31,6 +32,9 @@ class SendFlows {
    private:
     friend class SendFlows;
     uint64_t turn = 0;  // when it last began a message
+    double weight = 1;  // see SetWeight()
+    size_t clock = 0;   // on which of the clocks
+    double served = 0;  // it has had so many bytes per weight
     bool ready = false;
     bool changed = false;
   };
@@ -42,6 +46,12 @@ class SendFlows {
   Flow* Find(FlowId id) { return flows_.Find(id); }
   const Flow& at(FlowId id) const { return flows_.at(id); }
   void Close(FlowId id);
+  // What the flow gets of links that it shares with others, relative to theirs; 1 unless set. Counts from its next message on. False, and
+  // nothing changes, if there is no such flow or the weight is not a number within these bounds: nobody means what is beyond, and sums of
+  // bytes per weight would lose the bytes of others.
+  static constexpr double kWeightLeast = 1e-6;
+  static constexpr double kWeightMost = 1e6;
+  [[nodiscard]] bool SetWeight(FlowId id, double weight);
   FlowMap<Flow>& all() { return flows_; }
   bool empty() const { return flows_.empty(); }
 
@@ -67,8 +77,10 @@ class SendFlows {
   // The message of the chunk is still on its way.
   bool Expects(const Chunk& chunk) const;
 
-  // The next chunk that `link` may carry: a message that was begun, or is replayed, goes first, the oldest before the others; then the
-  // flows take turns, message by message. False if there is none.
+  // The next chunk that `link` may carry: a message that was begun, or is replayed, goes first, the oldest before the others. Then the
+  // flow that has had the fewest bytes per weight, of those that are ready here, begins a message, and of equal ones the one that has
+  // waited longest (start-time fair queueing: Goyal, Vin, Cheng, SIGCOMM 1996). A flow that had nothing ready is as far as the others: it
+  // has no claim to what it left to them. So two flows that stay ready differ by at most one message each. False if there is none.
   bool Pull(std::span<const LinkShare> shares, LinkId link, Carrier carrier, Chunk* chunk);
   // A message of `flow` that may travel eagerly, where nothing else is ready: posted, and its chunk pulled. Else nothing is posted.
   bool PostEagerly(Flow* flow, const void* data, uint64_t bytes, Carrier carrier, Chunk* chunk);
@@ -86,6 +98,12 @@ class SendFlows {
   FlowId next_id_ = 1;
   uint64_t order_ = 1;
   uint64_t turns_ = 0;
+  // Flows that compete are compared by one clock (virtual time, in bytes per weight): each link has its own, and all links share the first
+  // while chunks are dealt out to all. A clock stands where the flow that last began a message stood before it. What a flow was served by
+  // another clock says nothing here.
+  std::vector<double> clocks_{0.0};
+  size_t ClockOf(std::span<const LinkShare> shares, LinkId link) const { return deals() && Spread(shares) ? 0 : size_t{link} + 1; }
+  void Begin(Flow* flow, size_t clock, double start, uint64_t message_bytes);
   bool MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::span<const LinkShare> shares, LinkId link) const;
 
   // Takes ready_[at] out.

@@ -4,8 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <limits>
+#include <map>
 #include <tuple>
+
+#include "netplugin/link/wire.h"
 
 namespace r2cc::net {
 namespace {
@@ -27,6 +33,14 @@ struct SendFlowsTest : testing::Test {
   FlowId Next() {
     Chunk chunk;
     return flows.Pull(shares, 0, kCarrier, &chunk) ? chunk.flow : 0;
+  }
+
+  // The same, and the message, of one chunk, is placed at once.
+  FlowId NextPlaced() {
+    Chunk chunk;
+    if (!flows.Pull(shares, 0, kCarrier, &chunk)) return 0;
+    EXPECT_TRUE(flows.Find(chunk.flow)->ledger.AckThrough(chunk.message + 1));
+    return chunk.flow;
   }
 
   const std::array<LinkShare, 1> shares{LinkShare{.usable = true, .weight_permille = 1000}};
@@ -62,6 +76,156 @@ TEST_F(SendFlowsTest, FlowsTakeTurnsAndWhoHasNothingLeftIsPassedBy) {
   EXPECT_EQ(Next(), first);
   EXPECT_EQ(Next(), second);
   EXPECT_FALSE(flows.ready());
+}
+
+TEST_F(SendFlowsTest, EqualWeightsAreTurns) {
+  SendFlows::Flow* a = Open();
+  SendFlows::Flow* b = Open();
+  SendFlows::Flow* c = Open();
+  std::map<FlowId, int> messages;
+  for (SendFlows::Flow* flow : {a, b, c})
+    for (int i = 0; i < 20; ++i) Post(flow);
+  for (int i = 0; i < 60; ++i) {
+    ++messages[Next()];
+    const auto [least, most] = std::minmax({messages[a->id], messages[b->id], messages[c->id]});
+    EXPECT_LE(most - least, 1) << i;
+  }
+}
+
+TEST_F(SendFlowsTest, FlowsShareByTheirWeights) {
+  SendFlows::Flow* light = Open();
+  SendFlows::Flow* heavy = Open();
+  ASSERT_TRUE(flows.SetWeight(light->id, 0.5));
+  ASSERT_TRUE(flows.SetWeight(heavy->id, 1.5));
+  int lights = 0, heavies = 0;
+  for (int i = 0; i < 400; ++i) {
+    while (light->ledger.ReadyChunks(2) < 2) Post(light);
+    while (heavy->ledger.ReadyChunks(2) < 2) Post(heavy);
+    NextPlaced() == light->id ? ++lights : ++heavies;
+    // A message each, in messages per weight.
+    EXPECT_LE(std::abs(lights / 0.5 - heavies / 1.5), 1 / 0.5 + 1 / 1.5) << i;
+  }
+  EXPECT_EQ(lights, 100);
+  EXPECT_EQ(heavies, 300);
+}
+
+TEST_F(SendFlowsTest, AnIdleFlowHasNoClaimToWhatItLeftToOthers) {
+  SendFlows::Flow* idle = Open();
+  SendFlows::Flow* busy = Open();
+  Post(idle);
+  EXPECT_EQ(NextPlaced(), idle->id);
+  for (int i = 0; i < 1000; ++i) {
+    Post(busy);
+    EXPECT_EQ(NextPlaced(), busy->id);
+  }
+  for (SendFlows::Flow* flow : {idle, busy})
+    for (int i = 0; i < 10; ++i) Post(flow);
+  int idles = 0, busies = 0;
+  for (int i = 0; i < 20; ++i) {
+    NextPlaced() == idle->id ? ++idles : ++busies;
+    EXPECT_LE(std::abs(idles - busies), 2) << i;
+  }
+  EXPECT_EQ(idles, 10);
+}
+
+TEST_F(SendFlowsTest, AMessageThatWasBegunIsFinishedFirstWhateverTheWeights) {
+  std::array<char, 3 * kChunkAlignment> large;
+  const auto post = [&](SendFlows::Flow* flow) {
+    const MessageId id = flow->ledger.Post(large.data(), large.size(), kChunkAlignment);
+    ASSERT_TRUE(flow->ledger.Grant(id, std::array<uint64_t, 1>{large.size()}));
+    flows.Note(flow);
+  };
+  SendFlows::Flow* light = Open();
+  post(light);
+  EXPECT_EQ(Next(), light->id);
+  SendFlows::Flow* heavy = Open();
+  ASSERT_TRUE(flows.SetWeight(heavy->id, 1000));
+  post(heavy);
+  for (const FlowId expected : {light->id, light->id, heavy->id, heavy->id, heavy->id}) EXPECT_EQ(Next(), expected);
+}
+
+TEST_F(SendFlowsTest, BytesAreSharedNotMessages) {
+  SendFlows::Flow* small = Open();
+  SendFlows::Flow* large = Open();
+  std::array<char, 1024> bytes;
+  uint64_t of_small = 0, of_large = 0;
+  for (int i = 0; i < 1000; ++i) {
+    while (small->ledger.ReadyChunks(1) < 1) Post(small);
+    if (large->ledger.ReadyChunks(1) < 1) {
+      ASSERT_TRUE(large->ledger.Grant(large->ledger.Post(bytes.data(), bytes.size()), std::array<uint64_t, 1>{bytes.size()}));
+      flows.Note(large);
+    }
+    Chunk chunk;
+    ASSERT_TRUE(flows.Pull(shares, 0, kCarrier, &chunk));
+    (chunk.flow == small->id ? of_small : of_large) += kBulkHeaderBytes + chunk.bytes;
+    ASSERT_TRUE(flows.Find(chunk.flow)->ledger.AckThrough(chunk.message + 1));
+  }
+  EXPECT_NEAR(static_cast<double>(of_small), static_cast<double>(of_large), 2 * (kBulkHeaderBytes + bytes.size()));
+}
+
+TEST_F(SendFlowsTest, EmptyMessagesDoNotGoBeforeAllOthers) {
+  SendFlows::Flow* empty = Open();
+  SendFlows::Flow* other = Open();
+  Post(other);
+  for (int i = 0; i < 10; ++i) {
+    empty->ledger.Post(nullptr, 0);
+    flows.Note(empty);
+    Post(other);
+  }
+  int others = 0;
+  for (int i = 0; i < 10; ++i) others += Next() == other->id;
+  EXPECT_GE(others, 4);
+}
+
+TEST_F(SendFlowsTest, AFlowThatClosesLeavesNothingBehind) {
+  SendFlows::Flow* stays = Open();
+  SendFlows::Flow* goes = Open();
+  ASSERT_TRUE(flows.SetWeight(goes->id, SendFlows::kWeightLeast));
+  for (int i = 0; i < 3; ++i) {
+    Post(goes);
+    Post(stays);
+  }
+  for (int i = 0; i < 4; ++i) Next();
+  const FlowId gone = goes->id;
+  flows.Close(gone);
+  EXPECT_FALSE(flows.SetWeight(gone, 1));
+  SendFlows::Flow* comes = Open();
+  while (flows.ready()) EXPECT_EQ(Next(), stays->id);
+  for (int i = 0; i < 10; ++i) {
+    Post(stays);
+    Post(comes);
+  }
+  int of_comes = 0;
+  for (int i = 0; i < 20; ++i) {
+    of_comes += Next() == comes->id;
+    EXPECT_LE(std::abs(2 * of_comes - (i + 1)), 2) << i;
+  }
+}
+
+TEST_F(SendFlowsTest, AFlowThatWasLightOwesNoMoreThanItsLastMessageWhenItIsNot) {
+  SendFlows::Flow* was_light = Open();
+  SendFlows::Flow* other = Open();
+  ASSERT_TRUE(flows.SetWeight(was_light->id, 0.001));
+  for (int i = 0; i < 30; ++i) {
+    Post(was_light);
+    Post(other);
+  }
+  // The first is for the one that opened first.
+  EXPECT_EQ(Next(), was_light->id);
+  EXPECT_EQ(Next(), other->id);
+  ASSERT_TRUE(flows.SetWeight(was_light->id, 1));
+  int of_light = 0;
+  for (int i = 0; i < 20; ++i) of_light += Next() == was_light->id;
+  EXPECT_NEAR(of_light, 10, 1);
+}
+
+TEST_F(SendFlowsTest, AWeightIsANumberWithinBounds) {
+  SendFlows::Flow* flow = Open();
+  for (const double wrong : {0.0, -0.0, -1.0, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
+                             std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::denorm_min(), 1e-7, 1e7})
+    EXPECT_FALSE(flows.SetWeight(flow->id, wrong)) << wrong;
+  for (const double right : {1.0, 1e-6, 1e6, 1.0 / 3}) EXPECT_TRUE(flows.SetWeight(flow->id, right)) << right;
+  EXPECT_FALSE(flows.SetWeight(flow->id + 1, 1));
 }
 
 TEST_F(SendFlowsTest, AMessageGoesAtOnceWhereNothingIsAheadOfIt) {

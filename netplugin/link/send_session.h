@@ -72,6 +72,8 @@ class SendSession {
   // If the flow holds buffers, the transport must already have ended the links that are half-way through a chunk of it. Messages that
   // were reported done are delivered nevertheless.
   void CloseFlow(FlowId flow, Nanos now);
+  // See SendFlows::SetWeight().
+  [[nodiscard]] bool SetWeight(FlowId flow, double weight) { return flows_.SetWeight(flow, weight); }
   // Flows whose state or progress may have changed since the last call.
   std::span<const FlowId> TakeChanged() { return flows_.TakeChanged(); }
   bool has_changes() const { return flows_.has_changes(); }
