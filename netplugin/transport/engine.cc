@@ -1,7 +1,6 @@
 #include "netplugin/transport/engine.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -164,14 +163,10 @@ void Engine::Wake() {
 
 void Engine::Run() {
   pthread_setname_np(pthread_self(), "r2cc-io");
-  // NCCL pins the thread that starts us next to its GPU; the sockets of all rails are not its alone.
-  cpu_set_t everywhere;
-  std::memset(&everywhere, 0xff, sizeof(everywhere));
-  sched_setaffinity(0, sizeof(everywhere), &everywhere);
+  // NCCL pins the thread that starts us next to its GPU; the sockets of all rails are not its alone. Workers inherit this.
+  processors_.Use();
   prctl(PR_SET_TIMERSLACK, 1);
-  cpu_set_t allowed;
-  const int processors = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-  for (Transport* const transport : host_.transports) transport->StartThreads(processors);
+  for (Transport* const transport : host_.transports) transport->StartThreads(processors_.count());
 
   while (!stop_.load(std::memory_order_relaxed)) {
     poller_.Wait(peer_watch_.WaitMs());

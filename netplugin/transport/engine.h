@@ -25,6 +25,7 @@
 #include "netplugin/transport/host.h"
 #include "netplugin/transport/peer_watch.h"
 #include "netplugin/transport/poller.h"
+#include "netplugin/transport/processors.h"
 #include "netplugin/transport/send_peer.h"
 
 namespace r2cc::net {
@@ -101,6 +102,7 @@ class Engine {
   SendPeer* PeerFor(const Handle& handle);
 
   Parts parts_;
+  const Processors processors_ = Processors::OfMainThread();
   SteadyClock clock_;
 
   // Written before the thread runs and, with the locks of all peers, by it; read under the lock of any.
