@@ -17,6 +17,7 @@ using abi::Result;
 struct Request {
   Comm* comm = nullptr;
   uint64_t number = 0;
+  uint64_t sent_bytes = 0;  // of a send
   bool receive = false;
   bool used = false;
 };
@@ -35,10 +36,10 @@ struct CommHandle {
   std::array<Request, kRequestsMax> requests{};
 
   // Null if the flow has all the requests outstanding that it may have.
-  Request* NewRequest(bool receive) {
+  Request* NewRequest(bool receive, uint64_t sent_bytes) {
     Request& request = requests[comm->posted % kRequestsMax];
     if (request.used) return nullptr;
-    request = {comm.get(), comm->posted++, receive, true};
+    request = {comm.get(), comm->posted++, sent_bytes, receive, true};
     return &request;
   }
 };
@@ -181,7 +182,7 @@ Result CallSend(void* send_comm, void* data, size_t bytes, void** request) {
     if (send->comm->state.load(std::memory_order_acquire) == Comm::State::kFailed) return Failed(send->comm.get());
     if (bytes > kMessageBytesMax)
       return Refuse(Result::kInvalidArgument, "R2CC: a message of " + std::to_string(bytes) + " bytes is too large");
-    Request* ours = send->NewRequest(false);
+    Request* ours = send->NewRequest(false, bytes);
     if (ours == nullptr) return Result::kSuccess;
     Process::Get().engine().Send(send->comm.get(), data, bytes);
     *request = ours;
@@ -197,7 +198,7 @@ Result CallReceive(void* recv_comm, int count, void** data, const size_t* capaci
     if (recv->comm->state.load(std::memory_order_acquire) == Comm::State::kFailed) return Failed(recv->comm.get());
     if (capacities[0] > kMessageBytesMax)
       return Refuse(Result::kInvalidArgument, "R2CC: a buffer of " + std::to_string(capacities[0]) + " bytes is too large");
-    Request* ours = recv->NewRequest(true);
+    Request* ours = recv->NewRequest(true, 0);
     if (ours == nullptr) return Result::kSuccess;
     Process::Get().engine().Receive(recv->comm.get(), data[0], capacities[0]);
     *request = ours;
@@ -221,7 +222,7 @@ Result CallTest(void* request, int* done, int* sizes) {
   const Comm::State state = comm.state.load(std::memory_order_acquire);
   if (comm.done_through.load(std::memory_order_acquire) > ours->number) {
     *done = 1;
-    if (sizes != nullptr && ours->receive) sizes[0] = static_cast<int>(comm.sizes[ours->number % kRequestsMax]);
+    if (sizes != nullptr) sizes[0] = static_cast<int>(ours->receive ? comm.sizes[ours->number % kRequestsMax] : ours->sent_bytes);
     ours->used = false;
     return Result::kSuccess;
   }

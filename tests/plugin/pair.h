@@ -60,7 +60,7 @@ struct Pair {
   void Transfer(uint64_t number, size_t bytes, size_t capacity);
 };
 
-// Waits for a request. -1 if the plugin gives an error, else the size (of a receive).
+// Waits for a request. -1 if the plugin gives an error, else the size that it tells.
 int Finish(Net* net, void* request, double limit_s = kLimitS);
 
 }  // namespace r2cc::plugin_test
