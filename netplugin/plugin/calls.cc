@@ -57,14 +57,36 @@ Result Refuse(Result result, const std::string& line) {
   return result;
 }
 
-// Everything that NCCL calls goes through here: self-initialising, and no exception crosses the ABI.
+// No exception crosses the ABI. There may be no memory left to say so.
 template <typename Body>
-Result Guarded(Body body) {
+Result Caught(Body body) noexcept {
   try {
+    return body();
+  } catch (const std::exception& exception) {
+    Process::Get().Log(LogLevel::kWarn, "R2CC: ", exception.what());
+  } catch (...) {
+    Process::Get().Log(LogLevel::kWarn, "R2CC: ", "an unknown exception");
+  }
+  return Result::kInternalError;
+}
+
+// Everything that NCCL calls goes through here, but for test(), which has to answer after the end, too: self-initialising.
+template <typename Body>
+Result Guarded(Body body) noexcept {
+  return Caught([&] {
     const Result started = Process::Get().Start();
     return started == Result::kSuccess ? body() : started;
-  } catch (const std::exception& exception) {
-    return Refuse(Result::kInternalError, std::string("R2CC: ") + exception.what());
+  });
+}
+
+// A request that was numbered and not posted ends its flow.
+template <typename Post>
+void PostOrBreak(Comm* comm, Post post) {
+  try {
+    post();
+  } catch (...) {
+    comm->Break();
+    throw;
   }
 }
 
@@ -78,9 +100,11 @@ Result CallInit(abi::Logger logger) {
 Result CallOpenContext(void** context, abi::Logger logger) {
   const Result result = CallInit(logger);
   if (result != Result::kSuccess) return result;
-  Process::Get().AddContext();
-  *context = new Context;
-  return Result::kSuccess;
+  return Guarded([&] {
+    *context = new Context;
+    Process::Get().AddContext();
+    return Result::kSuccess;
+  });
 }
 
 Result CallFinalize(void* context) {
@@ -133,6 +157,8 @@ Result CallConnect(int device, const void* handle, void** send_comm) {
                     "R2CC: the peer's handle is not one of this plugin: set NCCL_NET=R2CC and NCCL_NET_PLUGIN=r2cc on all ranks");
     if (device < 0 || static_cast<size_t>(device) >= process.rails().size())
       return Refuse(Result::kInvalidArgument, "R2CC: there is no device " + std::to_string(device));
+    // Before there is a comm: once its peer knows it, it must not be dropped.
+    auto send = std::make_unique<SendHandle>();
     std::unique_ptr<SendComm> comm = process.TakePending(theirs.listen_id);
     if (comm == nullptr) {
       std::string error;
@@ -148,7 +174,6 @@ Result CallConnect(int device, const void* handle, void** send_comm) {
       }
       case Comm::State::kOpen: break;
     }
-    auto send = std::make_unique<SendHandle>();
     send->comm = std::move(comm);
     *send_comm = send.release();
     return Result::kSuccess;
@@ -158,21 +183,21 @@ Result CallConnect(int device, const void* handle, void** send_comm) {
 Result CallAccept(void* listen_comm, void** recv_comm) {
   *recv_comm = nullptr;
   return Guarded([&] {
-    std::unique_ptr<RecvComm> comm = Process::Get().engine().Accept(static_cast<ListenHandle*>(listen_comm)->id);
-    if (comm == nullptr) return Result::kSuccess;
     auto recv = std::make_unique<RecvHandle>();
-    recv->comm = std::move(comm);
-    *recv_comm = recv.release();
+    recv->comm = Process::Get().engine().Accept(static_cast<ListenHandle*>(listen_comm)->id);
+    if (recv->comm != nullptr) *recv_comm = recv.release();
     return Result::kSuccess;
   });
 }
 
 Result CallRegister(void* comm, int type, void** mhandle) {
-  if (type != abi::kPtrHost)
-    return Refuse(Result::kInvalidUsage, "R2CC: TCP rails carry host memory only; NCCL should not have asked for more");
-  // TCP needs no registration; NCCL wants a handle that is not null.
-  *mhandle = comm;
-  return Result::kSuccess;
+  return Guarded([&] {
+    if (type != abi::kPtrHost)
+      return Refuse(Result::kInvalidUsage, "R2CC: TCP rails carry host memory only; NCCL should not have asked for more");
+    // TCP needs no registration; NCCL wants a handle that is not null.
+    *mhandle = comm;
+    return Result::kSuccess;
+  });
 }
 
 Result CallSend(void* send_comm, void* data, size_t bytes, void** request) {
@@ -184,7 +209,7 @@ Result CallSend(void* send_comm, void* data, size_t bytes, void** request) {
       return Refuse(Result::kInvalidArgument, "R2CC: a message of " + std::to_string(bytes) + " bytes is too large");
     Request* ours = send->NewRequest(false, bytes);
     if (ours == nullptr) return Result::kSuccess;
-    Process::Get().engine().Send(send->comm.get(), data, bytes);
+    PostOrBreak(send->comm.get(), [&] { Process::Get().engine().Send(send->comm.get(), data, bytes); });
     *request = ours;
     return Result::kSuccess;
   });
@@ -200,7 +225,7 @@ Result CallReceive(void* recv_comm, int count, void** data, const size_t* capaci
       return Refuse(Result::kInvalidArgument, "R2CC: a buffer of " + std::to_string(capacities[0]) + " bytes is too large");
     Request* ours = recv->NewRequest(true, 0);
     if (ours == nullptr) return Result::kSuccess;
-    Process::Get().engine().Receive(recv->comm.get(), data[0], capacities[0]);
+    PostOrBreak(recv->comm.get(), [&] { Process::Get().engine().Receive(recv->comm.get(), data[0], capacities[0]); });
     *request = ours;
     return Result::kSuccess;
   });
@@ -210,23 +235,24 @@ Result CallTest(void* request, int* done, int* sizes) {
   auto* ours = static_cast<Request*>(request);
   *done = 0;
   if (fork_guard::InForkedChild()) return Result::kInternalError;
-  Comm& comm = *ours->comm;
-  if (comm.done_through.load(std::memory_order_acquire) <= ours->number) {
-    Engine& engine = Process::Get().engine();
-    if (ours->receive)
-      engine.Progress(static_cast<RecvComm*>(&comm));
-    else
-      engine.Progress(static_cast<SendComm*>(&comm));
-  }
-  // The state is read first: what was done before the flow failed is done.
-  const Comm::State state = comm.state.load(std::memory_order_acquire);
-  if (comm.done_through.load(std::memory_order_acquire) > ours->number) {
+  return Caught([&] {
+    Comm& comm = *ours->comm;
+    if (comm.done_through.load(std::memory_order_acquire) <= ours->number) {
+      Engine& engine = Process::Get().engine();
+      if (ours->receive)
+        engine.Progress(static_cast<RecvComm*>(&comm));
+      else
+        engine.Progress(static_cast<SendComm*>(&comm));
+    }
+    // The state is read first: what was done before the flow failed is done.
+    const Comm::State state = comm.state.load(std::memory_order_acquire);
+    if (comm.done_through.load(std::memory_order_acquire) <= ours->number)
+      return state == Comm::State::kFailed ? Failed(&comm) : Result::kSuccess;
     *done = 1;
     if (sizes != nullptr) sizes[0] = static_cast<int>(ours->receive ? comm.sizes[ours->number % kRequestsMax] : ours->sent_bytes);
     ours->used = false;
     return Result::kSuccess;
-  }
-  return state == Comm::State::kFailed ? Failed(&comm) : Result::kSuccess;
+  });
 }
 
 Result CallCloseSend(void* send_comm) {

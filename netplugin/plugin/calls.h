@@ -1,5 +1,11 @@
 // What the versions of NCCL's net table have in common: one function per entry, in our own types. The versions differ only in the
-// shapes of their arguments (tables.cc). No exception leaves these functions.
+// shapes of their arguments (tables.cc). Any thread may call them; calls for one communicator come from one thread at a time, as NCCL's do.
+// No exception leaves these functions: what throws, memory that is not there above all, is an error of the call, and flows that it was at
+// work for have failed.
+//
+// Two decisions that NCCL's rules leave to a plugin. A receiver that closes while receives are outstanding makes the sender's next isend an
+// error at once: for NCCL that is an abort, and who waited would wait for ever. A send that is larger than its receive is not clamped: the
+// flow fails at both ends, with a line that says both sizes.
 #ifndef R2CC_NETPLUGIN_PLUGIN_CALLS_H_
 #define R2CC_NETPLUGIN_PLUGIN_CALLS_H_
 

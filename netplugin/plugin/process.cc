@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 
 #include "base/core/fork_guard.h"
 #include "netplugin/attach/attach_client.h"
@@ -25,7 +26,8 @@ uint64_t RandomId() {
 }  // namespace
 
 Process& Process::Get() {
-  static Process* const process = new Process;
+  alignas(Process) static unsigned char memory[sizeof(Process)];
+  static Process* const process = new (memory) Process;
   return *process;
 }
 
@@ -76,14 +78,14 @@ abi::Result Process::StartLocked() {
   return abi::Result::kSuccess;
 }
 
-void Process::Log(LogLevel level, const std::string& line) const {
+void Process::Log(LogLevel level, const char* begin, const char* end) const {
   if (level > level_.load()) return;
   const abi::Logger logger = logger_.load();
   if (logger == nullptr) {
-    std::fprintf(stderr, "%s\n", line.c_str());
+    std::fprintf(stderr, "%s%s\n", begin, end);
     return;
   }
-  logger(level == LogLevel::kWarn ? abi::LogLevel::kWarn : abi::LogLevel::kInfo, abi::kLogNet, __FILE__, __LINE__, "%s", line.c_str());
+  logger(level == LogLevel::kWarn ? abi::LogLevel::kWarn : abi::LogLevel::kInfo, abi::kLogNet, __FILE__, __LINE__, "%s%s", begin, end);
 }
 
 void Process::RemoveContext() {
@@ -113,8 +115,10 @@ std::unique_ptr<SendComm> Process::TakePending(uint64_t listen_id) {
 }
 
 void Process::PutPending(uint64_t listen_id, std::unique_ptr<SendComm> comm) {
+  // Its peer knows it: if there is no place for it, it stays for ever.
+  SendComm* const raw = comm.release();
   const std::lock_guard lock(mutex_);
-  pending_[listen_id] = std::move(comm);
+  pending_[listen_id].reset(raw);
 }
 
 }  // namespace r2cc::net

@@ -27,7 +27,9 @@ class Process {
   abi::Result Start();
 
   void SetLogger(abi::Logger logger) { logger_.store(logger); }
-  void Log(LogLevel level, const std::string& line) const;
+  void Log(LogLevel level, const std::string& line) const { Log(level, "", line.c_str()); }
+  // The two make one line. Takes no memory.
+  void Log(LogLevel level, const char* begin, const char* end) const;
 
   // v11 and later: one context per communicator.
   void AddContext() { ++contexts_; }
@@ -47,8 +49,8 @@ class Process {
 
   std::mutex mutex_;
   bool started_ = false;
-  abi::Result result_ = abi::Result::kSuccess;
-  std::atomic<bool> ready_{false};  // started well, and not at its end
+  abi::Result result_ = abi::Result::kInternalError;  // of the start, unless it throws
+  std::atomic<bool> ready_{false};                    // started well, and not at its end
   std::atomic<abi::Logger> logger_{nullptr};
   std::atomic<LogLevel> level_{LogLevel::kWarn};
   std::atomic<int> contexts_{0};

@@ -1,49 +1,62 @@
 #include "netplugin/transport/call_queue.h"
 
-#include <condition_variable>
 #include <utility>
 
 namespace r2cc::net {
 
-void CallQueue::Do(const std::function<void()>& call) {
-  std::mutex mutex;
-  std::condition_variable done_cv;
-  bool done = false;
+void CallQueue::Do(FunctionRef<void()> call) {
+  Waiting waiting{call};
   {
     std::unique_lock lock(mutex_);
     if (ended_) {
       lock.unlock();
       return call();
     }
-    calls_.push_back([&] {
-      call();
-      const std::lock_guard done_lock(mutex);
-      done = true;
-      done_cv.notify_one();
-    });
+    *last_ = &waiting;
+    last_ = &waiting.next;
   }
   wake_();
-  std::unique_lock lock(mutex);
-  done_cv.wait(lock, [&] { return done; });
+  {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [&] { return waiting.done; });
+  }
+  if (waiting.thrown != nullptr) std::rethrow_exception(waiting.thrown);
+}
+
+void CallQueue::RunAll(Waiting* first) {
+  while (first != nullptr) {
+    // Once it is done it is gone.
+    Waiting* const waiting = std::exchange(first, first->next);
+    try {
+      waiting->call();
+    } catch (...) {
+      waiting->thrown = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    waiting->done = true;
+    done_.notify_all();
+  }
 }
 
 void CallQueue::Run() {
-  std::vector<std::function<void()>> calls;
+  Waiting* first = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    calls.swap(calls_);
+    first = std::exchange(first_, nullptr);
+    last_ = &first_;
   }
-  for (const auto& call : calls) call();
+  RunAll(first);
 }
 
 void CallQueue::End() {
-  std::vector<std::function<void()>> calls;
+  Waiting* first = nullptr;
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
-    calls.swap(calls_);
+    first = std::exchange(first_, nullptr);
+    last_ = &first_;
   }
-  for (const auto& call : calls) call();
+  RunAll(first);
 }
 
 }  // namespace r2cc::net

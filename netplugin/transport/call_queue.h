@@ -2,9 +2,12 @@
 #ifndef R2CC_NETPLUGIN_TRANSPORT_CALL_QUEUE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_CALL_QUEUE_H_
 
+#include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
-#include <vector>
+
+#include "base/core/function_ref.h"
 
 namespace r2cc::net {
 
@@ -13,8 +16,9 @@ class CallQueue {
   // `wake` makes the I/O thread come and Run().
   explicit CallQueue(std::function<void()> wake) : wake_(std::move(wake)) {}
 
-  // Any thread: has `call` done and waits for it. After End() it is done at once, by the caller.
-  void Do(const std::function<void()>& call);
+  // Any thread: has `call` done and waits for it. After End() it is done at once, by the caller. What the call throws is the caller's;
+  // beside that nothing is thrown, and no memory is taken.
+  void Do(FunctionRef<void()> call);
 
   // The I/O thread.
   void Run();
@@ -22,9 +26,20 @@ class CallQueue {
   void End();
 
  private:
+  // On the stack of whoever waits for it.
+  struct Waiting {
+    FunctionRef<void()> call;
+    std::exception_ptr thrown = nullptr;
+    bool done = false;
+    Waiting* next = nullptr;
+  };
+  void RunAll(Waiting* first);
+
   const std::function<void()> wake_;
   std::mutex mutex_;
-  std::vector<std::function<void()>> calls_;
+  std::condition_variable done_;
+  Waiting* first_ = nullptr;
+  Waiting** last_ = &first_;  // where the next one goes
   bool ended_ = false;
 };
 

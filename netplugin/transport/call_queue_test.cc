@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <stdexcept>
 #include <thread>
+#include <vector>
 
 namespace r2cc::net {
 namespace {
@@ -28,6 +30,41 @@ TEST(CallQueue, AfterTheEndTheCallerDoesItHimself) {
   std::thread::id done_by;
   queue.Do([&] { done_by = std::this_thread::get_id(); });
   EXPECT_EQ(done_by, std::this_thread::get_id());
+}
+
+TEST(CallQueue, CallsAreDoneInOrder) {
+  std::atomic<int> wakes{0};
+  CallQueue queue([&] { ++wakes; });
+  std::vector<int> done;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 5; ++i) {
+    callers.emplace_back([&, i] { queue.Do([&, i] { done.push_back(i); }); });
+    while (wakes <= i) std::this_thread::yield();
+  }
+  queue.Run();
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(done, (std::vector<int>{0, 1, 2, 3, 4}));
+}
+
+TEST(CallQueue, WhatACallThrowsIsTheCallersAndTheOthersAreDone) {
+  std::atomic<int> wakes{0};
+  CallQueue queue([&] { ++wakes; });
+  bool thrown = false, other = false;
+  std::thread caller([&] {
+    try {
+      queue.Do([] { throw std::runtime_error("x"); });
+    } catch (const std::runtime_error&) {
+      thrown = true;
+    }
+  });
+  while (wakes < 1) std::this_thread::yield();
+  std::thread second([&] { queue.Do([&] { other = true; }); });
+  while (wakes < 2) std::this_thread::yield();
+  queue.Run();
+  caller.join();
+  second.join();
+  EXPECT_TRUE(thrown);
+  EXPECT_TRUE(other);
 }
 
 TEST(CallQueue, TheEndLeavesNobodyWaiting) {

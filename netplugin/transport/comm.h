@@ -1,4 +1,5 @@
-// What NCCL's threads and the I/O thread share about one flow: a few atomics, nothing else.
+// What NCCL's thread of a flow and whoever holds the lock of its peer (peer.h) share: a few atomics, nothing else. That may be any thread
+// of NCCL's, the I/O thread or a transport's, one after another.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_COMM_H_
 #define R2CC_NETPLUGIN_TRANSPORT_COMM_H_
 
@@ -18,38 +19,46 @@ constexpr uint64_t kRequestsMax = 64;
 
 constexpr char kCalledAfterTheEnd[] = "R2CC: called after the end of the process began";
 
-// Requests are numbered like the flow's messages. NCCL's progress thread counts them as it posts; the I/O thread publishes how far they
-// are done.
+// Requests are numbered like the flow's messages. NCCL's progress thread counts them as it posts; who holds the lock publishes how far they
+// are done. Who asks for both reads the state before done_through: what was done before the flow failed is done.
 struct Comm {
   enum class State { kOpening, kOpen, kFailed };
 
-  // Written by NCCL's progress thread only.
+  // NCCL's progress thread alone.
   uint64_t posted = 0;
 
-  // Written by the I/O thread only.
+  // With the lock. Its release store publishes the sizes.
   std::atomic<uint64_t> done_through{0};
-  std::atomic<State> state{State::kOpening};
-  // Actual sizes of received messages, by number modulo the array; valid once done_through has passed.
+  // With the lock. Actual sizes of received messages, by number modulo the array; a place may be read from when done_through has passed
+  // its number until a request with that number plus kRequestsMax is posted.
   std::array<uint64_t, kRequestsMax> sizes{};
+  // kOpen with the lock, and only from kOpening; kFailed by anybody, for good.
+  std::atomic<State> state{State::kOpening};
 
-  // The first call wins. `told`: the line is in the log already.
+  // Any thread. The first call wins. `told`: the line is in the log already.
   void Fail(const std::string& line, bool told) {
     const std::lock_guard lock(mutex_);
-    if (error_.empty()) {
+    if (state.load(std::memory_order_relaxed) != State::kFailed) {
       error_ = line;
       told_ = told;
     }
     state.store(State::kFailed, std::memory_order_release);
   }
-  // Why it failed, whether it was told or not.
+  // Any thread. Without a line: who calls it logs why. Takes no memory.
+  void Break() noexcept {
+    const std::lock_guard lock(mutex_);
+    told_ = true;
+    state.store(State::kFailed, std::memory_order_release);
+  }
+  // Any thread. Why it failed; empty once it was taken.
   std::string error() const {
     const std::lock_guard lock(mutex_);
     return error_;
   }
-  // Why it failed; empty if the log has it already. The next calls return nothing.
+  // Any thread. Why it failed; empty if the log has it already. The next calls return nothing. Takes no memory.
   std::string TakeError() {
     const std::lock_guard lock(mutex_);
-    return std::exchange(told_, true) ? std::string() : error_;
+    return std::exchange(told_, true) ? std::string() : std::move(error_);
   }
 
  private:

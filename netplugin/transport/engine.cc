@@ -54,8 +54,11 @@ std::unique_ptr<Engine> Engine::Start(Parts parts, std::string* error) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
+  struct Restore {
+    const sigset_t* mask;
+    ~Restore() { pthread_sigmask(SIG_SETMASK, mask, nullptr); }
+  } const restore{&before};
   engine->thread_ = std::thread([raw = engine.get()] { raw->Run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return engine;
 }
 
@@ -335,13 +338,16 @@ void Engine::CloseFlow(PeerType* peer, FlowId flow) {
   }
 }
 
-void Engine::Close(std::unique_ptr<SendComm> comm) {
-  calls_.Do([&] { CloseFlow(comm->peer_, comm->flow_); });
+template <typename OneComm>
+void Engine::CloseComm(std::unique_ptr<OneComm> comm) {
+  // If this throws, the peer may still know the comm: then it stays for ever.
+  OneComm* const raw = comm.release();
+  calls_.Do([this, raw] { CloseFlow(raw->peer(), raw->flow()); });
+  delete raw;
 }
 
-void Engine::Close(std::unique_ptr<RecvComm> comm) {
-  calls_.Do([&] { CloseFlow(comm->peer(), comm->flow()); });
-}
+void Engine::Close(std::unique_ptr<SendComm> comm) { CloseComm(std::move(comm)); }
+void Engine::Close(std::unique_ptr<RecvComm> comm) { CloseComm(std::move(comm)); }
 
 std::vector<std::string> Engine::Summary() {
   std::vector<std::string> lines;

@@ -31,6 +31,10 @@
 namespace r2cc::net {
 
 class SendComm : public Comm {
+ public:
+  SendPeer* peer() const { return peer_; }
+  FlowId flow() const { return flow_; }
+
  private:
   friend class Engine;
   SendPeer* peer_ = nullptr;
@@ -98,6 +102,8 @@ class Engine {
   // When it returns nothing touches the flow's buffers any more.
   template <typename PeerType>
   void CloseFlow(PeerType* peer, FlowId flow);
+  template <typename OneComm>
+  void CloseComm(std::unique_ptr<OneComm> comm);
   void Drain();
   SendPeer* PeerFor(const Handle& handle);
 

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -116,8 +117,9 @@ class FakePeer final : public Peer {
 
   std::vector<uint64_t> posted;  // sizes, in order
   std::vector<bool> posted_by_job, posted_with_workers;
-  int events = 0, hots = 0, ticks = 0, settled = 0, published = 0, closed = 0;
+  int events = 0, hots = 0, ticks = 0, settled = 0, published = 0, closed = 0, broken = 0;
   bool hot_moves = false, settle_more = false, is_outstanding = false, is_over = false;
+  bool post_throws = false;
   bool publishes_found = false;       // as a receiver of small messages does
   bool counts_requests = false;       // as a sender does
   uint32_t found_bytes = 0;           // in messages that begin, by a look and by an event
@@ -130,6 +132,7 @@ class FakePeer final : public Peer {
     if (counts_requests) Count(bytes, bytes);
   }
   void Post(FlowId, void*, uint64_t bytes) override {
+    if (post_throws) throw std::bad_alloc();
     posted.push_back(bytes);
     posted_by_job.push_back(state->jobs_thread);
     posted_with_workers.push_back(port->workers_used);
@@ -141,6 +144,7 @@ class FakePeer final : public Peer {
   }
   void OnTick() override { ++ticks; }
   void CloseAll() override { ++closed; }
+  void BreakFlows() noexcept override { ++broken; }
 };
 
 }  // namespace r2cc::net

@@ -65,30 +65,44 @@ void Peer::Progress(FlowId flow) {
 
 void Peer::RunAsJob(FlowId flow, const Request* request) {
   bool waits = request == nullptr;
+  // A request that came while the lock was ours was left to us.
+  const auto left_to_us = [this] {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return waiting_.load() && TryLock();
+  };
   do {
-    progress_calls_.store(progress_calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    state_.jobs_thread = true;
-    bool moved = RunInbox();
-    if (!shut_) {
-      if (request != nullptr) Announce(request->bytes);
-      WorkersAsNeeded();
-      if (request != nullptr) Post(request->flow, request->data, request->bytes);
-      moved = moved || request != nullptr || incomplete_;
-      const Moved found = Move(flow, waits);
-      // An idle look costs as little as can be: who waits for a message comes back at once.
-      if (found != Moved::kNothing || moved || more()) {
-        WorkersAsNeeded();
-        incomplete_ = found == Moved::kFound && !moved && PublishFound();
-        if (!incomplete_) Complete();
-      }
+    const std::lock_guard lock(mutex_, std::adopt_lock);
+    try {
+      RunJobOnce(flow, waits, request);
+    } catch (...) {
+      state_.jobs_thread = false;
+      taken_.clear();
+      BreakFlows();
+      throw;
     }
-    state_.jobs_thread = false;
-    mutex_.unlock();
     request = nullptr;
     waits = false;
-    // A request that came while the lock was ours was left to us.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  } while (waiting_.load() && TryLock());
+  } while (left_to_us());
+}
+
+void Peer::RunJobOnce(FlowId flow, bool waits, const Request* request) {
+  progress_calls_.store(progress_calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  state_.jobs_thread = true;
+  bool moved = RunInbox();
+  if (!shut_) {
+    if (request != nullptr) Announce(request->bytes);
+    WorkersAsNeeded();
+    if (request != nullptr) Post(request->flow, request->data, request->bytes);
+    moved = moved || request != nullptr || incomplete_;
+    const Moved found = Move(flow, waits);
+    // An idle look costs as little as can be: who waits for a message comes back at once.
+    if (found != Moved::kNothing || moved || more()) {
+      WorkersAsNeeded();
+      incomplete_ = found == Moved::kFound && !moved && PublishFound();
+      if (!incomplete_) Complete();
+    }
+  }
+  state_.jobs_thread = false;
 }
 
 bool Peer::Service() {

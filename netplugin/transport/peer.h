@@ -95,6 +95,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   virtual bool FastPath(FlowId flow) = 0;
   virtual void OnTick() = 0;
   virtual void CloseAll() = 0;
+  // Something threw while the lock was held: what the session knows may be half a step. All flows fail, and close.
+  virtual void BreakFlows() noexcept = 0;
 
   // True if it held anything.
   bool RunInbox();
@@ -130,6 +132,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   std::unique_lock<std::mutex> LockSoon();
   // With the lock taken by one of the job's threads; gives it back. `request`, if any, comes after those of the inbox.
   void RunAsJob(FlowId flow, const Request* request);
+  void RunJobOnce(FlowId flow, bool waits, const Request* request);
   // Handles what has arrived on any port. True if that was everything.
   bool Poll();
   void PollAndTick();

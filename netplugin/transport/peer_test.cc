@@ -55,6 +55,19 @@ TEST_F(PeerTest, NobodyWaitsForATurnAndWhatWasLeftGoesFirst) {
   EXPECT_EQ(peer.posted, (std::vector<uint64_t>{1, 2, 3}));
 }
 
+TEST_F(PeerTest, WhatIsThrownReachesItsCallerAndBreaksTheFlows) {
+  WithLockTaken([this] { peer.Submit(kFlow, nullptr, 1); });
+  peer.post_throws = true;
+  EXPECT_THROW(peer.Progress(kFlow), std::bad_alloc);
+  EXPECT_THROW(peer.Submit(kFlow, nullptr, 2), std::bad_alloc);
+  EXPECT_EQ(peer.broken, 2);
+  peer.post_throws = false;
+  // The lock is free, and what was thrown away does not come again.
+  std::thread([this] { peer.Submit(kFlow, nullptr, 3); }).join();
+  EXPECT_EQ(peer.posted, std::vector<uint64_t>{3});
+  EXPECT_TRUE(peer.posted_by_job[0]);
+}
+
 TEST_F(PeerTest, WhoHelpsPostsWhatWasLeft) {
   WithLockTaken([this] { peer.Submit(kFlow, nullptr, 1); });
   peer.Progress(kFlow);

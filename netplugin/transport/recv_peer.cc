@@ -52,6 +52,10 @@ void RecvPeer::CloseAll() {
   oob_->Close();
 }
 
+void RecvPeer::BreakFlows() noexcept {
+  for (auto& [flow, receiving] : comms_) receiving.comm->Break();
+}
+
 void RecvPeer::CloseFlows() {
   while (!comms_.empty()) {
     comms_.begin()->second.comm->Fail(kCalledAfterTheEnd, false);

@@ -59,6 +59,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   bool FastPath(FlowId flow) override;
   void OnTick() override;
   void CloseAll() override;
+  void BreakFlows() noexcept override;
   // RecvOwner:
   std::shared_ptr<void> KeepAlive() override { return shared_from_this(); }
   void Heard(const LinkName& name, const Frame& frame) override { session_.Receive(name.link, frame, now()); }

@@ -56,6 +56,10 @@ void SendPeer::CloseAll() {
   oob_->Close();
 }
 
+void SendPeer::BreakFlows() noexcept {
+  for (auto& [flow, comm] : comms_) comm->Break();
+}
+
 void SendPeer::CloseFlows() {
   while (!comms_.empty()) {
     comms_.begin()->second->Fail(kCalledAfterTheEnd, false);

@@ -58,6 +58,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   bool FastPath(FlowId flow) override;
   void OnTick() override;
   void CloseAll() override;
+  void BreakFlows() noexcept override;
   // SendOwner:
   std::shared_ptr<void> KeepAlive() override { return shared_from_this(); }
   void Heard(const LinkName& name, const Frame& frame) override;
