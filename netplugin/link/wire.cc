@@ -68,6 +68,7 @@ class Reader {
     bytes_ = bytes_.subspan(sizeof(T));
     return value;
   }
+  // See wire.h.
   std::string GetString() {
     const auto length = Get<uint8_t>();
     if (bytes_.size() < length) {
@@ -75,6 +76,8 @@ class Reader {
       return {};
     }
     std::string text(reinterpret_cast<const char*>(bytes_.data()), length);
+    for (char& c : text)
+      if (c < 0x20 || c > 0x7e) c = '?';
     bytes_ = bytes_.subspan(length);
     return text;
   }

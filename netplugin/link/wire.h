@@ -4,6 +4,9 @@
 // control frames both ways: {magic, type, body bytes, checksum of the body} and the body. A bulk socket carries, initiator to acceptor
 // only, chunks: a BulkHeader and the chunk's bytes. Checksums after the greeting are CRC-32C exclusive-or the session's tag, which only
 // the two ends know: a packet that a stranger slips into a connection is garbage.
+//
+// Text goes into logs, records and tables: what is not printable ASCII is a '?' when it has been decoded. No daemon gives names with
+// anything else, so such a name means no NIC of the page; a node that has one is not refused for it.
 #ifndef R2CC_NETPLUGIN_LINK_WIRE_H_
 #define R2CC_NETPLUGIN_LINK_WIRE_H_
 

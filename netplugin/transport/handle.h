@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/core/hash.h"
+#include "plan/page/text.h"
 
 namespace r2cc::net {
 
@@ -26,11 +27,11 @@ constexpr uint64_t kHandleMagic = 0x5232'4343'4841'4e44;  // "R2CCHAND"
 
 inline uint32_t HandleChecksum(const Handle& handle) { return Crc32c(&handle, offsetof(Handle, checksum)); }
 
-// False if the bytes are not a handle of this plugin: the peer runs another one, or NCCL_NET differs between ranks.
+// False if the bytes are not a handle of this plugin: the peer runs another one, or NCCL_NET differs between ranks. The address of one
+// that is may be printed.
 inline bool ReadHandle(const void* bytes, Handle* handle) {
   std::memcpy(handle, bytes, sizeof(*handle));
-  return handle->magic == kHandleMagic && handle->checksum == HandleChecksum(*handle) &&
-         std::memchr(handle->oob_address, 0, sizeof(handle->oob_address)) != nullptr;
+  return handle->magic == kHandleMagic && handle->checksum == HandleChecksum(*handle) && plan::SoundText(handle->oob_address);
 }
 
 }  // namespace r2cc::net

@@ -1,6 +1,8 @@
 // Everything that the first bytes of a connection and a control lane may hold: greetings, replies, control frames. What is accepted
 // keeps its promises, and encoded again it says the same.
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/packets.h"
@@ -10,11 +12,29 @@ namespace {
 using namespace r2cc;       // NOLINT
 using namespace r2cc::net;  // NOLINT
 
+void Printable(const std::string& text) {
+  for (const char c : text) R2CC_CHECK(c >= 0x20 && c <= 0x7e);
+}
+void Printable(const std::vector<RailInfo>& rails) {
+  for (const RailInfo& rail : rails) {
+    Printable(rail.nic);
+    Printable(rail.address);
+  }
+}
+
 void Limits(const Hello& hello) {
+  Printable(hello.node);
+  Printable(hello.oob_address);
+  Printable(hello.rails);
   R2CC_CHECK(hello.links <= kLinksMax && hello.link < kLinksMax && hello.rails.size() <= kWireRailsMax);
   R2CC_CHECK(hello.kind <= ConnectionKind::kLink);
 }
-void Limits(const HelloReply& reply) { R2CC_CHECK(reply.rails.size() <= kWireRailsMax); }
+void Limits(const HelloReply& reply) {
+  Printable(reply.reason);
+  Printable(reply.node);
+  Printable(reply.rails);
+  R2CC_CHECK(reply.rails.size() <= kWireRailsMax);
+}
 void Limits(const Frame& frame) {
   R2CC_CHECK(frame.arrivals.size() <= kFlowsMax);
   for (const FlowArrivals& flow : frame.arrivals)
