@@ -40,10 +40,7 @@ SendLinks::SendLinks(std::vector<TransportSet> local_transports, const Session& 
 void SendLinks::Know(std::span<const RailInfo> remote_rails, Nanos now) {
   local_verdicts_.resize(local_rails_);
   remote_.resize(remote_rails.size(), {.told_up = -kBackOffLeast});
-  for (size_t i = 0; i < remote_rails.size(); ++i) {
-    remote_[i].up = remote_rails[i].up;
-    remote_[i].transports = TransportsOf(remote_rails[i]);
-  }
+  for (uint16_t rail = 0; rail < remote_rails.size(); ++rail) KnowRail(rail, remote_rails[rail], now);
   if (known() || remote_rails.empty()) return;
   remote_rails_ = static_cast<uint16_t>(remote_rails.size());
   home_count_ = std::min<uint16_t>(std::max(local_rails_, remote_rails_), kLinksMax / 2);
@@ -59,6 +56,17 @@ void SendLinks::Know(std::span<const RailInfo> remote_rails, Nanos now) {
   for (auto& [id, flow] : session_.flows->all()) flow.home = HomeLink(flow.local_rail);
   RefreshShares();
   TryLinks(now);
+}
+
+void SendLinks::KnowRail(uint16_t rail, const RailInfo& info, Nanos now) {
+  RemoteRail& remote = remote_[rail];
+  remote.up = info.up;
+  remote.transports = TransportsOf(info);
+  const bool moved = std::exchange(remote.endpoints, info.endpoints) != info.endpoints;
+  if (!known() || !moved || !info.up) return;
+  // An attempt that is under way goes to where it was.
+  remote.told_up = -kNanosPerSecond;
+  RemoteRailUp(rail, now);
 }
 
 LinkId SendLinks::HomeLink(uint16_t local_rail) const {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/core/clock.h"
@@ -42,7 +43,7 @@ class SendLinks {
 
   // The peer's rails are known: from now on there are links. Home link k < H joins local rail k mod L and remote rail k mod R, H being
   // the larger of L and R; links H to 2H-1 are places for detours, whose rails are decided when they are opened. Rails without a
-  // transport in common are not joined.
+  // transport in common are not joined. Told again, with the same number of rails, it tries those anew that are found elsewhere now.
   void Know(std::span<const RailInfo> remote_rails, Nanos now);
 
   void Connected(LinkId link, Incarnation incarnation, Nanos now);
@@ -119,6 +120,8 @@ class SendLinks {
     TransportSet transports = 0;
     RailVerdict verdict = {};
     Nanos told_up = 0;  // when the peer last said so
+    std::string address = {};
+    uint16_t port = 0;
   };
   Action& Add(Action::Kind kind, LinkId link);
   void Step(LinkId link, InitiatorEvent event, plan::EvidenceCause cause, Nanos now);

@@ -43,5 +43,23 @@ TEST_F(SendSessionTest, ARailThatComesBackBeginsAnAttemptAnewOnceHoweverManyLane
   EXPECT_EQ(session.link_state(1), InitiatorState::kConnecting);
 }
 
+TEST_F(SendSessionTest, ARailThatIsFoundElsewhereIsTriedThere) {
+  std::vector<RailInfo> rails(kRails, RailInfo{.up = true, .endpoints = {{}}});
+  Opened();
+  HearRailUp();  // by a lane that is quicker than the greeting
+  EXPECT_EQ(Opened(), std::vector<LinkId>{1});
+  now += 1 * kNanosPerMs;
+  session.OobDown(Reach::kSilent, now);
+  rails[1].endpoints[0].bytes = {10, 0, 0, 9};
+  session.OobUp("peer", rails, now);
+  EXPECT_EQ(Opened(), std::vector<LinkId>{1});
+  // The same again is no news, and a rail that is down is not tried.
+  session.OobUp("peer", rails, now);
+  rails[1].endpoints[0].bytes = {10, 0, 0, 10};
+  rails[1].up = false;
+  session.OobUp("peer", rails, now);
+  EXPECT_EQ(Opened(), std::vector<LinkId>{});
+}
+
 }  // namespace
 }  // namespace r2cc::net

@@ -37,6 +37,8 @@ constexpr size_t kEndpointBytesMax = 255;
 struct RailEndpoint {
   TransportKind transport = TransportKind::kTcp;
   Endpoint bytes;
+
+  friend bool operator==(const RailEndpoint&, const RailEndpoint&) = default;
 };
 
 // What a process says of one of its rails.

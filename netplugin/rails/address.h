@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -17,6 +18,10 @@ struct IpAddress {
   bool empty() const { return length == 0; }
   bool IsLoopback() const;
   bool IsLinkLocalV6() const;
+
+  friend bool operator==(const IpAddress& a, const IpAddress& b) {
+    return a.length == b.length && std::memcmp(&a.storage, &b.storage, a.length) == 0;
+  }
 };
 
 // From a numeric text; `scope` (an ifindex) is used for IPv6 link-local addresses. Nothing if it is not an address.

@@ -12,7 +12,7 @@ struct RailLinkEvent {
   int rail = 0;             // Rail::index
   bool up = false;          // it can carry traffic: up, with carrier and address
   const char* reason = "";  // one of "up", "interface down", "no carrier", "address removed", "interface removed"; a literal
-  // The rail's address. The same as in Rail, except for a rail that had none: then the one that it got.
+  // The address that the rail uses if it is up; it may be another one than before, as addresses come and go.
   IpAddress address;
 };
 

@@ -1,86 +1,127 @@
 #include "netplugin/rails/link_tracker.h"
 
+#include <algorithm>
+
 namespace r2cc::net {
 
 LinkTracker::LinkTracker(const std::vector<Rail>& rails) {
   for (const Rail& rail : rails) {
     if (rail.ifindex == 0) continue;
-    State state{};
-    state.rail = rail.index;
-    state.interface = rail.interface;
-    state.ifindex = rail.ifindex;
-    state.address = rail.address;
-    state.link_up = state.admin_up = state.was_up = rail.up;
-    state.has_address = !rail.address.empty();
-    states_.push_back(state);
+    Interface& interface = interfaces_[rail.ifindex];
+    interface.name = rail.interface;
+    interface.admin_up = interface.carrier_up = interface.admin_up || rail.up;
+    if (!rail.address.empty() && Find(interface, rail.address.text) == nullptr) interface.addresses.push_back({rail.address});
+    states_.push_back({.rail = rail.index,
+                       .interface = rail.interface,
+                       .ifindex = rail.ifindex,
+                       .address = rail.address,
+                       .fixed_address = rail.fixed_address,
+                       .link_local = rail.address.IsLinkLocalV6(),
+                       .was_up = rail.up});
   }
 }
 
-void LinkTracker::ApplyLink(const NetEvent& event, State* state) {
-  if (event.kind == NetEvent::Kind::kLinkRemoved) {
-    if (event.ifindex != state->ifindex) return;
-    state->ifindex = 0;
-    state->link_up = state->admin_up = state->has_address = false;
-    return;
+void LinkTracker::ApplyLink(const NetEvent& event) {
+  for (State& state : states_) {
+    if (event.name == state.interface && event.ifindex != state.ifindex) {
+      // Made anew (a driver's reload), or renamed to this. The one before is gone, although nobody said so.
+      if (state.ifindex != 0) interfaces_.erase(state.ifindex);
+      state.ifindex = event.ifindex;
+    } else if (event.name != state.interface && event.ifindex == state.ifindex) {
+      state.ifindex = 0;
+    }
   }
-  if (event.name == state->interface && event.ifindex != state->ifindex) {
-    // Made anew under the same name (a driver's reload); its addresses are still to come.
-    state->ifindex = event.ifindex;
-    state->has_address = false;
-  }
-  if (event.ifindex != state->ifindex) return;
-  state->seen_link = true;
-  state->admin_up = event.admin_up;
-  state->link_up = event.admin_up && event.carrier_up;
+  Interface& interface = interfaces_[event.ifindex];
+  interface.name = event.name;
+  interface.admin_up = event.admin_up;
+  interface.carrier_up = event.carrier_up;
+  interface.seen = true;
 }
 
-void LinkTracker::ApplyAddress(const NetEvent& event, State* state) {
-  if (event.ifindex != state->ifindex) return;
+void LinkTracker::Forget(int ifindex) {
+  interfaces_.erase(ifindex);
+  for (State& state : states_)
+    if (state.ifindex == ifindex) state.ifindex = 0;
+}
+
+void LinkTracker::ForgetUnseen() {
+  for (auto it = interfaces_.begin(); it != interfaces_.end();) {
+    auto& [ifindex, interface] = *it++;
+    std::erase_if(interface.addresses, [](const Address& one) { return !one.seen; });
+    if (!interface.seen) Forget(ifindex);
+  }
+}
+
+void LinkTracker::ApplyAddress(const NetEvent& event) {
   const bool added = event.kind == NetEvent::Kind::kAddressAdded;
-  if (state->address.empty() && added) {
-    const auto address = ParseIpAddress(event.address, event.ifindex);
-    // A link-local address comes by itself as soon as the interface is up; the rail waits for one that was meant for it.
-    if (address.has_value() && !address->IsLinkLocalV6()) state->address = *address;
+  if (!added && !interfaces_.contains(event.ifindex)) return;
+  std::vector<Address>& addresses = interfaces_[event.ifindex].addresses;
+  const auto it = std::find_if(addresses.begin(), addresses.end(), [&](const Address& one) { return one.address.text == event.address; });
+  if (!added) {
+    if (it != addresses.end()) addresses.erase(it);
+  } else if (it != addresses.end()) {
+    it->seen = true;
+  } else if (const auto address = ParseIpAddress(event.address, event.ifindex)) {
+    addresses.push_back({*address});
   }
-  if (state->address.text != event.address) return;
-  state->has_address = added;
-  state->seen_address = state->seen_address || added;
 }
 
-void LinkTracker::Report(State* state, std::vector<RailLinkEvent>* changes) {
-  const bool up = state->link_up && state->has_address;
+const LinkTracker::Address* LinkTracker::Find(const Interface& interface, const std::string& text) {
+  for (const Address& one : interface.addresses)
+    if (one.address.text == text) return &one;
+  return nullptr;
+}
+
+IpAddress LinkTracker::Choose(const Interface& interface, const State& state) {
+  if (const Address* same = Find(interface, state.address.text)) return same->address;
+  HostInterface candidates;
+  if (state.fixed_address) return {};
+  for (const Address& one : interface.addresses) {
+    const bool other_family = !state.address.empty() && one.address.storage.ss_family != state.address.storage.ss_family;
+    if (!other_family && one.address.IsLinkLocalV6() <= state.link_local) candidates.addresses.push_back(one.address);
+  }
+  return PreferredAddress(candidates);
+}
+
+void LinkTracker::Judge(State* state, std::vector<RailLinkEvent>* changes) const {
+  const auto it = interfaces_.find(state->ifindex);
+  const Interface* const interface = it == interfaces_.end() ? nullptr : &it->second;
+  const IpAddress address = interface == nullptr ? IpAddress{} : Choose(*interface, *state);
+  const bool moved = !address.empty() && address.text != state->address.text;
+  const bool up = interface != nullptr && interface->admin_up && interface->carrier_up && !address.empty();
+  const auto report = [&](bool is_up, const char* reason) {
+    RailLinkEvent event;
+    event.rail = state->rail;
+    event.up = state->was_up = is_up;
+    event.reason = reason;
+    event.address = state->address;
+    changes->push_back(event);
+  };
+  if (state->was_up && up && moved) report(false, "address removed");
+  if (!address.empty()) state->address = address;
   if (up == state->was_up) return;
-  state->was_up = up;
-  RailLinkEvent event;
-  event.rail = state->rail;
-  event.up = up;
-  event.reason = up                    ? "up"
-                 : state->ifindex == 0 ? "interface removed"
-                 : !state->admin_up    ? "interface down"
-                 : !state->link_up     ? "no carrier"
-                                       : "address removed";
-  event.address = state->address;
-  changes->push_back(event);
+  report(up, up                       ? "up"
+             : interface == nullptr   ? "interface removed"
+             : !interface->admin_up   ? "interface down"
+             : !interface->carrier_up ? "no carrier"
+                                      : "address removed");
 }
 
 void LinkTracker::Apply(const NetEvent& event, std::vector<RailLinkEvent>* changes) {
-  for (State& state : states_) {
-    switch (event.kind) {
-      case NetEvent::Kind::kResync: state.seen_link = state.seen_address = false; break;
-      case NetEvent::Kind::kDumpDone:
-        if (!state.seen_link) {
-          state.ifindex = 0;
-          state.link_up = state.admin_up = false;
-        }
-        if (!state.seen_address) state.has_address = false;
-        break;
-      case NetEvent::Kind::kLink:
-      case NetEvent::Kind::kLinkRemoved: ApplyLink(event, &state); break;
-      case NetEvent::Kind::kAddressAdded:
-      case NetEvent::Kind::kAddressRemoved: ApplyAddress(event, &state); break;
-    }
-    Report(&state, changes);
+  switch (event.kind) {
+    case NetEvent::Kind::kResync:
+      for (auto& [ifindex, interface] : interfaces_) {
+        interface.seen = false;
+        for (Address& one : interface.addresses) one.seen = false;
+      }
+      break;
+    case NetEvent::Kind::kDumpDone: ForgetUnseen(); break;
+    case NetEvent::Kind::kLink: ApplyLink(event); break;
+    case NetEvent::Kind::kLinkRemoved: Forget(event.ifindex); break;
+    case NetEvent::Kind::kAddressAdded:
+    case NetEvent::Kind::kAddressRemoved: ApplyAddress(event); break;
   }
+  for (State& state : states_) Judge(&state, changes);
 }
 
 }  // namespace r2cc::net

@@ -1,7 +1,13 @@
 // From the kernel's link and address events to the ups and downs of rails: pure.
+//
+// A rail is its interface's name. An interface that was removed and is made anew under that name is the rail's again, and of the addresses
+// that it has the rail uses one: the same as before as long as it is there, else that of PreferredAddress(), of the family that the rail
+// began with. An IPv6 link-local address comes by itself as soon as an interface is up, so only a rail that had one to begin with takes
+// another. A rail of fixed_address waits for that.
 #ifndef R2CC_NETPLUGIN_RAILS_LINK_TRACKER_H_
 #define R2CC_NETPLUGIN_RAILS_LINK_TRACKER_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,27 +23,41 @@ class LinkTracker {
   explicit LinkTracker(const std::vector<Rail>& rails);
 
   // Takes one event in the order of a NetlinkSocket's stream; appends what it changes. While a dump is under way, what has not been
-  // mentioned yet counts as it was before. An interface that was removed and comes again under its name is followed.
+  // mentioned yet counts as it was before. A rail that changes its address goes down and comes up.
   void Apply(const NetEvent& event, std::vector<RailLinkEvent>* changes);
 
  private:
+  struct Address {
+    IpAddress address;
+    bool seen = true;  // since the last kResync
+  };
+  // Of the namespace, rail or not: its name may become a rail's.
+  struct Interface {
+    std::string name;
+    bool admin_up = false;
+    bool carrier_up = false;
+    std::vector<Address> addresses;  // in the order in which they came
+    bool seen = true;
+  };
   struct State {
-    int rail;
+    int rail = 0;
     std::string interface;
-    int ifindex;        // 0: there is no such interface now
-    IpAddress address;  // empty until the interface has one
-    bool link_up;       // and carrier
-    bool admin_up;
-    bool has_address;
-    bool was_up;
-    bool seen_link = true;  // since the last kResync
-    bool seen_address = true;
+    int ifindex = 0;    // 0: there is no such interface now
+    IpAddress address;  // the last one; empty until the interface has one
+    bool fixed_address = false;
+    bool link_local = false;
+    bool was_up = false;
   };
 
-  void ApplyLink(const NetEvent& event, State* state);
-  void ApplyAddress(const NetEvent& event, State* state);
-  void Report(State* state, std::vector<RailLinkEvent>* changes);
+  void ApplyLink(const NetEvent& event);
+  void Forget(int ifindex);
+  void ForgetUnseen();
+  void ApplyAddress(const NetEvent& event);
+  static const Address* Find(const Interface& interface, const std::string& text);
+  static IpAddress Choose(const Interface& interface, const State& state);
+  void Judge(State* state, std::vector<RailLinkEvent>* changes) const;
 
+  std::map<int, Interface> interfaces_;  // by index
   std::vector<State> states_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "netplugin/rails/fake_link_events.h"
 
 namespace r2cc::net {
@@ -83,12 +85,54 @@ TEST_F(Tracker, CarrierAndAdmin) {
   EXPECT_EQ(Link(99, "eth9", false, false), "");
 }
 
-TEST_F(Tracker, AddressOfTheRailCountsAndNoOther) {
+TEST_F(Tracker, ARailIsRenumbered) {
   EXPECT_EQ(Address(10, "10.0.0.0", false), "0 address removed");
-  EXPECT_EQ(Address(10, "10.7.7.7"), "");
-  EXPECT_EQ(Address(11, "10.0.0.0"), "");
+  EXPECT_EQ(Address(11, "10.0.0.9"), "");
+  EXPECT_EQ(Address(10, "10.0.0.9"), "0 up");
+  EXPECT_EQ(changes_[0].address.text, "10.0.0.9");
+  // It stays with what it has.
+  EXPECT_EQ(Address(10, "10.0.0.0"), "");
+  EXPECT_EQ(Address(10, "10.0.0.0", false), "");
+}
+
+TEST_F(Tracker, AnAddressThatTakesOverEndsWhatUsedTheOther) {
+  EXPECT_EQ(Address(10, "10.0.0.9"), "");
+  EXPECT_EQ(Address(10, "10.0.0.0", false), "0 address removed;0 up");
+  EXPECT_EQ(changes_[1].address.text, "10.0.0.9");
+}
+
+TEST_F(Tracker, ARailKeepsItsFamilyAndWaitsForAnAddressThatWasMeantForIt) {
+  EXPECT_EQ(Address(10, "fd00::1"), "");
+  EXPECT_EQ(Address(10, "fe80::1"), "");
+  EXPECT_EQ(Address(10, "10.0.0.0", false), "0 address removed");
+  EXPECT_EQ(Address(10, "10.9.0.1"), "0 up");
+}
+
+TEST_F(Tracker, ALinkLocalRailHasAnotherAddressOnANewInterface) {
+  Rail rail;
+  rail.interface = "eth0";
+  rail.ifindex = 10;
+  rail.address = *ParseIpAddress("fe80::1", 10);
+  rail.up = true;
+  tracker_ = LinkTracker({rail});
+  EXPECT_EQ(Removed(10), "0 interface removed");
+  EXPECT_EQ(Link(11, "eth0", true, true), "");
+  EXPECT_EQ(Address(11, "fe80::2"), "0 up");
+  EXPECT_EQ(changes_[0].address.text, "fe80::2");
+  // The same address on another interface is another one for the kernel.
+  EXPECT_EQ(Removed(11), "0 interface removed");
+  EXPECT_EQ(Link(12, "eth0", true, true), "");
+  EXPECT_EQ(Address(12, "fe80::2"), "0 up");
+  EXPECT_NE(std::memcmp(&changes_[0].address.storage, &ParseIpAddress("fe80::2", 11)->storage, sizeof(sockaddr_storage)), 0);
+}
+
+TEST_F(Tracker, ARailThatWasNamedByItsAddressKeepsToIt) {
+  std::vector<Rail> rails = Rails();
+  rails[0].fixed_address = true;
+  tracker_ = LinkTracker(rails);
+  EXPECT_EQ(Address(10, "10.0.0.0", false), "0 address removed");
+  EXPECT_EQ(Address(10, "10.0.0.9"), "");
   EXPECT_EQ(Address(10, "10.0.0.0"), "0 up");
-  EXPECT_EQ(Address(10, "10.7.7.7", false), "");
 }
 
 TEST_F(Tracker, RailWithoutAddressTakesTheFirstOneMeantForIt) {
@@ -97,8 +141,8 @@ TEST_F(Tracker, RailWithoutAddressTakesTheFirstOneMeantForIt) {
   EXPECT_EQ(Address(12, "10.2.0.1"), "2 up");
   EXPECT_EQ(changes_[0].address.text, "10.2.0.1");
   EXPECT_EQ(Address(12, "10.2.0.1", false), "2 address removed");
-  EXPECT_EQ(Address(12, "10.2.0.2"), "");
-  EXPECT_EQ(Address(12, "10.2.0.1"), "2 up");
+  EXPECT_EQ(Address(12, "10.2.0.2"), "2 up");
+  EXPECT_EQ(changes_[0].address.text, "10.2.0.2");
 }
 
 TEST_F(Tracker, RemovedInterfaceIsFollowedWhenItComesBack) {
@@ -107,6 +151,23 @@ TEST_F(Tracker, RemovedInterfaceIsFollowedWhenItComesBack) {
   EXPECT_EQ(Link(50, "eth0", true, true), "");
   EXPECT_EQ(Address(50, "10.0.0.0"), "0 up");
   EXPECT_EQ(Link(50, "eth0", true, false), "0 no carrier");
+}
+
+TEST_F(Tracker, AnInterfaceMadeAnewMayHaveAnotherAddress) {
+  EXPECT_EQ(Removed(10), "0 interface removed");
+  EXPECT_EQ(Link(50, "eth0", true, true), "");
+  EXPECT_EQ(Address(50, "10.0.0.9"), "0 up");
+  EXPECT_EQ(changes_[0].address.text, "10.0.0.9");
+}
+
+TEST_F(Tracker, AnInterfaceIsKnownByItsName) {
+  EXPECT_EQ(Link(10, "old0", true, true), "0 interface removed");
+  EXPECT_EQ(Link(10, "eth0", true, true), "0 up");
+  EXPECT_EQ(Link(70, "new0", true, true), "");
+  EXPECT_EQ(Address(70, "10.0.0.7"), "");
+  EXPECT_EQ(Link(10, "old0", true, true), "0 interface removed");
+  EXPECT_EQ(Link(70, "eth0", true, true), "0 up");
+  EXPECT_EQ(changes_[0].address.text, "10.0.0.7");
 }
 
 TEST_F(Tracker, DumpOfTheSameStateChangesNothing) {

@@ -136,6 +136,7 @@ bool ResolveListed(const std::string& spec, const std::vector<HostInterface>& in
     } else if (const HostInterface* interface =
                    address.has_value() ? WithAddress(interfaces, address->text, &on_interface) : WithName(interfaces, item)) {
       rail = RailOn(*interface, item, address.has_value() ? on_interface : PreferredAddress(*interface));
+      rail.fixed_address = address.has_value();
     } else {
       *error = "R2CC_RAILS: " + item + (address.has_value() ? " is no address of this node" : " does not exist on this node") +
                "; there are: " + WhatExists(interfaces);

@@ -18,11 +18,12 @@ constexpr size_t kRailsMax = 32;
 constexpr int kUnknownSpeedMbps = 10'000;
 
 struct Rail {
-  std::string name;       // as in R2CC_RAILS, or the interface's
-  int index = 0;          // position among the rails, and NCCL's device number
-  std::string interface;  // empty for an address-only rail (a loopback address)
-  int ifindex = 0;        // 0 for an address-only rail
-  IpAddress address;      // may be empty while the interface is down
+  std::string name;            // as in R2CC_RAILS, or the interface's
+  int index = 0;               // position among the rails, and NCCL's device number
+  std::string interface;       // empty for an address-only rail (a loopback address)
+  int ifindex = 0;             // 0 for an address-only rail
+  IpAddress address;           // may be empty while the interface is down
+  bool fixed_address = false;  // R2CC_RAILS named the address, not the interface: no other one will do
   std::array<uint8_t, 6> mac{};
   std::string pci_path;  // sysfs path of the PCI function; empty: none
   std::string pci;       // its address, "0000:81:00.0"; empty: none

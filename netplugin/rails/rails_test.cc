@@ -76,6 +76,7 @@ TEST(ResolveRails, NamedInterfacesInTheirOrder) {
   EXPECT_EQ(rails[1].guid, 0x020000000004u);
   EXPECT_EQ(rails[1].speed_mbps, 100'000);
   EXPECT_EQ(rails[1].netns_inode, host.netns_inode);
+  EXPECT_FALSE(rails[1].fixed_address);
   EXPECT_TRUE(rails[1].present);
   EXPECT_TRUE(rails[1].up);
 }
@@ -86,6 +87,7 @@ TEST(ResolveRails, AddressesNameTheirInterface) {
   ASSERT_EQ(rails.size(), 4u);
   EXPECT_EQ(rails[0].interface, "eth2");
   EXPECT_EQ(rails[0].name, "10.2.0.1");
+  EXPECT_TRUE(rails[0].fixed_address);
   EXPECT_EQ(rails[1].interface, "");
   EXPECT_EQ(rails[1].ifindex, 0);
   EXPECT_EQ(rails[1].address.text, "127.0.0.11");

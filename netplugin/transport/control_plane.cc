@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
+#include <cstring>
 #include <utility>
 
 #include "base/core/hash.h"
@@ -60,7 +61,7 @@ void ControlPlane::Poll(Nanos now) {
 void ControlPlane::LinkEventsCame(const std::vector<RailLinkEvent>& events) {
   for (const RailLinkEvent& event : events) {
     const auto rail = static_cast<uint16_t>(event.rail);
-    if (!event.address.empty()) listener_.address(rail, event.address);
+    if (event.up && !event.address.empty()) listener_.address(rail, event.address);
     RailEvent(rail, event.up, event.reason);
   }
 }

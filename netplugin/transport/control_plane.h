@@ -29,7 +29,7 @@ class ControlPlane {
     std::function<void()> verdicts;
     // A daemon that knows nothing of this process yet has accepted it.
     std::function<void()> attached;
-    // The rail's address, told with each event.
+    // The address of a rail that is up, told before each event.
     std::function<void(uint16_t rail, const IpAddress& address)> address;
   };
   ControlPlane(Host* host, Poller* poller, std::vector<FailRail> fail_rails, std::unique_ptr<LinkEvents> link_events,

@@ -131,10 +131,11 @@ void Engine::StartControlPlane() {
           },
       .address =
           [this](uint16_t rail, const IpAddress& address) {
-            // Peers hear of it with the next greeting.
-            if (!parts_.rails[rail].address.empty()) return;
-            parts_.rails[rail].address = address;
+            IpAddress& known = parts_.rails[rail].address;
+            if (known == address) return;
+            known = address;
             if (std::string error; !ListenOn(rail, &error)) host_.log(LogLevel::kWarn, "R2CC: " + error);
+            for (const auto& [session, peer] : acceptor_->peers()) peer->Regreet();
           },
   });
 }

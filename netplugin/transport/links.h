@@ -205,6 +205,8 @@ class Port {
   virtual bool Poll() = 0;
   // Nobody polls all the time any more: whatever comes must show in fd().
   virtual void WatchAll() {}
+  // The own rail is up, perhaps on another interface than before. The peer, who is at `remote_rail`, is about to connect.
+  virtual void RailUp(uint16_t /*rail*/, const Endpoint& /*remote_rail*/) {}
   // Workers move bulk from now on, or no more. Call again now and then: links come up.
   virtual bool has_workers() const { return false; }
   virtual void UseWorkers(bool /*on*/) {}

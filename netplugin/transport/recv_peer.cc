@@ -103,7 +103,20 @@ void RecvPeer::OpenFlow(const Action& action) {
 
 // ---- the rails, the page, time ----
 
-void RecvPeer::RailState(uint16_t rail, bool up) { session_.LocalRail(rail, up, now()); }
+void RecvPeer::Regreet() {
+  oob_->Close();
+  session_.OobDown(now());
+}
+
+void RecvPeer::RailState(uint16_t rail, bool up) {
+  session_.LocalRail(rail, up, now());
+  if (!up) return;
+  for (LinkId link = 0; link < session_.links(); ++link) {
+    if (session_.local_rail(link) != rail) continue;
+    for (const RailEndpoint& endpoint : remote_rails_[session_.remote_rail(link)].endpoints)
+      if (Port* const of = port(endpoint.transport); of != nullptr && !endpoint.bytes.empty()) of->RailUp(rail, endpoint.bytes);
+  }
+}
 
 void RecvPeer::ApplyVerdicts() {
   for (uint16_t rail = 0; rail < host_->rails.size(); ++rail)
@@ -192,8 +205,7 @@ void RecvPeer::FlushChannels() {
 // ---- connections ----
 
 void RecvPeer::AttachOob(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection> connection) {
-  oob_->Close();
-  session_.OobDown(now());
+  Regreet();
   peer_node_ = hello.node;
   if (hello.rails.size() == remote_rails_.size()) remote_rails_ = hello.rails;
   oob_->Attach(std::move(connection), reply);

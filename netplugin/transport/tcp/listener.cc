@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -11,13 +12,23 @@ namespace r2cc::net {
 
 TcpListener::~TcpListener() {
   while (!waiting_.empty()) Drop(waiting_.begin()->first);
-  for (Listening& listener : listeners_) poller_->Remove(listener.token, listener.fd.get());
+  for (Listening& listener : listeners_)
+    if (listener.fd) poller_->Remove(listener.token, listener.fd.get());
 }
 
-void TcpListener::AddListener(UniqueFd fd) {
-  const size_t index = listeners_.size();
+size_t TcpListener::AddListener(UniqueFd fd) {
+  const auto closed = std::find_if(listeners_.begin(), listeners_.end(), [](const Listening& one) { return !one.fd; });
+  const auto index = static_cast<size_t>(closed - listeners_.begin());
+  if (closed == listeners_.end()) listeners_.emplace_back();
   const Poller::Token token = poller_->Add(fd.get(), EPOLLIN, [this, index](uint32_t) { AcceptAll(index); });
-  listeners_.push_back({std::move(fd), token});
+  listeners_[index] = {std::move(fd), token};
+  return index;
+}
+
+void TcpListener::CloseListener(size_t place) {
+  Listening& listener = listeners_[place];
+  poller_->Remove(listener.token, listener.fd.get());
+  listener = {};
 }
 
 void TcpListener::AcceptAll(size_t index) {

@@ -26,7 +26,10 @@ class TcpListener {
   TcpListener(Poller* poller, const Clock* clock, Greet greet) : poller_(poller), clock_(clock), greet_(std::move(greet)) {}
   ~TcpListener();
 
-  void AddListener(UniqueFd listener);
+  // Returns its place.
+  size_t AddListener(UniqueFd listener);
+  // What it has accepted stays.
+  void CloseListener(size_t place);
   void Tick(Nanos now);
 
   uint64_t refused() const { return refused_; }

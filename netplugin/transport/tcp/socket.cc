@@ -37,6 +37,11 @@ void SetCongestionControl(int fd, const std::string& name) {
   if (!name.empty()) setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size()));
 }
 
+// Without the privilege the source address alone decides.
+void BindToDevice(int fd, const std::string& interface) {
+  if (!interface.empty()) setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface.c_str(), static_cast<socklen_t>(interface.size()));
+}
+
 }  // namespace
 
 uint16_t SocketAddress::port() const {
@@ -102,8 +107,7 @@ void Prepare(int fd, SocketUse use, const std::string& interface) {
     Set(fd, IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
     Set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kOobUserTimeoutMs);
   }
-  // Without the privilege the source address alone decides.
-  if (!interface.empty()) setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface.c_str(), static_cast<socklen_t>(interface.size()));
+  BindToDevice(fd, interface);
 }
 
 UniqueFd Connect(const Source& source, const SocketAddress& to, SocketUse use, int* failure) {
@@ -122,6 +126,18 @@ UniqueFd Connect(const Source& source, const SocketAddress& to, SocketUse use, i
   }
   *failure = errno;
   return UniqueFd();
+}
+
+void GreetNeighbour(const Source& source, const SocketAddress& to) {
+  constexpr uint16_t kDiscardPort = 9;
+  const UniqueFd fd(socket(to.storage.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return;
+  BindToDevice(fd.get(), source.interface);
+  SocketAddress from = source.address, discard = to;
+  from.set_port(0);
+  discard.set_port(kDiscardPort);
+  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&from.storage), from.length) == 0)
+    sendto(fd.get(), "", 0, MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&discard.storage), discard.length);
 }
 
 UniqueFd Accept(int listener, int* failure) {

@@ -39,6 +39,10 @@ UniqueFd Listen(const Source& source, uint16_t* port, std::string* error);
 // A socket that is connecting; its end shows as writability. On failure an empty one and errno in `*failure`.
 UniqueFd Connect(const Source& source, const SocketAddress& to, SocketUse use, int* failure);
 
+// Has the kernel look for a neighbour that is the way to `to`: one that still knows a hardware address which is not ours any more learns
+// the new one by being asked, and no sooner than he gives up the old one otherwise. Best effort: nobody need answer.
+void GreetNeighbour(const Source& source, const SocketAddress& to);
+
 // A connection that somebody opened, or an empty one if there is none; then `*failure` is an errno, EAGAIN if all is well.
 UniqueFd Accept(int listener, int* failure);
 

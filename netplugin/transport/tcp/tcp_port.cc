@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "netplugin/transport/tcp/endpoint.h"
 #include "netplugin/transport/tcp/recv_link.h"
 #include "netplugin/transport/tcp/send_link.h"
 #include "netplugin/transport/tcp/tcp_oob.h"
@@ -27,6 +28,11 @@ bool TcpPort::Poll() {
 void TcpPort::WatchAll() {
   if (!std::exchange(unwatched_, false)) return;
   for (TcpRecvLink* const link : receivers_) link->WatchAll();
+}
+
+// Only this tells the peer's kernel of another hardware address under the same IP address.
+void TcpPort::RailUp(uint16_t rail, const Endpoint& remote_rail) {
+  if (const auto to = AddressOf(remote_rail)) GreetNeighbour(shared_->rails[rail], *to);
 }
 
 void TcpPort::UseWorkers(bool on) {

@@ -39,6 +39,7 @@ class TcpPort final : public OobPort {
   void WatchAll() override;
   bool has_workers() const override { return shared_->workers != nullptr; }
   void UseWorkers(bool on) override;
+  void RailUp(uint16_t rail, const Endpoint& remote_rail) override;
 
   // ---- for its links and its out-of-band connection ----
 

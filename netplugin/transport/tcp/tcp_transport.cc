@@ -78,10 +78,11 @@ bool TcpTransport::Listen(const Rail& rail, Endpoint* own, std::string* error) {
   Source& source = shared_.rails[index];
   source = {ToSocketAddress(rail.address), rail.interface, congestion_control_};
   if (rail.address.empty()) return true;
+  if (const auto before = rail_listeners_.extract(index)) listener_->CloseListener(before.mapped());
   uint16_t port = 0;
   UniqueFd listener = net::Listen(source, &port, error);
   if (!listener) return false;
-  listener_->AddListener(std::move(listener));
+  rail_listeners_[index] = listener_->AddListener(std::move(listener));
   SocketAddress at = source.address;
   at.set_port(port);
   *own = RailEndpointOf(at);

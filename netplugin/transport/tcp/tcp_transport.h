@@ -3,6 +3,7 @@
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_TRANSPORT_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,6 +52,7 @@ class TcpTransport final : public OobTransport {
   const LogFn log_;
   TcpShared shared_;
   std::unique_ptr<TcpListener> listener_;
+  std::map<size_t, size_t> rail_listeners_;  // the listener's places, by rail
   std::unique_ptr<Workers> workers_;
 };
 

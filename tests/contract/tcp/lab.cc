@@ -23,10 +23,6 @@ std::string PortOf(End end, int rail) {
   return rail == kOob ? "m" + std::to_string(end) : "p" + std::to_string(end) + std::to_string(rail);
 }
 
-std::string Address(End end, int rail) {
-  return rail == kOob ? "10.200.0." + std::to_string(end + 1) : "10.10." + std::to_string(rail) + "." + std::to_string(end + 1);
-}
-
 int NewNamespace(std::string* error) {
   int fd = -1;
   int failure = 0;
@@ -88,12 +84,34 @@ void Lab::Must(Namespace where, const std::string& program, const std::vector<st
   ASSERT_TRUE(Run(where, program, lines, &error)) << error;
 }
 
+// Each renumbering goes on by ten.
+std::string Lab::Address(End end, int rail) const {
+  if (rail == kOob) return "10.200.0." + std::to_string(end + 1);
+  return "10.10." + std::to_string(rail) + "." + std::to_string(end + 1 + 10 * StateOf(end, rail).moves);
+}
+
 // Policy routes: a rail's traffic leaves by that rail, whichever rail of the other node it goes to. The kernel drops them with the link.
 std::vector<std::string> Lab::Routes(End end, int rail) const {
   if (!full_fabric_ || rail == kOob) return {};
   const std::string table = std::to_string(100 + rail);
   const std::string route = "route replace 10.10.0.0/16 dev " + Interface(rail) + " src " + Address(end, rail);
   return {route + " table " + table, route + " metric " + table};
+}
+
+std::vector<std::string> Lab::Cable(End end, int rail) const {
+  const std::string node = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(namespaces_[end]);
+  return {"link add " + PortOf(end, rail) + " mtu 9000 type veth peer name " + Interface(rail) + " mtu 9000 netns " + node,
+          "link set " + PortOf(end, rail) + " master " + Bridge(rail) + " up"};
+}
+
+std::vector<std::string> Lab::Configuration(End end, int rail) const {
+  const bool policy = full_fabric_ && rail != kOob;
+  std::vector<std::string> lines = {
+      "link set " + Interface(rail) + " up",
+      "addr add " + Address(end, rail) + (policy ? "/16" : "/24") + " dev " + Interface(rail) + (policy ? " noprefixroute" : "")};
+  const auto routes = Routes(end, rail);
+  lines.insert(lines.end(), routes.begin(), routes.end());
+  return lines;
 }
 
 bool Lab::Build(std::string* error) {
@@ -107,9 +125,8 @@ bool Lab::Build(std::string* error) {
   }
   for (End end = 0; end < 2; ++end)
     for (int rail = kOob; rail < kRails; ++rail) {
-      const std::string node = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(namespaces_[end]);
-      fabric.push_back("link add " + PortOf(end, rail) + " mtu 9000 type veth peer name " + Interface(rail) + " mtu 9000 netns " + node);
-      fabric.push_back("link set " + PortOf(end, rail) + " master " + Bridge(rail) + " up");
+      const auto lines = Cable(end, rail);
+      fabric.insert(fabric.end(), lines.begin(), lines.end());
     }
   if (!Run(kFabric, "ip", fabric, error)) return *error = "needs root: " + *error, false;
   for (End end = 0; end < 2; ++end) {
@@ -127,13 +144,9 @@ bool Lab::Build(std::string* error) {
     }
     std::vector<std::string> lines = {"link set lo up"};
     for (int rail = kOob; rail < kRails; ++rail) {
-      const bool policy = full_fabric_ && rail != kOob;
-      lines.push_back("link set " + Interface(rail) + " up");
-      lines.push_back("addr add " + Address(end, rail) + (policy ? "/16" : "/24") + " dev " + Interface(rail) +
-                      (policy ? " noprefixroute" : ""));
-      if (policy) lines.push_back("rule add from " + Address(end, rail) + " lookup " + std::to_string(100 + rail));
-      const auto routes = Routes(end, rail);
-      lines.insert(lines.end(), routes.begin(), routes.end());
+      const auto more = Configuration(end, rail);
+      lines.insert(lines.end(), more.begin(), more.end());
+      if (full_fabric_ && rail != kOob) lines.push_back("rule add from " + Address(end, rail) + " lookup " + std::to_string(100 + rail));
     }
     if (!Run(static_cast<Namespace>(end), "ip", lines, error)) return false;
   }
@@ -160,6 +173,23 @@ void Lab::Heal(End end, int rail) {
     Must(static_cast<Namespace>(end), "ip", lines);
   }
   state.silenced = state.cut = false;
+}
+
+void Lab::Renumber(End end, int rail) {
+  ASSERT_FALSE(full_fabric_);
+  const std::string before = Address(end, rail);
+  ++StateOf(end, rail).moves;
+  Must(static_cast<Namespace>(end), "ip",
+       {"addr add " + Address(end, rail) + "/24 dev " + Interface(rail), "addr del " + before + "/24 dev " + Interface(rail),
+        // The kernel deletes what it takes for an alias of the first address.
+        "addr replace " + Address(end, rail) + "/24 dev " + Interface(rail)});
+}
+
+void Lab::Remake(End end, int rail) {
+  Must(kFabric, "ip", {"link del " + PortOf(end, rail)});
+  Must(kFabric, "ip", Cable(end, rail));
+  Must(static_cast<Namespace>(end), "ip", Configuration(end, rail));
+  if (const int64_t bytes_per_s = StateOf(end, rail).bytes_per_s; bytes_per_s > 0) Shape(end, rail, bytes_per_s);
 }
 
 void Lab::Shape(End end, int rail, int64_t bytes_per_s) {

@@ -28,6 +28,10 @@ class Lab {
   void Cut(End end, int rail);
   void Silence(End end, int rail);
   void Heal(End end, int rail);
+  // The interface gets another address in the place of the one that it has. Not in a full fabric.
+  void Renumber(End end, int rail);
+  // It is deleted and made anew, with the address that it had.
+  void Remake(End end, int rail);
   void Shape(End end, int rail, int64_t bytes_per_s);
   // As when it was made, every rail at this rate.
   void Reset(int64_t rail_bytes_per_s);
@@ -38,14 +42,20 @@ class Lab {
     bool cut = false;
     bool silenced = false;
     int64_t bytes_per_s = 0;
+    int moves = 0;  // how often it was renumbered
   };
   explicit Lab(bool full_fabric) : full_fabric_(full_fabric) {}
   bool Build(std::string* error);
   bool Run(Namespace where, const std::string& program, const std::vector<std::string>& lines, std::string* error) const;
   void Must(Namespace where, const std::string& program, const std::vector<std::string>& lines) const;
+  std::string Address(End end, int rail) const;
   std::vector<std::string> Routes(End end, int rail) const;
+  // What makes it: in the fabric, in the node.
+  std::vector<std::string> Cable(End end, int rail) const;
+  std::vector<std::string> Configuration(End end, int rail) const;
   std::string Bridge(int rail) const;
   RailState& StateOf(End end, int rail) { return rails_[end][rail + 1]; }
+  const RailState& StateOf(End end, int rail) const { return rails_[end][rail + 1]; }
 
   const bool full_fabric_;
   int namespaces_[kNamespaces] = {-1, -1, -1};

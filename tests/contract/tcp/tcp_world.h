@@ -43,6 +43,9 @@ class TcpWorld final : public World {
   void Silence(End end, int rail) override { lab_->Silence(end, rail); }
   void Heal(End end, int rail) override { lab_->Heal(end, rail); }
   void Slow(End end, int rail, int divisor) override { lab_->Shape(end, rail, options_.rail_bytes_per_s / divisor); }
+  // What only interfaces do: see Lab.
+  void Renumber(End end, int rail) { lab_->Renumber(end, rail); }
+  void Remake(End end, int rail) { lab_->Remake(end, rail); }
   void StopProcess(End end) override;
   void ContinueProcess(End end) override;
   void KillProcess(End end, bool child_holds_sockets) override;
