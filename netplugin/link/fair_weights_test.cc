@@ -21,7 +21,7 @@ class Sender {
  public:
   explicit Sender(LinkId links, uint32_t chunks_in_a_message = 1)
       : links_(links), data_(chunks_in_a_message * kChunkBytes), session_(Options(links), now_) {
-    session_.OobUp("peer", std::vector<RailInfo>(links, RailInfo{"", "", 0, true}), now_);
+    session_.OobUp("peer", std::vector<RailInfo>(links, RailInfo{.up = true, .endpoints = {{}}}), now_);
     for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
       for (const Action& action : actions) {
         if (action.kind == Action::Kind::kOpenLink) session_.LinkConnected(action.link, action.incarnation, now_);

@@ -120,9 +120,9 @@ class SendLinks {
     TransportSet transports = 0;
     RailVerdict verdict = {};
     Nanos told_up = 0;  // when the peer last said so
-    std::string address = {};
-    uint16_t port = 0;
+    std::vector<RailEndpoint> endpoints = {};
   };
+  void KnowRail(uint16_t rail, const RailInfo& info, Nanos now);
   Action& Add(Action::Kind kind, LinkId link);
   void Step(LinkId link, InitiatorEvent event, plan::EvidenceCause cause, Nanos now);
   void Start(LinkId link, Nanos now);

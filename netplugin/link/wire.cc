@@ -69,21 +69,22 @@ class Reader {
     return value;
   }
   // See wire.h.
-  std::string GetString() {
+  Endpoint GetBytes() {
     const auto length = Get<uint8_t>();
     if (bytes_.size() < length) {
       ok_ = false;
       return {};
     }
-    std::string text(reinterpret_cast<const char*>(bytes_.data()), length);
+    Endpoint bytes(bytes_.begin(), bytes_.begin() + length);
+    bytes_ = bytes_.subspan(length);
+    return bytes;
+  }
+  std::string GetString() {
+    const Endpoint bytes = GetBytes();
+    std::string text(bytes.begin(), bytes.end());
     for (char& c : text)
       if (c < 0x20 || c > 0x7e) c = '?';
-    bytes_ = bytes_.subspan(length);
     return text;
-  }
-  Endpoint GetBytes() {
-    const std::string bytes = GetString();
-    return Endpoint(bytes.begin(), bytes.end());
   }
   size_t left() const { return bytes_.size(); }
   bool ok() const { return ok_; }

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/core/hash.h"
 #include "netplugin/transport/record.h"
 
 namespace r2cc::net {
@@ -43,6 +42,7 @@ void ControlPlane::RefreshIdentity() {
   host_->node = reply.node;
   for (size_t i = 0; i < host_->rails.size() && i < plan::kAttachRailsMax; ++i)
     if (reply.nics[i][0] != '\0') host_->rails[i].nic = reply.nics[i];
+  host_->UpdateNames();
 }
 
 void ControlPlane::Poll(Nanos now) {
@@ -69,12 +69,17 @@ void ControlPlane::LinkEventsCame(const std::vector<RailLinkEvent>& events) {
 void ControlPlane::PollDaemon(Nanos now) {
   int fd;
   uint64_t attach_count, generation;
+  std::shared_ptr<const PageView> view;
   {
     const std::lock_guard lock(daemon_mutex_);
     daemon_->Poll(now);
     fd = daemon_->fd();
     attach_count = daemon_->attach_count();
     generation = daemon_->page_generation();
+    if (generation != page_generation_) {
+      const plan::PageCopy* page = daemon_->page(now);
+      view = page == nullptr ? std::make_shared<PageView>() : std::make_shared<PageView>(*page);
+    }
   }
   if (fd != daemon_fd_) {
     if (daemon_token_ != 0) poller_->Remove(daemon_token_, daemon_fd_);
@@ -91,6 +96,10 @@ void ControlPlane::PollDaemon(Nanos now) {
   }
   if (generation != page_generation_) {
     page_generation_ = generation;
+    {
+      const std::lock_guard lock(page_mutex_);
+      page_.swap(view);
+    }
     listener_.exclusively([this] { listener_.verdicts(); });
   }
 }
@@ -119,20 +128,6 @@ void ControlPlane::LoseRails(Nanos now) {
         host_->rails[i].lost_on_purpose = true;
       }
   });
-}
-
-RailVerdict ControlPlane::VerdictOn(const std::string& node, const std::string& nic) const {
-  const std::lock_guard lock(daemon_mutex_);
-  const plan::PageCopy* page = daemon_->page(host_->Now());
-  const plan::PageEntry* entry = page == nullptr ? nullptr : page->Find(Fnv1a64(node), Fnv1a64(nic));
-  if (entry == nullptr) return {};
-  return {entry->state == static_cast<uint8_t>(plan::NicState::kFailed), entry->weight_permille};
-}
-
-bool ControlPlane::PathBroken(const std::string& nic, const std::string& peer_node, const std::string& peer_nic) const {
-  const std::lock_guard lock(daemon_mutex_);
-  const plan::PageCopy* page = daemon_->page(host_->Now());
-  return page != nullptr && page->PathBroken(host_->node, nic, peer_node, peer_nic);
 }
 
 void ControlPlane::ReportPeer(const std::string& node) {

@@ -1,5 +1,5 @@
-// What goes on around the process: the state of its rails, and the daemon's word on everybody's NICs. I/O thread only, but for VerdictOn(),
-// PathBroken() and the reports.
+// What goes on around the process: the state of its rails, and the daemon's word on everybody's NICs. I/O thread only, but for page() and
+// the reports.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_CONTROL_PLANE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_CONTROL_PLANE_H_
 
@@ -14,6 +14,7 @@
 #include "netplugin/config/config.h"
 #include "netplugin/rails/link_events.h"
 #include "netplugin/transport/host.h"
+#include "netplugin/transport/page_view.h"
 #include "netplugin/transport/poller.h"
 
 namespace r2cc::net {
@@ -47,8 +48,11 @@ class ControlPlane {
   // Cheap if nothing happened.
   void Poll(Nanos now);
 
-  RailVerdict VerdictOn(const std::string& node, const std::string& nic) const;
-  bool PathBroken(const std::string& nic, const std::string& peer_node, const std::string& peer_nic) const;
+  // The page as of the last Poll(); never null.
+  std::shared_ptr<const PageView> page() const {
+    const std::lock_guard lock(page_mutex_);
+    return page_;
+  }
   void Report(const plan::EvidenceRecord& record) {
     const std::lock_guard lock(daemon_mutex_);
     daemon_->Report(record);
@@ -67,12 +71,14 @@ class ControlPlane {
   Poller* const poller_;              // the I/O thread's
   std::vector<FailRail> fail_rails_;  // R2CC_FAIL_RAILS that have not failed yet
   const std::unique_ptr<LinkEvents> link_events_;
-  mutable std::mutex daemon_mutex_;
+  std::mutex daemon_mutex_;
   const std::unique_ptr<DaemonLink> daemon_;
   Listener listener_;
   Poller::Token daemon_token_ = 0;
   int daemon_fd_ = -1;
   uint64_t page_generation_ = 0;
+  mutable std::mutex page_mutex_;
+  std::shared_ptr<const PageView> page_ = std::make_shared<PageView>();
   uint64_t attach_count_ = 0;
   bool changed_ = true;
   Nanos started_ = 0;

@@ -72,10 +72,7 @@ bool Engine::Open(std::string* error) {
   host_.clock = &clock_;
   host_.log = [this](LogLevel level, const std::string& line) { Log(level, line); };
   host_.report = [this](const plan::EvidenceRecord& record) { control_plane_->Report(record); };
-  host_.verdict = [this](const std::string& node, const std::string& nic) { return control_plane_->VerdictOn(node, nic); };
-  host_.path_broken = [this](const std::string& nic, const std::string& peer_node, const std::string& peer_nic) {
-    return control_plane_->PathBroken(nic, peer_node, peer_nic);
-  };
+  host_.page = [this] { return control_plane_->page(); };
   host_.process = Random();
   host_.nonce = Random();
   host_.node = config.node;
@@ -108,6 +105,7 @@ bool Engine::Open(std::string* error) {
     local.up = parts_.rails[i].up;
     if (!ListenOn(i, error)) return false;
   }
+  host_.UpdateNames();
   if (!config.attach_socket.empty()) control_plane_->AwaitDaemon();
   poller_.Add(wake_.get(), EPOLLIN, [this](uint32_t) {
     uint64_t count;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/wire.h"
 #include "netplugin/transport/oob.h"
+#include "netplugin/transport/page_view.h"
 #include "plan/model.h"
 #include "plan/page/ring.h"
 
@@ -66,10 +68,9 @@ struct Host {
   Nanos silence = 0;
   Nanos deadline = 0;
 
-  // The page's word on a NIC; full weight if it says nothing. Any thread.
-  std::function<RailVerdict(const std::string& node, const std::string& nic)> verdict;
-  // Whether it forbids the path between a NIC of this node and one of `peer_node`. Any thread.
-  std::function<bool(const std::string& nic, const std::string& peer_node, const std::string& peer_nic)> path_broken;
+  // What the daemon's page says at the moment; never null. Any thread.
+  std::function<std::shared_ptr<const PageView>()> page;
+  NamesOnPage names;  // of this node and its rails; see UpdateNames()
 
   // For tests that count the steps of the link tables, and what came of links: kLinkUp, kLinkFenced, kLinkSlow.
   std::function<void(LinkId, InitiatorState, InitiatorEvent)> initiator_observer;
@@ -78,6 +79,12 @@ struct Host {
   std::function<void(const Action&, const LinkEnds&)> link_observer;
 
   Nanos Now() const { return clock->Now(); }
+  // When `node`, or what a rail's NIC is called, has changed.
+  void UpdateNames() {
+    std::vector<std::string> nics;
+    for (const LocalRail& rail : rails) nics.push_back(rail.nic);
+    names = NamesOnPage(node, nics);
+  }
   std::vector<RailInfo> RailInfos() const {
     std::vector<RailInfo> infos;
     for (const LocalRail& rail : rails) infos.push_back({rail.nic, rail.up, rail.endpoints});

@@ -31,6 +31,7 @@ RecvPeer::RecvPeer(Host* host, const Hello& hello, FlowOpened flow_opened)
       flow_opened_(std::move(flow_opened)),
       peer_node_(hello.node),
       remote_rails_(hello.rails),
+      peer_names_(hello.node, remote_rails_),
       session_(OptionsOf(*host, hello), host->Now()),
       oob_(oob_port()->NewOob({hello.oob_address, hello.oob_port}, this)) {
   links_.Resize(session_.links());
@@ -119,13 +120,12 @@ void RecvPeer::RailState(uint16_t rail, bool up) {
 }
 
 void RecvPeer::ApplyVerdicts() {
-  for (uint16_t rail = 0; rail < host_->rails.size(); ++rail)
-    session_.LocalVerdict(rail, host_->verdict(host_->node, host_->rails[rail].nic).failed, now());
-  for (uint16_t rail = 0; rail < remote_rails_.size(); ++rail)
-    session_.RemoteVerdict(rail, host_->verdict(peer_node_, remote_rails_[rail].nic).failed, now());
-  for (uint16_t rail = 0; rail < host_->rails.size(); ++rail)
-    for (uint16_t remote = 0; remote < remote_rails_.size(); ++remote)
-      session_.PathVerdict({rail, remote}, host_->path_broken(host_->rails[rail].nic, peer_node_, remote_rails_[remote].nic), now());
+  const PageView::Judgement judged = host_->page()->Judge(host_->names, peer_names_);
+  const auto local_rails = static_cast<uint16_t>(judged.local.size()), remote_rails = static_cast<uint16_t>(judged.remote.size());
+  for (uint16_t rail = 0; rail < local_rails; ++rail) session_.LocalVerdict(rail, judged.local[rail].failed, now());
+  for (uint16_t rail = 0; rail < remote_rails; ++rail) session_.RemoteVerdict(rail, judged.remote[rail].failed, now());
+  for (uint16_t rail = 0; rail < local_rails; ++rail)
+    for (uint16_t remote = 0; remote < remote_rails; ++remote) session_.PathVerdict({rail, remote}, judged.IsBroken({rail, remote}), now());
 }
 
 void RecvPeer::OnTick() {
@@ -208,6 +208,7 @@ void RecvPeer::AttachOob(const Hello& hello, const HelloReply& reply, std::uniqu
   Regreet();
   peer_node_ = hello.node;
   if (hello.rails.size() == remote_rails_.size()) remote_rails_ = hello.rails;
+  peer_names_ = NamesOnPage(peer_node_, remote_rails_);
   oob_->Attach(std::move(connection), reply);
   session_.OobUp(now());
   ApplyVerdicts();

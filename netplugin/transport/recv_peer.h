@@ -101,6 +101,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   FlowOpened flow_opened_;
   std::string peer_node_;
   std::vector<RailInfo> remote_rails_;
+  NamesOnPage peer_names_;
   RecvSession session_;
   LinkSlots<RecvLink> links_;
   std::unique_ptr<Oob> oob_;

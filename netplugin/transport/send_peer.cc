@@ -149,13 +149,12 @@ bool SendPeer::Holds(FlowId flow) const {
 void SendPeer::RailState(uint16_t rail, bool up) { session_.LocalRail(rail, up, now()); }
 
 void SendPeer::ApplyVerdicts() {
-  for (uint16_t rail = 0; rail < host_->rails.size(); ++rail)
-    session_.LocalVerdict(rail, host_->verdict(host_->node, host_->rails[rail].nic), now());
-  for (uint16_t rail = 0; rail < remote_rails_.size(); ++rail)
-    session_.RemoteVerdict(rail, host_->verdict(peer_node_, remote_rails_[rail].nic), now());
-  for (uint16_t rail = 0; rail < host_->rails.size(); ++rail)
-    for (uint16_t remote = 0; remote < remote_rails_.size(); ++remote)
-      session_.PathVerdict({rail, remote}, host_->path_broken(host_->rails[rail].nic, peer_node_, remote_rails_[remote].nic), now());
+  const PageView::Judgement judged = host_->page()->Judge(host_->names, peer_names_);
+  const auto local_rails = static_cast<uint16_t>(judged.local.size()), remote_rails = static_cast<uint16_t>(judged.remote.size());
+  for (uint16_t rail = 0; rail < local_rails; ++rail) session_.LocalVerdict(rail, judged.local[rail], now());
+  for (uint16_t rail = 0; rail < remote_rails; ++rail) session_.RemoteVerdict(rail, judged.remote[rail], now());
+  for (uint16_t rail = 0; rail < local_rails; ++rail)
+    for (uint16_t remote = 0; remote < remote_rails; ++remote) session_.PathVerdict({rail, remote}, judged.IsBroken({rail, remote}), now());
 }
 
 void SendPeer::OnTick() {
@@ -279,6 +278,7 @@ void SendPeer::OobGreeted(const HelloReply& reply) {
   if (reply.rails.empty() || (!first && reply.rails.size() != remote_rails_.size())) return give_up(Reach::kSilent);
   peer_node_ = reply.node;
   remote_rails_ = reply.rails;
+  peer_names_ = NamesOnPage(peer_node_, remote_rails_);
   session_.OobUp(peer_node_, remote_rails_, now());
   links_.Resize(session_.links());
   channels_.Resize(session_.links());

@@ -95,6 +95,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   SendSession session_;
   std::string peer_node_;
   std::vector<RailInfo> remote_rails_;
+  NamesOnPage peer_names_;
   LinkSlots<SendLink> links_;
   std::unique_ptr<Oob> oob_;
   ControlChannels channels_;

@@ -116,9 +116,16 @@ void Faults::BlockPath(const Fault& fault, Port from, Port to) {
   Heal(fault, fault.duration, [this, from, to] { world_.network->Unblock(from, to); });
 }
 
-net::RailVerdict Faults::VerdictOn(int host, int rail) const {
-  const auto it = verdicts_.find({host, rail});
-  return it == verdicts_.end() ? net::RailVerdict{} : it->second;
+plan::Plan Faults::Page() const {
+  plan::Plan plan;
+  for (const auto& [at, verdict] : verdicts_)
+    plan.nics.push_back({HostName(at.first), RailName(at.second), verdict.failed ? plan::NicState::kFailed : plan::NicState::kHealthy,
+                         verdict.weight_permille});
+  for (const auto& path : broken_paths_) {
+    const auto [first, second] = std::minmax(path.first, path.second);
+    plan.broken_paths.push_back({HostName(first.host), RailName(first.rail), HostName(second.host), RailName(second.rail)});
+  }
+  return plan;
 }
 
 void Faults::Begin(const Fault& fault) {

@@ -105,8 +105,8 @@ class Faults {
     const auto it = cannot_close_.find(host);
     return it == cannot_close_.end() ? 0 : it->second;
   }
-  net::RailVerdict VerdictOn(int host, int rail) const;
-  bool PathBroken(Port one, Port other) const { return broken_paths_.contains({one, other}) || broken_paths_.contains({other, one}); }
+  // What the daemons say.
+  plan::Plan Page() const;
 
  private:
   void Begin(const Fault& fault);

@@ -14,7 +14,6 @@ constexpr Nanos kTurnTakes = 2'000;
 
 // What a handle names; 0 is no process.
 uint64_t ProcessOf(int host) { return static_cast<uint64_t>(host) + 1; }
-int RailOf(const std::string& nic) { return std::stoi(nic.substr(4)); }
 
 }  // namespace
 
@@ -35,10 +34,7 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
   host_.mode = options.mode;
   host_.silence = options.silence;
   host_.deadline = options.deadline;
-  host_.verdict = [this](const std::string& node, const std::string& nic) { return verdict(HostOf(node), RailOf(nic)); };
-  host_.path_broken = [this](const std::string& nic, const std::string& peer, const std::string& peer_nic) {
-    return path_broken(RailOf(nic), HostOf(peer), RailOf(peer_nic));
-  };
+  host_.page = [this] { return std::make_shared<const net::PageView>(plan::PageCopyOf(page())); };
   host_.initiator_observer = [tap](net::LinkId, net::InitiatorState state, net::InitiatorEvent event) { tap->Stepped(state, event); };
   host_.acceptor_observer = [tap](net::LinkId, net::AcceptorState state, net::AcceptorEvent event) { tap->Stepped(state, event); };
   host_.link_observer = [this, tap](const net::Action& action, const net::LinkEnds& ends) {
@@ -52,10 +48,11 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
   host_.transports = {transport_.get()};
   for (int rail = 0; rail < options.rails; ++rail) {
     net::LocalRail& local = host_.rails.emplace_back();
-    local.name = local.nic = "rail" + std::to_string(rail);
+    local.name = local.nic = RailName(rail);
     local.endpoints = {{net::TransportKind::kTcp, {}}};
     transport_->Listen(net::Rail{.index = rail}, &local.endpoints[0].bytes, nullptr);
   }
+  host_.UpdateNames();
   acceptor_ = std::make_unique<net::Acceptor>(&host_, [](const std::string&) {});
   network->AddHost(host, this);
 }

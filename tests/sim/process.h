@@ -26,9 +26,8 @@ class Process : public Network::Host {
 
   int host() const { return io_.host; }
   Io& io() { return io_; }
-  // The page; full weight and no broken path unless set.
-  std::function<net::RailVerdict(int host, int rail)> verdict = [](int, int) { return net::RailVerdict{}; };
-  std::function<bool(int rail, int peer, int peer_rail)> path_broken = [](int, int, int) { return false; };
+  // The page; it says nothing unless set.
+  std::function<plan::Plan()> page = [] { return plan::Plan(); };
 
   // ---- the job; call only from `progress` ----
 

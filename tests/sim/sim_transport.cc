@@ -16,6 +16,8 @@ RailAddress AddressOf(const net::Endpoint& endpoint) { return {{endpoint.at(0), 
 
 std::string HostName(int host) { return "host" + std::to_string(host); }
 
+std::string RailName(int rail) { return "rail" + std::to_string(rail); }
+
 int HostOf(const std::string& name) { return std::stoi(name.substr(4)); }
 
 // ---- a control channel ----

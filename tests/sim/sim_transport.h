@@ -24,6 +24,7 @@ struct RailAddress {
 net::Endpoint EndpointOf(const RailAddress& address);
 RailAddress AddressOf(const net::Endpoint& endpoint);
 std::string HostName(int host);
+std::string RailName(int rail);
 int HostOf(const std::string& name);
 
 class SimConnection final : public net::Connection {

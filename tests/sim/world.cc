@@ -29,10 +29,7 @@ class World : public Tap {
     std::vector<Process*> processes;
     for (size_t host = 0; host < scenario.processes.size(); ++host) {
       processes_.push_back(std::make_unique<Process>(&network_, this, static_cast<int>(host), scenario.processes[host]));
-      processes_.back()->verdict = [this](int at, int rail) { return faults_->VerdictOn(at, rail); };
-      processes_.back()->path_broken = [this, at = static_cast<int>(host)](int rail, int peer, int peer_rail) {
-        return faults_->PathBroken({at, rail}, {peer, peer_rail});
-      };
+      processes_.back()->page = [this] { return faults_->Page(); };
       processes.push_back(processes_.back().get());
     }
     job_ = std::make_unique<Job>(&checker_, processes, [this](int own, int other, const std::string&) { return Excused(own, other); });

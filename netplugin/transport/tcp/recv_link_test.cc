@@ -70,8 +70,7 @@ struct RecvLinkTest : testing::Test {
     host.nonce = kNonce;
     host.silence = host.deadline = kNanosPerSecond;
     host.rails.emplace_back();
-    host.verdict = [](const std::string&, const std::string&) { return RailVerdict{}; };
-    host.path_broken = [](const std::string&, const std::string&, const std::string&) { return false; };
+    host.page = [] { return std::make_shared<const PageView>(); };
     Hello hello{.kind = ConnectionKind::kLink, .session = kSession, .incarnation = 1};
     hello.rails.resize(1);
     peer = std::make_shared<RecvPeer>(&host, hello, [this](FlowId flow, uint64_t) { return flow == kFlow ? &comm : &other_comm; });

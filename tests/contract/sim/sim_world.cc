@@ -48,10 +48,7 @@ SimWorld::SimWorld(const Options& options) : timeline_(kSeed), network_(&timelin
   for (End end = 0; end < 2; ++end) {
     processes_[end] = std::make_unique<sim::Process>(&network_, static_cast<sim::Tap*>(this), end, ProcessOptionsOf(options));
     processes_[end]->progress = [this, end] { Progress(end); };
-    processes_[end]->verdict = [this, end](int node, int rail) {
-      const auto it = verdicts_[end].find({node, rail});
-      return it == verdicts_[end].end() ? net::RailVerdict{} : it->second;
-    };
+    processes_[end]->page = [this, end] { return pages_[end]; };
   }
   for (const auto& [end, rail] : options.cut_at_start) Cut(end, rail);
   RunFor(10 * kNanosPerMs);
@@ -197,9 +194,9 @@ void SimWorld::KillProcess(End end, bool child_holds_sockets) {
 }
 
 void SimWorld::Publish(End end, const std::vector<Verdict>& verdicts) {
-  verdicts_[end].clear();
+  pages_[end] = {};
   for (const Verdict& verdict : verdicts)
-    verdicts_[end][{verdict.node, verdict.rail}] = {verdict.state == plan::NicState::kFailed, verdict.weight_permille};
+    pages_[end].nics.push_back({sim::HostName(verdict.node), sim::RailName(verdict.rail), verdict.state, verdict.weight_permille});
   processes_[end]->ApplyVerdicts();
 }
 

@@ -95,7 +95,7 @@ class SimWorld final : public World, private sim::Tap {
   std::vector<std::function<void()>> asked_[2];
   std::vector<Flow> flows_;
   std::map<std::pair<End, int>, PortState> ports_;
-  std::map<std::pair<int, int>, net::RailVerdict> verdicts_[2];
+  plan::Plan pages_[2];
   uint64_t left_bytes_[2][kRails] = {};
   std::vector<Told> told_[2];
   std::vector<std::unique_ptr<std::byte[]>> memory_;

@@ -1,0 +1,67 @@
+#include "netplugin/transport/page_view.h"
+
+#include <algorithm>
+
+#include "base/core/hash.h"
+
+namespace r2cc::net {
+namespace {
+
+bool IsFailed(const plan::PageEntry& entry) { return entry.state == static_cast<uint8_t>(plan::NicState::kFailed); }
+
+}  // namespace
+
+NamesOnPage::NamesOnPage(const std::string& node, std::span<const std::string> nics) : node_(node), node_hash_(Fnv1a64(node)) {
+  for (const std::string& nic : nics) Add(nic);
+}
+
+NamesOnPage::NamesOnPage(const std::string& node, std::span<const RailInfo> rails) : node_(node), node_hash_(Fnv1a64(node)) {
+  for (const RailInfo& rail : rails) Add(rail.nic);
+}
+
+void NamesOnPage::Add(const std::string& nic) { nics_.push_back({Fnv1a64(nic), Fnv1a64(node_ + "/" + nic)}); }
+
+bool PageView::Judgement::IsBroken(RailPair rails) const { return std::binary_search(broken.begin(), broken.end(), rails); }
+
+PageView::Entries PageView::Of(uint64_t node_hash) const {
+  const auto begin = std::partition_point(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.node_hash < node_hash; });
+  const auto end = std::partition_point(begin, entries_.end(), [&](const auto& entry) { return entry.node_hash == node_hash; });
+  return {begin, end};
+}
+
+const plan::PageEntry* PageView::Find(Entries entries, uint64_t nic_hash) {
+  const auto it = std::partition_point(entries.begin(), entries.end(), [&](const auto& entry) { return entry.nic_hash < nic_hash; });
+  return it != entries.end() && it->nic_hash == nic_hash ? &*it : nullptr;
+}
+
+std::vector<RailVerdict> PageView::Verdicts(const NamesOnPage& names) const {
+  std::vector<RailVerdict> verdicts;
+  verdicts.reserve(names.nics().size());
+  const Entries of_node = Of(names.node_hash());
+  for (const NamesOnPage::Nic& nic : names.nics()) {
+    const plan::PageEntry* entry = Find(of_node, nic.hash);
+    verdicts.push_back(entry == nullptr ? RailVerdict{} : RailVerdict{IsFailed(*entry), entry->weight_permille});
+  }
+  return verdicts;
+}
+
+PageView::Judgement PageView::Judge(const NamesOnPage& local, const NamesOnPage& remote) const {
+  Judgement judgement{Verdicts(local), Verdicts(remote), {}};
+  // A path is found at its end of the earlier node, and mostly nothing is there.
+  const bool local_first = local.node() < remote.node();
+  const NamesOnPage& first = local_first ? local : remote;
+  const NamesOnPage& second = local_first ? remote : local;
+  for (size_t i = 0; i < first.nics().size(); ++i) {
+    const Entries from = Of(first.nics()[i].path_end);
+    for (size_t j = 0; !from.empty() && j < second.nics().size(); ++j) {
+      const plan::PageEntry* entry = Find(from, second.nics()[j].path_end);
+      if (entry == nullptr || !IsFailed(*entry)) continue;
+      const auto one = static_cast<uint16_t>(i), other = static_cast<uint16_t>(j);
+      judgement.broken.push_back(local_first ? RailPair{one, other} : RailPair{other, one});
+    }
+  }
+  std::sort(judgement.broken.begin(), judgement.broken.end());
+  return judgement;
+}
+
+}  // namespace r2cc::net

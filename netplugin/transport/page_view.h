@@ -1,0 +1,68 @@
+// What the daemon's page says of two nodes' NICs and of the paths between them: values of one moment, looked up by hashes that are made
+// once per name. Pure.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_PAGE_VIEW_H_
+#define R2CC_NETPLUGIN_TRANSPORT_PAGE_VIEW_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "netplugin/flow/stripe.h"
+#include "netplugin/link/detour.h"
+#include "netplugin/link/wire.h"
+#include "plan/page/page.h"
+
+namespace r2cc::net {
+
+// A node and its NICs, by rail, as pages know them.
+class NamesOnPage {
+ public:
+  NamesOnPage() = default;
+  NamesOnPage(const std::string& node, std::span<const std::string> nics);
+  NamesOnPage(const std::string& node, std::span<const RailInfo> rails);
+
+  struct Nic {
+    uint64_t hash = 0;      // of its name
+    uint64_t path_end = 0;  // of "NODE/NIC"
+  };
+  const std::string& node() const { return node_; }
+  uint64_t node_hash() const { return node_hash_; }
+  const std::vector<Nic>& nics() const { return nics_; }
+
+ private:
+  void Add(const std::string& nic);
+
+  std::string node_;
+  uint64_t node_hash_ = 0;
+  std::vector<Nic> nics_;
+};
+
+// Any number of threads may read one at a time.
+class PageView {
+ public:
+  // No page: full weight for all, and no path is broken.
+  PageView() = default;
+  explicit PageView(const plan::PageCopy& page) : entries_(page.entries) {}
+
+  struct Judgement {
+    std::vector<RailVerdict> local, remote;  // by rail; full weight if the page says nothing
+    std::vector<RailPair> broken;            // paths that it forbids, in ascending order
+
+    bool IsBroken(RailPair rails) const;
+  };
+  Judgement Judge(const NamesOnPage& local, const NamesOnPage& remote) const;
+
+ private:
+  using Entries = std::span<const plan::PageEntry>;
+  // Those of a node, or of the paths from one end.
+  Entries Of(uint64_t node_hash) const;
+  static const plan::PageEntry* Find(Entries entries, uint64_t nic_hash);
+  std::vector<RailVerdict> Verdicts(const NamesOnPage& names) const;
+
+  std::vector<plan::PageEntry> entries_;  // in strictly ascending order of (node_hash, nic_hash)
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_PAGE_VIEW_H_

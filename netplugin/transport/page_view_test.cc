@@ -1,0 +1,88 @@
+#include "netplugin/transport/page_view.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/core/hash.h"
+
+namespace r2cc::net {
+namespace {
+
+using plan::NicState;
+
+std::vector<std::string> Nics(int count) {
+  std::vector<std::string> nics;
+  for (int i = 0; i < count; ++i) nics.push_back("rail" + std::to_string(i));
+  return nics;
+}
+
+plan::Plan SomePlan() {
+  plan::Plan plan;
+  plan.nics = {{"n1", "rail0", NicState::kHealthy, 1000}, {"n1", "rail1", NicState::kFailed, 0}, {"n2", "rail2", NicState::kDegraded, 500}};
+  plan.broken_paths = {{"n1", "rail0", "n2", "rail2"}, {"n1", "rail1", "n3", "rail0"}, {"n0", "rail3", "n1", "rail1"}};
+  return plan;
+}
+
+TEST(PageView, SaysWhatThePageSays) {
+  const PageView view(plan::PageCopyOf(SomePlan()));
+  const NamesOnPage n1("n1", Nics(3)), n2("n2", Nics(4));
+  const PageView::Judgement judged = view.Judge(n1, n2);
+  EXPECT_EQ(judged.local, (std::vector<RailVerdict>{{false, 1000}, {true, 0}, {}}));
+  EXPECT_EQ(judged.remote, (std::vector<RailVerdict>{{}, {}, {false, 500}, {}}));
+  EXPECT_EQ(judged.broken, (std::vector<RailPair>{{0, 2}}));
+  EXPECT_TRUE(judged.IsBroken({0, 2}));
+  EXPECT_FALSE(judged.IsBroken({2, 0}));
+}
+
+TEST(PageView, ThePathIsTheSameFromBothEnds) {
+  const PageView view(plan::PageCopyOf(SomePlan()));
+  const NamesOnPage n0("n0", Nics(4)), n1("n1", Nics(3)), n2("n2", Nics(4)), n3("n3", Nics(1));
+  EXPECT_EQ(view.Judge(n2, n1).broken, (std::vector<RailPair>{{2, 0}}));
+  EXPECT_EQ(view.Judge(n3, n1).broken, (std::vector<RailPair>{{0, 1}}));
+  EXPECT_EQ(view.Judge(n0, n1).broken, (std::vector<RailPair>{{3, 1}}));
+  EXPECT_EQ(view.Judge(n1, n0).broken, (std::vector<RailPair>{{1, 3}}));
+  EXPECT_TRUE(view.Judge(n0, n2).broken.empty());
+}
+
+TEST(PageView, WithoutAPageAllIsWell) {
+  const PageView::Judgement judged = PageView().Judge(NamesOnPage("n1", Nics(2)), NamesOnPage("n2", Nics(1)));
+  EXPECT_EQ(judged.local, std::vector<RailVerdict>(2));
+  EXPECT_EQ(judged.remote, std::vector<RailVerdict>(1));
+  EXPECT_TRUE(judged.broken.empty());
+}
+
+// As it was asked before, one name at a time.
+TEST(PageView, AgreesWithThePageOnEveryPairOfASmallCluster) {
+  constexpr int kNodes = 5, kRails = 3;
+  plan::Plan plan;
+  for (int node = 0; node < kNodes; ++node)
+    for (int rail = 0; rail < kRails; ++rail)
+      if ((node + rail) % 4 != 0)
+        plan.nics.push_back({"n" + std::to_string(node), "rail" + std::to_string(rail),
+                             (node * rail) % 3 == 2 ? NicState::kFailed : NicState::kHealthy, static_cast<uint16_t>(100 * node + rail)});
+  for (int a = 0; a < kNodes; ++a)
+    for (int b = a + 1; b < kNodes; ++b)
+      if ((a + b) % 2 == 1)
+        plan.broken_paths.push_back(
+            {"n" + std::to_string(a), "rail" + std::to_string(b % kRails), "n" + std::to_string(b), "rail" + std::to_string(a % kRails)});
+  const plan::PageCopy page = plan::PageCopyOf(plan);
+  const PageView view(page);
+  const std::vector<std::string> nics = Nics(kRails);
+  for (int a = 0; a < kNodes; ++a)
+    for (int b = 0; b < kNodes; ++b) {
+      if (a == b) continue;
+      const std::string here = "n" + std::to_string(a), there = "n" + std::to_string(b);
+      const PageView::Judgement judged = view.Judge(NamesOnPage(here, nics), NamesOnPage(there, nics));
+      for (uint16_t i = 0; i < kRails; ++i) {
+        const plan::PageEntry* entry = page.Find(Fnv1a64(here), Fnv1a64(nics[i]));
+        EXPECT_EQ(judged.local[i].failed, entry != nullptr && entry->state == static_cast<uint8_t>(NicState::kFailed));
+        EXPECT_EQ(judged.local[i].weight_permille, entry == nullptr ? 1000 : entry->weight_permille);
+        for (uint16_t j = 0; j < kRails; ++j) EXPECT_EQ(judged.IsBroken({i, j}), page.PathBroken(here, nics[i], there, nics[j]));
+      }
+    }
+}
+
+}  // namespace
+}  // namespace r2cc::net
