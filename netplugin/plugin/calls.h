@@ -4,8 +4,8 @@
 // work for have failed.
 //
 // Two decisions that NCCL's rules leave to a plugin. A receiver that closes while receives are outstanding makes the sender's next isend an
-// error at once: for NCCL that is an abort, and who waited would wait for ever. A send that is larger than its receive is not clamped: the
-// flow fails at both ends, with a line that says both sizes.
+// error at once: for NCCL that is an abort, and whoever went on would wait for ever. A send that is larger than its receive is not clamped:
+// the end that sees it first (of a large message the sender) fails its flow with a line, and the other one has its error when that closes.
 #ifndef R2CC_NETPLUGIN_PLUGIN_CALLS_H_
 #define R2CC_NETPLUGIN_PLUGIN_CALLS_H_
 
