@@ -5,7 +5,10 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "base/core/hash.h"
 
 namespace r2cc::net {
 namespace {
@@ -119,25 +122,80 @@ TEST(Wire, EverySingleFlippedBitIsNoticed) {
   }
 }
 
+// The packet's body as it is now, under a right length and checksum.
+Bytes MadeSound(Bytes packet, uint32_t tag) {
+  const auto body = static_cast<uint32_t>(packet.size() - kPacketHeaderBytes);
+  const uint32_t crc = Crc32c(packet.data() + kPacketHeaderBytes, body) ^ tag;
+  std::memcpy(packet.data() + 8, &body, sizeof(body));
+  std::memcpy(packet.data() + 12, &crc, sizeof(crc));
+  return packet;
+}
+
+// What is accepted says the same when it is encoded again. True if it is accepted.
+template <typename Message, typename Decoder, typename Encoder>
+bool AcceptedAndKept(const Bytes& packet, Decoder decode, Encoder encode) {
+  Message message, twice;
+  if (!decode(packet, &message)) return false;
+  const Bytes again = encode(message);
+  EXPECT_TRUE(decode(again, &twice));
+  EXPECT_EQ(encode(twice), again);
+  return true;
+}
+
 // With a right checksum, any body at all: the decoders must survive it.
 TEST(Wire, DecodersSurviveAnyBody) {
   std::mt19937_64 random(1);
-  const Bytes seeds[] = {Encode(FullFrame(), kTag), Encode(FullHello()), Encode(HelloReply{.node = "x", .rails = FullHello().rails})};
+  const auto decode_frame = [](const Bytes& packet, Frame* frame) { return Decode(packet, kTag, frame); };
+  const auto encode_frame = [](const Frame& frame) { return Encode(frame, kTag); };
+  const auto decode = [](const Bytes& packet, auto* message) { return Decode(packet, message); };
+  const auto encode = [](const auto& message) { return Encode(message); };
+  const struct {
+    Bytes packet;
+    uint32_t tag;
+  } seeds[] = {
+      {Encode(FullFrame(), kTag), kTag}, {Encode(FullHello()), 0}, {Encode(HelloReply{.node = "x", .rails = FullHello().rails}), 0}};
+  int accepted[3] = {}, refused[3] = {};
   for (int i = 0; i < 100'000; ++i) {
-    Bytes bytes = seeds[random() % 3];
-    for (uint64_t flips = random() % 8; flips > 0; --flips) bytes[random() % bytes.size()] = static_cast<uint8_t>(random());
-    if (random() % 3 == 0) bytes.resize(random() % (bytes.size() + 1));
-    Frame frame;
-    Hello hello;
-    HelloReply reply;
-    Decode(bytes, kTag, &frame);
-    Decode(bytes, &hello);
-    Decode(bytes, &reply);
-    uint8_t header[kBulkHeaderBytes];
-    for (uint8_t& byte : header) byte = static_cast<uint8_t>(random());
-    BulkHeader bulk;
-    Decode(header, kTag, &bulk);
+    const auto which = static_cast<size_t>(random() % 3);
+    Bytes bytes = seeds[which].packet;
+    const size_t body = bytes.size() - kPacketHeaderBytes;
+    for (uint64_t flips = 1 + random() % 8; flips > 0; --flips)
+      bytes[kPacketHeaderBytes + random() % body] = static_cast<uint8_t>(random());
+    if (random() % 3 == 0) bytes.resize(kPacketHeaderBytes + random() % (body + 1));
+    bytes = MadeSound(std::move(bytes), seeds[which].tag);
+    const bool sound = which == 0   ? AcceptedAndKept<Frame>(bytes, decode_frame, encode_frame)
+                       : which == 1 ? AcceptedAndKept<Hello>(bytes, decode, encode)
+                                    : AcceptedAndKept<HelloReply>(bytes, decode, encode);
+    ++(sound ? accepted : refused)[which];
   }
+  // Neither is rare: the checksum alone decides nothing here.
+  for (size_t which = 0; which < 3; ++which) {
+    EXPECT_GT(accepted[which], 1000) << which;
+    EXPECT_GT(refused[which], 1000) << which;
+  }
+}
+
+TEST(Wire, AnyBulkHeaderIsRefusedOrSound) {
+  std::mt19937_64 random(2);
+  BulkHeader like{.chunk = {3, 1, 1u << 20, 4096, 9, nullptr, 4096}};
+  int accepted = 0, refused = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    uint8_t header[kBulkHeaderBytes];
+    Encode(like, kTag, header);
+    for (uint64_t flips = 1 + random() % 8; flips > 0; --flips) header[random() % 44] = static_cast<uint8_t>(random());
+    const uint32_t crc = Crc32c(header, 44) ^ kTag;
+    std::memcpy(header + 44, &crc, sizeof(crc));
+    BulkHeader out;
+    if (!Decode(header, kTag, &out)) {
+      ++refused;
+      continue;
+    }
+    ++accepted;
+    EXPECT_LE(out.chunk.bytes, kBulkBytesMax);
+    EXPECT_LE(out.chunk.message_bytes, kMessageBytesMax);
+  }
+  EXPECT_GT(accepted, 1000);
+  EXPECT_GT(refused, 1000);
 }
 
 TEST(Wire, BulkHeadersComeBackAndAreChecked) {
