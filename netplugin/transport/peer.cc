@@ -172,7 +172,7 @@ bool Peer::Poll() {
   return all;
 }
 
-// Silence is judged when everything that has arrived was read.
+// Silence is judged when everything that has arrived was read; a control channel of which more is to be read has just been heard.
 void Peer::PollAndTick() {
   now_ = host_->Now();
   if (!Poll()) return;

@@ -28,14 +28,18 @@ bool PacketStream::Flush() {
 }
 
 PacketStream::State PacketStream::Read(FunctionRef<bool(std::span<const uint8_t>)> on_packet) {
-  for (;;) {
+  more_ = false;
+  for (size_t read_bytes = 0; read_bytes < kReadBytesMost;) {
     uint8_t fresh[kReadBytes];
     const ssize_t n = recv(fd_.get(), fresh, sizeof(fresh), MSG_DONTWAIT);
     if (WouldBlock(n)) return State::kOpen;
     if (n <= 0) return State::kClosed;
+    read_bytes += static_cast<size_t>(n);
     // Mostly nothing is left over from before, and all packets are whole.
-    if (!in_.empty()) in_.insert(in_.end(), fresh, fresh + n);
-    std::span<const uint8_t> rest = in_.empty() ? std::span<const uint8_t>(fresh, static_cast<size_t>(n)) : std::span<const uint8_t>(in_);
+    const bool whole_before = in_.empty();
+    if (!whole_before) in_.insert(in_.end(), fresh, fresh + n);
+    std::span<const uint8_t> rest = whole_before ? std::span<const uint8_t>(fresh, static_cast<size_t>(n)) : std::span<const uint8_t>(in_);
+    const size_t had = rest.size();
     while (!rest.empty()) {
       const size_t length = PacketLength(rest);
       if (length > kPacketBytesMax) return State::kGarbled;
@@ -44,9 +48,14 @@ PacketStream::State PacketStream::Read(FunctionRef<bool(std::span<const uint8_t>
       rest = rest.subspan(length);
       if (!on_packet(packet)) return State::kOpen;
     }
-    in_ = Bytes(rest.begin(), rest.end());
+    if (whole_before)
+      in_.assign(rest.begin(), rest.end());
+    else
+      in_.erase(in_.begin(), in_.begin() + static_cast<ptrdiff_t>(had - rest.size()));
     if (static_cast<size_t>(n) < sizeof(fresh)) return State::kOpen;
   }
+  more_ = true;
+  return State::kOpen;
 }
 
 PacketStream::State PacketStream::ReadOne(Bytes* packet, bool* whole) {
