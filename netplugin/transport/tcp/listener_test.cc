@@ -1,0 +1,112 @@
+// Many greetings at once, over real sockets. tests/fuzz has what strangers may say, tests/plugin a job among them.
+#include "netplugin/transport/tcp/listener.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/core/clock.h"
+
+namespace r2cc::net {
+namespace {
+
+struct ListenerTest : testing::Test {
+  ListenerTest() {
+    Source source;
+    EXPECT_TRUE(ParseAddress("127.0.0.1", 0, &source.address));
+    std::string error;
+    uint16_t port = 0;
+    UniqueFd socket = Listen(source, &port, &error);
+    EXPECT_TRUE(socket) << error;
+    address = source.address;
+    address.set_port(port);
+    listener.AddListener(std::move(socket));
+  }
+
+  // A connection that the kernel has accepted for us.
+  UniqueFd Connected() const {
+    UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length), 0);
+    return fd;
+  }
+  static void Say(const UniqueFd& fd, uint64_t session) {
+    const Bytes hello = Encode(Hello{.session = session});
+    EXPECT_EQ(send(fd.get(), hello.data(), hello.size(), MSG_NOSIGNAL), static_cast<ssize_t>(hello.size()));
+  }
+  // The I/O thread looks until nothing has happened.
+  void Look() {
+    for (int i = 0; i < 10; ++i) poller.Wait(0);
+  }
+
+  FakeClock clock;
+  Poller poller;
+  SocketAddress address;
+  std::set<uint64_t> heard;
+  std::vector<std::unique_ptr<Connection>> kept;
+  TcpListener listener{&poller, &clock, [this](const Hello& hello, std::unique_ptr<Connection>* connection) {
+                         heard.insert(hello.session);
+                         kept.push_back(std::move(*connection));
+                         return HelloReply{.accepted = true};
+                       }};
+};
+
+TEST_F(ListenerTest, WhoHasSpokenIsHeardHoweverManyComeAtOnce) {
+  std::vector<UniqueFd> callers;
+  for (const size_t count : {200u, 300u}) {
+    const size_t before = callers.size();
+    for (size_t i = 0; i < count; ++i) {
+      callers.push_back(Connected());
+      Say(callers.back(), callers.size());
+    }
+    Look();
+    EXPECT_EQ(heard.size(), before + count);
+  }
+  EXPECT_EQ(listener.refused(), 0u);
+}
+
+TEST_F(ListenerTest, WhoHasSpokenWhenOthersNeedHisPlaceIsHeard) {
+  std::vector<UniqueFd> callers;
+  for (size_t i = 0; i < TcpListener::kWaitingMax; ++i) callers.push_back(Connected());
+  Look();
+  EXPECT_TRUE(heard.empty());
+  // The others come first, so that the poller tells of them first.
+  std::vector<UniqueFd> silent;
+  for (size_t i = 0; i < TcpListener::kWaitingMax; ++i) silent.push_back(Connected());
+  for (size_t i = 0; i < callers.size(); ++i) Say(callers[i], i + 1);
+  Look();
+  EXPECT_EQ(heard.size(), callers.size());
+  EXPECT_EQ(listener.refused(), 0u);
+}
+
+TEST_F(ListenerTest, OfTheSilentTheOldestMakeRoom) {
+  constexpr size_t kMore = 10;
+  std::vector<UniqueFd> callers;
+  for (size_t i = 0; i < TcpListener::kWaitingMax + kMore; ++i) callers.push_back(Connected());
+  Look();
+  EXPECT_EQ(listener.refused(), kMore);
+  for (size_t i = kMore; i < callers.size(); ++i) Say(callers[i], i);
+  Look();
+  EXPECT_EQ(heard.size(), TcpListener::kWaitingMax);
+  EXPECT_FALSE(heard.contains(kMore - 1));
+}
+
+TEST_F(ListenerTest, WhoStaysSilentIsGivenUp) {
+  const UniqueFd silent = Connected();
+  Look();
+  clock.Advance(TcpListener::kPatience - 1);
+  listener.Tick(clock.Now());
+  EXPECT_EQ(listener.refused(), 0u);
+  clock.Advance(1);
+  listener.Tick(clock.Now());
+  EXPECT_EQ(listener.refused(), 1u);
+  char byte;
+  EXPECT_EQ(recv(silent.get(), &byte, 1, 0), 0);
+}
+
+}  // namespace
+}  // namespace r2cc::net
