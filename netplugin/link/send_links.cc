@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/core/check.h"
 #include "netplugin/flow/planted.h"
 #include "plan/model.h"
 
@@ -28,22 +27,17 @@ Nanos Doubled(Nanos back_off) { return std::clamp(back_off * 2, kBackOffLeast, k
 }  // namespace
 
 SendLinks::SendLinks(std::vector<TransportSet> local_transports, const Session& session, InitiatorObserver observer, Nanos now)
-    : session_(session),
-      observer_(std::move(observer)),
-      local_transports_(std::move(local_transports)),
-      local_rails_(static_cast<uint16_t>(local_transports_.size())),
-      local_rail_up_(local_transports_.size(), true),
-      none_since_(now) {
-  R2CC_CHECK(local_rails_ > 0);
-}
+    : session_(session), observer_(std::move(observer)), rails_(std::move(local_transports)), none_since_(now) {}
 
 void SendLinks::Know(std::span<const RailInfo> remote_rails, Nanos now) {
-  local_verdicts_.resize(local_rails_);
-  remote_.resize(remote_rails.size(), {.told_up = -kBackOffLeast});
-  for (uint16_t rail = 0; rail < remote_rails.size(); ++rail) KnowRail(rail, remote_rails[rail], now);
-  if (known() || remote_rails.empty()) return;
-  remote_rails_ = static_cast<uint16_t>(remote_rails.size());
-  home_count_ = std::min<uint16_t>(std::max(local_rails_, remote_rails_), kLinksMax / 2);
+  const std::vector<uint16_t> moved = rails_.Know(remote_rails);
+  if (known()) {
+    // An attempt that is under way goes to where the rail was.
+    for (const uint16_t rail : moved) RemoteRailUp(rail, now);
+    return;
+  }
+  if (remote_rails.empty()) return;
+  home_count_ = std::min<uint16_t>(std::max(rails_.local_count(), rails_.remote_count()), kLinksMax / 2);
   links_.resize(size_t{2} * home_count_);
   shares_.resize(links_.size());
   rates_ = RateWatch(links_.size());
@@ -51,22 +45,11 @@ void SendLinks::Know(std::span<const RailInfo> remote_rails, Nanos now) {
   for (LinkId i = 0; i < links_.size(); ++i) {
     links_[i].since = now;
     shares_[i].home = is_home(i);
-    if (is_home(i)) links_[i].rails = {static_cast<uint16_t>(i % local_rails_), static_cast<uint16_t>(i % remote_rails_)};
+    if (is_home(i)) links_[i].rails = {static_cast<uint16_t>(i % rails_.local_count()), static_cast<uint16_t>(i % rails_.remote_count())};
   }
   for (auto& [id, flow] : session_.flows->all()) flow.home = HomeLink(flow.local_rail);
   RefreshShares();
   TryLinks(now);
-}
-
-void SendLinks::KnowRail(uint16_t rail, const RailInfo& info, Nanos now) {
-  RemoteRail& remote = remote_[rail];
-  remote.up = info.up;
-  remote.transports = TransportsOf(info);
-  const bool moved = std::exchange(remote.endpoints, info.endpoints) != info.endpoints;
-  if (!known() || !moved || !info.up) return;
-  // An attempt that is under way goes to where it was.
-  remote.told_up = -kNanosPerSecond;
-  RemoteRailUp(rail, now);
 }
 
 LinkId SendLinks::HomeLink(uint16_t local_rail) const {
@@ -110,7 +93,7 @@ void SendLinks::Fenced(const Frame& frame, Nanos now) {
   const Incarnation told = IsPlanted(Planted::kFenceStale) ? link.incarnation : frame.incarnation;
   if (const auto cause = static_cast<EvidenceCause>(frame.cause); told == link.incarnation) {
     // The peer's own word on its own rail; the answer to a fence of ours only repeats what we said.
-    if (cause == EvidenceCause::kLinkDown && link.state != InitiatorState::kIdle) remote_[link.rails.remote].up = false;
+    if (cause == EvidenceCause::kLinkDown && link.state != InitiatorState::kIdle) rails_.SetRemoteUp(link.rails.remote, false);
     Step(frame.link, InitiatorEvent::kPeerFenced, cause, now);
   }
   session_.courier->AnsweredThrough(FrameType::kFence, frame.link, frame.incarnation);
@@ -123,8 +106,8 @@ void SendLinks::Fenced(const Frame& frame, Nanos now) {
 }
 
 void SendLinks::LocalRail(uint16_t rail, bool up, Nanos now) {
-  if (rail >= local_rail_up_.size()) return;
-  local_rail_up_[rail] = up;
+  if (rail >= rails_.local_count()) return;
+  rails_.SetLocalUp(rail, up);
   for (LinkId i = 0; i < links_.size(); ++i) {
     Link& link = links_[i];
     if (link.rails.local != rail) continue;
@@ -137,10 +120,8 @@ void SendLinks::LocalRail(uint16_t rail, bool up, Nanos now) {
 }
 
 void SendLinks::RemoteRailUp(uint16_t rail, Nanos now) {
-  if (rail >= remote_.size()) return;
-  remote_[rail].up = true;
-  // The word comes on every lane: its copies must not end the attempt that the first one began.
-  if (now - std::exchange(remote_[rail].told_up, now) < kBackOffLeast) return;
+  // A copy of the word must not end the attempt that the first one began.
+  if (rail >= rails_.remote_count() || !rails_.ToldUp(rail, now)) return;
   for (LinkId i = 0; i < home_count_; ++i) {
     Link& link = links_[i];
     if (link.rails.remote != rail) continue;
@@ -152,17 +133,17 @@ void SendLinks::RemoteRailUp(uint16_t rail, Nanos now) {
 }
 
 void SendLinks::LocalVerdict(uint16_t rail, RailVerdict verdict, Nanos now) {
-  if (rail < local_verdicts_.size() && std::exchange(local_verdicts_[rail], verdict) != verdict) VerdictChanged(now);
+  if (rail < rails_.local_count() && rails_.SetLocalVerdict(rail, verdict)) VerdictChanged(now);
 }
 
 void SendLinks::RemoteVerdict(uint16_t rail, RailVerdict verdict, Nanos now) {
-  if (rail < remote_.size() && std::exchange(remote_[rail].verdict, verdict) != verdict) VerdictChanged(now);
+  if (rail < rails_.remote_count() && rails_.SetRemoteVerdict(rail, verdict)) VerdictChanged(now);
 }
 
 void SendLinks::VerdictChanged(Nanos now) {
   for (LinkId i = 0; i < home_count_; ++i) {
     Link& link = links_[i];
-    if (link.state == InitiatorState::kIdle && !FailedVerdict(link.rails))
+    if (link.state == InitiatorState::kIdle && !rails_.Failed(link.rails))
       link.retry_at = std::min(link.retry_at, now + link.damper.Hold(now));
   }
   RefreshShares();
@@ -185,7 +166,7 @@ void SendLinks::Rate(LinkId id, Incarnation incarnation, uint64_t delivered_byte
 
 bool SendLinks::OtherWay(LinkId id) const {
   for (LinkId other = 0; other < links_.size(); ++other)
-    if (other != id && links_[other].state == InitiatorState::kUp && !FailedVerdict(links_[other].rails)) return true;
+    if (other != id && links_[other].state == InitiatorState::kUp && !rails_.Failed(links_[other].rails)) return true;
   return false;
 }
 
@@ -201,8 +182,8 @@ void SendLinks::TryLinks(Nanos now) {
   for (LinkId i = 0; i < home_count_; ++i) {
     Link& link = links_[i];
     // A rail that flaps is kept out, but not if it is the last one.
-    if (none && had_link_) link.retry_at = std::min(link.retry_at, link.since + std::max(link.back_off, kBackOffLeast));
-    if (link.state == InitiatorState::kIdle && now >= link.retry_at && local_rail_up_[link.rails.local] && Joinable(link.rails) &&
+    if (none && had_link_) link.retry_at = std::min(link.retry_at, link.since + std::max(RetryWaitOf(i), kBackOffLeast));
+    if (link.state == InitiatorState::kIdle && now >= link.retry_at && rails_.local_up(link.rails.local) && rails_.Joinable(link.rails) &&
         !Shunned(i))
       Step(i, InitiatorEvent::kTry, EvidenceCause::kNone, now);
   }
@@ -215,7 +196,8 @@ std::vector<HomeState> SendLinks::Homes() const {
     const Link& link = links_[i];
     const bool up = link.state == InitiatorState::kUp;
     // A link that has not failed yet is not lost: it is being opened for the first time.
-    const bool tried = link.back_off > 0 || !Joinable(link.rails) || !local_rail_up_[link.rails.local] || !remote_[link.rails.remote].up;
+    const bool tried =
+        link.back_off > 0 || !rails_.Joinable(link.rails) || !rails_.local_up(link.rails.local) || !rails_.remote_up(link.rails.remote);
     homes.push_back({link.rails, up, !up && tried});
   }
   return homes;
@@ -223,10 +205,7 @@ std::vector<HomeState> SendLinks::Homes() const {
 
 void SendLinks::OpenDetours(Nanos now) {
   if (!known()) return;
-  std::vector<bool> local_works(local_rails_), remote_works(remote_rails_);
-  for (uint16_t i = 0; i < local_rails_; ++i) local_works[i] = local_rail_up_[i] && !local_verdicts_[i].failed;
-  for (uint16_t i = 0; i < remote_rails_; ++i) remote_works[i] = remote_[i].up && !remote_[i].verdict.failed;
-  const auto [free_local, free_remote] = RailsForDetours(Homes(), local_works, remote_works);
+  const auto [free_local, free_remote] = RailsForDetours(Homes(), rails_.LocalWorks(), rails_.RemoteWorks());
   if (free_local.empty() || free_remote.empty()) return;
   std::vector<RailPair> present;
   for (LinkId i = home_count_; i < links_.size(); ++i)
@@ -234,7 +213,7 @@ void SendLinks::OpenDetours(Nanos now) {
   const auto worth_a_try = [&](RailPair pair) {
     const auto home = [&](const Link& link) { return link.rails == pair; };
     if (std::any_of(links_.begin(), links_.begin() + home_count_, home)) return false;
-    return Joinable(pair) && !broken_paths_.contains(pair) && pairs_.WorthATry(pair, now);
+    return rails_.Joinable(pair) && !rails_.path_broken(pair) && pairs_.WorthATry(pair, now);
   };
   LinkId place = home_count_;
   for (const RailPair& pair : ChooseDetours(free_local, free_remote, present, worth_a_try)) {
@@ -265,9 +244,7 @@ void SendLinks::RefreshShares() {
     const Link& link = links_[i];
     shares_[i].usable = link.state == InitiatorState::kUp;
     // What the plan allows both rails, and of that what the link has shown so far, and a little more.
-    shares_[i].weight_permille =
-        std::min({local_verdicts_[link.rails.local].weight_permille, remote_[link.rails.remote].verdict.weight_permille, link.ramp_permille,
-                  rates_.CeilingPermille(i)});
+    shares_[i].weight_permille = std::min({rails_.WeightPermille(link.rails), link.ramp_permille, rates_.CeilingPermille(i)});
     shares_[i].carried_bytes = 0;
   }
   rates_.SharesChanged();
@@ -306,7 +283,7 @@ void SendLinks::Start(LinkId id, Nanos now) {
   link.ramped = now;
   link.delivered_bytes = 0;
   link.busy = link.sampled = 0;
-  remote_[link.rails.remote].up = true;
+  rails_.SetRemoteUp(link.rails.remote, true);
   pairs_.Worked(link.rails);
   had_link_ = true;
   none_since_ = 0;
@@ -319,7 +296,7 @@ void SendLinks::Start(LinkId id, Nanos now) {
 void SendLinks::BackOff(LinkId id, Nanos now) {
   Link& link = links_[id];
   link.back_off = Doubled(link.back_off);
-  link.retry_at = now + link.back_off;
+  link.retry_at = now + RetryWaitOf(id);
   if (!is_home(id)) pairs_.Failed(link.rails, now);
   Close(id, now);
   // No chunk was entrusted to it, but the acceptor may have it for a link that is up, and for a way that is left.
@@ -339,7 +316,7 @@ void SendLinks::Give(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, 
   Link& link = links_[id];
   if (cause != EvidenceCause::kRetired) link.damper.Lost(now);
   link.back_off = now - was_since >= kSteadyAfter ? kBackOffLeast : Doubled(link.back_off);
-  link.retry_at = now + std::max(link.back_off, link.damper.Hold(now));
+  link.retry_at = now + std::max(RetryWaitOf(id), link.damper.Hold(now));
   rates_.Forget(id);
   RefreshShares();
   if (!any_up() && none_since_ == 0) none_since_ = now;

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,8 +20,9 @@
 #include "netplugin/link/lane_watch.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/open_fences.h"
+#include "netplugin/link/retry_wait.h"
 #include "netplugin/link/send_flows.h"
-#include "netplugin/link/transport_choice.h"
+#include "netplugin/link/session_rails.h"
 
 namespace r2cc::net {
 
@@ -37,6 +37,7 @@ class SendLinks {
     Courier* courier;
     LaneWatch* watch;
     SendFlows* flows;
+    uint64_t retry_seed = 0;  // see RetryWait()
   };
   // `local_transports`: of each rail of this node.
   SendLinks(std::vector<TransportSet> local_transports, const Session& session, InitiatorObserver observer, Nanos now);
@@ -57,7 +58,7 @@ class SendLinks {
   void LocalVerdict(uint16_t rail, RailVerdict verdict, Nanos now);
   void RemoteVerdict(uint16_t rail, RailVerdict verdict, Nanos now);
   void PathVerdict(RailPair rails, bool broken, Nanos now) {
-    if (broken ? broken_paths_.insert(rails).second : broken_paths_.erase(rails) > 0) VerdictChanged(now);
+    if (rails_.SetPathBroken(rails, broken)) VerdictChanged(now);
   }
   // What the kernel says of the incarnation since it began: bytes acknowledged by the peer's kernel, time with something to deliver.
   // `bulk`: so was what moved since the last call. Small messages tell nothing of a rate: most of their time is waiting for an answer.
@@ -114,15 +115,6 @@ class SendLinks {
     Nanos busy = 0;
     Nanos sampled = 0;
   };
-  // As the peer and the page tell.
-  struct RemoteRail {
-    bool up = false;
-    TransportSet transports = 0;
-    RailVerdict verdict = {};
-    Nanos told_up = 0;  // when the peer last said so
-    std::vector<RailEndpoint> endpoints = {};
-  };
-  void KnowRail(uint16_t rail, const RailInfo& info, Nanos now);
   Action& Add(Action::Kind kind, LinkId link);
   void Step(LinkId link, InitiatorEvent event, plan::EvidenceCause cause, Nanos now);
   void Start(LinkId link, Nanos now);
@@ -132,13 +124,7 @@ class SendLinks {
   void Close(LinkId link, Nanos now);
   void RefreshShares();
   bool OtherWay(LinkId link) const;
-  bool FailedVerdict(const RailPair& rails) const {
-    return local_verdicts_[rails.local].failed || remote_[rails.remote].verdict.failed || broken_paths_.contains(rails);
-  }
-  bool Joinable(const RailPair& rails) const {
-    return ChooseTransport(local_transports_[rails.local], remote_[rails.remote].transports).has_value();
-  }
-  bool Shunned(LinkId link) const { return FailedVerdict(links_[link].rails) && OtherWay(link); }
+  bool Shunned(LinkId link) const { return rails_.Failed(links_[link].rails) && OtherWay(link); }
   void VerdictChanged(Nanos now);
   void ApplyVerdicts(Nanos now);
   void TryLinks(Nanos now);
@@ -148,21 +134,16 @@ class SendLinks {
   void Ramp(Nanos now);
   void JudgeRates(Nanos now);
   Carrier NewCarrier();
+  Nanos RetryWaitOf(LinkId id) const { return RetryWait(links_[id].back_off, session_.retry_seed, id, links_[id].incarnation); }
   bool is_home(LinkId link) const { return link < home_count_; }
 
   const Session session_;
   const InitiatorObserver observer_;
-  const std::vector<TransportSet> local_transports_;
-  const uint16_t local_rails_;
-  uint16_t remote_rails_ = 0;
+  SessionRails rails_;
   uint16_t home_count_ = 0;
   std::vector<Link> links_;
   std::vector<LinkShare> shares_;
   bool spread_ = false;  // Spread(shares_)
-  std::vector<bool> local_rail_up_;
-  std::vector<RailVerdict> local_verdicts_;
-  std::vector<RemoteRail> remote_;
-  std::set<RailPair> broken_paths_;
   OpenFences fences_;
   PairBook pairs_;
   RateWatch rates_{0};

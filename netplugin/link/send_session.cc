@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "netplugin/flow/planted.h"
+#include "netplugin/link/retry_wait.h"
 
 namespace r2cc::net {
 namespace {
@@ -29,7 +30,7 @@ SendSession::SendSession(const Options& options, Nanos now)
       peer_node_(options.peer),
       flows_({options.chunk_base_bytes, std::min(options.eager_bytes, options.chunk_base_bytes)}, options.mode),
       watch_(options.silence),
-      links_(LocalTransports(options), {&actions_, &courier_, &watch_, &flows_}, options.observer, now),
+      links_(LocalTransports(options), {&actions_, &courier_, &watch_, &flows_, options.retry_seed}, options.observer, now),
       ticked_(now) {}
 
 // ---- the job ----
@@ -213,7 +214,7 @@ void SendSession::OobDown(Reach reach, Nanos now) {
   if (reach != Reach::kSilent) oob_silent_since_ = 0;
   if (reach == Reach::kSilent && oob_silent_since_ == 0) oob_silent_since_ = now;
   oob_back_off_ = was_up ? 0 : std::clamp(oob_back_off_ * 2, kOobBackOffLeast, kOobBackOffMost);
-  oob_retry_at_ = now + oob_back_off_;
+  oob_retry_at_ = now + RetryWait(oob_back_off_, options_.retry_seed, kLinksMax, oob_tries_);
   if (was_up) {
     courier_.Down(kOobLane);
     watch_.Down(kOobLane);
@@ -307,6 +308,7 @@ void SendSession::Tick(Nanos now) {
   if (failed_) return;
   if (!courier_.up(kOobLane) && !oob_opening_ && now >= oob_retry_at_) {
     oob_opening_ = true;
+    ++oob_tries_;
     Add(Action::Kind::kOpenOob);
   }
   links_.Tick(now);

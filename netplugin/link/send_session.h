@@ -37,6 +37,7 @@ class SendSession {
     StripeMode mode = StripeMode::kBalance;
     std::string peer;  // for messages, until the peer has said its name
     InitiatorObserver observer;
+    uint64_t retry_seed = 0;  // the session's own: see RetryWait()
   };
   SendSession(const Options& options, Nanos now);
   SendSession(const SendSession&) = delete;
@@ -169,6 +170,7 @@ class SendSession {
   Nanos probed_ = 0;
   Nanos oob_retry_at_ = 0;
   Nanos oob_back_off_ = 0;
+  uint32_t oob_tries_ = 0;
   Nanos ticked_ = 0;
   Nanos unreachable_ = 0;  // for how long no link has been up although the peer was not merely stopped
   bool failed_ = false;

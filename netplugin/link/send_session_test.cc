@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <vector>
 
 namespace r2cc::net {
@@ -59,6 +60,26 @@ TEST_F(SendSessionTest, ARailThatIsFoundElsewhereIsTriedThere) {
   rails[1].up = false;
   session.OobUp("peer", rails, now);
   EXPECT_EQ(Opened(), std::vector<LinkId>{});
+}
+
+// Peers that an acceptor lost in one moment come again one after the other.
+TEST(SendSession, SessionsThatFailedTogetherTryAgainApart) {
+  auto tries_again_at = [](uint64_t retry_seed) {
+    SendSession session({.local_rails = 1, .retry_seed = retry_seed}, 0);
+    session.OobUp("peer", std::vector<RailInfo>(1, RailInfo{.up = true, .endpoints = {{}}}), 0);
+    session.TakeActions();
+    session.LinkTrouble(0, 1, plan::EvidenceCause::kSocketError, 0);
+    for (Nanos now = 0; now < kNanosPerSecond; now += kNanosPerMs / 10) {
+      session.Tick(now);
+      for (const Action& action : session.TakeActions())
+        if (action.kind == Action::Kind::kOpenLink) return now;
+    }
+    return Nanos{0};
+  };
+  std::set<Nanos> tries;
+  for (uint64_t seed = 1; seed <= 10; ++seed) tries.insert(tries_again_at(seed));
+  EXPECT_GE(*tries.begin(), 50 * kNanosPerMs);
+  EXPECT_GE(tries.size(), 5u);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ using plan::EvidenceCause;
 
 constexpr Nanos kSampleEvery = 25 * kNanosPerMs;
 
-SendSession::Options OptionsOf(const Host& host, const SendPeer::Target& target) {
+SendSession::Options OptionsOf(const Host& host, const SendPeer::Target& target, uint64_t session) {
   SendSession::Options options;
   options.local_rails = static_cast<uint16_t>(host.rails.size());
   for (const RailInfo& rail : host.RailInfos()) options.local_transports.push_back(TransportsOf(rail));
@@ -22,6 +22,7 @@ SendSession::Options OptionsOf(const Host& host, const SendPeer::Target& target)
   options.silence = host.silence;
   options.deadline = host.deadline;
   options.mode = host.mode;
+  options.retry_seed = session;
   options.peer = target.oob.host + ":" + std::to_string(target.oob.port);
   options.observer = host.initiator_observer;
   return options;
@@ -39,7 +40,7 @@ SendPeer::SendPeer(Host* host, const Target& target, uint64_t session)
     : Peer(host, {session, SessionTag(target.nonce, session)}),
       target_(target),
       session_id_(session),
-      session_(OptionsOf(*host, target), host->Now()),
+      session_(OptionsOf(*host, target, session), host->Now()),
       oob_(oob_port()->NewOob(target.oob, this)) {
   channels_.set_oob(oob_.get());
   for (uint16_t rail = 0; rail < host->rails.size(); ++rail)

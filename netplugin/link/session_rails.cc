@@ -1,0 +1,60 @@
+#include "netplugin/link/session_rails.h"
+
+#include <utility>
+
+#include "base/core/check.h"
+
+namespace r2cc::net {
+namespace {
+
+// The word comes on every lane. Its copies come within the round trips of the slowest; a rail does not go down and up again in that time.
+constexpr Nanos kCopiesWithin = 50 * kNanosPerMs;
+
+template <typename Rails>
+std::vector<bool> Works(const Rails& rails) {
+  std::vector<bool> works;
+  for (const auto& rail : rails) works.push_back(rail.up && !rail.verdict.failed);
+  return works;
+}
+
+}  // namespace
+
+SessionRails::SessionRails(std::vector<TransportSet> local_transports) {
+  R2CC_CHECK(!local_transports.empty());
+  for (const TransportSet transports : local_transports) local_.push_back({.transports = transports});
+}
+
+std::vector<uint16_t> SessionRails::Know(std::span<const RailInfo> remote_rails) {
+  if (remote_.empty()) remote_.resize(remote_rails.size(), {.told_up = -kCopiesWithin});
+  std::vector<uint16_t> moved;
+  if (remote_.size() != remote_rails.size()) return moved;
+  for (uint16_t rail = 0; rail < remote_.size(); ++rail) {
+    RemoteRail& remote = remote_[rail];
+    const RailInfo& info = remote_rails[rail];
+    remote.up = info.up;
+    remote.transports = TransportsOf(info);
+    if (std::exchange(remote.endpoints, info.endpoints) == info.endpoints || !info.up) continue;
+    // What was told of the old place is no copy of what is told of this one.
+    remote.told_up = -kCopiesWithin;
+    moved.push_back(rail);
+  }
+  return moved;
+}
+
+bool SessionRails::ToldUp(uint16_t rail, Nanos now) {
+  remote_[rail].up = true;
+  return now - std::exchange(remote_[rail].told_up, now) >= kCopiesWithin;
+}
+
+bool SessionRails::SetLocalVerdict(uint16_t rail, RailVerdict verdict) { return std::exchange(local_[rail].verdict, verdict) != verdict; }
+
+bool SessionRails::SetRemoteVerdict(uint16_t rail, RailVerdict verdict) { return std::exchange(remote_[rail].verdict, verdict) != verdict; }
+
+bool SessionRails::SetPathBroken(RailPair rails, bool broken) {
+  return broken ? broken_paths_.insert(rails).second : broken_paths_.erase(rails) > 0;
+}
+
+std::vector<bool> SessionRails::LocalWorks() const { return Works(local_); }
+std::vector<bool> SessionRails::RemoteWorks() const { return Works(remote_); }
+
+}  // namespace r2cc::net
