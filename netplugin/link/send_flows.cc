@@ -37,8 +37,9 @@ void SendFlows::Note(Flow* flow) {
   }
 }
 
-void SendFlows::Fail(Flow* flow, std::string error) {
+void SendFlows::Fail(Flow* flow, std::string error, bool told) {
   flow->state = State::kFailed;
+  flow->told = told;
   flow->error = std::move(error);
   Note(flow);
 }

@@ -25,7 +25,9 @@ class SendFlows {
     State state = State::kOpening;
     LinkId home = 0;
     uint16_t local_rail = 0;
-    std::string error;  // one line, if it failed
+    bool opened = false;  // the peer accepted it, whatever became of it since
+    std::string error;    // one line, if it failed
+    bool told = false;    // the log has the line
     SendLedger ledger;
     bool closing = false;  // the job has closed it; what it holds copies of is still to be delivered
 
@@ -61,7 +63,8 @@ class SendFlows {
   void Change(Flow* flow) {
     if (!std::exchange(flow->changed, true)) changed_.push_back(flow->id);
   }
-  void Fail(Flow* flow, std::string error);
+  // `told`: the log has the line.
+  void Fail(Flow* flow, std::string error, bool told);
   // The flows that were noted since the last call.
   // Valid until the next call.
   std::span<const FlowId> TakeChanged();

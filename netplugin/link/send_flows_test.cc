@@ -258,7 +258,7 @@ TEST_F(SendFlowsTest, WhatWasReclaimedIsReadyAgain) {
 TEST_F(SendFlowsTest, AFailedFlowIsNotCarried) {
   SendFlows::Flow* flow = Open();
   Post(flow);
-  flows.Fail(flow, "gone");
+  flows.Fail(flow, "gone", true);
   EXPECT_EQ(Next(), 0u);
   EXPECT_FALSE(flows.ready());
 }

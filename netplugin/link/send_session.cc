@@ -105,7 +105,7 @@ void SendSession::EndClosing(Nanos now) {
 void SendSession::FailFlow(SendFlows::Flow* flow, std::string error) {
   if (flow->state == FlowState::kFailed) return;
   if (!flow->closing) Add(Action::Kind::kWarn).text = error;
-  flows_.Fail(flow, std::move(error));
+  flows_.Fail(flow, std::move(error), !flow->closing);
 }
 
 void SendSession::FailAll(const std::string& error) {
@@ -115,7 +115,7 @@ void SendSession::FailAll(const std::string& error) {
   // A peer that went after all flows were closed is an ordinary end.
   if (!flows_.empty()) Add(Action::Kind::kWarn).text = error;
   for (auto& [id, flow] : flows_.all())
-    if (flow.state != FlowState::kFailed) flows_.Fail(&flow, error);
+    if (flow.state != FlowState::kFailed) flows_.Fail(&flow, error, true);
   for (const FlowId id : std::exchange(closing_, {})) flows_.Close(id);
 }
 
@@ -146,6 +146,7 @@ void SendSession::Handle(Lane lane, const Frame& frame, Nanos now) {
       if (flow == nullptr || flow->state != FlowState::kOpening) return;
       if (!frame.ok) return FailFlow(flow, "R2CC: peer " + peer_node_ + " does not listen for this flow any more");
       flow->state = FlowState::kOpen;
+      flow->opened = true;
       flow->ledger.set_eager_window(static_cast<uint32_t>(std::min<uint64_t>(frame.number, kEagerWindow)));
       flows_.Note(flow);
       return;
@@ -184,12 +185,15 @@ void SendSession::ReceiveBye(Lane lane, const Frame& frame, SendFlows::Flow* flo
   courier_.Send(lane, Frame{.type = FrameType::kByeAck, .flow = frame.flow});
   if (flow == nullptr) return;
   if (!flow->ledger.AckThrough(frame.message)) return Garbled(lane, now);
+  // Who closes it has opened it, though that word may be lost or still on its way.
+  flow->opened = true;
+  courier_.Answered({FrameType::kFlowOpen, frame.flow, 0});
   flows_.Note(flow);
   if (flow->state == FlowState::kFailed) return;
-  // An orderly end is no news; with requests outstanding it is the peer's abort.
+  // An orderly end is no news before the job sends on; with requests outstanding it is the peer's abort.
   if (flow->ledger.posted_through() > flow->ledger.acked_through())
     return FailFlow(flow, "R2CC: peer " + peer_node_ + " closed the flow with messages on their way");
-  flows_.Fail(flow, "R2CC: peer " + peer_node_ + " closed the flow");
+  flows_.Fail(flow, "R2CC: peer " + peer_node_ + " closed the flow", false);
 }
 
 // ---- lanes and links ----

@@ -50,6 +50,10 @@ class SendSession {
   FlowState state(FlowId flow) const { return flows_.at(flow).state; }
   // One line, if state is kFailed.
   const std::string& error(FlowId flow) const { return flows_.at(flow).error; }
+  // The log has that line.
+  bool error_told(FlowId flow) const { return flows_.at(flow).told; }
+  // The peer accepted the flow, whatever became of it since.
+  bool opened(FlowId flow) const { return flows_.at(flow).opened; }
   // The buffer must stay until DoneThrough() passes the returned id or CloseFlow() returned.
   MessageId Post(FlowId flow, const void* data, uint64_t bytes, Nanos now);
   // A small message whose chunk can leave at once by the flow's home link: posted, and the chunk pulled. Else false, and nothing is posted.

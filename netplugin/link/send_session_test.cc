@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -60,6 +61,37 @@ TEST_F(SendSessionTest, ARailThatIsFoundElsewhereIsTriedThere) {
   rails[1].up = false;
   session.OobUp("peer", rails, now);
   EXPECT_EQ(Opened(), std::vector<LinkId>{});
+}
+
+// The acceptor may close a flow before connect() has asked for its answer; the words come on different lanes.
+TEST_F(SendSessionTest, AFlowThatThePeerClosesWasOpened) {
+  for (const bool answer_is_late : {false, true}) {
+    const FlowId flow = session.OpenFlow(1, 0, now);
+    EXPECT_FALSE(session.opened(flow));
+    const Frame opened{.type = FrameType::kFlowOpened, .flow = flow, .ok = true};
+    if (!answer_is_late) session.Receive(kOobLane, opened, now);
+    session.Receive(kOobLane, Frame{.type = FrameType::kBye, .flow = flow}, now);
+    if (answer_is_late) session.Receive(kOobLane, opened, now);
+    EXPECT_TRUE(session.opened(flow));
+    EXPECT_EQ(session.state(flow), SendSession::FlowState::kFailed);
+    EXPECT_EQ(session.error(flow), "R2CC: peer peer closed the flow");
+    EXPECT_FALSE(session.error_told(flow));
+    // Nothing is asked again.
+    session.TakeActions();
+    session.Tick(now += kNanosPerSecond);
+    for (const Action& action : session.TakeActions()) EXPECT_NE(action.frame.type, FrameType::kFlowOpen);
+  }
+}
+
+TEST_F(SendSessionTest, AFlowThatThePeerRefusesWasNotOpened) {
+  const FlowId flow = session.OpenFlow(1, 0, now);
+  session.TakeActions();
+  session.Receive(kOobLane, Frame{.type = FrameType::kFlowOpened, .flow = flow, .ok = false}, now);
+  EXPECT_FALSE(session.opened(flow));
+  EXPECT_TRUE(session.error_told(flow));
+  const std::vector<Action> actions = session.TakeActions();
+  EXPECT_TRUE(std::any_of(actions.begin(), actions.end(),
+                          [&](const Action& action) { return action.kind == Action::Kind::kWarn && action.text == session.error(flow); }));
 }
 
 // Peers that an acceptor lost in one moment come again one after the other.

@@ -168,6 +168,8 @@ Result CallConnect(int device, const void* handle, void** send_comm) {
     switch (comm->state.load(std::memory_order_acquire)) {
       case Comm::State::kOpening: process.PutPending(theirs.listen_id, std::move(comm)); return Result::kSuccess;
       case Comm::State::kFailed: {
+        // The peer accepted it and has closed it since, as it may: the first isend says so.
+        if (comm->opened.load(std::memory_order_relaxed)) break;
         const Result result = Failed(comm.get());
         process.engine().Close(std::move(comm));
         return result;

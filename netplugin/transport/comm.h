@@ -34,6 +34,8 @@ struct Comm {
   std::array<uint64_t, kRequestsMax> sizes{};
   // kOpen with the lock, and only from kOpening; kFailed by anybody, for good.
   std::atomic<State> state{State::kOpening};
+  // The peer accepted the flow, whatever became of it since. With the lock, set before the state, and read after it.
+  std::atomic<bool> opened{false};
 
   // Any thread. The first call wins. `told`: the line is in the log already.
   void Fail(const std::string& line, bool told) {

@@ -211,10 +211,12 @@ void SendPeer::Publish() {
     Comm* const comm = *found;
     comm->done_through.store(session_.DoneThrough(flow), std::memory_order_release);
     const SendSession::FlowState state = session_.state(flow);
+    // Before the state, with which it is published.
+    if (session_.opened(flow)) comm->opened.store(true, std::memory_order_relaxed);
     auto opening = Comm::State::kOpening;
     if (state == SendSession::FlowState::kOpen) comm->state.compare_exchange_strong(opening, Comm::State::kOpen, std::memory_order_release);
     if (state == SendSession::FlowState::kFailed && comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed)
-      comm->Fail(session_.error(flow), true);
+      comm->Fail(session_.error(flow), session_.error_told(flow));
   }
 }
 

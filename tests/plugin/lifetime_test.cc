@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/plugin/net_table.h"
@@ -104,6 +105,52 @@ TEST(Lifetime, ATableWithoutAnyInit) {
     pair.Close();
     return 0;
   });
+}
+
+// connect() is asked again and again; meanwhile the peer may have accepted and closed.
+TEST(Lifetime, TheAcceptorClosesBeforeConnectHasItsAnswer) {
+  OwnProcess process({}, [] {
+    const std::unique_ptr<Net> net = NetOf(OpenLibrary(), kNewest);
+    void* context = InitOf(net.get());
+    Pair other = Pair::Open(net.get(), context, 0);
+    alignas(8) uint8_t handle[abi::kNetHandleBytesMax];
+    void *listen_comm = nullptr, *send_comm = nullptr, *recv_comm = nullptr, *request = nullptr;
+    // On a busy machine the answer may be here at once: then another connection, until connect() has to be called again.
+    R2CC_MUST(Await(kLimitS, [&] {
+      recv_comm = nullptr;
+      R2CC_MUST(net->Listen(context, 0, handle, &listen_comm) == Result::kSuccess);
+      R2CC_MUST(net->Connect(context, 0, handle, &send_comm) == Result::kSuccess);
+      R2CC_MUST(Await(kLimitS, [&] {
+        R2CC_MUST(net->Accept(listen_comm, &recv_comm) == Result::kSuccess);
+        return recv_comm != nullptr;
+      }));
+      if (send_comm == nullptr) return true;
+      R2CC_MUST(net->CloseSend(std::exchange(send_comm, nullptr)) == Result::kSuccess);
+      R2CC_MUST(net->CloseReceive(recv_comm) == Result::kSuccess);
+      R2CC_MUST(net->CloseListen(listen_comm) == Result::kSuccess);
+      return false;
+    }));
+    R2CC_MUST(net->CloseReceive(recv_comm) == Result::kSuccess);
+    // Acknowledgements come on the lane on which the word of the close has come.
+    for (uint64_t number = 0; number < 20; ++number) other.Transfer(number, 300'000, 300'000);
+    R2CC_MUST(net->Connect(context, 0, handle, &send_comm) == Result::kSuccess && send_comm != nullptr);
+    R2CC_MUST(net->Send(send_comm, handle, sizeof(handle), nullptr, &request) == Result::kRemoteError && request == nullptr);
+    R2CC_MUST(net->CloseSend(send_comm) == Result::kSuccess);
+    // And one that nobody listens for any more.
+    R2CC_MUST(net->CloseListen(listen_comm) == Result::kSuccess);
+    Result result = Result::kSuccess;
+    R2CC_MUST(Await(kLimitS, [&] {
+      result = net->Connect(context, 0, handle, &send_comm);
+      return result != Result::kSuccess;
+    }));
+    R2CC_MUST(result == Result::kRemoteError && send_comm == nullptr);
+    other.Close();
+    R2CC_MUST(net->Finalize(context) == Result::kSuccess);
+    return 0;
+  });
+  EXPECT_EQ(process.Wait(), 0) << process.text();
+  EXPECT_NE(process.text().find(" closed the flow\n"), std::string::npos) << process.text();
+  EXPECT_NE(process.text().find(" does not listen for this flow any more\n"), std::string::npos) << process.text();
 }
 
 // Several "GPUs" of one process, each a thread with a context of its own, joined in a ring by several communicators.
