@@ -56,7 +56,7 @@ TEST(Eager, PostedAndEntrustedInOneItIsAsIfPulled) {
   EXPECT_EQ(s.ledger.done_through(), 1u);
   // Lost with its carrier it is sent again, before what comes after it.
   ASSERT_TRUE(s.ledger.PostEagerly(data, 0, 6, &chunk));
-  EXPECT_EQ(s.ledger.Reclaim(5, {}), 4u);
+  EXPECT_EQ(s.ledger.Reclaim(5), 4u);
   ASSERT_TRUE(s.ledger.Pull(6, &chunk));
   EXPECT_EQ(chunk.message, 0u);
   EXPECT_FALSE(s.ledger.Pull(6, &chunk));
@@ -124,7 +124,7 @@ TEST(Eager, TheBufferIsFreeOnceCopiedAndTheCopyIsReplayed) {
   EXPECT_EQ(s.ledger.done_through(), 1u);
   EXPECT_EQ(s.ledger.acked_through(), 0u);
   std::memset(data, 9, sizeof(data));
-  EXPECT_EQ(s.ledger.Reclaim(0, {}), 3u);
+  EXPECT_EQ(s.ledger.Reclaim(0), 3u);
   ASSERT_TRUE(s.ledger.Pull(1, &chunk));
   EXPECT_EQ(chunk.data, copy);
   EXPECT_EQ(chunk.data[2], std::byte{3});

@@ -82,7 +82,8 @@ TEST(SendLedger, ReclaimReplaysWhatDidNotArriveAndOldestFirst) {
   for (int i = 0; i < 6; ++i) ASSERT_TRUE(s.ledger.Pull(static_cast<Carrier>(i % 2), &chunk));  // message 0 whole, half of 1
   FlowArrivals arrivals{7, 0, {{0, kBase, {true, false, false, true}}}};
   // Carrier 0 held chunks 0 and 2 of message 0 and chunk 0 of message 1; chunk 0 has arrived.
-  EXPECT_EQ(s.ledger.Reclaim(0, arrivals), 2u * kBase);
+  s.ledger.Arrived(arrivals);
+  EXPECT_EQ(s.ledger.Reclaim(0), 2u * kBase);
   ASSERT_TRUE(s.ledger.Pull(5, &chunk));
   EXPECT_EQ(chunk.message, 0u);
   EXPECT_EQ(chunk.index, 2u);
@@ -91,7 +92,8 @@ TEST(SendLedger, ReclaimReplaysWhatDidNotArriveAndOldestFirst) {
   EXPECT_EQ(chunk.index, 0u);
   ASSERT_TRUE(s.ledger.Pull(5, &chunk));
   EXPECT_EQ(chunk.index, 2u);
-  EXPECT_EQ(s.ledger.Reclaim(0, arrivals), 0u) << "told again, nothing changes";
+  s.ledger.Arrived(arrivals);
+  EXPECT_EQ(s.ledger.Reclaim(0), 0u) << "told again, nothing changes";
 }
 
 TEST(SendLedger, ReclaimIgnoresArrivalsThatCannotBe) {
@@ -102,7 +104,8 @@ TEST(SendLedger, ReclaimIgnoresArrivalsThatCannotBe) {
   Chunk chunk;
   ASSERT_TRUE(s.ledger.Pull(0, &chunk));
   FlowArrivals garbage{7, 99, {{0, kBase / 2, {true, true}}, {5, kBase, {true, true}}, {0, kBase, {true}}}};
-  EXPECT_EQ(s.ledger.Reclaim(0, garbage), kBase);
+  s.ledger.Arrived(garbage);
+  EXPECT_EQ(s.ledger.Reclaim(0), kBase);
   EXPECT_EQ(s.ledger.acked_through(), 0u);
 }
 

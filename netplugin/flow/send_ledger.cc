@@ -149,8 +149,7 @@ bool SendLedger::Pull(Carrier carrier, Chunk* out) {
   return false;
 }
 
-uint64_t SendLedger::Reclaim(Carrier carrier, const FlowArrivals& arrivals) {
-  // What the receiver placed, through whichever carrier, never travels again.
+void SendLedger::Arrived(const FlowArrivals& arrivals) {
   AckThrough(std::min(arrivals.placed_through, posted_through()));
   for (const MessageArrivals& partial : arrivals.partial) {
     if (partial.message < acked_through_ || partial.message >= posted_through()) continue;
@@ -159,6 +158,9 @@ uint64_t SendLedger::Reclaim(Carrier carrier, const FlowArrivals& arrivals) {
     for (size_t i = 0; i < message.holder.size(); ++i)
       if (partial.placed[i] && message.holder[i] != kReady) message.holder[i] = kPlaced;
   }
+}
+
+uint64_t SendLedger::Reclaim(Carrier carrier) {
   uint64_t replay_bytes = 0;
   for (Message& message : messages_) {
     for (uint32_t i = 0; i < message.holder.size(); ++i) {

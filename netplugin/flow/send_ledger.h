@@ -68,9 +68,12 @@ class SendLedger {
   // Entrusts the oldest ready chunk to `carrier`. False if there is none.
   bool Pull(Carrier carrier, Chunk* out);
 
-  // The receiver has ended `carrier` and told what it has: everything else that was entrusted to it is ready again. Returns the bytes
-  // to replay.
-  uint64_t Reclaim(Carrier carrier, const FlowArrivals& arrivals);
+  // The receiver has told what it has: that never travels again, through whichever carrier it came. Idempotent; what it says of messages
+  // that do not fit is ignored.
+  void Arrived(const FlowArrivals& arrivals);
+  // The receiver has ended `carrier`, and all of what it has is known by Arrived(): everything else that was entrusted to the carrier is
+  // ready again. Returns the bytes to replay.
+  uint64_t Reclaim(Carrier carrier);
 
   // All messages below `through` are placed: idempotent. False if it speaks of messages that were never posted.
   bool AckThrough(MessageId through);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "netplugin/flow/planted.h"
+#include "netplugin/link/fenced_parts.h"
 
 namespace r2cc::net {
 namespace {
@@ -17,8 +18,13 @@ bool Courier::any_open() const {
   return is_open(oob_) || std::any_of(links_.begin(), links_.end(), is_open);
 }
 
+void Courier::Put(Lane lane, Frame frame) {
+  actions_->push_back(Action{.kind = Action::Kind::kSend, .lane = lane, .frame = std::move(frame)});
+}
+
 void Courier::Send(Lane lane, const Frame& frame) {
-  actions_->push_back(Action{.kind = Action::Kind::kSend, .lane = lane, .frame = frame});
+  if (frame.type != FrameType::kFenced) return Put(lane, frame);
+  for (Frame& part : SplitFenced(frame, ++answers_)) Put(lane, std::move(part));
 }
 
 bool Courier::SendOnLink(const Frame& frame, LinkId home, LaneState least) {
@@ -39,8 +45,10 @@ bool Courier::SendBest(const Frame& frame, LinkId home) {
 }
 
 bool Courier::SendAll(const Frame& frame) {
+  // One answer, whichever lane brings which part.
+  const std::vector<Frame> parts = frame.type == FrameType::kFenced ? SplitFenced(frame, ++answers_) : std::vector<Frame>{frame};
   for (Lane lane = kOobLane; lane < static_cast<Lane>(links_.size()); ++lane)
-    if (open(lane)) Send(lane, frame);
+    for (size_t i = 0; open(lane) && i < parts.size(); ++i) Put(lane, parts[i]);
   return any_open();
 }
 

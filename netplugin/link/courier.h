@@ -31,6 +31,7 @@ class Courier {
   bool up(Lane lane) const { return StateOf(lane) == LaneState::kUp; }
   bool any_open() const;
 
+  // Frames may be of any size: what does not fit into one packet leaves in parts.
   void Send(Lane lane, const Frame& frame);
   // On the lane of link `home` if it is up, else on another link's, else out of band; on one that is merely open if none is up. False if
   // there is no lane.
@@ -65,12 +66,14 @@ class Courier {
 
   LaneState& StateOf(Lane lane) { return lane == kOobLane ? oob_ : links_.at(static_cast<size_t>(lane)); }
   LaneState StateOf(Lane lane) const { return lane == kOobLane ? oob_ : links_.at(static_cast<size_t>(lane)); }
+  void Put(Lane lane, Frame frame);
   bool SendOnLink(const Frame& frame, LinkId home, LaneState least);
   void Send(Kept* kept, Nanos now);
 
   std::vector<Action>* const actions_;
   std::vector<LaneState> links_;
   LaneState oob_ = LaneState::kDown;
+  uint64_t answers_ = 0;  // counts kFenced, so that the parts of one are told from those of others
   std::map<Key, Kept> kept_;
 };
 

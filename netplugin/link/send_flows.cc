@@ -137,12 +137,19 @@ void SendFlows::NotReady(size_t at) {
   ready_.pop_back();
 }
 
-uint64_t SendFlows::Reclaim(Carrier carrier, std::span<const FlowArrivals> arrivals) {
+void SendFlows::Arrived(std::span<const FlowArrivals> arrivals) {
+  for (const FlowArrivals& told : arrivals) {
+    Flow* const flow = Find(told.flow);
+    if (flow == nullptr) continue;
+    flow->ledger.Arrived(told);
+    Note(flow);
+  }
+}
+
+uint64_t SendFlows::Reclaim(Carrier carrier) {
   uint64_t replay_bytes = 0;
   for (auto& [id, flow] : flows_) {
-    const FlowArrivals none{id, flow.ledger.acked_through(), {}};
-    const auto told = std::find_if(arrivals.begin(), arrivals.end(), [id = id](const FlowArrivals& a) { return a.flow == id; });
-    replay_bytes += flow.ledger.Reclaim(carrier, told == arrivals.end() ? none : *told);
+    replay_bytes += flow.ledger.Reclaim(carrier);
     Note(&flow);
   }
   return replay_bytes;

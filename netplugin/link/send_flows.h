@@ -90,8 +90,10 @@ class SendFlows {
   // How many chunks that `link` may carry are ready, counted up to `most`.
   uint32_t ReadyChunks(std::span<const LinkShare> shares, LinkId link, uint32_t most) const;
 
-  // The receiver has ended `carrier` and told what it has. Returns the bytes to replay.
-  uint64_t Reclaim(Carrier carrier, std::span<const FlowArrivals> arrivals);
+  // The receiver has told of some flows what it has.
+  void Arrived(std::span<const FlowArrivals> arrivals);
+  // It has ended `carrier` and told what it has of all flows. Returns the bytes to replay.
+  uint64_t Reclaim(Carrier carrier);
 
  private:
   const SendLedger::Limits limits_;

@@ -250,7 +250,7 @@ TEST_F(SendFlowsTest, WhatWasReclaimedIsReadyAgain) {
   Post(flow);
   EXPECT_EQ(Next(), flow->id);
   EXPECT_FALSE(flows.ready());
-  EXPECT_EQ(flows.Reclaim(kCarrier, {}), kBytes);
+  EXPECT_EQ(flows.Reclaim(kCarrier), kBytes);
   EXPECT_TRUE(flows.ready());
   EXPECT_EQ(Next(), flow->id);
 }

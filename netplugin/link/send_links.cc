@@ -89,7 +89,6 @@ void SendLinks::Proved(LinkId id, Incarnation incarnation, bool ok, Nanos now) {
 
 void SendLinks::Fenced(const Frame& frame, Nanos now) {
   Link& link = links_[frame.link];
-  if (frame.incarnation > link.incarnation) return;
   const Incarnation told = IsPlanted(Planted::kFenceStale) ? link.incarnation : frame.incarnation;
   if (const auto cause = static_cast<EvidenceCause>(frame.cause); told == link.incarnation) {
     // The peer's own word on its own rail; the answer to a fence of ours only repeats what we said.
@@ -98,7 +97,7 @@ void SendLinks::Fenced(const Frame& frame, Nanos now) {
   }
   session_.courier->AnsweredThrough(FrameType::kFence, frame.link, frame.incarnation);
   for (const OpenFences::Fence& fence : fences_.TakeAnswered(frame.link, told)) {
-    const uint64_t replay_bytes = session_.flows->Reclaim(fence.carrier, frame.arrivals);
+    const uint64_t replay_bytes = session_.flows->Reclaim(fence.carrier);
     Action& action = Add(Action::Kind::kLinkFenced, fence.link);
     action.incarnation = fence.incarnation;
     action.report = {fence.cause, replay_bytes, now - fence.since};
@@ -321,7 +320,7 @@ void SendLinks::Give(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, 
   RefreshShares();
   if (!any_up() && none_since_ == 0) none_since_ = now;
   fences_.Add({.link = id, .incarnation = link.incarnation, .carrier = link.carrier, .cause = cause, .since = now});
-  if (IsPlanted(Planted::kFenceMissing)) session_.flows->Reclaim(link.carrier, {});
+  if (IsPlanted(Planted::kFenceMissing)) session_.flows->Reclaim(link.carrier);
   Close(id, now);
   if (ask) AskFence(id, cause, now);
 }

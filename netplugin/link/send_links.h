@@ -52,6 +52,7 @@ class SendLinks {
   // A verdict that does not depend on the incarnation.
   void Trouble(LinkId link, plan::EvidenceCause cause, Nanos now) { Step(link, InitiatorEvent::kTrouble, cause, now); }
   void Proved(LinkId link, Incarnation incarnation, bool ok, Nanos now);
+  // All parts of the answer have come, of an incarnation that there has been, and the flows know what has arrived.
   void Fenced(const Frame& frame, Nanos now);
   void LocalRail(uint16_t rail, bool up, Nanos now);
   void RemoteRailUp(uint16_t rail, Nanos now);

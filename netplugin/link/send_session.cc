@@ -165,6 +165,10 @@ void SendSession::Handle(Lane lane, const Frame& frame, Nanos now) {
     case FrameType::kFlowEnded: courier_.Answered({FrameType::kFlowEnd, frame.flow, 0}); return;
     case FrameType::kFenced:
       if (frame.link >= links_.count()) return Garbled(lane, now);
+      if (frame.incarnation > links_.incarnation(frame.link)) return;
+      flows_.Arrived(frame.arrivals);
+      // What was entrusted and is named in no part is to be replayed: so it takes all of them.
+      if (!fenced_parts_.Add(frame)) return;
       courier_.Send(lane, Frame{.type = FrameType::kFencedAck, .link = frame.link, .incarnation = frame.incarnation});
       links_.Fenced(frame, now);
       return;

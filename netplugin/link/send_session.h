@@ -17,6 +17,7 @@
 #include "netplugin/flow/stripe.h"
 #include "netplugin/link/action.h"
 #include "netplugin/link/courier.h"
+#include "netplugin/link/fenced_parts.h"
 #include "netplugin/link/lane_watch.h"
 #include "netplugin/link/send_flows.h"
 #include "netplugin/link/send_links.h"
@@ -166,6 +167,7 @@ class SendSession {
   std::vector<Action> actions_;
   Courier courier_{&actions_};
   SendLinks links_;
+  FencedParts fenced_parts_;
   std::vector<FlowId> closing_;
   bool oob_opening_ = false;
   bool oob_refused_ = false;

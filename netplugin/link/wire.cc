@@ -293,6 +293,10 @@ Bytes Encode(const Frame& frame, uint32_t tag) {
   out.Put(static_cast<uint8_t>(frame.ok));
   out.Put(frame.number);
   out.Put(frame.message);
+  if (frame.type == FrameType::kFenced) {
+    out.Put(frame.part);
+    out.Put(frame.parts);
+  }
   out.Put(static_cast<uint32_t>(frame.numbers.size()));
   for (uint64_t number : frame.numbers) out.Put(number);
   out.Put(static_cast<uint32_t>(frame.arrivals.size()));
@@ -323,6 +327,13 @@ bool Decode(std::span<const uint8_t> packet, uint32_t tag, Frame* frame) {
   frame->ok = in.Get<uint8_t>() != 0;
   frame->number = in.Get<uint64_t>();
   frame->message = in.Get<MessageId>();
+  frame->part = 0;
+  frame->parts = 1;
+  if (frame->type == FrameType::kFenced) {
+    frame->part = in.Get<uint32_t>();
+    frame->parts = in.Get<uint32_t>();
+    if (frame->part >= frame->parts || frame->parts > kFencedPartsMax) return false;
+  }
   const auto count = in.Get<uint32_t>();
   if (!in.ok() || uint64_t{count} * 8 > in.left()) return false;
   frame->numbers.resize(count);

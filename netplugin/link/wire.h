@@ -21,7 +21,10 @@ namespace r2cc::net {
 
 constexpr uint32_t kWireVersionLeast = 3;  // oldest version that this release speaks
 constexpr uint32_t kWireVersion = 3;       // newest
-constexpr uint32_t kControlBodyBytesMax = 16u << 20;
+// Only kFenced would be larger: it travels in parts.
+constexpr uint32_t kControlBodyBytesMax = 1u << 20;
+// More than the arrivals of kFlowsMax flows with all the messages that they may have under way.
+constexpr uint32_t kFencedPartsMax = 8192;
 constexpr uint32_t kWireRailsMax = 32;
 
 enum class ConnectionKind : uint8_t { kOob = 0, kLink = 1 };
@@ -87,7 +90,7 @@ enum class FrameType : uint16_t {
   kGrant = 3,       // R>S flow, message = placed through, numbers = capacities of all buffers posted from there on
   kAck = 4,         // R>S flow, message = placed through
   kFence = 5,       // S>R link, incarnation, cause
-  kFenced = 6,      // R>S link, incarnation, cause, arrivals of all flows
+  kFenced = 6,      // R>S link, incarnation, cause, arrivals of all flows; part of parts, number = the answer that they are parts of
   kFencedAck = 7,   // S>R link, incarnation
   kProved = 8,      // R>S link, incarnation, ok
   kPing = 9,        // S>R number
@@ -109,6 +112,8 @@ struct Frame {
   bool ok = false;
   uint64_t number = 0;
   MessageId message = 0;
+  uint32_t part = 0;  // kFenced: counted from 0, below `parts`
+  uint32_t parts = 1;
   std::vector<uint64_t> numbers;
   std::vector<FlowArrivals> arrivals;
 };

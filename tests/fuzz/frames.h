@@ -62,6 +62,11 @@ inline bool TakeFrame(Input* input, net::Incarnation incarnation, net::MessageId
   raw.numbers.resize(input->Below(8));
   for (uint64_t& number : raw.numbers) number = input->TakeNumber();
   raw.arrivals = TakeArrivals(input);
+  if (raw.type == net::FrameType::kFenced) {
+    raw.parts = input->Below(8) == 0 ? static_cast<uint32_t>(input->TakeNumber()) : 1;
+    raw.part = static_cast<uint32_t>(TakeNear(input, 0));
+    if (raw.parts == 1) raw.part = 0;
+  }
   constexpr uint32_t kTag = 7;
   return net::Decode(net::Encode(raw, kTag), kTag, frame);
 }

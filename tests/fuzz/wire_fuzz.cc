@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "netplugin/link/wire_size.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/packets.h"
 
@@ -16,10 +17,7 @@ void Printable(const std::string& text) {
   for (const char c : text) R2CC_CHECK(c >= 0x20 && c <= 0x7e);
 }
 void Printable(const std::vector<RailInfo>& rails) {
-  for (const RailInfo& rail : rails) {
-    Printable(rail.nic);
-    Printable(rail.address);
-  }
+  for (const RailInfo& rail : rails) Printable(rail.nic);
 }
 
 void Limits(const Hello& hello) {
@@ -36,10 +34,15 @@ void Limits(const HelloReply& reply) {
   R2CC_CHECK(reply.rails.size() <= kWireRailsMax);
 }
 void Limits(const Frame& frame) {
-  R2CC_CHECK(frame.arrivals.size() <= kFlowsMax);
+  R2CC_CHECK(frame.arrivals.size() <= kFlowsMax && frame.part < frame.parts && frame.parts <= kFencedPartsMax);
+  R2CC_CHECK(frame.parts == 1 || frame.type == FrameType::kFenced);
   for (const FlowArrivals& flow : frame.arrivals)
     for (const MessageArrivals& partial : flow.partial) R2CC_CHECK(partial.placed.size() <= kChunksMax);
 }
+
+void CheckSize(const Hello&, const Bytes&) {}
+void CheckSize(const HelloReply&, const Bytes&) {}
+void CheckSize(const Frame& frame, const Bytes& packet) { R2CC_CHECK(packet.size() == kPacketHeaderBytes + BodyBytes(frame)); }
 
 bool Decoded(std::span<const uint8_t> packet, Hello* hello) { return Decode(packet, hello); }
 bool Decoded(std::span<const uint8_t> packet, HelloReply* reply) { return Decode(packet, reply); }
@@ -51,6 +54,7 @@ void Check(std::span<const uint8_t> packet) {
   if (!Decoded(packet, &message)) return;
   Limits(message);
   const Bytes again = fuzz::Encoded(message);
+  CheckSize(message, again);
   R2CC_CHECK(PacketLength(again) == again.size());
   Message twice;
   R2CC_CHECK(Decoded(again, &twice));

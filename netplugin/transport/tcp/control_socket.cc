@@ -19,7 +19,7 @@ void ControlSocket::Open(Poller* poller, std::unique_ptr<PacketStream> stream, u
   poller_ = poller;
   tag_ = tag;
   stream_ = std::move(stream);
-  watching_writes_ = queued_ = false;
+  watching_writes_ = queued_ = repeats_wait_ = false;
   token_ = poller_->Add(stream_->fd(), EPOLLIN, [ready = std::move(ready)](uint32_t) { ready(); });
 }
 
@@ -55,8 +55,10 @@ bool ControlSocket::ToldAgainAnyway(FrameType type) {
 
 void ControlSocket::Queue(const Frame& frame) {
   if (stream_ == nullptr) return;
-  // A peer that does not read, for a day if it is stopped, must not cost memory.
-  if (stream_->backlog() > kBacklogForRepeats && ToldAgainAnyway(frame.type)) return;
+  // A peer that does not read, for a day if it is stopped, must not cost memory. The parts of one answer go all or not at all: those
+  // before are no backlog.
+  if (frame.part == 0) repeats_wait_ = stream_->backlog() > kBacklogForRepeats;
+  if (repeats_wait_ && ToldAgainAnyway(frame.type)) return;
   stream_->Queue(Encode(frame, tag_));
   queued_ = true;
 }

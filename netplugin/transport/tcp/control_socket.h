@@ -49,6 +49,7 @@ class ControlSocket {
   Poller::Token token_ = 0;
   bool watching_writes_ = false;
   bool queued_ = false;
+  bool repeats_wait_ = false;  // at the last frame's first part the backlog was too large for what is told again anyway
 };
 
 }  // namespace r2cc::net

@@ -1,0 +1,23 @@
+#include "netplugin/link/wire_size.h"
+
+namespace r2cc::net {
+
+size_t WireBytes(const MessageArrivals& message) { return sizeof(MessageId) + 2 * sizeof(uint32_t) + (message.placed.size() + 7) / 8; }
+
+size_t WireBytes(const FlowArrivals& flow) {
+  size_t bytes = sizeof(FlowId) + sizeof(MessageId) + sizeof(uint32_t);
+  for (const MessageArrivals& message : flow.partial) bytes += WireBytes(message);
+  return bytes;
+}
+
+size_t BodyBytes(const Frame& frame) {
+  constexpr size_t kNamesBytes =
+      sizeof(FlowId) + sizeof(LinkId) + sizeof(Incarnation) + sizeof(uint32_t) + sizeof(uint8_t) + sizeof(uint64_t) + sizeof(MessageId);
+  constexpr size_t kCountsBytes = 2 * sizeof(uint32_t);
+  const size_t part_bytes = frame.type == FrameType::kFenced ? 2 * sizeof(uint32_t) : 0;
+  size_t bytes = kNamesBytes + part_bytes + kCountsBytes + frame.numbers.size() * sizeof(uint64_t);
+  for (const FlowArrivals& flow : frame.arrivals) bytes += WireBytes(flow);
+  return bytes;
+}
+
+}  // namespace r2cc::net

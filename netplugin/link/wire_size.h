@@ -1,0 +1,18 @@
+// How long a frame is on the wire, without encoding it. Pure.
+#ifndef R2CC_NETPLUGIN_LINK_WIRE_SIZE_H_
+#define R2CC_NETPLUGIN_LINK_WIRE_SIZE_H_
+
+#include <cstddef>
+
+#include "netplugin/link/wire.h"
+
+namespace r2cc::net {
+
+// What a frame's packet has in its body, and what arrivals take of that.
+size_t BodyBytes(const Frame& frame);
+size_t WireBytes(const MessageArrivals& message);
+size_t WireBytes(const FlowArrivals& flow);
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_LINK_WIRE_SIZE_H_
