@@ -34,7 +34,7 @@ class BulkRun {
   // Nothing has moved for a while, and a small message may be the next. A large one goes on where the run was.
   void Rest() { rests_ = after_bytes_ > 0; }
   bool is_bulk() const { return !rests_ && bulk_.bytes >= after_bytes_; }
-  // Messages are about that are worth handing over: the peer's movers may send them by any socket of a link.
+  // Messages are about that are worth handing over: the peer's workers may send them by any socket of a link.
   bool has_bulk() const { return bulk_.bytes > 0; }
   // Messages are about that are too large for the eager path.
   bool has_large() const { return large_.bytes > 0; }

@@ -58,7 +58,7 @@ TEST_F(BulkRunTest, RestsUntilTheNextLargeMessage) {
   Count(kLarge, kAfterBytes / kChunkBytes);
   run.Rest();
   EXPECT_FALSE(run.is_bulk());
-  EXPECT_TRUE(run.has_bulk()) << "the peer's movers may be at it already";
+  EXPECT_TRUE(run.has_bulk()) << "the peer's workers may be at it already";
   Count(kSmall, 1);
   EXPECT_FALSE(run.is_bulk());
   Count(kLarge, 1);

@@ -64,12 +64,12 @@ uint32_t EvenChunkBytes(uint64_t message_bytes, uint32_t chunk_bytes, size_t lin
 // How many links carry chunks, if all of them have the same weight; else 0.
 size_t LinksAlike(std::span<const LinkShare> links);
 
-// With movers a message goes by several sockets at a time, each in its own thread: none takes more than this with one call, or one chunk.
+// With workers a message goes by several sockets at a time, each in its own thread: none takes more than this with one call, or one chunk.
 // Else chunks leave together as far as the queue has room, which saves calls.
-constexpr uint32_t kMoverCallBytes = 256 * 1024;
+constexpr uint32_t kWorkerCallBytes = 256 * 1024;
 // How many bytes of chunks leave a socket together that may queue `limit_bytes`.
-constexpr uint32_t CallBytes(uint32_t limit_bytes, bool by_mover) {
-  return by_mover && limit_bytes > kMoverCallBytes ? kMoverCallBytes : limit_bytes;
+constexpr uint32_t CallBytes(uint32_t limit_bytes, bool by_worker) {
+  return by_worker && limit_bytes > kWorkerCallBytes ? kWorkerCallBytes : limit_bytes;
 }
 
 // How many bytes may wait in a rail's sockets, not sent yet. Many are good for speed while flows keep to their own rails, but what a fault

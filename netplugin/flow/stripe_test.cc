@@ -173,9 +173,9 @@ TEST(LinksAlike, AreThoseThatCarryIfNoneCarriesLess) {
   EXPECT_EQ(LinksAlike(links), 0u);
 }
 
-TEST(CallBytes, AMoverLeavesTheRestOfALargeMessageToOthers) {
+TEST(CallBytes, AWorkerLeavesTheRestOfALargeMessageToOthers) {
   EXPECT_EQ(CallBytes(1 << 20, false), 1u << 20);
-  EXPECT_EQ(CallBytes(1 << 20, true), kMoverCallBytes);
+  EXPECT_EQ(CallBytes(1 << 20, true), kWorkerCallBytes);
   EXPECT_EQ(CallBytes(1 << 17, true), 1u << 17) << "what the queue takes";
 }
 

@@ -35,13 +35,13 @@ void* InitOf(Net* net) {
 }
 
 // Who moves bulk: NCCL's threads and the I/O thread alone, or workers from the first byte on.
-const OwnProcess::Environment kMovers[] = {{{"R2CC_BULK_THREADS", "0"}}, {{"R2CC_BULK_THREADS", "2"}, {"R2CC_BULK_AFTER_BYTES", "0"}}};
+const OwnProcess::Environment kWorkers[] = {{{"R2CC_BULK_THREADS", "0"}}, {{"R2CC_BULK_THREADS", "2"}, {"R2CC_BULK_AFTER_BYTES", "0"}}};
 
 // The buffers are given back as soon as close returns: one late read or write ends the process, is refused to the kernel, or shows in what
 // is there by then. Another flow of the same links goes on.
 TEST(Close, CloseWithRequestsOutstanding) {
-  for (const auto& movers : kMovers) {
-    OwnProcess process(movers, [] {
+  for (const auto& workers : kWorkers) {
+    OwnProcess process(workers, [] {
       const std::unique_ptr<Net> net = NetOf(OpenLibrary(), kVersionNewest);
       void* context = InitOf(net.get());
       Pair steady = Pair::Open(net.get(), context, 1);
@@ -81,7 +81,7 @@ TEST(Close, CloseWithRequestsOutstanding) {
 
 // A worker stands before its call, with the lock in nobody's hands, when the flow is closed.
 void CloseWhileAWorkerIsAtItsCall(bool receiver, bool reuse) {
-  OwnProcess process(kMovers[1], [=] {
+  OwnProcess process(kWorkers[1], [=] {
     const std::unique_ptr<Net> net = NetOf(OpenLibrary(), kVersionNewest);
     void* context = InitOf(net.get());
     Pair victim = Pair::Open(net.get(), context, 0);

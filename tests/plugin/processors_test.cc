@@ -106,7 +106,7 @@ TEST(ProcessorsOfTheJob, APinnedCallerKeepsNobodyElse) {
   EXPECT_EQ(process.Wait(), 0) << process.text();
 }
 
-// Without R2CC_BULK_THREADS there are movers only where the job has processors to spare.
+// Without R2CC_BULK_THREADS there are workers only where the job has processors to spare.
 TEST(ProcessorsOfTheJob, AreThoseThatCount) {
   OwnProcess process({}, [] {
     Pin(MayUse().back());
