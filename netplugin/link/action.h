@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/core/clock.h"
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 #include "plan/page/ring.h"
 
 namespace r2cc::net {

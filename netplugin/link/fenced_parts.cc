@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/core/check.h"
-#include "netplugin/link/wire_size.h"
+#include "netplugin/link/frame_size.h"
 
 namespace r2cc::net {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 
 namespace r2cc::net {
 

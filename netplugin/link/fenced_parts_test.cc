@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "netplugin/link/frame_size.h"
 #include "netplugin/link/recv_session.h"
 #include "netplugin/link/send_session.h"
-#include "netplugin/link/wire_size.h"
 
 namespace r2cc::net {
 namespace {

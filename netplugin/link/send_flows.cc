@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "netplugin/flow/planted.h"
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 
 namespace r2cc::net {
 

@@ -11,7 +11,7 @@
 #include <map>
 #include <tuple>
 
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 
 namespace r2cc::net {
 namespace {

@@ -11,7 +11,6 @@
 
 #include "base/core/clock.h"
 #include "base/core/function_ref.h"
-#include "netplugin/flow/rate_watch.h"
 #include "netplugin/flow/stripe.h"
 #include "netplugin/link/action.h"
 #include "netplugin/link/courier.h"
@@ -20,6 +19,7 @@
 #include "netplugin/link/lane_watch.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/open_fences.h"
+#include "netplugin/link/rate_watch.h"
 #include "netplugin/link/retry_wait.h"
 #include "netplugin/link/send_flows.h"
 #include "netplugin/link/session_rails.h"

@@ -11,8 +11,8 @@
 #include "base/core/clock.h"
 #include "netplugin/flow/stripe.h"
 #include "netplugin/link/detour.h"
+#include "netplugin/link/frame.h"
 #include "netplugin/link/transport_choice.h"
-#include "netplugin/link/wire.h"
 
 namespace r2cc::net {
 

@@ -11,7 +11,7 @@
 #include <set>
 #include <string>
 
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/host.h"
 #include "netplugin/transport/recv_peer.h"

@@ -30,7 +30,7 @@
 #include "base/core/clock.h"
 #include "base/core/function_ref.h"
 #include "netplugin/flow/types.h"
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 #include "netplugin/rails/rails.h"
 #include "netplugin/transport/counter.h"
 #include "plan/page/ring.h"

@@ -11,7 +11,7 @@
 #include "base/core/clock.h"
 #include "netplugin/config/log.h"
 #include "netplugin/link/action.h"
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 #include "netplugin/transport/links.h"
 #include "netplugin/transport/poller.h"
 

@@ -10,7 +10,7 @@
 
 #include "netplugin/flow/stripe.h"
 #include "netplugin/link/detour.h"
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 #include "plan/page/page.h"
 
 namespace r2cc::net {

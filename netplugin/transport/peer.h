@@ -14,8 +14,8 @@
 #include <mutex>
 #include <vector>
 
-#include "netplugin/flow/bulk_run.h"
 #include "netplugin/flow/types.h"
+#include "netplugin/transport/bulk_run.h"
 #include "netplugin/transport/host.h"
 #include "netplugin/transport/links.h"
 

@@ -2,7 +2,7 @@
 #include <array>
 #include <cstring>
 
-#include "netplugin/flow/bulk_run.h"
+#include "netplugin/transport/bulk_run.h"
 #include "tests/contract/fixture.h"
 
 namespace r2cc::contract {

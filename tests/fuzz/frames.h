@@ -8,7 +8,7 @@
 
 #include "base/core/check.h"
 #include "netplugin/link/action.h"
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 #include "tests/fuzz/input.h"
 
 namespace r2cc::fuzz {

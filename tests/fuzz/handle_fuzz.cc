@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/core/check.h"
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 #include "netplugin/transport/handle.h"
 #include "netplugin/transport/tcp/socket.h"
 #include "tests/fuzz/input.h"

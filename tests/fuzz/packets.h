@@ -9,7 +9,7 @@
 
 #include "base/core/check.h"
 #include "base/core/hash.h"
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 
 namespace r2cc::fuzz {
 

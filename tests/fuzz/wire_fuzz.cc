@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "netplugin/link/wire_size.h"
+#include "netplugin/link/frame_size.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/packets.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 
 namespace r2cc::plugin_test {
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 #include "tests/sim/network.h"
 #include "tests/sim/tap.h"
 

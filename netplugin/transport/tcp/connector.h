@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 #include "netplugin/transport/poller.h"
 #include "netplugin/transport/tcp/packet_stream.h"
 #include "netplugin/transport/tcp/socket.h"

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/core/function_ref.h"
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 #include "netplugin/transport/poller.h"
 #include "netplugin/transport/tcp/packet_stream.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 #include "netplugin/transport/tcp/socket.h"
 
 namespace r2cc::net {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/core/function_ref.h"
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 #include "netplugin/transport/tcp/socket.h"
 
 namespace r2cc::net {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "netplugin/flow/acknowledgement_pace.h"
 #include "netplugin/flow/flow_map.h"
 #include "netplugin/transport/links.h"
+#include "netplugin/transport/tcp/acknowledgement_pace.h"
 #include "netplugin/transport/tcp/bulk.h"
 #include "netplugin/transport/tcp/control_socket.h"
 #include "netplugin/transport/tcp/io_task.h"

@@ -1,4 +1,4 @@
-#include "netplugin/flow/bulk_run.h"
+#include "netplugin/transport/bulk_run.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "netplugin/flow/rate_watch.h"
+#include "netplugin/link/rate_watch.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,8 +7,8 @@
 //
 // Text goes into logs, records and tables: what is not printable ASCII is a '?' when it has been decoded. No daemon gives names with
 // anything else, so such a name means no NIC of the page; a node that has one is not refused for it.
-#ifndef R2CC_NETPLUGIN_LINK_WIRE_H_
-#define R2CC_NETPLUGIN_LINK_WIRE_H_
+#ifndef R2CC_NETPLUGIN_LINK_FRAME_H_
+#define R2CC_NETPLUGIN_LINK_FRAME_H_
 
 #include <cstdint>
 #include <span>
@@ -162,4 +162,4 @@ uint32_t NegotiateVersion(uint32_t their_least, uint32_t their_newest);
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_LINK_WIRE_H_
+#endif  // R2CC_NETPLUGIN_LINK_FRAME_H_

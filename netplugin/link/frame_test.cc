@@ -1,4 +1,4 @@
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 
 #include <gtest/gtest.h>
 

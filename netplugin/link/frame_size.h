@@ -1,10 +1,10 @@
 // How long a frame is on the wire, without encoding it. Pure.
-#ifndef R2CC_NETPLUGIN_LINK_WIRE_SIZE_H_
-#define R2CC_NETPLUGIN_LINK_WIRE_SIZE_H_
+#ifndef R2CC_NETPLUGIN_LINK_FRAME_SIZE_H_
+#define R2CC_NETPLUGIN_LINK_FRAME_SIZE_H_
 
 #include <cstddef>
 
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 
 namespace r2cc::net {
 
@@ -15,4 +15,4 @@ size_t WireBytes(const FlowArrivals& flow);
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_LINK_WIRE_SIZE_H_
+#endif  // R2CC_NETPLUGIN_LINK_FRAME_SIZE_H_

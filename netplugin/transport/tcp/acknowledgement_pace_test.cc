@@ -1,4 +1,4 @@
-#include "netplugin/flow/acknowledgement_pace.h"
+#include "netplugin/transport/tcp/acknowledgement_pace.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "netplugin/link/wire.h"
+#include "netplugin/link/frame.h"
 
 #include <algorithm>
 #include <concepts>
@@ -68,7 +68,7 @@ class Reader {
     bytes_ = bytes_.subspan(sizeof(T));
     return value;
   }
-  // See wire.h.
+  // See frame.h.
   Endpoint GetBytes() {
     const auto length = Get<uint8_t>();
     if (bytes_.size() < length) {

@@ -1,7 +1,7 @@
 // Whether what a peer moves is bulk, so that more threads at it are worth it: large messages are a matter of copying, small ones of who
 // wakes up for them. Pure.
-#ifndef R2CC_NETPLUGIN_FLOW_BULK_RUN_H_
-#define R2CC_NETPLUGIN_FLOW_BULK_RUN_H_
+#ifndef R2CC_NETPLUGIN_TRANSPORT_BULK_RUN_H_
+#define R2CC_NETPLUGIN_TRANSPORT_BULK_RUN_H_
 
 #include <cstdint>
 
@@ -61,4 +61,4 @@ class BulkRun {
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_FLOW_BULK_RUN_H_
+#endif  // R2CC_NETPLUGIN_TRANSPORT_BULK_RUN_H_

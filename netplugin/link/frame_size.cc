@@ -1,4 +1,4 @@
-#include "netplugin/link/wire_size.h"
+#include "netplugin/link/frame_size.h"
 
 namespace r2cc::net {
 
