@@ -1,7 +1,8 @@
 #include "tests/sim/network.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "tests/sim/connection.h"
 
 namespace r2cc::sim {
 namespace {
@@ -16,138 +17,7 @@ constexpr int kKeepAliveSilences = 7;
 
 Nanos Doubled(Nanos wait) { return std::clamp(wait * 2, kRetransmitLeast, kRetransmitMost); }
 
-class Buffer {
- public:
-  size_t size() const { return bytes_.size() - head_; }
-  void Append(const uint8_t* from, size_t count) {
-    if (head_ > 0 && head_ == bytes_.size()) clear();
-    bytes_.insert(bytes_.end(), from, from + count);
-  }
-  size_t Take(uint8_t* to, size_t count) {
-    count = std::min(count, size());
-    if (count > 0) std::memcpy(to, bytes_.data() + head_, count);
-    head_ += count;
-    return count;
-  }
-  void clear() {
-    bytes_.clear();
-    head_ = 0;
-  }
-
- private:
-  std::vector<uint8_t> bytes_;
-  size_t head_ = 0;
-};
-
-struct Segment {
-  std::vector<uint8_t> bytes;
-  Nanos arrival = 0;
-  bool last = false;
-};
-
 }  // namespace
-
-class Connection {
- public:
-  struct End {
-    Port port;
-    std::weak_ptr<Socket> socket;
-    bool open = false;       // the kernel knows it
-    bool connected = false;  // as its process sees it
-    bool deaf = false;       // its kernel takes bytes, no process reads them
-    bool broken = false;
-    bool refused = false;
-    // Outgoing.
-    Buffer unsent;
-    std::deque<Segment> flying;
-    size_t unacknowledged = 0;
-    uint64_t acknowledged_bytes = 0;
-    Nanos busy = 0, busy_since = 0;
-    bool end_wanted = false, end_sent = false;
-    bool aborted = false;
-    bool arrival_planned = false;
-    Nanos last_arrival = 0;
-    Nanos retransmit = 0;
-    // Incoming.
-    Buffer arrived;
-    bool end_arrived = false;
-    int silences = 0;
-  };
-  End ends[2];
-  bool keep_alive = false;
-};
-
-// ---- sockets ----
-
-bool Socket::connected() const { return connection_->ends[side_].connected && !broken(); }
-bool Socket::refused() const { return connection_->ends[side_].refused; }
-bool Socket::broken() const { return connection_->ends[side_].broken; }
-bool Socket::ended() const { return connection_->ends[side_].end_arrived && Readable() == 0; }
-size_t Socket::Readable() const { return connection_->ends[side_].arrived.size(); }
-Port Socket::local() const { return connection_->ends[side_].port; }
-Port Socket::remote() const { return connection_->ends[1 - side_].port; }
-size_t Socket::Unacknowledged() const { return connection_->ends[side_].unsent.size() + connection_->ends[side_].unacknowledged; }
-uint64_t Socket::acknowledged_bytes() const { return connection_->ends[side_].acknowledged_bytes; }
-
-Nanos Socket::busy() const {
-  const Connection::End& end = connection_->ends[side_];
-  return end.busy + (end.busy_since == 0 ? 0 : network_->timeline()->now() - end.busy_since);
-}
-
-size_t Socket::Read(uint8_t* to, size_t bytes) {
-  Connection::End& end = connection_->ends[side_];
-  const size_t taken = end.arrived.Take(to, bytes);
-  // The window opens: the other end may go on, as soon as it hears of it.
-  if (taken > 0 && connection_->ends[1 - side_].unsent.size() > 0) network_->Acknowledge(connection_, 1 - side_, 0, 0);
-  return taken;
-}
-
-size_t Socket::Room() const {
-  const Connection::End& end = connection_->ends[side_];
-  if (!end.connected || end.broken || end.end_wanted) return 0;
-  const size_t used = end.unsent.size() + end.unacknowledged;
-  return used < network_->send_buffer_bytes_ ? network_->send_buffer_bytes_ - used : 0;
-}
-
-size_t Socket::Write(const uint8_t* from, size_t bytes) {
-  bytes = std::min(bytes, Room());
-  if (bytes == 0) return 0;
-  Connection::End& end = connection_->ends[side_];
-  end.unsent.Append(from, bytes);
-  if (end.busy_since == 0) end.busy_since = network_->timeline()->now();
-  network_->Transmit(connection_, side_);
-  return bytes;
-}
-
-void Socket::HalfClose() {
-  Connection::End& end = connection_->ends[side_];
-  if (!end.open || end.end_wanted) return;
-  end.end_wanted = true;
-  network_->Transmit(connection_, side_);
-}
-
-void Socket::Close() {
-  Connection::End& end = connection_->ends[side_];
-  if (!end.open) return;
-  if (end.arrived.size() > 0 || !end.connected) return Abandon();
-  HalfClose();
-  end.open = false;
-}
-
-void Socket::Abandon() {
-  Connection::End& end = connection_->ends[side_];
-  if (!end.open) return;
-  end.open = false;
-  end.aborted = true;
-  end.unsent.clear();
-  end.arrived.clear();
-  // What is on the wire may still arrive before the reset, or not.
-  if (network_->timeline()->random().Chance(2)) {
-    end.flying.clear();
-    end.last_arrival = 0;
-  }
-  if (end.connected && !end.broken) network_->SendReset(connection_, side_);
-}
 
 // ---- connecting ----
 
