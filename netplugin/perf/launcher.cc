@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -51,18 +52,19 @@ bool PluginLoads(const Options& options) {
 }
 
 // The scheduler may leave two ranks on one processor for a whole run, while another is idle.
-bool Pin(int rank) {
-  cpu_set_t allowed;
+bool Pin(int rank, int processors) {
+  cpu_set_t allowed, own;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return false;
-  int skip = rank % CPU_COUNT(&allowed);
+  CPU_ZERO(&own);
+  const int shares = std::max(1, CPU_COUNT(&allowed) / processors);
+  const int first = rank % shares * processors;
+  int number = 0;
   for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
-    if (!CPU_ISSET(processor, &allowed) || skip-- > 0) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(processor, &one);
-    return sched_setaffinity(0, sizeof(one), &one) == 0;
+    if (!CPU_ISSET(processor, &allowed)) continue;
+    if (number >= first && number < first + processors) CPU_SET(processor, &own);
+    ++number;
   }
-  return false;
+  return sched_setaffinity(0, sizeof(own), &own) == 0;
 }
 
 class Children {
@@ -101,8 +103,8 @@ bool Children::Start(const Options& options, int listen_fd, int port) {
       setpgid(0, 0);  // Ctrl-C reaches this process alone, which passes it on
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(1);
-      if (options.pin && !Pin(rank)) {
-        fprintf(stderr, "r2cc-perf: --pin: cannot keep rank %d to a processor: %s\n", rank, strerror(errno));
+      if (options.pin > 0 && !Pin(rank, options.pin)) {
+        fprintf(stderr, "r2cc-perf: --pin: cannot keep rank %d to its processors: %s\n", rank, strerror(errno));
         _exit(1);
       }
       if (rank != 0) close(listen_fd);

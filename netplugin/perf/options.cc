@@ -72,7 +72,8 @@ void AddFlags(CLI::App* app, Text* text, Options* options) {
   app->add_option("--fork-children", options->fork_children, "each rank forks so many children, once connected, that sleep until it ends")
       ->capture_default_str()
       ->check(CLI::Range(0, kChildrenMax));
-  app->add_flag("--pin", options->pin, "rank R runs on the R-th of the allowed processors alone, round and round (with --ranks)");
+  app->add_option("--pin", options->pin, "each rank keeps to so many of the allowed processors, dealt out round and round (with --ranks)")
+      ->check(CLI::Range(1, 1024));
   app->add_flag("--json", options->json, "a JSON object as the last line of rank 0's output");
   app->add_flag("--debug", options->debug, "print the plugin's INFO messages too");
 }
@@ -98,7 +99,7 @@ std::string Apply(const Text& text, Options* options) {
   options->sizes_bytes = *sizes;
 
   if (text.ranks > 0 && options->rank >= 0) return "--ranks starts all ranks here and --rank runs one of a job; give one of them";
-  if (options->pin && text.ranks == 0)
+  if (options->pin > 0 && text.ranks == 0)
     return "--pin is for --ranks; a rank of its own is pinned by whoever starts it, such as with taskset";
   if (text.ranks == 0 && options->rank < 0)
     return "how many ranks? --ranks N starts them all here; --rank R --nranks N --root HOST:PORT runs one of a job";

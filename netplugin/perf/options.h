@@ -31,7 +31,7 @@ struct Options {
   bool debug = false;
   std::string trace_prefix;
   int fork_children = 0;
-  bool pin = false;
+  int pin = 0;  // processors of each rank; 0: it may use all
 
   int ranks = 0;     // of the whole job
   int rank = -1;     // -1: start all ranks here

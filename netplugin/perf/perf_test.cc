@@ -49,14 +49,15 @@ TEST(OptionsTest, SizesWalkLikeNcclTests) {
 }
 
 TEST(OptionsTest, GoodFlags) {
-  const Parsed parsed =
-      Parse({"alltoall", "--plugin", "x.so", "--ranks", "4", "-b", "8", "-e", "1K", "-f", "2", "-n", "7", "-c", "0", "--json"});
+  const Parsed parsed = Parse(
+      {"alltoall", "--plugin", "x.so", "--ranks", "4", "-b", "8", "-e", "1K", "-f", "2", "-n", "7", "-c", "0", "--pin", "2", "--json"});
   ASSERT_TRUE(parsed.ok) << parsed.output;
   EXPECT_EQ(parsed.options.collective, Collective::kAllToAll);
   EXPECT_EQ(parsed.options.sizes_bytes.size(), 8u);
   EXPECT_EQ(parsed.options.ranks, 4);
   EXPECT_EQ(parsed.options.iterations, 7);
   EXPECT_FALSE(parsed.options.check);
+  EXPECT_EQ(parsed.options.pin, 2);
 }
 
 TEST(OptionsTest, BadFlagsGetOneLineAndCode2) {
@@ -66,6 +67,7 @@ TEST(OptionsTest, BadFlagsGetOneLineAndCode2) {
       {{"--plugin", "x", "--ranks", "2", "--bogus"}, "--bogus"},
       {{"--plugin", "x", "--ranks", "1"}, "--ranks"},
       {{"--plugin", "x", "--ranks", "two"}, "two"},
+      {{"--plugin", "x", "--ranks", "2", "--pin", "0"}, "--pin"},
       {{"--plugin", "x", "--ranks", "2", "--rank", "0"}, "give one of them"},
       {{"--plugin", "x", "--rank", "0"}, "--nranks N and --root HOST:PORT"},
       {{"--plugin", "x", "--rank", "2", "--nranks", "2", "--root", "a:1"}, "not below --nranks 2"},

@@ -3,6 +3,7 @@ of 2 ranks on loopback rails, and iperf3 on the same addresses as the limit. Pri
 
 import argparse
 import json
+import os
 import pathlib
 import statistics
 import sys
@@ -25,6 +26,8 @@ LARGE_ITERATIONS_MIN = 4
 # the time in which two processes wake up for it, and a sleep of the progress loop is longer than a message.
 SMALL_ITERATIONS, QUICK_SMALL_ITERATIONS = 40, 20
 SMALL_BURST = 20
+# A rank's share: large messages are moved by several threads, and a plugin's threads keep to the processors of its process.
+LARGE_PROCESSORS = max(1, (os.cpu_count() or 1) // perf_run.RANKS)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -71,10 +74,10 @@ class Comparison:
     perf_run.run(self._perf, self._ours, rails, flags, self._environment)
     perf_run.run(self._perf, self._theirs, rails, flags, {})
 
-  def pairs(self, what: str, rails: int, flags: list[str], count: int) -> dict[int, list[Pair]]:
-    """By size. Each rank has a processor of its own, as NCCL's proxies have: else the scheduler's choice is most of what is measured."""
+  def pairs(self, what: str, rails: int, processors: int, flags: list[str], count: int) -> dict[int, list[Pair]]:
+    """By size. Each rank has processors of its own, as ranks on nodes have: else the scheduler's choice is most of what is measured."""
     found: dict[int, list[Pair]] = {}
-    flags = [*flags, "-c", "0", "--slot-checks", "0", "--pin"]
+    flags = [*flags, "-c", "0", "--slot-checks", "0", "--pin", str(processors)]
     if self._options.idle_sleep_us is not None:
       flags += ["--idle-sleep-us", str(self._options.idle_sleep_us)]
     begin_s = time.monotonic()
@@ -117,14 +120,14 @@ class Comparison:
         run_bytes = QUICK_LARGE_RUN_BYTES if options.quick else LARGE_RUN_BYTES
         for size in LARGE_BYTES:
           flags = ["-b", str(size), "-n", str(max(LARGE_ITERATIONS_MIN, run_bytes // size)), "-w", "2"]
-          found = self.pairs(compare_figures.size_text(size), rails, flags, options.large_pairs)
+          found = self.pairs(compare_figures.size_text(size), rails, LARGE_PROCESSORS, flags, options.large_pairs)
           said["large"] += [compare_figures.large(rails, size, pairs, limit["both_ways_gbps"]) for size, pairs in found.items()]
       if options.small:
         iterations = QUICK_SMALL_ITERATIONS if options.quick else SMALL_ITERATIONS
         flags = ["-b", SMALL_FIRST, "-e", SMALL_LAST, "-f", "2", "-n", str(iterations), "-w", "10", "-m", str(options.burst)]
         if options.idle_sleep_us is None:
           flags += ["--idle-sleep-us", "0"]
-        found = self.pairs(f"{SMALL_FIRST} to {SMALL_LAST}", rails, flags, options.pairs)
+        found = self.pairs(f"{SMALL_FIRST} to {SMALL_LAST}", rails, 1, flags, options.pairs)
         said["small"] += [compare_figures.small(rails, size, pairs) for size, pairs in found.items()]
     facts["others_share"] = round(others.share(), 3)
     said["seconds"] = round(time.monotonic() - begin_s, 1)
