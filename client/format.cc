@@ -148,11 +148,12 @@ std::string FormatEvent(const v1::Event& event, const Style& style) {
 }
 
 std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
-  Table table({Right("PID"), "JOB", "PROCESS", Right("ATTACHED"), "RAIL", "NIC", Right("SENT"), Right("RECEIVED"), Right("REPLAYED"),
-               Right("FAILOVERS"), Right("LOST"), "PEERS"});
+  Table table({Right("PID"), Right("UID"), "JOB", "PROCESS", Right("ATTACHED"), "RAIL", "NIC", Right("SENT"), Right("RECEIVED"),
+               Right("REPLAYED"), Right("FAILOVERS"), Right("LOST"), "PEERS"});
   for (const v1::Job& job : reply.jobs()) {
     // Its first rail stands on the job's own line, the others below it.
-    std::vector<Cell> job_cells = {absl::StrCat(job.pid()), job.job(), job.process_id(), Ago(job.attached_ns(), style)};
+    std::vector<Cell> job_cells = {absl::StrCat(job.pid(), job.pid_claimed() ? "?" : ""), absl::StrCat(job.uid()), job.job(),
+                                   job.process_id(), Ago(job.attached_ns(), style)};
     Cell lost(job.evidence_dropped() == 0 ? "" : absl::StrCat(job.evidence_dropped()), Colour::kYellow);
     Cell peers(absl::StrJoin(job.peer_nodes(), " "));
     v1::RailTotals none;
@@ -172,7 +173,7 @@ std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
       cells.push_back(lost);
       cells.push_back(peers);
       table.AddRow(std::move(cells));
-      job_cells.assign(4, Cell(""));
+      job_cells.assign(5, Cell(""));
       lost = peers = Cell("");
     }
   }

@@ -162,6 +162,7 @@ TEST(Format, Jobs) {
   const auto reply = FromText<v1::ListJobsReply>(R"pb(
     jobs {
       pid: 41
+      uid: 1000
       job: "train"
       process_id: "0"
       attached_ns: 1735787035000000000
@@ -171,12 +172,12 @@ TEST(Format, Jobs) {
       rails { rail: "eth0" nic: "rail0" sent_bytes: 1048576 received_bytes: 2097152 }
       rails { rail: "eth1" sent_bytes: 512 replayed_bytes: 4096 failovers: 1 }
     }
-    jobs { pid: 42 job: "idle" })pb");
+    jobs { pid: 42 pid_claimed: true job: "idle" })pb");
   EXPECT_EQ(FormatJobs(reply, {.now_ns = kNow}),
-            "PID  JOB    PROCESS    ATTACHED  RAIL  NIC           SENT  RECEIVED  REPLAYED  FAILOVERS  LOST  PEERS\n"
-            " 41  train  0        10.0 s ago  eth0  rail0        1 MiB     2 MiB       0 B          0     3  n1 n2\n"
-            "                                 eth1  not matched  512 B       0 B     4 KiB          1\n"
-            " 42  idle                        -     -\n");
+            "PID   UID  JOB    PROCESS    ATTACHED  RAIL  NIC           SENT  RECEIVED  REPLAYED  FAILOVERS  LOST  PEERS\n"
+            " 41  1000  train  0        10.0 s ago  eth0  rail0        1 MiB     2 MiB       0 B          0     3  n1 n2\n"
+            "                                       eth1  not matched  512 B       0 B     4 KiB          1\n"
+            "42?     0  idle                        -     -\n");
   EXPECT_EQ(FormatJobs({}, {}), "no jobs attached\n");
 }
 

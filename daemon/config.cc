@@ -267,6 +267,8 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& fil
                           absl::StrCat("realtime_priority is 0 to ", kRealtimePriorityMost, ", not ", parsed.realtime_priority()));
     config.realtime_priority = static_cast<int>(parsed.realtime_priority());
   }
+  config.attach.uids.insert(parsed.attach().uids().begin(), parsed.attach().uids().end());
+  config.attach.gids.insert(parsed.attach().gids().begin(), parsed.attach().gids().end());
   status = ReadPeers(parsed, places, &config);
   if (status.ok()) status = ReadNics(parsed, places, &config);
   if (status.ok()) status = ReadStore(parsed, places, &config);

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "daemon/attach_access.h"
 
 namespace r2cc::daemon {
 
@@ -66,6 +67,7 @@ struct Config {
   std::string state_file;
   int nice = kDefaultNice;
   int realtime_priority = kDefaultRealtimePriority;  // 0: none
+  AttachAccess attach;
 
   std::string control_socket() const { return run_dir + "/r2ccd.sock"; }
   std::string attach_socket() const { return run_dir + "/attach.sock"; }

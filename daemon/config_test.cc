@@ -44,6 +44,22 @@ TEST(ConfigTest, AWholeFile) {
   EXPECT_EQ(config->control_socket(), "/run/x/r2ccd.sock");
 }
 
+TEST(ConfigTest, EverybodyMayAttachUnlessTheFileSaysWho) {
+  const auto access = [](const std::string& text) {
+    const auto config = ParseConfig(text, "f.conf", kContext);
+    EXPECT_TRUE(config.ok()) << config.status();
+    return config.ok() ? config->attach : AttachAccess();
+  };
+  const std::vector<uint32_t> groups = {100, 4242};
+  EXPECT_TRUE(access("").Allows(1000, groups));
+  const AttachAccess narrowed = access("attach { uids: 7 uids: 8 gids: 4242 }");
+  EXPECT_TRUE(narrowed.Allows(7, {}));
+  EXPECT_TRUE(narrowed.Allows(1000, groups)) << "by a group";
+  EXPECT_TRUE(narrowed.Allows(0, {})) << "root";
+  EXPECT_FALSE(narrowed.Allows(1000, {}));
+  EXPECT_FALSE(narrowed.Allows(4242, {})) << "a gid is no uid";
+}
+
 TEST(ConfigTest, ACableNamesItsOtherEnd) {
   const auto config = ParseConfig(R"(node: "n0" nics { name: "rail0" cable_to: "n1/rail3" })", "f.conf", kContext);
   ASSERT_TRUE(config.ok()) << config.status();

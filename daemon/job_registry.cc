@@ -8,9 +8,12 @@
 
 namespace r2cc::daemon {
 
-void JobRegistry::Add(JobId id, int32_t pid, const plan::AttachRequest& request, std::vector<std::string> nics, int64_t now_realtime_ns) {
+void JobRegistry::Add(JobId id, const JobProcess& process, const plan::AttachRequest& request, std::vector<std::string> nics,
+                      int64_t now_realtime_ns) {
   Entry entry;
-  entry.job.set_pid(pid);
+  entry.job.set_pid(process.pid);
+  entry.job.set_pid_claimed(process.pid_claimed);
+  entry.job.set_uid(process.uid);
   entry.job.set_job(CleanText(request.job, sizeof(request.job)));
   entry.job.set_process_id(absl::StrFormat("%016x", request.process_id));
   entry.job.set_attached_ns(now_realtime_ns);

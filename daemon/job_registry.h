@@ -17,14 +17,22 @@ namespace r2cc::daemon {
 // One attached process, named by its connection.
 using JobId = uint64_t;
 
+// Who attached, by the kernel's word (SO_PEERCRED).
+struct JobProcess {
+  int32_t pid = 0;
+  uint32_t uid = 0;
+  // The kernel shows no pid, as the process is in a pid namespace beside the daemon's: `pid` is what the job says.
+  bool pid_claimed = false;
+};
+
 // Believes nothing: rail indices out of range are dropped, names are cleaned, everything is bounded. One thread at a time.
 class JobRegistry {
  public:
   // Peers remembered for one job; more are not listed.
   static constexpr size_t kPeersMax = 4096;
 
-  // `pid` comes from the kernel (SO_PEERCRED), not from the job. `nics`: for each rail the matched NIC or "".
-  void Add(JobId id, int32_t pid, const plan::AttachRequest& request, std::vector<std::string> nics, int64_t now_realtime_ns);
+  // `nics`: for each rail the matched NIC or "".
+  void Add(JobId id, const JobProcess& process, const plan::AttachRequest& request, std::vector<std::string> nics, int64_t now_realtime_ns);
 
   // Takes one record into the job's sums. False if the job is unknown or the record names a rail that it does not have.
   bool Record(JobId id, const plan::EvidenceRecord& record);

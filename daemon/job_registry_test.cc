@@ -27,7 +27,7 @@ plan::EvidenceRecord Of(plan::EvidenceKind kind, uint32_t rail, const char* peer
 
 TEST(JobRegistryTest, KeepsWhatAJobSays) {
   JobRegistry registry;
-  registry.Add(1, 4711, TwoRails(), {"rail0", ""}, 5);
+  registry.Add(1, {4711, 1000}, TwoRails(), {"rail0", ""}, 5);
   auto totals = Of(plan::EvidenceKind::kRailTotals, 1);
   totals.bytes = 100;
   totals.received_bytes = 90;
@@ -42,6 +42,8 @@ TEST(JobRegistryTest, KeepsWhatAJobSays) {
   const auto jobs = registry.Jobs();
   ASSERT_EQ(jobs.size(), 1u);
   EXPECT_EQ(jobs[0].pid(), 4711);
+  EXPECT_EQ(jobs[0].uid(), 1000u);
+  EXPECT_FALSE(jobs[0].pid_claimed());
   EXPECT_EQ(jobs[0].job(), "train?[2J") << "a job's name must not steer the operator's terminal";
   EXPECT_EQ(jobs[0].process_id(), "0000000000000abc");
   EXPECT_EQ(jobs[0].rails(0).nic(), "rail0");
@@ -58,7 +60,7 @@ TEST(JobRegistryTest, KeepsWhatAJobSays) {
 
 TEST(JobRegistryTest, DropsWhatCannotBe) {
   JobRegistry registry;
-  registry.Add(1, 1, TwoRails(), {"a", "b"}, 0);
+  registry.Add(1, {1}, TwoRails(), {"a", "b"}, 0);
   EXPECT_FALSE(registry.Record(1, Of(plan::EvidenceKind::kRailTotals, 2)));
   EXPECT_FALSE(registry.Record(1, Of(plan::EvidenceKind::kRailTotals, UINT32_MAX)));
   EXPECT_FALSE(registry.Record(1, Of(static_cast<plan::EvidenceKind>(99), 0)));
@@ -69,7 +71,7 @@ TEST(JobRegistryTest, DropsWhatCannotBe) {
 
 TEST(JobRegistryTest, PeersAreBounded) {
   JobRegistry registry;
-  registry.Add(1, 1, TwoRails(), {}, 0);
+  registry.Add(1, {1}, TwoRails(), {}, 0);
   for (size_t i = 0; i < JobRegistry::kPeersMax + 10; ++i)
     registry.Record(1, Of(plan::EvidenceKind::kFlowOpened, 0, ("n" + std::to_string(i)).c_str()));
   EXPECT_EQ(static_cast<size_t>(registry.Find(1)->peer_nodes_size()), JobRegistry::kPeersMax);

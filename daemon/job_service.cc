@@ -34,7 +34,7 @@ std::string JobName(const v1::Job& job) { return absl::StrCat(job.job().empty() 
 }  // namespace
 
 AttachServer::Callbacks JobService::Callbacks() {
-  return {[this](JobId id, int32_t pid, const plan::AttachRequest& request) { return OnAttach(id, pid, request); },
+  return {[this](JobId id, const JobProcess& process, const plan::AttachRequest& request) { return OnAttach(id, process, request); },
           [this](JobId id, const std::vector<plan::EvidenceRecord>& records, uint64_t dropped) {
             for (const auto& record : records) OnRecord(id, record);
             registry_.SetDropped(id, dropped);
@@ -42,9 +42,9 @@ AttachServer::Callbacks JobService::Callbacks() {
           [this](JobId id) { OnEnd(id); }};
 }
 
-AttachDecision JobService::OnAttach(JobId id, int32_t pid, const plan::AttachRequest& request) {
+AttachDecision JobService::OnAttach(JobId id, const JobProcess& process, const plan::AttachRequest& request) {
   AttachDecision decision{"", reporter_->node(), MatchRails(request, outputs_.nics(), own_netns_inode_)};
-  registry_.Add(id, pid, request, decision.nics, reporter_->Now().realtime_ns);
+  registry_.Add(id, process, request, decision.nics, reporter_->Now().realtime_ns);
   allowances_[id] = {reporter_->Now().monotonic_ns, kEventsBurst, 0};
   const v1::Job& job = *registry_.Find(id);
   std::string unmatched;
@@ -53,7 +53,7 @@ AttachDecision JobService::OnAttach(JobId id, int32_t pid, const plan::AttachReq
   v1::Event event =
       reporter_->New("job-attached", absl::StrCat(JobName(job), " attached with ", job.rails_size(), " rails",
                                                   unmatched.empty() ? "" : absl::StrCat("; none of this node's NICs: ", unmatched)));
-  event.set_pid(pid);
+  event.set_pid(process.pid);
   reporter_->Tell(std::move(event));
   return decision;
 }

@@ -42,7 +42,7 @@ class JobService {
     uint64_t untold = 0;
   };
   bool MayTell(JobId id, Nanos now);
-  AttachDecision OnAttach(JobId id, int32_t pid, const plan::AttachRequest& request);
+  AttachDecision OnAttach(JobId id, const JobProcess& process, const plan::AttachRequest& request);
   void OnRecord(JobId id, const plan::EvidenceRecord& record);
   void OnShare(JobId id, const plan::EvidenceRecord& record);
   // What every report starts with.

@@ -76,9 +76,14 @@ absl::StatusOr<Config> LoadConfig(const Flags& flags) {
   return config;
 }
 
+// Jobs of all users come through it to attach.sock. One that is there already stays as its owner made it: containers may have it mounted.
 absl::Status MakeRunDir(const std::string& run_dir) {
-  if (mkdir(run_dir.c_str(), 0755) == 0 || errno == EEXIST) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the run directory ", run_dir, " (--run_dir)"));
+  if (mkdir(run_dir.c_str(), 0755) == 0 && chmod(run_dir.c_str(), 0755) == 0) return absl::OkStatus();
+  if (errno != EEXIST) return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the run directory ", run_dir, " (--run_dir)"));
+  struct stat there {};
+  if (stat(run_dir.c_str(), &there) == 0 && (there.st_mode & S_IXOTH) == 0)
+    LogWarning("jobs of ordinary users cannot attach: chmod o+x the run directory", {{"directory", run_dir}});
+  return absl::OkStatus();
 }
 
 // Where peers may reach us, for people and messages: a wildcard says nothing to another machine.

@@ -51,7 +51,7 @@ RealWorld::RealWorld(const Config& config, const AllCredentials& credentials, Ev
       datagrams_(loop),
       fabric_(loop),
       page_(std::move(page)),
-      jobs_(loop, config.attach_socket(), page_->fd()),
+      jobs_(loop, config.attach_socket(), page_->fd(), config.attach),
       peers_(loop, credentials.peers),
       store_service_(!config.store_node.empty() && config.store_node == config.node ? std::make_unique<StoreService>(loop) : nullptr),
       store_(MakeStore(config, credentials, loop, store_service_.get())) {}

@@ -25,7 +25,7 @@ class AttachServer {
  public:
   struct Callbacks {
     // A sound request of this release's version. An id is never used again.
-    std::function<AttachDecision(JobId id, int32_t pid, const plan::AttachRequest& request)> on_attach;
+    std::function<AttachDecision(JobId id, const JobProcess& process, const plan::AttachRequest& request)> on_attach;
     // Records in the order in which the job wrote them, checked one by one; `dropped`: how many it could not write.
     std::function<void(JobId id, const std::vector<plan::EvidenceRecord>& records, uint64_t dropped)> on_evidence;
     // The job's process ended, or left. After its last evidence.
@@ -39,6 +39,8 @@ class AttachServer {
   // Takes what is in the rings, for jobs whose doorbell was lost.
   virtual void DrainRings() = 0;
   virtual void Stop() = 0;
+  // Connections and requests that were turned away.
+  virtual uint64_t refused() const = 0;
 };
 
 }  // namespace r2cc::daemon

@@ -18,8 +18,11 @@ class FakeAttachServer final : public AttachServer {
   void RingPageDoorbell() override { ++doorbells_; }
   void DrainRings() override {}
   void Stop() override {}
+  uint64_t refused() const override { return 0; }
 
-  AttachDecision Attach(JobId id, int32_t pid, const plan::AttachRequest& request) { return callbacks_.on_attach(id, pid, request); }
+  AttachDecision Attach(JobId id, int32_t pid, const plan::AttachRequest& request, uint32_t uid = 0) {
+    return callbacks_.on_attach(id, {pid, uid}, request);
+  }
   void Tell(JobId id, const std::vector<plan::EvidenceRecord>& records, uint64_t dropped = 0) {
     callbacks_.on_evidence(id, records, dropped);
   }

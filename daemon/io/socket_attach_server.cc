@@ -19,6 +19,9 @@ namespace r2cc::daemon {
 namespace {
 
 constexpr int kBacklog = 128;
+// Of one process.
+constexpr size_t kGroupsMax = 1024;
+static_assert(sizeof(gid_t) == sizeof(uint32_t));
 // Accepted in one turn of the loop, and packets read from one job.
 constexpr int kAcceptsPerTurn = 16;
 constexpr int kPacketsPerTurn = 16;
@@ -53,8 +56,8 @@ bool SendReply(int fd, const plan::AttachReply& reply, const std::vector<int>& d
 
 }  // namespace
 
-SocketAttachServer::SocketAttachServer(EventLoop* loop, std::string path, int page_fd)
-    : loop_(loop), path_(std::move(path)), page_fd_(page_fd) {}
+SocketAttachServer::SocketAttachServer(EventLoop* loop, std::string path, int page_fd, AttachAccess access)
+    : loop_(loop), path_(std::move(path)), page_fd_(page_fd), access_(std::move(access)) {}
 
 SocketAttachServer::~SocketAttachServer() { Stop(); }
 
@@ -69,7 +72,7 @@ absl::Status SocketAttachServer::Start(Callbacks callbacks) {
   listen_fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (listen_fd_ < 0) return absl::ErrnoToStatus(errno, "cannot make a socket");
   unlink(path_.c_str());
-  if (bind(listen_fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 || chmod(path_.c_str(), 0660) != 0 ||
+  if (bind(listen_fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 || chmod(path_.c_str(), 0666) != 0 ||
       listen(listen_fd_, kBacklog) != 0)
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot listen on ", path_));
   return loop_->AddFd(listen_fd_, EPOLLIN, [this](uint32_t) { OnAccept(); });
@@ -84,14 +87,18 @@ void SocketAttachServer::OnAccept() {
     ucred peer{};
     socklen_t bytes = sizeof(peer);
     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
-    if (connections_.size() >= kJobsMax || !loop_->AddFd(fd, EPOLLIN, [this, id](uint32_t) { OnReadable(id); }).ok()) {
-      LogWarning("a job was turned away: too many are attached", {{"pid", peer.pid}, {"jobs", connections_.size()}});
+    const bool room = connections_.size() < kJobsMax && users_.Connect(peer.uid);
+    if (!room || !loop_->AddFd(fd, EPOLLIN, [this, id](uint32_t) { OnReadable(id); }).ok()) {
+      if (room) users_.Leave(peer.uid, /*attached=*/false);
+      TellRefused(peer.uid, peer.pid, absl::StrCat("too many connections, ", connections_.size(), " in all"));
       close(fd);
       continue;
     }
     Connection& connection = connections_[id];
     connection.fd = fd;
     connection.pid = peer.pid;
+    connection.uid = peer.uid;
+    connection.allowed = Allows(fd, peer.uid, peer.gid);
     connection.deadline = loop_->RunAfter(kRequestDeadline, [this, id] {
       connections_.at(id).deadline = 0;
       End(id);
@@ -138,17 +145,24 @@ void SocketAttachServer::OnRequest(JobId id, const plan::AttachRequest& request,
         absl::StrCat("attach version ", request.version, ", this r2ccd speaks ", plan::kAttachVersion, ": upgrade r2ccd or the plugin"));
   if (bytes != sizeof(request) || !plan::Valid(request)) return Refuse(id, plan::AttachStatus::kRefused, "the attach request is garbled");
 
-  const int32_t pid = connection.pid > 0 ? connection.pid : request.pid;
+  if (!connection.allowed)
+    return Refuse(id, plan::AttachStatus::kRefused,
+                  absl::StrCat("uid ", connection.uid, " may not attach: see attach in r2ccd's configuration"));
   std::string error;
   auto ring = plan::RingReader::Create(&error);
   if (ring == nullptr) return Refuse(id, plan::AttachStatus::kRefused, absl::StrCat("no evidence ring: ", error));
-  const AttachDecision decision = callbacks_.on_attach(id, pid, request);
+  if (!users_.MayAttach(connection.uid))
+    return Refuse(id, plan::AttachStatus::kRefused,
+                  absl::StrCat("uid ", connection.uid, " has ", AttachUsers::kProcessesMax, " processes attached, the most for one user"));
+  const bool claimed = connection.pid <= 0;
+  const AttachDecision decision = callbacks_.on_attach(id, {claimed ? request.pid : connection.pid, connection.uid, claimed}, request);
   if (!decision.refused.empty()) return Refuse(id, plan::AttachStatus::kRefused, decision.refused);
 
   plan::AttachReply reply = EmptyReply(plan::AttachStatus::kAccepted);
   reply.rail_count = request.rail_count;
   plan::SetText(decision.node, reply.node);
   for (size_t i = 0; i < decision.nics.size() && i < plan::kAttachRailsMax; ++i) plan::SetText(decision.nics[i], reply.nics[i]);
+  users_.Attach(connection.uid);
   connection.attached = true;
   connection.ring = std::move(ring);
   if (connection.deadline != 0) loop_->Cancel(std::exchange(connection.deadline, 0));
@@ -157,11 +171,27 @@ void SocketAttachServer::OnRequest(JobId id, const plan::AttachRequest& request,
 
 void SocketAttachServer::Refuse(JobId id, plan::AttachStatus status, const std::string& reason) {
   Connection& connection = connections_.at(id);
-  LogWarning("a job was refused", {{"pid", connection.pid}, {"reason", reason}});
+  TellRefused(connection.uid, connection.pid, reason);
   plan::AttachReply reply = EmptyReply(status);
   plan::SetText(reason, reply.reason);
   SendReply(connection.fd, reply, {});
   End(id);
+}
+
+void SocketAttachServer::TellRefused(uint32_t uid, int32_t pid, const std::string& reason) {
+  const auto untold = users_.Refuse(uid, loop_->Now());
+  if (untold.has_value()) LogWarning("a job was refused", {{"uid", uid}, {"pid", pid}, {"reason", reason}, {"untold_before", *untold}});
+}
+
+bool SocketAttachServer::Allows(int fd, uint32_t uid, uint32_t gid) const {
+  if (access_.open() || uid == geteuid()) return true;
+  std::vector<uint32_t> groups(kGroupsMax);
+  socklen_t bytes = static_cast<socklen_t>(groups.size() * sizeof(groups[0]));
+  // Without its supplementary groups (a kernel before 4.13, or more than fit) the process has its primary one.
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &bytes) != 0) bytes = 0;
+  groups.resize(bytes / sizeof(groups[0]));
+  groups.push_back(gid);
+  return access_.Allows(uid, groups);
 }
 
 bool SocketAttachServer::Drain(JobId id) {
@@ -195,6 +225,7 @@ void SocketAttachServer::End(JobId id) {
     callbacks_.on_end(id);
   }
   if (connection.deadline != 0) loop_->Cancel(connection.deadline);
+  users_.Leave(connection.uid, connection.attached);
   loop_->RemoveFd(connection.fd);
   close(connection.fd);
   connections_.erase(found);

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/event_loop.h"
+#include "daemon/attach_access.h"
 #include "daemon/io/attach_server.h"
+#include "daemon/io/attach_users.h"
 
 namespace r2cc::daemon {
 
@@ -24,21 +26,24 @@ class SocketAttachServer final : public AttachServer {
   static constexpr int kRecordsPerTurn = 256;
 
   // `page_fd` stays the caller's. `loop` outlives the server.
-  SocketAttachServer(EventLoop* loop, std::string path, int page_fd);
+  SocketAttachServer(EventLoop* loop, std::string path, int page_fd, AttachAccess access);
   ~SocketAttachServer() override;
 
-  // Listens at the path (mode 0660), in place of a socket that a dead daemon left there.
+  // Listens at the path (mode 0666: `access` decides), in place of a socket that a dead daemon left there.
   absl::Status Start(Callbacks callbacks) override;
   void RingPageDoorbell() override;
   void DrainRings() override;
   // Closes every connection and removes the socket. The jobs go on, and come back to the next daemon.
   void Stop() override;
+  uint64_t refused() const override { return users_.refused(); }
 
  private:
   struct Connection {
     int fd = -1;
     bool attached = false;
-    int32_t pid = 0;
+    int32_t pid = 0;  // 0: not to be seen from here
+    uint32_t uid = 0;
+    bool allowed = false;
     TimerId deadline = 0;
     std::unique_ptr<plan::RingReader> ring;
     bool draining = false;  // a further turn is posted
@@ -53,10 +58,15 @@ class SocketAttachServer final : public AttachServer {
   void DrainOn(JobId id);
   void End(JobId id);
   void Refuse(JobId id, plan::AttachStatus status, const std::string& reason);
+  void TellRefused(uint32_t uid, int32_t pid, const std::string& reason);
+  // Whether the process at the other end of `fd` may attach.
+  bool Allows(int fd, uint32_t uid, uint32_t gid) const;
 
   EventLoop* const loop_;
   const std::string path_;
   const int page_fd_;
+  const AttachAccess access_;
+  AttachUsers users_;
   Callbacks callbacks_;
   int listen_fd_ = -1;
   JobId next_id_ = 1;

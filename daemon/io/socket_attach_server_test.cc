@@ -82,11 +82,12 @@ class SocketAttachServerTest : public testing::Test {
     std::string error;
     page_ = plan::PageWriter::Create(&error);
     ASSERT_NE(page_, nullptr) << error;
-    server_ = std::make_unique<SocketAttachServer>(&thread_.loop(), path_, page_->fd());
+    server_ = std::make_unique<SocketAttachServer>(&thread_.loop(), path_, page_->fd(), AttachAccess());
     OnLoop([this] {
       ASSERT_TRUE(server_
-                      ->Start({[this](JobId, int32_t pid, const plan::AttachRequest& request) {
-                                 pid_ = pid;
+                      ->Start({[this](JobId, const JobProcess& process, const plan::AttachRequest& request) {
+                                 pid_ = process.pid;
+                                 uid_ = static_cast<int>(process.uid);
                                  return AttachDecision{refused_, "n0", std::vector<std::string>(request.rail_count, "rail0")};
                                },
                                [this](JobId, const std::vector<plan::EvidenceRecord>& records, uint64_t) {
@@ -116,6 +117,7 @@ class SocketAttachServerTest : public testing::Test {
   std::unique_ptr<SocketAttachServer> server_;
   std::string refused_;
   std::atomic<int> pid_{0};
+  std::atomic<int> uid_{-1};
   std::atomic<int> records_{0};
   std::atomic<int> ended_{0};
 };
@@ -123,7 +125,7 @@ class SocketAttachServerTest : public testing::Test {
 TEST_F(SocketAttachServerTest, AJobGetsPageAndRingAndIsHeard) {
   struct stat mode {};
   ASSERT_EQ(stat(path_.c_str(), &mode), 0);
-  EXPECT_EQ(mode.st_mode & 0777, 0660u);
+  EXPECT_EQ(mode.st_mode & 0777, 0666u);
   int page_fd, ring_fd;
   plan::AttachReply reply;
   {
@@ -136,6 +138,7 @@ TEST_F(SocketAttachServerTest, AJobGetsPageAndRingAndIsHeard) {
     EXPECT_STREQ(reply.node, "n0");
     EXPECT_STREQ(reply.nics[1], "rail0");
     EXPECT_EQ(pid_, getpid()) << "the kernel's word, not the job's";
+    EXPECT_EQ(uid_, static_cast<int>(getuid()));
     std::string error;
     EXPECT_NE(plan::PageReader::Open(page_fd, &error), nullptr) << error;
     auto ring = plan::RingWriter::Open(ring_fd, &error);
@@ -203,6 +206,31 @@ TEST_F(SocketAttachServerTest, RefusesWithOneLine) {
   EXPECT_EQ(ended_, 0) << "who was never attached cannot end";
 }
 
+TEST_F(SocketAttachServerTest, GarbageAndSilenceAreBoundedAndCounted) {
+  // Connections that say nothing are few for one user; more are hung up on.
+  std::vector<std::unique_ptr<Plugin>> silent;
+  for (size_t i = 0; i < AttachUsers::kGreetingsMax; ++i) silent.push_back(std::make_unique<Plugin>(path_));
+  plan::AttachReply reply;
+  int page_fd, ring_fd;
+  EXPECT_FALSE(Plugin(path_).Receive(&reply, &page_fd, &ring_fd));
+  silent.clear();
+  OnLoop([] {});
+  std::string garbage(sizeof(plan::AttachRequest) + 100, 'x');
+  for (int i = 0; i < 10'000; ++i) Plugin(path_).Send(garbage.data(), 1 + static_cast<size_t>(i) * 7 % garbage.size());
+  // Whoever means it is served.
+  const auto request = SoundRequest();
+  const Nanos end = SteadyClock().Now() + 10 * kNanosPerSecond;
+  bool served = false;
+  while (!served && SteadyClock().Now() < end) {
+    Plugin plugin(path_);
+    plugin.Send(&request, sizeof(request));
+    served = plugin.Receive(&reply, &page_fd, &ring_fd) && page_fd >= 0;
+    if (served) close(page_fd), close(ring_fd);
+  }
+  EXPECT_TRUE(served);
+  OnLoop([this] { EXPECT_GE(server_->refused(), 10'001u); });
+}
+
 TEST_F(SocketAttachServerTest, AStaleSocketIsReplaced) {
   OnLoop([this] { server_.reset(); });
   // What a daemon that was killed leaves: a socket file that nobody listens on.
@@ -213,7 +241,7 @@ TEST_F(SocketAttachServerTest, AStaleSocketIsReplaced) {
   ASSERT_EQ(bind(stale, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
   close(stale);
   OnLoop([this] {
-    server_ = std::make_unique<SocketAttachServer>(&thread_.loop(), path_, page_->fd());
+    server_ = std::make_unique<SocketAttachServer>(&thread_.loop(), path_, page_->fd(), AttachAccess());
     EXPECT_TRUE(server_->Start({}).ok());
   });
   EXPECT_TRUE(Plugin(path_).connected());
@@ -221,7 +249,7 @@ TEST_F(SocketAttachServerTest, AStaleSocketIsReplaced) {
 
 TEST_F(SocketAttachServerTest, APathThatIsTooLongIsNamed) {
   OnLoop([this] {
-    SocketAttachServer server(&thread_.loop(), "/tmp/" + std::string(120, 'x'), page_->fd());
+    SocketAttachServer server(&thread_.loop(), "/tmp/" + std::string(120, 'x'), page_->fd(), AttachAccess());
     EXPECT_NE(server.Start({}).message().find("choose a shorter --run_dir"), std::string::npos);
   });
 }

@@ -53,8 +53,10 @@ void AttachClient::Connect(Nanos now) {
   std::string error;
   fd_ = ConnectPacketSocket(path_, &error);
   if (fd_ < 0) {
-    // No warning: a node without a daemon is a usual one.
-    Say(LogLevel::kInfo, "no r2ccd at " + path_ + " (" + error + "): going on without it, trying again");
+    // Once, whatever the cause turns into: that this job is on its own is one piece of news.
+    if (!std::exchange(said_unreachable_, true))
+      Say(LogLevel::kWarn,
+          "no r2ccd at " + path_ + " (" + error + "): going on without it, trying again; R2CC_ATTACH=none if there is to be none");
     next_attempt_ = now + NextDelay();
     return;
   }
@@ -70,6 +72,7 @@ void AttachClient::Disconnect(Nanos now) {
   if (attached_ && now - since_ >= kLasted) {
     failures_ = 0;
     said_.clear();
+    said_unreachable_ = false;
   }
   attached_ = false;
   next_attempt_ = now + NextDelay();

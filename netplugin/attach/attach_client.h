@@ -56,6 +56,7 @@ class AttachClient final : public DaemonLink {
   int failures_ = 0;  // in a row
   uint64_t jitter_;
   std::vector<std::string> said_;
+  bool said_unreachable_ = false;
 
   uint64_t attach_count_ = 0;
   plan::AttachReply reply_{};

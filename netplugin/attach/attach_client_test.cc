@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "base/core/fork_guard.h"
 #include "netplugin/attach/attach_fixture.h"
 #include "netplugin/attach/fake_daemon_link.h"
@@ -197,7 +199,15 @@ TEST_F(AttachClientTest, RetriesForEverWithGrowingPausesAndOneLine) {
 TEST_F(AttachClientTest, NoSocketIsSaidOnce) {
   for (int i = 0; i < 100; ++i) PollAfter(kNanosPerSecond);
   ASSERT_EQ(log_.size(), 1u);
-  EXPECT_EQ(log_[0], "R2CC: no r2ccd at " + path_ + " (No such file or directory): going on without it, trying again");
+  EXPECT_EQ(log_[0], "R2CC: no r2ccd at " + path_ +
+                         " (No such file or directory): going on without it, trying again; R2CC_ATTACH=none if there is to be none");
+  EXPECT_EQ(levels_[0], LogLevel::kWarn);
+  // Another cause is no news: a daemon that was killed left its socket there.
+  { const Server gone(path_); }
+  std::ofstream(path_).put('x');
+  for (int i = 0; i < 100; ++i) PollAfter(kNanosPerSecond);
+  EXPECT_EQ(log_.size(), 1u);
+  unlink(path_.c_str());
   Server server(path_);
   Attach(server, 1, 10);
   EXPECT_EQ(Weight(), 10);

@@ -122,7 +122,10 @@ class AttachClientTest : public testing::Test {
     Rail rail;
     rail.name = "eth0";
     client_ = std::make_unique<AttachClient>(path_, MakeAttachRequest("job", getpid(), 4711, {rail}),
-                                             [this](LogLevel, const std::string& line) { log_.push_back(line); });
+                                             [this](LogLevel level, const std::string& line) {
+                                               log_.push_back(line);
+                                               levels_.push_back(level);
+                                             });
   }
 
   void Poll() { client_->Poll(now_); }
@@ -155,6 +158,7 @@ class AttachClientTest : public testing::Test {
   std::string path_;
   Nanos now_ = 1000 * kNanosPerSecond;
   std::vector<std::string> log_;
+  std::vector<LogLevel> levels_;  // of the lines
   std::unique_ptr<AttachClient> client_;
 };
 
