@@ -24,7 +24,7 @@ constexpr Nanos kAwakeFor = 50 * 1000;
 
 }  // namespace
 
-std::unique_ptr<Workers> Workers::Start(int threads, std::string* error) {
+std::unique_ptr<Workers> Workers::Start(int threads, std::string* error, const char* name) {
   std::unique_ptr<Workers> workers(new Workers);
   for (int i = 0; i < threads; ++i) {
     auto worker = std::make_unique<Worker>();
@@ -40,7 +40,8 @@ std::unique_ptr<Workers> Workers::Start(int threads, std::string* error) {
     workers->workers_.push_back(std::move(worker));
   }
   // Not before all of them are there: a thread looks for its tasks by their number.
-  for (const auto& worker : workers->workers_) worker->thread = std::thread([all = workers.get(), one = worker.get()] { all->Run(one); });
+  for (const auto& worker : workers->workers_)
+    worker->thread = std::thread([all = workers.get(), one = worker.get(), name] { all->Run(one, name); });
   return workers;
 }
 
@@ -65,7 +66,7 @@ Workers::Token Workers::Add(Way way, size_t place, int fd, std::shared_ptr<Task>
   epoll_event event{};
   event.events = (sends ? EPOLLOUT : EPOLLIN) | EPOLLET;
   event.data.u64 = token;
-  epoll_ctl(worker.epoll.get(), EPOLL_CTL_ADD, fd, &event);
+  if (fd >= 0) epoll_ctl(worker.epoll.get(), EPOLL_CTL_ADD, fd, &event);
   return token;
 }
 
@@ -84,7 +85,7 @@ void Workers::Wake(Token token) {
 
 void Workers::Remove(Token token, int fd) {
   Worker& worker = Of(token);
-  epoll_ctl(worker.epoll.get(), EPOLL_CTL_DEL, fd, nullptr);
+  if (fd >= 0) epoll_ctl(worker.epoll.get(), EPOLL_CTL_DEL, fd, nullptr);
   std::shared_ptr<Task> last;  // its end may be more than a lock should see
   const std::lock_guard lock(worker.mutex);
   const auto it = worker.entries.find(token);
@@ -101,8 +102,8 @@ std::shared_ptr<Workers::Task> Workers::Find(Worker* worker, Token token) {
   return it->second.task;
 }
 
-void Workers::Run(Worker* worker) {
-  pthread_setname_np(pthread_self(), "r2cc-bulk");
+void Workers::Run(Worker* worker, const char* name) {
+  pthread_setname_np(pthread_self(), name);
   prctl(PR_SET_TIMERSLACK, 1);
   const SteadyClock clock;
   Nanos busy = 0;  // when there was something to do last

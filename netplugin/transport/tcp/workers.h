@@ -29,15 +29,16 @@ class Workers {
   // senders find their windows closed.
   enum class Way { kSend, kReceive };
 
-  // The threads inherit the caller's signal mask and processors. Null and one line in `error` without descriptors for them.
-  static std::unique_ptr<Workers> Start(int threads, std::string* error);
+  // The threads inherit the caller's signal mask and processors; `name` has at most 15 characters. Null and one line in `error` without
+  // descriptors for them.
+  static std::unique_ptr<Workers> Start(int threads, std::string* error, const char* name = "r2cc-bulk");
   // Waits for tasks that run. None of them may wait for the caller.
   ~Workers();
 
   // ---- any thread, a task's too; nothing here waits for a task ----
 
   // The task sends, or receives, on this socket. `place`: of equal ones the tasks share a thread. The descriptor must stay open until
-  // Remove().
+  // Remove(). -1: the task has none, and runs only when it is woken.
   Token Add(Way way, size_t place, int fd, std::shared_ptr<Task> task);
   // The task runs soon, once for all calls until then.
   void Wake(Token token);
@@ -60,7 +61,7 @@ class Workers {
   };
   Workers() = default;
   Worker& Of(Token token) { return *workers_[token % workers_.size()]; }
-  void Run(Worker* worker);
+  void Run(Worker* worker, const char* name);
   // Null: removed meanwhile.
   static std::shared_ptr<Task> Find(Worker* worker, Token token);
 

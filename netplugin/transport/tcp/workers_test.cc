@@ -115,6 +115,15 @@ TEST_F(WorkersTest, ATaskMayRemoveItselfAndIsNotRunAgain) {
   EXPECT_EQ(task.use_count(), 1) << "nobody keeps it";
 }
 
+TEST_F(WorkersTest, ATaskWithoutASocketRunsWhenItIsWoken) {
+  const auto workers = Make(1);
+  const Workers::Token token = workers->Add(Workers::Way::kReceive, 0, -1, task);
+  workers->Wake(token);
+  task->AwaitRuns(1);
+  workers->Remove(token, -1);
+  EXPECT_EQ(task.use_count(), 1);
+}
+
 TEST_F(WorkersTest, TheEndWaitsForATaskThatRuns) {
   auto workers = Make(2);
   const Workers::Token token = Add(workers.get(), 1, one, task);

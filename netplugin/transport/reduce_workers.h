@@ -1,0 +1,78 @@
+// Threads that reduce host memory, for collectives that the plugin runs itself: the thread of NCCL that polls it must not be kept from
+// moving bytes while contributions are added up. A reduction is cut into pieces that any of them takes, so that a large one is shared.
+//
+// How many there are never depends on the data; the result does not depend on how many there are.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_REDUCE_WORKERS_H_
+#define R2CC_NETPLUGIN_TRANSPORT_REDUCE_WORKERS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "netplugin/abi/nccl_types.h"
+#include "netplugin/transport/processors.h"
+#include "netplugin/transport/tcp/workers.h"
+
+namespace r2cc::net {
+
+// See collnet::Reduce(). Until it is done() the sources are read and `out` is written.
+class Reduction {
+ public:
+  Reduction(abi::DataType type, abi::RedOp op, std::vector<const std::byte*> sources, std::byte* out, size_t count);
+
+  // Any thread; what was written is seen by whoever saw true.
+  bool done() const { return pieces_left_.load(std::memory_order_acquire) == 0; }
+  // Until it is done: as long as reducing what is queued takes.
+  void Wait() const;
+
+ private:
+  friend class ReduceWorkers;
+  size_t pieces() const;
+  void ReducePiece(size_t piece);
+
+  const abi::DataType type_;
+  const abi::RedOp op_;
+  const std::vector<const std::byte*> sources_;
+  std::byte* const out_;
+  const size_t count_;
+  std::atomic<size_t> pieces_left_;
+};
+
+class ReduceWorkers {
+ public:
+  // For a job that may use so many processors. One thread reads and writes some 6 GB/s (tests/bench:reduction), of which four members'
+  // contributions are more than half, so a few keep up with the rails. Where processors are few there are none, and Submit() reduces.
+  static int ThreadsFor(int processors);
+
+  // Threads named "r2cc-reduce" on `processors`, with all signals blocked, whatever the calling thread has. With 0 threads Submit() reduces
+  // before it returns. Null and one line in `error` without descriptors for them.
+  static std::unique_ptr<ReduceWorkers> Start(int threads, const Processors& processors, std::string* error);
+  // Every reduction must be done.
+  ~ReduceWorkers();
+
+  // Any thread. Soon somebody reduces it.
+  void Submit(std::shared_ptr<Reduction> reduction);
+
+ private:
+  struct Task;
+  struct Piece {
+    std::shared_ptr<Reduction> reduction;
+    size_t number = 0;
+  };
+  ReduceWorkers() = default;
+  bool Take(Piece* piece);
+
+  std::mutex mutex_;
+  std::deque<Piece> pieces_;
+  std::vector<Workers::Token> tokens_;  // a task for each thread
+  std::unique_ptr<Workers> workers_;    // null: no threads. The last member: they end before what they use
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_REDUCE_WORKERS_H_
