@@ -15,7 +15,9 @@ constexpr Nanos kBackOffLeast = 50 * kNanosPerMs;
 constexpr Nanos kBackOffMost = 2 * kNanosPerSecond;
 // A link that was up for less is not steady: its back-off goes on doubling.
 constexpr Nanos kSteadyAfter = 2 * kNanosPerSecond;
-constexpr Nanos kConnectLimit = kNanosPerSecond;
+// How long an attempt may take: at least so long, and twice the wait before it. Where a machine is too busy for the first ones, trying
+// again each second would keep it so.
+constexpr Nanos kConnectLeast = kNanosPerSecond;
 // A rail that comes back begins with an eighth of its share and has all of it after three steps.
 constexpr uint16_t kRampFirstPermille = plan::kFullWeightPermille / 8;
 constexpr Nanos kRampStep = 100 * kNanosPerMs;
@@ -374,7 +376,8 @@ void SendLinks::Tick(Nanos now) {
   for (LinkId i = 0; i < links_.size(); ++i) {
     const Link& link = links_[i];
     const bool opening = link.state == InitiatorState::kConnecting || link.state == InitiatorState::kProving;
-    if (opening && now - link.since >= kConnectLimit) Step(i, InitiatorEvent::kTrouble, EvidenceCause::kSilence, now);
+    if (opening && now - link.since >= std::max(kConnectLeast, 2 * link.back_off))
+      Step(i, InitiatorEvent::kTrouble, EvidenceCause::kSilence, now);
   }
   Ramp(now);
   JudgeRates(now);

@@ -114,5 +114,24 @@ TEST(SendSession, SessionsThatFailedTogetherTryAgainApart) {
   EXPECT_GE(tries.size(), 5u);
 }
 
+// Nobody answers: the attempts become fewer and longer.
+TEST(SendSession, AttemptsThatFailAreGivenMoreTime) {
+  SendSession session({.local_rails = 1}, 0);
+  session.OobUp("peer", std::vector<RailInfo>(1, RailInfo{.up = true, .endpoints = {{}}}), 0);
+  std::vector<Nanos> took;
+  Nanos opened = 0;
+  for (Nanos now = 0; now < 60 * kNanosPerSecond; now += kNanosPerMs) {
+    session.Tick(now);
+    for (const Action& action : session.TakeActions()) {
+      if (action.kind == Action::Kind::kOpenLink) opened = now;
+      if (action.kind == Action::Kind::kCloseLink) took.push_back(now - opened);
+    }
+  }
+  ASSERT_GE(took.size(), 8u);
+  EXPECT_EQ(took.front(), kNanosPerSecond);
+  EXPECT_TRUE(std::is_sorted(took.begin(), took.end()));
+  EXPECT_EQ(took.back(), 4 * kNanosPerSecond);
+}
+
 }  // namespace
 }  // namespace r2cc::net

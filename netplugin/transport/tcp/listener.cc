@@ -41,7 +41,7 @@ void TcpListener::AcceptAll(size_t index) {
       listener.paused = true;
       return poller_->Modify(listener.token, listener.fd.get(), 0);
     }
-    if (waiting_.size() >= kWaitingMax) MakeRoom();
+    if (waiting_.size() >= waiting_max_) MakeRoom();
     const uint64_t id = next_id_++;
     Waiting& waiting = waiting_[id];
     const int raw = fd.get();

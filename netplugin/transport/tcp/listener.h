@@ -2,6 +2,7 @@
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_LISTENER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_LISTENER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -19,11 +20,16 @@ class TcpListener {
  public:
   // A stranger's connection is dropped after so long without a greeting.
   static constexpr Nanos kPatience = 5 * kNanosPerSecond;
-  // Of so many who have not said who they are the one who has waited longest makes room for the next.
-  static constexpr size_t kWaitingMax = 128;
+  // Of so many who have not said who they are the one who has waited longest makes room for the next: an eighth of the descriptors that the
+  // process may open, which leaves the job its own. A peer with 8 rails and 16 sockets per rail opens 137 connections at once.
+  static constexpr size_t WaitingMax(uint64_t descriptors) {
+    return static_cast<size_t>(std::clamp<uint64_t>(descriptors / 8, kWaitingLeast, kWaitingMost));
+  }
+  static constexpr size_t kWaitingLeast = 128, kWaitingMost = 4096;
 
   // `greet` judges a sound greeting: see Greet. What it refuses is answered, hung up and counted.
-  TcpListener(Poller* poller, const Clock* clock, Greet greet) : poller_(poller), clock_(clock), greet_(std::move(greet)) {}
+  TcpListener(Poller* poller, const Clock* clock, size_t waiting_max, Greet greet)
+      : poller_(poller), clock_(clock), waiting_max_(waiting_max), greet_(std::move(greet)) {}
   ~TcpListener();
 
   // Returns its place.
@@ -53,6 +59,7 @@ class TcpListener {
 
   Poller* const poller_;
   const Clock* const clock_;
+  const size_t waiting_max_;
   const Greet greet_;
   std::vector<Listening> listeners_;
   std::map<uint64_t, Waiting> waiting_;

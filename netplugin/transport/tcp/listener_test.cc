@@ -15,6 +15,8 @@
 namespace r2cc::net {
 namespace {
 
+constexpr size_t kWaitingMax = 128;
+
 struct ListenerTest : testing::Test {
   ListenerTest() {
     Source source;
@@ -48,7 +50,7 @@ struct ListenerTest : testing::Test {
   SocketAddress address;
   std::set<uint64_t> heard;
   std::vector<std::unique_ptr<Connection>> kept;
-  TcpListener listener{&poller, &clock, [this](const Hello& hello, std::unique_ptr<Connection>* connection) {
+  TcpListener listener{&poller, &clock, kWaitingMax, [this](const Hello& hello, std::unique_ptr<Connection>* connection) {
                          heard.insert(hello.session);
                          kept.push_back(std::move(*connection));
                          return HelloReply{.accepted = true};
@@ -71,12 +73,12 @@ TEST_F(ListenerTest, WhoHasSpokenIsHeardHoweverManyComeAtOnce) {
 
 TEST_F(ListenerTest, WhoHasSpokenWhenOthersNeedHisPlaceIsHeard) {
   std::vector<UniqueFd> callers;
-  for (size_t i = 0; i < TcpListener::kWaitingMax; ++i) callers.push_back(Connected());
+  for (size_t i = 0; i < kWaitingMax; ++i) callers.push_back(Connected());
   Look();
   EXPECT_TRUE(heard.empty());
   // The others come first, so that the poller tells of them first.
   std::vector<UniqueFd> silent;
-  for (size_t i = 0; i < TcpListener::kWaitingMax; ++i) silent.push_back(Connected());
+  for (size_t i = 0; i < kWaitingMax; ++i) silent.push_back(Connected());
   for (size_t i = 0; i < callers.size(); ++i) Say(callers[i], i + 1);
   Look();
   EXPECT_EQ(heard.size(), callers.size());
@@ -86,12 +88,12 @@ TEST_F(ListenerTest, WhoHasSpokenWhenOthersNeedHisPlaceIsHeard) {
 TEST_F(ListenerTest, OfTheSilentTheOldestMakeRoom) {
   constexpr size_t kMore = 10;
   std::vector<UniqueFd> callers;
-  for (size_t i = 0; i < TcpListener::kWaitingMax + kMore; ++i) callers.push_back(Connected());
+  for (size_t i = 0; i < kWaitingMax + kMore; ++i) callers.push_back(Connected());
   Look();
   EXPECT_EQ(listener.refused(), kMore);
   for (size_t i = kMore; i < callers.size(); ++i) Say(callers[i], i);
   Look();
-  EXPECT_EQ(heard.size(), TcpListener::kWaitingMax);
+  EXPECT_EQ(heard.size(), kWaitingMax);
   EXPECT_FALSE(heard.contains(kMore - 1));
 }
 
@@ -106,6 +108,13 @@ TEST_F(ListenerTest, WhoStaysSilentIsGivenUp) {
   EXPECT_EQ(listener.refused(), 1u);
   char byte;
   EXPECT_EQ(recv(silent.get(), &byte, 1, 0), 0);
+}
+
+TEST(Listener, PlacesAreAShareOfWhatTheProcessMayOpen) {
+  EXPECT_EQ(TcpListener::WaitingMax(64), 128u);
+  EXPECT_EQ(TcpListener::WaitingMax(1024), 128u);
+  EXPECT_EQ(TcpListener::WaitingMax(16384), 2048u);
+  EXPECT_EQ(TcpListener::WaitingMax(UINT64_MAX), 4096u);
 }
 
 }  // namespace

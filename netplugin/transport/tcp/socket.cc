@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -96,6 +97,11 @@ UniqueFd Listen(const Source& source, uint16_t* port, std::string* error) {
   }
   *error = "cannot listen on " + source.address.Text() + ": " + std::strerror(errno);
   return UniqueFd();
+}
+
+uint64_t DescriptorsMost() {
+  rlimit limit;
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
 void Prepare(int fd, SocketUse use, const std::string& interface) {

@@ -46,6 +46,9 @@ void GreetNeighbour(const Source& source, const SocketAddress& to);
 // A connection that somebody opened, or an empty one if there is none; then `*failure` is an errno, EAGAIN if all is well.
 UniqueFd Accept(int listener, int* failure);
 
+// How many descriptors this process may have open.
+uint64_t DescriptorsMost();
+
 // For accepted sockets, once their use is known.
 void Prepare(int fd, SocketUse use, const std::string& interface);
 

@@ -50,7 +50,7 @@ TcpTransport::TcpTransport(const Options& options, std::string congestion_contro
     : options_(options),
       congestion_control_(std::move(congestion_control)),
       log_(std::move(log)),
-      listener_(std::make_unique<TcpListener>(poller, clock, std::move(greet))) {
+      listener_(std::make_unique<TcpListener>(poller, clock, TcpListener::WaitingMax(DescriptorsMost()), std::move(greet))) {
   shared_.clock = clock;
   shared_.checksum = options.checksum;
 }
