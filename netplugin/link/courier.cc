@@ -44,6 +44,13 @@ bool Courier::SendBest(const Frame& frame, LinkId home) {
   return true;
 }
 
+bool Courier::Report(FlowReport report, LinkId home) {
+  Frame frame{.type = report.grants ? FrameType::kGrant : FrameType::kAck, .flow = report.flow};
+  frame.message = report.placed_through;
+  frame.numbers = std::move(report.capacities);
+  return SendBest(frame, home);
+}
+
 bool Courier::SendAll(const Frame& frame) {
   // One answer, whichever lane brings which part.
   const std::vector<Frame> parts = frame.type == FrameType::kFenced ? SplitFenced(frame, ++answers_) : std::vector<Frame>{frame};

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "base/core/clock.h"
+#include "netplugin/flow/flow_report.h"
 #include "netplugin/link/action.h"
 
 namespace r2cc::net {
 
-class Courier {
+class Courier final : public FlowReportSink {
  public:
   // Frames become kSend actions in `*actions`.
   explicit Courier(std::vector<Action>* actions) : actions_(actions) {}
@@ -36,6 +37,8 @@ class Courier {
   // On the lane of link `home` if it is up, else on another link's, else out of band; on one that is merely open if none is up. False if
   // there is no lane.
   bool SendBest(const Frame& frame, LinkId home);
+  // As a grant or an acknowledgement, on the best lane.
+  bool Report(FlowReport report, LinkId home) override;
   // On every lane that is open. False if there is none.
   bool SendAll(const Frame& frame);
 

@@ -107,16 +107,11 @@ bool RecvFlows::Tell(Flow* flow, Nanos now) {
   }
   if (flow->untold_since == 0) flow->untold_since = now;
   if (now - flow->untold_since < Patience(*flow, to_ack, to_grant)) return false;
-  Frame frame{.type = FrameType::kAck, .flow = flow->id};
-  frame.message = placed;
-  if (to_grant > 0 || flow->tell_again) {
-    // The whole of what is granted: a frame that overtakes an older one on another lane leaves no gap.
-    frame.type = FrameType::kGrant;
-    frame.numbers = ledger.Capacities();
-  }
-  if (IsPlanted(Planted::kAckBeforePlacement) && frame.type == FrameType::kAck) frame.message = std::max(placed, posted);
+  FlowReport report{.flow = flow->id, .placed_through = placed, .grants = to_grant > 0 || flow->tell_again};
+  if (report.grants) report.capacities = ledger.Capacities();
+  if (IsPlanted(Planted::kAckBeforePlacement) && !report.grants) report.placed_through = std::max(placed, posted);
   const bool dropped = IsPlanted(Planted::kGrantDropped) && to_grant > 0 && posted % 4 == 0;
-  if (!dropped && !courier_->SendBest(frame, flow->home)) return false;
+  if (!dropped && !reports_->Report(std::move(report), flow->home)) return false;
   flow->acked_through = placed;
   flow->granted_through = posted;
   flow->tell_again = false;

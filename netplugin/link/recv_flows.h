@@ -10,8 +10,8 @@
 
 #include "base/core/clock.h"
 #include "netplugin/flow/flow_map.h"
+#include "netplugin/flow/flow_report.h"
 #include "netplugin/flow/recv_ledger.h"
-#include "netplugin/link/courier.h"
 
 namespace r2cc::net {
 
@@ -39,8 +39,8 @@ class RecvFlows {
     bool changed = false;
   };
 
-  // Grants and acknowledgements leave through `courier`.
-  explicit RecvFlows(Courier* courier) : courier_(courier) {}
+  // Grants and acknowledgements leave through `reports`.
+  explicit RecvFlows(FlowReportSink* reports) : reports_(reports) {}
 
   Flow* Open(FlowId id, LinkId home);
   // Null if there is none.
@@ -90,7 +90,7 @@ class RecvFlows {
   // How long so many acknowledgements and grants may wait for more to go with them.
   Nanos Patience(const Flow& flow, uint64_t to_ack, uint64_t to_grant) const;
 
-  Courier* const courier_;
+  FlowReportSink* const reports_;
   bool whole_ = false;
   std::map<FlowId, MessageId> closed_;  // placed through
   FlowMap<Flow> flows_;

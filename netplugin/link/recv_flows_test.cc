@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 namespace r2cc::net {
@@ -13,11 +14,10 @@ constexpr FlowId kFlow = 1;
 constexpr LinkId kHome = 0;
 constexpr Carrier kCarrier = 0;
 constexpr Nanos kMuchLater = kNanosPerSecond;
+constexpr bool kGrants = true, kAcknowledges = false;
 
-struct RecvFlowsTest : testing::Test {
+struct RecvFlowsTest : testing::Test, FlowReportSink {
   RecvFlowsTest() {
-    courier.set_links(1);
-    courier.Up(kHome);
     flows.set_whole(true);
     flow = flows.Open(kFlow, kHome);
   }
@@ -33,21 +33,24 @@ struct RecvFlowsTest : testing::Test {
     ASSERT_TRUE(flow->ledger.Finish(next++, 0, kCarrier));
     flows.Touch(flow);
   }
-  // The words that leave now.
-  std::vector<Frame> Told(Nanos now) {
-    flows.Flush(now);
-    std::vector<Frame> frames;
-    for (Action& action : actions) frames.push_back(std::move(action.frame));
-    actions.clear();
-    return frames;
+  bool Report(FlowReport report, LinkId home) override {
+    EXPECT_EQ(home, kHome);
+    if (has_way) reports.push_back(std::move(report));
+    return has_way;
   }
-  // One word leaves now; `placed` messages are done by it.
-  Frame OneWord(Nanos now, FrameType type, uint64_t placed) {
-    std::vector<Frame> told = Told(now);
+  // The reports that leave now.
+  std::vector<FlowReport> Told(Nanos now) {
+    flows.Flush(now);
+    return std::exchange(reports, {});
+  }
+  // One report leaves now; `placed` messages are done by it.
+  FlowReport OneReport(Nanos now, bool grants, uint64_t placed) {
+    std::vector<FlowReport> told = Told(now);
     EXPECT_EQ(told.size(), 1u);
     if (told.size() != 1) return {};
-    EXPECT_EQ(told[0].type, type);
-    EXPECT_EQ(told[0].message, placed);
+    EXPECT_EQ(told[0].flow, kFlow);
+    EXPECT_EQ(told[0].grants, grants);
+    EXPECT_EQ(told[0].placed_through, placed);
     return std::move(told[0]);
   }
   // Posts `messages` receives that the sender hears of.
@@ -57,9 +60,9 @@ struct RecvFlowsTest : testing::Test {
   }
 
   char buffer[16];
-  std::vector<Action> actions;
-  Courier courier{&actions};
-  RecvFlows flows{&courier};
+  bool has_way = true;
+  std::vector<FlowReport> reports;
+  RecvFlows flows{this};
   RecvFlows::Flow* flow = nullptr;
   MessageId next = 0;
 };
@@ -67,18 +70,18 @@ struct RecvFlowsTest : testing::Test {
 TEST_F(RecvFlowsTest, TheFirstGrantsAreToldOneByOne) {
   for (uint64_t posted = 1; posted <= 2; ++posted) {
     Post();
-    EXPECT_EQ(OneWord(1, FrameType::kGrant, 0).numbers.size(), posted);
+    EXPECT_EQ(OneReport(1, kGrants, 0).capacities.size(), posted);
   }
 }
 
-TEST_F(RecvFlowsTest, ASenderWithGrantsHearsOfTwoLargeMessagesAndNewBuffersInOneWord) {
+TEST_F(RecvFlowsTest, ASenderWithGrantsHearsOfTwoLargeMessagesAndNewBuffersInOneReport) {
   Granted(4);
   Place();
   EXPECT_TRUE(Told(1).empty());
   Post();
   EXPECT_TRUE(Told(1).empty());
   Place();
-  EXPECT_EQ(OneWord(1, FrameType::kGrant, 2).numbers.size(), 3u);
+  EXPECT_EQ(OneReport(1, kGrants, 2).capacities.size(), 3u);
 }
 
 TEST_F(RecvFlowsTest, WhileARailIsMissingEachLargeMessageIsToldAtOnce) {
@@ -94,14 +97,14 @@ TEST_F(RecvFlowsTest, WhatIsHeldBackIsToldWhenNoMoreComesOfIt) {
   Granted(4);
   Place();
   EXPECT_TRUE(Told(5).empty());
-  OneWord(5 + kNanosPerMs, FrameType::kAck, 1);
+  OneReport(5 + kNanosPerMs, kAcknowledges, 1);
   EXPECT_TRUE(Told(kMuchLater).empty());
 }
 
 TEST_F(RecvFlowsTest, TheLastMessageThatWasPostedIsAcknowledgedAtOnce) {
   Granted(1);
   Place();
-  OneWord(1, FrameType::kAck, 1);
+  OneReport(1, kAcknowledges, 1);
 }
 
 TEST_F(RecvFlowsTest, ASenderShortOfGrantsHearsOfANewOneAtOnce) {
@@ -109,7 +112,7 @@ TEST_F(RecvFlowsTest, ASenderShortOfGrantsHearsOfANewOneAtOnce) {
   Place();
   EXPECT_TRUE(Told(1).empty());
   Post();
-  OneWord(1, FrameType::kGrant, 1);
+  OneReport(1, kGrants, 1);
 }
 
 TEST_F(RecvFlowsTest, ASenderThatAsksIsToldAtOnce) {
@@ -144,7 +147,16 @@ TEST_F(RecvFlowsTest, WhatMayBeLostIsToldAgainAtOnce) {
   Place();
   EXPECT_TRUE(Told(1).empty());
   flows.TellAgain();
-  OneWord(1, FrameType::kGrant, 1);
+  OneReport(1, kGrants, 1);
+}
+
+TEST_F(RecvFlowsTest, WhatFindsNoWayIsReportedWhenThereIsOne) {
+  has_way = false;
+  Post();
+  EXPECT_TRUE(Told(1).empty());
+  EXPECT_TRUE(Told(2).empty());
+  has_way = true;
+  EXPECT_EQ(OneReport(3, kGrants, 0).capacities.size(), 1u);
 }
 
 TEST_F(RecvFlowsTest, ASenderAwaitsALargeMessageAndNotASmallOne) {

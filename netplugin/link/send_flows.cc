@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "netplugin/flow/planted.h"
-#include "netplugin/link/frame.h"
 
 namespace r2cc::net {
 
@@ -119,7 +118,7 @@ bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, Carrier car
 void SendFlows::Begin(Flow* flow, size_t clock, double start, uint64_t message_bytes) {
   flow->turn = ++turns_;
   flow->clock = clock;
-  flow->served = start + static_cast<double>(kBulkHeaderBytes + message_bytes) / flow->weight;
+  flow->served = start + static_cast<double>(kHeaderBytes + message_bytes) / flow->weight;
   clocks_[clock] = start;
 }
 

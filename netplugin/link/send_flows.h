@@ -41,6 +41,9 @@ class SendFlows {
     bool changed = false;
   };
 
+  // What a message costs a link beside its bytes.
+  static constexpr uint64_t kHeaderBytes = 48;
+
   SendFlows(const SendLedger::Limits& limits, StripeMode mode) : limits_(limits), mode_(mode) {}
 
   Flow* Open();

@@ -11,8 +11,6 @@
 #include <map>
 #include <tuple>
 
-#include "netplugin/link/frame.h"
-
 namespace r2cc::net {
 namespace {
 
@@ -157,10 +155,10 @@ TEST_F(SendFlowsTest, BytesAreSharedNotMessages) {
     }
     Chunk chunk;
     ASSERT_TRUE(flows.Pull(shares, 0, kCarrier, &chunk));
-    (chunk.flow == small->id ? of_small : of_large) += kBulkHeaderBytes + chunk.bytes;
+    (chunk.flow == small->id ? of_small : of_large) += SendFlows::kHeaderBytes + chunk.bytes;
     ASSERT_TRUE(flows.Find(chunk.flow)->ledger.AckThrough(chunk.message + 1));
   }
-  EXPECT_NEAR(static_cast<double>(of_small), static_cast<double>(of_large), 2 * (kBulkHeaderBytes + bytes.size()));
+  EXPECT_NEAR(static_cast<double>(of_small), static_cast<double>(of_large), 2 * (SendFlows::kHeaderBytes + bytes.size()));
 }
 
 TEST_F(SendFlowsTest, EmptyMessagesDoNotGoBeforeAllOthers) {
