@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/core/clock.h"
+#include "netplugin/flow/recv_flows.h"
 #include "netplugin/link/action.h"
 #include "netplugin/link/courier.h"
 #include "netplugin/link/detour.h"
 #include "netplugin/link/link_table.h"
-#include "netplugin/link/recv_flows.h"
 #include "netplugin/link/recv_links.h"
 
 namespace r2cc::net {

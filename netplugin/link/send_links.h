@@ -11,6 +11,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/function_ref.h"
+#include "netplugin/flow/send_flows.h"
 #include "netplugin/flow/stripe.h"
 #include "netplugin/link/action.h"
 #include "netplugin/link/courier.h"
@@ -21,7 +22,6 @@
 #include "netplugin/link/open_fences.h"
 #include "netplugin/link/rate_watch.h"
 #include "netplugin/link/retry_wait.h"
-#include "netplugin/link/send_flows.h"
 #include "netplugin/link/session_rails.h"
 
 namespace r2cc::net {

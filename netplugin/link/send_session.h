@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "base/core/clock.h"
+#include "netplugin/flow/send_flows.h"
 #include "netplugin/flow/stripe.h"
 #include "netplugin/link/action.h"
 #include "netplugin/link/courier.h"
 #include "netplugin/link/fenced_parts.h"
 #include "netplugin/link/lane_watch.h"
-#include "netplugin/link/send_flows.h"
 #include "netplugin/link/send_links.h"
 #include "netplugin/link/transport_choice.h"
 

@@ -1,6 +1,6 @@
 // The flows of a session at the receiver's end: what was posted and placed, and what the sender has been told of it. Pure.
-#ifndef R2CC_NETPLUGIN_LINK_RECV_FLOWS_H_
-#define R2CC_NETPLUGIN_LINK_RECV_FLOWS_H_
+#ifndef R2CC_NETPLUGIN_FLOW_RECV_FLOWS_H_
+#define R2CC_NETPLUGIN_FLOW_RECV_FLOWS_H_
 
 #include <cstdint>
 #include <map>
@@ -100,4 +100,4 @@ class RecvFlows {
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_LINK_RECV_FLOWS_H_
+#endif  // R2CC_NETPLUGIN_FLOW_RECV_FLOWS_H_

@@ -1,6 +1,6 @@
 // When the sender of a flow is told what.
 
-#include "netplugin/link/recv_flows.h"
+#include "netplugin/flow/recv_flows.h"
 
 #include <gtest/gtest.h>
 

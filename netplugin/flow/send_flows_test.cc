@@ -1,6 +1,6 @@
 // Which flow's chunks a link carries next, and when there is nothing to carry.
 
-#include "netplugin/link/send_flows.h"
+#include "netplugin/flow/send_flows.h"
 
 #include <gtest/gtest.h>
 

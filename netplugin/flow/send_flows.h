@@ -1,6 +1,6 @@
 // The flows of a session at the sender's end: whose turn it is, and what became of each. Pure.
-#ifndef R2CC_NETPLUGIN_LINK_SEND_FLOWS_H_
-#define R2CC_NETPLUGIN_LINK_SEND_FLOWS_H_
+#ifndef R2CC_NETPLUGIN_FLOW_SEND_FLOWS_H_
+#define R2CC_NETPLUGIN_FLOW_SEND_FLOWS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -123,4 +123,4 @@ class SendFlows {
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_LINK_SEND_FLOWS_H_
+#endif  // R2CC_NETPLUGIN_FLOW_SEND_FLOWS_H_

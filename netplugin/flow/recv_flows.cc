@@ -1,4 +1,4 @@
-#include "netplugin/link/recv_flows.h"
+#include "netplugin/flow/recv_flows.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "netplugin/link/send_flows.h"
+#include "netplugin/flow/send_flows.h"
 
 #include <algorithm>
 
