@@ -32,7 +32,10 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
   Entry& entry = found->second;
   auto* rail = entry.job.mutable_rails(static_cast<int>(record.local_rail));
   const std::string peer = CleanText(record.peer_node, sizeof(record.peer_node));
-  if (!peer.empty() && entry.peers.size() < kPeersMax && entry.peers.insert(peer).second) entry.job.add_peer_nodes(peer);
+  if (!peer.empty() && !entry.peers.contains(peer) && CountPeer(entry.job.uid(), peer)) {
+    entry.peers.insert(peer);
+    entry.job.add_peer_nodes(peer);
+  }
   switch (static_cast<plan::EvidenceKind>(record.kind)) {
     case plan::EvidenceKind::kLinkFenced: rail->set_failovers(rail->failovers() + 1); return true;
     case plan::EvidenceKind::kRailTotals:
@@ -53,7 +56,30 @@ void JobRegistry::SetDropped(JobId id, uint64_t dropped) {
   if (found != jobs_.end()) found->second.job.set_evidence_dropped(dropped);
 }
 
-bool JobRegistry::Remove(JobId id) { return jobs_.erase(id) > 0; }
+bool JobRegistry::CountPeer(uint32_t uid, const std::string& node) {
+  auto& processes = processes_[uid];
+  if (!processes.contains(node) && processes.size() >= kPeersPerUserMax) return false;
+  if (++processes[node] == 1) peers_[uid].insert(node);
+  return true;
+}
+
+bool JobRegistry::Remove(JobId id) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return false;
+  const uint32_t uid = found->second.job.uid();
+  auto& processes = processes_[uid];
+  for (const std::string& node : found->second.peers)
+    if (--processes.at(node) == 0) {
+      processes.erase(node);
+      peers_[uid].erase(node);
+    }
+  if (processes.empty()) {
+    processes_.erase(uid);
+    peers_.erase(uid);
+  }
+  jobs_.erase(found);
+  return true;
+}
 
 const v1::Job* JobRegistry::Find(JobId id) const {
   const auto found = jobs_.find(id);
@@ -63,12 +89,6 @@ const v1::Job* JobRegistry::Find(JobId id) const {
 std::string JobRegistry::NicOf(JobId id, uint32_t rail) const {
   const v1::Job* job = Find(id);
   return job == nullptr || rail >= static_cast<uint32_t>(job->rails_size()) ? "" : job->rails(static_cast<int>(rail)).nic();
-}
-
-std::set<std::string> JobRegistry::PeerNodes() const {
-  std::set<std::string> nodes;
-  for (const auto& [id, entry] : jobs_) nodes.insert(entry.peers.begin(), entry.peers.end());
-  return nodes;
 }
 
 std::vector<v1::Job> JobRegistry::Jobs() const {

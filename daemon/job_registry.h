@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/job_peers.h"
 #include "plan/page/attach.h"
 #include "plan/page/ring.h"
 #include "proto/r2cc.pb.h"
@@ -28,8 +29,8 @@ struct JobProcess {
 // Believes nothing: rail indices out of range are dropped, names are cleaned, everything is bounded. One thread at a time.
 class JobRegistry {
  public:
-  // Peers remembered for one job; more are not listed.
-  static constexpr size_t kPeersMax = 4096;
+  // Different nodes that one user's jobs talk to; of those beyond the daemon takes no notice.
+  static constexpr size_t kPeersPerUserMax = 1024;
 
   // `nics`: for each rail the matched NIC or "".
   void Add(JobId id, const JobProcess& process, const plan::AttachRequest& request, std::vector<std::string> nics, int64_t now_realtime_ns);
@@ -47,8 +48,7 @@ class JobRegistry {
   // The NIC behind rail `rail` of the job; "" if unknown or not matched.
   std::string NicOf(JobId id, uint32_t rail) const;
 
-  // The nodes that any job talks to.
-  std::set<std::string> PeerNodes() const;
+  const JobPeers& peers() const { return peers_; }
 
   size_t size() const { return jobs_.size(); }
   std::vector<v1::Job> Jobs() const;
@@ -58,7 +58,11 @@ class JobRegistry {
     v1::Job job;
     std::set<std::string> peers;
   };
+  // False: the user's jobs talk to too many nodes already.
+  bool CountPeer(uint32_t uid, const std::string& node);
   std::map<JobId, Entry> jobs_;
+  JobPeers peers_;
+  std::map<uint32_t, std::map<std::string, size_t>> processes_;  // of each user, that talk to a node
 };
 
 }  // namespace r2cc::daemon

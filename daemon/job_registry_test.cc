@@ -72,9 +72,26 @@ TEST(JobRegistryTest, DropsWhatCannotBe) {
 TEST(JobRegistryTest, PeersAreBounded) {
   JobRegistry registry;
   registry.Add(1, {1}, TwoRails(), {}, 0);
-  for (size_t i = 0; i < JobRegistry::kPeersMax + 10; ++i)
+  for (size_t i = 0; i < JobRegistry::kPeersPerUserMax + 10; ++i)
     registry.Record(1, Of(plan::EvidenceKind::kFlowOpened, 0, ("n" + std::to_string(i)).c_str()));
-  EXPECT_EQ(static_cast<size_t>(registry.Find(1)->peer_nodes_size()), JobRegistry::kPeersMax);
+  EXPECT_EQ(static_cast<size_t>(registry.Find(1)->peer_nodes_size()), JobRegistry::kPeersPerUserMax);
+}
+
+TEST(JobRegistryTest, OneUsersJobsNameABoundedNumberOfNodes) {
+  JobRegistry registry;
+  for (JobId id = 1; id <= 3; ++id) registry.Add(id, {static_cast<int32_t>(id), 1000}, TwoRails(), {}, 0);
+  registry.Add(4, {4, 1001}, TwoRails(), {}, 0);
+  for (int i = 0; i < 4096; ++i) registry.Record(1, Of(plan::EvidenceKind::kFlowOpened, 0, ("n" + std::to_string(i)).c_str()));
+  registry.Record(2, Of(plan::EvidenceKind::kFlowOpened, 0, "n0"));
+  registry.Record(2, Of(plan::EvidenceKind::kFlowOpened, 0, "new"));
+  registry.Record(4, Of(plan::EvidenceKind::kFlowOpened, 0, "new"));
+  EXPECT_EQ(registry.peers().at(1000).size(), JobRegistry::kPeersPerUserMax);
+  EXPECT_EQ(registry.Find(2)->peer_nodes_size(), 1) << "a node that the user has named already is none more";
+  EXPECT_EQ(registry.peers().at(1001), std::set<std::string>{"new"}) << "another user's jobs";
+  EXPECT_TRUE(registry.Remove(1));
+  EXPECT_EQ(registry.peers().at(1000), std::set<std::string>{"n0"});
+  EXPECT_TRUE(registry.Remove(2));
+  EXPECT_FALSE(registry.peers().contains(1000));
 }
 
 }  // namespace

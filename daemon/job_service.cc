@@ -12,9 +12,11 @@ namespace {
 
 // A job's clock is this machine's, so what it saw lies in the near past; anything else is a mistake.
 constexpr Nanos kRecordAgeMax = 60 * kNanosPerSecond;
-// One rail lost by a process with very many peers makes as many events at once.
+// One rail lost by processes with very many peers makes as many events at once.
 constexpr double kEventsBurst = 1024;
 constexpr double kEventsPerSecond = 32;
+// Users whose events are counted.
+constexpr size_t kAllowancesMax = 1024;
 
 health::JobReport::Cause CauseOf(plan::EvidenceCause cause) {
   switch (cause) {
@@ -45,7 +47,6 @@ AttachServer::Callbacks JobService::Callbacks() {
 AttachDecision JobService::OnAttach(JobId id, const JobProcess& process, const plan::AttachRequest& request) {
   AttachDecision decision{"", reporter_->node(), MatchRails(request, outputs_.nics(), own_netns_inode_)};
   registry_.Add(id, process, request, decision.nics, reporter_->Now().realtime_ns);
-  allowances_[id] = {reporter_->Now().monotonic_ns, kEventsBurst, 0};
   const v1::Job& job = *registry_.Find(id);
   std::string unmatched;
   for (const auto& rail : job.rails())
@@ -54,23 +55,23 @@ AttachDecision JobService::OnAttach(JobId id, const JobProcess& process, const p
       reporter_->New("job-attached", absl::StrCat(JobName(job), " attached with ", job.rails_size(), " rails",
                                                   unmatched.empty() ? "" : absl::StrCat("; none of this node's NICs: ", unmatched)));
   event.set_pid(process.pid);
-  reporter_->Tell(std::move(event));
+  if (MayTell(process.uid, reporter_->Now().monotonic_ns)) reporter_->Tell(std::move(event));
   return decision;
 }
 
-bool JobService::MayTell(JobId id, Nanos now) {
-  Allowance& allowance = allowances_[id];
+bool JobService::MayTell(uint32_t uid, Nanos now) {
+  if (allowances_.size() >= kAllowancesMax && !allowances_.contains(uid)) allowances_.clear();
+  Allowance& allowance = allowances_.try_emplace(uid, Allowance{now, kEventsBurst, 0}).first->second;
   const double earned = static_cast<double>(now - allowance.as_of) / kNanosPerSecond * kEventsPerSecond;
   allowance.events = std::min(kEventsBurst, allowance.events + earned);
   allowance.as_of = now;
   if (allowance.events < 1) {
-    if (allowance.untold++ == 0)
-      LogWarning("a job says too much: its link events are counted, not told", {{"pid", registry_.Find(id)->pid()}});
+    if (allowance.untold++ == 0) LogWarning("a user's jobs say too much: their events are counted, not told", {{"uid", uid}});
     return false;
   }
   allowance.events -= 1;
   if (const uint64_t untold = std::exchange(allowance.untold, 0); untold > 0)
-    LogWarning("link events of a job were not told", {{"pid", registry_.Find(id)->pid()}, {"events", untold}});
+    LogWarning("events of a user's jobs were not told", {{"uid", uid}, {"events", untold}});
   return true;
 }
 
@@ -105,7 +106,7 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
     event.set_replayed_bytes(record.replayed_bytes);
     event.set_duration_ns(static_cast<int64_t>(std::min<uint64_t>(record.duration_ns, INT64_MAX)));
   }
-  if (MayTell(id, now.monotonic_ns)) reporter_->Tell(std::move(event));
+  if (MayTell(job.uid(), now.monotonic_ns)) reporter_->Tell(std::move(event));
 
   if (rail.nic().empty()) return;
   health::JobReport report = ReportOf(id, record, fenced ? health::JobReport::What::kLinkFenced : health::JobReport::What::kLinkUp);
@@ -140,9 +141,9 @@ void JobService::OnEnd(JobId id) {
   if (job == nullptr) return;
   v1::Event event = reporter_->New("job-ended", absl::StrCat(JobName(*job), " ended"));
   event.set_pid(job->pid());
+  const bool told = MayTell(job->uid(), reporter_->Now().monotonic_ns);
   registry_.Remove(id);
-  allowances_.erase(id);
-  reporter_->Tell(std::move(event));
+  if (told) reporter_->Tell(std::move(event));
 }
 
 }  // namespace r2cc::daemon

@@ -35,13 +35,13 @@ class JobService {
   const JobRegistry& registry() const { return registry_; }
 
  private:
-  // What a job may still have told as events: a job that fences without end must not push all else out of the log.
+  // What a user's jobs may still have told as events: jobs that fence without end, or come and go, must not push all else out of the log.
   struct Allowance {
     Nanos as_of = 0;
     double events = 0;
     uint64_t untold = 0;
   };
-  bool MayTell(JobId id, Nanos now);
+  bool MayTell(uint32_t uid, Nanos now);
   AttachDecision OnAttach(JobId id, const JobProcess& process, const plan::AttachRequest& request);
   void OnRecord(JobId id, const plan::EvidenceRecord& record);
   void OnShare(JobId id, const plan::EvidenceRecord& record);
@@ -53,7 +53,7 @@ class JobService {
   const uint64_t own_netns_inode_;
   const Outputs outputs_;
   JobRegistry registry_;
-  std::map<JobId, Allowance> allowances_;
+  std::map<uint32_t, Allowance> allowances_;  // by uid
 };
 
 }  // namespace r2cc::daemon

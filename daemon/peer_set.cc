@@ -163,17 +163,26 @@ bool PeerSet::Complain(const std::string& from, const std::string& what) {
   return false;
 }
 
-std::vector<PeerSpec> PeerSet::DirectPeers(const std::set<std::string>& job_nodes) {
-  // In an order of its own for each node, so that where there are too many not everybody calls the same few.
-  std::vector<std::pair<uint64_t, std::string>> called;
-  for (const std::string& node : job_nodes)
-    if (node_ < node && ParseHostPort(AboutNode(node).peer_address, /*allow_port_zero=*/false).ok())
-      called.emplace_back(Fnv1a64(node_ + " " + node), node);
-  std::sort(called.begin(), called.end());
-  if (called.size() > kJobPeersMax) called.resize(kJobPeersMax);
+std::set<std::string> PeerSet::Called(const JobPeers& job_peers) const {
+  // In an order of its own for each node, so that where there are too many not everybody calls the same few. Users take turns.
+  std::vector<std::pair<std::pair<size_t, uint64_t>, std::string>> ranked;
+  for (const auto& [user, nodes] : job_peers) {
+    std::vector<std::pair<uint64_t, std::string>> of_user;
+    for (const std::string& node : nodes)
+      if (node_ < node && ParseHostPort(AboutNode(node).peer_address, /*allow_port_zero=*/false).ok())
+        of_user.emplace_back(Fnv1a64(node_ + " " + node), node);
+    std::sort(of_user.begin(), of_user.end());
+    for (size_t turn = 0; turn < of_user.size(); ++turn) ranked.push_back({{turn, of_user[turn].first}, of_user[turn].second});
+  }
+  std::sort(ranked.begin(), ranked.end());
+  std::set<std::string> called;
+  for (size_t i = 0; i < ranked.size() && called.size() < kJobPeersMax; ++i) called.insert(ranked[i].second);
+  return called;
+}
 
+std::vector<PeerSpec> PeerSet::DirectPeers(const JobPeers& job_peers) {
   std::map<std::string, std::string> addresses;
-  for (const auto& [rank, node] : called) addresses[node] = AboutNode(node).peer_address;
+  for (const std::string& node : Called(job_peers)) addresses[node] = AboutNode(node).peer_address;
   std::erase_if(peers_, [&](const auto& peer) { return !peer.second.configured && !addresses.contains(peer.first); });
   for (const auto& [node, address] : addresses) {
     Peer& peer = peers_[node];

@@ -12,6 +12,7 @@
 #include "daemon/event_reporter.h"
 #include "daemon/io/peer_transport.h"
 #include "daemon/io/store.h"
+#include "daemon/job_peers.h"
 #include "health/view/cluster_view.h"
 
 namespace r2cc::daemon {
@@ -21,7 +22,8 @@ class PeerSet {
  public:
   // Nodes of a cluster; views of more are refused.
   static constexpr size_t kNodesMax = 8192;
-  // Nodes of jobs that this daemon calls beside the configuration's; those beyond hear of it through the store.
+  // Nodes of jobs that this daemon calls beside the configuration's, shared among the jobs' users; those beyond hear of it through the
+  // store.
   static constexpr size_t kJobPeersMax = 64;
 
   struct Outputs {
@@ -46,7 +48,7 @@ class PeerSet {
 
   // The peers that this daemon talks to directly: those of the configuration, and the nodes of its jobs whose addresses the store or
   // others have told. One stream carries the views of both nodes, so the node with the lesser name calls the other.
-  std::vector<PeerSpec> DirectPeers(const std::set<std::string>& job_nodes);
+  std::vector<PeerSpec> DirectPeers(const JobPeers& job_peers);
 
   bool IsPeer(const std::string& node) const { return peers_.contains(node); }
   std::vector<v1::PeerStatus> Peers() const;
@@ -65,6 +67,7 @@ class PeerSet {
     bool connected = false;
     std::string error = "not connected yet";
   };
+  std::set<std::string> Called(const JobPeers& job_peers) const;
   void OnPeerView(const std::string& peer, const v1::NodeView& message);
   void OnConnected(const std::string& peer);
   void OnLost(const std::string& peer, const std::string& why);

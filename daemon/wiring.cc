@@ -118,9 +118,8 @@ absl::Status Wiring::Start() {
 }
 
 void Wiring::FollowJobs() {
-  std::set<std::string> nodes = jobs_.registry().PeerNodes();
-  std::vector<PeerSpec> peers = peer_set_.DirectPeers(nodes);
-  rails_.SetJobPeers(std::move(nodes));
+  std::vector<PeerSpec> peers = peer_set_.DirectPeers(jobs_.registry().peers());
+  rails_.SetJobPeers(jobs_.registry().peers());
   if (std::exchange(direct_peers_, peers) != peers) world_.peers->SetPeers(peers);
 }
 

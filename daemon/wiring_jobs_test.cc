@@ -96,10 +96,28 @@ TEST_F(WiringTest, AJobThatNeverStopsTalkingIsCountedAndNotTold) {
   up.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkUp);
   up.time_ns = core_.Now();
   jobs_->Tell(1, std::vector<plan::EvidenceRecord>(10'000, up));
-  EXPECT_EQ(Count("link-up"), 1024);
+  EXPECT_EQ(Count("job-attached") + Count("link-up"), 1024);
   core_.Advance(kNanosPerSecond);
   jobs_->Tell(1, std::vector<plan::EvidenceRecord>(10'000, up));
-  EXPECT_EQ(Count("link-up"), 1024 + 32);
+  EXPECT_EQ(Count("job-attached") + Count("link-up"), 1024 + 32);
+}
+
+TEST_F(WiringTest, JobsOfAUserShareWhatHeMayTellAlsoThoseThatComeAndGo) {
+  plan::EvidenceRecord up{};
+  up.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkUp);
+  up.time_ns = core_.Now();
+  for (JobId id = 1; id <= 4; ++id) {
+    jobs_->Attach(id, 4710 + static_cast<int32_t>(id), JobWithRails({"10.0.0.1"}), 1000);
+    jobs_->Tell(id, std::vector<plan::EvidenceRecord>(10'000, up));
+  }
+  EXPECT_EQ(Count("link-up") + Count("job-attached"), 1024);
+  for (JobId id = 10; id < 3000; ++id) {
+    jobs_->Attach(id, 1, JobWithRails({}), 1000);
+    jobs_->End(id);
+  }
+  EXPECT_EQ(Count("link-up") + Count("job-attached") + Count("job-ended"), 1024);
+  jobs_->Attach(5000, 4715, JobWithRails({"10.0.0.1"}), 1001);
+  EXPECT_EQ(Newest("job-attached").pid(), 4715) << "another user is heard";
 }
 
 }  // namespace

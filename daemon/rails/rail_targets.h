@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/job_peers.h"
 #include "health/evidence/evidence.h"
 #include "health/probe/rail_prober.h"
 #include "health/view/cluster_view.h"
@@ -16,13 +17,15 @@ namespace r2cc::daemon {
 
 // Pairs that no job uses, probed in turn. Few enough for each to have its turn within seconds.
 constexpr size_t kAuxiliaryPairsMax = 256;
+// Pairs of one user's jobs that are active; those beyond are probed in turn with the others.
+constexpr size_t kActivePairsPerUserMax = health::kRailPairsMax - kAuxiliaryPairsMax;
 
 // A target joins a NIC of `node` with the other end of its cable, or, if it has none in `cables`, with the NIC of the same rail on each
 // other node. `nics`: of `node`, in order. Active targets lead to a node of `job_peers` or to a NIC of `accused`; there are at most
-// kAuxiliaryPairsMax of the others.
+// kAuxiliaryPairsMax of the others. Active ones of different users take turns, so that the first kRailPairsMax are shared among these.
 std::vector<health::RailTarget> ChooseRailTargets(const std::string& node, const std::vector<std::string>& nics,
                                                   const std::map<std::string, health::NicKey>& cables, const health::ClusterView& view,
-                                                  const std::set<std::string>& job_peers, const std::set<health::NicKey>& accused);
+                                                  const JobPeers& job_peers, const std::set<health::NicKey>& accused);
 
 }  // namespace r2cc::daemon
 

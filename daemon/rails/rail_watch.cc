@@ -110,8 +110,8 @@ void RailWatch::OpenSockets() {
   }
 }
 
-void RailWatch::SetJobPeers(std::set<std::string> nodes) {
-  if (std::exchange(job_peers_, std::move(nodes)) != job_peers_) targets_changed_ = true;
+void RailWatch::SetJobPeers(JobPeers peers) {
+  if (std::exchange(job_peers_, std::move(peers)) != job_peers_) targets_changed_ = true;
   if (targets_changed_) Hurry();
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/executor.h"
+#include "daemon/job_peers.h"
 #include "health/evidence/evidence.h"
 #include "health/io/datagram.h"
 #include "health/probe/rail_prober.h"
@@ -56,8 +57,7 @@ class RailWatch {
   }
   // The daemon of `node` said something, directly and now.
   void Heard(const std::string& node) { prober_.Heard(node, seams_.executor->Now()); }
-  // The nodes that jobs of this node talk to.
-  void SetJobPeers(std::set<std::string> nodes);
+  void SetJobPeers(JobPeers peers);
   // This node's NIC as its own kernel shows it.
   void SetLink(const std::string& nic, bool up);
   // Somebody complained about this node's NIC.
@@ -130,7 +130,7 @@ class RailWatch {
   std::map<std::string, Nic> nics_;
   std::vector<std::string> order_;
   health::RailProber prober_;
-  std::set<std::string> job_peers_;
+  JobPeers job_peers_;
   health::RailMatrix::Accused accused_;
   std::set<health::NicKey> given_up_;  // other nodes' NICs
   bool in_doubt_ = false;              // as of the last judgement

@@ -87,7 +87,7 @@ class RailWatchTest : public testing::Test {
     for (auto& node : nodes_) node->watch->Start(7460);
     std::set<std::string> all;
     for (auto& node : nodes_) all.insert(node->name);
-    for (auto& node : nodes_) node->watch->SetJobPeers(all);
+    for (auto& node : nodes_) node->watch->SetJobPeers({{0, all}});
     core_.Advance(1500 * kMs);
   }
   void TearDown() override {

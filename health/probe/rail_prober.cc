@@ -7,6 +7,7 @@
 
 #include "base/core/check.h"
 #include "base/core/hash.h"
+#include "health/probe/fair_intervals.h"
 
 namespace r2cc::health {
 namespace {
@@ -37,10 +38,10 @@ void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
   if (targets.size() > kRailPairsMax) targets.resize(kRailPairsMax);
   std::map<PairKey, Pair> before = std::exchange(pairs_, {});
   bool changed = false;
-  active_count_ = 0;
+  std::map<uint32_t, size_t> active;
   for (RailTarget& target : targets) {
     const PairKey key = target.key;
-    active_count_ += target.active;
+    if (target.active) ++active[target.user];
     if (auto known = before.extract(key)) {
       Pair& pair = known.mapped();
       if (target.nonce != pair.target.nonce) pair.judge.Forget();
@@ -73,18 +74,19 @@ void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
     const auto known = signs.find(key.peer.node);
     signs_.try_emplace(key.peer.node, known == signs.end() ? Signs() : known->second);
   }
+  active_intervals_ = FairIntervals(active, policy_.active_interval_min, policy_.active_rate_per_s);
+  const auto auxiliary = std::count_if(pairs_.begin(), pairs_.end(), [](const auto& pair) { return !pair.second.target.active; });
+  auxiliary_interval_ = std::max(policy_.auxiliary_interval_min,
+                                 static_cast<Nanos>(static_cast<double>(auxiliary) / policy_.auxiliary_rate_per_s * kNanosPerSecond));
   // Spread over one interval.
   for (auto& [key, pair] : pairs_)
-    if (pair.due == 0) pair.due = now + static_cast<Nanos>(Random(pair, now) % static_cast<uint64_t>(Interval(pair.target.active)));
+    if (pair.due == 0) pair.due = now + static_cast<Nanos>(Random(pair, now) % static_cast<uint64_t>(Interval(pair.target)));
   if (changed || !before.empty()) ++revision_;
   FindNext();
 }
 
-Nanos RailProber::Interval(bool active) const {
-  const double count = static_cast<double>(active ? active_count_ : pairs_.size() - active_count_);
-  const double rate = active ? policy_.active_rate_per_s : policy_.auxiliary_rate_per_s;
-  const Nanos least = active ? policy_.active_interval_min : policy_.auxiliary_interval_min;
-  return std::max(least, static_cast<Nanos>(count / rate * kNanosPerSecond));
+Nanos RailProber::Interval(const RailTarget& target) const {
+  return target.active ? active_intervals_.at(target.user) : auxiliary_interval_;
 }
 
 void RailProber::SetLink(const std::string& nic, bool up, Nanos now) {
@@ -257,7 +259,7 @@ RailPing RailProber::Ping(Pair* pair, Nanos now) {
   const uint64_t sequence = next_sequence_++;
   pair->judge.Sent(sequence, now);
   pair->last_sent = now;
-  const Nanos interval = Interval(pair->target.active);
+  const Nanos interval = Interval(pair->target);
   pair->due = now + interval - interval / 4 + static_cast<Nanos>(Random(*pair, now) % static_cast<uint64_t>(interval / 2));
   ++counts_.sent;
   const RailProbe probe = {RailProbeKind::kPing, pair->target.nonce, nonce_, pair->id, sequence, now, pair->nic_hash};
@@ -270,7 +272,7 @@ void RailProber::PutOff(const std::string& nic, uint64_t peer_nonce, Nanos recei
   if (node == node_of_nonce_.end() || received < doubt_until_) return;
   bool was_next = false;
   for (Pair* pair : by_node_.at(node->second)) {
-    const Nanos interval = Interval(pair->target.active);
+    const Nanos interval = Interval(pair->target);
     if (pair->target.key.own.nic == nic && pair->judge.state() == PairState::kUp &&
         received - pair->last_sent < policy_.put_off_intervals_max * interval) {
       was_next |= pair->due == next_due_;

@@ -58,6 +58,7 @@ struct RailTarget {
   uint16_t port = 0;
   uint64_t nonce = 0;   // of the peer's daemon
   bool active = false;  // jobs use it, or this node looks at it for others
+  uint32_t user = 0;    // whose jobs, if it is active: users share the budget
 
   friend bool operator==(const RailTarget&, const RailTarget&) = default;
 };
@@ -151,7 +152,7 @@ class RailProber {
   std::vector<Witness> WitnessesFor(const Pair& pair) const;
   // The likeliest to bear witness; null: there is none.
   Pair* WitnessPair(const Pair& pair) const;
-  Nanos Interval(bool active) const;
+  Nanos Interval(const RailTarget& target) const;
   uint64_t Random(const Pair& pair, Nanos now) const;
   void Doubt(Pair* pair, Nanos now);
   void PutOff(const std::string& nic, uint64_t peer_nonce, Nanos received);
@@ -171,7 +172,8 @@ class RailProber {
   std::set<std::string> links_down_;
   using Signs = std::array<Nanos, 3>;                // when a daemon was heard of, latest first
   std::map<std::string, Signs, std::less<>> signs_;  // by node of a pair
-  size_t active_count_ = 0;
+  std::map<uint32_t, Nanos> active_intervals_;       // by user
+  Nanos auxiliary_interval_ = 0;
   uint64_t next_id_ = 1;
   uint64_t next_sequence_ = 1;
   uint64_t revision_ = 1;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <set>
 #include <string>
 #include <utility>
@@ -337,6 +338,46 @@ TEST(RailProber, OneRailAloneIsNeverSilent) {
   world.Run(1000 * kMs);
   world.set_path(DeadPort(ProbeWorld::Port(1, 0)));
   EXPECT_FALSE(world.Run(10'000 * kMs, [&] { return CountAll(world, PairState::kSilent) > 0; }));
+}
+
+// How long n0 takes to hear that a port of user 1's only peer is dead, while user 2's jobs name so many pairs, which all answer.
+Nanos TimeToSilence(size_t crowd, int seed) {
+  RailProber prober("n0", 7, RailProbePolicy());
+  Nanos now = 1000 * kNanosPerSecond + seed * 7 * kMs;
+  std::vector<RailTarget> targets;
+  for (int rail = 0; rail < 4; ++rail) {
+    const std::string nic = "rail" + std::to_string(rail);
+    targets.push_back({{{"n0", nic}, {"peer", nic}}, "10.0.0.1", 1, 99, true, 1});
+  }
+  for (size_t i = 0; i < crowd; ++i)
+    targets.push_back({{{"n0", "rail0"}, {"crowd" + std::to_string(i), "rail0"}}, "10.0.0.2", 1, 1000 + i, true, 2});
+  prober.SetTargets(targets, now);
+  Nanos died = 0;
+  for (const Nanos begin = now; now < begin + 60 * kNanosPerSecond; now += kRailProbeTick) {
+    if (died == 0 && now - begin > 20 * kNanosPerSecond) died = now;
+    for (const RailPing& ping : prober.Tick(now)) {
+      RailProbe probe = *DecodeRailProbe(ping.bytes);
+      if (died != 0 && ping.nic == "rail3") continue;
+      probe.kind = RailProbeKind::kPong;
+      std::swap(probe.to_nonce, probe.from_nonce);
+      prober.Receive(ping.nic, EncodeRailProbe(probe), now + kMs);
+    }
+    for (const RailPairStatus& pair : prober.Pairs())
+      if (died != 0 && pair.key.peer == NicKey{"peer", "rail3"} && pair.state == PairState::kSilent) return now - died;
+  }
+  return INT64_MAX;
+}
+
+// A job that names very many nodes takes no time from another user's.
+TEST(RailProber, OneUsersPairsDoNotDelayAnothersVerdict) {
+  Nanos alone = 0, crowded = 0;
+  for (int seed = 0; seed < 10; ++seed) {
+    alone += TimeToSilence(0, seed) / 10;
+    crowded += TimeToSilence(1000, seed) / 10;
+  }
+  std::printf("to silence: %.0f ms alone, %.0f ms beside another user's 1,000 pairs\n", static_cast<double>(alone) / kMs,
+              static_cast<double>(crowded) / kMs);
+  EXPECT_LT(crowded, alone * 6 / 5);
 }
 
 }  // namespace
