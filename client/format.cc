@@ -80,6 +80,7 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
   add("plan", EpochText(reply.plan_epoch()));
   add("store", reply.store().empty() ? "none" : reply.store());
   add("jobs", absl::StrCat(reply.jobs()));
+  for (const std::string& alarm : reply.alarms()) add("alarm", {alarm, Colour::kRed});
 
   Table table({"NODE", "HEALTH", "NICS", "DAEMON"});
   for (const v1::NodeView& node : reply.nodes())
@@ -109,7 +110,7 @@ std::string FormatNics(const v1::ListNicsReply& reply, const Style& style) {
                     Ago(nic.since_ns(), style),
                     nic.address(),
                     nic.pci(),
-                    nic.reason()});
+                    absl::StrCat(nic.reason(), nic.reason().empty() || nic.probe_trouble().empty() ? "" : "; ", nic.probe_trouble())});
     }
   }
   return table.empty() ? "no NICs\n" : table.Render(style.colour);

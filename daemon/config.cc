@@ -93,9 +93,24 @@ absl::Status ReadPeers(const v1::DaemonConfig& file, const Places& places, Confi
   return absl::OkStatus();
 }
 
+absl::Status ReadLimits(const v1::DaemonConfig& file, const Places& places, Config* config) {
+  if (const uint32_t nics = file.limits().nics_per_node(); nics != 0) {
+    if (nics > kNicsPerNodeMax)
+      return places.Wrong(places.Line(file, "limits"), absl::StrCat("limits: nics_per_node is 1 to ", kNicsPerNodeMax, ", not ", nics));
+    config->nics_per_node = nics;
+  }
+  if (const uint32_t nodes = file.limits().nodes(); nodes != 0) {
+    if (nodes > kNodesMost)
+      return places.Wrong(places.Line(file, "limits"), absl::StrCat("limits: nodes is 1 to ", kNodesMost, ", not ", nodes));
+    config->nodes_max = nodes;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadNics(const v1::DaemonConfig& file, const Places& places, Config* config) {
-  if (static_cast<size_t>(file.nics_size()) > kNicsPerNodeMax)
-    return places.Wrong(places.Line(file, "nics", static_cast<int>(kNicsPerNodeMax)), absl::StrCat("more than ", kNicsPerNodeMax, " NICs"));
+  if (static_cast<size_t>(file.nics_size()) > config->nics_per_node)
+    return places.Wrong(places.Line(file, "nics", static_cast<int>(config->nics_per_node)),
+                        absl::StrCat("more than ", config->nics_per_node, " NICs; set limits { nics_per_node }, on all nodes"));
   std::set<std::string> names;
   std::map<std::string, std::string> interfaces;
   std::map<std::string, std::string> addresses;
@@ -269,7 +284,8 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& fil
   }
   config.attach.uids.insert(parsed.attach().uids().begin(), parsed.attach().uids().end());
   config.attach.gids.insert(parsed.attach().gids().begin(), parsed.attach().gids().end());
-  status = ReadPeers(parsed, places, &config);
+  status = ReadLimits(parsed, places, &config);
+  if (status.ok()) status = ReadPeers(parsed, places, &config);
   if (status.ok()) status = ReadNics(parsed, places, &config);
   if (status.ok()) status = ReadStore(parsed, places, &config);
   if (status.ok() && parsed.has_tls()) status = ReadTls(parsed.tls(), "tls", places.Line(parsed, "tls"), places, &config.tls);

@@ -12,7 +12,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "daemon/attach_access.h"
+#include "daemon/jobs/attach_access.h"
+#include "daemon/names.h"
 
 namespace r2cc::daemon {
 
@@ -21,6 +22,9 @@ constexpr char kDefaultListen[] = "0.0.0.0:7460";
 constexpr int kDefaultNice = -20;
 constexpr int kDefaultRealtimePriority = 1;
 constexpr int kRealtimePriorityMost = 99;
+// Nodes of a cluster unless the configuration says otherwise, and at most.
+constexpr size_t kNodesDefault = 8192;
+constexpr size_t kNodesMost = 65'536;
 
 struct NicSpec {
   std::string name;       // as in NODE/NIC
@@ -68,6 +72,8 @@ struct Config {
   int nice = kDefaultNice;
   int realtime_priority = kDefaultRealtimePriority;  // 0: none
   AttachAccess attach;
+  size_t nics_per_node = kNicsPerNodeDefault;
+  size_t nodes_max = kNodesDefault;
 
   std::string control_socket() const { return run_dir + "/r2ccd.sock"; }
   std::string attach_socket() const { return run_dir + "/attach.sock"; }

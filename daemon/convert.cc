@@ -111,6 +111,7 @@ v1::NicView ToProto(const health::NicStatus& nic, const Moment& now) {
   if (nic.share_permille < health::kFullWeightPermille) out.set_share_permille(nic.share_permille);
   out.set_probe_port(nic.probe_port);
   out.set_port_dead(nic.port_dead);
+  out.set_probe_trouble(nic.probe_trouble);
   return out;
 }
 
@@ -132,10 +133,10 @@ v1::NodeView ToProto(const health::NodeState& state, health::NodeStatus status, 
   return out;
 }
 
-absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Moment& now) {
+absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Moment& now, size_t nics_max) {
   if (!IsNodeName(view.node())) return absl::InvalidArgumentError(absl::StrCat("'", Clean(view.node()), "' is not a node name"));
-  if (static_cast<size_t>(view.nics_size()) > kNicsPerNodeMax)
-    return absl::InvalidArgumentError(absl::StrCat(view.nics_size(), " NICs, more than ", kNicsPerNodeMax));
+  if (static_cast<size_t>(view.nics_size()) > nics_max)
+    return absl::InvalidArgumentError(absl::StrCat(view.nics_size(), " NICs, more than ", nics_max, " (limits { nics_per_node })"));
   health::NodeState state;
   state.node = view.node();
   state.epoch = FromProto(view.epoch());
@@ -172,6 +173,7 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
       return absl::InvalidArgumentError(absl::StrCat("NIC ", nic.name(), ": ", nic.probe_port(), " is not a port"));
     status.probe_port = static_cast<uint16_t>(nic.probe_port());
     status.port_dead = nic.port_dead();
+    status.probe_trouble = Clean(nic.probe_trouble());
     state.nics.push_back(std::move(status));
   }
   if (static_cast<size_t>(view.pairs_size()) > health::kPairReportsMax)
@@ -187,13 +189,15 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
   return state;
 }
 
-plan::ClusterModel ToModel(const health::ClusterView& view, uint64_t since) {
+plan::ClusterModel ToModel(const health::ClusterView& view, uint64_t since, const PageScope& scope, const std::string& own_node) {
   plan::ClusterModel model;
   std::set<std::string> ends;
-  for (const auto& [name, entry] : view.nodes()) {
-    if (entry.state.pairs.broken() == 0) continue;
+  const auto take_paths = [&](const std::string& name, const health::NodeEntry& entry) {
+    if (entry.state.pairs.broken() == 0) return;
+    size_t taken = 0;
     for (const health::PairReport& pair : entry.state.pairs) {
-      if (!pair.broken) continue;
+      if (!pair.broken || !scope.Holds(name) || !scope.Holds(pair.peer.node)) continue;
+      if (taken++ >= kBrokenPathsPerNodeMax || model.broken_paths.size() >= plan::kBrokenPathsMax) return;
       const bool first = name < pair.peer.node;
       const health::NicKey own = {name, pair.nic};
       const health::NicKey& a = first ? own : pair.peer;
@@ -201,9 +205,12 @@ plan::ClusterModel ToModel(const health::ClusterView& view, uint64_t since) {
       model.broken_paths.push_back({a.node, a.nic, b.node, b.nic});
       ends.insert({a.node, b.node});
     }
-  }
+  };
+  if (const health::NodeEntry* const own = view.Find(own_node); own != nullptr) take_paths(own_node, *own);
+  for (const auto& [name, entry] : view.nodes())
+    if (name != own_node) take_paths(name, entry);
   for (const auto& [name, entry] : view.nodes()) {
-    if (entry.revision <= since && (ends.empty() || !ends.contains(name))) continue;
+    if (!scope.Holds(name) || (entry.revision <= since && !ends.contains(name))) continue;
     plan::NodeModel& node = model.nodes.emplace_back(plan::NodeModel{name, {}});
     for (const auto& nic : entry.state.nics)
       node.nics.push_back({nic.identity.name, ToPlan(nic.state), nic.rate_bits_per_s, nic.operator_weight_permille, nic.share_permille});

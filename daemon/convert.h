@@ -10,6 +10,8 @@
 #include "absl/status/statusor.h"
 #include "base/core/clock.h"
 #include "base/core/epoch.h"
+#include "daemon/names.h"
+#include "daemon/page_scope.h"
 #include "health/io/topology.h"
 #include "health/view/cluster_view.h"
 #include "health/view/node_state.h"
@@ -41,12 +43,18 @@ v1::NicView ToProto(const health::NicStatus& nic, const Moment& now);
 // `status`: the one to show, which may differ from the node's own.
 v1::NodeView ToProto(const health::NodeState& state, health::NodeStatus status, const Moment& now);
 
-// INVALID_ARGUMENT with one line if a name, a number, a state or a count is not as it must be.
-absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Moment& now);
+// INVALID_ARGUMENT with one line if a name, a number, a state or a count is not as it must be. `nics_max`: as limits { nics_per_node } has
+// it.
+absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Moment& now, size_t nics_max = kNicsPerNodeDefault);
 
-// What the planner needs of the view. `since` 0: all nodes. Otherwise a part (plan/planner.h): the nodes that changed since the view's
-// revision was `since`, and the ends of broken paths.
-plan::ClusterModel ToModel(const health::ClusterView& view, uint64_t since = 0);
+// Broken paths of which one node's word is taken. A node has at most as many NICs, and a path is one of theirs to one other.
+constexpr size_t kBrokenPathsPerNodeMax = 64;
+
+// What the planner needs of the view, of the nodes in `scope`. `since` 0: all of these. Otherwise a part (plan/planner.h): the nodes that
+// changed since the view's revision was `since`, and the ends of broken paths. At most plan::kBrokenPathsMax paths, those of `own_node`
+// first.
+plan::ClusterModel ToModel(const health::ClusterView& view, uint64_t since = 0, const PageScope& scope = {},
+                           const std::string& own_node = "");
 
 // The machine's inside, for the planner. `planned`: what the plan says of the NICs of `own`. Distances are health::PcieDistance's.
 std::vector<plan::GpuModel> ToGpuModels(const health::NodeTopology& topology, const health::NodeState& own,

@@ -80,8 +80,9 @@ TEST(ConvertTest, RefusesWhatCannotBe) {
   view.mutable_nics(0)->set_state(static_cast<v1::NicState>(77));
   EXPECT_EQ(ErrorOf(view), "NIC rail0: NIC state 77 is unknown: is that daemon newer?");
   view = good;
-  for (int i = 0; i < 65; ++i) view.add_nics()->set_name("x" + std::to_string(i));
-  EXPECT_EQ(ErrorOf(view), "66 NICs, more than 64");
+  for (int i = 0; i < 16; ++i) *view.add_nics() = good.nics(0), view.mutable_nics(i + 1)->set_name("x" + std::to_string(i));
+  EXPECT_EQ(ErrorOf(view), "17 NICs, more than 16 (limits { nics_per_node })");
+  EXPECT_TRUE(FromProto(view, kNow, 17).ok()) << "as it is configured";
 }
 
 TEST(ConvertTest, AnOlderDaemonSaysNothingOfShares) {

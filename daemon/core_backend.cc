@@ -55,6 +55,8 @@ void CoreBackend::GetStatus(Answer<v1::StatusReply> answer) {
     for (auto& node : ShownNodes("")) *reply.add_nodes() = std::move(node);
     for (auto& peer : parts_.peer_set->Peers()) *reply.add_peers() = std::move(peer);
     reply.set_store(parts_.peer_set->store_state());
+    for (std::string& alarm : parts_.publisher->Alarms()) reply.add_alarms(std::move(alarm));
+    reply.set_attach_refused(parts_.jobs->refused());
     answer(std::move(reply));
   });
 }

@@ -9,7 +9,7 @@
 
 #include "daemon/event_reporter.h"
 #include "daemon/io/attach_server.h"
-#include "daemon/job_registry.h"
+#include "daemon/jobs/job_registry.h"
 #include "daemon/rails/rail_match.h"
 #include "health/evidence/evidence.h"
 #include "health/probe/reports.h"
@@ -23,6 +23,7 @@ class JobService {
     // This node's NICs, as of now.
     std::function<std::vector<MatchableNic>()> nics;
     std::function<void(const std::vector<health::Evidence>&)> evidence;
+    std::function<uint64_t()> refused;
   };
 
   // The reporter outlives the service. `own_netns_inode`: of the daemon.
@@ -33,6 +34,8 @@ class JobService {
   AttachServer::Callbacks Callbacks();
 
   const JobRegistry& registry() const { return registry_; }
+  // Connections and requests that the attach server turned away.
+  uint64_t refused() const { return outputs_.refused(); }
 
  private:
   // What a user's jobs may still have told as events: jobs that fence without end, or come and go, must not push all else out of the log.

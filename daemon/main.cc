@@ -72,7 +72,7 @@ absl::StatusOr<Config> LoadConfig(const Flags& flags) {
   RETURN_IF_ERROR(CheckInterfaces(config, present));
   if (config.nics.empty())
     for (const std::string& interface : PhysicalInterfaces(health::RealSysfs(), present))
-      if (IsNicName(interface) && config.nics.size() < kNicsPerNodeMax) config.nics.push_back({interface, interface, "", 0, 0});
+      if (IsNicName(interface) && config.nics.size() < config.nics_per_node) config.nics.push_back({interface, interface, "", 0, 0});
   return config;
 }
 

@@ -13,6 +13,8 @@ namespace r2cc::daemon {
 constexpr size_t kNodeNameBytesMax = 63;
 constexpr size_t kNicNameBytesMax = 23;
 constexpr size_t kNicsPerNodeMax = 64;
+// Unless the configuration says more: what a node may add to the view and the page.
+constexpr size_t kNicsPerNodeDefault = 16;
 
 inline bool IsName(std::string_view name, size_t bytes_max) {
   return !name.empty() && name.size() <= bytes_max && std::all_of(name.begin(), name.end(), [](char c) {

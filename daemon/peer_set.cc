@@ -28,7 +28,12 @@ std::string ForeignProtocol(const v1::NodeView& message) {
 }  // namespace
 
 PeerSet::PeerSet(const Config& config, health::ClusterView* view, EventReporter* reporter, Outputs outputs)
-    : node_(config.node), view_(view), reporter_(reporter), outputs_(std::move(outputs)) {
+    : node_(config.node),
+      nodes_max_(config.nodes_max),
+      nics_per_node_(config.nics_per_node),
+      view_(view),
+      reporter_(reporter),
+      outputs_(std::move(outputs)) {
   for (const PeerSpec& peer : config.peers) peers_[peer.node] = {.address = peer.address, .configured = true};
 }
 
@@ -70,11 +75,11 @@ bool PeerSet::Take(const v1::NodeView& message, const std::string& from) {
   if (message.node() == node_)
     return Complain(from, absl::StrCat("another daemon calls itself ", node_, " as this one does; give one of them another --node"));
   const Moment now = reporter_->Now();
-  auto state = FromProto(message, now);
+  auto state = FromProto(message, now, nics_per_node_);
   if (!state.ok()) return Complain(from, absl::StrCat("a view was refused: ", state.status().message()));
   const health::NodeEntry* known = view_->Find(state->node);
-  if (known == nullptr && view_->nodes().size() >= kNodesMax)
-    return Complain(from, absl::StrCat("a view was refused: more than ", kNodesMax, " nodes"));
+  if (known == nullptr && view_->nodes().size() >= nodes_max_)
+    return Complain(from, absl::StrCat("a view was refused: more than ", nodes_max_, " nodes"));
   std::optional<health::NodeState> before;
   const uint64_t changes = view_->changes();
   const auto merged = view_->Merge(*std::move(state), now.monotonic_ns, &before);
@@ -134,7 +139,7 @@ void PeerSet::OnStoreChange(const StoreChange& change) {
   v1::NodeView message;
   if (!message.ParseFromString(change.value) || message.node() != node)
     return void(Complain("store", absl::StrCat("garbled entry ", Clean(change.key))));
-  if (in_store_.size() < kNodesMax) in_store_.insert(node);
+  if (in_store_.size() < nodes_max_) in_store_.insert(node);
   Take(message, "store");
   HearOf(node);
 }

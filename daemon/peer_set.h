@@ -12,7 +12,7 @@
 #include "daemon/event_reporter.h"
 #include "daemon/io/peer_transport.h"
 #include "daemon/io/store.h"
-#include "daemon/job_peers.h"
+#include "daemon/jobs/job_peers.h"
 #include "health/view/cluster_view.h"
 
 namespace r2cc::daemon {
@@ -20,8 +20,6 @@ namespace r2cc::daemon {
 // The core's thread only.
 class PeerSet {
  public:
-  // Nodes of a cluster; views of more are refused.
-  static constexpr size_t kNodesMax = 8192;
   // Nodes of jobs that this daemon calls beside the configuration's, shared among the jobs' users; those beyond hear of it through the
   // store.
   static constexpr size_t kJobPeersMax = 64;
@@ -82,6 +80,8 @@ class PeerSet {
   void TellChanges(const health::NodeState* before, const health::NodeState& after);
 
   const std::string node_;
+  const size_t nodes_max_;
+  const size_t nics_per_node_;
   health::ClusterView* const view_;
   EventReporter* const reporter_;
   const Outputs outputs_;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/core/epoch.h"
 #include "base/log.h"
@@ -12,6 +13,8 @@
 #include "daemon/event_reporter.h"
 #include "daemon/io/attach_server.h"
 #include "daemon/io/page_sink.h"
+#include "daemon/jobs/job_peers.h"
+#include "daemon/page_scope.h"
 #include "health/view/cluster_view.h"
 #include "plan/planner.h"
 
@@ -23,21 +26,31 @@ class PlanPublisher {
   // All outlive it.
   PlanPublisher(PageSink* page, AttachServer* jobs, EventReporter* reporter) : page_(page), jobs_(jobs), reporter_(reporter) {}
 
+  // Whom jobs talk to matters where the page has no room for all nodes.
+  void SetJobPeers(const JobPeers& peers) {
+    if (job_peers_ == peers) return;
+    job_peers_ = peers;
+    if (!scope_.all) scoped_places_ = revision_ = 0;
+  }
+
   // Publishes the plan for `view` unless it says what the published one says. Only what changed in the view since then is planned and
   // checked anew. A plan that is refused leaves the last good one in place; false: try again. `next_epoch` is asked only if there is
   // something to publish.
   bool Update(const health::ClusterView& view, const std::function<Epoch()>& next_epoch) {
-    const plan::ClusterModel part = ToModel(view, revision_);
-    const plan::Plan before = plan::PartOf(plan_, part);
+    UpdateScope(view);
+    const bool anew = revision_ == 0;
+    const plan::ClusterModel part = ToModel(view, revision_, scope_, reporter_->node());
+    const plan::Plan before = anew ? plan_ : plan::PartOf(plan_, part);
     plan::Plan planned = plan::MakePlan(part, plan_.epoch);
     if (!published_ || !planned.SaysTheSame(before)) {
       planned.epoch = next_epoch();
       std::string wrong = plan::CheckPlan(planned, part);
-      plan::Plan plan = plan::Replace(plan_, part, planned);
+      plan::Plan plan = anew ? planned : plan::Replace(plan_, part, planned);
       if (wrong.empty())
         if (const auto status = page_->Publish(plan, reporter_->Now().monotonic_ns); !status.ok()) wrong = std::string(status.message());
       if (!wrong.empty()) {
-        if (std::exchange(trouble_, wrong) != wrong) LogError("a plan was refused, the last good one stays", {{"reason", wrong}});
+        if (std::exchange(trouble_, wrong) != wrong)
+          reporter_->Tell("plan-refused", absl::StrCat("a plan was refused, the last good one stays: ", wrong));
         return false;
       }
       jobs_->RingPageDoorbell();
@@ -57,13 +70,35 @@ class PlanPublisher {
   const plan::Plan& plan() const { return plan_; }
   // Why the newest plan was refused; empty: it is published.
   const std::string& trouble() const { return trouble_; }
+  // What an operator should see to, a line each.
+  std::vector<std::string> Alarms() const {
+    std::vector<std::string> alarms;
+    if (!trouble_.empty()) alarms.push_back(absl::StrCat("the jobs' page does not follow the view: a plan was refused: ", trouble_));
+    if (!scope_.all)
+      alarms.push_back(absl::StrCat("the jobs' page is full: it leaves out ", scope_.left_out, " nodes that no job here talks to, and ",
+                                    scope_.left_out_of_jobs, " that jobs do"));
+    return alarms;
+  }
 
  private:
+  // The nodes or their NICs are others, or the jobs' peers are.
+  void UpdateScope(const health::ClusterView& view) {
+    if (std::exchange(scoped_places_, view.places()) == view.places()) return;
+    PageScope scope = ChooseScope(view, reporter_->node(), job_peers_);
+    if (scope == scope_) return;
+    if (scope_.all) LogWarning("the jobs' page is full: it leaves nodes out", {{"nodes", scope.left_out + scope.left_out_of_jobs}});
+    scope_ = std::move(scope);
+    revision_ = 0;
+  }
+
   PageSink* const page_;
   AttachServer* const jobs_;
   EventReporter* const reporter_;
   plan::Plan plan_;
-  uint64_t revision_ = 0;
+  uint64_t revision_ = 0;  // 0: nothing of plan_ need stay
+  JobPeers job_peers_;
+  PageScope scope_;
+  uint64_t scoped_places_ = 0;  // of the view that scope_ is for
   bool published_ = false;
   std::string trouble_;
 };

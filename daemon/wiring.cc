@@ -47,7 +47,8 @@ Wiring::Wiring(Config config, World world)
                  [this](const std::string& node) { rails_.Heard(node); }}),
       publisher_(world_.page, world_.jobs, &reporter_),
       jobs_(&reporter_, world_.netns_inode,
-            {[this] { return local_.Matchable(); }, [this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); }}),
+            {[this] { return local_.Matchable(); }, [this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); },
+             [this] { return world_.jobs->refused(); }}),
       operator_({world_.core, &local_, &cluster_, &peer_set_, world_.peers, &keeper_, &reporter_}, saved_),
       explain_({&local_, &rails_, &cluster_, &peer_set_, &operator_, &publisher_, &events_, &reporter_, world_.peers}),
       backend_(config_.node,
@@ -120,6 +121,7 @@ absl::Status Wiring::Start() {
 void Wiring::FollowJobs() {
   std::vector<PeerSpec> peers = peer_set_.DirectPeers(jobs_.registry().peers());
   rails_.SetJobPeers(jobs_.registry().peers());
+  publisher_.SetJobPeers(jobs_.registry().peers());
   if (std::exchange(direct_peers_, peers) != peers) world_.peers->SetPeers(peers);
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "daemon/job_registry.h"
+#include "daemon/jobs/job_registry.h"
 #include "plan/page/attach.h"
 #include "plan/page/ring.h"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/event_loop.h"
-#include "daemon/attach_access.h"
 #include "daemon/io/attach_server.h"
 #include "daemon/io/attach_users.h"
+#include "daemon/jobs/attach_access.h"
 
 namespace r2cc::daemon {
 

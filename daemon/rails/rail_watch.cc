@@ -5,16 +5,14 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/log.h"
 #include "daemon/rails/rail_targets.h"
 
 namespace r2cc::daemon {
 namespace {
 
-// How often a socket that could not be opened is tried again.
-constexpr Nanos kOpenInterval = kNanosPerSecond;
+// Where nothing is to be judged, what else is done at intervals has time.
+constexpr Nanos kQuietInterval = kNanosPerSecond;
 // Verdicts are looked at so often when nothing changes: for what is held, and for doubts, which are forgotten unless repeated.
 constexpr Nanos kJudgeInterval = 100 * kNanosPerMs;
 constexpr Nanos kDoubtInterval = 2 * kNanosPerSecond;
@@ -39,13 +37,17 @@ RailWatch::RailWatch(std::string node, std::vector<health::NicIdentity> nics, ui
       seams_(seams),
       outputs_(std::move(outputs)),
       matrix_(node_, cables_, view_),
-      prober_(node_, nonce, health::RailProbePolicy()) {
+      prober_(node_, nonce, health::RailProbePolicy()),
+      sockets_(seams_.executor, seams_.datagrams,
+               {[this](const std::string& nic, const std::vector<health::Datagram>& batch) { OnBatch(nic, batch); },
+                [this](const std::string& nic) { prober_.LostHere(nic); }, [this] { outputs_.on_state(); }}) {
   for (health::NicIdentity& identity : nics) {
     order_.push_back(identity.name);
     Nic& nic = nics_[identity.name];
     nic.verdict = &verdicts_[identity.name];
     nic.link_up = identity.interface.empty();
     nic.identity = std::move(identity);
+    sockets_.Add(nic.identity, nic.link_up);
     prober_.SetLink(nic.identity.name, nic.link_up, seams_.executor->Now());
   }
 }
@@ -54,8 +56,7 @@ RailWatch::~RailWatch() { Stop(); }
 
 void RailWatch::Start(uint16_t port) {
   if (std::exchange(running_, true)) return;
-  port_ = port;
-  OpenSockets();
+  sockets_.Start(port);
   Hurry();
 }
 
@@ -66,7 +67,7 @@ void RailWatch::Hurry() {
 
 Nanos RailWatch::NextTick() const {
   if (in_doubt_ || accused_.here) return std::min(ticked_ + health::kRailProbeTick, hurry_by_);
-  return std::min({prober_.next_tick(), ticked_ + (quiet_ ? kOpenInterval : kJudgeInterval), hurry_by_});
+  return std::min({prober_.next_tick(), ticked_ + (quiet_ ? kQuietInterval : kJudgeInterval), hurry_by_});
 }
 
 void RailWatch::Arm() {
@@ -83,31 +84,7 @@ void RailWatch::Arm() {
 void RailWatch::Stop() {
   running_ = false;
   if (timer_ != 0) seams_.executor->Cancel(std::exchange(timer_, 0));
-  for (auto& [name, nic] : nics_) nic.socket.reset();
-}
-
-void RailWatch::OpenSockets() {
-  opened_ = seams_.executor->Now();
-  for (auto& [name, nic] : nics_) {
-    if (nic.socket != nullptr || !nic.link_up || nic.identity.address.empty()) continue;
-    const health::DatagramHandler handler = {[this, nic = name](const std::vector<health::Datagram>& batch) { OnBatch(nic, batch); },
-                                             [this, nic = name](const health::DatagramError& error) {
-                                               if (error.kind == health::DatagramError::Kind::kRefused)
-                                                 prober_.Refused(nic, error.to.address, error.to.port, error.received);
-                                             }};
-    health::RailBinding binding = {nic.identity.interface, nic.identity.address, port_};
-    auto socket = seams_.datagrams->Open(binding, handler);
-    if (absl::IsAlreadyExists(socket.status())) {
-      binding.port = 0;
-      socket = seams_.datagrams->Open(binding, handler);
-    }
-    if (socket.ok()) {
-      nic.socket = *std::move(socket);
-      outputs_.on_state();
-    } else {
-      LogDebug("no rail probes yet", {{"nic", name}, {"reason", std::string(socket.status().message())}});
-    }
-  }
+  sockets_.Stop();
 }
 
 void RailWatch::SetJobPeers(JobPeers peers) {
@@ -127,10 +104,8 @@ void RailWatch::SetLink(const std::string& name, bool up) {
     nic.paths_held.clear();
     nic.verdict->broken_paths.clear();
     nic.doubt_since = 0;
-    nic.socket.reset();
-  } else if (running_) {
-    OpenSockets();
   }
+  sockets_.SetLink(name, up);
 }
 
 void RailWatch::Suspect(const std::string& nic) {
@@ -139,11 +114,9 @@ void RailWatch::Suspect(const std::string& nic) {
 }
 
 void RailWatch::OnBatch(const std::string& name, const std::vector<health::Datagram>& batch) {
-  const Nic& nic = nics_.at(name);
   for (const health::Datagram& datagram : batch) {
     const auto answer = prober_.Receive(name, AsBytes(datagram.bytes), datagram.received);
-    // An answer that cannot leave is one that got lost.
-    if (answer.has_value() && nic.socket != nullptr) (void)nic.socket->Send(datagram.from, AsText(*answer));
+    if (answer.has_value()) sockets_.Send(name, datagram.from, AsText(*answer));
   }
   Arm();
 }
@@ -153,17 +126,14 @@ void RailWatch::Tick() {
   const Nanos now = seams_.executor->Now();
   ticked_ = now;
   hurry_by_ = INT64_MAX;
-  if (now - opened_ >= kOpenInterval) OpenSockets();
+  sockets_.Tick();
   const bool changed = std::exchange(view_changed_, false);
   if (changed) {
     UpdateAccused();
     UpdateGivenUp();
   }
   if (std::exchange(targeted_places_, view_->places()) != view_->places() || targets_changed_) UpdateTargets();
-  for (const health::RailPing& ping : prober_.Tick(now)) {
-    const Nic& nic = nics_.at(ping.nic);
-    if (nic.socket != nullptr) (void)nic.socket->Send({ping.address, ping.port}, AsText(ping.bytes));
-  }
+  for (const health::RailPing& ping : prober_.Tick(now)) sockets_.Send(ping.nic, {ping.address, ping.port}, AsText(ping.bytes));
   const bool news = std::exchange(told_revision_, prober_.revision()) != prober_.revision();
   if (news || (changed && (in_doubt_ || accused_.here)) || now - judged_ >= kJudgeInterval) {
     judged_ = now;
@@ -216,7 +186,7 @@ void RailWatch::Judge() {
                                 [](const auto& verdict) { return verdict.second.silent || !verdict.second.broken_paths.empty(); });
   quiet_ = !in_doubt_ && !told && !accused_.here && accused_.ports.empty() && prober_.Settled();
   if (quiet_) {
-    for (auto& [name, nic] : nics_) nic.doubt_since = nic.mute_since = 0;
+    for (auto& [name, nic] : nics_) nic.doubt_since = nic.mute_since = nic.accused_since = 0;
     return;
   }
   const std::vector<health::RailPairStatus> pairs = prober_.Pairs();
@@ -225,7 +195,7 @@ void RailWatch::Judge() {
   const health::ProbeMatrix matrix = anything ? matrix_.Matrix(pairs, verdicts_) : health::ProbeMatrix();
   for (const std::string& name : order_) {
     Nic& nic = nics_.at(name);
-    if (nic.link_up) JudgeNic(&nic, matrix, pairs);
+    if (nic.link_up && !sockets_.Drops(name)) JudgeNic(&nic, matrix, pairs);
   }
 }
 
@@ -236,7 +206,25 @@ void RailWatch::JudgeNic(Nic* nic, const health::ProbeMatrix& matrix, const std:
   JudgeDoubt(nic, fault, pairs);
 }
 
-bool RailWatch::IsUnusable(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs) const {
+// Silence that this node hears itself with two others needs nobody's word; nor does that of a cable, which has one end.
+bool RailWatch::RestsOnFacts(Nic* nic, const std::vector<health::RailPairStatus>& pairs) {
+  const Nanos now = seams_.executor->Now();
+  std::set<std::string_view> silent;
+  Nanos answered = 0;
+  for (const health::RailPairStatus& pair : pairs) {
+    if (pair.key.own.nic != nic->identity.name) continue;
+    if (pair.verdict == health::PairVerdict::kSilent) silent.insert(pair.key.peer.node);
+    answered = std::max(answered, pair.answered_sent);
+  }
+  if (silent.size() >= (cables_.contains(nic->identity.name) ? 1 : 2)) return true;
+  if (nic->accused_since == 0) nic->accused_since = now;
+  Suspect(nic->identity.name);
+  return now - nic->accused_since >= kFreshAnswer && now - answered >= kFreshAnswer;
+}
+
+bool RailWatch::IsUnusable(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs) {
+  if (!fault.unusable) nic->accused_since = 0;
+  if (fault.unusable && !RestsOnFacts(nic, pairs)) return false;
   const bool may_answer = std::any_of(pairs.begin(), pairs.end(), [&](const health::RailPairStatus& pair) {
     return pair.key.own.nic == nic->identity.name && pair.verdict == health::PairVerdict::kAnswering &&
            pair.fresh_verdict == health::PairVerdict::kUnknown;
@@ -348,8 +336,7 @@ void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault, const std::vect
 health::RailReport RailWatch::Report() const {
   health::RailReport report;
   report.probe_nonce = prober_.nonce();
-  for (const auto& [name, nic] : nics_)
-    report.nics[name] = {nic.socket == nullptr ? uint16_t{0} : nic.socket->port(), nic.verdict->port_dead};
+  for (const auto& [name, nic] : nics_) report.nics[name] = {sockets_.port(name), nic.verdict->port_dead, sockets_.trouble(name)};
   if (reported_.prober_revision != prober_.revision() || (reported_.silent && reported_.view_revision != view_->revision())) {
     const std::vector<health::RailPairStatus> pairs = prober_.Pairs();
     const bool silent =

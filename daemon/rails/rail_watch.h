@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "base/executor.h"
-#include "daemon/job_peers.h"
+#include "daemon/jobs/job_peers.h"
+#include "daemon/rails/rail_sockets.h"
 #include "health/evidence/evidence.h"
 #include "health/io/datagram.h"
 #include "health/probe/rail_prober.h"
@@ -24,6 +25,9 @@ namespace r2cc::daemon {
 constexpr Nanos kPathFaultHold = kNanosPerSecond;
 // And so many probes over it must have got no answer meanwhile: what was lost before says nothing of now.
 constexpr uint64_t kPathFaultProbes = 3;
+// Words do not outweigh facts: a NIC whose probe was answered so long ago or less works, whatever other nodes say of it; and one that
+// others call silent is asked for so long before that counts.
+constexpr Nanos kFreshAnswer = 200 * kNanosPerMs;
 
 // The core's thread only.
 class RailWatch {
@@ -75,6 +79,7 @@ class RailWatch {
   health::Fault Verdict(const std::string& nic) const;
   std::vector<health::RailPairStatus> Pairs() const { return prober_.Pairs(); }
   const health::RailProbeCounts& counts() const { return prober_.counts(); }
+  uint64_t icmp_errors() const { return sockets_.icmp_errors(); }
   // The other end of a direct cable; null: there is a switch.
   const health::NicKey* CableTo(const std::string& nic) const;
 
@@ -82,9 +87,9 @@ class RailWatch {
   struct Nic {
     health::NicIdentity identity;
     bool link_up = false;
-    std::unique_ptr<health::RailSocket> socket;
     health::RailVerdict* verdict = nullptr;  // of verdicts_
     Nanos mute_since = 0;                    // it answers nobody, and not everybody was asked
+    Nanos accused_since = 0;                 // it would be unusable by what others say alone
     struct Held {
       Nanos since = 0;
       uint64_t sent = 0;  // probes of the pair until then
@@ -100,7 +105,6 @@ class RailWatch {
   // Sets the timer to when there is something to do: anew whenever that changes, as a wake-up for nothing costs as much as a ping.
   void Arm();
   Nanos NextTick() const;
-  void OpenSockets();
   void OnBatch(const std::string& nic, const std::vector<health::Datagram>& batch);
   void UpdateAccused();
   void UpdateGivenUp();
@@ -110,8 +114,10 @@ class RailWatch {
   bool AnythingToJudge(const std::vector<health::RailPairStatus>& pairs) const;
   void JudgeNic(Nic* nic, const health::ProbeMatrix& matrix, const std::vector<health::RailPairStatus>& pairs);
   void JudgeSilence(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs);
+  // The fault rests on what this node's own probes of the NIC show. Otherwise it must not have been answered in spite of being asked.
+  bool RestsOnFacts(Nic* nic, const std::vector<health::RailPairStatus>& pairs);
   // The NIC carries nothing. If a peer was not asked since the silence began, and may still answer, the fault must last for kPathFaultHold.
-  bool IsUnusable(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs) const;
+  bool IsUnusable(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs);
   void JudgePaths(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs);
   void JudgeDoubt(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs);
   // Tells of a doubt that lasts, and repeats it.
@@ -130,12 +136,12 @@ class RailWatch {
   std::map<std::string, Nic> nics_;
   std::vector<std::string> order_;
   health::RailProber prober_;
+  RailSockets sockets_;
   JobPeers job_peers_;
   health::RailMatrix::Accused accused_;
   std::set<health::NicKey> given_up_;  // other nodes' NICs
   bool in_doubt_ = false;              // as of the last judgement
   bool quiet_ = false;                 // likewise: nothing was to be judged
-  uint16_t port_ = 0;
   bool view_changed_ = true;
   bool targets_changed_ = true;   // beside what the view's places tell
   uint64_t targeted_places_ = 0;  // of the view
@@ -152,7 +158,6 @@ class RailWatch {
   mutable Reported reported_;
   uint64_t told_revision_ = 0;
   Nanos judged_ = 0;
-  Nanos opened_ = 0;
   TimerId timer_ = 0;
   Nanos tick_due_ = 0;
   Nanos ticked_ = 0;

@@ -1,3 +1,4 @@
+#include "base/log.h"
 #include "daemon/rails/rail_watch_rig.h"
 
 namespace r2cc::daemon {
@@ -251,6 +252,84 @@ TEST_F(RailWatchTest, ATakenPortIsNoReasonToGiveUp) {
   EXPECT_NE(nodes_[0]->own.nics[0].probe_port, 7460);
   EXPECT_NE(nodes_[0]->own.nics[0].probe_port, 0);
   EXPECT_EQ(nodes_[0]->own.pairs.size(), 2U);
+}
+
+// Anybody who guesses two addresses and ports can say that nobody listens at the other end. That is no answer of a dead port.
+TEST_F(RailWatchTest, ForgedRefusalsKeepNoDeadPortAlive) {
+  Make(4, 2);
+  BreakPort(1, 0);
+  for (int i = 0; i < 100; ++i) {
+    for (const int other : {0, 2, 3}) {
+      net_.ForgeRefusal({Address(other, 0), 7460}, {Address(1, 0), 7460});
+      net_.ForgeRefusal({Address(1, 0), 7460}, {Address(other, 0), 7460});
+    }
+    core_.Advance(10 * kMs);
+  }
+  EXPECT_EQ(Told(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+  for (const int other : {0, 2, 3}) EXPECT_EQ(nodes_[other]->watch->Verdict("rail0").kind, health::FaultKind::kPeers) << other;
+  EXPECT_GE(nodes_[1]->watch->icmp_errors(), 300U);
+}
+
+// A flood that drives out answers is no silence: nobody is judged by what this kernel dropped.
+TEST_F(RailWatchTest, AFloodFailsNoNic) {
+  Make(4, 2);
+  net_.Flood(Address(1, 0));
+  core_.Advance(10'000 * kMs);
+  EXPECT_TRUE(Told(1, 0).empty());
+  const health::NicStatus& nic = nodes_[1]->own.nics[0];
+  EXPECT_EQ(nic.probe_trouble, "not judged by probes: its own kernel drops datagrams (a flood?)");
+  EXPECT_EQ(nodes_[1]->own.nics[1].probe_trouble, "");
+  net_.EndFlood(Address(1, 0));
+  core_.Advance(3000 * kMs);
+  Publish(nodes_[1].get());
+  core_.Advance(kMs);
+  EXPECT_EQ(nodes_[1]->own.nics[0].probe_trouble, "");
+  EXPECT_TRUE(Told(1, 0).empty());
+  BreakPort(1, 0);
+  core_.Advance(1000 * kMs);
+  EXPECT_EQ(Told(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent}) << "and now it is judged again";
+}
+
+// Two other nodes, or who speaks in their names, say again and again that they hear nothing of a NIC that answers every probe.
+TEST_F(RailWatchTest, ForgedWordsFailNoNicThatAnswers) {
+  for (const bool jobs : {true, false}) {
+    Make(3, 2);
+    if (!jobs)
+      for (auto& node : nodes_) node->watch->SetJobPeers({});
+    core_.Advance(2000 * kMs);
+    for (int round = 0; round < 50; ++round) {
+      for (const int liar : {1, 2}) {
+        health::NodeState forged = nodes_[liar]->own;
+        forged.epoch.counter += 1000 + static_cast<uint64_t>(round);
+        forged.pairs = {{"rail0", Port(0, 0), true, false}, {"rail0", Port(3 - liar, 0), false, false}};
+        nodes_[0]->view->Merge(forged, core_.Now());
+      }
+      nodes_[0]->watch->OnView();
+      core_.Advance(100 * kMs);
+      EXPECT_EQ(nodes_[0]->watch->Verdict("rail0").kind, health::FaultKind::kPort) << "by words alone";
+    }
+    for (const EvidenceKind kind : Told(0, 0)) EXPECT_NE(kind, EvidenceKind::kRailSilent) << jobs;
+    for (auto& node : nodes_) node->watch->Stop();
+    nodes_.clear();
+  }
+}
+
+TEST_F(RailWatchTest, ARailThatCannotBeProbedSaysWhy) {
+  health::FakeDatagrams datagrams(&net_);
+  health::ClusterView view("n9");
+  RailWatch watch("n9", {{.name = "rail0", .interface = "eth0", .address = ""}}, 99, {}, &view, {&core_, &datagrams},
+                  {[](const health::Evidence&) {}, [] {}});
+  watch.SetLink("rail0", true);
+  std::vector<std::string> lines;
+  const ScopedLogCapture capture([&](LogLevel level, const std::string& line) {
+    if (level == LogLevel::kWarning) lines.push_back(line);
+  });
+  watch.Start(7460);
+  core_.Advance(10'000 * kMs);
+  EXPECT_EQ(watch.Report().nics.at("rail0").trouble, "not probed: it has no address");
+  EXPECT_EQ(lines, std::vector<std::string>{"a NIC's rail is not probed nic=rail0 reason=\"it has no address\""}) << "once";
+  watch.SetLink("rail0", false);
+  EXPECT_EQ(watch.Report().nics.at("rail0").trouble, "") << "there is nothing to probe";
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ struct Datagram {
 // What the network, or this kernel, answered to a datagram that was sent.
 struct DatagramError {
   enum class Kind : uint8_t {
-    // The other end's kernel says that nobody listens: its daemon does not run, and the rail carries in both directions.
+    // Somebody says in the other end's name that nobody listens there: its kernel, or anybody who can guess two addresses and ports.
     kRefused,
     // No route, or nobody answers for the address on this rail.
     kUnreachable,

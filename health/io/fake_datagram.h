@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,15 @@ class FakeDatagramNet {
   void set_path(Path path) { path_ = std::move(path); }
   FakeExecutor* executor() const { return executor_; }
   uint64_t sent() const { return sent_; }
+
+  // What comes to this address is dropped by its kernel, as in a flood; of the flood one datagram gets through instead.
+  void Flood(const std::string& address) { flooded_.insert(address); }
+  void EndFlood(const std::string& address) { flooded_.erase(address); }
+  // Somebody says to the socket at `to`, in the name of `from`, that nobody listens there.
+  void ForgeRefusal(const DatagramAddress& to, const DatagramAddress& from) {
+    if (const auto socket = sockets_.find(to); socket != sockets_.end())
+      socket->second.handler.on_error({DatagramError::Kind::kRefused, from, socket->second.clock->Now()});
+  }
 
   // Handlers of the node with this address are not called, as if its daemon had no processor; what arrives waits.
   void Freeze(const std::string& address) { frozen_[address]; }
@@ -50,6 +60,10 @@ class FakeDatagramNet {
   void Arrive(const DatagramAddress& from, const DatagramAddress& to, const std::string& bytes) {
     const auto socket = sockets_.find(to);
     if (socket == sockets_.end()) return Refuse(from, to);
+    if (flooded_.contains(to.address)) {
+      ++socket->second.dropped;
+      return socket->second.handler.on_batch({{"flood", {"192.0.2.1", 53}, socket->second.clock->Now()}});
+    }
     const Datagram datagram = {bytes, from, socket->second.clock->Now()};
     if (const auto frozen = frozen_.find(to.address); frozen != frozen_.end())
       frozen->second[to].push_back(datagram);
@@ -72,9 +86,11 @@ class FakeDatagramNet {
   struct Socket {
     DatagramHandler handler;
     const Executor* clock;
+    uint64_t dropped = 0;
   };
   std::map<DatagramAddress, Socket> sockets_;
   std::map<std::string, std::map<DatagramAddress, std::vector<Datagram>>> frozen_;
+  std::set<std::string> flooded_;
   uint16_t last_free_port_ = 40'000;
   uint64_t sent_ = 0;
 };
@@ -93,12 +109,15 @@ class FakeRailSocket final : public RailSocket {
     return absl::OkStatus();
   }
   uint16_t port() const override { return own_.port; }
-  const RailSocketCounts& counts() const override { return counts_; }
+  const RailSocketCounts& counts() const override {
+    counts_.dropped_by_kernel = net_->sockets_.at(own_).dropped;
+    return counts_;
+  }
 
  private:
   FakeDatagramNet* const net_;
   const DatagramAddress own_;
-  RailSocketCounts counts_;
+  mutable RailSocketCounts counts_;
 };
 
 // One node's. Stamps what arrives with the time of `clock`, which outlives the sockets; null: that of the net.

@@ -64,12 +64,6 @@ bool PairJudge::Answered(uint64_t sequence, Nanos received) {
   return true;
 }
 
-void PairJudge::Refused(Nanos now) {
-  answered_sent_ = std::max(answered_sent_, now);
-  Forget();
-  OnAnswer(now);
-}
-
 void PairJudge::OnAnswer(Nanos now) {
   if (state_ == PairState::kSilent) {
     proof_answers_ = 0;

@@ -56,16 +56,14 @@ class PairJudge {
   // The answer to `sequence` arrived at `received` (the kernel's stamp, not later than now). False if nobody waits for it.
   bool Answered(uint64_t sequence, Nanos received);
 
-  // The peer's kernel said that nobody listens: the way there and back is fine, and no daemon is there to be timed.
-  void Refused(Nanos now);
-
   // A probe that left after the last answered one is old enough to be overdue: Judge may have something to say.
   bool Waits(Nanos now) const;
 
   // Looks for overdue probes. `witnesses`: of the same peer's other pairs.
   void Judge(Nanos now, std::span<const Witness> witnesses);
 
-  // The probes under way will not be answered, and that says nothing: the peer's daemon has begun a new life.
+  // The probes under way may not be answered, and that says nothing: the peer's daemon has begun a new life, or this kernel dropped
+  // answers.
   void Forget();
   // Likewise all that was learnt of the state: a link is down.
   void Reset(Nanos now);

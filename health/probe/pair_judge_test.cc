@@ -158,15 +158,6 @@ TEST_F(PairJudgeTest, AMissDuringTheProofStartsAgain) {
   EXPECT_EQ(judge_.state(), PairState::kSilent);
 }
 
-TEST_F(PairJudgeTest, ARefusalIsAnAnswerOfTheRail) {
-  Probe(1000 * kMs, 100 * kMs, kMs);
-  for (int i = 0; i < 50; ++i) {
-    Probe(20 * kMs, 20 * kMs, -1);
-    judge_.Refused(now_);
-  }
-  EXPECT_EQ(judge_.state(), PairState::kUp);
-}
-
 TEST_F(PairJudgeTest, WhatNobodyAskedForIsRefused) {
   Probe(100 * kMs, 100 * kMs, kMs);
   EXPECT_FALSE(judge_.Answered(sequence_, now_));  // twice

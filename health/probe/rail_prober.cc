@@ -324,13 +324,9 @@ std::optional<RailProbeBytes> RailProber::Receive(const std::string& nic, std::s
   return std::nullopt;
 }
 
-void RailProber::Refused(const std::string& nic, const std::string& address, uint16_t port, Nanos received) {
-  for (auto& [key, pair] : pairs_) {
-    if (key.own.nic != nic || pair.target.address != address || pair.target.port != port) continue;
-    pair.judge.Refused(received);
-    NoteVerdict(&pair);
-  }
-  FindNext();
+void RailProber::LostHere(const std::string& nic) {
+  for (auto& [key, pair] : pairs_)
+    if (key.own.nic == nic) pair.judge.Forget();
 }
 
 bool RailProber::Settled() const {

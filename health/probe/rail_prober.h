@@ -118,8 +118,8 @@ class RailProber {
   // anything else.
   std::optional<RailProbeBytes> Receive(const std::string& nic, std::span<const uint8_t> bytes, Nanos received);
 
-  // The kernel of address:port said to this node's `nic` that nobody listens there.
-  void Refused(const std::string& nic, const std::string& address, uint16_t port, Nanos received);
+  // This node's kernel dropped what came for its `nic`: answers to the probes under way may have been among it, so their lack says nothing.
+  void LostHere(const std::string& nic);
 
   std::vector<RailPairStatus> Pairs() const;
   // Each NIC whose link is up has a pair that answers, and no pair is silent. Far quicker than a look at all pairs' statuses.

@@ -44,6 +44,7 @@ NodeState WithRails(NodeState own, RailReport rails) {
     const RailReport::Nic& report = rails.nics[nic.identity.name];
     nic.probe_port = report.probe_port;
     nic.port_dead = report.port_dead;
+    nic.probe_trouble = report.trouble;
   }
   return own;
 }

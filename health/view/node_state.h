@@ -30,8 +30,9 @@ struct NicStatus {
   uint16_t operator_weight_permille = kFullWeightPermille;
   uint16_t share_permille = kFullWeightPermille;  // what it moves, compared with its node's best NIC, as jobs report it
   uint32_t flaps_total = 0;
-  uint16_t probe_port = 0;  // where it takes rail probes; 0: nowhere
-  bool port_dead = false;   // by its daemon's verdict on its silence: whatever is silent to it is so for that
+  uint16_t probe_port = 0;    // where it takes rail probes; 0: nowhere
+  bool port_dead = false;     // by its daemon's verdict on its silence: whatever is silent to it is so for that
+  std::string probe_trouble;  // why its probes say nothing, one line; empty: they do
 
   friend bool operator==(const NicStatus&, const NicStatus&) = default;
 };
@@ -60,6 +61,7 @@ struct RailReport {
   struct Nic {
     uint16_t probe_port = 0;
     bool port_dead = false;
+    std::string trouble = {};
 
     friend bool operator==(const Nic&, const Nic&) = default;
   };

@@ -1,6 +1,6 @@
 // Whom the jobs of this node talk to.
-#ifndef R2CC_DAEMON_JOB_PEERS_H_
-#define R2CC_DAEMON_JOB_PEERS_H_
+#ifndef R2CC_DAEMON_JOBS_JOB_PEERS_H_
+#define R2CC_DAEMON_JOBS_JOB_PEERS_H_
 
 #include <cstdint>
 #include <map>
@@ -15,4 +15,4 @@ using JobPeers = std::map<uint32_t, std::set<std::string>>;
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_JOB_PEERS_H_
+#endif  // R2CC_DAEMON_JOBS_JOB_PEERS_H_

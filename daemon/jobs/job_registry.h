@@ -1,6 +1,6 @@
 // The jobs' processes that are attached to this daemon and what they said about their rails.
-#ifndef R2CC_DAEMON_JOB_REGISTRY_H_
-#define R2CC_DAEMON_JOB_REGISTRY_H_
+#ifndef R2CC_DAEMON_JOBS_JOB_REGISTRY_H_
+#define R2CC_DAEMON_JOBS_JOB_REGISTRY_H_
 
 #include <cstdint>
 #include <map>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/job_peers.h"
+#include "daemon/jobs/job_peers.h"
 #include "plan/page/attach.h"
 #include "plan/page/ring.h"
 #include "proto/r2cc.pb.h"
@@ -67,4 +67,4 @@ class JobRegistry {
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_JOB_REGISTRY_H_
+#endif  // R2CC_DAEMON_JOBS_JOB_REGISTRY_H_

@@ -1,6 +1,6 @@
 // Whose jobs may attach. Pure.
-#ifndef R2CC_DAEMON_ATTACH_ACCESS_H_
-#define R2CC_DAEMON_ATTACH_ACCESS_H_
+#ifndef R2CC_DAEMON_JOBS_ATTACH_ACCESS_H_
+#define R2CC_DAEMON_JOBS_ATTACH_ACCESS_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -26,4 +26,4 @@ struct AttachAccess {
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_ATTACH_ACCESS_H_
+#endif  // R2CC_DAEMON_JOBS_ATTACH_ACCESS_H_

@@ -1,4 +1,4 @@
-#include "daemon/job_registry.h"
+#include "daemon/jobs/job_registry.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,36 @@
+// Of which nodes the page speaks where it cannot speak of all. Pure.
+#ifndef R2CC_DAEMON_PAGE_SCOPE_H_
+#define R2CC_DAEMON_PAGE_SCOPE_H_
+
+#include <cstddef>
+#include <set>
+#include <string>
+
+#include "daemon/jobs/job_peers.h"
+#include "health/view/cluster_view.h"
+#include "plan/model.h"
+#include "plan/page/page.h"
+
+namespace r2cc::daemon {
+
+// NICs of a page, as it has room for all broken paths beside them.
+constexpr size_t kPageNicsMax = plan::kPageEntriesMax - plan::kBrokenPathsMax;
+
+struct PageScope {
+  bool all = true;
+  std::set<std::string> nodes;  // unless `all`
+  size_t left_out = 0;          // nodes
+  size_t left_out_of_jobs = 0;  // of these, that jobs here talk to
+
+  bool Holds(const std::string& node) const { return all || nodes.contains(node); }
+  friend bool operator==(const PageScope&, const PageScope&) = default;
+};
+
+// All nodes, if they have `nics_max` NICs at most. Otherwise the own one, whatever it has, then those that jobs here talk to, users in
+// turn, then the others by name, as long as there is room.
+PageScope ChooseScope(const health::ClusterView& view, const std::string& own_node, const JobPeers& job_peers,
+                      size_t nics_max = kPageNicsMax);
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_PAGE_SCOPE_H_

@@ -1,0 +1,112 @@
+#include "daemon/rails/rail_sockets.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "base/log.h"
+
+namespace r2cc::daemon {
+namespace {
+
+// How often a socket that could not be opened is tried again.
+constexpr Nanos kOpenInterval = kNanosPerSecond;
+
+}  // namespace
+
+void RailSockets::Add(const health::NicIdentity& identity, bool link_up) {
+  Rail& rail = rails_[identity.name];
+  rail.identity = identity;
+  rail.link_up = link_up;
+}
+
+void RailSockets::Start(uint16_t port) {
+  running_ = true;
+  port_ = port;
+  Open();
+}
+
+void RailSockets::Stop() {
+  running_ = false;
+  for (auto& [name, rail] : rails_) rail.socket.reset();
+}
+
+void RailSockets::Tick() {
+  if (executor_->Now() - opened_ >= kOpenInterval) Open();
+}
+
+void RailSockets::SetLink(const std::string& nic, bool up) {
+  Rail& rail = rails_.at(nic);
+  rail.link_up = up;
+  if (!up) {
+    rail.socket.reset();
+    rail.trouble.clear();
+  } else if (running_) {
+    Open();
+  }
+}
+
+void RailSockets::Open() {
+  opened_ = executor_->Now();
+  for (auto& [name, rail] : rails_) {
+    if (rail.socket != nullptr || !rail.link_up) continue;
+    std::string trouble = OpenOne(name, &rail);
+    const bool news = rail.socket != nullptr || trouble != rail.trouble;
+    if (!trouble.empty() && trouble != rail.trouble) LogWarning("a NIC's rail is not probed", {{"nic", name}, {"reason", trouble}});
+    rail.trouble = std::move(trouble);
+    if (news) outputs_.on_state();
+  }
+}
+
+std::string RailSockets::OpenOne(const std::string& name, Rail* rail) {
+  if (rail->identity.address.empty()) return "it has no address";
+  const health::DatagramHandler handler = {[this, name](const std::vector<health::Datagram>& batch) { OnBatch(name, batch); },
+                                           [this](const health::DatagramError&) { ++icmp_errors_; }};
+  health::RailBinding binding = {rail->identity.interface, rail->identity.address, port_};
+  auto socket = datagrams_->Open(binding, handler);
+  if (absl::IsAlreadyExists(socket.status())) {
+    LogWarning("a NIC's rail probes come to another port, which a firewall may not know",
+               {{"nic", name}, {"reason", std::string(socket.status().message())}});
+    binding.port = 0;
+    socket = datagrams_->Open(binding, handler);
+  }
+  if (!socket.ok()) return std::string(socket.status().message());
+  rail->socket = *std::move(socket);
+  rail->dropped = 0;
+  return "";
+}
+
+void RailSockets::OnBatch(const std::string& name, const std::vector<health::Datagram>& batch) {
+  Rail& rail = rails_.at(name);
+  if (rail.socket != nullptr && rail.socket->counts().dropped_by_kernel > rail.dropped) {
+    const uint64_t before = std::exchange(rail.dropped, rail.socket->counts().dropped_by_kernel);
+    const bool news = !DropsNow(rail);
+    rail.dropped_at = executor_->Now();
+    if (news) {
+      LogWarning("a NIC is not judged by its probes: this kernel drops datagrams on it, as in a flood",
+                 {{"nic", name}, {"dropped", rail.dropped - before}});
+      outputs_.on_state();
+    }
+    outputs_.on_drops(name);
+  }
+  outputs_.on_batch(name, batch);
+}
+
+void RailSockets::Send(const std::string& nic, const health::DatagramAddress& to, std::string_view bytes) {
+  const Rail& rail = rails_.at(nic);
+  if (rail.socket != nullptr) (void)rail.socket->Send(to, bytes);
+}
+
+uint16_t RailSockets::port(const std::string& nic) const {
+  const Rail& rail = rails_.at(nic);
+  return rail.socket == nullptr ? uint16_t{0} : rail.socket->port();
+}
+
+bool RailSockets::Drops(const std::string& nic) const { return DropsNow(rails_.at(nic)); }
+
+std::string RailSockets::trouble(const std::string& nic) const {
+  const Rail& rail = rails_.at(nic);
+  if (!rail.trouble.empty()) return "not probed: " + rail.trouble;
+  return DropsNow(rail) ? "not judged by probes: its own kernel drops datagrams (a flood?)" : "";
+}
+
+}  // namespace r2cc::daemon

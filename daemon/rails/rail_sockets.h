@@ -1,0 +1,82 @@
+// The sockets of this node's rail probes: open while they can be, and what is wrong where they cannot.
+#ifndef R2CC_DAEMON_RAILS_RAIL_SOCKETS_H_
+#define R2CC_DAEMON_RAILS_RAIL_SOCKETS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/executor.h"
+#include "health/evidence/nic_identity.h"
+#include "health/io/datagram.h"
+
+namespace r2cc::daemon {
+
+// Where the own kernel dropped datagrams, probes and answers may have been among them: so long nothing is judged by those that lack.
+constexpr Nanos kDropsWindow = kNanosPerSecond;
+
+// The core's thread only.
+class RailSockets {
+ public:
+  struct Outputs {
+    std::function<void(const std::string& nic, const std::vector<health::Datagram>& batch)> on_batch;
+    // The own kernel dropped what came for a NIC. Before the batch that told so.
+    std::function<void(const std::string& nic)> on_drops;
+    // A port or a trouble is another one.
+    std::function<void()> on_state;
+  };
+  RailSockets(Executor* executor, health::Datagrams* datagrams, Outputs outputs)
+      : executor_(executor), datagrams_(datagrams), outputs_(std::move(outputs)) {}
+
+  void Add(const health::NicIdentity& identity, bool link_up);
+  // Opens them. `port`: wanted for all; where it is taken another one serves.
+  void Start(uint16_t port);
+  void Stop();
+  // Tries again what could not be opened, once kOpenInterval.
+  void Tick();
+  // An interface that is made again is another one, which needs another socket.
+  void SetLink(const std::string& nic, bool up);
+
+  // What cannot leave is lost.
+  void Send(const std::string& nic, const health::DatagramAddress& to, std::string_view bytes);
+
+  // 0: it is not open.
+  uint16_t port(const std::string& nic) const;
+  // One line for a person; empty: it is open, or its link is down and nothing is to be probed.
+  std::string trouble(const std::string& nic) const;
+  // Its own kernel dropped datagrams in the last kDropsWindow.
+  bool Drops(const std::string& nic) const;
+  // Said by somebody on the way to be undeliverable. Anybody can say that, so it is counted and nothing else.
+  uint64_t icmp_errors() const { return icmp_errors_; }
+
+ private:
+  struct Rail {
+    health::NicIdentity identity;
+    bool link_up = false;
+    std::unique_ptr<health::RailSocket> socket;
+    std::string trouble;
+    uint64_t dropped = 0;
+    Nanos dropped_at = 0;
+  };
+  void Open();
+  std::string OpenOne(const std::string& name, Rail* rail);
+  void OnBatch(const std::string& name, const std::vector<health::Datagram>& batch);
+  bool DropsNow(const Rail& rail) const { return rail.dropped_at != 0 && executor_->Now() - rail.dropped_at < kDropsWindow; }
+
+  Executor* const executor_;
+  health::Datagrams* const datagrams_;
+  const Outputs outputs_;
+  std::map<std::string, Rail> rails_;
+  bool running_ = false;
+  uint16_t port_ = 0;
+  Nanos opened_ = 0;
+  uint64_t icmp_errors_ = 0;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_RAILS_RAIL_SOCKETS_H_
