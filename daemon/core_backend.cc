@@ -19,7 +19,7 @@ CoreBackend::CoreBackend(std::string node, const Parts& parts, std::shared_ptr<c
       alive_(std::move(alive)),
       started_(parts_.core->Now()),
       received_(parts_.core, kReceivedMax,
-                [peer_set = parts_.peer_set](Received received) { peer_set->Receive(received.view, received.from); }) {}
+                [peer_set = parts_.peer_set](Received received) { peer_set->Receive(received.view, Describe(received.from)); }) {}
 
 v1::NodeView CoreBackend::ShownNode(const health::NodeEntry& entry) const {
   v1::NodeView shown = ToProto(entry.state, parts_.view->StatusOf(entry), parts_.reporter->Now());
@@ -71,9 +71,9 @@ void CoreBackend::ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNi
   });
 }
 
-void CoreBackend::ActOnNic(const v1::NicActionRequest& request, Origin origin, Answer<v1::NicActionReply> answer) {
-  parts_.core->Post([this, alive = alive_, request, origin, answer = std::move(answer)] {
-    if (*alive) parts_.operators->Act(request, origin, answer);
+void CoreBackend::ActOnNic(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) {
+  parts_.core->Post([this, alive = alive_, request, caller, answer = std::move(answer)] {
+    if (*alive) parts_.operators->Act(request, caller, answer);
   });
 }
 
@@ -92,15 +92,15 @@ void CoreBackend::GetPlan(Answer<v1::Plan> answer) {
   });
 }
 
-void CoreBackend::ExplainNic(const v1::ExplainNicRequest& request, Origin origin, Answer<v1::ExplainNicReply> answer) {
-  parts_.core->Post([this, alive = alive_, request, origin, answer = std::move(answer)] {
-    if (*alive) parts_.explain->ExplainNic(request, origin, answer);
+void CoreBackend::ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) {
+  parts_.core->Post([this, alive = alive_, request, caller, answer = std::move(answer)] {
+    if (*alive) parts_.explain->ExplainNic(request, caller, answer);
   });
 }
 
-void CoreBackend::ProbePaths(const v1::ProbePathsRequest& request, Origin origin, Answer<v1::ProbePathsReply> answer) {
-  parts_.core->Post([this, alive = alive_, request, origin, answer = std::move(answer)] {
-    if (*alive) parts_.explain->ProbePaths(request, origin, answer);
+void CoreBackend::ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) {
+  parts_.core->Post([this, alive = alive_, request, caller, answer = std::move(answer)] {
+    if (*alive) parts_.explain->ProbePaths(request, caller, answer);
   });
 }
 
@@ -110,6 +110,6 @@ void CoreBackend::ExplainPlan(Answer<v1::ExplainPlanReply> answer) {
   });
 }
 
-void CoreBackend::ReceiveView(v1::NodeView view, const std::string& from) { received_.Push({std::move(view), from}); }
+void CoreBackend::ReceiveView(v1::NodeView view, const Caller& from) { received_.Push({std::move(view), from}); }
 
 }  // namespace r2cc::daemon

@@ -46,20 +46,20 @@ class CoreBackend final : public Backend {
 
   void GetStatus(Answer<v1::StatusReply> answer) override;
   void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) override;
-  void ActOnNic(const v1::NicActionRequest& request, Origin origin, Answer<v1::NicActionReply> answer) override;
+  void ActOnNic(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) override;
   void ListJobs(Answer<v1::ListJobsReply> answer) override;
   void GetPlan(Answer<v1::Plan> answer) override;
-  void ExplainNic(const v1::ExplainNicRequest& request, Origin origin, Answer<v1::ExplainNicReply> answer) override;
-  void ProbePaths(const v1::ProbePathsRequest& request, Origin origin, Answer<v1::ProbePathsReply> answer) override;
+  void ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) override;
+  void ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) override;
   void ExplainPlan(Answer<v1::ExplainPlanReply> answer) override;
-  void ReceiveView(v1::NodeView view, const std::string& from) override;
+  void ReceiveView(v1::NodeView view, const Caller& from) override;
   EventLog& events() override { return *parts_.events; }
   ViewBroadcaster& broadcaster() override { return *parts_.broadcaster; }
 
  private:
   struct Received {
     v1::NodeView view;
-    std::string from;
+    Caller from;
   };
 
   v1::NodeView ShownNode(const health::NodeEntry& entry) const;

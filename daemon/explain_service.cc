@@ -147,21 +147,23 @@ NicVerdict MakeVerdictFromAfar(const health::NicKey& nic, const std::vector<heal
           {absl::StrCat("what would tell: a way to ", nic.node, " besides this rail (a management network, or a second rail)")}};
 }
 
-absl::Status ExplainService::WhoAnswers(const std::string& node, Backend::Origin origin) const {
+absl::Status ExplainService::WhoAnswers(const std::string& node, const Caller& caller) const {
   const std::string& own = parts_.reporter->node();
   if (node == own) return absl::OkStatus();
-  if (origin == Backend::Origin::kPeer)
+  if (caller.forwarded())
     return absl::FailedPreconditionError(absl::StrCat("this is node ", own, ", not ", Clean(node),
                                                       ": correct the peer addresses in the configuration of the daemon that was asked"));
   if (parts_.view->Find(node) == nullptr && !parts_.peer_set->IsPeer(node)) return parts_.operators->UnknownNode(node);
   return absl::UnavailableError("");
 }
 
-void ExplainService::ExplainNic(const v1::ExplainNicRequest& request, Backend::Origin origin, Answer<v1::ExplainNicReply> answer) const {
-  const absl::Status who = WhoAnswers(request.node(), origin);
+void ExplainService::ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) const {
+  const absl::Status who = WhoAnswers(request.node(), caller);
   if (absl::IsUnavailable(who)) {
     const health::NicKey nic = {request.node(), request.nic()};
-    return parts_.peers->ExplainNic(nic.node, request, [this, nic, answer](absl::StatusOr<v1::ExplainNicReply> reply) {
+    v1::ExplainNicRequest forwarded = request;
+    *forwarded.mutable_asker() = ToAsker(caller, parts_.reporter->node());
+    return parts_.peers->ExplainNic(nic.node, forwarded, [this, nic, answer](absl::StatusOr<v1::ExplainNicReply> reply) {
       const health::NicStatus* status = absl::IsUnavailable(reply.status()) ? parts_.view->Find(nic) : nullptr;
       answer(status == nullptr ? std::move(reply) : ExplainFromAfar(nic, *status, std::string(reply.status().message())));
     });
@@ -241,9 +243,13 @@ void ExplainService::AddPairs(const std::function<bool(const health::PairKey&)>&
     if (wanted(pair.key)) *out->Add() = ToProto(pair, now);
 }
 
-void ExplainService::ProbePaths(const v1::ProbePathsRequest& request, Backend::Origin origin, Answer<v1::ProbePathsReply> answer) const {
-  const absl::Status who = WhoAnswers(request.node(), origin);
-  if (absl::IsUnavailable(who)) return parts_.peers->ProbePaths(request.node(), request, std::move(answer));
+void ExplainService::ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) const {
+  const absl::Status who = WhoAnswers(request.node(), caller);
+  if (absl::IsUnavailable(who)) {
+    v1::ProbePathsRequest forwarded = request;
+    *forwarded.mutable_asker() = ToAsker(caller, parts_.reporter->node());
+    return parts_.peers->ProbePaths(request.node(), forwarded, std::move(answer));
+  }
   if (!who.ok()) return answer(who);
   if (request.peer() == request.node())
     return answer(absl::InvalidArgumentError(absl::StrCat("rails are probed between two nodes; ", Clean(request.peer()), " is one")));

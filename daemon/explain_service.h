@@ -58,8 +58,8 @@ class ExplainService {
 
   // A request about this node is answered here; any other is forwarded to its node's daemon, unless a peer forwarded it already. If that
   // daemon cannot be asked, this node says what it knows itself.
-  void ExplainNic(const v1::ExplainNicRequest& request, Backend::Origin origin, Answer<v1::ExplainNicReply> answer) const;
-  void ProbePaths(const v1::ProbePathsRequest& request, Backend::Origin origin, Answer<v1::ProbePathsReply> answer) const;
+  void ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) const;
+  void ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) const;
   v1::ExplainPlanReply ExplainPlan() const;
 
   // The machine's inside, once it has been read.
@@ -72,7 +72,7 @@ class ExplainService {
   v1::ExplainNicReply Reply(const health::NicKey& nic, const health::NicStatus& status, const NicVerdict& verdict) const;
   void AddPairs(const std::function<bool(const health::PairKey&)>& wanted, google::protobuf::RepeatedPtrField<v1::PairStatus>* out) const;
   // OK if this daemon is to answer for `node`; UNAVAILABLE with an empty message if the peer's is.
-  absl::Status WhoAnswers(const std::string& node, Backend::Origin origin) const;
+  absl::Status WhoAnswers(const std::string& node, const Caller& caller) const;
 
   const Parts parts_;
   health::NodeTopology topology_;

@@ -37,7 +37,7 @@ std::string Clean(const std::string& name) { return CleanText(name.data(), std::
 
 }  // namespace
 
-void OperatorService::Act(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer) {
+void OperatorService::Act(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) {
   const std::string& own = parts_.reporter->node();
   if (!ActionFor(request.action()).has_value())
     return answer(absl::InvalidArgumentError(
@@ -45,16 +45,18 @@ void OperatorService::Act(const v1::NicActionRequest& request, Backend::Origin o
   if (request.action() == v1::SET_WEIGHT && request.weight_permille() > health::kFullWeightPermille)
     return answer(absl::InvalidArgumentError(absl::StrCat("weight ", request.weight_permille(), " is out of range; it is from 0 to ",
                                                           health::kFullWeightPermille, " permille")));
-  if (request.node() == own) return ActHere(request, origin, std::move(answer));
-  if (origin == Backend::Origin::kPeer)
+  if (request.node() == own) return ActHere(request, caller, std::move(answer));
+  if (caller.forwarded())
     return answer(
         absl::FailedPreconditionError(absl::StrCat("this is node ", own, ", not ", Clean(request.node()),
                                                    ": correct the peer addresses in the configuration of the daemon that was asked")));
   if (parts_.view->Find(request.node()) == nullptr && !parts_.peer_set->IsPeer(request.node())) return answer(UnknownNode(request.node()));
-  parts_.peers->Act(request.node(), request, std::move(answer));
+  v1::NicActionRequest forwarded = request;
+  *forwarded.mutable_asker() = ToAsker(caller, own);
+  parts_.peers->Act(request.node(), forwarded, std::move(answer));
 }
 
-void OperatorService::ActHere(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer) {
+void OperatorService::ActHere(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) {
   const health::NodeHealth& health = parts_.local->health();
   if (!health.Has(request.nic())) return answer(UnknownNic(request.nic()));
   const Action action = *ActionFor(request.action());
@@ -72,7 +74,7 @@ void OperatorService::ActHere(const v1::NicActionRequest& request, Backend::Orig
   v1::Event event =
       parts_.reporter->New("operator", absl::StrCat(action.verb, " ", nic.ToString(),
                                                     request.action() == v1::SET_WEIGHT ? absl::StrCat(" ", value, " permille") : "",
-                                                    origin == Backend::Origin::kPeer ? ", said on another node" : ""));
+                                                    ", said by ", Describe(caller)));
   event.set_nic(request.nic());
   parts_.reporter->Tell(std::move(event));
   Save([answer, reply] { answer(reply); });

@@ -33,7 +33,7 @@ class OperatorService {
   // The parts outlive it. `saved`: what was read at the start.
   OperatorService(const Parts& parts, SavedState saved) : parts_(parts), saved_(std::move(saved)) {}
 
-  void Act(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer);
+  void Act(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer);
 
   // Writes what is to be kept, for the boot time of this life.
   void Save(std::function<void()> done);
@@ -43,7 +43,7 @@ class OperatorService {
   absl::Status UnknownNic(const std::string& nic) const;
 
  private:
-  void ActHere(const v1::NicActionRequest& request, Backend::Origin origin, Answer<v1::NicActionReply> answer);
+  void ActHere(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer);
 
   const Parts parts_;
   SavedState saved_;

@@ -107,7 +107,7 @@ TEST_F(R2ccdTest, EventsAreFollowed) {
   EXPECT_EQ(event.kind(), "daemon-started");
   EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
   while (event.kind() != "operator") ASSERT_TRUE(stream->Read(&event));
-  EXPECT_EQ(event.message(), "drain n0/rail0");
+  EXPECT_EQ(event.message(), "drain n0/rail0, said by uid " + std::to_string(geteuid()) + " (pid " + std::to_string(getpid()) + ")");
   context.TryCancel();
   EXPECT_FALSE(stream->Finish().ok());
 }

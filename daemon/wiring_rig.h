@@ -15,6 +15,8 @@
 namespace r2cc::daemon {
 
 constexpr Nanos kMs = kNanosPerMs;
+inline const Caller kRoot{.kind = Caller::Kind::kLocal, .pid = 1};
+inline const Caller kForwarded{.kind = Caller::Kind::kLocal, .pid = 1, .via = "n1"};
 
 inline plan::AttachRequest JobWithRails(const std::vector<std::string>& addresses) {
   plan::AttachRequest request{};
@@ -55,14 +57,14 @@ class WiringTest : public testing::Test, protected FakeWorld {
   void TearDown() override { wiring_.reset(); }
 
   absl::StatusOr<v1::NicActionReply> Act(const std::string& node, const std::string& nic, v1::NicAction action, uint32_t weight = 0,
-                                         Backend::Origin origin = Backend::Origin::kOperator) {
+                                         const Caller& caller = kRoot) {
     v1::NicActionRequest request;
     request.set_node(node);
     request.set_nic(nic);
     request.set_action(action);
     request.set_weight_permille(weight);
     std::optional<absl::StatusOr<v1::NicActionReply>> result;
-    wiring_->backend().ActOnNic(request, origin, [&](absl::StatusOr<v1::NicActionReply> reply) { result.emplace(std::move(reply)); });
+    wiring_->backend().ActOnNic(request, caller, [&](absl::StatusOr<v1::NicActionReply> reply) { result.emplace(std::move(reply)); });
     Settle();
     return result.has_value() ? *result : absl::StatusOr<v1::NicActionReply>(absl::DeadlineExceededError("no answer"));
   }

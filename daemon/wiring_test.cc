@@ -55,7 +55,7 @@ TEST_F(WiringTest, APeersWordChangesThePage) {
   Settle();
   EXPECT_EQ(Weight("n1", "rail0"), 1000);
   // It may come over any way: the peer's own stream to us, ours to it, the store.
-  wiring_->backend().ReceiveView(PeerView(2, v1::FAILED), "h1");
+  wiring_->backend().ReceiveView(PeerView(2, v1::FAILED), {.address = "h1"});
   Settle();
   EXPECT_EQ(Weight("n1", "rail0"), 0);
   EXPECT_EQ(Newest("nic-state").node(), "n1");
@@ -78,7 +78,7 @@ TEST_F(WiringTest, APeerWithAnotherProtocolIsRefusedAndNamed) {
   const std::string error = "the daemon of n1 (release 9.9) speaks protocol 1, this one 0: install one release of r2ccd on all nodes";
   peers_->Receive("n1", foreign);
   store_->Change("/r2cc/nodes/n1", foreign.SerializeAsString());
-  wiring_->backend().ReceiveView(foreign, "h1");
+  wiring_->backend().ReceiveView(foreign, {.address = "h1"});
   Settle();
   EXPECT_EQ(Weight("n1", "rail0"), 0);
   EXPECT_FALSE(Status().peers(0).connected());
@@ -115,12 +115,12 @@ TEST_F(WiringTest, AHostileOrMistakenPeerChangesNothing) {
   const size_t plans = page_->plans().size();
   v1::NodeView wrong = PeerView(2, v1::FAILED);
   wrong.set_node("n0");
-  wiring_->backend().ReceiveView(wrong, "h9");  // somebody who claims to be us
+  wiring_->backend().ReceiveView(wrong, {.address = "h9"});  // somebody who claims to be us
   wrong.set_node("n2");
   peers_->Receive("n1", wrong);  // the wrong address in the configuration
   wrong = PeerView(2, v1::FAILED);
   wrong.mutable_nics(0)->set_operator_weight_permille(5000);
-  wiring_->backend().ReceiveView(wrong, "h9");
+  wiring_->backend().ReceiveView(wrong, {.address = "h9"});
   store_->Change("/r2cc/nodes/n1", "\xff\xff garbage");
   store_->Change("/r2cc/nodes/n1", [&] { return wrong.SerializeAsString(); }());
   store_->Change("/elsewhere", "");
@@ -140,7 +140,7 @@ TEST_F(WiringTest, TheOperatorsWordIsObeyedAndKeptOverARestart) {
   EXPECT_EQ(Weight("n0", "rail0"), 0);
   EXPECT_EQ(Weight("n0", "rail1"), 300);
   EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
-  EXPECT_EQ(Newest("operator").message(), "fail n0/rail2");
+  EXPECT_EQ(Newest("operator").message(), "fail n0/rail2, said by uid 0 (pid 1)");
   const Epoch before = page_->plans().back().epoch;
 
   MakeDaemon(/*daemon_start_ns=*/2000);
@@ -164,7 +164,7 @@ TEST_F(WiringTest, WhatTheOperatorGetsWrongIsToldAndChangesNothing) {
   EXPECT_EQ(Act("n0", "rail0", v1::SET_WEIGHT, 1001).status(),
             absl::InvalidArgumentError("weight 1001 is out of range; it is from 0 to 1000 permille"));
   EXPECT_EQ(Act("n0", "rail0", v1::NIC_ACTION_UNSPECIFIED).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(Act("n1", "rail0", v1::DRAIN, 0, Backend::Origin::kPeer).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Act("n1", "rail0", v1::DRAIN, 0, kForwarded).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(page_->plans().size(), plans);
 }
 
@@ -196,8 +196,7 @@ TEST_F(WiringTest, ADiskThatHangsDoesNotHoldUpTheOperator) {
   request.set_nic("rail0");
   request.set_action(v1::DRAIN);
   int answers = 0;
-  wiring_->backend().ActOnNic(request, Backend::Origin::kOperator,
-                              [&](const absl::StatusOr<v1::NicActionReply>& reply) { answers += reply.ok(); });
+  wiring_->backend().ActOnNic(request, kRoot, [&](const absl::StatusOr<v1::NicActionReply>& reply) { answers += reply.ok(); });
   core_.Advance(400 * kMs);
   EXPECT_EQ(answers, 0);
   EXPECT_EQ(Weight("n0", "rail0"), 0) << "in force long before";
@@ -277,18 +276,18 @@ TEST_F(WiringTest, RailProbesBeginWithThePeersPort) {
 }
 
 TEST_F(WiringTest, ExplainsItsOwnNicAndAsksOthersForTheirs) {
-  const auto explain = [&](const std::string& node, const std::string& nic, Backend::Origin origin) {
+  const auto explain = [&](const std::string& node, const std::string& nic, const Caller& caller) {
     v1::ExplainNicRequest request;
     request.set_node(node);
     request.set_nic(nic);
     std::optional<absl::StatusOr<v1::ExplainNicReply>> result;
-    wiring_->backend().ExplainNic(request, origin, [&](absl::StatusOr<v1::ExplainNicReply> reply) { result.emplace(std::move(reply)); });
+    wiring_->backend().ExplainNic(request, caller, [&](absl::StatusOr<v1::ExplainNicReply> reply) { result.emplace(std::move(reply)); });
     Settle();
     return *result;
   };
   links_->Set("eth1", false);
   Settle();
-  const auto why = explain("n0", "rail1", Backend::Origin::kOperator);
+  const auto why = explain("n0", "rail1", kRoot);
   ASSERT_TRUE(why.ok()) << why.status();
   EXPECT_EQ(why->verdict(), "port");
   EXPECT_EQ(why->verdict_text(), "port of n0/rail1 (NIC, cable or switch port): its own kernel says: link down");
@@ -297,28 +296,27 @@ TEST_F(WiringTest, ExplainsItsOwnNicAndAsksOthersForTheirs) {
   EXPECT_EQ(why->evidence(0).kind(), "link-down");
   ASSERT_GE(why->done_size(), 1);
   EXPECT_EQ(why->done(0).to_state(), v1::FAILED);
-  EXPECT_EQ(explain("n0", "rail0", Backend::Origin::kOperator)->verdict(), "none");
-  EXPECT_THAT(std::string(explain("n0", "rail9", Backend::Origin::kOperator).status().message()), testing::HasSubstr("rail9"));
-  EXPECT_THAT(std::string(explain("n9", "rail0", Backend::Origin::kOperator).status().message()),
-              testing::HasSubstr("there is no node 'n9'"));
+  EXPECT_EQ(explain("n0", "rail0", kRoot)->verdict(), "none");
+  EXPECT_THAT(std::string(explain("n0", "rail9", kRoot).status().message()), testing::HasSubstr("rail9"));
+  EXPECT_THAT(std::string(explain("n9", "rail0", kRoot).status().message()), testing::HasSubstr("there is no node 'n9'"));
 
   peers_->SetActor("n1", [](const v1::NicActionRequest&) { return v1::NicActionReply(); });
-  EXPECT_EQ(explain("n1", "rail0", Backend::Origin::kOperator)->node(), "n1");
-  EXPECT_TRUE(absl::IsUnavailable(explain("n2", "rail0", Backend::Origin::kOperator).status()));
-  EXPECT_TRUE(absl::IsFailedPrecondition(explain("n1", "rail0", Backend::Origin::kPeer).status()));
+  EXPECT_EQ(explain("n1", "rail0", kRoot)->node(), "n1");
+  EXPECT_TRUE(absl::IsUnavailable(explain("n2", "rail0", kRoot).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(explain("n1", "rail0", kForwarded).status()));
 
   // Of one whose daemon cannot be asked there is the last that was heard.
   v1::NodeView heard = PeerView(1, v1::HEALTHY);
   heard.set_node("n2");
-  wiring_->backend().ReceiveView(heard, "h2");
+  wiring_->backend().ReceiveView(heard, {.address = "h2"});
   Settle();
-  const auto afar = explain("n2", "rail0", Backend::Origin::kOperator);
+  const auto afar = explain("n2", "rail0", kRoot);
   ASSERT_TRUE(afar.ok()) << afar.status();
   EXPECT_EQ(afar->verdict(), "cannot-tell");
   EXPECT_EQ(afar->nic().state(), v1::HEALTHY);
   EXPECT_EQ(afar->planned().state(), v1::HEALTHY);
   EXPECT_THAT(afar->advice(1), testing::HasSubstr("node n2 cannot be reached"));
-  EXPECT_TRUE(absl::IsUnavailable(explain("n2", "rail9", Backend::Origin::kOperator).status()));
+  EXPECT_TRUE(absl::IsUnavailable(explain("n2", "rail9", kRoot).status()));
 }
 
 }  // namespace

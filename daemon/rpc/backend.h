@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "daemon/trust/caller.h"
 #include "daemon/event_log.h"
 #include "daemon/rpc/answer.h"
 #include "daemon/view_broadcaster.h"
@@ -15,20 +16,17 @@ namespace r2cc::daemon {
 // within a bounded time, also while the core ends.
 class Backend {
  public:
-  // Where a request to act on a NIC came from: one that a peer forwarded is never forwarded again.
-  enum class Origin { kOperator, kPeer };
-
   virtual ~Backend() = default;
   virtual void GetStatus(Answer<v1::StatusReply> answer) = 0;
   virtual void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) = 0;
-  virtual void ActOnNic(const v1::NicActionRequest& request, Origin origin, Answer<v1::NicActionReply> answer) = 0;
+  virtual void ActOnNic(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) = 0;
   virtual void ListJobs(Answer<v1::ListJobsReply> answer) = 0;
   virtual void GetPlan(Answer<v1::Plan> answer) = 0;
-  virtual void ExplainNic(const v1::ExplainNicRequest& request, Origin origin, Answer<v1::ExplainNicReply> answer) = 0;
-  virtual void ProbePaths(const v1::ProbePathsRequest& request, Origin origin, Answer<v1::ProbePathsReply> answer) = 0;
+  virtual void ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) = 0;
+  virtual void ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) = 0;
   virtual void ExplainPlan(Answer<v1::ExplainPlanReply> answer) = 0;
-  // A peer's view, pushed to us. `from`: its address, for the log.
-  virtual void ReceiveView(v1::NodeView view, const std::string& from) = 0;
+  // A peer's view, pushed to us by `from`.
+  virtual void ReceiveView(v1::NodeView view, const Caller& from) = 0;
   virtual EventLog& events() = 0;
   virtual ViewBroadcaster& broadcaster() = 0;
 };

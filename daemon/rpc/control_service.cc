@@ -3,6 +3,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "daemon/rpc/caller_of.h"
 #include "daemon/rpc/servers.h"
 #include "proto/r2cc.grpc.pb.h"
 
@@ -89,7 +90,7 @@ class ControlService final : public v1::Control::CallbackService {
   grpc::ServerUnaryReactor* ActOnNic(grpc::CallbackServerContext* context, const v1::NicActionRequest* request,
                                      v1::NicActionReply* reply) override {
     auto* reactor = context->DefaultReactor();
-    backend_->ActOnNic(*request, Backend::Origin::kOperator, AnswerTo(reactor, reply));
+    backend_->ActOnNic(*request, CallerOf(*context), AnswerTo(reactor, reply));
     return reactor;
   }
 
@@ -112,14 +113,14 @@ class ControlService final : public v1::Control::CallbackService {
   grpc::ServerUnaryReactor* ExplainNic(grpc::CallbackServerContext* context, const v1::ExplainNicRequest* request,
                                        v1::ExplainNicReply* reply) override {
     auto* reactor = context->DefaultReactor();
-    backend_->ExplainNic(*request, Backend::Origin::kOperator, AnswerTo(reactor, reply));
+    backend_->ExplainNic(*request, CallerOf(*context), AnswerTo(reactor, reply));
     return reactor;
   }
 
   grpc::ServerUnaryReactor* ProbePaths(grpc::CallbackServerContext* context, const v1::ProbePathsRequest* request,
                                        v1::ProbePathsReply* reply) override {
     auto* reactor = context->DefaultReactor();
-    backend_->ProbePaths(*request, Backend::Origin::kOperator, AnswerTo(reactor, reply));
+    backend_->ProbePaths(*request, CallerOf(*context), AnswerTo(reactor, reply));
     return reactor;
   }
 

@@ -12,7 +12,7 @@
 #include "daemon/rpc/channel.h"
 #include "daemon/rpc/put_queue.h"
 #include "daemon/rpc/reconnect.h"
-#include "proto/r2cc.grpc.pb.h"
+#include "proto/store.grpc.pb.h"
 
 namespace r2cc::daemon {
 

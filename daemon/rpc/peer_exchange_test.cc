@@ -95,13 +95,13 @@ class End final : public Backend {
   }
   void GetStatus(Answer<v1::StatusReply>) override {}
   void ListNics(const v1::ListNicsRequest&, Answer<v1::ListNicsReply>) override {}
-  void ActOnNic(const v1::NicActionRequest&, Origin, Answer<v1::NicActionReply>) override {}
+  void ActOnNic(const v1::NicActionRequest&, const Caller&, Answer<v1::NicActionReply>) override {}
   void ListJobs(Answer<v1::ListJobsReply>) override {}
   void GetPlan(Answer<v1::Plan>) override {}
-  void ExplainNic(const v1::ExplainNicRequest&, Origin, Answer<v1::ExplainNicReply>) override {}
-  void ProbePaths(const v1::ProbePathsRequest&, Origin, Answer<v1::ProbePathsReply>) override {}
+  void ExplainNic(const v1::ExplainNicRequest&, const Caller&, Answer<v1::ExplainNicReply>) override {}
+  void ProbePaths(const v1::ProbePathsRequest&, const Caller&, Answer<v1::ProbePathsReply>) override {}
   void ExplainPlan(Answer<v1::ExplainPlanReply>) override {}
-  void ReceiveView(v1::NodeView view, const std::string&) override { by_peers_stream.Add(view); }
+  void ReceiveView(v1::NodeView view, const Caller&) override { by_peers_stream.Add(view); }
   EventLog& events() override { return events_; }
   ViewBroadcaster& broadcaster() override { return broadcaster_; }
 

@@ -4,6 +4,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "daemon/rpc/caller_of.h"
 #include "daemon/rpc/servers.h"
 #include "proto/r2cc.grpc.pb.h"
 
@@ -14,7 +15,7 @@ namespace {
 // brings it.
 class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::PushReply> {
  public:
-  ExchangeStream(Backend* backend, std::string from) : backend_(backend), from_(std::move(from)) {
+  ExchangeStream(Backend* backend, Caller from) : backend_(backend), from_(std::move(from)) {
     listener_ = backend_->broadcaster().Listen([this] { Wake(); });
     StartRead(&request_);
   }
@@ -75,7 +76,7 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
   }
 
   Backend* const backend_;
-  const std::string from_;
+  const Caller from_;
   ViewBroadcaster::ListenerId listener_;
   v1::PushRequest request_;  // the read under way
   bool answered_ = false;
@@ -93,27 +94,27 @@ class PeerService final : public v1::Peer::CallbackService {
   explicit PeerService(Backend* backend) : backend_(backend) {}
 
   grpc::ServerBidiReactor<v1::PushRequest, v1::PushReply>* Exchange(grpc::CallbackServerContext* context) override {
-    return new ExchangeStream(backend_, context->peer());
+    return new ExchangeStream(backend_, CallerOf(*context));
   }
 
   grpc::ServerUnaryReactor* ActOnNic(grpc::CallbackServerContext* context, const v1::NicActionRequest* request,
                                      v1::NicActionReply* reply) override {
     auto* reactor = context->DefaultReactor();
-    backend_->ActOnNic(*request, Backend::Origin::kPeer, AnswerTo(reactor, reply));
+    backend_->ActOnNic(*request, FromAsker(request->asker(), CallerOf(*context)), AnswerTo(reactor, reply));
     return reactor;
   }
 
   grpc::ServerUnaryReactor* ExplainNic(grpc::CallbackServerContext* context, const v1::ExplainNicRequest* request,
                                        v1::ExplainNicReply* reply) override {
     auto* reactor = context->DefaultReactor();
-    backend_->ExplainNic(*request, Backend::Origin::kPeer, AnswerTo(reactor, reply));
+    backend_->ExplainNic(*request, FromAsker(request->asker(), CallerOf(*context)), AnswerTo(reactor, reply));
     return reactor;
   }
 
   grpc::ServerUnaryReactor* ProbePaths(grpc::CallbackServerContext* context, const v1::ProbePathsRequest* request,
                                        v1::ProbePathsReply* reply) override {
     auto* reactor = context->DefaultReactor();
-    backend_->ProbePaths(*request, Backend::Origin::kPeer, AnswerTo(reactor, reply));
+    backend_->ProbePaths(*request, FromAsker(request->asker(), CallerOf(*context)), AnswerTo(reactor, reply));
     return reactor;
   }
 

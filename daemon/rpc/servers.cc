@@ -1,6 +1,5 @@
 #include <netdb.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,12 +11,14 @@
 #include "daemon/config.h"
 #include "daemon/rpc/servers.h"
 #include "grpc/support/log.h"
+#include "grpcpp/server_posix.h"
 
 namespace r2cc::daemon {
 namespace {
 
 // What is under way has so long to end when the daemon does.
 constexpr std::chrono::milliseconds kShutdownGrace(100);
+constexpr int kControlMode = 0660;
 
 // gRPC does not say why it cannot listen; the kernel does.
 std::string WhyNotListen(const std::string& listen) {
@@ -66,15 +67,18 @@ absl::StatusOr<std::unique_ptr<RpcServers>> RpcServers::Start(Backend* backend, 
 
   grpc::ServerBuilder control;
   SetServerOptions(&control);
-  control.AddListeningPort("unix:" + socket_path, grpc::InsecureServerCredentials());
   control.RegisterService(servers->control_.get());
   servers->control_server_ = control.BuildAndStart();
-  if (servers->control_server_ == nullptr) return absl::UnavailableError(absl::StrCat("cannot listen on ", socket_path));
-  if (chmod(socket_path.c_str(), 0660) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot set the mode of ", socket_path));
+  if (servers->control_server_ == nullptr) return absl::InternalError("gRPC does not start a server for the control socket");
+  auto listener = LocalListener::Start(&servers->listen_.loop(), socket_path, kControlMode,
+                                       [server = servers->control_server_.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); });
+  if (!listener.ok()) return listener.status();
+  servers->control_listener_ = *std::move(listener);
   return servers;
 }
 
 RpcServers::~RpcServers() {
+  control_listener_.reset();
   const auto deadline = std::chrono::system_clock::now() + kShutdownGrace;
   if (control_server_ != nullptr) control_server_->Shutdown(deadline);
   if (peer_server_ != nullptr) peer_server_->Shutdown(deadline);

@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "base/event_loop.h"
 #include "daemon/rpc/answer.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/rpc/channel.h"
+#include "daemon/rpc/local_listener.h"
 #include "daemon/rpc/store_service.h"
 #include "grpcpp/grpcpp.h"
 
@@ -30,11 +32,13 @@ class RpcServers {
   int peer_port() const { return peer_port_; }
 
  private:
-  RpcServers() = default;
+  RpcServers() : listen_("r2ccd-listen") {}
+  ScopedLoopThread listen_;
   std::unique_ptr<grpc::Service> control_;
   std::unique_ptr<grpc::Service> peer_;
   std::unique_ptr<grpc::Server> control_server_;
   std::unique_ptr<grpc::Server> peer_server_;
+  std::unique_ptr<LocalListener> control_listener_;
   int peer_port_ = 0;
 };
 

@@ -12,7 +12,7 @@
 #include "base/executor.h"
 #include "daemon/io/store.h"
 #include "daemon/store_table.h"
-#include "proto/r2cc.grpc.pb.h"
+#include "proto/store.grpc.pb.h"
 
 namespace r2cc::daemon {
 

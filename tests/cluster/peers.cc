@@ -27,7 +27,7 @@ struct Peers::Stream {
       v1::NodeView parsed;
       if (to->who == nullptr || !parsed.ParseFromString(*bytes)) return;
       if (to == &self->called)
-        to->who->backend_->ReceiveView(std::move(parsed), self->caller.who != nullptr ? self->caller.who->address_ : "gone");
+        to->who->backend_->ReceiveView(std::move(parsed), {.address = self->caller.who != nullptr ? self->caller.who->address_ : "gone"});
       else
         to->who->OnView(self->name, std::move(parsed));
     });

@@ -89,7 +89,7 @@ class Fuzzed : daemon::FakeWorld {
 
   void Step() {
     switch (input_.Below(16)) {
-      case 0: return wiring_->backend().ReceiveView(TakeView(), "10.0.0.2:5000");
+      case 0: return wiring_->backend().ReceiveView(TakeView(), {.address = "10.0.0.2:5000"});
       case 1: return peers_->Receive(input_.TakeBool() ? "n1" : "n2", TakeView());
       case 2: return input_.TakeBool() ? peers_->Connect("n1") : peers_->Lose("n1", input_.TakeString(input_.Below(64)));
       case 3: return ChangeStore();
@@ -269,7 +269,11 @@ class Fuzzed : daemon::FakeWorld {
 
   // ---- requests ----
 
-  daemon::Backend::Origin TakeOrigin() { return input_.TakeBool() ? daemon::Backend::Origin::kPeer : daemon::Backend::Origin::kOperator; }
+  daemon::Caller TakeCaller() {
+    daemon::Caller caller{.kind = daemon::Caller::Kind::kLocal};
+    if (input_.TakeBool()) caller.via = "n1";
+    return caller;
+  }
   // Answered once, in time, by what goes over the wire.
   template <typename Reply, typename Begin>
   void Call(Begin begin) {
@@ -289,8 +293,8 @@ class Fuzzed : daemon::FakeWorld {
     v1::NicActionRequest request;
     fuzz::Fill(&input_, kWords, &request);
     if (input_.TakeBool()) request.set_node("n0");
-    const daemon::Backend::Origin origin = TakeOrigin();
-    Call<v1::NicActionReply>([&](auto answer) { wiring_->backend().ActOnNic(request, origin, answer); });
+    const daemon::Caller caller = TakeCaller();
+    Call<v1::NicActionReply>([&](auto answer) { wiring_->backend().ActOnNic(request, caller, answer); });
   }
   void Ask() {
     v1::ExplainNicRequest nic;
@@ -298,14 +302,14 @@ class Fuzzed : daemon::FakeWorld {
     v1::ProbePathsRequest paths;
     fuzz::Fill(&input_, kWords, &paths);
     v1::ListNicsRequest nics;
-    const daemon::Backend::Origin origin = TakeOrigin();
-    Call<v1::ExplainNicReply>([&](auto answer) { wiring_->backend().ExplainNic(nic, origin, answer); });
+    const daemon::Caller caller = TakeCaller();
+    Call<v1::ExplainNicReply>([&](auto answer) { wiring_->backend().ExplainNic(nic, caller, answer); });
     for (const char* own : {"rail0", "rail1", "ib0"}) {
       nic.set_node("n0");
       nic.set_nic(own);
-      Call<v1::ExplainNicReply>([&](auto answer) { wiring_->backend().ExplainNic(nic, origin, answer); });
+      Call<v1::ExplainNicReply>([&](auto answer) { wiring_->backend().ExplainNic(nic, caller, answer); });
     }
-    Call<v1::ProbePathsReply>([&](auto answer) { wiring_->backend().ProbePaths(paths, origin, answer); });
+    Call<v1::ProbePathsReply>([&](auto answer) { wiring_->backend().ProbePaths(paths, caller, answer); });
     Call<v1::ListNicsReply>([&](auto answer) { wiring_->backend().ListNics(nics, answer); });
     Call<v1::StatusReply>([&](auto answer) { wiring_->backend().GetStatus(answer); });
     Call<v1::ListJobsReply>([&](auto answer) { wiring_->backend().ListJobs(answer); });
