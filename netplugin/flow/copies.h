@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "netplugin/flow/memory_ops.h"
 #include "netplugin/flow/types.h"
 
 namespace r2cc::net {
@@ -19,11 +20,14 @@ class Copies {
  public:
   using Copy = std::shared_ptr<std::byte[]>;
 
+  explicit Copies(MemoryOps* memory = &host_memory) : memory_(memory) {}
+  MemoryOps* memory() const { return memory_; }
+
   // At least `bytes` (kEagerBytesMax at most), with anything in them.
   Copy Take(uint64_t bytes) {
-    if (bytes <= kSmallBytes) return std::make_shared_for_overwrite<std::byte[]>(bytes);
+    if (bytes <= kSmallBytes) return memory_->Allocate(bytes);
     std::vector<Copy>& kept = kept_[ClassOf(bytes)];
-    if (kept.empty()) return std::make_shared_for_overwrite<std::byte[]>(BytesOf(ClassOf(bytes)));
+    if (kept.empty()) return memory_->Allocate(BytesOf(ClassOf(bytes)));
     // The newest is the likeliest to be in a cache.
     Copy copy = std::move(kept.back());
     kept.pop_back();
@@ -50,6 +54,7 @@ class Copies {
   static constexpr size_t kClasses = std::bit_width((kEagerBytesMax - 1) / kSmallBytes) + 1;
   static constexpr uint64_t BytesOf(size_t size_class) { return kSmallBytes << size_class; }
 
+  MemoryOps* const memory_;
   std::array<std::vector<Copy>, kClasses> kept_;
   uint64_t kept_bytes_ = 0;
 };

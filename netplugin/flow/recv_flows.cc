@@ -20,7 +20,7 @@ constexpr uint64_t kGrantsEnough = 2;
 }  // namespace
 
 RecvFlows::Flow* RecvFlows::Open(FlowId id, LinkId home) {
-  Flow* flow = flows_.Add(id, id);
+  Flow* flow = flows_.Add(id, id, memory_);
   flow->home = home;
   return flow;
 }

@@ -21,7 +21,7 @@ constexpr Carrier CarrierOf(LinkId link) { return link; }
 class RecvFlows {
  public:
   struct Flow {
-    explicit Flow(FlowId id) : id(id), ledger(id) {}
+    Flow(FlowId id, MemoryOps* memory) : id(id), ledger(id, memory) {}
 
     const FlowId id;
     LinkId home = 0;
@@ -40,7 +40,7 @@ class RecvFlows {
   };
 
   // Grants and acknowledgements leave through `reports`.
-  explicit RecvFlows(FlowReportSink* reports) : reports_(reports) {}
+  explicit RecvFlows(FlowReportSink* reports, MemoryOps* memory = &host_memory) : reports_(reports), memory_(memory) {}
 
   Flow* Open(FlowId id, LinkId home);
   // Null if there is none.
@@ -91,6 +91,7 @@ class RecvFlows {
   Nanos Patience(const Flow& flow, uint64_t to_ack, uint64_t to_grant) const;
 
   FlowReportSink* const reports_;
+  MemoryOps* const memory_;
   bool whole_ = false;
   std::map<FlowId, MessageId> closed_;  // placed through
   FlowMap<Flow> flows_;

@@ -1,16 +1,14 @@
 #include "netplugin/flow/recv_ledger.h"
 
-#include <cstring>
-
 #include "base/core/check.h"
 #include "netplugin/flow/planted.h"
 
 namespace r2cc::net {
 
-MessageId RecvLedger::Post(void* data, uint64_t capacity_bytes) {
+MessageId RecvLedger::Post(const Buffer& to, uint64_t capacity_bytes) {
   const MessageId id = posted_through();
   Message& message = messages_.emplace_back();
-  message.data = static_cast<std::byte*>(data);
+  message.to = to;
   message.capacity_bytes = capacity_bytes;
   if (!staged_.empty()) {
     Unstage(id);
@@ -28,7 +26,7 @@ RecvLedger::Verdict RecvLedger::BeginStaged(const Chunk& header, Carrier carrier
   staged.claim = carrier;
   staged.chunk_bytes = header.chunk_bytes;
   staged.bytes = header.bytes;
-  staged.data = std::make_unique_for_overwrite<std::byte[]>(header.bytes);
+  staged.data = memory_->Allocate(header.bytes);
   *destination = staged.data.get();
   return Verdict::kPlace;
 }
@@ -42,7 +40,7 @@ void RecvLedger::Unstage(MessageId id) {
     overflowed_ = true;
     return;
   }
-  if (staged.bytes > 0) std::memcpy(message.data, staged.data.get(), staged.bytes);
+  memory_->Copy(message.to, staged.data.get(), staged.bytes);
   message.bytes = staged.bytes;
   message.chunk_bytes = staged.chunk_bytes;
   message.eager = true;
@@ -86,7 +84,7 @@ RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, Carrier carrier, std:
   claim = carrier;
   // A buffer of no bytes may have no address; a destination has one.
   static std::byte nowhere;
-  *destination = header.bytes == 0 ? &nowhere : message.data + header.offset();
+  *destination = header.bytes == 0 ? &nowhere : message.to.data + header.offset();
   return Verdict::kPlace;
 }
 

@@ -13,16 +13,17 @@
 #include <vector>
 
 #include "netplugin/flow/carriers.h"
+#include "netplugin/flow/memory_ops.h"
 #include "netplugin/flow/types.h"
 
 namespace r2cc::net {
 
 class RecvLedger {
  public:
-  explicit RecvLedger(FlowId flow) : flow_(flow) {}
+  explicit RecvLedger(FlowId flow, MemoryOps* memory = &host_memory) : flow_(flow), memory_(memory) {}
 
   // The buffer belongs to the ledger until placed_through() > the returned id. A message that is staged already is placed at once.
-  MessageId Post(void* data, uint64_t capacity_bytes);
+  MessageId Post(const Buffer& to, uint64_t capacity_bytes);
 
   enum class Verdict {
     kPlace,    // write the chunk's bytes to *destination, then Finish()
@@ -61,7 +62,7 @@ class RecvLedger {
   static constexpr Carrier kPlaced = 0xfffe;
 
   struct Message {
-    std::byte* data = nullptr;
+    Buffer to;
     uint64_t capacity_bytes = 0;
     uint64_t bytes = 0;
     uint32_t chunk_bytes = 0;
@@ -74,7 +75,7 @@ class RecvLedger {
     Carrier claim = kAbsent;
     uint32_t chunk_bytes = 0;
     uint32_t bytes = 0;
-    std::unique_ptr<std::byte[]> data;
+    std::shared_ptr<std::byte[]> data;
   };
 
   Verdict BeginStaged(const Chunk& header, Carrier carrier, std::byte** destination);
@@ -83,6 +84,7 @@ class RecvLedger {
   bool Advance();
 
   const FlowId flow_;
+  MemoryOps* const memory_;
   MessageId placed_through_ = 0;
   MessageId awaited_through_ = 0;
   bool last_eager_ = false;

@@ -123,8 +123,8 @@ void SendFlows::Begin(Flow* flow, size_t clock, double start, uint64_t message_b
 }
 
 // What goes while nobody waits is at nobody's cost: it is not counted.
-bool SendFlows::PostEagerly(Flow* flow, const void* data, uint64_t bytes, Carrier carrier, Chunk* chunk) {
-  if (!ready_.empty() || flow->state != State::kOpen || !flow->ledger.PostEagerly(data, bytes, carrier, chunk)) return false;
+bool SendFlows::PostEagerly(Flow* flow, const Buffer& from, uint64_t bytes, Carrier carrier, Chunk* chunk) {
+  if (!ready_.empty() || flow->state != State::kOpen || !flow->ledger.PostEagerly(from, bytes, carrier, chunk)) return false;
   flow->turn = ++turns_;
   Change(flow);
   return true;

@@ -44,7 +44,8 @@ class SendFlows {
   // What a message costs a link beside its bytes.
   static constexpr uint64_t kHeaderBytes = 48;
 
-  SendFlows(const SendLedger::Limits& limits, StripeMode mode) : limits_(limits), mode_(mode) {}
+  SendFlows(const SendLedger::Limits& limits, StripeMode mode, MemoryOps* memory = &host_memory)
+      : limits_(limits), mode_(mode), copies_(memory) {}
 
   Flow* Open();
   // Null if there is none.
@@ -89,7 +90,7 @@ class SendFlows {
   // has no claim to what it left to them. So two flows that stay ready differ by at most one message each. False if there is none.
   bool Pull(std::span<const LinkShare> shares, LinkId link, Carrier carrier, Chunk* chunk);
   // A message of `flow` that may travel eagerly, where nothing else is ready: posted, and its chunk pulled. Else nothing is posted.
-  bool PostEagerly(Flow* flow, const void* data, uint64_t bytes, Carrier carrier, Chunk* chunk);
+  bool PostEagerly(Flow* flow, const Buffer& from, uint64_t bytes, Carrier carrier, Chunk* chunk);
   // How many chunks that `link` may carry are ready, counted up to `most`.
   uint32_t ReadyChunks(std::span<const LinkShare> shares, LinkId link, uint32_t most) const;
 

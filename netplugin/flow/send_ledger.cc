@@ -15,11 +15,11 @@ SendLedger::SendLedger(FlowId flow, const Limits& limits, uint64_t* order, Copie
   R2CC_CHECK(limits.eager_bytes <= kEagerBytesMax && limits.eager_bytes <= limits.chunk_base_bytes);
 }
 
-MessageId SendLedger::Post(const void* data, uint64_t bytes, uint32_t chunk_base_bytes) {
+MessageId SendLedger::Post(const Buffer& from, uint64_t bytes, uint32_t chunk_base_bytes) {
   R2CC_CHECK(bytes <= kMessageBytesMax);
   const MessageId id = posted_through();
   Message& message = messages_.emplace_back();
-  message.data = static_cast<const std::byte*>(data);
+  message.from = from;
   message.bytes = bytes;
   message.eager = MayBeEager(id, bytes);
   message.chunk_bytes = ChunkBytesFor(bytes, message.eager ? limits_.chunk_base_bytes : chunk_base_bytes);
@@ -39,11 +39,11 @@ bool SendLedger::MayBeEager(MessageId id, uint64_t bytes) const {
   return bytes <= limits_.eager_bytes && limits_.eager_bytes > 0 && credit;
 }
 
-bool SendLedger::PostEagerly(const void* data, uint64_t bytes, Carrier carrier, Chunk* out) {
+bool SendLedger::PostEagerly(const Buffer& from, uint64_t bytes, Carrier carrier, Chunk* out) {
   const MessageId id = posted_through();
   if (!MayBeEager(id, bytes) || (id < granted_through_ && bytes > capacities_[id - acked_through_])) return false;
   Message& message = messages_.emplace_back();
-  message.data = static_cast<const std::byte*>(data);
+  message.from = from;
   message.bytes = bytes;
   message.eager = last_eager_ = true;
   message.chunk_bytes = limits_.chunk_base_bytes;
@@ -52,7 +52,7 @@ bool SendLedger::PostEagerly(const void* data, uint64_t bytes, Carrier carrier, 
   message.order = (*order_)++;
   wants_grant_ = false;
   if (first_ready_ + 1 == messages_.size()) ++first_ready_;
-  *out = Chunk{flow_, id, bytes, message.chunk_bytes, 0, message.data, static_cast<uint32_t>(bytes), true};
+  *out = Chunk{flow_, id, bytes, message.chunk_bytes, 0, from.data, static_cast<uint32_t>(bytes), true, from.memory};
   return true;
 }
 
@@ -62,12 +62,12 @@ const std::byte* SendLedger::Release(MessageId id) {
   if (!message.eager) return nullptr;
   if (!message.released) {
     message.copy = copies_->Take(message.bytes);
-    if (message.bytes > 0) std::memcpy(message.copy.get(), message.data, message.bytes);
-    if (!IsPlanted(Planted::kEagerUncopied)) message.data = message.copy.get();
+    copies_->memory()->Copy(message.copy.get(), message.from, message.bytes);
+    if (!IsPlanted(Planted::kEagerUncopied)) message.from = message.copy.get();
     message.released = true;
     AdvanceDone();
   }
-  return message.data;
+  return message.from.data;
 }
 
 std::shared_ptr<const std::byte[]> SendLedger::Copy(MessageId id) const {
@@ -140,9 +140,10 @@ bool SendLedger::Pull(Carrier carrier, Chunk* out) {
                  message.bytes,
                  message.chunk_bytes,
                  index,
-                 message.data + uint64_t{index} * message.chunk_bytes,
+                 message.from.data + uint64_t{index} * message.chunk_bytes,
                  ChunkLength(message.bytes, message.chunk_bytes, index),
-                 message.eager};
+                 message.eager,
+                 message.from.memory};
     if (message.ready == 0) ++first_ready_;
     return true;
   }

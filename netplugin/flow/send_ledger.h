@@ -34,12 +34,12 @@ class SendLedger {
   void set_eager_window(uint32_t messages) { eager_window_ = messages; }
 
   // The buffer must stay until done_through() > the returned id.
-  MessageId Post(const void* data, uint64_t bytes) { return Post(data, bytes, limits_.chunk_base_bytes); }
+  MessageId Post(const Buffer& from, uint64_t bytes) { return Post(from, bytes, limits_.chunk_base_bytes); }
   // In chunks of so many bytes; an eager message is one chunk.
-  MessageId Post(const void* data, uint64_t bytes, uint32_t chunk_base_bytes);
+  MessageId Post(const Buffer& from, uint64_t bytes, uint32_t chunk_base_bytes);
 
   // Post() and Pull() in one, for a message that may travel eagerly: true, and its only chunk is entrusted. Else nothing is posted.
-  bool PostEagerly(const void* data, uint64_t bytes, Carrier carrier, Chunk* out);
+  bool PostEagerly(const Buffer& from, uint64_t bytes, Carrier carrier, Chunk* out);
 
   // If the message travels eagerly: copies it, so that its buffer may be given back, and returns the copy, which lives until the
   // acknowledgement. Else null.
@@ -97,7 +97,7 @@ class SendLedger {
   static constexpr Carrier kPlaced = 0xfffe;
 
   struct Message {
-    const std::byte* data = nullptr;
+    Buffer from;
     uint64_t bytes = 0;
     uint32_t chunk_bytes = 0;
     uint32_t ready = 0;        // how many chunks are kReady

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "netplugin/flow/memory.h"
+
 namespace r2cc::net {
 
 using FlowId = uint32_t;       // unique in a session
@@ -38,7 +40,8 @@ struct Chunk {
   uint32_t index = 0;
   const std::byte* data = nullptr;
   uint32_t bytes = 0;
-  bool eager = false;  // the sender does not wait for the acknowledgement, and may not have waited for the grant
+  bool eager = false;              // the sender does not wait for the acknowledgement, and may not have waited for the grant
+  const Memory* memory = nullptr;  // what `data` lies in, if a transport has to know; it does not travel
 
   uint64_t offset() const { return uint64_t{index} * chunk_bytes; }
 };

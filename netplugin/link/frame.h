@@ -44,6 +44,20 @@ struct RailEndpoint {
   friend bool operator==(const RailEndpoint&, const RailEndpoint&) = default;
 };
 
+// What a process says of memory in which buffers are: how the devices of its peers reach it. Each change of the keys is another
+// generation, 1, 2, 3, ...; the rest stays.
+struct Region {
+  RegionId id = 0;
+  uint32_t generation = 0;
+  uint64_t base = 0;  // its first byte's address for whoever has a key
+  uint64_t bytes = 0;
+  // By the rail of that process: the transports with which it can be reached there, each with its key; an empty key, where the receiver
+  // places. No rails: it is not registered any more.
+  std::vector<std::vector<RailEndpoint>> keys;
+
+  friend bool operator==(const Region&, const Region&) = default;
+};
+
 // What a process says of one of its rails.
 struct RailInfo {
   std::string nic;  // the NIC's name on its node, as the node's daemon calls it

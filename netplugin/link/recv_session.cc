@@ -39,9 +39,9 @@ void RecvSession::RefuseFlow(FlowId id) {
   courier_.SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = false}, 0);
 }
 
-MessageId RecvSession::Post(FlowId id, void* data, uint64_t capacity_bytes, Nanos) {
+MessageId RecvSession::Post(FlowId id, const Buffer& to, uint64_t capacity_bytes, Nanos) {
   RecvFlows::Flow* flow = flows_.Find(id);
-  const MessageId message = flow->ledger.Post(data, capacity_bytes);
+  const MessageId message = flow->ledger.Post(to, capacity_bytes);
   if (flow->ledger.overflowed()) Overflowed(flow);
   // What had arrived before it is placed with the post.
   if (flow->ledger.placed_through() > message)

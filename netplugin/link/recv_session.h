@@ -30,6 +30,7 @@ class RecvSession {
     Nanos deadline = 30 * kNanosPerSecond;
     Nanos silence = 250 * kNanosPerMs;
     std::string peer;  // its node's name
+    MemoryOps* memory = &host_memory;
     AcceptorObserver observer;
   };
   RecvSession(const Options& options, Nanos now);
@@ -42,7 +43,7 @@ class RecvSession {
   void AcceptFlow(FlowId flow, LinkId home);
   void RefuseFlow(FlowId flow);
   // The buffer must stay until PlacedThrough() passes the returned id or CloseFlow() returned.
-  MessageId Post(FlowId flow, void* data, uint64_t capacity_bytes, Nanos now);
+  MessageId Post(FlowId flow, const Buffer& to, uint64_t capacity_bytes, Nanos now);
   MessageId PlacedThrough(FlowId flow) const { return flows_.at(flow).ledger.placed_through(); }
   uint64_t SizeOf(FlowId flow, MessageId message) const { return flows_.at(flow).ledger.SizeOf(message); }
   // Empty while the flow can go on; else one line.
@@ -121,7 +122,7 @@ class RecvSession {
   const Options options_;
   std::vector<Action> actions_;
   Courier courier_{&actions_};
-  RecvFlows flows_{&courier_};
+  RecvFlows flows_{&courier_, options_.memory};
   RecvLinks links_;
   bool had_link_ = false;
   Nanos ticked_;

@@ -72,9 +72,9 @@ class SendLinks {
 
   bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk);
   // A message of a flow that is at home on the link: see SendFlows.
-  bool PostEagerly(LinkId home, Incarnation incarnation, SendFlows::Flow* flow, const void* data, uint64_t bytes, Chunk* chunk) {
+  bool PostEagerly(LinkId home, Incarnation incarnation, SendFlows::Flow* flow, const Buffer& from, uint64_t bytes, Chunk* chunk) {
     if (spread_ || home >= links_.size() || links_[home].incarnation != incarnation || !IsFull(shares_[home])) return false;
-    if (!session_.flows->PostEagerly(flow, data, bytes, links_[home].carrier, chunk)) return false;
+    if (!session_.flows->PostEagerly(flow, from, bytes, links_[home].carrier, chunk)) return false;
     shares_[home].carried_bytes += bytes;
     return true;
   }

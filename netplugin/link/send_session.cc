@@ -28,7 +28,7 @@ std::vector<TransportSet> LocalTransports(const SendSession::Options& options) {
 SendSession::SendSession(const Options& options, Nanos now)
     : options_(options),
       peer_node_(options.peer),
-      flows_({options.chunk_base_bytes, std::min(options.eager_bytes, options.chunk_base_bytes)}, options.mode),
+      flows_({options.chunk_base_bytes, std::min(options.eager_bytes, options.chunk_base_bytes)}, options.mode, options.memory),
       watch_(options.silence),
       links_(LocalTransports(options), {&actions_, &courier_, &watch_, &flows_, options.retry_seed}, options.observer, now),
       ticked_(now) {}
@@ -50,11 +50,11 @@ FlowId SendSession::OpenFlow(uint64_t listen_id, uint16_t local_rail, Nanos now)
   return flow->id;
 }
 
-MessageId SendSession::Post(FlowId id, const void* data, uint64_t bytes, Nanos) {
+MessageId SendSession::Post(FlowId id, const Buffer& from, uint64_t bytes, Nanos) {
   SendFlows::Flow* flow = flows_.Find(id);
   // A small message is one chunk whatever the others' size.
   const uint32_t chunk_bytes = bytes <= options_.eager_bytes ? options_.chunk_base_bytes : ChunkBytes(flow->home, bytes);
-  const MessageId message = flow->ledger.Post(data, bytes, chunk_bytes);
+  const MessageId message = flow->ledger.Post(from, bytes, chunk_bytes);
   flows_.Note(flow);
   if (flow->ledger.overflowed()) FailFlow(flow, "R2CC: a message is larger than the buffer that the receiver posted for it");
   if (flow->ledger.wants_grant()) courier_.SendBest(Frame{.type = FrameType::kWant, .flow = id, .message = message}, flow->home);

@@ -36,6 +36,7 @@ class SendSession {
     Nanos silence = 250 * kNanosPerMs;
     Nanos deadline = 30 * kNanosPerSecond;
     StripeMode mode = StripeMode::kBalance;
+    MemoryOps* memory = &host_memory;
     std::string peer;  // for messages, until the peer has said its name
     InitiatorObserver observer;
     uint64_t retry_seed = 0;  // the session's own: see RetryWait()
@@ -56,11 +57,11 @@ class SendSession {
   // The peer accepted the flow, whatever became of it since.
   bool opened(FlowId flow) const { return flows_.at(flow).opened; }
   // The buffer must stay until DoneThrough() passes the returned id or CloseFlow() returned.
-  MessageId Post(FlowId flow, const void* data, uint64_t bytes, Nanos now);
+  MessageId Post(FlowId flow, const Buffer& from, uint64_t bytes, Nanos now);
   // A small message whose chunk can leave at once by the flow's home link: posted, and the chunk pulled. Else false, and nothing is posted.
-  bool PostEagerly(FlowId flow, const void* data, uint64_t bytes, Incarnation incarnation, Chunk* chunk) {
+  bool PostEagerly(FlowId flow, const Buffer& from, uint64_t bytes, Incarnation incarnation, Chunk* chunk) {
     SendFlows::Flow* const of = flows_.Find(flow);
-    return links_.PostEagerly(of->home, incarnation, of, data, bytes, chunk);
+    return links_.PostEagerly(of->home, incarnation, of, from, bytes, chunk);
   }
   // If the message travels eagerly: copies it, so that it is done, and returns the copy, from which whoever is in the middle of sending
   // it must go on. Else null.

@@ -90,6 +90,17 @@ void PostOrBreak(Comm* comm, Post post) {
   }
 }
 
+Result RegisterMemory(Memory memory, void* data, size_t bytes, void** mhandle) {
+  *mhandle = nullptr;
+  if (bytes > UINTPTR_MAX - reinterpret_cast<uintptr_t>(data))
+    return Refuse(Result::kInvalidArgument, "R2CC: memory of " + std::to_string(bytes) + " bytes is too large to be registered");
+  memory.base = static_cast<std::byte*>(data);
+  memory.bytes = bytes;
+  std::string error;
+  *mhandle = const_cast<Memory*>(Process::Get().engine().memory().Register(memory, &error));
+  return *mhandle != nullptr ? Result::kSuccess : Refuse(Result::kInvalidUsage, error);
+}
+
 }  // namespace
 
 Result CallInit(abi::Logger logger) {
@@ -192,17 +203,29 @@ Result CallAccept(void* listen_comm, void** recv_comm) {
   });
 }
 
-Result CallRegister(void* comm, int type, void** mhandle) {
+Result CallRegister(void* data, size_t bytes, int type, void** mhandle) {
   return Guarded([&] {
-    if (type != abi::kPtrHost)
-      return Refuse(Result::kInvalidUsage, "R2CC: TCP rails carry host memory only; NCCL should not have asked for more");
-    // TCP needs no registration; NCCL wants a handle that is not null.
-    *mhandle = comm;
+    if (type != abi::kPtrHost && type != abi::kPtrCuda)
+      return Refuse(Result::kInvalidArgument, "R2CC: there is no kind " + std::to_string(type) + " of memory");
+    return RegisterMemory({.kind = type == abi::kPtrHost ? MemoryKind::kHost : MemoryKind::kCuda}, data, bytes, mhandle);
+  });
+}
+
+Result CallRegisterDmaBuf(void* data, size_t bytes, uint64_t offset, int descriptor, void** mhandle) {
+  return Guarded(
+      [&] { return RegisterMemory({.kind = MemoryKind::kDmaBuf, .dma_buf = descriptor, .dma_buf_offset = offset}, data, bytes, mhandle); });
+}
+
+// Also after the end, and in a child that was forked: there it is nobody's.
+Result CallDeregister(void* mhandle) {
+  if (mhandle == nullptr || fork_guard::InForkedChild()) return Result::kSuccess;
+  return Caught([&] {
+    Process::Get().engine().memory().Unregister(static_cast<const Memory*>(mhandle));
     return Result::kSuccess;
   });
 }
 
-Result CallSend(void* send_comm, void* data, size_t bytes, void** request) {
+Result CallSend(void* send_comm, void* data, size_t bytes, void* mhandle, void** request) {
   *request = nullptr;
   return Guarded([&] {
     auto* send = static_cast<SendHandle*>(send_comm);
@@ -211,13 +234,14 @@ Result CallSend(void* send_comm, void* data, size_t bytes, void** request) {
       return Refuse(Result::kInvalidArgument, "R2CC: a message of " + std::to_string(bytes) + " bytes is too large");
     Request* ours = send->NewRequest(false, bytes);
     if (ours == nullptr) return Result::kSuccess;
-    PostOrBreak(send->comm.get(), [&] { Process::Get().engine().Send(send->comm.get(), data, bytes); });
+    PostOrBreak(send->comm.get(),
+                [&] { Process::Get().engine().Send(send->comm.get(), BufferIn(static_cast<const Memory*>(mhandle), data), bytes); });
     *request = ours;
     return Result::kSuccess;
   });
 }
 
-Result CallReceive(void* recv_comm, int count, void** data, const size_t* capacities, void** request) {
+Result CallReceive(void* recv_comm, int count, void** data, const size_t* capacities, void** mhandles, void** request) {
   *request = nullptr;
   return Guarded([&] {
     if (count != 1) return Refuse(Result::kInvalidUsage, "R2CC: grouped receives were not offered (maxRecvs is 1)");
@@ -227,7 +251,8 @@ Result CallReceive(void* recv_comm, int count, void** data, const size_t* capaci
       return Refuse(Result::kInvalidArgument, "R2CC: a buffer of " + std::to_string(capacities[0]) + " bytes is too large");
     Request* ours = recv->NewRequest(true, 0);
     if (ours == nullptr) return Result::kSuccess;
-    PostOrBreak(recv->comm.get(), [&] { Process::Get().engine().Receive(recv->comm.get(), data[0], capacities[0]); });
+    const auto* const memory = mhandles == nullptr ? nullptr : static_cast<const Memory*>(mhandles[0]);
+    PostOrBreak(recv->comm.get(), [&] { Process::Get().engine().Receive(recv->comm.get(), BufferIn(memory, data[0]), capacities[0]); });
     *request = ours;
     return Result::kSuccess;
   });

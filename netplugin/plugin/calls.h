@@ -34,9 +34,12 @@ abi::Result CallListen(int device, void* handle, void** listen_comm);
 // Null comm and success: not yet, call again.
 abi::Result CallConnect(int device, const void* handle, void** send_comm);
 abi::Result CallAccept(void* listen_comm, void** recv_comm);
-abi::Result CallRegister(void* comm, int type, void** mhandle);
-abi::Result CallSend(void* send_comm, void* data, size_t bytes, void** request);
-abi::Result CallReceive(void* recv_comm, int count, void** data, const size_t* capacities, void** request);
+// The comm does not matter: all of a process share its rails, and a handle is good for any (regIsGlobal).
+abi::Result CallRegister(void* data, size_t bytes, int type, void** mhandle);
+abi::Result CallRegisterDmaBuf(void* data, size_t bytes, uint64_t offset, int descriptor, void** mhandle);
+abi::Result CallDeregister(void* mhandle);
+abi::Result CallSend(void* send_comm, void* data, size_t bytes, void* mhandle, void** request);
+abi::Result CallReceive(void* recv_comm, int count, void** data, const size_t* capacities, void** mhandles, void** request);
 abi::Result CallTest(void* request, int* done, int* sizes);
 abi::Result CallCloseSend(void* send_comm);
 abi::Result CallCloseReceive(void* recv_comm);

@@ -93,30 +93,36 @@ Result ConnectV11(void*, int device, void* handle, void** send_comm, abi::NetDev
 
 Result AcceptV7(void* listen_comm, void** recv_comm, abi::NetDeviceHandle**) { return CallAccept(listen_comm, recv_comm); }
 
-Result RegisterV6(void* comm, void*, int, int type, void** mhandle) { return CallRegister(comm, type, mhandle); }
-Result RegisterV8(void* comm, void*, size_t, int type, void** mhandle) { return CallRegister(comm, type, mhandle); }
-Result Deregister(void*, void*) { return Result::kSuccess; }
-
 // A negative size becomes one that is refused.
 size_t SizeOf(int bytes) { return bytes < 0 ? SIZE_MAX : static_cast<size_t>(bytes); }
 
-Result SendV6(void* send_comm, void* data, int size, int, void*, void** request) {
-  return CallSend(send_comm, data, SizeOf(size), request);
+Result RegisterV6(void*, void* data, int size, int type, void** mhandle) { return CallRegister(data, SizeOf(size), type, mhandle); }
+Result RegisterV8(void*, void* data, size_t size, int type, void** mhandle) { return CallRegister(data, size, type, mhandle); }
+// Its type says what the memory is that the descriptor stands for.
+Result RegisterDmaBuf(void*, void* data, size_t size, int, uint64_t offset, int fd, void** mhandle) {
+  return CallRegisterDmaBuf(data, size, offset, fd, mhandle);
 }
-Result SendV9(void* send_comm, void* data, size_t size, int, void*, void** request) { return CallSend(send_comm, data, size, request); }
-Result SendV10(void* send_comm, void* data, size_t size, int, void*, void*, void** request) {
-  return CallSend(send_comm, data, size, request);
+Result Deregister(void*, void* mhandle) { return CallDeregister(mhandle); }
+
+Result SendV6(void* send_comm, void* data, int size, int, void* mhandle, void** request) {
+  return CallSend(send_comm, data, SizeOf(size), mhandle, request);
+}
+Result SendV9(void* send_comm, void* data, size_t size, int, void* mhandle, void** request) {
+  return CallSend(send_comm, data, size, mhandle, request);
+}
+Result SendV10(void* send_comm, void* data, size_t size, int, void* mhandle, void*, void** request) {
+  return CallSend(send_comm, data, size, mhandle, request);
 }
 
-Result ReceiveV6(void* recv_comm, int n, void** data, int* sizes, int*, void**, void** request) {
+Result ReceiveV6(void* recv_comm, int n, void** data, int* sizes, int*, void** mhandles, void** request) {
   const size_t capacity = SizeOf(sizes[0]);
-  return CallReceive(recv_comm, n, data, &capacity, request);
+  return CallReceive(recv_comm, n, data, &capacity, mhandles, request);
 }
-Result ReceiveV9(void* recv_comm, int n, void** data, size_t* sizes, int*, void**, void** request) {
-  return CallReceive(recv_comm, n, data, sizes, request);
+Result ReceiveV9(void* recv_comm, int n, void** data, size_t* sizes, int*, void** mhandles, void** request) {
+  return CallReceive(recv_comm, n, data, sizes, mhandles, request);
 }
-Result ReceiveV10(void* recv_comm, int n, void** data, size_t* sizes, int*, void**, void**, void** request) {
-  return CallReceive(recv_comm, n, data, sizes, request);
+Result ReceiveV10(void* recv_comm, int n, void** data, size_t* sizes, int*, void** mhandles, void**, void** request) {
+  return CallReceive(recv_comm, n, data, sizes, mhandles, request);
 }
 
 // Host memory needs no flush.
@@ -135,24 +141,12 @@ namespace abi = r2cc::abi;
 
 extern "C" {
 
-// In the order of the table: name .. close_listen, then what later versions append. reg_mr_dma_buf, get_device_mr, irecv_consumed,
+// In the order of the table: name .. close_listen, then what later versions append. get_device_mr, irecv_consumed,
 // make_v_device and set_net_attr may be null, and are.
-R2CC_EXPORT abi::NetTableV6 ncclNetPlugin_v6 = {net::kNetName,
-                                                net::CallInit,
-                                                net::CallDevices,
-                                                net::Fill<abi::NetPropertiesV6>,
-                                                net::ListenV6,
-                                                net::ConnectV6,
-                                                net::CallAccept,
-                                                net::RegisterV6,
-                                                nullptr,
-                                                net::Deregister,
-                                                net::SendV6,
-                                                net::ReceiveV6,
-                                                net::Flush,
-                                                net::CallTest,
-                                                net::CallCloseSend,
-                                                net::CallCloseReceive,
+R2CC_EXPORT abi::NetTableV6 ncclNetPlugin_v6 = {net::kNetName,       net::CallInit,   net::CallDevices,   net::Fill<abi::NetPropertiesV6>,
+                                                net::ListenV6,       net::ConnectV6,  net::CallAccept,    net::RegisterV6,
+                                                net::RegisterDmaBuf, net::Deregister, net::SendV6,        net::ReceiveV6,
+                                                net::Flush,          net::CallTest,   net::CallCloseSend, net::CallCloseReceive,
                                                 net::CallCloseListen};
 
 R2CC_EXPORT abi::NetTableV7 ncclNetPlugin_v7 = {net::kNetName,
@@ -163,7 +157,7 @@ R2CC_EXPORT abi::NetTableV7 ncclNetPlugin_v7 = {net::kNetName,
                                                 net::ConnectV7,
                                                 net::AcceptV7,
                                                 net::RegisterV6,
-                                                nullptr,
+                                                net::RegisterDmaBuf,
                                                 net::Deregister,
                                                 net::SendV6,
                                                 net::ReceiveV6,
@@ -176,10 +170,9 @@ R2CC_EXPORT abi::NetTableV7 ncclNetPlugin_v7 = {net::kNetName,
                                                 nullptr};
 
 R2CC_EXPORT abi::NetTableV8 ncclNetPlugin_v8 = {
-    net::kNetName,         net::CallInit,        net::CallDevices, net::FillV8,   net::ListenV6,
-    net::ConnectV7,        net::AcceptV7,        net::RegisterV8,  nullptr,       net::Deregister,
-    net::SendV6,           net::ReceiveV6,       net::Flush,       net::CallTest, net::CallCloseSend,
-    net::CallCloseReceive, net::CallCloseListen, nullptr,          nullptr};
+    net::kNetName,      net::CallInit,         net::CallDevices,     net::FillV8, net::ListenV6,  net::ConnectV7, net::AcceptV7,
+    net::RegisterV8,    net::RegisterDmaBuf,   net::Deregister,      net::SendV6, net::ReceiveV6, net::Flush,     net::CallTest,
+    net::CallCloseSend, net::CallCloseReceive, net::CallCloseListen, nullptr,     nullptr};
 
 R2CC_EXPORT abi::NetTableV9 ncclNetPlugin_v9 = {net::kNetName,
                                                 net::CallInit,
@@ -189,7 +182,7 @@ R2CC_EXPORT abi::NetTableV9 ncclNetPlugin_v9 = {net::kNetName,
                                                 net::ConnectV7,
                                                 net::AcceptV7,
                                                 net::RegisterV8,
-                                                nullptr,
+                                                net::RegisterDmaBuf,
                                                 net::Deregister,
                                                 net::SendV9,
                                                 net::ReceiveV9,
@@ -210,7 +203,7 @@ R2CC_EXPORT abi::NetTableV10 ncclNetPlugin_v10 = {net::kNetName,
                                                   net::ConnectV10,
                                                   net::AcceptV7,
                                                   net::RegisterV8,
-                                                  nullptr,
+                                                  net::RegisterDmaBuf,
                                                   net::Deregister,
                                                   net::SendV10,
                                                   net::ReceiveV10,
@@ -231,7 +224,7 @@ R2CC_EXPORT abi::NetTableV11 ncclNetPlugin_v11 = {net::kNetName,
                                                   net::ConnectV11,
                                                   net::AcceptV7,
                                                   net::RegisterV8,
-                                                  nullptr,
+                                                  net::RegisterDmaBuf,
                                                   net::Deregister,
                                                   net::SendV10,
                                                   net::ReceiveV10,
@@ -254,7 +247,7 @@ R2CC_EXPORT abi::NetTableV12 ncclNetPlugin_v12 = {net::kNetName,
                                                   net::ConnectV11,
                                                   net::AcceptV7,
                                                   net::RegisterV8,
-                                                  nullptr,
+                                                  net::RegisterDmaBuf,
                                                   net::Deregister,
                                                   net::SendV10,
                                                   net::ReceiveV10,

@@ -106,6 +106,8 @@ bool Engine::Open(std::string* error) {
     if (!ListenOn(i, error)) return false;
   }
   host_.UpdateNames();
+  memory_ = std::make_unique<MemoryTable>(host_.transports, host_.rails.size(), [](const Region&) {});
+  host_.memory = memory_.get();
   if (!config.attach_socket.empty()) control_plane_->AwaitDaemon();
   poller_.Add(wake_.get(), EPOLLIN, [this](uint32_t) {
     uint64_t count;

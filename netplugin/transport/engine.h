@@ -23,6 +23,7 @@
 #include "netplugin/transport/control_plane.h"
 #include "netplugin/transport/handle.h"
 #include "netplugin/transport/host.h"
+#include "netplugin/transport/memory_table.h"
 #include "netplugin/transport/peer_watch.h"
 #include "netplugin/transport/poller.h"
 #include "netplugin/transport/processors.h"
@@ -71,9 +72,12 @@ class Engine {
   // A flow to the listener behind `handle`, being opened: see its state. Null and one line in `error` if the handle is of no use.
   std::unique_ptr<SendComm> Connect(const Handle& handle, uint16_t local_rail, std::string* error);
 
+  // Where buffers are.
+  MemoryTable& memory() { return *memory_; }
+
   // The comm's own thread. Number the request `comm->posted` before the call.
-  void Send(SendComm* comm, const void* data, uint64_t bytes) { comm->peer_->Submit(comm->flow_, const_cast<void*>(data), bytes); }
-  void Receive(RecvComm* comm, void* data, uint64_t capacity_bytes) { comm->peer()->Submit(comm->flow(), data, capacity_bytes); }
+  void Send(SendComm* comm, const Buffer& from, uint64_t bytes) { comm->peer_->Submit(comm->flow_, from, bytes); }
+  void Receive(RecvComm* comm, const Buffer& to, uint64_t capacity_bytes) { comm->peer()->Submit(comm->flow(), to, capacity_bytes); }
   // Moves what there is to move for the comm: for a caller who waits for one of its requests.
   void Progress(SendComm* comm) { comm->peer_->Progress(comm->flow_); }
   void Progress(RecvComm* comm) { comm->peer()->Progress(comm->flow()); }
@@ -118,6 +122,7 @@ class Engine {
   std::unique_ptr<OobTransport> transport_;
   std::unique_ptr<ControlPlane> control_plane_;
   std::unique_ptr<Acceptor> acceptor_;
+  std::unique_ptr<MemoryTable> memory_;                       // any thread's
   std::map<uint64_t, std::shared_ptr<SendPeer>> send_peers_;  // by process
   PeerWatch peer_watch_{&poller_};
   Nanos ticked_ = 0;

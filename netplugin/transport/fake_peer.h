@@ -60,6 +60,7 @@ class FakeTransport final : public OobTransport {
   bool ListenOob(const std::string&, uint16_t*, std::string*) override { return true; }
   bool Reaches(const OobAddress&) const override { return true; }
   bool Listen(const Rail&, Endpoint*, std::string*) override { return true; }
+  bool Register(const Memory&, uint16_t, Endpoint*, std::string*) override { return true; }
   std::unique_ptr<OobPort> NewOobPort(const SessionKey&, const PeerState* state) override {
     last_state = state;
     auto port = std::make_unique<FakePort>(workers);
@@ -131,7 +132,7 @@ class FakePeer final : public Peer {
   void Announce(uint64_t bytes) override {
     if (counts_requests) Count(bytes, bytes);
   }
-  void Post(FlowId, void*, uint64_t bytes) override {
+  void Post(FlowId, const Buffer&, uint64_t bytes) override {
     if (post_throws) throw std::bad_alloc();
     posted.push_back(bytes);
     posted_by_job.push_back(state->jobs_thread);

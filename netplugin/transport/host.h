@@ -11,6 +11,7 @@
 
 #include "base/core/clock.h"
 #include "netplugin/config/log.h"
+#include "netplugin/flow/memory_ops.h"
 #include "netplugin/flow/stripe.h"
 #include "netplugin/link/action.h"
 #include "netplugin/link/frame.h"
@@ -21,6 +22,8 @@
 #include "plan/page/ring.h"
 
 namespace r2cc::net {
+
+class MemoryTable;
 
 // One of this process's rails.
 struct LocalRail {
@@ -49,6 +52,9 @@ struct Host {
   // These may be called by any thread.
   std::function<void(LogLevel, const std::string&)> log;
   std::function<void(const plan::EvidenceRecord&)> report;
+
+  MemoryOps* memory_ops = &host_memory;
+  MemoryTable* memory = nullptr;
 
   // This process.
   uint64_t process = 0;

@@ -264,6 +264,12 @@ class Transport {
   // Opens the rail for peers, and again when its address has changed: `*own` is where. An address may be missing, `*own` is empty then. On
   // failure one line in `error`. With the locks of all peers, or before there are any.
   virtual bool Listen(const Rail& rail, Endpoint* own, std::string* error) = 0;
+  // The rail's device may reach `memory` from now on: `*key` is for peers whose devices place there, empty where the receiver places, which
+  // keeps nothing. False and one line in `error`: it cannot, or the device is gone for now. `memory` stays until Unregister(), which is for
+  // all rails; a device that is lost loses what is registered with it. Neither is called with a lock of a peer; they may block, and one
+  // thread calls at a time, any.
+  virtual bool Register(const Memory& memory, uint16_t rail, Endpoint* key, std::string* error) = 0;
+  virtual void Unregister(const Memory& /*memory*/, uint16_t /*rail*/) {}
   // `state` must outlive the port.
   virtual std::unique_ptr<Port> NewPort(const SessionKey& key, const PeerState* state) = 0;
   // On the I/O thread, when it begins: threads of the transport inherit its signal mask and processors, of which there are so many.

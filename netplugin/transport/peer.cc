@@ -45,8 +45,8 @@ bool Peer::TryLock() {
   return true;
 }
 
-void Peer::Submit(FlowId flow, void* data, uint64_t bytes) {
-  const Request request{flow, data, bytes};
+void Peer::Submit(FlowId flow, const Buffer& buffer, uint64_t bytes) {
+  const Request request{flow, buffer, bytes};
   if (TryLock()) return RunAsJob(flow, &request);
   {
     const std::lock_guard lock(inbox_mutex_);
@@ -92,7 +92,7 @@ void Peer::RunJobOnce(FlowId flow, bool waits, const Request* request) {
   if (!shut_) {
     if (request != nullptr) Announce(request->bytes);
     WorkersAsNeeded();
-    if (request != nullptr) Post(request->flow, request->data, request->bytes);
+    if (request != nullptr) Post(request->flow, request->buffer, request->bytes);
     moved = moved || request != nullptr || incomplete_;
     const Moved found = Move(flow, waits);
     // An idle look costs as little as can be: who waits for a message comes back at once.
@@ -191,7 +191,7 @@ bool Peer::RunInbox() {
   for (const Request& request : taken_) {
     if (shut_) break;
     Announce(request.bytes);
-    Post(request.flow, request.data, request.bytes);
+    Post(request.flow, request.buffer, request.bytes);
   }
   taken_.clear();
   return true;

@@ -31,7 +31,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   // ---- any thread; never waits ----
 
   // An isend or irecv of `flow`. The buffer must stay until it is done or the flow is closed.
-  void Submit(FlowId flow, void* data, uint64_t bytes);
+  void Submit(FlowId flow, const Buffer& buffer, uint64_t bytes);
   // Moves what there is to move, for `flow` above all, if nobody else does.
   void Progress(FlowId flow);
 
@@ -90,7 +90,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
  protected:
   // Before Post(), so that workers are there when the message is to move; for one that waited in the inbox, by the next holder of the lock.
   virtual void Announce(uint64_t bytes) = 0;
-  virtual void Post(FlowId flow, void* data, uint64_t bytes) = 0;
+  virtual void Post(FlowId flow, const Buffer& buffer, uint64_t bytes) = 0;
   // The shortest way for `flow`: its own links, without asking the ports. True if anything moved.
   virtual bool FastPath(FlowId flow) = 0;
   virtual void OnTick() = 0;
@@ -124,7 +124,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
  private:
   struct Request {
     FlowId flow;
-    void* data;
+    Buffer buffer;
     uint64_t bytes;
   };
   // The lock, if it is free.

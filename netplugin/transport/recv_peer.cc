@@ -20,6 +20,7 @@ RecvSession::Options OptionsOf(const Host& host, const Hello& hello) {
   options.silence = host.silence;
   options.deadline = host.deadline;
   options.peer = hello.node;
+  options.memory = host.memory_ops;
   options.observer = host.acceptor_observer;
   return options;
 }
@@ -65,8 +66,8 @@ void RecvPeer::CloseFlows() {
 
 // ---- the job ----
 
-void RecvPeer::Post(FlowId flow, void* data, uint64_t capacity_bytes) {
-  if (comms_.contains(flow)) session_.Post(flow, data, capacity_bytes, now());
+void RecvPeer::Post(FlowId flow, const Buffer& to, uint64_t capacity_bytes) {
+  if (comms_.contains(flow)) session_.Post(flow, to, capacity_bytes, now());
 }
 
 bool RecvPeer::FastPath(FlowId flow) {

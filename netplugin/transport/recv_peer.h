@@ -58,7 +58,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   // Peer:
   // What a buffer is posted for shows when it comes.
   void Announce(uint64_t) override {}
-  void Post(FlowId flow, void* data, uint64_t bytes) override;
+  void Post(FlowId flow, const Buffer& to, uint64_t bytes) override;
   bool FastPath(FlowId flow) override;
   void OnTick() override;
   void CloseAll() override;

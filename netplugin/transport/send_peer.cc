@@ -22,6 +22,7 @@ SendSession::Options OptionsOf(const Host& host, const SendPeer::Target& target,
   options.silence = host.silence;
   options.deadline = host.deadline;
   options.mode = host.mode;
+  options.memory = host.memory_ops;
   options.retry_seed = session;
   options.peer = target.oob.host + ":" + std::to_string(target.oob.port);
   options.observer = host.initiator_observer;
@@ -75,14 +76,14 @@ FlowId SendPeer::Open(uint64_t listen_id, uint16_t local_rail, Comm* comm) {
   return flow;
 }
 
-void SendPeer::Post(FlowId flow, void* data, uint64_t bytes) {
+void SendPeer::Post(FlowId flow, const Buffer& from, uint64_t bytes) {
   if (!comms_.contains(flow)) return;
-  const bool sent = SendNow(flow, data, bytes);
+  const bool sent = SendNow(flow, from, bytes);
   // Nobody looks for acknowledgements while all messages are small: who sends on looks before the window is used up, and not on the way of
   // the message.
   if (session_.WindowLow(flow)) HearAnswers(flow);
   if (sent) return;
-  const MessageId message = session_.Post(flow, data, bytes, now());
+  const MessageId message = session_.Post(flow, from, bytes, now());
   const LinkId home = session_.home(flow);
   pump_.MarkDirty(home);
   pump_.PumpHome(flow);
@@ -91,13 +92,13 @@ void SendPeer::Post(FlowId flow, void* data, uint64_t bytes) {
   if (copy != nullptr && links_.at(home) != nullptr) links_.at(home)->Retarget(flow, message, copy);
 }
 
-bool SendPeer::SendNow(FlowId flow, const void* data, uint64_t bytes) {
+bool SendPeer::SendNow(FlowId flow, const Buffer& from, uint64_t bytes) {
   const LinkId home = session_.home(flow);
   SendLink* const link = links_.at(home);
   if (link == nullptr) return false;
   MessageId message = 0;
   const SendLink::Sent sent = link->SendNow([&](Chunk* chunk) {
-    if (!session_.PostEagerly(flow, data, bytes, links_.name(home).incarnation, chunk)) return false;
+    if (!session_.PostEagerly(flow, from, bytes, links_.name(home).incarnation, chunk)) return false;
     Moves(bytes);
     message = chunk->message;
     return true;

@@ -54,7 +54,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
  private:
   // Peer:
   void Announce(uint64_t bytes) override { Count(bytes, bytes); }
-  void Post(FlowId flow, void* data, uint64_t bytes) override;
+  void Post(FlowId flow, const Buffer& from, uint64_t bytes) override;
   bool FastPath(FlowId flow) override;
   void OnTick() override;
   void CloseAll() override;
@@ -82,7 +82,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   void Execute(const Action& action);
   void OpenLink(LinkId link, Incarnation incarnation);
   // A small message whose way is free. False: it is not posted yet.
-  bool SendNow(FlowId flow, const void* data, uint64_t bytes);
+  bool SendNow(FlowId flow, const Buffer& from, uint64_t bytes);
   void HearAnswers(FlowId flow);
   void FlushChannels();
   void SampleRates(Nanos now);

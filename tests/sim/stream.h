@@ -57,7 +57,9 @@ class BulkOut {
   const net::Chunk* half_sent() const { return busy_ && proof_.empty() ? &chunk_ : nullptr; }
   // It goes on from a copy of its buffer.
   void Retarget(const std::byte* copy) {
-    if (half_sent() != nullptr) chunk_.data = copy;
+    if (half_sent() == nullptr) return;
+    chunk_.data = copy;
+    chunk_.memory = nullptr;
   }
 
  private:

@@ -133,9 +133,12 @@ void BulkSender::ForEachUnsent(FunctionRef<void(const Chunk&)> visit) const {
 
 void BulkSender::Retarget(FlowId flow, MessageId message, const std::byte* copy) {
   // A message that has a copy is one chunk.
-  for (size_t i = first_; i < pieces_.size(); ++i)
-    if (pieces_[i].type == BulkType::kChunk && pieces_[i].chunk.flow == flow && pieces_[i].chunk.message == message)
-      pieces_[i].chunk.data = copy;
+  for (size_t i = first_; i < pieces_.size(); ++i) {
+    Chunk& chunk = pieces_[i].chunk;
+    if (pieces_[i].type != BulkType::kChunk || chunk.flow != flow || chunk.message != message) continue;
+    chunk.data = copy;
+    chunk.memory = nullptr;
+  }
 }
 
 // ---- receiver ----

@@ -89,6 +89,13 @@ bool TcpTransport::Listen(const Rail& rail, Endpoint* own, std::string* error) {
   return true;
 }
 
+bool TcpTransport::Register(const Memory& memory, uint16_t, Endpoint* key, std::string* error) {
+  key->clear();
+  if (memory.kind == MemoryKind::kHost) return true;
+  *error = "R2CC: TCP rails carry host memory only; NCCL should not have asked for more";
+  return false;
+}
+
 std::unique_ptr<OobPort> TcpTransport::NewOobPort(const SessionKey& key, const PeerState* state) {
   return std::make_unique<TcpPort>(&shared_, key, state);
 }

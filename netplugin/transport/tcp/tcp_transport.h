@@ -37,6 +37,7 @@ class TcpTransport final : public OobTransport {
   bool ListenOob(const std::string& host, uint16_t* port, std::string* error) override;
   bool Reaches(const OobAddress& peer) const override;
   bool Listen(const Rail& rail, Endpoint* own, std::string* error) override;
+  bool Register(const Memory& memory, uint16_t rail, Endpoint* key, std::string* error) override;
   std::unique_ptr<OobPort> NewOobPort(const SessionKey& key, const PeerState* state) override;
   void StartThreads(int processors) override;
   void Tick(Nanos now) override;

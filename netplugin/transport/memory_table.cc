@@ -1,0 +1,112 @@
+#include "netplugin/transport/memory_table.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace r2cc::net {
+
+const Memory* MemoryTable::Register(const Memory& like, std::string* error) {
+  const std::lock_guard changing(changing_);
+  Entry entry{.memory = std::make_unique<Memory>(like), .dma_buf = {}, .region = {}};
+  Memory& memory = *entry.memory;
+  if (memory.kind == MemoryKind::kDmaBuf) {
+    entry.dma_buf = UniqueFd(fcntl(like.dma_buf, F_DUPFD_CLOEXEC, 0));
+    memory.dma_buf = entry.dma_buf.get();
+    if (memory.dma_buf < 0) {
+      *error = std::string("R2CC: cannot keep the descriptor of a dma-buf: ") + std::strerror(errno);
+      return nullptr;
+    }
+  }
+  memory.id = last_id_ + 1;
+  auto region = std::make_shared<Region>(Region{memory.id, 1, reinterpret_cast<uintptr_t>(memory.base), memory.bytes, {}});
+  region->keys.resize(rails_);
+  bool any = false, plain = memory.kind == MemoryKind::kHost;
+  for (Transport* const transport : transports_)
+    for (uint16_t rail = 0; rail < rails_; ++rail) {
+      Endpoint key;
+      const bool reached = transport->Register(memory, rail, &key, error);
+      any |= reached;
+      plain &= reached && key.empty();
+      if (reached) region->keys[rail].push_back({transport->kind(), std::move(key)});
+    }
+  if (!any) return nullptr;
+  if (plain) {
+    memory.id = 0;
+    return entry.memory.release();
+  }
+  ++last_id_;
+  entry.region = std::move(region);
+  const std::lock_guard lock(mutex_);
+  return entries_.emplace(memory.id, std::move(entry)).first->second.memory.get();
+}
+
+void MemoryTable::Unregister(const Memory* memory) {
+  if (memory->id == 0) {
+    delete memory;
+    return;
+  }
+  Region gone{.id = memory->id};
+  UniqueFd dma_buf;
+  {
+    const std::lock_guard changing(changing_);
+    {
+      const std::lock_guard lock(mutex_);
+      const auto it = entries_.find(memory->id);
+      if (it == entries_.end()) return;
+      gone.generation = it->second.region->generation + 1;
+      dma_buf = std::move(it->second.dma_buf);
+      retired_.push_back(std::move(it->second.memory));
+      entries_.erase(it);
+    }
+    for (Transport* const transport : transports_)
+      for (uint16_t rail = 0; rail < rails_; ++rail) transport->Unregister(*memory, rail);
+  }
+  tell_(gone);
+}
+
+std::shared_ptr<const Region> MemoryTable::Find(RegionId region) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = entries_.find(region);
+  return it == entries_.end() ? nullptr : it->second.region;
+}
+
+void MemoryTable::ChangeAll(const std::function<void(const Memory&, Region*)>& change) {
+  std::vector<std::shared_ptr<const Region>> changed;
+  {
+    const std::lock_guard changing(changing_);
+    // Nobody else adds to it or takes from it.
+    for (auto& [id, entry] : entries_) {
+      auto region = std::make_shared<Region>(*entry.region);
+      change(*entry.memory, region.get());
+      if (region->keys == entry.region->keys) continue;
+      ++region->generation;
+      changed.push_back(region);
+      const std::lock_guard lock(mutex_);
+      entry.region = std::move(region);
+    }
+  }
+  for (const auto& region : changed) tell_(*region);
+}
+
+void MemoryTable::DeviceLost(TransportKind kind, uint16_t rail) {
+  ChangeAll([&](const Memory&, Region* region) {
+    std::erase_if(region->keys[rail], [kind](const RailEndpoint& key) { return key.transport == kind; });
+  });
+}
+
+void MemoryTable::DeviceBack(TransportKind kind, uint16_t rail) {
+  ChangeAll([&](const Memory& memory, Region* region) {
+    std::vector<RailEndpoint>& keys = region->keys[rail];
+    std::erase_if(keys, [kind](const RailEndpoint& key) { return key.transport == kind; });
+    for (Transport* const transport : transports_) {
+      Endpoint key;
+      std::string error;
+      if (transport->kind() == kind && transport->Register(memory, rail, &key, &error)) keys.push_back({kind, std::move(key)});
+    }
+  });
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,70 @@
+// What the job has registered, on which rails, and by which keys its peers' devices reach it.
+//
+// Any thread, unless it says otherwise. Nothing here waits for a peer or takes a peer's lock; registering may take milliseconds.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_MEMORY_TABLE_H_
+#define R2CC_NETPLUGIN_TRANSPORT_MEMORY_TABLE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "netplugin/flow/memory.h"
+#include "netplugin/link/frame.h"
+#include "netplugin/transport/links.h"
+#include "netplugin/transport/unique_fd.h"
+
+namespace r2cc::net {
+
+class MemoryTable {
+ public:
+  // `tell`: the keys of a region have changed, or it has none any more: for peers that know it. Called by the thread that changed them,
+  // with no lock of the table; a later generation may be told before an earlier one. The transports outlive the table.
+  MemoryTable(std::vector<Transport*> transports, size_t rails, std::function<void(const Region&)> tell)
+      : transports_(std::move(transports)), rails_(rails), tell_(std::move(tell)) {}
+
+  // Registers `like`, without its id, on all rails, so that no failover has to. Its descriptor, if it has one, is still the caller's. Null
+  // and one line in `error`: no transport can reach such memory from any rail.
+  //
+  // Host memory that all transports reach without a key has no id: buffers need not name it (see BufferIn()), and its handle ends with
+  // Unregister(). Any other handle is readable until the table ends, as a flow that the job aborts may still name it.
+  const Memory* Register(const Memory& like, std::string* error);
+  // No transport reaches it any more; peers are told.
+  void Unregister(const Memory* memory);
+
+  // With or without a peer's lock: as it is now; null: it is not registered.
+  std::shared_ptr<const Region> Find(RegionId region) const;
+
+  // The device of the rail is gone, and with it what was registered there. Before a link by another one can begin, ...
+  void DeviceLost(TransportKind kind, uint16_t rail);
+  // ... it is registered anew, as far as it can be.
+  void DeviceBack(TransportKind kind, uint16_t rail);
+
+ private:
+  struct Entry {
+    std::unique_ptr<Memory> memory;
+    UniqueFd dma_buf;
+    std::shared_ptr<const Region> region;
+  };
+  // The next generation of all regions, each changed by `change`.
+  void ChangeAll(const std::function<void(const Memory&, Region*)>& change);
+
+  const std::vector<Transport*> transports_;
+  const size_t rails_;
+  const std::function<void(const Region&)> tell_;
+  std::mutex changing_;       // one thread registers at a time
+  mutable std::mutex mutex_;  // of the rest; never held while a transport is asked
+  RegionId last_id_ = 0;
+  std::map<RegionId, Entry> entries_;
+  std::vector<std::unique_ptr<Memory>> retired_;
+};
+
+// A buffer at `data`, which lies in `memory`: null, or a table's.
+inline Buffer BufferIn(const Memory* memory, const void* data) { return {data, memory != nullptr && memory->id != 0 ? memory : nullptr}; }
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_MEMORY_TABLE_H_

@@ -1,0 +1,154 @@
+#include "netplugin/transport/memory_table.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace r2cc::net {
+namespace {
+
+constexpr size_t kRails = 2;
+
+// Keys are numbers that were never given before.
+class FakeTransport final : public Transport {
+ public:
+  FakeTransport(TransportKind kind, bool keys) : kind_(kind), keys_(keys) {}
+
+  TransportKind kind() const override { return kind_; }
+  bool Listen(const Rail&, Endpoint*, std::string*) override { return true; }
+  std::unique_ptr<Port> NewPort(const SessionKey&, const PeerState*) override { return nullptr; }
+  bool Register(const Memory& memory, uint16_t rail, Endpoint* key, std::string* error) override {
+    if (lost.contains(rail) || !kinds.contains(memory.kind)) {
+      *error = "cannot";
+      return false;
+    }
+    EXPECT_TRUE(memory.kind != MemoryKind::kDmaBuf || fcntl(memory.dma_buf, F_GETFD) >= 0);
+    if (keys_) *key = {++next_key_};
+    return true;
+  }
+  void Unregister(const Memory& memory, uint16_t rail) override { unregistered.emplace(memory.id, rail); }
+
+  std::set<uint16_t> lost;
+  std::set<MemoryKind> kinds = {MemoryKind::kHost};
+  std::set<std::pair<RegionId, uint16_t>> unregistered;
+
+ private:
+  const TransportKind kind_;
+  const bool keys_;
+  uint8_t next_key_ = 0;
+};
+
+class MemoryTableTest : public testing::Test {
+ protected:
+  const Memory* Register(MemoryKind kind) {
+    return table_.Register({.kind = kind, .base = bytes_.data(), .bytes = bytes_.size()}, &error_);
+  }
+
+  std::array<std::byte, 64> bytes_;
+  std::string error_;
+  FakeTransport tcp_{TransportKind::kTcp, false}, verbs_{TransportKind::kVerbs, true};
+  std::vector<Region> told_;
+  MemoryTable table_{{&tcp_, &verbs_}, kRails, [this](const Region& region) { told_.push_back(region); }};
+};
+
+TEST_F(MemoryTableTest, HostMemoryThatNeedsNoKeyIsNamedByNobody) {
+  MemoryTable table({&tcp_}, kRails, [](const Region&) { FAIL() << "nobody has to be told"; });
+  const Memory* const memory = table.Register({.base = bytes_.data(), .bytes = bytes_.size()}, &error_);
+  ASSERT_NE(memory, nullptr);
+  EXPECT_EQ(BufferIn(memory, bytes_.data()).memory, nullptr);
+  EXPECT_EQ(BufferIn(nullptr, bytes_.data()).memory, nullptr);
+  EXPECT_EQ(BufferIn(memory, bytes_.data()).data, bytes_.data());
+  table.Unregister(memory);
+}
+
+TEST_F(MemoryTableTest, EachRailAndTransportHasItsKey) {
+  const Memory* const memory = Register(MemoryKind::kHost);
+  ASSERT_NE(memory, nullptr);
+  EXPECT_EQ(BufferIn(memory, bytes_.data()).memory, memory);
+  const auto region = table_.Find(memory->id);
+  ASSERT_NE(region, nullptr);
+  EXPECT_EQ(region->generation, 1u);
+  EXPECT_EQ(region->base, reinterpret_cast<uintptr_t>(bytes_.data()));
+  EXPECT_EQ(region->bytes, bytes_.size());
+  const std::vector<RailEndpoint> first = {{TransportKind::kTcp, {}}, {TransportKind::kVerbs, {1}}};
+  const std::vector<RailEndpoint> second = {{TransportKind::kTcp, {}}, {TransportKind::kVerbs, {2}}};
+  EXPECT_EQ(region->keys, (std::vector<std::vector<RailEndpoint>>{first, second}));
+  const Memory* const other = Register(MemoryKind::kHost);
+  EXPECT_NE(other->id, memory->id);
+  EXPECT_EQ(table_.Find(other->id)->id, other->id);
+  EXPECT_TRUE(told_.empty()) << "peers hear of it with their first grant";
+}
+
+TEST_F(MemoryTableTest, MemoryThatNoRailReachesIsRefused) {
+  EXPECT_EQ(Register(MemoryKind::kCuda), nullptr);
+  EXPECT_EQ(error_, "cannot");
+  verbs_.kinds.insert(MemoryKind::kCuda);
+  const Memory* const memory = Register(MemoryKind::kCuda);
+  ASSERT_NE(memory, nullptr);
+  EXPECT_EQ(table_.Find(memory->id)->keys[0], (std::vector<RailEndpoint>{{TransportKind::kVerbs, {1}}}));
+}
+
+TEST_F(MemoryTableTest, ALostDeviceTakesItsKeysAndComesBackWithOthers) {
+  const Memory* const memory = Register(MemoryKind::kHost);
+  verbs_.lost = {1};
+  table_.DeviceLost(TransportKind::kVerbs, 1);
+  ASSERT_EQ(told_.size(), 1u);
+  EXPECT_EQ(told_[0].generation, 2u);
+  EXPECT_EQ(told_[0].keys[0].size(), 2u);
+  EXPECT_EQ(told_[0].keys[1], (std::vector<RailEndpoint>{{TransportKind::kTcp, {}}}));
+  // What is registered meanwhile has no key there, and gets one.
+  const Memory* const later = Register(MemoryKind::kHost);
+  EXPECT_EQ(table_.Find(later->id)->keys[1].size(), 1u);
+  table_.DeviceBack(TransportKind::kVerbs, 1);
+  ASSERT_EQ(told_.size(), 1u) << "it is not back yet";
+  verbs_.lost.clear();
+  table_.DeviceBack(TransportKind::kVerbs, 1);
+  ASSERT_EQ(told_.size(), 3u);
+  EXPECT_EQ(told_[1].id, memory->id);
+  EXPECT_EQ(told_[1].generation, 3u);
+  EXPECT_NE(told_[1].keys[1], (std::vector<RailEndpoint>{{TransportKind::kTcp, {}}, {TransportKind::kVerbs, {2}}}));
+  EXPECT_EQ(told_[1].keys[1].size(), 2u);
+  EXPECT_EQ(told_[2].id, later->id);
+  EXPECT_EQ(told_[2].generation, 2u);
+  EXPECT_EQ(*table_.Find(memory->id), told_[1]);
+}
+
+TEST_F(MemoryTableTest, WhatIsUnregisteredHasNoKeyAndItsHandleIsStillReadable) {
+  const Memory* const memory = Register(MemoryKind::kHost);
+  table_.DeviceLost(TransportKind::kVerbs, 0);
+  table_.Unregister(memory);
+  ASSERT_EQ(told_.size(), 2u);
+  EXPECT_EQ(told_[1], (Region{.id = memory->id, .generation = 3}));
+  EXPECT_EQ(table_.Find(memory->id), nullptr);
+  EXPECT_EQ(verbs_.unregistered, (std::set<std::pair<RegionId, uint16_t>>{{1, 0}, {1, 1}}));
+  EXPECT_EQ(memory->bytes, bytes_.size());
+  table_.Unregister(memory);
+  EXPECT_EQ(told_.size(), 2u);
+}
+
+// NCCL closes its descriptor when regMrDmaBuf has returned, and a device that comes back needs one.
+TEST_F(MemoryTableTest, ADescriptorIsKept) {
+  verbs_.kinds.insert(MemoryKind::kDmaBuf);
+  const int descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const Memory* const memory = table_.Register({.kind = MemoryKind::kDmaBuf, .dma_buf = descriptor, .dma_buf_offset = 4096}, &error_);
+  ASSERT_NE(memory, nullptr) << error_;
+  close(descriptor);
+  EXPECT_NE(memory->dma_buf, descriptor);
+  EXPECT_EQ(memory->dma_buf_offset, 4096u);
+  table_.DeviceLost(TransportKind::kVerbs, 0);
+  table_.DeviceBack(TransportKind::kVerbs, 0);
+  EXPECT_EQ(told_.size(), 2u);
+  const int kept = memory->dma_buf;
+  table_.Unregister(memory);
+  EXPECT_LT(fcntl(kept, F_GETFD), 0);
+  EXPECT_EQ(table_.Register({.kind = MemoryKind::kDmaBuf, .dma_buf = -1}, &error_), nullptr);
+  EXPECT_NE(error_.find("dma-buf"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace r2cc::net
