@@ -1,0 +1,69 @@
+// What an executor asks of whoever drives it. It does no I/O and touches no memory: events go in through its methods, actions come out of
+// TakeActions() and are carried out in the order in which they stand.
+#ifndef R2CC_NETPLUGIN_COLLNET_ACTION_H_
+#define R2CC_NETPLUGIN_COLLNET_ACTION_H_
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace r2cc::collnet {
+
+// 0, 1, 2, ... in a group: all members call the same operations in the same order.
+using OperationId = uint64_t;
+// Another number: another set of flows. See Executor.
+using Slot = uint32_t;
+
+// Memory of an operation.
+enum class Area : uint8_t {
+  kContribution,  // the caller's vector; may be the same memory as kResult
+  kResult,
+  kStaging,  // that the driver gives: contributions of others land there
+};
+struct Place {
+  Area area = Area::kContribution;
+  uint64_t offset = 0;  // bytes
+
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+// A flow between this member and a peer, one way. Messages stay in order in a flow, and nowhere else.
+struct FlowName {
+  uint32_t peer = 0;
+  Slot slot = 0;
+  uint32_t from_lane = 0;  // of the member that sends
+  uint32_t to_lane = 0;    // of the one that receives
+
+  friend auto operator<=>(const FlowName&, const FlowName&) = default;
+};
+
+struct Action {
+  enum class Kind : uint8_t {
+    kBegin,    // the operation begins: it needs `bytes` of staging until it is done
+    kWeight,   // `flow`, which sends, gets `weight` from now on
+    kOffer,    // send `message` on `flow` from a copy; no event follows
+    kExpect,   // the next message of `flow` is such a one, of `bytes`: OfferReceived()
+    kSend,     // the bytes at `place`, which do not change until SendDone()
+    kReceive,  // to `place`, which may be written from now on: ReceiveDone()
+    kReduce,   // add up `sources`, in this order, to `place`, which may be one of them: ReduceDone()
+    kDone,     // the operation is: nothing touches its memory any more
+    kTell,     // `message` to `peer`, on its control flow
+    kFail,     // the group, once, with a line in `text`: no operation will be done any more
+  };
+  Kind kind = Kind::kBegin;
+  OperationId operation = 0;
+  FlowName flow;
+  Place place;
+  uint64_t bytes = 0;
+  double weight = 1;
+  uint32_t block = 0;  // kReduce: its name, with the operation
+  std::vector<Place> sources;
+  uint32_t peer = 0;
+  std::vector<std::byte> message;
+  std::string text;
+};
+
+}  // namespace r2cc::collnet
+
+#endif  // R2CC_NETPLUGIN_COLLNET_ACTION_H_

@@ -1,0 +1,211 @@
+#include "netplugin/collnet/executor.h"
+
+#include <algorithm>
+
+#include "base/core/check.h"
+#include "netplugin/collnet/planted.h"
+#include "netplugin/collnet/reduce.h"
+
+namespace r2cc::collnet {
+namespace {
+
+constexpr uint64_t kVectorBytesMax = uint64_t{1} << 40;  // as NCCL's own
+constexpr size_t kLayoutsMax = 64;                       // sizes that a job uses again and again
+
+std::string MemberName(uint32_t member) { return "member " + std::to_string(member); }
+
+}  // namespace
+
+Executor::Executor(const Options& options, MakePlan make_plan, MakeSteps make_steps)
+    : options_(options), make_plan_(std::move(make_plan)), make_steps_(std::move(make_steps)), capacities_(options.members) {
+  R2CC_CHECK(options_.members >= 2 && options_.member < options_.members && options_.slots >= 1 && options_.ahead >= 1);
+  if (options_.member != 0) return;
+  stamper_.emplace(make_plan_(std::vector<uint64_t>(options_.members, 1)), options_.ahead);
+  StampMore();
+}
+
+// ---- plans ----
+
+void Executor::SetCapacity(uint64_t bytes_per_s) {
+  if (failed() || capacity_ == bytes_per_s) return;
+  capacity_ = bytes_per_s;
+  options_.member == 0 ? Learn(0, bytes_per_s) : Tell(0, Capacity{bytes_per_s});
+}
+
+// Who has not said yet is taken to be like the quickest.
+void Executor::Learn(uint32_t member, uint64_t bytes_per_s) {
+  capacities_[member] = bytes_per_s;
+  uint64_t most = 0;
+  for (const auto& each : capacities_) most = std::max(most, each.value_or(0));
+  std::vector<uint64_t> all;
+  for (const auto& each : capacities_) all.push_back(each.value_or(most));
+  stamper_->SetPlan(make_plan_(all));
+  StampMore();
+}
+
+void Executor::StampMore() {
+  while (const std::optional<Stamp> stamp = stamper_->Next(called_)) {
+    const std::string wrong = book_.Add(*stamp);
+    R2CC_CHECK(wrong.empty() || IsPlanted(Planted::kStampChanged));
+    for (uint32_t peer = 1; peer < options_.members; ++peer) Tell(peer, *stamp);
+  }
+}
+
+std::shared_ptr<const MemberLayout> Executor::LayoutFor(const Stamp& stamp, uint64_t bytes) {
+  if (layouts_.size() >= kLayoutsMax) layouts_.clear();
+  std::shared_ptr<const MemberLayout>& layout = layouts_[{stamp.epoch, bytes}];
+  if (layout == nullptr) layout = std::make_shared<MemberLayout>(make_steps_(stamp.plan, bytes), options_.member);
+  return layout;
+}
+
+// ---- operations ----
+
+std::optional<OperationId> Executor::Call(uint64_t count, abi::DataType type, abi::RedOp op, Nanos now) {
+  R2CC_CHECK(CanReduce(type, op));
+  if (failed() || count > kVectorBytesMax / ElementBytes(type)) return std::nullopt;
+  if (open_.empty()) last_event_ = now;
+  const OperationId number = called_++;
+  open_[number] = {number, 0, count, type, op};
+  if (stamper_.has_value()) StampMore();
+  BeginOperations();
+  return number;
+}
+
+void Executor::BeginOperations() {
+  while (begun_ < called_) {
+    const Stamp* const stamp = book_.Find(begun_);
+    if (stamp == nullptr) return;
+    const bool slot_taken = begun_ >= options_.slots && open_.count(begun_ - options_.slots) > 0;
+    if (slot_taken && !IsPlanted(Planted::kSlotNotAwaited)) return;
+    Begin(begun_++, *stamp);
+  }
+}
+
+void Executor::Begin(OperationId number, const Stamp& stamp) {
+  Offer& offer = open_[number];
+  offer.epoch = stamp.epoch;
+  const uint64_t bytes = offer.count * ElementBytes(offer.type);
+  if (bytes > 0) {
+    auto run = std::make_unique<Operation>(offer, static_cast<Slot>(number % options_.slots), LayoutFor(stamp, bytes), &actions_);
+    run->Begin();
+    runs_[number] = std::move(run);
+  }
+  EndIfDone(number);
+}
+
+// An operation of no elements is done when its turn has come.
+void Executor::EndIfDone(OperationId number) {
+  const auto run = runs_.find(number);
+  if (run != runs_.end() && !run->second->finished()) return;
+  if (run != runs_.end()) runs_.erase(run);
+  open_.erase(number);
+  Action done;
+  done.kind = Action::Kind::kDone;
+  done.operation = number;
+  actions_.push_back(std::move(done));
+  if (!open_.empty()) book_.ForgetBefore(open_.begin()->first);
+}
+
+// The oldest operation in the slot: the only one, as others wait for it.
+Operation* Executor::Of(Slot slot) {
+  for (const auto& [number, run] : runs_)
+    if (run->slot() == slot) return run.get();
+  return nullptr;
+}
+
+void Executor::OfferReceived(const FlowName& flow, std::span<const std::byte> bytes, Nanos now) {
+  if (failed()) return;
+  last_event_ = now;
+  Operation* const run = Of(flow.slot);
+  R2CC_CHECK(run != nullptr);
+  const std::string differs = run->OfferReceived(flow, bytes);
+  if (differs.empty()) return;
+  Fail(MemberName(flow.peer) + " and " + MemberName(options_.member) + " do not do the same in operation " +
+           std::to_string(run->offer().operation) + ": " + differs,
+       true);
+}
+
+void Executor::SendDone(const FlowName& flow, Nanos now) {
+  if (failed()) return;
+  last_event_ = now;
+  Operation* const run = Of(flow.slot);
+  if (run == nullptr && IsPlanted(Planted::kDoneWhenSent)) return;
+  R2CC_CHECK(run != nullptr);
+  run->SendDone(flow);
+  EndIfDone(run->offer().operation);
+  BeginOperations();
+}
+
+void Executor::ReceiveDone(const FlowName& flow, Nanos now) {
+  if (failed()) return;
+  last_event_ = now;
+  Operation* const run = Of(flow.slot);
+  R2CC_CHECK(run != nullptr);
+  run->ReceiveDone(flow);
+  EndIfDone(run->offer().operation);
+  BeginOperations();
+}
+
+void Executor::ReduceDone(OperationId operation, uint32_t block, Nanos now) {
+  if (failed()) return;
+  last_event_ = now;
+  const auto run = runs_.find(operation);
+  R2CC_CHECK(run != runs_.end());
+  run->second->ReduceDone(block);
+  EndIfDone(operation);
+  BeginOperations();
+}
+
+// ---- members ----
+
+void Executor::MessageReceived(uint32_t peer, std::span<const std::byte> bytes, Nanos now) {
+  if (failed()) return;
+  R2CC_CHECK(peer < options_.members && peer != options_.member);
+  std::string why;
+  const std::optional<Message> message = Decode(bytes, options_.members, &why);
+  if (!message.has_value()) return Fail("a message of " + MemberName(peer) + ": " + why, true);
+  if (const auto* const failure = std::get_if<Failure>(&*message)) return Fail(failure->text, false);
+  if (const auto* const stamp = std::get_if<Stamp>(&*message)) {
+    if (peer != 0) return Fail(MemberName(peer) + " stamps operations, which only member 0 may", true);
+    if (const std::string wrong = book_.Add(*stamp); !wrong.empty()) return Fail("member 0 stamps " + wrong, true);
+    last_event_ = now;  // a capacity is none: one that flaps must not keep a deadline from coming
+    return BeginOperations();
+  }
+  if (options_.member != 0) return Fail(MemberName(peer) + " tells " + MemberName(options_.member) + " its capacity, not member 0", true);
+  Learn(peer, std::get<Capacity>(*message).bytes_per_s);
+  BeginOperations();
+}
+
+void Executor::PeerFailed(uint32_t peer, const std::string& why) {
+  if (!failed()) Fail(MemberName(options_.member) + " has lost " + MemberName(peer) + ": " + why, true);
+}
+
+void Executor::Tick(Nanos now) {
+  if (failed() || options_.deadline == 0 || open_.empty() || now - last_event_ < options_.deadline) return;
+  const auto& [number, offer] = *open_.begin();
+  const auto run = runs_.find(number);
+  Fail("operation " + std::to_string(number) + " made no progress for " + std::to_string(options_.deadline / kNanosPerMs) +
+           " ms: " + (run == runs_.end() ? "member 0 has not called it" : run->second->Waiting()),
+       true);
+}
+
+void Executor::Tell(uint32_t peer, const Message& message) {
+  Action tell;
+  tell.kind = Action::Kind::kTell;
+  tell.peer = peer;
+  tell.message = Encode(message);
+  actions_.push_back(std::move(tell));
+}
+
+void Executor::Fail(const std::string& why, bool tell) {
+  error_ = why;
+  if (tell)
+    for (uint32_t peer = 0; peer < options_.members; ++peer)
+      if (peer != options_.member) Tell(peer, Failure{why});
+  Action fail;
+  fail.kind = Action::Kind::kFail;
+  fail.text = why;
+  actions_.push_back(std::move(fail));
+}
+
+}  // namespace r2cc::collnet

@@ -1,0 +1,186 @@
+#include "netplugin/collnet/message.h"
+
+#include <algorithm>
+#include <concepts>
+#include <cstring>
+#include <type_traits>
+
+#include "netplugin/collnet/planted.h"
+
+namespace r2cc::collnet {
+namespace {
+
+constexpr uint16_t kMagic = 0xc011;
+constexpr size_t kTextCharsMax = 400;
+enum class Type : uint8_t { kStamp = 1, kCapacity = 2, kFailure = 3 };
+
+class Writer {
+ public:
+  Writer() {
+    Put(kMagic);
+    Put(kGroupVersion);
+  }
+  template <std::integral T>
+  void Put(T value) {
+    const auto* const raw = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), raw, raw + sizeof(T));
+  }
+  void Put(const std::string& text) {
+    const size_t length = std::min(text.size(), kTextCharsMax);
+    Put(static_cast<uint16_t>(length));
+    const auto* const raw = reinterpret_cast<const std::byte*>(text.data());
+    bytes_.insert(bytes_.end(), raw, raw + length);
+  }
+  Bytes Take() { return std::move(bytes_); }
+
+ private:
+  Bytes bytes_;
+};
+
+// Reads past the end yield zeros and make Done() false for good.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  template <std::integral T>
+  T Get() {
+    T value{};
+    if (bytes_.size() < sizeof(T)) {
+      ok_ = false;
+      return value;
+    }
+    std::memcpy(&value, bytes_.data(), sizeof(T));
+    bytes_ = bytes_.subspan(sizeof(T));
+    return value;
+  }
+  std::string GetText() {
+    const auto length = Get<uint16_t>();
+    if (length > kTextCharsMax || bytes_.size() < length) {
+      ok_ = false;
+      return "";
+    }
+    std::string text(reinterpret_cast<const char*>(bytes_.data()), length);
+    bytes_ = bytes_.subspan(length);
+    for (char& c : text)
+      if (c < 0x20 || c > 0x7e) c = '?';
+    return text;
+  }
+  // Empty if what follows is of this release.
+  std::string Header() {
+    if (Get<uint16_t>() != kMagic || !ok_) return "it is no message of a group";
+    const auto version = Get<uint16_t>();
+    if (version == kGroupVersion) return "";
+    return "its release speaks version " + std::to_string(version) + ", ours " + std::to_string(kGroupVersion) +
+           ": all ranks of a job need the same";
+  }
+  size_t left() const { return bytes_.size(); }
+  bool Done() const { return ok_ && bytes_.empty(); }
+
+ private:
+  std::span<const std::byte> bytes_;
+  bool ok_ = true;
+};
+
+void Write(const Stamp& stamp, Writer* to) {
+  to->Put(static_cast<uint8_t>(Type::kStamp));
+  to->Put(stamp.epoch);
+  to->Put(stamp.from);
+  to->Put(stamp.through);
+  to->Put(static_cast<uint8_t>(stamp.plan.kind));
+  to->Put(stamp.plan.pieces_max);
+  to->Put(stamp.plan.piece_bytes);
+  to->Put(stamp.plan.degraded);
+  to->Put(stamp.plan.kept);
+  to->Put(stamp.plan.y);
+  to->Put(static_cast<uint32_t>(stamp.plan.parts.size()));
+  for (const uint32_t part : stamp.plan.parts) to->Put(part);
+}
+
+void Write(const Capacity& capacity, Writer* to) {
+  to->Put(static_cast<uint8_t>(Type::kCapacity));
+  to->Put(capacity.bytes_per_s);
+}
+
+void Write(const Failure& failure, Writer* to) {
+  to->Put(static_cast<uint8_t>(Type::kFailure));
+  to->Put(failure.text);
+}
+
+Stamp ReadStamp(Reader* from) {
+  Stamp stamp;
+  stamp.epoch = from->Get<uint64_t>();
+  stamp.from = from->Get<uint64_t>();
+  stamp.through = from->Get<uint64_t>();
+  stamp.plan.kind = static_cast<PlanSpec::Kind>(from->Get<uint8_t>());
+  stamp.plan.pieces_max = from->Get<uint32_t>();
+  stamp.plan.piece_bytes = from->Get<uint64_t>();
+  stamp.plan.degraded = from->Get<uint32_t>();
+  stamp.plan.kept = from->Get<uint32_t>();
+  stamp.plan.y = from->Get<uint32_t>();
+  const auto parts = from->Get<uint32_t>();
+  for (uint32_t i = 0; i < parts && from->left() > 0; ++i) stamp.plan.parts.push_back(from->Get<uint32_t>());
+  return stamp;
+}
+
+}  // namespace
+
+Bytes Encode(const Offer& offer) {
+  Writer writer;
+  writer.Put(static_cast<uint16_t>(offer.type));
+  writer.Put(static_cast<uint16_t>(offer.op));
+  writer.Put(offer.operation);
+  writer.Put(offer.epoch);
+  writer.Put(offer.count);
+  return writer.Take();
+}
+
+std::string Compare(std::span<const std::byte> theirs, const Offer& ours) {
+  Reader reader(theirs);
+  if (std::string wrong = reader.Header(); !wrong.empty()) return wrong;
+  const auto type = reader.Get<uint16_t>();
+  const auto op = reader.Get<uint16_t>();
+  const auto operation = reader.Get<uint64_t>();
+  const auto epoch = reader.Get<uint64_t>();
+  const auto count = reader.Get<uint64_t>();
+  if (!reader.Done()) return "it is no message of a group";
+  std::string differs;
+  const auto compare = [&](const char* what, uint64_t there, uint64_t here) {
+    if (there != here)
+      differs += std::string(differs.empty() ? "" : "; ") + what + " " + std::to_string(there) + ", here " + std::to_string(here);
+  };
+  compare("operation", operation, ours.operation);
+  compare("plan", epoch, ours.epoch);
+  compare("count", count, ours.count);
+  compare("type", type, static_cast<uint16_t>(ours.type));
+  compare("op", op, static_cast<uint16_t>(ours.op));
+  return differs;
+}
+
+Bytes Encode(const Message& message) {
+  Writer writer;
+  std::visit([&](const auto& one) { Write(one, &writer); }, message);
+  return writer.Take();
+}
+
+std::optional<Message> Decode(std::span<const std::byte> bytes, uint32_t members, std::string* why) {
+  Reader reader(bytes);
+  *why = reader.Header();
+  if (!why->empty()) return std::nullopt;
+  Message message;
+  switch (static_cast<Type>(reader.Get<uint8_t>())) {
+    case Type::kStamp: {
+      const Stamp stamp = ReadStamp(&reader);
+      if (std::string wrong = CheckPlanSpec(stamp.plan, members); !wrong.empty() && !IsPlanted(Planted::kPlanNotChecked))
+        *why = "its plan is none: " + wrong;
+      message = stamp;
+      break;
+    }
+    case Type::kCapacity: message = Capacity{reader.Get<uint64_t>()}; break;
+    case Type::kFailure: message = Failure{reader.GetText()}; break;
+    default: *why = "it is no message of a group";
+  }
+  if (!reader.Done()) *why = "it is no message of a group";
+  if (!why->empty()) return std::nullopt;
+  return message;
+}
+
+}  // namespace r2cc::collnet

@@ -1,0 +1,72 @@
+// What members of a group tell each other, and how it lies on the wire. Everything that is decoded may come from anybody: numbers are
+// within their bounds, a plan can be made, text is one printable line.
+#ifndef R2CC_NETPLUGIN_COLLNET_MESSAGE_H_
+#define R2CC_NETPLUGIN_COLLNET_MESSAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "netplugin/abi/nccl_types.h"
+#include "netplugin/collnet/action.h"
+#include "netplugin/collnet/plan_spec.h"
+
+namespace r2cc::collnet {
+
+using Bytes = std::vector<std::byte>;
+
+// Of all messages here, and of what a generator makes of a PlanSpec: members that differ must not work together.
+constexpr uint16_t kGroupVersion = 1;
+
+// The first message of an operation on each of its flows: what the sender was called with, and the plan that it follows.
+struct Offer {
+  OperationId operation = 0;
+  uint64_t epoch = 0;
+  uint64_t count = 0;
+  abi::DataType type = abi::DataType::kFloat32;
+  abi::RedOp op = abi::RedOp::kSum;
+
+  friend bool operator==(const Offer&, const Offer&) = default;
+};
+constexpr uint64_t kOfferBytes = 32;
+Bytes Encode(const Offer& offer);
+// Empty if `theirs`, as it was received, is the same as `ours`; otherwise what differs, in one line: "count 3, here 4".
+std::string Compare(std::span<const std::byte> theirs, const Offer& ours);
+
+// Member 0's word, for ever: the operations from `from` up to but not including `through` follow this plan. Said again with a later
+// `through` and all else the same, or with the next epoch from that `through` on.
+struct Stamp {
+  uint64_t epoch = 0;  // 1, 2, 3, ...
+  OperationId from = 0;
+  OperationId through = 0;
+  PlanSpec plan;
+
+  friend bool operator==(const Stamp&, const Stamp&) = default;
+};
+
+// To member 0: what the sender's rails can carry.
+struct Capacity {
+  uint64_t bytes_per_s = 0;
+
+  friend bool operator==(const Capacity&, const Capacity&) = default;
+};
+
+// The sender has given up the group.
+struct Failure {
+  std::string text;
+
+  friend bool operator==(const Failure&, const Failure&) = default;
+};
+
+using Message = std::variant<Stamp, Capacity, Failure>;
+Bytes Encode(const Message& message);
+// Nothing, and one line in `why`, if it is no message to a group of so many.
+std::optional<Message> Decode(std::span<const std::byte> bytes, uint32_t members, std::string* why);
+
+}  // namespace r2cc::collnet
+
+#endif  // R2CC_NETPLUGIN_COLLNET_MESSAGE_H_

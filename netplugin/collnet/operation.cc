@@ -1,0 +1,178 @@
+#include "netplugin/collnet/operation.h"
+
+#include <utility>
+
+#include "base/core/check.h"
+#include "netplugin/collnet/planted.h"
+
+namespace r2cc::collnet {
+
+using plan::Range;
+using plan::StepKind;
+using Due = plan::MemberProgress::Due;
+
+namespace {
+
+struct ReceiveStep {
+  bool possible = false;
+  ReceiveState next = ReceiveState::kIdle;
+  bool done = false;  // for MemberProgress
+};
+constexpr ReceiveStep kImpossible{};
+
+// Rows: states. Columns: kDue, kArrived, kCompletes, kAdded. All contributions of a group but the last are received and forgotten: what
+// looks at the block waits for the last one, and that one waits for the sum.
+constexpr ReceiveStep kReceiveTable[3][4] = {
+    // kIdle
+    {{true, ReceiveState::kUnderWay, false}, kImpossible, kImpossible, kImpossible},
+    // kUnderWay
+    {kImpossible, {true, ReceiveState::kIdle, true}, {true, ReceiveState::kAdding, false}, kImpossible},
+    // kAdding
+    {kImpossible, kImpossible, kImpossible, {true, ReceiveState::kIdle, true}},
+};
+
+}  // namespace
+
+Operation::Operation(const Offer& offer, Slot slot, std::shared_ptr<const MemberLayout> layout, std::vector<Action>* actions)
+    : offer_(offer),
+      slot_(slot),
+      layout_(std::move(layout)),
+      actions_(actions),
+      progress_(layout_->schedule(), layout_->member()),
+      blocks_(layout_->schedule().blocks()),
+      receives_(layout_->schedule().Lanes(layout_->member())) {}
+
+Action Operation::Make(Action::Kind kind, const FlowName& flow) const {
+  Action action;
+  action.kind = kind;
+  action.operation = offer_.operation;
+  action.flow = flow;
+  return action;
+}
+
+void Operation::Begin() {
+  Action begin = Make(Action::Kind::kBegin, {});
+  begin.bytes = layout_->staging_bytes();
+  actions_->push_back(std::move(begin));
+  for (const MemberLayout::Flow& flow : layout_->sends()) {
+    const FlowName name{flow.peer, slot_, flow.from_lane, flow.to_lane};
+    Action weight = Make(Action::Kind::kWeight, name);
+    weight.weight = IsPlanted(Planted::kWeightIgnored) ? 1 : flow.weight;
+    actions_->push_back(std::move(weight));
+    Action offer = Make(Action::Kind::kOffer, name);
+    offer.message = Encode(offer_);
+    actions_->push_back(std::move(offer));
+  }
+  for (const MemberLayout::Flow& flow : layout_->receives()) {
+    const FlowName name{flow.peer, slot_, flow.from_lane, flow.to_lane};
+    offers_missing_.insert(name);
+    Action expect = Make(Action::Kind::kExpect, name);
+    expect.bytes = kOfferBytes;
+    actions_->push_back(std::move(expect));
+  }
+  progress_.Start([this](const Due& due) { BeginStep(due); });
+  FinishSent();
+}
+
+std::string Operation::OfferReceived(const FlowName& flow, std::span<const std::byte> bytes) {
+  R2CC_CHECK(offers_missing_.erase(flow) == 1);
+  return Compare(bytes, offer_);
+}
+
+void Operation::BeginStep(const Due& due) { due.receives() ? BeginReceive(due) : BeginSend(due); }
+
+// What nothing was received into is still the caller's own vector.
+void Operation::BeginSend(const Due& due) {
+  const Range range = layout_->schedule().RangeOf(due.step.block, due.step.blocks);
+  Action send = Make(Action::Kind::kSend, {due.step.peer, slot_, due.lane, due.step.peer_lane});
+  send.place = {due.step.after_receives == 0 ? Area::kContribution : Area::kResult, range.begin};
+  send.bytes = range.bytes();
+  actions_->push_back(std::move(send));
+  if (IsPlanted(Planted::kDoneWhenSent)) sent_.push_back(due.lane);
+}
+
+void Operation::FinishSent() {
+  for (; !sent_.empty();) {
+    const uint32_t lane = sent_.back();
+    sent_.pop_back();
+    progress_.SendDone(lane, [this](const Due& due) { BeginStep(due); });
+  }
+}
+
+void Operation::BeginReceive(const Due& due) {
+  const Range range = layout_->schedule().RangeOf(due.step.block, due.step.blocks);
+  Action receive = Make(Action::Kind::kReceive, {due.step.peer, slot_, due.step.peer_lane, due.lane});
+  const bool adds = due.step.kind == StepKind::kReceiveReduce;
+  receive.place = adds ? Place{Area::kStaging, layout_->StagingOf(due.lane, due.index)} : Place{Area::kResult, range.begin};
+  receive.bytes = range.bytes();
+  actions_->push_back(std::move(receive));
+  Step(due.lane, ReceiveEvent::kDue);
+}
+
+void Operation::SendDone(const FlowName& flow) {
+  if (IsPlanted(Planted::kDoneWhenSent)) return;
+  R2CC_CHECK(progress_.UnderWay(flow.from_lane, false).step.peer == flow.peer);
+  progress_.SendDone(flow.from_lane, [this](const Due& due) { BeginStep(due); });
+}
+
+void Operation::ReceiveDone(const FlowName& flow) {
+  const uint32_t lane = flow.to_lane;
+  R2CC_CHECK(lane < receives_.size() && offers_missing_.count(flow) == 0);
+  const plan::Step step = progress_.UnderWay(lane, true).step;
+  R2CC_CHECK(step.peer == flow.peer);
+  std::vector<uint32_t> complete;
+  if (step.kind == StepKind::kReceiveReduce)
+    for (uint32_t block = step.block; block < step.block + step.blocks; ++block)
+      if (CompletesGroup(lane, block)) complete.push_back(block);
+  receives_[lane].sums = static_cast<uint32_t>(complete.size());
+  for (const uint32_t block : complete) Reduce(block);
+  Step(lane, complete.empty() ? ReceiveEvent::kArrived : ReceiveEvent::kCompletes);
+}
+
+void Operation::Step(uint32_t lane, ReceiveEvent event) {
+  const ReceiveStep step = kReceiveTable[static_cast<int>(receives_[lane].state)][static_cast<int>(event)];
+  R2CC_CHECK(step.possible);
+  receives_[lane].state = step.next;
+  const bool early = IsPlanted(Planted::kForwardedEarly) && event == ReceiveEvent::kCompletes;
+  if (early) receives_[lane].state = ReceiveState::kIdle;
+  if (step.done || early) progress_.ReceiveDone(lane, [this](const Due& due) { BeginStep(due); });
+  if (event != ReceiveEvent::kDue) FinishSent();
+}
+
+bool Operation::CompletesGroup(uint32_t lane, uint32_t number) {
+  Block& block = blocks_[number];
+  if (++block.arrived < layout_->GroupsOf(number)[block.groups_done].receives) return false;
+  block.completed_by = lane;
+  return true;
+}
+
+void Operation::Reduce(uint32_t number) {
+  const Block& block = blocks_[number];
+  const MemberLayout::Group& group = layout_->GroupsOf(number)[block.groups_done];
+  const Range range = layout_->schedule().RangeOf(number, 1);
+  Action reduce = Make(Action::Kind::kReduce, {});
+  reduce.block = number;
+  reduce.bytes = range.bytes();
+  reduce.place = {Area::kResult, range.begin};
+  const uint32_t last_to_come = progress_.UnderWay(block.completed_by, true).step.peer;
+  for (const MemberLayout::Contribution& each : group.contributions) {
+    if (each.own)
+      reduce.sources.push_back({group.first_receive == 0 ? Area::kContribution : Area::kResult, range.begin});
+    else
+      reduce.sources.push_back({Area::kStaging, each.staging});
+    if (IsPlanted(Planted::kArrivalOrder) && each.member == last_to_come) std::swap(reduce.sources.front(), reduce.sources.back());
+  }
+  actions_->push_back(std::move(reduce));
+}
+
+void Operation::ReduceDone(uint32_t number) {
+  R2CC_CHECK(number < blocks_.size());
+  Block& block = blocks_[number];
+  R2CC_CHECK(block.arrived > 0 && block.arrived == layout_->GroupsOf(number)[block.groups_done].receives);
+  block.arrived = 0;
+  ++block.groups_done;
+  if (IsPlanted(Planted::kForwardedEarly)) return;
+  if (--receives_[block.completed_by].sums == 0) Step(block.completed_by, ReceiveEvent::kAdded);
+}
+
+}  // namespace r2cc::collnet

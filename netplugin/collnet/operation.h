@@ -1,0 +1,86 @@
+// One operation at one member, from its first step to its last: MemberProgress says what is due, this says over which flow and to which
+// memory, and adds up what has come. Events in, actions out; see action.h.
+#ifndef R2CC_NETPLUGIN_COLLNET_OPERATION_H_
+#define R2CC_NETPLUGIN_COLLNET_OPERATION_H_
+
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "netplugin/collnet/action.h"
+#include "netplugin/collnet/member_layout.h"
+#include "netplugin/collnet/message.h"
+#include "plan/schedule/member_progress.h"
+
+namespace r2cc::collnet {
+
+// What becomes of the receive at the head of a lane.
+enum class ReceiveState : uint8_t {
+  kIdle,      // not due, or none is left
+  kUnderWay,  // its bytes may come
+  kAdding,    // they are here, and complete a group that is being added up
+};
+enum class ReceiveEvent : uint8_t {
+  kDue,
+  kArrived,    // and nothing is to be added yet, or ever
+  kCompletes,  // arrived, as the last of a group
+  kAdded,      // all groups that it completes
+};
+
+class Operation {
+ public:
+  // Its flows are those of `slot`. Actions are added to `actions`, which must outlive it.
+  Operation(const Offer& offer, Slot slot, std::shared_ptr<const MemberLayout> layout, std::vector<Action>* actions);
+
+  // Call it once.
+  void Begin();
+  // Each answers the oldest such action of its flow. An answer to nothing ends the process. OfferReceived() gives an empty line if the peer
+  // does the same as this member; otherwise what differs.
+  std::string OfferReceived(const FlowName& flow, std::span<const std::byte> bytes);
+  void SendDone(const FlowName& flow);
+  void ReceiveDone(const FlowName& flow);
+  void ReduceDone(uint32_t block);
+
+  bool finished() const { return progress_.finished(); }
+  const Offer& offer() const { return offer_; }
+  Slot slot() const { return slot_; }
+  // What it waits for, in one line. For people.
+  std::string Waiting() const { return progress_.Waiting(); }
+
+ private:
+  struct Block {
+    uint32_t groups_done = 0;
+    uint32_t arrived = 0;       // contributions of the group that is next
+    uint32_t completed_by = 0;  // the lane whose receive completed the group that is being added up
+  };
+  struct Receive {  // of a lane
+    ReceiveState state = ReceiveState::kIdle;
+    uint32_t sums = 0;  // that it waits for
+  };
+
+  void Step(uint32_t lane, ReceiveEvent event);
+  void BeginStep(const plan::MemberProgress::Due& due);
+  void BeginSend(const plan::MemberProgress::Due& due);
+  void BeginReceive(const plan::MemberProgress::Due& due);
+  void FinishSent();
+  bool CompletesGroup(uint32_t lane, uint32_t block);
+  void Reduce(uint32_t block);
+  Action Make(Action::Kind kind, const FlowName& flow) const;
+
+  Offer offer_;
+  Slot slot_;
+  std::shared_ptr<const MemberLayout> layout_;
+  std::vector<Action>* actions_;
+  plan::MemberProgress progress_;
+  std::set<FlowName> offers_missing_;
+  std::vector<Block> blocks_;
+  std::vector<Receive> receives_;  // by lane
+  std::vector<uint32_t> sent_;     // for a planted bug
+};
+
+}  // namespace r2cc::collnet
+
+#endif  // R2CC_NETPLUGIN_COLLNET_OPERATION_H_

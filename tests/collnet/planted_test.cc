@@ -1,0 +1,66 @@
+// That the checkers see a bug: each one that planted.h can plant is found within some seeds.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "netplugin/collnet/planted.h"
+#include "tests/collnet/world.h"
+
+namespace r2cc::collnet_test {
+namespace {
+
+using collnet::Planted;
+
+constexpr uint64_t kSeeds = 300;
+
+// The first seed at which something is wrong; 0: none.
+uint64_t FoundAt(Planted bug, const std::function<std::string(uint64_t)>& run) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    collnet::planted = bug;
+    const std::string wrong = run(seed);
+    collnet::planted = Planted::kNothing;
+    if (!wrong.empty()) return seed;
+  }
+  return 0;
+}
+
+std::string RunSeed(uint64_t seed) {
+  Scenario scenario;
+  scenario.seed = scenario.timing_seed = seed;
+  scenario.members = 2 + seed % 5;
+  scenario.random_schedules = seed % 3 != 0;
+  scenario.replans = 8;
+  return World(scenario).Run();
+}
+
+TEST(PlantedTest, NothingIsFoundWhereNothingIsPlanted) { EXPECT_EQ(FoundAt(Planted::kNothing, RunSeed), 0u); }
+
+class Bugs : public testing::TestWithParam<Planted> {};
+TEST_P(Bugs, IsFound) { EXPECT_NE(FoundAt(GetParam(), RunSeed), 0u); }
+
+INSTANTIATE_TEST_SUITE_P(All, Bugs,
+                         testing::Values(Planted::kStampNotAwaited, Planted::kCountedTwice, Planted::kForwardedEarly,
+                                         Planted::kDoneWhenSent, Planted::kSlotNotAwaited, Planted::kWeightIgnored,
+                                         Planted::kStampChanged));
+
+// The sum of symbols does not tell in which order they were added; numbers that are rounded do.
+TEST(PlantedTest, AnotherOrderIsFound) {
+  const auto run = [](uint64_t seed) -> std::string {
+    Scenario scenario;
+    scenario.seed = scenario.timing_seed = seed;
+    scenario.members = 4;
+    scenario.floats = true;
+    World one(scenario);
+    std::string wrong = one.Run();
+    scenario.timing_seed = ~seed;
+    World other(scenario);
+    wrong += other.Run();
+    return wrong.empty() && one.results_hash() != other.results_hash() ? "another result" : wrong;
+  };
+  EXPECT_EQ(FoundAt(Planted::kNothing, run), 0u);
+  EXPECT_NE(FoundAt(Planted::kArrivalOrder, run), 0u);
+}
+
+}  // namespace
+}  // namespace r2cc::collnet_test

@@ -1,0 +1,99 @@
+// A group of executors over a network and memory that are made up, in virtual time. One seed is one history: schedules, sizes, types, who
+// calls when, how long everything takes, and what goes wrong.
+//
+// The network does what a transport may: it reads a sender's bytes once more until the send is done, writes a receiver's again until the
+// receive is, and tells the two ends in any order. Memory is used again and filled with rubbish as soon as an operation is done.
+#ifndef R2CC_TESTS_COLLNET_WORLD_H_
+#define R2CC_TESTS_COLLNET_WORLD_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "netplugin/collnet/executor.h"
+
+namespace r2cc::collnet_test {
+
+using collnet::Action;
+using collnet::Bytes;
+using collnet::FlowName;
+using collnet::OperationId;
+
+struct Scenario {
+  uint64_t seed = 1;
+  uint64_t timing_seed = 1;  // of delays alone
+  uint32_t members = 3;
+  OperationId operations = 20;
+  bool random_schedules = true;  // instead of the generators'
+  bool direct_only = false;      // of the generators
+  bool floats = false;           // f32, f16 and bf16 instead of symbols
+  uint32_t replans = 0;          // changes of some member's capacity
+  Nanos deadline = 0;
+  // At this operation one member calls something else, or never again; or loses a peer.
+  enum class Fault { kNone, kOtherCount, kOtherType, kOtherOp, kNeverCalls, kLosesPeer };
+  Fault fault = Fault::kNone;
+  OperationId fault_at = 0;
+  uint32_t faulty = 0;
+};
+
+class World {
+ public:
+  explicit World(const Scenario& scenario);
+  ~World();
+  // To its end. Empty if all members end as they should; otherwise the first thing that was wrong.
+  std::string Run();
+
+  // What Run() leaves.
+  uint64_t results_hash() const { return results_hash_; }             // of all bytes of all results
+  const std::vector<std::string>& errors() const { return errors_; }  // by member
+  uint64_t plans() const { return plans_.size(); }
+  OperationId done(uint32_t member) const;
+
+ private:
+  struct Member;
+  struct Call;
+  struct Pipe;                                                                   // a flow, both ends
+  using PipeKey = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>;  // from, to, slot, lanes
+
+  void At(Nanos delay, std::function<void()> what);
+  Nanos Delay();
+  void Wrong(const std::string& what);
+  void CallNext(uint32_t member);
+  void CarryOut(uint32_t member);
+  void Do(uint32_t member, Action action);
+  void Move(const PipeKey& key);
+  void Deliver(const PipeKey& key);
+  void FinishReduce(uint32_t member, const Action& action);
+  void FinishOperation(uint32_t member, OperationId number);
+  void CheckWeight(uint32_t member, const FlowName& flow, OperationId number, double weight);
+  void CheckEnd();
+  collnet::PlanSpec MakePlan(const std::vector<uint64_t>& capacities);
+  std::shared_ptr<const plan::Schedule> MakeSteps(const collnet::PlanSpec& spec, uint64_t bytes);
+  std::byte* Resolve(uint32_t member, OperationId number, collnet::Place place, uint64_t bytes);
+
+  const Scenario scenario_;
+  std::mt19937_64 random_, timing_;
+  Nanos now_ = 0;
+  uint64_t serial_ = 0;
+  std::map<std::pair<Nanos, uint64_t>, std::function<void()>> events_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::map<PipeKey, Pipe> pipes_;
+  std::map<std::pair<uint32_t, uint32_t>, std::deque<Bytes>> mail_;
+  collnet::PlanBook plans_told_;
+  std::map<uint64_t, bool> plans_;
+  std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<const plan::Schedule>> schedules_;
+  std::map<OperationId, uint64_t> result_of_;
+  uint64_t results_hash_ = 0;
+  std::vector<std::string> errors_;
+  std::string wrong_;
+};
+
+}  // namespace r2cc::collnet_test
+
+#endif  // R2CC_TESTS_COLLNET_WORLD_H_
