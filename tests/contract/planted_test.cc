@@ -16,13 +16,17 @@ struct Case {
   Planted bug;
   std::string name;
   std::string test;
+  std::string world = "Sim";
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 class PlantedTest : public testing::TestWithParam<Case> {
  protected:
-  static PlantedRun Run(Planted bug) { return RunPlanted(bug, "tests/contract/sim_planted", "Sim/Contract." + GetParam().test + "/*"); }
+  static PlantedRun Run(Planted bug) {
+    const std::string program = GetParam().world == "Sim" ? "tests/contract/sim_planted" : "tests/contract/stub_planted";
+    return RunPlanted(bug, program, GetParam().world + "/Contract." + GetParam().test + "/*");
+  }
 };
 
 TEST_P(PlantedTest, IsCaught) {
@@ -53,6 +57,15 @@ INSTANTIATE_TEST_SUITE_P(Bugs, PlantedTest,
                                          Case{Planted::kFenceUnfulfilled, "FenceUnfulfilled", "FencedWhicheverEndSeesIt"},
                                          Case{Planted::kFalseFence, "FalseFence", "SilenceOfAStoppedPeerIsWaitedForWithoutLimit"},
                                          Case{Planted::kFalseError, "FalseError", "PathsAllLostAndBackWithinTheDeadline"}),
+                         [](const auto& info) { return info.param.name; });
+
+// What the peers promise to a transport whose closes take time.
+INSTANTIATE_TEST_SUITE_P(StubBugs, PlantedTest,
+                         testing::Values(Case{Planted::kFencedEarly, "FencedEarly", "FencedWhicheverEndSeesIt", "Stub"},
+                                         Case{Planted::kCloseNotAwaited, "CloseNotAwaited", "FencedNeverByACloseThatCannotBeFinished",
+                                              "Stub"},
+                                         Case{Planted::kForgottenEarly, "ForgottenEarly", "NoLateWriteOfTheRestOfAHalfReadChunk", "Stub"},
+                                         Case{Planted::kLateWrite, "LateWrite", "AbortOfEitherSideIsTheOthersError", "Stub"}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

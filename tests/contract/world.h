@@ -96,6 +96,10 @@ class World {
   // Without a last word. `child_holds_sockets`: a forked child sleeps on with copies of all descriptors.
   virtual void KillProcess(End end, bool child_holds_sockets) = 0;
 
+  // From now on no device of the process can finish a close; or it can again, and finishes those that wait. False: a trait that this world
+  // lacks, as no close can fail there.
+  virtual bool FailCloses(End /*end*/, bool /*fails*/) { return false; }
+
   // ---- the daemon, as this end's process sees it ----
 
   struct Verdict {

@@ -92,11 +92,15 @@ bool Network::Passes(Port from, Port to) {
   return path.options.reachable && path.blocked == 0 && ports_[from].blocked == 0 && ports_[to].blocked == 0;
 }
 
+int64_t Network::Rate(Port from, Port to) {
+  return std::max<int64_t>(1, PathOf(from, to).options.rate_bytes_per_s / std::max(ports_[from].divisor, ports_[to].divisor));
+}
+
 void Network::Transmit(const std::shared_ptr<Connection>& connection, int side) {
   Connection::End& end = connection->ends[side];
   const Connection::End& other = connection->ends[1 - side];
   Path& path = PathOf(end.port, other.port);
-  const int64_t rate = std::max<int64_t>(1, path.options.rate_bytes_per_s / std::max(ports_[end.port].divisor, ports_[other.port].divisor));
+  const int64_t rate = Rate(end.port, other.port);
   while (end.unsent.size() > 0 || (end.end_wanted && !end.end_sent)) {
     Segment segment;
     if (end.unsent.size() > 0) {

@@ -70,6 +70,9 @@ class Network {
 
   // True if a packet would cross at this moment.
   bool Passes(Port from, Port to);
+  // What crosses in a second at this moment; 0: nothing, or no answer to it.
+  int64_t BytesPerS(Port from, Port to) { return Passes(from, to) && Passes(to, from) ? Rate(from, to) : 0; }
+  bool Dead(int host) { return hosts_[host].dead; }
   bool Joined(Port from, Port to) { return PathOf(from, to).options.reachable; }
 
  private:
@@ -94,6 +97,7 @@ class Network {
   };
 
   Path& PathOf(Port from, Port to) { return paths_[{from, to}]; }
+  int64_t Rate(Port from, Port to);
   Nanos Latency(Port from, Port to);
   void Syn(std::shared_ptr<Connection> connection, Nanos again_after);
   void Answer(std::shared_ptr<Connection> connection, bool refused, Nanos again_after);

@@ -17,7 +17,7 @@ uint64_t ProcessOf(int host) { return static_cast<uint64_t>(host) + 1; }
 
 }  // namespace
 
-Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& options)
+Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& options, const MakeRails& make_rails)
     : io_(network, tap, host, options), clock_(network->timeline()) {
   io_.wake = [this] { Wake(); };
   io_.running = [this] { return !dead_ && stopped_ == 0 && io_.now() >= paused_until_; };
@@ -42,15 +42,18 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
     tap->Recorded(io_.host, peer, ends.local_rail, action);
     if (action.kind == net::Action::Kind::kLinkFenced) tap->At(Moment::kLinkReplays, io_.host, peer, action.link);
   };
-  transport_ = std::make_unique<SimTransport>(
-      &io_, [this](const net::Hello& hello, std::unique_ptr<net::Connection>* connection) { return acceptor_->Greet(hello, connection); });
+  const net::Greet greet = [this](const net::Hello& hello, std::unique_ptr<net::Connection>* connection) {
+    return acceptor_->Greet(hello, connection);
+  };
+  transport_ = std::make_unique<SimTransport>(&io_, greet);
   host_.oob_transport = transport_.get();
   host_.transports = {transport_.get()};
+  if (make_rails) host_.transports.push_back((rails_ = make_rails(&io_, greet)).get());
   for (int rail = 0; rail < options.rails; ++rail) {
     net::LocalRail& local = host_.rails.emplace_back();
     local.name = local.nic = RailName(rail);
-    local.endpoints = {{net::TransportKind::kTcp, {}}};
-    transport_->Listen(net::Rail{.index = rail}, &local.endpoints[0].bytes, nullptr);
+    local.endpoints = {{host_.transports.back()->kind(), {}}};
+    host_.transports.back()->Listen(net::Rail{.index = rail}, &local.endpoints[0].bytes, nullptr);
   }
   host_.UpdateNames();
   acceptor_ = std::make_unique<net::Acceptor>(&host_, [](const std::string&) {});
@@ -110,6 +113,7 @@ void Process::Turn() {
   if (io_.now() < paused_until_) return Plan(paused_until_);
   for (const auto& call : std::exchange(calls_, {})) call();
   transport_->RunReady();
+  if (rails_ != nullptr) rails_->Tick(io_.now());
   ForEachPeer([](net::Peer* peer) { peer->Service(); });
   if (io_.now() - ticked_ >= net::Peer::kTickEvery) TickPeers();
   if (progress && !exiting_) progress();

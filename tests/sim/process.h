@@ -19,7 +19,9 @@ namespace r2cc::sim {
 
 class Process : public Network::Host {
  public:
-  Process(Network* network, Tap* tap, int host, const ProcessOptions& options);
+  // Makes what carries the rails' links in the place of the simulated network, which keeps the out-of-band connection.
+  using MakeRails = std::function<std::unique_ptr<net::Transport>(Io* io, net::Greet greet)>;
+  Process(Network* network, Tap* tap, int host, const ProcessOptions& options, const MakeRails& make_rails = nullptr);
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
   ~Process() override;
@@ -70,6 +72,8 @@ class Process : public Network::Host {
   // The rail's device is lost, and with it all that it did; or it is back.
   void Device(int rail, bool lost);
 
+  // What has left on the rail.
+  uint64_t sent_bytes(int rail) const { return host_.rails[static_cast<size_t>(rail)].sent_bytes.value(); }
   const std::map<int, std::shared_ptr<net::SendPeer>>& send_peers() const { return send_peers_; }
   const std::map<uint64_t, std::shared_ptr<net::RecvPeer>>& recv_peers() const { return acceptor_->peers(); }
 
@@ -95,6 +99,7 @@ class Process : public Network::Host {
   VirtualClock clock_;
   net::Host host_;
   std::unique_ptr<SimTransport> transport_;
+  std::unique_ptr<net::Transport> rails_;  // null: that
   std::unique_ptr<net::Acceptor> acceptor_;
   std::map<int, std::shared_ptr<net::SendPeer>> send_peers_;  // by peer
   std::vector<std::function<void()>> calls_;                  // for the next turn

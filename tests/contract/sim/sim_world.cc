@@ -35,7 +35,7 @@ FlowState StateOf(net::Comm::State state) {
 
 }  // namespace
 
-SimWorld::SimWorld(const Options& options) : timeline_(kSeed), network_(&timeline_) {
+SimWorld::SimWorld(const Options& options, const sim::Process::MakeRails& make_rails) : timeline_(kSeed), network_(&timeline_) {
   network_.set_send_buffer_bytes(256 * 1024);
   network_.set_receive_buffer_bytes(256 * 1024);
   for (End from = 0; from < 2; ++from)
@@ -46,7 +46,7 @@ SimWorld::SimWorld(const Options& options) : timeline_(kSeed), network_(&timelin
         network_.SetPath({from, a}, {1 - from, b}, path);
       }
   for (End end = 0; end < 2; ++end) {
-    processes_[end] = std::make_unique<sim::Process>(&network_, static_cast<sim::Tap*>(this), end, ProcessOptionsOf(options));
+    processes_[end] = std::make_unique<sim::Process>(&network_, static_cast<sim::Tap*>(this), end, ProcessOptionsOf(options), make_rails);
     processes_[end]->progress = [this, end] { Progress(end); };
     processes_[end]->page = [this, end] { return pages_[end]; };
   }
@@ -59,6 +59,12 @@ void SimWorld::RunFor(Nanos time) {
   bool over = false;
   timeline_.At(end, [&over] { over = true; });
   while (!over) timeline_.RunNext();
+}
+
+void SimWorld::Await(const std::function<bool()>& condition, const char* what) {
+  const Nanos limit = timeline_.now() + kCallLimit;
+  while (!condition() && timeline_.now() < limit && timeline_.RunNext()) continue;
+  EXPECT_TRUE(condition()) << what;
 }
 
 // ---- the job ----
@@ -74,9 +80,7 @@ void SimWorld::Call(End end, std::function<void()> what) {
     what();
     done = true;
   });
-  const Nanos limit = timeline_.now() + kCallLimit;
-  while (!done && timeline_.now() < limit && timeline_.RunNext()) continue;
-  ASSERT_TRUE(done) << "process " << end << " does not answer";
+  Await([&] { return done; }, "a process does not answer");
 }
 
 void SimWorld::Progress(End end) {
@@ -143,6 +147,7 @@ void SimWorld::CloseSend(int number) {
     flow.sender.peer->Close(flow.sender.id);
     flow.send.state = FlowState::kClosed;
   });
+  Await([&] { return !At(number).sender.peer->Holds(At(number).sender.id); }, "a link keeps a buffer");
 }
 
 void SimWorld::CloseReceive(int number) {
@@ -152,13 +157,12 @@ void SimWorld::CloseReceive(int number) {
     flow.receiver.peer->Close(flow.receiver.id);
     flow.receive.state = FlowState::kClosed;
   });
+  Await([&] { return !At(number).receiver.peer->Holds(At(number).receiver.id); }, "a link keeps a buffer");
 }
 
 void SimWorld::EndProcess(End end) {
   processes_[end]->Exit();
-  const Nanos limit = timeline_.now() + kCallLimit;
-  while (!processes_[end]->dead() && timeline_.now() < limit && timeline_.RunNext()) continue;
-  EXPECT_TRUE(processes_[end]->dead()) << "process " << end << " does not end";
+  Await([&] { return processes_[end]->dead(); }, "a process does not end");
 }
 
 // ---- faults ----
@@ -201,11 +205,6 @@ void SimWorld::Publish(End end, const std::vector<Verdict>& verdicts) {
 }
 
 // ---- observation ----
-
-void SimWorld::ChunkSent(const sim::Carrying& who, const net::Chunk& chunk) {
-  const auto& sender = processes_[who.sender]->send_peers().at(who.receiver);
-  left_bytes_[who.sender][sender->session().local_rail(who.link)] += chunk.bytes;
-}
 
 void SimWorld::Recorded(int sender, int, int rail, const net::Action& action) {
   Told told{.rail = rail};

@@ -1,4 +1,5 @@
-// The world in simulated time: the production sessions in two simulated processes, over tests/sim's network.
+// The world in simulated time: the production peers in two of tests/sim's processes, over its network; or over other rails that obey its
+// faults.
 #ifndef R2CC_TESTS_CONTRACT_SIM_SIM_WORLD_H_
 #define R2CC_TESTS_CONTRACT_SIM_SIM_WORLD_H_
 
@@ -19,7 +20,7 @@ namespace r2cc::contract {
 
 class SimWorld final : public World, private sim::Tap {
  public:
-  explicit SimWorld(const Options& options);
+  explicit SimWorld(const Options& options, const sim::Process::MakeRails& make_rails = nullptr);
   ~SimWorld() override { timeline_.Clear(); }
 
   std::string Node(End end) const override { return "host" + std::to_string(end); }
@@ -47,11 +48,15 @@ class SimWorld final : public World, private sim::Tap {
   void StopProcess(End end) override { processes_[end]->Stop(); }
   void ContinueProcess(End end) override { processes_[end]->Continue(); }
   void KillProcess(End end, bool child_holds_sockets) override;
+  bool FailCloses(End end, bool fails) override {
+    processes_[end]->io().closing.fails = fails;
+    return true;
+  }
 
   void Publish(End end, const std::vector<Verdict>& verdicts) override;
   void LoseDaemon(End end) override { Publish(end, {}); }
 
-  uint64_t LeftBytes(End end, int rail) const override { return left_bytes_[end][rail]; }
+  uint64_t LeftBytes(End end, int rail) const override { return processes_[end]->sent_bytes(rail); }
   const std::vector<Told>& told(End end) const override { return told_[end]; }
 
  private:
@@ -75,11 +80,11 @@ class SimWorld final : public World, private sim::Tap {
   };
 
   // ---- the tap ----
-  void ChunkSent(const sim::Carrying& who, const net::Chunk& chunk) override;
   void Recorded(int sender, int receiver, int rail, const net::Action& action) override;
 
   const Flow& At(int flow) const { return flows_[static_cast<size_t>(flow)]; }
   void RunFor(Nanos time);
+  void Await(const std::function<bool()>& condition, const char* what);
   // The process's job does it in its next turn.
   void Ask(End end, std::function<void()> what);
   // And it is waited for, however long that takes.
@@ -96,7 +101,6 @@ class SimWorld final : public World, private sim::Tap {
   std::vector<Flow> flows_;
   std::map<std::pair<End, int>, PortState> ports_;
   plan::Plan pages_[2];
-  uint64_t left_bytes_[2][kRails] = {};
   std::vector<Told> told_[2];
   std::vector<std::unique_ptr<std::byte[]>> memory_;
 };
