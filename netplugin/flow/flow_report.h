@@ -14,6 +14,7 @@ struct FlowReport {
   MessageId placed_through = 0;      // all messages below are here
   bool grants = false;               // `capacities` are set; else it is an acknowledgement alone
   std::vector<uint64_t> capacities;  // of all buffers that are posted, from `placed_through` on
+  std::vector<Place> places;         // where they lie; none: nowhere that the sender has to know
 };
 
 class FlowReportSink {

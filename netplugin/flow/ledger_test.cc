@@ -210,6 +210,62 @@ TEST(RecvLedger, CapacitiesAreOfWhatIsOutstanding) {
   EXPECT_EQ(ledger.Capacities(), (std::vector<uint64_t>{20, 30}));
 }
 
+// ---- where buffers lie ----
+
+TEST(SendLedger, AGrantMayChangeItsGenerationAndNothingElse) {
+  Sender s;
+  char data[100];
+  const std::array<uint64_t, 2> capacities{100, 100};
+  const auto grant = [&](const Place& first, const Place& second) {
+    return s.ledger.Grant(0, capacities, std::array<Place, 2>{first, second});
+  };
+  s.Grant(0, {100});
+  EXPECT_EQ(s.ledger.PlaceOf(0), nullptr);
+  ASSERT_TRUE(grant({5, 1, 64}, {}));
+  EXPECT_EQ(s.ledger.PlaceOf(0)->offset, 64u);
+  EXPECT_EQ(s.ledger.PlaceOf(1), nullptr) << "its memory needs no key";
+  ASSERT_TRUE(grant({5, 3, 64}, {5, 3, 0}));
+  ASSERT_TRUE(grant({5, 2, 64}, {})) << "a word that was overtaken";
+  EXPECT_EQ(s.ledger.PlaceOf(0)->generation, 3u);
+  EXPECT_EQ(s.ledger.PlaceOf(1)->region, 5u);
+  EXPECT_FALSE(grant({5, 3, 65}, {})) << "another place";
+  EXPECT_FALSE(grant({6, 3, 64}, {})) << "another region";
+  EXPECT_FALSE(s.ledger.Grant(0, capacities, std::array<Place, 1>{})) << "one place for two buffers";
+  s.Grant(0, {100, 100, 100});
+  s.ledger.Post(data, 100);
+  EXPECT_EQ(s.ledger.NextReady().region, 5u);
+  Chunk chunk;
+  ASSERT_TRUE(s.ledger.Pull(0, &chunk));
+  ASSERT_TRUE(s.ledger.AckThrough(1));
+  EXPECT_EQ(s.ledger.PlaceOf(0), nullptr);
+  EXPECT_EQ(s.ledger.PlaceOf(1)->offset, 0u);
+  s.ledger.Post(data, 100);
+  s.ledger.Post(data, 100);
+  ASSERT_TRUE(s.ledger.Pull(0, &chunk));
+  EXPECT_EQ(s.ledger.NextReady().region, 0u);
+}
+
+struct Generations final : RegionGenerations {
+  uint32_t GenerationOf(RegionId region) const override { return region == 5 ? 2 : 0; }
+};
+
+TEST(RecvLedger, PlacesAreOfWhatTheSenderWasToldOf) {
+  RecvLedger ledger(7);
+  std::vector<std::byte> bytes(100);
+  const Memory told{.id = 5, .base = bytes.data(), .bytes = bytes.size()}, untold{.id = 6, .base = bytes.data(), .bytes = bytes.size()};
+  ledger.Post(bytes.data(), 10);
+  ledger.Post({bytes.data(), &untold}, 10);
+  EXPECT_TRUE(ledger.Places(Generations()).empty());
+  ledger.Post({bytes.data() + 60, &told}, 10);
+  const std::vector<Place> places = ledger.Places(Generations());
+  ASSERT_EQ(places.size(), 3u);
+  EXPECT_EQ(places[0].region, 0u);
+  EXPECT_EQ(places[1].region, 0u);
+  EXPECT_EQ(places[2].region, 5u);
+  EXPECT_EQ(places[2].generation, 2u);
+  EXPECT_EQ(places[2].offset, 60u);
+}
+
 // ---- the eager path ----
 
 }  // namespace

@@ -38,6 +38,14 @@ struct Buffer {
   const Memory* memory = nullptr;
 };
 
+// Where in a receiver's memory a buffer lies, as its sender hears of it; region 0: its devices need no key. The keys are those of the
+// region's generation, or later ones.
+struct Place {
+  RegionId region = 0;
+  uint32_t generation = 0;
+  uint64_t offset = 0;
+};
+
 }  // namespace r2cc::net
 
 #endif  // R2CC_NETPLUGIN_FLOW_MEMORY_H_

@@ -43,6 +43,9 @@ enum class Planted {
   // Workers.
   kDismissedUntold,   // what a worker's last call has moved is forgotten when the worker lets go of the socket, and moved again
   kCloseDoesNotWait,  // a flow is closed while a worker's call, or a half-sent chunk, still needs its buffer
+  // Keys.
+  kKeyMissing,  // a message leaves before the keys to its buffer are here
+  kKeyStale,    // the first keys are used for ever
   // Shares. The simulation's checkers do not look at them: link/fair_weights_test does.
   kWeightIgnored,  // flows share a link equally whatever their weights
 };

@@ -109,6 +109,7 @@ bool RecvFlows::Tell(Flow* flow, Nanos now) {
   if (now - flow->untold_since < Patience(*flow, to_ack, to_grant)) return false;
   FlowReport report{.flow = flow->id, .placed_through = placed, .grants = to_grant > 0 || flow->tell_again};
   if (report.grants) report.capacities = ledger.Capacities();
+  if (report.grants && generations_ != nullptr) report.places = ledger.Places(*generations_);
   if (IsPlanted(Planted::kAckBeforePlacement) && !report.grants) report.placed_through = std::max(placed, posted);
   const bool dropped = IsPlanted(Planted::kGrantDropped) && to_grant > 0 && posted % 4 == 0;
   if (!dropped && !reports_->Report(std::move(report), flow->home)) return false;

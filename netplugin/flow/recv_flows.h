@@ -40,7 +40,8 @@ class RecvFlows {
   };
 
   // Grants and acknowledgements leave through `reports`.
-  explicit RecvFlows(FlowReportSink* reports, MemoryOps* memory = &host_memory) : reports_(reports), memory_(memory) {}
+  explicit RecvFlows(FlowReportSink* reports, MemoryOps* memory = &host_memory, const RegionGenerations* generations = nullptr)
+      : reports_(reports), memory_(memory), generations_(generations) {}
 
   Flow* Open(FlowId id, LinkId home);
   // Null if there is none.
@@ -92,6 +93,7 @@ class RecvFlows {
 
   FlowReportSink* const reports_;
   MemoryOps* const memory_;
+  const RegionGenerations* const generations_;  // null: no buffer lies in a region
   bool whole_ = false;
   std::map<FlowId, MessageId> closed_;  // placed through
   FlowMap<Flow> flows_;

@@ -150,6 +150,18 @@ FlowArrivals RecvLedger::Arrivals() const {
   return arrivals;
 }
 
+std::vector<Place> RecvLedger::Places(const RegionGenerations& generations) const {
+  std::vector<Place> places;
+  for (size_t i = 0; i < messages_.size(); ++i) {
+    const Buffer& to = messages_[i].to;
+    const uint32_t known = to.memory == nullptr ? 0 : generations.GenerationOf(to.memory->id);
+    if (known == 0) continue;
+    places.resize(messages_.size());
+    places[i] = {to.memory->id, known, static_cast<uint64_t>(to.data - to.memory->base)};
+  }
+  return places;
+}
+
 std::vector<uint64_t> RecvLedger::Capacities() const {
   std::vector<uint64_t> capacities;
   capacities.reserve(messages_.size());

@@ -14,6 +14,7 @@
 
 #include "netplugin/flow/carriers.h"
 #include "netplugin/flow/memory_ops.h"
+#include "netplugin/flow/region_keys.h"
 #include "netplugin/flow/types.h"
 
 namespace r2cc::net {
@@ -48,6 +49,8 @@ class RecvLedger {
   FlowArrivals Arrivals() const;
   // Buffer sizes of the messages from placed_through() to posted_through(): what to grant.
   std::vector<uint64_t> Capacities() const;
+  // Where they lie; empty if that is nowhere that the sender was told of.
+  std::vector<Place> Places(const RegionGenerations& generations) const;
 
   MessageId placed_through() const { return placed_through_; }
   MessageId posted_through() const { return placed_through_ + messages_.size(); }

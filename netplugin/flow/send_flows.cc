@@ -64,13 +64,26 @@ bool SendFlows::Expects(const Chunk& chunk) const {
 
 bool SendFlows::MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::span<const LinkShare> shares, LinkId link) const {
   if (!ready.any || flow.state == State::kFailed) return false;
+  if (ready.region != 0 && !IsPlanted(Planted::kKeyMissing)) {
+    if (!keys_->Reaches(ready.region, link)) return false;
+    shares = Reaching(ready.region, shares);
+  }
+  if (!MayPull(shares, mode_, link)) return false;
   if (ready.eager && mode_ == StripeMode::kBalance) return SmallCarrier(shares, flow.home) == link;
   return Carries(shares, mode_, flow.home, link);
 }
 
+// A message's links are those that reach its buffer: who does not is as good as down for it.
+std::span<const LinkShare> SendFlows::Reaching(RegionId region, std::span<const LinkShare> shares) const {
+  reaching_.assign(shares.begin(), shares.end());
+  for (size_t link = 0; link < shares.size(); ++link)
+    if (shares[link].usable && !keys_->Reaches(region, static_cast<LinkId>(link))) reaching_[link].usable = false;
+  return reaching_;
+}
+
 uint32_t SendFlows::ReadyChunks(std::span<const LinkShare> shares, LinkId link, uint32_t most) const {
   uint32_t chunks = 0;
-  if (!MayPull(shares, mode_, link)) return 0;
+  if (Idle(shares, link)) return 0;
   for (const Flow* flow : ready_) {
     if (chunks >= most) break;
     if (MayCarry(*flow, flow->ledger.NextReady(), shares, link)) chunks += flow->ledger.ReadyChunks(most - chunks);
@@ -79,7 +92,7 @@ uint32_t SendFlows::ReadyChunks(std::span<const LinkShare> shares, LinkId link, 
 }
 
 bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, Carrier carrier, Chunk* chunk) {
-  if (ready_.empty() || !MayPull(shares, mode_, link)) return false;
+  if (ready_.empty() || Idle(shares, link)) return false;
   const size_t clock = ClockOf(shares, link);
   if (clock >= clocks_.size()) clocks_.resize(clock + 1);
   const double clock_now = clocks_[clock];

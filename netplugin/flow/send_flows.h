@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "netplugin/flow/flow_map.h"
+#include "netplugin/flow/region_keys.h"
 #include "netplugin/flow/send_ledger.h"
 #include "netplugin/flow/stripe.h"
 
@@ -44,12 +45,13 @@ class SendFlows {
   // What a message costs a link beside its bytes.
   static constexpr uint64_t kHeaderBytes = 48;
 
-  SendFlows(const SendLedger::Limits& limits, StripeMode mode, MemoryOps* memory = &host_memory)
-      : limits_(limits), mode_(mode), copies_(memory) {}
+  SendFlows(const SendLedger::Limits& limits, StripeMode mode, MemoryOps* memory = &host_memory, const RegionKeys* keys = nullptr)
+      : limits_(limits), mode_(mode), keys_(keys), copies_(memory) {}
 
   Flow* Open();
   // Null if there is none.
   Flow* Find(FlowId id) { return flows_.Find(id); }
+  const Flow* Find(FlowId id) const { return flows_.Find(id); }
   const Flow& at(FlowId id) const { return flows_.at(id); }
   void Close(FlowId id);
   // What the flow gets of links that it shares with others, relative to theirs; 1 unless set. Counts from its next message on. False, and
@@ -102,7 +104,8 @@ class SendFlows {
  private:
   const SendLedger::Limits limits_;
   const StripeMode mode_;
-  Copies copies_;  // before the flows, which use it
+  const RegionKeys* const keys_;  // null: no buffer lies in a region
+  Copies copies_;                 // before the flows, which use it
   FlowMap<Flow> flows_;
   FlowId next_id_ = 1;
   uint64_t order_ = 1;
@@ -113,12 +116,18 @@ class SendFlows {
   std::vector<double> clocks_{0.0};
   size_t ClockOf(std::span<const LinkShare> shares, LinkId link) const { return deals() && Spread(shares) ? 0 : size_t{link} + 1; }
   void Begin(Flow* flow, size_t clock, double start, uint64_t message_bytes);
+  // It may carry nothing, whatever is ready: of what lies in regions each message has links of its own.
+  bool Idle(std::span<const LinkShare> shares, LinkId link) const {
+    return !MayPull(shares, mode_, link) && (keys_ == nullptr || !keys_->any());
+  }
+  std::span<const LinkShare> Reaching(RegionId region, std::span<const LinkShare> shares) const;
   bool MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::span<const LinkShare> shares, LinkId link) const;
 
   // Takes ready_[at] out.
   void NotReady(size_t at);
 
-  std::vector<Flow*> ready_;  // that may have ready chunks
+  mutable std::vector<LinkShare> reaching_;  // of one call
+  std::vector<Flow*> ready_;                 // that may have ready chunks
   std::vector<FlowId> changed_, taken_;
 };
 

@@ -81,16 +81,20 @@ void SendLedger::AdvanceDone() {
     while (done_through_ < posted_through() && !At(done_through_).holder.empty() && At(done_through_).ready == 0) ++done_through_;
 }
 
-bool SendLedger::Grant(MessageId first, std::span<const uint64_t> capacities) {
-  if (first > granted_through_ || capacities.size() > kChunksMax) return false;
+bool SendLedger::Grant(MessageId first, std::span<const uint64_t> capacities, std::span<const Place> places) {
+  if (first > granted_through_ || capacities.size() > kChunksMax || (!places.empty() && places.size() != capacities.size())) return false;
   for (size_t i = 0; i < capacities.size(); ++i) {
     const MessageId id = first + i;
     if (id < acked_through_) continue;
     if (id < granted_through_) {
-      if (capacities_[id - acked_through_] != capacities[i]) return false;
+      if (capacities_[id - acked_through_] != capacities[i] || (!places.empty() && !Replace(id, places[i]))) return false;
       continue;
     }
     capacities_.push_back(capacities[i]);
+    if (!places.empty() || !places_.empty()) {
+      places_.resize(capacities_.size());
+      if (!places.empty()) places_.back() = places[i];
+    }
     ++granted_through_;
     if (id >= posted_through()) continue;
     Message& message = At(id);
@@ -100,6 +104,22 @@ bool SendLedger::Grant(MessageId first, std::span<const uint64_t> capacities) {
       MakeSendable(id);
   }
   return true;
+}
+
+// A place that was said stays, whatever the receiver forgets of it.
+bool SendLedger::Replace(MessageId id, const Place& place) {
+  if (place.region == 0) return true;
+  places_.resize(capacities_.size());
+  Place& known = places_[id - acked_through_];
+  if (known.region == 0) known = place;
+  known.generation = std::max(known.generation, place.generation);
+  return known.region == place.region && known.offset == place.offset;
+}
+
+const Place* SendLedger::PlaceOf(MessageId id) const {
+  if (id < acked_through_ || id - acked_through_ >= places_.size()) return nullptr;
+  const Place& place = places_[id - acked_through_];
+  return place.region == 0 ? nullptr : &place;
 }
 
 void SendLedger::MakeSendable(MessageId id) {
@@ -113,7 +133,9 @@ void SendLedger::MakeSendable(MessageId id) {
 SendLedger::Ready SendLedger::NextReady() const {
   for (size_t i = first_ready_; i < messages_.size(); ++i) {
     const Message& message = messages_[i];
-    if (message.ready > 0) return {true, message.ready < message.holder.size(), message.eager, message.order};
+    if (message.ready == 0) continue;
+    const RegionId region = message.eager || i >= places_.size() ? 0 : places_[i].region;
+    return {true, message.ready < message.holder.size(), message.eager, message.order, region};
   }
   return {};
 }
@@ -190,6 +212,7 @@ bool SendLedger::AckThrough(MessageId through) {
       granted_through_ = acked_through_;  // an eager message needs no grant
     else
       capacities_.pop_front();
+    if (!places_.empty()) places_.pop_front();
   }
   AdvanceDone();
   return acked_through_ >= through;

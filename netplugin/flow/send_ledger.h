@@ -47,9 +47,11 @@ class SendLedger {
   // That copy, for who is to read it beyond the acknowledgement; null if there is none.
   std::shared_ptr<const std::byte[]> Copy(MessageId id) const;
 
-  // The receiver's buffers for messages first, first+1, ...: idempotent. False if it leaves a gap or changes what was granted before
-  // (a peer that breaks the protocol).
-  bool Grant(MessageId first, std::span<const uint64_t> capacities);
+  // The receiver's buffers for messages first, first+1, ..., and where they lie, if `places` says so: idempotent. Keys change, buffers do
+  // not: false if it leaves a gap or changes anything but generations (a peer that breaks the protocol).
+  bool Grant(MessageId first, std::span<const uint64_t> capacities, std::span<const Place> places = {});
+  // Where the buffer of a message lies; null: nobody has said so.
+  const Place* PlaceOf(MessageId id) const;
 
   // A posted message is larger than its grant: NCCL's caller made a mistake, and the flow cannot go on.
   bool overflowed() const { return overflowed_; }
@@ -60,6 +62,7 @@ class SendLedger {
     bool begun = false;  // other chunks of it were entrusted already: it is to be finished, or replayed
     bool eager = false;
     uint64_t order = 0;
+    RegionId region = 0;  // in which its buffer lies; 0: any link may carry it
   };
   Ready NextReady() const;
   // How many chunks are ready, counted up to `most`.
@@ -111,6 +114,7 @@ class SendLedger {
 
   bool MayBeEager(MessageId id, uint64_t bytes) const;
   Message& At(MessageId id) { return messages_[id - acked_through_]; }
+  bool Replace(MessageId id, const Place& place);
   void MakeSendable(MessageId id);
   void AdvanceDone();
 
@@ -124,6 +128,7 @@ class SendLedger {
   MessageId granted_through_ = 0;
   std::deque<Message> messages_;     // from acked_through_ on
   std::deque<uint64_t> capacities_;  // from acked_through_ to granted_through_
+  std::deque<Place> places_;         // the same, or empty while no buffer has a place
   size_t first_ready_ = 0;           // no message before it, counted from acked_through_, has a ready chunk
   bool last_eager_ = false;
   bool wants_grant_ = false;

@@ -48,6 +48,7 @@ bool Courier::Report(FlowReport report, LinkId home) {
   Frame frame{.type = report.grants ? FrameType::kGrant : FrameType::kAck, .flow = report.flow};
   frame.message = report.placed_through;
   frame.numbers = std::move(report.capacities);
+  frame.places = std::move(report.places);
   return SendBest(frame, home);
 }
 
@@ -69,11 +70,16 @@ void Courier::Send(Kept* kept, Nanos now) {
   if (all ? SendAll(kept->frame) : SendBest(kept->frame, kept->home)) kept->sent = now;
 }
 
-void Courier::AnsweredThrough(FrameType type, LinkId link, Incarnation incarnation) {
+void Courier::AnsweredThrough(FrameType type, uint32_t about, Incarnation incarnation) {
   std::erase_if(kept_, [&](const auto& entry) {
-    const auto& [kept_type, kept_link, kept_incarnation] = entry.first;
-    return kept_type == type && kept_link == link && kept_incarnation <= incarnation;
+    const auto& [kept_type, kept_about, kept_incarnation] = entry.first;
+    return kept_type == type && kept_about == about && kept_incarnation <= incarnation;
   });
+}
+
+void Courier::Repeat(FrameType type, Lane lane) {
+  for (const auto& [key, kept] : kept_)
+    if (std::get<FrameType>(key) == type) Send(lane, kept.frame);
 }
 
 void Courier::Resend(Nanos now) {

@@ -42,14 +42,16 @@ class Courier final : public FlowReportSink {
   // On every lane that is open. False if there is none.
   bool SendAll(const Frame& frame);
 
-  // What the frame is about: its answer names the same.
+  // What the frame is about: its answer names the same, a flow, an incarnation of a link, or a generation of a region.
   using Key = std::tuple<FrameType, uint32_t, Incarnation>;  // flow or link; 0 for flows
   // Sends `frame` on the best lane, or on all, and again on all of them whenever a lane went or kResendAfter passed, until Answered():
   // the lane that was best may have died without a word.
   void Keep(const Key& key, Frame frame, LinkId home, bool all_lanes, Nanos now);
   void Answered(const Key& key) { kept_.erase(key); }
-  // Also answers for all earlier incarnations of the link.
-  void AnsweredThrough(FrameType type, LinkId link, Incarnation incarnation);
+  // Also answers for all earlier incarnations of the link, or generations of the region.
+  void AnsweredThrough(FrameType type, uint32_t about, Incarnation incarnation);
+  // Says on this lane, too, what is kept of the type.
+  void Repeat(FrameType type, Lane lane);
   void Forget() { kept_.clear(); }
   bool idle() const { return kept_.empty(); }
 

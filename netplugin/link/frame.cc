@@ -9,91 +9,11 @@
 namespace r2cc::net {
 namespace {
 
-constexpr uint32_t kPacketMagic = 0x32435232;  // "2RC2"
-constexpr uint32_t kBulkMagic = 0x4b4c4232;    // "2BLK"
+constexpr uint32_t kBulkMagic = 0x4b4c4232;  // "2BLK"
 constexpr uint8_t kChecksummedFlag = 1;
 constexpr uint8_t kEagerFlag = 2;
 constexpr uint16_t kHelloType = 0x100;
 constexpr uint16_t kHelloReplyType = 0x101;
-constexpr size_t kStringBytesMax = 255;
-constexpr uint32_t kNoTag = 0;  // of greetings: they carry the nonce itself
-constexpr size_t kFrameBytesUsual = 96;
-
-class Writer {
- public:
-  explicit Writer(uint16_t type) {
-    bytes_.reserve(kFrameBytesUsual);
-    Put(kPacketMagic);
-    Put(type);
-    Put(uint16_t{0});
-    Put(uint32_t{0});  // body bytes
-    Put(uint32_t{0});  // checksum
-  }
-  template <std::integral T>
-  void Put(T value) {
-    uint8_t raw[sizeof(T)];
-    std::memcpy(raw, &value, sizeof(T));
-    bytes_.insert(bytes_.end(), raw, raw + sizeof(T));
-  }
-  void Put(const std::string& text) {
-    const size_t length = std::min(text.size(), kStringBytesMax);
-    Put(static_cast<uint8_t>(length));
-    bytes_.insert(bytes_.end(), text.begin(), text.begin() + static_cast<ptrdiff_t>(length));
-  }
-  void Put(const Endpoint& bytes) { Put(std::string(bytes.begin(), bytes.end())); }
-  Bytes Finish(uint32_t tag = kNoTag) {
-    const auto body = static_cast<uint32_t>(bytes_.size() - kPacketHeaderBytes);
-    const uint32_t crc = Crc32c(bytes_.data() + kPacketHeaderBytes, body) ^ tag;
-    std::memcpy(bytes_.data() + 8, &body, 4);
-    std::memcpy(bytes_.data() + 12, &crc, 4);
-    return std::move(bytes_);
-  }
-
- private:
-  Bytes bytes_;
-};
-
-// Reads past the end yield zeros and make ok() false for good.
-class Reader {
- public:
-  explicit Reader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-  template <std::integral T>
-  T Get() {
-    T value{};
-    if (bytes_.size() < sizeof(T)) {
-      ok_ = false;
-      return value;
-    }
-    std::memcpy(&value, bytes_.data(), sizeof(T));
-    bytes_ = bytes_.subspan(sizeof(T));
-    return value;
-  }
-  // See frame.h.
-  Endpoint GetBytes() {
-    const auto length = Get<uint8_t>();
-    if (bytes_.size() < length) {
-      ok_ = false;
-      return {};
-    }
-    Endpoint bytes(bytes_.begin(), bytes_.begin() + length);
-    bytes_ = bytes_.subspan(length);
-    return bytes;
-  }
-  std::string GetString() {
-    const Endpoint bytes = GetBytes();
-    std::string text(bytes.begin(), bytes.end());
-    for (char& c : text)
-      if (c < 0x20 || c > 0x7e) c = '?';
-    return text;
-  }
-  size_t left() const { return bytes_.size(); }
-  bool ok() const { return ok_; }
-  bool Done() const { return ok_ && bytes_.empty(); }
-
- private:
-  std::span<const uint8_t> bytes_;
-  bool ok_ = true;
-};
 
 template <std::integral T>
 T At(std::span<const uint8_t> bytes, size_t offset) {
@@ -102,54 +22,101 @@ T At(std::span<const uint8_t> bytes, size_t offset) {
   return value;
 }
 
-// The body of a sound packet; false if magic, length, checksum or type are not right.
-bool Body(std::span<const uint8_t> packet, uint32_t tag, uint16_t* type, std::span<const uint8_t>* body) {
-  if (packet.size() < kPacketHeaderBytes || PacketLength(packet) != packet.size()) return false;
-  *type = At<uint16_t>(packet, 4);
-  *body = packet.subspan(kPacketHeaderBytes);
-  return (Crc32c(body->data(), body->size()) ^ tag) == At<uint32_t>(packet, 12);
+void PutEndpoints(const std::vector<RailEndpoint>& endpoints, PacketWriter* out) {
+  out->Put(static_cast<uint8_t>(endpoints.size()));
+  for (const RailEndpoint& endpoint : endpoints) {
+    out->Put(static_cast<uint8_t>(endpoint.transport));
+    out->Put(endpoint.bytes);
+  }
 }
 
-void PutRails(const std::vector<RailInfo>& rails, Writer* out) {
+void PutRails(const std::vector<RailInfo>& rails, PacketWriter* out) {
   out->Put(static_cast<uint16_t>(rails.size()));
   for (const RailInfo& rail : rails) {
     out->Put(rail.nic);
     out->Put(static_cast<uint8_t>(rail.up));
-    out->Put(static_cast<uint8_t>(rail.endpoints.size()));
-    for (const RailEndpoint& endpoint : rail.endpoints) {
-      out->Put(static_cast<uint8_t>(endpoint.transport));
-      out->Put(endpoint.bytes);
-    }
+    PutEndpoints(rail.endpoints, out);
   }
 }
 
-bool GetTransport(Reader* in, TransportKind* transport) {
+bool GetTransport(PacketReader* in, TransportKind* transport) {
   const auto number = in->Get<uint8_t>();
   *transport = static_cast<TransportKind>(number);
   return number < kTransportKinds;
 }
 
-bool GetRails(Reader* in, std::vector<RailInfo>* rails) {
+bool GetEndpoints(PacketReader* in, std::vector<RailEndpoint>* endpoints) {
+  const auto count = in->Get<uint8_t>();
+  if (count > kTransportKinds) return false;
+  for (uint8_t i = 0; i < count && in->ok(); ++i) {
+    RailEndpoint endpoint;
+    if (!GetTransport(in, &endpoint.transport)) return false;
+    const auto same = [&](const RailEndpoint& other) { return other.transport == endpoint.transport; };
+    if (std::any_of(endpoints->begin(), endpoints->end(), same)) return false;
+    endpoint.bytes = in->GetBytes();
+    endpoints->push_back(std::move(endpoint));
+  }
+  return in->ok();
+}
+
+bool GetRails(PacketReader* in, std::vector<RailInfo>* rails) {
   const auto count = in->Get<uint16_t>();
   if (count > kWireRailsMax) return false;
   for (uint16_t i = 0; i < count && in->ok(); ++i) {
     RailInfo rail;
     rail.nic = in->GetString();
     rail.up = in->Get<uint8_t>() != 0;
-    const auto endpoints = in->Get<uint8_t>();
-    if (endpoints > kTransportKinds) return false;
-    for (uint8_t e = 0; e < endpoints && in->ok(); ++e) {
-      RailEndpoint endpoint;
-      if (!GetTransport(in, &endpoint.transport)) return false;
-      endpoint.bytes = in->GetBytes();
-      rail.endpoints.push_back(std::move(endpoint));
-    }
+    if (!GetEndpoints(in, &rail.endpoints)) return false;
     rails->push_back(std::move(rail));
   }
   return in->ok();
 }
 
-void PutBits(const std::vector<bool>& bits, Writer* out) {
+void PutPlaces(const std::vector<Place>& places, PacketWriter* out) {
+  out->Put(static_cast<uint32_t>(places.size()));
+  for (const Place& place : places) {
+    out->Put(place.region);
+    out->Put(place.generation);
+    out->Put(place.offset);
+  }
+}
+
+bool GetPlaces(PacketReader* in, size_t buffers, std::vector<Place>* places) {
+  const auto count = in->Get<uint32_t>();
+  if (count != 0 && count != buffers) return false;
+  places->resize(count);
+  for (Place& place : *places) {
+    place.region = in->Get<RegionId>();
+    place.generation = in->Get<uint32_t>();
+    place.offset = in->Get<uint64_t>();
+    if ((place.region == 0) != (place.generation == 0) || (place.region == 0 && place.offset != 0)) return false;
+  }
+  return in->ok();
+}
+
+void PutRegion(const Region& region, PacketWriter* out) {
+  out->Put(region.id);
+  out->Put(region.generation);
+  out->Put(region.base);
+  out->Put(region.bytes);
+  out->Put(static_cast<uint16_t>(region.keys.size()));
+  for (const std::vector<RailEndpoint>& keys : region.keys) PutEndpoints(keys, out);
+}
+
+bool GetRegion(PacketReader* in, Region* region) {
+  region->id = in->Get<RegionId>();
+  region->generation = in->Get<uint32_t>();
+  region->base = in->Get<uint64_t>();
+  region->bytes = in->Get<uint64_t>();
+  const auto rails = in->Get<uint16_t>();
+  if (region->id == 0 || region->generation == 0 || region->bytes > UINT64_MAX - region->base || rails > kWireRailsMax) return false;
+  region->keys.resize(rails);
+  for (std::vector<RailEndpoint>& keys : region->keys)
+    if (!GetEndpoints(in, &keys)) return false;
+  return in->ok();
+}
+
+void PutBits(const std::vector<bool>& bits, PacketWriter* out) {
   out->Put(static_cast<uint32_t>(bits.size()));
   uint8_t byte = 0;
   for (size_t i = 0; i < bits.size(); ++i) {
@@ -161,7 +128,7 @@ void PutBits(const std::vector<bool>& bits, Writer* out) {
   }
 }
 
-bool GetBits(Reader* in, std::vector<bool>* bits) {
+bool GetBits(PacketReader* in, std::vector<bool>* bits) {
   const auto count = in->Get<uint32_t>();
   if (count > kChunksMax || (count + 7) / 8 > in->left()) return false;
   bits->resize(count);
@@ -173,7 +140,7 @@ bool GetBits(Reader* in, std::vector<bool>* bits) {
   return in->ok();
 }
 
-bool GetArrivals(Reader* in, std::vector<FlowArrivals>* all) {
+bool GetArrivals(PacketReader* in, std::vector<FlowArrivals>* all) {
   const auto flows = in->Get<uint32_t>();
   if (flows > kFlowsMax) return false;
   for (uint32_t f = 0; f < flows && in->ok(); ++f) {
@@ -195,24 +162,8 @@ bool GetArrivals(Reader* in, std::vector<FlowArrivals>* all) {
 
 }  // namespace
 
-uint32_t SessionTag(uint64_t nonce, uint64_t session) {
-  const uint64_t both[2] = {nonce, session};
-  return Crc32c(both, sizeof(both));
-}
-
-size_t PacketLength(std::span<const uint8_t> bytes) {
-  if (bytes.size() < kPacketHeaderBytes) {
-    // A stranger is refused at the first bytes, not after a header's worth.
-    const size_t known = std::min<size_t>(bytes.size(), 4);
-    return known == 0 || std::memcmp(bytes.data(), &kPacketMagic, known) == 0 ? 0 : kPacketBytesMax + 1;
-  }
-  if (At<uint32_t>(bytes, 0) != kPacketMagic) return kPacketBytesMax + 1;
-  const auto body = At<uint32_t>(bytes, 8);
-  return body > kControlBodyBytesMax ? kPacketBytesMax + 1 : kPacketHeaderBytes + body;
-}
-
 Bytes Encode(const Hello& hello) {
-  Writer out(kHelloType);
+  PacketWriter out(kHelloType);
   out.Put(hello.wire_least);
   out.Put(hello.wire_newest);
   out.Put(static_cast<uint8_t>(hello.kind));
@@ -231,14 +182,14 @@ Bytes Encode(const Hello& hello) {
   out.Put(hello.oob_port);
   out.Put(hello.links);
   PutRails(hello.rails, &out);
-  return out.Finish();
+  return out.Finish(kNoTag);
 }
 
 bool Decode(std::span<const uint8_t> packet, Hello* hello) {
   uint16_t type;
   std::span<const uint8_t> body;
-  if (!Body(packet, kNoTag, &type, &body) || type != kHelloType) return false;
-  Reader in(body);
+  if (!PacketBody(packet, kNoTag, &type, &body) || type != kHelloType) return false;
+  PacketReader in(body);
   hello->wire_least = in.Get<uint32_t>();
   hello->wire_newest = in.Get<uint32_t>();
   const auto kind = in.Get<uint8_t>();
@@ -263,20 +214,20 @@ bool Decode(std::span<const uint8_t> packet, Hello* hello) {
 }
 
 Bytes Encode(const HelloReply& reply) {
-  Writer out(kHelloReplyType);
+  PacketWriter out(kHelloReplyType);
   out.Put(reply.wire_version);
   out.Put(static_cast<uint8_t>(reply.accepted));
   out.Put(reply.reason);
   out.Put(reply.node);
   PutRails(reply.rails, &out);
-  return out.Finish();
+  return out.Finish(kNoTag);
 }
 
 bool Decode(std::span<const uint8_t> packet, HelloReply* reply) {
   uint16_t type;
   std::span<const uint8_t> body;
-  if (!Body(packet, kNoTag, &type, &body) || type != kHelloReplyType) return false;
-  Reader in(body);
+  if (!PacketBody(packet, kNoTag, &type, &body) || type != kHelloReplyType) return false;
+  PacketReader in(body);
   reply->wire_version = in.Get<uint32_t>();
   reply->accepted = in.Get<uint8_t>() != 0;
   reply->reason = in.GetString();
@@ -285,7 +236,7 @@ bool Decode(std::span<const uint8_t> packet, HelloReply* reply) {
 }
 
 Bytes Encode(const Frame& frame, uint32_t tag) {
-  Writer out(static_cast<uint16_t>(frame.type));
+  PacketWriter out(static_cast<uint16_t>(frame.type));
   out.Put(frame.flow);
   out.Put(frame.link);
   out.Put(frame.incarnation);
@@ -299,6 +250,8 @@ Bytes Encode(const Frame& frame, uint32_t tag) {
   }
   out.Put(static_cast<uint32_t>(frame.numbers.size()));
   for (uint64_t number : frame.numbers) out.Put(number);
+  if (frame.type == FrameType::kGrant) PutPlaces(frame.places, &out);
+  if (frame.type == FrameType::kRegion) PutRegion(*frame.region, &out);
   out.Put(static_cast<uint32_t>(frame.arrivals.size()));
   for (const FlowArrivals& arrivals : frame.arrivals) {
     out.Put(arrivals.flow);
@@ -316,9 +269,9 @@ Bytes Encode(const Frame& frame, uint32_t tag) {
 bool Decode(std::span<const uint8_t> packet, uint32_t tag, Frame* frame) {
   uint16_t type;
   std::span<const uint8_t> body;
-  if (!Body(packet, tag, &type, &body)) return false;
-  if (type < static_cast<uint16_t>(FrameType::kFlowOpen) || type > static_cast<uint16_t>(FrameType::kWant)) return false;
-  Reader in(body);
+  if (!PacketBody(packet, tag, &type, &body)) return false;
+  if (type < static_cast<uint16_t>(FrameType::kFlowOpen) || type > static_cast<uint16_t>(FrameType::kRegionKnown)) return false;
+  PacketReader in(body);
   frame->type = static_cast<FrameType>(type);
   frame->flow = in.Get<FlowId>();
   frame->link = in.Get<LinkId>();
@@ -338,6 +291,14 @@ bool Decode(std::span<const uint8_t> packet, uint32_t tag, Frame* frame) {
   if (!in.ok() || uint64_t{count} * 8 > in.left()) return false;
   frame->numbers.resize(count);
   for (uint64_t& number : frame->numbers) number = in.Get<uint64_t>();
+  frame->places.clear();
+  if (frame->type == FrameType::kGrant && !GetPlaces(&in, count, &frame->places)) return false;
+  frame->region = nullptr;
+  if (frame->type == FrameType::kRegion) {
+    auto region = std::make_shared<Region>();
+    if (!GetRegion(&in, region.get())) return false;
+    frame->region = std::move(region);
+  }
   return GetArrivals(&in, &frame->arrivals) && in.Done();
 }
 

@@ -11,18 +11,18 @@
 #define R2CC_NETPLUGIN_LINK_FRAME_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "netplugin/flow/types.h"
+#include "netplugin/link/packet.h"
 
 namespace r2cc::net {
 
-constexpr uint32_t kWireVersionLeast = 3;  // oldest version that this release speaks
-constexpr uint32_t kWireVersion = 3;       // newest
-// Only kFenced would be larger: it travels in parts.
-constexpr uint32_t kControlBodyBytesMax = 1u << 20;
+constexpr uint32_t kWireVersionLeast = 4;  // oldest version that this release speaks
+constexpr uint32_t kWireVersion = 4;       // newest
 // More than the arrivals of kFlowsMax flows with all the messages that they may have under way.
 constexpr uint32_t kFencedPartsMax = 8192;
 constexpr uint32_t kWireRailsMax = 32;
@@ -99,22 +99,24 @@ struct HelloReply {
 
 // The numbers are the wire's.
 enum class FrameType : uint16_t {
-  kFlowOpen = 1,    // S>R flow, number = listen id, link = home link
-  kFlowOpened = 2,  // R>S flow, ok, number = eager messages that it stages
-  kGrant = 3,       // R>S flow, message = placed through, numbers = capacities of all buffers posted from there on
-  kAck = 4,         // R>S flow, message = placed through
-  kFence = 5,       // S>R link, incarnation, cause
-  kFenced = 6,      // R>S link, incarnation, cause, arrivals of all flows; part of parts, number = the answer that they are parts of
-  kFencedAck = 7,   // S>R link, incarnation
-  kProved = 8,      // R>S link, incarnation, ok
-  kPing = 9,        // S>R number
-  kPong = 10,       // R>S number
-  kFlowEnd = 11,    // S>R flow: the sender closed it
-  kFlowEnded = 12,  // R>S flow
-  kBye = 13,        // R>S flow, message = placed through: the receiver closed it
-  kByeAck = 14,     // S>R flow
-  kRailUp = 15,     // R>S number = rail: the acceptor's rail is back, worth a try
-  kWant = 16,       // S>R flow, message: it waits for its grant
+  kFlowOpen = 1,      // S>R flow, number = listen id, link = home link
+  kFlowOpened = 2,    // R>S flow, ok, number = eager messages that it stages
+  kGrant = 3,         // R>S flow, message = placed through, numbers = capacities of all buffers posted from there on, places
+  kAck = 4,           // R>S flow, message = placed through
+  kFence = 5,         // S>R link, incarnation, cause
+  kFenced = 6,        // R>S link, incarnation, cause, arrivals of all flows; part of parts, number = the answer that they are parts of
+  kFencedAck = 7,     // S>R link, incarnation
+  kProved = 8,        // R>S link, incarnation, ok
+  kPing = 9,          // S>R number
+  kPong = 10,         // R>S number
+  kFlowEnd = 11,      // S>R flow: the sender closed it
+  kFlowEnded = 12,    // R>S flow
+  kBye = 13,          // R>S flow, message = placed through: the receiver closed it
+  kByeAck = 14,       // S>R flow
+  kRailUp = 15,       // R>S number = rail: the acceptor's rail is back, worth a try
+  kWant = 16,         // S>R flow, message: it waits for its grant
+  kRegion = 17,       // R>S region
+  kRegionKnown = 18,  // S>R number = region, incarnation = generation
 };
 
 struct Frame {
@@ -129,24 +131,15 @@ struct Frame {
   uint32_t part = 0;  // kFenced: counted from 0, below `parts`
   uint32_t parts = 1;
   std::vector<uint64_t> numbers;
+  std::vector<Place> places;  // kGrant: as many as `numbers`, or none
   std::vector<FlowArrivals> arrivals;
+  std::shared_ptr<const Region> region;  // kRegion; else null
 };
-
-using Bytes = std::vector<uint8_t>;
-
-// What the two ends of a session stamp their packets with.
-uint32_t SessionTag(uint64_t nonce, uint64_t session);
 
 // Whole packets, ready to be written.
 Bytes Encode(const Hello& hello);
 Bytes Encode(const HelloReply& reply);
 Bytes Encode(const Frame& frame, uint32_t tag);
-
-// Length of the packet at the head of `bytes` (header included), 0 if more bytes are needed to know, or a value over
-// kPacketBytesMax if the head is not one of ours.
-constexpr size_t kPacketHeaderBytes = 16;
-constexpr size_t kPacketBytesMax = kPacketHeaderBytes + kControlBodyBytesMax;
-size_t PacketLength(std::span<const uint8_t> bytes);
 
 // One whole packet as PacketLength() found it. False if anything about it is wrong.
 bool Decode(std::span<const uint8_t> packet, Hello* hello);

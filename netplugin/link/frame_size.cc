@@ -10,6 +10,15 @@ size_t WireBytes(const FlowArrivals& flow) {
   return bytes;
 }
 
+size_t WireBytes(const Region& region) {
+  size_t bytes = sizeof(RegionId) + sizeof(uint32_t) + 2 * sizeof(uint64_t) + sizeof(uint16_t);
+  for (const std::vector<RailEndpoint>& keys : region.keys) {
+    bytes += sizeof(uint8_t);
+    for (const RailEndpoint& key : keys) bytes += 2 * sizeof(uint8_t) + key.bytes.size();
+  }
+  return bytes;
+}
+
 size_t BodyBytes(const Frame& frame) {
   constexpr size_t kNamesBytes =
       sizeof(FlowId) + sizeof(LinkId) + sizeof(Incarnation) + sizeof(uint32_t) + sizeof(uint8_t) + sizeof(uint64_t) + sizeof(MessageId);
@@ -17,6 +26,9 @@ size_t BodyBytes(const Frame& frame) {
   const size_t part_bytes = frame.type == FrameType::kFenced ? 2 * sizeof(uint32_t) : 0;
   size_t bytes = kNamesBytes + part_bytes + kCountsBytes + frame.numbers.size() * sizeof(uint64_t);
   for (const FlowArrivals& flow : frame.arrivals) bytes += WireBytes(flow);
+  if (frame.type == FrameType::kGrant)
+    bytes += sizeof(uint32_t) + frame.places.size() * (sizeof(RegionId) + sizeof(uint32_t) + sizeof(uint64_t));
+  if (frame.type == FrameType::kRegion) bytes += WireBytes(*frame.region);
   return bytes;
 }
 

@@ -8,10 +8,11 @@
 
 namespace r2cc::net {
 
-// What a frame's packet has in its body, and what arrivals take of that.
+// What a frame's packet has in its body, and what arrivals and a region take of that.
 size_t BodyBytes(const Frame& frame);
 size_t WireBytes(const MessageArrivals& message);
 size_t WireBytes(const FlowArrivals& flow);
+size_t WireBytes(const Region& region);
 
 }  // namespace r2cc::net
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <iterator>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -19,6 +21,20 @@ Frame FullFrame() {
   frame.message = 42;
   frame.numbers = {1, 2, 1ull << 40};
   frame.arrivals = {{7, 41, {{42, 4096, {true, false, true}}, {44, 4096, std::vector<bool>(17, true)}}}, {8, 0, {}}};
+  return frame;
+}
+
+Frame FullGrant() {
+  Frame frame{.type = FrameType::kGrant, .flow = 7, .message = 3};
+  frame.numbers = {100, 200};
+  frame.places = {{5, 2, 4096}, {}};
+  return frame;
+}
+
+Frame FullRegion() {
+  Frame frame{.type = FrameType::kRegion};
+  const std::vector<RailEndpoint> keys = {{TransportKind::kTcp, {}}, {TransportKind::kVerbs, {1, 2, 0, 255}}};
+  frame.region = std::make_shared<Region>(Region{5, 2, 0x10000, 4096, {keys, {}, {{TransportKind::kVerbs, {7}}}}});
   return frame;
 }
 
@@ -54,6 +70,51 @@ TEST(Wire, FramesComeBackAsTheyWere) {
   EXPECT_EQ(Encode(out, kTag), bytes);
   ASSERT_EQ(out.arrivals.size(), 2u);
   EXPECT_EQ(out.arrivals[0].partial[0].placed, (std::vector<bool>{true, false, true}));
+}
+
+TEST(Wire, GrantsAndRegionsComeBackAsTheyWere) {
+  Frame grant, region;
+  ASSERT_TRUE(Decode(Encode(FullGrant(), kTag), kTag, &grant));
+  ASSERT_EQ(grant.places.size(), 2u);
+  EXPECT_EQ(grant.places[0].region, 5u);
+  EXPECT_EQ(grant.places[0].generation, 2u);
+  EXPECT_EQ(grant.places[0].offset, 4096u);
+  EXPECT_EQ(grant.places[1].region, 0u);
+  ASSERT_TRUE(Decode(Encode(FullRegion(), kTag), kTag, &region));
+  EXPECT_EQ(*region.region, *FullRegion().region);
+  // What was decoded before is not left behind.
+  ASSERT_TRUE(Decode(Encode(FullFrame(), kTag), kTag, &grant));
+  ASSERT_TRUE(Decode(Encode(FullFrame(), kTag), kTag, &region));
+  EXPECT_TRUE(grant.places.empty());
+  EXPECT_EQ(region.region, nullptr);
+}
+
+TEST(Wire, APlaceOrARegionThatCannotBeIsRefused) {
+  Frame out;
+  const auto refused = [&](const Frame& frame) { return !Decode(Encode(frame, kTag), kTag, &out); };
+  Frame grant = FullGrant();
+  grant.places.pop_back();
+  EXPECT_TRUE(refused(grant)) << "one place for two buffers";
+  grant.places.clear();
+  EXPECT_FALSE(refused(grant));
+  for (const Place& place : {Place{0, 1, 0}, Place{0, 0, 8}, Place{5, 0, 8}}) {
+    grant.places = {place, {}};
+    EXPECT_TRUE(refused(grant));
+  }
+  const auto refuses = [&](auto change) {
+    Region region = *FullRegion().region;
+    change(&region);
+    Frame frame{.type = FrameType::kRegion};
+    frame.region = std::make_shared<Region>(region);
+    return refused(frame);
+  };
+  EXPECT_FALSE(refuses([](Region* region) { region->keys.clear(); })) << "gone";
+  EXPECT_TRUE(refuses([](Region* region) { region->id = 0; }));
+  EXPECT_TRUE(refuses([](Region* region) { region->generation = 0; }));
+  EXPECT_TRUE(refuses([](Region* region) { region->bytes = UINT64_MAX - region->base + 1; }));
+  EXPECT_TRUE(refuses([](Region* region) { region->keys.resize(kWireRailsMax + 1); }));
+  EXPECT_TRUE(refuses([](Region* region) { region->keys[1] = {{}, {}}; })) << "two keys of one transport";
+  EXPECT_TRUE(refuses([](Region* region) { region->keys[1] = {{static_cast<TransportKind>(kTransportKinds), {}}}; }));
 }
 
 TEST(Wire, GreetingsComeBackAsTheyWere) {
@@ -109,7 +170,7 @@ TEST(Wire, ALengthBeyondTheLimitIsRefused) {
 }
 
 TEST(Wire, EverySingleFlippedBitIsNoticed) {
-  for (const Bytes& good : {Encode(FullFrame(), kTag), Encode(FullHello())}) {
+  for (const Bytes& good : {Encode(FullFrame(), kTag), Encode(FullGrant(), kTag), Encode(FullRegion(), kTag), Encode(FullHello())}) {
     for (size_t bit = 0; bit < good.size() * 8; ++bit) {
       Bytes bad = good;
       bad[bit / 8] = static_cast<uint8_t>(bad[bit / 8] ^ 1u << (bit % 8));
@@ -152,24 +213,28 @@ TEST(Wire, DecodersSurviveAnyBody) {
   const struct {
     Bytes packet;
     uint32_t tag;
-  } seeds[] = {
-      {Encode(FullFrame(), kTag), kTag}, {Encode(FullHello()), 0}, {Encode(HelloReply{.node = "x", .rails = FullHello().rails}), 0}};
-  int accepted[3] = {}, refused[3] = {};
-  for (int i = 0; i < 100'000; ++i) {
-    const auto which = static_cast<size_t>(random() % 3);
+  } seeds[] = {{Encode(FullFrame(), kTag), kTag},
+               {Encode(FullGrant(), kTag), kTag},
+               {Encode(FullRegion(), kTag), kTag},
+               {Encode(FullHello()), 0},
+               {Encode(HelloReply{.node = "x", .rails = FullHello().rails}), 0}};
+  constexpr size_t kSeeds = std::size(seeds);
+  int accepted[kSeeds] = {}, refused[kSeeds] = {};
+  for (int i = 0; i < 150'000; ++i) {
+    const auto which = static_cast<size_t>(random() % kSeeds);
     Bytes bytes = seeds[which].packet;
     const size_t body = bytes.size() - kPacketHeaderBytes;
     for (uint64_t flips = 1 + random() % 8; flips > 0; --flips)
       bytes[kPacketHeaderBytes + random() % body] = static_cast<uint8_t>(random());
     if (random() % 3 == 0) bytes.resize(kPacketHeaderBytes + random() % (body + 1));
     bytes = MadeSound(std::move(bytes), seeds[which].tag);
-    const bool sound = which == 0   ? AcceptedAndKept<Frame>(bytes, decode_frame, encode_frame)
-                       : which == 1 ? AcceptedAndKept<Hello>(bytes, decode, encode)
+    const bool sound = which < 3    ? AcceptedAndKept<Frame>(bytes, decode_frame, encode_frame)
+                       : which == 3 ? AcceptedAndKept<Hello>(bytes, decode, encode)
                                     : AcceptedAndKept<HelloReply>(bytes, decode, encode);
     ++(sound ? accepted : refused)[which];
   }
   // Neither is rare: the checksum alone decides nothing here.
-  for (size_t which = 0; which < 3; ++which) {
+  for (size_t which = 0; which < kSeeds; ++which) {
     EXPECT_GT(accepted[which], 1000) << which;
     EXPECT_GT(refused[which], 1000) << which;
   }

@@ -77,6 +77,8 @@ bool RecvLinks::Fence(const Frame& frame, Lane lane, Nanos now) {
 
 void RecvLinks::Proved(LinkId id, Incarnation incarnation, bool ok) {
   if (!is(id, incarnation) || !session_.courier->open(id)) return;
+  // What its first chunk needs is there before it.
+  session_.courier->Repeat(FrameType::kRegion, id);
   session_.courier->Send(id, Frame{.type = FrameType::kProved, .link = id, .incarnation = incarnation, .ok = ok});
   // The initiator proves a link once all its sockets have been answered. Until then frames go elsewhere: on a rail that just came back the
   // one way may work before the other.

@@ -127,6 +127,9 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
       if (!links_.Fence(frame, lane, now)) return Garbled(lane, now);
       return LinksChanged(now);
     case FrameType::kFencedAck: courier_.AnsweredThrough(FrameType::kFenced, frame.link, frame.incarnation); return;
+    case FrameType::kRegionKnown:
+      if (frame.number > UINT32_MAX) return Garbled(lane, now);
+      return regions_.Confirmed(static_cast<RegionId>(frame.number), frame.incarnation);
     case FrameType::kPing: {
       Frame pong{.type = FrameType::kPong};
       pong.number = frame.number;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -19,6 +20,7 @@
 #include "netplugin/link/detour.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/recv_links.h"
+#include "netplugin/link/told_regions.h"
 
 namespace r2cc::net {
 
@@ -44,6 +46,13 @@ class RecvSession {
   void RefuseFlow(FlowId flow);
   // The buffer must stay until PlacedThrough() passes the returned id or CloseFlow() returned.
   MessageId Post(FlowId flow, const Buffer& to, uint64_t capacity_bytes, Nanos now);
+  // A buffer that lies in registered memory is posted when the peer is told of that, or has been.
+  bool Knows(const Memory& memory) const { return regions_.GenerationOf(memory.id) != 0; }
+  void UseRegion(FlowId flow, const std::shared_ptr<const Region>& region, Nanos now) { regions_.Use(region, flows_.at(flow).home, now); }
+  // Its keys have changed, or it is not registered any more.
+  void RegionChanged(const std::shared_ptr<const Region>& region, Nanos now) {
+    if (!failed_ && regions_.Changed(region, now)) flows_.TellAgain();
+  }
   MessageId PlacedThrough(FlowId flow) const { return flows_.at(flow).ledger.placed_through(); }
   uint64_t SizeOf(FlowId flow, MessageId message) const { return flows_.at(flow).ledger.SizeOf(message); }
   // Empty while the flow can go on; else one line.
@@ -122,7 +131,8 @@ class RecvSession {
   const Options options_;
   std::vector<Action> actions_;
   Courier courier_{&actions_};
-  RecvFlows flows_{&courier_, options_.memory};
+  ToldRegions regions_{&courier_};
+  RecvFlows flows_{&courier_, options_.memory, &regions_};
   RecvLinks links_;
   bool had_link_ = false;
   Nanos ticked_;

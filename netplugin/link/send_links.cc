@@ -43,6 +43,7 @@ void SendLinks::Know(std::span<const RailInfo> remote_rails, Nanos now) {
   links_.resize(size_t{2} * home_count_);
   shares_.resize(links_.size());
   rates_ = RateWatch(links_.size());
+  session_.regions->set_rails(rails_.remote_count());
   session_.courier->set_links(links_.size());
   for (LinkId i = 0; i < links_.size(); ++i) {
     links_[i].since = now;
@@ -285,6 +286,7 @@ void SendLinks::Start(LinkId id, Nanos now) {
   link.delivered_bytes = 0;
   link.busy = link.sampled = 0;
   rails_.SetRemoteUp(link.rails.remote, true);
+  if (const auto kind = rails_.TransportOf(link.rails)) session_.regions->SetLink(id, link.rails.remote, *kind);
   pairs_.Worked(link.rails);
   had_link_ = true;
   none_since_ = 0;

@@ -21,6 +21,7 @@
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/open_fences.h"
 #include "netplugin/link/rate_watch.h"
+#include "netplugin/link/remote_regions.h"
 #include "netplugin/link/retry_wait.h"
 #include "netplugin/link/session_rails.h"
 
@@ -37,6 +38,7 @@ class SendLinks {
     Courier* courier;
     LaneWatch* watch;
     SendFlows* flows;
+    RemoteRegions* regions;
     uint64_t retry_seed = 0;  // see RetryWait()
   };
   // `local_transports`: of each rail of this node.

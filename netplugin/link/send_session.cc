@@ -28,9 +28,9 @@ std::vector<TransportSet> LocalTransports(const SendSession::Options& options) {
 SendSession::SendSession(const Options& options, Nanos now)
     : options_(options),
       peer_node_(options.peer),
-      flows_({options.chunk_base_bytes, std::min(options.eager_bytes, options.chunk_base_bytes)}, options.mode, options.memory),
+      flows_({options.chunk_base_bytes, std::min(options.eager_bytes, options.chunk_base_bytes)}, options.mode, options.memory, &regions_),
       watch_(options.silence),
-      links_(LocalTransports(options), {&actions_, &courier_, &watch_, &flows_, options.retry_seed}, options.observer, now),
+      links_(LocalTransports(options), {&actions_, &courier_, &watch_, &flows_, &regions_, options.retry_seed}, options.observer, now),
       ticked_(now) {}
 
 // ---- the job ----
@@ -89,6 +89,7 @@ void SendSession::CloseFlow(FlowId id, Nanos now) {
 void SendSession::EndFlow(FlowId id, Nanos now) {
   const LinkId home = flows_.at(id).home;
   flows_.Close(id);
+  waiting_.erase(id);
   courier_.Answered({FrameType::kFlowOpen, id, 0});
   if (!failed_) courier_.Keep({FrameType::kFlowEnd, id, 0}, Frame{.type = FrameType::kFlowEnd, .flow = id}, home, false, now);
 }
@@ -112,6 +113,7 @@ void SendSession::FailAll(const std::string& error) {
   failed_ = true;
   links_.Stop();
   courier_.Forget();
+  waiting_.clear();
   // A peer that went after all flows were closed is an ordinary end.
   if (!flows_.empty()) Add(Action::Kind::kWarn).text = error;
   for (auto& [id, flow] : flows_.all())
@@ -151,14 +153,13 @@ void SendSession::Handle(Lane lane, const Frame& frame, Nanos now) {
       flows_.Note(flow);
       return;
     case FrameType::kGrant:
-      if (flow == nullptr) return;
-      if (!flow->ledger.AckThrough(frame.message) || !flow->ledger.Grant(frame.message, frame.numbers)) return Garbled(lane, now);
-      flows_.Note(flow);
-      if (flow->ledger.overflowed()) FailFlow(flow, "R2CC: a message is larger than the buffer that peer " + peer_node_ + " posted for it");
+      if (flow != nullptr) ReceiveGrant(lane, frame, flow, now);
       return;
+    case FrameType::kRegion: return ReceiveRegion(lane, frame, now);
     case FrameType::kAck:
       if (flow == nullptr) return;
       if (!flow->ledger.AckThrough(frame.message)) return Garbled(lane, now);
+      UseWaiting(flow, now);
       flows_.Note(flow);
       return;
     case FrameType::kBye: return ReceiveBye(lane, frame, flow, now);
@@ -183,6 +184,54 @@ void SendSession::Handle(Lane lane, const Frame& frame, Nanos now) {
     case FrameType::kRailUp: return links_.RemoteRailUp(static_cast<uint16_t>(std::min<uint64_t>(frame.number, UINT16_MAX)), now);
     default: return Garbled(lane, now);
   }
+}
+
+void SendSession::ReceiveGrant(Lane lane, const Frame& frame, SendFlows::Flow* flow, Nanos now) {
+  if (!flow->ledger.AckThrough(frame.message)) return Garbled(lane, now);
+  flows_.Note(flow);
+  bool waits = false;
+  // What is placed already may be in memory that is gone.
+  const MessageId acked = flow->ledger.acked_through();
+  for (size_t i = acked > frame.message ? acked - frame.message : 0; i < frame.places.size(); ++i) {
+    const RemoteRegions::Known known = regions_.Judge(frame.places[i], frame.numbers[i]);
+    if (known == RemoteRegions::Known::kNever) return Garbled(lane, now);
+    waits |= known == RemoteRegions::Known::kNotYet;
+  }
+  if (waits && !IsPlanted(Planted::kKeyMissing)) {
+    // Grants are whole: the one that reaches furthest says all that the others do.
+    const auto end = [](const Frame& grant) { return grant.message + grant.numbers.size(); };
+    const auto it = waiting_.find(flow->id);
+    if (it == waiting_.end() || end(it->second.grant) <= end(frame)) waiting_[flow->id] = {lane, frame};
+    return;
+  }
+  if (!flow->ledger.Grant(frame.message, frame.numbers, frame.places)) return Garbled(lane, now);
+  flows_.Note(flow);
+  if (flow->ledger.overflowed()) FailFlow(flow, "R2CC: a message is larger than the buffer that peer " + peer_node_ + " posted for it");
+}
+
+void SendSession::ReceiveRegion(Lane lane, const Frame& frame, Nanos now) {
+  const Region& region = *frame.region;
+  if (!regions_.Told(frame.region)) return Garbled(lane, now);
+  courier_.Send(lane, Frame{.type = FrameType::kRegionKnown, .incarnation = region.generation, .number = region.id});
+  for (auto& [id, flow] : flows_.all()) UseWaiting(&flow, now);
+  // Chunks that were ready may go where they could not.
+  for (auto& [id, flow] : flows_.all()) flows_.Note(&flow);
+}
+
+void SendSession::UseWaiting(SendFlows::Flow* flow, Nanos now) {
+  const auto it = waiting_.find(flow->id);
+  if (it == waiting_.end()) return;
+  const Waiting waiting = std::move(it->second);
+  waiting_.erase(it);
+  ReceiveGrant(waiting.lane, waiting.grant, flow, now);
+}
+
+WriteTarget SendSession::TargetOf(LinkId link, const Chunk& chunk) const {
+  const SendFlows::Flow* const flow = flows_.Find(chunk.flow);
+  const Place* const place = flow == nullptr || chunk.eager ? nullptr : flow->ledger.PlaceOf(chunk.message);
+  const Region* const region = place == nullptr ? nullptr : regions_.Find(place->region);
+  if (region == nullptr) return {};
+  return {region->base + place->offset + chunk.offset(), regions_.KeyOf(region->id, link)};
 }
 
 void SendSession::ReceiveBye(Lane lane, const Frame& frame, SendFlows::Flow* flow, Nanos now) {

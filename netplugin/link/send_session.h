@@ -7,6 +7,7 @@
 #define R2CC_NETPLUGIN_LINK_SEND_SESSION_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@
 #include "netplugin/link/courier.h"
 #include "netplugin/link/fenced_parts.h"
 #include "netplugin/link/lane_watch.h"
+#include "netplugin/link/remote_regions.h"
 #include "netplugin/link/send_links.h"
 #include "netplugin/link/transport_choice.h"
 
@@ -69,6 +71,8 @@ class SendSession {
   // That copy, if the chunk is of such a message: who sends it without the session's thread holds it, as the acknowledgement may overtake
   // the end of his call.
   std::shared_ptr<const std::byte[]> Copy(const Chunk& chunk) const { return flows_.at(chunk.flow).ledger.Copy(chunk.message); }
+  // Where in the peer's memory a chunk goes that `link` has pulled.
+  WriteTarget TargetOf(LinkId link, const Chunk& chunk) const;
   // NCCL may have the buffers of all messages below.
   MessageId DoneThrough(FlowId flow) const { return flows_.at(flow).ledger.done_through(); }
   MessageId AckedThrough(FlowId flow) const { return flows_.at(flow).ledger.acked_through(); }
@@ -150,6 +154,10 @@ class SendSession {
  private:
   Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }
   void Handle(Lane lane, const Frame& frame, Nanos now);
+  void ReceiveGrant(Lane lane, const Frame& frame, SendFlows::Flow* flow, Nanos now);
+  // The grant that waits, if its keys are here now.
+  void UseWaiting(SendFlows::Flow* flow, Nanos now);
+  void ReceiveRegion(Lane lane, const Frame& frame, Nanos now);
   void ReceiveBye(Lane lane, const Frame& frame, SendFlows::Flow* flow, Nanos now);
   void WatchLanes(Nanos now);
   void PeerIsSilent(Nanos now);
@@ -163,6 +171,13 @@ class SendSession {
 
   const Options options_;
   std::string peer_node_;
+  RemoteRegions regions_;
+  // The newest grant of each flow whose keys are still to come, and where it came.
+  struct Waiting {
+    Lane lane;
+    Frame grant;
+  };
+  std::map<FlowId, Waiting> waiting_;
   SendFlows flows_;
   LaneWatch watch_;
   std::vector<Action> actions_;

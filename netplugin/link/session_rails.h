@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -47,10 +48,11 @@ class SessionRails {
   bool Failed(RailPair rails) const {
     return local_[rails.local].verdict.failed || remote_[rails.remote].verdict.failed || path_broken(rails);
   }
-  // They have a transport in common.
-  bool Joinable(RailPair rails) const {
-    return ChooseTransport(local_[rails.local].transports, remote_[rails.remote].transports).has_value();
+  // By which transport they are joined; nothing if they have none in common.
+  std::optional<TransportKind> TransportOf(RailPair rails) const {
+    return ChooseTransport(local_[rails.local].transports, remote_[rails.remote].transports);
   }
+  bool Joinable(RailPair rails) const { return TransportOf(rails).has_value(); }
   // What the plan allows both.
   uint16_t WeightPermille(RailPair rails) const {
     return std::min(local_[rails.local].verdict.weight_permille, remote_[rails.remote].verdict.weight_permille);

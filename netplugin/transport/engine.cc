@@ -106,7 +106,15 @@ bool Engine::Open(std::string* error) {
     if (!ListenOn(i, error)) return false;
   }
   host_.UpdateNames();
-  memory_ = std::make_unique<MemoryTable>(host_.transports, host_.rails.size(), [](const Region&) {});
+  memory_ = std::make_unique<MemoryTable>(host_.transports, host_.rails.size(), [this](const Region& region) {
+    calls_.Do([&] {
+      for (const auto& [session, peer] : acceptor_->peers()) {
+        const auto lock = peer->Lock();
+        peer->RegionChanged(region);
+        peer->RunToCompletion();
+      }
+    });
+  });
   host_.memory = memory_.get();
   if (!config.attach_socket.empty()) control_plane_->AwaitDaemon();
   poller_.Add(wake_.get(), EPOLLIN, [this](uint32_t) {

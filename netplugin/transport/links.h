@@ -40,6 +40,7 @@
 #include "base/core/function_ref.h"
 #include "netplugin/flow/types.h"
 #include "netplugin/link/frame.h"
+#include "netplugin/link/remote_regions.h"
 #include "netplugin/rails/rails.h"
 #include "netplugin/transport/counter.h"
 #include "plan/page/ring.h"
@@ -99,6 +100,9 @@ class SendOwner : public LinkOwner {
   virtual void Connected(const LinkName& name) = 0;
   // The next chunk for a link that has room; false: there is none, or this link may not carry more at the moment.
   virtual bool Pull(const LinkName& name, Chunk* chunk) = 0;
+  // Where a chunk that was just pulled is to be placed, for transports in which the sender places. What is eager has no target: it goes
+  // where the receiver says.
+  virtual WriteTarget TargetOf(const LinkName& name, const Chunk& chunk) const = 0;
   // False: the message of this half-sent chunk was acknowledged or given up. Its bytes may be gone: report trouble, and do not send it.
   virtual bool Expects(const Chunk& chunk) const = 0;
   // The copy of an eager message, for a thread that sends it without the lock; null if there is none.

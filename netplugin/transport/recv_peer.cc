@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "netplugin/flow/planted.h"
+#include "netplugin/transport/memory_table.h"
 
 namespace r2cc::net {
 namespace {
@@ -67,7 +68,10 @@ void RecvPeer::CloseFlows() {
 // ---- the job ----
 
 void RecvPeer::Post(FlowId flow, const Buffer& to, uint64_t capacity_bytes) {
-  if (comms_.contains(flow)) session_.Post(flow, to, capacity_bytes, now());
+  if (!comms_.contains(flow)) return;
+  if (to.memory != nullptr && !session_.Knows(*to.memory))
+    if (const auto region = host_->memory->Find(to.memory->id); region != nullptr) session_.UseRegion(flow, region, now());
+  session_.Post(flow, to, capacity_bytes, now());
 }
 
 bool RecvPeer::FastPath(FlowId flow) {

@@ -37,6 +37,9 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void AttachOob(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection> connection);
   bool AttachLink(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason);
 
+  // With the lock. Other keys reach the region now, or none any more.
+  void RegionChanged(const Region& region) { session_.RegionChanged(std::make_shared<Region>(region), now()); }
+
   // With the lock. A rail of this process is found elsewhere now: the peer greets again, and the answer says where.
   void Regreet();
 

@@ -71,6 +71,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) override;
   void Connected(const LinkName& name) override { session_.LinkConnected(name.link, name.incarnation, now()); }
   bool Pull(const LinkName& name, Chunk* chunk) override;
+  WriteTarget TargetOf(const LinkName& name, const Chunk& chunk) const override { return session_.TargetOf(name.link, chunk); }
   bool Expects(const Chunk& chunk) const override { return session_.Expects(chunk); }
   std::shared_ptr<const std::byte[]> CopyOf(const Chunk& chunk) const override { return session_.Copy(chunk); }
   // OobOwner:

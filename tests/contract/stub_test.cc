@@ -8,7 +8,7 @@ namespace {
 
 std::unique_ptr<World> MakeWorld(const Options& options) {
   const auto fabric = std::make_shared<net::stub::Fabric>();
-  return std::make_unique<SimWorld>(options, [fabric](sim::Io* io, net::Greet greet) {
+  return std::make_unique<SimWorld>(options, false, [fabric](sim::Io* io, net::Greet greet) {
     fabric->network = io->network;
     fabric->hosts[io->host] = {io->wake, &io->closing.fails, {}};
     return std::make_unique<net::stub::StubTransport>(fabric, io->host, std::move(greet));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <vector>
 
 #include "base/core/check.h"
@@ -41,6 +42,25 @@ inline std::vector<net::FlowArrivals> TakeArrivals(Input* input) {
   return all;
 }
 
+// Of few regions, so that what is told is used.
+inline net::Place TakePlace(Input* input) {
+  const auto region = static_cast<net::RegionId>(input->Below(4));
+  if (region == 0) return {};
+  return {region, static_cast<uint32_t>(1 + input->Below(4)), TakeNear(input, 64)};
+}
+
+inline std::shared_ptr<const net::Region> TakeRegion(Input* input) {
+  auto region = std::make_shared<net::Region>();
+  region->id = static_cast<net::RegionId>(1 + input->Below(4));
+  region->generation = static_cast<uint32_t>(1 + input->Below(4));
+  region->base = input->Below(8) == 0 ? input->TakeNumber() : 4096;
+  region->bytes = input->Below(8) == 0 ? input->TakeNumber() : 8192;
+  region->keys.resize(input->Below(4));
+  for (std::vector<net::RailEndpoint>& keys : region->keys)
+    if (input->Below(4) != 0) keys.push_back({net::TransportKind::kTcp, {input->Take<uint8_t>()}});
+  return region;
+}
+
 // Refusal ends a session, so it is rare.
 inline net::Reach TakeReach(Input* input) {
   constexpr net::Reach kReaches[] = {net::Reach::kAnswers, net::Reach::kSilent, net::Reach::kAnswers, net::Reach::kSilent,
@@ -51,7 +71,7 @@ inline net::Reach TakeReach(Input* input) {
 // False if nothing like it gets through the decoder.
 inline bool TakeFrame(Input* input, net::Incarnation incarnation, net::MessageId message, net::Frame* frame) {
   net::Frame raw;
-  raw.type = static_cast<net::FrameType>(1 + input->Below(static_cast<size_t>(net::FrameType::kWant)));
+  raw.type = static_cast<net::FrameType>(1 + input->Below(static_cast<size_t>(net::FrameType::kRegionKnown)));
   raw.flow = static_cast<net::FlowId>(TakeNear(input, 1));
   raw.link = static_cast<net::LinkId>(TakeNear(input, 0));
   raw.incarnation = static_cast<net::Incarnation>(TakeNear(input, incarnation));
@@ -62,6 +82,11 @@ inline bool TakeFrame(Input* input, net::Incarnation incarnation, net::MessageId
   raw.numbers.resize(input->Below(8));
   for (uint64_t& number : raw.numbers) number = input->TakeNumber();
   raw.arrivals = TakeArrivals(input);
+  if (raw.type == net::FrameType::kGrant && input->TakeBool()) {
+    raw.places.resize(raw.numbers.size());
+    for (net::Place& place : raw.places) place = TakePlace(input);
+  }
+  if (raw.type == net::FrameType::kRegion) raw.region = TakeRegion(input);
   if (raw.type == net::FrameType::kFenced) {
     raw.parts = input->Below(8) == 0 ? static_cast<uint32_t>(input->TakeNumber()) : 1;
     raw.part = static_cast<uint32_t>(TakeNear(input, 0));

@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FakeClock clock;
   Poller poller;
   uint64_t accepted = 0, asked = 0;
-  TcpListener listener(&poller, &clock, [&](const Hello& hello, std::unique_ptr<Connection>* connection) {
+  TcpListener listener(&poller, &clock, TcpListener::WaitingMax(0), [&](const Hello& hello, std::unique_ptr<Connection>* connection) {
     R2CC_CHECK(connection->get() != nullptr && hello.link < kLinksMax && hello.links <= kLinksMax);
     ++asked;
     HelloReply reply;

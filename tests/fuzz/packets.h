@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 
 #include "base/core/check.h"
@@ -30,7 +31,10 @@ constexpr uint32_t kNoTag = 0;
 
 inline net::Bytes Encoded(const net::Hello& hello) { return net::Encode(hello); }
 inline net::Bytes Encoded(const net::HelloReply& reply) { return net::Encode(reply); }
-inline net::Bytes Encoded(const net::Frame& frame) { return net::Encode(frame, kNoTag); }
+inline net::Bytes Encoded(net::Frame frame) {
+  if (frame.type == net::FrameType::kRegion && frame.region == nullptr) frame.region = std::make_shared<net::Region>();
+  return net::Encode(frame, kNoTag);
+}
 
 // A packet of the type of `like` with another body.
 template <typename Message>

@@ -175,6 +175,9 @@ class World {
     R2CC_CHECK(sizes.contains(chunk.message) && sizes.at(chunk.message) == chunk.message_bytes);
     R2CC_CHECK(chunk.index < ChunkCount(chunk.message_bytes, chunk.chunk_bytes) &&
                chunk.bytes == ChunkLength(chunk.message_bytes, chunk.chunk_bytes, chunk.index));
+    // Whoever has a key writes within the region alone.
+    const WriteTarget target = session_.TargetOf(link, chunk);
+    R2CC_CHECK(target.address + chunk.bytes >= target.address);
     for (uint32_t i = 0; i < chunk.bytes; ++i) R2CC_CHECK(chunk.data[i] == PatternAt(chunk.flow, chunk.message, chunk.offset() + i));
   }
 

@@ -36,6 +36,15 @@ void Limits(const HelloReply& reply) {
 void Limits(const Frame& frame) {
   R2CC_CHECK(frame.arrivals.size() <= kFlowsMax && frame.part < frame.parts && frame.parts <= kFencedPartsMax);
   R2CC_CHECK(frame.parts == 1 || frame.type == FrameType::kFenced);
+  R2CC_CHECK(frame.places.empty() || (frame.type == FrameType::kGrant && frame.places.size() == frame.numbers.size()));
+  for (const Place& place : frame.places) R2CC_CHECK((place.region == 0) == (place.generation == 0));
+  R2CC_CHECK((frame.region != nullptr) == (frame.type == FrameType::kRegion));
+  if (frame.region != nullptr) {
+    const Region& region = *frame.region;
+    R2CC_CHECK(region.id != 0 && region.generation != 0 && region.base + region.bytes >= region.base);
+    R2CC_CHECK(region.keys.size() <= kWireRailsMax);
+    for (const std::vector<RailEndpoint>& keys : region.keys) R2CC_CHECK(keys.size() <= kTransportKinds);
+  }
   for (const FlowArrivals& flow : frame.arrivals)
     for (const MessageArrivals& partial : flow.partial) R2CC_CHECK(partial.placed.size() <= kChunksMax);
 }

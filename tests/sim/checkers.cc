@@ -265,6 +265,15 @@ void Checker::ChunkRefused(const Carrying& who, const net::Chunk& header) {
     Violation("refused", "an honest sender's chunk of " + Describe(flow, header.message) + " was refused");
 }
 
+void Checker::Keyed(const Carrying& who, const net::Chunk& header, bool right, bool again) {
+  int flow = 0;
+  if (ChunkOf(who, header, &flow) == nullptr) return;
+  if (!right)
+    Violation("key", "a chunk of " + Describe(flow, header.message) + " came by link " + std::to_string(who.link) + "/" +
+                         std::to_string(who.incarnation) + " without the key that is registered there");
+  if (right && again) Reached(Situation::kKeyAgain);
+}
+
 void Checker::CarrierEnded(const Carrying& who) {
   net::Incarnation& ended = ended_[{who.receiver, who.sender, who.link}];
   ended = std::max(ended, who.incarnation);

@@ -50,6 +50,7 @@ class Checker {
   void ChunkBegun(const Carrying& who, const net::Chunk& header, const std::byte* destination);
   void ChunkFinished(const Carrying& who, const net::Chunk& header);
   void ChunkRefused(const Carrying& who, const net::Chunk& header);
+  void Keyed(const Carrying& who, const net::Chunk& header, bool right, bool again);
   void CarrierEnded(const Carrying& who);
   // The initiator takes back what was entrusted to it.
   void Fenced(const Carrying& who);

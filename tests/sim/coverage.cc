@@ -14,7 +14,8 @@ constexpr const char* kSituationNames[kSituations] = {"small message before its 
                                                       "message over several links",
                                                       "detour up",
                                                       "fence in a fence",
-                                                      "link that returned"};
+                                                      "link that returned",
+                                                      "key of a device that came back"};
 
 // The cells of link_table.cc that are not empty. Reaching an empty one ends the process, so these cannot say too little unnoticed.
 constexpr bool kInitiatorPossible[net::kInitiatorStates][net::kInitiatorEvents] = {

@@ -2,11 +2,14 @@
 #ifndef R2CC_TESTS_SIM_IO_H_
 #define R2CC_TESTS_SIM_IO_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "netplugin/flow/memory.h"
 #include "netplugin/flow/stripe.h"
 #include "tests/sim/network.h"
 #include "tests/sim/tap.h"
@@ -16,6 +19,7 @@ namespace r2cc::sim {
 struct ProcessOptions {
   int rails = 1;
   uint8_t sockets_per_rail = 1;
+  bool keys = false;     // the sender places, by keys to the receiver's registered memory
   bool workers = false;  // bulk may be moved by threads beside the job's
   uint32_t chunk_bytes = 4096;
   uint32_t eager_bytes = 0;
@@ -32,10 +36,24 @@ struct Closing {
   bool fails = false;   // it cannot, for now
 };
 
+// What a device of the process may reach, and by which number peers name it.
+struct Registration {
+  net::RegionId region = 0;
+  uint16_t rail = 0;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  bool again = false;  // since the device has come back
+};
+
 class Io {
  public:
   Io(Network* network, Tap* tap, int host, const ProcessOptions& options)
-      : network(network), tap(tap), host(host), options(options), device_lost(static_cast<size_t>(options.rails), false) {}
+      : network(network),
+        tap(tap),
+        host(host),
+        options(options),
+        device_lost(static_cast<size_t>(options.rails), false),
+        device_was_lost(device_lost) {}
   Io(const Io&) = delete;
   Io& operator=(const Io&) = delete;
 
@@ -44,9 +62,17 @@ class Io {
   const int host;
   const ProcessOptions options;
   Closing closing;
-  std::vector<bool> device_lost;  // by rail
+  std::vector<bool> device_lost, device_was_lost;  // by rail: now, and ever
+  std::map<uint64_t, Registration> registered;     // by key
+  uint64_t keys_given = 0;
+  int refusing_rail = -1;         // whose device takes no memory at the moment
   std::function<void()> wake;     // asks for a turn of the process
   std::function<bool()> running;  // it is not stopped, and has not ended
+
+  bool Reaches(uint16_t rail, const net::Memory& memory) const {
+    return std::any_of(registered.begin(), registered.end(),
+                       [&](const auto& entry) { return entry.second.rail == rail && entry.second.region == memory.id; });
+  }
 
   Nanos now() const { return network->timeline()->now(); }
   Random& random() const { return network->timeline()->random(); }

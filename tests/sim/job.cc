@@ -69,6 +69,7 @@ void Job::Send(Process* process, Flow* flow) {
   for (const uint64_t done = comm.done_through.load(); flow->send_done < done; ++flow->send_done) {
     if (flow->send_done >= flow->send_posted) return checker_->Violation("early done", "a request that was never posted is done");
     checker_->SendDone(flow->record, flow->send_done, flow->send_done >= acked);
+    process->Unregister(std::exchange(flow->send_memory[flow->send_done], nullptr));
   }
   if (flow->send_done == count) {
     flow->send_over = true;
@@ -77,9 +78,12 @@ void Job::Send(Process* process, Flow* flow) {
     Failed(process, flow->plan.receiver, comm.error(), "a sending");
   }
   while (!flow->send_over && flow->send_posted < count &&
-         flow->send_posted - flow->send_done < static_cast<uint64_t>(flow->plan.send_window) && now >= flow->send_next) {
+         flow->send_posted - flow->send_done < static_cast<uint64_t>(flow->plan.send_window) && now >= flow->send_next &&
+         process->CanRegister()) {
     std::byte* data = checker_->PostSend(flow->record, flow->send_posted);
-    peer.Submit(flow->send.id, data, flow->plan.messages[flow->send_posted].first);
+    const uint64_t bytes = flow->plan.messages[flow->send_posted].first;
+    flow->send_memory.push_back(process->Register(data, bytes, false));
+    peer.Submit(flow->send.id, {data, flow->send_memory.back()}, bytes);
     ++flow->send_posted;
     flow->send_next = Later(process, flow->plan.send_gap_most);
   }
@@ -102,6 +106,7 @@ void Job::Receive(Process* process, Flow* flow) {
   for (const uint64_t done = comm.done_through.load(); flow->receive_done < done; ++flow->receive_done) {
     if (flow->receive_done >= flow->receive_posted) return checker_->Violation("early done", "a request that was never posted is done");
     checker_->ReceiveDone(flow->record, flow->receive_done, comm.sizes[flow->receive_done % net::kRequestsMax]);
+    process->Unregister(std::exchange(flow->receive_memory[flow->receive_done], nullptr));
     ++delivered_;
   }
   if (flow->receive_done == count) {
@@ -111,9 +116,12 @@ void Job::Receive(Process* process, Flow* flow) {
     Failed(process, flow->plan.sender, comm.error(), "a receiving");
   }
   while (!flow->receive_over && flow->receive_posted < count &&
-         flow->receive_posted - flow->receive_done < static_cast<uint64_t>(flow->plan.receive_window) && now >= flow->receive_next) {
+         flow->receive_posted - flow->receive_done < static_cast<uint64_t>(flow->plan.receive_window) && now >= flow->receive_next &&
+         process->CanRegister()) {
     std::byte* data = checker_->PostReceive(flow->record, flow->receive_posted);
-    peer.Submit(flow->receive.id, data, flow->plan.messages[flow->receive_posted].second);
+    const uint64_t bytes = flow->plan.messages[flow->receive_posted].second;
+    flow->receive_memory.push_back(process->Register(data, bytes, true));
+    peer.Submit(flow->receive.id, {data, flow->receive_memory.back()}, bytes);
     ++flow->receive_posted;
     flow->receive_next = Later(process, flow->plan.receive_gap_most);
   }

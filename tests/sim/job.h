@@ -60,11 +60,13 @@ class Job {
     Process::SendFlow send;
     bool connecting = false, send_over = false, send_failed = false, send_closing = false, send_closed = false;
     uint64_t send_posted = 0, send_done = 0;
+    std::vector<const net::Memory*> send_memory;  // by message; null: none, or not any more
     Nanos send_next = 0;
     // The receiver's.
     Process::RecvFlow receive;
     bool accepted = false, receive_over = false, receive_failed = false, receive_closing = false, receive_closed = false;
     uint64_t receive_posted = 0, receive_done = 0;
+    std::vector<const net::Memory*> receive_memory;
     Nanos receive_next = 0;
   };
 

@@ -81,6 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{Planted::kForgottenEarly, "ForgottenEarly", {"late write"}},
                     Case{Planted::kStaleCompletion, "StaleCompletion", {"wrong bytes", "exactly once"}},
                     Case{Planted::kWorkerUntold, "WorkerUntold", {"hang", "wrong bytes", "late write"}},
+                    Case{Planted::kKeyMissing, "KeyMissing", {"key"}}, Case{Planted::kKeyStale, "KeyStale", {"key"}},
                     Case{Planted::kFenceStale, "FenceStale", {"fence at both ends"}},
                     Case{Planted::kFalseFence, "FalseFence", {"false fence"}}, Case{Planted::kFalseError, "FalseError", {"false error"}}),
     [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });

@@ -57,6 +57,9 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
   }
   host_.UpdateNames();
   acceptor_ = std::make_unique<net::Acceptor>(&host_, [](const std::string&) {});
+  memory_ = std::make_unique<net::MemoryTable>(host_.transports, host_.rails.size(),
+                                               [this](const net::Region& region) { RegionChanged(region); });
+  host_.memory = memory_.get();
   network->AddHost(host, this);
 }
 
@@ -82,6 +85,34 @@ Process::SendFlow Process::Connect(int peer, uint64_t listen_id, int local_rail)
   }
   of->Tick();
   return flow;
+}
+
+bool Process::CanRegister() const {
+  return !io_.options.keys || std::find(io_.device_lost.begin(), io_.device_lost.end(), false) != io_.device_lost.end();
+}
+
+const net::Memory* Process::Register(const std::byte* begin, uint64_t bytes, bool receives) {
+  if (!io_.options.keys) return nullptr;
+  const int rails = io_.options.rails;
+  if (receives && rails > 1 && io_.random().Chance(8)) io_.refusing_rail = io_.random().Pick(rails);
+  std::string error;
+  const net::Memory like{.base = const_cast<std::byte*>(begin), .bytes = bytes};
+  const net::Memory* memory = memory_->Register(like, &error);
+  io_.refusing_rail = -1;
+  // It was the only device that is there.
+  return memory != nullptr ? memory : memory_->Register(like, &error);
+}
+
+void Process::Unregister(const net::Memory* memory) {
+  if (memory != nullptr && !dead_) memory_->Unregister(memory);
+}
+
+void Process::RegionChanged(const net::Region& region) {
+  for (const auto& [session, peer] : acceptor_->peers()) {
+    const auto lock = peer->Lock();
+    peer->RegionChanged(region);
+    peer->RunToCompletion();
+  }
 }
 
 bool Process::Accept(uint64_t listen_id, RecvFlow* flow) {
@@ -224,7 +255,10 @@ void Process::Device(int rail, bool lost) {
   if (dead_) return;
   calls_.push_back([this, rail, lost] {
     io_.device_lost[static_cast<size_t>(rail)] = lost;
-    if (!lost) return;
+    if (!lost) return memory_->DeviceBack(net::TransportKind::kTcp, static_cast<uint16_t>(rail));
+    io_.device_was_lost[static_cast<size_t>(rail)] = true;
+    std::erase_if(io_.registered, [rail](const auto& entry) { return entry.second.rail == rail; });
+    memory_->DeviceLost(net::TransportKind::kTcp, static_cast<uint16_t>(rail));
     ForEachPeer([&](net::Peer* peer) {
       const auto lock = peer->Lock();
       static_cast<SimPort*>(peer->ports().front().get())->LoseDevice(static_cast<uint16_t>(rail));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "netplugin/transport/acceptor.h"
+#include "netplugin/transport/memory_table.h"
 #include "netplugin/transport/send_peer.h"
 #include "tests/sim/io.h"
 #include "tests/sim/sim_transport.h"
@@ -48,6 +49,11 @@ class Process : public Network::Host {
   SendFlow Connect(int peer, uint64_t listen_id, int local_rail);
   void Listen(uint64_t listen_id) { acceptor_->Open(listen_id); }
   void CloseListen(uint64_t listen_id) { acceptor_->Close(listen_id); }
+  // What requests name as their memory; null where transports need no key. Of a receiver's some rail may not reach it.
+  // Some device is there.
+  bool CanRegister() const;
+  const net::Memory* Register(const std::byte* begin, uint64_t bytes, bool receives);
+  void Unregister(const net::Memory* memory);
   // False until a flow is there.
   bool Accept(uint64_t listen_id, RecvFlow* flow);
 
@@ -88,6 +94,7 @@ class Process : public Network::Host {
   };
 
   void Accepted(Port local, std::shared_ptr<Socket> socket) override;
+  void RegionChanged(const net::Region& region);
   void ForEachPeer(const std::function<void(net::Peer*)>& call) const;
   void Turn();
   void TickPeers();
@@ -101,6 +108,7 @@ class Process : public Network::Host {
   std::unique_ptr<SimTransport> transport_;
   std::unique_ptr<net::Transport> rails_;  // null: that
   std::unique_ptr<net::Acceptor> acceptor_;
+  std::unique_ptr<net::MemoryTable> memory_;
   std::map<int, std::shared_ptr<net::SendPeer>> send_peers_;  // by peer
   std::vector<std::function<void()>> calls_;                  // for the next turn
   uint64_t generation_ = 0;                                   // of the planned turn

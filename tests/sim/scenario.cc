@@ -180,7 +180,11 @@ Scenario MakeScenario(uint64_t seed) {
   const Nanos deadline = scenario.kind == Class::kDeadline ? random.Between(3 * kSecond, 6 * kSecond)
                          : scenario.kind == Class::kGone   ? random.Between(2 * kSecond, 10 * kSecond)
                                                            : 30 * kSecond;
-  for (ProcessOptions& options : scenario.processes) options.deadline = deadline;
+  for (ProcessOptions& options : scenario.processes) {
+    options.deadline = deadline;
+    // Of each class a half.
+    options.keys = seed / 10 % 2 == 1;
+  }
 
   static const std::vector<FaultKind> kCalm = {FaultKind::kClogShort, FaultKind::kStopShort, FaultKind::kStopLong, FaultKind::kPause,
                                                FaultKind::kPause,     FaultKind::kGray,      FaultKind::kWeight};
@@ -246,7 +250,7 @@ std::string Scenario::Text() const {
   std::string text = std::string("class ") + Name(kind) + (full_fabric ? ", full fabric" : ", rail-only") + ", rails";
   for (const ProcessOptions& options : processes) text += " " + std::to_string(options.rails);
   text += ", sockets " + std::to_string(processes[0].sockets_per_rail) + ", chunk " + std::to_string(processes[0].chunk_bytes) +
-          (processes[0].mode == net::StripeMode::kMigrate ? ", migration only" : "") + ", deadline " +
+          (processes[0].mode == net::StripeMode::kMigrate ? ", migration only" : "") + (processes[0].keys ? ", keys" : "") + ", deadline " +
           std::to_string(processes[0].deadline / kMs) + " ms, " + std::to_string(flows.size()) + " flows\n";
   for (const Fault& fault : faults)
     text += std::string("  ") + sim::Name(fault.kind) + " " + std::to_string(fault.a) + "/" + std::to_string(fault.rail_a) + " -> " +

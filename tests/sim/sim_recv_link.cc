@@ -52,7 +52,7 @@ bool SimRecvLink::Attach(const net::Hello& hello, const net::HelloReply& reply, 
     Bulk& bulk = bulk_[index];
     bulk.socket = stream->Release();
     stream.reset();
-    bulk.in = std::make_unique<BulkIn>(bulk.socket, port_->key.tag, io_->host, io_->tap,
+    bulk.in = std::make_unique<BulkIn>(bulk.socket, port_->key.tag, io_->host, io_->tap, io_->options.keys,
                                        SimProof(port_->key.session, name_.link, name_.incarnation, static_cast<uint8_t>(socket)));
     bulk.token = port_->ready.Watch(bulk.socket, [this, index] { BulkReady(index); });
   }
@@ -108,10 +108,11 @@ bool SimRecvLink::Read(size_t index) {
   bool any = false;
   const BulkIn::Sink sink{
       .begin =
-          [&](const net::Chunk& chunk, std::byte** destination) {
+          [&](const net::Chunk& chunk, const SimKey& key, std::byte** destination) {
             any = true;
             const bool taken = owner_->Begin(name_, chunk, destination);
             taken ? io_->tap->ChunkBegun(Who(), chunk, *destination) : io_->tap->ChunkRefused(Who(), chunk);
+            if (taken) Judge(chunk, key, *destination);
             return taken;
           },
       .finish =
@@ -133,6 +134,15 @@ bool SimRecvLink::Read(size_t index) {
     case BulkIn::Result::kGarbled: Trouble(EvidenceCause::kGarbled); break;
   }
   return any;
+}
+
+void SimRecvLink::Judge(const net::Chunk& chunk, const SimKey& key, const std::byte* destination) {
+  if (!io_->options.keys || chunk.eager || destination == nullptr) return;
+  const auto it = io_->registered.find(key.number);
+  const bool known = it != io_->registered.end() && it->second.rail == name_.local_rail;
+  const bool there = chunk.bytes == 0 || key.address == reinterpret_cast<uintptr_t>(destination);
+  const bool right = known && there && key.address >= it->second.begin && key.address + chunk.bytes <= it->second.end;
+  io_->tap->Keyed(Who(), chunk, right, known && it->second.again);
 }
 
 void SimRecvLink::Prove(bool ok) {

@@ -45,6 +45,8 @@ class SimRecvLink final : public net::RecvLink {
   void Worked(size_t index, const std::shared_ptr<void>& keep_alive);
   void Trouble(plan::EvidenceCause cause) { owner_->Trouble(name_, cause); }
   Carrying Who() const { return {io_->host, peer_, name_.link, name_.incarnation}; }
+  // The device looks at the key by which a chunk comes that goes to `destination`.
+  void Judge(const net::Chunk& chunk, const SimKey& key, const std::byte* destination);
   void Prove(bool ok);
   void KeepStale();
   void DeliverStale();

@@ -1,6 +1,7 @@
 #include "tests/sim/sim_send_link.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace r2cc::sim {
@@ -65,7 +66,7 @@ void SimSendLink::Greets(Greeting* greeting) {
     const auto index = static_cast<size_t>(greeting->socket);
     Bulk& bulk = bulk_[index];
     bulk.socket = greeted->Release();
-    bulk.out = std::make_unique<BulkOut>(bulk.socket, port_->key.tag, io_->host, io_->tap);
+    bulk.out = std::make_unique<BulkOut>(bulk.socket, port_->key.tag, io_->host, io_->tap, io_->options.keys);
     bulk.token = port_->ready.Watch(bulk.socket, [this, index] { BulkReady(index); });
   }
   if (channel_.open() && std::all_of(bulk_.begin(), bulk_.end(), [](const Bulk& bulk) { return bulk.out != nullptr; }))
@@ -89,13 +90,22 @@ void SimSendLink::Start() {
   io_->tap->At(Moment::kLinkUp, io_->host, peer_, name_.link);
 }
 
-void SimSendLink::Carried(const net::Chunk& chunk) {
+SimKey SimSendLink::Carried(const net::Chunk& chunk) {
   if (io_->logs())
     io_->Log("link " + std::to_string(name_.link) + "/" + std::to_string(name_.incarnation) + " to " + std::to_string(peer_) +
              " carries chunk " + std::to_string(chunk.index) + " of flow " + std::to_string(chunk.flow) + " message " +
              std::to_string(chunk.message));
   io_->tap->ChunkSent({peer_, io_->host, name_.link, name_.incarnation}, chunk);
   *carried_ += chunk.bytes;
+  SimKey key;
+  if (!io_->options.keys || chunk.eager) return key;
+  // Its own device has to know what it reads.
+  if (chunk.memory == nullptr || !io_->Reaches(name_.local_rail, *chunk.memory))
+    io_->tap->Keyed({peer_, io_->host, name_.link, name_.incarnation}, chunk, false, false);
+  const net::WriteTarget target = owner_->TargetOf(name_, chunk);
+  key.address = target.address;
+  if (target.key != nullptr) std::memcpy(&key.number, target.key->data(), sizeof(key.number));
+  return key;
 }
 
 bool SimSendLink::PumpSocket(Bulk* bulk) {
@@ -103,9 +113,9 @@ bool SimSendLink::PumpSocket(Bulk* bulk) {
     Trouble(EvidenceCause::kGarbled);
     return false;
   }
-  return bulk->out->Pump([this](net::Chunk* chunk) {
+  return bulk->out->Pump([this](net::Chunk* chunk, SimKey* key) {
     if (!owner_->Pull(name_, chunk)) return false;
-    Carried(*chunk);
+    *key = Carried(*chunk);
     return true;
   }) == BulkOut::Result::kMore;
 }
@@ -129,10 +139,10 @@ net::SendLink::Sent SimSendLink::SendNow(FunctionRef<bool(net::Chunk*)> post) {
   if (!started_ || bulk_.empty() || bulk_.front().out->busy()) return Sent::kNot;
   bool posted = false;
   BulkOut& out = *bulk_.front().out;
-  out.Pump([&](net::Chunk* chunk) {
+  out.Pump([&](net::Chunk* chunk, SimKey* key) {
     if (posted || !post(chunk)) return false;
     posted = true;
-    Carried(*chunk);
+    *key = Carried(*chunk);
     return true;
   });
   if (!posted) return Sent::kNot;

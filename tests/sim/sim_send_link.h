@@ -47,7 +47,8 @@ class SimSendLink final : public net::SendLink {
   void Greets(Greeting* greeting);
   void BulkReady(size_t index);
   bool PumpSocket(Bulk* bulk);
-  void Carried(const net::Chunk& chunk);
+  // Of a chunk that was just pulled: it leaves.
+  SimKey Carried(const net::Chunk& chunk);
   void Trouble(plan::EvidenceCause cause) { owner_->Trouble(name_, cause); }
   void EndSockets();
 

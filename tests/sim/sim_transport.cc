@@ -1,5 +1,6 @@
 #include "tests/sim/sim_transport.h"
 
+#include <cstring>
 #include <utility>
 
 #include "tests/sim/sim_oob.h"
@@ -95,6 +96,24 @@ bool SimTransport::Listen(const net::Rail& rail, net::Endpoint* own, std::string
   const Port port{io_->host, rail.index};
   *own = EndpointOf({port, io_->network->generation(port)});
   return true;
+}
+
+bool SimTransport::Register(const net::Memory& memory, uint16_t rail, net::Endpoint* key, std::string* error) {
+  if (!io_->options.keys) return true;
+  if (io_->device_lost[rail] || io_->refusing_rail == rail) {
+    *error = "the device of rail " + std::to_string(rail) + " takes no memory";
+    return false;
+  }
+  const auto begin = reinterpret_cast<uintptr_t>(memory.base);
+  const uint64_t number = ++io_->keys_given;
+  io_->registered[number] = {memory.id, rail, begin, begin + memory.bytes, io_->device_was_lost[rail]};
+  key->resize(sizeof(number));
+  std::memcpy(key->data(), &number, sizeof(number));
+  return true;
+}
+
+void SimTransport::Unregister(const net::Memory& memory, uint16_t rail) {
+  std::erase_if(io_->registered, [&](const auto& entry) { return entry.second.region == memory.id && entry.second.rail == rail; });
 }
 
 void SimTransport::Accepted(std::shared_ptr<Socket> socket) {

@@ -105,7 +105,8 @@ class SimTransport final : public net::OobTransport {
   bool ListenOob(const std::string&, uint16_t*, std::string*) override { return true; }
   bool Reaches(const net::OobAddress&) const override { return true; }
   bool Listen(const net::Rail& rail, net::Endpoint* own, std::string* error) override;
-  bool Register(const net::Memory&, uint16_t, net::Endpoint*, std::string*) override { return true; }
+  bool Register(const net::Memory& memory, uint16_t rail, net::Endpoint* key, std::string* error) override;
+  void Unregister(const net::Memory& memory, uint16_t rail) override;
   std::unique_ptr<net::OobPort> NewOobPort(const net::SessionKey& key, const net::PeerState*) override {
     return std::make_unique<SimPort>(io_, key);
   }

@@ -77,10 +77,13 @@ std::vector<std::byte> SimProof(uint64_t session, net::LinkId link, net::Incarna
   return pattern;
 }
 
-void BulkOut::Start(net::BulkType type) {
+void BulkOut::Start(net::BulkType type, const SimKey& key) {
   net::BulkHeader header{.type = type, .chunk = chunk_, .checksummed = type == net::BulkType::kProof};
   if (header.checksummed) header.payload_crc = Crc32c(chunk_.data, chunk_.bytes);
-  net::Encode(header, tag_, header_);
+  uint8_t encoded[net::kBulkHeaderBytes];
+  net::Encode(header, tag_, encoded);
+  std::memcpy(header_, encoded, sizeof(encoded));
+  std::memcpy(header_ + sizeof(encoded), &key, sizeof(key));
   done_ = 0;
   busy_ = true;
 }
@@ -90,22 +93,23 @@ void BulkOut::SendProof(std::vector<std::byte> pattern) {
   chunk_ = net::Chunk{};
   chunk_.data = proof_.data();
   chunk_.bytes = static_cast<uint32_t>(proof_.size());
-  Start(net::BulkType::kProof);
+  Start(net::BulkType::kProof, {});
 }
 
-BulkOut::Result BulkOut::Pump(const std::function<bool(net::Chunk*)>& pull) {
+BulkOut::Result BulkOut::Pump(const std::function<bool(net::Chunk*, SimKey*)>& pull) {
   if (!busy_) {
     if (socket_->Room() == 0) return Result::kBlocked;
-    if (!pull(&chunk_)) return Result::kIdle;
-    Start(net::BulkType::kChunk);
+    SimKey key;
+    if (!pull(&chunk_, &key)) return Result::kIdle;
+    Start(net::BulkType::kChunk, key);
   }
-  while (done_ < net::kBulkHeaderBytes) {
-    const size_t n = socket_->Write(header_ + done_, net::kBulkHeaderBytes - done_);
+  while (done_ < header_bytes_) {
+    const size_t n = socket_->Write(header_ + done_, header_bytes_ - done_);
     if (n == 0) return Result::kBlocked;
     done_ += n;
   }
-  while (done_ < net::kBulkHeaderBytes + chunk_.bytes) {
-    const size_t payload_done = done_ - net::kBulkHeaderBytes;
+  while (done_ < header_bytes_ + chunk_.bytes) {
+    const size_t payload_done = done_ - header_bytes_;
     const size_t bytes = std::min<size_t>(socket_->Room(), chunk_.bytes - payload_done);
     if (bytes == 0) return Result::kBlocked;
     if (proof_.empty()) tap_->Reads(host_, chunk_.data + payload_done, bytes);
@@ -117,7 +121,11 @@ BulkOut::Result BulkOut::Pump(const std::function<bool(net::Chunk*)>& pull) {
 }
 
 bool BulkIn::StartChunk(const Sink& sink) {
-  if (!net::Decode(header_, tag_, &current_)) return false;
+  uint8_t encoded[net::kBulkHeaderBytes];
+  std::memcpy(encoded, header_, sizeof(encoded));
+  if (!net::Decode(encoded, tag_, &current_)) return false;
+  SimKey key;
+  if (header_bytes_ > sizeof(encoded)) std::memcpy(&key, header_ + sizeof(encoded), sizeof(key));
   header_done_ = 0;
   payload_done_ = 0;
   in_chunk_ = true;
@@ -127,7 +135,7 @@ bool BulkIn::StartChunk(const Sink& sink) {
     scratch_.resize(std::max<size_t>(scratch_.size(), kSimProofBytes));
     return true;
   }
-  if (!sink.begin(current_.chunk, &destination_)) return false;
+  if (!sink.begin(current_.chunk, key, &destination_)) return false;
   if (destination_ == nullptr) scratch_.resize(std::max<size_t>(scratch_.size(), current_.chunk.bytes));
   return true;
 }
@@ -169,9 +177,9 @@ BulkIn::Result BulkIn::Read(const Sink& sink, size_t turn_bytes) {
       payload_done_ += static_cast<uint32_t>(n);
       if (payload_done_ == current_.chunk.bytes && !EndChunk(sink)) return Result::kGarbled;
     } else {
-      n = socket_->Read(header_ + header_done_, net::kBulkHeaderBytes - header_done_);
+      n = socket_->Read(header_ + header_done_, header_bytes_ - header_done_);
       header_done_ += n;
-      if (header_done_ == net::kBulkHeaderBytes) {
+      if (header_done_ == header_bytes_) {
         if (!StartChunk(sink)) return Result::kGarbled;
         if (current_.chunk.bytes == 0 && !EndChunk(sink)) return Result::kGarbled;
       }

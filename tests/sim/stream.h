@@ -43,15 +43,22 @@ class FrameStream {
 constexpr uint32_t kSimProofBytes = 2048;
 std::vector<std::byte> SimProof(uint64_t session, net::LinkId link, net::Incarnation incarnation, uint8_t socket);
 
+// Behind each header, where the sender places: by which key, and where.
+struct SimKey {
+  uint64_t number = 0;  // 0: there is none
+  uint64_t address = 0;
+};
+constexpr size_t HeaderBytes(bool keys) { return net::kBulkHeaderBytes + (keys ? sizeof(SimKey) : 0); }
+
 class BulkOut {
  public:
-  BulkOut(std::shared_ptr<Socket> socket, uint32_t tag, int host, Tap* tap)
-      : socket_(std::move(socket)), tag_(tag), host_(host), tap_(tap) {}
+  BulkOut(std::shared_ptr<Socket> socket, uint32_t tag, int host, Tap* tap, bool keys)
+      : socket_(std::move(socket)), tag_(tag), host_(host), tap_(tap), header_bytes_(HeaderBytes(keys)) {}
 
   Socket& socket() { return *socket_; }
   void SendProof(std::vector<std::byte> pattern);
   enum class Result { kIdle, kBlocked, kMore };
-  Result Pump(const std::function<bool(net::Chunk*)>& pull);
+  Result Pump(const std::function<bool(net::Chunk*, SimKey*)>& pull);
   bool busy() const { return busy_; }
   // The chunk that is half-way into the socket: its buffer is still in use.
   const net::Chunk* half_sent() const { return busy_ && proof_.empty() ? &chunk_ : nullptr; }
@@ -63,28 +70,29 @@ class BulkOut {
   }
 
  private:
-  void Start(net::BulkType type);
+  void Start(net::BulkType type, const SimKey& key);
 
   std::shared_ptr<Socket> socket_;
   const uint32_t tag_;
   const int host_;
   Tap* const tap_;
+  const size_t header_bytes_;
   bool busy_ = false;
   net::Chunk chunk_;
   std::vector<std::byte> proof_;
-  uint8_t header_[net::kBulkHeaderBytes];
+  uint8_t header_[HeaderBytes(true)];
   size_t done_ = 0;
 };
 
 class BulkIn {
  public:
   struct Sink {
-    std::function<bool(const net::Chunk&, std::byte** destination)> begin;
+    std::function<bool(const net::Chunk&, const SimKey& key, std::byte** destination)> begin;
     std::function<void(const net::Chunk&)> finish;
     std::function<void(bool ok)> proof;
   };
-  BulkIn(std::shared_ptr<Socket> socket, uint32_t tag, int host, Tap* tap, std::vector<std::byte> pattern)
-      : socket_(std::move(socket)), tag_(tag), host_(host), tap_(tap), pattern_(std::move(pattern)) {}
+  BulkIn(std::shared_ptr<Socket> socket, uint32_t tag, int host, Tap* tap, bool keys, std::vector<std::byte> pattern)
+      : socket_(std::move(socket)), tag_(tag), host_(host), tap_(tap), header_bytes_(HeaderBytes(keys)), pattern_(std::move(pattern)) {}
 
   Socket& socket() { return *socket_; }
   enum class Result { kEmpty, kMore, kBroken, kGarbled };
@@ -106,8 +114,9 @@ class BulkIn {
   const uint32_t tag_;
   const int host_;
   Tap* const tap_;
+  const size_t header_bytes_;
   const std::vector<std::byte> pattern_;
-  uint8_t header_[net::kBulkHeaderBytes];
+  uint8_t header_[HeaderBytes(true)];
   size_t header_done_ = 0;
   net::BulkHeader current_;
   bool in_chunk_ = false;

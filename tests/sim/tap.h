@@ -39,8 +39,9 @@ enum class Situation {
   kDetour,         // a detour carried chunks
   kFenceInFence,   // a link was given up while the fence of another was not answered yet
   kReturned,       // a link that was given up carries again
+  kKeyAgain,       // a chunk was placed by a key of a device that had been lost
 };
-constexpr int kSituations = static_cast<int>(Situation::kReturned) + 1;
+constexpr int kSituations = static_cast<int>(Situation::kKeyAgain) + 1;
 
 class Tap {
  public:
@@ -53,6 +54,9 @@ class Tap {
   virtual void ChunkSent(const Carrying& /*who*/, const net::Chunk& /*chunk*/) {}
   virtual void ChunkBegun(const Carrying& /*who*/, const net::Chunk& /*header*/, const std::byte* /*destination*/) {}
   virtual void ChunkFinished(const Carrying& /*who*/, const net::Chunk& /*header*/) {}
+  // A device is about to place a chunk by a key. `right`: that is registered on its rail, for where the chunk goes; and the sender's own
+  // memory was where it was read. `again`: since the device has come back.
+  virtual void Keyed(const Carrying& /*who*/, const net::Chunk& /*header*/, bool /*right*/, bool /*again*/) {}
   virtual void ChunkRefused(const Carrying& /*who*/, const net::Chunk& /*header*/) {}
   // Nothing of it reaches a buffer any more.
   virtual void CarrierEnded(const Carrying& /*who*/) {}

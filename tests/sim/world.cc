@@ -86,6 +86,7 @@ class World : public Tap {
     checker_.ChunkBegun(who, header, destination);
   }
   void ChunkFinished(const Carrying& who, const net::Chunk& header) override { checker_.ChunkFinished(who, header); }
+  void Keyed(const Carrying& who, const net::Chunk& header, bool right, bool again) override { checker_.Keyed(who, header, right, again); }
   void ChunkRefused(const Carrying& who, const net::Chunk& header) override { checker_.ChunkRefused(who, header); }
   void CarrierEnded(const Carrying& who) override { checker_.CarrierEnded(who); }
   void Recorded(int sender, int receiver, int, const net::Action& action) override {

@@ -13,9 +13,10 @@ constexpr Nanos kJitter = 15'000;
 // A call into an end that is stopped, or an end that does not end, would wait for ever.
 constexpr Nanos kCallLimit = 60 * kNanosPerSecond;
 
-sim::ProcessOptions ProcessOptionsOf(const Options& options) {
+sim::ProcessOptions ProcessOptionsOf(const Options& options, bool keys) {
   sim::ProcessOptions process;
   process.rails = kRails;
+  process.keys = keys;
   process.chunk_bytes = options.chunk_bytes.value_or(128 * 1024);
   process.eager_bytes = kEagerBytes;
   process.silence = options.silence;
@@ -35,7 +36,7 @@ FlowState StateOf(net::Comm::State state) {
 
 }  // namespace
 
-SimWorld::SimWorld(const Options& options, const sim::Process::MakeRails& make_rails) : timeline_(kSeed), network_(&timeline_) {
+SimWorld::SimWorld(const Options& options, bool keys, const sim::Process::MakeRails& make_rails) : timeline_(kSeed), network_(&timeline_) {
   network_.set_send_buffer_bytes(256 * 1024);
   network_.set_receive_buffer_bytes(256 * 1024);
   for (End from = 0; from < 2; ++from)
@@ -46,7 +47,8 @@ SimWorld::SimWorld(const Options& options, const sim::Process::MakeRails& make_r
         network_.SetPath({from, a}, {1 - from, b}, path);
       }
   for (End end = 0; end < 2; ++end) {
-    processes_[end] = std::make_unique<sim::Process>(&network_, static_cast<sim::Tap*>(this), end, ProcessOptionsOf(options), make_rails);
+    processes_[end] =
+        std::make_unique<sim::Process>(&network_, static_cast<sim::Tap*>(this), end, ProcessOptionsOf(options, keys), make_rails);
     processes_[end]->progress = [this, end] { Progress(end); };
     processes_[end]->page = [this, end] { return pages_[end]; };
   }
@@ -114,9 +116,16 @@ void SimWorld::Look(End end, Flow* flow) {
   }
 }
 
-std::byte* SimWorld::Allocate(End, size_t bytes) {
+std::byte* SimWorld::Allocate(End end, size_t bytes) {
   memory_.push_back(std::make_unique<std::byte[]>(bytes));
-  return memory_.back().get();
+  std::byte* const data = memory_.back().get();
+  registered_[end][data] = processes_[end]->Register(data, bytes, false);
+  return data;
+}
+
+net::Buffer SimWorld::BufferAt(End end, const std::byte* data) const {
+  const auto it = registered_[end].upper_bound(data);
+  return {data, it == registered_[end].begin() ? nullptr : std::prev(it)->second};
 }
 
 int SimWorld::Open(End from, int rail) {
@@ -133,11 +142,13 @@ int SimWorld::Open(End from, int rail) {
 
 void SimWorld::Send(int number, const std::byte* data, size_t bytes) {
   Ask(At(number).from,
-      [this, number, data, bytes] { At(number).sender.peer->Submit(At(number).sender.id, const_cast<std::byte*>(data), bytes); });
+      [this, number, data, bytes] { At(number).sender.peer->Submit(At(number).sender.id, BufferAt(At(number).from, data), bytes); });
 }
 
 void SimWorld::Receive(int number, std::byte* data, size_t capacity) {
-  Ask(1 - At(number).from, [this, number, data, capacity] { At(number).receiver.peer->Submit(At(number).receiver.id, data, capacity); });
+  Ask(1 - At(number).from, [this, number, data, capacity] {
+    At(number).receiver.peer->Submit(At(number).receiver.id, BufferAt(1 - At(number).from, data), capacity);
+  });
 }
 
 void SimWorld::CloseSend(int number) {
@@ -226,7 +237,13 @@ void SimWorld::Recorded(int sender, int, int rail, const net::Action& action) {
 Transport SimTransport() {
   return {.name = "Sim",
           .missing = [] { return std::string(); },
-          .make = [](const Options& options) -> std::unique_ptr<World> { return std::make_unique<SimWorld>(options); }};
+          .make = [](const Options& options) -> std::unique_ptr<World> { return std::make_unique<SimWorld>(options, false); }};
+}
+
+Transport SimKeysTransport() {
+  return {.name = "SimKeys",
+          .missing = [] { return std::string(); },
+          .make = [](const Options& options) -> std::unique_ptr<World> { return std::make_unique<SimWorld>(options, true); }};
 }
 
 }  // namespace r2cc::contract

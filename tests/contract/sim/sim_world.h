@@ -20,7 +20,8 @@ namespace r2cc::contract {
 
 class SimWorld final : public World, private sim::Tap {
  public:
-  explicit SimWorld(const Options& options, const sim::Process::MakeRails& make_rails = nullptr);
+  // `keys`: the sender places, by keys to registered memory.
+  explicit SimWorld(const Options& options, bool keys = false, const sim::Process::MakeRails& make_rails = nullptr);
   ~SimWorld() override { timeline_.Clear(); }
 
   std::string Node(End end) const override { return "host" + std::to_string(end); }
@@ -102,10 +103,14 @@ class SimWorld final : public World, private sim::Tap {
   std::map<std::pair<End, int>, PortState> ports_;
   plan::Plan pages_[2];
   std::vector<Told> told_[2];
+  // What was allocated is registered.
+  net::Buffer BufferAt(End end, const std::byte* data) const;
   std::vector<std::unique_ptr<std::byte[]>> memory_;
+  std::map<const std::byte*, const net::Memory*> registered_[2];
 };
 
 Transport SimTransport();
+Transport SimKeysTransport();
 
 }  // namespace r2cc::contract
 

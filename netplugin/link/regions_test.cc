@@ -1,0 +1,286 @@
+// How keys to the receiver's memory travel, and what waits for them: from the acceptor's ToldRegions to the initiator's RemoteRegions.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "netplugin/link/recv_session.h"
+#include "netplugin/link/remote_regions.h"
+#include "netplugin/link/send_session.h"
+#include "netplugin/link/told_regions.h"
+
+namespace r2cc::net {
+namespace {
+
+constexpr uint16_t kRails = 2;
+constexpr RegionId kRegion = 5;
+
+// Registered on all rails, but those left out; the key is {rail, generation}.
+std::shared_ptr<Region> MakeRegion(uint32_t generation, const std::vector<uint8_t>& without = {}) {
+  auto region = std::make_shared<Region>(Region{kRegion, generation, 0x10000, 4096, {}});
+  for (uint8_t rail = 0; rail < kRails; ++rail) {
+    std::vector<RailEndpoint>& keys = region->keys.emplace_back();
+    if (std::find(without.begin(), without.end(), rail) == without.end())
+      keys.push_back({TransportKind::kTcp, {rail, static_cast<uint8_t>(generation)}});
+  }
+  return region;
+}
+
+struct RemoteRegionsTest : testing::Test {
+  RemoteRegionsTest() {
+    regions.set_rails(kRails);
+    for (LinkId link = 0; link < kRails; ++link) regions.SetLink(link, link, TransportKind::kTcp);
+  }
+  RemoteRegions regions;
+};
+
+TEST_F(RemoteRegionsTest, AGrantWaitsForTheGenerationThatItNames) {
+  using Known = RemoteRegions::Known;
+  EXPECT_EQ(regions.Judge({}, 1 << 30), Known::kYes) << "what needs no key";
+  EXPECT_EQ(regions.Judge({kRegion, 1, 0}, 1), Known::kNotYet);
+  ASSERT_TRUE(regions.Told(MakeRegion(2)));
+  EXPECT_EQ(regions.Judge({kRegion, 1, 0}, 1), Known::kYes) << "later keys will do";
+  EXPECT_EQ(regions.Judge({kRegion, 2, 0}, 4096), Known::kYes);
+  EXPECT_EQ(regions.Judge({kRegion, 3, 0}, 1), Known::kNotYet);
+  EXPECT_EQ(regions.Judge({kRegion, 2, 1}, 4096), Known::kNever) << "beyond its end";
+  EXPECT_EQ(regions.Judge({kRegion, 2, UINT64_MAX}, 1), Known::kNever);
+  EXPECT_EQ(regions.Judge({kRegion, 2, 4096}, 0), Known::kYes);
+}
+
+TEST_F(RemoteRegionsTest, TheNewestKeyOfTheLinksRailAndTransportCounts) {
+  EXPECT_FALSE(regions.Reaches(kRegion, 0));
+  ASSERT_TRUE(regions.Told(MakeRegion(2)));
+  EXPECT_EQ(*regions.KeyOf(kRegion, 1), (Endpoint{1, 2}));
+  ASSERT_TRUE(regions.Told(MakeRegion(1))) << "a word that was overtaken";
+  EXPECT_EQ(*regions.KeyOf(kRegion, 1), (Endpoint{1, 2}));
+  ASSERT_TRUE(regions.Told(MakeRegion(3, {1})));
+  EXPECT_EQ(*regions.KeyOf(kRegion, 0), (Endpoint{0, 3}));
+  EXPECT_FALSE(regions.Reaches(kRegion, 1)) << "its device is lost";
+  ASSERT_TRUE(regions.Told(MakeRegion(4)));
+  EXPECT_EQ(*regions.KeyOf(kRegion, 1), (Endpoint{1, 4}));
+  EXPECT_FALSE(regions.Reaches(kRegion, 2)) << "a link that never came up";
+  regions.SetLink(0, 0, TransportKind::kVerbs);
+  EXPECT_FALSE(regions.Reaches(kRegion, 0)) << "another transport";
+  auto gone = std::make_shared<Region>(Region{.id = kRegion, .generation = 5});
+  ASSERT_TRUE(regions.Told(gone));
+  EXPECT_FALSE(regions.Reaches(kRegion, 1));
+  EXPECT_TRUE(regions.Told(gone));
+}
+
+TEST_F(RemoteRegionsTest, ARegionThatChangesOrFitsNoRailsIsRefused) {
+  ASSERT_TRUE(regions.Told(MakeRegion(1)));
+  auto other = MakeRegion(1);
+  other->keys[0][0].bytes = {9};
+  EXPECT_FALSE(regions.Told(other)) << "other keys of the same generation";
+  other = MakeRegion(2);
+  ++other->base;
+  EXPECT_FALSE(regions.Told(other));
+  other = MakeRegion(2);
+  ++other->bytes;
+  EXPECT_FALSE(regions.Told(other));
+  other = MakeRegion(2);
+  other->keys.emplace_back();
+  EXPECT_FALSE(regions.Told(other));
+  ++other->id;
+  EXPECT_FALSE(regions.Told(other));
+}
+
+struct ToldRegionsTest : testing::Test {
+  ToldRegionsTest() {
+    courier.set_links(2);
+    courier.Up(0);
+    courier.Up(1);
+  }
+  // Generations that were told since the last call.
+  std::vector<uint32_t> Told() {
+    std::vector<uint32_t> generations;
+    for (const Action& action : std::exchange(actions, {})) generations.push_back(action.frame.region->generation);
+    return generations;
+  }
+  std::vector<Action> actions;
+  Courier courier{&actions};
+  ToldRegions regions{&courier};
+};
+
+TEST_F(ToldRegionsTest, ARegionIsToldOnceAndRepeatedUntilItIsConfirmed) {
+  regions.Use(MakeRegion(1), 0, 1);
+  EXPECT_EQ(regions.GenerationOf(kRegion), 1u);
+  regions.Use(MakeRegion(1), 1, 1);
+  EXPECT_EQ(Told(), std::vector<uint32_t>{1});
+  courier.Resend(2);
+  EXPECT_EQ(Told(), (std::vector<uint32_t>{1, 1})) << "on both lanes";
+  regions.Confirmed(kRegion, 1);
+  courier.Resend(3);
+  EXPECT_TRUE(Told().empty());
+  EXPECT_TRUE(courier.idle());
+}
+
+TEST_F(ToldRegionsTest, OnlyThePeerThatKnowsARegionHearsOfItsChanges) {
+  EXPECT_FALSE(regions.Changed(MakeRegion(2), 1));
+  EXPECT_TRUE(Told().empty());
+  regions.Use(MakeRegion(2), 0, 1);
+  EXPECT_TRUE(regions.Changed(MakeRegion(4), 1));
+  EXPECT_FALSE(regions.Changed(MakeRegion(3), 1)) << "told late by another thread";
+  EXPECT_EQ(regions.GenerationOf(kRegion), 4u);
+  EXPECT_EQ(Told(), (std::vector<uint32_t>{2, 4}));
+  // The confirmation of the newest is one of all.
+  regions.Confirmed(kRegion, 4);
+  EXPECT_TRUE(courier.idle());
+  EXPECT_FALSE(regions.Changed(std::make_shared<Region>(Region{.id = kRegion, .generation = 5}), 1)) << "no grant can name it";
+  EXPECT_EQ(Told(), std::vector<uint32_t>{5});
+  EXPECT_EQ(regions.GenerationOf(kRegion), 0u);
+}
+
+// Both sessions, by frames alone.
+struct RegionSessionsTest : testing::Test {
+  RegionSessionsTest() {
+    std::vector<RailInfo> rails(kRails, RailInfo{.up = true, .endpoints = {{}}});
+    receiver.OobUp(now);
+    sender.OobUp("peer", rails, now);
+    flow = sender.OpenFlow(1, 0, now);
+    for (LinkId link = 0; link < kRails; ++link) Open(link, 1);
+    receiver.Receive(kOobLane, Frame{.type = FrameType::kFlowOpen, .flow = flow}, now);
+    receiver.AcceptFlow(flow, 0);
+    Deliver();
+  }
+  void Open(LinkId link, Incarnation incarnation) {
+    ASSERT_EQ(receiver.Greet(link, incarnation, link, link, now), RecvSession::Offer::kAccepted);
+    receiver.LaneOpened(link, incarnation, now);
+    sender.LinkConnected(link, incarnation, now);
+    receiver.Proved(link, incarnation, true);
+    Deliver();
+  }
+  // What is said arrives, but for regions that are held up.
+  void Deliver() {
+    for (int i = 0; i < 4; ++i) {
+      receiver.Flush(now);
+      for (const Action& action : receiver.TakeActions()) {
+        if (action.kind != Action::Kind::kSend) continue;
+        if (action.frame.type == FrameType::kRegion && hold)
+          held.push_back(action.frame);
+        else
+          sender.Receive(action.lane, action.frame, now);
+      }
+      for (const Action& action : sender.TakeActions())
+        if (action.kind == Action::Kind::kSend) receiver.Receive(action.lane, action.frame, now);
+    }
+  }
+  void Post(const std::shared_ptr<const Region>& region, uint64_t offset = 0) {
+    if (!receiver.Knows(memory)) receiver.UseRegion(flow, region, now);
+    receiver.Post(flow, {memory.base + offset, &memory}, kBytes, now);
+    sender.Post(flow, bytes, kBytes, now);
+    now += kNanosPerSecond;
+    Deliver();
+  }
+  // The key of the next chunk of the link; {0xff}: it needs none; empty if there is no chunk.
+  Endpoint Pull(LinkId link) {
+    Chunk chunk;
+    if (!sender.Pull(link, 1, &chunk)) return {};
+    const WriteTarget target = sender.TargetOf(link, chunk);
+    address = target.address;
+    return target.key == nullptr ? Endpoint{0xff} : *target.key;
+  }
+
+  static constexpr uint64_t kBytes = 1000;
+  Nanos now = kNanosPerSecond;
+  SendSession sender{{.local_rails = kRails}, now};
+  RecvSession receiver{{.local_rails = kRails, .remote_rails = kRails, .peer = "peer"}, now};
+  FlowId flow = 0;
+  std::byte bytes[4096];
+  const Memory memory{.id = kRegion, .base = bytes, .bytes = sizeof(bytes)};
+  bool hold = false;
+  std::vector<Frame> held;
+  uint64_t address = 0;
+};
+
+TEST_F(RegionSessionsTest, AMessageGoesByTheKeyOfItsRailToItsPlace) {
+  Post(MakeRegion(1), 512);
+  EXPECT_EQ(Pull(1), Endpoint{}) << "the flow is at home on the other rail";
+  EXPECT_EQ(Pull(0), (Endpoint{0, 1}));
+  EXPECT_EQ(address, 0x10000u + 512);
+}
+
+TEST_F(RegionSessionsTest, AMessageWaitsForItsKeys) {
+  hold = true;
+  Post(MakeRegion(1));
+  EXPECT_EQ(Pull(0), Endpoint{});
+  ASSERT_FALSE(held.empty());
+  sender.Receive(0, held.front(), now);
+  EXPECT_EQ(Pull(0), (Endpoint{0, 1}));
+}
+
+// Its memory may be gone before the word that it is placed has come, and nobody will tell of it again.
+TEST_F(RegionSessionsTest, AGrantDoesNotWaitForTheKeysOfWhatIsPlaced) {
+  sender.Post(flow, bytes, kBytes, now);
+  sender.Post(flow, bytes, kBytes, now);
+  Frame grant{.type = FrameType::kGrant, .flow = flow};
+  grant.numbers = {kBytes};
+  sender.Receive(0, grant, now);
+  EXPECT_EQ(Pull(0), Endpoint{0xff});
+  grant.numbers = {kBytes, kBytes};
+  grant.places = {{kRegion, 1, 0}, {}};
+  sender.Receive(0, grant, now);
+  EXPECT_EQ(Pull(0), Endpoint{}) << "it waits";
+  sender.Receive(0, Frame{.type = FrameType::kAck, .flow = flow, .message = 1}, now);
+  EXPECT_EQ(Pull(0), Endpoint{0xff}) << "in memory that needs no key";
+}
+
+TEST_F(RegionSessionsTest, WhatWasGrantedWaitsForTheKeysOfTheDeviceThatCameBack) {
+  Post(MakeRegion(1));
+  Post(MakeRegion(1), 1000);
+  hold = true;
+  receiver.RegionChanged(MakeRegion(2, {0}), now);
+  receiver.RegionChanged(MakeRegion(3), now);
+  Deliver();
+  ASSERT_GE(held.size(), 2u);
+  // The second word overtakes the first one.
+  sender.Receive(0, held.back(), now);
+  EXPECT_EQ(Pull(0), (Endpoint{0, 3}));
+  sender.Receive(0, held.front(), now);
+  EXPECT_EQ(Pull(0), (Endpoint{0, 3}));
+}
+
+TEST_F(RegionSessionsTest, ABufferThatItsRailDoesNotReachIsReachedOnAnother) {
+  Post(MakeRegion(1, {0}));
+  EXPECT_EQ(Pull(0), Endpoint{});
+  EXPECT_EQ(Pull(1), (Endpoint{1, 1}));
+}
+
+TEST_F(RegionSessionsTest, AGrantMayChangeItsGenerationAndNothingElse) {
+  Post(MakeRegion(1));
+  const auto refused = [this](const Place& place, uint64_t capacity) {
+    Frame grant{.type = FrameType::kGrant, .flow = flow};
+    grant.numbers = {capacity};
+    grant.places = {place};
+    sender.TakeActions();
+    sender.Receive(0, grant, now);
+    for (const Action& action : sender.TakeActions())
+      if (action.kind == Action::Kind::kCloseLink) return true;
+    return false;
+  };
+  EXPECT_FALSE(refused({kRegion, 1, 0}, kBytes));
+  EXPECT_FALSE(refused({}, kBytes)) << "the receiver has forgotten it";
+  EXPECT_TRUE(refused({kRegion, 1, 8}, kBytes));
+}
+
+// Before the first chunk of an incarnation can be pulled, the keys are there that were new when it was proved.
+TEST_F(RegionSessionsTest, ALinkIsProvedAfterTheKeysAreTold) {
+  Post(MakeRegion(1));
+  receiver.LinkTrouble(1, 1, plan::EvidenceCause::kLinkDown, now);
+  receiver.TakeActions();
+  receiver.LinkClosed(1, 1, true, now);
+  receiver.RegionChanged(MakeRegion(2, {1}), now);
+  receiver.RegionChanged(MakeRegion(3), now);
+  ASSERT_EQ(receiver.Greet(1, 2, 1, 1, now), RecvSession::Offer::kAccepted);
+  receiver.LaneOpened(1, 2, now);
+  receiver.TakeActions();
+  receiver.Proved(1, 2, true);
+  std::vector<FrameType> on_it;
+  for (const Action& action : receiver.TakeActions())
+    if (action.kind == Action::Kind::kSend && action.lane == 1) on_it.push_back(action.frame.type);
+  EXPECT_EQ(on_it, (std::vector<FrameType>{FrameType::kRegion, FrameType::kProved}));
+}
+
+}  // namespace
+}  // namespace r2cc::net

@@ -1,0 +1,64 @@
+// The peer's memory as the initiator knows it: by which keys its buffers are reached, on which of its rails. Pure.
+//
+// Contract: no chunk travels by a key that the grant of its message says is replaced. A grant names the generation of the keys that it was
+// written under; it waits until these, or later ones, are here.
+#ifndef R2CC_NETPLUGIN_LINK_REMOTE_REGIONS_H_
+#define R2CC_NETPLUGIN_LINK_REMOTE_REGIONS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "netplugin/flow/region_keys.h"
+#include "netplugin/link/frame.h"
+
+namespace r2cc::net {
+
+// What a sender's device is told to write, as links.h hands it on.
+struct WriteTarget {
+  uint64_t address = 0;
+  const Endpoint* key = nullptr;  // until the next event; null: there is none, and nothing may be written
+};
+
+class RemoteRegions final : public RegionKeys {
+ public:
+  // Regions of one peer. An honest one has some hundred for each of its communicators.
+  static constexpr size_t kRegionsMax = 1 << 18;
+
+  // The peer has so many rails.
+  void set_rails(size_t rails) { rails_ = rails; }
+  // What a link that carries chunks from now on reaches, and how.
+  void SetLink(LinkId link, uint16_t remote_rail, TransportKind kind);
+
+  // The peer tells of a region. What is older than what is known is ignored. False: it breaks the protocol.
+  bool Told(const std::shared_ptr<const Region>& region);
+
+  enum class Known {
+    kYes,
+    kNotYet,  // the keys that it names are still to come
+    kNever,   // the peer breaks the protocol: it does not lie in its region
+  };
+  Known Judge(const Place& place, uint64_t capacity_bytes) const;
+
+  bool any() const override { return !regions_.empty(); }
+  bool Reaches(RegionId region, LinkId link) const override { return KeyOf(region, link) != nullptr; }
+  // Null: not by this link, or not now. Valid until Told().
+  const Endpoint* KeyOf(RegionId region, LinkId link) const;
+  // Null: unknown.
+  const Region* Find(RegionId region) const;
+
+ private:
+  struct Way {
+    uint16_t rail = 0;
+    TransportKind kind = TransportKind::kTcp;
+  };
+  size_t rails_ = 0;
+  std::vector<std::optional<Way>> ways_;  // by link
+  std::map<RegionId, std::shared_ptr<const Region>> regions_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_LINK_REMOTE_REGIONS_H_
