@@ -39,7 +39,7 @@ struct CommHandle {
   Request* NewRequest(bool receive, uint64_t sent_bytes) {
     Request& request = requests[comm->posted % kRequestsMax];
     if (request.used) return nullptr;
-    request = {comm.get(), comm->posted++, sent_bytes, receive, true};
+    request = {comm.get(), comm->posted, sent_bytes, receive, true};
     return &request;
   }
 };
@@ -77,17 +77,6 @@ Result Guarded(Body body) noexcept {
     const Result started = Process::Get().Start();
     return started == Result::kSuccess ? body() : started;
   });
-}
-
-// A request that was numbered and not posted ends its flow.
-template <typename Post>
-void PostOrBreak(Comm* comm, Post post) {
-  try {
-    post();
-  } catch (...) {
-    comm->Break();
-    throw;
-  }
 }
 
 Result RegisterMemory(Memory memory, void* data, size_t bytes, void** mhandle) {
@@ -234,8 +223,7 @@ Result CallSend(void* send_comm, void* data, size_t bytes, void* mhandle, void**
       return Refuse(Result::kInvalidArgument, "R2CC: a message of " + std::to_string(bytes) + " bytes is too large");
     Request* ours = send->NewRequest(false, bytes);
     if (ours == nullptr) return Result::kSuccess;
-    PostOrBreak(send->comm.get(),
-                [&] { Process::Get().engine().Send(send->comm.get(), BufferIn(static_cast<const Memory*>(mhandle), data), bytes); });
+    Process::Get().engine().Send(send->comm.get(), BufferIn(static_cast<const Memory*>(mhandle), data), bytes);
     *request = ours;
     return Result::kSuccess;
   });
@@ -252,7 +240,7 @@ Result CallReceive(void* recv_comm, int count, void** data, const size_t* capaci
     Request* ours = recv->NewRequest(true, 0);
     if (ours == nullptr) return Result::kSuccess;
     const auto* const memory = mhandles == nullptr ? nullptr : static_cast<const Memory*>(mhandles[0]);
-    PostOrBreak(recv->comm.get(), [&] { Process::Get().engine().Receive(recv->comm.get(), BufferIn(memory, data[0]), capacities[0]); });
+    Process::Get().engine().Receive(recv->comm.get(), BufferIn(memory, data[0]), capacities[0]);
     *request = ours;
     return Result::kSuccess;
   });
@@ -264,17 +252,11 @@ Result CallTest(void* request, int* done, int* sizes) {
   if (fork_guard::InForkedChild()) return Result::kInternalError;
   return Caught([&] {
     Comm& comm = *ours->comm;
-    if (comm.done_through.load(std::memory_order_acquire) <= ours->number) {
-      Engine& engine = Process::Get().engine();
-      if (ours->receive)
-        engine.Progress(static_cast<RecvComm*>(&comm));
-      else
-        engine.Progress(static_cast<SendComm*>(&comm));
-    }
-    // The state is read first: what was done before the flow failed is done.
-    const Comm::State state = comm.state.load(std::memory_order_acquire);
-    if (comm.done_through.load(std::memory_order_acquire) <= ours->number)
-      return state == Comm::State::kFailed ? Failed(&comm) : Result::kSuccess;
+    Engine& engine = Process::Get().engine();
+    const RequestState state =
+        ours->receive ? engine.Look(static_cast<RecvComm*>(&comm), ours->number) : engine.Look(static_cast<SendComm*>(&comm), ours->number);
+    if (state.failed) return Failed(&comm);
+    if (!state.done) return Result::kSuccess;
     *done = 1;
     if (sizes != nullptr) sizes[0] = static_cast<int>(ours->receive ? comm.sizes[ours->number % kRequestsMax] : ours->sent_bytes);
     ours->used = false;

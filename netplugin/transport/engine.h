@@ -21,12 +21,14 @@
 #include "netplugin/transport/call_queue.h"
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/control_plane.h"
+#include "netplugin/transport/flow_port.h"
 #include "netplugin/transport/handle.h"
 #include "netplugin/transport/host.h"
 #include "netplugin/transport/memory_table.h"
 #include "netplugin/transport/peer_watch.h"
 #include "netplugin/transport/poller.h"
 #include "netplugin/transport/processors.h"
+#include "netplugin/transport/requests.h"
 #include "netplugin/transport/send_peer.h"
 
 namespace r2cc::net {
@@ -75,12 +77,22 @@ class Engine {
   // Where buffers are.
   MemoryTable& memory() { return *memory_; }
 
-  // The comm's own thread. Number the request `comm->posted` before the call.
-  void Send(SendComm* comm, const Buffer& from, uint64_t bytes) { comm->peer_->Submit(comm->flow_, from, bytes); }
-  void Receive(RecvComm* comm, const Buffer& to, uint64_t capacity_bytes) { comm->peer()->Submit(comm->flow(), to, capacity_bytes); }
-  // Moves what there is to move for the comm: for a caller who waits for one of its requests.
-  void Progress(SendComm* comm) { comm->peer_->Progress(comm->flow_); }
-  void Progress(RecvComm* comm) { comm->peer()->Progress(comm->flow()); }
+  // The comm's own thread: see PostRequest() and LookAtRequest().
+  uint64_t Send(SendComm* comm, const Buffer& from, uint64_t bytes) { return PostRequest(comm->peer(), comm->flow(), comm, from, bytes); }
+  uint64_t Receive(RecvComm* comm, const Buffer& to, uint64_t capacity_bytes) {
+    return PostRequest(comm->peer(), comm->flow(), comm, to, capacity_bytes);
+  }
+  template <typename OneComm>
+  RequestState Look(OneComm* comm, uint64_t number) {
+    return LookAtRequest(comm->peer(), comm->flow(), *comm, number);
+  }
+
+  // The flow is the port's from now on, which closes it here.
+  template <typename OneComm>
+  FlowRef GiveTo(PeerFlowPort* port, std::unique_ptr<OneComm> comm) {
+    OneComm* const raw = comm.release();
+    return port->Add(raw->peer(), raw->flow(), raw, [this, raw] { Close(std::unique_ptr<OneComm>(raw)); });
+  }
 
   // When these return, nothing touches the flow's buffers any more.
   void Close(std::unique_ptr<SendComm> comm);

@@ -38,6 +38,9 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   void Close(FlowId flow);
   bool Holds(FlowId flow) const;
 
+  // With the lock: see SendFlows::SetWeight().
+  [[nodiscard]] bool SetWeight(FlowId flow, double weight) { return session_.SetWeight(flow, weight); }
+
   void RailState(uint16_t rail, bool up) override;
   void ApplyVerdicts() override;
   bool RunToCompletion() override;

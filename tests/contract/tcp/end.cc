@@ -130,16 +130,8 @@ class Process {
     switch (command.kind) {
       case Command::Kind::kListen: return Listen(command);
       case Command::Kind::kConnect: return Connect(command);
-      case Command::Kind::kSend: {
-        net::SendComm* comm = sends_.at(command.flow).get();
-        ++comm->posted;
-        return engine_->Send(comm, memory_ + command.offset, command.bytes);
-      }
-      case Command::Kind::kReceive: {
-        net::RecvComm* comm = receives_.at(command.flow).get();
-        ++comm->posted;
-        return engine_->Receive(comm, memory_ + command.offset, command.bytes);
-      }
+      case Command::Kind::kSend: engine_->Send(sends_.at(command.flow).get(), memory_ + command.offset, command.bytes); return;
+      case Command::Kind::kReceive: engine_->Receive(receives_.at(command.flow).get(), memory_ + command.offset, command.bytes); return;
       case Command::Kind::kCloseSend:
         engine_->Close(std::move(sends_.at(command.flow)));
         sends_.erase(command.flow);

@@ -1,0 +1,45 @@
+#include "netplugin/transport/flow_port.h"
+
+#include "base/core/check.h"
+
+namespace r2cc::net {
+
+const PeerFlowPort::Flow& PeerFlowPort::At(FlowRef flow) const {
+  R2CC_CHECK(flow < flows_.size() && flows_[flow].comm != nullptr);
+  return flows_[flow];
+}
+
+bool PeerFlowPort::Post(FlowRef ref, const Buffer& buffer, uint64_t bytes) {
+  const Flow& flow = At(ref);
+  R2CC_CHECK(bytes <= kMessageBytesMax);
+  if (flow.comm->posted - flow.comm->done_through.load(std::memory_order_acquire) >= kRequestsMax) return false;
+  PostRequest(flow.peer, flow.id, flow.comm, buffer, bytes);
+  return true;
+}
+
+uint64_t PeerFlowPort::DoneThrough(FlowRef ref) {
+  const Flow& flow = At(ref);
+  if (flow.comm->posted > 0) LookAtRequest(flow.peer, flow.id, *flow.comm, flow.comm->posted - 1);
+  return flow.comm->done_through.load(std::memory_order_acquire);
+}
+
+std::string PeerFlowPort::Error(FlowRef ref) {
+  const Comm& comm = *At(ref).comm;
+  if (comm.state.load(std::memory_order_acquire) != Comm::State::kFailed) return "";
+  const std::string line = comm.error();
+  return line.empty() ? "R2CC: the flow was broken off" : line;
+}
+
+bool PeerFlowPort::SetWeight(FlowRef ref, double weight) {
+  const Flow& flow = At(ref);
+  if (flow.sender == nullptr) return false;
+  const auto lock = flow.sender->Lock();
+  return flow.sender->SetWeight(flow.id, weight);
+}
+
+void PeerFlowPort::Close(FlowRef ref) {
+  static_cast<void>(At(ref));
+  std::exchange(flows_[ref], {}).close();
+}
+
+}  // namespace r2cc::net
