@@ -19,11 +19,19 @@ namespace r2cc::client {
 namespace {
 
 constexpr char kRunDir[] = "/run/r2cc";
+constexpr char kCertificates[] = "/etc/r2cc/tls";
+// A node's certificate is replaced while it serves, by whatever renews it; an authority is to outlive its machines.
+constexpr int kNodeDays = 397;
+constexpr int kAuthorityDays = 3650;
+constexpr int kDaysMax = 36500;
 
 // What the flags and positionals are read into.
 struct Typed {
   std::string run_dir = kRunDir;
   std::string socket;
+  std::string server;
+  std::string certs = kCertificates;
+  bool force = false;
   std::string output = "table";
   std::string node;
   std::string nic;
@@ -44,7 +52,7 @@ struct Typed {
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& description) {
   CLI::App* app = parent->add_subcommand(name, description);
   app->fallthrough();
-  app->footer("Also here: --run_dir DIR, --socket PATH, -o table|json (`r2ccctl --help` explains).");
+  app->footer("Also here: --run_dir DIR, --socket PATH, --server HOST:PORT, --certs DIR, -o table|json (`r2ccctl --help` explains).");
   return app;
 }
 
@@ -151,6 +159,9 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
   root.fallthrough();
   root.add_option("--run_dir", typed.run_dir, "folder of r2ccd's sockets")->capture_default_str();
   root.add_option("--socket", typed.socket, "r2ccd's control socket (default: RUN_DIR/r2ccd.sock)");
+  root.add_option("--server", typed.server, "ask the daemon at HOST:PORT instead, with a certificate")->option_text("HOST:PORT");
+  root.add_option("--certs", typed.certs, "with --server: directory of operator.crt (or node.crt), its key and ca.crt")
+      ->capture_default_str();
   root.add_option("-o,--output", typed.output, "table for people, json for programs")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
@@ -165,6 +176,7 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
       act.set_node(name->node);
       act.set_nic(name->nic);
       act.set_action(action);
+      act.set_force(typed.force);
       if (action == v1::SET_WEIGHT) {
         const absl::StatusOr<uint32_t> permille = ParseWeightPermille(typed.weight);
         if (!permille.ok()) return permille.status();
@@ -201,17 +213,43 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
         request = explain;
         return absl::OkStatus();
       });
-  commands.emplace_back(AddNicAction(nic, "drain", "send no new traffic over a NIC; what is in flight ends by itself", &typed),
-                        nic_action(v1::DRAIN));
+  CLI::App* nic_drain = AddNicAction(nic, "drain", "send no new traffic over a NIC; what is in flight ends by itself", &typed);
+  commands.emplace_back(nic_drain, nic_action(v1::DRAIN));
   commands.emplace_back(AddNicAction(nic, "undrain", "take a drain back", &typed), nic_action(v1::UNDRAIN));
   CLI::App* nic_weight =
       AddNicAction(nic, "weight", "limit a NIC's share of the traffic; 1 takes the limit away, 0 forbids the NIC", &typed);
   nic_weight->add_option("WEIGHT", typed.weight, "from 0 to 1 (0.5) or from 0% to 100% (50%)")->required();
   commands.emplace_back(nic_weight, nic_action(v1::SET_WEIGHT));
 
-  commands.emplace_back(AddNicAction(&root, "fail-nic", "drill: treat a NIC as dead, abandon what is in flight on it", &typed),
-                        nic_action(v1::FAIL));
+  CLI::App* fail_nic = AddNicAction(&root, "fail-nic", "drill: treat a NIC as dead, abandon what is in flight on it", &typed);
+  commands.emplace_back(fail_nic, nic_action(v1::FAIL));
+  for (CLI::App* app : {nic_drain, nic_weight, fail_nic})
+    app->add_flag("--force", typed.force, "also the last NIC of its node that carries traffic");
   commands.emplace_back(AddNicAction(&root, "restore-nic", "end a drill begun with fail-nic", &typed), nic_action(v1::RESTORE));
+
+  CertsCommand certs;
+  CLI::App* certificates = AddCommand(&root, "certs", "make a cluster's authority and certificates of it; asks no daemon");
+  certificates->require_subcommand(1);
+  CLI::App* certs_init = AddCommand(certificates, "init", "a new authority: ca.crt, and ca.key, which stays with you");
+  CLI::App* certs_issue = AddCommand(certificates, "issue", "a node's directory: node.crt, node.key, ca.crt");
+  for (CLI::App* app : {certs_init, certs_issue}) {
+    app->add_option("--dir", certs.directory, "directory of the authority")->default_val("r2cc-ca");
+    app->add_option("--days", certs.days, "how long it is valid (default: an authority 3650, others 397)")->check(CLI::Range(1, kDaysMax));
+  }
+  certs_init->add_option("--name", certs.name, "what the authority calls itself");
+  certs_issue->add_option("NAME", certs.name, "the node, as its daemon calls itself; or the operator")->required();
+  certs_issue->add_flag("--operator", certs.is_operator, "for a person: operator.crt and operator.key, for --certs");
+  certs_issue->add_option("--out", certs.out_directory, "directory to write (default: NAME below --dir)")->option_text("DIR");
+  commands.emplace_back(certs_init, [&] {
+    certs.init = true;
+    if (certs.name.empty()) certs.name = "R2CC";
+    if (certs.days == 0) certs.days = kAuthorityDays;
+    return absl::OkStatus();
+  });
+  commands.emplace_back(certs_issue, [&] {
+    if (certs.days == 0) certs.days = kNodeDays;
+    return absl::OkStatus();
+  });
 
   CLI::App* events = AddCommand(&root, "events", "what happened, oldest first");
   events->add_flag("--follow", typed.follow, "go on with new events until interrupted");
@@ -284,8 +322,9 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
     if (app->parsed())
       if (const absl::Status status = make_request(); !status.ok()) return UsageError{std::string(status.message())};
   const Output output = typed.output == "json" ? Output::kJson : Output::kTable;
+  if (certificates->parsed()) return certs;
   if (plan_simulate->parsed()) return Simulation{std::move(simulate), output};
-  return Invocation{std::move(request), typed.socket.empty() ? SocketPath(typed.run_dir) : typed.socket, output};
+  return Invocation{std::move(request), typed.socket.empty() ? SocketPath(typed.run_dir) : typed.socket, typed.server, typed.certs, output};
 }
 
 }  // namespace r2cc::client

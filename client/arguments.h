@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "client/certs.h"
 #include "client/simulate.h"
 #include "proto/r2cc.pb.h"
 
@@ -26,6 +27,8 @@ using Request = std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActi
 struct Invocation {
   Request request;
   std::string socket_path;
+  std::string server;        // host:port of a daemon elsewhere; empty: the socket
+  std::string certificates;  // with `server`: the directory
   Output output = Output::kTable;
 };
 
@@ -45,7 +48,7 @@ struct UsageError {
   std::string message;
 };
 
-using Parsed = std::variant<Invocation, Simulation, Help, UsageError>;
+using Parsed = std::variant<Invocation, Simulation, CertsCommand, Help, UsageError>;
 
 // `arguments` without the program's name.
 Parsed ParseArguments(std::vector<std::string> arguments);

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "client/remote.h"
 
 namespace r2cc::client {
 namespace {
@@ -91,6 +92,15 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& socke
   if (absl::Status status = CheckListening(socket_path); !status.ok()) return status;
   auto channel = grpc::CreateChannel(absl::StrCat("unix:", socket_path), grpc::InsecureChannelCredentials());
   return std::unique_ptr<Client>(new Client(socket_path, v1::Control::NewStub(channel)));
+}
+
+absl::StatusOr<std::unique_ptr<Client>> Client::ConnectServer(const std::string& server, const std::string& certificates) {
+  auto credentials = RemoteCredentials(certificates);
+  if (!credentials.ok()) return credentials.status();
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  auto channel = grpc::CreateCustomChannel(server, *credentials, arguments);
+  return std::unique_ptr<Client>(new Client(server, v1::Control::NewStub(channel)));
 }
 
 absl::StatusOr<v1::StatusReply> Client::GetStatus(const v1::StatusRequest& request) {

@@ -1,4 +1,5 @@
-// A daemon's Control service as absl::Status calls over its Unix socket: what r2ccctl and tests of the daemon use.
+// A daemon's Control service as absl::Status calls over its Unix socket, or from afar with a certificate: what r2ccctl and tests of the
+// daemon use.
 #ifndef R2CC_CLIENT_CLIENT_H_
 #define R2CC_CLIENT_CLIENT_H_
 
@@ -22,6 +23,10 @@ class Client {
   // Fails at once, with the way out, where nobody listens on `socket_path`.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& socket_path);
 
+  // The daemon at `server`, host:port, over TLS: `certificates` is a directory with operator.crt and operator.key, or node.crt and
+  // node.key, and ca.crt. Does not wait for an answer.
+  static absl::StatusOr<std::unique_ptr<Client>> ConnectServer(const std::string& server, const std::string& certificates);
+
   absl::StatusOr<v1::StatusReply> GetStatus(const v1::StatusRequest& request);
   absl::StatusOr<v1::ListNicsReply> ListNics(const v1::ListNicsRequest& request);
   absl::StatusOr<v1::NicActionReply> ActOnNic(const v1::NicActionRequest& request);
@@ -36,7 +41,7 @@ class Client {
  private:
   Client(std::string socket_path, std::unique_ptr<v1::Control::Stub> stub);
 
-  const std::string socket_path_;
+  const std::string socket_path_;  // or host:port
   const std::unique_ptr<v1::Control::Stub> stub_;
 };
 

@@ -81,6 +81,11 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
   add("store", reply.store().empty() ? "none" : reply.store());
   add("jobs", absl::StrCat(reply.jobs()));
   for (const std::string& alarm : reply.alarms()) add("alarm", {alarm, Colour::kRed});
+  if (reply.insecure()) add("peers", {"INSECURE: whoever reaches the daemons' port may steer this node (insecure: true)", Colour::kRed});
+  for (const v1::Refusal& refusal : reply.refusals())
+    add("refused", {Printable(absl::StrCat(refusal.times(), " on ", refusal.listener(), ": ", refusal.reason(), "; the last ",
+                                           Ago(refusal.last_ns(), style), ": ", refusal.last())),
+                    Colour::kYellow});
 
   Table table({"NODE", "HEALTH", "NICS", "DAEMON"});
   for (const v1::NodeView& node : reply.nodes())
@@ -120,8 +125,8 @@ std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicAc
   const v1::NicView& nic = reply.nic();
   return Printable(absl::StrCat(NicName(request.node(), request.nic()), reply.changed() ? ": now " : ": nothing to change, already ")) +
          Paint(StateName(nic.state()), StateColour(nic.state()), style.colour) +
-         Printable(
-             absl::StrCat(", weight ", FormatPermille(nic.operator_weight_permille()), nic.reason().empty() ? "" : ": ", nic.reason())) +
+         Printable(absl::StrCat(", weight ", FormatPermille(nic.operator_weight_permille()), nic.reason().empty() ? "" : ": ", nic.reason(),
+                                reply.jobs().empty() ? "" : "; touches ", absl::StrJoin(reply.jobs(), ", "))) +
          "\n";
 }
 

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/arguments.h"
+#include "client/certs.h"
 #include "client/client.h"
 #include "client/run.h"
 #include "client/table.h"
@@ -50,8 +51,14 @@ int main(int argc, char** argv) {
     const absl::Status status = r2cc::client::Run(*simulation, style, std::cout);
     return status.ok() ? 0 : Fail(status.message(), kExitFailed);
   }
+  if (const auto* certs = std::get_if<r2cc::client::CertsCommand>(&parsed)) {
+    const absl::Status status = r2cc::client::Run(*certs, absl::ToUnixSeconds(absl::Now()), std::cout);
+    return status.ok() ? 0 : Fail(status.message(), kExitFailed);
+  }
   const auto& invocation = std::get<r2cc::client::Invocation>(parsed);
-  absl::StatusOr<std::unique_ptr<r2cc::client::Client>> client = r2cc::client::Client::Connect(invocation.socket_path);
+  absl::StatusOr<std::unique_ptr<r2cc::client::Client>> client =
+      invocation.server.empty() ? r2cc::client::Client::Connect(invocation.socket_path)
+                                : r2cc::client::Client::ConnectServer(invocation.server, invocation.certificates);
   if (!client.ok()) return Fail(client.status().message(), kExitFailed);
   const r2cc::client::Terminal terminal{[] { return absl::GetCurrentTimeNanos(); },
                                         [](int milliseconds) { return poll(nullptr, 0, milliseconds) == 0; }, isatty(STDOUT_FILENO) == 1};

@@ -24,6 +24,10 @@ using google::protobuf::TextFormat;
 
 constexpr size_t kPeersMax = 1024;
 constexpr size_t kEtcdEndpointsMax = 16;
+constexpr size_t kStorePrefixBytesMax = 128;
+constexpr char kNeedsTls[] =
+    " needs tls, by which others prove who they are: tls { directory: ... } (`r2ccctl certs` makes it); or insecure: true, where everybody "
+    "who reaches the port may steer this node";
 
 // One line: a quoted string of the file may hold anything.
 absl::Status Refuse(std::string what) {
@@ -150,8 +154,14 @@ absl::Status ReadNics(const v1::DaemonConfig& file, const Places& places, Config
 }
 
 absl::Status ReadTls(const v1::TlsConfig& tls, const std::string& name, int line, const Places& places, std::optional<TlsSpec>* spec) {
+  const bool files = !tls.certificate_file().empty() || !tls.key_file().empty() || !tls.ca_file().empty();
+  if (!tls.directory().empty()) {
+    if (files) return places.Wrong(line, name + " is either a directory or three files, not both");
+    *spec = TlsSpec{tls.directory() + "/node.crt", tls.directory() + "/node.key", tls.directory() + "/ca.crt"};
+    return absl::OkStatus();
+  }
   if (tls.certificate_file().empty() || tls.key_file().empty() || tls.ca_file().empty())
-    return places.Wrong(line, name + " needs certificate_file, key_file and ca_file");
+    return places.Wrong(line, name + " needs a directory, or certificate_file, key_file and ca_file");
   *spec = TlsSpec{tls.certificate_file(), tls.key_file(), tls.ca_file()};
   return absl::OkStatus();
 }
@@ -173,6 +183,12 @@ absl::Status ReadEtcd(const v1::StoreConfig& store, int line, const Places& plac
 }
 
 absl::Status ReadStore(const v1::DaemonConfig& file, const Places& places, Config* config) {
+  if (const std::string& prefix = file.store().prefix(); !prefix.empty()) {
+    if (prefix.front() != '/' || prefix.back() != '/' || prefix.size() > kStorePrefixBytesMax)
+      return places.Wrong(places.Line(file, "store"),
+                          absl::StrCat("store.prefix '", prefix, "' is not like /r2cc/: it begins and ends with a slash"));
+    config->store_prefix = prefix;
+  }
   if (file.store().etcd_endpoints_size() > 0) return ReadEtcd(file.store(), places.Line(file, "store"), places, config);
   if (file.store().has_etcd_tls()) return places.Wrong(places.Line(file, "store"), "store.etcd_tls without etcd_endpoints");
   const std::string& node = file.store().embedded_node();
@@ -183,6 +199,47 @@ absl::Status ReadStore(const v1::DaemonConfig& file, const Places& places, Confi
     return places.Wrong(places.Line(file, "store"),
                         absl::StrCat("store.embedded_node '", node, "' is neither this node (", config->node, ") nor a peer"));
   config->store_node = node;
+  return absl::OkStatus();
+}
+
+// Who may speak with this daemon, and where it listens for him.
+absl::Status ReadTrust(const v1::DaemonConfig& file, const Places& places, Config* config) {
+  config->insecure = file.insecure();
+  config->drills = file.drills().allow();
+  const bool open = config->tls.has_value() || config->insecure;
+  config->listen = !file.listen().empty() ? file.listen() : open ? kDefaultListen : kLoopbackListen;
+  const int listen_line = places.Line(file, "listen");
+  const auto listen = ParseHostPort(config->listen, /*allow_port_zero=*/true);
+  if (!listen.ok()) return places.Wrong(listen_line, absl::StrCat("listen: ", listen.status().message()));
+  if (!open && !IsLoopback(listen->host))
+    return places.Wrong(listen_line, absl::StrCat("listen: ", listen->host, " is not loopback", kNeedsTls));
+  if (!open && !config->peers.empty()) return places.Wrong(places.Line(file, "peers", 0), absl::StrCat("peers", kNeedsTls));
+  if (!open && (config->etcd.has_value() || !config->store_node.empty()))
+    return places.Wrong(places.Line(file, "store"), absl::StrCat("a store", kNeedsTls));
+  for (int i = 0; i < file.grants_size(); ++i) {
+    const auto& grant = file.grants(i);
+    GrantSpec spec;
+    spec.line = places.Line(file, "grants", i);
+    if (grant.roles().empty()) return places.Wrong(spec.line, "grants gives no roles: VIEW, OPERATE, DRILL");
+    for (const int role : grant.roles()) {
+      spec.view |= role == v1::VIEW;
+      spec.operate |= role == v1::OPERATE;
+      spec.drill |= role == v1::DRILL;
+    }
+    spec.users.assign(grant.users().begin(), grant.users().end());
+    spec.groups.assign(grant.groups().begin(), grant.groups().end());
+    spec.everyone = grant.everyone();
+    spec.on_nodes.assign(grant.on_nodes().begin(), grant.on_nodes().end());
+    spec.operators.assign(grant.operators().begin(), grant.operators().end());
+    if (spec.users.empty() && spec.groups.empty() && !spec.everyone && spec.operators.empty())
+      return places.Wrong(spec.line, "grants names nobody: users, groups, everyone or operators");
+    for (const auto* names : {&spec.on_nodes, &spec.operators})
+      for (const std::string& name : *names)
+        if (name != "*" && !IsNodeName(name))
+          return places.Wrong(spec.line,
+                              absl::StrCat("grants: '", name, "' is neither a name (", NameRule(kNodeNameBytesMax), ") nor \"*\""));
+    config->grants.push_back(std::move(spec));
+  }
   return absl::OkStatus();
 }
 
@@ -203,6 +260,14 @@ std::string CanonicalAddress(std::string_view text) {
   if (inet_pton(AF_INET, bare.c_str(), &v4) == 1) return inet_ntop(AF_INET, &v4, buffer, sizeof(buffer));
   if (inet_pton(AF_INET6, bare.c_str(), &v6) == 1) return inet_ntop(AF_INET6, &v6, buffer, sizeof(buffer));
   return "";
+}
+
+bool IsLoopback(const std::string& host) {
+  if (host == "localhost") return true;
+  in_addr v4;
+  in6_addr v6;
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
 absl::StatusOr<HostPort> ParseHostPort(std::string_view text, bool allow_port_zero) {
@@ -266,11 +331,6 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& fil
   else
     status = SetNode(context.host_name, "host name", &config);
   if (!status.ok()) return status;
-  if (!parsed.listen().empty()) {
-    auto listen = ParseHostPort(parsed.listen(), /*allow_port_zero=*/true);
-    if (!listen.ok()) return places.Wrong(places.Line(parsed, "listen"), absl::StrCat("listen: ", listen.status().message()));
-    config.listen = parsed.listen();
-  }
   if (parsed.has_nice()) {
     if (parsed.nice() < -20 || parsed.nice() > 19)
       return places.Wrong(places.Line(parsed, "nice"), absl::StrCat("nice is -20 to 19, not ", parsed.nice()));
@@ -289,6 +349,7 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& fil
   if (status.ok()) status = ReadNics(parsed, places, &config);
   if (status.ok()) status = ReadStore(parsed, places, &config);
   if (status.ok() && parsed.has_tls()) status = ReadTls(parsed.tls(), "tls", places.Line(parsed, "tls"), places, &config.tls);
+  if (status.ok()) status = ReadTrust(parsed, places, &config);
   if (!status.ok()) return status;
   return config;
 }

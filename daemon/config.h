@@ -17,7 +17,10 @@
 
 namespace r2cc::daemon {
 
+// Where others reach this daemon, and where nobody does: without TLS nobody can prove who he is.
 constexpr char kDefaultListen[] = "0.0.0.0:7460";
+constexpr char kLoopbackListen[] = "127.0.0.1:7460";
+constexpr char kDefaultStorePrefix[] = "/r2cc/";
 // The highest priority that is no real-time one: jobs keep every processor busy, and a verdict is worth microseconds of one.
 constexpr int kDefaultNice = -20;
 constexpr int kDefaultRealtimePriority = 1;
@@ -53,6 +56,19 @@ struct TlsSpec {
   std::string ca_file;
 };
 
+// Roles for whoever is named, as the file says it: users and groups by name or number.
+struct GrantSpec {
+  bool view = false;
+  bool operate = false;
+  bool drill = false;
+  std::vector<std::string> users;
+  std::vector<std::string> groups;
+  bool everyone = false;
+  std::vector<std::string> on_nodes;
+  std::vector<std::string> operators;
+  int line = 0;
+};
+
 struct EtcdSpec {
   std::vector<std::string> endpoints;  // host:port
   std::optional<TlsSpec> tls;
@@ -61,12 +77,16 @@ struct EtcdSpec {
 struct Config {
   std::string file;  // for messages; empty: built in
   std::string node;
-  std::string listen = kDefaultListen;
+  std::string listen = kLoopbackListen;
   std::vector<PeerSpec> peers;
   std::vector<NicSpec> nics;  // empty: every physical interface
   std::string store_node;     // whose daemon serves the embedded store; empty: none does
   std::optional<EtcdSpec> etcd;
   std::optional<TlsSpec> tls;
+  bool insecure = false;                           // peers may prove nothing
+  std::vector<GrantSpec> grants;                   // empty: the default ones
+  bool drills = false;                             // fail-nic is allowed, to those who have the role
+  std::string store_prefix = kDefaultStorePrefix;  // of all keys of this cluster
   std::string run_dir;
   std::string state_file;
   int nice = kDefaultNice;
@@ -77,6 +97,7 @@ struct Config {
 
   std::string control_socket() const { return run_dir + "/r2ccd.sock"; }
   std::string attach_socket() const { return run_dir + "/attach.sock"; }
+  std::string nodes_prefix() const { return store_prefix + "nodes/"; }
   std::string lock_file() const { return run_dir + "/r2ccd.lock"; }
 };
 
@@ -102,6 +123,9 @@ struct HostPort {
   uint16_t port = 0;
 };
 absl::StatusOr<HostPort> ParseHostPort(std::string_view text, bool allow_port_zero);
+
+// An address of 127.0.0.0/8, ::1 or "localhost".
+bool IsLoopback(const std::string& host);
 
 // A numeric IPv4 or IPv6 address in its canonical form; empty if `text` is not one. A scope ("%eth0") is cut off.
 std::string CanonicalAddress(std::string_view text);

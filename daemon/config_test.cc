@@ -1,5 +1,6 @@
 #include "daemon/config.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace r2cc::daemon {
@@ -75,7 +76,9 @@ TEST(ConfigTest, DefaultsAndTheFlag) {
   auto config = ParseConfig("", "f.conf", kContext);
   ASSERT_TRUE(config.ok());
   EXPECT_EQ(config->node, "host-1");
-  EXPECT_EQ(config->listen, kDefaultListen);
+  EXPECT_EQ(config->listen, kLoopbackListen) << "nobody can prove who he is";
+  EXPECT_EQ(ParseConfig("insecure: true", "f.conf", kContext)->listen, kDefaultListen);
+  EXPECT_EQ(ParseConfig("tls { directory: '/d' }", "f.conf", kContext)->listen, kDefaultListen);
   EXPECT_EQ(config->state_file, "/run/x/state");
   EXPECT_EQ(config->nice, kDefaultNice);
   EXPECT_EQ(ParseConfig("nice: 5", "f.conf", kContext)->nice, 5);
@@ -111,11 +114,11 @@ TEST(ConfigTest, AWrongValueIsToldWithItsLine) {
             "f.conf:2: peers n1 and n2 have one address, h:1");
   EXPECT_EQ(ErrorOf("node: 'n0'\nstore { embedded_node: 'n9' }"),
             "f.conf:2: store.embedded_node 'n9' is neither this node (n0) nor a peer");
-  EXPECT_EQ(ErrorOf("tls { key_file: 'k' }"), "f.conf:1: tls needs certificate_file, key_file and ca_file");
+  EXPECT_EQ(ErrorOf("tls { key_file: 'k' }"), "f.conf:1: tls needs a directory, or certificate_file, key_file and ca_file");
   EXPECT_EQ(ErrorOf("store { etcd_endpoints: 'http://e0:2379' }"),
             "f.conf:1: store.etcd_endpoints: 'http://e0:2379' is not host:port (leave out what stands before the host)");
   EXPECT_EQ(ErrorOf("store { etcd_endpoints: 'e0:2379' etcd_tls { key_file: 'k' } }"),
-            "f.conf:1: store.etcd_tls needs certificate_file, key_file and ca_file");
+            "f.conf:1: store.etcd_tls needs a directory, or certificate_file, key_file and ca_file");
   EXPECT_EQ(ErrorOf("store { etcd_tls { key_file: 'k' } }"), "f.conf:1: store.etcd_tls without etcd_endpoints");
   EXPECT_EQ(ErrorOf("store { etcd_endpoints: 'e0:2379' embedded_node: 'n0' }"),
             "f.conf:1: store is either embedded_node or etcd_endpoints, not both");
@@ -143,6 +146,34 @@ TEST(ConfigTest, AnInterfaceThatIsNotThereIsNamed) {
   EXPECT_EQ(CheckInterfaces(*config, {"lo", "eth0"}).message(),
             "f.conf:2: NIC rail0: there is no interface 'etj0' on this machine; it has eth0 lo");
   EXPECT_TRUE(CheckInterfaces(*config, {"etj0"}).ok());
+}
+
+TEST(ConfigTest, WithoutTlsNobodyIsSpokenTo) {
+  EXPECT_THAT(ErrorOf("\nlisten: '10.0.0.1:1'"), testing::StartsWith("f.conf:2: listen: 10.0.0.1 is not loopback needs tls"));
+  EXPECT_THAT(ErrorOf("listen: 'host:1'"), testing::HasSubstr("host is not loopback"));
+  for (const char* listen : {"127.0.0.61:1", "localhost:1", "[::1]:1"})
+    EXPECT_EQ(ErrorOf(std::string("listen: '") + listen + "'"), "no error");
+  EXPECT_THAT(ErrorOf("\npeers { node: 'n1' address: 'h:1' }"), testing::StartsWith("f.conf:2: peers needs tls"));
+  EXPECT_THAT(ErrorOf("store { etcd_endpoints: 'h:1' }"), testing::StartsWith("f.conf:1: a store needs tls"));
+  for (const std::string trust : {"insecure: true", "tls { directory: '/d' }"})
+    EXPECT_EQ(ErrorOf(trust + " listen: '10.0.0.1:1' peers { node: 'n1' address: 'h:1' } store { etcd_endpoints: 'h:1' }"), "no error");
+  EXPECT_EQ(ErrorOf("tls { directory: '/d' key_file: 'k' }"), "f.conf:1: tls is either a directory or three files, not both");
+  EXPECT_EQ(ErrorOf("tls { }"), "f.conf:1: tls needs a directory, or certificate_file, key_file and ca_file");
+  EXPECT_EQ(ParseConfig("tls { directory: '/d' }", "f.conf", kContext)->tls->key_file, "/d/node.key");
+}
+
+TEST(ConfigTest, GrantsAndDrills) {
+  const auto config =
+      ParseConfig("grants { roles: VIEW roles: DRILL users: 'root' operators: '*' } drills { allow: true }", "f.conf", kContext);
+  ASSERT_TRUE(config.ok()) << config.status();
+  ASSERT_EQ(config->grants.size(), 1u);
+  EXPECT_TRUE(config->grants[0].view && config->grants[0].drill && !config->grants[0].operate);
+  EXPECT_TRUE(config->drills);
+  EXPECT_FALSE(DefaultConfig(kContext)->drills);
+  EXPECT_EQ(ErrorOf("grants { users: 'root' }"), "f.conf:1: grants gives no roles: VIEW, OPERATE, DRILL");
+  EXPECT_EQ(ErrorOf("\ngrants { roles: VIEW }"), "f.conf:2: grants names nobody: users, groups, everyone or operators");
+  EXPECT_THAT(ErrorOf("grants { roles: VIEW operators: 'a b' }"), testing::StartsWith("f.conf:1: grants: 'a b' is neither a name"));
+  EXPECT_THAT(ErrorOf("store { prefix: 'x' }"), testing::HasSubstr("store.prefix 'x' is not like /r2cc/"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "daemon/convert.h"
 #include "daemon/release.h"
 
@@ -38,6 +39,21 @@ std::vector<v1::NodeView> CoreBackend::ShownNodes(const std::string& only) const
   return shown;
 }
 
+absl::Status CoreBackend::Judge(const Caller& caller, Role role, const std::string& what) const {
+  absl::Status status = Allow(caller, role);
+  if (!status.ok() && parts_.refusals != nullptr)
+    parts_.refusals->Count(caller.kind == Caller::Kind::kLocal && !caller.forwarded() ? "control" : "peers", "role", Describe(caller),
+                           absl::StrCat(what, ": ", status.message()));
+  return status;
+}
+
+absl::Status CoreBackend::JudgeAction(const Caller& caller, const v1::NicActionRequest& request) const {
+  // A drill is ended also where drills are not allowed any more, and by whoever steers.
+  if (request.action() == v1::RESTORE && Allow(caller, Role::kOperate).ok()) return absl::OkStatus();
+  const bool drill = request.action() == v1::FAIL || request.action() == v1::RESTORE;
+  return Judge(caller, drill ? Role::kDrill : Role::kOperate, absl::StrCat(v1::NicAction_Name(request.action()), " of a NIC"));
+}
+
 void CoreBackend::GetStatus(Answer<v1::StatusReply> answer) {
   parts_.core->Post([this, alive = alive_, answer = std::move(answer)] {
     if (!*alive) return;
@@ -57,6 +73,9 @@ void CoreBackend::GetStatus(Answer<v1::StatusReply> answer) {
     reply.set_store(parts_.peer_set->store_state());
     for (std::string& alarm : parts_.publisher->Alarms()) reply.add_alarms(std::move(alarm));
     reply.set_attach_refused(parts_.jobs->refused());
+    reply.set_insecure(parts_.insecure);
+    if (parts_.refusals != nullptr)
+      for (auto& refusal : parts_.refusals->List()) *reply.add_refusals() = std::move(refusal);
     answer(std::move(reply));
   });
 }
@@ -73,7 +92,10 @@ void CoreBackend::ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNi
 
 void CoreBackend::ActOnNic(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) {
   parts_.core->Post([this, alive = alive_, request, caller, answer = std::move(answer)] {
-    if (*alive) parts_.operators->Act(request, caller, answer);
+    if (!*alive) return;
+    if (request.node() == node_)
+      if (const absl::Status status = JudgeAction(caller, request); !status.ok()) return answer(status);
+    parts_.operators->Act(request, caller, answer);
   });
 }
 
@@ -94,13 +116,19 @@ void CoreBackend::GetPlan(Answer<v1::Plan> answer) {
 
 void CoreBackend::ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) {
   parts_.core->Post([this, alive = alive_, request, caller, answer = std::move(answer)] {
-    if (*alive) parts_.explain->ExplainNic(request, caller, answer);
+    if (!*alive) return;
+    if (request.node() == node_)
+      if (const absl::Status status = Judge(caller, Role::kView, "to have a NIC explained"); !status.ok()) return answer(status);
+    parts_.explain->ExplainNic(request, caller, answer);
   });
 }
 
 void CoreBackend::ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) {
   parts_.core->Post([this, alive = alive_, request, caller, answer = std::move(answer)] {
-    if (*alive) parts_.explain->ProbePaths(request, caller, answer);
+    if (!*alive) return;
+    if (request.node() == node_)
+      if (const absl::Status status = Judge(caller, Role::kView, "to see probes"); !status.ok()) return answer(status);
+    parts_.explain->ProbePaths(request, caller, answer);
   });
 }
 

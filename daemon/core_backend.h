@@ -17,6 +17,7 @@
 #include "daemon/peer_set.h"
 #include "daemon/plan_publisher.h"
 #include "daemon/rpc/backend.h"
+#include "daemon/trust/refusals.h"
 #include "daemon/view_broadcaster.h"
 #include "health/view/cluster_view.h"
 
@@ -37,6 +38,9 @@ class CoreBackend final : public Backend {
     const std::string* peer_address;  // where other daemons reach this one; the core's thread writes it
     EventLog* events;
     ViewBroadcaster* broadcaster;
+    const RolePolicy* roles;
+    Refusals* refusals;  // null: nobody counts
+    bool insecure;
   };
 
   // The parts outlive it. A request that reaches the core once `*alive` is false is not answered by a part.
@@ -44,6 +48,7 @@ class CoreBackend final : public Backend {
   CoreBackend(const CoreBackend&) = delete;
   CoreBackend& operator=(const CoreBackend&) = delete;
 
+  absl::Status Allow(const Caller& caller, Role role) const override { return parts_.roles->Check(caller, role, node_); }
   void GetStatus(Answer<v1::StatusReply> answer) override;
   void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) override;
   void ActOnNic(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) override;
@@ -57,6 +62,9 @@ class CoreBackend final : public Backend {
   ViewBroadcaster& broadcaster() override { return *parts_.broadcaster; }
 
  private:
+  // As Allow; a refusal is told. `what` is what the caller wants.
+  absl::Status Judge(const Caller& caller, Role role, const std::string& what) const;
+  absl::Status JudgeAction(const Caller& caller, const v1::NicActionRequest& request) const;
   struct Received {
     v1::NodeView view;
     Caller from;

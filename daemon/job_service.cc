@@ -146,4 +146,12 @@ void JobService::OnEnd(JobId id) {
   if (told) reporter_->Tell(std::move(event));
 }
 
+std::vector<std::string> JobService::JobsOn(const std::string& nic) const {
+  std::vector<std::string> jobs;
+  for (const v1::Job& job : registry_.Jobs())
+    if (std::any_of(job.rails().begin(), job.rails().end(), [&](const v1::RailTotals& rail) { return rail.nic() == nic; }))
+      jobs.push_back(absl::StrCat(job.job(), " (pid ", job.pid(), ")"));
+  return jobs;
+}
+
 }  // namespace r2cc::daemon

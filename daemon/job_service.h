@@ -33,6 +33,8 @@ class JobService {
   // What an attach server calls.
   AttachServer::Callbacks Callbacks();
 
+  // The jobs with a rail on `nic`: "train (pid 4711)".
+  std::vector<std::string> JobsOn(const std::string& nic) const;
   const JobRegistry& registry() const { return registry_; }
   // Connections and requests that the attach server turned away.
   uint64_t refused() const { return outputs_.refused(); }

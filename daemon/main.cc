@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "base/event_loop.h"
 #include "base/log.h"
@@ -32,6 +33,7 @@
 #include "daemon/release.h"
 #include "daemon/rpc/channel.h"
 #include "daemon/rpc/servers.h"
+#include "daemon/trust/accounts.h"
 #include "daemon/wiring.h"
 
 namespace r2cc::daemon {
@@ -181,9 +183,13 @@ absl::Status Serve(const Config& config, Signals* signals) {
   ASSIGN_OR_RETURN(const auto lock, LockFile::Take(config.lock_file(), config.control_socket()));
   SetPriority(config);
   ASSIGN_OR_RETURN(const AllCredentials credentials, LoadAllCredentials(config));
-  if (!credentials.peers.secure && (!config.peers.empty() || config.etcd.has_value()))
-    LogWarning("peers talk in the clear: set tls in the configuration");
-  if (!credentials.etcd.secure && config.etcd.has_value())
+  // It serves its jobs all the same: others will not believe it until that is mended.
+  for (const std::string& wrong : CheckAllTlsFiles(config)) LogError(wrong);
+  if (config.insecure)
+    LogWarning(
+        "INSECURE: whoever reaches the daemons' port may steer this node and speak for every other; set tls, and take insecure: true away",
+        {{"listen", config.listen}});
+  if (config.etcd.has_value() && !config.etcd->tls.has_value())
     LogWarning("etcd is spoken to in the clear: set store.etcd_tls in the configuration");
 
   // Destroyed in the opposite order: the servers before what they ask, the world after all that uses it.
@@ -193,7 +199,8 @@ absl::Status Serve(const Config& config, Signals* signals) {
   Wiring wiring(config, world->world());
   RETURN_IF_ERROR(wiring.Start());
   ASSIGN_OR_RETURN(const auto servers,
-                   RpcServers::Start(&wiring.backend(), config.control_socket(), config.listen, credentials.peers, world->store_service()));
+                   RpcServers::Start({&wiring.backend(), world->authenticator(), world->refusals(), world->store_service()},
+                                     config.control_socket(), config.listen, credentials.peers));
   wiring.SetPeerAddress(PeerAddress(config.listen, servers->peer_port()));
   LogInfo("r2ccd serves", {{"node", config.node},
                            {"socket", config.control_socket()},
@@ -246,7 +253,9 @@ int Main(int argc, char** argv) {
   absl::StatusOr<Config> config = LoadConfig(flags);
   absl::Status status = config.status();
   if (status.ok() && flags.check_config) {
-    status = LoadAllCredentials(*config).status();
+    if (const std::vector<std::string> wrong = CheckAllTlsFiles(*config); !wrong.empty())
+      status = absl::InvalidArgumentError(absl::StrJoin(wrong, "\nr2ccd: "));
+    if (status.ok()) status = ResolveGrants(*config).status();
     if (status.ok())
       std::printf("%s: ok: node %s, %zu NICs, %zu peers\n", flags.config.empty() ? "no file" : flags.config.c_str(), config->node.c_str(),
                   config->nics.size(), config->peers.size());

@@ -33,6 +33,12 @@ std::optional<Action> ActionFor(v1::NicAction action) {
   }
 }
 
+// The NIC carries nothing afterwards.
+bool TakesAway(const v1::NicActionRequest& request) {
+  return request.action() == v1::DRAIN || request.action() == v1::FAIL ||
+         (request.action() == v1::SET_WEIGHT && request.weight_permille() == 0);
+}
+
 std::string Clean(const std::string& name) { return CleanText(name.data(), std::min<size_t>(name.size(), kNodeNameBytesMax)); }
 
 }  // namespace
@@ -60,6 +66,8 @@ void OperatorService::ActHere(const v1::NicActionRequest& request, const Caller&
   const health::NodeHealth& health = parts_.local->health();
   if (!health.Has(request.nic())) return answer(UnknownNic(request.nic()));
   const Action action = *ActionFor(request.action());
+  const std::vector<std::string> jobs = parts_.jobs_on ? parts_.jobs_on(request.nic()) : std::vector<std::string>();
+  if (const absl::Status status = CheckNotLast(request, jobs); !status.ok()) return answer(status);
   const health::OperatorSettings before = health.settings();
   const int64_t value = request.action() == v1::SET_WEIGHT ? request.weight_permille() : 0;
   const health::NicKey nic{parts_.reporter->node(), request.nic()};
@@ -69,6 +77,8 @@ void OperatorService::ActHere(const v1::NicActionRequest& request, const Caller&
   const health::NodeState state = health.Snapshot();
   *reply.mutable_nic() = ToProto(*state.Find(request.nic()), parts_.reporter->Now());
   reply.set_changed(health.settings() != before);
+  if (TakesAway(request))
+    for (const std::string& job : jobs) reply.add_jobs(job);
   if (!reply.changed()) return answer(reply);
 
   v1::Event event =
@@ -79,6 +89,22 @@ void OperatorService::ActHere(const v1::NicActionRequest& request, const Caller&
   parts_.reporter->Tell(std::move(event));
   Save([answer, reply] { answer(reply); });
   parts_.executor->RunAfter(kSaveWait, [answer, reply] { answer(reply); });
+}
+
+absl::Status OperatorService::CheckNotLast(const v1::NicActionRequest& request, const std::vector<std::string>& jobs) const {
+  if (!TakesAway(request) || request.force()) return absl::OkStatus();
+  const health::NodeState state = parts_.local->health().Snapshot();
+  const auto carries = [](const health::NicStatus& nic) {
+    return nic.state != health::NicState::kFailed && nic.state != health::NicState::kProving && nic.state != health::NicState::kDrained &&
+           nic.operator_weight_permille > 0;
+  };
+  const bool another = std::any_of(state.nics.begin(), state.nics.end(),
+                                   [&](const health::NicStatus& nic) { return nic.identity.name != request.nic() && carries(nic); });
+  if (another || !carries(*state.Find(request.nic()))) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(state.node, "/", request.nic(), " is the last NIC of ", state.node, " that carries traffic, and ",
+                   jobs.empty() ? "no job uses it now" : absl::StrCat("these jobs use it: ", absl::StrJoin(jobs, ", ")),
+                   "; --force does it all the same"));
 }
 
 void OperatorService::Save(std::function<void()> done) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/executor.h"
 #include "daemon/event_reporter.h"
@@ -28,6 +29,8 @@ class OperatorService {
     PeerTransport* peers;
     StateKeeper* keeper;
     EventReporter* reporter;
+    // The jobs whose traffic goes over a NIC of this node, for people.
+    std::function<std::vector<std::string>(const std::string& nic)> jobs_on;
   };
 
   // The parts outlive it. `saved`: what was read at the start.
@@ -43,6 +46,8 @@ class OperatorService {
   absl::Status UnknownNic(const std::string& nic) const;
 
  private:
+  // Refuses what would leave this node without a NIC that carries traffic.
+  absl::Status CheckNotLast(const v1::NicActionRequest& request, const std::vector<std::string>& jobs) const;
   void ActHere(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer);
 
   const Parts parts_;

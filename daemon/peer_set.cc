@@ -15,6 +15,8 @@ namespace {
 
 constexpr size_t kComplaintsMax = 256;
 constexpr size_t kAboutBytesMax = 256;
+// Where a view comes from that no daemon has sent us.
+constexpr char kTheStore[] = "the store";
 
 std::string Clean(const std::string& text) { return CleanText(text.data(), std::min(text.size(), kAboutBytesMax)); }
 
@@ -29,6 +31,7 @@ std::string ForeignProtocol(const v1::NodeView& message) {
 
 PeerSet::PeerSet(const Config& config, health::ClusterView* view, EventReporter* reporter, Outputs outputs)
     : node_(config.node),
+      nodes_prefix_(config.nodes_prefix()),
       nodes_max_(config.nodes_max),
       nics_per_node_(config.nics_per_node),
       view_(view),
@@ -72,9 +75,8 @@ void PeerSet::Receive(const v1::NodeView& message, const std::string& from) {
 bool PeerSet::Take(const v1::NodeView& message, const std::string& from) {
   if (message.node().empty()) return false;
   if (const std::string foreign = ForeignProtocol(message); !foreign.empty()) return Complain(from, "a view was refused: " + foreign);
-  if (message.node() == node_)
-    return Complain(from, absl::StrCat("another daemon calls itself ", node_, " as this one does; give one of them another --node"));
   const Moment now = reporter_->Now();
+  if (!HasName(message, from)) return false;
   auto state = FromProto(message, now, nics_per_node_);
   if (!state.ok()) return Complain(from, absl::StrCat("a view was refused: ", state.status().message()));
   const health::NodeEntry* known = view_->Find(state->node);
@@ -95,6 +97,40 @@ bool PeerSet::Take(const v1::NodeView& message, const std::string& from) {
   outputs_.on_view();
   TellChanges(old, after);
   return true;
+}
+
+NameClaims::Speaker PeerSet::Speaks(const v1::NodeView& message, const std::string& from) {
+  const v1::Epoch& epoch = message.epoch();
+  const std::string life = absl::StrCat(epoch.boot_time_s(), " ", epoch.daemon_start_ns(), " ", message.probe_nonce());
+  const std::string address = Clean(message.peer_address());
+  return {Fnv1a64(life), from.empty() || from == address ? address : absl::StrCat(address, " (heard from ", from, ")")};
+}
+
+bool PeerSet::HasName(const v1::NodeView& message, const std::string& from) {
+  const NameClaims::Speaker speaker = Speaks(message, from);
+  const Nanos now = reporter_->Now().monotonic_ns;
+  if (message.node() == node_) {
+    const bool own = speaker.life == own_.life;
+    const bool stored = from == kTheStore;
+    if (stored && own) own_in_store_ = true;
+    // What an earlier life left in the store, before this one has put anything, is nobody's word any more.
+    if (own || (stored && !own_in_store_)) return false;
+    claims_.Speak(node_, own_, now);
+    claims_.Speak(node_, speaker, now);
+    if (const auto claim = claims_.Speak(node_, own_, now); claim.other.has_value()) TellSecond(node_, own_, *claim.other);
+    return false;
+  }
+  const NameClaims::Claim claim = claims_.Speak(message.node(), speaker, now);
+  if (claim.other.has_value()) TellSecond(message.node(), speaker, *claim.other);
+  return claim.holds ||
+         Complain(from, absl::StrCat("a view was refused: another daemon calls itself ", message.node(), " and was here first"));
+}
+
+void PeerSet::TellSecond(const std::string& node, const NameClaims::Speaker& one, const NameClaims::Speaker& other) {
+  v1::Event event = reporter_->New("duplicate-node", absl::StrCat("two daemons call themselves ", node, ": one at ", one.address,
+                                                                  ", one at ", other.address, "; give one of them another --node"));
+  event.set_peer_node(node);
+  reporter_->Tell(std::move(event));
 }
 
 void PeerSet::TellChanges(const health::NodeState* before, const health::NodeState& after) {
@@ -129,18 +165,19 @@ void PeerSet::OnLost(const std::string& peer, const std::string& why) {
 }
 
 void PeerSet::OnStoreChange(const StoreChange& change) {
-  if (!absl::StartsWith(change.key, kNodesPrefix)) return;
-  const std::string node = change.key.substr(sizeof(kNodesPrefix) - 1);
-  if (node == node_) return;
+  if (!absl::StartsWith(change.key, nodes_prefix_)) return;
+  const std::string node = change.key.substr(nodes_prefix_.size());
   if (change.deleted) {
+    if (node == node_) return;
     if (in_store_.erase(node) > 0) HearOf(node);
     return;
   }
   v1::NodeView message;
   if (!message.ParseFromString(change.value) || message.node() != node)
-    return void(Complain("store", absl::StrCat("garbled entry ", Clean(change.key))));
+    return void(Complain(kTheStore, absl::StrCat("garbled entry ", Clean(change.key))));
+  if (node == node_) return void(Take(message, kTheStore));  // ours, or a second daemon's of this name
   if (in_store_.size() < nodes_max_) in_store_.insert(node);
-  Take(message, "store");
+  Take(message, kTheStore);
   HearOf(node);
 }
 

@@ -13,6 +13,7 @@
 #include "daemon/io/peer_transport.h"
 #include "daemon/io/store.h"
 #include "daemon/jobs/job_peers.h"
+#include "daemon/trust/name_claims.h"
 #include "health/view/cluster_view.h"
 
 namespace r2cc::daemon {
@@ -40,6 +41,9 @@ class PeerSet {
 
   // A view that its own daemon pushed to us; `from` is for the log.
   void Receive(const v1::NodeView& message, const std::string& from);
+
+  // What this daemon says of itself, as it was last told.
+  void SetOwn(const v1::NodeView& own) { own_ = Speaks(own, ""); }
 
   // Lets leases run out, and keeps alive the nodes that the store still has.
   void Tick();
@@ -75,11 +79,16 @@ class PeerSet {
   void HearOf(const std::string& node);
   // False: it is refused, or outdated.
   bool Take(const v1::NodeView& message, const std::string& from);
+  static NameClaims::Speaker Speaks(const v1::NodeView& message, const std::string& from);
+  // False: another daemon has the name.
+  bool HasName(const v1::NodeView& message, const std::string& from);
+  void TellSecond(const std::string& node, const NameClaims::Speaker& one, const NameClaims::Speaker& other);
   // Told once per sender and complaint, not with every keep-alive.
   bool Complain(const std::string& from, const std::string& what);
   void TellChanges(const health::NodeState* before, const health::NodeState& after);
 
   const std::string node_;
+  const std::string nodes_prefix_;
   const size_t nodes_max_;
   const size_t nics_per_node_;
   health::ClusterView* const view_;
@@ -88,6 +97,9 @@ class PeerSet {
   std::map<std::string, Peer> peers_;
   std::map<std::string, About> about_;
   std::set<std::string> in_store_;  // nodes whose lease the store still holds
+  NameClaims claims_;
+  NameClaims::Speaker own_;
+  bool own_in_store_ = false;  // the store has shown what this life put there
   std::string store_state_;
   std::map<std::string, std::string> complaints_;
 };

@@ -13,7 +13,7 @@ class PeerSetTest : public WiringTest {
     view.set_node(node);
     view.set_protocol(kPeerProtocol);
     view.set_peer_address(address);
-    store_->Change(kNodesPrefix + node, view.SerializeAsString());
+    store_->Change("/r2cc/nodes/" + node, view.SerializeAsString());
     Settle();
   }
   void JobTalksTo(const std::string& node) {

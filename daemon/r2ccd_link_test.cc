@@ -37,7 +37,7 @@ class R2ccdLinkTest : public R2ccdTest {
     ASSERT_TRUE(Ip("-n " + netns_ + " link set lo up"));
     ASSERT_TRUE(Ip("-n " + netns_ + " address add 10.77.1.1/24 dev eth1"));
     std::ofstream(ConfigFile(0)) << "node: \"n0\"\nlisten: \"127.0.0.1:0\"\nnics { name: \"rail0\" interface: \"eth1\" }\nnics { name: "
-                                    "\"rail1\" interface: \"eth2\" }\n";
+                                    "\"rail1\" interface: \"eth2\" }\ndrills { allow: true }\n";
   }
   void TearDown() override {
     R2ccdTest::TearDown();

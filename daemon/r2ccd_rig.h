@@ -205,8 +205,8 @@ class R2ccdTest : public testing::Test {
     // In /tmp whatever TEST_TMPDIR says: the path of a Unix socket has room for 107 bytes.
     folder_ = "/tmp/r2ccd-test.XXXXXX";
     ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-    for (int node = 0; node < kNodes; ++node) ports_.push_back(FreePort());
-    for (int node = 0; node < kNodes; ++node) WriteConfig(node, "");
+    for (int node = 0; node < nodes_; ++node) ports_.push_back(FreePort());
+    for (int node = 0; node < nodes_; ++node) WriteConfig(node, "");
   }
   void TearDown() override {
     if (HasFailure())
@@ -224,26 +224,31 @@ class R2ccdTest : public testing::Test {
   void WriteConfig(int node, const std::string& more) {
     std::ofstream file(ConfigFile(node));
     file << "node: \"" << Node(node) << "\"\nlisten: \"127.0.0.1:" << ports_[node] << "\"\n";
-    for (int peer = 0; peer < kNodes; ++peer)
+    for (int peer = 0; peer < nodes_; ++peer)
       file << "peers { node: \"" << Node(peer) << "\" address: \"127.0.0.1:" << ports_[peer] << "\" }\n";
     for (int rail = 0; rail < 2; ++rail) file << "nics { name: \"rail" << rail << "\" address: \"" << Address(node, rail) << "\" }\n";
-    file << "store { embedded_node: \"n0\" }\n" << more;
+    file << "store { embedded_node: \"n0\" }\ndrills { allow: true }\n" << trust_ << more;
   }
 
   void StartDaemon(int node) {
-    daemons_.resize(kNodes);
+    daemons_.resize(nodes_);
     daemons_[node] = std::make_unique<Process>(std::vector<std::string>{"--config", ConfigFile(node), "--run_dir", RunDir(node)},
                                                RunDir(node) + ".log", netns_);
     ASSERT_TRUE(WaitUntil([&] { return Status(node).node() == Node(node) || !daemons_[node]->alive(); }) && daemons_[node]->alive())
         << daemons_[node]->log();
   }
   void StartAll() {
-    for (int node = 0; node < kNodes; ++node) StartDaemon(node);
-    for (int node = 0; node < kNodes; ++node)
-      ASSERT_TRUE(WaitUntil([&] {
-        const auto status = Status(node);
-        return status.nodes_size() == kNodes && status.peers(0).connected() && status.peers(1).connected();
-      })) << Status(node).DebugString();
+    for (int node = 0; node < nodes_; ++node) StartDaemon(node);
+    for (int node = 0; node < nodes_; ++node) ASSERT_TRUE(AwaitPeers(node)) << Status(node).DebugString();
+  }
+
+  // It knows all nodes, and talks to them directly.
+  bool AwaitPeers(int node) {
+    return WaitUntil([&] {
+      const auto status = Status(node);
+      return status.nodes_size() == nodes_ &&
+             std::all_of(status.peers().begin(), status.peers().end(), [](const v1::PeerStatus& peer) { return peer.connected(); });
+    });
   }
 
   std::unique_ptr<v1::Control::Stub> Control(int node) {
@@ -293,7 +298,9 @@ class R2ccdTest : public testing::Test {
   }
 
   std::string folder_;
-  std::string netns_;  // of daemons yet to be started
+  int nodes_ = kNodes;                      // set before SetUp
+  std::string trust_ = "insecure: true\n";  // how the daemons know each other
+  std::string netns_;                       // of daemons yet to be started
   std::vector<int> ports_;
   std::vector<std::unique_ptr<Process>> daemons_;
 };

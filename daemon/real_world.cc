@@ -11,6 +11,9 @@
 #include "base/status_macros.h"
 #include "daemon/rpc/etcd_store.h"
 #include "daemon/rpc/grpc_store.h"
+#include "daemon/trust/accounts.h"
+#include "daemon/trust/signed_store.h"
+#include "daemon/trust/tls_files.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -21,7 +24,7 @@ int64_t NanosOf(clockid_t clock) {
   return now.tv_sec * kNanosPerSecond + now.tv_nsec;
 }
 
-std::unique_ptr<Store> MakeStore(const Config& config, const AllCredentials& credentials, EventLoop* loop, StoreService* own) {
+std::unique_ptr<Store> MakeBareStore(const Config& config, const AllCredentials& credentials, EventLoop* loop, StoreService* own) {
   if (own != nullptr) return std::make_unique<LocalStore>(loop, own);
   if (config.etcd.has_value()) return std::make_unique<EtcdStore>(loop, config.etcd->endpoints, credentials.etcd);
   for (const PeerSpec& peer : config.peers)
@@ -33,18 +36,31 @@ std::unique_ptr<Store> MakeStore(const Config& config, const AllCredentials& cre
 
 absl::StatusOr<AllCredentials> LoadAllCredentials(const Config& config) {
   AllCredentials all;
-  ASSIGN_OR_RETURN(all.peers, LoadCredentials(config.tls, config.file + ": tls"));
-  ASSIGN_OR_RETURN(all.etcd, LoadCredentials(config.etcd.has_value() ? config.etcd->tls : std::nullopt, config.file + ": store.etcd_tls"));
+  ASSIGN_OR_RETURN(all.peers, LoadCredentials(config.tls, config.insecure, config.file + ": tls"));
+  ASSIGN_OR_RETURN(all.etcd,
+                   LoadEtcdCredentials(config.etcd.has_value() ? config.etcd->tls : std::nullopt, config.file + ": store.etcd_tls"));
   return all;
+}
+
+std::vector<std::string> CheckAllTlsFiles(const Config& config) {
+  const int64_t now_s = NanosOf(CLOCK_REALTIME) / kNanosPerSecond;
+  std::vector<std::string> wrong;
+  if (config.tls.has_value()) wrong = CheckTlsFiles(*config.tls, config.node, now_s, config.file + ": tls");
+  if (config.etcd.has_value() && config.etcd->tls.has_value())
+    for (std::string& line : CheckTlsFiles(*config.etcd->tls, "", now_s, config.file + ": store.etcd_tls"))
+      wrong.push_back(std::move(line));
+  return wrong;
 }
 
 absl::StatusOr<std::unique_ptr<RealWorld>> RealWorld::Make(const Config& config, const AllCredentials& credentials, EventLoop* loop) {
   auto page = SharedPage::Create();
   if (!page.ok()) return absl::Status(page.status().code(), absl::StrCat("cannot make the page: ", page.status().message()));
-  return std::unique_ptr<RealWorld>(new RealWorld(config, credentials, loop, *std::move(page)));
+  ASSIGN_OR_RETURN(std::vector<Grant> grants, ResolveGrants(config));
+  return std::unique_ptr<RealWorld>(new RealWorld(config, credentials, loop, *std::move(page), std::move(grants)));
 }
 
-RealWorld::RealWorld(const Config& config, const AllCredentials& credentials, EventLoop* loop, std::unique_ptr<SharedPage> page)
+RealWorld::RealWorld(const Config& config, const AllCredentials& credentials, EventLoop* loop, std::unique_ptr<SharedPage> page,
+                     std::vector<Grant> grants)
     : loop_(loop),
       disk_("r2ccd-disk"),
       links_(loop),
@@ -52,9 +68,15 @@ RealWorld::RealWorld(const Config& config, const AllCredentials& credentials, Ev
       fabric_(loop),
       page_(std::move(page)),
       jobs_(loop, config.attach_socket(), page_->fd(), config.attach),
+      roles_(std::move(grants), config.drills),
+      refusals_([] { return NanosOf(CLOCK_REALTIME); }),
+      authenticator_(credentials.peers.tls, config.insecure, &refusals_),
       peers_(loop, credentials.peers),
-      store_service_(!config.store_node.empty() && config.store_node == config.node ? std::make_unique<StoreService>(loop) : nullptr),
-      store_(MakeStore(config, credentials, loop, store_service_.get())) {}
+      store_service_(!config.store_node.empty() && config.store_node == config.node
+                         ? std::make_unique<StoreService>(loop, &authenticator_, config.nodes_prefix())
+                         : nullptr),
+      store_(std::make_unique<SignedStore>(MakeBareStore(config, credentials, loop, store_service_.get()), credentials.peers.tls,
+                                           config.insecure, &refusals_)) {}
 
 World RealWorld::world() {
   World world;
@@ -72,6 +94,8 @@ World RealWorld::world() {
   world.jobs = &jobs_;
   world.peers = &peers_;
   world.store = store_.get();
+  world.roles = roles_;
+  world.refusals = &refusals_;
   world.daemon_start_ns = NanosOf(CLOCK_BOOTTIME);
   world.boot_time_s = (NanosOf(CLOCK_REALTIME) - world.daemon_start_ns + kNanosPerSecond / 2) / kNanosPerSecond;
   // Cannot fail for so few bytes on a kernel that has booted; 0 is nobody's nonce.

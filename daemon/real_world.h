@@ -14,9 +14,12 @@
 #include "daemon/io/page_sink.h"
 #include "daemon/io/socket_attach_server.h"
 #include "daemon/io/store.h"
+#include "daemon/rpc/authenticator.h"
 #include "daemon/rpc/channel.h"
 #include "daemon/rpc/grpc_peer_transport.h"
 #include "daemon/rpc/store_service.h"
+#include "daemon/trust/refusals.h"
+#include "daemon/trust/roles.h"
 #include "daemon/wiring.h"
 #include "health/io/hwloc_topology.h"
 #include "health/io/netlink_link_watch.h"
@@ -29,9 +32,11 @@ namespace r2cc::daemon {
 // What the configuration's files hold for those whom the daemon talks to.
 struct AllCredentials {
   Credentials peers;
-  Credentials etcd;
+  std::shared_ptr<grpc::ChannelCredentials> etcd;
 };
 absl::StatusOr<AllCredentials> LoadAllCredentials(const Config& config);
+// All that is wrong with certificates and keys of the configuration, a line each.
+std::vector<std::string> CheckAllTlsFiles(const Config& config);
 
 class RealWorld {
  public:
@@ -44,13 +49,16 @@ class RealWorld {
   Executor* disk() { return &disk_.loop(); }
   // What this daemon serves as the store; null: it does not.
   StoreService* store_service() { return store_service_.get(); }
+  const Authenticator* authenticator() const { return &authenticator_; }
+  Refusals* refusals() { return &refusals_; }
   // Returns when all that was to be written is, or cannot be. The core's loop does not run any more.
   void FlushDisk() {
     disk_.loop().RunAndWait([] {});
   }
 
  private:
-  RealWorld(const Config& config, const AllCredentials& credentials, EventLoop* loop, std::unique_ptr<SharedPage> page);
+  RealWorld(const Config& config, const AllCredentials& credentials, EventLoop* loop, std::unique_ptr<SharedPage> page,
+            std::vector<Grant> grants);
 
   EventLoop* const loop_;
   ScopedLoopThread disk_;
@@ -63,6 +71,9 @@ class RealWorld {
   OsFiles files_;
   const std::unique_ptr<SharedPage> page_;
   SocketAttachServer jobs_;
+  const RolePolicy roles_;
+  Refusals refusals_;
+  const Authenticator authenticator_;
   GrpcPeerTransport peers_;
   std::unique_ptr<StoreService> store_service_;
   std::unique_ptr<Store> store_;

@@ -49,11 +49,13 @@ Wiring::Wiring(Config config, World world)
       jobs_(&reporter_, world_.netns_inode,
             {[this] { return local_.Matchable(); }, [this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); },
              [this] { return world_.jobs->refused(); }}),
-      operator_({world_.core, &local_, &cluster_, &peer_set_, world_.peers, &keeper_, &reporter_}, saved_),
+      operator_({world_.core, &local_, &cluster_, &peer_set_, world_.peers, &keeper_, &reporter_,
+                 [this](const std::string& nic) { return jobs_.JobsOn(nic); }},
+                saved_),
       explain_({&local_, &rails_, &cluster_, &peer_set_, &operator_, &publisher_, &events_, &reporter_, world_.peers}),
       backend_(config_.node,
                {world_.core, &cluster_, &reporter_, &peer_set_, &publisher_, &jobs_, &operator_, &explain_, &peer_address_, &events_,
-                &broadcaster_},
+                &broadcaster_, &world_.roles, world_.refusals, config_.insecure},
                alive_) {}
 
 Wiring::~Wiring() { Stop(); }
@@ -105,7 +107,7 @@ absl::Status Wiring::Start() {
   if (auto status = world_.jobs->Start(jobs_.Callbacks()); !status.ok()) return status;
   world_.peers->Start(&broadcaster_, peer_set_.PeerCallbacks());
   FollowJobs();
-  world_.store->Start(kNodesPrefix, peer_set_.StoreCallbacks());
+  world_.store->Start(config_.nodes_prefix(), peer_set_.StoreCallbacks());
 
   Every(plan::kPageHeartbeatInterval, [this] {
     world_.page->Heartbeat(world_.core->Now());
@@ -207,9 +209,10 @@ void Wiring::PublishOwnView() {
   view.set_peer_address(peer_address_);
   view.set_release(kRelease);
   view.set_protocol(kPeerProtocol);
+  peer_set_.SetOwn(view);
   const std::string value = view.SerializeAsString();
   broadcaster_.Set(std::move(view));
-  world_.store->Put(kNodesPrefix + config_.node, value, kNodeLeaseMs);
+  world_.store->Put(config_.nodes_prefix() + config_.node, value, kNodeLeaseMs);
 }
 
 void Wiring::SetPeerAddress(const std::string& address) {

@@ -39,6 +39,8 @@
 #include "daemon/rails/rail_watch.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/state_keeper.h"
+#include "daemon/trust/refusals.h"
+#include "daemon/trust/roles.h"
 #include "daemon/view_broadcaster.h"
 #include "health/io/datagram.h"
 #include "health/io/fabric.h"
@@ -66,6 +68,8 @@ struct World {
   AttachServer* jobs = nullptr;
   PeerTransport* peers = nullptr;
   Store* store = nullptr;
+  RolePolicy roles{DefaultGrants(-1, /*insecure=*/true), /*drills=*/true};
+  Refusals* refusals = nullptr;  // null: nobody is refused anything before he comes here
   // Of this life of the daemon.
   std::string boot_id;
   int64_t boot_time_s = 0;

@@ -10,7 +10,6 @@
 
 namespace r2cc::daemon {
 
-constexpr char kNodesPrefix[] = "/r2cc/nodes/";
 // A node that has not put its view for so long is gone from the store (not from the views that others hold).
 constexpr int64_t kNodeLeaseMs = 6000;
 

@@ -4,9 +4,10 @@
 
 #include <string>
 
-#include "daemon/trust/caller.h"
 #include "daemon/event_log.h"
 #include "daemon/rpc/answer.h"
+#include "daemon/trust/caller.h"
+#include "daemon/trust/roles.h"
 #include "daemon/view_broadcaster.h"
 #include "proto/r2cc.pb.h"
 
@@ -17,6 +18,8 @@ namespace r2cc::daemon {
 class Backend {
  public:
   virtual ~Backend() = default;
+  // Whether this node lets `caller` use `role`; at once.
+  virtual absl::Status Allow(const Caller& caller, Role role) const = 0;
   virtual void GetStatus(Answer<v1::StatusReply> answer) = 0;
   virtual void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) = 0;
   virtual void ActOnNic(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) = 0;

@@ -1,14 +1,17 @@
 #include "daemon/rpc/channel.h"
 
 #include <cstring>
+#include <functional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "daemon/io/files.h"
+#include "absl/time/clock.h"
 #include "grpc/grpc_security_constants.h"
 #include "grpc/support/log.h"
+#include "grpcpp/security/tls_certificate_verifier.h"
+#include "grpcpp/security/tls_credentials_options.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -22,6 +25,11 @@ constexpr int kReconnectMsMin = 100;
 constexpr int kReconnectMsMax = 2000;
 // Time that one attempt to connect has, handshake included.
 constexpr int kConnectTimeoutMs = 2000;
+// A greeting that takes longer is a stranger's, or useless.
+constexpr int kHandshakeTimeoutMs = 5000;
+// A daemon has one exchange, one watch and some requests; a few operators follow events.
+constexpr int kStreamsMax = 64;
+constexpr int kMetadataBytesMax = 8192;
 constexpr int kMessageBytesMax = 4 << 20;
 // gRPC measures a connection's bandwidth by a ping after what it reads, to make the window larger. What daemons say to each other fits into
 // the window that there is, and the pings would be most of what they send while nothing happens.
@@ -54,46 +62,108 @@ std::shared_ptr<grpc::Channel> Keep(std::shared_ptr<grpc::Channel> channel) {
   return channel;
 }
 
+// Believes the daemon of one node, by the same rules as it is believed elsewhere, and says why it does not.
+class NodeVerifier final : public grpc::experimental::ExternalCertificateVerifier {
+ public:
+  NodeVerifier(std::shared_ptr<TlsFiles> files, std::string node) : files_(std::move(files)), node_(std::move(node)) {}
+
+  bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
+              grpc::Status* status) override {
+    const grpc::string_ref pem = request->peer_cert();
+    const grpc::string_ref chain = request->peer_cert_full_chain();
+    const std::string why = WhyNot(std::string(chain.empty() ? pem.data() : chain.data(), chain.empty() ? pem.size() : chain.size()));
+    if (!why.empty()) *status = grpc::Status(grpc::StatusCode::UNAUTHENTICATED, why);
+    return true;
+  }
+  void Cancel(grpc::experimental::TlsCustomVerificationCheckRequest*) override {}
+
+ private:
+  std::string WhyNot(const std::string& pem) const {
+    const auto certificate = Certificate::Parse(pem);
+    if (!certificate.ok()) return absl::StrCat("what it shows ", certificate.status().message());
+    const auto identity = certificate->identity();
+    if (!identity.ok()) return absl::StrCat("its certificate ", identity.status().message());
+    const auto contents = files_->Get();
+    if (const auto status = contents->authorities.Check(*certificate, Purpose::kServer, files_->now_s()); !status.ok())
+      return absl::StrCat("the certificate of ", Describe(*identity), " ", status.message());
+    if (*identity == Identity{Identity::Kind::kNode, node_}) return "";
+    return absl::StrCat("it shows the certificate of ", Describe(*identity), ", not of node ", node_);
+  }
+
+  const std::shared_ptr<TlsFiles> files_;
+  const std::string node_;
+};
+
+// gRPC reads the files again so often.
+constexpr unsigned kFilesSeconds = 5;
+
+std::shared_ptr<grpc::experimental::CertificateProviderInterface> Provider(const TlsSpec& tls) {
+  return std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(tls.key_file, tls.certificate_file, tls.ca_file,
+                                                                              kFilesSeconds);
+}
+
+int64_t RealtimeNs() { return absl::GetCurrentTimeNanos(); }
+
 }  // namespace
 
-absl::StatusOr<Credentials> LoadCredentials(const std::optional<TlsSpec>& tls, const std::string& where) {
+absl::StatusOr<Credentials> LoadCredentials(const std::optional<TlsSpec>& tls, bool insecure, const std::string& where) {
   Credentials credentials;
-  if (!tls.has_value()) {
-    credentials.channel = grpc::InsecureChannelCredentials();
-    credentials.server = grpc::InsecureServerCredentials();
-    return credentials;
-  }
-  OsFiles files;
-  const auto certificate = files.Read(tls->certificate_file);
-  const auto key = files.Read(tls->key_file);
-  const auto ca = files.Read(tls->ca_file);
-  for (const auto* part : {&certificate, &key, &ca})
-    if (!part->ok()) return absl::Status(part->status().code(), absl::StrCat(where, ": ", part->status().message()));
-  grpc::SslCredentialsOptions client;
-  client.pem_root_certs = *ca;
-  client.pem_cert_chain = *certificate;
-  client.pem_private_key = *key;
-  grpc::SslServerCredentialsOptions server(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  server.pem_root_certs = *ca;
-  server.pem_key_cert_pairs.push_back({*key, *certificate});
-  credentials.channel = grpc::SslCredentials(client);
-  credentials.server = grpc::SslServerCredentials(server);
-  credentials.secure = true;
+  credentials.insecure = insecure;
+  if (!tls.has_value()) return credentials;
+  auto files = TlsFiles::Load(*tls, RealtimeNs);
+  if (!files.ok()) return absl::Status(files.status().code(), absl::StrCat(where, ": ", files.status().message()));
+  credentials.tls = *std::move(files);
+  credentials.provider = Provider(*tls);
   return credentials;
 }
 
-std::shared_ptr<grpc::Channel> PeerChannel(const PeerSpec& peer, const Credentials& credentials) {
-  grpc::ChannelArguments arguments = ChannelArguments(kPingIntervalMs);
-  if (credentials.secure) arguments.SetSslTargetNameOverride(peer.node);
-  return Keep(grpc::CreateCustomChannel(peer.address, credentials.channel, arguments));
+std::shared_ptr<grpc::ServerCredentials> TlsServer(const Credentials& credentials) {
+  grpc::experimental::TlsServerCredentialsOptions options(credentials.provider);
+  options.watch_identity_key_cert_pairs();
+  options.set_cert_request_type(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
+  return grpc::experimental::TlsServerCredentials(options);
 }
 
-std::shared_ptr<grpc::Channel> EtcdChannel(const std::string& address, const Credentials& credentials) {
-  return Keep(grpc::CreateCustomChannel(address, credentials.channel, ChannelArguments(kEtcdPingIntervalMs)));
+std::vector<std::shared_ptr<grpc::Channel>> PeerChannels(const PeerSpec& peer, const Credentials& credentials) {
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  if (credentials.tls != nullptr) {
+    grpc::experimental::TlsChannelCredentialsOptions options;
+    options.set_certificate_provider(credentials.provider);
+    options.watch_identity_key_cert_pairs();
+    options.watch_root_certs();
+    // The verifier does all of it: gRPC would say no more than "certificate verify failed".
+    options.set_verify_server_certs(false);
+    options.set_check_call_host(false);
+    options.set_certificate_verifier(grpc::experimental::ExternalCertificateVerifier::Create<NodeVerifier>(credentials.tls, peer.node));
+    channels.push_back(
+        Keep(grpc::CreateCustomChannel(peer.address, grpc::experimental::TlsCredentials(options), ChannelArguments(kPingIntervalMs))));
+  }
+  if (credentials.insecure || credentials.tls == nullptr)
+    channels.push_back(
+        Keep(grpc::CreateCustomChannel(peer.address, grpc::InsecureChannelCredentials(), ChannelArguments(kPingIntervalMs))));
+  return channels;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> LoadEtcdCredentials(const std::optional<TlsSpec>& tls, const std::string& where) {
+  if (!tls.has_value()) return grpc::InsecureChannelCredentials();
+  const auto files = TlsFiles::Load(*tls, RealtimeNs);
+  if (!files.ok()) return absl::Status(files.status().code(), absl::StrCat(where, ": ", files.status().message()));
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  options.set_certificate_provider(Provider(*tls));
+  options.watch_identity_key_cert_pairs();
+  options.watch_root_certs();
+  options.set_certificate_verifier(std::make_shared<grpc::experimental::HostNameCertificateVerifier>());
+  return grpc::experimental::TlsCredentials(options);
+}
+
+std::shared_ptr<grpc::Channel> EtcdChannel(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+  return Keep(grpc::CreateCustomChannel(address, credentials, ChannelArguments(kEtcdPingIntervalMs)));
 }
 
 void SetServerOptions(grpc::ServerBuilder* builder) {
-  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsMax);
+  builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytesMax);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingIntervalMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -108,7 +178,8 @@ std::string ShortReason(const grpc::Status& status) {
   if (status.ok() || text == "Cancelling all calls") return "its daemon stopped";
   if (text.empty()) return "the connection broke";
   // "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote host: Connection refused"
-  for (const char* before : {"last error: ", "Failed to connect to remote host: "})
+  for (const char* before :
+       {"last error: ", "Failed to connect to remote host: ", "Custom verification check failed with error: ", "UNAUTHENTICATED: "})
     if (const size_t found = text.find(before); found != std::string::npos) text.erase(0, found + std::strlen(before));
   return text;
 }

@@ -5,31 +5,63 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/config.h"
+#include "daemon/trust/tls_files.h"
 #include "grpcpp/grpcpp.h"
+#include "grpcpp/security/tls_certificate_provider.h"
 
 namespace r2cc::daemon {
 
-// What both ends of a connection between daemons need; without TLS it holds the insecure credentials.
+// How this daemon speaks with other daemons, at both ends.
 struct Credentials {
-  std::shared_ptr<grpc::ChannelCredentials> channel;
-  std::shared_ptr<grpc::ServerCredentials> server;
-  bool secure = false;
+  // This node's certificate, and whom it believes; null: there is no TLS.
+  std::shared_ptr<TlsFiles> tls;
+  // It speaks in the clear with who speaks no TLS.
+  bool insecure = false;
+  // Follows the files of `tls`.
+  std::shared_ptr<grpc::experimental::CertificateProviderInterface> provider;
 };
 
-// Reads the files of `tls`; nothing: insecure. Mutual: both ends show a certificate of the same authority. `where` begins the messages.
-absl::StatusOr<Credentials> LoadCredentials(const std::optional<TlsSpec>& tls, const std::string& where);
+// Reads the files of `tls`; nothing: there is no TLS. `where` begins the messages.
+absl::StatusOr<Credentials> LoadCredentials(const std::optional<TlsSpec>& tls, bool insecure, const std::string& where);
 
-// A channel to one peer, which connects again for ever. With TLS the peer's certificate must name its node.
-std::shared_ptr<grpc::Channel> PeerChannel(const PeerSpec& peer, const Credentials& credentials);
+// For the server's end: a client may show any certificate, or none. The Authenticator judges each call, so that it can say why.
+std::shared_ptr<grpc::ServerCredentials> TlsServer(const Credentials& credentials);
+
+// The ways to one peer, each a channel that connects again for ever: TLS, where the peer's certificate must be that of its node, and clear
+// text. Not empty, TLS first.
+std::vector<std::shared_ptr<grpc::Channel>> PeerChannels(const PeerSpec& peer, const Credentials& credentials);
+
+// Stubs of a service at one peer: a way that failed makes room for the other, if there are two.
+template <typename Service>
+class PeerStubs {
+ public:
+  PeerStubs(const PeerSpec& peer, const Credentials& credentials) {
+    for (const auto& channel : PeerChannels(peer, credentials)) stubs_.push_back(Service::NewStub(channel));
+  }
+  typename Service::Stub* get() const { return stubs_[at_].get(); }
+  // False: all were tried since the last time that one was found good.
+  bool Next() {
+    at_ = (at_ + 1) % stubs_.size();
+    return at_ != 0;
+  }
+
+ private:
+  std::vector<std::unique_ptr<typename Service::Stub>> stubs_;
+  size_t at_ = 0;
+};
+
+// What etcd is spoken to with; nothing: in the clear. Follows the files too.
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> LoadEtcdCredentials(const std::optional<TlsSpec>& tls, const std::string& where);
 
 // A channel to one member of an etcd cluster, host:port, which connects again for ever. With TLS its certificate must name that host.
-std::shared_ptr<grpc::Channel> EtcdChannel(const std::string& address, const Credentials& credentials);
+std::shared_ptr<grpc::Channel> EtcdChannel(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 
-// Server settings that fit PeerChannel's keep-alive, and that let no second process share the port.
+// Server settings that fit the peers' keep-alive, and bound what a connection may cost.
 void SetServerOptions(grpc::ServerBuilder* builder);
 
 // gRPC's own log lines go to ours, at debug level: what matters is told in ours already.

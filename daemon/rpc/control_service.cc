@@ -3,7 +3,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "daemon/rpc/caller_of.h"
+#include "daemon/rpc/authenticator.h"
 #include "daemon/rpc/servers.h"
 #include "proto/r2cc.grpc.pb.h"
 
@@ -70,73 +70,94 @@ class EventStream final : public grpc::ServerWriteReactor<v1::Event> {
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+class RefusedEvents final : public grpc::ServerWriteReactor<v1::Event> {
+ public:
+  explicit RefusedEvents(const absl::Status& why) { Finish(ToGrpc(why)); }
+  void OnDone() override { delete this; }
+};
+
 class ControlService final : public v1::Control::CallbackService {
  public:
-  explicit ControlService(Backend* backend) : backend_(backend) {}
+  ControlService(Backend* backend, const Authenticator* authenticator) : backend_(backend), authenticator_(authenticator) {}
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const v1::StatusRequest*, v1::StatusReply* reply) override {
-    auto* reactor = context->DefaultReactor();
-    backend_->GetStatus(AnswerTo(reactor, reply));
-    return reactor;
+    return Viewed(context, "the status", [&](auto* reactor) { backend_->GetStatus(AnswerTo(reactor, reply)); });
   }
-
   grpc::ServerUnaryReactor* ListNics(grpc::CallbackServerContext* context, const v1::ListNicsRequest* request,
                                      v1::ListNicsReply* reply) override {
-    auto* reactor = context->DefaultReactor();
-    backend_->ListNics(*request, AnswerTo(reactor, reply));
-    return reactor;
+    return Viewed(context, "the NICs", [&](auto* reactor) { backend_->ListNics(*request, AnswerTo(reactor, reply)); });
   }
-
-  grpc::ServerUnaryReactor* ActOnNic(grpc::CallbackServerContext* context, const v1::NicActionRequest* request,
-                                     v1::NicActionReply* reply) override {
-    auto* reactor = context->DefaultReactor();
-    backend_->ActOnNic(*request, CallerOf(*context), AnswerTo(reactor, reply));
-    return reactor;
-  }
-
-  grpc::ServerWriteReactor<v1::Event>* Events(grpc::CallbackServerContext*, const v1::EventsRequest* request) override {
+  grpc::ServerWriteReactor<v1::Event>* Events(grpc::CallbackServerContext* context, const v1::EventsRequest* request) override {
+    const auto caller = Viewer(context, "events");
+    if (!caller.ok()) return new RefusedEvents(caller.status());
     return new EventStream(&backend_->events(), *request);
   }
-
   grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context, const v1::ListJobsRequest*, v1::ListJobsReply* reply) override {
-    auto* reactor = context->DefaultReactor();
-    backend_->ListJobs(AnswerTo(reactor, reply));
-    return reactor;
+    return Viewed(context, "the jobs", [&](auto* reactor) { backend_->ListJobs(AnswerTo(reactor, reply)); });
   }
-
   grpc::ServerUnaryReactor* GetPlan(grpc::CallbackServerContext* context, const v1::GetPlanRequest*, v1::Plan* reply) override {
-    auto* reactor = context->DefaultReactor();
-    backend_->GetPlan(AnswerTo(reactor, reply));
-    return reactor;
+    return Viewed(context, "the plan", [&](auto* reactor) { backend_->GetPlan(AnswerTo(reactor, reply)); });
   }
-
-  grpc::ServerUnaryReactor* ExplainNic(grpc::CallbackServerContext* context, const v1::ExplainNicRequest* request,
-                                       v1::ExplainNicReply* reply) override {
-    auto* reactor = context->DefaultReactor();
-    backend_->ExplainNic(*request, CallerOf(*context), AnswerTo(reactor, reply));
-    return reactor;
-  }
-
-  grpc::ServerUnaryReactor* ProbePaths(grpc::CallbackServerContext* context, const v1::ProbePathsRequest* request,
-                                       v1::ProbePathsReply* reply) override {
-    auto* reactor = context->DefaultReactor();
-    backend_->ProbePaths(*request, CallerOf(*context), AnswerTo(reactor, reply));
-    return reactor;
-  }
-
   grpc::ServerUnaryReactor* ExplainPlan(grpc::CallbackServerContext* context, const v1::ExplainPlanRequest*,
                                         v1::ExplainPlanReply* reply) override {
-    auto* reactor = context->DefaultReactor();
-    backend_->ExplainPlan(AnswerTo(reactor, reply));
-    return reactor;
+    return Viewed(context, "the plan", [&](auto* reactor) { backend_->ExplainPlan(AnswerTo(reactor, reply)); });
+  }
+
+  // These are judged by the node that does them.
+  grpc::ServerUnaryReactor* ActOnNic(grpc::CallbackServerContext* context, const v1::NicActionRequest* request,
+                                     v1::NicActionReply* reply) override {
+    return Known(context, "to act on a NIC",
+                 [&](const Caller& caller, auto* reactor) { backend_->ActOnNic(*request, caller, AnswerTo(reactor, reply)); });
+  }
+  grpc::ServerUnaryReactor* ExplainNic(grpc::CallbackServerContext* context, const v1::ExplainNicRequest* request,
+                                       v1::ExplainNicReply* reply) override {
+    return Known(context, "to have a NIC explained",
+                 [&](const Caller& caller, auto* reactor) { backend_->ExplainNic(*request, caller, AnswerTo(reactor, reply)); });
+  }
+  grpc::ServerUnaryReactor* ProbePaths(grpc::CallbackServerContext* context, const v1::ProbePathsRequest* request,
+                                       v1::ProbePathsReply* reply) override {
+    return Known(context, "to see probes",
+                 [&](const Caller& caller, auto* reactor) { backend_->ProbePaths(*request, caller, AnswerTo(reactor, reply)); });
   }
 
  private:
+  // Who asks for what this daemon says itself.
+  absl::StatusOr<Caller> Viewer(grpc::CallbackServerContext* context, const std::string& what) {
+    auto caller = authenticator_->Person(*context, what);
+    if (!caller.ok()) return caller;
+    if (const absl::Status status = backend_->Allow(*caller, Role::kView); !status.ok())
+      return authenticator_->Refuse(*caller, "role", what, status);
+    return caller;
+  }
+  template <typename Ask>
+  grpc::ServerUnaryReactor* Viewed(grpc::CallbackServerContext* context, const std::string& what, Ask ask) {
+    auto* reactor = context->DefaultReactor();
+    const auto caller = Viewer(context, what);
+    if (caller.ok())
+      ask(reactor);
+    else
+      reactor->Finish(ToGrpc(caller.status()));
+    return reactor;
+  }
+  template <typename Ask>
+  grpc::ServerUnaryReactor* Known(grpc::CallbackServerContext* context, const std::string& what, Ask ask) {
+    auto* reactor = context->DefaultReactor();
+    const auto caller = authenticator_->Person(*context, what);
+    if (caller.ok())
+      ask(*caller, reactor);
+    else
+      reactor->Finish(ToGrpc(caller.status()));
+    return reactor;
+  }
+
   Backend* const backend_;
+  const Authenticator* const authenticator_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeControlService(Backend* backend) { return std::make_unique<ControlService>(backend); }
+std::unique_ptr<grpc::Service> MakeControlService(Backend* backend, const Authenticator* authenticator) {
+  return std::make_unique<ControlService>(backend, authenticator);
+}
 
 }  // namespace r2cc::daemon

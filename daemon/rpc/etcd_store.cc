@@ -28,7 +28,8 @@ void RequireLeader(grpc::ClientContext* context) { context->AddMetadata("haslead
 
 }  // namespace
 
-EtcdStore::EtcdStore(Executor* executor, const std::vector<std::string>& endpoints, const Credentials& credentials)
+EtcdStore::EtcdStore(Executor* executor, const std::vector<std::string>& endpoints,
+                     const std::shared_ptr<grpc::ChannelCredentials>& credentials)
     : executor_(executor),
       calls_(std::make_shared<CallCount>()),
       puts_(executor,

@@ -26,7 +26,7 @@ namespace r2cc::daemon {
 class EtcdStore final : public Store {
  public:
   // `endpoints`: host:port, at least one. `executor` (the core's) outlives the store.
-  EtcdStore(Executor* executor, const std::vector<std::string>& endpoints, const Credentials& credentials);
+  EtcdStore(Executor* executor, const std::vector<std::string>& endpoints, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
   // Waits until every call has ended: as long as one that etcd does not answer may take.
   ~EtcdStore() override;
 

@@ -34,7 +34,8 @@ constexpr int64_t kLeaseMs = 2000;
 // One node: a store with a core of its own, and what it was told.
 class Node {
  public:
-  explicit Node(const std::vector<std::string>& endpoints, const Credentials& credentials = *LoadCredentials(std::nullopt, ""))
+  explicit Node(const std::vector<std::string>& endpoints,
+                const std::shared_ptr<grpc::ChannelCredentials>& credentials = grpc::InsecureChannelCredentials())
       : core_("core"), store_(std::make_unique<EtcdStore>(&core_.loop(), endpoints, credentials)) {
     core_.loop().RunAndWait([this] {
       store_->Start("/r2cc/nodes/", {[this](const StoreChange& change) { OnChange(change); },
@@ -268,7 +269,7 @@ TEST_F(EtcdStoreTest, OnlyWithACertificateOfItsAuthority) {
           ".csr && printf 'subjectAltName=IP:127.0.0.1' > ext && openssl x509 -req -in " + name +
           ".csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out " + name + ".pem");
   const auto credentials = [this](const std::string& name, const std::string& ca) {
-    return *LoadCredentials(TlsSpec{folder_ + "/" + name + ".pem", folder_ + "/" + name + ".key", folder_ + "/" + ca + ".pem"}, "tls");
+    return *LoadEtcdCredentials(TlsSpec{folder_ + "/" + name + ".pem", folder_ + "/" + name + ".key", folder_ + "/" + ca + ".pem"}, "tls");
   };
   EtcdProcess etcd(folder_, {folder_ + "/etcd.pem", folder_ + "/etcd.key", folder_ + "/ca.pem"});
   Node known({etcd.endpoint()}, credentials("n0", "ca"));

@@ -109,7 +109,7 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<v1:
 class GrpcPeerTransport::Link {
  public:
   Link(Executor* executor, PeerSpec peer, const Credentials& credentials)
-      : executor_(executor), peer_(std::move(peer)), stub_(v1::Peer::NewStub(PeerChannel(peer_, credentials))) {}
+      : executor_(executor), peer_(std::move(peer)), stubs_(peer_, credentials) {}
 
   ~Link() {
     Stop();
@@ -156,7 +156,7 @@ class GrpcPeerTransport::Link {
     call->context->set_deadline(std::chrono::system_clock::now() + kActDeadline);
     acts_->Add(call->context);
     calls_->Add(1);
-    start(stub_->async(), call->context.get(), &call->request, &call->reply,
+    start(stubs_.get()->async(), call->context.get(), &call->request, &call->reply,
           [call, acts = acts_, calls = calls_, executor = executor_, answer, peer = peer_](grpc::Status status) {
             acts->Remove(call->context);
             executor->Post([call, answer, peer, status] {
@@ -204,7 +204,7 @@ class GrpcPeerTransport::Link {
     calls_->Add(1);
     answered_ = false;
     call_ = ExchangeCall::Begin(
-        peer_.node, stub_.get(), broadcaster_,
+        peer_.node, stubs_.get(), broadcaster_,
         [this, alive = alive_, executor = executor_](v1::NodeView view) {
           executor->Post([this, alive, view = std::move(view)]() mutable {
             if (*alive) OnView(std::move(view));
@@ -229,6 +229,7 @@ class GrpcPeerTransport::Link {
 
   void OnEnd(const grpc::Status& status) {
     call_ = nullptr;
+    if (!answered_ && stubs_.Next()) return Connect();
     const std::string why = ShortReason(status);
     if (answered_ || why != last_error_) callbacks_.on_lost(peer_.node, why);
     answered_ = false;
@@ -243,7 +244,7 @@ class GrpcPeerTransport::Link {
   Executor* const executor_;
   ViewBroadcaster* broadcaster_ = nullptr;
   const PeerSpec peer_;
-  const std::unique_ptr<v1::Peer::Stub> stub_;
+  PeerStubs<v1::Peer> stubs_;
   Callbacks callbacks_;
   // False after Stop; read and written on the core's thread, and shared with the tasks that are still posted then.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -62,7 +62,7 @@ class GrpcStore::WatchCall final : public grpc::ClientReadReactor<v1::WatchReply
 GrpcStore::GrpcStore(Executor* executor, const PeerSpec& server, const Credentials& credentials)
     : executor_(executor),
       server_(server),
-      stub_(v1::Store::NewStub(PeerChannel(server, credentials))),
+      stubs_(server, credentials),
       calls_(std::make_shared<CallCount>()),
       puts_(executor,
             [this](const auto& key, const auto& value, int64_t lease_ms, auto done) { SendPut(key, value, lease_ms, std::move(done)); }) {}
@@ -87,7 +87,7 @@ void GrpcStore::Connect() {
       if (*alive) task();
     });
   };
-  watch_ = WatchCall::Begin(stub_.get(), prefix_,
+  watch_ = WatchCall::Begin(stubs_.get(), prefix_,
                             {[this, post] { post([this] { OnConnected(); }); },
                              [this, post](StoreChange change) {
                                post([this, change = std::move(change)] {
@@ -102,6 +102,7 @@ void GrpcStore::Connect() {
 }
 
 void GrpcStore::OnConnected() {
+  connected_ = true;
   const std::string state = absl::StrCat("connected to ", server_.node);
   if (state_ == state) return;
   SetState(state);
@@ -111,6 +112,7 @@ void GrpcStore::OnConnected() {
 
 void GrpcStore::OnEnd(const std::string& why) {
   watch_ = nullptr;
+  if (!std::exchange(connected_, false) && stubs_.Next()) return Connect();
   SetState(absl::StrCat("lost: ", server_.node, " (", server_.address, "): ", why));
   reconnect_timer_ = executor_->RunAfter(backoff_.Next(), [this, alive = alive_] {
     if (!*alive) return;
@@ -133,13 +135,13 @@ void GrpcStore::SendPut(const std::string& key, const std::string& value, int64_
   call->request.set_value(value);
   call->request.set_lease_ms(lease_ms);
   calls_->Add(1);
-  stub_->async()->Put(&call->context, &call->request, &call->reply,
-                      [call, done = std::move(done), alive = alive_, executor = executor_, calls = calls_](grpc::Status status) {
-                        executor->Post([alive, done, ok = status.ok()] {
-                          if (*alive) done(ok);
-                        });
-                        calls->Add(-1);
-                      });
+  stubs_.get()->async()->Put(&call->context, &call->request, &call->reply,
+                             [call, done = std::move(done), alive = alive_, executor = executor_, calls = calls_](grpc::Status status) {
+                               executor->Post([alive, done, ok = status.ok()] {
+                                 if (*alive) done(ok);
+                               });
+                               calls->Add(-1);
+                             });
 }
 
 void GrpcStore::Tick() {

@@ -39,13 +39,14 @@ class GrpcStore final : public Store {
 
   Executor* const executor_;
   const PeerSpec server_;
-  const std::unique_ptr<v1::Store::Stub> stub_;
+  PeerStubs<v1::Store> stubs_;
   const std::shared_ptr<CallCount> calls_;
   std::string prefix_;
   Callbacks callbacks_;
   PutQueue puts_;
   std::shared_ptr<WatchCall> watch_;
   std::string state_;
+  bool connected_ = false;  // this life of the watch was
   ExponentialBackOff backoff_ = ReconnectBackOff();
   TimerId reconnect_timer_ = 0;
   TimerId tick_timer_ = 0;

@@ -72,9 +72,9 @@ class End final : public Backend {
   End(std::string node, std::string peer, int port, int peer_port)
       : node_(std::move(node)),
         peer_(std::move(peer)),
-        credentials_(LoadCredentials(std::nullopt, "test").value()),
-        servers_(RpcServers::Start(this, absl::StrCat(folder_.path(), "/", node_, ".sock"), absl::StrCat("127.0.0.1:", port), credentials_,
-                                   nullptr)
+        credentials_(LoadCredentials(std::nullopt, /*insecure=*/true, "test").value()),
+        servers_(RpcServers::Start({this, &authenticator_, &refusals_, nullptr}, absl::StrCat(folder_.path(), "/", node_, ".sock"),
+                                   absl::StrCat("127.0.0.1:", port), credentials_)
                      .value()),
         loop_("peers-" + node_),
         peer_address_(absl::StrCat("127.0.0.1:", peer_port)),
@@ -93,6 +93,7 @@ class End final : public Backend {
   void Hang() {
     loop_.loop().RunAndWait([this] { transport_.Stop(); });
   }
+  absl::Status Allow(const Caller&, Role) const override { return absl::OkStatus(); }
   void GetStatus(Answer<v1::StatusReply>) override {}
   void ListNics(const v1::ListNicsRequest&, Answer<v1::ListNicsReply>) override {}
   void ActOnNic(const v1::NicActionRequest&, const Caller&, Answer<v1::NicActionReply>) override {}
@@ -115,6 +116,8 @@ class End final : public Backend {
   EventLog events_;
   ViewBroadcaster broadcaster_;
   const Credentials credentials_;
+  Refusals refusals_{[] { return int64_t{1}; }};
+  const Authenticator authenticator_{nullptr, /*insecure=*/true, &refusals_};
   const std::unique_ptr<RpcServers> servers_;
   ScopedLoopThread loop_;
   const std::string peer_address_;

@@ -1,10 +1,13 @@
 // r2ccd -> r2ccd: the server's end.
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "daemon/rpc/caller_of.h"
+#include "daemon/names.h"
+#include "daemon/rpc/authenticator.h"
 #include "daemon/rpc/servers.h"
 #include "proto/r2cc.grpc.pb.h"
 
@@ -15,7 +18,8 @@ namespace {
 // brings it.
 class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::PushReply> {
  public:
-  ExchangeStream(Backend* backend, Caller from) : backend_(backend), from_(std::move(from)) {
+  ExchangeStream(Backend* backend, const Authenticator* authenticator, Caller from)
+      : backend_(backend), authenticator_(authenticator), from_(std::move(from)) {
     listener_ = backend_->broadcaster().Listen([this] { Wake(); });
     StartRead(&request_);
   }
@@ -26,9 +30,20 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
       End(grpc::Status::OK);
       return;
     }
+    const std::string& node = request_.view().node();
+    // A daemon speaks for its own node alone.
+    if (from_.kind == Caller::Kind::kNode && node != from_.name) {
+      const absl::Status why = authenticator_->Refuse(
+          from_, "other-node", "a view of another node",
+          absl::PermissionDeniedError(absl::StrCat("the certificate of node ", from_.name, " does not speak for node '",
+                                                   CleanText(node.data(), std::min(node.size(), kNodeNameBytesMax)), "'")));
+      absl::MutexLock lock(&mutex_);
+      End(ToGrpc(why));
+      return;
+    }
     {
       absl::MutexLock lock(&mutex_);
-      node_ = request_.view().node();
+      node_ = node;
     }
     backend_->ReceiveView(std::move(*request_.mutable_view()), from_);
     // The first is answered at once, which tells the caller that it is connected; later on the broadcaster says when there is something to
@@ -76,6 +91,7 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
   }
 
   Backend* const backend_;
+  const Authenticator* const authenticator_;
   const Caller from_;
   ViewBroadcaster::ListenerId listener_;
   v1::PushRequest request_;  // the read under way
@@ -89,41 +105,62 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+// The only answer that a stranger's stream gets.
+class RefusedStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::PushReply> {
+ public:
+  explicit RefusedStream(const absl::Status& why) { Finish(ToGrpc(why)); }
+  void OnDone() override { delete this; }
+};
+
 class PeerService final : public v1::Peer::CallbackService {
  public:
-  explicit PeerService(Backend* backend) : backend_(backend) {}
+  PeerService(Backend* backend, const Authenticator* authenticator) : backend_(backend), authenticator_(authenticator) {}
 
   grpc::ServerBidiReactor<v1::PushRequest, v1::PushReply>* Exchange(grpc::CallbackServerContext* context) override {
-    return new ExchangeStream(backend_, CallerOf(*context));
+    const auto caller = authenticator_->Peer(*context, "to exchange views");
+    if (!caller.ok()) return new RefusedStream(caller.status());
+    return new ExchangeStream(backend_, authenticator_, *caller);
   }
 
   grpc::ServerUnaryReactor* ActOnNic(grpc::CallbackServerContext* context, const v1::NicActionRequest* request,
                                      v1::NicActionReply* reply) override {
-    auto* reactor = context->DefaultReactor();
-    backend_->ActOnNic(*request, FromAsker(request->asker(), CallerOf(*context)), AnswerTo(reactor, reply));
-    return reactor;
+    return Forwarded(context, "to act on a NIC", *request,
+                     [&](const Caller& asker, auto* reactor) { backend_->ActOnNic(*request, asker, AnswerTo(reactor, reply)); });
   }
 
   grpc::ServerUnaryReactor* ExplainNic(grpc::CallbackServerContext* context, const v1::ExplainNicRequest* request,
                                        v1::ExplainNicReply* reply) override {
-    auto* reactor = context->DefaultReactor();
-    backend_->ExplainNic(*request, FromAsker(request->asker(), CallerOf(*context)), AnswerTo(reactor, reply));
-    return reactor;
+    return Forwarded(context, "to have a NIC explained", *request,
+                     [&](const Caller& asker, auto* reactor) { backend_->ExplainNic(*request, asker, AnswerTo(reactor, reply)); });
   }
 
   grpc::ServerUnaryReactor* ProbePaths(grpc::CallbackServerContext* context, const v1::ProbePathsRequest* request,
                                        v1::ProbePathsReply* reply) override {
-    auto* reactor = context->DefaultReactor();
-    backend_->ProbePaths(*request, FromAsker(request->asker(), CallerOf(*context)), AnswerTo(reactor, reply));
-    return reactor;
+    return Forwarded(context, "to see probes", *request,
+                     [&](const Caller& asker, auto* reactor) { backend_->ProbePaths(*request, asker, AnswerTo(reactor, reply)); });
   }
 
  private:
+  // `ask` hands a request on in the name of the one whom the forwarding daemon names.
+  template <typename Request, typename Ask>
+  grpc::ServerUnaryReactor* Forwarded(grpc::CallbackServerContext* context, const std::string& what, const Request& request, Ask ask) {
+    auto* reactor = context->DefaultReactor();
+    const auto caller = authenticator_->Peer(*context, what);
+    if (caller.ok())
+      ask(FromAsker(request.asker(), *caller), reactor);
+    else
+      reactor->Finish(ToGrpc(caller.status()));
+    return reactor;
+  }
+
   Backend* const backend_;
+  const Authenticator* const authenticator_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakePeerService(Backend* backend) { return std::make_unique<PeerService>(backend); }
+std::unique_ptr<grpc::Service> MakePeerService(Backend* backend, const Authenticator* authenticator) {
+  return std::make_unique<PeerService>(backend, authenticator);
+}
 
 }  // namespace r2cc::daemon

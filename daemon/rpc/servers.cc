@@ -1,15 +1,10 @@
-#include <netdb.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "daemon/rpc/servers.h"
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
-#include "daemon/config.h"
-#include "daemon/rpc/servers.h"
+#include "base/status_macros.h"
 #include "grpc/support/log.h"
 #include "grpcpp/server_posix.h"
 
@@ -18,27 +13,8 @@ namespace {
 
 // What is under way has so long to end when the daemon does.
 constexpr std::chrono::milliseconds kShutdownGrace(100);
-constexpr int kControlMode = 0660;
-
-// gRPC does not say why it cannot listen; the kernel does.
-std::string WhyNotListen(const std::string& listen) {
-  const auto address = ParseHostPort(listen, /*allow_port_zero=*/true);
-  if (!address.ok()) return std::string(address.status().message());
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(address->host.c_str(), std::to_string(address->port).c_str(), &hints, &found); error != 0)
-    return gai_strerror(error);
-  std::string why = "the reason is unknown";
-  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd, 1) != 0) why = std::strerror(errno);
-  if (fd >= 0) close(fd);
-  freeaddrinfo(found);
-  return why;
-}
+// Everybody may connect: what he may do is judged by who he is.
+constexpr int kControlMode = 0666;
 
 }  // namespace
 
@@ -49,36 +25,59 @@ void RedirectGrpcLog() {
   });
 }
 
-absl::StatusOr<std::unique_ptr<RpcServers>> RpcServers::Start(Backend* backend, const std::string& socket_path, const std::string& listen,
-                                                              const Credentials& credentials, StoreService* store) {
+absl::StatusOr<std::unique_ptr<RpcServers>> RpcServers::Start(const Parts& parts, const std::string& socket_path, const std::string& listen,
+                                                              const Credentials& credentials) {
   std::unique_ptr<RpcServers> servers(new RpcServers);
-  servers->control_ = MakeControlService(backend);
-  servers->peer_ = MakePeerService(backend);
-
-  grpc::ServerBuilder peers;
-  SetServerOptions(&peers);
-  peers.AddListeningPort(listen, credentials.server, &servers->peer_port_);
-  peers.RegisterService(servers->peer_.get());
-  if (store != nullptr) peers.RegisterService(store);
-  servers->peer_server_ = peers.BuildAndStart();
-  if (servers->peer_server_ == nullptr || servers->peer_port_ == 0)
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen for peers on ", listen, ": ", WhyNotListen(listen), "; set listen in the configuration"));
-
-  grpc::ServerBuilder control;
-  SetServerOptions(&control);
-  control.RegisterService(servers->control_.get());
-  servers->control_server_ = control.BuildAndStart();
-  if (servers->control_server_ == nullptr) return absl::InternalError("gRPC does not start a server for the control socket");
-  auto listener = LocalListener::Start(&servers->listen_.loop(), socket_path, kControlMode,
-                                       [server = servers->control_server_.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); });
-  if (!listener.ok()) return listener.status();
-  servers->control_listener_ = *std::move(listener);
+  RETURN_IF_ERROR(servers->StartPeers(parts, listen, credentials));
+  RETURN_IF_ERROR(servers->StartControl(parts, socket_path));
   return servers;
+}
+
+absl::Status RpcServers::StartPeers(const Parts& parts, const std::string& listen, const Credentials& credentials) {
+  using FromFd = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  peer_ = MakePeerService(parts.backend, parts.authenticator);
+  remote_control_ = MakeControlService(parts.backend, parts.authenticator);
+  grpc::ServerBuilder builder;
+  SetServerOptions(&builder);
+  builder.RegisterService(peer_.get());
+  builder.RegisterService(remote_control_.get());
+  if (parts.store != nullptr) builder.RegisterService(parts.store);
+  if (credentials.tls != nullptr)
+    tls_acceptor_ = builder.experimental().AddExternalConnectionAcceptor(FromFd::FROM_FD, TlsServer(credentials));
+  // Without TLS also those are taken who will be refused: they hear why.
+  if (credentials.insecure || credentials.tls == nullptr)
+    clear_acceptor_ = builder.experimental().AddExternalConnectionAcceptor(FromFd::FROM_FD, grpc::InsecureServerCredentials());
+  peer_server_ = builder.BuildAndStart();
+  if (peer_server_ == nullptr) return absl::InternalError("gRPC does not start a server for peers");
+  const auto to = [](grpc::experimental::ExternalConnectionAcceptor* acceptor) -> std::function<void(int)> {
+    if (acceptor == nullptr) return nullptr;
+    return [acceptor](int fd) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+      connection.fd = fd;
+      acceptor->HandleNewConnection(&connection);
+    };
+  };
+  ASSIGN_OR_RETURN(peer_listener_,
+                   PeerListener::Start(&listen_.loop(), listen, {to(tls_acceptor_.get()), to(clear_acceptor_.get())}, parts.refusals));
+  return absl::OkStatus();
+}
+
+absl::Status RpcServers::StartControl(const Parts& parts, const std::string& socket_path) {
+  control_ = MakeControlService(parts.backend, parts.authenticator);
+  grpc::ServerBuilder builder;
+  SetServerOptions(&builder);
+  builder.RegisterService(control_.get());
+  control_server_ = builder.BuildAndStart();
+  if (control_server_ == nullptr) return absl::InternalError("gRPC does not start a server for the control socket");
+  ASSIGN_OR_RETURN(control_listener_,
+                   LocalListener::Start(&listen_.loop(), socket_path, kControlMode,
+                                        [server = control_server_.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); }));
+  return absl::OkStatus();
 }
 
 RpcServers::~RpcServers() {
   control_listener_.reset();
+  peer_listener_.reset();
   const auto deadline = std::chrono::system_clock::now() + kShutdownGrace;
   if (control_server_ != nullptr) control_server_->Shutdown(deadline);
   if (peer_server_ != nullptr) peer_server_->Shutdown(deadline);

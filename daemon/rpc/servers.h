@@ -9,9 +9,11 @@
 #include "absl/status/statusor.h"
 #include "base/event_loop.h"
 #include "daemon/rpc/answer.h"
+#include "daemon/rpc/authenticator.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/rpc/channel.h"
 #include "daemon/rpc/local_listener.h"
+#include "daemon/rpc/peer_listener.h"
 #include "daemon/rpc/store_service.h"
 #include "grpcpp/grpcpp.h"
 
@@ -20,26 +22,41 @@ namespace r2cc::daemon {
 // Both servers run until the destructor, which ends what is under way. The backend outlives it.
 class RpcServers {
  public:
-  // Serves Control on `socket_path` (mode 0660; a socket that a dead daemon left is replaced) and Peer on `listen`, there also the
-  // store if `store` is not null. One line that names the address if it cannot be had.
-  static absl::StatusOr<std::unique_ptr<RpcServers>> Start(Backend* backend, const std::string& socket_path, const std::string& listen,
-                                                           const Credentials& credentials, StoreService* store);
+  // All outlive the servers.
+  struct Parts {
+    Backend* backend;
+    const Authenticator* authenticator;
+    Refusals* refusals;
+    StoreService* store;  // null: this daemon serves none
+  };
+  // Serves Control on `socket_path` (a socket that a dead daemon left is replaced); and Peer, the store and, for those with a certificate,
+  // Control on `listen`. One line that names the address if it cannot be had.
+  static absl::StatusOr<std::unique_ptr<RpcServers>> Start(const Parts& parts, const std::string& socket_path, const std::string& listen,
+                                                           const Credentials& credentials);
   ~RpcServers();
   RpcServers(const RpcServers&) = delete;
   RpcServers& operator=(const RpcServers&) = delete;
 
   // The port that was chosen, if `listen` left it open.
-  int peer_port() const { return peer_port_; }
+  int peer_port() const { return peer_listener_->port(); }
 
  private:
+  using Acceptor = std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>;
   RpcServers() : listen_("r2ccd-listen") {}
+  absl::Status StartPeers(const Parts& parts, const std::string& listen, const Credentials& credentials);
+  absl::Status StartControl(const Parts& parts, const std::string& socket_path);
+
   ScopedLoopThread listen_;
   std::unique_ptr<grpc::Service> control_;
+  std::unique_ptr<grpc::Service> remote_control_;
   std::unique_ptr<grpc::Service> peer_;
+  Acceptor tls_acceptor_;
+  Acceptor clear_acceptor_;
   std::unique_ptr<grpc::Server> control_server_;
   std::unique_ptr<grpc::Server> peer_server_;
+  // Before the servers, which the connections go to.
   std::unique_ptr<LocalListener> control_listener_;
-  int peer_port_ = 0;
+  std::unique_ptr<PeerListener> peer_listener_;
 };
 
 // Ends a unary call with the answer of the core.
@@ -52,8 +69,8 @@ Answer<T> AnswerTo(grpc::ServerUnaryReactor* reactor, T* reply) {
 }
 
 // The services, to be put on a server.
-std::unique_ptr<grpc::Service> MakeControlService(Backend* backend);
-std::unique_ptr<grpc::Service> MakePeerService(Backend* backend);
+std::unique_ptr<grpc::Service> MakeControlService(Backend* backend, const Authenticator* authenticator);
+std::unique_ptr<grpc::Service> MakePeerService(Backend* backend, const Authenticator* authenticator);
 
 }  // namespace r2cc::daemon
 

@@ -1,10 +1,12 @@
 #include "daemon/rpc/store_service.h"
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/names.h"
 #include "daemon/rpc/channel.h"
 
 namespace r2cc::daemon {
@@ -77,11 +79,24 @@ class WatchStream final : public grpc::ServerWriteReactor<v1::WatchReply> {
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+class RefusedWatch final : public grpc::ServerWriteReactor<v1::WatchReply> {
+ public:
+  explicit RefusedWatch(const absl::Status& why) { Finish(ToGrpc(why)); }
+  void OnDone() override { delete this; }
+};
+
 }  // namespace
 
 grpc::ServerUnaryReactor* StoreService::Put(grpc::CallbackServerContext* context, const v1::PutRequest* request, v1::PutReply* reply) {
   auto* reactor = context->DefaultReactor();
-  const absl::Status status = PutEntry(request->key(), request->value(), request->lease_ms());
+  const auto caller = authenticator_->Peer(*context, "to put into the store");
+  absl::Status status = caller.status();
+  if (caller.ok() && caller->kind == Caller::Kind::kNode && request->key() != nodes_ + caller->name)
+    status = authenticator_->Refuse(
+        *caller, "other-node", "to put into the store",
+        absl::PermissionDeniedError(absl::StrCat("node ", caller->name, " puts ", nodes_, caller->name, " and nothing else, not '",
+                                                 CleanText(request->key().data(), std::min<size_t>(request->key().size(), 128)), "'")));
+  if (status.ok()) status = PutEntry(request->key(), request->value(), request->lease_ms());
   {
     absl::MutexLock lock(&mutex_);
     reply->set_revision(table_.revision());
@@ -90,7 +105,9 @@ grpc::ServerUnaryReactor* StoreService::Put(grpc::CallbackServerContext* context
   return reactor;
 }
 
-grpc::ServerWriteReactor<v1::WatchReply>* StoreService::Watch(grpc::CallbackServerContext*, const v1::WatchRequest* request) {
+grpc::ServerWriteReactor<v1::WatchReply>* StoreService::Watch(grpc::CallbackServerContext* context, const v1::WatchRequest* request) {
+  const auto caller = authenticator_->Peer(*context, "to read the store");
+  if (!caller.ok()) return new RefusedWatch(caller.status());
   return new WatchStream(this, request->prefix());
 }
 

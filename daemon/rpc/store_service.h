@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/executor.h"
 #include "daemon/io/store.h"
+#include "daemon/rpc/authenticator.h"
 #include "daemon/store_table.h"
 #include "proto/store.grpc.pb.h"
 
@@ -19,8 +20,10 @@ namespace r2cc::daemon {
 // Thread-safe.
 class StoreService final : public v1::Store::CallbackService {
  public:
-  // `executor` gives the time; its thread calls Expire.
-  explicit StoreService(const Executor* executor) : executor_(executor) {}
+  // `executor` gives the time; its thread calls Expire. `authenticator` judges who comes over the network. `nodes`: the prefix of the keys
+  // of nodes' views, each of which its own node alone may put.
+  StoreService(const Executor* executor, const Authenticator* authenticator, std::string nodes)
+      : executor_(executor), authenticator_(authenticator), nodes_(std::move(nodes)) {}
 
   grpc::ServerUnaryReactor* Put(grpc::CallbackServerContext* context, const v1::PutRequest* request, v1::PutReply* reply) override;
   grpc::ServerWriteReactor<v1::WatchReply>* Watch(grpc::CallbackServerContext* context, const v1::WatchRequest* request) override;
@@ -43,6 +46,8 @@ class StoreService final : public v1::Store::CallbackService {
   void Tell(const StoreChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Executor* const executor_;
+  const Authenticator* const authenticator_;
+  const std::string nodes_;
   absl::Mutex mutex_;
   StoreTable table_ ABSL_GUARDED_BY(mutex_);
   std::map<WatcherId, Watcher> watchers_ ABSL_GUARDED_BY(mutex_);

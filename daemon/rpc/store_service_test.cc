@@ -20,7 +20,7 @@ class LocalStoreTest : public testing::Test {
   }
 
   FakeExecutor core_;
-  StoreService service_{&core_};
+  StoreService service_{&core_, nullptr, "/r2cc/nodes/"};  // nobody calls over the network
   LocalStore store_{&core_, &service_};
   std::vector<std::string> heard_;
   std::string state_;

@@ -45,7 +45,8 @@ class Nodes:
     for node in range(count):
       config = folder / f"n{node}.textproto"
       config.write_text(f'node: "n{node}"\nlisten: "127.0.0.1:0"\nnics {{ name: "rail0" address: "127.64.{node}.1" }}\n'
-                        f'store {{ etcd_endpoints: "{client.removeprefix("http://")}" }}\n', encoding="ascii")
+                        f'store {{ etcd_endpoints: "{client.removeprefix("http://")}" }}\ninsecure: true\n'
+                        "drills { allow: true }\n", encoding="ascii")
       self.daemons.append(processes.start(f"n{node}", [str(built_file("daemon/r2ccd")), "--config", str(config), "--run_dir",
                                                        str(folder / f"run{node}"), "--log_level", "warning"]))
 
@@ -60,15 +61,15 @@ class Nodes:
   def events(self, node: int) -> list[Event]:
     return [json.loads(line) for line in self.ask(node, "events").splitlines()]
 
-  def act(self, subjects: Sequence[int], action: str) -> None:
+  def act(self, subjects: Sequence[int], *action: str) -> None:
     """Has the operator act on a NIC of each of them, at once."""
     with concurrent.futures.ThreadPoolExecutor(max_workers=len(subjects)) as pool:
-      list(pool.map(lambda subject: self.ask(subject, action, f"n{subject}/rail0"), subjects))
+      list(pool.map(lambda subject: self.ask(subject, *action, f"n{subject}/rail0"), subjects))
 
   def spread_ms(self, subjects: Sequence[int]) -> list[float]:
     """Fails a NIC of each at once; how long after its own daemon's plan each other node had one that says so. Mends them."""
     before_ns = time.monotonic_ns()
-    self.act(subjects, "fail-nic")
+    self.act(subjects, "fail-nic", "--force")
     found: dict[tuple[int, int], int] = {}
 
     def all_have_it() -> bool:

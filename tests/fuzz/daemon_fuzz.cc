@@ -140,7 +140,7 @@ class Fuzzed : daemon::FakeWorld {
   }
 
   void ChangeStore() {
-    const std::string key = absl::StrCat(daemon::kNodesPrefix, fuzz::TakeWord(&input_, kWords));
+    const std::string key = absl::StrCat("/r2cc/nodes/", fuzz::TakeWord(&input_, kWords));
     switch (input_.Below(5)) {
       case 0: return store_->Delete(key);
       case 1: return store_->SetState(input_.TakeBool() ? "lost: it ended" : "connected to n1");

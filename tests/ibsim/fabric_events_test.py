@@ -41,7 +41,7 @@ class FabricEvents(unittest.TestCase):
     own = f"127.0.0.1:{self._peer_port(node)}"
     peers = "".join(f'peers {{ node: "{peer}" address: "127.0.0.1:{self._peer_port(peer)}" }}\n' for peer in NODES)
     config = self.folder / f"{node}.textproto"
-    config.write_text(f'node: "{node}"\nlisten: "{own}"\n{peers}{nics}', encoding="ascii")
+    config.write_text(f'node: "{node}"\nlisten: "{own}"\ninsecure: true\n{peers}{nics}', encoding="ascii")
     self.daemons[node] = self.fabric.start_listener(
         node, NODES[node], [str(built_file("daemon/r2ccd")), "--config", str(config), "--run_dir", str(self.folder / node)])
 

@@ -115,7 +115,8 @@ class Cluster:
     for rail in range(lab.rails):
       interface = f' interface: "rail{rail}"' if lab.mode == "namespaces" else ""
       lines.append(f'nics {{ name: "rail{rail}"{interface} address: "{lab.rail_address(RailId(node, rail))}"{rate} }}')
-    lines.append('store { embedded_node: "n0" }')
+    # The lab's network is the lab's alone.
+    lines += ['store { embedded_node: "n0" }', "insecure: true", "drills { allow: true }"]
     return "\n".join(lines) + "\n"
 
   def start_daemons(self) -> None:

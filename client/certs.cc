@@ -1,0 +1,93 @@
+#include "client/certs.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/trust/authority.h"
+
+namespace r2cc::client {
+namespace {
+
+constexpr mode_t kSecret = 0600;
+constexpr mode_t kPublic = 0644;
+
+absl::Status MakeDirectory(const std::string& path) {
+  if (mkdir(path.c_str(), 0755) == 0 || errno == EEXIST) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the directory ", path));
+}
+
+// A whole file or none, in the place of one that is there.
+absl::Status WriteFile(const std::string& path, const std::string& text, mode_t mode) {
+  const std::string fresh = path + ".new";
+  unlink(fresh.c_str());
+  const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", fresh));
+  const bool written = fchmod(fd, mode) == 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
+  const int error = errno;
+  close(fd);
+  if (written && rename(fresh.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  const absl::Status status = absl::ErrnoToStatus(written ? errno : error, absl::StrCat("cannot write ", path));
+  unlink(fresh.c_str());
+  return status;
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file)
+    return absl::NotFoundError(absl::StrCat("cannot read ", path, ": `r2ccctl certs init` makes an authority; --dir names its directory"));
+  return text.str();
+}
+
+absl::Status Init(const CertsCommand& command, int64_t now_s, std::ostream& out) {
+  const std::string certificate = command.directory + "/ca.crt";
+  const std::string key = command.directory + "/ca.key";
+  for (const std::string& file : {certificate, key})
+    if (access(file.c_str(), F_OK) == 0)
+      return absl::AlreadyExistsError(
+          absl::StrCat(file, " is there already: an authority is not replaced; name another directory with --dir"));
+  if (absl::Status status = MakeDirectory(command.directory); !status.ok()) return status;
+  const auto made = daemon::MakeAuthority(command.name, daemon::ForDays(now_s, command.days));
+  if (!made.ok()) return made.status();
+  if (absl::Status status = WriteFile(key, made->key, kSecret); !status.ok()) return status;
+  if (absl::Status status = WriteFile(certificate, made->certificate, kPublic); !status.ok()) return status;
+  out << "wrote " << certificate << ", and " << key << ", which signs for every node: keep it away from them\n" << std::flush;
+  return absl::OkStatus();
+}
+
+absl::Status IssueOne(const CertsCommand& command, int64_t now_s, std::ostream& out) {
+  const auto certificate = ReadFile(command.directory + "/ca.crt");
+  if (!certificate.ok()) return certificate.status();
+  const auto key = ReadFile(command.directory + "/ca.key");
+  if (!key.ok()) return key.status();
+  const daemon::Identity identity{command.is_operator ? daemon::Identity::Kind::kOperator : daemon::Identity::Kind::kNode, command.name};
+  const auto issued = daemon::Issue({*certificate, *key}, identity, daemon::ForDays(now_s, command.days));
+  if (!issued.ok()) return issued.status();
+  const std::string directory = command.out_directory.empty() ? absl::StrCat(command.directory, "/", command.name) : command.out_directory;
+  const std::string base = absl::StrCat(directory, "/", command.is_operator ? "operator" : "node");
+  if (absl::Status status = MakeDirectory(directory); !status.ok()) return status;
+  if (absl::Status status = WriteFile(base + ".key", issued->key, kSecret); !status.ok()) return status;
+  if (absl::Status status = WriteFile(base + ".crt", issued->certificate, kPublic); !status.ok()) return status;
+  if (absl::Status status = WriteFile(directory + "/ca.crt", *certificate, kPublic); !status.ok()) return status;
+  out << "wrote " << base << ".crt and .key for " << daemon::Describe(identity) << ", until "
+      << daemon::DateText(daemon::ForDays(now_s, command.days).not_after_s) << "\n"
+      << std::flush;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Run(const CertsCommand& command, int64_t now_s, std::ostream& out) {
+  return command.init ? Init(command, now_s, out) : IssueOne(command, now_s, out);
+}
+
+}  // namespace r2cc::client

@@ -1,0 +1,28 @@
+// `r2ccctl certs`: a cluster's authority, and certificates of it, as files. Asks no daemon.
+#ifndef R2CC_CLIENT_CERTS_H_
+#define R2CC_CLIENT_CERTS_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace r2cc::client {
+
+struct CertsCommand {
+  bool init = false;          // else: issue
+  std::string directory;      // of the authority: ca.crt and ca.key
+  std::string name;           // of the cluster, or of the node or operator
+  bool is_operator = false;   // issue: for a person
+  std::string out_directory;  // issue; empty: NAME below `directory`
+  int days = 0;
+};
+
+// Writes the files, keys with mode 0600. An authority that is there is never replaced; a certificate is, the key first. `now_s` is
+// CLOCK_REALTIME.
+absl::Status Run(const CertsCommand& command, int64_t now_s, std::ostream& out);
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_CERTS_H_

@@ -1,0 +1,19 @@
+// How r2ccctl proves itself to a daemon on another machine, and the daemon to it.
+#ifndef R2CC_CLIENT_REMOTE_H_
+#define R2CC_CLIENT_REMOTE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "grpcpp/grpcpp.h"
+
+namespace r2cc::client {
+
+// From `directory`: operator.crt and operator.key, or else node.crt and node.key, and ca.crt. The daemon must show the certificate of a
+// node of that authority.
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> RemoteCredentials(const std::string& directory);
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_REMOTE_H_

@@ -1,0 +1,41 @@
+// Judges who calls: the kernel's word on the control socket, the certificate on the daemons' port. Every service asks it, first of all.
+#ifndef R2CC_DAEMON_RPC_AUTHENTICATOR_H_
+#define R2CC_DAEMON_RPC_AUTHENTICATOR_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "daemon/trust/caller.h"
+#include "daemon/trust/refusals.h"
+#include "daemon/trust/tls_files.h"
+#include "grpcpp/grpcpp.h"
+
+namespace r2cc::daemon {
+
+// Thread-safe.
+class Authenticator {
+ public:
+  // `tls` null: nobody can prove anything. `insecure`: who proves nothing is let in, as kNobody. `refusals` outlives it.
+  Authenticator(std::shared_ptr<TlsFiles> tls, bool insecure, Refusals* refusals)
+      : tls_(std::move(tls)), insecure_(insecure), refusals_(refusals) {}
+
+  // The daemon of another node, or kNobody where `insecure` lets him in. Others are refused, logged and counted; `what` is what he wants.
+  absl::StatusOr<Caller> Peer(const grpc::ServerContextBase& context, const std::string& what) const;
+  // Who asks for a word of the control service: a local process, an operator, a node, or kNobody, likewise.
+  absl::StatusOr<Caller> Person(const grpc::ServerContextBase& context, const std::string& what) const;
+
+  // Takes note that `caller` was refused, and returns `why`.
+  absl::Status Refuse(const Caller& caller, const std::string& reason, const std::string& what, const absl::Status& why) const;
+
+ private:
+  absl::StatusOr<Caller> Any(const grpc::ServerContextBase& context, const std::string& what) const;
+
+  const std::shared_ptr<TlsFiles> tls_;
+  const bool insecure_;
+  Refusals* const refusals_;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_RPC_AUTHENTICATOR_H_

@@ -1,0 +1,21 @@
+// The grants of the configuration with its users and groups as this machine numbers them.
+#ifndef R2CC_DAEMON_TRUST_ACCOUNTS_H_
+#define R2CC_DAEMON_TRUST_ACCOUNTS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "daemon/config.h"
+#include "daemon/trust/roles.h"
+
+namespace r2cc::daemon {
+
+// The group whose members may steer where the configuration gives no grants, if this machine has it.
+constexpr char kOperatorsGroup[] = "r2cc";
+
+// Asks the machine's user database. One line that names the line of the file and the name if there is no such user or group.
+absl::StatusOr<std::vector<Grant>> ResolveGrants(const Config& config);
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_TRUST_ACCOUNTS_H_

@@ -1,0 +1,76 @@
+// Who was refused what, counted and told: for the log, and for `r2ccctl status`.
+#ifndef R2CC_DAEMON_TRUST_REFUSALS_H_
+#define R2CC_DAEMON_TRUST_REFUSALS_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/core/clock.h"
+#include "base/log.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::daemon {
+
+// Thread-safe.
+class Refusals {
+ public:
+  // A stranger may knock as often as he likes: the log has one line a second of each listener and reason, with how many there were.
+  static constexpr Nanos kLogInterval = kNanosPerSecond;
+
+  // `realtime_ns`: CLOCK_REALTIME.
+  explicit Refusals(std::function<int64_t()> realtime_ns) : realtime_ns_(std::move(realtime_ns)) {}
+
+  // `listener` and `reason` are of few kinds, ours; `who` and `what` (what he wanted, or why not) are for people.
+  void Count(const std::string& listener, const std::string& reason, const std::string& who, const std::string& what) {
+    const int64_t now = realtime_ns_();
+    uint64_t unsaid = 0;
+    {
+      absl::MutexLock lock(&mutex_);
+      Entry& entry = entries_[{listener, reason}];
+      ++entry.times;
+      entry.last = who;
+      entry.last_ns = now;
+      ++entry.unsaid;
+      if (entry.logged_ns != 0 && now >= entry.logged_ns && now - entry.logged_ns < kLogInterval) return;
+      entry.logged_ns = now;
+      unsaid = std::exchange(entry.unsaid, 0);
+    }
+    LogWarning(absl::StrCat("refused: ", what), {{"who", who}, {"listener", listener}, {"reason", reason}, {"times", unsaid}});
+  }
+
+  std::vector<v1::Refusal> List() const {
+    absl::MutexLock lock(&mutex_);
+    std::vector<v1::Refusal> list;
+    for (const auto& [key, entry] : entries_) {
+      v1::Refusal& refusal = list.emplace_back();
+      refusal.set_listener(key.first);
+      refusal.set_reason(key.second);
+      refusal.set_times(entry.times);
+      refusal.set_last(entry.last);
+      refusal.set_last_ns(entry.last_ns);
+    }
+    return list;
+  }
+
+ private:
+  struct Entry {
+    uint64_t times = 0;
+    uint64_t unsaid = 0;
+    std::string last;
+    int64_t last_ns = 0;
+    int64_t logged_ns = 0;
+  };
+  const std::function<int64_t()> realtime_ns_;
+  mutable absl::Mutex mutex_;
+  std::map<std::pair<std::string, std::string>, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_TRUST_REFUSALS_H_

@@ -1,0 +1,67 @@
+#include "daemon/trust/roles.h"
+
+#include <gtest/gtest.h>
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr int64_t kR2cc = 600;
+
+Caller User(uint32_t uid, std::vector<uint32_t> groups = {}) {
+  return {.kind = Caller::Kind::kLocal, .uid = uid, .gid = uid, .groups = std::move(groups), .pid = 1};
+}
+Caller On(const std::string& node, Caller caller) {
+  caller.via = node;
+  caller.via_proven = true;
+  return caller;
+}
+// "v", "vo", "vod"
+std::string Roles(const RolePolicy& policy, const Caller& caller) {
+  return std::string(policy.Has(caller, Role::kView) ? "v" : "") + (policy.Has(caller, Role::kOperate) ? "o" : "") +
+         (policy.Has(caller, Role::kDrill) ? "d" : "");
+}
+const Caller kAlice{.kind = Caller::Kind::kOperator, .name = "alice", .address = "10.0.0.9:1"};
+
+TEST(RolesTest, Defaults) {
+  const RolePolicy policy(DefaultGrants(kR2cc, false), true);
+  EXPECT_EQ(Roles(policy, User(0)), "vod");
+  EXPECT_EQ(Roles(policy, User(1000, {kR2cc})), "vo");
+  EXPECT_EQ(Roles(policy, User(1000)), "v");
+  EXPECT_EQ(Roles(policy, kAlice), "vo");
+  EXPECT_EQ(Roles(policy, Caller{}), "");
+  EXPECT_EQ(Roles(policy, Caller{.kind = Caller::Kind::kNode, .name = "n1"}), "") << "a node's certificate is no person's";
+}
+
+TEST(RolesTest, RootOfAnotherNodeIsNotRootHere) {
+  const RolePolicy policy(DefaultGrants(kR2cc, false), true);
+  EXPECT_EQ(Roles(policy, On("n1", User(0))), "v");
+  EXPECT_EQ(Roles(policy, On("n1", User(1000, {kR2cc}))), "v");
+  EXPECT_EQ(Roles(policy, On("n1", kAlice)), "v") << "n1 may say so, and is not believed";
+  const RolePolicy open(DefaultGrants(kR2cc, true), true);
+  EXPECT_EQ(Roles(open, On("n1", User(0))), "vod");
+  EXPECT_EQ(Roles(open, Caller{}), "") << "insecure peers are heard, but nobody without a name steers";
+}
+
+TEST(RolesTest, DrillsAreOffUnlessConfigured) {
+  const RolePolicy policy(DefaultGrants(-1, false), false);
+  EXPECT_EQ(Roles(policy, User(0)), "vo");
+  EXPECT_EQ(policy.Check(User(0), Role::kDrill, "n0").message(),
+            "drills are off on node n0: set drills { allow: true } in its configuration");
+}
+
+TEST(RolesTest, Configured) {
+  const RolePolicy policy({{.roles = 7, .uids = {7}, .on_nodes = {"n1"}}, {.roles = 4, .operators = {"bob"}}}, true);
+  EXPECT_EQ(Roles(policy, User(7)), "");
+  EXPECT_EQ(Roles(policy, On("n1", User(7))), "vod");
+  EXPECT_EQ(Roles(policy, On("n2", User(7))), "");
+  EXPECT_EQ(Roles(policy, kAlice), "");
+  EXPECT_EQ(Roles(policy, {.kind = Caller::Kind::kOperator, .name = "bob"}), "d");
+  EXPECT_EQ(policy.Check(User(8), Role::kOperate, "n0").message(),
+            "uid 8 (pid 1) does not have the role OPERATE on node n0: set grants in its configuration");
+  EXPECT_EQ(policy.Check(On("n2", User(7)), Role::kOperate, "n0").message(),
+            "uid 7 (pid 1) on n2 does not have the role OPERATE on node n0: ask on n0 itself, use an operator's certificate (--server, "
+            "--certs), or set grants with on_nodes: \"n2\" in its configuration");
+}
+
+}  // namespace
+}  // namespace r2cc::daemon

@@ -1,0 +1,94 @@
+#include "daemon/trust/signed_store.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/names.h"
+#include "proto/store.pb.h"
+
+namespace r2cc::daemon {
+namespace {
+
+// Above the most nodes that a cluster has: each has one certificate, and a second one while they are replaced.
+constexpr size_t kKnownMax = 32'768;
+
+std::string Clean(const std::string& text) { return CleanText(text.data(), std::min<size_t>(text.size(), 128)); }
+
+}  // namespace
+
+std::string SignedText(const std::string& key, const std::string& value) {
+  return absl::StrCat("r2cc store value 1\n", key.size(), "\n", key, "\n", value);
+}
+
+void SignedStore::Start(const std::string& prefix, Callbacks callbacks) {
+  prefix_ = prefix;
+  store_->Start(prefix, {[this, on_change = callbacks.on_change](const StoreChange& change) {
+                           if (change.deleted) return on_change(change);
+                           StoreChange opened = change;
+                           auto value = Open(change.key, change.value);
+                           if (!value.has_value()) return;
+                           opened.value = *std::move(value);
+                           on_change(opened);
+                         },
+                         callbacks.on_state});
+}
+
+void SignedStore::Put(const std::string& key, const std::string& value, int64_t lease_ms) {
+  v1::SignedValue stored;
+  stored.set_value(value);
+  if (tls_ != nullptr) {
+    const auto contents = tls_->Get();
+    auto signature = Sign(contents->key.get(), SignedText(key, value));
+    if (signature.ok()) {
+      stored.set_certificate(contents->pem);
+      stored.set_signature(*std::move(signature));
+    } else {
+      LogError("the own view cannot be signed for the store", {{"reason", std::string(signature.status().message())}});
+    }
+  }
+  store_->Put(key, stored.SerializeAsString(), lease_ms);
+}
+
+std::optional<std::string> SignedStore::Open(const std::string& key, const std::string& stored) {
+  const auto refuse = [&](const std::string& reason, const std::string& who, const std::string& what) {
+    refusals_->Count("store", reason, who, absl::StrCat("the store's ", Clean(key), ": ", what));
+    return std::nullopt;
+  };
+  v1::SignedValue value;
+  if (!value.ParseFromString(stored)) return refuse("garbled", "whoever writes there", "it is garbled");
+  if (tls_ == nullptr) return value.value();
+  const std::string node = absl::StartsWith(key, prefix_) ? key.substr(prefix_.size()) : "";
+  if (value.certificate().empty()) {
+    if (insecure_ && !has_signed_.contains(node)) return value.value();
+    return refuse("not-signed", "whoever writes there", "it is not signed");
+  }
+  const auto writer = NodeOf(value.certificate(), SignedText(key, value.value()), value.signature());
+  if (!writer.ok()) return refuse("not-proven", "whoever writes there", std::string(writer.status().message()));
+  if (*writer != node) return refuse("other-node", absl::StrCat("node ", *writer), absl::StrCat("node ", *writer, " wrote it"));
+  if (insecure_) has_signed_[node] = true;
+  return value.value();
+}
+
+absl::StatusOr<std::string> SignedStore::NodeOf(const std::string& pem, const std::string& text, const std::string& signature) {
+  const auto contents = tls_->Get();
+  const int64_t now = tls_->now_s();
+  auto known = known_.find(pem);
+  if (known == known_.end() || known->second.until_s <= now || known->second.by != contents) {
+    auto certificate = Certificate::Parse(pem);
+    if (!certificate.ok()) return absl::PermissionDeniedError(absl::StrCat("its certificate ", certificate.status().message()));
+    const auto identity = certificate->identity();
+    if (!identity.ok()) return absl::PermissionDeniedError(absl::StrCat("its certificate ", identity.status().message()));
+    if (const auto status = contents->authorities.Check(*certificate, Purpose::kClient, now); !status.ok())
+      return absl::PermissionDeniedError(absl::StrCat("the certificate of ", Describe(*identity), " ", status.message()));
+    if (identity->kind != Identity::Kind::kNode) return absl::PermissionDeniedError(absl::StrCat(Describe(*identity), " wrote it"));
+    if (known_.size() >= kKnownMax) known_.clear();
+    const int64_t until = certificate->not_after_s();
+    known = known_.insert_or_assign(pem, Known{*std::move(certificate), identity->name, until, contents}).first;
+  }
+  if (!known->second.certificate.Signed(text, signature))
+    return absl::PermissionDeniedError(absl::StrCat("its signature is not that of node ", known->second.node));
+  return known->second.node;
+}
+
+}  // namespace r2cc::daemon

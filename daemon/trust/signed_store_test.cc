@@ -1,0 +1,124 @@
+#include "daemon/trust/signed_store.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/core/clock.h"
+#include "daemon/io/fake_store.h"
+#include "daemon/trust/authority.h"
+#include "proto/store.pb.h"
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr int64_t kNow = 1'800'000'000;
+constexpr char kNodes[] = "/r2cc/nodes/";
+
+class SignedStoreTest : public testing::Test {
+ protected:
+  struct Node {
+    std::unique_ptr<SignedStore> store;
+    FakeStore* bare;
+    std::map<std::string, std::string> heard;
+  };
+  void SetUp() override {
+    folder_ = testing::TempDir() + "/signed.XXXXXX";
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::shared_ptr<TlsFiles> Files(const CertificateAndKey& ca, const Identity& identity, int days = 10) {
+    const CertificateAndKey pair = *Issue(ca, identity, ForDays(kNow, days));
+    const std::string base = folder_ + "/" + std::to_string(++made_);
+    std::ofstream(base + ".crt") << pair.certificate;
+    std::ofstream(base + ".key") << pair.key;
+    std::ofstream(base + ".ca") << ca_.certificate;
+    return *TlsFiles::Load({base + ".crt", base + ".key", base + ".ca"}, [this] { return now_; });
+  }
+  std::unique_ptr<Node> Make(std::shared_ptr<TlsFiles> tls, bool insecure = false) {
+    auto node = std::make_unique<Node>();
+    auto bare = std::make_unique<FakeStore>();
+    node->bare = bare.get();
+    node->store = std::make_unique<SignedStore>(std::move(bare), std::move(tls), insecure, &refusals_);
+    node->store->Start(kNodes,
+                       {[raw = node.get()](const StoreChange& change) { raw->heard[change.key] = change.value; }, [](const auto&) {}});
+    return node;
+  }
+  std::string Stored(const CertificateAndKey& ca, const Identity& identity, const std::string& key, const std::string& value) {
+    const auto writer = Make(Files(ca, identity));
+    writer->store->Put(key, value, 0);
+    return writer->bare->entries().at(key);
+  }
+  // The reasons of refusals so far.
+  std::string Refused() {
+    std::string reasons;
+    for (const auto& refusal : refusals_.List()) reasons += refusal.reason() + "=" + std::to_string(refusal.times()) + " ";
+    return reasons;
+  }
+
+  std::string folder_;
+  int made_ = 0;
+  int64_t now_ = kNow * kNanosPerSecond;
+  const CertificateAndKey ca_ = *MakeAuthority("test", ForDays(kNow, 100));
+  Refusals refusals_{[this] { return now_; }};
+  const Identity n1_{Identity::Kind::kNode, "n1"};
+  const std::string key_ = std::string(kNodes) + "n1";
+};
+
+TEST_F(SignedStoreTest, ANodesOwnValueIsTaken) {
+  const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}));
+  reader->bare->Change(key_, Stored(ca_, n1_, key_, "view"));
+  EXPECT_EQ(reader->heard[key_], "view");
+  EXPECT_EQ(Refused(), "");
+}
+
+TEST_F(SignedStoreTest, WhoeverMayWriteThereSpeaksForNobodyElse) {
+  const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}));
+  const auto put = [&](const std::string& stored) { reader->bare->Change(key_, stored); };
+  put("garbage");
+  put("");
+  put(Stored(ca_, {Identity::Kind::kNode, "n2"}, key_, "view"));
+  put(Stored(ca_, n1_, std::string(kNodes) + "n2", "view"));  // of another key
+  put(Stored(*MakeAuthority("strangers", ForDays(kNow, 10)), n1_, key_, "view"));
+  put(Stored(ca_, {Identity::Kind::kOperator, "n1"}, key_, "view"));
+  v1::SignedValue changed;
+  ASSERT_TRUE(changed.ParseFromString(Stored(ca_, n1_, key_, "view")));
+  changed.set_value("another view");
+  put(changed.SerializeAsString());
+  v1::SignedValue bare;
+  bare.set_value("view");
+  put(bare.SerializeAsString());
+  EXPECT_TRUE(reader->heard.empty());
+  EXPECT_EQ(Refused(), "garbled=1 not-proven=4 not-signed=2 other-node=1 ");
+
+  const std::string good = Stored(ca_, n1_, key_, "view");
+  put(good);
+  EXPECT_EQ(reader->heard[key_], "view");
+  reader->heard.clear();
+  now_ += 11 * 24 * 3600 * kNanosPerSecond;
+  put(good);
+  EXPECT_TRUE(reader->heard.empty()) << "its certificate was good once, and has expired";
+}
+
+TEST_F(SignedStoreTest, WhileAClusterMovesToTlsTheUnsignedAreTakenTooButNotOfOneThatHasSigned) {
+  const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}), /*insecure=*/true);
+  const auto clear = Make(nullptr, true);
+  clear->store->Put(key_, "old", 0);
+  const std::string unsigned_view = clear->bare->entries().at(key_);
+  reader->bare->Change(key_, unsigned_view);
+  EXPECT_EQ(reader->heard[key_], "old");
+  const std::string signed_view = Stored(ca_, n1_, key_, "new");
+  reader->bare->Change(key_, signed_view);
+  EXPECT_EQ(reader->heard[key_], "new");
+  reader->bare->Change(key_, unsigned_view);
+  EXPECT_EQ(reader->heard[key_], "new");
+  EXPECT_EQ(Refused(), "not-signed=1 ");
+  clear->bare->Change(key_, signed_view);
+  EXPECT_EQ(clear->heard[key_], "new") << "who has no TLS yet reads what the others write";
+}
+
+}  // namespace
+}  // namespace r2cc::daemon

@@ -1,0 +1,150 @@
+#include "daemon/trust/tls_files.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/core/clock.h"
+#include "base/log.h"
+#include "daemon/io/files.h"
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr Nanos kLookInterval = kNanosPerSecond;
+constexpr char kIssue[] = "`r2ccctl certs issue` makes one";
+
+// Another stamp: the file was replaced or written.
+std::string Stamp(const TlsSpec& spec) {
+  std::string stamp;
+  for (const std::string& file : {spec.certificate_file, spec.key_file, spec.ca_file}) {
+    struct stat about {};
+    if (stat(file.c_str(), &about) != 0) return "";
+    absl::StrAppend(&stamp, about.st_dev, ":", about.st_ino, ":", about.st_size, ":", about.st_mtim.tv_sec, ".", about.st_mtim.tv_nsec,
+                    " ");
+  }
+  return stamp;
+}
+
+template <typename T>
+absl::StatusOr<T> Named(const std::string& file, absl::StatusOr<T> parsed) {
+  if (!parsed.ok()) return absl::InvalidArgumentError(absl::StrCat(file, " ", parsed.status().message()));
+  return parsed;
+}
+
+absl::StatusOr<std::shared_ptr<const TlsContents>> Read(const TlsSpec& spec) {
+  OsFiles files;
+  auto contents = std::make_shared<TlsContents>();
+  auto pem = files.Read(spec.certificate_file);
+  if (!pem.ok()) return pem.status();
+  auto certificate = Named(spec.certificate_file, Certificate::Parse(*pem));
+  if (!certificate.ok()) return certificate.status();
+  const auto key_pem = files.Read(spec.key_file);
+  if (!key_pem.ok()) return key_pem.status();
+  auto key = Named(spec.key_file, ParseKey(*key_pem));
+  if (!key.ok()) return key.status();
+  const auto ca_pem = files.Read(spec.ca_file);
+  if (!ca_pem.ok()) return ca_pem.status();
+  auto authorities = Named(spec.ca_file, Authorities::Parse(*ca_pem));
+  if (!authorities.ok()) return authorities.status();
+  if (!certificate->Fits(key->get()))
+    return absl::InvalidArgumentError(absl::StrCat(spec.key_file, " is not the key of ", spec.certificate_file, ": copy both anew"));
+  contents->pem = *std::move(pem);
+  contents->certificate = *std::move(certificate);
+  contents->key = *std::move(key);
+  contents->authorities = *std::move(authorities);
+  return contents;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<TlsFiles>> TlsFiles::Load(const TlsSpec& spec, Clock realtime_ns) {
+  std::shared_ptr<TlsFiles> files(new TlsFiles(spec, std::move(realtime_ns)));
+  std::string stamp = Stamp(spec);
+  auto contents = Read(spec);
+  if (!contents.ok()) return contents.status();
+  absl::MutexLock lock(&files->mutex_);
+  files->contents_ = *std::move(contents);
+  files->stamp_ = std::move(stamp);
+  return files;
+}
+
+int64_t TlsFiles::now_s() const { return realtime_ns_() / kNanosPerSecond; }
+
+std::shared_ptr<const TlsContents> TlsFiles::Get() {
+  absl::MutexLock lock(&mutex_);
+  const int64_t now = realtime_ns_();
+  // Also a clock that was set back.
+  if (now >= looked_ns_ && now - looked_ns_ < kLookInterval) return contents_;
+  looked_ns_ = now;
+  std::string stamp = Stamp(spec_);
+  if (stamp.empty() || stamp == stamp_) return contents_;
+  auto contents = Read(spec_);
+  if (!contents.ok()) {
+    // Between the key's and the certificate's replacement it is so for a moment; it is looked at again.
+    LogWarning("new TLS files are not in use yet", {{"reason", std::string(contents.status().message())}});
+    return contents_;
+  }
+  contents_ = *std::move(contents);
+  stamp_ = std::move(stamp);
+  LogInfo("new TLS files are in use", {{"certificate", spec_.certificate_file}, {"until", DateText(contents_->certificate.not_after_s())}});
+  return contents_;
+}
+
+std::vector<std::string> CheckTlsFiles(const TlsSpec& spec, const std::string& node, int64_t now_s, const std::string& where) {
+  std::vector<std::string> wrong;
+  const auto say = [&](const std::string& what) { wrong.push_back(absl::StrCat(where, ": ", what)); };
+  OsFiles files;
+  std::optional<Certificate> certificate;
+  KeyPtr key;
+  std::optional<Authorities> authorities;
+  if (const auto pem = files.Read(spec.certificate_file); !pem.ok()) {
+    say(absl::StrCat(pem.status().message(), "; ", kIssue));
+  } else if (auto parsed = Certificate::Parse(*pem); !parsed.ok()) {
+    say(absl::StrCat(spec.certificate_file, " ", parsed.status().message(), "; ", kIssue));
+  } else {
+    certificate = *std::move(parsed);
+  }
+  if (const auto pem = files.Read(spec.key_file); !pem.ok()) {
+    say(absl::StrCat(pem.status().message(), "; ", kIssue));
+  } else if (auto parsed = ParseKey(*pem); !parsed.ok()) {
+    say(absl::StrCat(spec.key_file, " ", parsed.status().message(), "; ", kIssue));
+  } else {
+    key = *std::move(parsed);
+  }
+  struct stat about {};
+  if (key != nullptr && stat(spec.key_file.c_str(), &about) == 0 && (about.st_mode & 0007) != 0)
+    say(absl::StrCat(spec.key_file,
+                     " can be read by every user of this machine: chmod 600 it, and have a new key issued if others had access"));
+  if (const auto pem = files.Read(spec.ca_file); !pem.ok()) {
+    say(absl::StrCat(pem.status().message(), "; copy the ca.crt of `r2ccctl certs init` there"));
+  } else if (auto parsed = Authorities::Parse(*pem); !parsed.ok()) {
+    say(absl::StrCat(spec.ca_file, " ", parsed.status().message(), "; copy the ca.crt of `r2ccctl certs init` there"));
+  } else {
+    authorities = *std::move(parsed);
+    if (const auto status = authorities->CheckThemselves(now_s); !status.ok())
+      say(absl::StrCat(spec.ca_file, " ", status.message(), "; copy the ca.crt of `r2ccctl certs init` there"));
+  }
+  if (certificate.has_value() && key != nullptr && !certificate->Fits(key.get()))
+    say(absl::StrCat(spec.key_file, " is not the key of ", spec.certificate_file, ": copy both anew"));
+  if (certificate.has_value() && authorities.has_value())
+    for (const Purpose purpose :
+         node.empty() ? std::vector<Purpose>{Purpose::kClient} : std::vector<Purpose>{Purpose::kServer, Purpose::kClient})
+      if (const auto status = authorities->Check(*certificate, purpose, now_s); !status.ok()) {
+        say(absl::StrCat(spec.certificate_file, " ", status.message(), "; ", kIssue));
+        break;
+      }
+  if (certificate.has_value() && !node.empty()) {
+    const auto identity = certificate->identity();
+    if (!identity.ok())
+      say(absl::StrCat(spec.certificate_file, " ", identity.status().message(), "; ", kIssue));
+    else if (*identity != Identity{Identity::Kind::kNode, node})
+      say(absl::StrCat(spec.certificate_file, " is the certificate of ", Describe(*identity), ", and this is node ", node,
+                       ": copy this node's own, or correct `node` in the configuration"));
+  }
+  return wrong;
+}
+
+}  // namespace r2cc::daemon
