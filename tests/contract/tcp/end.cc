@@ -226,7 +226,7 @@ class Process {
   // As NCCL tests its oldest request: who waits helps.
   template <typename OneComm>
   void Fill(OneComm* comm, std::string* error, FlowStatus* status) {
-    if (comm->done_through.load(std::memory_order_acquire) < comm->posted) engine_->Progress(comm);
+    if (comm->posted > 0) engine_->Look(comm, comm->posted - 1);
     // The state is read first: what was done before the flow failed is done.
     status->state = StateOf(comm->state.load(std::memory_order_acquire));
     status->done_through = comm->done_through.load(std::memory_order_acquire);
