@@ -15,6 +15,7 @@ _LIBRARIES = {
         "absl_synchronization",
         "absl_time",
     ], True),
+    "crypto": (["libcrypto"], True),
     "grpc": (["grpc++", "protobuf", "absl_synchronization"], True),
     "protobuf": (["protobuf"], True),
     "gtest": (["gtest", "gmock"], True),

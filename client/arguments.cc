@@ -40,6 +40,7 @@ struct Typed {
   double interval_s = 1;
   int count = 0;
   bool follow = false;
+  bool ended = false;
   std::string after;
   std::vector<std::string> lose;
   std::string size;
@@ -265,8 +266,12 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
     return absl::OkStatus();
   });
 
-  commands.emplace_back(AddCommand(&root, "jobs", "the jobs attached to this daemon and their traffic per rail"), [&] {
-    request = v1::ListJobsRequest();
+  CLI::App* jobs = AddCommand(&root, "jobs", "the jobs attached to this daemon and their traffic per rail");
+  jobs->add_flag("--ended", typed.ended, "those that gave up on a peer and ended: which, by which rails, why, after how long");
+  commands.emplace_back(jobs, [&] {
+    v1::ListJobsRequest list;
+    list.set_ended(typed.ended);
+    request = list;
     return absl::OkStatus();
   });
 

@@ -37,7 +37,8 @@ std::string ErrorOf(absl::string_view line) {
 
 TEST(Arguments, CommandsWithoutArguments) {
   RequestOf<v1::StatusRequest>("status");
-  RequestOf<v1::ListJobsRequest>("jobs");
+  EXPECT_FALSE(RequestOf<v1::ListJobsRequest>("jobs").ended());
+  EXPECT_TRUE(RequestOf<v1::ListJobsRequest>("jobs --ended").ended());
   RequestOf<v1::GetPlanRequest>("plan show");
   EXPECT_EQ(RequestOf<v1::ListNicsRequest>("nic list").node(), "");
   EXPECT_EQ(RequestOf<v1::ListNicsRequest>("nic list n1").node(), "n1");

@@ -186,6 +186,13 @@ std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
   return table.empty() ? "no jobs attached\n" : table.Render(style.colour);
 }
 
+std::string FormatEndedJobs(const v1::ListJobsReply& reply, const Style& style) {
+  Table table({"ENDED", Right("UID"), "WHY"});
+  for (const v1::Job& job : reply.jobs())
+    for (const v1::GaveUp& gave_up : job.gave_up()) table.AddRow({Ago(job.ended_ns(), style), absl::StrCat(job.uid()), gave_up.text()});
+  return table.empty() ? "no job that ended had given up on a peer\n" : table.Render(style.colour);
+}
+
 std::string FormatPlan(const v1::Plan& plan, const Style& style) {
   Table table({"NIC", "STATE", Right("WEIGHT")});
   for (const v1::PlannedNic& nic : plan.nics())

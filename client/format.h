@@ -24,6 +24,7 @@ std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicAc
 // One line. Events arrive one by one, so the columns have fixed widths.
 std::string FormatEvent(const v1::Event& event, const Style& style);
 std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style);
+std::string FormatEndedJobs(const v1::ListJobsReply& reply, const Style& style);
 std::string FormatPlan(const v1::Plan& plan, const Style& style);
 std::string FormatExplainNic(const v1::ExplainNicReply& reply, const Style& style);
 std::string FormatPaths(const v1::ProbePathsReply& reply, const Style& style);

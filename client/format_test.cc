@@ -181,6 +181,21 @@ TEST(Format, Jobs) {
   EXPECT_EQ(FormatJobs({}, {}), "no jobs attached\n");
 }
 
+TEST(Format, EndedJobs) {
+  const auto reply = FromText<v1::ListJobsReply>(R"pb(
+    jobs {
+      pid: 41
+      uid: 1000
+      job: "train"
+      ended_ns: 1735787035000000000
+      gave_up { peer_node: "n1" text: "job train gave\033up" }
+    })pb");
+  EXPECT_EQ(FormatEndedJobs(reply, {.now_ns = kNow}),
+            "ENDED        UID  WHY\n"
+            "10.0 s ago  1000  job train gave up\n");
+  EXPECT_EQ(FormatEndedJobs({}, {}), "no job that ended had given up on a peer\n");
+}
+
 TEST(Format, Plan) {
   const auto plan = FromText<v1::Plan>(R"pb(
     epoch { boot_time_s: 9 daemon_start_ns: 1000000 counter: 3 }

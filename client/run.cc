@@ -48,7 +48,9 @@ struct Runner {
     return Write(client.ActOnNic(request), [&](const v1::NicActionReply& reply) { return FormatNicAction(request, reply, style); });
   }
   absl::Status operator()(const v1::ListJobsRequest& request) {
-    return Write(client.ListJobs(request), [&](const v1::ListJobsReply& reply) { return FormatJobs(reply, style); });
+    return Write(client.ListJobs(request), [&](const v1::ListJobsReply& reply) {
+      return request.ended() ? FormatEndedJobs(reply, style) : FormatJobs(reply, style);
+    });
   }
   absl::Status operator()(const v1::GetPlanRequest& request) {
     return Write(client.GetPlan(request), [&](const v1::Plan& plan) { return FormatPlan(plan, style); });

@@ -122,6 +122,7 @@ v1::NodeView ToProto(const health::NodeState& state, health::NodeStatus status, 
   out.set_word(ToProto(status));
   for (const auto& nic : state.nics) *out.add_nics() = ToProto(nic, now);
   out.set_probe_nonce(state.probe_nonce);
+  if (state.probe_nonce != 0) out.set_probe_key(state.probe_key.data(), state.probe_key.size());
   for (const auto& pair : state.pairs) {
     auto* told = out.add_pairs();
     told->set_nic(pair.nic);
@@ -179,6 +180,11 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
   if (static_cast<size_t>(view.pairs_size()) > health::kPairReportsMax)
     return absl::InvalidArgumentError(absl::StrCat(view.pairs_size(), " rail pairs, more than ", health::kPairReportsMax));
   state.probe_nonce = view.probe_nonce();
+  if (!view.probe_key().empty()) {
+    if (view.probe_key().size() != state.probe_key.size())
+      return absl::InvalidArgumentError(absl::StrCat("a probe key of ", view.probe_key().size(), " bytes"));
+    std::copy(view.probe_key().begin(), view.probe_key().end(), state.probe_key.begin());
+  }
   for (const auto& pair : view.pairs()) {
     if (!names.contains(pair.nic()) || !IsNodeName(pair.peer_node()) || !IsNicName(pair.peer_nic()) || pair.peer_node() == view.node())
       return absl::InvalidArgumentError(absl::StrCat("a rail pair of '", Clean(pair.nic()), "' with '", Clean(pair.peer_node()), "/",

@@ -176,6 +176,7 @@ TEST(ConvertTest, RailPairsTravelAndAreCheckedWhole) {
   health::NodeState state;
   state.node = "n0";
   state.probe_nonce = 77;
+  state.probe_key = {1, 2, 3};
   state.nics.push_back({.identity = {.name = "rail0"}, .probe_port = 7460, .port_dead = true});
   state.pairs = {{"rail0", {"n1", "rail0"}, true, true}, {"rail0", {"n2", "rail0"}, false}};
   const v1::NodeView view = ToProto(state, state.status, now);
@@ -183,10 +184,14 @@ TEST(ConvertTest, RailPairsTravelAndAreCheckedWhole) {
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->pairs, state.pairs);
   EXPECT_EQ(back->probe_nonce, 77u);
+  EXPECT_EQ(back->probe_key, state.probe_key);
   EXPECT_EQ(back->nics[0].probe_port, 7460);
   EXPECT_TRUE(back->nics[0].port_dead);
 
   v1::NodeView wrong = view;
+  wrong.set_probe_key("short");
+  EXPECT_FALSE(FromProto(wrong, now).ok());
+  wrong = view;
   wrong.mutable_nics(0)->set_probe_port(70000);
   EXPECT_FALSE(FromProto(wrong, now).ok());
   wrong = view;

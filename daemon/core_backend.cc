@@ -29,6 +29,7 @@ v1::NodeView CoreBackend::ShownNode(const health::NodeEntry& entry) const {
   shown.set_peer_address(own ? *parts_.peer_address : about.peer_address);
   shown.set_release(own ? kRelease : about.release);
   shown.clear_probe_nonce();
+  shown.clear_probe_key();
   return shown;
 }
 
@@ -99,11 +100,15 @@ void CoreBackend::ActOnNic(const v1::NicActionRequest& request, const Caller& ca
   });
 }
 
-void CoreBackend::ListJobs(Answer<v1::ListJobsReply> answer) {
-  parts_.core->Post([this, alive = alive_, answer = std::move(answer)] {
+void CoreBackend::ListJobs(const v1::ListJobsRequest& request, Answer<v1::ListJobsReply> answer) {
+  parts_.core->Post([this, alive = alive_, ended = request.ended(), answer = std::move(answer)] {
     if (!*alive) return;
     v1::ListJobsReply reply;
-    for (auto& job : parts_.jobs->registry().Jobs()) *reply.add_jobs() = std::move(job);
+    const JobRegistry& registry = parts_.jobs->registry();
+    if (ended)
+      for (const v1::Job& job : registry.ended()) *reply.add_jobs() = job;
+    else
+      for (v1::Job& job : registry.Jobs()) *reply.add_jobs() = std::move(job);
     answer(std::move(reply));
   });
 }

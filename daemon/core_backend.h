@@ -52,7 +52,7 @@ class CoreBackend final : public Backend {
   void GetStatus(Answer<v1::StatusReply> answer) override;
   void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) override;
   void ActOnNic(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) override;
-  void ListJobs(Answer<v1::ListJobsReply> answer) override;
+  void ListJobs(const v1::ListJobsRequest& request, Answer<v1::ListJobsReply> answer) override;
   void GetPlan(Answer<v1::Plan> answer) override;
   void ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) override;
   void ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) override;

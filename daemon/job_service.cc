@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/names.h"
+#include "plan/page/gave_up.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -39,6 +40,7 @@ AttachServer::Callbacks JobService::Callbacks() {
   return {[this](JobId id, const JobProcess& process, const plan::AttachRequest& request) { return OnAttach(id, process, request); },
           [this](JobId id, const std::vector<plan::EvidenceRecord>& records, uint64_t dropped) {
             for (const auto& record : records) OnRecord(id, record);
+            OnGaveUp(id, records);
             registry_.SetDropped(id, dropped);
           },
           [this](JobId id) { OnEnd(id); }};
@@ -123,6 +125,49 @@ void JobService::OnShare(JobId id, const plan::EvidenceRecord& record) {
   if (!report.nic.empty()) outputs_.evidence(health::JobEvidence(reporter_->node(), report, reporter_->Now().monotonic_ns));
 }
 
+void JobService::OnGaveUp(JobId id, const std::vector<plan::EvidenceRecord>& records) {
+  std::map<std::string, std::vector<plan::EvidenceRecord>> by_peer;
+  for (const plan::EvidenceRecord& record : records) {
+    if (static_cast<plan::EvidenceKind>(record.kind) != plan::EvidenceKind::kGaveUp) continue;
+    std::vector<plan::EvidenceRecord>& of_peer = by_peer[CleanText(record.peer_node, sizeof(record.peer_node))];
+    if (of_peer.size() < plan::kAttachRailsMax) of_peer.push_back(record);
+  }
+  for (const auto& [peer, of_peer] : by_peer) TellGaveUp(id, peer, of_peer);
+}
+
+void JobService::TellGaveUp(JobId id, const std::string& peer, const std::vector<plan::EvidenceRecord>& records) {
+  const v1::Job* const job = registry_.Find(id);
+  if (job == nullptr || job->gave_up_size() >= JobRegistry::kGaveUpMax) return;
+  const Moment now = reporter_->Now();
+  v1::GaveUp kept;
+  kept.set_peer_node(peer);
+  kept.set_time_ns(now.realtime_ns);
+  kept.set_lasted_ns(static_cast<int64_t>(std::min<uint64_t>(records.front().duration_ns, INT64_MAX)));
+  plan::GaveUp said{job->job().empty() ? "job" : job->job(), job->pid(), reporter_->node(), peer, kept.lasted_ns(), {}};
+  for (const plan::EvidenceRecord& record : records) {
+    if (record.local_rail >= static_cast<uint32_t>(job->rails_size())) continue;
+    const v1::RailTotals& rail = job->rails(static_cast<int>(record.local_rail));
+    const auto cause = static_cast<plan::EvidenceCause>(record.cause);
+    v1::GaveUp::Rail& one = *kept.add_rails();
+    one.set_rail(rail.rail());
+    one.set_nic(rail.nic());
+    one.set_peer_nic(CleanText(record.peer_nic, sizeof(record.peer_nic)));
+    one.set_cause(plan::CauseName(cause));
+    one.set_since_ns(now.ToRealtime(std::clamp<Nanos>(record.time_ns, 0, now.monotonic_ns)));
+    const auto dead_port =
+        record.bytes <= static_cast<uint32_t>(plan::DeadPort::kOwn) ? static_cast<plan::DeadPort>(record.bytes) : plan::DeadPort::kNone;
+    said.rails.push_back(
+        {rail.nic().empty() ? rail.rail() : rail.nic(), rail.nic(), one.peer_nic(), cause, plan::TimeOfDay(one.since_ns()), dead_port});
+  }
+  kept.set_text(plan::GaveUpText(said));
+  v1::Event event = reporter_->New("job-gave-up", kept.text());
+  event.set_peer_node(peer);
+  event.set_pid(job->pid());
+  const bool told = MayTell(job->uid(), now.monotonic_ns);
+  registry_.GiveUp(id, std::move(kept));
+  if (told) reporter_->Tell(std::move(event));
+}
+
 health::JobReport JobService::ReportOf(JobId id, const plan::EvidenceRecord& record, health::JobReport::What what) const {
   const v1::Job& job = *registry_.Find(id);
   const std::string peer_node = CleanText(record.peer_node, sizeof(record.peer_node));
@@ -142,7 +187,7 @@ void JobService::OnEnd(JobId id) {
   v1::Event event = reporter_->New("job-ended", absl::StrCat(JobName(*job), " ended"));
   event.set_pid(job->pid());
   const bool told = MayTell(job->uid(), reporter_->Now().monotonic_ns);
-  registry_.Remove(id);
+  registry_.Remove(id, reporter_->Now().realtime_ns);
   if (told) reporter_->Tell(std::move(event));
 }
 

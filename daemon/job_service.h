@@ -53,6 +53,9 @@ class JobService {
   // What every report starts with.
   health::JobReport ReportOf(JobId id, const plan::EvidenceRecord& record, health::JobReport::What what) const;
   void OnEnd(JobId id);
+  // What the job says of a peer that it gave up on, in records that stand together.
+  void OnGaveUp(JobId id, const std::vector<plan::EvidenceRecord>& records);
+  void TellGaveUp(JobId id, const std::string& peer, const std::vector<plan::EvidenceRecord>& records);
 
   EventReporter* const reporter_;
   const uint64_t own_netns_inode_;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/core/check.h"
 #include "base/status_macros.h"
 #include "daemon/rpc/etcd_store.h"
 #include "daemon/rpc/grpc_store.h"
@@ -98,9 +99,12 @@ World RealWorld::world() {
   world.refusals = &refusals_;
   world.daemon_start_ns = NanosOf(CLOCK_BOOTTIME);
   world.boot_time_s = (NanosOf(CLOCK_REALTIME) - world.daemon_start_ns + kNanosPerSecond / 2) / kNanosPerSecond;
-  // Cannot fail for so few bytes on a kernel that has booted; 0 is nobody's nonce.
-  if (getrandom(&world.probe_nonce, sizeof(world.probe_nonce), 0) != sizeof(world.probe_nonce) || world.probe_nonce == 0)
-    world.probe_nonce = static_cast<uint64_t>(world.daemon_start_ns) | 1;
+  world.new_probe_secret = [] {
+    health::ProbeSecret secret;
+    // Cannot fail for so few bytes on a kernel that has booted.
+    R2CC_CHECK(getrandom(secret.data(), secret.size(), 0) == static_cast<ssize_t>(secret.size()));
+    return secret;
+  };
   if (auto id = files_.Read("/proc/sys/kernel/random/boot_id"); id.ok()) world.boot_id = id->substr(0, id->find('\n'));
   struct stat netns {};
   if (stat("/proc/self/ns/net", &netns) == 0) world.netns_inode = netns.st_ino;

@@ -40,7 +40,7 @@ Wiring::Wiring(Config config, World world)
       fabric_(config_.node, world_.fabric, world_.core, [this](uint64_t port_guid) { return NicWithGuid(port_guid); },
               {[this](const health::Evidence& evidence) { local_.Handle(evidence); },
                [this](const health::NicKey& nic, const std::string& text) { reporter_.TellFabric(nic, text); }}),
-      rails_(config_.node, NicIdentities(), world_.probe_nonce, Cables(), &cluster_, {world_.core, world_.datagrams},
+      rails_(config_.node, NicIdentities(), world_.new_probe_secret, Cables(), &cluster_, {world_.core, world_.datagrams},
              {[this](const health::Evidence& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); }}),
       peer_set_(config_, &cluster_, &reporter_,
                 {[this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); },

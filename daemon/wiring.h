@@ -73,8 +73,8 @@ struct World {
   // Of this life of the daemon.
   std::string boot_id;
   int64_t boot_time_s = 0;
-  int64_t daemon_start_ns = 0;  // CLOCK_BOOTTIME
-  uint64_t probe_nonce = 1;     // random, not 0
+  int64_t daemon_start_ns = 0;                                                                       // CLOCK_BOOTTIME
+  std::function<health::ProbeSecret()> new_probe_secret = [] { return health::ProbeSecret{0, 1}; };  // random, another with each call
   uint64_t netns_inode = 0;
 };
 

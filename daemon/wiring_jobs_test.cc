@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/wiring_rig.h"
+#include "plan/page/gave_up.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -38,7 +39,7 @@ TEST_F(WiringTest, AJobIsMatchedCountedAndHeard) {
   EXPECT_EQ(Weight("n0", "rail1"), 1000) << "and no more than that";
 
   v1::ListJobsReply listed;
-  wiring_->backend().ListJobs([&](absl::StatusOr<v1::ListJobsReply> reply) { listed = *std::move(reply); });
+  wiring_->backend().ListJobs({}, [&](absl::StatusOr<v1::ListJobsReply> reply) { listed = *std::move(reply); });
   Settle();
   ASSERT_EQ(listed.jobs_size(), 1);
   EXPECT_EQ(listed.jobs(0).rails(0).failovers(), 1u);
@@ -118,6 +119,48 @@ TEST_F(WiringTest, JobsOfAUserShareWhatHeMayTellAlsoThoseThatComeAndGo) {
   EXPECT_EQ(Count("link-up") + Count("job-attached") + Count("job-ended"), 1024);
   jobs_->Attach(5000, 4715, JobWithRails({"10.0.0.1"}), 1001);
   EXPECT_EQ(Newest("job-attached").pid(), 4715) << "another user is heard";
+}
+
+TEST_F(WiringTest, AJobThatGaveUpIsKeptWithWhatItSaid) {
+  core_.Advance(60 * kNanosPerSecond);
+  jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}), 1000);
+  std::vector<plan::EvidenceRecord> records(2);
+  for (uint32_t rail = 0; rail < 2; ++rail) {
+    plan::EvidenceRecord& record = records[rail];
+    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kGaveUp);
+    record.cause = static_cast<uint32_t>(rail == 0 ? plan::EvidenceCause::kSilence : plan::EvidenceCause::kLinkDown);
+    record.time_ns = core_.Now() - 30 * kNanosPerSecond;
+    record.local_rail = rail;
+    record.duration_ns = 30 * kNanosPerSecond;
+    record.bytes = rail == 0 ? static_cast<uint64_t>(plan::DeadPort::kPeer) : 99;
+    plan::SetText("n1", record.peer_node);
+    plan::SetText("rail" + std::to_string(rail), record.peer_nic);
+  }
+  jobs_->Tell(1, records);
+  const std::string text = Newest("job-gave-up").message();
+  const std::string since = plan::TimeOfDay(1'700'000'000'000'000'000 + core_.Now() - 30 * kNanosPerSecond);
+  EXPECT_EQ(text, "job train (pid 4711) on n0 gave up on n1 after 30.0 s: rail0 port of n1 silent since " + since +
+                      ", rail1 link down; r2ccctl nic why n1/rail0");
+  v1::ListJobsRequest ended;
+  ended.set_ended(true);
+  const auto listed = [&] {
+    v1::ListJobsReply jobs;
+    wiring_->backend().ListJobs(ended, [&](absl::StatusOr<v1::ListJobsReply> reply) { jobs = *std::move(reply); });
+    Settle();
+    return jobs;
+  };
+  EXPECT_EQ(listed().jobs_size(), 0) << "it lives";
+  jobs_->End(1);
+  const v1::ListJobsReply jobs = listed();
+  ASSERT_EQ(jobs.jobs_size(), 1);
+  EXPECT_EQ(jobs.jobs(0).uid(), 1000u);
+  ASSERT_EQ(jobs.jobs(0).gave_up_size(), 1);
+  const v1::GaveUp& gave_up = jobs.jobs(0).gave_up(0);
+  EXPECT_EQ(gave_up.text(), text);
+  EXPECT_EQ(gave_up.peer_node(), "n1");
+  EXPECT_EQ(gave_up.lasted_ns(), 30 * kNanosPerSecond);
+  ASSERT_EQ(gave_up.rails_size(), 2);
+  EXPECT_EQ(gave_up.rails(1).cause(), "link-down");
 }
 
 }  // namespace

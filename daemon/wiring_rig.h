@@ -35,6 +35,7 @@ inline v1::NodeView PeerView(uint64_t counter, v1::NicState state) {
   v1::NodeView view;
   view.set_node("n1");
   view.mutable_epoch()->set_counter(counter);
+  view.set_protocol(kPeerProtocol);
   view.set_word(v1::NODE_HEALTHY);
   view.set_peer_address("h1:7460");
   auto* nic = view.add_nics();

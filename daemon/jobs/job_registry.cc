@@ -46,7 +46,8 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
     case plan::EvidenceKind::kLinkUp:
     case plan::EvidenceKind::kFlowOpened:
     case plan::EvidenceKind::kRailSlow:
-    case plan::EvidenceKind::kRailSteady: return true;
+    case plan::EvidenceKind::kRailSteady:
+    case plan::EvidenceKind::kGaveUp: return true;
   }
   return false;
 }
@@ -63,7 +64,7 @@ bool JobRegistry::CountPeer(uint32_t uid, const std::string& node) {
   return true;
 }
 
-bool JobRegistry::Remove(JobId id) {
+bool JobRegistry::Remove(JobId id, int64_t now_realtime_ns) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return false;
   const uint32_t uid = found->second.job.uid();
@@ -77,8 +78,25 @@ bool JobRegistry::Remove(JobId id) {
     processes_.erase(uid);
     peers_.erase(uid);
   }
+  if (found->second.job.gave_up_size() > 0) {
+    found->second.job.set_ended_ns(now_realtime_ns);
+    KeepEnded(std::move(found->second.job));
+  }
   jobs_.erase(found);
   return true;
+}
+
+void JobRegistry::GiveUp(JobId id, v1::GaveUp gave_up) {
+  const auto found = jobs_.find(id);
+  if (found != jobs_.end() && found->second.job.gave_up_size() < kGaveUpMax) *found->second.job.add_gave_up() = std::move(gave_up);
+}
+
+void JobRegistry::KeepEnded(v1::Job job) {
+  const auto his = [uid = job.uid()](const v1::Job& other) { return other.uid() == uid; };
+  if (static_cast<size_t>(std::count_if(ended_.begin(), ended_.end(), his)) >= kEndedPerUserMax)
+    ended_.erase(std::find_if(ended_.begin(), ended_.end(), his));
+  ended_.push_back(std::move(job));
+  if (ended_.size() > kEndedMax) ended_.pop_front();
 }
 
 const v1::Job* JobRegistry::Find(JobId id) const {

@@ -3,6 +3,7 @@
 #define R2CC_DAEMON_JOBS_JOB_REGISTRY_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -40,8 +41,16 @@ class JobRegistry {
 
   void SetDropped(JobId id, uint64_t dropped);
 
+  // A job that gave up on a peer is kept when it ends, with what it said: of each user the last kEndedPerUserMax, of all kEndedMax.
+  static constexpr size_t kEndedMax = 256;
+  static constexpr size_t kEndedPerUserMax = 64;
+  // Peers that one process gives up on: one, mostly, as NCCL ends then.
+  static constexpr int kGaveUpMax = 16;
+  void GiveUp(JobId id, v1::GaveUp gave_up);
+  const std::deque<v1::Job>& ended() const { return ended_; }
+
   // True if it was there.
-  bool Remove(JobId id);
+  bool Remove(JobId id, int64_t now_realtime_ns);
 
   // Null if unknown. Valid until the next Add or Remove.
   const v1::Job* Find(JobId id) const;
@@ -54,6 +63,7 @@ class JobRegistry {
   std::vector<v1::Job> Jobs() const;
 
  private:
+  void KeepEnded(v1::Job job);
   struct Entry {
     v1::Job job;
     std::set<std::string> peers;
@@ -62,6 +72,7 @@ class JobRegistry {
   bool CountPeer(uint32_t uid, const std::string& node);
   std::map<JobId, Entry> jobs_;
   JobPeers peers_;
+  std::deque<v1::Job> ended_;                                    // oldest first
   std::map<uint32_t, std::map<std::string, size_t>> processes_;  // of each user, that talk to a node
 };
 

@@ -54,8 +54,8 @@ TEST(JobRegistryTest, KeepsWhatAJobSays) {
   EXPECT_EQ(jobs[0].peer_nodes_size(), 2);
   EXPECT_EQ(jobs[0].evidence_dropped(), 3u);
   EXPECT_EQ(registry.NicOf(1, 0), "rail0");
-  EXPECT_TRUE(registry.Remove(1));
-  EXPECT_FALSE(registry.Remove(1));
+  EXPECT_TRUE(registry.Remove(1, 9));
+  EXPECT_FALSE(registry.Remove(1, 9));
 }
 
 TEST(JobRegistryTest, DropsWhatCannotBe) {
@@ -88,10 +88,34 @@ TEST(JobRegistryTest, OneUsersJobsNameABoundedNumberOfNodes) {
   EXPECT_EQ(registry.peers().at(1000).size(), JobRegistry::kPeersPerUserMax);
   EXPECT_EQ(registry.Find(2)->peer_nodes_size(), 1) << "a node that the user has named already is none more";
   EXPECT_EQ(registry.peers().at(1001), std::set<std::string>{"new"}) << "another user's jobs";
-  EXPECT_TRUE(registry.Remove(1));
+  EXPECT_TRUE(registry.Remove(1, 9));
   EXPECT_EQ(registry.peers().at(1000), std::set<std::string>{"n0"});
-  EXPECT_TRUE(registry.Remove(2));
+  EXPECT_TRUE(registry.Remove(2, 9));
   EXPECT_FALSE(registry.peers().contains(1000));
+}
+
+TEST(JobRegistryTest, AJobThatGaveUpIsKept) {
+  JobRegistry registry;
+  registry.Add(1, {1, 1000}, TwoRails(), {}, 0);
+  registry.Add(2, {2, 1000}, TwoRails(), {}, 0);
+  v1::GaveUp gave_up;
+  gave_up.set_peer_node("n1");
+  for (int i = 0; i < 100; ++i) registry.GiveUp(1, gave_up);
+  EXPECT_EQ(registry.Find(1)->gave_up_size(), JobRegistry::kGaveUpMax);
+  registry.Remove(1, 77);
+  registry.Remove(2, 78);
+  ASSERT_EQ(registry.ended().size(), 1u) << "who ended well is forgotten";
+  EXPECT_EQ(registry.ended()[0].pid(), 1);
+  EXPECT_EQ(registry.ended()[0].ended_ns(), 77);
+  // One user's many do not push out another's.
+  for (JobId id = 10; id < 1000; ++id) {
+    registry.Add(id, {5, 2000}, TwoRails(), {}, 0);
+    registry.GiveUp(id, gave_up);
+    registry.Remove(id, static_cast<int64_t>(id));
+  }
+  ASSERT_EQ(registry.ended().size(), 1 + JobRegistry::kEndedPerUserMax);
+  EXPECT_EQ(registry.ended()[0].uid(), 1000u);
+  EXPECT_EQ(registry.ended().back().ended_ns(), 999);
 }
 
 }  // namespace

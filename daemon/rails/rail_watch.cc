@@ -29,15 +29,16 @@ std::string_view AsText(const health::RailProbeBytes& bytes) { return {reinterpr
 
 }  // namespace
 
-RailWatch::RailWatch(std::string node, std::vector<health::NicIdentity> nics, uint64_t nonce, std::map<std::string, health::NicKey> cables,
-                     const health::ClusterView* view, const Seams& seams, Outputs outputs)
+RailWatch::RailWatch(std::string node, std::vector<health::NicIdentity> nics, health::ProbeKeyring::NewSecret new_secret,
+                     std::map<std::string, health::NicKey> cables, const health::ClusterView* view, const Seams& seams, Outputs outputs)
     : node_(std::move(node)),
       cables_(std::move(cables)),
       view_(view),
       seams_(seams),
       outputs_(std::move(outputs)),
       matrix_(node_, cables_, view_),
-      prober_(node_, nonce, health::RailProbePolicy()),
+      keys_(std::move(new_secret), seams_.executor->Now()),
+      prober_(node_, &keys_, health::RailProbePolicy()),
       sockets_(seams_.executor, seams_.datagrams,
                {[this](const std::string& nic, const std::vector<health::Datagram>& batch) { OnBatch(nic, batch); },
                 [this](const std::string& nic) { prober_.LostHere(nic); }, [this] { outputs_.on_state(); }}) {
@@ -115,7 +116,7 @@ void RailWatch::Suspect(const std::string& nic) {
 
 void RailWatch::OnBatch(const std::string& name, const std::vector<health::Datagram>& batch) {
   for (const health::Datagram& datagram : batch) {
-    const auto answer = prober_.Receive(name, AsBytes(datagram.bytes), datagram.received);
+    const auto answer = prober_.Receive(name, datagram.from.address, AsBytes(datagram.bytes), datagram.received);
     if (answer.has_value()) sockets_.Send(name, datagram.from, AsText(*answer));
   }
   Arm();
@@ -127,8 +128,10 @@ void RailWatch::Tick() {
   ticked_ = now;
   hurry_by_ = INT64_MAX;
   sockets_.Tick();
+  if (keys_.Tick(now)) outputs_.on_state();
   const bool changed = std::exchange(view_changed_, false);
   if (changed) {
+    UpdatePeers();
     UpdateAccused();
     UpdateGivenUp();
   }
@@ -153,6 +156,23 @@ void RailWatch::UpdateAccused() {
   health::RailMatrix::Accused accused = matrix_.FindAccused();
   if (accused.ports != accused_.ports) targets_changed_ = true;
   accused_ = std::move(accused);
+}
+
+void RailWatch::UpdatePeers() {
+  const uint64_t since = std::exchange(known_changes_, view_->changes());
+  for (const auto& [name, entry] : view_->nodes()) {
+    if (entry.changes <= since || name == node_) continue;
+    std::set<std::string> addresses;
+    for (const health::NicStatus& nic : entry.state.nics) addresses.insert(nic.identity.address);
+    keys_.SetPeer(name, entry.state.probe_nonce, entry.state.probe_key, std::move(addresses));
+    known_peers_.insert(name);
+  }
+  if (known_peers_.size() < view_->nodes().size()) return;
+  std::erase_if(known_peers_, [&](const std::string& name) {
+    const bool gone = view_->Find(name) == nullptr;
+    if (gone) keys_.RemovePeer(name);
+    return gone;
+  });
 }
 
 void RailWatch::UpdateGivenUp() {
@@ -335,7 +355,8 @@ void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault, const std::vect
 
 health::RailReport RailWatch::Report() const {
   health::RailReport report;
-  report.probe_nonce = prober_.nonce();
+  report.probe_nonce = keys_.nonce();
+  report.probe_key = keys_.public_key();
   for (const auto& [name, nic] : nics_) report.nics[name] = {sockets_.port(name), nic.verdict->port_dead, sockets_.trouble(name)};
   if (reported_.prober_revision != prober_.revision() || (reported_.silent && reported_.view_revision != view_->revision())) {
     const std::vector<health::RailPairStatus> pairs = prober_.Pairs();

@@ -43,9 +43,10 @@ class RailWatch {
     std::function<void()> on_state;
   };
 
-  // `nonce`: made up anew in each life. `cables`: the other end of each NIC that is cabled to it without a switch. The view outlives it.
-  RailWatch(std::string node, std::vector<health::NicIdentity> nics, uint64_t nonce, std::map<std::string, health::NicKey> cables,
-            const health::ClusterView* view, const Seams& seams, Outputs outputs);
+  // `new_secret`: makes up the keys of rail probes. `cables`: the other end of each NIC that is cabled to it without a switch. The view
+  // outlives it.
+  RailWatch(std::string node, std::vector<health::NicIdentity> nics, health::ProbeKeyring::NewSecret new_secret,
+            std::map<std::string, health::NicKey> cables, const health::ClusterView* view, const Seams& seams, Outputs outputs);
   ~RailWatch();
   RailWatch(const RailWatch&) = delete;
   RailWatch& operator=(const RailWatch&) = delete;
@@ -107,6 +108,8 @@ class RailWatch {
   Nanos NextTick() const;
   void OnBatch(const std::string& nic, const std::vector<health::Datagram>& batch);
   void UpdateAccused();
+  // Whose probes are to be known.
+  void UpdatePeers();
   void UpdateGivenUp();
   void UpdateTargets();
   // There is a silent pair to be explained, or a verdict to be taken back. Otherwise nobody needs the matrix, which is large in a large
@@ -135,6 +138,7 @@ class RailWatch {
   health::RailVerdicts verdicts_;  // of all NICs of this node, as told
   std::map<std::string, Nic> nics_;
   std::vector<std::string> order_;
+  health::ProbeKeyring keys_;
   health::RailProber prober_;
   RailSockets sockets_;
   JobPeers job_peers_;
@@ -146,6 +150,8 @@ class RailWatch {
   bool targets_changed_ = true;   // beside what the view's places tell
   uint64_t targeted_places_ = 0;  // of the view
   uint64_t seen_changes_ = 0;     // of the view, by UpdateGivenUp
+  uint64_t known_changes_ = 0;    // likewise, by UpdatePeers
+  std::set<std::string> known_peers_;
   bool running_ = false;
   std::vector<health::RailTarget> targets_;
   // The latest reports, and what they were made of: they need not be made anew each time.

@@ -317,8 +317,11 @@ TEST_F(RailWatchTest, ForgedWordsFailNoNicThatAnswers) {
 TEST_F(RailWatchTest, ARailThatCannotBeProbedSaysWhy) {
   health::FakeDatagrams datagrams(&net_);
   health::ClusterView view("n9");
-  RailWatch watch("n9", {{.name = "rail0", .interface = "eth0", .address = ""}}, 99, {}, &view, {&core_, &datagrams},
-                  {[](const health::Evidence&) {}, [] {}});
+  RailWatch watch("n9", {{.name = "rail0", .interface = "eth0", .address = ""}},
+                  [] {
+                    return health::ProbeSecret{0, 1};
+                  },
+                  {}, &view, {&core_, &datagrams}, {[](const health::Evidence&) {}, [] {}});
   watch.SetLink("rail0", true);
   std::vector<std::string> lines;
   const ScopedLogCapture capture([&](LogLevel level, const std::string& line) {

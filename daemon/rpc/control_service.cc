@@ -92,8 +92,9 @@ class ControlService final : public v1::Control::CallbackService {
     if (!caller.ok()) return new RefusedEvents(caller.status());
     return new EventStream(&backend_->events(), *request);
   }
-  grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context, const v1::ListJobsRequest*, v1::ListJobsReply* reply) override {
-    return Viewed(context, "the jobs", [&](auto* reactor) { backend_->ListJobs(AnswerTo(reactor, reply)); });
+  grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context, const v1::ListJobsRequest* request,
+                                     v1::ListJobsReply* reply) override {
+    return Viewed(context, "the jobs", [&](auto* reactor) { backend_->ListJobs(*request, AnswerTo(reactor, reply)); });
   }
   grpc::ServerUnaryReactor* GetPlan(grpc::CallbackServerContext* context, const v1::GetPlanRequest*, v1::Plan* reply) override {
     return Viewed(context, "the plan", [&](auto* reactor) { backend_->GetPlan(AnswerTo(reactor, reply)); });

@@ -97,7 +97,7 @@ class End final : public Backend {
   void GetStatus(Answer<v1::StatusReply>) override {}
   void ListNics(const v1::ListNicsRequest&, Answer<v1::ListNicsReply>) override {}
   void ActOnNic(const v1::NicActionRequest&, const Caller&, Answer<v1::NicActionReply>) override {}
-  void ListJobs(Answer<v1::ListJobsReply>) override {}
+  void ListJobs(const v1::ListJobsRequest&, Answer<v1::ListJobsReply>) override {}
   void GetPlan(Answer<v1::Plan>) override {}
   void ExplainNic(const v1::ExplainNicRequest&, const Caller&, Answer<v1::ExplainNicReply>) override {}
   void ProbePaths(const v1::ProbePathsRequest&, const Caller&, Answer<v1::ProbePathsReply>) override {}

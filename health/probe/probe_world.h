@@ -2,10 +2,12 @@
 #ifndef R2CC_HEALTH_PROBE_PROBE_WORLD_H_
 #define R2CC_HEALTH_PROBE_PROBE_WORLD_H_
 
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,19 +24,32 @@ class ProbeWorld {
   ProbeWorld(int nodes, int rails, uint64_t seed = 1, const RailProbePolicy& policy = {}) : nodes_(nodes), rails_(rails) {
     for (int node = 0; node < nodes; ++node) {
       Node& one = all_.emplace_back();
-      one.prober = std::make_unique<RailProber>(Name(node), Nonce(node, seed), policy);
+      one.keys = std::make_unique<ProbeKeyring>([node, seed] { return SecretOf(node, seed); }, now_);
+      for (int peer = 0; peer < nodes; ++peer) {
+        std::set<std::string> addresses;
+        for (int rail = 0; rail < rails; ++rail) addresses.insert(Port(peer, rail).ToString());
+        const ProbeIdentity identity(SecretOf(peer, seed));
+        if (peer != node) one.keys->SetPeer(Name(peer), identity.nonce(), identity.public_key(), std::move(addresses));
+      }
+      one.prober = std::make_unique<RailProber>(Name(node), one.keys.get(), policy);
       one.next_tick = now_ + static_cast<Nanos>(node) * kRailProbeTick / nodes;
       std::vector<RailTarget> targets;
       for (int peer = 0; peer < nodes; ++peer)
         for (int rail = 0; rail < rails && peer != node; ++rail)
-          targets.push_back({{Port(node, rail), Port(peer, rail)}, Port(peer, rail).ToString(), 7460, Nonce(peer, seed), true});
+          targets.push_back(
+              {{Port(node, rail), Port(peer, rail)}, Port(peer, rail).ToString(), 7460, ProbeIdentity(SecretOf(peer, seed)).nonce(), true});
       one.prober->SetTargets(targets, now_);
     }
   }
 
   static std::string Name(int node) { return "n" + std::to_string(node); }
   static NicKey Port(int node, int rail) { return {Name(node), "rail" + std::to_string(rail)}; }
-  static uint64_t Nonce(int node, uint64_t seed) { return seed * 0x9e37'79b9'7f4a'7c15ULL + static_cast<uint64_t>(node) + 1; }
+  static ProbeSecret SecretOf(int node, uint64_t seed) {
+    ProbeSecret secret{};
+    const uint64_t bits = seed * 0x9e37'79b9'7f4a'7c15ULL + static_cast<uint64_t>(node) + 1;
+    std::memcpy(secret.data() + 1, &bits, sizeof(bits));
+    return secret;
+  }
 
   void set_path(Path path) { path_ = std::move(path); }
   // Whether daemons hear of each other beside the rails, twice a second.
@@ -91,6 +106,7 @@ class ProbeWorld {
     Nanos received;
   };
   struct Node {
+    std::unique_ptr<ProbeKeyring> keys;
     std::unique_ptr<RailProber> prober;
     Nanos next_tick = 0;
     bool stopped = false;
@@ -108,7 +124,7 @@ class ProbeWorld {
     if (delay.has_value()) on_way_.emplace(now_ + *delay, std::pair(NodeOf(to), Arrival{from, to, bytes, now_ + *delay}));
   }
   void Deliver(int node, const Arrival& arrival) {
-    const auto answer = all_[node].prober->Receive(arrival.at.nic, arrival.bytes, arrival.received);
+    const auto answer = all_[node].prober->Receive(arrival.at.nic, arrival.from.ToString(), arrival.bytes, arrival.received);
     if (answer.has_value()) Carry(arrival.at, arrival.from, *answer);
   }
 

@@ -20,14 +20,12 @@ constexpr int kCompanionsMax = 3;
 
 }  // namespace
 
-RailProber::RailProber(std::string node, uint64_t nonce, const RailProbePolicy& policy)
-    : node_(std::move(node)), nonce_(nonce), policy_(policy) {
-  R2CC_CHECK(nonce != 0);
-}
+RailProber::RailProber(std::string node, ProbeKeyring* keys, const RailProbePolicy& policy)
+    : node_(std::move(node)), keys_(keys), seed_(keys->nonce()), policy_(policy) {}
 
 // splitmix64's last step: so that nodes do not probe in step. The same for all pairs with one node at one time, so that these do.
 uint64_t RailProber::Random(const Pair& pair, Nanos now) const {
-  uint64_t bits = nonce_ ^ pair.node_hash ^ static_cast<uint64_t>(now);
+  uint64_t bits = seed_ ^ pair.node_hash ^ static_cast<uint64_t>(now);
   bits = (bits ^ bits >> 30) * 0xbf58'476d'1ce4'e5b9ULL;
   bits = (bits ^ bits >> 27) * 0x94d0'49bb'1331'11ebULL;
   return bits ^ bits >> 31;
@@ -61,16 +59,14 @@ void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
     pair.id = next_id_++;
     pair.nic_hash = Fnv1a64(key.peer.ToString());
     pair.node_hash = Fnv1a64(key.peer.node);
-    keys_[pair.id] = key;
+    keys_by_id_[pair.id] = key;
     pairs_.emplace(key, std::move(pair));
   }
-  for (const auto& [key, gone] : before) keys_.erase(gone.id);
+  for (const auto& [key, gone] : before) keys_by_id_.erase(gone.id);
   auto signs = std::exchange(signs_, {});
   by_node_.clear();
-  node_of_nonce_.clear();
   for (auto& [key, pair] : pairs_) {
     by_node_[key.peer.node].push_back(&pair);
-    node_of_nonce_[pair.target.nonce] = key.peer.node;
     const auto known = signs.find(key.peer.node);
     signs_.try_emplace(key.peer.node, known == signs.end() ? Signs() : known->second);
   }
@@ -229,8 +225,10 @@ std::vector<RailPing> RailProber::Tick(Nanos now) {
   const auto send = [&](const std::vector<Pair*>& due, double floor) {
     for (Pair* pair : due) {
       if (tokens_ - floor < 1) return;
+      std::optional<RailPing> ping = Ping(pair, now);
+      if (!ping.has_value()) continue;
       tokens_ -= 1;
-      pings.push_back(Ping(pair, now));
+      pings.push_back(*std::move(ping));
     }
   };
   send(suspects, kept);
@@ -255,23 +253,26 @@ Nanos RailProber::next_tick() const {
   return awaited_ > 0 || last_tick_ < doubt_until_ ? soon : std::max(soon, next_due_);
 }
 
-RailPing RailProber::Ping(Pair* pair, Nanos now) {
+std::optional<RailPing> RailProber::Ping(Pair* pair, Nanos now) {
+  const Nanos interval = Interval(pair->target);
+  pair->due = now + interval - interval / 4 + static_cast<Nanos>(Random(*pair, now) % static_cast<uint64_t>(interval / 2));
+  const RailTarget& target = pair->target;
+  const ProbeMacKey* const key = keys_->MacKey(keys_->sending_nonce(), target.nonce);
+  if (key == nullptr) return std::nullopt;
   const uint64_t sequence = next_sequence_++;
   pair->judge.Sent(sequence, now);
   pair->last_sent = now;
-  const Nanos interval = Interval(pair->target);
-  pair->due = now + interval - interval / 4 + static_cast<Nanos>(Random(*pair, now) % static_cast<uint64_t>(interval / 2));
   ++counts_.sent;
-  const RailProbe probe = {RailProbeKind::kPing, pair->target.nonce, nonce_, pair->id, sequence, now, pair->nic_hash};
-  return {pair->target.key.own.nic, pair->target.address, pair->target.port, EncodeRailProbe(probe)};
+  const RailProbe probe = {RailProbeKind::kPing, target.nonce, keys_->sending_nonce(), pair->id, sequence, now, pair->nic_hash};
+  return RailPing{target.key.own.nic, target.address, target.port, EncodeRailProbe(probe, *key)};
 }
 
 // The other end will know of the pair what there is to know, and while all is well it needs no second ping.
-void RailProber::PutOff(const std::string& nic, uint64_t peer_nonce, Nanos received) {
-  const auto node = node_of_nonce_.find(peer_nonce);
-  if (node == node_of_nonce_.end() || received < doubt_until_) return;
+void RailProber::PutOff(const std::string& nic, const std::string& peer, Nanos received) {
+  const auto pairs = by_node_.find(peer);
+  if (pairs == by_node_.end() || received < doubt_until_) return;
   bool was_next = false;
-  for (Pair* pair : by_node_.at(node->second)) {
+  for (Pair* pair : pairs->second) {
     const Nanos interval = Interval(pair->target);
     if (pair->target.key.own.nic == nic && pair->judge.state() == PairState::kUp &&
         received - pair->last_sent < policy_.put_off_intervals_max * interval) {
@@ -282,46 +283,56 @@ void RailProber::PutOff(const std::string& nic, uint64_t peer_nonce, Nanos recei
   if (was_next) FindNext();
 }
 
-std::optional<RailProbeBytes> RailProber::Receive(const std::string& nic, std::span<const uint8_t> bytes, Nanos received) {
+std::optional<RailProbeBytes> RailProber::Receive(const std::string& nic, const std::string& from, std::span<const uint8_t> bytes,
+                                                  Nanos received) {
   const std::optional<RailProbe> probe = DecodeRailProbe(bytes);
   if (!probe.has_value()) {
     ++counts_.malformed;
     return std::nullopt;
   }
-  if (probe->to_nonce != nonce_) {
+  const std::string* const sender = keys_->NodeOf(probe->from_nonce, from);
+  const ProbeMacKey* const key = sender == nullptr ? nullptr : keys_->MacKey(probe->to_nonce, probe->from_nonce);
+  if (key == nullptr) {
     ++counts_.strangers;
     return std::nullopt;
   }
-  if (probe->kind == RailProbeKind::kPing) {
-    if (probe->nic_hash != Fnv1a64(NicKey{node_, nic}.ToString())) {
-      ++counts_.misrouted;
-      return std::nullopt;
-    }
-    PutOff(nic, probe->from_nonce, received);
-    RailProbe pong = *probe;
-    pong.kind = RailProbeKind::kPong;
-    pong.to_nonce = probe->from_nonce;
-    pong.from_nonce = nonce_;
-    return EncodeRailProbe(pong);
-  }
-  const auto key = keys_.find(probe->pair);
-  if (key == keys_.end()) {
-    ++counts_.unexpected;
+  if (!IsAuthentic(bytes, *key)) {
+    ++counts_.forged;
     return std::nullopt;
+  }
+  if (probe->kind == RailProbeKind::kPong) {
+    OnPong(nic, from, *probe, received);
+    return std::nullopt;
+  }
+  if (probe->nic_hash != Fnv1a64(NicKey{node_, nic}.ToString())) {
+    ++counts_.misrouted;
+    return std::nullopt;
+  }
+  PutOff(nic, *sender, received);
+  RailProbe pong = *probe;
+  pong.kind = RailProbeKind::kPong;
+  std::swap(pong.to_nonce, pong.from_nonce);
+  return EncodeRailProbe(pong, *key);
+}
+
+void RailProber::OnPong(const std::string& nic, const std::string& from, const RailProbe& pong, Nanos received) {
+  const auto key = keys_by_id_.find(pong.pair);
+  if (key == keys_by_id_.end()) {
+    ++counts_.unexpected;
+    return;
   }
   Pair& pair = pairs_.at(key->second);
   const bool awaited = pair.Awaited() && !links_down_.contains(key->second.own.nic);
-  if (probe->from_nonce != pair.target.nonce) {
+  if (pong.from_nonce != pair.target.nonce || from != pair.target.address) {
     ++counts_.strangers;
-  } else if (key->second.own.nic != nic || probe->nic_hash != pair.nic_hash) {
+  } else if (key->second.own.nic != nic || pong.nic_hash != pair.nic_hash) {
     ++counts_.misrouted;
-  } else if (!pair.judge.Answered(probe->sequence, received)) {
+  } else if (!pair.judge.Answered(pong.sequence, received)) {
     ++counts_.unexpected;
   } else {
     awaited_ -= awaited && !pair.Awaited();
     NoteVerdict(&pair);
   }
-  return std::nullopt;
 }
 
 void RailProber::LostHere(const std::string& nic) {

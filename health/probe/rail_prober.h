@@ -19,6 +19,7 @@
 #include "health/evidence/pair_state.h"
 #include "health/evidence/pair_status.h"
 #include "health/probe/pair_judge.h"
+#include "health/probe/probe_keyring.h"
 #include "health/probe/rail_wire.h"
 
 namespace r2cc::health {
@@ -74,7 +75,8 @@ struct RailPing {
 struct RailProbeCounts {
   uint64_t sent = 0;
   uint64_t malformed = 0;   // no probe at all
-  uint64_t strangers = 0;   // with another nonce: a former life, or somebody else
+  uint64_t strangers = 0;   // with a nonce or from an address that is not its sender's: a former life, or somebody else
+  uint64_t forged = 0;      // with a wrong MAC
   uint64_t misrouted = 0;   // meant for another NIC
   uint64_t unexpected = 0;  // a pong that nobody waits for (too late, or twice)
 };
@@ -82,8 +84,8 @@ struct RailProbeCounts {
 // One thread at a time.
 class RailProber {
  public:
-  // `nonce`: of this life of the daemon, not 0.
-  RailProber(std::string node, uint64_t nonce, const RailProbePolicy& policy);
+  // `keys`: outlives it. Who is not in it is neither asked nor answered.
+  RailProber(std::string node, ProbeKeyring* keys, const RailProbePolicy& policy);
 
   // The whole set of pairs. What is known of those that stay is kept; at most kRailPairsMax are taken, active ones first.
   void SetTargets(std::vector<RailTarget> targets, Nanos now);
@@ -114,9 +116,9 @@ class RailProber {
   // it off, and so does a ping that comes in.
   Nanos next_tick() const;
 
-  // A datagram that arrived at this node's `nic` at `received`. A ping's answer, to be sent back to where it came from; nothing for
-  // anything else.
-  std::optional<RailProbeBytes> Receive(const std::string& nic, std::span<const uint8_t> bytes, Nanos received);
+  // A datagram that arrived from the address `from` at this node's `nic` at `received`. A ping's answer, to be sent back to where it came
+  // from; nothing for anything else.
+  std::optional<RailProbeBytes> Receive(const std::string& nic, const std::string& from, std::span<const uint8_t> bytes, Nanos received);
 
   // This node's kernel dropped what came for its `nic`: answers to the probes under way may have been among it, so their lack says nothing.
   void LostHere(const std::string& nic);
@@ -127,7 +129,6 @@ class RailProber {
   // Grows whenever a pair's verdict or the set of pairs changes.
   uint64_t revision() const { return revision_; }
   const RailProbeCounts& counts() const { return counts_; }
-  uint64_t nonce() const { return nonce_; }
 
  private:
   struct Pair {
@@ -155,20 +156,22 @@ class RailProber {
   Nanos Interval(const RailTarget& target) const;
   uint64_t Random(const Pair& pair, Nanos now) const;
   void Doubt(Pair* pair, Nanos now);
-  void PutOff(const std::string& nic, uint64_t peer_nonce, Nanos received);
-  RailPing Ping(Pair* pair, Nanos now);
+  void PutOff(const std::string& nic, const std::string& peer, Nanos received);
+  // Nothing: there is no key for it.
+  std::optional<RailPing> Ping(Pair* pair, Nanos now);
+  void OnPong(const std::string& nic, const std::string& from, const RailProbe& pong, Nanos received);
   // Goes over all pairs for what next_tick depends on.
   void FindNext();
   static PairVerdict Verdict(const Pair& pair, Nanos since);
   void NoteVerdict(Pair* pair);
 
   const std::string node_;
-  const uint64_t nonce_;
+  ProbeKeyring* const keys_;
+  const uint64_t seed_;
   const RailProbePolicy policy_;
   std::map<PairKey, Pair> pairs_;
-  std::map<uint64_t, PairKey> keys_;  // by id
+  std::map<uint64_t, PairKey> keys_by_id_;
   std::map<std::string, std::vector<Pair*>, std::less<>> by_node_;
-  std::map<uint64_t, std::string> node_of_nonce_;
   std::set<std::string> links_down_;
   using Signs = std::array<Nanos, 3>;                // when a daemon was heard of, latest first
   std::map<std::string, Signs, std::less<>> signs_;  // by node of a pair

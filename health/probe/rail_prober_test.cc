@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 #include <string>
 #include <utility>
@@ -265,41 +264,6 @@ TEST(RailProber, ATenthOfLossAndQueuesAccuseNobody) {
   EXPECT_FALSE(world.Run(150'000 * kMs, [&] { return CountAll(world, PairState::kSilent) > 0; })) << world.now();
 }
 
-TEST(RailProber, ARestartedDaemonIsHeardUnderItsNewNonce) {
-  RailProber prober("n0", 11, {});
-  RailTarget target = {{{"n0", "rail0"}, {"n1", "rail0"}}, "10.0.0.2", 7460, 22, true};
-  prober.SetTargets({target}, kMs);
-  std::vector<RailPing> pings;
-  for (Nanos now = kMs; pings.empty(); now += kRailProbeTick) pings = prober.Tick(now);
-  EXPECT_EQ(pings.size(), 1U);
-  RailProbe pong = *DecodeRailProbe(pings[0].bytes);
-  EXPECT_EQ(pong.to_nonce, 22U);
-  pong.kind = RailProbeKind::kPong;
-  std::swap(pong.to_nonce, pong.from_nonce);
-  target.nonce = 33;
-  prober.SetTargets({target}, kMs);
-  EXPECT_FALSE(prober.Receive("rail0", EncodeRailProbe(pong), kMs).has_value());
-  EXPECT_EQ(prober.counts().strangers, 1U);
-  EXPECT_EQ(prober.Pairs()[0].state, PairState::kUnknown);
-}
-
-TEST(RailProber, OnlyPingsOfTheClusterForThisNicAreAnswered) {
-  RailProber prober("n0", 11, {});
-  RailProbe ping = {RailProbeKind::kPing, 11, 22, 5, 6, 7, Fnv1a64("n0/rail0")};
-  const auto answer = prober.Receive("rail0", EncodeRailProbe(ping), kMs);
-  ASSERT_TRUE(answer.has_value());
-  const RailProbe pong = *DecodeRailProbe(*answer);
-  EXPECT_EQ(pong, (RailProbe{RailProbeKind::kPong, 22, 11, 5, 6, 7, Fnv1a64("n0/rail0")}));
-  EXPECT_FALSE(prober.Receive("rail1", EncodeRailProbe(ping), kMs).has_value());
-  EXPECT_EQ(prober.counts().misrouted, 1U);
-  ping.to_nonce = 12;
-  EXPECT_FALSE(prober.Receive("rail0", EncodeRailProbe(ping), kMs).has_value());
-  EXPECT_EQ(prober.counts().strangers, 1U);
-  EXPECT_FALSE(prober.Receive("rail0", {}, kMs).has_value());
-  EXPECT_EQ(prober.counts().malformed, 1U);
-  EXPECT_FALSE(prober.Receive("rail0", EncodeRailProbe(pong), kMs).has_value());  // our own words, sent back
-}
-
 TEST(RailProber, ADownLinkIsNotProbedAndItsPairsAreUnknown) {
   ProbeWorld world(3, 2);
   world.Run(1000 * kMs);
@@ -319,65 +283,12 @@ TEST(RailProber, ATickThatComesLateJudgesNothing) {
   EXPECT_EQ(world.prober(0).revision(), revision);
 }
 
-TEST(RailProber, PairsAreBoundedAndTheActiveOnesComeFirst) {
-  RailProber prober("n0", 11, {});
-  std::vector<RailTarget> targets;
-  for (int i = 0; i < 3000; ++i)
-    targets.push_back({{{"n0", "rail0"}, {"n" + std::to_string(i + 1), "rail0"}}, "10.0.0.1", 1, 1, i >= 2500});
-  prober.SetTargets(targets, kMs);
-  const auto pairs = prober.Pairs();
-  EXPECT_EQ(pairs.size(), kRailPairsMax);
-  EXPECT_EQ(std::count_if(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.active; }), 500);
-  prober.SetTargets({}, kMs);
-  EXPECT_TRUE(prober.Pairs().empty());
-}
-
 // A pair bears no witness for itself: with one pair to a node there is nothing to compare with.
 TEST(RailProber, OneRailAloneIsNeverSilent) {
   ProbeWorld world(3, 1);
   world.Run(1000 * kMs);
   world.set_path(DeadPort(ProbeWorld::Port(1, 0)));
   EXPECT_FALSE(world.Run(10'000 * kMs, [&] { return CountAll(world, PairState::kSilent) > 0; }));
-}
-
-// How long n0 takes to hear that a port of user 1's only peer is dead, while user 2's jobs name so many pairs, which all answer.
-Nanos TimeToSilence(size_t crowd, int seed) {
-  RailProber prober("n0", 7, RailProbePolicy());
-  Nanos now = 1000 * kNanosPerSecond + seed * 7 * kMs;
-  std::vector<RailTarget> targets;
-  for (int rail = 0; rail < 4; ++rail) {
-    const std::string nic = "rail" + std::to_string(rail);
-    targets.push_back({{{"n0", nic}, {"peer", nic}}, "10.0.0.1", 1, 99, true, 1});
-  }
-  for (size_t i = 0; i < crowd; ++i)
-    targets.push_back({{{"n0", "rail0"}, {"crowd" + std::to_string(i), "rail0"}}, "10.0.0.2", 1, 1000 + i, true, 2});
-  prober.SetTargets(targets, now);
-  Nanos died = 0;
-  for (const Nanos begin = now; now < begin + 60 * kNanosPerSecond; now += kRailProbeTick) {
-    if (died == 0 && now - begin > 20 * kNanosPerSecond) died = now;
-    for (const RailPing& ping : prober.Tick(now)) {
-      RailProbe probe = *DecodeRailProbe(ping.bytes);
-      if (died != 0 && ping.nic == "rail3") continue;
-      probe.kind = RailProbeKind::kPong;
-      std::swap(probe.to_nonce, probe.from_nonce);
-      prober.Receive(ping.nic, EncodeRailProbe(probe), now + kMs);
-    }
-    for (const RailPairStatus& pair : prober.Pairs())
-      if (died != 0 && pair.key.peer == NicKey{"peer", "rail3"} && pair.state == PairState::kSilent) return now - died;
-  }
-  return INT64_MAX;
-}
-
-// A job that names very many nodes takes no time from another user's.
-TEST(RailProber, OneUsersPairsDoNotDelayAnothersVerdict) {
-  Nanos alone = 0, crowded = 0;
-  for (int seed = 0; seed < 10; ++seed) {
-    alone += TimeToSilence(0, seed) / 10;
-    crowded += TimeToSilence(1000, seed) / 10;
-  }
-  std::printf("to silence: %.0f ms alone, %.0f ms beside another user's 1,000 pairs\n", static_cast<double>(alone) / kMs,
-              static_cast<double>(crowded) / kMs);
-  EXPECT_LT(crowded, alone * 6 / 5);
 }
 
 }  // namespace

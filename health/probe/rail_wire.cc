@@ -1,12 +1,12 @@
 #include "health/probe/rail_wire.h"
 
-#include "base/core/hash.h"
+#include <algorithm>
 
 namespace r2cc::health {
 namespace {
 
 constexpr uint32_t kMagic = 0x50523252;  // "R2RP"
-constexpr size_t kChecksumAt = kRailProbeBytes - sizeof(uint32_t);
+constexpr size_t kMacAt = kRailProbeBytes - sizeof(ProbeMac);
 
 template <typename T>
 void Put(RailProbeBytes* bytes, size_t at, T value) {
@@ -24,16 +24,15 @@ RailProbeError Check(std::span<const uint8_t> bytes) {
   if (bytes.size() != kRailProbeBytes) return RailProbeError::kLength;
   if (Get<uint32_t>(bytes, 0) != kMagic) return RailProbeError::kMagic;
   if (bytes[4] != kRailProbeVersion) return RailProbeError::kVersion;
-  if (Get<uint32_t>(bytes, kChecksumAt) != Crc32c(bytes.data(), kChecksumAt)) return RailProbeError::kChecksum;
   const bool kind = bytes[5] == static_cast<uint8_t>(RailProbeKind::kPing) || bytes[5] == static_cast<uint8_t>(RailProbeKind::kPong);
-  const bool zeros = Get<uint16_t>(bytes, 6) == 0 && Get<uint32_t>(bytes, 56) == 0;
+  const bool zeros = Get<uint16_t>(bytes, 6) == 0;
   const bool nonces = Get<uint64_t>(bytes, 8) != 0 && Get<uint64_t>(bytes, 16) != 0;
   return kind && zeros && nonces ? RailProbeError::kNone : RailProbeError::kContents;
 }
 
 }  // namespace
 
-RailProbeBytes EncodeRailProbe(const RailProbe& probe) {
+RailProbeBytes EncodeRailProbe(const RailProbe& probe, const ProbeMacKey& key) {
   RailProbeBytes bytes{};
   Put(&bytes, 0, kMagic);
   Put(&bytes, 4, kRailProbeVersion);
@@ -44,7 +43,8 @@ RailProbeBytes EncodeRailProbe(const RailProbe& probe) {
   Put(&bytes, 32, probe.sequence);
   Put(&bytes, 40, probe.sent_ns);
   Put(&bytes, 48, probe.nic_hash);
-  Put(&bytes, kChecksumAt, Crc32c(bytes.data(), kChecksumAt));
+  const ProbeMac mac = MacOf(key, {bytes.data(), kMacAt});
+  std::copy(mac.begin(), mac.end(), bytes.begin() + kMacAt);
   return bytes;
 }
 
@@ -61,6 +61,12 @@ std::optional<RailProbe> DecodeRailProbe(std::span<const uint8_t> bytes, RailPro
   probe.sent_ns = Get<Nanos>(bytes, 40);
   probe.nic_hash = Get<uint64_t>(bytes, 48);
   return probe;
+}
+
+bool IsAuthentic(std::span<const uint8_t> bytes, const ProbeMacKey& key) {
+  ProbeMac mac;
+  std::copy_n(bytes.begin() + kMacAt, mac.size(), mac.begin());
+  return SameMac(mac, MacOf(key, bytes.first(kMacAt)));
 }
 
 }  // namespace r2cc::health

@@ -7,27 +7,29 @@
 namespace r2cc::health {
 namespace {
 
+constexpr ProbeMacKey kKey = {1, 2, 3};
+
 RailProbe Sample() { return {RailProbeKind::kPing, 0x1111, 0x2222, 7, 0x1234'5678'9abc'def0, 123'456'789'012, 0xfeed'beef'0bad'cafe}; }
 
 TEST(RailWire, WhatIsWrittenIsRead) {
   RailProbe probe = Sample();
   RailProbeError error = RailProbeError::kLength;
-  EXPECT_EQ(DecodeRailProbe(EncodeRailProbe(probe), &error), probe);
+  EXPECT_EQ(DecodeRailProbe(EncodeRailProbe(probe, kKey), &error), probe);
   EXPECT_EQ(error, RailProbeError::kNone);
   probe.kind = RailProbeKind::kPong;
   probe.sent_ns = -1;
-  EXPECT_EQ(DecodeRailProbe(EncodeRailProbe(probe)), probe);
+  EXPECT_EQ(DecodeRailProbe(EncodeRailProbe(probe, kKey)), probe);
 }
 
 TEST(RailWire, TheLayoutIsFixed) {
-  const RailProbeBytes bytes = EncodeRailProbe(Sample());
+  const RailProbeBytes bytes = EncodeRailProbe(Sample(), kKey);
   const std::vector<uint8_t> head(bytes.begin(), bytes.begin() + 12);
-  EXPECT_EQ(head, (std::vector<uint8_t>{'R', '2', 'R', 'P', 1, 1, 0, 0, 0x11, 0x11, 0, 0}));
+  EXPECT_EQ(head, (std::vector<uint8_t>{'R', '2', 'R', 'P', 2, 1, 0, 0, 0x11, 0x11, 0, 0}));
   EXPECT_EQ(bytes[32], 0xf0);  // little endian
 }
 
 TEST(RailWire, EveryLengthButTheRightOneIsRefused) {
-  const RailProbeBytes whole = EncodeRailProbe(Sample());
+  const RailProbeBytes whole = EncodeRailProbe(Sample(), kKey);
   std::vector<uint8_t> bytes(whole.begin(), whole.end());
   bytes.push_back(0);
   for (size_t size = 0; size <= bytes.size(); ++size) {
@@ -39,25 +41,35 @@ TEST(RailWire, EveryLengthButTheRightOneIsRefused) {
 }
 
 TEST(RailWire, EveryFlippedBitIsNoticed) {
-  const RailProbeBytes good = EncodeRailProbe(Sample());
+  const RailProbeBytes good = EncodeRailProbe(Sample(), kKey);
+  EXPECT_TRUE(IsAuthentic(good, kKey));
   for (size_t bit = 0; bit < kRailProbeBytes * 8; ++bit) {
     RailProbeBytes bad = good;
     bad[bit / 8] ^= static_cast<uint8_t>(1U << (bit % 8));
+    EXPECT_FALSE(IsAuthentic(bad, kKey)) << bit;
     RailProbeError error = RailProbeError::kNone;
-    EXPECT_FALSE(DecodeRailProbe(bad, &error).has_value()) << bit;
-    EXPECT_EQ(error, bit < 32 ? RailProbeError::kMagic : bit < 40 ? RailProbeError::kVersion : RailProbeError::kChecksum) << bit;
+    DecodeRailProbe(bad, &error);
+    if (bit < 40) {
+      EXPECT_EQ(error, bit < 32 ? RailProbeError::kMagic : RailProbeError::kVersion) << bit;
+    }
   }
+}
+
+TEST(RailWire, AnotherKeyIsAnothersWord) {
+  ProbeMacKey other = kKey;
+  other.back() ^= 1;
+  EXPECT_FALSE(IsAuthentic(EncodeRailProbe(Sample(), other), kKey));
 }
 
 TEST(RailWire, ANonceOfZeroIsNobodys) {
   RailProbe probe = Sample();
   probe.to_nonce = 0;
   RailProbeError error = RailProbeError::kNone;
-  EXPECT_FALSE(DecodeRailProbe(EncodeRailProbe(probe), &error).has_value());
+  EXPECT_FALSE(DecodeRailProbe(EncodeRailProbe(probe, kKey), &error).has_value());
   EXPECT_EQ(error, RailProbeError::kContents);
   probe = Sample();
   probe.from_nonce = 0;
-  EXPECT_FALSE(DecodeRailProbe(EncodeRailProbe(probe)).has_value());
+  EXPECT_FALSE(DecodeRailProbe(EncodeRailProbe(probe, kKey)).has_value());
 }
 
 }  // namespace

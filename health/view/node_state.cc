@@ -34,11 +34,13 @@ bool NodeState::ProbedAs(const NodeState& other) const {
   const auto same = [](const NicStatus& a, const NicStatus& b) {
     return a.identity.name == b.identity.name && a.identity.address == b.identity.address && a.probe_port == b.probe_port;
   };
-  return probe_nonce == other.probe_nonce && std::equal(nics.begin(), nics.end(), other.nics.begin(), other.nics.end(), same);
+  return probe_nonce == other.probe_nonce && probe_key == other.probe_key &&
+         std::equal(nics.begin(), nics.end(), other.nics.begin(), other.nics.end(), same);
 }
 
 NodeState WithRails(NodeState own, RailReport rails) {
   own.probe_nonce = rails.probe_nonce;
+  own.probe_key = rails.probe_key;
   own.pairs = std::move(rails.pairs);
   for (NicStatus& nic : own.nics) {
     const RailReport::Nic& report = rails.nics[nic.identity.name];

@@ -11,6 +11,7 @@
 #include "base/core/epoch.h"
 #include "health/evidence/evidence.h"
 #include "health/evidence/nic_identity.h"
+#include "health/evidence/probe_public_key.h"
 #include "health/view/nic_state.h"
 #include "health/view/pair_reports.h"
 
@@ -46,7 +47,8 @@ struct NodeState {
   NodeStatus status = NodeStatus::kInitializing;
   std::vector<NicStatus> nics;
   uint64_t probe_nonce = 0;  // rail probes to it carry this; 0: it takes none
-  PairReports pairs;         // those that matter to others: silent, or used by jobs
+  ProbePublicKey probe_key{};
+  PairReports pairs;  // those that matter to others: silent, or used by jobs
 
   const NicStatus* Find(const std::string& nic) const;
   // Whether it means the same for a plan: the rest is for those who compare probes.
@@ -66,6 +68,7 @@ struct RailReport {
     friend bool operator==(const Nic&, const Nic&) = default;
   };
   uint64_t probe_nonce = 0;
+  ProbePublicKey probe_key{};
   std::map<std::string, Nic> nics;  // by name; one that is missing takes no probes
   PairReports pairs;
 

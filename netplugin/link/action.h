@@ -39,6 +39,14 @@ struct FenceReport {
   Nanos duration = 0;  // from the first sign to the moment when the lost chunks could travel again
 };
 
+// Why a link carries nothing, where a session gives up.
+struct LinkFate {
+  uint16_t local_rail = 0;
+  uint16_t remote_rail = 0;
+  plan::EvidenceCause cause = plan::EvidenceCause::kNone;  // kNone: it never has
+  Nanos since = 0;
+};
+
 struct Action {
   enum class Kind {
     kSend,        // `frame` on `lane`

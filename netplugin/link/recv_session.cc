@@ -278,6 +278,7 @@ void RecvSession::CheckLost(Nanos now) {
   unreachable_ = Unreachable(now) ? unreachable_ + std::clamp<Nanos>(now - ticked_, 0, kTickMost) : 0;
   ticked_ = now;
   if (unreachable_ >= options_.deadline) {
+    if (options_.gave_up) return FailAll(options_.gave_up(unreachable_));
     FailAll("R2CC: no rail has reached peer " + options_.peer + " for " + std::to_string(options_.deadline / kNanosPerMs) +
             " ms (R2CC_DEADLINE_MS)");
     return;

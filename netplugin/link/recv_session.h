@@ -34,6 +34,8 @@ class RecvSession {
     std::string peer;  // its node's name
     MemoryOps* memory = &host_memory;
     AcceptorObserver observer;
+    // As SendSession's; a receiver knows nothing of its rails' fates.
+    std::function<std::string(Nanos lasted)> gave_up;
   };
   RecvSession(const Options& options, Nanos now);
   RecvSession(const RecvSession&) = delete;

@@ -263,7 +263,10 @@ void SendLinks::Step(LinkId id, InitiatorEvent event, EvidenceCause cause, Nanos
   const Nanos was_since = link.since;
   link.state = step.next;
   if (before != step.next) link.since = now;
-  if (cause != EvidenceCause::kNone && cause != EvidenceCause::kRetired) last_cause_ = cause;
+  if (cause != EvidenceCause::kNone && cause != EvidenceCause::kRetired) {
+    last_cause_ = cause;
+    if (link.lost_by == EvidenceCause::kNone) link.lost_by = cause, link.lost = now;
+  }
   switch (step.action) {
     case InitiatorAction::kNone: return;
     case InitiatorAction::kConnect:
@@ -278,10 +281,18 @@ void SendLinks::Step(LinkId id, InitiatorEvent event, EvidenceCause cause, Nanos
   }
 }
 
+std::vector<LinkFate> SendLinks::Fates() const {
+  std::vector<LinkFate> fates;
+  for (const Link& link : std::span(links_).first(home_count_))
+    if (link.state != InitiatorState::kUp) fates.push_back({link.rails.local, link.rails.remote, link.lost_by, link.lost});
+  return fates;
+}
+
 void SendLinks::Start(LinkId id, Nanos now) {
   Link& link = links_[id];
   const bool back_again = had_link_ && any_up() && link.incarnation > 1;
   link.ramp_permille = back_again ? kRampFirstPermille : plan::kFullWeightPermille;
+  link.lost_by = EvidenceCause::kNone;
   link.ramped = now;
   link.delivered_bytes = 0;
   link.busy = link.sampled = 0;

@@ -100,6 +100,8 @@ class SendLinks {
   // No link has been up since; 0: one is.
   Nanos none_since() const { return none_since_; }
   plan::EvidenceCause last_cause() const { return last_cause_; }
+  // Of the home links that are not up.
+  std::vector<LinkFate> Fates() const;
 
  private:
   struct Link {
@@ -108,8 +110,10 @@ class SendLinks {
     Incarnation incarnation = 0;
     Carrier carrier = 0;
     uint16_t ramp_permille = 1000;
-    Nanos ramped = 0;    // last step of the ramp
-    Nanos since = 0;     // of the state
+    Nanos ramped = 0;                                          // last step of the ramp
+    Nanos since = 0;                                           // of the state
+    plan::EvidenceCause lost_by = plan::EvidenceCause::kNone;  // what it was lost by first since it was up
+    Nanos lost = 0;
     Nanos retry_at = 0;  // kIdle: not before
     Nanos back_off = 0;
     FlapDamper damper;

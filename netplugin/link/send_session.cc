@@ -356,6 +356,7 @@ void SendSession::CheckLost(Nanos now) {
   if (!courier_.any_open() && oob_refused_) {
     FailAll("R2CC: peer " + peer_node_ + " is gone: its address refuses connections and no rail reaches it");
   } else if (unreachable_ >= options_.deadline) {
+    if (options_.gave_up && !flows_.empty()) return FailAll(options_.gave_up(links_.Fates(), unreachable_));
     FailAll("R2CC: no rail has reached peer " + peer_node_ + " for " + std::to_string(options_.deadline / kNanosPerMs) +
             " ms (R2CC_DEADLINE_MS); last cause: " + plan::CauseName(links_.last_cause()));
   }

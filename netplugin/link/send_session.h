@@ -7,6 +7,7 @@
 #define R2CC_NETPLUGIN_LINK_SEND_SESSION_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -42,6 +43,8 @@ class SendSession {
     std::string peer;  // for messages, until the peer has said its name
     InitiatorObserver observer;
     uint64_t retry_seed = 0;  // the session's own: see RetryWait()
+    // The peer was out of reach for the deadline, and flows end: the error's line. Null: a plain one.
+    std::function<std::string(std::span<const LinkFate> fates, Nanos lasted)> gave_up;
   };
   SendSession(const Options& options, Nanos now);
   SendSession(const SendSession&) = delete;

@@ -76,6 +76,8 @@ bool Engine::Open(std::string* error) {
   host_.process = Random();
   host_.nonce = Random();
   host_.node = config.node;
+  host_.job = config.job;
+  host_.pid = getpid();
   host_.chunk_bytes = config.chunk_bytes.value_or(kChunkBytesBase);
   host_.chunks_follow_rate = !config.chunk_bytes.has_value();
   host_.bulk_after_bytes = config.bulk_after_bytes;

@@ -60,6 +60,8 @@ struct Host {
   uint64_t process = 0;
   uint64_t nonce = 0;
   std::string node;
+  std::string job;
+  int32_t pid = 0;
   OobAddress oob;
   std::vector<LocalRail> rails;
   std::vector<Transport*> transports;  // all that the process may use, the out-of-band one among them

@@ -1,5 +1,10 @@
 #include "netplugin/transport/record.h"
 
+#include <time.h>
+
+#include "plan/page/attach.h"
+#include "plan/page/gave_up.h"
+
 namespace r2cc::net {
 namespace {
 
@@ -15,6 +20,12 @@ plan::EvidenceRecord MakeRecord(const Host& host, plan::EvidenceKind kind, const
   CopyText(ends.peer_node, record.peer_node, sizeof(record.peer_node));
   CopyText(ends.peer_nic, record.peer_nic, sizeof(record.peer_nic));
   return record;
+}
+
+int64_t RealtimeNow() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return now.tv_sec * kNanosPerSecond + now.tv_nsec;
 }
 
 std::string Describe(const Host& host, const LinkEnds& ends) {
@@ -54,6 +65,38 @@ void RecordSlow(Host* host, const Action& action, const LinkEnds& ends) {
   host->log(LogLevel::kInfo, "R2CC: link " + Describe(*host, ends) +
                                  (slow ? " moves " + std::to_string(action.number / 10) + " % of what the others do: its share follows"
                                        : " is as good as the others again"));
+}
+
+std::string RecordGaveUp(Host* host, const std::string& peer, std::span<const RailInfo> peer_rails, const NamesOnPage& peer_names,
+                         std::span<const LinkFate> fates, Nanos lasted) {
+  const Nanos now = host->Now();
+  const int64_t realtime = RealtimeNow();
+  const PageView::Judgement judged = host->page()->Judge(host->names, peer_names);
+  plan::GaveUp gave_up{host->job, host->pid, host->node, peer, lasted, {}};
+  plan::EvidenceRecord record{};
+  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kGaveUp);
+  record.time_ns = now;
+  record.duration_ns = static_cast<uint64_t>(std::max<Nanos>(lasted, 0));
+  CopyText(peer, record.peer_node, sizeof(record.peer_node));
+  for (const LinkFate& fate : fates) {
+    const LocalRail& rail = host->rails[fate.local_rail];
+    const std::string peer_nic = fate.remote_rail < peer_rails.size() ? peer_rails[fate.remote_rail].nic : "";
+    plan::DeadPort dead_port = plan::DeadPort::kNone;
+    if (fate.local_rail < judged.local.size() && judged.local[fate.local_rail].failed) dead_port = plan::DeadPort::kOwn;
+    if (fate.remote_rail < judged.remote.size() && judged.remote[fate.remote_rail].failed) dead_port = plan::DeadPort::kPeer;
+    const Nanos since = fate.since == 0 ? now : fate.since;
+    gave_up.rails.push_back({rail.nic, rail.nic, peer_nic, fate.cause, plan::TimeOfDay(realtime - (now - since)), dead_port});
+    record.cause = static_cast<uint32_t>(fate.cause);
+    record.time_ns = since;
+    record.local_rail = fate.local_rail;
+    record.bytes = static_cast<uint64_t>(dead_port);
+    CopyText(peer_nic, record.peer_nic, sizeof(record.peer_nic));
+    host->report(record);
+  }
+  // A rail that the job does not have: nothing is known of those that it has.
+  record.local_rail = plan::kAttachRailsMax - 1;
+  if (fates.empty()) host->report(record);
+  return "R2CC: " + plan::GaveUpText(gave_up);
 }
 
 }  // namespace r2cc::net

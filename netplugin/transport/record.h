@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "netplugin/link/action.h"
@@ -21,6 +22,11 @@ inline void CopyText(const std::string& text, char* out, size_t size) {
 void RecordUp(Host* host, const Action& action, const LinkEnds& ends);
 void RecordFenced(Host* host, const Action& action, const LinkEnds& ends);
 void RecordSlow(Host* host, const Action& action, const LinkEnds& ends);
+
+// The job gives up on the process of `peer`, whose rails and names on the page these are. Tells the daemon why, rail by rail, and returns
+// the line for the job. `fates`: none where nothing is known of rails.
+std::string RecordGaveUp(Host* host, const std::string& peer, std::span<const RailInfo> peer_rails, const NamesOnPage& peer_names,
+                         std::span<const LinkFate> fates, Nanos lasted);
 
 }  // namespace r2cc::net
 

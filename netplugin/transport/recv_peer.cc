@@ -5,6 +5,7 @@
 
 #include "netplugin/flow/planted.h"
 #include "netplugin/transport/memory_table.h"
+#include "netplugin/transport/record.h"
 
 namespace r2cc::net {
 namespace {
@@ -14,15 +15,16 @@ using plan::EvidenceCause;
 // The initiator waits no longer for an answer (SendLinks gives a link that is being opened so much time).
 constexpr Nanos kKeepFor = kNanosPerSecond;
 
-RecvSession::Options OptionsOf(const Host& host, const Hello& hello) {
+RecvSession::Options OptionsOf(Host* host, const Hello& hello) {
   RecvSession::Options options;
-  options.local_rails = static_cast<uint16_t>(host.rails.size());
+  options.local_rails = static_cast<uint16_t>(host->rails.size());
   options.remote_rails = static_cast<uint16_t>(hello.rails.size());
-  options.silence = host.silence;
-  options.deadline = host.deadline;
+  options.silence = host->silence;
+  options.deadline = host->deadline;
   options.peer = hello.node;
-  options.memory = host.memory_ops;
-  options.observer = host.acceptor_observer;
+  options.memory = host->memory_ops;
+  options.observer = host->acceptor_observer;
+  options.gave_up = [host, peer = hello.node](Nanos lasted) { return RecordGaveUp(host, peer, {}, {}, {}, lasted); };
   return options;
 }
 
@@ -34,7 +36,7 @@ RecvPeer::RecvPeer(Host* host, const Hello& hello, FlowOpened flow_opened)
       peer_node_(hello.node),
       remote_rails_(hello.rails),
       peer_names_(hello.node, remote_rails_),
-      session_(OptionsOf(*host, hello), host->Now()),
+      session_(OptionsOf(host, hello), host->Now()),
       oob_(oob_port()->NewOob({hello.oob_address, hello.oob_port}, this)) {
   links_.Resize(session_.links());
   channels_.Resize(session_.links());

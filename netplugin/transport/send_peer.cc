@@ -41,10 +41,18 @@ SendPeer::SendPeer(Host* host, const Target& target, uint64_t session)
     : Peer(host, {session, SessionTag(target.nonce, session)}),
       target_(target),
       session_id_(session),
-      session_(OptionsOf(*host, target, session), host->Now()),
+      session_(MakeOptions(*host, target, session), host->Now()),
       oob_(oob_port()->NewOob(target.oob, this)) {
   for (uint16_t rail = 0; rail < host->rails.size(); ++rail)
     if (!host->rails[rail].up) RailState(rail, false);
+}
+
+SendSession::Options SendPeer::MakeOptions(const Host& host, const Target& target, uint64_t session) {
+  SendSession::Options options = OptionsOf(host, target, session);
+  options.gave_up = [this](std::span<const LinkFate> fates, Nanos lasted) {
+    return RecordGaveUp(host_, peer_node_.empty() ? target_.oob.host : peer_node_, remote_rails_, peer_names_, fates, lasted);
+  };
+  return options;
 }
 
 SendPeer::~SendPeer() { CloseAll(); }

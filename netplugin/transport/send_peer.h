@@ -83,6 +83,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   void OobLost(Reach reach) override { session_.OobDown(reach, now()); }
   void Probed(Reach reach) override { session_.PeerProbed(reach, now()); }
 
+  SendSession::Options MakeOptions(const Host& host, const Target& target, uint64_t session);
   void Execute(const Action& action);
   void OpenLink(LinkId link, Incarnation incarnation);
   // A small message whose way is free. False: it is not posted yet.

@@ -33,8 +33,7 @@ bool SpeaksOfAShare(const EvidenceRecord& record) {
 }
 
 bool Sound(const EvidenceRecord& record) {
-  return record.kind >= static_cast<uint32_t>(EvidenceKind::kLinkFenced) &&
-         record.kind <= static_cast<uint32_t>(EvidenceKind::kRailSteady) &&
+  return record.kind >= static_cast<uint32_t>(EvidenceKind::kLinkFenced) && record.kind <= static_cast<uint32_t>(EvidenceKind::kGaveUp) &&
          (!SpeaksOfAShare(record) || record.share_permille <= kFullWeightPermille) &&
          record.cause <= static_cast<uint32_t>(EvidenceCause::kRetired) && record.time_ns >= 0 && record.local_rail < kAttachRailsMax &&
          SoundText(record.peer_node) && SoundText(record.peer_nic);

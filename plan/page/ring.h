@@ -26,6 +26,9 @@ enum class EvidenceKind : uint32_t {
   kFlowOpened = 4,  // first flow to peer_node
   kRailSlow = 5,    // local_rail moves far less than the job's best rail: share_permille of it; again about once a second while it lasts
   kRailSteady = 6,  // it does no longer; share_permille: what it moves now
+  // The job gave up on peer_node, duration_ns after the last rail had reached it. One record a rail: why it does not reach peer_nic, since
+  // when (time_ns), and whose port is dead (bytes: DeadPort in gave_up.h).
+  kGaveUp = 7,
 };
 
 enum class EvidenceCause : uint32_t {

@@ -96,7 +96,7 @@ TEST_F(Ring, GarbledRecordsAreSkippedAndCounted) {
     ASSERT_TRUE(writer_->Put(record));
   };
   put([](EvidenceRecord& r) { r.kind = 0; });
-  put([](EvidenceRecord& r) { r.kind = 7; });
+  put([](EvidenceRecord& r) { r.kind = 8; });
   put([](EvidenceRecord& r) { r.cause = 10; });
   put([](EvidenceRecord& r) { r.time_ns = -1; });
   put([](EvidenceRecord& r) { r.local_rail = 32; });

@@ -1,5 +1,6 @@
 #include "tests/cluster/node.h"
 
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -98,7 +99,12 @@ daemon::World Node::WorldOf(Daemon* daemon) {
   world.boot_id = absl::StrCat("boot of ", NodeName(number_));
   world.boot_time_s = boot_time_s_;
   world.daemon_start_ns = daemon->life.Now();
-  world.probe_nonce = around_.network->Random() | 1;
+  world.new_probe_secret = [network = around_.network] {
+    health::ProbeSecret secret{};
+    const uint64_t random = network->Random();
+    std::memcpy(secret.data(), &random, sizeof(random));
+    return secret;
+  };
   world.netns_inode = 1;
   return world;
 }

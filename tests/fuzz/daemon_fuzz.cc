@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "daemon/convert.h"
 #include "daemon/fake_world.h"
+#include "health/probe/probe_key.h"
 #include "health/probe/rail_wire.h"
 #include "health/probe/sa_mad.h"
 #include "plan/page/attach.h"
@@ -119,7 +120,11 @@ class Fuzzed : daemon::FakeWorld {
     }
     view.set_node(input_.TakeBool() ? "n1" : "n2");
     view.mutable_epoch()->set_counter(input_.Take<uint8_t>());
-    view.set_probe_nonce(input_.Below(4));
+    if (const size_t known = input_.Below(4); known > 0) {
+      const health::ProbeIdentity& identity = Stranger(known - 1);
+      view.set_probe_nonce(identity.nonce());
+      view.set_probe_key(identity.public_key().data(), identity.public_key().size());
+    }
     for (size_t i = 0, nics = input_.Below(4); i < nics; ++i) {
       v1::NicView* nic = view.add_nics();
       if (input_.TakeBool()) fuzz::Fill(&input_, kWords, nic);
@@ -165,16 +170,30 @@ class Fuzzed : daemon::FakeWorld {
     (void)sockets_[input_.Below(sockets_.size())]->Send({to, 7460}, bytes);
     core_.Advance(kNanosPerMs);
   }
+  // The keys that those around have, and the daemon's own: its world's are not random.
+  static const health::ProbeIdentity& Stranger(size_t which) {
+    static const health::ProbeIdentity identities[] = {health::ProbeIdentity({0, 2}), health::ProbeIdentity({0, 3}),
+                                                       health::ProbeIdentity({0, 4})};
+    return identities[which % std::size(identities)];
+  }
+  static const health::ProbeIdentity& Own() {
+    static const health::ProbeIdentity own({0, 1});
+    return own;
+  }
   void Send(const health::RailProbe& probe) {
-    const health::RailProbeBytes bytes = health::EncodeRailProbe(probe);
+    health::ProbeMacKey key{};
+    for (size_t which = 0; which < 3; ++which)
+      if (Stranger(which).nonce() == probe.from_nonce) key = *Stranger(which).Agree(Own().nonce(), Own().public_key());
+    if (input_.Below(8) == 0) key[0] ^= 1;
+    const health::RailProbeBytes bytes = health::EncodeRailProbe(probe, key);
     Send({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
   void SendDatagram() {
     if (input_.TakeBool()) return Send(input_.TakeString(input_.Below(100)));
     health::RailProbe probe;
     probe.kind = input_.TakeBool() ? health::RailProbeKind::kPing : health::RailProbeKind::kPong;
-    probe.to_nonce = 1;
-    probe.from_nonce = 1 + input_.Below(4);
+    probe.to_nonce = Own().nonce();
+    probe.from_nonce = Stranger(input_.Below(3)).nonce();
     probe.pair = input_.TakeNumber();
     probe.sequence = input_.TakeNumber();
     probe.sent_ns = static_cast<Nanos>(input_.TakeNumber());
@@ -312,7 +331,7 @@ class Fuzzed : daemon::FakeWorld {
     Call<v1::ProbePathsReply>([&](auto answer) { wiring_->backend().ProbePaths(paths, caller, answer); });
     Call<v1::ListNicsReply>([&](auto answer) { wiring_->backend().ListNics(nics, answer); });
     Call<v1::StatusReply>([&](auto answer) { wiring_->backend().GetStatus(answer); });
-    Call<v1::ListJobsReply>([&](auto answer) { wiring_->backend().ListJobs(answer); });
+    Call<v1::ListJobsReply>([&](auto answer) { wiring_->backend().ListJobs({}, answer); });
     Call<v1::Plan>([&](auto answer) { wiring_->backend().GetPlan(answer); });
     Call<v1::ExplainPlanReply>([&](auto answer) { wiring_->backend().ExplainPlan(answer); });
   }

@@ -14,6 +14,7 @@ ALLOWED = {
     ("clocks", "daemon/rpc/servers.cc"): GRPC_DEADLINE,
     ("clocks", "daemon/real_world.cc"): "the daemon's seam to the machine: the wall clock of events, and when the machine booted",
     ("clocks", "health/io/udp_datagram.cc"): "the kernel stamps datagrams with the wall clock, and says in no other way when they came",
+    ("clocks", "netplugin/transport/record.cc"): "the line with which a job ends tells a person the time of day",
     ("clocks", "netplugin/perf/clock.h"): "r2cc-perf measures a plugin from outside, with a clock of its own",
     ("environment", "netplugin/flow/planted.h"): "in variants for tests alone: nothing of it is in what is shipped",
     ("environment", "netplugin/plugin/process.cc"): "a plugin has no main(): here its environment is read and handed to netplugin/config",

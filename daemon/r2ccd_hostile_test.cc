@@ -1,0 +1,161 @@
+// r2ccd as a process, and around it those who mean it no good: words in other nodes' names, ghosts, garbage on the rails. Each is shown to
+// change nothing for the jobs.
+#include <arpa/inet.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/r2ccd_rig.h"
+
+namespace r2cc::daemon {
+namespace {
+
+class R2ccdHostileTest : public R2ccdTest {
+ protected:
+  std::unique_ptr<v1::Peer::Stub> Peer(int node) {
+    return v1::Peer::NewStub(
+        grpc::CreateChannel("127.0.0.1:" + std::to_string(ports_[static_cast<size_t>(node)]), grpc::InsecureChannelCredentials()));
+  }
+  // What the daemon of `node` tells whoever asks.
+  v1::NodeView ViewOf(int node) {
+    grpc::ClientContext context;
+    const auto stub = Peer(node);
+    const auto stream = stub->Exchange(&context);
+    v1::PushReply reply;
+    EXPECT_TRUE(stream->Read(&reply));
+    context.TryCancel();
+    EXPECT_FALSE(stream->Finish().ok());
+    return reply.view();
+  }
+  // Pushes views to `node` in one stream that stays as long as this lives. False: the stream is over.
+  class Pusher {
+   public:
+    explicit Pusher(std::unique_ptr<v1::Peer::Stub> stub) : stub_(std::move(stub)), stream_(stub_->Exchange(&context_)) {}
+    ~Pusher() {
+      context_.TryCancel();
+      (void)stream_->Finish();
+    }
+    bool Push(const v1::NodeView& view) {
+      v1::PushRequest request;
+      *request.mutable_view() = view;
+      return stream_->Write(request);
+    }
+
+   private:
+    std::unique_ptr<v1::Peer::Stub> stub_;
+    grpc::ClientContext context_;
+    std::unique_ptr<grpc::ClientReaderWriter<v1::PushRequest, v1::PushReply>> stream_;
+  };
+
+  // How many probes of n0/rail0 were answered.
+  uint64_t Answered() {
+    uint64_t answered = 0;
+    for (const char* const peer : {"n1", "n2"}) {
+      grpc::ClientContext context;
+      v1::ProbePathsRequest request;
+      request.set_node("n0");
+      request.set_peer(peer);
+      v1::ProbePathsReply reply;
+      EXPECT_TRUE(Control(0)->ProbePaths(&context, request, &reply).ok());
+      for (const v1::PairStatus& pair : reply.pairs())
+        if (pair.nic() == "rail0") answered += pair.answered();
+    }
+    return answered;
+  }
+  void AwaitAnswers(uint64_t more) {
+    const uint64_t before = Answered();
+    ASSERT_TRUE(WaitUntil([&] { return Answered() >= before + more; })) << "the rail's probes are not answered any more";
+  }
+  // n0 never called its rail0 FAILED.
+  void ExpectSound() {
+    for (const v1::Event& event : Events(0, "nic-state"))
+      EXPECT_FALSE(event.node() == "n0" && event.nic() == "rail0" && event.to_state() == v1::FAILED) << event.DebugString();
+  }
+};
+
+// Two nodes, or who speaks in their names, say that they hear nothing of a NIC that answers every probe.
+TEST_F(R2ccdHostileTest, ForgedWordsOfTwoNodesFailNoSoundNic) {
+  StartAll();
+  AwaitAnswers(5);
+  std::vector<v1::NodeView> forged = {ViewOf(1), ViewOf(2)};
+  Pusher liar(Peer(0));
+  for (int round = 0; round < 12; ++round) {
+    for (size_t i = 0; i < forged.size(); ++i) {
+      v1::NodeView& view = forged[i];
+      view.mutable_epoch()->set_counter(view.epoch().counter() + 1'000'000);
+      view.clear_pairs();
+      v1::RailPair* pair = view.add_pairs();
+      pair->set_nic("rail0");
+      pair->set_peer_node("n0");
+      pair->set_peer_nic("rail0");
+      pair->set_silent(true);
+      pair = view.add_pairs();
+      pair->set_nic("rail0");
+      pair->set_peer_node(i == 0 ? "n2" : "n1");
+      pair->set_peer_nic("rail0");
+      if (!liar.Push(view)) break;
+    }
+    AwaitAnswers(3);
+  }
+  ExpectSound();
+}
+
+// 1,030 nodes of 64 NICs are more than a page holds. They take no verdict from the jobs.
+TEST_F(R2ccdHostileTest, GhostNodesFreezeNoPlan) {
+  StartAll();
+  const auto plugin = Attach(0);
+  v1::NodeView ghost = ViewOf(1);
+  const v1::NicView nic = ghost.nics(0);
+  ghost.clear_nics();
+  ghost.clear_pairs();
+  for (int i = 0; i < 64; ++i) {
+    *ghost.add_nics() = nic;
+    ghost.mutable_nics(i)->set_name("g" + std::to_string(i));
+  }
+  Pusher pusher(Peer(0));
+  for (int i = 0; i < 1030; ++i) {
+    ghost.set_node("ghost" + std::to_string(i));
+    if (!pusher.Push(ghost)) break;
+  }
+  EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
+  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kDrained), 0);
+  EXPECT_EQ(Act(1, "n1", "rail1", v1::FAIL), "");
+  EXPECT_NE(plugin->AwaitState("n1", "rail1", plan::NicState::kFailed), 0);
+  for (const std::string& alarm : Status(0).alarms()) EXPECT_EQ(alarm.find("was refused"), std::string::npos) << alarm;
+}
+
+// Garbage on a rail's probe port, as fast as one thread can send it.
+TEST_F(R2ccdHostileTest, AFloodOfGarbageFailsNoNic) {
+  StartAll();
+  AwaitAnswers(5);
+  const v1::NodeView own = ViewOf(0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<uint16_t>(own.nics(0).probe_port()));
+  ASSERT_EQ(inet_pton(AF_INET, Address(0, 0).c_str(), &to.sin_addr), 1);
+  std::atomic<bool> over = false;
+  std::atomic<uint64_t> sent = 0;
+  std::thread flood([&] {
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const std::string garbage(300, 'x');
+    while (!over) sent += sendto(fd, garbage.data(), garbage.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) > 0;
+    close(fd);
+  });
+  const Nanos begin = Now();
+  const bool served = WaitUntil([&] { return sent > 200'000 && Now() - begin > 3 * kNanosPerSecond && Status(0).node() == "n0"; });
+  over = true;
+  flood.join();
+  EXPECT_TRUE(served) << sent;
+  AwaitAnswers(5);
+  ExpectSound();
+}
+
+}  // namespace
+}  // namespace r2cc::daemon

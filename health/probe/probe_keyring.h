@@ -1,0 +1,75 @@
+// The keys by which a daemon and the others know each other's rail probes: the own ones, of which there is a new one each hour, and what
+// the others tell of theirs. Pure: time is an argument.
+#ifndef R2CC_HEALTH_PROBE_PROBE_KEYRING_H_
+#define R2CC_HEALTH_PROBE_PROBE_KEYRING_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/core/clock.h"
+#include "health/probe/probe_key.h"
+
+namespace r2cc::health {
+
+constexpr Nanos kProbeKeyLife = 3600 * kNanosPerSecond;
+// A new key is told to all nodes for so long before probes carry it, as views may come through the store.
+constexpr Nanos kProbeKeyAnnounced = 10 * kNanosPerSecond;
+// Probes that carry the key before are heard for so long beside the new one's.
+constexpr Nanos kProbeKeyGrace = 60 * kNanosPerSecond;
+
+// One thread at a time.
+class ProbeKeyring {
+ public:
+  using NewSecret = std::function<ProbeSecret()>;
+  ProbeKeyring(NewSecret new_secret, Nanos now);
+  ProbeKeyring(const ProbeKeyring&) = delete;
+  ProbeKeyring& operator=(const ProbeKeyring&) = delete;
+
+  // Makes a new key when it is time to. True: tell the others.
+  bool Tick(Nanos now);
+  // What the others are told.
+  uint64_t nonce() const { return newest_.nonce(); }
+  const ProbePublicKey& public_key() const { return newest_.public_key(); }
+  // The one that probes carry.
+  uint64_t sending_nonce() const { return sending_->nonce(); }
+  bool IsOwn(uint64_t nonce) const { return nonce == newest_.nonce() || (previous_.has_value() && nonce == previous_->nonce()); }
+
+  // What `node` says now: its key, and the addresses of its NICs. Its key before stays known until it has a third one.
+  void SetPeer(const std::string& node, uint64_t nonce, const ProbePublicKey& public_key, std::set<std::string> addresses);
+  void RemovePeer(const std::string& node);
+  // The node that has said the number to be its own, and the address to be of a NIC of its own. Null: there is none.
+  const std::string* NodeOf(uint64_t nonce, const std::string& address) const;
+
+  // The key that this node's `own` and a peer's nonce stand for. Null: one of them is unknown. Valid until the next call.
+  const ProbeMacKey* MacKey(uint64_t own, uint64_t peer);
+
+ private:
+  struct Peer {
+    ProbePublicKey public_key{};
+    std::set<std::string> nodes;  // one, unless somebody says of another's key that it is his
+  };
+  struct Node {
+    uint64_t nonce = 0;
+    uint64_t nonce_before = 0;
+    std::set<std::string> addresses;
+  };
+  void Forget(const std::string& node, uint64_t nonce);
+
+  const NewSecret new_secret_;
+  ProbeIdentity newest_;
+  std::optional<ProbeIdentity> previous_;
+  const ProbeIdentity* sending_ = &newest_;
+  Nanos made_;
+  std::map<uint64_t, Peer> peers_;
+  std::map<std::string, Node> nodes_;
+  std::map<std::pair<uint64_t, uint64_t>, std::optional<ProbeMacKey>> agreed_;
+};
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_PROBE_PROBE_KEYRING_H_

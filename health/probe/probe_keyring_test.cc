@@ -1,0 +1,91 @@
+#include "health/probe/probe_keyring.h"
+
+#include <gtest/gtest.h>
+
+namespace r2cc::health {
+namespace {
+
+ProbeSecret Secret(int number) { return {0, static_cast<uint8_t>(number), static_cast<uint8_t>(number >> 8)}; }
+
+class ProbeKeyringTest : public testing::Test {
+ protected:
+  ProbeKeyringTest() { Meet(); }
+  // Each hears what the other says now.
+  void Meet() {
+    a_.SetPeer("b", b_.nonce(), b_.public_key(), {"10.0.0.2"});
+    b_.SetPeer("a", a_.nonce(), a_.public_key(), {"10.0.0.1"});
+  }
+  // What `a` sends is known to `b`, and the answer to `a`.
+  bool Understand() {
+    const uint64_t from = a_.sending_nonce();
+    const uint64_t to = b_.nonce();
+    const ProbeMacKey* const sent = a_.MacKey(from, to);
+    const ProbeMacKey* const heard = b_.MacKey(to, from);
+    return sent != nullptr && heard != nullptr && *sent == *heard;
+  }
+
+  int secrets_ = 0;
+  Nanos now_ = 1000 * kNanosPerSecond;
+  ProbeKeyring a_{[this] { return Secret(++secrets_); }, now_};
+  ProbeKeyring b_{[this] { return Secret(++secrets_); }, now_};
+};
+
+TEST_F(ProbeKeyringTest, BothEndsHaveOneKeyThatNobodyElseHas) {
+  ASSERT_TRUE(Understand());
+  EXPECT_EQ(*a_.NodeOf(b_.nonce(), "10.0.0.2"), "b");
+  EXPECT_EQ(a_.NodeOf(b_.nonce(), "10.0.0.3"), nullptr) << "no address of b's";
+  EXPECT_EQ(a_.NodeOf(b_.nonce() + 1, "10.0.0.2"), nullptr);
+  // A node that knows all that is told, and has a key of its own, has another one with each of them.
+  ProbeKeyring eve([] { return Secret(99); }, now_);
+  eve.SetPeer("a", a_.nonce(), a_.public_key(), {"10.0.0.1"});
+  eve.SetPeer("b", b_.nonce(), b_.public_key(), {"10.0.0.2"});
+  const ProbeMacKey key = *a_.MacKey(a_.nonce(), b_.nonce());
+  EXPECT_NE(*eve.MacKey(eve.nonce(), a_.nonce()), key);
+  EXPECT_NE(*eve.MacKey(eve.nonce(), b_.nonce()), key);
+  EXPECT_EQ(eve.MacKey(b_.nonce(), a_.nonce()), nullptr);
+}
+
+TEST_F(ProbeKeyringTest, AnothersKeyGivesNobodyHisPlace) {
+  // Eve says that b's key is hers, and that b's number is that of her key.
+  a_.SetPeer("eve", b_.nonce(), b_.public_key(), {"10.0.0.9"});
+  EXPECT_EQ(*a_.NodeOf(b_.nonce(), "10.0.0.2"), "b");
+  EXPECT_TRUE(Understand());
+  const ProbeIdentity eve(Secret(99));
+  a_.SetPeer("eve", b_.nonce(), eve.public_key(), {"10.0.0.2"});
+  EXPECT_TRUE(Understand());
+  a_.RemovePeer("b");
+  a_.RemovePeer("eve");
+  EXPECT_EQ(a_.NodeOf(b_.nonce(), "10.0.0.2"), nullptr);
+}
+
+TEST_F(ProbeKeyringTest, AKeyThatLeavesNothingSecretIsNone) {
+  a_.SetPeer("zero", NonceOf({}), ProbePublicKey{}, {"10.0.0.9"});
+  EXPECT_EQ(a_.MacKey(a_.nonce(), NonceOf({})), nullptr);
+}
+
+// A new key each hour, and at no moment one that the other end does not know: views take some time.
+TEST_F(ProbeKeyringTest, KeysAreRenewedWithoutAGap) {
+  std::set<uint64_t> nonces;
+  for (const Nanos end = now_ + 3 * kProbeKeyLife + 2 * kProbeKeyAnnounced; now_ < end; now_ += kNanosPerSecond) {
+    const bool told = a_.Tick(now_);
+    ASSERT_TRUE(Understand()) << "before anybody has heard of a new key";
+    if (told || now_ % (9 * kNanosPerSecond) == 0) {
+      now_ += 5 * kNanosPerSecond;
+      a_.Tick(now_);
+      Meet();
+    }
+    ASSERT_TRUE(Understand());
+    nonces.insert(a_.sending_nonce());
+  }
+  EXPECT_EQ(nonces.size(), 4U);
+  const uint64_t before = a_.nonce();
+  now_ += kProbeKeyLife;
+  a_.Tick(now_);
+  EXPECT_TRUE(a_.IsOwn(before));
+  now_ += kProbeKeyGrace;
+  a_.Tick(now_);
+  EXPECT_FALSE(a_.IsOwn(before));
+}
+
+}  // namespace
+}  // namespace r2cc::health
