@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "daemon/trust/authority.h"
+#include "base/tls/authority.h"
 
 namespace r2cc::client {
 namespace {
@@ -56,7 +56,7 @@ absl::Status Init(const CertsCommand& command, int64_t now_s, std::ostream& out)
       return absl::AlreadyExistsError(
           absl::StrCat(file, " is there already: an authority is not replaced; name another directory with --dir"));
   if (absl::Status status = MakeDirectory(command.directory); !status.ok()) return status;
-  const auto made = daemon::MakeAuthority(command.name, daemon::ForDays(now_s, command.days));
+  const auto made = MakeAuthority(command.name, ForDays(now_s, command.days));
   if (!made.ok()) return made.status();
   if (absl::Status status = WriteFile(key, made->key, kSecret); !status.ok()) return status;
   if (absl::Status status = WriteFile(certificate, made->certificate, kPublic); !status.ok()) return status;
@@ -69,8 +69,8 @@ absl::Status IssueOne(const CertsCommand& command, int64_t now_s, std::ostream& 
   if (!certificate.ok()) return certificate.status();
   const auto key = ReadFile(command.directory + "/ca.key");
   if (!key.ok()) return key.status();
-  const daemon::Identity identity{command.is_operator ? daemon::Identity::Kind::kOperator : daemon::Identity::Kind::kNode, command.name};
-  const auto issued = daemon::Issue({*certificate, *key}, identity, daemon::ForDays(now_s, command.days));
+  const Identity identity{command.is_operator ? Identity::Kind::kOperator : Identity::Kind::kNode, command.name};
+  const auto issued = Issue({*certificate, *key}, identity, ForDays(now_s, command.days));
   if (!issued.ok()) return issued.status();
   const std::string directory = command.out_directory.empty() ? absl::StrCat(command.directory, "/", command.name) : command.out_directory;
   const std::string base = absl::StrCat(directory, "/", command.is_operator ? "operator" : "node");
@@ -78,8 +78,8 @@ absl::Status IssueOne(const CertsCommand& command, int64_t now_s, std::ostream& 
   if (absl::Status status = WriteFile(base + ".key", issued->key, kSecret); !status.ok()) return status;
   if (absl::Status status = WriteFile(base + ".crt", issued->certificate, kPublic); !status.ok()) return status;
   if (absl::Status status = WriteFile(directory + "/ca.crt", *certificate, kPublic); !status.ok()) return status;
-  out << "wrote " << base << ".crt and .key for " << daemon::Describe(identity) << ", until "
-      << daemon::DateText(daemon::ForDays(now_s, command.days).not_after_s) << "\n"
+  out << "wrote " << base << ".crt and .key for " << Describe(identity) << ", until " << DateText(ForDays(now_s, command.days).not_after_s)
+      << "\n"
       << std::flush;
   return absl::OkStatus();
 }

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "daemon/trust/certificate.h"
+#include "base/tls/certificate.h"
 
 namespace r2cc::client {
 namespace {
@@ -50,11 +50,11 @@ TEST_F(CertsTest, AnAuthorityAndANodesDirectory) {
   EXPECT_EQ(Mode("alice/operator.key"), 0600u);
   EXPECT_EQ(Mode("n1/node.crt"), 0644u);
   EXPECT_EQ(Read("n1/ca.crt"), Read("ca.crt"));
-  const auto certificate = daemon::Certificate::Parse(Read("n1/node.crt"));
+  const auto certificate = Certificate::Parse(Read("n1/node.crt"));
   ASSERT_TRUE(certificate.ok()) << certificate.status();
   EXPECT_EQ(certificate->identity()->name, "n1");
-  EXPECT_TRUE(certificate->Fits(daemon::ParseKey(Read("n1/node.key"))->get()));
-  EXPECT_TRUE(daemon::Authorities::Parse(Read("ca.crt"))->Check(*certificate, daemon::Purpose::kServer, kNow).ok());
+  EXPECT_TRUE(certificate->Fits(ParseKey(Read("n1/node.key"))->get()));
+  EXPECT_TRUE(Authorities::Parse(Read("ca.crt"))->Check(*certificate, Purpose::kServer, kNow).ok());
   EXPECT_NE(out_.str().find("n1/node.crt and .key for node n1, until "), std::string::npos) << out_.str();
 
   const std::string before = Read("n1/node.crt");

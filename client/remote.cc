@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "daemon/trust/certificate.h"
+#include "base/tls/certificate.h"
 #include "grpcpp/security/tls_certificate_provider.h"
 #include "grpcpp/security/tls_certificate_verifier.h"
 #include "grpcpp/security/tls_credentials_options.h"
@@ -32,7 +32,7 @@ absl::StatusOr<std::string> Read(const std::string& path) {
 // Believes every node's daemon of the authority: which one it is the operator has said by its address.
 class AnyNode final : public grpc::experimental::ExternalCertificateVerifier {
  public:
-  explicit AnyNode(daemon::Authorities authorities) : authorities_(std::move(authorities)) {}
+  explicit AnyNode(Authorities authorities) : authorities_(std::move(authorities)) {}
 
   bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
               grpc::Status* status) override {
@@ -45,16 +45,16 @@ class AnyNode final : public grpc::experimental::ExternalCertificateVerifier {
 
  private:
   std::string WhyNot(const std::string& pem) const {
-    const auto certificate = daemon::Certificate::Parse(pem);
+    const auto certificate = Certificate::Parse(pem);
     if (!certificate.ok()) return absl::StrCat("what it shows ", certificate.status().message());
     const auto identity = certificate->identity();
     if (!identity.ok()) return absl::StrCat("its certificate ", identity.status().message());
-    const absl::Status status = authorities_.Check(*certificate, daemon::Purpose::kServer, absl::ToUnixSeconds(absl::Now()));
+    const absl::Status status = authorities_.Check(*certificate, Purpose::kServer, absl::ToUnixSeconds(absl::Now()));
     if (!status.ok()) return absl::StrCat("the certificate of ", Describe(*identity), " ", status.message());
-    return identity->kind == daemon::Identity::Kind::kNode ? "" : absl::StrCat("it is ", Describe(*identity), ", and no daemon");
+    return identity->kind == Identity::Kind::kNode ? "" : absl::StrCat("it is ", Describe(*identity), ", and no daemon");
   }
 
-  const daemon::Authorities authorities_;
+  const Authorities authorities_;
 };
 
 }  // namespace
@@ -68,11 +68,11 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> RemoteCredentials(cons
   if (!key.ok()) return key.status();
   const auto ca = Read(directory + "/ca.crt");
   if (!ca.ok()) return ca.status();
-  auto authorities = daemon::Authorities::Parse(*ca);
+  auto authorities = Authorities::Parse(*ca);
   if (!authorities.ok()) return absl::InvalidArgumentError(absl::StrCat(directory, "/ca.crt ", authorities.status().message()));
-  const auto parsed = daemon::Certificate::Parse(*certificate);
+  const auto parsed = Certificate::Parse(*certificate);
   if (!parsed.ok()) return absl::InvalidArgumentError(absl::StrCat(base, ".crt ", parsed.status().message()));
-  const auto parsed_key = daemon::ParseKey(*key);
+  const auto parsed_key = ParseKey(*key);
   if (!parsed_key.ok()) return absl::InvalidArgumentError(absl::StrCat(base, ".key ", parsed_key.status().message()));
   if (!parsed->Fits(parsed_key->get())) return absl::InvalidArgumentError(absl::StrCat(base, ".key is not the key of ", base, ".crt"));
 

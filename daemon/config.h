@@ -12,8 +12,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/names.h"
 #include "daemon/jobs/attach_access.h"
-#include "daemon/names.h"
 
 namespace r2cc::daemon {
 

@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "daemon/names.h"
+#include "base/names.h"
 
 namespace r2cc::daemon {
 namespace {

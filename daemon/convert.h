@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/core/clock.h"
 #include "base/core/epoch.h"
-#include "daemon/names.h"
+#include "base/names.h"
 #include "daemon/page_scope.h"
 #include "health/io/topology.h"
 #include "health/view/cluster_view.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "daemon/names.h"
+#include "base/names.h"
 #include "plan/page/gave_up.h"
 
 namespace r2cc::daemon {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "daemon/names.h"
+#include "base/names.h"
 #include "health/probe/reports.h"
 
 namespace r2cc::daemon {

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/core/hash.h"
-#include "daemon/names.h"
+#include "base/names.h"
 #include "health/view/peer_evidence.h"
 
 namespace r2cc::daemon {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "daemon/names.h"
+#include "base/names.h"
 
 namespace r2cc::daemon {
 

@@ -6,7 +6,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "daemon/names.h"
+#include "base/names.h"
 #include "daemon/rpc/authenticator.h"
 #include "daemon/rpc/servers.h"
 #include "proto/r2cc.grpc.pb.h"

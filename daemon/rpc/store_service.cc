@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/names.h"
+#include "base/names.h"
 #include "daemon/rpc/channel.h"
 
 namespace r2cc::daemon {

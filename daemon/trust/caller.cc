@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/names.h"
+#include "base/names.h"
 
 namespace r2cc::daemon {
 namespace {

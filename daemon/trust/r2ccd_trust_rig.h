@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "base/tls/authority.h"
 #include "daemon/r2ccd_rig.h"
-#include "daemon/trust/authority.h"
 #include "proto/store.grpc.pb.h"
 
 namespace r2cc::daemon {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "daemon/names.h"
+#include "base/names.h"
 #include "proto/store.pb.h"
 
 namespace r2cc::daemon {

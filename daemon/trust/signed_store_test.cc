@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "base/core/clock.h"
+#include "base/tls/authority.h"
 #include "daemon/io/fake_store.h"
-#include "daemon/trust/authority.h"
 #include "proto/store.pb.h"
 
 namespace r2cc::daemon {

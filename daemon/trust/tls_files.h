@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "base/tls/certificate.h"
 #include "daemon/config.h"
-#include "daemon/trust/certificate.h"
 
 namespace r2cc::daemon {
 

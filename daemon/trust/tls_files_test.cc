@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "base/core/clock.h"
-#include "daemon/trust/authority.h"
+#include "base/tls/authority.h"
 
 namespace r2cc::daemon {
 namespace {

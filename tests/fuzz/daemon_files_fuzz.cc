@@ -5,7 +5,7 @@
 
 #include "base/core/check.h"
 #include "daemon/config.h"
-#include "daemon/names.h"
+#include "base/names.h"
 #include "daemon/saved_state.h"
 #include "tests/fuzz/input.h"
 
@@ -23,12 +23,12 @@ void CheckConfig(const std::string& text) {
     R2CC_CHECK(OneLine(config.status().message()));
     return;
   }
-  R2CC_CHECK(daemon::IsNodeName(config->node) && ValidHostPort(config->listen, true) && !config->state_file.empty());
+  R2CC_CHECK(IsNodeName(config->node) && ValidHostPort(config->listen, true) && !config->state_file.empty());
   for (const daemon::PeerSpec& peer : config->peers)
-    R2CC_CHECK(daemon::IsNodeName(peer.node) && peer.node != config->node && ValidHostPort(peer.address, false));
-  R2CC_CHECK(config->nics.size() <= daemon::kNicsPerNodeMax);
+    R2CC_CHECK(IsNodeName(peer.node) && peer.node != config->node && ValidHostPort(peer.address, false));
+  R2CC_CHECK(config->nics.size() <= kNicsPerNodeMax);
   for (const daemon::NicSpec& nic : config->nics) {
-    R2CC_CHECK(daemon::IsNicName(nic.name) && (!nic.interface.empty() || !nic.address.empty() || nic.port_guid != 0));
+    R2CC_CHECK(IsNicName(nic.name) && (!nic.interface.empty() || !nic.address.empty() || nic.port_guid != 0));
     R2CC_CHECK(nic.address == daemon::CanonicalAddress(nic.address) && nic.cable_node.empty() == nic.cable_nic.empty());
   }
   R2CC_CHECK(config->store_node.empty() || !config->etcd.has_value());

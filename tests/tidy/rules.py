@@ -158,7 +158,7 @@ MAY_INCLUDE = {
     "health/view": ("base/core", "health/evidence", "health/view"),
     "plan": ("base/core", "plan"),
     "daemon": ("base", "proto", "health", "plan", "daemon"),
-    "client": ("base", "proto", "plan", "client", "daemon/trust"),
+    "client": ("base", "proto", "plan", "client"),
     "netplugin": ("base/core", "plan", "netplugin"),
     "netplugin/abi": ("netplugin/abi",),
     "netplugin/perf": ("base/core", "netplugin/abi", "netplugin/perf"),

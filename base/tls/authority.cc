@@ -1,4 +1,4 @@
-#include "daemon/trust/authority.h"
+#include "base/tls/authority.h"
 
 #include <openssl/bio.h>
 #include <openssl/ec.h>
@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/names.h"
+#include "base/names.h"
 
-namespace r2cc::daemon {
+namespace r2cc {
 namespace {
 
 constexpr int64_t kHourS = 3600;
@@ -117,4 +117,4 @@ absl::StatusOr<CertificateAndKey> Issue(const CertificateAndKey& authority, cons
   return ToPem(certificate.get(), key.get());
 }
 
-}  // namespace r2cc::daemon
+}  // namespace r2cc

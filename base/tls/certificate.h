@@ -3,8 +3,8 @@
 // An owner's name is one URI among the certificate's subject alternative names, of this form and no other:
 //   r2cc://node/NAME       the daemon of node NAME
 //   r2cc://operator/NAME   a person who asks and steers daemons
-#ifndef R2CC_DAEMON_TRUST_CERTIFICATE_H_
-#define R2CC_DAEMON_TRUST_CERTIFICATE_H_
+#ifndef R2CC_BASE_TLS_CERTIFICATE_H_
+#define R2CC_BASE_TLS_CERTIFICATE_H_
 
 #include <openssl/evp.h>
 #include <openssl/x509.h>
@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace r2cc::daemon {
+namespace r2cc {
 
 struct Identity {
   enum class Kind { kNode, kOperator };
@@ -89,6 +89,6 @@ absl::StatusOr<std::string> Sign(EVP_PKEY* key, std::string_view text);
 // "2026-11-24 19:40 UTC"
 std::string DateText(int64_t time_s);
 
-}  // namespace r2cc::daemon
+}  // namespace r2cc
 
-#endif  // R2CC_DAEMON_TRUST_CERTIFICATE_H_
+#endif  // R2CC_BASE_TLS_CERTIFICATE_H_

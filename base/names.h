@@ -1,14 +1,14 @@
 // What may stand in NODE/NIC: no slash, no space, nothing that a shell or a terminal would take for something else, and short enough for
 // the fixed fields of the page's and the attach socket's formats.
-#ifndef R2CC_DAEMON_NAMES_H_
-#define R2CC_DAEMON_NAMES_H_
+#ifndef R2CC_BASE_NAMES_H_
+#define R2CC_BASE_NAMES_H_
 
 #include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-namespace r2cc::daemon {
+namespace r2cc {
 
 constexpr size_t kNodeNameBytesMax = 63;
 constexpr size_t kNicNameBytesMax = 23;
@@ -35,6 +35,6 @@ inline std::string CleanText(const char* bytes, size_t size) {
   return text;
 }
 
-}  // namespace r2cc::daemon
+}  // namespace r2cc
 
-#endif  // R2CC_DAEMON_NAMES_H_
+#endif  // R2CC_BASE_NAMES_H_

@@ -1,4 +1,4 @@
-#include "daemon/trust/certificate.h"
+#include "base/tls/certificate.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -14,9 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
-#include "daemon/names.h"
+#include "base/names.h"
 
-namespace r2cc::daemon {
+namespace r2cc {
 namespace {
 
 constexpr char kNodeUri[] = "r2cc://node/";
@@ -222,4 +222,4 @@ absl::StatusOr<std::string> Sign(EVP_PKEY* key, std::string_view text) {
   return absl::InternalError("the key does not sign");
 }
 
-}  // namespace r2cc::daemon
+}  // namespace r2cc

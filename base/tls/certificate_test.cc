@@ -1,10 +1,10 @@
-#include "daemon/trust/certificate.h"
+#include "base/tls/certificate.h"
 
 #include <gtest/gtest.h>
 
-#include "daemon/trust/authority.h"
+#include "base/tls/authority.h"
 
-namespace r2cc::daemon {
+namespace r2cc {
 namespace {
 
 constexpr int64_t kNow = 1'800'000'000;
@@ -76,4 +76,4 @@ TEST(CertificateTest, OnlyNamesOfTheFixedForm) {
 }
 
 }  // namespace
-}  // namespace r2cc::daemon
+}  // namespace r2cc

@@ -1,14 +1,14 @@
 // Makes a cluster's authority, and certificates of it.
-#ifndef R2CC_DAEMON_TRUST_AUTHORITY_H_
-#define R2CC_DAEMON_TRUST_AUTHORITY_H_
+#ifndef R2CC_BASE_TLS_AUTHORITY_H_
+#define R2CC_BASE_TLS_AUTHORITY_H_
 
 #include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "daemon/trust/certificate.h"
+#include "base/tls/certificate.h"
 
-namespace r2cc::daemon {
+namespace r2cc {
 
 // PEM, both.
 struct CertificateAndKey {
@@ -29,6 +29,6 @@ absl::StatusOr<CertificateAndKey> MakeAuthority(const std::string& common_name, 
 // A certificate for `identity`: a node's is for both ends of a connection, an operator's for the client's alone.
 absl::StatusOr<CertificateAndKey> Issue(const CertificateAndKey& authority, const Identity& identity, const Validity& validity);
 
-}  // namespace r2cc::daemon
+}  // namespace r2cc
 
-#endif  // R2CC_DAEMON_TRUST_AUTHORITY_H_
+#endif  // R2CC_BASE_TLS_AUTHORITY_H_
