@@ -21,7 +21,7 @@ Colour StateColour(v1::NicState state) {
 std::string NicName(absl::string_view node, absl::string_view nic) { return absl::StrCat(node, "/", nic); }
 
 std::string EpochText(const v1::Epoch& epoch) {
-  return absl::StrCat(epoch.counter(), " (boot ", epoch.boot_time_s(), ", daemon start ", epoch.daemon_start_ns() / 1'000'000, " ms)");
+  return absl::StrCat(epoch.counter(), " (life ", absl::Hex(epoch.incarnation(), absl::kZeroPad16), ")");
 }
 
 std::string Ago(int64_t then_ns, const Style& style) {

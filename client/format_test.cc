@@ -96,8 +96,8 @@ TEST(Format, Status) {
     uptime_ns: 62000000000
     jobs: 2
     store: "serving"
-    epoch { boot_time_s: 1735780000 daemon_start_ns: 5000000000 counter: 17 }
-    plan_epoch { boot_time_s: 1735780000 daemon_start_ns: 5000000000 counter: 4 }
+    epoch { incarnation: 0xfeed0123 counter: 17 }
+    plan_epoch { incarnation: 0xfeed0123 counter: 4 }
     peers { node: "node-one" address: "10.9.0.2:7460" connected: true }
     peers { node: "n2" address: "10.9.0.3:7460" error: "connection refused" })pb");
   *reply.mutable_nodes() = TwoNodes().nodes();
@@ -105,8 +105,8 @@ TEST(Format, Status) {
             "node    n0  (r2ccd 0.1)\n"
             "health  Degraded\n"
             "uptime  1 min 2 s\n"
-            "view    17 (boot 1735780000, daemon start 5000 ms)\n"
-            "plan    4 (boot 1735780000, daemon start 5000 ms)\n"
+            "view    17 (life 00000000feed0123)\n"
+            "plan    4 (life 00000000feed0123)\n"
             "store   serving\n"
             "jobs    2\n"
             "\n"
@@ -198,11 +198,11 @@ TEST(Format, EndedJobs) {
 
 TEST(Format, Plan) {
   const auto plan = FromText<v1::Plan>(R"pb(
-    epoch { boot_time_s: 9 daemon_start_ns: 1000000 counter: 3 }
+    epoch { incarnation: 9 counter: 3 }
     nics { node: "n0" nic: "rail0" state: HEALTHY weight_permille: 1000 }
     nics { node: "n0" nic: "rail1" state: FAILED })pb");
   EXPECT_EQ(FormatPlan(plan, {}),
-            "plan 3 (boot 9, daemon start 1 ms)\n\n"
+            "plan 3 (life 0000000000000009)\n\n"
             "NIC       STATE    WEIGHT\n"
             "n0/rail0  HEALTHY    100%\n"
             "n0/rail1  FAILED       0%\n");
@@ -321,7 +321,7 @@ TEST(Format, PlanWhyGivesReasonsAndEachGpusNics) {
     }
     trouble: "a NIC twice"
   )pb");
-  EXPECT_EQ(FormatExplainPlan(reply, {kNow}), R"(plan 4 (boot 0, daemon start 0 ms)
+  EXPECT_EQ(FormatExplainPlan(reply, {kNow}), R"(plan 4 (life 0000000000000000)
 refused a NIC twice; the plan before is in force
 
 NIC       STATE     WEIGHT  WHY

@@ -71,13 +71,12 @@ std::string Describe(const plan::PlannedNic& nic) { return absl::StrCat(v1::NicS
 
 v1::Epoch ToProto(const Epoch& epoch) {
   v1::Epoch out;
-  out.set_boot_time_s(epoch.boot_time_s);
-  out.set_daemon_start_ns(epoch.daemon_start_ns);
+  out.set_incarnation(epoch.incarnation);
   out.set_counter(epoch.counter);
   return out;
 }
 
-Epoch FromProto(const v1::Epoch& epoch) { return {epoch.boot_time_s(), epoch.daemon_start_ns(), epoch.counter()}; }
+Epoch FromProto(const v1::Epoch& epoch) { return {epoch.incarnation(), epoch.counter()}; }
 
 v1::NicState ToProto(health::NicState state) { return ToProto(ToPlan(state)); }
 
@@ -138,6 +137,7 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
   if (!IsNodeName(view.node())) return absl::InvalidArgumentError(absl::StrCat("'", Clean(view.node()), "' is not a node name"));
   if (static_cast<size_t>(view.nics_size()) > nics_max)
     return absl::InvalidArgumentError(absl::StrCat(view.nics_size(), " NICs, more than ", nics_max, " (limits { nics_per_node })"));
+  if (view.epoch().incarnation() == 0) return absl::InvalidArgumentError("it does not say of which life of its daemon it is");
   health::NodeState state;
   state.node = view.node();
   state.epoch = FromProto(view.epoch());

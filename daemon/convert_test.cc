@@ -23,7 +23,7 @@ health::NodeState State() {
   nic.flaps_total = 3;
   health::NodeState state;
   state.node = "n1";
-  state.epoch = {1, 2, 3};
+  state.epoch = {2, 3};
   state.status = health::NodeStatus::kUnhealthy;
   state.nics = {nic};
   return state;
@@ -161,7 +161,7 @@ TEST(ConvertTest, PlansAreTold) {
   plan::Plan before;
   before.nics = {{"n0", "a", plan::NicState::kHealthy, 1000}, {"n0", "b", plan::NicState::kHealthy, 1000}};
   plan::Plan after;
-  after.epoch = {1, 2, 3};
+  after.epoch = {2, 3};
   after.nics = {{"n0", "a", plan::NicState::kFailed, 0}, {"n0", "c", plan::NicState::kDrained, 0}};
   EXPECT_EQ(DescribeChange(before, after), "n0/a FAILED 0 (was HEALTHY 1000), n0/c DRAINED 0 (new), n0/b gone");
   EXPECT_EQ(DescribeChange(after, after), "");
@@ -175,6 +175,7 @@ TEST(ConvertTest, RailPairsTravelAndAreCheckedWhole) {
   const Moment now{1000, 2000};
   health::NodeState state;
   state.node = "n0";
+  state.epoch = {5, 1};
   state.probe_nonce = 77;
   state.probe_key = {1, 2, 3};
   state.nics.push_back({.identity = {.name = "rail0"}, .probe_port = 7460, .port_dead = true});
@@ -220,7 +221,7 @@ TEST(ConvertTest, ABrokenPathIsInThePlanAndInWhatIsSaidOfIt) {
   n1.pairs = {{"rail1", {"n0", "rail0"}, true, true}};
   view.SetOwn(n0, 0);
   view.Merge(n1, 0);
-  const plan::Plan plan = plan::MakePlan(ToModel(view), {1, 1, 1});
+  const plan::Plan plan = plan::MakePlan(ToModel(view), {1, 1});
   EXPECT_EQ(plan.broken_paths, (std::vector<plan::BrokenPath>{{"n0", "rail0", "n1", "rail1"}}));
   const v1::Plan told = ToProto(plan);
   ASSERT_EQ(told.broken_paths_size(), 1);

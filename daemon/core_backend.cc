@@ -19,8 +19,10 @@ CoreBackend::CoreBackend(std::string node, const Parts& parts, std::shared_ptr<c
       parts_(parts),
       alive_(std::move(alive)),
       started_(parts_.core->Now()),
-      received_(parts_.core, kReceivedMax,
-                [peer_set = parts_.peer_set](Received received) { peer_set->Receive(received.view, Describe(received.from)); }) {}
+      received_(parts_.core, kReceivedMax, [peer_set = parts_.peer_set](Received received) {
+        if (received.ended) return peer_set->StreamEnded(received.stream);
+        peer_set->Receive(received.view, {received.stream, received.from.address});
+      }) {}
 
 v1::NodeView CoreBackend::ShownNode(const health::NodeEntry& entry) const {
   v1::NodeView shown = ToProto(entry.state, parts_.view->StatusOf(entry), parts_.reporter->Now());
@@ -143,6 +145,9 @@ void CoreBackend::ExplainPlan(Answer<v1::ExplainPlanReply> answer) {
   });
 }
 
-void CoreBackend::ReceiveView(v1::NodeView view, const Caller& from) { received_.Push({std::move(view), from}); }
+void CoreBackend::ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from) { received_.Push({std::move(view), stream, from}); }
+
+// Behind the views that came by it. If there is no room, the stream is found to be silent a little later.
+void CoreBackend::EndStream(uint64_t stream) { received_.Push({{}, stream, {}, true}); }
 
 }  // namespace r2cc::daemon

@@ -57,7 +57,8 @@ class CoreBackend final : public Backend {
   void ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) override;
   void ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) override;
   void ExplainPlan(Answer<v1::ExplainPlanReply> answer) override;
-  void ReceiveView(v1::NodeView view, const Caller& from) override;
+  void ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from) override;
+  void EndStream(uint64_t stream) override;
   EventLog& events() override { return *parts_.events; }
   ViewBroadcaster& broadcaster() override { return *parts_.broadcaster; }
 
@@ -67,7 +68,9 @@ class CoreBackend final : public Backend {
   absl::Status JudgeAction(const Caller& caller, const v1::NicActionRequest& request) const;
   struct Received {
     v1::NodeView view;
+    uint64_t stream = 0;
     Caller from;
+    bool ended = false;  // the stream, and there is no view
   };
 
   v1::NodeView ShownNode(const health::NodeEntry& entry) const;

@@ -27,7 +27,7 @@ namespace r2cc::daemon {
 class FakeWorld {
  protected:
   // A daemon with this configuration on what is left of the world; the one before is gone.
-  void MakeDaemon(std::string_view config_text, int64_t daemon_start_ns) {
+  void MakeDaemon(std::string_view config_text, uint64_t incarnation) {
     wiring_.reset();
     links_ = std::make_unique<health::FakeLinkWatch>();
     links_->Set("eth0", true, "02:00:00:00:00:01");
@@ -54,8 +54,7 @@ class FakeWorld {
     world.peers = peers_.get();
     world.store = store_.get();
     world.boot_id = "boot";
-    world.boot_time_s = 77;
-    world.daemon_start_ns = daemon_start_ns;
+    world.incarnation = incarnation;
     world.netns_inode = 5;
     wiring_ = std::make_unique<Wiring>(*config, world);
     R2CC_CHECK(wiring_->Start().ok());

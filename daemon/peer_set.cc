@@ -17,8 +17,16 @@ constexpr size_t kComplaintsMax = 256;
 constexpr size_t kAboutBytesMax = 256;
 // Where a view comes from that no daemon has sent us.
 constexpr char kTheStore[] = "the store";
+// That a node's other daemon is not believed is told so often at most: it may make a new life with every word.
+constexpr Nanos kHeldInterval = 10 * kNanosPerSecond;
 
 std::string Clean(const std::string& text) { return CleanText(text.data(), std::min(text.size(), kAboutBytesMax)); }
+
+// Where a daemon is, for people: its own address, and by which way it was heard if that is another one.
+std::string Where(const std::string& peer_address, const Speaker& from) {
+  const std::string address = Clean(peer_address);
+  return from.from.empty() || from.from == address ? address : absl::StrCat(address, " (heard from ", from.from, ")");
+}
 
 // Why this view cannot be understood; empty: it can.
 std::string ForeignProtocol(const v1::NodeView& message) {
@@ -29,8 +37,9 @@ std::string ForeignProtocol(const v1::NodeView& message) {
 
 }  // namespace
 
-PeerSet::PeerSet(const Config& config, health::ClusterView* view, EventReporter* reporter, Outputs outputs)
+PeerSet::PeerSet(const Config& config, uint64_t incarnation, health::ClusterView* view, EventReporter* reporter, Outputs outputs)
     : node_(config.node),
+      incarnation_(incarnation),
       nodes_prefix_(config.nodes_prefix()),
       nodes_max_(config.nodes_max),
       nics_per_node_(config.nics_per_node),
@@ -65,33 +74,66 @@ void PeerSet::OnPeerView(const std::string& peer, const v1::NodeView& message) {
     entry.connected = false;
     entry.error = error;
   }
-  Receive(message, entry.address);
+  if (entry.stream == 0) entry.stream = NextStream();
+  Receive(message, {entry.stream, entry.address});
 }
 
-void PeerSet::Receive(const v1::NodeView& message, const std::string& from) {
+void PeerSet::Receive(const v1::NodeView& message, const Speaker& from) {
   if (Take(message, from)) outputs_.on_heard(message.node());
 }
 
-bool PeerSet::Take(const v1::NodeView& message, const std::string& from) {
+bool PeerSet::Take(const v1::NodeView& message, const Speaker& from) {
   if (message.node().empty()) return false;
-  if (const std::string foreign = ForeignProtocol(message); !foreign.empty()) return Complain(from, "a view was refused: " + foreign);
-  const Moment now = reporter_->Now();
-  if (!HasName(message, from)) return false;
-  auto state = FromProto(message, now, nics_per_node_);
-  if (!state.ok()) return Complain(from, absl::StrCat("a view was refused: ", state.status().message()));
+  if (const std::string foreign = ForeignProtocol(message); !foreign.empty()) return Complain(from.from, "a view was refused: " + foreign);
+  if (message.node() == node_) {
+    // Our own words come back to nobody but through the store (OnOwnEntry).
+    if (message.epoch().incarnation() != incarnation_) TellSecond(node_, peer_address_, Where(message.peer_address(), from));
+    return false;
+  }
+  auto state = FromProto(message, reporter_->Now(), nics_per_node_);
+  if (!state.ok()) return Complain(from.from, absl::StrCat("a view was refused: ", state.status().message()));
   const health::NodeEntry* known = view_->Find(state->node);
   if (known == nullptr && view_->nodes().size() >= nodes_max_)
-    return Complain(from, absl::StrCat("a view was refused: more than ", nodes_max_, " nodes"));
+    return Complain(from.from, absl::StrCat("a view was refused: more than ", nodes_max_, " nodes"));
+  About about = {Clean(message.peer_address()), Clean(message.release())};
+  return Believe(*state, about, from) && Adopt(*std::move(state), std::move(about));
+}
+
+bool PeerSet::Believe(const health::NodeState& state, const About& about, const Speaker& from) {
+  using Verdict = health::Incarnations::Verdict;
+  const std::string& node = state.node;
+  const std::string where = Where(about.peer_address, from);
+  const auto judgement = incarnations_.Judge(node, state.epoch.incarnation, {from.stream, where}, reporter_->Now().monotonic_ns);
+  if (const auto twice = incarnations_.TakeDuplicate(node); twice.found) TellSecond(node, twice.current_from, twice.other_from);
+  if (judgement.verdict == Verdict::kCurrent) return true;
+  if (judgement.verdict == Verdict::kHeld) {
+    if (from.stream == 0) held_[node] = {state, about};
+    TellHeld(node, where, judgement);
+    return false;
+  }
+  // What its former life left in the store counts only if that turns out to live.
+  const health::NodeEntry* const entry = view_->Find(node);
+  if (entry != nullptr && incarnations_.EntryIs(node, judgement.before))
+    held_[node] = {entry->state, about_[node]};
+  else
+    held_.erase(node);
+  TellAnew(node, where, judgement);
+  return true;
+}
+
+bool PeerSet::Adopt(health::NodeState state, About about) {
+  const Moment now = reporter_->Now();
+  const std::string node = state.node;
   std::optional<health::NodeState> before;
   const uint64_t changes = view_->changes();
-  const auto merged = view_->Merge(*std::move(state), now.monotonic_ns, &before);
+  const auto merged = view_->Merge(std::move(state), now.monotonic_ns, &before);
   if (merged != health::ClusterView::Merged::kNew) {
     if (view_->changes() != changes) outputs_.on_view();
     return merged == health::ClusterView::Merged::kSame;
   }
-  about_[message.node()] = {Clean(message.peer_address()), Clean(message.release())};
+  about_[node] = std::move(about);
   const health::NodeState* const old = before.has_value() ? &*before : nullptr;
-  const health::NodeState& after = view_->Find(message.node())->state;
+  const health::NodeState& after = view_->Find(node)->state;
   // First what the jobs wait for, then the events about it.
   outputs_.evidence(health::PeerEvidence(old, after, now.monotonic_ns));
   outputs_.on_view();
@@ -99,38 +141,38 @@ bool PeerSet::Take(const v1::NodeView& message, const std::string& from) {
   return true;
 }
 
-NameClaims::Speaker PeerSet::Speaks(const v1::NodeView& message, const std::string& from) {
-  const v1::Epoch& epoch = message.epoch();
-  const std::string life = absl::StrCat(epoch.boot_time_s(), " ", epoch.daemon_start_ns(), " ", message.probe_nonce());
-  const std::string address = Clean(message.peer_address());
-  return {Fnv1a64(life), from.empty() || from == address ? address : absl::StrCat(address, " (heard from ", from, ")")};
+void PeerSet::TellAnew(const std::string& node, const std::string& where, const health::Incarnations::Judgement& judgement) {
+  std::string text = absl::StrCat("the daemon of ", node, judgement.known_former ? " is believed again" : " began anew", ", at ", where);
+  if (judgement.silent > 0) absl::StrAppend(&text, "; nothing came from the one before for ", judgement.silent / kNanosPerMs, " ms");
+  Tell("peer-anew", node, text);
 }
 
-bool PeerSet::HasName(const v1::NodeView& message, const std::string& from) {
-  const NameClaims::Speaker speaker = Speaks(message, from);
+void PeerSet::TellHeld(const std::string& node, const std::string& where, const health::Incarnations::Judgement& judgement) {
   const Nanos now = reporter_->Now().monotonic_ns;
-  if (message.node() == node_) {
-    const bool own = speaker.life == own_.life;
-    const bool stored = from == kTheStore;
-    if (stored && own) own_in_store_ = true;
-    // What an earlier life left in the store, before this one has put anything, is nobody's word any more.
-    if (own || (stored && !own_in_store_)) return false;
-    claims_.Speak(node_, own_, now);
-    claims_.Speak(node_, speaker, now);
-    if (const auto claim = claims_.Speak(node_, own_, now); claim.other.has_value()) TellSecond(node_, own_, *claim.other);
-    return false;
-  }
-  const NameClaims::Claim claim = claims_.Speak(message.node(), speaker, now);
-  if (claim.other.has_value()) TellSecond(message.node(), speaker, *claim.other);
-  return claim.holds ||
-         Complain(from, absl::StrCat("a view was refused: another daemon calls itself ", message.node(), " and was here first"));
+  if (told_held_.size() > nodes_max_) told_held_.clear();
+  const auto [told, fresh] = told_held_.try_emplace(node, now);
+  if (!fresh && now - std::exchange(told->second, now) < kHeldInterval) return;
+  Tell("peer-held", node,
+       absl::StrCat("what is said of ", node, " at ", where, " is not believed: ",
+                    judgement.known_former ? "it comes from a former life of its daemon" : "another daemon of that name is heard", ", at ",
+                    judgement.current_from, "; it will be in ", (judgement.ripe_at - now) / kNanosPerMs,
+                    " ms if that one says nothing more. If that one is not the true one, stop it there"));
 }
 
-void PeerSet::TellSecond(const std::string& node, const NameClaims::Speaker& one, const NameClaims::Speaker& other) {
-  v1::Event event = reporter_->New("duplicate-node", absl::StrCat("two daemons call themselves ", node, ": one at ", one.address,
-                                                                  ", one at ", other.address, "; give one of them another --node"));
+void PeerSet::TellSecond(const std::string& node, const std::string& one, const std::string& other) {
+  const std::string what =
+      absl::StrCat("two daemons call themselves ", node, ": one at ", one, ", one at ", other, "; give one of them another --node");
+  if (IsNews(absl::StrCat("name ", node), what)) Tell("duplicate-node", node, what);
+}
+
+void PeerSet::Tell(const std::string& kind, const std::string& node, const std::string& message) {
+  v1::Event event = reporter_->New(kind, message);
   event.set_peer_node(node);
   reporter_->Tell(std::move(event));
+}
+
+void PeerSet::EndStream(Peer* peer) {
+  if (peer->stream != 0) incarnations_.StreamEnded(std::exchange(peer->stream, 0));
 }
 
 void PeerSet::TellChanges(const health::NodeState* before, const health::NodeState& after) {
@@ -153,6 +195,7 @@ void PeerSet::OnConnected(const std::string& peer) {
 
 void PeerSet::OnLost(const std::string& peer, const std::string& why) {
   Peer& entry = peers_[peer];
+  EndStream(&entry);
   entry.error = Clean(why);
   if (!std::exchange(entry.connected, false)) {
     LogInfo("a peer cannot be reached yet", {{"peer", peer}, {"address", entry.address}, {"reason", entry.error}});
@@ -167,18 +210,33 @@ void PeerSet::OnLost(const std::string& peer, const std::string& why) {
 void PeerSet::OnStoreChange(const StoreChange& change) {
   if (!absl::StartsWith(change.key, nodes_prefix_)) return;
   const std::string node = change.key.substr(nodes_prefix_.size());
+  if (node == node_) return OnOwnEntry(change);
   if (change.deleted) {
-    if (node == node_) return;
-    if (in_store_.erase(node) > 0) HearOf(node);
+    const bool lived = incarnations_.EntryIsCurrent(node);
+    incarnations_.EntryGone(node);
+    held_.erase(node);
+    if (lived) HearOf(node);
     return;
   }
   v1::NodeView message;
   if (!message.ParseFromString(change.value) || message.node() != node)
     return void(Complain(kTheStore, absl::StrCat("garbled entry ", Clean(change.key))));
-  if (node == node_) return void(Take(message, kTheStore));  // ours, or a second daemon's of this name
-  if (in_store_.size() < nodes_max_) in_store_.insert(node);
-  Take(message, kTheStore);
-  HearOf(node);
+  Take(message, {0, kTheStore});
+  if (incarnations_.EntryIsCurrent(node)) HearOf(node);
+}
+
+void PeerSet::OnOwnEntry(const StoreChange& change) {
+  v1::NodeView message;
+  const bool sound = !change.deleted && message.ParseFromString(change.value);
+  if (sound && message.epoch().incarnation() == incarnation_) {
+    own_entry_ = true;
+    return;
+  }
+  // Until ours is there, it is what our former life left.
+  if (!std::exchange(own_entry_, false)) return;
+  outputs_.on_own_entry_lost();
+  if (!sound) return;
+  TellSecond(node_, peer_address_, Where(message.peer_address(), {0, kTheStore}));
 }
 
 void PeerSet::HearOf(const std::string& node) {
@@ -190,18 +248,50 @@ void PeerSet::OnStoreState(const std::string& state) {
   LogInfo("store", {{"state", state}});
   // Without the store nobody tells us of the leases' ends.
   if (!absl::StartsWith(state, "lost")) return;
-  for (const std::string& node : std::exchange(in_store_, {})) HearOf(node);
+  std::vector<std::string> lost;
+  for (const auto& [node, entry] : view_->nodes())
+    if (incarnations_.EntryIsCurrent(node)) lost.push_back(node);
+  for (const std::string& node : lost) HearOf(node);
+  incarnations_.StoreLost();
+  held_.clear();
+  own_entry_ = false;
+}
+
+void PeerSet::ReviewHeld() {
+  const Moment now = reporter_->Now();
+  for (auto it = held_.begin(); it != held_.end();) {
+    auto& [node, held] = *it;
+    const uint64_t incarnation = held.state.epoch.incarnation;
+    if (!incarnations_.EntryIs(node, incarnation)) {
+      it = held_.erase(it);
+      continue;
+    }
+    const std::string from = Where(held.about.peer_address, {0, kTheStore});
+    const auto judgement = incarnations_.Judge(node, incarnation, {0, from}, now.monotonic_ns);
+    if (judgement.verdict == health::Incarnations::Verdict::kHeld) {
+      ++it;
+      continue;
+    }
+    if (judgement.verdict == health::Incarnations::Verdict::kTakesOver) TellAnew(node, from, judgement);
+    Adopt(std::move(held.state), std::move(held.about));
+    it = held_.erase(it);
+  }
 }
 
 void PeerSet::Tick() {
-  const auto lost = view_->Tick(reporter_->Now().monotonic_ns, [this](const std::string& node) { return in_store_.contains(node); });
+  ReviewHeld();
+  const auto lost =
+      view_->Tick(reporter_->Now().monotonic_ns, [this](const std::string& node) { return incarnations_.EntryIsCurrent(node); });
   for (const std::string& node : lost) LogWarning("nothing was heard of a node; its last view stays", {{"node", node}});
 }
 
-bool PeerSet::Complain(const std::string& from, const std::string& what) {
+bool PeerSet::IsNews(const std::string& from, const std::string& what) {
   if (complaints_.size() >= kComplaintsMax) complaints_.clear();
-  std::string& last = complaints_[from];
-  if (std::exchange(last, what) != what) LogWarning(what, {{"from", from}});
+  return std::exchange(complaints_[from], what) != what;
+}
+
+bool PeerSet::Complain(const std::string& from, const std::string& what) {
+  if (IsNews(from, what)) LogWarning(what, {{"from", from}});
   return false;
 }
 
@@ -225,7 +315,11 @@ std::set<std::string> PeerSet::Called(const JobPeers& job_peers) const {
 std::vector<PeerSpec> PeerSet::DirectPeers(const JobPeers& job_peers) {
   std::map<std::string, std::string> addresses;
   for (const std::string& node : Called(job_peers)) addresses[node] = AboutNode(node).peer_address;
-  std::erase_if(peers_, [&](const auto& peer) { return !peer.second.configured && !addresses.contains(peer.first); });
+  for (auto peer = peers_.begin(); peer != peers_.end();) {
+    const bool stays = peer->second.configured || addresses.contains(peer->first);
+    if (!stays) EndStream(&peer->second);
+    peer = stays ? std::next(peer) : peers_.erase(peer);
+  }
   for (const auto& [node, address] : addresses) {
     Peer& peer = peers_[node];
     if (!peer.configured) peer.address = address;

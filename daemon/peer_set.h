@@ -13,8 +13,9 @@
 #include "daemon/io/peer_transport.h"
 #include "daemon/io/store.h"
 #include "daemon/jobs/job_peers.h"
-#include "daemon/trust/name_claims.h"
+#include "daemon/speaker.h"
 #include "health/view/cluster_view.h"
+#include "health/view/incarnations.h"
 
 namespace r2cc::daemon {
 
@@ -31,21 +32,25 @@ class PeerSet {
     std::function<void()> on_view;
     // A daemon's view came from itself, and not through the store.
     std::function<void(const std::string& node)> on_heard;
+    // The store had our entry, and has another one in its place, or none.
+    std::function<void()> on_own_entry_lost;
   };
 
-  // All outlive it.
-  PeerSet(const Config& config, health::ClusterView* view, EventReporter* reporter, Outputs outputs);
+  // All outlive it. `incarnation`: of this life.
+  PeerSet(const Config& config, uint64_t incarnation, health::ClusterView* view, EventReporter* reporter, Outputs outputs);
 
   PeerTransport::Callbacks PeerCallbacks();
   Store::Callbacks StoreCallbacks();
 
-  // A view that its own daemon pushed to us; `from` is for the log.
-  void Receive(const v1::NodeView& message, const std::string& from);
+  // A view that its own daemon pushed to us.
+  void Receive(const v1::NodeView& message, const Speaker& from);
+  // Nothing comes by it any more.
+  void StreamEnded(uint64_t stream) { incarnations_.StreamEnded(stream); }
 
-  // What this daemon says of itself, as it was last told.
-  void SetOwn(const v1::NodeView& own) { own_ = Speaks(own, ""); }
+  // Where other daemons reach this one, as it was last told.
+  void SetOwn(const v1::NodeView& own) { peer_address_ = own.peer_address(); }
 
-  // Lets leases run out, and keeps alive the nodes that the store still has.
+  // Lets leases run out, keeps alive the nodes that the store still has, and believes those whose rivals fell silent.
   void Tick();
 
   // The peers that this daemon talks to directly: those of the configuration, and the nodes of its jobs whose addresses the store or
@@ -68,6 +73,12 @@ class PeerSet {
     bool configured = false;
     bool connected = false;
     std::string error = "not connected yet";
+    uint64_t stream = 0;  // of our own to it; 0: nothing has come by one
+  };
+  // A word of the store that is not believed, as things are.
+  struct Held {
+    health::NodeState state;
+    About about;
   };
   std::set<std::string> Called(const JobPeers& job_peers) const;
   void OnPeerView(const std::string& peer, const v1::NodeView& message);
@@ -75,19 +86,30 @@ class PeerSet {
   void OnLost(const std::string& peer, const std::string& why);
   void OnStoreChange(const StoreChange& change);
   void OnStoreState(const std::string& state);
+  void OnOwnEntry(const StoreChange& change);
   // The store has `node`, or had it until now. Its lease there is a sign of life.
   void HearOf(const std::string& node);
   // False: it is refused, or outdated.
-  bool Take(const v1::NodeView& message, const std::string& from);
-  static NameClaims::Speaker Speaks(const v1::NodeView& message, const std::string& from);
-  // False: another daemon has the name.
-  bool HasName(const v1::NodeView& message, const std::string& from);
-  void TellSecond(const std::string& node, const NameClaims::Speaker& one, const NameClaims::Speaker& other);
+  bool Take(const v1::NodeView& message, const Speaker& from);
+  // Whether `state` is of the life that is believed. What is held, takes over or is there twice is told.
+  bool Believe(const health::NodeState& state, const About& about, const Speaker& from);
+  // Into the view. False: it is outdated.
+  bool Adopt(health::NodeState state, About about);
+  void EndStream(Peer* peer);
+  void ReviewHeld();
+  void TellAnew(const std::string& node, const std::string& where, const health::Incarnations::Judgement& judgement);
+  void TellHeld(const std::string& node, const std::string& where, const health::Incarnations::Judgement& judgement);
+  // Two daemons of one name, at these places.
+  void TellSecond(const std::string& node, const std::string& one, const std::string& other);
+  // As an event that names the node.
+  void Tell(const std::string& kind, const std::string& node, const std::string& message);
   // Told once per sender and complaint, not with every keep-alive.
   bool Complain(const std::string& from, const std::string& what);
+  bool IsNews(const std::string& from, const std::string& what);
   void TellChanges(const health::NodeState* before, const health::NodeState& after);
 
   const std::string node_;
+  const uint64_t incarnation_;
   const std::string nodes_prefix_;
   const size_t nodes_max_;
   const size_t nics_per_node_;
@@ -96,10 +118,11 @@ class PeerSet {
   const Outputs outputs_;
   std::map<std::string, Peer> peers_;
   std::map<std::string, About> about_;
-  std::set<std::string> in_store_;  // nodes whose lease the store still holds
-  NameClaims claims_;
-  NameClaims::Speaker own_;
-  bool own_in_store_ = false;  // the store has shown what this life put there
+  health::Incarnations incarnations_;
+  std::map<std::string, Held> held_;        // by node
+  std::map<std::string, Nanos> told_held_;  // by node: when it was told last that something is not believed
+  bool own_entry_ = false;                  // the store has it
+  std::string peer_address_;
   std::string store_state_;
   std::map<std::string, std::string> complaints_;
 };

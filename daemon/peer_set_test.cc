@@ -11,7 +11,6 @@ class PeerSetTest : public WiringTest {
   void StoreTells(const std::string& node, const std::string& address) {
     v1::NodeView view = PeerView(1, v1::HEALTHY);
     view.set_node(node);
-    view.set_protocol(kPeerProtocol);
     view.set_peer_address(address);
     store_->Change("/r2cc/nodes/" + node, view.SerializeAsString());
     Settle();
@@ -80,10 +79,120 @@ TEST_F(PeerSetTest, TheOwnNicsDoNotWaitForThePlansOfOthers) {
   EXPECT_EQ(Weight("n0", "rail1"), 0);
 }
 
+class LivesTest : public PeerSetTest {
+ protected:
+  v1::NodeView View(uint64_t life, uint64_t counter, v1::NicState state) {
+    v1::NodeView view = PeerView(counter, state);
+    view.mutable_epoch()->set_incarnation(life);
+    return view;
+  }
+  void Say(const v1::NodeView& view, uint64_t stream) {
+    wiring_->backend().ReceiveView(view, stream, {.address = absl::StrCat("h1:", stream)});
+    Settle();
+  }
+  void Put(const v1::NodeView& view) {
+    store_->Change("/r2cc/nodes/n1", view.SerializeAsString());
+    Settle();
+  }
+};
+
+// Its number is lower, its counter begins anew, and nobody closed the stream of its former life.
+TEST_F(LivesTest, ANodeThatLostPowerIsBelievedAfterTwoSeconds) {
+  Say(View(9000, 500, v1::HEALTHY), 1);
+  core_.Advance(300 * kMs);
+  Say(View(20, 1, v1::FAILED), 2);
+  EXPECT_EQ(Weight("n1", "rail0"), 1000);
+  EXPECT_EQ(Newest("peer-held").peer_node(), "n1");
+  EXPECT_EQ(Newest("peer-held").message(),
+            "what is said of n1 at h1:7460 (heard from h1:2) is not believed: another daemon of that name is heard, at h1:7460 (heard from "
+            "h1:1); it will be in 1700 ms if that one says nothing more. If that one is not the true one, stop it there");
+  core_.Advance(1700 * kMs);
+  Say(View(20, 1, v1::FAILED), 2);
+  EXPECT_EQ(Weight("n1", "rail0"), 0);
+  EXPECT_EQ(Newest("peer-anew").message(),
+            "the daemon of n1 began anew, at h1:7460 (heard from h1:2); nothing came from the one before for 2000 ms");
+  Say(View(9000, 501, v1::HEALTHY), 1);
+  EXPECT_EQ(Weight("n1", "rail0"), 0) << "a former life's last word";
+  EXPECT_EQ(Count("duplicate-node"), 0);
+  EXPECT_EQ(Count("peer-held"), 1) << "not with each word";
+}
+
+TEST_F(LivesTest, ADaemonThatEndsAndStartsIsBelievedAtOnce) {
+  Say(View(9000, 500, v1::HEALTHY), 1);
+  wiring_->backend().EndStream(1);
+  Say(View(20, 1, v1::FAILED), 2);
+  EXPECT_EQ(Weight("n1", "rail0"), 0);
+  EXPECT_EQ(Count("peer-held"), 0);
+  peers_->Connect("n1");
+  peers_->Receive("n1", View(20, 2, v1::HEALTHY));
+  wiring_->backend().EndStream(2);
+  peers_->Lose("n1", "its daemon stopped");
+  Say(View(3, 1, v1::FAILED), 3);
+  EXPECT_EQ(Weight("n1", "rail0"), 0) << "our own stream's end counts as well";
+}
+
+TEST_F(LivesTest, TwoDaemonsOfOneNameAreToldAndTheFirstIsBelieved) {
+  for (int i = 0; i < 10; ++i) {
+    Say(View(20, 1, v1::HEALTHY), 1);
+    Say(View(9000, 500, v1::FAILED), 2);
+    core_.Advance(500 * kMs);
+  }
+  EXPECT_EQ(Weight("n1", "rail0"), 1000);
+  EXPECT_EQ(Count("duplicate-node"), 1);
+  EXPECT_EQ(Newest("duplicate-node").message(),
+            "two daemons call themselves n1: one at h1:7460 (heard from h1:1), one at h1:7460 (heard from h1:2); give one of them another "
+            "--node");
+}
+
+TEST_F(LivesTest, WhatAFormerLifeLeftInTheStoreNeverWins) {
+  Put(View(9000, 500, v1::HEALTHY));
+  Say(View(20, 1, v1::FAILED), 1);
+  EXPECT_EQ(Weight("n1", "rail0"), 0);
+  wiring_->backend().EndStream(1);
+  core_.Advance(4 * kNanosPerSecond);
+  EXPECT_EQ(Weight("n1", "rail0"), 0) << "its entry is still there, as its lease is";
+  Put(View(9000, 500, v1::HEALTHY));
+  EXPECT_EQ(Weight("n1", "rail0"), 0);
+  store_->Delete("/r2cc/nodes/n1");
+  core_.Advance(60 * kNanosPerSecond);
+  EXPECT_EQ(Weight("n1", "rail0"), 0);
+  EXPECT_EQ(Status().nodes(1).word(), v1::NODE_UNREACHABLE) << "what the former life left is no sign of life";
+}
+
+TEST_F(LivesTest, AnEntryThatOutlivesItsLeaseIsOfALivingDaemon) {
+  Put(View(9000, 500, v1::HEALTHY));
+  Say(View(20, 1, v1::FAILED), 1);
+  wiring_->backend().EndStream(1);
+  core_.Advance(8 * kNanosPerSecond);
+  EXPECT_EQ(Weight("n1", "rail0"), 1000) << "a second daemon of that name was there for a moment";
+  EXPECT_EQ(Newest("peer-anew").message().rfind("the daemon of n1 is believed again, at h1:7460 (heard from the store)", 0), 0u);
+}
+
+TEST_F(LivesTest, TheOwnEntryIsPutAgainWhenAnotherDaemonWritesOverIt) {
+  const std::string own = store_->entries().at("/r2cc/nodes/n0");
+  v1::NodeView other;
+  ASSERT_TRUE(other.ParseFromString(own));
+  other.mutable_epoch()->set_incarnation(5);
+  other.set_peer_address("h9:7460");
+  store_->Change("/r2cc/nodes/n0", other.SerializeAsString());
+  Settle();
+  EXPECT_EQ(Count("duplicate-node"), 0) << "what a former life left there";
+  const int puts = store_->puts();
+  store_->Change("/r2cc/nodes/n0", own);
+  for (int i = 0; i < 3; ++i) store_->Change("/r2cc/nodes/n0", other.SerializeAsString());
+  core_.Advance(10 * kNanosPerSecond);
+  EXPECT_EQ(store_->puts(), puts + 1);
+  EXPECT_EQ(Newest("duplicate-node").message(),
+            "two daemons call themselves n0: one at 0.0.0.0:7460, one at h9:7460 (heard from the store); give one of them another --node");
+  store_->Change("/r2cc/nodes/n0", own);
+  store_->Delete("/r2cc/nodes/n0");
+  core_.Advance(10 * kNanosPerSecond);
+  EXPECT_EQ(store_->puts(), puts + 2) << "somebody deleted it";
+}
+
 // A sign of life is no change, and no other view goes out for it.
 TEST_F(PeerSetTest, AKeepAliveChangesNothing) {
   v1::NodeView view = PeerView(1, v1::HEALTHY);
-  view.set_protocol(kPeerProtocol);
   peers_->Receive("n1", view);
   Settle();
   const size_t pushed = peers_->pushed().size();

@@ -25,7 +25,7 @@ class PlanPublisherTest : public testing::Test {
     return node;
   }
   bool Update() {
-    return publisher_.Update(view_, [this] { return Epoch{1, 1, ++counter_}; });
+    return publisher_.Update(view_, [this] { return Epoch{1, ++counter_}; });
   }
   // The weight that jobs read; -1: the page does not speak of it.
   int Weight(const std::string& node, const std::string& nic) {
@@ -85,10 +85,10 @@ TEST_F(PlanPublisherTest, ARefusedPlanIsAnAlarm) {
   PlanPublisher publisher(&page, &jobs_, &reporter_);
   view_.SetOwn(Node("own", 1), 0);
   page.Fail(absl::InternalError("no room"));
-  EXPECT_FALSE(publisher.Update(view_, [] { return Epoch{1, 1, 1}; }));
+  EXPECT_FALSE(publisher.Update(view_, [] { return Epoch{1, 1}; }));
   EXPECT_EQ(publisher.Alarms(), std::vector<std::string>{"the jobs' page does not follow the view: a plan was refused: no room"});
   page.Fail(absl::OkStatus());
-  EXPECT_TRUE(publisher.Update(view_, [] { return Epoch{1, 1, 2}; }));
+  EXPECT_TRUE(publisher.Update(view_, [] { return Epoch{1, 2}; }));
   EXPECT_TRUE(publisher.Alarms().empty());
 }
 

@@ -25,6 +25,14 @@ int64_t NanosOf(clockid_t clock) {
   return now.tv_sec * kNanosPerSecond + now.tv_nsec;
 }
 
+// Not 0, which is nobody's.
+uint64_t RandomNumber() {
+  uint64_t number = 0;
+  // Cannot fail for so few bytes on a kernel that has booted.
+  if (getrandom(&number, sizeof(number), 0) != sizeof(number) || number == 0) number = static_cast<uint64_t>(NanosOf(CLOCK_BOOTTIME)) | 1;
+  return number;
+}
+
 std::unique_ptr<Store> MakeBareStore(const Config& config, const AllCredentials& credentials, EventLoop* loop, StoreService* own) {
   if (own != nullptr) return std::make_unique<LocalStore>(loop, own);
   if (config.etcd.has_value()) return std::make_unique<EtcdStore>(loop, config.etcd->endpoints, credentials.etcd);
@@ -97,8 +105,7 @@ World RealWorld::world() {
   world.store = store_.get();
   world.roles = roles_;
   world.refusals = &refusals_;
-  world.daemon_start_ns = NanosOf(CLOCK_BOOTTIME);
-  world.boot_time_s = (NanosOf(CLOCK_REALTIME) - world.daemon_start_ns + kNanosPerSecond / 2) / kNanosPerSecond;
+  world.incarnation = RandomNumber();
   world.new_probe_secret = [] {
     health::ProbeSecret secret;
     // Cannot fail for so few bytes on a kernel that has booted.

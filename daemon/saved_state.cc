@@ -12,9 +12,6 @@
 namespace r2cc::daemon {
 namespace {
 
-// What fits into nanoseconds: until the year 2262.
-constexpr int64_t kBootTimeMaxS = INT64_MAX / 1'000'000'000;
-
 // The caller says in one line that the file is garbled; the parser's own lines would go to standard error.
 class Silent : public google::protobuf::io::ErrorCollector {
  public:
@@ -26,7 +23,6 @@ class Silent : public google::protobuf::io::ErrorCollector {
 std::string EncodeState(const SavedState& state) {
   v1::DaemonState out;
   out.set_boot_id(state.boot_id);
-  out.set_boot_time_s(state.boot_time_s);
   for (const auto& [nic, setting] : state.settings) {
     auto* saved = out.add_words();
     saved->set_nic(nic);
@@ -45,9 +41,7 @@ absl::StatusOr<SavedState> DecodeState(const std::string& text, const std::strin
   Silent silent;
   parser.RecordErrorsTo(&silent);
   if (!parser.ParseFromString(text, &in)) return absl::InvalidArgumentError(absl::StrCat(file, ": garbled"));
-  if (in.boot_time_s() < 0 || in.boot_time_s() > kBootTimeMaxS)
-    return absl::InvalidArgumentError(absl::StrCat(file, ": garbled boot_time_s"));
-  SavedState state{in.boot_id(), in.boot_time_s(), {}};
+  SavedState state{in.boot_id(), {}};
   for (const auto& saved : in.words()) {
     if (!IsNicName(saved.nic()) || (saved.has_weight_permille() && saved.weight_permille() > health::kFullWeightPermille))
       return absl::InvalidArgumentError(absl::StrCat(file, ": garbled setting of a NIC"));
@@ -55,11 +49,6 @@ absl::StatusOr<SavedState> DecodeState(const std::string& text, const std::strin
     state.settings[saved.nic()] = {saved.drained(), saved.drill_failed(), static_cast<uint16_t>(weight)};
   }
   return state;
-}
-
-int64_t ChooseBootTime(const SavedState& saved, const std::string& boot_id, int64_t computed_s) {
-  if (!saved.boot_id.empty() && saved.boot_id == boot_id) return saved.boot_time_s;
-  return std::max(computed_s, saved.boot_time_s + 1);
 }
 
 health::OperatorSettings MergeSettings(health::OperatorSettings saved, const std::vector<std::string>& known,

@@ -10,7 +10,7 @@
 namespace r2cc::daemon {
 namespace {
 
-SavedState Drained() { return {"boot-1", 100, {{"rail0", {true, false, 1000}}, {"rail1", {false, true, 0}}}}; }
+SavedState Drained() { return {"boot-1", {{"rail0", {true, false, 1000}}, {"rail1", {false, true, 0}}}}; }
 
 class StateKeeperTest : public testing::Test {
  protected:
@@ -57,23 +57,13 @@ TEST_F(StateKeeperTest, AFullDiskIsToldOnceAndItsEndToo) {
 }
 
 TEST_F(StateKeeperTest, AGarbledFileIsSetAside) {
-  for (const char* garbled : {"words { nic: 'a' weight_permille: 1001 }", "words { nic: 'a/b' }", "\x01\x02", "boot_time_s: x",
-                              "boot_time_s: 9223372036854775807", "boot_time_s: -1"}) {
+  for (const char* garbled : {"words { nic: 'a' weight_permille: 1001 }", "words { nic: 'a/b' }", "\x01\x02", "boot_id: x"}) {
     ASSERT_TRUE(files_.WriteAtomically("/run/state", garbled).ok());
     std::string trouble;
     EXPECT_EQ(keeper_.Load(&trouble), SavedState());
     EXPECT_NE(trouble.find("/run/state.garbled"), std::string::npos) << trouble;
     EXPECT_EQ(*files_.Read("/run/state.garbled"), garbled);
   }
-}
-
-TEST(SavedStateTest, TheBootTimeOfOneBootStandsStill) {
-  const SavedState saved{"boot-1", 100, {}};
-  EXPECT_EQ(ChooseBootTime(saved, "boot-1", 40), 100) << "the clock was set back while the machine was up";
-  EXPECT_EQ(ChooseBootTime(saved, "boot-2", 500), 500);
-  EXPECT_EQ(ChooseBootTime(saved, "boot-2", 40), 101) << "a later boot is later whatever the clock says";
-  EXPECT_EQ(ChooseBootTime({}, "boot-1", 40), 40);
-  EXPECT_EQ(ChooseBootTime({}, "", 40), 40);
 }
 
 TEST(SavedStateTest, WordsAboutAbsentNicsStay) {

@@ -9,8 +9,9 @@
 namespace r2cc::daemon {
 namespace {
 
+constexpr Nanos kOwnEntryInterval = 2 * kNanosPerSecond;
+
 SavedState ForThisBoot(SavedState saved, const World& world) {
-  saved.boot_time_s = ChooseBootTime(saved, world.boot_id, world.boot_time_s);
   saved.boot_id = world.boot_id;
   return saved;
 }
@@ -31,8 +32,10 @@ Wiring::Wiring(Config config, World world)
                 reporter_.Tell("operator", absl::StrCat("the operator's settings are in force, but will be lost at a restart: ",
                                                         std::string(status.message())));
               }),
-      saved_(ForThisBoot(keeper_.Load(&state_trouble_), world_)),
-      epoch_{saved_.boot_time_s, world_.daemon_start_ns, 0},
+      saved_(keeper_.Load(&state_trouble_)),
+      first_start_(saved_.boot_id.empty()),
+      same_boot_(saved_.boot_id == world_.boot_id),
+      epoch_{world_.incarnation, 0},
       cluster_(config_.node),
       local_(config_.node, NicIdentities(), saved_.settings, {world_.core, world_.links, world_.sysfs, world_.addresses}, &reporter_,
              {[this] { ScheduleAdvance(); }, [this](const std::string& nic) { rails_.Suspect(nic); },
@@ -42,16 +45,16 @@ Wiring::Wiring(Config config, World world)
                [this](const health::NicKey& nic, const std::string& text) { reporter_.TellFabric(nic, text); }}),
       rails_(config_.node, NicIdentities(), world_.new_probe_secret, Cables(), &cluster_, {world_.core, world_.datagrams},
              {[this](const health::Evidence& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); }}),
-      peer_set_(config_, &cluster_, &reporter_,
+      peer_set_(config_, world_.incarnation, &cluster_, &reporter_,
                 {[this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); },
-                 [this](const std::string& node) { rails_.Heard(node); }}),
+                 [this](const std::string& node) { rails_.Heard(node); }, [this] { PublishAgain(); }}),
       publisher_(world_.page, world_.jobs, &reporter_),
       jobs_(&reporter_, world_.netns_inode,
             {[this] { return local_.Matchable(); }, [this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); },
              [this] { return world_.jobs->refused(); }}),
       operator_({world_.core, &local_, &cluster_, &peer_set_, world_.peers, &keeper_, &reporter_,
                  [this](const std::string& nic) { return jobs_.JobsOn(nic); }},
-                saved_),
+                ForThisBoot(saved_, world_)),
       explain_({&local_, &rails_, &cluster_, &peer_set_, &operator_, &publisher_, &events_, &reporter_, world_.peers}),
       backend_(config_.node,
                {world_.core, &cluster_, &reporter_, &peer_set_, &publisher_, &jobs_, &operator_, &explain_, &peer_address_, &events_,
@@ -94,7 +97,10 @@ std::map<std::string, health::NicKey> Wiring::Cables() const {
 
 absl::Status Wiring::Start() {
   reporter_.Tell("daemon-started", absl::StrCat("r2ccd ", kRelease, " on node ", config_.node, " with ", config_.nics.size(), " NICs and ",
-                                                config_.peers.size(), " peers"));
+                                                config_.peers.size(), " peers; ",
+                                                first_start_ ? "nothing is kept of a former life"
+                                                : same_boot_ ? "it ran before in this boot"
+                                                             : "the machine was started anew"));
   if (!state_trouble_.empty()) {
     LogError(state_trouble_);
     reporter_.Tell("operator", state_trouble_);
@@ -213,6 +219,16 @@ void Wiring::PublishOwnView() {
   const std::string value = view.SerializeAsString();
   broadcaster_.Set(std::move(view));
   world_.store->Put(config_.nodes_prefix() + config_.node, value, kNodeLeaseMs);
+}
+
+void Wiring::PublishAgain() {
+  if (std::exchange(again_scheduled_, true)) return;
+  // Where two daemons have one name, each does so: not as fast as the store turns.
+  world_.core->RunAfter(kOwnEntryInterval, [this, alive = alive_] {
+    if (!*alive) return;
+    again_scheduled_ = false;
+    PublishOwnView();
+  });
 }
 
 void Wiring::SetPeerAddress(const std::string& address) {

@@ -72,8 +72,7 @@ struct World {
   Refusals* refusals = nullptr;  // null: nobody is refused anything before he comes here
   // Of this life of the daemon.
   std::string boot_id;
-  int64_t boot_time_s = 0;
-  int64_t daemon_start_ns = 0;                                                                       // CLOCK_BOOTTIME
+  uint64_t incarnation = 1;                                                                          // random, not 0
   std::function<health::ProbeSecret()> new_probe_secret = [] { return health::ProbeSecret{0, 1}; };  // random, another with each call
   uint64_t netns_inode = 0;
 };
@@ -106,6 +105,8 @@ class Wiring {
   bool UpdateOwn(Nanos now);
   void UpdatePlan(Nanos now);
   void PublishOwnView();
+  // Into the store: it had our entry, and has another one in its place.
+  void PublishAgain();
   // On the disk's thread: it takes its time.
   void ReadTopology();
   void Every(Nanos interval, std::function<void()> task);
@@ -130,6 +131,8 @@ class Wiring {
   StateKeeper keeper_;
   std::string state_trouble_;
   SavedState saved_;
+  const bool first_start_;  // nothing is kept of a former life
+  const bool same_boot_;
   Epoch epoch_;
   health::ClusterView cluster_;
   LocalHealth local_;
@@ -147,6 +150,7 @@ class Wiring {
   uint64_t railed_changes_ = 0;  // of the view, as the rail watch has seen it
   std::vector<PeerSpec> direct_peers_;
   bool advance_scheduled_ = false;
+  bool again_scheduled_ = false;
 };
 
 }  // namespace r2cc::daemon

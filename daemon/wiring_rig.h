@@ -34,6 +34,7 @@ inline plan::AttachRequest JobWithRails(const std::vector<std::string>& addresse
 inline v1::NodeView PeerView(uint64_t counter, v1::NicState state) {
   v1::NodeView view;
   view.set_node("n1");
+  view.mutable_epoch()->set_incarnation(1);
   view.mutable_epoch()->set_counter(counter);
   view.set_protocol(kPeerProtocol);
   view.set_word(v1::NODE_HEALTHY);
@@ -47,13 +48,13 @@ inline v1::NodeView PeerView(uint64_t counter, v1::NicState state) {
 
 class WiringTest : public testing::Test, protected FakeWorld {
  protected:
-  WiringTest() { MakeDaemon(/*daemon_start_ns=*/1000); }
+  WiringTest() { MakeDaemon(/*incarnation=*/1000); }
 
-  void MakeDaemon(int64_t daemon_start_ns) {
+  void MakeDaemon(uint64_t incarnation) {
     FakeWorld::MakeDaemon(R"(node: "n0" peers { node: "n1" address: "h1:7460" } peers { node: "n2" address: "h2:7460" }
                              nics { name: "rail0" interface: "eth0" } nics { name: "rail1" interface: "eth1" }
                              nics { name: "rail2" address: "127.0.0.9" })",
-                          daemon_start_ns);
+                          incarnation);
   }
   void TearDown() override { wiring_.reset(); }
 

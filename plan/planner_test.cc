@@ -15,7 +15,7 @@ namespace {
 constexpr NicState kStates[] = {NicState::kHealthy, NicState::kDegraded, NicState::kSuspect,
                                 NicState::kFailed,  NicState::kProving,  NicState::kDrained};
 constexpr uint16_t kWeights[] = {0, 1, 250, 999, 1000};
-constexpr Epoch kEpoch = {.boot_time_s = 1, .daemon_start_ns = 2, .counter = 3};
+constexpr Epoch kEpoch = {.incarnation = 1, .counter = 3};
 
 ClusterModel OneNode(const std::vector<NicModel>& nics) { return {{{"n0", nics}}}; }
 
@@ -223,7 +223,7 @@ TEST(Planner, PartsMakeTheWhole) {
           std::any_of(broken.begin(), broken.end(), [&, n = name](const auto& path) { return path.node == n || path.peer_node == n; });
       if (end || changed.contains(name)) part.nodes.push_back(node);
     }
-    const Epoch epoch = {1, 2, step};
+    const Epoch epoch = {1, step};
     const Plan planned = MakePlan(part, epoch);
     ASSERT_EQ(CheckPlan(planned, part), "");
     const bool same = planned.SaysTheSame(PartOf(plan, part));

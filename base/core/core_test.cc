@@ -29,11 +29,13 @@ TEST(Hash, Crc32cContinuesFromASeed) {
 
 TEST(Hash, Fnv1a64MatchesThePublishedValue) { EXPECT_EQ(Fnv1a64("a"), 0xaf63dc4c8601ec8cULL); }
 
-TEST(Epoch, RestartAndRebootAreLater) {
-  const Epoch before{100, 50, 900};
-  EXPECT_LT(before, (Epoch{100, 51, 0}));
-  EXPECT_LT((Epoch{100, 51, 0}), (Epoch{200, 1, 0}));
-  EXPECT_LT(before, (Epoch{100, 50, 901}));
+TEST(Epoch, HasAnOrderWithinOneLifeAlone) {
+  const Epoch epoch{77, 900};
+  EXPECT_TRUE((Epoch{77, 901}).LaterThan(epoch));
+  EXPECT_FALSE(epoch.LaterThan(epoch));
+  EXPECT_FALSE((Epoch{77, 899}).LaterThan(epoch));
+  EXPECT_FALSE((Epoch{78, 901}).LaterThan(epoch));
+  EXPECT_FALSE(epoch.LaterThan({78, 1}));
 }
 
 TEST(Clock, SteadyClockDoesNotGoBack) {

@@ -29,6 +29,12 @@ class FakeFiles final : public Files {
     return absl::OkStatus();
   }
 
+  // The disk is a new one.
+  void Lose() {
+    absl::MutexLock lock(&mutex_);
+    files_.clear();
+  }
+
   void SetFull(bool full) {
     absl::MutexLock lock(&mutex_);
     full_ = full;

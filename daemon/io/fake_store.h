@@ -16,7 +16,10 @@ class FakeStore final : public Store {
     prefix_ = prefix;
     callbacks_ = std::move(callbacks);
   }
-  void Put(const std::string& key, const std::string& value, int64_t) override { entries_[key] = value; }
+  void Put(const std::string& key, const std::string& value, int64_t) override {
+    entries_[key] = value;
+    ++puts_;
+  }
   void Stop() override {}
 
   void SetState(const std::string& state) { callbacks_.on_state(state); }
@@ -24,12 +27,14 @@ class FakeStore final : public Store {
   void Delete(const std::string& key) { callbacks_.on_change({key, "", true, ++revision_}); }
   const std::map<std::string, std::string>& entries() const { return entries_; }
   const std::string& prefix() const { return prefix_; }
+  int puts() const { return puts_; }
 
  private:
   std::string prefix_;
   Callbacks callbacks_;
   std::map<std::string, std::string> entries_;
   uint64_t revision_ = 0;
+  int puts_ = 0;
 };
 
 }  // namespace r2cc::daemon

@@ -13,7 +13,7 @@ using health::NicKey;
 health::NodeState Node(const std::string& name, const std::vector<std::string>& nics) {
   health::NodeState state;
   state.node = name;
-  state.epoch = {1, 1, 1};
+  state.epoch = {1, 1};
   state.probe_nonce = 77;
   for (const std::string& nic : nics) {
     health::NicStatus& status = state.nics.emplace_back();

@@ -6,6 +6,7 @@
 
 #include "daemon/event_log.h"
 #include "daemon/rpc/answer.h"
+#include "daemon/speaker.h"
 #include "daemon/trust/caller.h"
 #include "daemon/trust/roles.h"
 #include "daemon/view_broadcaster.h"
@@ -28,8 +29,10 @@ class Backend {
   virtual void ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) = 0;
   virtual void ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) = 0;
   virtual void ExplainPlan(Answer<v1::ExplainPlanReply> answer) = 0;
-  // A peer's view, pushed to us by `from`.
-  virtual void ReceiveView(v1::NodeView view, const Caller& from) = 0;
+  // A peer's view, pushed to us by `from` on its stream `stream`: NextStream() of one stream from its beginning to its end.
+  virtual void ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from) = 0;
+  // A peer's stream is over: nothing comes by it any more.
+  virtual void EndStream(uint64_t stream) = 0;
   virtual EventLog& events() = 0;
   virtual ViewBroadcaster& broadcaster() = 0;
 };

@@ -45,7 +45,7 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
       absl::MutexLock lock(&mutex_);
       node_ = node;
     }
-    backend_->ReceiveView(std::move(*request_.mutable_view()), from_);
+    backend_->ReceiveView(std::move(*request_.mutable_view()), stream_, from_);
     // The first is answered at once, which tells the caller that it is connected; later on the broadcaster says when there is something to
     // say.
     if (!std::exchange(answered_, true)) Wake();
@@ -65,6 +65,7 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
 
   void OnDone() override {
     backend_->broadcaster().Unlisten(listener_);
+    backend_->EndStream(stream_);
     delete this;
   }
 
@@ -93,6 +94,7 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
   Backend* const backend_;
   const Authenticator* const authenticator_;
   const Caller from_;
+  const uint64_t stream_ = NextStream();
   ViewBroadcaster::ListenerId listener_;
   v1::PushRequest request_;  // the read under way
   bool answered_ = false;

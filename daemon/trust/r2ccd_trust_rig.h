@@ -94,11 +94,11 @@ class TrustTest : public R2ccdTest {
     while (stream->Read(&reply)) answers->push_back(reply.view());
     return stream->Finish();
   }
-  // The view of a daemon that will outlive every clock.
+  // The view of a daemon that nobody has heard of.
   static v1::NodeView Forged(const std::string& node) {
     v1::NodeView view;
     view.set_node(node);
-    view.mutable_epoch()->set_boot_time_s(9'000'000'000);
+    view.mutable_epoch()->set_incarnation(9'000'000'000);
     view.set_word(v1::NODE_UNHEALTHY);
     for (const char* name : {"rail0", "rail1"}) {
       v1::NicView* nic = view.add_nics();

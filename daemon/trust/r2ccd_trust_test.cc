@@ -118,7 +118,7 @@ TEST_F(TrustTest, AnotherNodesCertificateSpeaksAndActsForThatNodeAlone) {
   // A first view of its own opens no door either.
   std::vector<v1::NodeView> ghosts = {Forged("n2")};
   for (int i = 0; i < 1030; ++i) ghosts.push_back(Forged("ghost" + std::to_string(i)));
-  ghosts[0].mutable_epoch()->set_boot_time_s(0);
+  ghosts[0].mutable_epoch()->set_incarnation(1);
   std::vector<v1::NodeView> answers;
   EXPECT_EQ(Push(channel, ghosts, &answers).error_code(), kDenied);
   EXPECT_EQ(Status(0).nodes_size(), kNodes);

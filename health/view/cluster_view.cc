@@ -15,7 +15,7 @@ ClusterView::Merged ClusterView::Merge(NodeState state, Nanos now, std::optional
     entry.state.node = state.node;
   } else {
     // No sign of life either: it may have been on its way since before the daemon died.
-    if (state.epoch < entry.state.epoch) return Merged::kOutdated;
+    if (entry.state.epoch.LaterThan(state.epoch)) return Merged::kOutdated;
     Heard(state.node, now);
     if (state.epoch == entry.state.epoch) return Merged::kSame;
   }

@@ -32,11 +32,12 @@ class ClusterView {
   enum class Merged {
     kNew,       // the view changed
     kSame,      // the epoch that is known already: a sign of life
-    kOutdated,  // an older epoch, on its way for long; ignored
+    kOutdated,  // an older epoch of the same life, overtaken on its way; ignored
     kOwn,       // about this node, from elsewhere; ignored: nobody knows better
   };
-  // A node's state came in at `now`, over whatever way. An older epoch never replaces a later one. If it is kNew, `before` (unless null) is
-  // set to what was known until then: nothing, if the node is new.
+  // A node's state came in at `now`, over whatever way. Within a life of its daemon an older epoch never replaces a later one. A state of
+  // another life replaces what is known: which life is to be believed was decided before (incarnations.h). If it is kNew, `before` (unless
+  // null) is set to what was known until then: nothing, if the node is new.
   Merged Merge(NodeState state, Nanos now, std::optional<NodeState>* before = nullptr);
 
   // This node's own state.

@@ -16,7 +16,7 @@ NicKey Port(int node, int rail = 0) { return {Name(node), "r" + std::to_string(r
 NodeState Node(int node, PairReports pairs = {}) {
   NodeState state;
   state.node = Name(node);
-  state.epoch = {1, 1, 1};
+  state.epoch = {1, 1};
   state.probe_nonce = 100 + static_cast<uint64_t>(node);
   for (int rail = 0; rail < 2; ++rail) {
     NicStatus nic;

@@ -261,7 +261,7 @@ TEST(FakeDaemonLink, PlaysADaemon) {
   FakeDaemonLink fake;
   EXPECT_EQ(fake.page(1), nullptr);
   plan::Plan plan;
-  plan.epoch = {1, 1, 1};
+  plan.epoch = {1, 1};
   plan.nics.push_back({"a", "b", plan::NicState::kDrained, 0});
   fake.Publish(plan);
   const uint64_t generation = fake.page_generation();

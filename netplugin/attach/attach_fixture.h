@@ -87,7 +87,7 @@ class Server {
   // A plan for node7/nic3.
   void Publish(uint64_t counter, uint16_t weight, Nanos now, int64_t daemon_start = 1) {
     plan::Plan plan;
-    plan.epoch = {5, daemon_start, counter};
+    plan.epoch = {static_cast<uint64_t>(daemon_start), counter};
     plan.nics.push_back({"node7", "nic3", plan::NicState::kHealthy, weight});
     std::string error;
     EXPECT_TRUE(page->Publish(plan, now, &error)) << error;

@@ -37,8 +37,7 @@ PageEntry EntryOf(const std::string& first, const std::string& second, NicState 
 
 std::vector<uint64_t> BodyOf(const PageCopy& copy) {
   std::vector<uint64_t> words(kPageBodyEntries + copy.entries.size() * kPageEntryWords);
-  words[kPageBodyEpochBoot] = static_cast<uint64_t>(copy.epoch.boot_time_s);
-  words[kPageBodyEpochStart] = static_cast<uint64_t>(copy.epoch.daemon_start_ns);
+  words[kPageBodyIncarnation] = copy.epoch.incarnation;
   words[kPageBodyEpochCounter] = copy.epoch.counter;
   words[kPageBodyEntryCount] = copy.entries.size();
   if (!copy.entries.empty()) std::memcpy(&words[kPageBodyEntries], copy.entries.data(), copy.entries.size() * sizeof(PageEntry));
@@ -47,8 +46,7 @@ std::vector<uint64_t> BodyOf(const PageCopy& copy) {
 
 // The inverse, for words whose count was clamped and whose checksum is right. False if they are not a plan all the same.
 bool CopyOf(const std::vector<uint64_t>& words, PageCopy* copy) {
-  copy->epoch.boot_time_s = static_cast<int64_t>(words[kPageBodyEpochBoot]);
-  copy->epoch.daemon_start_ns = static_cast<int64_t>(words[kPageBodyEpochStart]);
+  copy->epoch.incarnation = words[kPageBodyIncarnation];
   copy->epoch.counter = words[kPageBodyEpochCounter];
   copy->entries.resize((words.size() - kPageBodyEntries) / kPageEntryWords);
   if (!copy->entries.empty()) std::memcpy(copy->entries.data(), &words[kPageBodyEntries], copy->entries.size() * sizeof(PageEntry));
@@ -131,7 +129,8 @@ bool PageWriter::Publish(const Plan& plan, Nanos now, std::string* error) {
     *error = "plan has " + std::to_string(entries) + " NICs and broken paths, a page holds " + std::to_string(kPageEntriesMax);
     return false;
   }
-  if (plan.epoch <= published_) {
+  // A page is one life's.
+  if (published_ == Epoch{} ? plan.epoch == Epoch{} : !plan.epoch.LaterThan(published_)) {
     *error = "plan's epoch is not later than the published one";
     return false;
   }
@@ -172,9 +171,11 @@ PageReader::Read PageReader::Refresh() {
     const Take take = TakeBody(page, sequence, &words_);
     if (take == Take::kTorn) continue;
     PageCopy copy;
-    if (take == Take::kGarbled || !CopyOf(words_, &copy) || copy.epoch < copy_.epoch) break;
+    if (take == Take::kGarbled || !CopyOf(words_, &copy)) break;
+    const bool same = copy.epoch == copy_.epoch;
+    if (!same && copy_.epoch != Epoch{} && !copy.epoch.LaterThan(copy_.epoch)) break;
     sequence_ = sequence;
-    if (copy.epoch == copy_.epoch) return Read::kUnchanged;
+    if (same) return Read::kUnchanged;
     copy_ = std::move(copy);
     return Read::kNew;
   }

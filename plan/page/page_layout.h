@@ -10,8 +10,8 @@
 namespace r2cc::plan {
 
 // The body is counted in words, because words are what can be copied atomically.
-constexpr size_t kPageBodyEpochBoot = 0;
-constexpr size_t kPageBodyEpochStart = 1;
+constexpr size_t kPageBodyIncarnation = 0;
+constexpr size_t kPageBodyReserved = 1;  // 0
 constexpr size_t kPageBodyEpochCounter = 2;
 constexpr size_t kPageBodyEntryCount = 3;
 constexpr size_t kPageBodyEntries = 4;

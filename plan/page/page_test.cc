@@ -19,7 +19,7 @@ namespace {
 
 Plan PlanOf(uint64_t counter, int nics, uint16_t weight = 1000, NicState state = NicState::kHealthy) {
   Plan plan;
-  plan.epoch = {1000, 5, counter};
+  plan.epoch = {1000, counter};
   for (int i = 0; i < nics; ++i) plan.nics.push_back({"node" + std::to_string(i / 8), "nic" + std::to_string(i % 8), state, weight});
   return plan;
 }
@@ -51,8 +51,7 @@ class HostilePage {
   void Seal(int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) { EXPECT_EQ(fcntl(fd_, F_ADD_SEALS, seals), 0); }
   // Writes a sound body.
   void Fill(const PageCopy& copy) {
-    page_->body[kPageBodyEpochBoot] = static_cast<uint64_t>(copy.epoch.boot_time_s);
-    page_->body[kPageBodyEpochStart] = static_cast<uint64_t>(copy.epoch.daemon_start_ns);
+    page_->body[kPageBodyIncarnation] = copy.epoch.incarnation;
     page_->body[kPageBodyEpochCounter] = copy.epoch.counter;
     page_->body[kPageBodyEntryCount] = copy.entries.size();
     if (!copy.entries.empty()) std::memcpy(&page_->body[kPageBodyEntries], copy.entries.data(), copy.entries.size() * sizeof(PageEntry));
@@ -283,8 +282,8 @@ TEST(HostilePage, GarbledBodiesAreRefusedWhole) {
       {"a NIC twice",
        [](HostilePage& page) { std::memcpy(&page->body[kPageBodyEntries], &page->body[kPageBodyEntries + 3], 24), page.Sign(); }},
       {"earlier epoch", [](HostilePage& page) { page->body[kPageBodyEpochCounter] = 4, page.Sign(); }},
-      {"earlier start", [](HostilePage& page) { page->body[kPageBodyEpochStart] = 4, page.Sign(); }},
-      {"earlier boot", [](HostilePage& page) { page->body[kPageBodyEpochBoot] = ~0ull, page.Sign(); }},
+      {"another life", [](HostilePage& page) { page->body[kPageBodyIncarnation] = ~0ull, page.Sign(); }},
+      {"no life", [](HostilePage& page) { page->body[kPageBodyIncarnation] = page->body[kPageBodyEpochCounter] = 0, page.Sign(); }},
   };
   for (const auto& [name, harm] : harms) {
     SCOPED_TRACE(name);

@@ -18,7 +18,8 @@ namespace {
 constexpr Nanos kMs = kNanosPerMs;
 constexpr Nanos kEventMax = 20 * kMs;  // from a link's event to the last page: a commit and two ways
 constexpr Nanos kSilenceMax = 1000 * kMs;
-constexpr Nanos kHealMax = 6000 * kMs;  // a connection is given up after 2 s, and tried again every 2 s
+constexpr Nanos kImagedMax = 5000 * kMs;  // its former life's streams count for 2 s
+constexpr Nanos kHealMax = 6000 * kMs;    // a connection is given up after 2 s, and tried again every 2 s
 
 uint64_t first_seed = 1;
 uint64_t seeds = 1;
@@ -90,6 +91,26 @@ class Story {
     Expect({other}, false, cluster_.Running(), kEventMax, "a daemon is not there", [&] { cluster_.SetLink(other, false); });
     Expect({other}, false, {number}, kHealMax, "it has started again", [&] { cluster_.node(number).Start(); });
     Expect({other}, true, cluster_.Running(), kHealMax, "the link is back", [&] { cluster_.SetLink(other, true); });
+    Rest();
+  }
+
+  // Nobody closes its connections, its files are gone, its clock is hours back or years ahead, and it is there again before the others have
+  // found its streams to be dead. What it says then is its first word; what it said before must not outlive it.
+  void AMachineThatIsImagedAnew() {
+    const int number = Any(Nodes());
+    const Nic own = {number, Any(8)};
+    const Nic later = {number, (own.rail + 1) % 8};
+    cluster_.watch().Break(cluster_.NicsOf({number}));
+    cluster_.SetPower(number, false);
+    cluster_.SetLink(own, false);
+    cluster_.Run(static_cast<Nanos>(1 + Any(1500)) * kMs);
+    cluster_.node(number).Reimage((Any(2) == 0 ? -20 : 5 * 365 * 24) * 3600 * kNanosPerSecond);
+    Expect({own}, false, cluster_.Running(), kImagedMax, "imaged anew", [&] { cluster_.SetPower(number, true); });
+    Expect({later}, false, cluster_.Running(), kEventMax, "its later words", [&] { cluster_.SetLink(later, false); });
+    Expect({own, later}, true, cluster_.Running(), kHealMax, "the links are back", [&] {
+      cluster_.SetLink(own, true);
+      cluster_.SetLink(later, true);
+    });
     Rest();
   }
 
@@ -177,6 +198,7 @@ TEST(Cluster, EachFaultIsKnownToAllWhomItConcernsAndNoneIsInvented) {
                                                &Story::ARackOfWhichNothingIsHeard,
                                                &Story::ARackWithoutPower,
                                                &Story::ADaemonThatStartsAgain,
+                                               &Story::AMachineThatIsImagedAnew,
                                                &Story::AStoreThatIsDown,
                                                &Story::ARackThatIsCutOff};
     // In an order of the seed's own.

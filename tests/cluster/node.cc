@@ -33,7 +33,6 @@ Node::Node(int number, int rails, Surroundings around)
       rails_(rails),
       around_(around),
       ahead_(static_cast<Nanos>(around.network->Random() % 1'000'000) * kNanosPerMs),
-      boot_time_s_(kEpochNs / kNanosPerSecond - ahead_ / kNanosPerSecond),
       links_up_(static_cast<size_t>(rails), true) {
   for (int rail = 0; rail < rails; ++rail) {
     const std::string folder = absl::StrCat("class/net/", Interface(rail));
@@ -84,7 +83,7 @@ daemon::World Node::WorldOf(Daemon* daemon) {
   daemon::World world;
   world.core = &daemon->life;
   world.disk = &daemon->life;
-  world.realtime_ns = [queue = around_.queue] { return kEpochNs + queue->Now(); };
+  world.realtime_ns = [this] { return kEpochNs + around_.queue->Now() + clock_ahead_; };
   world.links = &daemon->links;
   world.sysfs = &sysfs_;
   world.datagrams = &daemon->datagrams;
@@ -96,9 +95,8 @@ daemon::World Node::WorldOf(Daemon* daemon) {
   world.jobs = &daemon->attach;
   world.peers = &daemon->peers;
   world.store = &daemon->store;
-  world.boot_id = absl::StrCat("boot of ", NodeName(number_));
-  world.boot_time_s = boot_time_s_;
-  world.daemon_start_ns = daemon->life.Now();
+  world.boot_id = absl::StrCat("boot ", boots_, " of ", NodeName(number_));
+  world.incarnation = around_.network->Random() | 1;
   world.new_probe_secret = [network = around_.network] {
     health::ProbeSecret secret{};
     const uint64_t random = network->Random();
@@ -120,6 +118,13 @@ void Node::Start() {
 }
 
 void Node::End() { daemon_.reset(); }
+
+void Node::Reimage(Nanos clock_ahead) {
+  R2CC_CHECK(!running());
+  files_.Lose();
+  clock_ahead_ += clock_ahead;
+  ++boots_;
+}
 
 void Node::AttachJobs() {
   for (size_t job = 0; job < jobs_.size(); ++job) {

@@ -44,6 +44,8 @@ class Node {
   void Start();
   // Ends it. Its kernel closes what it had open.
   void End();
+  // The machine is imaged anew: its files are gone, and its clock is `ahead` of what it was.
+  void Reimage(Nanos clock_ahead);
   bool running() const { return daemon_ != nullptr; }
 
   void AddJob(JobPeers peers) { jobs_.push_back(std::move(peers)); }
@@ -97,8 +99,9 @@ class Node {
   const int number_;
   const int rails_;
   const Surroundings around_;
-  const Nanos ahead_;  // of its clock
-  const int64_t boot_time_s_;
+  const Nanos ahead_;  // of its monotonic clock
+  Nanos clock_ahead_ = 0;
+  int boots_ = 1;
   std::vector<JobPeers> jobs_;
   std::vector<bool> links_up_;
   daemon::FakeFiles files_;

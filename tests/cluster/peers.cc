@@ -15,6 +15,7 @@ struct Peers::Stream {
     Nanos silent_since = 0;
   };
   uint64_t number = 0;
+  const uint64_t speaker = daemon::NextStream();
   std::string name;  // of the called one, as the caller knows it
   End caller;
   End called;
@@ -27,7 +28,8 @@ struct Peers::Stream {
       v1::NodeView parsed;
       if (to->who == nullptr || !parsed.ParseFromString(*bytes)) return;
       if (to == &self->called)
-        to->who->backend_->ReceiveView(std::move(parsed), {.address = self->caller.who != nullptr ? self->caller.who->address_ : "gone"});
+        to->who->backend_->ReceiveView(std::move(parsed), self->speaker,
+                                       {.address = self->caller.who != nullptr ? self->caller.who->address_ : "gone"});
       else
         to->who->OnView(self->name, std::move(parsed));
     });
@@ -137,6 +139,7 @@ void Peers::Leave(const std::shared_ptr<Stream>& stream) {
   if (own->listener != 0) broadcaster_->Unlisten(std::exchange(own->listener, 0));
   own->who = nullptr;
   streams_.erase(stream->number);
+  if (own == &stream->called) backend_->EndStream(stream->speaker);
   if (other->who == nullptr) return;
   network()->Send(Kind::kPush, 0, own->node, other->node, &own->lane, [stream, other] {
     Peers* const who = other->who;

@@ -90,7 +90,11 @@ class Fuzzed : daemon::FakeWorld {
 
   void Step() {
     switch (input_.Below(16)) {
-      case 0: return wiring_->backend().ReceiveView(TakeView(), {.address = "10.0.0.2:5000"});
+      case 0: {
+        const uint64_t stream = 1 + input_.Below(3);
+        if (input_.Below(8) == 0) return wiring_->backend().EndStream(stream);
+        return wiring_->backend().ReceiveView(TakeView(), stream, {.address = "10.0.0.2:5000"});
+      }
       case 1: return peers_->Receive(input_.TakeBool() ? "n1" : "n2", TakeView());
       case 2: return input_.TakeBool() ? peers_->Connect("n1") : peers_->Lose("n1", input_.TakeString(input_.Below(64)));
       case 3: return ChangeStore();
@@ -119,6 +123,7 @@ class Fuzzed : daemon::FakeWorld {
       return view;
     }
     view.set_node(input_.TakeBool() ? "n1" : "n2");
+    view.mutable_epoch()->set_incarnation(1 + input_.Below(3));
     view.mutable_epoch()->set_counter(input_.Take<uint8_t>());
     if (const size_t known = input_.Below(4); known > 0) {
       const health::ProbeIdentity& identity = Stranger(known - 1);
@@ -358,7 +363,7 @@ class Fuzzed : daemon::FakeWorld {
   fuzz::Input input_;
   const bool jobs_alone_;  // nobody but jobs says a word
   const ScopedLogCapture log_{[](LogLevel, const std::string& line) { R2CC_CHECK(line.find('\n') == std::string::npos); }};
-  int64_t starts_ = 0;
+  uint64_t starts_ = 0;
   daemon::JobId jobs_attached_ = 0;
   std::string last_ping_;
   health::FakeDatagrams strangers_{&net_};

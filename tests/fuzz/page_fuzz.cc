@@ -84,8 +84,8 @@ void Read(r2cc::fuzz::Input input) {
     const uint8_t flags = input.Take<uint8_t>();
     page->sequence = (flags & 1) != 0 ? input.TakeNumber() : page->sequence + 2;
     page->heartbeat_ns = input.TakeNumber();
-    page->body[kPageBodyEpochBoot] = input.TakeNumber();
-    page->body[kPageBodyEpochStart] = input.TakeNumber();
+    page->body[kPageBodyIncarnation] = input.TakeNumber();
+    page->body[kPageBodyReserved] = input.TakeNumber();
     page->body[kPageBodyEpochCounter] = input.TakeNumber();
     const uint64_t count = input.TakeNumber();
     page->body[kPageBodyEntryCount] = count;
@@ -99,7 +99,8 @@ void Read(r2cc::fuzz::Input input) {
     const uint64_t refusals = reader->refusals();
     const PageReader::Read result = reader->Refresh();
     R2CC_CHECK((result == PageReader::Read::kRefused) == (reader->refusals() == refusals + 1));
-    R2CC_CHECK((result == PageReader::Read::kNew) == (last < reader->copy().epoch));
+    R2CC_CHECK((result == PageReader::Read::kNew) == (last != reader->copy().epoch));
+    R2CC_CHECK(last == r2cc::Epoch{} || last == reader->copy().epoch || reader->copy().epoch.LaterThan(last));
     last = reader->copy().epoch;
     CheckCopy(reader->copy());
     reader->Stale(static_cast<r2cc::Nanos>(input.TakeNumber()));

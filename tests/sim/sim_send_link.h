@@ -16,17 +16,25 @@ class SimSendLink final : public net::SendLink {
   SimSendLink(SimPort* port, const net::LinkName& name, net::SendOwner* owner, net::Counter* carried);
   ~SimSendLink() override;
 
-  net::ControlChannel* control() override { return &channel_; }
+  void Queue(const net::Frame& frame) override { channel_.Queue(frame); }
+  bool Flush() override {
+    channel_.Flush();
+    return true;
+  }
+  bool flushed() const override { return channel_.flushed(); }
+  void HalfClose() override { channel_.HalfClose(); }
+  void PollControl() override;
   bool Close() override;
   void Open(const net::Endpoint& remote_rail, const net::Hello& hello) override;
   void Prove() override;
   void Start() override;
-  Room Pump(int most, bool retry) override;
+  bool Pump(int most, bool retry) override;
   bool busy() const override;
   Sent SendNow(FunctionRef<bool(net::Chunk*)> post) override;
   void Retarget(net::FlowId flow, net::MessageId message, const std::byte* copy) override;
   bool Holds(net::FlowId flow) override;
   net::LinkFacts Measure() override;
+  void Advise(const net::LinkAdvice&) override {}
 
   // May destroy this.
   void FinishClose();

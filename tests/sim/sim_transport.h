@@ -36,30 +36,29 @@ class SimConnection final : public net::Connection {
   std::unique_ptr<FrameStream> stream;
 };
 
-class SimPort;
-class SimChannel final : public net::ControlChannel {
+// A control channel that has been greeted.
+class SimChannel {
  public:
-  SimChannel(SimPort* port, net::ControlSink sink) : port_(port), sink_(std::move(sink)) {}
+  SimChannel(Io* io, ReadySet* ready, uint32_t tag) : io_(io), ready_(ready), tag_(tag) {}
 
   bool open() const { return stream_ != nullptr; }
-  // It has been greeted.
-  void Open(std::unique_ptr<FrameStream> stream);
+  void Open(std::unique_ptr<FrameStream> stream, std::function<void()> service);
   // Abandon: a reset, unsent bytes lost.
   void Close(bool abandon);
-  void Queue(const net::Frame& frame) override;
-  bool Flush() override {
+  void Queue(const net::Frame& frame);
+  void Flush() {
     if (open()) stream_->Flush();
-    return true;
   }
-  bool flushed() const override { return !open() || stream_->flushed(); }
-  void HalfClose() override {
+  bool flushed() const { return !open() || stream_->flushed(); }
+  void HalfClose() {
     if (open()) stream_->socket().HalfClose();
   }
-  void Poll() override;
+  FrameStream::State Service(FunctionRef<void(const net::Frame&)> on_frame);
 
  private:
-  SimPort* const port_;
-  const net::ControlSink sink_;
+  Io* const io_;
+  ReadySet* const ready_;
+  const uint32_t tag_;
   std::unique_ptr<FrameStream> stream_;
   ReadySet::Token token_ = 0;
 };
@@ -74,6 +73,7 @@ class SimPort final : public net::OobPort {
   std::unique_ptr<net::SendLink> NewSend(const net::LinkName& name, net::SendOwner* owner, net::Counter* carried) override;
   std::unique_ptr<net::RecvLink> NewRecv(const net::LinkName& name, net::RecvOwner* owner, net::Counter* carried) override;
   std::unique_ptr<net::Oob> NewOob(const net::OobAddress& peer, net::OobOwner* owner) override;
+  int fd() const override { return -1; }
   bool Poll() override;
   bool has_workers() const override { return io->options.workers; }
   void UseWorkers(bool on) override;

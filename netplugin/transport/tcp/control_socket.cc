@@ -14,11 +14,13 @@ constexpr size_t kBacklogMost = 64 * 1024 * 1024;
 
 }  // namespace
 
-void ControlSocket::Open(std::unique_ptr<PacketStream> stream) {
+void ControlSocket::Open(Poller* poller, std::unique_ptr<PacketStream> stream, uint32_t tag, std::function<void()> ready) {
   Close();
+  poller_ = poller;
+  tag_ = tag;
   stream_ = std::move(stream);
   watching_writes_ = queued_ = repeats_wait_ = false;
-  token_ = poller_->Add(stream_->fd(), EPOLLIN, [this](uint32_t) { Poll(); });
+  token_ = poller_->Add(stream_->fd(), EPOLLIN, [ready = std::move(ready)](uint32_t) { ready(); });
 }
 
 void ControlSocket::Close() {
@@ -68,23 +70,18 @@ bool ControlSocket::Flush() {
   return true;
 }
 
-void ControlSocket::Poll() {
-  if (stream_ == nullptr) return;
-  const PacketStream::State state = Service();
-  if (state == PacketStream::State::kOpen) return WatchWrites();
-  sink_.broken(state == PacketStream::State::kGarbled ? plan::EvidenceCause::kGarbled : plan::EvidenceCause::kSocketError);
-}
-
-PacketStream::State ControlSocket::Service() {
+PacketStream::State ControlSocket::Service(FunctionRef<void(const Frame&)> on_frame) {
   if (stream_->wants_write() && !stream_->Flush()) return PacketStream::State::kClosed;
   bool sound = true;
   const PacketStream::State state = stream_->Read([&](std::span<const uint8_t> packet) {
     Frame frame;
     sound = Decode(packet, tag_, &frame);
-    if (sound) sink_.heard(frame);
+    if (sound) on_frame(frame);
     return sound;
   });
-  return sound ? state : PacketStream::State::kGarbled;
+  if (!sound) return PacketStream::State::kGarbled;
+  if (state == PacketStream::State::kOpen) WatchWrites();
+  return state;
 }
 
 void ControlSocket::WatchWrites() {

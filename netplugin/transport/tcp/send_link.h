@@ -22,13 +22,17 @@ class TcpSendLink final : public SendLink {
   TcpSendLink(TcpPort* port, const LinkName& name, SendOwner* owner, Counter* carried);
   ~TcpSendLink() override;
 
-  ControlChannel* control() override { return &control_; }
+  void Queue(const Frame& frame) override { control_.Queue(frame); }
+  bool Flush() override { return control_.Flush(); }
+  bool flushed() const override { return control_.flushed(); }
+  void HalfClose() override { control_.HalfClose(); }
+  void PollControl() override;
   bool Close() override;
 
   void Open(const Endpoint& remote_rail, const Hello& hello) override;
   void Prove() override;
   void Start() override { started_ = true; }
-  Room Pump(int most, bool retry) override;
+  bool Pump(int most, bool retry) override;
   bool busy() const override;
   Sent SendNow(FunctionRef<bool(Chunk*)> post) override;
   void Retarget(FlowId flow, MessageId message, const std::byte* copy) override;
