@@ -1,24 +1,24 @@
 #include "netplugin/transport/control_channels.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace r2cc::net {
 
 void ControlChannels::Flush(FunctionRef<void(Lane)> broken) {
   if (!std::exchange(queued_, false)) return;
-  if (!oob_->Flush()) broken(kOobLane);
-  for (size_t link = 0; link < links_.size(); ++link)
-    if (links_[link] != nullptr && !links_[link]->Flush()) broken(static_cast<Lane>(link));
+  for (size_t i = 0; i < channels_.size(); ++i)
+    if (channels_[i] != nullptr && !channels_[i]->Flush()) broken(kOobLane + static_cast<Lane>(i));
 }
 
 bool ControlChannels::flushed() const {
-  return oob_->flushed() && std::all_of(links_.begin(), links_.end(), [](const Link* link) { return link == nullptr || link->flushed(); });
+  return std::all_of(channels_.begin(), channels_.end(),
+                     [](const ControlChannel* channel) { return channel == nullptr || channel->flushed(); });
 }
 
 void ControlChannels::HalfClose() {
-  oob_->HalfClose();
-  for (Link* const link : links_)
-    if (link != nullptr) link->HalfClose();
+  for (ControlChannel* const channel : channels_)
+    if (channel != nullptr) channel->HalfClose();
 }
 
 }  // namespace r2cc::net

@@ -2,42 +2,44 @@
 #ifndef R2CC_NETPLUGIN_TRANSPORT_CONTROL_CHANNELS_H_
 #define R2CC_NETPLUGIN_TRANSPORT_CONTROL_CHANNELS_H_
 
-#include <utility>
 #include <vector>
 
 #include "base/core/function_ref.h"
 #include "netplugin/link/action.h"
 #include "netplugin/transport/links.h"
-#include "netplugin/transport/oob.h"
 
 namespace r2cc::net {
 
 class ControlChannels {
  public:
   // It outlives this.
-  void set_oob(Oob* oob) { oob_ = oob; }
-  void Resize(size_t links) { links_.resize(links); }
+  explicit ControlChannels(ControlChannel* oob) : channels_{oob} {}
+  void Resize(size_t links) { channels_.resize(IndexOf(static_cast<Lane>(links))); }
   // Null: the link has none.
-  void Set(LinkId link, Link* of) { links_[link] = of; }
+  void Set(LinkId link, ControlChannel* channel) { channels_[IndexOf(link)] = channel; }
 
-  // For the next Flush(). Nothing happens on a channel that is not open.
+  // For the next Flush().
   void Queue(Lane lane, const Frame& frame) {
     queued_ = true;
-    if (lane == kOobLane)
-      oob_->Queue(frame);
-    else if (Link* const link = links_[static_cast<size_t>(lane)]; link != nullptr)
-      link->Queue(frame);
+    if (ControlChannel* const channel = channels_[IndexOf(lane)]; channel != nullptr) channel->Queue(frame);
   }
   bool queued() const { return queued_; }
+  // False if the link has none.
+  bool Poll(LinkId link) {
+    ControlChannel* const channel = channels_[IndexOf(link)];
+    if (channel != nullptr) channel->Poll();
+    return channel != nullptr;
+  }
   // Calls `broken` for each channel that is.
   void Flush(FunctionRef<void(Lane)> broken);
   bool flushed() const;
   void HalfClose();
 
  private:
-  Oob* oob_ = nullptr;
-  std::vector<Link*> links_;
-  bool queued_ = false;  // some channel may have queued frames
+  static size_t IndexOf(Lane lane) { return static_cast<size_t>(lane - kOobLane); }
+
+  std::vector<ControlChannel*> channels_;  // by lane
+  bool queued_ = false;                    // some channel may have queued frames
 };
 
 }  // namespace r2cc::net

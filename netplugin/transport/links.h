@@ -10,9 +10,18 @@
 // Order: a link may be destroyed only between two calls into it. So the peer carries out what a session asks for when no link of it is on
 // the stack, and a link may call its owner from any method but its constructor, destructor, Close() and Forget().
 //
+// Who tells of a lost rail. That a rail of this process is down - no carrier, no address - the peer hears from the link monitor, and
+// closes the rail's links: a transport need not look. What a connection or a device says - a reset, an error completion, a device
+// that is gone - its link tells with Trouble(). Silence is the session's to judge: a transport never gives up what is only slow.
+//
 // The close. After Close() nothing of the incarnation calls the owner, but LinkClosed(). Close() returns true if at that moment nothing of
-// it reads or writes a buffer of a message any more, and never will. Else LinkClosed(true) follows when that is so; LinkClosed(false) says
-// that it cannot be promised for now. On this rests that lost chunks may be sent again: see link/action.h.
+// it reads or writes a buffer of a message any more, and never will. If it returns false, the peer keeps the link, and it may still read
+// and write what it had begun; then comes LinkClosed(true) when it is at rest for good, or LinkClosed(false), at most once, when that
+// cannot be promised for now, and LinkClosed(true) later if it can be after all. On this rests that lost chunks may be sent again: see
+// link/action.h.
+//
+// Trust. An Endpoint - of the peer's rail, or in a Hello - is bytes that the peer wrote and nobody but the transport has read: it checks
+// their length and each field. Frames and chunk headers too come from the peer; those who own the link check what these say.
 //
 // Who places. Where the receiving process places (TCP), RecvOwner::Begin() decides before a byte is written, and refusing a chunk prevents
 // it. Where the sender's device places (RDMA), the bytes are there before anybody is asked, and refusing only detects. Such a transport:
@@ -75,9 +84,9 @@ class LinkOwner {
   virtual void Heard(const LinkName& name, const Frame& frame) = 0;
   // Hard evidence against the incarnation. A Close() follows, not within this call.
   virtual void Trouble(const LinkName& name, plan::EvidenceCause cause) = 0;
-  // See above. Only after a Close() that returned false, and the last thing that the link does: it may be gone when this returns.
+  // See above. Only after a Close() that returned false, and the last thing that the link does: after a true it is gone.
   virtual void LinkClosed(LinkName name, bool ok) = 0;
-  // The link has something to do once more: Pump() or Poll() it before the lock is released.
+  // The link has something to do once more: it is asked to Pump(), or to ReadMore(), before the lock is released.
   virtual void Ready(const LinkName& name) = 0;
   // ANY THREAD: takes the lock, does what others left to its holder, calls `tell`, carries out what follows if it says that something
   // does, calls `ask`, and releases the lock. `ask(posted)`: whether requests of the job came in; true: the thread comes back at once, and
@@ -114,23 +123,42 @@ class RecvOwner : public LinkOwner {
   virtual void Proved(const LinkName& name, bool ok) = 0;
 };
 
-// One incarnation at either end.
-class Link {
+// Frames to the other end, and from there: of a link, or of a peer's out-of-band connection. What comes is told to its owner. While it is
+// not open nothing happens on it.
+class ControlChannel {
  public:
-  // Only when it is closed: see above.
-  virtual ~Link() = default;
-
-  // The control channel. Queue() keeps a frame for the next Flush(); frames that are repeated anyway may be dropped while the peer does
-  // not read. Flush() is false if the channel is broken.
+  virtual ~ControlChannel() = default;
+  // Keeps a frame for the next Flush(); frames that are repeated anyway may be dropped while the peer does not read.
   virtual void Queue(const Frame& frame) = 0;
+  // False if the channel is broken.
   virtual bool Flush() = 0;
   // Everything queued is with the kernel or the device.
   virtual bool flushed() const = 0;
   // No more frames from us; what is queued still goes.
   virtual void HalfClose() = 0;
   // Handles frames that came, without waiting to be told of them.
-  virtual void PollControl() = 0;
+  virtual void Poll() = 0;
+};
 
+// Whom a control channel tells.
+struct ControlSink {
+  std::function<void(const Frame&)> heard;  // a sound frame; what follows does not close the channel
+  // The connection has ended, or what came is no sound frame. The channel may be closed within the call.
+  std::function<void(plan::EvidenceCause)> broken;
+};
+// That of a link.
+inline ControlSink SinkOf(LinkOwner* owner, const LinkName& name) {
+  return {[owner, name](const Frame& frame) { owner->Heard(name, frame); },
+          [owner, name](plan::EvidenceCause cause) { owner->Trouble(name, cause); }};
+}
+
+// One incarnation at either end.
+class Link {
+ public:
+  // Only when it is closed: see above.
+  virtual ~Link() = default;
+  // As long as the link lives; not used after its Close().
+  virtual ControlChannel* control() = 0;
   // Unread and unsent bytes are lost, at both ends. Called once.
   virtual bool Close() = 0;
 };
@@ -159,16 +187,26 @@ class SendLink : public Link {
   virtual void Start() = 0;
 
   // Goes on with what was begun, then sends at most `most` more times what it pulls. `retry`: also where there was no room when it was
-  // looked at last, which costs less than to ask whether there is again. True: it has sent so often, and may have room for more.
-  virtual bool Pump(int most, bool retry) = 0;
+  // looked at last, which costs less than to ask whether there is again.
+  enum class Room {
+    kNone,  // it is full, and says Ready() when it is not; or it pulled, and there was nothing
+    kLeft,  // it may take more at once
+  };
+  virtual Room Pump(int most, bool retry) = 0;
   // Something was begun that is not wholly with the kernel or the device.
   virtual bool busy() const = 0;
   // If the way of a small message is free: calls `post` for its chunk, and sends it. `post` may decline.
-  enum class Sent { kNot, kWhole, kInPart };
+  enum class Sent {
+    kNot,          // nothing was posted
+    kBufferFree,   // the buffer is not read any more, wherever its bytes are now
+    kBufferInUse,  // Retarget() follows, at once
+  };
   virtual Sent SendNow(FunctionRef<bool(Chunk*)> post) = 0;
-  // The message's buffer is given back: what is unsent of it goes on from its copy.
+  // The message's buffer is given back: what is unread of it is read from its copy from now on. Such a message is one chunk, so both begin
+  // with the chunk's first byte.
   virtual void Retarget(FlowId flow, MessageId message, const std::byte* copy) = 0;
-  // A buffer of the flow may still be read, also by a link that is being closed.
+  // A buffer of the flow may still be read. When the flow has been closed the peer closes the links of which that is true, and the buffers
+  // are the job's again when it is true of none, those that are being closed among them. May wait for one call of a worker.
   virtual bool Holds(FlowId flow) = 0;
 
   // Workers of the transport may have something to send. Coming(): how many chunks those take that are on their way already.
@@ -177,21 +215,23 @@ class SendLink : public Link {
   virtual void Offer(FunctionRef<bool(uint32_t chunks)> /*claim*/) {}
 
   virtual LinkFacts Measure() = 0;
-  virtual void Advise(const LinkAdvice& advice) = 0;
+  virtual void Advise(const LinkAdvice& /*advice*/) {}
 };
 
 class RecvLink : public Link {
  public:
-  // One more connection of the incarnation. It is answered with `reply` if it is taken. False and one line in `reason`: refused, and
-  // the connection is still the caller's. The control channel may be used once it says so in `*control`.
+  // One more connection of the incarnation. The transport takes it and reads its Hello, Greet judges that, and the peer whose session it
+  // names attaches it: to this link, perhaps after the incarnation before has been closed. It is answered with `reply` if it is taken.
+  // False and one line in `reason`: refused, and the connection is still the caller's. The control channel may be used once it says so in
+  // `*control`.
   virtual bool Attach(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* greeted, bool* control,
                       std::string* reason) = 0;
   // The shortest way for a flow: looks where its next message is expected. True if anything came.
   virtual bool Poll(FlowId wanted) = 0;
-  // Goes on with what the last look left; Ready() follows if something is left still.
-  virtual void ReadMore() = 0;
+  // Goes on with what the last look left; Ready() follows if something is left still. For links that say Ready().
+  virtual void ReadMore() {}
   // True: the link writes no buffer of the flow any more; the rest of a half-read chunk goes nowhere. False: that takes the end of the
-  // incarnation.
+  // incarnation. Asked again while it is being closed.
   virtual bool Forget(FlowId flow) = 0;
 };
 
@@ -204,7 +244,7 @@ class Port {
   virtual std::unique_ptr<RecvLink> NewRecv(const LinkName& name, RecvOwner* owner, Counter* carried) = 0;
 
   // Readable while something may have come; -1: there is nothing to wait for.
-  virtual int fd() const = 0;
+  virtual int fd() const { return -1; }
   // Handles what has come. True: all of it, so that silence means silence.
   virtual bool Poll() = 0;
   // Nobody polls all the time any more: whatever comes must show in fd().

@@ -43,12 +43,8 @@ class Oob {
   // The acceptor's: a connection that greeted us; it is answered with `reply` before any frame. What was open is closed.
   virtual void Attach(std::unique_ptr<Connection> greeted, const HelloReply& reply) = 0;
   virtual void Close() = 0;
-
-  // As Link's control channel.
-  virtual void Queue(const Frame& frame) = 0;
-  virtual bool Flush() = 0;
-  virtual bool flushed() const = 0;
-  virtual void HalfClose() = 0;
+  // As long as this lives.
+  virtual ControlChannel* control() = 0;
 
   // Is anybody at the peer's address? Nothing happens while one is under way.
   virtual void Probe() = 0;

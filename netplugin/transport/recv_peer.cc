@@ -39,7 +39,6 @@ RecvPeer::RecvPeer(Host* host, const Hello& hello, FlowOpened flow_opened)
       session_(OptionsOf(host, hello), host->Now()),
       oob_(oob_port()->NewOob({hello.oob_address, hello.oob_port}, this)) {
   links_.Resize(session_.links());
-  channels_.set_oob(oob_.get());
   channels_.Resize(session_.links());
   for (size_t rail = 0; rail < host->rails.size(); ++rail)
     if (!host->rails[rail].up) RailState(static_cast<uint16_t>(rail), false);
@@ -277,7 +276,7 @@ bool RecvPeer::Attach(const Hello& hello, const HelloReply& reply, std::unique_p
       return false;
     }
     links_.Begin(name, of->NewRecv(name, this, &rail.received_bytes));
-    channels_.Set(link, links_.at(link));
+    channels_.Set(link, links_.at(link)->control());
   }
   bool control = false;
   if (!links_.at(link)->Attach(hello, reply, connection, &control, reason)) {

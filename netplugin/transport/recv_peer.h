@@ -108,7 +108,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   RecvSession session_;
   LinkSlots<RecvLink> links_;
   std::unique_ptr<Oob> oob_;
-  ControlChannels channels_;
+  ControlChannels channels_{oob_->control()};
   std::vector<Kept> kept_;
   struct Receiving {
     Comm* comm = nullptr;

@@ -43,7 +43,6 @@ SendPeer::SendPeer(Host* host, const Target& target, uint64_t session)
       session_id_(session),
       session_(MakeOptions(*host, target, session), host->Now()),
       oob_(oob_port()->NewOob(target.oob, this)) {
-  channels_.set_oob(oob_.get());
   for (uint16_t rail = 0; rail < host->rails.size(); ++rail)
     if (!host->rails[rail].up) RailState(rail, false);
 }
@@ -114,7 +113,7 @@ bool SendPeer::SendNow(FlowId flow, const Buffer& from, uint64_t bytes) {
   });
   if (sent == SendLink::Sent::kNot) return false;
   const std::byte* copy = session_.Release(flow, message);
-  if (sent == SendLink::Sent::kInPart) link->Retarget(flow, message, copy);
+  if (sent == SendLink::Sent::kBufferInUse) link->Retarget(flow, message, copy);
   return true;
 }
 
@@ -130,7 +129,7 @@ void SendPeer::HearAnswers(FlowId flow) {
   const LinkId home = session_.home(flow);
   for (size_t i = 0; i < links_.size(); ++i) {
     const auto link = static_cast<LinkId>((home + i) % links_.size());
-    if (session_.link_state(link) == InitiatorState::kUp && links_.at(link) != nullptr) return links_.at(link)->PollControl();
+    if (session_.link_state(link) == InitiatorState::kUp && channels_.Poll(link)) return;
   }
 }
 
@@ -315,7 +314,7 @@ void SendPeer::OpenLink(LinkId link, Incarnation incarnation) {
     return session_.LinkTrouble(link, incarnation, EvidenceCause::kLinkDown, now());
   links_.Begin(name, port(*kind)->NewSend(name, this, &local.sent_bytes));
   SendLink* const opened = links_.at(link);
-  channels_.Set(link, opened);
+  channels_.Set(link, opened->control());
   Hello hello = MakeHello(ConnectionKind::kLink);
   hello.link = link;
   hello.local_rail = name.local_rail;

@@ -103,7 +103,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   NamesOnPage peer_names_;
   LinkSlots<SendLink> links_;
   std::unique_ptr<Oob> oob_;
-  ControlChannels channels_;
+  ControlChannels channels_{oob_->control()};
   SendPump pump_{&session_, &links_};
   FlowMap<Comm*> comms_;
   bool room_ = false;  // a link that has something to send has room again

@@ -21,13 +21,13 @@ bool SendPump::PumpAll() {
   ready_.clear();
   // What was begun goes on first.
   links_->ForEach([this](const LinkName& name, SendLink& link) {
-    if (link.Pump(0, false)) ready_.push_back(name.link);
+    if (link.Pump(0, false) == SendLink::Room::kLeft) ready_.push_back(name.link);
   });
   for (int chunks = 0; chunks < kRoundChunks;) {
     if (ready_.empty() || !session_->ready()) return false;
     const auto next =
         std::min_element(ready_.begin(), ready_.end(), [this](LinkId a, LinkId b) { return session_->Load(a) < session_->Load(b); });
-    if (links_->at(*next)->Pump(1, false))
+    if (links_->at(*next)->Pump(1, false) == SendLink::Room::kLeft)
       ++chunks;
     else
       ready_.erase(next);

@@ -144,7 +144,7 @@ void Network::Arrive(const std::shared_ptr<Connection>& connection, int side) {
     // Nobody is there: the kernel answers with a reset.
     const bool bytes = std::any_of(end.flying.begin(), end.flying.end(), [](const Segment& s) { return !s.bytes.empty(); });
     end.flying.clear();
-    if (bytes) SendReset(connection, 1 - side);
+    if (bytes) SendReset(connection, 1 - side, true);
     return;
   }
   size_t bytes = 0;
@@ -184,11 +184,12 @@ void Network::Acknowledge(std::shared_ptr<Connection> connection, int side, size
   });
 }
 
-void Network::SendReset(const std::shared_ptr<Connection>& connection, int side) {
+void Network::SendReset(const std::shared_ptr<Connection>& connection, int side, bool until_heard) {
   const Port from = connection->ends[side].port, to = connection->ends[1 - side].port;
   const Nanos arrival = std::max(timeline_->now() + Latency(from, to), connection->ends[side].last_arrival);
-  timeline_->At(arrival, [this, connection, side, from, to] {
-    if (Passes(from, to)) Break(connection, 1 - side, false);
+  timeline_->At(arrival, [this, connection, side, until_heard, from, to] {
+    if (Passes(from, to)) return Break(connection, 1 - side, false);
+    if (until_heard) timeline_->After(Doubled(0), [this, connection, side] { SendReset(connection, side, true); });
   });
 }
 

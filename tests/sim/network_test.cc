@@ -101,6 +101,23 @@ TEST_F(NetworkTest, AResetIsLostInSilenceAndComesWithTheNextByte) {
   EXPECT_TRUE(socket->broken());
 }
 
+// The kernel sends bytes again until somebody acknowledges or resets them.
+TEST_F(NetworkTest, BytesToNobodyAreResetThoughTheFirstResetIsLost) {
+  const auto socket = Connected();
+  network_.SetPath(kThere, kHere, {.delay = 20 * kNanosPerMs});
+  accepted_[0]->Close();
+  RunFor(kNanosPerSecond);
+  const uint8_t byte = 7;
+  socket->Write(&byte, 1);
+  RunFor(10 * kNanosPerMs);  // the reset is on its way
+  network_.Block(kThere, kHere);
+  RunFor(kNanosPerSecond);
+  EXPECT_FALSE(socket->broken());
+  network_.Unblock(kThere, kHere);
+  RunFor(6 * kNanosPerSecond);
+  EXPECT_TRUE(socket->broken());
+}
+
 TEST_F(NetworkTest, WhatWasWrittenBeforeAnOrderlyCloseArrives) {
   const auto socket = Connected();
   const std::vector<uint8_t> data(20'000);

@@ -52,7 +52,7 @@ void SimOob::Greets() {
   if (stream.ReadOne(&packet, &whole) != FrameStream::State::kOpen || (whole && !net::Decode(packet, &reply))) return Lost(Reach::kSilent);
   if (!whole) return;
   port_->ready.Unwatch(greeting_token_, &stream.socket());
-  channel_.Open(std::move(greeting_), [this] { Speaks(); });
+  channel_.Open(std::move(greeting_));
   owner_->OobGreeted(reply);
 }
 
@@ -60,11 +60,7 @@ void SimOob::Attach(std::unique_ptr<net::Connection> greeted, const net::HelloRe
   Close();
   std::unique_ptr<FrameStream> stream = std::move(static_cast<SimConnection&>(*greeted).stream);
   stream->Send(net::Encode(reply));
-  channel_.Open(std::move(stream), [this] { Speaks(); });
-}
-
-void SimOob::Speaks() {
-  if (channel_.Service([this](const net::Frame& frame) { owner_->OobHeard(frame); }) != FrameStream::State::kOpen) Lost(Reach::kSilent);
+  channel_.Open(std::move(stream));
 }
 
 void SimOob::Probe() {

@@ -11,25 +11,22 @@ namespace r2cc::sim {
 class SimOob final : public net::Oob {
  public:
   SimOob(SimPort* port, const net::OobAddress& peer, net::OobOwner* owner)
-      : port_(port), peer_(HostOf(peer.host)), owner_(owner), channel_(port->io, &port->ready, port->key.tag) {}
+      : port_(port),
+        peer_(HostOf(peer.host)),
+        owner_(owner),
+        channel_(port, {[owner](const net::Frame& frame) { owner->OobHeard(frame); },
+                        [this](plan::EvidenceCause) { Lost(net::Reach::kSilent); }}) {}
   ~SimOob() override { StopProbe(); }
 
   void Open(const net::Hello& hello) override;
   void Attach(std::unique_ptr<net::Connection> greeted, const net::HelloReply& reply) override;
   void Close() override;
-  void Queue(const net::Frame& frame) override { channel_.Queue(frame); }
-  bool Flush() override {
-    channel_.Flush();
-    return true;
-  }
-  bool flushed() const override { return channel_.flushed(); }
-  void HalfClose() override { channel_.HalfClose(); }
+  net::ControlChannel* control() override { return &channel_; }
   void Probe() override;
   void Tick() override;
 
  private:
   void Greets();
-  void Speaks();
   void Lost(net::Reach reach);
   void EndGreeting();
   void StopProbe();

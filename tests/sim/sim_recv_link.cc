@@ -19,7 +19,7 @@ constexpr Nanos kLookAgain = 20 * kNanosPerMs;
 }  // namespace
 
 SimRecvLink::SimRecvLink(SimPort* port, const net::LinkName& name, net::RecvOwner* owner, net::Counter* carried)
-    : port_(port), io_(port->io), name_(name), owner_(owner), carried_(carried), channel_(port->io, &port->ready, port->key.tag) {
+    : port_(port), io_(port->io), name_(name), owner_(owner), carried_(carried), channel_(port, SinkOf(owner, name)) {
   port_->receivers.push_back(this);
 }
 
@@ -45,7 +45,7 @@ bool SimRecvLink::Attach(const net::Hello& hello, const net::HelloReply& reply, 
   }
   stream->Send(net::Encode(reply));
   if (socket < 0) {
-    channel_.Open(std::move(stream), [this] { PollControl(); });
+    channel_.Open(std::move(stream));
     *control = true;
   } else {
     const auto index = static_cast<size_t>(socket);
@@ -58,13 +58,6 @@ bool SimRecvLink::Attach(const net::Hello& hello, const net::HelloReply& reply, 
   }
   greeted->reset();
   return true;
-}
-
-void SimRecvLink::PollControl() {
-  if (!channel_.open()) return;
-  const auto state = channel_.Service([this](const net::Frame& frame) { owner_->Heard(name_, frame); });
-  if (state == FrameStream::State::kGarbled) Trouble(EvidenceCause::kGarbled);
-  if (state == FrameStream::State::kClosed) Trouble(EvidenceCause::kSocketError);
 }
 
 void SimRecvLink::BulkReady(size_t index) {

@@ -17,14 +17,7 @@ class SimRecvLink final : public net::RecvLink {
   SimRecvLink(SimPort* port, const net::LinkName& name, net::RecvOwner* owner, net::Counter* carried);
   ~SimRecvLink() override;
 
-  void Queue(const net::Frame& frame) override { channel_.Queue(frame); }
-  bool Flush() override {
-    channel_.Flush();
-    return true;
-  }
-  bool flushed() const override { return channel_.flushed(); }
-  void HalfClose() override { channel_.HalfClose(); }
-  void PollControl() override;
+  net::ControlChannel* control() override { return &channel_; }
   bool Close() override;
   bool Attach(const net::Hello& hello, const net::HelloReply& reply, std::unique_ptr<net::Connection>* greeted, bool* control,
               std::string* reason) override;

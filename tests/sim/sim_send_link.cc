@@ -15,7 +15,7 @@ net::Endpoint PathOf(int socket, uint8_t sockets) { return {static_cast<uint8_t>
 }  // namespace
 
 SimSendLink::SimSendLink(SimPort* port, const net::LinkName& name, net::SendOwner* owner, net::Counter* carried)
-    : port_(port), io_(port->io), name_(name), owner_(owner), carried_(carried), channel_(port->io, &port->ready, port->key.tag) {
+    : port_(port), io_(port->io), name_(name), owner_(owner), carried_(carried), channel_(port, SinkOf(owner, name)) {
   port_->senders.push_back(this);
 }
 
@@ -61,7 +61,7 @@ void SimSendLink::Greets(Greeting* greeting) {
   port_->ready.Unwatch(greeting->token, &stream.socket());
   std::unique_ptr<FrameStream> greeted = std::move(greeting->stream);
   if (greeting->socket < 0) {
-    channel_.Open(std::move(greeted), [this] { PollControl(); });
+    channel_.Open(std::move(greeted));
   } else {
     const auto index = static_cast<size_t>(greeting->socket);
     Bulk& bulk = bulk_[index];
@@ -71,13 +71,6 @@ void SimSendLink::Greets(Greeting* greeting) {
   }
   if (channel_.open() && std::all_of(bulk_.begin(), bulk_.end(), [](const Bulk& bulk) { return bulk.out != nullptr; }))
     owner_->Connected(name_);
-}
-
-void SimSendLink::PollControl() {
-  if (!channel_.open()) return;
-  const auto state = channel_.Service([this](const net::Frame& frame) { owner_->Heard(name_, frame); });
-  if (state == FrameStream::State::kGarbled) Trouble(EvidenceCause::kGarbled);
-  if (state == FrameStream::State::kClosed) Trouble(EvidenceCause::kSocketError);
 }
 
 void SimSendLink::BulkReady(size_t index) {
@@ -127,13 +120,13 @@ bool SimSendLink::PumpSocket(Bulk* bulk) {
   }) == BulkOut::Result::kMore;
 }
 
-bool SimSendLink::Pump(int most, bool) {
-  bool room = false;
+net::SendLink::Room SimSendLink::Pump(int most, bool) {
+  Room room = Room::kNone;
   for (Bulk& bulk : bulk_) {
     if (bulk.out == nullptr || (bulk.out->busy() && !PumpSocket(&bulk))) continue;
-    room |= most == 0 && bulk.socket->Room() > 0;
+    if (most == 0 && bulk.socket->Room() > 0) room = Room::kLeft;
     for (int sent = 0; most > 0 && PumpSocket(&bulk);)
-      if (++sent == most) return true;
+      if (++sent == most) return Room::kLeft;
   }
   return room;
 }
@@ -153,7 +146,7 @@ net::SendLink::Sent SimSendLink::SendNow(FunctionRef<bool(net::Chunk*)> post) {
     return true;
   });
   if (!posted) return Sent::kNot;
-  return out.busy() ? Sent::kInPart : Sent::kWhole;
+  return out.busy() ? Sent::kBufferInUse : Sent::kBufferFree;
 }
 
 void SimSendLink::Retarget(net::FlowId flow, net::MessageId message, const std::byte* copy) {

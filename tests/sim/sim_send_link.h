@@ -16,25 +16,17 @@ class SimSendLink final : public net::SendLink {
   SimSendLink(SimPort* port, const net::LinkName& name, net::SendOwner* owner, net::Counter* carried);
   ~SimSendLink() override;
 
-  void Queue(const net::Frame& frame) override { channel_.Queue(frame); }
-  bool Flush() override {
-    channel_.Flush();
-    return true;
-  }
-  bool flushed() const override { return channel_.flushed(); }
-  void HalfClose() override { channel_.HalfClose(); }
-  void PollControl() override;
+  net::ControlChannel* control() override { return &channel_; }
   bool Close() override;
   void Open(const net::Endpoint& remote_rail, const net::Hello& hello) override;
   void Prove() override;
   void Start() override;
-  bool Pump(int most, bool retry) override;
+  Room Pump(int most, bool retry) override;
   bool busy() const override;
   Sent SendNow(FunctionRef<bool(net::Chunk*)> post) override;
   void Retarget(net::FlowId flow, net::MessageId message, const std::byte* copy) override;
   bool Holds(net::FlowId flow) override;
   net::LinkFacts Measure() override;
-  void Advise(const net::LinkAdvice&) override {}
 
   // May destroy this.
   void FinishClose();

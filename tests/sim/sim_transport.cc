@@ -23,38 +23,40 @@ int HostOf(const std::string& name) { return std::stoi(name.substr(4)); }
 
 // ---- a control channel ----
 
-void SimChannel::Open(std::unique_ptr<FrameStream> stream, std::function<void()> service) {
+void SimChannel::Open(std::unique_ptr<FrameStream> stream) {
   stream_ = std::move(stream);
-  token_ = ready_->Watch(stream_->shared(), std::move(service));
+  token_ = port_->ready.Watch(stream_->shared(), [this] { Poll(); });
 }
 
 void SimChannel::Close(bool abandon) {
   if (!open()) return;
-  ready_->Unwatch(token_, &stream_->socket());
+  port_->ready.Unwatch(token_, &stream_->socket());
   abandon ? stream_->socket().Abandon() : stream_->socket().Close();
   // A handler that is running now may stand on it.
-  io_->network->timeline()->After(0, [old = std::shared_ptr<FrameStream>(std::move(stream_))] {});
+  port_->io->network->timeline()->After(0, [old = std::shared_ptr<FrameStream>(std::move(stream_))] {});
 }
 
 void SimChannel::Queue(const net::Frame& frame) {
   if (!open()) return;
-  if (io_->logs())
-    io_->Log("to " + std::to_string(stream_->socket().remote().host) + "/" + std::to_string(stream_->socket().remote().rail) + ": frame " +
-             std::to_string(static_cast<int>(frame.type)) + " flow " + std::to_string(frame.flow) + " message " +
-             std::to_string(frame.message) + " link " + std::to_string(frame.link) + "/" + std::to_string(frame.incarnation));
-  stream_->Send(net::Encode(frame, tag_));
+  if (port_->io->logs())
+    port_->io->Log("to " + std::to_string(stream_->socket().remote().host) + "/" + std::to_string(stream_->socket().remote().rail) +
+                   ": frame " + std::to_string(static_cast<int>(frame.type)) + " flow " + std::to_string(frame.flow) + " message " +
+                   std::to_string(frame.message) + " link " + std::to_string(frame.link) + "/" + std::to_string(frame.incarnation));
+  stream_->Send(net::Encode(frame, port_->key.tag));
 }
 
-FrameStream::State SimChannel::Service(FunctionRef<void(const net::Frame&)> on_frame) {
+void SimChannel::Poll() {
+  if (!open()) return;
   stream_->Flush();
   bool sound = true;
   const auto state = stream_->Read([&](std::span<const uint8_t> packet) {
     net::Frame frame;
-    sound = net::Decode(packet, tag_, &frame);
-    if (sound) on_frame(frame);
+    sound = net::Decode(packet, port_->key.tag, &frame);
+    if (sound) sink_.heard(frame);
     return sound;
   });
-  return sound ? state : FrameStream::State::kGarbled;
+  if (!sound || state == FrameStream::State::kGarbled) return sink_.broken(plan::EvidenceCause::kGarbled);
+  if (state == FrameStream::State::kClosed) sink_.broken(plan::EvidenceCause::kSocketError);
 }
 
 // ---- a port ----

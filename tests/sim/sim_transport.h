@@ -36,29 +36,30 @@ class SimConnection final : public net::Connection {
   std::unique_ptr<FrameStream> stream;
 };
 
-// A control channel that has been greeted.
-class SimChannel {
+class SimPort;
+class SimChannel final : public net::ControlChannel {
  public:
-  SimChannel(Io* io, ReadySet* ready, uint32_t tag) : io_(io), ready_(ready), tag_(tag) {}
+  SimChannel(SimPort* port, net::ControlSink sink) : port_(port), sink_(std::move(sink)) {}
 
   bool open() const { return stream_ != nullptr; }
-  void Open(std::unique_ptr<FrameStream> stream, std::function<void()> service);
+  // It has been greeted.
+  void Open(std::unique_ptr<FrameStream> stream);
   // Abandon: a reset, unsent bytes lost.
   void Close(bool abandon);
-  void Queue(const net::Frame& frame);
-  void Flush() {
+  void Queue(const net::Frame& frame) override;
+  bool Flush() override {
     if (open()) stream_->Flush();
+    return true;
   }
-  bool flushed() const { return !open() || stream_->flushed(); }
-  void HalfClose() {
+  bool flushed() const override { return !open() || stream_->flushed(); }
+  void HalfClose() override {
     if (open()) stream_->socket().HalfClose();
   }
-  FrameStream::State Service(FunctionRef<void(const net::Frame&)> on_frame);
+  void Poll() override;
 
  private:
-  Io* const io_;
-  ReadySet* const ready_;
-  const uint32_t tag_;
+  SimPort* const port_;
+  const net::ControlSink sink_;
   std::unique_ptr<FrameStream> stream_;
   ReadySet::Token token_ = 0;
 };
@@ -73,7 +74,6 @@ class SimPort final : public net::OobPort {
   std::unique_ptr<net::SendLink> NewSend(const net::LinkName& name, net::SendOwner* owner, net::Counter* carried) override;
   std::unique_ptr<net::RecvLink> NewRecv(const net::LinkName& name, net::RecvOwner* owner, net::Counter* carried) override;
   std::unique_ptr<net::Oob> NewOob(const net::OobAddress& peer, net::OobOwner* owner) override;
-  int fd() const override { return -1; }
   bool Poll() override;
   bool has_workers() const override { return io->options.workers; }
   void UseWorkers(bool on) override;

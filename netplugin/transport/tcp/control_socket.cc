@@ -14,13 +14,11 @@ constexpr size_t kBacklogMost = 64 * 1024 * 1024;
 
 }  // namespace
 
-void ControlSocket::Open(Poller* poller, std::unique_ptr<PacketStream> stream, uint32_t tag, std::function<void()> ready) {
+void ControlSocket::Open(std::unique_ptr<PacketStream> stream) {
   Close();
-  poller_ = poller;
-  tag_ = tag;
   stream_ = std::move(stream);
   watching_writes_ = queued_ = repeats_wait_ = false;
-  token_ = poller_->Add(stream_->fd(), EPOLLIN, [ready = std::move(ready)](uint32_t) { ready(); });
+  token_ = poller_->Add(stream_->fd(), EPOLLIN, [this](uint32_t) { Poll(); });
 }
 
 void ControlSocket::Close() {
@@ -70,18 +68,23 @@ bool ControlSocket::Flush() {
   return true;
 }
 
-PacketStream::State ControlSocket::Service(FunctionRef<void(const Frame&)> on_frame) {
+void ControlSocket::Poll() {
+  if (stream_ == nullptr) return;
+  const PacketStream::State state = Service();
+  if (state == PacketStream::State::kOpen) return WatchWrites();
+  sink_.broken(state == PacketStream::State::kGarbled ? plan::EvidenceCause::kGarbled : plan::EvidenceCause::kSocketError);
+}
+
+PacketStream::State ControlSocket::Service() {
   if (stream_->wants_write() && !stream_->Flush()) return PacketStream::State::kClosed;
   bool sound = true;
   const PacketStream::State state = stream_->Read([&](std::span<const uint8_t> packet) {
     Frame frame;
     sound = Decode(packet, tag_, &frame);
-    if (sound) on_frame(frame);
+    if (sound) sink_.heard(frame);
     return sound;
   });
-  if (!sound) return PacketStream::State::kGarbled;
-  if (state == PacketStream::State::kOpen) WatchWrites();
-  return state;
+  return sound ? state : PacketStream::State::kGarbled;
 }
 
 void ControlSocket::WatchWrites() {

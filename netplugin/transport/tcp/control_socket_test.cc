@@ -19,7 +19,7 @@ struct ControlSocketTest : testing::Test {
   ControlSocketTest() {
     int fds[2] = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-    socket.Open(&poller, std::make_unique<PacketStream>(UniqueFd(fds[0])), kTag, [] {});
+    socket.Open(std::make_unique<PacketStream>(UniqueFd(fds[0])));
     peer = std::make_unique<PacketStream>(UniqueFd(fds[1]));
   }
 
@@ -28,7 +28,7 @@ struct ControlSocketTest : testing::Test {
     std::vector<Frame> frames;
     for (bool more = true; more;) {
       const size_t before = frames.size();
-      EXPECT_EQ(socket.Service([](const Frame&) {}), PacketStream::State::kOpen);
+      socket.Poll();
       EXPECT_EQ(peer->Read([&](std::span<const uint8_t> packet) {
         EXPECT_TRUE(Decode(packet, kTag, &frames.emplace_back()));
         return true;
@@ -40,7 +40,7 @@ struct ControlSocketTest : testing::Test {
   }
 
   Poller poller;
-  ControlSocket socket;
+  ControlSocket socket{&poller, kTag, {[](const Frame&) {}, [](plan::EvidenceCause) { ADD_FAILURE() << "it broke"; }}};
   std::unique_ptr<PacketStream> peer;
 };
 

@@ -26,7 +26,7 @@ constexpr int kFoundEnough = 4;
 }  // namespace
 
 TcpRecvLink::TcpRecvLink(TcpPort* port, const LinkName& name, RecvOwner* owner, Counter* carried)
-    : port_(port), name_(name), owner_(owner), carried_(carried) {
+    : port_(port), name_(name), owner_(owner), carried_(carried), control_(port->poller(), port->key().tag, SinkOf(owner, name)) {
   port_->Add(this);
 }
 
@@ -73,7 +73,7 @@ bool TcpRecvLink::Attach(const Hello& hello, const HelloReply& reply, std::uniqu
   std::unique_ptr<PacketStream> taken = AsTcp(**greeted).Take();
   greeted->reset();
   if (path->control) {
-    control_.Open(port_->poller(), std::move(taken), port_->key().tag, [this] { PollControl(); });
+    control_.Open(std::move(taken));
     *control = true;
     return true;
   }
@@ -81,14 +81,6 @@ bool TcpRecvLink::Attach(const Hello& hello, const HelloReply& reply, std::uniqu
       taken->Release(), port_->key().tag, ProofPattern(port_->key().session, name_.link, name_.incarnation, path->socket));
   Watch(path->socket);
   return true;
-}
-
-void TcpRecvLink::PollControl() {
-  switch (control_.Service([this](const Frame& frame) { owner_->Heard(name_, frame); })) {
-    case PacketStream::State::kOpen: return;
-    case PacketStream::State::kClosed: return Trouble(EvidenceCause::kSocketError);
-    case PacketStream::State::kGarbled: return Trouble(EvidenceCause::kGarbled);
-  }
 }
 
 // ---- chunks ----

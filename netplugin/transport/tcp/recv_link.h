@@ -23,11 +23,7 @@ class TcpRecvLink final : public RecvLink {
   TcpRecvLink(TcpPort* port, const LinkName& name, RecvOwner* owner, Counter* carried);
   ~TcpRecvLink() override;
 
-  void Queue(const Frame& frame) override { control_.Queue(frame); }
-  bool Flush() override { return control_.Flush(); }
-  bool flushed() const override { return control_.flushed(); }
-  void HalfClose() override { control_.HalfClose(); }
-  void PollControl() override;
+  ControlChannel* control() override { return &control_; }
   bool Close() override;
 
   bool Attach(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* greeted, bool* control,

@@ -22,7 +22,7 @@ bool IsNear(uint64_t value, uint64_t other) { return value - value / 8 <= other 
 }  // namespace
 
 TcpSendLink::TcpSendLink(TcpPort* port, const LinkName& name, SendOwner* owner, Counter* carried)
-    : port_(port), name_(name), owner_(owner), carried_(carried) {
+    : port_(port), name_(name), owner_(owner), carried_(carried), control_(port->poller(), port->key().tag, SinkOf(owner, name)) {
   port_->Add(this);
 }
 
@@ -68,7 +68,7 @@ void TcpSendLink::Open(const Endpoint& remote_rail, const Hello& hello) {
 
 void TcpSendLink::Greeted(int socket, std::unique_ptr<PacketStream> stream) {
   if (socket < 0) {
-    control_.Open(port_->poller(), std::move(stream), port_->key().tag, [this] { PollControl(); });
+    control_.Open(std::move(stream));
   } else {
     const auto index = static_cast<size_t>(socket);
     Bulk& bulk = bulk_[index];
@@ -80,13 +80,6 @@ void TcpSendLink::Greeted(int socket, std::unique_ptr<PacketStream> stream) {
   }
   if (control_.open() && std::all_of(bulk_.begin(), bulk_.end(), [](const Bulk& bulk) { return bulk.sender != nullptr; }))
     owner_->Connected(name_);
-}
-
-void TcpSendLink::PollControl() {
-  if (!control_.open()) return;
-  const auto state = control_.Service([this](const Frame& frame) { owner_->Heard(name_, frame); });
-  if (state != PacketStream::State::kOpen)
-    Trouble(state == PacketStream::State::kGarbled ? EvidenceCause::kGarbled : EvidenceCause::kSocketError);
 }
 
 void TcpSendLink::BulkEvent(size_t index, uint32_t events) {
@@ -148,19 +141,19 @@ bool TcpSendLink::PumpSocket(size_t index) {
   return Wrote(index, result, sent_bytes);
 }
 
-bool TcpSendLink::Pump(int most, bool retry) {
-  bool room = false;
+SendLink::Room TcpSendLink::Pump(int most, bool retry) {
+  Room room = Room::kNone;
   for (size_t i = 0; i < bulk_.size(); ++i) {
     Bulk& bulk = bulk_[i];
     if (!bulk.ours() || (bulk.blocked && !retry)) continue;
     // What was begun goes on first.
     if (bulk.sender->busy() && !PumpSocket(i)) continue;
     if (most == 0) {
-      room = true;
+      room = Room::kLeft;
       continue;
     }
     for (int sent = 0; PumpSocket(i);)
-      if (++sent == most) return true;
+      if (++sent == most) return Room::kLeft;
   }
   return room;
 }
@@ -180,7 +173,7 @@ SendLink::Sent TcpSendLink::SendNow(FunctionRef<bool(Chunk*)> post) {
   uint64_t sent_bytes = 0;
   const BulkSender::Result result = bulk.sender->Write(&sent_bytes);
   Wrote(0, result, sent_bytes);
-  return bulk.sender->busy() ? Sent::kInPart : Sent::kWhole;
+  return bulk.sender->busy() ? Sent::kBufferInUse : Sent::kBufferFree;
 }
 
 void TcpSendLink::Retarget(FlowId flow, MessageId message, const std::byte* copy) {

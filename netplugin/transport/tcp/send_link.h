@@ -22,17 +22,13 @@ class TcpSendLink final : public SendLink {
   TcpSendLink(TcpPort* port, const LinkName& name, SendOwner* owner, Counter* carried);
   ~TcpSendLink() override;
 
-  void Queue(const Frame& frame) override { control_.Queue(frame); }
-  bool Flush() override { return control_.Flush(); }
-  bool flushed() const override { return control_.flushed(); }
-  void HalfClose() override { control_.HalfClose(); }
-  void PollControl() override;
+  ControlChannel* control() override { return &control_; }
   bool Close() override;
 
   void Open(const Endpoint& remote_rail, const Hello& hello) override;
   void Prove() override;
   void Start() override { started_ = true; }
-  bool Pump(int most, bool retry) override;
+  Room Pump(int most, bool retry) override;
   bool busy() const override;
   Sent SendNow(FunctionRef<bool(Chunk*)> post) override;
   void Retarget(FlowId flow, MessageId message, const std::byte* copy) override;

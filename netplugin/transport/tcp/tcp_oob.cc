@@ -13,7 +13,11 @@ constexpr Nanos kConnectLimit = 2 * kNanosPerSecond;
 }  // namespace
 
 TcpOob::TcpOob(TcpPort* port, const OobAddress& peer, OobOwner* owner)
-    : port_(port), owner_(owner), probe_(port->poller(), [owner](Reach reach) { owner->Probed(reach); }) {
+    : port_(port),
+      owner_(owner),
+      control_(port->poller(), port->key().tag,
+               {[owner](const Frame& frame) { owner->OobHeard(frame); }, [this](plan::EvidenceCause) { Lost(Reach::kSilent); }}),
+      probe_(port->poller(), [owner](Reach reach) { owner->Probed(reach); }) {
   ParseAddress(peer.host, peer.port, &peer_);
 }
 
@@ -31,7 +35,7 @@ void TcpOob::Open(const Hello& hello) {
 void TcpOob::Greeted(Connector::Outcome outcome, const HelloReply& reply, std::unique_ptr<PacketStream> stream) {
   if (outcome != Connector::Outcome::kReplied) return Lost(outcome == Connector::Outcome::kRefused ? Reach::kRefused : Reach::kSilent);
   connector_.reset();
-  Watch(std::move(stream));
+  control_.Open(std::move(stream));
   owner_->OobGreeted(reply);
 }
 
@@ -42,20 +46,11 @@ void TcpOob::Attach(std::unique_ptr<Connection> greeted, const HelloReply& reply
   // The answer is the first thing on the connection, before any frame.
   stream->Queue(Encode(reply));
   stream->Flush();
-  Watch(std::move(stream));
-}
-
-void TcpOob::Watch(std::unique_ptr<PacketStream> stream) {
-  control_.Open(port_->poller(), std::move(stream), port_->key().tag, [this] { Service(); });
-}
-
-void TcpOob::Service() {
-  if (control_.Service([this](const Frame& frame) { owner_->OobHeard(frame); }) != PacketStream::State::kOpen) Lost(Reach::kSilent);
+  control_.Open(std::move(stream));
 }
 
 void TcpOob::Lost(Reach reach) {
-  control_.Close();
-  connector_.reset();
+  Close();
   owner_->OobLost(reach);
 }
 

@@ -21,17 +21,12 @@ class TcpOob final : public Oob {
   void Open(const Hello& hello) override;
   void Attach(std::unique_ptr<Connection> greeted, const HelloReply& reply) override;
   void Close() override;
-  void Queue(const Frame& frame) override { control_.Queue(frame); }
-  bool Flush() override { return control_.Flush(); }
-  bool flushed() const override { return control_.flushed(); }
-  void HalfClose() override { control_.HalfClose(); }
+  ControlChannel* control() override { return &control_; }
   void Probe() override { probe_.Start(port_->oob_source(), peer_, port_->Now()); }
   void Tick() override;
 
  private:
   void Greeted(Connector::Outcome outcome, const HelloReply& reply, std::unique_ptr<PacketStream> stream);
-  void Watch(std::unique_ptr<PacketStream> stream);
-  void Service();
   void Lost(Reach reach);
 
   TcpPort* const port_;
