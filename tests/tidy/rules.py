@@ -147,7 +147,7 @@ def include_guards(source):
         yield 1, f"lacks `{line}`"
 
 
-# Folder -> the folders that its files may include. The longest folder that fits a file is the one that binds it.
+# Folder -> the folders and files that its files may include. The longest folder that fits a file is the one that binds it.
 MAY_INCLUDE = {
     "base/core": ("base/core",),
     "base": ("base",),
@@ -161,6 +161,12 @@ MAY_INCLUDE = {
     "client": ("base", "proto", "plan", "client"),
     "netplugin": ("base/core", "plan", "netplugin"),
     "netplugin/abi": ("netplugin/abi",),
+    "netplugin/attach": ("base/core", "plan/page", "netplugin/attach", "netplugin/config", "netplugin/rails"),
+    "netplugin/collnet": ("base/core", "plan", "netplugin/abi", "netplugin/collnet"),
+    "netplugin/config": ("netplugin/config",),
+    "netplugin/flow": ("base/core", "plan/model.h", "netplugin/flow"),
+    "netplugin/link": ("base/core", "plan/model.h", "plan/page/ring.h", "netplugin/flow", "netplugin/link"),
+    "netplugin/rails": ("base/core", "netplugin/rails"),
     "netplugin/perf": ("base/core", "netplugin/abi", "netplugin/perf"),
     "bazel": (),
 }
@@ -172,8 +178,21 @@ LIBRARIES = r"^(absl|grpc|grpcpp|google|spdlog|fmt|CLI)/"
 PERF_LIBRARIES = r"^(absl|grpc|grpcpp|google|spdlog|fmt)/"
 
 
+# Policy: facts in, actions out. Nothing in these folders can touch the machine, wait, or be called by two threads at a time.
+PURE_FOLDERS = ("health/view/", "netplugin/collnet/", "netplugin/flow/", "netplugin/link/", "plan/")
+# The page and the ring are shared memory: what touches it stands beside what is in it.
+NOT_PURE_FOLDERS = ("plan/page/",)
+# Headers by name, not those to keep out: the system has more than anybody would list.
+PURE_HEADERS = set("""
+    algorithm array bit cctype charconv cmath compare concepts cstddef cstdint cstdio cstdlib cstring deque functional initializer_list
+    iterator limits map memory numeric optional queue random set span string string_view tuple type_traits unordered_map utility variant
+    vector gmock/gmock.h gtest/gtest.h immintrin.h xmmintrin.h""".split())
+SHARED_STATE = (r"\bstd::(atomic\w*|condition_variable\w*|future|jthread|lock_guard|mutex|once_flag|scoped_lock|shared_lock|shared_mutex|"
+                r"this_thread|thread|unique_lock)\b|\bthread_local\b|\bSteadyClock\b")
+
+
 def _within(path, folder):
-  return path.startswith(folder + "/")
+  return path == folder or path.startswith(folder + "/")
 
 
 @rule
@@ -193,6 +212,18 @@ def folders(source):
       yield number, f"{bound}/ may not include {included}"
     elif source.path.startswith(PLAIN_FOLDERS) and re.match(PERF_LIBRARIES if bound == "netplugin/perf" else LIBRARIES, included):
       yield number, f"{included}: the plugin and what it is made of use the standard library alone"
+
+
+@rule
+def pure_rooms(source):
+  """Policy is a pure function of values: it can be proved by reading it, and tested in virtual time."""
+  if not source.is_cpp() or not source.path.startswith(PURE_FOLDERS) or source.path.startswith(NOT_PURE_FOLDERS):
+    return
+  for number, line in enumerate(source.lines, 1):
+    found = re.match(r"\s*#\s*include\s*<([^>]+)>", line)
+    if found and found.group(1) not in PURE_HEADERS:
+      yield number, f"<{found.group(1)}>: this folder is pure; what touches the machine, or is shared by threads, stands outside"
+  yield from _matches(source, SHARED_STATE, "{}: this folder is pure, its callers have the threads and the time")
 
 
 @rule

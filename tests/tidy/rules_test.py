@@ -32,7 +32,14 @@ SPECIMENS = {
     "folders": [
         ("netplugin/flow/a.cc", '#include "absl/strings/str_cat.h"\n', "#include <string>\n"),
         ("netplugin/flow/a.cc", "#include <google/protobuf/message.h>\n", '#include "plan/model.h"\n'),
-        ("netplugin/flow/a.cc", '#include "health/view/view.h"\n', '#include "netplugin/abi/net_v8.h"\n'),
+        ("netplugin/flow/a.cc", '#include "health/view/view.h"\n', '#include "netplugin/flow/types.h"\n'),
+        ("netplugin/flow/a.cc", '#include "netplugin/link/frame.h"\n', '#include "netplugin/flow/stripe.h"\n'),
+        ("netplugin/flow/a.cc", '#include "plan/page/ring.h"\n', '#include "plan/model.h"\n'),
+        ("netplugin/flow/a.cc", '#include "netplugin/transport/links.h"\n', '#include "base/core/check.h"\n'),
+        ("netplugin/link/a.cc", '#include "netplugin/transport/links.h"\n', '#include "netplugin/flow/stripe.h"\n'),
+        ("netplugin/link/a.cc", '#include "plan/page/page.h"\n', '#include "plan/page/ring.h"\n'),
+        ("netplugin/collnet/a.cc", '#include "netplugin/transport/engine.h"\n', '#include "plan/schedule/schedule.h"\n'),
+        ("netplugin/rails/a.cc", '#include "netplugin/config/log.h"\n', '#include "netplugin/rails/rails.h"\n'),
         ("netplugin/flow/a.cc", '#include "base/log.h"\n', '#include "base/core/clock.h"\n'),
         ("netplugin/perf/a.cc", '#include "netplugin/link/link.h"\n', '#include "netplugin/abi/net_v8.h"\n'),
         ("netplugin/perf/a.cc", "#include <absl/status/status.h>\n", "#include <CLI/CLI.hpp>\n"),
@@ -45,6 +52,20 @@ SPECIMENS = {
         ("health/view/a.cc", '#include "base/log.h"\n', '#include "base/core/clock.h"\n'),
         ("health/evidence/a.cc", '#include "health/view/localise.h"\n', '#include "health/evidence/evidence.h"\n'),
         ("daemon/a.cc", '#include "../base/log.h"\n', '#include "base/log.h"\n'),
+    ],
+    "pure_rooms": [
+        ("netplugin/link/a.cc", "#include <sys/socket.h>\n", "#include <cstdint>\n"),
+        ("netplugin/flow/a.cc", "#include <unistd.h>\n", "#include <map>\n"),
+        ("netplugin/flow/a.cc", "#include <netinet/tcp.h>\n", "// #include <netinet/tcp.h>\n"),
+        ("netplugin/link/a.h", "#include <pthread.h>\n", "#include <functional>\n"),
+        ("netplugin/link/a.h", "  # include <mutex>\n", '#include "netplugin/link/frame.h"\n'),
+        ("netplugin/link/a_test.cc", "#include <thread>\n", "#include <gtest/gtest.h>\n"),
+        ("netplugin/flow/a.h", "std::mutex mutex_;\n", "std::map<int, int> map_;\n"),
+        ("netplugin/flow/a.h", "std::atomic<int> a_;\n", "int a_;  // not std::atomic<int>\n"),
+        ("netplugin/link/a.cc", "SteadyClock clock;\n", "Nanos now;\n"),
+        ("netplugin/collnet/a.cc", "#include <atomic>\n", "#include <immintrin.h>\n"),
+        ("health/view/a.cc", "#include <time.h>\n", '#include "base/core/clock.h"\n'),
+        ("plan/a.cc", "#include <fcntl.h>\n", "#include <cmath>\n"),
     ],
     "too_new_for_old_glibc": [("netplugin/a.cc", "std::random_device r;\n", "getrandom(a, b, 0);\n")],
 }
@@ -65,6 +86,9 @@ class RulesTest(unittest.TestCase):
   def test_line_numbers(self):
     source = rules.Source("daemon/a.cc", "a\n/* b\n*/ usleep(1);\n")
     self.assertEqual([number for number, _ in rules.RULES["sleeps"](source)], [3])
+
+  def test_the_page_is_shared_memory(self):
+    self.assertEqual(list(rules.RULES["pure_rooms"](rules.Source("plan/page/a.cc", "#include <sys/mman.h>\n"))), [])
 
   def test_unbuilt_files(self):
     sources = [rules.Source("a/BUILD.bazel", 'srcs = ["x.cc", "sub/y.h"],\n'), rules.Source("a/x.cc", ""), rules.Source("a/sub/y.h", ""),
