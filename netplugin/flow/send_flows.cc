@@ -149,6 +149,28 @@ void SendFlows::NotReady(size_t at) {
   ready_.pop_back();
 }
 
+bool SendFlows::Stranded(const Flow& flow, std::span<const LinkShare> shares) const {
+  const SendLedger::Ready ready = flow.ledger.NextReady();
+  if (!ready.any || ready.region == 0 || flow.state == State::kFailed) return false;
+  bool usable = false;
+  for (size_t link = 0; link < shares.size(); ++link) {
+    if (!shares[link].usable) continue;
+    if (keys_->Reaches(ready.region, static_cast<LinkId>(link))) return false;
+    usable = true;
+  }
+  return usable;
+}
+
+void SendFlows::AgeStranded(std::span<const LinkShare> shares, Nanos answering, Nanos deadline, FunctionRef<void(Flow*)> expired) {
+  if (keys_ == nullptr || !keys_->any()) return;
+  std::vector<Flow*> late;
+  for (Flow* flow : ready_) {
+    flow->stranded = Stranded(*flow, shares) ? flow->stranded + answering : 0;
+    if (flow->stranded >= deadline) late.push_back(flow);
+  }
+  for (Flow* flow : late) expired(flow);
+}
+
 void SendFlows::Arrived(std::span<const FlowArrivals> arrivals) {
   for (const FlowArrivals& told : arrivals) {
     Flow* const flow = Find(told.flow);

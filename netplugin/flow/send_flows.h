@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/core/clock.h"
+#include "base/core/function_ref.h"
 #include "netplugin/flow/flow_map.h"
 #include "netplugin/flow/region_keys.h"
 #include "netplugin/flow/send_ledger.h"
@@ -40,6 +42,7 @@ class SendFlows {
     double served = 0;  // it has had so many bytes per weight
     bool ready = false;
     bool changed = false;
+    Nanos stranded = 0;  // see AgeStranded()
   };
 
   // What a message costs a link beside its bytes.
@@ -96,6 +99,10 @@ class SendFlows {
   // How many chunks that `link` may carry are ready, counted up to `most`.
   uint32_t ReadyChunks(std::span<const LinkShare> shares, LinkId link, uint32_t most) const;
 
+  // The peer answers, and has done so for `answering` since the last call: flows whose next chunk lies in memory that none of the usable
+  // links has reached for `deadline` of that are given to `expired`, which fails them. Without a usable link nothing is counted.
+  void AgeStranded(std::span<const LinkShare> shares, Nanos answering, Nanos deadline, FunctionRef<void(Flow*)> expired);
+
   // The receiver has told of some flows what it has.
   void Arrived(std::span<const FlowArrivals> arrivals);
   // It has ended `carrier` and told what it has of all flows. Returns the bytes to replay.
@@ -120,6 +127,7 @@ class SendFlows {
   bool Idle(std::span<const LinkShare> shares, LinkId link) const {
     return !MayPull(shares, mode_, link) && (keys_ == nullptr || !keys_->any());
   }
+  bool Stranded(const Flow& flow, std::span<const LinkShare> shares) const;
   std::span<const LinkShare> Reaching(RegionId region, std::span<const LinkShare> shares) const;
   bool MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::span<const LinkShare> shares, LinkId link) const;
 

@@ -247,6 +247,35 @@ TEST_F(RegionSessionsTest, ABufferThatItsRailDoesNotReachIsReachedOnAnother) {
   EXPECT_EQ(Pull(1), (Endpoint{1, 1}));
 }
 
+// Its rail is down for good; the others work, so that the peer is not out of reach.
+TEST_F(RegionSessionsTest, AFlowIntoMemoryThatNoLinkThatWorksReachesFailsAtTheDeadline) {
+  Post(MakeRegion(1, {1}));
+  sender.LocalRail(0, false, now);
+  const auto pass = [this](Nanos time) {
+    for (const Nanos end = now + time; now < end;) {
+      now += 10 * kNanosPerMs;
+      sender.Receive(1, Frame{.type = FrameType::kPong}, now);
+      sender.Tick(now);
+    }
+  };
+  pass(20 * kNanosPerSecond);
+  EXPECT_EQ(sender.state(flow), SendSession::FlowState::kOpen);
+  // A word that it is reached starts the time anew.
+  receiver.RegionChanged(MakeRegion(2), now);
+  Deliver();
+  pass(10 * kNanosPerMs);
+  receiver.RegionChanged(MakeRegion(3, {1}), now);
+  Deliver();
+  pass(29 * kNanosPerSecond);
+  EXPECT_EQ(sender.state(flow), SendSession::FlowState::kOpen);
+  pass(2 * kNanosPerSecond);
+  EXPECT_EQ(sender.state(flow), SendSession::FlowState::kFailed);
+  EXPECT_EQ(sender.error(flow),
+            "R2CC: no link that works has reached memory of peer peer for 30000 ms (R2CC_DEADLINE_MS): it is registered on rails that are "
+            "down");
+  EXPECT_FALSE(sender.failed()) << "the peer's other flows go on";
+}
+
 TEST_F(RegionSessionsTest, AGrantMayChangeItsGenerationAndNothingElse) {
   Post(MakeRegion(1));
   const auto refused = [this](const Place& place, uint64_t capacity) {

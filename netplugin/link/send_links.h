@@ -69,6 +69,10 @@ class SendLinks {
   void Tick(Nanos now);
   // See OpenFences.
   void AgeFences(Nanos answering, Nanos deadline, FunctionRef<void(LinkId, Carrier)> expired) { fences_.Age(answering, deadline, expired); }
+  // See SendFlows.
+  void AgeStranded(Nanos answering, Nanos deadline, FunctionRef<void(SendFlows::Flow*)> expired) {
+    session_.flows->AgeStranded(shares_, answering, deadline, expired);
+  }
   // The peer is gone: nothing is opened any more.
   void Stop() { stopped_ = true; }
 

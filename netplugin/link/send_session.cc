@@ -330,15 +330,22 @@ void SendSession::PeerIsSilent(Nanos now) {
   Add(Action::Kind::kWarn).text = "R2CC: peer " + peer_node_ + " answers on no lane: its process may be stopped or very busy; waiting";
 }
 
-// A peer that answers everything but a fence cannot close the link. What it may still write must not be replayed into the same buffers.
-void SendSession::CheckFences(Nanos now) {
+// What ends single flows although the peer answers.
+void SendSession::CheckFlows(Nanos now) {
   if (watch_.empty() || watch_.AllSilent(now)) return;
-  links_.AgeFences(std::clamp<Nanos>(now - ticked_, 0, kTickMost), options_.deadline, [&](LinkId link, Carrier carrier) {
+  const Nanos answering = std::clamp<Nanos>(now - ticked_, 0, kTickMost);
+  // A peer that answers everything but a fence cannot close the link. What it may still write must not be replayed into the same buffers.
+  links_.AgeFences(answering, options_.deadline, [&](LinkId link, Carrier carrier) {
     for (auto& [id, flow] : flows_.all())
       if (flow.ledger.Holds(carrier))
         FailFlow(&flow, "R2CC: peer " + peer_node_ + " could not close link " + std::to_string(link) + " for " +
                             std::to_string(options_.deadline / kNanosPerMs) +
                             " ms (R2CC_DEADLINE_MS): what it may still write must not be sent again");
+  });
+  links_.AgeStranded(answering, options_.deadline, [&](SendFlows::Flow* flow) {
+    FailFlow(flow, "R2CC: no link that works has reached memory of peer " + peer_node_ + " for " +
+                       std::to_string(options_.deadline / kNanosPerMs) +
+                       " ms (R2CC_DEADLINE_MS): it is registered on rails that are down");
   });
 }
 
@@ -373,7 +380,7 @@ void SendSession::Tick(Nanos now) {
   courier_.Tick(now);
   WatchLanes(now);
   EndClosing(now);
-  CheckFences(now);
+  CheckFlows(now);
   CheckLost(now);
 }
 

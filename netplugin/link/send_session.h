@@ -165,7 +165,7 @@ class SendSession {
   void WatchLanes(Nanos now);
   void PeerIsSilent(Nanos now);
   void CheckLost(Nanos now);
-  void CheckFences(Nanos now);
+  void CheckFlows(Nanos now);
   void EndFlow(FlowId id, Nanos now);
   void EndClosing(Nanos now);
   void FailFlow(SendFlows::Flow* flow, std::string error);
