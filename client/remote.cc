@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <functional>
+#include <memory>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/tls/certificate.h"
+#include "base/tls/server_verifier.h"
 #include "grpcpp/security/tls_certificate_provider.h"
 #include "grpcpp/security/tls_certificate_verifier.h"
 #include "grpcpp/security/tls_credentials_options.h"
@@ -29,33 +30,14 @@ absl::StatusOr<std::string> Read(const std::string& path) {
   return text.str();
 }
 
-// Believes every node's daemon of the authority: which one it is the operator has said by its address.
-class AnyNode final : public grpc::experimental::ExternalCertificateVerifier {
- public:
-  explicit AnyNode(Authorities authorities) : authorities_(std::move(authorities)) {}
-
-  bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
-              grpc::Status* status) override {
-    const grpc::string_ref chain = request->peer_cert_full_chain().empty() ? request->peer_cert() : request->peer_cert_full_chain();
-    const std::string why = WhyNot(std::string(chain.data(), chain.size()));
-    if (!why.empty()) *status = grpc::Status(grpc::StatusCode::UNAUTHENTICATED, why);
-    return true;
-  }
-  void Cancel(grpc::experimental::TlsCustomVerificationCheckRequest*) override {}
-
- private:
-  std::string WhyNot(const std::string& pem) const {
-    const auto certificate = Certificate::Parse(pem);
-    if (!certificate.ok()) return absl::StrCat("what it shows ", certificate.status().message());
-    const auto identity = certificate->identity();
-    if (!identity.ok()) return absl::StrCat("its certificate ", identity.status().message());
-    const absl::Status status = authorities_.Check(*certificate, Purpose::kServer, absl::ToUnixSeconds(absl::Now()));
-    if (!status.ok()) return absl::StrCat("the certificate of ", Describe(*identity), " ", status.message());
-    return identity->kind == Identity::Kind::kNode ? "" : absl::StrCat("it is ", Describe(*identity), ", and no daemon");
-  }
-
-  const Authorities authorities_;
-};
+// Every node's daemon of the authority is believed: which one it is the operator has said by its address.
+ServerVerifier::Judge AnyNode(Authorities authorities) {
+  return [authorities = std::make_shared<const Authorities>(std::move(authorities))](const std::string& pem) -> absl::Status {
+    const auto identity = ServerIdentity(pem, *authorities, absl::ToUnixSeconds(absl::Now()));
+    if (!identity.ok() || identity->kind == Identity::Kind::kNode) return identity.status();
+    return absl::PermissionDeniedError(absl::StrCat("it is ", Describe(*identity), ", and no daemon"));
+  };
+}
 
 }  // namespace
 
@@ -81,9 +63,7 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> RemoteCredentials(cons
       *ca, std::vector<grpc::experimental::IdentityKeyCertPair>{{*key, *certificate}}));
   options.watch_identity_key_cert_pairs();
   options.watch_root_certs();
-  options.set_verify_server_certs(false);
-  options.set_check_call_host(false);
-  options.set_certificate_verifier(grpc::experimental::ExternalCertificateVerifier::Create<AnyNode>(*std::move(authorities)));
+  SetServerVerifier(&options, AnyNode(*std::move(authorities)));
   return grpc::experimental::TlsCredentials(options);
 }
 

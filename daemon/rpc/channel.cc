@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/tls/server_verifier.h"
 #include "grpc/grpc_security_constants.h"
 #include "grpc/support/log.h"
 #include "grpcpp/security/tls_certificate_verifier.h"
@@ -35,7 +35,7 @@ constexpr int kMessageBytesMax = 4 << 20;
 // the window that there is, and the pings would be most of what they send while nothing happens.
 constexpr int kMeasureBandwidth = 0;
 
-// For a channel that connects again for ever, and finds out by itself that nobody answers.
+// For a channel that connects again as long as it lives, and finds out by itself that nobody answers.
 grpc::ChannelArguments ChannelArguments(int ping_interval_ms) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMsMin);
@@ -52,47 +52,15 @@ grpc::ChannelArguments ChannelArguments(int ping_interval_ms) {
   return arguments;
 }
 
-// Channels stay until the process ends. gRPC ends its callback threads with the last channel, and aborts if that happens on one of them;
-// and the context of a call, which holds its channel, goes on such a thread, a moment after the call's end was told.
-std::shared_ptr<grpc::Channel> Keep(std::shared_ptr<grpc::Channel> channel) {
-  static absl::Mutex mutex;
-  static auto* const kept = new std::vector<std::shared_ptr<grpc::Channel>>;
-  absl::MutexLock lock(&mutex);
-  kept->push_back(channel);
-  return channel;
+// Believes the daemon of one node, by the same rules as it is believed elsewhere.
+ServerVerifier::Judge OnlyNode(std::shared_ptr<TlsFiles> files, const std::string& node) {
+  return [files = std::move(files), node](const std::string& pem) -> absl::Status {
+    const auto contents = files->Get();
+    const auto identity = ServerIdentity(pem, contents->authorities, files->now_s());
+    if (!identity.ok() || *identity == Identity{Identity::Kind::kNode, node}) return identity.status();
+    return absl::PermissionDeniedError(absl::StrCat("it shows the certificate of ", Describe(*identity), ", not of node ", node));
+  };
 }
-
-// Believes the daemon of one node, by the same rules as it is believed elsewhere, and says why it does not.
-class NodeVerifier final : public grpc::experimental::ExternalCertificateVerifier {
- public:
-  NodeVerifier(std::shared_ptr<TlsFiles> files, std::string node) : files_(std::move(files)), node_(std::move(node)) {}
-
-  bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
-              grpc::Status* status) override {
-    const grpc::string_ref pem = request->peer_cert();
-    const grpc::string_ref chain = request->peer_cert_full_chain();
-    const std::string why = WhyNot(std::string(chain.empty() ? pem.data() : chain.data(), chain.empty() ? pem.size() : chain.size()));
-    if (!why.empty()) *status = grpc::Status(grpc::StatusCode::UNAUTHENTICATED, why);
-    return true;
-  }
-  void Cancel(grpc::experimental::TlsCustomVerificationCheckRequest*) override {}
-
- private:
-  std::string WhyNot(const std::string& pem) const {
-    const auto certificate = Certificate::Parse(pem);
-    if (!certificate.ok()) return absl::StrCat("what it shows ", certificate.status().message());
-    const auto identity = certificate->identity();
-    if (!identity.ok()) return absl::StrCat("its certificate ", identity.status().message());
-    const auto contents = files_->Get();
-    if (const auto status = contents->authorities.Check(*certificate, Purpose::kServer, files_->now_s()); !status.ok())
-      return absl::StrCat("the certificate of ", Describe(*identity), " ", status.message());
-    if (*identity == Identity{Identity::Kind::kNode, node_}) return "";
-    return absl::StrCat("it shows the certificate of ", Describe(*identity), ", not of node ", node_);
-  }
-
-  const std::shared_ptr<TlsFiles> files_;
-  const std::string node_;
-};
 
 // gRPC reads the files again so often.
 constexpr unsigned kFilesSeconds = 5;
@@ -125,22 +93,21 @@ std::shared_ptr<grpc::ServerCredentials> TlsServer(const Credentials& credential
 }
 
 std::vector<std::shared_ptr<grpc::Channel>> PeerChannels(const PeerSpec& peer, const Credentials& credentials) {
+  const auto channel = [&](const std::string& way, const std::function<std::shared_ptr<grpc::ChannelCredentials>()>& make) {
+    return credentials.channels->Get(absl::StrCat(way, " ", peer.node, " ", peer.address),
+                                     [&] { return grpc::CreateCustomChannel(peer.address, make(), ChannelArguments(kPingIntervalMs)); });
+  };
   std::vector<std::shared_ptr<grpc::Channel>> channels;
-  if (credentials.tls != nullptr) {
-    grpc::experimental::TlsChannelCredentialsOptions options;
-    options.set_certificate_provider(credentials.provider);
-    options.watch_identity_key_cert_pairs();
-    options.watch_root_certs();
-    // The verifier does all of it: gRPC would say no more than "certificate verify failed".
-    options.set_verify_server_certs(false);
-    options.set_check_call_host(false);
-    options.set_certificate_verifier(grpc::experimental::ExternalCertificateVerifier::Create<NodeVerifier>(credentials.tls, peer.node));
-    channels.push_back(
-        Keep(grpc::CreateCustomChannel(peer.address, grpc::experimental::TlsCredentials(options), ChannelArguments(kPingIntervalMs))));
-  }
-  if (credentials.insecure || credentials.tls == nullptr)
-    channels.push_back(
-        Keep(grpc::CreateCustomChannel(peer.address, grpc::InsecureChannelCredentials(), ChannelArguments(kPingIntervalMs))));
+  if (credentials.tls != nullptr)
+    channels.push_back(channel("tls", [&] {
+      grpc::experimental::TlsChannelCredentialsOptions options;
+      options.set_certificate_provider(credentials.provider);
+      options.watch_identity_key_cert_pairs();
+      options.watch_root_certs();
+      SetServerVerifier(&options, OnlyNode(credentials.tls, peer.node));
+      return grpc::experimental::TlsCredentials(options);
+    }));
+  if (credentials.insecure || credentials.tls == nullptr) channels.push_back(channel("clear", grpc::InsecureChannelCredentials));
   return channels;
 }
 
@@ -157,7 +124,8 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> LoadEtcdCredentials(co
 }
 
 std::shared_ptr<grpc::Channel> EtcdChannel(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
-  return Keep(grpc::CreateCustomChannel(address, credentials, ChannelArguments(kEtcdPingIntervalMs)));
+  LetChannelsEndAnywhere();
+  return grpc::CreateCustomChannel(address, credentials, ChannelArguments(kEtcdPingIntervalMs));
 }
 
 void SetServerOptions(grpc::ServerBuilder* builder) {

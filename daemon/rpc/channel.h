@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/config.h"
+#include "daemon/rpc/channel_pool.h"
 #include "daemon/trust/tls_files.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/security/tls_certificate_provider.h"
@@ -24,6 +25,8 @@ struct Credentials {
   bool insecure = false;
   // Follows the files of `tls`.
   std::shared_ptr<grpc::experimental::CertificateProviderInterface> provider;
+  // Of all who speak with these.
+  std::shared_ptr<ChannelPool> channels = std::make_shared<ChannelPool>();
 };
 
 // Reads the files of `tls`; nothing: there is no TLS. `where` begins the messages.
@@ -32,8 +35,8 @@ absl::StatusOr<Credentials> LoadCredentials(const std::optional<TlsSpec>& tls, b
 // For the server's end: a client may show any certificate, or none. The Authenticator judges each call, so that it can say why.
 std::shared_ptr<grpc::ServerCredentials> TlsServer(const Credentials& credentials);
 
-// The ways to one peer, each a channel that connects again for ever: TLS, where the peer's certificate must be that of its node, and clear
-// text. Not empty, TLS first.
+// The ways to one peer, each a channel that connects again as long as somebody holds it: TLS, where the peer's certificate must be that of
+// its node, and clear text. Not empty, TLS first.
 std::vector<std::shared_ptr<grpc::Channel>> PeerChannels(const PeerSpec& peer, const Credentials& credentials);
 
 // Stubs of a service at one peer: a way that failed makes room for the other, if there are two.
@@ -58,7 +61,8 @@ class PeerStubs {
 // What etcd is spoken to with; nothing: in the clear. Follows the files too.
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> LoadEtcdCredentials(const std::optional<TlsSpec>& tls, const std::string& where);
 
-// A channel to one member of an etcd cluster, host:port, which connects again for ever. With TLS its certificate must name that host.
+// A channel to one member of an etcd cluster, host:port, which connects again as long as somebody holds it. With TLS its certificate must
+// name that host.
 std::shared_ptr<grpc::Channel> EtcdChannel(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 
 // Server settings that fit the peers' keep-alive, and bound what a connection may cost.

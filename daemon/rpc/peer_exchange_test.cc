@@ -1,137 +1,16 @@
 // Two daemons' ends of their streams to each other, over real connections: how often a view arrives.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <map>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
-#include "base/event_loop.h"
-#include "daemon/rpc/free_port.h"
-#include "daemon/rpc/grpc_peer_transport.h"
-#include "daemon/rpc/servers.h"
+#include "daemon/rpc/exchange_rig.h"
 
 namespace r2cc::daemon {
 namespace {
 
-constexpr absl::Duration kWait = absl::Seconds(20);
-
-v1::NodeView View(const std::string& node, uint64_t counter) {
-  v1::NodeView view;
-  view.set_node(node);
-  view.mutable_epoch()->set_counter(counter);
-  return view;
-}
-
-// What arrived, by its counter.
-class Arrived {
- public:
-  void Add(const v1::NodeView& view) {
-    absl::MutexLock lock(&mutex_);
-    ++times_[view.epoch().counter()];
-  }
-  int Times(uint64_t counter) const {
-    absl::MutexLock lock(&mutex_);
-    return TimesLocked(counter);
-  }
-  // False: it did not within kWait.
-  bool Await(uint64_t counter) const {
-    const auto there = [this, counter] { return TimesLocked(counter) > 0; };
-    absl::MutexLock lock(&mutex_);
-    return mutex_.AwaitWithTimeout(absl::Condition(&there), kWait);
-  }
-
- private:
-  int TimesLocked(uint64_t counter) const {
-    const auto found = times_.find(counter);
-    return found == times_.end() ? 0 : found->second;
-  }
-  mutable absl::Mutex mutex_;
-  std::map<uint64_t, int> times_;
-};
-
-// In /tmp: the name of a Unix socket has room for 107 bytes, and a test's own folder may need more.
-class ShortFolder {
- public:
-  ShortFolder() { EXPECT_NE(mkdtemp(path_.data()), nullptr); }
-  ~ShortFolder() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_ = "/tmp/r2cc-exchange-XXXXXX";
-};
-
-class End final : public Backend {
- public:
-  End(std::string node, std::string peer, int port, int peer_port)
-      : node_(std::move(node)),
-        peer_(std::move(peer)),
-        credentials_(LoadCredentials(std::nullopt, /*insecure=*/true, "test").value()),
-        servers_(RpcServers::Start({this, &authenticator_, &refusals_, nullptr}, absl::StrCat(folder_.path(), "/", node_, ".sock"),
-                                   absl::StrCat("127.0.0.1:", port), credentials_)
-                     .value()),
-        loop_("peers-" + node_),
-        peer_address_(absl::StrCat("127.0.0.1:", peer_port)),
-        transport_(&loop_.loop(), credentials_) {
-    broadcaster_.Set(View(node_, 1));
-  }
-  ~End() override { Hang(); }
-
-  void Call() {
-    loop_.loop().RunAndWait([this] {
-      transport_.Start(&broadcaster_, {[this](const std::string&, const v1::NodeView& view) { by_own_stream.Add(view); },
-                                       [](const std::string&) {}, [](const std::string&, const std::string&) {}});
-      transport_.SetPeers({{peer_, peer_address_}});
-    });
-  }
-  void Hang() {
-    loop_.loop().RunAndWait([this] { transport_.Stop(); });
-  }
-  absl::Status Allow(const Caller&, Role) const override { return absl::OkStatus(); }
-  void GetStatus(Answer<v1::StatusReply>) override {}
-  void ListNics(const v1::ListNicsRequest&, Answer<v1::ListNicsReply>) override {}
-  void ActOnNic(const v1::NicActionRequest&, const Caller&, Answer<v1::NicActionReply>) override {}
-  void ListJobs(const v1::ListJobsRequest&, Answer<v1::ListJobsReply>) override {}
-  void GetPlan(Answer<v1::Plan>) override {}
-  void ExplainNic(const v1::ExplainNicRequest&, const Caller&, Answer<v1::ExplainNicReply>) override {}
-  void ProbePaths(const v1::ProbePathsRequest&, const Caller&, Answer<v1::ProbePathsReply>) override {}
-  void ExplainPlan(Answer<v1::ExplainPlanReply>) override {}
-  void ReceiveView(v1::NodeView view, uint64_t, const Caller&) override { by_peers_stream.Add(view); }
-  void EndStream(uint64_t) override {}
-  EventLog& events() override { return events_; }
-  ViewBroadcaster& broadcaster() override { return broadcaster_; }
-
-  Arrived by_own_stream;
-  Arrived by_peers_stream;
-
- private:
-  const ShortFolder folder_;
-  const std::string node_;
-  const std::string peer_;
-  EventLog events_;
-  ViewBroadcaster broadcaster_;
-  const Credentials credentials_;
-  Refusals refusals_{[] { return int64_t{1}; }};
-  const Authenticator authenticator_{nullptr, /*insecure=*/true, &refusals_};
-  const std::unique_ptr<RpcServers> servers_;
-  ScopedLoopThread loop_;
-  const std::string peer_address_;
-  GrpcPeerTransport transport_;
-};
-
 TEST(PeerExchange, AViewComesOnceWhereBothCallEachOther) {
-  const int port_a = FreePort();
-  const int port_b = FreePort();
-  End a("a", "b", port_a, port_b);
-  End b("b", "a", port_b, port_a);
-  a.Call();
-  b.Call();
+  End a("a", FreePort());
+  End b("b", FreePort());
+  a.Call({b.spec()});
+  b.Call({a.spec()});
   ASSERT_TRUE(a.by_own_stream.Await(1));
   ASSERT_TRUE(b.by_own_stream.Await(1));
   a.broadcaster().Set(View("a", 2));
@@ -150,11 +29,9 @@ TEST(PeerExchange, AViewComesOnceWhereBothCallEachOther) {
 }
 
 TEST(PeerExchange, OneCallBringsTheViewsOfBoth) {
-  const int port_a = FreePort();
-  const int port_b = FreePort();
-  End a("a", "b", port_a, port_b);
-  End b("b", "a", port_b, port_a);
-  a.Call();
+  End a("a", FreePort());
+  End b("b", FreePort());
+  a.Call({b.spec()});
   ASSERT_TRUE(b.by_peers_stream.Await(1));
   ASSERT_TRUE(a.by_own_stream.Await(1));
   a.broadcaster().Set(View("a", 2));
