@@ -7,6 +7,7 @@
 #include <xmmintrin.h>
 #endif
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -201,7 +202,7 @@ Bytes RunAt(InstructionSet set, DataType type, RedOp op, const std::vector<Bytes
   for (const Bytes& source : sources) {
     const size_t shift = (*random)() % kRoom;
     shifted.emplace_back(shift + source.size() + 1);
-    std::memcpy(shifted.back().data() + shift, source.data(), source.size());
+    std::copy(source.begin(), source.end(), shifted.back().begin() + shift);
     pointers.push_back(shifted.back().data() + shift);
   }
   const size_t bytes = count * ElementBytes(type), shift = (*random)() % kRoom;
