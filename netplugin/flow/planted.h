@@ -36,10 +36,11 @@ enum class Planted {
   kFalseFence,        // a lane is given up although no other one answers
   kFalseError,        // an error although a path is left
   // What a transport promises.
-  kCloseNotAwaited,  // a link counts as closed when its close has begun
-  kForgottenEarly,   // a receiver's flow is closed while a link may still write its buffers
-  kStaleCompletion,  // what comes late of an incarnation counts for the one that is alive
-  kWorkerUntold,     // what a worker has moved is not told
+  kCloseNotAwaited,       // a link counts as closed when its close has begun
+  kCloseFailureUnheeded,  // a link that could not be closed counts as closed
+  kForgottenEarly,        // a receiver's flow is closed while a link may still write its buffers
+  kStaleCompletion,       // what comes late of an incarnation counts for the one that is alive
+  kWorkerUntold,          // what a worker has moved is not told
   // Workers.
   kDismissedUntold,   // what a worker's last call has moved is forgotten when the worker lets go of the socket, and moved again
   kCloseDoesNotWait,  // a flow is closed while a worker's call, or a half-sent chunk, still needs its buffer

@@ -47,7 +47,8 @@ RecvLinks::Offer RecvLinks::Greet(LinkId id, Incarnation incarnation, uint16_t l
 void RecvLinks::Closed(LinkId id, Incarnation incarnation, bool ok, Nanos now) {
   if (links_[id].incarnation != incarnation) return;
   if (IsPlanted(Planted::kCloseNotAwaited) && links_[id].state != AcceptorState::kEnding) return;
-  Step(id, ok ? AcceptorEvent::kClosed : AcceptorEvent::kNotClosed, incarnation, EvidenceCause::kNone, kOobLane, now);
+  const bool closed = ok || IsPlanted(Planted::kCloseFailureUnheeded);
+  Step(id, closed ? AcceptorEvent::kClosed : AcceptorEvent::kNotClosed, incarnation, EvidenceCause::kNone, kOobLane, now);
 }
 
 void RecvLinks::LaneOpened(LinkId id, Incarnation incarnation, Nanos now) {

@@ -35,6 +35,7 @@ const char* Name(FaultKind kind) {
     case FaultKind::kCloseLate: return "close late";
     case FaultKind::kCloseFails: return "close fails";
     case FaultKind::kDeviceLost: return "device lost";
+    case FaultKind::kRenumbered: return "rail renumbered";
     case FaultKind::kVerdict: return "page verdict";
     case FaultKind::kWeight: return "page weight";
     case FaultKind::kPathVerdict: return "page verdict on a path";
@@ -253,6 +254,17 @@ void Faults::Begin(const Fault& fault) {
       At(fault.a)->Device(fault.rail_a, true);
       Heal(fault, fault.duration, [process = At(fault.a), rail = fault.rail_a] { process->Device(rail, false); });
       break;
+    case FaultKind::kRenumbered: {
+      const Port port = fault.degree == 0 ? here : there;
+      network->Renumber(port);
+      network->BlockPort(port);
+      Tell(port, false);
+      Heal(fault, fault.duration, [this, port] {
+        world_.network->UnblockPort(port);
+        At(port.host)->NewAddress(port.rail);
+      });
+      break;
+    }
     case FaultKind::kVerdict: set_verdict({.failed = true}); break;
     case FaultKind::kPathVerdict:
       broken_paths_.emplace(here, there);

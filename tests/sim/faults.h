@@ -47,6 +47,7 @@ enum class FaultKind {
   kCloseLate,   // a process's links end late, and move bytes until then
   kCloseFails,  // they cannot be ended for a while
   kDeviceLost,  // with all its links; it comes back
+  kRenumbered,  // a rail loses its address, and has another one later
   // The page.
   kVerdict,
   kWeight,

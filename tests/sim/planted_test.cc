@@ -78,6 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{Planted::kFenceUnfulfilled, "FenceUnfulfilled", {"fence at both ends"}},
                     Case{Planted::kFencedEarly, "FencedEarly", {"fence at both ends", "late write", "exactly once"}},
                     Case{Planted::kCloseNotAwaited, "CloseNotAwaited", {"fence at both ends", "late write"}},
+                    Case{Planted::kCloseFailureUnheeded, "CloseFailureUnheeded", {"fence at both ends", "late write"}},
                     Case{Planted::kForgottenEarly, "ForgottenEarly", {"late write"}},
                     Case{Planted::kStaleCompletion, "StaleCompletion", {"wrong bytes", "exactly once"}},
                     Case{Planted::kWorkerUntold, "WorkerUntold", {"hang", "wrong bytes", "late write"}},

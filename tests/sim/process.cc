@@ -52,8 +52,7 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
   for (int rail = 0; rail < options.rails; ++rail) {
     net::LocalRail& local = host_.rails.emplace_back();
     local.name = local.nic = RailName(rail);
-    local.endpoints = {{host_.transports.back()->kind(), {}}};
-    host_.transports.back()->Listen(net::Rail{.index = rail}, &local.endpoints[0].bytes, nullptr);
+    ListenOn(rail);
   }
   host_.UpdateNames();
   acceptor_ = std::make_unique<net::Acceptor>(&host_, [](const std::string&) {});
@@ -64,6 +63,12 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
 }
 
 Process::~Process() = default;
+
+void Process::ListenOn(int rail) {
+  net::LocalRail& local = host_.rails[static_cast<size_t>(rail)];
+  local.endpoints = {{host_.transports.back()->kind(), {}}};
+  host_.transports.back()->Listen(net::Rail{.index = rail}, &local.endpoints[0].bytes, nullptr);
+}
 
 void Process::ForEachPeer(const std::function<void(net::Peer*)>& call) const {
   for (const auto& [host, peer] : send_peers_) call(peer.get());
@@ -237,6 +242,20 @@ void Process::RailState(int rail, bool up) {
     });
   });
   Wake();
+}
+
+// As Engine's.
+void Process::NewAddress(int rail) {
+  if (dead_) return;
+  calls_.push_back([this, rail] {
+    ListenOn(rail);
+    for (const auto& [session, peer] : acceptor_->peers()) {
+      const auto lock = peer->Lock();
+      peer->Regreet();
+      peer->RunToCompletion();
+    }
+  });
+  RailState(rail, true);
 }
 
 void Process::ApplyVerdicts() {

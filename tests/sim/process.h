@@ -74,6 +74,8 @@ class Process : public Network::Host {
   bool gave_up() const { return gave_up_; }
   Nanos exit_began() const { return exit_began_; }
   void RailState(int rail, bool up);
+  // The link monitor sees the address that the rail has now, and the rail up.
+  void NewAddress(int rail);
   void ApplyVerdicts();
   // The rail's device is lost, and with it all that it did; or it is back.
   void Device(int rail, bool lost);
@@ -94,6 +96,7 @@ class Process : public Network::Host {
   };
 
   void Accepted(Port local, std::shared_ptr<Socket> socket) override;
+  void ListenOn(int rail);
   void RegionChanged(const net::Region& region);
   void ForEachPeer(const std::function<void(net::Peer*)>& call) const;
   void Turn();

@@ -141,6 +141,7 @@ Fault MakeFault(Random* random, const Scenario& scenario, FaultKind kind) {
     case FaultKind::kStopShort: fault.duration = random->Between(kMs, kSecond); break;
     case FaultKind::kStopLong: fault.duration = random->Between(kSecond, random->Chance(4) ? 40 * kSecond : 5 * kSecond); break;
     case FaultKind::kPause: fault.duration = random->Between(kMs, 150 * kMs); break;
+    case FaultKind::kRenumbered:
     case FaultKind::kAllRailsDown: fault.degree = random->Pick(2); break;
     default: break;
   }
@@ -205,7 +206,7 @@ Scenario MakeScenario(uint64_t seed) {
                                                   FaultKind::kStopShort,      FaultKind::kStopLong,
                                                   FaultKind::kPause,          FaultKind::kCloseLate,
                                                   FaultKind::kCloseLate,      FaultKind::kCloseFails,
-                                                  FaultKind::kDeviceLost};
+                                                  FaultKind::kDeviceLost,     FaultKind::kRenumbered};
   static const std::vector<FaultKind> kGone = {FaultKind::kDeath, FaultKind::kDeathHeldOpen, FaultKind::kVanish, FaultKind::kAbort};
 
   int others = static_cast<int>(random.Between(1, 10));
