@@ -16,7 +16,7 @@
 
 #include "netplugin/abi/nccl_types.h"
 #include "netplugin/transport/processors.h"
-#include "netplugin/transport/tcp/workers.h"
+#include "netplugin/transport/workers.h"
 
 namespace r2cc::net {
 

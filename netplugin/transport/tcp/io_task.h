@@ -1,6 +1,6 @@
-// One bulk socket in the hands of a worker (see workers.h). Payload is copied without the peer's lock, so that several threads copy for one
-// peer at a time and nobody waits for the lock because of it. With the lock the worker learns what is to be sent, or where bytes go;
-// without it it makes one call; with it again it tells what came of it.
+// One bulk socket in the hands of a worker (see transport/workers.h). Payload is copied without the peer's lock, so that several threads
+// copy for one peer at a time and nobody waits for the lock because of it. With the lock the worker learns what is to be sent, or where
+// bytes go; without it it makes one call; with it again it tells what came of it.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_IO_TASK_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_IO_TASK_H_
 
@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "netplugin/transport/links.h"
-#include "netplugin/transport/tcp/workers.h"
+#include "netplugin/transport/workers.h"
 
 namespace r2cc::net {
 

@@ -10,7 +10,7 @@
 #include "netplugin/transport/oob.h"
 #include "netplugin/transport/poller.h"
 #include "netplugin/transport/tcp/socket.h"
-#include "netplugin/transport/tcp/workers.h"
+#include "netplugin/transport/workers.h"
 
 namespace r2cc::net {
 

@@ -15,7 +15,7 @@
 #include "netplugin/transport/poller.h"
 #include "netplugin/transport/tcp/listener.h"
 #include "netplugin/transport/tcp/tcp_port.h"
-#include "netplugin/transport/tcp/workers.h"
+#include "netplugin/transport/workers.h"
 
 namespace r2cc::net {
 

@@ -1,4 +1,4 @@
-#include "netplugin/transport/tcp/workers.h"
+#include "netplugin/transport/workers.h"
 
 #include <gtest/gtest.h>
 #include <sys/epoll.h>

@@ -1,4 +1,4 @@
-#include "netplugin/transport/tcp/workers.h"
+#include "netplugin/transport/workers.h"
 
 #include <pthread.h>
 #include <sys/epoll.h>
