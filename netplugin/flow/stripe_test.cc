@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <tuple>
-
 #include <algorithm>
 #include <vector>
 
@@ -105,18 +103,6 @@ TEST(Stripe, SmallMessagesAreForTheQuickestLinks) {
   EXPECT_EQ(SmallCarrier(links, 2), 2);
 }
 
-TEST(ChunkBytes, GrowWithTheRateByPowersOfTwo) {
-  for (const auto& [rate_bytes_per_s, bytes] : {std::pair(0.0, 1u << 17), std::pair(1e9, 1u << 17), std::pair(1.4e9, 1u << 18),
-                                                std::pair(2.5e9, 1u << 18), std::pair(3e9, 1u << 19), std::pair(1e12, 1u << 19)})
-    EXPECT_EQ(ChunkBytesOfRate(rate_bytes_per_s), bytes) << rate_bytes_per_s;
-}
-
-TEST(DealtChunkBytes, AreWhatTheSlowestRailSendsInTwoMillisecondsWithinBounds) {
-  for (const auto& [slowest_bytes_per_s, bytes] :
-       {std::pair(0.0, 1u << 17), std::pair(1e3, 1u << 15), std::pair(16e6, 1u << 15), std::pair(40e6, 1u << 16), std::pair(1e9, 1u << 17)})
-    EXPECT_EQ(DealtChunkBytes(slowest_bytes_per_s), bytes) << slowest_bytes_per_s;
-}
-
 TEST(CarriedFraction, IsKnownWhileChunksAreDealtOutAndSomethingWasCarried) {
   constexpr uint64_t kMiB = 1 << 20;
   Links links(4, LinkShare{true, 1000, 4 * kMiB});
@@ -146,23 +132,6 @@ TEST(CeilingBinds, WhereALinkHasCarriedWhatItWasAllowed) {
   EXPECT_FALSE(CeilingBinds(links, 3)) << "no such link";
 }
 
-TEST(EvenChunkBytes, GiveEachLinkAsManyChunksOfAMessage) {
-  constexpr uint32_t kDealt = 128 * 1024;
-  for (const uint64_t message_bytes : {129u << 10, 512u << 10, 1000u << 10, 4u << 20})
-    for (size_t links = 1; links <= 8; ++links) {
-      const uint32_t chunk_bytes = EvenChunkBytes(message_bytes, kDealt, links);
-      EXPECT_EQ(ChunkCount(message_bytes, chunk_bytes) % links, 0u) << message_bytes << " on " << links;
-      EXPECT_EQ(chunk_bytes % kChunkAlignment, 0u);
-      EXPECT_LE(chunk_bytes, kDealt * 3 / 2);
-    }
-  EXPECT_EQ(EvenChunkBytes(512 << 10, kDealt, 3), 174'848u) << "a third";
-}
-
-TEST(EvenChunkBytes, LeaveWhatIsNotSharedByLinksAlikeAsItIs) {
-  EXPECT_EQ(EvenChunkBytes(4 << 20, 64 << 10, 0), 64u << 10);
-  EXPECT_EQ(EvenChunkBytes(64 << 10, 64 << 10, 3), 64u << 10) << "one chunk";
-}
-
 TEST(LinksAlike, AreThoseThatCarryIfNoneCarriesLess) {
   Links links(4, LinkShare{true, 1000, 0});
   EXPECT_EQ(LinksAlike(links), 4u);
@@ -171,55 +140,6 @@ TEST(LinksAlike, AreThoseThatCarryIfNoneCarriesLess) {
   EXPECT_EQ(LinksAlike(links), 2u);
   links[3].weight_permille = 125;
   EXPECT_EQ(LinksAlike(links), 0u);
-}
-
-TEST(CallBytes, AWorkerLeavesTheRestOfALargeMessageToOthers) {
-  EXPECT_EQ(CallBytes(1 << 20, false), 1u << 20);
-  EXPECT_EQ(CallBytes(1 << 20, true), kWorkerCallBytes);
-  EXPECT_EQ(CallBytes(1 << 17, true), 1u << 17) << "what the queue takes";
-}
-
-TEST(QueueLimit, IsWhatTheRailSendsInAFewMillisecondsWithinBounds) {
-  EXPECT_EQ(QueueLimitBytes(0, false), 1u << 20) << "not known";
-  EXPECT_EQ(QueueLimitBytes(250e6, false), 500'000u);
-  EXPECT_EQ(QueueLimitBytes(1e9, false), 1u << 20);
-  EXPECT_EQ(QueueLimitBytes(1e6, false), 1u << 17);
-}
-
-TEST(QueueLimit, IsSmallWhileChunksAreDealtOut) {
-  for (const double rate : {0.0, 1e9}) EXPECT_EQ(QueueLimitBytes(rate, true), 1u << 18);
-  EXPECT_EQ(QueueLimitBytes(1e6, true), 1u << 15);
-}
-
-TEST(HoldLimit, IsFiveMillisecondsOfASlowRailAndNoneOfAQuickOne) {
-  EXPECT_EQ(HoldLimitBytes(0, 0, false), 0u) << "not known";
-  EXPECT_EQ(HoldLimitBytes(60e6, 0, false), 300'000u);
-  EXPECT_EQ(HoldLimitBytes(1e9, 0, false), 0u);
-}
-
-TEST(HoldLimit, IsLessForASlowRailWhileChunksAreDealtOut) {
-  EXPECT_EQ(HoldLimitBytes(1e6, 0, false), 256u * 1024);
-  EXPECT_EQ(HoldLimitBytes(1e6, 0, true), 96u * 1024);
-  EXPECT_EQ(HoldLimitBytes(60e6, 0, true), 300'000u);
-}
-
-TEST(HoldLimit, LeavesARateThatItKeepsLowRoomToGrow) {
-  for (const bool spread : {false, true}) {
-    for (const Nanos round_trip : {kNanosPerMs / 10, 3 * kNanosPerMs, 20 * kNanosPerMs}) {
-      double rate = 1e6;
-      for (int rounds = 0; rounds < 50 && HoldLimitBytes(rate, round_trip, spread) > 0; ++rounds)
-        rate = static_cast<double>(HoldLimitBytes(rate, round_trip, spread)) / static_cast<double>(round_trip) *
-               static_cast<double>(kNanosPerSecond);
-      EXPECT_GT(rate, 75e6) << round_trip;
-    }
-  }
-}
-
-TEST(SocketsInUse, GrowWithTheRate) {
-  for (const auto& [rate_bytes_per_s, sockets, in_use] :
-       {std::tuple(0.0, 1, 1), std::tuple(1e12, 1, 1), std::tuple(0.0, 4, 2), std::tuple(1.0e9, 4, 2), std::tuple(1.3e9, 4, 3),
-        std::tuple(1e12, 4, 4), std::tuple(1e12, 0, 0)})
-    EXPECT_EQ(SocketsInUse(rate_bytes_per_s, sockets), in_use) << rate_bytes_per_s << " " << sockets;
 }
 
 }  // namespace

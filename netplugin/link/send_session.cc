@@ -63,11 +63,10 @@ MessageId SendSession::Post(FlowId id, const Buffer& from, uint64_t bytes, Nanos
 
 uint32_t SendSession::ChunkBytes(LinkId home, uint64_t message_bytes) const {
   if (!options_.chunks_follow_rate || home >= links()) return options_.chunk_base_bytes;
-  if (shared())
-    return EvenChunkBytes(message_bytes, std::min(options_.chunk_base_bytes, DealtChunkBytes(links_.SlowestBytesPerSecond())),
-                          links_.alike());
-  if (spread()) return options_.chunk_base_bytes;
-  return std::max(options_.chunk_base_bytes, ChunkBytesOfRate(rate_bytes_per_s(home)));
+  ChunkFacts facts{.message_bytes = message_bytes, .base_bytes = options_.chunk_base_bytes, .rate_bytes_per_s = rate_bytes_per_s(home)};
+  if (spread()) facts.way = shared() ? ChunkWay::kAllLinks : ChunkWay::kNextLink;
+  if (shared()) facts.slowest_bytes_per_s = links_.SlowestBytesPerSecond(), facts.links_alike = links_.alike();
+  return ChunkBytesOf(facts);
 }
 
 const std::byte* SendSession::Release(FlowId id, MessageId message) {

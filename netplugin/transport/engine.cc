@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "netplugin/link/chunk_size.h"
 #include "netplugin/transport/record.h"
 
 namespace r2cc::net {

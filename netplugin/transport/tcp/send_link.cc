@@ -117,9 +117,9 @@ bool TcpSendLink::Load(size_t index) {
   }
   // What leaves together is committed to this link as what the kernel queues is.
   uint64_t pulled_bytes = 0;
-  const uint32_t most_bytes = CallBytes(limit_bytes_, bulk.ownership.by_worker());
+  const uint32_t most_bytes = budget_.call_bytes(bulk.ownership.by_worker());
   const auto pull = [&](Chunk* chunk) {
-    if (index >= in_use_ || pulled_bytes >= most_bytes || !owner_->Pull(name_, chunk)) return false;
+    if (index >= budget_.sockets || pulled_bytes >= most_bytes || !owner_->Pull(name_, chunk)) return false;
     pulled_bytes += chunk->bytes;
     return true;
   };
@@ -209,19 +209,17 @@ LinkFacts TcpSendLink::Measure() {
 
 void TcpSendLink::Advise(const LinkAdvice& advice) {
   advice_ = advice;
-  in_use_ = SocketsInUse(advice.rate_bytes_per_s, bulk_.size());
-  const uint32_t bytes = QueueLimitBytes(advice.rate_bytes_per_s, advice.spread);
-  const uint64_t held_bytes = HoldLimitBytes(advice.rate_bytes_per_s, round_trip_, advice.spread);
-  if (IsNear(bytes, limit_bytes_) && IsNear(held_bytes, held_bytes_)) return;
-  limit_bytes_ = bytes;
-  held_bytes_ = held_bytes;
+  const Budget budget = BudgetOf({advice.rate_bytes_per_s, round_trip_, advice.spread, bulk_.size()});
+  budget_.sockets = budget.sockets;
+  if (IsNear(budget.unsent_bytes, budget_.unsent_bytes) && IsNear(budget.held_bytes, budget_.held_bytes)) return;
+  budget_ = budget;
   for (const Bulk& bulk : bulk_)
     if (bulk.sender != nullptr) LimitQueue(*bulk.sender);
 }
 
 void TcpSendLink::LimitQueue(const BulkSender& sender) const {
-  LimitUnsent(sender.fd(), limit_bytes_);
-  LimitHeld(sender.fd(), held_bytes_);
+  LimitUnsent(sender.fd(), budget_.unsent_bytes);
+  LimitHeld(sender.fd(), budget_.held_bytes);
 }
 
 // ---- workers ----
@@ -302,18 +300,18 @@ void TcpSendLink::UseWorkers(bool on) {
 
 uint32_t TcpSendLink::ChunksTogether() const {
   if (advice_.spread || advice_.chunk_bytes == 0) return 1;
-  return std::clamp<uint32_t>(CallBytes(limit_bytes_, true) / advice_.chunk_bytes, 1, BulkSender::kTogetherMost);
+  return std::clamp<uint32_t>(budget_.call_bytes(true) / advice_.chunk_bytes, 1, BulkSender::kTogetherMost);
 }
 
 uint32_t TcpSendLink::Coming() {
   uint32_t chunks = 0;
   // Who makes a call looks for more after it.
-  for (size_t i = 0; i < std::min(bulk_.size(), in_use_); ++i) chunks += bulk_[i].ownership.pending() ? ChunksTogether() : 0;
+  for (size_t i = 0; i < std::min(bulk_.size(), budget_.sockets); ++i) chunks += bulk_[i].ownership.pending() ? ChunksTogether() : 0;
   return chunks;
 }
 
 void TcpSendLink::Offer(FunctionRef<bool(uint32_t chunks)> claim) {
-  for (size_t i = 0; i < std::min(bulk_.size(), in_use_); ++i) {
+  for (size_t i = 0; i < std::min(bulk_.size(), budget_.sockets); ++i) {
     Bulk& bulk = bulk_[i];
     const bool idle = bulk.ownership.by_worker() && !bulk.ownership.pending() && !bulk.blocked && !bulk.ownership.calling();
     if (idle && claim(ChunksTogether())) bulk.ownership.Wake(port_->workers());

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "netplugin/flow/stripe.h"
 #include "netplugin/transport/links.h"
+#include "netplugin/transport/tcp/budget.h"
 #include "netplugin/transport/tcp/bulk.h"
 #include "netplugin/transport/tcp/connector.h"
 #include "netplugin/transport/tcp/control_socket.h"
@@ -73,12 +73,8 @@ class TcpSendLink final : public SendLink {
   bool started_ = false;
   bool closed_ = false;
   LinkAdvice advice_;
-  // How much each socket queues - with the kernel, and of chunks that leave together - and how many take chunks: see QueueLimitBytes,
-  // HoldLimitBytes and SocketsInUse.
-  uint32_t limit_bytes_ = QueueLimitBytes(0, false);
-  uint64_t held_bytes_ = HoldLimitBytes(0, 0, false);
+  Budget budget_ = BudgetOf({});
   Nanos round_trip_ = 0;
-  size_t in_use_ = SocketsInUse(0, SIZE_MAX);
 };
 
 }  // namespace r2cc::net

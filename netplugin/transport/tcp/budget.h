@@ -1,0 +1,40 @@
+// How many bytes a rail's sockets hold, and how many of them are used. Pure.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_BUDGET_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_BUDGET_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/core/clock.h"
+
+namespace r2cc::net {
+
+// What is known of a link.
+struct BudgetFacts {
+  double rate_bytes_per_s = 0;  // while it is busy; 0: not known yet
+  Nanos round_trip = 0;         // with its queues empty; 0: not known yet
+  bool spread = false;          // chunks of all flows are dealt out to all links
+  size_t sockets = SIZE_MAX;    // of the link
+};
+
+struct Budget {
+  // With workers a message goes by several sockets at a time, each in its own thread: none takes more than this with one call.
+  static constexpr uint32_t kWorkerCallBytes = 256 * 1024;
+
+  // How many of the sockets take chunks.
+  size_t sockets;
+  // Of each socket: how many bytes may wait, not sent yet, with the kernel and of chunks that leave together.
+  uint32_t unsent_bytes;
+  // Of each socket: how many bytes the kernel may hold, sent or not, until the peer has acknowledged them; 0: as many as it likes.
+  uint64_t held_bytes;
+
+  // How many bytes of chunks leave a socket with one call. Without workers as many as the queue has room for, which saves calls.
+  uint32_t call_bytes(bool by_worker) const { return by_worker ? std::min(unsent_bytes, kWorkerCallBytes) : unsent_bytes; }
+};
+
+Budget BudgetOf(const BudgetFacts& facts);
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_BUDGET_H_
