@@ -58,6 +58,14 @@ enum class DataType : int {
 // ncclRedOp_t.
 enum class RedOp : int { kSum = 0, kProd = 1, kMax = 2, kMin = 3, kAvg = 4 };
 
+// ncclFunc_t, as far as a tuner is asked about it.
+enum class Function : int { kBroadcast = 0, kReduce = 1, kAllGather = 2, kReduceScatter = 3, kAllReduce = 4 };
+
+// NCCL_ALGO_* and NCCL_PROTO_*: the rows and columns of a tuner's cost table. Older versions have fewer rows.
+enum class Algorithm : int { kTree = 0, kRing = 1, kCollNetDirect = 2, kCollNetChain = 3, kNvls = 4, kNvlsTree = 5, kPat = 6 };
+enum class Protocol : int { kLl = 0, kLl128 = 1, kSimple = 2 };
+constexpr float kCostIgnored = -1.0f;  // NCCL_ALGO_PROTO_IGNORE: an entry that may not be chosen
+
 // ncclDebugLogLevel.
 enum class LogLevel : int { kNone = 0, kVersion = 1, kWarn = 2, kInfo = 3, kAbort = 4, kTrace = 5 };
 
