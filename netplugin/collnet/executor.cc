@@ -180,6 +180,10 @@ void Executor::PeerFailed(uint32_t peer, const std::string& why) {
   if (!failed()) Fail(MemberName(options_.member) + " has lost " + MemberName(peer) + ": " + why, true);
 }
 
+void Executor::GiveUp(const std::string& why) {
+  if (!failed()) Fail(why, true);
+}
+
 void Executor::Tick(Nanos now) {
   if (failed() || options_.deadline == 0 || open_.empty() || now - last_event_ < options_.deadline) return;
   const auto& [number, offer] = *open_.begin();

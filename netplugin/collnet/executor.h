@@ -65,6 +65,8 @@ class Executor {
   void MessageReceived(uint32_t peer, std::span<const std::byte> bytes, Nanos now);
   // A flow, or the way to a peer, is gone for good.
   void PeerFailed(uint32_t peer, const std::string& why);
+  // For what the driver has seen.
+  void GiveUp(const std::string& why);
   void Tick(Nanos now);
 
   // ---- actions ----

@@ -22,8 +22,9 @@ class Writer {
   }
   template <std::integral T>
   void Put(T value) {
-    const auto* const raw = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), raw, raw + sizeof(T));
+    const size_t at = bytes_.size();
+    bytes_.resize(at + sizeof(T));
+    std::memcpy(&bytes_[at], &value, sizeof(T));
   }
   void Put(const std::string& text) {
     const size_t length = std::min(text.size(), kTextCharsMax);
@@ -153,6 +154,35 @@ std::string Compare(std::span<const std::byte> theirs, const Offer& ours) {
   compare("type", type, static_cast<uint16_t>(ours.type));
   compare("op", op, static_cast<uint16_t>(ours.op));
   return differs;
+}
+
+Bytes Encode(const Greeting& greeting) {
+  Writer writer;
+  writer.Put(greeting.group);
+  writer.Put(greeting.members);
+  writer.Put(greeting.member);
+  writer.Put(static_cast<uint8_t>(greeting.control));
+  writer.Put(greeting.slot);
+  writer.Put(greeting.from_lane);
+  writer.Put(greeting.to_lane);
+  return writer.Take();
+}
+
+std::optional<Greeting> DecodeGreeting(std::span<const std::byte> bytes, std::string* why) {
+  Reader reader(bytes);
+  *why = reader.Header();
+  if (!why->empty()) return std::nullopt;
+  Greeting greeting;
+  greeting.group = reader.Get<uint64_t>();
+  greeting.members = reader.Get<uint32_t>();
+  greeting.member = reader.Get<uint32_t>();
+  greeting.control = reader.Get<uint8_t>() != 0;
+  greeting.slot = reader.Get<uint32_t>();
+  greeting.from_lane = reader.Get<uint32_t>();
+  greeting.to_lane = reader.Get<uint32_t>();
+  if (reader.Done()) return greeting;
+  *why = "it is no greeting of a group";
+  return std::nullopt;
 }
 
 Bytes Encode(const Message& message) {

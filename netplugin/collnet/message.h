@@ -62,8 +62,27 @@ struct Failure {
   friend bool operator==(const Failure&, const Failure&) = default;
 };
 
+// The first message of a flow: who has opened it, and for what.
+struct Greeting {
+  uint64_t group = 0;    // a number that member 0 has drawn
+  uint32_t members = 0;  // of the group, as the sender knows it
+  uint32_t member = 0;   // the sender
+  bool control = false;  // it carries messages, and no operation's bytes
+  Slot slot = 0;         // this and the lanes: of an operation's flow
+  uint32_t from_lane = 0;
+  uint32_t to_lane = 0;
+
+  friend bool operator==(const Greeting&, const Greeting&) = default;
+};
+constexpr uint64_t kGreetingBytes = 33;
+Bytes Encode(const Greeting& greeting);
+// Nothing, and one line in `why`, if it is none of this release.
+std::optional<Greeting> DecodeGreeting(std::span<const std::byte> bytes, std::string* why);
+
 using Message = std::variant<Stamp, Capacity, Failure>;
 Bytes Encode(const Message& message);
+// No message to a group of so many is longer.
+constexpr uint64_t MessageBytesMax(uint32_t members) { return 512 + 4 * uint64_t{members}; }
 // Nothing, and one line in `why`, if it is no message to a group of so many.
 std::optional<Message> Decode(std::span<const std::byte> bytes, uint32_t members, std::string* why);
 

@@ -1,0 +1,283 @@
+#include "netplugin/collnet/driver.h"
+
+#include <cstring>
+
+#include "base/core/check.h"
+
+namespace r2cc::collnet {
+namespace {
+
+using Request = FlowQueue::Request;
+
+// Member 0 tells of plans, and a failure comes once: more than two messages under way are rare.
+constexpr int kMessagesExpected = 4;
+// From one member. A schedule has some lanes between two members, of each of which every slot has a flow.
+constexpr size_t kFlowsOfMemberMax = 4096;
+// A control message is so many bytes, and then so many.
+using MessageLength = uint32_t;
+
+}  // namespace
+
+Driver::Driver(const Options& options, Executor::MakePlan make_plan, Executor::MakeSteps make_steps, const Means& means)
+    : options_(options), means_(means), executor_(options.group, std::move(make_plan), std::move(make_steps)) {
+  for (uint32_t member = 0; member < options_.group.members; ++member) {
+    if (member == options_.group.member) continue;
+    Peer& peer = peers_.emplace_back();
+    peer.member = member;
+    peer.tells.SetFlow(means_.flows->port(), means_.flows->Open(member));
+    peer.tells.AddOwn(
+        Request::Kind::kGreeting,
+        Encode(Greeting{.group = options_.number, .members = options_.group.members, .member = options_.group.member, .control = true}));
+    for (int i = 0; i < kMessagesExpected; ++i) ExpectMessage(&peer);
+  }
+  CarryOut();
+}
+
+Driver::~Driver() {
+  for (const Adding& adding : adding_) adding.reduction->Wait();
+  net::FlowPort* const port = means_.flows->port();
+  const auto close = [port](const FlowQueue& queue) {
+    if (queue.has_flow()) port->Close(queue.flow());
+  };
+  for (const auto& [name, queue] : sends_) close(queue);
+  for (const auto& [name, queue] : receives_) close(queue);
+  for (const auto& [flow, queue] : strangers_) close(queue);
+  for (const net::FlowRef flow : refused_) port->Close(flow);
+  for (const Peer& peer : peers_) {
+    close(peer.hears);
+    close(peer.tells);
+  }
+}
+
+// ---- the caller ----
+
+std::optional<OperationId> Driver::Call(const Vectors& vectors, Nanos now) {
+  const std::optional<OperationId> operation = executor_.Call(vectors.count, vectors.type, vectors.op, now);
+  if (!operation.has_value()) return std::nullopt;
+  called_ = *operation + 1;
+  vectors_[*operation].vectors = vectors;
+  CarryOut();
+  return operation;
+}
+
+void Driver::SetCapacity(uint64_t bytes_per_s) {
+  executor_.SetCapacity(bytes_per_s);
+  CarryOut();
+}
+
+bool Driver::Poll(Nanos now) {
+  bool moved = Accept();
+  // What the others say of a failure is heard before what it does to their flows.
+  for (Peer& peer : peers_) moved |= Hear(&peer, now);
+  moved |= PollFlows(now);
+  moved |= PollReductions(now);
+  LookForErrors();
+  executor_.Tick(now);
+  CarryOut();
+  return moved;
+}
+
+// ---- actions ----
+
+void Driver::CarryOut() {
+  for (Action& action : executor_.TakeActions()) Do(std::move(action));
+}
+
+void Driver::Do(Action action) {
+  switch (action.kind) {
+    case Action::Kind::kBegin:
+      vectors_.at(action.operation).staging =
+          means_.staging->Take(static_cast<Slot>(action.operation % options_.group.slots), action.bytes);
+      return;
+    case Action::Kind::kWeight: return Sends(action.flow)->SetWeight(action.weight);
+    case Action::Kind::kOffer: return Sends(action.flow)->AddOwn(Request::Kind::kOffer, std::move(action.message));
+    case Action::Kind::kExpect: return Receives(action.flow)->AddOwn(Request::Kind::kOffer, Bytes(action.bytes));
+    case Action::Kind::kSend: return Sends(action.flow)->AddBytes(At(action.operation, action.place), action.bytes);
+    case Action::Kind::kReceive: return Receives(action.flow)->AddBytes(At(action.operation, action.place), action.bytes);
+    case Action::Kind::kReduce: return BeginReduction(action);
+    case Action::Kind::kDone: vectors_.erase(action.operation); return;
+    case Action::Kind::kTell: return Tell(Of(action.peer), std::move(action.message));
+    case Action::Kind::kFail: return;  // the executor has the line
+  }
+}
+
+net::Buffer Driver::At(OperationId operation, const Place& place) const {
+  const Open& open = vectors_.at(operation);
+  const net::Buffer& area = place.area == Area::kContribution ? open.vectors.contribution
+                            : place.area == Area::kResult     ? open.vectors.result
+                                                              : open.staging;
+  return {area.data + place.offset, area.memory};
+}
+
+void Driver::BeginReduction(const Action& action) {
+  const Vectors& vectors = vectors_.at(action.operation).vectors;
+  std::vector<net::Buffer> sources;
+  for (const Place& place : action.sources) sources.push_back(At(action.operation, place));
+  adding_.push_back({action.operation, action.block,
+                     means_.reducer->Begin(vectors.type, vectors.op, sources, At(action.operation, action.place),
+                                           action.bytes / ElementBytes(vectors.type))});
+}
+
+FlowQueue* Driver::Sends(const FlowName& name) {
+  const auto [it, is_new] = sends_.try_emplace(name, FlowQueue::Direction::kSends);
+  if (is_new) {
+    it->second.SetFlow(means_.flows->port(), means_.flows->Open(name.peer));
+    it->second.AddOwn(Request::Kind::kGreeting, Encode(Greeting{.group = options_.number,
+                                                                .members = options_.group.members,
+                                                                .member = options_.group.member,
+                                                                .slot = name.slot,
+                                                                .from_lane = name.from_lane,
+                                                                .to_lane = name.to_lane}));
+  }
+  return &it->second;
+}
+
+// ---- messages ----
+
+void Driver::Tell(Peer* peer, Bytes message) {
+  R2CC_CHECK(message.size() <= MessageBytesMax(options_.group.members));
+  const auto length = static_cast<MessageLength>(message.size());
+  message.insert(message.begin(), sizeof(length), std::byte{});
+  std::memcpy(message.data(), &length, sizeof(length));
+  peer->tells.AddOwn(Request::Kind::kMessage, std::move(message));
+}
+
+void Driver::ExpectMessage(Peer* peer) {
+  peer->hears.AddOwn(Request::Kind::kMessage, Bytes(sizeof(MessageLength) + MessageBytesMax(options_.group.members)));
+}
+
+// An empty message: this member hears all others.
+void Driver::TellReady() {
+  for (Peer& peer : peers_) Tell(&peer, {});
+}
+
+bool Driver::Hear(Peer* peer, Nanos now) {
+  bool moved = false;
+  while (peer->tells.TakeDone().has_value()) moved = true;
+  while (const std::optional<Request> heard = peer->hears.TakeDone()) {
+    moved = true;
+    MessageLength length = 0;
+    std::memcpy(&length, heard->own.data(), sizeof(length));
+    ExpectMessage(peer);
+    if (length == 0) {
+      ready_ += std::exchange(peer->ready, true) ? 0 : 1;
+      continue;
+    }
+    if (length > heard->own.size() - sizeof(length))
+      executor_.PeerFailed(peer->member, "a message of " + std::to_string(length) + " bytes");
+    else
+      executor_.MessageReceived(peer->member, std::span(heard->own).subspan(sizeof(length), length), now);
+    CarryOut();
+  }
+  return moved;
+}
+
+// ---- flows ----
+
+bool Driver::Accept() {
+  bool moved = false;
+  while (const std::optional<net::FlowRef> flow = means_.flows->Accept()) {
+    FlowQueue& queue = strangers_.try_emplace(*flow, FlowQueue::Direction::kReceives).first->second;
+    queue.SetFlow(means_.flows->port(), *flow);
+    queue.AddOwn(Request::Kind::kGreeting, Bytes(kGreetingBytes));
+    moved = true;
+  }
+  for (auto it = strangers_.begin(); it != strangers_.end();) {
+    const std::optional<Request> greeting = it->second.TakeDone();
+    if (!greeting.has_value()) {
+      ++it;
+      continue;
+    }
+    Greeted(it->first, greeting->own);
+    it = strangers_.erase(it);
+    moved = true;
+  }
+  return moved;
+}
+
+std::string Driver::Judge(const Greeting& greeting) {
+  const std::string who = "member " + std::to_string(greeting.member);
+  if (greeting.members != options_.group.members)
+    return who + " has a group of " + std::to_string(greeting.members) + " members, here " + std::to_string(options_.group.members);
+  if (greeting.member >= options_.group.members || greeting.member == options_.group.member) return who + " is none that has a flow to us";
+  if (greeting.control) return Of(greeting.member)->hears.has_flow() ? who + " has two control flows" : "";
+  if (greeting.slot >= options_.group.slots) return who + " uses slot " + std::to_string(greeting.slot);
+  const FlowName first{greeting.member, 0, 0, 0}, next{greeting.member + 1, 0, 0, 0};
+  size_t flows = 0;
+  for (auto it = receives_.lower_bound(first); it != receives_.end() && it->first < next; ++it) flows += it->second.has_flow() ? 1 : 0;
+  return flows < kFlowsOfMemberMax ? "" : who + " has more than " + std::to_string(kFlowsOfMemberMax) + " flows";
+}
+
+void Driver::Greeted(net::FlowRef flow, std::span<const std::byte> bytes) {
+  std::string why;
+  const std::optional<Greeting> greeting = DecodeGreeting(bytes, &why);
+  // A flow of a group that was here before, or that went to the wrong place, is no fault of this one.
+  if (greeting.has_value() && greeting->group != options_.number) return refused_.push_back(flow);
+  if (greeting.has_value()) why = Judge(*greeting);
+  FlowQueue* queue = nullptr;
+  if (why.empty())
+    queue = greeting->control ? &Of(greeting->member)->hears
+                              : Receives({greeting->member, greeting->slot, greeting->from_lane, greeting->to_lane});
+  if (queue != nullptr && queue->has_flow()) why = "member " + std::to_string(greeting->member) + " has two flows of one name";
+  if (!why.empty()) {
+    refused_.push_back(flow);
+    executor_.GiveUp("a flow that cannot be one of this group: " + why);
+    return CarryOut();
+  }
+  // Its first request was the greeting; those that the queue has begin after it.
+  queue->SetFlow(means_.flows->port(), flow, 1);
+  if (greeting->control && ++heard_ == peers_.size()) TellReady();
+}
+
+bool Driver::PollFlows(Nanos now) {
+  bool moved = false;
+  // Actions may add flows while these are looked at; a map's entries stay where they are.
+  for (auto& [name, queue] : sends_) {
+    while (const std::optional<Request> sent = queue.TakeDone()) {
+      moved = true;
+      if (sent->kind != Request::Kind::kBytes) continue;
+      executor_.SendDone(name, now);
+      CarryOut();
+    }
+  }
+  for (auto& [name, queue] : receives_) {
+    while (const std::optional<Request> received = queue.TakeDone()) {
+      moved = true;
+      received->kind == Request::Kind::kOffer ? executor_.OfferReceived(name, received->own, now) : executor_.ReceiveDone(name, now);
+      CarryOut();
+    }
+  }
+  return moved;
+}
+
+bool Driver::PollReductions(Nanos now) {
+  bool moved = false;
+  for (size_t i = 0; i < adding_.size();) {
+    if (!adding_[i].reduction->done()) {
+      ++i;
+      continue;
+    }
+    const Adding done = std::move(adding_[i]);
+    adding_[i] = std::move(adding_.back());
+    adding_.pop_back();
+    moved = true;
+    executor_.ReduceDone(done.operation, done.block, now);
+    CarryOut();
+  }
+  return moved;
+}
+
+void Driver::LookForErrors() {
+  const auto look = [this](uint32_t member, const FlowQueue& queue) {
+    if (executor_.failed() || queue.idle()) return;
+    if (const std::string error = queue.Error(); !error.empty()) executor_.PeerFailed(member, error);
+  };
+  for (const Peer& peer : peers_) {
+    look(peer.member, peer.tells);
+    look(peer.member, peer.hears);
+  }
+  for (const auto& [name, queue] : sends_) look(name.peer, queue);
+  for (const auto& [name, queue] : receives_) look(name.peer, queue);
+}
+
+}  // namespace r2cc::collnet

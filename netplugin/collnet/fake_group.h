@@ -1,0 +1,121 @@
+// Flows between the members of a group in one process: messages arrive when the network is told to move, in any order between flows.
+#ifndef R2CC_NETPLUGIN_COLLNET_FAKE_GROUP_H_
+#define R2CC_NETPLUGIN_COLLNET_FAKE_GROUP_H_
+
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "netplugin/collnet/group_flows.h"
+
+namespace r2cc::collnet {
+
+// Both ends of one flow.
+struct FakeFlow {
+  struct Post {
+    net::Buffer buffer;
+    uint64_t bytes = 0;
+  };
+  uint32_t from = 0, to = 0;
+  bool accepted = false;
+  std::deque<Post> sends, receives;
+  uint64_t sent = 0, received = 0;  // done
+  bool send_closed = false, receive_closed = false;
+  double weight = 1;
+  std::string error;
+};
+
+class FakeNetwork {
+ public:
+  explicit FakeNetwork(uint64_t seed) : random_(seed) {}
+
+  FakeFlow* Open(uint32_t from, uint32_t to) {
+    FakeFlow& flow = *flows_.emplace_back(std::make_unique<FakeFlow>());
+    flow.from = from;
+    flow.to = to;
+    return &flow;
+  }
+  FakeFlow* Accept(uint32_t member) {
+    for (const auto& flow : flows_)
+      if (flow->to == member && !flow->accepted) {
+        flow->accepted = true;
+        return flow.get();
+      }
+    return nullptr;
+  }
+  // At some flows a message arrives.
+  void Move() {
+    for (const auto& flow : flows_) {
+      if (flow->send_closed || flow->receive_closed || flow->sends.empty() || flow->receives.empty() || random_() % 2 == 0) continue;
+      const FakeFlow::Post &send = flow->sends.front(), &receive = flow->receives.front();
+      if (send.bytes > receive.bytes) {
+        flow->error = "R2CC: a message is larger than the buffer that the receiver posted for it";
+        continue;
+      }
+      std::memcpy(receive.buffer.data, send.buffer.data, send.bytes);
+      flow->sends.pop_front();
+      flow->receives.pop_front();
+      ++flow->sent;
+      ++flow->received;
+    }
+  }
+  void Fail(uint32_t a, uint32_t b, const std::string& error) {
+    for (const auto& flow : flows_)
+      if ((flow->from == a && flow->to == b) || (flow->from == b && flow->to == a)) flow->error = error;
+  }
+  const std::vector<std::unique_ptr<FakeFlow>>& flows() const { return flows_; }
+
+ private:
+  std::mt19937_64 random_;
+  std::vector<std::unique_ptr<FakeFlow>> flows_;
+};
+
+class FakeGroup final : public GroupFlows, private net::FlowPort {
+ public:
+  // What fits of a flow's requests at one end.
+  static constexpr size_t kRoom = 3;
+
+  FakeGroup(FakeNetwork* network, uint32_t member) : network_(network), member_(member) {}
+
+  net::FlowPort* port() override { return this; }
+  net::FlowRef Open(uint32_t member) override { return Add(network_->Open(member_, member)); }
+  std::optional<net::FlowRef> Accept() override {
+    FakeFlow* const flow = network_->Accept(member_);
+    return flow == nullptr ? std::nullopt : std::optional(Add(flow));
+  }
+
+ private:
+  net::FlowRef Add(FakeFlow* flow) {
+    flows_.push_back(flow);
+    return static_cast<net::FlowRef>(flows_.size() - 1);
+  }
+  bool Send(net::FlowRef flow, const net::Buffer& from, uint64_t bytes) override { return Post(&flows_[flow]->sends, from, bytes); }
+  bool Receive(net::FlowRef flow, const net::Buffer& to, uint64_t bytes) override { return Post(&flows_[flow]->receives, to, bytes); }
+  static bool Post(std::deque<FakeFlow::Post>* posts, const net::Buffer& buffer, uint64_t bytes) {
+    if (posts->size() >= kRoom) return false;
+    posts->push_back({buffer, bytes});
+    return true;
+  }
+  uint64_t DoneThrough(net::FlowRef flow) override { return flows_[flow]->from == member_ ? flows_[flow]->sent : flows_[flow]->received; }
+  std::string Error(net::FlowRef flow) override { return flows_[flow]->error; }
+  bool SetWeight(net::FlowRef flow, double weight) override {
+    flows_[flow]->weight = weight;
+    return true;
+  }
+  void Close(net::FlowRef flow) override {
+    (flows_[flow]->from == member_ ? flows_[flow]->send_closed : flows_[flow]->receive_closed) = true;
+  }
+
+  FakeNetwork* const network_;
+  const uint32_t member_;
+  std::vector<FakeFlow*> flows_;
+};
+
+}  // namespace r2cc::collnet
+
+#endif  // R2CC_NETPLUGIN_COLLNET_FAKE_GROUP_H_

@@ -1,0 +1,41 @@
+#include "netplugin/collnet/flow_queue.h"
+
+#include "base/core/check.h"
+
+namespace r2cc::collnet {
+
+void FlowQueue::SetFlow(net::FlowPort* port, net::FlowRef flow, uint64_t done) {
+  R2CC_CHECK(!has_flow());
+  port_ = port;
+  flow_ = flow;
+  given_ = posted_ = done;
+  if (weight_ != 1) port_->SetWeight(flow_, weight_);
+}
+
+void FlowQueue::AddOwn(Request::Kind kind, Bytes own) {
+  const uint64_t bytes = own.size();
+  Add({kind, {}, bytes, std::move(own)});
+}
+
+void FlowQueue::SetWeight(double weight) {
+  if (weight == weight_) return;
+  weight_ = weight;
+  if (has_flow()) port_->SetWeight(flow_, weight_);
+}
+
+std::optional<FlowQueue::Request> FlowQueue::TakeDone() {
+  if (!has_flow() || idle()) return std::nullopt;
+  for (; posted_ < given_ + requests_.size(); ++posted_) {
+    const Request& next = requests_[posted_ - given_];
+    const net::Buffer buffer = next.own.empty() ? next.buffer : net::Buffer(next.own.data());
+    const bool taken = direction_ == Direction::kSends ? port_->Send(flow_, buffer, next.bytes) : port_->Receive(flow_, buffer, next.bytes);
+    if (!taken) break;
+  }
+  if (port_->DoneThrough(flow_) <= given_) return std::nullopt;
+  Request done = std::move(requests_.front());
+  requests_.pop_front();
+  ++given_;
+  return done;
+}
+
+}  // namespace r2cc::collnet
