@@ -2,7 +2,9 @@
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -33,6 +35,8 @@ spdlog::logger& Logger() {
   }();
   return logger;
 }
+
+std::atomic<bool> for_journal = false;
 
 std::mutex capture_mutex;
 ScopedLogCapture::Sink* capture = nullptr;  // guarded by capture_mutex
@@ -78,7 +82,8 @@ void Write(LogLevel level, std::string_view message, std::initializer_list<LogFi
       return;
     }
   }
-  logger.log(ToSpdlog(level), spdlog::string_view_t(line.data(), line.size()));
+  const std::string text = for_journal ? JournalPrefix(level) + line : line;
+  logger.log(ToSpdlog(level), spdlog::string_view_t(text.data(), text.size()));
   logger.flush();
 }
 
@@ -99,6 +104,26 @@ std::optional<LogLevel> ParseLogLevel(std::string_view word) {
   if (word == "warning") return LogLevel::kWarning;
   if (word == "error") return LogLevel::kError;
   return std::nullopt;
+}
+
+bool IsJournal(std::string_view journal_stream, int fd) {
+  struct stat there {};
+  return fstat(fd, &there) == 0 && journal_stream == std::to_string(there.st_dev) + ":" + std::to_string(there.st_ino);
+}
+
+void LogForJournal() {
+  for_journal = true;
+  Logger().set_formatter(std::make_unique<spdlog::pattern_formatter>("%v"));
+}
+
+std::string JournalPrefix(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug: return "<7>";
+    case LogLevel::kInfo: return "<6>";
+    case LogLevel::kWarning: return "<4>";
+    case LogLevel::kError: return "<3>";
+  }
+  return "<3>";
 }
 
 std::string FormatLogRecord(std::string_view message, std::initializer_list<LogField> fields) {

@@ -1,5 +1,6 @@
 // Log lines for daemons and tools: one record is one line on standard error, a sentence and then key=value fields, e.g.
 //   2026-01-31T12:00:00.123Z WARNING nic failed nic=n0/r1 reason="link down"
+// In the journal, which has its own time: <4>nic failed nic=n0/r1 reason="link down"
 // Thread-safe.
 #ifndef R2CC_BASE_LOG_H_
 #define R2CC_BASE_LOG_H_
@@ -40,6 +41,15 @@ void SetLogLevel(LogLevel level);
 
 // "debug", "info", "warning" or "error"; nothing for any other word.
 std::optional<LogLevel> ParseLogLevel(std::string_view word);
+
+// Whether descriptor `fd` leads to the journal, by `journal_stream`, the value of JOURNAL_STREAM ("DEVICE:INODE", as systemd sets it).
+// Whoever sent standard error elsewhere afterwards has inherited the variable all the same.
+bool IsJournal(std::string_view journal_stream, int fd);
+// From now on lines begin with the syslog priority (JournalPrefix), by which journalctl -p chooses, instead of time and level. Before
+// other threads log.
+void LogForJournal();
+// "<4>" for a warning: sd-daemon(3).
+std::string JournalPrefix(LogLevel level);
 
 // A record's text without time and level: the message and its fields.
 std::string FormatLogRecord(std::string_view message, std::initializer_list<LogField> fields);

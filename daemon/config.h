@@ -79,7 +79,7 @@ struct Config {
   std::string node;
   std::string listen = kLoopbackListen;
   std::vector<PeerSpec> peers;
-  std::vector<NicSpec> nics;  // empty: every physical interface
+  std::vector<NicSpec> nics;  // empty: what DefaultNics() finds
   std::string store_node;     // whose daemon serves the embedded store; empty: none does
   std::optional<EtcdSpec> etcd;
   std::optional<TlsSpec> tls;

@@ -28,6 +28,7 @@ absl::StatusOr<health::NicState> FromProto(v1::NicState state) {
     case v1::FAILED: return health::NicState::kFailed;
     case v1::PROVING: return health::NicState::kProving;
     case v1::DRAINED: return health::NicState::kDrained;
+    case v1::UNCABLED: return health::NicState::kUncabled;
     default: return absl::InvalidArgumentError(absl::StrCat("NIC state ", static_cast<int>(state), " is unknown: is that daemon newer?"));
   }
 }
@@ -49,6 +50,7 @@ plan::NicState ToPlan(health::NicState state) {
     case health::NicState::kFailed: return plan::NicState::kFailed;
     case health::NicState::kProving: return plan::NicState::kProving;
     case health::NicState::kDrained: return plan::NicState::kDrained;
+    case health::NicState::kUncabled: return plan::NicState::kUncabled;
   }
   return plan::NicState::kFailed;
 }
@@ -61,6 +63,7 @@ v1::NicState ToProto(plan::NicState state) {
     case plan::NicState::kFailed: return v1::FAILED;
     case plan::NicState::kProving: return v1::PROVING;
     case plan::NicState::kDrained: return v1::DRAINED;
+    case plan::NicState::kUncabled: return v1::UNCABLED;
   }
   return v1::NIC_STATE_UNSPECIFIED;
 }

@@ -22,7 +22,7 @@
 namespace r2cc::daemon {
 
 // Of what daemons say to each other (r2cc.v1.NodeView.protocol).
-constexpr uint32_t kPeerProtocol = 1;
+constexpr uint32_t kPeerProtocol = 2;
 
 // One moment on both clocks: messages carry CLOCK_REALTIME, policy thinks in CLOCK_MONOTONIC.
 struct Moment {

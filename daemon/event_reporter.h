@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/executor.h"
 #include "base/log.h"
 #include "daemon/convert.h"
 #include "daemon/event_log.h"
+#include "daemon/shown/event_line.h"
 #include "health/evidence/evidence.h"
 #include "health/view/nic_state.h"
 
@@ -85,13 +85,11 @@ class EventReporter {
 
  private:
   void Write(v1::Event event) {
-    std::string line = event.message();
-    if (event.to_state() != v1::NIC_STATE_UNSPECIFIED)
-      line = absl::StrCat(v1::NicState_Name(event.from_state()), " -> ", v1::NicState_Name(event.to_state()), ": ", line);
-    if (event.nic().empty())
-      LogInfo(line, {{"event", event.kind()}});
+    const std::string line = EventLine(event);
+    if (EventLevel(event) == LogLevel::kWarning)
+      LogWarning(line, {{"event", event.kind()}});
     else
-      LogInfo(line, {{"event", event.kind()}, {"nic", absl::StrCat(event.node(), "/", event.nic())}});
+      LogInfo(line, {{"event", event.kind()}});
     events_->Append(std::move(event));
   }
 

@@ -82,7 +82,8 @@ NicVerdict OfState(const health::NicKey& nic, const health::NicStatus& status) {
               absl::StrCat(name, " is under suspicion: ", status.reason),
               {"missing: this daemon's own probes do not confirm it"}};
     case health::NicState::kFailed: return {"cannot-tell", absl::StrCat(name, " failed: ", status.reason), {}};
-    case health::NicState::kDrained: break;
+    case health::NicState::kDrained:
+    case health::NicState::kUncabled: break;
   }
   return {"none", status.reason, {}};
 }
@@ -114,6 +115,10 @@ NicVerdict MakeVerdict(const health::NicKey& nic, const health::NicStatus& statu
     verdict = {"operator",
                absl::StrCat("a drill: an operator has failed ", nic.ToString()),
                {absl::StrCat("r2ccctl restore-nic ", nic.ToString())}};
+  } else if (status.state == health::NicState::kUncabled) {
+    verdict = {"none",
+               absl::StrCat("nothing is known to be wrong with ", nic.ToString(), ": ", status.reason),
+               {absl::StrCat("put a cable in, or leave ", nic.ToString(), " out of the configuration of ", nic.node)}};
   } else if (!status.link_up) {
     verdict = OfDownLink(nic, status, cable, far_end);
   } else if (fault.kind != health::FaultKind::kNone) {

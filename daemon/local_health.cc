@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/config.h"
 #include "health/view/nic_state.h"
@@ -27,16 +28,27 @@ std::array<uint8_t, 6> ParseMac(const std::string& text) {
   return mac;
 }
 
+// Those that the daemon knows from before, and those whose link the kernel has seen up in this boot.
+std::set<std::string> Cabled(std::set<std::string> known, const std::vector<health::NicIdentity>& nics, const health::Sysfs& sysfs) {
+  for (const health::NicIdentity& nic : nics) {
+    if (nic.interface.empty()) continue;
+    const auto text = sysfs.Read(absl::StrCat("class/net/", nic.interface, "/carrier_up_count"));
+    uint64_t times = 0;
+    if (text.ok() && absl::SimpleAtoi(*text, &times) && times > 0) known.insert(nic.name);
+  }
+  return known;
+}
+
 }  // namespace
 
 LocalHealth::LocalHealth(std::string node, std::vector<health::NicIdentity> nics, const health::OperatorSettings& settings,
-                         const Seams& seams, EventReporter* reporter, Outputs outputs)
+                         const std::set<std::string>& cabled, const Seams& seams, EventReporter* reporter, Outputs outputs)
     : node_(std::move(node)),
       nics_(std::move(nics)),
       seams_(seams),
       reporter_(reporter),
       outputs_(std::move(outputs)),
-      health_(node_, nics_, health::NodePolicy(), settings, seams.executor->Now()),
+      health_(node_, nics_, health::NodePolicy(), settings, seams.executor->Now(), Cabled(cabled, nics_, *seams.sysfs)),
       link_probe_(
           node_, nics_, seams.links, seams.executor, [this](const health::Evidence& evidence) { Handle(evidence); },
           [this](const std::string& nic, const health::LinkFact& fact) { OnLinkFact(nic, fact); }),

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,8 @@ class LocalHealth {
   };
 
   // The seams and the reporter outlive it.
-  LocalHealth(std::string node, std::vector<health::NicIdentity> nics, const health::OperatorSettings& settings, const Seams& seams,
-              EventReporter* reporter, Outputs outputs);
+  LocalHealth(std::string node, std::vector<health::NicIdentity> nics, const health::OperatorSettings& settings,
+              const std::set<std::string>& cabled, const Seams& seams, EventReporter* reporter, Outputs outputs);
   ~LocalHealth();
   LocalHealth(const LocalHealth&) = delete;
   LocalHealth& operator=(const LocalHealth&) = delete;

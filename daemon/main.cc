@@ -1,5 +1,6 @@
 // r2ccd, the daemon of one node.
 #include <errno.h>
+#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -11,6 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -27,6 +29,7 @@
 #include "base/status_macros.h"
 #include "daemon/config.h"
 #include "daemon/io/addresses.h"
+#include "daemon/io/default_nics.h"
 #include "daemon/io/files.h"
 #include "daemon/io/lock_file.h"
 #include "daemon/real_world.h"
@@ -69,11 +72,13 @@ absl::StatusOr<Config> LoadConfig(const Flags& flags) {
     ASSIGN_OR_RETURN(const std::string text, files.Read(flags.config));
     ASSIGN_OR_RETURN(config, ParseConfig(text, flags.config, context));
   }
+  const Addresses::Map addresses = OsAddresses().ByInterface();
   std::vector<std::string> present;
-  for (const auto& [interface, addresses] : OsAddresses().ByInterface()) present.push_back(interface);
+  for (const auto& [interface, of] : addresses) present.push_back(interface);
   RETURN_IF_ERROR(CheckInterfaces(config, present));
   if (config.nics.empty())
-    for (const std::string& interface : PhysicalInterfaces(health::RealSysfs(), present))
+    for (const std::string& interface : DefaultNics(addresses, health::RealSysfs(),
+                                                    [](const std::string& name) { return static_cast<int>(if_nametoindex(name.c_str())); }))
       if (IsNicName(interface) && config.nics.size() < config.nics_per_node) config.nics.push_back({interface, interface, "", 0, 0});
   return config;
 }
@@ -224,7 +229,7 @@ int Main(int argc, char** argv) {
   app.name("r2ccd");
   app.set_version_flag("--version", kRelease);
   app.add_option("--config", flags.config,
-                 "text-format r2cc.v1.DaemonConfig; without it: this host's name, every physical interface, no peers");
+                 "text-format r2cc.v1.DaemonConfig; without it: this host's name, the NICs that the plugin takes by itself, no peers");
   app.add_option("--run_dir", flags.run_dir, "directory of the sockets r2ccd.sock and attach.sock, the lock and the state file")
       ->capture_default_str();
   app.add_option("--node", flags.node, "this node's name; wins over the configuration");
@@ -243,6 +248,9 @@ int Main(int argc, char** argv) {
     return kExitUsage;
   }
   SetLogLevel(*level);
+  const char* const journal = std::getenv("JOURNAL_STREAM");
+  const bool for_journal = journal != nullptr && IsJournal(journal, STDERR_FILENO);
+  if (for_journal) LogForJournal();
   // The distributions' abseil looks for deadlocks at every lock, by a graph of all locks: for those who debug.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   Signals signals;
@@ -263,7 +271,7 @@ int Main(int argc, char** argv) {
     status = Serve(*config, &signals);
   }
   if (status.ok()) return 0;
-  std::fprintf(stderr, "r2ccd: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "%sr2ccd: %s\n", for_journal ? JournalPrefix(LogLevel::kError).c_str() : "", std::string(status.message()).c_str());
   return kExitFailed;
 }
 

@@ -94,10 +94,7 @@ void OperatorService::ActHere(const v1::NicActionRequest& request, const Caller&
 absl::Status OperatorService::CheckNotLast(const v1::NicActionRequest& request, const std::vector<std::string>& jobs) const {
   if (!TakesAway(request) || request.force()) return absl::OkStatus();
   const health::NodeState state = parts_.local->health().Snapshot();
-  const auto carries = [](const health::NicStatus& nic) {
-    return nic.state != health::NicState::kFailed && nic.state != health::NicState::kProving && nic.state != health::NicState::kDrained &&
-           nic.operator_weight_permille > 0;
-  };
+  const auto carries = [](const health::NicStatus& nic) { return health::CarriesTraffic(nic.state) && nic.operator_weight_permille > 0; };
   const bool another = std::any_of(state.nics.begin(), state.nics.end(),
                                    [&](const health::NicStatus& nic) { return nic.identity.name != request.nic() && carries(nic); });
   if (another || !carries(*state.Find(request.nic()))) return absl::OkStatus();
@@ -109,7 +106,13 @@ absl::Status OperatorService::CheckNotLast(const v1::NicActionRequest& request, 
 
 void OperatorService::Save(std::function<void()> done) {
   saved_.settings = MergeSettings(std::move(saved_.settings), parts_.local->nic_names(), parts_.local->health().settings());
+  saved_.cabled.merge(parts_.local->health().cabled());
   parts_.keeper->Save(saved_, std::move(done));
+}
+
+void OperatorService::KeepCabled() {
+  const std::set<std::string> cabled = parts_.local->health().cabled();
+  if (!std::includes(saved_.cabled.begin(), saved_.cabled.end(), cabled.begin(), cabled.end())) Save(nullptr);
 }
 
 absl::Status OperatorService::UnknownNode(const std::string& node) const {

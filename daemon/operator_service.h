@@ -40,6 +40,8 @@ class OperatorService {
 
   // Writes what is to be kept, for the boot time of this life.
   void Save(std::function<void()> done);
+  // Writes it if a NIC's link was up for the first time.
+  void KeepCabled();
 
   // NOT_FOUND with the names that there are.
   absl::Status UnknownNode(const std::string& node) const;

@@ -156,12 +156,32 @@ TEST_F(R2ccdLinkTest, ANicThatIsDownFromTheStartIsListedAndDead) {
   EXPECT_EQ(plugin.Weight("n0", "rail0"), 1000);
 }
 
-TEST_F(R2ccdLinkTest, WithoutAConfigurationOnlyHardwareCounts) {
+// A port into which nobody has put a cable is no fault; one that lost its cable while no daemon ran is.
+TEST_F(R2ccdLinkTest, APortIsAFaultOnceItHadACarrier) {
+  ASSERT_TRUE(Ip("-n " + netns_ + " link add eth3 type veth peer name eth3-peer"));
+  std::ofstream(ConfigFile(0), std::ios::app) << "nics { name: \"rail2\" interface: \"eth3\" }\n";
+  StartDaemon(0);
+  const auto state = [&] { return Status(0).nodes(0).nics(2).state(); };
+  EXPECT_EQ(v1::NicState_Name(state()), "UNCABLED");
+  EXPECT_EQ(Status(0).word(), v1::NODE_HEALTHY);
+  ASSERT_TRUE(Ip("-n " + netns_ + " link set eth3 up") && Ip("-n " + netns_ + " link set eth3-peer up"));
+  EXPECT_TRUE(WaitUntil([&] { return state() == v1::HEALTHY; })) << Status(0).DebugString();
+  daemons_[0]->Signal(SIGTERM);
+  ASSERT_EQ(daemons_[0]->Wait(), 0);
+  ASSERT_TRUE(Ip("-n " + netns_ + " link set eth3-peer down"));
+  StartDaemon(0);
+  EXPECT_EQ(v1::NicState_Name(state()), "FAILED");
+  EXPECT_EQ(Status(0).word(), v1::NODE_DEGRADED);
+}
+
+TEST_F(R2ccdLinkTest, WithoutAConfigurationItTakesWhatThePluginTakes) {
   daemons_.push_back(
       std::make_unique<Process>(std::vector<std::string>{"--node", "n0", "--run_dir", RunDir(0)}, RunDir(0) + ".log", netns_));
   ASSERT_TRUE(WaitUntil([&] { return Status(0).node() == "n0"; })) << daemons_[0]->log();
-  EXPECT_EQ(Status(0).nodes(0).nics_size(), 0) << "a veth is no NIC unless somebody says so";
-  EXPECT_NE(daemons_[0]->log().find("this node has no NICs"), std::string::npos) << daemons_[0]->log();
+  // There is no hardware in the namespace, and eth2 has no address.
+  const v1::NodeView own = Status(0).nodes(0);
+  ASSERT_EQ(own.nics_size(), 1) << own.DebugString();
+  EXPECT_EQ(own.nics(0).name(), "eth1");
 }
 
 }  // namespace

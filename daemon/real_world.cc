@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -116,14 +115,6 @@ World RealWorld::world() {
   struct stat netns {};
   if (stat("/proc/self/ns/net", &netns) == 0) world.netns_inode = netns.st_ino;
   return world;
-}
-
-std::vector<std::string> PhysicalInterfaces(const health::Sysfs& sysfs, const std::vector<std::string>& present) {
-  std::vector<std::string> physical;
-  for (const std::string& name : present)
-    if (sysfs.LinkName(absl::StrCat("class/net/", name, "/device")).ok()) physical.push_back(name);
-  std::sort(physical.begin(), physical.end());
-  return physical;
 }
 
 }  // namespace r2cc::daemon

@@ -79,9 +79,6 @@ class RealWorld {
   std::unique_ptr<Store> store_;
 };
 
-// The interfaces of this network namespace with hardware behind them, up or down.
-std::vector<std::string> PhysicalInterfaces(const health::Sysfs& sysfs, const std::vector<std::string>& present);
-
 }  // namespace r2cc::daemon
 
 #endif  // R2CC_DAEMON_REAL_WORLD_H_

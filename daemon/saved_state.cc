@@ -12,6 +12,9 @@
 namespace r2cc::daemon {
 namespace {
 
+// Far more than a node has NICs in its life.
+constexpr size_t kCabledMax = 1024;
+
 // The caller says in one line that the file is garbled; the parser's own lines would go to standard error.
 class Silent : public google::protobuf::io::ErrorCollector {
  public:
@@ -30,6 +33,7 @@ std::string EncodeState(const SavedState& state) {
     saved->set_drill_failed(setting.drill_failed);
     if (setting.weight_permille != health::kFullWeightPermille) saved->set_weight_permille(setting.weight_permille);
   }
+  for (const std::string& nic : state.cabled) out.add_cabled(nic);
   std::string text;
   google::protobuf::TextFormat::PrintToString(out, &text);
   return "# Written by r2ccd: what the operator said about this node's NICs. Stop r2ccd before editing.\n" + text;
@@ -47,6 +51,10 @@ absl::StatusOr<SavedState> DecodeState(const std::string& text, const std::strin
       return absl::InvalidArgumentError(absl::StrCat(file, ": garbled setting of a NIC"));
     const uint32_t weight = saved.has_weight_permille() ? saved.weight_permille() : health::kFullWeightPermille;
     state.settings[saved.nic()] = {saved.drained(), saved.drill_failed(), static_cast<uint16_t>(weight)};
+  }
+  for (const std::string& nic : in.cabled()) {
+    if (!IsNicName(nic)) return absl::InvalidArgumentError(absl::StrCat(file, ": garbled name of a NIC"));
+    if (state.cabled.size() < kCabledMax) state.cabled.insert(nic);
   }
   return state;
 }

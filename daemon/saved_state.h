@@ -3,6 +3,7 @@
 #define R2CC_DAEMON_SAVED_STATE_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -13,6 +14,7 @@ namespace r2cc::daemon {
 struct SavedState {
   std::string boot_id;
   health::OperatorSettings settings;
+  std::set<std::string> cabled = {};  // NICs whose link was up at some time
 
   friend bool operator==(const SavedState&, const SavedState&) = default;
 };

@@ -37,7 +37,8 @@ Wiring::Wiring(Config config, World world)
       same_boot_(saved_.boot_id == world_.boot_id),
       epoch_{world_.incarnation, 0},
       cluster_(config_.node),
-      local_(config_.node, NicIdentities(), saved_.settings, {world_.core, world_.links, world_.sysfs, world_.addresses}, &reporter_,
+      local_(config_.node, NicIdentities(), saved_.settings, saved_.cabled, {world_.core, world_.links, world_.sysfs, world_.addresses},
+             &reporter_,
              {[this] { ScheduleAdvance(); }, [this](const std::string& nic) { rails_.Suspect(nic); },
               [this](const std::string& nic, const health::PortFacts& facts) { fabric_.OnFacts(nic, facts); }}),
       fabric_(config_.node, world_.fabric, world_.core, [this](uint64_t port_guid) { return NicWithGuid(port_guid); },
@@ -169,6 +170,7 @@ void Wiring::ScheduleAdvance() {
 
 void Wiring::Advance() {
   advance_scheduled_ = false;
+  operator_.KeepCabled();
   const Nanos now = world_.core->Now();
   const bool changed = UpdateOwn(now);
   // Jobs first: the page is what moves bytes.

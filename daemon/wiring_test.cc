@@ -75,7 +75,7 @@ TEST_F(WiringTest, APeerWithAnotherProtocolIsRefusedAndNamed) {
   v1::NodeView foreign = PeerView(2, v1::HEALTHY);
   foreign.set_protocol(kPeerProtocol + 1);
   foreign.set_release("9.9");
-  const std::string error = "the daemon of n1 (release 9.9) speaks protocol 2, this one 1: install one release of r2ccd on all nodes";
+  const std::string error = "the daemon of n1 (release 9.9) speaks protocol 3, this one 2: install one release of r2ccd on all nodes";
   peers_->Receive("n1", foreign);
   store_->Change("/r2cc/nodes/n1", foreign.SerializeAsString());
   wiring_->backend().ReceiveView(foreign, 1, {.address = "h1"});

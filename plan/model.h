@@ -22,6 +22,7 @@ enum class NicState : uint8_t {
   kFailed = 3,    // dead: what is in flight on it is abandoned at once
   kProving = 4,   // back again, not trusted yet
   kDrained = 5,   // the operator's word: no new traffic, what is in flight ends by itself
+  kUncabled = 6,  // nobody has put a cable in yet; on the page kFailed, which means the same to a job
 };
 
 constexpr uint16_t kFullWeightPermille = 1000;

@@ -17,7 +17,8 @@ bool MayCarry(NicState state) {
     case NicState::kSuspect: return true;
     case NicState::kFailed:
     case NicState::kProving:
-    case NicState::kDrained: return false;
+    case NicState::kDrained:
+    case NicState::kUncabled: return false;
   }
   return false;
 }
@@ -156,6 +157,7 @@ std::string WeightReason(const NodeModel& node, const NicModel& nic) {
     case NicState::kFailed: return "failed: abandoned at once";
     case NicState::kProving: return "back, and not trusted yet";
     case NicState::kDrained: return "drained by the operator";
+    case NicState::kUncabled: return "no cable yet";
     default: break;
   }
   const uint64_t best_rate = BestRate(node);

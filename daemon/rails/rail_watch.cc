@@ -266,9 +266,11 @@ void RailWatch::JudgeSilence(Nic* nic, const health::Fault& fault, const std::ve
   });
   // More answers, or their lack, may show what the fault is.
   if (!answers && (fault.kind == health::FaultKind::kCannotTell || fault.kind == health::FaultKind::kRail)) Suspect(key.nic);
-  if (!verdict.silent && IsUnusable(nic, fault, pairs)) {
-    verdict.silent = true;
-    verdict.silent_since = seams_.executor->Now();
+  const Nanos now = seams_.executor->Now();
+  const bool sharper = verdict.silent && nic->told.Sharpened(fault.unusable, fault.kind, now);
+  if (sharper || (!verdict.silent && IsUnusable(nic, fault, pairs))) {
+    if (!std::exchange(verdict.silent, true)) verdict.silent_since = now;
+    nic->told.Tell(fault.kind, now);
     Tell(*nic, health::EvidenceKind::kRailSilent, {}, health::FaultText(key, fault));
   }
   // The others stop reporting a dead port. From then on the matrix may show less than the port's fault, and the port stays dead.
@@ -278,7 +280,7 @@ void RailWatch::JudgeSilence(Nic* nic, const health::Fault& fault, const std::ve
   // Only an answer ends the silence. While nothing is known of any pair, as after a restart of the others' daemons, it goes on.
   if (verdict.silent && !fault.unusable && answers) {
     verdict.silent = verdict.port_dead = false;
-    prober_.Renew(key, seams_.executor->Now());
+    prober_.Renew(key, now);
     Tell(*nic, health::EvidenceKind::kRailAnswers, {}, "");
   }
 }

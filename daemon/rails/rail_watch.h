@@ -12,6 +12,7 @@
 #include "base/executor.h"
 #include "daemon/jobs/job_peers.h"
 #include "daemon/rails/rail_sockets.h"
+#include "daemon/rails/told_fault.h"
 #include "health/evidence/evidence.h"
 #include "health/io/datagram.h"
 #include "health/probe/rail_prober.h"
@@ -89,6 +90,7 @@ class RailWatch {
     health::NicIdentity identity;
     bool link_up = false;
     health::RailVerdict* verdict = nullptr;  // of verdicts_
+    ToldFault told;                          // of its silence
     Nanos mute_since = 0;                    // it answers nobody, and not everybody was asked
     Nanos accused_since = 0;                 // it would be unusable by what others say alone
     struct Held {

@@ -22,7 +22,7 @@ struct NicKey {
 enum class EvidenceKind : uint8_t {
   // Facts of the subject's own kernel: these decide.
   kLinkUp,
-  kLinkDown,  // detail: why, e.g. "link down", "no such interface"
+  kLinkDown,  // detail: why, e.g. "link down", "no such interface"; value: kLinkGone, or 0
   // Measures of the subject's own node, periodic: these degrade.
   kRate,          // value: negotiated rate in bit/s; 0: unknown
   kErrors,        // value: permille of what the fullest counter's rule allows, kErrorsLimitPermille: broken; detail: counter and limit
@@ -56,6 +56,8 @@ enum class EvidenceKind : uint8_t {
 };
 constexpr int kEvidenceKinds = static_cast<int>(EvidenceKind::kFabricBack) + 1;
 
+// Of kLinkDown: there is no such interface, so the want of a cable is no excuse.
+constexpr int64_t kLinkGone = 1;
 // From this value of kErrors on a port is below its due.
 constexpr int64_t kErrorsLimitPermille = 1000;
 

@@ -24,7 +24,7 @@ LinkProbe::~LinkProbe() {
 }
 
 absl::Status LinkProbe::Start() {
-  for (const std::string& nic : addresses_) Report(nic, true, "");
+  for (const std::string& nic : addresses_) Report(nic, true, true, "");
   return watch_->Start([this](const std::vector<LinkFact>& facts, bool complete) { OnFacts(facts, complete); });
 }
 
@@ -41,12 +41,12 @@ void LinkProbe::OnFacts(const std::vector<LinkFact>& facts, bool complete) {
     const auto [begin, end] = nics_of_interface_.equal_range(fact.interface);
     for (auto nic = begin; nic != end; ++nic) {
       OnFact(nic->second, fact);
-      OnLink(nic->second, fact.present && fact.up, fact.present ? "link down" : "interface " + fact.interface + " is gone");
+      OnLink(nic->second, fact.present && fact.up, fact.present, fact.present ? "link down" : "interface " + fact.interface + " is gone");
     }
   }
   if (!complete) return;
   for (const auto& [interface, nic] : nics_of_interface_)
-    if (!present.contains(interface)) OnLink(nic, false, "no interface " + interface);
+    if (!present.contains(interface)) OnLink(nic, false, false, "no interface " + interface);
 }
 
 // A port that flaps repeats itself thousands of times a second.
@@ -57,13 +57,13 @@ void LinkProbe::OnFact(const std::string& nic, const LinkFact& fact) {
   if (news && on_fact_) on_fact_(nic, fact);
 }
 
-void LinkProbe::OnLink(const std::string& nic, bool up, const std::string& detail) {
+void LinkProbe::OnLink(const std::string& nic, bool up, bool present, const std::string& detail) {
   Link& link = links_[nic];
   if (up && link.told && !link.up) {
     if (link.settling == 0) {
       link.settling = executor_->RunAfter(kLinkUpSettle, [this, nic] {
         links_[nic].settling = 0;
-        Report(nic, true, "");
+        Report(nic, true, true, "");
       });
     }
     return;
@@ -72,7 +72,7 @@ void LinkProbe::OnLink(const std::string& nic, bool up, const std::string& detai
     executor_->Cancel(std::exchange(link.settling, 0));
     return OnBounce(nic);
   }
-  Report(nic, up, detail);
+  Report(nic, up, present, detail);
 }
 
 void LinkProbe::OnBounce(const std::string& nic) {
@@ -86,10 +86,10 @@ void LinkProbe::OnBounce(const std::string& nic) {
   });
 }
 
-void LinkProbe::Report(const std::string& nic, bool up, const std::string& detail) {
+void LinkProbe::Report(const std::string& nic, bool up, bool present, const std::string& detail) {
   links_[nic].told = true;
   links_[nic].up = up;
-  Tell(nic, up ? EvidenceKind::kLinkUp : EvidenceKind::kLinkDown, 0, up ? "" : detail);
+  Tell(nic, up ? EvidenceKind::kLinkUp : EvidenceKind::kLinkDown, present ? 0 : kLinkGone, up ? "" : detail);
 }
 
 void LinkProbe::Tell(const std::string& nic, EvidenceKind kind, int64_t value, const std::string& detail) {

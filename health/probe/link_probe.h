@@ -56,10 +56,11 @@ class LinkProbe {
     LinkFact fact;  // as told
   };
   void OnFact(const std::string& nic, const LinkFact& fact);
-  void OnLink(const std::string& nic, bool up, const std::string& detail);
+  // `present`: there is such an interface.
+  void OnLink(const std::string& nic, bool up, bool present, const std::string& detail);
   void OnBounce(const std::string& nic);
   void OnFacts(const std::vector<LinkFact>& facts, bool complete);
-  void Report(const std::string& nic, bool up, const std::string& detail);
+  void Report(const std::string& nic, bool up, bool present, const std::string& detail);
   void Tell(const std::string& nic, EvidenceKind kind, int64_t value, const std::string& detail);
 
   const std::string node_;

@@ -42,7 +42,7 @@ std::vector<Evidence> PortJudge::Judge(const PortFacts& facts, Nanos now) {
 std::vector<Evidence> PortJudge::Gone(const std::string& why, Nanos now) {
   Forget();
   if (!speaks_of_link_) return {};
-  Evidence evidence = About(EvidenceKind::kLinkDown, 0, now);
+  Evidence evidence = About(EvidenceKind::kLinkDown, kLinkGone, now);
   evidence.detail = why;
   return {evidence};
 }

@@ -110,6 +110,22 @@ const ProbeMatrix::Verdicts& ProbeMatrix::Of(const NicKey& nic) const {
   return found == verdicts_.end() ? kNone : found->second;
 }
 
+bool IsSharper(FaultKind kind, FaultKind before) {
+  const auto rank = [](FaultKind of) {
+    switch (of) {
+      case FaultKind::kNone: return 0;
+      case FaultKind::kCannotTell: return 1;
+      case FaultKind::kRail: return 2;
+      case FaultKind::kPath:
+      case FaultKind::kPeers: return 3;
+      case FaultKind::kPort:
+      case FaultKind::kCable: return 4;
+    }
+    return 0;
+  };
+  return rank(kind) > rank(before);
+}
+
 const char* FaultKindName(FaultKind kind) {
   switch (kind) {
     case FaultKind::kNone: return "none";

@@ -57,6 +57,9 @@ enum class FaultKind : uint8_t {
 
 const char* FaultKindName(FaultKind kind);
 
+// Whether `kind` says more closely where a fault is than `before`: more answers, or their lack, have come since.
+bool IsSharper(FaultKind kind, FaultKind before);
+
 struct Fault {
   FaultKind kind = FaultKind::kNone;
   std::vector<NicKey> peers;      // what it is silent to and that concerns it, in order

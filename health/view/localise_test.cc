@@ -245,5 +245,14 @@ TEST(Localise, EitherEndsSilenceCounts) {
   EXPECT_EQ(matrix.Of(Port(1)).at(Port(0)), PairVerdict::kSilent);
 }
 
+TEST(Localise, APortIsSharperThanARailAndARailThanADoubt) {
+  EXPECT_TRUE(IsSharper(FaultKind::kPort, FaultKind::kRail));
+  EXPECT_TRUE(IsSharper(FaultKind::kRail, FaultKind::kCannotTell));
+  EXPECT_TRUE(IsSharper(FaultKind::kPeers, FaultKind::kRail));
+  EXPECT_FALSE(IsSharper(FaultKind::kRail, FaultKind::kPort));
+  EXPECT_FALSE(IsSharper(FaultKind::kPort, FaultKind::kPort));
+  EXPECT_FALSE(IsSharper(FaultKind::kPort, FaultKind::kCable));
+}
+
 }  // namespace
 }  // namespace r2cc::health

@@ -1,6 +1,7 @@
 #include "health/view/nic_machine.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/core/check.h"
 #include "health/view/nic_table.h"
@@ -36,6 +37,7 @@ const char* NicEventName(NicEvent event) {
     case NicEvent::kDrillRestore: return "drill-restore";
     case NicEvent::kSilent: return "silent";
     case NicEvent::kAnswered: return "answered";
+    case NicEvent::kNoCable: return "no-cable";
     case NicEvent::kProved: return "proved";
     case NicEvent::kForgotten: return "forgotten";
   }
@@ -98,6 +100,7 @@ bool NicMachine::Remember(NicEvent event, Nanos now, const std::string& cause) {
       return true;
     case NicEvent::kSilent: return RememberSilence(true, now, cause);
     case NicEvent::kAnswered: return RememberSilence(false, now, cause);
+    case NicEvent::kNoCable: return RememberNoCable(now, cause);
     case NicEvent::kProved:
     case NicEvent::kForgotten: break;
   }
@@ -109,12 +112,14 @@ bool NicMachine::RememberLink(bool up, Nanos now, const std::string& cause) {
   const bool first_word = !link_known_;
   link_known_ = true;
   const bool was_up = link_up_;
+  const bool was_uncabled = std::exchange(uncabled_, false);
   link_up_ = up;
+  had_link_ = had_link_ || up;
   if (!up) link_cause_ = cause.empty() ? "link down" : cause;
-  if (was_up == up && !first_word) return false;
+  if (was_up == up && !first_word) return was_uncabled;
   if (up && !first_word) {
     proof_until_ = now + ProofTime();
-    proof_cause_ = "link up again: proving for " + InMs(ProofTime());
+    proof_cause_ = (was_uncabled ? "a cable was put in: proving for " : "link up again: proving for ") + InMs(ProofTime());
   }
   if (!up) {
     proof_until_ = 0;
@@ -123,6 +128,14 @@ bool NicMachine::RememberLink(bool up, Nanos now, const std::string& cause) {
     silent_ = false;
   }
   return true;
+}
+
+bool NicMachine::RememberNoCable(Nanos now, const std::string& cause) {
+  if (had_link_) return RememberLink(false, now, cause);
+  const bool was_uncabled = uncabled_;
+  RememberLink(false, now, cause);
+  uncabled_ = true;
+  return !was_uncabled;
 }
 
 bool NicMachine::RememberSilence(bool silent, Nanos now, const std::string& cause) {
@@ -141,7 +154,7 @@ bool NicMachine::RememberSilence(bool silent, Nanos now, const std::string& caus
 }
 
 bool NicMachine::RememberComplaint(Nanos now, const std::string& cause) {
-  if (state_ == NicState::kFailed) return false;  // it is known to be dead
+  if (state_ == NicState::kFailed || state_ == NicState::kUncabled) return false;  // it is known to carry nothing
   const bool news = !suspected();
   suspected_until_ = now + policy_.suspicion;
   suspected_cause_ = cause;
@@ -173,7 +186,8 @@ NicTransition NicMachine::Step(NicEvent event, Nanos now) {
 }
 
 NicState NicMachine::Remembered() const {
-  if (drill_failed_ || silent_ || (link_known_ && !link_up_)) return NicState::kFailed;
+  if (drill_failed_ || silent_) return NicState::kFailed;
+  if (link_known_ && !link_up_) return uncabled_ ? NicState::kUncabled : NicState::kFailed;
   if (drained_) return NicState::kDrained;
   if (!link_known_ || proof_until_ != 0) return NicState::kProving;
   if (suspected()) return NicState::kSuspect;
@@ -193,6 +207,7 @@ std::string NicMachine::ReasonFor(NicState state) const {
     }
     case NicState::kProving: return link_known_ ? proof_cause_ : "no word of its link yet";
     case NicState::kDrained: return "drained by the operator";
+    case NicState::kUncabled: return link_cause_ + ", and it was never up: no cable yet";
   }
   return "";
 }

@@ -4,6 +4,7 @@
 //              link down, silence, drill              link up, answers, drill over
 //   HEALTHY  --------------------------->  FAILED  ---------------------------->  PROVING --(quiet time)--> HEALTHY
 //   HEALTHY <--> DEGRADED (rate, errors)   HEALTHY <--> SUSPECT (complaints; forgotten)   any but FAILED <--> DRAINED
+//   PROVING --(no cable)--> UNCABLED --(link up)--> PROVING
 #ifndef R2CC_HEALTH_VIEW_NIC_MACHINE_H_
 #define R2CC_HEALTH_VIEW_NIC_MACHINE_H_
 
@@ -30,11 +31,12 @@ enum class NicEvent : uint8_t {
   kDrillRestore,
   kSilent,    // the link is up, and nothing comes through it
   kAnswered,  // that is over
+  kNoCable,   // the link is down, and it was never up
   // Made by Tick.
   kProved,     // the proof time passed quietly
   kForgotten,  // the last complaint is old
 };
-constexpr int kNicEvents = 14;
+constexpr int kNicEvents = 15;
 
 // Lower case ("link-up").
 const char* NicEventName(NicEvent event);
@@ -85,6 +87,7 @@ class NicMachine {
   // What is remembered, whatever the state shows.
   bool link_known() const { return link_known_; }
   bool link_up() const { return link_up_; }
+  bool uncabled() const { return uncabled_; }
   bool drained() const { return drained_; }
   bool drill_failed() const { return drill_failed_; }
   bool silent() const { return silent_; }
@@ -97,6 +100,7 @@ class NicMachine {
   // Write the event into the memory below. False if it says nothing new.
   bool Remember(NicEvent event, Nanos now, const std::string& cause);
   bool RememberLink(bool up, Nanos now, const std::string& cause);
+  bool RememberNoCable(Nanos now, const std::string& cause);
   bool RememberSilence(bool silent, Nanos now, const std::string& cause);
   bool RememberComplaint(Nanos now, const std::string& cause);
   // Goes where the table says.
@@ -114,6 +118,8 @@ class NicMachine {
 
   bool link_known_ = false;
   bool link_up_ = false;
+  bool had_link_ = false;  // ever
+  bool uncabled_ = false;  // the link is down for want of a cable
   std::string link_cause_;
   bool silent_ = false;  // only while the link is up: a link that went down explains it
   std::string silent_cause_;

@@ -63,6 +63,30 @@ TEST(NicMachine, DeadAtTheStartHasToProveItself) {
   EXPECT_EQ(world.Pass(300 * kMs), NicState::kHealthy);
 }
 
+TEST(NicMachine, WhatWasNeverCabledIsNoFault) {
+  World world;
+  EXPECT_EQ(world.Do(NicEvent::kNoCable, "link down"), NicState::kUncabled);
+  EXPECT_EQ(world.machine.reason(), "link down, and it was never up: no cable yet");
+  EXPECT_EQ(world.Do(NicEvent::kDrillFail), NicState::kFailed);
+  EXPECT_EQ(world.Do(NicEvent::kDrillRestore), NicState::kUncabled);
+  EXPECT_EQ(world.Do(NicEvent::kDrain), NicState::kUncabled);
+  EXPECT_EQ(world.Do(NicEvent::kUndrain), NicState::kUncabled);
+  EXPECT_EQ(world.Do(NicEvent::kSuspected, "a job"), NicState::kUncabled);
+  EXPECT_EQ(world.Do(NicEvent::kLinkUp), NicState::kProving);
+  EXPECT_EQ(world.machine.reason(), "a cable was put in: proving for 300 ms");
+  EXPECT_EQ(world.Pass(300 * kMs), NicState::kHealthy);
+  // From then on it is a fault.
+  EXPECT_EQ(world.Do(NicEvent::kNoCable, "link down"), NicState::kFailed);
+  EXPECT_EQ(world.machine.reason(), "link down");
+}
+
+TEST(NicMachine, AnInterfaceThatGoesIsAFaultAlsoWithoutACable) {
+  World world;
+  EXPECT_EQ(world.Do(NicEvent::kNoCable, "link down"), NicState::kUncabled);
+  EXPECT_EQ(world.Do(NicEvent::kLinkDown, "interface eth0 is gone"), NicState::kFailed);
+  EXPECT_EQ(world.Do(NicEvent::kNoCable, "link down"), NicState::kUncabled);
+}
+
 TEST(NicMachine, DownFastUpSlow) {
   World world = Healthy();
   const NicTransition down = world.machine.Handle(NicEvent::kLinkDown, world.now, "link down");

@@ -10,6 +10,7 @@ const char* NicStateName(NicState state) {
     case NicState::kFailed: return "FAILED";
     case NicState::kProving: return "PROVING";
     case NicState::kDrained: return "DRAINED";
+    case NicState::kUncabled: return "UNCABLED";
   }
   return "unknown";
 }

@@ -13,8 +13,9 @@ enum class NicState : uint8_t {
   kFailed,    // dead: its kernel says so, or a drill
   kProving,   // back, or never heard of yet; not trusted
   kDrained,   // by the operator
+  kUncabled,  // its link was never up, as far as is known: nobody has put a cable in yet, which is no fault
 };
-constexpr int kNicStates = 6;
+constexpr int kNicStates = 7;
 
 // Upper case, as users see it ("HEALTHY").
 const char* NicStateName(NicState state);

@@ -16,24 +16,26 @@ constexpr NicStep kNever = NicStep::kImpossible;
 
 // An event that says nothing new is dropped before it comes here. So e.g. (HEALTHY, link-up) cannot happen, because a healthy NIC's
 // link is known to be up; and (FAILED, suspected) cannot, because complaints about a dead NIC are not kept. A failed NIC stays FAILED
-// under a drain, a drained one DRAINED under everything but a failure: what lies beneath is remembered and shows afterwards.
+// under a drain, a drained one DRAINED under everything but a failure: what lies beneath is remembered and shows afterwards. A NIC without
+// a cable is UNCABLED under a drain, and a drill fails it like any other.
 // clang-format off
 constexpr NicStep kTable[kNicEvents][kNicStates] = {
-    //                   HEALTHY    DEGRADED   SUSPECT    FAILED     PROVING    DRAINED
-    /* link-up       */ {kNever,    kNever,    kNever,    kMemory,   kMemory,   kStay},
-    /* link-down     */ {kFailed,   kFailed,   kFailed,   kStay,     kFailed,   kFailed},
-    /* impaired      */ {kDegraded, kNever,    kStay,     kStay,     kStay,     kStay},
-    /* unimpaired    */ {kNever,    kHealthy,  kStay,     kStay,     kStay,     kStay},
-    /* suspected     */ {kSuspect,  kSuspect,  kNever,    kNever,    kStay,     kStay},
-    /* forgiven      */ {kNever,    kNever,    kMemory,   kNever,    kStay,     kStay},
-    /* drain         */ {kDrained,  kDrained,  kDrained,  kStay,     kDrained,  kNever},
-    /* undrain       */ {kNever,    kNever,    kNever,    kStay,     kNever,    kMemory},
-    /* drill-fail    */ {kFailed,   kFailed,   kFailed,   kStay,     kFailed,   kFailed},
-    /* drill-restore */ {kNever,    kNever,    kNever,    kMemory,   kNever,    kNever},
-    /* silent        */ {kFailed,   kFailed,   kFailed,   kStay,     kFailed,   kFailed},
-    /* answered      */ {kNever,    kNever,    kNever,    kMemory,   kNever,    kNever},
-    /* proved        */ {kNever,    kNever,    kNever,    kStay,     kMemory,   kStay},
-    /* forgotten     */ {kNever,    kNever,    kMemory,   kNever,    kStay,     kStay},
+    //                   HEALTHY    DEGRADED   SUSPECT    FAILED     PROVING    DRAINED    UNCABLED
+    /* link-up       */ {kNever,    kNever,    kNever,    kMemory,   kMemory,   kStay,     kMemory},
+    /* link-down     */ {kFailed,   kFailed,   kFailed,   kStay,     kFailed,   kFailed,   kFailed},
+    /* impaired      */ {kDegraded, kNever,    kStay,     kStay,     kStay,     kStay,     kStay},
+    /* unimpaired    */ {kNever,    kHealthy,  kStay,     kStay,     kStay,     kStay,     kStay},
+    /* suspected     */ {kSuspect,  kSuspect,  kNever,    kNever,    kStay,     kStay,     kNever},
+    /* forgiven      */ {kNever,    kNever,    kMemory,   kNever,    kStay,     kStay,     kNever},
+    /* drain         */ {kDrained,  kDrained,  kDrained,  kStay,     kDrained,  kNever,    kStay},
+    /* undrain       */ {kNever,    kNever,    kNever,    kStay,     kNever,    kMemory,   kStay},
+    /* drill-fail    */ {kFailed,   kFailed,   kFailed,   kStay,     kFailed,   kFailed,   kFailed},
+    /* drill-restore */ {kNever,    kNever,    kNever,    kMemory,   kNever,    kNever,    kNever},
+    /* silent        */ {kFailed,   kFailed,   kFailed,   kStay,     kFailed,   kFailed,   kNever},
+    /* answered      */ {kNever,    kNever,    kNever,    kMemory,   kNever,    kNever,    kNever},
+    /* no-cable      */ {kFailed,   kFailed,   kFailed,   kMemory,   kMemory,   kMemory,   kNever},
+    /* proved        */ {kNever,    kNever,    kNever,    kStay,     kMemory,   kStay,     kNever},
+    /* forgotten     */ {kNever,    kNever,    kMemory,   kNever,    kStay,     kStay,     kNever},
 };
 // clang-format on
 

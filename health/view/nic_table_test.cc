@@ -25,13 +25,17 @@ TEST(NicTable, DownIsFastFromEveryState) {
     const NicStep expected = State(i) == NicState::kFailed ? NicStep::kStay : NicStep::kFailed;
     EXPECT_EQ(StepFor(State(i), NicEvent::kLinkDown), expected) << NicStateName(State(i));
     EXPECT_EQ(StepFor(State(i), NicEvent::kDrillFail), expected) << NicStateName(State(i));
+    // Nothing is silent that has no link.
+    if (State(i) == NicState::kUncabled) continue;
     EXPECT_EQ(StepFor(State(i), NicEvent::kSilent), expected) << NicStateName(State(i));
   }
 }
 
 TEST(NicTable, NobodyButKernelProbesAndOperatorFailsANic) {
   for (int event = 0; event < kNicEvents; ++event) {
-    if (Event(event) == NicEvent::kLinkDown || Event(event) == NicEvent::kDrillFail || Event(event) == NicEvent::kSilent) continue;
+    if (Event(event) == NicEvent::kLinkDown || Event(event) == NicEvent::kDrillFail || Event(event) == NicEvent::kSilent ||
+        Event(event) == NicEvent::kNoCable)
+      continue;
     for (int state = 0; state < kNicStates; ++state)
       EXPECT_NE(StepFor(State(state), Event(event)), NicStep::kFailed)
           << NicEventName(Event(event)) << " in " << NicStateName(State(state));
@@ -56,7 +60,8 @@ class Explorer {
  private:
   // The state that follows from what is remembered, written down once more without looking at the table: the worst word wins.
   static NicState Oracle(const NicMachine& machine) {
-    if (machine.drill_failed() || machine.silent() || (machine.link_known() && !machine.link_up())) return NicState::kFailed;
+    if (machine.drill_failed() || machine.silent()) return NicState::kFailed;
+    if (machine.link_known() && !machine.link_up()) return machine.uncabled() ? NicState::kUncabled : NicState::kFailed;
     if (machine.drained()) return NicState::kDrained;
     if (machine.proving() || !machine.link_known()) return NicState::kProving;
     if (machine.suspected()) return NicState::kSuspect;
@@ -93,7 +98,7 @@ class Explorer {
   static bool IsNews(const NicMachine& a, const NicMachine& b) {
     return a.link_known() != b.link_known() || a.link_up() != b.link_up() || a.drained() != b.drained() ||
            a.drill_failed() != b.drill_failed() || a.impaired() != b.impaired() || a.suspected() != b.suspected() ||
-           a.silent() != b.silent();
+           a.silent() != b.silent() || a.uncabled() != b.uncabled();
   }
 
   void Check(const NicMachine& before, const NicMachine& after, const NicTransition& transition) {
@@ -105,6 +110,7 @@ class Explorer {
     EXPECT_EQ(after.since(), transition.changed() ? now_ : before.since());
     EXPECT_EQ(after.state(), Oracle(after));
     EXPECT_FALSE(after.state() == NicState::kFailed && after.suspected());
+    EXPECT_FALSE(after.uncabled() && (after.link_up() || after.suspected() || after.flaps_total() > 0));
     EXPECT_FALSE(after.link_known() && !after.link_up() && CarriesTraffic(after.state()));
     EXPECT_FALSE(after.silent() && (!after.link_up() || after.proving()));
   }

@@ -22,18 +22,23 @@ std::string InGbits(uint64_t bits_per_s) {
 
 NodeStatus StatusFor(const std::vector<NicStatus>& nics, bool initializing) {
   if (initializing) return NodeStatus::kInitializing;
-  const bool all_healthy = std::all_of(nics.begin(), nics.end(), [](const NicStatus& nic) { return nic.state == NicState::kHealthy; });
-  if (all_healthy) return NodeStatus::kHealthy;
   const bool some_carry = std::any_of(nics.begin(), nics.end(), [](const NicStatus& nic) { return CarriesTraffic(nic.state); });
+  const bool no_fault = std::all_of(
+      nics.begin(), nics.end(), [](const NicStatus& nic) { return nic.state == NicState::kHealthy || nic.state == NicState::kUncabled; });
+  if (no_fault && (some_carry || nics.empty())) return NodeStatus::kHealthy;
   return some_carry ? NodeStatus::kDegraded : NodeStatus::kUnhealthy;
 }
 
 NodeHealth::NodeHealth(std::string node, std::vector<NicIdentity> nics, const NodePolicy& policy, const OperatorSettings& settings,
-                       Nanos now)
+                       Nanos now, const std::set<std::string>& cabled)
     : node_(std::move(node)), policy_(policy), now_(now) {
   for (NicIdentity& identity : nics) {
     order_.push_back(identity.name);
-    const bool fresh = nics_.emplace(identity.name, Nic{.identity = identity, .machine = NicMachine(policy.nic, now)}).second;
+    const bool fresh =
+        nics_
+            .emplace(identity.name,
+                     Nic{.identity = identity, .machine = NicMachine(policy.nic, now), .cabled = cabled.contains(identity.name)})
+            .second;
     R2CC_CHECK(fresh);
   }
   for (const auto& [name, setting] : settings) {
@@ -93,13 +98,8 @@ void NodeHealth::Advance(Nanos now, std::vector<NicChange>* changes) {
 
 void NodeHealth::Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
   switch (evidence.kind) {
-    case EvidenceKind::kLinkUp: return Feed(nic, NicEvent::kLinkUp, evidence.detail, changes);
-    case EvidenceKind::kLinkDown:
-      Feed(nic, NicEvent::kLinkDown, evidence.detail, changes);
-      // The links that were slow are gone, and what was silent is explained.
-      nic->slow.clear();
-      nic->broken_paths.clear();
-      return FeedImpairments(nic, changes);
+    case EvidenceKind::kLinkUp: nic->cabled = true; return Feed(nic, NicEvent::kLinkUp, evidence.detail, changes);
+    case EvidenceKind::kLinkDown: return JudgeLinkDown(nic, evidence, changes);
     case EvidenceKind::kRate: return JudgeRate(nic, evidence, changes);
     case EvidenceKind::kErrors: return JudgeErrors(nic, evidence, changes);
     case EvidenceKind::kDrain: return Feed(nic, NicEvent::kDrain, evidence.detail, changes);
@@ -128,6 +128,15 @@ void NodeHealth::Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange
   }
 }
 
+void NodeHealth::JudgeLinkDown(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
+  const bool fault = nic->cabled || evidence.value == kLinkGone;
+  Feed(nic, fault ? NicEvent::kLinkDown : NicEvent::kNoCable, evidence.detail, changes);
+  // The links that were slow are gone, and what was silent is explained.
+  nic->slow.clear();
+  nic->broken_paths.clear();
+  FeedImpairments(nic, changes);
+}
+
 void NodeHealth::JudgeRate(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
   const uint64_t rate = evidence.value > 0 ? static_cast<uint64_t>(evidence.value) : 0;
   nic->kernel_rate_bits_per_s = rate;
@@ -148,7 +157,7 @@ void NodeHealth::JudgeErrors(Nic* nic, const Evidence& evidence, std::vector<Nic
 
 // Never more than DEGRADED: a slow rail still carries, and what one job measures is also what other jobs do.
 void NodeHealth::JudgeSlow(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
-  if (dead_peers_.contains(evidence.peer) || nic->machine.state() == NicState::kFailed) return;
+  if (dead_peers_.contains(evidence.peer) || nic->machine.state() == NicState::kFailed || nic->machine.uncabled()) return;
   const auto share = static_cast<uint32_t>(std::clamp<int64_t>(evidence.value, 0, kFullWeightPermille));
   const auto known = nic->slow.find(evidence.peer);
   if (evidence.kind == EvidenceKind::kJobSteady || share >= policy_.steady_permille) {
@@ -240,6 +249,13 @@ OperatorSettings NodeHealth::settings() const {
     if (setting != OperatorSetting{}) settings.emplace(name, setting);
   }
   return settings;
+}
+
+std::set<std::string> NodeHealth::cabled() const {
+  std::set<std::string> cabled;
+  for (const auto& [name, nic] : nics_)
+    if (nic.cabled) cabled.insert(name);
+  return cabled;
 }
 
 void NodeHealth::UpdateSnapshot() {

@@ -42,8 +42,10 @@ struct NicChange {
 
 class NodeHealth {
  public:
-  // `nics`: names are unique. `settings`: the operator's, of the daemon's former life; those of unknown NICs are ignored.
-  NodeHealth(std::string node, std::vector<NicIdentity> nics, const NodePolicy& policy, const OperatorSettings& settings, Nanos now);
+  // `nics`: names are unique. `settings`: the operator's, of the daemon's former life; those of unknown NICs are ignored. `cabled`: NICs
+  // whose link is known to have been up before; a link of another one that is down is no fault until it was up once.
+  NodeHealth(std::string node, std::vector<NicIdentity> nics, const NodePolicy& policy, const OperatorSettings& settings, Nanos now,
+             const std::set<std::string>& cabled = {});
 
   // Judges one piece of evidence at its time (`evidence.when`; time that would go back stands still). Evidence about NICs that are
   // not this node's is kept in the log and judged only as far as it explains this node's. Returns the changes of state.
@@ -65,6 +67,8 @@ class NodeHealth {
   // True until every NIC's link has been heard of.
   bool initializing() const;
   OperatorSettings settings() const;
+  // The NICs whose link was up at some time.
+  std::set<std::string> cabled() const;
   const EvidenceLog& log() const { return log_; }
   const std::string& node() const { return node_; }
 
@@ -77,6 +81,7 @@ class NodeHealth {
   struct Nic {
     NicIdentity identity;
     NicMachine machine;
+    bool cabled = false;  // its link was up at some time
     uint16_t weight_permille = kFullWeightPermille;
     uint64_t kernel_rate_bits_per_s = 0;
     uint64_t best_rate_bits_per_s = 0;
@@ -89,6 +94,7 @@ class NodeHealth {
   };
 
   void Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
+  void JudgeLinkDown(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeRate(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeErrors(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeSlow(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);

@@ -8,24 +8,13 @@
 #include <tuple>
 
 #include "base/core/hash.h"
+#include "base/core/nic_choice.h"
 
 namespace r2cc::net {
 namespace {
 
 // Error lines stay lines on machines with hundreds of interfaces.
 constexpr size_t kInterfacesShown = 24;
-// NICs slower than the fastest one by more than this are there for management.
-constexpr int kManagementSpeedRatio = 10;
-
-// Interfaces of containers and virtual machines that this node hosts: their addresses mean nothing to another node, and several are
-// the same on every node (172.17.0.1).
-constexpr std::string_view kHostedPrefixes[] = {"docker", "br-", "virbr", "cni", "flannel", "cali", "vxlan", "veth", "podman", "lxc"};
-
-bool IsHosted(const HostInterface& interface) {
-  return interface.bridge || std::any_of(std::begin(kHostedPrefixes), std::end(kHostedPrefixes),
-                                         [&](std::string_view prefix) { return interface.name.rfind(prefix, 0) == 0; });
-}
-
 std::vector<std::string> Split(const std::string& list) {
   std::vector<std::string> items;
   for (size_t begin = 0; begin <= list.size();) {
@@ -156,10 +145,9 @@ bool HasRoutableAddress(const HostInterface& interface) {
   return std::any_of(interface.addresses.begin(), interface.addresses.end(), [](const IpAddress& a) { return !a.IsLinkLocalV6(); });
 }
 
-// Of the rule in the header: 0 NICs, 1 virtual interfaces, 2 hosted networks; -1 never.
-int Rank(const HostInterface& interface) {
-  if (interface.loopback || !HasRoutableAddress(interface)) return -1;
-  return IsHosted(interface) ? 2 : interface.device_path.empty() ? 1 : 0;
+NicCandidate CandidateOf(const HostInterface& interface) {
+  return {interface.name,      interface.loopback, interface.bridge, !interface.device_path.empty(), HasRoutableAddress(interface),
+          interface.speed_mbps};
 }
 
 // "eth2" before "eth10".
@@ -171,20 +159,17 @@ bool NaturallyLess(const std::string& a, const std::string& b) {
 }
 
 std::vector<Rail> ChooseRails(const std::vector<HostInterface>& interfaces, const std::set<std::string>& excluded) {
-  std::vector<const HostInterface*> chosen;
-  for (int rank = 0; rank <= 2 && chosen.empty(); ++rank)
-    for (const HostInterface& interface : interfaces) {
-      const bool out = std::any_of(interface.addresses.begin(), interface.addresses.end(),
-                                   [&](const IpAddress& a) { return excluded.count(a.text) > 0; });
-      if (Rank(interface) == rank && excluded.count(interface.name) == 0 && !out) chosen.push_back(&interface);
-    }
-  int fastest = 0;
-  for (const HostInterface* interface : chosen) fastest = std::max(fastest, interface->speed_mbps);
-  std::vector<Rail> rails;
-  for (const HostInterface* interface : chosen) {
-    const bool management = interface->speed_mbps > 0 && interface->speed_mbps < fastest / kManagementSpeedRatio;
-    if (!management) rails.push_back(RailOn(*interface, interface->name, PreferredAddress(*interface)));
+  std::vector<const HostInterface*> offered;
+  std::vector<NicCandidate> candidates;
+  for (const HostInterface& interface : interfaces) {
+    const bool out =
+        std::any_of(interface.addresses.begin(), interface.addresses.end(), [&](const IpAddress& a) { return excluded.count(a.text) > 0; });
+    if (out || excluded.count(interface.name) > 0) continue;
+    offered.push_back(&interface);
+    candidates.push_back(CandidateOf(interface));
   }
+  std::vector<Rail> rails;
+  for (const size_t i : ChooseNics(candidates)) rails.push_back(RailOn(*offered[i], offered[i]->name, PreferredAddress(*offered[i])));
   std::sort(rails.begin(), rails.end(), [](const Rail& a, const Rail& b) {
     if (a.pci.empty() != b.pci.empty()) return b.pci.empty();
     return a.pci != b.pci ? a.pci < b.pci : NaturallyLess(a.name, b.name);
@@ -260,7 +245,8 @@ bool ChooseOobAddress(const std::string& oob_ifname, const std::vector<Rail>& ra
   for (int rank = 0; rank <= 1; ++rank)
     for (const HostInterface& interface : interfaces) {
       const bool is_rail = std::any_of(rails.begin(), rails.end(), [&](const Rail& rail) { return rail.interface == interface.name; });
-      if (Rank(interface) == rank && interface.admin_up && interface.carrier_up && !is_rail) return use(PreferredAddress(interface));
+      if (NicRank(CandidateOf(interface)) == rank && interface.admin_up && interface.carrier_up && !is_rail)
+        return use(PreferredAddress(interface));
     }
   for (bool want_up : {true, false})
     for (const Rail& rail : rails)

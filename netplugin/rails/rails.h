@@ -38,10 +38,7 @@ struct Rail {
 // - names of interfaces and numeric IP addresses, comma separated: exactly those, in that order. One that the machine does not have is
 //   an error; an interface that is down, without carrier or without address is a rail that is down. Addresses in 127.0.0.0/8 and ::1
 //   need no interface of their own.
-// - empty: every NIC with an IP address that is not link-local, up or down, in the order of PCI addresses, then names. NICs are what has
-//   a device behind it; if there is none, virtual interfaces other than bridges and those of container and VM networks; if there is
-//   none either, those too. The loopback is never chosen. NICs with less than a tenth of the fastest one's known speed are left alone:
-//   they are there for management.
+// - empty: what base/core/nic_choice.h chooses, as the daemon does, in the order of PCI addresses, then names.
 // - ^ and a list: as if empty, without those interfaces.
 // False and one line in `error` if there is no such set of rails; `rails` is untouched then.
 bool ResolveRails(const std::string& spec, HostNetwork& host, std::vector<Rail>* rails, std::string* error);

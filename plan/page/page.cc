@@ -106,7 +106,11 @@ bool PageCopy::PathBroken(const std::string& node, const std::string& nic, const
 PageCopy PageCopyOf(const Plan& plan) {
   PageCopy copy{plan.epoch, {}};
   copy.entries.reserve(plan.nics.size() + plan.broken_paths.size());
-  for (const PlannedNic& nic : plan.nics) copy.entries.push_back(EntryOf(nic.node, nic.nic, nic.state, nic.weight_permille));
+  for (const PlannedNic& nic : plan.nics) {
+    // A job has no use for the difference, and one that was built before kUncabled would refuse the page.
+    const NicState state = nic.state == NicState::kUncabled ? NicState::kFailed : nic.state;
+    copy.entries.push_back(EntryOf(nic.node, nic.nic, state, nic.weight_permille));
+  }
   for (const BrokenPath& path : plan.broken_paths)
     copy.entries.push_back(EntryOf(path.node + "/" + path.nic, path.peer_node + "/" + path.peer_nic, NicState::kFailed, 0));
   std::sort(copy.entries.begin(), copy.entries.end(), [](const PageEntry& a, const PageEntry& b) { return KeyOf(a) < KeyOf(b); });

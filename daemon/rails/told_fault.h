@@ -1,0 +1,36 @@
+// As what a NIC's silence was told, and when it is to be told again because more is known.
+#ifndef R2CC_DAEMON_RAILS_TOLD_FAULT_H_
+#define R2CC_DAEMON_RAILS_TOLD_FAULT_H_
+
+#include "base/core/clock.h"
+#include "health/view/localise.h"
+
+namespace r2cc::daemon {
+
+// Pure: time is an argument.
+class ToldFault {
+ public:
+  // While a rail comes back its pairs answer one by one, and for a moment the rest looks like a fault of its own.
+  static constexpr Nanos kHold = kNanosPerSecond;
+
+  // What is seen now while the NIC is silent; `unusable`: it still carries nothing. True once it was seen for kHold to be sharper than
+  // what was told.
+  bool Sharpened(bool unusable, health::FaultKind kind, Nanos now) {
+    if (!unusable || !health::IsSharper(kind, told_) || kind != seen_) since_ = now;
+    seen_ = kind;
+    return now - since_ >= kHold;
+  }
+  void Tell(health::FaultKind kind, Nanos now) {
+    told_ = seen_ = kind;
+    since_ = now;
+  }
+
+ private:
+  health::FaultKind told_ = health::FaultKind::kNone;
+  health::FaultKind seen_ = health::FaultKind::kNone;
+  Nanos since_ = 0;  // that it is seen
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_RAILS_TOLD_FAULT_H_
