@@ -106,6 +106,7 @@ bool Engine::Open(std::string* error) {
     LocalRail& local = host_.rails.emplace_back();
     local.name = local.nic = parts_.rails[i].name;
     local.up = parts_.rails[i].up;
+    NoteRail(i, local.up);
     if (!ListenOn(i, error)) return false;
   }
   host_.UpdateNames();
@@ -132,7 +133,11 @@ bool Engine::Open(std::string* error) {
 void Engine::StartControlPlane() {
   control_plane_->Start({
       .exclusively = [this](const std::function<void()>& call) { Exclusively(call); },
-      .rail_state = [this](uint16_t rail, bool up) { ForEachPeer([&](Peer* peer) { peer->RailState(rail, up); }); },
+      .rail_state =
+          [this](uint16_t rail, bool up) {
+            NoteRail(rail, up);
+            ForEachPeer([&](Peer* peer) { peer->RailState(rail, up); });
+          },
       .verdicts = [this] { ForEachPeer([](Peer* peer) { peer->ApplyVerdicts(); }); },
       .attached =
           [this] {
@@ -149,6 +154,19 @@ void Engine::StartControlPlane() {
             for (const auto& [session, peer] : acceptor_->peers()) peer->Regreet();
           },
   });
+}
+
+void Engine::NoteRail(uint16_t rail, bool up) {
+  const uint64_t bit = uint64_t{1} << rail;
+  up ? rails_down_.fetch_and(~bit) : rails_down_.fetch_or(bit);
+}
+
+uint64_t Engine::UsableBytesPerSecond() const {
+  const uint64_t down = rails_down_.load(std::memory_order_relaxed);
+  uint64_t bytes_per_s = 0;
+  for (size_t rail = 0; rail < parts_.rails.size(); ++rail)
+    if ((down >> rail & 1) == 0) bytes_per_s += static_cast<uint64_t>(std::max(parts_.rails[rail].speed_mbps, 1)) * (1'000'000 / 8);
+  return bytes_per_s;
 }
 
 bool Engine::ListenOn(uint16_t rail, std::string* error) {

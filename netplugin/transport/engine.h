@@ -74,6 +74,10 @@ class Engine {
   // A flow to the listener behind `handle`, being opened: see its state. Null and one line in `error` if the handle is of no use.
   std::unique_ptr<SendComm> Connect(const Handle& handle, uint16_t local_rail, std::string* error);
 
+  size_t rails() const { return parts_.rails.size(); }
+  // What this node's rails that are up carry together. Any thread.
+  uint64_t UsableBytesPerSecond() const;
+
   // Where buffers are.
   MemoryTable& memory() { return *memory_; }
 
@@ -106,6 +110,7 @@ class Engine {
   bool Open(std::string* error);
   void Log(LogLevel level, const std::string& line);
   void StartControlPlane();
+  void NoteRail(uint16_t rail, bool up);
   void Wake();
 
   void Run();
@@ -142,6 +147,7 @@ class Engine {
   CallQueue calls_{[this] { Wake(); }};
   std::mutex log_mutex_;
   std::map<std::string, Nanos> warned_;  // when, of late
+  std::atomic<uint64_t> rails_down_{0};  // a bit each
   std::atomic<bool> stop_{false};
   UniqueFd wake_;
   std::thread thread_;

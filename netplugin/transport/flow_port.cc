@@ -9,7 +9,10 @@ const PeerFlowPort::Flow& PeerFlowPort::At(FlowRef flow) const {
   return flows_[flow];
 }
 
+bool PeerFlowPort::Failed(FlowRef ref) const { return ref < flows_.size() && !flows_[ref].error.empty(); }
+
 bool PeerFlowPort::Post(FlowRef ref, const Buffer& buffer, uint64_t bytes) {
+  if (Failed(ref)) return false;
   const Flow& flow = At(ref);
   R2CC_CHECK(bytes <= kMessageBytesMax);
   if (flow.comm->posted - flow.comm->done_through.load(std::memory_order_acquire) >= kRequestsMax) return false;
@@ -18,12 +21,14 @@ bool PeerFlowPort::Post(FlowRef ref, const Buffer& buffer, uint64_t bytes) {
 }
 
 uint64_t PeerFlowPort::DoneThrough(FlowRef ref) {
+  if (Failed(ref)) return 0;
   const Flow& flow = At(ref);
   if (flow.comm->posted > 0) LookAtRequest(flow.peer, flow.id, *flow.comm, flow.comm->posted - 1);
   return flow.comm->done_through.load(std::memory_order_acquire);
 }
 
 std::string PeerFlowPort::Error(FlowRef ref) {
+  if (Failed(ref)) return flows_[ref].error;
   const Comm& comm = *At(ref).comm;
   if (comm.state.load(std::memory_order_acquire) != Comm::State::kFailed) return "";
   const std::string line = comm.error();
@@ -31,6 +36,7 @@ std::string PeerFlowPort::Error(FlowRef ref) {
 }
 
 bool PeerFlowPort::SetWeight(FlowRef ref, double weight) {
+  if (Failed(ref)) return false;
   const Flow& flow = At(ref);
   if (flow.sender == nullptr) return false;
   const auto lock = flow.sender->Lock();
@@ -38,6 +44,10 @@ bool PeerFlowPort::SetWeight(FlowRef ref, double weight) {
 }
 
 void PeerFlowPort::Close(FlowRef ref) {
+  if (Failed(ref)) {
+    flows_[ref] = {};
+    return;
+  }
   static_cast<void>(At(ref));
   std::exchange(flows_[ref], {}).close();
 }

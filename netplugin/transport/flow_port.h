@@ -25,6 +25,13 @@ class PeerFlowPort final : public FlowPort {
     return Add({receiver, nullptr, flow, comm, std::move(close)});
   }
 
+  // A flow that could not be opened at all.
+  FlowRef AddFailed(std::string error) {
+    Flow failed;
+    failed.error = std::move(error);
+    return Add(std::move(failed));
+  }
+
   bool Send(FlowRef flow, const Buffer& from, uint64_t bytes) override { return Post(flow, from, bytes); }
   bool Receive(FlowRef flow, const Buffer& to, uint64_t capacity_bytes) override { return Post(flow, to, capacity_bytes); }
   uint64_t DoneThrough(FlowRef flow) override;
@@ -39,13 +46,15 @@ class PeerFlowPort final : public FlowPort {
     FlowId id = 0;
     Comm* comm = nullptr;
     std::function<void()> close;
+    std::string error;  // of one that could not be opened
   };
   FlowRef Add(Flow flow) {
     flows_.push_back(std::move(flow));
     return static_cast<FlowRef>(flows_.size() - 1);
   }
-  // One that was added and not closed.
+  // One that was added, could be opened, and is not closed.
   const Flow& At(FlowRef flow) const;
+  bool Failed(FlowRef flow) const;
   bool Post(FlowRef flow, const Buffer& buffer, uint64_t bytes);
 
   std::vector<Flow> flows_;  // by FlowRef; closed ones have no comm

@@ -6,14 +6,11 @@
 
 #include <chrono>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "netplugin/rails/host_network.h"
-#include "netplugin/transport/engine.h"
-#include "netplugin/transport/tcp/tcp_transport.h"
+#include "tests/plugin/engine_node.h"
 
 namespace r2cc::net {
 namespace {
@@ -25,43 +22,10 @@ constexpr auto kLimit = std::chrono::seconds(60);
 
 uint8_t PatternAt(uint64_t message, size_t at) { return static_cast<uint8_t>(message * 31 + at * 7 + at / 251); }
 
-// One end.
-struct Node {
-  explicit Node(const std::string& name, const std::vector<FailRail>& fail_rails = {}) {
-    const std::map<std::string, std::string> environment = {
-        {"R2CC_RAILS", "127.0.0.2,127.0.0.3"}, {"R2CC_NODE", name}, {"R2CC_ATTACH", "none"}, {"R2CC_BULK_THREADS", "0"}};
-    const auto get = [&](const char* variable) {
-      const auto it = environment.find(variable);
-      return it == environment.end() ? nullptr : it->second.c_str();
-    };
-    Engine::Parts parts;
-    std::string error;
-    SystemHostNetwork host;
-    const bool resolved = LoadConfig(get, &parts.config, &error) && ResolveRails(parts.config.rails, host, &parts.rails, &error) &&
-                          ChooseOobAddress("", parts.rails, host, &parts.oob_address, &error);
-    EXPECT_TRUE(resolved) << error;
-    parts.config.fail_rails = fail_rails;
-    parts.link_events = std::make_unique<NoLinkEvents>();
-    parts.daemon = std::make_unique<NoDaemon>();
-    parts.log = [](LogLevel, const std::string&) {};
-    parts.make_transport = TcpTransport::Maker(parts.config);
-    engine = Engine::Start(std::move(parts), &error);
-    EXPECT_NE(engine, nullptr) << error;
-  }
-  // Of all its rails.
-  bool HasFailedOver() {
-    for (const std::string& line : engine->Summary())
-      if (line.find(" failovers") != std::string::npos && line.find(" 0 failovers") == std::string::npos) return true;
-    return false;
-  }
-  std::unique_ptr<Engine> engine;
-  PeerFlowPort port;
-};
-
 // A flow between two nodes, whose ends post as fast as they may.
 class Transfer {
  public:
-  Transfer(Node* from, Node* to, uint16_t rail) : from_(from), to_(to), out_(kWindow * kBytes), in_(kWindow * kBytes) {
+  Transfer(EngineNode* from, EngineNode* to, uint16_t rail) : from_(from), to_(to), out_(kWindow * kBytes), in_(kWindow * kBytes) {
     Handle handle;
     const uint64_t listen = to->engine->Listen(&handle);
     std::string error;
@@ -105,14 +69,14 @@ class Transfer {
   static std::chrono::steady_clock::time_point Now() { return std::chrono::steady_clock::now(); }
 
  private:
-  Node *const from_, *const to_;
+  EngineNode *const from_, *const to_;
   std::vector<uint8_t> out_, in_;
   FlowRef sender_ = 0, receiver_ = 0;
   uint64_t posted_ = 0, taken_ = 0, received_ = 0;
 };
 
 TEST(FlowPortOverTcp, ARailThatIsLostInMidTransferLosesNothing) {
-  Node from("a", {{"127.0.0.2", kLostAfterMs}}), to("b");
+  EngineNode from("a", {{"127.0.0.2", kLostAfterMs}}), to("b");
   ASSERT_TRUE(from.engine != nullptr && to.engine != nullptr);
   Transfer first(&from, &to, 0), second(&from, &to, 1);
   const auto until = Transfer::Now() + kLimit;
