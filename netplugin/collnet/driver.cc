@@ -1,5 +1,6 @@
 #include "netplugin/collnet/driver.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/core/check.h"
@@ -58,6 +59,11 @@ std::optional<OperationId> Driver::Call(const Vectors& vectors, Nanos now) {
   vectors_[*operation].vectors = vectors;
   CarryOut();
   return operation;
+}
+
+bool Driver::connected() const {
+  return heard_ == peers_.size() &&
+         std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.ready && peer.tells.idle(); });
 }
 
 void Driver::SetCapacity(uint64_t bytes_per_s) {
@@ -160,7 +166,7 @@ bool Driver::Hear(Peer* peer, Nanos now) {
     std::memcpy(&length, heard->own.data(), sizeof(length));
     ExpectMessage(peer);
     if (length == 0) {
-      ready_ += std::exchange(peer->ready, true) ? 0 : 1;
+      peer->ready = true;
       continue;
     }
     if (length > heard->own.size() - sizeof(length))

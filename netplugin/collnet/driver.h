@@ -52,8 +52,8 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  // All members hear each other.
-  bool connected() const { return ready_ == peers_.size(); }
+  // All members hear each other, and all will hear so from this one, whether or not it is polled.
+  bool connected() const;
   // The next operation. Nothing if the group has failed, or if the vector is too long.
   std::optional<OperationId> Call(const Vectors& vectors, Nanos now);
   bool Done(OperationId operation) const { return operation < called_ && vectors_.count(operation) == 0; }
@@ -112,7 +112,6 @@ class Driver {
   std::vector<Adding> adding_;
   OperationId called_ = 0;
   size_t heard_ = 0;  // peers whose control flow is here
-  size_t ready_ = 0;  // of them
 };
 
 }  // namespace r2cc::collnet

@@ -1,11 +1,11 @@
 #include "netplugin/plugin/calls.h"
 
 #include <array>
-#include <exception>
 #include <memory>
 #include <utility>
 
 #include "base/core/fork_guard.h"
+#include "netplugin/plugin/guard.h"
 #include "netplugin/plugin/process.h"
 
 namespace r2cc::net {
@@ -50,33 +50,6 @@ using RecvHandle = CommHandle<RecvComm>;
 Result Failed(Comm* comm) {
   if (const std::string line = comm->TakeError(); !line.empty()) Process::Get().Log(LogLevel::kWarn, line);
   return Result::kRemoteError;
-}
-
-Result Refuse(Result result, const std::string& line) {
-  Process::Get().Log(LogLevel::kWarn, line);
-  return result;
-}
-
-// No exception crosses the ABI. There may be no memory left to say so.
-template <typename Body>
-Result Caught(Body body) noexcept {
-  try {
-    return body();
-  } catch (const std::exception& exception) {
-    Process::Get().Log(LogLevel::kWarn, "R2CC: ", exception.what());
-  } catch (...) {
-    Process::Get().Log(LogLevel::kWarn, "R2CC: ", "an unknown exception");
-  }
-  return Result::kInternalError;
-}
-
-// Everything that NCCL calls goes through here, but for test(), which has to answer after the end, too: self-initialising.
-template <typename Body>
-Result Guarded(Body body) noexcept {
-  return Caught([&] {
-    const Result started = Process::Get().Start();
-    return started == Result::kSuccess ? body() : started;
-  });
 }
 
 Result RegisterMemory(Memory memory, void* data, size_t bytes, void** mhandle) {

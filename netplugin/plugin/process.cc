@@ -54,6 +54,7 @@ abi::Result Process::StartLocked() {
   if (!LoadConfig([](const char* name) { return std::getenv(name); }, &parts.config, &error)) return refuse(abi::Result::kInvalidUsage);
   FillFromSystem(&parts.config);
   level_ = parts.config.log;
+  deadline_ = parts.config.deadline_ms * kNanosPerMs;
   for (const std::string& line : UnknownVariables(environ)) Log(LogLevel::kWarn, line);
 
   SystemHostNetwork host;
@@ -103,6 +104,15 @@ void Process::AtExit() {
   process.result_ = abi::Result::kInternalError;
   process.ready_ = false;
   process.engine_->Stop();
+}
+
+ReduceWorkers* Process::reduce_workers(std::string* error) {
+  const std::lock_guard lock(mutex_);
+  if (reduce_workers_ == nullptr) {
+    const Processors processors = Processors::OfMainThread();
+    reduce_workers_ = ReduceWorkers::Start(ReduceWorkers::ThreadsFor(processors.count()), processors, error);
+  }
+  return reduce_workers_.get();
 }
 
 std::unique_ptr<SendComm> Process::TakePending(uint64_t listen_id) {

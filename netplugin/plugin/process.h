@@ -13,6 +13,7 @@
 #include "netplugin/abi/nccl_types.h"
 #include "netplugin/config/config.h"
 #include "netplugin/rails/rails.h"
+#include "netplugin/transport/collective/reduce_workers.h"
 #include "netplugin/transport/engine.h"
 
 namespace r2cc::net {
@@ -37,6 +38,11 @@ class Process {
 
   const std::vector<Rail>& rails() const { return rails_; }
   Engine& engine() { return *engine_; }
+  Nanos Now() const { return clock_.Now(); }
+  // R2CC_DEADLINE_MS.
+  Nanos deadline() const { return deadline_; }
+  // Started with the first call. Null and one line in `error` without descriptors for them.
+  ReduceWorkers* reduce_workers(std::string* error);
 
   // A connection that connect() has begun and not finished, by listen id; NCCL calls connect() again and again with the same handle.
   std::unique_ptr<SendComm> TakePending(uint64_t listen_id);
@@ -56,6 +62,9 @@ class Process {
   std::atomic<int> contexts_{0};
   std::vector<Rail> rails_;
   std::unique_ptr<Engine> engine_;
+  SteadyClock clock_;
+  Nanos deadline_ = 0;
+  std::unique_ptr<ReduceWorkers> reduce_workers_;
   std::map<uint64_t, std::unique_ptr<SendComm>> pending_;
 };
 

@@ -1,7 +1,5 @@
 // The exported symbols: NCCL's net tables, version by version. Each entry adapts its arguments to plugin/calls.h and does nothing else.
 
-#include <cstring>
-
 #include "netplugin/abi/nccl_types.h"
 #include "netplugin/abi/net_v10.h"
 #include "netplugin/abi/net_v11.h"
@@ -11,66 +9,12 @@
 #include "netplugin/abi/net_v8.h"
 #include "netplugin/abi/net_v9.h"
 #include "netplugin/plugin/calls.h"
+#include "netplugin/plugin/properties.h"
 
 namespace r2cc::net {
 namespace {
 
 using abi::Result;
-
-// Communicators of one device: no limit that we know of.
-constexpr int kCommsMax = 65'536;
-
-// The fields that every version has; the rest is zero, which is "host device, nothing special" for all of them.
-template <typename Properties>
-Result Fill(int index, Properties* out) {
-  Device device{};
-  const Result result = CallDevice(index, &device);
-  if (result != Result::kSuccess) return result;
-  std::memset(out, 0, sizeof(*out));
-  out->name = const_cast<char*>(device.name);
-  out->pci_path = const_cast<char*>(device.pci_path);
-  out->guid = device.guid;
-  out->ptr_support = abi::kPtrHost;
-  out->speed_mbps = device.speed_mbps;
-  out->port = 1;
-  out->max_comms = kCommsMax;
-  out->max_recvs = 1;
-  return Result::kSuccess;
-}
-
-// v9 and later: what a device is made of, and how large a message may be.
-template <typename Properties>
-Result FillV9(int index, Properties* out) {
-  const Result result = Fill(index, out);
-  if (result != Result::kSuccess) return result;
-  out->reg_is_global = 1;
-  out->v_props.ndevs = 1;
-  out->v_props.devs[0] = index;
-  out->max_p2p_bytes = abi::kMessageBytesMax;
-  out->max_coll_bytes = abi::kMessageBytesMax;
-  return Result::kSuccess;
-}
-
-template <typename Properties>
-Result FillV11(int index, Properties* out) {
-  const Result result = FillV9(index, out);
-  if (result == Result::kSuccess) out->max_multi_request_size = 1;
-  return result;
-}
-
-Result FillV8(int index, abi::NetPropertiesV8* out) {
-  const Result result = Fill(index, out);
-  if (result == Result::kSuccess) out->reg_is_global = 1;
-  return result;
-}
-
-Result FillV12(int index, abi::NetPropertiesV12* out) {
-  const Result result = FillV11(index, out);
-  if (result != Result::kSuccess) return result;
-  out->rail_id = abi::kUndefined;
-  out->plane_id = abi::kUndefined;
-  return Result::kSuccess;
-}
 
 // ---- entries that several versions share ----
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "netplugin/collnet/driver.h"
-#include "netplugin/transport/engine_group.h"
-#include "netplugin/transport/workers_reducer.h"
+#include "netplugin/transport/collective/engine_group.h"
+#include "netplugin/transport/collective/workers_reducer.h"
 #include "tests/plugin/engine_node.h"
 
 namespace r2cc::net {

@@ -1,7 +1,7 @@
 // The flows of a group of members that collectives run over, by the process's engine. Each member has a listener of its own; the members
 // know the handles of all.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_ENGINE_GROUP_H_
-#define R2CC_NETPLUGIN_TRANSPORT_ENGINE_GROUP_H_
+#ifndef R2CC_NETPLUGIN_TRANSPORT_COLLECTIVE_ENGINE_GROUP_H_
+#define R2CC_NETPLUGIN_TRANSPORT_COLLECTIVE_ENGINE_GROUP_H_
 
 #include <cstdint>
 #include <optional>
@@ -34,4 +34,4 @@ class EngineGroup final : public collnet::GroupFlows {
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_ENGINE_GROUP_H_
+#endif  // R2CC_NETPLUGIN_TRANSPORT_COLLECTIVE_ENGINE_GROUP_H_

@@ -1,6 +1,6 @@
 // Contributions in host memory are added up by the process's reduction threads.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_WORKERS_REDUCER_H_
-#define R2CC_NETPLUGIN_TRANSPORT_WORKERS_REDUCER_H_
+#ifndef R2CC_NETPLUGIN_TRANSPORT_COLLECTIVE_WORKERS_REDUCER_H_
+#define R2CC_NETPLUGIN_TRANSPORT_COLLECTIVE_WORKERS_REDUCER_H_
 
 #include <cstddef>
 #include <memory>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "netplugin/collnet/reducer.h"
-#include "netplugin/transport/reduce_workers.h"
+#include "netplugin/transport/collective/reduce_workers.h"
 
 namespace r2cc::net {
 
@@ -43,4 +43,4 @@ class WorkersReducer final : public collnet::Reducer {
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_WORKERS_REDUCER_H_
+#endif  // R2CC_NETPLUGIN_TRANSPORT_COLLECTIVE_WORKERS_REDUCER_H_

@@ -1,4 +1,4 @@
-#include "netplugin/transport/reduce_workers.h"
+#include "netplugin/transport/collective/reduce_workers.h"
 
 #include <dirent.h>
 #include <gtest/gtest.h>

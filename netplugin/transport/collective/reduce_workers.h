@@ -2,8 +2,8 @@
 // moving bytes while contributions are added up. A reduction is cut into pieces that any of them takes, so that a large one is shared.
 //
 // How many there are never depends on the data; the result does not depend on how many there are.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_REDUCE_WORKERS_H_
-#define R2CC_NETPLUGIN_TRANSPORT_REDUCE_WORKERS_H_
+#ifndef R2CC_NETPLUGIN_TRANSPORT_COLLECTIVE_REDUCE_WORKERS_H_
+#define R2CC_NETPLUGIN_TRANSPORT_COLLECTIVE_REDUCE_WORKERS_H_
 
 #include <atomic>
 #include <cstddef>
@@ -75,4 +75,4 @@ class ReduceWorkers {
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_REDUCE_WORKERS_H_
+#endif  // R2CC_NETPLUGIN_TRANSPORT_COLLECTIVE_REDUCE_WORKERS_H_

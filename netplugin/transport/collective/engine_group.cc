@@ -1,4 +1,4 @@
-#include "netplugin/transport/engine_group.h"
+#include "netplugin/transport/collective/engine_group.h"
 
 #include <memory>
 #include <string>

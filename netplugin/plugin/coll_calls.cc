@@ -1,0 +1,190 @@
+#include "netplugin/plugin/coll_calls.h"
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/core/fork_guard.h"
+#include "netplugin/collnet/driver.h"
+#include "netplugin/plugin/guard.h"
+#include "netplugin/plugin/process.h"
+#include "netplugin/transport/collective/engine_group.h"
+#include "netplugin/transport/collective/workers_reducer.h"
+
+namespace r2cc::net {
+namespace {
+
+using abi::Result;
+using collnet::Driver;
+
+// NCCL has 8 steps of each of some groups of channels under way: it asks for 64 at least.
+constexpr size_t kOperationsMax = 64;
+// Into so large pieces an operation is cut, whose sums travel while the next is added up. Those of NCCL are 2 MiB at most in a chain of
+// heads, and several are under way at a time: two pieces are enough to overlap. Not measured.
+constexpr uint64_t kPieceBytes = 1 << 20;
+
+struct CollListen {
+  uint64_t id = 0;
+  bool given = false;  // its group closes it
+};
+
+struct CollComm;
+struct CollRequest {
+  CollComm* comm = nullptr;
+  collnet::OperationId operation = 0;
+  size_t bytes = 0;
+  bool used = false;
+};
+
+// What NCCL holds as collComm. Its service thread makes and closes it, its progress thread does all else.
+struct CollComm {
+  CollComm(Process* process, ReduceWorkers* workers, uint64_t listen_id, const std::vector<Handle>& handles, uint32_t member)
+      : flows(&process->engine(), listen_id, handles),
+        reducer(workers),
+        driver(
+            {.group = {.members = static_cast<uint32_t>(handles.size()), .member = member}, .number = handles[0].listen_id},
+            [](const std::vector<uint64_t>& bytes_per_s) { return collnet::PlanFor(bytes_per_s, kPieceBytes); },
+            [members = static_cast<uint32_t>(handles.size())](const collnet::PlanSpec& plan, uint64_t bytes)
+                -> std::shared_ptr<const plan::Schedule> { return collnet::MakeSchedule(plan, members, bytes); },
+            {&flows, &reducer, &staging}) {}
+
+  EngineGroup flows;
+  WorkersReducer reducer;
+  collnet::HostStaging staging;
+  Driver driver;
+  std::array<CollRequest, kOperationsMax> requests{};
+  bool told = false;  // the log has its error
+
+  void Move() {
+    Process& process = Process::Get();
+    driver.SetCapacity(process.engine().UsableBytesPerSecond());
+    driver.Poll(process.Now());
+  }
+  Result Failed() {
+    if (!std::exchange(told, true)) Process::Get().Log(LogLevel::kWarn, "R2CC: CollNet: " + driver.error());
+    return Result::kRemoteError;
+  }
+};
+
+Result Connect(const std::vector<Handle>& handles, uint32_t member, CollListen* listen, void** coll_comm) {
+  Process& process = Process::Get();
+  std::string error;
+  ReduceWorkers* const workers = process.reduce_workers(&error);
+  if (workers == nullptr) return Refuse(Result::kSystemError, error);
+  listen->given = true;
+  auto comm = std::make_unique<CollComm>(&process, workers, listen->id, handles, member);
+  const Nanos until = process.Now() + process.deadline();
+  while (!comm->driver.connected()) {
+    if (!comm->driver.error().empty()) return comm->Failed();
+    if (process.Now() >= until)
+      return Refuse(Result::kRemoteError, "R2CC: CollNet: member " + std::to_string(member) + " of " + std::to_string(handles.size()) +
+                                              " does not hear all others after " + std::to_string(process.deadline() / kNanosPerMs) +
+                                              " ms (R2CC_DEADLINE_MS)");
+    comm->Move();
+    // As NCCL's own threads wait.
+    std::this_thread::yield();
+  }
+  *coll_comm = comm.release();
+  return Result::kSuccess;
+}
+
+}  // namespace
+
+Result CallCollListen(int device, void* handle, void** listen_comm) {
+  return Guarded([&] {
+    if (device < 0 || static_cast<size_t>(device) >= Process::Get().rails().size())
+      return Refuse(Result::kInvalidArgument, "R2CC: there is no device " + std::to_string(device));
+    auto listen = std::make_unique<CollListen>();
+    Handle ours;
+    listen->id = Process::Get().engine().Listen(&ours);
+    std::memset(handle, 0, abi::kNetHandleBytesMax);
+    std::memcpy(handle, &ours, sizeof(ours));
+    *listen_comm = listen.release();
+    return Result::kSuccess;
+  });
+}
+
+Result CallCollConnect(void** handles, int members, int member, void* listen_comm, void** coll_comm) {
+  *coll_comm = nullptr;
+  return Guarded([&] {
+    if (members < 2 || static_cast<uint32_t>(members) > collnet::kMembersMax || member < 0 || member >= members)
+      return Refuse(Result::kInvalidUsage, "R2CC: CollNet: member " + std::to_string(member) + " of a group of " + std::to_string(members) +
+                                               ": 2 to " + std::to_string(collnet::kMembersMax) + " are possible");
+    std::vector<Handle> theirs(static_cast<size_t>(members));
+    for (int i = 0; i < members; ++i)
+      if (!ReadHandle(handles[i], &theirs[static_cast<size_t>(i)]))
+        return Refuse(Result::kInvalidUsage, "R2CC: CollNet: the handle of member " + std::to_string(i) +
+                                                 " is not one of this plugin: set NCCL_NET_PLUGIN=r2cc on all ranks");
+    auto* const listen = static_cast<CollListen*>(listen_comm);
+    if (listen->given) return Refuse(Result::kInvalidUsage, "R2CC: CollNet: the listener has a group already");
+    return Connect(theirs, static_cast<uint32_t>(member), listen, coll_comm);
+  });
+}
+
+Result CallReduceSupport(abi::DataType type, abi::RedOp op, int* supported) {
+  *supported = collnet::CanReduce(type, op) ? 1 : 0;
+  return Result::kSuccess;
+}
+
+Result CallAllReduce(void* coll_comm, void* send_data, void* recv_data, size_t count, abi::DataType type, abi::RedOp op, void* send_mhandle,
+                     void* recv_mhandle, void** request) {
+  *request = nullptr;
+  return Guarded([&] {
+    auto* const comm = static_cast<CollComm*>(coll_comm);
+    if (!comm->driver.error().empty()) return comm->Failed();
+    if (!collnet::CanReduce(type, op))
+      return Refuse(Result::kInvalidArgument, "R2CC: CollNet: type " + std::to_string(static_cast<int>(type)) + " and operation " +
+                                                  std::to_string(static_cast<int>(op)) + " are not among those of reduceSupport");
+    for (CollRequest& one : comm->requests) {
+      if (one.used) continue;
+      const auto operation = comm->driver.Call({BufferIn(static_cast<const Memory*>(send_mhandle), send_data),
+                                                BufferIn(static_cast<const Memory*>(recv_mhandle), recv_data), count, type, op},
+                                               Process::Get().Now());
+      if (!operation.has_value())
+        return comm->driver.error().empty()
+                   ? Refuse(Result::kInvalidArgument, "R2CC: CollNet: a vector of " + std::to_string(count) + " elements is too long")
+                   : comm->Failed();
+      one = {comm, *operation, count * collnet::ElementBytes(type), true};
+      *request = &one;
+      break;
+    }
+    comm->Move();
+    return Result::kSuccess;
+  });
+}
+
+Result CallCollTest(void* request, int* done, int* size) {
+  *done = 0;
+  if (fork_guard::InForkedChild()) return Result::kInternalError;
+  return Caught([&] {
+    auto* const ours = static_cast<CollRequest*>(request);
+    CollComm* const comm = ours->comm;
+    if (!comm->driver.Done(ours->operation)) comm->Move();
+    if (!comm->driver.Done(ours->operation)) return comm->driver.error().empty() ? Result::kSuccess : comm->Failed();
+    *done = 1;
+    if (size != nullptr) *size = static_cast<int>(ours->bytes);
+    ours->used = false;
+    return Result::kSuccess;
+  });
+}
+
+Result CallCloseColl(void* coll_comm) {
+  return Guarded([&] {
+    delete static_cast<CollComm*>(coll_comm);
+    return Result::kSuccess;
+  });
+}
+
+Result CallCollCloseListen(void* listen_comm) {
+  return Guarded([&] {
+    const std::unique_ptr<CollListen> listen(static_cast<CollListen*>(listen_comm));
+    if (!listen->given) Process::Get().engine().CloseListen(listen->id);
+    return Result::kSuccess;
+  });
+}
+
+}  // namespace r2cc::net

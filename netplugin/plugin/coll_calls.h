@@ -1,0 +1,30 @@
+// What the versions of NCCL's CollNet table have in common, as calls.h has it for the net table: one function per entry. NCCL has one group
+// for each rail that has a head GPU, of one member a node, and all of a group call the same operations in the same order.
+//
+// A set-up that cannot succeed is an error, and NCCL uses its rings then. Later an error is final. Nothing here holds a lock while it waits
+// for a member: members may be threads of one process.
+#ifndef R2CC_NETPLUGIN_PLUGIN_COLL_CALLS_H_
+#define R2CC_NETPLUGIN_PLUGIN_COLL_CALLS_H_
+
+#include <cstddef>
+
+#include "netplugin/abi/nccl_types.h"
+
+namespace r2cc::net {
+
+// The handle is as the net table's.
+abi::Result CallCollListen(int device, void* handle, void** listen_comm);
+// Returns when all members hear each other, or with an error, at the latest after R2CC_DEADLINE_MS. The listener is the group's then.
+abi::Result CallCollConnect(void** handles, int members, int member, void* listen_comm, void** coll_comm);
+abi::Result CallReduceSupport(abi::DataType type, abi::RedOp op, int* supported);
+// Null request and success: as many are outstanding as may be, call again.
+abi::Result CallAllReduce(void* coll_comm, void* send_data, void* recv_data, size_t count, abi::DataType type, abi::RedOp op,
+                          void* send_mhandle, void* recv_mhandle, void** request);
+abi::Result CallCollTest(void* request, int* done, int* size);
+// When it returns nothing touches the memory of operations any more.
+abi::Result CallCloseColl(void* coll_comm);
+abi::Result CallCollCloseListen(void* listen_comm);
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_PLUGIN_COLL_CALLS_H_

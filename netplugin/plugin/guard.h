@@ -1,0 +1,42 @@
+// What every entry of the tables goes through: no exception crosses the ABI, and whoever is called first starts the process's engine.
+#ifndef R2CC_NETPLUGIN_PLUGIN_GUARD_H_
+#define R2CC_NETPLUGIN_PLUGIN_GUARD_H_
+
+#include <exception>
+#include <string>
+
+#include "netplugin/abi/nccl_types.h"
+#include "netplugin/plugin/process.h"
+
+namespace r2cc::net {
+
+inline abi::Result Refuse(abi::Result result, const std::string& line) {
+  Process::Get().Log(LogLevel::kWarn, line);
+  return result;
+}
+
+// No exception crosses the ABI. There may be no memory left to say so.
+template <typename Body>
+abi::Result Caught(Body body) noexcept {
+  try {
+    return body();
+  } catch (const std::exception& exception) {
+    Process::Get().Log(LogLevel::kWarn, "R2CC: ", exception.what());
+  } catch (...) {
+    Process::Get().Log(LogLevel::kWarn, "R2CC: ", "an unknown exception");
+  }
+  return abi::Result::kInternalError;
+}
+
+// Everything that NCCL calls goes through here, but for test(), which has to answer after the end, too: self-initialising.
+template <typename Body>
+abi::Result Guarded(Body body) noexcept {
+  return Caught([&] {
+    const abi::Result started = Process::Get().Start();
+    return started == abi::Result::kSuccess ? body() : started;
+  });
+}
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_PLUGIN_GUARD_H_
