@@ -103,6 +103,13 @@ bool SetBulkAfter(const std::string& value, Config* config) {
   return true;
 }
 
+bool SetCollNetMinBytes(const std::string& value, Config* config) {
+  int64_t number = 0;
+  if (!SetNumber(value, 0, 1'000'000'000'000, &number)) return false;
+  config->collnet_min_bytes = static_cast<uint64_t>(number);
+  return true;
+}
+
 bool SetLog(const std::string& value, Config* config) {
   config->log = value == "debug" ? LogLevel::kDebug : value == "info" ? LogLevel::kInfo : LogLevel::kWarn;
   return value == "warn" || value == "info" || value == "debug";
@@ -193,6 +200,9 @@ const std::vector<Variable>& Variables() {
       {"R2CC_BULK_AFTER_BYTES", "bytes, 0 to 1000000000000", "1048576",
        "who moves that much in messages over 12 KiB, to or from one peer, gets those threads; 0: always. Small messages end it",
        [](const std::string& v, Config* c, std::string*) { return SetBulkAfter(v, c); }},
+      {"R2CC_COLLNET_MIN_BYTES", "bytes, 0 to 1000000000000, the same on all ranks", "",
+       "NCCL's estimates choose between CollNet and a ring until it has been measured from which size on an AllReduce gains by CollNet",
+       [](const std::string& v, Config* c, std::string*) { return SetCollNetMinBytes(v, c); }},
       {"R2CC_CHECKSUM", "0 or 1", "0", "TCP and the NIC check already; a CRC of each chunk costs CPU",
        [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->checksum); }},
       {"R2CC_LOG", "warn, info or debug", "warn", "a healthy job has nothing to say",

@@ -39,12 +39,15 @@ struct Config {
   bool link_monitor = false;                           // R2CC_LINK_MONITOR
   std::optional<int> bulk_threads;                     // R2CC_BULK_THREADS; unset: by the number of processors
   uint64_t bulk_after_bytes = 0;                       // R2CC_BULK_AFTER_BYTES
+  std::optional<uint64_t> collnet_min_bytes;           // R2CC_COLLNET_MIN_BYTES; unset: NCCL's own choice
   bool checksum = false;                               // R2CC_CHECKSUM
   LogLevel log = LogLevel::kWarn;                      // R2CC_LOG
   std::optional<uint32_t> chunk_bytes;                 // R2CC_CHUNK_BYTES; unset: by the rails' rates
 };
 
 using GetEnv = std::function<const char*(const char* name)>;
+// The GetEnv of this process.
+const char* FromEnvironment(const char* name);
 
 // Defaults, then what `get` knows; an empty value counts as unset. False, with `out` untouched and one line in `error` that names the
 // variable, its value and what is allowed, if any value is not acceptable. Pure.

@@ -53,6 +53,7 @@ TEST(Config, DefaultsArePlain) {
   EXPECT_FALSE(config.checksum);
   EXPECT_FALSE(config.bulk_threads.has_value());
   EXPECT_EQ(config.bulk_after_bytes, 1'048'576u);
+  EXPECT_EQ(config.collnet_min_bytes, std::nullopt);
   EXPECT_EQ(config.log, LogLevel::kWarn);
   EXPECT_EQ(config.chunk_bytes, std::nullopt);
 }
@@ -73,6 +74,7 @@ TEST(Config, TakesWhatIsGiven) {
                                 {"R2CC_LINK_MONITOR", "0"},
                                 {"R2CC_BULK_THREADS", "2"},
                                 {"R2CC_BULK_AFTER_BYTES", "0"},
+                                {"R2CC_COLLNET_MIN_BYTES", "4194304"},
                                 {"R2CC_CHECKSUM", "1"},
                                 {"R2CC_LOG", "debug"},
                                 {"R2CC_CHUNK_BYTES", "4096"}});
@@ -96,8 +98,19 @@ TEST(Config, TakesWhatIsGiven) {
   EXPECT_TRUE(config.checksum);
   EXPECT_EQ(config.bulk_threads, std::optional(2));
   EXPECT_EQ(config.bulk_after_bytes, 0u);
+  EXPECT_EQ(config.collnet_min_bytes, std::optional<uint64_t>(4'194'304));
   EXPECT_EQ(config.log, LogLevel::kDebug);
   EXPECT_EQ(config.chunk_bytes, 4096u);
+}
+
+TEST(Config, TheProcessesEnvironmentIsOneOfThem) {
+  setenv("R2CC_JOB", "of-the-process", 1);
+  Config config;
+  std::string error;
+  EXPECT_TRUE(LoadConfig(FromEnvironment, &config, &error)) << error;
+  EXPECT_EQ(config.job, "of-the-process");
+  unsetenv("R2CC_JOB");
+  EXPECT_EQ(FromEnvironment("R2CC_JOB"), nullptr);
 }
 
 TEST(Config, EmptyMeansUnset) {
@@ -115,6 +128,8 @@ TEST(Config, EdgesOfRangesAreAllowed) {
                                                                                     {"R2CC_SOCKETS_PER_RAIL", "16"},
                                                                                     {"R2CC_CHUNK_BYTES", "4194304"},
                                                                                     {"R2CC_CHUNK_BYTES", "4224"},
+                                                                                    {"R2CC_COLLNET_MIN_BYTES", "0"},
+                                                                                    {"R2CC_COLLNET_MIN_BYTES", "1000000000000"},
                                                                                     {"R2CC_MODE", "3"},
                                                                                     {"R2CC_MODE", "2"},
                                                                                     {"R2CC_LOG", "info"},
@@ -140,6 +155,7 @@ TEST(Config, BadValuesAreRefusedByName) {
       {"R2CC_LINK_MONITOR", {"2", "yes", "true"}},
       {"R2CC_BULK_THREADS", {"-1", "17", "auto"}},
       {"R2CC_BULK_AFTER_BYTES", {"-1", "1e9"}},
+      {"R2CC_COLLNET_MIN_BYTES", {"-1", "4M", "1000000000001"}},
       {"R2CC_CHECKSUM", {"2", "on"}},
       {"R2CC_LOG", {"trace", "WARN", "1"}},
       {"R2CC_CHUNK_BYTES", {"4095", "4097", "131073", "4194305", "0", "128K"}},

@@ -1,6 +1,8 @@
 #include <errno.h>  // program_invocation_short_name
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "netplugin/config/config.h"
 
 namespace r2cc::net {
@@ -15,6 +17,8 @@ std::string Clean(const char* text, const char* otherwise) {
 }
 
 }  // namespace
+
+const char* FromEnvironment(const char* name) { return std::getenv(name); }
 
 void FillFromSystem(Config* config) {
   if (config->node.empty()) {

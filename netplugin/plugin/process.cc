@@ -51,7 +51,7 @@ abi::Result Process::StartLocked() {
     Log(LogLevel::kWarn, error.rfind("R2CC", 0) == 0 ? error : "R2CC: " + error);
     return result;
   };
-  if (!LoadConfig([](const char* name) { return std::getenv(name); }, &parts.config, &error)) return refuse(abi::Result::kInvalidUsage);
+  if (!LoadConfig(FromEnvironment, &parts.config, &error)) return refuse(abi::Result::kInvalidUsage);
   FillFromSystem(&parts.config);
   level_ = parts.config.log;
   deadline_ = parts.config.deadline_ms * kNanosPerMs;

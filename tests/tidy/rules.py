@@ -169,6 +169,7 @@ MAY_INCLUDE = {
     "netplugin/link": ("base/core", "plan/model.h", "plan/page/ring.h", "netplugin/flow", "netplugin/link"),
     "netplugin/rails": ("base/core", "netplugin/rails"),
     "netplugin/perf": ("base/core", "netplugin/abi", "netplugin/perf"),
+    "netplugin/tuner": ("netplugin/abi", "netplugin/tuner"),
     "bazel": (),
 }
 OUR_FOLDERS = ("base/", "bazel/", "client/", "daemon/", "deploy/", "health/", "netplugin/", "plan/", "proto/", "tests/")
@@ -180,7 +181,7 @@ PERF_LIBRARIES = r"^(absl|grpc|grpcpp|google|spdlog|fmt)/"
 
 
 # Policy: facts in, actions out. Nothing in these folders can touch the machine, wait, or be called by two threads at a time.
-PURE_FOLDERS = ("health/view/", "netplugin/collnet/", "netplugin/flow/", "netplugin/link/", "plan/")
+PURE_FOLDERS = ("health/view/", "netplugin/collnet/", "netplugin/flow/", "netplugin/link/", "netplugin/tuner/", "plan/")
 # The page and the ring are shared memory: what touches it stands beside what is in it.
 NOT_PURE_FOLDERS = ("plan/page/",)
 # Headers by name, not those to keep out: the system has more than anybody would list.
