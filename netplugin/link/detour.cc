@@ -6,8 +6,7 @@ namespace r2cc::net {
 
 void PairBook::Failed(RailPair pair, Nanos now) {
   Trouble& trouble = troubles_[pair];
-  trouble.back_off = std::clamp(trouble.back_off * 2, kBackOffLeast, kBackOffMost);
-  trouble.retry_at = now + trouble.back_off;
+  trouble.retry_at = now + trouble.back_off.Next();
 }
 
 bool PairBook::WorthATry(RailPair pair, Nanos now) const {

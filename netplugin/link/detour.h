@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/core/back_off.h"
 #include "base/core/clock.h"
 
 namespace r2cc::net {
@@ -24,8 +25,8 @@ struct RailPair {
 // Which pairs have failed of late. A fabric that does not join them may change: they are tried again, ever more seldom.
 class PairBook {
  public:
-  static constexpr Nanos kBackOffLeast = kNanosPerSecond;
-  static constexpr Nanos kBackOffMost = 60 * kNanosPerSecond;
+  static constexpr Nanos kWaitLeast = kNanosPerSecond;
+  static constexpr Nanos kWaitMost = 60 * kNanosPerSecond;
 
   void Failed(RailPair pair, Nanos now);
   void Worked(RailPair pair) { troubles_.erase(pair); }
@@ -34,7 +35,7 @@ class PairBook {
  private:
   struct Trouble {
     Nanos retry_at = 0;
-    Nanos back_off = 0;
+    ExponentialBackOff back_off{kWaitLeast, kWaitMost};
   };
   std::map<RailPair, Trouble> troubles_;
 };

@@ -54,7 +54,7 @@ TEST(Detour, AFailedPairIsTriedAgainEverMoreSeldom) {
     before = wait;
     now += wait;
   }
-  EXPECT_EQ(before, PairBook::kBackOffMost);
+  EXPECT_EQ(before, PairBook::kWaitMost);
   book.Failed({0, 1}, now);
   book.Worked({0, 1});
   EXPECT_TRUE(book.WorthATry({0, 1}, now));

@@ -11,20 +11,11 @@ namespace {
 
 using plan::EvidenceCause;
 
-constexpr Nanos kBackOffLeast = 50 * kNanosPerMs;
-constexpr Nanos kBackOffMost = 2 * kNanosPerSecond;
-// A link that was up for less is not steady: its back-off goes on doubling.
-constexpr Nanos kSteadyAfter = 2 * kNanosPerSecond;
-// How long an attempt may take: at least so long, and twice the wait before it. Where a machine is too busy for the first ones, trying
-// again each second would keep it so.
-constexpr Nanos kConnectLeast = kNanosPerSecond;
 // A rail that comes back begins with an eighth of its share and has all of it after three steps.
 constexpr uint16_t kRampFirstPermille = plan::kFullWeightPermille / 8;
 constexpr Nanos kRampStep = 100 * kNanosPerMs;
 constexpr Nanos kJudgeEvery = 50 * kNanosPerMs;
 constexpr Nanos kTellSlowEvery = kNanosPerSecond;
-
-Nanos Doubled(Nanos back_off) { return std::clamp(back_off * 2, kBackOffLeast, kBackOffMost); }
 
 }  // namespace
 
@@ -40,7 +31,7 @@ void SendLinks::Know(std::span<const RailInfo> remote_rails, Nanos now) {
   }
   if (remote_rails.empty()) return;
   home_count_ = std::min<uint16_t>(std::max(rails_.local_count(), rails_.remote_count()), kLinksMax / 2);
-  links_.resize(size_t{2} * home_count_);
+  for (LinkId i = 0; i < 2 * home_count_; ++i) links_.emplace_back(RetryPolicy(session_.retry_seed, i));
   shares_.resize(links_.size());
   rates_ = RateWatch(links_.size());
   session_.regions->set_rails(rails_.remote_count());
@@ -116,7 +107,7 @@ void SendLinks::LocalRail(uint16_t rail, bool up, Nanos now) {
     if (!up && (is_home(i) || link.state != InitiatorState::kIdle))
       Step(i, InitiatorEvent::kTrouble, EvidenceCause::kLinkDown, now);
     else if (up && link.state == InitiatorState::kIdle)
-      link.retry_at = now + link.damper.Hold(now);
+      link.retry.Restart(now);
   }
   TryLinks(now);
 }
@@ -129,7 +120,7 @@ void SendLinks::RemoteRailUp(uint16_t rail, Nanos now) {
     if (link.rails.remote != rail) continue;
     // An attempt made while the rail was down may sit in the kernel's own back-off: begin it anew.
     if (link.state == InitiatorState::kConnecting) Step(i, InitiatorEvent::kTrouble, EvidenceCause::kNone, now);
-    if (link.state == InitiatorState::kIdle) link.retry_at = now + link.damper.Hold(now);
+    if (link.state == InitiatorState::kIdle) link.retry.Restart(now);
   }
   TryLinks(now);
 }
@@ -145,8 +136,7 @@ void SendLinks::RemoteVerdict(uint16_t rail, RailVerdict verdict, Nanos now) {
 void SendLinks::VerdictChanged(Nanos now) {
   for (LinkId i = 0; i < home_count_; ++i) {
     Link& link = links_[i];
-    if (link.state == InitiatorState::kIdle && !rails_.Failed(link.rails))
-      link.retry_at = std::min(link.retry_at, now + link.damper.Hold(now));
+    if (link.state == InitiatorState::kIdle && !rails_.Failed(link.rails)) link.retry.Hasten(now);
   }
   RefreshShares();
   ApplyVerdicts(now);
@@ -184,8 +174,8 @@ void SendLinks::TryLinks(Nanos now) {
   for (LinkId i = 0; i < home_count_; ++i) {
     Link& link = links_[i];
     // A rail that flaps is kept out, but not if it is the last one.
-    if (none && had_link_) link.retry_at = std::min(link.retry_at, link.since + std::max(RetryWaitOf(i), kBackOffLeast));
-    if (link.state == InitiatorState::kIdle && now >= link.retry_at && rails_.local_up(link.rails.local) && rails_.Joinable(link.rails) &&
+    if (none && had_link_) link.retry.IgnoreDamping(link.since);
+    if (link.state == InitiatorState::kIdle && link.retry.IsDue(now) && rails_.local_up(link.rails.local) && rails_.Joinable(link.rails) &&
         !Shunned(i))
       Step(i, InitiatorEvent::kTry, EvidenceCause::kNone, now);
   }
@@ -198,8 +188,8 @@ std::vector<HomeState> SendLinks::Homes() const {
     const Link& link = links_[i];
     const bool up = link.state == InitiatorState::kUp;
     // A link that has not failed yet is not lost: it is being opened for the first time.
-    const bool tried =
-        link.back_off > 0 || !rails_.Joinable(link.rails) || !rails_.local_up(link.rails.local) || !rails_.remote_up(link.rails.remote);
+    const bool tried = link.retry.has_failed() || !rails_.Joinable(link.rails) || !rails_.local_up(link.rails.local) ||
+                       !rails_.remote_up(link.rails.remote);
     homes.push_back({link.rails, up, !up && tried});
   }
   return homes;
@@ -271,6 +261,7 @@ void SendLinks::Step(LinkId id, InitiatorEvent event, EvidenceCause cause, Nanos
     case InitiatorAction::kNone: return;
     case InitiatorAction::kConnect:
       ++link.incarnation;
+      link.retry.Began();
       link.carrier = NewCarrier();
       return void(Add(Action::Kind::kOpenLink, id));
     case InitiatorAction::kProve: return void(Add(Action::Kind::kProveLink, id));
@@ -309,8 +300,7 @@ void SendLinks::Start(LinkId id, Nanos now) {
 
 void SendLinks::BackOff(LinkId id, Nanos now) {
   Link& link = links_[id];
-  link.back_off = Doubled(link.back_off);
-  link.retry_at = now + RetryWaitOf(id);
+  link.retry.AttemptFailed(now);
   if (!is_home(id)) pairs_.Failed(link.rails, now);
   Close(id, now);
   // No chunk was entrusted to it, but the acceptor may have it for a link that is up, and for a way that is left.
@@ -328,9 +318,7 @@ void SendLinks::AskFence(LinkId id, EvidenceCause cause, Nanos now) {
 
 void SendLinks::Give(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, Nanos now) {
   Link& link = links_[id];
-  if (cause != EvidenceCause::kRetired) link.damper.Lost(now);
-  link.back_off = now - was_since >= kSteadyAfter ? kBackOffLeast : Doubled(link.back_off);
-  link.retry_at = now + std::max(RetryWaitOf(id), link.damper.Hold(now));
+  link.retry.Lost(now - was_since, cause != EvidenceCause::kRetired, now);
   rates_.Forget(id);
   RefreshShares();
   if (!any_up() && none_since_ == 0) none_since_ = now;
@@ -389,8 +377,7 @@ void SendLinks::Tick(Nanos now) {
   for (LinkId i = 0; i < links_.size(); ++i) {
     const Link& link = links_[i];
     const bool opening = link.state == InitiatorState::kConnecting || link.state == InitiatorState::kProving;
-    if (opening && now - link.since >= std::max(kConnectLeast, 2 * link.back_off))
-      Step(i, InitiatorEvent::kTrouble, EvidenceCause::kSilence, now);
+    if (opening && now - link.since >= link.retry.attempt_limit()) Step(i, InitiatorEvent::kTrouble, EvidenceCause::kSilence, now);
   }
   Ramp(now);
   JudgeRates(now);

@@ -16,13 +16,12 @@
 #include "netplugin/link/action.h"
 #include "netplugin/link/courier.h"
 #include "netplugin/link/detour.h"
-#include "netplugin/link/flap_damper.h"
 #include "netplugin/link/lane_watch.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/open_fences.h"
 #include "netplugin/link/rate_watch.h"
 #include "netplugin/link/remote_regions.h"
-#include "netplugin/link/retry_wait.h"
+#include "netplugin/link/retry_policy.h"
 #include "netplugin/link/session_rails.h"
 
 namespace r2cc::net {
@@ -39,7 +38,7 @@ class SendLinks {
     LaneWatch* watch;
     SendFlows* flows;
     RemoteRegions* regions;
-    uint64_t retry_seed = 0;  // see RetryWait()
+    uint64_t retry_seed = 0;  // see RetryPolicy
   };
   // `local_transports`: of each rail of this node.
   SendLinks(std::vector<TransportSet> local_transports, const Session& session, InitiatorObserver observer, Nanos now);
@@ -109,6 +108,7 @@ class SendLinks {
 
  private:
   struct Link {
+    explicit Link(const RetryPolicy& policy) : retry(policy) {}
     RailPair rails;
     InitiatorState state = InitiatorState::kIdle;
     Incarnation incarnation = 0;
@@ -118,9 +118,7 @@ class SendLinks {
     Nanos since = 0;                                           // of the state
     plan::EvidenceCause lost_by = plan::EvidenceCause::kNone;  // what it was lost by first since it was up
     Nanos lost = 0;
-    Nanos retry_at = 0;  // kIdle: not before
-    Nanos back_off = 0;
-    FlapDamper damper;
+    RetryPolicy retry;  // kIdle: when it is due
     // The kernel's account of this incarnation, as far as it was used.
     uint64_t delivered_bytes = 0;
     Nanos busy = 0;
@@ -145,7 +143,6 @@ class SendLinks {
   void Ramp(Nanos now);
   void JudgeRates(Nanos now);
   Carrier NewCarrier();
-  Nanos RetryWaitOf(LinkId id) const { return RetryWait(links_[id].back_off, session_.retry_seed, id, links_[id].incarnation); }
   bool is_home(LinkId link) const { return link < home_count_; }
 
   const Session session_;
