@@ -5,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/core/byte_reader.h"
 #include "netplugin/collnet/planted.h"
 
 namespace r2cc::collnet {
@@ -38,48 +39,14 @@ class Writer {
   Bytes bytes_;
 };
 
-// Reads past the end yield zeros and make Done() false for good.
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  template <std::integral T>
-  T Get() {
-    T value{};
-    if (bytes_.size() < sizeof(T)) {
-      ok_ = false;
-      return value;
-    }
-    std::memcpy(&value, bytes_.data(), sizeof(T));
-    bytes_ = bytes_.subspan(sizeof(T));
-    return value;
-  }
-  std::string GetText() {
-    const auto length = Get<uint16_t>();
-    if (length > kTextCharsMax || bytes_.size() < length) {
-      ok_ = false;
-      return "";
-    }
-    std::string text(reinterpret_cast<const char*>(bytes_.data()), length);
-    bytes_ = bytes_.subspan(length);
-    for (char& c : text)
-      if (c < 0x20 || c > 0x7e) c = '?';
-    return text;
-  }
-  // Empty if what follows is of this release.
-  std::string Header() {
-    if (Get<uint16_t>() != kMagic || !ok_) return "it is no message of a group";
-    const auto version = Get<uint16_t>();
-    if (version == kGroupVersion) return "";
-    return "its release speaks version " + std::to_string(version) + ", ours " + std::to_string(kGroupVersion) +
-           ": all ranks of a job need the same";
-  }
-  size_t left() const { return bytes_.size(); }
-  bool Done() const { return ok_ && bytes_.empty(); }
-
- private:
-  std::span<const std::byte> bytes_;
-  bool ok_ = true;
-};
+// Empty if what follows is of this release.
+std::string ReadHeader(ByteReader* from) {
+  if (from->Get<uint16_t>() != kMagic || !from->ok()) return "it is no message of a group";
+  const auto version = from->Get<uint16_t>();
+  if (version == kGroupVersion) return "";
+  return "its release speaks version " + std::to_string(version) + ", ours " + std::to_string(kGroupVersion) +
+         ": all ranks of a job need the same";
+}
 
 void Write(const Stamp& stamp, Writer* to) {
   to->Put(static_cast<uint8_t>(Type::kStamp));
@@ -106,7 +73,13 @@ void Write(const Failure& failure, Writer* to) {
   to->Put(failure.text);
 }
 
-Stamp ReadStamp(Reader* from) {
+std::string ReadText(ByteReader* from) {
+  const auto length = from->Get<uint16_t>();
+  if (length > kTextCharsMax) from->Fail();
+  return from->TakeText(length);
+}
+
+Stamp ReadStamp(ByteReader* from) {
   Stamp stamp;
   stamp.epoch = from->Get<uint64_t>();
   stamp.from = from->Get<uint64_t>();
@@ -135,8 +108,8 @@ Bytes Encode(const Offer& offer) {
 }
 
 std::string Compare(std::span<const std::byte> theirs, const Offer& ours) {
-  Reader reader(theirs);
-  if (std::string wrong = reader.Header(); !wrong.empty()) return wrong;
+  ByteReader reader(theirs);
+  if (std::string wrong = ReadHeader(&reader); !wrong.empty()) return wrong;
   const auto type = reader.Get<uint16_t>();
   const auto op = reader.Get<uint16_t>();
   const auto operation = reader.Get<uint64_t>();
@@ -169,8 +142,8 @@ Bytes Encode(const Greeting& greeting) {
 }
 
 std::optional<Greeting> DecodeGreeting(std::span<const std::byte> bytes, std::string* why) {
-  Reader reader(bytes);
-  *why = reader.Header();
+  ByteReader reader(bytes);
+  *why = ReadHeader(&reader);
   if (!why->empty()) return std::nullopt;
   Greeting greeting;
   greeting.group = reader.Get<uint64_t>();
@@ -192,8 +165,8 @@ Bytes Encode(const Message& message) {
 }
 
 std::optional<Message> Decode(std::span<const std::byte> bytes, uint32_t members, std::string* why) {
-  Reader reader(bytes);
-  *why = reader.Header();
+  ByteReader reader(bytes);
+  *why = ReadHeader(&reader);
   if (!why->empty()) return std::nullopt;
   Message message;
   switch (static_cast<Type>(reader.Get<uint8_t>())) {
@@ -205,7 +178,7 @@ std::optional<Message> Decode(std::span<const std::byte> bytes, uint32_t members
       break;
     }
     case Type::kCapacity: message = Capacity{reader.Get<uint64_t>()}; break;
-    case Type::kFailure: message = Failure{reader.GetText()}; break;
+    case Type::kFailure: message = Failure{ReadText(&reader)}; break;
     default: *why = "it is no message of a group";
   }
   if (!reader.Done()) *why = "it is no message of a group";

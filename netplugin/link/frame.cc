@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <concepts>
 #include <cstring>
+#include <type_traits>
 
+#include "base/core/byte_reader.h"
 #include "base/core/hash.h"
 
 namespace r2cc::net {
@@ -14,13 +16,6 @@ constexpr uint8_t kChecksummedFlag = 1;
 constexpr uint8_t kEagerFlag = 2;
 constexpr uint16_t kHelloType = 0x100;
 constexpr uint16_t kHelloReplyType = 0x101;
-
-template <std::integral T>
-T At(std::span<const uint8_t> bytes, size_t offset) {
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof(T));
-  return value;
-}
 
 void PutEndpoints(const std::vector<RailEndpoint>& endpoints, PacketWriter* out) {
   out->Put(static_cast<uint8_t>(endpoints.size()));
@@ -39,10 +34,12 @@ void PutRails(const std::vector<RailInfo>& rails, PacketWriter* out) {
   }
 }
 
+bool IsKnown(TransportKind transport) { return static_cast<uint8_t>(transport) < kTransportKinds; }
+bool IsKnown(ConnectionKind kind) { return kind <= ConnectionKind::kLink; }
+
 bool GetTransport(PacketReader* in, TransportKind* transport) {
-  const auto number = in->Get<uint8_t>();
-  *transport = static_cast<TransportKind>(number);
-  return number < kTransportKinds;
+  *transport = static_cast<TransportKind>(in->Get<uint8_t>());
+  return IsKnown(*transport);
 }
 
 bool GetEndpoints(PacketReader* in, std::vector<RailEndpoint>* endpoints) {
@@ -140,6 +137,20 @@ bool GetBits(PacketReader* in, std::vector<bool>* bits) {
   return in->ok();
 }
 
+void PutArrivals(const std::vector<FlowArrivals>& all, PacketWriter* out) {
+  out->Put(static_cast<uint32_t>(all.size()));
+  for (const FlowArrivals& arrivals : all) {
+    out->Put(arrivals.flow);
+    out->Put(arrivals.placed_through);
+    out->Put(static_cast<uint32_t>(arrivals.partial.size()));
+    for (const MessageArrivals& partial : arrivals.partial) {
+      out->Put(partial.message);
+      out->Put(partial.chunk_bytes);
+      PutBits(partial.placed, out);
+    }
+  }
+}
+
 bool GetArrivals(PacketReader* in, std::vector<FlowArrivals>* all) {
   const auto flows = in->Get<uint32_t>();
   if (flows > kFlowsMax) return false;
@@ -160,109 +171,133 @@ bool GetArrivals(PacketReader* in, std::vector<FlowArrivals>* all) {
   return in->ok();
 }
 
+// What stands in a packet is listed once, for both ways.
+template <typename Each, typename T>
+requires std::same_as<std::remove_const_t<T>, Hello>
+void ForEachField(Each& each, T& hello) {
+  each(hello.wire_least);
+  each(hello.wire_newest);
+  each(hello.kind);
+  each(hello.nonce);
+  each(hello.target_process);
+  each(hello.session);
+  each(hello.link);
+  each(hello.local_rail);
+  each(hello.remote_rail);
+  each(hello.incarnation);
+  each(hello.transport);
+  each(hello.endpoint);
+  each(hello.process);
+  each(hello.node);
+  each(hello.oob_address);
+  each(hello.oob_port);
+  each(hello.links);
+  each(hello.rails);
+}
+
+template <typename Each, typename T>
+requires std::same_as<std::remove_const_t<T>, HelloReply>
+void ForEachField(Each& each, T& reply) {
+  each(reply.wire_version);
+  each(reply.accepted);
+  each(reply.reason);
+  each(reply.node);
+  each(reply.rails);
+}
+
+// Of its type's own parts those that are numbers.
+template <typename Each, typename T>
+requires std::same_as<std::remove_const_t<T>, Frame>
+void ForEachField(Each& each, T& frame) {
+  each(frame.flow);
+  each(frame.link);
+  each(frame.incarnation);
+  each(frame.cause);
+  each(frame.ok);
+  each(frame.number);
+  each(frame.message);
+  if (frame.type != FrameType::kFenced) return;
+  each(frame.part);
+  each(frame.parts);
+}
+
+class Putter {
+ public:
+  explicit Putter(PacketWriter* out) : out_(out) {}
+  void operator()(bool value) { out_->Put(static_cast<uint8_t>(value)); }
+  void operator()(TransportKind value) { out_->Put(static_cast<uint8_t>(value)); }
+  void operator()(ConnectionKind value) { out_->Put(static_cast<uint8_t>(value)); }
+  void operator()(const std::vector<RailInfo>& rails) { PutRails(rails, out_); }
+  void operator()(const auto& value) { out_->Put(value); }
+
+ private:
+  PacketWriter* const out_;
+};
+
+class Getter {
+ public:
+  explicit Getter(PacketReader* in) : in_(in) {}
+  void operator()(bool& value) { value = in_->Get<uint8_t>() != 0; }
+  template <typename T>
+  requires std::is_enum_v<T>
+  void operator()(T& value) {
+    value = static_cast<T>(in_->Get<uint8_t>());
+    if (!IsKnown(value)) in_->Fail();
+  }
+  template <std::integral T>
+  void operator()(T& value) {
+    value = in_->Get<T>();
+  }
+  void operator()(Bytes& value) { value = in_->GetBytes(); }
+  void operator()(std::string& value) { value = in_->GetString(); }
+  void operator()(std::vector<RailInfo>& rails) {
+    if (!GetRails(in_, &rails)) in_->Fail();
+  }
+
+ private:
+  PacketReader* const in_;
+};
+
+template <typename T>
+Bytes EncodeGreeting(uint16_t type, const T& greeting) {
+  PacketWriter out(type);
+  Putter put(&out);
+  ForEachField(put, greeting);
+  return out.Finish(kNoTag);
+}
+
+// A later release may append fields.
+template <typename T>
+bool DecodeGreeting(std::span<const uint8_t> packet, uint16_t expected, T* greeting) {
+  uint16_t type;
+  std::span<const uint8_t> body;
+  if (!PacketBody(packet, kNoTag, &type, &body) || type != expected) return false;
+  PacketReader in(body);
+  Getter get(&in);
+  ForEachField(get, *greeting);
+  return in.ok();
+}
+
 }  // namespace
 
-Bytes Encode(const Hello& hello) {
-  PacketWriter out(kHelloType);
-  out.Put(hello.wire_least);
-  out.Put(hello.wire_newest);
-  out.Put(static_cast<uint8_t>(hello.kind));
-  out.Put(hello.nonce);
-  out.Put(hello.target_process);
-  out.Put(hello.session);
-  out.Put(hello.link);
-  out.Put(hello.local_rail);
-  out.Put(hello.remote_rail);
-  out.Put(hello.incarnation);
-  out.Put(static_cast<uint8_t>(hello.transport));
-  out.Put(hello.endpoint);
-  out.Put(hello.process);
-  out.Put(hello.node);
-  out.Put(hello.oob_address);
-  out.Put(hello.oob_port);
-  out.Put(hello.links);
-  PutRails(hello.rails, &out);
-  return out.Finish(kNoTag);
-}
+Bytes Encode(const Hello& hello) { return EncodeGreeting(kHelloType, hello); }
+Bytes Encode(const HelloReply& reply) { return EncodeGreeting(kHelloReplyType, reply); }
 
 bool Decode(std::span<const uint8_t> packet, Hello* hello) {
-  uint16_t type;
-  std::span<const uint8_t> body;
-  if (!PacketBody(packet, kNoTag, &type, &body) || type != kHelloType) return false;
-  PacketReader in(body);
-  hello->wire_least = in.Get<uint32_t>();
-  hello->wire_newest = in.Get<uint32_t>();
-  const auto kind = in.Get<uint8_t>();
-  if (!in.ok() || kind > static_cast<uint8_t>(ConnectionKind::kLink)) return false;
-  hello->kind = static_cast<ConnectionKind>(kind);
-  hello->nonce = in.Get<uint64_t>();
-  hello->target_process = in.Get<uint64_t>();
-  hello->session = in.Get<uint64_t>();
-  hello->link = in.Get<LinkId>();
-  hello->local_rail = in.Get<uint16_t>();
-  hello->remote_rail = in.Get<uint16_t>();
-  hello->incarnation = in.Get<Incarnation>();
-  if (!GetTransport(&in, &hello->transport)) return false;
-  hello->endpoint = in.GetBytes();
-  hello->process = in.Get<uint64_t>();
-  hello->node = in.GetString();
-  hello->oob_address = in.GetString();
-  hello->oob_port = in.Get<uint16_t>();
-  hello->links = in.Get<uint16_t>();
-  // A later release may append fields.
-  return GetRails(&in, &hello->rails) && hello->links <= kLinksMax && hello->link < kLinksMax;
+  return DecodeGreeting(packet, kHelloType, hello) && hello->links <= kLinksMax && hello->link < kLinksMax;
 }
 
-Bytes Encode(const HelloReply& reply) {
-  PacketWriter out(kHelloReplyType);
-  out.Put(reply.wire_version);
-  out.Put(static_cast<uint8_t>(reply.accepted));
-  out.Put(reply.reason);
-  out.Put(reply.node);
-  PutRails(reply.rails, &out);
-  return out.Finish(kNoTag);
-}
-
-bool Decode(std::span<const uint8_t> packet, HelloReply* reply) {
-  uint16_t type;
-  std::span<const uint8_t> body;
-  if (!PacketBody(packet, kNoTag, &type, &body) || type != kHelloReplyType) return false;
-  PacketReader in(body);
-  reply->wire_version = in.Get<uint32_t>();
-  reply->accepted = in.Get<uint8_t>() != 0;
-  reply->reason = in.GetString();
-  reply->node = in.GetString();
-  return GetRails(&in, &reply->rails);
-}
+bool Decode(std::span<const uint8_t> packet, HelloReply* reply) { return DecodeGreeting(packet, kHelloReplyType, reply); }
 
 Bytes Encode(const Frame& frame, uint32_t tag) {
   PacketWriter out(static_cast<uint16_t>(frame.type));
-  out.Put(frame.flow);
-  out.Put(frame.link);
-  out.Put(frame.incarnation);
-  out.Put(frame.cause);
-  out.Put(static_cast<uint8_t>(frame.ok));
-  out.Put(frame.number);
-  out.Put(frame.message);
-  if (frame.type == FrameType::kFenced) {
-    out.Put(frame.part);
-    out.Put(frame.parts);
-  }
+  Putter put(&out);
+  ForEachField(put, frame);
   out.Put(static_cast<uint32_t>(frame.numbers.size()));
   for (uint64_t number : frame.numbers) out.Put(number);
   if (frame.type == FrameType::kGrant) PutPlaces(frame.places, &out);
   if (frame.type == FrameType::kRegion) PutRegion(*frame.region, &out);
-  out.Put(static_cast<uint32_t>(frame.arrivals.size()));
-  for (const FlowArrivals& arrivals : frame.arrivals) {
-    out.Put(arrivals.flow);
-    out.Put(arrivals.placed_through);
-    out.Put(static_cast<uint32_t>(arrivals.partial.size()));
-    for (const MessageArrivals& partial : arrivals.partial) {
-      out.Put(partial.message);
-      out.Put(partial.chunk_bytes);
-      PutBits(partial.placed, &out);
-    }
-  }
+  PutArrivals(frame.arrivals, &out);
   return out.Finish(tag);
 }
 
@@ -273,20 +308,11 @@ bool Decode(std::span<const uint8_t> packet, uint32_t tag, Frame* frame) {
   if (type < static_cast<uint16_t>(FrameType::kFlowOpen) || type > static_cast<uint16_t>(FrameType::kRegionKnown)) return false;
   PacketReader in(body);
   frame->type = static_cast<FrameType>(type);
-  frame->flow = in.Get<FlowId>();
-  frame->link = in.Get<LinkId>();
-  frame->incarnation = in.Get<Incarnation>();
-  frame->cause = in.Get<uint32_t>();
-  frame->ok = in.Get<uint8_t>() != 0;
-  frame->number = in.Get<uint64_t>();
-  frame->message = in.Get<MessageId>();
   frame->part = 0;
   frame->parts = 1;
-  if (frame->type == FrameType::kFenced) {
-    frame->part = in.Get<uint32_t>();
-    frame->parts = in.Get<uint32_t>();
-    if (frame->part >= frame->parts || frame->parts > kFencedPartsMax) return false;
-  }
+  Getter get(&in);
+  ForEachField(get, *frame);
+  if (frame->part >= frame->parts || frame->parts > kFencedPartsMax) return false;
   const auto count = in.Get<uint32_t>();
   if (!in.ok() || uint64_t{count} * 8 > in.left()) return false;
   frame->numbers.resize(count);
@@ -320,19 +346,19 @@ void Encode(const BulkHeader& header, uint32_t tag, uint8_t (&out)[kBulkHeaderBy
 
 bool Decode(const uint8_t (&bytes)[kBulkHeaderBytes], uint32_t tag, BulkHeader* header) {
   const std::span<const uint8_t> all(bytes);
-  if (At<uint32_t>(all, 0) != kBulkMagic || At<uint32_t>(all, 44) != (Crc32c(bytes, 44) ^ tag)) return false;
+  if (NumberAt<uint32_t>(all, 0) != kBulkMagic || NumberAt<uint32_t>(all, 44) != (Crc32c(bytes, 44) ^ tag)) return false;
   const uint8_t type = bytes[4];
   if (type != static_cast<uint8_t>(BulkType::kChunk) && type != static_cast<uint8_t>(BulkType::kProof)) return false;
   header->type = static_cast<BulkType>(type);
   header->checksummed = (bytes[5] & kChecksummedFlag) != 0;
   header->chunk.eager = (bytes[5] & kEagerFlag) != 0;
-  header->chunk.flow = At<uint32_t>(all, 8);
-  header->chunk.index = At<uint32_t>(all, 12);
-  header->chunk.message = At<uint64_t>(all, 16);
-  header->chunk.message_bytes = At<uint64_t>(all, 24);
-  header->chunk.chunk_bytes = At<uint32_t>(all, 32);
-  header->chunk.bytes = At<uint32_t>(all, 36);
-  header->payload_crc = At<uint32_t>(all, 40);
+  header->chunk.flow = NumberAt<uint32_t>(all, 8);
+  header->chunk.index = NumberAt<uint32_t>(all, 12);
+  header->chunk.message = NumberAt<uint64_t>(all, 16);
+  header->chunk.message_bytes = NumberAt<uint64_t>(all, 24);
+  header->chunk.chunk_bytes = NumberAt<uint32_t>(all, 32);
+  header->chunk.bytes = NumberAt<uint32_t>(all, 36);
+  header->payload_crc = NumberAt<uint32_t>(all, 40);
   header->chunk.data = nullptr;
   return header->chunk.bytes <= kBulkBytesMax && header->chunk.message_bytes <= kMessageBytesMax;
 }

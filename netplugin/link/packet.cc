@@ -12,13 +12,6 @@ constexpr uint32_t kPacketMagic = 0x32435232;  // "2RC2"
 constexpr size_t kStringBytesMax = 255;
 constexpr size_t kPacketBytesUsual = 96;
 
-template <std::integral T>
-T At(std::span<const uint8_t> bytes, size_t offset) {
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof(T));
-  return value;
-}
-
 }  // namespace
 
 uint32_t SessionTag(uint64_t nonce, uint64_t session) {
@@ -32,16 +25,16 @@ size_t PacketLength(std::span<const uint8_t> bytes) {
     const size_t known = std::min<size_t>(bytes.size(), 4);
     return known == 0 || std::memcmp(bytes.data(), &kPacketMagic, known) == 0 ? 0 : kPacketBytesMax + 1;
   }
-  if (At<uint32_t>(bytes, 0) != kPacketMagic) return kPacketBytesMax + 1;
-  const auto body = At<uint32_t>(bytes, 8);
+  if (NumberAt<uint32_t>(bytes, 0) != kPacketMagic) return kPacketBytesMax + 1;
+  const auto body = NumberAt<uint32_t>(bytes, 8);
   return body > kControlBodyBytesMax ? kPacketBytesMax + 1 : kPacketHeaderBytes + body;
 }
 
 bool PacketBody(std::span<const uint8_t> packet, uint32_t tag, uint16_t* type, std::span<const uint8_t>* body) {
   if (packet.size() < kPacketHeaderBytes || PacketLength(packet) != packet.size()) return false;
-  *type = At<uint16_t>(packet, 4);
+  *type = NumberAt<uint16_t>(packet, 4);
   *body = packet.subspan(kPacketHeaderBytes);
-  return (Crc32c(body->data(), body->size()) ^ tag) == At<uint32_t>(packet, 12);
+  return (Crc32c(body->data(), body->size()) ^ tag) == NumberAt<uint32_t>(packet, 12);
 }
 
 PacketWriter::PacketWriter(uint16_t type) {
@@ -68,22 +61,8 @@ Bytes PacketWriter::Finish(uint32_t tag) {
 }
 
 Bytes PacketReader::GetBytes() {
-  const auto length = Get<uint8_t>();
-  if (bytes_.size() < length) {
-    ok_ = false;
-    return {};
-  }
-  Bytes bytes(bytes_.begin(), bytes_.begin() + length);
-  bytes_ = bytes_.subspan(length);
-  return bytes;
-}
-
-std::string PacketReader::GetString() {
-  const Bytes bytes = GetBytes();
-  std::string text(bytes.begin(), bytes.end());
-  for (char& c : text)
-    if (c < 0x20 || c > 0x7e) c = '?';
-  return text;
+  const std::span<const uint8_t> raw = Take(Get<uint8_t>());
+  return Bytes(raw.begin(), raw.end());
 }
 
 }  // namespace r2cc::net

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "base/core/byte_reader.h"
+
 namespace r2cc::net {
 
 using Bytes = std::vector<uint8_t>;
@@ -54,31 +56,13 @@ class PacketWriter {
   Bytes bytes_;
 };
 
-// Reads a body. Reads past the end yield zeros and make ok() false for good.
-class PacketReader {
+// Reads a body.
+class PacketReader : public ByteReader {
  public:
-  explicit PacketReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-  template <std::integral T>
-  T Get() {
-    T value{};
-    if (bytes_.size() < sizeof(T)) {
-      ok_ = false;
-      return value;
-    }
-    std::memcpy(&value, bytes_.data(), sizeof(T));
-    bytes_ = bytes_.subspan(sizeof(T));
-    return value;
-  }
+  using ByteReader::ByteReader;
   Bytes GetBytes();
   // On one printable line.
-  std::string GetString();
-  size_t left() const { return bytes_.size(); }
-  bool ok() const { return ok_; }
-  bool Done() const { return ok_ && bytes_.empty(); }
-
- private:
-  std::span<const uint8_t> bytes_;
-  bool ok_ = true;
+  std::string GetString() { return TakeText(Get<uint8_t>()); }
 };
 
 // The body of a sound packet, and its type; false if magic, length or checksum are not right.
