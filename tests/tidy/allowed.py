@@ -18,6 +18,7 @@ ALLOWED = {
     ("clocks", "netplugin/perf/clock.h"): "r2cc-perf measures a plugin from outside, with a clock of its own",
     ("environment", "netplugin/flow/planted.h"): "in variants for tests alone: nothing of it is in what is shipped",
     ("environment", "netplugin/plugin/process.cc"): "a plugin has no main(): here its environment is read and handed to netplugin/config",
+    ("folders", "netplugin/transport/tcp/recv_link_test.cc"): "who looks at a link's sockets is decided by the link and its peer together",
     ("pure_rooms", "netplugin/collnet/planted.h"): "in variants for tests alone, whose seeds run beside each other",
     ("pure_rooms", "netplugin/flow/planted.h"): "in variants for tests alone, whose seeds run beside each other",
     ("pure_rooms", "plan/collective/choose_test.cc"): "how long the choice takes is what it measures",
