@@ -104,11 +104,6 @@ const v1::Job* JobRegistry::Find(JobId id) const {
   return found == jobs_.end() ? nullptr : &found->second.job;
 }
 
-std::string JobRegistry::NicOf(JobId id, uint32_t rail) const {
-  const v1::Job* job = Find(id);
-  return job == nullptr || rail >= static_cast<uint32_t>(job->rails_size()) ? "" : job->rails(static_cast<int>(rail)).nic();
-}
-
 std::vector<v1::Job> JobRegistry::Jobs() const {
   std::vector<v1::Job> jobs;
   for (const auto& [id, entry] : jobs_) jobs.push_back(entry.job);

@@ -54,8 +54,6 @@ class JobRegistry {
 
   // Null if unknown. Valid until the next Add or Remove.
   const v1::Job* Find(JobId id) const;
-  // The NIC behind rail `rail` of the job; "" if unknown or not matched.
-  std::string NicOf(JobId id, uint32_t rail) const;
 
   const JobPeers& peers() const { return peers_; }
 

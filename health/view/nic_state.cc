@@ -15,15 +15,4 @@ const char* NicStateName(NicState state) {
   return "unknown";
 }
 
-const char* NodeStatusName(NodeStatus status) {
-  switch (status) {
-    case NodeStatus::kHealthy: return "Healthy";
-    case NodeStatus::kDegraded: return "Degraded";
-    case NodeStatus::kUnhealthy: return "Unhealthy";
-    case NodeStatus::kInitializing: return "Initializing";
-    case NodeStatus::kUnreachable: return "Unreachable";
-  }
-  return "unknown";
-}
-
 }  // namespace r2cc::health

@@ -33,9 +33,6 @@ enum class NodeStatus : uint8_t {
   kUnreachable,   // its daemon has not been heard of; says nothing about its NICs
 };
 
-// As users see it ("Healthy").
-const char* NodeStatusName(NodeStatus status);
-
 }  // namespace r2cc::health
 
 #endif  // R2CC_HEALTH_VIEW_NIC_STATE_H_

@@ -32,9 +32,8 @@ enum class ConnectionKind : uint8_t { kOob = 0, kLink = 1 };
 // What carries a link.
 enum class TransportKind : uint8_t { kTcp = 0, kVerbs = 1 };
 constexpr int kTransportKinds = 2;
-// Where a transport is found on a rail, or one path of a link. Only that transport reads it.
+// Where a transport is found on a rail, or one path of a link: at most 255 bytes. Only that transport reads it.
 using Endpoint = std::vector<uint8_t>;
-constexpr size_t kEndpointBytesMax = 255;
 
 // One transport that a rail has. The bytes are empty while the rail is there and cannot be reached.
 struct RailEndpoint {
