@@ -22,9 +22,10 @@ class Carriers {
     return *this;
   }
 
+  // Without memory it stays as it was.
   void Assign(size_t size, Carrier carrier) {
-    size_ = size;
     many_ = size > 1 ? std::make_unique<Carrier[]>(size) : nullptr;
+    size_ = size;
     std::fill(begin(), end(), carrier);
   }
   bool empty() const { return size_ == 0; }

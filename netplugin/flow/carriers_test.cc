@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <numeric>
 #include <utility>
 
@@ -38,6 +39,17 @@ TEST(Carriers, MovesAndLeavesNothingBehind) {
     EXPECT_EQ(from[0], 5);
     EXPECT_TRUE(to.empty());  // NOLINT(bugprone-use-after-move)
   }
+}
+
+TEST(Carriers, StaysAsItWasWithoutMemory) {
+  Carriers none, some;
+  some.Assign(3, 1);
+  EXPECT_ANY_THROW(none.Assign(SIZE_MAX, 2));
+  EXPECT_TRUE(none.empty());
+  EXPECT_EQ(none.begin(), none.end());
+  EXPECT_ANY_THROW(some.Assign(SIZE_MAX, 2));
+  EXPECT_EQ(some.size(), 3u);
+  EXPECT_EQ(some[2], 1);
 }
 
 TEST(Carriers, AssignsAnew) {
