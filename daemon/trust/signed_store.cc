@@ -27,7 +27,13 @@ void SignedStore::Start(const std::string& prefix, Callbacks callbacks) {
                            if (change.deleted) return on_change(change);
                            StoreChange opened = change;
                            auto value = Open(change.key, change.value);
-                           if (!value.has_value()) return;
+                           if (!value.has_value()) {
+                             // Somebody wrote over our own: it is gone, and is to be put again.
+                             if (!own_.contains(change.key)) return;
+                             opened.value.clear();
+                             opened.deleted = true;
+                             return on_change(opened);
+                           }
                            opened.value = *std::move(value);
                            on_change(opened);
                          },
@@ -47,6 +53,7 @@ void SignedStore::Put(const std::string& key, const std::string& value, int64_t 
       LogError("the own view cannot be signed for the store", {{"reason", std::string(signature.status().message())}});
     }
   }
+  own_.insert(key);
   store_->Put(key, stored.SerializeAsString(), lease_ms);
 }
 

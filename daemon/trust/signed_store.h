@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "daemon/io/store.h"
@@ -48,6 +49,7 @@ class SignedStore final : public Store {
   };
   std::map<std::string, Known> known_;
   std::map<std::string, bool> has_signed_;
+  std::set<std::string> own_;  // keys that were put here
 };
 
 }  // namespace r2cc::daemon

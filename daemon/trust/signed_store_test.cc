@@ -103,6 +103,15 @@ TEST_F(SignedStoreTest, WhoeverMayWriteThereSpeaksForNobodyElse) {
   EXPECT_TRUE(reader->heard.empty()) << "its certificate was good once, and has expired";
 }
 
+TEST_F(SignedStoreTest, AnOwnEntryThatSomebodyWroteOverIsGone) {
+  const auto own = Make(Files(ca_, {Identity::Kind::kNode, "n1"}), /*insecure=*/false);
+  own->store->Put(key_, "view", 0);
+  own->bare->Change(key_, own->bare->entries().at(key_));
+  ASSERT_EQ(own->heard[key_], "view");
+  own->bare->Change(key_, "garbage");
+  EXPECT_EQ(own->heard[key_], "") << "so that it is put again";
+}
+
 TEST_F(SignedStoreTest, WhileAClusterMovesToTlsTheUnsignedAreTakenTooButNotOfOneThatHasSigned) {
   const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}), /*insecure=*/true);
   const auto clear = Make(nullptr, true);
