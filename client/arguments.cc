@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -24,6 +25,8 @@ constexpr char kCertificates[] = "/etc/r2cc/tls";
 constexpr int kNodeDays = 397;
 constexpr int kAuthorityDays = 3650;
 constexpr int kDaysMax = 36500;
+// Lines that a person takes in at a look.
+constexpr uint32_t kStatusNodesMax = 20;
 
 // What the flags and positionals are read into.
 struct Typed {
@@ -32,6 +35,10 @@ struct Typed {
   std::string server;
   std::string certs = kCertificates;
   bool force = false;
+  bool wait = false;
+  bool bad = false;
+  std::vector<std::string> states;
+  std::string node_glob;
   std::string output = "table";
   std::string node;
   std::string nic;
@@ -62,6 +69,9 @@ CLI::App* AddNicAction(CLI::App* parent, const std::string& name, const std::str
   app->add_option("NODE/NIC", typed->nic, "the NIC, such as node1/rail0")->required();
   return app;
 }
+
+// Of what may be done to many NICs at once.
+constexpr char kMany[] = "; 'rail0/*' is a whole rail, 'rack3-*/*' the nodes of a leaf";
 
 CLI::App* AddSimulate(CLI::App* parent, Typed* typed, SimulateCommand* command) {
   CLI::App* app = AddCommand(parent, "simulate", "which schedule an AllReduce would use among degraded nodes, and why; asks no daemon");
@@ -183,13 +193,22 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
         if (!permille.ok()) return permille.status();
         act.set_weight_permille(*permille);
       }
-      request = act;
+      if (typed.wait || typed.nic.find_first_of("*?") != std::string::npos)
+        request = ActCommand{act, typed.wait};
+      else
+        request = act;
       return absl::OkStatus();
     };
   };
 
-  commands.emplace_back(AddCommand(&root, "status", "this daemon, its peers and every node's health"), [&] {
-    request = v1::StatusRequest();
+  CLI::App* status = AddCommand(&root, "status", "this daemon, its peers and every node's health; of many nodes those that are not well");
+  commands.emplace_back(status, [&] {
+    v1::StatusRequest ask;
+    ask.set_bad(typed.bad);
+    ask.set_node_glob(typed.node_glob);
+    // A list for programs is whole.
+    if (typed.output == "table" && !typed.bad && typed.node_glob.empty()) ask.set_nodes_max(kStatusNodesMax);
+    request = ask;
     return absl::OkStatus();
   });
 
@@ -197,12 +216,26 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
   nic->require_subcommand(1);
   CLI::App* nic_list = AddCommand(nic, "list", "every NIC with its state, of all nodes or of one");
   nic_list->add_option("NODE", typed.node, "only this node's NICs");
-  commands.emplace_back(nic_list, [&] {
+  commands.emplace_back(nic_list, [&]() -> absl::Status {
     v1::ListNicsRequest list;
     list.set_node(typed.node);
+    list.set_bad(typed.bad);
+    list.set_node_glob(typed.node_glob);
+    for (const std::string& word : typed.states) {
+      v1::NicState state = v1::NIC_STATE_UNSPECIFIED;
+      if (!v1::NicState_Parse(absl::AsciiStrToUpper(word), &state) || state == v1::NIC_STATE_UNSPECIFIED)
+        return absl::InvalidArgumentError(
+            absl::StrCat("--state '", word, "' is none of healthy, degraded, suspect, failed, proving, drained, uncabled"));
+      list.add_states(state);
+    }
     request = list;
     return absl::OkStatus();
   });
+  nic_list->add_option("--state", typed.states, "only NICs in this state; may be repeated")->option_text("STATE")->allow_extra_args(false);
+  for (CLI::App* app : {status, nic_list}) {
+    app->add_flag("--bad", typed.bad, "only what is not as it should be");
+    app->add_option("--node", typed.node_glob, "only nodes whose names fit, such as 'rack3-*'")->option_text("GLOB");
+  }
   commands.emplace_back(
       AddNicAction(nic, "why", "the verdict on a NIC: where the fault is, the evidence, what was done, what to do", &typed),
       [&]() -> absl::Status {
@@ -214,9 +247,11 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
         request = explain;
         return absl::OkStatus();
       });
-  CLI::App* nic_drain = AddNicAction(nic, "drain", "send no new traffic over a NIC; what is in flight ends by itself", &typed);
+  CLI::App* nic_drain =
+      AddNicAction(nic, "drain", absl::StrCat("send no new traffic over a NIC; what is in flight ends by itself", kMany), &typed);
   commands.emplace_back(nic_drain, nic_action(v1::DRAIN));
-  commands.emplace_back(AddNicAction(nic, "undrain", "take a drain back", &typed), nic_action(v1::UNDRAIN));
+  nic_drain->add_flag("--wait", typed.wait, "return when nothing travels over it any more");
+  commands.emplace_back(AddNicAction(nic, "undrain", absl::StrCat("take a drain back", kMany), &typed), nic_action(v1::UNDRAIN));
   CLI::App* nic_weight =
       AddNicAction(nic, "weight", "limit a NIC's share of the traffic; 1 takes the limit away, 0 forbids the NIC", &typed);
   nic_weight->add_option("WEIGHT", typed.weight, "from 0 to 1 (0.5) or from 0% to 100% (50%)")->required();

@@ -44,6 +44,22 @@ TEST(Arguments, CommandsWithoutArguments) {
   EXPECT_EQ(RequestOf<v1::ListNicsRequest>("nic list n1").node(), "n1");
 }
 
+TEST(Arguments, FiltersAndWhatIsForMany) {
+  const auto list = RequestOf<v1::ListNicsRequest>("nic list --bad --state failed --state DRAINED --node rack3-*");
+  EXPECT_TRUE(list.bad());
+  EXPECT_EQ(list.node_glob(), "rack3-*");
+  ASSERT_EQ(list.states_size(), 2);
+  EXPECT_EQ(list.states(1), v1::DRAINED);
+  EXPECT_THAT(ErrorOf("nic list --state broken"), AllOf(HasSubstr("broken"), HasSubstr("uncabled")));
+  EXPECT_EQ(RequestOf<v1::StatusRequest>("status").nodes_max(), 20u);
+  EXPECT_EQ(RequestOf<v1::StatusRequest>("status -o json").nodes_max(), 0u) << "for programs: all";
+  EXPECT_EQ(RequestOf<v1::StatusRequest>("status --bad").nodes_max(), 0u);
+  const auto rail = RequestOf<ActCommand>("nic drain rail0/*");
+  EXPECT_EQ(rail.request.node(), "rail0");
+  EXPECT_FALSE(rail.wait);
+  EXPECT_TRUE(RequestOf<ActCommand>("nic drain n1/rail0 --wait").wait);
+}
+
 TEST(Arguments, NicActions) {
   const std::pair<const char*, v1::NicAction> cases[] = {
       {"nic drain n1/r2", v1::DRAIN}, {"nic undrain n1/r2", v1::UNDRAIN}, {"fail-nic n1/r2", v1::FAIL}, {"restore-nic n1/r2", v1::RESTORE}};

@@ -81,6 +81,24 @@ absl::StatusOr<Reply> Call(grpc::Status (v1::Control::Stub::*method)(grpc::Clien
   return reply;
 }
 
+// Asks for one page after the other. `add` joins a later one to the first.
+template <typename Request, typename Reply, typename Ask, typename Add>
+absl::StatusOr<Reply> Pages(Request request, Reply all, Ask ask, Add add) {
+  for (bool first = true;; first = false) {
+    const absl::StatusOr<Reply> page = ask(request);
+    if (!page.ok()) return page.status();
+    if (first)
+      all = *page;
+    else
+      add(*page, &all);
+    // Names come in order: a daemon that goes back would keep us asking for ever.
+    if (page->next_after() <= request.after_node()) break;
+    request.set_after_node(page->next_after());
+  }
+  all.clear_next_after();
+  return all;
+}
+
 }  // namespace
 
 std::string SocketPath(const std::string& run_dir) { return absl::StrCat(run_dir, "/r2ccd.sock"); }
@@ -104,11 +122,25 @@ absl::StatusOr<std::unique_ptr<Client>> Client::ConnectServer(const std::string&
 }
 
 absl::StatusOr<v1::StatusReply> Client::GetStatus(const v1::StatusRequest& request) {
-  return Call(&v1::Control::Stub::GetStatus, stub_.get(), request, v1::StatusReply(), socket_path_);
+  return Pages(
+      request, v1::StatusReply(),
+      [this](const v1::StatusRequest& page) {
+        return Call(&v1::Control::Stub::GetStatus, stub_.get(), page, v1::StatusReply(), socket_path_);
+      },
+      [](const v1::StatusReply& page, v1::StatusReply* all) {
+        // Of later pages the nodes alone.
+        all->mutable_nodes()->MergeFrom(page.nodes());
+        all->set_left_out(all->left_out() + page.left_out());
+      });
 }
 
 absl::StatusOr<v1::ListNicsReply> Client::ListNics(const v1::ListNicsRequest& request) {
-  return Call(&v1::Control::Stub::ListNics, stub_.get(), request, v1::ListNicsReply(), socket_path_);
+  return Pages(
+      request, v1::ListNicsReply(),
+      [this](const v1::ListNicsRequest& page) {
+        return Call(&v1::Control::Stub::ListNics, stub_.get(), page, v1::ListNicsReply(), socket_path_);
+      },
+      [](const v1::ListNicsReply& page, v1::ListNicsReply* all) { all->mutable_nodes()->MergeFrom(page.nodes()); });
 }
 
 absl::StatusOr<v1::NicActionReply> Client::ActOnNic(const v1::NicActionRequest& request) {
@@ -116,11 +148,23 @@ absl::StatusOr<v1::NicActionReply> Client::ActOnNic(const v1::NicActionRequest& 
 }
 
 absl::StatusOr<v1::ListJobsReply> Client::ListJobs(const v1::ListJobsRequest& request) {
-  return Call(&v1::Control::Stub::ListJobs, stub_.get(), request, v1::ListJobsReply(), socket_path_);
+  v1::ListJobsRequest next = request;
+  v1::ListJobsReply all;
+  for (bool more = true; more;) {
+    const auto page = Call(&v1::Control::Stub::ListJobs, stub_.get(), next, v1::ListJobsReply(), socket_path_);
+    if (!page.ok()) return page.status();
+    all.mutable_jobs()->MergeFrom(page->jobs());
+    next.set_skip(request.skip() + static_cast<uint32_t>(all.jobs_size()));
+    more = page->more() && page->jobs_size() > 0;
+  }
+  return all;
 }
 
 absl::StatusOr<v1::Plan> Client::GetPlan(const v1::GetPlanRequest& request) {
-  return Call(&v1::Control::Stub::GetPlan, stub_.get(), request, v1::Plan(), socket_path_);
+  return Pages(
+      request, v1::Plan(),
+      [this](const v1::GetPlanRequest& page) { return Call(&v1::Control::Stub::GetPlan, stub_.get(), page, v1::Plan(), socket_path_); },
+      [](const v1::Plan& page, v1::Plan* all) { all->mutable_nics()->MergeFrom(page.nics()); });
 }
 
 absl::StatusOr<v1::ExplainNicReply> Client::ExplainNic(const v1::ExplainNicRequest& request) {
@@ -132,7 +176,12 @@ absl::StatusOr<v1::ProbePathsReply> Client::ProbePaths(const v1::ProbePathsReque
 }
 
 absl::StatusOr<v1::ExplainPlanReply> Client::ExplainPlan(const v1::ExplainPlanRequest& request) {
-  return Call(&v1::Control::Stub::ExplainPlan, stub_.get(), request, v1::ExplainPlanReply(), socket_path_);
+  return Pages(
+      request, v1::ExplainPlanReply(),
+      [this](const v1::ExplainPlanRequest& page) {
+        return Call(&v1::Control::Stub::ExplainPlan, stub_.get(), page, v1::ExplainPlanReply(), socket_path_);
+      },
+      [](const v1::ExplainPlanReply& page, v1::ExplainPlanReply* all) { all->mutable_reasons()->MergeFrom(page.reasons()); });
 }
 
 absl::Status Client::Events(const v1::EventsRequest& request, absl::FunctionRef<bool(const v1::Event&)> on_event) {

@@ -16,7 +16,8 @@ namespace r2cc::client {
 // Where r2ccd serves Control below its --run_dir.
 std::string SocketPath(const std::string& run_dir);
 
-// One daemon. Every call blocks: at most kCallDeadline, except Events with follow. A failure is one line for a person: the
+// One daemon. Every call blocks: at most kCallDeadline for each page of its answer, except Events with follow. Answers are whole: long
+// ones are asked for page by page. A failure is one line for a person: the
 // daemon's own words where it refused, otherwise the socket and what to do. Thread-safe.
 class Client {
  public:

@@ -38,13 +38,27 @@ Colour WordColour(v1::NodeWord word) {
 std::string StateCounts(const v1::NodeView& node) {
   std::vector<std::string> parts;
   for (const v1::NicState state :
-       {v1::HEALTHY, v1::DEGRADED, v1::SUSPECT, v1::PROVING, v1::DRAINED, v1::FAILED, v1::NIC_STATE_UNSPECIFIED}) {
+       {v1::HEALTHY, v1::DEGRADED, v1::SUSPECT, v1::PROVING, v1::DRAINED, v1::FAILED, v1::UNCABLED, v1::NIC_STATE_UNSPECIFIED}) {
     int count = 0;
     for (const v1::NicView& nic : node.nics()) count += nic.state() == state ? 1 : 0;
     if (count > 0)
       parts.push_back(absl::StrCat(count, " ", state == v1::NIC_STATE_UNSPECIFIED ? "unknown" : absl::AsciiStrToLower(StateName(state))));
   }
   return parts.empty() ? "none" : absl::StrJoin(parts, ", ");
+}
+
+// "9990 Healthy, 10 Degraded"
+std::string NodeCounts(const v1::ClusterSummary& summary) {
+  std::vector<std::string> parts;
+  for (const auto& count : summary.nodes()) parts.push_back(absl::StrCat(count.nodes(), " ", WordName(count.word())));
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string NicCounts(const v1::ClusterSummary& summary) {
+  std::vector<std::string> parts;
+  for (const auto& count : summary.nics())
+    parts.push_back(absl::StrCat(count.nics(), " ", absl::AsciiStrToLower(StateName(count.state()))));
+  return absl::StrJoin(parts, ", ");
 }
 
 // How the daemon that was asked reaches `node`.
@@ -80,6 +94,10 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
   add("plan", EpochText(reply.plan_epoch()));
   add("store", reply.store().empty() ? "none" : reply.store());
   add("jobs", absl::StrCat(reply.jobs()));
+  if (reply.has_summary()) {
+    add("nodes", NodeCounts(reply.summary()));
+    add("NICs", NicCounts(reply.summary()));
+  }
   for (const std::string& alarm : reply.alarms()) add("alarm", {alarm, Colour::kRed});
   if (reply.insecure()) add("peers", {"INSECURE: whoever reaches the daemons' port may steer this node (insecure: true)", Colour::kRed});
   for (const v1::Refusal& refusal : reply.refusals())
@@ -94,9 +112,10 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
   for (const v1::PeerStatus& peer : reply.peers()) {
     bool seen = false;
     for (const v1::NodeView& node : reply.nodes()) seen = seen || node.node() == peer.node();
-    if (!seen) table.AddRow({peer.node(), {"?", Colour::kYellow}, "not heard of yet", Reach(reply, peer.node())});
+    if (!seen && !peer.known()) table.AddRow({peer.node(), {"?", Colour::kYellow}, "not heard of yet", Reach(reply, peer.node())});
   }
   if (!table.empty()) absl::StrAppend(&text, "\n", table.Render(style.colour));
+  if (reply.left_out() > 0) absl::StrAppend(&text, "and ", reply.left_out(), " more that are not well: `r2ccctl nic list --bad`\n");
   return text;
 }
 
@@ -118,7 +137,9 @@ std::string FormatNics(const v1::ListNicsReply& reply, const Style& style) {
                     absl::StrCat(nic.reason(), nic.reason().empty() || nic.probe_trouble().empty() ? "" : "; ", nic.probe_trouble())});
     }
   }
-  return table.empty() ? "no NICs\n" : table.Render(style.colour);
+  std::string text;
+  if (reply.has_summary()) text = absl::StrCat("nodes: ", NodeCounts(reply.summary()), "; NICs: ", NicCounts(reply.summary()), "\n\n");
+  return text + (table.empty() ? "no NICs\n" : table.Render(style.colour));
 }
 
 std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicActionReply& reply, const Style& style) {

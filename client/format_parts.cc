@@ -14,6 +14,7 @@ Colour StateColour(v1::NicState state) {
     case v1::HEALTHY: return Colour::kGreen;
     case v1::FAILED: return Colour::kRed;
     case v1::DRAINED: return Colour::kBlue;
+    case v1::UNCABLED: return Colour::kDim;
     default: return Colour::kYellow;
   }
 }

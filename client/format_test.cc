@@ -332,5 +332,23 @@ GPU           NICS, NEAREST FIRST
 )");
 }
 
+TEST(Format, ALargeClusterBeginsWithHowManyThereAreOfEach) {
+  const auto status = FromText<v1::StatusReply>(R"pb(
+    node: "n0" word: NODE_HEALTHY
+    nodes { node: "n7" word: NODE_DEGRADED nics { name: "rail0" state: FAILED } nics { name: "rail1" state: UNCABLED } }
+    peers { node: "n1" address: "10.0.0.1:7460" connected: true known: true }
+    summary { nodes { word: NODE_HEALTHY nodes: 9990 } nodes { word: NODE_DEGRADED nodes: 10 }
+              nics { state: HEALTHY nics: 79990 } nics { state: FAILED nics: 10 } }
+    left_out: 9)pb");
+  const std::string text = FormatStatus(status, {kNow});
+  EXPECT_THAT(text, HasSubstr("nodes   9990 Healthy, 10 Degraded\nNICs    79990 healthy, 10 failed\n"));
+  EXPECT_THAT(text, HasSubstr("n7    Degraded  1 failed, 1 uncabled"));
+  EXPECT_THAT(text, Not(HasSubstr("not heard of yet"))) << "n1 is well, and not named for that";
+  EXPECT_THAT(text, HasSubstr("and 9 more that are not well: `r2ccctl nic list --bad`\n"));
+
+  const auto nics = FromText<v1::ListNicsReply>(R"pb(summary { nodes { word: NODE_HEALTHY nodes: 2 } nics { state: HEALTHY nics: 4 } })pb");
+  EXPECT_EQ(FormatNics(nics, {kNow}), "nodes: 2 Healthy; NICs: 4 healthy\n\nno NICs\n");
+}
+
 }  // namespace
 }  // namespace r2cc::client

@@ -60,11 +60,22 @@ class TestControl final : public v1::Control::Service {
   }
   grpc::Status ListNics(grpc::ServerContext*, const v1::ListNicsRequest* request, v1::ListNicsReply* reply) override {
     if (!request->node().empty() && request->node() != "n0") return grpc::Status::OK;
+    if (request->node_glob() == "many*") return ManyNics(*request, reply);
     v1::NodeView* node = reply->add_nodes();
     node->set_node("n0");
     v1::NicView* nic = node->add_nics();
     nic->set_name("rail0");
     nic->set_state(v1::HEALTHY);
+    return grpc::Status::OK;
+  }
+  // Three pages of one node each.
+  static grpc::Status ManyNics(const v1::ListNicsRequest& request, v1::ListNicsReply* reply) {
+    const int page = request.after_node().empty() ? 0 : request.after_node().back() - '0' + 1;
+    v1::NodeView* node = reply->add_nodes();
+    node->set_node("many" + std::to_string(page));
+    node->add_nics()->set_name("rail0");
+    if (page == 0) reply->mutable_summary()->add_nodes()->set_nodes(3);
+    if (page < 2) reply->set_next_after(node->node());
     return grpc::Status::OK;
   }
   grpc::Status ActOnNic(grpc::ServerContext*, const v1::NicActionRequest* request, v1::NicActionReply* reply) override {
@@ -213,6 +224,10 @@ TEST_F(R2ccctl, PrintsEventsOneJsonObjectALine) {
 TEST_F(R2ccctl, Explains) {
   EXPECT_EQ(Json<v1::ExplainNicReply>("nic why n0/rail0").verdict(), "port");
   EXPECT_EQ(Json<v1::ProbePathsReply>("path probe n0 n1").peer(), "n1");
+  const auto many = Json<v1::ListNicsReply>("nic list --node many*");
+  ASSERT_EQ(many.nodes_size(), 3) << "all pages";
+  EXPECT_EQ(many.nodes(2).node(), "many2");
+  EXPECT_EQ(many.summary().nodes(0).nodes(), 3u);
   EXPECT_EQ(Json<v1::ExplainPlanReply>("plan why").reasons(0).reason(), "the operator's word");
   EXPECT_THAT(Run("nic why n0/rail0 --run_dir .").out, HasSubstr("verdict port of n0/rail0\n"));
   EXPECT_THAT(Run("path probe n0 n1 --run_dir .").out, HasSubstr("no rail of n0 is probed towards n1"));

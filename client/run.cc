@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "client/act_many.h"
 #include "client/json.h"
 #include "client/plot.h"
 #include "client/watch.h"
@@ -64,6 +65,7 @@ struct Runner {
   absl::Status operator()(const v1::ExplainPlanRequest& request) {
     return Write(client.ExplainPlan(request), [&](const v1::ExplainPlanReply& reply) { return FormatExplainPlan(reply, style); });
   }
+  absl::Status operator()(const ActCommand& command) { return ActOnMany(command, output, style, client, out, terminal.wait); }
   absl::Status operator()(const WatchCommand& command) {
     int left = command.count;
     const auto wait = [&] { return (command.count == 0 || --left > 0) && terminal.wait(command.interval_ms); };

@@ -10,6 +10,8 @@ namespace r2cc::client {
 namespace {
 
 constexpr size_t kEventsShown = 10;
+// Of more nodes than fit on a screen only what is not well is shown.
+constexpr uint32_t kNodesMax = 20;
 // Home, and clear what is below.
 constexpr char kRedraw[] = "\x1b[H\x1b[J";
 
@@ -20,9 +22,15 @@ absl::Status Watch(const WatchWorld& world, Style style, Client& client, std::os
   uint64_t last = 0;
   do {
     style.now_ns = world.now_ns();
-    const absl::StatusOr<v1::StatusReply> status = client.GetStatus({});
+    v1::StatusRequest ask;
+    ask.set_nodes_max(kNodesMax);
+    const absl::StatusOr<v1::StatusReply> status = client.GetStatus(ask);
     if (!status.ok()) return status.status();
-    const absl::StatusOr<v1::ListNicsReply> nics = client.ListNics({});
+    uint32_t nodes = 0;
+    for (const auto& count : status->summary().nodes()) nodes += count.nodes();
+    v1::ListNicsRequest list;
+    list.set_bad(nodes > kNodesMax);
+    const absl::StatusOr<v1::ListNicsReply> nics = client.ListNics(list);
     if (!nics.ok()) return nics.status();
     v1::EventsRequest after;
     after.set_after_sequence(last);

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/convert.h"
 #include "daemon/release.h"
+#include "daemon/shown/fleet_pages.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -32,13 +33,8 @@ v1::NodeView CoreBackend::ShownNode(const health::NodeEntry& entry) const {
   shown.set_release(own ? kRelease : about.release);
   shown.clear_probe_nonce();
   shown.clear_probe_key();
-  return shown;
-}
-
-std::vector<v1::NodeView> CoreBackend::ShownNodes(const std::string& only) const {
-  std::vector<v1::NodeView> shown;
-  for (const auto& [name, entry] : parts_.view->nodes())
-    if (only.empty() || name == only) shown.push_back(ShownNode(entry));
+  // For daemons: people ask with ProbePaths.
+  shown.clear_pairs();
   return shown;
 }
 
@@ -57,8 +53,8 @@ absl::Status CoreBackend::JudgeAction(const Caller& caller, const v1::NicActionR
   return Judge(caller, drill ? Role::kDrill : Role::kOperate, absl::StrCat(v1::NicAction_Name(request.action()), " of a NIC"));
 }
 
-void CoreBackend::GetStatus(Answer<v1::StatusReply> answer) {
-  parts_.core->Post([this, alive = alive_, answer = std::move(answer)] {
+void CoreBackend::GetStatus(const v1::StatusRequest& request, Answer<v1::StatusReply> answer) {
+  parts_.core->Post([this, alive = alive_, request, answer = std::move(answer)] {
     if (!*alive) return;
     const health::NodeEntry* const entry = parts_.view->Find(node_);
     const health::NodeState none;
@@ -71,8 +67,10 @@ void CoreBackend::GetStatus(Answer<v1::StatusReply> answer) {
     *reply.mutable_plan_epoch() = ToProto(parts_.publisher->plan().epoch);
     reply.set_uptime_ns(parts_.core->Now() - started_);
     reply.set_jobs(static_cast<uint32_t>(parts_.jobs->registry().size()));
-    for (auto& node : ShownNodes("")) *reply.add_nodes() = std::move(node);
-    for (auto& peer : parts_.peer_set->Peers()) *reply.add_peers() = std::move(peer);
+    AddStatusNodes(
+        request, *parts_.view, [this](const health::NodeEntry& node) { return ShownNode(node); }, &reply);
+    if (request.after_node().empty())
+      for (auto& peer : parts_.peer_set->Peers()) *reply.add_peers() = std::move(peer);
     reply.set_store(parts_.peer_set->store_state());
     for (std::string& alarm : parts_.publisher->Alarms()) reply.add_alarms(std::move(alarm));
     reply.set_attach_refused(parts_.jobs->refused());
@@ -84,12 +82,11 @@ void CoreBackend::GetStatus(Answer<v1::StatusReply> answer) {
 }
 
 void CoreBackend::ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) {
-  parts_.core->Post([this, alive = alive_, only = request.node(), answer = std::move(answer)] {
+  parts_.core->Post([this, alive = alive_, request, answer = std::move(answer)] {
     if (!*alive) return;
-    v1::ListNicsReply reply;
-    for (auto& node : ShownNodes(only)) *reply.add_nodes() = std::move(node);
-    if (!only.empty() && reply.nodes_size() == 0) return answer(parts_.operators->UnknownNode(only));
-    answer(std::move(reply));
+    if (!request.node().empty() && parts_.view->Find(request.node()) == nullptr)
+      return answer(parts_.operators->UnknownNode(request.node()));
+    answer(NicsPage(request, *parts_.view, [this](const health::NodeEntry& node) { return ShownNode(node); }));
   });
 }
 
@@ -103,21 +100,18 @@ void CoreBackend::ActOnNic(const v1::NicActionRequest& request, const Caller& ca
 }
 
 void CoreBackend::ListJobs(const v1::ListJobsRequest& request, Answer<v1::ListJobsReply> answer) {
-  parts_.core->Post([this, alive = alive_, ended = request.ended(), answer = std::move(answer)] {
-    if (!*alive) return;
-    v1::ListJobsReply reply;
-    const JobRegistry& registry = parts_.jobs->registry();
-    if (ended)
-      for (const v1::Job& job : registry.ended()) *reply.add_jobs() = job;
-    else
-      for (v1::Job& job : registry.Jobs()) *reply.add_jobs() = std::move(job);
-    answer(std::move(reply));
+  parts_.core->Post([this, alive = alive_, request, answer = std::move(answer)] {
+    if (*alive) answer(parts_.jobs->registry().Page(request, kPageBytesMax));
   });
 }
 
-void CoreBackend::GetPlan(Answer<v1::Plan> answer) {
-  parts_.core->Post([this, alive = alive_, answer = std::move(answer)] {
-    if (*alive) answer(ToProto(parts_.publisher->plan()));
+void CoreBackend::GetPlan(const v1::GetPlanRequest& request, Answer<v1::Plan> answer) {
+  parts_.core->Post([this, alive = alive_, after = request.after_node(), answer = std::move(answer)] {
+    if (!*alive) return;
+    std::string next;
+    v1::Plan page = ToProto(PlanPage(parts_.publisher->plan(), after, &next));
+    page.set_next_after(next);
+    answer(std::move(page));
   });
 }
 
@@ -139,9 +133,9 @@ void CoreBackend::ProbePaths(const v1::ProbePathsRequest& request, const Caller&
   });
 }
 
-void CoreBackend::ExplainPlan(Answer<v1::ExplainPlanReply> answer) {
-  parts_.core->Post([this, alive = alive_, answer = std::move(answer)] {
-    if (*alive) answer(parts_.explain->ExplainPlan());
+void CoreBackend::ExplainPlan(const v1::ExplainPlanRequest& request, Answer<v1::ExplainPlanReply> answer) {
+  parts_.core->Post([this, alive = alive_, after = request.after_node(), answer = std::move(answer)] {
+    if (*alive) answer(parts_.explain->ExplainPlan(after));
   });
 }
 

@@ -49,14 +49,14 @@ class CoreBackend final : public Backend {
   CoreBackend& operator=(const CoreBackend&) = delete;
 
   absl::Status Allow(const Caller& caller, Role role) const override { return parts_.roles->Check(caller, role, node_); }
-  void GetStatus(Answer<v1::StatusReply> answer) override;
+  void GetStatus(const v1::StatusRequest& request, Answer<v1::StatusReply> answer) override;
   void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) override;
   void ActOnNic(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) override;
   void ListJobs(const v1::ListJobsRequest& request, Answer<v1::ListJobsReply> answer) override;
-  void GetPlan(Answer<v1::Plan> answer) override;
+  void GetPlan(const v1::GetPlanRequest& request, Answer<v1::Plan> answer) override;
   void ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) override;
   void ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) override;
-  void ExplainPlan(Answer<v1::ExplainPlanReply> answer) override;
+  void ExplainPlan(const v1::ExplainPlanRequest& request, Answer<v1::ExplainPlanReply> answer) override;
   void ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from) override;
   void EndStream(uint64_t stream) override;
   EventLog& events() override { return *parts_.events; }
@@ -74,7 +74,6 @@ class CoreBackend final : public Backend {
   };
 
   v1::NodeView ShownNode(const health::NodeEntry& entry) const;
-  std::vector<v1::NodeView> ShownNodes(const std::string& only) const;
 
   const std::string node_;
   const Parts parts_;

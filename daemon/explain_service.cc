@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/names.h"
+#include "daemon/shown/fleet_pages.h"
 #include "plan/planner.h"
 #include "plan/routes.h"
 
@@ -168,10 +171,13 @@ void ExplainService::ExplainNic(const v1::ExplainNicRequest& request, const Call
     const health::NicKey nic = {request.node(), request.nic()};
     v1::ExplainNicRequest forwarded = request;
     *forwarded.mutable_asker() = ToAsker(caller, parts_.reporter->node());
-    return parts_.peers->ExplainNic(nic.node, forwarded, [this, nic, answer](absl::StatusOr<v1::ExplainNicReply> reply) {
+    const Answer<v1::ExplainNicReply> or_from_afar = [this, nic, answer](absl::StatusOr<v1::ExplainNicReply> reply) {
       const health::NicStatus* status = absl::IsUnavailable(reply.status()) ? parts_.view->Find(nic) : nullptr;
       answer(status == nullptr ? std::move(reply) : ExplainFromAfar(nic, *status, std::string(reply.status().message())));
-    });
+    };
+    const absl::StatusOr<PeerSpec> peer = parts_.peer_set->WhereIs(nic.node);
+    if (!peer.ok()) return or_from_afar(peer.status());
+    return parts_.peers->ExplainNic(*peer, forwarded, or_from_afar);
   }
   if (!who.ok()) return answer(who);
   // So that the verdict and the state that follows from it are said together.
@@ -206,6 +212,7 @@ v1::ExplainNicReply ExplainService::Explain(const health::NicStatus& status) con
       MakeVerdict(nic, status, parts_.rails->Verdict(nic.nic), cable, cable == nullptr ? nullptr : parts_.view->Find(*cable));
   v1::ExplainNicReply reply = Reply(nic, status, verdict);
   AddPairs([&](const health::PairKey& key) { return key.own == nic; }, reply.mutable_pairs());
+  if (parts_.traffic) *reply.mutable_traffic() = parts_.traffic(nic.nic);
   return reply;
 }
 
@@ -217,9 +224,10 @@ v1::ExplainNicReply ExplainService::Reply(const health::NicKey& nic, const healt
   reply.set_verdict(verdict.kind);
   reply.set_verdict_text(verdict.text);
   for (const std::string& advice : verdict.advice) reply.add_advice(advice);
-  const v1::Plan plan = daemon::ToProto(parts_.publisher->plan());
-  for (const auto& planned : plan.nics())
-    if (planned.node() == nic.node && planned.nic() == nic.nic) *reply.mutable_planned() = planned;
+  plan::Plan one;
+  for (const plan::PlannedNic& planned : parts_.publisher->plan().nics)
+    if (planned.node == nic.node && planned.nic == nic.nic) one.nics.push_back(planned);
+  if (!one.nics.empty()) *reply.mutable_planned() = daemon::ToProto(one).nics(0);
   for (const health::EvidenceEntry& entry : parts_.local->health().log().About(nic, kEvidenceShown)) {
     auto* shown = reply.add_evidence();
     shown->set_first_ns(now.ToRealtime(entry.first_when));
@@ -253,7 +261,9 @@ void ExplainService::ProbePaths(const v1::ProbePathsRequest& request, const Call
   if (absl::IsUnavailable(who)) {
     v1::ProbePathsRequest forwarded = request;
     *forwarded.mutable_asker() = ToAsker(caller, parts_.reporter->node());
-    return parts_.peers->ProbePaths(request.node(), forwarded, std::move(answer));
+    const absl::StatusOr<PeerSpec> peer = parts_.peer_set->WhereIs(request.node());
+    if (!peer.ok()) return answer(peer.status());
+    return parts_.peers->ProbePaths(*peer, forwarded, std::move(answer));
   }
   if (!who.ok()) return answer(who);
   if (request.peer() == request.node())
@@ -267,20 +277,24 @@ void ExplainService::ProbePaths(const v1::ProbePathsRequest& request, const Call
   answer(std::move(reply));
 }
 
-v1::ExplainPlanReply ExplainService::ExplainPlan() const {
+v1::ExplainPlanReply ExplainService::ExplainPlan(const std::string& after_node) const {
   v1::ExplainPlanReply reply;
   const plan::Plan& plan = parts_.publisher->plan();
   *reply.mutable_epoch() = daemon::ToProto(plan.epoch);
   reply.set_trouble(parts_.publisher->trouble());
   const plan::ClusterModel model = ToModel(*parts_.view);
-  const v1::Plan shown = daemon::ToProto(plan);
+  std::map<std::string_view, const plan::NodeModel*> nodes;
+  for (const plan::NodeModel& node : model.nodes) nodes[node.name] = &node;
+  const v1::Plan shown = daemon::ToProto(PlanPage(plan, after_node, reply.mutable_next_after()));
   for (const v1::PlannedNic& planned : shown.nics()) {
     auto* reason = reply.add_reasons();
     *reason->mutable_planned() = planned;
-    for (const plan::NodeModel& node : model.nodes)
-      for (const plan::NicModel& nic : node.nics)
-        if (node.name == planned.node() && nic.name == planned.nic()) reason->set_reason(plan::WeightReason(node, nic));
+    const auto node = nodes.find(planned.node());
+    if (node == nodes.end()) continue;
+    for (const plan::NicModel& nic : node->second->nics)
+      if (nic.name == planned.nic()) reason->set_reason(plan::WeightReason(*node->second, nic));
   }
+  if (!after_node.empty()) return reply;
   std::vector<plan::PlannedNic> own;
   std::copy_if(plan.nics.begin(), plan.nics.end(), std::back_inserter(own),
                [&](const plan::PlannedNic& nic) { return nic.node == parts_.reporter->node(); });

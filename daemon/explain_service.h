@@ -51,6 +51,8 @@ class ExplainService {
     const EventLog* events;
     const EventReporter* reporter;
     PeerTransport* peers;
+    // What jobs move over a NIC of this node.
+    std::function<v1::NicTraffic(const std::string& nic)> traffic;
   };
 
   // The parts outlive it.
@@ -60,7 +62,8 @@ class ExplainService {
   // daemon cannot be asked, this node says what it knows itself.
   void ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) const;
   void ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) const;
-  v1::ExplainPlanReply ExplainPlan() const;
+  // The page behind `after_node`.
+  v1::ExplainPlanReply ExplainPlan(const std::string& after_node) const;
 
   // The machine's inside, once it has been read.
   void SetTopology(health::NodeTopology topology) { topology_ = std::move(topology); }

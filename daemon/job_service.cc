@@ -77,7 +77,26 @@ bool JobService::MayTell(uint32_t uid, Nanos now) {
   return true;
 }
 
+void JobService::NoteTraffic(JobId id, const plan::EvidenceRecord& record) {
+  const v1::Job* const job = registry_.Find(id);
+  if (job == nullptr || static_cast<plan::EvidenceKind>(record.kind) != plan::EvidenceKind::kRailTotals ||
+      record.local_rail >= static_cast<uint32_t>(job->rails_size()))
+    return;
+  const v1::RailTotals& rail = job->rails(static_cast<int>(record.local_rail));
+  if (!rail.nic().empty() && (rail.sent_bytes() != record.bytes || rail.received_bytes() != record.received_bytes))
+    moved_[rail.nic()] = reporter_->Now().monotonic_ns;
+}
+
+v1::NicTraffic JobService::TrafficOn(const std::string& nic) const {
+  v1::NicTraffic traffic;
+  for (const std::string& job : JobsOn(nic)) traffic.add_jobs(job);
+  const auto moved = moved_.find(nic);
+  traffic.set_quiet_ns(moved == moved_.end() ? -1 : reporter_->Now().monotonic_ns - moved->second);
+  return traffic;
+}
+
 void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
+  NoteTraffic(id, record);
   if (!registry_.Record(id, record)) return;
   const auto kind = static_cast<plan::EvidenceKind>(record.kind);
   if (kind == plan::EvidenceKind::kRailSlow || kind == plan::EvidenceKind::kRailSteady) return OnShare(id, record);

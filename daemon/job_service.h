@@ -35,6 +35,8 @@ class JobService {
 
   // The jobs with a rail on `nic`: "train (pid 4711)".
   std::vector<std::string> JobsOn(const std::string& nic) const;
+  // What they move over it.
+  v1::NicTraffic TrafficOn(const std::string& nic) const;
   const JobRegistry& registry() const { return registry_; }
   // Connections and requests that the attach server turned away.
   uint64_t refused() const { return outputs_.refused(); }
@@ -49,6 +51,7 @@ class JobService {
   bool MayTell(uint32_t uid, Nanos now);
   AttachDecision OnAttach(JobId id, const JobProcess& process, const plan::AttachRequest& request);
   void OnRecord(JobId id, const plan::EvidenceRecord& record);
+  void NoteTraffic(JobId id, const plan::EvidenceRecord& record);
   void OnShare(JobId id, const plan::EvidenceRecord& record);
   // What every report starts with.
   health::JobReport ReportOf(JobId id, const plan::EvidenceRecord& record, health::JobReport::What what) const;
@@ -62,6 +65,7 @@ class JobService {
   const Outputs outputs_;
   JobRegistry registry_;
   std::map<uint32_t, Allowance> allowances_;  // by uid
+  std::map<std::string, Nanos> moved_;        // by NIC of this node: when a job reported the last bytes
 };
 
 }  // namespace r2cc::daemon

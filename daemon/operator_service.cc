@@ -1,6 +1,7 @@
 #include "daemon/operator_service.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -16,6 +17,9 @@ namespace {
 
 // A disk that takes longer may not hold up the operator: what was said is in force, and is written when the disk lets it.
 constexpr Nanos kSaveWait = kNanosPerSecond / 2;
+
+// A line stays a line in a large cluster.
+constexpr size_t kNamesShown = 16;
 
 struct Action {
   health::EvidenceKind kind;
@@ -59,7 +63,9 @@ void OperatorService::Act(const v1::NicActionRequest& request, const Caller& cal
   if (parts_.view->Find(request.node()) == nullptr && !parts_.peer_set->IsPeer(request.node())) return answer(UnknownNode(request.node()));
   v1::NicActionRequest forwarded = request;
   *forwarded.mutable_asker() = ToAsker(caller, own);
-  parts_.peers->Act(request.node(), forwarded, std::move(answer));
+  const absl::StatusOr<PeerSpec> peer = parts_.peer_set->WhereIs(request.node());
+  if (!peer.ok()) return answer(peer.status());
+  parts_.peers->Act(*peer, forwarded, std::move(answer));
 }
 
 void OperatorService::ActHere(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) {
@@ -119,7 +125,10 @@ absl::Status OperatorService::UnknownNode(const std::string& node) const {
   std::set<std::string> names;
   for (const auto& [name, entry] : parts_.view->nodes()) names.insert(name);
   for (const auto& peer : parts_.peer_set->Peers()) names.insert(peer.node());
-  return absl::NotFoundError(absl::StrCat("there is no node '", Clean(node), "'; the nodes are ", absl::StrJoin(names, " ")));
+  const size_t more = names.size() > kNamesShown ? names.size() - kNamesShown : 0;
+  names.erase(std::next(names.begin(), static_cast<ptrdiff_t>(names.size() - more)), names.end());
+  return absl::NotFoundError(absl::StrCat("there is no node '", Clean(node), "'; the nodes are ", absl::StrJoin(names, " "),
+                                          more > 0 ? absl::StrCat(" and ", more, " more: `r2ccctl nic list` names all") : ""));
 }
 
 absl::Status OperatorService::UnknownNic(const std::string& nic) const {

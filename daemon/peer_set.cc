@@ -337,8 +337,17 @@ std::vector<v1::PeerStatus> PeerSet::Peers() const {
     status.set_address(peer.address);
     status.set_connected(peer.connected);
     status.set_error(peer.error);
+    status.set_known(view_->Find(node) != nullptr);
   }
   return peers;
+}
+
+absl::StatusOr<PeerSpec> PeerSet::WhereIs(const std::string& node) const {
+  const auto peer = peers_.find(node);
+  const std::string address = peer != peers_.end() ? peer->second.address : AboutNode(node).peer_address;
+  if (ParseHostPort(address, /*allow_port_zero=*/false).ok()) return PeerSpec{node, address};
+  return absl::UnavailableError(
+      absl::StrCat("the daemon of node ", node, " has not told where it listens; ask on ", node, " itself, or name it under peers"));
 }
 
 PeerSet::About PeerSet::AboutNode(const std::string& node) const {

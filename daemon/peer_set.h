@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "daemon/config.h"
 #include "daemon/event_reporter.h"
 #include "daemon/io/peer_transport.h"
@@ -58,6 +59,8 @@ class PeerSet {
   std::vector<PeerSpec> DirectPeers(const JobPeers& job_peers);
 
   bool IsPeer(const std::string& node) const { return peers_.contains(node); }
+  // Where the daemon of `node` is to be found. UNAVAILABLE, with one line that says what would help, if nobody has told.
+  absl::StatusOr<PeerSpec> WhereIs(const std::string& node) const;
   std::vector<v1::PeerStatus> Peers() const;
   const std::string& store_state() const { return store_state_; }
   // What the view does not hold of a node: where its daemon is, and its release.

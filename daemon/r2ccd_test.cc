@@ -171,7 +171,10 @@ TEST_F(R2ccdTest, TheStoreTellsOfNodesThatAreNoPeers) {
   ASSERT_TRUE(plugin.attached());
   EXPECT_EQ(Act(2, "n2", "rail0", v1::FAIL), "");
   EXPECT_NE(plugin.AwaitState("n2", "rail0", plan::NicState::kFailed), 0);
-  EXPECT_EQ(Act(1, "n2", "rail0", v1::RESTORE), "node n2 is not a configured peer of this daemon; ask a daemon that has it, or its own");
+  EXPECT_EQ(Act(1, "n2", "rail0", v1::RESTORE), "") << "asked of one that has no stream to it";
+  daemons_[2]->Signal(SIGKILL);
+  daemons_[2]->Wait();
+  EXPECT_EQ(Act(1, "n2", "rail0", v1::FAIL), "node n2 (127.0.0.1:" + std::to_string(ports_[2]) + ") cannot be reached: Connection refused");
 }
 
 TEST_F(R2ccdTest, ASecondDaemonIsRefusedAndTheFirstGoesOn) {

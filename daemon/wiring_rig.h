@@ -73,7 +73,7 @@ class WiringTest : public testing::Test, protected FakeWorld {
 
   v1::StatusReply Status() {
     v1::StatusReply status;
-    wiring_->backend().GetStatus([&](absl::StatusOr<v1::StatusReply> reply) { status = *std::move(reply); });
+    wiring_->backend().GetStatus({}, [&](absl::StatusOr<v1::StatusReply> reply) { status = *std::move(reply); });
     Settle();
     return status;
   }

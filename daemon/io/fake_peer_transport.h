@@ -24,23 +24,23 @@ class FakePeerTransport final : public PeerTransport {
     listener_ = broadcaster_->Listen([this] { pushed_.push_back(*broadcaster_->Get()); });
   }
   void SetPeers(const std::vector<PeerSpec>& peers) override { peers_ = peers; }
-  void Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) override {
-    const auto found = actors_.find(peer);
+  void Act(const PeerSpec& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) override {
+    const auto found = actors_.find(peer.node);
     answer(found == actors_.end()
-               ? absl::StatusOr<v1::NicActionReply>(absl::UnavailableError(absl::StrCat("node ", peer, " cannot be reached")))
+               ? absl::StatusOr<v1::NicActionReply>(absl::UnavailableError(absl::StrCat("node ", peer.node, " cannot be reached")))
                : found->second(request));
   }
-  void ExplainNic(const std::string& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) override {
-    if (!actors_.contains(peer)) return answer(absl::UnavailableError(absl::StrCat("node ", peer, " cannot be reached")));
+  void ExplainNic(const PeerSpec& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) override {
+    if (!actors_.contains(peer.node)) return answer(absl::UnavailableError(absl::StrCat("node ", peer.node, " cannot be reached")));
     v1::ExplainNicReply reply;
-    reply.set_node(peer);
+    reply.set_node(peer.node);
     reply.mutable_nic()->set_name(request.nic());
     answer(reply);
   }
-  void ProbePaths(const std::string& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) override {
-    if (!actors_.contains(peer)) return answer(absl::UnavailableError(absl::StrCat("node ", peer, " cannot be reached")));
+  void ProbePaths(const PeerSpec& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) override {
+    if (!actors_.contains(peer.node)) return answer(absl::UnavailableError(absl::StrCat("node ", peer.node, " cannot be reached")));
     v1::ProbePathsReply reply;
-    reply.set_node(peer);
+    reply.set_node(peer.node);
     reply.set_peer(request.peer());
     answer(reply);
   }

@@ -34,12 +34,13 @@ class PeerTransport {
   // gone no callback comes any more; those that stay at their address keep their connection.
   virtual void SetPeers(const std::vector<PeerSpec>& peers) = 0;
 
-  // Has `peer` do something to one of its NICs. The answer comes within a bounded time.
-  virtual void Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) = 0;
+  // Has `peer` do something to one of its NICs, whether it is one of the peers or not; `peer.address` is where its daemon is to be found if
+  // it is none. The answer comes within a bounded time: UNAVAILABLE, with one line that names node and address, if it cannot be reached.
+  virtual void Act(const PeerSpec& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) = 0;
 
   // Has `peer` explain what is its own. As Act.
-  virtual void ExplainNic(const std::string& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) = 0;
-  virtual void ProbePaths(const std::string& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) = 0;
+  virtual void ExplainNic(const PeerSpec& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) = 0;
+  virtual void ProbePaths(const PeerSpec& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) = 0;
 
   // After this no callback comes any more, and the broadcaster is not used.
   virtual void Stop() = 0;

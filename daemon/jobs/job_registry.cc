@@ -104,6 +104,23 @@ const v1::Job* JobRegistry::Find(JobId id) const {
   return found == jobs_.end() ? nullptr : &found->second.job;
 }
 
+v1::ListJobsReply JobRegistry::Page(const v1::ListJobsRequest& request, size_t bytes_max) const {
+  v1::ListJobsReply reply;
+  size_t index = 0;
+  size_t bytes = 0;
+  const auto add = [&](const v1::Job& job) {
+    if (index++ < request.skip() || reply.more()) return;
+    if (bytes >= bytes_max) return reply.set_more(true);
+    bytes += job.ByteSizeLong();
+    *reply.add_jobs() = job;
+  };
+  if (request.ended())
+    for (const v1::Job& job : ended_) add(job);
+  else
+    for (const auto& [id, entry] : jobs_) add(entry.job);
+  return reply;
+}
+
 std::vector<v1::Job> JobRegistry::Jobs() const {
   std::vector<v1::Job> jobs;
   for (const auto& [id, entry] : jobs_) jobs.push_back(entry.job);

@@ -59,6 +59,8 @@ class JobRegistry {
 
   size_t size() const { return jobs_.size(); }
   std::vector<v1::Job> Jobs() const;
+  // What `request` asks for, as far as it fits into `bytes_max`: one job at least, if there is one.
+  v1::ListJobsReply Page(const v1::ListJobsRequest& request, size_t bytes_max) const;
 
  private:
   void KeepEnded(v1::Job job);

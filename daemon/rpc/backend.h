@@ -21,14 +21,14 @@ class Backend {
   virtual ~Backend() = default;
   // Whether this node lets `caller` use `role`; at once.
   virtual absl::Status Allow(const Caller& caller, Role role) const = 0;
-  virtual void GetStatus(Answer<v1::StatusReply> answer) = 0;
+  virtual void GetStatus(const v1::StatusRequest& request, Answer<v1::StatusReply> answer) = 0;
   virtual void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) = 0;
   virtual void ActOnNic(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) = 0;
   virtual void ListJobs(const v1::ListJobsRequest& request, Answer<v1::ListJobsReply> answer) = 0;
-  virtual void GetPlan(Answer<v1::Plan> answer) = 0;
+  virtual void GetPlan(const v1::GetPlanRequest& request, Answer<v1::Plan> answer) = 0;
   virtual void ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) = 0;
   virtual void ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) = 0;
-  virtual void ExplainPlan(Answer<v1::ExplainPlanReply> answer) = 0;
+  virtual void ExplainPlan(const v1::ExplainPlanRequest& request, Answer<v1::ExplainPlanReply> answer) = 0;
   // A peer's view, pushed to us by `from` on its stream `stream`: NextStream() of one stream from its beginning to its end.
   virtual void ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from) = 0;
   // A peer's stream is over: nothing comes by it any more.

@@ -80,8 +80,9 @@ class ControlService final : public v1::Control::CallbackService {
  public:
   ControlService(Backend* backend, const Authenticator* authenticator) : backend_(backend), authenticator_(authenticator) {}
 
-  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const v1::StatusRequest*, v1::StatusReply* reply) override {
-    return Viewed(context, "the status", [&](auto* reactor) { backend_->GetStatus(AnswerTo(reactor, reply)); });
+  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const v1::StatusRequest* request,
+                                      v1::StatusReply* reply) override {
+    return Viewed(context, "the status", [&](auto* reactor) { backend_->GetStatus(*request, AnswerTo(reactor, reply)); });
   }
   grpc::ServerUnaryReactor* ListNics(grpc::CallbackServerContext* context, const v1::ListNicsRequest* request,
                                      v1::ListNicsReply* reply) override {
@@ -96,12 +97,12 @@ class ControlService final : public v1::Control::CallbackService {
                                      v1::ListJobsReply* reply) override {
     return Viewed(context, "the jobs", [&](auto* reactor) { backend_->ListJobs(*request, AnswerTo(reactor, reply)); });
   }
-  grpc::ServerUnaryReactor* GetPlan(grpc::CallbackServerContext* context, const v1::GetPlanRequest*, v1::Plan* reply) override {
-    return Viewed(context, "the plan", [&](auto* reactor) { backend_->GetPlan(AnswerTo(reactor, reply)); });
+  grpc::ServerUnaryReactor* GetPlan(grpc::CallbackServerContext* context, const v1::GetPlanRequest* request, v1::Plan* reply) override {
+    return Viewed(context, "the plan", [&](auto* reactor) { backend_->GetPlan(*request, AnswerTo(reactor, reply)); });
   }
-  grpc::ServerUnaryReactor* ExplainPlan(grpc::CallbackServerContext* context, const v1::ExplainPlanRequest*,
+  grpc::ServerUnaryReactor* ExplainPlan(grpc::CallbackServerContext* context, const v1::ExplainPlanRequest* request,
                                         v1::ExplainPlanReply* reply) override {
-    return Viewed(context, "the plan", [&](auto* reactor) { backend_->ExplainPlan(AnswerTo(reactor, reply)); });
+    return Viewed(context, "the plan", [&](auto* reactor) { backend_->ExplainPlan(*request, AnswerTo(reactor, reply)); });
   }
 
   // These are judged by the node that does them.

@@ -98,14 +98,14 @@ class End final : public Backend {
     loop_.loop().RunAndWait([this] { transport_.Stop(); });
   }
   absl::Status Allow(const Caller&, Role) const override { return absl::OkStatus(); }
-  void GetStatus(Answer<v1::StatusReply>) override {}
+  void GetStatus(const v1::StatusRequest&, Answer<v1::StatusReply>) override {}
   void ListNics(const v1::ListNicsRequest&, Answer<v1::ListNicsReply>) override {}
   void ActOnNic(const v1::NicActionRequest&, const Caller&, Answer<v1::NicActionReply>) override {}
   void ListJobs(const v1::ListJobsRequest&, Answer<v1::ListJobsReply>) override {}
-  void GetPlan(Answer<v1::Plan>) override {}
+  void GetPlan(const v1::GetPlanRequest&, Answer<v1::Plan>) override {}
   void ExplainNic(const v1::ExplainNicRequest&, const Caller&, Answer<v1::ExplainNicReply>) override {}
   void ProbePaths(const v1::ProbePathsRequest&, const Caller&, Answer<v1::ProbePathsReply>) override {}
-  void ExplainPlan(Answer<v1::ExplainPlanReply>) override {}
+  void ExplainPlan(const v1::ExplainPlanRequest&, Answer<v1::ExplainPlanReply>) override {}
   void ReceiveView(v1::NodeView view, uint64_t, const Caller&) override { by_peers_stream.Add(view); }
   void EndStream(uint64_t) override {}
   EventLog& events() override { return events_; }

@@ -143,7 +143,7 @@ class GrpcPeerTransport::Link {
     for (const auto& context : acts_->Take()) context->TryCancel();
   }
 
-  // One call; `start` begins it: a method of the stub's async().
+  // One call; `start` begins it: a method of the stub's async(). Without a stream nobody knows yet which way is good: all are tried.
   template <typename Request, typename Reply, typename Start>
   void Ask(const Request& request, Answer<Reply> answer, Start start) {
     struct AskCall {
@@ -156,19 +156,21 @@ class GrpcPeerTransport::Link {
     call->context->set_deadline(std::chrono::system_clock::now() + kActDeadline);
     acts_->Add(call->context);
     calls_->Add(1);
-    start(stubs_.get()->async(), call->context.get(), &call->request, &call->reply,
-          [call, acts = acts_, calls = calls_, executor = executor_, answer, peer = peer_](grpc::Status status) {
-            acts->Remove(call->context);
-            executor->Post([call, answer, peer, status] {
-              if (status.ok()) return answer(std::move(call->reply));
-              const auto code = status.error_code();
-              const bool unreachable = code == grpc::UNAVAILABLE || code == grpc::DEADLINE_EXCEEDED;
-              answer(unreachable ? absl::UnavailableError(
-                                       absl::StrCat("node ", peer.node, " (", peer.address, ") cannot be reached: ", ShortReason(status)))
-                                 : FromGrpc(status));
-            });
-            calls->Add(-1);
+    start(
+        stubs_.get()->async(), call->context.get(), &call->request, &call->reply,
+        [this, call, alive = alive_, acts = acts_, calls = calls_, executor = executor_, answer, start, peer = peer_](grpc::Status status) {
+          acts->Remove(call->context);
+          executor->Post([this, call, alive, answer, start, peer, status] {
+            if (status.ok()) return answer(std::move(call->reply));
+            const auto code = status.error_code();
+            if (code == grpc::UNAVAILABLE && *alive && broadcaster_ == nullptr && stubs_.Next()) return Ask(call->request, answer, start);
+            const bool unreachable = code == grpc::UNAVAILABLE || code == grpc::DEADLINE_EXCEEDED;
+            answer(unreachable ? absl::UnavailableError(
+                                     absl::StrCat("node ", peer.node, " (", peer.address, ") cannot be reached: ", ShortReason(status)))
+                               : FromGrpc(status));
           });
+          calls->Add(-1);
+        });
   }
 
  private:
@@ -287,32 +289,29 @@ void GrpcPeerTransport::SetPeers(const std::vector<PeerSpec>& peers) {
   }
 }
 
-template <typename Reply>
-GrpcPeerTransport::Link* GrpcPeerTransport::Find(const std::string& peer, const Answer<Reply>& answer) const {
+GrpcPeerTransport::Link* GrpcPeerTransport::LinkTo(const PeerSpec& peer) {
   for (const auto& link : links_)
-    if (link->peer().node == peer) return link.get();
-  answer(absl::UnavailableError(
-      absl::StrCat("node ", peer, " is not a configured peer of this daemon; ask a daemon that has it, or its own")));
-  return nullptr;
+    if (link->peer().node == peer.node) return link.get();
+  std::erase_if(ended_, [](const auto& link) { return !link->HasCalls(); });
+  ended_.push_back(std::make_unique<Link>(executor_, peer, credentials_));
+  return ended_.back().get();
 }
 
-void GrpcPeerTransport::Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) {
-  if (Link* link = Find(peer, answer); link != nullptr)
-    link->Ask(request, std::move(answer), [](auto* stub, auto... call) { stub->ActOnNic(call...); });
+void GrpcPeerTransport::Act(const PeerSpec& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) {
+  LinkTo(peer)->Ask(request, std::move(answer), [](auto* stub, auto... call) { stub->ActOnNic(call...); });
 }
 
-void GrpcPeerTransport::ExplainNic(const std::string& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) {
-  if (Link* link = Find(peer, answer); link != nullptr)
-    link->Ask(request, std::move(answer), [](auto* stub, auto... call) { stub->ExplainNic(call...); });
+void GrpcPeerTransport::ExplainNic(const PeerSpec& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) {
+  LinkTo(peer)->Ask(request, std::move(answer), [](auto* stub, auto... call) { stub->ExplainNic(call...); });
 }
 
-void GrpcPeerTransport::ProbePaths(const std::string& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) {
-  if (Link* link = Find(peer, answer); link != nullptr)
-    link->Ask(request, std::move(answer), [](auto* stub, auto... call) { stub->ProbePaths(call...); });
+void GrpcPeerTransport::ProbePaths(const PeerSpec& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) {
+  LinkTo(peer)->Ask(request, std::move(answer), [](auto* stub, auto... call) { stub->ProbePaths(call...); });
 }
 
 void GrpcPeerTransport::Stop() {
-  for (const auto& link : links_) link->Stop();
+  for (const auto* links : {&links_, &ended_})
+    for (const auto& link : *links) link->Stop();
   for (const auto* links : {&links_, &ended_})
     for (const auto& link : *links) link->AwaitCalls();
 }

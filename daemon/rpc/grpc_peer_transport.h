@@ -22,25 +22,24 @@ class GrpcPeerTransport final : public PeerTransport {
 
   void Start(ViewBroadcaster* broadcaster, Callbacks callbacks) override;
   void SetPeers(const std::vector<PeerSpec>& peers) override;
-  void Act(const std::string& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) override;
-  void ExplainNic(const std::string& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) override;
-  void ProbePaths(const std::string& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) override;
+  void Act(const PeerSpec& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) override;
+  void ExplainNic(const PeerSpec& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) override;
+  void ProbePaths(const PeerSpec& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) override;
   // Cancels every call and waits until it has ended, which is a matter of milliseconds.
   void Stop() override;
 
  private:
   class Link;
   class ExchangeCall;
-  // The link to `peer`; null, with the answer given, if there is none.
-  template <typename Reply>
-  Link* Find(const std::string& peer, const Answer<Reply>& answer) const;
+  // The link to `peer`, or one for a single request.
+  Link* LinkTo(const PeerSpec& peer);
 
   Executor* const executor_;
   const Credentials credentials_;
   ViewBroadcaster* broadcaster_ = nullptr;
   Callbacks callbacks_;
   std::vector<std::unique_ptr<Link>> links_;
-  std::vector<std::unique_ptr<Link>> ended_;  // to peers that are gone, until gRPC is done with their calls
+  std::vector<std::unique_ptr<Link>> ended_;  // to peers that are none, until gRPC is done with their calls
 };
 
 }  // namespace r2cc::daemon

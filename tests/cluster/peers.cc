@@ -183,13 +183,13 @@ void Peers::Stop() {
 }
 
 // Only r2ccctl asks for these.
-void Peers::Act(const std::string&, const v1::NicActionRequest&, daemon::Answer<v1::NicActionReply> answer) {
+void Peers::Act(const daemon::PeerSpec&, const v1::NicActionRequest&, daemon::Answer<v1::NicActionReply> answer) {
   answer(absl::UnimplementedError("nobody operates the simulated cluster"));
 }
-void Peers::ExplainNic(const std::string&, const v1::ExplainNicRequest&, daemon::Answer<v1::ExplainNicReply> answer) {
+void Peers::ExplainNic(const daemon::PeerSpec&, const v1::ExplainNicRequest&, daemon::Answer<v1::ExplainNicReply> answer) {
   answer(absl::UnimplementedError("nobody asks the simulated cluster"));
 }
-void Peers::ProbePaths(const std::string&, const v1::ProbePathsRequest&, daemon::Answer<v1::ProbePathsReply> answer) {
+void Peers::ProbePaths(const daemon::PeerSpec&, const v1::ProbePathsRequest&, daemon::Answer<v1::ProbePathsReply> answer) {
   answer(absl::UnimplementedError("nobody asks the simulated cluster"));
 }
 

@@ -187,6 +187,36 @@ TEST_F(R2ccdEtcdTest, NodesOfAJobCallEachOther) {
   EXPECT_TRUE(WaitUntil([&] { return Status(0).peers_size() == 0; })) << Status(0).DebugString();
 }
 
+// No configuration names a peer, no job has called one: whoever is asked asks the NIC's own daemon, which judges and tells who it was.
+TEST_F(R2ccdEtcdTest, AnyDaemonForwardsForAnyNode) {
+  for (int node = 0; node < kNodes; ++node) UseEtcd(node, etcd_->endpoint(), /*with_peers=*/false);
+  for (int node = 0; node < kNodes; ++node) StartDaemon(node);
+  for (int node = 0; node < kNodes; ++node)
+    ASSERT_TRUE(WaitUntil([&] { return Status(node).nodes_size() == kNodes; })) << Status(node).DebugString();
+  EXPECT_EQ(Status(0).peers_size(), 0);
+  for (const auto& [asked, node] : {std::pair(0, 1), {1, 0}, {2, 0}, {0, 2}}) {
+    SCOPED_TRACE(testing::Message() << Node(node) << " through " << Node(asked));
+    ASSERT_EQ(Act(asked, Node(node), "rail0", v1::FAIL), "");
+    const std::vector<v1::Event> told = Events(node, "operator");
+    ASSERT_FALSE(told.empty());
+    EXPECT_THAT(told.back().message(), HasSubstr("on " + Node(asked))) << "who asked, and where";
+    EXPECT_THAT(told.back().message(), HasSubstr("uid " + std::to_string(getuid())));
+    grpc::ClientContext context;
+    v1::ExplainNicRequest request;
+    request.set_node(Node(node));
+    request.set_nic("rail0");
+    v1::ExplainNicReply reply;
+    ASSERT_TRUE(Control(asked)->ExplainNic(&context, request, &reply).ok());
+    EXPECT_EQ(reply.verdict(), "operator") << "its own daemon knows";
+    ASSERT_EQ(Act(asked, Node(node), "rail0", v1::RESTORE), "");
+  }
+  EXPECT_THAT(Act(0, "n9", "rail0", v1::FAIL), HasSubstr("there is no node 'n9'; the nodes are n0 n1 n2"));
+  EXPECT_EQ(Status(0).peers_size(), 0) << "a question makes no peer";
+  daemons_[1]->Signal(SIGKILL);
+  daemons_[1]->Wait();
+  EXPECT_EQ(Act(0, "n1", "rail0", v1::FAIL), "node n1 (127.0.0.1:" + std::to_string(ports_[1]) + ") cannot be reached: Connection refused");
+}
+
 TEST_F(R2ccdEtcdTest, OneThatRefusesIsOneClearLineAndDisturbsNobody) {
   const std::string nobody = "127.0.0.1:" + std::to_string(FreePort());
   for (int node = 0; node < kNodes; ++node) UseEtcd(node, nobody, /*with_peers=*/true);

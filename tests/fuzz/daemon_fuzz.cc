@@ -335,10 +335,10 @@ class Fuzzed : daemon::FakeWorld {
     }
     Call<v1::ProbePathsReply>([&](auto answer) { wiring_->backend().ProbePaths(paths, caller, answer); });
     Call<v1::ListNicsReply>([&](auto answer) { wiring_->backend().ListNics(nics, answer); });
-    Call<v1::StatusReply>([&](auto answer) { wiring_->backend().GetStatus(answer); });
+    Call<v1::StatusReply>([&](auto answer) { wiring_->backend().GetStatus({}, answer); });
     Call<v1::ListJobsReply>([&](auto answer) { wiring_->backend().ListJobs({}, answer); });
-    Call<v1::Plan>([&](auto answer) { wiring_->backend().GetPlan(answer); });
-    Call<v1::ExplainPlanReply>([&](auto answer) { wiring_->backend().ExplainPlan(answer); });
+    Call<v1::Plan>([&](auto answer) { wiring_->backend().GetPlan({}, answer); });
+    Call<v1::ExplainPlanReply>([&](auto answer) { wiring_->backend().ExplainPlan({}, answer); });
   }
 
   // ---- what must hold ----
