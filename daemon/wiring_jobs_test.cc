@@ -49,6 +49,41 @@ TEST_F(WiringTest, AJobIsMatchedCountedAndHeard) {
   EXPECT_EQ(Status().jobs(), 0u);
 }
 
+// By which `nic drain --wait` knows when it may return.
+TEST_F(WiringTest, WhatTravelsOverANicIsSaidWithItsExplanation) {
+  const auto traffic = [this](const std::string& nic) {
+    v1::ExplainNicRequest request;
+    request.set_node("n0");
+    request.set_nic(nic);
+    v1::NicTraffic told;
+    wiring_->backend().ExplainNic(request, kRoot, [&](absl::StatusOr<v1::ExplainNicReply> reply) { told = reply->traffic(); });
+    Settle();
+    return told;
+  };
+  const auto report = [this](uint64_t bytes) {
+    plan::EvidenceRecord record{};
+    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
+    record.time_ns = core_.Now();
+    record.local_rail = 1;
+    record.bytes = bytes;
+    jobs_->Tell(1, {record});
+    Settle();
+  };
+  EXPECT_EQ(traffic("rail1").jobs_size(), 0);
+  jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}));
+  EXPECT_EQ(traffic("rail1").jobs(0), "train (pid 4711)");
+  EXPECT_EQ(traffic("rail1").quiet_ns(), -1);
+  report(1000);
+  core_.Advance(kNanosPerSecond);
+  EXPECT_EQ(traffic("rail1").quiet_ns(), kNanosPerSecond);
+  report(2000);
+  EXPECT_EQ(traffic("rail1").quiet_ns(), 0);
+  core_.Advance(kNanosPerSecond);
+  report(2000);
+  EXPECT_EQ(traffic("rail1").quiet_ns(), kNanosPerSecond) << "the same bytes once more";
+  EXPECT_EQ(traffic("rail0").quiet_ns(), -1);
+}
+
 TEST_F(WiringTest, AGrayRailIsDegradedWeightedAndForgotten) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}));
   const auto say = [this](plan::EvidenceKind kind, uint32_t permille) {
