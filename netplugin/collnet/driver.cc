@@ -10,12 +10,12 @@ namespace {
 
 using Request = FlowQueue::Request;
 
-// Member 0 tells of plans, and a failure comes once: more than two messages under way are rare.
-constexpr int kMessagesExpected = 4;
 // From one member. A schedule has some lanes between two members, of each of which every slot has a flow.
 constexpr size_t kFlowsOfMemberMax = 4096;
-// A control message is so many bytes, and then so many.
+// A control message is its length, and so many bytes; or one of these words.
 using MessageLength = uint32_t;
+constexpr MessageLength kReady = 0;            // the sender hears all members
+constexpr MessageLength kLeaves = UINT32_MAX;  // the sender's last one
 
 }  // namespace
 
@@ -29,13 +29,14 @@ Driver::Driver(const Options& options, Executor::MakePlan make_plan, Executor::M
     peer.tells.AddOwn(
         Request::Kind::kGreeting,
         Encode(Greeting{.group = options_.number, .members = options_.group.members, .member = options_.group.member, .control = true}));
-    for (int i = 0; i < kMessagesExpected; ++i) ExpectMessage(&peer);
+    ExpectMessage(&peer);
   }
   CarryOut();
 }
 
 Driver::~Driver() {
   for (const Adding& adding : adding_) adding.reduction->Wait();
+  for (Peer& peer : peers_) TellWord(&peer, kLeaves);
   net::FlowPort* const port = means_.flows->port();
   const auto close = [port](const FlowQueue& queue) {
     if (queue.has_flow()) port->Close(queue.flow());
@@ -61,11 +62,6 @@ std::optional<OperationId> Driver::Call(const Vectors& vectors, Nanos now) {
   return operation;
 }
 
-bool Driver::connected() const {
-  return heard_ == peers_.size() &&
-         std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.ready && peer.tells.idle(); });
-}
-
 void Driver::SetCapacity(uint64_t bytes_per_s) {
   executor_.SetCapacity(bytes_per_s);
   CarryOut();
@@ -75,6 +71,8 @@ bool Driver::Poll(Nanos now) {
   bool moved = Accept();
   // What the others say of a failure is heard before what it does to their flows.
   for (Peer& peer : peers_) moved |= Hear(&peer, now);
+  connected_ = connected_ || (heard_ == peers_.size() &&
+                              std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.ready && peer.tells.idle(); }));
   moved |= PollFlows(now);
   moved |= PollReductions(now);
   LookForErrors();
@@ -146,15 +144,19 @@ void Driver::Tell(Peer* peer, Bytes message) {
   message.insert(message.begin(), sizeof(length), std::byte{});
   std::memcpy(message.data(), &length, sizeof(length));
   peer->tells.AddOwn(Request::Kind::kMessage, std::move(message));
+  // Nobody polls a driver that has failed.
+  peer->tells.Post();
 }
 
 void Driver::ExpectMessage(Peer* peer) {
   peer->hears.AddOwn(Request::Kind::kMessage, Bytes(sizeof(MessageLength) + MessageBytesMax(options_.group.members)));
 }
 
-// An empty message: this member hears all others.
-void Driver::TellReady() {
-  for (Peer& peer : peers_) Tell(&peer, {});
+void Driver::TellWord(Peer* peer, uint32_t word) {
+  Bytes message(sizeof(word));
+  std::memcpy(message.data(), &word, sizeof(word));
+  peer->tells.AddOwn(Request::Kind::kMessage, std::move(message));
+  peer->tells.Post();
 }
 
 bool Driver::Hear(Peer* peer, Nanos now) {
@@ -164,8 +166,12 @@ bool Driver::Hear(Peer* peer, Nanos now) {
     moved = true;
     MessageLength length = 0;
     std::memcpy(&length, heard->own.data(), sizeof(length));
+    if (length == kLeaves) {
+      peer->left = true;
+      continue;
+    }
     ExpectMessage(peer);
-    if (length == 0) {
+    if (length == kReady) {
       peer->ready = true;
       continue;
     }
@@ -232,7 +238,8 @@ void Driver::Greeted(net::FlowRef flow, std::span<const std::byte> bytes) {
   }
   // Its first request was the greeting; those that the queue has begin after it.
   queue->SetFlow(means_.flows->port(), flow, 1);
-  if (greeting->control && ++heard_ == peers_.size()) TellReady();
+  if (greeting->control && ++heard_ == peers_.size())
+    for (Peer& peer : peers_) TellWord(&peer, kReady);
 }
 
 bool Driver::PollFlows(Nanos now) {
@@ -278,9 +285,12 @@ void Driver::LookForErrors() {
     if (executor_.failed() || queue.idle()) return;
     if (const std::string error = queue.Error(); !error.empty()) executor_.PeerFailed(member, error);
   };
+  // Whoever has nothing more to say may go. A way that is gone shows where bytes should come.
   for (const Peer& peer : peers_) {
+    if (connected_ && !(peer.member == 0 && executor_.waits_for_stamp())) continue;
     look(peer.member, peer.tells);
     look(peer.member, peer.hears);
+    if (peer.left && !executor_.failed()) executor_.PeerFailed(peer.member, "it has left");
   }
   for (const auto& [name, queue] : sends_) look(name.peer, queue);
   for (const auto& [name, queue] : receives_) look(name.peer, queue);

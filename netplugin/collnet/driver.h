@@ -3,7 +3,8 @@
 //
 // Each FlowName that is used is a flow of its own, opened when it is first needed; so is a control flow from each member to each other one.
 // The first message of a flow says who has opened it and for what. A member says on its control flows that it hears all others: the group
-// is connected when all have said so.
+// is connected when all have said so. A member that ends says that it leaves: others may still be at their last operation, for which they
+// need nothing of it.
 //
 // Memory of an operation belongs to the driver from Call() until it is done. If the group fails, memory of the operations that are not done
 // may be read and written until the driver is gone.
@@ -53,7 +54,7 @@ class Driver {
   Driver& operator=(const Driver&) = delete;
 
   // All members hear each other, and all will hear so from this one, whether or not it is polled.
-  bool connected() const;
+  bool connected() const { return connected_; }
   // The next operation. Nothing if the group has failed, or if the vector is too long.
   std::optional<OperationId> Call(const Vectors& vectors, Nanos now);
   bool Done(OperationId operation) const { return operation < called_ && vectors_.count(operation) == 0; }
@@ -68,6 +69,7 @@ class Driver {
   struct Peer {
     uint32_t member = 0;
     bool ready = false;  // it hears all members
+    bool left = false;   // it says nothing any more
     FlowQueue tells{FlowQueue::Direction::kSends};
     FlowQueue hears{FlowQueue::Direction::kReceives};
   };
@@ -90,12 +92,12 @@ class Driver {
   void Do(Action action);
   void BeginReduction(const Action& action);
   void Tell(Peer* peer, Bytes message);
+  void TellWord(Peer* peer, uint32_t word);
   void ExpectMessage(Peer* peer);
   bool Accept();
   void Greeted(net::FlowRef flow, std::span<const std::byte> bytes);
   // Of this group. Empty if a flow may be what it says.
   std::string Judge(const Greeting& greeting);
-  void TellReady();
   bool Hear(Peer* peer, Nanos now);
   bool PollFlows(Nanos now);
   bool PollReductions(Nanos now);
@@ -112,6 +114,7 @@ class Driver {
   std::vector<Adding> adding_;
   OperationId called_ = 0;
   size_t heard_ = 0;  // peers whose control flow is here
+  bool connected_ = false;
 };
 
 }  // namespace r2cc::collnet

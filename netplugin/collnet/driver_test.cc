@@ -68,7 +68,7 @@ class GroupTest : public testing::Test {
     now_ += kNanosPerMs;
     network_.Move();
     for (Member& member : members_)
-      if (member.driver != nullptr) member.driver->Poll(now_);
+      if (member.driver != nullptr && (poll_failed_ || member.driver->error().empty())) member.driver->Poll(now_);
   }
   // Until it is so, which must come.
   void RunUntil(const std::function<bool()>& done) {
@@ -104,6 +104,7 @@ class GroupTest : public testing::Test {
   }
 
   Nanos now_ = kNanosPerSecond;
+  bool poll_failed_ = true;
   FakeNetwork network_{1};
   CallersReducer reducer_;
   HostStaging staging_[8];
@@ -150,6 +151,49 @@ TEST_F(GroupTest, IsConnectedWhenAllMembersHearEachOther) {
   EXPECT_FALSE(members_[1].driver->connected());
   Start(2, 3);
   RunUntil([this] { return AllConnected(); });
+}
+
+// It is done with all that it was asked for; others may be at their last operation still.
+TEST_F(GroupTest, AMemberMayLeaveWhenItsOperationsAreDone) {
+  for (int run = 0; run < 20; ++run) {
+    network_ = FakeNetwork(static_cast<uint64_t>(run));
+    Make(3);
+    for (uint32_t member = 0; member < 3; ++member)
+      for (int operation = 0; operation < 4; ++operation) Call(member, 4000);
+    RunUntil([this] {
+      for (Member& member : members_) {
+        if (member.driver == nullptr) continue;
+        EXPECT_EQ(member.driver->error(), "");
+        const bool done = std::all_of(member.operations.begin(), member.operations.end(),
+                                      [&](OperationId operation) { return member.driver->Done(operation); });
+        if (done) member.driver.reset();
+      }
+      return std::all_of(members_.begin(), members_.end(), [](const Member& member) { return member.driver == nullptr; });
+    });
+    ExpectSums();
+    members_.clear();
+  }
+}
+
+TEST_F(GroupTest, WhoWaitsForAStampOfAMemberThatHasLeftFails) {
+  Make(3);
+  RunUntil([this] { return AllConnected(); });
+  members_[0].driver.reset();
+  // More than are stamped ahead.
+  for (int operation = 0; operation < 20; ++operation) Call(1, 0);
+  RunUntil([this] { return !members_[1].driver->error().empty(); });
+  EXPECT_NE(members_[1].driver->error().find("has lost member 0"), std::string::npos) << members_[1].driver->error();
+}
+
+// As NCCL does not test any more after an error.
+TEST_F(GroupTest, AFailureIsToldAlthoughNobodyPollsTheDriverAnyMore) {
+  Make(3);
+  RunUntil([this] { return AllConnected(); });
+  Call(0, 1000);
+  Call(1, 1000);
+  Call(2, 1001);
+  poll_failed_ = false;
+  RunUntil([this] { return AllFailed(); });
 }
 
 TEST_F(GroupTest, AnotherCapacityChangesThePlanAndNoResult) {
@@ -212,7 +256,7 @@ class Strangers : public GroupTest {
   void Open(const Bytes& first) {
     bytes_.push_back(first);
     FakeFlow* const flow = network_.Open(1, 0);
-    flow->sends.push_back({bytes_.back().data(), bytes_.back().size()});
+    flow->sends.push_back({bytes_.back().data(), bytes_.back().size(), {}});
   }
   Greeting Good() const { return {.group = kGroup, .members = 3, .member = 1, .slot = 1, .from_lane = 9, .to_lane = 9}; }
 
@@ -268,7 +312,7 @@ TEST_F(Strangers, AMessageThatClaimsToBeLongerThanItIsFailsTheGroup) {
   const uint32_t length = 1'000'000;
   std::memcpy(message.data(), &length, sizeof(length));
   for (const auto& flow : network_.flows())
-    if (flow->from == 1 && flow->to == 0) flow->sends.push_back({message.data(), message.size()});
+    if (flow->from == 1 && flow->to == 0) flow->sends.push_back({message.data(), message.size(), {}});
   RunUntil([this] { return AllFailed(); });
   EXPECT_NE(members_[0].driver->error().find("a message of 1000000 bytes"), std::string::npos) << members_[0].driver->error();
 }

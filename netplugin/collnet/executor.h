@@ -75,6 +75,8 @@ class Executor {
 
   bool failed() const { return !error_.empty(); }
   const std::string& error() const { return error_; }
+  // An operation was called that member 0 has not stamped.
+  bool waits_for_stamp() const { return begun_ < called_ && book_.Find(begun_) == nullptr; }
   // Operations that were called and are not done.
   size_t open() const { return open_.size(); }
 

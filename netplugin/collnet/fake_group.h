@@ -20,6 +20,7 @@ struct FakeFlow {
   struct Post {
     net::Buffer buffer;
     uint64_t bytes = 0;
+    std::vector<std::byte> copy;  // of what is left when a sender closes
   };
   uint32_t from = 0, to = 0;
   bool accepted = false;
@@ -51,7 +52,8 @@ class FakeNetwork {
   // At some flows a message arrives.
   void Move() {
     for (const auto& flow : flows_) {
-      if (flow->send_closed || flow->receive_closed || flow->sends.empty() || flow->receives.empty() || random_() % 2 == 0) continue;
+      if (flow->error.empty() && (flow->receive_closed || (flow->send_closed && flow->sends.empty()))) flow->error = "R2CC: closed";
+      if (flow->receive_closed || flow->sends.empty() || flow->receives.empty() || random_() % 2 == 0) continue;
       const FakeFlow::Post &send = flow->sends.front(), &receive = flow->receives.front();
       if (send.bytes > receive.bytes) {
         flow->error = "R2CC: a message is larger than the buffer that the receiver posted for it";
@@ -79,6 +81,7 @@ class FakeGroup final : public GroupFlows, private net::FlowPort {
  public:
   // What fits of a flow's requests at one end.
   static constexpr size_t kRoom = 3;
+  static constexpr uint64_t kCopiedBytesMax = 1000;
 
   FakeGroup(FakeNetwork* network, uint32_t member) : network_(network), member_(member) {}
 
@@ -98,7 +101,7 @@ class FakeGroup final : public GroupFlows, private net::FlowPort {
   bool Receive(net::FlowRef flow, const net::Buffer& to, uint64_t bytes) override { return Post(&flows_[flow]->receives, to, bytes); }
   static bool Post(std::deque<FakeFlow::Post>* posts, const net::Buffer& buffer, uint64_t bytes) {
     if (posts->size() >= kRoom) return false;
-    posts->push_back({buffer, bytes});
+    posts->push_back({buffer, bytes, {}});
     return true;
   }
   uint64_t DoneThrough(net::FlowRef flow) override { return flows_[flow]->from == member_ ? flows_[flow]->sent : flows_[flow]->received; }
@@ -107,8 +110,19 @@ class FakeGroup final : public GroupFlows, private net::FlowPort {
     flows_[flow]->weight = weight;
     return true;
   }
-  void Close(net::FlowRef flow) override {
-    (flows_[flow]->from == member_ ? flows_[flow]->send_closed : flows_[flow]->receive_closed) = true;
+  // Small messages are done as copies, which are still delivered.
+  void Close(net::FlowRef ref) override {
+    FakeFlow& flow = *flows_[ref];
+    if (flow.from != member_) {
+      flow.receive_closed = true;
+      return;
+    }
+    flow.send_closed = true;
+    std::erase_if(flow.sends, [](const FakeFlow::Post& send) { return send.bytes > kCopiedBytesMax; });
+    for (FakeFlow::Post& send : flow.sends) {
+      send.copy.assign(send.buffer.data, send.buffer.data + send.bytes);
+      send.buffer = send.copy.data();
+    }
   }
 
   FakeNetwork* const network_;

@@ -23,14 +23,19 @@ void FlowQueue::SetWeight(double weight) {
   if (has_flow()) port_->SetWeight(flow_, weight_);
 }
 
-std::optional<FlowQueue::Request> FlowQueue::TakeDone() {
-  if (!has_flow() || idle()) return std::nullopt;
+void FlowQueue::Post() {
+  if (!has_flow()) return;
   for (; posted_ < given_ + requests_.size(); ++posted_) {
     const Request& next = requests_[posted_ - given_];
     const net::Buffer buffer = next.own.empty() ? next.buffer : net::Buffer(next.own.data());
     const bool taken = direction_ == Direction::kSends ? port_->Send(flow_, buffer, next.bytes) : port_->Receive(flow_, buffer, next.bytes);
-    if (!taken) break;
+    if (!taken) return;
   }
+}
+
+std::optional<FlowQueue::Request> FlowQueue::TakeDone() {
+  if (!has_flow() || idle()) return std::nullopt;
+  Post();
   if (port_->DoneThrough(flow_) <= given_) return std::nullopt;
   Request done = std::move(requests_.front());
   requests_.pop_front();

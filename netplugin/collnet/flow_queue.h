@@ -45,7 +45,9 @@ class FlowQueue {
   // Of a sending flow; see FlowPort. What the port does not take is left as it was: a weight says how fast, and not what.
   void SetWeight(double weight);
 
-  // Posts what there is room for, and gives the oldest request that is done and was not given yet.
+  // Posts what there is room for.
+  void Post();
+  // The same, and gives the oldest request that is done and was not given yet.
   std::optional<Request> TakeDone();
   // Nothing is asked for that was not given.
   bool idle() const { return requests_.empty(); }

@@ -1,8 +1,6 @@
 #include "netplugin/perf/engine.h"
 
-#include <sched.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include <cstdio>
 #include <string>
@@ -22,11 +20,6 @@ FlowPointer* FindPeer(std::vector<FlowPointer>& flows, int peer) {
   for (FlowPointer& flow : flows)
     if (flow->peer() == peer) return &flow;
   return nullptr;
-}
-
-void SleepUs(int us) {
-  const timespec duration{0, us * 1000L};
-  nanosleep(&duration, nullptr);
 }
 
 }  // namespace
@@ -121,11 +114,7 @@ Status Engine::Wait(int rounds, int64_t* progressed_ns) {
     trace_->MaybeFlush(now);
     if (idle_.timeout_ns > 0 && now - *progressed_ns > idle_.timeout_ns) return TimedOut(now);
   }
-  if (rounds > idle_.yields && idle_.sleep_us > 0) {
-    SleepUs(idle_.sleep_us);
-  } else {
-    sched_yield();
-  }
+  perf::Wait(idle_, rounds);
   return {};
 }
 

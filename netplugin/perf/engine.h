@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "netplugin/perf/flow.h"
+#include "netplugin/perf/idle.h"
 #include "netplugin/perf/schedule.h"
 #include "netplugin/perf/status.h"
 #include "netplugin/perf/trace.h"
@@ -17,13 +18,6 @@ namespace r2cc::perf {
 struct Channel {
   std::vector<std::unique_ptr<SendFlow>> sends;
   std::vector<std::unique_ptr<ReceiveFlow>> receives;
-};
-
-// How the loop waits when nothing moves: ranks often share cores with each other and with the plugin's own threads.
-struct Idle {
-  int yields = 20;         // rounds of sched_yield() before it sleeps
-  int sleep_us = 30;       // 0: only ever yields, as NCCL's own loop does
-  int64_t timeout_ns = 0;  // 0: none. With nothing completed for so long the run fails
 };
 
 class Engine {

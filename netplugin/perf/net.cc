@@ -111,21 +111,24 @@ class NetV8 final : public TableNet<abi::NetTableV8> {
 
 }  // namespace
 
-Status LoadNet(const std::string& path, int version, std::unique_ptr<Net>* net) {
+Status OpenPlugin(const std::string& path, void** library) {
   std::vector<std::string> candidates = {path};
   if (path.find('/') == std::string::npos) {
     if (access(path.c_str(), R_OK) == 0) candidates.insert(candidates.begin(), "./" + path);
     candidates.push_back("libnccl-net-" + path + ".so");
   }
-  void* library = nullptr;
   std::string why;
   for (const std::string& candidate : candidates) {
-    library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library != nullptr) break;
+    *library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (*library != nullptr) return {};
     if (why.empty()) why = dlerror();
   }
-  if (library == nullptr)
-    return Status::Error("cannot load the plugin '" + path + "': " + why + "; give --plugin the path of a libnccl-net-*.so");
+  return Status::Error("cannot load the plugin '" + path + "': " + why + "; give --plugin the path of a libnccl-net-*.so");
+}
+
+Status LoadNet(const std::string& path, int version, std::unique_ptr<Net>* net) {
+  void* library = nullptr;
+  R2CC_PERF_RETURN_IF_ERROR(OpenPlugin(path, &library));
   if (version == 0 || version == 11) {
     if (const void* table = dlsym(library, "ncclNetPlugin_v11"); table != nullptr) {
       *net = std::make_unique<NetV11>(static_cast<const abi::NetTableV11*>(table));

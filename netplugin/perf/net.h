@@ -41,8 +41,9 @@ class Net {
   virtual abi::Result Finalize() = 0;
 };
 
-// Opens a plugin by path, or by name as NCCL does (NAME, then libnccl-net-NAME.so), and takes its table of `version` (11 or 8; 0: 11, else
-// 8). The library stays loaded: plugins may have threads.
+// Opens a plugin by path, or by name as NCCL does: NAME, then libnccl-net-NAME.so. The library stays loaded: plugins may have threads.
+Status OpenPlugin(const std::string& path, void** library);
+// The same, and takes its table of `version`: 11 or 8; 0: 11, else 8.
 Status LoadNet(const std::string& path, int version, std::unique_ptr<Net>* net);
 
 }  // namespace r2cc::perf

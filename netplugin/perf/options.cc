@@ -74,6 +74,7 @@ void AddFlags(CLI::App* app, Text* text, Options* options) {
       ->check(CLI::Range(0, kChildrenMax));
   app->add_option("--pin", options->pin, "each rank keeps to so many of the allowed processors, dealt out round and round (with --ranks)")
       ->check(CLI::Range(1, 1024));
+  app->add_flag("--collnet", options->collnet, "the all_reduce by the plugin's CollNet table instead of a ring over its net table");
   app->add_flag("--json", options->json, "a JSON object as the last line of rank 0's output");
   app->add_flag("--debug", options->debug, "print the plugin's INFO messages too");
 }
@@ -83,6 +84,8 @@ std::string Apply(const Text& text, Options* options) {
   const std::optional<Collective> collective = ParseCollective(text.collective);
   if (!collective) return "unknown collective '" + text.collective + "'; it is all_reduce, sendrecv or alltoall";
   options->collective = *collective;
+  if (options->collnet && *collective != Collective::kAllReduce) return "--collnet is for all_reduce: the table has no " + text.collective;
+  if (options->collnet && options->channels > 0) return "--channels is for the net table: with --collnet a rank has one group";
   options->check = text.check == 1;
   options->slot_checks = text.slot_checks == 1;
 
@@ -118,7 +121,7 @@ std::string Options::Job() const {
                     std::to_string(warmup_iterations) + " -m " + std::to_string(aggregate) + " --channels " + std::to_string(channels) +
                     " -c " + std::to_string(check) + " sizes " + std::to_string(sizes_bytes.front()) + ".." +
                     std::to_string(sizes_bytes.back()) + " in " + std::to_string(sizes_bytes.size());
-  return job;
+  return collnet ? job + " --collnet" : job;
 }
 
 std::optional<int64_t> ParseSize(std::string_view text) {

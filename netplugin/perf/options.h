@@ -29,6 +29,7 @@ struct Options {
   double progress_s = 2;
   bool json = false;
   bool debug = false;
+  bool collnet = false;  // by the plugin's CollNet table instead of its net table
   std::string trace_prefix;
   int fork_children = 0;
   int pin = 0;  // processors of each rank; 0: it may use all

@@ -48,6 +48,16 @@ TEST(OptionsTest, SizesWalkLikeNcclTests) {
   EXPECT_EQ(SizesOf(0, int64_t{1} << 40, 1, 1), std::nullopt);
 }
 
+TEST(OptionsTest, CollNetIsForAllReduceAndHasOneGroup) {
+  EXPECT_TRUE(Parse({"--collnet", "--plugin", "x.so", "--ranks", "4"}).options.collnet);
+  const Parsed other = Parse({"alltoall", "--collnet", "--plugin", "x.so", "--ranks", "4"});
+  EXPECT_FALSE(other.ok);
+  EXPECT_EQ(other.output, "r2cc-perf: --collnet is for all_reduce: the table has no alltoall\n");
+  const Parsed channels = Parse({"--collnet", "--channels", "2", "--plugin", "x.so", "--ranks", "4"});
+  EXPECT_FALSE(channels.ok);
+  EXPECT_NE(channels.output.find("with --collnet a rank has one group"), std::string::npos);
+}
+
 TEST(OptionsTest, GoodFlags) {
   const Parsed parsed = Parse(
       {"alltoall", "--plugin", "x.so", "--ranks", "4", "-b", "8", "-e", "1K", "-f", "2", "-n", "7", "-c", "0", "--pin", "2", "--json"});

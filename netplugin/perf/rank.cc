@@ -16,12 +16,13 @@
 
 #include "netplugin/perf/bootstrap.h"
 #include "netplugin/perf/clock.h"
+#include "netplugin/perf/collnet.h"
+#include "netplugin/perf/collnet_runner.h"
 #include "netplugin/perf/conductor.h"
-#include "netplugin/perf/engine.h"
 #include "netplugin/perf/net.h"
 #include "netplugin/perf/pattern.h"
 #include "netplugin/perf/report.h"
-#include "netplugin/perf/setup.h"
+#include "netplugin/perf/ring_runner.h"
 #include "netplugin/perf/sleepers.h"
 #include "netplugin/perf/trace.h"
 #include "netplugin/perf/worker.h"
@@ -117,15 +118,14 @@ class RankRun {
   RunInfo info_;
   Trace trace_;
   Sleepers sleepers_;
-  std::vector<Channel> channels_;
-  std::unique_ptr<Setup> setup_;
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<CollNet> collnet_;
+  std::unique_ptr<Runner> runner_;
   Worker service_;
   Worker progress_;
   // Tasks of the threads work on members only: after a failure elsewhere a thread may outlive the function that started it.
   std::string handles_;
   std::vector<std::string> all_handles_;
-  std::vector<Sequencer> sequencers_;
+  Work work_;
   Buffer input_;
   Buffer output_;
 
@@ -133,6 +133,7 @@ class RankRun {
   size_t rows_printed_ = 0;
   int64_t next_progress_ns_ = 0;
   int64_t started_ns_ = 0;
+  bool connected_ = false;
   Command command_;
 };
 
@@ -154,15 +155,15 @@ void RankRun::Die(const Status& status) {
   fprintf(stderr, "r2cc-perf[%d]: %s\n", rank_, status.message().c_str());
   sleepers_.End();
   bootstrap_.Fail(status.message());
-  if (engine_ != nullptr && engine_->running()) {  // let it write the end of the trace; a plugin that blocks is not waited for
-    engine_->Cancel();
+  if (runner_ != nullptr && runner_->running()) {  // let it write the end of the trace; a plugin that blocks is not waited for
+    runner_->Cancel();
     pollfd done{progress_.done_fd(), POLLIN, 0};
     poll(&done, 1, kPollMs);
   }
   if (rank_ == 0 && options_.json) printf("%s\n", Json(options_, info_, conductor_, status.message()).c_str());
   fflush(stdout);
   // As a job's process outlives its error until a watchdog ends it: else the others would see this rank vanish before they come to theirs.
-  if (engine_ != nullptr) poll(nullptr, 0, kOwnErrorMs);
+  if (connected_) poll(nullptr, 0, kOwnErrorMs);
   _exit(1);
 }
 
@@ -178,10 +179,7 @@ Status RankRun::Start(int listen_fd) {
     elements = std::max(elements, BufferElements(options_.collective, CountOf(options_.collective, size, options_.ranks), options_.ranks));
   R2CC_PERF_RETURN_IF_ERROR(input_.Allocate(elements));
   R2CC_PERF_RETURN_IF_ERROR(output_.Allocate(elements));
-  Idle idle;
-  idle.sleep_us = options_.idle_sleep_us;
-  idle.timeout_ns = static_cast<int64_t>(options_.timeout_s * 1e9);
-  engine_ = std::make_unique<Engine>(&channels_, &trace_, idle);
+  connected_ = true;
   if (rank_ == 0) fputs(TableHeader(options_, info_).c_str(), stdout);
   fflush(stdout);
   return {};
@@ -205,6 +203,11 @@ Status RankRun::LoadPlugin() {
   const Result initialised = net_->Init(comm_id, Log);
   if (initialised != Result::kSuccess)
     return Status::Error("init of " + name + " returned " + abi::ResultName(initialised) + "; --debug shows what the plugin says");
+  if (options_.collnet) {
+    R2CC_PERF_RETURN_IF_ERROR(LoadCollNet(options_.plugin, info_.net_version, &collnet_));
+    if (const Result result = collnet_->Init(comm_id, Log); result != Result::kSuccess)
+      return Status::Error("init of COLLNET/" + info_.net_name + " returned " + abi::ResultName(result));
+  }
   int devices = 0;
   const Result counted = net_->Devices(&devices);
   if (counted != Result::kSuccess) return Status::Error("devices of " + name + " returned " + std::string(abi::ResultName(counted)));
@@ -223,28 +226,26 @@ Status RankRun::LoadPlugin() {
 Status RankRun::AgreeOnChannels(int devices) {
   std::vector<std::string> all;
   R2CC_PERF_RETURN_IF_ERROR(bootstrap_.AllGather(Bytes(devices), &all));
-  info_.channels = options_.channels;
+  info_.channels = options_.collnet ? 1 : options_.channels;
   for (const std::string& one : all) {
     int count = 0;
     R2CC_PERF_RETURN_IF_ERROR(FromBytes(one, &count));
-    if (options_.channels == 0) info_.channels = std::max(info_.channels, count);
+    if (options_.channels == 0 && !options_.collnet) info_.channels = std::max(info_.channels, count);
   }
-  for (int c = 0; c < info_.channels; ++c) {
-    Channel channel;
-    for (const int peer : SendPeers(options_.collective, rank_, options_.ranks))
-      channel.sends.push_back(std::make_unique<SendFlow>(net_.get(), &trace_, options_.slot_checks, rank_, c, peer));
-    for (const int peer : RecvPeers(options_.collective, rank_, options_.ranks))
-      channel.receives.push_back(std::make_unique<ReceiveFlow>(net_.get(), &trace_, options_.slot_checks, rank_, c, peer));
-    channels_.push_back(std::move(channel));
-  }
-  setup_ = std::make_unique<Setup>(net_.get(), &channels_, devices, rank_, options_.ranks);
+  Idle idle;
+  idle.sleep_us = options_.idle_sleep_us;
+  idle.timeout_ns = static_cast<int64_t>(options_.timeout_s * 1e9);
+  if (options_.collnet)
+    runner_ = std::make_unique<CollNetRunner>(collnet_.get(), &trace_, idle, options_.slot_checks, rank_, options_.ranks);
+  else
+    runner_ = std::make_unique<RingRunner>(net_.get(), &trace_, options_, idle, rank_, info_.channels, devices);
   return {};
 }
 
 Status RankRun::Connect() {
-  R2CC_PERF_RETURN_IF_ERROR(RunOn(&service_, [this] { return setup_->Listen(&handles_); }));
+  R2CC_PERF_RETURN_IF_ERROR(RunOn(&service_, [this] { return runner_->Listen(&handles_); }));
   R2CC_PERF_RETURN_IF_ERROR(bootstrap_.AllGather(handles_, &all_handles_));
-  return RunOn(&service_, [this] { return setup_->Connect(all_handles_, static_cast<int64_t>(options_.timeout_s * 1e9)); });
+  return RunOn(&service_, [this] { return runner_->Connect(all_handles_, static_cast<int64_t>(options_.timeout_s * 1e9)); });
 }
 
 Status RankRun::Loop() {
@@ -259,8 +260,7 @@ Status RankRun::Loop() {
       return Status::Error("rank 0 asked for a size that does not exist");
     if (command_.size_index != size_index) {
       size_index = command_.size_index;
-      for (Channel& channel : channels_)
-        for (auto& flow : channel.receives) flow->CheckAllSlots();
+      runner_->CheckAllSlots();
     }
     R2CC_PERF_RETURN_IF_ERROR(RunIteration(command_, &report));
   }
@@ -285,34 +285,22 @@ Status RankRun::RunIteration(const Command& command, Report* report) {
   const int64_t count = CountOf(options_.collective, options_.sizes_bytes[command.size_index], options_.ranks);
   const int64_t elements = BufferElements(options_.collective, count, options_.ranks);
   const auto iteration = static_cast<uint32_t>(command.iteration);
-  sequencers_.clear();
-  for (int c = 0; c < info_.channels; ++c)
-    sequencers_.emplace_back(BuildProgram(options_.collective, {rank_, options_.ranks, c, info_.channels}, count), options_.ranks);
   if (options_.check) FillInput(input_.data(), elements, rank_, options_.ranks, iteration);
   R2CC_PERF_RETURN_IF_ERROR(Barrier());
-  R2CC_PERF_RETURN_IF_ERROR(RunOn(&progress_, [this, elements] {
-    return engine_->Run(&sequencers_, options_.aggregate, input_.data(), output_.data(), command_.iteration,
-                        elements * static_cast<int64_t>(sizeof(float)));
-  }));
-  report->duration_ns = engine_->duration_ns();
+  work_ = {count, elements, options_.aggregate, input_.data(), output_.data(), command.iteration};
+  R2CC_PERF_RETURN_IF_ERROR(RunOn(&progress_, [this] { return runner_->Run(work_); }));
+  report->duration_ns = runner_->duration_ns();
   report->wrong_elements = options_.check ? CountWrong(options_.collective, output_.data(), count, rank_, options_.ranks, iteration) : 0;
-  report->late_writes = 0;
-  for (const Channel& channel : channels_)
-    for (const auto& flow : channel.receives) report->late_writes += flow->late_writes();
+  report->late_writes = runner_->late_writes();
   return {};
 }
 
 Status RankRun::Finish() {
   Report report;
   const int64_t now = NowNs();
-  for (Channel& channel : channels_) {
-    for (auto& flow : channel.receives) {
-      flow->CheckAllSlots();
-      report.late_writes += flow->late_writes();
-      flow->TraceIfOpen(now);
-    }
-    for (auto& flow : channel.sends) flow->TraceIfOpen(now);
-  }
+  runner_->CheckAllSlots();
+  report.late_writes = runner_->late_writes();
+  runner_->TraceOpen(now);
   trace_.Flush(now);
   std::vector<std::string> all;
   R2CC_PERF_RETURN_IF_ERROR(bootstrap_.Gather(Bytes(report), &all));
@@ -320,7 +308,7 @@ Status RankRun::Finish() {
   for (size_t i = 0; i < all.size(); ++i) R2CC_PERF_RETURN_IF_ERROR(FromBytes(all[i], &reports[i]));
   if (rank_ == 0) conductor_.TakeFinalReports(reports);
   // From here on ranks end at their own pace, as under NCCL; the last barrier only keeps the bootstrap connections until all are done.
-  R2CC_PERF_RETURN_IF_ERROR(RunOn(&service_, [&] { return setup_->Close(); }));
+  R2CC_PERF_RETURN_IF_ERROR(RunOn(&service_, [&] { return runner_->Close(); }));
   const Result result = net_->Finalize();
   if (result != Result::kSuccess) return Status::Error("finalize returned " + std::string(abi::ResultName(result)));
   return Barrier();

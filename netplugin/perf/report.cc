@@ -50,8 +50,8 @@ std::string JsonRow(const Row& row) {
 
 std::string TableHeader(const Options& options, const RunInfo& info) {
   std::string text =
-      Format("# r2cc-perf %s: %d ranks, %d channels, NET/%s (table v%d), devices %s\n#\n", CollectiveName(options.collective),
-             options.ranks, info.channels, info.net_name.c_str(), info.net_version, info.devices.c_str());
+      Format("# r2cc-perf %s: %d ranks, %d channels, %s/%s (table v%d), devices %s\n#\n", CollectiveName(options.collective), options.ranks,
+             info.channels, options.collnet ? "COLLNET" : "NET", info.net_name.c_str(), info.net_version, info.devices.c_str());
   text += Format("# %10s %12s %9s %7s %9s %8s %8s %7s\n", "size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong");
   text += Format("# %10s %12s %9s %7s %9s %8s %8s\n", "(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)");
   return text;
@@ -84,6 +84,7 @@ bool Passed(const Conductor& conductor) { return conductor.wrong_elements() == 0
 std::string Json(const Options& options, const RunInfo& info, const Conductor& conductor, const std::string& error) {
   std::string text =
       Format("{\"collective\":\"%s\",\"ranks\":%d,\"channels\":%d,", CollectiveName(options.collective), options.ranks, info.channels);
+  text += Format("\"collnet\":%s,", Bool(options.collnet));
   text += "\"plugin\":" + Quoted(options.plugin) + ",\"net_name\":" + Quoted(info.net_name) +
           Format(",\"net_version\":%d", info.net_version) + ",\"devices\":" + Quoted(info.devices);
   text += Format(",\"wrong_elements\":%lld,\"late_writes\":%lld,\"checked\":%s,", static_cast<long long>(conductor.wrong_elements()),

@@ -73,6 +73,22 @@ TEST(PluginTest, EveryCollectiveEverySizeEveryElement) {
     }
 }
 
+TEST(PluginTest, AllReducesByCollNetOfEverySizeEveryElement) {
+  const Environment environment({});
+  for (const char* version : {"8", "11"})
+    for (const char* ranks : {"2", "5"})
+      ExpectAllRight(RunPerf(PluginPath(), kFourRails,
+                             {"--collnet", "--ranks", ranks, "-b", "0", "-e", "9M", "-f", "11", "-n", "3", "-w", "1", "--net-version",
+                              version, "--json", "--timeout", "60"}));
+}
+
+TEST(PluginTest, ARailThatIsLostUnderCollNetChangesNothing) {
+  const Environment environment(Environment::Values{{"R2CC_FAIL_RAILS", "127.0.0.2@300"}});
+  const Outcome outcome =
+      RunPerf(PluginPath(), kFourRails, {"--collnet", "--ranks", "4", "-b", "8M", "--seconds", "3", "--json", "--timeout", "60"});
+  ExpectAllRight(outcome);
+}
+
 TEST(PluginTest, BothTablesOneRailAndManyChannels) {
   const Environment environment({});
   for (const char* version : {"8", "11"}) {

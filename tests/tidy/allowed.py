@@ -24,7 +24,7 @@ ALLOWED = {
     ("pure_rooms", "plan/collective/choose_test.cc"): "how long the choice takes is what it measures",
     ("sleeps", "daemon/r2ccd_rig.h"): "another process's state gives no event: it is asked again",
     ("sleeps", "netplugin/perf/bootstrap.cc"): "a rank that is not started yet gives no event: connecting to it is tried again",
-    ("sleeps", "netplugin/perf/engine.cc"): POLLED,
+    ("sleeps", "netplugin/perf/idle.cc"): POLLED,
     ("sleeps", "netplugin/perf/setup.cc"): POLLED,
     ("sleeps", "tests/bench/pause_witness.cc"): "how late it wakes up is what it measures",
     ("too_new_for_old_glibc", "base/core/old_glibc.cc"): "defines arc4random, so that nothing asks glibc for it",
