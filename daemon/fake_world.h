@@ -31,7 +31,7 @@ class FakeWorld {
     wiring_.reset();
     links_ = std::make_unique<health::FakeLinkWatch>();
     links_->Set("eth0", true, "02:00:00:00:00:01");
-    links_->Set("eth1", true, "02:00:00:00:00:02");
+    links_->Set("eth1", eth1_up_, "02:00:00:00:00:02");
     page_ = std::make_unique<FakePageSink>();
     jobs_ = std::make_unique<FakeAttachServer>();
     peers_ = std::make_unique<FakePeerTransport>();
@@ -76,6 +76,7 @@ class FakeWorld {
   health::FakeFabric fabric_;
   const health::FakeTopology topology_;
   FakeAddresses addresses_{{{"eth0", {"10.0.0.1"}}, {"eth1", {"10.0.1.1"}}}};
+  bool eth1_up_ = true;  // when a daemon is made
   std::unique_ptr<health::FakeLinkWatch> links_;
   std::unique_ptr<FakePageSink> page_;
   std::unique_ptr<FakeAttachServer> jobs_;

@@ -49,6 +49,22 @@ TEST_F(WiringTest, AJobIsMatchedCountedAndHeard) {
   EXPECT_EQ(Status().jobs(), 0u);
 }
 
+// What tells a port without a cable from one that lost it is kept over restarts and reboots.
+TEST_F(WiringTest, ALinkThatAFormerLifeSawUpIsAFaultWhenItIsDown) {
+  const auto rail1 = [this] { return v1::NicState_Name(Status().nodes(0).nics(1).state()); };
+  EXPECT_EQ(rail1(), "HEALTHY");
+  eth1_up_ = false;
+  MakeDaemon(/*incarnation=*/2000);
+  EXPECT_EQ(rail1(), "FAILED");
+  files_.Lose();
+  MakeDaemon(/*incarnation=*/3000);
+  EXPECT_EQ(rail1(), "UNCABLED") << "as far as anybody knows";
+  EXPECT_EQ(Weight("n0", "rail1"), 0);
+  links_->Set("eth1", true);
+  core_.Advance(kNanosPerSecond);
+  EXPECT_EQ(rail1(), "HEALTHY");
+}
+
 // By which `nic drain --wait` knows when it may return.
 TEST_F(WiringTest, WhatTravelsOverANicIsSaidWithItsExplanation) {
   const auto traffic = [this](const std::string& nic) {
