@@ -28,7 +28,7 @@ constexpr Lane kOobLane = -1;
 // What became of an attempt to connect to the peer's out-of-band address.
 enum class Reach {
   kRefused,  // its kernel says that nobody listens there: the process is gone
-  kAnswers,  // its kernel answers, whatever its process does
+  kAnswers,  // its kernel answers, whatever its process does: of probes alone
   kSilent,   // nobody answers, or the connection broke: no verdict
 };
 
@@ -50,12 +50,12 @@ struct LinkFate {
 struct Action {
   enum class Kind {
     kSend,        // `frame` on `lane`
-    kOpenOob,     // connect and greet the out-of-band lane; answer with OobUp() or OobDown()
+    kOpenOob,     // connect and greet the out-of-band lane; answer with OobUp() or OobDown(), before that perhaps with OobUngreeted()
     kCloseOob,    // end the out-of-band connection: the peer broke the protocol on it
     kOpenLink,    // connect and greet all sockets of `link`'s `incarnation`; answer with LinkConnected() or LinkTrouble()
     kProveLink,   // send the data check on every bulk socket
     kCloseLink,   // begin to end it, unread and unsent bytes lost; an acceptor's is answered with LinkClosed()
-    kProbePeer,   // is anybody at the peer's out-of-band address? answer with PeerProbed()
+    kProbePeer,   // is anybody at the peer's out-of-band address? its process was `heard` last then; answer with PeerProbed()
     kLinkUp,      // for the record
     kLinkFenced,  // for the record: `report`
     kLinkSlow,    // for the record: `number` permille of what the others move; 1000: as good as they again. Told about once a second
@@ -71,6 +71,7 @@ struct Action {
   FlowId flow = 0;
   uint64_t number = 0;
   bool again = false;
+  Nanos heard = 0;
   FenceReport report;
   std::string text;
 };

@@ -6,11 +6,15 @@
 
 namespace r2cc::net {
 
-void LaneWatch::Up(Lane lane, Nanos now) { lanes_[lane] = State{.heard = now, .answering_since = now}; }
+void LaneWatch::Up(Lane lane, Nanos now) {
+  heard_ = now;
+  lanes_[lane] = State{.heard = now, .answering_since = now};
+}
 
 void LaneWatch::Down(Lane lane) { lanes_.erase(lane); }
 
 void LaneWatch::Heard(Lane lane, Nanos now) {
+  heard_ = now;
   const auto it = lanes_.find(lane);
   if (it == lanes_.end()) return;
   State& state = it->second;

@@ -43,6 +43,9 @@ class LaneWatch {
   // `outstanding`: some request waits for this peer. Without one there is nothing to watch.
   Verdict Tick(bool outstanding, Nanos now);
 
+  // When anything was heard last, on lanes too that are gone.
+  Nanos heard() const { return heard_; }
+
   // No lane has been heard for the whole of the silence.
   bool AllSilent(Nanos now) const;
 
@@ -66,6 +69,7 @@ class LaneWatch {
   const Nanos silence_;
   uint64_t next_number_ = 1;
   bool watching_ = false;
+  Nanos heard_ = 0;
   std::map<Lane, State> lanes_;
 };
 

@@ -136,5 +136,17 @@ TEST(LaneWatch, EveryLaneDeadIsTheDeadlinesBusinessNotASilentLane) {
   EXPECT_TRUE(bench.given_up.empty());
 }
 
+TEST(LaneWatch, KnowsWhenAnythingWasHeardLastAlsoOnLanesThatAreGone) {
+  LaneWatch watch(kSilence);
+  watch.Up(0, kNanosPerSecond);
+  watch.Moved(0);
+  EXPECT_EQ(watch.heard(), kNanosPerSecond);
+  watch.Heard(0, 2 * kNanosPerSecond);
+  watch.Down(0);
+  EXPECT_EQ(watch.heard(), 2 * kNanosPerSecond);
+  watch.Tick(true, 3 * kNanosPerSecond);
+  EXPECT_EQ(watch.heard(), 2 * kNanosPerSecond) << "a request is nothing heard";
+}
+
 }  // namespace
 }  // namespace r2cc::net

@@ -157,6 +157,7 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
 
 void RecvSession::OobUp(Nanos now) {
   courier_.Up(kOobLane);
+  heard_ = now;
   oob_silent_since_ = 0;
   courier_.Resend(now);
 }
@@ -169,6 +170,7 @@ void RecvSession::OobDown(Nanos now) {
 }
 
 RecvSession::Offer RecvSession::Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now) {
+  heard_ = now;
   const Offer offer = links_.Greet(link, incarnation, local_rail, remote_rail, now);
   LinksChanged(now);
   return offer;
@@ -287,7 +289,7 @@ void RecvSession::CheckLost(Nanos now) {
   const bool ask = !any_lane() || (quiet && (!courier_.up(kOobLane) || OobSilent(now)));
   if (ask && now - probed_ >= kProbeEvery) {
     probed_ = now;
-    Add(Action::Kind::kProbePeer);
+    Add(Action::Kind::kProbePeer).heard = heard_;
   }
 }
 

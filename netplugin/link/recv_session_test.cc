@@ -174,6 +174,26 @@ TEST_F(Fenced, OwnTroubleIsToldOnAllLanesWhenTheLinkIsClosed) {
   EXPECT_EQ(Take().fenced, std::vector<Incarnation>{kFirst}) << "until the initiator confirms it";
 }
 
+// A probe that was answered before the peer was heard last says nothing of it.
+TEST_F(RecvSessionTest, ProbesSayWhenThePeerWasHeardLast) {
+  char buffer[16];
+  session.Post(kFlow, buffer, sizeof(buffer), 0);
+  const Nanos heard = kNanosPerSecond;
+  session.Receive(kOobLane, Frame{.type = FrameType::kPing}, heard);
+  session.OobDown(heard);
+  session.TakeActions();
+  int probes = 0;
+  for (Nanos now = heard; now < heard + 5 * kNanosPerSecond; now += 10 * kNanosPerMs) {
+    session.Tick(now);
+    for (const Action& action : session.TakeActions()) {
+      if (action.kind != Action::Kind::kProbePeer) continue;
+      EXPECT_EQ(action.heard, heard);
+      ++probes;
+    }
+  }
+  EXPECT_GE(probes, 10);
+}
+
 TEST(RecvSession, HoldsWordsBackOnlyWhileAllRailsAreThere) {
   RecvSession session({.local_rails = 2, .remote_rails = 2, .peer = "peer"}, 0);
   auto words_after_a_message = [&session, message = MessageId{0}]() mutable {

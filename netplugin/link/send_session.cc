@@ -4,15 +4,12 @@
 #include <utility>
 
 #include "netplugin/flow/planted.h"
-#include "netplugin/link/retry_wait.h"
 
 namespace r2cc::net {
 namespace {
 
 using plan::EvidenceCause;
 
-constexpr Nanos kOobBackOffLeast = 50 * kNanosPerMs;
-constexpr Nanos kOobBackOffMost = 2 * kNanosPerSecond;
 constexpr Nanos kProbeEvery = 250 * kNanosPerMs;
 // A process that was stopped itself does not count the time as its peer's.
 constexpr Nanos kTickMost = 100 * kNanosPerMs;
@@ -31,6 +28,7 @@ SendSession::SendSession(const Options& options, Nanos now)
       flows_({options.chunk_base_bytes, std::min(options.eager_bytes, options.chunk_base_bytes)}, options.mode, options.memory, &regions_),
       watch_(options.silence),
       links_(LocalTransports(options), {&actions_, &courier_, &watch_, &flows_, &regions_, options.retry_seed}, options.observer, now),
+      oob_(options.retry_seed),
       ticked_(now) {}
 
 // ---- the job ----
@@ -252,10 +250,7 @@ void SendSession::ReceiveBye(Lane lane, const Frame& frame, SendFlows::Flow* flo
 
 void SendSession::OobUp(const std::string& peer_node, std::span<const RailInfo> remote_rails, Nanos now) {
   courier_.Up(kOobLane);
-  oob_opening_ = false;
-  oob_refused_ = oob_ungreeted_ = false;
-  oob_silent_since_ = 0;
-  oob_back_off_ = 0;
+  oob_.Up();
   watch_.Up(kOobLane, now);
   peer_node_ = peer_node;
   links_.Know(remote_rails, now);
@@ -264,13 +259,7 @@ void SendSession::OobUp(const std::string& peer_node, std::span<const RailInfo> 
 
 void SendSession::OobDown(Reach reach, Nanos now) {
   const bool was_up = courier_.up(kOobLane);
-  oob_opening_ = false;
-  oob_refused_ = reach == Reach::kRefused;
-  oob_ungreeted_ = reach == Reach::kAnswers;
-  if (reach != Reach::kSilent) oob_silent_since_ = 0;
-  if (reach == Reach::kSilent && oob_silent_since_ == 0) oob_silent_since_ = now;
-  oob_back_off_ = was_up ? 0 : std::clamp(oob_back_off_ * 2, kOobBackOffLeast, kOobBackOffMost);
-  oob_retry_at_ = now + RetryWait(oob_back_off_, options_.retry_seed, kLinksMax, oob_tries_);
+  oob_.Down(reach, now);
   if (was_up) {
     courier_.Down(kOobLane);
     watch_.Down(kOobLane);
@@ -310,21 +299,26 @@ void SendSession::WatchLanes(Nanos now) {
     PeerIsSilent(now);
   else
     warned_silent_ = false;
+  // Something else than its process may hold the connection open.
+  if (oob_.Ungreeted(options_.silence, now) && outstanding() && watch_.AllSilent(now)) ProbePeer(now);
+}
+
+void SendSession::ProbePeer(Nanos now) {
+  if (now - probed_ < kProbeEvery) return;
+  probed_ = now;
+  Add(Action::Kind::kProbePeer).heard = watch_.heard();
 }
 
 // Nobody answers: the peer's kernel at the out-of-band address tells a process that is stopped from one that is gone.
 void SendSession::PeerIsSilent(Nanos now) {
   if (!courier_.up(kOobLane)) {
     // It has vanished, as far as anybody can see. Its links are as dead as the lane whose keep-alive failed; the deadline runs.
-    if (oob_silent_since_ == 0 || now - oob_silent_since_ < options_.silence) return;
+    if (!oob_.Silent(options_.silence, now)) return;
     for (LinkId link = 0; link < links_.count(); ++link)
       if (links_.state(link) == InitiatorState::kUp) links_.Trouble(link, EvidenceCause::kSilence, now);
     return;
   }
-  if (now - probed_ >= kProbeEvery) {
-    probed_ = now;
-    Add(Action::Kind::kProbePeer);
-  }
+  ProbePeer(now);
   if (std::exchange(warned_silent_, true)) return;
   Add(Action::Kind::kWarn).text = "R2CC: peer " + peer_node_ + " answers on no lane: its process may be stopped or very busy; waiting";
 }
@@ -352,14 +346,14 @@ void SendSession::CheckLost(Nanos now) {
   if (failed_) return;
   if (links_.none_since() == 0 || !outstanding()) {
     unreachable_ = 0;
-  } else if (!watch_.Silent(kOobLane, now) && !oob_ungreeted_) {
+  } else if (!watch_.Silent(kOobLane, now) && !oob_.ungreeted()) {
     // With its kernel answering at the out-of-band address and nobody else, the peer is stopped: that takes as long as it takes.
     unreachable_ += std::clamp<Nanos>(now - ticked_, 0, kTickMost);
   }
   ticked_ = now;
   if (links_.none_since() == 0) return;
   if (IsPlanted(Planted::kFalseError) && links_.last_cause() == EvidenceCause::kLinkDown) return FailAll("R2CC: a link is down");
-  if (!courier_.any_open() && oob_refused_) {
+  if (!courier_.any_open() && oob_.refused()) {
     FailAll("R2CC: peer " + peer_node_ + " is gone: its address refuses connections and no rail reaches it");
   } else if (unreachable_ >= options_.deadline) {
     if (options_.gave_up && !flows_.empty()) return FailAll(options_.gave_up(links_.Fates(), unreachable_));
@@ -370,11 +364,7 @@ void SendSession::CheckLost(Nanos now) {
 
 void SendSession::Tick(Nanos now) {
   if (failed_) return;
-  if (!courier_.up(kOobLane) && !oob_opening_ && now >= oob_retry_at_) {
-    oob_opening_ = true;
-    ++oob_tries_;
-    Add(Action::Kind::kOpenOob);
-  }
+  if (oob_.Try(now)) Add(Action::Kind::kOpenOob);
   links_.Tick(now);
   courier_.Tick(now);
   WatchLanes(now);

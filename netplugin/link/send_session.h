@@ -23,6 +23,7 @@
 #include "netplugin/link/courier.h"
 #include "netplugin/link/fenced_parts.h"
 #include "netplugin/link/lane_watch.h"
+#include "netplugin/link/oob_watch.h"
 #include "netplugin/link/remote_regions.h"
 #include "netplugin/link/send_links.h"
 #include "netplugin/link/transport_choice.h"
@@ -97,6 +98,8 @@ class SendSession {
 
   // The peer answered on the out-of-band lane. The first time this decides the links: see SendLinks::Know().
   void OobUp(const std::string& peer_node, std::span<const RailInfo> remote_rails, Nanos now);
+  // The peer's kernel has accepted the connection, which stays, and nobody has answered yet.
+  void OobUngreeted(Nanos now) { oob_.Ungreeted(now); }
   // The connection broke, or an attempt to make it failed.
   void OobDown(Reach reach, Nanos now);
   // The answer to kProbePeer.
@@ -165,6 +168,7 @@ class SendSession {
   void ReceiveBye(Lane lane, const Frame& frame, SendFlows::Flow* flow, Nanos now);
   void WatchLanes(Nanos now);
   void PeerIsSilent(Nanos now);
+  void ProbePeer(Nanos now);
   void CheckLost(Nanos now);
   void CheckFlows(Nanos now);
   void EndFlow(FlowId id, Nanos now);
@@ -189,14 +193,8 @@ class SendSession {
   SendLinks links_;
   FencedParts fenced_parts_;
   std::vector<FlowId> closing_;
-  bool oob_opening_ = false;
-  bool oob_refused_ = false;
-  bool oob_ungreeted_ = false;  // the last attempt was accepted by the peer's kernel and by nobody else
-  Nanos oob_silent_since_ = 0;  // the peer's kernel has not been seen to answer there since; 0: it has
+  OobWatch oob_;
   Nanos probed_ = 0;
-  Nanos oob_retry_at_ = 0;
-  Nanos oob_back_off_ = 0;
-  uint32_t oob_tries_ = 0;
   Nanos ticked_ = 0;
   Nanos unreachable_ = 0;  // for how long no link has been up although the peer was not merely stopped
   bool failed_ = false;

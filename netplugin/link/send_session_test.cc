@@ -94,6 +94,59 @@ TEST_F(SendSessionTest, AFlowThatThePeerRefusesWasNotOpened) {
                           [&](const Action& action) { return action.kind == Action::Kind::kWarn && action.text == session.error(flow); }));
 }
 
+// A stopped peer's kernel accepts the out-of-band connection, and nobody greets.
+class UngreetedTest : public testing::Test {
+ protected:
+  UngreetedTest() {
+    session.OpenFlow(1, 0, now);
+    RunFor(10 * kNanosPerMs);
+    session.OobUngreeted(now);
+  }
+  // Answers each probe with `reach`; counts them.
+  void RunFor(Nanos duration, Reach reach = Reach::kAnswers) {
+    for (const Nanos end = now + duration; now < end; now += 10 * kNanosPerMs) {
+      session.Tick(now);
+      for (const Action& action : session.TakeActions()) {
+        opened += action.kind == Action::Kind::kOpenOob;
+        if (action.kind != Action::Kind::kProbePeer) continue;
+        ++probes;
+        session.PeerProbed(reach, now);
+      }
+    }
+  }
+
+  static constexpr Nanos kDeadline = 5 * kNanosPerSecond, kSilence = 250 * kNanosPerMs;
+  Nanos now = kNanosPerSecond;
+  SendSession session{{.local_rails = kRails, .silence = kSilence, .deadline = kDeadline}, now};
+  int probes = 0, opened = 0;
+};
+
+TEST_F(UngreetedTest, IsWaitedForAndAskedFor) {
+  RunFor(kSilence);
+  EXPECT_EQ(probes, 0) << "it may be about to answer";
+  RunFor(60 * kNanosPerSecond);
+  EXPECT_FALSE(session.failed());
+  EXPECT_GE(probes, 200);
+  EXPECT_EQ(opened, 1) << "and kept";
+}
+
+TEST_F(UngreetedTest, IsGoneIfItsAddressRefuses) {
+  RunFor(60 * kNanosPerSecond);
+  RunFor(2 * kSilence, Reach::kRefused);
+  EXPECT_TRUE(session.failed());
+}
+
+// A full queue of a stopped process is silent too.
+TEST_F(UngreetedTest, IsWaitedForAsLongAsTheConnectionStands) {
+  RunFor(3 * kDeadline, Reach::kSilent);
+  EXPECT_FALSE(session.failed());
+  session.OobDown(Reach::kSilent, now);
+  RunFor(kDeadline - kSilence, Reach::kSilent);
+  EXPECT_FALSE(session.failed());
+  RunFor(2 * kSilence, Reach::kSilent);
+  EXPECT_TRUE(session.failed());
+}
+
 // Peers that an acceptor lost in one moment come again one after the other.
 TEST(SendSession, SessionsThatFailedTogetherTryAgainApart) {
   auto tries_again_at = [](uint64_t retry_seed) {

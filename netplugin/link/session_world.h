@@ -122,6 +122,7 @@ class SessionWorld {
       return ok;
     });
     Drain();
+    if (oob_wanted_ && Chance(4)) sender_.OobUngreeted(now_);
     if (oob_wanted_ && Chance(4)) {
       oob_wanted_ = false;
       oob_up_ = true;

@@ -231,18 +231,18 @@ void Engine::Drain() {
     const auto lock = peer->Lock();
     peer->CloseFlows();
   });
-  const Nanos began = clock_.Now();
-  for (;;) {
+  for (Nanos began = clock_.Now(), now = began;; now = clock_.Now()) {
     bool waiting = false;
     ForEachPeer([&](Peer* peer) {
       peer->Tick();
       const auto lock = peer->Lock();
       waiting |= !peer->flushed() || (!peer->idle() && !peer->over());
     });
-    if (!waiting || clock_.Now() - began >= host_.deadline) break;
+    if (!waiting || now - began >= host_.deadline) break;
+    control_plane_->Poll(now);
+    for (Transport* const transport : host_.transports) transport->Tick(now);
     poller_.Wait(kDrainWaitMs);
     calls_.Run();
-    control_plane_->Poll(clock_.Now());
   }
   ForEachPeer([](Peer* peer) {
     const auto lock = peer->Lock();

@@ -3,6 +3,7 @@
 #ifndef R2CC_NETPLUGIN_TRANSPORT_OOB_H_
 #define R2CC_NETPLUGIN_TRANSPORT_OOB_H_
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,6 +22,7 @@ namespace r2cc::net {
 struct OobAddress {
   std::string host;  // a numeric address
   uint16_t port = 0;
+  auto operator<=>(const OobAddress&) const = default;
 };
 
 class OobOwner {
@@ -29,6 +31,9 @@ class OobOwner {
   // The peer has answered our greeting; frames may go once this returns. Not accepted: Close() it.
   virtual void OobGreeted(const HelloReply& reply) = 0;
   virtual void OobHeard(const Frame& frame) = 0;
+  // The peer's kernel has accepted the connection, and its process has not answered our greeting yet. It stays as long as the kernel
+  // answers its keep-alives: OobGreeted() or OobLost() follows, perhaps never.
+  virtual void OobUngreeted() = 0;
   // It could not be made, or broke, and is closed.
   virtual void OobLost(Reach reach) = 0;
   // The answer to Probe().
@@ -46,9 +51,9 @@ class Oob {
   // As long as this lives.
   virtual ControlChannel* control() = 0;
 
-  // Is anybody at the peer's address? Nothing happens while one is under way.
-  virtual void Probe() = 0;
-  // At least every 10 ms: gives up what takes too long.
+  // Is anybody at the peer's address? `heard`: when the caller heard of the peer's process last. Probed() follows, from Tick(): see Probes.
+  virtual void Probe(Nanos heard) = 0;
+  // At least every 10 ms: gives up an attempt that nobody answers, and tells what is known by now.
   virtual void Tick() = 0;
 };
 

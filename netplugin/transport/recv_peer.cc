@@ -183,7 +183,7 @@ void RecvPeer::Execute(const Action& action) {
     case Action::Kind::kCloseLink: return CloseLink(action.link, action.incarnation);
     case Action::Kind::kFlowOpened: return OpenFlow(action);
     case Action::Kind::kCloseOob: return oob_->Close();
-    case Action::Kind::kProbePeer: return oob_->Probe();
+    case Action::Kind::kProbePeer: return oob_->Probe(action.heard);
     case Action::Kind::kWarn: return host_->log(LogLevel::kWarn, action.text);
     case Action::Kind::kOpenOob:
     case Action::Kind::kOpenLink:

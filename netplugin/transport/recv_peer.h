@@ -83,6 +83,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   // OobOwner:
   void OobGreeted(const HelloReply&) override {}  // an initiator's
   void OobHeard(const Frame& frame) override { session_.Receive(kOobLane, frame, now()); }
+  void OobUngreeted() override {}
   void OobLost(Reach) override { session_.OobDown(now()); }
   void Probed(Reach reach) override { session_.PeerProbed(reach, now()); }
 

@@ -234,7 +234,7 @@ void SendPeer::Execute(const Action& action) {
     case Action::Kind::kSend: return channels_.Queue(action.lane, action.frame);
     case Action::Kind::kOpenOob: return oob_->Open(MakeHello(ConnectionKind::kOob));
     case Action::Kind::kCloseOob: return oob_->Close();
-    case Action::Kind::kProbePeer: return oob_->Probe();
+    case Action::Kind::kProbePeer: return oob_->Probe(action.heard);
     case Action::Kind::kOpenLink: return OpenLink(link, action.incarnation);
     case Action::Kind::kProveLink:
       if (links_.at(link) != nullptr) links_.at(link)->Prove();

@@ -80,6 +80,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   // OobOwner:
   void OobGreeted(const HelloReply& reply) override;
   void OobHeard(const Frame& frame) override;
+  void OobUngreeted() override { session_.OobUngreeted(now()); }
   void OobLost(Reach reach) override { session_.OobDown(reach, now()); }
   void Probed(Reach reach) override { session_.PeerProbed(reach, now()); }
 

@@ -94,7 +94,8 @@ class World {
   }
 
   void Oob() {
-    switch (input_.Below(6)) {
+    switch (input_.Below(7)) {
+      case 6: return session_.OobUngreeted(now_);
       case 0:
       case 1: return session_.OobDown(fuzz::TakeReach(&input_), now_);
       case 2: return session_.PeerProbed(fuzz::TakeReach(&input_), now_);

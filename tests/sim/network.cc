@@ -1,6 +1,7 @@
 #include "tests/sim/network.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tests/sim/connection.h"
 
@@ -39,12 +40,12 @@ void Network::Syn(std::shared_ptr<Connection> connection, Nanos again_after) {
   const Port from = connection->ends[0].port, to = connection->ends[1].port;
   timeline_->After(Latency(from, to), [this, connection, again_after, from, to] {
     if (!connection->ends[0].open) return;
-    if (!Passes(from, to)) {
+    const HostState& host = hosts_[to.host];
+    const bool refused = host.dead || host.handler == nullptr || ports_[to].refuses;
+    if (!Passes(from, to) || (!refused && ports_[to].waiting.size() >= backlog_)) {
       timeline_->After(again_after, [this, connection, again_after] { Syn(connection, again_after * 2); });
       return;
     }
-    const HostState& host = hosts_[to.host];
-    const bool refused = host.dead || host.handler == nullptr || ports_[to].refuses;
     connection->ends[1].open = !refused;
     Answer(connection, refused, kSynAgain);
   });
@@ -70,13 +71,22 @@ void Network::Answer(std::shared_ptr<Connection> connection, bool refused, Nanos
     } else if (ports_[to].swallows) {
       server.deaf = true;
     } else {
-      auto socket = std::make_shared<Socket>(this, connection, 1);
-      server.socket = socket;
-      server.connected = true;
-      host.handler->Accepted(to, std::move(socket));
+      ports_[to].waiting.push_back(connection);
+      host.handler->Arrived(to);
     }
     Signal(connection, 0);
   });
+}
+
+std::shared_ptr<Socket> Network::Accept(Port local) {
+  auto& waiting = ports_[local].waiting;
+  if (waiting.empty()) return nullptr;
+  const std::shared_ptr<Connection> connection = std::move(waiting.front());
+  waiting.pop_front();
+  auto socket = std::make_shared<Socket>(this, connection, 1);
+  connection->ends[1].socket = socket;
+  connection->ends[1].connected = true;
+  return socket;
 }
 
 // ---- bytes ----
@@ -256,6 +266,15 @@ void Network::Renumber(Port port) {
 
 void Network::KillHost(int host, bool holds_sockets) {
   hosts_[host].dead = true;
+  // Nobody has a descriptor of what was not accepted: it ends with its listener.
+  for (auto& [port, state] : ports_) {
+    if (port.host != host) continue;
+    for (const auto& connection : std::exchange(state.waiting, {})) {
+      if (!std::exchange(connection->ends[1].open, false)) continue;
+      connection->ends[1].deaf = true;
+      SendReset(connection, 1);
+    }
+  }
   for (const auto& weak : connections_) {
     const auto connection = weak.lock();
     if (connection == nullptr) continue;

@@ -4,12 +4,14 @@
 // What is modelled: delay, jitter and rate of each directed path; a bounded send and receive buffer, so that a writer feels room and
 // its end; order inside a connection and none between connections; retransmission with back-off while a path is blocked (nothing is
 // lost by silence alone, only late); a reset that travels unreliably and takes unread bytes along; connect that is refused, unanswered,
-// or answered by the kernel alone; keep-alive and user time-out of out-of-band connections; a process's end with and without a forked
-// child that keeps its descriptors.
+// or answered by the kernel alone; the queue of connections that the kernel has made and the process has not accepted, which is full of
+// those of a stopped process sooner or later; keep-alive and user time-out of out-of-band connections; a process's end with and without a
+// forked child that keeps its descriptors.
 #ifndef R2CC_TESTS_SIM_NETWORK_H_
 #define R2CC_TESTS_SIM_NETWORK_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <utility>
@@ -33,7 +35,8 @@ class Network {
   class Host {
    public:
     virtual ~Host() = default;
-    virtual void Accepted(Port local, std::shared_ptr<Socket> socket) = 0;
+    // A connection waits for Accept().
+    virtual void Arrived(Port local) = 0;
   };
 
   explicit Network(Timeline* timeline) : timeline_(timeline) {}
@@ -43,9 +46,14 @@ class Network {
   void SetPath(Port from, Port to, const PathOptions& options) { PathOf(from, to).options = options; }
   void set_send_buffer_bytes(size_t bytes) { send_buffer_bytes_ = bytes; }
   void set_receive_buffer_bytes(size_t bytes) { receive_buffer_bytes_ = bytes; }
+  // So many connections wait on a port; further attempts stay without an answer. What was reset meanwhile keeps its place.
+  void set_backlog(size_t connections) { backlog_ = connections; }
 
   // `keep_alive`: with the time-outs of an out-of-band connection.
   std::shared_ptr<Socket> Connect(Port from, Port to, bool keep_alive);
+  // The one that has waited longest; null: none.
+  std::shared_ptr<Socket> Accept(Port local);
+  size_t Waiting(Port local) { return ports_[local].waiting.size(); }
 
   // ---- faults; each Block is undone by one Unblock ----
 
@@ -90,6 +98,7 @@ class Network {
     bool refuses = false;
     bool swallows = false;
     uint8_t generation = 0;
+    std::deque<std::shared_ptr<Connection>> waiting;
   };
   struct HostState {
     Host* handler = nullptr;
@@ -117,6 +126,7 @@ class Network {
   std::vector<std::weak_ptr<Connection>> connections_;
   size_t send_buffer_bytes_ = 32 * 1024;
   size_t receive_buffer_bytes_ = 64 * 1024;
+  size_t backlog_ = 4096;  // as Linux's
 };
 
 }  // namespace r2cc::sim

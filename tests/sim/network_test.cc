@@ -18,7 +18,9 @@ class NetworkTest : public testing::Test, public Network::Host {
     network_.AddHost(1, this);
   }
 
-  void Accepted(Port, std::shared_ptr<Socket> socket) override { accepted_.push_back(std::move(socket)); }
+  void Arrived(Port local) override {
+    if (!stopped_) accepted_.push_back(network_.Accept(local));
+  }
 
   void RunFor(Nanos duration) {
     const Nanos until = timeline_.now() + duration;
@@ -52,6 +54,7 @@ class NetworkTest : public testing::Test, public Network::Host {
   Timeline timeline_{1};
   Network network_{&timeline_};
   std::vector<std::shared_ptr<Socket>> accepted_;
+  bool stopped_ = false;  // nobody accepts
 };
 
 TEST_F(NetworkTest, BytesArriveInOrderThroughSmallBuffers) {
@@ -148,6 +151,38 @@ TEST_F(NetworkTest, ConnectsAreRefusedUnansweredOrAnsweredByTheKernelAlone) {
   RunFor(kNanosPerMs);
   EXPECT_TRUE(swallowed->connected());
   EXPECT_TRUE(accepted_.empty());
+}
+
+TEST_F(NetworkTest, AFullQueueIsSilentUntilSomebodyAccepts) {
+  network_.set_backlog(2);
+  stopped_ = true;
+  const auto first = network_.Connect(kHere, kThere, false), second = network_.Connect(kHere, kThere, false);
+  RunFor(10 * kNanosPerMs);
+  EXPECT_TRUE(first->connected() && second->connected());
+  // Who has hung up still has his place.
+  first->Abandon();
+  const auto third = network_.Connect(kHere, kThere, false);
+  RunFor(10 * kNanosPerSecond);
+  EXPECT_FALSE(third->connected() || third->broken());
+  EXPECT_EQ(network_.Waiting(kThere), 2u);
+  const uint8_t byte = 7;
+  second->Write(&byte, 1);
+  EXPECT_TRUE(network_.Accept(kThere)->broken());
+  EXPECT_EQ(network_.Accept(kThere)->Readable(), 0u) << "the byte is on its way";
+  RunFor(10 * kNanosPerSecond);
+  EXPECT_TRUE(third->connected());
+}
+
+TEST_F(NetworkTest, WhatWaitsInTheQueueTakesBytesAndEndsWithItsListener) {
+  stopped_ = true;
+  const auto socket = Connected();
+  const uint8_t byte = 7;
+  socket->Write(&byte, 1);
+  RunFor(10 * kNanosPerMs);
+  EXPECT_EQ(socket->Unacknowledged(), 0u);
+  network_.KillHost(1, true);
+  RunFor(10 * kNanosPerMs);
+  EXPECT_TRUE(socket->broken());
 }
 
 TEST_F(NetworkTest, AKilledProcessEndsItsConnectionsUnlessAChildHoldsThem) {

@@ -148,7 +148,9 @@ void Process::Turn() {
   if (dead_ || stopped_ > 0) return;
   if (io_.now() < paused_until_) return Plan(paused_until_);
   for (const auto& call : std::exchange(calls_, {})) call();
+  AcceptAll();
   transport_->RunReady();
+  transport_->Tick(io_.now());
   if (rails_ != nullptr) rails_->Tick(io_.now());
   ForEachPeer([](net::Peer* peer) { peer->Service(); });
   if (io_.now() - ticked_ >= net::Peer::kTickEvery) TickPeers();
@@ -287,8 +289,9 @@ void Process::Device(int rail, bool lost) {
   Wake();
 }
 
-void Process::Accepted(Port, std::shared_ptr<Socket> socket) {
-  if (!dead_) transport_->Accepted(std::move(socket));
+void Process::AcceptAll() {
+  for (int rail = kOobRail; rail < io_.options.rails; ++rail)
+    while (std::shared_ptr<Socket> socket = io_.network->Accept({io_.host, rail})) transport_->Accepted(std::move(socket));
 }
 
 }  // namespace r2cc::sim

@@ -95,7 +95,8 @@ class Process : public Network::Host {
     const Timeline* const timeline_;
   };
 
-  void Accepted(Port local, std::shared_ptr<Socket> socket) override;
+  void Arrived(Port) override { Wake(); }
+  void AcceptAll();
   void ListenOn(int rail);
   void RegionChanged(const net::Region& region);
   void ForEachPeer(const std::function<void(net::Peer*)>& call) const;

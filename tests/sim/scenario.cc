@@ -186,6 +186,8 @@ Scenario MakeScenario(uint64_t seed) {
     // Of each class a half.
     options.keys = seed / 10 % 2 == 1;
   }
+  // And of these: who is stopped is soon full of what wants to connect to its rails, and must not be full of what asks for it.
+  if (seed / 20 % 2 == 1) scenario.backlog = 32;
 
   static const std::vector<FaultKind> kCalm = {FaultKind::kClogShort, FaultKind::kStopShort, FaultKind::kStopLong, FaultKind::kPause,
                                                FaultKind::kPause,     FaultKind::kGray,      FaultKind::kWeight};

@@ -26,6 +26,7 @@ struct Scenario {
   std::vector<std::pair<std::pair<Port, Port>, PathOptions>> paths;
   size_t send_buffer_bytes = 32 * 1024;
   size_t receive_buffer_bytes = 64 * 1024;
+  size_t backlog = 4096;  // connections that wait to be accepted
   std::vector<FlowPlan> flows;
   std::vector<Fault> faults;
 

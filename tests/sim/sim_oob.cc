@@ -9,7 +9,6 @@ using net::Reach;
 
 // As TCP's.
 constexpr Nanos kConnectLimit = 2 * kNanosPerSecond;
-constexpr Nanos kProbePatience = 2 * kNanosPerSecond;
 
 }  // namespace
 
@@ -33,6 +32,7 @@ void SimOob::Lost(Reach reach) {
 void SimOob::Open(const net::Hello& hello) {
   Close();
   greeting_since_ = port_->io->now();
+  ungreeted_told_ = false;
   hello_ = net::Encode(hello);
   auto socket = port_->io->network->Connect({port_->io->host, kOobRail}, {peer_, kOobRail}, true);
   greeting_ = std::make_unique<FrameStream>(socket);
@@ -63,30 +63,22 @@ void SimOob::Attach(std::unique_ptr<net::Connection> greeted, const net::HelloRe
   channel_.Open(std::move(stream));
 }
 
-void SimOob::Probe() {
-  if (probe_ != nullptr) return;
-  probe_since_ = port_->io->now();
-  probe_ = port_->io->network->Connect({port_->io->host, kOobRail}, {peer_, kOobRail}, false);
-  probe_token_ = port_->ready.Watch(probe_, [this] {
-    if (!probe_->connected() && !probe_->broken()) return;
-    const Reach reach = probe_->connected() ? Reach::kAnswers : probe_->refused() ? Reach::kRefused : Reach::kSilent;
-    StopProbe();
-    owner_->Probed(reach);
-  });
-}
-
-void SimOob::StopProbe() {
-  if (probe_ == nullptr) return;
-  port_->ready.Unwatch(probe_token_, probe_.get());
-  std::exchange(probe_, nullptr)->Close();
+void SimOob::Probe(Nanos heard) {
+  question_ = {port_->io->now(), heard};
+  port_->probes->Ask(address_, *question_);
 }
 
 void SimOob::Tick() {
-  if (greeting_ != nullptr && port_->io->now() - greeting_since_ >= kConnectLimit)
-    Lost(greeting_->socket().connected() ? Reach::kAnswers : Reach::kSilent);
-  if (probe_ == nullptr || port_->io->now() - probe_since_ < kProbePatience) return;
-  StopProbe();
-  owner_->Probed(Reach::kSilent);
+  if (greeting_ != nullptr && greeting_->socket().connected()) {
+    if (!std::exchange(ungreeted_told_, true)) owner_->OobUngreeted();
+  } else if (greeting_ != nullptr && port_->io->now() - greeting_since_ >= kConnectLimit) {
+    Lost(Reach::kSilent);
+  }
+  if (!question_.has_value()) return;
+  const std::optional<Reach> answer = port_->probes->AnswerTo(address_, *question_);
+  if (!answer.has_value()) return;
+  question_.reset();
+  owner_->Probed(*answer);
 }
 
 }  // namespace r2cc::sim

@@ -8,6 +8,12 @@
 #include "tests/sim/sim_send_link.h"
 
 namespace r2cc::sim {
+namespace {
+
+// As TcpListener's.
+constexpr Nanos kCallerPatience = 5 * kNanosPerSecond;
+
+}  // namespace
 
 net::Endpoint EndpointOf(const RailAddress& address) {
   return {static_cast<uint8_t>(address.port.host), static_cast<uint8_t>(address.port.rail), address.generation};
@@ -120,7 +126,22 @@ void SimTransport::Accepted(std::shared_ptr<Socket> socket) {
   const uint64_t id = next_caller_++;
   Caller& caller = callers_[id];
   caller.stream = std::make_unique<FrameStream>(socket);
+  caller.since = io_->now();
   caller.token = ready_.Watch(socket, [this, id] { CallerSpeaks(id); });
+}
+
+std::unique_ptr<FrameStream> SimTransport::Take(uint64_t id) {
+  Caller& caller = callers_.at(id);
+  std::unique_ptr<FrameStream> stream = std::move(caller.stream);
+  ready_.Unwatch(caller.token, &stream->socket());
+  callers_.erase(id);
+  return stream;
+}
+
+void SimTransport::Tick(Nanos now) {
+  probes_.Tick(now);
+  // Identifiers grow with time: the oldest is first.
+  while (!callers_.empty() && now - callers_.begin()->second.since >= kCallerPatience) Take(callers_.begin()->first)->socket().Abandon();
 }
 
 void SimTransport::CallerSpeaks(uint64_t id) {
@@ -131,10 +152,7 @@ void SimTransport::CallerSpeaks(uint64_t id) {
   net::Hello hello;
   const bool good = state == FrameStream::State::kOpen && (!whole || net::Decode(packet, &hello));
   if (good && !whole) return;
-  std::unique_ptr<FrameStream> stream = std::move(caller.stream);
-  ready_.Unwatch(caller.token, &stream->socket());
-  callers_.erase(id);
-  std::unique_ptr<net::Connection> connection = std::make_unique<SimConnection>(std::move(stream));
+  std::unique_ptr<net::Connection> connection = std::make_unique<SimConnection>(Take(id));
   if (!good) return;
   const net::HelloReply reply = greet_(hello, &connection);
   if (reply.accepted || connection == nullptr) return;

@@ -12,6 +12,7 @@
 #include "netplugin/transport/oob.h"
 #include "tests/sim/io.h"
 #include "tests/sim/ready_set.h"
+#include "tests/sim/sim_probes.h"
 #include "tests/sim/stream.h"
 
 namespace r2cc::sim {
@@ -69,7 +70,7 @@ class SimSendLink;
 
 class SimPort final : public net::OobPort {
  public:
-  SimPort(Io* io, const net::SessionKey& key) : io(io), key(key), ready(io->wake) {}
+  SimPort(Io* io, SimProbes* probes, const net::SessionKey& key) : io(io), probes(probes), key(key), ready(io->wake) {}
 
   std::unique_ptr<net::SendLink> NewSend(const net::LinkName& name, net::SendOwner* owner, net::Counter* carried) override;
   std::unique_ptr<net::RecvLink> NewRecv(const net::LinkName& name, net::RecvOwner* owner, net::Counter* carried) override;
@@ -89,6 +90,7 @@ class SimPort final : public net::OobPort {
       if (one.token != 0) ready.Unwatch(std::exchange(one.token, 0), one.socket.get());
   }
   Io* const io;
+  SimProbes* const probes;
   const net::SessionKey key;
   ReadySet ready;
   std::vector<SimSendLink*> senders;
@@ -99,7 +101,7 @@ class SimPort final : public net::OobPort {
 
 class SimTransport final : public net::OobTransport {
  public:
-  SimTransport(Io* io, net::Greet greet) : io_(io), greet_(std::move(greet)), ready_(io->wake) {}
+  SimTransport(Io* io, net::Greet greet) : io_(io), greet_(std::move(greet)), ready_(io->wake), probes_(io) {}
 
   net::TransportKind kind() const override { return net::TransportKind::kTcp; }
   bool ListenOob(const std::string&, uint16_t*, std::string*) override { return true; }
@@ -108,23 +110,27 @@ class SimTransport final : public net::OobTransport {
   bool Register(const net::Memory& memory, uint16_t rail, net::Endpoint* key, std::string* error) override;
   void Unregister(const net::Memory& memory, uint16_t rail) override;
   std::unique_ptr<net::OobPort> NewOobPort(const net::SessionKey& key, const net::PeerState*) override {
-    return std::make_unique<SimPort>(io_, key);
+    return std::make_unique<SimPort>(io_, &probes_, key);
   }
 
   // Somebody has connected.
   void Accepted(std::shared_ptr<Socket> socket);
   void RunReady() { ready_.Run(); }
+  void Tick(Nanos now) override;
 
  private:
   struct Caller {
     std::unique_ptr<FrameStream> stream;
     ReadySet::Token token = 0;
+    Nanos since = 0;
   };
   void CallerSpeaks(uint64_t caller);
+  std::unique_ptr<FrameStream> Take(uint64_t caller);
 
   Io* const io_;
   const net::Greet greet_;
   ReadySet ready_;
+  SimProbes probes_;
   std::map<uint64_t, Caller> callers_;
   uint64_t next_caller_ = 1;
 };

@@ -25,6 +25,7 @@ class World : public Tap {
       : scenario_(scenario), verbose_(verbose), timeline_(seed), network_(&timeline_), checker_(&timeline_) {
     network_.set_send_buffer_bytes(scenario.send_buffer_bytes);
     network_.set_receive_buffer_bytes(scenario.receive_buffer_bytes);
+    network_.set_backlog(scenario.backlog);
     for (const auto& [ports, options] : scenario.paths) network_.SetPath(ports.first, ports.second, options);
     std::vector<Process*> processes;
     for (size_t host = 0; host < scenario.processes.size(); ++host) {

@@ -1,4 +1,4 @@
-// Calls and probes on loopback.
+// Calls on loopback.
 #include "netplugin/transport/tcp/connector.h"
 
 #include <gtest/gtest.h>
@@ -8,9 +8,6 @@
 
 #include <optional>
 #include <string>
-
-#include "base/core/clock.h"
-#include "netplugin/transport/tcp/probe.h"
 
 namespace r2cc::net {
 namespace {
@@ -116,41 +113,6 @@ TEST_F(CallTest, ConnectedAndNotAnswered) {
   EXPECT_FALSE(outcome_.has_value());
   call_.reset();
   EXPECT_FALSE(outcome_.has_value()) << "who hangs up is not called";
-}
-
-TEST_F(CallTest, AProbeTellsAProcessThatIsGoneFromOneThatIsThere) {
-  std::optional<Reach> reach;
-  Probe probe(&poller_, [&](Reach found) { reach = found; });
-  const auto ask = [&] {
-    reach.reset();
-    probe.Start(source_, to_, 0);
-    for (int i = 0; i < kPatienceMs && !reach.has_value(); ++i) poller_.Wait(1);
-    return reach;
-  };
-  EXPECT_EQ(ask(), Reach::kAnswers);
-  listener_.Close();
-  EXPECT_EQ(ask(), Reach::kRefused);
-}
-
-TEST_F(CallTest, AProbeThatNobodyAnswersEndsByItself) {
-  // A listener whose queue is full answers nobody.
-  UniqueFd full(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
-  SocketAddress address = source_.address;
-  ASSERT_EQ(bind(full.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length), 0);
-  ASSERT_EQ(listen(full.get(), 0), 0);
-  address.length = sizeof(address.storage);
-  getsockname(full.get(), reinterpret_cast<sockaddr*>(&address.storage), &address.length);
-  int failure = 0;
-  std::vector<UniqueFd> fillers;
-  for (int i = 0; i < 8; ++i) fillers.push_back(Connect(source_, address, SocketUse::kOob, &failure));
-  std::optional<Reach> reach;
-  Probe probe(&poller_, [&](Reach found) { reach = found; });
-  probe.Start(source_, address, 0);
-  poller_.Wait(50);
-  probe.Tick(Probe::kPatience - 1);
-  EXPECT_FALSE(reach.has_value());
-  probe.Tick(Probe::kPatience);
-  EXPECT_EQ(reach, Reach::kSilent);
 }
 
 }  // namespace

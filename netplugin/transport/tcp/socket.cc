@@ -88,7 +88,8 @@ UniqueFd Listen(const Source& source, uint16_t* port, std::string* error) {
   if (fd) {
     Set(fd.get(), IPPROTO_IP, IP_FREEBIND, 1);
     SetCongestionControl(fd.get(), source.congestion_control);
-    if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&bound.storage), bound.length) == 0 && listen(fd.get(), 512) == 0) {
+    // While this process is stopped each of its peers takes a place or two: as many as the system lets it have.
+    if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&bound.storage), bound.length) == 0 && listen(fd.get(), SOMAXCONN) == 0) {
       bound.length = sizeof(bound.storage);
       getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound.storage), &bound.length);
       *port = bound.port();

@@ -8,6 +8,7 @@
 namespace r2cc::net {
 namespace {
 
+// Until the peer's kernel answers: a round trip, or a second more if the first packet is lost.
 constexpr Nanos kConnectLimit = 2 * kNanosPerSecond;
 
 }  // namespace
@@ -15,15 +16,16 @@ constexpr Nanos kConnectLimit = 2 * kNanosPerSecond;
 TcpOob::TcpOob(TcpPort* port, const OobAddress& peer, OobOwner* owner)
     : port_(port),
       owner_(owner),
+      address_(peer),
       control_(port->poller(), port->key().tag,
-               {[owner](const Frame& frame) { owner->OobHeard(frame); }, [this](plan::EvidenceCause) { Lost(Reach::kSilent); }}),
-      probe_(port->poller(), [owner](Reach reach) { owner->Probed(reach); }) {
+               {[owner](const Frame& frame) { owner->OobHeard(frame); }, [this](plan::EvidenceCause) { Lost(Reach::kSilent); }}) {
   ParseAddress(peer.host, peer.port, &peer_);
 }
 
 void TcpOob::Open(const Hello& hello) {
   Close();
   connecting_since_ = port_->Now();
+  ungreeted_told_ = false;
   int failure = 0;
   UniqueFd fd = Connect(port_->oob_source(), peer_, SocketUse::kOob, &failure);
   if (!fd) return owner_->OobLost(failure == ECONNREFUSED ? Reach::kRefused : Reach::kSilent);
@@ -59,11 +61,23 @@ void TcpOob::Close() {
   connector_.reset();
 }
 
+void TcpOob::Probe(Nanos heard) {
+  if (peer_.length == 0) return;
+  question_ = {port_->Now(), heard};
+  port_->probes()->Ask(address_, *question_);
+}
+
 void TcpOob::Tick() {
-  // Connected, it is the process that does not answer; else nobody does.
-  if (connector_ != nullptr && port_->Now() - connecting_since_ >= kConnectLimit)
-    Lost(connector_->connected() ? Reach::kAnswers : Reach::kSilent);
-  probe_.Tick(port_->Now());
+  if (connector_ != nullptr && connector_->connected()) {
+    if (!std::exchange(ungreeted_told_, true)) owner_->OobUngreeted();
+  } else if (connector_ != nullptr && port_->Now() - connecting_since_ >= kConnectLimit) {
+    Lost(Reach::kSilent);
+  }
+  if (!question_.has_value()) return;
+  const std::optional<Reach> answer = port_->probes()->AnswerTo(address_, *question_);
+  if (!answer.has_value()) return;
+  question_.reset();
+  owner_->Probed(*answer);
 }
 
 }  // namespace r2cc::net

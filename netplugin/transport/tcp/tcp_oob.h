@@ -3,12 +3,13 @@
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_OOB_H_
 
 #include <memory>
+#include <optional>
 
 #include "base/core/clock.h"
 #include "netplugin/transport/oob.h"
+#include "netplugin/transport/probes.h"
 #include "netplugin/transport/tcp/connector.h"
 #include "netplugin/transport/tcp/control_socket.h"
-#include "netplugin/transport/tcp/probe.h"
 #include "netplugin/transport/tcp/tcp_port.h"
 
 namespace r2cc::net {
@@ -22,7 +23,7 @@ class TcpOob final : public Oob {
   void Attach(std::unique_ptr<Connection> greeted, const HelloReply& reply) override;
   void Close() override;
   ControlChannel* control() override { return &control_; }
-  void Probe() override { probe_.Start(port_->oob_source(), peer_, port_->Now()); }
+  void Probe(Nanos heard) override;
   void Tick() override;
 
  private:
@@ -31,11 +32,13 @@ class TcpOob final : public Oob {
 
   TcpPort* const port_;
   OobOwner* const owner_;
+  const OobAddress address_;
   SocketAddress peer_;
   std::unique_ptr<Connector> connector_;
   Nanos connecting_since_ = 0;
+  bool ungreeted_told_ = false;
   ControlSocket control_;
-  net::Probe probe_;
+  std::optional<Probes::Question> question_;  // has no answer yet
 };
 
 }  // namespace r2cc::net

@@ -10,6 +10,7 @@
 #include "netplugin/transport/oob.h"
 #include "netplugin/transport/poller.h"
 #include "netplugin/transport/tcp/socket.h"
+#include "netplugin/transport/tcp/tcp_probes.h"
 #include "netplugin/transport/workers.h"
 
 namespace r2cc::net {
@@ -25,6 +26,7 @@ struct TcpShared {
   uint8_t sockets_per_rail = 1;
   bool checksum = false;
   Workers* workers = nullptr;  // null: whoever holds a peer's lock moves everything
+  TcpProbes* probes = nullptr;
 };
 
 class TcpPort final : public OobPort {
@@ -57,6 +59,7 @@ class TcpPort final : public OobPort {
   uint8_t sockets_per_rail() const { return shared_->sockets_per_rail; }
   bool checksum() const { return shared_->checksum; }
   Workers* workers() const { return shared_->workers; }
+  TcpProbes* probes() const { return shared_->probes; }
   Nanos Now() const { return shared_->clock->Now(); }
 
  private:

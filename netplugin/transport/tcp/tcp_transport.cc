@@ -50,8 +50,10 @@ TcpTransport::TcpTransport(const Options& options, std::string congestion_contro
     : options_(options),
       congestion_control_(std::move(congestion_control)),
       log_(std::move(log)),
+      probes_(poller, clock, &shared_.oob_source),
       listener_(std::make_unique<TcpListener>(poller, clock, TcpListener::WaitingMax(DescriptorsMost()), std::move(greet))) {
   shared_.clock = clock;
+  shared_.probes = &probes_;
   shared_.checksum = options.checksum;
 }
 
@@ -115,6 +117,7 @@ void TcpTransport::StartThreads(int processors) {
 
 void TcpTransport::Tick(Nanos now) {
   if (listener_ != nullptr) listener_->Tick(now);
+  probes_.Tick(now);
 }
 
 void TcpTransport::StopThreads() {

@@ -15,6 +15,7 @@
 #include "netplugin/transport/poller.h"
 #include "netplugin/transport/tcp/listener.h"
 #include "netplugin/transport/tcp/tcp_port.h"
+#include "netplugin/transport/tcp/tcp_probes.h"
 #include "netplugin/transport/workers.h"
 
 namespace r2cc::net {
@@ -52,6 +53,7 @@ class TcpTransport final : public OobTransport {
   const std::string congestion_control_;
   const LogFn log_;
   TcpShared shared_;
+  TcpProbes probes_;
   std::unique_ptr<TcpListener> listener_;
   std::map<size_t, size_t> rail_listeners_;  // the listener's places, by rail
   std::unique_ptr<Workers> workers_;

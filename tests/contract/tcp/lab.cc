@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <sstream>
 #include <thread>
 
 namespace r2cc::contract {
@@ -84,6 +85,59 @@ void Lab::Must(Namespace where, const std::string& program, const std::vector<st
   ASSERT_TRUE(Run(where, program, lines, &error)) << error;
 }
 
+void Lab::Write(int name_space, const std::string& file, const std::string& value) {
+  std::thread thread([&] {
+    if (setns(name_space, CLONE_NEWNET) != 0) return;
+    const int fd = open(file.c_str(), O_WRONLY | O_CLOEXEC);
+    const auto length = static_cast<ssize_t>(value.size());
+    if (fd < 0 || write(fd, value.data(), value.size()) != length) ADD_FAILURE() << file << ": " << std::strerror(errno);
+    if (fd >= 0) close(fd);
+  });
+  thread.join();
+}
+
+std::string Lab::SocketStatistics(Namespace where, std::vector<std::string> arguments) const {
+  arguments.insert(arguments.begin(), "ss");
+  int out[2];
+  if (pipe2(out, O_CLOEXEC) != 0) return "";
+  const pid_t pid = fork();
+  if (pid == 0) {
+    dup2(out[1], STDOUT_FILENO);
+    // With -K it complains of other families, on which it then does nothing.
+    close(STDERR_FILENO);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    if (setns(namespaces_[where], CLONE_NEWNET) == 0) execvp(argv[0], argv.data());
+    _exit(127);
+  }
+  close(out[1]);
+  std::string text;
+  char part[512];
+  for (ssize_t n; (n = read(out[0], part, sizeof(part))) > 0;) text.append(part, static_cast<size_t>(n));
+  close(out[0]);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "ss failed";
+  return text;
+}
+
+void Lab::LimitBacklog(End end, int connections) { Write(namespaces_[end], "/proc/sys/net/core/somaxconn", std::to_string(connections)); }
+
+void Lab::ResetOob(End end) {
+  const std::string closed = SocketStatistics(static_cast<Namespace>(end), {"-HKt", "state", "established", "src", Address(end, kOob)});
+  ASSERT_NE(closed, "") << "nothing was reset";
+}
+
+int Lab::WaitingOob(End end) const {
+  std::istringstream line(SocketStatistics(static_cast<Namespace>(end), {"-Hltn", "src", Address(end, kOob)}));
+  std::string state;
+  int waiting = -1;
+  line >> state >> waiting;
+  EXPECT_GE(waiting, 0) << "nobody listens";
+  return waiting;
+}
+
 // Each renumbering goes on by ten.
 std::string Lab::Address(End end, int rail) const {
   if (rail == kOob) return "10.200.0." + std::to_string(end + 1);
@@ -132,15 +186,8 @@ bool Lab::Build(std::string* error) {
   for (End end = 0; end < 2; ++end) {
     if (full_fabric_) {
       // A node answers for an address on its own interface alone.
-      std::thread thread([this, end] {
-        if (setns(namespaces_[end], CLONE_NEWNET) != 0) return;
-        for (const auto& [name, value] : {std::pair("arp_ignore", "1"), {"arp_announce", "2"}, {"rp_filter", "0"}}) {
-          const int fd = open((std::string("/proc/sys/net/ipv4/conf/all/") + name).c_str(), O_WRONLY | O_CLOEXEC);
-          if (fd < 0 || write(fd, value, 1) != 1) ADD_FAILURE() << name << ": " << std::strerror(errno);
-          if (fd >= 0) close(fd);
-        }
-      });
-      thread.join();
+      for (const auto& [name, value] : {std::pair("arp_ignore", "1"), {"arp_announce", "2"}, {"rp_filter", "0"}})
+        Write(namespaces_[end], std::string("/proc/sys/net/ipv4/conf/all/") + name, value);
     }
     std::vector<std::string> lines = {"link set lo up"};
     for (int rail = kOob; rail < kRails; ++rail) {

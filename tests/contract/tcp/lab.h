@@ -33,6 +33,12 @@ class Lab {
   // It is deleted and made anew, with the address that it had.
   void Remake(End end, int rail);
   void Shape(End end, int rail, int64_t bytes_per_s);
+  // Of listeners that are opened from now on: so many connections wait to be accepted.
+  void LimitBacklog(End end, int connections);
+  // Resets all connections of the management interface.
+  void ResetOob(End end);
+  // Connections that wait there to be accepted.
+  int WaitingOob(End end) const;
   // As when it was made, every rail at this rate.
   void Reset(int64_t rail_bytes_per_s);
 
@@ -48,6 +54,9 @@ class Lab {
   bool Build(std::string* error);
   bool Run(Namespace where, const std::string& program, const std::vector<std::string>& lines, std::string* error) const;
   void Must(Namespace where, const std::string& program, const std::vector<std::string>& lines) const;
+  // What ss prints.
+  std::string SocketStatistics(Namespace where, std::vector<std::string> arguments) const;
+  static void Write(int name_space, const std::string& file, const std::string& value);
   std::string Address(End end, int rail) const;
   std::vector<std::string> Routes(End end, int rail) const;
   // What makes it: in the fabric, in the node.

@@ -46,6 +46,7 @@ class TcpWorld final : public World {
   // What only interfaces do: see Lab.
   void Renumber(End end, int rail) { lab_->Renumber(end, rail); }
   void Remake(End end, int rail) { lab_->Remake(end, rail); }
+  Lab* lab() { return lab_; }
   void StopProcess(End end) override;
   void ContinueProcess(End end) override;
   void KillProcess(End end, bool child_holds_sockets) override;

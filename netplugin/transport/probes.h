@@ -1,0 +1,95 @@
+// Is anybody at a peer's out-of-band address? One connection for each address, whoever asks. Pure: connections are made and ended by
+// whoever carries out the actions, time is an argument; one thread at a time.
+//
+// The connection stands as long as the peer's kernel answers its keep-alives, however long the peer's process is stopped, and takes one
+// place in the queue of what that process has not accepted. One for each question would fill the queue within minutes, and a full queue is
+// as silent as a host that has vanished.
+//
+// A connection says nothing of what came after it: the peer's process may have accepted it, and a child of that process may hold it open
+// when the process has ended. So who has heard of the peer since the connection was made has a new one made.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_PROBES_H_
+#define R2CC_NETPLUGIN_TRANSPORT_PROBES_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "netplugin/link/action.h"
+#include "netplugin/transport/oob.h"
+
+namespace r2cc::net {
+
+enum class ProbeState : uint8_t { kNone, kConnecting, kStanding };
+
+enum class ProbeEvent : uint8_t {
+  kAsked,      // the connection that there is, or will be, is an answer
+  kAskedAnew,  // it is too old for one
+  kConnected,
+  kEnded,    // refused, reset, or without an answer to its keep-alives
+  kLate,     // nobody has answered the attempt for kPatience
+  kUnasked,  // nobody has asked for kUnaskedFor
+};
+
+enum class ProbeStep : uint8_t { kImpossible, kNothing, kConnect, kReplace, kStand, kFail, kGiveUp, kForget, kClose };
+
+// What is to be done; an impossible pair ends the process.
+ProbeStep StepOf(ProbeState state, ProbeEvent event);
+
+class Probes {
+ public:
+  // To connect takes a round trip, or a second more if the first packet is lost.
+  static constexpr Nanos kPatience = 2 * kNanosPerSecond;
+  // Who waits for a peer asks several times a second; longer than a busy process leaves between two questions.
+  static constexpr Nanos kUnaskedFor = 10 * kNanosPerSecond;
+
+  struct Question {
+    Nanos asked = 0;
+    Nanos heard = 0;  // when the asker heard of the peer's process last
+  };
+  void Ask(const OobAddress& peer, const Question& question);
+  // None: not known yet.
+  std::optional<Reach> AnswerTo(const OobAddress& peer, const Question& question) const;
+
+  // ---- for whoever has the connections ----
+
+  struct Action {
+    enum class Kind { kConnect, kClose };  // with keep-alive; answered with Connected() or Ended(). A close has no answer.
+    Kind kind;
+    uint64_t connection;
+    OobAddress peer;
+  };
+  std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
+  // Of connections that are closed these come to nothing.
+  void Connected(uint64_t connection, Nanos now);
+  void Ended(uint64_t connection, Reach reach, Nanos now);
+  void Tick(Nanos now);
+
+ private:
+  struct Probe {
+    ProbeState state = ProbeState::kNone;
+    uint64_t connection = 0;
+    Nanos since = 0;  // of the state
+    Nanos asked = 0;
+    // How the last attempt failed, and when; 0: none has.
+    Reach failure = Reach::kSilent;
+    Nanos failed = 0;
+  };
+  using Place = std::map<OobAddress, Probe>::iterator;
+  Place Find(uint64_t connection);
+  void Do(Place at, ProbeEvent event, Reach reach, Nanos now);
+  void Enter(Probe* probe, ProbeState state, Nanos now);
+  void Connect(Place at, Nanos now);
+  void Close(Place at);
+
+  std::map<OobAddress, Probe> probes_;
+  std::map<uint64_t, OobAddress> connections_;
+  std::vector<Action> actions_;
+  uint64_t next_connection_ = 1;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_PROBES_H_

@@ -1,0 +1,114 @@
+#include "netplugin/transport/probes.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace r2cc::net {
+namespace {
+
+constexpr Nanos kMs = kNanosPerMs;
+const OobAddress kPeer{"10.0.0.1", 7000}, kOther{"10.0.0.1", 7001};
+
+class ProbesTest : public testing::Test {
+ protected:
+  // c: a connection is to be made; x: one is to be closed.
+  std::string Actions() {
+    std::string text;
+    for (const Probes::Action& action : probes_.TakeActions()) {
+      const bool connect = action.kind == Probes::Action::Kind::kConnect;
+      text += connect ? 'c' : 'x';
+      if (connect) last_ = action.connection;
+    }
+    return text;
+  }
+  // Asks as somebody who has heard nothing since `heard`.
+  void Ask(Nanos heard = 0, const OobAddress& peer = kPeer) {
+    question_ = {now_, heard};
+    probes_.Ask(peer, question_);
+  }
+  std::optional<Reach> Answer() const { return probes_.AnswerTo(kPeer, question_); }
+
+  Probes probes_;
+  Probes::Question question_;
+  uint64_t last_ = 0;
+  Nanos now_ = 100 * kNanosPerSecond;
+};
+
+TEST_F(ProbesTest, AllQuestionsHaveOneConnectionAsLongAsItStands) {
+  Ask();
+  EXPECT_EQ(Actions(), "c");
+  EXPECT_EQ(Answer(), std::nullopt);
+  probes_.Connected(last_, now_ + kMs);
+  EXPECT_EQ(Answer(), Reach::kAnswers);
+  for (int i = 0; i < 10'000; ++i, now_ += 250 * kMs) {
+    Ask(99 * kNanosPerSecond);
+    probes_.Tick(now_);
+    ASSERT_EQ(Answer(), Reach::kAnswers);
+    ASSERT_EQ(Actions(), "");
+  }
+}
+
+TEST_F(ProbesTest, WhoHasHeardOfThePeerSinceHasANewOneMade) {
+  Ask();
+  Actions();
+  probes_.Connected(last_, now_);
+  const uint64_t old = last_;
+  now_ += 10 * kMs;
+  Ask(now_ - kMs);
+  EXPECT_EQ(Answer(), std::nullopt);
+  EXPECT_EQ(Actions(), "xc");
+  // What is closed has no say.
+  probes_.Ended(old, Reach::kSilent, now_);
+  EXPECT_EQ(Answer(), std::nullopt);
+  probes_.Ended(last_, Reach::kRefused, now_);
+  EXPECT_EQ(Answer(), Reach::kRefused);
+}
+
+TEST_F(ProbesTest, AnAttemptIsRefusedOrStaysWithoutAnAnswer) {
+  Ask();
+  EXPECT_EQ(Actions(), "c");
+  probes_.Ended(last_, Reach::kRefused, now_);
+  EXPECT_EQ(Answer(), Reach::kRefused);
+  EXPECT_EQ(Actions(), "x");
+  now_ += kMs;
+  Ask();
+  EXPECT_EQ(Answer(), std::nullopt) << "an answer from before the question";
+  EXPECT_EQ(Actions(), "c");
+  probes_.Tick(now_ + Probes::kPatience - 1);
+  EXPECT_EQ(Answer(), std::nullopt);
+  probes_.Tick(now_ + Probes::kPatience);
+  EXPECT_EQ(Answer(), Reach::kSilent);
+  EXPECT_EQ(Actions(), "x");
+}
+
+TEST_F(ProbesTest, OneThatEndsIsMadeAnewByTheNextQuestionAndSaysNothing) {
+  Ask();
+  Actions();
+  probes_.Connected(last_, now_);
+  probes_.Ended(last_, Reach::kSilent, now_ + kMs);
+  EXPECT_EQ(Answer(), std::nullopt);
+  EXPECT_EQ(Actions(), "x");
+  now_ += 2 * kMs;
+  Ask();
+  EXPECT_EQ(Actions(), "c");
+}
+
+TEST_F(ProbesTest, WhatNobodyAsksForIsClosedAndForgotten) {
+  Ask();
+  Ask(0, kOther);
+  EXPECT_EQ(Actions(), "cc");
+  probes_.Connected(last_, now_);
+  probes_.Tick(now_ + Probes::kUnaskedFor - 1);
+  EXPECT_EQ(Actions(), "x") << "that of the peer that does not answer";
+  probes_.Tick(now_ + Probes::kUnaskedFor);
+  EXPECT_EQ(Actions(), "x");
+  EXPECT_EQ(probes_.AnswerTo(kOther, {now_, 0}), std::nullopt);
+  probes_.Tick(now_ + Probes::kUnaskedFor + 1);
+  EXPECT_EQ(Answer(), std::nullopt) << "its failure is forgotten, too";
+  probes_.Tick(now_ + Probes::kUnaskedFor + 2);
+  EXPECT_EQ(Actions(), "");
+}
+
+}  // namespace
+}  // namespace r2cc::net

@@ -1,0 +1,74 @@
+#include "netplugin/transport/tcp/tcp_probes.h"
+
+#include <sys/epoll.h>
+
+#include <cerrno>
+#include <vector>
+
+namespace r2cc::net {
+namespace {
+
+Reach ReachOf(int failure) { return failure == ECONNREFUSED ? Reach::kRefused : Reach::kSilent; }
+
+}  // namespace
+
+TcpProbes::~TcpProbes() {
+  for (const auto& [connection, open] : open_) poller_->Remove(open.token, open.fd.get());
+}
+
+void TcpProbes::Ask(const OobAddress& peer, const Probes::Question& question) {
+  const std::lock_guard lock(mutex_);
+  probes_.Ask(peer, question);
+}
+
+std::optional<Reach> TcpProbes::AnswerTo(const OobAddress& peer, const Probes::Question& question) const {
+  const std::lock_guard lock(mutex_);
+  return probes_.AnswerTo(peer, question);
+}
+
+void TcpProbes::Tick(Nanos now) {
+  std::vector<Probes::Action> actions;
+  {
+    const std::lock_guard lock(mutex_);
+    probes_.Tick(now);
+    actions = probes_.TakeActions();
+  }
+  for (const Probes::Action& action : actions)
+    action.kind == Probes::Action::Kind::kConnect ? Connect(action.connection, action.peer) : Close(action.connection);
+}
+
+void TcpProbes::Connect(uint64_t connection, const OobAddress& peer) {
+  SocketAddress to;
+  int failure = 0;
+  if (!ParseAddress(peer.host, peer.port, &to)) return End(connection, Reach::kSilent);
+  UniqueFd fd = net::Connect(*source_, to, SocketUse::kOob, &failure);
+  if (!fd) return End(connection, ReachOf(failure));
+  const int raw = fd.get();
+  const Poller::Token token = poller_->Add(raw, EPOLLOUT, [this, connection](uint32_t) { Connected(connection); });
+  open_[connection] = {std::move(fd), token};
+}
+
+void TcpProbes::Connected(uint64_t connection) {
+  Open& open = open_.at(connection);
+  if (const int failure = ConnectResult(open.fd.get()); failure != 0) return End(connection, ReachOf(failure));
+  // Nobody speaks to who does not greet: what can be read is the end.
+  poller_->Remove(open.token, open.fd.get());
+  open.token = poller_->Add(open.fd.get(), EPOLLIN, [this, connection](uint32_t) { End(connection, Reach::kSilent); });
+  const std::lock_guard lock(mutex_);
+  probes_.Connected(connection, clock_->Now());
+}
+
+void TcpProbes::End(uint64_t connection, Reach reach) {
+  Close(connection);
+  const std::lock_guard lock(mutex_);
+  probes_.Ended(connection, reach, clock_->Now());
+}
+
+void TcpProbes::Close(uint64_t connection) {
+  const auto it = open_.find(connection);
+  if (it == open_.end()) return;
+  poller_->Remove(it->second.token, it->second.fd.get());
+  open_.erase(it);
+}
+
+}  // namespace r2cc::net

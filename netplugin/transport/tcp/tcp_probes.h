@@ -1,0 +1,55 @@
+// The connections of Probes over TCP: of the process, in the I/O thread's poller.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_PROBES_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_PROBES_H_
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "base/core/clock.h"
+#include "netplugin/transport/poller.h"
+#include "netplugin/transport/probes.h"
+#include "netplugin/transport/tcp/socket.h"
+
+namespace r2cc::net {
+
+class TcpProbes {
+ public:
+  // `source`: of the out-of-band connections; it lives as long as this.
+  TcpProbes(Poller* poller, const Clock* clock, const Source* source) : poller_(poller), clock_(clock), source_(source) {}
+  ~TcpProbes();
+  TcpProbes(const TcpProbes&) = delete;
+  TcpProbes& operator=(const TcpProbes&) = delete;
+
+  // ---- any thread: see Probes ----
+
+  void Ask(const OobAddress& peer, const Probes::Question& question);
+  std::optional<Reach> AnswerTo(const OobAddress& peer, const Probes::Question& question) const;
+
+  // ---- the I/O thread ----
+
+  // Every few milliseconds: what was asked for since is begun here.
+  void Tick(Nanos now);
+
+ private:
+  struct Open {
+    UniqueFd fd;
+    Poller::Token token = 0;
+  };
+  void Connect(uint64_t connection, const OobAddress& peer);
+  void Close(uint64_t connection);
+  void Connected(uint64_t connection);
+  void End(uint64_t connection, Reach reach);
+
+  Poller* const poller_;
+  const Clock* const clock_;
+  const Source* const source_;
+  std::map<uint64_t, Open> open_;  // the I/O thread's
+  mutable std::mutex mutex_;
+  Probes probes_;  // with the mutex
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_PROBES_H_

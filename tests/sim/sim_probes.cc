@@ -1,0 +1,42 @@
+#include "tests/sim/sim_probes.h"
+
+#include <utility>
+
+#include "tests/sim/sim_transport.h"
+
+namespace r2cc::sim {
+
+SimProbes::~SimProbes() {
+  for (auto& [connection, open] : open_) ready_.Unwatch(open.token, open.socket.get());
+}
+
+void SimProbes::Tick(Nanos now) {
+  ready_.Run();
+  probes_.Tick(now);
+  for (const net::Probes::Action& action : probes_.TakeActions())
+    action.kind == net::Probes::Action::Kind::kConnect ? Connect(action.connection, action.peer) : Close(action.connection);
+}
+
+void SimProbes::Connect(uint64_t connection, const net::OobAddress& peer) {
+  Open& open = open_[connection];
+  open.socket = io_->network->Connect({io_->host, kOobRail}, {HostOf(peer.host), kOobRail}, true);
+  open.token = ready_.Watch(open.socket, [this, connection] { Look(connection); });
+}
+
+void SimProbes::Close(uint64_t connection) {
+  const auto it = open_.find(connection);
+  ready_.Unwatch(it->second.token, it->second.socket.get());
+  it->second.socket->Close();
+  open_.erase(it);
+}
+
+void SimProbes::Look(uint64_t connection) {
+  Open& open = open_.at(connection);
+  const Socket& socket = *open.socket;
+  if (socket.broken() || socket.ended())
+    probes_.Ended(connection, socket.refused() ? net::Reach::kRefused : net::Reach::kSilent, io_->now());
+  else if (socket.connected() && !std::exchange(open.connected, true))
+    probes_.Connected(connection, io_->now());
+}
+
+}  // namespace r2cc::sim
