@@ -110,7 +110,7 @@ bool TcpRecvLink::Read(size_t index) {
   bulk.more = false;
   const bool jobs_thread = port_->state().jobs_thread;
   // A socket that the poller has must not stay readable.
-  const bool leave = jobs_thread && bulk.unwatched() && bulk.pace.late();
+  const bool leave = jobs_thread && bulk.unwatched() && bulk.quick_ack.late();
   const Look look = leave ? Look::kLeave : jobs_thread ? Look::kAhead : Look::kInPlace;
   // Most looks find nothing.
   if (!owner_->Alive(name_) || !bulk.receiver->Fetch(look)) return false;
@@ -139,7 +139,7 @@ bool TcpRecvLink::Reading(size_t index, FunctionRef<BulkReceiver::Result(const B
   bulk.more = result == BulkReceiver::Result::kMore;
   if (bulk.more && bulk.ours()) owner_->Ready(name_);
   if (placed)
-    if (const std::optional<bool> late = bulk.pace.Read(port_->state().bulk)) DelayAcknowledgements(bulk.receiver->fd(), *late);
+    if (const std::optional<bool> late = bulk.quick_ack.Read(port_->state().bulk)) DelayAcknowledgements(bulk.receiver->fd(), *late);
   if (result == BulkReceiver::Result::kBroken) Trouble(EvidenceCause::kSocketError);
   if (result == BulkReceiver::Result::kGarbled) Trouble(EvidenceCause::kGarbled);
   return placed || received_bytes > 0;

@@ -9,10 +9,10 @@
 
 #include "netplugin/flow/flow_map.h"
 #include "netplugin/transport/links.h"
-#include "netplugin/transport/tcp/acknowledgement_pace.h"
 #include "netplugin/transport/tcp/bulk.h"
 #include "netplugin/transport/tcp/control_socket.h"
 #include "netplugin/transport/tcp/io_task.h"
+#include "netplugin/transport/tcp/quick_ack_policy.h"
 
 namespace r2cc::net {
 
@@ -45,7 +45,7 @@ class TcpRecvLink final : public RecvLink {
     Poller::Token token = 0;  // 0: a worker waits for what arrives, or NCCL's threads look all the time
     int found = 0;            // looks of theirs that found something, since the poller had it
     bool more = false;
-    AcknowledgementPace pace;
+    QuickAckPolicy quick_ack;
     SocketOwnership ownership;
 
     bool ours() const { return receiver != nullptr && !ownership.by_worker(); }

@@ -1,15 +1,15 @@
 // When the kernel's own acknowledgements of what a socket receives may be late. One for each small message is a packet in the very call
 // that finds the message; of bulk, and of its last bytes above all, a sender should hear at once: until then its kernel takes the rail for
 // busy. Pure.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_ACKNOWLEDGEMENT_PACE_H_
-#define R2CC_NETPLUGIN_TRANSPORT_TCP_ACKNOWLEDGEMENT_PACE_H_
+#ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_QUICK_ACK_POLICY_H_
+#define R2CC_NETPLUGIN_TRANSPORT_TCP_QUICK_ACK_POLICY_H_
 
 #include <optional>
 #include <utility>
 
 namespace r2cc::net {
 
-class AcknowledgementPace {
+class QuickAckPolicy {
  public:
   // Told less often, a kernel that has gone back to acknowledging at once after a pause would stay there for too long.
   static constexpr int kToldEvery = 64;
@@ -33,4 +33,4 @@ class AcknowledgementPace {
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_ACKNOWLEDGEMENT_PACE_H_
+#endif  // R2CC_NETPLUGIN_TRANSPORT_TCP_QUICK_ACK_POLICY_H_

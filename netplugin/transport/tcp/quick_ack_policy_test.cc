@@ -1,0 +1,36 @@
+#include "netplugin/transport/tcp/quick_ack_policy.h"
+
+#include <gtest/gtest.h>
+
+namespace r2cc::net {
+namespace {
+
+TEST(QuickAckPolicy, OfSmallMessagesTheyMayBeLate) {
+  QuickAckPolicy quick_ack;
+  EXPECT_EQ(quick_ack.Read(false), true);
+  EXPECT_EQ(quick_ack.Read(false), std::nullopt);
+}
+
+TEST(QuickAckPolicy, OfBulkNothingIsSaidToANewConnection) {
+  QuickAckPolicy quick_ack;
+  EXPECT_EQ(quick_ack.Read(true), std::nullopt);
+}
+
+TEST(QuickAckPolicy, BulkEndsItOnce) {
+  QuickAckPolicy quick_ack;
+  quick_ack.Read(false);
+  EXPECT_EQ(quick_ack.Read(true), false);
+  EXPECT_EQ(quick_ack.Read(true), std::nullopt);
+  EXPECT_EQ(quick_ack.Read(false), true);
+}
+
+TEST(QuickAckPolicy, TheKernelIsToldAgainNowAndThen) {
+  QuickAckPolicy quick_ack;
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(quick_ack.Read(false), true) << round;
+    for (int i = 1; i < QuickAckPolicy::kToldEvery; ++i) EXPECT_EQ(quick_ack.Read(false), std::nullopt) << i;
+  }
+}
+
+}  // namespace
+}  // namespace r2cc::net
