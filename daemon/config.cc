@@ -299,7 +299,7 @@ absl::StatusOr<HostPort> ParseHostPort(std::string_view text, bool allow_port_ze
 absl::StatusOr<Config> DefaultConfig(const ConfigContext& context) {
   Config config;
   config.run_dir = context.run_dir;
-  config.state_file = context.run_dir + "/state";
+  config.state_dir = context.state_dir;
   const bool flag = !context.node_flag.empty();
   if (auto status = SetNode(flag ? context.node_flag : context.host_name, flag ? "--node" : "host name", &config); !status.ok())
     return status;
@@ -322,7 +322,7 @@ absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& fil
   Config config;
   config.file = file;
   config.run_dir = context.run_dir;
-  config.state_file = parsed.state_file().empty() ? context.run_dir + "/state" : parsed.state_file();
+  config.state_dir = context.state_dir;
   absl::Status status;
   if (!context.node_flag.empty())
     status = SetNode(context.node_flag, "--node", &config);

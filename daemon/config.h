@@ -88,7 +88,7 @@ struct Config {
   bool drills = false;                             // fail-nic is allowed, to those who have the role
   std::string store_prefix = kDefaultStorePrefix;  // of all keys of this cluster
   std::string run_dir;
-  std::string state_file;
+  std::string state_dir;  // what is kept over restarts and reboots
   int nice = kDefaultNice;
   int realtime_priority = kDefaultRealtimePriority;  // 0: none
   AttachAccess attach;
@@ -99,6 +99,8 @@ struct Config {
   std::string attach_socket() const { return run_dir + "/attach.sock"; }
   std::string nodes_prefix() const { return store_prefix + "nodes/"; }
   std::string lock_file() const { return run_dir + "/r2ccd.lock"; }
+  std::string state_file() const { return state_dir + "/state"; }
+  std::string state_lock_file() const { return state_dir + "/r2ccd.lock"; }
 };
 
 // What the command line and the machine say about the things that the file may leave out.
@@ -106,6 +108,7 @@ struct ConfigContext {
   std::string run_dir;
   std::string host_name;
   std::string node_flag;  // --node; wins over the file
+  std::string state_dir = {};
 };
 
 // The configuration without a file.

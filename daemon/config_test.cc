@@ -6,7 +6,7 @@
 namespace r2cc::daemon {
 namespace {
 
-const ConfigContext kContext = {"/run/x", "host-1", ""};
+const ConfigContext kContext = {"/run/x", "host-1", "", "/lib/x"};
 
 std::string ErrorOf(const std::string& text) {
   const auto config = ParseConfig(text, "f.conf", kContext);
@@ -25,7 +25,6 @@ TEST(ConfigTest, AWholeFile) {
     nics { name: "ib0" port_guid: "0x0002c9030000abcd" }
     store { embedded_node: "n1" }
     tls { certificate_file: "c" key_file: "k" ca_file: "a" }
-    state_file: "/var/lib/r2cc/state"
   )",
                                   "f.conf", kContext);
   ASSERT_TRUE(config.ok()) << config.status();
@@ -41,7 +40,6 @@ TEST(ConfigTest, AWholeFile) {
   EXPECT_FALSE(config->etcd.has_value());
   EXPECT_EQ(config->nics.back().port_guid, 0x0002c9030000abcdu);
   EXPECT_EQ(config->nics.back().interface, "") << "an InfiniBand port may have no interface";
-  EXPECT_EQ(config->state_file, "/var/lib/r2cc/state");
   EXPECT_EQ(config->control_socket(), "/run/x/r2ccd.sock");
 }
 
@@ -79,7 +77,7 @@ TEST(ConfigTest, DefaultsAndTheFlag) {
   EXPECT_EQ(config->listen, kLoopbackListen) << "nobody can prove who he is";
   EXPECT_EQ(ParseConfig("insecure: true", "f.conf", kContext)->listen, kDefaultListen);
   EXPECT_EQ(ParseConfig("tls { directory: '/d' }", "f.conf", kContext)->listen, kDefaultListen);
-  EXPECT_EQ(config->state_file, "/run/x/state");
+  EXPECT_EQ(config->state_file(), "/lib/x/state");
   EXPECT_EQ(config->nice, kDefaultNice);
   EXPECT_EQ(ParseConfig("nice: 5", "f.conf", kContext)->nice, 5);
   EXPECT_EQ(config->realtime_priority, kDefaultRealtimePriority);

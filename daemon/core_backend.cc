@@ -73,6 +73,7 @@ void CoreBackend::GetStatus(const v1::StatusRequest& request, Answer<v1::StatusR
       for (auto& peer : parts_.peer_set->Peers()) *reply.add_peers() = std::move(peer);
     reply.set_store(parts_.peer_set->store_state());
     for (std::string& alarm : parts_.publisher->Alarms()) reply.add_alarms(std::move(alarm));
+    if (!parts_.state_alarm->empty()) reply.add_alarms(*parts_.state_alarm);
     reply.set_attach_refused(parts_.jobs->refused());
     reply.set_insecure(parts_.insecure);
     if (parts_.refusals != nullptr)

@@ -41,6 +41,7 @@ class CoreBackend final : public Backend {
     const RolePolicy* roles;
     Refusals* refusals;  // null: nobody counts
     bool insecure;
+    const std::string* state_alarm;  // why the operator's words are not kept; empty: they are
   };
 
   // The parts outlive it. A request that reaches the core once `*alive` is false is not answered by a part.

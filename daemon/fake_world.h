@@ -36,7 +36,7 @@ class FakeWorld {
     jobs_ = std::make_unique<FakeAttachServer>();
     peers_ = std::make_unique<FakePeerTransport>();
     store_ = std::make_unique<FakeStore>();
-    const auto config = ParseConfig(std::string(config_text) + "\ninsecure: true", "test.conf", {"/run", "host", ""});
+    const auto config = ParseConfig(std::string(config_text) + "\ninsecure: true", "test.conf", {"/run", "host", "", "/lib"});
     R2CC_CHECK(config.ok());
     World world;
     world.core = &core_;

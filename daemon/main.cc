@@ -51,6 +51,7 @@ constexpr Nanos kDiskStallMax = 10 * kNanosPerSecond;
 struct Flags {
   std::string config;
   std::string run_dir = "/run/r2cc";
+  std::string state_dir = "/var/lib/r2cc";
   std::string node;
   std::string log_level = "info";
   bool check_config = false;
@@ -63,7 +64,7 @@ std::string HostName() {
 }
 
 absl::StatusOr<Config> LoadConfig(const Flags& flags) {
-  const ConfigContext context{flags.run_dir, HostName(), flags.node};
+  const ConfigContext context{flags.run_dir, HostName(), flags.node, flags.state_dir};
   Config config;
   if (flags.config.empty()) {
     ASSIGN_OR_RETURN(config, DefaultConfig(context));
@@ -91,6 +92,21 @@ absl::Status MakeRunDir(const std::string& run_dir) {
   if (stat(run_dir.c_str(), &there) == 0 && (there.st_mode & S_IXOTH) == 0)
     LogWarning("jobs of ordinary users cannot attach: chmod o+x the run directory", {{"directory", run_dir}});
   return absl::OkStatus();
+}
+
+// Null: there is none, which is told; the daemon serves all the same, and forgets with its end. Two daemons may not share one.
+absl::StatusOr<std::unique_ptr<LockFile>> TakeStateDir(const Config& config) {
+  absl::Status status;
+  if (mkdir(config.state_dir.c_str(), 0750) != 0 && errno != EEXIST)
+    status = absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", config.state_dir));
+  if (status.ok()) {
+    auto lock = LockFile::Take(config.state_lock_file(), config.state_dir, "--state_dir");
+    if (lock.ok() || absl::IsAlreadyExists(lock.status())) return lock;
+    status = lock.status();
+  }
+  LogWarning("nothing is kept over a restart: name a directory that r2ccd may write (--state_dir)",
+             {{"reason", std::string(status.message())}});
+  return nullptr;
 }
 
 // Where peers may reach us, for people and messages: a wildcard says nothing to another machine.
@@ -185,7 +201,8 @@ class LoopGuard {
 
 absl::Status Serve(const Config& config, Signals* signals) {
   RETURN_IF_ERROR(MakeRunDir(config.run_dir));
-  ASSIGN_OR_RETURN(const auto lock, LockFile::Take(config.lock_file(), config.control_socket()));
+  ASSIGN_OR_RETURN(const auto lock, LockFile::Take(config.lock_file(), config.control_socket(), "--run_dir"));
+  ASSIGN_OR_RETURN(const auto state_lock, TakeStateDir(config));
   SetPriority(config);
   ASSIGN_OR_RETURN(const AllCredentials credentials, LoadAllCredentials(config));
   // It serves its jobs all the same: others will not believe it until that is mended.
@@ -230,7 +247,8 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", kRelease);
   app.add_option("--config", flags.config,
                  "text-format r2cc.v1.DaemonConfig; without it: this host's name, the NICs that the plugin takes by itself, no peers");
-  app.add_option("--run_dir", flags.run_dir, "directory of the sockets r2ccd.sock and attach.sock, the lock and the state file")
+  app.add_option("--run_dir", flags.run_dir, "directory of the sockets r2ccd.sock and attach.sock, and the lock")->capture_default_str();
+  app.add_option("--state_dir", flags.state_dir, "directory of what is kept over restarts and reboots: what the operator has said")
       ->capture_default_str();
   app.add_option("--node", flags.node, "this node's name; wins over the configuration");
   app.add_option("--log_level", flags.log_level, "debug, info, warning or error")->capture_default_str();

@@ -175,8 +175,8 @@ TEST_F(R2ccdLinkTest, APortIsAFaultOnceItHadACarrier) {
 }
 
 TEST_F(R2ccdLinkTest, WithoutAConfigurationItTakesWhatThePluginTakes) {
-  daemons_.push_back(
-      std::make_unique<Process>(std::vector<std::string>{"--node", "n0", "--run_dir", RunDir(0)}, RunDir(0) + ".log", netns_));
+  daemons_.push_back(std::make_unique<Process>(std::vector<std::string>{"--node", "n0", "--run_dir", RunDir(0), "--state_dir", StateDir(0)},
+                                               RunDir(0) + ".log", netns_));
   ASSERT_TRUE(WaitUntil([&] { return Status(0).node() == "n0"; })) << daemons_[0]->log();
   // There is no hardware in the namespace, and eth2 has no address.
   const v1::NodeView own = Status(0).nodes(0);

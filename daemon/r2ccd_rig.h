@@ -218,6 +218,7 @@ class R2ccdTest : public testing::Test {
 
   static std::string Node(int node) { return "n" + std::to_string(node); }
   std::string RunDir(int node) const { return folder_ + "/" + Node(node); }
+  std::string StateDir(int node) const { return folder_ + "/" + Node(node) + "-kept"; }
   std::string ConfigFile(int node) const { return folder_ + "/" + Node(node) + ".conf"; }
   static std::string Address(int node, int rail) { return "127.7." + std::to_string(node + 1) + "." + std::to_string(rail + 1); }
 
@@ -230,10 +231,12 @@ class R2ccdTest : public testing::Test {
     file << "store { embedded_node: \"n0\" }\ndrills { allow: true }\n" << trust_ << more;
   }
 
+  std::vector<std::string> Arguments(int node) const {
+    return {"--config", ConfigFile(node), "--run_dir", RunDir(node), "--state_dir", StateDir(node)};
+  }
   void StartDaemon(int node) {
     daemons_.resize(nodes_);
-    daemons_[node] = std::make_unique<Process>(std::vector<std::string>{"--config", ConfigFile(node), "--run_dir", RunDir(node)},
-                                               RunDir(node) + ".log", netns_);
+    daemons_[node] = std::make_unique<Process>(Arguments(node), RunDir(node) + ".log", netns_);
     ASSERT_TRUE(WaitUntil([&] { return Status(node).node() == Node(node) || !daemons_[node]->alive(); }) && daemons_[node]->alive())
         << daemons_[node]->log();
   }

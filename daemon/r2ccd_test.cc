@@ -139,6 +139,43 @@ TEST_F(R2ccdTest, ARestartedDaemonKeepsTheOperatorsWordAndIsBelieved) {
   }
 }
 
+// As after a reboot, which takes the run directory along; and after a crash in the middle of a write, or a hand in the wrong file.
+TEST_F(R2ccdTest, TheStateDirectoryOutlivesTheRunDirectory) {
+  StartDaemon(0);
+  EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
+  daemons_[0]->Signal(SIGKILL);
+  daemons_[0]->Wait();
+  std::filesystem::remove_all(RunDir(0));
+  StartDaemon(0);
+  auto plugin = Attach(0);
+  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kDrained), 0);
+
+  daemons_[0]->Signal(SIGTERM);
+  daemons_[0]->Wait();
+  std::ofstream(StateDir(0) + "/state") << "version: 1 words { nic: ";
+  StartDaemon(0);
+  plugin = Attach(0);
+  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kHealthy), 0);
+  const std::string line = StateDir(0) + "/state: garbled; it is kept as " + StateDir(0) +
+                           "/state.damaged, and r2ccd starts without the operator's words: say drains, weights and drills again";
+  EXPECT_NE(daemons_[0]->log().find(line), std::string::npos) << daemons_[0]->log();
+  EXPECT_EQ(Events(0, "state").at(0).message(), line);
+  EXPECT_EQ(ReadFile(StateDir(0) + "/state.damaged"), "version: 1 words { nic: ");
+  EXPECT_EQ(Act(0, "n0", "rail1", v1::DRAIN), "");
+
+  // A file where the directory should be: the daemon serves, and says that it will forget.
+  daemons_[0]->Signal(SIGTERM);
+  daemons_[0]->Wait();
+  std::filesystem::remove_all(StateDir(0));
+  std::ofstream(StateDir(0)) << "x";
+  StartDaemon(0);
+  EXPECT_NE(daemons_[0]->log().find("nothing is kept over a restart: name a directory that r2ccd may write (--state_dir)"),
+            std::string::npos)
+      << daemons_[0]->log();
+  EXPECT_TRUE(WaitUntil([&] { return Status(0).alarms_size() == 1; }));
+  EXPECT_EQ(Act(0, "n0", "rail1", v1::DRAIN), "");
+}
+
 TEST_F(R2ccdTest, TheStoreGoesAndComesAndChangesNothing) {
   StartAll();
   EXPECT_EQ(Status(0).store(), "serving");
@@ -184,7 +221,10 @@ TEST_F(R2ccdTest, ASecondDaemonIsRefusedAndTheFirstGoesOn) {
   EXPECT_EQ(Run({"--config", ConfigFile(0), "--run_dir", RunDir(0), "--log_level", "error"}, &output), 1);
   EXPECT_EQ(output, "r2ccd: " + RunDir(0) + "/r2ccd.sock is held by the r2ccd with pid " + std::to_string(daemons_[0]->pid()) +
                         ": stop that one first, or give this one another --run_dir\n");
-  EXPECT_EQ(Run({"--config", ConfigFile(0), "--run_dir", RunDir(1), "--log_level", "error"}, &output), 1);
+  EXPECT_EQ(Run({"--config", ConfigFile(0), "--run_dir", RunDir(1), "--state_dir", StateDir(0), "--log_level", "error"}, &output), 1);
+  EXPECT_EQ(output, "r2ccd: " + StateDir(0) + " is held by the r2ccd with pid " + std::to_string(daemons_[0]->pid()) +
+                        ": stop that one first, or give this one another --state_dir\n");
+  EXPECT_EQ(Run({"--config", ConfigFile(0), "--run_dir", RunDir(1), "--state_dir", StateDir(1), "--log_level", "error"}, &output), 1);
   EXPECT_EQ(output, "r2ccd: cannot listen for peers on 127.0.0.1:" + std::to_string(ports_[0]) +
                         ": Address already in use; set listen in the configuration\n");
   EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");

@@ -25,6 +25,7 @@ class Silent : public google::protobuf::io::ErrorCollector {
 
 std::string EncodeState(const SavedState& state) {
   v1::DaemonState out;
+  out.set_version(kStateVersion);
   out.set_boot_id(state.boot_id);
   for (const auto& [nic, setting] : state.settings) {
     auto* saved = out.add_words();
@@ -44,7 +45,16 @@ absl::StatusOr<SavedState> DecodeState(const std::string& text, const std::strin
   google::protobuf::TextFormat::Parser parser;
   Silent silent;
   parser.RecordErrorsTo(&silent);
+  // First the version alone: another one may have fields that this release does not know.
+  parser.AllowUnknownField(true);
   if (!parser.ParseFromString(text, &in)) return absl::InvalidArgumentError(absl::StrCat(file, ": garbled"));
+  if (in.version() != kStateVersion)
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, ": written in format ", in.version(), " by another release; this one reads ", kStateVersion));
+  parser.AllowUnknownField(false);
+  if (!parser.ParseFromString(text, &in)) return absl::InvalidArgumentError(absl::StrCat(file, ": garbled"));
+  if (static_cast<size_t>(in.words_size()) > kWordsMax)
+    return absl::InvalidArgumentError(absl::StrCat(file, ": settings of more than ", kWordsMax, " NICs"));
   SavedState state{in.boot_id(), {}};
   for (const auto& saved : in.words()) {
     if (!IsNicName(saved.nic()) || (saved.has_weight_permille() && saved.weight_permille() > health::kFullWeightPermille))
@@ -62,6 +72,7 @@ absl::StatusOr<SavedState> DecodeState(const std::string& text, const std::strin
 health::OperatorSettings MergeSettings(health::OperatorSettings saved, const std::vector<std::string>& known,
                                        const health::OperatorSettings& settings) {
   for (const std::string& nic : known) saved.erase(nic);
+  while (!saved.empty() && saved.size() + settings.size() > kWordsMax) saved.erase(saved.begin());
   for (const auto& [nic, setting] : settings) saved[nic] = setting;
   return saved;
 }

@@ -9,15 +9,12 @@ namespace r2cc::daemon {
 SavedState StateKeeper::Load(std::string* trouble) {
   const auto text = files_->Read(path_);
   if (absl::IsNotFound(text.status())) return {};
-  if (!text.ok()) {
-    *trouble = absl::StrCat(text.status().message(), "; started without the operator's settings");
-    return {};
-  }
-  auto state = DecodeState(*text, path_);
+  auto state = text.ok() ? DecodeState(*text, path_) : absl::StatusOr<SavedState>(text.status());
   if (state.ok()) return *std::move(state);
-  const absl::Status aside = files_->WriteAtomically(path_ + ".garbled", *text);
-  *trouble = absl::StrCat(state.status().message(), "; started without the operator's settings, ",
-                          aside.ok() ? "kept as " + path_ + ".garbled" : "lost");
+  const std::string aside = path_ + ".damaged";
+  const absl::Status moved = files_->Rename(path_, aside);
+  *trouble = absl::StrCat(state.status().message(), "; ", moved.ok() ? "it is kept as " + aside : std::string(moved.message()),
+                          ", and r2ccd starts without the operator's words: say drains, weights and drills again");
   return {};
 }
 

@@ -23,8 +23,8 @@ class StateKeeper {
   StateKeeper(const StateKeeper&) = delete;
   StateKeeper& operator=(const StateKeeper&) = delete;
 
-  // What was saved; empty if nothing ever was. A garbled file is set aside as PATH.garbled and told in `trouble`: the daemon starts without
-  // it.
+  // What was saved; empty if nothing ever was. A file that cannot be read, or not be understood, is set aside as PATH.damaged and told in
+  // `trouble`, one line: the daemon starts without it.
   SavedState Load(std::string* trouble);
 
   // Writes `state`; `done`, if any, comes when it is on the disk or cannot be written.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fake_executor.h"
@@ -15,7 +17,7 @@ SavedState Drained() { return {"boot-1", {{"rail0", {true, false, 1000}}, {"rail
 class StateKeeperTest : public testing::Test {
  protected:
   StateKeeperTest()
-      : keeper_(&files_, &disk_, &core_, "/run/state", [this](const absl::Status& status) { turns_.push_back(status.ok()); }) {}
+      : keeper_(&files_, &disk_, &core_, "/lib/state", [this](const absl::Status& status) { turns_.push_back(status.ok()); }) {}
 
   // The disk writes and the core hears of it.
   void Settle() {
@@ -56,14 +58,46 @@ TEST_F(StateKeeperTest, AFullDiskIsToldOnceAndItsEndToo) {
   EXPECT_EQ(turns_, (std::vector<bool>{false, true}));
 }
 
-TEST_F(StateKeeperTest, AGarbledFileIsSetAside) {
-  for (const char* garbled : {"words { nic: 'a' weight_permille: 1001 }", "words { nic: 'a/b' }", "\x01\x02", "boot_id: x"}) {
-    ASSERT_TRUE(files_.WriteAtomically("/run/state", garbled).ok());
+TEST_F(StateKeeperTest, AFileThatIsNotUnderstoodIsSetAside) {
+  const std::string way_out =
+      "; it is kept as /lib/state.damaged, and r2ccd starts without the operator's words: say drains, weights and "
+      "drills again";
+  std::string many = "version: 1";
+  for (size_t i = 0; i <= kWordsMax; ++i) many += " words { nic: 'r" + std::to_string(i) + "' }";
+  for (const auto& [damaged, why] : std::vector<std::pair<std::string, std::string>>{
+           {"version: 1 words { nic: 'a' weight_permille: 1001 }", "garbled setting of a NIC"},
+           {"version: 1 words { nic: 'a/b' }", "garbled setting of a NIC"},
+           {"\x01\x02", "garbled"},
+           {"version: 1 boot_id: x", "garbled"},
+           {"version: 1 surprise: 4", "garbled"},
+           {"version: 2 surprise: 4", "written in format 2 by another release; this one reads 1"},
+           {"", "written in format 0 by another release; this one reads 1"},
+           {many, "settings of more than 256 NICs"}}) {
+    ASSERT_TRUE(files_.WriteAtomically("/lib/state", damaged).ok());
     std::string trouble;
     EXPECT_EQ(keeper_.Load(&trouble), SavedState());
-    EXPECT_NE(trouble.find("/run/state.garbled"), std::string::npos) << trouble;
-    EXPECT_EQ(*files_.Read("/run/state.garbled"), garbled);
+    EXPECT_EQ(trouble, "/lib/state: " + why + way_out);
+    EXPECT_EQ(*files_.Read("/lib/state.damaged"), damaged);
+    trouble.clear();
+    EXPECT_EQ(keeper_.Load(&trouble), SavedState());
+    EXPECT_EQ(trouble, "") << "it is out of the way";
   }
+}
+
+TEST_F(StateKeeperTest, AFileThatCannotBeReadIsSetAside) {
+  ASSERT_TRUE(files_.WriteAtomically("/lib/state", "version: 1").ok());
+  files_.Damage("/lib/state");
+  std::string trouble;
+  EXPECT_EQ(keeper_.Load(&trouble), SavedState());
+  EXPECT_EQ(trouble.rfind("cannot read /lib/state: Input/output error; it is kept as /lib/state.damaged, ", 0), 0u) << trouble;
+}
+
+TEST(SavedStateTest, AbsentNicsHaveTheRoomThatIsLeft) {
+  health::OperatorSettings saved;
+  for (size_t i = 0; i < kWordsMax; ++i) saved["absent" + std::to_string(i)] = {true, false, 1000};
+  const health::OperatorSettings merged = MergeSettings(saved, {"rail0"}, {{"rail0", {true, false, 1000}}});
+  EXPECT_EQ(merged.size(), kWordsMax);
+  EXPECT_TRUE(merged.contains("rail0"));
 }
 
 TEST(SavedStateTest, WordsAboutAbsentNicsStay) {

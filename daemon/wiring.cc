@@ -23,14 +23,13 @@ Wiring::Wiring(Config config, World world)
       world_(std::move(world)),
       peer_address_(config_.listen),
       reporter_(&events_, config_.node, world_.core, world_.realtime_ns),
-      keeper_(world_.files, world_.disk, world_.core, config_.state_file,
+      keeper_(world_.files, world_.disk, world_.core, config_.state_file(),
               [this](const absl::Status& status) {
-                if (status.ok())
-                  return reporter_.Tell("operator",
-                                        absl::StrCat(config_.state_file, " can be written again: the operator's settings are kept"));
-                LogError("the operator's settings cannot be kept over a restart", {{"reason", std::string(status.message())}});
-                reporter_.Tell("operator", absl::StrCat("the operator's settings are in force, but will be lost at a restart: ",
-                                                        std::string(status.message())));
+                state_alarm_ = status.ok() ? "" : absl::StrCat("the operator's words will be lost at a restart: ", status.message());
+                if (!status.ok()) LogError(state_alarm_);
+                reporter_.Tell("state", status.ok()
+                                            ? absl::StrCat(config_.state_file(), " can be written again: the operator's words are kept")
+                                            : state_alarm_);
               }),
       saved_(keeper_.Load(&state_trouble_)),
       first_start_(saved_.boot_id.empty()),
@@ -60,7 +59,7 @@ Wiring::Wiring(Config config, World world)
                 [this](const std::string& nic) { return jobs_.TrafficOn(nic); }}),
       backend_(config_.node,
                {world_.core, &cluster_, &reporter_, &peer_set_, &publisher_, &jobs_, &operator_, &explain_, &peer_address_, &events_,
-                &broadcaster_, &world_.roles, world_.refusals, config_.insecure},
+                &broadcaster_, &world_.roles, world_.refusals, config_.insecure, &state_alarm_},
                alive_) {}
 
 Wiring::~Wiring() { Stop(); }
@@ -104,8 +103,8 @@ absl::Status Wiring::Start() {
                                                 : same_boot_ ? "it ran before in this boot"
                                                              : "the machine was started anew"));
   if (!state_trouble_.empty()) {
-    LogError(state_trouble_);
-    reporter_.Tell("operator", state_trouble_);
+    LogWarning(state_trouble_);
+    reporter_.Tell("state", state_trouble_);
   }
   if (config_.nics.empty()) LogWarning("this node has no NICs: name them in the configuration", {{"node", config_.node}});
   operator_.Save(nullptr);

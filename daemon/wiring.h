@@ -130,6 +130,7 @@ class Wiring {
   EventReporter reporter_;
   StateKeeper keeper_;
   std::string state_trouble_;
+  std::string state_alarm_;  // empty: what is to be kept is kept
   SavedState saved_;
   const bool first_start_;  // nothing is kept of a former life
   const bool same_boot_;

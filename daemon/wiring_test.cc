@@ -185,9 +185,14 @@ TEST_F(WiringTest, AFullDiskDoesNotStopTheDaemon) {
   files_.SetFull(true);
   EXPECT_TRUE(Act("n0", "rail0", v1::DRAIN)->changed());
   EXPECT_EQ(Weight("n0", "rail0"), 0);
-  EXPECT_NE(Newest("operator").message().find("will be lost at a restart"), std::string::npos) << Newest("operator").message();
+  EXPECT_EQ(Newest("state").message(), "the operator's words will be lost at a restart: cannot write /lib/state: No space left on device");
+  ASSERT_EQ(Status().alarms_size(), 1);
+  EXPECT_EQ(Status().alarms(0), Newest("state").message());
   EXPECT_TRUE(Act("n0", "rail1", v1::DRAIN)->changed());
-  EXPECT_EQ(Count("operator"), 3) << "two words, one complaint";
+  EXPECT_EQ(Count("state"), 1) << "two words, one complaint";
+  files_.SetFull(false);
+  EXPECT_TRUE(Act("n0", "rail1", v1::UNDRAIN)->changed());
+  EXPECT_EQ(Status().alarms_size(), 0);
 }
 
 TEST_F(WiringTest, ADiskThatHangsDoesNotHoldUpTheOperator) {

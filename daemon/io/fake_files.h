@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,7 @@ class FakeFiles final : public Files {
  public:
   absl::StatusOr<std::string> Read(const std::string& path) override {
     absl::MutexLock lock(&mutex_);
+    if (damaged_ == path) return absl::DataLossError(absl::StrCat("cannot read ", path, ": Input/output error"));
     const auto found = files_.find(path);
     if (found == files_.end()) return absl::NotFoundError(absl::StrCat(path, ": no such file"));
     return found->second;
@@ -27,6 +29,20 @@ class FakeFiles final : public Files {
     if (full_) return absl::ResourceExhaustedError(absl::StrCat("cannot write ", path, ": No space left on device"));
     files_[path] = contents;
     return absl::OkStatus();
+  }
+
+  absl::Status Rename(const std::string& from, const std::string& to) override {
+    absl::MutexLock lock(&mutex_);
+    auto file = files_.extract(from);
+    if (file.empty()) return absl::NotFoundError(absl::StrCat(from, ": no such file"));
+    files_.insert_or_assign(to, std::move(file.mapped()));
+    return absl::OkStatus();
+  }
+
+  // That file cannot be read any more.
+  void Damage(const std::string& path) {
+    absl::MutexLock lock(&mutex_);
+    damaged_ = path;
   }
 
   // The disk is a new one.
@@ -48,6 +64,7 @@ class FakeFiles final : public Files {
  private:
   mutable absl::Mutex mutex_;
   std::map<std::string, std::string> files_ ABSL_GUARDED_BY(mutex_);
+  std::string damaged_ ABSL_GUARDED_BY(mutex_);
   bool full_ ABSL_GUARDED_BY(mutex_) = false;
   int writes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

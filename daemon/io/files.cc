@@ -47,6 +47,15 @@ bool WriteAll(int fd, const std::string& contents) {
   return true;
 }
 
+// A name must be on the disk too. A file system that cannot sync a folder says EINVAL: nothing more to be done there.
+absl::Status SyncFolder(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  Descriptor directory(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() < 0 || (fsync(directory.get()) != 0 && errno != EINVAL)) return Failed("sync", folder, errno);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> OsFiles::Read(const std::string& path) {
@@ -78,12 +87,12 @@ absl::Status OsFiles::WriteAtomically(const std::string& path, const std::string
     unlink(temporary.c_str());
     return Failed("write", path, error);
   }
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  Descriptor directory(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // The name must be on the disk too. A file system that cannot sync a folder says EINVAL: nothing more to be done there.
-  if (directory.get() < 0 || (fsync(directory.get()) != 0 && errno != EINVAL)) return Failed("sync", folder, errno);
-  return absl::OkStatus();
+  return SyncFolder(path);
+}
+
+absl::Status OsFiles::Rename(const std::string& from, const std::string& to) {
+  if (rename(from.c_str(), to.c_str()) != 0) return Failed("rename", from, errno);
+  return SyncFolder(to);
 }
 
 }  // namespace r2cc::daemon

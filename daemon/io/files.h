@@ -19,12 +19,16 @@ class Files {
 
   // After success the file holds `contents`, also over a crash of the machine; after failure it holds what it held before.
   virtual absl::Status WriteAtomically(const std::string& path, const std::string& contents) = 0;
+
+  // What was at `to` is gone afterwards.
+  virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
 };
 
 class OsFiles final : public Files {
  public:
   absl::StatusOr<std::string> Read(const std::string& path) override;
   absl::Status WriteAtomically(const std::string& path, const std::string& contents) override;
+  absl::Status Rename(const std::string& from, const std::string& to) override;
 };
 
 }  // namespace r2cc::daemon

@@ -48,6 +48,16 @@ TEST(OsFilesTest, AFullDiskIsToldAndLeavesNothing) {
   EXPECT_EQ(files.Read(path).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST(OsFilesTest, RenamesAndNamesWhatIsNotThere) {
+  OsFiles files;
+  const std::string folder = Folder();
+  ASSERT_TRUE(files.WriteAtomically(folder + "/a", "new").ok());
+  ASSERT_TRUE(files.WriteAtomically(folder + "/b", "old").ok());
+  EXPECT_TRUE(files.Rename(folder + "/a", folder + "/b").ok());
+  EXPECT_EQ(*files.Read(folder + "/b"), "new");
+  EXPECT_EQ(files.Rename(folder + "/a", folder + "/b").message(), "cannot rename " + folder + "/a: No such file or directory");
+}
+
 TEST(OsFilesTest, NamesTheFolderThatIsNotThere) {
   OsFiles files;
   const absl::Status status = files.WriteAtomically("/nonexistent-r2cc/state", "x");

@@ -9,7 +9,7 @@
 
 namespace r2cc::daemon {
 
-absl::StatusOr<std::unique_ptr<LockFile>> LockFile::Take(const std::string& path, const std::string& what) {
+absl::StatusOr<std::unique_ptr<LockFile>> LockFile::Take(const std::string& path, const std::string& what, const std::string& flag) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
@@ -20,8 +20,8 @@ absl::StatusOr<std::unique_ptr<LockFile>> LockFile::Take(const std::string& path
     if (error != EWOULDBLOCK) return absl::ErrnoToStatus(error, absl::StrCat("cannot lock ", path));
     std::string pid;
     for (ssize_t i = 0; i < got && text[i] >= '0' && text[i] <= '9'; ++i) pid.push_back(text[i]);
-    return absl::FailedPreconditionError(absl::StrCat(what, " is held by the r2ccd with pid ", pid.empty() ? "?" : pid,
-                                                      ": stop that one first, or give this one another --run_dir"));
+    return absl::AlreadyExistsError(absl::StrCat(what, " is held by the r2ccd with pid ", pid.empty() ? "?" : pid,
+                                                 ": stop that one first, or give this one another ", flag));
   }
   const std::string pid = absl::StrCat(getpid(), "\n");
   // For the message above alone: the lock does not depend on it.

@@ -1,4 +1,4 @@
-// One daemon per run directory.
+// One daemon per run directory, and per state directory.
 #ifndef R2CC_DAEMON_IO_LOCK_FILE_H_
 #define R2CC_DAEMON_IO_LOCK_FILE_H_
 
@@ -12,8 +12,8 @@ namespace r2cc::daemon {
 // Held as long as the object, or the process, lives; a crash frees it.
 class LockFile {
  public:
-  // FAILED_PRECONDITION with one line that names `what` and the process that holds the lock.
-  static absl::StatusOr<std::unique_ptr<LockFile>> Take(const std::string& path, const std::string& what);
+  // ALREADY_EXISTS with one line that names `what`, the process that holds the lock, and `flag`, by which one names another place.
+  static absl::StatusOr<std::unique_ptr<LockFile>> Take(const std::string& path, const std::string& what, const std::string& flag);
   ~LockFile();
   LockFile(const LockFile&) = delete;
   LockFile& operator=(const LockFile&) = delete;

@@ -206,7 +206,8 @@ TEST_F(TrustTest, ASecondDaemonOfANameIsToldEverywhereAndStopsNobody) {
   const std::string own = "listen: \"127.0.0.1:" + std::to_string(ports_[1]) + "\"";
   twin.replace(twin.find(own), own.size(), "listen: \"127.0.0.1:" + std::to_string(port) + "\"");
   std::ofstream(folder_ + "/twin.conf") << twin;
-  Process second({"--config", folder_ + "/twin.conf", "--run_dir", folder_ + "/twin"}, folder_ + "/twin.log");
+  Process second({"--config", folder_ + "/twin.conf", "--run_dir", folder_ + "/twin", "--state_dir", folder_ + "/twin-kept"},
+                 folder_ + "/twin.log");
   for (int node = 0; node < nodes_; ++node) {
     ASSERT_TRUE(WaitUntil([&] { return !Events(node, "duplicate-node").empty(); })) << "n" << node << "\n" << daemons_[node]->log();
     const std::string message = Events(node, "duplicate-node")[0].message();

@@ -69,7 +69,7 @@ daemon::Config Node::Config() const {
   config.node = NodeName(number_);
   config.listen = ManagementAddress(number_);
   config.run_dir = "/run";
-  config.state_file = "/run/state";
+  config.state_dir = "/state";
   for (int rail = 0; rail < rails_; ++rail) {
     daemon::NicSpec nic;
     nic.name = RailName(rail);

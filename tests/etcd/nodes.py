@@ -48,7 +48,8 @@ class Nodes:
                         f'store {{ etcd_endpoints: "{client.removeprefix("http://")}" }}\ninsecure: true\n'
                         "drills { allow: true }\n", encoding="ascii")
       self.daemons.append(processes.start(f"n{node}", [str(built_file("daemon/r2ccd")), "--config", str(config), "--run_dir",
-                                                       str(folder / f"run{node}"), "--log_level", "warning"]))
+                                                       str(folder / f"run{node}"), "--state_dir", str(folder / f"kept{node}"),
+                                                       "--log_level", "warning"]))
 
   def ask(self, node: int, *words: str) -> str:
     return subprocess.run([built_file("client/r2ccctl"), "--run_dir", self.folder / f"run{node}", "-o", "json", *words],

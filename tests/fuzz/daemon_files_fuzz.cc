@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/core/check.h"
-#include "daemon/config.h"
 #include "base/names.h"
+#include "daemon/config.h"
 #include "daemon/saved_state.h"
 #include "tests/fuzz/input.h"
 
@@ -18,12 +18,12 @@ bool OneLine(absl::string_view text) { return !text.empty() && text.find('\n') =
 bool ValidHostPort(const std::string& text, bool allow_port_zero) { return daemon::ParseHostPort(text, allow_port_zero).ok(); }
 
 void CheckConfig(const std::string& text) {
-  const auto config = daemon::ParseConfig(text, "r2ccd.textproto", {"/run/r2cc", "host", ""});
+  const auto config = daemon::ParseConfig(text, "r2ccd.textproto", {"/run/r2cc", "host", "", "/var/lib/r2cc"});
   if (!config.ok()) {
     R2CC_CHECK(OneLine(config.status().message()));
     return;
   }
-  R2CC_CHECK(IsNodeName(config->node) && ValidHostPort(config->listen, true) && !config->state_file.empty());
+  R2CC_CHECK(IsNodeName(config->node) && ValidHostPort(config->listen, true) && !config->state_dir.empty());
   for (const daemon::PeerSpec& peer : config->peers)
     R2CC_CHECK(IsNodeName(peer.node) && peer.node != config->node && ValidHostPort(peer.address, false));
   R2CC_CHECK(config->nics.size() <= kNicsPerNodeMax);
@@ -43,7 +43,6 @@ void CheckState(const std::string& text) {
   }
   // What it says is what is written again.
   R2CC_CHECK(daemon::DecodeState(daemon::EncodeState(*state), "state").value() == *state);
-  // Time does not go back: not within a boot, and not over one.
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ class FabricEvents(unittest.TestCase):
     config = self.folder / f"{node}.textproto"
     config.write_text(f'node: "{node}"\nlisten: "{own}"\ninsecure: true\n{peers}{nics}', encoding="ascii")
     self.daemons[node] = self.fabric.start_listener(
-        node, NODES[node], [str(built_file("daemon/r2ccd")), "--config", str(config), "--run_dir", str(self.folder / node)])
+        node, NODES[node], [str(built_file("daemon/r2ccd")), "--config", str(config), "--run_dir", str(self.folder / node), "--state_dir",
+                            str(self.folder / f"{node}-kept")])
 
   def _peer_port(self, node: str) -> int:
     if not hasattr(self, "ports"):

@@ -131,7 +131,8 @@ class Cluster:
     config.write_text(self.config_text(node), encoding="utf-8")
     self._lives[node] = self._lives.get(node, 0) + 1
     self._killed.discard(node)
-    argv = [str(self.binaries.daemon), "--config", str(config), "--run_dir", str(self.run_dir(node))]
+    argv = [str(self.binaries.daemon), "--config", str(config), "--run_dir", str(self.run_dir(node)), "--state_dir",
+            str(self.run_dir(node) / "kept")]
     self._daemons[node] = self._processes.start(f"r2ccd-n{node}-{self._lives[node]}", self.lab.command(node, argv))
 
   def daemon(self, node: int) -> ManagedProcess:
