@@ -10,10 +10,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "client/client.h"
+#include "client/events_sought.h"
 #include "client/values.h"
 
 namespace r2cc::client {
@@ -46,9 +47,8 @@ struct Typed {
   std::string peer;
   double interval_s = 1;
   int count = 0;
-  bool follow = false;
   bool ended = false;
-  std::string after;
+  std::string drill_time = "10m";
   std::vector<std::string> lose;
   std::string size;
   std::string rate = "400Gbit/s";
@@ -161,7 +161,7 @@ std::string Explain(const CLI::App& root, const CLI::ParseError& error) {
 
 }  // namespace
 
-Parsed ParseArguments(std::vector<std::string> arguments) {
+Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::TimeZone zone) {
   Typed typed;
   Request request;
   CLI::App root("Asks and steers r2ccd, the daemon that keeps this node's NICs in view.\nExit codes: 0 done, 1 refused or failed, 2 usage.",
@@ -188,6 +188,11 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
       act.set_nic(name->nic);
       act.set_action(action);
       act.set_force(typed.force);
+      if (action == v1::FAIL) {
+        const absl::StatusOr<int64_t> drill = ParseDrillTime(typed.drill_time);
+        if (!drill.ok()) return absl::InvalidArgumentError(absl::StrCat("--for ", drill.status().message()));
+        act.set_drill_ns(*drill);
+      }
       if (action == v1::SET_WEIGHT) {
         const absl::StatusOr<uint32_t> permille = ParseWeightPermille(typed.weight);
         if (!permille.ok()) return permille.status();
@@ -258,10 +263,23 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
   commands.emplace_back(nic_weight, nic_action(v1::SET_WEIGHT));
 
   CLI::App* fail_nic = AddNicAction(&root, "fail-nic", "drill: treat a NIC as dead, abandon what is in flight on it", &typed);
+  fail_nic->add_option("--for", typed.drill_time, "when it ends by itself: 1s to 24h")->option_text("TIME")->capture_default_str();
   commands.emplace_back(fail_nic, nic_action(v1::FAIL));
   for (CLI::App* app : {nic_drain, nic_weight, fail_nic})
     app->add_flag("--force", typed.force, "also the last NIC of its node that carries traffic");
-  commands.emplace_back(AddNicAction(&root, "restore-nic", "end a drill begun with fail-nic", &typed), nic_action(v1::RESTORE));
+  commands.emplace_back(AddNicAction(&root, "restore-nic", "end a drill begun with fail-nic before its time", &typed),
+                        nic_action(v1::RESTORE));
+
+  CLI::App* node = AddCommand(&root, "node", "the nodes that this daemon knows");
+  node->require_subcommand(1);
+  CLI::App* node_forget = AddCommand(node, "forget", "drop a node that has left for good from this daemon's lists");
+  node_forget->add_option("NODE", typed.node, "the node")->required();
+  commands.emplace_back(node_forget, [&] {
+    v1::ForgetNodeRequest forget;
+    forget.set_node(typed.node);
+    request = forget;
+    return absl::OkStatus();
+  });
 
   CertsCommand certs;
   CLI::App* certificates = AddCommand(&root, "certs", "make a cluster's authority and certificates of it; asks no daemon");
@@ -287,18 +305,21 @@ Parsed ParseArguments(std::vector<std::string> arguments) {
     return absl::OkStatus();
   });
 
+  EventsSought sought;
   CLI::App* events = AddCommand(&root, "events", "what happened, oldest first");
-  events->add_flag("--follow", typed.follow, "go on with new events until interrupted");
-  events->add_option("--after", typed.after, "only events after this sequence number")->option_text("SEQ");
+  events->add_flag("--follow", sought.follow, "go on with new events until interrupted");
+  events->add_option("--after", sought.after, "only events after this sequence number")->option_text("SEQ");
+  events->add_option("--since", sought.since, "only events since then: 10m, 2d, or '2026-11-25 03:12'")->option_text("TIME");
+  events->add_option("--node", sought.node, "only events about this node, or with it as the other end")->option_text("NODE");
+  events->add_option("--nic", sought.nic, "only events about this NIC, or with it as the other end")->option_text("NODE/NIC");
+  events->add_option("--kind", sought.kinds, "only events of this kind, such as operator; may be repeated")
+      ->option_text("KIND ...")
+      ->allow_extra_args(false);
+  events->add_option("--last", sought.last, "only the newest so many of these")->option_text("N")->check(CLI::PositiveNumber);
   commands.emplace_back(events, [&]() -> absl::Status {
-    v1::EventsRequest list;
-    list.set_follow(typed.follow);
-    uint64_t after = 0;
-    if (!typed.after.empty() && !absl::SimpleAtoi(typed.after, &after))
-      return absl::InvalidArgumentError(absl::StrCat("--after '", typed.after, "' is not an event's sequence number, such as 17"));
-    list.set_after_sequence(after);
-    request = list;
-    return absl::OkStatus();
+    const absl::StatusOr<v1::EventsRequest> list = MakeEventsRequest(sought, now, zone);
+    if (list.ok()) request = *list;
+    return list.status();
   });
 
   CLI::App* jobs = AddCommand(&root, "jobs", "the jobs attached to this daemon and their traffic per rail");

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "client/certs.h"
 #include "client/simulate.h"
 #include "proto/r2cc.pb.h"
@@ -29,7 +30,7 @@ struct ActCommand {
 
 using Request =
     std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest, v1::GetPlanRequest,
-                 v1::ExplainNicRequest, v1::ProbePathsRequest, v1::ExplainPlanRequest, WatchCommand, ActCommand>;
+                 v1::ExplainNicRequest, v1::ProbePathsRequest, v1::ExplainPlanRequest, v1::ForgetNodeRequest, WatchCommand, ActCommand>;
 
 struct Invocation {
   Request request;
@@ -57,8 +58,8 @@ struct UsageError {
 
 using Parsed = std::variant<Invocation, Simulation, CertsCommand, Help, UsageError>;
 
-// `arguments` without the program's name.
-Parsed ParseArguments(std::vector<std::string> arguments);
+// `arguments` without the program's name. `now` and `zone`: for times that a person types.
+Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::TimeZone zone);
 
 }  // namespace r2cc::client
 

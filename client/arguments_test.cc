@@ -12,7 +12,9 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-Parsed Parse(absl::string_view line) { return ParseArguments(absl::StrSplit(line, ' ', absl::SkipEmpty())); }
+Parsed Parse(absl::string_view line) {
+  return ParseArguments(absl::StrSplit(line, ' ', absl::SkipEmpty()), absl::FromUnixSeconds(1'735'787'045), absl::UTCTimeZone());
+}
 
 // The request of a line that must be right.
 template <typename Message>
@@ -81,6 +83,35 @@ TEST(Arguments, Events) {
   EXPECT_EQ(request.after_sequence(), 18446744073709551615u);
   for (const char* after : {"-1", "abc", "1.5", "18446744073709551616"})
     EXPECT_THAT(ErrorOf("events --after " + std::string(after)), AllOf(HasSubstr("--after"), HasSubstr(after)));
+}
+
+TEST(Arguments, EventsAreSifted) {
+  const auto request = RequestOf<v1::EventsRequest>("events --nic n1/rail0 --kind drill --kind operator --last 5 --since 1970-01-03");
+  EXPECT_EQ(request.node(), "n1");
+  EXPECT_EQ(request.nic(), "rail0");
+  EXPECT_EQ(request.kinds_size(), 2);
+  EXPECT_EQ(request.last(), 5u);
+  EXPECT_EQ(request.since_ns(), 2 * 86'400'000'000'000);
+  EXPECT_EQ(RequestOf<v1::EventsRequest>("events --since 5s").since_ns(), 1'735'787'040'000'000'000);
+  EXPECT_EQ(RequestOf<v1::EventsRequest>("events --node n1").node(), "n1");
+  EXPECT_THAT(ErrorOf("events --since soon"), AllOf(HasSubstr("--since 'soon'"), HasSubstr("36h")));
+  EXPECT_THAT(ErrorOf("events --nic rail0"), AllOf(HasSubstr("--nic"), HasSubstr("node1/rail0")));
+  EXPECT_THAT(ErrorOf("events --nic n1/rail0 --node n2"), HasSubstr("none of --node n2"));
+  EXPECT_THAT(ErrorOf("events --last 0"), HasSubstr("--last"));
+}
+
+TEST(Arguments, ANodeIsForgotten) {
+  EXPECT_EQ(RequestOf<v1::ForgetNodeRequest>("node forget n7").node(), "n7");
+  EXPECT_THAT(ErrorOf("node forget"), HasSubstr("NODE"));
+  EXPECT_THAT(ErrorOf("node"), HasSubstr("forget"));
+}
+
+TEST(Arguments, EveryDrillHasAnEnd) {
+  EXPECT_EQ(RequestOf<v1::NicActionRequest>("fail-nic n1/r2").drill_ns(), 600'000'000'000);
+  EXPECT_EQ(RequestOf<v1::NicActionRequest>("fail-nic n1/r2 --for 90s").drill_ns(), 90'000'000'000);
+  for (const char* wrong : {"0", "25h", "10", "soon"})
+    EXPECT_EQ(ErrorOf("fail-nic n1/r2 --for " + std::string(wrong)),
+              "--for '" + std::string(wrong) + "' is not how long a drill may last: 1s to 24h, such as 90s, 10m or 1h30m");
 }
 
 TEST(Arguments, Explanations) {

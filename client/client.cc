@@ -184,6 +184,10 @@ absl::StatusOr<v1::ExplainPlanReply> Client::ExplainPlan(const v1::ExplainPlanRe
       [](const v1::ExplainPlanReply& page, v1::ExplainPlanReply* all) { all->mutable_reasons()->MergeFrom(page.reasons()); });
 }
 
+absl::StatusOr<v1::ForgetNodeReply> Client::ForgetNode(const v1::ForgetNodeRequest& request) {
+  return Call(&v1::Control::Stub::ForgetNode, stub_.get(), request, v1::ForgetNodeReply(), socket_path_);
+}
+
 absl::Status Client::Events(const v1::EventsRequest& request, absl::FunctionRef<bool(const v1::Event&)> on_event) {
   grpc::ClientContext context;
   if (!request.follow()) SetDeadline(&context);

@@ -36,6 +36,7 @@ class Client {
   absl::StatusOr<v1::ExplainNicReply> ExplainNic(const v1::ExplainNicRequest& request);
   absl::StatusOr<v1::ProbePathsReply> ProbePaths(const v1::ProbePathsRequest& request);
   absl::StatusOr<v1::ExplainPlanReply> ExplainPlan(const v1::ExplainPlanRequest& request);
+  absl::StatusOr<v1::ForgetNodeReply> ForgetNode(const v1::ForgetNodeRequest& request);
   // Calls `on_event` for each event in order until the daemon ends the stream or `on_event` returns false (OK both).
   absl::Status Events(const v1::EventsRequest& request, absl::FunctionRef<bool(const v1::Event&)> on_event);
 

@@ -72,10 +72,16 @@ Cell Reach(const v1::StatusReply& reply, const std::string& node) {
   return {"through the store", Colour::kDim};
 }
 
-std::string OperatorWords(const v1::NicView& nic) {
+// "fail-nic, 9 min 58 s left"
+std::string Drill(const v1::NicView& nic, const Style& style) {
+  if (nic.drill_ends_ns() == 0) return "fail-nic";
+  return absl::StrCat("fail-nic, ", FormatDuration(std::max<int64_t>(nic.drill_ends_ns() - style.now_ns, 0)), " left");
+}
+
+std::string OperatorWords(const v1::NicView& nic, const Style& style) {
   std::vector<std::string> words;
   if (nic.drained()) words.push_back("drained");
-  if (nic.drill_failed()) words.push_back("fail-nic");
+  if (nic.drill_failed()) words.push_back(Drill(nic, style));
   return absl::StrJoin(words, ", ");
 }
 
@@ -99,6 +105,10 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
     add("NICs", NicCounts(reply.summary()));
   }
   for (const std::string& alarm : reply.alarms()) add("alarm", {alarm, Colour::kRed});
+  for (const v1::NodeView& node : reply.nodes())
+    for (const v1::NicView& nic : node.nics())
+      if (nic.drill_failed())
+        add("drill", {Printable(absl::StrCat(NicName(node.node(), nic.name()), ": ", Drill(nic, style))), Colour::kBlue});
   if (reply.insecure()) add("peers", {"INSECURE: whoever reaches the daemons' port may steer this node (insecure: true)", Colour::kRed});
   for (const v1::Refusal& refusal : reply.refusals())
     add("refused", {Printable(absl::StrCat(refusal.times(), " on ", refusal.listener(), ": ", refusal.reason(), "; the last ",
@@ -129,7 +139,7 @@ std::string FormatNics(const v1::ListNicsReply& reply, const Style& style) {
                     {nic.link_up() ? "up" : "down", nic.link_up() ? Colour::kNone : Colour::kRed},
                     FormatRate(nic.rate_bits_per_s()),
                     FormatPermille(nic.operator_weight_permille()),
-                    {OperatorWords(nic), Colour::kBlue},
+                    {OperatorWords(nic, style), Colour::kBlue},
                     absl::StrCat(nic.flaps_total()),
                     Ago(nic.since_ns(), style),
                     nic.address(),
@@ -151,8 +161,14 @@ std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicAc
          "\n";
 }
 
+std::string FormatForgetNode(const v1::ForgetNodeRequest& request, const v1::ForgetNodeReply& reply) {
+  return Printable(absl::StrCat(request.node(), " is forgotten; nothing had been heard of it for ", FormatDuration(reply.silent_ns()),
+                                reply.configured() ? "; it is listed as a peer as long as this daemon's configuration names it" : "")) +
+         "\n";
+}
+
 std::string FormatEvent(const v1::Event& event, const Style& style) {
-  const std::string time = absl::FormatTime("%H:%M:%E3S", absl::FromUnixNanos(event.time_ns()), style.zone);
+  const std::string time = absl::FormatTime("%Y-%m-%d %H:%M:%E3S%Ez", absl::FromUnixNanos(event.time_ns()), style.zone);
   const std::string where = event.nic().empty() ? event.node() : NicName(event.node(), event.nic());
   std::vector<std::string> details;
   // The daemon's line is whole by itself; here the NIC and its states have columns of their own.

@@ -21,6 +21,7 @@ struct Style {
 std::string FormatStatus(const v1::StatusReply& reply, const Style& style);
 std::string FormatNics(const v1::ListNicsReply& reply, const Style& style);
 std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicActionReply& reply, const Style& style);
+std::string FormatForgetNode(const v1::ForgetNodeRequest& request, const v1::ForgetNodeReply& reply);
 // One line. Events arrive one by one, so the columns have fixed widths.
 std::string FormatEvent(const v1::Event& event, const Style& style);
 std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style);

@@ -46,6 +46,7 @@ v1::ListNicsReply TwoNodes() {
         name: "rail1"
         state: FAILED
         drill_failed: true
+        drill_ends_ns: 1735787643000000000
         flaps_total: 2
         rate_bits_per_s: 500000000
         operator_weight_permille: 250
@@ -62,10 +63,10 @@ v1::ListNicsReply TwoNodes() {
 
 TEST(Format, Nics) {
   EXPECT_EQ(FormatNics(TwoNodes(), {.now_ns = kNow}),
-            "NIC          STATE    LINK        RATE  WEIGHT  OPERATOR           FLAPS          SINCE  ADDRESS   REASON\n"
-            "n0/rail0     HEALTHY  up    500 Mbit/s    100%                         0  3 min 0 s ago  10.0.0.1\n"
-            "n0/rail1     FAILED   down  500 Mbit/s     25%  fail-nic               2      1.0 s ago  10.1.0.1  link down\n"
-            "node-one/r0  DRAINED  up             ?    100%  drained, fail-nic      0\n");
+            "NIC          STATE    LINK        RATE  WEIGHT  OPERATOR                   FLAPS          SINCE  ADDRESS   REASON\n"
+            "n0/rail0     HEALTHY  up    500 Mbit/s    100%                                 0  3 min 0 s ago  10.0.0.1\n"
+            "n0/rail1     FAILED   down  500 Mbit/s     25%  fail-nic, 9 min 58 s left      2      1.0 s ago  10.1.0.1  link down\n"
+            "node-one/r0  DRAINED  up             ?    100%  drained, fail-nic              0\n");
   EXPECT_EQ(FormatNics({}, {}), "no NICs\n");
   const auto gray = FromText<v1::ListNicsReply>(R"pb(nodes {
                                                        node: "n0"
@@ -109,6 +110,8 @@ TEST(Format, Status) {
             "plan    4 (life 00000000feed0123)\n"
             "store   serving\n"
             "jobs    2\n"
+            "drill   n0/rail1: fail-nic, 9 min 58 s left\n"
+            "drill   node-one/r0: fail-nic\n"
             "\n"
             "NODE      HEALTH    NICS                 DAEMON\n"
             "n0        Degraded  1 healthy, 1 failed  this daemon\n"
@@ -136,7 +139,8 @@ TEST(Format, Events) {
     from_state: HEALTHY
     to_state: FAILED
     message: "link down")pb");
-  EXPECT_EQ(FormatEvent(state, {}), "    12  03:04:05.123  n0/rail1          nic-state       HEALTHY -> FAILED, link down\n");
+  EXPECT_EQ(FormatEvent(state, {}),
+            "    12  2025-01-02 03:04:05.123+00:00  n0/rail1          nic-state       HEALTHY -> FAILED, link down\n");
   auto whole = state;
   whole.set_message("n0/rail1 HEALTHY -> FAILED: link down");
   EXPECT_EQ(FormatEvent(whole, {}), FormatEvent(state, {}));
@@ -153,9 +157,23 @@ TEST(Format, Events) {
     peer_nic: "rail1"
     pid: 77)pb");
   EXPECT_EQ(FormatEvent(failover, {}),
-            "    13  03:04:05.125  n0/rail1          failover        to n1/rail1, socket error, 1.5 MiB replayed in 8.5 ms, pid 77\n");
+            "    13  2025-01-02 03:04:05.125+00:00  n0/rail1          failover        to n1/rail1, socket error, 1.5 MiB replayed in 8.5 "
+            "ms, pid 77\n");
   const auto node = FromText<v1::Event>(R"pb(sequence: 14 node: "n0" kind: "daemon-started" message: "a\033[2J\nb")pb");
-  EXPECT_EQ(FormatEvent(node, {}), "    14  00:00:00.000  n0                daemon-started  a [2J b\n");
+  EXPECT_EQ(FormatEvent(node, {}), "    14  1970-01-01 00:00:00.000+00:00  n0                daemon-started  a [2J b\n");
+}
+
+TEST(Format, ForgottenNode) {
+  v1::ForgetNodeRequest request;
+  request.set_node("n7");
+  v1::ForgetNodeReply reply;
+  reply.set_silent_ns(182'000'000'000);
+  EXPECT_EQ(FormatForgetNode(request, reply), "n7 is forgotten; nothing had been heard of it for 3 min 2 s\n");
+  reply.set_configured(true);
+  EXPECT_EQ(
+      FormatForgetNode(request, reply),
+      "n7 is forgotten; nothing had been heard of it for 3 min 2 s; it is listed as a peer as long as this daemon's configuration names "
+      "it\n");
 }
 
 TEST(Format, Jobs) {
@@ -303,7 +321,7 @@ evidence, newest first
 3.0 s ago      1  n1       rail-silent  port of n1/rail2
 
 what happened, newest first
-     7  03:04:02.000  n1/rail2          nic-state       HEALTHY -> FAILED, silent
+     7  2025-01-02 03:04:02.000+00:00  n1/rail2          nic-state       HEALTHY -> FAILED, silent
 )");
 }
 

@@ -40,7 +40,8 @@ int Fail(absl::string_view message, int exit_code) {
 int main(int argc, char** argv) {
   // Its complaints would stand beside our one line; whoever looks for them can still set it.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
-  const r2cc::client::Parsed parsed = r2cc::client::ParseArguments(std::vector<std::string>(argv + 1, argv + argc));
+  const r2cc::client::Parsed parsed =
+      r2cc::client::ParseArguments(std::vector<std::string>(argv + 1, argv + argc), absl::Now(), absl::LocalTimeZone());
   if (const auto* help = std::get_if<r2cc::client::Help>(&parsed)) {
     std::cout << help->text << std::flush;
     return std::cout ? 0 : kExitFailed;

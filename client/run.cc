@@ -66,6 +66,9 @@ struct Runner {
     return Write(client.ExplainPlan(request), [&](const v1::ExplainPlanReply& reply) { return FormatExplainPlan(reply, style); });
   }
   absl::Status operator()(const ActCommand& command) { return ActOnMany(command, output, style, client, out, terminal.wait); }
+  absl::Status operator()(const v1::ForgetNodeRequest& request) {
+    return Write(client.ForgetNode(request), [&](const v1::ForgetNodeReply& reply) { return FormatForgetNode(request, reply); });
+  }
   absl::Status operator()(const WatchCommand& command) {
     int left = command.count;
     const auto wait = [&] { return (command.count == 0 || --left > 0) && terminal.wait(command.interval_ms); };

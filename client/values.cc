@@ -100,6 +100,29 @@ absl::StatusOr<double> ParseShortTime(absl::string_view text) {
   return seconds;
 }
 
+absl::StatusOr<int64_t> ParseDrillTime(absl::string_view text) {
+  absl::Duration time;
+  // As the daemon has it too.
+  if (!absl::ParseDuration(std::string(text), &time) || time < absl::Seconds(1) || time > absl::Hours(24))
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not how long a drill may last: 1s to 24h, such as 90s, 10m or 1h30m"));
+  return absl::ToInt64Nanoseconds(time);
+}
+
+absl::StatusOr<absl::Time> ParseSince(absl::string_view text, absl::Time now, absl::TimeZone zone) {
+  static constexpr Unit kUnits[] = {{"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}, {"d", 86400}};
+  constexpr double kLongest = 100.0 * 365 * 86400;
+  if (const double seconds = ParseScaled(text, kUnits); seconds > 0 && seconds <= kLongest) return now - absl::Seconds(seconds);
+  absl::Duration before;
+  if (absl::ParseDuration(std::string(text), &before) && before > absl::ZeroDuration() && before <= absl::Seconds(kLongest))
+    return now - before;
+  absl::Time time;
+  std::string why;
+  for (const char* format : {absl::RFC3339_full, "%Y-%m-%d %H:%M:%E*S", "%Y-%m-%d %H:%M", "%Y-%m-%d"})
+    if (absl::ParseTime(format, std::string(text), zone, &time, &why)) return time;
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", text, "' is neither a time that has passed, such as 10m, 36h or 2d, nor one like 2026-11-25 03:12"));
+}
+
 std::string Nearest(absl::string_view typed, const std::vector<std::string>& choices) {
   std::string best;
   size_t best_distance = std::max<size_t>(2, typed.size() / 3) + 1;

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace r2cc::client {
 
@@ -31,6 +32,13 @@ absl::StatusOr<uint64_t> ParseBitRate(absl::string_view text);
 
 // "5us", "100ns", "1.5 ms", "0": seconds. InvalidArgument for anything else and for more than a second.
 absl::StatusOr<double> ParseShortTime(absl::string_view text);
+
+// "10m", "90s", "1h30m": how long a drill lasts, in nanoseconds. InvalidArgument for anything else and outside of 1 s to 24 h.
+absl::StatusOr<int64_t> ParseDrillTime(absl::string_view text);
+
+// "10m", "36h", "2d": that long before `now`; or a time, "2026-11-25 03:12", "2026-11-25 03:12:05", "2026-11-25" in `zone`, or one with a
+// zone of its own, "2026-11-25T03:12:05+01:00". InvalidArgument for anything else.
+absl::StatusOr<absl::Time> ParseSince(absl::string_view text, absl::Time now, absl::TimeZone zone);
 
 // The one of `choices` that `typed` probably meant; empty if none is near.
 std::string Nearest(absl::string_view typed, const std::vector<std::string>& choices);

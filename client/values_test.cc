@@ -79,5 +79,32 @@ TEST(ValuesTest, ShortTimes) {
   for (const char* bad : {"", "5", "2s", "-1us", "1 min"}) EXPECT_FALSE(ParseShortTime(bad).ok()) << bad;
 }
 
+TEST(Values, DrillTimes) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  EXPECT_EQ(*ParseDrillTime("10m"), 600 * kSecond);
+  EXPECT_EQ(*ParseDrillTime("1h30m"), 5400 * kSecond);
+  EXPECT_EQ(*ParseDrillTime("1s"), kSecond);
+  EXPECT_EQ(*ParseDrillTime("24h"), 86400 * kSecond);
+  for (const char* wrong : {"", "10", "0", "999ms", "24h1s", "-5m", "inf", "ten", "1d"})
+    EXPECT_EQ(ParseDrillTime(wrong).status().message(),
+              "'" + std::string(wrong) + "' is not how long a drill may last: 1s to 24h, such as 90s, 10m or 1h30m");
+}
+
+TEST(Values, Since) {
+  const absl::Time now = absl::FromUnixSeconds(1'735'787'045);  // 2025-01-02 03:04:05 UTC
+  const absl::TimeZone zone = absl::FixedTimeZone(3600);
+  const auto seconds_ago = [&](absl::string_view text) { return absl::ToInt64Seconds(now - ParseSince(text, now, zone).value()); };
+  EXPECT_EQ(seconds_ago("10m"), 600);
+  EXPECT_EQ(seconds_ago("1h30m"), 5400);
+  EXPECT_EQ(seconds_ago("2d"), 172800);
+  EXPECT_EQ(seconds_ago("36 h"), 129600);
+  EXPECT_EQ(seconds_ago("2025-01-02 04:04"), 5) << "in the zone";
+  EXPECT_EQ(seconds_ago("2025-01-02 04:04:05"), 0);
+  EXPECT_EQ(seconds_ago("2025-01-02"), 4 * 3600 + 4 * 60 + 5);
+  EXPECT_EQ(seconds_ago("2025-01-02T03:04:00Z"), 5);
+  for (const char* wrong : {"", "10", "yesterday", "-5m", "0s", "2025-13-01", "inf"})
+    EXPECT_EQ(ParseSince(wrong, now, zone).status().code(), absl::StatusCode::kInvalidArgument) << wrong;
+}
+
 }  // namespace
 }  // namespace r2cc::client

@@ -108,6 +108,12 @@ absl::Status ReadLimits(const v1::DaemonConfig& file, const Places& places, Conf
       return places.Wrong(places.Line(file, "limits"), absl::StrCat("limits: nodes is 1 to ", kNodesMost, ", not ", nodes));
     config->nodes_max = nodes;
   }
+  if (const uint32_t hours = file.limits().forget_nodes_after_h(); hours != 0) {
+    if (hours > kForgetAfterHoursMost)
+      return places.Wrong(places.Line(file, "limits"),
+                          absl::StrCat("limits: forget_nodes_after_h is 1 to ", kForgetAfterHoursMost, ", not ", hours));
+    config->forget_after = hours * 3600 * kNanosPerSecond;
+  }
   return absl::OkStatus();
 }
 

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/core/clock.h"
 #include "base/names.h"
 #include "daemon/jobs/attach_access.h"
 
@@ -28,6 +29,9 @@ constexpr int kRealtimePriorityMost = 99;
 // Nodes of a cluster unless the configuration says otherwise, and at most.
 constexpr size_t kNodesDefault = 8192;
 constexpr size_t kNodesMost = 65'536;
+// A node that is off for a weekend keeps its row and its NICs' verdicts; one that an autoscaler took away does not stay for ever.
+constexpr Nanos kForgetAfterDefault = 72 * 3600 * kNanosPerSecond;
+constexpr uint32_t kForgetAfterHoursMost = 8760;
 
 struct NicSpec {
   std::string name;       // as in NODE/NIC
@@ -94,12 +98,14 @@ struct Config {
   AttachAccess attach;
   size_t nics_per_node = kNicsPerNodeDefault;
   size_t nodes_max = kNodesDefault;
+  Nanos forget_after = kForgetAfterDefault;  // nodes that have left
 
   std::string control_socket() const { return run_dir + "/r2ccd.sock"; }
   std::string attach_socket() const { return run_dir + "/attach.sock"; }
   std::string nodes_prefix() const { return store_prefix + "nodes/"; }
   std::string lock_file() const { return run_dir + "/r2ccd.lock"; }
   std::string state_file() const { return state_dir + "/state"; }
+  std::string audit_file() const { return state_dir + "/audit.log"; }
   std::string state_lock_file() const { return state_dir + "/r2ccd.lock"; }
 };
 

@@ -70,6 +70,13 @@ TEST(ConfigTest, ACableNamesItsOtherEnd) {
   }
 }
 
+TEST(ConfigTest, NodesThatLeftAreForgottenAfterHours) {
+  EXPECT_EQ(ParseConfig("", "f.conf", kContext)->forget_after, kForgetAfterDefault);
+  EXPECT_EQ(ParseConfig("limits { forget_nodes_after_h: 2 }", "f.conf", kContext)->forget_after, 7200 * kNanosPerSecond);
+  EXPECT_EQ(ParseConfig("limits { forget_nodes_after_h: 9000 }", "f.conf", kContext).status().message(),
+            "f.conf:1: limits: forget_nodes_after_h is 1 to 8760, not 9000");
+}
+
 TEST(ConfigTest, DefaultsAndTheFlag) {
   auto config = ParseConfig("", "f.conf", kContext);
   ASSERT_TRUE(config.ok());

@@ -109,6 +109,7 @@ v1::NicView ToProto(const health::NicStatus& nic, const Moment& now) {
   out.set_drained(nic.drained);
   out.set_operator_weight_permille(nic.operator_weight_permille);
   out.set_drill_failed(nic.drill_failed);
+  if (nic.drill_until != 0) out.set_drill_ends_ns(now.ToRealtime(nic.drill_until));
   out.set_flaps_total(nic.flaps_total);
   if (nic.share_permille < health::kFullWeightPermille) out.set_share_permille(nic.share_permille);
   out.set_probe_port(nic.probe_port);
@@ -170,6 +171,8 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
     status.link_up = nic.link_up();
     status.drained = nic.drained();
     status.drill_failed = nic.drill_failed();
+    if (nic.drill_ends_ns() != 0)
+      status.drill_until = now.ToMonotonic(std::clamp<int64_t>(nic.drill_ends_ns(), now.realtime_ns, now.realtime_ns + health::kDrillMax));
     status.operator_weight_permille = static_cast<uint16_t>(nic.operator_weight_permille());
     if (nic.has_share_permille()) status.share_permille = static_cast<uint16_t>(nic.share_permille());
     status.flaps_total = nic.flaps_total();

@@ -73,7 +73,7 @@ void CoreBackend::GetStatus(const v1::StatusRequest& request, Answer<v1::StatusR
       for (auto& peer : parts_.peer_set->Peers()) *reply.add_peers() = std::move(peer);
     reply.set_store(parts_.peer_set->store_state());
     for (std::string& alarm : parts_.publisher->Alarms()) reply.add_alarms(std::move(alarm));
-    if (!parts_.state_alarm->empty()) reply.add_alarms(*parts_.state_alarm);
+    for (const auto& [file, alarm] : *parts_.state_alarms) reply.add_alarms(alarm);
     reply.set_attach_refused(parts_.jobs->refused());
     reply.set_insecure(parts_.insecure);
     if (parts_.refusals != nullptr)
@@ -94,9 +94,8 @@ void CoreBackend::ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNi
 void CoreBackend::ActOnNic(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) {
   parts_.core->Post([this, alive = alive_, request, caller, answer = std::move(answer)] {
     if (!*alive) return;
-    if (request.node() == node_)
-      if (const absl::Status status = JudgeAction(caller, request); !status.ok()) return answer(status);
-    parts_.operators->Act(request, caller, answer);
+    const absl::Status may = request.node() == node_ ? JudgeAction(caller, request) : absl::OkStatus();
+    parts_.operators->Act(request, caller, may, answer);
   });
 }
 
@@ -137,6 +136,12 @@ void CoreBackend::ProbePaths(const v1::ProbePathsRequest& request, const Caller&
 void CoreBackend::ExplainPlan(const v1::ExplainPlanRequest& request, Answer<v1::ExplainPlanReply> answer) {
   parts_.core->Post([this, alive = alive_, after = request.after_node(), answer = std::move(answer)] {
     if (*alive) answer(parts_.explain->ExplainPlan(after));
+  });
+}
+
+void CoreBackend::ForgetNode(const v1::ForgetNodeRequest& request, const Caller& caller, Answer<v1::ForgetNodeReply> answer) {
+  parts_.core->Post([this, alive = alive_, request, caller, answer = std::move(answer)] {
+    if (*alive) parts_.operators->Forget(request, caller, Judge(caller, Role::kOperate, "to have a node forgotten"), answer);
   });
 }
 

@@ -2,6 +2,7 @@
 #ifndef R2CC_DAEMON_CORE_BACKEND_H_
 #define R2CC_DAEMON_CORE_BACKEND_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,7 +42,7 @@ class CoreBackend final : public Backend {
     const RolePolicy* roles;
     Refusals* refusals;  // null: nobody counts
     bool insecure;
-    const std::string* state_alarm;  // why the operator's words are not kept; empty: they are
+    const std::map<std::string, std::string>* state_alarms;  // why what is to be kept is not, by file
   };
 
   // The parts outlive it. A request that reaches the core once `*alive` is false is not answered by a part.
@@ -58,6 +59,7 @@ class CoreBackend final : public Backend {
   void ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) override;
   void ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) override;
   void ExplainPlan(const v1::ExplainPlanRequest& request, Answer<v1::ExplainPlanReply> answer) override;
+  void ForgetNode(const v1::ForgetNodeRequest& request, const Caller& caller, Answer<v1::ForgetNodeReply> answer) override;
   void ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from) override;
   void EndStream(uint64_t stream) override;
   EventLog& events() override { return *parts_.events; }

@@ -1,6 +1,8 @@
 #include "daemon/event_log.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace r2cc::daemon {
 
@@ -10,19 +12,37 @@ uint64_t EventLog::Append(v1::Event event) {
     absl::MutexLock lock(&mutex_);
     sequence = next_sequence_++;
     event.set_sequence(sequence);
-    events_.push_back(std::move(event));
-    if (events_.size() > most_) events_.pop_front();
+    const bool audited = event.has_audit();
+    Ring& ring = audited ? audited_ : events_;
+    ring.push_back(std::move(event));
+    if (ring.size() > (audited ? audited_most_ : most_)) ring.pop_front();
   }
   absl::MutexLock lock(&listeners_mutex_);
   for (const auto& [id, listener] : listeners_) listener();
   return sequence;
 }
 
-std::optional<v1::Event> EventLog::After(uint64_t sequence) const {
+std::optional<v1::Event> EventLog::After(uint64_t sequence, const Wanted& wanted) const {
   absl::MutexLock lock(&mutex_);
-  if (events_.empty() || sequence >= events_.back().sequence()) return std::nullopt;
-  const uint64_t first = events_.front().sequence();
-  return events_[sequence < first ? 0 : sequence + 1 - first];
+  const v1::Event* next = nullptr;
+  for (const Ring* ring : {&events_, &audited_}) {
+    auto event = std::upper_bound(ring->begin(), ring->end(), sequence,
+                                  [](uint64_t number, const v1::Event& one) { return number < one.sequence(); });
+    if (wanted) event = std::find_if(event, ring->end(), wanted);
+    if (event != ring->end() && (next == nullptr || event->sequence() < next->sequence())) next = &*event;
+  }
+  return next == nullptr ? std::nullopt : std::optional(*next);
+}
+
+uint64_t EventLog::BeforeLast(size_t count, const Wanted& wanted) const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<uint64_t> numbers;
+  for (const Ring* ring : {&events_, &audited_})
+    for (const v1::Event& event : *ring)
+      if (wanted(event)) numbers.push_back(event.sequence());
+  if (numbers.size() <= count) return 0;
+  std::sort(numbers.begin(), numbers.end());
+  return numbers[numbers.size() - count - 1];
 }
 
 uint64_t EventLog::last_sequence() const {

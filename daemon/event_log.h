@@ -14,21 +14,27 @@
 
 namespace r2cc::daemon {
 
-// Bounded: a reader that lags by more than `most` events loses the oldest, and sees that by the gap in the sequence numbers.
+// Bounded: a reader that lags by more than `most` events loses the oldest, and sees that by the gap in the sequence numbers. What operators
+// said (Event.audit) has places of its own, which jobs' events do not take.
 // Thread-safe.
 class EventLog {
  public:
   static constexpr size_t kEventsMax = 4096;
+  static constexpr size_t kAuditedMax = 1024;
 
-  explicit EventLog(size_t most = kEventsMax) : most_(most) {}
+  explicit EventLog(size_t most = kEventsMax, size_t audited_most = kAuditedMax) : most_(most), audited_most_(audited_most) {}
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
 
   // Gives `event` the next sequence number (from 1), keeps it and tells the listeners. Returns the number.
   uint64_t Append(v1::Event event);
 
-  // The oldest kept event with a number above `sequence`.
-  std::optional<v1::Event> After(uint64_t sequence) const;
+  using Wanted = std::function<bool(const v1::Event&)>;
+  // The oldest kept event with a number above `sequence`, of those that are `wanted` (null: all).
+  std::optional<v1::Event> After(uint64_t sequence, const Wanted& wanted = nullptr) const;
+
+  // The number behind which the newest `count` of those that are `wanted` stand; 0: there are no more.
+  uint64_t BeforeLast(size_t count, const Wanted& wanted) const;
 
   // Number of the newest event; 0: none yet.
   uint64_t last_sequence() const;
@@ -40,9 +46,13 @@ class EventLog {
   void Unlisten(ListenerId id);
 
  private:
+  using Ring = std::deque<v1::Event>;  // by sequence number
+
   const size_t most_;
+  const size_t audited_most_;
   mutable absl::Mutex mutex_;
-  std::deque<v1::Event> events_ ABSL_GUARDED_BY(mutex_);
+  Ring events_ ABSL_GUARDED_BY(mutex_);
+  Ring audited_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 1;
   // Apart from mutex_, so that a listener may read the log.
   absl::Mutex listeners_mutex_;

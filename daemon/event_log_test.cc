@@ -43,5 +43,36 @@ TEST(EventLogTest, ListenersHearUntilTheyLeaveAndMayRead) {
   EXPECT_EQ(heard, 2u);
 }
 
+v1::Event Said(const std::string& what) {
+  v1::Event event;
+  event.set_message(what);
+  event.mutable_audit()->set_action(what);
+  return event;
+}
+
+TEST(EventLogTest, WhatOperatorsSaidIsWashedOutByNobodyElse) {
+  EventLog log(/*most=*/4, /*audited_most=*/2);
+  log.Append(Said("drain"));
+  for (int i = 0; i < 100; ++i) log.Append(v1::Event());
+  log.Append(Said("undrain"));
+  log.Append(v1::Event());
+  std::vector<uint64_t> numbers;
+  for (auto event = log.After(0); event.has_value(); event = log.After(event->sequence())) numbers.push_back(event->sequence());
+  EXPECT_EQ(numbers, (std::vector<uint64_t>{1, 99, 100, 101, 102, 103}));
+  log.Append(Said("weight"));
+  EXPECT_EQ(log.After(0)->sequence(), 99u) << "their own places have an end too";
+}
+
+TEST(EventLogTest, GivesThoseThatAreWanted) {
+  EventLog log;
+  for (int i = 0; i < 6; ++i) log.Append(i % 2 == 0 ? Said("x") : v1::Event());
+  const EventLog::Wanted said = [](const v1::Event& event) { return event.has_audit(); };
+  EXPECT_EQ(log.After(1, said)->sequence(), 3u);
+  EXPECT_FALSE(log.After(5, said).has_value());
+  EXPECT_EQ(log.BeforeLast(2, said), 1u);
+  EXPECT_EQ(log.BeforeLast(3, said), 0u);
+  EXPECT_EQ(log.BeforeLast(99, said), 0u);
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

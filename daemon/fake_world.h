@@ -42,6 +42,7 @@ class FakeWorld {
     world.core = &core_;
     world.disk = &disk_;
     world.realtime_ns = [this] { return 1'700'000'000'000'000'000 + core_.Now(); };
+    world.boot_ns = [this] { return boot_offset_ + core_.Now(); };
     world.links = links_.get();
     world.sysfs = &sysfs_;
     world.datagrams = &datagrams_;
@@ -53,7 +54,7 @@ class FakeWorld {
     world.jobs = jobs_.get();
     world.peers = peers_.get();
     world.store = store_.get();
-    world.boot_id = "boot";
+    world.boot_id = boot_id_;
     world.incarnation = incarnation;
     world.netns_inode = 5;
     wiring_ = std::make_unique<Wiring>(*config, world);
@@ -67,6 +68,8 @@ class FakeWorld {
     core_.RunPosted();
   }
 
+  std::string boot_id_ = "boot";
+  Nanos boot_offset_ = 0;
   FakeExecutor core_;
   FakeExecutor disk_;
   FakeFiles files_;

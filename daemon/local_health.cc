@@ -118,6 +118,7 @@ void LocalHealth::Settle(const std::vector<health::NicChange>& changes) {
       outputs_.on_suspect(change.nic);
     }
   }
+  for (const std::string& nic : health_.TakeEndedDrills()) outputs_.on_drill_end(nic);
   const Nanos now = seams_.executor->Now();
   if (suspected && now - refreshed_ >= kRefreshIntervalMin) {
     // A complaint is no proof: ask the kernel itself.

@@ -35,6 +35,8 @@ class LocalHealth {
     std::function<void()> on_state;
     // A NIC became suspect: look closer at it.
     std::function<void(const std::string& nic)> on_suspect;
+    // A drill has come to its end by itself.
+    std::function<void(const std::string& nic)> on_drill_end;
     // Every sample of /sys.
     std::function<void(const std::string& nic, const health::PortFacts& facts)> on_port_facts;
   };

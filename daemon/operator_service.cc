@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "base/names.h"
 #include "health/probe/reports.h"
 
@@ -43,39 +44,77 @@ bool TakesAway(const v1::NicActionRequest& request) {
          (request.action() == v1::SET_WEIGHT && request.weight_permille() == 0);
 }
 
+std::string Length(Nanos time) { return absl::FormatDuration(absl::Nanoseconds(time)); }
+
 std::string Clean(const std::string& name) { return CleanText(name.data(), std::min<size_t>(name.size(), kNodeNameBytesMax)); }
 
 }  // namespace
 
-void OperatorService::Act(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) {
-  const std::string& own = parts_.reporter->node();
-  if (!ActionFor(request.action()).has_value())
-    return answer(absl::InvalidArgumentError(
-        absl::StrCat("action ", static_cast<int>(request.action()), " is unknown to this r2ccd; it is older than the one who asks")));
-  if (request.action() == v1::SET_WEIGHT && request.weight_permille() > health::kFullWeightPermille)
-    return answer(absl::InvalidArgumentError(absl::StrCat("weight ", request.weight_permille(), " is out of range; it is from 0 to ",
-                                                          health::kFullWeightPermille, " permille")));
-  if (request.node() == own) return ActHere(request, caller, std::move(answer));
-  if (caller.forwarded())
-    return answer(
-        absl::FailedPreconditionError(absl::StrCat("this is node ", own, ", not ", Clean(request.node()),
-                                                   ": correct the peer addresses in the configuration of the daemon that was asked")));
-  if (parts_.view->Find(request.node()) == nullptr && !parts_.peer_set->IsPeer(request.node())) return answer(UnknownNode(request.node()));
-  v1::NicActionRequest forwarded = request;
-  *forwarded.mutable_asker() = ToAsker(caller, own);
-  const absl::StatusOr<PeerSpec> peer = parts_.peer_set->WhereIs(request.node());
-  if (!peer.ok()) return answer(peer.status());
-  parts_.peers->Act(*peer, forwarded, std::move(answer));
+void OperatorService::Act(const v1::NicActionRequest& request, const Caller& caller, const absl::Status& may,
+                          Answer<v1::NicActionReply> answer) {
+  const bool here = request.node() == parts_.reporter->node();
+  absl::Status status = may;
+  if (status.ok()) status = Check(request, caller);
+  if (status.ok() && !here) return Forward(request, caller, std::move(answer));
+  const absl::StatusOr<v1::NicActionReply> reply = status.ok() ? ActHere(request) : status;
+  if (!reply.ok()) {
+    Note(request, caller, reply.status(), "");
+    return answer(reply.status());
+  }
+  Note(request, caller, absl::OkStatus(), reply->changed() ? "" : "it already was so");
+  if (!reply->changed()) return answer(reply);
+  Save([answer, reply] { answer(reply); });
+  parts_.executor->RunAfter(kSaveWait, [answer, reply] { answer(reply); });
 }
 
-void OperatorService::ActHere(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) {
+absl::Status OperatorService::Check(const v1::NicActionRequest& request, const Caller& caller) const {
+  const std::string& own = parts_.reporter->node();
+  if (!ActionFor(request.action()).has_value())
+    return absl::InvalidArgumentError(
+        absl::StrCat("action ", static_cast<int>(request.action()), " is unknown to this r2ccd; it is older than the one who asks"));
+  if (request.action() == v1::SET_WEIGHT && request.weight_permille() > health::kFullWeightPermille)
+    return absl::InvalidArgumentError(
+        absl::StrCat("weight ", request.weight_permille(), " is out of range; it is from 0 to ", health::kFullWeightPermille, " permille"));
+  if (request.action() == v1::FAIL && request.drill_ns() != 0 &&
+      (request.drill_ns() < health::kDrillMin || request.drill_ns() > health::kDrillMax))
+    return absl::InvalidArgumentError(
+        absl::StrCat("a drill lasts ", Length(health::kDrillMin), " to ", Length(health::kDrillMax), ", not ", Length(request.drill_ns())));
+  if (request.node() == own)
+    return parts_.local->health().Has(request.nic()) ? CheckNotLast(request, JobsOn(request.nic())) : UnknownNic(request.nic());
+  if (caller.forwarded())
+    return absl::FailedPreconditionError(absl::StrCat("this is node ", own, ", not ", Clean(request.node()),
+                                                      ": correct the peer addresses in the configuration of the daemon that was asked"));
+  const bool known = parts_.view->Find(request.node()) != nullptr || parts_.peer_set->IsPeer(request.node());
+  return known ? absl::OkStatus() : UnknownNode(request.node());
+}
+
+void OperatorService::Forward(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) {
+  const absl::StatusOr<PeerSpec> peer = parts_.peer_set->WhereIs(request.node());
+  if (!peer.ok()) {
+    Note(request, caller, peer.status(), "");
+    return answer(peer.status());
+  }
+  v1::NicActionRequest forwarded = request;
+  *forwarded.mutable_asker() = ToAsker(caller, parts_.reporter->node());
+  // The answer comes on whatever thread.
+  const auto note = [this, alive = alive_, core = parts_.executor, request, caller](const absl::Status& status, bool changed) {
+    core->Post([this, alive, request, caller, status, changed] {
+      if (*alive) Note(request, caller, status, status.ok() && !changed ? "it already was so" : "", /*forwarded=*/true);
+    });
+  };
+  parts_.peers->Act(*peer, forwarded, [note, answer = std::move(answer)](const absl::StatusOr<v1::NicActionReply>& reply) {
+    note(reply.status(), reply.ok() && reply->changed());
+    answer(reply);
+  });
+}
+
+absl::StatusOr<v1::NicActionReply> OperatorService::ActHere(const v1::NicActionRequest& request) {
   const health::NodeHealth& health = parts_.local->health();
-  if (!health.Has(request.nic())) return answer(UnknownNic(request.nic()));
   const Action action = *ActionFor(request.action());
-  const std::vector<std::string> jobs = parts_.jobs_on ? parts_.jobs_on(request.nic()) : std::vector<std::string>();
-  if (const absl::Status status = CheckNotLast(request, jobs); !status.ok()) return answer(status);
   const health::OperatorSettings before = health.settings();
-  const int64_t value = request.action() == v1::SET_WEIGHT ? request.weight_permille() : 0;
+  const int64_t value = request.action() == v1::SET_WEIGHT ? request.weight_permille()
+                        : request.action() == v1::FAIL     ? request.drill_ns()
+                                                           : 0;
   const health::NicKey nic{parts_.reporter->node(), request.nic()};
   parts_.local->Handle(health::OperatorEvidence(nic.node, nic, action.kind, value, parts_.executor->Now()));
 
@@ -84,17 +123,54 @@ void OperatorService::ActHere(const v1::NicActionRequest& request, const Caller&
   *reply.mutable_nic() = ToProto(*state.Find(request.nic()), parts_.reporter->Now());
   reply.set_changed(health.settings() != before);
   if (TakesAway(request))
-    for (const std::string& job : jobs) reply.add_jobs(job);
-  if (!reply.changed()) return answer(reply);
+    for (const std::string& job : JobsOn(request.nic())) reply.add_jobs(job);
+  return reply;
+}
 
-  v1::Event event =
-      parts_.reporter->New("operator", absl::StrCat(action.verb, " ", nic.ToString(),
-                                                    request.action() == v1::SET_WEIGHT ? absl::StrCat(" ", value, " permille") : "",
-                                                    ", said by ", Describe(caller)));
-  event.set_nic(request.nic());
-  parts_.reporter->Tell(std::move(event));
-  Save([answer, reply] { answer(reply); });
-  parts_.executor->RunAfter(kSaveWait, [answer, reply] { answer(reply); });
+void OperatorService::Note(const v1::NicActionRequest& request, const Caller& caller, const absl::Status& status, const std::string& result,
+                           bool forwarded) {
+  const std::optional<Action> action = ActionFor(request.action());
+  Audit::Word word{
+      action.has_value() ? action->verb : "unknown action", Clean(request.node()), Clean(request.nic()), "", status, result, forwarded};
+  if (request.action() == v1::SET_WEIGHT) word.more = absl::StrCat(request.weight_permille(), " permille");
+  if (request.action() == v1::FAIL)
+    word.more = absl::StrCat("for ", Length(request.drill_ns() == 0 ? health::kDrillDefault : request.drill_ns()));
+  if (request.force()) absl::StrAppend(&word.more, word.more.empty() ? "" : " ", "by force");
+  parts_.audit->Add(word, caller);
+}
+
+void OperatorService::Forget(const v1::ForgetNodeRequest& request, const Caller& caller, const absl::Status& may,
+                             Answer<v1::ForgetNodeReply> answer) {
+  const health::NodeEntry* const entry = parts_.view->Find(request.node());
+  v1::ForgetNodeReply reply;
+  if (entry != nullptr) reply.set_silent_ns(parts_.executor->Now() - entry->heard);
+  reply.set_configured(parts_.peer_set->IsConfigured(request.node()));
+  absl::Status status = may;
+  if (status.ok()) status = entry == nullptr ? UnknownNode(request.node()) : parts_.peer_set->Forget(request.node(), "an operator said so");
+  parts_.audit->Add({.action = "forget", .node = Clean(request.node()), .status = status}, caller);
+  answer(status.ok() ? absl::StatusOr<v1::ForgetNodeReply>(reply) : status);
+}
+
+void OperatorService::OnDrillEnd(const std::string& nic) {
+  TellDrillOver(nic, "its time has passed");
+  Save(nullptr);
+}
+
+void OperatorService::TellEndedBefore(const std::string& nic) { TellDrillOver(nic, "its time passed while r2ccd did not run"); }
+
+void OperatorService::TellDrillOver(const std::string& nic, const std::string& why) {
+  v1::Event event = parts_.reporter->New("drill", absl::StrCat("the drill on ", parts_.reporter->node(), "/", nic, " is over: ", why));
+  event.set_nic(nic);
+  parts_.audit->AddOwn(std::move(event), "drill-end");
+}
+
+void OperatorService::Tick() {
+  const health::OperatorSettings settings = parts_.local->health().settings();
+  if (std::any_of(settings.begin(), settings.end(), [](const auto& entry) { return entry.second.drill_failed; })) Save(nullptr);
+}
+
+std::vector<std::string> OperatorService::JobsOn(const std::string& nic) const {
+  return parts_.jobs_on ? parts_.jobs_on(nic) : std::vector<std::string>();
 }
 
 absl::Status OperatorService::CheckNotLast(const v1::NicActionRequest& request, const std::vector<std::string>& jobs) const {
@@ -111,14 +187,16 @@ absl::Status OperatorService::CheckNotLast(const v1::NicActionRequest& request, 
 }
 
 void OperatorService::Save(std::function<void()> done) {
-  saved_.settings = MergeSettings(std::move(saved_.settings), parts_.local->nic_names(), parts_.local->health().settings());
-  saved_.cabled.merge(parts_.local->health().cabled());
-  parts_.keeper->Save(saved_, std::move(done));
+  words_ = MergeSettings(std::move(words_), parts_.local->nic_names(), parts_.local->health().settings());
+  cabled_.merge(parts_.local->health().cabled());
+  SavedState state = ToSave(words_, parts_.boot_now());
+  state.cabled = cabled_;
+  parts_.keeper->Save(state, std::move(done));
 }
 
 void OperatorService::KeepCabled() {
   const std::set<std::string> cabled = parts_.local->health().cabled();
-  if (!std::includes(saved_.cabled.begin(), saved_.cabled.end(), cabled.begin(), cabled.end())) Save(nullptr);
+  if (!std::includes(cabled_.begin(), cabled_.end(), cabled.begin(), cabled.end())) Save(nullptr);
 }
 
 absl::Status OperatorService::UnknownNode(const std::string& node) const {

@@ -1,8 +1,10 @@
-// What the operator says about a NIC: checked, done here or sent to the NIC's own daemon, kept over restarts.
+// What the operator says about a NIC: checked, done here or sent to the NIC's own daemon, kept over restarts, and written down.
 #ifndef R2CC_DAEMON_OPERATOR_SERVICE_H_
 #define R2CC_DAEMON_OPERATOR_SERVICE_H_
 
 #include <functional>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,7 +15,8 @@
 #include "daemon/peer_set.h"
 #include "daemon/rpc/answer.h"
 #include "daemon/rpc/backend.h"
-#include "daemon/state_keeper.h"
+#include "daemon/state/audit.h"
+#include "daemon/state/state_keeper.h"
 #include "health/view/cluster_view.h"
 
 namespace r2cc::daemon {
@@ -25,20 +28,36 @@ class OperatorService {
     Executor* executor;
     LocalHealth* local;
     const health::ClusterView* view;
-    const PeerSet* peer_set;
+    PeerSet* peer_set;
     PeerTransport* peers;
     StateKeeper* keeper;
+    Audit* audit;
     EventReporter* reporter;
     // The jobs whose traffic goes over a NIC of this node, for people.
     std::function<std::vector<std::string>(const std::string& nic)> jobs_on;
+    std::function<BootMoment()> boot_now;
   };
 
-  // The parts outlive it. `saved`: what was read at the start.
-  OperatorService(const Parts& parts, SavedState saved) : parts_(parts), saved_(std::move(saved)) {}
+  // The parts outlive it. `words`: the settings in force at the start, also of NICs that are not there today. `cabled`: the NICs whose
+  // links were up in former lives.
+  OperatorService(const Parts& parts, health::OperatorSettings words, std::set<std::string> cabled)
+      : parts_(parts), words_(std::move(words)), cabled_(std::move(cabled)) {}
+  ~OperatorService() { *alive_ = false; }
 
-  void Act(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer);
+  // `may`: whether the caller has the role, where it is this node that decides.
+  void Act(const v1::NicActionRequest& request, const Caller& caller, const absl::Status& may, Answer<v1::NicActionReply> answer);
 
-  // Writes what is to be kept, for the boot time of this life.
+  // Drops what this daemon knows of a node that has left. `may`: as above.
+  void Forget(const v1::ForgetNodeRequest& request, const Caller& caller, const absl::Status& may, Answer<v1::ForgetNodeReply> answer);
+
+  // The drill on this node's NIC is over.
+  void OnDrillEnd(const std::string& nic);
+  // Likewise, while r2ccd did not run.
+  void TellEndedBefore(const std::string& nic);
+  // Every kDrillSaveInterval: writes how much of the drills is left.
+  void Tick();
+
+  // Writes what is to be kept.
   void Save(std::function<void()> done);
   // Writes it if a NIC's link was up for the first time.
   void KeepCabled();
@@ -50,10 +69,18 @@ class OperatorService {
  private:
   // Refuses what would leave this node without a NIC that carries traffic.
   absl::Status CheckNotLast(const v1::NicActionRequest& request, const std::vector<std::string>& jobs) const;
-  void ActHere(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer);
+  std::vector<std::string> JobsOn(const std::string& nic) const;
+  absl::Status Check(const v1::NicActionRequest& request, const Caller& caller) const;
+  absl::StatusOr<v1::NicActionReply> ActHere(const v1::NicActionRequest& request);
+  void Forward(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer);
+  void Note(const v1::NicActionRequest& request, const Caller& caller, const absl::Status& status, const std::string& result,
+            bool forwarded = false);
+  void TellDrillOver(const std::string& nic, const std::string& why);
 
   const Parts parts_;
-  SavedState saved_;
+  health::OperatorSettings words_;
+  std::set<std::string> cabled_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace r2cc::daemon

@@ -17,6 +17,8 @@ constexpr size_t kComplaintsMax = 256;
 constexpr size_t kAboutBytesMax = 256;
 // Where a view comes from that no daemon has sent us.
 constexpr char kTheStore[] = "the store";
+// Who has left is looked for so often: it is a walk over all nodes, for days.
+constexpr Nanos kForgetInterval = 60 * kNanosPerSecond;
 // That a node's other daemon is not believed is told so often at most: it may make a new life with every word.
 constexpr Nanos kHeldInterval = 10 * kNanosPerSecond;
 
@@ -42,6 +44,7 @@ PeerSet::PeerSet(const Config& config, uint64_t incarnation, health::ClusterView
       incarnation_(incarnation),
       nodes_prefix_(config.nodes_prefix()),
       nodes_max_(config.nodes_max),
+      forget_after_(config.forget_after),
       nics_per_node_(config.nics_per_node),
       view_(view),
       reporter_(reporter),
@@ -93,8 +96,7 @@ bool PeerSet::Take(const v1::NodeView& message, const Speaker& from) {
   auto state = FromProto(message, reporter_->Now(), nics_per_node_);
   if (!state.ok()) return Complain(from.from, absl::StrCat("a view was refused: ", state.status().message()));
   const health::NodeEntry* known = view_->Find(state->node);
-  if (known == nullptr && view_->nodes().size() >= nodes_max_)
-    return Complain(from.from, absl::StrCat("a view was refused: more than ", nodes_max_, " nodes"));
+  if (known == nullptr && !MakeRoom()) return Complain(from.from, absl::StrCat("a view was refused: more than ", nodes_max_, " nodes"));
   About about = {Clean(message.peer_address()), Clean(message.release())};
   return Believe(*state, about, from) && Adopt(*std::move(state), std::move(about));
 }
@@ -278,8 +280,46 @@ void PeerSet::ReviewHeld() {
   }
 }
 
+absl::Status PeerSet::Forget(const std::string& node, const std::string& why) {
+  if (node == node_) return absl::FailedPreconditionError(absl::StrCat(node, " is the node of this daemon"));
+  const health::NodeEntry& entry = *view_->Find(node);
+  const Nanos now = reporter_->Now().monotonic_ns;
+  if (entry.reachable)
+    return absl::FailedPreconditionError(absl::StrCat("node ", node, " is alive: it was heard of ", (now - entry.heard) / kNanosPerMs,
+                                                      " ms ago; stop its r2ccd, and ask again ", health::kNodeLease / kNanosPerSecond,
+                                                      " s later"));
+  health::NodeState gone;
+  gone.node = node;
+  const auto evidence = health::PeerEvidence(&entry.state, gone, now);
+  Tell("node-forgotten", node,
+       absl::StrCat("node ", node, " is forgotten, nothing was heard of it for ", (now - entry.heard) / kNanosPerSecond, " s: ", why));
+  view_->Forget(node);
+  incarnations_.Forget(node);
+  about_.erase(node);
+  held_.erase(node);
+  told_held_.erase(node);
+  outputs_.evidence(evidence);
+  outputs_.on_view();
+  return absl::OkStatus();
+}
+
+void PeerSet::ForgetOld() {
+  const Nanos now = reporter_->Now().monotonic_ns;
+  if (now - forgot_ < kForgetInterval) return;
+  forgot_ = now;
+  for (const std::string& node : view_->SilentSince(now - forget_after_))
+    if (!IsConfigured(node)) (void)Forget(node, "it has left");
+}
+
+bool PeerSet::MakeRoom() {
+  if (view_->nodes().size() < nodes_max_) return true;
+  const std::vector<std::string> silent = view_->SilentSince(INT64_MAX);
+  return !silent.empty() && Forget(silent.front(), "its place is wanted").ok();
+}
+
 void PeerSet::Tick() {
   ReviewHeld();
+  ForgetOld();
   const auto lost =
       view_->Tick(reporter_->Now().monotonic_ns, [this](const std::string& node) { return incarnations_.EntryIsCurrent(node); });
   for (const std::string& node : lost) LogWarning("nothing was heard of a node; its last view stays", {{"node", node}});

@@ -58,6 +58,14 @@ class PeerSet {
   // others have told. One stream carries the views of both nodes, so the node with the lesser name calls the other.
   std::vector<PeerSpec> DirectPeers(const JobPeers& job_peers);
 
+  // Drops all that is known of a node that has left. FAILED_PRECONDITION with the way out while it is alive, and for the own one. REQUIRES:
+  // the view has it. `why` is told.
+  absl::Status Forget(const std::string& node, const std::string& why);
+  bool IsConfigured(const std::string& node) const {
+    const auto peer = peers_.find(node);
+    return peer != peers_.end() && peer->second.configured;
+  }
+
   bool IsPeer(const std::string& node) const { return peers_.contains(node); }
   // Where the daemon of `node` is to be found. UNAVAILABLE, with one line that says what would help, if nobody has told.
   absl::StatusOr<PeerSpec> WhereIs(const std::string& node) const;
@@ -100,6 +108,9 @@ class PeerSet {
   bool Adopt(health::NodeState state, About about);
   void EndStream(Peer* peer);
   void ReviewHeld();
+  void ForgetOld();
+  // True: there is a place for one more node.
+  bool MakeRoom();
   void TellAnew(const std::string& node, const std::string& where, const health::Incarnations::Judgement& judgement);
   void TellHeld(const std::string& node, const std::string& where, const health::Incarnations::Judgement& judgement);
   // Two daemons of one name, at these places.
@@ -115,6 +126,7 @@ class PeerSet {
   const uint64_t incarnation_;
   const std::string nodes_prefix_;
   const size_t nodes_max_;
+  const Nanos forget_after_;
   const size_t nics_per_node_;
   health::ClusterView* const view_;
   EventReporter* const reporter_;
@@ -128,6 +140,7 @@ class PeerSet {
   std::string peer_address_;
   std::string store_state_;
   std::map<std::string, std::string> complaints_;
+  Nanos forgot_ = 0;  // when it was last looked who has left
 };
 
 }  // namespace r2cc::daemon

@@ -190,6 +190,80 @@ TEST_F(LivesTest, TheOwnEntryIsPutAgainWhenAnotherDaemonWritesOverIt) {
   EXPECT_EQ(store_->puts(), puts + 2) << "somebody deleted it";
 }
 
+class DepartedTest : public PeerSetTest {
+ protected:
+  absl::StatusOr<v1::ForgetNodeReply> Forget(const std::string& node, const Caller& caller = kRoot) {
+    v1::ForgetNodeRequest request;
+    request.set_node(node);
+    std::optional<absl::StatusOr<v1::ForgetNodeReply>> result;
+    wiring_->backend().ForgetNode(request, caller, [&](absl::StatusOr<v1::ForgetNodeReply> reply) { result.emplace(std::move(reply)); });
+    Settle();
+    return result.has_value() ? *result : absl::StatusOr<v1::ForgetNodeReply>(absl::DeadlineExceededError("no answer"));
+  }
+  bool Planned(const std::string& node) { return page_->Find(node, "rail0").has_value(); }
+};
+
+TEST_F(DepartedTest, AnOperatorMayForgetWhoHasLeft) {
+  peers_->Receive("n1", PeerView(1, v1::FAILED));
+  StoreTells("n7", "h7:7460");
+  core_.Advance(kNanosPerSecond);
+  EXPECT_TRUE(Planned("n7"));
+  EXPECT_EQ(Forget("n7").status().message().rfind("node n7 is alive: it was heard of ", 0), 0u) << Forget("n7").status();
+  EXPECT_EQ(Forget("n0").status(), absl::FailedPreconditionError("n0 is the node of this daemon"));
+  EXPECT_EQ(Forget("n9").status(), absl::NotFoundError("there is no node 'n9'; the nodes are n0 n1 n2 n7"));
+  store_->Delete("/r2cc/nodes/n7");
+  core_.Advance(6 * kNanosPerSecond);
+  const Caller nobody{.kind = Caller::Kind::kNobody, .address = "h9:1"};
+  EXPECT_EQ(Forget("n7", nobody).status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(Newest("operator").message().rfind("refused: forget n7, said by somebody without a name at h9:1: ", 0), 0u);
+  EXPECT_TRUE(Planned("n7"));
+  const auto reply = Forget("n7");
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_FALSE(reply->configured());
+  EXPECT_GE(reply->silent_ns(), 6 * kNanosPerSecond);
+  EXPECT_EQ(Newest("operator").message(), "forget n7, said by uid 0 (pid 1)");
+  EXPECT_EQ(Newest("node-forgotten").message(), "node n7 is forgotten, nothing was heard of it for 6 s: an operator said so");
+  core_.Advance(kNanosPerSecond);
+  EXPECT_FALSE(Planned("n7")) << "the page says nothing of it either";
+  EXPECT_TRUE(Planned("n1"));
+  EXPECT_TRUE(Forget("n1")->configured());
+  StoreTells("n7", "h7:7460");
+  core_.Advance(kNanosPerSecond);
+  EXPECT_TRUE(Planned("n7")) << "it is back";
+}
+
+TEST_F(DepartedTest, WhoIsSilentForHoursIsForgottenUnlessTheConfigurationNamesHim) {
+  FakeWorld::MakeDaemon(R"(node: "n0" peers { node: "n1" address: "h1:7460" } nics { name: "rail0" interface: "eth0" }
+                           limits { forget_nodes_after_h: 1 })",
+                        2000);
+  peers_->Receive("n1", PeerView(1, v1::HEALTHY));
+  StoreTells("n7", "h7:7460");
+  StoreTells("n8", "h8:7460");
+  store_->Delete("/r2cc/nodes/n7");
+  core_.Advance(3500 * kNanosPerSecond);
+  EXPECT_EQ(Status().nodes_size(), 4);
+  core_.Advance(200 * kNanosPerSecond);
+  EXPECT_EQ(Newest("node-forgotten").message().rfind("node n7 is forgotten, nothing was heard of it for 36", 0), 0u);
+  ASSERT_EQ(Status().nodes_size(), 3) << "n8 is in the store, n1 in the configuration";
+  EXPECT_EQ(Status().nodes(2).node(), "n8");
+}
+
+TEST_F(DepartedTest, WhoHasLeftMakesRoomForWhoComes) {
+  FakeWorld::MakeDaemon(R"(node: "n0" nics { name: "rail0" interface: "eth0" } limits { nodes: 3 })", 2000);
+  StoreTells("n7", "h7:7460");
+  StoreTells("n8", "h8:7460");
+  StoreTells("n9", "h9:7460");
+  EXPECT_EQ(Status().nodes_size(), 3) << "there is no room while all are alive";
+  EXPECT_FALSE(Planned("n9"));
+  store_->Delete("/r2cc/nodes/n8");
+  core_.Advance(6 * kNanosPerSecond);
+  StoreTells("n9", "h9:7460");
+  core_.Advance(kNanosPerSecond);
+  EXPECT_TRUE(Planned("n9"));
+  EXPECT_FALSE(Planned("n8"));
+  EXPECT_TRUE(Planned("n7"));
+}
+
 // A sign of life is no change, and no other view goes out for it.
 TEST_F(PeerSetTest, AKeepAliveChangesNothing) {
   v1::NodeView view = PeerView(1, v1::HEALTHY);

@@ -38,6 +38,8 @@ class PlanPublisher {
   // something to publish.
   bool Update(const health::ClusterView& view, const std::function<Epoch()>& next_epoch) {
     UpdateScope(view);
+    // A part says nothing of a node that is not there any more.
+    if (std::exchange(forgotten_, view.forgotten()) != view.forgotten()) revision_ = 0;
     const bool anew = revision_ == 0;
     const plan::ClusterModel part = ToModel(view, revision_, scope_, reporter_->node());
     const plan::Plan before = anew ? plan_ : plan::PartOf(plan_, part);
@@ -95,7 +97,8 @@ class PlanPublisher {
   AttachServer* const jobs_;
   EventReporter* const reporter_;
   plan::Plan plan_;
-  uint64_t revision_ = 0;  // 0: nothing of plan_ need stay
+  uint64_t revision_ = 0;   // 0: nothing of plan_ need stay
+  uint64_t forgotten_ = 0;  // nodes of the view that plan_ is for
   JobPeers job_peers_;
   PageScope scope_;
   uint64_t scoped_places_ = 0;  // of the view that scope_ is for

@@ -91,6 +91,7 @@ World RealWorld::world() {
   world.core = loop_;
   world.disk = &disk_.loop();
   world.realtime_ns = [] { return NanosOf(CLOCK_REALTIME); };
+  world.boot_ns = [] { return NanosOf(CLOCK_BOOTTIME); };
   world.links = &links_;
   world.sysfs = &sysfs_;
   world.datagrams = &datagrams_;

@@ -11,11 +11,6 @@ namespace {
 
 constexpr Nanos kOwnEntryInterval = 2 * kNanosPerSecond;
 
-SavedState ForThisBoot(SavedState saved, const World& world) {
-  saved.boot_id = world.boot_id;
-  return saved;
-}
-
 }  // namespace
 
 Wiring::Wiring(Config config, World world)
@@ -23,22 +18,17 @@ Wiring::Wiring(Config config, World world)
       world_(std::move(world)),
       peer_address_(config_.listen),
       reporter_(&events_, config_.node, world_.core, world_.realtime_ns),
-      keeper_(world_.files, world_.disk, world_.core, config_.state_file(),
-              [this](const absl::Status& status) {
-                state_alarm_ = status.ok() ? "" : absl::StrCat("the operator's words will be lost at a restart: ", status.message());
-                if (!status.ok()) LogError(state_alarm_);
-                reporter_.Tell("state", status.ok()
-                                            ? absl::StrCat(config_.state_file(), " can be written again: the operator's words are kept")
-                                            : state_alarm_);
-              }),
+      keeper_(world_.files, world_.disk, world_.core, config_.state_file(), OnTurnOf(config_.state_file(), "the operator's words")),
+      audit_(world_.files, world_.disk, world_.core, config_.audit_file(), &reporter_, OnTurnOf(config_.audit_file(), "the audit")),
       saved_(keeper_.Load(&state_trouble_)),
+      words_(Resume(saved_, BootNow(), &ended_drills_)),
       first_start_(saved_.boot_id.empty()),
       same_boot_(saved_.boot_id == world_.boot_id),
       epoch_{world_.incarnation, 0},
       cluster_(config_.node),
-      local_(config_.node, NicIdentities(), saved_.settings, saved_.cabled, {world_.core, world_.links, world_.sysfs, world_.addresses},
-             &reporter_,
+      local_(config_.node, NicIdentities(), words_, saved_.cabled, {world_.core, world_.links, world_.sysfs, world_.addresses}, &reporter_,
              {[this] { ScheduleAdvance(); }, [this](const std::string& nic) { rails_.Suspect(nic); },
+              [this](const std::string& nic) { operator_.OnDrillEnd(nic); },
               [this](const std::string& nic, const health::PortFacts& facts) { fabric_.OnFacts(nic, facts); }}),
       fabric_(config_.node, world_.fabric, world_.core, [this](uint64_t port_guid) { return NicWithGuid(port_guid); },
               {[this](const health::Evidence& evidence) { local_.Handle(evidence); },
@@ -52,14 +42,14 @@ Wiring::Wiring(Config config, World world)
       jobs_(&reporter_, world_.netns_inode,
             {[this] { return local_.Matchable(); }, [this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); },
              [this] { return world_.jobs->refused(); }}),
-      operator_({world_.core, &local_, &cluster_, &peer_set_, world_.peers, &keeper_, &reporter_,
-                 [this](const std::string& nic) { return jobs_.JobsOn(nic); }},
-                ForThisBoot(saved_, world_)),
+      operator_({world_.core, &local_, &cluster_, &peer_set_, world_.peers, &keeper_, &audit_, &reporter_,
+                 [this](const std::string& nic) { return jobs_.JobsOn(nic); }, [this] { return BootNow(); }},
+                words_, saved_.cabled),
       explain_({&local_, &rails_, &cluster_, &peer_set_, &operator_, &publisher_, &events_, &reporter_, world_.peers,
                 [this](const std::string& nic) { return jobs_.TrafficOn(nic); }}),
       backend_(config_.node,
                {world_.core, &cluster_, &reporter_, &peer_set_, &publisher_, &jobs_, &operator_, &explain_, &peer_address_, &events_,
-                &broadcaster_, &world_.roles, world_.refusals, config_.insecure, &state_alarm_},
+                &broadcaster_, &world_.roles, world_.refusals, config_.insecure, &state_alarms_},
                alive_) {}
 
 Wiring::~Wiring() { Stop(); }
@@ -96,17 +86,39 @@ std::map<std::string, health::NicKey> Wiring::Cables() const {
   return cables;
 }
 
+std::function<void(const absl::Status&)> Wiring::OnTurnOf(const std::string& file, const std::string& what) {
+  return [this, file, what](const absl::Status& status) {
+    if (status.ok()) {
+      state_alarms_.erase(file);
+      return reporter_.Tell("state", absl::StrCat(file, " can be written again: ", what, " is kept"));
+    }
+    const std::string alarm = absl::StrCat(what, " will be lost at a restart: ", status.message());
+    state_alarms_[file] = alarm;
+    LogError(alarm);
+    reporter_.Tell("state", alarm);
+  };
+}
+
+void Wiring::TellFormerWords() {
+  std::string trouble;
+  // As if they were told now: their numbers come before this life's.
+  for (v1::Event& event : audit_.Load(EventLog::kAuditedMax, &trouble)) events_.Append(std::move(event));
+  for (const std::string& line : {state_trouble_, trouble}) {
+    if (line.empty()) continue;
+    LogWarning(line);
+    reporter_.Tell("state", line);
+  }
+}
+
 absl::Status Wiring::Start() {
+  TellFormerWords();
   reporter_.Tell("daemon-started", absl::StrCat("r2ccd ", kRelease, " on node ", config_.node, " with ", config_.nics.size(), " NICs and ",
                                                 config_.peers.size(), " peers; ",
                                                 first_start_ ? "nothing is kept of a former life"
                                                 : same_boot_ ? "it ran before in this boot"
                                                              : "the machine was started anew"));
-  if (!state_trouble_.empty()) {
-    LogWarning(state_trouble_);
-    reporter_.Tell("state", state_trouble_);
-  }
   if (config_.nics.empty()) LogWarning("this node has no NICs: name them in the configuration", {{"node", config_.node}});
+  for (const std::string& nic : ended_drills_) operator_.TellEndedBefore(nic);
   operator_.Save(nullptr);
   ReadTopology();
   if (auto status = local_.Start(); !status.ok()) return status;
@@ -123,6 +135,7 @@ absl::Status Wiring::Start() {
     FollowJobs();
     ScheduleAdvance();
   });
+  Every(kDrillSaveInterval, [this] { operator_.Tick(); });
   Every(kKeepAliveInterval, [this] { broadcaster_.Ring(); });
   return absl::OkStatus();
 }

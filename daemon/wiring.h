@@ -11,6 +11,7 @@
 #define R2CC_DAEMON_WIRING_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/core/clock.h"
 #include "base/executor.h"
 #include "daemon/config.h"
 #include "daemon/core_backend.h"
@@ -38,7 +40,8 @@
 #include "daemon/plan_publisher.h"
 #include "daemon/rails/rail_watch.h"
 #include "daemon/rpc/backend.h"
-#include "daemon/state_keeper.h"
+#include "daemon/state/audit.h"
+#include "daemon/state/state_keeper.h"
 #include "daemon/trust/refusals.h"
 #include "daemon/trust/roles.h"
 #include "daemon/view_broadcaster.h"
@@ -57,6 +60,7 @@ struct World {
   Executor* core = nullptr;
   Executor* disk = nullptr;  // may block
   std::function<int64_t()> realtime_ns;
+  std::function<Nanos()> boot_ns;  // CLOCK_BOOTTIME: since the machine was started, also while it slept
   health::LinkWatch* links = nullptr;
   const health::Sysfs* sysfs = nullptr;
   health::Datagrams* datagrams = nullptr;
@@ -115,6 +119,10 @@ class Wiring {
   // Has Advance run at `when`, or now if that is over.
   void AdvanceAt(Nanos when);
   Epoch NextEpoch();
+  BootMoment BootNow() const { return {world_.boot_id, world_.boot_ns(), world_.core->Now()}; }
+  // Told when a file of the state directory cannot be written, and when it can again. `what` is lost meanwhile.
+  std::function<void(const absl::Status&)> OnTurnOf(const std::string& file, const std::string& what);
+  void TellFormerWords();
   std::vector<health::NicIdentity> NicIdentities() const;
   // A NIC of any node; nothing if nobody named one.
   std::optional<health::NicKey> NicWithGuid(uint64_t port_guid) const;
@@ -130,9 +138,12 @@ class Wiring {
   EventReporter reporter_;
   StateKeeper keeper_;
   std::string state_trouble_;
-  std::string state_alarm_;  // empty: what is to be kept is kept
+  std::map<std::string, std::string> state_alarms_;  // why what is to be kept is not, by file
+  Audit audit_;
   SavedState saved_;
-  const bool first_start_;  // nothing is kept of a former life
+  std::vector<std::string> ended_drills_;  // while the daemon did not run
+  const health::OperatorSettings words_;   // the operator's, of the former life
+  const bool first_start_;                 // nothing is kept of a former life
   const bool same_boot_;
   Epoch epoch_;
   health::ClusterView cluster_;

@@ -59,12 +59,13 @@ class WiringTest : public testing::Test, protected FakeWorld {
   void TearDown() override { wiring_.reset(); }
 
   absl::StatusOr<v1::NicActionReply> Act(const std::string& node, const std::string& nic, v1::NicAction action, uint32_t weight = 0,
-                                         const Caller& caller = kRoot) {
+                                         const Caller& caller = kRoot, int64_t drill_ns = 0) {
     v1::NicActionRequest request;
     request.set_node(node);
     request.set_nic(nic);
     request.set_action(action);
     request.set_weight_permille(weight);
+    request.set_drill_ns(drill_ns);
     std::optional<absl::StatusOr<v1::NicActionReply>> result;
     wiring_->backend().ActOnNic(request, caller, [&](absl::StatusOr<v1::NicActionReply> reply) { result.emplace(std::move(reply)); });
     Settle();

@@ -31,6 +31,14 @@ class FakeFiles final : public Files {
     return absl::OkStatus();
   }
 
+  absl::Status Append(const std::string& path, const std::string& text) override {
+    absl::MutexLock lock(&mutex_);
+    // As a disk that fills up in the middle of a line does it.
+    files_[path] += full_ ? text.substr(0, text.size() / 2) : text;
+    if (full_) return absl::ResourceExhaustedError(absl::StrCat("cannot write ", path, ": No space left on device"));
+    return absl::OkStatus();
+  }
+
   absl::Status Rename(const std::string& from, const std::string& to) override {
     absl::MutexLock lock(&mutex_);
     auto file = files_.extract(from);

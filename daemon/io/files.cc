@@ -90,6 +90,13 @@ absl::Status OsFiles::WriteAtomically(const std::string& path, const std::string
   return SyncFolder(path);
 }
 
+absl::Status OsFiles::Append(const std::string& path, const std::string& text) {
+  const bool fresh = access(path.c_str(), F_OK) != 0;
+  Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
+  if (file.get() < 0 || !WriteAll(file.get(), text) || fsync(file.get()) != 0 || !file.Close()) return Failed("write", path, errno);
+  return fresh ? SyncFolder(path) : absl::OkStatus();
+}
+
 absl::Status OsFiles::Rename(const std::string& from, const std::string& to) {
   if (rename(from.c_str(), to.c_str()) != 0) return Failed("rename", from, errno);
   return SyncFolder(to);

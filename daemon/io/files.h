@@ -20,6 +20,10 @@ class Files {
   // After success the file holds `contents`, also over a crash of the machine; after failure it holds what it held before.
   virtual absl::Status WriteAtomically(const std::string& path, const std::string& contents) = 0;
 
+  // Adds `text` to the end of the file, which is made if there is none; after success it is there also after a crash of the machine. After
+  // failure a part of it may be.
+  virtual absl::Status Append(const std::string& path, const std::string& text) = 0;
+
   // What was at `to` is gone afterwards.
   virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
 };
@@ -28,6 +32,7 @@ class OsFiles final : public Files {
  public:
   absl::StatusOr<std::string> Read(const std::string& path) override;
   absl::Status WriteAtomically(const std::string& path, const std::string& contents) override;
+  absl::Status Append(const std::string& path, const std::string& text) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;
 };
 

@@ -48,6 +48,15 @@ TEST(OsFilesTest, AFullDiskIsToldAndLeavesNothing) {
   EXPECT_EQ(files.Read(path).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST(OsFilesTest, AppendsToWhatIsThere) {
+  OsFiles files;
+  const std::string path = Folder() + "/log";
+  ASSERT_TRUE(files.Append(path, "one\n").ok());
+  ASSERT_TRUE(files.Append(path, "two\n").ok());
+  EXPECT_EQ(*files.Read(path), "one\ntwo\n");
+  EXPECT_EQ(files.Append("/dev/full", "x").message(), "cannot write /dev/full: No space left on device");
+}
+
 TEST(OsFilesTest, RenamesAndNamesWhatIsNotThere) {
   OsFiles files;
   const std::string folder = Folder();

@@ -171,6 +171,7 @@ void RailWatch::UpdatePeers() {
   std::erase_if(known_peers_, [&](const std::string& name) {
     const bool gone = view_->Find(name) == nullptr;
     if (gone) keys_.RemovePeer(name);
+    if (gone) std::erase_if(given_up_, [&](const health::NicKey& nic) { return nic.node == name; });
     return gone;
   });
 }

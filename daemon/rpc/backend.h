@@ -29,6 +29,7 @@ class Backend {
   virtual void ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) = 0;
   virtual void ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) = 0;
   virtual void ExplainPlan(const v1::ExplainPlanRequest& request, Answer<v1::ExplainPlanReply> answer) = 0;
+  virtual void ForgetNode(const v1::ForgetNodeRequest& request, const Caller& caller, Answer<v1::ForgetNodeReply> answer) = 0;
   // A peer's view, pushed to us by `from` on its stream `stream`: NextStream() of one stream from its beginning to its end.
   virtual void ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from) = 0;
   // A peer's stream is over: nothing comes by it any more.

@@ -1,8 +1,10 @@
 // r2ccctl -> r2ccd.
+#include <algorithm>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "daemon/event_filter.h"
 #include "daemon/rpc/authenticator.h"
 #include "daemon/rpc/servers.h"
 #include "proto/r2cc.grpc.pb.h"
@@ -13,7 +15,8 @@ namespace {
 // Streams the log from a sequence number on: reads it event by event as the client takes them, so a slow one holds nothing.
 class EventStream final : public grpc::ServerWriteReactor<v1::Event> {
  public:
-  EventStream(EventLog* log, const v1::EventsRequest& request) : log_(log), follow_(request.follow()), last_(request.after_sequence()) {
+  EventStream(EventLog* log, const v1::EventsRequest& request) : log_(log), request_(request), last_(request.after_sequence()) {
+    if (request.last() > 0) last_ = std::max(last_, log_->BeforeLast(request.last(), wanted_));
     listener_ = log_->Listen([this] { Wake(); });
     Wake();
   }
@@ -45,9 +48,9 @@ class EventStream final : public grpc::ServerWriteReactor<v1::Event> {
 
   void MaybeWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (writing_ || finished_) return;
-    auto event = log_->After(last_);
+    auto event = log_->After(last_, wanted_);
     if (!event.has_value()) {
-      if (!follow_) End(grpc::Status::OK);
+      if (!request_.follow()) End(grpc::Status::OK);
       return;
     }
     last_ = event->sequence();
@@ -61,7 +64,8 @@ class EventStream final : public grpc::ServerWriteReactor<v1::Event> {
   }
 
   EventLog* const log_;
-  const bool follow_;
+  const v1::EventsRequest request_;
+  const EventLog::Wanted wanted_ = [this](const v1::Event& event) { return Wanted(request_, event); };
   EventLog::ListenerId listener_;
   absl::Mutex mutex_;
   uint64_t last_ ABSL_GUARDED_BY(mutex_);
@@ -103,6 +107,12 @@ class ControlService final : public v1::Control::CallbackService {
   grpc::ServerUnaryReactor* ExplainPlan(grpc::CallbackServerContext* context, const v1::ExplainPlanRequest* request,
                                         v1::ExplainPlanReply* reply) override {
     return Viewed(context, "the plan", [&](auto* reactor) { backend_->ExplainPlan(*request, AnswerTo(reactor, reply)); });
+  }
+
+  grpc::ServerUnaryReactor* ForgetNode(grpc::CallbackServerContext* context, const v1::ForgetNodeRequest* request,
+                                       v1::ForgetNodeReply* reply) override {
+    return Known(context, "to have a node forgotten",
+                 [&](const Caller& caller, auto* reactor) { backend_->ForgetNode(*request, caller, AnswerTo(reactor, reply)); });
   }
 
   // These are judged by the node that does them.

@@ -106,6 +106,7 @@ class End final : public Backend {
   void ExplainNic(const v1::ExplainNicRequest&, const Caller&, Answer<v1::ExplainNicReply>) override {}
   void ProbePaths(const v1::ProbePathsRequest&, const Caller&, Answer<v1::ProbePathsReply>) override {}
   void ExplainPlan(const v1::ExplainPlanRequest&, Answer<v1::ExplainPlanReply>) override {}
+  void ForgetNode(const v1::ForgetNodeRequest&, const Caller&, Answer<v1::ForgetNodeReply>) override {}
   void ReceiveView(v1::NodeView view, uint64_t, const Caller&) override { by_peers_stream.Add(view); }
   void EndStream(uint64_t) override {}
   EventLog& events() override { return events_; }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/core/check.h"
+
 namespace r2cc::health {
 
 ClusterView::Merged ClusterView::Merge(NodeState state, Nanos now, std::optional<NodeState>* before) {
@@ -70,6 +72,25 @@ std::vector<std::string> ClusterView::Tick(Nanos now, const std::function<bool(c
     lost.push_back(node);
   }
   return lost;
+}
+
+void ClusterView::Forget(const std::string& node) {
+  R2CC_CHECK(node != own_node_);
+  if (nodes_.erase(node) == 0) return;
+  ++revision_;
+  ++places_;
+  ++changes_;
+  ++forgotten_;
+}
+
+std::vector<std::string> ClusterView::SilentSince(Nanos when) const {
+  std::vector<std::pair<Nanos, std::string>> silent;
+  for (const auto& [node, entry] : nodes_)
+    if (!entry.reachable && entry.heard < when) silent.emplace_back(entry.heard, node);
+  std::sort(silent.begin(), silent.end());
+  std::vector<std::string> names;
+  for (auto& [heard, node] : silent) names.push_back(std::move(node));
+  return names;
 }
 
 const NodeEntry* ClusterView::Find(const std::string& node) const {

@@ -50,6 +50,11 @@ class ClusterView {
   // `lives` is asked about each of them first: true is a sign of life.
   std::vector<std::string> Tick(Nanos now, const std::function<bool(const std::string& node)>& lives = nullptr);
 
+  // Nothing is known of `node` any more. REQUIRES: it is another one than the own.
+  void Forget(const std::string& node);
+  // The unreachable nodes that were last heard of before `when`, the one that has been silent longest first.
+  std::vector<std::string> SilentSince(Nanos when) const;
+
   const std::map<std::string, NodeEntry>& nodes() const { return nodes_; }
   const NodeEntry* Find(const std::string& node) const;
   const NicStatus* Find(const NicKey& nic) const;
@@ -59,6 +64,8 @@ class ClusterView {
   uint64_t revision() const { return revision_; }
   // Grows with each change of where a node takes probes, and which NICs it has.
   uint64_t places() const { return places_; }
+  // Grows with each node that is forgotten.
+  uint64_t forgotten() const { return forgotten_; }
   // Grows with each change of anything; a sign of life is none.
   uint64_t changes() const { return changes_; }
 
@@ -74,6 +81,7 @@ class ClusterView {
   uint64_t revision_ = 1;
   uint64_t places_ = 1;
   uint64_t changes_ = 1;
+  uint64_t forgotten_ = 0;
 };
 
 }  // namespace r2cc::health

@@ -176,5 +176,34 @@ TEST(ClusterView, OrderOfArrivalDoesNotMatter) {
   }
 }
 
+TEST(ClusterViewTest, ForgetsWhoHasLeft) {
+  ClusterView view("n0");
+  NodeState own;
+  own.node = "n0";
+  view.SetOwn(own, 0);
+  for (const auto& [name, heard] : {std::pair("n1", 2 * kNanosPerSecond), {"n2", kNanosPerSecond}, {"n3", 20 * kNanosPerSecond}}) {
+    NodeState state;
+    state.node = name;
+    state.epoch = {1, 1};
+    view.Merge(state, heard);
+  }
+  EXPECT_TRUE(view.SilentSince(INT64_MAX).empty()) << "all were heard of a moment ago";
+  view.Tick(21 * kNanosPerSecond);
+  EXPECT_EQ(view.SilentSince(INT64_MAX), (std::vector<std::string>{"n2", "n1"}));
+  EXPECT_EQ(view.SilentSince(2 * kNanosPerSecond), std::vector<std::string>{"n2"});
+  const uint64_t revision = view.revision(), places = view.places(), changes = view.changes();
+  view.Forget("n2");
+  EXPECT_EQ(view.Find("n2"), nullptr);
+  EXPECT_TRUE(view.revision() > revision && view.places() > places && view.changes() > changes);
+  EXPECT_EQ(view.forgotten(), 1u);
+  view.Forget("n9");
+  EXPECT_EQ(view.forgotten(), 1u) << "there was none";
+  NodeState back;
+  back.node = "n2";
+  back.epoch = {7, 1};
+  EXPECT_EQ(view.Merge(back, 22 * kNanosPerSecond), ClusterView::Merged::kNew);
+  EXPECT_TRUE(view.Find("n2")->reachable);
+}
+
 }  // namespace
 }  // namespace r2cc::health

@@ -55,7 +55,13 @@ NicTransition NicMachine::Handle(NicEvent event, Nanos now, const std::string& c
   return {state_, state_, reason_};
 }
 
+void NicMachine::EndDrillAt(Nanos when) {
+  R2CC_CHECK(drill_failed_);
+  drill_until_ = when;
+}
+
 NicTransition NicMachine::Tick(Nanos now) {
+  if (drill_until_ != 0 && now >= drill_until_) return Handle(NicEvent::kDrillRestore, now);
   // The complaint first: a NIC whose proof ends as its complaint is forgotten is healthy at once.
   if (suspected_until_ != 0 && now >= suspected_until_) {
     suspected_until_ = 0;
@@ -69,7 +75,8 @@ NicTransition NicMachine::Tick(Nanos now) {
 }
 
 Nanos NicMachine::next_tick() const {
-  return std::min(suspected_until_ != 0 ? suspected_until_ : kNever, proof_until_ != 0 ? proof_until_ : kNever);
+  const auto due = [](Nanos when) { return when != 0 ? when : kNever; };
+  return std::min({due(suspected_until_), due(proof_until_), due(drill_until_)});
 }
 
 bool NicMachine::Remember(NicEvent event, Nanos now, const std::string& cause) {
@@ -92,6 +99,7 @@ bool NicMachine::Remember(NicEvent event, Nanos now, const std::string& cause) {
       return true;
     case NicEvent::kDrillRestore:
       if (!Set(&drill_failed_, false)) return false;
+      drill_until_ = 0;
       if (link_up_ && !silent_) {
         // A longer proof that a real failure asked for goes on.
         proof_until_ = std::max(proof_until_, now + policy_.drill_proof);

@@ -74,6 +74,9 @@ class NicMachine {
   // Takes an event from outside. `cause`: one line for a person, e.g. "link down". REQUIRES: `now` never goes back.
   NicTransition Handle(NicEvent event, Nanos now, const std::string& cause = "");
 
+  // The drill that is under way ends by itself at `when`. REQUIRES: drill_failed().
+  void EndDrillAt(Nanos when);
+
   // Lets one thing happen that is due at `now`; call it until next_tick() is later than `now`.
   NicTransition Tick(Nanos now);
   Nanos next_tick() const;
@@ -90,6 +93,7 @@ class NicMachine {
   bool uncabled() const { return uncabled_; }
   bool drained() const { return drained_; }
   bool drill_failed() const { return drill_failed_; }
+  Nanos drill_until() const { return drill_until_; }
   bool silent() const { return silent_; }
   bool impaired() const { return impaired_; }
   bool suspected() const { return suspected_until_ != 0; }
@@ -124,6 +128,7 @@ class NicMachine {
   bool silent_ = false;  // only while the link is up: a link that went down explains it
   std::string silent_cause_;
   bool drill_failed_ = false;
+  Nanos drill_until_ = 0;  // 0: no drill, or one without an end
   bool drained_ = false;
   bool impaired_ = false;
   std::string impaired_cause_;

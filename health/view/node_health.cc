@@ -46,7 +46,9 @@ NodeHealth::NodeHealth(std::string node, std::vector<NicIdentity> nics, const No
     if (nic == nics_.end()) continue;
     nic->second.weight_permille = std::min(setting.weight_permille, kFullWeightPermille);
     if (setting.drained) nic->second.machine.Handle(NicEvent::kDrain, now);
-    if (setting.drill_failed) nic->second.machine.Handle(NicEvent::kDrillFail, now);
+    if (!setting.drill_failed) continue;
+    nic->second.machine.Handle(NicEvent::kDrillFail, now);
+    nic->second.machine.EndDrillAt(std::clamp(setting.drill_until, now + 1, now + kDrillMax));
   }
   UpdateSnapshot();
 }
@@ -85,7 +87,9 @@ void NodeHealth::Advance(Nanos now, std::vector<NicChange>* changes) {
   now_ = std::max(now_, now);
   for (auto& [name, nic] : nics_) {
     while (nic.machine.next_tick() <= now_) {
+      const bool drilled = nic.machine.drill_failed();
       const NicTransition transition = nic.machine.Tick(now_);
+      if (drilled && !nic.machine.drill_failed()) ended_drills_.push_back(name);
       if (transition.changed()) changes->push_back({name, transition, now_});
     }
     if (!nic.errors_complaint.empty() && now_ >= nic.errors_until) {
@@ -104,7 +108,7 @@ void NodeHealth::Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange
     case EvidenceKind::kErrors: return JudgeErrors(nic, evidence, changes);
     case EvidenceKind::kDrain: return Feed(nic, NicEvent::kDrain, evidence.detail, changes);
     case EvidenceKind::kUndrain: return Feed(nic, NicEvent::kUndrain, evidence.detail, changes);
-    case EvidenceKind::kDrillFail: return Feed(nic, NicEvent::kDrillFail, evidence.detail, changes);
+    case EvidenceKind::kDrillFail: return JudgeDrill(nic, evidence, changes);
     case EvidenceKind::kDrillRestore: return Feed(nic, NicEvent::kDrillRestore, evidence.detail, changes);
     case EvidenceKind::kWeight:
       nic->weight_permille = static_cast<uint16_t>(std::clamp<int64_t>(evidence.value, 0, kFullWeightPermille));
@@ -135,6 +139,12 @@ void NodeHealth::JudgeLinkDown(Nic* nic, const Evidence& evidence, std::vector<N
   nic->slow.clear();
   nic->broken_paths.clear();
   FeedImpairments(nic, changes);
+}
+
+// Said again, it lasts from now on for as long as was said last.
+void NodeHealth::JudgeDrill(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
+  Feed(nic, NicEvent::kDrillFail, evidence.detail, changes);
+  nic->machine.EndDrillAt(now_ + std::clamp(evidence.value > 0 ? evidence.value : kDrillDefault, kDrillMin, kDrillMax));
 }
 
 void NodeHealth::JudgeRate(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
@@ -245,7 +255,7 @@ bool NodeHealth::initializing() const {
 OperatorSettings NodeHealth::settings() const {
   OperatorSettings settings;
   for (const auto& [name, nic] : nics_) {
-    const OperatorSetting setting = {nic.machine.drained(), nic.machine.drill_failed(), nic.weight_permille};
+    const OperatorSetting setting = {nic.machine.drained(), nic.machine.drill_failed(), nic.weight_permille, nic.machine.drill_until()};
     if (setting != OperatorSetting{}) settings.emplace(name, setting);
   }
   return settings;
@@ -276,6 +286,7 @@ void NodeHealth::UpdateSnapshot() {
     status.link_up = nic.machine.link_up();
     status.drained = nic.machine.drained();
     status.drill_failed = nic.machine.drill_failed();
+    status.drill_until = nic.machine.drill_until();
     status.operator_weight_permille = nic.weight_permille;
     for (const auto& [peer, slow] : nic.slow)
       status.share_permille = std::min(status.share_permille, static_cast<uint16_t>(slow.share_permille));

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "health/evidence/evidence.h"
@@ -63,6 +64,9 @@ class NodeHealth {
   // Grows with each change of Snapshot().
   uint64_t revision() const { return revision_; }
 
+  // The NICs whose drills have come to their ends by themselves since this was asked last.
+  std::vector<std::string> TakeEndedDrills() { return std::exchange(ended_drills_, {}); }
+
   bool Has(const std::string& nic) const { return nics_.contains(nic); }
   // True until every NIC's link has been heard of.
   bool initializing() const;
@@ -93,6 +97,7 @@ class NodeHealth {
     std::set<NicKey> suspected_by;               // the other ends of the links that jobs gave up; an empty key: not known
   };
 
+  void JudgeDrill(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeLinkDown(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeRate(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
@@ -118,6 +123,7 @@ class NodeHealth {
   Nanos now_;
   NodeState snapshot_;
   uint64_t revision_ = 0;
+  std::vector<std::string> ended_drills_;
 };
 
 // The status that sums up `nics`. `initializing`: some link has not been heard of.

@@ -239,10 +239,10 @@ TEST_F(NodeHealthTest, OperatorsWordsAreKeptAndRestored) {
   See(EvidenceKind::kWeight, "r1", 250);
   EXPECT_EQ(See(EvidenceKind::kDrillFail, "r1"), "r1 HEALTHY>FAILED (drill: fail-nic); ");
   const OperatorSettings settings = health_->settings();
-  EXPECT_EQ(settings, (OperatorSettings{{"r0", {true, false, 1000}}, {"r1", {false, true, 250}}}));
+  EXPECT_EQ(settings, (OperatorSettings{{"r0", {true, false, 1000}}, {"r1", {false, true, 250, now_ + kDrillDefault}}}));
 
   OperatorSettings more = settings;
-  more["r9"] = {true, true, 1};
+  more["r9"] = {true, true, 1, now_ + kSecond};
   more["r1"].weight_permille = 60'000;
   health_ = Make(more);
   EXPECT_EQ(Nic("r0").state, NicState::kDrained);

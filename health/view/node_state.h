@@ -19,6 +19,12 @@ namespace r2cc::health {
 
 constexpr uint16_t kFullWeightPermille = 1000;
 
+// How long a drill lasts unless the operator says otherwise, and at least and at most: one that is forgotten must not cost a NIC for ever,
+// and below a second nothing is to be seen.
+constexpr Nanos kDrillDefault = 600 * kNanosPerSecond;
+constexpr Nanos kDrillMin = kNanosPerSecond;
+constexpr Nanos kDrillMax = 24 * 3600 * kNanosPerSecond;
+
 struct NicStatus {
   NicIdentity identity;
   NicState state = NicState::kProving;
@@ -28,6 +34,7 @@ struct NicStatus {
   bool link_up = false;
   bool drained = false;
   bool drill_failed = false;
+  Nanos drill_until = 0;  // when the drill ends by itself, on the clock of `since`; 0: there is none
   uint16_t operator_weight_permille = kFullWeightPermille;
   uint16_t share_permille = kFullWeightPermille;  // what it moves, compared with its node's best NIC, as jobs report it
   uint32_t flaps_total = 0;
@@ -83,6 +90,7 @@ struct OperatorSetting {
   bool drained = false;
   bool drill_failed = false;
   uint16_t weight_permille = kFullWeightPermille;
+  Nanos drill_until = 0;  // when the drill ends, on this node's CLOCK_MONOTONIC
 
   friend bool operator==(const OperatorSetting&, const OperatorSetting&) = default;
 };

@@ -83,6 +83,7 @@ daemon::World Node::WorldOf(Daemon* daemon) {
   daemon::World world;
   world.core = &daemon->life;
   world.disk = &daemon->life;
+  world.boot_ns = [this] { return around_.queue->Now(); };
   world.realtime_ns = [this] { return kEpochNs + around_.queue->Now() + clock_ahead_; };
   world.links = &daemon->links;
   world.sysfs = &sysfs_;

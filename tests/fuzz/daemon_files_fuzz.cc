@@ -6,7 +6,7 @@
 #include "base/core/check.h"
 #include "base/names.h"
 #include "daemon/config.h"
-#include "daemon/saved_state.h"
+#include "daemon/state/saved_state.h"
 #include "tests/fuzz/input.h"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "daemon/saved_state.h"
+#include "daemon/state/saved_state.h"
 
 #include <algorithm>
 #include <utility>
@@ -27,11 +27,12 @@ std::string EncodeState(const SavedState& state) {
   v1::DaemonState out;
   out.set_version(kStateVersion);
   out.set_boot_id(state.boot_id);
+  out.set_boot_ns(state.boot_time);
   for (const auto& [nic, setting] : state.settings) {
     auto* saved = out.add_words();
     saved->set_nic(nic);
     saved->set_drained(setting.drained);
-    saved->set_drill_failed(setting.drill_failed);
+    if (setting.drill_failed) saved->set_drill_left_ns(setting.drill_until);
     if (setting.weight_permille != health::kFullWeightPermille) saved->set_weight_permille(setting.weight_permille);
   }
   for (const std::string& nic : state.cabled) out.add_cabled(nic);
@@ -55,18 +56,49 @@ absl::StatusOr<SavedState> DecodeState(const std::string& text, const std::strin
   if (!parser.ParseFromString(text, &in)) return absl::InvalidArgumentError(absl::StrCat(file, ": garbled"));
   if (static_cast<size_t>(in.words_size()) > kWordsMax)
     return absl::InvalidArgumentError(absl::StrCat(file, ": settings of more than ", kWordsMax, " NICs"));
-  SavedState state{in.boot_id(), {}};
+  if (in.boot_ns() < 0) return absl::InvalidArgumentError(absl::StrCat(file, ": garbled boot_ns"));
+  SavedState state{in.boot_id(), {}, in.boot_ns()};
   for (const auto& saved : in.words()) {
-    if (!IsNicName(saved.nic()) || (saved.has_weight_permille() && saved.weight_permille() > health::kFullWeightPermille))
+    const bool drill = saved.has_drill_left_ns();
+    if (!IsNicName(saved.nic()) || (saved.has_weight_permille() && saved.weight_permille() > health::kFullWeightPermille) ||
+        (drill && (saved.drill_left_ns() <= 0 || saved.drill_left_ns() > health::kDrillMax)))
       return absl::InvalidArgumentError(absl::StrCat(file, ": garbled setting of a NIC"));
     const uint32_t weight = saved.has_weight_permille() ? saved.weight_permille() : health::kFullWeightPermille;
-    state.settings[saved.nic()] = {saved.drained(), saved.drill_failed(), static_cast<uint16_t>(weight)};
+    state.settings[saved.nic()] = {saved.drained(), drill, static_cast<uint16_t>(weight), saved.drill_left_ns()};
   }
   for (const std::string& nic : in.cabled()) {
     if (!IsNicName(nic)) return absl::InvalidArgumentError(absl::StrCat(file, ": garbled name of a NIC"));
     if (state.cabled.size() < kCabledMax) state.cabled.insert(nic);
   }
   return state;
+}
+
+health::OperatorSettings Resume(const SavedState& saved, const BootMoment& now, std::vector<std::string>* ended) {
+  const bool same_boot = saved.boot_id == now.boot_id;
+  const Nanos passed = same_boot ? std::max<Nanos>(now.boot_time - saved.boot_time, 0) : kDrillSaveInterval;
+  health::OperatorSettings settings;
+  for (auto [nic, setting] : saved.settings) {
+    if (setting.drill_failed && setting.drill_until <= passed) {
+      ended->push_back(nic);
+      setting.drill_failed = false;
+      setting.drill_until = 0;
+    }
+    if (setting.drill_failed) setting.drill_until += now.monotonic - passed;
+    if (setting != health::OperatorSetting{}) settings.emplace(nic, setting);
+  }
+  return settings;
+}
+
+SavedState ToSave(health::OperatorSettings settings, const BootMoment& now) {
+  for (auto& [nic, setting] : settings) {
+    if (!setting.drill_failed) continue;
+    setting.drill_until -= now.monotonic;
+    if (setting.drill_until > 0) continue;
+    setting.drill_failed = false;
+    setting.drill_until = 0;
+  }
+  std::erase_if(settings, [](const auto& entry) { return entry.second == health::OperatorSetting{}; });
+  return {now.boot_id, std::move(settings), now.boot_time};
 }
 
 health::OperatorSettings MergeSettings(health::OperatorSettings saved, const std::vector<std::string>& known,

@@ -1,6 +1,6 @@
 // Writes the state file from a thread of its own: a slow or full disk must not hold up a verdict.
-#ifndef R2CC_DAEMON_STATE_KEEPER_H_
-#define R2CC_DAEMON_STATE_KEEPER_H_
+#ifndef R2CC_DAEMON_STATE_STATE_KEEPER_H_
+#define R2CC_DAEMON_STATE_STATE_KEEPER_H_
 
 #include <functional>
 #include <memory>
@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "base/executor.h"
 #include "daemon/io/files.h"
-#include "daemon/saved_state.h"
+#include "daemon/state/saved_state.h"
 
 namespace r2cc::daemon {
 
@@ -44,4 +44,4 @@ class StateKeeper {
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_STATE_KEEPER_H_
+#endif  // R2CC_DAEMON_STATE_STATE_KEEPER_H_

@@ -1,4 +1,4 @@
-#include "daemon/state_keeper.h"
+#include "daemon/state/state_keeper.h"
 
 #include <utility>
 

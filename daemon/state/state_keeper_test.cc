@@ -1,4 +1,4 @@
-#include "daemon/state_keeper.h"
+#include "daemon/state/state_keeper.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace r2cc::daemon {
 namespace {
 
-SavedState Drained() { return {"boot-1", {{"rail0", {true, false, 1000}}, {"rail1", {false, true, 0}}}}; }
+SavedState Drained() { return {"boot-1", {{"rail0", {true, false, 1000}}, {"rail1", {false, true, 0, 17 * kNanosPerSecond}}}, 42}; }
 
 class StateKeeperTest : public testing::Test {
  protected:
@@ -67,6 +67,9 @@ TEST_F(StateKeeperTest, AFileThatIsNotUnderstoodIsSetAside) {
   for (const auto& [damaged, why] : std::vector<std::pair<std::string, std::string>>{
            {"version: 1 words { nic: 'a' weight_permille: 1001 }", "garbled setting of a NIC"},
            {"version: 1 words { nic: 'a/b' }", "garbled setting of a NIC"},
+           {"version: 1 words { nic: 'a' drill_left_ns: 0 }", "garbled setting of a NIC"},
+           {"version: 1 words { nic: 'a' drill_left_ns: 86400000000001 }", "garbled setting of a NIC"},
+           {"version: 1 boot_ns: -1", "garbled boot_ns"},
            {"\x01\x02", "garbled"},
            {"version: 1 boot_id: x", "garbled"},
            {"version: 1 surprise: 4", "garbled"},
@@ -98,6 +101,32 @@ TEST(SavedStateTest, AbsentNicsHaveTheRoomThatIsLeft) {
   const health::OperatorSettings merged = MergeSettings(saved, {"rail0"}, {{"rail0", {true, false, 1000}}});
   EXPECT_EQ(merged.size(), kWordsMax);
   EXPECT_TRUE(merged.contains("rail0"));
+}
+
+TEST(SavedStateTest, ADrillNeverOutlivesItsLength) {
+  constexpr Nanos kSecond = kNanosPerSecond;
+  const health::OperatorSettings settings = {{"rail0", {false, true, 1000, 1000 + 100 * kSecond}}, {"rail1", {true, false, 1000}}};
+  const SavedState saved = ToSave(settings, {"boot-1", 500 * kSecond, 1000});
+  EXPECT_EQ(saved.settings.at("rail0").drill_until, 100 * kSecond);
+  // What was left `later`, in the boot `id` by whose clock `boot_time` has passed.
+  const auto left = [&saved](const std::string& id, Nanos boot_time, std::vector<std::string>* ended) {
+    const health::OperatorSettings now = Resume(saved, {id, boot_time, 7}, ended);
+    EXPECT_TRUE(now.at("rail1").drained);
+    return now.contains("rail0") ? now.at("rail0").drill_until - 7 : 0;
+  };
+  std::vector<std::string> ended;
+  EXPECT_EQ(left("boot-1", 500 * kSecond, &ended), 100 * kSecond);
+  EXPECT_EQ(left("boot-1", 530 * kSecond, &ended), 70 * kSecond) << "the time that it was down counts";
+  EXPECT_EQ(left("boot-1", 400 * kSecond, &ended), 100 * kSecond) << "no clock makes it longer";
+  EXPECT_EQ(left("boot-2", 3 * kSecond, &ended), 100 * kSecond - kDrillSaveInterval) << "after a reboot: what was left when it was written";
+  EXPECT_TRUE(ended.empty());
+  EXPECT_EQ(left("boot-1", 600 * kSecond, &ended), 0);
+  EXPECT_EQ(ended, std::vector<std::string>{"rail0"});
+}
+
+TEST(SavedStateTest, ADrillThatIsOverIsNotWritten) {
+  const SavedState saved = ToSave({{"rail0", {false, true, 1000, 50}}, {"rail1", {true, true, 1000, 50}}}, {"boot-1", 9, 50});
+  EXPECT_EQ(saved.settings, (health::OperatorSettings{{"rail1", {true, false, 1000}}}));
 }
 
 TEST(SavedStateTest, WordsAboutAbsentNicsStay) {

@@ -1,0 +1,31 @@
+// Which events a person asks for: the flags of `r2ccctl events`.
+#ifndef R2CC_CLIENT_EVENTS_SOUGHT_H_
+#define R2CC_CLIENT_EVENTS_SOUGHT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::client {
+
+// As it was typed; empty: not said.
+struct EventsSought {
+  bool follow = false;
+  std::string after;
+  std::string since;
+  std::string node;
+  std::string nic;
+  std::vector<std::string> kinds;
+  uint32_t last = 0;
+};
+
+// InvalidArgument, with the flag and what it takes. `now` and `zone`: for --since.
+absl::StatusOr<v1::EventsRequest> MakeEventsRequest(const EventsSought& sought, absl::Time now, absl::TimeZone zone);
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_EVENTS_SOUGHT_H_

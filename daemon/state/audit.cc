@@ -1,0 +1,175 @@
+#include "daemon/state/audit.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "base/names.h"
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr size_t kResultBytesMax = 512;
+
+std::string Line(const v1::Event& event) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  // Its strings are ours, or were cleaned: they are UTF-8.
+  if (!google::protobuf::util::MessageToJsonString(event, &text, options).ok()) return "";
+  return text + "\n";
+}
+
+}  // namespace
+
+bool RefusalAllowance::Take(Nanos now, uint64_t* unsaid) {
+  const Nanos steps = std::max<Nanos>(now - as_of_, 0) / kInterval;
+  left_ = std::min(kBurst, left_ + static_cast<uint64_t>(steps));
+  as_of_ += steps * kInterval;
+  if (left_ == 0) {
+    ++unsaid_;
+    return false;
+  }
+  --left_;
+  *unsaid = std::exchange(unsaid_, 0);
+  return true;
+}
+
+// Two generations, and what is known of the newer one's end.
+class Audit::File {
+ public:
+  File(Files* files, std::string path) : files_(files), path_(std::move(path)) {}
+
+  std::vector<v1::Event> Load(size_t most, std::string* trouble) {
+    std::vector<v1::Event> newest_first;
+    size_t garbled = 0;
+    for (const std::string& path : {path_, Older()}) {
+      const auto text = files_->Read(path);
+      if (absl::IsNotFound(text.status())) continue;
+      if (!text.ok()) {
+        const std::string aside = path + ".damaged";
+        const absl::Status moved = files_->Rename(path, aside);
+        *trouble = absl::StrCat(text.status().message(), "; ", moved.ok() ? "it is kept as " + aside : std::string(moved.message()),
+                                ", and the audit begins anew");
+        continue;
+      }
+      if (path == path_) {
+        bytes_ = text->size();
+        torn_ = !text->empty() && text->back() != '\n';
+      }
+      garbled += Parse(*text, most, &newest_first);
+    }
+    if (garbled > 0 && trouble->empty())
+      *trouble = absl::StrCat(path_, ": ", garbled, " garbled lines of the audit are left out; they stay in the file");
+    std::reverse(newest_first.begin(), newest_first.end());
+    return newest_first;
+  }
+
+  absl::Status Append(const std::string& line) {
+    if (bytes_ + line.size() > kFileBytesMax) {
+      if (absl::Status status = files_->Rename(path_, Older()); !status.ok()) return status;
+      bytes_ = 0;
+      torn_ = false;
+    }
+    // What a crash or a full disk has cut short is a line of its own.
+    const std::string text = torn_ ? "\n" + line : line;
+    const absl::Status status = files_->Append(path_, text);
+    bytes_ += text.size();
+    torn_ = !status.ok();
+    return status;
+  }
+
+ private:
+  std::string Older() const { return path_ + ".1"; }
+
+  // The number of lines that are none of ours.
+  static size_t Parse(const std::string& text, size_t most, std::vector<v1::Event>* newest_first) {
+    size_t garbled = 0;
+    const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
+    for (auto line = lines.rbegin(); line != lines.rend() && newest_first->size() < most; ++line) {
+      v1::Event event;
+      const bool sound = google::protobuf::util::JsonStringToMessage({line->data(), line->size()}, &event).ok() && event.has_audit();
+      if (sound)
+        newest_first->push_back(std::move(event));
+      else
+        ++garbled;
+    }
+    return garbled;
+  }
+
+  Files* const files_;
+  const std::string path_;
+  size_t bytes_ = 0;
+  bool torn_ = false;
+};
+
+Audit::Audit(Files* files, Executor* disk, Executor* core, std::string path, EventReporter* reporter,
+             std::function<void(const absl::Status&)> on_turn)
+    : disk_(disk), core_(core), reporter_(reporter), on_turn_(std::move(on_turn)), file_(std::make_shared<File>(files, std::move(path))) {}
+
+std::vector<v1::Event> Audit::Load(size_t most, std::string* trouble) { return file_->Load(most, trouble); }
+
+void Audit::Add(const Word& word, const Caller& caller) {
+  uint64_t unsaid = 0;
+  if (!word.status.ok() && !refusals_.Take(reporter_->Now().monotonic_ns, &unsaid)) return;
+  const std::string target = word.nic.empty() ? word.node : absl::StrCat(word.node, "/", word.nic);
+  // Also another daemon's words.
+  const absl::string_view said = word.status.ok() ? absl::string_view(word.result) : word.status.message();
+  const std::string result = CleanText(said.data(), std::min(said.size(), kResultBytesMax));
+  std::string text = absl::StrCat(word.status.ok() ? "" : "refused: ", word.action, " ", target, word.more.empty() ? "" : " ", word.more,
+                                  ", said by ", Describe(caller));
+  if (word.forwarded) absl::StrAppend(&text, ", handed on");
+  if (!result.empty()) absl::StrAppend(&text, ": ", result);
+  if (unsaid > 0) absl::StrAppend(&text, "; ", unsaid, " more refusals before it are not written");
+  v1::Event event = reporter_->New("operator", text);
+  event.set_node(word.node);
+  event.set_nic(word.nic);
+  v1::AuditRecord* audit = event.mutable_audit();
+  audit->set_action(word.action);
+  audit->set_target(target);
+  audit->set_who(Describe(caller));
+  if (caller.kind == Caller::Kind::kLocal) {
+    audit->set_uid(caller.uid);
+    audit->set_pid(caller.pid);
+  } else {
+    audit->set_name(caller.name);
+  }
+  audit->set_address(caller.address);
+  audit->set_via(caller.via);
+  audit->set_via_proven(caller.via_proven);
+  audit->set_forwarded(word.forwarded);
+  audit->set_refused(!word.status.ok());
+  audit->set_result(word.status.ok() && result.empty() ? "done" : result);
+  audit->set_told_by(reporter_->node());
+  Write(std::move(event));
+}
+
+void Audit::AddOwn(v1::Event event, const std::string& action) {
+  v1::AuditRecord* audit = event.mutable_audit();
+  audit->set_action(action);
+  audit->set_target(absl::StrCat(event.node(), "/", event.nic()));
+  audit->set_who("r2ccd");
+  audit->set_result("done");
+  audit->set_told_by(reporter_->node());
+  Write(std::move(event));
+}
+
+void Audit::Write(v1::Event event) {
+  disk_->Post([this, alive = alive_, core = core_, file = file_, line = Line(event)] {
+    const absl::Status status = file->Append(line);
+    core->Post([this, alive, status] {
+      if (*alive) OnWritten(status);
+    });
+  });
+  reporter_->Tell(std::move(event));
+}
+
+void Audit::OnWritten(const absl::Status& status) {
+  if (std::exchange(failing_, !status.ok()) != !status.ok()) on_turn_(status);
+}
+
+}  // namespace r2cc::daemon

@@ -1,0 +1,86 @@
+// What operators did, and what they were refused: as events that no job's events wash out, and in a file that outlives the machine's boots.
+#ifndef R2CC_DAEMON_STATE_AUDIT_H_
+#define R2CC_DAEMON_STATE_AUDIT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/core/clock.h"
+#include "base/executor.h"
+#include "daemon/event_reporter.h"
+#include "daemon/io/files.h"
+#include "daemon/trust/caller.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::daemon {
+
+// How many refusals are written: who may do nothing may still ask a thousand times a second, and shall not wash away what others did.
+// Pure.
+class RefusalAllowance {
+ public:
+  static constexpr uint64_t kBurst = 32;
+  // 8,640 a day: some days of it fit into the file.
+  static constexpr Nanos kInterval = 10 * kNanosPerSecond;
+
+  // Whether one more is written. `unsaid`, if so: how many were not since the one before.
+  bool Take(Nanos now, uint64_t* unsaid);
+
+ private:
+  uint64_t left_ = kBurst;
+  Nanos as_of_ = 0;
+  uint64_t unsaid_ = 0;
+};
+
+// The core's thread only. The file has one JSON object a line (r2cc.v1.Event); with the next generation PATH becomes PATH.1.
+class Audit {
+ public:
+  // Of a generation: some 20,000 words.
+  static constexpr size_t kFileBytesMax = 8 << 20;
+
+  // All outlive it. `on_turn` is told, on the core's thread, when writing begins to fail and when it works again.
+  Audit(Files* files, Executor* disk, Executor* core, std::string path, EventReporter* reporter,
+        std::function<void(const absl::Status&)> on_turn);
+  ~Audit() { *alive_ = false; }
+  Audit(const Audit&) = delete;
+  Audit& operator=(const Audit&) = delete;
+
+  // The newest `most` words of former lives, oldest first; once, before the first Add. What cannot be read is told in `trouble`, one line.
+  std::vector<v1::Event> Load(size_t most, std::string* trouble);
+
+  // What somebody wanted, and what came of it.
+  struct Word {
+    std::string action;  // "drain"
+    std::string node;    // whom it is about
+    std::string nic;     // empty: the node
+    std::string more;    // of the action: "for 10m"
+    // OK: it was done. Otherwise why not.
+    absl::Status status;
+    std::string result;      // where OK says too little
+    bool forwarded = false;  // it was handed on to that node's daemon
+  };
+  void Add(const Word& word, const Caller& caller);
+  // By this daemon itself, as `event` says.
+  void AddOwn(v1::Event event, const std::string& action);
+
+ private:
+  class File;
+  void Write(v1::Event event);
+  void OnWritten(const absl::Status& status);
+
+  Executor* const disk_;
+  Executor* const core_;
+  EventReporter* const reporter_;
+  const std::function<void(const absl::Status&)> on_turn_;
+  const std::shared_ptr<File> file_;  // after Load the disk's thread alone uses it
+  RefusalAllowance refusals_;
+  bool failing_ = false;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_STATE_AUDIT_H_

@@ -1,0 +1,154 @@
+#include "daemon/state/audit.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fake_executor.h"
+#include "daemon/io/fake_files.h"
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr char kPath[] = "/lib/audit.log";
+const Caller kUser{.kind = Caller::Kind::kLocal, .uid = 1000, .gid = 1000, .pid = 4711};
+const Caller kAlice{.kind = Caller::Kind::kOperator, .name = "alice", .address = "10.9.0.7:4", .via = "n1", .via_proven = true};
+
+class AuditTest : public testing::Test {
+ protected:
+  AuditTest() { Restart(); }
+
+  void Restart() {
+    audit_.reset();
+    audit_ =
+        std::make_unique<Audit>(&files_, &disk_, &core_, kPath, &reporter_, [this](const absl::Status& s) { turns_.push_back(s.ok()); });
+  }
+  void Settle() {
+    disk_.RunPosted();
+    core_.RunPosted();
+  }
+  void Done(const std::string& nic) {
+    audit_->Add({.action = "drain", .node = "n0", .nic = nic}, kUser);
+    Settle();
+  }
+  std::vector<std::string> Loaded(size_t most, std::string* trouble) {
+    std::vector<std::string> messages;
+    for (const v1::Event& event : audit_->Load(most, trouble)) messages.push_back(event.message());
+    return messages;
+  }
+
+  FakeFiles files_;
+  FakeExecutor disk_;
+  FakeExecutor core_;
+  EventLog log_;
+  EventReporter reporter_{&log_, "n0", &core_, [] { return 1'700'000'000'000'000'000; }};
+  std::vector<bool> turns_;
+  std::unique_ptr<Audit> audit_;
+};
+
+TEST_F(AuditTest, SaysWhoWhatWhenWhenceAndWhatCameOfIt) {
+  audit_->Add({.action = "fail", .node = "n0", .nic = "rail0", .more = "for 10m", .status = absl::PermissionDeniedError("drills are off")},
+              kAlice);
+  Settle();
+  const auto event = log_.After(0);
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->message(), "refused: fail n0/rail0 for 10m, said by operator alice at 10.9.0.7:4 on n1: drills are off");
+  EXPECT_EQ(event->time_ns(), 1'700'000'000'000'000'000);
+  const v1::AuditRecord& audit = event->audit();
+  EXPECT_EQ(audit.action(), "fail");
+  EXPECT_EQ(audit.target(), "n0/rail0");
+  EXPECT_EQ(audit.name(), "alice");
+  EXPECT_EQ(audit.address(), "10.9.0.7:4");
+  EXPECT_EQ(audit.via(), "n1");
+  EXPECT_TRUE(audit.via_proven());
+  EXPECT_TRUE(audit.refused());
+  EXPECT_EQ(audit.result(), "drills are off");
+  EXPECT_FALSE(audit.has_uid());
+
+  Done("rail1");
+  const auto done = log_.After(1);
+  EXPECT_EQ(done->message(), "drain n0/rail1, said by uid 1000 (pid 4711)");
+  EXPECT_EQ(done->audit().uid(), 1000u);
+  EXPECT_EQ(done->audit().pid(), 4711);
+  EXPECT_EQ(done->audit().result(), "done");
+  const std::string file = *files_.Read(kPath);
+  EXPECT_EQ(std::count(file.begin(), file.end(), '\n'), 2);
+  EXPECT_NE(file.find(R"x("action":"drain","target":"n0/rail1","who":"uid 1000 (pid 4711)","uid":1000,"pid":4711)x"), std::string::npos)
+      << file;
+}
+
+TEST_F(AuditTest, OutlivesTheDaemon) {
+  for (const char* nic : {"a", "b", "c"}) Done(nic);
+  Restart();
+  std::string trouble;
+  EXPECT_EQ(Loaded(2, &trouble),
+            (std::vector<std::string>{"drain n0/b, said by uid 1000 (pid 4711)", "drain n0/c, said by uid 1000 (pid 4711)"}));
+  EXPECT_EQ(trouble, "");
+}
+
+TEST_F(AuditTest, HasTwoGenerations) {
+  const std::string filler(Audit::kFileBytesMax - 100, '\n');
+  ASSERT_TRUE(files_.Append(kPath, filler).ok());
+  Restart();
+  std::string trouble;
+  EXPECT_TRUE(Loaded(9, &trouble).empty());
+  Done("a");
+  EXPECT_EQ(files_.Read("/lib/audit.log.1")->size(), filler.size());
+  EXPECT_LT(files_.Read(kPath)->size(), 1000u);
+  ASSERT_TRUE(files_.Append(kPath, filler).ok());
+  Restart();
+  EXPECT_EQ(Loaded(9, &trouble).size(), 1u);
+  Done("b");
+  Restart();
+  EXPECT_EQ(Loaded(9, &trouble),
+            (std::vector<std::string>{"drain n0/a, said by uid 1000 (pid 4711)", "drain n0/b, said by uid 1000 (pid 4711)"}))
+      << "both generations are read, the older one first";
+}
+
+TEST_F(AuditTest, ATornLineCostsNoOther) {
+  Done("a");
+  files_.SetFull(true);
+  Done("b");
+  EXPECT_EQ(turns_, std::vector<bool>{false});
+  files_.SetFull(false);
+  Done("c");
+  EXPECT_EQ(turns_, (std::vector<bool>{false, true}));
+  ASSERT_TRUE(files_.Append(kPath, "{\"sequ").ok());  // a crash
+  Restart();
+  std::string trouble;
+  EXPECT_EQ(Loaded(9, &trouble).size(), 2u);
+  EXPECT_EQ(trouble, "/lib/audit.log: 2 garbled lines of the audit are left out; they stay in the file");
+  Done("d");
+  Restart();
+  EXPECT_EQ(Loaded(9, &trouble).back(), "drain n0/d, said by uid 1000 (pid 4711)");
+}
+
+TEST_F(AuditTest, AFileThatCannotBeReadIsSetAside) {
+  Done("a");
+  files_.Damage(kPath);
+  Restart();
+  std::string trouble;
+  EXPECT_TRUE(Loaded(9, &trouble).empty());
+  EXPECT_EQ(trouble, "cannot read /lib/audit.log: Input/output error; it is kept as /lib/audit.log.damaged, and the audit begins anew");
+}
+
+TEST_F(AuditTest, WhoIsRefusedAThousandTimesWashesNothingAway) {
+  Done("a");
+  for (int i = 0; i < 1000; ++i)
+    audit_->Add({.action = "drain", .node = "n0", .nic = "x", .status = absl::PermissionDeniedError("no")}, kUser);
+  Settle();
+  EXPECT_EQ(log_.last_sequence(), 1 + RefusalAllowance::kBurst);
+  EXPECT_EQ(log_.After(0)->audit().target(), "n0/a");
+  core_.Advance(RefusalAllowance::kInterval);
+  audit_->Add({.action = "drain", .node = "n0", .nic = "x", .status = absl::PermissionDeniedError("no")}, kUser);
+  Settle();
+  EXPECT_EQ(log_.After(log_.last_sequence() - 1)->message(),
+            "refused: drain n0/x, said by uid 1000 (pid 4711): no; 968 more refusals before it are not written");
+  Done("b");
+  EXPECT_EQ(log_.After(log_.last_sequence() - 1)->audit().target(), "n0/b") << "what is done is always written";
+}
+
+}  // namespace
+}  // namespace r2cc::daemon
