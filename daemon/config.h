@@ -91,6 +91,7 @@ struct Config {
   std::vector<GrantSpec> grants;                   // empty: the default ones
   bool drills = false;                             // fail-nic is allowed, to those who have the role
   std::string store_prefix = kDefaultStorePrefix;  // of all keys of this cluster
+  Nanos wall_clock_offset = 0;                     // for tests: as if CLOCK_REALTIME were that far ahead
   std::string run_dir;
   std::string state_dir;  // what is kept over restarts and reboots
   int nice = kDefaultNice;

@@ -232,7 +232,9 @@ class R2ccdTest : public testing::Test {
   }
 
   std::vector<std::string> Arguments(int node) const {
-    return {"--config", ConfigFile(node), "--run_dir", RunDir(node), "--state_dir", StateDir(node)};
+    std::vector<std::string> arguments = {"--config", ConfigFile(node), "--run_dir", RunDir(node), "--state_dir", StateDir(node)};
+    arguments.insert(arguments.end(), flags_.begin(), flags_.end());
+    return arguments;
   }
   void StartDaemon(int node) {
     daemons_.resize(nodes_);
@@ -304,6 +306,7 @@ class R2ccdTest : public testing::Test {
   int nodes_ = kNodes;                      // set before SetUp
   std::string trust_ = "insecure: true\n";  // how the daemons know each other
   std::string netns_;                       // of daemons yet to be started
+  std::vector<std::string> flags_;          // likewise, beside the usual ones
   std::vector<int> ports_;
   std::vector<std::unique_ptr<Process>> daemons_;
 };

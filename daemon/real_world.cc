@@ -70,6 +70,7 @@ absl::StatusOr<std::unique_ptr<RealWorld>> RealWorld::Make(const Config& config,
 RealWorld::RealWorld(const Config& config, const AllCredentials& credentials, EventLoop* loop, std::unique_ptr<SharedPage> page,
                      std::vector<Grant> grants)
     : loop_(loop),
+      realtime_ns_([offset = config.wall_clock_offset] { return NanosOf(CLOCK_REALTIME) + offset; }),
       disk_("r2ccd-disk"),
       links_(loop),
       datagrams_(loop),
@@ -77,7 +78,7 @@ RealWorld::RealWorld(const Config& config, const AllCredentials& credentials, Ev
       page_(std::move(page)),
       jobs_(loop, config.attach_socket(), page_->fd(), config.attach),
       roles_(std::move(grants), config.drills),
-      refusals_([] { return NanosOf(CLOCK_REALTIME); }),
+      refusals_(realtime_ns_),
       authenticator_(credentials.peers.tls, config.insecure, &refusals_),
       peers_(loop, credentials.peers),
       store_service_(!config.store_node.empty() && config.store_node == config.node
@@ -90,7 +91,7 @@ World RealWorld::world() {
   World world;
   world.core = loop_;
   world.disk = &disk_.loop();
-  world.realtime_ns = [] { return NanosOf(CLOCK_REALTIME); };
+  world.realtime_ns = realtime_ns_;
   world.boot_ns = [] { return NanosOf(CLOCK_BOOTTIME); };
   world.links = &links_;
   world.sysfs = &sysfs_;

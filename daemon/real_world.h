@@ -2,6 +2,8 @@
 #ifndef R2CC_DAEMON_REAL_WORLD_H_
 #define R2CC_DAEMON_REAL_WORLD_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,6 +63,7 @@ class RealWorld {
             std::vector<Grant> grants);
 
   EventLoop* const loop_;
+  const std::function<int64_t()> realtime_ns_;
   ScopedLoopThread disk_;
   health::NetlinkLinkWatch links_;
   const health::RealSysfs sysfs_;

@@ -80,7 +80,7 @@ int Main(int nodes, int nics) {
   const std::string address = "127.0.0.1:" + std::to_string(port);
   std::ofstream(folder + "/conf") << "node: \"own\"\nlisten: \"" << address << "\"\nnics { name: \"rail0\" address: \"127.7.9.1\" }\n"
                                   << "store { embedded_node: \"own\" }\ninsecure: true\nlimits { nodes: 16384 }\n";
-  Process daemon({"--config", folder + "/conf", "--run_dir", folder + "/run"}, folder + "/log");
+  Process daemon({"--config", folder + "/conf", "--run_dir", folder + "/run", "--state_dir", folder + "/kept"}, folder + "/log");
   const std::string ctl = "client/r2ccctl --run_dir " + folder + "/run ";
   if (!WaitUntil([&] { return Ask(ctl + "status 2>&1").code == 0; })) {
     std::fprintf(stderr, "r2ccd does not answer:\n%s", daemon.log().c_str());
