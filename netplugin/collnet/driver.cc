@@ -36,7 +36,11 @@ Driver::Driver(const Options& options, Executor::MakePlan make_plan, Executor::M
 
 Driver::~Driver() {
   for (const Adding& adding : adding_) adding.reduction->Wait();
-  for (Peer& peer : peers_) TellWord(&peer, kLeaves);
+  for (Peer& peer : peers_) {
+    TellWord(&peer, kLeaves);
+    // What has come is taken, or its sender would be told that its words were lost.
+    while (peer.hears.TakeDone().has_value()) ExpectMessage(&peer);
+  }
   net::FlowPort* const port = means_.flows->port();
   const auto close = [port](const FlowQueue& queue) {
     if (queue.has_flow()) port->Close(queue.flow());

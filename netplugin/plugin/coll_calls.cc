@@ -94,6 +94,13 @@ Result Connect(const std::vector<Handle>& handles, uint32_t member, CollListen* 
 
 }  // namespace
 
+Result CallCollDevices(int* count) {
+  return Guarded([&] {
+    *count = Process::Get().collnet() ? static_cast<int>(Process::Get().rails().size()) : 0;
+    return Result::kSuccess;
+  });
+}
+
 Result CallCollListen(int device, void* handle, void** listen_comm) {
   return Guarded([&] {
     if (device < 0 || static_cast<size_t>(device) >= Process::Get().rails().size())

@@ -12,6 +12,9 @@
 
 namespace r2cc::net {
 
+// The rails, if the job has turned CollNet on; otherwise none. NCCL from 2.30 on ends a job in which ranks have different numbers of
+// CollNet devices, and a node that has lost a NIC must be able to take part in one that has no use for them.
+abi::Result CallCollDevices(int* count);
 // The handle is as the net table's.
 abi::Result CallCollListen(int device, void* handle, void** listen_comm);
 // Returns when all members hear each other, or with an error, at the latest after R2CC_DEADLINE_MS. The listener is the group's then.

@@ -50,20 +50,20 @@ extern "C" {
 
 // In the order of the table. iallgather, ireducescatter and make_v_device may be null, and are: NCCL does these by its rings then.
 R2CC_EXPORT abi::CollNetTableV6 ncclCollNetPlugin_v6 = {
-    net::kNetName,       net::CallInit,        net::CallDevices,        net::Fill<abi::NetPropertiesV6>,
+    net::kNetName,       net::CallInit,        net::CallCollDevices,    net::Fill<abi::NetPropertiesV6>,
     net::CallCollListen, net::CallCollConnect, net::CallReduceSupport,  net::RegisterV6,
     net::RegisterDmaBuf, net::Deregister,      net::AllReduceV6,        net::Flush,
     net::CallCollTest,   net::CallCloseColl,   net::CallCollCloseListen};
 
 R2CC_EXPORT abi::CollNetTableV7 ncclCollNetPlugin_v7 = {
-    net::kNetName,       net::CallInit,        net::CallDevices,        net::Fill<abi::NetPropertiesV7>,
+    net::kNetName,       net::CallInit,        net::CallCollDevices,    net::Fill<abi::NetPropertiesV7>,
     net::CallCollListen, net::CallCollConnect, net::CallReduceSupport,  net::RegisterV6,
     net::RegisterDmaBuf, net::Deregister,      net::AllReduceV6,        net::Flush,
     net::CallCollTest,   net::CallCloseColl,   net::CallCollCloseListen};
 
 R2CC_EXPORT abi::CollNetTableV8 ncclCollNetPlugin_v8 = {net::kNetName,
                                                         net::CallInit,
-                                                        net::CallDevices,
+                                                        net::CallCollDevices,
                                                         net::FillV8,
                                                         net::CallCollListen,
                                                         net::CallCollConnect,
@@ -81,7 +81,7 @@ R2CC_EXPORT abi::CollNetTableV8 ncclCollNetPlugin_v8 = {net::kNetName,
 
 R2CC_EXPORT abi::CollNetTableV9 ncclCollNetPlugin_v9 = {net::kNetName,
                                                         net::CallInit,
-                                                        net::CallDevices,
+                                                        net::CallCollDevices,
                                                         net::FillV9<abi::NetPropertiesV9>,
                                                         net::CallCollListen,
                                                         net::CallCollConnect,
@@ -100,7 +100,7 @@ R2CC_EXPORT abi::CollNetTableV9 ncclCollNetPlugin_v9 = {net::kNetName,
 
 R2CC_EXPORT abi::CollNetTableV10 ncclCollNetPlugin_v10 = {net::kNetName,
                                                           net::CallInit,
-                                                          net::CallDevices,
+                                                          net::CallCollDevices,
                                                           net::FillV9<abi::NetPropertiesV9>,
                                                           net::CallCollListen,
                                                           net::CallCollConnect,
@@ -119,7 +119,7 @@ R2CC_EXPORT abi::CollNetTableV10 ncclCollNetPlugin_v10 = {net::kNetName,
 
 R2CC_EXPORT abi::CollNetTableV11 ncclCollNetPlugin_v11 = {net::kNetName,
                                                           net::InitV11,
-                                                          net::CallDevices,
+                                                          net::CallCollDevices,
                                                           net::FillV11<abi::NetPropertiesV11>,
                                                           net::ListenV11,
                                                           net::CallCollConnect,
@@ -139,7 +139,7 @@ R2CC_EXPORT abi::CollNetTableV11 ncclCollNetPlugin_v11 = {net::kNetName,
 
 R2CC_EXPORT abi::CollNetTableV12 ncclCollNetPlugin_v12 = {net::kNetName,
                                                           net::InitV11,
-                                                          net::CallDevices,
+                                                          net::CallCollDevices,
                                                           net::FillV12,
                                                           net::ListenV11,
                                                           net::CallCollConnect,

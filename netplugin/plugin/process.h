@@ -41,6 +41,8 @@ class Process {
   Nanos Now() const { return clock_.Now(); }
   // R2CC_DEADLINE_MS.
   Nanos deadline() const { return deadline_; }
+  // The job has turned CollNet on: R2CC_MODE=3, or NCCL_COLLNET_ENABLE in the environment.
+  bool collnet() const { return collnet_; }
   // Started with the first call. Null and one line in `error` without descriptors for them.
   ReduceWorkers* reduce_workers(std::string* error);
 
@@ -64,6 +66,7 @@ class Process {
   std::unique_ptr<Engine> engine_;
   SteadyClock clock_;
   Nanos deadline_ = 0;
+  bool collnet_ = false;
   std::unique_ptr<ReduceWorkers> reduce_workers_;
   std::map<uint64_t, std::unique_ptr<SendComm>> pending_;
 };

@@ -182,7 +182,7 @@ void ExpectFine(const OwnProcess::Environment& environment, const std::function<
 class CollNetTable : public testing::TestWithParam<int> {};
 
 TEST_P(CollNetTable, AllReducesAreRightWithManyUnderWay) {
-  ExpectFine({}, [] {
+  ExpectFine({{"NCCL_COLLNET_ENABLE", "1"}}, [] {
     const std::unique_ptr<CollNet> net = CollNetOf(OpenLibrary(), GetParam());
     R2CC_MUST(net->name() == "R2CC");
     int devices = 0, supported = 0;
@@ -232,6 +232,24 @@ TEST_P(CollNetTable, AllReducesAreRightWithManyUnderWay) {
 
 INSTANTIATE_TEST_SUITE_P(Versions, CollNetTable, testing::Range(kVersionLeast, kVersionNewest + 1),
                          [](const auto& info) { return "V" + std::to_string(info.param); });
+
+TEST(CollNetCalls, ThereAreNoDevicesUnlessTheJobWantsThem) {
+  const auto devices_are = [](int wanted) {
+    return [wanted] {
+      const std::unique_ptr<CollNet> net = CollNetOf(OpenLibrary(), 12);
+      void* context = nullptr;
+      R2CC_MUST(net->Init(&context) == Result::kSuccess);
+      int devices = -1;
+      R2CC_MUST(net->Devices(&devices) == Result::kSuccess && devices == wanted);
+      return 0;
+    };
+  };
+  ExpectFine({}, devices_are(0));
+  ExpectFine({{"NCCL_COLLNET_ENABLE", "0"}}, devices_are(0));
+  ExpectFine({{"R2CC_MODE", "2"}}, devices_are(0));
+  ExpectFine({{"R2CC_MODE", "3"}}, devices_are(4));
+  ExpectFine({{"NCCL_COLLNET_ENABLE", "1"}}, devices_are(4));
+}
 
 TEST(CollNetCalls, WhatMembersAreAtMostIsAskedForAgain) {
   ExpectFine({}, [] {
