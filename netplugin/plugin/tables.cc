@@ -10,6 +10,7 @@
 #include "netplugin/abi/net_v9.h"
 #include "netplugin/plugin/calls.h"
 #include "netplugin/plugin/properties.h"
+#include "netplugin/plugin/registration.h"
 
 namespace r2cc::net {
 namespace {
@@ -36,17 +37,6 @@ Result ConnectV11(void*, int device, void* handle, void** send_comm, abi::NetDev
 }
 
 Result AcceptV7(void* listen_comm, void** recv_comm, abi::NetDeviceHandle**) { return CallAccept(listen_comm, recv_comm); }
-
-// A negative size becomes one that is refused.
-size_t SizeOf(int bytes) { return bytes < 0 ? SIZE_MAX : static_cast<size_t>(bytes); }
-
-Result RegisterV6(void*, void* data, int size, int type, void** mhandle) { return CallRegister(data, SizeOf(size), type, mhandle); }
-Result RegisterV8(void*, void* data, size_t size, int type, void** mhandle) { return CallRegister(data, size, type, mhandle); }
-// Its type says what the memory is that the descriptor stands for.
-Result RegisterDmaBuf(void*, void* data, size_t size, int, uint64_t offset, int fd, void** mhandle) {
-  return CallRegisterDmaBuf(data, size, offset, fd, mhandle);
-}
-Result Deregister(void*, void* mhandle) { return CallDeregister(mhandle); }
 
 Result SendV6(void* send_comm, void* data, int size, int, void* mhandle, void** request) {
   return CallSend(send_comm, data, SizeOf(size), mhandle, request);

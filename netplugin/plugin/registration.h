@@ -1,0 +1,28 @@
+// Entries that the net and CollNet tables share: how memory is registered. The comm does not matter.
+#ifndef R2CC_NETPLUGIN_PLUGIN_REGISTRATION_H_
+#define R2CC_NETPLUGIN_PLUGIN_REGISTRATION_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "netplugin/abi/nccl_types.h"
+#include "netplugin/plugin/calls.h"
+
+namespace r2cc::net {
+
+// A negative size or count becomes one that is refused.
+inline size_t SizeOf(int size) { return size < 0 ? SIZE_MAX : static_cast<size_t>(size); }
+
+inline abi::Result RegisterV6(void*, void* data, int size, int type, void** mhandle) {
+  return CallRegister(data, SizeOf(size), type, mhandle);
+}
+inline abi::Result RegisterV8(void*, void* data, size_t size, int type, void** mhandle) { return CallRegister(data, size, type, mhandle); }
+// Its type says what the memory is that the descriptor stands for.
+inline abi::Result RegisterDmaBuf(void*, void* data, size_t size, int, uint64_t offset, int fd, void** mhandle) {
+  return CallRegisterDmaBuf(data, size, offset, fd, mhandle);
+}
+inline abi::Result Deregister(void*, void* mhandle) { return CallDeregister(mhandle); }
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_PLUGIN_REGISTRATION_H_
