@@ -120,6 +120,7 @@ bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, Carrier car
     next_ready = ready;
   }
   if (next == nullptr || !next->ledger.Pull(carrier, chunk)) return false;
+  next->stranded = 0;
   if (!next_ready.begun) Begin(next, clock, next_start, chunk->message_bytes);
   // Whoever asks ready() next need not try.
   if (!next->ledger.NextReady().any) NotReady(next_at);

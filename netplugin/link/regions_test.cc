@@ -276,6 +276,30 @@ TEST_F(RegionSessionsTest, AFlowIntoMemoryThatNoLinkThatWorksReachesFailsAtTheDe
   EXPECT_FALSE(sender.failed()) << "the peer's other flows go on";
 }
 
+// Also if it went on between two ticks, so that no tick saw it.
+TEST_F(RegionSessionsTest, AFlowThatWentOnIsNotStrandedForWhatWasBefore) {
+  Post(MakeRegion(1, {1}));
+  Post(MakeRegion(1, {1}));
+  sender.LocalRail(0, false, now);
+  const auto pass = [this](Nanos time) {
+    for (const Nanos end = now + time; now < end;) {
+      now += 10 * kNanosPerMs;
+      sender.Receive(1, Frame{.type = FrameType::kPong}, now);
+      sender.Tick(now);
+    }
+  };
+  pass(29 * kNanosPerSecond);
+  receiver.RegionChanged(MakeRegion(2), now);
+  Deliver();
+  EXPECT_EQ(Pull(1), (Endpoint{1, 2}));
+  receiver.RegionChanged(MakeRegion(3, {1}), now);
+  Deliver();
+  pass(20 * kNanosPerSecond);
+  EXPECT_EQ(sender.state(flow), SendSession::FlowState::kOpen) << sender.error(flow);
+  pass(11 * kNanosPerSecond);
+  EXPECT_EQ(sender.state(flow), SendSession::FlowState::kFailed);
+}
+
 TEST_F(RegionSessionsTest, AGrantMayChangeItsGenerationAndNothingElse) {
   Post(MakeRegion(1));
   const auto refused = [this](const Place& place, uint64_t capacity) {
