@@ -48,7 +48,6 @@ Driver::~Driver() {
   for (const auto& [name, queue] : sends_) close(queue);
   for (const auto& [name, queue] : receives_) close(queue);
   for (const auto& [flow, queue] : strangers_) close(queue);
-  for (const net::FlowRef flow : refused_) port->Close(flow);
   for (const Peer& peer : peers_) {
     close(peer.hears);
     close(peer.tells);
@@ -228,7 +227,7 @@ void Driver::Greeted(net::FlowRef flow, std::span<const std::byte> bytes) {
   std::string why;
   const std::optional<Greeting> greeting = DecodeGreeting(bytes, &why);
   // A flow of a group that was here before, or that went to the wrong place, is no fault of this one.
-  if (greeting.has_value() && greeting->group != options_.number) return refused_.push_back(flow);
+  if (greeting.has_value() && greeting->group != options_.number) return means_.flows->port()->Close(flow);
   if (greeting.has_value()) why = Judge(*greeting);
   FlowQueue* queue = nullptr;
   if (why.empty())
@@ -236,7 +235,7 @@ void Driver::Greeted(net::FlowRef flow, std::span<const std::byte> bytes) {
                               : Receives({greeting->member, greeting->slot, greeting->from_lane, greeting->to_lane});
   if (queue != nullptr && queue->has_flow()) why = "member " + std::to_string(greeting->member) + " has two flows of one name";
   if (!why.empty()) {
-    refused_.push_back(flow);
+    means_.flows->port()->Close(flow);
     executor_.GiveUp("a flow that cannot be one of this group: " + why);
     return CarryOut();
   }

@@ -109,7 +109,6 @@ class Driver {
   std::vector<Peer> peers_;  // all other members, in their order
   std::map<FlowName, FlowQueue> sends_, receives_;
   std::map<net::FlowRef, FlowQueue> strangers_;  // that have not greeted
-  std::vector<net::FlowRef> refused_;
   std::map<OperationId, Open> vectors_;
   std::vector<Adding> adding_;
   OperationId called_ = 0;
