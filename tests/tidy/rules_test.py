@@ -48,6 +48,8 @@ SPECIMENS = {
         ("netplugin/transport/a.cc", '#include "netplugin/transport/tcp/socket.h"\n', '#include "netplugin/link/frame.h"\n'),
         ("netplugin/transport/a.cc", '#include "netplugin/plugin/calls.h"\n', '#include "netplugin/transport/links.h"\n'),
         ("netplugin/transport/tcp/a.cc", '#include "netplugin/transport/peer.h"\n', '#include "netplugin/transport/tcp/socket.h"\n'),
+        ("netplugin/transport/a.cc", '#include "netplugin/transport/verbs/verbs.h"\n', '#include "netplugin/transport/links.h"\n'),
+        ("netplugin/transport/verbs/a.cc", '#include "netplugin/transport/tcp/socket.h"\n', '#include "netplugin/transport/links.h"\n'),
         ("netplugin/transport/tcp/a.cc", '#include "netplugin/attach/attach_client.h"\n', '#include "netplugin/transport/oob.h"\n'),
         ("plan/a.cc", '#include "health/a.h"\n', '#include "plan/a.h"\n'),
         ("base/core/a.cc", '#include "base/log.h"\n', '#include "base/core/a.h"\n'),
