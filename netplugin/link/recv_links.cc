@@ -25,7 +25,7 @@ RecvLinks::RecvLinks(uint16_t local_rails, uint16_t remote_rails, std::string pe
       remote_failed_(remote_rails, false),
       none_since_(now) {
   R2CC_CHECK(local_rails > 0 && remote_rails > 0);
-  session_.courier->set_links(links_.size());
+  session_.control_queue->set_links(links_.size());
   for (LinkId i = 0; i < home_count_; ++i)
     links_[i].rails = {static_cast<uint16_t>(i % local_rails), static_cast<uint16_t>(i % remote_rails)};
 }
@@ -53,8 +53,8 @@ void RecvLinks::Closed(LinkId id, Incarnation incarnation, bool ok, Nanos now) {
 
 void RecvLinks::LaneOpened(LinkId id, Incarnation incarnation, Nanos now) {
   if (!is(id, incarnation)) return;
-  session_.courier->Open(id);
-  session_.courier->Resend(now);
+  session_.control_queue->Open(id);
+  session_.control_queue->Resend(now);
 }
 
 void RecvLinks::Trouble(LinkId id, Incarnation incarnation, EvidenceCause cause, Nanos now) {
@@ -67,7 +67,7 @@ bool RecvLinks::Fence(const Frame& frame, Lane lane, Nanos now) {
   const auto cause = static_cast<EvidenceCause>(frame.cause);
   if (frame.incarnation < link.incarnation) {
     // Closed long ago: a newer incarnation has begun since.
-    session_.courier->Send(lane, Fenced(frame.link, frame.incarnation, cause));
+    session_.control_queue->Send(lane, Fenced(frame.link, frame.incarnation, cause));
     return true;
   }
   // Also where nothing of it has arrived: from now on nothing may.
@@ -77,20 +77,20 @@ bool RecvLinks::Fence(const Frame& frame, Lane lane, Nanos now) {
 }
 
 void RecvLinks::Proved(LinkId id, Incarnation incarnation, bool ok) {
-  if (!is(id, incarnation) || !session_.courier->open(id)) return;
+  if (!is(id, incarnation) || !session_.control_queue->open(id)) return;
   // What its first chunk needs is there before it.
-  session_.courier->Repeat(FrameType::kRegion, id);
-  session_.courier->Send(id, Frame{.type = FrameType::kProved, .link = id, .incarnation = incarnation, .ok = ok});
+  session_.control_queue->Repeat(FrameType::kRegion, id);
+  session_.control_queue->Send(id, Frame{.type = FrameType::kProved, .link = id, .incarnation = incarnation, .ok = ok});
   // The initiator proves a link once all its sockets have been answered. Until then frames go elsewhere: on a rail that just came back the
   // one way may work before the other.
-  if (ok) session_.courier->Up(id);
+  if (ok) session_.control_queue->Up(id);
 }
 
 void RecvLinks::LocalRail(uint16_t rail, bool up, Nanos now) {
   if (rail >= rail_up_.size()) return;
   const bool was_up = rail_up_[rail];
   rail_up_[rail] = up;
-  if (up && !was_up) session_.courier->SendAll(Frame{.type = FrameType::kRailUp, .number = rail});
+  if (up && !was_up) session_.control_queue->SendAll(Frame{.type = FrameType::kRailUp, .number = rail});
   if (up) return;
   for (LinkId id = 0; id < links_.size(); ++id)
     if (links_[id].rails.local == rail) Step(id, AcceptorEvent::kTrouble, links_[id].incarnation, EvidenceCause::kLinkDown, kOobLane, now);
@@ -100,7 +100,7 @@ void RecvLinks::LocalVerdict(uint16_t rail, bool failed, Nanos now) {
   if (rail >= local_failed_.size()) return;
   const bool was_failed = local_failed_[rail];
   local_failed_[rail] = failed;
-  if (was_failed && !failed) session_.courier->SendAll(Frame{.type = FrameType::kRailUp, .number = rail});
+  if (was_failed && !failed) session_.control_queue->SendAll(Frame{.type = FrameType::kRailUp, .number = rail});
   ApplyVerdicts(now);
 }
 
@@ -112,7 +112,7 @@ void RecvLinks::RemoteVerdict(uint16_t rail, bool failed, Nanos now) {
 
 bool RecvLinks::OtherWay(LinkId id) const {
   for (LinkId other = 0; other < links_.size(); ++other)
-    if (other != id && session_.courier->up(other) && !FailedVerdict(links_[other].rails)) return true;
+    if (other != id && session_.control_queue->up(other) && !FailedVerdict(links_[other].rails)) return true;
   return false;
 }
 
@@ -134,10 +134,10 @@ void RecvLinks::End(LinkId id, Nanos now) {
   Action& action = session_.actions->emplace_back(Action{.kind = Action::Kind::kCloseLink});
   action.link = id;
   action.incarnation = links_[id].incarnation;
-  session_.courier->Down(id);
+  session_.control_queue->Down(id);
   // What was told on its channel may be lost.
   session_.flows->TellAgain();
-  session_.courier->Resend(now);
+  session_.control_queue->Resend(now);
 }
 
 void RecvLinks::Owe(LinkId id, Incarnation incarnation, EvidenceCause cause) {
@@ -152,8 +152,9 @@ void RecvLinks::PayOwed(LinkId id, Nanos now) {
   const Owed owed = std::exchange(links_[id].owed, {});
   if (owed.incarnation == 0 || stopped_) return;
   Frame fenced = Fenced(id, owed.incarnation, owed.cause);
-  if (owed.tell) return session_.courier->Keep({FrameType::kFenced, id, owed.incarnation}, std::move(fenced), id, true, now);
-  for (const Lane lane : owed.lanes) session_.courier->Send(lane, fenced);
+  if (owed.tell)
+    return session_.control_queue->SendUntilAnswered({FrameType::kFenced, id, owed.incarnation}, std::move(fenced), id, true, now);
+  for (const Lane lane : owed.lanes) session_.control_queue->Send(lane, fenced);
 }
 
 void RecvLinks::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, EvidenceCause cause, Lane lane, Nanos now) {
@@ -161,18 +162,18 @@ void RecvLinks::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, Ev
   if (observer_) observer_(id, link.state, event);
   const AcceptorStep step = Next(link.state, event);
   if (IsPlanted(Planted::kFenceUnfulfilled) && step.action == AcceptorAction::kCloseAndOwe)
-    return session_.courier->Send(lane, Fenced(id, incarnation, cause));
+    return session_.control_queue->Send(lane, Fenced(id, incarnation, cause));
   // From here on an ending link delivers no more; its claims stay until it is closed.
   link.state = step.next;
   switch (step.action) {
     case AcceptorAction::kNone: break;
     case AcceptorAction::kBegin: link.incarnation = incarnation; break;
-    case AcceptorAction::kAnswer: session_.courier->Send(lane, Fenced(id, incarnation, cause)); break;
+    case AcceptorAction::kAnswer: session_.control_queue->Send(lane, Fenced(id, incarnation, cause)); break;
     case AcceptorAction::kClose: End(id, now); break;
     case AcceptorAction::kCloseAndOwe:
       End(id, now);
       if (IsPlanted(Planted::kFencedEarly)) {
-        session_.courier->Send(lane, Fenced(id, incarnation, cause));
+        session_.control_queue->Send(lane, Fenced(id, incarnation, cause));
         break;
       }
       [[fallthrough]];

@@ -11,7 +11,7 @@
 #include "base/core/clock.h"
 #include "netplugin/flow/recv_flows.h"
 #include "netplugin/link/action.h"
-#include "netplugin/link/courier.h"
+#include "netplugin/link/control_queue.h"
 #include "netplugin/link/detour.h"
 #include "netplugin/link/link_table.h"
 
@@ -25,7 +25,7 @@ class RecvLinks {
   // The parts of the session that links work with; they outlive the links.
   struct Session {
     std::vector<Action>* actions;
-    Courier* courier;
+    ControlQueue* control_queue;
     RecvFlows* flows;
   };
   // Links are numbered as at the initiator's end: see SendLinks::Know(). `peer` is for the log.

@@ -21,7 +21,7 @@ constexpr Nanos kTickMost = 100 * kNanosPerMs;
 
 RecvSession::RecvSession(const Options& options, Nanos now)
     : options_(options),
-      links_(options.local_rails, options.remote_rails, options.peer, {&actions_, &courier_, &flows_}, options.observer, now),
+      links_(options.local_rails, options.remote_rails, options.peer, {&actions_, &control_queue_, &flows_}, options.observer, now),
       ticked_(now),
       heard_(now) {}
 
@@ -31,12 +31,12 @@ void RecvSession::AcceptFlow(FlowId id, LinkId home) {
   opening_.erase(id);
   RecvFlows::Flow* flow = flows_.Open(id, home);
   if (failed_) flows_.Fail(flow, "R2CC: peer " + options_.peer + " is gone");
-  courier_.SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = true, .number = kEagerWindow}, home);
+  control_queue_.SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = true, .number = kEagerWindow}, home);
 }
 
 void RecvSession::RefuseFlow(FlowId id) {
   opening_.erase(id);
-  courier_.SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = false}, 0);
+  control_queue_.SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = false}, 0);
 }
 
 MessageId RecvSession::Post(FlowId id, const Buffer& to, uint64_t capacity_bytes, Nanos) {
@@ -70,12 +70,12 @@ void RecvSession::CloseFlow(FlowId id, Nanos now) {
   if (failed_ || IsPlanted(Planted::kByeLost)) return flows_.Forget(id);
   Frame frame{.type = FrameType::kBye, .flow = id};
   frame.message = placed_through;
-  courier_.Keep({FrameType::kBye, id, 0}, std::move(frame), home, true, now);
+  control_queue_.SendUntilAnswered({FrameType::kBye, id, 0}, std::move(frame), home, true, now);
 }
 
 void RecvSession::FailAll(const std::string& error) {
   failed_ = true;
-  courier_.Forget();
+  control_queue_.Forget();
   links_.Stop();
   if (!flows_.empty()) Add(Action::Kind::kWarn).text = error;
   flows_.FailAll(error);
@@ -83,7 +83,7 @@ void RecvSession::FailAll(const std::string& error) {
 
 void RecvSession::Suspicion(Nanos now) {
   flows_.TellAgain();
-  courier_.Resend(now);
+  control_queue_.Resend(now);
 }
 
 // ---- frames ----
@@ -98,13 +98,13 @@ void RecvSession::Garbled(Lane lane, Nanos now) {
 }
 
 void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
-  if (!courier_.open(lane)) return;
+  if (!control_queue_.open(lane)) return;
   heard_ = now;
   if (lane == kOobLane) oob_silent_since_ = 0;
   switch (frame.type) {
     case FrameType::kFlowOpen: {
       if (flows_.Find(frame.flow) != nullptr) {
-        courier_.Send(lane, Frame{.type = FrameType::kFlowOpened, .flow = frame.flow, .ok = true, .number = kEagerWindow});
+        control_queue_.Send(lane, Frame{.type = FrameType::kFlowOpened, .flow = frame.flow, .ok = true, .number = kEagerWindow});
         return;
       }
       if (flows_.closed(frame.flow) || flows_.size() >= kFlowsMax || !opening_.insert(frame.flow).second) return;
@@ -126,19 +126,19 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
     case FrameType::kFence:
       if (!links_.Fence(frame, lane, now)) return Garbled(lane, now);
       return LinksChanged(now);
-    case FrameType::kFencedAck: courier_.AnsweredThrough(FrameType::kFenced, frame.link, frame.incarnation); return;
+    case FrameType::kFencedAck: control_queue_.AnsweredThrough(FrameType::kFenced, frame.link, frame.incarnation); return;
     case FrameType::kRegionKnown:
       if (frame.number > UINT32_MAX) return Garbled(lane, now);
       return regions_.Confirmed(static_cast<RegionId>(frame.number), frame.incarnation);
     case FrameType::kPing: {
       Frame pong{.type = FrameType::kPong};
       pong.number = frame.number;
-      courier_.Send(lane, pong);
+      control_queue_.Send(lane, pong);
       return;
     }
     case FrameType::kPong: return;
     case FrameType::kFlowEnd: {
-      courier_.Send(lane, Frame{.type = FrameType::kFlowEnded, .flow = frame.flow});
+      control_queue_.Send(lane, Frame{.type = FrameType::kFlowEnded, .flow = frame.flow});
       if (RecvFlows::Flow* flow = flows_.Find(frame.flow); flow != nullptr)
         flow->ledger.posted_through() > flow->ledger.placed_through()
             ? FailFlow(flow, "R2CC: peer " + options_.peer + " closed the flow with receives outstanding")
@@ -146,7 +146,7 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
       return;
     }
     case FrameType::kByeAck:
-      courier_.Answered({FrameType::kBye, frame.flow, 0});
+      control_queue_.Answered({FrameType::kBye, frame.flow, 0});
       flows_.Forget(frame.flow);
       return;
     default: return Garbled(lane, now);  // not a word for an acceptor
@@ -156,15 +156,15 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
 // ---- lanes and links ----
 
 void RecvSession::OobUp(Nanos now) {
-  courier_.Up(kOobLane);
+  control_queue_.Up(kOobLane);
   heard_ = now;
   oob_silent_since_ = 0;
-  courier_.Resend(now);
+  control_queue_.Resend(now);
 }
 
 void RecvSession::OobDown(Nanos now) {
-  if (!courier_.up(kOobLane)) return;
-  courier_.Down(kOobLane);
+  if (!control_queue_.up(kOobLane)) return;
+  control_queue_.Down(kOobLane);
   Suspicion(now);
   CheckLost(now);
 }
@@ -255,14 +255,14 @@ void RecvSession::PeerProbed(Reach reach, Nanos now) {
 }
 
 bool RecvSession::OobSilent(Nanos now) const {
-  return courier_.up(kOobLane) && oob_silent_since_ != 0 && now - oob_silent_since_ >= options_.silence;
+  return control_queue_.up(kOobLane) && oob_silent_since_ != 0 && now - oob_silent_since_ >= options_.silence;
 }
 
 void RecvSession::PingOob(Nanos every, Nanos now) {
   if (now - oob_pinged_ < every) return;
   oob_pinged_ = now;
   if (oob_silent_since_ == 0) oob_silent_since_ = now;
-  courier_.Send(kOobLane, Frame{.type = FrameType::kPing});
+  control_queue_.Send(kOobLane, Frame{.type = FrameType::kPing});
 }
 
 // A sender with nothing to send is as quiet as one that is stopped, and both are waited for. With the out-of-band connection alive, an
@@ -270,7 +270,7 @@ void RecvSession::PingOob(Nanos every, Nanos now) {
 bool RecvSession::Unreachable(Nanos now) {
   const bool link = links_.none_since() == 0;
   if (!outstanding() || (link && now - heard_ < options_.silence)) return false;
-  if (!courier_.up(kOobLane)) return probe_ == Reach::kSilent;
+  if (!control_queue_.up(kOobLane)) return probe_ == Reach::kSilent;
   PingOob(link ? kQuietPingEvery : options_.silence / 2, now);
   return !link && !OobSilent(now);
 }
@@ -286,7 +286,7 @@ void RecvSession::CheckLost(Nanos now) {
     return;
   }
   const bool quiet = outstanding() && now - heard_ >= options_.silence;
-  const bool ask = !any_lane() || (quiet && (!courier_.up(kOobLane) || OobSilent(now)));
+  const bool ask = !any_lane() || (quiet && (!control_queue_.up(kOobLane) || OobSilent(now)));
   if (ask && now - probed_ >= kProbeEvery) {
     probed_ = now;
     Add(Action::Kind::kProbePeer).heard = heard_;
@@ -296,7 +296,7 @@ void RecvSession::CheckLost(Nanos now) {
 void RecvSession::Tick(Nanos now) {
   if (failed_) return;
   if (std::exchange(heard_bulk_, false)) heard_ = now;
-  courier_.Tick(now, [this](const Courier::Key& key, Frame* frame) {
+  control_queue_.Tick(now, [this](const ControlQueue::Key& key, Frame* frame) {
     // What has arrived since belongs in the answer.
     const auto& [type, link, incarnation] = key;
     if (type == FrameType::kFenced)

@@ -16,7 +16,7 @@
 #include "base/core/clock.h"
 #include "netplugin/flow/recv_flows.h"
 #include "netplugin/link/action.h"
-#include "netplugin/link/courier.h"
+#include "netplugin/link/control_queue.h"
 #include "netplugin/link/detour.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/recv_links.h"
@@ -112,9 +112,9 @@ class RecvSession {
   uint16_t local_rail(LinkId link) const { return links_.local_rail(link); }
   uint16_t remote_rail(LinkId link) const { return links_.remote_rail(link); }
   bool outstanding() const { return flows_.outstanding(); }
-  bool idle() const { return flows_.empty() && courier_.idle(); }
+  bool idle() const { return flows_.empty() && control_queue_.idle(); }
   bool failed() const { return failed_; }
-  bool any_lane() const { return courier_.any_open(); }
+  bool any_lane() const { return control_queue_.any_open(); }
 
  private:
   Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }
@@ -132,9 +132,9 @@ class RecvSession {
 
   const Options options_;
   std::vector<Action> actions_;
-  Courier courier_{&actions_};
-  ToldRegions regions_{&courier_};
-  RecvFlows flows_{&courier_, options_.memory, &regions_};
+  ControlQueue control_queue_{&actions_};
+  ToldRegions regions_{&control_queue_};
+  RecvFlows flows_{&control_queue_, options_.memory, &regions_};
   RecvLinks links_;
   bool had_link_ = false;
   Nanos ticked_;

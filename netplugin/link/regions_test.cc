@@ -88,9 +88,9 @@ TEST_F(RemoteRegionsTest, ARegionThatChangesOrFitsNoRailsIsRefused) {
 
 struct ToldRegionsTest : testing::Test {
   ToldRegionsTest() {
-    courier.set_links(2);
-    courier.Up(0);
-    courier.Up(1);
+    control_queue.set_links(2);
+    control_queue.Up(0);
+    control_queue.Up(1);
   }
   // Generations that were told since the last call.
   std::vector<uint32_t> Told() {
@@ -99,8 +99,8 @@ struct ToldRegionsTest : testing::Test {
     return generations;
   }
   std::vector<Action> actions;
-  Courier courier{&actions};
-  ToldRegions regions{&courier};
+  ControlQueue control_queue{&actions};
+  ToldRegions regions{&control_queue};
 };
 
 TEST_F(ToldRegionsTest, ARegionIsToldOnceAndRepeatedUntilItIsConfirmed) {
@@ -108,12 +108,12 @@ TEST_F(ToldRegionsTest, ARegionIsToldOnceAndRepeatedUntilItIsConfirmed) {
   EXPECT_EQ(regions.GenerationOf(kRegion), 1u);
   regions.Use(MakeRegion(1), 1, 1);
   EXPECT_EQ(Told(), std::vector<uint32_t>{1});
-  courier.Resend(2);
+  control_queue.Resend(2);
   EXPECT_EQ(Told(), (std::vector<uint32_t>{1, 1})) << "on both lanes";
   regions.Confirmed(kRegion, 1);
-  courier.Resend(3);
+  control_queue.Resend(3);
   EXPECT_TRUE(Told().empty());
-  EXPECT_TRUE(courier.idle());
+  EXPECT_TRUE(control_queue.idle());
 }
 
 TEST_F(ToldRegionsTest, OnlyThePeerThatKnowsARegionHearsOfItsChanges) {
@@ -126,7 +126,7 @@ TEST_F(ToldRegionsTest, OnlyThePeerThatKnowsARegionHearsOfItsChanges) {
   EXPECT_EQ(Told(), (std::vector<uint32_t>{2, 4}));
   // The confirmation of the newest is one of all.
   regions.Confirmed(kRegion, 4);
-  EXPECT_TRUE(courier.idle());
+  EXPECT_TRUE(control_queue.idle());
   EXPECT_FALSE(regions.Changed(std::make_shared<Region>(Region{.id = kRegion, .generation = 5}), 1)) << "no grant can name it";
   EXPECT_EQ(Told(), std::vector<uint32_t>{5});
   EXPECT_EQ(regions.GenerationOf(kRegion), 0u);

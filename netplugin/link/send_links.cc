@@ -35,7 +35,7 @@ void SendLinks::Know(std::span<const RailInfo> remote_rails, Nanos now) {
   shares_.resize(links_.size());
   rates_ = RateWatch(links_.size());
   session_.regions->set_rails(rails_.remote_count());
-  session_.courier->set_links(links_.size());
+  session_.control_queue->set_links(links_.size());
   for (LinkId i = 0; i < links_.size(); ++i) {
     links_[i].since = now;
     shares_[i].home = is_home(i);
@@ -67,7 +67,7 @@ Action& SendLinks::Add(Action::Kind kind, LinkId link) {
 
 void SendLinks::Connected(LinkId id, Incarnation incarnation, Nanos now) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kConnecting) return;
-  session_.courier->Up(id);
+  session_.control_queue->Up(id);
   session_.watch->Up(id, now);
   Step(id, InitiatorEvent::kConnected, EvidenceCause::kNone, now);
 }
@@ -89,7 +89,7 @@ void SendLinks::Fenced(const Frame& frame, Nanos now) {
     if (cause == EvidenceCause::kLinkDown && link.state != InitiatorState::kIdle) rails_.SetRemoteUp(link.rails.remote, false);
     Step(frame.link, InitiatorEvent::kPeerFenced, cause, now);
   }
-  session_.courier->AnsweredThrough(FrameType::kFence, frame.link, frame.incarnation);
+  session_.control_queue->AnsweredThrough(FrameType::kFence, frame.link, frame.incarnation);
   for (const OpenFences::Fence& fence : fences_.TakeAnswered(frame.link, told)) {
     const uint64_t replay_bytes = session_.flows->Reclaim(fence.carrier);
     Action& action = Add(Action::Kind::kLinkFenced, fence.link);
@@ -311,9 +311,9 @@ void SendLinks::AskFence(LinkId id, EvidenceCause cause, Nanos now) {
   if (stopped_) return;
   const Incarnation incarnation = links_[id].incarnation;
   // The answer for a later incarnation is one for all before it.
-  session_.courier->AnsweredThrough(FrameType::kFence, id, incarnation);
+  session_.control_queue->AnsweredThrough(FrameType::kFence, id, incarnation);
   Frame frame{.type = FrameType::kFence, .link = id, .incarnation = incarnation, .cause = static_cast<uint32_t>(cause)};
-  session_.courier->Keep({FrameType::kFence, id, incarnation}, std::move(frame), id, true, now);
+  session_.control_queue->SendUntilAnswered({FrameType::kFence, id, incarnation}, std::move(frame), id, true, now);
 }
 
 void SendLinks::Give(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, Nanos now) {
@@ -330,9 +330,9 @@ void SendLinks::Give(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, 
 
 void SendLinks::Close(LinkId id, Nanos now) {
   Add(Action::Kind::kCloseLink, id);
-  session_.courier->Down(id);
+  session_.control_queue->Down(id);
   session_.watch->Down(id);
-  session_.courier->Resend(now);
+  session_.control_queue->Resend(now);
 }
 
 // ---- carrying, and time ----

@@ -14,7 +14,7 @@
 #include "netplugin/flow/send_flows.h"
 #include "netplugin/flow/stripe.h"
 #include "netplugin/link/action.h"
-#include "netplugin/link/courier.h"
+#include "netplugin/link/control_queue.h"
 #include "netplugin/link/detour.h"
 #include "netplugin/link/lane_watch.h"
 #include "netplugin/link/link_table.h"
@@ -34,7 +34,7 @@ class SendLinks {
   // The parts of the session that links work with; they outlive the links.
   struct Session {
     std::vector<Action>* actions;
-    Courier* courier;
+    ControlQueue* control_queue;
     LaneWatch* watch;
     SendFlows* flows;
     RemoteRegions* regions;

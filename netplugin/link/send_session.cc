@@ -27,7 +27,8 @@ SendSession::SendSession(const Options& options, Nanos now)
       peer_node_(options.peer),
       flows_({options.chunk_base_bytes, std::min(options.eager_bytes, options.chunk_base_bytes)}, options.mode, options.memory, &regions_),
       watch_(options.silence),
-      links_(LocalTransports(options), {&actions_, &courier_, &watch_, &flows_, &regions_, options.retry_seed}, options.observer, now),
+      links_(LocalTransports(options), {&actions_, &control_queue_, &watch_, &flows_, &regions_, options.retry_seed}, options.observer,
+             now),
       oob_(options.retry_seed),
       ticked_(now) {}
 
@@ -44,7 +45,7 @@ FlowId SendSession::OpenFlow(uint64_t listen_id, uint16_t local_rail, Nanos now)
   Frame frame{.type = FrameType::kFlowOpen, .flow = flow->id};
   frame.number = listen_id;
   frame.cause = local_rail;
-  courier_.Keep({FrameType::kFlowOpen, flow->id, 0}, std::move(frame), flow->home, false, now);
+  control_queue_.SendUntilAnswered({FrameType::kFlowOpen, flow->id, 0}, std::move(frame), flow->home, false, now);
   return flow->id;
 }
 
@@ -55,7 +56,7 @@ MessageId SendSession::Post(FlowId id, const Buffer& from, uint64_t bytes, Nanos
   const MessageId message = flow->ledger.Post(from, bytes, chunk_bytes);
   flows_.Note(flow);
   if (flow->ledger.overflowed()) FailFlow(flow, "R2CC: a message is larger than the buffer that the receiver posted for it");
-  if (flow->ledger.wants_grant()) courier_.SendBest(Frame{.type = FrameType::kWant, .flow = id, .message = message}, flow->home);
+  if (flow->ledger.wants_grant()) control_queue_.SendBest(Frame{.type = FrameType::kWant, .flow = id, .message = message}, flow->home);
   return message;
 }
 
@@ -87,8 +88,9 @@ void SendSession::EndFlow(FlowId id, Nanos now) {
   const LinkId home = flows_.at(id).home;
   flows_.Close(id);
   waiting_.erase(id);
-  courier_.Answered({FrameType::kFlowOpen, id, 0});
-  if (!failed_) courier_.Keep({FrameType::kFlowEnd, id, 0}, Frame{.type = FrameType::kFlowEnd, .flow = id}, home, false, now);
+  control_queue_.Answered({FrameType::kFlowOpen, id, 0});
+  if (!failed_)
+    control_queue_.SendUntilAnswered({FrameType::kFlowEnd, id, 0}, Frame{.type = FrameType::kFlowEnd, .flow = id}, home, false, now);
 }
 
 void SendSession::EndClosing(Nanos now) {
@@ -109,7 +111,7 @@ void SendSession::FailFlow(SendFlows::Flow* flow, std::string error) {
 void SendSession::FailAll(const std::string& error) {
   failed_ = true;
   links_.Stop();
-  courier_.Forget();
+  control_queue_.Forget();
   waiting_.clear();
   // A peer that went after all flows were closed is an ordinary end.
   if (!flows_.empty()) Add(Action::Kind::kWarn).text = error;
@@ -131,7 +133,7 @@ void SendSession::Garbled(Lane lane, Nanos now) {
 void SendSession::Receive(Lane lane, const Frame& frame, Nanos now) {
   // The acceptor speaks on a link's lane as soon as that is greeted; the link's other sockets may take longer.
   const bool opening = lane != kOobLane && links_.state(static_cast<LinkId>(lane)) == InitiatorState::kConnecting;
-  if (!courier_.up(lane) && !opening) return;
+  if (!control_queue_.up(lane) && !opening) return;
   watch_.Heard(lane, now);
   Handle(lane, frame, now);
   if (!closing_.empty()) EndClosing(now);
@@ -141,7 +143,7 @@ void SendSession::Handle(Lane lane, const Frame& frame, Nanos now) {
   SendFlows::Flow* flow = flows_.Find(frame.flow);
   switch (frame.type) {
     case FrameType::kFlowOpened:
-      courier_.Answered({FrameType::kFlowOpen, frame.flow, 0});
+      control_queue_.Answered({FrameType::kFlowOpen, frame.flow, 0});
       if (flow == nullptr || flow->state != FlowState::kOpening) return;
       if (!frame.ok) return FailFlow(flow, "R2CC: peer " + peer_node_ + " does not listen for this flow any more");
       flow->state = FlowState::kOpen;
@@ -160,21 +162,21 @@ void SendSession::Handle(Lane lane, const Frame& frame, Nanos now) {
       flows_.Note(flow);
       return;
     case FrameType::kBye: return ReceiveBye(lane, frame, flow, now);
-    case FrameType::kFlowEnded: courier_.Answered({FrameType::kFlowEnd, frame.flow, 0}); return;
+    case FrameType::kFlowEnded: control_queue_.Answered({FrameType::kFlowEnd, frame.flow, 0}); return;
     case FrameType::kFenced:
       if (frame.link >= links_.count()) return Garbled(lane, now);
       if (frame.incarnation > links_.incarnation(frame.link)) return;
       flows_.Arrived(frame.arrivals);
       // What was entrusted and is named in no part is to be replayed: so it takes all of them.
       if (!fenced_parts_.Add(frame)) return;
-      courier_.Send(lane, Frame{.type = FrameType::kFencedAck, .link = frame.link, .incarnation = frame.incarnation});
+      control_queue_.Send(lane, Frame{.type = FrameType::kFencedAck, .link = frame.link, .incarnation = frame.incarnation});
       links_.Fenced(frame, now);
       return;
     case FrameType::kProved: return links_.Proved(frame.link, frame.incarnation, frame.ok, now);
     case FrameType::kPing: {
       Frame pong{.type = FrameType::kPong};
       pong.number = frame.number;
-      courier_.Send(lane, pong);
+      control_queue_.Send(lane, pong);
       return;
     }
     case FrameType::kPong: watch_.Pong(lane, frame.number, now); return;
@@ -209,7 +211,7 @@ void SendSession::ReceiveGrant(Lane lane, const Frame& frame, SendFlows::Flow* f
 void SendSession::ReceiveRegion(Lane lane, const Frame& frame, Nanos now) {
   const Region& region = *frame.region;
   if (!regions_.Told(frame.region)) return Garbled(lane, now);
-  courier_.Send(lane, Frame{.type = FrameType::kRegionKnown, .incarnation = region.generation, .number = region.id});
+  control_queue_.Send(lane, Frame{.type = FrameType::kRegionKnown, .incarnation = region.generation, .number = region.id});
   for (auto& [id, flow] : flows_.all()) UseWaiting(&flow, now);
   // Chunks that were ready may go where they could not.
   for (auto& [id, flow] : flows_.all()) flows_.Note(&flow);
@@ -232,12 +234,12 @@ WriteTarget SendSession::TargetOf(LinkId link, const Chunk& chunk) const {
 }
 
 void SendSession::ReceiveBye(Lane lane, const Frame& frame, SendFlows::Flow* flow, Nanos now) {
-  courier_.Send(lane, Frame{.type = FrameType::kByeAck, .flow = frame.flow});
+  control_queue_.Send(lane, Frame{.type = FrameType::kByeAck, .flow = frame.flow});
   if (flow == nullptr) return;
   if (!flow->ledger.AckThrough(frame.message)) return Garbled(lane, now);
   // Who closes it has opened it, though that word may be lost or still on its way.
   flow->opened = true;
-  courier_.Answered({FrameType::kFlowOpen, frame.flow, 0});
+  control_queue_.Answered({FrameType::kFlowOpen, frame.flow, 0});
   flows_.Note(flow);
   if (flow->state == FlowState::kFailed) return;
   // An orderly end is no news before the job sends on; with requests outstanding it is the peer's abort.
@@ -249,21 +251,21 @@ void SendSession::ReceiveBye(Lane lane, const Frame& frame, SendFlows::Flow* flo
 // ---- lanes and links ----
 
 void SendSession::OobUp(const std::string& peer_node, std::span<const RailInfo> remote_rails, Nanos now) {
-  courier_.Up(kOobLane);
+  control_queue_.Up(kOobLane);
   oob_.Up();
   watch_.Up(kOobLane, now);
   peer_node_ = peer_node;
   links_.Know(remote_rails, now);
-  courier_.Resend(now);
+  control_queue_.Resend(now);
 }
 
 void SendSession::OobDown(Reach reach, Nanos now) {
-  const bool was_up = courier_.up(kOobLane);
+  const bool was_up = control_queue_.up(kOobLane);
   oob_.Down(reach, now);
   if (was_up) {
-    courier_.Down(kOobLane);
+    control_queue_.Down(kOobLane);
     watch_.Down(kOobLane);
-    courier_.Resend(now);
+    control_queue_.Resend(now);
   }
   CheckLost(now);
 }
@@ -291,7 +293,7 @@ void SendSession::WatchLanes(Nanos now) {
   for (const LaneWatch::Ping& ping : verdict.pings) {
     Frame frame{.type = FrameType::kPing};
     frame.number = ping.number;
-    courier_.Send(ping.lane, frame);
+    control_queue_.Send(ping.lane, frame);
   }
   for (const Lane lane : verdict.silent)
     if (lane != kOobLane) links_.Trouble(static_cast<LinkId>(lane), EvidenceCause::kSilence, now);
@@ -311,7 +313,7 @@ void SendSession::ProbePeer(Nanos now) {
 
 // Nobody answers: the peer's kernel at the out-of-band address tells a process that is stopped from one that is gone.
 void SendSession::PeerIsSilent(Nanos now) {
-  if (!courier_.up(kOobLane)) {
+  if (!control_queue_.up(kOobLane)) {
     // It has vanished, as far as anybody can see. Its links are as dead as the lane whose keep-alive failed; the deadline runs.
     if (!oob_.Silent(options_.silence, now)) return;
     for (LinkId link = 0; link < links_.count(); ++link)
@@ -337,8 +339,7 @@ void SendSession::CheckFlows(Nanos now) {
   });
   links_.AgeStranded(answering, options_.deadline, [&](SendFlows::Flow* flow) {
     FailFlow(flow, "R2CC: no link that works has reached memory of peer " + peer_node_ + " for " +
-                       std::to_string(options_.deadline / kNanosPerMs) +
-                       " ms (R2CC_DEADLINE_MS): it is registered on rails that are down");
+                       std::to_string(options_.deadline / kNanosPerMs) + " ms (R2CC_DEADLINE_MS): it is registered on rails that are down");
   });
 }
 
@@ -353,7 +354,7 @@ void SendSession::CheckLost(Nanos now) {
   ticked_ = now;
   if (links_.none_since() == 0) return;
   if (IsPlanted(Planted::kFalseError) && links_.last_cause() == EvidenceCause::kLinkDown) return FailAll("R2CC: a link is down");
-  if (!courier_.any_open() && oob_.refused()) {
+  if (!control_queue_.any_open() && oob_.refused()) {
     FailAll("R2CC: peer " + peer_node_ + " is gone: its address refuses connections and no rail reaches it");
   } else if (unreachable_ >= options_.deadline) {
     if (options_.gave_up && !flows_.empty()) return FailAll(options_.gave_up(links_.Fates(), unreachable_));
@@ -366,7 +367,7 @@ void SendSession::Tick(Nanos now) {
   if (failed_) return;
   if (oob_.Try(now)) Add(Action::Kind::kOpenOob);
   links_.Tick(now);
-  courier_.Tick(now);
+  control_queue_.Tick(now);
   WatchLanes(now);
   EndClosing(now);
   CheckFlows(now);

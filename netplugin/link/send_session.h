@@ -20,7 +20,7 @@
 #include "netplugin/flow/stripe.h"
 #include "netplugin/link/action.h"
 #include "netplugin/link/chunk_size.h"
-#include "netplugin/link/courier.h"
+#include "netplugin/link/control_queue.h"
 #include "netplugin/link/fenced_parts.h"
 #include "netplugin/link/lane_watch.h"
 #include "netplugin/link/oob_watch.h"
@@ -153,9 +153,9 @@ class SendSession {
   uint16_t remote_rail(LinkId link) const { return links_.remote_rail(link); }
   InitiatorState link_state(LinkId link) const { return links_.state(link); }
   Incarnation incarnation(LinkId link) const { return links_.incarnation(link); }
-  bool outstanding() const { return !courier_.idle() || flows_.outstanding(); }
+  bool outstanding() const { return !control_queue_.idle() || flows_.outstanding(); }
   // No flow is open and no frame waits for an answer: the session may end.
-  bool idle() const { return flows_.empty() && courier_.idle(); }
+  bool idle() const { return flows_.empty() && control_queue_.idle(); }
   bool failed() const { return failed_; }
 
  private:
@@ -189,7 +189,7 @@ class SendSession {
   SendFlows flows_;
   LaneWatch watch_;
   std::vector<Action> actions_;
-  Courier courier_{&actions_};
+  ControlQueue control_queue_{&actions_};
   SendLinks links_;
   FencedParts fenced_parts_;
   std::vector<FlowId> closing_;

@@ -32,7 +32,7 @@ void ToldRegions::Tell(const std::shared_ptr<const Region>& region, LinkId home,
   Confirmed(region->id, region->generation);
   Frame frame{.type = FrameType::kRegion};
   frame.region = region;
-  courier_->Keep({FrameType::kRegion, region->id, region->generation}, std::move(frame), home, false, now);
+  control_queue_->SendUntilAnswered({FrameType::kRegion, region->id, region->generation}, std::move(frame), home, false, now);
 }
 
 }  // namespace r2cc::net

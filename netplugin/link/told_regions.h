@@ -1,5 +1,5 @@
 // The acceptor's own memory as far as its peer has to know it: each region is told once, before or with the first grant that names it, and
-// again when its keys have changed; each word until it is confirmed. Pure: frames leave through the courier.
+// again when its keys have changed; each word until it is confirmed. Pure: frames leave through the control queue.
 #ifndef R2CC_NETPLUGIN_LINK_TOLD_REGIONS_H_
 #define R2CC_NETPLUGIN_LINK_TOLD_REGIONS_H_
 
@@ -9,13 +9,13 @@
 
 #include "base/core/clock.h"
 #include "netplugin/flow/region_keys.h"
-#include "netplugin/link/courier.h"
+#include "netplugin/link/control_queue.h"
 
 namespace r2cc::net {
 
 class ToldRegions final : public RegionGenerations {
  public:
-  explicit ToldRegions(Courier* courier) : courier_(courier) {}
+  explicit ToldRegions(ControlQueue* control_queue) : control_queue_(control_queue) {}
 
   uint32_t GenerationOf(RegionId region) const override;
   // A buffer in `region` is posted by a flow that is at home on `home`.
@@ -23,12 +23,12 @@ class ToldRegions final : public RegionGenerations {
   // Its keys have changed, or it is gone. True: grants that name it have to be told again.
   bool Changed(const std::shared_ptr<const Region>& region, Nanos now);
   // The peer knows so much.
-  void Confirmed(RegionId region, uint32_t generation) { courier_->AnsweredThrough(FrameType::kRegion, region, generation); }
+  void Confirmed(RegionId region, uint32_t generation) { control_queue_->AnsweredThrough(FrameType::kRegion, region, generation); }
 
  private:
   void Tell(const std::shared_ptr<const Region>& region, LinkId home, Nanos now);
 
-  Courier* const courier_;
+  ControlQueue* const control_queue_;
   std::map<RegionId, uint32_t> told_;
 };
 

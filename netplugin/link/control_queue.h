@@ -14,10 +14,10 @@
 
 namespace r2cc::net {
 
-class Courier final : public FlowReportSink {
+class ControlQueue final : public FlowReportSink {
  public:
   // Frames become kSend actions in `*actions`.
-  explicit Courier(std::vector<Action>* actions) : actions_(actions) {}
+  explicit ControlQueue(std::vector<Action>* actions) : actions_(actions) {}
 
   void set_links(size_t links) { links_.resize(links, LaneState::kDown); }
 
@@ -46,7 +46,7 @@ class Courier final : public FlowReportSink {
   using Key = std::tuple<FrameType, uint32_t, Incarnation>;  // flow or link; 0 for flows
   // Sends `frame` on the best lane, or on all, and again on all of them whenever a lane went or kResendAfter passed, until Answered():
   // the lane that was best may have died without a word.
-  void Keep(const Key& key, Frame frame, LinkId home, bool all_lanes, Nanos now);
+  void SendUntilAnswered(const Key& key, Frame frame, LinkId home, bool all_lanes, Nanos now);
   void Answered(const Key& key) { kept_.erase(key); }
   // Also answers for all earlier incarnations of the link, or generations of the region.
   void AnsweredThrough(FrameType type, uint32_t about, Incarnation incarnation);

@@ -1,4 +1,4 @@
-#include "netplugin/link/courier.h"
+#include "netplugin/link/control_queue.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,21 +13,21 @@ constexpr Nanos kResendAfter = 100 * kNanosPerMs;
 
 }  // namespace
 
-bool Courier::any_open() const {
+bool ControlQueue::any_open() const {
   const auto is_open = [](LaneState state) { return state != LaneState::kDown; };
   return is_open(oob_) || std::any_of(links_.begin(), links_.end(), is_open);
 }
 
-void Courier::Put(Lane lane, Frame frame) {
+void ControlQueue::Put(Lane lane, Frame frame) {
   actions_->push_back(Action{.kind = Action::Kind::kSend, .lane = lane, .frame = std::move(frame)});
 }
 
-void Courier::Send(Lane lane, const Frame& frame) {
+void ControlQueue::Send(Lane lane, const Frame& frame) {
   if (frame.type != FrameType::kFenced) return Put(lane, frame);
   for (Frame& part : SplitFenced(frame, ++answers_)) Put(lane, std::move(part));
 }
 
-bool Courier::SendOnLink(const Frame& frame, LinkId home, LaneState least) {
+bool ControlQueue::SendOnLink(const Frame& frame, LinkId home, LaneState least) {
   for (size_t i = 0; i < links_.size(); ++i) {
     const auto link = static_cast<Lane>((home + i) % links_.size());
     if (StateOf(link) < least) continue;
@@ -37,14 +37,14 @@ bool Courier::SendOnLink(const Frame& frame, LinkId home, LaneState least) {
   return false;
 }
 
-bool Courier::SendBest(const Frame& frame, LinkId home) {
+bool ControlQueue::SendBest(const Frame& frame, LinkId home) {
   if (SendOnLink(frame, home, LaneState::kUp)) return true;
   if (!open(kOobLane)) return SendOnLink(frame, home, LaneState::kOpen);
   Send(kOobLane, frame);
   return true;
 }
 
-bool Courier::Report(FlowReport report, LinkId home) {
+bool ControlQueue::Report(FlowReport report, LinkId home) {
   Frame frame{.type = report.grants ? FrameType::kGrant : FrameType::kAck, .flow = report.flow};
   frame.message = report.placed_through;
   frame.numbers = std::move(report.capacities);
@@ -52,7 +52,7 @@ bool Courier::Report(FlowReport report, LinkId home) {
   return SendBest(frame, home);
 }
 
-bool Courier::SendAll(const Frame& frame) {
+bool ControlQueue::SendAll(const Frame& frame) {
   // One answer, whichever lane brings which part.
   const std::vector<Frame> parts = frame.type == FrameType::kFenced ? SplitFenced(frame, ++answers_) : std::vector<Frame>{frame};
   for (Lane lane = kOobLane; lane < static_cast<Lane>(links_.size()); ++lane)
@@ -60,34 +60,34 @@ bool Courier::SendAll(const Frame& frame) {
   return any_open();
 }
 
-void Courier::Keep(const Key& key, Frame frame, LinkId home, bool all_lanes, Nanos now) {
+void ControlQueue::SendUntilAnswered(const Key& key, Frame frame, LinkId home, bool all_lanes, Nanos now) {
   Kept& kept = kept_[key] = Kept{std::move(frame), home, all_lanes, 0};
   Send(&kept, now);
 }
 
-void Courier::Send(Kept* kept, Nanos now) {
+void ControlQueue::Send(Kept* kept, Nanos now) {
   const bool all = kept->all_lanes || kept->sent != 0;
   if (all ? SendAll(kept->frame) : SendBest(kept->frame, kept->home)) kept->sent = now;
 }
 
-void Courier::AnsweredThrough(FrameType type, uint32_t about, Incarnation incarnation) {
+void ControlQueue::AnsweredThrough(FrameType type, uint32_t about, Incarnation incarnation) {
   std::erase_if(kept_, [&](const auto& entry) {
     const auto& [kept_type, kept_about, kept_incarnation] = entry.first;
     return kept_type == type && kept_about == about && kept_incarnation <= incarnation;
   });
 }
 
-void Courier::Repeat(FrameType type, Lane lane) {
+void ControlQueue::Repeat(FrameType type, Lane lane) {
   for (const auto& [key, kept] : kept_)
     if (std::get<FrameType>(key) == type) Send(lane, kept.frame);
 }
 
-void Courier::Resend(Nanos now) {
+void ControlQueue::Resend(Nanos now) {
   if (IsPlanted(Planted::kToldOnce)) return;
   for (auto& [key, kept] : kept_) Send(&kept, now);
 }
 
-void Courier::Tick(Nanos now, const std::function<void(const Key&, Frame*)>& refresh) {
+void ControlQueue::Tick(Nanos now, const std::function<void(const Key&, Frame*)>& refresh) {
   for (auto& [key, kept] : kept_) {
     if (now - kept.sent < kResendAfter || (IsPlanted(Planted::kToldOnce) && kept.sent != 0)) continue;
     if (refresh) refresh(key, &kept.frame);
