@@ -20,7 +20,7 @@ enum class Planted {
   // Acknowledgements.
   kDoneWhenSent,        // a send is done when it has left
   kAckBeforePlacement,  // a message is acknowledged when its buffer is posted
-  kNotToldAgain,        // grants and acknowledgements are not told again after a lane was lost
+  kNotToldAgain,        // grants and acknowledgements are not told again after a channel was lost
   kToldOnce,            // what should be repeated until it is answered is told once
   kByeLost,             // a receiver that closes does not say what it has
   // Placement.
@@ -33,7 +33,7 @@ enum class Planted {
   kFenceUnfulfilled,  // the receiver answers and does not end the link
   kFencedEarly,       // the receiver answers before the link is closed
   kFenceStale,        // the answer about an old incarnation counts for the present one
-  kFalseFence,        // a lane is given up although no other one answers
+  kFalseFence,        // a channel is given up although no other one answers
   kFalseError,        // an error although a path is left
   // What a transport promises.
   kCloseNotAwaited,       // a link counts as closed when its close has begun

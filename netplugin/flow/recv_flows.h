@@ -76,7 +76,7 @@ class RecvFlows {
   // Some flow waits for data.
   bool outstanding() const;
 
-  // Whatever was told on a lane that is gone may be lost: tell it again on another.
+  // Whatever was told on a channel that is gone may be lost: tell it again on another.
   void TellAgain();
   // Tells what is due: at once what the sender waits for, together what it does not. Call while anything was touched and time passes.
   void Flush(Nanos now);

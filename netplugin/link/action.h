@@ -21,9 +21,9 @@
 
 namespace r2cc::net {
 
-// A lane is named by its link; the out-of-band lane has a name of its own.
-using Lane = int;
-constexpr Lane kOobLane = -1;
+// A channel is named by its link; the out-of-band channel has a name of its own.
+using ChannelId = int;
+constexpr ChannelId kOobChannel = -1;
 
 // What became of an attempt to connect to the peer's out-of-band address.
 enum class Reach {
@@ -49,8 +49,8 @@ struct LinkFate {
 
 struct Action {
   enum class Kind {
-    kSend,        // `frame` on `lane`
-    kOpenOob,     // connect and greet the out-of-band lane; answer with OobUp() or OobDown(), before that perhaps with OobUngreeted()
+    kSend,        // `frame` on `channel`
+    kOpenOob,     // connect and greet the out-of-band channel; answer with OobUp() or OobDown(), before that perhaps with OobUngreeted()
     kCloseOob,    // end the out-of-band connection: the peer broke the protocol on it
     kOpenLink,    // connect and greet all sockets of `link`'s `incarnation`; answer with LinkConnected() or LinkTrouble()
     kProveLink,   // send the data check on every bulk socket
@@ -64,7 +64,7 @@ struct Action {
     kWarn,        // one line for the log
   };
   Kind kind;
-  Lane lane = kOobLane;
+  ChannelId channel = kOobChannel;
   Frame frame;
   LinkId link = 0;
   Incarnation incarnation = 0;

@@ -14,22 +14,22 @@ constexpr Nanos kResendAfter = 100 * kNanosPerMs;
 }  // namespace
 
 bool ControlQueue::any_open() const {
-  const auto is_open = [](LaneState state) { return state != LaneState::kDown; };
+  const auto is_open = [](ChannelState state) { return state != ChannelState::kDown; };
   return is_open(oob_) || std::any_of(links_.begin(), links_.end(), is_open);
 }
 
-void ControlQueue::Put(Lane lane, Frame frame) {
-  actions_->push_back(Action{.kind = Action::Kind::kSend, .lane = lane, .frame = std::move(frame)});
+void ControlQueue::Put(ChannelId channel, Frame frame) {
+  actions_->push_back(Action{.kind = Action::Kind::kSend, .channel = channel, .frame = std::move(frame)});
 }
 
-void ControlQueue::Send(Lane lane, const Frame& frame) {
-  if (frame.type != FrameType::kFenced) return Put(lane, frame);
-  for (Frame& part : SplitFenced(frame, ++answers_)) Put(lane, std::move(part));
+void ControlQueue::Send(ChannelId channel, const Frame& frame) {
+  if (frame.type != FrameType::kFenced) return Put(channel, frame);
+  for (Frame& part : SplitFenced(frame, ++answers_)) Put(channel, std::move(part));
 }
 
-bool ControlQueue::SendOnLink(const Frame& frame, LinkId home, LaneState least) {
+bool ControlQueue::SendOnLink(const Frame& frame, LinkId home, ChannelState least) {
   for (size_t i = 0; i < links_.size(); ++i) {
-    const auto link = static_cast<Lane>((home + i) % links_.size());
+    const auto link = static_cast<ChannelId>((home + i) % links_.size());
     if (StateOf(link) < least) continue;
     Send(link, frame);
     return true;
@@ -38,9 +38,9 @@ bool ControlQueue::SendOnLink(const Frame& frame, LinkId home, LaneState least) 
 }
 
 bool ControlQueue::SendBest(const Frame& frame, LinkId home) {
-  if (SendOnLink(frame, home, LaneState::kUp)) return true;
-  if (!open(kOobLane)) return SendOnLink(frame, home, LaneState::kOpen);
-  Send(kOobLane, frame);
+  if (SendOnLink(frame, home, ChannelState::kUp)) return true;
+  if (!open(kOobChannel)) return SendOnLink(frame, home, ChannelState::kOpen);
+  Send(kOobChannel, frame);
   return true;
 }
 
@@ -53,20 +53,20 @@ bool ControlQueue::Report(FlowReport report, LinkId home) {
 }
 
 bool ControlQueue::SendAll(const Frame& frame) {
-  // One answer, whichever lane brings which part.
+  // One answer, whichever channel brings which part.
   const std::vector<Frame> parts = frame.type == FrameType::kFenced ? SplitFenced(frame, ++answers_) : std::vector<Frame>{frame};
-  for (Lane lane = kOobLane; lane < static_cast<Lane>(links_.size()); ++lane)
-    for (size_t i = 0; open(lane) && i < parts.size(); ++i) Put(lane, parts[i]);
+  for (ChannelId channel = kOobChannel; channel < static_cast<ChannelId>(links_.size()); ++channel)
+    for (size_t i = 0; open(channel) && i < parts.size(); ++i) Put(channel, parts[i]);
   return any_open();
 }
 
-void ControlQueue::SendUntilAnswered(const Key& key, Frame frame, LinkId home, bool all_lanes, Nanos now) {
-  Kept& kept = kept_[key] = Kept{std::move(frame), home, all_lanes, 0};
+void ControlQueue::SendUntilAnswered(const Key& key, Frame frame, LinkId home, bool all_channels, Nanos now) {
+  Kept& kept = kept_[key] = Kept{std::move(frame), home, all_channels, 0};
   Send(&kept, now);
 }
 
 void ControlQueue::Send(Kept* kept, Nanos now) {
-  const bool all = kept->all_lanes || kept->sent != 0;
+  const bool all = kept->all_channels || kept->sent != 0;
   if (all ? SendAll(kept->frame) : SendBest(kept->frame, kept->home)) kept->sent = now;
 }
 
@@ -77,9 +77,9 @@ void ControlQueue::AnsweredThrough(FrameType type, uint32_t about, Incarnation i
   });
 }
 
-void ControlQueue::Repeat(FrameType type, Lane lane) {
+void ControlQueue::Repeat(FrameType type, ChannelId channel) {
   for (const auto& [key, kept] : kept_)
-    if (std::get<FrameType>(key) == type) Send(lane, kept.frame);
+    if (std::get<FrameType>(key) == type) Send(channel, kept.frame);
 }
 
 void ControlQueue::Resend(Nanos now) {

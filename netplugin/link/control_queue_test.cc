@@ -12,64 +12,64 @@ constexpr LinkId kHome = 1;
 struct ControlQueueTest : testing::Test {
   ControlQueueTest() { control_queue.set_links(3); }
 
-  std::vector<Lane> Taken() {
-    std::vector<Lane> lanes;
-    for (const Action& action : actions) lanes.push_back(action.lane);
+  std::vector<ChannelId> Taken() {
+    std::vector<ChannelId> channels;
+    for (const Action& action : actions) channels.push_back(action.channel);
     actions.clear();
-    return lanes;
+    return channels;
   }
-  std::vector<Lane> Best() {
+  std::vector<ChannelId> Best() {
     EXPECT_EQ(control_queue.SendBest({}, kHome), control_queue.any_open());
     return Taken();
   }
-  using Lanes = std::vector<Lane>;
+  using Channels = std::vector<ChannelId>;
 
   std::vector<Action> actions;
   ControlQueue control_queue{&actions};
 };
 
-TEST_F(ControlQueueTest, TheHomeLaneIsBestThenTheNextThenTheOneOutOfBand) {
-  EXPECT_EQ(Best(), Lanes{});
-  control_queue.Up(kOobLane);
-  EXPECT_EQ(Best(), Lanes{kOobLane});
+TEST_F(ControlQueueTest, TheHomeChannelIsBestThenTheNextThenTheOneOutOfBand) {
+  EXPECT_EQ(Best(), Channels{});
+  control_queue.Up(kOobChannel);
+  EXPECT_EQ(Best(), Channels{kOobChannel});
   control_queue.Up(0);
-  EXPECT_EQ(Best(), Lanes{0});
+  EXPECT_EQ(Best(), Channels{0});
   control_queue.Up(2);
-  EXPECT_EQ(Best(), Lanes{2});
+  EXPECT_EQ(Best(), Channels{2});
   control_queue.Up(kHome);
-  EXPECT_EQ(Best(), Lanes{kHome});
+  EXPECT_EQ(Best(), Channels{kHome});
   control_queue.Down(kHome);
-  EXPECT_EQ(Best(), Lanes{2});
+  EXPECT_EQ(Best(), Channels{2});
 }
 
-TEST_F(ControlQueueTest, ALaneThatIsMerelyOpenIsTheLastResort) {
+TEST_F(ControlQueueTest, AChannelThatIsMerelyOpenIsTheLastResort) {
   control_queue.Open(kHome);
-  EXPECT_EQ(Best(), Lanes{kHome});
-  control_queue.Up(kOobLane);
-  EXPECT_EQ(Best(), Lanes{kOobLane});
+  EXPECT_EQ(Best(), Channels{kHome});
+  control_queue.Up(kOobChannel);
+  EXPECT_EQ(Best(), Channels{kOobChannel});
   control_queue.Up(0);
-  EXPECT_EQ(Best(), Lanes{0});
+  EXPECT_EQ(Best(), Channels{0});
   control_queue.SendAll({});
-  EXPECT_EQ(Taken(), (Lanes{kOobLane, 0, kHome}));
+  EXPECT_EQ(Taken(), (Channels{kOobChannel, 0, kHome}));
   control_queue.Up(kHome);
-  EXPECT_EQ(Best(), Lanes{kHome});
+  EXPECT_EQ(Best(), Channels{kHome});
 }
 
-TEST_F(ControlQueueTest, WhatIsKeptGoesOnAllLanesTheSecondTime) {
-  control_queue.Up(kOobLane);
+TEST_F(ControlQueueTest, WhatIsKeptGoesOnAllChannelsTheSecondTime) {
+  control_queue.Up(kOobChannel);
   control_queue.Up(0);
   control_queue.Open(2);
   const ControlQueue::Key key{FrameType::kBye, 7, 0};
   control_queue.SendUntilAnswered(key, Frame{.type = FrameType::kBye, .flow = 7}, kHome, false, 1);
-  EXPECT_EQ(Taken(), Lanes{0});
+  EXPECT_EQ(Taken(), Channels{0});
   control_queue.Tick(kNanosPerMs);
-  EXPECT_EQ(Taken(), Lanes{});
+  EXPECT_EQ(Taken(), Channels{});
   control_queue.Tick(kNanosPerSecond);
-  EXPECT_EQ(Taken(), (Lanes{kOobLane, 0, 2}));
+  EXPECT_EQ(Taken(), (Channels{kOobChannel, 0, 2}));
   control_queue.Answered(key);
   EXPECT_TRUE(control_queue.idle());
   control_queue.Tick(2 * kNanosPerSecond);
-  EXPECT_EQ(Taken(), Lanes{});
+  EXPECT_EQ(Taken(), Channels{});
 }
 
 }  // namespace

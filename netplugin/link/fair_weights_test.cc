@@ -33,12 +33,12 @@ class Sender {
 
   FlowId Open(uint16_t rail, double weight) {
     const FlowId flow = session_.OpenFlow(1, rail, now_);
-    session_.Receive(kOobLane, Frame{.type = FrameType::kFlowOpened, .flow = flow, .ok = true}, now_);
+    session_.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow, .ok = true}, now_);
     EXPECT_TRUE(session_.SetWeight(flow, weight));
     weights_[flow] = weight;
     Frame grant{.type = FrameType::kGrant, .flow = flow};
     grant.numbers.assign(kGranted, data_.size());
-    session_.Receive(kOobLane, grant, now_);
+    session_.Receive(kOobChannel, grant, now_);
     for (int i = 0; i < 2; ++i) Post(flow);
     return flow;
   }

@@ -18,8 +18,8 @@ std::vector<Frame> SplitFenced(const Frame& fenced, uint64_t answer, size_t body
 // and not kept: here only the numbers are.
 class FencedParts {
  public:
-  // True if `part` is the whole answer, or the last missing part of one. Parts may come more than once and on several lanes, in any order.
-  // A part of a newer answer, or one for a later incarnation, begins anew; older ones are ignored.
+  // True if `part` is the whole answer, or the last missing part of one. Parts may come more than once and on several channels, in any
+  // order. A part of a newer answer, or one for a later incarnation, begins anew; older ones are ignored.
   bool Add(const Frame& part);
 
  private:

@@ -163,7 +163,7 @@ TEST(FencedParts, AnAcceptorWithMuchUnderWayAnswersInPacketsThatThePeerAccepts) 
   Arrivals expected;
   std::byte buffer[1];
   for (FlowId flow = 1; flow <= kFlows; ++flow) {
-    session.Receive(kOobLane, Frame{.type = FrameType::kFlowOpen, .flow = flow}, 0);
+    session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpen, .flow = flow}, 0);
     session.AcceptFlow(flow, 0);
     for (MessageId message = 0; message < kOpenMessages; ++message) {
       session.Post(flow, buffer, kChunksMax * kChunkBytes, 0);
@@ -178,7 +178,7 @@ TEST(FencedParts, AnAcceptorWithMuchUnderWayAnswersInPacketsThatThePeerAccepts) 
   }
   session.TakeActions();
   Frame fence{.type = FrameType::kFence, .link = 0, .incarnation = kFirst};
-  session.Receive(kOobLane, fence, 0);
+  session.Receive(kOobChannel, fence, 0);
   session.LinkClosed(0, kFirst, true, 0);
   Arrivals arrived;
   FencedParts parts;
@@ -201,13 +201,13 @@ struct InitiatorWithPartsTest : testing::Test {
   InitiatorWithPartsTest() {
     session.OobUp("peer", std::vector<RailInfo>(1, RailInfo{.up = true, .endpoints = {{}}}), 0);
     session.LinkConnected(0, kFirst, 0);
-    session.Receive(kOobLane, Frame{.type = FrameType::kProved, .link = 0, .incarnation = kFirst, .ok = true}, 0);
+    session.Receive(kOobChannel, Frame{.type = FrameType::kProved, .link = 0, .incarnation = kFirst, .ok = true}, 0);
     for (int i = 0; i < 2; ++i) {
       const FlowId flow = session.OpenFlow(1, 0, 0);
-      session.Receive(kOobLane, Frame{.type = FrameType::kFlowOpened, .flow = flow, .ok = true}, 0);
+      session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow, .ok = true}, 0);
       Frame grant{.type = FrameType::kGrant, .flow = flow};
       grant.numbers = {sizeof(data)};
-      session.Receive(kOobLane, grant, 0);
+      session.Receive(kOobChannel, grant, 0);
       session.Post(flow, data, sizeof(data), 0);
       flows.push_back(flow);
     }
@@ -228,7 +228,7 @@ struct InitiatorWithPartsTest : testing::Test {
   }
   // Bytes to replay, or none if the fence is not over.
   std::vector<uint64_t> Replayed(const Frame& part) {
-    session.Receive(kOobLane, Travelled(part), 0);
+    session.Receive(kOobChannel, Travelled(part), 0);
     std::vector<uint64_t> replayed;
     for (const Action& action : session.TakeActions()) {
       if (action.kind == Action::Kind::kLinkFenced) replayed.push_back(action.report.replayed_bytes);

@@ -1,6 +1,6 @@
 // What travels between two plugin processes. All numbers are little-endian; nothing that arrives is trusted.
 //
-// Every connection begins with one Hello from the initiator (the sender's process) and one HelloReply. A control lane then carries
+// Every connection begins with one Hello from the initiator (the sender's process) and one HelloReply. A control channel then carries
 // control frames both ways: {magic, type, body bytes, checksum of the body} and the body. A bulk socket carries, initiator to acceptor
 // only, chunks: a BulkHeader and the chunk's bytes. Checksums after the greeting are CRC-32C exclusive-or the session's tag, which only
 // the two ends know: a packet that a stranger slips into a connection is garbage.

@@ -1,8 +1,8 @@
-// Silence: which lane has stopped answering while another still does. Pure.
+// Silence: which channel has stopped answering while another still does. Pure.
 //
-// A lane is suspected by pings that it leaves unanswered, and given up only if another lane has been answering for a while, pings among
-// them that were sent well after the unanswered one: a peer that is stopped or busy answers none, and is waited for without limit; one
-// that wakes up answers on one lane after the other.
+// A channel is suspected by pings that it leaves unanswered, and given up only if another channel has been answering for a while, pings
+// among them that were sent well after the unanswered one: a peer that is stopped or busy answers none, and is waited for without limit;
+// one that wakes up answers on one channel after the other.
 #ifndef R2CC_NETPLUGIN_LINK_LANE_WATCH_H_
 #define R2CC_NETPLUGIN_LINK_LANE_WATCH_H_
 
@@ -15,42 +15,42 @@
 
 namespace r2cc::net {
 
-class LaneWatch {
+class ChannelWatch {
  public:
-  explicit LaneWatch(Nanos silence) : silence_(silence) {}
+  explicit ChannelWatch(Nanos silence) : silence_(silence) {}
 
-  void Up(Lane lane, Nanos now);
-  void Down(Lane lane);
-  bool empty() const { return lanes_.empty(); }
+  void Up(ChannelId channel, Nanos now);
+  void Down(ChannelId channel);
+  bool empty() const { return channels_.empty(); }
 
-  // Anything at all arrived on the lane.
-  void Heard(Lane lane, Nanos now);
-  // The peer's kernel takes bytes on the lane's link: it is not the lane that is silent. Says nothing of the peer's process, and so nothing
-  // against other lanes.
-  void Moved(Lane lane);
+  // Anything at all arrived on the channel.
+  void Heard(ChannelId channel, Nanos now);
+  // The peer's kernel takes bytes on the channel's link: it is not the channel that is silent. Says nothing of the peer's process, and so
+  // nothing against other channels.
+  void Moved(ChannelId channel);
   // The answer to the ping with this number.
-  void Pong(Lane lane, uint64_t number, Nanos now);
+  void Pong(ChannelId channel, uint64_t number, Nanos now);
 
   struct Ping {
-    Lane lane;
+    ChannelId channel;
     uint64_t number;
   };
   struct Verdict {
-    std::vector<Ping> pings;   // to send now
-    std::vector<Lane> silent;  // to give up now
-    bool peer_silent = false;  // no lane has answered for the whole of the silence
+    std::vector<Ping> pings;        // to send now
+    std::vector<ChannelId> silent;  // to give up now
+    bool peer_silent = false;       // no channel has answered for the whole of the silence
   };
   // `outstanding`: some request waits for this peer. Without one there is nothing to watch.
   Verdict Tick(bool outstanding, Nanos now);
 
-  // When anything was heard last, on lanes too that are gone.
+  // When anything was heard last, on channels too that are gone.
   Nanos heard() const { return heard_; }
 
-  // No lane has been heard for the whole of the silence.
+  // No channel has been heard for the whole of the silence.
   bool AllSilent(Nanos now) const;
 
-  // The lane is up, and a ping on it has been without an answer for the whole of the silence.
-  bool Silent(Lane lane, Nanos now) const;
+  // The channel is up, and a ping on it has been without an answer for the whole of the silence.
+  bool Silent(ChannelId channel, Nanos now) const;
 
  private:
   struct State {
@@ -62,15 +62,15 @@ class LaneWatch {
     std::map<uint64_t, Nanos> in_flight;
   };
 
-  // Lanes are pinged every quarter of the silence while one is suspected: a peer whose last answer is half as old again may just have
-  // stopped, and says nothing against one lane any more.
+  // Channels are pinged every quarter of the silence while one is suspected: a peer whose last answer is half as old again may just have
+  // stopped, and says nothing against one channel any more.
   Nanos AnswersWithin() const { return silence_ / 4 + silence_ / 8; }
 
   const Nanos silence_;
   uint64_t next_number_ = 1;
   bool watching_ = false;
   Nanos heard_ = 0;
-  std::map<Lane, State> lanes_;
+  std::map<ChannelId, State> channels_;
 };
 
 }  // namespace r2cc::net

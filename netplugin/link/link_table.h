@@ -67,7 +67,7 @@ enum class AcceptorAction : uint8_t {
   kAnswer,        // it is ended already: answer FENCED (again)
   kClose,         // close it: the initiator gave it up
   kCloseAndOwe,   // close it, and owe the asker the answer
-  kCloseAndTell,  // close it, and owe FENCED on all lanes until the initiator confirms
+  kCloseAndTell,  // close it, and owe FENCED on all channels until the initiator confirms
   kOwe,           // owe this asker the answer, too
   kFinish,        // drop its claims, then write what is owed
   kWithhold,      // write nothing: a chunk that is replayed could be overwritten

@@ -17,7 +17,7 @@ class Sender {
     flow_ = session_.OpenFlow(1, 0, now_);
     session_.OobUp("peer", std::vector<RailInfo>(links_, RailInfo{.up = true, .endpoints = {{}}}), now_);
     Obey();
-    session_.Receive(kOobLane, Frame{.type = FrameType::kFlowOpened, .flow = flow_, .ok = true}, now_);
+    session_.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow_, .ok = true}, now_);
     EXPECT_EQ(session_.link_state(0), InitiatorState::kUp);
     EXPECT_EQ(session_.link_state(1), InitiatorState::kUp);
   }
@@ -61,7 +61,7 @@ class Sender {
   void MoveOnEach() {
     if (second_ == 0) {
       second_ = session_.OpenFlow(2, 1, now_);
-      session_.Receive(kOobLane, Frame{.type = FrameType::kFlowOpened, .flow = second_, .ok = true}, now_);
+      session_.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = second_, .ok = true}, now_);
     }
     Post(flow_);
     Post(second_);
@@ -83,7 +83,7 @@ class Sender {
     const MessageId id = session_.Post(flow, data_.data(), data_.size(), now_);
     Frame grant{.type = FrameType::kGrant, .flow = flow};
     grant.numbers.assign(id + 1, data_.size());
-    session_.Receive(kOobLane, grant, now_);
+    session_.Receive(kOobChannel, grant, now_);
     return id;
   }
   void Obey() {

@@ -38,7 +38,7 @@ RecvLinks::Offer RecvLinks::Greet(LinkId id, Incarnation incarnation, uint16_t l
   const bool same_rails = RailPair{local_rail, remote_rail} == link.rails;
   if (incarnation <= link.barred || incarnation < link.incarnation || (id < home_count_ && !same_rails)) return Offer::kRefused;
   if (incarnation == link.incarnation) return link.state == AcceptorState::kUp && same_rails ? Offer::kAccepted : Offer::kRefused;
-  Step(id, AcceptorEvent::kGreeted, incarnation, EvidenceCause::kPeerFenced, kOobLane, now);
+  Step(id, AcceptorEvent::kGreeted, incarnation, EvidenceCause::kPeerFenced, kOobChannel, now);
   if (link.state != AcceptorState::kUp) return Offer::kLater;
   link.rails = {local_rail, remote_rail};
   return Offer::kAccepted;
@@ -48,31 +48,31 @@ void RecvLinks::Closed(LinkId id, Incarnation incarnation, bool ok, Nanos now) {
   if (links_[id].incarnation != incarnation) return;
   if (IsPlanted(Planted::kCloseNotAwaited) && links_[id].state != AcceptorState::kEnding) return;
   const bool closed = ok || IsPlanted(Planted::kCloseFailureUnheeded);
-  Step(id, closed ? AcceptorEvent::kClosed : AcceptorEvent::kNotClosed, incarnation, EvidenceCause::kNone, kOobLane, now);
+  Step(id, closed ? AcceptorEvent::kClosed : AcceptorEvent::kNotClosed, incarnation, EvidenceCause::kNone, kOobChannel, now);
 }
 
-void RecvLinks::LaneOpened(LinkId id, Incarnation incarnation, Nanos now) {
+void RecvLinks::ChannelOpened(LinkId id, Incarnation incarnation, Nanos now) {
   if (!is(id, incarnation)) return;
   session_.control_queue->Open(id);
   session_.control_queue->Resend(now);
 }
 
 void RecvLinks::Trouble(LinkId id, Incarnation incarnation, EvidenceCause cause, Nanos now) {
-  if (id < links_.size() && links_[id].incarnation == incarnation) Step(id, AcceptorEvent::kTrouble, incarnation, cause, kOobLane, now);
+  if (id < links_.size() && links_[id].incarnation == incarnation) Step(id, AcceptorEvent::kTrouble, incarnation, cause, kOobChannel, now);
 }
 
-bool RecvLinks::Fence(const Frame& frame, Lane lane, Nanos now) {
+bool RecvLinks::Fence(const Frame& frame, ChannelId channel, Nanos now) {
   if (frame.link >= links_.size()) return false;
   Link& link = links_[frame.link];
   const auto cause = static_cast<EvidenceCause>(frame.cause);
   if (frame.incarnation < link.incarnation) {
     // Closed long ago: a newer incarnation has begun since.
-    session_.control_queue->Send(lane, Fenced(frame.link, frame.incarnation, cause));
+    session_.control_queue->Send(channel, Fenced(frame.link, frame.incarnation, cause));
     return true;
   }
   // Also where nothing of it has arrived: from now on nothing may.
   link.barred = std::max(link.barred, frame.incarnation);
-  Step(frame.link, AcceptorEvent::kFence, frame.incarnation, cause, lane, now);
+  Step(frame.link, AcceptorEvent::kFence, frame.incarnation, cause, channel, now);
   return true;
 }
 
@@ -93,7 +93,8 @@ void RecvLinks::LocalRail(uint16_t rail, bool up, Nanos now) {
   if (up && !was_up) session_.control_queue->SendAll(Frame{.type = FrameType::kRailUp, .number = rail});
   if (up) return;
   for (LinkId id = 0; id < links_.size(); ++id)
-    if (links_[id].rails.local == rail) Step(id, AcceptorEvent::kTrouble, links_[id].incarnation, EvidenceCause::kLinkDown, kOobLane, now);
+    if (links_[id].rails.local == rail)
+      Step(id, AcceptorEvent::kTrouble, links_[id].incarnation, EvidenceCause::kLinkDown, kOobChannel, now);
 }
 
 void RecvLinks::LocalVerdict(uint16_t rail, bool failed, Nanos now) {
@@ -119,7 +120,7 @@ bool RecvLinks::OtherWay(LinkId id) const {
 void RecvLinks::ApplyVerdicts(Nanos now) {
   for (LinkId i = 0; i < links_.size(); ++i)
     if (up(i) && FailedVerdict(links_[i].rails) && OtherWay(i))
-      Step(i, AcceptorEvent::kTrouble, links_[i].incarnation, EvidenceCause::kPageNotice, kOobLane, now);
+      Step(i, AcceptorEvent::kTrouble, links_[i].incarnation, EvidenceCause::kPageNotice, kOobChannel, now);
 }
 
 // ---- the table's actions ----
@@ -154,32 +155,32 @@ void RecvLinks::PayOwed(LinkId id, Nanos now) {
   Frame fenced = Fenced(id, owed.incarnation, owed.cause);
   if (owed.tell)
     return session_.control_queue->SendUntilAnswered({FrameType::kFenced, id, owed.incarnation}, std::move(fenced), id, true, now);
-  for (const Lane lane : owed.lanes) session_.control_queue->Send(lane, fenced);
+  for (const ChannelId channel : owed.channels) session_.control_queue->Send(channel, fenced);
 }
 
-void RecvLinks::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, EvidenceCause cause, Lane lane, Nanos now) {
+void RecvLinks::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, EvidenceCause cause, ChannelId channel, Nanos now) {
   Link& link = links_[id];
   if (observer_) observer_(id, link.state, event);
   const AcceptorStep step = Next(link.state, event);
   if (IsPlanted(Planted::kFenceUnfulfilled) && step.action == AcceptorAction::kCloseAndOwe)
-    return session_.control_queue->Send(lane, Fenced(id, incarnation, cause));
+    return session_.control_queue->Send(channel, Fenced(id, incarnation, cause));
   // From here on an ending link delivers no more; its claims stay until it is closed.
   link.state = step.next;
   switch (step.action) {
     case AcceptorAction::kNone: break;
     case AcceptorAction::kBegin: link.incarnation = incarnation; break;
-    case AcceptorAction::kAnswer: session_.control_queue->Send(lane, Fenced(id, incarnation, cause)); break;
+    case AcceptorAction::kAnswer: session_.control_queue->Send(channel, Fenced(id, incarnation, cause)); break;
     case AcceptorAction::kClose: End(id, now); break;
     case AcceptorAction::kCloseAndOwe:
       End(id, now);
       if (IsPlanted(Planted::kFencedEarly)) {
-        session_.control_queue->Send(lane, Fenced(id, incarnation, cause));
+        session_.control_queue->Send(channel, Fenced(id, incarnation, cause));
         break;
       }
       [[fallthrough]];
     case AcceptorAction::kOwe:
       Owe(id, incarnation, cause);
-      link.owed.lanes.insert(lane);
+      link.owed.channels.insert(channel);
       break;
     case AcceptorAction::kCloseAndTell:
       End(id, now);

@@ -40,10 +40,10 @@ class RecvLinks {
   Offer Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now);
   // The answer to kCloseLink: see action.h.
   void Closed(LinkId link, Incarnation incarnation, bool ok, Nanos now);
-  void LaneOpened(LinkId link, Incarnation incarnation, Nanos now);
+  void ChannelOpened(LinkId link, Incarnation incarnation, Nanos now);
   void Trouble(LinkId link, Incarnation incarnation, plan::EvidenceCause cause, Nanos now);
-  // The initiator asks to end it, on `lane`. False: there is no such link.
-  bool Fence(const Frame& frame, Lane lane, Nanos now);
+  // The initiator asks to end it, on `channel`. False: there is no such link.
+  bool Fence(const Frame& frame, ChannelId channel, Nanos now);
   // The data check of all paths of the incarnation.
   void Proved(LinkId link, Incarnation incarnation, bool ok);
   void LocalRail(uint16_t rail, bool up, Nanos now);
@@ -75,8 +75,8 @@ class RecvLinks {
   struct Owed {
     Incarnation incarnation = 0;  // the newest asked for; 0: nobody has asked
     plan::EvidenceCause cause = plan::EvidenceCause::kNone;
-    std::set<Lane> lanes;  // whose askers hear it
-    bool tell = false;     // it is our own news: on all lanes, until it is confirmed
+    std::set<ChannelId> channels;  // whose askers hear it
+    bool tell = false;             // it is our own news: on all channels, until it is confirmed
   };
   struct Link {
     AcceptorState state = AcceptorState::kDown;
@@ -85,7 +85,7 @@ class RecvLinks {
     RailPair rails;               // `local` is this node's
     Owed owed;
   };
-  void Step(LinkId link, AcceptorEvent event, Incarnation incarnation, plan::EvidenceCause cause, Lane lane, Nanos now);
+  void Step(LinkId link, AcceptorEvent event, Incarnation incarnation, plan::EvidenceCause cause, ChannelId channel, Nanos now);
   void End(LinkId link, Nanos now);
   void Owe(LinkId link, Incarnation incarnation, plan::EvidenceCause cause);
   void PayOwed(LinkId link, Nanos now);

@@ -88,23 +88,23 @@ void RecvSession::Suspicion(Nanos now) {
 
 // ---- frames ----
 
-// A peer that breaks the protocol on a lane loses the lane; the connection is made anew.
-void RecvSession::Garbled(Lane lane, Nanos now) {
+// A peer that breaks the protocol on a channel loses the channel; the connection is made anew.
+void RecvSession::Garbled(ChannelId channel, Nanos now) {
   Add(Action::Kind::kWarn).text = "R2CC: peer " + options_.peer + " broke the protocol";
-  if (lane != kOobLane)
-    return LinkTrouble(static_cast<LinkId>(lane), links_.incarnation(static_cast<LinkId>(lane)), EvidenceCause::kGarbled, now);
+  if (channel != kOobChannel)
+    return LinkTrouble(static_cast<LinkId>(channel), links_.incarnation(static_cast<LinkId>(channel)), EvidenceCause::kGarbled, now);
   Add(Action::Kind::kCloseOob);
   OobDown(now);
 }
 
-void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
-  if (!control_queue_.open(lane)) return;
+void RecvSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
+  if (!control_queue_.open(channel)) return;
   heard_ = now;
-  if (lane == kOobLane) oob_silent_since_ = 0;
+  if (channel == kOobChannel) oob_silent_since_ = 0;
   switch (frame.type) {
     case FrameType::kFlowOpen: {
       if (flows_.Find(frame.flow) != nullptr) {
-        control_queue_.Send(lane, Frame{.type = FrameType::kFlowOpened, .flow = frame.flow, .ok = true, .number = kEagerWindow});
+        control_queue_.Send(channel, Frame{.type = FrameType::kFlowOpened, .flow = frame.flow, .ok = true, .number = kEagerWindow});
         return;
       }
       if (flows_.closed(frame.flow) || flows_.size() >= kFlowsMax || !opening_.insert(frame.flow).second) return;
@@ -124,21 +124,21 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
       return;
     }
     case FrameType::kFence:
-      if (!links_.Fence(frame, lane, now)) return Garbled(lane, now);
+      if (!links_.Fence(frame, channel, now)) return Garbled(channel, now);
       return LinksChanged(now);
     case FrameType::kFencedAck: control_queue_.AnsweredThrough(FrameType::kFenced, frame.link, frame.incarnation); return;
     case FrameType::kRegionKnown:
-      if (frame.number > UINT32_MAX) return Garbled(lane, now);
+      if (frame.number > UINT32_MAX) return Garbled(channel, now);
       return regions_.Confirmed(static_cast<RegionId>(frame.number), frame.incarnation);
     case FrameType::kPing: {
       Frame pong{.type = FrameType::kPong};
       pong.number = frame.number;
-      control_queue_.Send(lane, pong);
+      control_queue_.Send(channel, pong);
       return;
     }
     case FrameType::kPong: return;
     case FrameType::kFlowEnd: {
-      control_queue_.Send(lane, Frame{.type = FrameType::kFlowEnded, .flow = frame.flow});
+      control_queue_.Send(channel, Frame{.type = FrameType::kFlowEnded, .flow = frame.flow});
       if (RecvFlows::Flow* flow = flows_.Find(frame.flow); flow != nullptr)
         flow->ledger.posted_through() > flow->ledger.placed_through()
             ? FailFlow(flow, "R2CC: peer " + options_.peer + " closed the flow with receives outstanding")
@@ -149,22 +149,22 @@ void RecvSession::Receive(Lane lane, const Frame& frame, Nanos now) {
       control_queue_.Answered({FrameType::kBye, frame.flow, 0});
       flows_.Forget(frame.flow);
       return;
-    default: return Garbled(lane, now);  // not a word for an acceptor
+    default: return Garbled(channel, now);  // not a word for an acceptor
   }
 }
 
-// ---- lanes and links ----
+// ---- channels and links ----
 
 void RecvSession::OobUp(Nanos now) {
-  control_queue_.Up(kOobLane);
+  control_queue_.Up(kOobChannel);
   heard_ = now;
   oob_silent_since_ = 0;
   control_queue_.Resend(now);
 }
 
 void RecvSession::OobDown(Nanos now) {
-  if (!control_queue_.up(kOobLane)) return;
-  control_queue_.Down(kOobLane);
+  if (!control_queue_.up(kOobChannel)) return;
+  control_queue_.Down(kOobChannel);
   Suspicion(now);
   CheckLost(now);
 }
@@ -248,21 +248,21 @@ void RecvSession::PeerProbed(Reach reach, Nanos now) {
   probed_ = now;
   probe_ = reach;
   if (reach != Reach::kRefused) return;
-  if (!any_lane())
+  if (!any_channel())
     FailAll("R2CC: peer " + options_.peer + " is gone: its address refuses connections and no rail reaches it");
   else if (outstanding() && now - heard_ >= options_.silence)
-    FailAll("R2CC: peer " + options_.peer + " is gone: it answers on no lane, and its address refuses connections");
+    FailAll("R2CC: peer " + options_.peer + " is gone: it answers on no channel, and its address refuses connections");
 }
 
 bool RecvSession::OobSilent(Nanos now) const {
-  return control_queue_.up(kOobLane) && oob_silent_since_ != 0 && now - oob_silent_since_ >= options_.silence;
+  return control_queue_.up(kOobChannel) && oob_silent_since_ != 0 && now - oob_silent_since_ >= options_.silence;
 }
 
 void RecvSession::PingOob(Nanos every, Nanos now) {
   if (now - oob_pinged_ < every) return;
   oob_pinged_ = now;
   if (oob_silent_since_ == 0) oob_silent_since_ = now;
-  control_queue_.Send(kOobLane, Frame{.type = FrameType::kPing});
+  control_queue_.Send(kOobChannel, Frame{.type = FrameType::kPing});
 }
 
 // A sender with nothing to send is as quiet as one that is stopped, and both are waited for. With the out-of-band connection alive, an
@@ -270,7 +270,7 @@ void RecvSession::PingOob(Nanos every, Nanos now) {
 bool RecvSession::Unreachable(Nanos now) {
   const bool link = links_.none_since() == 0;
   if (!outstanding() || (link && now - heard_ < options_.silence)) return false;
-  if (!control_queue_.up(kOobLane)) return probe_ == Reach::kSilent;
+  if (!control_queue_.up(kOobChannel)) return probe_ == Reach::kSilent;
   PingOob(link ? kQuietPingEvery : options_.silence / 2, now);
   return !link && !OobSilent(now);
 }
@@ -286,7 +286,7 @@ void RecvSession::CheckLost(Nanos now) {
     return;
   }
   const bool quiet = outstanding() && now - heard_ >= options_.silence;
-  const bool ask = !any_lane() || (quiet && (!control_queue_.up(kOobLane) || OobSilent(now)));
+  const bool ask = !any_channel() || (quiet && (!control_queue_.up(kOobChannel) || OobSilent(now)));
   if (ask && now - probed_ >= kProbeEvery) {
     probed_ = now;
     Add(Action::Kind::kProbePeer).heard = heard_;

@@ -66,7 +66,7 @@ class RecvSession {
   // Some sender waits for what Flush() has to tell.
   bool awaited() const { return flows_.awaited(); }
 
-  // ---- lanes and links ----
+  // ---- channels and links ----
 
   void OobUp(Nanos now);
   void OobDown(Nanos now);
@@ -76,7 +76,7 @@ class RecvSession {
   using Offer = RecvLinks::Offer;
   Offer Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now);
   void LinkClosed(LinkId link, Incarnation incarnation, bool ok, Nanos now);
-  void LaneOpened(LinkId link, Incarnation incarnation, Nanos now) { links_.LaneOpened(link, incarnation, now); }
+  void ChannelOpened(LinkId link, Incarnation incarnation, Nanos now) { links_.ChannelOpened(link, incarnation, now); }
   void LinkTrouble(LinkId link, Incarnation incarnation, plan::EvidenceCause cause, Nanos now);
   // The process's own link monitor.
   void LocalRail(uint16_t rail, bool up, Nanos now);
@@ -85,7 +85,7 @@ class RecvSession {
   void RemoteVerdict(uint16_t rail, bool failed, Nanos now);
   // And on the paths between them; `rails.local` is this node's.
   void PathVerdict(RailPair rails, bool broken, Nanos now);
-  void Receive(Lane lane, const Frame& frame, Nanos now);
+  void Receive(ChannelId channel, const Frame& frame, Nanos now);
   void Proved(LinkId link, Incarnation incarnation, bool ok) { links_.Proved(link, incarnation, ok); }
   void Tick(Nanos now);
   // Sends the grants and acknowledgements that are due: at once what the sender waits for, together what it does not.
@@ -114,11 +114,11 @@ class RecvSession {
   bool outstanding() const { return flows_.outstanding(); }
   bool idle() const { return flows_.empty() && control_queue_.idle(); }
   bool failed() const { return failed_; }
-  bool any_lane() const { return control_queue_.any_open(); }
+  bool any_channel() const { return control_queue_.any_open(); }
 
  private:
   Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }
-  void Garbled(Lane lane, Nanos now);
+  void Garbled(ChannelId channel, Nanos now);
   // After what may have taken the last link.
   void LinksChanged(Nanos now);
   void Suspicion(Nanos now);
@@ -141,7 +141,7 @@ class RecvSession {
   Nanos unreachable_ = 0;  // for how long no link has been up although the peer was not merely stopped
   Nanos oob_pinged_ = 0;
   Nanos oob_silent_since_ = 0;  // a ping there is without an answer since; 0: none
-  Nanos heard_;                 // anything, on any lane or bulk socket
+  Nanos heard_;                 // anything, on any channel or bulk socket
   bool heard_bulk_ = false;     // since the last tick
   Nanos probed_ = 0;
   Reach probe_ = Reach::kSilent;  // what the last one found

@@ -16,7 +16,7 @@ constexpr Incarnation kFirst = 1;
 struct RecvSessionTest : testing::Test {
   RecvSessionTest() {
     session.OobUp(0);
-    session.Receive(kOobLane, Frame{.type = FrameType::kFlowOpen, .flow = kFlow}, 0);
+    session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpen, .flow = kFlow}, 0);
     session.AcceptFlow(kFlow, 0);
     EXPECT_EQ(session.Greet(0, kFirst, 0, 0, 0), RecvSession::Offer::kAccepted);
   }
@@ -63,19 +63,19 @@ TEST_F(RecvSessionTest, WordsDoNotGoOnALinkThatIsNotProved) {
     // Nobody waits for the word, so it goes after a while.
     session.Flush(now);
     session.Flush(now += kNanosPerSecond);
-    std::vector<Lane> lanes;
+    std::vector<ChannelId> channels;
     for (const Action& action : session.TakeActions())
-      if (action.kind == Action::Kind::kSend) lanes.push_back(action.lane);
-    return lanes;
+      if (action.kind == Action::Kind::kSend) channels.push_back(action.channel);
+    return channels;
   };
   char buffer[16];
   for (int i = 0; i < 8; ++i) session.Post(kFlow, buffer, sizeof(buffer), 0);
-  session.LaneOpened(0, kFirst, 0);
-  EXPECT_EQ(acknowledged_on(), std::vector<Lane>{kOobLane});
+  session.ChannelOpened(0, kFirst, 0);
+  EXPECT_EQ(acknowledged_on(), std::vector<ChannelId>{kOobChannel});
   session.Proved(0, kFirst, false);
-  EXPECT_EQ(acknowledged_on(), std::vector<Lane>{kOobLane});
+  EXPECT_EQ(acknowledged_on(), std::vector<ChannelId>{kOobChannel});
   session.Proved(0, kFirst, true);
-  EXPECT_EQ(acknowledged_on(), std::vector<Lane>{0});
+  EXPECT_EQ(acknowledged_on(), std::vector<ChannelId>{0});
 }
 
 // ---- the end of an incarnation ----
@@ -83,7 +83,7 @@ TEST_F(RecvSessionTest, WordsDoNotGoOnALinkThatIsNotProved) {
 struct Fenced : RecvSessionTest {
   Fenced() { std::ignore = session.TakeActions(); }
   void AskFence(Incarnation incarnation) {
-    session.Receive(kOobLane, Frame{.type = FrameType::kFence, .link = 0, .incarnation = incarnation}, 0);
+    session.Receive(kOobChannel, Frame{.type = FrameType::kFence, .link = 0, .incarnation = incarnation}, 0);
   }
   // The incarnations that are answered now, and whether the link is to be closed.
   struct Asked {
@@ -165,7 +165,7 @@ TEST_F(Fenced, ANewerOfferClosesTheOneBeforeAndWaitsForIt) {
   EXPECT_EQ(session.Greet(0, kFirst + 1, 0, 0, 0), RecvSession::Offer::kAccepted);
 }
 
-TEST_F(Fenced, OwnTroubleIsToldOnAllLanesWhenTheLinkIsClosed) {
+TEST_F(Fenced, OwnTroubleIsToldOnAllChannelsWhenTheLinkIsClosed) {
   session.LinkTrouble(0, kFirst, plan::EvidenceCause::kLinkDown, 0);
   EXPECT_TRUE(Take().fenced.empty());
   session.LinkClosed(0, kFirst, true, 0);
@@ -179,7 +179,7 @@ TEST_F(RecvSessionTest, ProbesSayWhenThePeerWasHeardLast) {
   char buffer[16];
   session.Post(kFlow, buffer, sizeof(buffer), 0);
   const Nanos heard = kNanosPerSecond;
-  session.Receive(kOobLane, Frame{.type = FrameType::kPing}, heard);
+  session.Receive(kOobChannel, Frame{.type = FrameType::kPing}, heard);
   session.OobDown(heard);
   session.TakeActions();
   int probes = 0;
@@ -207,7 +207,7 @@ TEST(RecvSession, HoldsWordsBackOnlyWhileAllRailsAreThere) {
     return session.TakeActions().size();
   };
   session.OobUp(0);
-  session.Receive(kOobLane, Frame{.type = FrameType::kFlowOpen, .flow = kFlow}, 0);
+  session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpen, .flow = kFlow}, 0);
   session.AcceptFlow(kFlow, 0);
   ASSERT_EQ(session.Greet(0, kFirst, 0, 0, 0), RecvSession::Offer::kAccepted);
   char buffer[16];

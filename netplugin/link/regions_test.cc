@@ -109,7 +109,7 @@ TEST_F(ToldRegionsTest, ARegionIsToldOnceAndRepeatedUntilItIsConfirmed) {
   regions.Use(MakeRegion(1), 1, 1);
   EXPECT_EQ(Told(), std::vector<uint32_t>{1});
   control_queue.Resend(2);
-  EXPECT_EQ(Told(), (std::vector<uint32_t>{1, 1})) << "on both lanes";
+  EXPECT_EQ(Told(), (std::vector<uint32_t>{1, 1})) << "on both channels";
   regions.Confirmed(kRegion, 1);
   control_queue.Resend(3);
   EXPECT_TRUE(Told().empty());
@@ -140,13 +140,13 @@ struct RegionSessionsTest : testing::Test {
     sender.OobUp("peer", rails, now);
     flow = sender.OpenFlow(1, 0, now);
     for (LinkId link = 0; link < kRails; ++link) Open(link, 1);
-    receiver.Receive(kOobLane, Frame{.type = FrameType::kFlowOpen, .flow = flow}, now);
+    receiver.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpen, .flow = flow}, now);
     receiver.AcceptFlow(flow, 0);
     Deliver();
   }
   void Open(LinkId link, Incarnation incarnation) {
     ASSERT_EQ(receiver.Greet(link, incarnation, link, link, now), RecvSession::Offer::kAccepted);
-    receiver.LaneOpened(link, incarnation, now);
+    receiver.ChannelOpened(link, incarnation, now);
     sender.LinkConnected(link, incarnation, now);
     receiver.Proved(link, incarnation, true);
     Deliver();
@@ -160,10 +160,10 @@ struct RegionSessionsTest : testing::Test {
         if (action.frame.type == FrameType::kRegion && hold)
           held.push_back(action.frame);
         else
-          sender.Receive(action.lane, action.frame, now);
+          sender.Receive(action.channel, action.frame, now);
       }
       for (const Action& action : sender.TakeActions())
-        if (action.kind == Action::Kind::kSend) receiver.Receive(action.lane, action.frame, now);
+        if (action.kind == Action::Kind::kSend) receiver.Receive(action.channel, action.frame, now);
     }
   }
   void Post(const std::shared_ptr<const Region>& region, uint64_t offset = 0) {
@@ -326,12 +326,12 @@ TEST_F(RegionSessionsTest, ALinkIsProvedAfterTheKeysAreTold) {
   receiver.RegionChanged(MakeRegion(2, {1}), now);
   receiver.RegionChanged(MakeRegion(3), now);
   ASSERT_EQ(receiver.Greet(1, 2, 1, 1, now), RecvSession::Offer::kAccepted);
-  receiver.LaneOpened(1, 2, now);
+  receiver.ChannelOpened(1, 2, now);
   receiver.TakeActions();
   receiver.Proved(1, 2, true);
   std::vector<FrameType> on_it;
   for (const Action& action : receiver.TakeActions())
-    if (action.kind == Action::Kind::kSend && action.lane == 1) on_it.push_back(action.frame.type);
+    if (action.kind == Action::Kind::kSend && action.channel == 1) on_it.push_back(action.frame.type);
   EXPECT_EQ(on_it, (std::vector<FrameType>{FrameType::kRegion, FrameType::kProved}));
 }
 

@@ -145,7 +145,7 @@ void SendLinks::VerdictChanged(Nanos now) {
 void SendLinks::Rate(LinkId id, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool bulk, Nanos now) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kUp) return;
   Link& link = links_[id];
-  // A lane may wait behind the bulk of its own rail: while that moves, nobody is silent.
+  // A channel may wait behind the bulk of its own rail: while that moves, nobody is silent.
   if (delivered_bytes > link.delivered_bytes) session_.watch->Moved(id);
   if (bulk && link.sampled != 0 && delivered_bytes >= link.delivered_bytes && busy >= link.busy)
     rates_.Sample(id, delivered_bytes - link.delivered_bytes, busy - link.busy, now - link.sampled);

@@ -35,7 +35,7 @@ class SendLinks {
   struct Session {
     std::vector<Action>* actions;
     ControlQueue* control_queue;
-    LaneWatch* watch;
+    ChannelWatch* watch;
     SendFlows* flows;
     RemoteRegions* regions;
     uint64_t retry_seed = 0;  // see RetryPolicy

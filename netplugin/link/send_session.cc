@@ -122,24 +122,24 @@ void SendSession::FailAll(const std::string& error) {
 
 // ---- frames ----
 
-// A peer that breaks the protocol on a lane loses the lane; the connection is made anew.
-void SendSession::Garbled(Lane lane, Nanos now) {
+// A peer that breaks the protocol on a channel loses the channel; the connection is made anew.
+void SendSession::Garbled(ChannelId channel, Nanos now) {
   Add(Action::Kind::kWarn).text = "R2CC: peer " + peer_node_ + " broke the protocol";
-  if (lane != kOobLane) return links_.Trouble(static_cast<LinkId>(lane), EvidenceCause::kGarbled, now);
+  if (channel != kOobChannel) return links_.Trouble(static_cast<LinkId>(channel), EvidenceCause::kGarbled, now);
   Add(Action::Kind::kCloseOob);
   OobDown(Reach::kSilent, now);
 }
 
-void SendSession::Receive(Lane lane, const Frame& frame, Nanos now) {
-  // The acceptor speaks on a link's lane as soon as that is greeted; the link's other sockets may take longer.
-  const bool opening = lane != kOobLane && links_.state(static_cast<LinkId>(lane)) == InitiatorState::kConnecting;
-  if (!control_queue_.up(lane) && !opening) return;
-  watch_.Heard(lane, now);
-  Handle(lane, frame, now);
+void SendSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
+  // The acceptor speaks on a link's channel as soon as that is greeted; the link's other sockets may take longer.
+  const bool opening = channel != kOobChannel && links_.state(static_cast<LinkId>(channel)) == InitiatorState::kConnecting;
+  if (!control_queue_.up(channel) && !opening) return;
+  watch_.Heard(channel, now);
+  Handle(channel, frame, now);
   if (!closing_.empty()) EndClosing(now);
 }
 
-void SendSession::Handle(Lane lane, const Frame& frame, Nanos now) {
+void SendSession::Handle(ChannelId channel, const Frame& frame, Nanos now) {
   SendFlows::Flow* flow = flows_.Find(frame.flow);
   switch (frame.type) {
     case FrameType::kFlowOpened:
@@ -152,66 +152,66 @@ void SendSession::Handle(Lane lane, const Frame& frame, Nanos now) {
       flows_.Note(flow);
       return;
     case FrameType::kGrant:
-      if (flow != nullptr) ReceiveGrant(lane, frame, flow, now);
+      if (flow != nullptr) ReceiveGrant(channel, frame, flow, now);
       return;
-    case FrameType::kRegion: return ReceiveRegion(lane, frame, now);
+    case FrameType::kRegion: return ReceiveRegion(channel, frame, now);
     case FrameType::kAck:
       if (flow == nullptr) return;
-      if (!flow->ledger.AckThrough(frame.message)) return Garbled(lane, now);
+      if (!flow->ledger.AckThrough(frame.message)) return Garbled(channel, now);
       UseWaiting(flow, now);
       flows_.Note(flow);
       return;
-    case FrameType::kBye: return ReceiveBye(lane, frame, flow, now);
+    case FrameType::kBye: return ReceiveBye(channel, frame, flow, now);
     case FrameType::kFlowEnded: control_queue_.Answered({FrameType::kFlowEnd, frame.flow, 0}); return;
     case FrameType::kFenced:
-      if (frame.link >= links_.count()) return Garbled(lane, now);
+      if (frame.link >= links_.count()) return Garbled(channel, now);
       if (frame.incarnation > links_.incarnation(frame.link)) return;
       flows_.Arrived(frame.arrivals);
       // What was entrusted and is named in no part is to be replayed: so it takes all of them.
       if (!fenced_parts_.Add(frame)) return;
-      control_queue_.Send(lane, Frame{.type = FrameType::kFencedAck, .link = frame.link, .incarnation = frame.incarnation});
+      control_queue_.Send(channel, Frame{.type = FrameType::kFencedAck, .link = frame.link, .incarnation = frame.incarnation});
       links_.Fenced(frame, now);
       return;
     case FrameType::kProved: return links_.Proved(frame.link, frame.incarnation, frame.ok, now);
     case FrameType::kPing: {
       Frame pong{.type = FrameType::kPong};
       pong.number = frame.number;
-      control_queue_.Send(lane, pong);
+      control_queue_.Send(channel, pong);
       return;
     }
-    case FrameType::kPong: watch_.Pong(lane, frame.number, now); return;
+    case FrameType::kPong: watch_.Pong(channel, frame.number, now); return;
     case FrameType::kRailUp: return links_.RemoteRailUp(static_cast<uint16_t>(std::min<uint64_t>(frame.number, UINT16_MAX)), now);
-    default: return Garbled(lane, now);
+    default: return Garbled(channel, now);
   }
 }
 
-void SendSession::ReceiveGrant(Lane lane, const Frame& frame, SendFlows::Flow* flow, Nanos now) {
-  if (!flow->ledger.AckThrough(frame.message)) return Garbled(lane, now);
+void SendSession::ReceiveGrant(ChannelId channel, const Frame& frame, SendFlows::Flow* flow, Nanos now) {
+  if (!flow->ledger.AckThrough(frame.message)) return Garbled(channel, now);
   flows_.Note(flow);
   bool waits = false;
   // What is placed already may be in memory that is gone.
   const MessageId acked = flow->ledger.acked_through();
   for (size_t i = acked > frame.message ? acked - frame.message : 0; i < frame.places.size(); ++i) {
     const RemoteRegions::Known known = regions_.Judge(frame.places[i], frame.numbers[i]);
-    if (known == RemoteRegions::Known::kNever) return Garbled(lane, now);
+    if (known == RemoteRegions::Known::kNever) return Garbled(channel, now);
     waits |= known == RemoteRegions::Known::kNotYet;
   }
   if (waits && !IsPlanted(Planted::kKeyMissing)) {
     // Grants are whole: the one that reaches furthest says all that the others do.
     const auto end = [](const Frame& grant) { return grant.message + grant.numbers.size(); };
     const auto it = waiting_.find(flow->id);
-    if (it == waiting_.end() || end(it->second.grant) <= end(frame)) waiting_[flow->id] = {lane, frame};
+    if (it == waiting_.end() || end(it->second.grant) <= end(frame)) waiting_[flow->id] = {channel, frame};
     return;
   }
-  if (!flow->ledger.Grant(frame.message, frame.numbers, frame.places)) return Garbled(lane, now);
+  if (!flow->ledger.Grant(frame.message, frame.numbers, frame.places)) return Garbled(channel, now);
   flows_.Note(flow);
   if (flow->ledger.overflowed()) FailFlow(flow, "R2CC: a message is larger than the buffer that peer " + peer_node_ + " posted for it");
 }
 
-void SendSession::ReceiveRegion(Lane lane, const Frame& frame, Nanos now) {
+void SendSession::ReceiveRegion(ChannelId channel, const Frame& frame, Nanos now) {
   const Region& region = *frame.region;
-  if (!regions_.Told(frame.region)) return Garbled(lane, now);
-  control_queue_.Send(lane, Frame{.type = FrameType::kRegionKnown, .incarnation = region.generation, .number = region.id});
+  if (!regions_.Told(frame.region)) return Garbled(channel, now);
+  control_queue_.Send(channel, Frame{.type = FrameType::kRegionKnown, .incarnation = region.generation, .number = region.id});
   for (auto& [id, flow] : flows_.all()) UseWaiting(&flow, now);
   // Chunks that were ready may go where they could not.
   for (auto& [id, flow] : flows_.all()) flows_.Note(&flow);
@@ -222,7 +222,7 @@ void SendSession::UseWaiting(SendFlows::Flow* flow, Nanos now) {
   if (it == waiting_.end()) return;
   const Waiting waiting = std::move(it->second);
   waiting_.erase(it);
-  ReceiveGrant(waiting.lane, waiting.grant, flow, now);
+  ReceiveGrant(waiting.channel, waiting.grant, flow, now);
 }
 
 WriteTarget SendSession::TargetOf(LinkId link, const Chunk& chunk) const {
@@ -233,10 +233,10 @@ WriteTarget SendSession::TargetOf(LinkId link, const Chunk& chunk) const {
   return {region->base + place->offset + chunk.offset(), regions_.KeyOf(region->id, link)};
 }
 
-void SendSession::ReceiveBye(Lane lane, const Frame& frame, SendFlows::Flow* flow, Nanos now) {
-  control_queue_.Send(lane, Frame{.type = FrameType::kByeAck, .flow = frame.flow});
+void SendSession::ReceiveBye(ChannelId channel, const Frame& frame, SendFlows::Flow* flow, Nanos now) {
+  control_queue_.Send(channel, Frame{.type = FrameType::kByeAck, .flow = frame.flow});
   if (flow == nullptr) return;
-  if (!flow->ledger.AckThrough(frame.message)) return Garbled(lane, now);
+  if (!flow->ledger.AckThrough(frame.message)) return Garbled(channel, now);
   // Who closes it has opened it, though that word may be lost or still on its way.
   flow->opened = true;
   control_queue_.Answered({FrameType::kFlowOpen, frame.flow, 0});
@@ -248,23 +248,23 @@ void SendSession::ReceiveBye(Lane lane, const Frame& frame, SendFlows::Flow* flo
   flows_.Fail(flow, "R2CC: peer " + peer_node_ + " closed the flow", false);
 }
 
-// ---- lanes and links ----
+// ---- channels and links ----
 
 void SendSession::OobUp(const std::string& peer_node, std::span<const RailInfo> remote_rails, Nanos now) {
-  control_queue_.Up(kOobLane);
+  control_queue_.Up(kOobChannel);
   oob_.Up();
-  watch_.Up(kOobLane, now);
+  watch_.Up(kOobChannel, now);
   peer_node_ = peer_node;
   links_.Know(remote_rails, now);
   control_queue_.Resend(now);
 }
 
 void SendSession::OobDown(Reach reach, Nanos now) {
-  const bool was_up = control_queue_.up(kOobLane);
+  const bool was_up = control_queue_.up(kOobChannel);
   oob_.Down(reach, now);
   if (was_up) {
-    control_queue_.Down(kOobLane);
-    watch_.Down(kOobLane);
+    control_queue_.Down(kOobChannel);
+    watch_.Down(kOobChannel);
     control_queue_.Resend(now);
   }
   CheckLost(now);
@@ -273,7 +273,7 @@ void SendSession::OobDown(Reach reach, Nanos now) {
 void SendSession::PeerProbed(Reach reach, Nanos now) {
   probed_ = now;
   if (reach == Reach::kRefused && watch_.AllSilent(now))
-    FailAll("R2CC: peer " + peer_node_ + " is gone: it answers on no lane, and its address refuses connections");
+    FailAll("R2CC: peer " + peer_node_ + " is gone: it answers on no channel, and its address refuses connections");
 }
 
 void SendSession::LinkTrouble(LinkId link, Incarnation incarnation, EvidenceCause cause, Nanos now) {
@@ -288,15 +288,15 @@ void SendSession::LocalRail(uint16_t rail, bool up, Nanos now) {
 
 // ---- time ----
 
-void SendSession::WatchLanes(Nanos now) {
-  const LaneWatch::Verdict verdict = watch_.Tick(outstanding(), now);
-  for (const LaneWatch::Ping& ping : verdict.pings) {
+void SendSession::WatchChannels(Nanos now) {
+  const ChannelWatch::Verdict verdict = watch_.Tick(outstanding(), now);
+  for (const ChannelWatch::Ping& ping : verdict.pings) {
     Frame frame{.type = FrameType::kPing};
     frame.number = ping.number;
-    control_queue_.Send(ping.lane, frame);
+    control_queue_.Send(ping.channel, frame);
   }
-  for (const Lane lane : verdict.silent)
-    if (lane != kOobLane) links_.Trouble(static_cast<LinkId>(lane), EvidenceCause::kSilence, now);
+  for (const ChannelId channel : verdict.silent)
+    if (channel != kOobChannel) links_.Trouble(static_cast<LinkId>(channel), EvidenceCause::kSilence, now);
   if (verdict.peer_silent && !watch_.empty())
     PeerIsSilent(now);
   else
@@ -313,8 +313,8 @@ void SendSession::ProbePeer(Nanos now) {
 
 // Nobody answers: the peer's kernel at the out-of-band address tells a process that is stopped from one that is gone.
 void SendSession::PeerIsSilent(Nanos now) {
-  if (!control_queue_.up(kOobLane)) {
-    // It has vanished, as far as anybody can see. Its links are as dead as the lane whose keep-alive failed; the deadline runs.
+  if (!control_queue_.up(kOobChannel)) {
+    // It has vanished, as far as anybody can see. Its links are as dead as the channel whose keep-alive failed; the deadline runs.
     if (!oob_.Silent(options_.silence, now)) return;
     for (LinkId link = 0; link < links_.count(); ++link)
       if (links_.state(link) == InitiatorState::kUp) links_.Trouble(link, EvidenceCause::kSilence, now);
@@ -322,7 +322,7 @@ void SendSession::PeerIsSilent(Nanos now) {
   }
   ProbePeer(now);
   if (std::exchange(warned_silent_, true)) return;
-  Add(Action::Kind::kWarn).text = "R2CC: peer " + peer_node_ + " answers on no lane: its process may be stopped or very busy; waiting";
+  Add(Action::Kind::kWarn).text = "R2CC: peer " + peer_node_ + " answers on no channel: its process may be stopped or very busy; waiting";
 }
 
 // What ends single flows although the peer answers.
@@ -347,7 +347,7 @@ void SendSession::CheckLost(Nanos now) {
   if (failed_) return;
   if (links_.none_since() == 0 || !outstanding()) {
     unreachable_ = 0;
-  } else if (!watch_.Silent(kOobLane, now) && !oob_.ungreeted()) {
+  } else if (!watch_.Silent(kOobChannel, now) && !oob_.ungreeted()) {
     // With its kernel answering at the out-of-band address and nobody else, the peer is stopped: that takes as long as it takes.
     unreachable_ += std::clamp<Nanos>(now - ticked_, 0, kTickMost);
   }
@@ -368,7 +368,7 @@ void SendSession::Tick(Nanos now) {
   if (oob_.Try(now)) Add(Action::Kind::kOpenOob);
   links_.Tick(now);
   control_queue_.Tick(now);
-  WatchLanes(now);
+  WatchChannels(now);
   EndClosing(now);
   CheckFlows(now);
   CheckLost(now);

@@ -94,9 +94,9 @@ class SendSession {
   std::span<const FlowId> TakeChanged() { return flows_.TakeChanged(); }
   bool has_changes() const { return flows_.has_changes(); }
 
-  // ---- lanes and links ----
+  // ---- channels and links ----
 
-  // The peer answered on the out-of-band lane. The first time this decides the links: see SendLinks::Know().
+  // The peer answered on the out-of-band channel. The first time this decides the links: see SendLinks::Know().
   void OobUp(const std::string& peer_node, std::span<const RailInfo> remote_rails, Nanos now);
   // The peer's kernel has accepted the connection, which stays, and nobody has answered yet.
   void OobUngreeted(Nanos now) { oob_.Ungreeted(now); }
@@ -117,7 +117,7 @@ class SendSession {
   void LinkRate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool bulk, Nanos now) {
     links_.Rate(link, incarnation, delivered_bytes, busy, bulk, now);
   }
-  void Receive(Lane lane, const Frame& frame, Nanos now);
+  void Receive(ChannelId channel, const Frame& frame, Nanos now);
   // At least every 10 ms while anything is outstanding, and after all pending input was read.
   void Tick(Nanos now);
 
@@ -160,13 +160,13 @@ class SendSession {
 
  private:
   Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }
-  void Handle(Lane lane, const Frame& frame, Nanos now);
-  void ReceiveGrant(Lane lane, const Frame& frame, SendFlows::Flow* flow, Nanos now);
+  void Handle(ChannelId channel, const Frame& frame, Nanos now);
+  void ReceiveGrant(ChannelId channel, const Frame& frame, SendFlows::Flow* flow, Nanos now);
   // The grant that waits, if its keys are here now.
   void UseWaiting(SendFlows::Flow* flow, Nanos now);
-  void ReceiveRegion(Lane lane, const Frame& frame, Nanos now);
-  void ReceiveBye(Lane lane, const Frame& frame, SendFlows::Flow* flow, Nanos now);
-  void WatchLanes(Nanos now);
+  void ReceiveRegion(ChannelId channel, const Frame& frame, Nanos now);
+  void ReceiveBye(ChannelId channel, const Frame& frame, SendFlows::Flow* flow, Nanos now);
+  void WatchChannels(Nanos now);
   void PeerIsSilent(Nanos now);
   void ProbePeer(Nanos now);
   void CheckLost(Nanos now);
@@ -175,19 +175,19 @@ class SendSession {
   void EndClosing(Nanos now);
   void FailFlow(SendFlows::Flow* flow, std::string error);
   void FailAll(const std::string& error);
-  void Garbled(Lane lane, Nanos now);
+  void Garbled(ChannelId channel, Nanos now);
 
   const Options options_;
   std::string peer_node_;
   RemoteRegions regions_;
   // The newest grant of each flow whose keys are still to come, and where it came.
   struct Waiting {
-    Lane lane;
+    ChannelId channel;
     Frame grant;
   };
   std::map<FlowId, Waiting> waiting_;
   SendFlows flows_;
-  LaneWatch watch_;
+  ChannelWatch watch_;
   std::vector<Action> actions_;
   ControlQueue control_queue_{&actions_};
   SendLinks links_;

@@ -23,13 +23,13 @@ struct SendSessionTest : testing::Test {
       if (action.kind == Action::Kind::kOpenLink) links.push_back(action.link);
     return links;
   }
-  void HearRailUp() { session.Receive(kOobLane, Frame{.type = FrameType::kRailUp, .number = 1}, now); }
+  void HearRailUp() { session.Receive(kOobChannel, Frame{.type = FrameType::kRailUp, .number = 1}, now); }
 
   Nanos now = 0;
   SendSession session{{.local_rails = kRails}, now};
 };
 
-TEST_F(SendSessionTest, ARailThatComesBackBeginsAnAttemptAnewOnceHoweverManyLanesTell) {
+TEST_F(SendSessionTest, ARailThatComesBackBeginsAnAttemptAnewOnceHoweverManyChannelsTell) {
   EXPECT_EQ(Opened(), (std::vector<LinkId>{0, 1}));
   EXPECT_EQ(session.incarnation(1), 1u);
   HearRailUp();
@@ -48,7 +48,7 @@ TEST_F(SendSessionTest, ARailThatComesBackBeginsAnAttemptAnewOnceHoweverManyLane
 TEST_F(SendSessionTest, ARailThatIsFoundElsewhereIsTriedThere) {
   std::vector<RailInfo> rails(kRails, RailInfo{.up = true, .endpoints = {{}}});
   Opened();
-  HearRailUp();  // by a lane that is quicker than the greeting
+  HearRailUp();  // by a channel that is quicker than the greeting
   EXPECT_EQ(Opened(), std::vector<LinkId>{1});
   now += 1 * kNanosPerMs;
   session.OobDown(Reach::kSilent, now);
@@ -63,15 +63,15 @@ TEST_F(SendSessionTest, ARailThatIsFoundElsewhereIsTriedThere) {
   EXPECT_EQ(Opened(), std::vector<LinkId>{});
 }
 
-// The acceptor may close a flow before connect() has asked for its answer; the words come on different lanes.
+// The acceptor may close a flow before connect() has asked for its answer; the words come on different channels.
 TEST_F(SendSessionTest, AFlowThatThePeerClosesWasOpened) {
   for (const bool answer_is_late : {false, true}) {
     const FlowId flow = session.OpenFlow(1, 0, now);
     EXPECT_FALSE(session.opened(flow));
     const Frame opened{.type = FrameType::kFlowOpened, .flow = flow, .ok = true};
-    if (!answer_is_late) session.Receive(kOobLane, opened, now);
-    session.Receive(kOobLane, Frame{.type = FrameType::kBye, .flow = flow}, now);
-    if (answer_is_late) session.Receive(kOobLane, opened, now);
+    if (!answer_is_late) session.Receive(kOobChannel, opened, now);
+    session.Receive(kOobChannel, Frame{.type = FrameType::kBye, .flow = flow}, now);
+    if (answer_is_late) session.Receive(kOobChannel, opened, now);
     EXPECT_TRUE(session.opened(flow));
     EXPECT_EQ(session.state(flow), SendSession::FlowState::kFailed);
     EXPECT_EQ(session.error(flow), "R2CC: peer peer closed the flow");
@@ -86,7 +86,7 @@ TEST_F(SendSessionTest, AFlowThatThePeerClosesWasOpened) {
 TEST_F(SendSessionTest, AFlowThatThePeerRefusesWasNotOpened) {
   const FlowId flow = session.OpenFlow(1, 0, now);
   session.TakeActions();
-  session.Receive(kOobLane, Frame{.type = FrameType::kFlowOpened, .flow = flow, .ok = false}, now);
+  session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow, .ok = false}, now);
   EXPECT_FALSE(session.opened(flow));
   EXPECT_TRUE(session.error_told(flow));
   const std::vector<Action> actions = session.TakeActions();

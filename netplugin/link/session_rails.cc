@@ -7,7 +7,8 @@
 namespace r2cc::net {
 namespace {
 
-// The word comes on every lane. Its copies come within the round trips of the slowest; a rail does not go down and up again in that time.
+// The word comes on every channel. Its copies come within the round trips of the slowest; a rail does not go down and up again in that
+// time.
 constexpr Nanos kCopiesWithin = 50 * kNanosPerMs;
 
 template <typename Rails>

@@ -31,7 +31,7 @@ class SessionRails {
 
   void SetLocalUp(uint16_t rail, bool up) { local_[rail].up = up; }
   void SetRemoteUp(uint16_t rail, bool up) { remote_[rail].up = up; }
-  // The peer says that its rail came up. False: a copy of a word that came a moment ago on another lane.
+  // The peer says that its rail came up. False: a copy of a word that came a moment ago on another channel.
   bool ToldUp(uint16_t rail, Nanos now);
   // True: that is news.
   bool SetLocalVerdict(uint16_t rail, RailVerdict verdict);

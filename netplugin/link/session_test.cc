@@ -1,4 +1,4 @@
-// Both ends of a session over links and an out-of-band lane that are queues, which faults cut and silence. Whatever the faults, every
+// Both ends of a session over links and an out-of-band channel that are queues, which faults cut and silence. Whatever the faults, every
 // message arrives exactly once and whole, nothing is written late, and everything ends. tests/sim has the real network.
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Both ends of a session in one thread, over links and an out-of-band lane that are queues, which faults cut and silence: for tests.
+// Both ends of a session in one thread, over links and an out-of-band channel that are queues, which faults cut and silence: for tests.
 #ifndef R2CC_NETPLUGIN_LINK_SESSION_WORLD_H_
 #define R2CC_NETPLUGIN_LINK_SESSION_WORLD_H_
 
@@ -61,11 +61,11 @@ class SessionWorld {
   void Execute(const Action& action) {
     switch (action.kind) {
       case Action::Kind::kSend: {
-        if (action.lane == kOobLane) {
+        if (action.channel == kOobChannel) {
           if (oob_up_) (from_sender_ ? oob_to_receiver_ : oob_to_sender_).push_back(action.frame);
           return;
         }
-        Incarnated& link = links_[action.lane];
+        Incarnated& link = links_[action.channel];
         if (from_sender_ ? link.sender_open : link.receiver_open)
           (from_sender_ ? link.to_receiver : link.to_sender).push_back(action.frame);
         return;
@@ -151,7 +151,7 @@ class SessionWorld {
       }
       Drain();
       links_[id] = Incarnated{.incarnation = incarnation, .sender_open = true, .receiver_open = true};
-      receiver_.LaneOpened(id, incarnation, now_);
+      receiver_.ChannelOpened(id, incarnation, now_);
       sender_.LinkConnected(id, incarnation, now_);
       break;
     }
@@ -192,12 +192,12 @@ class SessionWorld {
     if (!oob_to_receiver_.empty() && Chance(3)) {
       const Frame frame = oob_to_receiver_.front();
       oob_to_receiver_.pop_front();
-      receiver_.Receive(kOobLane, frame, now_);
+      receiver_.Receive(kOobChannel, frame, now_);
     }
     if (!oob_to_sender_.empty() && Chance(3)) {
       const Frame frame = oob_to_sender_.front();
       oob_to_sender_.pop_front();
-      sender_.Receive(kOobLane, frame, now_);
+      sender_.Receive(kOobChannel, frame, now_);
     }
     sender_.Tick(now_);
     receiver_.Tick(now_);

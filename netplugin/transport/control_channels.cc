@@ -5,10 +5,10 @@
 
 namespace r2cc::net {
 
-void ControlChannels::Flush(FunctionRef<void(Lane)> broken) {
+void ControlChannels::Flush(FunctionRef<void(ChannelId)> broken) {
   if (!std::exchange(queued_, false)) return;
   for (size_t i = 0; i < channels_.size(); ++i)
-    if (channels_[i] != nullptr && !channels_[i]->Flush()) broken(kOobLane + static_cast<Lane>(i));
+    if (channels_[i] != nullptr && !channels_[i]->Flush()) broken(kOobChannel + static_cast<ChannelId>(i));
 }
 
 bool ControlChannels::flushed() const {

@@ -14,14 +14,14 @@ class ControlChannels {
  public:
   // It outlives this.
   explicit ControlChannels(ControlChannel* oob) : channels_{oob} {}
-  void Resize(size_t links) { channels_.resize(IndexOf(static_cast<Lane>(links))); }
+  void Resize(size_t links) { channels_.resize(IndexOf(static_cast<ChannelId>(links))); }
   // Null: the link has none.
   void Set(LinkId link, ControlChannel* channel) { channels_[IndexOf(link)] = channel; }
 
   // For the next Flush().
-  void Queue(Lane lane, const Frame& frame) {
+  void Queue(ChannelId id, const Frame& frame) {
     queued_ = true;
-    if (ControlChannel* const channel = channels_[IndexOf(lane)]; channel != nullptr) channel->Queue(frame);
+    if (ControlChannel* const channel = channels_[IndexOf(id)]; channel != nullptr) channel->Queue(frame);
   }
   bool queued() const { return queued_; }
   // False if the link has none.
@@ -31,14 +31,14 @@ class ControlChannels {
     return channel != nullptr;
   }
   // Calls `broken` for each channel that is.
-  void Flush(FunctionRef<void(Lane)> broken);
+  void Flush(FunctionRef<void(ChannelId)> broken);
   bool flushed() const;
   void HalfClose();
 
  private:
-  static size_t IndexOf(Lane lane) { return static_cast<size_t>(lane - kOobLane); }
+  static size_t IndexOf(ChannelId id) { return static_cast<size_t>(id - kOobChannel); }
 
-  std::vector<ControlChannel*> channels_;  // by lane
+  std::vector<ControlChannel*> channels_;  // by channel
   bool queued_ = false;                    // some channel may have queued frames
 };
 

@@ -179,7 +179,7 @@ void RecvPeer::Publish() {
 
 void RecvPeer::Execute(const Action& action) {
   switch (action.kind) {
-    case Action::Kind::kSend: return channels_.Queue(action.lane, action.frame);
+    case Action::Kind::kSend: return channels_.Queue(action.channel, action.frame);
     case Action::Kind::kCloseLink: return CloseLink(action.link, action.incarnation);
     case Action::Kind::kFlowOpened: return OpenFlow(action);
     case Action::Kind::kCloseOob: return oob_->Close();
@@ -201,8 +201,8 @@ void RecvPeer::CloseLink(LinkId link, Incarnation incarnation) {
 }
 
 void RecvPeer::FlushChannels() {
-  channels_.Flush([this](Lane lane) {
-    if (lane != kOobLane) return Trouble(links_.name(static_cast<LinkId>(lane)), EvidenceCause::kSocketError);
+  channels_.Flush([this](ChannelId channel) {
+    if (channel != kOobChannel) return Trouble(links_.name(static_cast<LinkId>(channel)), EvidenceCause::kSocketError);
     oob_->Close();
     OobLost(Reach::kSilent);
   });
@@ -284,7 +284,7 @@ bool RecvPeer::Attach(const Hello& hello, const HelloReply& reply, std::unique_p
     if (first) session_.LinkTrouble(link, hello.incarnation, EvidenceCause::kGarbled, now());
     return false;
   }
-  if (control) session_.LaneOpened(link, hello.incarnation, now());
+  if (control) session_.ChannelOpened(link, hello.incarnation, now());
   return true;
 }
 

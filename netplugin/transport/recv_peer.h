@@ -47,9 +47,9 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void ApplyVerdicts() override;
   bool RunToCompletion() override;
   bool PublishFound() override;
-  bool outstanding() const override { return session_.outstanding() || !session_.idle() || !session_.any_lane(); }
+  bool outstanding() const override { return session_.outstanding() || !session_.idle() || !session_.any_channel(); }
   bool idle() const override { return session_.idle(); }
-  bool over() const override { return session_.idle() && !session_.any_lane() && links_.closing().empty(); }
+  bool over() const override { return session_.idle() && !session_.any_channel() && links_.closing().empty(); }
   const std::string& node() const { return peer_node_; }
   bool flushed() const override { return channels_.flushed(); }
   void HalfClose() override { channels_.HalfClose(); }
@@ -82,7 +82,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void Proved(const LinkName& name, bool ok) override { session_.Proved(name.link, name.incarnation, ok); }
   // OobOwner:
   void OobGreeted(const HelloReply&) override {}  // an initiator's
-  void OobHeard(const Frame& frame) override { session_.Receive(kOobLane, frame, now()); }
+  void OobHeard(const Frame& frame) override { session_.Receive(kOobChannel, frame, now()); }
   void OobUngreeted() override {}
   void OobLost(Reach) override { session_.OobDown(now()); }
   void Probed(Reach reach) override { session_.PeerProbed(reach, now()); }

@@ -231,7 +231,7 @@ void SendPeer::Publish() {
 void SendPeer::Execute(const Action& action) {
   const LinkId link = action.link;
   switch (action.kind) {
-    case Action::Kind::kSend: return channels_.Queue(action.lane, action.frame);
+    case Action::Kind::kSend: return channels_.Queue(action.channel, action.frame);
     case Action::Kind::kOpenOob: return oob_->Open(MakeHello(ConnectionKind::kOob));
     case Action::Kind::kCloseOob: return oob_->Close();
     case Action::Kind::kProbePeer: return oob_->Probe(action.heard);
@@ -256,8 +256,8 @@ LinkEnds SendPeer::Ends(LinkId link) const {
 }
 
 void SendPeer::FlushChannels() {
-  channels_.Flush([this](Lane lane) {
-    if (lane != kOobLane) return Trouble(links_.name(static_cast<LinkId>(lane)), EvidenceCause::kSocketError);
+  channels_.Flush([this](ChannelId channel) {
+    if (channel != kOobChannel) return Trouble(links_.name(static_cast<LinkId>(channel)), EvidenceCause::kSocketError);
     oob_->Close();
     OobLost(Reach::kSilent);
   });
@@ -298,7 +298,7 @@ void SendPeer::OobGreeted(const HelloReply& reply) {
 
 void SendPeer::OobHeard(const Frame& frame) {
   pump_.MarkAllDirty();
-  session_.Receive(kOobLane, frame, now());
+  session_.Receive(kOobChannel, frame, now());
 }
 
 // ---- links ----

@@ -4,8 +4,8 @@
 namespace r2cc::contract {
 namespace {
 
-// One after the other, so that the lane that carries grants and acknowledgements at the moment is among them.
-TEST_P(Contract, GrantedLosingAnyLaneLosesNothing) {
+// One after the other, so that the channel that carries grants and acknowledgements at the moment is among them.
+TEST_P(Contract, GrantedLosingAnyChannelLosesNothing) {
   Make({.silence = 100 * kMs});
   Start(kRails);
   for (int rail = kOob; rail < kRails; ++rail) {
@@ -127,7 +127,7 @@ TEST_P(Contract, NthFailureDuringTheReplay) {
   EXPECT_GE(Fences(), 6);
 }
 
-TEST_P(Contract, NthFailureTakesTheLaneThatAnswersTheFence) {
+TEST_P(Contract, NthFailureTakesTheChannelThatAnswersTheFence) {
   Make({.silence = 100 * kMs});
   Start(kRails);
   for (const int last : {1, 2, 3}) {

@@ -3,14 +3,14 @@
 //
 // The contract, in the order in which it is usually broken; the tests' names begin with the words in front:
 //
-//   Granted       The receiver grants numbered messages, the sender stripes only what was granted. Losing any lane loses no word.
+//   Granted       The receiver grants numbered messages, the sender stripes only what was granted. Losing any channel loses no word.
 //   Eager         A small message may travel ungranted, within a credit; its copy lives until it is acknowledged.
 //   Acknowledged  A send buffer is the transport's until the receiver has the whole message.
 //   Fenced        A lost link's chunks travel again only after both ends have ended it, for all of its flows.
 //   NoLateWrite   After a receive was reported done nothing writes into its buffer.
 //   ExactlyOnce   Each message once, zero bytes too; chunk boundaries are multiples of 128 bytes.
-//   Nth           Any number of failures, at either end or both, during a replay, and of the lanes that repair it.
-//   Silence       A lane that falls silent while another answers is given up; a stopped peer is waited for, a vanished one is an error.
+//   Nth           Any number of failures, at either end or both, during a replay, and of the channels that repair it.
+//   Silence       A channel that falls silent while another answers is given up; a stopped peer is waited for, a vanished one is an error.
 //   Page          The daemon's verdict moves traffic and never takes the last way; a daemon that is gone has no say.
 //   Repaired      A rail that is back is used again by itself, proved, and not while it flaps.
 //   Abort         One side's abort is the other's error; closing waits for no peer.

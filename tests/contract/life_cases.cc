@@ -124,7 +124,7 @@ TEST_P(Contract, AbortWaitsForNoPeer) {
   ExpectAllWell();
 }
 
-// A job that ends as soon as its last receive is done, while the lane that would carry the acknowledgement is deaf.
+// A job that ends as soon as its last receive is done, while the channel that would carry the acknowledgement is deaf.
 TEST_P(Contract, LastWordsOutliveFlowAndProcess) {
   for (const int deaf : {0, 1, kOob, kRails}) {  // kRails: none
     SCOPED_TRACE("deaf: " + std::to_string(deaf));
@@ -237,7 +237,7 @@ TEST_P(Contract, PathsAllLostBeyondTheDeadlineIsAnErrorAtBothEnds) {
   }
 }
 
-// Not even the out-of-band lane: nobody refuses, nobody answers. That takes the kernel's keep-alive besides the deadline.
+// Not even the out-of-band channel: nobody refuses, nobody answers. That takes the kernel's keep-alive besides the deadline.
 TEST_P(Contract, PathsToANodeThatVanishedAreAnErrorAtBothEnds) {
   // Slow enough for the traffic to outlast the faults, however long a busy machine takes for them.
   Make({.deadline = kShortDeadline, .silence = 100 * kMs, .rail_bytes_per_s = 5'000'000});

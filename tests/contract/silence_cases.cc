@@ -23,7 +23,7 @@ TEST_P(Contract, SilenceOfARailIsGivenUpInTime) {
   ExpectAllWell();
 }
 
-TEST_P(Contract, SilenceOfTheOutOfBandLaneDisturbsNobody) {
+TEST_P(Contract, SilenceOfTheOutOfBandChannelDisturbsNobody) {
   Make({.deadline = kShortDeadline, .silence = 100 * kMs});
   Start(kRails);
   world_->Silence(1, kOob);

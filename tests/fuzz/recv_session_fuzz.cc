@@ -90,10 +90,10 @@ class World {
   }
 
   void Frame() {
-    const Lane lane = static_cast<Lane>(TakeLink()) - 1;
-    const Incarnation incarnation = lane < 0 ? 0 : session_.incarnation(static_cast<LinkId>(lane));
+    const ChannelId channel = static_cast<ChannelId>(TakeLink()) - 1;
+    const Incarnation incarnation = channel < 0 ? 0 : session_.incarnation(static_cast<LinkId>(channel));
     net::Frame frame;
-    if (fuzz::TakeFrame(&input_, incarnation, 0, &frame)) session_.Receive(lane, frame, now_);
+    if (fuzz::TakeFrame(&input_, incarnation, 0, &frame)) session_.Receive(channel, frame, now_);
   }
 
   void Oob() {
@@ -117,9 +117,9 @@ class World {
     if (offer == RecvSession::Offer::kRefused || session_.incarnation(link) != incarnation) return;
     R2CC_CHECK(link < session_.links());
     switch (input_.Below(3)) {
-      case 0: return session_.LaneOpened(link, incarnation, now_);
+      case 0: return session_.ChannelOpened(link, incarnation, now_);
       case 1: return session_.Proved(link, incarnation, input_.TakeBool());
-      default: session_.LaneOpened(link, incarnation, now_); return session_.Proved(link, incarnation, true);
+      default: session_.ChannelOpened(link, incarnation, now_); return session_.Proved(link, incarnation, true);
     }
   }
 
@@ -214,7 +214,7 @@ class World {
   void Execute(const Action& action) {
     switch (action.kind) {
       case Action::Kind::kSend: {
-        R2CC_CHECK(action.lane >= kOobLane && action.lane < static_cast<Lane>(session_.links()));
+        R2CC_CHECK(action.channel >= kOobChannel && action.channel < static_cast<ChannelId>(session_.links()));
         net::Frame again;
         R2CC_CHECK(Decode(Encode(action.frame, 1), 1, &again));
         return;

@@ -85,12 +85,12 @@ class World {
   }
 
   void Frame() {
-    const Lane lane = static_cast<Lane>(TakeLink()) - 1;
+    const ChannelId channel = static_cast<ChannelId>(TakeLink()) - 1;
     const auto it = flows_.begin();
     net::Frame frame;
-    if (fuzz::TakeFrame(&input_, lane < 0 ? 0 : IncarnationOf(static_cast<LinkId>(lane)),
+    if (fuzz::TakeFrame(&input_, channel < 0 ? 0 : IncarnationOf(static_cast<LinkId>(channel)),
                         it == flows_.end() ? 0 : session_.AckedThrough(it->first), &frame))
-      session_.Receive(lane, frame, now_);
+      session_.Receive(channel, frame, now_);
   }
 
   void Oob() {
@@ -186,7 +186,7 @@ class World {
     for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
       for (const Action& action : actions) {
         if (action.kind != Action::Kind::kSend) continue;
-        R2CC_CHECK(action.lane >= kOobLane && action.lane < static_cast<Lane>(session_.links()));
+        R2CC_CHECK(action.channel >= kOobChannel && action.channel < static_cast<ChannelId>(session_.links()));
         net::Frame again;
         R2CC_CHECK(Decode(Encode(action.frame, 1), 1, &again));
       }

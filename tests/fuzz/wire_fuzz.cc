@@ -1,4 +1,4 @@
-// Everything that the first bytes of a connection and a control lane may hold: greetings, replies, control frames. What is accepted
+// Everything that the first bytes of a connection and a control channel may hold: greetings, replies, control frames. What is accepted
 // keeps its promises, and encoded again it says the same.
 #include <cstdint>
 #include <string>

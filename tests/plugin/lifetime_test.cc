@@ -131,7 +131,7 @@ TEST(Lifetime, TheAcceptorClosesBeforeConnectHasItsAnswer) {
       return false;
     }));
     R2CC_MUST(net->CloseReceive(recv_comm) == Result::kSuccess);
-    // Acknowledgements come on the lane on which the word of the close has come.
+    // Acknowledgements come on the channel on which the word of the close has come.
     for (uint64_t number = 0; number < 20; ++number) other.Transfer(number, 300'000, 300'000);
     R2CC_MUST(net->Connect(context, 0, handle, &send_comm) == Result::kSuccess && send_comm != nullptr);
     R2CC_MUST(net->Send(send_comm, handle, sizeof(handle), nullptr, &request) == Result::kRemoteError && request == nullptr);

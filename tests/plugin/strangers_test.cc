@@ -231,11 +231,11 @@ struct Member {
   }
   // Greets and is taken in. The answer's rails say where links connect to.
   Stranger Enter(uint64_t session, std::vector<net::RailInfo>* rails) const {
-    Stranger lane(oob);
+    Stranger channel(oob);
     HelloReply reply;
-    R2CC_MUST(lane.Greet(Greeting(Path::kOob, session), &reply) && reply.accepted);
+    R2CC_MUST(channel.Greet(Greeting(Path::kOob, session), &reply) && reply.accepted);
     *rails = reply.rails;
-    return lane;
+    return channel;
   }
   uint32_t Tag(uint64_t session) const { return net::SessionTag(handle.nonce, session); }
 };
@@ -248,8 +248,8 @@ sockaddr_in AddressOf(const net::RailInfo& rail) {
 }
 
 // True if a connection of this link was taken in.
-bool OpenLink(const Member& member, const net::RailInfo& rail, uint64_t session, Path path, net::LinkId link,
-              net::Incarnation incarnation, Stranger* socket) {
+bool OpenLink(const Member& member, const net::RailInfo& rail, uint64_t session, Path path, net::LinkId link, net::Incarnation incarnation,
+              Stranger* socket) {
   Hello hello = member.Greeting(path, session);
   hello.link = link;
   hello.incarnation = incarnation;
@@ -267,20 +267,20 @@ bool RefusesLink(const Member& member, const net::RailInfo& rail, uint64_t sessi
   return !OpenLink(member, rail, session, path, link, incarnation, &socket) || socket.AwaitHangUp(kPatienceS);
 }
 
-void GarbledLanes(const Member& member) {
+void GarbledChannels(const Member& member) {
   std::mt19937 random(11);
   std::vector<net::RailInfo> rails;
   for (uint64_t session = 100; session < 130; ++session) {
-    Stranger lane = member.Enter(session, &rails);
+    Stranger channel = member.Enter(session, &rails);
     std::vector<uint8_t> noise(1 + random() % 5000);
     for (uint8_t& byte : noise) byte = static_cast<uint8_t>(random());
-    lane.Send(noise);
-    R2CC_MUST(lane.AwaitHangUp(kPatienceS));
+    channel.Send(noise);
+    R2CC_MUST(channel.AwaitHangUp(kPatienceS));
   }
   // A sound frame with another session's tag is no frame.
-  Stranger lane = member.Enter(130, &rails);
-  lane.Send(net::Encode(Frame{.type = FrameType::kPing}, member.Tag(130) + 1));
-  R2CC_MUST(lane.AwaitHangUp(kPatienceS));
+  Stranger channel = member.Enter(130, &rails);
+  channel.Send(net::Encode(Frame{.type = FrameType::kPing}, member.Tag(130) + 1));
+  R2CC_MUST(channel.AwaitHangUp(kPatienceS));
   // Words that are not an initiator's.
   for (const FrameType type : {FrameType::kGrant, FrameType::kAck, FrameType::kFenced, FrameType::kProved, FrameType::kBye}) {
     Stranger other = member.Enter(140 + static_cast<uint64_t>(type), &rails);
@@ -292,14 +292,14 @@ void GarbledLanes(const Member& member) {
 void ImpossibleRequests(const Member& member) {
   std::vector<net::RailInfo> rails;
   constexpr uint64_t kSession = 200;
-  Stranger lane = member.Enter(kSession, &rails);
+  Stranger channel = member.Enter(kSession, &rails);
   for (uint32_t flow = 0; flow < 2000; ++flow) {
     Frame open{.type = FrameType::kFlowOpen, .flow = flow};
     open.number = flow;  // nobody listens there
     open.cause = flow;
-    R2CC_MUST(lane.Send(net::Encode(open, member.Tag(kSession))));
+    R2CC_MUST(channel.Send(net::Encode(open, member.Tag(kSession))));
     for (const FrameType type : {FrameType::kFlowEnd, FrameType::kByeAck, FrameType::kFencedAck, FrameType::kWant})
-      R2CC_MUST(lane.Send(net::Encode(Frame{.type = type, .flow = flow, .link = 3, .incarnation = flow}, member.Tag(kSession))));
+      R2CC_MUST(channel.Send(net::Encode(Frame{.type = type, .flow = flow, .link = 3, .incarnation = flow}, member.Tag(kSession))));
   }
   HelloReply reply;
   // A link, a rail and sockets that there are not.
@@ -320,12 +320,12 @@ void ImpossibleRequests(const Member& member) {
 void ReplayedIncarnations(const Member& member) {
   constexpr uint64_t kSession = 300;
   std::vector<net::RailInfo> rails;
-  Stranger lane = member.Enter(kSession, &rails);
+  Stranger channel = member.Enter(kSession, &rails);
   Stranger control(AddressOf(rails[1]));
   R2CC_MUST(OpenLink(member, rails[1], kSession, Path::kControl, 1, 5, &control));
-  R2CC_MUST(RefusesLink(member, rails[1], kSession, Path::kControl, 1, 5));  // it has its lane
+  R2CC_MUST(RefusesLink(member, rails[1], kSession, Path::kControl, 1, 5));  // it has its channel
   R2CC_MUST(RefusesLink(member, rails[1], kSession, Path::kControl, 1, 4));  // an older one
-  lane.Send(net::Encode(Frame{.type = FrameType::kFence, .link = 1, .incarnation = 5}, member.Tag(kSession)));
+  channel.Send(net::Encode(Frame{.type = FrameType::kFence, .link = 1, .incarnation = 5}, member.Tag(kSession)));
   R2CC_MUST(control.AwaitHangUp(kPatienceS));
   R2CC_MUST(RefusesLink(member, rails[1], kSession, Path::kBulk, 1, 5));  // an ended one
   R2CC_MUST(OpenLink(member, rails[1], kSession, Path::kControl, 1, 6, &control));
@@ -334,7 +334,7 @@ void ReplayedIncarnations(const Member& member) {
 void ImpossibleChunks(const Member& member) {
   std::vector<net::RailInfo> rails;
   for (uint64_t session = 400; session < 410; ++session) {
-    Stranger lane = member.Enter(session, &rails);
+    Stranger channel = member.Enter(session, &rails);
     Stranger control(AddressOf(rails[2])), bulk(AddressOf(rails[2]));
     R2CC_MUST(OpenLink(member, rails[2], session, Path::kControl, 2, 1, &control));
     R2CC_MUST(OpenLink(member, rails[2], session, Path::kBulk, 2, 1, &bulk));
@@ -372,7 +372,7 @@ TEST(Strangers, AMemberThatBreaksTheProtocolHarmsNobodyElse) {
 
     std::atomic<bool> over{false};
     std::thread hostile([&] {
-      GarbledLanes(member);
+      GarbledChannels(member);
       ImpossibleRequests(member);
       ReplayedIncarnations(member);
       ImpossibleChunks(member);

@@ -15,7 +15,7 @@
 namespace r2cc::sim {
 
 enum class FaultKind {
-  // Lanes; they heal.
+  // Channels; they heal.
   kCutSenderSees,    // a port or cable dies; the sender's link monitor says so
   kCutReceiverSees,  // the receiver's does
   kCutBothSee,
@@ -35,14 +35,14 @@ enum class FaultKind {
   kConnectUnanswered,  // the kernel accepts, nobody greets
   kFaultInConnect,
   kFaultInProof,
-  // Lanes together.
+  // Channels together.
   kOobLost,
   kOobReset,
-  kPartition,     // every lane between two processes
-  kAllRailsDown,  // of one process; the out-of-band lane stays
+  kPartition,     // every channel between two processes
+  kAllRailsDown,  // of one process; the out-of-band channel stays
   kFaultInFence,  // a second link is lost while the first is being fenced
   kFaultInReplay,
-  kLastAckLost,  // a lane dies as its receiver closes
+  kLastAckLost,  // a channel dies as its receiver closes
   // Devices.
   kCloseLate,   // a process's links end late, and move bytes until then
   kCloseFails,  // they cannot be ended for a while

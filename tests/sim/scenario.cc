@@ -47,7 +47,7 @@ void MakePaths(Random* random, Scenario* scenario, Nanos jitter_most) {
         for (int j = kOobRail; j < rails_b; ++j) {
           PathOptions path{.delay = delay, .rate_bytes_per_s = rate};
           if (unequal && i >= 0 && j >= 0) path.rate_bytes_per_s = rate / (1 + (i + j) % 4);
-          // Lanes overtake each other.
+          // Channels overtake each other.
           if (random->Chance(2)) path.delay = delay * (1 + random->Pick(10));
           if (jitter_most > 0) path.jitter = random->Between(0, jitter_most);
           const int links = std::max(rails_a, rails_b);
@@ -226,7 +226,7 @@ Scenario MakeScenario(uint64_t seed) {
   const std::vector<FaultKind>& kinds = scenario.kind == Class::kHealing ? kHealing : kCalm;
   for (int i = 0; i < others; ++i) {
     const FaultKind kind = random.Of(kinds);
-    // Connections that end with their last words unheard lose nothing as long as one lane is left: one such fault, alone.
+    // Connections that end with their last words unheard lose nothing as long as one channel is left: one such fault, alone.
     if (kind == FaultKind::kLastAckLost && i > 0) continue;
     scenario.faults.push_back(MakeFault(&random, scenario, kind));
     if (kind == FaultKind::kLastAckLost) break;

@@ -16,7 +16,7 @@
 namespace r2cc::net {
 namespace {
 
-// Lanes on the management network: how soon a host that vanished shows.
+// Channels on the management network: how soon a host that vanished shows.
 constexpr int kKeepAliveIdleS = 2;
 constexpr int kKeepAliveIntervalS = 1;
 constexpr int kKeepAliveProbes = 5;
