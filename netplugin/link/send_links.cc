@@ -68,7 +68,7 @@ Action& SendLinks::Add(Action::Kind kind, LinkId link) {
 void SendLinks::Connected(LinkId id, Incarnation incarnation, Nanos now) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kConnecting) return;
   session_.control_queue->Up(id);
-  session_.watch->Up(id, now);
+  session_.detector->Up(id, now);
   Step(id, InitiatorEvent::kConnected, EvidenceCause::kNone, now);
 }
 
@@ -146,7 +146,7 @@ void SendLinks::Rate(LinkId id, Incarnation incarnation, uint64_t delivered_byte
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kUp) return;
   Link& link = links_[id];
   // A channel may wait behind the bulk of its own rail: while that moves, nobody is silent.
-  if (delivered_bytes > link.delivered_bytes) session_.watch->Moved(id);
+  if (delivered_bytes > link.delivered_bytes) session_.detector->Delivered(id);
   if (bulk && link.sampled != 0 && delivered_bytes >= link.delivered_bytes && busy >= link.busy)
     rates_.Sample(id, delivered_bytes - link.delivered_bytes, busy - link.busy, now - link.sampled);
   link.delivered_bytes = delivered_bytes;
@@ -331,7 +331,7 @@ void SendLinks::Give(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, 
 void SendLinks::Close(LinkId id, Nanos now) {
   Add(Action::Kind::kCloseLink, id);
   session_.control_queue->Down(id);
-  session_.watch->Down(id);
+  session_.detector->Down(id);
   session_.control_queue->Resend(now);
 }
 

@@ -16,7 +16,7 @@
 #include "netplugin/link/action.h"
 #include "netplugin/link/control_queue.h"
 #include "netplugin/link/detour.h"
-#include "netplugin/link/lane_watch.h"
+#include "netplugin/link/failure_detector.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/open_fences.h"
 #include "netplugin/link/rate_watch.h"
@@ -35,7 +35,7 @@ class SendLinks {
   struct Session {
     std::vector<Action>* actions;
     ControlQueue* control_queue;
-    ChannelWatch* watch;
+    FailureDetector* detector;
     SendFlows* flows;
     RemoteRegions* regions;
     uint64_t retry_seed = 0;  // see RetryPolicy

@@ -26,8 +26,8 @@ SendSession::SendSession(const Options& options, Nanos now)
     : options_(options),
       peer_node_(options.peer),
       flows_({options.chunk_base_bytes, std::min(options.eager_bytes, options.chunk_base_bytes)}, options.mode, options.memory, &regions_),
-      watch_(options.silence),
-      links_(LocalTransports(options), {&actions_, &control_queue_, &watch_, &flows_, &regions_, options.retry_seed}, options.observer,
+      detector_(options.silence),
+      links_(LocalTransports(options), {&actions_, &control_queue_, &detector_, &flows_, &regions_, options.retry_seed}, options.observer,
              now),
       oob_(options.retry_seed),
       ticked_(now) {}
@@ -134,7 +134,7 @@ void SendSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
   // The acceptor speaks on a link's channel as soon as that is greeted; the link's other sockets may take longer.
   const bool opening = channel != kOobChannel && links_.state(static_cast<LinkId>(channel)) == InitiatorState::kConnecting;
   if (!control_queue_.up(channel) && !opening) return;
-  watch_.Heard(channel, now);
+  detector_.Heard(channel, now);
   Handle(channel, frame, now);
   if (!closing_.empty()) EndClosing(now);
 }
@@ -179,7 +179,7 @@ void SendSession::Handle(ChannelId channel, const Frame& frame, Nanos now) {
       control_queue_.Send(channel, pong);
       return;
     }
-    case FrameType::kPong: watch_.Pong(channel, frame.number, now); return;
+    case FrameType::kPong: detector_.Pong(channel, frame.number, now); return;
     case FrameType::kRailUp: return links_.RemoteRailUp(static_cast<uint16_t>(std::min<uint64_t>(frame.number, UINT16_MAX)), now);
     default: return Garbled(channel, now);
   }
@@ -253,7 +253,7 @@ void SendSession::ReceiveBye(ChannelId channel, const Frame& frame, SendFlows::F
 void SendSession::OobUp(const std::string& peer_node, std::span<const RailInfo> remote_rails, Nanos now) {
   control_queue_.Up(kOobChannel);
   oob_.Up();
-  watch_.Up(kOobChannel, now);
+  detector_.Up(kOobChannel, now);
   peer_node_ = peer_node;
   links_.Know(remote_rails, now);
   control_queue_.Resend(now);
@@ -264,7 +264,7 @@ void SendSession::OobDown(Reach reach, Nanos now) {
   oob_.Down(reach, now);
   if (was_up) {
     control_queue_.Down(kOobChannel);
-    watch_.Down(kOobChannel);
+    detector_.Down(kOobChannel);
     control_queue_.Resend(now);
   }
   CheckLost(now);
@@ -272,7 +272,7 @@ void SendSession::OobDown(Reach reach, Nanos now) {
 
 void SendSession::PeerProbed(Reach reach, Nanos now) {
   probed_ = now;
-  if (reach == Reach::kRefused && watch_.AllSilent(now))
+  if (reach == Reach::kRefused && detector_.AllSilent(now))
     FailAll("R2CC: peer " + peer_node_ + " is gone: it answers on no channel, and its address refuses connections");
 }
 
@@ -289,26 +289,26 @@ void SendSession::LocalRail(uint16_t rail, bool up, Nanos now) {
 // ---- time ----
 
 void SendSession::WatchChannels(Nanos now) {
-  const ChannelWatch::Verdict verdict = watch_.Tick(outstanding(), now);
-  for (const ChannelWatch::Ping& ping : verdict.pings) {
+  const FailureDetector::Verdict verdict = detector_.Tick(outstanding(), now);
+  for (const FailureDetector::Ping& ping : verdict.pings) {
     Frame frame{.type = FrameType::kPing};
     frame.number = ping.number;
     control_queue_.Send(ping.channel, frame);
   }
   for (const ChannelId channel : verdict.silent)
     if (channel != kOobChannel) links_.Trouble(static_cast<LinkId>(channel), EvidenceCause::kSilence, now);
-  if (verdict.peer_silent && !watch_.empty())
+  if (verdict.peer_silent && !detector_.empty())
     PeerIsSilent(now);
   else
     warned_silent_ = false;
   // Something else than its process may hold the connection open.
-  if (oob_.Ungreeted(options_.silence, now) && outstanding() && watch_.AllSilent(now)) ProbePeer(now);
+  if (oob_.Ungreeted(options_.silence, now) && outstanding() && detector_.AllSilent(now)) ProbePeer(now);
 }
 
 void SendSession::ProbePeer(Nanos now) {
   if (now - probed_ < kProbeEvery) return;
   probed_ = now;
-  Add(Action::Kind::kProbePeer).heard = watch_.heard();
+  Add(Action::Kind::kProbePeer).heard = detector_.heard();
 }
 
 // Nobody answers: the peer's kernel at the out-of-band address tells a process that is stopped from one that is gone.
@@ -327,7 +327,7 @@ void SendSession::PeerIsSilent(Nanos now) {
 
 // What ends single flows although the peer answers.
 void SendSession::CheckFlows(Nanos now) {
-  if (watch_.empty() || watch_.AllSilent(now)) return;
+  if (detector_.empty() || detector_.AllSilent(now)) return;
   const Nanos answering = std::clamp<Nanos>(now - ticked_, 0, kTickMost);
   // A peer that answers everything but a fence cannot close the link. What it may still write must not be replayed into the same buffers.
   links_.AgeFences(answering, options_.deadline, [&](LinkId link, Carrier carrier) {
@@ -347,7 +347,7 @@ void SendSession::CheckLost(Nanos now) {
   if (failed_) return;
   if (links_.none_since() == 0 || !outstanding()) {
     unreachable_ = 0;
-  } else if (!watch_.Silent(kOobChannel, now) && !oob_.ungreeted()) {
+  } else if (!detector_.Silent(kOobChannel, now) && !oob_.ungreeted()) {
     // With its kernel answering at the out-of-band address and nobody else, the peer is stopped: that takes as long as it takes.
     unreachable_ += std::clamp<Nanos>(now - ticked_, 0, kTickMost);
   }

@@ -21,8 +21,8 @@
 #include "netplugin/link/action.h"
 #include "netplugin/link/chunk_size.h"
 #include "netplugin/link/control_queue.h"
+#include "netplugin/link/failure_detector.h"
 #include "netplugin/link/fenced_parts.h"
-#include "netplugin/link/lane_watch.h"
 #include "netplugin/link/oob_watch.h"
 #include "netplugin/link/remote_regions.h"
 #include "netplugin/link/send_links.h"
@@ -187,7 +187,7 @@ class SendSession {
   };
   std::map<FlowId, Waiting> waiting_;
   SendFlows flows_;
-  ChannelWatch watch_;
+  FailureDetector detector_;
   std::vector<Action> actions_;
   ControlQueue control_queue_{&actions_};
   SendLinks links_;

@@ -15,9 +15,9 @@
 
 namespace r2cc::net {
 
-class ChannelWatch {
+class FailureDetector {
  public:
-  explicit ChannelWatch(Nanos silence) : silence_(silence) {}
+  explicit FailureDetector(Nanos silence) : silence_(silence) {}
 
   void Up(ChannelId channel, Nanos now);
   void Down(ChannelId channel);
@@ -27,7 +27,7 @@ class ChannelWatch {
   void Heard(ChannelId channel, Nanos now);
   // The peer's kernel takes bytes on the channel's link: it is not the channel that is silent. Says nothing of the peer's process, and so
   // nothing against other channels.
-  void Moved(ChannelId channel);
+  void Delivered(ChannelId channel);
   // The answer to the ping with this number.
   void Pong(ChannelId channel, uint64_t number, Nanos now);
 

@@ -1,4 +1,4 @@
-#include "netplugin/link/lane_watch.h"
+#include "netplugin/link/failure_detector.h"
 
 #include <gtest/gtest.h>
 
@@ -13,51 +13,51 @@ constexpr Nanos kSilence = 250 * kNanosPerMs;
 
 // Channels that answer, channels that do not, and a peer that may stop altogether.
 struct Bench {
-  ChannelWatch watch{kSilence};
+  FailureDetector detector{kSilence};
   Nanos now = kNanosPerSecond;
   std::set<ChannelId> dead;
   bool stopped = false;
-  std::vector<ChannelWatch::Ping> in_flight;
+  std::vector<FailureDetector::Ping> in_flight;
   std::vector<ChannelId> given_up;
   int pings = 0;
 
   explicit Bench(int links) {
-    watch.Up(kOobChannel, now);
-    for (ChannelId channel = 0; channel < links; ++channel) watch.Up(channel, now);
+    detector.Up(kOobChannel, now);
+    for (ChannelId channel = 0; channel < links; ++channel) detector.Up(channel, now);
   }
 
   void Run(Nanos duration, bool outstanding = true) {
     for (const Nanos end = now + duration; now < end; now += 10 * kNanosPerMs) {
       if (!stopped) {
-        for (const ChannelWatch::Ping& ping : in_flight)
-          if (!dead.contains(ping.channel)) watch.Pong(ping.channel, ping.number, now);
-        std::erase_if(in_flight, [&](const ChannelWatch::Ping& ping) { return !dead.contains(ping.channel); });
+        for (const FailureDetector::Ping& ping : in_flight)
+          if (!dead.contains(ping.channel)) detector.Pong(ping.channel, ping.number, now);
+        std::erase_if(in_flight, [&](const FailureDetector::Ping& ping) { return !dead.contains(ping.channel); });
       }
-      const ChannelWatch::Verdict verdict = watch.Tick(outstanding, now);
+      const FailureDetector::Verdict verdict = detector.Tick(outstanding, now);
       pings += static_cast<int>(verdict.pings.size());
       in_flight.insert(in_flight.end(), verdict.pings.begin(), verdict.pings.end());
       for (const ChannelId channel : verdict.silent) {
         given_up.push_back(channel);
-        watch.Down(channel);
+        detector.Down(channel);
       }
     }
   }
 };
 
-TEST(ChannelWatch, ASilentChannelIsGivenUpWithinTheSilence) {
+TEST(FailureDetector, ASilentChannelIsGivenUpWithinTheSilence) {
   Bench bench(4);
   bench.dead = {2};
   bench.Run(kSilence + 50 * kNanosPerMs);
   EXPECT_EQ(bench.given_up, std::vector<ChannelId>{2});
 }
 
-TEST(ChannelWatch, AnsweringChannelsAreKept) {
+TEST(FailureDetector, AnsweringChannelsAreKept) {
   Bench bench(4);
   bench.Run(60 * kNanosPerSecond);
   EXPECT_TRUE(bench.given_up.empty());
 }
 
-TEST(ChannelWatch, WithoutARequestNobodyIsAsked) {
+TEST(FailureDetector, WithoutARequestNobodyIsAsked) {
   Bench bench(4);
   bench.dead = {0, 1, 2, 3};
   bench.Run(10 * kNanosPerSecond, false);
@@ -65,7 +65,7 @@ TEST(ChannelWatch, WithoutARequestNobodyIsAsked) {
   EXPECT_TRUE(bench.given_up.empty());
 }
 
-TEST(ChannelWatch, AStoppedPeerIsWaitedForWithoutLimit) {
+TEST(FailureDetector, AStoppedPeerIsWaitedForWithoutLimit) {
   Bench bench(4);
   bench.Run(kNanosPerSecond);
   bench.stopped = true;
@@ -77,14 +77,14 @@ TEST(ChannelWatch, AStoppedPeerIsWaitedForWithoutLimit) {
 }
 
 // The peer may be stopped between two answers: channel 0's ping answered, channel 1's not. That is no evidence against channel 1.
-TEST(ChannelWatch, APeerStoppedBetweenTwoAnswersIsNoFault) {
+TEST(FailureDetector, APeerStoppedBetweenTwoAnswersIsNoFault) {
   for (int cut = 0; cut < 40; ++cut) {
     Bench bench(4);
     bench.Run(cut * 10 * kNanosPerMs);
     const auto channel_zero =
-        std::find_if(bench.in_flight.begin(), bench.in_flight.end(), [](const ChannelWatch::Ping& p) { return p.channel == 0; });
+        std::find_if(bench.in_flight.begin(), bench.in_flight.end(), [](const FailureDetector::Ping& p) { return p.channel == 0; });
     if (channel_zero != bench.in_flight.end()) {
-      bench.watch.Pong(0, channel_zero->number, bench.now);
+      bench.detector.Pong(0, channel_zero->number, bench.now);
       bench.in_flight.erase(channel_zero);
     }
     bench.stopped = true;
@@ -97,7 +97,7 @@ TEST(ChannelWatch, APeerStoppedBetweenTwoAnswersIsNoFault) {
 }
 
 // It answers on one channel after the other: for a while one channel does while the others do not.
-TEST(ChannelWatch, APeerThatWakesUpSlowlyIsNoFault) {
+TEST(FailureDetector, APeerThatWakesUpSlowlyIsNoFault) {
   Bench bench(4);
   bench.Run(kNanosPerSecond);
   bench.stopped = true;
@@ -113,39 +113,39 @@ TEST(ChannelWatch, APeerThatWakesUpSlowlyIsNoFault) {
 }
 
 // Frames come all the time on the other link, and there is no out-of-band channel: its answers to pings are what counts.
-TEST(ChannelWatch, AChattyChannelIsWitnessEnough) {
-  ChannelWatch watch(kSilence);
+TEST(FailureDetector, AChattyChannelIsWitnessEnough) {
+  FailureDetector detector(kSilence);
   Nanos now = kNanosPerSecond;
-  watch.Up(0, now);
-  watch.Up(1, now);
+  detector.Up(0, now);
+  detector.Up(1, now);
   std::vector<ChannelId> silent;
   for (const Nanos end = now + kSilence + 50 * kNanosPerMs; now < end && silent.empty(); now += 5 * kNanosPerMs) {
-    watch.Heard(0, now);
-    const ChannelWatch::Verdict verdict = watch.Tick(true, now);
-    for (const ChannelWatch::Ping& ping : verdict.pings)
-      if (ping.channel == 0) watch.Pong(0, ping.number, now + kNanosPerMs);
+    detector.Heard(0, now);
+    const FailureDetector::Verdict verdict = detector.Tick(true, now);
+    for (const FailureDetector::Ping& ping : verdict.pings)
+      if (ping.channel == 0) detector.Pong(0, ping.number, now + kNanosPerMs);
     silent = verdict.silent;
   }
   EXPECT_EQ(silent, std::vector<ChannelId>{1});
 }
 
-TEST(ChannelWatch, EveryChannelDeadIsTheDeadlinesBusinessNotASilentChannel) {
+TEST(FailureDetector, EveryChannelDeadIsTheDeadlinesBusinessNotASilentChannel) {
   Bench bench(2);
   bench.dead = {kOobChannel, 0, 1};
   bench.Run(5 * kNanosPerSecond);
   EXPECT_TRUE(bench.given_up.empty());
 }
 
-TEST(ChannelWatch, KnowsWhenAnythingWasHeardLastAlsoOnChannelsThatAreGone) {
-  ChannelWatch watch(kSilence);
-  watch.Up(0, kNanosPerSecond);
-  watch.Moved(0);
-  EXPECT_EQ(watch.heard(), kNanosPerSecond);
-  watch.Heard(0, 2 * kNanosPerSecond);
-  watch.Down(0);
-  EXPECT_EQ(watch.heard(), 2 * kNanosPerSecond);
-  watch.Tick(true, 3 * kNanosPerSecond);
-  EXPECT_EQ(watch.heard(), 2 * kNanosPerSecond) << "a request is nothing heard";
+TEST(FailureDetector, KnowsWhenAnythingWasHeardLastAlsoOnChannelsThatAreGone) {
+  FailureDetector detector(kSilence);
+  detector.Up(0, kNanosPerSecond);
+  detector.Delivered(0);
+  EXPECT_EQ(detector.heard(), kNanosPerSecond);
+  detector.Heard(0, 2 * kNanosPerSecond);
+  detector.Down(0);
+  EXPECT_EQ(detector.heard(), 2 * kNanosPerSecond);
+  detector.Tick(true, 3 * kNanosPerSecond);
+  EXPECT_EQ(detector.heard(), 2 * kNanosPerSecond) << "a request is nothing heard";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "netplugin/link/lane_watch.h"
+#include "netplugin/link/failure_detector.h"
 
 #include <algorithm>
 
@@ -6,14 +6,14 @@
 
 namespace r2cc::net {
 
-void ChannelWatch::Up(ChannelId channel, Nanos now) {
+void FailureDetector::Up(ChannelId channel, Nanos now) {
   heard_ = now;
   channels_[channel] = State{.heard = now, .answering_since = now};
 }
 
-void ChannelWatch::Down(ChannelId channel) { channels_.erase(channel); }
+void FailureDetector::Down(ChannelId channel) { channels_.erase(channel); }
 
-void ChannelWatch::Heard(ChannelId channel, Nanos now) {
+void FailureDetector::Heard(ChannelId channel, Nanos now) {
   heard_ = now;
   const auto it = channels_.find(channel);
   if (it == channels_.end()) return;
@@ -23,20 +23,20 @@ void ChannelWatch::Heard(ChannelId channel, Nanos now) {
   state.unanswered_since = 0;
 }
 
-void ChannelWatch::Moved(ChannelId channel) {
+void FailureDetector::Delivered(ChannelId channel) {
   if (const auto it = channels_.find(channel); it != channels_.end()) it->second.unanswered_since = 0;
 }
 
-bool ChannelWatch::AllSilent(Nanos now) const {
+bool FailureDetector::AllSilent(Nanos now) const {
   return std::all_of(channels_.begin(), channels_.end(), [&](const auto& entry) { return now - entry.second.heard >= silence_; });
 }
 
-bool ChannelWatch::Silent(ChannelId channel, Nanos now) const {
+bool FailureDetector::Silent(ChannelId channel, Nanos now) const {
   const auto it = channels_.find(channel);
   return it != channels_.end() && it->second.unanswered_since != 0 && now - it->second.unanswered_since >= silence_;
 }
 
-void ChannelWatch::Pong(ChannelId channel, uint64_t number, Nanos now) {
+void FailureDetector::Pong(ChannelId channel, uint64_t number, Nanos now) {
   const auto it = channels_.find(channel);
   if (it == channels_.end()) return;
   State& state = it->second;
@@ -47,7 +47,7 @@ void ChannelWatch::Pong(ChannelId channel, uint64_t number, Nanos now) {
   Heard(channel, now);
 }
 
-ChannelWatch::Verdict ChannelWatch::Tick(bool outstanding, Nanos now) {
+FailureDetector::Verdict FailureDetector::Tick(bool outstanding, Nanos now) {
   Verdict verdict;
   if (!outstanding) {
     watching_ = false;
