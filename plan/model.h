@@ -36,13 +36,13 @@ struct NicModel {
 };
 
 // What jobs report lowers a weight no further than to this. A tenant can be wrong or lie about a NIC that it shares with others; and a
-// ceiling above what a slow NIC moves costs nothing, because within the ceilings rails pull chunks as they have room.
+// cap above what a slow NIC moves costs nothing, because within the caps rails pull chunks as they have room.
 constexpr uint16_t kReportedWeightMinPermille = 500;
 
-// The ceiling of a NIC or a link that moves so much of what the others do. It lies above the share: one that is held to what it moved shows
+// The cap of a NIC or a link that moves so much of what the others do. It lies above the share: one that is held to what it moved shows
 // no more than that, whether it could move more or not.
 constexpr uint16_t kCeilingAboveSharePermille = 100;
-constexpr uint16_t CeilingOfShare(uint16_t share_permille) {
+constexpr uint16_t CapOfShare(uint16_t share_permille) {
   return static_cast<uint16_t>(std::min(share_permille + kCeilingAboveSharePermille, +kFullWeightPermille));
 }
 
@@ -73,8 +73,8 @@ struct PlannedNic {
   std::string node;
   std::string nic;
   NicState state = NicState::kHealthy;
-  // Ceiling on this NIC's share, relative to the NIC with the largest weight of the same node: with weights 1000, 1000, 500 the
-  // third carries at most half the bytes of the first. 0: forbidden. Within the ceilings rails pull chunks as they have room.
+  // Cap on this NIC's share, relative to the NIC with the largest weight of the same node: with weights 1000, 1000, 500 the
+  // third carries at most half the bytes of the first. 0: forbidden. Within the caps rails pull chunks as they have room.
   uint16_t weight_permille = kFullWeightPermille;
 
   friend bool operator==(const PlannedNic&, const PlannedNic&) = default;

@@ -36,7 +36,7 @@ uint16_t RatePermille(const NicModel& nic, uint64_t best_rate) {
   return static_cast<uint16_t>(std::clamp(share * kFullWeightPermille, 1.0, double{kFullWeightPermille}));
 }
 
-uint16_t ReportedCeiling(const NicModel& nic) { return std::max(CeilingOfShare(nic.share_permille), kReportedWeightMinPermille); }
+uint16_t ReportedCeiling(const NicModel& nic) { return std::max(CapOfShare(nic.share_permille), kReportedWeightMinPermille); }
 
 std::string InGbits(uint64_t bits_per_s) {
   const uint64_t tenths = (bits_per_s + 50'000'000) / 100'000'000;
@@ -88,9 +88,9 @@ Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch) {
   for (const NodeModel& node : cluster.nodes) {
     const uint64_t best_rate = BestRate(node);
     for (const NicModel& nic : node.nics) {
-      const uint16_t ceiling =
+      const uint16_t cap =
           std::min({nic.operator_weight_permille, ReportedCeiling(nic), RatePermille(nic, best_rate), kFullWeightPermille});
-      plan.nics.push_back({node.name, nic.name, nic.state, MayCarry(nic.state) ? ceiling : uint16_t{0}});
+      plan.nics.push_back({node.name, nic.name, nic.state, MayCarry(nic.state) ? cap : uint16_t{0}});
     }
   }
   plan.broken_paths = ForbiddenPaths(cluster);

@@ -12,7 +12,7 @@ namespace r2cc::plan {
 // the least of
 //  - the operator's weight,
 //  - what the NIC's rate is of the best rate among its node's NICs (of any state), where both are known, and
-//  - CeilingOfShare of what jobs report that it moves, compared with their best, but for that not less than kReportedWeightMinPermille.
+//  - CapOfShare of what jobs report that it moves, compared with their best, but for that not less than kReportedWeightMinPermille.
 // A broken path is forbidden if both its ends carry traffic: otherwise there is none to forbid.
 Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch);
 

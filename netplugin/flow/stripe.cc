@@ -81,7 +81,7 @@ double CarriedFraction(std::span<const LinkShare> links, LinkId link) {
   return busiest_bytes == 0 ? 0 : static_cast<double>(links[link].carried_bytes) / static_cast<double>(busiest_bytes);
 }
 
-bool CeilingBinds(std::span<const LinkShare> links, LinkId link) {
+bool CapBinds(std::span<const LinkShare> links, LinkId link) {
   constexpr double kAll = 0.9;
   const double carried = CarriedFraction(links, link);
   const uint16_t heaviest = Heaviest(links);

@@ -54,10 +54,10 @@ size_t LinksAlike(std::span<const LinkShare> links);
 // the same while shares do not change: the receiver looks where the last one came from.
 LinkId SmallCarrier(std::span<const LinkShare> links, LinkId home);
 
-// True if `link` may pull another chunk. A weight is a ceiling relative to the heaviest usable link: a link of weight w may have
+// True if `link` may pull another chunk. A weight is a cap relative to the heaviest usable link: a link of weight w may have
 // carried at most w/w_max of what the busiest link of full weight has; links of full weight pull as they have room. If no usable link
 // has a weight at all, every usable one counts as full: a notice moves traffic but never takes the last way to a peer. Only where chunks
-// are dealt out: a flow that travels on one link waits in vain for another to take what is over the ceiling.
+// are dealt out: a flow that travels on one link waits in vain for another to take what is over the cap.
 bool MayPull(std::span<const LinkShare> links, StripeMode mode, LinkId link);
 
 // What the busiest of the heaviest links has carried.
@@ -65,7 +65,7 @@ uint64_t BusiestBytes(std::span<const LinkShare> links);
 // While chunks are dealt out, what `link` has carried of that: so much it can move at least. 0: not known.
 double CarriedFraction(std::span<const LinkShare> links, LinkId link);
 // True if that is all that its weight allowed it, so that nobody has seen what more it could have carried.
-bool CeilingBinds(std::span<const LinkShare> links, LinkId link);
+bool CapBinds(std::span<const LinkShare> links, LinkId link);
 
 }  // namespace r2cc::net
 

@@ -34,7 +34,7 @@ TEST(Stripe, ModesOneRailAndMigrate) {
   }
 }
 
-// A weight is a ceiling. Links that are always eager end up in proportion to the weights; every combination of 4 weights.
+// A weight is a cap. Links that are always eager end up in proportion to the weights; every combination of 4 weights.
 TEST(Stripe, EagerLinksCarryInProportionToTheirWeights) {
   const uint16_t weights[] = {0, 100, 250, 500, 1000};
   for (uint16_t a : weights)
@@ -116,20 +116,20 @@ TEST(CarriedFraction, IsKnownWhileChunksAreDealtOutAndSomethingWasCarried) {
   EXPECT_EQ(CarriedFraction(links, 1), 0);
 }
 
-TEST(CeilingBinds, WhereALinkHasCarriedWhatItWasAllowed) {
+TEST(CapBinds, WhereALinkHasCarriedWhatItWasAllowed) {
   constexpr uint64_t kMiB = 1 << 20;
   Links links(3, LinkShare{true, 1000, 4 * kMiB});
-  EXPECT_FALSE(CeilingBinds(links, 1)) << "it has none";
+  EXPECT_FALSE(CapBinds(links, 1)) << "it has none";
   links[1].weight_permille = 500;
   links[1].carried_bytes = 2 * kMiB - 128 * 1024;
-  EXPECT_TRUE(CeilingBinds(links, 1));
+  EXPECT_TRUE(CapBinds(links, 1));
   links[1].carried_bytes = kMiB;
-  EXPECT_FALSE(CeilingBinds(links, 1)) << "it had room for more";
+  EXPECT_FALSE(CapBinds(links, 1)) << "it had room for more";
   links[1].weight_permille = 0;
-  EXPECT_TRUE(CeilingBinds(links, 1));
+  EXPECT_TRUE(CapBinds(links, 1));
   links[1].usable = false;
-  EXPECT_FALSE(CeilingBinds(links, 1));
-  EXPECT_FALSE(CeilingBinds(links, 3)) << "no such link";
+  EXPECT_FALSE(CapBinds(links, 1));
+  EXPECT_FALSE(CapBinds(links, 3)) << "no such link";
 }
 
 TEST(LinksAlike, AreThoseThatCarryIfNoneCarriesLess) {

@@ -169,7 +169,7 @@ TEST(Rates, OfALinkThatIsGoneMakeNoOtherSlow) {
   EXPECT_EQ(sender.told_slow(), 0);
 }
 
-TEST(Ceiling, OfASlowLinkIsATenthAboveWhatItMoves) {
+TEST(Cap, OfASlowLinkIsATenthAboveWhatItMoves) {
   Sender sender(Following());
   sender.MoveAt({400e6, 100e6}, 40);
   ASSERT_TRUE(sender.spread());
@@ -177,7 +177,7 @@ TEST(Ceiling, OfASlowLinkIsATenthAboveWhatItMoves) {
 }
 
 // Busy all the time with the few chunks that it may have, it seems to move just those.
-TEST(Ceiling, RisesWhereItHoldsALinkBack) {
+TEST(Cap, RisesWhereItHoldsALinkBack) {
   Sender sender(Following());
   sender.MoveAt({400e6, 100e6}, 40);
   double carried = 0.25;
@@ -189,7 +189,7 @@ TEST(Ceiling, RisesWhereItHoldsALinkBack) {
 }
 
 // What a link carries for flows that keep to it says nothing of what it could.
-TEST(Ceiling, IsNotRaisedWhereFlowsKeepToTheirLinks) {
+TEST(Cap, IsNotRaisedWhereFlowsKeepToTheirLinks) {
   SendSession::Options options = Following();
   options.mode = StripeMode::kMigrate;
   Sender sender(options);
@@ -202,7 +202,7 @@ TEST(Ceiling, IsNotRaisedWhereFlowsKeepToTheirLinks) {
   }
 }
 
-TEST(Ceiling, IsGoneWhenALinkIsSoundAgain) {
+TEST(Cap, IsGoneWhenALinkIsSoundAgain) {
   Sender sender(Following());
   sender.MoveAt({400e6, 100e6}, 40);
   ASSERT_TRUE(sender.spread());

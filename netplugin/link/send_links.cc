@@ -33,7 +33,7 @@ void SendLinks::Know(std::span<const RailInfo> remote_rails, Nanos now) {
   home_count_ = std::min<uint16_t>(std::max(rails_.local_count(), rails_.remote_count()), kLinksMax / 2);
   for (LinkId i = 0; i < 2 * home_count_; ++i) links_.emplace_back(RetryPolicy(session_.retry_seed, i));
   shares_.resize(links_.size());
-  rates_ = RateWatch(links_.size());
+  rates_ = RateEstimator(links_.size());
   session_.regions->set_rails(rails_.remote_count());
   session_.control_queue->set_links(links_.size());
   for (LinkId i = 0; i < links_.size(); ++i) {
@@ -236,7 +236,7 @@ void SendLinks::RefreshShares() {
     const Link& link = links_[i];
     shares_[i].usable = link.state == InitiatorState::kUp;
     // What the plan allows both rails, and of that what the link has shown so far, and a little more.
-    shares_[i].weight_permille = std::min({rails_.WeightPermille(link.rails), link.ramp_permille, rates_.CeilingPermille(i)});
+    shares_[i].weight_permille = std::min({rails_.WeightPermille(link.rails), link.ramp_permille, rates_.CapPermille(i)});
     shares_[i].carried_bytes = 0;
   }
   rates_.SharesChanged();
@@ -358,14 +358,15 @@ void SendLinks::Ramp(Nanos now) {
 void SendLinks::JudgeRates(Nanos now) {
   if (now - judged_ < kJudgeEvery) return;
   judged_ = now;
-  std::vector<bool> slow(links_.size());
-  for (LinkId i = 0; i < links_.size(); ++i) slow[i] = rates_.slow(i);
+  std::vector<bool> straggler(links_.size());
+  for (LinkId i = 0; i < links_.size(); ++i) straggler[i] = rates_.straggler(i);
   const bool changed = rates_.Judge(session_.flows->deals() ? std::span<const LinkShare>(shares_) : std::span<const LinkShare>());
   if (changed) RefreshShares();
   const bool again = !changed && now - slow_told_ >= kTellSlowEvery;
   if (changed || again) slow_told_ = now;
   for (LinkId i = 0; i < links_.size(); ++i) {
-    const bool tell = changed ? slow[i] || rates_.slow(i) : again && rates_.slow(i) && links_[i].state == InitiatorState::kUp;
+    const bool tell =
+        changed ? straggler[i] || rates_.straggler(i) : again && rates_.straggler(i) && links_[i].state == InitiatorState::kUp;
     if (!tell) continue;
     Action& action = Add(Action::Kind::kLinkSlow, i);
     action.number = rates_.SharePermille(i);

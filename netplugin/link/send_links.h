@@ -19,7 +19,7 @@
 #include "netplugin/link/failure_detector.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/open_fences.h"
-#include "netplugin/link/rate_watch.h"
+#include "netplugin/link/rate_estimator.h"
 #include "netplugin/link/remote_regions.h"
 #include "netplugin/link/retry_policy.h"
 #include "netplugin/link/session_rails.h"
@@ -154,7 +154,7 @@ class SendLinks {
   bool spread_ = false;  // Spread(shares_)
   OpenFences fences_;
   PairBook pairs_;
-  RateWatch rates_{0};
+  RateEstimator rates_{0};
   Nanos judged_ = 0;
   Nanos slow_told_ = 0;
   Carrier next_carrier_ = 0;

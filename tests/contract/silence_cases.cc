@@ -104,7 +104,7 @@ TEST_P(Contract, PageWeightIsACeiling) {
   ASSERT_TRUE(TrafficFor(800 * kMs));
   const auto carried = [&](int rail) { return static_cast<double>(world_->LeftBytes(0, rail) - before[rail]); };
   EXPECT_LT(carried(1), 0.35 * std::max(carried(0), carried(2)));
-  EXPECT_GT(carried(1), 0.05 * carried(0)) << "a ceiling, not a ban";
+  EXPECT_GT(carried(1), 0.05 * carried(0)) << "a cap, not a ban";
   EXPECT_LT(carried(3), 64 * kKiB) << "weight 0 forbids";
   ExpectAllWell();
   EXPECT_EQ(Fences(), 0) << "a weight is no fault";

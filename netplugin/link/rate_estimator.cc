@@ -1,4 +1,4 @@
-#include "netplugin/link/rate_watch.h"
+#include "netplugin/link/rate_estimator.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ constexpr int kShareStep = 50;
 
 }  // namespace
 
-void RateWatch::Sample(LinkId id, uint64_t bytes, Nanos busy, Nanos wall) {
+void RateEstimator::Sample(LinkId id, uint64_t bytes, Nanos busy, Nanos wall) {
   Link& link = links_[id];
   link.bytes += bytes;
   link.busy += busy;
@@ -41,7 +41,7 @@ void RateWatch::Sample(LinkId id, uint64_t bytes, Nanos busy, Nanos wall) {
   link.busy = link.wall = 0;
 }
 
-void RateWatch::Forget(LinkId id) {
+void RateEstimator::Forget(LinkId id) {
   Link& link = links_[id];
   link.rate_bytes_per_s = 0;
   link.bytes = 0;
@@ -51,9 +51,9 @@ void RateWatch::Forget(LinkId id) {
   link.for_change = 0;
 }
 
-bool RateWatch::Known(const Link& link) { return link.estimates >= kEstimatesLeast; }
+bool RateEstimator::Known(const Link& link) { return link.estimates >= kEstimatesLeast; }
 
-double RateWatch::Reference(size_t link) const {
+double RateEstimator::Reference(size_t link) const {
   std::vector<double> others;
   double at_limit = 0;
   for (size_t i = 0; i < links_.size(); ++i) {
@@ -66,24 +66,24 @@ double RateWatch::Reference(size_t link) const {
   return std::max(others[(others.size() - 1) / 2], at_limit);
 }
 
-bool RateWatch::OthersAtLimit(size_t link) const {
+bool RateEstimator::OthersAtLimit(size_t link) const {
   for (size_t i = 0; i < links_.size(); ++i)
     if (i != link && Known(links_[i]) && links_[i].limiting) return true;
   return false;
 }
 
-std::vector<LinkShare> RateWatch::OfThisRound(std::span<const LinkShare> shares) const {
+std::vector<LinkShare> RateEstimator::OfThisRound(std::span<const LinkShare> shares) const {
   std::vector<LinkShare> round(shares.begin(), shares.end());
   for (size_t i = 0; i < std::min(round.size(), links_.size()); ++i)
     round[i].carried_bytes -= std::min(round[i].carried_bytes, links_[i].judged_bytes);
   return round;
 }
 
-void RateWatch::SharesChanged() {
+void RateEstimator::SharesChanged() {
   for (Link& link : links_) link.judged_bytes = 0;
 }
 
-bool RateWatch::Judge(std::span<const LinkShare> shares) {
+bool RateEstimator::Judge(std::span<const LinkShare> shares) {
   const std::vector<LinkShare> round = OfThisRound(shares);
   if (Spread(round) && BusiestBytes(round) < kBusiestLeast) return false;
   for (size_t i = 0; i < std::min(shares.size(), links_.size()); ++i) links_[i].judged_bytes = shares[i].carried_bytes;
@@ -96,16 +96,16 @@ bool RateWatch::Judge(std::span<const LinkShare> shares) {
     const auto id = static_cast<LinkId>(i);
     const double carried = OthersAtLimit(i) ? CarriedFraction(round, id) : 0;
     const double fraction = std::max(link.rate_bytes_per_s / reference, carried);
-    const bool held_back = carried > 0 && CeilingBinds(round, id);
-    const bool speaks = link.slow ? fraction > kSoundAbove : fraction < kSlowBelow && link.limiting && !held_back;
+    const bool held_back = carried > 0 && CapBinds(round, id);
+    const bool speaks = link.straggler ? fraction > kSoundAbove : fraction < kSlowBelow && link.limiting && !held_back;
     link.for_change = speaks ? link.for_change + 1 : 0;
     if (link.for_change >= kRoundsToChange) {
-      link.slow = !link.slow;
+      link.straggler = !link.straggler;
       link.for_change = 0;
       link.share_permille = 1000;
       changed = true;
     }
-    if (!link.slow) continue;
+    if (!link.straggler) continue;
     const auto share = static_cast<int>(std::clamp(fraction * 1000, kShareLeast, 1000.0));
     if (std::abs(share - link.share_permille) < kShareStep) continue;
     link.share_permille = static_cast<uint16_t>(share);
@@ -114,7 +114,7 @@ bool RateWatch::Judge(std::span<const LinkShare> shares) {
   return changed;
 }
 
-double RateWatch::SlowestBytesPerSecond(std::span<const LinkShare> shares) const {
+double RateEstimator::SlowestBytesPerSecond(std::span<const LinkShare> shares) const {
   double slowest = 0;
   for (size_t link = 0; link < std::min(links_.size(), shares.size()); ++link) {
     const double rate = links_[link].rate_bytes_per_s;

@@ -6,7 +6,7 @@
 //
 // The account errs where a link has few chunks at a time: it is busy until the last of them is acknowledged, and that word waits in the
 // peer's queue, behind what comes the other way. A link that was slow for a moment and is held to that has few: it would look as slow for
-// ever. So its ceiling lies a little above what it moves, and while others are at their limit it moves at least what it has carried. Who
+// ever. So its cap lies a little above what it moves, and while others are at their limit it moves at least what it has carried. Who
 // carries all that his weight allows is not slow for moving no more.
 #ifndef R2CC_NETPLUGIN_LINK_RATE_WATCH_H_
 #define R2CC_NETPLUGIN_LINK_RATE_WATCH_H_
@@ -22,9 +22,9 @@
 
 namespace r2cc::net {
 
-class RateWatch {
+class RateEstimator {
  public:
-  explicit RateWatch(size_t links) : links_(links) {}
+  explicit RateEstimator(size_t links) : links_(links) {}
 
   // In the last `wall` the link delivered `bytes` and had something to deliver for `busy` of it.
   void Sample(LinkId link, uint64_t bytes, Nanos busy, Nanos wall);
@@ -43,11 +43,11 @@ class RateWatch {
   double rate_bytes_per_s(LinkId link) const { return links_[link].rate_bytes_per_s; }
   // Of the links that may carry chunks, which `shares` tells of each; 0: none is known.
   double SlowestBytesPerSecond(std::span<const LinkShare> shares) const;
-  bool slow(LinkId link) const { return links_[link].slow; }
+  bool straggler(LinkId link) const { return links_[link].straggler; }
   // What the link moves, compared with the others: 1000 unless it is slow.
-  uint16_t SharePermille(LinkId link) const { return links_[link].slow ? links_[link].share_permille : 1000; }
+  uint16_t SharePermille(LinkId link) const { return links_[link].straggler ? links_[link].share_permille : 1000; }
   // What it may carry, compared with the others.
-  uint16_t CeilingPermille(LinkId link) const { return plan::CeilingOfShare(SharePermille(link)); }
+  uint16_t CapPermille(LinkId link) const { return plan::CapOfShare(SharePermille(link)); }
 
  private:
   struct Link {
@@ -58,7 +58,7 @@ class RateWatch {
     int estimates = 0;   // since it was forgotten
     bool fresh = false;  // a new one since the last Judge()
     bool limiting = false;
-    bool slow = false;
+    bool straggler = false;
     int for_change = 0;  // rounds in a row that speak for the other verdict
     uint16_t share_permille = 1000;
     uint64_t judged_bytes = 0;  // what it had carried at the last Judge()
