@@ -96,7 +96,7 @@ class FakePeer final : public Peer {
   // Something arrives.
   void Arrive() const { port->Arrive(); }
   // With the lock.
-  void MoveBytes(uint32_t bytes) { Count(bytes, bytes); }
+  void MoveBytes(uint32_t bytes) { Account(bytes, bytes); }
 
   void RailState(uint16_t, bool) override {}
   void ApplyVerdicts() override {}
@@ -130,7 +130,7 @@ class FakePeer final : public Peer {
 
  protected:
   void Announce(uint64_t bytes) override {
-    if (counts_requests) Count(bytes, bytes);
+    if (counts_requests) Account(bytes, bytes);
   }
   void Post(FlowId, const Buffer&, uint64_t bytes) override {
     if (post_throws) throw std::bad_alloc();

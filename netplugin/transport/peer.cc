@@ -9,7 +9,7 @@ constexpr Nanos kPollPosting = 1000 * 1000;
 // With workers it only sees to it that all goes on: the lock is theirs.
 constexpr Nanos kPollWithWorkers = 20 * 1000;
 // A small message that comes when the workers are asleep waits until they have woken up, and so do the next ones.
-constexpr Nanos kBulkRestsAfter = 20 * kNanosPerMs;
+constexpr Nanos kBulkIdleAfter = 20 * kNanosPerMs;
 // A sleep costs a worker more than some tries, and so does a call to the scheduler. About 10 microseconds.
 constexpr int kTriesForLock = 100, kPausesOfTry = 3;
 
@@ -23,7 +23,7 @@ void Pause() {
 
 }  // namespace
 
-Peer::Peer(Host* host, const SessionKey& key) : host_(host), now_(host->Now()), run_(host->bulk_after_bytes) {
+Peer::Peer(Host* host, const SessionKey& key) : host_(host), now_(host->Now()), workload_(host->bulk_after_bytes) {
   for (Transport* const transport : host->transports) {
     std::unique_ptr<Port> port;
     if (transport == host->oob_transport) {
@@ -142,8 +142,8 @@ bool Peer::RunWithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> 
 }
 
 void Peer::UpdateWorkers() {
-  if (now() - counted_ >= kBulkRestsAfter) run_.Rest();
-  const bool wanted = workers_there_ && run_.is_bulk();
+  if (now() - counted_ >= kBulkIdleAfter) workload_.Idle();
+  const bool wanted = workers_there_ && workload_.is_bulk();
   if (!wanted && !has_workers()) return;
   has_workers_.store(wanted, std::memory_order_relaxed);
   for (const auto& port : ports_) port->UseWorkers(wanted);
@@ -152,8 +152,8 @@ void Peer::UpdateWorkers() {
 
 // Large messages have begun to come, and several threads are about to move what one of them would move alone now.
 void Peer::UpdateState() {
-  state_.bulk = run_.has_bulk();
-  state_.workers_due = workers_there_ && run_.is_bulk() && run_.has_large() && !has_workers();
+  state_.bulk = workload_.has_bulk();
+  state_.workers_due = workers_there_ && workload_.is_bulk() && workload_.has_large() && !has_workers();
 }
 
 void Peer::Tick() {
@@ -201,7 +201,7 @@ Nanos Peer::PollEvery(bool waits) const {
   if (!waits) return kPollPosting;
   if (has_workers()) return kPollWithWorkers;
   // Small messages keep to their sockets: while they come, nothing is missed on others.
-  return !run_.has_large() && now() - found_ < kPollWaiting ? kPollPosting : kPollWaiting;
+  return !workload_.has_large() && now() - found_ < kPollWaiting ? kPollPosting : kPollWaiting;
 }
 
 Peer::Moved Peer::Move(FlowId flow, bool waits) {

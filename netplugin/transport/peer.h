@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "netplugin/flow/types.h"
-#include "netplugin/transport/bulk_run.h"
 #include "netplugin/transport/host.h"
 #include "netplugin/transport/links.h"
+#include "netplugin/transport/workload_classifier.h"
 
 namespace r2cc::net {
 
@@ -101,14 +101,14 @@ class Peer : public std::enable_shared_from_this<Peer> {
   // True if it held anything.
   bool RunInbox();
   // Of a message, so much moves, or is about to.
-  void Count(uint64_t message_bytes, uint64_t bytes) {
-    run_.Count(message_bytes, bytes);
+  void Account(uint64_t message_bytes, uint64_t bytes) {
+    workload_.Account(message_bytes, bytes);
     counted_ = now_;
     UpdateState();
   }
   // Some of a message moves that was counted as a whole.
-  void Moves(uint64_t message_bytes) {
-    run_.Moves(message_bytes);
+  void Resume(uint64_t message_bytes) {
+    workload_.Resume(message_bytes);
     counted_ = now_;
     UpdateState();
   }
@@ -146,7 +146,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   Nanos PollEvery(bool waits) const;
   void UpdateState();
   void WorkersAsNeeded() {
-    if (run_.is_bulk() != has_workers()) UpdateWorkers();
+    if (workload_.is_bulk() != has_workers()) UpdateWorkers();
   }
   void Complete() {
     incomplete_ = false;
@@ -168,7 +168,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   Nanos found_ = 0;  // when somebody who waited last found something
   std::vector<Request> taken_;
   std::atomic<uint64_t> progress_calls_{0};
-  BulkRun run_;
+  WorkloadClassifier workload_;
   Nanos counted_ = 0;
   std::atomic<bool> has_workers_{false};
 

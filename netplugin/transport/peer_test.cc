@@ -243,7 +243,7 @@ TEST_F(WorkersPeerTest, WorkersMoveFromBulkToSmallMessages) {
   clock.Advance(kNanosPerSecond);
   busy.Progress(kFlow);
   EXPECT_TRUE(busy.has_workers()) << "who waits for more does not end it";
-  for (int i = 0; i < BulkRun::kSmallMost; ++i) MoveBytes(8);
+  for (int i = 0; i < WorkloadClassifier::kSmallMost; ++i) MoveBytes(8);
   busy.Submit(kFlow, nullptr, 8);
   EXPECT_FALSE(busy.has_workers());
   EXPECT_FALSE(busy.port->workers_used);

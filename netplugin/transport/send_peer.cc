@@ -107,7 +107,7 @@ bool SendPeer::SendNow(FlowId flow, const Buffer& from, uint64_t bytes) {
   MessageId message = 0;
   const SendLink::Sent sent = link->SendNow([&](Chunk* chunk) {
     if (!session_.PostEagerly(flow, from, bytes, links_.name(home).incarnation, chunk)) return false;
-    Moves(bytes);
+    Resume(bytes);
     message = chunk->message;
     return true;
   });
@@ -349,7 +349,7 @@ bool SendPeer::WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)>
 
 bool SendPeer::Pull(const LinkName& name, Chunk* chunk) {
   if (!session_.Pull(name.link, name.incarnation, chunk)) return false;
-  Moves(chunk->message_bytes);
+  Resume(chunk->message_bytes);
   return true;
 }
 

@@ -56,7 +56,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
 
  private:
   // Peer:
-  void Announce(uint64_t bytes) override { Count(bytes, bytes); }
+  void Announce(uint64_t bytes) override { Account(bytes, bytes); }
   void Post(FlowId flow, const Buffer& from, uint64_t bytes) override;
   bool FastPath(FlowId flow) override;
   void OnTick() override;

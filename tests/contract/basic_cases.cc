@@ -2,7 +2,7 @@
 #include <array>
 #include <cstring>
 
-#include "netplugin/transport/bulk_run.h"
+#include "netplugin/transport/workload_classifier.h"
 #include "tests/contract/fixture.h"
 
 namespace r2cc::contract {
@@ -135,7 +135,8 @@ TEST_P(Contract, ExactlyOnceLargeAmongSmall) {
         job_->Exchange(flows_[i], 300'000 + static_cast<size_t>(round) * 1000);
       } else {
         // More than end a run of bulk.
-        for (int small = 0; small < net::BulkRun::kSmallMost + 8; ++small) job_->Exchange(flows_[i], 2000 + static_cast<size_t>(round));
+        for (int small = 0; small < net::WorkloadClassifier::kSmallMost + 8; ++small)
+          job_->Exchange(flows_[i], 2000 + static_cast<size_t>(round));
       }
     }
     ASSERT_TRUE(job_->RunUntilDone(kPatience)) << "round " << round;

@@ -23,7 +23,7 @@ TEST(Workers, WhatTheLastCallHasReadIsNotLostWhenTheSocketIsTakenBack) {
                                                {"R2CC_BULK_AFTER_BYTES", "1"},        {"R2CC_LOG", "info"}};
   OwnProcess process(environment, [] {
     constexpr size_t kLarge = 16 << 20, kSmall = 1000;
-    constexpr int kEndOfARun = 16;     // BulkRun's
+    constexpr int kEndOfARun = 16;     // WorkloadClassifier's
     constexpr double kReceivedS = 20;  // a message that has lost bytes never is
     const std::unique_ptr<Net> net = NetOf(OpenLibrary(), kVersionNewest);
     void* context = nullptr;

@@ -1,7 +1,7 @@
 // Whether what a peer moves is bulk, so that more threads at it are worth it: large messages are a matter of copying, small ones of who
 // wakes up for them. Pure.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_BULK_RUN_H_
-#define R2CC_NETPLUGIN_TRANSPORT_BULK_RUN_H_
+#ifndef R2CC_NETPLUGIN_TRANSPORT_WORKLOAD_CLASSIFIER_H_
+#define R2CC_NETPLUGIN_TRANSPORT_WORKLOAD_CLASSIFIER_H_
 
 #include <cstdint>
 
@@ -9,10 +9,10 @@
 
 namespace r2cc::net {
 
-class BulkRun {
+class WorkloadClassifier {
  public:
   // It is after so many bytes of messages that are worth handing over; 0: always.
-  explicit BulkRun(uint64_t after_bytes) : after_bytes_(after_bytes) {}
+  explicit WorkloadClassifier(uint64_t after_bytes) : after_bytes_(after_bytes) {}
 
   // To send or receive a larger message takes longer than to wake another thread for it, though that one has its copy made first.
   static constexpr uint64_t kHandedOverBytes = 12 * 1024;
@@ -21,19 +21,19 @@ class BulkRun {
   static constexpr int kSmallMost = 16;
 
   // So many bytes of a message move, or are about to. An empty message, of a slice that NCCL's operation does not fill, says nothing.
-  void Count(uint64_t message_bytes, uint64_t bytes) {
+  void Account(uint64_t message_bytes, uint64_t bytes) {
     if (message_bytes == 0) return;
-    bulk_.Count(message_bytes, bytes, kHandedOverBytes);
-    large_.Count(message_bytes, bytes, kEagerBytesMax);
-    Moves(message_bytes);
+    bulk_.Account(message_bytes, bytes, kHandedOverBytes);
+    large_.Account(message_bytes, bytes, kEagerBytesMax);
+    Resume(message_bytes);
   }
   // Some of a message moves that was counted as a whole.
-  void Moves(uint64_t message_bytes) {
-    if (message_bytes > kHandedOverBytes) rests_ = false;
+  void Resume(uint64_t message_bytes) {
+    if (message_bytes > kHandedOverBytes) idle_ = false;
   }
   // Nothing has moved for a while, and a small message may be the next. A large one goes on where the run was.
-  void Rest() { rests_ = after_bytes_ > 0; }
-  bool is_bulk() const { return !rests_ && bulk_.bytes >= after_bytes_; }
+  void Idle() { idle_ = after_bytes_ > 0; }
+  bool is_bulk() const { return !idle_ && bulk_.bytes >= after_bytes_; }
   // Messages are about that are worth handing over: the peer's workers may send them by any socket of a link.
   bool has_bulk() const { return bulk_.bytes > 0; }
   // Messages are about that are too large for the eager path.
@@ -44,7 +44,7 @@ class BulkRun {
     uint64_t bytes = 0;
     int small = 0;
 
-    void Count(uint64_t message_bytes, uint64_t moved_bytes, uint64_t small_bytes) {
+    void Account(uint64_t message_bytes, uint64_t moved_bytes, uint64_t small_bytes) {
       if (message_bytes > small_bytes) {
         small = 0;
         bytes += moved_bytes;
@@ -56,9 +56,9 @@ class BulkRun {
 
   const uint64_t after_bytes_;
   Run bulk_, large_;
-  bool rests_ = false;
+  bool idle_ = false;
 };
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_BULK_RUN_H_
+#endif  // R2CC_NETPLUGIN_TRANSPORT_WORKLOAD_CLASSIFIER_H_
