@@ -17,8 +17,8 @@ constexpr SendLedger::Limits kLimits{.chunk_base_bytes = kBase, .eager_bytes = 1
 
 struct EagerSender {
   uint64_t order = 1;
-  Copies copies;
-  SendLedger ledger{7, kLimits, &order, &copies};
+  BufferPool pool;
+  SendLedger ledger{7, kLimits, &order, &pool};
 
   EagerSender() { ledger.set_eager_window(2); }
 };

@@ -13,8 +13,8 @@ constexpr uint32_t kBase = 4096;
 
 struct Sender {
   uint64_t order = 1;
-  Copies copies;
-  SendLedger ledger{7, {.chunk_base_bytes = kBase}, &order, &copies};
+  BufferPool pool;
+  SendLedger ledger{7, {.chunk_base_bytes = kBase}, &order, &pool};
 
   void Grant(MessageId first, std::vector<uint64_t> capacities) { ASSERT_TRUE(ledger.Grant(first, capacities)); }
 };

@@ -42,9 +42,9 @@ TEST(MemoryOps, HostMemoryIsCopiedAtOnceRegisteredOrNot) {
 // No ledger follows an address: all that it does with the bytes of a message goes through MemoryOps.
 TEST(MemoryOps, AnEagerMessageOfADeviceIsCopiedByIt) {
   FakeDevice ops;
-  Copies copies(&ops);
+  BufferPool pool(&ops);
   uint64_t order = 1;
-  SendLedger ledger(1, {.chunk_base_bytes = 1024, .eager_bytes = 1024}, &order, &copies);
+  SendLedger ledger(1, {.chunk_base_bytes = 1024, .eager_bytes = 1024}, &order, &pool);
   ledger.set_eager_window(8);
   const MessageId id = ledger.Post({kNowhere, &kDevice}, 100);
   Chunk chunk;

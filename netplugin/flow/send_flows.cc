@@ -8,7 +8,7 @@ namespace r2cc::net {
 
 SendFlows::Flow* SendFlows::Open() {
   const FlowId id = next_id_++;
-  return flows_.Add(id, id, limits_, &order_, &copies_);
+  return flows_.Add(id, id, limits_, &order_, &pool_);
 }
 
 void SendFlows::Close(FlowId id) {

@@ -22,7 +22,7 @@ class SendFlows {
  public:
   enum class State { kOpening, kOpen, kFailed };
   struct Flow {
-    Flow(FlowId id, const SendLedger::Limits& limits, uint64_t* order, Copies* copies) : id(id), ledger(id, limits, order, copies) {}
+    Flow(FlowId id, const SendLedger::Limits& limits, uint64_t* order, BufferPool* pool) : id(id), ledger(id, limits, order, pool) {}
 
     const FlowId id;
     State state = State::kOpening;
@@ -49,7 +49,7 @@ class SendFlows {
   static constexpr uint64_t kHeaderBytes = 48;
 
   SendFlows(const SendLedger::Limits& limits, StripeMode mode, MemoryOps* memory = &host_memory, const RegionKeys* keys = nullptr)
-      : limits_(limits), mode_(mode), keys_(keys), copies_(memory) {}
+      : limits_(limits), mode_(mode), keys_(keys), pool_(memory) {}
 
   Flow* Open();
   // Null if there is none.
@@ -112,7 +112,7 @@ class SendFlows {
   const SendLedger::Limits limits_;
   const StripeMode mode_;
   const RegionKeys* const keys_;  // null: no buffer lies in a region
-  Copies copies_;                 // before the flows, which use it
+  BufferPool pool_;               // before the flows, which use it
   FlowMap<Flow> flows_;
   FlowId next_id_ = 1;
   uint64_t order_ = 1;

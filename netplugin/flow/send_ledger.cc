@@ -9,8 +9,8 @@
 
 namespace r2cc::net {
 
-SendLedger::SendLedger(FlowId flow, const Limits& limits, uint64_t* order, Copies* copies)
-    : flow_(flow), limits_(limits), order_(order), copies_(copies) {
+SendLedger::SendLedger(FlowId flow, const Limits& limits, uint64_t* order, BufferPool* pool)
+    : flow_(flow), limits_(limits), order_(order), pool_(pool) {
   // An eager message is one chunk: it is staged, and replayed, whole.
   R2CC_CHECK(limits.eager_bytes <= kEagerBytesMax && limits.eager_bytes <= limits.chunk_base_bytes);
 }
@@ -61,8 +61,8 @@ const std::byte* SendLedger::Release(MessageId id) {
   Message& message = At(id);
   if (!message.eager) return nullptr;
   if (!message.released) {
-    message.copy = copies_->Take(message.bytes);
-    copies_->memory()->Copy(message.copy.get(), message.from, message.bytes);
+    message.copy = pool_->Acquire(message.bytes);
+    pool_->memory()->Copy(message.copy.get(), message.from, message.bytes);
     if (!IsPlanted(Planted::kEagerUncopied)) message.from = message.copy.get();
     message.released = true;
     AdvanceDone();
@@ -204,7 +204,7 @@ bool SendLedger::AckThrough(MessageId through) {
   while (acked_through_ < through) {
     // A receiver can only have placed what was entrusted to a carrier.
     if (messages_.front().holder.empty() || messages_.front().ready > 0) break;
-    copies_->GiveBack(std::move(messages_.front().copy), messages_.front().bytes);
+    pool_->Release(std::move(messages_.front().copy), messages_.front().bytes);
     messages_.pop_front();
     if (first_ready_ > 0) --first_ready_;
     ++acked_through_;

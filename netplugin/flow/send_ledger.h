@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "netplugin/flow/buffer_pool.h"
 #include "netplugin/flow/carriers.h"
-#include "netplugin/flow/copies.h"
 #include "netplugin/flow/types.h"
 
 namespace r2cc::net {
@@ -27,8 +27,8 @@ class SendLedger {
     uint32_t eager_bytes = 0;                // messages up to this size take the eager path; 0: none
   };
   // All flows of a session share both: `order` numbers messages as they become sendable, so that links serve the oldest first, and
-  // `copies` has the memory for eager ones. They must outlive the ledger.
-  SendLedger(FlowId flow, const Limits& limits, uint64_t* order, Copies* copies);
+  // `pool` has the memory for eager ones. They must outlive the ledger.
+  SendLedger(FlowId flow, const Limits& limits, uint64_t* order, BufferPool* pool);
 
   // The receiver stages so many eager messages beyond the last acknowledged one. Until it has said so there is no eager path.
   void set_eager_window(uint32_t messages) { eager_window_ = messages; }
@@ -108,7 +108,7 @@ class SendLedger {
     uint64_t order = 0;
     bool eager = false;
     bool released = false;
-    Copies::Copy copy;
+    BufferPool::Block copy;
     Carriers holder;  // by chunk; empty until the message is sendable
   };
 
@@ -121,7 +121,7 @@ class SendLedger {
   const FlowId flow_;
   const Limits limits_;
   uint64_t* const order_;
-  Copies* const copies_;
+  BufferPool* const pool_;
   uint32_t eager_window_ = 0;
   MessageId acked_through_ = 0;
   MessageId done_through_ = 0;

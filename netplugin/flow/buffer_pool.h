@@ -1,7 +1,7 @@
-// Memory for the copies of eager messages, used again: given back to the allocator some hundred KiB at a time, as acknowledgements come,
+// Block for the copies of eager messages, used again: given back to the allocator some hundred KiB at a time, as acknowledgements come,
 // it would go back to the kernel, which zeroes each page anew for the next message. Up to kKeptBytesMost stay until the session ends. Pure.
-#ifndef R2CC_NETPLUGIN_FLOW_COPIES_H_
-#define R2CC_NETPLUGIN_FLOW_COPIES_H_
+#ifndef R2CC_NETPLUGIN_FLOW_BUFFER_POOL_H_
+#define R2CC_NETPLUGIN_FLOW_BUFFER_POOL_H_
 
 #include <array>
 #include <bit>
@@ -16,32 +16,32 @@
 
 namespace r2cc::net {
 
-class Copies {
+class BufferPool {
  public:
-  using Copy = std::shared_ptr<std::byte[]>;
+  using Block = std::shared_ptr<std::byte[]>;
 
-  explicit Copies(MemoryOps* memory = &host_memory) : memory_(memory) {}
+  explicit BufferPool(MemoryOps* memory = &host_memory) : memory_(memory) {}
   MemoryOps* memory() const { return memory_; }
 
   // At least `bytes` (kEagerBytesMax at most), with anything in them.
-  Copy Take(uint64_t bytes) {
+  Block Acquire(uint64_t bytes) {
     if (bytes <= kSmallBytes) return memory_->Allocate(bytes);
-    std::vector<Copy>& kept = kept_[ClassOf(bytes)];
+    std::vector<Block>& kept = kept_[ClassOf(bytes)];
     if (kept.empty()) return memory_->Allocate(BytesOf(ClassOf(bytes)));
     // The newest is the likeliest to be in a cache.
-    Copy copy = std::move(kept.back());
+    Block block = std::move(kept.back());
     kept.pop_back();
     kept_bytes_ -= BytesOf(ClassOf(bytes));
-    return copy;
+    return block;
   }
 
-  // `copy` is of a Take(bytes), or null. One that somebody else still holds is left to him.
-  void GiveBack(Copy copy, uint64_t bytes) {
-    if (bytes <= kSmallBytes || copy == nullptr || copy.use_count() > 1) return;
+  // `block` is of an Acquire(bytes), or null. One that somebody else still holds is left to him.
+  void Release(Block block, uint64_t bytes) {
+    if (bytes <= kSmallBytes || block == nullptr || block.use_count() > 1) return;
     const size_t size_class = ClassOf(bytes);
     if (kept_bytes_ + BytesOf(size_class) > kKeptBytesMost) return;
     kept_bytes_ += BytesOf(size_class);
-    kept_[size_class].push_back(std::move(copy));
+    kept_[size_class].push_back(std::move(block));
   }
 
   uint64_t kept_bytes() const { return kept_bytes_; }
@@ -55,10 +55,10 @@ class Copies {
   static constexpr uint64_t BytesOf(size_t size_class) { return kSmallBytes << size_class; }
 
   MemoryOps* const memory_;
-  std::array<std::vector<Copy>, kClasses> kept_;
+  std::array<std::vector<Block>, kClasses> kept_;
   uint64_t kept_bytes_ = 0;
 };
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_FLOW_COPIES_H_
+#endif  // R2CC_NETPLUGIN_FLOW_BUFFER_POOL_H_
