@@ -54,7 +54,7 @@ TEST(Eager, PostedAndEntrustedInOneItIsAsIfPulled) {
   EXPECT_TRUE(s.ledger.Holds(5));
   ASSERT_NE(s.ledger.Release(0), nullptr);
   EXPECT_EQ(s.ledger.done_through(), 1u);
-  // Lost with its carrier it is sent again, before what comes after it.
+  // Lost with its path it is sent again, before what comes after it.
   ASSERT_TRUE(s.ledger.PostEagerly(data, 0, 6, &chunk));
   EXPECT_EQ(s.ledger.Reclaim(5), 4u);
   ASSERT_TRUE(s.ledger.Pull(6, &chunk));
@@ -227,7 +227,7 @@ TEST(Eager, PostedWhileItArrivesItIsPlacedWhenWhole) {
   ASSERT_EQ(ledger.Begin(Small(0, 3), 1, &to), RecvLedger::Verdict::kPlace);
   char buffer[8] = {};
   ledger.Post(buffer, sizeof(buffer));
-  EXPECT_EQ(ledger.Begin(Small(0, 3), 2, &to), RecvLedger::Verdict::kRefuse) << "carrier 1 may still write it";
+  EXPECT_EQ(ledger.Begin(Small(0, 3), 2, &to), RecvLedger::Verdict::kRefuse) << "epoch 1 may still write it";
   EXPECT_EQ(ledger.placed_through(), 0u);
   std::memcpy(to, "xyz", 3);
   EXPECT_TRUE(ledger.Finish(0, 0, 1));

@@ -66,7 +66,7 @@ TEST(SendLedger, AnAckReleasesMessagesAndNoMore) {
   s.ledger.Post(data, 10);
   Chunk chunk;
   ASSERT_TRUE(s.ledger.Pull(0, &chunk));
-  EXPECT_FALSE(s.ledger.AckThrough(2)) << "the second message was entrusted to nobody: nobody can have it";
+  EXPECT_FALSE(s.ledger.AckThrough(2)) << "the second message was never in flight: nobody can have it";
   EXPECT_FALSE(s.ledger.AckThrough(3)) << "never posted";
   EXPECT_EQ(s.ledger.acked_through(), 1u);
   EXPECT_TRUE(s.ledger.AckThrough(1)) << "told again";
@@ -79,9 +79,9 @@ TEST(SendLedger, ReclaimReplaysWhatDidNotArriveAndOldestFirst) {
   s.ledger.Post(data.data(), data.size());
   s.ledger.Post(data.data(), data.size());
   Chunk chunk;
-  for (int i = 0; i < 6; ++i) ASSERT_TRUE(s.ledger.Pull(static_cast<Carrier>(i % 2), &chunk));  // message 0 whole, half of 1
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(s.ledger.Pull(static_cast<PathEpoch>(i % 2), &chunk));  // message 0 whole, half of 1
   FlowArrivals arrivals{7, 0, {{0, kBase, {true, false, false, true}}}};
-  // Carrier 0 held chunks 0 and 2 of message 0 and chunk 0 of message 1; chunk 0 has arrived.
+  // PathEpoch 0 held chunks 0 and 2 of message 0 and chunk 0 of message 1; chunk 0 has arrived.
   s.ledger.Arrived(arrivals);
   EXPECT_EQ(s.ledger.Reclaim(0), 2u * kBase);
   ASSERT_TRUE(s.ledger.Pull(5, &chunk));
@@ -148,7 +148,7 @@ TEST(RecvLedger, PlacesEachChunkOnceAndReportsInOrder) {
   EXPECT_FALSE(ledger.Finish(0, 1, 1));
   EXPECT_EQ(ledger.Begin(Header(0, kBase + 1, 1, 1), 0, &to), RecvLedger::Verdict::kDiscard);
   ASSERT_EQ(ledger.Begin(Header(0, kBase + 1, 0, kBase), 0, &to), RecvLedger::Verdict::kPlace);
-  EXPECT_EQ(ledger.placed_through(), 0u) << "a carrier holds a claim";
+  EXPECT_EQ(ledger.placed_through(), 0u) << "a epoch holds a claim";
   EXPECT_TRUE(ledger.Finish(0, 0, 0));
   EXPECT_EQ(ledger.placed_through(), 2u);
   EXPECT_EQ(ledger.SizeOf(0), kBase + 1u);
@@ -172,7 +172,7 @@ TEST(RecvLedger, RefusesHeadersThatCannotBe) {
   EXPECT_EQ(ledger.Begin(Header(0, 2 * kBase, 2, 0), 0, &to), RecvLedger::Verdict::kRefuse) << "index beyond the end";
   EXPECT_EQ(ledger.Begin(Header(0, 2 * kBase, 1, kBase - 1), 0, &to), RecvLedger::Verdict::kRefuse) << "wrong length";
   EXPECT_EQ(ledger.Begin(Header(0, kBase, 0, kBase), 0, &to), RecvLedger::Verdict::kRefuse) << "another size than before";
-  EXPECT_EQ(ledger.Begin(Header(0, 2 * kBase, 0, kBase), 1, &to), RecvLedger::Verdict::kRefuse) << "another carrier may still write it";
+  EXPECT_EQ(ledger.Begin(Header(0, 2 * kBase, 0, kBase), 1, &to), RecvLedger::Verdict::kRefuse) << "another epoch may still write it";
 }
 
 TEST(RecvLedger, AFencedCarriersHalfChunksAreNobodysAgain) {

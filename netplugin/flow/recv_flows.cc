@@ -134,8 +134,8 @@ Nanos RecvFlows::Patience(const Flow& flow, uint64_t to_ack, uint64_t to_grant) 
   return may_send_on && to_ack < kLargeTogether ? kLargeTogetherFor : 0;
 }
 
-void RecvFlows::Drop(Carrier carrier) {
-  for (auto& [id, flow] : flows_) flow.ledger.Drop(carrier);
+void RecvFlows::Drop(PathEpoch epoch) {
+  for (auto& [id, flow] : flows_) flow.ledger.Drop(epoch);
 }
 
 std::vector<FlowArrivals> RecvFlows::Arrivals() const {

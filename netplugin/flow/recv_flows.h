@@ -15,8 +15,8 @@
 
 namespace r2cc::net {
 
-// At most one incarnation of a link is alive at this end, so the link's number names the carrier.
-constexpr Carrier CarrierOf(LinkId link) { return link; }
+// At most one incarnation of a link is alive at this end, so the link's number names the path.
+constexpr PathEpoch PathEpochOf(LinkId link) { return link; }
 
 class RecvFlows {
  public:
@@ -81,8 +81,8 @@ class RecvFlows {
   // Tells what is due: at once what the sender waits for, together what it does not. Call while anything was touched and time passes.
   void Flush(Nanos now);
 
-  // The carrier was fenced.
-  void Drop(Carrier carrier);
+  // The path was fenced.
+  void Drop(PathEpoch epoch);
   std::vector<FlowArrivals> Arrivals() const;
 
  private:

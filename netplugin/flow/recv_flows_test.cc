@@ -12,7 +12,7 @@ namespace {
 
 constexpr FlowId kFlow = 1;
 constexpr LinkId kHome = 0;
-constexpr Carrier kCarrier = 0;
+constexpr PathEpoch kPath = 0;
 constexpr Nanos kMuchLater = kNanosPerSecond;
 constexpr bool kGrants = true, kAcknowledges = false;
 
@@ -29,8 +29,8 @@ struct RecvFlowsTest : testing::Test, FlowReportSink {
   void Place(bool eager = false) {
     std::byte* to = nullptr;
     const Chunk chunk{kFlow, next, sizeof(buffer), 128, 0, nullptr, sizeof(buffer), eager};
-    ASSERT_EQ(flow->ledger.Begin(chunk, kCarrier, &to), RecvLedger::Verdict::kPlace);
-    ASSERT_TRUE(flow->ledger.Finish(next++, 0, kCarrier));
+    ASSERT_EQ(flow->ledger.Begin(chunk, kPath, &to), RecvLedger::Verdict::kPlace);
+    ASSERT_TRUE(flow->ledger.Finish(next++, 0, kPath));
     flows.Touch(flow);
   }
   bool Report(FlowReport report, LinkId home) override {

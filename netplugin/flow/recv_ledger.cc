@@ -17,13 +17,13 @@ MessageId RecvLedger::Post(const Buffer& to, uint64_t capacity_bytes) {
   return id;
 }
 
-RecvLedger::Verdict RecvLedger::BeginStaged(const Chunk& header, Carrier carrier, std::byte** destination) {
+RecvLedger::Verdict RecvLedger::BeginStaged(const Chunk& header, PathEpoch epoch, std::byte** destination) {
   const bool whole = header.bytes == header.message_bytes && header.index == 0;
   if (!header.eager || !whole || header.bytes > kEagerBytesMax || header.message >= placed_through_ + kEagerWindow) return Verdict::kRefuse;
   Staged& staged = staged_[header.message];
   if (staged.claim == kPlaced) return Verdict::kDiscard;
   if (staged.claim != kAbsent) return Verdict::kRefuse;
-  staged.claim = carrier;
+  staged.claim = epoch;
   staged.chunk_bytes = header.chunk_bytes;
   staged.bytes = header.bytes;
   staged.data = memory_->Allocate(header.bytes);
@@ -49,12 +49,12 @@ void RecvLedger::Unstage(MessageId id) {
   staged_.erase(it);
 }
 
-RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, Carrier carrier, std::byte** destination) {
+RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, PathEpoch epoch, std::byte** destination) {
   if (header.chunk_bytes == 0 || header.chunk_bytes % kChunkAlignment != 0) return Verdict::kRefuse;
   if (header.message < placed_through_) return Verdict::kDiscard;
   if (IsPlanted(Planted::kZeroForgotten) && header.message_bytes == 0) return Verdict::kDiscard;
   if (const auto it = staged_.find(header.message); it != staged_.end() && it->second.claim == kAbsent) staged_.erase(it);
-  if (header.message >= posted_through() || staged_.contains(header.message)) return BeginStaged(header, carrier, destination);
+  if (header.message >= posted_through() || staged_.contains(header.message)) return BeginStaged(header, epoch, destination);
   Message& message = messages_[header.message - placed_through_];
   if (message.claim.empty()) {
     if (header.message_bytes > message.capacity_bytes) {
@@ -74,32 +74,32 @@ RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, Carrier carrier, std:
   }
   if (header.index >= message.claim.size() || header.bytes != ChunkLength(message.bytes, message.chunk_bytes, header.index))
     return Verdict::kRefuse;
-  Carrier& claim = message.claim[header.index];
+  PathEpoch& claim = message.claim[header.index];
   if (claim == kPlaced && IsPlanted(Planted::kDoubleDelivery)) {
     claim = kAbsent;
     ++message.missing;
   }
   if (claim == kPlaced) return Verdict::kDiscard;
-  if (claim != kAbsent) return Verdict::kRefuse;  // another carrier may still write it: replayed before its fence
-  claim = carrier;
+  if (claim != kAbsent) return Verdict::kRefuse;  // another path may still write it: replayed before its fence
+  claim = epoch;
   // A buffer of no bytes may have no address; a destination has one.
   static std::byte nowhere;
   *destination = header.bytes == 0 ? &nowhere : message.to.data + header.offset();
   return Verdict::kPlace;
 }
 
-bool RecvLedger::Finish(MessageId id, uint32_t index, Carrier carrier) {
+bool RecvLedger::Finish(MessageId id, uint32_t index, PathEpoch epoch) {
   if (IsPlanted(Planted::kEarlyDone) && id < placed_through_) return false;
   R2CC_CHECK(id >= placed_through_);
   if (const auto it = staged_.find(id); it != staged_.end()) {
-    R2CC_CHECK(it->second.claim == carrier);
+    R2CC_CHECK(it->second.claim == epoch);
     it->second.claim = kPlaced;
     Unstage(id);
     return Advance();
   }
   R2CC_CHECK(id < posted_through());
   Message& message = messages_[id - placed_through_];
-  R2CC_CHECK(index < message.claim.size() && message.claim[index] == carrier);
+  R2CC_CHECK(index < message.claim.size() && message.claim[index] == epoch);
   message.claim[index] = kPlaced;
   --message.missing;
   return Advance();
@@ -121,14 +121,14 @@ bool RecvLedger::Advance() {
   return placed_through_ != before;
 }
 
-void RecvLedger::Drop(Carrier carrier) {
+void RecvLedger::Drop(PathEpoch epoch) {
   if (IsPlanted(Planted::kClaimKept)) return;
   for (Message& message : messages_)
-    for (Carrier& claim : message.claim)
-      if (claim == carrier) claim = kAbsent;
+    for (PathEpoch& claim : message.claim)
+      if (claim == epoch) claim = kAbsent;
   // The memory stays until the chunk is replayed, which is after whoever still reads into it was made to stop.
   for (auto& [id, staged] : staged_)
-    if (staged.claim == carrier) staged.claim = kAbsent;
+    if (staged.claim == epoch) staged.claim = kAbsent;
 }
 
 uint64_t RecvLedger::SizeOf(MessageId id) const {

@@ -1,7 +1,7 @@
-// The receiver's account of one flow: which buffers were posted, which carrier is writing which chunk, and what is placed. Pure.
+// The receiver's account of one flow: which buffers were posted, which path is writing which chunk, and what is placed. Pure.
 //
 // Contract (DESIGN: lossless contract 3-5): a chunk is placed at most once; nothing is written for a message that was reported placed;
-// a message counts as placed only when all its chunks are and no carrier holds a claim on any of them. An eager message that comes
+// a message counts as placed only when all its chunks are and no path holds a claim on any of them. An eager message that comes
 // before its buffer waits in memory of the ledger's own.
 #ifndef R2CC_NETPLUGIN_FLOW_RECV_LEDGER_H_
 #define R2CC_NETPLUGIN_FLOW_RECV_LEDGER_H_
@@ -12,8 +12,8 @@
 #include <memory>
 #include <vector>
 
-#include "netplugin/flow/carriers.h"
 #include "netplugin/flow/memory_ops.h"
+#include "netplugin/flow/path_epochs.h"
 #include "netplugin/flow/region_keys.h"
 #include "netplugin/flow/types.h"
 
@@ -29,16 +29,16 @@ class RecvLedger {
   enum class Verdict {
     kPlace,    // write the chunk's bytes to *destination, then Finish()
     kDiscard,  // it is here already: read the bytes and forget them
-    kRefuse,   // the peer breaks the protocol: end this carrier
+    kRefuse,   // the peer breaks the protocol: end this path
   };
-  // A chunk's header arrived on `carrier`. The header is not trusted: every field is checked against what was posted.
-  Verdict Begin(const Chunk& header, Carrier carrier, std::byte** destination);
+  // A chunk's header arrived on `epoch`. The header is not trusted: every field is checked against what was posted.
+  Verdict Begin(const Chunk& header, PathEpoch epoch, std::byte** destination);
 
-  // The chunk that Begin() let `carrier` place is whole. True if placed_through() grew.
-  bool Finish(MessageId message, uint32_t index, Carrier carrier);
+  // The chunk that Begin() let `epoch` place is whole. True if placed_through() grew.
+  bool Finish(MessageId message, uint32_t index, PathEpoch epoch);
 
-  // `carrier` was fenced: its half-read chunks are nobody's again. A read may still be in flight, but not when a chunk is replayed.
-  void Drop(Carrier carrier);
+  // `epoch` was fenced: its half-read chunks are nobody's again. A read may still be in flight, but not when a chunk is replayed.
+  void Drop(PathEpoch epoch);
 
   // A staged message is larger than the buffer that was posted for it: the flow cannot go on.
   bool overflowed() const { return overflowed_; }
@@ -61,8 +61,8 @@ class RecvLedger {
 
  private:
   static constexpr size_t kSizesKept = 256;
-  static constexpr Carrier kAbsent = 0xffff;
-  static constexpr Carrier kPlaced = 0xfffe;
+  static constexpr PathEpoch kAbsent = 0xffff;
+  static constexpr PathEpoch kPlaced = 0xfffe;
 
   struct Message {
     Buffer to;
@@ -71,17 +71,17 @@ class RecvLedger {
     uint32_t chunk_bytes = 0;
     uint32_t missing = 0;
     bool eager = false;
-    Carriers claim;  // by chunk; empty until the first header says how the message is cut
+    PathEpochs claim;  // by chunk; empty until the first header says how the message is cut
   };
   // An eager message whose buffer was not posted when it began to arrive.
   struct Staged {
-    Carrier claim = kAbsent;
+    PathEpoch claim = kAbsent;
     uint32_t chunk_bytes = 0;
     uint32_t bytes = 0;
     std::shared_ptr<std::byte[]> data;
   };
 
-  Verdict BeginStaged(const Chunk& header, Carrier carrier, std::byte** destination);
+  Verdict BeginStaged(const Chunk& header, PathEpoch epoch, std::byte** destination);
   // Moves a whole staged message to its buffer.
   void Unstage(MessageId id);
   bool Advance();

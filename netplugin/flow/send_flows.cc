@@ -69,7 +69,7 @@ bool SendFlows::MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::
     shares = Reaching(ready.region, shares);
   }
   if (!MayPull(shares, mode_, link)) return false;
-  if (ready.eager && mode_ == StripeMode::kBalance) return SmallCarrier(shares, flow.home) == link;
+  if (ready.eager && mode_ == StripeMode::kBalance) return SmallMessageLink(shares, flow.home) == link;
   return Carries(shares, mode_, flow.home, link);
 }
 
@@ -91,7 +91,7 @@ uint32_t SendFlows::ReadyChunks(std::span<const LinkShare> shares, LinkId link, 
   return chunks;
 }
 
-bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, Carrier carrier, Chunk* chunk) {
+bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, PathEpoch epoch, Chunk* chunk) {
   if (ready_.empty() || Idle(shares, link)) return false;
   const size_t clock = ClockOf(shares, link);
   if (clock >= clocks_.size()) clocks_.resize(clock + 1);
@@ -119,7 +119,7 @@ bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, Carrier car
     next_at = i - 1;
     next_ready = ready;
   }
-  if (next == nullptr || !next->ledger.Pull(carrier, chunk)) return false;
+  if (next == nullptr || !next->ledger.Pull(epoch, chunk)) return false;
   next->stranded = 0;
   if (!next_ready.begun) Begin(next, clock, next_start, chunk->message_bytes);
   // Whoever asks ready() next need not try.
@@ -137,8 +137,8 @@ void SendFlows::Begin(Flow* flow, size_t clock, double start, uint64_t message_b
 }
 
 // What goes while nobody waits is at nobody's cost: it is not counted.
-bool SendFlows::PostEagerly(Flow* flow, const Buffer& from, uint64_t bytes, Carrier carrier, Chunk* chunk) {
-  if (!ready_.empty() || flow->state != State::kOpen || !flow->ledger.PostEagerly(from, bytes, carrier, chunk)) return false;
+bool SendFlows::PostEagerly(Flow* flow, const Buffer& from, uint64_t bytes, PathEpoch epoch, Chunk* chunk) {
+  if (!ready_.empty() || flow->state != State::kOpen || !flow->ledger.PostEagerly(from, bytes, epoch, chunk)) return false;
   flow->turn = ++turns_;
   Change(flow);
   return true;
@@ -181,10 +181,10 @@ void SendFlows::Arrived(std::span<const FlowArrivals> arrivals) {
   }
 }
 
-uint64_t SendFlows::Reclaim(Carrier carrier) {
+uint64_t SendFlows::Reclaim(PathEpoch epoch) {
   uint64_t replay_bytes = 0;
   for (auto& [id, flow] : flows_) {
-    replay_bytes += flow.ledger.Reclaim(carrier);
+    replay_bytes += flow.ledger.Reclaim(epoch);
     Note(&flow);
   }
   return replay_bytes;

@@ -93,9 +93,9 @@ class SendFlows {
   // flow that has had the fewest bytes per weight, of those that are ready here, begins a message, and of equal ones the one that has
   // waited longest (start-time fair queueing: Goyal, Vin, Cheng, SIGCOMM 1996). A flow that had nothing ready is as far as the others: it
   // has no claim to what it left to them. So two flows that stay ready differ by at most one message each. False if there is none.
-  bool Pull(std::span<const LinkShare> shares, LinkId link, Carrier carrier, Chunk* chunk);
+  bool Pull(std::span<const LinkShare> shares, LinkId link, PathEpoch epoch, Chunk* chunk);
   // A message of `flow` that may travel eagerly, where nothing else is ready: posted, and its chunk pulled. Else nothing is posted.
-  bool PostEagerly(Flow* flow, const Buffer& from, uint64_t bytes, Carrier carrier, Chunk* chunk);
+  bool PostEagerly(Flow* flow, const Buffer& from, uint64_t bytes, PathEpoch epoch, Chunk* chunk);
   // How many chunks that `link` may carry are ready, counted up to `most`.
   uint32_t ReadyChunks(std::span<const LinkShare> shares, LinkId link, uint32_t most) const;
 
@@ -105,8 +105,8 @@ class SendFlows {
 
   // The receiver has told of some flows what it has.
   void Arrived(std::span<const FlowArrivals> arrivals);
-  // It has ended `carrier` and told what it has of all flows. Returns the bytes to replay.
-  uint64_t Reclaim(Carrier carrier);
+  // It has ended `epoch` and told what it has of all flows. Returns the bytes to replay.
+  uint64_t Reclaim(PathEpoch epoch);
 
  private:
   const SendLedger::Limits limits_;

@@ -14,7 +14,7 @@
 namespace r2cc::net {
 namespace {
 
-constexpr Carrier kCarrier = 7;
+constexpr PathEpoch kPath = 7;
 constexpr uint64_t kBytes = 16;
 
 struct SendFlowsTest : testing::Test {
@@ -30,13 +30,13 @@ struct SendFlowsTest : testing::Test {
   // The flow whose message goes next; 0 if there is none.
   FlowId Next() {
     Chunk chunk;
-    return flows.Pull(shares, 0, kCarrier, &chunk) ? chunk.flow : 0;
+    return flows.Pull(shares, 0, kPath, &chunk) ? chunk.flow : 0;
   }
 
   // The same, and the message, of one chunk, is placed at once.
   FlowId NextPlaced() {
     Chunk chunk;
-    if (!flows.Pull(shares, 0, kCarrier, &chunk)) return 0;
+    if (!flows.Pull(shares, 0, kPath, &chunk)) return 0;
     EXPECT_TRUE(flows.Find(chunk.flow)->ledger.AckThrough(chunk.message + 1));
     return chunk.flow;
   }
@@ -154,7 +154,7 @@ TEST_F(SendFlowsTest, BytesAreSharedNotMessages) {
       flows.Note(large);
     }
     Chunk chunk;
-    ASSERT_TRUE(flows.Pull(shares, 0, kCarrier, &chunk));
+    ASSERT_TRUE(flows.Pull(shares, 0, kPath, &chunk));
     (chunk.flow == small->id ? of_small : of_large) += SendFlows::kHeaderBytes + chunk.bytes;
     ASSERT_TRUE(flows.Find(chunk.flow)->ledger.AckThrough(chunk.message + 1));
   }
@@ -232,15 +232,15 @@ TEST_F(SendFlowsTest, AMessageGoesAtOnceWhereNothingIsAheadOfIt) {
   a->state = b->state = SendFlows::State::kOpen;
   Chunk chunk;
   Post(a);
-  EXPECT_FALSE(flows.PostEagerly(b, buffer, kBytes, kCarrier, &chunk));
+  EXPECT_FALSE(flows.PostEagerly(b, buffer, kBytes, kPath, &chunk));
   EXPECT_EQ(Next(), a->id);
   std::ignore = flows.TakeChanged();
-  ASSERT_TRUE(flows.PostEagerly(b, buffer, kBytes, kCarrier, &chunk));
+  ASSERT_TRUE(flows.PostEagerly(b, buffer, kBytes, kPath, &chunk));
   EXPECT_EQ(chunk.flow, b->id);
   EXPECT_FALSE(flows.ready());
   ASSERT_EQ(flows.TakeChanged().size(), 1u);
   b->state = SendFlows::State::kFailed;
-  EXPECT_FALSE(flows.PostEagerly(b, buffer, kBytes, kCarrier, &chunk));
+  EXPECT_FALSE(flows.PostEagerly(b, buffer, kBytes, kPath, &chunk));
 }
 
 TEST_F(SendFlowsTest, WhatWasReclaimedIsReadyAgain) {
@@ -248,7 +248,7 @@ TEST_F(SendFlowsTest, WhatWasReclaimedIsReadyAgain) {
   Post(flow);
   EXPECT_EQ(Next(), flow->id);
   EXPECT_FALSE(flows.ready());
-  EXPECT_EQ(flows.Reclaim(kCarrier), kBytes);
+  EXPECT_EQ(flows.Reclaim(kPath), kBytes);
   EXPECT_TRUE(flows.ready());
   EXPECT_EQ(Next(), flow->id);
 }

@@ -39,7 +39,7 @@ bool SendLedger::MayBeEager(MessageId id, uint64_t bytes) const {
   return bytes <= limits_.eager_bytes && limits_.eager_bytes > 0 && credit;
 }
 
-bool SendLedger::PostEagerly(const Buffer& from, uint64_t bytes, Carrier carrier, Chunk* out) {
+bool SendLedger::PostEagerly(const Buffer& from, uint64_t bytes, PathEpoch epoch, Chunk* out) {
   const MessageId id = posted_through();
   if (!MayBeEager(id, bytes) || (id < granted_through_ && bytes > capacities_[id - acked_through_])) return false;
   Message& message = messages_.emplace_back();
@@ -47,7 +47,7 @@ bool SendLedger::PostEagerly(const Buffer& from, uint64_t bytes, Carrier carrier
   message.bytes = bytes;
   message.eager = last_eager_ = true;
   message.chunk_bytes = limits_.chunk_base_bytes;
-  message.holder.Assign(1, carrier);
+  message.holder.Assign(1, epoch);
   message.first_ready = 1;
   message.order = (*order_)++;
   wants_grant_ = false;
@@ -146,15 +146,15 @@ uint32_t SendLedger::ReadyChunks(uint32_t most) const {
   return std::min(chunks, most);
 }
 
-bool SendLedger::Pull(Carrier carrier, Chunk* out) {
-  R2CC_CHECK(IsCarrier(carrier));
+bool SendLedger::Pull(PathEpoch epoch, Chunk* out) {
+  R2CC_CHECK(IsPathEpoch(epoch));
   for (; first_ready_ < messages_.size(); ++first_ready_) {
     Message& message = messages_[first_ready_];
     // A message that waits for its grant may become ready later than those behind it: then the search begins there again.
     if (message.ready == 0) continue;
     uint32_t index = message.first_ready;
     while (message.holder[index] != kReady) ++index;
-    message.holder[index] = carrier;
+    message.holder[index] = epoch;
     message.first_ready = index + 1;
     --message.ready;
     *out = Chunk{flow_,
@@ -183,11 +183,11 @@ void SendLedger::Arrived(const FlowArrivals& arrivals) {
   }
 }
 
-uint64_t SendLedger::Reclaim(Carrier carrier) {
+uint64_t SendLedger::Reclaim(PathEpoch epoch) {
   uint64_t replay_bytes = 0;
   for (Message& message : messages_) {
     for (uint32_t i = 0; i < message.holder.size(); ++i) {
-      if (message.holder[i] != carrier) continue;
+      if (message.holder[i] != epoch) continue;
       message.holder[i] = kReady;
       if (IsPlanted(Planted::kEagerFreed) && message.released) std::memset(message.copy.get(), 0xdb, message.bytes);
       message.first_ready = std::min(message.first_ready, i);
@@ -202,7 +202,7 @@ uint64_t SendLedger::Reclaim(Carrier carrier) {
 bool SendLedger::AckThrough(MessageId through) {
   if (through > posted_through()) return false;
   while (acked_through_ < through) {
-    // A receiver can only have placed what was entrusted to a carrier.
+    // A receiver can only have placed what was in flight on a path.
     if (messages_.front().holder.empty() || messages_.front().ready > 0) break;
     pool_->Release(std::move(messages_.front().copy), messages_.front().bytes);
     messages_.pop_front();
@@ -218,10 +218,10 @@ bool SendLedger::AckThrough(MessageId through) {
   return acked_through_ >= through;
 }
 
-bool SendLedger::Holds(Carrier carrier) const {
-  return std::any_of(messages_.begin(), messages_.end(), [carrier](const Message& message) {
+bool SendLedger::Holds(PathEpoch epoch) const {
+  return std::any_of(messages_.begin(), messages_.end(), [epoch](const Message& message) {
     for (uint32_t i = 0; i < message.holder.size(); ++i)
-      if (message.holder[i] == carrier) return true;
+      if (message.holder[i] == epoch) return true;
     return false;
   });
 }

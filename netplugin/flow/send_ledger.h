@@ -1,9 +1,9 @@
-// The sender's account of one flow: which messages were posted and granted, which carrier each chunk was entrusted to, and what the
+// The sender's account of one flow: which messages were posted and granted, on which path epoch each chunk is in flight, and what the
 // receiver has acknowledged. Pure: no I/O, no clock, no thread of its own.
 //
 // Contract (DESIGN: lossless contract 1-3): only granted messages are handed out, and eager ones within the receiver's window; a chunk
-// is entrusted to at most one carrier at a time; a chunk goes back to "ready" only by Reclaim(), that is, after the receiver has fenced
-// the carrier and said what it has; the buffer of a message belongs to the ledger until done_through() passes it, and the copy of an
+// is in flight on at most one path at a time; a chunk goes back to "ready" only by Reclaim(), that is, after the receiver has fenced
+// the path and said what it has; the buffer of a message belongs to the ledger until done_through() passes it, and the copy of an
 // eager one lives until its acknowledgement.
 #ifndef R2CC_NETPLUGIN_FLOW_SEND_LEDGER_H_
 #define R2CC_NETPLUGIN_FLOW_SEND_LEDGER_H_
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "netplugin/flow/buffer_pool.h"
-#include "netplugin/flow/carriers.h"
+#include "netplugin/flow/path_epochs.h"
 #include "netplugin/flow/types.h"
 
 namespace r2cc::net {
@@ -38,8 +38,8 @@ class SendLedger {
   // In chunks of so many bytes; an eager message is one chunk.
   MessageId Post(const Buffer& from, uint64_t bytes, uint32_t chunk_base_bytes);
 
-  // Post() and Pull() in one, for a message that may travel eagerly: true, and its only chunk is entrusted. Else nothing is posted.
-  bool PostEagerly(const Buffer& from, uint64_t bytes, Carrier carrier, Chunk* out);
+  // Post() and Pull() in one, for a message that may travel eagerly: true, and its only chunk is in flight. Else nothing is posted.
+  bool PostEagerly(const Buffer& from, uint64_t bytes, PathEpoch epoch, Chunk* out);
 
   // If the message travels eagerly: copies it, so that its buffer may be given back, and returns the copy, which lives until the
   // acknowledgement. Else null.
@@ -59,7 +59,7 @@ class SendLedger {
   // The oldest message that has a ready chunk.
   struct Ready {
     bool any = false;
-    bool begun = false;  // other chunks of it were entrusted already: it is to be finished, or replayed
+    bool begun = false;  // other chunks of it were in flight already: it is to be finished, or replayed
     bool eager = false;
     uint64_t order = 0;
     RegionId region = 0;  // in which its buffer lies; 0: any link may carry it
@@ -68,21 +68,21 @@ class SendLedger {
   // How many chunks are ready, counted up to `most`.
   uint32_t ReadyChunks(uint32_t most) const;
 
-  // Entrusts the oldest ready chunk to `carrier`. False if there is none.
-  bool Pull(Carrier carrier, Chunk* out);
+  // Puts the oldest ready chunk in flight on `epoch`. False if there is none.
+  bool Pull(PathEpoch epoch, Chunk* out);
 
-  // The receiver has told what it has: that never travels again, through whichever carrier it came. Idempotent; what it says of messages
+  // The receiver has told what it has: that never travels again, through whichever path it came. Idempotent; what it says of messages
   // that do not fit is ignored.
   void Arrived(const FlowArrivals& arrivals);
-  // The receiver has ended `carrier`, and all of what it has is known by Arrived(): everything else that was entrusted to the carrier is
+  // The receiver has ended `epoch`, and all of what it has is known by Arrived(): everything else that was in flight on it is
   // ready again. Returns the bytes to replay.
-  uint64_t Reclaim(Carrier carrier);
+  uint64_t Reclaim(PathEpoch epoch);
 
   // All messages below `through` are placed: idempotent. False if it speaks of messages that were never posted.
   bool AckThrough(MessageId through);
 
-  // Some chunk is entrusted to `carrier` and not known to be placed.
-  bool Holds(Carrier carrier) const;
+  // Some chunk is in flight on `epoch` and not known to be placed.
+  bool Holds(PathEpoch epoch) const;
 
   // See EagerWindowLowAt.
   bool window_low() const { return eager_window_ > 0 && messages_.size() >= EagerWindowLowAt(eager_window_); }
@@ -96,8 +96,8 @@ class SendLedger {
   MessageId granted_through() const { return granted_through_; }
 
  private:
-  static constexpr Carrier kReady = 0xffff;
-  static constexpr Carrier kPlaced = 0xfffe;
+  static constexpr PathEpoch kReady = 0xffff;
+  static constexpr PathEpoch kPlaced = 0xfffe;
 
   struct Message {
     Buffer from;
@@ -109,7 +109,7 @@ class SendLedger {
     bool eager = false;
     bool released = false;
     BufferPool::Block copy;
-    Carriers holder;  // by chunk; empty until the message is sendable
+    PathEpochs holder;  // by chunk; empty until the message is sendable
   };
 
   bool MayBeEager(MessageId id, uint64_t bytes) const;
@@ -135,8 +135,8 @@ class SendLedger {
   bool overflowed_ = false;
 };
 
-// True for carriers that the ledgers can hold.
-constexpr bool IsCarrier(Carrier carrier) { return carrier < 0xfffe; }
+// True for epochs that the ledgers can hold.
+constexpr bool IsPathEpoch(PathEpoch epoch) { return epoch < 0xfffe; }
 
 }  // namespace r2cc::net
 

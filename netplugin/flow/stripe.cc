@@ -54,7 +54,7 @@ size_t LinksAlike(std::span<const LinkShare> links) {
   return alike;
 }
 
-LinkId SmallCarrier(std::span<const LinkShare> links, LinkId home) {
+LinkId SmallMessageLink(std::span<const LinkShare> links, LinkId home) {
   if (home < links.size() && IsFull(links[home])) return home;
   const uint16_t heaviest = Heaviest(links);
   for (size_t i = 0; i < links.size(); ++i) {

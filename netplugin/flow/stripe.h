@@ -52,7 +52,7 @@ size_t LinksAlike(std::span<const LinkShare> links);
 
 // Which link carries the small messages of a flow: its home, but one that is slowed down, or ramped, leaves them to a quicker one. Always
 // the same while shares do not change: the receiver looks where the last one came from.
-LinkId SmallCarrier(std::span<const LinkShare> links, LinkId home);
+LinkId SmallMessageLink(std::span<const LinkShare> links, LinkId home);
 
 // True if `link` may pull another chunk. A weight is a cap relative to the heaviest usable link: a link of weight w may have
 // carried at most w/w_max of what the busiest link of full weight has; links of full weight pull as they have room. If no usable link

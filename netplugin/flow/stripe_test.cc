@@ -92,15 +92,15 @@ TEST(Stripe, DetoursDoNotCountWhileAllHomeLinksAreWell) {
 TEST(Stripe, SmallMessagesAreForTheQuickestLinks) {
   Links links(3, LinkShare{true, 1000, 0});
   links[1].weight_permille = 250;
-  EXPECT_EQ(SmallCarrier(links, 0), 0);
-  EXPECT_EQ(SmallCarrier(links, 1), 2);
+  EXPECT_EQ(SmallMessageLink(links, 0), 0);
+  EXPECT_EQ(SmallMessageLink(links, 1), 2);
   links[2].usable = false;
-  EXPECT_EQ(SmallCarrier(links, 1), 0);
-  EXPECT_EQ(SmallCarrier(links, 2), 0);
+  EXPECT_EQ(SmallMessageLink(links, 1), 0);
+  EXPECT_EQ(SmallMessageLink(links, 2), 0);
   links[0].usable = false;
-  EXPECT_EQ(SmallCarrier(links, 0), 1) << "it is the quickest that is left";
+  EXPECT_EQ(SmallMessageLink(links, 0), 1) << "it is the quickest that is left";
   links[1].usable = false;
-  EXPECT_EQ(SmallCarrier(links, 2), 2);
+  EXPECT_EQ(SmallMessageLink(links, 2), 2);
 }
 
 TEST(CarriedFraction, IsKnownWhileChunksAreDealtOutAndSomethingWasCarried) {

@@ -14,8 +14,8 @@ using FlowId = uint32_t;       // unique in a session
 using MessageId = uint64_t;    // 0, 1, 2, ... in each flow, in the order of isend and irecv
 using LinkId = uint16_t;       // index in a session
 using Incarnation = uint32_t;  // 1, 2, 3, ... in each link
-// One incarnation of one link, as the ledgers know it: what a chunk is entrusted to.
-using Carrier = uint16_t;
+// One incarnation of one link, as the ledgers know it: what a chunk is in flight on.
+using PathEpoch = uint16_t;
 
 constexpr LinkId kLinksMax = 64;
 constexpr uint32_t kFlowsMax = 65'536;

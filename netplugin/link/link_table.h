@@ -30,7 +30,7 @@ enum class InitiatorAction : uint8_t {
   kConnect,  // next incarnation: open its sockets
   kProve,    // send the data check
   kStart,    // carry chunks
-  kBackOff,  // close the sockets: no chunk was entrusted to it
+  kBackOff,  // close the sockets: no chunk was in flight on it
   kFence,    // close the sockets, then ask the acceptor what arrived
   kReclaim,  // close the sockets: the acceptor has said what arrived
 };

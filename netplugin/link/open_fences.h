@@ -17,15 +17,15 @@ class OpenFences {
   struct Fence {
     LinkId link = 0;
     Incarnation incarnation = 0;
-    Carrier carrier = 0;
+    PathEpoch epoch = 0;
     plan::EvidenceCause cause = plan::EvidenceCause::kNone;
     Nanos since = 0;
     Nanos unanswered = 0;  // while the peer answered otherwise
   };
 
   void Add(const Fence& fence) { fences_.push_back(fence); }
-  bool Uses(Carrier carrier) const {
-    return std::any_of(fences_.begin(), fences_.end(), [carrier](const Fence& fence) { return fence.carrier == carrier; });
+  bool Uses(PathEpoch epoch) const {
+    return std::any_of(fences_.begin(), fences_.end(), [epoch](const Fence& fence) { return fence.epoch == epoch; });
   }
   // The answer for an incarnation is one for all before it: removes and returns them.
   std::vector<Fence> TakeAnswered(LinkId link, Incarnation through) {
@@ -39,11 +39,11 @@ class OpenFences {
   }
   // The peer answers, and has done so for `answering` since the last call: fences that it has not answered for `deadline` of that are given
   // to `expired`, each once. What their incarnations carry can never be replayed: see action.h.
-  void Age(Nanos answering, Nanos deadline, FunctionRef<void(LinkId, Carrier)> expired) {
+  void Age(Nanos answering, Nanos deadline, FunctionRef<void(LinkId, PathEpoch)> expired) {
     for (Fence& fence : fences_) {
       const bool was_due = fence.unanswered >= deadline;
       fence.unanswered += answering;
-      if (!was_due && fence.unanswered >= deadline) expired(fence.link, fence.carrier);
+      if (!was_due && fence.unanswered >= deadline) expired(fence.link, fence.epoch);
     }
   }
 

@@ -9,13 +9,13 @@ namespace {
 
 TEST(OpenFences, AnAnswerIsOneForAllEarlierIncarnationsOfItsLink) {
   OpenFences fences;
-  fences.Add({.link = 1, .incarnation = 1, .carrier = 10});
-  fences.Add({.link = 1, .incarnation = 2, .carrier = 11});
-  fences.Add({.link = 1, .incarnation = 3, .carrier = 12});
-  fences.Add({.link = 2, .incarnation = 1, .carrier = 13});
-  std::vector<Carrier> answered;
-  for (const auto& fence : fences.TakeAnswered(1, 2)) answered.push_back(fence.carrier);
-  EXPECT_EQ(answered, (std::vector<Carrier>{10, 11}));
+  fences.Add({.link = 1, .incarnation = 1, .epoch = 10});
+  fences.Add({.link = 1, .incarnation = 2, .epoch = 11});
+  fences.Add({.link = 1, .incarnation = 3, .epoch = 12});
+  fences.Add({.link = 2, .incarnation = 1, .epoch = 13});
+  std::vector<PathEpoch> answered;
+  for (const auto& fence : fences.TakeAnswered(1, 2)) answered.push_back(fence.epoch);
+  EXPECT_EQ(answered, (std::vector<PathEpoch>{10, 11}));
   EXPECT_FALSE(fences.Uses(10));
   EXPECT_TRUE(fences.Uses(12));
   EXPECT_TRUE(fences.Uses(13));
@@ -23,12 +23,12 @@ TEST(OpenFences, AnAnswerIsOneForAllEarlierIncarnationsOfItsLink) {
 
 TEST(OpenFences, OneExpiresOnceAfterSoMuchTimeOfAPeerThatAnswers) {
   OpenFences fences;
-  fences.Add({.link = 1, .incarnation = 1, .carrier = 10});
+  fences.Add({.link = 1, .incarnation = 1, .epoch = 10});
   int expired = 0;
   const auto age = [&](Nanos answering) {
-    fences.Age(answering, 100, [&](LinkId link, Carrier carrier) {
+    fences.Age(answering, 100, [&](LinkId link, PathEpoch epoch) {
       EXPECT_EQ(link, 1);
-      EXPECT_EQ(carrier, 10);
+      EXPECT_EQ(epoch, 10);
       ++expired;
     });
     return expired;

@@ -188,7 +188,7 @@ void RecvLinks::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, Ev
       link.owed.tell = true;
       break;
     case AcceptorAction::kFinish:
-      session_.flows->Drop(CarrierOf(id));
+      session_.flows->Drop(PathEpochOf(id));
       PayOwed(id, now);
       break;
     case AcceptorAction::kWithhold:

@@ -217,7 +217,7 @@ bool RecvSession::Begin(LinkId id, Incarnation incarnation, const Chunk& header,
   RecvFlows::Flow* flow = flows_.Find(header.flow);
   // A flow closed here: its bytes are read and forgotten.
   if (flow == nullptr) return true;
-  const RecvLedger::Verdict verdict = flow->ledger.Begin(header, CarrierOf(id), destination);
+  const RecvLedger::Verdict verdict = flow->ledger.Begin(header, PathEpochOf(id), destination);
   if (flow->ledger.overflowed()) Overflowed(flow);
   return verdict != RecvLedger::Verdict::kRefuse;
 }
@@ -226,7 +226,7 @@ bool RecvSession::Finish(LinkId id, Incarnation incarnation, const Chunk& header
   if (!links_.is(id, incarnation)) return false;
   RecvFlows::Flow* flow = flows_.Find(header.flow);
   if (flow == nullptr) return false;
-  const bool whole = flow->ledger.Finish(header.message, header.index, CarrierOf(id));
+  const bool whole = flow->ledger.Finish(header.message, header.index, PathEpochOf(id));
   // Its buffer was posted while it arrived.
   if (flow->ledger.overflowed()) Overflowed(flow);
   if (whole) flows_.Touch(flow);

@@ -91,7 +91,7 @@ void SendLinks::Fenced(const Frame& frame, Nanos now) {
   }
   session_.control_queue->AnsweredThrough(FrameType::kFence, frame.link, frame.incarnation);
   for (const OpenFences::Fence& fence : fences_.TakeAnswered(frame.link, told)) {
-    const uint64_t replay_bytes = session_.flows->Reclaim(fence.carrier);
+    const uint64_t replay_bytes = session_.flows->Reclaim(fence.epoch);
     Action& action = Add(Action::Kind::kLinkFenced, fence.link);
     action.incarnation = fence.incarnation;
     action.report = {fence.cause, replay_bytes, now - fence.since};
@@ -223,11 +223,11 @@ void SendLinks::RetireDetours(Nanos now) {
       Step(i, InitiatorEvent::kTrouble, EvidenceCause::kRetired, now);
 }
 
-Carrier SendLinks::NewCarrier() {
+PathEpoch SendLinks::NewPathEpoch() {
   for (;;) {
-    const Carrier carrier = next_carrier_++;
-    const auto used = [carrier](const Link& link) { return link.carrier == carrier; };
-    if (IsCarrier(carrier) && std::none_of(links_.begin(), links_.end(), used) && !fences_.Uses(carrier)) return carrier;
+    const PathEpoch epoch = next_epoch_++;
+    const auto used = [epoch](const Link& link) { return link.epoch == epoch; };
+    if (IsPathEpoch(epoch) && std::none_of(links_.begin(), links_.end(), used) && !fences_.Uses(epoch)) return epoch;
   }
 }
 
@@ -262,7 +262,7 @@ void SendLinks::Step(LinkId id, InitiatorEvent event, EvidenceCause cause, Nanos
     case InitiatorAction::kConnect:
       ++link.incarnation;
       link.retry.Began();
-      link.carrier = NewCarrier();
+      link.epoch = NewPathEpoch();
       return void(Add(Action::Kind::kOpenLink, id));
     case InitiatorAction::kProve: return void(Add(Action::Kind::kProveLink, id));
     case InitiatorAction::kStart: return Start(id, now);
@@ -303,7 +303,7 @@ void SendLinks::BackOff(LinkId id, Nanos now) {
   link.retry.AttemptFailed(now);
   if (!is_home(id)) pairs_.Failed(link.rails, now);
   Close(id, now);
-  // No chunk was entrusted to it, but the acceptor may have it for a link that is up, and for a way that is left.
+  // No chunk was in flight on it, but the acceptor may have it for a link that is up, and for a way that is left.
   AskFence(id, EvidenceCause::kNone, now);
 }
 
@@ -322,8 +322,8 @@ void SendLinks::Give(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, 
   rates_.Forget(id);
   RefreshShares();
   if (!any_up() && none_since_ == 0) none_since_ = now;
-  fences_.Add({.link = id, .incarnation = link.incarnation, .carrier = link.carrier, .cause = cause, .since = now});
-  if (IsPlanted(Planted::kFenceMissing)) session_.flows->Reclaim(link.carrier);
+  fences_.Add({.link = id, .incarnation = link.incarnation, .epoch = link.epoch, .cause = cause, .since = now});
+  if (IsPlanted(Planted::kFenceMissing)) session_.flows->Reclaim(link.epoch);
   Close(id, now);
   if (ask) AskFence(id, cause, now);
 }
@@ -339,7 +339,7 @@ void SendLinks::Close(LinkId id, Nanos now) {
 
 bool SendLinks::Pull(LinkId id, Incarnation incarnation, Chunk* chunk) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kUp) return false;
-  if (!session_.flows->Pull(shares_, id, links_[id].carrier, chunk)) return false;
+  if (!session_.flows->Pull(shares_, id, links_[id].epoch, chunk)) return false;
   shares_[id].carried_bytes += chunk->bytes;
   return true;
 }

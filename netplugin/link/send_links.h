@@ -67,7 +67,9 @@ class SendLinks {
   void Rate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool bulk, Nanos now);
   void Tick(Nanos now);
   // See OpenFences.
-  void AgeFences(Nanos answering, Nanos deadline, FunctionRef<void(LinkId, Carrier)> expired) { fences_.Age(answering, deadline, expired); }
+  void AgeFences(Nanos answering, Nanos deadline, FunctionRef<void(LinkId, PathEpoch)> expired) {
+    fences_.Age(answering, deadline, expired);
+  }
   // See SendFlows.
   void AgeStranded(Nanos answering, Nanos deadline, FunctionRef<void(SendFlows::Flow*)> expired) {
     session_.flows->AgeStranded(shares_, answering, deadline, expired);
@@ -79,7 +81,7 @@ class SendLinks {
   // A message of a flow that is at home on the link: see SendFlows.
   bool PostEagerly(LinkId home, Incarnation incarnation, SendFlows::Flow* flow, const Buffer& from, uint64_t bytes, Chunk* chunk) {
     if (spread_ || home >= links_.size() || links_[home].incarnation != incarnation || !IsFull(shares_[home])) return false;
-    if (!session_.flows->PostEagerly(flow, from, bytes, links_[home].carrier, chunk)) return false;
+    if (!session_.flows->PostEagerly(flow, from, bytes, links_[home].epoch, chunk)) return false;
     shares_[home].carried_bytes += bytes;
     return true;
   }
@@ -112,7 +114,7 @@ class SendLinks {
     RailPair rails;
     InitiatorState state = InitiatorState::kIdle;
     Incarnation incarnation = 0;
-    Carrier carrier = 0;
+    PathEpoch epoch = 0;
     uint16_t ramp_permille = 1000;
     Nanos ramped = 0;                                          // last step of the ramp
     Nanos since = 0;                                           // of the state
@@ -142,7 +144,7 @@ class SendLinks {
   std::vector<HomeState> Homes() const;
   void Ramp(Nanos now);
   void JudgeRates(Nanos now);
-  Carrier NewCarrier();
+  PathEpoch NewPathEpoch();
   bool is_home(LinkId link) const { return link < home_count_; }
 
   const Session session_;
@@ -157,7 +159,7 @@ class SendLinks {
   RateEstimator rates_{0};
   Nanos judged_ = 0;
   Nanos slow_told_ = 0;
-  Carrier next_carrier_ = 0;
+  PathEpoch next_epoch_ = 0;
   Nanos none_since_;
   bool had_link_ = false;
   bool stopped_ = false;

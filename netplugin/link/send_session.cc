@@ -167,7 +167,7 @@ void SendSession::Handle(ChannelId channel, const Frame& frame, Nanos now) {
       if (frame.link >= links_.count()) return Garbled(channel, now);
       if (frame.incarnation > links_.incarnation(frame.link)) return;
       flows_.Arrived(frame.arrivals);
-      // What was entrusted and is named in no part is to be replayed: so it takes all of them.
+      // What was in flight and is named in no part is to be replayed: so it takes all of them.
       if (!fenced_parts_.Add(frame)) return;
       control_queue_.Send(channel, Frame{.type = FrameType::kFencedAck, .link = frame.link, .incarnation = frame.incarnation});
       links_.Fenced(frame, now);
@@ -330,9 +330,9 @@ void SendSession::CheckFlows(Nanos now) {
   if (detector_.empty() || detector_.AllSilent(now)) return;
   const Nanos answering = std::clamp<Nanos>(now - ticked_, 0, kTickMost);
   // A peer that answers everything but a fence cannot close the link. What it may still write must not be replayed into the same buffers.
-  links_.AgeFences(answering, options_.deadline, [&](LinkId link, Carrier carrier) {
+  links_.AgeFences(answering, options_.deadline, [&](LinkId link, PathEpoch epoch) {
     for (auto& [id, flow] : flows_.all())
-      if (flow.ledger.Holds(carrier))
+      if (flow.ledger.Holds(epoch))
         FailFlow(&flow, "R2CC: peer " + peer_node_ + " could not close link " + std::to_string(link) + " for " +
                             std::to_string(options_.deadline / kNanosPerMs) +
                             " ms (R2CC_DEADLINE_MS): what it may still write must not be sent again");

@@ -25,7 +25,7 @@ TEST_P(Contract, RepairedRailIsUsedAgain) {
   EXPECT_EQ(Fences(), 3);
 }
 
-// Every incarnation carries a data check before the first chunk: what is lost on the way up was entrusted to nobody.
+// Every incarnation carries a data check before the first chunk: what is lost on the way up was never in flight.
 TEST_P(Contract, RepairedRailThatDiesWhileItIsProvedLosesNothing) {
   Make({.silence = 100 * kMs});
   Start(kRails);

@@ -182,8 +182,8 @@ void Checker::Writes(const std::byte* to, size_t bytes) {
 
 // ---- chunks ----
 
-bool Checker::Ended(const Name& carrier) const {
-  const auto& [receiver, sender, link, incarnation] = carrier;
+bool Checker::Ended(const Name& epoch) const {
+  const auto& [receiver, sender, link, incarnation] = epoch;
   const auto it = ended_.find({receiver, sender, link});
   return it != ended_.end() && it->second >= incarnation;
 }
@@ -217,7 +217,7 @@ void Checker::ChunkSent(const Carrying& who, const net::Chunk& chunk) {
   if (!message.receive_posted && !small) Violation("granted only", Describe(flow, chunk.message) + " left before its buffer was posted");
   if (record->sent > 0 && record->sent_on != NameOf(who) && !Ended(record->sent_on))
     Violation("fence before replay", "chunk " + std::to_string(chunk.index) + " of " + Describe(flow, chunk.message) +
-                                         " left again while the link that it was entrusted to may still deliver it");
+                                         " left again while the link that it was in flight on may still deliver it");
   if (++record->sent == 2) Reached(Situation::kReplayed);
   if (record->sent == 3) Reached(Situation::kReplayedTwice);
   for (const ChunkRecord& other : message.chunks)

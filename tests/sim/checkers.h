@@ -52,7 +52,7 @@ class Checker {
   void ChunkRefused(const Carrying& who, const net::Chunk& header);
   void Keyed(const Carrying& who, const net::Chunk& header, bool right, bool again);
   void CarrierEnded(const Carrying& who);
-  // The initiator takes back what was entrusted to it.
+  // The initiator takes back what was in flight on it.
   void Fenced(const Carrying& who);
 
   // Names the checker, so that a planted bug can be told to be caught by the right one.
@@ -61,7 +61,7 @@ class Checker {
   const std::array<uint64_t, kSituations>& situations() const { return situations_; }
 
  private:
-  using Name = std::tuple<int, int, net::LinkId, net::Incarnation>;  // of a carrier
+  using Name = std::tuple<int, int, net::LinkId, net::Incarnation>;  // of a path
   static Name NameOf(const Carrying& who) { return {who.receiver, who.sender, who.link, who.incarnation}; }
 
   struct ChunkRecord {
@@ -99,7 +99,7 @@ class Checker {
   void Release(const std::byte* begin);
   std::string Describe(int flow, net::MessageId message) const;
   ChunkRecord* ChunkOf(const Carrying& who, const net::Chunk& chunk, int* flow);
-  bool Ended(const Name& carrier) const;
+  bool Ended(const Name& epoch) const;
   void Reached(Situation situation) { ++situations_[static_cast<size_t>(situation)]; }
 
   const Timeline* const timeline_;

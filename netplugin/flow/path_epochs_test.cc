@@ -1,4 +1,4 @@
-#include "netplugin/flow/carriers.h"
+#include "netplugin/flow/path_epochs.h"
 
 #include <gtest/gtest.h>
 
@@ -9,29 +9,29 @@
 namespace r2cc::net {
 namespace {
 
-TEST(Carriers, IsEmptyUntilAssigned) {
-  Carriers carriers;
-  EXPECT_TRUE(carriers.empty());
-  EXPECT_EQ(carriers.begin(), carriers.end());
+TEST(PathEpochs, IsEmptyUntilAssigned) {
+  PathEpochs epochs;
+  EXPECT_TRUE(epochs.empty());
+  EXPECT_EQ(epochs.begin(), epochs.end());
 }
 
-TEST(Carriers, HoldsOneOrMany) {
+TEST(PathEpochs, HoldsOneOrMany) {
   for (const size_t size : {1, 2, 1000}) {
-    Carriers carriers;
-    carriers.Assign(size, 7);
-    EXPECT_EQ(carriers.size(), size);
-    carriers[size - 1] = 9;
-    const Carriers& read = carriers;
+    PathEpochs epochs;
+    epochs.Assign(size, 7);
+    EXPECT_EQ(epochs.size(), size);
+    epochs[size - 1] = 9;
+    const PathEpochs& read = epochs;
     EXPECT_EQ(read[size - 1], 9);
-    EXPECT_EQ(std::accumulate(carriers.begin(), carriers.end(), size_t{0}), 7 * (size - 1) + 9);
+    EXPECT_EQ(std::accumulate(epochs.begin(), epochs.end(), size_t{0}), 7 * (size - 1) + 9);
   }
 }
 
-TEST(Carriers, MovesAndLeavesNothingBehind) {
+TEST(PathEpochs, MovesAndLeavesNothingBehind) {
   for (const size_t size : {1, 3}) {
-    Carriers from;
+    PathEpochs from;
     from.Assign(size, 5);
-    Carriers to = std::move(from);
+    PathEpochs to = std::move(from);
     EXPECT_EQ(to.size(), size);
     EXPECT_EQ(to[size - 1], 5);
     EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move)
@@ -41,8 +41,8 @@ TEST(Carriers, MovesAndLeavesNothingBehind) {
   }
 }
 
-TEST(Carriers, StaysAsItWasWithoutMemory) {
-  Carriers none, some;
+TEST(PathEpochs, StaysAsItWasWithoutMemory) {
+  PathEpochs none, some;
   some.Assign(3, 1);
   EXPECT_ANY_THROW(none.Assign(SIZE_MAX, 2));
   EXPECT_TRUE(none.empty());
@@ -52,12 +52,12 @@ TEST(Carriers, StaysAsItWasWithoutMemory) {
   EXPECT_EQ(some[2], 1);
 }
 
-TEST(Carriers, AssignsAnew) {
-  Carriers carriers;
-  carriers.Assign(3, 1);
-  carriers.Assign(1, 2);
-  EXPECT_EQ(carriers.size(), 1u);
-  EXPECT_EQ(carriers[0], 2);
+TEST(PathEpochs, AssignsAnew) {
+  PathEpochs epochs;
+  epochs.Assign(3, 1);
+  epochs.Assign(1, 2);
+  EXPECT_EQ(epochs.size(), 1u);
+  EXPECT_EQ(epochs[0], 2);
 }
 
 }  // namespace
