@@ -41,7 +41,7 @@ TEST(Eager, TravelsWithoutAGrantWithinTheWindow) {
   EXPECT_FALSE(chunk.eager);
 }
 
-TEST(Eager, PostedAndEntrustedInOneItIsAsIfPulled) {
+TEST(Eager, PostedAndInFlightInOneItIsAsIfPulled) {
   EagerSender s;
   char data[4] = {1, 2, 3, 4};
   Chunk chunk;

@@ -21,7 +21,7 @@ struct LinkShare {
   bool usable = false;           // an incarnation is up
   uint16_t weight_permille = 0;  // the smaller of both ends'
   uint64_t carried_bytes = 0;    // since the shares last changed
-  bool home = true;              // joins rails of the same number; else it is a detour
+  bool home = true;              // joins rails of the same number; else it is a cross-rail link
 };
 
 // No link is heavier: what the rules below say of it is plain, and most links are so most of the time.

@@ -81,7 +81,7 @@ TEST(Stripe, AnUnusableHeavyLinkDoesNotHoldTheLightOnesBack) {
   EXPECT_TRUE(MayPull(links, StripeMode::kBalance, 1));
 }
 
-TEST(Stripe, DetoursDoNotCountWhileAllHomeLinksAreWell) {
+TEST(Stripe, CrossRailLinksDoNotCountWhileAllHomeLinksAreWell) {
   Links links(3, LinkShare{true, 1000, 0});
   links[2] = LinkShare{false, 0, 0, false};
   EXPECT_FALSE(Spread(links));

@@ -160,7 +160,7 @@ TEST(ChunkSize, StaysWhatTheEnvironmentSays) {
 
 TEST(Rates, OfALinkThatIsGoneMakeNoOtherSlow) {
   Sender sender(Following(3));
-  sender.MoveAt({100e6, 100e6, 300e6}, 3);  // a moment, as of a detour that carries what its rails have saved
+  sender.MoveAt({100e6, 100e6, 300e6}, 3);  // a moment, as of a cross-rail link that carries what its rails have saved
   sender.Lose(2);
   for (int i = 0; i < 20; ++i) {
     sender.SecondOverFirst();

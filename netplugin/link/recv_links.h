@@ -12,7 +12,7 @@
 #include "netplugin/flow/recv_flows.h"
 #include "netplugin/link/action.h"
 #include "netplugin/link/control_queue.h"
-#include "netplugin/link/detour.h"
+#include "netplugin/link/cross_rail.h"
 #include "netplugin/link/link_table.h"
 
 namespace r2cc::net {

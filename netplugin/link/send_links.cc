@@ -154,7 +154,7 @@ void SendLinks::Rate(LinkId id, Incarnation incarnation, uint64_t delivered_byte
   link.sampled = now;
 }
 
-// ---- verdicts, tries, detours ----
+// ---- verdicts, tries, cross-rail links ----
 
 bool SendLinks::OtherWay(LinkId id) const {
   for (LinkId other = 0; other < links_.size(); ++other)
@@ -179,7 +179,7 @@ void SendLinks::TryLinks(Nanos now) {
         !Shunned(i))
       Step(i, InitiatorEvent::kTry, EvidenceCause::kNone, now);
   }
-  OpenDetours(now);
+  OpenCrossRailLinks(now);
 }
 
 std::vector<HomeState> SendLinks::Homes() const {
@@ -195,9 +195,9 @@ std::vector<HomeState> SendLinks::Homes() const {
   return homes;
 }
 
-void SendLinks::OpenDetours(Nanos now) {
+void SendLinks::OpenCrossRailLinks(Nanos now) {
   if (!known()) return;
-  const auto [free_local, free_remote] = RailsForDetours(Homes(), rails_.LocalWorks(), rails_.RemoteWorks());
+  const auto [free_local, free_remote] = RailsForCrossRail(Homes(), rails_.LocalWorks(), rails_.RemoteWorks());
   if (free_local.empty() || free_remote.empty()) return;
   std::vector<RailPair> present;
   for (LinkId i = home_count_; i < links_.size(); ++i)
@@ -208,7 +208,7 @@ void SendLinks::OpenDetours(Nanos now) {
     return rails_.Joinable(pair) && !rails_.path_broken(pair) && pairs_.WorthATry(pair, now);
   };
   LinkId place = home_count_;
-  for (const RailPair& pair : ChooseDetours(free_local, free_remote, present, worth_a_try)) {
+  for (const RailPair& pair : ChooseCrossRailLinks(free_local, free_remote, present, worth_a_try)) {
     while (place < links_.size() && links_[place].state != InitiatorState::kIdle) ++place;
     if (place == links_.size()) return;
     if (std::exchange(links_[place].rails, pair) != pair) rates_.Clear(place);
@@ -216,7 +216,7 @@ void SendLinks::OpenDetours(Nanos now) {
   }
 }
 
-void SendLinks::RetireDetours(Nanos now) {
+void SendLinks::RetireCrossRailLinks(Nanos now) {
   const std::vector<HomeState> homes = Homes();
   for (LinkId i = home_count_; i < links_.size(); ++i)
     if (links_[i].state != InitiatorState::kIdle && IsRetired(links_[i].rails, homes))
@@ -292,7 +292,7 @@ void SendLinks::Start(LinkId id, Nanos now) {
   pairs_.Worked(link.rails);
   had_link_ = true;
   none_since_ = 0;
-  if (is_home(id)) RetireDetours(now);
+  if (is_home(id)) RetireCrossRailLinks(now);
   RefreshShares();
   Add(Action::Kind::kLinkUp, id);
   ApplyVerdicts(now);

@@ -1,4 +1,4 @@
-// The links of a session at the initiator's end: their lives, fences, shares and detours. Pure: events in, actions out, time as an
+// The links of a session at the initiator's end: their lives, fences, shares and cross-rail links. Pure: events in, actions out, time as an
 // argument.
 #ifndef R2CC_NETPLUGIN_LINK_SEND_LINKS_H_
 #define R2CC_NETPLUGIN_LINK_SEND_LINKS_H_
@@ -15,7 +15,7 @@
 #include "netplugin/flow/stripe.h"
 #include "netplugin/link/action.h"
 #include "netplugin/link/control_queue.h"
-#include "netplugin/link/detour.h"
+#include "netplugin/link/cross_rail.h"
 #include "netplugin/link/failure_detector.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/open_fences.h"
@@ -44,7 +44,7 @@ class SendLinks {
   SendLinks(std::vector<TransportSet> local_transports, const Session& session, InitiatorObserver observer, Nanos now);
 
   // The peer's rails are known: from now on there are links. Home link k < H joins local rail k mod L and remote rail k mod R, H being
-  // the larger of L and R; links H to 2H-1 are places for detours, whose rails are decided when they are opened. Rails without a
+  // the larger of L and R; links H to 2H-1 are places for cross-rail links, whose rails are decided when they are opened. Rails without a
   // transport in common are not joined. Told again, with the same number of rails, it tries those anew that are found elsewhere now.
   void Know(std::span<const RailInfo> remote_rails, Nanos now);
 
@@ -139,8 +139,8 @@ class SendLinks {
   void VerdictChanged(Nanos now);
   void ApplyVerdicts(Nanos now);
   void TryLinks(Nanos now);
-  void OpenDetours(Nanos now);
-  void RetireDetours(Nanos now);
+  void OpenCrossRailLinks(Nanos now);
+  void RetireCrossRailLinks(Nanos now);
   std::vector<HomeState> Homes() const;
   void Ramp(Nanos now);
   void JudgeRates(Nanos now);
@@ -155,7 +155,7 @@ class SendLinks {
   std::vector<LinkShare> shares_;
   bool spread_ = false;  // Spread(shares_)
   OpenFences fences_;
-  PairBook pairs_;
+  BackOffTable pairs_;
   RateEstimator rates_{0};
   Nanos judged_ = 0;
   Nanos slow_told_ = 0;

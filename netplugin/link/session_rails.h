@@ -11,7 +11,7 @@
 
 #include "base/core/clock.h"
 #include "netplugin/flow/stripe.h"
-#include "netplugin/link/detour.h"
+#include "netplugin/link/cross_rail.h"
 #include "netplugin/link/frame.h"
 #include "netplugin/link/transport_choice.h"
 

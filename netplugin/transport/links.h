@@ -53,7 +53,7 @@ struct LinkName {
   Incarnation incarnation = 0;
   uint16_t local_rail = 0;
   uint16_t remote_rail = 0;
-  bool home = true;  // it joins rails of the same number; else it is a detour
+  bool home = true;  // it joins rails of the same number; else it is a cross-rail link
 };
 
 // What the two ends of a session share. Packets after the greeting are stamped with the tag.

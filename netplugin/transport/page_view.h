@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "netplugin/flow/stripe.h"
-#include "netplugin/link/detour.h"
+#include "netplugin/link/cross_rail.h"
 #include "netplugin/link/frame.h"
 #include "plan/page/page.h"
 

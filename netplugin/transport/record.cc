@@ -43,7 +43,7 @@ void RecordUp(Host* host, const Action& action, const LinkEnds& ends) {
 void RecordFenced(Host* host, const Action& action, const LinkEnds& ends) {
   if (host->link_observer) host->link_observer(action, ends);
   if (action.report.cause == plan::EvidenceCause::kRetired) {
-    host->log(LogLevel::kDebug, "R2CC: detour " + Describe(*host, ends) + " is not needed any more");
+    host->log(LogLevel::kDebug, "R2CC: cross-rail link " + Describe(*host, ends) + " is not needed any more");
     return;
   }
   host->report(MakeRecord(*host, plan::EvidenceKind::kLinkFenced, action, ends));

@@ -41,7 +41,7 @@ enum class EvidenceCause : uint32_t {
   kFlowClosed = 6,  // a flow was closed with a chunk half-way
   kGarbled = 7,     // the peer broke the protocol on it
   kSimulated = 8,   // R2CC_FAIL_RAILS
-  kRetired = 9,     // a detour whose rails are in their own links' use again
+  kRetired = 9,     // a cross-rail link whose rails are in their own links' use again
 };
 
 // A short lower-case word for a cause ("link-down"); "unknown" for a number out of range.

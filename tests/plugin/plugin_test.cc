@@ -123,7 +123,7 @@ TEST(PluginTest, RailsLostInMidRun) {
     const Outcome outcome =
         RunPerf(PluginPath(), kFourRails, {"--ranks", "2", "-b", "16M", "--seconds", "6", "--json", "--timeout", "60", "--debug"});
     ExpectAllRight(outcome);
-    // Each rank sends to the other one by each rail, and by a detour while only one of them has lost it.
+    // Each rank sends to the other one by each rail, and by a cross-rail link while only one of them has lost it.
     for (const char* rail : {"127.0.0.1", "127.0.0.2", "127.0.0.4"}) {
       EXPECT_THAT(outcome.err, HasSubstr(std::string("rail ") + rail + " is down: R2CC_FAIL_RAILS"));
       const std::vector<int> failovers = FailoversOf(rail, outcome.err);

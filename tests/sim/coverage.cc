@@ -12,7 +12,7 @@ constexpr const char* kSituationNames[kSituations] = {"small message before its 
                                                       "chunk replayed",
                                                       "chunk replayed twice",
                                                       "message over several links",
-                                                      "detour up",
+                                                      "cross-rail link up",
                                                       "fence in a fence",
                                                       "link that returned",
                                                       "key of a device that came back"};
@@ -79,10 +79,11 @@ std::string Coverage::Text() const {
     text += line;
   }
   char line[160];
-  std::snprintf(line, sizeof(line),
-                "  %llu messages, %llu fences answered, %llu of them not for a retired detour, %llu errors that the contract allows\n",
-                static_cast<unsigned long long>(messages), static_cast<unsigned long long>(replays),
-                static_cast<unsigned long long>(fences), static_cast<unsigned long long>(errors));
+  std::snprintf(
+      line, sizeof(line),
+      "  %llu messages, %llu fences answered, %llu of them not for a retired cross-rail link, %llu errors that the contract allows\n",
+      static_cast<unsigned long long>(messages), static_cast<unsigned long long>(replays), static_cast<unsigned long long>(fences),
+      static_cast<unsigned long long>(errors));
   return text + line;
 }
 

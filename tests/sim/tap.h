@@ -36,7 +36,7 @@ enum class Situation {
   kReplayed,       // a chunk left a second time
   kReplayedTwice,  // and a third: its replay was lost as well
   kSpread,         // one message came through several links
-  kDetour,         // a detour carried chunks
+  kCrossRailLink,  // a cross-rail link carried chunks
   kFenceInFence,   // a link was given up while the fence of another was not answered yet
   kReturned,       // a link that was given up carries again
   kKeyAgain,       // a chunk was placed by a key of a device that had been lost

@@ -95,7 +95,7 @@ class World : public Tap {
     std::set<net::LinkId>& fencing = fencing_[{sender, receiver}];
     if (action.kind == net::Action::Kind::kLinkUp) {
       const auto& peer = processes_[static_cast<size_t>(sender)]->send_peers().at(receiver);
-      if (!peer->session().is_home(action.link)) reached(Situation::kDetour);
+      if (!peer->session().is_home(action.link)) reached(Situation::kCrossRailLink);
       if (action.incarnation > 1) reached(Situation::kReturned);
     }
     if (action.kind != net::Action::Kind::kLinkFenced) return;
@@ -103,7 +103,8 @@ class World : public Tap {
     fencing.erase(action.link);
     if (!fencing.empty()) reached(Situation::kFenceInFence);
     ++coverage_.replays;
-    // A detour that is not needed any more ends as a fence does; and at the end of a process its links close without anything being wrong.
+    // A cross-rail link that is not needed any more ends as a fence does; and at the end of a process its links close without anything
+    // being wrong.
     if (action.report.cause != plan::EvidenceCause::kRetired && !Ending(sender, receiver)) ++coverage_.fences;
   }
   void Stepped(net::InitiatorState state, net::InitiatorEvent event) override {

@@ -57,8 +57,8 @@ bool TcpRecvLink::Attach(const Hello& hello, const HelloReply& reply, std::uniqu
   if (!path || (!bulk_.empty() && path->sockets != bulk_.size())) return refuse("no such link");
   PacketStream& stream = AsTcp(**greeted).stream();
   const Source& source = port_->source(name_.local_rail);
-  // A node may answer on one rail for the address of another: what looks like a detour then is none. Rails of the same number are joined
-  // however the packets go.
+  // A node may answer on one rail for the address of another: what looks like a cross-rail link then is none. Rails of the same number are
+  // joined however the packets go.
   if (!name_.home && !source.interface.empty()) {
     const int incoming = IncomingInterface(stream.fd());
     if (incoming != 0 && incoming != static_cast<int>(if_nametoindex(source.interface.c_str())))

@@ -1,20 +1,20 @@
-#include "netplugin/link/detour.h"
+#include "netplugin/link/cross_rail.h"
 
 #include <algorithm>
 
 namespace r2cc::net {
 
-void PairBook::Failed(RailPair pair, Nanos now) {
+void BackOffTable::Failed(RailPair pair, Nanos now) {
   Trouble& trouble = troubles_[pair];
   trouble.retry_at = now + trouble.back_off.Next();
 }
 
-bool PairBook::WorthATry(RailPair pair, Nanos now) const {
+bool BackOffTable::WorthATry(RailPair pair, Nanos now) const {
   const auto it = troubles_.find(pair);
   return it == troubles_.end() || now >= it->second.retry_at;
 }
 
-FreeRails RailsForDetours(std::span<const HomeState> homes, const std::vector<bool>& local_works, const std::vector<bool>& remote_works) {
+FreeRails RailsForCrossRail(std::span<const HomeState> homes, const std::vector<bool>& local_works, const std::vector<bool>& remote_works) {
   FreeRails free;
   if (std::none_of(homes.begin(), homes.end(), [](const HomeState& home) { return home.lost; })) return free;
   std::vector<bool> local_free = local_works, remote_free = remote_works;
@@ -27,14 +27,14 @@ FreeRails RailsForDetours(std::span<const HomeState> homes, const std::vector<bo
   return free;
 }
 
-bool IsRetired(RailPair detour, std::span<const HomeState> homes) {
+bool IsRetired(RailPair pair, std::span<const HomeState> homes) {
   const auto any = [&](auto uses) { return std::any_of(homes.begin(), homes.end(), uses); };
-  return any([&](const HomeState& home) { return home.up && home.rails.local == detour.local; }) &&
-         any([&](const HomeState& home) { return home.up && home.rails.remote == detour.remote; });
+  return any([&](const HomeState& home) { return home.up && home.rails.local == pair.local; }) &&
+         any([&](const HomeState& home) { return home.up && home.rails.remote == pair.remote; });
 }
 
-std::vector<RailPair> ChooseDetours(std::span<const uint16_t> free_local, std::span<const uint16_t> free_remote,
-                                    std::span<const RailPair> present, const std::function<bool(RailPair)>& worth_a_try) {
+std::vector<RailPair> ChooseCrossRailLinks(std::span<const uint16_t> free_local, std::span<const uint16_t> free_remote,
+                                           std::span<const RailPair> present, const std::function<bool(RailPair)>& worth_a_try) {
   std::vector<RailPair> chosen;
   for (const uint16_t local : free_local) {
     if (std::any_of(present.begin(), present.end(), [local](const RailPair& pair) { return pair.local == local; })) continue;

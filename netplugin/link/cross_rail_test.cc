@@ -1,4 +1,4 @@
-#include "netplugin/link/detour.h"
+#include "netplugin/link/cross_rail.h"
 
 #include <gtest/gtest.h>
 
@@ -9,40 +9,40 @@ namespace {
 
 const auto kAny = [](RailPair pair) { return pair.local != pair.remote; };
 
-TEST(Detour, NothingIsLeftOverNothingIsJoined) { EXPECT_TRUE(ChooseDetours({}, {}, {}, kAny).empty()); }
+TEST(CrossRailLink, NothingIsLeftOverNothingIsJoined) { EXPECT_TRUE(ChooseCrossRailLinks({}, {}, {}, kAny).empty()); }
 
-TEST(Detour, OneEndsLossLeavesNoPair) {
+TEST(CrossRailLink, OneEndsLossLeavesNoPair) {
   const std::array<uint16_t, 1> remote{2};
-  EXPECT_TRUE(ChooseDetours({}, remote, {}, kAny).empty());
+  EXPECT_TRUE(ChooseCrossRailLinks({}, remote, {}, kAny).empty());
 }
 
-TEST(Detour, DifferentLossesAreJoinedAcross) {
+TEST(CrossRailLink, DifferentLossesAreJoinedAcross) {
   const std::array<uint16_t, 1> local{1}, remote{0};
-  EXPECT_EQ(ChooseDetours(local, remote, {}, kAny), (std::vector<RailPair>{{1, 0}}));
+  EXPECT_EQ(ChooseCrossRailLinks(local, remote, {}, kAny), (std::vector<RailPair>{{1, 0}}));
 }
 
-TEST(Detour, NobodyKnowsWhichEndLostWhat) {
+TEST(CrossRailLink, NobodyKnowsWhichEndLostWhat) {
   const std::array<uint16_t, 2> both{0, 1};
-  EXPECT_EQ(ChooseDetours(both, both, {}, kAny), (std::vector<RailPair>{{0, 1}, {1, 0}}));
+  EXPECT_EQ(ChooseCrossRailLinks(both, both, {}, kAny), (std::vector<RailPair>{{0, 1}, {1, 0}}));
 }
 
-TEST(Detour, ARailIsUsedOnce) {
+TEST(CrossRailLink, ARailIsUsedOnce) {
   const std::array<uint16_t, 3> local{0, 1, 2};
   const std::array<uint16_t, 1> remote{3};
-  EXPECT_EQ(ChooseDetours(local, remote, {}, kAny).size(), 1u);
+  EXPECT_EQ(ChooseCrossRailLinks(local, remote, {}, kAny).size(), 1u);
   const std::array<RailPair, 1> present{{{2, 3}}};
-  EXPECT_TRUE(ChooseDetours(local, remote, present, kAny).empty());
+  EXPECT_TRUE(ChooseCrossRailLinks(local, remote, present, kAny).empty());
 }
 
-TEST(Detour, APairThatFailedLatelyIsLeftAlone) {
+TEST(CrossRailLink, APairThatFailedLatelyIsLeftAlone) {
   const std::array<uint16_t, 1> local{1};
   const std::array<uint16_t, 2> remote{0, 2};
   const auto failed = [](RailPair pair) { return pair != RailPair{1, 0}; };
-  EXPECT_EQ(ChooseDetours(local, remote, {}, failed), (std::vector<RailPair>{{1, 2}}));
+  EXPECT_EQ(ChooseCrossRailLinks(local, remote, {}, failed), (std::vector<RailPair>{{1, 2}}));
 }
 
-TEST(Detour, AFailedPairIsTriedAgainEverMoreSeldom) {
-  PairBook book;
+TEST(CrossRailLink, AFailedPairIsTriedAgainEverMoreSeldom) {
+  BackOffTable book;
   Nanos now = kNanosPerSecond, before = 0;
   EXPECT_TRUE(book.WorthATry({0, 1}, now));
   for (int i = 0; i < 10; ++i) {
@@ -54,7 +54,7 @@ TEST(Detour, AFailedPairIsTriedAgainEverMoreSeldom) {
     before = wait;
     now += wait;
   }
-  EXPECT_EQ(before, PairBook::kWaitMost);
+  EXPECT_EQ(before, BackOffTable::kWaitMost);
   book.Failed({0, 1}, now);
   book.Worked({0, 1});
   EXPECT_TRUE(book.WorthATry({0, 1}, now));
@@ -66,20 +66,20 @@ std::vector<HomeState> Homes(std::vector<bool> up) {
   return homes;
 }
 
-TEST(RailsForDetours, AreThoseThatWorkAndThatNoHomeLinkUses) {
-  const FreeRails free = RailsForDetours(Homes({false, false, true}), {true, false, true}, {false, true, true});
+TEST(RailsForCrossRail, AreThoseThatWorkAndThatNoHomeLinkUses) {
+  const FreeRails free = RailsForCrossRail(Homes({false, false, true}), {true, false, true}, {false, true, true});
   EXPECT_EQ(free.local, std::vector<uint16_t>{0});
   EXPECT_EQ(free.remote, std::vector<uint16_t>{1});
 }
 
-TEST(RailsForDetours, ThereAreNoneWhileNoHomeLinkIsLost) {
+TEST(RailsForCrossRail, ThereAreNoneWhileNoHomeLinkIsLost) {
   std::vector<HomeState> homes = Homes({true, true});
   homes[1].up = false;  // it is being opened for the first time
-  const FreeRails free = RailsForDetours(homes, {true, true}, {true, true});
+  const FreeRails free = RailsForCrossRail(homes, {true, true}, {true, true});
   EXPECT_TRUE(free.local.empty() && free.remote.empty());
 }
 
-TEST(Retired, ADetourIsWhenBothItsRailsHaveTheirOwnLinkAgain) {
+TEST(Retired, ACrossRailLinkIsWhenBothItsRailsHaveTheirOwnLinkAgain) {
   EXPECT_FALSE(IsRetired({0, 1}, Homes({false, false})));
   EXPECT_FALSE(IsRetired({0, 1}, Homes({false, true})));
   EXPECT_FALSE(IsRetired({0, 1}, Homes({true, false})));

@@ -1,8 +1,8 @@
 // When two ends have lost different rails, their home links leave working rails over at both: which of those to join. Pure.
 //
 // A rail-only fabric joins none of them: that shows as attempts that fail, and a pair that failed is left alone for a while.
-#ifndef R2CC_NETPLUGIN_LINK_DETOUR_H_
-#define R2CC_NETPLUGIN_LINK_DETOUR_H_
+#ifndef R2CC_NETPLUGIN_LINK_CROSS_RAIL_H_
+#define R2CC_NETPLUGIN_LINK_CROSS_RAIL_H_
 
 #include <cstdint>
 #include <functional>
@@ -23,7 +23,7 @@ struct RailPair {
 };
 
 // Which pairs have failed of late. A fabric that does not join them may change: they are tried again, ever more seldom.
-class PairBook {
+class BackOffTable {
  public:
   static constexpr Nanos kWaitLeast = kNanosPerSecond;
   static constexpr Nanos kWaitMost = 60 * kNanosPerSecond;
@@ -40,7 +40,7 @@ class PairBook {
   std::map<RailPair, Trouble> troubles_;
 };
 
-// A home link, as far as detours go.
+// A home link, as far as cross-rail links go.
 struct HomeState {
   RailPair rails;
   bool up = false;
@@ -52,17 +52,18 @@ struct HomeState {
 struct FreeRails {
   std::vector<uint16_t> local, remote;
 };
-FreeRails RailsForDetours(std::span<const HomeState> homes, const std::vector<bool>& local_works, const std::vector<bool>& remote_works);
+FreeRails RailsForCrossRail(std::span<const HomeState> homes, const std::vector<bool>& local_works, const std::vector<bool>& remote_works);
 
-// Both rails of the detour have a home link again that is up. Retired any sooner, it would leave a rail idle until its own link is there.
-bool IsRetired(RailPair detour, std::span<const HomeState> homes);
+// Both rails of the cross-rail link have a home link again that is up. Retired any sooner, it would leave a rail idle until its own link is
+// there.
+bool IsRetired(RailPair pair, std::span<const HomeState> homes);
 
-// `free_local`, `free_remote`: rails that may work and that no home link uses. `present`: detours that exist and stay.
-// `worth_a_try`: false for a pair that a home link joins, or that failed lately. Returns the detours to open: each rail is used once,
-// and the lowest numbers come first.
-std::vector<RailPair> ChooseDetours(std::span<const uint16_t> free_local, std::span<const uint16_t> free_remote,
-                                    std::span<const RailPair> present, const std::function<bool(RailPair)>& worth_a_try);
+// `free_local`, `free_remote`: rails that may work and that no home link uses. `present`: cross-rail links that exist and stay.
+// `worth_a_try`: false for a pair that a home link joins, or that failed lately. Returns the cross-rail links to open: each rail is used
+// once, and the lowest numbers come first.
+std::vector<RailPair> ChooseCrossRailLinks(std::span<const uint16_t> free_local, std::span<const uint16_t> free_remote,
+                                           std::span<const RailPair> present, const std::function<bool(RailPair)>& worth_a_try);
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_LINK_DETOUR_H_
+#endif  // R2CC_NETPLUGIN_LINK_CROSS_RAIL_H_
