@@ -102,11 +102,11 @@ bool RecvFlows::Tell(Flow* flow, Nanos now) {
   const uint64_t to_ack = placed > flow->acked_through ? placed - flow->acked_through : 0;
   const uint64_t to_grant = posted > flow->granted_through ? posted - flow->granted_through : 0;
   if (to_ack == 0 && to_grant == 0 && !flow->tell_again) {
-    flow->untold_since = 0;
+    flow->ack_due_since = 0;
     return true;
   }
-  if (flow->untold_since == 0) flow->untold_since = now;
-  if (now - flow->untold_since < Patience(*flow, to_ack, to_grant)) return false;
+  if (flow->ack_due_since == 0) flow->ack_due_since = now;
+  if (now - flow->ack_due_since < AckDelay(*flow, to_ack, to_grant)) return false;
   FlowReport report{.flow = flow->id, .placed_through = placed, .grants = to_grant > 0 || flow->tell_again};
   if (report.grants) report.capacities = ledger.Capacities();
   if (report.grants && generations_ != nullptr) report.places = ledger.Places(*generations_);
@@ -116,11 +116,11 @@ bool RecvFlows::Tell(Flow* flow, Nanos now) {
   flow->acked_through = placed;
   flow->granted_through = posted;
   flow->tell_again = false;
-  flow->untold_since = 0;
+  flow->ack_due_since = 0;
   return true;
 }
 
-Nanos RecvFlows::Patience(const Flow& flow, uint64_t to_ack, uint64_t to_grant) const {
+Nanos RecvFlows::AckDelay(const Flow& flow, uint64_t to_ack, uint64_t to_grant) const {
   if (flow.tell_again || (to_grant > 0 && flow.wanted_through > flow.granted_through)) return 0;
   const RecvLedger& ledger = flow.ledger;
   const uint64_t placed = ledger.placed_through();

@@ -34,7 +34,7 @@ class RecvFlows {
     MessageId granted_through = 0;  // told since the last suspicion
     MessageId acked_through = 0;    // likewise
     bool tell_again = false;        // what was told may be lost
-    Nanos untold_since = 0;         // something is to be told, but nobody waits for it; 0: nothing is
+    Nanos ack_due_since = 0;        // something is to be told, but nobody waits for it; 0: nothing is
     bool touched = false;
     bool changed = false;
   };
@@ -89,7 +89,7 @@ class RecvFlows {
   // True if nothing is left to be told of the flow.
   bool Tell(Flow* flow, Nanos now);
   // How long so many acknowledgements and grants may wait for more to go with them.
-  Nanos Patience(const Flow& flow, uint64_t to_ack, uint64_t to_grant) const;
+  Nanos AckDelay(const Flow& flow, uint64_t to_ack, uint64_t to_grant) const;
 
   FlowReportSink* const reports_;
   MemoryOps* const memory_;

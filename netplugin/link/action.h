@@ -26,7 +26,7 @@ using ChannelId = int;
 constexpr ChannelId kOobChannel = -1;
 
 // What became of an attempt to connect to the peer's out-of-band address.
-enum class Reach {
+enum class ProbeResult {
   kRefused,  // its kernel says that nobody listens there: the process is gone
   kAnswers,  // its kernel answers, whatever its process does: of probes alone
   kSilent,   // nobody answers, or the connection broke: no verdict

@@ -35,10 +35,10 @@ void OobWatch::Up() {
   waits_.Reset();
 }
 
-void OobWatch::Down(Reach reach, Nanos now) {
-  refused_ = reach == Reach::kRefused;
-  if (reach != Reach::kSilent) silent_since_ = 0;
-  if (reach == Reach::kSilent && silent_since_ == 0) silent_since_ = now;
+void OobWatch::Down(ProbeResult result, Nanos now) {
+  refused_ = result == ProbeResult::kRefused;
+  if (result != ProbeResult::kSilent) silent_since_ = 0;
+  if (result == ProbeResult::kSilent && silent_since_ == 0) silent_since_ = now;
   retry_at_ = now + RetryWait(up() ? 0 : waits_.Next(), retry_seed_, kLinksMax, tries_);
   state_ = State::kDown;
 }

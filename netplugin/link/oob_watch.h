@@ -23,7 +23,7 @@ class OobWatch {
   // What became of that. Up() and Down() may come at any time.
   void Ungreeted(Nanos now);
   void Up();
-  void Down(Reach reach, Nanos now);
+  void Down(ProbeResult result, Nanos now);
 
   bool up() const { return state_ == State::kUp; }
   // The last attempt was refused: nobody listens there.

@@ -28,20 +28,20 @@ TEST_F(OobWatchTest, IsTriedAtOnceAndAfterLongerAndLongerWaits) {
   EXPECT_EQ(Retry(), -1) << "while the first is under way";
   Nanos last = 0;
   for (int i = 0; i < 8; ++i) {
-    watch_.Down(Reach::kSilent, now_);
+    watch_.Down(ProbeResult::kSilent, now_);
     const Nanos waited = Retry();
     EXPECT_GE(waited, std::min<Nanos>(last, 2000 * kMs)) << i;
     last = waited;
   }
   EXPECT_LE(last, 2500 * kMs);
   watch_.Up();
-  watch_.Down(Reach::kSilent, now_);
+  watch_.Down(ProbeResult::kSilent, now_);
   EXPECT_EQ(Retry(), 0) << "what was up may have been reset";
 }
 
 TEST_F(OobWatchTest, UngreetedIsKeptAndNoSilence) {
   Retry();
-  watch_.Down(Reach::kSilent, now_);
+  watch_.Down(ProbeResult::kSilent, now_);
   Retry();
   now_ += kSilence;
   EXPECT_TRUE(watch_.Silent(kSilence, now_));
@@ -59,17 +59,17 @@ TEST_F(OobWatchTest, UngreetedIsKeptAndNoSilence) {
 TEST_F(OobWatchTest, SilenceBeginsWhenTheKernelAnswersNoMore) {
   Retry();
   watch_.Ungreeted(now_);
-  watch_.Down(Reach::kSilent, now_);
+  watch_.Down(ProbeResult::kSilent, now_);
   EXPECT_FALSE(watch_.ungreeted());
   EXPECT_FALSE(watch_.Silent(kSilence, now_ + kSilence - 1));
   Retry();
-  watch_.Down(Reach::kSilent, now_ + 100 * kMs);
+  watch_.Down(ProbeResult::kSilent, now_ + 100 * kMs);
   EXPECT_TRUE(watch_.Silent(kSilence, now_ + kSilence));
 }
 
 TEST_F(OobWatchTest, RefusedUntilSomebodyIsThere) {
   Retry();
-  watch_.Down(Reach::kRefused, now_);
+  watch_.Down(ProbeResult::kRefused, now_);
   EXPECT_TRUE(watch_.refused());
   EXPECT_FALSE(watch_.Silent(kSilence, now_ + kSilence)) << "its kernel has answered";
   Retry();

@@ -142,20 +142,20 @@ void RecvLinks::End(LinkId id, Nanos now) {
 }
 
 void RecvLinks::Owe(LinkId id, Incarnation incarnation, EvidenceCause cause) {
-  Owed& owed = links_[id].owed;
-  if (incarnation < owed.incarnation) return;
-  owed.incarnation = incarnation;
+  Pending& pending = links_[id].pending;
+  if (incarnation < pending.incarnation) return;
+  pending.incarnation = incarnation;
   // Our own reason tells the initiator more than its own.
-  if (!owed.tell) owed.cause = cause;
+  if (!pending.tell) pending.cause = cause;
 }
 
-void RecvLinks::PayOwed(LinkId id, Nanos now) {
-  const Owed owed = std::exchange(links_[id].owed, {});
-  if (owed.incarnation == 0 || stopped_) return;
-  Frame fenced = Fenced(id, owed.incarnation, owed.cause);
-  if (owed.tell)
-    return session_.control_queue->SendUntilAnswered({FrameType::kFenced, id, owed.incarnation}, std::move(fenced), id, true, now);
-  for (const ChannelId channel : owed.channels) session_.control_queue->Send(channel, fenced);
+void RecvLinks::TellPending(LinkId id, Nanos now) {
+  const Pending pending = std::exchange(links_[id].pending, {});
+  if (pending.incarnation == 0 || stopped_) return;
+  Frame fenced = Fenced(id, pending.incarnation, pending.cause);
+  if (pending.tell)
+    return session_.control_queue->SendUntilAnswered({FrameType::kFenced, id, pending.incarnation}, std::move(fenced), id, true, now);
+  for (const ChannelId channel : pending.channels) session_.control_queue->Send(channel, fenced);
 }
 
 void RecvLinks::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, EvidenceCause cause, ChannelId channel, Nanos now) {
@@ -180,16 +180,16 @@ void RecvLinks::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, Ev
       [[fallthrough]];
     case AcceptorAction::kOwe:
       Owe(id, incarnation, cause);
-      link.owed.channels.insert(channel);
+      link.pending.channels.insert(channel);
       break;
     case AcceptorAction::kCloseAndTell:
       End(id, now);
       Owe(id, incarnation, cause);
-      link.owed.tell = true;
+      link.pending.tell = true;
       break;
     case AcceptorAction::kFinish:
       session_.flows->Drop(PathEpochOf(id));
-      PayOwed(id, now);
+      TellPending(id, now);
       break;
     case AcceptorAction::kWithhold:
       session_.actions->emplace_back(Action{.kind = Action::Kind::kWarn}).text =

@@ -28,7 +28,7 @@ class RecvLinks {
     ControlQueue* control_queue;
     RecvFlows* flows;
   };
-  // Links are numbered as at the initiator's end: see SendLinks::Know(). `peer` is for the log.
+  // Links are numbered as at the initiator's end: see SendLinks::SetRemoteRails(). `peer` is for the log.
   RecvLinks(uint16_t local_rails, uint16_t remote_rails, std::string peer, const Session& session, AcceptorObserver observer, Nanos now);
 
   // The initiator offers `link`'s `incarnation`, which joins its rail `remote_rail` and our `local_rail`.
@@ -72,7 +72,7 @@ class RecvLinks {
 
  private:
   // FENCED, to be written when the link is closed.
-  struct Owed {
+  struct Pending {
     Incarnation incarnation = 0;  // the newest asked for; 0: nobody has asked
     plan::EvidenceCause cause = plan::EvidenceCause::kNone;
     std::set<ChannelId> channels;  // whose askers hear it
@@ -83,12 +83,12 @@ class RecvLinks {
     Incarnation incarnation = 0;  // the newest that ever began
     Incarnation barred = 0;       // the newest that was fenced: none up to it may begin
     RailPair rails;               // `local` is this node's
-    Owed owed;
+    Pending pending;
   };
   void Step(LinkId link, AcceptorEvent event, Incarnation incarnation, plan::EvidenceCause cause, ChannelId channel, Nanos now);
   void End(LinkId link, Nanos now);
   void Owe(LinkId link, Incarnation incarnation, plan::EvidenceCause cause);
-  void PayOwed(LinkId link, Nanos now);
+  void TellPending(LinkId link, Nanos now);
   bool FailedVerdict(const RailPair& rails) const {
     return local_failed_[rails.local] || remote_failed_[rails.remote] || broken_paths_.contains(rails);
   }

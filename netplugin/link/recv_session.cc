@@ -244,10 +244,10 @@ RecvSession::Arrival RecvSession::Placed(LinkId id, Incarnation incarnation, con
 
 // ---- time ----
 
-void RecvSession::PeerProbed(Reach reach, Nanos now) {
+void RecvSession::PeerProbed(ProbeResult result, Nanos now) {
   probed_ = now;
-  probe_ = reach;
-  if (reach != Reach::kRefused) return;
+  probe_ = result;
+  if (result != ProbeResult::kRefused) return;
   if (!any_channel())
     FailAll("R2CC: peer " + options_.peer + " is gone: its address refuses connections and no rail reaches it");
   else if (outstanding() && now - heard_ >= options_.silence)
@@ -270,7 +270,7 @@ void RecvSession::PingOob(Nanos every, Nanos now) {
 bool RecvSession::Unreachable(Nanos now) {
   const bool link = links_.none_since() == 0;
   if (!outstanding() || (link && now - heard_ < options_.silence)) return false;
-  if (!control_queue_.up(kOobChannel)) return probe_ == Reach::kSilent;
+  if (!control_queue_.up(kOobChannel)) return probe_ == ProbeResult::kSilent;
   PingOob(link ? kQuietPingEvery : options_.silence / 2, now);
   return !link && !OobSilent(now);
 }

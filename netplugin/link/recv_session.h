@@ -16,11 +16,11 @@
 #include "base/core/clock.h"
 #include "netplugin/flow/recv_flows.h"
 #include "netplugin/link/action.h"
+#include "netplugin/link/announced_regions.h"
 #include "netplugin/link/control_queue.h"
 #include "netplugin/link/cross_rail.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/recv_links.h"
-#include "netplugin/link/told_regions.h"
 
 namespace r2cc::net {
 
@@ -71,7 +71,7 @@ class RecvSession {
   void OobUp(Nanos now);
   void OobDown(Nanos now);
   // The answer to kProbePeer.
-  void PeerProbed(Reach reach, Nanos now);
+  void PeerProbed(ProbeResult result, Nanos now);
   // See RecvLinks.
   using Offer = RecvLinks::Offer;
   Offer Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now);
@@ -133,7 +133,7 @@ class RecvSession {
   const Options options_;
   std::vector<Action> actions_;
   ControlQueue control_queue_{&actions_};
-  ToldRegions regions_{&control_queue_};
+  AnnouncedRegions regions_{&control_queue_};
   RecvFlows flows_{&control_queue_, options_.memory, &regions_};
   RecvLinks links_;
   bool had_link_ = false;
@@ -144,8 +144,8 @@ class RecvSession {
   Nanos heard_;                 // anything, on any channel or bulk socket
   bool heard_bulk_ = false;     // since the last tick
   Nanos probed_ = 0;
-  Reach probe_ = Reach::kSilent;  // what the last one found
-  std::set<FlowId> opening_;      // told to the transport, which has not answered yet
+  ProbeResult probe_ = ProbeResult::kSilent;  // what the last one found
+  std::set<FlowId> opening_;                  // told to the transport, which has not answered yet
   bool failed_ = false;
 };
 

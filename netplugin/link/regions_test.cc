@@ -1,14 +1,14 @@
-// How keys to the receiver's memory travel, and what waits for them: from the acceptor's ToldRegions to the initiator's RemoteRegions.
+// How keys to the receiver's memory travel, and what waits for them: from the acceptor's AnnouncedRegions to the initiator's RemoteRegions.
 
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <vector>
 
+#include "netplugin/link/announced_regions.h"
 #include "netplugin/link/recv_session.h"
 #include "netplugin/link/remote_regions.h"
 #include "netplugin/link/send_session.h"
-#include "netplugin/link/told_regions.h"
 
 namespace r2cc::net {
 namespace {
@@ -86,8 +86,8 @@ TEST_F(RemoteRegionsTest, ARegionThatChangesOrFitsNoRailsIsRefused) {
   EXPECT_FALSE(regions.Told(other));
 }
 
-struct ToldRegionsTest : testing::Test {
-  ToldRegionsTest() {
+struct AnnouncedRegionsTest : testing::Test {
+  AnnouncedRegionsTest() {
     control_queue.set_links(2);
     control_queue.Up(0);
     control_queue.Up(1);
@@ -100,10 +100,10 @@ struct ToldRegionsTest : testing::Test {
   }
   std::vector<Action> actions;
   ControlQueue control_queue{&actions};
-  ToldRegions regions{&control_queue};
+  AnnouncedRegions regions{&control_queue};
 };
 
-TEST_F(ToldRegionsTest, ARegionIsToldOnceAndRepeatedUntilItIsConfirmed) {
+TEST_F(AnnouncedRegionsTest, ARegionIsToldOnceAndRepeatedUntilItIsConfirmed) {
   regions.Use(MakeRegion(1), 0, 1);
   EXPECT_EQ(regions.GenerationOf(kRegion), 1u);
   regions.Use(MakeRegion(1), 1, 1);
@@ -116,7 +116,7 @@ TEST_F(ToldRegionsTest, ARegionIsToldOnceAndRepeatedUntilItIsConfirmed) {
   EXPECT_TRUE(control_queue.idle());
 }
 
-TEST_F(ToldRegionsTest, OnlyThePeerThatKnowsARegionHearsOfItsChanges) {
+TEST_F(AnnouncedRegionsTest, OnlyThePeerThatKnowsARegionHearsOfItsChanges) {
   EXPECT_FALSE(regions.Changed(MakeRegion(2), 1));
   EXPECT_TRUE(Told().empty());
   regions.Use(MakeRegion(2), 0, 1);

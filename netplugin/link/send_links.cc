@@ -22,8 +22,8 @@ constexpr Nanos kTellSlowEvery = kNanosPerSecond;
 SendLinks::SendLinks(std::vector<TransportSet> local_transports, const Session& session, InitiatorObserver observer, Nanos now)
     : session_(session), observer_(std::move(observer)), rails_(std::move(local_transports)), none_since_(now) {}
 
-void SendLinks::Know(std::span<const RailInfo> remote_rails, Nanos now) {
-  const std::vector<uint16_t> moved = rails_.Know(remote_rails);
+void SendLinks::SetRemoteRails(std::span<const RailInfo> remote_rails, Nanos now) {
+  const std::vector<uint16_t> moved = rails_.SetRemoteRails(remote_rails);
   if (known()) {
     // An attempt that is under way goes to where the rail was.
     for (const uint16_t rail : moved) RemoteRailUp(rail, now);
@@ -164,7 +164,7 @@ bool SendLinks::OtherWay(LinkId id) const {
 
 void SendLinks::ApplyVerdicts(Nanos now) {
   for (LinkId i = 0; i < links_.size(); ++i)
-    if (links_[i].state != InitiatorState::kIdle && Shunned(i)) Step(i, InitiatorEvent::kTrouble, EvidenceCause::kPageNotice, now);
+    if (links_[i].state != InitiatorState::kIdle && Avoided(i)) Step(i, InitiatorEvent::kTrouble, EvidenceCause::kPageNotice, now);
   TryLinks(now);
 }
 
@@ -176,7 +176,7 @@ void SendLinks::TryLinks(Nanos now) {
     // A rail that flaps is kept out, but not if it is the last one.
     if (none && had_link_) link.retry.IgnoreDamping(link.since);
     if (link.state == InitiatorState::kIdle && link.retry.IsDue(now) && rails_.local_up(link.rails.local) && rails_.Joinable(link.rails) &&
-        !Shunned(i))
+        !Avoided(i))
       Step(i, InitiatorEvent::kTry, EvidenceCause::kNone, now);
   }
   OpenCrossRailLinks(now);
@@ -267,8 +267,8 @@ void SendLinks::Step(LinkId id, InitiatorEvent event, EvidenceCause cause, Nanos
     case InitiatorAction::kProve: return void(Add(Action::Kind::kProveLink, id));
     case InitiatorAction::kStart: return Start(id, now);
     case InitiatorAction::kBackOff: return BackOff(id, now);
-    case InitiatorAction::kFence: return Give(id, true, cause, was_since, now);
-    case InitiatorAction::kReclaim: return Give(id, false, cause, was_since, now);
+    case InitiatorAction::kFence: return EndPath(id, true, cause, was_since, now);
+    case InitiatorAction::kReclaim: return EndPath(id, false, cause, was_since, now);
   }
 }
 
@@ -316,7 +316,7 @@ void SendLinks::AskFence(LinkId id, EvidenceCause cause, Nanos now) {
   session_.control_queue->SendUntilAnswered({FrameType::kFence, id, incarnation}, std::move(frame), id, true, now);
 }
 
-void SendLinks::Give(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, Nanos now) {
+void SendLinks::EndPath(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, Nanos now) {
   Link& link = links_[id];
   link.retry.Lost(now - was_since, cause != EvidenceCause::kRetired, now);
   rates_.Forget(id);

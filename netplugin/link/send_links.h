@@ -46,7 +46,7 @@ class SendLinks {
   // The peer's rails are known: from now on there are links. Home link k < H joins local rail k mod L and remote rail k mod R, H being
   // the larger of L and R; links H to 2H-1 are places for cross-rail links, whose rails are decided when they are opened. Rails without a
   // transport in common are not joined. Told again, with the same number of rails, it tries those anew that are found elsewhere now.
-  void Know(std::span<const RailInfo> remote_rails, Nanos now);
+  void SetRemoteRails(std::span<const RailInfo> remote_rails, Nanos now);
 
   void Connected(LinkId link, Incarnation incarnation, Nanos now);
   void Trouble(LinkId link, Incarnation incarnation, plan::EvidenceCause cause, Nanos now);
@@ -130,12 +130,12 @@ class SendLinks {
   void Step(LinkId link, InitiatorEvent event, plan::EvidenceCause cause, Nanos now);
   void Start(LinkId link, Nanos now);
   void BackOff(LinkId link, Nanos now);
-  void Give(LinkId link, bool ask, plan::EvidenceCause cause, Nanos was_since, Nanos now);
+  void EndPath(LinkId link, bool ask, plan::EvidenceCause cause, Nanos was_since, Nanos now);
   void AskFence(LinkId link, plan::EvidenceCause cause, Nanos now);
   void Close(LinkId link, Nanos now);
   void RefreshShares();
   bool OtherWay(LinkId link) const;
-  bool Shunned(LinkId link) const { return rails_.Failed(links_[link].rails) && OtherWay(link); }
+  bool Avoided(LinkId link) const { return rails_.Failed(links_[link].rails) && OtherWay(link); }
   void VerdictChanged(Nanos now);
   void ApplyVerdicts(Nanos now);
   void TryLinks(Nanos now);

@@ -127,7 +127,7 @@ void SendSession::Garbled(ChannelId channel, Nanos now) {
   Add(Action::Kind::kWarn).text = "R2CC: peer " + peer_node_ + " broke the protocol";
   if (channel != kOobChannel) return links_.Trouble(static_cast<LinkId>(channel), EvidenceCause::kGarbled, now);
   Add(Action::Kind::kCloseOob);
-  OobDown(Reach::kSilent, now);
+  OobDown(ProbeResult::kSilent, now);
 }
 
 void SendSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
@@ -255,13 +255,13 @@ void SendSession::OobUp(const std::string& peer_node, std::span<const RailInfo> 
   oob_.Up();
   detector_.Up(kOobChannel, now);
   peer_node_ = peer_node;
-  links_.Know(remote_rails, now);
+  links_.SetRemoteRails(remote_rails, now);
   control_queue_.Resend(now);
 }
 
-void SendSession::OobDown(Reach reach, Nanos now) {
+void SendSession::OobDown(ProbeResult result, Nanos now) {
   const bool was_up = control_queue_.up(kOobChannel);
-  oob_.Down(reach, now);
+  oob_.Down(result, now);
   if (was_up) {
     control_queue_.Down(kOobChannel);
     detector_.Down(kOobChannel);
@@ -270,9 +270,9 @@ void SendSession::OobDown(Reach reach, Nanos now) {
   CheckLost(now);
 }
 
-void SendSession::PeerProbed(Reach reach, Nanos now) {
+void SendSession::PeerProbed(ProbeResult result, Nanos now) {
   probed_ = now;
-  if (reach == Reach::kRefused && detector_.AllSilent(now))
+  if (result == ProbeResult::kRefused && detector_.AllSilent(now))
     FailAll("R2CC: peer " + peer_node_ + " is gone: it answers on no channel, and its address refuses connections");
 }
 

@@ -96,14 +96,14 @@ class SendSession {
 
   // ---- channels and links ----
 
-  // The peer answered on the out-of-band channel. The first time this decides the links: see SendLinks::Know().
+  // The peer answered on the out-of-band channel. The first time this decides the links: see SendLinks::SetRemoteRails().
   void OobUp(const std::string& peer_node, std::span<const RailInfo> remote_rails, Nanos now);
   // The peer's kernel has accepted the connection, which stays, and nobody has answered yet.
   void OobUngreeted(Nanos now) { oob_.Ungreeted(now); }
   // The connection broke, or an attempt to make it failed.
-  void OobDown(Reach reach, Nanos now);
+  void OobDown(ProbeResult result, Nanos now);
   // The answer to kProbePeer.
-  void PeerProbed(Reach reach, Nanos now);
+  void PeerProbed(ProbeResult result, Nanos now);
   void LinkConnected(LinkId link, Incarnation incarnation, Nanos now) { links_.Connected(link, incarnation, now); }
   void LinkTrouble(LinkId link, Incarnation incarnation, plan::EvidenceCause cause, Nanos now);
   // The process's own link monitor.

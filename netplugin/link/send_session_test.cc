@@ -51,7 +51,7 @@ TEST_F(SendSessionTest, ARailThatIsFoundElsewhereIsTriedThere) {
   HearRailUp();  // by a channel that is quicker than the greeting
   EXPECT_EQ(Opened(), std::vector<LinkId>{1});
   now += 1 * kNanosPerMs;
-  session.OobDown(Reach::kSilent, now);
+  session.OobDown(ProbeResult::kSilent, now);
   rails[1].endpoints[0].bytes = {10, 0, 0, 9};
   session.OobUp("peer", rails, now);
   EXPECT_EQ(Opened(), std::vector<LinkId>{1});
@@ -103,14 +103,14 @@ class UngreetedTest : public testing::Test {
     session.OobUngreeted(now);
   }
   // Answers each probe with `reach`; counts them.
-  void RunFor(Nanos duration, Reach reach = Reach::kAnswers) {
+  void RunFor(Nanos duration, ProbeResult result = ProbeResult::kAnswers) {
     for (const Nanos end = now + duration; now < end; now += 10 * kNanosPerMs) {
       session.Tick(now);
       for (const Action& action : session.TakeActions()) {
         opened += action.kind == Action::Kind::kOpenOob;
         if (action.kind != Action::Kind::kProbePeer) continue;
         ++probes;
-        session.PeerProbed(reach, now);
+        session.PeerProbed(result, now);
       }
     }
   }
@@ -132,18 +132,18 @@ TEST_F(UngreetedTest, IsWaitedForAndAskedFor) {
 
 TEST_F(UngreetedTest, IsGoneIfItsAddressRefuses) {
   RunFor(60 * kNanosPerSecond);
-  RunFor(2 * kSilence, Reach::kRefused);
+  RunFor(2 * kSilence, ProbeResult::kRefused);
   EXPECT_TRUE(session.failed());
 }
 
 // A full queue of a stopped process is silent too.
 TEST_F(UngreetedTest, IsWaitedForAsLongAsTheConnectionStands) {
-  RunFor(3 * kDeadline, Reach::kSilent);
+  RunFor(3 * kDeadline, ProbeResult::kSilent);
   EXPECT_FALSE(session.failed());
-  session.OobDown(Reach::kSilent, now);
-  RunFor(kDeadline - kSilence, Reach::kSilent);
+  session.OobDown(ProbeResult::kSilent, now);
+  RunFor(kDeadline - kSilence, ProbeResult::kSilent);
   EXPECT_FALSE(session.failed());
-  RunFor(2 * kSilence, Reach::kSilent);
+  RunFor(2 * kSilence, ProbeResult::kSilent);
   EXPECT_TRUE(session.failed());
 }
 

@@ -25,7 +25,7 @@ SessionRails::SessionRails(std::vector<TransportSet> local_transports) {
   for (const TransportSet transports : local_transports) local_.push_back({.transports = transports});
 }
 
-std::vector<uint16_t> SessionRails::Know(std::span<const RailInfo> remote_rails) {
+std::vector<uint16_t> SessionRails::SetRemoteRails(std::span<const RailInfo> remote_rails) {
   if (remote_.empty()) remote_.resize(remote_rails.size(), {.told_up = -kCopiesWithin});
   std::vector<uint16_t> moved;
   if (remote_.size() != remote_rails.size()) return moved;

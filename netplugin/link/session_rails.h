@@ -24,7 +24,7 @@ class SessionRails {
 
   // The peer's rails. Gives those that are up and are found elsewhere than before. Told again with another number of rails it changes
   // nothing: the links are made for the number that was told first.
-  std::vector<uint16_t> Know(std::span<const RailInfo> remote_rails);
+  std::vector<uint16_t> SetRemoteRails(std::span<const RailInfo> remote_rails);
 
   uint16_t local_count() const { return static_cast<uint16_t>(local_.size()); }
   uint16_t remote_count() const { return static_cast<uint16_t>(remote_.size()); }

@@ -11,7 +11,7 @@ const RailInfo kTcpRail{.up = true, .endpoints = {{.transport = TransportKind::k
 
 TEST(SessionRails, RailsWithoutATransportInCommonAreNotJoined) {
   SessionRails rails({SetOf(TransportKind::kTcp), SetOf(TransportKind::kVerbs)});
-  rails.Know(std::vector<RailInfo>{kTcpRail});
+  rails.SetRemoteRails(std::vector<RailInfo>{kTcpRail});
   EXPECT_TRUE(rails.Joinable({0, 0}));
   EXPECT_FALSE(rails.Joinable({1, 0}));
 }
@@ -19,23 +19,23 @@ TEST(SessionRails, RailsWithoutATransportInCommonAreNotJoined) {
 TEST(SessionRails, ARailFoundElsewhereIsNewsIfItIsUp) {
   SessionRails rails({SetOf(TransportKind::kTcp)});
   std::vector<RailInfo> remote(2, kTcpRail);
-  rails.Know(remote);
-  EXPECT_TRUE(rails.Know(remote).empty());
+  rails.SetRemoteRails(remote);
+  EXPECT_TRUE(rails.SetRemoteRails(remote).empty());
   remote[1].endpoints[0].bytes = {2};
-  EXPECT_EQ(rails.Know(remote), std::vector<uint16_t>{1});
+  EXPECT_EQ(rails.SetRemoteRails(remote), std::vector<uint16_t>{1});
   remote[0].endpoints[0].bytes = {2};
   remote[0].up = false;
-  EXPECT_TRUE(rails.Know(remote).empty());
+  EXPECT_TRUE(rails.SetRemoteRails(remote).empty());
   EXPECT_FALSE(rails.remote_up(0));
 }
 
 TEST(SessionRails, AnotherNumberOfRailsChangesNothing) {
   SessionRails rails({SetOf(TransportKind::kTcp)});
-  rails.Know(std::vector<RailInfo>(2, kTcpRail));
+  rails.SetRemoteRails(std::vector<RailInfo>(2, kTcpRail));
   for (const size_t count : {0, 1, 3}) {
     RailInfo elsewhere = kTcpRail;
     elsewhere.endpoints[0].bytes = {9};
-    EXPECT_TRUE(rails.Know(std::vector<RailInfo>(count, elsewhere)).empty());
+    EXPECT_TRUE(rails.SetRemoteRails(std::vector<RailInfo>(count, elsewhere)).empty());
     EXPECT_EQ(rails.remote_count(), 2);
   }
 }
@@ -43,18 +43,18 @@ TEST(SessionRails, AnotherNumberOfRailsChangesNothing) {
 TEST(SessionRails, CopiesOfAWordAreNoNews) {
   SessionRails rails({SetOf(TransportKind::kTcp)});
   std::vector<RailInfo> remote{kTcpRail};
-  rails.Know(remote);
+  rails.SetRemoteRails(remote);
   EXPECT_TRUE(rails.ToldUp(0, 0));
   EXPECT_FALSE(rails.ToldUp(0, 4 * kNanosPerMs));
   EXPECT_TRUE(rails.ToldUp(0, 100 * kNanosPerMs));
   remote[0].endpoints[0].bytes = {2};
-  rails.Know(remote);
+  rails.SetRemoteRails(remote);
   EXPECT_TRUE(rails.ToldUp(0, 101 * kNanosPerMs));
 }
 
 TEST(SessionRails, ThePagesWordDecidesWhatWorksAndHowMuchItMayCarry) {
   SessionRails rails({SetOf(TransportKind::kTcp), SetOf(TransportKind::kTcp)});
-  rails.Know(std::vector<RailInfo>(2, kTcpRail));
+  rails.SetRemoteRails(std::vector<RailInfo>(2, kTcpRail));
   EXPECT_TRUE(rails.SetLocalVerdict(0, {.weight_permille = 700}));
   EXPECT_FALSE(rails.SetLocalVerdict(0, {.weight_permille = 700}));
   EXPECT_TRUE(rails.SetRemoteVerdict(1, {.failed = true, .weight_permille = 500}));

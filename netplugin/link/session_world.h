@@ -93,7 +93,7 @@ class SessionWorld {
         ++fences_;
         return;
       case Action::Kind::kProbePeer:
-        (from_sender_ ? sender_.PeerProbed(Reach::kAnswers, now_) : receiver_.PeerProbed(Reach::kAnswers, now_));
+        (from_sender_ ? sender_.PeerProbed(ProbeResult::kAnswers, now_) : receiver_.PeerProbed(ProbeResult::kAnswers, now_));
         return;
       default: return;
     }
@@ -254,7 +254,7 @@ class SessionWorld {
     oob_up_ = false;
     oob_to_receiver_.clear();
     oob_to_sender_.clear();
-    sender_.OobDown(Reach::kAnswers, now_);
+    sender_.OobDown(ProbeResult::kAnswers, now_);
     receiver_.OobDown(now_);
     Drain();
   }

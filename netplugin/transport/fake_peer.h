@@ -129,7 +129,7 @@ class FakePeer final : public Peer {
   const PeerState* const state;
 
  protected:
-  void Announce(uint64_t bytes) override {
+  void Hint(uint64_t bytes) override {
     if (counts_requests) Account(bytes, bytes);
   }
   void Post(FlowId, const Buffer&, uint64_t bytes) override {

@@ -35,9 +35,9 @@ class OobOwner {
   // answers its keep-alives: OobGreeted() or OobLost() follows, perhaps never.
   virtual void OobUngreeted() = 0;
   // It could not be made, or broke, and is closed.
-  virtual void OobLost(Reach reach) = 0;
+  virtual void OobLost(ProbeResult result) = 0;
   // The answer to Probe().
-  virtual void Probed(Reach reach) = 0;
+  virtual void Probed(ProbeResult result) = 0;
 };
 
 class Oob {

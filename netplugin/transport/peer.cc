@@ -90,7 +90,7 @@ void Peer::RunJobOnce(FlowId flow, bool waits, const Request* request) {
   state_.jobs_thread = true;
   bool moved = RunInbox();
   if (!shut_) {
-    if (request != nullptr) Announce(request->bytes);
+    if (request != nullptr) Hint(request->bytes);
     WorkersAsNeeded();
     if (request != nullptr) Post(request->flow, request->buffer, request->bytes);
     moved = moved || request != nullptr || incomplete_;
@@ -190,7 +190,7 @@ bool Peer::RunInbox() {
   // After the end requests come to nothing; their comms have failed.
   for (const Request& request : taken_) {
     if (shut_) break;
-    Announce(request.bytes);
+    Hint(request.bytes);
     Post(request.flow, request.buffer, request.bytes);
   }
   taken_.clear();

@@ -89,7 +89,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
  protected:
   // Before Post(), so that workers are there when the message is to move; for one that waited in the inbox, by the next holder of the lock.
-  virtual void Announce(uint64_t bytes) = 0;
+  virtual void Hint(uint64_t bytes) = 0;
   virtual void Post(FlowId flow, const Buffer& buffer, uint64_t bytes) = 0;
   // The shortest way for `flow`: its own links, without asking the ports. True if anything moved.
   virtual bool FastPath(FlowId flow) = 0;

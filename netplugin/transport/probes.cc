@@ -20,14 +20,14 @@ void Probes::Ask(const OobAddress& peer, const Question& question) {
   const Place at = probes_.try_emplace(peer).first;
   at->second.asked = question.asked;
   const bool anew = at->second.state == ProbeState::kStanding && at->second.since < question.heard;
-  Do(at, anew ? ProbeEvent::kAskedAnew : ProbeEvent::kAsked, Reach::kSilent, question.asked);
+  Do(at, anew ? ProbeEvent::kAskedAnew : ProbeEvent::kAsked, ProbeResult::kSilent, question.asked);
 }
 
-std::optional<Reach> Probes::AnswerTo(const OobAddress& peer, const Question& question) const {
+std::optional<ProbeResult> Probes::AnswerTo(const OobAddress& peer, const Question& question) const {
   const auto at = probes_.find(peer);
   if (at == probes_.end()) return std::nullopt;
   const Probe& probe = at->second;
-  if (probe.state == ProbeState::kStanding && probe.since >= question.heard) return Reach::kAnswers;
+  if (probe.state == ProbeState::kStanding && probe.since >= question.heard) return ProbeResult::kAnswers;
   if (probe.failed != 0 && probe.failed >= question.asked) return probe.failure;
   return std::nullopt;
 }
@@ -38,23 +38,23 @@ Probes::Place Probes::Find(uint64_t connection) {
 }
 
 void Probes::Connected(uint64_t connection, Nanos now) {
-  if (const Place at = Find(connection); at != probes_.end()) Do(at, ProbeEvent::kConnected, Reach::kAnswers, now);
+  if (const Place at = Find(connection); at != probes_.end()) Do(at, ProbeEvent::kConnected, ProbeResult::kAnswers, now);
 }
 
-void Probes::Ended(uint64_t connection, Reach reach, Nanos now) {
-  if (const Place at = Find(connection); at != probes_.end()) Do(at, ProbeEvent::kEnded, reach, now);
+void Probes::Ended(uint64_t connection, ProbeResult result, Nanos now) {
+  if (const Place at = Find(connection); at != probes_.end()) Do(at, ProbeEvent::kEnded, result, now);
 }
 
 void Probes::Tick(Nanos now) {
   for (Place at = probes_.begin(); at != probes_.end();) {
     const Place probe = at++;
     if (probe->second.state == ProbeState::kConnecting && now - probe->second.since >= kPatience)
-      Do(probe, ProbeEvent::kLate, Reach::kSilent, now);
-    if (now - probe->second.asked >= kUnaskedFor) Do(probe, ProbeEvent::kUnasked, Reach::kSilent, now);
+      Do(probe, ProbeEvent::kLate, ProbeResult::kSilent, now);
+    if (now - probe->second.asked >= kUnaskedFor) Do(probe, ProbeEvent::kUnasked, ProbeResult::kSilent, now);
   }
 }
 
-void Probes::Do(Place at, ProbeEvent event, Reach reach, Nanos now) {
+void Probes::Do(Place at, ProbeEvent event, ProbeResult result, Nanos now) {
   Probe& probe = at->second;
   switch (StepOf(probe.state, event)) {
     case ProbeStep::kImpossible: R2CC_CHECK(false); return;
@@ -64,7 +64,7 @@ void Probes::Do(Place at, ProbeEvent event, Reach reach, Nanos now) {
     case ProbeStep::kStand: return Enter(&probe, ProbeState::kStanding, now);
     case ProbeStep::kFail:
     case ProbeStep::kGiveUp:
-      probe.failure = reach;
+      probe.failure = result;
       probe.failed = now;
       [[fallthrough]];
     case ProbeStep::kClose: Close(at); return Enter(&probe, ProbeState::kNone, now);

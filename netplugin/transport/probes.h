@@ -51,7 +51,7 @@ class Probes {
   };
   void Ask(const OobAddress& peer, const Question& question);
   // None: not known yet.
-  std::optional<Reach> AnswerTo(const OobAddress& peer, const Question& question) const;
+  std::optional<ProbeResult> AnswerTo(const OobAddress& peer, const Question& question) const;
 
   // ---- for whoever has the connections ----
 
@@ -64,7 +64,7 @@ class Probes {
   std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
   // Of connections that are closed these come to nothing.
   void Connected(uint64_t connection, Nanos now);
-  void Ended(uint64_t connection, Reach reach, Nanos now);
+  void Ended(uint64_t connection, ProbeResult result, Nanos now);
   void Tick(Nanos now);
 
  private:
@@ -74,12 +74,12 @@ class Probes {
     Nanos since = 0;  // of the state
     Nanos asked = 0;
     // How the last attempt failed, and when; 0: none has.
-    Reach failure = Reach::kSilent;
+    ProbeResult failure = ProbeResult::kSilent;
     Nanos failed = 0;
   };
   using Place = std::map<OobAddress, Probe>::iterator;
   Place Find(uint64_t connection);
-  void Do(Place at, ProbeEvent event, Reach reach, Nanos now);
+  void Do(Place at, ProbeEvent event, ProbeResult result, Nanos now);
   void Enter(Probe* probe, ProbeState state, Nanos now);
   void Connect(Place at, Nanos now);
   void Close(Place at);

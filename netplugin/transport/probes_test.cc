@@ -27,7 +27,7 @@ class ProbesTest : public testing::Test {
     question_ = {now_, heard};
     probes_.Ask(peer, question_);
   }
-  std::optional<Reach> Answer() const { return probes_.AnswerTo(kPeer, question_); }
+  std::optional<ProbeResult> Answer() const { return probes_.AnswerTo(kPeer, question_); }
 
   Probes probes_;
   Probes::Question question_;
@@ -40,11 +40,11 @@ TEST_F(ProbesTest, AllQuestionsHaveOneConnectionAsLongAsItStands) {
   EXPECT_EQ(Actions(), "c");
   EXPECT_EQ(Answer(), std::nullopt);
   probes_.Connected(last_, now_ + kMs);
-  EXPECT_EQ(Answer(), Reach::kAnswers);
+  EXPECT_EQ(Answer(), ProbeResult::kAnswers);
   for (int i = 0; i < 10'000; ++i, now_ += 250 * kMs) {
     Ask(99 * kNanosPerSecond);
     probes_.Tick(now_);
-    ASSERT_EQ(Answer(), Reach::kAnswers);
+    ASSERT_EQ(Answer(), ProbeResult::kAnswers);
     ASSERT_EQ(Actions(), "");
   }
 }
@@ -59,17 +59,17 @@ TEST_F(ProbesTest, WhoHasHeardOfThePeerSinceHasANewOneMade) {
   EXPECT_EQ(Answer(), std::nullopt);
   EXPECT_EQ(Actions(), "xc");
   // What is closed has no say.
-  probes_.Ended(old, Reach::kSilent, now_);
+  probes_.Ended(old, ProbeResult::kSilent, now_);
   EXPECT_EQ(Answer(), std::nullopt);
-  probes_.Ended(last_, Reach::kRefused, now_);
-  EXPECT_EQ(Answer(), Reach::kRefused);
+  probes_.Ended(last_, ProbeResult::kRefused, now_);
+  EXPECT_EQ(Answer(), ProbeResult::kRefused);
 }
 
 TEST_F(ProbesTest, AnAttemptIsRefusedOrStaysWithoutAnAnswer) {
   Ask();
   EXPECT_EQ(Actions(), "c");
-  probes_.Ended(last_, Reach::kRefused, now_);
-  EXPECT_EQ(Answer(), Reach::kRefused);
+  probes_.Ended(last_, ProbeResult::kRefused, now_);
+  EXPECT_EQ(Answer(), ProbeResult::kRefused);
   EXPECT_EQ(Actions(), "x");
   now_ += kMs;
   Ask();
@@ -78,7 +78,7 @@ TEST_F(ProbesTest, AnAttemptIsRefusedOrStaysWithoutAnAnswer) {
   probes_.Tick(now_ + Probes::kPatience - 1);
   EXPECT_EQ(Answer(), std::nullopt);
   probes_.Tick(now_ + Probes::kPatience);
-  EXPECT_EQ(Answer(), Reach::kSilent);
+  EXPECT_EQ(Answer(), ProbeResult::kSilent);
   EXPECT_EQ(Actions(), "x");
 }
 
@@ -86,7 +86,7 @@ TEST_F(ProbesTest, OneThatEndsIsMadeAnewByTheNextQuestionAndSaysNothing) {
   Ask();
   Actions();
   probes_.Connected(last_, now_);
-  probes_.Ended(last_, Reach::kSilent, now_ + kMs);
+  probes_.Ended(last_, ProbeResult::kSilent, now_ + kMs);
   EXPECT_EQ(Answer(), std::nullopt);
   EXPECT_EQ(Actions(), "x");
   now_ += 2 * kMs;

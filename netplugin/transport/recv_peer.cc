@@ -204,7 +204,7 @@ void RecvPeer::FlushChannels() {
   channels_.Flush([this](ChannelId channel) {
     if (channel != kOobChannel) return Trouble(links_.name(static_cast<LinkId>(channel)), EvidenceCause::kSocketError);
     oob_->Close();
-    OobLost(Reach::kSilent);
+    OobLost(ProbeResult::kSilent);
   });
 }
 

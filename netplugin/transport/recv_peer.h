@@ -60,7 +60,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
  private:
   // Peer:
   // What a buffer is posted for shows when it comes.
-  void Announce(uint64_t) override {}
+  void Hint(uint64_t) override {}
   void Post(FlowId flow, const Buffer& to, uint64_t bytes) override;
   bool FastPath(FlowId flow) override;
   void OnTick() override;
@@ -84,8 +84,8 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void OobGreeted(const HelloReply&) override {}  // an initiator's
   void OobHeard(const Frame& frame) override { session_.Receive(kOobChannel, frame, now()); }
   void OobUngreeted() override {}
-  void OobLost(Reach) override { session_.OobDown(now()); }
-  void Probed(Reach reach) override { session_.PeerProbed(reach, now()); }
+  void OobLost(ProbeResult) override { session_.OobDown(now()); }
+  void Probed(ProbeResult result) override { session_.PeerProbed(result, now()); }
 
   // Connections of one incarnation that wait for the end of the one before.
   struct Kept {

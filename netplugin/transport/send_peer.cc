@@ -259,7 +259,7 @@ void SendPeer::FlushChannels() {
   channels_.Flush([this](ChannelId channel) {
     if (channel != kOobChannel) return Trouble(links_.name(static_cast<LinkId>(channel)), EvidenceCause::kSocketError);
     oob_->Close();
-    OobLost(Reach::kSilent);
+    OobLost(ProbeResult::kSilent);
   });
 }
 
@@ -276,17 +276,17 @@ Hello SendPeer::MakeHello(ConnectionKind kind) const {
 }
 
 void SendPeer::OobGreeted(const HelloReply& reply) {
-  const auto give_up = [this](Reach reach) {
+  const auto give_up = [this](ProbeResult result) {
     oob_->Close();
-    session_.OobDown(reach, now());
+    session_.OobDown(result, now());
   };
   if (!reply.accepted) {
     host_->log(LogLevel::kWarn, "R2CC: " + target_.oob.host + " refuses us: " + reply.reason);
-    return give_up(Reach::kRefused);
+    return give_up(ProbeResult::kRefused);
   }
   // A peer's rails do not change their number; names and endpoints may, when it finds its daemon or a rail its address.
   const bool first = remote_rails_.empty();
-  if (reply.rails.empty() || (!first && reply.rails.size() != remote_rails_.size())) return give_up(Reach::kSilent);
+  if (reply.rails.empty() || (!first && reply.rails.size() != remote_rails_.size())) return give_up(ProbeResult::kSilent);
   peer_node_ = reply.node;
   remote_rails_ = reply.rails;
   peer_names_ = NamesOnPage(peer_node_, remote_rails_);

@@ -56,7 +56,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
 
  private:
   // Peer:
-  void Announce(uint64_t bytes) override { Account(bytes, bytes); }
+  void Hint(uint64_t bytes) override { Account(bytes, bytes); }
   void Post(FlowId flow, const Buffer& from, uint64_t bytes) override;
   bool FastPath(FlowId flow) override;
   void OnTick() override;
@@ -81,8 +81,8 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   void OobGreeted(const HelloReply& reply) override;
   void OobHeard(const Frame& frame) override;
   void OobUngreeted() override { session_.OobUngreeted(now()); }
-  void OobLost(Reach reach) override { session_.OobDown(reach, now()); }
-  void Probed(Reach reach) override { session_.PeerProbed(reach, now()); }
+  void OobLost(ProbeResult result) override { session_.OobDown(result, now()); }
+  void Probed(ProbeResult result) override { session_.PeerProbed(result, now()); }
 
   SendSession::Options MakeOptions(const Host& host, const Target& target, uint64_t session);
   void Execute(const Action& action);

@@ -26,13 +26,13 @@ TEST_P(Contract, FencedNeverByACloseThatCannotBeFinished) {
   EXPECT_EQ(error.find('\n'), std::string::npos) << error;
   EXPECT_EQ(world_->Received(lost), received) << "lost chunks were sent again";
   // The flows beside it go on. Then the device comes to its senses: what it still writes goes into buffers that are not the job's yet.
-  job_->Abandon(lost);
+  job_->Reset(lost);
   flows_.erase(flows_.begin());
   ASSERT_TRUE(TrafficMore(8)) << "the flows beside it stand still";
   world_->FailCloses(1, false);
   world_->CloseSend(lost);
   world_->CloseReceive(lost);
-  job_->Abandon(lost);
+  job_->Reset(lost);
   ASSERT_TRUE(TrafficFor(100 * kMs));
   ExpectAllWell();
 }
@@ -47,7 +47,7 @@ TEST_P(Contract, NoLateWriteOfTheRestOfAHalfReadChunk) {
     job_->Exchange(closed, 4 * kLarge);
     job_->RunFor((20 + 10 * i) * kMs);
     world_->CloseReceive(closed);
-    job_->Abandon(closed);
+    job_->Reset(closed);
     job_->RunFor(200 * kMs);
     job_->CheckPoison();
     world_->CloseSend(closed);

@@ -81,7 +81,7 @@ void Job::Receive(int number, size_t capacity) {
   world_->Receive(number, buffer.data, capacity);
 }
 
-void Job::Abandon(int number) {
+void Job::Reset(int number) {
   Flow& flow = flows_[static_cast<size_t>(number)];
   flow.abandoned = true;
   if (world_->receiver(number) != FlowState::kClosed) return;

@@ -51,7 +51,7 @@ class Job {
 
   // Both sides of the flow were closed, or will be: what is outstanding is not waited for any more. Its receive buffers are the job's own
   // again if that side is closed: writes into them show.
-  void Abandon(int flow);
+  void Reset(int flow);
   // The side is gone: its requests are not waited for, and its buffers not looked at.
   void Forget(End end) { gone_[end] = true; }
 

@@ -71,14 +71,14 @@ TEST_P(Contract, AbortOfEitherSideIsTheOthersError) {
     job_->Exchange(aborted, 32 * kLarge);
     job_->RunFor(20 * kMs);
     sender_aborts ? world_->CloseSend(aborted) : world_->CloseReceive(aborted);
-    job_->Abandon(aborted);
+    job_->Reset(aborted);
     flows_.erase(flows_.begin());
     const auto state = [&] { return sender_aborts ? world_->receiver(aborted) : world_->sender(aborted); };
     ASSERT_TRUE(job_->RunUntil([&] { return state() == FlowState::kFailed; }, kPatience)) << "nobody is told";
     EXPECT_NE(sender_aborts ? world_->ReceiverError(aborted) : world_->SenderError(aborted), "");
     ASSERT_TRUE(TrafficMore(6));
     sender_aborts ? world_->CloseReceive(aborted) : world_->CloseSend(aborted);
-    job_->Abandon(aborted);
+    job_->Reset(aborted);
     ASSERT_TRUE(TrafficFor(100 * kMs));
     ExpectAllWell();
     TearDown();
@@ -94,11 +94,11 @@ TEST_P(Contract, AbortWithChunksOnTheirWayHarmsNoOtherFlow) {
     for (const int flow : flows_) job_->Exchange(flow, 6 * kLarge);
     job_->RunFor((10 + 15 * i) * kMs);
     i % 2 == 0 ? world_->CloseSend(closed) : world_->CloseReceive(closed);
-    job_->Abandon(closed);
+    job_->Reset(closed);
     flows_.pop_back();
     ASSERT_TRUE(TrafficMore(6));
     i % 2 == 0 ? world_->CloseReceive(closed) : world_->CloseSend(closed);
-    job_->Abandon(closed);
+    job_->Reset(closed);
   }
   ExpectAllWell();
 }
@@ -112,13 +112,13 @@ TEST_P(Contract, AbortWaitsForNoPeer) {
   const Nanos since = world_->Now();
   world_->CloseSend(flows_[0]);
   EXPECT_LT(world_->Now() - since, kSecond) << "close waits for a stopped peer";
-  job_->Abandon(flows_[0]);
+  job_->Reset(flows_[0]);
   world_->ContinueProcess(1);
   world_->StopProcess(0);
   const Nanos again = world_->Now();
   world_->CloseReceive(flows_[1]);
   EXPECT_LT(world_->Now() - again, kSecond);
-  job_->Abandon(flows_[1]);
+  job_->Reset(flows_[1]);
   world_->ContinueProcess(0);
   flows_.erase(flows_.begin(), flows_.begin() + 2);
   ExpectAllWell();
@@ -233,7 +233,7 @@ TEST_P(Contract, PathsAllLostBeyondTheDeadlineIsAnErrorAtBothEnds) {
   for (const int flow : flows_) {
     world_->CloseSend(flow);
     world_->CloseReceive(flow);
-    job_->Abandon(flow);
+    job_->Reset(flow);
   }
 }
 

@@ -62,9 +62,10 @@ inline std::shared_ptr<const net::Region> TakeRegion(Input* input) {
 }
 
 // Refusal ends a session, so it is rare.
-inline net::Reach TakeReach(Input* input) {
-  constexpr net::Reach kReaches[] = {net::Reach::kAnswers, net::Reach::kSilent, net::Reach::kAnswers, net::Reach::kSilent,
-                                     net::Reach::kAnswers, net::Reach::kSilent, net::Reach::kSilent,  net::Reach::kRefused};
+inline net::ProbeResult TakeProbeResult(Input* input) {
+  constexpr net::ProbeResult kReaches[] = {net::ProbeResult::kAnswers, net::ProbeResult::kSilent,  net::ProbeResult::kAnswers,
+                                           net::ProbeResult::kSilent,  net::ProbeResult::kAnswers, net::ProbeResult::kSilent,
+                                           net::ProbeResult::kSilent,  net::ProbeResult::kRefused};
   return kReaches[input->Below(std::size(kReaches))];
 }
 

@@ -97,8 +97,8 @@ class World {
     switch (input_.Below(7)) {
       case 6: return session_.OobUngreeted(now_);
       case 0:
-      case 1: return session_.OobDown(fuzz::TakeReach(&input_), now_);
-      case 2: return session_.PeerProbed(fuzz::TakeReach(&input_), now_);
+      case 1: return session_.OobDown(fuzz::TakeProbeResult(&input_), now_);
+      case 2: return session_.PeerProbed(fuzz::TakeProbeResult(&input_), now_);
       default: break;
     }
     // A peer's rails never change their number: the transport refuses that.

@@ -36,7 +36,7 @@ struct Closing {
   bool fails = false;   // it cannot, for now
 };
 
-// What a device of the process may reach, and by which number peers name it.
+// What a device of the process may result, and by which number peers name it.
 struct Registration {
   net::RegionId region = 0;
   uint16_t rail = 0;

@@ -92,7 +92,7 @@ TEST_F(NetworkTest, SilenceDelaysAndLosesNothing) {
 TEST_F(NetworkTest, AResetIsLostInSilenceAndComesWithTheNextByte) {
   const auto socket = Connected();
   network_.Block(kThere, kHere);
-  accepted_[0]->Abandon();
+  accepted_[0]->Reset();
   RunFor(kNanosPerSecond);
   EXPECT_FALSE(socket->broken());
   network_.Unblock(kThere, kHere);
@@ -160,7 +160,7 @@ TEST_F(NetworkTest, AFullQueueIsSilentUntilSomebodyAccepts) {
   RunFor(10 * kNanosPerMs);
   EXPECT_TRUE(first->connected() && second->connected());
   // Who has hung up still has his place.
-  first->Abandon();
+  first->Reset();
   const auto third = network_.Connect(kHere, kThere, false);
   RunFor(10 * kNanosPerSecond);
   EXPECT_FALSE(third->connected() || third->broken());

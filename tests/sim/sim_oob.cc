@@ -5,7 +5,7 @@
 namespace r2cc::sim {
 namespace {
 
-using net::Reach;
+using net::ProbeResult;
 
 // As TCP's.
 constexpr Nanos kConnectLimit = 2 * kNanosPerSecond;
@@ -15,7 +15,7 @@ constexpr Nanos kConnectLimit = 2 * kNanosPerSecond;
 void SimOob::EndGreeting() {
   if (greeting_ == nullptr) return;
   port_->ready.Unwatch(greeting_token_, &greeting_->socket());
-  greeting_->socket().Abandon();
+  greeting_->socket().Reset();
   port_->io->network->timeline()->After(0, [old = std::shared_ptr<FrameStream>(std::move(greeting_))] {});
 }
 
@@ -24,9 +24,9 @@ void SimOob::Close() {
   channel_.Close(true);
 }
 
-void SimOob::Lost(Reach reach) {
+void SimOob::Lost(ProbeResult result) {
   Close();
-  owner_->OobLost(reach);
+  owner_->OobLost(result);
 }
 
 void SimOob::Open(const net::Hello& hello) {
@@ -42,14 +42,15 @@ void SimOob::Open(const net::Hello& hello) {
 void SimOob::Greets() {
   FrameStream& stream = *greeting_;
   if (stream.socket().broken() && stream.socket().Readable() == 0)
-    return Lost(stream.socket().refused() ? Reach::kRefused : Reach::kSilent);
+    return Lost(stream.socket().refused() ? ProbeResult::kRefused : ProbeResult::kSilent);
   if (!stream.socket().connected()) return;
   if (!hello_.empty()) stream.Send(std::exchange(hello_, {}));
   stream.Flush();
   net::Bytes packet;
   bool whole = false;
   net::HelloReply reply;
-  if (stream.ReadOne(&packet, &whole) != FrameStream::State::kOpen || (whole && !net::Decode(packet, &reply))) return Lost(Reach::kSilent);
+  if (stream.ReadOne(&packet, &whole) != FrameStream::State::kOpen || (whole && !net::Decode(packet, &reply)))
+    return Lost(ProbeResult::kSilent);
   if (!whole) return;
   port_->ready.Unwatch(greeting_token_, &stream.socket());
   channel_.Open(std::move(greeting_));
@@ -72,10 +73,10 @@ void SimOob::Tick() {
   if (greeting_ != nullptr && greeting_->socket().connected()) {
     if (!std::exchange(ungreeted_told_, true)) owner_->OobUngreeted();
   } else if (greeting_ != nullptr && port_->io->now() - greeting_since_ >= kConnectLimit) {
-    Lost(Reach::kSilent);
+    Lost(ProbeResult::kSilent);
   }
   if (!question_.has_value()) return;
-  const std::optional<Reach> answer = port_->probes->AnswerTo(address_, *question_);
+  const std::optional<ProbeResult> answer = port_->probes->AnswerTo(address_, *question_);
   if (!answer.has_value()) return;
   question_.reset();
   owner_->Probed(*answer);

@@ -18,7 +18,7 @@ class SimOob final : public net::Oob {
         peer_(HostOf(peer.host)),
         owner_(owner),
         channel_(port, {[owner](const net::Frame& frame) { owner->OobHeard(frame); },
-                        [this](plan::EvidenceCause) { Lost(net::Reach::kSilent); }}) {}
+                        [this](plan::EvidenceCause) { Lost(net::ProbeResult::kSilent); }}) {}
 
   void Open(const net::Hello& hello) override;
   void Attach(std::unique_ptr<net::Connection> greeted, const net::HelloReply& reply) override;
@@ -29,7 +29,7 @@ class SimOob final : public net::Oob {
 
  private:
   void Greets();
-  void Lost(net::Reach reach);
+  void Lost(net::ProbeResult result);
   void EndGreeting();
 
   SimPort* const port_;

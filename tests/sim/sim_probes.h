@@ -21,7 +21,7 @@ class SimProbes {
   SimProbes& operator=(const SimProbes&) = delete;
 
   void Ask(const net::OobAddress& peer, const net::Probes::Question& question) { probes_.Ask(peer, question); }
-  std::optional<net::Reach> AnswerTo(const net::OobAddress& peer, const net::Probes::Question& question) const {
+  std::optional<net::ProbeResult> AnswerTo(const net::OobAddress& peer, const net::Probes::Question& question) const {
     return probes_.AnswerTo(peer, question);
   }
   // Once a turn.

@@ -202,7 +202,7 @@ void SimRecvLink::EndSockets() {
   channel_.Close(true);
   port_->Unwatch(&bulk_);
   for (Bulk& bulk : bulk_)
-    if (bulk.socket != nullptr) bulk.socket->Abandon();
+    if (bulk.socket != nullptr) bulk.socket->Reset();
   // What handlers that are running now stand on lives until the next turn.
   io_->network->timeline()->After(0, [old = std::make_shared<decltype(bulk_)>(std::move(bulk_))] {});
   bulk_.clear();

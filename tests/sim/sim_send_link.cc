@@ -180,7 +180,7 @@ void SimSendLink::EndSockets() {
   for (const auto& greeting : greetings_) {
     if (greeting->stream == nullptr) continue;
     port_->ready.Unwatch(greeting->token, &greeting->stream->socket());
-    greeting->stream->socket().Abandon();
+    greeting->stream->socket().Reset();
   }
   // What handlers that are running now stand on lives until the next turn.
   io_->network->timeline()->After(0, [old = std::make_shared<decltype(greetings_)>(std::move(greetings_))] {});
@@ -188,7 +188,7 @@ void SimSendLink::EndSockets() {
   channel_.Close(true);
   port_->Unwatch(&bulk_);
   for (Bulk& bulk : bulk_)
-    if (bulk.socket != nullptr) bulk.socket->Abandon();
+    if (bulk.socket != nullptr) bulk.socket->Reset();
   bulk_.clear();
 }
 

@@ -37,7 +37,7 @@ void SimChannel::Open(std::unique_ptr<FrameStream> stream) {
 void SimChannel::Close(bool abandon) {
   if (!open()) return;
   port_->ready.Unwatch(token_, &stream_->socket());
-  abandon ? stream_->socket().Abandon() : stream_->socket().Close();
+  abandon ? stream_->socket().Reset() : stream_->socket().Close();
   // A handler that is running now may stand on it.
   port_->io->network->timeline()->After(0, [old = std::shared_ptr<FrameStream>(std::move(stream_))] {});
 }
@@ -141,7 +141,7 @@ std::unique_ptr<FrameStream> SimTransport::Take(uint64_t id) {
 void SimTransport::Tick(Nanos now) {
   probes_.Tick(now);
   // Identifiers grow with time: the oldest is first.
-  while (!callers_.empty() && now - callers_.begin()->second.since >= kCallerPatience) Take(callers_.begin()->first)->socket().Abandon();
+  while (!callers_.empty() && now - callers_.begin()->second.since >= kCallerPatience) Take(callers_.begin()->first)->socket().Reset();
 }
 
 void SimTransport::CallerSpeaks(uint64_t id) {

@@ -32,7 +32,7 @@ class SimConnection final : public net::Connection {
  public:
   explicit SimConnection(std::unique_ptr<FrameStream> of) : stream(std::move(of)) {}
   ~SimConnection() override {
-    if (stream != nullptr) stream->socket().Abandon();
+    if (stream != nullptr) stream->socket().Reset();
   }
   std::unique_ptr<FrameStream> stream;
 };
@@ -45,7 +45,7 @@ class SimChannel final : public net::ControlChannel {
   bool open() const { return stream_ != nullptr; }
   // It has been greeted.
   void Open(std::unique_ptr<FrameStream> stream);
-  // Abandon: a reset, unsent bytes lost.
+  // Reset: a reset, unsent bytes lost.
   void Close(bool abandon);
   void Queue(const net::Frame& frame) override;
   bool Flush() override {

@@ -57,12 +57,12 @@ void Socket::HalfClose() {
 void Socket::Close() {
   Connection::End& end = connection_->ends[side_];
   if (!end.open) return;
-  if (end.arrived.size() > 0 || !end.connected) return Abandon();
+  if (end.arrived.size() > 0 || !end.connected) return Reset();
   HalfClose();
   end.open = false;
 }
 
-void Socket::Abandon() {
+void Socket::Reset() {
   Connection::End& end = connection_->ends[side_];
   if (!end.open) return;
   end.open = false;

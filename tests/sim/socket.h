@@ -51,7 +51,7 @@ class Socket {
   // As close(): what was written still travels, unless something was left unread.
   void Close();
   // As close() with a linger time of zero after shutdown(): a reset, unsent bytes lost.
-  void Abandon();
+  void Reset();
 
   Port local() const;
   Port remote() const;

@@ -54,7 +54,7 @@ class World : public Tap {
     while (checker_.violations().empty() && !job_->over() && timeline_.RunNext()) {
       ++result.events;
       if (faults_->healed()) {
-        limit = std::max(faults_->last_healed(), LastStart()) + Patience();
+        limit = std::max(faults_->last_healed(), LastStart()) + AckDelay();
         if (timeline_.now() > limit) {
           Hung();
           break;
@@ -176,7 +176,7 @@ class World : public Tap {
     }
     return last;
   }
-  Nanos Patience() const {
+  Nanos AckDelay() const {
     const bool lasting = scenario_.kind == Class::kGone || scenario_.kind == Class::kDeadline;
     const auto never = [](const Fault& fault) { return fault.kind == FaultKind::kCloseNever; };
     const bool kept = std::any_of(scenario_.faults.begin(), scenario_.faults.end(), never);
@@ -206,7 +206,7 @@ class World : public Tap {
   }
 
   void Hung() {
-    std::string what = "nothing has been broken for " + std::to_string(Patience() / kNanosPerMs) + " ms, and still:";
+    std::string what = "nothing has been broken for " + std::to_string(AckDelay() / kNanosPerMs) + " ms, and still:";
     for (const std::string& line : job_->Unfinished()) what += "\n    " + line;
     for (const auto& process : processes_) {
       if (process->dead()) continue;

@@ -203,10 +203,10 @@ uint8_t* BulkReceiver::ahead() { return memory_.data() + kLeftMostBytes; }
 
 bool BulkReceiver::TakeLeft() {
   uint8_t nowhere[kLeftMostBytes + kAheadBytes];
-  while (left_bytes_ > 0) {
-    const ssize_t n = recv(fd_.get(), nowhere, left_bytes_, MSG_DONTWAIT | MSG_TRUNC);
+  while (peeked_bytes_ > 0) {
+    const ssize_t n = recv(fd_.get(), nowhere, peeked_bytes_, MSG_DONTWAIT | MSG_TRUNC);
     if (n <= 0) return false;
-    left_bytes_ -= static_cast<size_t>(n);
+    peeked_bytes_ -= static_cast<size_t>(n);
   }
   return true;
 }
@@ -215,21 +215,21 @@ void BulkReceiver::Peek() {
   ahead_begin_ = ahead_end_ = 0;
   fetched_.wanted = kAheadBytes;
   // What is left comes again, before what is new.
-  const ssize_t n = recv(fd_.get(), ahead() - left_bytes_, left_bytes_ + kAheadBytes, MSG_DONTWAIT | MSG_PEEK);
-  fetched_.bytes = n - static_cast<ssize_t>(left_bytes_);
-  fetched_.would_block = WouldBlock(n) || (left_bytes_ > 0 && fetched_.bytes <= 0);
+  const ssize_t n = recv(fd_.get(), ahead() - peeked_bytes_, peeked_bytes_ + kAheadBytes, MSG_DONTWAIT | MSG_PEEK);
+  fetched_.bytes = n - static_cast<ssize_t>(peeked_bytes_);
+  fetched_.would_block = WouldBlock(n) || (peeked_bytes_ > 0 && fetched_.bytes <= 0);
   if (fetched_.bytes > 0) {
-    left_bytes_ += static_cast<size_t>(fetched_.bytes);
+    peeked_bytes_ += static_cast<size_t>(fetched_.bytes);
     idle_looks_ = 0;
-  } else if (left_bytes_ > 0) {
+  } else if (peeked_bytes_ > 0) {
     ++idle_looks_;
   }
 }
 
 bool BulkReceiver::Fetch(Look look) {
   fetched_ = {};
-  const bool leave = look == Look::kLeave && tiny_ && !in_chunk_ && ahead_begin_ == ahead_end_;
-  if (left_bytes_ > 0 && (!leave || left_bytes_ > kLeftMostBytes || idle_looks_ >= kIdleLooksMost) && !TakeLeft()) {
+  const bool leave = look == Look::kPeek && tiny_ && !in_chunk_ && ahead_begin_ == ahead_end_;
+  if (peeked_bytes_ > 0 && (!leave || peeked_bytes_ > kLeftMostBytes || idle_looks_ >= kIdleLooksMost) && !TakeLeft()) {
     // What was dealt with must not be read for new: the connection has broken, which Take() tells.
   } else if (leave)
     Peek();

@@ -107,7 +107,7 @@ class BulkReceiver {
     // The same, and what very small messages are read of stays with the kernel until looks find nothing more: to take it away, and to
     // acknowledge it to the sender's kernel, takes as long as to read it, and the job has its message before that. For those alone who come
     // back at once; while something is left the socket is readable.
-    kLeave,
+    kPeek,
   };
   // Reads what has arrived, one turn's worth.
   Result Read(const Sink& sink, Look look, uint64_t* received_bytes) {
@@ -157,9 +157,9 @@ class BulkReceiver {
   uint32_t payload_done_ = 0;
   std::vector<std::byte> scratch_;
   Fetched fetched_;
-  bool tiny_ = false;      // so little was read last
-  size_t left_bytes_ = 0;  // dealt with here, and with the kernel still
-  int idle_looks_ = 0;     // since something was left
+  bool tiny_ = false;        // so little was read last
+  size_t peeked_bytes_ = 0;  // dealt with here, and with the kernel still
+  int idle_looks_ = 0;       // since something was left
 };
 
 }  // namespace r2cc::net

@@ -180,7 +180,7 @@ TEST_P(BulkPair, OnlyWhoSaysSoLeavesVerySmallMessagesUntilLooksFindNothing) {
   ASSERT_TRUE(Exchange(8));
   EXPECT_EQ(Waiting(), 0) << "the first one tells that they are very small";
   ASSERT_TRUE(Exchange(8));
-  EXPECT_EQ(Waiting() > 0, GetParam() == BulkReceiver::Look::kLeave);
+  EXPECT_EQ(Waiting() > 0, GetParam() == BulkReceiver::Look::kPeek);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(Look(), BulkReceiver::Result::kEmpty);
   EXPECT_EQ(Waiting(), 0);
   EXPECT_TRUE(Exchange(8));
@@ -202,7 +202,7 @@ TEST_P(BulkPair, WhatIsLeftIsBoundedAndDealtWithOnce) {
 }
 
 TEST_P(BulkPair, WhoeverLooksInWhicheverWayEveryByteArrivesOnce) {
-  constexpr BulkReceiver::Look kLooks[] = {BulkReceiver::Look::kLeave, BulkReceiver::Look::kLeave, BulkReceiver::Look::kAhead,
+  constexpr BulkReceiver::Look kLooks[] = {BulkReceiver::Look::kPeek, BulkReceiver::Look::kPeek, BulkReceiver::Look::kAhead,
                                            BulkReceiver::Look::kInPlace};
   uint64_t sent = 0;
   for (int i = 0; i < 5000; ++i) {
@@ -236,7 +236,7 @@ TEST_P(BulkPair, TheEndShowsBehindWhatIsLeft) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Looks, BulkPair,
-                         testing::Values(BulkReceiver::Look::kInPlace, BulkReceiver::Look::kAhead, BulkReceiver::Look::kLeave));
+                         testing::Values(BulkReceiver::Look::kInPlace, BulkReceiver::Look::kAhead, BulkReceiver::Look::kPeek));
 
 }  // namespace
 }  // namespace r2cc::net

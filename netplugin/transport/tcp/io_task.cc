@@ -32,7 +32,7 @@ void IoTask::Run() {
 
 bool IoTask::Finish() { return std::exchange(untold_, false) && Commit(); }
 
-void SocketOwnership::Give(Workers* workers, Workers::Way way, size_t place, int fd, std::shared_ptr<IoTask> task) {
+void SocketOwnership::HandOver(Workers* workers, Workers::Way way, size_t place, int fd, std::shared_ptr<IoTask> task) {
   task_ = std::move(task);
   pending_ = paused_ = false;
   token_ = workers->Add(way, place, fd, task_);

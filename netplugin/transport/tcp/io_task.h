@@ -59,7 +59,7 @@ class SocketOwnership {
   }
 
   // The socket goes to the worker of `place`: see Workers::Add().
-  void Give(Workers* workers, Workers::Way way, size_t place, int fd, std::shared_ptr<IoTask> task);
+  void HandOver(Workers* workers, Workers::Way way, size_t place, int fd, std::shared_ptr<IoTask> task);
   void Wake(Workers* workers) {
     pending_ = true;
     workers->Wake(token_);

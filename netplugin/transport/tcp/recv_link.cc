@@ -111,7 +111,7 @@ bool TcpRecvLink::Read(size_t index) {
   const bool jobs_thread = port_->state().jobs_thread;
   // A socket that the poller has must not stay readable.
   const bool leave = jobs_thread && bulk.unwatched() && bulk.quick_ack.late();
-  const Look look = leave ? Look::kLeave : jobs_thread ? Look::kAhead : Look::kInPlace;
+  const Look look = leave ? Look::kPeek : jobs_thread ? Look::kAhead : Look::kInPlace;
   // Most looks find nothing.
   if (!owner_->Alive(name_) || !bulk.receiver->Fetch(look)) return false;
   return Reading(index, [&](const BulkReceiver::Sink& sink, uint64_t* received_bytes) {
@@ -222,8 +222,8 @@ void TcpRecvLink::UseWorkers(bool on) {
     const int fd = bulk.receiver->fd();
     if (on && whole() && owner_->Alive(name_)) {
       port_->poller()->Remove(std::exchange(bulk.token, 0), fd);
-      bulk.ownership.Give(port_->workers(), Workers::Way::kReceive, name_.local_rail * bulk_.size() + i, fd,
-                          std::make_shared<Task>(this, i));
+      bulk.ownership.HandOver(port_->workers(), Workers::Way::kReceive, name_.local_rail * bulk_.size() + i, fd,
+                              std::make_shared<Task>(this, i));
     } else if (!on) {
       bulk.ownership.Release(port_->workers(), fd);
       Watch(i);

@@ -288,7 +288,8 @@ void TcpSendLink::UseWorkers(bool on) {
         if (bulk.sender->busy()) bulk.ownership.Wake(port_->workers());
         continue;
       }
-      bulk.ownership.Give(port_->workers(), Workers::Way::kSend, name_.local_rail * bulk_.size() + i, fd, std::make_shared<Task>(this, i));
+      bulk.ownership.HandOver(port_->workers(), Workers::Way::kSend, name_.local_rail * bulk_.size() + i, fd,
+                              std::make_shared<Task>(this, i));
     } else if (!on) {
       bulk.ownership.Pause();
       port_->poller()->Modify(bulk.token, fd, EPOLLIN | EPOLLOUT | EPOLLET);

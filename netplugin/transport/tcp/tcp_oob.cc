@@ -18,7 +18,7 @@ TcpOob::TcpOob(TcpPort* port, const OobAddress& peer, OobOwner* owner)
       owner_(owner),
       address_(peer),
       control_(port->poller(), port->key().tag,
-               {[owner](const Frame& frame) { owner->OobHeard(frame); }, [this](plan::EvidenceCause) { Lost(Reach::kSilent); }}) {
+               {[owner](const Frame& frame) { owner->OobHeard(frame); }, [this](plan::EvidenceCause) { Lost(ProbeResult::kSilent); }}) {
   ParseAddress(peer.host, peer.port, &peer_);
 }
 
@@ -28,14 +28,15 @@ void TcpOob::Open(const Hello& hello) {
   ungreeted_told_ = false;
   int failure = 0;
   UniqueFd fd = Connect(port_->oob_source(), peer_, SocketUse::kOob, &failure);
-  if (!fd) return owner_->OobLost(failure == ECONNREFUSED ? Reach::kRefused : Reach::kSilent);
+  if (!fd) return owner_->OobLost(failure == ECONNREFUSED ? ProbeResult::kRefused : ProbeResult::kSilent);
   connector_ = std::make_unique<Connector>(port_->poller(), std::move(fd), Encode(hello),
                                            [this](Connector::Outcome outcome, const HelloReply& reply,
                                                   std::unique_ptr<PacketStream> stream) { Greeted(outcome, reply, std::move(stream)); });
 }
 
 void TcpOob::Greeted(Connector::Outcome outcome, const HelloReply& reply, std::unique_ptr<PacketStream> stream) {
-  if (outcome != Connector::Outcome::kReplied) return Lost(outcome == Connector::Outcome::kRefused ? Reach::kRefused : Reach::kSilent);
+  if (outcome != Connector::Outcome::kReplied)
+    return Lost(outcome == Connector::Outcome::kRefused ? ProbeResult::kRefused : ProbeResult::kSilent);
   connector_.reset();
   control_.Open(std::move(stream));
   owner_->OobGreeted(reply);
@@ -51,9 +52,9 @@ void TcpOob::Attach(std::unique_ptr<Connection> greeted, const HelloReply& reply
   control_.Open(std::move(stream));
 }
 
-void TcpOob::Lost(Reach reach) {
+void TcpOob::Lost(ProbeResult result) {
   Close();
-  owner_->OobLost(reach);
+  owner_->OobLost(result);
 }
 
 void TcpOob::Close() {
@@ -71,10 +72,10 @@ void TcpOob::Tick() {
   if (connector_ != nullptr && connector_->connected()) {
     if (!std::exchange(ungreeted_told_, true)) owner_->OobUngreeted();
   } else if (connector_ != nullptr && port_->Now() - connecting_since_ >= kConnectLimit) {
-    Lost(Reach::kSilent);
+    Lost(ProbeResult::kSilent);
   }
   if (!question_.has_value()) return;
-  const std::optional<Reach> answer = port_->probes()->AnswerTo(address_, *question_);
+  const std::optional<ProbeResult> answer = port_->probes()->AnswerTo(address_, *question_);
   if (!answer.has_value()) return;
   question_.reset();
   owner_->Probed(*answer);

@@ -28,7 +28,7 @@ class TcpOob final : public Oob {
 
  private:
   void Greeted(Connector::Outcome outcome, const HelloReply& reply, std::unique_ptr<PacketStream> stream);
-  void Lost(Reach reach);
+  void Lost(ProbeResult result);
 
   TcpPort* const port_;
   OobOwner* const owner_;

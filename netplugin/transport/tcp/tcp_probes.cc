@@ -8,7 +8,7 @@
 namespace r2cc::net {
 namespace {
 
-Reach ReachOf(int failure) { return failure == ECONNREFUSED ? Reach::kRefused : Reach::kSilent; }
+ProbeResult ProbeResultOf(int failure) { return failure == ECONNREFUSED ? ProbeResult::kRefused : ProbeResult::kSilent; }
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void TcpProbes::Ask(const OobAddress& peer, const Probes::Question& question) {
   probes_.Ask(peer, question);
 }
 
-std::optional<Reach> TcpProbes::AnswerTo(const OobAddress& peer, const Probes::Question& question) const {
+std::optional<ProbeResult> TcpProbes::AnswerTo(const OobAddress& peer, const Probes::Question& question) const {
   const std::lock_guard lock(mutex_);
   return probes_.AnswerTo(peer, question);
 }
@@ -40,9 +40,9 @@ void TcpProbes::Tick(Nanos now) {
 void TcpProbes::Connect(uint64_t connection, const OobAddress& peer) {
   SocketAddress to;
   int failure = 0;
-  if (!ParseAddress(peer.host, peer.port, &to)) return End(connection, Reach::kSilent);
+  if (!ParseAddress(peer.host, peer.port, &to)) return End(connection, ProbeResult::kSilent);
   UniqueFd fd = net::Connect(*source_, to, SocketUse::kOob, &failure);
-  if (!fd) return End(connection, ReachOf(failure));
+  if (!fd) return End(connection, ProbeResultOf(failure));
   const int raw = fd.get();
   const Poller::Token token = poller_->Add(raw, EPOLLOUT, [this, connection](uint32_t) { Connected(connection); });
   open_[connection] = {std::move(fd), token};
@@ -50,18 +50,18 @@ void TcpProbes::Connect(uint64_t connection, const OobAddress& peer) {
 
 void TcpProbes::Connected(uint64_t connection) {
   Open& open = open_.at(connection);
-  if (const int failure = ConnectResult(open.fd.get()); failure != 0) return End(connection, ReachOf(failure));
+  if (const int failure = ConnectResult(open.fd.get()); failure != 0) return End(connection, ProbeResultOf(failure));
   // Nobody speaks to who does not greet: what can be read is the end.
   poller_->Remove(open.token, open.fd.get());
-  open.token = poller_->Add(open.fd.get(), EPOLLIN, [this, connection](uint32_t) { End(connection, Reach::kSilent); });
+  open.token = poller_->Add(open.fd.get(), EPOLLIN, [this, connection](uint32_t) { End(connection, ProbeResult::kSilent); });
   const std::lock_guard lock(mutex_);
   probes_.Connected(connection, clock_->Now());
 }
 
-void TcpProbes::End(uint64_t connection, Reach reach) {
+void TcpProbes::End(uint64_t connection, ProbeResult result) {
   Close(connection);
   const std::lock_guard lock(mutex_);
-  probes_.Ended(connection, reach, clock_->Now());
+  probes_.Ended(connection, result, clock_->Now());
 }
 
 void TcpProbes::Close(uint64_t connection) {

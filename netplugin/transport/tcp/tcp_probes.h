@@ -25,7 +25,7 @@ class TcpProbes {
   // ---- any thread: see Probes ----
 
   void Ask(const OobAddress& peer, const Probes::Question& question);
-  std::optional<Reach> AnswerTo(const OobAddress& peer, const Probes::Question& question) const;
+  std::optional<ProbeResult> AnswerTo(const OobAddress& peer, const Probes::Question& question) const;
 
   // ---- the I/O thread ----
 
@@ -40,7 +40,7 @@ class TcpProbes {
   void Connect(uint64_t connection, const OobAddress& peer);
   void Close(uint64_t connection);
   void Connected(uint64_t connection);
-  void End(uint64_t connection, Reach reach);
+  void End(uint64_t connection, ProbeResult result);
 
   Poller* const poller_;
   const Clock* const clock_;

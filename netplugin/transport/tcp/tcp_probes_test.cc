@@ -26,16 +26,16 @@ class TcpProbesTest : public testing::Test {
     peer_ = {"127.0.0.1", address.port()};
     return fd;
   }
-  std::optional<Reach> Ask(Nanos heard = 0) {
+  std::optional<ProbeResult> Ask(Nanos heard = 0) {
     const Probes::Question question{clock_.Now(), heard};
     probes_.Ask(peer_, question);
-    std::optional<Reach> reach;
-    while (!reach.has_value() && clock_.Now() - question.asked < kAnswerLimit) {
+    std::optional<ProbeResult> result;
+    while (!result.has_value() && clock_.Now() - question.asked < kAnswerLimit) {
       probes_.Tick(clock_.Now());
       poller_.Wait(1);
-      reach = probes_.AnswerTo(peer_, question);
+      result = probes_.AnswerTo(peer_, question);
     }
-    return reach;
+    return result;
   }
 
   Poller poller_;
@@ -47,7 +47,7 @@ class TcpProbesTest : public testing::Test {
 
 TEST_F(TcpProbesTest, AStoppedProcessAnswersAnyNumberOfQuestions) {
   const UniqueFd listener = StoppedListener();
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(Ask(), Reach::kAnswers) << i;
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(Ask(), ProbeResult::kAnswers) << i;
   int failure = 0;
   EXPECT_TRUE(Accept(listener.get(), &failure));
   EXPECT_FALSE(Accept(listener.get(), &failure)) << "one connection for all of them";
@@ -55,23 +55,23 @@ TEST_F(TcpProbesTest, AStoppedProcessAnswersAnyNumberOfQuestions) {
 
 TEST_F(TcpProbesTest, AProcessThatIsGoneRefuses) {
   UniqueFd listener = StoppedListener();
-  EXPECT_EQ(Ask(), Reach::kAnswers);
+  EXPECT_EQ(Ask(), ProbeResult::kAnswers);
   listener.Close();
   // The kernel ends what was not accepted.
   for (int i = 0; i < 10; ++i) poller_.Wait(1);
-  EXPECT_EQ(Ask(), Reach::kRefused);
+  EXPECT_EQ(Ask(), ProbeResult::kRefused);
 }
 
 TEST_F(TcpProbesTest, AProcessThatWasHeardSinceIsAskedAnew) {
   UniqueFd listener = StoppedListener();
-  EXPECT_EQ(Ask(), Reach::kAnswers);
+  EXPECT_EQ(Ask(), ProbeResult::kAnswers);
   int failure = 0;
   const UniqueFd held = Accept(listener.get(), &failure);
   ASSERT_TRUE(held);
   listener.Close();
   // As by a child that sleeps on with its parent's descriptors.
-  EXPECT_EQ(Ask(), Reach::kAnswers);
-  EXPECT_EQ(Ask(clock_.Now()), Reach::kRefused);
+  EXPECT_EQ(Ask(), ProbeResult::kAnswers);
+  EXPECT_EQ(Ask(clock_.Now()), ProbeResult::kRefused);
 }
 
 TEST_F(TcpProbesTest, AFullQueueIsSilent) {
@@ -81,12 +81,12 @@ TEST_F(TcpProbesTest, AFullQueueIsSilent) {
   int failure = 0;
   std::vector<UniqueFd> fillers;
   for (int i = 0; i < 8; ++i) fillers.push_back(Connect(source_, to, SocketUse::kOob, &failure));
-  EXPECT_EQ(Ask(), Reach::kSilent);
+  EXPECT_EQ(Ask(), ProbeResult::kSilent);
 }
 
 TEST_F(TcpProbesTest, WhatIsNoAddressIsSilent) {
   peer_ = {"nowhere", 1};
-  EXPECT_EQ(Ask(), Reach::kSilent);
+  EXPECT_EQ(Ask(), ProbeResult::kSilent);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The acceptor's own memory as far as its peer has to know it: each region is told once, before or with the first grant that names it, and
 // again when its keys have changed; each word until it is confirmed. Pure: frames leave through the control queue.
-#ifndef R2CC_NETPLUGIN_LINK_TOLD_REGIONS_H_
-#define R2CC_NETPLUGIN_LINK_TOLD_REGIONS_H_
+#ifndef R2CC_NETPLUGIN_LINK_ANNOUNCED_REGIONS_H_
+#define R2CC_NETPLUGIN_LINK_ANNOUNCED_REGIONS_H_
 
 #include <cstdint>
 #include <map>
@@ -13,9 +13,9 @@
 
 namespace r2cc::net {
 
-class ToldRegions final : public RegionGenerations {
+class AnnouncedRegions final : public RegionGenerations {
  public:
-  explicit ToldRegions(ControlQueue* control_queue) : control_queue_(control_queue) {}
+  explicit AnnouncedRegions(ControlQueue* control_queue) : control_queue_(control_queue) {}
 
   uint32_t GenerationOf(RegionId region) const override;
   // A buffer in `region` is posted by a flow that is at home on `home`.
@@ -34,4 +34,4 @@ class ToldRegions final : public RegionGenerations {
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_LINK_TOLD_REGIONS_H_
+#endif  // R2CC_NETPLUGIN_LINK_ANNOUNCED_REGIONS_H_

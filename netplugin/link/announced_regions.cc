@@ -1,21 +1,21 @@
-#include "netplugin/link/told_regions.h"
+#include "netplugin/link/announced_regions.h"
 
 #include <utility>
 
 namespace r2cc::net {
 
-uint32_t ToldRegions::GenerationOf(RegionId region) const {
+uint32_t AnnouncedRegions::GenerationOf(RegionId region) const {
   const auto it = told_.find(region);
   return it == told_.end() ? 0 : it->second;
 }
 
-void ToldRegions::Use(const std::shared_ptr<const Region>& region, LinkId home, Nanos now) {
+void AnnouncedRegions::Use(const std::shared_ptr<const Region>& region, LinkId home, Nanos now) {
   if (GenerationOf(region->id) >= region->generation) return;
   told_[region->id] = region->generation;
   Tell(region, home, now);
 }
 
-bool ToldRegions::Changed(const std::shared_ptr<const Region>& region, Nanos now) {
+bool AnnouncedRegions::Changed(const std::shared_ptr<const Region>& region, Nanos now) {
   const auto it = told_.find(region->id);
   if (it == told_.end() || it->second >= region->generation) return false;
   const bool gone = region->keys.empty();
@@ -27,7 +27,7 @@ bool ToldRegions::Changed(const std::shared_ptr<const Region>& region, Nanos now
   return !gone;
 }
 
-void ToldRegions::Tell(const std::shared_ptr<const Region>& region, LinkId home, Nanos now) {
+void AnnouncedRegions::Tell(const std::shared_ptr<const Region>& region, LinkId home, Nanos now) {
   // Who knows these keys need not know those before.
   Confirmed(region->id, region->generation);
   Frame frame{.type = FrameType::kRegion};
