@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/core/check.h"
-#include "netplugin/collnet/planted.h"
+#include "netplugin/collnet/mutant.h"
 #include "netplugin/collnet/reduce.h"
 
 namespace r2cc::collnet {
@@ -46,7 +46,7 @@ void Executor::Learn(uint32_t member, uint64_t bytes_per_s) {
 void Executor::StampMore() {
   while (const std::optional<Stamp> stamp = stamper_->Next(called_)) {
     const std::string wrong = book_.Add(*stamp);
-    R2CC_CHECK(wrong.empty() || IsPlanted(Planted::kStampChanged));
+    R2CC_CHECK(wrong.empty() || IsActive(Mutant::kStampChanged));
     for (uint32_t peer = 1; peer < options_.members; ++peer) Tell(peer, *stamp);
   }
 }
@@ -76,7 +76,7 @@ void Executor::BeginOperations() {
     const Stamp* const stamp = book_.Find(begun_);
     if (stamp == nullptr) return;
     const bool slot_taken = begun_ >= options_.slots && open_.count(begun_ - options_.slots) > 0;
-    if (slot_taken && !IsPlanted(Planted::kSlotNotAwaited)) return;
+    if (slot_taken && !IsActive(Mutant::kSlotNotAwaited)) return;
     Begin(begun_++, *stamp);
   }
 }
@@ -129,7 +129,7 @@ void Executor::SendDone(const FlowName& flow, Nanos now) {
   if (failed()) return;
   last_event_ = now;
   Operation* const run = Of(flow.slot);
-  if (run == nullptr && IsPlanted(Planted::kDoneWhenSent)) return;
+  if (run == nullptr && IsActive(Mutant::kDoneWhenSent)) return;
   R2CC_CHECK(run != nullptr);
   run->SendDone(flow);
   EndIfDone(run->offer().operation);

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "base/core/byte_reader.h"
-#include "netplugin/collnet/planted.h"
+#include "netplugin/collnet/mutant.h"
 
 namespace r2cc::collnet {
 namespace {
@@ -172,7 +172,7 @@ std::optional<Message> Decode(std::span<const std::byte> bytes, uint32_t members
   switch (static_cast<Type>(reader.Get<uint8_t>())) {
     case Type::kStamp: {
       const Stamp stamp = ReadStamp(&reader);
-      if (std::string wrong = CheckPlanSpec(stamp.plan, members); !wrong.empty() && !IsPlanted(Planted::kPlanNotChecked))
+      if (std::string wrong = CheckPlanSpec(stamp.plan, members); !wrong.empty() && !IsActive(Mutant::kPlanNotChecked))
         *why = "its plan is none: " + wrong;
       message = stamp;
       break;

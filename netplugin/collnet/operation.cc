@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/core/check.h"
-#include "netplugin/collnet/planted.h"
+#include "netplugin/collnet/mutant.h"
 
 namespace r2cc::collnet {
 
@@ -57,7 +57,7 @@ void Operation::Begin() {
   for (const MemberLayout::Flow& flow : layout_->sends()) {
     const FlowName name{flow.peer, slot_, flow.from_lane, flow.to_lane};
     Action weight = Make(Action::Kind::kWeight, name);
-    weight.weight = IsPlanted(Planted::kWeightIgnored) ? 1 : flow.weight;
+    weight.weight = IsActive(Mutant::kWeightIgnored) ? 1 : flow.weight;
     actions_->push_back(std::move(weight));
     Action offer = Make(Action::Kind::kOffer, name);
     offer.message = Encode(offer_);
@@ -88,7 +88,7 @@ void Operation::BeginSend(const Due& due) {
   send.place = {due.step.after_receives == 0 ? Area::kContribution : Area::kResult, range.begin};
   send.bytes = range.bytes();
   actions_->push_back(std::move(send));
-  if (IsPlanted(Planted::kDoneWhenSent)) sent_.push_back(due.lane);
+  if (IsActive(Mutant::kDoneWhenSent)) sent_.push_back(due.lane);
 }
 
 void Operation::FinishSent() {
@@ -110,7 +110,7 @@ void Operation::BeginReceive(const Due& due) {
 }
 
 void Operation::SendDone(const FlowName& flow) {
-  if (IsPlanted(Planted::kDoneWhenSent)) return;
+  if (IsActive(Mutant::kDoneWhenSent)) return;
   R2CC_CHECK(progress_.UnderWay(flow.from_lane, false).step.peer == flow.peer);
   progress_.SendDone(flow.from_lane, [this](const Due& due) { BeginStep(due); });
 }
@@ -133,7 +133,7 @@ void Operation::Step(uint32_t lane, ReceiveEvent event) {
   const ReceiveStep step = kReceiveTable[static_cast<int>(receives_[lane].state)][static_cast<int>(event)];
   R2CC_CHECK(step.possible);
   receives_[lane].state = step.next;
-  const bool early = IsPlanted(Planted::kForwardedEarly) && event == ReceiveEvent::kCompletes;
+  const bool early = IsActive(Mutant::kForwardedEarly) && event == ReceiveEvent::kCompletes;
   if (early) receives_[lane].state = ReceiveState::kIdle;
   if (step.done || early) progress_.ReceiveDone(lane, [this](const Due& due) { BeginStep(due); });
   if (event != ReceiveEvent::kDue) FinishSent();
@@ -160,7 +160,7 @@ void Operation::Reduce(uint32_t number) {
       reduce.sources.push_back({group.first_receive == 0 ? Area::kContribution : Area::kResult, range.begin});
     else
       reduce.sources.push_back({Area::kStaging, each.staging});
-    if (IsPlanted(Planted::kArrivalOrder) && each.member == last_to_come) std::swap(reduce.sources.front(), reduce.sources.back());
+    if (IsActive(Mutant::kArrivalOrder) && each.member == last_to_come) std::swap(reduce.sources.front(), reduce.sources.back());
   }
   actions_->push_back(std::move(reduce));
 }
@@ -171,7 +171,7 @@ void Operation::ReduceDone(uint32_t number) {
   R2CC_CHECK(block.arrived > 0 && block.arrived == layout_->GroupsOf(number)[block.groups_done].receives);
   block.arrived = 0;
   ++block.groups_done;
-  if (IsPlanted(Planted::kForwardedEarly)) return;
+  if (IsActive(Mutant::kForwardedEarly)) return;
   if (--receives_[block.completed_by].sums == 0) Step(block.completed_by, ReceiveEvent::kAdded);
 }
 

@@ -78,7 +78,7 @@ class Operation {
   std::set<FlowName> offers_missing_;
   std::vector<Block> blocks_;
   std::vector<Receive> receives_;  // by lane
-  std::vector<uint32_t> sent_;     // for a planted bug
+  std::vector<uint32_t> sent_;     // for a mutant
 };
 
 }  // namespace r2cc::collnet

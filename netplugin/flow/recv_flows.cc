@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 
 namespace r2cc::net {
 namespace {
@@ -26,7 +26,7 @@ RecvFlows::Flow* RecvFlows::Open(FlowId id, LinkId home) {
 }
 
 void RecvFlows::Close(FlowId id) {
-  if (IsPlanted(Planted::kLateWrite)) return;
+  if (IsActive(Mutant::kLateWrite)) return;
   const Flow* const flow = Find(id);
   closed_[id] = flow->ledger.placed_through();
   std::erase(touched_, flow);
@@ -76,7 +76,7 @@ bool RecvFlows::outstanding() const {
 }
 
 void RecvFlows::TellAgain() {
-  if (IsPlanted(Planted::kNotToldAgain)) return;
+  if (IsActive(Mutant::kNotResent)) return;
   for (auto& [id, flow] : flows_) {
     flow.tell_again = true;
     Touch(&flow);
@@ -110,8 +110,8 @@ bool RecvFlows::Tell(Flow* flow, Nanos now) {
   FlowReport report{.flow = flow->id, .placed_through = placed, .grants = to_grant > 0 || flow->tell_again};
   if (report.grants) report.capacities = ledger.Capacities();
   if (report.grants && generations_ != nullptr) report.places = ledger.Places(*generations_);
-  if (IsPlanted(Planted::kAckBeforePlacement) && !report.grants) report.placed_through = std::max(placed, posted);
-  const bool dropped = IsPlanted(Planted::kGrantDropped) && to_grant > 0 && posted % 4 == 0;
+  if (IsActive(Mutant::kAckBeforePlacement) && !report.grants) report.placed_through = std::max(placed, posted);
+  const bool dropped = IsActive(Mutant::kGrantDropped) && to_grant > 0 && posted % 4 == 0;
   if (!dropped && !reports_->Report(std::move(report), flow->home)) return false;
   flow->acked_through = placed;
   flow->granted_through = posted;

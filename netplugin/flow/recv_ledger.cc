@@ -1,7 +1,7 @@
 #include "netplugin/flow/recv_ledger.h"
 
 #include "base/core/check.h"
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 
 namespace r2cc::net {
 
@@ -52,7 +52,7 @@ void RecvLedger::Unstage(MessageId id) {
 RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, PathEpoch epoch, std::byte** destination) {
   if (header.chunk_bytes == 0 || header.chunk_bytes % kChunkAlignment != 0) return Verdict::kRefuse;
   if (header.message < placed_through_) return Verdict::kDiscard;
-  if (IsPlanted(Planted::kZeroForgotten) && header.message_bytes == 0) return Verdict::kDiscard;
+  if (IsActive(Mutant::kZeroForgotten) && header.message_bytes == 0) return Verdict::kDiscard;
   if (const auto it = staged_.find(header.message); it != staged_.end() && it->second.claim == kAbsent) staged_.erase(it);
   if (header.message >= posted_through() || staged_.contains(header.message)) return BeginStaged(header, epoch, destination);
   Message& message = messages_[header.message - placed_through_];
@@ -75,7 +75,7 @@ RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, PathEpoch epoch, std:
   if (header.index >= message.claim.size() || header.bytes != ChunkLength(message.bytes, message.chunk_bytes, header.index))
     return Verdict::kRefuse;
   PathEpoch& claim = message.claim[header.index];
-  if (claim == kPlaced && IsPlanted(Planted::kDoubleDelivery)) {
+  if (claim == kPlaced && IsActive(Mutant::kDoubleDelivery)) {
     claim = kAbsent;
     ++message.missing;
   }
@@ -89,7 +89,7 @@ RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, PathEpoch epoch, std:
 }
 
 bool RecvLedger::Finish(MessageId id, uint32_t index, PathEpoch epoch) {
-  if (IsPlanted(Planted::kEarlyDone) && id < placed_through_) return false;
+  if (IsActive(Mutant::kEarlyDone) && id < placed_through_) return false;
   R2CC_CHECK(id >= placed_through_);
   if (const auto it = staged_.find(id); it != staged_.end()) {
     R2CC_CHECK(it->second.claim == epoch);
@@ -108,7 +108,7 @@ bool RecvLedger::Finish(MessageId id, uint32_t index, PathEpoch epoch) {
 bool RecvLedger::Advance() {
   const MessageId before = placed_through_;
   const auto whole = [](const Message& message) {
-    const bool early = IsPlanted(Planted::kEarlyDone) && message.claim.size() > 1 && message.missing == 1;
+    const bool early = IsActive(Mutant::kEarlyDone) && message.claim.size() > 1 && message.missing == 1;
     return !message.claim.empty() && (message.missing == 0 || early);
   };
   while (!messages_.empty() && whole(messages_.front())) {
@@ -122,7 +122,7 @@ bool RecvLedger::Advance() {
 }
 
 void RecvLedger::Drop(PathEpoch epoch) {
-  if (IsPlanted(Planted::kClaimKept)) return;
+  if (IsActive(Mutant::kClaimKept)) return;
   for (Message& message : messages_)
     for (PathEpoch& claim : message.claim)
       if (claim == epoch) claim = kAbsent;
@@ -140,7 +140,7 @@ FlowArrivals RecvLedger::Arrivals() const {
   FlowArrivals arrivals{flow_, placed_through_, {}};
   for (size_t i = 0; i < messages_.size(); ++i) {
     const Message& message = messages_[i];
-    if (message.claim.empty() || message.missing == message.claim.size() || IsPlanted(Planted::kDoubleDelivery)) continue;
+    if (message.claim.empty() || message.missing == message.claim.size() || IsActive(Mutant::kDoubleDelivery)) continue;
     MessageArrivals partial{placed_through_ + i, message.chunk_bytes, std::vector<bool>(message.claim.size())};
     for (size_t chunk = 0; chunk < message.claim.size(); ++chunk) partial.placed[chunk] = message.claim[chunk] == kPlaced;
     arrivals.partial.push_back(std::move(partial));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 
 namespace r2cc::net {
 
@@ -20,7 +20,7 @@ void SendFlows::Close(FlowId id) {
 bool SendFlows::SetWeight(FlowId id, double weight) {
   Flow* const flow = Find(id);
   if (flow == nullptr || !(weight >= kWeightLeast && weight <= kWeightMost)) return false;
-  if (IsPlanted(Planted::kWeightIgnored)) return true;
+  if (IsActive(Mutant::kWeightIgnored)) return true;
   // It is ahead by its last message at most: by so many bytes, whatever its weight is now.
   const double clock = clocks_[flow->clock];
   if (flow->served > clock) flow->served = clock + (flow->served - clock) * flow->weight / weight;
@@ -64,7 +64,7 @@ bool SendFlows::Expects(const Chunk& chunk) const {
 
 bool SendFlows::MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::span<const LinkShare> shares, LinkId link) const {
   if (!ready.any || flow.state == State::kFailed) return false;
-  if (ready.region != 0 && !IsPlanted(Planted::kKeyMissing)) {
+  if (ready.region != 0 && !IsActive(Mutant::kKeyMissing)) {
     if (!keys_->Reaches(ready.region, link)) return false;
     shares = Reaching(ready.region, shares);
   }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/core/check.h"
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 
 namespace r2cc::net {
 
@@ -23,19 +23,19 @@ MessageId SendLedger::Post(const Buffer& from, uint64_t bytes, uint32_t chunk_ba
   message.bytes = bytes;
   message.eager = MayBeEager(id, bytes);
   message.chunk_bytes = ChunkBytesFor(bytes, message.eager ? limits_.chunk_base_bytes : chunk_base_bytes);
-  if (IsPlanted(Planted::kOffBoundary) && !message.eager) message.chunk_bytes -= 64;
+  if (IsActive(Mutant::kOffBoundary) && !message.eager) message.chunk_bytes -= 64;
   const bool granted = id < granted_through_;
   wants_grant_ = !granted && !message.eager && last_eager_;
   last_eager_ = message.eager;
   if (granted && bytes > capacities_[id - acked_through_])
     overflowed_ = true;
-  else if (granted || message.eager || IsPlanted(Planted::kUngranted))
+  else if (granted || message.eager || IsActive(Mutant::kUngranted))
     MakeSendable(id);
   return id;
 }
 
 bool SendLedger::MayBeEager(MessageId id, uint64_t bytes) const {
-  const bool credit = id < acked_through_ + eager_window_ || IsPlanted(Planted::kEagerCredit);
+  const bool credit = id < acked_through_ + eager_window_ || IsActive(Mutant::kEagerCredit);
   return bytes <= limits_.eager_bytes && limits_.eager_bytes > 0 && credit;
 }
 
@@ -63,7 +63,7 @@ const std::byte* SendLedger::Release(MessageId id) {
   if (!message.released) {
     message.copy = pool_->Acquire(message.bytes);
     pool_->memory()->Copy(message.copy.get(), message.from, message.bytes);
-    if (!IsPlanted(Planted::kEagerUncopied)) message.from = message.copy.get();
+    if (!IsActive(Mutant::kEagerUncopied)) message.from = message.copy.get();
     message.released = true;
     AdvanceDone();
   }
@@ -77,7 +77,7 @@ std::shared_ptr<const std::byte[]> SendLedger::Copy(MessageId id) const {
 void SendLedger::AdvanceDone() {
   done_through_ = std::max(done_through_, acked_through_);
   while (done_through_ < posted_through() && At(done_through_).released) ++done_through_;
-  if (IsPlanted(Planted::kDoneWhenSent))
+  if (IsActive(Mutant::kDoneWhenSent))
     while (done_through_ < posted_through() && !At(done_through_).holder.empty() && At(done_through_).ready == 0) ++done_through_;
 }
 
@@ -189,7 +189,7 @@ uint64_t SendLedger::Reclaim(PathEpoch epoch) {
     for (uint32_t i = 0; i < message.holder.size(); ++i) {
       if (message.holder[i] != epoch) continue;
       message.holder[i] = kReady;
-      if (IsPlanted(Planted::kEagerFreed) && message.released) std::memset(message.copy.get(), 0xdb, message.bytes);
+      if (IsActive(Mutant::kEagerFreed) && message.released) std::memset(message.copy.get(), 0xdb, message.bytes);
       message.first_ready = std::min(message.first_ready, i);
       ++message.ready;
       replay_bytes += ChunkLength(message.bytes, message.chunk_bytes, i);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 #include "netplugin/link/fenced_parts.h"
 
 namespace r2cc::net {
@@ -83,13 +83,13 @@ void ControlQueue::Repeat(FrameType type, ChannelId channel) {
 }
 
 void ControlQueue::Resend(Nanos now) {
-  if (IsPlanted(Planted::kToldOnce)) return;
+  if (IsActive(Mutant::kSentOnce)) return;
   for (auto& [key, kept] : kept_) Send(&kept, now);
 }
 
 void ControlQueue::Tick(Nanos now, const std::function<void(const Key&, Frame*)>& refresh) {
   for (auto& [key, kept] : kept_) {
-    if (now - kept.sent < kResendAfter || (IsPlanted(Planted::kToldOnce) && kept.sent != 0)) continue;
+    if (now - kept.sent < kResendAfter || (IsActive(Mutant::kSentOnce) && kept.sent != 0)) continue;
     if (refresh) refresh(key, &kept.frame);
     Send(&kept, now);
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 
 namespace r2cc::net {
 
@@ -82,9 +82,9 @@ FailureDetector::Verdict FailureDetector::Tick(bool outstanding, Nanos now) {
   verdict.peer_silent = AllSilent(now);
   for (const auto& [channel, state] : channels_) {
     if (state.unanswered_since == 0 || now - state.unanswered_since < silence_ * 3 / 4) continue;
-    if (IsPlanted(Planted::kFalseFence)) verdict.silent.push_back(channel);
+    if (IsActive(Mutant::kFalseFence)) verdict.silent.push_back(channel);
     for (const auto& [other_channel, other] : channels_)
-      if (!IsPlanted(Planted::kFalseFence) && other_channel != channel && other.answered_ping >= state.unanswered_since + silence_ / 4 &&
+      if (!IsActive(Mutant::kFalseFence) && other_channel != channel && other.answered_ping >= state.unanswered_since + silence_ / 4 &&
           now - other.heard < AnswersWithin() && now - other.answering_since >= silence_ / 2) {
         verdict.silent.push_back(channel);
         break;

@@ -1,5 +1,5 @@
-// Flows share links by their weights: sessions with all links up, over the source in which bugs can be planted, so that the test proves
-// that it sees one.
+// Flows share links by their weights: sessions with all links up, over the source in which mutants can be switched on, so that the test
+// proves that it sees one.
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 #include "netplugin/link/send_session.h"
 
 namespace r2cc::net {
@@ -94,35 +94,35 @@ class Sender {
 };
 
 struct FairWeightsTest : testing::Test {
-  ~FairWeightsTest() override { planted = Planted::kNothing; }
+  ~FairWeightsTest() override { mutant = Mutant::kNothing; }
 };
 
 TEST_F(FairWeightsTest, FlowsOfOneLinkShareItByTheirWeights) {
-  for (const Planted bug : {Planted::kNothing, Planted::kWeightIgnored}) {
-    planted = bug;
+  for (const Mutant bug : {Mutant::kNothing, Mutant::kWeightIgnored}) {
+    mutant = bug;
     Sender sender(2);
     const FlowId light = sender.Open(0, 1), heavy = sender.Open(0, 3);
     sender.Pull(400, {0});
-    if (bug == Planted::kNothing) {
+    if (bug == Mutant::kNothing) {
       EXPECT_EQ(sender.bytes(light), 100u * kChunkBytes);
       EXPECT_EQ(sender.bytes(heavy), 300u * kChunkBytes);
       EXPECT_LE(sender.farthest_apart(), 1);
     } else {
-      EXPECT_EQ(sender.bytes(light), sender.bytes(heavy)) << "not planted";
+      EXPECT_EQ(sender.bytes(light), sender.bytes(heavy)) << "not mutant";
       EXPECT_GT(sender.farthest_apart(), 1) << "not seen";
     }
   }
 }
 
 TEST_F(FairWeightsTest, SoTheyDoWhileChunksAreDealtOutToAllLinks) {
-  for (const Planted bug : {Planted::kNothing, Planted::kWeightIgnored}) {
-    planted = bug;
+  for (const Mutant bug : {Mutant::kNothing, Mutant::kWeightIgnored}) {
+    mutant = bug;
     constexpr uint32_t kChunksInAMessage = 5;
     Sender sender(3, kChunksInAMessage);
     const FlowId light = sender.Open(0, 1), heavy = sender.Open(1, 3), middle = sender.Open(2, 2);
     sender.Lose(2);
     sender.Pull(600 * kChunksInAMessage, {0, 1});
-    if (bug == Planted::kNothing) {
+    if (bug == Mutant::kNothing) {
       EXPECT_LE(sender.farthest_apart(), 1);
       EXPECT_EQ(sender.bytes(light), 100u * kChunksInAMessage * kChunkBytes);
       EXPECT_EQ(sender.bytes(middle), 200u * kChunksInAMessage * kChunkBytes);

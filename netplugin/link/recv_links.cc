@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/core/check.h"
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 
 namespace r2cc::net {
 namespace {
@@ -46,8 +46,8 @@ RecvLinks::Offer RecvLinks::Greet(LinkId id, Incarnation incarnation, uint16_t l
 
 void RecvLinks::Closed(LinkId id, Incarnation incarnation, bool ok, Nanos now) {
   if (links_[id].incarnation != incarnation) return;
-  if (IsPlanted(Planted::kCloseNotAwaited) && links_[id].state != AcceptorState::kEnding) return;
-  const bool closed = ok || IsPlanted(Planted::kCloseFailureUnheeded);
+  if (IsActive(Mutant::kCloseNotAwaited) && links_[id].state != AcceptorState::kEnding) return;
+  const bool closed = ok || IsActive(Mutant::kCloseFailureUnheeded);
   Step(id, closed ? AcceptorEvent::kClosed : AcceptorEvent::kNotClosed, incarnation, EvidenceCause::kNone, kOobChannel, now);
 }
 
@@ -162,7 +162,7 @@ void RecvLinks::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, Ev
   Link& link = links_[id];
   if (observer_) observer_(id, link.state, event);
   const AcceptorStep step = Next(link.state, event);
-  if (IsPlanted(Planted::kFenceUnfulfilled) && step.action == AcceptorAction::kCloseAndOwe)
+  if (IsActive(Mutant::kFenceUnfulfilled) && step.action == AcceptorAction::kCloseAndOwe)
     return session_.control_queue->Send(channel, Fenced(id, incarnation, cause));
   // From here on an ending link delivers no more; its claims stay until it is closed.
   link.state = step.next;
@@ -173,7 +173,7 @@ void RecvLinks::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, Ev
     case AcceptorAction::kClose: End(id, now); break;
     case AcceptorAction::kCloseAndOwe:
       End(id, now);
-      if (IsPlanted(Planted::kFencedEarly)) {
+      if (IsActive(Mutant::kFencedEarly)) {
         session_.control_queue->Send(channel, Fenced(id, incarnation, cause));
         break;
       }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/core/check.h"
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 
 namespace r2cc::net {
 namespace {
@@ -67,7 +67,7 @@ void RecvSession::CloseFlow(FlowId id, Nanos now) {
   const MessageId placed_through = flow->ledger.placed_through();
   const LinkId home = flow->home;
   flows_.Close(id);
-  if (failed_ || IsPlanted(Planted::kByeLost)) return flows_.Forget(id);
+  if (failed_ || IsActive(Mutant::kByeLost)) return flows_.Forget(id);
   Frame frame{.type = FrameType::kBye, .flow = id};
   frame.message = placed_through;
   control_queue_.SendUntilAnswered({FrameType::kBye, id, 0}, std::move(frame), home, true, now);

@@ -1,6 +1,6 @@
 #include "netplugin/link/remote_regions.h"
 
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 
 namespace r2cc::net {
 
@@ -26,7 +26,7 @@ bool RemoteRegions::Told(const std::shared_ptr<const Region>& region) {
   }
   if (region->keys.size() != rails_ || region->base != known.base || region->bytes != known.bytes) return false;
   auto next = std::make_shared<Region>(*region);
-  if (IsPlanted(Planted::kKeyStale)) next->keys = known.keys;
+  if (IsActive(Mutant::kKeyStale)) next->keys = known.keys;
   it->second = std::move(next);
   return true;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 #include "plan/model.h"
 
 namespace r2cc::net {
@@ -83,7 +83,7 @@ void SendLinks::Proved(LinkId id, Incarnation incarnation, bool ok, Nanos now) {
 
 void SendLinks::Fenced(const Frame& frame, Nanos now) {
   Link& link = links_[frame.link];
-  const Incarnation told = IsPlanted(Planted::kFenceStale) ? link.incarnation : frame.incarnation;
+  const Incarnation told = IsActive(Mutant::kFenceStale) ? link.incarnation : frame.incarnation;
   if (const auto cause = static_cast<EvidenceCause>(frame.cause); told == link.incarnation) {
     // The peer's own word on its own rail; the answer to a fence of ours only repeats what we said.
     if (cause == EvidenceCause::kLinkDown && link.state != InitiatorState::kIdle) rails_.SetRemoteUp(link.rails.remote, false);
@@ -323,7 +323,7 @@ void SendLinks::EndPath(LinkId id, bool ask, EvidenceCause cause, Nanos was_sinc
   RefreshShares();
   if (!any_up() && none_since_ == 0) none_since_ = now;
   fences_.Add({.link = id, .incarnation = link.incarnation, .epoch = link.epoch, .cause = cause, .since = now});
-  if (IsPlanted(Planted::kFenceMissing)) session_.flows->Reclaim(link.epoch);
+  if (IsActive(Mutant::kFenceMissing)) session_.flows->Reclaim(link.epoch);
   Close(id, now);
   if (ask) AskFence(id, cause, now);
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 
 namespace r2cc::net {
 namespace {
@@ -196,7 +196,7 @@ void SendSession::ReceiveGrant(ChannelId channel, const Frame& frame, SendFlows:
     if (known == RemoteRegions::Known::kNever) return Garbled(channel, now);
     waits |= known == RemoteRegions::Known::kNotYet;
   }
-  if (waits && !IsPlanted(Planted::kKeyMissing)) {
+  if (waits && !IsActive(Mutant::kKeyMissing)) {
     // Grants are whole: the one that reaches furthest says all that the others do.
     const auto end = [](const Frame& grant) { return grant.message + grant.numbers.size(); };
     const auto it = waiting_.find(flow->id);
@@ -353,7 +353,7 @@ void SendSession::CheckLost(Nanos now) {
   }
   ticked_ = now;
   if (links_.none_since() == 0) return;
-  if (IsPlanted(Planted::kFalseError) && links_.last_cause() == EvidenceCause::kLinkDown) return FailAll("R2CC: a link is down");
+  if (IsActive(Mutant::kFalseError) && links_.last_cause() == EvidenceCause::kLinkDown) return FailAll("R2CC: a link is down");
   if (!control_queue_.any_open() && oob_.refused()) {
     FailAll("R2CC: peer " + peer_node_ + " is gone: its address refuses connections and no rail reaches it");
   } else if (unreachable_ >= options_.deadline) {

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 #include "netplugin/transport/memory_table.h"
 #include "netplugin/transport/record.h"
 
@@ -86,7 +86,7 @@ bool RecvPeer::FastPath(FlowId flow) {
 void RecvPeer::Close(FlowId flow) {
   RunInbox();
   if (!comms_.contains(flow)) return;
-  if (!IsPlanted(Planted::kForgottenEarly))
+  if (!IsActive(Mutant::kForgottenEarly))
     links_.ForEach([&](const LinkName& name, RecvLink& link) {
       if (!link.Forget(flow)) Trouble(name, EvidenceCause::kFlowClosed);
     });
@@ -197,7 +197,7 @@ void RecvPeer::Execute(const Action& action) {
 void RecvPeer::CloseLink(LinkId link, Incarnation incarnation) {
   const LinkName name = links_.at(link) != nullptr ? links_.name(link) : LinkName{.link = link, .incarnation = incarnation};
   channels_.Set(link, nullptr);
-  if (links_.Close(link) || IsPlanted(Planted::kCloseNotAwaited)) LinkClosed(name, true);
+  if (links_.Close(link) || IsActive(Mutant::kCloseNotAwaited)) LinkClosed(name, true);
 }
 
 void RecvPeer::FlushChannels() {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 #include "netplugin/link/transport_choice.h"
 
 namespace r2cc::net {
@@ -136,7 +136,7 @@ void SendPeer::HearAnswers(FlowId flow) {
 void SendPeer::Close(FlowId flow) {
   RunInbox();
   if (!comms_.contains(flow)) return;
-  const bool holds_buffers = session_.HoldsBuffers(flow) && !IsPlanted(Planted::kCloseDoesNotWait);
+  const bool holds_buffers = session_.HoldsBuffers(flow) && !IsActive(Mutant::kCloseDoesNotWait);
   session_.CloseFlow(flow, now());
   // A half-sent chunk still reads NCCL's buffer: its link ends, and the other flows on it replay.
   if (holds_buffers)

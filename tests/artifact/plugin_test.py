@@ -41,10 +41,10 @@ class PluginTest(unittest.TestCase):
     self.assertIn("NODELETE", self.elf.flags)
     self.assertNotIn("TEXTREL", self.elf.flags)
 
-  def test_holds_no_switch_for_planted_bugs(self):
+  def test_holds_no_mutant(self):
     symbols = subprocess.run(["readelf", "-sW", self.path], check=True, stdout=subprocess.PIPE, text=True).stdout
     self.assertIn("SendLedger", symbols)  # there are names to look at
-    self.assertNotRegex(symbols, r"(?i)planted")
+    self.assertNotRegex(symbols, r"(?i)mutant")
 
   def test_is_small(self):
     self.assertLess(os.path.getsize(self.path), SIZE_BYTES_MAX)

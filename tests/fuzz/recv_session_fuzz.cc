@@ -100,7 +100,7 @@ class World {
     switch (input_.Below(4)) {
       case 0: return session_.OobUp(now_);
       case 1: return session_.OobDown(now_);
-      default: return session_.PeerProbed(fuzz::TakeReach(&input_), now_);
+      default: return session_.PeerProbed(fuzz::TakeProbeResult(&input_), now_);
     }
   }
 

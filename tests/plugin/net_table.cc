@@ -22,7 +22,7 @@ using abi::Result;
 
 // Relative to a test's runfiles.
 constexpr char kLibrary[] = "netplugin/libnccl-net-r2cc.so";
-constexpr char kPlantedLibrary[] = "netplugin/libnccl-net-r2cc-planted.so";
+constexpr char kMutantLibrary[] = "netplugin/libnccl-net-r2cc-mutant.so";
 
 __attribute__((format(printf, 5, 6))) void Log(abi::LogLevel, unsigned long, const char*, int, const char* format, ...) {
   char line[2048];
@@ -137,7 +137,7 @@ class TableNet final : public Net {
 }  // namespace
 
 void* OpenLibrary() {
-  void* library = dlopen(std::getenv("R2CC_PLANTED") == nullptr ? kLibrary : kPlantedLibrary, RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(std::getenv("R2CC_MUTANT") == nullptr ? kLibrary : kMutantLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library != nullptr) return library;
   std::fprintf(stderr, "%s\n", dlerror());
   std::exit(1);

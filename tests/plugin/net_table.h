@@ -37,8 +37,8 @@ class Net {
   virtual abi::Result CloseListen(void* comm) = 0;
 };
 
-// The plugin's library, opened as NCCL opens it; with R2CC_PLANTED in the environment the one in which that bug is planted (see
-// netplugin/flow/planted.h). Ends the process if it cannot be.
+// The plugin's library, opened as NCCL opens it; with R2CC_MUTANT in the environment the one in which that mutant is switched on (see
+// netplugin/flow/mutant.h). Ends the process if it cannot be.
 void* OpenLibrary();
 // The table of `version` in it; null if it exports none.
 std::unique_ptr<Net> NetOf(void* library, int version);

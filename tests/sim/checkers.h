@@ -55,7 +55,7 @@ class Checker {
   // The initiator takes back what was in flight on it.
   void Fenced(const Carrying& who);
 
-  // Names the checker, so that a planted bug can be told to be caught by the right one.
+  // Names the checker, so that a mutant can be told to be caught by the right one.
   void Violation(const std::string& checker, const std::string& what);
   const std::vector<std::string>& violations() const { return violations_; }
   const std::array<uint64_t, kSituations>& situations() const { return situations_; }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 
 namespace r2cc::sim {
 namespace {
@@ -152,10 +152,10 @@ void SimRecvLink::Prove(bool ok) {
   DeliverStale();
 }
 
-// Planted: a completion of an incarnation that has ended counts for the next one.
+// Mutant: a completion of an incarnation that has ended counts for the next one.
 void SimRecvLink::KeepStale() {
   for (const Bulk& bulk : bulk_)
-    if (net::IsPlanted(net::Planted::kStaleCompletion) && bulk.in != nullptr && bulk.in->half_read() != nullptr)
+    if (net::IsActive(net::Mutant::kStaleCompletion) && bulk.in != nullptr && bulk.in->half_read() != nullptr)
       port_->stale[name_.link] = *bulk.in->half_read();
 }
 

@@ -95,7 +95,7 @@ class SimPort final : public net::OobPort {
   ReadySet ready;
   std::vector<SimSendLink*> senders;
   std::vector<SimRecvLink*> receivers;
-  // Planted: chunks whose link ended half-way through them, by link.
+  // Mutant: chunks whose link ended half-way through them, by link.
   std::map<net::LinkId, net::Chunk> stale;
 };
 

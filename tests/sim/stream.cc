@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/core/hash.h"
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 
 namespace r2cc::sim {
 
@@ -163,7 +163,7 @@ bool BulkIn::Fetch(size_t most) {
 }
 
 BulkIn::Result BulkIn::Read(const Sink& sink, size_t turn_bytes) {
-  if (const uint32_t fetched = std::exchange(fetched_, 0); fetched > 0 && !net::IsPlanted(net::Planted::kWorkerUntold)) {
+  if (const uint32_t fetched = std::exchange(fetched_, 0); fetched > 0 && !net::IsActive(net::Mutant::kWorkerUnreported)) {
     payload_done_ += fetched;
     if (payload_done_ == current_.chunk.bytes && !EndChunk(sink)) return Result::kGarbled;
   }

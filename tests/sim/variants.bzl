@@ -1,4 +1,4 @@
-"""The simulation's libraries, once over the peers as they are shipped and once over those in which bugs can be planted."""
+"""The simulation's libraries, once over the peers as they are shipped and once over those in which mutants can be switched on."""
 
 def sim_libraries(suffix, peers):
     """The simulated processes and the world.

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 
 namespace r2cc::net {
 
@@ -60,7 +60,7 @@ void SocketOwnership::Release(Workers* workers, int fd) {
 void SocketOwnership::Pause() {
   if (!by_worker()) return;
   Await();
-  if (!IsPlanted(Planted::kDismissedUntold)) task_->Finish();
+  if (!IsActive(Mutant::kReleasedUnreported)) task_->Finish();
   paused_ = true;
 }
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/core/check.h"
-#include "netplugin/flow/planted.h"
+#include "netplugin/flow/mutant.h"
 #include "netplugin/transport/tcp/endpoint.h"
 #include "netplugin/transport/tcp/tcp_connection.h"
 #include "netplugin/transport/tcp/tcp_port.h"
@@ -148,7 +148,7 @@ bool TcpRecvLink::Reading(size_t index, FunctionRef<BulkReceiver::Result(const B
 bool TcpRecvLink::Forget(FlowId flow) {
   for (Bulk& bulk : bulk_) {
     if (bulk.receiver == nullptr) continue;
-    if (!IsPlanted(Planted::kCloseDoesNotWait)) bulk.ownership.Await();
+    if (!IsActive(Mutant::kCloseDoesNotWait)) bulk.ownership.Await();
     bulk.receiver->Forget(flow);
   }
   last_socket_.Erase(flow);

@@ -1,13 +1,13 @@
-// Bugs that tests plant in the production source, one per point of the lossless contract, to prove that the checkers see them. Without
-// R2CC_PLANT, that is in everything that is shipped, nothing is ever planted and the compiler drops the switches.
-#ifndef R2CC_NETPLUGIN_FLOW_PLANTED_H_
-#define R2CC_NETPLUGIN_FLOW_PLANTED_H_
+// Mutants: bugs that tests switch on in the production source, one per point of the lossless contract, to prove that the checkers see them.
+// Without R2CC_MUTANTS, that is in everything that is shipped, no mutant is ever active and the compiler drops the switches.
+#ifndef R2CC_NETPLUGIN_FLOW_MUTANT_H_
+#define R2CC_NETPLUGIN_FLOW_MUTANT_H_
 
 #include <cstdlib>
 
 namespace r2cc::net {
 
-enum class Planted {
+enum class Mutant {
   kNothing,
   // Grants and the eager path.
   kUngranted,      // a message leaves before its buffer was posted
@@ -20,8 +20,8 @@ enum class Planted {
   // Acknowledgements.
   kDoneWhenSent,        // a send is done when it has left
   kAckBeforePlacement,  // a message is acknowledged when its buffer is posted
-  kNotToldAgain,        // grants and acknowledgements are not told again after a channel was lost
-  kToldOnce,            // what should be repeated until it is answered is told once
+  kNotResent,           // grants and acknowledgements are not told again after a channel was lost
+  kSentOnce,            // what should be repeated until it is answered is told once
   kByeLost,             // a receiver that closes does not say what it has
   // Placement.
   kEarlyDone,       // a receive is done with a chunk missing
@@ -40,10 +40,10 @@ enum class Planted {
   kCloseFailureUnheeded,  // a link that could not be closed counts as closed
   kForgottenEarly,        // a receiver's flow is closed while a link may still write its buffers
   kStaleCompletion,       // what comes late of an incarnation counts for the one that is alive
-  kWorkerUntold,          // what a worker has moved is not told
+  kWorkerUnreported,      // what a worker has moved is not told
   // Workers.
-  kDismissedUntold,   // what a worker's last call has moved is forgotten when the worker lets go of the socket, and moved again
-  kCloseDoesNotWait,  // a flow is closed while a worker's call, or a half-sent chunk, still needs its buffer
+  kReleasedUnreported,  // what a worker's last call has moved is forgotten when the worker lets go of the socket, and moved again
+  kCloseDoesNotWait,    // a flow is closed while a worker's call, or a half-sent chunk, still needs its buffer
   // Keys.
   kKeyMissing,  // a message leaves before the keys to its buffer are here
   kKeyStale,    // the first keys are used for ever
@@ -51,18 +51,18 @@ enum class Planted {
   kWeightIgnored,  // flows share a link equally whatever their weights
 };
 
-#ifdef R2CC_PLANT
-// The one that R2CC_PLANTED names by its number.
-inline Planted PlantedByEnvironment() {
-  const char* const number = std::getenv("R2CC_PLANTED");
-  return number == nullptr ? Planted::kNothing : static_cast<Planted>(std::atoi(number));
+#ifdef R2CC_MUTANTS
+// The one that R2CC_MUTANT names by its number.
+inline Mutant MutantByEnvironment() {
+  const char* const number = std::getenv("R2CC_MUTANT");
+  return number == nullptr ? Mutant::kNothing : static_cast<Mutant>(std::atoi(number));
 }
-inline thread_local Planted planted = PlantedByEnvironment();
-inline bool IsPlanted(Planted bug) { return planted == bug; }
+inline thread_local Mutant mutant = MutantByEnvironment();
+inline bool IsActive(Mutant bug) { return mutant == bug; }
 #else
-constexpr bool IsPlanted(Planted) { return false; }
+constexpr bool IsActive(Mutant) { return false; }
 #endif
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_FLOW_PLANTED_H_
+#endif  // R2CC_NETPLUGIN_FLOW_MUTANT_H_

@@ -1,11 +1,11 @@
-// Bugs that tests plant in the production source, to prove that the checkers see them. Without R2CC_PLANT, that is in everything that is
-// shipped, nothing is ever planted and the compiler drops the switches. See flow/planted.h.
-#ifndef R2CC_NETPLUGIN_COLLNET_PLANTED_H_
-#define R2CC_NETPLUGIN_COLLNET_PLANTED_H_
+// Mutants: bugs that tests switch on in the production source, to prove that the checkers see them. Without R2CC_MUTANTS, that is in
+// everything that is shipped, no mutant is ever active and the compiler drops the switches. See flow/mutant.h.
+#ifndef R2CC_NETPLUGIN_COLLNET_MUTANT_H_
+#define R2CC_NETPLUGIN_COLLNET_MUTANT_H_
 
 namespace r2cc::collnet {
 
-enum class Planted {
+enum class Mutant {
   kNothing,
   kStampNotAwaited,  // an operation begins with the last plan although nothing is stamped for it
   kCountedTwice,     // a contribution is added twice
@@ -18,13 +18,13 @@ enum class Planted {
   kPlanNotChecked,   // a peer's plan is used as it is
 };
 
-#ifdef R2CC_PLANT
-inline thread_local Planted planted = Planted::kNothing;
-inline bool IsPlanted(Planted bug) { return planted == bug; }
+#ifdef R2CC_MUTANTS
+inline thread_local Mutant mutant = Mutant::kNothing;
+inline bool IsActive(Mutant bug) { return mutant == bug; }
 #else
-constexpr bool IsPlanted(Planted) { return false; }
+constexpr bool IsActive(Mutant) { return false; }
 #endif
 
 }  // namespace r2cc::collnet
 
-#endif  // R2CC_NETPLUGIN_COLLNET_PLANTED_H_
+#endif  // R2CC_NETPLUGIN_COLLNET_MUTANT_H_

@@ -1,25 +1,25 @@
-// That the checkers see a bug: each one that planted.h can plant is found within some seeds.
+// That the checkers see a bug: each mutant of mutant.h is found within some seeds.
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <string>
 
-#include "netplugin/collnet/planted.h"
+#include "netplugin/collnet/mutant.h"
 #include "tests/collnet/world.h"
 
 namespace r2cc::collnet_test {
 namespace {
 
-using collnet::Planted;
+using collnet::Mutant;
 
 constexpr uint64_t kSeeds = 300;
 
 // The first seed at which something is wrong; 0: none.
-uint64_t FoundAt(Planted bug, const std::function<std::string(uint64_t)>& run) {
+uint64_t FoundAt(Mutant bug, const std::function<std::string(uint64_t)>& run) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    collnet::planted = bug;
+    collnet::mutant = bug;
     const std::string wrong = run(seed);
-    collnet::planted = Planted::kNothing;
+    collnet::mutant = Mutant::kNothing;
     if (!wrong.empty()) return seed;
   }
   return 0;
@@ -34,18 +34,17 @@ std::string RunSeed(uint64_t seed) {
   return World(scenario).Run();
 }
 
-TEST(PlantedTest, NothingIsFoundWhereNothingIsPlanted) { EXPECT_EQ(FoundAt(Planted::kNothing, RunSeed), 0u); }
+TEST(MutantTest, NothingIsFoundWhereNothingIsMutant) { EXPECT_EQ(FoundAt(Mutant::kNothing, RunSeed), 0u); }
 
-class Bugs : public testing::TestWithParam<Planted> {};
+class Bugs : public testing::TestWithParam<Mutant> {};
 TEST_P(Bugs, IsFound) { EXPECT_NE(FoundAt(GetParam(), RunSeed), 0u); }
 
 INSTANTIATE_TEST_SUITE_P(All, Bugs,
-                         testing::Values(Planted::kStampNotAwaited, Planted::kCountedTwice, Planted::kForwardedEarly,
-                                         Planted::kDoneWhenSent, Planted::kSlotNotAwaited, Planted::kWeightIgnored,
-                                         Planted::kStampChanged));
+                         testing::Values(Mutant::kStampNotAwaited, Mutant::kCountedTwice, Mutant::kForwardedEarly, Mutant::kDoneWhenSent,
+                                         Mutant::kSlotNotAwaited, Mutant::kWeightIgnored, Mutant::kStampChanged));
 
 // The sum of symbols does not tell in which order they were added; numbers that are rounded do.
-TEST(PlantedTest, AnotherOrderIsFound) {
+TEST(MutantTest, AnotherOrderIsFound) {
   const auto run = [](uint64_t seed) -> std::string {
     Scenario scenario;
     scenario.seed = scenario.timing_seed = seed;
@@ -58,8 +57,8 @@ TEST(PlantedTest, AnotherOrderIsFound) {
     wrong += other.Run();
     return wrong.empty() && one.results_hash() != other.results_hash() ? "another result" : wrong;
   };
-  EXPECT_EQ(FoundAt(Planted::kNothing, run), 0u);
-  EXPECT_NE(FoundAt(Planted::kArrivalOrder, run), 0u);
+  EXPECT_EQ(FoundAt(Mutant::kNothing, run), 0u);
+  EXPECT_NE(FoundAt(Mutant::kArrivalOrder, run), 0u);
 }
 
 }  // namespace
