@@ -1,6 +1,6 @@
 // Brings control frames to the peer on whatever channels there are, and again until they are answered. Pure: frames leave as actions.
-#ifndef R2CC_NETPLUGIN_LINK_COURIER_H_
-#define R2CC_NETPLUGIN_LINK_COURIER_H_
+#ifndef R2CC_NETPLUGIN_LINK_CONTROL_QUEUE_H_
+#define R2CC_NETPLUGIN_LINK_CONTROL_QUEUE_H_
 
 #include <cstdint>
 #include <functional>
@@ -84,4 +84,4 @@ class ControlQueue final : public FlowReportSink {
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_LINK_COURIER_H_
+#endif  // R2CC_NETPLUGIN_LINK_CONTROL_QUEUE_H_

@@ -3,8 +3,8 @@
 // A channel is suspected by pings that it leaves unanswered, and given up only if another channel has been answering for a while, pings
 // among them that were sent well after the unanswered one: a peer that is stopped or busy answers none, and is waited for without limit;
 // one that wakes up answers on one channel after the other.
-#ifndef R2CC_NETPLUGIN_LINK_LANE_WATCH_H_
-#define R2CC_NETPLUGIN_LINK_LANE_WATCH_H_
+#ifndef R2CC_NETPLUGIN_LINK_FAILURE_DETECTOR_H_
+#define R2CC_NETPLUGIN_LINK_FAILURE_DETECTOR_H_
 
 #include <cstdint>
 #include <map>
@@ -75,4 +75,4 @@ class FailureDetector {
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_LINK_LANE_WATCH_H_
+#endif  // R2CC_NETPLUGIN_LINK_FAILURE_DETECTOR_H_

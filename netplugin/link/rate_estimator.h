@@ -8,8 +8,8 @@
 // peer's queue, behind what comes the other way. A link that was slow for a moment and is held to that has few: it would look as slow for
 // ever. So its cap lies a little above what it moves, and while others are at their limit it moves at least what it has carried. Who
 // carries all that his weight allows is not slow for moving no more.
-#ifndef R2CC_NETPLUGIN_LINK_RATE_WATCH_H_
-#define R2CC_NETPLUGIN_LINK_RATE_WATCH_H_
+#ifndef R2CC_NETPLUGIN_LINK_RATE_ESTIMATOR_H_
+#define R2CC_NETPLUGIN_LINK_RATE_ESTIMATOR_H_
 
 #include <cstdint>
 #include <span>
@@ -76,4 +76,4 @@ class RateEstimator {
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_LINK_RATE_WATCH_H_
+#endif  // R2CC_NETPLUGIN_LINK_RATE_ESTIMATOR_H_
