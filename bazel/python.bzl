@@ -21,8 +21,9 @@ def r2cc_py_test(name, srcs, deps = [], data = [], tags = [], args = [], size = 
     modules = []
     for src in srcs:
         path = src.split(":")[-1]
+        package = src[len("//"):].split(":")[0] if src.startswith("//") else native.package_name()
         if path.endswith("_test.py"):
-            modules.append(".".join([part for part in native.package_name().split("/") if part] + path[:-len(".py")].split("/")))
+            modules.append(".".join([part for part in package.split("/") if part] + path[:-len(".py")].split("/")))
     if not modules:
         fail("r2cc_py_test %s: no source is named *_test.py" % name)
     native.py_test(

@@ -1,0 +1,202 @@
+"""One emulated machine with both nodes in it: soft-RoCE devices over cables that can be pulled. No KVM, no root.
+
+The guest sees the host's files, read-only beneath a layer in memory, so a command is given by its path on the host. It has one processor on
+purpose: with two, soft-RoCE of Linux 6.1 damages its kernel when a queue pair is reset.
+"""
+
+import dataclasses
+import os
+import pathlib
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Callable, Mapping, Sequence
+
+from deploy.drill.rig.processes import ManagedProcess, Processes
+from tests.rigs.one_guest import kernel
+
+_HERE = pathlib.Path(__file__).absolute().parent
+_PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86_64", "busybox": "/bin/busybox", "modinfo": "/sbin/modinfo", "rdma": "rdma"}
+_PROVIDERS = pathlib.Path("/etc/libibverbs.d/rxe.driver")
+# rdma_rxe asks for crc32_generic by a name that is not among its dependencies. sch_tbf is for slow rails, sch_netem for lossy ones.
+_MODULES = ("virtio_pci", "9p", "9pnet_virtio", "overlay", "crc32_generic", "rdma_rxe", "ib_uverbs", "rdma_ucm", "veth", "bridge",
+            "sch_tbf", "sch_netem")
+_MEMORY_MIB = 1024  # the system itself takes 113
+_POLL_S = 0.02
+# A guest is ready after 11 s on an idle machine. A loaded one may take a multiple.
+_READY_S = 120
+_POWER_OFF_S = 30
+
+
+def missing_feature() -> str | None:
+  """Why no guest can run on this machine; None: it can. Tests that skip for it say "needs one_guest: " before."""
+  if platform.machine() != "x86_64":
+    return f"the guest is an x86-64, this machine a {platform.machine()}"
+  for name, program in _PROGRAMS.items():
+    if shutil.which(program) is None:
+      return f"there is no {name} (bazelw installs it)"
+  if not _PROVIDERS.exists():
+    return f"there is no {_PROVIDERS} (bazelw installs it)"
+  if not kernel.FOLDER.is_dir():
+    return f"there is no kernel in {kernel.FOLDER} (bazelw unpacks it)"
+  return None
+
+
+class GuestError(Exception):
+  """The command did not end by itself; the message says how far the guest came, and its last words."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+  """How a command in the guest ended."""
+  status: int
+  output: str
+  kernel_log: str
+  # What the command left in the folder that $R2CC_GUEST_OUT names there. Gone when the Guest is.
+  folder: pathlib.Path
+
+  def kernel_complaints(self) -> list[str]:
+    """The lines with which a kernel that was damaged says so."""
+    found = re.compile(r"WARNING:|BUG:|Oops|refcount_t|general protection|Call Trace|blocked for more than|use-after-free")
+    return [line for line in self.kernel_log.splitlines() if found.search(line)]
+
+
+def _console_lines(text: str) -> list[str]:
+  """Without what the firmware does to a terminal."""
+  return [line.strip() for line in re.sub(r"\x1bc|\x1b\[[0-9;?=]*[a-zA-Z]", "", text).splitlines() if line.strip()]
+
+
+class _Follower:
+  """Hands over the lines of a file as they are written."""
+
+  def __init__(self, path: pathlib.Path):
+    self._path, self._at = path, 0
+
+  def lines(self) -> list[str]:
+    """The lines that were completed since the last call."""
+    if not self._path.exists():
+      return []
+    with open(self._path, "rb") as file:
+      file.seek(self._at)
+      fresh = file.read()
+    end = fresh.rfind(b"\n") + 1
+    self._at += end
+    return fresh[:end].decode("utf-8", "replace").splitlines()
+
+
+class Guest:
+  """A context manager: nothing of a guest outlives it, neither process nor file.
+
+  `show` is given each line of progress and of the command's output as it comes; by default it is printed with the seconds since the start.
+  """
+
+  def __init__(self, rails: int = 2, wiring: str = "pair", show: Callable[[str], None] | None = None, ready_s: float = _READY_S):
+    self._rails, self._wiring, self._ready_s = rails, wiring, ready_s
+    self._show = show or self._print
+    self._start_s = time.monotonic()
+
+  def __enter__(self) -> "Guest":
+    # In the test's own folder, which Bazel empties even after a test that was killed.
+    self._temporary = tempfile.TemporaryDirectory(prefix="r2cc-guest-", dir=os.environ.get("TEST_TMPDIR"))
+    self._folder = pathlib.Path(self._temporary.name)
+    self._processes = Processes(self._folder)
+    return self
+
+  def __exit__(self, *_) -> None:
+    self._processes.end_all()
+    self._temporary.cleanup()
+
+  def run(self, argv: Sequence[str | pathlib.Path], environment: Mapping[str, str] | None = None, limit_s: float = 120) -> Result:
+    """Boots, runs `argv` as root in the guest for `limit_s` at most, and powers off. GuestError: it did not end by itself."""
+    self._start_s = time.monotonic()
+    shared = self._folder / "shared"
+    shutil.rmtree(shared, ignore_errors=True)
+    (shared / "out").mkdir(parents=True)
+    folder = pathlib.Path.cwd()
+    (shared / "settings").write_text(f"rails={self._rails} wiring={self._wiring} folder={shlex.quote(str(folder))}\n", encoding="utf-8")
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in (environment or {}).items())
+    (shared / "command").write_text(exports + "exec " + shlex.join(str(word) for word in argv) + "\n", encoding="utf-8")
+    self._build_root()
+    self._show("boot")
+    machine = self._start(shared)
+    self._follow(machine, shared, limit_s)
+    status = shared / "status"
+    if not status.exists() or not status.read_text(encoding="ascii").strip():
+      raise GuestError(f"the guest ended before the command did: {self._last_words(machine)}")
+    return Result(status=int(status.read_text(encoding="ascii")), output=(shared / "output").read_text(encoding="utf-8", errors="replace"),
+                  kernel_log=(shared / "kernel.log").read_text(encoding="utf-8", errors="replace"), folder=shared / "out")
+
+  def _build_root(self) -> None:
+    """The kernel and its first file system, into the folder; once."""
+    if (self._folder / "initramfs").exists():
+      return
+    unpacked = kernel.Kernel(kernel.FOLDER)
+    (self._folder / "vmlinux").write_bytes(unpacked.elf())
+    root = self._folder / "root"
+    for name in ("bin", "proc", "sys", "dev", "modules"):
+      (root / name).mkdir(parents=True)
+    shutil.copy("/bin/busybox", root / "bin/busybox")
+    for number, module in enumerate(unpacked.modules(_MODULES)):
+      shutil.copy(module, root / f"modules/{number:03}_{module.name}")
+    for name in ("init.sh", "start.sh", "rails.sh"):
+      shutil.copy(_HERE / name, root / ("init" if name == "init.sh" else name))
+    (root / "init").chmod(0o755)
+    names = "\n".join(sorted(str(path.relative_to(root)) for path in root.rglob("*"))) + "\n"
+    with open(self._folder / "initramfs", "wb") as archive:
+      subprocess.run(["/bin/busybox", "cpio", "-o", "-H", "newc", "-R", "0:0"], cwd=root, input=names.encode(), stdout=archive,
+                     stderr=subprocess.DEVNULL, check=True)
+    shutil.rmtree(root)
+
+  def _start(self, shared: pathlib.Path) -> ManagedProcess:
+    console = self._folder / "console"
+    console.write_bytes(b"")
+    export = "security_model=none,multidevs=remap"
+    return self._processes.start("qemu", [
+        "qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", str(_MEMORY_MIB), "-no-reboot",
+        "-nodefaults", "-display", "none", "-serial", f"file:{console}",
+        "-kernel", str(self._folder / "vmlinux"), "-initrd", str(self._folder / "initramfs"),
+        "-append", "console=ttyS0 quiet panic=1 nokaslr mitigations=off",
+        "-fsdev", f"local,id=host,path=/,readonly=on,{export}", "-device", "virtio-9p-pci,fsdev=host,mount_tag=host",
+        "-fsdev", f"local,id=guest,path={shared},{export}", "-device", "virtio-9p-pci,fsdev=guest,mount_tag=guest",
+    ])
+
+  def _follow(self, machine: ManagedProcess, shared: pathlib.Path, limit_s: float) -> None:
+    """Shows what comes until the machine is off."""
+    console, output = _Follower(self._folder / "console"), _Follower(shared / "output")
+    phase, deadline_s = "boots", self._start_s + self._ready_s
+    while True:
+      over = not machine.is_alive()
+      now_s = time.monotonic()
+      for line in (line for text in console.lines() for line in _console_lines(text)):
+        if line.startswith("@@failed"):
+          machine.kill()
+          raise GuestError(f"the guest could not be set up: {line.removeprefix('@@failed: ')}")
+        self._show(line.removeprefix("@@"))
+        if line == "@@rails are up":
+          phase, deadline_s = "runs the command", now_s + limit_s
+      for line in output.lines():
+        self._show(f"| {line}")
+      if phase == "runs the command" and (shared / "status").exists():
+        phase, deadline_s = "powers off", now_s + _POWER_OFF_S
+      if over:
+        return
+      if now_s > deadline_s:
+        words = self._last_words(machine)
+        machine.kill()
+        raise GuestError(f"the guest was stopped after {now_s - self._start_s:.0f} s, it still {phase}: {words}")
+      time.sleep(_POLL_S)
+
+  def _last_words(self, machine: ManagedProcess) -> str:
+    console = _console_lines((self._folder / "console").read_text(encoding="utf-8", errors="replace"))
+    output = self._folder / "shared/output"
+    said = output.read_text(encoding="utf-8", errors="replace").splitlines() if output.exists() else []
+    panic = [line for line in console if "Kernel panic" in line]
+    return f"console: {' | '.join(panic or console[-3:])}; command: {' | '.join(said[-3:])}; qemu: {machine.last_words()}"
+
+  def _print(self, line: str) -> None:
+    print(f"{time.monotonic() - self._start_s:7.2f} s  {line}", file=sys.stderr, flush=True)

@@ -1,0 +1,125 @@
+"""The rig itself: what stands in a guest, that cables can be pulled, and that nothing is left of a guest however it ends."""
+
+import os
+import pathlib
+import re
+import tempfile
+import time
+import unittest
+from unittest import mock
+
+from tests.rigs.one_guest import guest
+
+# 64 KiB over TCP from node a to node b of rail 1; how many bytes node b's interface received.
+_CROSS = r"""
+import socket
+def received():
+  return int(open("/sys/class/net/v1b/statistics/rx_bytes").read())
+before = received()
+server = socket.create_server(("10.0.1.2", 7000))
+client = socket.create_connection(("10.0.1.2", 7000), source_address=("10.0.1.1", 0))
+client.sendall(bytes(65536))
+client.close()
+there, _ = server.accept()
+while there.recv(65536):
+  pass
+print("crossed", received() - before)
+"""
+_STATES = "rdma link | sed -n 's/^link \\([^ /]*\\).* state \\([A-Z]*\\) .*/\\1 \\2/p'"
+
+
+class GuestTest(unittest.TestCase):
+
+  def setUp(self):
+    reason = guest.missing_feature()
+    if reason is not None:
+      self.skipTest(f"needs one_guest: {reason}")
+    folder = tempfile.TemporaryDirectory(prefix="r2cc-guests-", dir=os.environ.get("TEST_TMPDIR"))
+    self.addCleanup(folder.cleanup)
+    self.folder = pathlib.Path(folder.name)
+
+  def _guest(self, **options) -> guest.Guest:
+    """A guest whose folder is looked for when all is over, and its process too."""
+    machine = guest.Guest(show=self._show, **options)
+    self.shown = []
+
+    def nothing_is_left():
+      folder = machine._folder
+      self.assertFalse(folder.exists(), folder)
+      for process in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+          self.assertNotIn(str(folder), process.read_bytes().decode(errors="replace"), process)
+        except OSError:
+          continue  # has ended
+    self.addCleanup(nothing_is_left)
+    return machine
+
+  def _show(self, line: str) -> None:
+    self.shown.append(line)
+    print(line, flush=True)
+
+  def _bash(self, script: str, limit_s: float = 60, **options) -> guest.Result:
+    with self._guest(**options) as machine:
+      result = machine.run(["bash", "-c", script], limit_s=limit_s)
+      self.files = {path.name: path.read_text(encoding="utf-8") for path in result.folder.iterdir()}
+    return result
+
+  def test_two_nodes_with_two_rails_whose_packets_cross(self):
+    program = self.folder / "cross.py"
+    program.write_text(_CROSS, encoding="ascii")
+    result = self._bash(f"""
+        python3 {program} || exit 1
+        {_STATES}
+        ip link set v0a down; sleep 0.3; echo down; {_STATES}
+        ip link set v0a up; sleep 0.3; echo up; {_STATES}
+        touch /tmp/only-in-the-guest
+        echo kept > $R2CC_GUEST_OUT/file
+        exit 7""")
+    self.assertEqual(result.status, 7)
+    crossed, *states = result.output.splitlines()
+    self.assertGreater(int(re.fullmatch(r"crossed (\d+)", crossed).group(1)), 65536)
+    all_up = ["rxe0a ACTIVE", "rxe0b ACTIVE", "rxe1a ACTIVE", "rxe1b ACTIVE"]
+    # A pair has one carrier: both ends lose it.
+    self.assertEqual(states, all_up + ["down", "rxe0a DOWN", "rxe0b DOWN", *all_up[2:]] + ["up"] + all_up)
+    self.assertEqual(self.files, {"file": "kept\n"})
+    self.assertEqual(result.kernel_complaints(), [])
+    self.assertFalse(os.path.exists("/tmp/only-in-the-guest"))
+    # What it did was to be seen while it did it.
+    self.assertIn("rails are up", self.shown)
+    self.assertIn("| rxe0a ACTIVE", self.shown)
+
+  def test_one_end_of_a_bridged_rail_fails_alone(self):
+    result = self._bash(f"ip link set p0a down; sleep 0.3; {_STATES}", rails=1, wiring="bridge")
+    self.assertEqual((result.status, result.output.splitlines()), (0, ["rxe0a DOWN", "rxe0b ACTIVE"]))
+
+  def test_a_command_that_does_not_end_is_stopped_and_the_last_words_told(self):
+    began_s = time.monotonic()
+    with self.assertRaisesRegex(guest.GuestError, r"it still runs the command: .*command: on and on;"):
+      self._bash("echo on and on; sleep 1000", limit_s=2, rails=0)
+    self.assertLess(time.monotonic() - began_s, 60)
+
+  def test_a_guest_that_crashes_is_no_success(self):
+    with self.assertRaisesRegex(guest.GuestError, r"ended before the command did: .*Kernel panic"):
+      self._bash("echo c > /proc/sysrq-trigger; sleep 1000", rails=0)
+
+  def test_rails_that_cannot_be_made_are_told(self):
+    with self.assertRaisesRegex(guest.GuestError, "could not be set up: rails: the wiring is pair or bridge, not ring"):
+      self._bash("true", wiring="ring")
+
+
+class MissingFeature(unittest.TestCase):
+
+  def test_what_is_missing_is_named_with_who_brings_it(self):
+    nowhere = pathlib.Path("/nowhere")
+    with mock.patch.object(guest.kernel, "FOLDER", nowhere), mock.patch.object(guest.shutil, "which", return_value="/bin/x"):
+      self.assertIn(guest.missing_feature(), ("there is no kernel in /nowhere (bazelw unpacks it)",
+                                              "there is no /etc/libibverbs.d/rxe.driver (bazelw installs it)"))
+    with mock.patch.object(guest.shutil, "which", return_value=None):
+      self.assertEqual(guest.missing_feature(), "there is no qemu-system-x86_64 (bazelw installs it)")
+
+
+class Complaints(unittest.TestCase):
+
+  def test_a_damaged_kernel_is_recognised(self):
+    log = "eth0: link up\nrefcount_t: underflow; use-after-free.\nWARNING: CPU: 0 PID: 1 at lib/refcount.c:28\nrdma_rxe: loaded\n"
+    self.assertEqual(len(guest.Result(0, "", log, pathlib.Path()).kernel_complaints()), 2)
