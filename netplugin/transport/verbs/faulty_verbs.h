@@ -1,0 +1,116 @@
+// A Verbs that fails where it is told to, over any other. It counts what it injected: a test that meant to inject asks for it.
+//
+// Faults are counted down from the moment when they are set. With the threads of the Verbs that it stands before; faults are set while
+// nobody calls.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_FAULTY_VERBS_H_
+#define R2CC_NETPLUGIN_TRANSPORT_VERBS_FAULTY_VERBS_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "netplugin/transport/verbs/verbs.h"
+
+namespace r2cc::net::verbs {
+
+enum class Call : uint8_t {
+  kOpen,
+  kRegister,
+  kDeregister,
+  kCreateCompletionQueue,
+  kCreateQueuePair,
+  kInit,
+  kReadyToReceive,
+  kReadyToSend,
+  kError,  // to the error state
+  kReset,
+  kDestroyQueuePair,
+  kPostSend,
+  kPostReceive,
+  kPoll,
+};
+
+class FaultyVerbs final : public Verbs {
+ public:
+  explicit FaultyVerbs(Verbs* under) : under_(under) {}
+
+  // ---- faults ----
+
+  // The `nth` call from now on, 1 for the next, and `more` after it return `error` and do nothing.
+  void FailCall(Call call, int nth, int error, int more = 0) { failing_[call] = {nth, error, more}; }
+  // Each such call takes so long. Nobody sleeps here: the caller's loop takes it with TakeTime().
+  void SlowCall(Call call, Nanos takes) { slow_[call] = takes; }
+  Nanos TakeTime() { return std::exchange(taken_, 0); }
+  // The `nth` completion that is polled from now on, 1 for the next, says `status`, and its queue pair goes to the error state.
+  void FailCompletion(int nth, Status status) { completion_ = {nth, status}; }
+  // The device, or one of its queues, says this next.
+  void Inject(ContextId context, const AsyncEvent& event) { events_[context].push_back(event); }
+
+  uint64_t injected() const { return injected_; }
+
+  // ---- Verbs ----
+
+  int ForkInit() override { return under_->ForkInit(); }
+  int Devices(std::vector<DeviceInfo>* devices) override { return under_->Devices(devices); }
+  int Open(const std::string& device, ContextId* context, int* async_fd) override;
+  int Close(ContextId context) override { return under_->Close(context); }
+  int QueryDevice(ContextId context, DeviceLimits* limits) override { return under_->QueryDevice(context, limits); }
+  int QueryPort(ContextId context, uint8_t port, PortInfo* info) override { return under_->QueryPort(context, port, info); }
+  int QueryGids(ContextId context, uint8_t port, std::vector<GidEntry>* entries) override {
+    return under_->QueryGids(context, port, entries);
+  }
+  int ReadAsyncEvent(ContextId context, AsyncEvent* event) override;
+  void AckAsyncEvent(ContextId context, const AsyncEvent& event) override;
+  int AllocateDomain(ContextId context, DomainId* domain) override { return under_->AllocateDomain(context, domain); }
+  int FreeDomain(DomainId domain) override { return under_->FreeDomain(domain); }
+  int Register(DomainId domain, void* base, uint64_t bytes, uint32_t access, MemoryRegion* region) override;
+  int RegisterDmaBuf(DomainId domain, int fd, uint64_t offset, uint64_t bytes, uint64_t base, uint32_t access,
+                     MemoryRegion* region) override;
+  int Deregister(RegionId region) override;
+  int CreateChannel(ContextId context, ChannelId* channel, int* fd) override { return under_->CreateChannel(context, channel, fd); }
+  int DestroyChannel(ChannelId channel) override { return under_->DestroyChannel(channel); }
+  int TakeCompletionEvents(ChannelId channel) override { return under_->TakeCompletionEvents(channel); }
+  int CreateCompletionQueue(ContextId context, uint32_t entries, ChannelId channel, CompletionQueueId* queue) override;
+  int DestroyCompletionQueue(CompletionQueueId queue) override { return under_->DestroyCompletionQueue(queue); }
+  int Arm(CompletionQueueId queue, bool solicited_only) override { return under_->Arm(queue, solicited_only); }
+  int Poll(CompletionQueueId queue, std::span<Completion> completions, size_t* taken) override;
+  int CreateQueuePair(DomainId domain, const QueuePairLimits& limits, QueuePairInfo* info) override;
+  int Init(QueuePairId queue_pair, uint8_t port, uint16_t pkey_index, uint32_t access) override;
+  int MakeReadyToReceive(QueuePairId queue_pair, const ReadyToReceive& attributes) override;
+  int MakeReadyToSend(QueuePairId queue_pair, const ReadyToSend& attributes) override;
+  int SetState(QueuePairId queue_pair, QueuePairState state) override;
+  int QueryState(QueuePairId queue_pair, QueuePairState* state) override { return under_->QueryState(queue_pair, state); }
+  int DestroyQueuePair(QueuePairId queue_pair) override;
+  int PostSend(QueuePairId queue_pair, std::span<const SendRequest> requests, size_t* posted) override;
+  int PostReceive(QueuePairId queue_pair, std::span<const ReceiveRequest> requests, size_t* posted) override;
+
+ private:
+  struct Failing {
+    int nth = 0;
+    int error = 0;
+    int more = 0;
+  };
+  // What the call is to return instead; 0: it is made.
+  int Fault(Call call);
+
+  Verbs* const under_;
+  std::map<Call, Failing> failing_;
+  std::map<Call, Nanos> slow_;
+  Nanos taken_ = 0;
+  struct {
+    int nth = 0;
+    Status status = Status::kSuccess;
+  } completion_;
+  std::map<ContextId, std::deque<AsyncEvent>> events_;
+  std::map<uint32_t, QueuePairId> numbers_;
+  std::map<QueuePairId, uint32_t> number_of_;
+  uint64_t injected_ = 0;
+};
+
+}  // namespace r2cc::net::verbs
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_FAULTY_VERBS_H_
