@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,12 +28,15 @@ class StallGuard {
   // `stalled`: still going on, or over; `lasted`: until now.
   using Tell = std::function<void(const std::string& name, bool stalled, Nanos lasted)>;
 
-  // All outlive the guard, which is made and destroyed on its executor or while that does not run.
-  StallGuard(Executor* own, std::vector<Watched> watched, Tell tell) : own_(own), tell_(std::move(tell)) {
+  // All outlive the guard, which is made and destroyed on its executor or while that does not run. A watched loop that stalls longer than
+  // the guard lives may outlive the guard's own executor.
+  StallGuard(Executor* own, std::vector<Watched> watched, Tell tell)
+      : own_(own), tell_(std::move(tell)), door_(std::make_shared<Door>(own)) {
     for (Watched& one : watched) loops_.push_back({std::move(one)});
     Ask();
   }
   ~StallGuard() {
+    door_->Close();
     *alive_ = false;
     own_->Cancel(timer_);
   }
@@ -40,6 +44,24 @@ class StallGuard {
   StallGuard& operator=(const StallGuard&) = delete;
 
  private:
+  // To the guard's executor, for as long as the guard lives. Thread-safe.
+  class Door {
+   public:
+    explicit Door(Executor* executor) : executor_(executor) {}
+    void Post(Task task) {
+      const std::lock_guard lock(mutex_);
+      if (executor_ != nullptr) executor_->Post(std::move(task));
+    }
+    void Close() {
+      const std::lock_guard lock(mutex_);
+      executor_ = nullptr;
+    }
+
+   private:
+    std::mutex mutex_;
+    Executor* executor_;
+  };
+
   struct Loop {
     Watched watched;
     Nanos asked = 0;  // 0: it has answered
@@ -53,9 +75,9 @@ class StallGuard {
       Loop& loop = loops_[i];
       if (loop.asked == 0) {
         loop.asked = now;
-        // Answered where the guard lives, which may be gone by then.
-        loop.watched.loop->Post([this, i, own = own_, alive = alive_] {
-          own->Post([this, i, alive] {
+        // Answered where the guard lives. It may be gone by then, and its executor too.
+        loop.watched.loop->Post([this, i, door = door_, alive = alive_] {
+          door->Post([this, i, alive] {
             if (*alive) OnAnswer(&loops_[i]);
           });
         });
@@ -73,6 +95,7 @@ class StallGuard {
 
   Executor* const own_;
   const Tell tell_;
+  const std::shared_ptr<Door> door_;
   std::vector<Loop> loops_;
   TimerId timer_ = 0;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -61,6 +61,30 @@ TEST_F(StallGuardTest, EachLoopHasItsOwnPatience) {
   EXPECT_THAT(told_, ElementsAre(testing::StartsWith("disk stalls 10")));
 }
 
+class PostCounter final : public Executor {
+ public:
+  void Post(Task) override { ++posts; }
+  TimerId RunAfter(Nanos, Task) override { return 1; }
+  bool Cancel(TimerId) override { return true; }
+  Nanos Now() const override { return kNanosPerSecond; }
+  int posts = 0;
+};
+
+TEST(StallGuard, ALoopThatAnswersLaterThanTheGuardLivesFindsTheDoorClosed) {
+  FakeExecutor disk;
+  PostCounter own;
+  {
+    const StallGuard guard(&own, {{"disk", &disk, kNanosPerSecond}}, [](const std::string&, bool, Nanos) {});
+    disk.RunPosted();
+    ASSERT_EQ(own.posts, 1);
+  }
+  {
+    const StallGuard guard(&own, {{"disk", &disk, kNanosPerSecond}}, [](const std::string&, bool, Nanos) {});
+  }
+  disk.RunPosted();
+  EXPECT_EQ(own.posts, 1) << "by then its executor may be gone";
+}
+
 // The real thing: a task that blocks a real loop.
 TEST(StallGuard, ABlockedLoopIsNoticedFromOutside) {
   ScopedLoopThread core("core"), own("guard");
