@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,8 @@
 #include "daemon/release.h"
 #include "daemon/rpc/channel.h"
 #include "daemon/rpc/servers.h"
+#include "daemon/service/notify_socket.h"
+#include "daemon/service/service_notifier.h"
 #include "daemon/trust/accounts.h"
 #include "daemon/wiring.h"
 
@@ -201,7 +204,26 @@ class LoopGuard {
   std::unique_ptr<StallGuard> guard_;
 };
 
-absl::Status Serve(const Config& config, Signals* signals) {
+// The manager that started this process, if it wants to hear of it.
+struct Manager {
+  std::unique_ptr<NotifySink> sink;  // null: there is none
+  Nanos watchdog = 0;                // how long it waits for a sign of life; 0: it does not
+};
+
+// Takes its words out of the environment.
+Manager FindManager() {
+  Manager manager;
+  const char* const address = std::getenv("NOTIFY_SOCKET");
+  if (address == nullptr) return manager;
+  if (auto socket = NotifySocket::Open(address); socket.ok())
+    manager.sink = *std::move(socket);
+  else
+    LogWarning(std::string(socket.status().message()));
+  manager.watchdog = WatchdogTime(std::getenv("WATCHDOG_USEC"), std::getenv("WATCHDOG_PID"), getpid());
+  return manager;
+}
+
+absl::Status Serve(const Config& config, Signals* signals, const Manager& manager) {
   RETURN_IF_ERROR(MakeRunDir(config.run_dir));
   ASSIGN_OR_RETURN(const auto lock, LockFile::Take(config.lock_file(), config.control_socket(), "--run_dir"));
   ASSIGN_OR_RETURN(const auto state_lock, TakeStateDir(config));
@@ -230,9 +252,14 @@ absl::Status Serve(const Config& config, Signals* signals) {
                            {"socket", config.control_socket()},
                            {"attach", config.attach_socket()},
                            {"peers_port", servers->peer_port()}});
+  std::optional<ServiceNotifier> notifier;
+  if (manager.sink != nullptr) notifier.emplace(manager.sink.get(), &loop, manager.watchdog, [&wiring] { return wiring.StatusLine(); });
   {
     const LoopGuard guard(&loop, world->disk());
+    // The first plan is on the page, and whoever waited for this unit is answered.
+    if (notifier.has_value()) notifier->Ready();
     loop.Run();
+    if (notifier.has_value()) notifier->Stopping();
   }
   wiring.Stop();
   world->FlushDisk();
@@ -279,6 +306,7 @@ int Main(int argc, char** argv) {
   RaiseDescriptorLimit();
   umask(007);
   RedirectGrpcLog();
+  const Manager manager = FindManager();
 
   absl::StatusOr<Config> config = LoadConfig(flags);
   absl::Status status = config.status();
@@ -290,9 +318,10 @@ int Main(int argc, char** argv) {
       std::printf("%s: ok: node %s, %zu NICs, %zu peers\n", flags.config.empty() ? "no file" : flags.config.c_str(), config->node.c_str(),
                   config->nics.size(), config->peers.size());
   } else if (status.ok()) {
-    status = Serve(*config, &signals);
+    status = Serve(*config, &signals, manager);
   }
   if (status.ok()) return 0;
+  if (manager.sink != nullptr && !flags.check_config) manager.sink->Notify(absl::StrCat("STATUS=", status.message()));
   std::fprintf(stderr, "%sr2ccd: %s\n", for_journal ? JournalPrefix(LogLevel::kError).c_str() : "", std::string(status.message()).c_str());
   return kExitFailed;
 }

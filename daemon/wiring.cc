@@ -255,6 +255,17 @@ void Wiring::SetPeerAddress(const std::string& address) {
   PublishOwnView();
 }
 
+std::string Wiring::StatusLine() const {
+  std::string ill;
+  for (const health::NicStatus& nic : own_.nics)
+    if (nic.state != health::NicState::kHealthy && nic.state != health::NicState::kUncabled)
+      absl::StrAppend(&ill, ill.empty() ? " (" : ", ", nic.identity.name, " ", health::NicStateName(nic.state));
+  const std::vector<v1::PeerStatus> peers = peer_set_.Peers();
+  const auto connected = std::count_if(peers.begin(), peers.end(), [](const v1::PeerStatus& peer) { return peer.connected(); });
+  return absl::StrCat("node ", config_.node, ": ", own_.nics.size(), " NICs", ill, ill.empty() ? "" : ")", "; ", connected, " of ",
+                      peers.size(), " peers connected; ", jobs_.registry().size(), " jobs; plan ", publisher_.plan().epoch.counter);
+}
+
 Epoch Wiring::NextEpoch() {
   ++epoch_.counter;
   return epoch_;

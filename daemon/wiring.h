@@ -96,6 +96,8 @@ class Wiring {
   void Stop();
   // Tells the other daemons where they reach this one.
   void SetPeerAddress(const std::string& address);
+  // How this node is, in one line for people.
+  std::string StatusLine() const;
 
   // What the gRPC services ask. Its methods are thread-safe.
   Backend& backend() { return backend_; }

@@ -1,0 +1,31 @@
+// A service manager that writes down what it hears.
+#ifndef R2CC_DAEMON_SERVICE_FAKE_NOTIFY_SINK_H_
+#define R2CC_DAEMON_SERVICE_FAKE_NOTIFY_SINK_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/service/notify_sink.h"
+
+namespace r2cc::daemon {
+
+class FakeNotifySink final : public NotifySink {
+ public:
+  bool Notify(const std::string& state) override {
+    if (!takes) return false;
+    heard_.push_back(state);
+    return true;
+  }
+  // What it heard since this was asked last.
+  std::vector<std::string> Heard() { return std::exchange(heard_, {}); }
+
+  bool takes = true;  // false: its queue is full
+
+ private:
+  std::vector<std::string> heard_;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_SERVICE_FAKE_NOTIFY_SINK_H_

@@ -1,0 +1,18 @@
+// What a service manager hears of its service: sd_notify(3).
+#ifndef R2CC_DAEMON_SERVICE_NOTIFY_SINK_H_
+#define R2CC_DAEMON_SERVICE_NOTIFY_SINK_H_
+
+#include <string>
+
+namespace r2cc::daemon {
+
+class NotifySink {
+ public:
+  virtual ~NotifySink() = default;
+  // `state`: NAME=VALUE, a line each. Never waits. False: it was not taken, try again later. One thread at a time.
+  virtual bool Notify(const std::string& state) = 0;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_SERVICE_NOTIFY_SINK_H_

@@ -1,0 +1,35 @@
+#include "daemon/service/notify_socket.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+
+namespace r2cc::daemon {
+
+absl::StatusOr<std::unique_ptr<NotifySocket>> NotifySocket::Open(const std::string& address) {
+  sockaddr_un to{};
+  to.sun_family = AF_UNIX;
+  if (address.size() < 2 || address.size() >= sizeof(to.sun_path) || (address.front() != '/' && address.front() != '@'))
+    return absl::InvalidArgumentError(absl::StrCat("NOTIFY_SOCKET '", address, "' is neither an absolute path nor @NAME"));
+  std::memcpy(to.sun_path, address.data(), address.size());
+  if (address.front() == '@') to.sun_path[0] = '\0';
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return absl::ErrnoToStatus(errno, "no socket for NOTIFY_SOCKET");
+  // An abstract name has no end but its length.
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address.size());
+  return absl::WrapUnique(new NotifySocket(fd, to, length));
+}
+
+NotifySocket::~NotifySocket() { close(fd_); }
+
+bool NotifySocket::Notify(const std::string& state) {
+  return sendto(fd_, state.data(), state.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address_), length_) ==
+         static_cast<ssize_t>(state.size());
+}
+
+}  // namespace r2cc::daemon

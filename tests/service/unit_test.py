@@ -1,0 +1,93 @@
+"""The unit as systemd itself reads it: nothing unknown in it, and as little exposed as is demanded."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from bazel import unittest_main
+from tests.service import unit_file
+
+# Tenths of systemd's points, 0 to 100. 9.2 is a unit that says nothing.
+EXPOSURE_MAX = 18
+EXPOSURE_WITH_RDMA_MAX = 21
+
+
+class UnitTest(unittest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    cls.unit, cls.rdma = [pathlib.Path(path).resolve() for path in unittest_main.test_args()]
+
+  def setUp(self):
+    self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+    self.units = self.root / "etc/systemd/system"
+    self.units.mkdir(parents=True)
+    shutil.copy(self.unit, self.units / "r2ccd.service")
+    (self.root / "usr/sbin").mkdir(parents=True)
+    program = self.root / "usr/sbin/r2ccd"
+    program.touch()
+    program.chmod(0o755)
+    # What every unit hangs on, of which a bare root has none.
+    for name in ("sysinit.target", "basic.target", "shutdown.target", "network.target", "multi-user.target", "system.slice", "-.slice"):
+      (self.units / name).write_text(f"[Unit]\nDescription={name}\n", encoding="utf-8")
+
+  def analyze(self, *arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(["systemd-analyze", *arguments, f"--root={self.root}", "r2ccd.service"], capture_output=True, text=True,
+                          check=False)
+
+  def exposure(self, most: int) -> subprocess.CompletedProcess:
+    return self.analyze("security", "--offline=true", "--no-pager", f"--threshold={most}")
+
+  def add_rdma(self):
+    folder = self.units / "r2ccd.service.d"
+    folder.mkdir()
+    shutil.copy(self.rdma, folder / "rdma.conf")
+
+  def test_systemd_knows_every_word_of_it(self):
+    for with_rdma in (False, True):
+      if with_rdma:
+        self.add_rdma()
+      verified = self.analyze("verify", "--man=no")
+      self.assertEqual((verified.returncode, verified.stdout, verified.stderr), (0, "", ""))
+
+  def test_a_wrong_word_would_be_found(self):
+    with open(self.units / "r2ccd.service", "a", encoding="utf-8") as file:
+      file.write("[Service]\nProtectEverything=yes\n")
+    self.assertIn("ProtectEverything", self.analyze("verify", "--man=no").stderr)
+
+  def test_exposure(self):
+    judged = self.exposure(EXPOSURE_MAX)
+    self.assertEqual(judged.returncode, 0, judged.stdout + judged.stderr)
+    self.assertRegex(judged.stdout, r"Overall exposure level for r2ccd\.service: \d\.\d")
+
+  def test_exposure_with_rdma_devices(self):
+    self.add_rdma()
+    judged = self.exposure(EXPOSURE_WITH_RDMA_MAX)
+    self.assertEqual(judged.returncode, 0, judged.stdout + judged.stderr)
+    self.assertRegex(judged.stdout, r"PrivateDevices= ", "the drop-in is read")
+    self.assertGreater(self._points(judged.stdout), self._points(self._without_rdma()))
+
+  def test_exposure_of_a_unit_that_says_nothing_is_refused(self):
+    (self.units / "r2ccd.service").write_text("[Service]\nExecStart=/usr/sbin/r2ccd\n", encoding="utf-8")
+    self.assertNotEqual(self.exposure(EXPOSURE_MAX).returncode, 0)
+
+  def test_what_must_stand_there(self):
+    settings = unit_file.read(self.unit)
+    # Made anew, the run directory would be another one than containers have mounted.
+    self.assertEqual(settings["RuntimeDirectoryPreserve"], ["yes"])
+    self.assertEqual(settings["RuntimeDirectoryMode"], ["0755"])
+    self.assertEqual(settings["StartLimitIntervalSec"], ["0"])
+    # Of a job in a container the daemon needs the true uid.
+    self.assertNotIn("PrivateUsers", settings)
+    self.assertNotIn("RestrictRealtime", settings)
+
+  def _without_rdma(self) -> str:
+    shutil.rmtree(self.units / "r2ccd.service.d")
+    return self.exposure(EXPOSURE_MAX).stdout
+
+  @staticmethod
+  def _points(text: str) -> float:
+    return float(re.search(r"Overall exposure level for r2ccd\.service: (\d+\.\d)", text).group(1))
