@@ -7,9 +7,6 @@ from bazel.unittest_main import test_args
 from tests.rigs.one_guest import googletest_report
 from tests.rigs.one_guest import guest
 
-# What the caller asks of a test holds for a program of GoogleTest too.
-_HANDED_ON = {"R2CC_REQUIRE": "R2CC_REQUIRE", "TESTBRIDGE_TEST_ONLY": "GTEST_FILTER"}
-
 
 class Program(unittest.TestCase):
 
@@ -18,7 +15,10 @@ class Program(unittest.TestCase):
     if reason is not None:
       self.skipTest(f"needs one_guest: {reason}")
     rails, wiring, limit_s, *argv = test_args()
-    environment = {theirs: os.environ[ours] for ours, theirs in _HANDED_ON.items() if ours in os.environ}
+    # What the caller asks of the test is for the program: R2CC_REQUIRE, --test_filter, and the program's own.
+    environment = {name: value for name, value in os.environ.items() if name.startswith("R2CC_")}
+    if "TESTBRIDGE_TEST_ONLY" in os.environ:
+      environment["GTEST_FILTER"] = os.environ["TESTBRIDGE_TEST_ONLY"]
     environment["GTEST_OUTPUT"] = "xml:/run/guest/out/gtest.xml"
     with guest.Guest(int(rails), wiring) as machine:
       result = machine.run([os.path.abspath(argv[0]), *argv[1:]], environment, float(limit_s))

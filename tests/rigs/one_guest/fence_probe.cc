@@ -1,0 +1,157 @@
+// Do late writes land after a fence? Node a writes one block without pause. Node b fences in mid-stream, paints the block and looks for
+// bytes that are not the paint. Without a fence there must be some, or the probe proves nothing. In a guest.
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "netplugin/transport/verbs/libibverbs.h"
+#include "tests/rigs/one_guest/verbs_end.h"
+
+namespace r2cc::rig {
+namespace {
+
+using net::verbs::Completion;
+using net::verbs::Status;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr uint32_t kBlockBytes = 65536;  // 64 packets: a fence mostly falls into the middle of one
+constexpr int kInFlight = 8;
+constexpr uint8_t kPaint = 0xee;
+constexpr uint8_t kData = 0x11;
+// Late bytes were seen up to 50 ms after a fence that did not hold, most within 40.
+constexpr milliseconds kWatch(40);
+// Of the flush. Tens of milliseconds on a machine that others use too.
+constexpr milliseconds kFlushPatience(2000);
+// So soon does node a give up: within the watch it tries again as long as it may.
+constexpr Patience kPatience{.timeout = 12, .retry_cnt = 1};
+
+struct Outcome {
+  int rounds = 0;
+  int late_rounds = 0;
+  size_t late_bytes_worst = 0;
+  int unproved = 0;  // the flush was not seen in time, or a call failed
+  double fence_ms_sum = 0;
+  double fence_ms_worst = 0;
+};
+
+double Milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
+
+// The fence of an acceptor on soft-RoCE: ERR, then the flush of the newest posted receive, which the responder makes itself and so after
+// whatever it was in the middle of, then destroy. No RESET: it does not wait for the responder, and damages the kernel. False: unproved.
+bool Fence(net::verbs::Verbs* verbs, VerbsEnd* end) {
+  if (verbs->SetState(end->pair(), net::verbs::QueuePairState::kError) != 0) return false;
+  bool flushed = false;
+  for (const Clock::time_point until = Clock::now() + kFlushPatience; !flushed && Clock::now() < until;)
+    for (const Completion& completion : end->PollReceives())
+      flushed = flushed || (completion.status == Status::kFlushed && completion.wr_id == end->receives_posted());
+  end->DestroyPair();
+  return flushed;
+}
+
+// Node a: keeps kInFlight writes posted until they fail; then it waits for the word to stop.
+void WriteUntil(const std::atomic<bool>* stop, VerbsEnd* end) {
+  int in_flight = 0;
+  bool failed = false;
+  while (!*stop) {
+    while (!failed && in_flight < kInFlight) {
+      failed = end->Write(kBlockBytes, true) != 0;
+      in_flight += failed ? 0 : 1;
+    }
+    for (const Completion& completion : end->PollSends()) {
+      failed = failed || completion.status != Status::kSuccess;
+      --in_flight;
+    }
+    sched_yield();  // there is one processor
+  }
+}
+
+// Node b: takes what comes for `duration`, so that receives never run out.
+void ReceiveFor(Clock::duration duration, VerbsEnd* end) {
+  for (const Clock::time_point until = Clock::now() + duration; Clock::now() < until; sched_yield())
+    for (const Completion& completion : end->PollReceives())
+      if (completion.status == Status::kSuccess) end->PostReceive();
+}
+
+// The most foreign bytes that were seen at a time.
+size_t Watch(const std::vector<uint8_t>& memory) {
+  size_t most = 0;
+  for (const Clock::time_point until = Clock::now() + kWatch; Clock::now() < until; sched_yield())
+    // The device writes what the compiler does not see.
+    most = std::max(most, static_cast<size_t>(std::count_if(memory.begin(), memory.end(), [](const uint8_t& byte) {
+                      return *const_cast<const volatile uint8_t*>(&byte) != kPaint;
+                    })));
+  return most;
+}
+
+// `fence`: returns whether it is proved that nothing is written any more.
+Outcome Probe(int rounds, const std::function<bool(net::verbs::Verbs*, VerbsEnd*)>& fence) {
+  net::verbs::Libibverbs verbs;
+  VerbsEnd a(&verbs, "rxe0a", kBlockBytes);
+  VerbsEnd b(&verbs, "rxe0b", kBlockBytes);
+  a.memory().assign(kBlockBytes, kData);
+  std::mt19937 random(std::random_device{}());
+  Outcome outcome;
+  for (; outcome.rounds < rounds; ++outcome.rounds) {
+    VerbsEnd::Connect(&a, &b, kPatience);
+    for (uint32_t i = 0; i < VerbsEnd::kRequestsMax; ++i) b.PostReceive();
+    std::atomic<bool> stop = false;
+    std::thread writer([&] { WriteUntil(&stop, &a); });
+    ReceiveFor(microseconds(std::uniform_int_distribution(8000, 16000)(random)), &b);
+    const Clock::time_point began = Clock::now();
+    const bool proved = fence(&verbs, &b);
+    const double fence_ms = Milliseconds(Clock::now() - began);
+    std::memset(b.memory().data(), kPaint, kBlockBytes);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const size_t late = Watch(b.memory());
+    stop = true;
+    writer.join();
+    outcome.unproved += proved ? 0 : 1;
+    outcome.late_rounds += late > 0 ? 1 : 0;
+    outcome.late_bytes_worst = std::max(outcome.late_bytes_worst, late);
+    outcome.fence_ms_sum += fence_ms;
+    outcome.fence_ms_worst = std::max(outcome.fence_ms_worst, fence_ms);
+    if (late > 0 && proved) std::printf("round %d: %zu late bytes, fence took %.1f ms\n", outcome.rounds, late, fence_ms);
+  }
+  return outcome;
+}
+
+void Print(const char* what, const Outcome& outcome) {
+  std::printf("%s: %d of %d rounds with late bytes, at most %zu; %d unproved; fence %.2f ms on average, %.1f at most\n", what,
+              outcome.late_rounds, outcome.rounds, outcome.late_bytes_worst, outcome.unproved, outcome.fence_ms_sum / outcome.rounds,
+              outcome.fence_ms_worst);
+}
+
+// For a longer run by hand.
+int RoundsOf(const char* variable, int otherwise) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr ? std::atoi(value) : otherwise;
+}
+
+TEST(FenceProbe, WithoutAFenceMoreThanHalfOfTheRoundsShowLateBytes) {
+  const Outcome outcome = Probe(50, [](net::verbs::Verbs*, VerbsEnd*) { return false; });
+  Print("no fence", outcome);
+  EXPECT_GT(outcome.late_rounds, outcome.rounds / 2);
+}
+
+TEST(FenceProbe, WithTheFenceNoRoundDoes) {
+  const Outcome outcome = Probe(RoundsOf("R2CC_FENCE_ROUNDS", 100), Fence);
+  Print("fence", outcome);
+  EXPECT_GE(outcome.rounds, 1);
+  EXPECT_EQ(outcome.late_rounds, 0);
+  EXPECT_EQ(outcome.unproved, 0);
+}
+
+}  // namespace
+}  // namespace r2cc::rig
