@@ -19,6 +19,8 @@ class Program(unittest.TestCase):
     environment = {name: value for name, value in os.environ.items() if name.startswith("R2CC_")}
     if "TESTBRIDGE_TEST_ONLY" in os.environ:
       environment["GTEST_FILTER"] = os.environ["TESTBRIDGE_TEST_ONLY"]
+    while "=" in argv[0]:
+      environment |= [argv.pop(0).split("=", 1)]
     environment["GTEST_OUTPUT"] = "xml:/run/guest/out/gtest.xml"
     with guest.Guest(int(rails), wiring) as machine:
       result = machine.run([os.path.abspath(argv[0]), *argv[1:]], environment, float(limit_s))
