@@ -35,7 +35,7 @@ constexpr milliseconds kWatch(40);
 // Of the flush. Tens of milliseconds on a machine that others use too.
 constexpr milliseconds kFlushPatience(2000);
 // So soon does node a give up: within the watch it tries again as long as it may.
-constexpr Patience kPatience{.timeout = 12, .retry_cnt = 1};
+constexpr PairOptions kQuick{.timeout = 12, .retry_cnt = 1};
 
 struct Outcome {
   int rounds = 0;
@@ -104,7 +104,7 @@ Outcome Probe(int rounds, const std::function<bool(net::verbs::Verbs*, VerbsEnd*
   std::mt19937 random(std::random_device{}());
   Outcome outcome;
   for (; outcome.rounds < rounds; ++outcome.rounds) {
-    VerbsEnd::Connect(&a, &b, kPatience);
+    VerbsEnd::Connect(&a, &b, kQuick);
     for (uint32_t i = 0; i < VerbsEnd::kRequestsMax; ++i) b.PostReceive();
     std::atomic<bool> stop = false;
     std::thread writer([&] { WriteUntil(&stop, &a); });

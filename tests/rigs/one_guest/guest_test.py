@@ -3,12 +3,18 @@
 import os
 import pathlib
 import re
+import signal
+import subprocess
+import sys
 import tempfile
 import time
 import unittest
 from unittest import mock
 
+from deploy.drill.rig.processes import wait_until
 from tests.rigs.one_guest import guest
+
+PATIENCE_S = 60  # waits end as soon as what they wait for is there
 
 # 64 KiB over TCP from node a to node b of rail 1; how many bytes node b's interface received.
 _CROSS = r"""
@@ -28,6 +34,19 @@ print("crossed", received() - before)
 _STATES = "rdma link | sed -n 's/^link \\([^ /]*\\).* state \\([A-Z]*\\) .*/\\1 \\2/p'"
 
 
+def _processes_that_name(folder: pathlib.Path) -> list[str]:
+  """The command lines with `folder` in them."""
+  found = []
+  for process in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+    try:
+      line = process.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+      continue  # has ended
+    if str(folder) in line:
+      found.append(line)
+  return found
+
+
 class GuestTest(unittest.TestCase):
 
   def setUp(self):
@@ -44,13 +63,8 @@ class GuestTest(unittest.TestCase):
     self.shown = []
 
     def nothing_is_left():
-      folder = machine._folder
-      self.assertFalse(folder.exists(), folder)
-      for process in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-          self.assertNotIn(str(folder), process.read_bytes().decode(errors="replace"), process)
-        except OSError:
-          continue  # has ended
+      self.assertFalse(machine._folder.exists(), machine._folder)
+      self.assertEqual(_processes_that_name(machine._folder), [])
     self.addCleanup(nothing_is_left)
     return machine
 
@@ -101,6 +115,19 @@ class GuestTest(unittest.TestCase):
   def test_a_guest_that_crashes_is_no_success(self):
     with self.assertRaisesRegex(guest.GuestError, r"ended before the command did: .*Kernel panic"):
       self._bash("echo c > /proc/sysrq-trigger; sleep 1000", rails=0)
+
+  def test_a_run_that_is_ended_takes_its_guest_along(self):
+    for number in (signal.SIGTERM, signal.SIGKILL):
+      with self.subTest(number.name):
+        environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path), TEST_TMPDIR=str(self.folder))
+        run = subprocess.Popen([sys.executable, "-m", "tests.rigs.one_guest.main", "--rails", "0", "--", "sleep", "1000"], env=environment,
+                               stderr=subprocess.DEVNULL)
+        self.assertTrue(wait_until(lambda: _processes_that_name(self.folder), PATIENCE_S), "no guest was started")
+        run.send_signal(number)
+        run.wait(PATIENCE_S)
+        self.assertTrue(wait_until(lambda: not _processes_that_name(self.folder), PATIENCE_S), _processes_that_name(self.folder))
+        if number == signal.SIGTERM:  # nobody cleans up after the other but Bazel
+          self.assertEqual(list(self.folder.iterdir()), [])
 
   def test_rails_that_cannot_be_made_are_told(self):
     with self.assertRaisesRegex(guest.GuestError, "could not be set up: rails: the wiring is pair or bridge, not ring"):

@@ -19,6 +19,11 @@ $b mount -t overlay -o lowerdir=/lower,upperdir=/upper/files,workdir=/upper/work
 $b mount -t proc proc /root/proc
 $b mount --move /sys /root/sys
 $b mount --move /dev /root/dev
+# Links that udev would make.
+$b ln -s /proc/self/fd /root/dev/fd
+$b ln -s fd/0 /root/dev/stdin
+$b ln -s fd/1 /root/dev/stdout
+$b ln -s fd/2 /root/dev/stderr
 $b mkdir -p /root/dev/shm
 $b mount -t tmpfs shm /root/dev/shm
 $b mount -t tmpfs run /root/run

@@ -1,7 +1,10 @@
 #include "tests/rigs/one_guest/verbs_end.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -38,10 +41,12 @@ VerbsEnd::VerbsEnd(net::verbs::Verbs* verbs, const std::string& device, size_t b
   Must(verbs_->Open(device, &context_, &async_fd_), device.c_str());
   Must(verbs_->AllocateDomain(context_, &domain_), "protection domain");
   Must(verbs_->Register(domain_, memory_.data(), memory_.size(), net::verbs::kLocalWrite | net::verbs::kRemoteWrite, &region_), "memory");
+  Must(verbs_->CreateChannel(context_, &channel_, &channel_fd_), "completion channel");
 }
 
 VerbsEnd::~VerbsEnd() {
   DestroyPair();
+  Must(verbs_->DestroyChannel(channel_), "end of the completion channel");
   Must(verbs_->Deregister(region_.id), "end of memory");
   Must(verbs_->FreeDomain(domain_), "end of the protection domain");
   Must(verbs_->Close(context_), "end of the device");
@@ -50,7 +55,7 @@ VerbsEnd::~VerbsEnd() {
 void VerbsEnd::MakePair() {
   DestroyPair();
   for (net::verbs::CompletionQueueId* queue : {&sends_, &receives_})
-    Must(verbs_->CreateCompletionQueue(context_, 2 * kRequestsMax, {}, queue), "completion queue");
+    Must(verbs_->CreateCompletionQueue(context_, 2 * kRequestsMax, channel_, queue), "completion queue");
   Must(
       verbs_->CreateQueuePair(
           domain_, {.send_completions = sends_, .receive_completions = receives_, .sends = kRequestsMax, .receives = kRequestsMax}, &pair_),
@@ -60,7 +65,7 @@ void VerbsEnd::MakePair() {
   receives_posted_ = 0;
 }
 
-void VerbsEnd::Connect(VerbsEnd* one, VerbsEnd* other, const Patience& patience) {
+void VerbsEnd::Connect(VerbsEnd* one, VerbsEnd* other, const PairOptions& options) {
   one->MakePair();
   other->MakePair();
   for (const auto& [own, peer] : {std::pair(one, other), std::pair(other, one)}) {
@@ -69,9 +74,9 @@ void VerbsEnd::Connect(VerbsEnd* one, VerbsEnd* other, const Patience& patience)
                                                                   .remote_gid = AddressOf(peer->verbs_, peer->context_).gid},
                                                          .remote_number = peer->pair_.number,
                                                          .receive_psn = peer->psn_,
-                                                         .mtu_bytes = kMtuBytes}),
+                                                         .mtu_bytes = options.mtu_bytes}),
          "RTR");
-    Must(own->verbs_->MakeReadyToSend(own->pair_.id, {.send_psn = own->psn_, .timeout = patience.timeout, .retry_cnt = patience.retry_cnt}),
+    Must(own->verbs_->MakeReadyToSend(own->pair_.id, {.send_psn = own->psn_, .timeout = options.timeout, .retry_cnt = options.retry_cnt}),
          "RTS");
   }
 }
@@ -100,6 +105,15 @@ int VerbsEnd::Write(uint32_t bytes, bool with_immediate, uint32_t key_error) {
                                         .immediate = bytes};
   size_t posted = 0;
   return verbs_->PostSend(pair_.id, {&request, 1}, &posted);
+}
+
+void VerbsEnd::Arm() {
+  for (const net::verbs::CompletionQueueId queue : {sends_, receives_}) Must(verbs_->Arm(queue, false), "arm");
+}
+
+void VerbsEnd::WaitForCompletion(int timeout_ms) {
+  pollfd readable{.fd = channel_fd_, .events = POLLIN, .revents = 0};
+  if (poll(&readable, 1, timeout_ms) == 1) Must(verbs_->TakeCompletionEvents(channel_), "completion event");
 }
 
 std::vector<Completion> VerbsEnd::Poll(net::verbs::CompletionQueueId queue) {

@@ -12,17 +12,17 @@
 
 namespace r2cc::rig {
 
-// What a queue pair does while its packets get no answer: 4.096 us times 2^timeout, retry_cnt times more.
-struct Patience {
+struct PairOptions {
+  // What a queue pair does while its packets get no answer: 4.096 us times 2^timeout, retry_cnt times more.
   uint8_t timeout = 15;
   uint8_t retry_cnt = 6;
+  uint32_t mtu_bytes = 1024;  // several packets for a small message; the devices have 4096
 };
 
 // Any thread, one at a time.
 class VerbsEnd {
  public:
   static constexpr uint32_t kRequestsMax = 128;  // posted at a time, of sends and of receives
-  static constexpr uint32_t kMtuBytes = 1024;    // several packets for a small message
 
   // Opens the device and registers `bytes` of memory. No queue pair yet.
   VerbsEnd(net::verbs::Verbs* verbs, const std::string& device, size_t bytes);
@@ -31,7 +31,7 @@ class VerbsEnd {
   VerbsEnd& operator=(const VerbsEnd&) = delete;
 
   // A new queue pair for each end, with random first packet numbers, connected.
-  static void Connect(VerbsEnd* one, VerbsEnd* other, const Patience& patience);
+  static void Connect(VerbsEnd* one, VerbsEnd* other, const PairOptions& options);
   // Its completion queues go with it.
   void DestroyPair();
 
@@ -42,6 +42,10 @@ class VerbsEnd {
   // What has completed.
   std::vector<net::verbs::Completion> PollSends() { return Poll(sends_); }
   std::vector<net::verbs::Completion> PollReceives() { return Poll(receives_); }
+
+  // Arm, poll once more, then wait: until something completes, or so long.
+  void Arm();
+  void WaitForCompletion(int timeout_ms);
 
   std::vector<uint8_t>& memory() { return memory_; }
   int async_fd() const { return async_fd_; }
@@ -60,6 +64,8 @@ class VerbsEnd {
   int async_fd_ = -1;
   net::verbs::DomainId domain_{};
   net::verbs::MemoryRegion region_;
+  net::verbs::ChannelId channel_{};
+  int channel_fd_ = -1;
   net::verbs::CompletionQueueId sends_{};
   net::verbs::CompletionQueueId receives_{};
   net::verbs::QueuePairInfo pair_;  // id 0: none

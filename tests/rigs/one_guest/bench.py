@@ -1,0 +1,66 @@
+"""What one soft-RoCE rail in a guest carries at best: bare writes with immediate, and perftest's ib_send_bw beside them. Judges nothing."""
+
+import argparse
+import pathlib
+import statistics
+import sys
+
+from deploy.drill.rig.binaries import built_file
+from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
+from tests.rigs.one_guest import guest
+
+_MESSAGE_BYTES = 524288  # as in write_loop.cc
+_MESSAGES = 100
+_MIB = 1.048576  # ib_send_bw says MB and means MiB
+# Each prints one number. ib_send_bw's two ends find each other over the loopback interface.
+_SEND_BW = f"ib_send_bw -s {_MESSAGE_BYTES} -n {_MESSAGES} -t 8 -r 16 -F --output=bandwidth"
+_SCRIPT = f"""
+for ((round = 0; round < ROUNDS; round++)); do
+  for how in yield wait; do echo write_$how $(LOOP $how {_MESSAGES}) || exit 1; done
+  {_SEND_BW} -d rxe0b > /dev/null &
+  until ss -Hltn 'sport = 18515' | grep -q .; do sleep 0.1; done  # it listens
+  echo ib_send_bw $({_SEND_BW} -d rxe0a 127.0.0.1) || exit 1
+  wait
+done
+"""
+_NAMES = {
+    "write_yield": "writes with immediate, both ends ask without pause",
+    "write_wait": "writes with immediate, both ends sleep when idle",
+    "ib_send_bw": "ib_send_bw",
+}
+
+
+def main() -> int:
+  parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+  parser.add_argument("--rounds", type=int, default=5, metavar="N", help="of each, in turn; the median counts (5)")
+  options = parser.parse_args()
+  reason = guest.missing_feature()
+  if reason is not None:
+    print(f"bench: no guest can run here: {reason}", file=sys.stderr)
+    return 1
+  loop = built_file("tests/rigs/one_guest/write_loop")
+  script = _SCRIPT.replace("ROUNDS", str(options.rounds)).replace("LOOP", str(pathlib.Path(loop).resolve()))
+  try:
+    with signals_unwind(), guest.Guest(rails=1) as machine:
+      result = machine.run(["bash", "-c", script], limit_s=120 * options.rounds)
+  except guest.GuestError as error:
+    print(f"bench: {error}", file=sys.stderr)
+    return 1
+  except EndedBySignal as ended:
+    return ended.exit_code
+  values: dict[str, list[float]] = {name: [] for name in _NAMES}
+  for line in result.output.splitlines():
+    name, _, value = line.partition(" ")
+    if name in values:
+      values[name].append(float(value) * (_MIB if name == "ib_send_bw" else 1))
+  if result.status != 0 or any(len(of) != options.rounds for of in values.values()):
+    print(f"bench: a command failed in the guest, status {result.status}", file=sys.stderr)
+    return 1
+  print(f"{_MESSAGES} messages of {_MESSAGE_BYTES} bytes, MB/s (1e6 B/s): median of {options.rounds}, least, most")
+  for name, title in _NAMES.items():
+    print(f"{statistics.median(values[name]):8.1f} {min(values[name]):8.1f} {max(values[name]):8.1f}  {title}")
+  return 0
+
+
+if __name__ == "__main__":
+  sys.exit(main())
