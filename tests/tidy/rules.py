@@ -243,6 +243,19 @@ def pure_rooms(source):
   yield from _matches(source, SHARED_STATE, "{}: this folder is pure, its callers have the threads and the time")
 
 
+# The one place that knows ibverbs, the stub that its test opens instead, and the library that stands before the machine's.
+KNOW_IBVERBS = ("netplugin/transport/verbs/libibverbs", "netplugin/transport/verbs/stub_libibverbs", "tests/rigs/faulty_libibverbs/")
+
+
+@rule
+def ibverbs(source):
+  """RDMA goes through the seam: a machine without the library has no devices, and the fake fabric stands for all of it."""
+  if source.is_cpp() and not source.path.startswith(KNOW_IBVERBS):
+    for number, line in enumerate(source.lines, 1):
+      if re.match(r"\s*#\s*include\s*<(infiniband/(verbs|mlx5dv|efadv)|rdma/\w+)\.h>", line):
+        yield number, "ibverbs outside netplugin/transport/verbs/libibverbs: use netplugin/transport/verbs/verbs.h"
+
+
 @rule
 def too_new_for_old_glibc(source):
   """std::random_device of the static libstdc++ needs glibc 2.36; the plugin runs on 2.34."""

@@ -29,6 +29,10 @@ SPECIMENS = {
         ("plan/page/page.h", "#pragma once\n",
          "#ifndef R2CC_PLAN_PAGE_PAGE_H_\n#define R2CC_PLAN_PAGE_PAGE_H_\n#endif  // R2CC_PLAN_PAGE_PAGE_H_\n"),
     ],
+    "ibverbs": [
+        ("netplugin/transport/verbs/a.cc", "#include <infiniband/verbs.h>\n", '#include "netplugin/transport/verbs/verbs.h"\n'),
+        ("daemon/a.cc", "#include <rdma/rdma_cma.h>\n", "#include <infiniband/umad.h>\n"),
+    ],
     "folders": [
         ("netplugin/flow/a.cc", '#include "absl/strings/str_cat.h"\n', "#include <string>\n"),
         ("netplugin/flow/a.cc", "#include <google/protobuf/message.h>\n", '#include "plan/model.h"\n'),

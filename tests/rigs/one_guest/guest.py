@@ -43,7 +43,7 @@ def missing_feature() -> str | None:
   if not _PROVIDERS.exists():
     return f"there is no {_PROVIDERS} (bazelw installs it)"
   if not kernel.FOLDER.is_dir():
-    return f"there is no kernel in {kernel.FOLDER} (bazelw unpacks it)"
+    return f"there is no kernel in {kernel.FOLDER} (bazelw unpacks it on Debian)"
   return None
 
 

@@ -139,7 +139,7 @@ class MissingFeature(unittest.TestCase):
   def test_what_is_missing_is_named_with_who_brings_it(self):
     nowhere = pathlib.Path("/nowhere")
     with mock.patch.object(guest.kernel, "FOLDER", nowhere), mock.patch.object(guest.shutil, "which", return_value="/bin/x"):
-      self.assertIn(guest.missing_feature(), ("there is no kernel in /nowhere (bazelw unpacks it)",
+      self.assertIn(guest.missing_feature(), ("there is no kernel in /nowhere (bazelw unpacks it on Debian)",
                                               "there is no /etc/libibverbs.d/rxe.driver (bazelw installs it)"))
     with mock.patch.object(guest.shutil, "which", return_value=None):
       self.assertEqual(guest.missing_feature(), "there is no qemu-system-x86_64 (bazelw installs it)")

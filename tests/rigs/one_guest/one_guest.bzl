@@ -15,7 +15,8 @@ def one_guest_test(
         **kwargs):
     """Runs `program` as root in a guest: it passes if that exits with 0 and the kernel of the guest has no complaint.
 
-    A program of GoogleTest is asked which tests were skipped. Where no guest can run, the test is skipped with "needs one_guest: ...".
+    A program of GoogleTest is asked which tests were skipped. With R2CC_VERBS_FAULTS in its environment (tests/rigs/faulty_libibverbs) a
+    run in which no fault was injected fails. Where no guest can run, the test is skipped with "needs one_guest: ...".
 
     Args:
       name: the test target.

@@ -4,8 +4,8 @@ import os
 import unittest
 
 from bazel.unittest_main import test_args
-from tests.rigs.one_guest import googletest_report
 from tests.rigs.one_guest import guest
+from tests.rigs.one_guest import program_report
 
 
 class Program(unittest.TestCase):
@@ -25,10 +25,12 @@ class Program(unittest.TestCase):
     with guest.Guest(int(rails), wiring) as machine:
       result = machine.run([os.path.abspath(argv[0]), *argv[1:]], environment, float(limit_s))
       report = result.folder / "gtest.xml"
-      skipped, ran = googletest_report.skipped_cases(report.read_text(encoding="utf-8")) if report.exists() else ([], 1)
+      skipped, ran = program_report.skipped_cases(report.read_text(encoding="utf-8")) if report.exists() else ([], 1)
     self.assertEqual(result.status, 0, f"exit status of {argv[0]}")
     self.assertEqual(result.kernel_complaints(), [])
     self.assertGreater(ran, 0, "no test ran")
+    if "R2CC_VERBS_FAULTS" in environment:
+      self.assertGreater(program_report.faults_injected(result.output), 0, "no fault was injected")
     print("".join(f"skipped: {line}\n" for line in skipped), end="")
     if len(skipped) == ran:
       self.skipTest("; ".join(skipped))

@@ -1,8 +1,8 @@
-"""Reports as GoogleTest 1.12 writes them."""
+"""Reports as GoogleTest 1.12 and the fault injector write them."""
 
 import unittest
 
-from tests.rigs.one_guest import googletest_report
+from tests.rigs.one_guest import program_report
 
 _REPORT = """<?xml version="1.0" encoding="UTF-8"?>
 <testsuites tests="3" failures="0" disabled="0" errors="0" time="0." name="AllTests">
@@ -20,4 +20,15 @@ _REPORT = """<?xml version="1.0" encoding="UTF-8"?>
 class SkippedCases(unittest.TestCase):
 
   def test_a_skipped_one_is_named_with_its_reason_and_one_that_did_not_run_counts_as_none(self):
-    self.assertEqual(googletest_report.skipped_cases(_REPORT), (["A.Skips: a_test.cc:10\nneeds a NIC"], 2))
+    self.assertEqual(program_report.skipped_cases(_REPORT), (["A.Skips: a_test.cc:10\nneeds a NIC"], 2))
+
+
+class FaultsInjected(unittest.TestCase):
+
+  def test_all_processes_count(self):
+    output = ("faulty_libibverbs: completion 3 fails with 12\nfaulty_libibverbs: injected 2 of 3 faults\n"
+              "rank 1: done\nfaulty_libibverbs: injected 0 of 3 faults\nfaulty_libibverbs: injected 1 of 3 faults\n")
+    self.assertEqual(program_report.faults_injected(output), 3)
+
+  def test_a_library_that_nobody_opened_injected_none(self):
+    self.assertEqual(program_report.faults_injected("all well\n"), 0)
