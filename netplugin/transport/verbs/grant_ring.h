@@ -1,0 +1,101 @@
+// Grants, acknowledgements and credit as 64-byte records that one end writes into the other's memory, where it is polled. Pure.
+//
+// A record is a state, not a step: what it says of a flow's placed messages and of credit holds whenever it is read, and later ones say
+// more. The ring of an incarnation has kSlots; record number 1, 2, 3, ... goes to slot (number - 1) % kSlots and may be written when the
+// reader has read the one before it there. The status slot beside the ring is written over at any time and carries credit alone.
+//
+// Layout, little-endian: number 4, flow 4, placed through 8, message 8, capacity 8, offset 8, region 4, generation 4, receives 4, read 4,
+// kind 1, zero 3, checksum 4: CRC-32C of the rest, exclusive-or the session's tag. A record that is half written, or garbled, is none.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_GRANT_RING_H_
+#define R2CC_NETPLUGIN_TRANSPORT_VERBS_GRANT_RING_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "netplugin/flow/types.h"
+#include "netplugin/link/frame.h"
+#include "netplugin/transport/verbs/ticket.h"
+
+namespace r2cc::net::verbs {
+
+constexpr size_t kRecordBytes = 64;
+// A flow has at most 64 messages posted: all of them fit, and one more.
+constexpr uint32_t kSlots = 65;
+
+enum class RecordKind : uint8_t { kCredit = 1, kAck = 2, kGrant = 3 };
+
+struct Record {
+  RecordKind kind = RecordKind::kCredit;
+  uint32_t number = 0;    // 1, 2, 3, ... of the ring, or of the status slot
+  uint32_t receives = 0;  // total of receives posted by the writer: may be used up to there
+  uint32_t read = 0;      // total of the other's ring records that the writer has read
+  // kAck, kGrant:
+  FlowId flow = 0;
+  MessageId placed_through = 0;
+  // kGrant:
+  MessageId message = 0;
+  uint64_t capacity = 0;
+  Place place;
+
+  friend bool operator==(const Record& a, const Record& b);
+};
+
+using RecordData = std::array<std::byte, kRecordBytes>;
+RecordData Encode(const Record& record, uint32_t tag);
+// False if it is none.
+bool Decode(std::span<const std::byte, kRecordBytes> bytes, uint32_t tag, Record* record);
+
+// At the end that grants: a frame as the records that say what the other end has not heard on this link.
+class GrantWriter {
+ public:
+  // Records without number and credit for a kGrant or kAck. Nothing: it does not go as records - any other frame, a grant whose keys have
+  // changed, one of more than `most` new messages - and leaves as a frame; Sent() it.
+  std::optional<std::vector<Record>> RecordsOf(const Frame& frame, size_t most);
+  // It left as a frame.
+  void Sent(const Frame& frame);
+  void Forget(FlowId flow) { sent_.erase(flow); }
+
+ private:
+  struct Told {
+    MessageId through = 0;     // granted on this link
+    std::deque<Place> places;  // of the last of them
+  };
+  void Note(const Frame& frame);
+
+  std::map<FlowId, Told> sent_;
+};
+
+// At the other end.
+class GrantReader {
+ public:
+  enum class Result {
+    kFrame,    // `*frame` says all that is known of the flow
+    kLater,    // a frame that is still to come says what lies between
+    kGarbled,  // an honest writer says no such thing
+  };
+  Result Read(const Record& record, Frame* frame);
+  // A grant or acknowledgement came as a frame.
+  void Heard(const Frame& frame);
+  void Forget(FlowId flow) { known_.erase(flow); }
+
+ private:
+  struct Known {
+    MessageId first = 0;
+    std::deque<uint64_t> capacities;  // from `first` on
+    std::deque<Place> places;
+  };
+  static void PlacedThrough(Known* known, MessageId through);
+  void ForgetIfEmpty(FlowId flow);
+
+  std::map<FlowId, Known> known_;
+};
+
+}  // namespace r2cc::net::verbs
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_GRANT_RING_H_

@@ -1,0 +1,190 @@
+#include "netplugin/transport/verbs/grant_ring.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace r2cc::net::verbs {
+namespace {
+
+constexpr uint32_t kTag = 0x5eed;
+constexpr size_t kMost = 4;
+
+Record SomeRecord() { return {RecordKind::kGrant, 7, 100, 3, 12, 40, 42, 1 << 20, {5, 2, 4096}}; }
+// The receiver's state as a frame: messages from `placed` to `posted`, each with a capacity of its own.
+Frame GrantOf(FlowId flow, MessageId placed, MessageId posted, uint32_t generation = 1) {
+  Frame frame{.type = FrameType::kGrant, .flow = flow, .message = placed};
+  for (MessageId message = placed; message < posted; ++message) {
+    frame.numbers.push_back(1000 + message);
+    frame.places.push_back({3, generation, message * 128});
+  }
+  return frame;
+}
+// What the sender's ledger would do with frames.
+struct Ledger {
+  MessageId acked = 0, granted = 0;
+  void Take(const Frame& frame) {
+    ASSERT_LE(frame.message, granted);
+    acked = std::max(acked, frame.message);
+    for (size_t i = 0; i < frame.numbers.size(); ++i) {
+      ASSERT_EQ(frame.numbers[i], 1000 + frame.message + i);
+      ASSERT_EQ(frame.places[i].offset, (frame.message + i) * 128);
+      granted = std::max(granted, frame.message + i + 1);
+    }
+  }
+};
+
+TEST(GrantRing, RecordsComeBackAndGarbageDoesNot) {
+  Record got;
+  auto data = Encode(SomeRecord(), kTag);
+  ASSERT_TRUE(Decode(data, kTag, &got));
+  EXPECT_EQ(got, SomeRecord());
+  EXPECT_FALSE(Decode(data, kTag + 1, &got));
+  for (size_t bit = 0; bit < 8 * kRecordBytes; ++bit) {
+    data[bit / 8] ^= std::byte{1} << bit % 8;
+    EXPECT_FALSE(Decode(data, kTag, &got)) << bit;
+    data[bit / 8] ^= std::byte{1} << bit % 8;
+  }
+  EXPECT_FALSE(Decode(RecordData{}, 0, &got));
+}
+
+TEST(GrantRing, RefusesWhatNobodyHonestWrites) {
+  Record got;
+  for (const auto change :
+       {+[](Record* r) { r->number = 0; }, +[](Record* r) { r->message = 39; }, +[](Record* r) { r->message = 40 + kSlots; },
+        +[](Record* r) { r->place.generation = 0; }, +[](Record* r) { r->kind = static_cast<RecordKind>(4); }}) {
+    Record bad = SomeRecord();
+    change(&bad);
+    EXPECT_FALSE(Decode(Encode(bad, kTag), kTag, &got));
+  }
+}
+
+TEST(GrantRing, ASteadyFlowTakesOneRecordAMessage) {
+  GrantWriter writer;
+  GrantReader reader;
+  Ledger ledger;
+  for (MessageId message = 0; message < 1000; ++message) {
+    const auto records = writer.RecordsOf(GrantOf(1, message, message + 1), kMost);
+    ASSERT_TRUE(records.has_value());
+    ASSERT_EQ(records->size(), 1u);
+    Frame frame;
+    ASSERT_EQ(reader.Read(records->front(), &frame), GrantReader::Result::kFrame);
+    ledger.Take(frame);
+    EXPECT_EQ(ledger.granted, message + 1);
+    EXPECT_EQ(ledger.acked, message);
+  }
+}
+
+TEST(GrantRing, AnAcknowledgementIsOneRecord) {
+  GrantWriter writer;
+  GrantReader reader;
+  const auto records = writer.RecordsOf({.type = FrameType::kAck, .flow = 1, .message = 9}, kMost);
+  ASSERT_TRUE(records && records->size() == 1);
+  Frame frame;
+  ASSERT_EQ(reader.Read(records->front(), &frame), GrantReader::Result::kFrame);
+  EXPECT_EQ(frame.type, FrameType::kAck);
+  EXPECT_EQ(frame.message, 9u);
+}
+
+TEST(GrantRing, FramesGoWhereRecordsDoNot) {
+  GrantWriter writer;
+  EXPECT_FALSE(writer.RecordsOf(Frame{.type = FrameType::kPong}, kMost).has_value());
+  EXPECT_FALSE(writer.RecordsOf(GrantOf(1, 0, kMost + 1), kMost).has_value());
+  writer.Sent(GrantOf(1, 0, kMost + 1));
+  EXPECT_EQ(writer.RecordsOf(GrantOf(1, 1, kMost + 2), kMost)->size(), 1u);
+  // The keys have changed: what was granted is said again.
+  EXPECT_FALSE(writer.RecordsOf(GrantOf(1, 1, kMost + 3, 2), kMost).has_value());
+}
+
+TEST(GrantRing, ARecordWaitsForTheFrameBeforeIt) {
+  GrantWriter writer;
+  GrantReader reader;
+  const Frame first = GrantOf(1, 0, 10);
+  ASSERT_FALSE(writer.RecordsOf(first, kMost).has_value());
+  writer.Sent(first);
+  const auto records = writer.RecordsOf(GrantOf(1, 0, 11), kMost);
+  ASSERT_TRUE(records && records->size() == 1);
+  Frame frame;
+  EXPECT_EQ(reader.Read(records->front(), &frame), GrantReader::Result::kLater);
+  reader.Heard(first);
+  ASSERT_EQ(reader.Read(records->front(), &frame), GrantReader::Result::kFrame);
+  EXPECT_EQ(frame.numbers.size(), 11u);
+}
+
+TEST(GrantRing, AnotherCapacityIsGarbled) {
+  GrantReader reader;
+  Frame frame;
+  Record record = SomeRecord();
+  record.message = record.placed_through;
+  ASSERT_EQ(reader.Read(record, &frame), GrantReader::Result::kFrame);
+  record.capacity += 1;
+  EXPECT_EQ(reader.Read(record, &frame), GrantReader::Result::kGarbled);
+  record.kind = RecordKind::kCredit;
+  EXPECT_EQ(reader.Read(record, &frame), GrantReader::Result::kGarbled);
+}
+
+TEST(GrantRing, AStrangersFlowsAreLimited) {
+  GrantReader reader;
+  Frame frame;
+  Record record = SomeRecord();
+  record.message = record.placed_through;
+  for (FlowId flow = 0; flow < kFlowSlots; ++flow) {
+    record.flow = flow;
+    ASSERT_EQ(reader.Read(record, &frame), GrantReader::Result::kFrame);
+  }
+  record.flow = kFlowSlots;
+  EXPECT_EQ(reader.Read(record, &frame), GrantReader::Result::kGarbled);
+}
+
+// Whatever the receiver says of several flows, and whichever way it goes, the sender hears it all, once the last word is there.
+TEST(GrantRing, ManyFlowsOnBothWays) {
+  for (uint32_t seed = 1; seed <= 200; ++seed) {
+    std::mt19937 random(seed);
+    GrantWriter writer;
+    GrantReader reader;
+    std::vector<std::pair<MessageId, MessageId>> flows(3);  // placed, posted
+    std::vector<Ledger> ledgers(3);
+    std::deque<Record> ring;
+    std::deque<Frame> frames;
+    const auto read = [&](bool frames_too) {
+      for (Frame frame; !ring.empty();) {
+        const auto result = reader.Read(ring.front(), &frame);
+        ASSERT_NE(result, GrantReader::Result::kGarbled);
+        if (result == GrantReader::Result::kLater) break;
+        ledgers[ring.front().flow].Take(frame);
+        ring.pop_front();
+      }
+      if (!frames_too || frames.empty()) return;
+      reader.Heard(frames.front());
+      ledgers[frames.front().flow].Take(frames.front());
+      frames.pop_front();
+    };
+    for (int step = 0; step < 300; ++step) {
+      const FlowId flow = random() % 3;
+      auto& [placed, posted] = flows[flow];
+      posted = std::min(posted + random() % 7, placed + 64);
+      placed = std::min(placed + random() % 4, ledgers[flow].granted);
+      const bool grants = random() % 4 != 0;
+      const Frame frame = grants ? GrantOf(flow, placed, posted) : Frame{.type = FrameType::kAck, .flow = flow, .message = placed};
+      if (const auto records = writer.RecordsOf(frame, kMost)) {
+        ring.insert(ring.end(), records->begin(), records->end());
+      } else {
+        writer.Sent(frame);
+        frames.push_back(frame);
+      }
+      if (random() % 2 == 0) read(random() % 2 == 0);
+    }
+    for (FlowId flow = 0; flow < 3; ++flow) frames.push_back(GrantOf(flow, flows[flow].first, flows[flow].second));
+    while (!frames.empty()) read(true);
+    read(false);
+    EXPECT_TRUE(ring.empty());
+    for (FlowId flow = 0; flow < 3; ++flow) {
+      EXPECT_EQ(ledgers[flow].granted, flows[flow].second) << seed;
+      EXPECT_EQ(ledgers[flow].acked, flows[flow].first) << seed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace r2cc::net::verbs
