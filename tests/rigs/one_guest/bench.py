@@ -30,6 +30,28 @@ _NAMES = {
 }
 
 
+def figures_of(output: str) -> dict[str, list[float]]:
+  """MB/s (1e6 B/s) by name, from the lines "NAME NUMBER" of the guest; other lines are left out."""
+  values: dict[str, list[float]] = {name: [] for name in _NAMES}
+  for line in output.splitlines():
+    name, _, value = line.partition(" ")
+    if name in values:
+      try:
+        values[name].append(float(value) * (_MIB if name == "ib_send_bw" else 1))
+      except ValueError:
+        continue  # counts as missing
+  return values
+
+
+def table(values: dict[str, list[float]]) -> str:
+  """Median, least and most of each."""
+  rounds = len(next(iter(values.values())))
+  text = f"{_MESSAGES} messages of {_MESSAGE_BYTES} bytes, MB/s (1e6 B/s): median of {rounds}, least, most\n"
+  for name, title in _NAMES.items():
+    text += f"{statistics.median(values[name]):8.1f} {min(values[name]):8.1f} {max(values[name]):8.1f}  {title}\n"
+  return text
+
+
 def main() -> int:
   parser = argparse.ArgumentParser(prog="bench", description=__doc__)
   parser.add_argument("--rounds", type=int, default=5, metavar="N", help="of each, in turn; the median counts (5)")
@@ -48,17 +70,11 @@ def main() -> int:
     return 1
   except EndedBySignal as ended:
     return ended.exit_code
-  values: dict[str, list[float]] = {name: [] for name in _NAMES}
-  for line in result.output.splitlines():
-    name, _, value = line.partition(" ")
-    if name in values:
-      values[name].append(float(value) * (_MIB if name == "ib_send_bw" else 1))
+  values = figures_of(result.output)
   if result.status != 0 or any(len(of) != options.rounds for of in values.values()):
     print(f"bench: a command failed in the guest, status {result.status}", file=sys.stderr)
     return 1
-  print(f"{_MESSAGES} messages of {_MESSAGE_BYTES} bytes, MB/s (1e6 B/s): median of {options.rounds}, least, most")
-  for name, title in _NAMES.items():
-    print(f"{statistics.median(values[name]):8.1f} {min(values[name]):8.1f} {max(values[name]):8.1f}  {title}")
+  print(table(values), end="")
   return 0
 
 
