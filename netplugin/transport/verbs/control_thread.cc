@@ -1,0 +1,67 @@
+#include "netplugin/transport/verbs/control_thread.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace r2cc::net::verbs {
+
+std::optional<std::pair<JobKind, ControlJob>> JobQueue::Take(Nanos now) {
+  auto best = jobs_.end();
+  for (auto it = jobs_.begin(); it != jobs_.end() && it->first.due <= now; ++it)
+    if (best == jobs_.end() || std::pair(it->first.kind, it->first.order) < std::pair(best->first.kind, best->first.order)) best = it;
+  if (best == jobs_.end()) return std::nullopt;
+  auto taken = jobs_.extract(best);
+  return std::pair(taken.key().kind, std::move(taken.mapped()));
+}
+
+std::optional<Nanos> JobQueue::next() const {
+  if (jobs_.empty()) return std::nullopt;
+  return jobs_.begin()->first.due;
+}
+
+RealControlThread::RealControlThread(const Clock* clock, std::string name) : clock_(clock), name_(std::move(name)) {
+  thread_ = std::thread([this] { Run(); });
+}
+
+RealControlThread::~RealControlThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void RealControlThread::Submit(JobKind kind, ControlJob job) {
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.Add(kind, clock_->Now(), std::move(job));
+  }
+  changed_.notify_one();
+}
+
+void RealControlThread::Run() {
+  pthread_setname_np(pthread_self(), name_.c_str());
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    auto next = jobs_.Take(clock_->Now());
+    if (!next) {
+      const auto due = jobs_.next();
+      if (due)
+        changed_.wait_for(lock, std::chrono::nanoseconds(std::max<Nanos>(*due - clock_->Now(), 1)));
+      else
+        changed_.wait(lock);
+      continue;
+    }
+    lock.unlock();
+    const auto again = next->second(clock_->Now());
+    if (!again) next.reset();  // what it holds ends without the lock
+    lock.lock();
+    if (again) jobs_.Add(next->first, clock_->Now() + *again, std::move(next->second));
+  }
+}
+
+}  // namespace r2cc::net::verbs

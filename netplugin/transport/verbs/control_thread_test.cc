@@ -1,0 +1,86 @@
+#include "netplugin/transport/verbs/control_thread.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <string>
+#include <vector>
+
+#include "netplugin/transport/verbs/fake_control_thread.h"
+
+namespace r2cc::net::verbs {
+namespace {
+
+ControlJob Says(std::string* out, char what) {
+  return [out, what](Nanos) -> std::optional<Nanos> {
+    *out += what;
+    return std::nullopt;
+  };
+}
+
+TEST(JobQueue, ClosesBeforeOpensAndNothingEarly) {
+  JobQueue queue;
+  std::string done;
+  queue.Add(JobKind::kOpen, 1, Says(&done, 'a'));
+  queue.Add(JobKind::kClose, 5, Says(&done, 'b'));
+  queue.Add(JobKind::kOpen, 2, Says(&done, 'c'));
+  queue.Add(JobKind::kClose, 9, Says(&done, 'd'));
+  EXPECT_EQ(queue.next(), 1);
+  while (auto next = queue.Take(5)) next->second(5);
+  EXPECT_EQ(done, "bac");
+  EXPECT_EQ(queue.next(), 9);
+  EXPECT_FALSE(queue.empty());
+}
+
+TEST(FakeControlThread, StepsAreApartAndOthersRunBetween) {
+  FakeTimeline time;
+  Nanos takes = 0;
+  FakeControlThread thread(&time, [&] { return std::exchange(takes, 0); });
+  std::vector<Nanos> steps;
+  std::string done;
+  const Nanos since = time.now();
+  thread.Submit(JobKind::kOpen, [&](Nanos now) -> std::optional<Nanos> {
+    steps.push_back(now - since);
+    if (steps.size() == 3) return std::nullopt;
+    takes = kNanosPerMs;
+    return 2 * kNanosPerMs;
+  });
+  thread.Submit(JobKind::kClose, Says(&done, 'x'));
+  time.RunFor(100 * kNanosPerMs);
+  EXPECT_EQ(done, "x");
+  ASSERT_EQ(steps.size(), 3u);
+  for (size_t i = 1; i < steps.size(); ++i) EXPECT_GE(steps[i] - steps[i - 1], 3 * kNanosPerMs);
+  EXPECT_TRUE(thread.idle());
+}
+
+TEST(RealControlThread, RunsStepsUntilTheJobIsDone) {
+  const SteadyClock clock;
+  RealControlThread thread(&clock, "r2cc-verbs-test");
+  std::promise<Nanos> done;
+  int steps = 0;
+  const Nanos since = clock.Now();
+  thread.Submit(JobKind::kOpen, [&](Nanos now) -> std::optional<Nanos> {
+    if (++steps < 3) return kNanosPerMs;
+    done.set_value(now);
+    return std::nullopt;
+  });
+  EXPECT_GE(done.get_future().get() - since, 2 * kNanosPerMs);
+}
+
+TEST(RealControlThread, EndsWithJobsUndone) {
+  const SteadyClock clock;
+  std::promise<void> running;
+  {
+    RealControlThread thread(&clock, "r2cc-verbs-test");
+    thread.Submit(JobKind::kOpen, [&](Nanos) -> std::optional<Nanos> { return 3600 * kNanosPerSecond; });
+    thread.Submit(JobKind::kOpen, [&](Nanos) -> std::optional<Nanos> {
+      running.set_value();
+      return std::nullopt;
+    });
+    running.get_future().get();
+    thread.Submit(JobKind::kOpen, [&](Nanos) -> std::optional<Nanos> { return 3600 * kNanosPerSecond; });
+  }
+}
+
+}  // namespace
+}  // namespace r2cc::net::verbs

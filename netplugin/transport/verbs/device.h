@@ -1,0 +1,97 @@
+// One RDMA device of the process: its context, domain, ports, limits, its control thread, and who is to hear of its asynchronous events.
+//
+// Events are read by ReadEvents(), acknowledged at once - a queue pair with an unacknowledged event cannot be destroyed, for ever - and
+// then told to whom they are about: by port number, by queue pair, by completion queue, or to all. Duplicates, and events of what has
+// ended, are ordinary.
+//
+// Threads: any, unless it says otherwise; the device's own lock is never held in a call of Verbs or of a listener.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_DEVICE_H_
+#define R2CC_NETPLUGIN_TRANSPORT_VERBS_DEVICE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "netplugin/transport/verbs/control_thread.h"
+#include "netplugin/transport/verbs/gid.h"
+#include "netplugin/transport/verbs/verbs.h"
+
+namespace r2cc::net::verbs {
+
+// The driver table: whether its RESET of a queue pair waits for what is being placed. Drivers that are not named are taken for sound, as
+// their source says of RESET; the flush and the destroy must hold as well.
+bool ResetWaits(const std::string& driver);
+
+class Device {
+ public:
+  enum class Trouble : uint8_t {
+    kPort,       // the port carries nothing
+    kQueuePair,  // it is in the error state, or about to be
+    kDevice,     // the device is gone, or one of its completion queues
+  };
+  // What a link listens to. `tell` is called by whoever reads the events, perhaps once more after Unlisten() began in another thread.
+  struct Listener {
+    uint8_t port = 1;
+    QueuePairId queue_pair{};
+    CompletionQueueId completions{};
+    std::function<void(Trouble)> tell;
+  };
+  using Token = uint64_t;
+
+  // Null, and one line in `*error` that names the device: it cannot be opened.
+  static std::shared_ptr<Device> Open(Verbs* verbs, const DeviceInfo& info, std::unique_ptr<ControlThread> control, std::string* error);
+  // The links are gone. The control thread ends first.
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const DeviceInfo& info() const { return info_; }
+  const DeviceLimits& limits() const { return limits_; }
+  Verbs* verbs() const { return verbs_; }
+  ContextId context() const { return context_; }
+  DomainId domain() const { return domain_; }
+  ControlThread* control() const { return control_.get(); }
+  // Readable while there are events; -1: ReadEvents() is to be called now and then.
+  int async_fd() const { return async_fd_; }
+  bool reset_waits() const { return reset_waits_; }
+  // It is gone for good: it has to be opened anew, as another Device.
+  bool gone() const { return gone_.load(); }
+  // Some call said EIO or ENODEV.
+  void Gone();
+
+  // The port as it is now, and the GID that its rail is to use. Non-zero: errno; ENETUNREACH: it has no such GID. MAY BLOCK.
+  int LookAt(uint8_t port, const GidWish& wish, PortInfo* info, GidEntry* gid) const;
+
+  Token Listen(Listener listener);
+  void Unlisten(Token token);
+  // `port_changed`: a port came up, or its addresses or its speed may be others now.
+  void ReadEvents(const std::function<void(uint8_t port)>& port_changed);
+
+ private:
+  Device(Verbs* verbs, DeviceInfo info, std::unique_ptr<ControlThread> control);
+  void Tell(Trouble trouble, const std::function<bool(const Listener&)>& whom);
+
+  Verbs* const verbs_;
+  const DeviceInfo info_;
+  std::unique_ptr<ControlThread> control_;
+  const bool reset_waits_;
+  ContextId context_{};
+  DomainId domain_{};
+  int async_fd_ = -1;
+  DeviceLimits limits_;
+  std::atomic<bool> gone_{false};
+
+  std::mutex mutex_;
+  Token last_token_ = 0;
+  std::map<Token, std::shared_ptr<const Listener>> listeners_;
+};
+
+}  // namespace r2cc::net::verbs
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_DEVICE_H_

@@ -1,0 +1,125 @@
+#include "netplugin/transport/verbs/device.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "netplugin/transport/verbs/fake_control_thread.h"
+#include "netplugin/transport/verbs/fake_fabric.h"
+#include "netplugin/transport/verbs/fake_verbs.h"
+#include "netplugin/transport/verbs/faulty_verbs.h"
+
+namespace r2cc::net::verbs {
+namespace {
+
+constexpr uint8_t kPorts = 2;
+
+class DeviceTest : public testing::Test {
+ protected:
+  DeviceTest() : fabric_(&time_), fake_(&fabric_, 0), faulty_(&fake_) { fabric_.AddDevice(0, "mlx5_0", "mlx5_core", kPorts); }
+
+  std::shared_ptr<Device> Open(std::string* error) {
+    return Device::Open(&faulty_, {"mlx5_0", "mlx5_core", 1}, std::make_unique<FakeControlThread>(&time_), error);
+  }
+  // Two listeners of each port, with queue pairs and completion queues of their own.
+  void ListenAll() {
+    for (uint64_t i = 0; i < 4; ++i) {
+      Device::Listener listener{
+          static_cast<uint8_t>(1 + i / 2), static_cast<QueuePairId>(100 + i), static_cast<CompletionQueueId>(200 + i), {}};
+      listener.tell = [this, i](Device::Trouble trouble) { told_.push_back({i, trouble}); };
+      tokens_.push_back(device_->Listen(std::move(listener)));
+    }
+  }
+  std::vector<std::pair<uint64_t, Device::Trouble>> After(const AsyncEvent& event) {
+    faulty_.Inject(device_->context(), event);
+    device_->ReadEvents([this](uint8_t port) { changed_.push_back(port); });
+    return std::exchange(told_, {});
+  }
+
+  using Told = std::vector<std::pair<uint64_t, Device::Trouble>>;
+  FakeTimeline time_;
+  FakeFabric fabric_;
+  FakeVerbs fake_;
+  FaultyVerbs faulty_;
+  std::string error_;
+  std::shared_ptr<Device> device_;
+  std::vector<Device::Token> tokens_;
+  Told told_;
+  std::vector<uint8_t> changed_;
+};
+
+TEST_F(DeviceTest, EventsGoToWhomTheyAreAbout) {
+  ASSERT_NE(device_ = Open(&error_), nullptr) << error_;
+  ListenAll();
+  using enum Device::Trouble;
+  EXPECT_EQ(After({.kind = AsyncKind::kPortError, .port = 2}), (Told{{2, kPort}, {3, kPort}}));
+  EXPECT_EQ(After({.kind = AsyncKind::kQueuePairFatal, .queue_pair = QueuePairId{101}}), (Told{{1, kQueuePair}}));
+  EXPECT_EQ(After({.kind = AsyncKind::kCompletionQueueError, .completion_queue = CompletionQueueId{203}}), (Told{{3, kDevice}}));
+  EXPECT_EQ(After({.kind = AsyncKind::kQueuePairAccessError, .queue_pair = QueuePairId{999}}), Told{});
+  EXPECT_EQ(After({.kind = AsyncKind::kOther}), Told{});
+  device_->Unlisten(tokens_[2]);
+  EXPECT_EQ(After({.kind = AsyncKind::kPortError, .port = 2}), (Told{{3, kPort}}));
+  EXPECT_TRUE(changed_.empty());
+  EXPECT_EQ(After({.kind = AsyncKind::kPortActive, .port = 1}), Told{});
+  EXPECT_EQ(After({.kind = AsyncKind::kGidChange, .port = 2}), Told{});
+  EXPECT_EQ(changed_, (std::vector<uint8_t>{1, 2}));
+  EXPECT_FALSE(device_->gone());
+  EXPECT_EQ(After({.kind = AsyncKind::kDeviceFatal}).size(), 3u);
+  EXPECT_TRUE(device_->gone());
+  EXPECT_EQ(After({.kind = AsyncKind::kDeviceFatal}), Told{});  // once
+}
+
+// Acknowledged in the reader: what an event is about can be destroyed by whoever hears of it.
+TEST_F(DeviceTest, EventsAreAcknowledgedBeforeTheyAreTold) {
+  ASSERT_NE(device_ = Open(&error_), nullptr);
+  CompletionQueueId queue{};
+  QueuePairInfo pair;
+  ASSERT_EQ(fake_.CreateCompletionQueue(device_->context(), 8, {}, &queue), 0);
+  ASSERT_EQ(fake_.CreateQueuePair(device_->domain(), {queue, queue, 4, 4, 1, 1, 0}, &pair), 0);
+  int destroyed = -1;
+  device_->Listen({1, pair.id, queue, [&](Device::Trouble) { destroyed = fake_.DestroyQueuePair(pair.id); }});
+  fabric_.BreakQueuePair(0, pair.number, AsyncKind::kQueuePairFatal);
+  device_->ReadEvents([](uint8_t) {});
+  EXPECT_EQ(destroyed, 0);
+  EXPECT_EQ(fabric_.hangs(), 0);
+  EXPECT_EQ(fake_.DestroyCompletionQueue(queue), 0);
+}
+
+TEST_F(DeviceTest, TheGidIsReadAnew) {
+  ASSERT_NE(device_ = Open(&error_), nullptr);
+  PortInfo info;
+  GidEntry gid;
+  ASSERT_EQ(device_->LookAt(2, {}, &info, &gid), 0);
+  EXPECT_EQ(gid.index, 1u);
+  GidEntry moved = gid;
+  moved.index = 3;
+  fabric_.RemoveGid({0, "mlx5_0", 2}, 1);
+  EXPECT_EQ(device_->LookAt(2, {}, &info, &gid), ENETUNREACH);
+  fabric_.SetGid({0, "mlx5_0", 2}, moved);
+  ASSERT_EQ(device_->LookAt(2, {}, &info, &gid), 0);
+  EXPECT_EQ(gid.index, 3u);
+  EXPECT_EQ(device_->LookAt(9, {}, &info, &gid), EINVAL);
+}
+
+TEST_F(DeviceTest, WhatCannotBeOpenedIsSaidInOneLine) {
+  faulty_.FailCall(Call::kOpen, 1, EACCES);
+  EXPECT_EQ(Open(&error_), nullptr);
+  EXPECT_NE(error_.find("mlx5_0"), std::string::npos);
+  EXPECT_NE(error_.find("R2CC_TRANSPORT=tcp"), std::string::npos);
+  EXPECT_EQ(error_.find('\n'), std::string::npos);
+  fabric_.LoseDevice(0, "mlx5_0");
+  EXPECT_EQ(Open(&error_), nullptr);
+  EXPECT_NE(error_.find("No such device"), std::string::npos);
+}
+
+TEST(DriverTable, NamesWhoseResetProvesNothing) {
+  EXPECT_FALSE(ResetWaits("rdma_rxe"));
+  EXPECT_TRUE(ResetWaits("mlx5_core"));
+  EXPECT_TRUE(ResetWaits(""));
+}
+
+}  // namespace
+}  // namespace r2cc::net::verbs
