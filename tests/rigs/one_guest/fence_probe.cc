@@ -1,5 +1,5 @@
-// Do late writes land after a fence? Node a writes one block without pause. Node b fences in mid-stream, paints the block and looks for
-// bytes that are not the paint. Without a fence there must be some, or the probe proves nothing. In a guest.
+// Do late writes land after the transport's fence? Node a writes one block without pause. Node b fences in mid-stream, paints the block and
+// looks for bytes that are not the paint. Without a fence there must be some, or the probe proves nothing. In a guest.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "netplugin/transport/verbs/device.h"
+#include "netplugin/transport/verbs/fence.h"
 #include "netplugin/transport/verbs/libibverbs.h"
 #include "tests/rigs/one_guest/verbs_end.h"
 
@@ -26,38 +28,38 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
+constexpr const char* kFenced = "rxe0b";
 constexpr uint32_t kBlockBytes = 65536;  // 64 packets: a fence mostly falls into the middle of one
 constexpr int kInFlight = 8;
 constexpr uint8_t kPaint = 0xee;
 constexpr uint8_t kData = 0x11;
 // Late bytes were seen up to 50 ms after a fence that did not hold, most within 40.
 constexpr milliseconds kWatch(40);
-// Of the flush. Tens of milliseconds on a machine that others use too.
-constexpr milliseconds kFlushPatience(2000);
 // So soon does node a give up: within the watch it tries again as long as it may.
 constexpr PairOptions kQuick{.timeout = 12, .retry_cnt = 1};
 
 struct Outcome {
-  int rounds = 0;
+  int rounds = 0;    // that count
+  int unproved = 0;  // besides: the fence said that it does not hold
   int late_rounds = 0;
   size_t late_bytes_worst = 0;
-  int unproved = 0;  // the flush was not seen in time, or a call failed
   double fence_ms_sum = 0;
   double fence_ms_worst = 0;
 };
 
 double Milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
 
-// The fence of an acceptor on soft-RoCE: ERR, then the flush of the newest posted receive, which the responder makes itself and so after
-// whatever it was in the middle of, then destroy. No RESET: it does not wait for the responder, and damages the kernel. False: unproved.
-bool Fence(net::verbs::Verbs* verbs, VerbsEnd* end) {
-  if (verbs->SetState(end->pair(), net::verbs::QueuePairState::kError) != 0) return false;
-  bool flushed = false;
-  for (const Clock::time_point until = Clock::now() + kFlushPatience; !flushed && Clock::now() < until;)
-    for (const Completion& completion : end->PollReceives())
-      flushed = flushed || (completion.status == Status::kFlushed && completion.wr_id == end->receives_posted());
-  end->DestroyPair();
-  return flushed;
+// The transport's own. Its time-out of the drain is short for a machine that others use too: such a round proves nothing and says so.
+bool FenceOf(net::verbs::Verbs* verbs, const net::verbs::DeviceInfo& device, VerbsEnd* end) {
+  net::verbs::Fence fence(verbs,
+                          {.queue_pair = end->pair(),
+                           .completions = end->receive_completions(),
+                           .newest_receive = end->receives_posted(),
+                           .reset_waits = net::verbs::ResetWaits(device.driver)},
+                          nullptr, nullptr);
+  while (fence.result() == net::verbs::Fence::Result::kRunning && fence.Step(Clock::now().time_since_epoch().count())) sched_yield();
+  if (fence.destroyed()) end->PairIsDestroyed();
+  return fence.result() == net::verbs::Fence::Result::kProved;
 }
 
 // Node a: keeps kInFlight writes posted until they fail; then it waits for the word to stop.
@@ -95,40 +97,48 @@ size_t Watch(const std::vector<uint8_t>& memory) {
   return most;
 }
 
-// `fence`: returns whether it is proved that nothing is written any more.
-Outcome Probe(int rounds, const std::function<bool(net::verbs::Verbs*, VerbsEnd*)>& fence) {
+using FenceFunction = std::function<bool(net::verbs::Verbs*, const net::verbs::DeviceInfo&, VerbsEnd*)>;
+
+// `fence`: returns whether the round counts. At most as many others are put up with.
+Outcome Probe(int rounds, const FenceFunction& fence) {
   net::verbs::Libibverbs verbs;
   VerbsEnd a(&verbs, "rxe0a", kBlockBytes);
-  VerbsEnd b(&verbs, "rxe0b", kBlockBytes);
+  VerbsEnd b(&verbs, kFenced, kBlockBytes);
   a.memory().assign(kBlockBytes, kData);
   std::mt19937 random(std::random_device{}());
   Outcome outcome;
-  for (; outcome.rounds < rounds; ++outcome.rounds) {
+  std::vector<net::verbs::DeviceInfo> devices;
+  EXPECT_EQ(verbs.Devices(&devices), 0);
+  const auto device = std::find_if(devices.begin(), devices.end(), [](const auto& entry) { return entry.name == kFenced; });
+  while (outcome.rounds < rounds && outcome.unproved < rounds) {
     VerbsEnd::Connect(&a, &b, kQuick);
     for (uint32_t i = 0; i < VerbsEnd::kRequestsMax; ++i) b.PostReceive();
     std::atomic<bool> stop = false;
     std::thread writer([&] { WriteUntil(&stop, &a); });
     ReceiveFor(microseconds(std::uniform_int_distribution(8000, 16000)(random)), &b);
     const Clock::time_point began = Clock::now();
-    const bool proved = fence(&verbs, &b);
+    const bool counts = fence(&verbs, *device, &b);
     const double fence_ms = Milliseconds(Clock::now() - began);
     std::memset(b.memory().data(), kPaint, kBlockBytes);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     const size_t late = Watch(b.memory());
     stop = true;
     writer.join();
-    outcome.unproved += proved ? 0 : 1;
+    if (!counts) {
+      ++outcome.unproved;
+      continue;
+    }
+    ++outcome.rounds;
     outcome.late_rounds += late > 0 ? 1 : 0;
     outcome.late_bytes_worst = std::max(outcome.late_bytes_worst, late);
     outcome.fence_ms_sum += fence_ms;
     outcome.fence_ms_worst = std::max(outcome.fence_ms_worst, fence_ms);
-    if (late > 0 && proved) std::printf("round %d: %zu late bytes, fence took %.1f ms\n", outcome.rounds, late, fence_ms);
   }
   return outcome;
 }
 
 void Print(const char* what, const Outcome& outcome) {
-  std::printf("%s: %d of %d rounds with late bytes, at most %zu; %d unproved; fence %.2f ms on average, %.1f at most\n", what,
+  std::printf("%s: %d of %d rounds with late bytes, at most %zu; %d more unproved; fence %.2f ms on average, %.1f at most\n", what,
               outcome.late_rounds, outcome.rounds, outcome.late_bytes_worst, outcome.unproved, outcome.fence_ms_sum / outcome.rounds,
               outcome.fence_ms_worst);
 }
@@ -140,17 +150,18 @@ int RoundsOf(const char* variable, int otherwise) {
 }
 
 TEST(FenceProbe, WithoutAFenceMoreThanHalfOfTheRoundsShowLateBytes) {
-  const Outcome outcome = Probe(50, [](net::verbs::Verbs*, VerbsEnd*) { return false; });
+  const Outcome outcome = Probe(50, [](auto...) { return true; });
   Print("no fence", outcome);
-  EXPECT_GT(outcome.late_rounds, outcome.rounds / 2);
+  EXPECT_GT(outcome.late_rounds, 25);
 }
 
 TEST(FenceProbe, WithTheFenceNoRoundDoes) {
-  const Outcome outcome = Probe(RoundsOf("R2CC_FENCE_ROUNDS", 100), Fence);
+  const int rounds = RoundsOf("R2CC_FENCE_ROUNDS", 100);
+  const Outcome outcome = Probe(rounds, FenceOf);
   Print("fence", outcome);
-  EXPECT_GE(outcome.rounds, 1);
+  EXPECT_EQ(outcome.rounds, rounds);
+  EXPECT_GT(outcome.rounds, 0);
   EXPECT_EQ(outcome.late_rounds, 0);
-  EXPECT_EQ(outcome.unproved, 0);
 }
 
 }  // namespace

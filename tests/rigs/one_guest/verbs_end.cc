@@ -84,6 +84,10 @@ void VerbsEnd::Connect(VerbsEnd* one, VerbsEnd* other, const PairOptions& option
 void VerbsEnd::DestroyPair() {
   if (pair_.id == net::verbs::QueuePairId{}) return;
   Must(verbs_->DestroyQueuePair(pair_.id), "end of the queue pair");
+  PairIsDestroyed();
+}
+
+void VerbsEnd::PairIsDestroyed() {
   for (const net::verbs::CompletionQueueId queue : {sends_, receives_})
     Must(verbs_->DestroyCompletionQueue(queue), "end of a completion queue");
   pair_ = {};

@@ -34,6 +34,8 @@ class VerbsEnd {
   static void Connect(VerbsEnd* one, VerbsEnd* other, const PairOptions& options);
   // Its completion queues go with it.
   void DestroyPair();
+  // Somebody else destroyed it: the same without that.
+  void PairIsDestroyed();
 
   // One more receive; its number counts from 1 for each queue pair.
   void PostReceive();
@@ -52,6 +54,7 @@ class VerbsEnd {
   net::verbs::ContextId context() const { return context_; }
   net::verbs::DomainId domain() const { return domain_; }
   net::verbs::QueuePairId pair() const { return pair_.id; }
+  net::verbs::CompletionQueueId receive_completions() const { return receives_; }
   uint64_t receives_posted() const { return receives_posted_; }
 
  private:
