@@ -11,16 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/names.h"
-#include "google/protobuf/io/tokenizer.h"
-#include "google/protobuf/text_format.h"
+#include "daemon/config_text.h"
 #include "health/io/port_facts.h"
 #include "proto/config.pb.h"
 
 namespace r2cc::daemon {
 namespace {
-
-using google::protobuf::Message;
-using google::protobuf::TextFormat;
 
 constexpr size_t kPeersMax = 1024;
 constexpr size_t kEtcdEndpointsMax = 16;
@@ -29,53 +25,7 @@ constexpr char kNeedsTls[] =
     " needs tls, by which others prove who they are: tls { directory: ... } (`r2ccctl certs` makes it); or insecure: true, where everybody "
     "who reaches the port may steer this node";
 
-// One line: a quoted string of the file may hold anything.
-absl::Status Refuse(std::string what) {
-  std::replace_if(
-      what.begin(), what.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, '?');
-  return absl::InvalidArgumentError(what);
-}
-
-// Keeps the first error: the ones after it mostly follow from it.
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, int /*column*/, const std::string& message) override {
-    if (found_) return;
-    found_ = true;
-    line_ = line + 1;
-    message_ = message;
-  }
-  bool found() const { return found_; }
-  int line() const { return line_; }
-  const std::string& message() const { return message_; }
-
- private:
-  bool found_ = false;
-  int line_ = 0;
-  std::string message_;
-};
-
-// Finds the line of a field again, so that also a wrong value is told with its place.
-class Places {
- public:
-  Places(std::string file, const TextFormat::ParseInfoTree* tree) : file_(std::move(file)), tree_(tree) {}
-
-  int Line(const Message& message, const char* field, int index = -1) const {
-    const auto* descriptor = message.GetDescriptor()->FindFieldByName(field);
-    if (descriptor == nullptr) return 0;
-    return tree_->GetLocation(descriptor, index).line + 1;
-  }
-
-  absl::Status Wrong(int line, const std::string& what) const {
-    return Refuse(line > 0 ? absl::StrCat(file_, ":", line, ": ", what) : absl::StrCat(file_, ": ", what));
-  }
-
- private:
-  std::string file_;
-  const TextFormat::ParseInfoTree* tree_;
-};
-
-absl::Status ReadPeers(const v1::DaemonConfig& file, const Places& places, Config* config) {
+absl::Status ReadPeers(const v1::DaemonConfig& file, const ConfigPlaces& places, Config* config) {
   if (static_cast<size_t>(file.peers_size()) > kPeersMax)
     return places.Wrong(places.Line(file, "peers", static_cast<int>(kPeersMax)), absl::StrCat("more than ", kPeersMax, " peers"));
   std::set<std::string> nodes;
@@ -97,7 +47,7 @@ absl::Status ReadPeers(const v1::DaemonConfig& file, const Places& places, Confi
   return absl::OkStatus();
 }
 
-absl::Status ReadLimits(const v1::DaemonConfig& file, const Places& places, Config* config) {
+absl::Status ReadLimits(const v1::DaemonConfig& file, const ConfigPlaces& places, Config* config) {
   if (const uint32_t nics = file.limits().nics_per_node(); nics != 0) {
     if (nics > kNicsPerNodeMax)
       return places.Wrong(places.Line(file, "limits"), absl::StrCat("limits: nics_per_node is 1 to ", kNicsPerNodeMax, ", not ", nics));
@@ -117,7 +67,7 @@ absl::Status ReadLimits(const v1::DaemonConfig& file, const Places& places, Conf
   return absl::OkStatus();
 }
 
-absl::Status ReadNics(const v1::DaemonConfig& file, const Places& places, Config* config) {
+absl::Status ReadNics(const v1::DaemonConfig& file, const ConfigPlaces& places, Config* config) {
   if (static_cast<size_t>(file.nics_size()) > config->nics_per_node)
     return places.Wrong(places.Line(file, "nics", static_cast<int>(config->nics_per_node)),
                         absl::StrCat("more than ", config->nics_per_node, " NICs; set limits { nics_per_node }, on all nodes"));
@@ -159,7 +109,8 @@ absl::Status ReadNics(const v1::DaemonConfig& file, const Places& places, Config
   return absl::OkStatus();
 }
 
-absl::Status ReadTls(const v1::TlsConfig& tls, const std::string& name, int line, const Places& places, std::optional<TlsSpec>* spec) {
+absl::Status ReadTls(const v1::TlsConfig& tls, const std::string& name, int line, const ConfigPlaces& places,
+                     std::optional<TlsSpec>* spec) {
   const bool files = !tls.certificate_file().empty() || !tls.key_file().empty() || !tls.ca_file().empty();
   if (!tls.directory().empty()) {
     if (files) return places.Wrong(line, name + " is either a directory or three files, not both");
@@ -172,7 +123,7 @@ absl::Status ReadTls(const v1::TlsConfig& tls, const std::string& name, int line
   return absl::OkStatus();
 }
 
-absl::Status ReadEtcd(const v1::StoreConfig& store, int line, const Places& places, Config* config) {
+absl::Status ReadEtcd(const v1::StoreConfig& store, int line, const ConfigPlaces& places, Config* config) {
   if (!store.embedded_node().empty()) return places.Wrong(line, "store is either embedded_node or etcd_endpoints, not both");
   EtcdSpec etcd;
   for (const std::string& endpoint : store.etcd_endpoints()) {
@@ -188,7 +139,7 @@ absl::Status ReadEtcd(const v1::StoreConfig& store, int line, const Places& plac
   return absl::OkStatus();
 }
 
-absl::Status ReadStore(const v1::DaemonConfig& file, const Places& places, Config* config) {
+absl::Status ReadStore(const v1::DaemonConfig& file, const ConfigPlaces& places, Config* config) {
   if (const std::string& prefix = file.store().prefix(); !prefix.empty()) {
     if (prefix.front() != '/' || prefix.back() != '/' || prefix.size() > kStorePrefixBytesMax)
       return places.Wrong(places.Line(file, "store"),
@@ -209,7 +160,7 @@ absl::Status ReadStore(const v1::DaemonConfig& file, const Places& places, Confi
 }
 
 // Who may speak with this daemon, and where it listens for him.
-absl::Status ReadTrust(const v1::DaemonConfig& file, const Places& places, Config* config) {
+absl::Status ReadTrust(const v1::DaemonConfig& file, const ConfigPlaces& places, Config* config) {
   config->insecure = file.insecure();
   config->drills = file.drills().allow();
   const bool open = config->tls.has_value() || config->insecure;
@@ -251,12 +202,21 @@ absl::Status ReadTrust(const v1::DaemonConfig& file, const Places& places, Confi
 
 absl::Status SetNode(const std::string& name, const std::string& source, Config* config) {
   if (!IsNodeName(name))
-    return Refuse(absl::StrCat(source, ": '", name, "' is not a node name (", NameRule(kNodeNameBytesMax), "); set --node"));
+    return RefuseConfig(absl::StrCat(source, ": '", name, "' is not a node name (", NameRule(kNodeNameBytesMax), "); set --node"));
   config->node = name;
   return absl::OkStatus();
 }
 
 }  // namespace
+
+std::string ConfigParts::Place(int line) const {
+  if (parts_.empty()) return "";
+  if (line <= 0) return parts_.front().file;
+  const Part* of = &parts_.front();
+  for (const Part& part : parts_)
+    if (part.lines_before < line) of = &part;
+  return absl::StrCat(of->file, ":", line - of->lines_before);
+}
 
 std::string CanonicalAddress(std::string_view text) {
   const std::string bare(text.substr(0, text.find('%')));
@@ -313,27 +273,25 @@ absl::StatusOr<Config> DefaultConfig(const ConfigContext& context) {
 }
 
 absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& file, const ConfigContext& context) {
-  v1::DaemonConfig parsed;
-  TextFormat::Parser parser;
-  TextFormat::ParseInfoTree tree;
-  FirstError error;
-  parser.RecordErrorsTo(&error);
-  parser.WriteLocationsTo(&tree);
-  if (!parser.ParseFromString(std::string(text), &parsed)) {
-    const int line = error.found() ? error.line() : 1;
-    return Refuse(absl::StrCat(file, ":", line, ": ", error.found() ? error.message() : "not text-format r2cc.v1.DaemonConfig"));
-  }
-  const Places places(file, &tree);
+  return ParseConfig({{file, std::string(text)}}, context);
+}
+
+absl::StatusOr<Config> ParseConfig(const std::vector<ConfigText>& texts, const ConfigContext& context) {
+  auto merged = MergeConfigTexts(texts);
+  if (!merged.ok()) return merged.status();
+  const v1::DaemonConfig& parsed = merged->message;
+  const ConfigPlaces& places = merged->places;
 
   Config config;
-  config.file = file;
+  config.file = texts.front().file;
+  config.parts = places.parts();
   config.run_dir = context.run_dir;
   config.state_dir = context.state_dir;
   absl::Status status;
   if (!context.node_flag.empty())
     status = SetNode(context.node_flag, "--node", &config);
   else if (!parsed.node().empty())
-    status = SetNode(parsed.node(), absl::StrCat(file, ":", places.Line(parsed, "node")), &config);
+    status = SetNode(parsed.node(), places.parts().Place(places.Line(parsed, "node")), &config);
   else
     status = SetNode(context.host_name, "host name", &config);
   if (!status.ok()) return status;
@@ -365,7 +323,7 @@ absl::Status CheckInterfaces(const Config& config, const std::vector<std::string
     if (nic.interface.empty() || std::find(present.begin(), present.end(), nic.interface) != present.end()) continue;
     std::vector<std::string> sorted = present;
     std::sort(sorted.begin(), sorted.end());
-    return absl::NotFoundError(absl::StrCat(config.file, ":", nic.line, ": NIC ", nic.name, ": there is no interface '", nic.interface,
+    return absl::NotFoundError(absl::StrCat(config.parts.Place(nic.line), ": NIC ", nic.name, ": there is no interface '", nic.interface,
                                             "' on this machine; it has ", sorted.empty() ? "none" : absl::StrJoin(sorted, " ")));
   }
   return absl::OkStatus();

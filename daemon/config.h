@@ -1,6 +1,6 @@
 // The daemon's configuration: parsed once, checked whole, then a constant.
 //
-// The file is text-format r2cc.v1.DaemonConfig. Whatever is wrong with it is told in one line that names file, line and thing.
+// Its files are text-format r2cc.v1.DaemonConfig. Whatever is wrong with them is told in one line that names file, line and thing.
 #ifndef R2CC_DAEMON_CONFIG_H_
 #define R2CC_DAEMON_CONFIG_H_
 
@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -32,6 +33,28 @@ constexpr size_t kNodesMost = 65'536;
 // A node that is off for a weekend keeps its row and its NICs' verdicts; one that an autoscaler took away does not stay for ever.
 constexpr Nanos kForgetAfterDefault = 72 * 3600 * kNanosPerSecond;
 constexpr uint32_t kForgetAfterHoursMost = 8760;
+
+// One file of the configuration.
+struct ConfigText {
+  std::string file;  // its name, for messages
+  std::string text;
+};
+
+// Which line belongs to which file, where the lines of several count on.
+class ConfigParts {
+ public:
+  // Files in order. `lines_before`: of those before it.
+  void Add(std::string file, int lines_before) { parts_.push_back({std::move(file), lines_before}); }
+  // "FILE:LINE"; without a line (0) the first file's name.
+  std::string Place(int line) const;
+
+ private:
+  struct Part {
+    std::string file;
+    int lines_before;
+  };
+  std::vector<Part> parts_;
+};
 
 struct NicSpec {
   std::string name;       // as in NODE/NIC
@@ -79,7 +102,8 @@ struct EtcdSpec {
 };
 
 struct Config {
-  std::string file;  // for messages; empty: built in
+  std::string file;   // for messages, the first one; empty: built in
+  ConfigParts parts;  // likewise, where a line belongs to
   std::string node;
   std::string listen = kLoopbackListen;
   std::vector<PeerSpec> peers;
@@ -121,7 +145,10 @@ struct ConfigContext {
 // The configuration without a file.
 absl::StatusOr<Config> DefaultConfig(const ConfigContext& context);
 
-// The configuration in `text`, the contents of `file`. On failure one line: "FILE:LINE: what is wrong".
+// The configuration in `texts`, one at least, each of which adds to those before it: what is repeated (peers, nics, grants) grows, what is
+// not is replaced. On failure one line: "FILE:LINE: what is wrong".
+absl::StatusOr<Config> ParseConfig(const std::vector<ConfigText>& texts, const ConfigContext& context);
+// Of one file.
 absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& file, const ConfigContext& context);
 
 // A NIC whose interface is not among `present` is refused: a typing error would otherwise look like a dead NIC for ever.

@@ -43,6 +43,35 @@ TEST(ConfigTest, AWholeFile) {
   EXPECT_EQ(config->control_socket(), "/run/x/r2ccd.sock");
 }
 
+TEST(ConfigTest, LaterFilesAddToEarlierOnes) {
+  const auto config = ParseConfig({{"a.conf", "node: \"n0\"\npeers { node: \"n1\" address: \"h1:1\" }\ninsecure: true\nnice: 5"},
+                                   {"b.conf", "peers { node: \"n2\" address: \"h2:1\" }\n"},
+                                   {"c.conf", "nice: -3\ninsecure: false\ntls { directory: \"/t\" }"}},
+                                  kContext);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->node, "n0");
+  EXPECT_EQ(config->peers, (std::vector<PeerSpec>{{"n1", "h1:1"}, {"n2", "h2:1"}}));
+  EXPECT_EQ(config->nice, -3);
+  EXPECT_FALSE(config->insecure) << "also a later value that is the type's default counts";
+}
+
+TEST(ConfigTest, WhatIsWrongIsToldWithItsOwnFile) {
+  const auto error = [](const std::vector<ConfigText>& texts) {
+    const auto config = ParseConfig(texts, kContext);
+    return config.ok() ? "no error" : std::string(config.status().message());
+  };
+  const ConfigText good{"a.conf", "insecure: true\npeers { node: \"n1\" address: \"h1:1\" }\nnice: 5\n"};
+  EXPECT_THAT(error({good, {"b.conf", "\npeers { node: \"n2\" address: \"h2\" }"}}), testing::StartsWith("b.conf:2: peer n2: "));
+  EXPECT_THAT(error({good, {"b.conf", ""}, {"c.conf", "nics {"}}), testing::StartsWith("c.conf:1: "));
+  EXPECT_THAT(error({good, {"b.conf", "\n\nnice: 77"}}), testing::StartsWith("b.conf:3: nice is "));
+  EXPECT_THAT(error({{"a.conf", "nice: 77"}, {"b.conf", "node: \"n0\""}}), testing::StartsWith("a.conf:1: nice is "));
+  EXPECT_THAT(error({{"a.conf", "insecure: true"}, {"b.conf", "nice: 5 nice: 6"}}), testing::StartsWith("b.conf:1: "))
+      << "twice in one file is a mistake";
+  auto config = ParseConfig({good, {"b.conf", "\nnics { name: \"eth9\" }"}}, kContext);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_THAT(std::string(CheckInterfaces(*config, {"eth0"}).message()), testing::StartsWith("b.conf:2: NIC eth9: "));
+}
+
 TEST(ConfigTest, EverybodyMayAttachUnlessTheFileSaysWho) {
   const auto access = [](const std::string& text) {
     const auto config = ParseConfig(text, "f.conf", kContext);

@@ -30,8 +30,8 @@
 #include "base/status_macros.h"
 #include "daemon/config.h"
 #include "daemon/io/addresses.h"
+#include "daemon/io/config_files.h"
 #include "daemon/io/default_nics.h"
-#include "daemon/io/files.h"
 #include "daemon/io/lock_file.h"
 #include "daemon/real_world.h"
 #include "daemon/release.h"
@@ -73,9 +73,8 @@ absl::StatusOr<Config> LoadConfig(const Flags& flags) {
   if (flags.config.empty()) {
     ASSIGN_OR_RETURN(config, DefaultConfig(context));
   } else {
-    OsFiles files;
-    ASSIGN_OR_RETURN(const std::string text, files.Read(flags.config));
-    ASSIGN_OR_RETURN(config, ParseConfig(text, flags.config, context));
+    ASSIGN_OR_RETURN(const std::vector<ConfigText> texts, ReadConfigFiles(flags.config));
+    ASSIGN_OR_RETURN(config, ParseConfig(texts, context));
   }
   config.wall_clock_offset = flags.wall_clock_offset_s * kNanosPerSecond;
   const Addresses::Map addresses = OsAddresses().ByInterface();
@@ -274,8 +273,10 @@ int Main(int argc, char** argv) {
       "r2ccd: keeps watch over this node's NICs, agrees with the other nodes' daemons, and tells the jobs' plugins where to send.");
   app.name("r2ccd");
   app.set_version_flag("--version", kRelease);
-  app.add_option("--config", flags.config,
-                 "text-format r2cc.v1.DaemonConfig; without it: this host's name, the NICs that the plugin takes by itself, no peers");
+  app.add_option(
+      "--config", flags.config,
+      "text-format r2cc.v1.DaemonConfig; NAME.d/*.textproto beside NAME.textproto add to it; without it: this host's name, the NICs "
+      "that the plugin takes by itself, no peers");
   app.add_option("--run_dir", flags.run_dir, "directory of the sockets r2ccd.sock and attach.sock, and the lock")->capture_default_str();
   app.add_option("--state_dir", flags.state_dir, "directory of what is kept over restarts and reboots: what the operator has said")
       ->capture_default_str();

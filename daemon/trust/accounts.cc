@@ -27,7 +27,7 @@ std::optional<uint32_t> GroupNumber(const std::string& name) {
 
 absl::Status Unknown(const Config& config, const GrantSpec& spec, const char* what, const std::string& name) {
   return absl::NotFoundError(
-      absl::StrCat(config.file, ":", spec.line, ": grants: this machine has no ", what, " '", name, "'; make it, or write its number"));
+      absl::StrCat(config.parts.Place(spec.line), ": grants: this machine has no ", what, " '", name, "'; make it, or write its number"));
 }
 
 }  // namespace
