@@ -77,12 +77,28 @@ absl::Status ReadNics(const v1::DaemonConfig& file, const ConfigPlaces& places, 
   for (int i = 0; i < file.nics_size(); ++i) {
     const auto& nic = file.nics(i);
     const int line = places.Line(file, "nics", i);
+    if (nic.interface().find_first_of("*?") != std::string::npos) {
+      if (!nic.name().empty() || !nic.address().empty() || !nic.port_guid().empty() || !nic.cable_to().empty())
+        return places.Wrong(line, absl::StrCat("nics { interface: '", nic.interface(),
+                                               "' } names NICs by their interfaces: it has no name, address, port_guid or cable_to"));
+      config->nic_patterns.push_back({{"", "", "", nic.rate_bits_per_s(), line}, nic.interface(), std::nullopt});
+      continue;
+    }
     if (!IsNicName(nic.name()))
       return places.Wrong(line, absl::StrCat("NIC name '", nic.name(), "' is not one (", NameRule(kNicNameBytesMax), ")"));
     if (!names.insert(nic.name()).second) return places.Wrong(line, absl::StrCat("NIC ", nic.name(), " stands here twice"));
     NicSpec spec{nic.name(), nic.interface(), "", nic.rate_bits_per_s(), line, health::ParseGuid(nic.port_guid())};
     if (!nic.port_guid().empty() && spec.port_guid == 0)
       return places.Wrong(line, absl::StrCat("NIC ", nic.name(), ": port_guid '", nic.port_guid(), "' is not like 0x0002c9030000abcd"));
+    if (nic.address().find('/') != std::string::npos) {
+      auto network = Network::Parse(nic.address());
+      if (!network.ok()) return places.Wrong(line, absl::StrCat("NIC ", nic.name(), ": ", network.status().message()));
+      if (!nic.interface().empty() || !nic.cable_to().empty() || !nic.port_guid().empty())
+        return places.Wrong(line,
+                            absl::StrCat("NIC ", nic.name(), ": beside a network, ", nic.address(), ", it has a name and a rate alone"));
+      config->nic_patterns.push_back({spec, "", *std::move(network)});
+      continue;
+    }
     if (!nic.address().empty()) {
       spec.address = CanonicalAddress(nic.address());
       if (spec.address.empty())
@@ -166,6 +182,16 @@ absl::Status ReadTrust(const v1::DaemonConfig& file, const ConfigPlaces& places,
   const bool open = config->tls.has_value() || config->insecure;
   config->listen = !file.listen().empty() ? file.listen() : open ? kDefaultListen : kLoopbackListen;
   const int listen_line = places.Line(file, "listen");
+  config->listen_line = listen_line;
+  if (const size_t colon = config->listen.rfind(':'); config->listen.find('/') < colon && colon != std::string::npos) {
+    std::string_view text = std::string_view(config->listen).substr(0, colon);
+    if (text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
+    auto network = Network::Parse(text);
+    if (!network.ok()) return places.Wrong(listen_line, absl::StrCat("listen: ", network.status().message()));
+    if (!open) return places.Wrong(listen_line, absl::StrCat("listen: ", network->text(), kNeedsTls));
+    config->listen_network = *std::move(network);
+    config->listen = absl::StrCat("127.0.0.1", config->listen.substr(colon));
+  }
   const auto listen = ParseHostPort(config->listen, /*allow_port_zero=*/true);
   if (!listen.ok()) return places.Wrong(listen_line, absl::StrCat("listen: ", listen.status().message()));
   if (!open && !IsLoopback(listen->host))

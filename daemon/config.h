@@ -70,6 +70,28 @@ struct NicSpec {
   friend bool operator==(const NicSpec&, const NicSpec&) = default;
 };
 
+// Addresses that begin alike: "10.1.0.0/16".
+class Network {
+ public:
+  // INVALID_ARGUMENT with one line that says why `text` is none.
+  static absl::StatusOr<Network> Parse(std::string_view text);
+  // `address`: canonical.
+  bool Contains(const std::string& address) const;
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  std::string bytes_;  // of the address: 4 or 16
+  int bits_ = 0;       // of these
+};
+
+// NICs that only the machine knows: FitToMachine (config_patterns.h) makes NicSpecs of it.
+struct NicPattern {
+  NicSpec nic;                 // what all of them have; by a network also the name
+  std::string interface_glob;  // those whose interfaces fit, named as these; empty: by the network
+  std::optional<Network> network;
+};
+
 struct PeerSpec {
   std::string node;
   std::string address;  // host:port
@@ -107,8 +129,11 @@ struct Config {
   std::string node;
   std::string listen = kLoopbackListen;
   std::vector<PeerSpec> peers;
+  std::optional<Network> listen_network;  // `listen` has the port alone until FitToMachine
+  int listen_line = 0;
   std::vector<NicSpec> nics;  // empty: what DefaultNics() finds
-  std::string store_node;     // whose daemon serves the embedded store; empty: none does
+  std::vector<NicPattern> nic_patterns;
+  std::string store_node;  // whose daemon serves the embedded store; empty: none does
   std::optional<EtcdSpec> etcd;
   std::optional<TlsSpec> tls;
   bool insecure = false;                           // peers may prove nothing

@@ -29,6 +29,7 @@
 #include "base/stall_guard.h"
 #include "base/status_macros.h"
 #include "daemon/config.h"
+#include "daemon/config_patterns.h"
 #include "daemon/io/addresses.h"
 #include "daemon/io/config_files.h"
 #include "daemon/io/default_nics.h"
@@ -80,6 +81,7 @@ absl::StatusOr<Config> LoadConfig(const Flags& flags) {
   const Addresses::Map addresses = OsAddresses().ByInterface();
   std::vector<std::string> present;
   for (const auto& [interface, of] : addresses) present.push_back(interface);
+  RETURN_IF_ERROR(FitToMachine(addresses, &config));
   RETURN_IF_ERROR(CheckInterfaces(config, present));
   if (config.nics.empty())
     for (const std::string& interface : DefaultNics(addresses, health::RealSysfs(),

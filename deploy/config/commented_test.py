@@ -79,6 +79,15 @@ class CommentedTest(unittest.TestCase):
     self.assertEqual(wrong.returncode, 1)
     self.assertIn("r2ccd.d/30-bad.textproto:2: ", wrong.stderr)
 
+  def test_a_network_stands_for_this_machines_address(self):
+    answer = self.check('insecure: true\nlisten: "127.0.0.1/32:7460"\nnics { name: "rail0" address: "127.0.0.1/32" }\n')
+    self.assertEqual(answer.returncode, 0, answer.stderr)
+    self.assertIn("1 NICs", answer.stdout)
+    wrong = self.check('insecure: true\nnics { name: "rail0" address: "240.0.0.0/4" }\n')
+    self.assertEqual(wrong.returncode, 1)
+    self.assertIn("r2ccd.textproto:2: NIC rail0: this machine has no address in 240.0.0.0/4; it has ", wrong.stderr)
+    self.assertIn("127.0.0.1 (lo)", wrong.stderr)
+
   def test_no_line_is_too_long_for_a_terminal_that_is_wide(self):
     self.assertLessEqual(max(map(len, self.text.splitlines())), 140)
 

@@ -1,0 +1,115 @@
+#include "daemon/config_patterns.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/glob.h"
+#include "base/names.h"
+
+namespace r2cc::daemon {
+namespace {
+
+using Addresses = std::map<std::string, std::vector<std::string>>;
+
+constexpr char kLoopback[] = "lo";
+
+absl::Status Wrong(const Config& config, int line, const std::string& what) {
+  return absl::NotFoundError(absl::StrCat(config.parts.Place(line), ": ", what));
+}
+
+std::string Names(const Addresses& addresses) {
+  std::vector<std::string> names;
+  for (const auto& [interface, of] : addresses)
+    if (interface != kLoopback) names.push_back(interface);
+  return names.empty() ? "none" : absl::StrJoin(names, " ");
+}
+
+struct Found {
+  std::string interface;
+  std::string address;
+};
+std::string Text(const std::vector<Found>& found) {
+  return absl::StrJoin(found, " ", [](std::string* out, const Found& one) { absl::StrAppend(out, one.address, " (", one.interface, ")"); });
+}
+
+// The one address of this machine in `network`: `what` names who wants it.
+absl::StatusOr<Found> OnlyAddressIn(const Network& network, const Addresses& addresses, const Config& config, int line,
+                                    const std::string& what) {
+  std::vector<Found> all, inside;
+  for (const auto& [interface, of] : addresses)
+    for (const std::string& address : of) {
+      all.push_back({interface, address});
+      if (network.Contains(address)) inside.push_back(all.back());
+    }
+  if (inside.empty())
+    return Wrong(config, line,
+                 absl::StrCat(what, ": this machine has no address in ", network.text(), "; it has ", all.empty() ? "none" : Text(all)));
+  if (inside.size() > 1)
+    return Wrong(
+        config, line,
+        absl::StrCat(what, ": this machine has more than one address in ", network.text(), ": ", Text(inside), "; name a smaller network"));
+  return inside.front();
+}
+
+}  // namespace
+
+absl::Status FitToMachine(const Addresses& addresses, Config* config) {
+  if (config->listen_network.has_value()) {
+    const auto found = OnlyAddressIn(*config->listen_network, addresses, *config, config->listen_line, "listen");
+    if (!found.ok()) return found.status();
+    const auto port = ParseHostPort(config->listen, /*allow_port_zero=*/true);
+    if (!port.ok()) return port.status();
+    const bool v6 = found->address.find(':') != std::string::npos;
+    config->listen = absl::StrCat(v6 ? "[" : "", found->address, v6 ? "]" : "", ":", port->port);
+  }
+  std::set<std::string> names, interfaces, used_addresses;
+  for (const NicSpec& nic : config->nics) {
+    names.insert(nic.name);
+    interfaces.insert(nic.interface);
+    used_addresses.insert(nic.address);
+  }
+  for (const NicPattern& pattern : config->nic_patterns) {
+    std::vector<NicSpec> fitting;
+    if (pattern.network.has_value()) {
+      const auto found = OnlyAddressIn(*pattern.network, addresses, *config, pattern.nic.line, absl::StrCat("NIC ", pattern.nic.name));
+      if (!found.ok()) return found.status();
+      NicSpec& nic = fitting.emplace_back(pattern.nic);
+      nic.interface = found->interface == kLoopback ? "" : found->interface;
+      nic.address = found->address;
+      if ((!nic.interface.empty() && interfaces.contains(nic.interface)) || used_addresses.contains(nic.address))
+        return Wrong(*config, nic.line, absl::StrCat("NIC ", nic.name, ": ", nic.address, " is another NIC's already"));
+    } else {
+      bool any = false;
+      for (const auto& [interface, of] : addresses) {
+        if (interface == kLoopback || !GlobFits(pattern.interface_glob, interface)) continue;
+        any = true;
+        if (interfaces.contains(interface)) continue;
+        NicSpec& nic = fitting.emplace_back(pattern.nic);
+        nic.name = nic.interface = interface;
+        if (!IsNicName(interface) || names.contains(interface))
+          return Wrong(*config, nic.line,
+                       absl::StrCat("interface '", interface, "' fits ", pattern.interface_glob, ", and its name ",
+                                    IsNicName(interface) ? "is another NIC's" : "is no NIC's", ": name each NIC"));
+      }
+      if (!any)
+        return Wrong(*config, pattern.nic.line,
+                     absl::StrCat("no interface of this machine fits '", pattern.interface_glob, "'; it has ", Names(addresses)));
+    }
+    for (NicSpec& nic : fitting) {
+      names.insert(nic.name);
+      if (!nic.interface.empty()) interfaces.insert(nic.interface);
+      used_addresses.insert(nic.address);
+      config->nics.push_back(std::move(nic));
+    }
+  }
+  if (config->nics.size() > config->nics_per_node)
+    return Wrong(*config, config->nic_patterns.empty() ? 0 : config->nic_patterns.back().nic.line,
+                 absl::StrCat(config->nics.size(), " NICs fit, and more than ", config->nics_per_node,
+                              " are refused; name fewer, or set limits { nics_per_node }, on all nodes"));
+  return absl::OkStatus();
+}
+
+}  // namespace r2cc::daemon
