@@ -217,6 +217,11 @@ Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::
     return absl::OkStatus();
   });
 
+  commands.emplace_back(AddCommand(&root, "health", "whether r2ccd's core answers within a second, by exit code: for probes"), [&] {
+    request = HealthCommand();
+    return absl::OkStatus();
+  });
+
   CLI::App* nic = AddCommand(&root, "nic", "list and steer NICs");
   nic->require_subcommand(1);
   CLI::App* nic_list = AddCommand(nic, "list", "every NIC with its state, of all nodes or of one");

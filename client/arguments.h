@@ -22,15 +22,18 @@ struct WatchCommand {
   int count = 0;  // 0: until interrupted
 };
 
+// `health`: whether the daemon answers, soon.
+struct HealthCommand {};
+
 // An action on every NIC that fits: `request.node` and `request.nic` are patterns (base/glob.h). RAIL/* is that rail of all nodes.
 struct ActCommand {
   v1::NicActionRequest request;
   bool wait = false;  // until nothing travels over them any more
 };
 
-using Request =
-    std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest, v1::GetPlanRequest,
-                 v1::ExplainNicRequest, v1::ProbePathsRequest, v1::ExplainPlanRequest, v1::ForgetNodeRequest, WatchCommand, ActCommand>;
+using Request = std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest,
+                             v1::GetPlanRequest, v1::ExplainNicRequest, v1::ProbePathsRequest, v1::ExplainPlanRequest,
+                             v1::ForgetNodeRequest, HealthCommand, WatchCommand, ActCommand>;
 
 struct Invocation {
   Request request;

@@ -127,6 +127,7 @@ TEST(Arguments, Explanations) {
 }
 
 TEST(Arguments, Watch) {
+  RequestOf<HealthCommand>("health");
   EXPECT_EQ(RequestOf<WatchCommand>("watch").interval_ms, 1000);
   EXPECT_EQ(RequestOf<WatchCommand>("watch --interval 0.25 --count 3").interval_ms, 250);
   EXPECT_EQ(RequestOf<WatchCommand>("watch --interval 0.25 --count 3").count, 3);
@@ -157,7 +158,7 @@ TEST(Arguments, ErrorsNameTheThingAndTheWayOut) {
   EXPECT_THAT(ErrorOf("nic"), AllOf(HasSubstr("needs a command"), HasSubstr("drain")));
   EXPECT_THAT(ErrorOf("statsu"), AllOf(HasSubstr("'statsu'"), HasSubstr("'status'")));
   EXPECT_THAT(ErrorOf("nic drian n0/r0"), AllOf(HasSubstr("'nic drian'"), HasSubstr("'drain'")));
-  EXPECT_THAT(ErrorOf("teapot"), AllOf(HasSubstr("'teapot'"), HasSubstr("one of status, nic")));
+  EXPECT_THAT(ErrorOf("teapot"), AllOf(HasSubstr("'teapot'"), HasSubstr("one of status, health, nic")));
   EXPECT_THAT(ErrorOf("events --folow"), AllOf(HasSubstr("'--folow'"), HasSubstr("'--follow'")));
   EXPECT_THAT(ErrorOf("status --bogus=1"), HasSubstr("'--bogus'"));
   EXPECT_THAT(ErrorOf("status extra"), HasSubstr("'extra'"));

@@ -19,6 +19,8 @@ namespace {
 
 // An action may be forwarded to another node's daemon; a person waits no longer than this.
 constexpr std::chrono::seconds kCallDeadline{10};
+// A probe's answer is to be there within a second, its process included.
+constexpr std::chrono::milliseconds kHealthDeadline{800};
 
 std::string HowToStart(const std::string& socket_path) {
   const size_t slash = socket_path.rfind('/');
@@ -34,7 +36,7 @@ absl::Status CheckListening(const std::string& socket_path) {
     return absl::InvalidArgumentError(absl::StrCat("socket path '", socket_path, "' is ", socket_path.size(),
                                                    " bytes long: a Unix socket takes 1 to ", sizeof(address.sun_path) - 1));
   std::memcpy(address.sun_path, socket_path.data(), socket_path.size());
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return absl::UnavailableError(absl::StrCat("cannot make a Unix socket: ", std::strerror(errno)));
   const int error = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ? 0 : errno;
   close(fd);
@@ -47,19 +49,23 @@ absl::Status CheckListening(const std::string& socket_path) {
       return absl::UnavailableError(absl::StrCat("r2ccd is not running: there is no ", socket_path, "; ", HowToStart(socket_path)));
     case ECONNREFUSED:
       return absl::UnavailableError(absl::StrCat("r2ccd is not running: nobody listens on ", socket_path, "; ", HowToStart(socket_path)));
+    // Without SOCK_NONBLOCK this would wait for it.
+    case EAGAIN:
+      return absl::UnavailableError(
+          absl::StrCat("r2ccd on ", socket_path, " takes no connections, as many wait already: see its log, or start it anew"));
     default: return absl::UnavailableError(absl::StrCat("cannot reach r2ccd on ", socket_path, ": ", std::strerror(error)));
   }
 }
 
 // The codes of gRPC and of absl::Status are the same numbers.
-absl::Status FromGrpc(const grpc::Status& status, const std::string& socket_path) {
+absl::Status FromGrpc(const grpc::Status& status, const std::string& socket_path, std::chrono::milliseconds waited = kCallDeadline) {
   if (status.ok()) return absl::OkStatus();
   const std::string first_line{*absl::StrSplit(status.error_message(), '\n').begin()};
   const auto code = static_cast<absl::StatusCode>(status.error_code());
   switch (code) {
     case absl::StatusCode::kDeadlineExceeded:
       return absl::DeadlineExceededError(
-          absl::StrCat("r2ccd on ", socket_path, " did not answer within ", kCallDeadline.count(), " s: see its log"));
+          absl::StrCat("r2ccd on ", socket_path, " did not answer within ", waited.count() / 1000.0, " s: see its log"));
     case absl::StatusCode::kUnimplemented:
       return absl::UnimplementedError(absl::StrCat("r2ccd on ", socket_path, " is too old for this command: update it"));
     case absl::StatusCode::kUnavailable:
@@ -132,6 +138,19 @@ absl::StatusOr<v1::StatusReply> Client::GetStatus(const v1::StatusRequest& reque
         all->mutable_nodes()->MergeFrom(page.nodes());
         all->set_left_out(all->left_out() + page.left_out());
       });
+}
+
+absl::StatusOr<v1::StatusReply> Client::Health() {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kHealthDeadline);
+  v1::StatusRequest request;
+  request.set_nodes_max(1);
+  v1::StatusReply reply;
+  if (absl::Status status = FromGrpc(stub_->GetStatus(&context, request, &reply), socket_path_, kHealthDeadline); !status.ok())
+    return status;
+  reply.clear_nodes();
+  reply.clear_next_after();
+  return reply;
 }
 
 absl::StatusOr<v1::ListNicsReply> Client::ListNics(const v1::ListNicsRequest& request) {

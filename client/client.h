@@ -29,6 +29,8 @@ class Client {
   static absl::StatusOr<std::unique_ptr<Client>> ConnectServer(const std::string& server, const std::string& certificates);
 
   absl::StatusOr<v1::StatusReply> GetStatus(const v1::StatusRequest& request);
+  // A status without nodes, from a daemon whose core answers within a second.
+  absl::StatusOr<v1::StatusReply> Health();
   absl::StatusOr<v1::ListNicsReply> ListNics(const v1::ListNicsRequest& request);
   absl::StatusOr<v1::NicActionReply> ActOnNic(const v1::NicActionRequest& request);
   absl::StatusOr<v1::ListJobsReply> ListJobs(const v1::ListJobsRequest& request);

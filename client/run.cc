@@ -10,6 +10,7 @@
 #include "client/act_many.h"
 #include "client/json.h"
 #include "client/plot.h"
+#include "client/table.h"
 #include "client/watch.h"
 
 namespace r2cc::client {
@@ -68,6 +69,11 @@ struct Runner {
   absl::Status operator()(const ActCommand& command) { return ActOnMany(command, output, style, client, out, terminal.wait); }
   absl::Status operator()(const v1::ForgetNodeRequest& request) {
     return Write(client.ForgetNode(request), [&](const v1::ForgetNodeReply& reply) { return FormatForgetNode(request, reply); });
+  }
+  absl::Status operator()(const HealthCommand&) {
+    return Write(client.Health(), [](const v1::StatusReply& reply) {
+      return Printable(absl::StrCat("ok: r2ccd of node ", reply.node(), " serves plan ", reply.plan_epoch().counter())) + "\n";
+    });
   }
   absl::Status operator()(const WatchCommand& command) {
     int left = command.count;

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -64,6 +65,13 @@ class NotifyTest(unittest.TestCase):
                             capture_output=True, timeout=manager.PATIENCE_S)
     return json.loads(answer.stdout)
 
+  def health(self) -> subprocess.CompletedProcess:
+    """As a probe asks: it must be over within a second."""
+    begun = time.monotonic()
+    answer = subprocess.run([self.r2ccctl, "--run_dir", self.folder / "run", "health"], capture_output=True, text=True, check=False)
+    self.assertLess(time.monotonic() - begun, 1)
+    return answer
+
   def test_ready_says_that_the_first_plan_is_there(self):
     self.assertTrue(self.manager.start_and_wait(), self.manager.log)
     self.assertNotEqual(self.ask("plan", "show")["epoch"]["counter"], "0")
@@ -86,6 +94,31 @@ class NotifyTest(unittest.TestCase):
     self.assertTrue(self.manager.start_and_wait(), self.manager.log)
     self.assertEqual(os.sched_getscheduler(self.manager.process.pid), os.SCHED_RR)
 
+  def test_health_is_an_exit_code(self):
+    asked = self.health()
+    self.assertEqual(asked.returncode, 1)
+    self.assertIn("r2ccd is not running", asked.stderr)
+    self.assertTrue(self.manager.start_and_wait(), self.manager.log)
+    asked = self.health()
+    self.assertEqual((asked.returncode, asked.stderr), (0, ""))
+    self.assertRegex(asked.stdout, r"^ok: r2ccd of node n0 serves plan [1-9]\d*\n$")
+
+  def test_health_does_not_wait_in_a_queue_that_is_full(self):
+    # As that of a daemon that is stopped, which probes have asked for a while.
+    listener = self.enterContext(socket.socket(socket.AF_UNIX))
+    listener.bind(str(self.folder / "run" / "r2ccd.sock"))
+    listener.listen(0)
+    try:
+      while True:
+        waiting = self.enterContext(socket.socket(socket.AF_UNIX))
+        waiting.setblocking(False)
+        waiting.connect(listener.getsockname())
+    except BlockingIOError:
+      pass
+    asked = self.health()
+    self.assertEqual(asked.returncode, 1)
+    self.assertIn("takes no connections", asked.stderr)
+
   def test_it_is_fed_for_longer_than_the_watchdog_waits(self):
     self.assertTrue(self.manager.start_and_wait(), self.manager.log)
     self.manager.run_for(3 * WATCHDOG_S)
@@ -99,6 +132,9 @@ class NotifyTest(unittest.TestCase):
     stopper = self.enterContext(subprocess.Popen([sys.executable, "-c", STOP_THREAD, str(pid)], stdout=subprocess.PIPE, text=True))
     self.assertEqual(stopper.stdout.readline(), "stopped\n")
     self.assertEqual(_thread_state(pid, pid), "t")
+    asked = self.health()
+    self.assertEqual((asked.returncode, asked.stdout), (1, ""))
+    self.assertIn("did not answer within 0.8 s", asked.stderr)
     others = [int(thread) for thread in os.listdir(f"/proc/{pid}/task") if int(thread) != pid]
     self.assertGreater(len(others), 2)
     self.assertFalse([thread for thread in others if _thread_state(pid, thread) == "t"])
