@@ -26,18 +26,21 @@ RealControlThread::RealControlThread(const Clock* clock, std::string name) : clo
   thread_ = std::thread([this] { Run(); });
 }
 
-RealControlThread::~RealControlThread() {
+void RealControlThread::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
   changed_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
+  // What jobs hold ends without the lock.
+  const JobQueue dropped = std::exchange(jobs_, {});
 }
 
 void RealControlThread::Submit(JobKind kind, ControlJob job) {
   {
     const std::lock_guard lock(mutex_);
+    if (stop_) return;
     jobs_.Add(kind, clock_->Now(), std::move(job));
   }
   changed_.notify_one();

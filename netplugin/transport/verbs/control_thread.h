@@ -31,6 +31,8 @@ class ControlThread {
   virtual ~ControlThread() = default;
   // Any thread, a job's too. Steps of one job come in order and one at a time.
   virtual void Submit(JobKind kind, ControlJob job) = 0;
+  // Waits for the step that is running; jobs that are not done are dropped, and so are those that come later. Not in a job.
+  virtual void Stop() = 0;
 };
 
 // What is to be done next. Pure; with its owner's lock.
@@ -59,9 +61,9 @@ class RealControlThread final : public ControlThread {
  public:
   // `name` has at most 15 characters. `clock` must outlive it.
   RealControlThread(const Clock* clock, std::string name);
-  // Waits for the step that is running; jobs that are not done are dropped.
-  ~RealControlThread() override;
+  ~RealControlThread() override { Stop(); }
   void Submit(JobKind kind, ControlJob job) override;
+  void Stop() override;
 
  private:
   void Run();

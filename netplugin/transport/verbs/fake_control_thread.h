@@ -21,9 +21,14 @@ class FakeControlThread final : public ControlThread {
   explicit FakeControlThread(
       FakeTime* time, std::function<Nanos()> takes = [] { return Nanos{0}; })
       : time_(time), takes_(std::move(takes)) {}
-  ~FakeControlThread() override { *alive_ = false; }
+  ~FakeControlThread() override { Stop(); }
 
+  void Stop() override {
+    *alive_ = false;
+    const JobQueue dropped = std::exchange(jobs_, {});
+  }
   void Submit(JobKind kind, ControlJob job) override {
+    if (!*alive_) return;
     jobs_.Add(kind, time_->now(), std::move(job));
     Plan(time_->now() + kWakeTakes);
   }

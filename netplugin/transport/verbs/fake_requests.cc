@@ -85,15 +85,18 @@ void FakeFabric::SendPacket(QueuePairId id, uint64_t life, uint64_t sequence, ui
   const uint64_t packets_most = work.request.kind == SendKind::kSend ? 1 : options.packets_most;
   const uint64_t step = std::max<uint64_t>(pair->receive.mtu_bytes, (carried + packets_most - 1) / packets_most);
   const auto count = static_cast<uint32_t>(std::max<uint64_t>(1, (carried + step - 1) / step));
+  // The packets of every other plain write come in the opposite order.
+  const bool backwards = options.reorder && work.request.kind == SendKind::kWrite && sequence % 2 == 0;
+  const uint32_t place = backwards ? count - 1 - index : index;
   Packet packet{pair->port,
                 destination.value_or(pair->port),
                 pair->number,
                 pair->receive.remote_number,
                 pair->send.send_psn,
                 sequence,
-                index,
+                place,
                 count,
-                index * step,
+                place * step,
                 {},
                 {}};
   packet.work.request = work.request;
@@ -106,10 +109,7 @@ void FakeFabric::SendPacket(QueuePairId id, uint64_t life, uint64_t sequence, ui
   const Nanos takes = static_cast<Nanos>(bytes + kHeaderBytes) * kNanosPerSecond / std::max<int64_t>(way.bytes_per_s, 1'000'000);
   const Nanos sent = own->free_at = std::max(time_->now(), own->free_at) + takes;
   if (passes) {
-    Nanos delay = way.delay;
-    if (options.reorder && work.request.kind == SendKind::kWrite)
-      delay += static_cast<Nanos>(time_->Below(static_cast<uint64_t>(takes) * 4));
-    time_->At(sent + delay, [this, packet] {
+    time_->At(sent + way.delay, [this, packet] {
       FakePath still;
       if (Passes(packet.from, packet.to, &still)) Arrive(packet);
     });

@@ -16,6 +16,10 @@ int FaultyVerbs::Fault(Call call) {
     taken_ += slow->second;
     ++injected_;
   }
+  if (const auto told = while_.find(call); told != while_.end() && *told->second.fails) {
+    ++injected_;
+    return told->second.error;
+  }
   const auto it = failing_.find(call);
   if (it == failing_.end()) return 0;
   Failing& failing = it->second;

@@ -42,6 +42,8 @@ class FaultyVerbs final : public Verbs {
 
   // The `nth` call from now on, 1 for the next, and `more` after it return `error` and do nothing.
   void FailCall(Call call, int nth, int error, int more = 0) { failing_[call] = {nth, error, more}; }
+  // Each such call fails while it is told so.
+  void FailWhile(Call call, const bool* fails, int error) { while_[call] = {fails, error}; }
   // Each such call takes so long. Nobody sleeps here: the caller's loop takes it with TakeTime().
   void SlowCall(Call call, Nanos takes) { slow_[call] = takes; }
   Nanos TakeTime() { return std::exchange(taken_, 0); }
@@ -99,6 +101,11 @@ class FaultyVerbs final : public Verbs {
 
   Verbs* const under_;
   std::map<Call, Failing> failing_;
+  struct While {
+    const bool* fails = nullptr;
+    int error = 0;
+  };
+  std::map<Call, While> while_;
   std::map<Call, Nanos> slow_;
   Nanos taken_ = 0;
   struct {

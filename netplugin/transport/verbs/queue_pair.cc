@@ -1,0 +1,216 @@
+#include "netplugin/transport/verbs/queue_pair.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/core/check.h"
+
+namespace r2cc::net::verbs {
+namespace {
+
+// Of a word: {kind 1, zero 3, receives posted 4}.
+constexpr size_t kWordHeaderBytes = 8;
+// Completions that one poll takes.
+constexpr size_t kPolledMost = 32;
+
+bool Says(std::string* error, const char* what, const std::string& device, int failed) {
+  *error = std::string("R2CC: cannot ") + what + " on the RDMA device " + device + ": " + std::strerror(failed);
+  return false;
+}
+
+}  // namespace
+
+bool QueuePair::Create(std::string* error) {
+  Verbs* const verbs = device_->verbs();
+  const std::string& name = device_->info().name;
+  PortInfo port;
+  int failed = device_->LookAt(options_.port, options_.gid, &port, &gid_);
+  if (failed != 0) return Says(error, failed == ENETUNREACH ? "find the rail's GID" : "query the port", name, failed);
+  // All that may complete at a time: every receive and every send once, and their flushes.
+  const uint32_t entries = 2 * (kReceives + kSends);
+  if (entries > device_->limits().completions) return Says(error, "make so long a completion queue", name, EINVAL);
+  memory_ = std::make_unique<std::byte[]>(kMemoryBytes);
+  if ((failed = verbs->CreateCompletionQueue(device_->context(), entries, {}, &queue_)) != 0)
+    return Says(error, "make a completion queue", name, failed);
+  if ((failed = verbs->Register(device_->domain(), memory_.get(), kMemoryBytes, kLocalWrite | kRemoteWrite, &region_)) != 0)
+    return Says(error, "register a link's memory", name, failed);
+  // Two segments are never needed: tails and frames have slots of their own.
+  const QueuePairLimits limits{queue_, queue_, kSends, kReceives, 1, 1, static_cast<uint32_t>(kTailBytes)};
+  if ((failed = verbs->CreateQueuePair(device_->domain(), limits, &info_)) != 0) return Says(error, "make a queue pair", name, failed);
+  if ((failed = verbs->Init(info_.id, options_.port, 0, kRemoteWrite)) != 0) return Says(error, "begin a queue pair", name, failed);
+  std::vector<uint32_t> all(kReceives);
+  for (uint32_t i = 0; i < kReceives; ++i) all[i] = i;
+  if ((failed = PostReceives(all)) != 0) return Says(error, "post receives", name, failed);
+  told_ = received_;
+  const auto at = [this](size_t offset) { return RemoteMemory{reinterpret_cast<uintptr_t>(memory_.get()) + offset, region_.remote_key}; };
+  offer_.address = {port.link_layer, gid_.gid, port.lid};
+  offer_.number = info_.number;
+  offer_.psn = options_.psn & 0xffffff;
+  offer_.mtu_bytes = port.mtu_bytes;
+  offer_.receives = kReceives;
+  offer_.adaptive_routing = options_.adaptive_routing;
+  offer_.tails = at(kTailsAt);
+  offer_.proof = at(kProofAt);
+  return true;
+}
+
+bool QueuePair::Join(const Offer& remote, std::string* error) {
+  Verbs* const verbs = device_->verbs();
+  const std::string& name = device_->info().name;
+  if (remote.address.link_layer != offer_.address.link_layer)
+    return Says(error, "join a link to a peer of another link layer", name, EPROTONOSUPPORT);
+  remote_ = remote;
+  credit_through_ = remote.receives;
+  ReadyToReceive receive;
+  receive.path = {.port = options_.port, .gid_index = gid_.index, .remote_gid = remote.address.gid, .remote_lid = remote.address.lid};
+  receive.path.traffic_class = options_.traffic_class;
+  receive.path.service_level = options_.service_level;
+  receive.remote_number = remote.number;
+  receive.receive_psn = remote.psn;
+  receive.mtu_bytes = std::min(offer_.mtu_bytes, remote.mtu_bytes);
+  if (const int failed = verbs->MakeReadyToReceive(info_.id, receive); failed != 0) return Says(error, "join a queue pair", name, failed);
+  const ReadyToSend send{.send_psn = offer_.psn, .timeout = options_.timeout, .retry_cnt = options_.retry_cnt};
+  if (const int failed = verbs->MakeReadyToSend(info_.id, send); failed != 0) return Says(error, "start a queue pair", name, failed);
+  return true;
+}
+
+std::unique_ptr<Fence> QueuePair::NewFence(std::function<void()> before_destroy, std::function<int()> second_line) {
+  const Fence::Target target{info_.id, queue_, newest_receive_, received_ > 0, device_->reset_waits()};
+  return std::make_unique<Fence>(
+      device_->verbs(), target,
+      [this, before_destroy = std::move(before_destroy)] {
+        destroyed_ = true;  // or it is the fence's to try again
+        if (before_destroy) before_destroy();
+      },
+      std::move(second_line));
+}
+
+QueuePair::~QueuePair() {
+  Verbs* const verbs = device_->verbs();
+  if (info_.id != QueuePairId{} && !destroyed_) verbs->DestroyQueuePair(info_.id);
+  if (queue_ != CompletionQueueId{}) verbs->DestroyCompletionQueue(queue_);
+  if (region_.id == RegionId{}) return;
+  const int failed = verbs->Deregister(region_.id);
+  // The device may still write it.
+  if (failed != 0 && failed != EIO && failed != ENODEV) static_cast<void>(memory_.release());
+}
+
+// ---- receives ----
+
+int QueuePair::PostReceives(std::span<const uint32_t> slots) {
+  std::array<Segment, kReceives> segments;
+  std::array<ReceiveRequest, kReceives> requests;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    segments[i] = {memory_.get() + kReceivesAt + size_t{slots[i]} * kSlotBytes, kSlotBytes, region_.local_key};
+    requests[i] = {WorkId(WorkKind::kReceive, slots[i]), std::span(&segments[i], 1)};
+  }
+  size_t posted = 0;
+  const int failed = device_->verbs()->PostReceive(info_.id, std::span(requests.data(), slots.size()), &posted);
+  received_ += static_cast<uint32_t>(posted);
+  if (posted > 0) newest_receive_ = requests[posted - 1].wr_id;
+  return failed;
+}
+
+int QueuePair::Reuse(uint32_t slot) {
+  to_post_.push_back(slot);
+  if (to_post_.size() < kReceivesTogether) return 0;
+  const int failed = PostReceives(to_post_);
+  to_post_.clear();
+  return failed;
+}
+
+int QueuePair::ReturnCredit() {
+  // What the peer may use up but for what is kept: with half of it unsaid it is told so without another word to go with.
+  if (received_ - told_ < kReceives / 2 || credit_through_ == used_ || room() < 2 || words_out_ >= kFrameSlots) return 0;
+  return SendWord(0, {});
+}
+
+// ---- sends ----
+
+int QueuePair::SendWord(uint8_t kind, std::span<const uint8_t> bytes) {
+  R2CC_CHECK(bytes.size() + kWordHeaderBytes <= kSlotBytes);
+  const uint32_t slot = next_slot_++ % kFrameSlots;
+  std::byte* const at = memory_.get() + kFramesAt + size_t{slot} * kSlotBytes;
+  std::memset(at, 0, kWordHeaderBytes);
+  at[0] = std::byte{kind};
+  std::memcpy(at + 4, &received_, sizeof(received_));
+  if (!bytes.empty()) std::memcpy(at + kWordHeaderBytes, bytes.data(), bytes.size());
+  const Segment segment{at, static_cast<uint32_t>(kWordHeaderBytes + bytes.size()), region_.local_key};
+  SendRequest request{.wr_id = WorkId(WorkKind::kFrame, slot), .kind = SendKind::kSend, .segments = std::span(&segment, 1)};
+  const int failed = Write(std::span(&request, 1), 1);
+  if (failed != 0) return failed;
+  told_ = received_;
+  ++words_out_;
+  words_.emplace_back(posted_, slot);
+  return 0;
+}
+
+int QueuePair::Write(std::span<SendRequest> requests, uint32_t uses) {
+  for (SendRequest& request : requests)
+    if (request.wr_id == 0) request.wr_id = WorkId(WorkKind::kChunk, 0);
+  requests.back().signaled = true;
+  size_t posted = 0;
+  const int failed = device_->verbs()->PostSend(info_.id, requests, &posted);
+  posted_ += posted;
+  used_ += uses;
+  if (failed == 0) signaled_.push_back(posted_);
+  return failed;
+}
+
+// ---- completions ----
+
+bool QueuePair::Poll(const std::function<bool(const Event&)>& tell) {
+  std::array<Completion, kPolledMost> completions;
+  for (size_t taken = kPolledMost; taken == kPolledMost;) {
+    const int failed = device_->verbs()->Poll(queue_, completions, &taken);
+    for (size_t i = 0; i < taken; ++i)
+      if (!Handle(completions[i], tell)) return true;
+    if (failed != 0) return false;
+  }
+  return true;
+}
+
+bool QueuePair::Handle(const Completion& completion, const std::function<bool(const Event&)>& tell) {
+  // Of another life of this number: nobody is asked.
+  if (completion.wr_id >> 32 != options_.incarnation) return true;
+  const auto index = static_cast<uint32_t>(completion.wr_id & 0xffffff);
+  const auto kind = static_cast<WorkKind>(completion.wr_id >> 24 & 0xff);
+  if (completion.status != Status::kSuccess)
+    return tell({.kind = Event::Kind::kFailed, .status = completion.status, .vendor_error = completion.vendor_error});
+  if (kind != WorkKind::kReceive) {
+    if (signaled_.empty()) return true;
+    retired_ = signaled_.front();
+    signaled_.pop_front();
+    for (; !words_.empty() && words_.front().first <= retired_; words_.pop_front()) --words_out_;
+    return tell({.kind = Event::Kind::kRetired, .through = retired_});
+  }
+  if (index >= kReceives) return true;
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(memory_.get() + kReceivesAt + size_t{index} * kSlotBytes);
+  bool more = true;
+  if (completion.kind == CompletionKind::kReceiveWriteWithImmediate) {
+    more = tell({.kind = Event::Kind::kMark, .immediate = completion.immediate, .immediate_bytes = completion.bytes});
+  } else if (completion.bytes >= kWordHeaderBytes && completion.bytes <= kSlotBytes) {
+    uint32_t receives = 0;
+    std::memcpy(&receives, bytes + 4, sizeof(receives));
+    // Totals: what is older, or more than there can be, says nothing.
+    if (receives - credit_through_ <= kReceives) credit_through_ = receives;
+    if (bytes[0] != 0)
+      more = tell(
+          {.kind = Event::Kind::kWord, .word_kind = bytes[0], .bytes = {bytes + kWordHeaderBytes, completion.bytes - kWordHeaderBytes}});
+  }
+  if (!more) return false;
+  if (const int failed = Reuse(index); failed != 0) return tell({.kind = Event::Kind::kFailed, .status = Status::kFatal});
+  return true;
+}
+
+std::span<const std::byte, kTailBytes> QueuePair::TailOf(uint32_t ticket) const {
+  return std::span<const std::byte, kTailBytes>(memory_.get() + kTailsAt + size_t{ticket % kTailSlots} * kTailBytes, kTailBytes);
+}
+
+RemoteMemory QueuePair::RemoteTail(uint32_t ticket) const {
+  return {remote_.tails.address + uint64_t{ticket % kTailSlots} * kTailBytes, remote_.tails.key};
+}
+
+}  // namespace r2cc::net::verbs

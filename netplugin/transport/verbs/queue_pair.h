@@ -1,0 +1,164 @@
+// One queue pair, for one incarnation of a link, with all that ends with it: its completion queue, the memory that the other end may write,
+// slots for frames. A completion queue of its own, so that the device's control thread can drain it while other links are polled, and so
+// that a queue that breaks takes one link with it.
+//
+// Create(), Join(), and the fence run in the device's control thread; all else is the lock holder's until the link is closed, and the
+// control thread's from then on. Nothing is thrown; a call that fails says an errno.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_QUEUE_PAIR_H_
+#define R2CC_NETPLUGIN_TRANSPORT_VERBS_QUEUE_PAIR_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "netplugin/transport/verbs/device.h"
+#include "netplugin/transport/verbs/fence.h"
+#include "netplugin/transport/verbs/offer.h"
+#include "netplugin/transport/verbs/tail.h"
+
+namespace r2cc::net::verbs {
+
+// Posted at all times; each holds a frame. 128 KiB a link.
+constexpr uint32_t kReceives = 128;
+// Of them for words that must not wait: those that return credit.
+constexpr uint32_t kReceivesKept = 8;
+constexpr uint32_t kSlotBytes = 1024;
+// Of the send queue. More than the credit, as a chunk may take two.
+constexpr uint32_t kSends = 256;
+// Frames on their way.
+constexpr uint32_t kFrameSlots = 32;
+// Tail records by ticket, 64 KiB a link: 64 flows do not meet. Who meets waits for the other's message.
+constexpr uint32_t kTailSlots = 4096;
+constexpr uint32_t kProofBytes = 4096;
+// Receives are posted again in lists of so many, and as many are told to the other end in one word.
+constexpr uint32_t kReceivesTogether = 16;
+
+struct QueuePairOptions {
+  uint32_t incarnation = 0;
+  uint8_t port = 1;
+  GidWish gid;
+  uint32_t psn = 0;       // random, 24 bits
+  uint8_t timeout = 15;   // with retry_cnt 6: 0.94 s; emulation's first packets take longer than what 12 allows
+  uint8_t retry_cnt = 6;  // soft-RoCE takes 7 for ever
+  uint8_t traffic_class = 0;
+  uint8_t service_level = 0;
+  bool adaptive_routing = false;
+};
+
+// What a completion was for.
+enum class WorkKind : uint8_t { kReceive = 1, kFrame, kChunk, kCredit };
+
+class QueuePair {
+ public:
+  QueuePair(std::shared_ptr<Device> device, const QueuePairOptions& options) : device_(std::move(device)), options_(options) {}
+  // What is left is released; what the device does not give back is left to it for good.
+  ~QueuePair();
+  QueuePair(const QueuePair&) = delete;
+  QueuePair& operator=(const QueuePair&) = delete;
+
+  // ---- the control thread ----
+
+  // In INIT, with all receives posted. False, and one line in `*error`.
+  bool Create(std::string* error);
+  const Offer& offer() const { return offer_; }
+  // Joined to the other end, ready to send.
+  bool Join(const Offer& remote, std::string* error);
+  // The fence of this queue pair.
+  std::unique_ptr<Fence> NewFence(std::function<void()> before_destroy, std::function<int()> second_line);
+
+  // ---- the lock holder ----
+
+  QueuePairId id() const { return info_.id; }
+  CompletionQueueId completions() const { return queue_; }
+  const Offer& remote() const { return remote_; }
+  Device* device() const { return device_.get(); }
+
+  // How many more receives of the other end may be used up, those left out that are kept.
+  uint32_t credit() const { return credit_through_ > used_ + kReceivesKept ? credit_through_ - used_ - kReceivesKept : 0; }
+  uint32_t room() const { return kSends - (posted_ - retired_); }
+  // A frame, at most kSlotBytes with its header of kWordHeaderBytes. False: no room or credit now.
+  bool CanSendWord() const { return credit() > 0 && room() > 1 && words_out_ < kFrameSlots; }
+  int SendWord(uint8_t kind, std::span<const uint8_t> bytes);
+  // Writes, in one list; `uses` of them are seen by a receive of the other end. The last one is signaled. 0 or an errno.
+  int Write(std::span<SendRequest> requests, uint32_t uses);
+  // The credit that the other end is owed.
+  int ReturnCredit();
+
+  struct Event {
+    enum class Kind {
+      kWord,     // `bytes` came, of `word_kind`
+      kMark,     // an immediate came
+      kRetired,  // all sends through `through` are complete
+      kFailed,   // `status`
+    };
+    Kind kind = Kind::kFailed;
+    uint8_t word_kind = 0;
+    std::span<const uint8_t> bytes{};  // until the next call
+    uint32_t immediate = 0;
+    uint32_t immediate_bytes = 0;
+    uint64_t through = 0;
+    Status status = Status::kSuccess;
+    uint32_t vendor_error = 0;
+  };
+  // False: the queue or the device is broken. Calls `tell` for each; stops when it says false.
+  bool Poll(const std::function<bool(const Event&)>& tell);
+  uint64_t posted() const { return posted_; }
+
+  // Where the other end has written: the tail record of a ticket, the data check.
+  std::span<const std::byte, kTailBytes> TailOf(uint32_t ticket) const;
+  std::span<const std::byte> proof() const { return memory().subspan(kProofAt, kProofBytes); }
+  RemoteMemory RemoteTail(uint32_t ticket) const;
+  // The data check that goes out.
+  std::span<std::byte> own_proof() const { return memory().subspan(kProofAt, kProofBytes); }
+  uint32_t local_key() const { return region_.local_key; }
+
+ private:
+  static constexpr size_t kReceivesAt = 0;
+  static constexpr size_t kFramesAt = kReceivesAt + size_t{kReceives} * kSlotBytes;
+  static constexpr size_t kTailsAt = kFramesAt + size_t{kFrameSlots} * kSlotBytes;
+  static constexpr size_t kProofAt = kTailsAt + size_t{kTailSlots} * kTailBytes;
+  static constexpr size_t kMemoryBytes = kProofAt + kProofBytes;
+
+  std::span<std::byte> memory() const { return {memory_.get(), kMemoryBytes}; }
+  uint64_t WorkId(WorkKind kind, uint32_t index) const {
+    return uint64_t{options_.incarnation} << 32 | uint64_t{static_cast<uint8_t>(kind)} << 24 | (index & 0xffffff);
+  }
+  int PostReceives(std::span<const uint32_t> slots);
+  bool Handle(const Completion& completion, const std::function<bool(const Event&)>& tell);
+  // Once a receive's bytes were read.
+  int Reuse(uint32_t slot);
+
+  const std::shared_ptr<Device> device_;
+  const QueuePairOptions options_;
+  CompletionQueueId queue_{};
+  QueuePairInfo info_;
+  std::unique_ptr<std::byte[]> memory_;
+  MemoryRegion region_;
+  Offer offer_, remote_;
+  GidEntry gid_;
+  bool destroyed_ = false;
+
+  uint32_t received_ = 0;        // receives posted, in all
+  uint32_t told_ = 0;            // of that the other end knows
+  uint64_t newest_receive_ = 0;  // wr_id
+  uint32_t credit_through_ = 0;  // receives that the other end has posted, in all
+  uint32_t used_ = 0;            // of them
+  std::vector<uint32_t> to_post_;
+
+  uint64_t posted_ = 0, retired_ = 0;
+  std::deque<uint64_t> signaled_;                    // sequences of requests that complete
+  std::deque<std::pair<uint64_t, uint32_t>> words_;  // sequence and slot
+  uint32_t words_out_ = 0;
+  uint32_t next_slot_ = 0;
+};
+
+}  // namespace r2cc::net::verbs
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_QUEUE_PAIR_H_

@@ -1,0 +1,187 @@
+#include "netplugin/transport/verbs/queue_pair.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "netplugin/transport/verbs/fake_control_thread.h"
+#include "netplugin/transport/verbs/fake_fabric.h"
+#include "netplugin/transport/verbs/fake_verbs.h"
+#include "netplugin/transport/verbs/faulty_verbs.h"
+
+namespace r2cc::net::verbs {
+namespace {
+
+constexpr Call kMakes[] = {Call::kCreateCompletionQueue, Call::kRegister, Call::kCreateQueuePair, Call::kInit, Call::kPostReceive};
+constexpr Call kJoins[] = {Call::kReadyToReceive, Call::kReadyToSend};
+
+class QueuePairTest : public testing::Test {
+ protected:
+  struct End {
+    std::unique_ptr<FakeVerbs> fake;
+    std::unique_ptr<FaultyVerbs> faulty;
+    std::shared_ptr<Device> device;
+    std::unique_ptr<QueuePair> pair;
+    std::vector<std::string> words;
+    std::vector<uint32_t> marks;
+    uint64_t retired = 0;
+    std::vector<Status> failed;
+  };
+  QueuePairTest() : fabric_(&time_, {.placement_late_one_in = 8, .placement_late_most = 5 * kNanosPerMs}) {
+    for (int host = 0; host < 2; ++host) {
+      fabric_.AddDevice(host, "mlx5_0");
+      End& end = ends_[host];
+      end.fake = std::make_unique<FakeVerbs>(&fabric_, host);
+      end.faulty = std::make_unique<FaultyVerbs>(end.fake.get());
+      end.device = Device::Open(end.faulty.get(), {"mlx5_0", "mlx5_core", 1}, std::make_unique<FakeControlThread>(&time_), &error_);
+      end.pair =
+          std::make_unique<QueuePair>(end.device, QueuePairOptions{.incarnation = 7, .psn = 0x1234567u + static_cast<uint32_t>(host)});
+    }
+  }
+  void Join() {
+    for (End& end : ends_) ASSERT_TRUE(end.pair->Create(&error_)) << error_;
+    for (int host = 0; host < 2; ++host) ASSERT_TRUE(ends_[host].pair->Join(ends_[1 - host].pair->offer(), &error_)) << error_;
+  }
+  bool Poll(int host) {
+    End& end = ends_[host];
+    return end.pair->Poll([&end](const QueuePair::Event& event) {
+      switch (event.kind) {
+        case QueuePair::Event::Kind::kWord: end.words.emplace_back(event.bytes.begin(), event.bytes.end()); break;
+        case QueuePair::Event::Kind::kMark: end.marks.push_back(event.immediate); break;
+        case QueuePair::Event::Kind::kRetired: end.retired = event.through; break;
+        case QueuePair::Event::Kind::kFailed: end.failed.push_back(event.status); break;
+      }
+      return true;
+    });
+  }
+  int Say(int host, const std::string& text) {
+    return ends_[host].pair->SendWord(1, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  }
+
+  FakeTimeline time_;
+  FakeFabric fabric_;
+  std::string error_;
+  End ends_[2];
+};
+
+TEST_F(QueuePairTest, WordsGoBothWaysForAsLongAsAnybodyPolls) {
+  Join();
+  int said[2] = {};
+  for (int round = 0; round < 2000; ++round) {
+    for (int host = 0; host < 2; ++host)
+      if (ends_[host].pair->CanSendWord() && Say(host, std::to_string(said[host])) == 0) ++said[host];
+    time_.RunFor(20'000);
+    for (int host = 0; host < 2; ++host) {
+      ASSERT_TRUE(Poll(host));
+      ASSERT_EQ(ends_[host].pair->ReturnCredit(), 0);
+    }
+  }
+  time_.RunFor(kNanosPerSecond);
+  for (int host = 0; host < 2; ++host) {
+    ASSERT_TRUE(Poll(host));
+    const auto& words = ends_[host].words;
+    EXPECT_GT(said[1 - host], 1000);
+    ASSERT_EQ(words.size(), static_cast<size_t>(said[1 - host]));
+    for (size_t i = 0; i < words.size(); ++i) EXPECT_EQ(words[i], std::to_string(i));
+    EXPECT_TRUE(ends_[host].failed.empty());
+  }
+}
+
+// Who is not polled is never sent more than it has receives for: no message ever finds none.
+TEST_F(QueuePairTest, CreditNeverExceedsWhatIsPosted) {
+  Join();
+  int said = 0;
+  for (int i = 0; i < 1000; ++i) {
+    for (; ends_[0].pair->CanSendWord() && Say(0, "x") == 0;) ++said;
+    time_.RunFor(100'000);
+    ASSERT_TRUE(Poll(0));
+  }
+  EXPECT_EQ(said, static_cast<int>(kReceives - kReceivesKept));
+  EXPECT_TRUE(ends_[0].failed.empty());
+  // One way alone: what returns the credit is no answer to anything.
+  for (int i = 0; i < 1000; ++i) {
+    for (; ends_[0].pair->CanSendWord() && Say(0, "x") == 0;) ++said;
+    time_.RunFor(100'000);
+    for (int host = 0; host < 2; ++host) ASSERT_TRUE(Poll(host));
+    ASSERT_EQ(ends_[1].pair->ReturnCredit(), 0);
+  }
+  EXPECT_GT(said, 1000);
+}
+
+TEST_F(QueuePairTest, WritesAreRetiredAndMarksCome) {
+  Join();
+  std::vector<std::byte> data(1000, std::byte{9});
+  std::vector<std::byte> target(1000);
+  MemoryRegion own, theirs;
+  ASSERT_EQ(ends_[0].fake->Register(ends_[0].device->domain(), data.data(), data.size(), kLocalWrite, &own), 0);
+  ASSERT_EQ(ends_[1].fake->Register(ends_[1].device->domain(), target.data(), target.size(), kLocalWrite | kRemoteWrite, &theirs), 0);
+  const Segment segment{data.data(), 1000, own.local_key};
+  for (uint32_t i = 0; i < 50; ++i) {
+    SendRequest request{.kind = SendKind::kWriteWithImmediate, .segments = std::span(&segment, 1)};
+    request.remote_address = reinterpret_cast<uintptr_t>(target.data());
+    request.remote_key = theirs.remote_key;
+    request.immediate = i;
+    ASSERT_EQ(ends_[0].pair->Write(std::span(&request, 1), 1), 0);
+  }
+  time_.RunFor(kNanosPerSecond);
+  ASSERT_TRUE(Poll(0) && Poll(1));
+  EXPECT_EQ(ends_[0].retired, ends_[0].pair->posted());
+  EXPECT_EQ(ends_[0].pair->room(), kSends);
+  ASSERT_EQ(ends_[1].marks.size(), 50u);
+  for (uint32_t i = 0; i < 50; ++i) EXPECT_EQ(ends_[1].marks[i], i);
+  EXPECT_EQ(target, data);
+}
+
+TEST_F(QueuePairTest, EachStepThatFailsIsSaidAndLeavesNothingBehind) {
+  for (const Call call : kMakes) {
+    ends_[0].faulty->FailCall(call, 1, EAGAIN);
+    QueuePair pair(ends_[0].device, {.incarnation = 1});
+    EXPECT_FALSE(pair.Create(&error_));
+    EXPECT_NE(error_.find("mlx5_0"), std::string::npos) << error_;
+  }
+  EXPECT_EQ(ends_[0].faulty->injected(), std::size(kMakes));
+  for (const Call call : kJoins) {
+    QueuePair pair(ends_[0].device, {.incarnation = 1});
+    ASSERT_TRUE(pair.Create(&error_));
+    ends_[0].faulty->FailCall(call, 1, EAGAIN);
+    EXPECT_FALSE(pair.Join(pair.offer(), &error_));
+  }
+  QueuePair other(ends_[0].device, {.incarnation = 1});
+  ASSERT_TRUE(other.Create(&error_));
+  Offer infiniband = other.offer();
+  infiniband.address.link_layer = LinkLayer::kInfiniBand;
+  EXPECT_FALSE(other.Join(infiniband, &error_));
+}
+
+TEST_F(QueuePairTest, LeavesNothingBehind) {
+  {
+    QueuePair pair(ends_[0].device, {.incarnation = 1});
+    ASSERT_TRUE(pair.Create(&error_));
+    EXPECT_EQ(ends_[0].fake->Close(ends_[0].device->context()), EBUSY);
+  }
+  ends_[0].pair.reset();
+  EXPECT_EQ(ends_[0].fake->Close(ends_[0].device->context()), 0);
+}
+
+TEST_F(QueuePairTest, IsFencedWithItsOwnNewestReceive) {
+  Join();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(Say(0, "x"), 0);
+  time_.RunFor(100'000);
+  ASSERT_TRUE(Poll(1));
+  auto fence = ends_[1].pair->NewFence(nullptr, nullptr);
+  for (int i = 0; i < 1000; ++i) {
+    const auto again = fence->Step(time_.now());
+    if (!again) break;
+    time_.RunFor(*again);
+  }
+  EXPECT_EQ(fence->result(), Fence::Result::kProved);
+  ends_[1].pair.reset();
+  EXPECT_EQ(ends_[1].fake->Close(ends_[1].device->context()), 0);
+}
+
+}  // namespace
+}  // namespace r2cc::net::verbs
