@@ -1,5 +1,6 @@
 """The unit as systemd itself reads it: nothing unknown in it, and as little exposed as is demanded."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -19,7 +20,7 @@ class UnitTest(unittest.TestCase):
 
   @classmethod
   def setUpClass(cls):
-    cls.unit, cls.rdma = [pathlib.Path(path).resolve() for path in unittest_main.test_args()]
+    cls.unit, cls.rdma, cls.sysusers, cls.tmpfiles, cls.preset = [pathlib.Path(path).resolve() for path in unittest_main.test_args()]
 
   def setUp(self):
     self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -83,6 +84,26 @@ class UnitTest(unittest.TestCase):
     # Of a job in a container the daemon needs the true uid.
     self.assertNotIn("PrivateUsers", settings)
     self.assertNotIn("RestrictRealtime", settings)
+
+  def test_user_group_and_directories_are_made(self):
+    if os.geteuid() != 0:
+      self.skipTest("needs root: gives directories to another user")
+    etc = self.root / "etc"
+    subprocess.run(["systemd-sysusers", f"--root={self.root}", self.sysusers], check=True, capture_output=True)
+    user = next(line.split(":") for line in (etc / "passwd").read_text(encoding="ascii").splitlines() if line.startswith("r2ccd:"))
+    groups = {line.split(":")[0]: line.split(":")[2] for line in (etc / "group").read_text(encoding="ascii").splitlines()}
+    self.assertEqual(user[3], groups["r2cc"], "the group of the unit, whose members may steer, is the user's own")
+    self.assertTrue(user[6].endswith("nologin"))
+    settings = unit_file.read(self.unit)
+    self.assertEqual((settings["User"], settings["Group"]), (["r2ccd"], ["r2cc"]))
+    subprocess.run(["systemd-tmpfiles", f"--root={self.root}", "--create", self.tmpfiles], check=True, capture_output=True)
+    for name, mode in (("run/r2cc", unit_file.last(settings, "RuntimeDirectoryMode")),
+                       ("var/lib/r2cc", unit_file.last(settings, "StateDirectoryMode"))):
+      about = (self.root / name).stat()
+      self.assertEqual((str(about.st_uid), str(about.st_gid), f"{about.st_mode & 0o777:04o}"), (user[2], user[3], mode), name)
+
+  def test_the_preset_names_the_unit(self):
+    self.assertEqual(self.preset.read_text(encoding="ascii"), f"enable {self.unit.name}\n")
 
   def _without_rdma(self) -> str:
     shutil.rmtree(self.units / "r2ccd.service.d")
