@@ -195,7 +195,8 @@ const std::vector<Variable>& Variables() {
       {"R2CC_LINK_MONITOR", "0 or 1", "1", "the kernel tells of a lost link before any socket does",
        [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->link_monitor); }},
       {"R2CC_BULK_THREADS", "0 to 16", "",
-       "threads that move bulk beside NCCL's: half of the processors beyond the first 4 that the process may use, at most 16",
+       "threads that move bulk beside NCCL's: half of the processors beyond the first 4 that the process may use, from 8 on at least 6, at "
+       "most 16",
        [](const std::string& v, Config* c, std::string*) { return SetBulkThreads(v, c); }},
       {"R2CC_BULK_AFTER_BYTES", "bytes, 0 to 1000000000000", "1048576",
        "who moves that much in messages over 12 KiB, to or from one peer, gets those threads; 0: always. Small messages end it",

@@ -1,4 +1,4 @@
-// How many bytes a rail's sockets hold, and how many of them are used. Pure.
+// How many bytes a rail's sockets hold, how many of them are used, and by how many threads. Pure.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_BUDGET_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_BUDGET_H_
 
@@ -34,6 +34,9 @@ struct Budget {
 };
 
 Budget BudgetOf(const BudgetFacts& facts);
+
+// How many worker threads a job has that may use so many processors; they share them with NCCL's and the job's own threads.
+int WorkersFor(int processors);
 
 }  // namespace r2cc::net
 

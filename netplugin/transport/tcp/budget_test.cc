@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace r2cc::net {
 namespace {
 
@@ -57,6 +59,12 @@ TEST(Budget, LeavesARateThatItKeepsLowRoomToGrow) {
       EXPECT_GT(facts.rate_bytes_per_s, 75e6) << round_trip;
     }
   }
+}
+
+TEST(Budget, HasWorkersWhereProcessorsAreLeft) {
+  for (const auto& [processors, workers] :
+       {std::pair(1, 0), {2, 0}, {4, 0}, {5, 0}, {6, 1}, {7, 1}, {8, 6}, {16, 6}, {18, 7}, {32, 14}, {36, 16}, {256, 16}})
+    EXPECT_EQ(WorkersFor(processors), workers) << processors;
 }
 
 }  // namespace

@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "netplugin/transport/tcp/budget.h"
 #include "netplugin/transport/tcp/congestion.h"
 #include "netplugin/transport/tcp/endpoint.h"
 
 namespace r2cc::net {
 namespace {
 
-// Of the processors that the job may use a few are left to NCCL's and the job's threads; of the others workers have half.
-constexpr int kProcessorsLeft = 4;
-constexpr int kWorkersMost = 16;
 constexpr int kSocketsMost = 4;
 
 SocketAddress ToSocketAddress(const IpAddress& address) {
@@ -103,7 +101,7 @@ std::unique_ptr<OobPort> TcpTransport::NewOobPort(const SessionKey& key, const P
 }
 
 void TcpTransport::StartThreads(int processors) {
-  const int threads = options_.workers.value_or(std::clamp((processors - kProcessorsLeft) / 2, 0, kWorkersMost));
+  const int threads = options_.workers.value_or(WorkersFor(processors));
   // So many that each worker has one to send or to receive with, and twice as many where rails are quick (SocketsInUse).
   const int rails = std::max(static_cast<int>(shared_.rails.size()), 1);
   const int sockets = options_.sockets_per_rail.value_or(std::clamp((threads + rails - 1) / rails, 1, kSocketsMost));
