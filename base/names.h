@@ -23,6 +23,11 @@ inline bool IsName(std::string_view name, size_t bytes_max) {
   });
 }
 inline bool IsNodeName(std::string_view name) { return IsName(name, kNodeNameBytesMax); }
+// What R2CC_JOB takes: printable, neither a blank nor a slash.
+inline bool IsJobName(std::string_view name) {
+  return !name.empty() && name.size() <= kNodeNameBytesMax &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~' && c != '/'; });
+}
 inline bool IsNicName(std::string_view name) { return IsName(name, kNicNameBytesMax); }
 
 inline std::string NameRule(size_t bytes_max) { return "letters, digits and -_.:@, at most " + std::to_string(bytes_max); }

@@ -26,10 +26,11 @@ std::vector<NicName> Fitting(const v1::ListNicsReply& list, const std::string& n
   return names;
 }
 
-absl::Status AwaitQuiet(const NicName& nic, Client& client, const std::function<bool(int)>& wait) {
+absl::Status AwaitQuiet(const NicName& nic, const std::string& job, Client& client, const std::function<bool(int)>& wait) {
   v1::ExplainNicRequest ask;
   ask.set_node(nic.node);
   ask.set_nic(nic.nic);
+  ask.set_job(job);
   std::string jobs;
   for (int looks = 0; looks < kLooksMax; ++looks) {
     const absl::StatusOr<v1::ExplainNicReply> reply = client.ExplainNic(ask);
@@ -83,7 +84,7 @@ absl::Status ActOnMany(const ActCommand& command, Output output, const Style& st
                                                                                " NICs were refused, the first: ", first_refusal.message()));
   if (!command.wait) return absl::OkStatus();
   for (const NicName& name : done)
-    if (const absl::Status quiet = AwaitQuiet(name, client, wait); !quiet.ok()) return quiet;
+    if (const absl::Status quiet = AwaitQuiet(name, command.request.job(), client, wait); !quiet.ok()) return quiet;
   if (output == Output::kTable) out << "nothing travels there any more\n" << std::flush;
   return absl::OkStatus();
 }

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "client/client.h"
 #include "client/events_sought.h"
+#include "client/usage.h"
 #include "client/values.h"
 
 namespace r2cc::client {
@@ -48,6 +49,8 @@ struct Typed {
   double interval_s = 1;
   int count = 0;
   bool ended = false;
+  std::string job;
+  uint32_t uid = 0;
   std::string drill_time = "10m";
   std::vector<std::string> lose;
   std::string size;
@@ -111,54 +114,6 @@ absl::Status ReadSimulate(const Typed& typed, SimulateCommand& command) {
   return absl::OkStatus();
 }
 
-std::vector<std::string> CommandNames(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(sub->get_name());
-  return names;
-}
-
-// "r2ccctl nic" for the deepest command that was understood.
-std::string CommandPath(const CLI::App& app) {
-  return app.get_parent() == nullptr ? "r2ccctl" : absl::StrCat(CommandPath(*app.get_parent()), " ", app.get_name());
-}
-
-std::vector<std::string> FlagNames(const CLI::App* app) {
-  std::vector<std::string> names;
-  for (; app != nullptr; app = app->get_parent())
-    for (const CLI::Option* option : app->get_options())
-      if (option->nonpositional())
-        for (const std::string& name : option->get_lnames()) names.push_back(absl::StrCat("--", name));
-  return names;
-}
-
-std::string DidYouMean(const std::string& typed, const std::vector<std::string>& choices) {
-  const std::string nearest = Nearest(typed, choices);
-  return nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?");
-}
-
-// CLI11 says what it could not use; this says which thing it is and what was probably meant.
-std::string Explain(const CLI::App& root, const CLI::ParseError& error) {
-  const CLI::App* deepest = &root;
-  while (!deepest->get_subcommands().empty()) deepest = deepest->get_subcommands().front();
-  const std::string path = CommandPath(*deepest);
-  const std::vector<std::string> commands = CommandNames(*deepest);
-  std::vector<std::string> left = root.remaining(true);
-  for (const std::string& argument : left) {
-    if (!argument.starts_with("-") || argument == "-") continue;
-    const std::string name = argument.substr(0, argument.find('='));
-    return absl::StrCat("unknown flag '", name, "'", DidYouMean(name, FlagNames(deepest)), " (`", path, " --help` lists the flags)");
-  }
-  if (!left.empty() && !commands.empty()) {
-    const std::string guess = DidYouMean(left.front(), commands);
-    return absl::StrCat("unknown command '", path.substr(std::string("r2ccctl").size()).empty() ? "" : path.substr(8) + " ", left.front(),
-                        "'", guess, guess.empty() ? absl::StrCat(": one of ", absl::StrJoin(commands, ", ")) : "", " (`", path,
-                        " --help` explains)");
-  }
-  if (!left.empty()) return absl::StrCat("unexpected argument '", left.front(), "' after `", path, "` (see `", path, " --help`)");
-  if (!commands.empty()) return absl::StrCat("`", path, "` needs a command: one of ", absl::StrJoin(commands, ", "));
-  return absl::StrCat(error.what(), " (see `", path, " --help`)");
-}
-
 }  // namespace
 
 Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::TimeZone zone) {
@@ -188,6 +143,7 @@ Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::
       act.set_nic(name->nic);
       act.set_action(action);
       act.set_force(typed.force);
+      act.set_job(typed.job);
       if (action == v1::FAIL) {
         const absl::StatusOr<int64_t> drill = ParseDrillTime(typed.drill_time);
         if (!drill.ok()) return absl::InvalidArgumentError(absl::StrCat("--for ", drill.status().message()));
@@ -261,7 +217,11 @@ Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::
       AddNicAction(nic, "drain", absl::StrCat("send no new traffic over a NIC; what is in flight ends by itself", kMany), &typed);
   commands.emplace_back(nic_drain, nic_action(v1::DRAIN));
   nic_drain->add_flag("--wait", typed.wait, "return when nothing travels over it any more");
-  commands.emplace_back(AddNicAction(nic, "undrain", absl::StrCat("take a drain back", kMany), &typed), nic_action(v1::UNDRAIN));
+  CLI::App* nic_undrain = AddNicAction(nic, "undrain", absl::StrCat("take a drain back", kMany), &typed);
+  commands.emplace_back(nic_undrain, nic_action(v1::UNDRAIN));
+  for (CLI::App* app : {nic_drain, nic_undrain})
+    app->add_option("--job", typed.job, "for this job alone, by the name that `r2ccctl jobs` shows; others go on as they do")
+        ->option_text("JOB");
   CLI::App* nic_weight =
       AddNicAction(nic, "weight", "limit a NIC's share of the traffic; 1 takes the limit away, 0 forbids the NIC", &typed);
   nic_weight->add_option("WEIGHT", typed.weight, "from 0 to 1 (0.5) or from 0% to 100% (50%)")->required();
@@ -277,7 +237,7 @@ Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::
 
   CLI::App* node = AddCommand(&root, "node", "the nodes that this daemon knows");
   node->require_subcommand(1);
-  CLI::App* node_forget = AddCommand(node, "forget", "drop a node that has left for good from this daemon's lists");
+  CLI::App* node_forget = AddCommand(node, "forget", "drop a node that has left for good from all daemons' lists");
   node_forget->add_option("NODE", typed.node, "the node")->required();
   commands.emplace_back(node_forget, [&] {
     v1::ForgetNodeRequest forget;
@@ -329,9 +289,19 @@ Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::
 
   CLI::App* jobs = AddCommand(&root, "jobs", "the jobs attached to this daemon and their traffic per rail");
   jobs->add_flag("--ended", typed.ended, "those that gave up on a peer and ended: which, by which rails, why, after how long");
-  commands.emplace_back(jobs, [&] {
+  jobs->add_flag("--bad", typed.bad, "only those that gave up a rail or a peer, or whose rails are not this node's NICs");
+  jobs->add_option("--job", typed.job, "only jobs whose names fit, such as 'train-*'")->option_text("GLOB");
+  CLI::Option* uid = jobs->add_option("--uid", typed.uid, "only this user's")->option_text("UID");
+  jobs->add_option("--nic", typed.nic, "only those with a rail on this NIC of the node")->option_text("NIC");
+  jobs->add_option("--node", typed.node_glob, "only those that talk to nodes whose names fit, such as 'rack3-*'")->option_text("GLOB");
+  commands.emplace_back(jobs, [&typed, &request, uid] {
     v1::ListJobsRequest list;
     list.set_ended(typed.ended);
+    list.set_bad(typed.bad);
+    list.set_job_glob(typed.job);
+    if (uid->count() > 0) list.set_uid(typed.uid);
+    list.set_nic(typed.nic);
+    list.set_node_glob(typed.node_glob);
     request = list;
     return absl::OkStatus();
   });
@@ -382,7 +352,7 @@ Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::
   } catch (const CLI::CallForHelp&) {
     return Help{root.help()};
   } catch (const CLI::ParseError& error) {
-    return UsageError{Explain(root, error)};
+    return UsageError{ExplainUsage(root, error)};
   }
   for (const auto& [app, make_request] : commands)
     if (app->parsed())

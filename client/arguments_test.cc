@@ -198,5 +198,23 @@ TEST(ArgumentsTest, PlanSimulateSaysWhatIsWrong) {
   EXPECT_THAT(ErrorOf("plan simulate --nodes 8 --rails 4"), HasSubstr("--size"));
 }
 
+TEST(Arguments, ADrainMayBeForOneJob) {
+  EXPECT_EQ(RequestOf<v1::NicActionRequest>("nic drain n0/rail0 --job train").job(), "train");
+  EXPECT_EQ(RequestOf<v1::NicActionRequest>("nic undrain n0/rail0 --job train").job(), "train");
+  EXPECT_EQ(RequestOf<ActCommand>("nic drain rail0/* --job train --wait").request.job(), "train");
+  EXPECT_THAT(ErrorOf("fail-nic n0/rail0 --job train"), HasSubstr("--job"));
+}
+
+TEST(Arguments, JobsAreSifted) {
+  const auto request = RequestOf<v1::ListJobsRequest>("jobs --bad --job train-* --uid 0 --nic rail0 --node rack3-*");
+  EXPECT_TRUE(request.bad());
+  EXPECT_EQ(request.job_glob(), "train-*");
+  EXPECT_TRUE(request.has_uid());
+  EXPECT_EQ(request.nic(), "rail0");
+  EXPECT_EQ(request.node_glob(), "rack3-*");
+  EXPECT_FALSE(RequestOf<v1::ListJobsRequest>("jobs").has_uid());
+  EXPECT_THAT(ErrorOf("jobs --uid root"), HasSubstr("--uid"));
+}
+
 }  // namespace
 }  // namespace r2cc::client

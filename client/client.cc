@@ -173,6 +173,7 @@ absl::StatusOr<v1::ListJobsReply> Client::ListJobs(const v1::ListJobsRequest& re
     const auto page = Call(&v1::Control::Stub::ListJobs, stub_.get(), next, v1::ListJobsReply(), socket_path_);
     if (!page.ok()) return page.status();
     all.mutable_jobs()->MergeFrom(page->jobs());
+    if (page->has_summary()) *all.mutable_summary() = page->summary();
     next.set_skip(request.skip() + static_cast<uint32_t>(all.jobs_size()));
     more = page->more() && page->jobs_size() > 0;
   }

@@ -1,6 +1,7 @@
 #include "client/format.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -61,6 +62,16 @@ std::string NicCounts(const v1::ClusterSummary& summary) {
   return absl::StrJoin(parts, ", ");
 }
 
+// "12 processes of 3 users, 1 of them with trouble", where it is known and there are any.
+std::string JobCounts(const v1::ListJobsReply& reply) {
+  if (reply.summary().processes() == 0) return "";
+  const auto [processes, users, bad] = std::tuple(reply.summary().processes(), reply.summary().users(), reply.summary().bad());
+  return absl::StrCat(processes, processes == 1 ? " process" : " processes", " of ", users, users == 1 ? " user" : " users",
+                      bad > 0 ? absl::StrCat(", ", bad, " of them with trouble") : "",
+                      static_cast<uint32_t>(reply.jobs_size()) < processes ? absl::StrCat("; ", reply.jobs_size(), " of them fit") : "",
+                      "\n\n");
+}
+
 // How the daemon that was asked reaches `node`.
 Cell Reach(const v1::StatusReply& reply, const std::string& node) {
   if (node == reply.node()) return {"this daemon", Colour::kDim};
@@ -70,19 +81,6 @@ Cell Reach(const v1::StatusReply& reply, const std::string& node) {
     return {absl::StrCat("not connected, ", peer.address(), peer.error().empty() ? "" : ": ", peer.error()), Colour::kRed};
   }
   return {"through the store", Colour::kDim};
-}
-
-// "fail-nic, 9 min 58 s left"
-std::string Drill(const v1::NicView& nic, const Style& style) {
-  if (nic.drill_ends_ns() == 0) return "fail-nic";
-  return absl::StrCat("fail-nic, ", FormatDuration(std::max<int64_t>(nic.drill_ends_ns() - style.now_ns, 0)), " left");
-}
-
-std::string OperatorWords(const v1::NicView& nic, const Style& style) {
-  std::vector<std::string> words;
-  if (nic.drained()) words.push_back("drained");
-  if (nic.drill_failed()) words.push_back(Drill(nic, style));
-  return absl::StrJoin(words, ", ");
 }
 
 }  // namespace
@@ -154,6 +152,15 @@ std::string FormatNics(const v1::ListNicsReply& reply, const Style& style) {
 
 std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicActionReply& reply, const Style& style) {
   const v1::NicView& nic = reply.nic();
+  if (!request.job().empty()) {
+    const bool drain = request.action() == v1::DRAIN;
+    const std::string touched = !drain                 ? ""
+                                : reply.jobs().empty() ? absl::StrCat("; no process of it is attached to ", request.node(), " now")
+                                                       : absl::StrCat("; touches ", absl::StrJoin(reply.jobs(), ", "));
+    return Printable(absl::StrCat(NicName(request.node(), request.nic()), reply.changed() ? ": now " : ": nothing to change, already ",
+                                  drain ? "" : "not ", "drained for job ", request.job(), touched)) +
+           "\n";
+  }
   return Printable(absl::StrCat(NicName(request.node(), request.nic()), reply.changed() ? ": now " : ": nothing to change, already ")) +
          Paint(StateName(nic.state()), StateColour(nic.state()), style.colour) +
          Printable(absl::StrCat(", weight ", FormatPermille(nic.operator_weight_permille()), nic.reason().empty() ? "" : ": ", nic.reason(),
@@ -162,9 +169,17 @@ std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicAc
 }
 
 std::string FormatForgetNode(const v1::ForgetNodeRequest& request, const v1::ForgetNodeReply& reply) {
-  return Printable(absl::StrCat(request.node(), " is forgotten; nothing had been heard of it for ", FormatDuration(reply.silent_ns()),
-                                reply.configured() ? "; it is listed as a peer as long as this daemon's configuration names it" : "")) +
-         "\n";
+  std::string text =
+      Printable(absl::StrCat(request.node(), " is forgotten; nothing had been heard of it for ", FormatDuration(reply.silent_ns()),
+                             reply.configured() ? "; it is listed as a peer as long as this daemon's configuration names it" : "",
+                             reply.others() > 0 ? absl::StrCat("; ", reply.others(), " other daemons have forgotten it, too") : "",
+                             reply.pending() > 0 ? absl::StrCat("; ", reply.pending(), " more are being asked") : "")) +
+      "\n";
+  for (const auto& refusal : reply.refusals())
+    absl::StrAppend(&text, Printable(absl::StrCat("not forgotten on ", refusal.node(), ": ", refusal.why())), "\n");
+  const int more = static_cast<int>(reply.refused()) - reply.refusals_size();
+  if (more > 0) absl::StrAppend(&text, "nor on ", more, " more\n");
+  return text;
 }
 
 std::string FormatEvent(const v1::Event& event, const Style& style) {
@@ -220,14 +235,14 @@ std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
       lost = peers = Cell("");
     }
   }
-  return table.empty() ? "no jobs attached\n" : table.Render(style.colour);
+  return JobCounts(reply) + (table.empty() ? "no jobs attached\n" : table.Render(style.colour));
 }
 
 std::string FormatEndedJobs(const v1::ListJobsReply& reply, const Style& style) {
   Table table({"ENDED", Right("UID"), "WHY"});
   for (const v1::Job& job : reply.jobs())
     for (const v1::GaveUp& gave_up : job.gave_up()) table.AddRow({Ago(job.ended_ns(), style), absl::StrCat(job.uid()), gave_up.text()});
-  return table.empty() ? "no job that ended had given up on a peer\n" : table.Render(style.colour);
+  return JobCounts(reply) + (table.empty() ? "no job that ended had given up on a peer\n" : table.Render(style.colour));
 }
 
 std::string FormatPlan(const v1::Plan& plan, const Style& style) {
@@ -238,6 +253,10 @@ std::string FormatPlan(const v1::Plan& plan, const Style& style) {
                   {FormatPermille(nic.weight_permille()), nic.weight_permille() == 0 ? Colour::kRed : Colour::kNone}});
   std::string text = absl::StrCat(Paint("plan ", Colour::kDim, style.colour), EpochText(plan.epoch()), "\n", table.empty() ? "" : "\n",
                                   table.empty() ? "" : table.Render(style.colour));
+  for (const v1::PlannedNic& nic : plan.nics())
+    for (const std::string& job : nic.drained_jobs())
+      absl::StrAppend(&text, Paint("drained: ", Colour::kBlue, style.colour),
+                      Printable(absl::StrCat(NicName(nic.node(), nic.nic()), " for job ", job)), "\n");
   for (const v1::BrokenPath& path : plan.broken_paths())
     absl::StrAppend(
         &text, Paint("forbidden: ", Colour::kRed, style.colour),

@@ -1,6 +1,10 @@
 #include "client/format_parts.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/units.h"
 
 namespace r2cc::client {
@@ -28,6 +32,19 @@ std::string EpochText(const v1::Epoch& epoch) {
 std::string Ago(int64_t then_ns, const Style& style) {
   if (then_ns <= 0) return "";
   return absl::StrCat(FormatDuration(style.now_ns - then_ns), " ago");
+}
+
+std::string Drill(const v1::NicView& nic, const Style& style) {
+  if (nic.drill_ends_ns() == 0) return "fail-nic";
+  return absl::StrCat("fail-nic, ", FormatDuration(std::max<int64_t>(nic.drill_ends_ns() - style.now_ns, 0)), " left");
+}
+
+std::string OperatorWords(const v1::NicView& nic, const Style& style) {
+  std::vector<std::string> words;
+  if (nic.drained()) words.push_back("drained");
+  for (const std::string& job : nic.drained_jobs()) words.push_back(absl::StrCat("drained for job ", job));
+  if (nic.drill_failed()) words.push_back(Drill(nic, style));
+  return absl::StrJoin(words, ", ");
 }
 
 }  // namespace r2cc::client

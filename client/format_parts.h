@@ -18,6 +18,10 @@ std::string NicName(absl::string_view node, absl::string_view nic);
 std::string EpochText(const v1::Epoch& epoch);
 // "3 s ago"; empty for a time that is not known.
 std::string Ago(int64_t then_ns, const Style& style);
+// "fail-nic, 9 min 58 s left"
+std::string Drill(const v1::NicView& nic, const Style& style);
+// What operators said about it: "drained, fail-nic, 9 min 58 s left".
+std::string OperatorWords(const v1::NicView& nic, const Style& style);
 
 }  // namespace r2cc::client
 

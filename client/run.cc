@@ -68,7 +68,10 @@ struct Runner {
   }
   absl::Status operator()(const ActCommand& command) { return ActOnMany(command, output, style, client, out, terminal.wait); }
   absl::Status operator()(const v1::ForgetNodeRequest& request) {
-    return Write(client.ForgetNode(request), [&](const v1::ForgetNodeReply& reply) { return FormatForgetNode(request, reply); });
+    const absl::StatusOr<v1::ForgetNodeReply> reply = client.ForgetNode(request);
+    const absl::Status written = Write(reply, [&](const v1::ForgetNodeReply& told) { return FormatForgetNode(request, told); });
+    if (!written.ok() || reply->refused() == 0) return written;
+    return absl::FailedPreconditionError(absl::StrCat(reply->refused(), " daemons have not forgotten ", request.node()));
   }
   absl::Status operator()(const HealthCommand&) {
     return Write(client.Health(), [](const v1::StatusReply& reply) {

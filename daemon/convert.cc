@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/names.h"
 
 namespace r2cc::daemon {
@@ -68,7 +69,19 @@ v1::NicState ToProto(plan::NicState state) {
   return v1::NIC_STATE_UNSPECIFIED;
 }
 
-std::string Describe(const plan::PlannedNic& nic) { return absl::StrCat(v1::NicState_Name(ToProto(nic.state)), " ", nic.weight_permille); }
+std::string Describe(const plan::PlannedNic& nic) {
+  return absl::StrCat(v1::NicState_Name(ToProto(nic.state)), " ", nic.weight_permille,
+                      nic.drained_jobs.empty() ? "" : absl::StrCat(" drained for job ", absl::StrJoin(nic.drained_jobs, ", ")));
+}
+
+absl::Status CheckDrainedJobs(const v1::NicView& nic) {
+  if (static_cast<size_t>(nic.drained_jobs_size()) > health::kDrainedJobsMax)
+    return absl::InvalidArgumentError(
+        absl::StrCat("NIC ", nic.name(), ": drained for ", nic.drained_jobs_size(), " jobs, more than ", health::kDrainedJobsMax));
+  for (const std::string& job : nic.drained_jobs())
+    if (!IsJobName(job)) return absl::InvalidArgumentError(absl::StrCat("NIC ", nic.name(), ": '", Clean(job), "' is not a job name"));
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -115,6 +128,7 @@ v1::NicView ToProto(const health::NicStatus& nic, const Moment& now) {
   out.set_probe_port(nic.probe_port);
   out.set_port_dead(nic.port_dead);
   out.set_probe_trouble(nic.probe_trouble);
+  for (const std::string& job : nic.drained_jobs) out.add_drained_jobs(job);
   return out;
 }
 
@@ -156,6 +170,7 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
     if (nic.share_permille() > health::kFullWeightPermille)
       return absl::InvalidArgumentError(
           absl::StrCat("NIC ", nic.name(), ": share ", nic.share_permille(), " is over ", health::kFullWeightPermille));
+    if (const absl::Status jobs = CheckDrainedJobs(nic); !jobs.ok()) return jobs;
     const auto nic_state = FromProto(nic.state());
     if (!nic_state.ok()) return absl::InvalidArgumentError(absl::StrCat("NIC ", nic.name(), ": ", nic_state.status().message()));
     health::NicStatus status;
@@ -181,6 +196,8 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
     status.probe_port = static_cast<uint16_t>(nic.probe_port());
     status.port_dead = nic.port_dead();
     status.probe_trouble = Clean(nic.probe_trouble());
+    const std::set<std::string> jobs(nic.drained_jobs().begin(), nic.drained_jobs().end());
+    status.drained_jobs.assign(jobs.begin(), jobs.end());
     state.nics.push_back(std::move(status));
   }
   if (static_cast<size_t>(view.pairs_size()) > health::kPairReportsMax)
@@ -225,7 +242,8 @@ plan::ClusterModel ToModel(const health::ClusterView& view, uint64_t since, cons
     if (!scope.Holds(name) || (entry.revision <= since && !ends.contains(name))) continue;
     plan::NodeModel& node = model.nodes.emplace_back(plan::NodeModel{name, {}});
     for (const auto& nic : entry.state.nics)
-      node.nics.push_back({nic.identity.name, ToPlan(nic.state), nic.rate_bits_per_s, nic.operator_weight_permille, nic.share_permille});
+      node.nics.push_back(
+          {nic.identity.name, ToPlan(nic.state), nic.rate_bits_per_s, nic.operator_weight_permille, nic.share_permille, nic.drained_jobs});
   }
   return model;
 }
@@ -255,6 +273,7 @@ v1::Plan ToProto(const plan::Plan& plan) {
     planned->set_nic(nic.nic);
     planned->set_state(ToProto(nic.state));
     planned->set_weight_permille(nic.weight_permille);
+    for (const std::string& job : nic.drained_jobs) planned->add_drained_jobs(job);
   }
   for (const auto& path : plan.broken_paths) {
     auto* broken = out.add_broken_paths();

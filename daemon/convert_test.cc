@@ -232,5 +232,27 @@ TEST(ConvertTest, ABrokenPathIsInThePlanAndInWhatIsSaidOfIt) {
   EXPECT_EQ(DescribeChange(plan, without), "path n0/rail0 to n1/rail1 allowed again");
 }
 
+TEST(ConvertTest, DrainsOfSingleJobsTravel) {
+  const Moment now{10, 1'700'000'000'000'000'000};
+  health::NodeState state;
+  state.node = "n1";
+  state.epoch = {1, 1};
+  state.nics.emplace_back().identity.name = "r0";
+  state.nics[0].drained_jobs = {"eval", "train"};
+  v1::NodeView view = ToProto(state, health::NodeStatus::kHealthy, now);
+  const auto back = FromProto(view, now, kNicsPerNodeDefault);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->nics[0].drained_jobs, state.nics[0].drained_jobs);
+  health::ClusterView cluster("n1");
+  cluster.SetOwn(*back, 0);
+  EXPECT_EQ(ToModel(cluster).nodes[0].nics[0].drained_jobs, state.nics[0].drained_jobs);
+
+  view.mutable_nics(0)->add_drained_jobs("a b");
+  EXPECT_EQ(FromProto(view, now, kNicsPerNodeDefault).status().message(), "NIC r0: 'a b' is not a job name");
+  view.mutable_nics(0)->mutable_drained_jobs()->Clear();
+  for (size_t i = 0; i <= health::kDrainedJobsMax; ++i) view.mutable_nics(0)->add_drained_jobs("job" + std::to_string(i));
+  EXPECT_EQ(FromProto(view, now, kNicsPerNodeDefault).status().message(), "NIC r0: drained for 9 jobs, more than 8");
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

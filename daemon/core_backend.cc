@@ -141,7 +141,7 @@ void CoreBackend::ExplainPlan(const v1::ExplainPlanRequest& request, Answer<v1::
 
 void CoreBackend::ForgetNode(const v1::ForgetNodeRequest& request, const Caller& caller, Answer<v1::ForgetNodeReply> answer) {
   parts_.core->Post([this, alive = alive_, request, caller, answer = std::move(answer)] {
-    if (*alive) parts_.operators->Forget(request, caller, Judge(caller, Role::kOperate, "to have a node forgotten"), answer);
+    if (*alive) parts_.forget->Forget(request, caller, Judge(caller, Role::kOperate, "to have a node forgotten"), answer);
   });
 }
 

@@ -13,6 +13,7 @@
 #include "daemon/event_log.h"
 #include "daemon/event_reporter.h"
 #include "daemon/explain_service.h"
+#include "daemon/forget_service.h"
 #include "daemon/job_service.h"
 #include "daemon/operator_service.h"
 #include "daemon/peer_set.h"
@@ -35,6 +36,7 @@ class CoreBackend final : public Backend {
     const PlanPublisher* publisher;
     JobService* jobs;
     OperatorService* operators;
+    ForgetService* forget;
     const ExplainService* explain;
     const std::string* peer_address;  // where other daemons reach this one; the core's thread writes it
     EventLog* events;

@@ -133,6 +133,8 @@ NicVerdict MakeVerdict(const health::NicKey& nic, const health::NicStatus& statu
     if (verdict.kind == "none") verdict = {"operator", absl::StrCat(nic.ToString(), " is drained by an operator"), {}};
     verdict.advice.push_back(absl::StrCat("r2ccctl nic undrain ", nic.ToString()));
   }
+  for (const std::string& job : status.drained_jobs)
+    verdict.advice.push_back(absl::StrCat("an operator keeps job ", job, " off it: r2ccctl nic undrain ", nic.ToString(), " --job ", job));
   return verdict;
 }
 
@@ -184,7 +186,7 @@ void ExplainService::ExplainNic(const v1::ExplainNicRequest& request, const Call
   parts_.rails->Judge();
   const health::NicStatus* status = parts_.local->health().Snapshot().Find(request.nic());
   if (status == nullptr) return answer(parts_.operators->UnknownNic(request.nic()));
-  answer(Explain(*status));
+  answer(Explain(*status, request.job()));
 }
 
 v1::ExplainNicReply ExplainService::ExplainFromAfar(const health::NicKey& nic, const health::NicStatus& status,
@@ -205,14 +207,14 @@ v1::ExplainNicReply ExplainService::ExplainFromAfar(const health::NicKey& nic, c
   return Reply(nic, status, verdict);
 }
 
-v1::ExplainNicReply ExplainService::Explain(const health::NicStatus& status) const {
+v1::ExplainNicReply ExplainService::Explain(const health::NicStatus& status, const std::string& job) const {
   const health::NicKey nic = {parts_.reporter->node(), status.identity.name};
   const health::NicKey* cable = parts_.rails->CableTo(nic.nic);
   const NicVerdict verdict =
       MakeVerdict(nic, status, parts_.rails->Verdict(nic.nic), cable, cable == nullptr ? nullptr : parts_.view->Find(*cable));
   v1::ExplainNicReply reply = Reply(nic, status, verdict);
   AddPairs([&](const health::PairKey& key) { return key.own == nic; }, reply.mutable_pairs());
-  if (parts_.traffic) *reply.mutable_traffic() = parts_.traffic(nic.nic);
+  if (parts_.traffic) *reply.mutable_traffic() = parts_.traffic(nic.nic, job);
   return reply;
 }
 

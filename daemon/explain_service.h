@@ -51,8 +51,8 @@ class ExplainService {
     const EventLog* events;
     const EventReporter* reporter;
     PeerTransport* peers;
-    // What jobs move over a NIC of this node.
-    std::function<v1::NicTraffic(const std::string& nic)> traffic;
+    // What jobs move over a NIC of this node; those named `job`, if it is not empty.
+    std::function<v1::NicTraffic(const std::string& nic, const std::string& job)> traffic;
   };
 
   // The parts outlive it.
@@ -69,7 +69,8 @@ class ExplainService {
   void SetTopology(health::NodeTopology topology) { topology_ = std::move(topology); }
 
  private:
-  v1::ExplainNicReply Explain(const health::NicStatus& status) const;
+  // `job`: whose traffic is told.
+  v1::ExplainNicReply Explain(const health::NicStatus& status, const std::string& job) const;
   v1::ExplainNicReply ExplainFromAfar(const health::NicKey& nic, const health::NicStatus& status, const std::string& why) const;
   // The part that does not depend on whose NIC it is.
   v1::ExplainNicReply Reply(const health::NicKey& nic, const health::NicStatus& status, const NicVerdict& verdict) const;

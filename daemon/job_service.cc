@@ -84,14 +84,21 @@ void JobService::NoteTraffic(JobId id, const plan::EvidenceRecord& record) {
     return;
   const v1::RailTotals& rail = job->rails(static_cast<int>(record.local_rail));
   if (!rail.nic().empty() && (rail.sent_bytes() != record.bytes || rail.received_bytes() != record.received_bytes))
-    moved_[rail.nic()] = reporter_->Now().monotonic_ns;
+    moved_[rail.nic()][id] = reporter_->Now().monotonic_ns;
 }
 
-v1::NicTraffic JobService::TrafficOn(const std::string& nic) const {
+v1::NicTraffic JobService::TrafficOn(const std::string& nic, const std::string& job) const {
   v1::NicTraffic traffic;
-  for (const std::string& job : JobsOn(nic)) traffic.add_jobs(job);
+  for (std::string& name : JobsOn(nic, job)) traffic.add_jobs(std::move(name));
+  traffic.set_quiet_ns(-1);
   const auto moved = moved_.find(nic);
-  traffic.set_quiet_ns(moved == moved_.end() ? -1 : reporter_->Now().monotonic_ns - moved->second);
+  if (moved == moved_.end()) return traffic;
+  for (const auto& [id, when] : moved->second) {
+    const v1::Job* const process = registry_.Find(id);
+    if (process == nullptr || (!job.empty() && process->job() != job)) continue;
+    const int64_t quiet = reporter_->Now().monotonic_ns - when;
+    traffic.set_quiet_ns(traffic.quiet_ns() < 0 ? quiet : std::min(traffic.quiet_ns(), quiet));
+  }
   return traffic;
 }
 
@@ -207,13 +214,15 @@ void JobService::OnEnd(JobId id) {
   event.set_pid(job->pid());
   const bool told = MayTell(job->uid(), reporter_->Now().monotonic_ns);
   registry_.Remove(id, reporter_->Now().realtime_ns);
+  for (auto& [nic, processes] : moved_) processes.erase(id);
   if (told) reporter_->Tell(std::move(event));
 }
 
-std::vector<std::string> JobService::JobsOn(const std::string& nic) const {
+std::vector<std::string> JobService::JobsOn(const std::string& nic, const std::string& name) const {
   std::vector<std::string> jobs;
   for (const v1::Job& job : registry_.Jobs())
-    if (std::any_of(job.rails().begin(), job.rails().end(), [&](const v1::RailTotals& rail) { return rail.nic() == nic; }))
+    if ((name.empty() || job.job() == name) &&
+        std::any_of(job.rails().begin(), job.rails().end(), [&](const v1::RailTotals& rail) { return rail.nic() == nic; }))
       jobs.push_back(absl::StrCat(job.job(), " (pid ", job.pid(), ")"));
   return jobs;
 }

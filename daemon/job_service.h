@@ -33,10 +33,10 @@ class JobService {
   // What an attach server calls.
   AttachServer::Callbacks Callbacks();
 
-  // The jobs with a rail on `nic`: "train (pid 4711)".
-  std::vector<std::string> JobsOn(const std::string& nic) const;
+  // The jobs with a rail on `nic`: "train (pid 4711)". `job`: those of this name alone; empty: all.
+  std::vector<std::string> JobsOn(const std::string& nic, const std::string& job = "") const;
   // What they move over it.
-  v1::NicTraffic TrafficOn(const std::string& nic) const;
+  v1::NicTraffic TrafficOn(const std::string& nic, const std::string& job = "") const;
   const JobRegistry& registry() const { return registry_; }
   // Connections and requests that the attach server turned away.
   uint64_t refused() const { return outputs_.refused(); }
@@ -65,7 +65,8 @@ class JobService {
   const Outputs outputs_;
   JobRegistry registry_;
   std::map<uint32_t, Allowance> allowances_;  // by uid
-  std::map<std::string, Nanos> moved_;        // by NIC of this node: when a job reported the last bytes
+  // By NIC of this node and process: when it reported the last bytes. Of those that are attached.
+  std::map<std::string, std::map<JobId, Nanos>> moved_;
 };
 
 }  // namespace r2cc::daemon

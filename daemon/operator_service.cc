@@ -27,10 +27,11 @@ struct Action {
   std::string verb;
 };
 
-std::optional<Action> ActionFor(v1::NicAction action) {
-  switch (action) {
-    case v1::DRAIN: return Action{health::EvidenceKind::kDrain, "drain"};
-    case v1::UNDRAIN: return Action{health::EvidenceKind::kUndrain, "undrain"};
+std::optional<Action> ActionFor(const v1::NicActionRequest& request) {
+  const bool all = request.job().empty();
+  switch (request.action()) {
+    case v1::DRAIN: return Action{all ? health::EvidenceKind::kDrain : health::EvidenceKind::kDrainJob, "drain"};
+    case v1::UNDRAIN: return Action{all ? health::EvidenceKind::kUndrain : health::EvidenceKind::kUndrainJob, "undrain"};
     case v1::SET_WEIGHT: return Action{health::EvidenceKind::kWeight, "weight"};
     case v1::FAIL: return Action{health::EvidenceKind::kDrillFail, "fail"};
     case v1::RESTORE: return Action{health::EvidenceKind::kDrillRestore, "restore"};
@@ -69,7 +70,7 @@ void OperatorService::Act(const v1::NicActionRequest& request, const Caller& cal
 
 absl::Status OperatorService::Check(const v1::NicActionRequest& request, const Caller& caller) const {
   const std::string& own = parts_.reporter->node();
-  if (!ActionFor(request.action()).has_value())
+  if (!ActionFor(request).has_value())
     return absl::InvalidArgumentError(
         absl::StrCat("action ", static_cast<int>(request.action()), " is unknown to this r2ccd; it is older than the one who asks"));
   if (request.action() == v1::SET_WEIGHT && request.weight_permille() > health::kFullWeightPermille)
@@ -79,13 +80,32 @@ absl::Status OperatorService::Check(const v1::NicActionRequest& request, const C
       (request.drill_ns() < health::kDrillMin || request.drill_ns() > health::kDrillMax))
     return absl::InvalidArgumentError(
         absl::StrCat("a drill lasts ", Length(health::kDrillMin), " to ", Length(health::kDrillMax), ", not ", Length(request.drill_ns())));
+  if (!request.job().empty())
+    if (const absl::Status job = CheckJob(request); !job.ok()) return job;
   if (request.node() == own)
-    return parts_.local->health().Has(request.nic()) ? CheckNotLast(request, JobsOn(request.nic())) : UnknownNic(request.nic());
+    return parts_.local->health().Has(request.nic()) ? CheckNotLast(request, JobsOn(request)) : UnknownNic(request.nic());
   if (caller.forwarded())
     return absl::FailedPreconditionError(absl::StrCat("this is node ", own, ", not ", Clean(request.node()),
                                                       ": correct the peer addresses in the configuration of the daemon that was asked"));
   const bool known = parts_.view->Find(request.node()) != nullptr || parts_.peer_set->IsPeer(request.node());
   return known ? absl::OkStatus() : UnknownNode(request.node());
+}
+
+absl::Status OperatorService::CheckJob(const v1::NicActionRequest& request) const {
+  if (!IsJobName(request.job()))
+    return absl::InvalidArgumentError(absl::StrCat("'", Clean(request.job()), "' is no job's name: that is R2CC_JOB, up to ",
+                                                   kNodeNameBytesMax, " printable characters without blanks and /"));
+  if (request.action() != v1::DRAIN && request.action() != v1::UNDRAIN)
+    return absl::InvalidArgumentError("only drain and undrain are for one job; weight and drills are for all");
+  if (request.action() != v1::DRAIN || request.node() != parts_.reporter->node()) return absl::OkStatus();
+  const health::OperatorSettings settings = parts_.local->health().settings();
+  const auto setting = settings.find(request.nic());
+  if (setting == settings.end() || setting->second.drained_jobs.size() < health::kDrainedJobsMax ||
+      setting->second.drained_jobs.contains(request.job()))
+    return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(request.node(), "/", Clean(request.nic()), " is drained for ", health::kDrainedJobsMax,
+                                                   " jobs already: undrain it for one of ",
+                                                   absl::StrJoin(setting->second.drained_jobs, ", "), ", or drain it for all"));
 }
 
 void OperatorService::Forward(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) {
@@ -110,45 +130,34 @@ void OperatorService::Forward(const v1::NicActionRequest& request, const Caller&
 
 absl::StatusOr<v1::NicActionReply> OperatorService::ActHere(const v1::NicActionRequest& request) {
   const health::NodeHealth& health = parts_.local->health();
-  const Action action = *ActionFor(request.action());
+  const Action action = *ActionFor(request);
   const health::OperatorSettings before = health.settings();
   const int64_t value = request.action() == v1::SET_WEIGHT ? request.weight_permille()
                         : request.action() == v1::FAIL     ? request.drill_ns()
                                                            : 0;
   const health::NicKey nic{parts_.reporter->node(), request.nic()};
-  parts_.local->Handle(health::OperatorEvidence(nic.node, nic, action.kind, value, parts_.executor->Now()));
+  parts_.local->Handle(health::OperatorEvidence(nic.node, nic, action.kind, value, parts_.executor->Now(), request.job()));
 
   v1::NicActionReply reply;
   const health::NodeState state = health.Snapshot();
   *reply.mutable_nic() = ToProto(*state.Find(request.nic()), parts_.reporter->Now());
   reply.set_changed(health.settings() != before);
   if (TakesAway(request))
-    for (const std::string& job : JobsOn(request.nic())) reply.add_jobs(job);
+    for (const std::string& job : JobsOn(request)) reply.add_jobs(job);
   return reply;
 }
 
 void OperatorService::Note(const v1::NicActionRequest& request, const Caller& caller, const absl::Status& status, const std::string& result,
                            bool forwarded) {
-  const std::optional<Action> action = ActionFor(request.action());
+  const std::optional<Action> action = ActionFor(request);
   Audit::Word word{
       action.has_value() ? action->verb : "unknown action", Clean(request.node()), Clean(request.nic()), "", status, result, forwarded};
   if (request.action() == v1::SET_WEIGHT) word.more = absl::StrCat(request.weight_permille(), " permille");
   if (request.action() == v1::FAIL)
     word.more = absl::StrCat("for ", Length(request.drill_ns() == 0 ? health::kDrillDefault : request.drill_ns()));
+  if (!request.job().empty()) word.more = absl::StrCat("for job ", Clean(request.job()));
   if (request.force()) absl::StrAppend(&word.more, word.more.empty() ? "" : " ", "by force");
   parts_.audit->Add(word, caller);
-}
-
-void OperatorService::Forget(const v1::ForgetNodeRequest& request, const Caller& caller, const absl::Status& may,
-                             Answer<v1::ForgetNodeReply> answer) {
-  const health::NodeEntry* const entry = parts_.view->Find(request.node());
-  v1::ForgetNodeReply reply;
-  if (entry != nullptr) reply.set_silent_ns(parts_.executor->Now() - entry->heard);
-  reply.set_configured(parts_.peer_set->IsConfigured(request.node()));
-  absl::Status status = may;
-  if (status.ok()) status = entry == nullptr ? UnknownNode(request.node()) : parts_.peer_set->Forget(request.node(), "an operator said so");
-  parts_.audit->Add({.action = "forget", .node = Clean(request.node()), .status = status}, caller);
-  answer(status.ok() ? absl::StatusOr<v1::ForgetNodeReply>(reply) : status);
 }
 
 void OperatorService::OnDrillEnd(const std::string& nic) {
@@ -169,19 +178,23 @@ void OperatorService::Tick() {
   if (std::any_of(settings.begin(), settings.end(), [](const auto& entry) { return entry.second.drill_failed; })) Save(nullptr);
 }
 
-std::vector<std::string> OperatorService::JobsOn(const std::string& nic) const {
-  return parts_.jobs_on ? parts_.jobs_on(nic) : std::vector<std::string>();
+std::vector<std::string> OperatorService::JobsOn(const v1::NicActionRequest& request) const {
+  return parts_.jobs_on ? parts_.jobs_on(request.nic(), request.job()) : std::vector<std::string>();
 }
 
 absl::Status OperatorService::CheckNotLast(const v1::NicActionRequest& request, const std::vector<std::string>& jobs) const {
   if (!TakesAway(request) || request.force()) return absl::OkStatus();
   const health::NodeState state = parts_.local->health().Snapshot();
-  const auto carries = [](const health::NicStatus& nic) { return health::CarriesTraffic(nic.state) && nic.operator_weight_permille > 0; };
+  const auto carries = [&](const health::NicStatus& nic) {
+    return health::CarriesTraffic(nic.state) && nic.operator_weight_permille > 0 &&
+           !std::binary_search(nic.drained_jobs.begin(), nic.drained_jobs.end(), request.job());
+  };
   const bool another = std::any_of(state.nics.begin(), state.nics.end(),
                                    [&](const health::NicStatus& nic) { return nic.identity.name != request.nic() && carries(nic); });
   if (another || !carries(*state.Find(request.nic()))) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat(state.node, "/", request.nic(), " is the last NIC of ", state.node, " that carries traffic, and ",
+      absl::StrCat(state.node, "/", request.nic(), " is the last NIC of ", state.node,
+                   request.job().empty() ? "" : absl::StrCat(" for job ", request.job()), " that carries traffic, and ",
                    jobs.empty() ? "no job uses it now" : absl::StrCat("these jobs use it: ", absl::StrJoin(jobs, ", ")),
                    "; --force does it all the same"));
 }

@@ -33,8 +33,8 @@ class OperatorService {
     StateKeeper* keeper;
     Audit* audit;
     EventReporter* reporter;
-    // The jobs whose traffic goes over a NIC of this node, for people.
-    std::function<std::vector<std::string>(const std::string& nic)> jobs_on;
+    // The jobs whose traffic goes over a NIC of this node, for people; those named `job`, if it is not empty.
+    std::function<std::vector<std::string>(const std::string& nic, const std::string& job)> jobs_on;
     std::function<BootMoment()> boot_now;
   };
 
@@ -46,9 +46,6 @@ class OperatorService {
 
   // `may`: whether the caller has the role, where it is this node that decides.
   void Act(const v1::NicActionRequest& request, const Caller& caller, const absl::Status& may, Answer<v1::NicActionReply> answer);
-
-  // Drops what this daemon knows of a node that has left. `may`: as above.
-  void Forget(const v1::ForgetNodeRequest& request, const Caller& caller, const absl::Status& may, Answer<v1::ForgetNodeReply> answer);
 
   // The drill on this node's NIC is over.
   void OnDrillEnd(const std::string& nic);
@@ -69,7 +66,9 @@ class OperatorService {
  private:
   // Refuses what would leave this node without a NIC that carries traffic.
   absl::Status CheckNotLast(const v1::NicActionRequest& request, const std::vector<std::string>& jobs) const;
-  std::vector<std::string> JobsOn(const std::string& nic) const;
+  // Of those that the request touches.
+  std::vector<std::string> JobsOn(const v1::NicActionRequest& request) const;
+  absl::Status CheckJob(const v1::NicActionRequest& request) const;
   absl::Status Check(const v1::NicActionRequest& request, const Caller& caller) const;
   absl::StatusOr<v1::NicActionReply> ActHere(const v1::NicActionRequest& request);
   void Forward(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer);

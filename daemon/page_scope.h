@@ -13,8 +13,8 @@
 
 namespace r2cc::daemon {
 
-// NICs of a page, as it has room for all broken paths beside them.
-constexpr size_t kPageNicsMax = plan::kPageEntriesMax - plan::kBrokenPathsMax;
+// NICs of a page, as it has room for all broken paths and drains of jobs beside them.
+constexpr size_t kPageNicsMax = plan::kPageEntriesMax - plan::kBrokenPathsMax - plan::kJobDrainsMax;
 
 struct PageScope {
   bool all = true;

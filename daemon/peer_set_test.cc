@@ -221,7 +221,7 @@ TEST_F(DepartedTest, AnOperatorMayForgetWhoHasLeft) {
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_FALSE(reply->configured());
   EXPECT_GE(reply->silent_ns(), 6 * kNanosPerSecond);
-  EXPECT_EQ(Newest("operator").message(), "forget n7, said by uid 0 (pid 1)");
+  EXPECT_EQ(Newest("operator").message(), "forget n7, said by uid 0 (pid 1): and handed on to 1 other daemons");
   EXPECT_EQ(Newest("node-forgotten").message(), "node n7 is forgotten, nothing was heard of it for 6 s: an operator said so");
   core_.Advance(kNanosPerSecond);
   EXPECT_FALSE(Planned("n7")) << "the page says nothing of it either";

@@ -76,6 +76,10 @@ class PlanPublisher {
   std::vector<std::string> Alarms() const {
     std::vector<std::string> alarms;
     if (!trouble_.empty()) alarms.push_back(absl::StrCat("the jobs' page does not follow the view: a plan was refused: ", trouble_));
+    size_t job_drains = 0;
+    for (const plan::PlannedNic& nic : plan_.nics) job_drains += nic.drained_jobs.size();
+    if (job_drains > plan::kJobDrainsMax)
+      alarms.push_back(absl::StrCat("the jobs' page is full: it leaves out ", job_drains - plan::kJobDrainsMax, " drains for single jobs"));
     if (!scope_.all)
       alarms.push_back(absl::StrCat("the jobs' page is full: it leaves out ", scope_.left_out, " nodes that no job here talks to, and ",
                                     scope_.left_out_of_jobs, " that jobs do"));

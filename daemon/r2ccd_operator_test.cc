@@ -1,4 +1,5 @@
 // r2ccd as a process, and what operators say to it: drills that end, a record of who did what, nodes that have left.
+#include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -158,10 +159,52 @@ TEST_F(R2ccdOperatorTest, ANodeThatHasLeftIsForgotten) {
   EXPECT_TRUE(reply.configured());
   EXPECT_EQ(Status(0).nodes_size(), 2);
   EXPECT_TRUE(WaitUntil([&] { return witness->Weight("n2", "rail0") == 0xffff; })) << "the page has it no more";
-  EXPECT_EQ(Status(1).nodes_size(), 3) << "others have their own lists";
+  EXPECT_EQ(reply.others() + reply.refused(), 1u) << reply.DebugString();
+  EXPECT_TRUE(WaitUntil([&] { return Status(1).nodes_size() == 2 || !Forget(0, "n2").empty(); })) << "n1 is asked, too";
+  EXPECT_EQ(Status(1).nodes_size(), 2);
+  EXPECT_EQ(Said(1).back(), "forget n2, said by " + me_ + " on n0");
+  EXPECT_EQ(Forget(0, "n2"), "there is no node 'n2'; the nodes are n0 n1 n2") << "nobody has it any more";
   EXPECT_EQ(Events(0, "node-forgotten").at(0).peer_node(), "n2");
   StartDaemon(2);
   EXPECT_TRUE(AwaitPeers(0)) << "it is back";
+}
+
+TEST_F(R2ccdOperatorTest, ADrainForOneJobIsOnEveryPageAndOverARestart) {
+  StartAll();
+  const auto here = Attach(0), there = Attach(2);
+  const auto say = [&](int asked, v1::NicAction action, const std::string& nic, const std::string& job, v1::NicActionReply* reply) {
+    grpc::ClientContext context;
+    v1::NicActionRequest request;
+    request.set_node("n0");
+    request.set_nic(nic);
+    request.set_action(action);
+    request.set_job(job);
+    const grpc::Status status = Control(asked)->ActOnNic(&context, request, reply);
+    return status.ok() ? "" : status.error_message();
+  };
+  v1::NicActionReply reply;
+  EXPECT_EQ(say(1, v1::DRAIN, "rail0", "test", &reply), "") << "asked elsewhere";
+  EXPECT_TRUE(reply.changed());
+  ASSERT_EQ(reply.jobs_size(), 1) << "the process that is attached there";
+  EXPECT_EQ(reply.nic().state(), v1::HEALTHY);
+  for (const auto& plugin : {here.get(), there.get()}) {
+    EXPECT_TRUE(WaitUntil([&] { return plugin->DrainedFor("test", "n0", "rail0"); }));
+    EXPECT_FALSE(plugin->DrainedFor("other", "n0", "rail0"));
+    EXPECT_EQ(plugin->Weight("n0", "rail0"), 1000) << "others go on";
+  }
+  EXPECT_EQ(say(0, v1::DRAIN, "rail0", "other", &reply), "");
+  EXPECT_EQ(reply.jobs_size(), 0);
+  EXPECT_THAT(say(0, v1::DRAIN, "rail1", "test", &reply), testing::HasSubstr("n0/rail1 is the last NIC of n0 for job test that carries"));
+  EXPECT_THAT(say(0, v1::DRAIN, "rail1", "a b", &reply), testing::HasSubstr("'a b' is no job's name"));
+  EXPECT_THAT(say(0, v1::FAIL, "rail1", "test", &reply), testing::HasSubstr("only drain and undrain are for one job"));
+  EXPECT_EQ(Said(0).front(), "drain n0/rail0 for job test, said by " + me_ + " on n1");
+  Stop(0, SIGKILL);
+  StartDaemon(0);
+  const auto again = Attach(0);
+  EXPECT_TRUE(WaitUntil([&] { return again->DrainedFor("test", "n0", "rail0"); })) << "it is kept";
+  EXPECT_EQ(say(0, v1::UNDRAIN, "rail0", "test", &reply), "");
+  for (const auto& plugin : {again.get(), there.get()}) EXPECT_TRUE(WaitUntil([&] { return !plugin->DrainedFor("test", "n0", "rail0"); }));
+  EXPECT_TRUE(again->DrainedFor("other", "n0", "rail0"));
 }
 
 TEST_F(R2ccdOperatorTest, EventsAreSifted) {

@@ -166,6 +166,10 @@ class Plugin {
     const plan::PageEntry* entry = page_->copy().Find(Fnv1a64(node), Fnv1a64(nic));
     return entry == nullptr ? 0xffff : entry->weight_permille;
   }
+  bool DrainedFor(const std::string& job, const std::string& node, const std::string& nic) {
+    page_->Refresh();
+    return page_->copy().DrainedFor(job, node, nic);
+  }
   Epoch epoch() {
     page_->Refresh();
     return page_->copy().epoch;

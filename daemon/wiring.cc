@@ -43,13 +43,15 @@ Wiring::Wiring(Config config, World world)
             {[this] { return local_.Matchable(); }, [this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); },
              [this] { return world_.jobs->refused(); }}),
       operator_({world_.core, &local_, &cluster_, &peer_set_, world_.peers, &keeper_, &audit_, &reporter_,
-                 [this](const std::string& nic) { return jobs_.JobsOn(nic); }, [this] { return BootNow(); }},
+                 [this](const std::string& nic, const std::string& job) { return jobs_.JobsOn(nic, job); }, [this] { return BootNow(); }},
                 words_, saved_.cabled),
+      forget_({world_.core, &cluster_, &peer_set_, world_.peers, &audit_, &reporter_,
+               [this](const std::string& node) { return operator_.UnknownNode(node); }}),
       explain_({&local_, &rails_, &cluster_, &peer_set_, &operator_, &publisher_, &events_, &reporter_, world_.peers,
-                [this](const std::string& nic) { return jobs_.TrafficOn(nic); }}),
+                [this](const std::string& nic, const std::string& job) { return jobs_.TrafficOn(nic, job); }}),
       backend_(config_.node,
-               {world_.core, &cluster_, &reporter_, &peer_set_, &publisher_, &jobs_, &operator_, &explain_, &peer_address_, &events_,
-                &broadcaster_, &world_.roles, world_.refusals, config_.insecure, &state_alarms_},
+               {world_.core, &cluster_, &reporter_, &peer_set_, &publisher_, &jobs_, &operator_, &forget_, &explain_, &peer_address_,
+                &events_, &broadcaster_, &world_.roles, world_.refusals, config_.insecure, &state_alarms_},
                alive_) {}
 
 Wiring::~Wiring() { Stop(); }
@@ -112,6 +114,14 @@ void Wiring::TellFormerWords() {
 
 absl::Status Wiring::Start() {
   TellFormerWords();
+  if (world_.refusals != nullptr)
+    world_.refusals->Tell([this, alive = alive_, core = world_.core](const Refusals::Line& line) {
+      // What a known person may not do is written where he asked for it.
+      if (line.reason == "role") return;
+      core->Post([this, alive, line] {
+        if (*alive) audit_.AddStranger({line.listener, line.reason, line.who, line.what, line.times});
+      });
+    });
   reporter_.Tell("daemon-started", absl::StrCat("r2ccd ", kRelease, " on node ", config_.node, " with ", config_.nics.size(), " NICs and ",
                                                 config_.peers.size(), " peers; ",
                                                 first_start_ ? "nothing is kept of a former life"
@@ -160,6 +170,7 @@ void Wiring::ReadTopology() {
 
 void Wiring::Stop() {
   if (!std::exchange(*alive_, false)) return;
+  if (world_.refusals != nullptr) world_.refusals->Tell(nullptr);
   rails_.Stop();
   world_.jobs->Stop();
   world_.peers->Stop();

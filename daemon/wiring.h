@@ -156,6 +156,7 @@ class Wiring {
   PlanPublisher publisher_;
   JobService jobs_;
   OperatorService operator_;
+  ForgetService forget_;
   ExplainService explain_;
   CoreBackend backend_;
 

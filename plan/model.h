@@ -33,6 +33,7 @@ struct NicModel {
   uint64_t rate_bits_per_s = 0;                             // negotiated or shaped rate; 0 = unknown
   uint16_t operator_weight_permille = kFullWeightPermille;  // `r2ccctl nic weight`
   uint16_t share_permille = kFullWeightPermille;            // what it moves, compared with its node's best, as jobs report it
+  std::vector<std::string> drained_jobs = {};               // `r2ccctl nic drain --job`, in order
 };
 
 // What jobs report lowers a weight no further than to this. A tenant can be wrong or lie about a NIC that it shares with others; and a
@@ -62,6 +63,8 @@ struct BrokenPath {
 };
 // Of one plan: beyond it the plugins find out by themselves, as they do without a daemon.
 constexpr size_t kBrokenPathsMax = 4096;
+// Drains of single jobs on one page: a NIC has 8 at most, so this is every NIC of 64 nodes with 8 of them.
+constexpr size_t kJobDrainsMax = 4096;
 
 struct ClusterModel {
   std::vector<NodeModel> nodes;
@@ -76,6 +79,8 @@ struct PlannedNic {
   // Cap on this NIC's share, relative to the NIC with the largest weight of the same node: with weights 1000, 1000, 500 the
   // third carries at most half the bytes of the first. 0: forbidden. Within the caps rails pull chunks as they have room.
   uint16_t weight_permille = kFullWeightPermille;
+  // Jobs, by name, for which it is DRAINED whatever its state is for the others; in order, empty where it carries nothing anyhow.
+  std::vector<std::string> drained_jobs = {};
 
   friend bool operator==(const PlannedNic&, const PlannedNic&) = default;
 };

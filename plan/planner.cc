@@ -23,6 +23,8 @@ bool MayCarry(NicState state) {
   return false;
 }
 
+std::vector<std::string> DrainedJobs(const NicModel& nic) { return MayCarry(nic.state) ? nic.drained_jobs : std::vector<std::string>(); }
+
 uint64_t BestRate(const NodeModel& node) {
   uint64_t best = 0;
   for (const NicModel& nic : node.nics) best = std::max(best, nic.rate_bits_per_s);
@@ -90,7 +92,7 @@ Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch) {
     for (const NicModel& nic : node.nics) {
       const uint16_t cap =
           std::min({nic.operator_weight_permille, ReportedCeiling(nic), RatePermille(nic, best_rate), kFullWeightPermille});
-      plan.nics.push_back({node.name, nic.name, nic.state, MayCarry(nic.state) ? cap : uint16_t{0}});
+      plan.nics.push_back({node.name, nic.name, nic.state, MayCarry(nic.state) ? cap : uint16_t{0}, DrainedJobs(nic)});
     }
   }
   plan.broken_paths = ForbiddenPaths(cluster);
@@ -111,6 +113,7 @@ std::string CheckPlan(const Plan& plan, const ClusterModel& cluster) {
     const NicModel& model = *found->second.model;
     if (std::exchange(found->second.planned, true)) return "the plan has NIC " + Name(nic) + " twice";
     if (nic.state != model.state) return "the plan has another state of NIC " + Name(nic) + " than the model";
+    if (nic.drained_jobs != DrainedJobs(model)) return "the plan keeps other jobs off NIC " + Name(nic) + " than the operator";
     if (nic.weight_permille > kFullWeightPermille)
       return "the plan gives NIC " + Name(nic) + " weight " + std::to_string(nic.weight_permille) + ", more than " +
              std::to_string(kFullWeightPermille);
@@ -152,7 +155,9 @@ Plan Replace(const Plan& plan, const ClusterModel& part, const Plan& planned) {
   return next;
 }
 
-std::string WeightReason(const NodeModel& node, const NicModel& nic) {
+namespace {
+
+std::string ReasonForAll(const NodeModel& node, const NicModel& nic) {
   switch (nic.state) {
     case NicState::kFailed: return "failed: abandoned at once";
     case NicState::kProving: return "back, and not trusted yet";
@@ -167,6 +172,14 @@ std::string WeightReason(const NodeModel& node, const NicModel& nic) {
   if (least == nic.operator_weight_permille) return "the operator's word";
   if (least == rate) return "runs at " + InGbits(nic.rate_bits_per_s) + ", the best of its node at " + InGbits(best_rate);
   return "jobs report that it moves " + std::to_string(nic.share_permille / 10) + "% of their best rail";
+}
+
+}  // namespace
+
+std::string WeightReason(const NodeModel& node, const NicModel& nic) {
+  std::string reason = ReasonForAll(node, nic);
+  for (const std::string& job : DrainedJobs(nic)) reason += "; drained for job " + job;
+  return reason;
 }
 
 }  // namespace r2cc::plan

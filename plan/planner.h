@@ -13,12 +13,13 @@ namespace r2cc::plan {
 //  - the operator's weight,
 //  - what the NIC's rate is of the best rate among its node's NICs (of any state), where both are known, and
 //  - CapOfShare of what jobs report that it moves, compared with their best, but for that not less than kReportedWeightMinPermille.
+// For the jobs that the operator keeps off a NIC it is drained besides.
 // A broken path is forbidden if both its ends carry traffic: otherwise there is none to forbid.
 Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch);
 
 // Empty if `plan` may be published for `cluster`; otherwise one line that says what is wrong with it: a NIC twice or missing, a
 // weight over kFullWeightPermille, a failed or drained NIC with a weight, a working one with less than the operator, its rate and
-// kReportedWeightMinPermille leave it, a path forbidden that the model does not call broken.
+// kReportedWeightMinPermille leave it, a NIC drained for other jobs, a path forbidden that the model does not call broken.
 std::string CheckPlan(const Plan& plan, const ClusterModel& cluster);
 
 // A large cluster is planned in parts: the nodes that changed, and, because a path has two ends, those of which some path is called broken.

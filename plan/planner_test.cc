@@ -236,5 +236,19 @@ TEST(Planner, PartsMakeTheWhole) {
   }
 }
 
+TEST(Planner, ADrainForOneJobLeavesTheWeightToOthers) {
+  ClusterModel model{
+      {{"n0", {{.name = "r0", .drained_jobs = {"train"}}, {.name = "r1", .state = NicState::kFailed, .drained_jobs = {"train"}}}}}};
+  Plan plan = MakePlan(model, {1, 1});
+  EXPECT_EQ(plan.nics[0].weight_permille, kFullWeightPermille);
+  EXPECT_EQ(plan.nics[0].drained_jobs, std::vector<std::string>{"train"});
+  EXPECT_TRUE(plan.nics[1].drained_jobs.empty()) << "a dead one carries nobody's bytes";
+  EXPECT_EQ(CheckPlan(plan, model), "");
+  EXPECT_EQ(WeightReason(model.nodes[0], model.nodes[0].nics[0]), "as much as any NIC of its node; drained for job train");
+  EXPECT_EQ(WeightReason(model.nodes[0], model.nodes[0].nics[1]), "failed: abandoned at once");
+  plan.nics[0].drained_jobs = {"eval"};
+  EXPECT_EQ(CheckPlan(plan, model), "the plan keeps other jobs off NIC n0/r0 than the operator");
+}
+
 }  // namespace
 }  // namespace r2cc::plan

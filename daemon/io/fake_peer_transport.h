@@ -14,6 +14,7 @@ namespace r2cc::daemon {
 
 class FakePeerTransport final : public PeerTransport {
  public:
+  using Forgetter = std::function<absl::StatusOr<v1::ForgetNodeReply>(const v1::ForgetNodeRequest&)>;
   using Actor = std::function<absl::StatusOr<v1::NicActionReply>(const v1::NicActionRequest&)>;
 
   ~FakePeerTransport() override { Stop(); }
@@ -28,6 +29,12 @@ class FakePeerTransport final : public PeerTransport {
     const auto found = actors_.find(peer.node);
     answer(found == actors_.end()
                ? absl::StatusOr<v1::NicActionReply>(absl::UnavailableError(absl::StrCat("node ", peer.node, " cannot be reached")))
+               : found->second(request));
+  }
+  void ForgetNode(const PeerSpec& peer, const v1::ForgetNodeRequest& request, Answer<v1::ForgetNodeReply> answer) override {
+    const auto found = forgetters_.find(peer.node);
+    answer(found == forgetters_.end()
+               ? absl::StatusOr<v1::ForgetNodeReply>(absl::UnavailableError(absl::StrCat("node ", peer.node, " cannot be reached")))
                : found->second(request));
   }
   void ExplainNic(const PeerSpec& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) override {
@@ -52,6 +59,7 @@ class FakePeerTransport final : public PeerTransport {
   void Lose(const std::string& peer, const std::string& why) { callbacks_.on_lost(peer, why); }
   void Receive(const std::string& peer, const v1::NodeView& view) { callbacks_.on_view(peer, view); }
   void SetActor(const std::string& peer, Actor actor) { actors_[peer] = std::move(actor); }
+  void SetForgetter(const std::string& peer, Forgetter forgetter) { forgetters_[peer] = std::move(forgetter); }
   // Every view that was pushed, keep-alives included.
   const std::vector<v1::NodeView>& pushed() const { return pushed_; }
   const std::vector<PeerSpec>& peers() const { return peers_; }
@@ -61,6 +69,7 @@ class FakePeerTransport final : public PeerTransport {
   ViewBroadcaster::ListenerId listener_ = 0;
   Callbacks callbacks_;
   std::map<std::string, Actor> actors_;
+  std::map<std::string, Forgetter> forgetters_;
   std::vector<v1::NodeView> pushed_;
   std::vector<PeerSpec> peers_;
 };

@@ -38,6 +38,9 @@ class PeerTransport {
   // it is none. The answer comes within a bounded time: UNAVAILABLE, with one line that names node and address, if it cannot be reached.
   virtual void Act(const PeerSpec& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) = 0;
 
+  // Has `peer` forget a node. As Act.
+  virtual void ForgetNode(const PeerSpec& peer, const v1::ForgetNodeRequest& request, Answer<v1::ForgetNodeReply> answer) = 0;
+
   // Has `peer` explain what is its own. As Act.
   virtual void ExplainNic(const PeerSpec& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) = 0;
   virtual void ProbePaths(const PeerSpec& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) = 0;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/names.h"
+#include "daemon/jobs/job_filter.h"
 
 namespace r2cc::daemon {
 
@@ -108,8 +109,13 @@ v1::ListJobsReply JobRegistry::Page(const v1::ListJobsRequest& request, size_t b
   v1::ListJobsReply reply;
   size_t index = 0;
   size_t bytes = 0;
+  std::set<uint32_t> users;
+  v1::ListJobsReply::Summary summary;
   const auto add = [&](const v1::Job& job) {
-    if (index++ < request.skip() || reply.more()) return;
+    summary.set_processes(summary.processes() + 1);
+    summary.set_bad(summary.bad() + (IsBad(job) ? 1 : 0));
+    users.insert(job.uid());
+    if (!Wanted(request, job) || index++ < request.skip() || reply.more()) return;
     if (bytes >= bytes_max) return reply.set_more(true);
     bytes += job.ByteSizeLong();
     *reply.add_jobs() = job;
@@ -118,6 +124,8 @@ v1::ListJobsReply JobRegistry::Page(const v1::ListJobsRequest& request, size_t b
     for (const v1::Job& job : ended_) add(job);
   else
     for (const auto& [id, entry] : jobs_) add(entry.job);
+  summary.set_users(static_cast<uint32_t>(users.size()));
+  if (request.skip() == 0) *reply.mutable_summary() = summary;
   return reply;
 }
 

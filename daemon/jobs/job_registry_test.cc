@@ -115,5 +115,29 @@ TEST(JobRegistryTest, AJobThatGaveUpIsKept) {
   EXPECT_EQ(registry.ended().back().ended_ns(), 999);
 }
 
+TEST(JobRegistryTest, AListIsSiftedAndBeginsWithHowManyThereAre) {
+  JobRegistry registry;
+  for (JobId id = 1; id <= 5; ++id) registry.Add(id, {static_cast<int32_t>(id), id < 3 ? 1000u : 0u}, TwoRails(), {"r0", "r1"}, 0);
+  registry.SetDropped(5, 1);
+  v1::ListJobsRequest request;
+  request.set_uid(0);
+  v1::ListJobsReply reply = registry.Page(request, 1);
+  EXPECT_EQ(reply.summary().processes(), 5u);
+  EXPECT_EQ(reply.summary().users(), 2u);
+  EXPECT_EQ(reply.summary().bad(), 1u);
+  std::vector<int> pids;
+  while (true) {
+    for (const v1::Job& job : reply.jobs()) pids.push_back(job.pid());
+    if (!reply.more()) break;
+    request.set_skip(static_cast<uint32_t>(pids.size()));
+    reply = registry.Page(request, 1);
+    EXPECT_FALSE(reply.has_summary());
+  }
+  EXPECT_EQ(pids, (std::vector<int>{3, 4, 5})) << "page by page";
+  request.set_skip(0);
+  request.set_bad(true);
+  EXPECT_EQ(registry.Page(request, 1 << 20).jobs_size(), 1);
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

@@ -301,6 +301,10 @@ void GrpcPeerTransport::Act(const PeerSpec& peer, const v1::NicActionRequest& re
   LinkTo(peer)->Ask(request, std::move(answer), [](auto* stub, auto... call) { stub->ActOnNic(call...); });
 }
 
+void GrpcPeerTransport::ForgetNode(const PeerSpec& peer, const v1::ForgetNodeRequest& request, Answer<v1::ForgetNodeReply> answer) {
+  LinkTo(peer)->Ask(request, std::move(answer), [](auto* stub, auto... call) { stub->ForgetNode(call...); });
+}
+
 void GrpcPeerTransport::ExplainNic(const PeerSpec& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) {
   LinkTo(peer)->Ask(request, std::move(answer), [](auto* stub, auto... call) { stub->ExplainNic(call...); });
 }

@@ -23,6 +23,7 @@ class GrpcPeerTransport final : public PeerTransport {
   void Start(ViewBroadcaster* broadcaster, Callbacks callbacks) override;
   void SetPeers(const std::vector<PeerSpec>& peers) override;
   void Act(const PeerSpec& peer, const v1::NicActionRequest& request, Answer<v1::NicActionReply> answer) override;
+  void ForgetNode(const PeerSpec& peer, const v1::ForgetNodeRequest& request, Answer<v1::ForgetNodeReply> answer) override;
   void ExplainNic(const PeerSpec& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) override;
   void ProbePaths(const PeerSpec& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) override;
   // Cancels every call and waits until it has ended, which is a matter of milliseconds.

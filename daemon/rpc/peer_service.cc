@@ -142,6 +142,12 @@ class PeerService final : public v1::Peer::CallbackService {
                      [&](const Caller& asker, auto* reactor) { backend_->ProbePaths(*request, asker, AnswerTo(reactor, reply)); });
   }
 
+  grpc::ServerUnaryReactor* ForgetNode(grpc::CallbackServerContext* context, const v1::ForgetNodeRequest* request,
+                                       v1::ForgetNodeReply* reply) override {
+    return Forwarded(context, "to have a node forgotten", *request,
+                     [&](const Caller& asker, auto* reactor) { backend_->ForgetNode(*request, asker, AnswerTo(reactor, reply)); });
+  }
+
  private:
   // `ask` hands a request on in the name of the one whom the forwarding daemon names.
   template <typename Request, typename Ask>

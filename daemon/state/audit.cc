@@ -27,9 +27,9 @@ std::string Line(const v1::Event& event) {
 }  // namespace
 
 bool RefusalAllowance::Take(Nanos now, uint64_t* unsaid) {
-  const Nanos steps = std::max<Nanos>(now - as_of_, 0) / kInterval;
-  left_ = std::min(kBurst, left_ + static_cast<uint64_t>(steps));
-  as_of_ += steps * kInterval;
+  const Nanos steps = std::max<Nanos>(now - as_of_, 0) / interval_;
+  left_ = std::min(burst_, left_ + static_cast<uint64_t>(steps));
+  as_of_ += steps * interval_;
   if (left_ == 0) {
     ++unsaid_;
     return false;
@@ -144,6 +144,27 @@ void Audit::Add(const Word& word, const Caller& caller) {
   audit->set_forwarded(word.forwarded);
   audit->set_refused(!word.status.ok());
   audit->set_result(word.status.ok() && result.empty() ? "done" : result);
+  audit->set_told_by(reporter_->node());
+  Write(std::move(event));
+}
+
+void Audit::AddStranger(const Stranger& stranger) {
+  Strangers& kind = strangers_[{stranger.listener, stranger.reason}];
+  kind.untold += stranger.times;
+  uint64_t lines = 0;
+  if (!kind.allowance.Take(reporter_->Now().monotonic_ns, &lines)) return;
+  const auto clean = [](const std::string& text) { return CleanText(text.data(), std::min(text.size(), kResultBytesMax)); };
+  const uint64_t times = std::exchange(kind.untold, 0);
+  v1::Event event = reporter_->New(
+      "stranger",
+      absl::StrCat("refused on ", stranger.listener, ": ", clean(stranger.what), ", said by ", clean(stranger.who),
+                   times > 1 ? absl::StrCat("; with it ", times, " such (", stranger.reason, ") since this was told last") : ""));
+  v1::AuditRecord* audit = event.mutable_audit();
+  audit->set_action("stranger");
+  audit->set_target(reporter_->node());
+  audit->set_who(clean(stranger.who));
+  audit->set_refused(true);
+  audit->set_result(clean(stranger.what));
   audit->set_told_by(reporter_->node());
   Write(std::move(event));
 }

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,11 +28,15 @@ class RefusalAllowance {
   // 8,640 a day: some days of it fit into the file.
   static constexpr Nanos kInterval = 10 * kNanosPerSecond;
 
+  explicit RefusalAllowance(uint64_t burst = kBurst, Nanos interval = kInterval) : burst_(burst), interval_(interval), left_(burst) {}
+
   // Whether one more is written. `unsaid`, if so: how many were not since the one before.
   bool Take(Nanos now, uint64_t* unsaid);
 
  private:
-  uint64_t left_ = kBurst;
+  uint64_t burst_;
+  Nanos interval_;
+  uint64_t left_;
   Nanos as_of_ = 0;
   uint64_t unsaid_ = 0;
 };
@@ -63,6 +69,19 @@ class Audit {
     bool forwarded = false;  // it was handed on to that node's daemon
   };
   void Add(const Word& word, const Caller& caller);
+  // Somebody who could not prove who he is, or spoke for another, was refused: `times` since the last time that this was told of `listener`
+  // and `reason`, which are of few kinds. Of each kind some are written at once, later one an hour with how many there were: strangers
+  // knock as often as they like, and shall not wash away what operators said.
+  struct Stranger {
+    std::string listener;
+    std::string reason;
+    std::string who;   // with his address
+    std::string what;  // he wanted, and why not
+    uint64_t times = 1;
+  };
+  static constexpr uint64_t kStrangersBurst = 8;
+  static constexpr Nanos kStrangersInterval = 3600 * kNanosPerSecond;
+  void AddStranger(const Stranger& stranger);
   // By this daemon itself, as `event` says.
   void AddOwn(v1::Event event, const std::string& action);
 
@@ -77,6 +96,11 @@ class Audit {
   const std::function<void(const absl::Status&)> on_turn_;
   const std::shared_ptr<File> file_;  // after Load the disk's thread alone uses it
   RefusalAllowance refusals_;
+  struct Strangers {
+    RefusalAllowance allowance{kStrangersBurst, kStrangersInterval};
+    uint64_t untold = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Strangers> strangers_;  // by listener and reason
   bool failing_ = false;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

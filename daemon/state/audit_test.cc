@@ -1,5 +1,6 @@
 #include "daemon/state/audit.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -148,6 +149,28 @@ TEST_F(AuditTest, WhoIsRefusedAThousandTimesWashesNothingAway) {
             "refused: drain n0/x, said by uid 1000 (pid 4711): no; 968 more refusals before it are not written");
   Done("b");
   EXPECT_EQ(log_.After(log_.last_sequence() - 1)->audit().target(), "n0/b") << "what is done is always written";
+}
+
+TEST_F(AuditTest, StrangersAreWrittenAndWashNothingAway) {
+  Done("a");
+  for (int i = 0; i < 1000; ++i) audit_->AddStranger({"peers", "certificate", "node n2 at h9:1", "to act on a NIC: it expired", 3});
+  audit_->AddStranger({"peers", "garbage", "h9:2", "it speaks no protocol of ours"});
+  Settle();
+  EXPECT_EQ(log_.last_sequence(), 1 + Audit::kStrangersBurst + 1) << "each kind has its own allowance";
+  const auto first = log_.After(1);
+  EXPECT_EQ(first->kind(), "stranger");
+  EXPECT_EQ(
+      first->message(),
+      "refused on peers: to act on a NIC: it expired, said by node n2 at h9:1; with it 3 such (certificate) since this was told last");
+  EXPECT_TRUE(first->audit().refused());
+  EXPECT_EQ(log_.After(log_.last_sequence() - 1)->message(), "refused on peers: it speaks no protocol of ours, said by h9:2");
+  core_.Advance(Audit::kStrangersInterval);
+  audit_->AddStranger({"peers", "certificate", "node n2 at h9:1", "to act on a NIC: it expired"});
+  Settle();
+  EXPECT_THAT(log_.After(log_.last_sequence() - 1)->message(), testing::HasSubstr("with it 2977 such (certificate)"));
+  Restart();
+  std::string trouble;
+  EXPECT_EQ(Loaded(99, &trouble).size(), 1 + Audit::kStrangersBurst + 2) << trouble;
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ std::string EncodeState(const SavedState& state) {
     saved->set_drained(setting.drained);
     if (setting.drill_failed) saved->set_drill_left_ns(setting.drill_until);
     if (setting.weight_permille != health::kFullWeightPermille) saved->set_weight_permille(setting.weight_permille);
+    for (const std::string& job : setting.drained_jobs) saved->add_drained_jobs(job);
   }
   for (const std::string& nic : state.cabled) out.add_cabled(nic);
   std::string text;
@@ -60,11 +61,17 @@ absl::StatusOr<SavedState> DecodeState(const std::string& text, const std::strin
   SavedState state{in.boot_id(), {}, in.boot_ns()};
   for (const auto& saved : in.words()) {
     const bool drill = saved.has_drill_left_ns();
-    if (!IsNicName(saved.nic()) || (saved.has_weight_permille() && saved.weight_permille() > health::kFullWeightPermille) ||
+    const bool jobs = static_cast<size_t>(saved.drained_jobs_size()) <= health::kDrainedJobsMax &&
+                      std::all_of(saved.drained_jobs().begin(), saved.drained_jobs().end(), IsJobName);
+    if (!jobs || !IsNicName(saved.nic()) || (saved.has_weight_permille() && saved.weight_permille() > health::kFullWeightPermille) ||
         (drill && (saved.drill_left_ns() <= 0 || saved.drill_left_ns() > health::kDrillMax)))
       return absl::InvalidArgumentError(absl::StrCat(file, ": garbled setting of a NIC"));
     const uint32_t weight = saved.has_weight_permille() ? saved.weight_permille() : health::kFullWeightPermille;
-    state.settings[saved.nic()] = {saved.drained(), drill, static_cast<uint16_t>(weight), saved.drill_left_ns()};
+    state.settings[saved.nic()] = {saved.drained(),
+                                   drill,
+                                   static_cast<uint16_t>(weight),
+                                   saved.drill_left_ns(),
+                                   {saved.drained_jobs().begin(), saved.drained_jobs().end()}};
   }
   for (const std::string& nic : in.cabled()) {
     if (!IsNicName(nic)) return absl::InvalidArgumentError(absl::StrCat(file, ": garbled name of a NIC"));

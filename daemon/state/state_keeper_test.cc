@@ -135,5 +135,14 @@ TEST(SavedStateTest, WordsAboutAbsentNicsStay) {
   EXPECT_EQ(merged, (health::OperatorSettings{{"absent", {true, false, 1000}}, {"rail1", {false, false, 5}}}));
 }
 
+TEST(SavedStateTest, DrainsOfSingleJobsAreKept) {
+  SavedState state{"boot", {{"rail0", {.drained_jobs = {"eval", "train"}}}}, 1};
+  const auto back = DecodeState(EncodeState(state), "f");
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*back, state);
+  state.settings["rail0"].drained_jobs = {"a b"};
+  EXPECT_EQ(DecodeState(EncodeState(state), "f").status().message(), "f: garbled setting of a NIC");
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

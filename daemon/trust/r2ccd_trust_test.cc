@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "daemon/state/audit.h"
 #include "daemon/trust/r2ccd_trust_rig.h"
 
 namespace r2cc::daemon {
@@ -96,6 +97,16 @@ TEST_F(TrustTest, UnderTlsAStrangerGetsNothing) {
   EXPECT_THAT(last, HasSubstr("node n2 at 127.0.0.1:"));
   EXPECT_EQ(plugin->Weight("n0", "rail0"), 1000);
   EXPECT_EQ(StateOf(0, "n2", "rail0"), v1::HEALTHY);
+  // And the audit, which a thousand more do not fill.
+  const auto channel = Channel(0, &expired);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(ActAsPeer(channel, "n0").error_code(), kUnknown);
+  ASSERT_TRUE(WaitUntil([&] { return Events(0, "stranger").size() >= 3; }));
+  std::string told;
+  for (const v1::Event& event : Events(0, "stranger")) told += event.message() + "\n";
+  EXPECT_THAT(told, HasSubstr("refused on peers: to act on a NIC: you show no certificate, said by somebody without a name at 127.0.0.1:"));
+  EXPECT_THAT(told, HasSubstr("said by node n2 at 127.0.0.1:"));
+  EXPECT_LE(Events(0, "stranger").size(), 3 * Audit::kStrangersBurst);
+  EXPECT_THAT(ReadFile(StateDir(0) + "/audit.log"), HasSubstr("\"action\":\"stranger\""));
 }
 
 TEST_F(TrustTest, AnotherNodesCertificateSpeaksAndActsForThatNodeAlone) {

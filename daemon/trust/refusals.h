@@ -23,6 +23,12 @@ class Refusals {
   // A stranger may knock as often as he likes: the log has one line a second of each listener and reason, with how many there were.
   static constexpr Nanos kLogInterval = kNanosPerSecond;
 
+  // What the log is told: of `listener` and `reason` so many since the line before, the last of them by `who`.
+  struct Line {
+    std::string listener, reason, who, what;
+    uint64_t times = 0;
+  };
+
   // `realtime_ns`: CLOCK_REALTIME.
   explicit Refusals(std::function<int64_t()> realtime_ns) : realtime_ns_(std::move(realtime_ns)) {}
 
@@ -42,6 +48,14 @@ class Refusals {
       unsaid = std::exchange(entry.unsaid, 0);
     }
     LogWarning(absl::StrCat("refused: ", what), {{"who", who}, {"listener", listener}, {"reason", reason}, {"times", unsaid}});
+    absl::MutexLock lock(&hear_mutex_);
+    if (hear_) hear_({listener, reason, who, what, unsaid});
+  }
+
+  // `hear` is told each line, on whatever thread; null: nobody is. When this returns the one before is not running and will not run again.
+  void Tell(std::function<void(const Line&)> hear) {
+    absl::MutexLock lock(&hear_mutex_);
+    hear_ = std::move(hear);
   }
 
   std::vector<v1::Refusal> List() const {
@@ -69,6 +83,8 @@ class Refusals {
   const std::function<int64_t()> realtime_ns_;
   mutable absl::Mutex mutex_;
   std::map<std::pair<std::string, std::string>, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  absl::Mutex hear_mutex_;
+  std::function<void(const Line&)> hear_ ABSL_GUARDED_BY(hear_mutex_);
 };
 
 }  // namespace r2cc::daemon

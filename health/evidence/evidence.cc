@@ -12,6 +12,8 @@ const char* EvidenceKindName(EvidenceKind kind) {
     case EvidenceKind::kLinkBounces: return "link-bounces";
     case EvidenceKind::kDrain: return "drain";
     case EvidenceKind::kUndrain: return "undrain";
+    case EvidenceKind::kDrainJob: return "drain-job";
+    case EvidenceKind::kUndrainJob: return "undrain-job";
     case EvidenceKind::kWeight: return "weight";
     case EvidenceKind::kDrillFail: return "drill-fail";
     case EvidenceKind::kDrillRestore: return "drill-restore";

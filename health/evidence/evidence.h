@@ -31,8 +31,10 @@ enum class EvidenceKind : uint8_t {
   // The operator's settings: kept beside the physical state.
   kDrain,
   kUndrain,
-  kWeight,     // value: permille
-  kDrillFail,  // value: ns until the drill ends by itself; 0: the usual time (health/view/node_state.h)
+  kDrainJob,    // detail: the job that is to keep off the NIC
+  kUndrainJob,  // detail: the job
+  kWeight,      // value: permille
+  kDrillFail,   // value: ns until the drill ends by itself; 0: the usual time (health/view/node_state.h)
   kDrillRestore,
   // What others say: makes a NIC suspect at most, and is forgotten.
   kJobFenced,     // a job on this node gave up a link on the NIC; peer: the other end; detail: its cause

@@ -10,6 +10,7 @@ int QuestionOf(EvidenceKind kind) {
   switch (kind) {
     case EvidenceKind::kLinkDown: return static_cast<int>(EvidenceKind::kLinkUp);
     case EvidenceKind::kUndrain: return static_cast<int>(EvidenceKind::kDrain);
+    case EvidenceKind::kUndrainJob: return static_cast<int>(EvidenceKind::kDrainJob);
     case EvidenceKind::kDrillRestore: return static_cast<int>(EvidenceKind::kDrillFail);
     case EvidenceKind::kJobLinkUp: return static_cast<int>(EvidenceKind::kJobFenced);
     case EvidenceKind::kJobSteady: return static_cast<int>(EvidenceKind::kJobSlow);

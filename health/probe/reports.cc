@@ -15,13 +15,15 @@ bool MayBeThePeers(JobReport::Cause cause) { return cause == JobReport::Cause::k
 
 }  // namespace
 
-Evidence OperatorEvidence(const std::string& observer, const NicKey& nic, EvidenceKind kind, int64_t value, Nanos now) {
+Evidence OperatorEvidence(const std::string& observer, const NicKey& nic, EvidenceKind kind, int64_t value, Nanos now,
+                          const std::string& job) {
   Evidence evidence;
   evidence.observer = observer;
   evidence.subject = nic;
   evidence.kind = kind;
   evidence.value = value;
   evidence.when = now;
+  evidence.detail = job;
   return evidence;
 }
 

@@ -10,8 +10,10 @@
 
 namespace r2cc::health {
 
-// `kind`: kDrain, kUndrain, kWeight, kDrillFail or kDrillRestore. `observer`: the node whose daemon the operator spoke to.
-Evidence OperatorEvidence(const std::string& observer, const NicKey& nic, EvidenceKind kind, int64_t value, Nanos now);
+// `kind`: kDrain, kUndrain, kDrainJob, kUndrainJob, kWeight, kDrillFail or kDrillRestore. `observer`: the node whose daemon the operator
+// spoke to. `job`: of kDrainJob and kUndrainJob.
+Evidence OperatorEvidence(const std::string& observer, const NicKey& nic, EvidenceKind kind, int64_t value, Nanos now,
+                          const std::string& job = "");
 
 // What a job's plugin saw on one of its links, with the rail matched to this node's NIC. Every field has been validated.
 struct JobReport {

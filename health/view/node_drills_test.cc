@@ -1,4 +1,4 @@
-// Drills: failures on purpose, which end by themselves.
+// Drills, which end by themselves, and drains for single jobs.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -81,6 +81,24 @@ TEST_F(DrillTest, ADrillHasALeastAndAMostLength) {
   const OperatorSettings kept = {{"r1", {false, true, 1000, now_ + 5 * kDrillMax}}};
   health_ = Make(kept);
   EXPECT_EQ(Nic().drill_until, now_ + kDrillMax);
+}
+
+TEST_F(DrillTest, ADrainForOneJobIsNoStateAndIsKept) {
+  const uint64_t revision = health_->revision();
+  EXPECT_EQ(See(EvidenceKind::kDrainJob, 0, "train"), "") << "the NIC goes on for others";
+  EXPECT_EQ(See(EvidenceKind::kDrainJob, 0, "eval"), "");
+  EXPECT_GT(health_->revision(), revision);
+  EXPECT_EQ(Nic().state, NicState::kHealthy);
+  EXPECT_EQ(Nic().drained_jobs, (std::vector<std::string>{"eval", "train"}));
+  const OperatorSettings settings = health_->settings();
+  EXPECT_EQ(settings.at("r1").drained_jobs, (std::set<std::string>{"eval", "train"}));
+  health_ = Make(settings);
+  EXPECT_EQ(Nic().drained_jobs, (std::vector<std::string>{"eval", "train"}));
+  See(EvidenceKind::kUndrainJob, 0, "train");
+  See(EvidenceKind::kUndrainJob, 0, "nobody");
+  EXPECT_EQ(Nic().drained_jobs, std::vector<std::string>{"eval"});
+  for (int i = 0; i < 20; ++i) See(EvidenceKind::kDrainJob, 0, "job" + std::to_string(i));
+  EXPECT_EQ(Nic().drained_jobs.size(), kDrainedJobsMax);
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ NodeHealth::NodeHealth(std::string node, std::vector<NicIdentity> nics, const No
     const auto nic = nics_.find(name);
     if (nic == nics_.end()) continue;
     nic->second.weight_permille = std::min(setting.weight_permille, kFullWeightPermille);
+    nic->second.drained_jobs = setting.drained_jobs;
     if (setting.drained) nic->second.machine.Handle(NicEvent::kDrain, now);
     if (!setting.drill_failed) continue;
     nic->second.machine.Handle(NicEvent::kDrillFail, now);
@@ -108,6 +109,10 @@ void NodeHealth::Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange
     case EvidenceKind::kErrors: return JudgeErrors(nic, evidence, changes);
     case EvidenceKind::kDrain: return Feed(nic, NicEvent::kDrain, evidence.detail, changes);
     case EvidenceKind::kUndrain: return Feed(nic, NicEvent::kUndrain, evidence.detail, changes);
+    case EvidenceKind::kDrainJob:
+      if (nic->drained_jobs.size() < kDrainedJobsMax) nic->drained_jobs.insert(evidence.detail);
+      return;
+    case EvidenceKind::kUndrainJob: nic->drained_jobs.erase(evidence.detail); return;
     case EvidenceKind::kDrillFail: return JudgeDrill(nic, evidence, changes);
     case EvidenceKind::kDrillRestore: return Feed(nic, NicEvent::kDrillRestore, evidence.detail, changes);
     case EvidenceKind::kWeight:
@@ -255,7 +260,8 @@ bool NodeHealth::initializing() const {
 OperatorSettings NodeHealth::settings() const {
   OperatorSettings settings;
   for (const auto& [name, nic] : nics_) {
-    const OperatorSetting setting = {nic.machine.drained(), nic.machine.drill_failed(), nic.weight_permille, nic.machine.drill_until()};
+    const OperatorSetting setting = {nic.machine.drained(), nic.machine.drill_failed(), nic.weight_permille, nic.machine.drill_until(),
+                                     nic.drained_jobs};
     if (setting != OperatorSetting{}) settings.emplace(name, setting);
   }
   return settings;
@@ -288,6 +294,7 @@ void NodeHealth::UpdateSnapshot() {
     status.drill_failed = nic.machine.drill_failed();
     status.drill_until = nic.machine.drill_until();
     status.operator_weight_permille = nic.weight_permille;
+    status.drained_jobs.assign(nic.drained_jobs.begin(), nic.drained_jobs.end());
     for (const auto& [peer, slow] : nic.slow)
       status.share_permille = std::min(status.share_permille, static_cast<uint16_t>(slow.share_permille));
     status.flaps_total = nic.machine.flaps_total();

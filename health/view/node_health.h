@@ -87,6 +87,7 @@ class NodeHealth {
     NicMachine machine;
     bool cabled = false;  // its link was up at some time
     uint16_t weight_permille = kFullWeightPermille;
+    std::set<std::string> drained_jobs;
     uint64_t kernel_rate_bits_per_s = 0;
     uint64_t best_rate_bits_per_s = 0;
     std::string rate_complaint;                  // empty: none

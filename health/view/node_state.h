@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ constexpr Nanos kDrillDefault = 600 * kNanosPerSecond;
 constexpr Nanos kDrillMin = kNanosPerSecond;
 constexpr Nanos kDrillMax = 24 * 3600 * kNanosPerSecond;
 
+// Jobs that one NIC may be drained for: each is an entry of every node's page.
+constexpr size_t kDrainedJobsMax = 8;
+
 struct NicStatus {
   NicIdentity identity;
   NicState state = NicState::kProving;
@@ -38,9 +42,10 @@ struct NicStatus {
   uint16_t operator_weight_permille = kFullWeightPermille;
   uint16_t share_permille = kFullWeightPermille;  // what it moves, compared with its node's best NIC, as jobs report it
   uint32_t flaps_total = 0;
-  uint16_t probe_port = 0;    // where it takes rail probes; 0: nowhere
-  bool port_dead = false;     // by its daemon's verdict on its silence: whatever is silent to it is so for that
-  std::string probe_trouble;  // why its probes say nothing, one line; empty: they do
+  uint16_t probe_port = 0;                     // where it takes rail probes; 0: nowhere
+  bool port_dead = false;                      // by its daemon's verdict on its silence: whatever is silent to it is so for that
+  std::string probe_trouble;                   // why its probes say nothing, one line; empty: they do
+  std::vector<std::string> drained_jobs = {};  // jobs that are to keep off it, by name, in order
 
   friend bool operator==(const NicStatus&, const NicStatus&) = default;
 };
@@ -90,7 +95,8 @@ struct OperatorSetting {
   bool drained = false;
   bool drill_failed = false;
   uint16_t weight_permille = kFullWeightPermille;
-  Nanos drill_until = 0;  // when the drill ends, on this node's CLOCK_MONOTONIC
+  Nanos drill_until = 0;                    // when the drill ends, on this node's CLOCK_MONOTONIC
+  std::set<std::string> drained_jobs = {};  // jobs that are to keep off it, by name
 
   friend bool operator==(const OperatorSetting&, const OperatorSetting&) = default;
 };

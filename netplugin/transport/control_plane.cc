@@ -78,7 +78,7 @@ void ControlPlane::PollDaemon(Nanos now) {
     generation = daemon_->page_generation();
     if (generation != page_generation_) {
       const plan::PageCopy* page = daemon_->page(now);
-      view = page == nullptr ? std::make_shared<PageView>() : std::make_shared<PageView>(*page);
+      view = page == nullptr ? std::make_shared<PageView>() : std::make_shared<PageView>(*page, host_->job);
     }
   }
   if (fd != daemon_fd_) {

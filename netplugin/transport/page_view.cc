@@ -21,6 +21,10 @@ NamesOnPage::NamesOnPage(const std::string& node, std::span<const RailInfo> rail
 
 void NamesOnPage::Add(const std::string& nic) { nics_.push_back({Fnv1a64(nic), Fnv1a64(node_ + "/" + nic)}); }
 
+PageView::PageView(const plan::PageCopy& page, const std::string& job) : job_hash_(plan::JobHash(job)), entries_(page.entries) {
+  job_named_ = std::any_of(entries_.begin(), entries_.end(), [this](const auto& entry) { return entry.nic_hash == job_hash_; });
+}
+
 bool PageView::Judgement::IsBroken(RailPair rails) const { return std::binary_search(broken.begin(), broken.end(), rails); }
 
 PageView::Entries PageView::Of(uint64_t node_hash) const {
@@ -41,6 +45,7 @@ std::vector<RailVerdict> PageView::Verdicts(const NamesOnPage& names) const {
   for (const NamesOnPage::Nic& nic : names.nics()) {
     const plan::PageEntry* entry = Find(of_node, nic.hash);
     verdicts.push_back(entry == nullptr ? RailVerdict{} : RailVerdict{IsFailed(*entry), entry->weight_permille});
+    if (job_named_ && Find(Of(nic.path_end), job_hash_) != nullptr) verdicts.back().weight_permille = 0;
   }
   return verdicts;
 }

@@ -43,7 +43,8 @@ class PageView {
  public:
   // No page: full weight for all, and no path is broken.
   PageView() = default;
-  explicit PageView(const plan::PageCopy& page) : entries_(page.entries) {}
+  // `job`: the own one, which may have to keep off NICs that carry others.
+  PageView(const plan::PageCopy& page, const std::string& job);
 
   struct Judgement {
     std::vector<RailVerdict> local, remote;  // by rail; full weight if the page says nothing
@@ -60,6 +61,8 @@ class PageView {
   static const plan::PageEntry* Find(Entries entries, uint64_t nic_hash);
   std::vector<RailVerdict> Verdicts(const NamesOnPage& names) const;
 
+  uint64_t job_hash_ = 0;
+  bool job_named_ = false;                // some entry speaks of the own job
   std::vector<plan::PageEntry> entries_;  // in strictly ascending order of (node_hash, nic_hash)
 };
 

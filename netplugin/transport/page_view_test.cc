@@ -26,7 +26,7 @@ plan::Plan SomePlan() {
 }
 
 TEST(PageView, SaysWhatThePageSays) {
-  const PageView view(plan::PageCopyOf(SomePlan()));
+  const PageView view(plan::PageCopyOf(SomePlan()), "train");
   const NamesOnPage n1("n1", Nics(3)), n2("n2", Nics(4));
   const PageView::Judgement judged = view.Judge(n1, n2);
   EXPECT_EQ(judged.local, (std::vector<RailVerdict>{{false, 1000}, {true, 0}, {}}));
@@ -37,7 +37,7 @@ TEST(PageView, SaysWhatThePageSays) {
 }
 
 TEST(PageView, ThePathIsTheSameFromBothEnds) {
-  const PageView view(plan::PageCopyOf(SomePlan()));
+  const PageView view(plan::PageCopyOf(SomePlan()), "train");
   const NamesOnPage n0("n0", Nics(4)), n1("n1", Nics(3)), n2("n2", Nics(4)), n3("n3", Nics(1));
   EXPECT_EQ(view.Judge(n2, n1).broken, (std::vector<RailPair>{{2, 0}}));
   EXPECT_EQ(view.Judge(n3, n1).broken, (std::vector<RailPair>{{0, 1}}));
@@ -68,7 +68,7 @@ TEST(PageView, AgreesWithThePageOnEveryPairOfASmallCluster) {
         plan.broken_paths.push_back(
             {"n" + std::to_string(a), "rail" + std::to_string(b % kRails), "n" + std::to_string(b), "rail" + std::to_string(a % kRails)});
   const plan::PageCopy page = plan::PageCopyOf(plan);
-  const PageView view(page);
+  const PageView view(page, "train");
   const std::vector<std::string> nics = Nics(kRails);
   for (int a = 0; a < kNodes; ++a)
     for (int b = 0; b < kNodes; ++b) {
@@ -82,6 +82,21 @@ TEST(PageView, AgreesWithThePageOnEveryPairOfASmallCluster) {
         for (uint16_t j = 0; j < kRails; ++j) EXPECT_EQ(judged.IsBroken({i, j}), page.PathBroken(here, nics[i], there, nics[j]));
       }
     }
+}
+
+TEST(PageView, ADrainForOneJobIsNoneForOthers) {
+  plan::Plan plan = SomePlan();
+  plan.nics[0].drained_jobs = {"eval", "train"};
+  const plan::PageCopy page = plan::PageCopyOf(plan);
+  const NamesOnPage n1("n1", Nics(3)), n2("n2", Nics(4));
+  for (const char* job : {"train", "eval", "other", ""}) {
+    const bool drained = job == std::string("train") || job == std::string("eval");
+    const RailVerdict first{false, static_cast<uint16_t>(drained ? 0 : 1000)};
+    const PageView view(page, job);
+    EXPECT_EQ(view.Judge(n1, n2).local, (std::vector<RailVerdict>{first, {true, 0}, {}})) << job;
+    EXPECT_EQ(view.Judge(n2, n1).remote, (std::vector<RailVerdict>{first, {true, 0}, {}})) << job;
+    EXPECT_EQ(view.Judge(n1, n2).broken, (std::vector<RailPair>{{0, 2}})) << job;
+  }
 }
 
 }  // namespace

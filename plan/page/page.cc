@@ -103,13 +103,22 @@ bool PageCopy::PathBroken(const std::string& node, const std::string& nic, const
   return entry != nullptr && entry->state == static_cast<uint8_t>(NicState::kFailed);
 }
 
+bool PageCopy::DrainedFor(const std::string& job, const std::string& node, const std::string& nic) const {
+  return Find(Fnv1a64(node + "/" + nic), JobHash(job)) != nullptr;
+}
+
 PageCopy PageCopyOf(const Plan& plan) {
   PageCopy copy{plan.epoch, {}};
   copy.entries.reserve(plan.nics.size() + plan.broken_paths.size());
+  size_t job_drains = 0;
   for (const PlannedNic& nic : plan.nics) {
     // A job has no use for the difference, and one that was built before kUncabled would refuse the page.
     const NicState state = nic.state == NicState::kUncabled ? NicState::kFailed : nic.state;
     copy.entries.push_back(EntryOf(nic.node, nic.nic, state, nic.weight_permille));
+    for (const std::string& job : nic.drained_jobs) {
+      if (job_drains++ >= kJobDrainsMax) break;
+      copy.entries.push_back(EntryOf(nic.node + "/" + nic.nic, "job " + job, NicState::kDrained, 0));
+    }
   }
   for (const BrokenPath& path : plan.broken_paths)
     copy.entries.push_back(EntryOf(path.node + "/" + path.nic, path.peer_node + "/" + path.peer_nic, NicState::kFailed, 0));
@@ -129,10 +138,6 @@ std::unique_ptr<PageWriter> PageWriter::Create(std::string* error) {
 PageWriter::~PageWriter() { UnmapShared(kPage, fd_, memory_); }
 
 bool PageWriter::Publish(const Plan& plan, Nanos now, std::string* error) {
-  if (const size_t entries = plan.nics.size() + plan.broken_paths.size(); entries > kPageEntriesMax) {
-    *error = "plan has " + std::to_string(entries) + " NICs and broken paths, a page holds " + std::to_string(kPageEntriesMax);
-    return false;
-  }
   // A page is one life's.
   if (published_ == Epoch{} ? plan.epoch == Epoch{} : !plan.epoch.LaterThan(published_)) {
     *error = "plan's epoch is not later than the published one";
@@ -144,6 +149,11 @@ bool PageWriter::Publish(const Plan& plan, Nanos now, std::string* error) {
       return false;
     }
   const PageCopy copy = PageCopyOf(plan);
+  if (copy.entries.size() > kPageEntriesMax) {
+    *error = "plan has " + std::to_string(copy.entries.size()) + " NICs, broken paths and drains of jobs, a page holds " +
+             std::to_string(kPageEntriesMax);
+    return false;
+  }
   if (!Ascending(copy.entries)) {
     *error = "plan names a NIC or a broken path twice";
     return false;

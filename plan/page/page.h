@@ -15,6 +15,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/epoch.h"
+#include "base/core/hash.h"
 #include "plan/model.h"
 
 namespace r2cc::plan {
@@ -28,7 +29,8 @@ constexpr Nanos kPageStaleAfter = 2 * kNanosPerSecond;
 constexpr Nanos kPageHeartbeatInterval = kNanosPerSecond / 4;
 
 // One NIC's verdict in the page, or a forbidden path's, which has the hashes of "NODE/NIC" of its ends, the earlier node first: no node's
-// name has a slash, so who asks for NICs alone never meets it. 24 bytes, no padding.
+// name has a slash, so who asks for NICs alone never meets it. A drain for one job is an entry of "NODE/NIC" and JobHash(), kDrained. 24
+// bytes, no padding.
 struct PageEntry {
   uint64_t node_hash;  // Fnv1a64 of the node's name
   uint64_t nic_hash;   // Fnv1a64 of the NIC's name
@@ -37,6 +39,9 @@ struct PageEntry {
   uint8_t reserved[5];
 };
 static_assert(sizeof(PageEntry) == 24);
+
+// How a page names a job. Blanks are in no NIC's name.
+inline uint64_t JobHash(const std::string& job) { return Fnv1a64("job " + job); }
 
 // Size of the memory: 64 bytes of header, the epoch and count, the entries (plan/page/page_layout.h). Mostly never touched.
 constexpr size_t kPageBytes = 64 + 4 * sizeof(uint64_t) + kPageEntriesMax * sizeof(PageEntry);
@@ -48,11 +53,13 @@ struct PageCopy {
 
   // The verdict on NODE/NIC, or null if the page does not speak of it. The pointer lives as long as the copy.
   const PageEntry* Find(uint64_t node_hash, uint64_t nic_hash) const;
+  // True if `job` is to keep off NODE/NIC.
+  bool DrainedFor(const std::string& job, const std::string& node, const std::string& nic) const;
   // True if the plan forbids the path between two NICs of different nodes; the ends in any order.
   bool PathBroken(const std::string& node, const std::string& nic, const std::string& peer_node, const std::string& peer_nic) const;
 };
 
-// The values that readers of a page with `plan` get: entries hashed and in order.
+// The values that readers of a page with `plan` get: entries hashed and in order. Of drains for single jobs the first kJobDrainsMax.
 PageCopy PageCopyOf(const Plan& plan);
 
 // Owns the writable mapping. One thread at a time.
@@ -68,7 +75,7 @@ class PageWriter {
   int fd() const { return fd_; }
 
   // Publishes a whole plan and refreshes the heartbeat. False, with nothing changed and a line in `error`, if the plan has more than
-  // kPageEntriesMax NICs and forbidden paths, names one twice, or its epoch is not later than the published one.
+  // kPageEntriesMax entries, names a NIC or a path twice, or its epoch is not later than the published one.
   bool Publish(const Plan& plan, Nanos now, std::string* error);
 
   // Tells readers that the daemon lives.

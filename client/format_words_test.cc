@@ -1,0 +1,78 @@
+// What operators said, as r2ccctl shows it.
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "client/format.h"
+
+namespace r2cc::client {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+template <typename Message>
+Message FromText(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
+  return message;
+}
+
+TEST(FormatWords, ADrainOfOneJob) {
+  const auto request = FromText<v1::NicActionRequest>(R"pb(node: "n0" nic: "rail1" action: DRAIN job: "train")pb");
+  auto reply = FromText<v1::NicActionReply>(R"pb(changed: true
+                                                 jobs: "train (pid 7)"
+                                                 nic { name: "rail1" state: HEALTHY drained_jobs: "train" })pb");
+  EXPECT_EQ(FormatNicAction(request, reply, {}), "n0/rail1: now drained for job train; touches train (pid 7)\n");
+  reply.clear_jobs();
+  EXPECT_EQ(FormatNicAction(request, reply, {}), "n0/rail1: now drained for job train; no process of it is attached to n0 now\n");
+  auto back = request;
+  back.set_action(v1::UNDRAIN);
+  reply.set_changed(false);
+  EXPECT_EQ(FormatNicAction(back, reply, {}), "n0/rail1: nothing to change, already not drained for job train\n");
+
+  v1::ListNicsReply list;
+  v1::NodeView& node = *list.add_nodes();
+  node.set_node("n0");
+  *node.add_nics() = reply.nic();
+  EXPECT_THAT(FormatNics(list, {}), HasSubstr("drained for job train"));
+  const auto plan =
+      FromText<v1::Plan>(R"pb(nics { node: "n0" nic: "rail1" state: HEALTHY weight_permille: 1000 drained_jobs: "train" })pb");
+  EXPECT_THAT(FormatPlan(plan, {}), HasSubstr("drained: n0/rail1 for job train\n"));
+}
+
+TEST(FormatWords, WhySaysHowLongADrillLasts) {
+  auto reply = FromText<v1::ExplainNicReply>(R"pb(node: "n0"
+                                                  nic { name: "rail1" state: FAILED drill_failed: true drill_ends_ns: 598000000000 })pb");
+  EXPECT_THAT(FormatExplainNic(reply, {}), HasSubstr("words   fail-nic, 9 min 58 s left\n"));
+  EXPECT_THAT(FormatExplainNic(reply, {.now_ns = 700 * kSecond}), HasSubstr("words   fail-nic, 0 us left\n"));
+  reply.mutable_nic()->set_drill_failed(false);
+  EXPECT_THAT(FormatExplainNic(reply, {}), testing::Not(HasSubstr("words")));
+}
+
+TEST(FormatWords, WhoElseForgotANode) {
+  v1::ForgetNodeRequest request;
+  request.set_node("n7");
+  const auto reply = FromText<v1::ForgetNodeReply>(R"pb(silent_ns: 3000000000
+                                                        others: 40
+                                                        refused: 3
+                                                        pending: 2
+                                                        refusals { node: "n1" why: "node n7 is alive" })pb");
+  EXPECT_EQ(FormatForgetNode(request, reply),
+            "n7 is forgotten; nothing had been heard of it for 3.0 s; 40 other daemons have forgotten it, too; 2 more are being asked\n"
+            "not forgotten on n1: node n7 is alive\n"
+            "nor on 2 more\n");
+}
+
+TEST(FormatWords, JobsBeginWithHowManyThereAre) {
+  const auto reply = FromText<v1::ListJobsReply>(R"pb(jobs { pid: 7 job: "train" }
+                                                      summary { processes: 12 users: 3 bad: 1 })pb");
+  EXPECT_THAT(FormatJobs(reply, {}), testing::StartsWith("12 processes of 3 users, 1 of them with trouble; 1 of them fit\n\n"));
+  const auto one = FromText<v1::ListJobsReply>(R"pb(jobs { pid: 7 job: "train" }
+                                                    summary { processes: 1 users: 1 })pb");
+  EXPECT_THAT(FormatJobs(one, {}), testing::StartsWith("1 process of 1 user\n\n"));
+}
+
+}  // namespace
+}  // namespace r2cc::client

@@ -1,0 +1,37 @@
+// Which jobs a list is to name. Pure.
+#ifndef R2CC_DAEMON_JOBS_JOB_FILTER_H_
+#define R2CC_DAEMON_JOBS_JOB_FILTER_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "base/glob.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::daemon {
+
+// Patterns come from whoever asks; one that is longer fits nothing.
+constexpr size_t kJobGlobBytesMax = 256;
+
+// A rail was given up, words were lost, a rail is none of the node's NICs, or a peer could not be reached.
+inline bool IsBad(const v1::Job& job) {
+  return job.evidence_dropped() > 0 || job.gave_up_size() > 0 ||
+         std::any_of(job.rails().begin(), job.rails().end(),
+                     [](const v1::RailTotals& rail) { return rail.failovers() > 0 || rail.nic().empty(); });
+}
+
+inline bool Wanted(const v1::ListJobsRequest& request, const v1::Job& job) {
+  const auto fits = [](const std::string& glob, const std::string& text) {
+    return glob.empty() || (glob.size() <= kJobGlobBytesMax && GlobFits(glob, text));
+  };
+  const auto over = [&](const v1::RailTotals& rail) { return rail.nic() == request.nic(); };
+  const auto with = [&](const std::string& peer) { return fits(request.node_glob(), peer); };
+  return (!request.bad() || IsBad(job)) && fits(request.job_glob(), job.job()) && (!request.has_uid() || request.uid() == job.uid()) &&
+         (request.nic().empty() || std::any_of(job.rails().begin(), job.rails().end(), over)) &&
+         (request.node_glob().empty() || std::any_of(job.peer_nodes().begin(), job.peer_nodes().end(), with));
+}
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_JOBS_JOB_FILTER_H_

@@ -1,0 +1,44 @@
+// Drains for single jobs, on a page.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "base/core/hash.h"
+#include "plan/page/page.h"
+
+namespace r2cc::plan {
+namespace {
+
+Plan PlanOf(uint64_t counter, size_t nics) {
+  Plan plan;
+  plan.epoch = {1000, counter};
+  for (size_t i = 0; i < nics; ++i)
+    plan.nics.push_back({"node" + std::to_string(i / 8), "nic" + std::to_string(i % 8), NicState::kHealthy, 1000});
+  return plan;
+}
+
+TEST(JobDrains, StandBesideTheNicAndAreBounded) {
+  Plan plan = PlanOf(1, 2);
+  plan.nics[1].drained_jobs = {"eval", "train"};
+  PageCopy copy = PageCopyOf(plan);
+  EXPECT_EQ(copy.entries.size(), 4u);
+  EXPECT_TRUE(copy.DrainedFor("train", "node0", "nic1"));
+  EXPECT_FALSE(copy.DrainedFor("train", "node0", "nic0"));
+  EXPECT_FALSE(copy.DrainedFor("other", "node0", "nic1"));
+  EXPECT_EQ(copy.Find(Fnv1a64("node0"), Fnv1a64("nic1"))->weight_permille, 1000) << "for the others";
+
+  plan = PlanOf(2, kJobDrainsMax + 9);
+  for (PlannedNic& nic : plan.nics) nic.drained_jobs = {"train"};
+  copy = PageCopyOf(plan);
+  EXPECT_EQ(copy.entries.size(), plan.nics.size() + kJobDrainsMax);
+  std::string error;
+  const auto writer = PageWriter::Create(&error);
+  EXPECT_TRUE(writer->Publish(plan, 1, &error)) << error;
+  const auto reader = PageReader::Open(dup(writer->fd()), &error);
+  EXPECT_EQ(reader->Refresh(), PageReader::Read::kNew);
+  EXPECT_TRUE(reader->copy().DrainedFor("train", "node0", "nic0"));
+}
+
+}  // namespace
+}  // namespace r2cc::plan
