@@ -186,6 +186,9 @@ void Peers::Stop() {
 void Peers::Act(const daemon::PeerSpec&, const v1::NicActionRequest&, daemon::Answer<v1::NicActionReply> answer) {
   answer(absl::UnimplementedError("nobody operates the simulated cluster"));
 }
+void Peers::ForgetNode(const daemon::PeerSpec&, const v1::ForgetNodeRequest&, daemon::Answer<v1::ForgetNodeReply> answer) {
+  answer(absl::UnimplementedError("nobody asks the simulated cluster"));
+}
 void Peers::ExplainNic(const daemon::PeerSpec&, const v1::ExplainNicRequest&, daemon::Answer<v1::ExplainNicReply> answer) {
   answer(absl::UnimplementedError("nobody asks the simulated cluster"));
 }

@@ -52,6 +52,7 @@ class Peers final : public daemon::PeerTransport {
   void Start(daemon::ViewBroadcaster* broadcaster, Callbacks callbacks) override;
   void SetPeers(const std::vector<daemon::PeerSpec>& peers) override;
   void Act(const daemon::PeerSpec& peer, const v1::NicActionRequest& request, daemon::Answer<v1::NicActionReply> answer) override;
+  void ForgetNode(const daemon::PeerSpec& peer, const v1::ForgetNodeRequest& request, daemon::Answer<v1::ForgetNodeReply> answer) override;
   void ExplainNic(const daemon::PeerSpec& peer, const v1::ExplainNicRequest& request, daemon::Answer<v1::ExplainNicReply> answer) override;
   void ProbePaths(const daemon::PeerSpec& peer, const v1::ProbePathsRequest& request, daemon::Answer<v1::ProbePathsReply> answer) override;
   // The kernel closes its connections: the other ends hear of it, unless the way is cut.

@@ -34,7 +34,7 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
   host_.mode = options.mode;
   host_.silence = options.silence;
   host_.deadline = options.deadline;
-  host_.page = [this] { return std::make_shared<const net::PageView>(plan::PageCopyOf(page())); };
+  host_.page = [this] { return std::make_shared<const net::PageView>(plan::PageCopyOf(page()), host_.job); };
   host_.initiator_observer = [tap](net::LinkId, net::InitiatorState state, net::InitiatorEvent event) { tap->Stepped(state, event); };
   host_.acceptor_observer = [tap](net::LinkId, net::AcceptorState state, net::AcceptorEvent event) { tap->Stepped(state, event); };
   host_.link_observer = [this, tap](const net::Action& action, const net::LinkEnds& ends) {
