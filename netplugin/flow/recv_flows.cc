@@ -1,6 +1,7 @@
 #include "netplugin/flow/recv_flows.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "netplugin/flow/mutant.h"
@@ -59,6 +60,23 @@ std::span<const FlowId> RecvFlows::TakeChanged() {
   taken_.swap(changed_);
   changed_.clear();
   return taken_;
+}
+
+bool RecvFlows::FindBySlot(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const {
+  if (flows_.empty()) return false;
+  // Numbers are given one after the other, so nearly always the first one is it.
+  const uint64_t last = std::prev(flows_.end())->first;
+  const Flow* found = nullptr;
+  for (uint64_t id = slot; id <= last; id += slots) {
+    const Flow* const one = flows_.Find(static_cast<FlowId>(id));
+    if (one == nullptr) continue;
+    if (found != nullptr) return false;
+    found = one;
+  }
+  if (found == nullptr) return false;
+  *flow = found->id;
+  *placed_through = found->ledger.placed_through();
+  return true;
 }
 
 bool RecvFlows::awaited() const {

@@ -46,6 +46,9 @@ class RecvFlows {
   Flow* Open(FlowId id, LinkId home);
   // Null if there is none.
   Flow* Find(FlowId id) { return flows_.Find(id); }
+  const Flow* Find(FlowId id) const { return flows_.Find(id); }
+  // The open flow whose number is `slot` modulo `slots`; false: there is none, or more than one.
+  bool FindBySlot(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const;
   const Flow& at(FlowId id) const { return flows_.at(id); }
   // Its arrivals are told until Forget().
   void Close(FlowId id);

@@ -69,7 +69,7 @@ RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, PathEpoch epoch, std:
     message.eager = header.eager;
     message.missing = static_cast<uint32_t>(count);
     message.claim.Assign(count, kAbsent);
-  } else if (message.bytes != header.message_bytes || message.chunk_bytes != header.chunk_bytes) {
+  } else if (message.bytes != header.message_bytes || (message.claim.size() > 1 && message.chunk_bytes != header.chunk_bytes)) {
     return Verdict::kRefuse;
   }
   if (header.index >= message.claim.size() || header.bytes != ChunkLength(message.bytes, message.chunk_bytes, header.index))

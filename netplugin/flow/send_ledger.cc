@@ -177,7 +177,9 @@ void SendLedger::Arrived(const FlowArrivals& arrivals) {
   for (const MessageArrivals& partial : arrivals.partial) {
     if (partial.message < acked_through_ || partial.message >= posted_through()) continue;
     Message& message = At(partial.message);
-    if (partial.chunk_bytes != message.chunk_bytes || partial.placed.size() != message.holder.size()) continue;
+    // Of a message that is one chunk the receiver need not know how large others would be.
+    const bool same = partial.chunk_bytes == message.chunk_bytes || partial.placed.size() == 1;
+    if (!same || partial.placed.size() != message.holder.size()) continue;
     for (size_t i = 0; i < message.holder.size(); ++i)
       if (partial.placed[i] && message.holder[i] != kReady) message.holder[i] = kPlaced;
   }

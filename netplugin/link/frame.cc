@@ -297,6 +297,7 @@ Bytes Encode(const Frame& frame, uint32_t tag) {
   for (uint64_t number : frame.numbers) out.Put(number);
   if (frame.type == FrameType::kGrant) PutPlaces(frame.places, &out);
   if (frame.type == FrameType::kRegion) PutRegion(*frame.region, &out);
+  if (HasEndpoint(frame.type)) out.Put(frame.endpoint);
   PutArrivals(frame.arrivals, &out);
   return out.Finish(tag);
 }
@@ -305,7 +306,7 @@ bool Decode(std::span<const uint8_t> packet, uint32_t tag, Frame* frame) {
   uint16_t type;
   std::span<const uint8_t> body;
   if (!PacketBody(packet, tag, &type, &body)) return false;
-  if (type < static_cast<uint16_t>(FrameType::kFlowOpen) || type > static_cast<uint16_t>(FrameType::kRegionKnown)) return false;
+  if (type < static_cast<uint16_t>(FrameType::kFlowOpen) || type > static_cast<uint16_t>(FrameType::kLinkAnswer)) return false;
   PacketReader in(body);
   frame->type = static_cast<FrameType>(type);
   frame->part = 0;
@@ -325,6 +326,7 @@ bool Decode(std::span<const uint8_t> packet, uint32_t tag, Frame* frame) {
     if (!GetRegion(&in, region.get())) return false;
     frame->region = std::move(region);
   }
+  frame->endpoint = HasEndpoint(frame->type) ? in.GetBytes() : Endpoint();
   return GetArrivals(&in, &frame->arrivals) && in.Done();
 }
 

@@ -116,6 +116,8 @@ enum class FrameType : uint16_t {
   kWant = 16,         // S>R flow, message: it waits for its grant
   kRegion = 17,       // R>S region
   kRegionKnown = 18,  // S>R number = region, incarnation = generation
+  kLinkOffer = 19,    // S>R link, incarnation, number = its rails (OfferedRails), endpoint: a link without a greeting of its own
+  kLinkAnswer = 20,   // R>S link, incarnation, ok, endpoint
 };
 
 struct Frame {
@@ -133,7 +135,25 @@ struct Frame {
   std::vector<Place> places;  // kGrant: as many as `numbers`, or none
   std::vector<FlowArrivals> arrivals;
   std::shared_ptr<const Region> region;  // kRegion; else null
+  Endpoint endpoint;                     // kLinkOffer, kLinkAnswer; else empty
 };
+
+constexpr bool HasEndpoint(FrameType type) { return type == FrameType::kLinkOffer || type == FrameType::kLinkAnswer; }
+
+// In `number` of a kLinkOffer: the initiator's rail, the acceptor's, and what carries the link.
+struct OfferedRails {
+  uint16_t local = 0;
+  uint16_t remote = 0;
+  TransportKind transport = TransportKind::kTcp;
+};
+constexpr uint64_t NumberOf(const OfferedRails& rails) {
+  return rails.local | uint64_t{rails.remote} << 16 | uint64_t{static_cast<uint8_t>(rails.transport)} << 32;
+}
+// False: no offer has such a number.
+constexpr bool RailsOf(uint64_t number, OfferedRails* rails) {
+  *rails = {static_cast<uint16_t>(number), static_cast<uint16_t>(number >> 16), static_cast<TransportKind>(number >> 32 & 0xff)};
+  return number >> 32 < uint64_t{kTransportKinds};
+}
 
 // Whole packets, ready to be written.
 Bytes Encode(const Hello& hello);

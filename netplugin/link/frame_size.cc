@@ -29,6 +29,7 @@ size_t BodyBytes(const Frame& frame) {
   if (frame.type == FrameType::kGrant)
     bytes += sizeof(uint32_t) + frame.places.size() * (sizeof(RegionId) + sizeof(uint32_t) + sizeof(uint64_t));
   if (frame.type == FrameType::kRegion) bytes += WireBytes(*frame.region);
+  if (HasEndpoint(frame.type)) bytes += sizeof(uint8_t) + frame.endpoint.size();
   return bytes;
 }
 

@@ -38,7 +38,26 @@ Frame FullRegion() {
   return frame;
 }
 
+Frame FullOffer() {
+  Frame frame{.type = FrameType::kLinkOffer, .link = 4, .incarnation = 7};
+  frame.number = NumberOf({5, 6, TransportKind::kVerbs});
+  frame.endpoint = {1, 2, 0, 255};
+  return frame;
+}
+
 constexpr uint32_t kTag = 0x12345678;
+
+TEST(Offer, ComesBackWithItsRails) {
+  Frame got;
+  ASSERT_TRUE(Decode(Encode(FullOffer(), kTag), kTag, &got));
+  EXPECT_EQ(got.endpoint, FullOffer().endpoint);
+  OfferedRails rails;
+  ASSERT_TRUE(RailsOf(got.number, &rails));
+  EXPECT_EQ(rails.local, 5);
+  EXPECT_EQ(rails.remote, 6);
+  EXPECT_EQ(rails.transport, TransportKind::kVerbs);
+  EXPECT_FALSE(RailsOf(uint64_t{kTransportKinds} << 32, &rails));
+}
 
 Hello FullHello() {
   Hello hello;

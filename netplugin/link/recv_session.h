@@ -102,6 +102,18 @@ class RecvSession {
   enum class Arrival { kPlaced, kRefused, kLate };
   Arrival Placed(LinkId link, Incarnation incarnation, const Chunk& header);
 
+  // On every channel that is open.
+  void SendAll(const Frame& frame) { control_queue_.SendAll(frame); }
+  // Of the open flows the one whose number is `slot` modulo `slots`; false: none, or more than one.
+  bool FindFlow(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const {
+    return flows_.FindBySlot(slot, slots, flow, placed_through);
+  }
+  // Some of the flow's buffers are posted and not full.
+  bool MayBePlaced(FlowId flow) const {
+    const RecvFlows::Flow* const found = flows_.Find(flow);
+    return found != nullptr && found->ledger.posted_through() > found->ledger.placed_through();
+  }
+
   std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
   bool has_actions() const { return !actions_.empty(); }
 

@@ -142,6 +142,9 @@ class SendSession {
   // False: the chunk, of which a part has left already, is of a message that is acknowledged or given up.
   bool Expects(const Chunk& chunk) const { return flows_.Expects(chunk); }
 
+  // On every channel that is open.
+  void SendAll(const Frame& frame) { control_queue_.SendAll(frame); }
+
   std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
   bool has_actions() const { return !actions_.empty(); }
 

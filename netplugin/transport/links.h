@@ -78,7 +78,7 @@ class Connection {
 class LinkOwner {
  public:
   virtual ~LinkOwner() = default;
-  // Keeps the owner alive: for threads of the transport. ANY THREAD.
+  // Keeps the owner alive: for threads of the transport. Null: it is ending, and nothing may call it after the call it is in. ANY THREAD.
   virtual std::shared_ptr<void> KeepAlive() = 0;
   // A control frame came on the link. The frame is sound; what it says is not trusted.
   virtual void Heard(const LinkName& name, const Frame& frame) = 0;
@@ -96,6 +96,9 @@ class LinkOwner {
 
 class SendOwner : public LinkOwner {
  public:
+  // For transports whose connections carry no greeting: brings `endpoint` to the other end, on whatever channels there are, with the Hello
+  // that Open() had. SendLink::Answered() may follow; if the word is lost, nothing does, and the next incarnation tries again.
+  virtual void Offer(const LinkName& /*name*/, const Endpoint& /*endpoint*/) {}
   // All of the incarnation is greeted.
   virtual void Connected(const LinkName& name) = 0;
   // The next chunk for a link that has room; false: there is none, or this link may not carry more at the moment.
@@ -119,6 +122,13 @@ class RecvOwner : public LinkOwner {
   virtual void Finish(const LinkName& name, const Chunk& header) = 0;
   // The same for a transport in which the sender places: it is there already. False as above.
   virtual bool Placed(const LinkName& name, const Chunk& header) = 0;
+  // For transports in which what arrives names its flow and message by their low bits alone: of the flows that are open here the one whose
+  // number is `slot` modulo `slots`, and below which all messages are placed. False: there is none.
+  virtual bool FindFlow(uint32_t /*slot*/, uint32_t /*slots*/, FlowId* /*flow*/, MessageId* /*placed_through*/) const { return false; }
+  // A sender may place into a buffer of the flow, or may have been allowed to and has not yet.
+  virtual bool MayBePlaced(FlowId /*flow*/) const { return true; }
+  // Brings the answer to an offer to the other end, as SendOwner::Offer().
+  virtual void Answer(const LinkName& /*name*/, const Endpoint& /*endpoint*/) {}
   // The data check of all paths of the incarnation.
   virtual void Proved(const LinkName& name, bool ok) = 0;
 };
@@ -181,6 +191,8 @@ class SendLink : public Link {
   // Connects to the peer's rail and greets it with `hello`, whose `endpoint` is the transport's to fill. Connected() or Trouble() follows,
   // perhaps within the call.
   virtual void Open(const Endpoint& remote_rail, const Hello& hello) = 0;
+  // The other end's word on what was offered; false: it is refused. It may come more than once.
+  virtual void Answered(bool /*accepted*/, const Endpoint& /*endpoint*/) {}
   // Sends the data check on every path that will carry chunks.
   virtual void Prove() = 0;
   // The acceptor found it right: chunks may be pulled from now on.
@@ -243,6 +255,9 @@ class Port {
   virtual std::unique_ptr<SendLink> NewSend(const LinkName& name, SendOwner* owner, Counter* carried) = 0;
   virtual std::unique_ptr<RecvLink> NewRecv(const LinkName& name, RecvOwner* owner, Counter* carried) = 0;
 
+  // What the other end has offered, as a connection for RecvLink::Attach(). Attaching the same once more must do no harm. Null: it is not
+  // this transport's, or nothing that anybody offers.
+  virtual std::unique_ptr<Connection> Offered(const Endpoint& /*endpoint*/) { return nullptr; }
   // Readable while something may have come; -1: there is nothing to wait for.
   virtual int fd() const { return -1; }
   // Handles what has come. True: all of it, so that silence means silence.

@@ -145,6 +145,7 @@ void RecvPeer::OnTick() {
 bool RecvPeer::RunToCompletion() {
   // A link that still has more says so again.
   if (std::exchange(unread_, false)) links_.ForEach([](const LinkName&, RecvLink& link) { link.ReadMore(); });
+  for (const Frame& offer : std::exchange(offers_, {})) OnOffer(offer);
   session_.Flush(now());
   while (session_.has_actions()) {
     for (const Action& action : session_.TakeActions()) Execute(action);
@@ -158,7 +159,7 @@ bool RecvPeer::RunToCompletion() {
 // A sender of small messages has copies of them, and credit. One that waits for an answer is told now: the next holder of the lock may be
 // long in coming.
 bool RecvPeer::PublishFound() {
-  if (unread_ || has_bulk() || session_.has_actions() || session_.awaited()) return false;
+  if (unread_ || !offers_.empty() || has_bulk() || session_.has_actions() || session_.awaited()) return false;
   Publish();
   return true;
 }
@@ -222,6 +223,13 @@ void RecvPeer::AttachOob(const Hello& hello, const HelloReply& reply, std::uniqu
 }
 
 bool RecvPeer::AttachLink(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason) {
+  const bool taken = AttachGreeted(hello, reply, connection, reason);
+  // That begins to close the incarnation before, and what it kept waiting is attached when it is closed.
+  RunToCompletion();
+  return taken;
+}
+
+bool RecvPeer::AttachGreeted(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason) {
   const auto offer = session_.Greet(hello.link, hello.incarnation, hello.remote_rail, hello.local_rail, now());
   bool taken = true;
   switch (offer) {
@@ -235,9 +243,36 @@ bool RecvPeer::AttachLink(const Hello& hello, const HelloReply& reply, std::uniq
       kept_.push_back({hello, reply, std::move(*connection), now()});
       break;
   }
-  // That begins to close the incarnation before, and what it kept waiting is attached when it is closed.
-  RunToCompletion();
   return taken;
+}
+
+// A link is on the stack that may have to end for what is offered: it is judged when none is.
+bool RecvPeer::HeardOffer(const Frame& frame) {
+  if (frame.type != FrameType::kLinkOffer) return false;
+  offers_.push_back(frame);
+  return true;
+}
+
+void RecvPeer::OnOffer(const Frame& frame) {
+  OfferedRails rails;
+  Hello hello{.kind = ConnectionKind::kLink, .link = frame.link, .incarnation = frame.incarnation, .endpoint = frame.endpoint};
+  std::string reason = "no such rail";
+  std::unique_ptr<Connection> connection;
+  if (RailsOf(frame.number, &rails) && rails.remote < host_->rails.size()) {
+    hello.local_rail = rails.local;
+    hello.remote_rail = rails.remote;
+    hello.transport = rails.transport;
+    Port* const of = port(rails.transport);
+    if (of != nullptr) connection = of->Offered(frame.endpoint);
+    if (connection != nullptr && AttachGreeted(hello, {.accepted = true, .node = host_->node}, &connection, &reason)) return;
+  }
+  session_.SendAll({.type = FrameType::kLinkAnswer, .link = frame.link, .incarnation = frame.incarnation});
+}
+
+void RecvPeer::Answer(const LinkName& name, const Endpoint& endpoint) {
+  Frame frame{.type = FrameType::kLinkAnswer, .link = name.link, .incarnation = name.incarnation, .ok = true};
+  frame.endpoint = endpoint;
+  session_.SendAll(frame);
 }
 
 void RecvPeer::AttachKept(LinkId link) {

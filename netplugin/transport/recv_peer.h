@@ -67,8 +67,10 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void CloseAll() override;
   void BreakFlows() noexcept override;
   // RecvOwner:
-  std::shared_ptr<void> KeepAlive() override { return shared_from_this(); }
-  void Heard(const LinkName& name, const Frame& frame) override { session_.Receive(name.link, frame, now()); }
+  std::shared_ptr<void> KeepAlive() override { return weak_from_this().lock(); }
+  void Heard(const LinkName& name, const Frame& frame) override {
+    if (!HeardOffer(frame)) session_.Receive(name.link, frame, now());
+  }
   void Trouble(const LinkName& name, plan::EvidenceCause cause) override;
   void LinkClosed(LinkName name, bool ok) override;
   void Ready(const LinkName&) override { unread_ = true; }
@@ -79,10 +81,17 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   bool Begin(const LinkName& name, const Chunk& header, std::byte** destination) override;
   void Finish(const LinkName& name, const Chunk& header) override;
   bool Placed(const LinkName& name, const Chunk& header) override;
+  bool FindFlow(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const override {
+    return session_.FindFlow(slot, slots, flow, placed_through);
+  }
+  bool MayBePlaced(FlowId flow) const override { return session_.MayBePlaced(flow); }
+  void Answer(const LinkName& name, const Endpoint& endpoint) override;
   void Proved(const LinkName& name, bool ok) override { session_.Proved(name.link, name.incarnation, ok); }
   // OobOwner:
   void OobGreeted(const HelloReply&) override {}  // an initiator's
-  void OobHeard(const Frame& frame) override { session_.Receive(kOobChannel, frame, now()); }
+  void OobHeard(const Frame& frame) override {
+    if (!HeardOffer(frame)) session_.Receive(kOobChannel, frame, now());
+  }
   void OobUngreeted() override {}
   void OobLost(ProbeResult) override { session_.OobDown(now()); }
   void Probed(ProbeResult result) override { session_.PeerProbed(result, now()); }
@@ -95,7 +104,11 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
     Nanos since = 0;
   };
   bool Attach(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason);
+  bool AttachGreeted(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason);
   void AttachKept(LinkId link);
+  // True: the frame was an offer of a link.
+  bool HeardOffer(const Frame& frame);
+  void OnOffer(const Frame& frame);
   void Execute(const Action& action);
   void OpenFlow(const Action& action);
   void CloseLink(LinkId link, Incarnation incarnation);
@@ -111,6 +124,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   std::unique_ptr<Oob> oob_;
   ControlChannels channels_{oob_->control()};
   std::vector<Kept> kept_;
+  std::vector<Frame> offers_;  // heard, and not judged yet
   struct Receiving {
     Comm* comm = nullptr;
     LinkId link = 0;  // where its last chunk came from

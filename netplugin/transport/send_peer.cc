@@ -298,17 +298,22 @@ void SendPeer::OobGreeted(const HelloReply& reply) {
 
 void SendPeer::OobHeard(const Frame& frame) {
   pump_.MarkAllDirty();
+  if (HeardAnswer(frame)) return;
   session_.Receive(kOobChannel, frame, now());
 }
 
 // ---- links ----
 
+std::optional<TransportKind> SendPeer::TransportOf(const LinkName& name) const {
+  const RailInfo own{.endpoints = host_->rails[name.local_rail].endpoints};
+  return ChooseTransport(TransportsOf(own), TransportsOf(remote_rails_[name.remote_rail]));
+}
+
 void SendPeer::OpenLink(LinkId link, Incarnation incarnation) {
   LinkName name{link, incarnation, session_.local_rail(link), session_.remote_rail(link), session_.is_home(link)};
   LocalRail& local = host_->rails[name.local_rail];
   const RailInfo& remote = remote_rails_[name.remote_rail];
-  const RailInfo own{.endpoints = local.endpoints};
-  const auto kind = ChooseTransport(TransportsOf(own), TransportsOf(remote));
+  const auto kind = TransportOf(name);
   const Endpoint* const to = kind ? EndpointOf(remote.endpoints, *kind) : nullptr;
   if (to == nullptr || EndpointOf(local.endpoints, *kind) == nullptr || port(*kind) == nullptr)
     return session_.LinkTrouble(link, incarnation, EvidenceCause::kLinkDown, now());
@@ -325,8 +330,24 @@ void SendPeer::OpenLink(LinkId link, Incarnation incarnation) {
   opened->Open(*to, hello);
 }
 
+void SendPeer::Offer(const LinkName& name, const Endpoint& endpoint) {
+  const TransportKind kind = TransportOf(name).value_or(TransportKind::kTcp);
+  Frame frame{.type = FrameType::kLinkOffer, .link = name.link, .incarnation = name.incarnation};
+  frame.number = NumberOf({name.local_rail, name.remote_rail, kind});
+  frame.endpoint = endpoint;
+  session_.SendAll(frame);
+}
+
+bool SendPeer::HeardAnswer(const Frame& frame) {
+  if (frame.type != FrameType::kLinkAnswer) return false;
+  SendLink* const link = links_.at(frame.link);
+  if (link != nullptr && links_.name(frame.link).incarnation == frame.incarnation) link->Answered(frame.ok, frame.endpoint);
+  return true;
+}
+
 void SendPeer::Heard(const LinkName& name, const Frame& frame) {
   pump_.MarkDirty(name.link);
+  if (HeardAnswer(frame)) return;
   session_.Receive(name.link, frame, now());
 }
 

@@ -63,7 +63,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   void CloseAll() override;
   void BreakFlows() noexcept override;
   // SendOwner:
-  std::shared_ptr<void> KeepAlive() override { return shared_from_this(); }
+  std::shared_ptr<void> KeepAlive() override { return weak_from_this().lock(); }
   void Heard(const LinkName& name, const Frame& frame) override;
   void Trouble(const LinkName& name, plan::EvidenceCause cause) override;
   void LinkClosed(LinkName name, bool ok) override;
@@ -72,6 +72,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
     pump_.MarkDirty(name.link);
   }
   bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) override;
+  void Offer(const LinkName& name, const Endpoint& endpoint) override;
   void Connected(const LinkName& name) override { session_.LinkConnected(name.link, name.incarnation, now()); }
   bool Pull(const LinkName& name, Chunk* chunk) override;
   WriteTarget TargetOf(const LinkName& name, const Chunk& chunk) const override { return session_.TargetOf(name.link, chunk); }
@@ -87,6 +88,10 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   SendSession::Options MakeOptions(const Host& host, const Target& target, uint64_t session);
   void Execute(const Action& action);
   void OpenLink(LinkId link, Incarnation incarnation);
+  // What carries the link; nothing: its rails cannot be joined.
+  std::optional<TransportKind> TransportOf(const LinkName& name) const;
+  // True: the frame was an answer to an offer.
+  bool HeardAnswer(const Frame& frame);
   // A small message whose way is free. False: it is not posted yet.
   bool SendNow(FlowId flow, const Buffer& from, uint64_t bytes);
   void HearAnswers(FlowId flow);

@@ -47,6 +47,7 @@ TEST_P(Contract, GrantedInOrderWhoeverPostsFirst) {
 
 TEST_P(Contract, EagerBufferMayBeOverwrittenBeforeAnybodyReceives) {
   Make();
+  if (!world_->HasEagerMessages()) GTEST_SKIP() << "needs the trait: eager messages";
   Start(1);
   for (const size_t bytes : {size_t{8}, kEagerBytes, size_t{0}, size_t{5000}}) job_->Send(flows_[0], bytes);
   // The job overwrites each as soon as it is reported done.
@@ -72,6 +73,7 @@ TEST_P(Contract, EagerCreditIsKept) {
 
 TEST_P(Contract, EagerCopyIsReplayedWhenItsRailDies) {
   Make({.silence = 100 * kMs});
+  if (!world_->HasEagerMessages()) GTEST_SKIP() << "needs the trait: eager messages";
   Start(kRails);
   for (const int rail : {0, 1}) world_->Silence(1, rail);
   for (const int flow : flows_)

@@ -100,6 +100,9 @@ class World {
   // lacks, as no close can fail there.
   virtual bool FailCloses(End /*end*/, bool /*fails*/) { return false; }
 
+  // Small messages are done when they are copied. False: a trait that this world lacks.
+  virtual bool HasEagerMessages() const { return true; }
+
   // ---- the daemon, as this end's process sees it ----
 
   struct Verdict {

@@ -65,8 +65,10 @@ class Io {
   std::vector<bool> device_lost, device_was_lost;  // by rail: now, and ever
   std::map<uint64_t, Registration> registered;     // by key
   uint64_t keys_given = 0;
-  int refusing_rail = -1;         // whose device takes no memory at the moment
-  std::function<void()> wake;     // asks for a turn of the process
+  int refusing_rail = -1;      // whose device takes no memory at the moment
+  std::function<void()> wake;  // asks for a turn of the process
+  // The keys of the rail's regions are void.
+  std::function<void(net::TransportKind kind, uint16_t rail)> keys_revoked;
   std::function<bool()> running;  // it is not stopped, and has not ended
 
   bool Reaches(uint16_t rail, const net::Memory& memory) const {

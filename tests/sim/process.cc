@@ -20,6 +20,10 @@ uint64_t ProcessOf(int host) { return static_cast<uint64_t>(host) + 1; }
 Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& options, const MakeRails& make_rails)
     : io_(network, tap, host, options), clock_(network->timeline()) {
   io_.wake = [this] { Wake(); };
+  io_.keys_revoked = [this](net::TransportKind kind, uint16_t rail) {
+    calls_.push_back([this, kind, rail] { memory_->DeviceBack(kind, rail); });
+    Wake();
+  };
   io_.running = [this] { return !dead_ && stopped_ == 0 && io_.now() >= paused_until_; };
   host_.clock = &clock_;
   host_.log = [this](net::LogLevel, const std::string& line) {

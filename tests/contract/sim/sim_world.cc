@@ -13,12 +13,12 @@ constexpr Nanos kJitter = 15'000;
 // A call into an end that is stopped, or an end that does not end, would wait for ever.
 constexpr Nanos kCallLimit = 60 * kNanosPerSecond;
 
-sim::ProcessOptions ProcessOptionsOf(const Options& options, bool keys) {
+sim::ProcessOptions ProcessOptionsOf(const Options& options, bool keys, bool eager) {
   sim::ProcessOptions process;
   process.rails = kRails;
   process.keys = keys;
   process.chunk_bytes = options.chunk_bytes.value_or(128 * 1024);
-  process.eager_bytes = kEagerBytes;
+  process.eager_bytes = eager ? kEagerBytes : 0;
   process.silence = options.silence;
   process.deadline = options.deadline;
   process.turn_bytes = 256 * 1024;
@@ -36,7 +36,8 @@ FlowState StateOf(net::Comm::State state) {
 
 }  // namespace
 
-SimWorld::SimWorld(const Options& options, bool keys, const sim::Process::MakeRails& make_rails) : timeline_(kSeed), network_(&timeline_) {
+SimWorld::SimWorld(const Options& options, bool keys, const sim::Process::MakeRails& make_rails, bool eager)
+    : eager_(eager), timeline_(kSeed), network_(&timeline_) {
   network_.set_send_buffer_bytes(256 * 1024);
   network_.set_receive_buffer_bytes(256 * 1024);
   for (End from = 0; from < 2; ++from)
@@ -48,7 +49,7 @@ SimWorld::SimWorld(const Options& options, bool keys, const sim::Process::MakeRa
       }
   for (End end = 0; end < 2; ++end) {
     processes_[end] =
-        std::make_unique<sim::Process>(&network_, static_cast<sim::Tap*>(this), end, ProcessOptionsOf(options, keys), make_rails);
+        std::make_unique<sim::Process>(&network_, static_cast<sim::Tap*>(this), end, ProcessOptionsOf(options, keys, eager), make_rails);
     processes_[end]->progress = [this, end] { Progress(end); };
     processes_[end]->page = [this, end] { return pages_[end]; };
   }

@@ -21,7 +21,8 @@ namespace r2cc::contract {
 class SimWorld final : public World, private sim::Tap {
  public:
   // `keys`: the sender places, by keys to registered memory.
-  explicit SimWorld(const Options& options, bool keys = false, const sim::Process::MakeRails& make_rails = nullptr);
+  // `eager`: small messages may travel so.
+  explicit SimWorld(const Options& options, bool keys = false, const sim::Process::MakeRails& make_rails = nullptr, bool eager = true);
   ~SimWorld() override { timeline_.Clear(); }
 
   std::string Node(End end) const override { return "host" + std::to_string(end); }
@@ -49,6 +50,7 @@ class SimWorld final : public World, private sim::Tap {
   void StopProcess(End end) override { processes_[end]->Stop(); }
   void ContinueProcess(End end) override { processes_[end]->Continue(); }
   void KillProcess(End end, bool child_holds_sockets) override;
+  bool HasEagerMessages() const override { return eager_; }
   bool FailCloses(End end, bool fails) override {
     processes_[end]->io().closing.fails = fails;
     return true;
@@ -95,6 +97,7 @@ class SimWorld final : public World, private sim::Tap {
   // The link monitor hears of it a moment later.
   void Tell(End end, int rail, bool up);
 
+  const bool eager_;
   sim::Timeline timeline_;
   sim::Network network_;
   std::unique_ptr<sim::Process> processes_[2];

@@ -1,0 +1,197 @@
+#include "netplugin/transport/verbs/link_core.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace r2cc::net::verbs {
+namespace {
+
+using plan::EvidenceCause;
+
+// Kinds of words; 0 is credit alone. A frame that does not fit into one word comes in parts.
+constexpr uint8_t kPart = 1, kLastPart = 2, kProofWord = 3;
+constexpr size_t kPartBytes = kSlotBytes - 8;
+
+}  // namespace
+
+LinkCore::LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, LinkOwner* owner, User* user)
+    : shared_(shared), key_(key), name_(name), owner_(owner), user_(user), rail_(shared->Of(name.local_rail)) {
+  state_->core = this;
+}
+
+LinkCore::~LinkCore() { state_->core = nullptr; }
+
+void LinkCore::Tell(const std::shared_ptr<State>& state, LinkOwner* owner, const std::function<void(LinkCore*)>& what) {
+  owner->WithLock(
+      [&] {
+        if (state->core == nullptr || state->closed.load()) return false;
+        what(state->core);
+        return true;
+      },
+      [](bool) { return false; });
+}
+
+void LinkCore::Trouble(EvidenceCause cause) {
+  if (!std::exchange(broken_, true)) owner_->Trouble(name_, cause);
+}
+
+// ---- the control thread's part ----
+
+void LinkCore::Create() {
+  if (rail_.device == nullptr || rail_.device->gone()) return Trouble(EvidenceCause::kLinkDown);
+  QueuePairOptions options{.incarnation = name_.incarnation, .port = rail_.port, .gid = rail_.gid, .psn = shared_->random()};
+  options.adaptive_routing = shared_->adaptive_routing;
+  state_->pair = std::make_unique<QueuePair>(rail_.device, options);
+  const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), log = shared_->log](Nanos) -> std::optional<Nanos> {
+    if (state->closed.load()) return std::nullopt;
+    std::string error;
+    const bool ok = state->pair->Create(&error);
+    if (!ok) log(LogLevel::kWarn, error);
+    Tell(state, owner, [&](LinkCore* core) {
+      if (!ok) return core->Trouble(EvidenceCause::kLinkDown);
+      core->ready_ = true;
+      const auto tell = [state, owner](Device::Trouble trouble) {
+        Tell(state, owner, [trouble](LinkCore* of) {
+          of->Trouble(trouble == Device::Trouble::kQueuePair ? EvidenceCause::kSocketError : EvidenceCause::kLinkDown);
+        });
+      };
+      core->listening_ = core->rail_.device->Listen({core->rail_.port, state->pair->id(), state->pair->completions(), tell});
+      core->user_->Created();
+    });
+    return std::nullopt;
+  };
+  rail_.device->control()->Submit(JobKind::kOpen, job);
+}
+
+void LinkCore::Join(const Offer& remote) {
+  const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), log = shared_->log,
+                    remote](Nanos) -> std::optional<Nanos> {
+    if (state->closed.load()) return std::nullopt;
+    std::string error;
+    const bool ok = state->pair->Join(remote, &error);
+    if (!ok) log(LogLevel::kWarn, error);
+    Tell(state, owner, [&](LinkCore* core) {
+      if (!ok) return core->Trouble(EvidenceCause::kLinkDown);
+      core->joined_ = true;
+      core->user_->Joined();
+    });
+    return std::nullopt;
+  };
+  rail_.device->control()->Submit(JobKind::kOpen, job);
+}
+
+bool LinkCore::Close() {
+  state_->closed = true;
+  out_.clear();
+  if (rail_.device == nullptr) return true;
+  if (listening_ != 0) rail_.device->Unlisten(std::exchange(listening_, 0));
+  struct Closing {
+    std::unique_ptr<Fence> fence;
+    bool told = false;
+  };
+  const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), name = name_, shared = shared_, device = rail_.device,
+                    closing = std::make_shared<Closing>()](Nanos now) -> std::optional<Nanos> {
+    const auto tell = [&](bool ok) {
+      if (alive == nullptr) return;
+      owner->WithLock(
+          [&] {
+            if (state->core != nullptr) owner->LinkClosed(name, ok);
+            return true;
+          },
+          [](bool) { return false; });
+    };
+    if (state->pair == nullptr || state->pair->id() == QueuePairId{}) {
+      state->pair = nullptr;
+      tell(true);
+      return std::nullopt;
+    }
+    const uint16_t rail = name.local_rail;
+    if (closing->fence == nullptr)
+      closing->fence = state->pair->NewFence(nullptr, [shared, rail] {
+        const int error = shared->regions.RevokeAll(rail);
+        if (error == 0) shared->keys_revoked(rail);
+        return error;
+      });
+    const auto again = closing->fence->Step(now);
+    if (again) {
+      if (closing->fence->result() == Fence::Result::kUnproved && !std::exchange(closing->told, true)) {
+        shared->log(LogLevel::kWarn, "R2CC: the RDMA device " + device->info().name + " cannot end a queue pair: what link " +
+                                         std::to_string(name.link) + " carried waits until it can, and the job fails at R2CC_DEADLINE_MS");
+        tell(false);
+      }
+      return again;
+    }
+    closing->fence = nullptr;
+    state->pair = nullptr;
+    tell(true);
+    return std::nullopt;
+  };
+  rail_.device->control()->Submit(JobKind::kClose, job);
+  return false;
+}
+
+// ---- words ----
+
+void LinkCore::Queue(const Frame& frame) {
+  const Bytes packet = Encode(frame, key_.tag);
+  for (size_t at = 0; at < packet.size(); at += kPartBytes) {
+    const size_t end = std::min(packet.size(), at + kPartBytes);
+    out_.push_back({end == packet.size() ? kLastPart : kPart,
+                    {packet.begin() + static_cast<ptrdiff_t>(at), packet.begin() + static_cast<ptrdiff_t>(end)}});
+  }
+}
+
+void LinkCore::SendProof(uint32_t crc) {
+  Word word{kProofWord, std::vector<uint8_t>(sizeof(crc))};
+  std::memcpy(word.bytes.data(), &crc, sizeof(crc));
+  out_.push_back(std::move(word));
+  Flush();
+}
+
+bool LinkCore::Flush() {
+  QueuePair* const of = pair();
+  if (of == nullptr || !joined_ || !other_ready_ || broken_) return true;
+  for (; !out_.empty() && of->CanSendWord(); out_.pop_front())
+    if (of->SendWord(out_.front().kind, out_.front().bytes) != 0) return false;
+  return of->ReturnCredit() == 0;
+}
+
+void LinkCore::OnWord(uint8_t kind, std::span<const uint8_t> bytes) {
+  if (kind == kProofWord && bytes.size() == sizeof(uint32_t)) {
+    uint32_t crc;
+    std::memcpy(&crc, bytes.data(), sizeof(crc));
+    return user_->ProofCame(crc);
+  }
+  const bool whole = kind == kLastPart;
+  if ((!whole && kind != kPart) || in_.size() + bytes.size() > kPacketBytesMax) return Trouble(EvidenceCause::kGarbled);
+  in_.insert(in_.end(), bytes.begin(), bytes.end());
+  if (!whole) return;
+  Frame frame;
+  const Bytes packet = std::exchange(in_, {});
+  if (PacketLength(packet) != packet.size() || !Decode(packet, key_.tag, &frame)) return Trouble(EvidenceCause::kGarbled);
+  user_->Heard(frame);
+}
+
+void LinkCore::Look() {
+  QueuePair* const of = pair();
+  if (of == nullptr || broken_) return;
+  const bool ok = of->Poll([this](const QueuePair::Event& event) {
+    switch (event.kind) {
+      case QueuePair::Event::Kind::kWord:
+        other_ready_ = true;
+        OnWord(event.word_kind, event.bytes);
+        break;
+      case QueuePair::Event::Kind::kMark:
+        if (!user_->Mark(event.immediate, event.immediate_bytes)) Trouble(EvidenceCause::kGarbled);
+        break;
+      case QueuePair::Event::Kind::kRetired: user_->Retired(event.through); break;
+      case QueuePair::Event::Kind::kFailed: Trouble(EvidenceCause::kSocketError); break;
+    }
+    return !broken_;
+  });
+  if (!ok) return Trouble(EvidenceCause::kLinkDown);
+  if (!broken_ && !Flush()) Trouble(EvidenceCause::kSocketError);
+}
+
+}  // namespace r2cc::net::verbs

@@ -1,0 +1,121 @@
+// What both ends of a verbs link have in common: the life of its queue pair, its control channel, and its close.
+//
+// The queue pair is made, joined and fenced in the device's control thread, which holds what it needs by itself: a link may be gone by
+// then. Everything else is the lock holder's.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_LINK_CORE_H_
+#define R2CC_NETPLUGIN_TRANSPORT_VERBS_LINK_CORE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "netplugin/config/log.h"
+#include "netplugin/transport/links.h"
+#include "netplugin/transport/verbs/device.h"
+#include "netplugin/transport/verbs/queue_pair.h"
+#include "netplugin/transport/verbs/region_table.h"
+
+namespace r2cc::net::verbs {
+
+// What the links of a process share; it outlives them.
+struct VerbsShared {
+  const Clock* clock = nullptr;
+  std::function<uint32_t()> random;
+  std::function<void(LogLevel, const std::string&)> log;
+  // The keys of a rail's regions are void: they are to be registered anew, without a lock of a peer. Any thread.
+  std::function<void(uint16_t rail)> keys_revoked;
+  bool adaptive_routing = false;
+  RegionTable regions;
+  // By rail; null: it has none now.
+  struct RailDevice {
+    std::shared_ptr<Device> device;
+    uint8_t port = 1;
+    GidWish gid;
+  };
+  std::mutex mutex;
+  std::vector<RailDevice> rails;
+
+  RailDevice Of(uint16_t rail) {
+    const std::lock_guard lock(mutex);
+    return rail < rails.size() ? rails[rail] : RailDevice{};
+  }
+};
+
+class LinkCore final : public ControlChannel {
+ public:
+  // The link that it is in.
+  class User {
+   public:
+    virtual ~User() = default;
+    virtual void Created() = 0;
+    virtual void Joined() = 0;
+    virtual void Heard(const Frame& frame) = 0;
+    // False: what came breaks the protocol.
+    virtual bool Mark(uint32_t immediate, uint32_t bytes) = 0;
+    virtual void Retired(uint64_t through) = 0;
+    virtual void ProofCame(uint32_t crc) = 0;
+  };
+
+  LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, LinkOwner* owner, User* user);
+  ~LinkCore() override;
+
+  // Created() or trouble follows; then Join(), and Joined() or trouble.
+  void Create();
+  void Join(const Offer& remote);
+  // The other end has its queue pair ready: words may go.
+  void OtherIsReady() { other_ready_ = true; }
+  // As SendLink::Close(); never at once.
+  bool Close();
+
+  // Null: not created yet, or closed.
+  QueuePair* pair() const { return state_->closed.load() ? nullptr : ready_ ? state_->pair.get() : nullptr; }
+  bool joined() const { return joined_; }
+  void Trouble(plan::EvidenceCause cause);
+  void SendProof(uint32_t crc);
+  // Handles what has completed, sends what waits.
+  void Look();
+
+  // ControlChannel:
+  void Queue(const Frame& frame) override;
+  bool Flush() override;
+  bool flushed() const override { return out_.empty(); }
+  void HalfClose() override {}
+  void Poll() override { Look(); }
+
+ private:
+  // What the control thread shares with the link. `core` is read and set with the peer's lock.
+  struct State {
+    std::unique_ptr<QueuePair> pair;
+    std::atomic<bool> closed{false};
+    LinkCore* core = nullptr;
+  };
+  struct Word {
+    uint8_t kind = 0;
+    std::vector<uint8_t> bytes;
+  };
+  // In the control thread: calls `what` with the lock if the link is still alive.
+  static void Tell(const std::shared_ptr<State>& state, LinkOwner* owner, const std::function<void(LinkCore*)>& what);
+  void OnWord(uint8_t kind, std::span<const uint8_t> bytes);
+
+  VerbsShared* const shared_;
+  const SessionKey key_;
+  const LinkName name_;
+  LinkOwner* const owner_;
+  User* const user_;
+  const VerbsShared::RailDevice rail_;
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+  Device::Token listening_ = 0;
+  bool ready_ = false, joined_ = false, other_ready_ = false, broken_ = false;
+  std::deque<Word> out_;
+  std::vector<uint8_t> in_;  // parts of a frame
+};
+
+}  // namespace r2cc::net::verbs
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_LINK_CORE_H_

@@ -1,0 +1,55 @@
+// The acceptor's end of one incarnation: what completes here has been placed already.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_RECV_LINK_H_
+#define R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_RECV_LINK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "netplugin/transport/links.h"
+#include "netplugin/transport/verbs/link_core.h"
+
+namespace r2cc::net::verbs {
+
+class VerbsPort;
+
+// An offer on its way to the link that it is for.
+struct VerbsConnection final : Connection {
+  explicit VerbsConnection(const verbs::Offer& of) : offer(of) {}
+  const verbs::Offer offer;
+};
+
+class VerbsRecvLink final : public RecvLink, private LinkCore::User {
+ public:
+  VerbsRecvLink(VerbsPort* port, const LinkName& name, RecvOwner* owner, Counter* carried);
+  ~VerbsRecvLink() override;
+
+  ControlChannel* control() override { return &core_; }
+  bool Close() override;
+  bool Attach(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* greeted, bool* control,
+              std::string* reason) override;
+  bool Poll(FlowId wanted) override;
+  bool Forget(FlowId flow) override { return !closing_ && !owner_->MayBePlaced(flow); }
+
+ private:
+  // LinkCore::User:
+  void Created() override;
+  void Joined() override;
+  void Heard(const Frame& frame) override { owner_->Heard(name_, frame); }
+  bool Mark(uint32_t immediate, uint32_t bytes) override;
+  void Retired(uint64_t) override {}
+  void ProofCame(uint32_t crc) override;
+
+  VerbsPort* const port_;
+  const LinkName name_;
+  RecvOwner* const owner_;
+  Counter* const carried_;
+  LinkCore core_;
+  bool attached_ = false, closing_ = false;
+  uint64_t marks_ = 0;
+  Offer offer_;
+};
+
+}  // namespace r2cc::net::verbs
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_RECV_LINK_H_
