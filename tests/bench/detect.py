@@ -133,6 +133,7 @@ def parse_arguments() -> argparse.Namespace:
   parser.add_argument("--quick", action="store_true", help="5 faults of each kind and half a minute: a try, no figures to quote")
   parser.add_argument("--rate", default="500mbit", help="of one rail (default: %(default)s)")
   parser.add_argument("--size", default="16M", help="of the all_reduce (default: %(default)s)")
+  parser.add_argument("--tls", action="store_true", help="the daemons know each other by certificates (default: insecure)")
   parser.add_argument("--json", action="store_true", help="the last line of the output is a JSON object; all else goes to standard error")
   parser.add_argument("--plugin", type=names_file, metavar="PATH", help="instead of the one built here")
   parser.add_argument("--keep-logs", type=own_path, metavar="DIR", help="leave logs there")
@@ -188,7 +189,7 @@ def measure(options: argparse.Namespace, cluster: Cluster, processes: Processes,
   watched = watch(stage, processes, options.minutes, options.hogs)
   begin_ns = monotonic_ns()
   said = {"nodes": NODES, "rails": RAILS, "rate": options.rate, "runs": options.runs, "watched_minutes": options.minutes,
-          "hogs": options.hogs}
+          "tls": options.tls, "hogs": options.hogs}
   for kind in options.kinds:
     said |= strike_all(stage, kind, options.runs)
   bystanders = stage.accused(begin_ns)
@@ -215,7 +216,7 @@ def main() -> int:
       return measure(options, cluster, processes, listener, pauses)
 
   return in_namespaces.run("detect", NamespaceLab(NODES, RAILS, rate=options.rate), listen_and_measure, options.json, options.plugin,
-                           options.keep_logs)
+                           options.keep_logs, options.tls)
 
 
 if __name__ == "__main__":

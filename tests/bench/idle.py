@@ -20,6 +20,7 @@ def parse_arguments() -> argparse.Namespace:
   parser = argparse.ArgumentParser(prog="idle", description=__doc__, allow_abbrev=False)
   parser.add_argument("--seconds", type=float, default=60, help="to watch, with and without a job each (default: %(default)s)")
   parser.add_argument("--rails", type=int, default=8, help="of each node (default: %(default)s)")
+  parser.add_argument("--tls", action="store_true", help="the daemons know each other by certificates (default: insecure)")
   parser.add_argument("--json", action="store_true", help="the last line of the output is a JSON object; all else goes to standard error")
   options = parser.parse_args()
   if options.seconds < 1 or not 1 <= options.rails <= 16:
@@ -74,14 +75,14 @@ def measure(options: argparse.Namespace, cluster: Cluster) -> Figures:
   facts["others_share"] = round(others.share(), 3)
   if (warning := machine.warning(facts)) is not None:
     say(warning)
-  return {"nodes": NODES, "rails": options.rails, "seconds": options.seconds, "core_share_without_job": round(alone, 5),
+  return {"nodes": NODES, "rails": options.rails, "tls": options.tls, "seconds": options.seconds, "core_share_without_job": round(alone, 5),
           "core_share": round(with_job, 5), "memory_peak_mib": round(memory_mib, 1), "machine": facts}
 
 
 def main() -> int:
   options = parse_arguments()
   return in_namespaces.run("idle", NamespaceLab(NODES, options.rails, rate="500mbit"), lambda cluster, _: measure(options, cluster),
-                           options.json)
+                           options.json, tls=options.tls)
 
 
 if __name__ == "__main__":

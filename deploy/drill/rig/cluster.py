@@ -85,10 +85,12 @@ class Job:
 
 
 class Cluster:
-  """The daemons and jobs of one lab; `folder` must have a short path, because it holds Unix sockets."""
+  """The daemons and jobs of one lab; `folder` must have a short path, because it holds Unix sockets. `tls`: the daemons know each other
+  by certificates."""
 
-  def __init__(self, lab: Lab, binaries: Binaries, folder: pathlib.Path, processes: Processes, daemons: bool = True):
+  def __init__(self, lab: Lab, binaries: Binaries, folder: pathlib.Path, processes: Processes, daemons: bool = True, tls: bool = False):
     self.lab, self.binaries, self.has_daemons = lab, binaries, daemons
+    self._authority = folder / "ca" if tls else None
     self._folder, self._processes = folder, processes
     self._daemons: dict[int, ManagedProcess] = {}
     self._lives: dict[int, int] = {}
@@ -115,11 +117,23 @@ class Cluster:
     for rail in range(lab.rails):
       interface = f' interface: "rail{rail}"' if lab.mode == "namespaces" else ""
       lines.append(f'nics {{ name: "rail{rail}"{interface} address: "{lab.rail_address(RailId(node, rail))}"{rate} }}')
-    # The lab's network is the lab's alone.
-    lines += ['store { embedded_node: "n0" }', "insecure: true", "drills { allow: true }"]
+    # The lab's network is the lab's alone: without certificates nobody else reaches it either.
+    trust = "insecure: true" if self._authority is None else f'tls {{ directory: "{self._authority / f"n{node}"}" }}'
+    lines += ['store { embedded_node: "n0" }', trust, "drills { allow: true }"]
     return "\n".join(lines) + "\n"
 
+  def _make_certificates(self, authority: pathlib.Path) -> None:
+    """An authority, and a directory of each node in it."""
+    commands = [["init"], *(["issue", f"n{node}"] for node in range(self.lab.nodes))]
+    for command in commands:
+      argv = [str(self.binaries.ctl), "certs", *command, "--dir", str(authority)]
+      done = subprocess.run(argv, capture_output=True, text=True, timeout=_CTL_TIMEOUT_S, check=False, env=clean_environment({}))
+      if done.returncode != 0:
+        raise LabError(f"r2ccctl certs {' '.join(command)}: {' '.join(done.stderr.split())}")
+
   def start_daemons(self) -> None:
+    if self._authority is not None and not self._authority.exists():
+      self._make_certificates(self._authority)
     for node in range(self.lab.nodes):
       self.start_daemon(node)
     for node in range(self.lab.nodes):
