@@ -1,9 +1,9 @@
 #include "daemon/forget_service.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/names.h"
 
 namespace r2cc::daemon {
@@ -22,7 +22,7 @@ struct ForgetService::Round {
   size_t under_way = 0;
   absl::Status here;
   v1::ForgetNodeReply reply = {};
-  bool known_elsewhere = false;  // another daemon forgot the node, or says why it did not
+  absl::Status refusal;  // of a daemon that knows the node and keeps it
   bool answered = false;
 };
 
@@ -88,8 +88,13 @@ void ForgetService::AskOthers(const std::shared_ptr<Round>& round) {
 void ForgetService::OnAnswer(Round* round, const std::string& node, const absl::StatusOr<v1::ForgetNodeReply>& reply) {
   // Who did not know it has nothing to forget.
   if (absl::IsNotFound(reply.status())) return;
-  round->known_elsewhere |= !absl::IsUnavailable(reply.status()) && !absl::IsDeadlineExceeded(reply.status());
-  if (reply.ok()) return round->reply.set_others(round->reply.others() + 1);
+  if (reply.ok()) {
+    if (!round->here.ok()) round->reply.set_silent_ns(std::max(round->reply.silent_ns(), reply->silent_ns()));
+    return round->reply.set_others(round->reply.others() + 1);
+  }
+  if (round->refusal.ok() && absl::IsFailedPrecondition(reply.status()))
+    round->refusal = absl::FailedPreconditionError(
+        absl::StrCat("on ", node, ": ", CleanText(reply.status().message().data(), reply.status().message().size())));
   round->reply.set_refused(round->reply.refused() + 1);
   if (round->reply.refusals_size() >= kRefusalsShown) return;
   v1::ForgetNodeReply::Refusal& refusal = *round->reply.add_refusals();
@@ -100,15 +105,16 @@ void ForgetService::OnAnswer(Round* round, const std::string& node, const absl::
 void ForgetService::Finish(Round* round) {
   if (std::exchange(round->answered, true)) return;
   round->reply.set_pending(static_cast<uint32_t>(round->under_way + round->to_ask.size()));
-  // Those that cannot be reached say nothing of it.
-  const bool nobody = !round->here.ok() && !round->known_elsewhere;
+  // Nobody has forgotten it. Who cannot be reached, or does not let the asker, says nothing of it.
+  const bool nobody = !round->here.ok() && round->reply.others() == 0;
+  const absl::Status why = round->refusal.ok() ? round->here : round->refusal;
   if (!round->here.ok())
     parts_.audit->Add({.action = "forget",
                        .node = Clean(round->request.node()),
-                       .status = nobody ? round->here : absl::OkStatus(),
+                       .status = nobody ? why : absl::OkStatus(),
                        .result = "it was not known here, and handed on"},
                       round->caller);
-  round->answer(nobody ? absl::StatusOr<v1::ForgetNodeReply>(round->here) : round->reply);
+  round->answer(nobody ? absl::StatusOr<v1::ForgetNodeReply>(why) : round->reply);
 }
 
 }  // namespace r2cc::daemon

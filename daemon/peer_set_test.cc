@@ -232,6 +232,34 @@ TEST_F(DepartedTest, AnOperatorMayForgetWhoHasLeft) {
   EXPECT_TRUE(Planned("n7")) << "it is back";
 }
 
+// n9 is not known here: what n1 says of it is what the operator hears.
+TEST_F(DepartedTest, TheOtherDaemonsAreAskedAndWhatTheySayIsTold) {
+  peers_->Receive("n1", PeerView(1, v1::HEALTHY));
+  core_.Advance(kNanosPerSecond);
+  const std::string unknown = "there is no node 'n9'; the nodes are n0 n1 n2";
+  EXPECT_EQ(Forget("n9").status(), absl::NotFoundError(unknown)) << "nobody can be reached";
+  v1::ForgetNodeRequest asked;
+  absl::StatusOr<v1::ForgetNodeReply> said = absl::PermissionDeniedError("uid 0 on n0 does not have the role OPERATE");
+  peers_->SetForgetter("n1", [&](const v1::ForgetNodeRequest& request) {
+    asked = request;
+    return said;
+  });
+  EXPECT_EQ(Forget("n9").status(), absl::NotFoundError(unknown)) << "who may not ask there hears nothing of the node";
+  EXPECT_EQ(asked.node(), "n9");
+  EXPECT_EQ(asked.asker().node(), "n0");
+  said = absl::NotFoundError("there is no node 'n9'");
+  EXPECT_EQ(Forget("n9").status(), absl::NotFoundError(unknown));
+  said = absl::FailedPreconditionError("node n9 is alive\n");
+  EXPECT_EQ(Forget("n9").status(), absl::FailedPreconditionError("on n1: node n9 is alive?"));
+  v1::ForgetNodeReply done;
+  done.set_silent_ns(7 * kNanosPerSecond);
+  said = done;
+  const auto reply = Forget("n9");
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->others(), 1u);
+  EXPECT_EQ(reply->silent_ns(), 7 * kNanosPerSecond);
+}
+
 TEST_F(DepartedTest, WhoIsSilentForHoursIsForgottenUnlessTheConfigurationNamesHim) {
   FakeWorld::MakeDaemon(R"(node: "n0" peers { node: "n1" address: "h1:7460" } nics { name: "rail0" interface: "eth0" }
                            limits { forget_nodes_after_h: 1 })",

@@ -1,7 +1,6 @@
 #include "netplugin/flow/recv_flows.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "netplugin/flow/mutant.h"
@@ -63,15 +62,12 @@ std::span<const FlowId> RecvFlows::TakeChanged() {
 }
 
 bool RecvFlows::FindBySlot(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const {
-  if (flows_.empty()) return false;
-  // Numbers are given one after the other, so nearly always the first one is it.
-  const uint64_t last = std::prev(flows_.end())->first;
+  // Numbers are the peer's: as many looks as there are flows, whatever they are.
   const Flow* found = nullptr;
-  for (uint64_t id = slot; id <= last; id += slots) {
-    const Flow* const one = flows_.Find(static_cast<FlowId>(id));
-    if (one == nullptr) continue;
+  for (const auto& [id, one] : flows_) {
+    if (id % slots != slot) continue;
     if (found != nullptr) return false;
-    found = one;
+    found = &one;
   }
   if (found == nullptr) return false;
   *flow = found->id;

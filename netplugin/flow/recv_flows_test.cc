@@ -204,5 +204,17 @@ TEST_F(RecvFlowsTest, SmallMessagesWaitLongerAndInGreaterNumber) {
   EXPECT_EQ(Told(1 + 4 * kNanosPerMs).size(), 1u);
 }
 
+TEST_F(RecvFlowsTest, FindsTheOneFlowOfASlot) {
+  FlowId found = 0;
+  MessageId placed_through = 7;
+  constexpr uint32_t kSlots = 16;
+  ASSERT_TRUE(flows.FindBySlot(kFlow % kSlots, kSlots, &found, &placed_through));
+  EXPECT_EQ(found, kFlow);
+  EXPECT_EQ(placed_through, 0u);
+  EXPECT_FALSE(flows.FindBySlot((kFlow + 1) % kSlots, kSlots, &found, &placed_through));
+  flows.Open(kFlow + kSlots, kHome);
+  EXPECT_FALSE(flows.FindBySlot(kFlow % kSlots, kSlots, &found, &placed_through)) << "two flows have it";
+}
+
 }  // namespace
 }  // namespace r2cc::net
