@@ -1,5 +1,5 @@
-// From r2ccctl's command line to the request it stands for. A new command: one more sub-command here, its request in Request, its
-// reply's text in format.h and one more overload in run.cc.
+// From r2ccctl's command line to the request it stands for. A new command: one more sub-command in commands/, its request in
+// commands/request.h, its reply's text in format.h and one more overload in run.cc.
 #ifndef R2CC_CLIENT_ARGUMENTS_H_
 #define R2CC_CLIENT_ARGUMENTS_H_
 
@@ -9,31 +9,10 @@
 
 #include "absl/time/time.h"
 #include "client/certs.h"
+#include "client/commands/request.h"
 #include "client/simulate.h"
-#include "proto/r2cc.pb.h"
 
 namespace r2cc::client {
-
-enum class Output { kTable, kJson };
-
-// `watch`, which is many requests.
-struct WatchCommand {
-  int interval_ms = 1000;
-  int count = 0;  // 0: until interrupted
-};
-
-// `health`: whether the daemon answers, soon.
-struct HealthCommand {};
-
-// An action on every NIC that fits: `request.node` and `request.nic` are patterns (base/glob.h). RAIL/* is that rail of all nodes.
-struct ActCommand {
-  v1::NicActionRequest request;
-  bool wait = false;  // until nothing travels over them any more
-};
-
-using Request = std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest,
-                             v1::GetPlanRequest, v1::ExplainNicRequest, v1::ProbePathsRequest, v1::ExplainPlanRequest,
-                             v1::ForgetNodeRequest, HealthCommand, WatchCommand, ActCommand>;
 
 struct Invocation {
   Request request;

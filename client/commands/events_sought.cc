@@ -1,4 +1,4 @@
-#include "client/events_sought.h"
+#include "client/commands/events_sought.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"

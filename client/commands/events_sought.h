@@ -1,6 +1,6 @@
 // Which events a person asks for: the flags of `r2ccctl events`.
-#ifndef R2CC_CLIENT_EVENTS_SOUGHT_H_
-#define R2CC_CLIENT_EVENTS_SOUGHT_H_
+#ifndef R2CC_CLIENT_COMMANDS_EVENTS_SOUGHT_H_
+#define R2CC_CLIENT_COMMANDS_EVENTS_SOUGHT_H_
 
 #include <cstdint>
 #include <string>
@@ -28,4 +28,4 @@ absl::StatusOr<v1::EventsRequest> MakeEventsRequest(const EventsSought& sought, 
 
 }  // namespace r2cc::client
 
-#endif  // R2CC_CLIENT_EVENTS_SOUGHT_H_
+#endif  // R2CC_CLIENT_COMMANDS_EVENTS_SOUGHT_H_

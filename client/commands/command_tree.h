@@ -1,0 +1,64 @@
+// The tree of r2ccctl's commands: each says what it takes, and what it stands for once the command line is parsed.
+#ifndef R2CC_CLIENT_COMMANDS_COMMAND_TREE_H_
+#define R2CC_CLIENT_COMMANDS_COMMAND_TREE_H_
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/commands/request.h"
+
+namespace r2cc::client {
+
+// The flags of every command.
+struct GlobalFlags {
+  std::string run_dir;
+  std::string socket;
+  std::string server;
+  std::string certs;
+  std::string output;
+
+  Output format() const { return output == "json" ? Output::kJson : Output::kTable; }
+};
+
+class CommandTree {
+ public:
+  // `now` and `zone`: for times that a person types.
+  CommandTree(absl::Time now, absl::TimeZone zone);
+  CommandTree(const CommandTree&) = delete;
+  CommandTree& operator=(const CommandTree&) = delete;
+
+  CLI::App* root() { return &root_; }
+  const GlobalFlags& global() const { return global_; }
+  absl::Time now() const { return now_; }
+  absl::TimeZone zone() const { return zone_; }
+
+  // A (sub-)command: global flags may stand behind it, and its errors are ours to word.
+  CLI::App* Add(CLI::App* parent, const std::string& name, const std::string& description);
+  // One that is nothing without a command behind it.
+  CLI::App* AddGroup(CLI::App* parent, const std::string& name, const std::string& description);
+  // `make` says what `command` stands for, once it was parsed. It owns what the command's flags are read into.
+  void Means(CLI::App* command, std::function<absl::StatusOr<Chosen>()> make) { makers_.emplace_back(command, std::move(make)); }
+
+  // After root()->parse(). INVALID_ARGUMENT with one line for a person who typed what the command does not take.
+  absl::StatusOr<Chosen> Choose() const;
+
+ private:
+  const absl::Time now_;
+  const absl::TimeZone zone_;
+  GlobalFlags global_;
+  CLI::App root_;
+  std::vector<std::pair<CLI::App*, std::function<absl::StatusOr<Chosen>()>>> makers_;
+};
+
+// All commands, in the order of --help.
+void AddAllCommands(CommandTree* tree);
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_COMMANDS_COMMAND_TREE_H_

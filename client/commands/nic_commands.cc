@@ -1,0 +1,129 @@
+#include "client/commands/nic_commands.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "client/values.h"
+
+namespace r2cc::client {
+namespace {
+
+// Of what may be done to many NICs at once.
+constexpr char kMany[] = "; 'rail0/*' is a whole rail, 'rack3-*/*' the nodes of a leaf";
+
+struct NicTyped {
+  bool force = false;
+  bool wait = false;
+  std::string nic;
+  std::string weight;
+  std::string job;
+  std::string drill_time = "10m";
+};
+
+struct ListTyped {
+  std::string node;
+  std::string node_glob;
+  bool bad = false;
+  std::vector<std::string> states;
+};
+
+CLI::App* AddNicAction(CommandTree* tree, CLI::App* parent, const std::string& name, const std::string& description, NicTyped* typed) {
+  CLI::App* app = tree->Add(parent, name, description);
+  app->add_option("NODE/NIC", typed->nic, "the NIC, such as node1/rail0")->required();
+  return app;
+}
+
+absl::StatusOr<Chosen> MakeAction(const NicTyped& typed, v1::NicAction action) {
+  const absl::StatusOr<NicName> name = ParseNicName(typed.nic);
+  if (!name.ok()) return name.status();
+  v1::NicActionRequest act;
+  act.set_node(name->node);
+  act.set_nic(name->nic);
+  act.set_action(action);
+  act.set_force(typed.force);
+  act.set_job(typed.job);
+  if (action == v1::FAIL) {
+    const absl::StatusOr<int64_t> drill = ParseDrillTime(typed.drill_time);
+    if (!drill.ok()) return absl::InvalidArgumentError(absl::StrCat("--for ", drill.status().message()));
+    act.set_drill_ns(*drill);
+  }
+  if (action == v1::SET_WEIGHT) {
+    const absl::StatusOr<uint32_t> permille = ParseWeightPermille(typed.weight);
+    if (!permille.ok()) return permille.status();
+    act.set_weight_permille(*permille);
+  }
+  if (typed.wait || typed.nic.find_first_of("*?") != std::string::npos) return Request(ActCommand{act, typed.wait});
+  return Request(act);
+}
+
+absl::StatusOr<Chosen> MakeList(const ListTyped& typed) {
+  v1::ListNicsRequest list;
+  list.set_node(typed.node);
+  list.set_bad(typed.bad);
+  list.set_node_glob(typed.node_glob);
+  for (const std::string& word : typed.states) {
+    v1::NicState state = v1::NIC_STATE_UNSPECIFIED;
+    if (!v1::NicState_Parse(absl::AsciiStrToUpper(word), &state) || state == v1::NIC_STATE_UNSPECIFIED)
+      return absl::InvalidArgumentError(
+          absl::StrCat("--state '", word, "' is none of healthy, degraded, suspect, failed, proving, drained, uncabled"));
+    list.add_states(state);
+  }
+  return Request(list);
+}
+
+void AddList(CommandTree* tree, CLI::App* nic) {
+  const auto typed = std::make_shared<ListTyped>();
+  CLI::App* list = tree->Add(nic, "list", "every NIC with its state, of all nodes or of one");
+  list->add_option("NODE", typed->node, "only this node's NICs");
+  list->add_option("--state", typed->states, "only NICs in this state; may be repeated")->option_text("STATE")->allow_extra_args(false);
+  list->add_flag("--bad", typed->bad, "only what is not as it should be");
+  list->add_option("--node", typed->node_glob, "only nodes whose names fit, such as 'rack3-*'")->option_text("GLOB");
+  tree->Means(list, [typed] { return MakeList(*typed); });
+}
+
+}  // namespace
+
+void AddNicCommands(CommandTree* tree) {
+  CLI::App* nic = tree->AddGroup(tree->root(), "nic", "list and steer NICs");
+  AddList(tree, nic);
+  const auto typed = std::make_shared<NicTyped>();
+  const auto acts = [&](CLI::App* app, v1::NicAction action) { tree->Means(app, [typed, action] { return MakeAction(*typed, action); }); };
+
+  CLI::App* why =
+      AddNicAction(tree, nic, "why", "the verdict on a NIC: where the fault is, the evidence, what was done, what to do", typed.get());
+  tree->Means(why, [typed]() -> absl::StatusOr<Chosen> {
+    const absl::StatusOr<NicName> name = ParseNicName(typed->nic);
+    if (!name.ok()) return name.status();
+    v1::ExplainNicRequest explain;
+    explain.set_node(name->node);
+    explain.set_nic(name->nic);
+    return Request(explain);
+  });
+  CLI::App* drain = AddNicAction(tree, nic, "drain",
+                                 absl::StrCat("send no new traffic over a NIC; what is in flight ends by itself", kMany), typed.get());
+  acts(drain, v1::DRAIN);
+  drain->add_flag("--wait", typed->wait, "return when nothing travels over it any more");
+  CLI::App* undrain = AddNicAction(tree, nic, "undrain", absl::StrCat("take a drain back", kMany), typed.get());
+  acts(undrain, v1::UNDRAIN);
+  for (CLI::App* app : {drain, undrain})
+    app->add_option("--job", typed->job, "for this job alone, by the name that `r2ccctl jobs` shows; others go on as they do")
+        ->option_text("JOB");
+  CLI::App* weight =
+      AddNicAction(tree, nic, "weight", "limit a NIC's share of the traffic; 1 takes the limit away, 0 forbids the NIC", typed.get());
+  weight->add_option("WEIGHT", typed->weight, "from 0 to 1 (0.5) or from 0% to 100% (50%)")->required();
+  acts(weight, v1::SET_WEIGHT);
+
+  CLI::App* fail = AddNicAction(tree, tree->root(), "fail-nic", "drill: treat a NIC as dead, abandon what is in flight on it", typed.get());
+  fail->add_option("--for", typed->drill_time, "when it ends by itself: 1s to 24h")->option_text("TIME")->capture_default_str();
+  acts(fail, v1::FAIL);
+  for (CLI::App* app : {drain, weight, fail}) app->add_flag("--force", typed->force, "also the last NIC of its node that carries traffic");
+  acts(AddNicAction(tree, tree->root(), "restore-nic", "end a drill begun with fail-nic before its time", typed.get()), v1::RESTORE);
+}
+
+}  // namespace r2cc::client

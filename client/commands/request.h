@@ -1,0 +1,40 @@
+// What a command line of r2ccctl may stand for.
+#ifndef R2CC_CLIENT_COMMANDS_REQUEST_H_
+#define R2CC_CLIENT_COMMANDS_REQUEST_H_
+
+#include <variant>
+
+#include "client/certs.h"
+#include "client/simulate.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::client {
+
+enum class Output { kTable, kJson };
+
+// `watch`, which is many requests.
+struct WatchCommand {
+  int interval_ms = 1000;
+  int count = 0;  // 0: until interrupted
+};
+
+// `health`: whether the daemon answers, soon.
+struct HealthCommand {};
+
+// An action on every NIC that fits: `request.node` and `request.nic` are patterns (base/glob.h). RAIL/* is that rail of all nodes.
+struct ActCommand {
+  v1::NicActionRequest request;
+  bool wait = false;  // until nothing travels over them any more
+};
+
+// Asked of a daemon.
+using Request = std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest,
+                             v1::GetPlanRequest, v1::ExplainNicRequest, v1::ProbePathsRequest, v1::ExplainPlanRequest,
+                             v1::ForgetNodeRequest, HealthCommand, WatchCommand, ActCommand>;
+
+// Those behind Request ask no daemon.
+using Chosen = std::variant<Request, SimulateCommand, CertsCommand>;
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_COMMANDS_REQUEST_H_
