@@ -6,7 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "health/view/nic_state.h"
 
 namespace r2cc::daemon {

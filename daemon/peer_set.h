@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/event_reporter.h"
 #include "daemon/io/peer_transport.h"
 #include "daemon/io/store.h"

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/event_loop.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/io/addresses.h"
 #include "daemon/io/files.h"
 #include "daemon/io/page_sink.h"

@@ -21,7 +21,7 @@
 #include "absl/status/status.h"
 #include "base/core/clock.h"
 #include "base/executor.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/core_backend.h"
 #include "daemon/event_log.h"
 #include "daemon/event_reporter.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/rpc/answer.h"
 #include "daemon/view_broadcaster.h"
 #include "proto/r2cc.pb.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <functional>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 namespace r2cc::daemon {
 namespace {

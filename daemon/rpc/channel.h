@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/rpc/channel_pool.h"
 #include "daemon/trust/tls_files.h"
 #include "grpcpp/grpcpp.h"

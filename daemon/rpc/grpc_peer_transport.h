@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/executor.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/io/peer_transport.h"
 #include "daemon/rpc/channel.h"
 #include "daemon/view_broadcaster.h"

@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 namespace r2cc::daemon {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/trust/roles.h"
 
 namespace r2cc::daemon {

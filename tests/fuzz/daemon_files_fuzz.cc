@@ -5,7 +5,7 @@
 
 #include "base/core/check.h"
 #include "base/names.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/state/saved_state.h"
 #include "tests/fuzz/input.h"
 

@@ -1,13 +1,13 @@
 // One configuration for many machines: what it names by a pattern or a network becomes what this machine has of it. Pure.
-#ifndef R2CC_DAEMON_CONFIG_PATTERNS_H_
-#define R2CC_DAEMON_CONFIG_PATTERNS_H_
+#ifndef R2CC_DAEMON_CONFIG_CONFIG_PATTERNS_H_
+#define R2CC_DAEMON_CONFIG_CONFIG_PATTERNS_H_
 
 #include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 namespace r2cc::daemon {
 
@@ -18,4 +18,4 @@ absl::Status FitToMachine(const std::map<std::string, std::vector<std::string>>&
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_CONFIG_PATTERNS_H_
+#endif  // R2CC_DAEMON_CONFIG_CONFIG_PATTERNS_H_

@@ -1,4 +1,4 @@
-#include "daemon/config_text.h"
+#include "daemon/config/config_text.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,12 +1,12 @@
 // The files of the configuration: the one that --config names, and what stands in the directory beside it.
-#ifndef R2CC_DAEMON_IO_CONFIG_FILES_H_
-#define R2CC_DAEMON_IO_CONFIG_FILES_H_
+#ifndef R2CC_DAEMON_CONFIG_CONFIG_FILES_H_
+#define R2CC_DAEMON_CONFIG_CONFIG_FILES_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 namespace r2cc::daemon {
 
@@ -22,4 +22,4 @@ absl::StatusOr<std::vector<ConfigText>> ReadConfigFiles(const std::string& file)
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_IO_CONFIG_FILES_H_
+#endif  // R2CC_DAEMON_CONFIG_CONFIG_FILES_H_

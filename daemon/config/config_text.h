@@ -1,6 +1,6 @@
 // The configuration's files as one message, in which each field knows its file and line.
-#ifndef R2CC_DAEMON_CONFIG_TEXT_H_
-#define R2CC_DAEMON_CONFIG_TEXT_H_
+#ifndef R2CC_DAEMON_CONFIG_CONFIG_TEXT_H_
+#define R2CC_DAEMON_CONFIG_CONFIG_TEXT_H_
 
 #include <memory>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "google/protobuf/text_format.h"
 #include "proto/config.pb.h"
 
@@ -53,4 +53,4 @@ absl::StatusOr<ParsedConfig> MergeConfigTexts(const std::vector<ConfigText>& tex
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_CONFIG_TEXT_H_
+#endif  // R2CC_DAEMON_CONFIG_CONFIG_TEXT_H_

@@ -1,4 +1,4 @@
-#include "daemon/config_patterns.h"
+#include "daemon/config/config_patterns.h"
 
 #include <algorithm>
 #include <set>

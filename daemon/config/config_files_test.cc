@@ -1,4 +1,4 @@
-#include "daemon/io/config_files.h"
+#include "daemon/config/config_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // The daemon's configuration: parsed once, checked whole, then a constant.
 //
 // Its files are text-format r2cc.v1.DaemonConfig. Whatever is wrong with them is told in one line that names file, line and thing.
-#ifndef R2CC_DAEMON_CONFIG_H_
-#define R2CC_DAEMON_CONFIG_H_
+#ifndef R2CC_DAEMON_CONFIG_CONFIG_H_
+#define R2CC_DAEMON_CONFIG_CONFIG_H_
 
 #include <cstdint>
 #include <optional>
@@ -194,4 +194,4 @@ std::string CanonicalAddress(std::string_view text);
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_CONFIG_H_
+#endif  // R2CC_DAEMON_CONFIG_CONFIG_H_

@@ -1,4 +1,4 @@
-#include "daemon/config_patterns.h"
+#include "daemon/config/config_patterns.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 #include <arpa/inet.h>
 
@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/names.h"
-#include "daemon/config_text.h"
+#include "daemon/config/config_text.h"
 #include "health/io/port_facts.h"
 #include "proto/config.pb.h"
 

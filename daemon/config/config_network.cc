@@ -4,7 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 namespace r2cc::daemon {
 namespace {
