@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -181,11 +182,14 @@ class Signals {
 // While it lives, a loop that does not turn is told of.
 class LoopGuard {
  public:
-  LoopGuard(Executor* core, Executor* disk) : thread_("r2ccd-guard") {
+  // `core_turns` hears of the core alone, on the guard's thread.
+  LoopGuard(Executor* core, Executor* disk, std::function<void(bool turns)> core_turns)
+      : thread_("r2ccd-guard"), core_turns_(std::move(core_turns)) {
     thread_.loop().RunAndWait([&] {
       guard_ = std::make_unique<StallGuard>(
-          &thread_.loop(), std::vector<StallGuard::Watched>{{"core", core, kCoreStallMax}, {"disk", disk, kDiskStallMax}},
-          [](const std::string& name, bool stalled, Nanos lasted) {
+          &thread_.loop(), std::vector<StallGuard::Watched>{{kCore, core, kCoreStallMax}, {"disk", disk, kDiskStallMax}},
+          [this](const std::string& name, bool stalled, Nanos lasted) {
+            if (name == kCore) core_turns_(!stalled);
             const std::string text = absl::StrCat("the ", name, " loop ", stalled ? "does not turn" : "turns again");
             if (stalled)
               LogError(text, {{"for_ms", lasted / kNanosPerMs}});
@@ -201,7 +205,9 @@ class LoopGuard {
   LoopGuard& operator=(const LoopGuard&) = delete;
 
  private:
+  static constexpr char kCore[] = "core";
   ScopedLoopThread thread_;
+  const std::function<void(bool turns)> core_turns_;
   std::unique_ptr<StallGuard> guard_;
 };
 
@@ -256,7 +262,7 @@ absl::Status Serve(const Config& config, Signals* signals, const Manager& manage
   std::optional<ServiceNotifier> notifier;
   if (manager.sink != nullptr) notifier.emplace(manager.sink.get(), &loop, manager.watchdog, [&wiring] { return wiring.StatusLine(); });
   {
-    const LoopGuard guard(&loop, world->disk());
+    const LoopGuard guard(&loop, world->disk(), [&servers](bool turns) { servers->SetServing(turns); });
     // The first plan is on the page, and whoever waited for this unit is answered.
     if (notifier.has_value()) notifier->Ready();
     loop.Run();

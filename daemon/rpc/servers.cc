@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "grpc/support/log.h"
+#include "grpcpp/ext/health_check_service_server_builder_option.h"
+#include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/server_posix.h"
 
 namespace r2cc::daemon {
@@ -28,6 +30,8 @@ void RedirectGrpcLog() {
 absl::StatusOr<std::unique_ptr<RpcServers>> RpcServers::Start(const Parts& parts, const std::string& socket_path, const std::string& listen,
                                                               const Credentials& credentials) {
   std::unique_ptr<RpcServers> servers(new RpcServers);
+  // For all servers of this process that do not say otherwise: gRPC has no other way to it.
+  grpc::EnableDefaultHealthCheckService(true);
   RETURN_IF_ERROR(servers->StartPeers(parts, listen, credentials));
   RETURN_IF_ERROR(servers->StartControl(parts, socket_path));
   return servers;
@@ -39,6 +43,8 @@ absl::Status RpcServers::StartPeers(const Parts& parts, const std::string& liste
   remote_control_ = MakeControlService(parts.backend, parts.authenticator);
   grpc::ServerBuilder builder;
   SetServerOptions(&builder);
+  // Who has not proved who he is gets no answer here, not even that one.
+  builder.SetOption(std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(nullptr));
   builder.RegisterService(peer_.get());
   builder.RegisterService(remote_control_.get());
   if (parts.store != nullptr) builder.RegisterService(parts.store);
@@ -74,6 +80,8 @@ absl::Status RpcServers::StartControl(const Parts& parts, const std::string& soc
                                         [server = control_server_.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); }));
   return absl::OkStatus();
 }
+
+void RpcServers::SetServing(bool serving) { control_server_->GetHealthCheckService()->SetServingStatus(serving); }
 
 RpcServers::~RpcServers() {
   control_listener_.reset();

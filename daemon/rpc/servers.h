@@ -1,4 +1,5 @@
-// The gRPC services as servers: Control for the operator on a Unix socket, Peer and Store for the other daemons on TCP.
+// The gRPC services as servers: Control for the operator on a Unix socket, with gRPC's own health service (grpc.health.v1) beside it; Peer
+// and Store for the other daemons on TCP.
 #ifndef R2CC_DAEMON_RPC_SERVERS_H_
 #define R2CC_DAEMON_RPC_SERVERS_H_
 
@@ -39,6 +40,8 @@ class RpcServers {
 
   // The port that was chosen, if `listen` left it open.
   int peer_port() const { return peer_listener_->port(); }
+  // What grpc.health.v1 says on the control socket; from the start: that it serves. Any thread.
+  void SetServing(bool serving);
 
  private:
   using Acceptor = std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>;
