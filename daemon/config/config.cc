@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/names.h"
 #include "daemon/config/config_text.h"
 #include "health/io/port_facts.h"
@@ -125,17 +126,19 @@ absl::Status ReadNics(const v1::DaemonConfig& file, const ConfigPlaces& places, 
   return absl::OkStatus();
 }
 
-absl::Status ReadTls(const v1::TlsConfig& tls, const std::string& name, int line, const ConfigPlaces& places,
+absl::Status ReadTls(const v1::TlsConfig& tls, const std::string& name, const std::string& node, int line, const ConfigPlaces& places,
                      std::optional<TlsSpec>* spec) {
+  const auto path = [&node](const std::string& text) { return absl::StrReplaceAll(text, {{"{node}", node}}); };
   const bool files = !tls.certificate_file().empty() || !tls.key_file().empty() || !tls.ca_file().empty();
   if (!tls.directory().empty()) {
     if (files) return places.Wrong(line, name + " is either a directory or three files, not both");
-    *spec = TlsSpec{tls.directory() + "/node.crt", tls.directory() + "/node.key", tls.directory() + "/ca.crt"};
+    const std::string directory = path(tls.directory());
+    *spec = TlsSpec{directory + "/node.crt", directory + "/node.key", directory + "/ca.crt"};
     return absl::OkStatus();
   }
   if (tls.certificate_file().empty() || tls.key_file().empty() || tls.ca_file().empty())
     return places.Wrong(line, name + " needs a directory, or certificate_file, key_file and ca_file");
-  *spec = TlsSpec{tls.certificate_file(), tls.key_file(), tls.ca_file()};
+  *spec = TlsSpec{path(tls.certificate_file()), path(tls.key_file()), path(tls.ca_file())};
   return absl::OkStatus();
 }
 
@@ -150,7 +153,7 @@ absl::Status ReadEtcd(const v1::StoreConfig& store, int line, const ConfigPlaces
   if (etcd.endpoints.size() > kEtcdEndpointsMax)
     return places.Wrong(line, absl::StrCat("more than ", kEtcdEndpointsMax, " etcd_endpoints"));
   if (store.has_etcd_tls())
-    if (auto status = ReadTls(store.etcd_tls(), "store.etcd_tls", line, places, &etcd.tls); !status.ok()) return status;
+    if (auto status = ReadTls(store.etcd_tls(), "store.etcd_tls", config->node, line, places, &etcd.tls); !status.ok()) return status;
   config->etcd = std::move(etcd);
   return absl::OkStatus();
 }
@@ -338,7 +341,7 @@ absl::StatusOr<Config> ParseConfig(const std::vector<ConfigText>& texts, const C
   if (status.ok()) status = ReadPeers(parsed, places, &config);
   if (status.ok()) status = ReadNics(parsed, places, &config);
   if (status.ok()) status = ReadStore(parsed, places, &config);
-  if (status.ok() && parsed.has_tls()) status = ReadTls(parsed.tls(), "tls", places.Line(parsed, "tls"), places, &config.tls);
+  if (status.ok() && parsed.has_tls()) status = ReadTls(parsed.tls(), "tls", config.node, places.Line(parsed, "tls"), places, &config.tls);
   if (status.ok()) status = ReadTrust(parsed, places, &config);
   if (!status.ok()) return status;
   return config;

@@ -194,6 +194,12 @@ TEST(ConfigTest, WithoutTlsNobodyIsSpokenTo) {
   EXPECT_EQ(ErrorOf("tls { directory: '/d' key_file: 'k' }"), "f.conf:1: tls is either a directory or three files, not both");
   EXPECT_EQ(ErrorOf("tls { }"), "f.conf:1: tls needs a directory, or certificate_file, key_file and ca_file");
   EXPECT_EQ(ParseConfig("tls { directory: '/d' }", "f.conf", kContext)->tls->key_file, "/d/node.key");
+  EXPECT_EQ(ParseConfig("tls { directory: '/d/{node}' }\nnode: 'n7'", "f.conf", kContext)->tls->key_file, "/d/n7/node.key");
+  const auto each =
+      ParseConfig("tls { certificate_file: '{node}.crt' key_file: '{node}.key' ca_file: 'ca.crt' }", "f.conf", {"/r", "h", "n8"});
+  EXPECT_EQ(each->tls->certificate_file, "n8.crt");
+  EXPECT_EQ(each->tls->key_file, "n8.key");
+  EXPECT_EQ(each->tls->ca_file, "ca.crt");
 }
 
 TEST(ConfigTest, GrantsAndDrills) {
