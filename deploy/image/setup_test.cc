@@ -1,0 +1,128 @@
+#include "deploy/image/setup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace r2cc::setup {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr Owner kDaemon{64750, 64751};
+constexpr uid_t kStranger = 1234;
+
+TEST(ParseTest, OwnersAreTwoNumbers) {
+  EXPECT_EQ(ParseOwner("64750:64751")->uid, 64750u);
+  EXPECT_EQ(ParseOwner("64750:64751")->gid, 64751u);
+  for (const char* text : {"", "64750", "r2ccd:r2cc", "1:", ":1", "1:2:3", "-1:1", "4294967295:1", "4294967296:1"})
+    EXPECT_THAT(ParseOwner(text).status().message(), HasSubstr("UID:GID")) << text;
+}
+
+TEST(ParseTest, DirectoriesAreAPathAndAMode) {
+  EXPECT_EQ(ParseDirectory("/run/r2cc:0755")->path, "/run/r2cc");
+  EXPECT_EQ(ParseDirectory("/run/r2cc:750")->mode, 0750u);
+  for (const char* text : {"", "/run/r2cc", "run/r2cc:0755", ":0755", "/x:9", "/x:0789", "/x:4755", "/x:00755", "/x:"})
+    EXPECT_THAT(ParseDirectory(text).status().message(), HasSubstr("PATH:MODE")) << text;
+}
+
+class FoldersTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::string(std::getenv("TEST_TMPDIR")) + "/setup-XXXXXX";
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  struct stat About(const std::string& name) const {
+    struct stat about {};
+    EXPECT_EQ(lstat((folder_ + "/" + name).c_str(), &about), 0);
+    return about;
+  }
+  std::string folder_;
+};
+
+class HandOverTest : public FoldersTest {
+ protected:
+  void SetUp() override {
+    FoldersTest::SetUp();
+    if (geteuid() != 0 || chown(folder_.c_str(), kStranger, kStranger) != 0) GTEST_SKIP() << "needs root: gives directories to other users";
+  }
+};
+
+TEST_F(HandOverTest, WhatIsMissingOrRootsIsHandedOver) {
+  ASSERT_EQ(mkdir((folder_ + "/roots").c_str(), 0700), 0);
+  for (const char* name : {"missing", "roots"}) {
+    const Directory directory{folder_ + "/" + name, 0750};
+    ASSERT_TRUE(HandOver(directory, kDaemon).ok());
+    const struct stat about = About(name);
+    EXPECT_EQ(about.st_uid, kDaemon.uid);
+    EXPECT_EQ(about.st_gid, kDaemon.gid);
+    EXPECT_EQ(about.st_mode & 07777, 0750u);
+    EXPECT_TRUE(HandOver(directory, kDaemon).ok()) << "a second start of the pod";
+  }
+}
+
+TEST_F(HandOverTest, WhatTheDaemonHasStaysAsItIs) {
+  ASSERT_EQ(mkdir((folder_ + "/its").c_str(), 0700), 0);
+  ASSERT_EQ(chown((folder_ + "/its").c_str(), kDaemon.uid, 7), 0);
+  ASSERT_TRUE(HandOver({folder_ + "/its", 0755}, kDaemon).ok());
+  EXPECT_EQ(About("its").st_mode & 07777, 0700u);
+  EXPECT_EQ(About("its").st_gid, 7u);
+}
+
+TEST_F(HandOverTest, WhatAnotherUserHasIsRefused) {
+  const std::string path = folder_ + "/his";
+  ASSERT_EQ(mkdir(path.c_str(), 0755), 0);
+  ASSERT_EQ(chown(path.c_str(), kStranger, kStranger), 0);
+  EXPECT_THAT(HandOver({path, 0755}, kDaemon).message(), AllOf(HasSubstr(path), HasSubstr("user 1234"), HasSubstr("another r2ccd")));
+  EXPECT_EQ(About("his").st_uid, kStranger);
+}
+
+TEST_F(HandOverTest, NothingIsGivenAwayThroughALink) {
+  ASSERT_EQ(mkdir((folder_ + "/roots").c_str(), 0755), 0);
+  ASSERT_EQ(symlink((folder_ + "/roots").c_str(), (folder_ + "/link").c_str()), 0);
+  EXPECT_THAT(HandOver({folder_ + "/link", 0755}, kDaemon).message(), HasSubstr("is no directory"));
+  EXPECT_EQ(About("roots").st_uid, 0u);
+}
+
+class CopyTest : public FoldersTest {
+ protected:
+  static std::string Read(const std::string& path) {
+    std::ifstream file(path);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+};
+
+TEST_F(CopyTest, AFileIsReplacedAndWhoHasItOpenKeepsIt) {
+  const std::string from = folder_ + "/plugin.so", to = folder_ + "/volume";
+  ASSERT_EQ(mkdir(to.c_str(), 0755), 0);
+  std::ofstream(from) << "old";
+  ASSERT_TRUE(CopyInto(from, to).ok());
+  std::ifstream open(to + "/plugin.so");
+  std::ofstream(from) << "new";
+  ASSERT_TRUE(CopyInto(from, to).ok());
+  EXPECT_EQ(Read(to + "/plugin.so"), "new");
+  std::string held;
+  open >> held;
+  EXPECT_EQ(held, "old");
+  EXPECT_EQ(About("volume/plugin.so").st_mode & 07777, 0755u);
+  EXPECT_FALSE(std::filesystem::exists(to + "/plugin.so.new"));
+}
+
+TEST_F(CopyTest, WhatCannotBeCopiedIsNamed) {
+  EXPECT_THAT(CopyInto(folder_ + "/none.so", folder_).message(), HasSubstr(folder_ + "/none.so"));
+  EXPECT_THAT(CopyInto(folder_ + "/none.so", folder_ + "/nowhere").message(), HasSubstr("mount the volume"));
+}
+
+}  // namespace
+}  // namespace r2cc::setup
