@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "client/certs.h"
+#include "client/check_config.h"
 #include "client/commands/request.h"
 #include "client/simulate.h"
 
@@ -38,7 +39,7 @@ struct UsageError {
   std::string message;
 };
 
-using Parsed = std::variant<Invocation, Simulation, CertsCommand, Help, UsageError>;
+using Parsed = std::variant<Invocation, Simulation, CertsCommand, CheckConfigCommand, Help, UsageError>;
 
 // `arguments` without the program's name. `now` and `zone`: for times that a person types.
 Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::TimeZone zone);

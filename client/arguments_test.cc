@@ -42,6 +42,8 @@ TEST(Arguments, CommandsWithoutArguments) {
   EXPECT_FALSE(RequestOf<v1::ListJobsRequest>("jobs").ended());
   EXPECT_TRUE(RequestOf<v1::ListJobsRequest>("jobs --ended").ended());
   RequestOf<v1::GetPlanRequest>("plan show");
+  RequestOf<v1::ConfigRequest>("config show");
+  RequestOf<v1::ReloadRequest>("config reload");
   EXPECT_EQ(RequestOf<v1::ListNicsRequest>("nic list").node(), "");
   EXPECT_EQ(RequestOf<v1::ListNicsRequest>("nic list n1").node(), "n1");
 }

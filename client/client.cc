@@ -60,6 +60,8 @@ absl::Status CheckListening(const std::string& socket_path) {
 // The codes of gRPC and of absl::Status are the same numbers.
 absl::Status FromGrpc(const grpc::Status& status, const std::string& socket_path, std::chrono::milliseconds waited = kCallDeadline) {
   if (status.ok()) return absl::OkStatus();
+  // What a daemon says of a bad configuration may be several lines.
+  if (status.error_code() == grpc::StatusCode::INVALID_ARGUMENT) return absl::InvalidArgumentError(status.error_message());
   const std::string first_line{*absl::StrSplit(status.error_message(), '\n').begin()};
   const auto code = static_cast<absl::StatusCode>(status.error_code());
   switch (code) {
@@ -206,6 +208,14 @@ absl::StatusOr<v1::ExplainPlanReply> Client::ExplainPlan(const v1::ExplainPlanRe
 
 absl::StatusOr<v1::ForgetNodeReply> Client::ForgetNode(const v1::ForgetNodeRequest& request) {
   return Call(&v1::Control::Stub::ForgetNode, stub_.get(), request, v1::ForgetNodeReply(), socket_path_);
+}
+
+absl::StatusOr<v1::ConfigReply> Client::GetConfig(const v1::ConfigRequest& request) {
+  return Call(&v1::Control::Stub::GetConfig, stub_.get(), request, v1::ConfigReply(), socket_path_);
+}
+
+absl::StatusOr<v1::ReloadReply> Client::Reload(const v1::ReloadRequest& request) {
+  return Call(&v1::Control::Stub::Reload, stub_.get(), request, v1::ReloadReply(), socket_path_);
 }
 
 absl::Status Client::Events(const v1::EventsRequest& request, absl::FunctionRef<bool(const v1::Event&)> on_event) {

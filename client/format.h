@@ -29,6 +29,8 @@ std::string FormatEndedJobs(const v1::ListJobsReply& reply, const Style& style);
 std::string FormatPlan(const v1::Plan& plan, const Style& style);
 std::string FormatExplainNic(const v1::ExplainNicReply& reply, const Style& style);
 std::string FormatPaths(const v1::ProbePathsReply& reply, const Style& style);
+std::string FormatConfig(const v1::ConfigReply& reply, const Style& style);
+std::string FormatReload(const v1::ReloadReply& reply, const Style& style);
 std::string FormatExplainPlan(const v1::ExplainPlanReply& reply, const Style& style);
 
 }  // namespace r2cc::client

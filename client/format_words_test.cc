@@ -11,12 +11,33 @@ namespace {
 using testing::HasSubstr;
 
 constexpr int64_t kSecond = 1'000'000'000;
+const Style kStyle{.now_ns = 1'735'787'045 * kSecond};
 
 template <typename Message>
 Message FromText(const std::string& text) {
   Message message;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
   return message;
+}
+
+TEST(Format, ConfigurationInForce) {
+  v1::ConfigReply reply;
+  reply.mutable_state()->set_file("/etc/r2cc/r2ccd.textproto");
+  reply.mutable_state()->set_read_ns(kStyle.now_ns - 3 * kSecond);
+  reply.mutable_state()->add_refused("/etc/r2cc/r2ccd.textproto:3: nice is -20 to 19, not 77");
+  reply.mutable_state()->set_refused_ns(kStyle.now_ns - kSecond);
+  reply.mutable_state()->add_needs_restart("listen");
+  reply.set_text("node: \"n0\"\n");
+  EXPECT_EQ(FormatConfig(reply, kStyle),
+            "# in force, read 3.0 s ago from /etc/r2cc/r2ccd.textproto\n"
+            "# refused 1.0 s ago, what was in force stays: /etc/r2cc/r2ccd.textproto:3: nice is -20 to 19, not 77\n"
+            "# waits for a restart of r2ccd: listen\n"
+            "node: \"n0\"\n");
+  v1::ReloadReply reload;
+  EXPECT_EQ(FormatReload(reload, kStyle), "nothing has changed that a running daemon takes\n");
+  reload.add_applied("peers: new n3");
+  reload.mutable_state()->add_needs_restart("nice");
+  EXPECT_EQ(FormatReload(reload, kStyle), "in force: peers: new n3\nwaits for a restart of r2ccd: nice\n");
 }
 
 TEST(FormatWords, ADrainOfOneJob) {

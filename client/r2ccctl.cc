@@ -10,11 +10,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/arguments.h"
 #include "client/certs.h"
+#include "client/check_config.h"
 #include "client/client.h"
 #include "client/run.h"
 #include "client/table.h"
@@ -31,7 +33,8 @@ bool WantsColour() {
 }
 
 int Fail(absl::string_view message, int exit_code) {
-  std::cerr << "r2ccctl: " << r2cc::client::Printable(message) << std::endl;
+  for (const absl::string_view line : absl::StrSplit(message, '\n', absl::SkipEmpty()))
+    std::cerr << "r2ccctl: " << r2cc::client::Printable(line) << std::endl;
   return exit_code;
 }
 
@@ -55,6 +58,10 @@ int main(int argc, char** argv) {
   if (const auto* certs = std::get_if<r2cc::client::CertsCommand>(&parsed)) {
     const absl::Status status = r2cc::client::Run(*certs, absl::ToUnixSeconds(absl::Now()), std::cout);
     return status.ok() ? 0 : Fail(status.message(), kExitFailed);
+  }
+  if (const auto* check = std::get_if<r2cc::client::CheckConfigCommand>(&parsed)) {
+    // It does not come back from there, but for this.
+    return Fail(r2cc::client::Run(*check).message(), kExitFailed);
   }
   const auto& invocation = std::get<r2cc::client::Invocation>(parsed);
   absl::StatusOr<std::unique_ptr<r2cc::client::Client>> client =

@@ -73,6 +73,12 @@ struct Runner {
     if (!written.ok() || reply->refused() == 0) return written;
     return absl::FailedPreconditionError(absl::StrCat(reply->refused(), " daemons have not forgotten ", request.node()));
   }
+  absl::Status operator()(const v1::ConfigRequest& request) {
+    return Write(client.GetConfig(request), [&](const v1::ConfigReply& reply) { return FormatConfig(reply, style); });
+  }
+  absl::Status operator()(const v1::ReloadRequest& request) {
+    return Write(client.Reload(request), [&](const v1::ReloadReply& reply) { return FormatReload(reply, style); });
+  }
   absl::Status operator()(const HealthCommand&) {
     return Write(client.Health(), [](const v1::StatusReply& reply) {
       return Printable(absl::StrCat("ok: r2ccd of node ", reply.node(), " serves plan ", reply.plan_epoch().counter())) + "\n";

@@ -74,6 +74,8 @@ void CoreBackend::GetStatus(const v1::StatusRequest& request, Answer<v1::StatusR
     reply.set_store(parts_.peer_set->store_state());
     for (std::string& alarm : parts_.publisher->Alarms()) reply.add_alarms(std::move(alarm));
     for (const auto& [file, alarm] : *parts_.state_alarms) reply.add_alarms(alarm);
+    for (std::string& alarm : parts_.reload->Alarms()) reply.add_alarms(std::move(alarm));
+    *reply.mutable_config() = parts_.reload->State();
     reply.set_attach_refused(parts_.jobs->refused());
     reply.set_insecure(parts_.insecure);
     if (parts_.refusals != nullptr)
@@ -142,6 +144,18 @@ void CoreBackend::ExplainPlan(const v1::ExplainPlanRequest& request, Answer<v1::
 void CoreBackend::ForgetNode(const v1::ForgetNodeRequest& request, const Caller& caller, Answer<v1::ForgetNodeReply> answer) {
   parts_.core->Post([this, alive = alive_, request, caller, answer = std::move(answer)] {
     if (*alive) parts_.forget->Forget(request, caller, Judge(caller, Role::kOperate, "to have a node forgotten"), answer);
+  });
+}
+
+void CoreBackend::GetConfig(const v1::ConfigRequest& /*request*/, Answer<v1::ConfigReply> answer) {
+  parts_.core->Post([this, alive = alive_, answer = std::move(answer)] {
+    if (*alive) parts_.reload->Show(answer);
+  });
+}
+
+void CoreBackend::Reload(const v1::ReloadRequest& /*request*/, const Caller& caller, Answer<v1::ReloadReply> answer) {
+  parts_.core->Post([this, alive = alive_, caller, answer = std::move(answer)] {
+    if (*alive) parts_.reload->Reload(caller, Judge(caller, Role::kOperate, "to have the configuration read again"), answer);
   });
 }
 

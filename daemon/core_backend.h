@@ -18,8 +18,10 @@
 #include "daemon/operator_service.h"
 #include "daemon/peer_set.h"
 #include "daemon/plan_publisher.h"
+#include "daemon/reload/reload_service.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/trust/refusals.h"
+#include "daemon/trust/roles_in_force.h"
 #include "daemon/view_broadcaster.h"
 #include "health/view/cluster_view.h"
 
@@ -38,10 +40,11 @@ class CoreBackend final : public Backend {
     OperatorService* operators;
     ForgetService* forget;
     const ExplainService* explain;
+    ReloadService* reload;
     const std::string* peer_address;  // where other daemons reach this one; the core's thread writes it
     EventLog* events;
     ViewBroadcaster* broadcaster;
-    const RolePolicy* roles;
+    const RolesInForce* roles;
     Refusals* refusals;  // null: nobody counts
     bool insecure;
     const std::map<std::string, std::string>* state_alarms;  // why what is to be kept is not, by file
@@ -52,7 +55,7 @@ class CoreBackend final : public Backend {
   CoreBackend(const CoreBackend&) = delete;
   CoreBackend& operator=(const CoreBackend&) = delete;
 
-  absl::Status Allow(const Caller& caller, Role role) const override { return parts_.roles->Check(caller, role, node_); }
+  absl::Status Allow(const Caller& caller, Role role) const override { return parts_.roles->Get()->Check(caller, role, node_); }
   void GetStatus(const v1::StatusRequest& request, Answer<v1::StatusReply> answer) override;
   void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) override;
   void ActOnNic(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) override;
@@ -62,6 +65,8 @@ class CoreBackend final : public Backend {
   void ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) override;
   void ExplainPlan(const v1::ExplainPlanRequest& request, Answer<v1::ExplainPlanReply> answer) override;
   void ForgetNode(const v1::ForgetNodeRequest& request, const Caller& caller, Answer<v1::ForgetNodeReply> answer) override;
+  void GetConfig(const v1::ConfigRequest& request, Answer<v1::ConfigReply> answer) override;
+  void Reload(const v1::ReloadRequest& request, const Caller& caller, Answer<v1::ReloadReply> answer) override;
   void ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from) override;
   void EndStream(uint64_t stream) override;
   EventLog& events() override { return *parts_.events; }

@@ -54,6 +54,7 @@ class FakeWorld {
     world.jobs = jobs_.get();
     world.peers = peers_.get();
     world.store = store_.get();
+    world.config = &loader_;
     world.boot_id = boot_id_;
     world.incarnation = incarnation;
     world.netns_inode = 5;
@@ -85,6 +86,7 @@ class FakeWorld {
   std::unique_ptr<FakeAttachServer> jobs_;
   std::unique_ptr<FakePeerTransport> peers_;
   std::unique_ptr<FakeStore> store_;
+  FakeConfigLoader loader_{absl::NotFoundError("there are no files")};
   std::unique_ptr<Wiring> wiring_;
 };
 

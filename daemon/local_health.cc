@@ -72,6 +72,10 @@ void LocalHealth::Handle(const health::Evidence& evidence) {
   TellFlaps(evidence);
 }
 
+void LocalHealth::SetRate(const std::string& nic, uint64_t rate_bits_per_s) {
+  Settle(health_.SetRate(nic, rate_bits_per_s, seams_.executor->Now()));
+}
+
 void LocalHealth::TellFlaps(const health::Evidence& evidence) {
   const bool bounces = evidence.kind == health::EvidenceKind::kLinkBounces;
   const bool flips = evidence.kind == health::EvidenceKind::kCarrierFlips && evidence.value >= kCarrierFlipsMin;

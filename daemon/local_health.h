@@ -57,6 +57,9 @@ class LocalHealth {
     for (const auto& one : evidence) Handle(one);
   }
 
+  // What the configuration says that a NIC runs at; 0: what its kernel says.
+  void SetRate(const std::string& nic, uint64_t rate_bits_per_s);
+
   const health::NodeHealth& health() const { return health_; }
   std::vector<std::string> nic_names() const;
   // What jobs' rails are matched against, as of now.

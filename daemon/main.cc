@@ -1,6 +1,5 @@
 // r2ccd, the daemon of one node.
 #include <errno.h>
-#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -22,21 +21,19 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/event_loop.h"
 #include "base/log.h"
-#include "base/names.h"
 #include "base/stall_guard.h"
 #include "base/status_macros.h"
 #include "daemon/config/config.h"
-#include "daemon/config/config_files.h"
-#include "daemon/config/config_patterns.h"
-#include "daemon/io/addresses.h"
-#include "daemon/io/default_nics.h"
 #include "daemon/io/lock_file.h"
 #include "daemon/real_world.h"
 #include "daemon/release.h"
+#include "daemon/reload/file_config_loader.h"
 #include "daemon/rpc/channel.h"
 #include "daemon/rpc/servers.h"
 #include "daemon/service/notify_socket.h"
@@ -53,42 +50,10 @@ constexpr int kExitUsage = 2;
 constexpr Nanos kCoreStallMax = kNanosPerSecond;
 constexpr Nanos kDiskStallMax = 10 * kNanosPerSecond;
 
-struct Flags {
-  std::string config;
-  std::string run_dir = "/run/r2cc";
-  std::string state_dir = "/var/lib/r2cc";
-  std::string node;
-  std::string log_level = "info";
-  bool check_config = false;
-  int64_t wall_clock_offset_s = 0;
-};
-
 std::string HostName() {
   char name[HOST_NAME_MAX + 1] = {};
   gethostname(name, sizeof(name) - 1);
   return name;
-}
-
-absl::StatusOr<Config> LoadConfig(const Flags& flags) {
-  const ConfigContext context{flags.run_dir, HostName(), flags.node, flags.state_dir};
-  Config config;
-  if (flags.config.empty()) {
-    ASSIGN_OR_RETURN(config, DefaultConfig(context));
-  } else {
-    ASSIGN_OR_RETURN(const std::vector<ConfigText> texts, ReadConfigFiles(flags.config));
-    ASSIGN_OR_RETURN(config, ParseConfig(texts, context));
-  }
-  config.wall_clock_offset = flags.wall_clock_offset_s * kNanosPerSecond;
-  const Addresses::Map addresses = OsAddresses().ByInterface();
-  std::vector<std::string> present;
-  for (const auto& [interface, of] : addresses) present.push_back(interface);
-  RETURN_IF_ERROR(FitToMachine(addresses, &config));
-  RETURN_IF_ERROR(CheckInterfaces(config, present));
-  if (config.nics.empty())
-    for (const std::string& interface : DefaultNics(addresses, health::RealSysfs(),
-                                                    [](const std::string& name) { return static_cast<int>(if_nametoindex(name.c_str())); }))
-      if (IsNicName(interface) && config.nics.size() < config.nics_per_node) config.nics.push_back({interface, interface, "", 0, 0});
-  return config;
 }
 
 // Jobs of all users come through it to attach.sock. One that is there already stays as its owner made it: containers may have it mounted.
@@ -147,7 +112,7 @@ void SetPriority(const Config& config) {
              {{"nice", config.nice}, {"reason", std::strerror(errno)}});
 }
 
-// Ends the loop at SIGTERM or SIGINT. SIGHUP is taken and ignored: the log goes to standard error, there is nothing to open again.
+// Ends the loop at SIGTERM or SIGINT, and has the configuration read again at SIGHUP.
 class Signals {
  public:
   // Before any thread is made: all of them inherit the mask, so that signals come to the loop alone.
@@ -164,12 +129,16 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  absl::Status StopAt(EventLoop* loop) {
-    return loop->AddFd(fd_, EPOLLIN, [this, loop](uint32_t) {
+  // `reload` is told who sent the signal.
+  absl::Status Follow(EventLoop* loop, std::function<void(const Caller&)> reload) {
+    return loop->AddFd(fd_, EPOLLIN, [this, loop, reload = std::move(reload)](uint32_t) {
       signalfd_siginfo info{};
       while (read(fd_, &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
         LogInfo("signal", {{"name", strsignal(static_cast<int>(info.ssi_signo))}, {"from_pid", info.ssi_pid}});
-        if (info.ssi_signo != SIGHUP) loop->Stop();
+        if (info.ssi_signo != SIGHUP)
+          loop->Stop();
+        else
+          reload({.kind = Caller::Kind::kLocal, .uid = info.ssi_uid, .pid = static_cast<int32_t>(info.ssi_pid)});
       }
     });
   }
@@ -230,14 +199,15 @@ Manager FindManager() {
   return manager;
 }
 
-absl::Status Serve(const Config& config, Signals* signals, const Manager& manager) {
+absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* signals, const Manager& manager) {
+  const Config& config = loaded.config;
   RETURN_IF_ERROR(MakeRunDir(config.run_dir));
   ASSIGN_OR_RETURN(const auto lock, LockFile::Take(config.lock_file(), config.control_socket(), "--run_dir"));
   ASSIGN_OR_RETURN(const auto state_lock, TakeStateDir(config));
   SetPriority(config);
   ASSIGN_OR_RETURN(const AllCredentials credentials, LoadAllCredentials(config));
   // It serves its jobs all the same: others will not believe it until that is mended.
-  for (const std::string& wrong : CheckAllTlsFiles(config)) LogError(wrong);
+  for (const std::string& wrong : CheckAllTlsFiles(config, absl::ToUnixSeconds(absl::Now())).wrong) LogError(wrong);
   if (config.insecure)
     LogWarning(
         "INSECURE: whoever reaches the daemons' port may steer this node and speak for every other; set tls, and take insecure: true away",
@@ -247,8 +217,7 @@ absl::Status Serve(const Config& config, Signals* signals, const Manager& manage
 
   // Destroyed in the opposite order: the servers before what they ask, the world after all that uses it.
   EventLoop loop;
-  RETURN_IF_ERROR(signals->StopAt(&loop));
-  ASSIGN_OR_RETURN(const auto world, RealWorld::Make(config, credentials, &loop));
+  ASSIGN_OR_RETURN(const auto world, RealWorld::Make(loaded, loader, credentials, &loop));
   Wiring wiring(config, world->world());
   RETURN_IF_ERROR(wiring.Start());
   ASSIGN_OR_RETURN(const auto servers,
@@ -261,6 +230,12 @@ absl::Status Serve(const Config& config, Signals* signals, const Manager& manage
                            {"peers_port", servers->peer_port()}});
   std::optional<ServiceNotifier> notifier;
   if (manager.sink != nullptr) notifier.emplace(manager.sink.get(), &loop, manager.watchdog, [&wiring] { return wiring.StatusLine(); });
+  RETURN_IF_ERROR(signals->Follow(&loop, [&wiring, &notifier](const Caller& caller) {
+    if (notifier.has_value()) notifier->Reloading();
+    wiring.Reload(caller, [&notifier] {
+      if (notifier.has_value()) notifier->Ready();
+    });
+  }));
   {
     const LoopGuard guard(&loop, world->disk(), [&servers](bool turns) { servers->SetServing(turns); });
     // The first plan is on the page, and whoever waited for this unit is answered.
@@ -275,24 +250,36 @@ absl::Status Serve(const Config& config, Signals* signals, const Manager& manage
   return absl::OkStatus();
 }
 
+// With certificates that are wrong it serves its jobs all the same: so they are looked at later.
+absl::Status Start(const ConfigFlags& flags, ConfigLoader* loader, Signals* signals, const Manager& manager) {
+  LoadedConfig loaded;
+  ASSIGN_OR_RETURN(loaded.config, ReadConfig(flags, nullptr));
+  ASSIGN_OR_RETURN(loaded.grants, ResolveGrants(loaded.config));
+  SetLogLevel(loaded.config.log_level.value_or(LogLevel::kInfo));
+  return Serve(loaded, loader, signals, manager);
+}
+
 int Main(int argc, char** argv) {
-  Flags flags;
+  ConfigFlags flags;
+  std::string log_level;
+  int64_t wall_clock_offset_s = 0;
+  bool check_config = false;
   CLI::App app(
       "r2ccd: keeps watch over this node's NICs, agrees with the other nodes' daemons, and tells the jobs' plugins where to send.");
   app.name("r2ccd");
   app.set_version_flag("--version", kRelease);
   app.add_option(
-      "--config", flags.config,
+      "--config", flags.file,
       "text-format r2cc.v1.DaemonConfig; NAME.d/*.textproto beside NAME.textproto add to it; without it: this host's name, the NICs "
       "that the plugin takes by itself, no peers");
   app.add_option("--run_dir", flags.run_dir, "directory of the sockets r2ccd.sock and attach.sock, and the lock")->capture_default_str();
   app.add_option("--state_dir", flags.state_dir, "directory of what is kept over restarts and reboots: what the operator has said")
       ->capture_default_str();
   app.add_option("--node", flags.node, "this node's name; wins over the configuration");
-  app.add_option("--log_level", flags.log_level, "debug, info, warning or error")->capture_default_str();
+  app.add_option("--log_level", log_level, "debug, info, warning or error; wins over the configuration");
   // For tests of machines whose clocks are wrong; not in --help.
-  app.add_option("--wall_clock_offset_s", flags.wall_clock_offset_s)->group("");
-  app.add_flag("--check_config", flags.check_config, "check the configuration and end");
+  app.add_option("--wall_clock_offset_s", wall_clock_offset_s)->group("");
+  app.add_flag("--check_config", check_config, "check the configuration and end");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -300,12 +287,13 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "r2ccd: %s; see r2ccd --help\n", error.what());
     return kExitUsage;
   }
-  const auto level = ParseLogLevel(flags.log_level);
-  if (!level.has_value()) {
-    std::fprintf(stderr, "r2ccd: --log_level is debug, info, warning or error, not '%s'\n", flags.log_level.c_str());
+  flags.wall_clock_offset = wall_clock_offset_s * kNanosPerSecond;
+  flags.log_level = ParseLogLevel(log_level);
+  if (!log_level.empty() && !flags.log_level.has_value()) {
+    std::fprintf(stderr, "r2ccd: --log_level is debug, info, warning or error, not '%s'\n", log_level.c_str());
     return kExitUsage;
   }
-  SetLogLevel(*level);
+  if (flags.log_level.has_value()) SetLogLevel(*flags.log_level);
   const char* const journal = std::getenv("JOURNAL_STREAM");
   const bool for_journal = journal != nullptr && IsJournal(journal, STDERR_FILENO);
   if (for_journal) LogForJournal();
@@ -317,21 +305,19 @@ int Main(int argc, char** argv) {
   RedirectGrpcLog();
   const Manager manager = FindManager();
 
-  absl::StatusOr<Config> config = LoadConfig(flags);
-  absl::Status status = config.status();
-  if (status.ok() && flags.check_config) {
-    if (const std::vector<std::string> wrong = CheckAllTlsFiles(*config); !wrong.empty())
-      status = absl::InvalidArgumentError(absl::StrJoin(wrong, "\nr2ccd: "));
-    if (status.ok()) status = ResolveGrants(*config).status();
-    if (status.ok())
-      std::printf("%s: ok: node %s, %zu NICs, %zu peers\n", flags.config.empty() ? "no file" : flags.config.c_str(), config->node.c_str(),
-                  config->nics.size(), config->peers.size());
-  } else if (status.ok()) {
-    status = Serve(*config, &signals, manager);
+  FileConfigLoader loader(flags, [offset = wall_clock_offset_s] { return absl::ToUnixSeconds(absl::Now()) + offset; });
+  absl::Status status;
+  if (check_config) {
+    const absl::StatusOr<LoadedConfig> loaded = loader.Load(nullptr);
+    status = loaded.status();
+    if (status.ok()) std::printf("%s\n", SoundConfigLine(loaded->config).c_str());
+  } else {
+    status = Start(flags, &loader, &signals, manager);
   }
   if (status.ok()) return 0;
-  if (manager.sink != nullptr && !flags.check_config) manager.sink->Notify(absl::StrCat("STATUS=", status.message()));
-  std::fprintf(stderr, "%sr2ccd: %s\n", for_journal ? JournalPrefix(LogLevel::kError).c_str() : "", std::string(status.message()).c_str());
+  if (manager.sink != nullptr && !check_config) manager.sink->Notify(absl::StrCat("STATUS=", status.message()));
+  std::fprintf(stderr, "%sr2ccd: %s\n", for_journal ? JournalPrefix(LogLevel::kError).c_str() : "",
+               absl::StrReplaceAll(status.message(), {{"\n", "\nr2ccd: "}}).c_str());
   return kExitFailed;
 }
 

@@ -7,35 +7,19 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/core/hash.h"
-#include "base/names.h"
+#include "daemon/peer_words.h"
 #include "health/view/peer_evidence.h"
 
 namespace r2cc::daemon {
 namespace {
 
 constexpr size_t kComplaintsMax = 256;
-constexpr size_t kAboutBytesMax = 256;
 // Where a view comes from that no daemon has sent us.
 constexpr char kTheStore[] = "the store";
 // Who has left is looked for so often: it is a walk over all nodes, for days.
 constexpr Nanos kForgetInterval = 60 * kNanosPerSecond;
 // That a node's other daemon is not believed is told so often at most: it may make a new life with every word.
 constexpr Nanos kHeldInterval = 10 * kNanosPerSecond;
-
-std::string Clean(const std::string& text) { return CleanText(text.data(), std::min(text.size(), kAboutBytesMax)); }
-
-// Where a daemon is, for people: its own address, and by which way it was heard if that is another one.
-std::string Where(const std::string& peer_address, const Speaker& from) {
-  const std::string address = Clean(peer_address);
-  return from.from.empty() || from.from == address ? address : absl::StrCat(address, " (heard from ", from.from, ")");
-}
-
-// Why this view cannot be understood; empty: it can.
-std::string ForeignProtocol(const v1::NodeView& message) {
-  if (message.protocol() == kPeerProtocol) return "";
-  return absl::StrCat("the daemon of ", Clean(message.node()), " (release ", Clean(message.release()), ") speaks protocol ",
-                      message.protocol(), ", this one ", kPeerProtocol, ": install one release of r2ccd on all nodes");
-}
 
 }  // namespace
 
@@ -66,7 +50,7 @@ void PeerSet::OnPeerView(const std::string& peer, const v1::NodeView& message) {
   if (message.node().empty()) return;  // it has just started
   Peer& entry = peers_[peer];
   if (message.node() != peer) {
-    const std::string error = absl::StrCat("the daemon at ", entry.address, " calls itself ", Clean(message.node()), ", not ", peer,
+    const std::string error = absl::StrCat("the daemon at ", entry.address, " calls itself ", CleanAbout(message.node()), ", not ", peer,
                                            ": correct one of the configurations");
     entry.connected = false;
     entry.error = error;
@@ -97,7 +81,7 @@ bool PeerSet::Take(const v1::NodeView& message, const Speaker& from) {
   if (!state.ok()) return Complain(from.from, absl::StrCat("a view was refused: ", state.status().message()));
   const health::NodeEntry* known = view_->Find(state->node);
   if (known == nullptr && !MakeRoom()) return Complain(from.from, absl::StrCat("a view was refused: more than ", nodes_max_, " nodes"));
-  About about = {Clean(message.peer_address()), Clean(message.release())};
+  About about = {CleanAbout(message.peer_address()), CleanAbout(message.release())};
   return Believe(*state, about, from) && Adopt(*std::move(state), std::move(about));
 }
 
@@ -177,6 +161,19 @@ void PeerSet::EndStream(Peer* peer) {
   if (peer->stream != 0) incarnations_.StreamEnded(std::exchange(peer->stream, 0));
 }
 
+void PeerSet::SetConfigured(const std::vector<PeerSpec>& peers) {
+  for (auto& [node, peer] : peers_) peer.configured = false;
+  for (const PeerSpec& spec : peers) {
+    Peer& peer = peers_[spec.node];
+    // Somewhere else: what is known of the way to it is not known any more.
+    if (peer.address != spec.address) {
+      EndStream(&peer);
+      peer = {.address = spec.address};
+    }
+    peer.configured = true;
+  }
+}
+
 void PeerSet::TellChanges(const health::NodeState* before, const health::NodeState& after) {
   if (before == nullptr) return;
   for (const auto& nic : after.nics) {
@@ -198,7 +195,7 @@ void PeerSet::OnConnected(const std::string& peer) {
 void PeerSet::OnLost(const std::string& peer, const std::string& why) {
   Peer& entry = peers_[peer];
   EndStream(&entry);
-  entry.error = Clean(why);
+  entry.error = CleanAbout(why);
   if (!std::exchange(entry.connected, false)) {
     LogInfo("a peer cannot be reached yet", {{"peer", peer}, {"address", entry.address}, {"reason", entry.error}});
     return;
@@ -222,7 +219,7 @@ void PeerSet::OnStoreChange(const StoreChange& change) {
   }
   v1::NodeView message;
   if (!message.ParseFromString(change.value) || message.node() != node)
-    return void(Complain(kTheStore, absl::StrCat("garbled entry ", Clean(change.key))));
+    return void(Complain(kTheStore, absl::StrCat("garbled entry ", CleanAbout(change.key))));
   Take(message, {0, kTheStore});
   if (incarnations_.EntryIsCurrent(node)) HearOf(node);
 }

@@ -48,6 +48,9 @@ class PeerSet {
   // Nothing comes by it any more.
   void StreamEnded(uint64_t stream) { incarnations_.StreamEnded(stream); }
 
+  // The peers of the configuration from now on. DirectPeers() tells what comes of it.
+  void SetConfigured(const std::vector<PeerSpec>& peers);
+
   // Where other daemons reach this one, as it was last told.
   void SetOwn(const v1::NodeView& own) { peer_address_ = own.peer_address(); }
 

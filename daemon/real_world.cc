@@ -11,9 +11,7 @@
 #include "base/status_macros.h"
 #include "daemon/rpc/etcd_store.h"
 #include "daemon/rpc/grpc_store.h"
-#include "daemon/trust/accounts.h"
 #include "daemon/trust/signed_store.h"
-#include "daemon/trust/tls_files.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -50,42 +48,33 @@ absl::StatusOr<AllCredentials> LoadAllCredentials(const Config& config) {
   return all;
 }
 
-std::vector<std::string> CheckAllTlsFiles(const Config& config) {
-  const int64_t now_s = NanosOf(CLOCK_REALTIME) / kNanosPerSecond;
-  std::vector<std::string> wrong;
-  if (config.tls.has_value()) wrong = CheckTlsFiles(*config.tls, config.node, now_s, config.file + ": tls");
-  if (config.etcd.has_value() && config.etcd->tls.has_value())
-    for (std::string& line : CheckTlsFiles(*config.etcd->tls, "", now_s, config.file + ": store.etcd_tls"))
-      wrong.push_back(std::move(line));
-  return wrong;
-}
-
-absl::StatusOr<std::unique_ptr<RealWorld>> RealWorld::Make(const Config& config, const AllCredentials& credentials, EventLoop* loop) {
+absl::StatusOr<std::unique_ptr<RealWorld>> RealWorld::Make(const LoadedConfig& loaded, ConfigLoader* loader,
+                                                           const AllCredentials& credentials, EventLoop* loop) {
   auto page = SharedPage::Create();
   if (!page.ok()) return absl::Status(page.status().code(), absl::StrCat("cannot make the page: ", page.status().message()));
-  ASSIGN_OR_RETURN(std::vector<Grant> grants, ResolveGrants(config));
-  return std::unique_ptr<RealWorld>(new RealWorld(config, credentials, loop, *std::move(page), std::move(grants)));
+  return std::unique_ptr<RealWorld>(new RealWorld(loaded, loader, credentials, loop, *std::move(page)));
 }
 
-RealWorld::RealWorld(const Config& config, const AllCredentials& credentials, EventLoop* loop, std::unique_ptr<SharedPage> page,
-                     std::vector<Grant> grants)
-    : loop_(loop),
-      realtime_ns_([offset = config.wall_clock_offset] { return NanosOf(CLOCK_REALTIME) + offset; }),
+RealWorld::RealWorld(const LoadedConfig& loaded, ConfigLoader* loader, const AllCredentials& credentials, EventLoop* loop,
+                     std::unique_ptr<SharedPage> page)
+    : loader_(loader),
+      loop_(loop),
+      realtime_ns_([offset = loaded.config.wall_clock_offset] { return NanosOf(CLOCK_REALTIME) + offset; }),
       disk_("r2ccd-disk"),
       links_(loop),
       datagrams_(loop),
       fabric_(loop),
       page_(std::move(page)),
-      jobs_(loop, config.attach_socket(), page_->fd(), config.attach),
-      roles_(std::move(grants), config.drills),
+      jobs_(loop, loaded.config.attach_socket(), page_->fd(), loaded.config.attach),
+      roles_(loaded.roles()),
       refusals_(realtime_ns_),
-      authenticator_(credentials.peers.tls, config.insecure, &refusals_),
+      authenticator_(credentials.peers.tls, loaded.config.insecure, &refusals_),
       peers_(loop, credentials.peers),
-      store_service_(!config.store_node.empty() && config.store_node == config.node
-                         ? std::make_unique<StoreService>(loop, &authenticator_, config.nodes_prefix())
+      store_service_(!loaded.config.store_node.empty() && loaded.config.store_node == loaded.config.node
+                         ? std::make_unique<StoreService>(loop, &authenticator_, loaded.config.nodes_prefix())
                          : nullptr),
-      store_(std::make_unique<SignedStore>(MakeBareStore(config, credentials, loop, store_service_.get()), credentials.peers.tls,
-                                           config.insecure, &refusals_)) {}
+      store_(std::make_unique<SignedStore>(MakeBareStore(loaded.config, credentials, loop, store_service_.get()), credentials.peers.tls,
+                                           loaded.config.insecure, &refusals_)) {}
 
 World RealWorld::world() {
   World world;
@@ -104,6 +93,7 @@ World RealWorld::world() {
   world.jobs = &jobs_;
   world.peers = &peers_;
   world.store = store_.get();
+  world.config = loader_;
   world.roles = roles_;
   world.refusals = &refusals_;
   world.incarnation = RandomNumber();

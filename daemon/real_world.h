@@ -16,6 +16,7 @@
 #include "daemon/io/page_sink.h"
 #include "daemon/io/socket_attach_server.h"
 #include "daemon/io/store.h"
+#include "daemon/reload/config_loader.h"
 #include "daemon/rpc/authenticator.h"
 #include "daemon/rpc/channel.h"
 #include "daemon/rpc/grpc_peer_transport.h"
@@ -37,13 +38,12 @@ struct AllCredentials {
   std::shared_ptr<grpc::ChannelCredentials> etcd;
 };
 absl::StatusOr<AllCredentials> LoadAllCredentials(const Config& config);
-// All that is wrong with certificates and keys of the configuration, a line each.
-std::vector<std::string> CheckAllTlsFiles(const Config& config);
 
 class RealWorld {
  public:
-  // `loop` outlives it.
-  static absl::StatusOr<std::unique_ptr<RealWorld>> Make(const Config& config, const AllCredentials& credentials, EventLoop* loop);
+  // `loader` and `loop` outlive it.
+  static absl::StatusOr<std::unique_ptr<RealWorld>> Make(const LoadedConfig& loaded, ConfigLoader* loader,
+                                                         const AllCredentials& credentials, EventLoop* loop);
   RealWorld(const RealWorld&) = delete;
   RealWorld& operator=(const RealWorld&) = delete;
 
@@ -59,9 +59,10 @@ class RealWorld {
   }
 
  private:
-  RealWorld(const Config& config, const AllCredentials& credentials, EventLoop* loop, std::unique_ptr<SharedPage> page,
-            std::vector<Grant> grants);
+  RealWorld(const LoadedConfig& loaded, ConfigLoader* loader, const AllCredentials& credentials, EventLoop* loop,
+            std::unique_ptr<SharedPage> page);
 
+  ConfigLoader* const loader_;
   EventLoop* const loop_;
   const std::function<int64_t()> realtime_ns_;
   ScopedLoopThread disk_;

@@ -20,6 +20,10 @@ Wiring::Wiring(Config config, World world)
       reporter_(&events_, config_.node, world_.core, world_.realtime_ns),
       keeper_(world_.files, world_.disk, world_.core, config_.state_file(), OnTurnOf(config_.state_file(), "the operator's words")),
       audit_(world_.files, world_.disk, world_.core, config_.audit_file(), &reporter_, OnTurnOf(config_.audit_file(), "the audit")),
+      roles_(world_.roles),
+      reload_({world_.core, world_.disk, world_.config, &reporter_, &audit_,
+               [this](const Config& next, const RolePolicy& roles) { Apply(next, roles); }},
+              config_),
       saved_(keeper_.Load(&state_trouble_)),
       words_(Resume(saved_, BootNow(), &ended_drills_)),
       first_start_(saved_.boot_id.empty()),
@@ -50,8 +54,8 @@ Wiring::Wiring(Config config, World world)
       explain_({&local_, &rails_, &cluster_, &peer_set_, &operator_, &publisher_, &events_, &reporter_, world_.peers,
                 [this](const std::string& nic, const std::string& job) { return jobs_.TrafficOn(nic, job); }}),
       backend_(config_.node,
-               {world_.core, &cluster_, &reporter_, &peer_set_, &publisher_, &jobs_, &operator_, &forget_, &explain_, &peer_address_,
-                &events_, &broadcaster_, &world_.roles, world_.refusals, config_.insecure, &state_alarms_},
+               {world_.core, &cluster_, &reporter_, &peer_set_, &publisher_, &jobs_, &operator_, &forget_, &explain_, &reload_,
+                &peer_address_, &events_, &broadcaster_, &roles_, world_.refusals, config_.insecure, &state_alarms_},
                alive_) {}
 
 Wiring::~Wiring() { Stop(); }
@@ -155,6 +159,21 @@ void Wiring::FollowJobs() {
   rails_.SetJobPeers(jobs_.registry().peers());
   publisher_.SetJobPeers(jobs_.registry().peers());
   if (std::exchange(direct_peers_, peers) != peers) world_.peers->SetPeers(peers);
+}
+
+void Wiring::Reload(const Caller& caller, std::function<void()> done) {
+  reload_.Reload(caller, absl::OkStatus(), [done = std::move(done)](const absl::StatusOr<v1::ReloadReply>& reply) {
+    if (!reply.ok()) LogError(absl::StrCat("the configuration was refused, and the one before is in force: ", reply.status().message()));
+    done();
+  });
+}
+
+void Wiring::Apply(const Config& config, const RolePolicy& roles) {
+  roles_.Set(roles);
+  SetLogLevel(config.log_level.value_or(LogLevel::kInfo));
+  for (const NicSpec& nic : config.nics) local_.SetRate(nic.name, nic.rate_bits_per_s);
+  peer_set_.SetConfigured(config.peers);
+  FollowJobs();
 }
 
 void Wiring::ReadTopology() {
@@ -273,8 +292,11 @@ std::string Wiring::StatusLine() const {
       absl::StrAppend(&ill, ill.empty() ? " (" : ", ", nic.identity.name, " ", health::NicStateName(nic.state));
   const std::vector<v1::PeerStatus> peers = peer_set_.Peers();
   const auto connected = std::count_if(peers.begin(), peers.end(), [](const v1::PeerStatus& peer) { return peer.connected(); });
-  return absl::StrCat("node ", config_.node, ": ", own_.nics.size(), " NICs", ill, ill.empty() ? "" : ")", "; ", connected, " of ",
-                      peers.size(), " peers connected; ", jobs_.registry().size(), " jobs; plan ", publisher_.plan().epoch.counter);
+  // What the service manager shows is where one looks first after a reload.
+  const std::vector<std::string> alarms = reload_.Alarms();
+  return absl::StrCat(alarms.empty() ? "" : alarms.front() + "; ", "node ", config_.node, ": ", own_.nics.size(), " NICs", ill,
+                      ill.empty() ? "" : ")", "; ", connected, " of ", peers.size(), " peers connected; ", jobs_.registry().size(),
+                      " jobs; plan ", publisher_.plan().epoch.counter);
 }
 
 Epoch Wiring::NextEpoch() {

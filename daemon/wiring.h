@@ -39,11 +39,14 @@
 #include "daemon/peer_set.h"
 #include "daemon/plan_publisher.h"
 #include "daemon/rails/rail_watch.h"
+#include "daemon/reload/config_loader.h"
+#include "daemon/reload/reload_service.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/state/audit.h"
 #include "daemon/state/state_keeper.h"
 #include "daemon/trust/refusals.h"
 #include "daemon/trust/roles.h"
+#include "daemon/trust/roles_in_force.h"
 #include "daemon/view_broadcaster.h"
 #include "health/io/datagram.h"
 #include "health/io/fabric.h"
@@ -72,6 +75,7 @@ struct World {
   AttachServer* jobs = nullptr;
   PeerTransport* peers = nullptr;
   Store* store = nullptr;
+  ConfigLoader* config = nullptr;  // asked on `disk`; null: there is nothing to read again
   RolePolicy roles{DefaultGrants(-1, /*insecure=*/true), /*drills=*/true};
   Refusals* refusals = nullptr;  // null: nobody is refused anything before he comes here
   // Of this life of the daemon.
@@ -96,6 +100,9 @@ class Wiring {
   void Stop();
   // Tells the other daemons where they reach this one.
   void SetPeerAddress(const std::string& address);
+  // Reads the configuration again: `caller` has sent a signal, which the kernel lets nobody do who may not. `done` is told when what came
+  // of it is in force.
+  void Reload(const Caller& caller, std::function<void()> done);
   // How this node is, in one line for people.
   std::string StatusLine() const;
 
@@ -118,6 +125,7 @@ class Wiring {
   void Every(Nanos interval, std::function<void()> task);
   // The jobs' nodes are probed, and talked to directly.
   void FollowJobs();
+  void Apply(const Config& config, const RolePolicy& roles);
   // Has Advance run at `when`, or now if that is over.
   void AdvanceAt(Nanos when);
   Epoch NextEpoch();
@@ -142,6 +150,8 @@ class Wiring {
   std::string state_trouble_;
   std::map<std::string, std::string> state_alarms_;  // why what is to be kept is not, by file
   Audit audit_;
+  RolesInForce roles_;
+  ReloadService reload_;
   SavedState saved_;
   std::vector<std::string> ended_drills_;  // while the daemon did not run
   const health::OperatorSettings words_;   // the operator's, of the former life

@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "client/commands/certs_commands.h"
+#include "client/commands/config_commands.h"
 #include "client/commands/job_commands.h"
 #include "client/commands/nic_commands.h"
 #include "client/commands/node_commands.h"
@@ -57,6 +58,7 @@ void AddAllCommands(CommandTree* tree) {
   AddNicCommands(tree);
   AddNodeCommands(tree);
   AddCertsCommands(tree);
+  AddConfigCommands(tree);
   AddEventsCommand(tree);
   AddJobCommands(tree);
   AddPlanCommands(tree);

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "client/certs.h"
+#include "client/check_config.h"
 #include "client/simulate.h"
 #include "proto/r2cc.pb.h"
 
@@ -30,10 +31,10 @@ struct ActCommand {
 // Asked of a daemon.
 using Request = std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest,
                              v1::GetPlanRequest, v1::ExplainNicRequest, v1::ProbePathsRequest, v1::ExplainPlanRequest,
-                             v1::ForgetNodeRequest, HealthCommand, WatchCommand, ActCommand>;
+                             v1::ForgetNodeRequest, v1::ConfigRequest, v1::ReloadRequest, HealthCommand, WatchCommand, ActCommand>;
 
 // Those behind Request ask no daemon.
-using Chosen = std::variant<Request, SimulateCommand, CertsCommand>;
+using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand>;
 
 }  // namespace r2cc::client
 

@@ -335,6 +335,12 @@ absl::StatusOr<Config> ParseConfig(const std::vector<ConfigText>& texts, const C
                           absl::StrCat("realtime_priority is 0 to ", kRealtimePriorityMost, ", not ", parsed.realtime_priority()));
     config.realtime_priority = static_cast<int>(parsed.realtime_priority());
   }
+  if (!parsed.log_level().empty()) {
+    config.log_level = ParseLogLevel(parsed.log_level());
+    if (!config.log_level.has_value())
+      return places.Wrong(places.Line(parsed, "log_level"),
+                          absl::StrCat("log_level is debug, info, warning or error, not '", parsed.log_level(), "'"));
+  }
   config.attach.uids.insert(parsed.attach().uids().begin(), parsed.attach().uids().end());
   config.attach.gids.insert(parsed.attach().gids().begin(), parsed.attach().gids().end());
   status = ReadLimits(parsed, places, &config);

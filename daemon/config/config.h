@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/core/clock.h"
+#include "base/log.h"
 #include "base/names.h"
 #include "daemon/jobs/attach_access.h"
 
@@ -103,6 +104,8 @@ struct TlsSpec {
   std::string certificate_file;
   std::string key_file;
   std::string ca_file;
+
+  friend bool operator==(const TlsSpec&, const TlsSpec&) = default;
 };
 
 // Roles for whoever is named, as the file says it: users and groups by name or number.
@@ -121,6 +124,8 @@ struct GrantSpec {
 struct EtcdSpec {
   std::vector<std::string> endpoints;  // host:port
   std::optional<TlsSpec> tls;
+
+  friend bool operator==(const EtcdSpec&, const EtcdSpec&) = default;
 };
 
 struct Config {
@@ -131,7 +136,8 @@ struct Config {
   std::vector<PeerSpec> peers;
   std::optional<Network> listen_network;  // `listen` has the port alone until FitToMachine
   int listen_line = 0;
-  std::vector<NicSpec> nics;  // empty: what DefaultNics() finds
+  std::vector<NicSpec> nics;     // empty: what DefaultNics() finds
+  bool nics_by_default = false;  // they are what it found
   std::vector<NicPattern> nic_patterns;
   std::string store_node;  // whose daemon serves the embedded store; empty: none does
   std::optional<EtcdSpec> etcd;
@@ -149,6 +155,7 @@ struct Config {
   size_t nics_per_node = kNicsPerNodeDefault;
   size_t nodes_max = kNodesDefault;
   Nanos forget_after = kForgetAfterDefault;  // nodes that have left
+  std::optional<LogLevel> log_level;         // not said: info
 
   std::string control_socket() const { return run_dir + "/r2ccd.sock"; }
   std::string attach_socket() const { return run_dir + "/attach.sock"; }

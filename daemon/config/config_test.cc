@@ -117,6 +117,7 @@ TEST(ConfigTest, DefaultsAndTheFlag) {
   EXPECT_EQ(config->nice, kDefaultNice);
   EXPECT_EQ(ParseConfig("nice: 5", "f.conf", kContext)->nice, 5);
   EXPECT_EQ(config->realtime_priority, kDefaultRealtimePriority);
+  EXPECT_EQ(config->log_level, std::nullopt);
   EXPECT_EQ(ParseConfig("realtime_priority: 0", "f.conf", kContext)->realtime_priority, 0);
   config = ParseConfig("node: 'a'", "f.conf", {"/run/x", "host-1", "b"});
   EXPECT_EQ(config->node, "b");
@@ -160,6 +161,8 @@ TEST(ConfigTest, AWrongValueIsToldWithItsLine) {
   EXPECT_EQ(ErrorOf("node: 'a b'").substr(0, 9), "f.conf:1:");
   EXPECT_EQ(ErrorOf("node: 'n0'\nnice: -21"), "f.conf:2: nice is -20 to 19, not -21");
   EXPECT_EQ(ErrorOf("nice: 20"), "f.conf:1: nice is -20 to 19, not 20");
+  EXPECT_EQ(ParseConfig("log_level: 'debug'", "f.conf", kContext)->log_level, LogLevel::kDebug);
+  EXPECT_EQ(ErrorOf("log_level: 'loud'"), "f.conf:1: log_level is debug, info, warning or error, not 'loud'");
   EXPECT_EQ(ErrorOf("realtime_priority: 100"), "f.conf:1: realtime_priority is 0 to 99, not 100");
   EXPECT_EQ(ErrorOf(R"(nics { name: 'a' address: '\n\033[2J' })"), "f.conf:1: NIC a: '??[2J' is not a numeric IP address")
       << "one line, and nothing for the terminal";

@@ -30,6 +30,8 @@ class Backend {
   virtual void ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) = 0;
   virtual void ExplainPlan(const v1::ExplainPlanRequest& request, Answer<v1::ExplainPlanReply> answer) = 0;
   virtual void ForgetNode(const v1::ForgetNodeRequest& request, const Caller& caller, Answer<v1::ForgetNodeReply> answer) = 0;
+  virtual void GetConfig(const v1::ConfigRequest& request, Answer<v1::ConfigReply> answer) = 0;
+  virtual void Reload(const v1::ReloadRequest& request, const Caller& caller, Answer<v1::ReloadReply> answer) = 0;
   // A peer's view, pushed to us by `from` on its stream `stream`: NextStream() of one stream from its beginning to its end.
   virtual void ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from) = 0;
   // A peer's stream is over: nothing comes by it any more.

@@ -109,6 +109,15 @@ class ControlService final : public v1::Control::CallbackService {
     return Viewed(context, "the plan", [&](auto* reactor) { backend_->ExplainPlan(*request, AnswerTo(reactor, reply)); });
   }
 
+  grpc::ServerUnaryReactor* GetConfig(grpc::CallbackServerContext* context, const v1::ConfigRequest* request,
+                                      v1::ConfigReply* reply) override {
+    return Viewed(context, "the configuration", [&](auto* reactor) { backend_->GetConfig(*request, AnswerTo(reactor, reply)); });
+  }
+  grpc::ServerUnaryReactor* Reload(grpc::CallbackServerContext* context, const v1::ReloadRequest* request,
+                                   v1::ReloadReply* reply) override {
+    return Known(context, "to have the configuration read again",
+                 [&](const Caller& caller, auto* reactor) { backend_->Reload(*request, caller, AnswerTo(reactor, reply)); });
+  }
   grpc::ServerUnaryReactor* ForgetNode(grpc::CallbackServerContext* context, const v1::ForgetNodeRequest* request,
                                        v1::ForgetNodeReply* reply) override {
     return Known(context, "to have a node forgotten",

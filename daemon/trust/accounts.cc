@@ -1,5 +1,6 @@
 #include "daemon/trust/accounts.h"
 
+#include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 
@@ -12,17 +13,39 @@
 namespace r2cc::daemon {
 namespace {
 
-// Before there are threads: the answers live in memory of the C library.
+// Of what the C library needs for one entry: a group of a large directory has thousands of members.
+constexpr size_t kEntryBytesMin = 4096;
+constexpr size_t kEntryBytesMax = 16 << 20;
+
+// `look_up` is one of the reentrant look-ups of the C library, as other threads run: it fills in an entry whose texts lie in the buffer.
+template <typename Entry, typename LookUp>
+bool Find(Entry* entry, std::vector<char>* buffer, LookUp look_up) {
+  Entry* found = nullptr;
+  for (size_t bytes = kEntryBytesMin; bytes <= kEntryBytesMax; bytes *= 4) {
+    buffer->resize(bytes);
+    if (look_up(entry, buffer->data(), bytes, &found) != ERANGE) break;
+  }
+  return found != nullptr;
+}
+
 std::optional<uint32_t> UserNumber(const std::string& name) {
   if (uint32_t number = 0; absl::SimpleAtoi(name, &number)) return number;
-  const passwd* user = getpwnam(name.c_str());
-  return user == nullptr ? std::nullopt : std::optional<uint32_t>(user->pw_uid);
+  passwd user{};
+  std::vector<char> buffer;
+  const bool there = Find(&user, &buffer, [&](passwd* entry, char* at, size_t bytes, passwd** found) {
+    return getpwnam_r(name.c_str(), entry, at, bytes, found);
+  });
+  return there ? std::optional<uint32_t>(user.pw_uid) : std::nullopt;
 }
 
 std::optional<uint32_t> GroupNumber(const std::string& name) {
   if (uint32_t number = 0; absl::SimpleAtoi(name, &number)) return number;
-  const group* found = getgrnam(name.c_str());
-  return found == nullptr ? std::nullopt : std::optional<uint32_t>(found->gr_gid);
+  group found_group{};
+  std::vector<char> buffer;
+  const bool there = Find(&found_group, &buffer, [&](group* entry, char* at, size_t bytes, group** found) {
+    return getgrnam_r(name.c_str(), entry, at, bytes, found);
+  });
+  return there ? std::optional<uint32_t>(found_group.gr_gid) : std::nullopt;
 }
 
 absl::Status Unknown(const Config& config, const GrantSpec& spec, const char* what, const std::string& name) {

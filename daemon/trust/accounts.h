@@ -13,7 +13,8 @@ namespace r2cc::daemon {
 // The group whose members may steer where the configuration gives no grants, if this machine has it.
 constexpr char kOperatorsGroup[] = "r2cc";
 
-// Asks the machine's user database. One line that names the line of the file and the name if there is no such user or group.
+// Asks the machine's user database, which may block. Thread-safe. One line that names the line of the file and the name if there is no such
+// user or group.
 absl::StatusOr<std::vector<Grant>> ResolveGrants(const Config& config);
 
 }  // namespace r2cc::daemon

@@ -24,6 +24,7 @@ EXAMPLES = {
     "DaemonConfig.insecure": "false",
     "DaemonConfig.nice": "-20",
     "DaemonConfig.realtime_priority": "1",
+    "DaemonConfig.log_level": '"info"',
     "PeerConfig.node": '"node1"',
     "PeerConfig.address": '"node1.example.org:7460"',
     "NicConfig.name": '"rail0"',

@@ -156,6 +156,11 @@ void NodeHealth::JudgeRate(Nic* nic, const Evidence& evidence, std::vector<NicCh
   const uint64_t rate = evidence.value > 0 ? static_cast<uint64_t>(evidence.value) : 0;
   nic->kernel_rate_bits_per_s = rate;
   nic->best_rate_bits_per_s = std::max(nic->best_rate_bits_per_s, rate);
+  CompareRate(nic, changes);
+}
+
+void NodeHealth::CompareRate(Nic* nic, std::vector<NicChange>* changes) {
+  const uint64_t rate = nic->kernel_rate_bits_per_s;
   const uint64_t due = nic->identity.rate_bits_per_s != 0 ? nic->identity.rate_bits_per_s : nic->best_rate_bits_per_s;
   // In steps, as rates are large: due * permille might not fit for a rate that makes no sense.
   const bool low = rate != 0 && rate < due / 1000 * policy_.rate_min_permille;
@@ -242,6 +247,17 @@ void NodeHealth::FeedImpairments(Nic* nic, std::vector<NicChange>* changes) {
   for (const std::string& cause : {nic->rate_complaint, nic->errors_complaint, PathReason(*nic), SlowReason(*nic)})
     if (!cause.empty()) causes += (causes.empty() ? "" : "; ") + cause;
   Feed(nic, causes.empty() ? NicEvent::kUnimpaired : NicEvent::kImpaired, causes, changes);
+}
+
+std::vector<NicChange> NodeHealth::SetRate(const std::string& nic, uint64_t rate_bits_per_s, Nanos now) {
+  std::vector<NicChange> changes;
+  const auto found = nics_.find(nic);
+  if (found == nics_.end() || found->second.identity.rate_bits_per_s == rate_bits_per_s) return changes;
+  Advance(now, &changes);
+  found->second.identity.rate_bits_per_s = rate_bits_per_s;
+  CompareRate(&found->second, &changes);
+  UpdateSnapshot();
+  return changes;
 }
 
 void NodeHealth::Learn(const std::string& nic, const std::string& mac, const std::string& pci, uint64_t port_guid) {

@@ -56,6 +56,9 @@ class NodeHealth {
   std::vector<NicChange> Tick(Nanos now);
   Nanos next_tick() const;
 
+  // What a NIC is to run at, from now on; 0: what its kernel says. No effect if there is no such NIC.
+  std::vector<NicChange> SetRate(const std::string& nic, uint64_t rate_bits_per_s, Nanos now);
+
   // What was learnt of a NIC's identity; what is empty was not learnt. No effect if there is no such NIC.
   void Learn(const std::string& nic, const std::string& mac, const std::string& pci, uint64_t port_guid = 0);
 
@@ -102,6 +105,7 @@ class NodeHealth {
   void Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeLinkDown(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeRate(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
+  void CompareRate(Nic* nic, std::vector<NicChange>* changes);
   void JudgeErrors(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeSlow(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeComplaint(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);

@@ -94,6 +94,21 @@ class NotifyTest(unittest.TestCase):
     self.assertTrue(self.manager.start_and_wait(), self.manager.log)
     self.assertEqual(os.sched_getscheduler(self.manager.process.pid), os.SCHED_RR)
 
+  def test_reload_is_told_to_the_manager_with_what_was_wrong(self):
+    self.assertTrue(self.manager.start_and_wait(), self.manager.log)
+    sound = self.config.read_text(encoding="utf-8")
+    self.config.write_text(sound + "nice: 77\n", encoding="utf-8")
+    self.manager.heard.clear()
+    self.manager.process.send_signal(signal.SIGHUP)
+    self.assertTrue(self.manager.until(lambda: "READY=1" in self.manager.heard), self.manager.log)
+    self.assertLess(self.manager.heard.index("RELOADING=1"), self.manager.heard.index("READY=1"))
+    self.assertTrue(any(line.startswith("MONOTONIC_USEC=") for line in self.manager.heard))
+    self.assertIn(f"{self.config}:4: nice is -20 to 19", self.manager.words["STATUS"])
+    self.config.write_text(sound, encoding="utf-8")
+    self.assertEqual(self.ask("config", "reload")["applied"], [])
+    self.assertTrue(self.manager.until(lambda: self.manager.words["STATUS"].startswith("node n0")), self.manager.log)
+    self.assertEqual(self.manager.kills, 0)
+
   def test_health_is_an_exit_code(self):
     asked = self.health()
     self.assertEqual(asked.returncode, 1)

@@ -27,10 +27,10 @@ class UnitTest(unittest.TestCase):
     self.units = self.root / "etc/systemd/system"
     self.units.mkdir(parents=True)
     shutil.copy(self.unit, self.units / "r2ccd.service")
-    (self.root / "usr/sbin").mkdir(parents=True)
-    program = self.root / "usr/sbin/r2ccd"
-    program.touch()
-    program.chmod(0o755)
+    for program in (self.root / "usr/sbin/r2ccd", self.root / "bin/kill"):
+      program.parent.mkdir(parents=True)
+      program.touch()
+      program.chmod(0o755)
     # What every unit hangs on, of which a bare root has none.
     for name in ("sysinit.target", "basic.target", "shutdown.target", "network.target", "multi-user.target", "system.slice", "-.slice"):
       (self.units / name).write_text(f"[Unit]\nDescription={name}\n", encoding="utf-8")

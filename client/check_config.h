@@ -1,0 +1,27 @@
+// `r2ccctl config check`: has this machine's r2ccd check files. Asks no daemon.
+#ifndef R2CC_CLIENT_CHECK_CONFIG_H_
+#define R2CC_CLIENT_CHECK_CONFIG_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace r2cc::client {
+
+struct CheckConfigCommand {
+  std::string path;     // a file, or the directory of r2ccd.textproto
+  std::string node;     // as r2ccd's --node
+  std::string program;  // the r2ccd that checks; empty: the one beside r2ccctl, that of the package, or that of PATH
+};
+
+// What is run.
+std::vector<std::string> CheckConfigArguments(const CheckConfigCommand& command, const std::string& program);
+
+// Becomes r2ccd, which says what is wrong and ends with its own exit code: returns only if there is none. The one that is installed is the
+// one that the files are for.
+absl::Status Run(const CheckConfigCommand& command);
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_CHECK_CONFIG_H_

@@ -1,0 +1,13 @@
+// `r2ccctl config`.
+#ifndef R2CC_CLIENT_COMMANDS_CONFIG_COMMANDS_H_
+#define R2CC_CLIENT_COMMANDS_CONFIG_COMMANDS_H_
+
+#include "client/commands/command_tree.h"
+
+namespace r2cc::client {
+
+void AddConfigCommands(CommandTree* tree);
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_COMMANDS_CONFIG_COMMANDS_H_

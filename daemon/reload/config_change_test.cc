@@ -1,0 +1,86 @@
+#include "daemon/reload/config_change.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace r2cc::daemon {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr char kBase[] = R"(
+  node: "n0" insecure: true store { embedded_node: "n1" }
+  peers { node: "n1" address: "h1:1" } peers { node: "n2" address: "h2:1" }
+  nics { name: "rail0" interface: "eth0" } nics { name: "rail1" interface: "eth1" rate_bits_per_s: 5 })";
+
+Config Parse(const std::string& text) {
+  const auto config = ParseConfig(text, "f", {"/run", "host", "", "/lib"});
+  EXPECT_TRUE(config.ok()) << config.status();
+  return config.ok() ? *config : Config();
+}
+
+std::string Replaced(std::string text, const std::string& what, const std::string& by) {
+  const size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return text.replace(at, what.size(), by);
+}
+
+TEST(ConfigChange, NothingChanges) {
+  const Config config = Parse(kBase);
+  const ConfigChange change = Change(config, Parse(std::string("\n\n") + kBase));
+  EXPECT_THAT(change.applied, IsEmpty());
+  EXPECT_THAT(change.needs_restart, IsEmpty());
+}
+
+TEST(ConfigChange, WhatARunningDaemonTakes) {
+  std::string next = Replaced(kBase, "\"h2:1\"", "\"h2:2\"");
+  next = Replaced(next, "rate_bits_per_s: 5", "rate_bits_per_s: 6");
+  const ConfigChange change = Change(Parse(kBase), Parse(next + R"( peers { node: "n3" address: "h3:1" } log_level: "debug"
+      drills { allow: true } grants { roles: VIEW everyone: true })"));
+  EXPECT_THAT(change.applied, ElementsAre("rates of NICs: rail1", "peers: new n3, another address for n2", "grants", "drills: allowed",
+                                          "log_level: debug"));
+  EXPECT_THAT(change.needs_restart, IsEmpty());
+  EXPECT_EQ(change.config.nics[1].rate_bits_per_s, 6u);
+  EXPECT_EQ(change.config.peers.size(), 3u);
+  EXPECT_EQ(change.config.log_level, LogLevel::kDebug);
+  EXPECT_TRUE(change.config.drills);
+}
+
+TEST(ConfigChange, WhatWaitsIsNamedAndNotInForce) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"nice: 5", "nice"},
+      {"realtime_priority: 0", "realtime_priority"},
+      {"listen: '127.0.0.1:9'", "listen"},
+      {"limits { nodes: 7 }", "limits"},
+      {"attach { uids: 7 }", "attach"},
+      {"tls { directory: '/t' }", "tls: the names of the files; what is in them is followed without"},
+      {"nics { name: 'rail2' interface: 'eth2' }", "nics: rail2"},
+  };
+  for (const auto& [more, told] : cases) {
+    const ConfigChange change = Change(Parse(kBase), Parse(std::string(kBase) + more));
+    EXPECT_THAT(change.needs_restart, ElementsAre(told)) << more;
+    EXPECT_THAT(change.applied, IsEmpty()) << more;
+    EXPECT_THAT(Change(change.config, Parse(std::string(kBase) + more)).needs_restart, ElementsAre(told)) << "it is told until it is so";
+  }
+  EXPECT_THAT(Change(Parse(kBase), Parse(Replaced(kBase, "\"n0\"", "\"n9\""))).needs_restart, ElementsAre("node"));
+  EXPECT_THAT(Change(Parse(kBase), Parse(Replaced(kBase, "eth1", "eth7"))).needs_restart, ElementsAre("nics: rail1"));
+}
+
+TEST(ConfigChange, TheStoreStaysWhereItIs) {
+  const std::string moved = Replaced(kBase, "\"h1:1\"", "\"h1:2\"");
+  const ConfigChange change = Change(Parse(kBase), Parse(moved));
+  EXPECT_THAT(change.needs_restart, ElementsAre("store"));
+  EXPECT_THAT(change.applied, IsEmpty());
+  EXPECT_THAT(Change(change.config, Parse(moved)).needs_restart, ElementsAre("store"));
+}
+
+TEST(ConfigChange, NoPeersInTheClearBesideARestart) {
+  const ConfigChange change =
+      Change(Parse("node: 'n0'"), Parse("node: 'n0' listen: '127.0.0.1:7460' insecure: true peers { node: 'n1' address: 'h1:1' }"));
+  EXPECT_THAT(change.applied, IsEmpty());
+  EXPECT_THAT(change.needs_restart, ElementsAre("insecure", "peers: new n1: with tls or insecure"));
+}
+
+}  // namespace
+}  // namespace r2cc::daemon
