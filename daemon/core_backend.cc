@@ -31,6 +31,7 @@ v1::NodeView CoreBackend::ShownNode(const health::NodeEntry& entry) const {
   const PeerSet::About about = parts_.peer_set->AboutNode(entry.state.node);
   shown.set_peer_address(own ? *parts_.peer_address : about.peer_address);
   shown.set_release(own ? kRelease : about.release);
+  if (about.clock_ahead_ns.has_value() && !own) shown.set_clock_ahead_ns(*about.clock_ahead_ns);
   shown.clear_probe_nonce();
   shown.clear_probe_key();
   // For daemons: people ask with ProbePaths.

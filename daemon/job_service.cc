@@ -113,6 +113,7 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   const auto& rail = job.rails(static_cast<int>(record.local_rail));
   const Moment now = reporter_->Now();
   const Nanos when = TimeOf(record, now);
+  if (fenced) registry_.NoteFault(id, record, now.ToRealtime(when));
   const std::string peer_node = CleanText(record.peer_node, sizeof(record.peer_node));
   const std::string peer_nic = CleanText(record.peer_nic, sizeof(record.peer_nic));
   const auto cause = static_cast<plan::EvidenceCause>(record.cause);

@@ -66,7 +66,9 @@ void PeerSet::OnPeerView(const std::string& peer, const v1::NodeView& message) {
 }
 
 void PeerSet::Receive(const v1::NodeView& message, const Speaker& from) {
-  if (Take(message, from)) outputs_.on_heard(message.node());
+  if (!Take(message, from)) return;
+  if (message.clock_ns() != 0) about_[message.node()].clock_ahead_ns = message.clock_ns() - reporter_->Now().realtime_ns;
+  outputs_.on_heard(message.node());
 }
 
 bool PeerSet::Take(const v1::NodeView& message, const Speaker& from) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -78,6 +79,8 @@ class PeerSet {
   struct About {
     std::string peer_address;
     std::string release;
+    // Of its clock, beside this one's; not of what the store told.
+    std::optional<int64_t> clock_ahead_ns = {};
   };
   About AboutNode(const std::string& node) const;
 

@@ -57,6 +57,17 @@ TEST_F(PeerSetTest, AJobThatNamesManyNodesMakesABoundedNumberOfCalls) {
 }
 
 // A cluster that starts makes no plan for each node that turns up.
+TEST_F(PeerSetTest, HowFarAnothersClockIsAhead) {
+  v1::NodeView view = PeerView(1, v1::HEALTHY);
+  view.set_clock_ns(1'700'000'000'000'000'000 + core_.Now() + 7 * kNanosPerSecond);
+  wiring_->backend().ReceiveView(view, 3, {.address = "h1"});
+  Settle();
+  const v1::StatusReply status = Status();
+  ASSERT_EQ(status.nodes_size(), 2);
+  EXPECT_FALSE(status.nodes(0).has_clock_ahead_ns()) << "the own one";
+  EXPECT_EQ(status.nodes(1).clock_ahead_ns(), 7 * kNanosPerSecond);
+}
+
 TEST_F(PeerSetTest, PlansOfManyNodesKeepADistance) {
   const size_t before = page_->plans().size();
   for (int node = 0; node < 300; ++node) StoreTells(absl::StrCat("o", node), "");

@@ -150,7 +150,11 @@ absl::Status Wiring::Start() {
     ScheduleAdvance();
   });
   Every(kDrillSaveInterval, [this] { operator_.Tick(); });
-  Every(kKeepAliveInterval, [this] { broadcaster_.Ring(); });
+  Every(kKeepAliveInterval, [this] {
+    v1::NodeView view = *broadcaster_.Get();
+    view.set_clock_ns(reporter_.Now().realtime_ns);
+    broadcaster_.Set(std::move(view));
+  });
   return absl::OkStatus();
 }
 
@@ -262,6 +266,7 @@ void Wiring::PublishOwnView() {
   view.set_protocol(kPeerProtocol);
   peer_set_.SetOwn(view);
   const std::string value = view.SerializeAsString();
+  view.set_clock_ns(reporter_.Now().realtime_ns);
   broadcaster_.Set(std::move(view));
   world_.store->Put(config_.nodes_prefix() + config_.node, value, kNodeLeaseMs);
 }

@@ -1,9 +1,11 @@
 #include "daemon/jobs/job_registry.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "base/core/clock.h"
 #include "base/names.h"
 #include "daemon/jobs/job_filter.h"
 
@@ -79,10 +81,9 @@ bool JobRegistry::Remove(JobId id, int64_t now_realtime_ns) {
     processes_.erase(uid);
     peers_.erase(uid);
   }
-  if (found->second.job.gave_up_size() > 0) {
-    found->second.job.set_ended_ns(now_realtime_ns);
-    KeepEnded(std::move(found->second.job));
-  }
+  found->second.job.set_ended_ns(now_realtime_ns);
+  if (found->second.job.gave_up_size() > 0) KeepEnded(found->second.job, &ended_);
+  KeepEnded(std::move(found->second.job), &all_ended_);
   jobs_.erase(found);
   return true;
 }
@@ -92,12 +93,34 @@ void JobRegistry::GiveUp(JobId id, v1::GaveUp gave_up) {
   if (found != jobs_.end() && found->second.job.gave_up_size() < kGaveUpMax) *found->second.job.add_gave_up() = std::move(gave_up);
 }
 
-void JobRegistry::KeepEnded(v1::Job job) {
+void JobRegistry::NoteFault(JobId id, const plan::EvidenceRecord& record, int64_t when_realtime_ns) {
+  const auto cause = static_cast<plan::EvidenceCause>(record.cause);
+  // The plugin tidies up.
+  if (cause == plan::EvidenceCause::kFlowClosed || cause == plan::EvidenceCause::kRetired) return;
+  v1::Job& job = jobs_.at(id).job;
+  const v1::RailTotals& rail = job.rails(static_cast<int>(record.local_rail));
+  v1::Job::Fault* fault = nullptr;
+  for (v1::Job::Fault& known : *job.mutable_faults())
+    if (known.rail() == rail.rail() && std::abs(known.time_ns() - when_realtime_ns) <= kNanosPerSecond) fault = &known;
+  if (fault == nullptr) {
+    if (job.faults_size() >= kFaultsMax) return job.set_faults_untold(job.faults_untold() + 1);
+    fault = job.add_faults();
+    fault->set_rail(rail.rail());
+    fault->set_nic(rail.nic());
+    fault->set_cause(plan::CauseName(cause));
+    fault->set_time_ns(when_realtime_ns);
+  }
+  fault->set_stall_ns(std::max(fault->stall_ns(), static_cast<int64_t>(std::min<uint64_t>(record.duration_ns, INT64_MAX))));
+  fault->set_replayed_bytes(fault->replayed_bytes() + record.replayed_bytes);
+  fault->set_links(fault->links() + 1);
+}
+
+void JobRegistry::KeepEnded(v1::Job job, std::deque<v1::Job>* kept) {
   const auto his = [uid = job.uid()](const v1::Job& other) { return other.uid() == uid; };
-  if (static_cast<size_t>(std::count_if(ended_.begin(), ended_.end(), his)) >= kEndedPerUserMax)
-    ended_.erase(std::find_if(ended_.begin(), ended_.end(), his));
-  ended_.push_back(std::move(job));
-  if (ended_.size() > kEndedMax) ended_.pop_front();
+  if (static_cast<size_t>(std::count_if(kept->begin(), kept->end(), his)) >= kEndedPerUserMax)
+    kept->erase(std::find_if(kept->begin(), kept->end(), his));
+  kept->push_back(std::move(job));
+  if (kept->size() > kEndedMax) kept->pop_front();
 }
 
 const v1::Job* JobRegistry::Find(JobId id) const {
@@ -120,8 +143,8 @@ v1::ListJobsReply JobRegistry::Page(const v1::ListJobsRequest& request, size_t b
     bytes += job.ByteSizeLong();
     *reply.add_jobs() = job;
   };
-  if (request.ended())
-    for (const v1::Job& job : ended_) add(job);
+  if (request.ended() || request.all_ended())
+    for (const v1::Job& job : request.all_ended() ? all_ended_ : ended_) add(job);
   else
     for (const auto& [id, entry] : jobs_) add(entry.job);
   summary.set_users(static_cast<uint32_t>(users.size()));

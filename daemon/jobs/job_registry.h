@@ -39,9 +39,15 @@ class JobRegistry {
   // Takes one record into the job's sums. False if the job is unknown or the record names a rail that it does not have.
   bool Record(JobId id, const plan::EvidenceRecord& record);
 
+  // Faults that one process keeps: a flapping NIC makes many.
+  static constexpr int kFaultsMax = 64;
+  // Takes a link that was given up, at `when_realtime_ns`, into the job's faults. REQUIRES: Record() has taken it.
+  void NoteFault(JobId id, const plan::EvidenceRecord& record, int64_t when_realtime_ns);
+
   void SetDropped(JobId id, uint64_t dropped);
 
-  // A job that gave up on a peer is kept when it ends, with what it said: of each user the last kEndedPerUserMax, of all kEndedMax.
+  // A job that ended is kept with what it said: of each user the last kEndedPerUserMax, of all kEndedMax. Those that gave up on a peer have
+  // places of their own.
   static constexpr size_t kEndedMax = 256;
   static constexpr size_t kEndedPerUserMax = 64;
   // Peers that one process gives up on: one, mostly, as NCCL ends then.
@@ -63,7 +69,7 @@ class JobRegistry {
   v1::ListJobsReply Page(const v1::ListJobsRequest& request, size_t bytes_max) const;
 
  private:
-  void KeepEnded(v1::Job job);
+  static void KeepEnded(v1::Job job, std::deque<v1::Job>* kept);
   struct Entry {
     v1::Job job;
     std::set<std::string> peers;
@@ -72,7 +78,8 @@ class JobRegistry {
   bool CountPeer(uint32_t uid, const std::string& node);
   std::map<JobId, Entry> jobs_;
   JobPeers peers_;
-  std::deque<v1::Job> ended_;                                    // oldest first
+  std::deque<v1::Job> ended_;                                    // those that gave up on a peer, oldest first
+  std::deque<v1::Job> all_ended_;                                // likewise, all
   std::map<uint32_t, std::map<std::string, size_t>> processes_;  // of each user, that talk to a node
 };
 

@@ -115,6 +115,53 @@ TEST(JobRegistryTest, AJobThatGaveUpIsKept) {
   EXPECT_EQ(registry.ended().back().ended_ns(), 999);
 }
 
+TEST(JobRegistryTest, LinksOfOneRailThatGoTogetherAreOneFault) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  JobRegistry registry;
+  registry.Add(1, {4711, 1000}, TwoRails(), {"rail0", ""}, 5);
+  auto fenced = Of(plan::EvidenceKind::kLinkFenced, 0);
+  fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kLinkDown);
+  fenced.duration_ns = 7;
+  fenced.replayed_bytes = 100;
+  registry.NoteFault(1, fenced, 10 * kSecond);
+  fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kPeerFenced);
+  fenced.duration_ns = 9;
+  registry.NoteFault(1, fenced, 10 * kSecond + 5);
+  registry.NoteFault(1, fenced, 20 * kSecond);
+  fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kRetired);
+  registry.NoteFault(1, fenced, 30 * kSecond);
+  fenced.local_rail = 1;
+  fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kSilence);
+  registry.NoteFault(1, fenced, 10 * kSecond);
+  const v1::Job job = registry.Jobs()[0];
+  ASSERT_EQ(job.faults_size(), 3);
+  EXPECT_EQ(job.faults(0).nic(), "rail0");
+  EXPECT_EQ(job.faults(0).cause(), "link-down");
+  EXPECT_EQ(job.faults(0).links(), 2u);
+  EXPECT_EQ(job.faults(0).stall_ns(), 9);
+  EXPECT_EQ(job.faults(0).replayed_bytes(), 200u);
+  for (int i = 0; i < 100; ++i) registry.NoteFault(1, fenced, (100 + 10 * i) * kSecond);
+  EXPECT_EQ(registry.Jobs()[0].faults_size(), JobRegistry::kFaultsMax);
+  EXPECT_EQ(registry.Jobs()[0].faults_untold(), 39u);
+}
+
+TEST(JobRegistryTest, EveryJobThatEndedIsKeptForAWhile) {
+  JobRegistry registry;
+  for (JobId id = 1; id <= JobRegistry::kEndedPerUserMax + 1; ++id) {
+    registry.Add(id, {static_cast<int32_t>(id), 1000}, TwoRails(), {"rail0", ""}, 5);
+    registry.Remove(id, 9);
+  }
+  v1::ListJobsRequest request;
+  request.set_all_ended(true);
+  const v1::ListJobsReply reply = registry.Page(request, 1 << 20);
+  ASSERT_EQ(reply.jobs_size(), static_cast<int>(JobRegistry::kEndedPerUserMax));
+  EXPECT_EQ(reply.jobs(0).pid(), 2);
+  EXPECT_EQ(reply.jobs(0).ended_ns(), 9);
+  request.set_all_ended(false);
+  request.set_ended(true);
+  EXPECT_EQ(registry.Page(request, 1 << 20).jobs_size(), 0) << "none of them gave up on a peer";
+}
+
 TEST(JobRegistryTest, AListIsSiftedAndBeginsWithHowManyThereAre) {
   JobRegistry registry;
   for (JobId id = 1; id <= 5; ++id) registry.Add(id, {static_cast<int32_t>(id), id < 3 ? 1000u : 0u}, TwoRails(), {"r0", "r1"}, 0);
