@@ -48,6 +48,19 @@ TEST(Arguments, CommandsWithoutArguments) {
   EXPECT_EQ(RequestOf<v1::ListNicsRequest>("nic list n1").node(), "n1");
 }
 
+TEST(Arguments, Doctor) {
+  const Parsed parsed = Parse("doctor --job --peers 2 --wait 90s --run_dir /r -o json");
+  const auto* doctor = std::get_if<DoctorCommand>(&parsed);
+  ASSERT_NE(doctor, nullptr);
+  EXPECT_TRUE(doctor->job);
+  EXPECT_TRUE(doctor->json);
+  EXPECT_EQ(doctor->peers_max, 2u);
+  EXPECT_EQ(doctor->wait_ns, 90'000'000'000);
+  EXPECT_EQ(doctor->socket_path, "/r/r2ccd.sock");
+  EXPECT_THAT(ErrorOf("doctor --wait soon"), HasSubstr("60s"));
+  EXPECT_THAT(ErrorOf("doctor --server h:1"), HasSubstr("on the node"));
+}
+
 TEST(Arguments, FiltersAndWhatIsForMany) {
   const auto list = RequestOf<v1::ListNicsRequest>("nic list --bad --state failed --state DRAINED --node rack3-*");
   EXPECT_TRUE(list.bad());

@@ -4,8 +4,10 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,6 +20,8 @@
 #include "client/certs.h"
 #include "client/check_config.h"
 #include "client/client.h"
+#include "client/doctor/doctor.h"
+#include "client/doctor/os_machine.h"
 #include "client/run.h"
 #include "client/table.h"
 
@@ -30,6 +34,15 @@ bool WantsColour() {
   const char* no_colour = std::getenv("NO_COLOR");  // no-color.org
   const char* term = std::getenv("TERM");
   return isatty(STDOUT_FILENO) && (no_colour == nullptr || *no_colour == '\0') && (term == nullptr || absl::string_view(term) != "dumb");
+}
+
+std::map<std::string, std::string> Environment() {
+  std::map<std::string, std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(absl::string_view(*entry), absl::MaxSplits('=', 1));
+    variables.insert(parts);
+  }
+  return variables;
 }
 
 int Fail(absl::string_view message, int exit_code) {
@@ -63,13 +76,18 @@ int main(int argc, char** argv) {
     // It does not come back from there, but for this.
     return Fail(r2cc::client::Run(*check).message(), kExitFailed);
   }
+  const r2cc::client::Terminal terminal{[] { return absl::GetCurrentTimeNanos(); },
+                                        [](int milliseconds) { return poll(nullptr, 0, milliseconds) == 0; }, isatty(STDOUT_FILENO) == 1};
+  if (const auto* doctor = std::get_if<r2cc::client::DoctorCommand>(&parsed)) {
+    r2cc::client::OsMachine machine(Environment(), terminal.now_ns);
+    const absl::Status status = r2cc::client::Run(*doctor, machine, style, std::cout, terminal.wait);
+    return status.ok() ? 0 : Fail(status.message(), kExitFailed);
+  }
   const auto& invocation = std::get<r2cc::client::Invocation>(parsed);
   absl::StatusOr<std::unique_ptr<r2cc::client::Client>> client =
       invocation.server.empty() ? r2cc::client::Client::Connect(invocation.socket_path)
                                 : r2cc::client::Client::ConnectServer(invocation.server, invocation.certificates);
   if (!client.ok()) return Fail(client.status().message(), kExitFailed);
-  const r2cc::client::Terminal terminal{[] { return absl::GetCurrentTimeNanos(); },
-                                        [](int milliseconds) { return poll(nullptr, 0, milliseconds) == 0; }, isatty(STDOUT_FILENO) == 1};
   const absl::Status status = r2cc::client::Run(invocation, style, **client, std::cout, terminal);
   return status.ok() ? 0 : Fail(status.message(), kExitFailed);
 }

@@ -3,6 +3,7 @@
 #include "absl/status/status.h"
 #include "client/commands/certs_commands.h"
 #include "client/commands/config_commands.h"
+#include "client/commands/doctor_commands.h"
 #include "client/commands/job_commands.h"
 #include "client/commands/nic_commands.h"
 #include "client/commands/node_commands.h"
@@ -59,6 +60,7 @@ void AddAllCommands(CommandTree* tree) {
   AddNodeCommands(tree);
   AddCertsCommands(tree);
   AddConfigCommands(tree);
+  AddDoctorCommand(tree);
   AddEventsCommand(tree);
   AddJobCommands(tree);
   AddPlanCommands(tree);

@@ -6,6 +6,7 @@
 
 #include "client/certs.h"
 #include "client/check_config.h"
+#include "client/doctor/doctor_command.h"
 #include "client/simulate.h"
 #include "proto/r2cc.pb.h"
 
@@ -34,7 +35,7 @@ using Request = std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActi
                              v1::ForgetNodeRequest, v1::ConfigRequest, v1::ReloadRequest, HealthCommand, WatchCommand, ActCommand>;
 
 // Those behind Request ask no daemon.
-using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand>;
+using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand, DoctorCommand>;
 
 }  // namespace r2cc::client
 

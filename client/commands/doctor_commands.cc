@@ -1,0 +1,49 @@
+#include "client/commands/doctor_commands.h"
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "client/client.h"
+
+namespace r2cc::client {
+namespace {
+
+// Each costs some packets a rail, and some seconds where nobody answers.
+constexpr size_t kPeersDefault = 4;
+constexpr size_t kPeersMax = 64;
+
+struct DoctorTyped {
+  DoctorCommand command;
+  std::string wait;
+};
+
+}  // namespace
+
+void AddDoctorCommand(CommandTree* tree) {
+  const auto typed = std::make_shared<DoctorTyped>();
+  CLI::App* doctor = tree->Add(
+      tree->root(), "doctor", "what is wrong with this node and its ways to others, a line a check with the fix; exit code 1 if any fails");
+  doctor->add_flag("--job", typed->command.job, "also the environment, as a job would have it that is started here");
+  doctor->add_option("--peers", typed->command.peers_max, "so many other nodes are tried")
+      ->option_text("N")
+      ->default_val(kPeersDefault)
+      ->check(CLI::Range(size_t{0}, kPeersMax));
+  doctor->add_option("--wait", typed->wait, "look again until nothing fails, for so long at most: 60s")->option_text("TIME");
+  tree->Means(doctor, [tree, typed]() -> absl::StatusOr<Chosen> {
+    DoctorCommand command = typed->command;
+    const GlobalFlags& global = tree->global();
+    if (!global.server.empty()) return absl::InvalidArgumentError("doctor looks at this machine: run it on the node, without --server");
+    absl::Duration wait;
+    if (!typed->wait.empty() && (!absl::ParseDuration(typed->wait, &wait) || wait < absl::ZeroDuration() || wait > absl::Hours(1)))
+      return absl::InvalidArgumentError(absl::StrCat("--wait '", typed->wait, "' is not a time from 0s to 1h, such as 60s"));
+    command.wait_ns = absl::ToInt64Nanoseconds(wait);
+    command.json = global.format() == Output::kJson;
+    command.run_dir = global.run_dir;
+    command.socket_path = global.socket.empty() ? SocketPath(global.run_dir) : global.socket;
+    return command;
+  });
+}
+
+}  // namespace r2cc::client

@@ -1,0 +1,13 @@
+// `r2ccctl doctor`.
+#ifndef R2CC_CLIENT_COMMANDS_DOCTOR_COMMANDS_H_
+#define R2CC_CLIENT_COMMANDS_DOCTOR_COMMANDS_H_
+
+#include "client/commands/command_tree.h"
+
+namespace r2cc::client {
+
+void AddDoctorCommand(CommandTree* tree);
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_COMMANDS_DOCTOR_COMMANDS_H_

@@ -1,0 +1,24 @@
+// Whether r2ccd is as it should be: by its own words and the kernel's. Pure.
+#ifndef R2CC_CLIENT_DOCTOR_DAEMON_CHECKS_H_
+#define R2CC_CLIENT_DOCTOR_DAEMON_CHECKS_H_
+
+#include "client/doctor/facts.h"
+#include "client/doctor/finding.h"
+
+namespace r2cc::client {
+
+// Clocks further apart make certificates invalid and times of events useless.
+constexpr int64_t kClockApartMaxNs = 5'000'000'000;
+constexpr int64_t kCertificateDaysMin = 14;
+// Two for each of a node's processes, and one for each connection: with less a large node turns jobs away.
+constexpr uint64_t kOpenFilesMin = 4096;
+// What Linux gives by itself; with less the probes of a node that stood still for a moment are lost.
+constexpr int64_t kReceiveBufferMin = 212'992;
+// Of the page's entries: beyond, the cluster may grow by so much before some are left out.
+constexpr size_t kPagePercentMax = 80;
+
+Findings CheckDaemon(const DaemonFacts& daemon, int64_t now_ns);
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_DOCTOR_DAEMON_CHECKS_H_

@@ -1,0 +1,105 @@
+#include "client/doctor/doctor.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/client.h"
+#include "client/doctor/daemon_checks.h"
+#include "client/doctor/gather.h"
+#include "client/doctor/job_checks.h"
+#include "client/doctor/path_checks.h"
+#include "client/json.h"
+#include "client/table.h"
+
+namespace r2cc::client {
+namespace {
+
+constexpr int kLookAgainMs = 1000;
+
+const char* Word(Finding::Level level) {
+  switch (level) {
+    case Finding::Level::kOk: return "ok";
+    case Finding::Level::kUnchecked: return "unchecked";
+    case Finding::Level::kWarn: return "warn";
+    case Finding::Level::kFail: return "FAIL";
+  }
+  return "?";
+}
+
+Colour ColourOf(const std::string& level) {
+  if (level == "ok") return Colour::kGreen;
+  if (level == "FAIL") return Colour::kRed;
+  return level == "warn" ? Colour::kYellow : Colour::kDim;
+}
+
+Facts Gather(const DoctorCommand& command, Machine& machine) {
+  Facts facts;
+  facts.now_ns = machine.NowNs();
+  const absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(command.socket_path);
+  if (client.ok())
+    facts.daemon = AskDaemon(**client, facts.now_ns);
+  else
+    facts.daemon.connection = client.status();
+  LookAround(machine, {command.run_dir, command.peers_max, command.job}, &facts);
+  return facts;
+}
+
+}  // namespace
+
+Findings CheckAll(const Facts& facts) {
+  Findings all = CheckDaemon(facts.daemon, facts.now_ns);
+  const auto add = [&](Findings more) {
+    for (Finding& finding : more) all.push_back(std::move(finding));
+  };
+  if (facts.daemon.connection.ok()) {
+    add(CheckNics(facts));
+    add(CheckPaths(facts));
+  }
+  if (facts.job.has_value()) add(CheckJob(*facts.job));
+  return all;
+}
+
+v1::DoctorReport ToReport(const Findings& findings) {
+  v1::DoctorReport report;
+  for (const Finding& finding : findings) {
+    v1::DoctorFinding* told = report.add_findings();
+    told->set_level(Word(finding.level));
+    told->set_check(finding.check);
+    told->set_text(finding.text);
+    told->set_fix(finding.fix);
+    report.set_failed(report.failed() + (finding.level == Finding::Level::kFail ? 1 : 0));
+    report.set_warned(report.warned() + (finding.level == Finding::Level::kWarn ? 1 : 0));
+    report.set_unchecked(report.unchecked() + (finding.level == Finding::Level::kUnchecked ? 1 : 0));
+  }
+  return report;
+}
+
+v1::DoctorReport Diagnose(const DoctorCommand& command, Machine& machine) { return ToReport(CheckAll(Gather(command, machine))); }
+
+std::string FormatDoctor(const v1::DoctorReport& report, const Style& style) {
+  std::string text;
+  for (const v1::DoctorFinding& finding : report.findings()) {
+    const std::string line = absl::StrCat(finding.text(), finding.fix().empty() ? "" : " -> ", finding.fix());
+    absl::StrAppend(&text, Paint(absl::StrFormat("%-9s", finding.level()), ColourOf(finding.level()), style.colour), " ",
+                    absl::StrFormat("%-15s", finding.check()), " ", Printable(line), "\n");
+  }
+  return absl::StrCat(text, report.failed(), " FAIL, ", report.warned(), " warn, ", report.unchecked(), " unchecked, ",
+                      static_cast<uint32_t>(report.findings_size()) - report.failed() - report.warned() - report.unchecked(), " ok\n");
+}
+
+absl::Status Run(const DoctorCommand& command, Machine& machine, const Style& style, std::ostream& out,
+                 const std::function<bool(int milliseconds)>& wait) {
+  const int64_t end_ns = machine.NowNs() + command.wait_ns;
+  v1::DoctorReport report = Diagnose(command, machine);
+  while (report.failed() > 0 && machine.NowNs() < end_ns && wait(kLookAgainMs)) report = Diagnose(command, machine);
+  const absl::StatusOr<std::string> text = command.json ? ToJsonDocument(report) : FormatDoctor(report, style);
+  if (!text.ok()) return text.status();
+  out << *text << std::flush;
+  if (report.failed() == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(report.failed(), report.failed() == 1 ? " check failed" : " checks failed"));
+}
+
+}  // namespace r2cc::client

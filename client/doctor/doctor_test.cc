@@ -1,0 +1,255 @@
+#include "client/doctor/doctor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/doctor/daemon_checks.h"
+#include "client/doctor/fake_machine.h"
+#include "client/doctor/gather.h"
+#include "client/doctor/job_checks.h"
+#include "client/doctor/path_checks.h"
+
+namespace r2cc::client {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr int64_t kDay = 86'400;
+constexpr int64_t kSecondNs = 1'000'000'000;
+
+// Two nodes with two rails, and nothing that is wrong.
+class DoctorTest : public testing::Test {
+ protected:
+  DoctorTest() {
+    for (const char* interface : {"eth0", "eth1", "all"}) {
+      machine_.files[absl::StrCat("/proc/sys/net/ipv4/conf/", interface, "/rp_filter")] = "0";
+      machine_.files[absl::StrCat("/proc/sys/net/ipv4/conf/", interface, "/arp_ignore")] = "0";
+    }
+    machine_.files["/proc/sys/net/ipv4/ip_local_port_range"] = "32768\t60999";
+    machine_.files["/proc/sys/net/core/rmem_default"] = "212992";
+    machine_.files["/run/r2cc/r2ccd.lock"] = "7";
+    machine_.files["/proc/sys/net/ipv4/tcp_congestion_control"] = "cubic";
+    machine_.interfaces = {{"eth0", true, 9000, {{"10.1.0.1", 24}}}, {"eth1", true, 9000, {{"10.2.0.1", 24}}}};
+    machine_.environment = {{"NCCL_NET_PLUGIN", "r2cc"}, {"NCCL_NET", "R2CC"}, {"R2CC_RAILS", "eth0,eth1"}};
+    machine_.libraries["libnccl-net-r2cc.so"] = {"/usr/lib/libnccl-net-r2cc.so"};
+    facts_.now_ns = machine_.NowNs();
+    DaemonFacts& daemon = facts_.daemon;
+    daemon.status.set_node("n0");
+    daemon.status.set_release("1.0");
+    for (int node = 0; node < 2; ++node) {
+      v1::NodeView* view = daemon.status.add_nodes();
+      view->set_node(absl::StrCat("n", node));
+      view->set_release("1.0");
+      view->set_peer_address(absl::StrCat("10.0.0.", node + 1, ":7460"));
+      if (node == 1) view->set_clock_ahead_ns(kSecondNs);
+      for (int rail = 0; rail < 2; ++rail) {
+        v1::NicView* nic = view->add_nics();
+        nic->set_name(absl::StrCat("rail", rail));
+        nic->set_address(absl::StrCat("10.", rail + 1, ".0.", node + 1));
+        nic->set_state(v1::HEALTHY);
+        nic->set_link_up(true);
+        nic->set_rate_bits_per_s(100'000'000'000);
+      }
+    }
+    for (int rail = 0; rail < 2; ++rail) {
+      v1::PairStatus& pair = daemon.pairs.emplace_back();
+      pair.set_nic(absl::StrCat("rail", rail));
+      pair.set_peer_node("n1");
+      pair.set_peer_nic(pair.nic());
+      pair.set_state("up");
+    }
+    v1::PeerStatus* peer = daemon.status.add_peers();
+    peer->set_node("n1");
+    peer->set_address("10.0.0.2:7460");
+    peer->set_connected(true);
+    daemon.plan_entries = 4;
+    daemon.certificates = CertificateFacts{{}, facts_.now_ns / kSecondNs + 100 * kDay};
+    daemon.realtime_priority = 1;
+    daemon.interfaces = {{"rail0", "eth0"}, {"rail1", "eth1"}};
+  }
+
+  // Lines that are not ok: "FAIL path mtu: text -> fix".
+  std::string Wrong() {
+    Facts facts = facts_;
+    LookAround(machine_, {"/run/r2cc", 4, true}, &facts);
+    std::string lines;
+    const v1::DoctorReport report = ToReport(CheckAll(facts));
+    for (const v1::DoctorFinding& finding : report.findings())
+      if (finding.level() != "ok")
+        absl::StrAppend(&lines, finding.level(), " ", finding.check(), ": ", finding.text(), " -> ", finding.fix(), "\n");
+    return lines;
+  }
+  v1::NicView* Nic(int node, int rail) { return facts_.daemon.status.mutable_nodes(node)->mutable_nics(rail); }
+
+  FakeMachine machine_;
+  Facts facts_;
+};
+
+TEST_F(DoctorTest, NothingIsWrong) {
+  EXPECT_EQ(Wrong(), "");
+  Facts facts = facts_;
+  LookAround(machine_, {"/run/r2cc", 4, true}, &facts);
+  const v1::DoctorReport report = ToReport(CheckAll(facts));
+  EXPECT_GE(report.findings_size(), 25);
+  EXPECT_THAT(FormatDoctor(report, {}),
+              AllOf(HasSubstr("ok        path mtu        rail1 to n1 (10.2.0.1 to 10.2.0.2) takes packets of 9000 bytes\n"),
+                    HasSubstr("\n0 FAIL, 0 warn, 0 unchecked, ")));
+}
+
+TEST_F(DoctorTest, NoDaemon) {
+  facts_.daemon = DaemonFacts();
+  facts_.daemon.connection = absl::UnavailableError("r2ccd is not running: there is no /run/r2cc/r2ccd.sock");
+  machine_.attach = absl::PermissionDeniedError("/run/r2cc/attach.sock: Permission denied");
+  EXPECT_THAT(Wrong(),
+              AllOf(HasSubstr("FAIL daemon: r2ccd is not running"), HasSubstr("FAIL attach socket: jobs of this user cannot attach: /run"),
+                    HasSubstr("unchecked paths: r2ccd would tell, and does not answer")));
+}
+
+TEST_F(DoctorTest, ConfigurationReleasesClocksAndNames) {
+  facts_.daemon.status.mutable_config()->add_refused("f:3: nice is -20 to 19, not 77");
+  facts_.daemon.status.mutable_config()->add_needs_restart("listen");
+  facts_.daemon.status.set_insecure(true);
+  facts_.daemon.status.add_alarms("the audit will be lost at a restart");
+  facts_.daemon.status.mutable_nodes(1)->set_release("0.9");
+  facts_.daemon.status.mutable_nodes(1)->set_clock_ahead_ns(-6 * kSecondNs);
+  facts_.daemon.duplicates.emplace_back().set_message("two daemons call themselves n1");
+  facts_.daemon.status.mutable_peers(0)->set_connected(false);
+  facts_.daemon.status.mutable_peers(0)->set_error("the daemon of n1 (release 0.9) speaks protocol 1, this one 2");
+  const std::string wrong = Wrong();
+  for (const char* line : {"FAIL configuration: refused, the one before is in force: f:3:", "warn configuration: not in force yet: listen",
+                           "warn configuration: insecure: true", "warn alarm: the audit", "warn releases: this node has 1.0, n1 has 0.9",
+                           "FAIL releases: the daemon of n1 (release 0.9) speaks protocol 1",
+                           "FAIL clocks: the clock of n1 is 6.0 s behind this node's", "FAIL node names: two daemons call themselves n1"})
+    EXPECT_THAT(wrong, HasSubstr(line));
+}
+
+TEST_F(DoctorTest, StorePageCertificatesAndLimits) {
+  facts_.daemon.status.set_store("lost: etcd at e1:2379: it does not answer");
+  v1::Refusal* refusal = facts_.daemon.status.add_refusals();
+  refusal->set_listener("store");
+  refusal->set_reason("authority");
+  facts_.daemon.plan_entries = 60'000;
+  facts_.daemon.certificates = CertificateFacts{{"f: tls: /t/node.crt is the certificate of node n9"}, 0};
+  machine_.process = {.pid = 7, .open_files_max = 1024, .realtime = false, .nice = 5};
+  machine_.files["/proc/sys/net/core/rmem_default"] = "4096";
+  std::string wrong = Wrong();
+  for (const char* line :
+       {"FAIL store: lost: etcd at e1:2379", "warn store: 0 entries were refused (authority)", "warn page: 60000 of 65536",
+        "FAIL certificates: f: tls: /t/node.crt is the certificate of node n9", "warn limits: r2ccd may open 1024 files",
+        "warn limits: r2ccd has no real-time priority", "warn limits: r2ccd runs at nice 5", "warn receive buffer:"})
+    EXPECT_THAT(wrong, HasSubstr(line));
+  facts_.daemon.status.set_store("connected to etcd at e1:2379, which does not take this node's entry: etcdserver: permission denied");
+  facts_.daemon.certificates = CertificateFacts{{}, facts_.now_ns / kSecondNs + 13 * kDay};
+  wrong = Wrong();
+  EXPECT_THAT(wrong, AllOf(HasSubstr("give the role of this certificate's user readwrite"),
+                           HasSubstr("warn certificates: valid for 13 more days")));
+}
+
+TEST_F(DoctorTest, NicsSpeedAddressAndOwners) {
+  Nic(0, 1)->set_rate_bits_per_s(25'000'000'000);
+  EXPECT_THAT(Wrong(), HasSubstr("warn nic speed: n0/rail1 runs at 25 Gbit/s, its twin rail0 at 100 Gbit/s"));
+  facts_.daemon.configured_rates["rail1"] = 25'000'000'000;
+  EXPECT_EQ(Wrong(), "") << "it was meant";
+  Nic(0, 0)->set_state(v1::FAILED);
+  Nic(0, 0)->set_reason("link down");
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL nic state: n0/rail0 is FAILED: link down -> r2ccctl nic why n0/rail0"));
+  Nic(0, 0)->set_state(v1::HEALTHY);
+  machine_.owners["10.1.0.1"] = {"02:00:00:00:00:09"};
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL address owners: 10.1.0.1 of rail0 has another owner in its network: 02:00:00:00:00:09"));
+  machine_.owners.clear();
+  Nic(1, 1)->set_address("10.1.0.1");
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL address owners: 10.1.0.1 of rail0 is also the address of n1/rail1"));
+  Nic(1, 1)->set_address("10.2.0.2");
+  machine_.interfaces[1].addresses = {{"fe80::1", 64}};
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL nic address: rail1 (eth1) has a link-local address alone"));
+  machine_.interfaces[1].addresses.clear();
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL nic address: rail1 (eth1) has no address"));
+}
+
+TEST_F(DoctorTest, TwoRailsInOneNetwork) {
+  machine_.interfaces[1].addresses = {{"10.1.0.9", 24}};
+  Nic(0, 1)->set_address("10.1.0.9");
+  Nic(1, 1)->set_address("10.1.0.10");
+  EXPECT_THAT(Wrong(), HasSubstr("warn arp: eth0 and eth1 are in one network"));
+  machine_.files["/proc/sys/net/ipv4/conf/all/arp_ignore"] = "1";
+  EXPECT_EQ(Wrong(), "") << "each has a way of its own";
+  machine_.routes[{"10.1.0.9", "10.1.0.10"}] = "eth0";
+  EXPECT_THAT(Wrong(), AllOf(HasSubstr("warn path route: rail1 to n1 (10.1.0.9 to 10.1.0.10) leaves by eth0"),
+                             testing::Not(HasSubstr("rp_filter"))));
+  machine_.files["/proc/sys/net/ipv4/conf/eth1/rp_filter"] = "1";
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL rp_filter: eth1: strict"));
+}
+
+TEST_F(DoctorTest, PathsMtuAndPorts) {
+  machine_.largest_packet["10.2.0.2"] = 1500;
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL path mtu: rail1 to n1 (10.2.0.1 to 10.2.0.2) loses packets of 9000 bytes"));
+  machine_.largest_packet["10.2.0.2"] = 0;
+  EXPECT_THAT(Wrong(), HasSubstr("unchecked path mtu: rail1 to n1 (10.2.0.1 to 10.2.0.2): pings are not answered, probes are"));
+  facts_.daemon.pairs[1].set_state("silent");
+  EXPECT_THAT(Wrong(),
+              AllOf(HasSubstr("FAIL path: rail1 to n1 (10.2.0.1 to 10.2.0.2): no answer to a ping"), HasSubstr("FAIL probe port: rail1")));
+  machine_.largest_packet.clear();
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL probe port: rail1 to n1 (10.2.0.1 to 10.2.0.2): r2ccd's probes (UDP) have no answer, pings have"));
+  facts_.daemon.pairs[1].set_state("up");
+  machine_.dead_ports = {7460};
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL daemon port: n1 at 10.0.0.2:7460: no answer"));
+  machine_.dead_ports = {60'999};
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL job ports: rail0 to n1"));
+  Nic(1, 1)->set_link_up(false);
+  EXPECT_THAT(Wrong(), testing::Not(HasSubstr("rail1"))) << "a port that is down is told by its own node";
+}
+
+TEST_F(DoctorTest, JobsEnvironment) {
+  const auto with = [&](const std::string& name, const std::string& value) {
+    const auto before = machine_.environment;
+    machine_.environment[name] = value;
+    std::string wrong = Wrong();
+    machine_.environment = before;
+    return wrong;
+  };
+  EXPECT_THAT(with("NCCL_NET_PLUGIN", ""), HasSubstr("FAIL plugin variable: NCCL_NET_PLUGIN is not set"));
+  machine_.libraries["libnccl-net-aws.so"] = {"/aws"};
+  EXPECT_THAT(with("NCCL_NET_PLUGIN", "aws"), HasSubstr("FAIL plugin variable: NCCL_NET_PLUGIN=aws is another plugin"));
+  EXPECT_THAT(with("NCCL_NET", ""), HasSubstr("warn NCCL_NET: not set"));
+  EXPECT_THAT(with("NCCL_NET", "IB"), HasSubstr("FAIL NCCL_NET: NCCL_NET=IB is another network"));
+  EXPECT_THAT(with("R2CC_RAILS", "eth0,eth7"), HasSubstr("FAIL rails: R2CC_RAILS names eth7"));
+  EXPECT_THAT(with("NCCL_SOCKET_IFNAME", "=eth1"),
+              HasSubstr("warn rails: NCCL_SOCKET_IFNAME==eth1 puts NCCL's own control traffic on eth1"));
+  EXPECT_EQ(with("NCCL_SOCKET_IFNAME", "^eth0,eth1"), "");
+  EXPECT_THAT(with("R2CC_TCP_CONGESTION", "bbr"), HasSubstr("warn congestion: R2CC_TCP_CONGESTION=bbr is BBR"));
+  machine_.files["/proc/sys/net/ipv4/tcp_congestion_control"] = "bbr";
+  EXPECT_THAT(with("R2CC_TCP_CONGESTION", "system"), HasSubstr("warn congestion"));
+  EXPECT_EQ(Wrong(), "") << "the plugin does not take the system's BBR by itself";
+  EXPECT_THAT(with("R2CC_ATTACH", "none"), HasSubstr("warn attach: R2CC_ATTACH=none"));
+  machine_.files["/root/.nccl.conf"] = "# ours\nNCCL_NET=IB\n";
+  EXPECT_EQ(with("HOME", "/root"), "") << "the environment wins";
+  machine_.environment.erase("NCCL_NET");
+  EXPECT_THAT(with("HOME", "/root"), HasSubstr("NCCL_NET=IB is another network"));
+}
+
+TEST_F(DoctorTest, JobsPluginAndNccl) {
+  machine_.loads = absl::FailedPreconditionError("libhwloc.so.15: cannot open shared object file");
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL plugin: does not load: libhwloc.so.15"));
+  machine_.loads = absl::OkStatus();
+  machine_.libraries["libnccl-net-r2cc.so"] = {"/old/libnccl-net-r2cc.so", "/usr/lib/libnccl-net-r2cc.so"};
+  EXPECT_THAT(Wrong(), HasSubstr("warn plugin files: /old/libnccl-net-r2cc.so comes before /usr/lib/libnccl-net-r2cc.so"));
+  machine_.libraries.clear();
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL plugin: there is no libnccl-net-r2cc.so"));
+  machine_.nccl_version = 21'201;
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL NCCL: 2.12.1 has no v6 net tables"));
+}
+
+TEST(ParseNcclConf, LinesOfIt) {
+  const auto conf = ParseNcclConf("# a comment\nNCCL_NET = R2CC # here\n\nnonsense\nR2CC_RAILS=a,b\n");
+  EXPECT_EQ(conf.size(), 2u);
+  EXPECT_EQ(conf.at("NCCL_NET"), "R2CC");
+  EXPECT_EQ(conf.at("R2CC_RAILS"), "a,b");
+}
+
+}  // namespace
+}  // namespace r2cc::client

@@ -1,0 +1,115 @@
+#include "client/doctor/os_machine.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstring>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/doctor/scoped_fd.h"
+
+namespace r2cc::client {
+namespace {
+
+constexpr size_t kFileBytesMax = 64 << 10;
+
+int Bits(const sockaddr* mask) {
+  int bits = 0;
+  if (mask == nullptr) return 0;
+  if (mask->sa_family == AF_INET) return std::popcount(reinterpret_cast<const sockaddr_in*>(mask)->sin_addr.s_addr);
+  for (const uint8_t byte : reinterpret_cast<const sockaddr_in6*>(mask)->sin6_addr.s6_addr) bits += std::popcount(byte);
+  return bits;
+}
+
+std::string Text(const sockaddr* address) {
+  char text[INET6_ADDRSTRLEN] = {};
+  if (address->sa_family == AF_INET)
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, text, sizeof(text));
+  else
+    inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, text, sizeof(text));
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> OsMachine::Read(const std::string& path) {
+  const ScopedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.ok()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
+  std::string text(kFileBytesMax, '\0');
+  const ssize_t got = read(fd.get(), text.data(), text.size());
+  if (got < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
+  text.resize(static_cast<size_t>(got));
+  absl::StripAsciiWhitespace(&text);
+  return text;
+}
+
+std::vector<InterfaceFacts> OsMachine::Interfaces() {
+  std::map<std::string, InterfaceFacts> all;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return {};
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if ((entry->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    InterfaceFacts& facts = all[entry->ifa_name];
+    facts.name = entry->ifa_name;
+    facts.up = (entry->ifa_flags & IFF_UP) != 0;
+    if (entry->ifa_addr != nullptr && (entry->ifa_addr->sa_family == AF_INET || entry->ifa_addr->sa_family == AF_INET6))
+      facts.addresses.push_back({Text(entry->ifa_addr), Bits(entry->ifa_netmask)});
+  }
+  freeifaddrs(list);
+  std::vector<InterfaceFacts> interfaces;
+  for (auto& [name, facts] : all) {
+    if (const auto mtu = Read(absl::StrCat("/sys/class/net/", name, "/mtu")); mtu.ok()) (void)absl::SimpleAtoi(*mtu, &facts.mtu);
+    interfaces.push_back(std::move(facts));
+  }
+  return interfaces;
+}
+
+absl::Status OsMachine::UnixAccepts(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof(address.sun_path))
+    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is no path of a Unix socket"));
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const ScopedFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, path);
+}
+
+absl::StatusOr<ProcessFacts> OsMachine::Process(int pid) {
+  ProcessFacts facts;
+  facts.pid = pid;
+  const auto limits = Read(absl::StrCat("/proc/", pid, "/limits"));
+  if (!limits.ok())
+    return absl::Status(limits.status().code(),
+                        absl::StrCat("r2ccd (pid ", pid, ") is not to be seen: /proc hides it, or it is in another pid namespace"));
+  for (const absl::string_view line : absl::StrSplit(*limits, '\n')) {
+    constexpr absl::string_view kOpenFiles = "Max open files";
+    if (line.substr(0, kOpenFiles.size()) != kOpenFiles) continue;
+    const std::vector<absl::string_view> words = absl::StrSplit(line.substr(kOpenFiles.size()), ' ', absl::SkipEmpty());
+    if (!words.empty() && !absl::SimpleAtoi(words.front(), &facts.open_files_max)) facts.open_files_max = UINT64_MAX;
+  }
+  const int policy = sched_getscheduler(pid);
+  facts.realtime = policy == SCHED_RR || policy == SCHED_FIFO;
+  errno = 0;
+  facts.nice = getpriority(PRIO_PROCESS, static_cast<id_t>(pid));
+  return facts;
+}
+
+uint64_t OsMachine::LockedMemoryMax() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_MEMLOCK, &limit) == 0 ? limit.rlim_cur : 0;
+}
+
+}  // namespace r2cc::client

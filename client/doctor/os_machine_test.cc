@@ -1,0 +1,51 @@
+#include "client/doctor/os_machine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace r2cc::client {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(OsMachine, TheLoopbackAnswers) {
+  OsMachine machine({}, [] { return int64_t{1}; });
+  EXPECT_TRUE(machine.TcpAnswers({"127.0.0.1", ""}, "127.0.0.1", 9).ok()) << "refused is an answer";
+  EXPECT_FALSE(machine.TcpAccepts("127.0.0.1", 9).ok());
+  const auto route = machine.Route("127.0.0.1", "127.0.0.1");
+  ASSERT_TRUE(route.ok()) << route.status();
+  EXPECT_EQ(*route, "lo");
+  EXPECT_TRUE(absl::IsUnimplemented(machine.Route("::1", "::1").status()));
+  const absl::Status ping = machine.Ping({"127.0.0.1", ""}, "127.0.0.1", 84);
+  EXPECT_TRUE(ping.ok() || absl::IsPermissionDenied(ping)) << ping;
+}
+
+TEST(OsMachine, ProcessesFilesAndSockets) {
+  OsMachine machine({}, [] { return int64_t{1}; });
+  const auto process = machine.Process(getpid());
+  ASSERT_TRUE(process.ok()) << process.status();
+  EXPECT_GT(process->open_files_max, 0u);
+  EXPECT_FALSE(machine.Process(0x7fffffff).ok());
+  EXPECT_THAT(std::string(machine.UnixAccepts("/nowhere/attach.sock").message()), HasSubstr("/nowhere/attach.sock"));
+  EXPECT_FALSE(machine.Read("/nowhere").ok());
+}
+
+TEST(OsMachine, LibrariesInTheLoadersOrderAndWhetherTheyLoad) {
+  const std::string folder = testing::TempDir() + "/libraries";
+  for (const char* name : {"/a", "/b", "/c"}) std::filesystem::create_directories(folder + name);
+  std::ofstream(folder + "/a/libx.so") << "no library";
+  std::ofstream(folder + "/b/libx.so") << "another one";
+  std::filesystem::remove(folder + "/c/libx.so");
+  std::filesystem::create_symlink(folder + "/a/libx.so", folder + "/c/libx.so");
+  OsMachine machine({{"LD_LIBRARY_PATH", folder + "/a:" + folder + "/c:" + folder + "/b"}}, [] { return int64_t{1}; });
+  EXPECT_THAT(machine.Libraries("libx.so"), testing::ElementsAre(folder + "/a/libx.so", folder + "/b/libx.so"));
+  EXPECT_THAT(std::string(machine.Loads(folder + "/a/libx.so").message()), HasSubstr("libx.so"));
+  EXPECT_TRUE(machine.Loads("libc.so.6").ok());
+}
+
+}  // namespace
+}  // namespace r2cc::client

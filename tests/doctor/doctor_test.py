@@ -1,0 +1,207 @@
+"""Every fault that can be planted between two namespaces is found by `r2ccctl doctor`, and nothing is found where nothing is wrong."""
+
+import os
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+from bazel import unittest_main
+from tests.doctor import two_nodes
+
+CLEAN_JOB = {"NCCL_NET_PLUGIN": "r2cc", "NCCL_NET": "R2CC", "R2CC_RAILS": "rail0,rail1", "NCCL_SOCKET_IFNAME": "=ctl0"}
+
+
+class DoctorTest(unittest.TestCase):
+
+  def setUp(self):
+    if os.geteuid() != 0:
+      self.skipTest("needs root: makes network namespaces")
+    self.r2ccd, self.r2ccctl, self.plugin, self.old_nccl = [pathlib.Path(path).resolve() for path in unittest_main.test_args()]
+    # In /tmp whatever TEST_TMPDIR says: the path of a Unix socket has room for 107 bytes.
+    self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="r2cc-doctor-", dir="/tmp")))
+    self.folder.chmod(0o755)
+    # Under its own name, alone in its directory.
+    self.plugins = self.folder / "plugins"
+    self.plugins.mkdir()
+    shutil.copy(self.plugin, self.plugins / "libnccl-net-r2cc.so")
+
+  def rig(self, start: bool = True, **how) -> two_nodes.TwoNodes:
+    nodes = self.enterContext(two_nodes.TwoNodes(self.folder, self.r2ccd, self.r2ccctl, **how))
+    if start:
+      nodes.start(0)
+      nodes.start(1)
+      self.clean(nodes)
+    return nodes
+
+  def clean(self, nodes: two_nodes.TwoNodes) -> None:
+    """Both daemons run, and their probes have been answered."""
+    report = nodes.await_line(lambda report: not report["lines"])
+    self.assertEqual((report["lines"], report["exit"]), ([], 0), nodes.log())
+
+  def finds(self, nodes: two_nodes.TwoNodes, *beginnings: str, **how) -> list[str]:
+    """The lines that are not ok, of which some begin so."""
+    def there(report):
+      return all(any(line.startswith(beginning) for line in report["lines"]) for beginning in beginnings)
+    report = nodes.await_line(there, **how)
+    self.assertTrue(there(report), f"{beginnings} in {report['lines']}\n{nodes.log()}")
+    self.assertEqual(report["exit"], 1 if any(line.startswith("FAIL") for line in report["lines"]) else 0)
+    return report["lines"]
+
+  def job(self, **more: str) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(self.plugins), **CLEAN_JOB, **more}
+
+  def test_nothing_is_wrong(self):
+    nodes = self.rig()
+    report = nodes.doctor("--job", "--wait", "30s", environment=self.job())
+    # No NCCL is installed here, which it says.
+    self.assertEqual([line for line in report["lines"] if not line.startswith("unchecked NCCL")], [])
+    self.assertEqual(report["exit"], 0)
+    self.assertGreaterEqual(len(report["findings"]), 25)
+    nodes.ip(1, "link", "set", "rail1", "down")
+    self.finds(nodes, "FAIL nic state: n0/rail1")
+    nodes.ip(1, "link", "set", "rail1", "up")
+    report = nodes.doctor("--wait", "60s")
+    self.assertEqual((report["exit"], report["failed"]), (0, 0), "--wait waits until nothing fails")
+
+  def test_mtu_differs(self):
+    nodes = self.rig()
+    nodes.ip(1, "link", "set", "rail1", "mtu", "1400")
+    lines = self.finds(nodes, "FAIL path mtu: rail1 to n1 (10.99.2.21 to 10.99.2.22) loses packets of 1500 bytes")
+    self.assertEqual(len(lines), 1, lines)
+
+  def test_two_rails_in_one_network(self):
+    nodes = self.rig(start=False, one_network=True)
+    for node in (0, 1):
+      nodes.start(node)
+    self.finds(nodes, "warn arp: rail0 and rail1 are in one network",
+               "warn path route: rail1 to n1 (10.99.1.21 to 10.99.1.22) leaves by rail0")
+    nodes.sysctl(0, "net.ipv4.conf.all.rp_filter", 1)
+    self.finds(nodes, "FAIL rp_filter: rail1: strict")
+    nodes.sysctl(0, "net.ipv4.conf.all.rp_filter", 0)
+    for node in (0, 1):
+      nodes.sysctl(node, "net.ipv4.conf.all.arp_ignore", 1)
+      nodes.ip(node, "rule", "add", "from", nodes.address(node, 2), "table", "102")
+      nodes.ip(node, "route", "add", "10.99.1.0/24", "dev", "rail1", "table", "102")
+    self.clean(nodes)
+
+  def test_ports_are_closed(self):
+    # By what the kernel has without a firewall's modules: rules that swallow answers, and policies that swallow what comes in.
+    nodes = self.rig()
+    nodes.ip(1, "rule", "add", "pref", "1", "to", nodes.address(0, 2), "ipproto", "tcp", "sport", "32768-60999", "blackhole")
+    lines = self.finds(nodes, "FAIL job ports: rail1 to n1")
+    self.assertEqual(len(lines), 1, lines)
+    nodes.ip(1, "rule", "delete", "pref", "1")
+    self.clean(nodes)
+    ends = ("src", f"{nodes.address(0, 1)}/32", "dst", f"{nodes.address(1, 1)}/32")
+    nodes.ip(1, "xfrm", "policy", "add", *ends, "proto", "udp", "dport", str(two_nodes.PORT), "dir", "in", "action", "block")
+    self.finds(nodes, "FAIL probe port: rail0 to n1 (10.99.1.11 to 10.99.1.12): r2ccd's probes (UDP) have no answer, pings have")
+    nodes.ip(1, "xfrm", "policy", "flush")
+    nodes.ip(1, "rule", "add", "pref", "1", "to", nodes.address(0, 0), "ipproto", "tcp", "sport", str(two_nodes.PORT), "blackhole")
+    self.finds(nodes, f"FAIL daemon port: n1 at 10.99.0.2:{two_nodes.PORT}: no answer")
+
+  def test_addresses(self):
+    nodes = self.rig()
+    nodes.ip(1, "address", "add", "10.99.1.11/32", "dev", "rail0")
+    self.finds(nodes, "FAIL address owners: 10.99.1.11 of rail0 has another owner in its network: ")
+    nodes.ip(1, "address", "delete", "10.99.1.11/32", "dev", "rail0")
+    nodes.ip(0, "address", "flush", "dev", "rail1")
+    self.finds(nodes, "FAIL nic address: rail1 (rail1) has no address")
+    nodes.ip(0, "address", "add", "169.254.7.1/16", "dev", "rail1")
+    self.finds(nodes, "FAIL nic address: rail1 (rail1) has a link-local address alone")
+
+  def test_two_daemons_of_one_name(self):
+    nodes = self.rig()
+    text = (self.folder / "n1.textproto").read_text(encoding="utf-8")
+    (self.folder / "second.textproto").write_text(
+        text.replace(nodes.address(1, 0) + ":7460", nodes.address(1, 1) + ":7460"), encoding="utf-8")
+    nodes.start(1, name="second")
+    self.finds(nodes, "FAIL node names: ")
+
+  def test_no_daemon(self):
+    nodes = self.rig(start=False)
+    lines = self.finds(nodes, "FAIL daemon: r2ccd is not running: there is no ", "FAIL attach socket: jobs of this user cannot attach")
+    self.assertIn("unchecked paths: r2ccd would tell, and does not answer -> ", lines)
+
+  def test_sockets_are_out_of_reach_of_this_user(self):
+    nodes = self.rig()
+    nodes.run_dir(0).chmod(0o700)
+    self.finds(nodes, "FAIL daemon: not allowed to open ", "FAIL attach socket: jobs of this user cannot attach",
+               before=("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"))
+
+  def test_clocks_are_apart(self):
+    nodes = self.rig(start=False)
+    nodes.start(0)
+    nodes.start(1, "--wall_clock_offset_s", "60")
+    self.finds(nodes, "FAIL clocks: the clock of n1 is ")
+
+  def test_certificates(self):
+    nodes = self.rig()
+    nodes.issue(0, "--days", "3")
+    self.finds(nodes, "warn certificates: valid for ")
+    nodes.issue(0)
+    (nodes.tls(0) / "node.key").chmod(0o644)
+    self.finds(nodes, "FAIL certificates: ")
+    shutil.copy(nodes.tls(1) / "node.key", nodes.tls(0) / "node.key")
+    shutil.copy(nodes.tls(1) / "node.crt", nodes.tls(0) / "node.crt")
+    (nodes.tls(0) / "node.key").chmod(0o600)
+    lines = self.finds(nodes, "FAIL certificates: ")
+    self.assertTrue(any("is the certificate of node n1, and this is node n0" in line for line in lines), lines)
+
+  def test_etcd_does_not_answer(self):
+    nodes = self.rig(start=False)
+    for node in (0, 1):
+      nodes.configure(node, more='store { etcd_endpoints: "10.99.0.9:2379" }\n')
+      nodes.start(node)
+    self.finds(nodes, "FAIL store: lost: etcd at 10.99.0.9:2379")
+
+  def test_limits(self):
+    nodes = self.rig(start=False)
+    nodes.configure(0, priority="realtime_priority: 1\nnice: -20\n")
+    for name in ("run0", "run0-state"):
+      (self.folder / name).mkdir()
+      shutil.chown(self.folder / name, 65534, 65534)
+    for path in nodes.tls(0).iterdir():
+      shutil.chown(path, 65534, 65534)
+    nodes.start(0, before=("prlimit", "--nofile=512:512", "--rtprio=0:0", "--nice=0:0", "setpriv", "--reuid", "65534", "--regid", "65534",
+                           "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"))
+    nodes.start(1)
+    self.finds(nodes, "warn limits: r2ccd may open 512 files", "warn limits: r2ccd has no real-time priority",
+               "warn limits: r2ccd runs at nice 0")
+
+  def test_a_configuration_that_was_refused(self):
+    nodes = self.rig()
+    nodes.configure(0, more="limits { nodes: 70000 }\n")
+    two_nodes.run(str(self.r2ccctl), "--run_dir", str(nodes.run_dir(0)), "config", "reload", check=False)
+    lines = self.finds(nodes, "FAIL configuration: refused, the one before is in force: ")
+    self.assertIn("n0.textproto:", lines[0])
+
+  def test_jobs(self):
+    nodes = self.rig()
+    here = str(self.plugins)
+    broken, copied = self.folder / "broken", self.folder / "copied"
+    for folder in (broken, copied):
+      folder.mkdir()
+    (broken / "libnccl-net-r2cc.so").write_text("no library", encoding="ascii")
+    shutil.copy(self.plugin, copied / "libnccl-net-r2cc.so")
+    unset = self.job()
+    del unset["NCCL_NET_PLUGIN"]
+    for environment, beginning in (
+        (unset, "FAIL plugin variable: NCCL_NET_PLUGIN is not set"),
+        (self.job(NCCL_NET_PLUGIN="aws-ofi"), "FAIL plugin variable: NCCL_NET_PLUGIN=aws-ofi is another plugin"),
+        (self.job(NCCL_NET="Socket"), "FAIL NCCL_NET: NCCL_NET=Socket is another network"),
+        (self.job(LD_LIBRARY_PATH="/nowhere"), "FAIL plugin: there is no libnccl-net-r2cc.so"),
+        (self.job(LD_LIBRARY_PATH=str(broken)), "FAIL plugin: does not load: "),
+        (self.job(LD_LIBRARY_PATH=f"{copied}:{here}"), f"warn plugin files: {copied}/libnccl-net-r2cc.so comes before {here}/"),
+        (self.job(LD_LIBRARY_PATH=f"{here}:{self.old_nccl.parent}"), "FAIL NCCL: 2.12.12 has no v6 net tables"),
+        (self.job(R2CC_RAILS="rail0,rail9"), "FAIL rails: R2CC_RAILS names rail9"),
+        (self.job(NCCL_SOCKET_IFNAME="rail"), "warn rails: NCCL_SOCKET_IFNAME=rail puts NCCL's own control traffic on rail0, rail1"),
+        (self.job(NCCL_IB_DISABLE="1", R2CC_TRANSPORT="verbs"), "warn rails: NCCL_IB_DISABLE=1 and R2CC_TRANSPORT=verbs"),
+        (self.job(R2CC_TCP_CONGESTION="bbr"), "warn congestion: R2CC_TCP_CONGESTION=bbr is BBR"),
+        (self.job(R2CC_ATTACH="/nowhere/attach.sock"), "FAIL attach: /nowhere/attach.sock"),
+    ):
+      with self.subTest(beginning):
+        report = nodes.doctor("--job", environment=environment)
+        found = [line for line in report["lines"] if not line.startswith("unchecked NCCL")]
+        self.assertTrue(found and found[0].startswith(beginning), found)
+        self.assertEqual(len(found), 1, found)
