@@ -1,0 +1,33 @@
+"""docs/limits.md says the numbers of the code."""
+
+import pathlib
+import re
+import unittest
+
+from tests.tidy import tree
+
+ROW = re.compile(r"^\| .+ \| ([\d,]+) \| .+ \| `(\S+)`: `(k\w+)` \|$")
+
+
+def value(text: str, name: str) -> int | None:
+  """Of a constant in C++ that is one number; None: there is none of that name."""
+  found = re.search(rf"\bconstexpr \S+ {name} = ([\d']+);", text)
+  return None if found is None else int(found.group(1).replace("'", ""))
+
+
+class LimitsTest(unittest.TestCase):
+
+  def test_each_number_is_that_of_the_code(self):
+    root = pathlib.Path(tree.workspace_root())
+    lines = [line for line in (root / "docs/limits.md").read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    self.assertGreater(len(lines), 10)
+    for line in lines[2:]:  # behind the head
+      row = ROW.match(line)
+      self.assertIsNotNone(row, line)
+      number, path, name = row.groups()
+      self.assertEqual(value((root / path).read_text(encoding="utf-8"), name), int(number.replace(",", "")), line)
+
+  def test_a_constant_is_found_by_its_whole_name(self):
+    self.assertEqual(value("  static constexpr size_t kMost = 1'024;  // why", "kMost"), 1024)
+    self.assertIsNone(value("constexpr size_t kMostOfAll = 7;", "kMost"))
+    self.assertIsNone(value("constexpr size_t kMost = 2 * kOther;", "kMost"))
