@@ -1,6 +1,6 @@
-"""The manifests' command lines as processes: in the unpacked image, as the users, with the mounts and the read-only roots that they say.
+"""The manifests' containers, run by runc: in the unpacked image, with the users, mounts, capabilities and the profile that they say.
 
-A stand-in for kubelet and runtime (pod.py) reads the rendered objects. No seccomp profile; node and job are in a network namespace.
+A stand-in for the kubelet (pod.py) reads the rendered objects. Node and job are in a network namespace.
 """
 
 import json
@@ -15,6 +15,7 @@ import unittest
 from bazel import unittest_main
 from tests.kubernetes import manifests
 from tests.kubernetes import pod
+from tests.kubernetes import runtime
 
 # Generous: each wait ends as soon as what it waits for is there.
 PATIENCE_S = 30
@@ -34,7 +35,7 @@ class PodsTest(unittest.TestCase):
 
   @classmethod
   def setUpClass(cls):
-    if reason := manifests.missing():
+    if reason := manifests.missing() or runtime.missing():
       raise unittest.SkipTest(reason)
     if os.geteuid() != 0:
       raise unittest.SkipTest("needs root: makes namespaces, and becomes other users")
@@ -78,9 +79,10 @@ class PodsTest(unittest.TestCase):
     container, = spec["containers"]
 
     status = dict(line.split(":\t", 1) for line in
-                  pathlib.Path(f"/proc/{daemon.first_process(process)}/status").read_text(encoding="ascii").splitlines())
+                  pathlib.Path(f"/proc/{daemon.pid(container)}/status").read_text(encoding="ascii").splitlines())
     self.assertEqual(status["Uid"].split(), [str(DAEMON_UID)] * 4)
     self.assertEqual([int(status[name], 16) for name in ("CapEff", "CapPrm", "CapBnd")], [0, 0, 0])
+    self.assertEqual((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"))
     for path, mode in (("run/r2cc", 0o755), ("var/lib/r2cc", 0o750)):
       about = (node.host / path).stat()
       self.assertEqual((about.st_uid, about.st_mode & 0o7777), (DAEMON_UID, mode), path)
@@ -119,7 +121,7 @@ class PodsTest(unittest.TestCase):
     denied = job.execute(ranks, ["/usr/bin/r2cc-setup", "directories", "--owner", "1000:1000", "/run/r2cc/mine:0755"])
     self.assertIn("Read-only file system", denied.stderr)
 
-    os.kill(daemon.first_process(process), signal.SIGTERM)
+    os.kill(daemon.pid(container), signal.SIGTERM)
     self.assertEqual(process.wait(spec["terminationGracePeriodSeconds"]), 0)
     inode = (node.host / "run/r2cc").stat().st_ino
     # An upgrade: another pod on the same node.
