@@ -29,6 +29,8 @@ Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::
   const GlobalFlags& global = tree.global();
   if (auto* certs = std::get_if<CertsCommand>(&*chosen)) return *certs;
   if (auto* check = std::get_if<CheckConfigCommand>(&*chosen)) return *check;
+  if (auto* bundle = std::get_if<BundleCommand>(&*chosen)) return *bundle;
+  if (auto* env = std::get_if<JobEnvCommand>(&*chosen)) return *env;
   if (auto* doctor = std::get_if<DoctorCommand>(&*chosen)) return *doctor;
   if (auto* simulate = std::get_if<SimulateCommand>(&*chosen)) return Simulation{std::move(*simulate), global.format()};
   return Invocation{std::get<Request>(*std::move(chosen)), global.socket.empty() ? SocketPath(global.run_dir) : global.socket,

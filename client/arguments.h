@@ -39,7 +39,8 @@ struct UsageError {
   std::string message;
 };
 
-using Parsed = std::variant<Invocation, Simulation, CertsCommand, CheckConfigCommand, DoctorCommand, Help, UsageError>;
+using Parsed =
+    std::variant<Invocation, Simulation, CertsCommand, CheckConfigCommand, DoctorCommand, BundleCommand, JobEnvCommand, Help, UsageError>;
 
 // `arguments` without the program's name. `now` and `zone`: for times that a person types.
 Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::TimeZone zone);

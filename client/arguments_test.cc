@@ -61,6 +61,22 @@ TEST(Arguments, Doctor) {
   EXPECT_THAT(ErrorOf("doctor --server h:1"), HasSubstr("on the node"));
 }
 
+TEST(Arguments, JobsAndBundles) {
+  const auto report = RequestOf<JobReportCommand>("job report train-* --restart 10m --checkpoint 1h --json");
+  EXPECT_EQ(report.job_glob, "train-*");
+  EXPECT_EQ(report.restart_ns, 600'000'000'000);
+  EXPECT_EQ(report.checkpoint_ns, 3'600'000'000'000);
+  EXPECT_EQ(std::get<Invocation>(Parse("job report --json")).output, Output::kJson);
+  EXPECT_THAT(ErrorOf("job report --restart never"), HasSubstr("--restart 'never'"));
+  const Parsed env = Parse("job env slurm --job a --rails eth1 --library_dir /l --run_dir /r");
+  ASSERT_NE(std::get_if<JobEnvCommand>(&env), nullptr);
+  EXPECT_EQ(std::get<JobEnvCommand>(env).run_dir, "/r");
+  ErrorOf("job env lsf");
+  const Parsed bundle = Parse("support-bundle --out /o --state_dir /s");
+  ASSERT_NE(std::get_if<BundleCommand>(&bundle), nullptr);
+  EXPECT_EQ(std::get<BundleCommand>(bundle).state_dir, "/s");
+}
+
 TEST(Arguments, FiltersAndWhatIsForMany) {
   const auto list = RequestOf<v1::ListNicsRequest>("nic list --bad --state failed --state DRAINED --node rack3-*");
   EXPECT_TRUE(list.bad());

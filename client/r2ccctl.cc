@@ -17,11 +17,14 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/arguments.h"
+#include "client/bundle/bundle.h"
+#include "client/bundle/run_program.h"
 #include "client/certs.h"
 #include "client/check_config.h"
 #include "client/client.h"
 #include "client/doctor/doctor.h"
 #include "client/doctor/os_machine.h"
+#include "client/jobs/job_env.h"
 #include "client/run.h"
 #include "client/table.h"
 
@@ -82,6 +85,19 @@ int main(int argc, char** argv) {
     r2cc::client::OsMachine machine(Environment(), terminal.now_ns);
     const absl::Status status = r2cc::client::Run(*doctor, machine, style, std::cout, terminal.wait);
     return status.ok() ? 0 : Fail(status.message(), kExitFailed);
+  }
+  if (const auto* bundle = std::get_if<r2cc::client::BundleCommand>(&parsed)) {
+    r2cc::client::OsMachine machine(Environment(), terminal.now_ns);
+    const auto run_program = [](const std::vector<std::string>& command, size_t bytes_max) {
+      return r2cc::client::RunSystemProgram(command, bytes_max);
+    };
+    const r2cc::client::Style plain{style.now_ns, style.zone, /*colour=*/false};
+    const absl::Status status = r2cc::client::Run(*bundle, machine, run_program, plain, std::cout);
+    return status.ok() ? 0 : Fail(status.message(), kExitFailed);
+  }
+  if (const auto* env = std::get_if<r2cc::client::JobEnvCommand>(&parsed)) {
+    std::cout << r2cc::client::FormatJobEnv(*env) << std::flush;
+    return std::cout ? 0 : kExitFailed;
   }
   const auto& invocation = std::get<r2cc::client::Invocation>(parsed);
   absl::StatusOr<std::unique_ptr<r2cc::client::Client>> client =

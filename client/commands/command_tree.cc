@@ -61,6 +61,7 @@ void AddAllCommands(CommandTree* tree) {
   AddCertsCommands(tree);
   AddConfigCommands(tree);
   AddDoctorCommand(tree);
+  AddBundleCommand(tree);
   AddEventsCommand(tree);
   AddJobCommands(tree);
   AddPlanCommands(tree);

@@ -35,6 +35,8 @@ class CommandTree {
 
   CLI::App* root() { return &root_; }
   const GlobalFlags& global() const { return global_; }
+  // As -o json.
+  void SetJson() { global_.output = "json"; }
   absl::Time now() const { return now_; }
   absl::TimeZone zone() const { return zone_; }
 

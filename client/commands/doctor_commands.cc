@@ -13,6 +13,8 @@ namespace {
 // Each costs some packets a rail, and some seconds where nobody answers.
 constexpr size_t kPeersDefault = 4;
 constexpr size_t kPeersMax = 64;
+// As r2ccd's own default.
+constexpr char kStateDir[] = "/var/lib/r2cc";
 
 struct DoctorTyped {
   DoctorCommand command;
@@ -43,6 +45,23 @@ void AddDoctorCommand(CommandTree* tree) {
     command.run_dir = global.run_dir;
     command.socket_path = global.socket.empty() ? SocketPath(global.run_dir) : global.socket;
     return command;
+  });
+}
+
+void AddBundleCommand(CommandTree* tree) {
+  const auto command = std::make_shared<BundleCommand>();
+  CLI::App* bundle =
+      tree->Add(tree->root(), "support-bundle",
+                "all that somebody needs who looks at this node from afar, as one file, without keys; what is in it is listed");
+  bundle->add_option("--out", command->out, "the file (default: r2cc-support-NODE-TIME.tar.gz here)")->option_text("FILE");
+  bundle->add_option("--state_dir", command->state_dir, "r2ccd's, where the audit is")->default_val(kStateDir);
+  tree->Means(bundle, [tree, command]() -> absl::StatusOr<Chosen> {
+    const GlobalFlags& global = tree->global();
+    if (!global.server.empty())
+      return absl::InvalidArgumentError("support-bundle is about this machine: run it on the node, without --server");
+    command->run_dir = global.run_dir;
+    command->socket_path = global.socket.empty() ? SocketPath(global.run_dir) : global.socket;
+    return *command;
   });
 }
 

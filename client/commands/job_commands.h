@@ -1,4 +1,4 @@
-// `r2ccctl jobs`.
+// `r2ccctl jobs` and `job`.
 #ifndef R2CC_CLIENT_COMMANDS_JOB_COMMANDS_H_
 #define R2CC_CLIENT_COMMANDS_JOB_COMMANDS_H_
 

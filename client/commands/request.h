@@ -2,11 +2,15 @@
 #ifndef R2CC_CLIENT_COMMANDS_REQUEST_H_
 #define R2CC_CLIENT_COMMANDS_REQUEST_H_
 
+#include <cstdint>
+#include <string>
 #include <variant>
 
+#include "client/bundle/bundle_command.h"
 #include "client/certs.h"
 #include "client/check_config.h"
 #include "client/doctor/doctor_command.h"
+#include "client/jobs/job_env.h"
 #include "client/simulate.h"
 #include "proto/r2cc.pb.h"
 
@@ -29,13 +33,21 @@ struct ActCommand {
   bool wait = false;  // until nothing travels over them any more
 };
 
+// `job report`, which is about jobs that run and jobs that ended. 0: not said.
+struct JobReportCommand {
+  std::string job_glob;
+  int64_t restart_ns = 0;
+  int64_t checkpoint_ns = 0;
+};
+
 // Asked of a daemon.
-using Request = std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest,
-                             v1::GetPlanRequest, v1::ExplainNicRequest, v1::ProbePathsRequest, v1::ExplainPlanRequest,
-                             v1::ForgetNodeRequest, v1::ConfigRequest, v1::ReloadRequest, HealthCommand, WatchCommand, ActCommand>;
+using Request =
+    std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest, v1::GetPlanRequest,
+                 v1::ExplainNicRequest, v1::ProbePathsRequest, v1::ExplainPlanRequest, v1::ForgetNodeRequest, v1::ConfigRequest,
+                 v1::ReloadRequest, HealthCommand, WatchCommand, ActCommand, JobReportCommand>;
 
 // Those behind Request ask no daemon.
-using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand, DoctorCommand>;
+using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand, DoctorCommand, BundleCommand, JobEnvCommand>;
 
 }  // namespace r2cc::client
 

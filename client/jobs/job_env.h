@@ -1,0 +1,25 @@
+// `r2ccctl job env`: the lines that make a job load the plugin and attach, for the ways in which jobs are started. Pure.
+#ifndef R2CC_CLIENT_JOBS_JOB_ENV_H_
+#define R2CC_CLIENT_JOBS_JOB_ENV_H_
+
+#include <string>
+#include <vector>
+
+namespace r2cc::client {
+
+struct JobEnvCommand {
+  std::string launcher;           // one of Launchers()
+  std::string job;                // R2CC_JOB; empty: the program's name
+  std::string rails;              // R2CC_RAILS; empty: every usable interface
+  std::string library_directory;  // of the plugin, where the loader does not find it by itself; empty: it does
+  std::string run_dir;
+};
+
+std::vector<std::string> Launchers();
+
+// Lines to copy. What begins with # is a comment in all of them.
+std::string FormatJobEnv(const JobEnvCommand& command);
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_JOBS_JOB_ENV_H_
