@@ -39,10 +39,11 @@ bool SetFlag(const std::string& text, bool* value) {
   return text == "0" || text == "1";
 }
 
-bool SetTransport(const std::string& value, Config* config, std::string* why) {
-  if (value == "verbs") *why = "verbs rails are not in this release";
-  config->transport = value == "tcp" ? TransportOption::kTcp : TransportOption::kAuto;
-  return value == "auto" || value == "tcp";
+bool SetTransport(const std::string& value, Config* config) {
+  if (value == "auto") config->transport = TransportOption::kAuto;
+  if (value == "tcp") config->transport = TransportOption::kTcp;
+  if (value == "verbs") config->transport = TransportOption::kVerbs;
+  return value == "auto" || value == "tcp" || value == "verbs";
 }
 
 bool SetAttach(const std::string& value, Config* config, std::string* why) {
@@ -167,7 +168,8 @@ const std::vector<Variable>& Variables() {
       {"R2CC_RAILS", "interfaces or IP addresses, comma separated, or ^ and interfaces that are not rails", "",
        "every usable NIC is a rail: a job should not need to know its node",
        [](const std::string& v, Config* c, std::string*) { return c->rails = v, true; }},
-      {"R2CC_TRANSPORT", "auto or tcp", "auto", "the best that both ends have", SetTransport},
+      {"R2CC_TRANSPORT", "auto, tcp or verbs", "tcp", "RDMA rails are new: a job takes them where it says so",
+       [](const std::string& v, Config* c, std::string*) { return SetTransport(v, c); }},
       {"R2CC_OOB_IFNAME", "an interface or an IP address", "", "the first interface that is no rail keeps control apart from data",
        [](const std::string& v, Config* c, std::string*) { return c->oob_ifname = v, true; }},
       {"R2CC_ATTACH", "an absolute path of r2ccd's attach socket, or none", "/run/r2cc/attach.sock", "where r2ccd listens by default",

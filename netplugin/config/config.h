@@ -12,7 +12,11 @@
 
 namespace r2cc::net {
 
-enum class TransportOption { kAuto, kTcp };
+enum class TransportOption {
+  kAuto,   // verbs where both ends of a rail have it, else TCP
+  kTcp,    // that alone
+  kVerbs,  // that alone
+};
 
 // R2CC_MODE.
 enum class Mode { kOneRail = 0, kMigrate = 1, kBalance = 2, kDegradedAllReduce = 3 };
@@ -24,25 +28,25 @@ struct FailRail {
 };
 
 struct Config {
-  std::string rails;                                   // R2CC_RAILS, for ResolveRails()
-  TransportOption transport = TransportOption::kAuto;  // R2CC_TRANSPORT
-  std::string oob_ifname;                              // R2CC_OOB_IFNAME; empty: chosen
-  std::string attach_socket;                           // R2CC_ATTACH; empty: no daemon wanted
-  std::string node;                                    // R2CC_NODE; empty: the host's name (FillFromSystem)
-  std::string job;                                     // R2CC_JOB; empty: the program's name (FillFromSystem)
-  std::optional<Mode> mode;                            // R2CC_MODE; unset: the planner decides
-  std::vector<FailRail> fail_rails;                    // R2CC_FAIL_RAILS
-  int64_t deadline_ms = 0;                             // R2CC_DEADLINE_MS
-  int64_t silence_ms = 0;                              // R2CC_SILENCE_MS
-  std::string tcp_congestion;                          // R2CC_TCP_CONGESTION; empty: the system's unless it suits no rail
-  std::optional<int> sockets_per_rail;                 // R2CC_SOCKETS_PER_RAIL; unset: by the number of workers
-  bool link_monitor = false;                           // R2CC_LINK_MONITOR
-  std::optional<int> bulk_threads;                     // R2CC_BULK_THREADS; unset: by the number of processors
-  uint64_t bulk_after_bytes = 0;                       // R2CC_BULK_AFTER_BYTES
-  std::optional<uint64_t> collnet_min_bytes;           // R2CC_COLLNET_MIN_BYTES; unset: NCCL's own choice
-  bool checksum = false;                               // R2CC_CHECKSUM
-  LogLevel log = LogLevel::kWarn;                      // R2CC_LOG
-  std::optional<uint32_t> chunk_bytes;                 // R2CC_CHUNK_BYTES; unset: by the rails' rates
+  std::string rails;                                  // R2CC_RAILS, for ResolveRails()
+  TransportOption transport = TransportOption::kTcp;  // R2CC_TRANSPORT
+  std::string oob_ifname;                             // R2CC_OOB_IFNAME; empty: chosen
+  std::string attach_socket;                          // R2CC_ATTACH; empty: no daemon wanted
+  std::string node;                                   // R2CC_NODE; empty: the host's name (FillFromSystem)
+  std::string job;                                    // R2CC_JOB; empty: the program's name (FillFromSystem)
+  std::optional<Mode> mode;                           // R2CC_MODE; unset: the planner decides
+  std::vector<FailRail> fail_rails;                   // R2CC_FAIL_RAILS
+  int64_t deadline_ms = 0;                            // R2CC_DEADLINE_MS
+  int64_t silence_ms = 0;                             // R2CC_SILENCE_MS
+  std::string tcp_congestion;                         // R2CC_TCP_CONGESTION; empty: the system's unless it suits no rail
+  std::optional<int> sockets_per_rail;                // R2CC_SOCKETS_PER_RAIL; unset: by the number of workers
+  bool link_monitor = false;                          // R2CC_LINK_MONITOR
+  std::optional<int> bulk_threads;                    // R2CC_BULK_THREADS; unset: by the number of processors
+  uint64_t bulk_after_bytes = 0;                      // R2CC_BULK_AFTER_BYTES
+  std::optional<uint64_t> collnet_min_bytes;          // R2CC_COLLNET_MIN_BYTES; unset: NCCL's own choice
+  bool checksum = false;                              // R2CC_CHECKSUM
+  LogLevel log = LogLevel::kWarn;                     // R2CC_LOG
+  std::optional<uint32_t> chunk_bytes;                // R2CC_CHUNK_BYTES; unset: by the rails' rates
 };
 
 using GetEnv = std::function<const char*(const char* name)>;

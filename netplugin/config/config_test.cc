@@ -38,7 +38,7 @@ std::string Refused(const std::string& name, const std::string& value) {
 TEST(Config, DefaultsArePlain) {
   const Config config = Loaded({});
   EXPECT_EQ(config.rails, "");
-  EXPECT_EQ(config.transport, TransportOption::kAuto);
+  EXPECT_EQ(config.transport, TransportOption::kTcp);
   EXPECT_EQ(config.oob_ifname, "");
   EXPECT_EQ(config.attach_socket, "/run/r2cc/attach.sock");
   EXPECT_EQ(config.node, "");
@@ -142,7 +142,7 @@ TEST(Config, EdgesOfRangesAreAllowed) {
 
 TEST(Config, BadValuesAreRefusedByName) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> bad = {
-      {"R2CC_TRANSPORT", {"verbs", "TCP", "udp", " tcp"}},
+      {"R2CC_TRANSPORT", {"rdma", "TCP", "udp", " tcp"}},
       {"R2CC_ATTACH", {"attach.sock", "NONE", "/" + std::string(107, 'x')}},
       {"R2CC_NODE", {"a/b", "a b", "\xc3\xa4", std::string(64, 'n'), "a\nb"}},
       {"R2CC_JOB", {"a/b", " ", std::string(64, 'n')}},
@@ -166,7 +166,7 @@ TEST(Config, BadValuesAreRefusedByName) {
 
 TEST(Config, ErrorLinesNameValueAndWayOut) {
   EXPECT_EQ(Refused("R2CC_LINK_MONITOR", "yes"), "R2CC_LINK_MONITOR=yes: want 0 or 1");
-  EXPECT_EQ(Refused("R2CC_TRANSPORT", "verbs"), "R2CC_TRANSPORT=verbs: verbs rails are not in this release; want auto or tcp");
+  EXPECT_EQ(Refused("R2CC_TRANSPORT", "rdma"), "R2CC_TRANSPORT=rdma: want auto, tcp or verbs");
   EXPECT_NE(Refused("R2CC_FAIL_RAILS", "a,a").find("a is there twice"), std::string::npos);
   EXPECT_EQ(Refused("R2CC_LOG", "a\nb"), "R2CC_LOG=a?b: want warn, info or debug");
   EXPECT_LT(Refused("R2CC_LOG", std::string(5000, 'x')).size(), 200u);

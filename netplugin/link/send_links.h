@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -86,6 +87,9 @@ class SendLinks {
     return true;
   }
   uint32_t ReadyChunks(LinkId link, uint32_t most) const { return session_.flows->ReadyChunks(shares_, link, most); }
+  // Small messages may travel before they are granted: wherever they go, the receiver places.
+  bool eager() const { return !rails_.any_placed_by_sender(); }
+  std::optional<TransportKind> TransportOf(LinkId link) const { return rails_.TransportOf(links_[link].rails); }
   double Load(LinkId link) const { return LoadOf(shares_[link]); }
   bool spread() const { return spread_; }
   double rate_bytes_per_s(LinkId link) const { return rates_.rate_bytes_per_s(link); }

@@ -148,7 +148,7 @@ void SendSession::Handle(ChannelId channel, const Frame& frame, Nanos now) {
       if (!frame.ok) return FailFlow(flow, "R2CC: peer " + peer_node_ + " does not listen for this flow any more");
       flow->state = FlowState::kOpen;
       flow->opened = true;
-      flow->ledger.set_eager_window(static_cast<uint32_t>(std::min<uint64_t>(frame.number, kEagerWindow)));
+      if (links_.eager()) flow->ledger.set_eager_window(static_cast<uint32_t>(std::min<uint64_t>(frame.number, kEagerWindow)));
       flows_.Note(flow);
       return;
     case FrameType::kGrant:

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -153,6 +154,8 @@ class SendSession {
   uint16_t links() const { return links_.count(); }
   bool is_home(LinkId link) const { return link < links_.home_count(); }
   uint16_t local_rail(LinkId link) const { return links_.local_rail(link); }
+  // Nothing: its rails cannot be joined.
+  std::optional<TransportKind> TransportOf(LinkId link) const { return links_.TransportOf(link); }
   uint16_t remote_rail(LinkId link) const { return links_.remote_rail(link); }
   InitiatorState link_state(LinkId link) const { return links_.state(link); }
   Incarnation incarnation(LinkId link) const { return links_.incarnation(link); }

@@ -26,14 +26,15 @@ SessionRails::SessionRails(std::vector<TransportSet> local_transports) {
 }
 
 std::vector<uint16_t> SessionRails::SetRemoteRails(std::span<const RailInfo> remote_rails) {
-  if (remote_.empty()) remote_.resize(remote_rails.size(), {.told_up = -kCopiesWithin});
+  const bool first = remote_.empty();
+  if (first) remote_.resize(remote_rails.size(), {.told_up = -kCopiesWithin});
   std::vector<uint16_t> moved;
   if (remote_.size() != remote_rails.size()) return moved;
   for (uint16_t rail = 0; rail < remote_.size(); ++rail) {
     RemoteRail& remote = remote_[rail];
     const RailInfo& info = remote_rails[rail];
     remote.up = info.up;
-    remote.transports = TransportsOf(info);
+    if (first) remote.transports = TransportsOf(info);
     if (std::exchange(remote.endpoints, info.endpoints) == info.endpoints || !info.up) continue;
     // What was told of the old place is no copy of what is told of this one.
     remote.told_up = -kCopiesWithin;
@@ -53,6 +54,13 @@ bool SessionRails::SetRemoteVerdict(uint16_t rail, RailVerdict verdict) { return
 
 bool SessionRails::SetPathBroken(RailPair rails, bool broken) {
   return broken ? broken_paths_.insert(rails).second : broken_paths_.erase(rails) > 0;
+}
+
+bool SessionRails::any_placed_by_sender() const {
+  for (uint16_t local = 0; local < local_count(); ++local)
+    for (uint16_t remote = 0; remote < remote_count(); ++remote)
+      if (TransportOf({local, remote}) == TransportKind::kVerbs) return true;
+  return false;
 }
 
 std::vector<bool> SessionRails::LocalWorks() const { return Works(local_); }

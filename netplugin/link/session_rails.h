@@ -48,11 +48,13 @@ class SessionRails {
   bool Failed(RailPair rails) const {
     return local_[rails.local].verdict.failed || remote_[rails.remote].verdict.failed || path_broken(rails);
   }
-  // By which transport they are joined; nothing if they have none in common.
+  // By which transport they are joined, for good: by what the peer first told. Nothing if they have none in common.
   std::optional<TransportKind> TransportOf(RailPair rails) const {
     return ChooseTransport(local_[rails.local].transports, remote_[rails.remote].transports);
   }
   bool Joinable(RailPair rails) const { return TransportOf(rails).has_value(); }
+  // Some pair is joined by a transport whose sender places.
+  bool any_placed_by_sender() const;
   // What the plan allows both.
   uint16_t WeightPermille(RailPair rails) const {
     return std::min(local_[rails.local].verdict.weight_permille, remote_[rails.remote].verdict.weight_permille);

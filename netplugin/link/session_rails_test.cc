@@ -16,6 +16,22 @@ TEST(SessionRails, RailsWithoutATransportInCommonAreNotJoined) {
   EXPECT_FALSE(rails.Joinable({1, 0}));
 }
 
+TEST(SessionRails, WhatJoinsThemIsSettledWhenThePeerFirstTells) {
+  constexpr TransportSet kBoth = SetOf(TransportKind::kTcp) | SetOf(TransportKind::kVerbs);
+  SessionRails rails({kBoth, SetOf(TransportKind::kTcp)});
+  rails.SetRemoteRails(std::vector<RailInfo>{kTcpRail});
+  EXPECT_FALSE(rails.any_placed_by_sender());
+  RailInfo more = kTcpRail;
+  more.endpoints.push_back({.transport = TransportKind::kVerbs, .bytes = {1}});
+  rails.SetRemoteRails(std::vector<RailInfo>{more});
+  EXPECT_EQ(rails.TransportOf({0, 0}), TransportKind::kTcp);
+  SessionRails others({SetOf(TransportKind::kTcp), kBoth});
+  others.SetRemoteRails(std::vector<RailInfo>{more});
+  EXPECT_EQ(others.TransportOf({0, 0}), TransportKind::kTcp);
+  EXPECT_EQ(others.TransportOf({1, 0}), TransportKind::kVerbs);
+  EXPECT_TRUE(others.any_placed_by_sender());
+}
+
 TEST(SessionRails, ARailFoundElsewhereIsNewsIfItIsUp) {
   SessionRails rails({SetOf(TransportKind::kTcp)});
   std::vector<RailInfo> remote(2, kTcpRail);

@@ -10,6 +10,7 @@
 #include "base/core/fork_guard.h"
 #include "netplugin/attach/attach_client.h"
 #include "netplugin/attach/attach_words.h"
+#include "netplugin/plugin/verbs_rails.h"
 #include "netplugin/rails/link_monitor.h"
 #include "netplugin/transport/tcp/tcp_transport.h"
 
@@ -71,13 +72,12 @@ abi::Result Process::StartLocked() {
   parts.daemon = MakeDaemonLink(parts.config.attach_socket, MakeAttachRequest(parts.config.job, getpid(), RandomId(), rails_), parts.log);
   parts.rails = rails_;
   parts.make_transport = TcpTransport::Maker(parts.config);
+  parts.make_rail_transport = MakeVerbsRails;
   engine_ = Engine::Start(std::move(parts), &error);
   if (engine_ == nullptr) return refuse(abi::Result::kSystemError);
   if (!fork_guard::InstallOnce()) Log(LogLevel::kWarn, "R2CC: cannot close the sockets of forked children: out of memory");
   std::atexit(AtExit);
-  std::string names;
-  for (const Rail& rail : rails_) names += (names.empty() ? "" : ", ") + rail.name + (rail.up ? "" : " (down)");
-  Log(LogLevel::kInfo, "R2CC: rails " + names);
+  Log(LogLevel::kInfo, engine_->DescribeRails());
   return abi::Result::kSuccess;
 }
 

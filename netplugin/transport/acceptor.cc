@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "netplugin/transport/bounce.h"
+
 namespace r2cc::net {
 
 // ---- listeners ----
@@ -35,6 +37,7 @@ Comm* Acceptor::FlowOpened(RecvPeer* peer, FlowId flow, uint64_t listen_id) {
   if (it == listeners_.end()) return nullptr;
   auto comm = std::make_unique<RecvComm>(peer, flow);
   comm->state = Comm::State::kOpen;
+  comm->bounce = NewBounce(host_->bounce, true);
   return it->second.emplace_back(std::move(comm)).get();
 }
 

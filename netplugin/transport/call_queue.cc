@@ -23,6 +23,15 @@ void CallQueue::Do(FunctionRef<void()> call) {
   if (waiting.thrown != nullptr) std::rethrow_exception(waiting.thrown);
 }
 
+void CallQueue::Post(std::function<void()> call) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ended_) return;
+    posted_.push_back(std::move(call));
+  }
+  wake_();
+}
+
 void CallQueue::RunAll(Waiting* first) {
   while (first != nullptr) {
     // Once it is done it is gone.
@@ -40,11 +49,14 @@ void CallQueue::RunAll(Waiting* first) {
 
 void CallQueue::Run() {
   Waiting* first = nullptr;
+  std::vector<std::function<void()>> posted;
   {
     const std::lock_guard lock(mutex_);
     first = std::exchange(first_, nullptr);
     last_ = &first_;
+    posted.swap(posted_);
   }
+  for (const auto& call : posted) call();
   RunAll(first);
 }
 
@@ -53,6 +65,7 @@ void CallQueue::End() {
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
+    posted_.clear();
     first = std::exchange(first_, nullptr);
     last_ = &first_;
   }

@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <vector>
 
 #include "base/core/function_ref.h"
 
@@ -19,6 +20,9 @@ class CallQueue {
   // Any thread: has `call` done and waits for it. After End() it is done at once, by the caller. What the call throws is the caller's;
   // beside that nothing is thrown, and no memory is taken.
   void Do(FunctionRef<void()> call);
+
+  // Any thread: has `call` done some time, and waits for nothing. After End() it is not done.
+  void Post(std::function<void()> call);
 
   // The I/O thread.
   void Run();
@@ -40,6 +44,7 @@ class CallQueue {
   std::condition_variable done_;
   Waiting* first_ = nullptr;
   Waiting** last_ = &first_;  // where the next one goes
+  std::vector<std::function<void()>> posted_;
   bool ended_ = false;
 };
 

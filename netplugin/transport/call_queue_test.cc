@@ -78,5 +78,26 @@ TEST(CallQueue, TheEndLeavesNobodyWaiting) {
   EXPECT_TRUE(done);
 }
 
+TEST(CallQueue, WhatIsPostedIsDoneByTheThreadAndNotAfterTheEnd) {
+  int woken = 0, done = 0;
+  CallQueue calls([&] { ++woken; });
+  calls.Post([&] {
+    ++done;
+    // For the next round, not for ever in this one.
+    calls.Post([&] { ++done; });
+  });
+  EXPECT_EQ(done, 0);
+  EXPECT_EQ(woken, 1);
+  calls.Run();
+  EXPECT_EQ(done, 1);
+  calls.Run();
+  EXPECT_EQ(done, 2);
+  calls.Post([&] { ++done; });
+  calls.End();
+  calls.Post([&] { ++done; });
+  calls.Run();
+  EXPECT_EQ(done, 2);
+}
+
 }  // namespace
 }  // namespace r2cc::net

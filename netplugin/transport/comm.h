@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -19,6 +20,8 @@ constexpr uint64_t kRequestsMax = 64;
 
 constexpr char kCalledAfterTheEnd[] = "R2CC: called after the end of the process began";
 
+class Bounce;
+
 // Requests are numbered like the flow's messages. NCCL's progress thread counts them as it posts; who holds the lock publishes how far they
 // are done. Who asks for both reads the state before done_through: what was done before the flow failed is done.
 struct Comm {
@@ -26,6 +29,8 @@ struct Comm {
 
   // NCCL's progress thread alone.
   uint64_t posted = 0;
+  // The same thread's. Null: buffers that are not registered are posted as they are.
+  std::shared_ptr<Bounce> bounce;
 
   // With the lock. Its release store publishes the sizes.
   std::atomic<uint64_t> done_through{0};

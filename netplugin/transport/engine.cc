@@ -9,11 +9,10 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
-#include "netplugin/link/chunk_size.h"
+#include "netplugin/transport/host_policy.h"
 #include "netplugin/transport/record.h"
 
 namespace r2cc::net {
@@ -31,17 +30,6 @@ uint64_t Random() {
   while (value == 0)
     if (getrandom(&value, sizeof(value), 0) != sizeof(value)) continue;
   return value;
-}
-
-StripeMode StripeModeOf(const Config& config) {
-  if (!config.mode.has_value()) return StripeMode::kBalance;
-  switch (*config.mode) {
-    case Mode::kOneRail: return StripeMode::kOneRail;
-    case Mode::kMigrate: return StripeMode::kMigrate;
-    case Mode::kBalance:
-    case Mode::kDegradedAllReduce: return StripeMode::kBalance;
-  }
-  return StripeMode::kBalance;
 }
 
 }  // namespace
@@ -76,32 +64,14 @@ bool Engine::Open(std::string* error) {
   host_.page = [this] { return control_plane_->page(); };
   host_.process = Random();
   host_.nonce = Random();
-  host_.node = config.node;
-  host_.job = config.job;
   host_.pid = getpid();
-  host_.chunk_bytes = config.chunk_bytes.value_or(kChunkBytesBase);
-  host_.chunks_follow_rate = !config.chunk_bytes.has_value();
-  host_.bulk_after_bytes = config.bulk_after_bytes;
-  host_.mode = StripeModeOf(config);
-  // Without protection there is nothing to replay a copy for.
-  host_.eager_bytes = host_.mode == StripeMode::kOneRail ? 0 : kEagerBytesMax;
-  host_.silence = config.silence_ms * kNanosPerMs;
-  host_.deadline = config.deadline_ms * kNanosPerMs;
+  SetPolicy(config, &host_);
   control_plane_ =
       std::make_unique<ControlPlane>(&host_, &poller_, config.fail_rails, std::move(parts_.link_events), std::move(parts_.daemon));
   acceptor_ = std::make_unique<Acceptor>(&host_, [this](const std::string& node) { control_plane_->ReportPeer(node); });
-  const auto greet = [this](const Hello& hello, std::unique_ptr<Connection>* connection) {
-    const HelloReply reply = acceptor_->Greet(hello, connection);
-    if (const auto it = acceptor_->peers().find(hello.session); it != acceptor_->peers().end()) peer_watch_.Add(it->second.get());
-    return reply;
-  };
-  transport_ = parts_.make_transport(&poller_, &clock_, host_.log, greet, error);
-  if (transport_ == nullptr) return false;
-  host_.oob_transport = transport_.get();
-  for (Transport* const transport : {static_cast<Transport*>(transport_.get())})
-    if (config.transport == TransportOption::kAuto || transport->kind() == TransportKind::kTcp) host_.transports.push_back(transport);
+  if (!MakeTransports(error)) return false;
   host_.oob.host = parts_.oob_address.text;
-  if (!transport_->ListenOob(host_.oob.host, &host_.oob.port, error)) return false;
+  if (!transports_.oob()->ListenOob(host_.oob.host, &host_.oob.port, error)) return false;
   for (uint16_t i = 0; i < parts_.rails.size(); ++i) {
     LocalRail& local = host_.rails.emplace_back();
     local.name = local.nic = parts_.rails[i].name;
@@ -110,8 +80,8 @@ bool Engine::Open(std::string* error) {
     if (!ListenOn(i, error)) return false;
   }
   host_.UpdateNames();
-  memory_ = std::make_unique<MemoryTable>(host_.transports, host_.rails.size(), [this](const Region& region) {
-    calls_.Do([&] {
+  memory_ = std::make_unique<MemoryTable>(transports_.on_rails(), host_.rails.size(), [this](const Region& changed) {
+    calls_.Post([this, region = changed] {
       for (const auto& [session, peer] : acceptor_->peers()) {
         const auto lock = peer->Lock();
         peer->RegionChanged(region);
@@ -120,6 +90,8 @@ bool Engine::Open(std::string* error) {
     });
   });
   host_.memory = memory_.get();
+  bounce_ = std::make_unique<BouncePool>(memory_.get());
+  if (transports_.place_by_device()) host_.bounce = bounce_.get();
   if (!config.attach_socket.empty()) control_plane_->AwaitDaemon();
   poller_.Add(wake_.get(), EPOLLIN, [this](uint32_t) {
     uint64_t count;
@@ -127,6 +99,28 @@ bool Engine::Open(std::string* error) {
     }
   });
   StartControlPlane();
+  return true;
+}
+
+bool Engine::MakeTransports(std::string* error) {
+  const auto greet = [this](const Hello& hello, std::unique_ptr<Connection>* connection) {
+    const HelloReply reply = acceptor_->Greet(hello, connection);
+    if (const auto it = acceptor_->peers().find(hello.session); it != acceptor_->peers().end()) peer_watch_.Add(it->second.get());
+    return reply;
+  };
+  auto oob = parts_.make_transport(&poller_, &clock_, host_.log, greet, error);
+  if (oob == nullptr) return false;
+  transports_.SetOob(std::move(oob));
+  if (parts_.config.transport != TransportOption::kTcp && parts_.make_rail_transport != nullptr) {
+    const TransportParts parts{.poller = &poller_,
+                               .clock = &clock_,
+                               .log = host_.log,
+                               .keys_revoked = [this](TransportKind kind, uint16_t rail) { memory_->DeviceBack(kind, rail); },
+                               .rail_changed = [this](TransportKind kind, uint16_t rail) { RailChanged(kind, rail); }};
+    if (!transports_.Make(parts_.make_rail_transport, parts, error)) return false;
+  }
+  host_.oob_transport = transports_.oob();
+  host_.transports = transports_.all();
   return true;
 }
 
@@ -169,15 +163,11 @@ uint64_t Engine::UsableBytesPerSecond() const {
   return bytes_per_s;
 }
 
-bool Engine::ListenOn(uint16_t rail, std::string* error) {
-  std::vector<RailEndpoint> endpoints;
-  for (Transport* const transport : host_.transports) {
-    RailEndpoint endpoint{transport->kind(), {}};
-    if (!transport->Listen(parts_.rails[rail], &endpoint.bytes, error)) return false;
-    endpoints.push_back(std::move(endpoint));
-  }
-  host_.rails[rail].endpoints = std::move(endpoints);
-  return true;
+void Engine::RailChanged(TransportKind kind, uint16_t rail) {
+  Exclusively([&] {
+    if (!transports_.ListenAgain(kind, parts_.rails[rail], host_.log, &host_.rails[rail].endpoints)) return;
+    for (const auto& [session, peer] : acceptor_->peers()) peer->Regreet();
+  });
 }
 
 Engine::~Engine() { Stop(); }
@@ -199,7 +189,7 @@ void Engine::Run() {
   // NCCL pins the thread that starts us next to its GPU; the sockets of all rails are not its alone. Workers inherit this.
   processors_.Use();
   prctl(PR_SET_TIMERSLACK, 1);
-  for (Transport* const transport : host_.transports) transport->StartThreads(processors_.count());
+  transports_.StartThreads(processors_.count());
 
   while (!stop_.load(std::memory_order_relaxed)) {
     poller_.Wait(peer_watch_.WaitMs());
@@ -210,15 +200,15 @@ void Engine::Run() {
     if (now - ticked_ < Peer::kTickEvery) continue;
     ticked_ = now;
     TickPeers();
-    for (Transport* const transport : host_.transports) transport->Tick(now);
+    transports_.Tick(now);
   }
   Drain();
-  for (Transport* const transport : host_.transports) transport->StopListening();
+  transports_.StopListening();
   ForEachPeer([](Peer* peer) {
     const auto lock = peer->Lock();
     peer->Shut();
   });
-  for (Transport* const transport : host_.transports) transport->StopThreads();
+  transports_.StopThreads();
   calls_.End();
 }
 
@@ -240,7 +230,7 @@ void Engine::Drain() {
     });
     if (!waiting || now - began >= host_.deadline) break;
     control_plane_->Poll(now);
-    for (Transport* const transport : host_.transports) transport->Tick(now);
+    transports_.Tick(now);
     poller_.Wait(kDrainWaitMs);
     calls_.Run();
   }
@@ -326,12 +316,13 @@ std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_r
              std::to_string(kWireVersion) + ": install the same release on both nodes";
     return nullptr;
   }
-  if (!transport_->Reaches({handle.oob_address, handle.oob_port})) {
+  if (!transports_.oob()->Reaches({handle.oob_address, handle.oob_port})) {
     *error = "R2CC: the peer's out-of-band address " + std::string(handle.oob_address) + " cannot be reached from " +
              parts_.oob_address.text + ": set R2CC_OOB_IFNAME to interfaces of one network on all nodes";
     return nullptr;
   }
   auto comm = std::make_unique<SendComm>();
+  comm->bounce = NewBounce(host_.bounce, false);
   calls_.Do([&] {
     // Asked here: from the end on no peer is made any more, whoever carries out the call.
     if (stop_.load()) return;
@@ -382,17 +373,9 @@ void Engine::Close(std::unique_ptr<RecvComm> comm) { CloseComm(std::move(comm));
 std::vector<std::string> Engine::Summary() {
   std::vector<std::string> lines;
   calls_.Do([&] {
-    for (const LocalRail& rail : host_.rails) {
-      char line[256];
-      std::snprintf(line, sizeof(line), "R2CC: rail %s/%s sent %.3f GB, received %.3f GB, replayed %.3f MB, %llu failovers, %s",
-                    host_.node.c_str(), rail.nic.c_str(), static_cast<double>(rail.sent_bytes.value()) * 1e-9,
-                    static_cast<double>(rail.received_bytes.value()) * 1e-9, static_cast<double>(rail.replayed_bytes.value()) * 1e-6,
-                    static_cast<unsigned long long>(rail.failovers.value()), rail.up ? "up" : "down");
-      lines.push_back(line);
-    }
-    uint64_t refused = 0;
-    for (const Transport* const transport : host_.transports) refused += transport->refused();
-    if (refused > 0) lines.push_back("R2CC: refused connections: " + std::to_string(refused));
+    lines = RailTotals(host_);
+    if (const uint64_t refused = transports_.refused(); refused > 0)
+      lines.push_back("R2CC: refused connections: " + std::to_string(refused));
   });
   return lines;
 }

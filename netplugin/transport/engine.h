@@ -18,6 +18,7 @@
 #include "netplugin/rails/link_events.h"
 #include "netplugin/rails/rails.h"
 #include "netplugin/transport/acceptor.h"
+#include "netplugin/transport/bounce.h"
 #include "netplugin/transport/call_queue.h"
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/control_plane.h"
@@ -28,6 +29,7 @@
 #include "netplugin/transport/peer_watch.h"
 #include "netplugin/transport/poller.h"
 #include "netplugin/transport/processors.h"
+#include "netplugin/transport/rail_transports.h"
 #include "netplugin/transport/requests.h"
 #include "netplugin/transport/send_peer.h"
 
@@ -54,6 +56,7 @@ class Engine {
     std::unique_ptr<DaemonLink> daemon;
     LogFn log;
     MakeOobTransport make_transport;
+    MakeTransport make_rail_transport = nullptr;  // null: there is none; not asked with R2CC_TRANSPORT=tcp
   };
   // Opens the listeners and starts the thread. Null and one line in `error` on failure.
   static std::unique_ptr<Engine> Start(Parts parts, std::string* error);
@@ -75,6 +78,8 @@ class Engine {
   std::unique_ptr<SendComm> Connect(const Handle& handle, uint16_t local_rail, std::string* error);
 
   size_t rails() const { return parts_.rails.size(); }
+  // One line: by what each rail goes. Before flows are made.
+  std::string DescribeRails() const { return transports_.Describe(parts_.rails); }
   // What this node's rails that are up carry together. Any thread.
   uint64_t UsableBytesPerSecond() const;
 
@@ -88,7 +93,7 @@ class Engine {
   }
   template <typename OneComm>
   RequestState Look(OneComm* comm, uint64_t number) {
-    return LookAtRequest(comm->peer(), comm->flow(), *comm, number);
+    return LookAtRequest(comm->peer(), comm->flow(), comm, number);
   }
 
   // The flow is the port's from now on, which closes it here.
@@ -108,6 +113,7 @@ class Engine {
  private:
   explicit Engine(Parts parts) : parts_(std::move(parts)) {}
   bool Open(std::string* error);
+  bool MakeTransports(std::string* error);
   void Log(LogLevel level, const std::string& line);
   void StartControlPlane();
   void NoteRail(uint16_t rail, bool up);
@@ -118,8 +124,11 @@ class Engine {
   // Runs with the locks of all peers, then lets each do what follows from it.
   void Exclusively(const std::function<void()>& call);
   void TickPeers();
-  // Opens the rail on all transports. Before the thread runs, or with the locks of all peers.
-  bool ListenOn(uint16_t rail, std::string* error);
+  // Before the thread runs, or with the locks of all peers.
+  bool ListenOn(uint16_t rail, std::string* error) {
+    return transports_.Listen(parts_.rails[rail], host_.log, &host_.rails[rail].endpoints, error);
+  }
+  void RailChanged(TransportKind kind, uint16_t rail);
   // When it returns nothing touches the flow's buffers any more.
   template <typename PeerType>
   void CloseFlow(PeerType* peer, FlowId flow);
@@ -136,10 +145,11 @@ class Engine {
   Host host_;
   // I/O thread only, once it runs; but for what their headers say.
   Poller poller_;
-  std::unique_ptr<OobTransport> transport_;
+  RailTransports transports_{parts_.config.transport};
   std::unique_ptr<ControlPlane> control_plane_;
   std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<MemoryTable> memory_;                       // any thread's
+  std::unique_ptr<BouncePool> bounce_;                        // the same
   std::map<uint64_t, std::shared_ptr<SendPeer>> send_peers_;  // by process
   PeerWatch peer_watch_{&poller_};
   Nanos ticked_ = 0;

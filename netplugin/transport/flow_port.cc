@@ -15,7 +15,7 @@ bool PeerFlowPort::Post(FlowRef ref, const Buffer& buffer, uint64_t bytes) {
   if (Failed(ref)) return false;
   const Flow& flow = At(ref);
   R2CC_CHECK(bytes <= kMessageBytesMax);
-  if (flow.comm->posted - flow.comm->done_through.load(std::memory_order_acquire) >= kRequestsMax) return false;
+  if (flow.comm->posted - DoneThroughOf(flow.comm) >= kRequestsMax) return false;
   PostRequest(flow.peer, flow.id, flow.comm, buffer, bytes);
   return true;
 }
@@ -23,8 +23,8 @@ bool PeerFlowPort::Post(FlowRef ref, const Buffer& buffer, uint64_t bytes) {
 uint64_t PeerFlowPort::DoneThrough(FlowRef ref) {
   if (Failed(ref)) return 0;
   const Flow& flow = At(ref);
-  if (flow.comm->posted > 0) LookAtRequest(flow.peer, flow.id, *flow.comm, flow.comm->posted - 1);
-  return flow.comm->done_through.load(std::memory_order_acquire);
+  if (flow.comm->posted > 0) LookAtRequest(flow.peer, flow.id, flow.comm, flow.comm->posted - 1);
+  return DoneThroughOf(flow.comm);
 }
 
 std::string PeerFlowPort::Error(FlowRef ref) {

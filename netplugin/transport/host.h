@@ -23,6 +23,7 @@
 
 namespace r2cc::net {
 
+class BouncePool;
 class MemoryTable;
 
 // One of this process's rails.
@@ -55,6 +56,7 @@ struct Host {
 
   MemoryOps* memory_ops = &host_memory;
   MemoryTable* memory = nullptr;
+  BouncePool* bounce = nullptr;  // null: what is not registered may be posted
 
   // This process.
   uint64_t process = 0;

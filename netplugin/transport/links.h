@@ -280,6 +280,10 @@ class Transport {
  public:
   virtual ~Transport() = default;
   virtual TransportKind kind() const = 0;
+  // Something of this transport stands behind the rail. It may still not be to be had.
+  virtual bool Has(const Rail& /*rail*/) { return true; }
+  // What stands behind a rail that is listened on, for the log; empty: the rail's name says it.
+  virtual std::string NameOf(uint16_t /*rail*/) { return ""; }
   // Opens the rail for peers, and again when its address has changed: `*own` is where. An address may be missing, `*own` is empty then. On
   // failure one line in `error`. With the locks of all peers, or before there are any.
   virtual bool Listen(const Rail& rail, Endpoint* own, std::string* error) = 0;

@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+#include <cstdio>
+
 #include "plan/page/attach.h"
 #include "plan/page/gave_up.h"
 
@@ -97,6 +99,19 @@ std::string RecordGaveUp(Host* host, const std::string& peer, std::span<const Ra
   record.local_rail = plan::kAttachRailsMax - 1;
   if (fates.empty()) host->report(record);
   return "R2CC: " + plan::GaveUpText(gave_up);
+}
+
+std::vector<std::string> RailTotals(const Host& host) {
+  std::vector<std::string> lines;
+  for (const LocalRail& rail : host.rails) {
+    char line[256];
+    std::snprintf(line, sizeof(line), "R2CC: rail %s/%s sent %.3f GB, received %.3f GB, replayed %.3f MB, %llu failovers, %s",
+                  host.node.c_str(), rail.nic.c_str(), static_cast<double>(rail.sent_bytes.value()) * 1e-9,
+                  static_cast<double>(rail.received_bytes.value()) * 1e-9, static_cast<double>(rail.replayed_bytes.value()) * 1e-6,
+                  static_cast<unsigned long long>(rail.failovers.value()), rail.up ? "up" : "down");
+    lines.push_back(line);
+  }
+  return lines;
 }
 
 }  // namespace r2cc::net

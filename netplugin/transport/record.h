@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "netplugin/link/action.h"
 #include "netplugin/transport/host.h"
@@ -27,6 +28,9 @@ void RecordSlow(Host* host, const Action& action, const LinkEnds& ends);
 // the line for the job. `fates`: none where nothing is known of rails.
 std::string RecordGaveUp(Host* host, const std::string& peer, std::span<const RailInfo> peer_rails, const NamesOnPage& peer_names,
                          std::span<const LinkFate> fates, Nanos lasted);
+
+// One line per rail: what it carried and what it went through.
+std::vector<std::string> RailTotals(const Host& host);
 
 }  // namespace r2cc::net
 

@@ -3,7 +3,9 @@
 #define R2CC_NETPLUGIN_TRANSPORT_REQUESTS_H_
 
 #include <cstdint>
+#include <string>
 
+#include "netplugin/transport/bounce.h"
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/peer.h"
 
@@ -13,12 +15,28 @@ namespace r2cc::net {
 inline uint64_t PostRequest(Peer* peer, FlowId flow, Comm* comm, const Buffer& buffer, uint64_t bytes) {
   const uint64_t number = comm->posted++;
   try {
-    peer->Submit(flow, buffer, bytes);
+    Buffer posted = buffer;
+    if (comm->bounce != nullptr && buffer.memory == nullptr && bytes > 0) {
+      std::string error;
+      posted = comm->bounce->Post(number, buffer, bytes, &error);
+      if (posted.data == nullptr) {
+        comm->Fail(error, false);
+        return number;
+      }
+    }
+    peer->Submit(flow, posted, bytes);
   } catch (...) {
     comm->Break();
     throw;
   }
   return number;
+}
+
+// All requests below are done, and what came of them is in the job's buffers.
+inline uint64_t DoneThroughOf(Comm* comm) {
+  const uint64_t done = comm->done_through.load(std::memory_order_acquire);
+  if (comm->bounce != nullptr) comm->bounce->Finish(done, comm->sizes);
+  return done;
 }
 
 struct RequestState {
@@ -27,11 +45,11 @@ struct RequestState {
 };
 
 // Moves what there is to move if the request is not done yet.
-inline RequestState LookAtRequest(Peer* peer, FlowId flow, const Comm& comm, uint64_t number) {
-  if (comm.done_through.load(std::memory_order_acquire) <= number) peer->Progress(flow);
+inline RequestState LookAtRequest(Peer* peer, FlowId flow, Comm* comm, uint64_t number) {
+  if (comm->done_through.load(std::memory_order_acquire) <= number) peer->Progress(flow);
   // The state is read first: what was done before the flow failed is done.
-  const bool failed = comm.state.load(std::memory_order_acquire) == Comm::State::kFailed;
-  const bool done = comm.done_through.load(std::memory_order_acquire) > number;
+  const bool failed = comm->state.load(std::memory_order_acquire) == Comm::State::kFailed;
+  const bool done = DoneThroughOf(comm) > number;
   return {done, failed && !done};
 }
 

@@ -304,16 +304,11 @@ void SendPeer::OobHeard(const Frame& frame) {
 
 // ---- links ----
 
-std::optional<TransportKind> SendPeer::TransportOf(const LinkName& name) const {
-  const RailInfo own{.endpoints = host_->rails[name.local_rail].endpoints};
-  return ChooseTransport(TransportsOf(own), TransportsOf(remote_rails_[name.remote_rail]));
-}
-
 void SendPeer::OpenLink(LinkId link, Incarnation incarnation) {
   LinkName name{link, incarnation, session_.local_rail(link), session_.remote_rail(link), session_.is_home(link)};
   LocalRail& local = host_->rails[name.local_rail];
   const RailInfo& remote = remote_rails_[name.remote_rail];
-  const auto kind = TransportOf(name);
+  const auto kind = session_.TransportOf(link);
   const Endpoint* const to = kind ? EndpointOf(remote.endpoints, *kind) : nullptr;
   if (to == nullptr || EndpointOf(local.endpoints, *kind) == nullptr || port(*kind) == nullptr)
     return session_.LinkTrouble(link, incarnation, EvidenceCause::kLinkDown, now());
@@ -331,7 +326,7 @@ void SendPeer::OpenLink(LinkId link, Incarnation incarnation) {
 }
 
 void SendPeer::Offer(const LinkName& name, const Endpoint& endpoint) {
-  const TransportKind kind = TransportOf(name).value_or(TransportKind::kTcp);
+  const TransportKind kind = session_.TransportOf(name.link).value_or(TransportKind::kTcp);
   Frame frame{.type = FrameType::kLinkOffer, .link = name.link, .incarnation = name.incarnation};
   frame.number = NumberOf({name.local_rail, name.remote_rail, kind});
   frame.endpoint = endpoint;

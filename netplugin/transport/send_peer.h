@@ -88,8 +88,6 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   SendSession::Options MakeOptions(const Host& host, const Target& target, uint64_t session);
   void Execute(const Action& action);
   void OpenLink(LinkId link, Incarnation incarnation);
-  // What carries the link; nothing: its rails cannot be joined.
-  std::optional<TransportKind> TransportOf(const LinkName& name) const;
   // True: the frame was an answer to an offer.
   bool HeardAnswer(const Frame& frame);
   // A small message whose way is free. False: it is not posted yet.

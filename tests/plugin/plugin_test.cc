@@ -187,7 +187,9 @@ TEST(PluginTest, BadInputIsRefusedByName) {
   ExpectRefusal("nosuchif0", {}, "nosuchif0");
   ExpectRefusal(kFourRails, {{"R2CC_DEADLINE_MS", "soon"}}, "R2CC_DEADLINE_MS");
   ExpectRefusal(kFourRails, {{"R2CC_CHUNK_BYTES", "100"}}, "R2CC_CHUNK_BYTES");
-  ExpectRefusal(kFourRails, {{"R2CC_TRANSPORT", "verbs"}}, "R2CC_TRANSPORT");
+  ExpectRefusal(kFourRails, {{"R2CC_TRANSPORT", "rdma"}}, "R2CC_TRANSPORT");
+  // Loopback addresses have none on any machine.
+  ExpectRefusal(kFourRails, {{"R2CC_TRANSPORT", "verbs"}}, "R2CC_TRANSPORT=verbs asks for one on each rail");
   ExpectRefusal(kFourRails, {{"R2CC_OOB_IFNAME", "nosuchif0"}}, "nosuchif0");
 }
 

@@ -22,8 +22,18 @@ std::optional<Nanos> JobQueue::next() const {
   return jobs_.begin()->first.due;
 }
 
-RealControlThread::RealControlThread(const Clock* clock, std::string name) : clock_(clock), name_(std::move(name)) {
-  thread_ = std::thread([this] { Run(); });
+RealControlThread::RealControlThread(const Clock* clock, std::string name) : clock_(clock), name_(std::move(name)) {}
+
+void RealControlThread::Start() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(started_, true)) return;
+  for (Lane& lane : lanes_) lane.thread = std::thread([this, &lane] { Run(&lane); });
+}
+
+void RealControlThread::FinishClosing(Nanos most) {
+  std::unique_lock lock(mutex_);
+  const Lane& closing = LaneOf(JobKind::kClose);
+  changed_.wait_for(lock, std::chrono::nanoseconds(most), [&] { return closing.undone == 0 || stop_ || !started_; });
 }
 
 void RealControlThread::Stop() {
@@ -31,28 +41,31 @@ void RealControlThread::Stop() {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
-  changed_.notify_one();
-  if (thread_.joinable()) thread_.join();
-  // What jobs hold ends without the lock.
-  const JobQueue dropped = std::exchange(jobs_, {});
+  changed_.notify_all();
+  for (Lane& lane : lanes_) {
+    if (lane.thread.joinable()) lane.thread.join();
+    // What jobs hold ends without the lock.
+    const JobQueue dropped = std::exchange(lane.jobs, {});
+  }
 }
 
 void RealControlThread::Submit(JobKind kind, ControlJob job) {
   {
     const std::lock_guard lock(mutex_);
     if (stop_) return;
-    jobs_.Add(kind, clock_->Now(), std::move(job));
+    ++LaneOf(kind).undone;
+    LaneOf(kind).jobs.Add(kind, clock_->Now(), std::move(job));
   }
-  changed_.notify_one();
+  changed_.notify_all();
 }
 
-void RealControlThread::Run() {
+void RealControlThread::Run(Lane* lane) {
   pthread_setname_np(pthread_self(), name_.c_str());
   std::unique_lock lock(mutex_);
   while (!stop_) {
-    auto next = jobs_.Take(clock_->Now());
+    auto next = lane->jobs.Take(clock_->Now());
     if (!next) {
-      const auto due = jobs_.next();
+      const auto due = lane->jobs.next();
       if (due)
         changed_.wait_for(lock, std::chrono::nanoseconds(std::max<Nanos>(*due - clock_->Now(), 1)));
       else
@@ -60,10 +73,15 @@ void RealControlThread::Run() {
       continue;
     }
     lock.unlock();
+    const JobKind kind = next->first;
     const auto again = next->second(clock_->Now());
     if (!again) next.reset();  // what it holds ends without the lock
     lock.lock();
-    if (again) jobs_.Add(next->first, clock_->Now() + *again, std::move(next->second));
+    if (again) {
+      lane->jobs.Add(kind, clock_->Now() + *again, std::move(next->second));
+    } else if (--lane->undone == 0) {
+      changed_.notify_all();
+    }
   }
 }
 

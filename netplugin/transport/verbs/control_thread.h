@@ -1,13 +1,15 @@
-// Where calls of a device are made that may block: to make, change and end queue pairs, to register and to deregister. One such thread per
-// device. A device that dies may keep it for long; nobody but its own jobs waits for it.
+// Where calls of a device are made that may block: to make, change and end queue pairs, to register and to deregister. A device that dies
+// may keep such a call for long; nobody but the jobs behind it waits for it.
 //
-// A job is called in steps, so that a wait blocks no other job. Jobs that close go before those that open: who waits for a fence holds up a
-// replay.
+// A job is called in steps, so that a wait blocks no other job. Jobs that close wait for none that opens: to join a queue pair takes up to
+// a second where nobody answers (address resolution, measured on soft-RoCE), and a replay waits for a fence.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_CONTROL_THREAD_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_CONTROL_THREAD_H_
 
+#include <array>
 #include <compare>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -31,6 +33,10 @@ class ControlThread {
   virtual ~ControlThread() = default;
   // Any thread, a job's too. Steps of one job come in order and one at a time.
   virtual void Submit(JobKind kind, ControlJob job) = 0;
+  // From now on jobs run. Once.
+  virtual void Start() {}
+  // Waits until all jobs that close are done, `most` at the most. Not in a job.
+  virtual void FinishClosing(Nanos /*most*/) {}
   // Waits for the step that is running; jobs that are not done are dropped, and so are those that come later. Not in a job.
   virtual void Stop() = 0;
 };
@@ -56,25 +62,33 @@ class JobQueue {
   uint64_t order_ = 0;
 };
 
-// A thread of its own, which inherits the signal mask and the processors of whoever makes it.
+// Two threads, one for each kind of job, which inherit the signal mask and the processors of whoever starts them. What one link opens and
+// closes may run at the same time.
 class RealControlThread final : public ControlThread {
  public:
   // `name` has at most 15 characters. `clock` must outlive it.
   RealControlThread(const Clock* clock, std::string name);
   ~RealControlThread() override { Stop(); }
   void Submit(JobKind kind, ControlJob job) override;
+  void Start() override;
+  void FinishClosing(Nanos most) override;
   void Stop() override;
 
  private:
-  void Run();
+  struct Lane {
+    JobQueue jobs;
+    int undone = 0;  // jobs that are not done, the one that is running among them
+    std::thread thread;
+  };
+  Lane& LaneOf(JobKind kind) { return lanes_[static_cast<size_t>(kind)]; }
+  void Run(Lane* lane);
 
   const Clock* const clock_;
   const std::string name_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  JobQueue jobs_;
-  bool stop_ = false;
-  std::thread thread_;
+  std::array<Lane, 2> lanes_;
+  bool started_ = false, stop_ = false;
 };
 
 }  // namespace r2cc::net::verbs

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
 #include <string>
 #include <vector>
@@ -56,6 +57,7 @@ TEST(FakeControlThread, StepsAreApartAndOthersRunBetween) {
 TEST(RealControlThread, RunsStepsUntilTheJobIsDone) {
   const SteadyClock clock;
   RealControlThread thread(&clock, "r2cc-verbs-test");
+  thread.Start();
   std::promise<Nanos> done;
   int steps = 0;
   const Nanos since = clock.Now();
@@ -72,7 +74,9 @@ TEST(RealControlThread, EndsWithJobsUndone) {
   std::promise<void> running;
   {
     RealControlThread thread(&clock, "r2cc-verbs-test");
+    // What comes before the start waits for it.
     thread.Submit(JobKind::kOpen, [&](Nanos) -> std::optional<Nanos> { return 3600 * kNanosPerSecond; });
+    thread.Start();
     thread.Submit(JobKind::kOpen, [&](Nanos) -> std::optional<Nanos> {
       running.set_value();
       return std::nullopt;
@@ -80,6 +84,44 @@ TEST(RealControlThread, EndsWithJobsUndone) {
     running.get_future().get();
     thread.Submit(JobKind::kOpen, [&](Nanos) -> std::optional<Nanos> { return 3600 * kNanosPerSecond; });
   }
+}
+
+TEST(RealControlThread, WhatClosesWaitsForNothingThatOpens) {
+  const SteadyClock clock;
+  RealControlThread thread(&clock, "r2cc-verbs-test");
+  thread.Start();
+  std::promise<void> closed;
+  std::promise<bool> opened;
+  thread.Submit(JobKind::kOpen, [&](Nanos) -> std::optional<Nanos> {
+    opened.set_value(closed.get_future().wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+    return std::nullopt;
+  });
+  thread.Submit(JobKind::kClose, [&](Nanos) -> std::optional<Nanos> {
+    closed.set_value();
+    return std::nullopt;
+  });
+  EXPECT_TRUE(opened.get_future().get());
+}
+
+TEST(RealControlThread, FinishesWhatCloses) {
+  const SteadyClock clock;
+  RealControlThread thread(&clock, "r2cc-verbs-test");
+  int steps = 0;
+  thread.Submit(JobKind::kOpen, [](Nanos) -> std::optional<Nanos> { return 3600 * kNanosPerSecond; });
+  thread.Submit(JobKind::kClose, [&](Nanos) -> std::optional<Nanos> {
+    if (++steps < 3) return kNanosPerMs;
+    return std::nullopt;
+  });
+  // Nobody has started it: there is nothing to wait for.
+  thread.FinishClosing(3600 * kNanosPerSecond);
+  EXPECT_EQ(steps, 0);
+  thread.Start();
+  thread.FinishClosing(3600 * kNanosPerSecond);
+  EXPECT_EQ(steps, 3);
+  // What cannot be closed does not keep the process.
+  thread.Submit(JobKind::kClose, [](Nanos) -> std::optional<Nanos> { return kNanosPerMs; });
+  thread.FinishClosing(10 * kNanosPerMs);
+  thread.Stop();
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "netplugin/transport/verbs/device.h"
 
+#include <sys/resource.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -13,7 +15,17 @@ constexpr const char* kResetDoesNotWait[] = {"rdma_rxe"};
 // So many events of a device that says the same again and again are read in one go; the rest the next time.
 constexpr int kEventsMost = 256;
 
+// NCCL's buffer of one channel (NCCL_BUFFSIZE): less is of no use to any job.
+constexpr size_t kRegisteredLeastBytes = 4 << 20;
+
 }  // namespace
+
+std::string LockedMemoryAdvice(int failed) {
+  rlimit limit{};
+  if (failed != ENOMEM || getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return "";
+  const std::string value = limit.rlim_cur == RLIM_INFINITY ? "unlimited" : std::to_string(limit.rlim_cur / 1024) + " KiB";
+  return "; the limit of locked memory (ulimit -l, RLIMIT_MEMLOCK) is " + value + ": raise it, or set R2CC_TRANSPORT=tcp";
+}
 
 bool ResetWaits(const std::string& driver) {
   for (const char* const name : kResetDoesNotWait)
@@ -46,6 +58,13 @@ Device::~Device() {
   control_.reset();
   if (domain_ != DomainId{}) verbs_->FreeDomain(domain_);
   if (context_ != ContextId{}) verbs_->Close(context_);
+}
+
+int Device::TryRegister() const {
+  const std::unique_ptr<std::byte[]> memory(new std::byte[kRegisteredLeastBytes]);
+  MemoryRegion region;
+  if (const int error = verbs_->Register(domain_, memory.get(), kRegisteredLeastBytes, kLocalWrite, &region); error != 0) return error;
+  return verbs_->Deregister(region.id);
 }
 
 int Device::LookAt(uint8_t port, const GidWish& wish, PortInfo* info, GidEntry* gid) const {

@@ -28,6 +28,9 @@ namespace r2cc::net::verbs {
 // their source says of RESET; the flush and the destroy must hold as well.
 bool ResetWaits(const std::string& driver);
 
+// What a registration that failed so most often met, to follow its line; empty if `failed` is not ENOMEM.
+std::string LockedMemoryAdvice(int failed);
+
 class Device {
  public:
   enum class Trouble : uint8_t {
@@ -65,6 +68,8 @@ class Device {
   // Some call said EIO or ENODEV.
   void Gone();
 
+  // Whether this user may have as much memory registered as a job needs at least. 0 or an errno. MAY BLOCK.
+  int TryRegister() const;
   // The port as it is now, and the GID that its rail is to use. Non-zero: errno; ENETUNREACH: it has no such GID. MAY BLOCK.
   int LookAt(uint8_t port, const GidWish& wish, PortInfo* info, GidEntry* gid) const;
 

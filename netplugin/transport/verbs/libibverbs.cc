@@ -9,10 +9,10 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
+#include "base/core/fork_guard.h"
+#include "netplugin/transport/verbs/device_sysfs.h"
 #include "netplugin/transport/verbs/libibverbs_calls.h"
 #include "netplugin/transport/verbs/libibverbs_values.h"
 
@@ -80,15 +80,6 @@ int PostLists(std::span<const Request> requests, size_t* posted, const Post& pos
   return 0;
 }
 
-// Named by the device's own link, or what only soft-RoCE has, which is no device of any bus.
-std::string DriverOf(const std::string& sysfs, const std::string& device) {
-  const std::filesystem::path folder = std::filesystem::path(sysfs) / "class/infiniband" / device;
-  std::error_code error;
-  const std::filesystem::path driver = std::filesystem::read_symlink(folder / "device/driver", error);
-  if (!error) return driver.filename();
-  return std::filesystem::exists(folder / "parent", error) ? "rdma_rxe" : "";
-}
-
 }  // namespace
 
 Libibverbs::Libibverbs(const Options& options) : options_(options) {
@@ -118,9 +109,10 @@ int Libibverbs::Devices(std::vector<DeviceInfo>* devices) {
   ibv_device** const list = library_->get_device_list(&count);
   // ENOSYS: the kernel has no RDMA at all.
   if (list == nullptr) return errno == ENOSYS ? 0 : NoObject();
-  for (int i = 0; i < count; ++i)
-    devices->push_back(
-        {.name = list[i]->name, .driver = DriverOf(options_.sysfs, list[i]->name), .guid = be64toh(library_->get_device_guid(list[i]))});
+  for (int i = 0; i < count; ++i) {
+    const DeviceSysfs known = ReadSysfs(options_.sysfs, list[i]->name);
+    devices->push_back({list[i]->name, known.driver, be64toh(library_->get_device_guid(list[i])), known.pci, known.interface});
+  }
   library_->free_device_list(list);
   return 0;
 }
@@ -139,12 +131,19 @@ int Libibverbs::Open(const std::string& device, ContextId* context, int* async_f
     if (opened != nullptr) library_->close_device(opened);
     return error;
   }
+  // The queue pairs of a job that dies live on as long as a child of it has these.
+  fork_guard::Add(opened->cmd_fd);
+  fork_guard::Add(opened->async_fd);
   *context = IdOf<ContextId>(opened);
   *async_fd = opened->async_fd;
   return 0;
 }
 
-int Libibverbs::Close(ContextId context) { return Error(library_->close_device(Of(context))); }
+int Libibverbs::Close(ContextId context) {
+  fork_guard::Remove(Of(context)->cmd_fd);
+  fork_guard::Remove(Of(context)->async_fd);
+  return Error(library_->close_device(Of(context)));
+}
 
 int Libibverbs::QueryDevice(ContextId context, DeviceLimits* limits) {
   ibv_device_attr attributes{};
@@ -271,12 +270,16 @@ int Libibverbs::CreateChannel(ContextId context, ChannelId* channel, int* fd) {
     library_->destroy_comp_channel(made);
     return error;
   }
+  fork_guard::Add(made->fd);
   *channel = IdOf<ChannelId>(made);
   *fd = made->fd;
   return 0;
 }
 
-int Libibverbs::DestroyChannel(ChannelId channel) { return Error(library_->destroy_comp_channel(Of(channel))); }
+int Libibverbs::DestroyChannel(ChannelId channel) {
+  fork_guard::Remove(Of(channel)->fd);
+  return Error(library_->destroy_comp_channel(Of(channel)));
+}
 
 int Libibverbs::TakeCompletionEvents(ChannelId channel) {
   ibv_cq* queue = nullptr;

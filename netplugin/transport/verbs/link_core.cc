@@ -13,6 +13,20 @@ using plan::EvidenceCause;
 constexpr uint8_t kPart = 1, kLastPart = 2, kProofWord = 3;
 constexpr size_t kPartBytes = kSlotBytes - 8;
 
+// How often a close looks whether what makes its queue pair has come back: seldom, and then within a second.
+constexpr Nanos kOpeningEvery = kNanosPerMs;
+
+class Opened {
+ public:
+  explicit Opened(std::atomic<int>* opening) : opening_(opening) {}
+  ~Opened() { --*opening_; }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+ private:
+  std::atomic<int>* const opening_;
+};
+
 }  // namespace
 
 LinkCore::LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, LinkOwner* owner, User* user)
@@ -44,6 +58,7 @@ void LinkCore::Create() {
   options.adaptive_routing = shared_->adaptive_routing;
   state_->pair = std::make_unique<QueuePair>(rail_.device, options);
   const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), log = shared_->log](Nanos) -> std::optional<Nanos> {
+    const Opened opened(&state->opening);
     if (state->closed.load()) return std::nullopt;
     std::string error;
     const bool ok = state->pair->Create(&error);
@@ -61,12 +76,14 @@ void LinkCore::Create() {
     });
     return std::nullopt;
   };
+  ++state_->opening;
   rail_.device->control()->Submit(JobKind::kOpen, job);
 }
 
 void LinkCore::Join(const Offer& remote) {
   const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), log = shared_->log,
                     remote](Nanos) -> std::optional<Nanos> {
+    const Opened opened(&state->opening);
     if (state->closed.load()) return std::nullopt;
     std::string error;
     const bool ok = state->pair->Join(remote, &error);
@@ -78,6 +95,7 @@ void LinkCore::Join(const Offer& remote) {
     });
     return std::nullopt;
   };
+  ++state_->opening;
   rail_.device->control()->Submit(JobKind::kOpen, job);
 }
 
@@ -101,6 +119,7 @@ bool LinkCore::Close() {
           },
           [](bool) { return false; });
     };
+    if (state->opening.load() > 0) return kOpeningEvery;
     if (state->pair == nullptr || state->pair->id() == QueuePairId{}) {
       state->pair = nullptr;
       tell(true);

@@ -93,6 +93,7 @@ class LinkCore final : public ControlChannel {
   struct State {
     std::unique_ptr<QueuePair> pair;
     std::atomic<bool> closed{false};
+    std::atomic<int> opening{0};  // jobs that make or join the pair; who closes it waits for them
     LinkCore* core = nullptr;
   };
   struct Word {

@@ -17,6 +17,7 @@ constexpr size_t kPolledMost = 32;
 
 bool Says(std::string* error, const char* what, const std::string& device, int failed) {
   *error = std::string("R2CC: cannot ") + what + " on the RDMA device " + device + ": " + std::strerror(failed);
+  *error += LockedMemoryAdvice(failed);
   return false;
 }
 
@@ -28,11 +29,15 @@ bool QueuePair::Create(std::string* error) {
   PortInfo port;
   int failed = device_->LookAt(options_.port, options_.gid, &port, &gid_);
   if (failed != 0) return Says(error, failed == ENETUNREACH ? "find the rail's GID" : "query the port", name, failed);
+  // To join it would take the device a second of asking for the peer's address.
+  if (port.state != PortState::kActive) return Says(error, "use the port", name, ENETDOWN);
   // All that may complete at a time: every receive and every send once, and their flushes.
   const uint32_t entries = 2 * (kReceives + kSends);
   if (entries > device_->limits().completions) return Says(error, "make so long a completion queue", name, EINVAL);
   memory_ = std::make_unique<std::byte[]>(kMemoryBytes);
-  if ((failed = verbs->CreateCompletionQueue(device_->context(), entries, {}, &queue_)) != 0)
+  if ((failed = verbs->CreateChannel(device_->context(), &channel_, &channel_fd_)) != 0)
+    return Says(error, "make a completion channel", name, failed);
+  if ((failed = verbs->CreateCompletionQueue(device_->context(), entries, channel_, &queue_)) != 0)
     return Says(error, "make a completion queue", name, failed);
   if ((failed = verbs->Register(device_->domain(), memory_.get(), kMemoryBytes, kLocalWrite | kRemoteWrite, &region_)) != 0)
     return Says(error, "register a link's memory", name, failed);
@@ -91,6 +96,7 @@ QueuePair::~QueuePair() {
   Verbs* const verbs = device_->verbs();
   if (info_.id != QueuePairId{} && !destroyed_) verbs->DestroyQueuePair(info_.id);
   if (queue_ != CompletionQueueId{}) verbs->DestroyCompletionQueue(queue_);
+  if (channel_ != ChannelId{}) verbs->DestroyChannel(channel_);
   if (region_.id == RegionId{}) return;
   const int failed = verbs->Deregister(region_.id);
   // The device may still write it.
@@ -160,6 +166,11 @@ int QueuePair::Write(std::span<SendRequest> requests, uint32_t uses) {
 }
 
 // ---- completions ----
+
+int QueuePair::Arm() {
+  device_->verbs()->TakeCompletionEvents(channel_);
+  return device_->verbs()->Arm(queue_, false);
+}
 
 bool QueuePair::Poll(const std::function<bool(const Event&)>& tell) {
   std::array<Completion, kPolledMost> completions;

@@ -77,6 +77,10 @@ class QueuePair {
 
   QueuePairId id() const { return info_.id; }
   CompletionQueueId completions() const { return queue_; }
+  // Readable once something has completed since Arm(); -1: there is no such thing.
+  int completion_fd() const { return channel_fd_; }
+  // What completed before shows in Poll() alone: poll once more after this.
+  int Arm();
   const Offer& remote() const { return remote_; }
   Device* device() const { return device_.get(); }
 
@@ -137,6 +141,8 @@ class QueuePair {
 
   const std::shared_ptr<Device> device_;
   const QueuePairOptions options_;
+  ChannelId channel_{};
+  int channel_fd_ = -1;
   CompletionQueueId queue_{};
   QueuePairInfo info_;
   std::unique_ptr<std::byte[]> memory_;

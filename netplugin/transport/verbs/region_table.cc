@@ -1,21 +1,11 @@
 #include "netplugin/transport/verbs/region_table.h"
 
-#include <sys/resource.h>
-
 #include <cerrno>
 #include <cstring>
 #include <vector>
 
 namespace r2cc::net::verbs {
 namespace {
-
-// The limit that a registration most often meets, in words.
-std::string LockedMemoryLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return "";
-  const std::string value = limit.rlim_cur == RLIM_INFINITY ? "unlimited" : std::to_string(limit.rlim_cur / 1024) + " KiB";
-  return "; the limit of locked memory (ulimit -l) is " + value;
-}
 
 constexpr uint32_t kAccess = kLocalWrite | kRemoteWrite | kRemoteRead | kRelaxedOrdering;
 
@@ -33,7 +23,7 @@ bool RegionTable::Register(const std::shared_ptr<Device>& device, uint16_t rail,
           : verbs->Register(device->domain(), memory.base, memory.bytes, kAccess, &entry.region);
   if (failed != 0) {
     *error = "R2CC: the RDMA device " + device->info().name + " cannot register " + std::to_string(memory.bytes) +
-             " bytes: " + std::strerror(failed) + (failed == ENOMEM ? LockedMemoryLimit() : "");
+             " bytes: " + std::strerror(failed) + LockedMemoryAdvice(failed);
     return false;
   }
   *remote_key = entry.region.remote_key;

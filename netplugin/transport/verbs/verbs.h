@@ -30,9 +30,11 @@ enum class CompletionQueueId : uint64_t {};
 enum class QueuePairId : uint64_t {};
 
 struct DeviceInfo {
-  std::string name;    // mlx5_0
-  std::string driver;  // of the kernel: mlx5_core, rdma_rxe; empty: unknown
-  uint64_t guid = 0;   // of the node, host byte order
+  std::string name;            // mlx5_0
+  std::string driver;          // of the kernel: mlx5_core, rdma_rxe; empty: unknown
+  uint64_t guid = 0;           // of the node, host byte order
+  std::string pci = {};        // of its PCI function: 0000:81:00.0; empty: unknown, or none
+  std::string interface = {};  // of soft-RoCE: the network interface that it was made on
 };
 
 struct DeviceLimits {

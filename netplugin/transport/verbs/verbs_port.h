@@ -2,35 +2,46 @@
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_PORT_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_PORT_H_
 
-#include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "netplugin/transport/links.h"
+#include "netplugin/transport/poller.h"
 #include "netplugin/transport/verbs/link_core.h"
 
 namespace r2cc::net::verbs {
 
 class VerbsPort final : public Port {
  public:
-  VerbsPort(VerbsShared* shared, const SessionKey& key) : shared_(shared), key_(key) {}
+  VerbsPort(VerbsShared* shared, const SessionKey& key, const PeerState* state) : shared_(shared), key_(key), state_(state) {}
 
   std::unique_ptr<SendLink> NewSend(const LinkName& name, SendOwner* owner, Counter* carried) override;
   std::unique_ptr<RecvLink> NewRecv(const LinkName& name, RecvOwner* owner, Counter* carried) override;
   std::unique_ptr<Connection> Offered(const Endpoint& endpoint) override;
+  int fd() const override { return poller_.fd(); }
+  // NCCL's threads look at the completion queues. Whoever else comes goes to sleep afterwards: for him the queues are armed.
   bool Poll() override;
 
   // ---- for its links ----
 
   VerbsShared* shared() const { return shared_; }
   const SessionKey& key() const { return key_; }
-  void Add(LinkCore* core) { cores_.push_back(core); }
-  void Remove(LinkCore* core) { std::erase(cores_, core); }
+  void Add(LinkCore* core) { links_.push_back({core, 0, -1}); }
+  void Remove(LinkCore* core);
 
  private:
+  struct Watched {
+    LinkCore* core = nullptr;
+    Poller::Token token = 0;  // 0: its completion queue is not in the poller yet
+    int fd = -1;
+  };
+  void ArmAll();
+
   VerbsShared* const shared_;
   const SessionKey key_;
-  std::vector<LinkCore*> cores_;
+  const PeerState* const state_;
+  Poller poller_;
+  std::vector<Watched> links_;
 };
 
 }  // namespace r2cc::net::verbs

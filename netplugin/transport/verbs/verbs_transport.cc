@@ -1,5 +1,7 @@
 #include "netplugin/transport/verbs/verbs_transport.h"
 
+#include <sys/epoll.h>
+
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -8,6 +10,15 @@
 #include "netplugin/transport/verbs/verbs_port.h"
 
 namespace r2cc::net::verbs {
+namespace {
+
+// A device that is gone is looked for so often. It takes a driver seconds to come back.
+constexpr Nanos kLostEvery = kNanosPerSecond;
+// The end waits so long for the links of a device to be closed. Fences take some milliseconds; one that cannot be proved goes on for ever,
+// and the kernel ends its queue pair with the process.
+constexpr Nanos kClosingMost = kNanosPerSecond;
+
+}  // namespace
 
 VerbsTransport::VerbsTransport(const Options& options) : options_(options) {
   shared_.clock = options.clock;
@@ -18,19 +29,51 @@ VerbsTransport::VerbsTransport(const Options& options) : options_(options) {
 }
 
 VerbsTransport::~VerbsTransport() {
-  for (const auto& [name, device] : devices_)
-    if (device != nullptr) device->control()->Stop();
+  for (auto& [name, opened] : devices_) {
+    Unwatch(&opened);
+    if (opened.device != nullptr) opened.device->control()->Stop();
+  }
 }
 
-std::shared_ptr<Device> VerbsTransport::DeviceNamed(const std::string& name, std::string* error) {
-  std::shared_ptr<Device>& device = devices_[name];
-  if (device != nullptr && !device->gone()) return device;
+void VerbsTransport::Watch(Opened* opened) {
+  opened->async_fd = opened->device->async_fd();
+  if (options_.poller == nullptr || opened->async_fd < 0) return;
+  opened->token = options_.poller->Add(opened->async_fd, EPOLLIN, [this, device = std::weak_ptr(opened->device)](uint32_t) {
+    if (const auto alive = device.lock(); alive != nullptr) ReadEvents(alive);
+  });
+}
+
+void VerbsTransport::Unwatch(Opened* opened) {
+  if (opened->token != 0) options_.poller->Remove(std::exchange(opened->token, 0), opened->async_fd);
+}
+
+std::shared_ptr<Device> VerbsTransport::DeviceNamed(const std::string& name, bool* anew, std::string* error) {
+  Opened& opened = devices_[name];
+  if (opened.device != nullptr && !opened.device->gone()) return opened.device;
   std::vector<DeviceInfo> all;
   options_.verbs->Devices(&all);
-  for (const DeviceInfo& info : all)
-    if (info.name == name) return device = Device::Open(options_.verbs, info, options_.make_control(name), error);
+  for (const DeviceInfo& info : all) {
+    if (info.name != name) continue;
+    const auto device = Device::Open(options_.verbs, info, options_.make_control(name), error);
+    if (device == nullptr) return nullptr;
+    if (const int failed = device->TryRegister(); failed != 0) {
+      *error = "R2CC: the RDMA device " + name + " registers no memory: " + std::strerror(failed) + LockedMemoryAdvice(failed);
+      return nullptr;
+    }
+    *anew = opened.device != nullptr;
+    Unwatch(&opened);
+    opened.device = device;
+    Watch(&opened);
+    if (started_) device->control()->Start();
+    return device;
+  }
   *error = "R2CC: there is no RDMA device " + name;
   return nullptr;
+}
+
+bool VerbsTransport::Has(const Rail& rail) {
+  uint8_t port = 1;
+  return !options_.device_of(rail, &port).empty();
 }
 
 bool VerbsTransport::Listen(const Rail& rail, Endpoint* own, std::string* error) {
@@ -41,7 +84,8 @@ bool VerbsTransport::Listen(const Rail& rail, Endpoint* own, std::string* error)
     *error = "R2CC: rail " + rail.name + " has no RDMA device";
     return false;
   }
-  found.device = DeviceNamed(name, error);
+  bool anew = false;
+  found.device = DeviceNamed(name, &anew, error);
   if (found.device == nullptr) return false;
   found.gid = {.interface_index = static_cast<uint32_t>(rail.ifindex), .address = rail.address};
   PortInfo port;
@@ -53,11 +97,24 @@ bool VerbsTransport::Listen(const Rail& rail, Endpoint* own, std::string* error)
   }
   // Without a GID the rail is there and cannot be reached.
   if (failed == 0) *own = Encode(RailAddress{port.link_layer, gid.gid, port.lid});
-  const std::lock_guard lock(shared_.mutex);
-  const auto index = static_cast<size_t>(rail.index);
-  if (shared_.rails.size() <= index) shared_.rails.resize(index + 1);
-  shared_.rails[index] = found;
+  {
+    const std::lock_guard lock(shared_.mutex);
+    const auto index = static_cast<size_t>(rail.index);
+    if (shared_.rails.size() <= index) shared_.rails.resize(index + 1);
+    shared_.rails[index] = found;
+  }
+  if (anew)
+    found.device->control()->Submit(JobKind::kOpen, [this, index = static_cast<uint16_t>(rail.index)](Nanos) -> std::optional<Nanos> {
+      options_.keys_revoked(index);
+      return std::nullopt;
+    });
   return true;
+}
+
+std::string VerbsTransport::NameOf(uint16_t rail) {
+  const auto found = shared_.Of(rail);
+  if (found.device == nullptr) return "";
+  return found.device->info().name + (found.device->limits().ports > 1 ? ":" + std::to_string(found.port) : "");
 }
 
 bool VerbsTransport::Register(const Memory& memory, uint16_t rail, Endpoint* key, std::string* error) {
@@ -67,19 +124,53 @@ bool VerbsTransport::Register(const Memory& memory, uint16_t rail, Endpoint* key
     return false;
   }
   uint32_t remote_key = 0;
-  if (!shared_.regions.Register(found.device, rail, memory, &remote_key, error)) return false;
+  if (!shared_.regions.Register(found.device, rail, memory, &remote_key, error)) {
+    // The message that needs it waits for another rail, if there is one.
+    shared_.log(LogLevel::kWarn, *error);
+    return false;
+  }
   *key = EncodeKey(remote_key);
   return true;
 }
 
-std::unique_ptr<Port> VerbsTransport::NewPort(const SessionKey& key, const PeerState*) {
-  return std::make_unique<VerbsPort>(&shared_, key);
+std::unique_ptr<Port> VerbsTransport::NewPort(const SessionKey& key, const PeerState* state) {
+  return std::make_unique<VerbsPort>(&shared_, key, state);
 }
 
-void VerbsTransport::Tick(Nanos) {
-  // That a rail is up again, and where, the link monitor tells: Listen() follows.
-  for (const auto& [name, device] : devices_)
-    if (device != nullptr) device->ReadEvents([](uint8_t) {});
+void VerbsTransport::StartThreads(int) {
+  started_ = true;
+  for (const auto& [name, opened] : devices_)
+    if (opened.device != nullptr) opened.device->control()->Start();
+}
+
+void VerbsTransport::StopThreads() {
+  for (const auto& [name, opened] : devices_) {
+    if (opened.device == nullptr) continue;
+    opened.device->control()->FinishClosing(kClosingMost);
+    opened.device->control()->Stop();
+  }
+}
+
+void VerbsTransport::ReadEvents(const std::shared_ptr<Device>& device) {
+  // That a rail is up again the link monitor tells.
+  std::vector<uint8_t> ports;
+  device->ReadEvents([&](uint8_t port) { ports.push_back(port); });
+  for (const uint8_t port : ports)
+    for (uint16_t rail = 0; rail < shared_.rails.size(); ++rail)
+      if (const auto found = shared_.Of(rail); found.device == device && found.port == port) options_.rail_changed(rail);
+}
+
+void VerbsTransport::TryLost(Nanos now) {
+  if (now - tried_lost_ < kLostEvery) return;
+  tried_lost_ = now;
+  for (uint16_t rail = 0; rail < shared_.rails.size(); ++rail)
+    if (const auto found = shared_.Of(rail); found.device != nullptr && found.device->gone()) options_.rail_changed(rail);
+}
+
+void VerbsTransport::Tick(Nanos now) {
+  for (const auto& [name, opened] : devices_)
+    if (opened.device != nullptr && opened.token == 0) ReadEvents(std::shared_ptr(opened.device));
+  TryLost(now);
 }
 
 }  // namespace r2cc::net::verbs

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "netplugin/transport/links.h"
+#include "netplugin/transport/poller.h"
 #include "netplugin/transport/verbs/link_core.h"
 
 namespace r2cc::net::verbs {
@@ -18,6 +19,7 @@ class VerbsTransport final : public Transport {
   struct Options {
     Verbs* verbs = nullptr;
     const Clock* clock = nullptr;
+    // Any thread.
     std::function<uint32_t()> random;
     std::function<void(LogLevel, const std::string&)> log;
     std::function<std::unique_ptr<ControlThread>(const std::string& device)> make_control;
@@ -26,24 +28,43 @@ class VerbsTransport final : public Transport {
     // See VerbsShared.
     std::function<void(uint16_t rail)> keys_revoked;
     bool adaptive_routing = false;
+    // The I/O thread's; null: Tick() alone looks for events.
+    Poller* poller = nullptr;
+    // I/O thread: the rail is to be listened on once more, as its port, its addresses or its device may be others now.
+    std::function<void(uint16_t rail)> rail_changed = [](uint16_t) {};
   };
   explicit VerbsTransport(const Options& options);
   ~VerbsTransport() override;
 
   TransportKind kind() const override { return TransportKind::kVerbs; }
+  bool Has(const Rail& rail) override;
   bool Listen(const Rail& rail, Endpoint* own, std::string* error) override;
+  std::string NameOf(uint16_t rail) override;
   bool Register(const Memory& memory, uint16_t rail, Endpoint* key, std::string* error) override;
   void Unregister(const Memory& memory, uint16_t rail) override { shared_.regions.Unregister(memory, rail); }
-  std::unique_ptr<Port> NewPort(const SessionKey& key, const PeerState*) override;
+  std::unique_ptr<Port> NewPort(const SessionKey& key, const PeerState* state) override;
+  void StartThreads(int processors) override;
   void Tick(Nanos now) override;
+  void StopThreads() override;
 
  private:
-  // Null and one line in `*error`.
-  std::shared_ptr<Device> DeviceNamed(const std::string& name, std::string* error);
+  struct Opened {
+    std::shared_ptr<Device> device;
+    Poller::Token token = 0;
+    int async_fd = -1;
+  };
+  // Null and one line in `*error`. `*anew`: the one before is gone, and what was registered with it.
+  std::shared_ptr<Device> DeviceNamed(const std::string& name, bool* anew, std::string* error);
+  void Watch(Opened* opened);
+  void Unwatch(Opened* opened);
+  void ReadEvents(const std::shared_ptr<Device>& device);
+  void TryLost(Nanos now);
 
   const Options options_;
   VerbsShared shared_;
-  std::map<std::string, std::shared_ptr<Device>> devices_;
+  std::map<std::string, Opened> devices_;
+  bool started_ = false;
+  Nanos tried_lost_ = 0;
 };
 
 }  // namespace r2cc::net::verbs

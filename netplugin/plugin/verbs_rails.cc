@@ -1,0 +1,93 @@
+#include "netplugin/plugin/verbs_rails.h"
+
+#include <sys/random.h>
+
+#include <mutex>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "netplugin/transport/verbs/libibverbs.h"
+#include "netplugin/transport/verbs/rail_port.h"
+#include "netplugin/transport/verbs/verbs_transport.h"
+
+namespace r2cc::net {
+namespace {
+
+// Packet numbers and patterns: they keep lives of links apart, and no secret.
+class SharedRandom {
+ public:
+  static uint32_t Seed() {
+    uint32_t seed = 0;
+    while (getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
+    }
+    return seed;
+  }
+  uint32_t Next() {
+    const std::lock_guard lock(mutex_);
+    return static_cast<uint32_t>(engine_());
+  }
+
+ private:
+  std::mutex mutex_;
+  std::mt19937 engine_{Seed()};
+};
+
+// The machine's ports as they were last looked at. I/O thread.
+class KnownPorts {
+ public:
+  KnownPorts(verbs::Verbs* verbs, std::vector<verbs::PortFacts> ports) : verbs_(verbs), ports_(std::move(ports)) {}
+
+  std::string Find(const Rail& rail, uint8_t* port) {
+    auto found = verbs::PortOfRail(rail, ports_);
+    if (!found && !rail.address.empty()) {
+      // The interface may have been without an address, or the device is new.
+      std::string error;
+      ports_ = verbs::ListPorts(verbs_, &error);
+      found = verbs::PortOfRail(rail, ports_);
+    }
+    if (!found) return "";
+    *port = found->port;
+    return found->device;
+  }
+
+ private:
+  verbs::Verbs* const verbs_;
+  std::vector<verbs::PortFacts> ports_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> MakeVerbsRails(const TransportParts& parts, std::string* error) {
+  // Never ended: providers leave threads and handlers of their own behind.
+  static verbs::Libibverbs* const library = new verbs::Libibverbs;
+  if (!library->missing().empty()) {
+    *error = "R2CC: " + library->missing();
+    return nullptr;
+  }
+  auto ports = verbs::ListPorts(library, error);
+  if (ports.empty()) {
+    if (error->empty()) *error = "R2CC: this machine has no RDMA device";
+    return nullptr;
+  }
+  // Without it a child that the job forks would take the device's pages along.
+  if (const int failed = library->ForkInit(); failed != 0)
+    parts.log(LogLevel::kWarn, "R2CC: libibverbs cannot keep registered memory from forked children: set RDMAV_FORK_SAFE=1");
+  verbs::VerbsTransport::Options options;
+  options.verbs = library;
+  options.clock = parts.clock;
+  options.random = [random = std::make_shared<SharedRandom>()] { return random->Next(); };
+  options.log = parts.log;
+  options.make_control = [clock = parts.clock](const std::string& device) {
+    return std::make_unique<verbs::RealControlThread>(clock, ("r2cc-" + device).substr(0, 15));
+  };
+  options.device_of = [known = std::make_shared<KnownPorts>(library, std::move(ports))](const Rail& rail, uint8_t* port) {
+    return known->Find(rail, port);
+  };
+  options.keys_revoked = [revoked = parts.keys_revoked](uint16_t rail) { revoked(TransportKind::kVerbs, rail); };
+  options.poller = parts.poller;
+  options.rail_changed = [changed = parts.rail_changed](uint16_t rail) { changed(TransportKind::kVerbs, rail); };
+  return std::make_unique<verbs::VerbsTransport>(options);
+}
+
+}  // namespace r2cc::net

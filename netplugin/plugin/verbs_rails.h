@@ -1,0 +1,17 @@
+// The RDMA devices of this machine as the transport of a process's rails.
+#ifndef R2CC_NETPLUGIN_PLUGIN_VERBS_RAILS_H_
+#define R2CC_NETPLUGIN_PLUGIN_VERBS_RAILS_H_
+
+#include <memory>
+#include <string>
+
+#include "netplugin/transport/rail_transports.h"
+
+namespace r2cc::net {
+
+// A MakeTransport. Null and one line in `error`: no library, or no device that can be opened.
+std::unique_ptr<Transport> MakeVerbsRails(const TransportParts& parts, std::string* error);
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_PLUGIN_VERBS_RAILS_H_

@@ -1,0 +1,60 @@
+#include "netplugin/transport/bounce.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace r2cc::net {
+namespace {
+
+// A page: registration pins whole ones.
+constexpr uint64_t kLeastBytes = 4096;
+
+}  // namespace
+
+BouncePool::Piece BouncePool::Take(uint64_t bytes, std::string* error) {
+  const uint64_t size = std::bit_ceil(std::max(bytes, kLeastBytes));
+  const auto size_class = static_cast<size_t>(std::countr_zero(size));
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::vector<Piece>& free = free_[size_class]; !free.empty()) {
+      Piece piece = std::move(free.back());
+      free.pop_back();
+      return piece;
+    }
+  }
+  Piece piece{std::make_unique<std::byte[]>(size), nullptr, size_class};
+  piece.memory = table_->Register({.kind = MemoryKind::kHost, .base = piece.bytes.get(), .bytes = size}, error);
+  return piece.memory != nullptr ? std::move(piece) : Piece{};
+}
+
+void BouncePool::GiveBack(Piece piece) {
+  const std::lock_guard lock(mutex_);
+  free_[piece.size_class].push_back(std::move(piece));
+}
+
+Bounce::~Bounce() {
+  for (Posted& posted : posted_)
+    if (posted.piece.bytes != nullptr) pool_->GiveBack(std::move(posted.piece));
+}
+
+Buffer Bounce::Post(uint64_t number, const Buffer& buffer, uint64_t bytes, std::string* error) {
+  Posted& posted = posted_[number % kRequestsMax];
+  posted.piece = pool_->Take(bytes, error);
+  if (posted.piece.bytes == nullptr) return {};
+  if (!receives_) std::memcpy(posted.piece.bytes.get(), buffer.data, bytes);
+  posted.to = buffer.data;
+  return {posted.piece.bytes.get(), posted.piece.memory};
+}
+
+void Bounce::Finish(uint64_t done_through, const std::array<uint64_t, kRequestsMax>& sizes) {
+  for (; finished_ < done_through; ++finished_) {
+    Posted& posted = posted_[finished_ % kRequestsMax];
+    if (posted.piece.bytes == nullptr) continue;
+    if (receives_) std::memcpy(posted.to, posted.piece.bytes.get(), sizes[finished_ % kRequestsMax]);
+    pool_->GiveBack(std::move(posted.piece));
+  }
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,99 @@
+#include "netplugin/transport/bounce.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace r2cc::net {
+namespace {
+
+class FakeDevices final : public Transport {
+ public:
+  TransportKind kind() const override { return TransportKind::kVerbs; }
+  bool Listen(const Rail&, Endpoint*, std::string*) override { return true; }
+  std::unique_ptr<Port> NewPort(const SessionKey&, const PeerState*) override { return nullptr; }
+  bool Register(const Memory& memory, uint16_t, Endpoint* key, std::string* error) override {
+    *error = "no memory";
+    if (refuses) return false;
+    registered.insert(memory.id);
+    *key = {1};
+    return true;
+  }
+
+  bool refuses = false;
+  std::set<RegionId> registered;
+};
+
+class BounceTest : public testing::Test {
+ protected:
+  static std::string TextOf(const Buffer& buffer, size_t bytes) { return {reinterpret_cast<const char*>(buffer.data), bytes}; }
+
+  FakeDevices devices_;
+  MemoryTable table_{{&devices_}, 1, [](const Region&) {}};
+  BouncePool pool_{&table_};
+  std::array<uint64_t, kRequestsMax> sizes_{};
+  std::string error_;
+};
+
+TEST_F(BounceTest, WhatIsSentIsCopiedIntoRegisteredMemory) {
+  Bounce bounce(&pool_, false);
+  std::string text = "hello";
+  const Buffer posted = bounce.Post(0, Buffer(text.data()), text.size(), &error_);
+  text = "later";
+  ASSERT_NE(posted.data, nullptr);
+  EXPECT_EQ(TextOf(posted, 5), "hello");
+  ASSERT_NE(posted.memory, nullptr);
+  EXPECT_TRUE(devices_.registered.contains(posted.memory->id));
+  EXPECT_EQ(posted.memory->base, posted.data);
+  EXPECT_GE(posted.memory->bytes, 5u);
+}
+
+TEST_F(BounceTest, WhatCameIsTheJobsWhenItIsDoneAndNoMoreOfItThanCame) {
+  Bounce bounce(&pool_, true);
+  std::string first(8, '-'), second(8, '-');
+  const Buffer one = bounce.Post(0, Buffer(first.data()), first.size(), &error_);
+  const Buffer two = bounce.Post(1, Buffer(second.data()), second.size(), &error_);
+  std::memcpy(one.data, "abcdefgh", 8);
+  std::memcpy(two.data, "ABCDEFGH", 8);
+  sizes_[0] = 3;
+  sizes_[1] = 8;
+  bounce.Finish(1, sizes_);
+  EXPECT_EQ(first, "abc-----");
+  EXPECT_EQ(second, "--------");
+  bounce.Finish(2, sizes_);
+  EXPECT_EQ(second, "ABCDEFGH");
+}
+
+TEST_F(BounceTest, PiecesAreUsedAgainAndNotTwiceAtATime) {
+  std::vector<char> buffer(10000);
+  {
+    Bounce bounce(&pool_, false);
+    std::set<std::byte*> at;
+    for (uint64_t number = 0; number < 3; ++number) at.insert(bounce.Post(number, Buffer(buffer.data()), buffer.size(), &error_).data);
+    EXPECT_EQ(at.size(), 3u);
+    bounce.Finish(2, sizes_);
+    for (uint64_t number = 3; number < 5; ++number) at.insert(bounce.Post(number, Buffer(buffer.data()), buffer.size(), &error_).data);
+    EXPECT_EQ(at.size(), 3u);
+  }
+  // What a comm had when it ended is free again, too; a small one is of another size.
+  Bounce bounce(&pool_, false);
+  for (uint64_t number = 0; number < 3; ++number) bounce.Post(number, Buffer(buffer.data()), buffer.size(), &error_);
+  EXPECT_EQ(devices_.registered.size(), 3u);
+  bounce.Post(3, Buffer(buffer.data()), 100, &error_);
+  EXPECT_EQ(devices_.registered.size(), 4u);
+}
+
+TEST_F(BounceTest, WithoutRegisteredMemoryThereIsNoBufferAndALine) {
+  devices_.refuses = true;
+  Bounce bounce(&pool_, true);
+  char byte = 0;
+  EXPECT_EQ(bounce.Post(0, Buffer(&byte), 1, &error_).data, nullptr);
+  EXPECT_EQ(error_, "no memory");
+  bounce.Finish(1, sizes_);
+}
+
+}  // namespace
+}  // namespace r2cc::net

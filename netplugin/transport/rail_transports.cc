@@ -1,0 +1,109 @@
+#include "netplugin/transport/rail_transports.h"
+
+#include <utility>
+
+namespace r2cc::net {
+namespace {
+
+constexpr char kAskedFor[] = ", and R2CC_TRANSPORT=verbs asks for one on each rail: name others in R2CC_RAILS, or set it to auto";
+
+}  // namespace
+
+bool RailTransports::Make(const MakeTransport& make, const TransportParts& parts, std::string* error) {
+  auto made = make(parts, error);
+  if (made != nullptr) {
+    others_.push_back(std::move(made));
+    return true;
+  }
+  if (option_ == TransportOption::kVerbs) {
+    *error += kAskedFor;
+    return false;
+  }
+  parts.log(LogLevel::kInfo, *error);
+  return true;
+}
+
+std::vector<Transport*> RailTransports::all() const {
+  std::vector<Transport*> all = {oob_.get()};
+  for (const auto& other : others_) all.push_back(other.get());
+  return all;
+}
+
+std::vector<Transport*> RailTransports::on_rails() const {
+  std::vector<Transport*> all;
+  if (option_ != TransportOption::kVerbs) all.push_back(oob_.get());
+  for (const auto& other : others_) all.push_back(other.get());
+  return all;
+}
+
+bool RailTransports::Listen(const Rail& rail, const LogFn& log, std::vector<RailEndpoint>* endpoints, std::string* error) {
+  std::vector<RailEndpoint> opened;
+  for (Transport* const transport : on_rails()) {
+    const bool needed = option_ == TransportOption::kVerbs || transport == oob_.get();
+    if (!needed && !transport->Has(rail)) continue;
+    RailEndpoint endpoint{transport->kind(), {}};
+    if (transport->Listen(rail, &endpoint.bytes, error)) {
+      opened.push_back(std::move(endpoint));
+    } else if (needed) {
+      if (option_ == TransportOption::kVerbs) *error += kAskedFor;
+      return false;
+    } else {
+      log(LogLevel::kWarn, *error + "; rail " + rail.name + " goes by TCP");
+    }
+  }
+  *endpoints = std::move(opened);
+  return true;
+}
+
+bool RailTransports::ListenAgain(TransportKind kind, const Rail& rail, const LogFn& log, std::vector<RailEndpoint>* endpoints) {
+  for (RailEndpoint& endpoint : *endpoints) {
+    if (endpoint.transport != kind) continue;
+    for (Transport* const transport : on_rails()) {
+      if (transport->kind() != kind) continue;
+      Endpoint now;
+      std::string error;
+      // It is tried again when something has changed.
+      if (!transport->Listen(rail, &now, &error)) log(LogLevel::kDebug, error);
+      // Where it was is still the best guess.
+      if (now.empty() || now == endpoint.bytes) return false;
+      endpoint.bytes = std::move(now);
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string RailTransports::Describe(const std::vector<Rail>& rails) const {
+  std::string line = "R2CC: rails";
+  for (const Rail& rail : rails) {
+    line += (rail.index == 0 ? " " : ", ") + rail.name;
+    for (const auto& other : others_)
+      if (const std::string name = other->NameOf(static_cast<uint16_t>(rail.index)); !name.empty()) line += " (RDMA, " + name + ")";
+    if (!rail.up) line += " (down)";
+  }
+  return line;
+}
+
+void RailTransports::StartThreads(int processors) {
+  for (Transport* const transport : all()) transport->StartThreads(processors);
+}
+
+void RailTransports::Tick(Nanos now) {
+  for (Transport* const transport : all()) transport->Tick(now);
+}
+
+void RailTransports::StopListening() {
+  for (Transport* const transport : all()) transport->StopListening();
+}
+
+void RailTransports::StopThreads() {
+  for (Transport* const transport : all()) transport->StopThreads();
+}
+
+uint64_t RailTransports::refused() const {
+  uint64_t refused = 0;
+  for (const Transport* const transport : all()) refused += transport->refused();
+  return refused;
+}
+
+}  // namespace r2cc::net
