@@ -33,6 +33,9 @@ end() {
   echo 0 > "$settings/$device/rp_filter"
   echo 1 > "$settings/$device/accept_local"
   echo 1 > "$settings/$device/arp_ignore"
+  # Without a queue of its own a veth device says that it has dropped a packet, as long as its cable is pulled and the kernel has not looked
+  # at that; and soft-RoCE of Linux 6.1 sends it again at once, for ever, within the call that posted it.
+  tc qdisc add dev "$device" root pfifo
   ip addr add "10.0.$rail.$own/24" dev "$device" noprefixroute
   ip link set "$device" mtu $mtu up
   ip rule add pref 6 iif "$device" lookup local
