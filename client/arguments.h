@@ -11,6 +11,7 @@
 #include "client/certs.h"
 #include "client/check_config.h"
 #include "client/commands/request.h"
+#include "client/completion.h"
 #include "client/simulate.h"
 
 namespace r2cc::client {
@@ -29,7 +30,7 @@ struct Simulation {
   Output output = Output::kTable;
 };
 
-// The person asked for help: print it, exit 0.
+// The person asked for help, or for the version: print it, exit 0.
 struct Help {
   std::string text;
 };
@@ -39,8 +40,11 @@ struct UsageError {
   std::string message;
 };
 
-using Parsed =
-    std::variant<Invocation, Simulation, CertsCommand, CheckConfigCommand, DoctorCommand, BundleCommand, JobEnvCommand, Help, UsageError>;
+using Parsed = std::variant<Invocation, Simulation, CertsCommand, CheckConfigCommand, DoctorCommand, BundleCommand, JobEnvCommand,
+                            CompletionCommand, CompletionQuery, Help, UsageError>;
+
+// What may stand next on a command line; of names that only a daemon knows it says which are asked for.
+Completions CompleteArguments(const CompletionQuery& query);
 
 // `arguments` without the program's name. `now` and `zone`: for times that a person types.
 Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::TimeZone zone);

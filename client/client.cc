@@ -21,6 +21,7 @@ namespace {
 constexpr std::chrono::seconds kCallDeadline{10};
 // A probe's answer is to be there within a second, its process included.
 constexpr std::chrono::milliseconds kHealthDeadline{800};
+constexpr std::chrono::milliseconds kSoonDeadline{200};
 
 std::string HowToStart(const std::string& socket_path) {
   const size_t slash = socket_path.rfind('/');
@@ -152,6 +153,15 @@ absl::StatusOr<v1::StatusReply> Client::Health() {
     return status;
   reply.clear_nodes();
   reply.clear_next_after();
+  return reply;
+}
+
+absl::StatusOr<v1::ListNicsReply> Client::ListNicsSoon() {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kSoonDeadline);
+  v1::ListNicsReply reply;
+  if (absl::Status status = FromGrpc(stub_->ListNics(&context, v1::ListNicsRequest(), &reply), socket_path_, kSoonDeadline); !status.ok())
+    return status;
   return reply;
 }
 

@@ -22,6 +22,7 @@
 #include "client/certs.h"
 #include "client/check_config.h"
 #include "client/client.h"
+#include "client/completion.h"
 #include "client/doctor/doctor.h"
 #include "client/doctor/os_machine.h"
 #include "client/jobs/job_env.h"
@@ -54,6 +55,21 @@ int Fail(absl::string_view message, int exit_code) {
   return exit_code;
 }
 
+// In a shell nothing but words is of use: a daemon that cannot be asked knows none.
+int AnswerShell(const r2cc::client::CompletionQuery& query) {
+  r2cc::client::Completions completions = r2cc::client::CompleteArguments(query);
+  if (completions.also == r2cc::client::Asked::kNodes || completions.also == r2cc::client::Asked::kNics) {
+    const auto client = r2cc::client::Client::Connect(
+        !completions.socket.empty() ? completions.socket
+                                    : r2cc::client::SocketPath(completions.run_dir.empty() ? r2cc::client::kRunDir : completions.run_dir));
+    if (client.ok())
+      if (const auto reply = (*client)->ListNicsSoon(); reply.ok())
+        for (r2cc::client::Candidate& name : NamesOf(*reply, completions)) completions.words.push_back(std::move(name));
+  }
+  Write(completions, std::cout);
+  return std::cout ? 0 : kExitFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -66,6 +82,11 @@ int main(int argc, char** argv) {
     return std::cout ? 0 : kExitFailed;
   }
   if (const auto* error = std::get_if<r2cc::client::UsageError>(&parsed)) return Fail(error->message, kExitUsage);
+  if (const auto* query = std::get_if<r2cc::client::CompletionQuery>(&parsed)) return AnswerShell(*query);
+  if (const auto* completion = std::get_if<r2cc::client::CompletionCommand>(&parsed)) {
+    std::cout << r2cc::client::CompletionScript(completion->shell) << std::flush;
+    return std::cout ? 0 : kExitFailed;
+  }
   const r2cc::client::Style style{absl::GetCurrentTimeNanos(), absl::LocalTimeZone(), WantsColour()};
   if (const auto* simulation = std::get_if<r2cc::client::Simulation>(&parsed)) {
     const absl::Status status = r2cc::client::Run(*simulation, style, std::cout);

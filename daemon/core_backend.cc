@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/core/release.h"
 #include "daemon/convert.h"
-#include "daemon/release.h"
 #include "daemon/shown/fleet_pages.h"
 
 namespace r2cc::daemon {
@@ -30,7 +30,7 @@ v1::NodeView CoreBackend::ShownNode(const health::NodeEntry& entry) const {
   const bool own = entry.state.node == node_;
   const PeerSet::About about = parts_.peer_set->AboutNode(entry.state.node);
   shown.set_peer_address(own ? *parts_.peer_address : about.peer_address);
-  shown.set_release(own ? kRelease : about.release);
+  shown.set_release(own ? Release() : about.release);
   if (about.clock_ahead_ns.has_value() && !own) shown.set_clock_ahead_ns(*about.clock_ahead_ns);
   shown.clear_probe_nonce();
   shown.clear_probe_key();
@@ -62,7 +62,7 @@ void CoreBackend::GetStatus(const v1::StatusRequest& request, Answer<v1::StatusR
     const health::NodeState& own = entry == nullptr ? none : entry->state;
     v1::StatusReply reply;
     reply.set_node(node_);
-    reply.set_release(kRelease);
+    reply.set_release(Release());
     reply.set_word(ToProto(own.status));
     *reply.mutable_epoch() = ToProto(own.epoch);
     *reply.mutable_plan_epoch() = ToProto(parts_.publisher->plan().epoch);

@@ -25,21 +25,28 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/command_line/command_help.h"
+#include "base/core/release.h"
 #include "base/event_loop.h"
 #include "base/log.h"
 #include "base/stall_guard.h"
 #include "base/status_macros.h"
 #include "daemon/config/config.h"
+#include "daemon/convert.h"
 #include "daemon/io/lock_file.h"
 #include "daemon/real_world.h"
-#include "daemon/release.h"
 #include "daemon/reload/file_config_loader.h"
 #include "daemon/rpc/channel.h"
 #include "daemon/rpc/servers.h"
 #include "daemon/service/notify_socket.h"
 #include "daemon/service/service_notifier.h"
+#include "daemon/state/saved_state.h"
 #include "daemon/trust/accounts.h"
 #include "daemon/wiring.h"
+#include "health/probe/rail_wire.h"
+#include "plan/page/attach.h"
+#include "plan/page/page.h"
+#include "plan/page/ring.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -49,6 +56,15 @@ constexpr int kExitUsage = 2;
 // The page's heartbeat, which jobs believe in for two seconds, is the core's.
 constexpr Nanos kCoreStallMax = kNanosPerSecond;
 constexpr Nanos kDiskStallMax = 10 * kNanosPerSecond;
+
+std::string Version() {
+  return VersionText("r2ccd", {{"peers", kPeerProtocol, kPeerProtocol},
+                               {"probe", health::kRailProbeVersion, health::kRailProbeVersion},
+                               {"attach", plan::kAttachVersion, plan::kAttachVersion},
+                               {"page", plan::kPageVersion, plan::kPageVersion},
+                               {"ring", plan::kRingVersion, plan::kRingVersion},
+                               {"state", kStateVersion, kStateVersion}});
+}
 
 std::string HostName() {
   char name[HOST_NAME_MAX + 1] = {};
@@ -267,7 +283,7 @@ int Main(int argc, char** argv) {
   CLI::App app(
       "r2ccd: keeps watch over this node's NICs, agrees with the other nodes' daemons, and tells the jobs' plugins where to send.");
   app.name("r2ccd");
-  app.set_version_flag("--version", kRelease);
+  app.set_version_flag("--version", Version());
   app.add_option(
       "--config", flags.file,
       "text-format r2cc.v1.DaemonConfig; NAME.d/*.textproto beside NAME.textproto add to it; without it: this host's name, the NICs "
@@ -280,6 +296,7 @@ int Main(int argc, char** argv) {
   // For tests of machines whose clocks are wrong; not in --help.
   app.add_option("--wall_clock_offset_s", wall_clock_offset_s)->group("");
   app.add_flag("--check_config", check_config, "check the configuration and end");
+  AddHelpJson(&app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

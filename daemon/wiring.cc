@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/core/release.h"
 #include "base/log.h"
-#include "daemon/release.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -126,7 +126,7 @@ absl::Status Wiring::Start() {
         if (*alive) audit_.AddStranger({line.listener, line.reason, line.who, line.what, line.times});
       });
     });
-  reporter_.Tell("daemon-started", absl::StrCat("r2ccd ", kRelease, " on node ", config_.node, " with ", config_.nics.size(), " NICs and ",
+  reporter_.Tell("daemon-started", absl::StrCat("r2ccd ", Release(), " on node ", config_.node, " with ", config_.nics.size(), " NICs and ",
                                                 config_.peers.size(), " peers; ",
                                                 first_start_ ? "nothing is kept of a former life"
                                                 : same_boot_ ? "it ran before in this boot"
@@ -262,7 +262,7 @@ void Wiring::AdvanceAt(Nanos when) {
 void Wiring::PublishOwnView() {
   v1::NodeView view = ToProto(own_, own_.status, reporter_.Now());
   view.set_peer_address(peer_address_);
-  view.set_release(kRelease);
+  view.set_release(Release());
   view.set_protocol(kPeerProtocol);
   peer_set_.SetOwn(view);
   const std::string value = view.SerializeAsString();

@@ -1,7 +1,12 @@
 #include "client/commands/command_tree.h"
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/command_line/command_help.h"
+#include "base/core/release.h"
+#include "client/client.h"
 #include "client/commands/certs_commands.h"
+#include "client/commands/completion_commands.h"
 #include "client/commands/config_commands.h"
 #include "client/commands/doctor_commands.h"
 #include "client/commands/job_commands.h"
@@ -12,7 +17,6 @@
 namespace r2cc::client {
 namespace {
 
-constexpr char kRunDir[] = "/run/r2cc";
 constexpr char kCertificates[] = "/etc/r2cc/tls";
 
 }  // namespace
@@ -23,6 +27,10 @@ CommandTree::CommandTree(absl::Time now, absl::TimeZone zone)
       global_{kRunDir, "", "", kCertificates, "table"},
       root_("Asks and steers r2ccd, the daemon that keeps this node's NICs in view.\nExit codes: 0 done, 1 refused or failed, 2 usage.",
             "r2ccctl") {
+  // The control socket's protocol has its version in its package's name.
+  root_.set_version_flag("--version", absl::StrCat("r2ccctl ", ReleaseAndRevision(), "\nprotocols: control ",
+                                                   v1::StatusRequest::descriptor()->file()->package()));
+  AddHelpJson(&root_);
   root_.require_subcommand(1);
   root_.fallthrough();
   root_.add_option("--run_dir", global_.run_dir, "folder of r2ccd's sockets")->capture_default_str();
@@ -67,6 +75,7 @@ void AddAllCommands(CommandTree* tree) {
   AddPlanCommands(tree);
   AddPathCommands(tree);
   AddWatchCommand(tree);
+  AddCompletionCommand(tree);
 }
 
 }  // namespace r2cc::client

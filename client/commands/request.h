@@ -9,6 +9,7 @@
 #include "client/bundle/bundle_command.h"
 #include "client/certs.h"
 #include "client/check_config.h"
+#include "client/completion.h"
 #include "client/doctor/doctor_command.h"
 #include "client/jobs/job_env.h"
 #include "client/simulate.h"
@@ -47,7 +48,8 @@ using Request =
                  v1::ReloadRequest, HealthCommand, WatchCommand, ActCommand, JobReportCommand>;
 
 // Those behind Request ask no daemon.
-using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand, DoctorCommand, BundleCommand, JobEnvCommand>;
+using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand, DoctorCommand, BundleCommand, JobEnvCommand,
+                            CompletionCommand>;
 
 }  // namespace r2cc::client
 

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 from typing import Iterator, NoReturn, Sequence
@@ -14,6 +15,7 @@ from rich.console import Console
 
 from deploy.drill import story
 from deploy.drill.record import Record, judge, summary
+from deploy.drill.release import RELEASE, REVISION
 from deploy.drill.report import LiveReport, print_end
 from deploy.drill.rig import namespaces
 from deploy.drill.rig.binaries import built_binaries
@@ -33,6 +35,23 @@ LOG_WIDTH = 120
 FOLDER_PREFIX = "r2cc-drill-"
 
 
+def version() -> str:
+  """The drill's own, and what the programs say that it starts: these have the protocols."""
+  binaries = built_binaries()
+  lines = [f"r2cc-drill {RELEASE} (revision {REVISION or 'unknown: not from a package'})"]
+  for program in (binaries.daemon, binaries.ctl, binaries.perf):
+    lines.append(subprocess.run([program, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+  return "\n".join(lines)
+
+
+class VersionAction(argparse.Action):
+  """Asks the programs only when it is wanted."""
+
+  def __call__(self, parser, *_):
+    print(version())
+    parser.exit()
+
+
 class OneLineParser(argparse.ArgumentParser):
   """Says what is wrong in one line, without the whole usage."""
 
@@ -42,6 +61,7 @@ class OneLineParser(argparse.ArgumentParser):
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
   parser = OneLineParser(prog="drill", description=__doc__, allow_abbrev=False)
+  parser.add_argument("--version", action=VersionAction, nargs=0, help="show the releases and protocols of the drill's programs, and end")
   parser.add_argument("--plugin", type=pathlib.Path, metavar="PATH", help="the net plugin to drive (default: the one built here)")
   parser.add_argument("--no-root", action="store_true", help="rails are loopback addresses, also where namespaces would be possible")
   parser.add_argument("--root-required", action="store_true", help="fail instead of falling back to loopback addresses")

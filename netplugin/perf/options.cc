@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cstdio>
 
+#include "base/command_line/command_help.h"
+#include "base/core/release.h"
 #include "netplugin/perf/pattern.h"
 
 namespace r2cc::perf {
@@ -171,6 +173,8 @@ bool ParseOptions(int argc, char** argv, Options* options, int* exit_code) {
       "Examples:\n"
       "  r2cc-perf --plugin libnccl-net-r2cc.so --ranks 4 -b 8 -e 64M -f 4\n"
       "  r2cc-perf alltoall --plugin libnccl-net-r2cc.so --rank 1 --nranks 4 --root 10.0.0.1:7500 -b 64M --seconds 60 --json\n");
+  app.set_version_flag("--version", VersionText("r2cc-perf", {{"net table", 8, 8}, {"net table", 11, 11}}));
+  AddHelpJson(&app);
   Text text;
   AddFlags(&app, &text, options);
   try {

@@ -8,11 +8,16 @@
 #include <new>
 
 #include "base/core/fork_guard.h"
+#include "base/core/release.h"
 #include "netplugin/attach/attach_client.h"
 #include "netplugin/attach/attach_words.h"
+#include "netplugin/link/frame.h"
 #include "netplugin/plugin/verbs_rails.h"
 #include "netplugin/rails/link_monitor.h"
 #include "netplugin/transport/tcp/tcp_transport.h"
+#include "plan/page/attach.h"
+#include "plan/page/page.h"
+#include "plan/page/ring.h"
 
 namespace r2cc::net {
 namespace {
@@ -22,6 +27,15 @@ uint64_t RandomId() {
   while (getrandom(&id, sizeof(id), 0) != sizeof(id)) {
   }
   return id;
+}
+
+// For the line with which a job starts.
+std::string Version() {
+  return ReleaseAndRevision() + ", " +
+         ProtocolText({{"wire", kWireVersionLeast, kWireVersion},
+                       {"attach", plan::kAttachVersion, plan::kAttachVersion},
+                       {"page", plan::kPageVersion, plan::kPageVersion},
+                       {"ring", plan::kRingVersion, plan::kRingVersion}});
 }
 
 }  // namespace
@@ -77,6 +91,7 @@ abi::Result Process::StartLocked() {
   if (engine_ == nullptr) return refuse(abi::Result::kSystemError);
   if (!fork_guard::InstallOnce()) Log(LogLevel::kWarn, "R2CC: cannot close the sockets of forked children: out of memory");
   std::atexit(AtExit);
+  Log(LogLevel::kInfo, "R2CC: " + Version());
   Log(LogLevel::kInfo, engine_->DescribeRails());
   return abi::Result::kSuccess;
 }

@@ -175,7 +175,7 @@ MAY_INCLUDE = {
     "netplugin/transport/verbs": ("base/core", "netplugin/config", "netplugin/flow", "netplugin/link", "netplugin/rails",
                                   "netplugin/transport/links.h", "netplugin/transport/poller.h", "netplugin/transport/unique_fd.h",
                                   "netplugin/transport/verbs"),
-    "netplugin/perf": ("base/core", "netplugin/abi", "netplugin/perf"),
+    "netplugin/perf": ("base/command_line", "base/core", "netplugin/abi", "netplugin/perf"),
     "netplugin/tuner": ("netplugin/abi", "netplugin/tuner"),
     "bazel": (),
 }

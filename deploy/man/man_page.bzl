@@ -1,0 +1,26 @@
+"""A man page of a template and of what programs and files say."""
+
+load("//bazel:release.bzl", "RELEASE_EPOCH_S")
+
+def man_page(name, programs = {}, files = {}):
+    """NAME, such as r2ccd.8, of NAME.scd.
+
+    Args:
+      name: the page and the target.
+      programs: the name in the template -> a program; what it says to --help_json. They are sources, not tools: built as they are shipped.
+      files: the name in the template -> a file.
+    """
+    steps = []
+    for word, program in programs.items():
+        steps.append("$(location %s) --help_json > $@.%s" % (program, word))
+    arguments = ["%s=$@.%s" % (word, word) for word in programs]
+    arguments += ["%s=$(location %s)" % (word, file) for word, file in files.items()]
+    steps.append("$(location :pages) $(location :%s.scd) %s > $@.scd" % (name, " ".join(arguments)))
+    steps.append("SOURCE_DATE_EPOCH=%d scdoc < $@.scd > $@" % RELEASE_EPOCH_S)
+    native.genrule(
+        name = name + "_page",
+        srcs = [name + ".scd"] + programs.values() + files.values(),
+        outs = [name],
+        cmd = " && ".join(steps),
+        exec_tools = [":pages"],
+    )
