@@ -1,0 +1,133 @@
+"""The packages in a booted Debian 12, under systemd itself: started, killed, given a wrong configuration, upgraded under a job, purged."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from bazel import unittest_main
+from tests.packages import debian_root
+from tests.packages import machine
+
+NEXT = "0.99.0"
+# Two loopback addresses: the job's rails, and the daemon's NICs.
+CONFIG = 'node: "n0"\nnics { name: "rail0" address: "127.9.0.1" }\nnics { name: "rail1" address: "127.9.0.2" }\n'
+JOB = ("env R2CC_RAILS=127.9.0.1,127.9.0.2 R2CC_OOB_IFNAME=127.0.0.1 R2CC_JOB=during-upgrade r2cc-perf all_reduce --plugin r2cc --ranks 2 "
+       "-b 256K --seconds 3600 --progress 0 --json")
+
+
+class BootTest(unittest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    reason = debian_root.missing_feature()
+    if reason is None and shutil.which("systemd-nspawn") is None:
+      reason = "needs systemd-nspawn: boots a Debian"
+    if reason:
+      raise unittest.SkipTest(reason)
+    cls.debs = [pathlib.Path(path).resolve() for path in unittest_main.test_args()]
+    cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="r2cc-boot-", dir="/tmp")))
+    root = cls.folder / "root"
+    root.mkdir()
+    debian_root.unpack(root)
+    for name in ("now", "next"):
+      (root / name).mkdir()
+    for deb in cls.debs:
+      shutil.copy(deb, root / ("next" if f"_{NEXT}_" in deb.name else "now"))
+    cls.machine = machine.Machine(root)
+    cls.addClassCleanup(cls.machine.close)
+    cls.machine.wait_until_up()
+
+  def run_inside(self, *words: str, check: bool = True) -> subprocess.CompletedProcess:
+    return self.machine.run(*words, check=check)
+
+  def install(self, which: str) -> None:
+    self.run_inside("sh", "-c", f"dpkg --install /{which}/*.deb")
+
+  def show(self, name: str) -> str:
+    return self.run_inside("systemctl", "show", "r2ccd", "--property", name, "--value").stdout.strip()
+
+  def until(self, there) -> None:
+    self.machine.until(there)
+
+  def until_active(self) -> None:
+    self.until(lambda: self.show("ActiveState") == "active")
+
+  def ask(self, *words: str) -> dict:
+    return json.loads(self.run_inside("r2ccctl", "-o", "json", *words).stdout)
+
+  def jobs(self) -> list[dict]:
+    return self.ask("jobs").get("jobs", [])
+
+  def processes(self, name: str) -> list[str]:
+    return self.run_inside("sh", "-c", f"grep -lx {name} /proc/[0-9]*/comm || true").stdout.split()
+
+  def configure(self, text: str) -> None:
+    (self.machine.path / "etc/r2cc/r2ccd.textproto").write_text(text, encoding="utf-8")
+
+  def test_life(self):
+    """One story, as booting is dear: each part begins where the one before has ended."""
+    with self.subTest("an installed daemon runs, with nothing but what the unit gives it"):
+      self.install("now")
+      self.until_active()
+      self.assertEqual(self.show("UnitFileState"), "enabled")
+      self.assertEqual(len(self.processes("r2ccd")), 1)
+      self.check_confinement()
+    with self.subTest("it is started again, and containers keep their directory"):
+      before = self.run_inside("stat", "--format", "%i %U:%G %a", "/run/r2cc").stdout
+      self.run_inside("systemctl", "kill", "--signal", "KILL", "r2ccd")
+      self.until(lambda: self.show("NRestarts") == "1" and self.show("ActiveState") == "active")
+      self.assertEqual(self.run_inside("stat", "--format", "%i %U:%G %a", "/run/r2cc").stdout, before)
+      self.assertIn("r2ccd:r2cc 755", before)
+    with self.subTest("a wrong configuration is the status line, and it does not run without its checks"):
+      self.configure('node: "n0"\nlisten: 5\n')
+      self.run_inside("systemctl", "restart", "--no-block", "r2ccd")
+      self.until(lambda: "/etc/r2cc/r2ccd.textproto:2: " in self.run_inside("systemctl", "status", "r2ccd", check=False).stdout)
+      self.assertNotEqual(self.show("ActiveState"), "active")
+      self.configure(CONFIG)
+      self.until_active()
+    with self.subTest("an upgrade restarts the daemon, the job goes on and comes back to it"):
+      self.check_upgrade()
+    with self.subTest("a purge stops it and leaves nothing"):
+      self.run_inside("dpkg", "--purge", "r2cc-drill", "r2cc-perf", "r2ccctl", "r2ccd", "libnccl-net-r2cc")
+      self.assertEqual(self.processes("r2ccd"), [])
+      left = self.run_inside("find", "/etc", "/run", "/usr", "/var", "-name", "*r2cc*", "-not", "-path", "/var/lib/dpkg/*",
+                             "-not", "-path", "/run/systemd/*").stdout.split()
+      self.assertEqual(left, [])
+      self.assertEqual(self.run_inside("getent", "passwd", "r2ccd", check=False).stdout, "")
+
+  def check_confinement(self) -> None:
+    pid = self.show("MainPID")
+    status = dict(line.split(":\t", 1) for line in self.run_inside("cat", f"/proc/{pid}/status").stdout.splitlines())
+    self.assertEqual({name: int(status[name], 16) for name in ("CapEff", "CapPrm", "CapBnd", "CapAmb")},
+                     {"CapEff": 0, "CapPrm": 0, "CapBnd": 0, "CapAmb": 0})
+    self.assertEqual(status["NoNewPrivs"], "1")
+    self.assertEqual(self.run_inside("stat", "--format", "%U", f"/proc/{pid}").stdout.strip(), "r2ccd")
+    self.assertTrue(self.run_inside("r2ccctl", "health").stdout.startswith("ok: "))
+    self.assertRegex(self.show("StatusText"), r"^node \S+: \d+ NICs")
+
+  def check_upgrade(self) -> None:
+    self.run_inside("r2ccctl", "nic", "drain", "n0/rail1")
+    self.run_inside("systemd-run", "--unit", "job", "--quiet", "sh", "-c", f"exec {JOB} > /job.log 2>&1")
+    # Both ranks.
+    self.until(lambda: len(self.jobs()) == 2)
+    release, pid = self.ask("status")["release"], self.show("MainPID")
+    self.install("next")
+    self.until_active()
+    self.assertNotEqual(self.show("MainPID"), pid)
+    self.assertEqual((release == NEXT, self.ask("status")["release"]), (False, NEXT))
+    self.until(lambda: len(self.jobs()) == 2)
+    nics = {nic["name"]: nic for node in self.ask("nic", "list")["nodes"] for nic in node["nics"]}
+    self.assertTrue(nics["rail1"].get("drained") or nics["rail1"].get("state") == "DRAINED", nics)
+    self.assertEqual(self.run_inside("systemctl", "is-active", "job").stdout.strip(), "active", self.job_log())
+    self.install("now")
+    self.until_active()
+    self.assertEqual(self.ask("status")["release"], release)
+    self.until(lambda: len(self.jobs()) == 2)
+    self.assertEqual(self.run_inside("systemctl", "is-active", "job").stdout.strip(), "active", self.job_log())
+    self.run_inside("systemctl", "stop", "job")
+
+  def job_log(self) -> str:
+    return (self.machine.path / "job.log").read_text(encoding="utf-8", errors="replace")
