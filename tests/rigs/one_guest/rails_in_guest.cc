@@ -64,6 +64,14 @@ TEST_F(RailsInGuest, EveryByteIsRightWithoutATcpRail) {
   }
 }
 
+// CollNet's control messages lie in memory that nobody has registered.
+TEST_F(RailsInGuest, WhatIsNotRegisteredTravelsToo) {
+  RankPair job({.arguments = {"all_reduce", "--collnet", "-b", "4", "-e", "256K", "-f", "65536", "-n", "2", "-w", "0"},
+                .environment = {{"R2CC_TRANSPORT", "verbs"}, {"R2CC_MODE", "3"}},
+                .of_rank = {}});
+  EXPECT_TRUE(job.EndedWell());
+}
+
 TEST_F(RailsInGuest, CablesPulledAtEitherEndCostTime) {
   RankPair job({.arguments = kUntilAsked, .environment = {{"R2CC_TRANSPORT", "verbs"}}, .of_rank = {}});
   Cut(job, "cable of v0a pulled", "ip link set p0a down", "ip link set p0a up");
