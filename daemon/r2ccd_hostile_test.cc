@@ -131,6 +131,44 @@ TEST_F(R2ccdHostileTest, GhostNodesFreezeNoPlan) {
   for (const std::string& alarm : Status(0).alarms()) EXPECT_EQ(alarm.find("was refused"), std::string::npos) << alarm;
 }
 
+// A job says that it talks to 4,096 nodes, again and again. The nodes that another job talks to are watched as before.
+TEST_F(R2ccdHostileTest, AJobThatNamesThousandsOfPeersTakesNothingFromOthers) {
+  StartAll();
+  const auto greedy = Attach(0);
+  const auto plugin = Attach(0);
+  plan::EvidenceRecord opened{};
+  opened.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);
+  const auto tell = [&](Plugin* from, const std::string& node) {
+    opened.time_ns = Now();
+    plan::SetText(node, opened.peer_node);
+    plan::SetText("rail0", opened.peer_nic);
+    return from->ring().Put(opened);
+  };
+  ASSERT_TRUE(tell(plugin.get(), "n1"));
+  plugin->RingEvidence();
+  AwaitAnswers(5);
+  int named = 0;
+  for (int round = 0; round < 3; ++round)
+    for (int i = 0; i < 4096; ++i) {
+      // A ring that is full is taken in at the daemon's pace.
+      ASSERT_TRUE(WaitUntil([&] {
+        if (tell(greedy.get(), "ghost" + std::to_string(i))) return true;
+        greedy->RingEvidence();
+        return false;
+      }));
+      ++named;
+    }
+  greedy->RingEvidence();
+  EXPECT_EQ(named, 3 * 4096);
+  AwaitAnswers(5);
+  EXPECT_EQ(Status(0).nodes_size(), kNodes) << "nobody believes in nodes that a job names";
+  EXPECT_EQ(Act(1, "n1", "rail1", v1::FAIL), "");
+  const Nanos failed = Now(), seen = plugin->AwaitState("n1", "rail1", plan::NicState::kFailed);
+  EXPECT_NE(seen, 0);
+  EXPECT_LT(seen - failed, kVerdictMax);
+  ExpectSound();
+}
+
 // Garbage on a rail's probe port, as fast as one thread can send it.
 TEST_F(R2ccdHostileTest, AFloodOfGarbageFailsNoNic) {
   StartAll();

@@ -73,7 +73,7 @@ RealWorld::RealWorld(const LoadedConfig& loaded, ConfigLoader* loader, const All
       store_service_(!loaded.config.store_node.empty() && loaded.config.store_node == loaded.config.node
                          ? std::make_unique<StoreService>(loop, &authenticator_, loaded.config.nodes_prefix())
                          : nullptr),
-      store_(std::make_unique<SignedStore>(MakeBareStore(loaded.config, credentials, loop, store_service_.get()), credentials.peers.tls,
+      store_(std::make_unique<SignedStore>(loop, MakeBareStore(loaded.config, credentials, loop, store_service_.get()), credentials.peers.tls,
                                            loaded.config.insecure, &refusals_)) {}
 
 World RealWorld::world() {

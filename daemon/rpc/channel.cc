@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/core/hash.h"
 #include "base/tls/server_verifier.h"
 #include "grpc/grpc_security_constants.h"
 #include "grpc/support/log.h"
@@ -92,16 +93,18 @@ std::shared_ptr<grpc::ServerCredentials> TlsServer(const Credentials& credential
   return grpc::experimental::TlsServerCredentials(options);
 }
 
-std::vector<std::shared_ptr<grpc::Channel>> PeerChannels(const PeerSpec& peer, const Credentials& credentials) {
+std::vector<std::shared_ptr<grpc::Channel>> PeerChannels(const PeerSpec& peer, const Credentials& credentials,
+                                                         const std::shared_ptr<const TlsContents>& contents) {
   const auto channel = [&](const std::string& way, const std::function<std::shared_ptr<grpc::ChannelCredentials>()>& make) {
     return credentials.channels->Get(absl::StrCat(way, " ", peer.node, " ", peer.address),
                                      [&] { return grpc::CreateCustomChannel(peer.address, make(), ChannelArguments(kPingIntervalMs)); });
   };
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   if (credentials.tls != nullptr)
-    channels.push_back(channel("tls", [&] {
+    channels.push_back(channel(absl::StrCat("tls ", Fnv1a64(contents->pem)), [&] {
       grpc::experimental::TlsChannelCredentialsOptions options;
-      options.set_certificate_provider(credentials.provider);
+      options.set_certificate_provider(std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
+          contents->authorities_pem, std::vector<grpc::experimental::IdentityKeyCertPair>{{contents->key_pem, contents->pem}}));
       options.watch_identity_key_cert_pairs();
       options.watch_root_certs();
       SetServerVerifier(&options, OnlyNode(credentials.tls, peer.node));

@@ -36,17 +36,21 @@ absl::StatusOr<Credentials> LoadCredentials(const std::optional<TlsSpec>& tls, b
 std::shared_ptr<grpc::ServerCredentials> TlsServer(const Credentials& credentials);
 
 // The ways to one peer, each a channel that connects again as long as somebody holds it: TLS, where the peer's certificate must be that of
-// its node, and clear text. Not empty, TLS first.
-std::vector<std::shared_ptr<grpc::Channel>> PeerChannels(const PeerSpec& peer, const Credentials& credentials);
+// its node, and clear text. Not empty, TLS first. `contents`: what is shown there, of `credentials.tls`.
+std::vector<std::shared_ptr<grpc::Channel>> PeerChannels(const PeerSpec& peer, const Credentials& credentials,
+                                                         const std::shared_ptr<const TlsContents>& contents);
 
-// Stubs of a service at one peer: a way that failed makes room for the other, if there are two.
+// Stubs of a service at one peer: a way that failed makes room for the other, if there are two. One thread at a time.
 template <typename Service>
 class PeerStubs {
  public:
-  PeerStubs(const PeerSpec& peer, const Credentials& credentials) {
-    for (const auto& channel : PeerChannels(peer, credentials)) stubs_.push_back(Service::NewStub(channel));
+  PeerStubs(const PeerSpec& peer, const Credentials& credentials) : peer_(peer), credentials_(credentials) { Make(); }
+  // Valid until the next call. Each call is judged by the certificate that its connection was made with, so a new certificate needs a new
+  // connection before the old one expires. What has begun stays on the old one.
+  typename Service::Stub* get() {
+    if (credentials_.tls != nullptr && credentials_.tls->Get() != contents_) Make();
+    return stubs_[at_].get();
   }
-  typename Service::Stub* get() const { return stubs_[at_].get(); }
   // False: all were tried since the last time that one was found good.
   bool Next() {
     at_ = (at_ + 1) % stubs_.size();
@@ -54,6 +58,15 @@ class PeerStubs {
   }
 
  private:
+  void Make() {
+    if (credentials_.tls != nullptr) contents_ = credentials_.tls->Get();
+    stubs_.clear();
+    for (const auto& channel : PeerChannels(peer_, credentials_, contents_)) stubs_.push_back(Service::NewStub(channel));
+  }
+
+  const PeerSpec peer_;
+  const Credentials credentials_;
+  std::shared_ptr<const TlsContents> contents_;
   std::vector<std::unique_ptr<typename Service::Stub>> stubs_;
   size_t at_ = 0;
 };

@@ -2,9 +2,12 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 
 #include "daemon/state/audit.h"
@@ -279,20 +282,22 @@ TEST_F(FourTest, AClusterMovesFromInsecureToTlsNodeByNode) {
   }
 }
 
+size_t Descriptors(pid_t pid) {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) count += !entry.path().empty();
+  return count;
+}
+
+int64_t ResidentKb(pid_t pid) {
+  std::istringstream lines(ReadFile("/proc/" + std::to_string(pid) + "/status"));
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("VmRSS:")) return std::atoll(line.c_str() + 6);
+  return 0;
+}
+
 // Connections that say nothing, garbage, or half a greeting.
 class NoiseTest : public TrustTest, public testing::WithParamInterface<bool> {
  protected:
-  static size_t Descriptors(pid_t pid) {
-    size_t count = 0;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) count += !entry.path().empty();
-    return count;
-  }
-  static int64_t ResidentKb(pid_t pid) {
-    std::istringstream lines(ReadFile("/proc/" + std::to_string(pid) + "/status"));
-    for (std::string line; std::getline(lines, line);)
-      if (line.starts_with("VmRSS:")) return std::atoll(line.c_str() + 6);
-    return 0;
-  }
   int Connect(int node) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
@@ -334,6 +339,38 @@ TEST_P(NoiseTest, TenThousandConversationsThatAreNoneCostNothing) {
               static_cast<long long>(ResidentKb(pid)));
   EXPECT_GT(Refused(0, "garbage"), 1000u);
   const auto plugin = Attach(2);
+  EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
+  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kDrained), 0);
+}
+
+TEST_F(TrustTest, TenThousandConversationsOnTheControlSocketCostNothing) {
+  StartDaemon(0);
+  constexpr int kAtOnce = 250;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, (RunDir(0) + "/r2ccd.sock").c_str());
+  const std::vector<std::string> words = {"", "GET / HTTP/1.1\r\n\r\n", std::string(1000, '\xff'), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "P"};
+  const pid_t pid = daemons_[0]->pid();
+  const auto round = [&](int begin) {
+    std::vector<int> open;
+    for (int i = 0; i < kAtOnce; ++i) {
+      open.push_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      EXPECT_EQ(connect(open.back(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0) << begin << " " << i;
+      const std::string& word = words[static_cast<size_t>(begin + i) % words.size()];
+      (void)!send(open.back(), word.data(), word.size(), MSG_NOSIGNAL);
+    }
+    EXPECT_EQ(Status(0).node(), "n0") << "others are served";
+    for (const int fd : open) close(fd);
+  };
+  const size_t descriptors = Descriptors(pid);
+  round(0);
+  const int64_t resident = ResidentKb(pid);
+  for (int begin = kAtOnce; begin < 10'000; begin += kAtOnce) round(begin);
+  EXPECT_TRUE(WaitUntil([&] { return Descriptors(pid) <= descriptors + 20; })) << Descriptors(pid) << " and " << descriptors;
+  EXPECT_LE(ResidentKb(pid) - resident, 32 * 1024);
+  std::printf("10,000 conversations: %lld kB resident before, %lld after\n", static_cast<long long>(resident),
+              static_cast<long long>(ResidentKb(pid)));
+  const auto plugin = Attach(0);
   EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
   EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kDrained), 0);
 }

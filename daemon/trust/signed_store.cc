@@ -12,6 +12,8 @@ namespace {
 
 // Above the most nodes that a cluster has: each has one certificate, and a second one while they are replaced.
 constexpr size_t kKnownMax = 32'768;
+// A new certificate is there days before the old one expires.
+constexpr Nanos kRenewalInterval = 5 * kNanosPerSecond;
 
 std::string Clean(const std::string& text) { return CleanText(text.data(), std::min<size_t>(text.size(), 128)); }
 
@@ -41,11 +43,30 @@ void SignedStore::Start(const std::string& prefix, Callbacks callbacks) {
 }
 
 void SignedStore::Put(const std::string& key, const std::string& value, int64_t lease_ms) {
+  if (tls_ != nullptr && signed_by_ == nullptr) {
+    signed_by_ = tls_->Get();
+    renewal_timer_ = executor_->RunAfter(kRenewalInterval, [this] { Renew(); });
+  }
+  PutSigned(key, own_[key] = {value, lease_ms});
+}
+
+void SignedStore::Renew() {
+  renewal_timer_ = executor_->RunAfter(kRenewalInterval, [this] { Renew(); });
+  if (tls_->Get() == signed_by_) return;
+  signed_by_ = tls_->Get();
+  for (const auto& [key, own] : own_) PutSigned(key, own);
+}
+
+void SignedStore::EndRenewal() {
+  if (renewal_timer_ != 0) executor_->Cancel(std::exchange(renewal_timer_, 0));
+}
+
+void SignedStore::PutSigned(const std::string& key, const Own& own) {
   v1::SignedValue stored;
-  stored.set_value(value);
+  stored.set_value(own.value);
   if (tls_ != nullptr) {
     const auto contents = tls_->Get();
-    auto signature = Sign(contents->key.get(), SignedText(key, value));
+    auto signature = Sign(contents->key.get(), SignedText(key, own.value));
     if (signature.ok()) {
       stored.set_certificate(contents->pem);
       stored.set_signature(*std::move(signature));
@@ -53,8 +74,7 @@ void SignedStore::Put(const std::string& key, const std::string& value, int64_t 
       LogError("the own view cannot be signed for the store", {{"reason", std::string(signature.status().message())}});
     }
   }
-  own_.insert(key);
-  store_->Put(key, stored.SerializeAsString(), lease_ms);
+  store_->Put(key, stored.SerializeAsString(), own.lease_ms);
 }
 
 std::optional<std::string> SignedStore::Open(const std::string& key, const std::string& stored) {

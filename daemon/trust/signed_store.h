@@ -5,9 +5,9 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
+#include "base/executor.h"
 #include "daemon/io/store.h"
 #include "daemon/trust/refusals.h"
 #include "daemon/trust/tls_files.h"
@@ -22,19 +22,33 @@ class SignedStore final : public Store {
  public:
   // `tls` null: values are put unsigned, and taken unsigned and unread. `insecure`: beside signed ones the unsigned are taken, but of no
   // node that has signed before. `refusals` outlives it.
-  SignedStore(std::unique_ptr<Store> store, std::shared_ptr<TlsFiles> tls, bool insecure, Refusals* refusals)
-      : store_(std::move(store)), tls_(std::move(tls)), insecure_(insecure), refusals_(refusals) {}
+  // And so does `executor`, the core's.
+  SignedStore(Executor* executor, std::unique_ptr<Store> store, std::shared_ptr<TlsFiles> tls, bool insecure, Refusals* refusals)
+      : executor_(executor), store_(std::move(store)), tls_(std::move(tls)), insecure_(insecure), refusals_(refusals) {}
+  ~SignedStore() override { EndRenewal(); }
 
   void Start(const std::string& prefix, Callbacks callbacks) override;
   void Put(const std::string& key, const std::string& value, int64_t lease_ms) override;
-  void Stop() override { store_->Stop(); }
+  void Stop() override {
+    EndRenewal();
+    store_->Stop();
+  }
 
  private:
+  struct Own {
+    std::string value;
+    int64_t lease_ms = 0;
+  };
+  void PutSigned(const std::string& key, const Own& own);
+  // Signs what was put here anew when there is a new certificate: nobody believes an entry whose certificate has expired.
+  void Renew();
+  void EndRenewal();
   // The value within, if it is proven to be of the node that `key` names.
   std::optional<std::string> Open(const std::string& key, const std::string& stored);
   // Whose certificate this is, by now; with the reason if it is nobody's.
   absl::StatusOr<std::string> NodeOf(const std::string& pem, const std::string& text, const std::string& signature);
 
+  Executor* const executor_;
   const std::unique_ptr<Store> store_;
   const std::shared_ptr<TlsFiles> tls_;
   const bool insecure_;
@@ -49,7 +63,9 @@ class SignedStore final : public Store {
   };
   std::map<std::string, Known> known_;
   std::map<std::string, bool> has_signed_;
-  std::set<std::string> own_;  // keys that were put here
+  std::map<std::string, Own> own_;                // what was put here
+  std::shared_ptr<const TlsContents> signed_by_;  // all of it
+  TimerId renewal_timer_ = 0;
 };
 
 }  // namespace r2cc::daemon

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/core/clock.h"
+#include "base/fake_executor.h"
 #include "base/tls/authority.h"
 #include "daemon/io/fake_store.h"
 #include "proto/store.pb.h"
@@ -42,7 +43,7 @@ class SignedStoreTest : public testing::Test {
     auto node = std::make_unique<Node>();
     auto bare = std::make_unique<FakeStore>();
     node->bare = bare.get();
-    node->store = std::make_unique<SignedStore>(std::move(bare), std::move(tls), insecure, &refusals_);
+    node->store = std::make_unique<SignedStore>(&executor_, std::move(bare), std::move(tls), insecure, &refusals_);
     node->store->Start(kNodes,
                        {[raw = node.get()](const StoreChange& change) { raw->heard[change.key] = change.value; }, [](const auto&) {}});
     return node;
@@ -59,6 +60,7 @@ class SignedStoreTest : public testing::Test {
     return reasons;
   }
 
+  FakeExecutor executor_;
   std::string folder_;
   int made_ = 0;
   int64_t now_ = kNow * kNanosPerSecond;
@@ -110,6 +112,27 @@ TEST_F(SignedStoreTest, AnOwnEntryThatSomebodyWroteOverIsGone) {
   ASSERT_EQ(own->heard[key_], "view");
   own->bare->Change(key_, "garbage");
   EXPECT_EQ(own->heard[key_], "") << "so that it is put again";
+}
+
+TEST_F(SignedStoreTest, ANewCertificateSignsWhatWasPutBeforeIt) {
+  const auto files = Files(ca_, n1_, /*days=*/2);
+  const auto writer = Make(files);
+  writer->store->Put(key_, "view", 0);
+  const std::string before = writer->bare->entries().at(key_);
+  executor_.Advance(60 * kNanosPerSecond);
+  EXPECT_EQ(writer->bare->entries().at(key_), before);
+  const CertificateAndKey renewed = *Issue(ca_, n1_, ForDays(kNow, 90));
+  std::ofstream(files->spec().key_file) << renewed.key;
+  std::ofstream(files->spec().certificate_file) << renewed.certificate;
+  now_ += 3 * 24 * 3600 * kNanosPerSecond;
+  executor_.Advance(10 * kNanosPerSecond);
+  const std::string after = writer->bare->entries().at(key_);
+  EXPECT_NE(after, before);
+  const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}));
+  reader->bare->Change(key_, before);
+  EXPECT_TRUE(reader->heard.empty()) << "the first certificate has expired";
+  reader->bare->Change(key_, after);
+  EXPECT_EQ(reader->heard[key_], "view");
 }
 
 TEST_F(SignedStoreTest, WhileAClusterMovesToTlsTheUnsignedAreTakenTooButNotOfOneThatHasSigned) {

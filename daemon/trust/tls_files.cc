@@ -52,6 +52,8 @@ absl::StatusOr<std::shared_ptr<const TlsContents>> Read(const TlsSpec& spec) {
   if (!certificate->Fits(key->get()))
     return absl::InvalidArgumentError(absl::StrCat(spec.key_file, " is not the key of ", spec.certificate_file, ": copy both anew"));
   contents->pem = *std::move(pem);
+  contents->key_pem = *key_pem;
+  contents->authorities_pem = *ca_pem;
   contents->certificate = *std::move(certificate);
   contents->key = *std::move(key);
   contents->authorities = *std::move(authorities);

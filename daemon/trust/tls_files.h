@@ -20,6 +20,8 @@ namespace r2cc::daemon {
 // One reading of the three files, which fit each other.
 struct TlsContents {
   std::string pem;  // of the certificate
+  std::string key_pem;
+  std::string authorities_pem;
   Certificate certificate;
   KeyPtr key;
   Authorities authorities;

@@ -1,0 +1,185 @@
+// Who bears a name under TLS: nodes with valid certificates that lie, nodes with another's name, certificates that are renewed under a load.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <cstdio>
+#include <thread>
+
+#include "daemon/trust/r2ccd_trust_rig.h"
+
+namespace r2cc::daemon {
+namespace {
+
+using testing::HasSubstr;
+
+class IdentityTest : public TrustTest {
+ protected:
+  CertificateAndKey CertificateOf(int node, int64_t until_s) {
+    return *Issue(ca_, {Identity::Kind::kNode, Node(node)}, {NowS() - 100, until_s});
+  }
+  // What the daemon of `node` tells another node.
+  v1::NodeView ViewOf(int node, const CertificateAndKey& asker) {
+    grpc::ClientContext context;
+    SetDeadline(&context);
+    const auto stub = v1::Peer::NewStub(Channel(node, &asker));
+    const auto stream = stub->Exchange(&context);
+    v1::PushReply reply;
+    EXPECT_TRUE(stream->Read(&reply));
+    context.TryCancel();
+    EXPECT_FALSE(stream->Finish().ok());
+    return reply.view();
+  }
+  // How many probes of n0/rail0 were answered.
+  uint64_t Answered() {
+    uint64_t answered = 0;
+    for (const char* const peer : {"n1", "n2"}) {
+      grpc::ClientContext context;
+      v1::ProbePathsRequest request;
+      request.set_node("n0");
+      request.set_peer(peer);
+      v1::ProbePathsReply reply;
+      EXPECT_TRUE(Control(0)->ProbePaths(&context, request, &reply).ok());
+      for (const v1::PairStatus& pair : reply.pairs())
+        if (pair.nic() == "rail0") answered += pair.answered();
+    }
+    return answered;
+  }
+  void AwaitAnswers(uint64_t more) {
+    const uint64_t before = Answered();
+    ASSERT_TRUE(WaitUntil([&] { return Answered() >= before + more; })) << "the rail's probes are not answered any more";
+  }
+  // Another daemon than that of node 1, with its name, and certificates in `tls`.
+  std::vector<std::string> TwinArguments(const std::string& tls, int port) {
+    std::string config = ReadFile(ConfigFile(1));
+    const auto replace = [&config](const std::string& before, const std::string& after) {
+      config.replace(config.find(before), before.size(), after);
+    };
+    replace("listen: \"127.0.0.1:" + std::to_string(ports_[1]) + "\"", "listen: \"127.0.0.1:" + std::to_string(port) + "\"");
+    replace(TlsDirectory(1), tls);
+    std::ofstream(folder_ + "/twin.conf") << config;
+    return {"--config", folder_ + "/twin.conf", "--run_dir", folder_ + "/twin", "--state_dir", folder_ + "/twin-kept"};
+  }
+};
+
+// Two nodes of the cluster, each with a certificate of its own, say that they hear nothing of a NIC that answers every probe.
+TEST_F(IdentityTest, WordsOfTwoCertifiedNodesFailNoSoundNic) {
+  UseTls();
+  StartAll();
+  AwaitAnswers(5);
+  struct Liar {
+    CertificateAndKey certificate;
+    v1::NodeView view;
+    std::unique_ptr<v1::Peer::Stub> stub;
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReaderWriter<v1::PushRequest, v1::PushReply>> stream;
+  };
+  Liar liars[2];
+  for (int i = 0; i < 2; ++i) {
+    Liar& liar = liars[i];
+    liar.certificate = CertificateOf(i + 1, NowS() + 1000);
+    liar.view = ViewOf(i + 1, liar.certificate);
+    EXPECT_EQ(liar.view.node(), Node(i + 1));
+    liar.stub = v1::Peer::NewStub(Channel(0, &liar.certificate));
+    liar.stream = liar.stub->Exchange(&liar.context);
+  }
+  int pushed = 0;
+  for (int round = 0; round < 12; ++round) {
+    for (int i = 0; i < 2; ++i) {
+      v1::NodeView& view = liars[i].view;
+      view.mutable_epoch()->set_counter(view.epoch().counter() + 1'000'000);
+      view.clear_pairs();
+      for (const std::string& peer : {std::string("n0"), Node(2 - i)}) {
+        v1::RailPair* pair = view.add_pairs();
+        pair->set_nic("rail0");
+        pair->set_peer_node(peer);
+        pair->set_peer_nic("rail0");
+        pair->set_silent(peer == "n0");
+      }
+      v1::PushRequest request;
+      *request.mutable_view() = view;
+      pushed += liars[i].stream->Write(request);
+    }
+    AwaitAnswers(3);
+  }
+  EXPECT_GT(pushed, 0);
+  for (Liar& liar : liars) {
+    liar.context.TryCancel();
+    (void)liar.stream->Finish();
+  }
+  for (const v1::Event& event : Events(0, "nic-state"))
+    EXPECT_FALSE(event.node() == "n0" && event.nic() == "rail0" && event.to_state() == v1::FAILED) << event.DebugString();
+}
+
+TEST_F(IdentityTest, AnotherNodesNameNeedsAnotherNodesCertificate) {
+  UseTls();
+  StartAll();
+  const int port = FreePort();
+  {
+    Process liar(TwinArguments(TlsDirectory(2), port), folder_ + "/liar.log");
+    for (const int node : {0, 2}) {
+      std::string last;
+      EXPECT_TRUE(WaitUntil([&] { return Refused(node, "other-node", &last) > 0; })) << liar.log();
+      EXPECT_THAT(last, HasSubstr("node n2 at 127.0.0.1:"));
+    }
+    EXPECT_THAT(liar.log(), HasSubstr("the certificate of node n2 does not speak for node 'n1'"));
+  }
+  for (int node = 0; node < nodes_; ++node) {
+    EXPECT_TRUE(Events(node, "duplicate-node").empty());
+    EXPECT_EQ(StateOf(node, "n1", "rail0"), v1::HEALTHY);
+  }
+  // A machine that was copied with its key is told by all, and stops nobody.
+  Process copy(TwinArguments(TlsDirectory(1), port), folder_ + "/twin.log");
+  for (int node = 0; node < nodes_; ++node) {
+    ASSERT_TRUE(WaitUntil([&] { return !Events(node, "duplicate-node").empty(); })) << "n" << node << "\n" << copy.log();
+    const std::string message = Events(node, "duplicate-node")[0].message();
+    EXPECT_THAT(message, HasSubstr("two daemons call themselves n1"));
+    for (const int at : {port, ports_[1]}) EXPECT_THAT(message, HasSubstr("127.0.0.1:" + std::to_string(at)));
+  }
+  EXPECT_TRUE(copy.alive());
+  const auto plugin = Attach(0);
+  EXPECT_EQ(Act(1, "n1", "rail0", v1::DRAIN), "");
+  EXPECT_NE(plugin->AwaitState("n1", "rail0", plan::NicState::kDrained), 0) << "the first one has the name";
+}
+
+// Verdicts go from node to node all the time; meanwhile all certificates are replaced, and the old ones expire.
+TEST_F(IdentityTest, CertificatesAreRenewedUnderALoadAndTheOldOnesExpire) {
+  UseTls();
+  const int64_t expires_s = NowS() + 30;
+  for (int node = 0; node < nodes_; ++node) Put(TlsDirectory(node), "node", CertificateOf(node, expires_s));
+  StartAll();
+  const auto plugin = Attach(2);
+  std::atomic<bool> over = false;
+  std::atomic<int> verdicts = 0;
+  Nanos longest = 0;
+  std::string error;
+  std::thread load([&] {
+    for (uint32_t weight = 1; !over && error.empty(); weight = weight % 900 + 1) {
+      const Nanos begin = Now();
+      error = Act(0, "n0", "rail0", v1::SET_WEIGHT, weight);
+      if (!WaitUntil([&] { return plugin->Weight("n0", "rail0") == weight; })) error += "weight " + std::to_string(weight) + " is nowhere";
+      longest = std::max(longest, Now() - begin);
+      ++verdicts;
+    }
+  });
+  EXPECT_TRUE(WaitUntil([&] { return verdicts > 20; }));
+  for (int node = 0; node < nodes_; ++node) IssueTo(node);
+  // The old ones are of no use now, and a little later nobody may have any other.
+  EXPECT_TRUE(WaitUntil([&] { return NowS() > expires_s + 2; }, 60 * kNanosPerSecond));
+  const int before = verdicts;
+  EXPECT_TRUE(WaitUntil([&] { return verdicts > before + 20; }));
+  daemons_[1]->Signal(SIGKILL);
+  daemons_[1]->Wait();
+  StartDaemon(1);
+  EXPECT_TRUE(AwaitPeers(1)) << Status(1).DebugString();
+  over = true;
+  load.join();
+  EXPECT_EQ(error, "");
+  EXPECT_EQ(Refused(0, "certificate") + Refused(2, "certificate"), 0u);
+  EXPECT_LT(longest, kVerdictMax);
+  std::printf("%d verdicts, the slowest after %.1f ms\n", verdicts.load(), longest / 1e6);
+  const CertificateAndKey old = CertificateOf(1, expires_s);
+  EXPECT_EQ(ActAsPeer(Channel(0, &old), "n0").error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+}  // namespace
+}  // namespace r2cc::daemon
