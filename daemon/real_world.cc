@@ -73,8 +73,8 @@ RealWorld::RealWorld(const LoadedConfig& loaded, ConfigLoader* loader, const All
       store_service_(!loaded.config.store_node.empty() && loaded.config.store_node == loaded.config.node
                          ? std::make_unique<StoreService>(loop, &authenticator_, loaded.config.nodes_prefix())
                          : nullptr),
-      store_(std::make_unique<SignedStore>(loop, MakeBareStore(loaded.config, credentials, loop, store_service_.get()), credentials.peers.tls,
-                                           loaded.config.insecure, &refusals_)) {}
+      store_(std::make_unique<SignedStore>(loop, MakeBareStore(loaded.config, credentials, loop, store_service_.get()),
+                                           credentials.peers.tls, loaded.config.insecure, &refusals_)) {}
 
 World RealWorld::world() {
   World world;

@@ -1,4 +1,4 @@
-// Who bears a name under TLS: nodes with valid certificates that lie, nodes with another's name, certificates that are renewed under a load.
+// Who bears a name under TLS: nodes with valid certificates that lie or have another's name, and certificates renewed under a load.
 #include <gmock/gmock.h>
 
 #include <atomic>
