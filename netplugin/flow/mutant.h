@@ -47,6 +47,10 @@ enum class Mutant {
   // Keys.
   kKeyMissing,  // a message leaves before the keys to its buffer are here
   kKeyStale,    // the first keys are used for ever
+  // Verbs links.
+  kFenceSkipped,      // a link counts as closed while its queue pair is as it was
+  kTicketReused,      // a ticket means another message while one that had it is still being written
+  kSuccessorTheSame,  // the next queue pair has the number and the sequence numbers of the last one
   // Shares. The simulation's checkers do not look at them: link/fair_weights_test does.
   kWeightIgnored,  // flows share a link equally whatever their weights
 };

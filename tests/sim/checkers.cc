@@ -265,6 +265,40 @@ void Checker::ChunkRefused(const Carrying& who, const net::Chunk& header) {
     Violation("refused", "an honest sender's chunk of " + Describe(flow, header.message) + " was refused");
 }
 
+// What was placed by a device that had been fenced: no matter which buffer, and whether it harmed.
+void Checker::Placing(const Carrying& who, const std::byte* to, size_t bytes) {
+  if (Find(to) == nullptr) return;
+  if (Ended(NameOf(who)))
+    Violation("late write", "link " + std::to_string(who.link) + "/" + std::to_string(who.incarnation) + " from " +
+                                std::to_string(who.sender) + " to " + std::to_string(who.receiver) + " writes after it has ended");
+  Writes(to, bytes);
+}
+
+bool Checker::ChunkPlaced(const Carrying& who, const net::Chunk& header) {
+  int flow = 0;
+  // Of a message that came as one chunk nobody says how it would have been cut.
+  net::Chunk chunk = header;
+  const auto it = by_id_.find({who.sender, who.receiver, header.flow});
+  if (it != by_id_.end() && header.bytes == header.message_bytes && header.message < flows_[AsIndex(it->second)].messages.size())
+    chunk.chunk_bytes = At(it->second, header.message).chunk_bytes;
+  const ChunkRecord* const record = ChunkOf(who, chunk, &flow);
+  if (record == nullptr) {
+    Violation("stripe", "a chunk of no message is said to be placed");
+  } else if (Ended(NameOf(who))) {
+    Violation("stale incarnation", "a chunk came through an incarnation that had ended");
+  } else if (record->finished) {
+    Violation("exactly once", "a chunk of " + Describe(flow, header.message) + " is said to be placed a second time");
+  } else {
+    ChunkFinished(who, chunk);
+  }
+  return violations_.empty();
+}
+
+void Checker::Garbled(const Carrying& who) {
+  Violation("refused", "link " + std::to_string(who.link) + "/" + std::to_string(who.incarnation) + " from " + std::to_string(who.sender) +
+                           " to " + std::to_string(who.receiver) + " was ended for what an honest peer said");
+}
+
 void Checker::Keyed(const Carrying& who, const net::Chunk& header, bool right, bool again) {
   int flow = 0;
   if (ChunkOf(who, header, &flow) == nullptr) return;

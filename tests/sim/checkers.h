@@ -50,6 +50,9 @@ class Checker {
   void ChunkBegun(const Carrying& who, const net::Chunk& header, const std::byte* destination);
   void ChunkFinished(const Carrying& who, const net::Chunk& header);
   void ChunkRefused(const Carrying& who, const net::Chunk& header);
+  void Placing(const Carrying& who, const std::byte* to, size_t bytes);
+  bool ChunkPlaced(const Carrying& who, const net::Chunk& header);
+  void Garbled(const Carrying& who);
   void Keyed(const Carrying& who, const net::Chunk& header, bool right, bool again);
   void CarrierEnded(const Carrying& who);
   // The initiator takes back what was in flight on it.

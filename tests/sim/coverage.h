@@ -23,7 +23,7 @@ struct Coverage {
   // A table to print.
   std::string Text() const;
   // What should have been hit and was not.
-  std::vector<std::string> Missing() const;
+  std::vector<std::string> Missing(Rails rails) const;
 };
 
 }  // namespace r2cc::sim

@@ -36,6 +36,11 @@ const char* Name(FaultKind kind) {
     case FaultKind::kCloseFails: return "close fails";
     case FaultKind::kDeviceLost: return "device lost";
     case FaultKind::kRenumbered: return "rail renumbered";
+    case FaultKind::kQueuePairError: return "queue pair error";
+    case FaultKind::kStatus: return "completion with an error";
+    case FaultKind::kPostFails: return "post fails";
+    case FaultKind::kSlowCalls: return "slow calls";
+    case FaultKind::kCompletionError: return "completion queue error";
     case FaultKind::kVerdict: return "page verdict";
     case FaultKind::kWeight: return "page weight";
     case FaultKind::kPathVerdict: return "page verdict on a path";
@@ -50,6 +55,12 @@ const char* Name(FaultKind kind) {
     case FaultKind::kCloseNever: return "close never";
   }
   return "unknown";
+}
+
+bool HappensTo(Rails rails, FaultKind kind) {
+  // Nobody connects to a device.
+  if (rails == Rails::kVerbs) return kind != FaultKind::kConnectRefused && kind != FaultKind::kConnectUnanswered;
+  return kind < FaultKind::kQueuePairError || kind > FaultKind::kCompletionError;
 }
 
 void Faults::Plan(const Fault& fault) {
@@ -106,10 +117,19 @@ void Faults::Tell(Port port, bool up) {
 void Faults::CutPorts(const Fault& fault, const std::vector<Port>& ports, const std::vector<Port>& told) {
   for (const Port port : ports) world_.network->BlockPort(port);
   for (const Port port : told) Tell(port, false);
+  if (world_.rails != nullptr)
+    for (const Port port : told) world_.rails->Carrier(port, false);
   Heal(fault, fault.duration, [this, ports, told] {
     for (const Port port : ports) world_.network->UnblockPort(port);
     for (const Port port : told) Tell(port, true);
+    if (world_.rails != nullptr)
+      for (const Port port : told) world_.rails->Carrier(port, true);
   });
+}
+
+void Faults::Reset(Port here, Port there, int ends) {
+  world_.network->Reset(here, there, ends);
+  if (world_.rails != nullptr) world_.rails->Reset(here, there, ends, true);
 }
 
 void Faults::BlockPath(const Fault& fault, Port from, Port to) {
@@ -177,7 +197,7 @@ void Faults::Begin(const Fault& fault) {
         case 1: CutPorts(fault, {there}, {there}); break;
         case 2: CutPorts(fault, {here}, {}); break;
         case 3: BlockPath(fault, there, here); break;
-        default: network->Reset(here, there, 1 + fault.degree / 5 % 3); break;
+        default: Reset(here, there, 1 + fault.degree / 5 % 3); break;
       }
       break;
     case FaultKind::kClogShort:
@@ -202,7 +222,7 @@ void Faults::Begin(const Fault& fault) {
       network->Slow(here, fault.degree);
       Heal(fault, fault.duration, [network, here] { network->Slow(here, 1); });
       break;
-    case FaultKind::kReset: network->Reset(here, there, fault.degree); break;
+    case FaultKind::kReset: Reset(here, there, fault.degree); break;
     case FaultKind::kRailSaidDown:
       Tell(here, false);
       Heal(fault, fault.duration, [this, here] { Tell(here, true); });
@@ -251,20 +271,34 @@ void Faults::Begin(const Fault& fault) {
       CutPorts(fault, {there}, {there});
       break;
     case FaultKind::kDeviceLost:
+      if (world_.rails != nullptr) world_.rails->Device(here, true);
       At(fault.a)->Device(fault.rail_a, true);
-      Heal(fault, fault.duration, [process = At(fault.a), rail = fault.rail_a] { process->Device(rail, false); });
+      Heal(fault, fault.duration, [this, here] {
+        if (world_.rails != nullptr) world_.rails->Device(here, false);
+        At(here.host)->Device(here.rail, false);
+      });
       break;
     case FaultKind::kRenumbered: {
       const Port port = fault.degree == 0 ? here : there;
       network->Renumber(port);
       network->BlockPort(port);
+      if (world_.rails != nullptr) world_.rails->LoseAddress(port);
       Tell(port, false);
       Heal(fault, fault.duration, [this, port] {
         world_.network->UnblockPort(port);
+        if (world_.rails != nullptr) world_.rails->NewAddress(port);
         At(port.host)->NewAddress(port.rail);
       });
       break;
     }
+    case FaultKind::kQueuePairError: world_.rails->Reset(here, there, 1 + fault.degree % 3, false); break;
+    case FaultKind::kStatus: world_.rails->FailCompletion(fault.a, fault.degree); break;
+    case FaultKind::kPostFails: world_.rails->FailPost(fault.a, fault.degree); break;
+    case FaultKind::kSlowCalls:
+      world_.rails->SlowCalls(fault.a, fault.degree * kNanosPerMs);
+      Heal(fault, fault.duration, [this, host = fault.a] { world_.rails->SlowCalls(host, 0); });
+      break;
+    case FaultKind::kCompletionError: world_.rails->BreakCompletions(here, there); break;
     case FaultKind::kVerdict: set_verdict({.failed = true}); break;
     case FaultKind::kPathVerdict:
       broken_paths_.emplace(here, there);

@@ -11,6 +11,7 @@
 
 #include "tests/sim/network.h"
 #include "tests/sim/process.h"
+#include "tests/sim/rail_faults.h"
 
 namespace r2cc::sim {
 
@@ -48,6 +49,12 @@ enum class FaultKind {
   kCloseFails,  // they cannot be ended for a while
   kDeviceLost,  // with all its links; it comes back
   kRenumbered,  // a rail loses its address, and has another one later
+  // Of RDMA devices.
+  kQueuePairError,   // queue pairs go to the error state by themselves, and no event says so
+  kStatus,           // a completion says an error
+  kPostFails,        // a request or a receive is not taken
+  kSlowCalls,        // changing queue pairs takes long
+  kCompletionError,  // a completion queue is lost
   // The page.
   kVerdict,
   kWeight,
@@ -63,6 +70,7 @@ enum class FaultKind {
   kBeyondDeadline,  // no rail for longer than the deadline
   kCloseNever,      // a link that is lost cannot be ended
 };
+bool HappensTo(Rails rails, FaultKind kind);
 constexpr int kFaultKinds = static_cast<int>(FaultKind::kCloseNever) + 1;
 const char* Name(FaultKind kind);
 
@@ -82,6 +90,7 @@ class Faults {
   struct World {
     Network* network;
     std::vector<Process*> processes;
+    RailFaults* rails;  // null: rails are the network's own
     std::function<void(int host)> abort;
     std::function<void()> changed;  // what passes may have changed
     std::function<void(const std::string&)> log;
@@ -114,6 +123,7 @@ class Faults {
   void Heal(const Fault& fault, Nanos after, std::function<void()> what);
   void CutPorts(const Fault& fault, const std::vector<Port>& ports, const std::vector<Port>& told);
   void BlockPath(const Fault& fault, Port from, Port to);
+  void Reset(Port here, Port there, int ends);
   void Tell(Port port, bool up);
   Process* At(int host) const { return world_.processes[static_cast<size_t>(host)]; }
   int Rails(int host) const { return At(host)->io().options.rails; }

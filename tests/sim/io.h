@@ -69,7 +69,8 @@ class Io {
   std::function<void()> wake;  // asks for a turn of the process
   // The keys of the rail's regions are void.
   std::function<void(net::TransportKind kind, uint16_t rail)> keys_revoked;
-  std::function<bool()> running;  // it is not stopped, and has not ended
+  std::function<void(uint16_t rail)> rail_changed;  // the rail is to be listened on once more
+  std::function<bool()> running;                    // it is not stopped, and has not ended
 
   bool Reaches(uint16_t rail, const net::Memory& memory) const {
     return std::any_of(registered.begin(), registered.end(),

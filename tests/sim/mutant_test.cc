@@ -22,6 +22,7 @@ struct Case {
   Mutant bug;
   const char* name;
   std::vector<std::string> checkers;  // any of these may be the first to see it
+  Rails rails = Rails::kNetwork;
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -43,10 +44,10 @@ TEST_P(MutantTest, IsCaught) {
   for (uint64_t at = 0; at < kSeeds; ++at) {
     const uint64_t seed = SeedOf(at);
     net::mutant = c.bug;
-    const Result with = RunSeed(seed, false);
+    const Result with = RunSeed(seed, false, c.rails);
     if (with.violations.empty()) continue;
     net::mutant = Mutant::kNothing;
-    const Result without = RunSeed(seed, false);
+    const Result without = RunSeed(seed, false, c.rails);
     // That is for sweep_test to say; here it proves nothing.
     if (!without.violations.empty()) continue;
     const std::string checker = CheckerOf(with.violations.front());
@@ -85,6 +86,27 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{Mutant::kKeyMissing, "KeyMissing", {"key"}}, Case{Mutant::kKeyStale, "KeyStale", {"key"}},
                     Case{Mutant::kFenceStale, "FenceStale", {"fence at both ends"}},
                     Case{Mutant::kFalseFence, "FalseFence", {"false fence"}}, Case{Mutant::kFalseError, "FalseError", {"false error"}}),
+    [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
+
+// Over the shipped verbs links, each incarnation of which has a completion queue of its own: there is no stale completion. Sizes,
+// boundaries and the order of a message's chunks are those of any transport.
+constexpr Rails kVerbs = Rails::kVerbs;
+INSTANTIATE_TEST_SUITE_P(
+    Verbs, MutantTest,
+    testing::Values(Case{Mutant::kFenceSkipped, "FenceSkipped", {"late write", "exactly once"}, kVerbs},
+                    Case{Mutant::kTicketReused, "TicketReused", {"exactly once", "stripe", "refused", "wrong bytes", "early done"}, kVerbs},
+                    Case{Mutant::kSuccessorTheSame, "SuccessorTheSame", {"successor"}, kVerbs},
+                    Case{Mutant::kFencedEarly, "FencedEarly", {"fence at both ends", "late write", "exactly once"}, kVerbs},
+                    Case{Mutant::kCloseNotAwaited, "CloseNotAwaited", {"fence at both ends", "late write"}, kVerbs},
+                    Case{Mutant::kCloseFailureUnheeded, "CloseFailureUnheeded", {"fence at both ends", "late write"}, kVerbs},
+                    Case{Mutant::kFenceMissing, "FenceMissing", {"fence before replay"}, kVerbs},
+                    Case{Mutant::kFenceUnfulfilled, "FenceUnfulfilled", {"fence at both ends"}, kVerbs},
+                    Case{Mutant::kFenceStale, "FenceStale", {"fence at both ends"}, kVerbs},
+                    Case{Mutant::kForgottenEarly, "ForgottenEarly", {"late write"}, kVerbs},
+                    Case{Mutant::kKeyMissing, "KeyMissing", {"key", "hang"}, kVerbs},
+                    Case{Mutant::kKeyStale, "KeyStale", {"key", "hang", "false fence", "false error"}, kVerbs},
+                    Case{Mutant::kUngranted, "Ungranted", {"granted only", "key", "refused"}, kVerbs},
+                    Case{Mutant::kGrantDropped, "GrantDropped", {"hang"}, kVerbs}, Case{Mutant::kNotResent, "NotResent", {"hang"}, kVerbs}),
     [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
 
 }  // namespace

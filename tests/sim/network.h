@@ -80,6 +80,9 @@ class Network {
   bool Passes(Port from, Port to);
   // What crosses in a second at this moment; 0: nothing, or no answer to it.
   int64_t BytesPerS(Port from, Port to) { return Passes(from, to) && Passes(to, from) ? Rate(from, to) : 0; }
+  // How long a packet is under way, jitter and what holds it up left out; and until when it is held up.
+  Nanos Delay(Port from, Port to) { return PathOf(from, to).options.delay; }
+  Nanos HeldUntil(Port from, Port to) { return PathOf(from, to).held_until; }
   bool Dead(int host) { return hosts_[host].dead; }
   bool Joined(Port from, Port to) { return PathOf(from, to).options.reachable; }
 

@@ -24,6 +24,10 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
     calls_.push_back([this, kind, rail] { memory_->DeviceBack(kind, rail); });
     Wake();
   };
+  io_.rail_changed = [this](uint16_t rail) {
+    calls_.push_back([this, rail] { Relisten(rail); });
+    Wake();
+  };
   io_.running = [this] { return !dead_ && stopped_ == 0 && io_.now() >= paused_until_; };
   host_.clock = &clock_;
   host_.log = [this](net::LogLevel, const std::string& line) {
@@ -71,7 +75,8 @@ Process::~Process() = default;
 void Process::ListenOn(int rail) {
   net::LocalRail& local = host_.rails[static_cast<size_t>(rail)];
   local.endpoints = {{host_.transports.back()->kind(), {}}};
-  host_.transports.back()->Listen(net::Rail{.index = rail}, &local.endpoints[0].bytes, nullptr);
+  std::string error;
+  host_.transports.back()->Listen(net::Rail{.index = rail}, &local.endpoints[0].bytes, &error);
 }
 
 void Process::ForEachPeer(const std::function<void(net::Peer*)>& call) const {
@@ -250,16 +255,26 @@ void Process::RailState(int rail, bool up) {
   Wake();
 }
 
+void Process::Relisten(int rail) {
+  const auto before = host_.rails[static_cast<size_t>(rail)].endpoints;
+  ListenOn(rail);
+  if (before != host_.rails[static_cast<size_t>(rail)].endpoints) Regreet();
+}
+
+void Process::Regreet() {
+  for (const auto& [session, peer] : acceptor_->peers()) {
+    const auto lock = peer->Lock();
+    peer->Regreet();
+    peer->RunToCompletion();
+  }
+}
+
 // As Engine's.
 void Process::NewAddress(int rail) {
   if (dead_) return;
   calls_.push_back([this, rail] {
     ListenOn(rail);
-    for (const auto& [session, peer] : acceptor_->peers()) {
-      const auto lock = peer->Lock();
-      peer->Regreet();
-      peer->RunToCompletion();
-    }
+    Regreet();
   });
   RailState(rail, true);
 }
@@ -279,11 +294,20 @@ void Process::ApplyVerdicts() {
 void Process::Device(int rail, bool lost) {
   if (dead_) return;
   calls_.push_back([this, rail, lost] {
+    const net::TransportKind kind = host_.transports.back()->kind();
     io_.device_lost[static_cast<size_t>(rail)] = lost;
-    if (!lost) return memory_->DeviceBack(net::TransportKind::kTcp, static_cast<uint16_t>(rail));
+    if (!lost) {
+      if (rails_ != nullptr) {
+        rails_->Tick(io_.now());  // it hears of the loss first
+        Relisten(rail);
+      }
+      return memory_->DeviceBack(kind, static_cast<uint16_t>(rail));
+    }
     io_.device_was_lost[static_cast<size_t>(rail)] = true;
     std::erase_if(io_.registered, [rail](const auto& entry) { return entry.second.rail == rail; });
-    memory_->DeviceLost(net::TransportKind::kTcp, static_cast<uint16_t>(rail));
+    memory_->DeviceLost(kind, static_cast<uint16_t>(rail));
+    // The links of other devices hear of it from these.
+    if (rails_ != nullptr) return;
     ForEachPeer([&](net::Peer* peer) {
       const auto lock = peer->Lock();
       static_cast<SimPort*>(peer->ports().front().get())->LoseDevice(static_cast<uint16_t>(rail));

@@ -98,6 +98,10 @@ class Process : public Network::Host {
   void Arrived(Port) override { Wake(); }
   void AcceptAll();
   void ListenOn(int rail);
+  // Somebody says that the rail may be elsewhere, or has a device again.
+  void Relisten(int rail);
+  // Where rails are has changed: peers that send here are told.
+  void Regreet();
   void RegionChanged(const net::Region& region);
   void ForEachPeer(const std::function<void(net::Peer*)>& call) const;
   void Turn();

@@ -3,11 +3,13 @@
 #define R2CC_TESTS_SIM_SCENARIO_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/sim/faults.h"
 #include "tests/sim/job.h"
+#include "tests/sim/verbs_rails.h"
 
 namespace r2cc::sim {
 
@@ -26,7 +28,8 @@ struct Scenario {
   std::vector<std::pair<std::pair<Port, Port>, PathOptions>> paths;
   size_t send_buffer_bytes = 32 * 1024;
   size_t receive_buffer_bytes = 64 * 1024;
-  size_t backlog = 4096;  // connections that wait to be accepted
+  size_t backlog = 4096;                   // connections that wait to be accepted
+  std::optional<VerbsRailsOptions> verbs;  // nothing: rails are the network's own
   std::vector<FlowPlan> flows;
   std::vector<Fault> faults;
 
@@ -35,7 +38,7 @@ struct Scenario {
   std::string Summary() const;
 };
 
-Scenario MakeScenario(uint64_t seed);
+Scenario MakeScenario(uint64_t seed, Rails rails = Rails::kNetwork);
 
 }  // namespace r2cc::sim
 

@@ -1,5 +1,6 @@
 // Many seeds of the simulated world. `--seeds=N` runs seeds 1 to N (`--first=S`: from S on, `--fresh`: from a seed on that the time
-// chooses), `--seed=S` one of them, with `--verbose` and its event log. A failure prints the command that replays it.
+// chooses, `--verbs`: on verbs rails), `--seed=S` one of them, with `--verbose` and its event log. A failure prints the command that
+// replays it.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -27,6 +28,8 @@ struct Flags {
   uint64_t seed = 0;
   bool fresh = false;
   bool verbose = false;
+  Rails rails = Rails::kNetwork;
+  const char* target = "//tests/sim:sweep_test";  // that runs these seeds
 };
 Flags flags;
 
@@ -35,25 +38,25 @@ thread_local uint64_t running_seed = 0;
 void Aborted(int) {
   char line[160];
   const int length = std::snprintf(line, sizeof(line),
-                                   "the process ended itself; replay: ./bazelw test //tests/sim:sweep_test --test_arg=--seed=%llu "
+                                   "the process ended itself; replay: ./bazelw test %s --test_arg=--seed=%llu "
                                    "--test_arg=--verbose --test_output=all\n",
-                                   static_cast<unsigned long long>(running_seed));
+                                   flags.target, static_cast<unsigned long long>(running_seed));
   if (write(STDERR_FILENO, line, static_cast<size_t>(length)) < 0) _exit(3);
   signal(SIGABRT, SIG_DFL);
   raise(SIGABRT);
 }
 
 std::string Describe(const Result& result) {
-  std::string text = "seed " + std::to_string(result.seed) + ": " + MakeScenario(result.seed).Text();
+  std::string text = "seed " + std::to_string(result.seed) + ": " + MakeScenario(result.seed, flags.rails).Text();
   for (const std::string& violation : result.violations) text += "  " + violation + "\n";
-  return text + "  replay: ./bazelw test //tests/sim:sweep_test --test_arg=--seed=" + std::to_string(result.seed) +
+  return text + "  replay: ./bazelw test " + flags.target + " --test_arg=--seed=" + std::to_string(result.seed) +
          " --test_arg=--verbose --test_output=all\n";
 }
 
 TEST(Sweep, NoSeedBreaksTheContract) {
   if (flags.seed != 0) {
     running_seed = flags.seed;
-    const Result result = RunSeed(flags.seed, flags.verbose);
+    const Result result = RunSeed(flags.seed, flags.verbose, flags.rails);
     std::printf("seed %llu: %llu events, %.3f s of virtual time\n", static_cast<unsigned long long>(result.seed),
                 static_cast<unsigned long long>(result.events), static_cast<double>(result.virtual_time) * 1e-9);
     EXPECT_TRUE(result.violations.empty()) << Describe(result);
@@ -62,7 +65,7 @@ TEST(Sweep, NoSeedBreaksTheContract) {
   // Runs that begin in different seconds have no seed in common, and none with the seeds from 1 on.
   if (flags.fresh) flags.first = static_cast<uint64_t>(time(nullptr)) * flags.seeds;
   if (flags.fresh)
-    std::printf("fresh seeds; again: ./bazelw test //tests/sim:sweep_test --test_arg=--first=%llu --test_arg=--seeds=%llu\n",
+    std::printf("fresh seeds; again: ./bazelw test %s --test_arg=--first=%llu --test_arg=--seeds=%llu\n", flags.target,
                 static_cast<unsigned long long>(flags.first), static_cast<unsigned long long>(flags.seeds));
   std::atomic<uint64_t> next{flags.first};
   const uint64_t end = flags.first + flags.seeds;
@@ -75,7 +78,7 @@ TEST(Sweep, NoSeedBreaksTheContract) {
   const auto work = [&] {
     for (uint64_t seed; (seed = next.fetch_add(1)) < end;) {
       running_seed = seed;
-      const Result result = RunSeed(seed, false);
+      const Result result = RunSeed(seed, false, flags.rails);
       const std::lock_guard lock(mutex);
       coverage.Add(result.coverage);
       events += result.events;
@@ -83,7 +86,7 @@ TEST(Sweep, NoSeedBreaksTheContract) {
       if (result.violations.empty()) continue;
       ++failed;
       const std::string& first = result.violations.front();
-      failed_by_checker[first.substr(0, first.find(']') + 1) + " " + MakeScenario(seed).Summary()].push_back(seed);
+      failed_by_checker[first.substr(0, first.find(']') + 1) + " " + MakeScenario(seed, flags.rails).Summary()].push_back(seed);
       if (failures.size() < 10) failures.push_back(Describe(result));
     }
   };
@@ -102,13 +105,13 @@ TEST(Sweep, NoSeedBreaksTheContract) {
   for (const std::string& failure : failures) ADD_FAILURE() << failure;
   // What other seeds happen to miss is no fault.
   if (flags.first == 1 && flags.seeds >= 1000)
-    for (const std::string& row : coverage.Missing()) ADD_FAILURE() << "never hit: " << row;
+    for (const std::string& row : coverage.Missing(flags.rails)) ADD_FAILURE() << "never hit: " << row;
 }
 
 TEST(Sweep, ASeedReplaysExactly) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     running_seed = seed;
-    const Result one = RunSeed(seed, false), two = RunSeed(seed, false);
+    const Result one = RunSeed(seed, false, flags.rails), two = RunSeed(seed, false, flags.rails);
     EXPECT_EQ(one.events, two.events) << "seed " << seed;
     EXPECT_EQ(one.virtual_time, two.virtual_time) << "seed " << seed;
     EXPECT_EQ(one.coverage.Text(), two.coverage.Text()) << "seed " << seed;
@@ -137,11 +140,16 @@ int main(int argc, char** argv) {
       flags.verbose = true;
       continue;
     }
+    if (std::strcmp(argv[i], "--verbs") == 0) {
+      flags.rails = r2cc::sim::Rails::kVerbs;
+      flags.target = "//tests/sim:verbs_sweep_test";
+      continue;
+    }
     if (std::strcmp(argv[i], "--fresh") == 0) {
       flags.fresh = true;
       continue;
     }
-    std::fprintf(stderr, "unknown flag %s: there are --seeds=N, --first=S, --fresh, --seed=S, --verbose\n", argv[i]);
+    std::fprintf(stderr, "unknown flag %s: there are --seeds=N, --first=S, --fresh, --verbs, --seed=S, --verbose\n", argv[i]);
     return 2;
   }
   return RUN_ALL_TESTS();

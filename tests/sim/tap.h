@@ -51,6 +51,14 @@ class Tap {
   // A device whose link is being closed may still read it.
   virtual void ReadsWhileClosing(int /*host*/, const std::byte* /*from*/) {}
   virtual void Writes(int /*host*/, const std::byte* /*to*/, size_t /*bytes*/) {}
+  // A device is about to place bytes through the incarnation.
+  virtual void Placing(const Carrying& /*who*/, std::byte* /*to*/, size_t /*bytes*/) {}
+  // A device says that it has placed a chunk. False: the contract is broken already, and its owner, who would end the process, is not told.
+  virtual bool ChunkPlaced(const Carrying& /*who*/, const net::Chunk& /*header*/) { return true; }
+  // Its queue pair has the number and the sequence numbers of the link's last one: what is left of that may be taken for its own.
+  virtual void SuccessorIsTheSame(const Carrying& /*who*/) {}
+  // What came through it breaks the protocol, although its sender is honest.
+  virtual void Garbled(const Carrying& /*who*/) {}
   virtual void ChunkSent(const Carrying& /*who*/, const net::Chunk& /*chunk*/) {}
   virtual void ChunkBegun(const Carrying& /*who*/, const net::Chunk& /*header*/, const std::byte* /*destination*/) {}
   virtual void ChunkFinished(const Carrying& /*who*/, const net::Chunk& /*header*/) {}

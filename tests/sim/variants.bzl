@@ -1,11 +1,12 @@
 """The simulation's libraries, once over the peers as they are shipped and once over those in which mutants can be switched on."""
 
-def sim_libraries(suffix, peers):
+def sim_libraries(suffix, peers, verbs):
     """The simulated processes and the world.
 
     Args:
       suffix: of the targets' names.
       peers: labels of the libraries that hold the production peers.
+      verbs: labels of those that hold the production verbs transport.
     """
     native.cc_library(
         name = "process" + suffix,
@@ -24,6 +25,7 @@ def sim_libraries(suffix, peers):
             "ending.h",
             "io.h",
             "process.h",
+            "rail_faults.h",
             "ready_set.h",
             "sim_oob.h",
             "sim_probes.h",
@@ -38,6 +40,21 @@ def sim_libraries(suffix, peers):
             "//base/core:function_ref",
             "//base/core:hash",
         ] + peers,
+    )
+    native.cc_library(
+        name = "verbs_rails" + suffix,
+        testonly = True,
+        srcs = [
+            "tapped_transport.cc",
+            "tapped_transport.h",
+            "verbs_rails.cc",
+        ],
+        hdrs = ["verbs_rails.h"],
+        deps = [
+            ":network",
+            ":process" + suffix,
+            "//netplugin/transport/verbs:fake_verbs",
+        ] + peers + verbs,
     )
     native.cc_library(
         name = "world" + suffix,
@@ -61,5 +78,6 @@ def sim_libraries(suffix, peers):
         deps = [
             ":network",
             ":process" + suffix,
+            ":verbs_rails" + suffix,
         ] + peers,
     )

@@ -27,9 +27,12 @@ class World : public Tap {
     network_.set_receive_buffer_bytes(scenario.receive_buffer_bytes);
     network_.set_backlog(scenario.backlog);
     for (const auto& [ports, options] : scenario.paths) network_.SetPath(ports.first, ports.second, options);
+    if (scenario.verbs) rails_ = std::make_shared<VerbsRails>(&network_, *scenario.verbs);
+    const Process::MakeRails make_rails = [this](Io* io, net::Greet) { return rails_->Make(io); };
     std::vector<Process*> processes;
     for (size_t host = 0; host < scenario.processes.size(); ++host) {
-      processes_.push_back(std::make_unique<Process>(&network_, this, static_cast<int>(host), scenario.processes[host]));
+      processes_.push_back(std::make_unique<Process>(&network_, this, static_cast<int>(host), scenario.processes[host],
+                                                     rails_ == nullptr ? nullptr : make_rails));
       processes_.back()->page = [this] { return faults_->Page(); };
       processes.push_back(processes_.back().get());
     }
@@ -37,6 +40,7 @@ class World : public Tap {
     faults_ = std::make_unique<Faults>(Faults::World{
         .network = &network_,
         .processes = processes,
+        .rails = rails_.get(),
         .abort = [this](int host) { job_->Abort(host); },
         .changed = [this] { NotePaths(); },
         .log = verbose ? std::function<void(const std::string&)>([this](const std::string& line) { Log(-1, line); }) : nullptr,
@@ -65,6 +69,8 @@ class World : public Tap {
     if (scenario_.kind == Class::kCalm && coverage_.fences > 0)
       checker_.Violation("false fence", std::to_string(coverage_.fences) + " links were fenced although nothing was broken");
     JudgeDeath();
+    if (rails_ != nullptr && rails_->hangs() > 0)
+      checker_.Violation("hang", "a queue pair with an event that nobody has acknowledged is destroyed");
     result.violations = checker_.violations();
     for (int kind = 0; kind < kFaultKinds; ++kind)
       coverage_.faults[static_cast<size_t>(kind)] = static_cast<uint64_t>(faults_->injected()[static_cast<size_t>(kind)]);
@@ -88,6 +94,14 @@ class World : public Tap {
   }
   void ChunkFinished(const Carrying& who, const net::Chunk& header) override { checker_.ChunkFinished(who, header); }
   void Keyed(const Carrying& who, const net::Chunk& header, bool right, bool again) override { checker_.Keyed(who, header, right, again); }
+  void Placing(const Carrying& who, std::byte* to, size_t bytes) override { checker_.Placing(who, to, bytes); }
+  bool ChunkPlaced(const Carrying& who, const net::Chunk& header) override { return checker_.ChunkPlaced(who, header); }
+  void SuccessorIsTheSame(const Carrying& who) override {
+    checker_.Violation("successor", "link " + std::to_string(who.link) + "/" + std::to_string(who.incarnation) + " from " +
+                                        std::to_string(who.sender) + " to " + std::to_string(who.receiver) +
+                                        " has the queue pair number and the sequence numbers of the incarnation before it");
+  }
+  void Garbled(const Carrying& who) override { checker_.Garbled(who); }
   void ChunkRefused(const Carrying& who, const net::Chunk& header) override { checker_.ChunkRefused(who, header); }
   void CarrierEnded(const Carrying& who) override { checker_.CarrierEnded(who); }
   void Recorded(int sender, int receiver, int, const net::Action& action) override {
@@ -235,6 +249,7 @@ class World : public Tap {
   std::unique_ptr<Faults> faults_;
   std::map<std::pair<int, int>, std::set<net::LinkId>> fencing_;
   std::map<std::pair<int, int>, Nanos> lost_since_, back_at_;
+  std::shared_ptr<VerbsRails> rails_;  // null: rails are the network's own
   // The job holds peers, which end with their processes, and tell of it to all of the above.
   std::vector<std::unique_ptr<Process>> processes_;
   std::unique_ptr<Job> job_;
@@ -250,6 +265,6 @@ Result RunScenario(const Scenario& scenario, uint64_t seed, bool verbose) {
   return result;
 }
 
-Result RunSeed(uint64_t seed, bool verbose) { return RunScenario(MakeScenario(seed), seed, verbose); }
+Result RunSeed(uint64_t seed, bool verbose, Rails rails) { return RunScenario(MakeScenario(seed, rails), seed, verbose); }
 
 }  // namespace r2cc::sim

@@ -21,7 +21,7 @@ struct Result {
 };
 
 // `verbose`: an event log to standard output.
-Result RunSeed(uint64_t seed, bool verbose);
+Result RunSeed(uint64_t seed, bool verbose, Rails rails = Rails::kNetwork);
 Result RunScenario(const Scenario& scenario, uint64_t seed, bool verbose);
 
 }  // namespace r2cc::sim

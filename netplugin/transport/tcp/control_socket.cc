@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "netplugin/link/repeated.h"
+
 namespace r2cc::net {
 
 namespace {
@@ -38,25 +40,12 @@ void ControlSocket::HalfClose() {
   if (stream_ != nullptr) shutdown(stream_->fd(), SHUT_WR);
 }
 
-bool ControlSocket::ToldAgainAnyway(FrameType type) {
-  switch (type) {
-    case FrameType::kPing:
-    case FrameType::kPong:
-    case FrameType::kFlowOpen:
-    case FrameType::kFlowEnd:
-    case FrameType::kBye:
-    case FrameType::kFence:
-    case FrameType::kFenced: return true;
-    default: return false;
-  }
-}
-
 void ControlSocket::Queue(const Frame& frame) {
   if (stream_ == nullptr) return;
   // A peer that does not read, for a day if it is stopped, must not cost memory. The parts of one answer go all or not at all: those
   // before are no backlog.
   if (frame.part == 0) repeats_wait_ = stream_->backlog() > kBacklogForRepeats;
-  if (repeats_wait_ && ToldAgainAnyway(frame.type)) return;
+  if (repeats_wait_ && IsRepeatedAnyway(frame.type)) return;
   stream_->Queue(Encode(frame, tag_));
   queued_ = true;
 }

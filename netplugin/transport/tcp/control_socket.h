@@ -35,7 +35,6 @@ class ControlSocket final : public ControlChannel {
   void Poll() override;
 
  private:
-  static bool ToldAgainAnyway(FrameType type);
   PacketStream::State Service();
   void WatchWrites();
 

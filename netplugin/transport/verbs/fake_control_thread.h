@@ -17,10 +17,13 @@ class FakeControlThread final : public ControlThread {
   // From a job's submission, and from one step to the next.
   static constexpr Nanos kWakeTakes = 10'000;
 
-  // `takes`: how long the calls of the last step took.
+  // While its process is stopped it looks again after so long.
+  static constexpr Nanos kLooksAgain = 20 * kNanosPerMs;
+
+  // `takes`: how long the calls of the last step took. `running`: the process is not stopped.
   explicit FakeControlThread(
-      FakeTime* time, std::function<Nanos()> takes = [] { return Nanos{0}; })
-      : time_(time), takes_(std::move(takes)) {}
+      FakeTime* time, std::function<Nanos()> takes = [] { return Nanos{0}; }, std::function<bool()> running = [] { return true; })
+      : time_(time), takes_(std::move(takes)), running_(std::move(running)) {}
   ~FakeControlThread() override { Stop(); }
 
   void Stop() override {
@@ -42,6 +45,7 @@ class FakeControlThread final : public ControlThread {
   }
   void RunOne() {
     if (time_->now() < busy_until_) return Plan(busy_until_);
+    if (!running_()) return Plan(time_->now() + kLooksAgain);
     auto next = jobs_.Take(time_->now());
     if (!next) return;
     const auto again = next->second(time_->now());
@@ -52,6 +56,7 @@ class FakeControlThread final : public ControlThread {
 
   FakeTime* const time_;
   const std::function<Nanos()> takes_;
+  const std::function<bool()> running_;
   JobQueue jobs_;
   Nanos busy_until_ = 0;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

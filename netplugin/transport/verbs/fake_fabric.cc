@@ -94,6 +94,28 @@ void FakeFabric::BreakQueuePair(int host, uint32_t number, AsyncKind event) {
   Wake(host);
 }
 
+std::vector<FakeQueuePair*> FakeFabric::PairsBetween(const FakePortName& at, const FakePortName& other) {
+  std::vector<FakeQueuePair*> found;
+  for (auto& [id, pair] : pairs_)
+    if (pair.port == at && !Dead(pair.context) && pair.state != QueuePairState::kReset &&
+        PortWithGid(pair.receive.path.remote_gid) == other)
+      found.push_back(&pair);
+  return found;
+}
+
+void FakeFabric::BreakQueuePairs(const FakePortName& at, const FakePortName& other, AsyncKind event) {
+  for (FakeQueuePair* const pair : PairsBetween(at, other)) {
+    ToError(pair);
+    if (event != AsyncKind::kOther) contexts_[pair->context].events.push_back({.kind = event, .queue_pair = pair->id});
+  }
+  Wake(at.host);
+}
+
+void FakeFabric::BreakCompletionQueue(const FakePortName& at, const FakePortName& other) {
+  const auto pairs = PairsBetween(at, other);
+  if (!pairs.empty()) BreakQueue(pairs.front()->limits.receive_completions);
+}
+
 // ---- what things are ----
 
 bool FakeFabric::Dead(ContextId context) const {
@@ -152,7 +174,7 @@ void FakeFabric::Event(const FakePortName& of, const AsyncEvent& event) {
 
 void FakeFabric::Place(FakeQueuePair* target, const FakeRegion* region, std::byte* to, std::vector<std::byte> bytes) {
   const uint64_t number = ++last_id_;
-  placements_[number] = {target->id, region->keys.id, to, std::move(bytes)};
+  placements_[number] = {target->id, target->port, target->number, region->keys.id, to, std::move(bytes)};
   ++target->placing;
   Nanos takes = static_cast<Nanos>(time_->Below(static_cast<uint64_t>(options.placement_most) + 1));
   if (options.placement_late_one_in > 0 && time_->Below(static_cast<uint64_t>(options.placement_late_one_in)) == 0)
@@ -167,6 +189,7 @@ void FakeFabric::RunPlacement(uint64_t number) {
   FakeQueuePair* const pair = Find(placement.queue_pair);
   if (regions_.contains(placement.region)) {
     if (pair == nullptr || pair->state == QueuePairState::kReset) ++late_placements_;
+    if (on_placing) on_placing(placement.port, placement.number, placement.to, placement.bytes.size());
     if (!placement.bytes.empty()) std::memcpy(placement.to, placement.bytes.data(), placement.bytes.size());
     for (const auto& [id, context] : contexts_)
       if (id == regions_[placement.region].context) Wake(context.device.host);
@@ -196,17 +219,20 @@ void FakeFabric::FinishPlacements(const std::function<bool(const Placement&)>& f
   for (const uint64_t number : numbers) RunPlacement(number);
 }
 
+void FakeFabric::BreakQueue(CompletionQueueId id) {
+  FakeCompletionQueue& queue = queues_[id];
+  queue.broken = true;
+  contexts_[queue.context].events.push_back({.kind = AsyncKind::kCompletionQueueError, .completion_queue = id});
+  for (auto& [pair_id, pair] : pairs_)
+    if (pair.limits.send_completions == id || pair.limits.receive_completions == id) pair.state = QueuePairState::kError;
+  Wake(contexts_[queue.context].device.host);
+}
+
 void FakeFabric::Complete(CompletionQueueId id, const FakeCompletion& completion) {
   FakeCompletionQueue& queue = queues_[id];
   const FakePortName at = contexts_[queue.context].device;
   if (queue.broken) return;
-  if (queue.queue.size() >= queue.entries) {
-    queue.broken = true;
-    contexts_[queue.context].events.push_back({.kind = AsyncKind::kCompletionQueueError, .completion_queue = id});
-    for (auto& [pair_id, pair] : pairs_)
-      if (pair.limits.send_completions == id || pair.limits.receive_completions == id) pair.state = QueuePairState::kError;
-    return Wake(at.host);
-  }
+  if (queue.queue.size() >= queue.entries) return BreakQueue(id);
   queue.queue.push_back(completion);
   const size_t n = queue.queue.size();
   const auto plain = [&](size_t i) { return queue.queue[i].retires == 0 && queue.queue[i].completion.status == Status::kSuccess; };

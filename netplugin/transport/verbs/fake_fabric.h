@@ -5,7 +5,9 @@
 //   of a region's registration;
 // - packets of plain writes, and completions of receives, may come out of order if asked; what carries an immediate comes after all before
 //   it;
-// - lost packets are sent again every 4.096 us * 2^timeout, retry_cnt times; rdma_rxe never counts a retry_cnt of 7;
+// - what is missing is asked for once; lost packets are sent again every 4.096 us * 2^timeout, retry_cnt times; rdma_rxe never counts a
+//   retry_cnt of 7;
+// - packets and answers may come twice, the second time to whoever has the queue pair's number then;
 // - a message that finds no receive waits and is sent again after the receiver's timer;
 // - an unsignaled request keeps its place in the send queue until a later completion was polled;
 // - an event of a queue pair that was read and not acknowledged keeps it from being destroyed: for ever, which is counted in hangs().
@@ -40,6 +42,7 @@ struct FakePortName {
 struct FakePath {
   int64_t bytes_per_s = 1'000'000'000;  // 0: nothing passes
   Nanos delay = 5'000;
+  Nanos held_until = 0;  // what leaves before waits until then
 };
 
 struct FakeOptions {
@@ -47,7 +50,9 @@ struct FakeOptions {
   Nanos placement_most = 3'000;                  // from a packet's arrival until its bytes are in memory
   int placement_late_one_in = 0;                 // so many packets take up to the next instead; 0: none
   Nanos placement_late_most = 50 * kNanosPerMs;  // soft-RoCE: 8 to 50 ms
-  bool reorder = false;                          // packets of plain writes, and completions of receives
+  int duplicate_one_in = 0;                      // so many packets, and answers, come once more, up to so much later; 0: none
+  Nanos duplicate_late_most = 500 * kNanosPerMs;
+  bool reorder = false;  // packets of plain writes, and completions of receives
 };
 
 struct FakeWork {
@@ -105,6 +110,7 @@ struct FakeQueuePair {
   uint64_t expected = 1;
   uint32_t arrived = 0;  // packets of the one that is expected, ...
   uint64_t seen = 0;     // ... which: a bit each
+  uint64_t missed = 0;   // the one that the initiator was told to be missing
   std::deque<FakeReceive> receives;
   int placing = 0;  // packets that have arrived and are not in memory
   struct Delivery {
@@ -145,6 +151,9 @@ class FakeFabric {
   void AddDevice(int host, const std::string& name, const std::string& driver = "mlx5_core", uint8_t ports = 1);
   FakeDevice* device(int host, const std::string& name);
   FakePort* port(const FakePortName& name);
+  // Before bytes come into memory that `pair` of the port's host may write; after bytes were taken from memory to be sent.
+  std::function<void(const FakePortName& port, uint32_t pair, std::byte* to, size_t bytes)> on_placing;
+  std::function<void(const FakePortName& port, const std::byte* from, size_t bytes)> on_reading;
   // Something has happened on the host: a completion, an event, bytes in its memory.
   void OnWake(int host, std::function<void()> wake) { wakes_[host] = std::move(wake); }
 
@@ -159,6 +168,10 @@ class FakeFabric {
   void RestoreDevice(int host, const std::string& name) { device(host, name)->lost = false; }
   // The queue pair goes to the error state by itself; the event says why.
   void BreakQueuePair(int host, uint32_t number, AsyncKind event);
+  // All of the port that are joined to the other one; kOther: no event says so, as with soft-RoCE.
+  void BreakQueuePairs(const FakePortName& port, const FakePortName& other, AsyncKind event);
+  // A completion queue of one such queue pair loses what comes from now on.
+  void BreakCompletionQueue(const FakePortName& port, const FakePortName& other);
 
   // Destroys that would have waited for ever.
   int hangs() const { return hangs_; }
@@ -169,6 +182,8 @@ class FakeFabric {
   friend class FakeVerbs;
   struct Placement {
     QueuePairId queue_pair{};
+    FakePortName port;
+    uint32_t number = 0;  // the queue pair's
     RegionId region{};
     std::byte* to = nullptr;
     std::vector<std::byte> bytes;
@@ -200,12 +215,15 @@ class FakeFabric {
   void StartTimer(FakeQueuePair* pair);
   void Acknowledged(QueuePairId id, uint64_t life, uint64_t sequence, const std::vector<std::byte>& read);
   void Refused(QueuePairId id, uint64_t life, uint64_t sequence, Status status);
+  void Missed(QueuePairId id, uint64_t life, uint64_t sequence);
   void NotReady(QueuePairId id, uint64_t life, uint64_t sequence, Nanos wait);
   // The request at the head fails, and the queue pair with it.
   void Fail(FakeQueuePair* pair, Status status);
   // The target.
   void Arrive(const Packet& packet);
   void Deliver(FakeQueuePair* target, const Packet& packet);
+  // Something that arrives at `when`: perhaps again later, as a switch may keep what was sent again meanwhile.
+  void Carry(Nanos when, const std::function<void()>& arrives);
   void Answer(const Packet& packet, std::function<void(QueuePairId, uint64_t)> what);
   void Place(FakeQueuePair* target, const FakeRegion* region, std::byte* to, std::vector<std::byte> bytes);
   // Now, instead of later: those that the filter names.
@@ -216,6 +234,8 @@ class FakeFabric {
   void ToError(FakeQueuePair* pair);
   void FlushReceives(FakeQueuePair* pair);
   void Complete(CompletionQueueId queue, const FakeCompletion& completion);
+  void BreakQueue(CompletionQueueId queue);
+  std::vector<FakeQueuePair*> PairsBetween(const FakePortName& port, const FakePortName& other);
 
   FakeTime* const time_;
   std::map<std::pair<int, std::string>, FakeDevice> devices_;

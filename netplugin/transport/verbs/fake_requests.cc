@@ -59,6 +59,7 @@ Status FakeFabric::Gather(const FakeQueuePair& pair, const FakeWork& work, uint6
     const auto* const data = static_cast<const std::byte*>(segment.address) + from;
     const uint64_t most = std::min<uint64_t>(bytes, segment.bytes - from);
     out->insert(out->end(), data, data + most);
+    if (on_reading) on_reading(pair.port, data, most);
     bytes -= most;
     from = 0;
     if (bytes == 0) break;
@@ -109,7 +110,7 @@ void FakeFabric::SendPacket(QueuePairId id, uint64_t life, uint64_t sequence, ui
   const Nanos takes = static_cast<Nanos>(bytes + kHeaderBytes) * kNanosPerSecond / std::max<int64_t>(way.bytes_per_s, 1'000'000);
   const Nanos sent = own->free_at = std::max(time_->now(), own->free_at) + takes;
   if (passes) {
-    time_->At(sent + way.delay, [this, packet] {
+    Carry(std::max(sent, way.held_until) + way.delay, [this, packet] {
       FakePath still;
       if (Passes(packet.from, packet.to, &still)) Arrive(packet);
     });
@@ -123,6 +124,12 @@ void FakeFabric::SendPacket(QueuePairId id, uint64_t life, uint64_t sequence, ui
     StartTimer(sender);
     Transmit(sender);
   });
+}
+
+void FakeFabric::Carry(Nanos when, const std::function<void()>& arrives) {
+  time_->At(when, arrives);
+  if (options.duplicate_one_in > 0 && time_->Below(static_cast<uint64_t>(options.duplicate_one_in)) == 0)
+    time_->At(when + static_cast<Nanos>(time_->Below(static_cast<uint64_t>(options.duplicate_late_most))), arrives);
 }
 
 void FakeFabric::StartTimer(FakeQueuePair* pair) {
@@ -160,14 +167,21 @@ void FakeFabric::Acknowledged(QueuePairId id, uint64_t life, uint64_t sequence, 
 
 void FakeFabric::Refused(QueuePairId id, uint64_t life, uint64_t sequence, Status status) {
   FakeQueuePair* const pair = Find(id);
-  if (pair == nullptr || pair->life != life) return;
+  if (pair == nullptr || pair->life != life || pair->works.empty() || sequence < pair->works.front().sequence) return;
   Acknowledged(id, life, sequence - 1, {});
   Fail(pair, status);
 }
 
+void FakeFabric::Missed(QueuePairId id, uint64_t life, uint64_t sequence) {
+  FakeQueuePair* const pair = Find(id);
+  if (pair == nullptr || pair->life != life || pair->works.empty() || sequence < pair->works.front().sequence) return;
+  pair->next = 0;
+  Acknowledged(id, life, sequence - 1, {});
+}
+
 void FakeFabric::NotReady(QueuePairId id, uint64_t life, uint64_t sequence, Nanos wait) {
   FakeQueuePair* const pair = Find(id);
-  if (pair == nullptr || pair->life != life) return;
+  if (pair == nullptr || pair->life != life || pair->works.empty() || sequence < pair->works.front().sequence) return;
   Acknowledged(id, life, sequence - 1, {});
   if (pair->send.rnr_retry < 7 && ++pair->rnr_attempts > pair->send.rnr_retry) return Fail(pair, Status::kReceiverNotReadyExceeded);
   pair->attempts = 0;
@@ -198,7 +212,7 @@ void FakeFabric::Fail(FakeQueuePair* pair, Status status) {
 void FakeFabric::Answer(const Packet& packet, std::function<void(QueuePairId, uint64_t)> what) {
   FakePath way;
   if (!Passes(packet.to, packet.from, &way)) return;
-  time_->After(way.delay, [this, packet, what = std::move(what)] {
+  Carry(std::max(time_->now(), way.held_until) + way.delay, [this, packet, what = std::move(what)] {
     FakePath still;
     FakeQueuePair* const sender = FindNumber(packet.from.host, packet.from.device, packet.source);
     if (sender != nullptr && sender->send.send_psn == packet.psn && Passes(packet.to, packet.from, &still)) what(sender->id, sender->life);
@@ -213,6 +227,8 @@ void FakeFabric::Arrive(const Packet& packet) {
   if (packet.sequence < target->expected && request.kind == SendKind::kRead) return Deliver(target, packet);  // its answer was lost
   if (packet.sequence < target->expected)
     return Answer(packet, [this, sequence = target->expected - 1](QueuePairId id, uint64_t life) { Acknowledged(id, life, sequence, {}); });
+  if (packet.sequence > target->expected && std::exchange(target->missed, target->expected) != target->expected)
+    return Answer(packet, [this, sequence = target->expected](QueuePairId id, uint64_t life) { Missed(id, life, sequence); });
   if (packet.sequence > target->expected || (target->seen >> packet.index & 1) != 0) return;
   if (Consumes(request.kind) && packet.index + 1 == packet.count && target->receives.empty())
     return Answer(packet, [this, sequence = packet.sequence, wait = RnrWait(target->receive.min_rnr_timer)](QueuePairId id, uint64_t life) {

@@ -82,7 +82,7 @@ int FaultyVerbs::Poll(CompletionQueueId queue, std::span<Completion> completions
     Completion& completion = completions[i];
     completion = {.wr_id = completion.wr_id, .status = completion_.status, .queue_pair_number = completion.queue_pair_number};
     ++injected_;
-    if (const auto it = numbers_.find(completion.queue_pair_number); it != numbers_.end())
+    if (const auto it = pairs_.find({queue, completion.queue_pair_number}); it != pairs_.end())
       under_->SetState(it->second, QueuePairState::kError);
   }
   return error;
@@ -91,10 +91,8 @@ int FaultyVerbs::Poll(CompletionQueueId queue, std::span<Completion> completions
 int FaultyVerbs::CreateQueuePair(DomainId domain, const QueuePairLimits& limits, QueuePairInfo* info) {
   if (const int error = Fault(Call::kCreateQueuePair); error != 0) return error;
   const int error = under_->CreateQueuePair(domain, limits, info);
-  if (error == 0) {
-    numbers_[info->number] = info->id;
-    number_of_[info->id] = info->number;
-  }
+  if (error == 0)
+    for (const CompletionQueueId queue : {limits.send_completions, limits.receive_completions}) pairs_[{queue, info->number}] = info->id;
   return error;
 }
 
@@ -121,10 +119,7 @@ int FaultyVerbs::SetState(QueuePairId queue_pair, QueuePairState state) {
 int FaultyVerbs::DestroyQueuePair(QueuePairId queue_pair) {
   if (const int error = Fault(Call::kDestroyQueuePair); error != 0) return error;
   const int error = under_->DestroyQueuePair(queue_pair);
-  if (const auto it = number_of_.find(queue_pair); error == 0 && it != number_of_.end()) {
-    if (numbers_[it->second] == queue_pair) numbers_.erase(it->second);
-    number_of_.erase(it);
-  }
+  if (error == 0) std::erase_if(pairs_, [queue_pair](const auto& entry) { return entry.second == queue_pair; });
   return error;
 }
 

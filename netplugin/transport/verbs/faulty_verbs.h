@@ -44,8 +44,8 @@ class FaultyVerbs final : public Verbs {
   void FailCall(Call call, int nth, int error, int more = 0) { failing_[call] = {nth, error, more}; }
   // Each such call fails while it is told so.
   void FailWhile(Call call, const bool* fails, int error) { while_[call] = {fails, error}; }
-  // Each such call takes so long. Nobody sleeps here: the caller's loop takes it with TakeTime().
-  void SlowCall(Call call, Nanos takes) { slow_[call] = takes; }
+  // Each such call takes so long; 0: no time. Nobody sleeps here: the caller's loop takes it with TakeTime().
+  void SlowCall(Call call, Nanos takes) { takes == 0 ? void(slow_.erase(call)) : void(slow_[call] = takes); }
   Nanos TakeTime() { return std::exchange(taken_, 0); }
   // The `nth` completion that is polled from now on, 1 for the next, says `status`, and its queue pair goes to the error state.
   void FailCompletion(int nth, Status status) { completion_ = {nth, status}; }
@@ -113,8 +113,8 @@ class FaultyVerbs final : public Verbs {
     Status status = Status::kSuccess;
   } completion_;
   std::map<ContextId, std::deque<AsyncEvent>> events_;
-  std::map<uint32_t, QueuePairId> numbers_;
-  std::map<QueuePairId, uint32_t> number_of_;
+  // By completion queue and number, which devices choose each for itself.
+  std::map<std::pair<CompletionQueueId, uint32_t>, QueuePairId> pairs_;
   uint64_t injected_ = 0;
 };
 

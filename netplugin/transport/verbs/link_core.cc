@@ -4,6 +4,9 @@
 #include <cstring>
 #include <utility>
 
+#include "netplugin/flow/mutant.h"
+#include "netplugin/link/repeated.h"
+
 namespace r2cc::net::verbs {
 namespace {
 
@@ -12,6 +15,10 @@ using plan::EvidenceCause;
 // Kinds of words; 0 is credit alone. A frame that does not fit into one word comes in parts.
 constexpr uint8_t kPart = 1, kLastPart = 2, kProofWord = 3;
 constexpr size_t kPartBytes = kSlotBytes - 8;
+// The initiator takes no notice of an answer after at most 4 s (RetryPolicy): who has not spoken within that and a little more never will.
+constexpr Nanos kSpeaksWithin = 5 * kNanosPerSecond;
+// With so many words waiting, repeated frames wait until there are none: a peer that is stopped takes nothing, perhaps for hours.
+constexpr size_t kWordsForRepeats = 256;
 
 // How often a close looks whether what makes its queue pair has come back: seldom, and then within a second.
 constexpr Nanos kOpeningEvery = kNanosPerMs;
@@ -56,6 +63,7 @@ void LinkCore::Create() {
   if (rail_.device == nullptr || rail_.device->gone()) return Trouble(EvidenceCause::kLinkDown);
   QueuePairOptions options{.incarnation = name_.incarnation, .port = rail_.port, .gid = rail_.gid, .psn = shared_->random()};
   options.adaptive_routing = shared_->adaptive_routing;
+  if (IsActive(Mutant::kSuccessorTheSame)) options.psn = 1;
   state_->pair = std::make_unique<QueuePair>(rail_.device, options);
   const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), log = shared_->log](Nanos) -> std::optional<Nanos> {
     const Opened opened(&state->opening);
@@ -90,7 +98,7 @@ void LinkCore::Join(const Offer& remote) {
     if (!ok) log(LogLevel::kWarn, error);
     Tell(state, owner, [&](LinkCore* core) {
       if (!ok) return core->Trouble(EvidenceCause::kLinkDown);
-      core->joined_ = true;
+      core->joined_ = core->shared_->clock->Now();
       core->user_->Joined();
     });
     return std::nullopt;
@@ -125,6 +133,10 @@ bool LinkCore::Close() {
       tell(true);
       return std::nullopt;
     }
+    if (IsActive(Mutant::kFenceSkipped) && !std::exchange(closing->told, true)) {
+      tell(true);
+      return kNanosPerSecond;
+    }
     const uint16_t rail = name.local_rail;
     if (closing->fence == nullptr)
       closing->fence = state->pair->NewFence(nullptr, [shared, rail] {
@@ -153,6 +165,10 @@ bool LinkCore::Close() {
 // ---- words ----
 
 void LinkCore::Queue(const Frame& frame) {
+  if (broken_) return;
+  // The parts of one answer go all or not at all: those before are no backlog.
+  if (frame.part == 0) repeats_wait_ = out_.size() >= kWordsForRepeats;
+  if (repeats_wait_ && IsRepeatedAnyway(frame.type)) return;
   const Bytes packet = Encode(frame, key_.tag);
   for (size_t at = 0; at < packet.size(); at += kPartBytes) {
     const size_t end = std::min(packet.size(), at + kPartBytes);
@@ -170,7 +186,7 @@ void LinkCore::SendProof(uint32_t crc) {
 
 bool LinkCore::Flush() {
   QueuePair* const of = pair();
-  if (of == nullptr || !joined_ || !other_ready_ || broken_) return true;
+  if (of == nullptr || !joined() || !other_ready_ || broken_) return true;
   for (; !out_.empty() && of->CanSendWord(); out_.pop_front())
     if (of->SendWord(out_.front().kind, out_.front().bytes) != 0) return false;
   return of->ReturnCredit() == 0;
@@ -195,6 +211,7 @@ void LinkCore::OnWord(uint8_t kind, std::span<const uint8_t> bytes) {
 void LinkCore::Look() {
   QueuePair* const of = pair();
   if (of == nullptr || broken_) return;
+  if (joined() && !other_ready_ && shared_->clock->Now() - joined_ >= kSpeaksWithin) return Trouble(EvidenceCause::kSilence);
   const bool ok = of->Poll([this](const QueuePair::Event& event) {
     switch (event.kind) {
       case QueuePair::Event::Kind::kWord:

@@ -75,7 +75,7 @@ class LinkCore final : public ControlChannel {
 
   // Null: not created yet, or closed.
   QueuePair* pair() const { return state_->closed.load() ? nullptr : ready_ ? state_->pair.get() : nullptr; }
-  bool joined() const { return joined_; }
+  bool joined() const { return joined_ != 0; }
   void Trouble(plan::EvidenceCause cause);
   void SendProof(uint32_t crc);
   // Handles what has completed, sends what waits.
@@ -112,7 +112,9 @@ class LinkCore final : public ControlChannel {
   const VerbsShared::RailDevice rail_;
   const std::shared_ptr<State> state_ = std::make_shared<State>();
   Device::Token listening_ = 0;
-  bool ready_ = false, joined_ = false, other_ready_ = false, broken_ = false;
+  Nanos joined_ = 0;  // when; 0: not yet
+  bool ready_ = false, other_ready_ = false, broken_ = false;
+  bool repeats_wait_ = false;
   std::deque<Word> out_;
   std::vector<uint8_t> in_;  // parts of a frame
 };

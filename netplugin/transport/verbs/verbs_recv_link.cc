@@ -1,6 +1,7 @@
 #include "netplugin/transport/verbs/verbs_recv_link.h"
 
 #include "base/core/hash.h"
+#include "netplugin/flow/mutant.h"
 #include "netplugin/transport/verbs/verbs_port.h"
 
 namespace r2cc::net::verbs {
@@ -57,7 +58,8 @@ bool VerbsRecvLink::Mark(uint32_t immediate, uint32_t bytes) {
   FlowId flow = 0;
   MessageId placed_through = 0;
   if (!owner_->FindFlow(FlowSlotOf(mark.ticket), kFlowSlots, &flow, &placed_through)) return false;
-  const MessageId message = MessageOf(mark.ticket, placed_through);
+  MessageId message = MessageOf(mark.ticket, placed_through);
+  if (IsActive(Mutant::kTicketReused)) message = placed_through + (mark.ticket - placed_through) % 4;
   Chunk header;
   Tail tail;
   if (tailed ? !Decode(pair.TailOf(mark.ticket), mark.ticket, port_->key().tag, &tail) || !HeaderOf(mark, flow, message, tail, &header)

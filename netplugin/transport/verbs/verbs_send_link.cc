@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/core/hash.h"
+#include "netplugin/flow/mutant.h"
 #include "netplugin/transport/verbs/verbs_port.h"
 
 namespace r2cc::net::verbs {
@@ -123,7 +124,7 @@ bool VerbsSendLink::Post(const Chunk& chunk) {
     if (target.key == nullptr || !DecodeKey(*target.key, &remote_key) || !own) return false;
     local_key = *own;
   }
-  const uint32_t ticket = TicketOf(chunk.flow, chunk.message);
+  const uint32_t ticket = TicketOf(chunk.flow, IsActive(Mutant::kTicketReused) ? chunk.message % 4 : chunk.message);
   const ChunkMark mark{ticket, chunk.index, chunk.offset() + chunk.bytes == chunk.message_bytes};
   const bool tailed = NeedsTail(chunk);
   std::array<SendRequest, 2> requests;

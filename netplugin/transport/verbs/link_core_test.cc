@@ -1,0 +1,232 @@
+#include "netplugin/transport/verbs/link_core.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "netplugin/transport/verbs/fake_control_thread.h"
+#include "netplugin/transport/verbs/fake_fabric.h"
+#include "netplugin/transport/verbs/fake_verbs.h"
+
+namespace r2cc::net::verbs {
+namespace {
+
+using plan::EvidenceCause;
+
+constexpr uint32_t kTag = 0x5eed;
+
+struct FakeClock final : Clock {
+  explicit FakeClock(const FakeTimeline* of) : time(of) {}
+  Nanos Now() const override { return time->now(); }
+  const FakeTimeline* const time;
+};
+
+// A link of nothing but its core, and its owner.
+class CoreEnd final : public LinkOwner, public LinkCore::User {
+ public:
+  std::shared_ptr<void> KeepAlive() override { return std::make_shared<int>(0); }
+  void Heard(const LinkName&, const Frame&) override {}
+  void Trouble(const LinkName&, EvidenceCause cause) override { troubles.push_back(cause); }
+  void LinkClosed(LinkName, bool ok) override { closed.push_back(ok); }
+  void Ready(const LinkName&) override {}
+  bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool)>) override {
+    tell();
+    return true;
+  }
+  void Created() override { created = true; }
+  void Joined() override { joined = true; }
+  void Heard(const Frame& frame) override { frames.push_back(frame); }
+  bool Mark(uint32_t, uint32_t) override { return false; }
+  void Retired(uint64_t) override {}
+  void ProofCame(uint32_t crc) override { proofs.push_back(crc); }
+
+  std::unique_ptr<FakeVerbs> verbs;  // outlives the device
+  VerbsShared shared;
+  std::unique_ptr<LinkCore> core;
+  bool created = false, joined = false;
+  std::vector<EvidenceCause> troubles;
+  std::vector<bool> closed;
+  std::vector<Frame> frames;
+  std::vector<uint32_t> proofs;
+};
+
+// End 0 is the initiator's.
+class LinkCoreTest : public testing::Test {
+ protected:
+  LinkCoreTest() : clock_(&time_), fabric_(&time_) {
+    for (int host = 0; host < 2; ++host) {
+      CoreEnd& end = ends_[host];
+      fabric_.AddDevice(host, "mlx5_0");
+      end.verbs = std::make_unique<FakeVerbs>(&fabric_, host);
+      end.shared.clock = &clock_;
+      end.shared.random = [this] { return static_cast<uint32_t>(time_.Random()); };
+      end.shared.log = [this](LogLevel, const std::string& line) { lines_.push_back(line); };
+      std::string error;
+      const auto device = Device::Open(end.verbs.get(), {"mlx5_0", "mlx5_core", 1}, std::make_unique<FakeControlThread>(&time_), &error);
+      EXPECT_NE(device, nullptr) << error;
+      end.shared.rails.push_back({device, 1, {}});
+    }
+  }
+  void Make(int host, uint32_t tag = kTag) {
+    CoreEnd& end = ends_[host];
+    end.core = std::make_unique<LinkCore>(&end.shared, SessionKey{1, tag}, LinkName{.link = 3, .incarnation = 7}, &end, &end);
+    end.core->Create();
+    time_.RunFor(kNanosPerMs);
+    ASSERT_TRUE(end.created);
+  }
+  void JoinBoth(uint32_t tag_of_initiator = kTag) {
+    Make(0, tag_of_initiator);
+    Make(1);
+    for (int host = 0; host < 2; ++host) ends_[host].core->Join(ends_[1 - host].core->pair()->offer());
+    time_.RunFor(kNanosPerMs);
+    ASSERT_TRUE(ends_[0].joined && ends_[1].joined);
+    ends_[0].core->OtherIsReady();
+  }
+  void LookFor(Nanos time) {
+    for (const Nanos end = time_.now() + time; time_.now() < end; time_.RunFor(kNanosPerMs))
+      for (CoreEnd& one : ends_)
+        if (one.core != nullptr) one.core->Look();
+  }
+  void Say(int host, const Frame& frame) {
+    ends_[host].core->Queue(frame);
+    EXPECT_TRUE(ends_[host].core->Flush());
+  }
+
+  FakeTimeline time_;
+  const FakeClock clock_;
+  FakeFabric fabric_;
+  CoreEnd ends_[2];
+  std::vector<std::string> lines_;
+};
+
+TEST_F(LinkCoreTest, ALongFrameComesWhole) {
+  JoinBoth();
+  Frame frame{.type = FrameType::kGrant, .flow = 5, .message = 9};
+  for (uint64_t i = 0; i < 1000; ++i) frame.numbers.push_back(i * 77);
+  Say(0, frame);
+  Say(0, {.type = FrameType::kPing, .number = 4});
+  LookFor(5 * kNanosPerMs);
+  ASSERT_EQ(ends_[1].frames.size(), 2u);
+  EXPECT_EQ(ends_[1].frames[0].numbers, frame.numbers);
+  EXPECT_EQ(ends_[1].frames[1].number, 4u);
+}
+
+TEST_F(LinkCoreTest, AnAcceptorSpeaksWhenItWasSpokenTo) {
+  JoinBoth();
+  Say(1, {.type = FrameType::kPing, .number = 1});
+  EXPECT_FALSE(ends_[1].core->flushed());
+  Say(0, {.type = FrameType::kPing, .number = 2});
+  LookFor(5 * kNanosPerMs);
+  EXPECT_TRUE(ends_[1].core->flushed());
+  ASSERT_EQ(ends_[0].frames.size(), 1u);
+  EXPECT_EQ(ends_[0].frames[0].number, 1u);
+}
+
+// An initiator whose answer was lost, or who is gone, says nothing, and no error does.
+TEST_F(LinkCoreTest, AnInitiatorThatNeverSpeaksIsGivenUp) {
+  JoinBoth();
+  LookFor(4900 * kNanosPerMs);
+  EXPECT_TRUE(ends_[1].troubles.empty());
+  LookFor(200 * kNanosPerMs);
+  EXPECT_EQ(ends_[1].troubles, std::vector{EvidenceCause::kSilence});
+  EXPECT_TRUE(ends_[0].troubles.empty());
+}
+
+TEST_F(LinkCoreTest, WhatIsRepeatedAnywayCostsNoMemory) {
+  JoinBoth();
+  for (uint64_t i = 0; i < 1000; ++i) Say(1, {.type = FrameType::kPing, .number = i});
+  Say(1, {.type = FrameType::kAck, .flow = 5, .message = 6});
+  Say(0, {.type = FrameType::kPing});
+  LookFor(20 * kNanosPerMs);
+  ASSERT_LT(ends_[0].frames.size(), 300u);
+  EXPECT_EQ(ends_[0].frames.back().type, FrameType::kAck);
+  // And they go again once there is no backlog.
+  Say(1, {.type = FrameType::kPing, .number = 7777});
+  LookFor(5 * kNanosPerMs);
+  EXPECT_EQ(ends_[0].frames.back().number, 7777u);
+}
+
+TEST_F(LinkCoreTest, MoreThanThereIsCreditForComesInOrder) {
+  JoinBoth();
+  for (uint64_t i = 0; i < 1000; ++i) Say(0, {.type = FrameType::kAck, .flow = 5, .message = i});
+  LookFor(50 * kNanosPerMs);
+  ASSERT_EQ(ends_[1].frames.size(), 1000u);
+  for (uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(ends_[1].frames[i].message, i);
+  EXPECT_TRUE(ends_[0].troubles.empty() && ends_[1].troubles.empty());
+}
+
+TEST_F(LinkCoreTest, AnUnknownWordIsTroubleOnce) {
+  JoinBoth();
+  const uint8_t bytes[] = {1, 2, 3};
+  ASSERT_EQ(ends_[0].core->pair()->SendWord(9, bytes), 0);
+  Say(0, {.type = FrameType::kPing});
+  LookFor(5 * kNanosPerMs);
+  EXPECT_EQ(ends_[1].troubles, std::vector{EvidenceCause::kGarbled});
+  EXPECT_TRUE(ends_[1].frames.empty());
+}
+
+TEST_F(LinkCoreTest, AFrameOfAnotherSessionIsTrouble) {
+  JoinBoth(kTag + 1);
+  Say(0, {.type = FrameType::kPing});
+  LookFor(5 * kNanosPerMs);
+  EXPECT_EQ(ends_[1].troubles, std::vector{EvidenceCause::kGarbled});
+  EXPECT_TRUE(ends_[1].frames.empty());
+}
+
+TEST_F(LinkCoreTest, PartsWithoutAnEndAreTrouble) {
+  JoinBoth();
+  const std::vector<uint8_t> part(kSlotBytes - 8, 1);
+  for (size_t bytes = 0; bytes <= kPacketBytesMax && ends_[1].troubles.empty(); bytes += part.size()) {
+    while (!ends_[0].core->pair()->CanSendWord()) LookFor(kNanosPerMs);
+    ASSERT_EQ(ends_[0].core->pair()->SendWord(1, part), 0);
+  }
+  LookFor(5 * kNanosPerMs);
+  EXPECT_EQ(ends_[1].troubles, std::vector{EvidenceCause::kGarbled});
+}
+
+TEST_F(LinkCoreTest, AnOtherLinkLayerIsRefusedWithALine) {
+  Make(0);
+  Make(1);
+  Offer offer = ends_[1].core->pair()->offer();
+  offer.address.link_layer = LinkLayer::kInfiniBand;
+  ends_[0].core->Join(offer);
+  time_.RunFor(kNanosPerMs);
+  EXPECT_EQ(ends_[0].troubles, std::vector{EvidenceCause::kLinkDown});
+  ASSERT_EQ(lines_.size(), 1u);
+  EXPECT_NE(lines_[0].find("link layer"), std::string::npos) << lines_[0];
+}
+
+TEST_F(LinkCoreTest, ASmallerMtuAtOneEndIsTheLinks) {
+  fabric_.port({1, "mlx5_0", 1})->info.mtu_bytes = 512;
+  JoinBoth();
+  Say(0, {.type = FrameType::kPing, .number = 3});
+  LookFor(5 * kNanosPerMs);
+  EXPECT_EQ(ends_[1].frames.size(), 1u);
+  EXPECT_TRUE(lines_.empty());
+}
+
+TEST_F(LinkCoreTest, ADeviceThatIsLostIsTroubleAndTheCloseEnds) {
+  JoinBoth();
+  fabric_.LoseDevice(1, "mlx5_0");
+  ends_[1].shared.rails[0].device->ReadEvents([](uint8_t) {});
+  EXPECT_EQ(ends_[1].troubles, std::vector{EvidenceCause::kLinkDown});
+  EXPECT_FALSE(ends_[1].core->Close());
+  time_.RunFor(100 * kNanosPerMs);
+  EXPECT_EQ(ends_[1].closed, std::vector{true});
+}
+
+TEST_F(LinkCoreTest, AfterItsCloseNothingIsTold) {
+  JoinBoth();
+  Say(0, {.type = FrameType::kPing});
+  EXPECT_FALSE(ends_[1].core->Close());
+  EXPECT_EQ(ends_[1].core->pair(), nullptr);
+  LookFor(100 * kNanosPerMs);
+  EXPECT_TRUE(ends_[1].frames.empty());
+  EXPECT_TRUE(ends_[1].troubles.empty());
+  EXPECT_EQ(ends_[1].closed, std::vector{true});
+}
+
+}  // namespace
+}  // namespace r2cc::net::verbs

@@ -1,0 +1,89 @@
+// Verbs rails in simulated time: the shipped transport over the fake fabric, whose ports obey the faults of the simulated network. Rail k
+// of each host is the device mlx5_k. The out-of-band connection is the network's.
+#ifndef R2CC_TESTS_SIM_VERBS_RAILS_H_
+#define R2CC_TESTS_SIM_VERBS_RAILS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "netplugin/transport/verbs/fake_fabric.h"
+#include "netplugin/transport/verbs/fake_verbs.h"
+#include "netplugin/transport/verbs/faulty_verbs.h"
+#include "tests/sim/process.h"
+#include "tests/sim/rail_faults.h"
+
+namespace r2cc::sim {
+
+namespace verbs = net::verbs;
+
+class TimelineTime final : public verbs::FakeTime, public Clock {
+ public:
+  explicit TimelineTime(Timeline* timeline) : timeline_(timeline) {}
+  Nanos now() const override { return timeline_->now(); }
+  Nanos Now() const override { return timeline_->now(); }
+  void At(Nanos when, std::function<void()> what) override;
+  uint64_t Random() override { return timeline_->random().Next(); }
+
+ private:
+  Timeline* const timeline_;
+};
+
+struct VerbsRailsOptions {
+  verbs::FakeOptions fabric;
+  bool adaptive_routing = false;
+  std::string driver = "mlx5_core";
+};
+
+// What the hosts of one world share.
+class VerbsRails final : public RailFaults, public std::enable_shared_from_this<VerbsRails> {
+ public:
+  VerbsRails(Network* network, const VerbsRailsOptions& options);
+
+  // Of a process; for Process::MakeRails. Keeps this alive.
+  std::unique_ptr<net::Transport> Make(Io* io);
+  const verbs::FakeVerbs& verbs(int host) const { return *hosts_.at(host).fake; }
+  // Destroys that would have waited for ever.
+  int hangs() const { return fabric_.hangs(); }
+  uint64_t injected(int host) const { return hosts_.at(host).faulty->injected(); }
+
+  // RailFaults:
+  void Carrier(Port port, bool on) override;
+  void Reset(Port a, Port b, int ends, bool told) override;
+  void Device(Port port, bool lost) override;
+  void LoseAddress(Port port) override;
+  void NewAddress(Port port) override;
+  void FailCompletion(int host, int degree) override;
+  void FailPost(int host, int degree) override;
+  void SlowCalls(int host, Nanos takes) override;
+  void BreakCompletions(Port a, Port b) override;
+
+ private:
+  struct Host {
+    Io* io = nullptr;
+    std::unique_ptr<verbs::FakeVerbs> fake;
+    std::unique_ptr<verbs::FaultyVerbs> faulty;
+  };
+  verbs::FakePath PathOf(const verbs::FakePortName& from, const verbs::FakePortName& to) const;
+
+  Network* const network_;
+  const VerbsRailsOptions options_;
+  TimelineTime time_;
+  verbs::FakeFabric fabric_;
+  std::map<int, Host> hosts_;
+  std::map<Port, int> carrier_lost_, addresses_;  // how often
+  // By host, rail and number of an acceptor's queue pair: the last incarnation that had it.
+  std::map<std::tuple<int, int, uint32_t>, Carrying> carriers_;
+  // By receiver, sender and link: the incarnation that was answered last, with number and first sequence number of its queue pair.
+  std::map<std::tuple<int, int, net::LinkId>, std::tuple<net::Incarnation, uint32_t, uint32_t>> answered_;
+};
+
+// Made with the first process.
+Process::MakeRails MakeVerbsRails(const VerbsRailsOptions& options);
+
+}  // namespace r2cc::sim
+
+#endif  // R2CC_TESTS_SIM_VERBS_RAILS_H_
