@@ -63,7 +63,7 @@ def turns(names: Iterable[str], pair: int) -> list[str]:
   return list(orders[pair % len(orders)])
 
 
-def _in_turns(context: Context, stage: Stage, jobs: dict[str, Job], items: Sequence[Item], pairs: range) -> dict[str, list[list[Timed]]]:
+def in_turns(context: Context, stage: Stage, jobs: dict[str, Job], items: Sequence[Item], pairs: range) -> dict[str, list[list[Timed]]]:
   """By job: one list for each size. `pairs`: their numbers."""
   found: dict[str, list[list[Timed]]] = {name: [[] for _ in items] for name in jobs}
   settle = SETTLE if stage.setup.cores else ()
@@ -142,7 +142,7 @@ def _begin(stage: Stage, networks: dict[str, Network]) -> dict[str, Job]:
 
 def _touch(context: Context, stage: Stage, jobs: dict[str, Job], items: Sequence[Item]) -> None:
   """Some of each size, not counted: connections and buffers are made."""
-  _in_turns(context, stage, jobs, [(size, 0, 5) for size, _, _ in items], range(1))
+  in_turns(context, stage, jobs, [(size, 0, 5) for size, _, _ in items], range(1))
 
 
 def _best_tuning(context: Context, stage: Stage, case: str, shaped: str, common: dict[str, Any]) -> Network:
@@ -151,7 +151,7 @@ def _best_tuning(context: Context, stage: Stage, case: str, shaped: str, common:
   tunings = [Network("socket", *tuning) for tuning in (SOCKET_TUNINGS if setup.device == "cuda" else SOCKET_TUNINGS[:1])]
   networks = {network.name: network for network in tunings}
   jobs = _begin(stage, networks)
-  trials = _in_turns(context, stage, jobs, [(64 * MIB, 0, 4)], range(QUICK_TRIALS if setup.quick else TRIALS))
+  trials = in_turns(context, stage, jobs, [(64 * MIB, 0, 4)], range(QUICK_TRIALS if setup.quick else TRIALS))
   medians = {name: figures.percentile(_means(times[0]), 0.5) or 0.0 for name, times in trials.items()}
   best = min(medians, key=lambda name: medians[name])
   context.results.add(case, f"{shaped} socket tunings", **common, best=best,
@@ -187,7 +187,7 @@ def _run(context: Context, case: str, rate: str | None, shaped: str) -> None:
         taking_part = {name: jobs[name] for name in group.jobs}
         _touch(context, stage, taking_part, group.items)
         pairs = range(life * group.pairs, (life + 1) * group.pairs)
-        for name, times in _in_turns(context, stage, taking_part, group.items, pairs).items():
+        for name, times in in_turns(context, stage, taking_part, group.items, pairs).items():
           for size, more in enumerate(times):
             times_of[name][size] += more
       for name, job in jobs.items():

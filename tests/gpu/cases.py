@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Callable
 
-from tests.gpu import case_faults, case_healthy, case_inference, case_loads, case_training
+from tests.gpu import case_collnet, case_faults, case_healthy, case_inference, case_loads, case_training
 from tests.gpu.bench import Context
 
 
@@ -45,6 +45,7 @@ CASES = (
     Case("groups", "data, tensor and pipeline parallel groups at once over 4 nodes, with cuts", 60, 30, case_faults.groups),
     Case("nodes8", "8 nodes, two on a GPU where there are 4, with cuts", 60, 35, case_faults.nodes8),
     Case("two-by-two", "2 nodes of 2 GPUs each, NVLink inside, with cuts", 90, 50, case_faults.two_by_two),
+    Case("collnet", "the degraded AllReduce against rings: healthy, a rail of one node lost, half of them lost", 150, 60, case_collnet.collnet),
     Case("socket-cut", "NCCL Socket as control: one cut", 90, 90, case_faults.socket_control),
     Case("socket-silence", "NCCL Socket as control: one silenced rail", 90, 90, case_faults.socket_control),
     Case("training", "GPT of 124 M parameters, DDP on 4 nodes: undisturbed, three faults and a repair, paired control", 600, 240,

@@ -56,11 +56,13 @@ uint64_t HeldBytesOf(const BudgetFacts& facts) {
 Budget BudgetOf(const BudgetFacts& facts) { return {SocketsOf(facts), UnsentBytesOf(facts), HeldBytesOf(facts)}; }
 
 int WorkersFor(int processors) {
+  constexpr int kMost = 16;
   // A few are left to NCCL's and the job's threads; of the others workers have half.
-  constexpr int kLeft = 4, kMost = 16;
-  // Four rails of 8 Gbit/s, eight processors, an H100: six workers move 27 to 29 Gbit/s, four 25 to 29, two and three 20 to 22.
-  constexpr int kPlenty = 8, kLeastOfPlenty = 6;
-  return std::clamp((processors - kLeft) / 2, processors >= kPlenty ? kLeastOfPlenty : 0, kMost);
+  constexpr int kLeft = 4;
+  if (processors < 8) return std::max((processors - kLeft) / 2, 0);
+  // H100s, NCCL's all_reduce between two nodes. 8 processors a node, rails of 8 Gbit/s: six workers move 27 to 29 Gbit/s, four 25 to 29, two
+  // and three 20 to 22. 16 processors, rails without a rate: six 80 Gbit/s, ten 109, sixteen 119.
+  return std::min(processors * 3 / 4, kMost);
 }
 
 }  // namespace r2cc::net

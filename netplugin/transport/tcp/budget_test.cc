@@ -63,7 +63,7 @@ TEST(Budget, LeavesARateThatItKeepsLowRoomToGrow) {
 
 TEST(Budget, HasWorkersWhereProcessorsAreLeft) {
   for (const auto& [processors, workers] :
-       {std::pair(1, 0), {2, 0}, {4, 0}, {5, 0}, {6, 1}, {7, 1}, {8, 6}, {16, 6}, {18, 7}, {32, 14}, {36, 16}, {256, 16}})
+       {std::pair(1, 0), {2, 0}, {4, 0}, {5, 0}, {6, 1}, {7, 1}, {8, 6}, {12, 9}, {16, 12}, {22, 16}, {32, 16}, {256, 16}})
     EXPECT_EQ(WorkersFor(processors), workers) << processors;
 }
 
