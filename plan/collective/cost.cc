@@ -95,12 +95,13 @@ double OptccTime(uint32_t members, double bytes, double bytes_per_s, double kept
 }
 
 std::vector<double> DirectShares(std::span<const double> bytes_per_s) {
+  // What two members own costs neither of them anything: each sends and receives the whole vector. Halves keep both directions busy at once.
+  if (bytes_per_s.size() == 2) return {0.5, 0.5};
   const double bound = LowerBoundTime(1, bytes_per_s);
   std::vector<double> shares;
   for (const double rate : bytes_per_s) shares.push_back(std::max(0.0, bound * rate - 1));
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-  // Only two members have nothing to spare at the bound, whatever they own.
-  for (double& share : shares) share = sum > 0 ? share / sum : 1.0 / static_cast<double>(bytes_per_s.size());
+  for (double& share : shares) share /= sum;
   return shares;
 }
 

@@ -43,7 +43,7 @@ double OptccTime(uint32_t members, double bytes, double bytes_per_s, double kept
 // 2(p-1)^2(1-b) / ((p-2)(p-1+b)).
 double OptccStagedPart(uint32_t members, double kept);
 
-// Owner shares that meet the bound: w[i] proportional to max(0, T B[i] / D - 1), T the bound. They sum to 1.
+// Owner shares that meet the bound: w[i] proportional to max(0, T B[i] / D - 1), T the bound. They sum to 1. Two members own halves.
 std::vector<double> DirectShares(std::span<const double> bytes_per_s);
 // The direct schedule with those shares: at most (k+1)/k of the bound, and a little less as the first and the last slot carry half.
 double DirectTime(double bytes, std::span<const double> bytes_per_s, uint32_t segments, double latency_s = 0, double overhead_bytes = 0);

@@ -46,12 +46,6 @@ def busbw_gbps(operation: str, size_bytes: int, world: int, seconds: float) -> f
   return bus_factor(operation, world) * size_bytes * 8 / seconds / 1e9
 
 
-def all_reduce_bound_s(size_bytes: int, member_bits_per_s: Sequence[float]) -> float:
-  """No schedule is quicker at line rate (docs/schedules.md): the slowest member's vector, and all receipts over all members."""
-  bits = 8 * size_bytes
-  return max(bits / min(member_bits_per_s), 2 * (len(member_bits_per_s) - 1) * bits / sum(member_bits_per_s))
-
-
 def within(rows: Iterable[Row], begin_ns: int, end_ns: int) -> list[Row]:
   """Those that lie wholly in between."""
   return [row for row in rows if row.begin_ns >= begin_ns and row.end_ns <= end_ns]

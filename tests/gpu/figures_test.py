@@ -30,12 +30,6 @@ class Rows(unittest.TestCase):
   def test_a_missing_iteration_makes_no_cycle(self):
     self.assertEqual(figures.cycles_ns([Row(0, 0, 1), Row(2, 5, 6)]), [])
 
-  def test_the_bound_of_an_all_reduce(self):
-    mib_256, rails = 256 << 20, 8e9
-    self.assertAlmostEqual(figures.all_reduce_bound_s(mib_256, [4 * rails] * 4), 0.1007, 4)
-    self.assertAlmostEqual(figures.all_reduce_bound_s(mib_256, [3 * rails] + [4 * rails] * 3), 0.1074, 4)
-    self.assertAlmostEqual(figures.all_reduce_bound_s(mib_256, [2 * rails] + [4 * rails] * 3), 0.1342, 4)
-
   def test_within_takes_whole_rows(self):
     rows = steady(4)
     self.assertEqual(figures.within(rows, 1 * MS, 85 * MS), rows[1:3])

@@ -1,0 +1,96 @@
+"""The degraded AllReduce without a GPU: r2cc-perf over the plugin's CollNet table beside its ring over the net table, in turns, healthy and
+with rails of the first node lost before the job begins; against the line-rate bound of docs/schedules.md."""
+
+import argparse
+import statistics
+import sys
+from typing import Any
+
+from deploy.drill.rig.cluster import Cluster, JobOptions
+from deploy.drill.rig.lab import LabError, RailId
+from deploy.drill.rig.layout import rate_bits_per_s
+from deploy.drill.rig.namespaces import NamespaceLab
+from deploy.drill.rig.processes import Processes
+from tests.bench import collnet_figures, in_namespaces, machine
+from tests.bench.in_namespaces import Figures, say
+
+RUN_S = 120.0
+WAYS = {"collnet": ("--collnet",), "ring": ()}
+
+
+def _time_of(cluster: Cluster, name: str, options: argparse.Namespace, way: str) -> tuple[int, float]:
+  flags = ("-n", str(options.iterations), "-w", "2", "--progress", "0", *WAYS[way])
+  environment = dict(pair.split("=", 1) for pair in options.env)
+  job = cluster.start_job(name, JobOptions(size=options.size, seconds_max=0, environment=environment, flags=flags))
+  try:
+    if not job.wait(RUN_S):
+      raise LabError(f"{name}: not done after {RUN_S:g} s: {job.ranks[0].last_words()}")
+    if failures := job.failures():
+      raise LabError(failures[0])
+    return collnet_figures.time_of(job.report())
+  except ValueError as error:
+    raise LabError(f"{name}: {error}") from error
+  finally:
+    job.kill()
+
+
+def _measure(options: argparse.Namespace, cluster: Cluster) -> Figures:
+  lab, said = cluster.lab, {}
+  rail_bits_per_s = rate_bits_per_s(options.rate)
+  times_s: dict[tuple[str, int], list[float]] = {}
+  busy: dict[int, list[float]] = {}
+  size_bytes = 0
+  for number in range(options.rounds):
+    for lost in options.lost:
+      for rail in range(lost):
+        lab.cut(RailId(0, rail))
+      for way in options.ways:
+        before = machine.cpu_seconds()
+        size_bytes, seconds = _time_of(cluster, f"{way}-{lost}-{number}", options, way)
+        after = machine.cpu_seconds()
+        busy.setdefault(lost, []).append((after.busy - before.busy) / (after.total - before.total))
+        times_s.setdefault((way, lost), []).append(seconds)
+        say(f"round {number + 1} of {options.rounds}: {lost} rails lost, {way}: {1e3 * seconds:.1f} ms")
+      for rail in range(lost):
+        lab.heal(RailId(0, rail))
+  for lost in options.lost:
+    rates = [rail_bits_per_s * (options.rails - lost)] + [rail_bits_per_s * options.rails] * (options.nodes - 1)
+    bound_s = collnet_figures.all_reduce_bound_s(size_bytes, rates)
+    row: dict[str, Any] = {"bound_ms": round(1e3 * bound_s, 2), "busy_share": round(statistics.median(busy[lost]), 3)}
+    for way in options.ways:
+      median_s = statistics.median(times_s[way, lost])
+      row |= {f"{way}_ms": round(1e3 * median_s, 2), f"{way}_over_bound": round(median_s / bound_s, 3),
+              f"{way}_over_healthy": round(median_s / statistics.median(times_s[way, options.lost[0]]), 3)}
+    said[f"{lost} of {options.rails} lost"] = row
+  return said
+
+
+def main() -> int:
+  parser = argparse.ArgumentParser(prog="collnet", description=__doc__)
+  parser.add_argument("--nodes", type=int, default=4)
+  parser.add_argument("--rails", type=int, default=4)
+  parser.add_argument("--rate", default="50mbit", help="of each rail; so low that the processors are not the limit (default: %(default)s)")
+  parser.add_argument("--size", default="8M", help="of the vector (default: %(default)s)")
+  parser.add_argument("--lost", default="0,1,2", help="rails of the first node, in turn (default: %(default)s)")
+  parser.add_argument("--ways", default="collnet,ring", help="which to run, in turn (default: %(default)s)")
+  parser.add_argument("--rounds", type=int, default=5)
+  parser.add_argument("--iterations", type=int, default=4)
+  parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="in the environment of all ranks")
+  parser.add_argument("--json", action="store_true")
+  options = parser.parse_args()
+  options.ways = options.ways.split(",")
+  if unknown := [way for way in options.ways if way not in WAYS]:
+    parser.error(f"there is no way {', '.join(unknown)}; there are {', '.join(WAYS)}")
+  options.lost = [int(lost) for lost in options.lost.split(",")]
+  lab = NamespaceLab(options.nodes, options.rails, options.rate)
+
+  def measure(cluster: Cluster, processes: Processes) -> Figures:
+    del processes
+    cluster.has_daemons = False
+    return _measure(options, cluster)
+
+  return in_namespaces.run("collnet", lab, measure, options.json)
+
+
+if __name__ == "__main__":
+  sys.exit(main())
