@@ -95,7 +95,8 @@ double OptccTime(uint32_t members, double bytes, double bytes_per_s, double kept
 }
 
 std::vector<double> DirectShares(std::span<const double> bytes_per_s) {
-  // What two members own costs neither of them anything: each sends and receives the whole vector. Halves keep both directions busy at once.
+  // What two members own costs neither of them anything: each sends and receives the whole vector. Halves keep both directions busy at
+  // once.
   if (bytes_per_s.size() == 2) return {0.5, 0.5};
   const double bound = LowerBoundTime(1, bytes_per_s);
   std::vector<double> shares;

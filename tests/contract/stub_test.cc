@@ -8,11 +8,13 @@ namespace {
 
 std::unique_ptr<World> MakeWorld(const Options& options) {
   const auto fabric = std::make_shared<net::stub::Fabric>();
-  return std::make_unique<SimWorld>(options, false, [fabric](sim::Io* io, net::Greet greet) {
+  const auto make = [fabric](sim::Io* io, net::Greet greet) {
     fabric->network = io->network;
     fabric->hosts[io->host] = {io->wake, &io->closing.fails, {}};
     return std::make_unique<net::stub::StubTransport>(fabric, io->host, std::move(greet));
-  });
+  };
+  // It stands in the place of RDMA, over which nothing goes eagerly.
+  return std::make_unique<SimWorld>(options, false, make, /*eager=*/false);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stub, Contract, testing::Values(Transport{"Stub", [] { return std::string(); }, MakeWorld}),

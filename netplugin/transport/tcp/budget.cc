@@ -60,8 +60,8 @@ int WorkersFor(int processors) {
   // A few are left to NCCL's and the job's threads; of the others workers have half.
   constexpr int kLeft = 4;
   if (processors < 8) return std::max((processors - kLeft) / 2, 0);
-  // H100s, NCCL's all_reduce between two nodes. 8 processors a node, rails of 8 Gbit/s: six workers move 27 to 29 Gbit/s, four 25 to 29, two
-  // and three 20 to 22. 16 processors, rails without a rate: six 80 Gbit/s, ten 109, sixteen 119.
+  // H100s, NCCL's all_reduce between two nodes. 8 processors a node, rails of 8 Gbit/s: six workers move 27 to 29 Gbit/s, four 25 to 29,
+  // two and three 20 to 22. 16 processors, rails without a rate: six 80 Gbit/s, ten 109, sixteen 119.
   return std::min(processors * 3 / 4, kMost);
 }
 
