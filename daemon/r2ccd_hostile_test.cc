@@ -53,31 +53,6 @@ class R2ccdHostileTest : public R2ccdTest {
     grpc::ClientContext context_;
     std::unique_ptr<grpc::ClientReaderWriter<v1::PushRequest, v1::PushReply>> stream_;
   };
-
-  // How many probes of n0/rail0 were answered.
-  uint64_t Answered() {
-    uint64_t answered = 0;
-    for (const char* const peer : {"n1", "n2"}) {
-      grpc::ClientContext context;
-      v1::ProbePathsRequest request;
-      request.set_node("n0");
-      request.set_peer(peer);
-      v1::ProbePathsReply reply;
-      EXPECT_TRUE(Control(0)->ProbePaths(&context, request, &reply).ok());
-      for (const v1::PairStatus& pair : reply.pairs())
-        if (pair.nic() == "rail0") answered += pair.answered();
-    }
-    return answered;
-  }
-  void AwaitAnswers(uint64_t more) {
-    const uint64_t before = Answered();
-    ASSERT_TRUE(WaitUntil([&] { return Answered() >= before + more; })) << "the rail's probes are not answered any more";
-  }
-  // n0 never called its rail0 FAILED.
-  void ExpectSound() {
-    for (const v1::Event& event : Events(0, "nic-state"))
-      EXPECT_FALSE(event.node() == "n0" && event.nic() == "rail0" && event.to_state() == v1::FAILED) << event.DebugString();
-  }
 };
 
 // Two nodes, or who speaks in their names, say that they hear nothing of a NIC that answers every probe.

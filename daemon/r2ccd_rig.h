@@ -298,6 +298,31 @@ class R2ccdTest : public testing::Test {
     return plugin;
   }
 
+  // How many probes of n0/rail0 were answered.
+  uint64_t Answered() {
+    uint64_t answered = 0;
+    for (const char* const peer : {"n1", "n2"}) {
+      grpc::ClientContext context;
+      v1::ProbePathsRequest request;
+      request.set_node("n0");
+      request.set_peer(peer);
+      v1::ProbePathsReply reply;
+      EXPECT_TRUE(Control(0)->ProbePaths(&context, request, &reply).ok());
+      for (const v1::PairStatus& pair : reply.pairs())
+        if (pair.nic() == "rail0") answered += pair.answered();
+    }
+    return answered;
+  }
+  void AwaitAnswers(uint64_t more) {
+    const uint64_t before = Answered();
+    ASSERT_TRUE(WaitUntil([&] { return Answered() >= before + more; })) << "the rail's probes are not answered any more";
+  }
+  // n0 never called its rail0 FAILED.
+  void ExpectSound() {
+    for (const v1::Event& event : Events(0, "nic-state"))
+      EXPECT_FALSE(event.node() == "n0" && event.nic() == "rail0" && event.to_state() == v1::FAILED) << event.DebugString();
+  }
+
   // Runs the binary to its end.
   int Run(const std::vector<std::string>& arguments, std::string* output) {
     Process process(arguments, folder_ + "/run.log");

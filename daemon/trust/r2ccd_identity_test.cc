@@ -29,25 +29,6 @@ class IdentityTest : public TrustTest {
     EXPECT_FALSE(stream->Finish().ok());
     return reply.view();
   }
-  // How many probes of n0/rail0 were answered.
-  uint64_t Answered() {
-    uint64_t answered = 0;
-    for (const char* const peer : {"n1", "n2"}) {
-      grpc::ClientContext context;
-      v1::ProbePathsRequest request;
-      request.set_node("n0");
-      request.set_peer(peer);
-      v1::ProbePathsReply reply;
-      EXPECT_TRUE(Control(0)->ProbePaths(&context, request, &reply).ok());
-      for (const v1::PairStatus& pair : reply.pairs())
-        if (pair.nic() == "rail0") answered += pair.answered();
-    }
-    return answered;
-  }
-  void AwaitAnswers(uint64_t more) {
-    const uint64_t before = Answered();
-    ASSERT_TRUE(WaitUntil([&] { return Answered() >= before + more; })) << "the rail's probes are not answered any more";
-  }
   // Another daemon than that of node 1, with its name, and certificates in `tls`.
   std::vector<std::string> TwinArguments(const std::string& tls, int port) {
     std::string config = ReadFile(ConfigFile(1));
@@ -106,8 +87,7 @@ TEST_F(IdentityTest, WordsOfTwoCertifiedNodesFailNoSoundNic) {
     liar.context.TryCancel();
     (void)liar.stream->Finish();
   }
-  for (const v1::Event& event : Events(0, "nic-state"))
-    EXPECT_FALSE(event.node() == "n0" && event.nic() == "rail0" && event.to_state() == v1::FAILED) << event.DebugString();
+  ExpectSound();
 }
 
 TEST_F(IdentityTest, AnotherNodesNameNeedsAnotherNodesCertificate) {

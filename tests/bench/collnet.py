@@ -48,7 +48,7 @@ def _measure(options: argparse.Namespace, cluster: Cluster) -> Figures:
         before = machine.cpu_seconds()
         size_bytes, seconds = _time_of(cluster, f"{way}-{lost}-{number}", options, way)
         after = machine.cpu_seconds()
-        busy.setdefault(lost, []).append((after.busy - before.busy) / (after.total - before.total))
+        busy.setdefault(lost, []).append(machine.busy_share(before, after))
         times_s.setdefault((way, lost), []).append(seconds)
         say(f"round {number + 1} of {options.rounds}: {lost} rails lost, {way}: {1e3 * seconds:.1f} ms")
       for rail in range(lost):
@@ -86,10 +86,9 @@ def main() -> int:
 
   def measure(cluster: Cluster, processes: Processes) -> Figures:
     del processes
-    cluster.has_daemons = False
     return _measure(options, cluster)
 
-  return in_namespaces.run("collnet", lab, measure, options.json)
+  return in_namespaces.run("collnet", lab, measure, options.json, daemons=False)
 
 
 if __name__ == "__main__":

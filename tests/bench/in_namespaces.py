@@ -23,8 +23,8 @@ def say(line: str) -> None:
 
 
 def run(program: str, lab: NamespaceLab, measure: Callable[[Cluster, Processes], Figures], as_json: bool,
-        plugin: pathlib.Path | None = None, logs: pathlib.Path | None = None, tls: bool = False) -> int:
-  """Prints what `measure` finds; the program's exit code. `logs`: where to leave them. `tls`: see Cluster."""
+        plugin: pathlib.Path | None = None, logs: pathlib.Path | None = None, tls: bool = False, daemons: bool = True) -> int:
+  """Prints what `measure` finds; the program's exit code. `logs`: where to leave them. `tls`, `daemons`: see Cluster."""
   if (reason := namespaces.missing_feature()) is not None:
     say(f"{program}: needs root: {reason}")
     return 1
@@ -34,7 +34,7 @@ def run(program: str, lab: NamespaceLab, measure: Callable[[Cluster, Processes],
     binaries.check()
     namespaces.sweep()
     with signals_unwind(), lab, Processes(folder) as processes:
-      said = measure(Cluster(lab, binaries, folder, processes, tls=tls), processes)
+      said = measure(Cluster(lab, binaries, folder, processes, daemons, tls), processes)
   except LabError as error:
     say(f"{program}: {error}")
     return 1

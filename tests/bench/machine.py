@@ -36,6 +36,11 @@ def cpu_seconds() -> CpuSeconds:
   return parse_cpu_seconds(pathlib.Path("/proc/stat").read_text(encoding="ascii"), os.sysconf("SC_CLK_TCK"))
 
 
+def busy_share(before: CpuSeconds, after: CpuSeconds) -> float:
+  """Of all cores, in between."""
+  return round((after.busy - before.busy) / max(1e-9, after.total - before.total), 3)
+
+
 def own_cpu_seconds() -> float:
   """This process and those of its children that have ended and were waited for."""
   used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]

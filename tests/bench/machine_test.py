@@ -25,6 +25,11 @@ class Machine(unittest.TestCase):
       machine.process_cpu_seconds(2**22 + 1)  # beyond the largest there is
     self.assertGreater(machine.peak_memory_mib(os.getpid()), 1)
 
+  def test_the_busy_share_is_of_what_passed_in_between(self):
+    before, after = machine.CpuSeconds(10, 0, 100), machine.CpuSeconds(12.5, 0, 110)
+    self.assertEqual(machine.busy_share(before, after), 0.25)
+    self.assertEqual(machine.busy_share(before, before), 0)
+
   def test_warns_of_load_before_and_meanwhile(self):
     self.assertIsNone(machine.warning({"busy_share_before": 0.05, "others_share": 0.02}))
     self.assertIn("50 % of the cores before", machine.warning({"busy_share_before": 0.5, "others_share": 0.0}))

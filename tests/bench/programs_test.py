@@ -51,6 +51,14 @@ class NeedsRoot(unittest.TestCase):
     if reason is not None:
       raise unittest.SkipTest(f"needs root: {reason}")
 
+  def test_collnet_beside_a_ring(self):
+    said = lines_of("collnet", "--nodes", "2", "--rails", "2", "--rate", "200mbit", "--size", "1M", "--rounds", "1", "--iterations", "1",
+                    "--lost", "0,1")[-1]
+    self.assertEqual(list(said), ["0 of 2 lost", "1 of 2 lost"])
+    for row in said.values():
+      for name in ("bound_ms", "collnet_ms", "ring_ms"):
+        self.assertGreater(row[name], 0, name)
+
   def test_faults_of_both_fabrics(self):
     said = lines_of("faults", "--cases", "cut", "--runs", "1")
     self.assertEqual([(row["case"], row["fabric"], row["runs"]) for row in said], [("cut", "rail", 1), ("cut", "full", 1)])

@@ -37,10 +37,6 @@ def _check(context: Context, job: Job) -> dict[str, Any]:
   return {"checked": answers[0]["passed"], "wrong": wrong, "refused": answers[0]["refused"]}
 
 
-def _busy_share(before: machine.CpuSeconds, after: machine.CpuSeconds) -> float:
-  return round((after.busy - before.busy) / max(after.total - before.total, 1e-9), 3)
-
-
 def collnet(context: Context, case: str, daemons: bool = False) -> None:
   """Rails of the first node are lost one after the other; NCCL Socket, which a lost rail hangs, takes part only before that."""
   context.end_bench()
@@ -62,7 +58,7 @@ def collnet(context: Context, case: str, daemons: bool = False) -> None:
       before = machine.cpu_seconds()
       found = in_turns(context, stage, jobs, items, range(QUICK_PAIRS if setup.quick else PAIRS))
       common = {"nodes": setup.nodes, "rails": setup.rails, "rate": setup.rate or "none", "daemon": daemons, "lost_rails": lost,
-                "busy_share": _busy_share(before, machine.cpu_seconds())}
+                "busy_share": machine.busy_share(before, machine.cpu_seconds())}
       for index, (size, _, _) in enumerate(items):
         size_bytes = setup.size(size)
         means = {name: [timed.mean_s for timed in times[index]] for name, times in found.items()}

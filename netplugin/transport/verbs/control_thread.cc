@@ -27,12 +27,12 @@ RealControlThread::RealControlThread(const Clock* clock, std::string name) : clo
 void RealControlThread::Start() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(started_, true)) return;
-  for (Lane& lane : lanes_) lane.thread = std::thread([this, &lane] { Run(&lane); });
+  for (Worker& worker : workers_) worker.thread = std::thread([this, &worker] { Run(&worker); });
 }
 
 void RealControlThread::FinishClosing(Nanos most) {
   std::unique_lock lock(mutex_);
-  const Lane& closing = LaneOf(JobKind::kClose);
+  const Worker& closing = WorkerOf(JobKind::kClose);
   changed_.wait_for(lock, std::chrono::nanoseconds(most), [&] { return closing.undone == 0 || stop_ || !started_; });
 }
 
@@ -42,10 +42,10 @@ void RealControlThread::Stop() {
     stop_ = true;
   }
   changed_.notify_all();
-  for (Lane& lane : lanes_) {
-    if (lane.thread.joinable()) lane.thread.join();
+  for (Worker& worker : workers_) {
+    if (worker.thread.joinable()) worker.thread.join();
     // What jobs hold ends without the lock.
-    const JobQueue dropped = std::exchange(lane.jobs, {});
+    const JobQueue dropped = std::exchange(worker.jobs, {});
   }
 }
 
@@ -53,19 +53,19 @@ void RealControlThread::Submit(JobKind kind, ControlJob job) {
   {
     const std::lock_guard lock(mutex_);
     if (stop_) return;
-    ++LaneOf(kind).undone;
-    LaneOf(kind).jobs.Add(kind, clock_->Now(), std::move(job));
+    ++WorkerOf(kind).undone;
+    WorkerOf(kind).jobs.Add(kind, clock_->Now(), std::move(job));
   }
   changed_.notify_all();
 }
 
-void RealControlThread::Run(Lane* lane) {
+void RealControlThread::Run(Worker* worker) {
   pthread_setname_np(pthread_self(), name_.c_str());
   std::unique_lock lock(mutex_);
   while (!stop_) {
-    auto next = lane->jobs.Take(clock_->Now());
+    auto next = worker->jobs.Take(clock_->Now());
     if (!next) {
-      const auto due = lane->jobs.next();
+      const auto due = worker->jobs.next();
       if (due)
         changed_.wait_for(lock, std::chrono::nanoseconds(std::max<Nanos>(*due - clock_->Now(), 1)));
       else
@@ -78,8 +78,8 @@ void RealControlThread::Run(Lane* lane) {
     if (!again) next.reset();  // what it holds ends without the lock
     lock.lock();
     if (again) {
-      lane->jobs.Add(kind, clock_->Now() + *again, std::move(next->second));
-    } else if (--lane->undone == 0) {
+      worker->jobs.Add(kind, clock_->Now() + *again, std::move(next->second));
+    } else if (--worker->undone == 0) {
       changed_.notify_all();
     }
   }

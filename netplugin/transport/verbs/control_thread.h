@@ -75,19 +75,19 @@ class RealControlThread final : public ControlThread {
   void Stop() override;
 
  private:
-  struct Lane {
+  struct Worker {
     JobQueue jobs;
     int undone = 0;  // jobs that are not done, the one that is running among them
     std::thread thread;
   };
-  Lane& LaneOf(JobKind kind) { return lanes_[static_cast<size_t>(kind)]; }
-  void Run(Lane* lane);
+  Worker& WorkerOf(JobKind kind) { return workers_[static_cast<size_t>(kind)]; }
+  void Run(Worker* worker);
 
   const Clock* const clock_;
   const std::string name_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::array<Lane, 2> lanes_;
+  std::array<Worker, 2> workers_;
   bool started_ = false, stop_ = false;
 };
 
