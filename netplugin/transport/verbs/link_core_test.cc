@@ -69,6 +69,16 @@ class LinkCoreTest : public testing::Test {
       end.shared.rails.push_back({device, 1, {}});
     }
   }
+  // As a transport ends: links are closed, and jobs that are not done by then are dropped, as they hold the device that holds them.
+  ~LinkCoreTest() override {
+    for (CoreEnd& end : ends_)
+      if (end.core != nullptr && end.closed.empty()) end.core->Close();
+    time_.RunFor(kNanosPerSecond);
+    for (CoreEnd& end : ends_) {
+      end.core = nullptr;
+      for (const auto& rail : end.shared.rails) rail.device->control()->Stop();
+    }
+  }
   void Make(int host, uint32_t tag = kTag) {
     CoreEnd& end = ends_[host];
     end.core = std::make_unique<LinkCore>(&end.shared, SessionKey{1, tag}, LinkName{.link = 3, .incarnation = 7}, &end, &end);
