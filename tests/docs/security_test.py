@@ -1,0 +1,72 @@
+"""Each attack in docs/security.md names a test, and each test that is named there exists."""
+
+import pathlib
+import re
+import unittest
+
+from tests.tidy import tree
+
+# In the last column: `Suite.Case`, `.Case` of the suite named before, `Suite`, `Struct::Function`, `//label`; or "the same" as the row
+# above.
+NAME = re.compile(r"`([^`]+)`")
+CASE = re.compile(r"\bTEST(?:_F|_P)?\((\w+),\s*(\w+)\)")
+
+
+def cases(sources) -> dict[str, set[str]]:
+  """What GoogleTest runs: the cases of each suite."""
+  found: dict[str, set[str]] = {}
+  for source in sources:
+    if source.path.endswith(("_test.cc", "_cases.cc")):
+      for suite, case in CASE.findall(source.text):
+        found.setdefault(suite, set()).add(case)
+  return found
+
+
+def missing(name: str, suite: str, known: dict[str, set[str]], sources) -> str | None:
+  """What of `name` there is not; None: it exists. `suite`: the one named before it."""
+  texts = {source.path: source.text for source in sources}
+  if name.startswith("//"):
+    package, _, target = name[2:].partition(":")
+    return None if f'"{target}"' in texts.get(f"{package}/BUILD.bazel", "") else f"no target {name}"
+  if "::" in name:
+    function = name.partition("::")[2]
+    holds = any(re.search(rf"\b{function}\(", text) for path, text in texts.items() if path.endswith((".cc", ".h")))
+    return None if holds else f"no function {name}"
+  suite, _, case = (suite + name if name.startswith(".") else name).partition(".")
+  if suite not in known:
+    return f"no suite {suite}"
+  return None if not case or case in known[suite] else f"no case {suite}.{case}"
+
+
+class SecurityTest(unittest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    cls.sources = tree.read_sources(tree.workspace_root())
+    cls.known = cases(cls.sources)
+    cls.lines = (pathlib.Path(tree.workspace_root()) / "docs/security.md").read_text(encoding="utf-8").splitlines()
+
+  def test_each_attack_names_a_test_that_exists(self):
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in self.lines if line.startswith("|")]
+    self.assertEqual(rows[0], ["attack", "what stops it", "test"])
+    self.assertGreater(len(rows), 20)
+    suite = ""
+    for attack, stops, test in rows[2:]:  # behind the head
+      names = NAME.findall(test)
+      self.assertTrue(stops and (names or test == "the same"), attack)
+      for name in names:
+        self.assertIsNone(missing(name, suite, self.known, self.sources), attack)
+        if not name.startswith("."):
+          suite = name.partition(".")[0]
+
+  def test_each_test_that_the_text_names_exists(self):
+    names = [name for line in self.lines if not line.startswith("|") for name in NAME.findall(line) if re.fullmatch(r"\w+Test\.\w+", name)]
+    self.assertGreater(len(names), 2)
+    for name in names:
+      self.assertIsNone(missing(name, "", self.known, self.sources))
+
+  def test_what_is_not_there_is_missed(self):
+    self.assertEqual(missing("NoSuchTest.Case", "", self.known, self.sources), "no suite NoSuchTest")
+    self.assertEqual(missing(".NoSuchCase", "RebootTest", self.known, self.sources), "no case RebootTest.NoSuchCase")
+    self.assertEqual(missing("//tests/docs:no_such_test", "", self.known, self.sources), "no target //tests/docs:no_such_test")
+    self.assertEqual(missing("Story::NoSuchFunction", "", self.known, self.sources), "no function Story::NoSuchFunction")
