@@ -1,5 +1,6 @@
 // r2cc-perf: drives any NCCL net plugin without a GPU, with the columns of nccl-tests.
 #include <cstdio>
+#include <cstdlib>
 
 #include "netplugin/perf/bootstrap.h"
 #include "netplugin/perf/launcher.h"
@@ -9,7 +10,9 @@
 int main(int argc, char** argv) {
   r2cc::perf::Options options;
   int exit_code = 0;
-  if (!r2cc::perf::ParseOptions(argc, argv, &options, &exit_code)) return exit_code;
+  if (!r2cc::perf::ParseOptions(
+          argc, argv, [](const char* name) { return std::getenv(name); }, &options, &exit_code))
+    return exit_code;
   if (options.rank < 0) return r2cc::perf::LaunchLocalRanks(options);
   int listen_fd = -1;
   if (options.rank == 0) {

@@ -55,7 +55,7 @@ void AddFlags(CLI::App* app, Text* text, Options* options) {
   app->add_option("--ranks", text->ranks, "start so many ranks on this machine")->check(CLI::Range(2, kLocalRanksMax));
   app->add_option("--rank", options->rank, "run this one rank of a job; with --nranks and --root")->check(CLI::NonNegativeNumber);
   app->add_option("--nranks", text->nranks, "ranks of that job")->check(CLI::Range(2, kRanksMax));
-  app->add_option("--root", options->root, "HOST:PORT at which rank 0 listens");
+  app->add_option("--root", options->root, "HOST:PORT at which rank 0 listens (under a launcher by default MASTER_ADDR:MASTER_PORT)");
   app->add_option("--channels", options->channels, "channels; channel c uses device c mod devices (default: one per device)")
       ->check(CLI::Range(1, kChannelsMax));
   app->add_option("--seconds", options->seconds, "repeat the last size until so many seconds passed")->check(CLI::NonNegativeNumber);
@@ -81,8 +81,36 @@ void AddFlags(CLI::App* app, Text* text, Options* options) {
   app->add_flag("--debug", options->debug, "print the plugin's INFO messages too");
 }
 
+// Who runs the ranks. Empty: fine. Otherwise what is wrong, and the way out.
+std::string ApplyRanks(const Text& text, const Environment& environment, Options* options) {
+  if (text.ranks > 0 && options->rank >= 0) return "--ranks starts all ranks here and --rank runs one of a job; give one of them";
+  if (options->pin > 0 && text.ranks == 0)
+    return "--pin is for --ranks; a rank of its own is pinned by whoever starts it, such as with taskset";
+  if (text.ranks == 0 && options->rank < 0 && text.nranks == 0) {
+    std::optional<LaunchedRank> launched;
+    if (const Status status = FindLaunchedRank(environment, &launched); !status.ok()) return status.message();
+    if (launched) {
+      if (options->root.empty()) options->root = launched->root;
+      if (options->root.empty())
+        return "rank " + std::to_string(launched->rank) + " of " + std::to_string(launched->ranks) + " of " + launched->launcher +
+               ", and where do they meet? --root HOST:PORT, or MASTER_ADDR and MASTER_PORT, name rank 0's machine and a free port there";
+      options->rank = launched->rank;
+      options->ranks = launched->ranks;
+      return "";
+    }
+  }
+  if (text.ranks == 0 && options->rank < 0)
+    return "how many ranks? --ranks N starts them all here; --rank R --nranks N --root HOST:PORT runs one of a job";
+  if (options->rank >= 0 && (text.nranks == 0 || options->root.empty())) return "--rank needs --nranks N and --root HOST:PORT";
+  if (options->rank < 0 && (text.nranks > 0 || !options->root.empty())) return "--nranks and --root go with --rank";
+  options->ranks = options->rank >= 0 ? text.nranks : text.ranks;
+  if (options->rank >= options->ranks)
+    return "--rank " + std::to_string(options->rank) + " is not below --nranks " + std::to_string(options->ranks);
+  return "";
+}
+
 // Empty: fine. Otherwise what is wrong, and the way out.
-std::string Apply(const Text& text, Options* options) {
+std::string Apply(const Text& text, const Environment& environment, Options* options) {
   const std::optional<Collective> collective = ParseCollective(text.collective);
   if (!collective) return "unknown collective '" + text.collective + "'; it is all_reduce, sendrecv or alltoall";
   options->collective = *collective;
@@ -103,17 +131,7 @@ std::string Apply(const Text& text, Options* options) {
     return "more than " + std::to_string(kSizesMax) + " sizes from " + text.min_bytes + " to " + max_text + "; use -f 2 or a larger -i";
   options->sizes_bytes = *sizes;
 
-  if (text.ranks > 0 && options->rank >= 0) return "--ranks starts all ranks here and --rank runs one of a job; give one of them";
-  if (options->pin > 0 && text.ranks == 0)
-    return "--pin is for --ranks; a rank of its own is pinned by whoever starts it, such as with taskset";
-  if (text.ranks == 0 && options->rank < 0)
-    return "how many ranks? --ranks N starts them all here; --rank R --nranks N --root HOST:PORT runs one of a job";
-  if (options->rank >= 0 && (text.nranks == 0 || options->root.empty())) return "--rank needs --nranks N and --root HOST:PORT";
-  if (options->rank < 0 && (text.nranks > 0 || !options->root.empty())) return "--nranks and --root go with --rank";
-  options->ranks = options->rank >= 0 ? text.nranks : text.ranks;
-  if (options->rank >= options->ranks)
-    return "--rank " + std::to_string(options->rank) + " is not below --nranks " + std::to_string(options->ranks);
-  return "";
+  return ApplyRanks(text, environment, options);
 }
 
 }  // namespace
@@ -165,14 +183,17 @@ std::optional<std::vector<int64_t>> SizesOf(int64_t first, int64_t last, double 
   return sizes;
 }
 
-bool ParseOptions(int argc, char** argv, Options* options, int* exit_code) {
+bool ParseOptions(int argc, char** argv, const Environment& environment, Options* options, int* exit_code) {
   CLI::App app("Drives an NCCL net plugin through its table, without a GPU: collectives between processes, every element checked.",
                "r2cc-perf");
   app.footer(
+      "Under mpirun, srun or torchrun each process is one rank, by the launcher's environment, and needs none of --ranks, --rank, "
+      "--nranks.\n"
       "Exit code: 0 all data right, 1 wrong data or a failure, 2 usage.\n"
       "Examples:\n"
       "  r2cc-perf --plugin libnccl-net-r2cc.so --ranks 4 -b 8 -e 64M -f 4\n"
-      "  r2cc-perf alltoall --plugin libnccl-net-r2cc.so --rank 1 --nranks 4 --root 10.0.0.1:7500 -b 64M --seconds 60 --json\n");
+      "  r2cc-perf alltoall --plugin libnccl-net-r2cc.so --rank 1 --nranks 4 --root 10.0.0.1:7500 -b 64M --seconds 60 --json\n"
+      "  srun r2cc-perf --plugin libnccl-net-r2cc.so --root node1:7500 -b 64M\n");
   app.set_version_flag("--version", VersionText("r2cc-perf", {{"net table", 8, 8}, {"net table", 11, 11}}));
   AddHelpJson(&app);
   Text text;
@@ -188,7 +209,7 @@ bool ParseOptions(int argc, char** argv, Options* options, int* exit_code) {
     }
     return false;
   }
-  const std::string wrong = Apply(text, options);
+  const std::string wrong = Apply(text, environment, options);
   if (wrong.empty()) return true;
   fprintf(stderr, "r2cc-perf: %s\n", wrong.c_str());
   *exit_code = kUsageExit;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "netplugin/perf/launched_rank.h"
 #include "netplugin/perf/schedule.h"
 
 namespace r2cc::perf {
@@ -48,8 +49,9 @@ std::optional<int64_t> ParseSize(std::string_view text);
 // The sizes from first to last as nccl-tests walks them: times factor if above 1, else plus step.
 std::optional<std::vector<int64_t>> SizesOf(int64_t first, int64_t last, double factor, int64_t step);
 
+// Where the flags do not say which ranks, `environment` may: mpirun's, srun's, torchrun's.
 // On false the process shall end with *exit_code; everything is printed already.
-bool ParseOptions(int argc, char** argv, Options* options, int* exit_code);
+bool ParseOptions(int argc, char** argv, const Environment& environment, Options* options, int* exit_code);
 
 }  // namespace r2cc::perf
 

@@ -1,6 +1,7 @@
 // Flags, rank 0's decisions and books, and what it prints.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,13 +19,17 @@ struct Parsed {
   Options options;
 };
 
-Parsed Parse(std::vector<std::string> words) {
+Parsed Parse(std::vector<std::string> words, const std::map<std::string, std::string>& variables = {}) {
+  const Environment environment = [&](const char* name) {
+    const auto at = variables.find(name);
+    return at == variables.end() ? nullptr : at->second.c_str();
+  };
   words.insert(words.begin(), "r2cc-perf");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   Parsed parsed;
   testing::internal::CaptureStderr();
-  parsed.ok = ParseOptions(static_cast<int>(argv.size()), argv.data(), &parsed.options, &parsed.exit_code);
+  parsed.ok = ParseOptions(static_cast<int>(argv.size()), argv.data(), environment, &parsed.options, &parsed.exit_code);
   parsed.output = testing::internal::GetCapturedStderr();
   return parsed;
 }
@@ -94,6 +99,29 @@ TEST(OptionsTest, BadFlagsGetOneLineAndCode2) {
     EXPECT_NE(parsed.output.find(text), std::string::npos) << parsed.output;
     EXPECT_EQ(std::count(parsed.output.begin(), parsed.output.end(), '\n'), 1) << parsed.output;
   }
+}
+
+TEST(OptionsTest, TheLauncherSaysWhichRank) {
+  const std::map<std::string, std::string> mpich = {{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}};
+  const Parsed launched = Parse({"--plugin", "x", "--root", "a:1"}, mpich);
+  ASSERT_TRUE(launched.ok) << launched.output;
+  EXPECT_EQ(launched.options.rank, 1);
+  EXPECT_EQ(launched.options.ranks, 4);
+  EXPECT_EQ(launched.options.root, "a:1");
+  std::map<std::string, std::string> meeting = mpich;
+  meeting["MASTER_ADDR"] = "b";
+  meeting["MASTER_PORT"] = "2";
+  EXPECT_EQ(Parse({"--plugin", "x"}, meeting).options.root, "b:2");
+  EXPECT_EQ(Parse({"--plugin", "x", "--root", "a:1"}, meeting).options.root, "a:1");
+  // What the flags say counts.
+  EXPECT_EQ(Parse({"--plugin", "x", "--ranks", "2"}, meeting).options.rank, -1);
+  EXPECT_EQ(Parse({"--plugin", "x", "--rank", "0", "--nranks", "2", "--root", "a:1"}, meeting).options.ranks, 2);
+  const Parsed nowhere = Parse({"--plugin", "x"}, mpich);
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_EQ(nowhere.output,
+            "r2cc-perf: rank 1 of 4 of MPICH, and where do they meet? --root HOST:PORT, or MASTER_ADDR and MASTER_PORT, name rank 0's "
+            "machine and a free port there\n");
+  EXPECT_EQ(Parse({"--plugin", "x"}, {{"PMI_RANK", "9"}, {"PMI_SIZE", "4"}}).exit_code, 2);
 }
 
 Options TwoSizes() {
