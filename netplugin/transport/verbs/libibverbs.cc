@@ -124,14 +124,14 @@ int Libibverbs::Open(const std::string& device, ContextId* context, int* async_f
   if (list == nullptr) return NoObject();
   ibv_device** const found = std::find_if(list, list + count, [&](const ibv_device* entry) { return device == entry->name; });
   errno = 0;
-  ibv_context* const opened = found != list + count ? library_->open_device(*found) : nullptr;
+  ibv_context* const opened = found != list + count ? mappings_.Change([&] { return library_->open_device(*found); }) : nullptr;
   const int error = opened != nullptr ? MakeNonBlocking(opened->async_fd) : found != list + count ? NoObject() : ENODEV;
   library_->free_device_list(list);
   if (error != 0) {
     if (opened != nullptr) library_->close_device(opened);
     return error;
   }
-  // The queue pairs of a job that dies live on as long as a child of it has these.
+  // The queue pairs of a job that dies live on as long as a child of it has these, or a mapping of the device.
   fork_guard::Add(opened->cmd_fd);
   fork_guard::Add(opened->async_fd);
   *context = IdOf<ContextId>(opened);
@@ -142,7 +142,7 @@ int Libibverbs::Open(const std::string& device, ContextId* context, int* async_f
 int Libibverbs::Close(ContextId context) {
   fork_guard::Remove(Of(context)->cmd_fd);
   fork_guard::Remove(Of(context)->async_fd);
-  return Error(library_->close_device(Of(context)));
+  return Error(mappings_.Change([&] { return library_->close_device(Of(context)); }));
 }
 
 int Libibverbs::QueryDevice(ContextId context, DeviceLimits* limits) {
@@ -295,13 +295,16 @@ int Libibverbs::TakeCompletionEvents(ChannelId channel) {
 int Libibverbs::CreateCompletionQueue(ContextId context, uint32_t entries, ChannelId channel, CompletionQueueId* queue) {
   if (entries > INT_MAX) return EINVAL;
   errno = 0;
-  ibv_cq* const made = library_->create_cq(Of(context), static_cast<int>(entries), nullptr, Of(channel), 0);
+  ibv_cq* const made =
+      mappings_.Change([&] { return library_->create_cq(Of(context), static_cast<int>(entries), nullptr, Of(channel), 0); });
   if (made == nullptr) return NoObject();
   *queue = IdOf<CompletionQueueId>(made);
   return 0;
 }
 
-int Libibverbs::DestroyCompletionQueue(CompletionQueueId queue) { return Error(library_->destroy_cq(Of(queue))); }
+int Libibverbs::DestroyCompletionQueue(CompletionQueueId queue) {
+  return Error(mappings_.Change([&] { return library_->destroy_cq(Of(queue)); }));
+}
 
 int Libibverbs::Arm(CompletionQueueId queue, bool solicited_only) {
   return Error(Of(queue)->context->ops.req_notify_cq(Of(queue), solicited_only ? 1 : 0));
@@ -331,7 +334,7 @@ int Libibverbs::CreateQueuePair(DomainId domain, const QueuePairLimits& limits, 
                     .max_recv_sge = limits.receive_segments,
                     .max_inline_data = limits.inline_bytes};
   errno = 0;
-  ibv_qp* const made = library_->create_qp(Of(domain), &attributes);
+  ibv_qp* const made = mappings_.Change([&] { return library_->create_qp(Of(domain), &attributes); });
   if (made == nullptr) return NoObject();
   *info = {.id = IdOf<QueuePairId>(made), .number = made->qp_num, .inline_bytes = attributes.cap.max_inline_data};
   return 0;
@@ -376,7 +379,9 @@ int Libibverbs::QueryState(QueuePairId queue_pair, QueuePairState* state) {
   return 0;
 }
 
-int Libibverbs::DestroyQueuePair(QueuePairId queue_pair) { return Error(library_->destroy_qp(Of(queue_pair))); }
+int Libibverbs::DestroyQueuePair(QueuePairId pair) {
+  return Error(mappings_.Change([&] { return library_->destroy_qp(Of(pair)); }));
+}
 
 int Libibverbs::PostSend(QueuePairId queue_pair, std::span<const SendRequest> requests, size_t* posted) {
   ibv_qp* const pair = Of(queue_pair);

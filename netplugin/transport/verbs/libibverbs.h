@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "netplugin/transport/verbs/device_mappings.h"
 #include "netplugin/transport/verbs/verbs.h"
 
 namespace r2cc::net::verbs {
@@ -67,6 +68,7 @@ class Libibverbs : public Verbs {
   const Options options_;
   std::string missing_;
   std::unique_ptr<LibibverbsCalls> library_;  // null: missing
+  DeviceMappings mappings_;
 };
 
 }  // namespace r2cc::net::verbs

@@ -1,0 +1,54 @@
+// Where RDMA devices are mapped into this process: queues and doorbells that the device and the process share.
+//
+// Why: a forked child has copies of them, each of which keeps the device's file open, and with it the queue pairs of a process that died:
+// its peers' devices are answered as if it lived.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_DEVICE_MAPPINGS_H_
+#define R2CC_NETPLUGIN_TRANSPORT_VERBS_DEVICE_MAPPINGS_H_
+
+#include <cstdint>
+#include <istream>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace r2cc::net::verbs {
+
+constexpr std::string_view kDeviceFiles = "/dev/infiniband/";
+
+struct Mapping {
+  uintptr_t begin = 0;
+  uintptr_t end = 0;
+  bool operator==(const Mapping&) const = default;
+};
+
+// Those of files whose paths begin with `files`, from the text of /proc/self/maps.
+std::vector<Mapping> MappingsOf(std::string_view files, std::istream& maps);
+
+// Children that are forked from now on have none of those that are there. Any thread.
+class DeviceMappings {
+ public:
+  explicit DeviceMappings(std::string_view files = kDeviceFiles) : files_(files) {}
+
+  // Calls what makes or destroys something that is mapped; children are without it afterwards. That takes as long as the process has
+  // mappings: a millisecond for thousands. While another thread is in such a call, which may take for ever on a device that dies, it waits
+  // for the next call: what is unmapped meanwhile may be something else by the time that it is kept from children.
+  template <typename Call>
+  auto Change(const Call& call) {
+    std::shared_lock changing(mutex_);
+    const auto result = call();
+    changing.unlock();
+    KeepFromChildren();
+    return result;
+  }
+
+ private:
+  void KeepFromChildren();
+
+  const std::string files_;
+  std::shared_mutex mutex_;
+};
+
+}  // namespace r2cc::net::verbs
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_DEVICE_MAPPINGS_H_
