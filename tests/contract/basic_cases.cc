@@ -39,7 +39,7 @@ TEST_P(Contract, GrantedInOrderWhoeverPostsFirst) {
       job_->Send(flows_[0], bytes);
       job_->Receive(flows_[1], bytes + 1);
     }
-    ASSERT_TRUE(job_->RunUntilDone(kPatience));
+    ASSERT_TRUE(job_->RunUntilDone(Patience()));
   }
   ExpectAllWell();
   EXPECT_EQ(Fences(), 0);
@@ -51,7 +51,7 @@ TEST_P(Contract, EagerBufferMayBeOverwrittenBeforeAnybodyReceives) {
   Start(1);
   for (const size_t bytes : {size_t{8}, kEagerBytes, size_t{0}, size_t{5000}}) job_->Send(flows_[0], bytes);
   // The job overwrites each as soon as it is reported done.
-  ASSERT_TRUE(job_->RunUntil([&] { return world_->Sent(flows_[0]) == 5; }, kPatience)) << "small messages wait for the receiver";
+  ASSERT_TRUE(job_->RunUntil([&] { return world_->Sent(flows_[0]) == 5; }, Patience())) << "small messages wait for the receiver";
   EXPECT_EQ(world_->Received(flows_[0]), 1u);
   for (const size_t bytes : {size_t{8}, kEagerBytes, size_t{0}, size_t{5000}}) job_->Receive(flows_[0], bytes);
   ExpectAllWell();
@@ -79,7 +79,7 @@ TEST_P(Contract, EagerCopyIsReplayedWhenItsRailDies) {
   for (const int flow : flows_)
     for (int i = 0; i < 4; ++i) job_->Send(flow, 2000);
   ASSERT_TRUE(job_->RunUntil([&] { return std::all_of(flows_.begin(), flows_.end(), [&](int flow) { return world_->Sent(flow) == 5; }); },
-                             kPatience));
+                             Patience()));
   for (const int flow : flows_)
     for (int i = 0; i < 4; ++i) job_->Receive(flow, 2000);
   ExpectAllWell();
@@ -115,7 +115,7 @@ TEST_P(Contract, ExactlyOnceBothWaysAtOnce) {
   Start(2);
   flows_.push_back(job_->Open(1, 2));
   flows_.push_back(job_->Open(1, 3));
-  ASSERT_TRUE(job_->RunUntilOpen(kPatience));
+  ASSERT_TRUE(job_->RunUntilOpen(Patience()));
   for (int round = 0; round < 3; ++round)
     for (const int flow : flows_) {
       job_->Exchange(flow, 0);
@@ -130,7 +130,7 @@ TEST_P(Contract, ExactlyOnceLargeAmongSmall) {
   Start(kRails);
   flows_.push_back(job_->Open(1, 0));
   flows_.push_back(job_->Open(1, 1));
-  ASSERT_TRUE(job_->RunUntilOpen(kPatience));
+  ASSERT_TRUE(job_->RunUntilOpen(Patience()));
   for (int round = 0; round < 40; ++round) {
     for (size_t i = 0; i < flows_.size(); ++i) {
       if (i % 2 == 0) {
@@ -141,7 +141,7 @@ TEST_P(Contract, ExactlyOnceLargeAmongSmall) {
           job_->Exchange(flows_[i], 2000 + static_cast<size_t>(round));
       }
     }
-    ASSERT_TRUE(job_->RunUntilDone(kPatience)) << "round " << round;
+    ASSERT_TRUE(job_->RunUntilDone(Patience())) << "round " << round;
   }
   ExpectAllWell();
   EXPECT_EQ(Fences(), 0);
@@ -152,7 +152,7 @@ TEST_P(Contract, FlushDoneMeansThereWhicheverRailsCarriedIt) {
   Start(1);
   // A lost rail makes the flow use all the others; each message is looked at the moment it is reported done.
   world_->Cut(0, 0);
-  ASSERT_TRUE(job_->RunUntil([&] { return Fences() > 0; }, kPatience));
+  ASSERT_TRUE(job_->RunUntil([&] { return Fences() > 0; }, Patience()));
   uint64_t before[kRails];
   for (int rail = 0; rail < kRails; ++rail) before[rail] = world_->LeftBytes(0, rail);
   for (int i = 0; i < 6; ++i) job_->Exchange(flows_[0], 2 * kMiB);

@@ -18,7 +18,7 @@ TEST_P(Contract, FencedNeverByACloseThatCannotBeFinished) {
   const int lost = flows_[0];
   const uint64_t received = world_->Received(lost);
   world_->Silence(1, 1);
-  ASSERT_TRUE(job_->RunUntil([&] { return world_->sender(lost) == FlowState::kFailed; }, kPatience)) << "waits for ever";
+  ASSERT_TRUE(job_->RunUntil([&] { return world_->sender(lost) == FlowState::kFailed; }, Patience())) << "waits for ever";
   EXPECT_GE(world_->Now() - since, kShortDeadline) << "an error is final: never early";
   EXPECT_LE(world_->Now() - since, kShortDeadline + 3 * kSecond);
   const std::string error = world_->SenderError(lost);

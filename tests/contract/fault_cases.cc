@@ -11,10 +11,10 @@ TEST_P(Contract, GrantedLosingAnyChannelLosesNothing) {
   for (int rail = kOob; rail < kRails; ++rail) {
     SCOPED_TRACE("rail " + std::to_string(rail));
     world_->Silence(1, rail);
-    const Nanos until = world_->Now() + 250 * kMs;
+    const Nanos until = world_->Now() + options_.silence + 150 * kMs;
     const uint64_t target = job_->received_messages() + 40;
     const auto enough = [&] { return world_->Now() >= until && job_->received_messages() >= target; };
-    ASSERT_TRUE(job_->Stream(flows_, 150'000, 4, enough, kPatience));
+    ASSERT_TRUE(job_->Stream(flows_, 150'000, 4, enough, Patience()));
     EXPECT_GE(Fences(0, rail), rail == kOob ? 0 : 1) << "the fault hit nothing";
     world_->Heal(1, rail);
   }
@@ -70,7 +70,7 @@ TEST_P(Contract, ExactlyOnceInChunksOfWholeLines) {
   Start(1);
   world_->Cut(0, 3);       // the flow is striped now
   world_->Slow(0, 1, 10);  // and one rail lags behind
-  ASSERT_TRUE(job_->RunUntil([&] { return Fences() > 0; }, kPatience));
+  ASSERT_TRUE(job_->RunUntil([&] { return Fences() > 0; }, Patience()));
   constexpr size_t kBytes = 24 * kMiB;
   std::byte* const from = world_->Allocate(0, kBytes);
   std::byte* const to = world_->Allocate(1, kBytes);
@@ -96,7 +96,7 @@ TEST_P(Contract, ExactlyOnceInChunksOfWholeLines) {
       }
     for (int rail = 0; rail < 3; ++rail) world_->Heal(1, rail);
   }
-  const Nanos limit = world_->Now() + kPatience;
+  const Nanos limit = world_->Now() + Patience();
   while (world_->Received(flows_[0]) == received && world_->Now() < limit) world_->Pass();
   EXPECT_GT(pieces, 0) << "never seen half-way: proves nothing";
   EXPECT_TRUE(std::all_of(to, to + kBytes, [](std::byte b) { return b == std::byte{0x33}; }));

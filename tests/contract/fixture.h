@@ -37,8 +37,6 @@ namespace r2cc::contract {
 
 constexpr Nanos kMs = kNanosPerMs;
 constexpr Nanos kSecond = kNanosPerSecond;
-// Of anything that ought to happen soon. On a busy machine soon is a long time.
-constexpr Nanos kPatience = 20 * kSecond;
 // For tests that outlast it. A job's start must not: on a link that the test before has just healed a kernel may try anew after a second.
 constexpr Nanos kShortDeadline = 1500 * kMs;
 constexpr size_t kKiB = 1024;
@@ -60,7 +58,9 @@ class Contract : public testing::TestWithParam<Transport> {
 
   void Make(const Options& options = {}) {
     options_ = options;
-    world_ = GetParam().make(options);
+    options_.rail_bytes_per_s = std::min(options.rail_bytes_per_s, GetParam().rail_bytes_per_s_most);
+    options_.silence = std::max(options.silence, GetParam().silence_least);
+    world_ = GetParam().make(options_);
     ASSERT_NE(world_, nullptr);
     job_ = std::make_unique<Job>(world_.get());
   }
@@ -79,17 +79,17 @@ class Contract : public testing::TestWithParam<Transport> {
   }
   void StartOn(const std::vector<int>& homes) {
     for (const int rail : homes) flows_.push_back(job_->Open(0, rail));
-    ASSERT_TRUE(job_->RunUntilOpen(kPatience)) << "flows do not open";
-    ASSERT_TRUE(job_->RunUntil([this] { return Count(0, Told::What::kLinkUp) >= kRails; }, kPatience)) << "links do not come up";
+    ASSERT_TRUE(job_->RunUntilOpen(Patience())) << "flows do not open";
+    ASSERT_TRUE(job_->RunUntil([this] { return Count(0, Told::What::kLinkUp) >= kRails; }, Patience())) << "links do not come up";
     for (const int flow : flows_) job_->Exchange(flow, 1000);
-    ASSERT_TRUE(job_->RunUntilDone(kPatience));
+    ASSERT_TRUE(job_->RunUntilDone(Patience()));
   }
   // Keeps the flows busy with large messages.
-  bool TrafficUntil(const std::function<bool()>& condition, Nanos limit = kPatience) {
+  bool TrafficUntil(const std::function<bool()>& condition, Nanos limit = Patience()) {
     return job_->Stream(flows_, kLarge, 2, condition, limit);
   }
   bool TrafficFor(Nanos time) {
-    return TrafficUntil([&, end = world_->Now() + time] { return world_->Now() >= end; }, time + kPatience);
+    return TrafficUntil([&, end = world_->Now() + time] { return world_->Now() >= end; }, time + Patience());
   }
   bool TrafficMore(uint64_t messages) {
     return TrafficUntil([&, n = job_->received_messages() + messages] { return job_->received_messages() >= n; });
@@ -99,7 +99,7 @@ class Contract : public testing::TestWithParam<Transport> {
     const uint64_t before = job_->received_bytes();
     const Nanos since = world_->Now();
     const auto over = [&, end = since + time] { return world_->Now() >= end; };
-    EXPECT_TRUE(job_->Stream(flows_, kLarge, 4, over, time + kPatience));
+    EXPECT_TRUE(job_->Stream(flows_, kLarge, 4, over, time + Patience()));
     return static_cast<double>(job_->received_bytes() - before) * static_cast<double>(kSecond) / static_cast<double>(world_->Now() - since);
   }
   bool AllFailed() const {
@@ -107,6 +107,8 @@ class Contract : public testing::TestWithParam<Transport> {
       return world_->sender(flow) == FlowState::kFailed && world_->receiver(flow) == FlowState::kFailed;
     });
   }
+  // Of anything that ought to happen soon. On a busy machine soon is a long time.
+  static Nanos Patience() { return GetParam().patience; }
   // What a measured rate may fall short of the due one. Rails that are compared are so slow that two processors fill them.
   static double Fair() { return GetParam().real_time ? 0.85 : 0.9; }
   int Count(End end, Told::What what, int rail = -1) const {
@@ -127,13 +129,13 @@ class Contract : public testing::TestWithParam<Transport> {
   }
   // Everything that is posted ends, everything is right, and the flows can still carry.
   void ExpectAllWell() {
-    ASSERT_TRUE(job_->RunUntilDone(kPatience)) << "a request never ends";
+    ASSERT_TRUE(job_->RunUntilDone(Patience())) << "a request never ends";
     for (const int flow : flows_) {
       EXPECT_EQ(world_->sender(flow), FlowState::kOpen) << world_->SenderError(flow);
       EXPECT_EQ(world_->receiver(flow), FlowState::kOpen) << world_->ReceiverError(flow);
       job_->Exchange(flow, 300'001);
     }
-    ASSERT_TRUE(job_->RunUntilDone(kPatience)) << "a flow carries nothing any more";
+    ASSERT_TRUE(job_->RunUntilDone(Patience())) << "a flow carries nothing any more";
   }
 
   void ExpectErrorAfterDeathOf(End end, bool child_holds_sockets) {
@@ -147,7 +149,8 @@ class Contract : public testing::TestWithParam<Transport> {
     world_->KillProcess(end, child_holds_sockets);
     const Nanos since = world_->Now();
     const auto failed = [&](int flow) { return (end == 1 ? world_->sender(flow) : world_->receiver(flow)) == FlowState::kFailed; };
-    ASSERT_TRUE(job_->RunUntil([&] { return std::all_of(flows_.begin(), flows_.end(), failed); }, kPatience)) << "waits for a dead process";
+    ASSERT_TRUE(job_->RunUntil([&] { return std::all_of(flows_.begin(), flows_.end(), failed); }, Patience()))
+        << "waits for a dead process";
     EXPECT_LT(world_->Now() - since, 4 * kSecond);
     const std::string error = end == 1 ? world_->SenderError(flows_[0]) : world_->ReceiverError(flows_[0]);
     EXPECT_NE(error.find(world_->Node(end)), std::string::npos) << error;

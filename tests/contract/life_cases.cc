@@ -74,7 +74,7 @@ TEST_P(Contract, AbortOfEitherSideIsTheOthersError) {
     job_->Reset(aborted);
     flows_.erase(flows_.begin());
     const auto state = [&] { return sender_aborts ? world_->receiver(aborted) : world_->sender(aborted); };
-    ASSERT_TRUE(job_->RunUntil([&] { return state() == FlowState::kFailed; }, kPatience)) << "nobody is told";
+    ASSERT_TRUE(job_->RunUntil([&] { return state() == FlowState::kFailed; }, Patience())) << "nobody is told";
     EXPECT_NE(sender_aborts ? world_->ReceiverError(aborted) : world_->SenderError(aborted), "");
     ASSERT_TRUE(TrafficMore(6));
     sender_aborts ? world_->CloseReceive(aborted) : world_->CloseSend(aborted);
@@ -133,22 +133,21 @@ TEST_P(Contract, LastWordsOutliveFlowAndProcess) {
     for (const int flow : flows_) job_->Exchange(flow, 2 * kLarge);
     job_->RunFor(10 * kMs);
     if (deaf < kRails) world_->Silence(1, deaf);
-    ASSERT_TRUE(job_->RunUntil([&] { return job_->received_messages() == 2 * flows_.size(); }, kPatience));
+    ASSERT_TRUE(job_->RunUntil([&] { return job_->received_messages() == 2 * flows_.size(); }, Patience()));
     for (const int flow : flows_) world_->CloseReceive(flow);
     job_->Forget(1);
     world_->EndProcess(1);
-    ASSERT_TRUE(job_->RunUntil([&] { return job_->done(); }, kPatience)) << "the last acknowledgement was lost";
+    ASSERT_TRUE(job_->RunUntil([&] { return job_->done(); }, Patience())) << "the last acknowledgement was lost";
     TearDown();
   }
 }
 
 TEST_P(Contract, GrayRailIsUsedForWhatItMovesAndNotGivenUp) {
   // As below.
-  constexpr int64_t kRailBytesPerS = 10'000'000;
-  Make({.rail_bytes_per_s = kRailBytesPerS});
+  Make({.rail_bytes_per_s = 10'000'000});
   Start(kRails);
   const double healthy = Goodput(kSecond);
-  EXPECT_GT(healthy, Fair() * kRails * kRailBytesPerS) << "the rails are not filled";
+  EXPECT_GT(healthy, Fair() * kRails * static_cast<double>(options_.rail_bytes_per_s)) << "the rails are not filled";
   world_->Slow(0, 1, 4);
   ASSERT_TRUE(TrafficFor(kSecond));  // it may be found out
   const double gray = Goodput(kSecond);
@@ -166,7 +165,7 @@ TEST_P(Contract, PathsOpenWithRailsDeadAtTheStart) {
   Make({.silence = 100 * kMs, .cut_at_start = {{0, 1}, {1, 2}}});
   world_->Silence(1, 3);
   for (int rail = 0; rail < kRails; ++rail) flows_.push_back(job_->Open(0, rail));
-  ASSERT_TRUE(job_->RunUntilOpen(kPatience));
+  ASSERT_TRUE(job_->RunUntilOpen(Patience()));
   ASSERT_TRUE(TrafficMore(16)) << "one rail of four";
   for (const auto& [end, rail] : {std::pair(0, 1), {1, 2}, {1, 3}}) {
     world_->Heal(end, rail);
@@ -190,7 +189,7 @@ TEST_P(Contract, PathsFaultsDuringConnectAndAccept) {
     world_->Heal(variant % 2, 0);
     world_->Heal(1, kOob);
     if (variant == 1) world_->ContinueProcess(1);
-    ASSERT_TRUE(job_->RunUntilOpen(kPatience)) << "flows do not open";
+    ASSERT_TRUE(job_->RunUntilOpen(Patience())) << "flows do not open";
     ASSERT_TRUE(TrafficMore(8));
     world_->Heal(1, 1);
     world_->Heal(0, 2);
@@ -208,7 +207,7 @@ TEST_P(Contract, PathsAllLostAndBackWithinTheDeadline) {
     for (int rail = out_of_band_too ? kOob : 0; rail < kRails; ++rail) world_->Cut(std::max(rail, 0) % 2, rail);
     job_->RunFor(kSecond);
     for (int rail = kOob; rail < kRails; ++rail) world_->Heal(std::max(rail, 0) % 2, rail);
-    ASSERT_TRUE(job_->RunUntilDone(kPatience));
+    ASSERT_TRUE(job_->RunUntilDone(Patience()));
   }
   ExpectAllWell();
 }
@@ -223,7 +222,7 @@ TEST_P(Contract, PathsAllLostBeyondTheDeadlineIsAnErrorAtBothEnds) {
   for (int rail = 0; rail < kRails; ++rail) world_->Silence(1, rail);
   job_->RunFor(20 * kMs);
   ASSERT_TRUE(job_->busy()) << "the traffic was over before the rails were silent";
-  ASSERT_TRUE(job_->RunUntil([&] { return AllFailed(); }, kPatience)) << "waits for ever";
+  ASSERT_TRUE(job_->RunUntil([&] { return AllFailed(); }, Patience())) << "waits for ever";
   EXPECT_GE(world_->Now() - since, kShortDeadline - 100 * kMs) << "an error is final: never early";
   EXPECT_LE(world_->Now() - since, kShortDeadline + 3 * kSecond);
   for (const std::string& error : {world_->SenderError(flows_[0]), world_->ReceiverError(flows_[0])}) {
@@ -248,16 +247,15 @@ TEST_P(Contract, PathsToANodeThatVanishedAreAnErrorAtBothEnds) {
   for (int rail = kOob; rail < kRails; ++rail) world_->Silence(1, rail);
   job_->RunFor(20 * kMs);
   ASSERT_TRUE(job_->busy()) << "the traffic was over before the rails were silent";
-  ASSERT_TRUE(job_->RunUntil([&] { return AllFailed(); }, kPatience)) << "waits for ever";
+  ASSERT_TRUE(job_->RunUntil([&] { return AllFailed(); }, Patience())) << "waits for ever";
   EXPECT_GE(world_->Now() - since, kShortDeadline - 100 * kMs) << "an error is final: never early";
 }
 
 TEST_P(Contract, PathsThatTheTwoEndsLostDifferently) {
   // Slow enough for the rails to be the limit, not the processors, even with a sanitizer.
-  constexpr int64_t kRailBytesPerS = 10'000'000;
   for (const bool full_fabric : {false, true}) {
     SCOPED_TRACE(full_fabric ? "full fabric" : "rail fabric");
-    Make({.full_fabric = full_fabric, .silence = 100 * kMs, .rail_bytes_per_s = kRailBytesPerS});
+    Make({.full_fabric = full_fabric, .silence = 100 * kMs, .rail_bytes_per_s = 10'000'000});
     Start(kRails);
     const double healthy = Goodput(kSecond);
     world_->Cut(0, 0);
@@ -271,7 +269,8 @@ TEST_P(Contract, PathsThatTheTwoEndsLostDifferently) {
     const double left = Goodput(1500 * kMs);
     EXPECT_GT(left, Fair() * healthy * (full_fabric ? 3 : 2) / kRails) << "healthy " << healthy * 1e-6 << " MB/s, left " << left * 1e-6;
     if (full_fabric) {
-      EXPECT_GT(world_->LeftBytes(0, 1) - before, 0.3 * 1.5 * kRailBytesPerS) << "a rail that works is idle";
+      EXPECT_GT(world_->LeftBytes(0, 1) - before, 0.3 * 1.5 * static_cast<double>(options_.rail_bytes_per_s))
+          << "a rail that works is idle";
     }
     const int up[] = {LinksUp(0, 0), LinksUp(0, 1)};
     world_->Heal(0, 0);

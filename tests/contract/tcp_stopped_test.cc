@@ -26,7 +26,7 @@ class Stopped : public Contract {
     Make({.deadline = kShortDeadline, .silence = 100 * kMs});
     Start(2);
     flows_.push_back(job_->Open(1, 0));
-    ASSERT_TRUE(job_->RunUntilOpen(kPatience));
+    ASSERT_TRUE(job_->RunUntilOpen(Patience()));
     ASSERT_TRUE(TrafficMore(8));
     for (const int flow : flows_) job_->Exchange(flow, 4 * kLarge);
     world_->StopProcess(end);
@@ -38,7 +38,7 @@ class Stopped : public Contract {
     EXPECT_GE(waiting, 1) << "nobody has asked for it";
     EXPECT_LE(waiting, kHandful);
     world_->ContinueProcess(end);
-    ASSERT_TRUE(job_->RunUntilDone(kPatience));
+    ASSERT_TRUE(job_->RunUntilDone(Patience()));
     ExpectAllWell();
     for (const End other : {0, 1}) EXPECT_EQ(Fences(other), 0) << "a stopped process is no fault";
     TearDown();

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -132,6 +133,11 @@ struct Transport {
   std::unique_ptr<World> (*make)(const Options& options);
   // Real time passes: what is measured includes a busy machine.
   bool real_time = false;
+  // How long to wait for what ought to happen soon.
+  Nanos patience = 20 * kNanosPerSecond;
+  // What the machine keeps up with: rails for which a test asks more are so fast, and a silence for which it asks less is so long.
+  int64_t rail_bytes_per_s_most = std::numeric_limits<int64_t>::max();
+  Nanos silence_least = 0;
 };
 
 inline void PrintTo(const Transport& transport, std::ostream* out) { *out << transport.name; }

@@ -7,42 +7,41 @@
 #include <string>
 #include <vector>
 
-#include "tests/contract/world.h"
+#include "tests/contract/processes/nodes.h"
 
 namespace r2cc::contract {
 
-class Lab {
+class Lab final : public Nodes {
  public:
   // Null and one line in `error` ("needs root: ...") if this machine or user cannot have it.
   static std::unique_ptr<Lab> Make(bool full_fabric, std::string* error);
-  ~Lab();
+  ~Lab() override;
   Lab(const Lab&) = delete;
   Lab& operator=(const Lab&) = delete;
 
-  // A descriptor of the node's namespace, for setns(); the caller's to close.
-  int OpenNamespace(End end) const;
-  static std::string Interface(int rail);  // kOob: the management interface
+  int OpenNamespace(End end) const override;
+  std::string InterfaceOf(End /*end*/, int rail) const override { return Interface(rail); }
 
   // ---- `rail` may be kOob ----
 
-  void Cut(End end, int rail);
-  void Silence(End end, int rail);
-  void Heal(End end, int rail);
+  void Cut(End end, int rail) override;
+  void Silence(End end, int rail) override;
+  void Heal(End end, int rail) override;
   // The interface gets another address in the place of the one that it has. Not in a full fabric.
   void Renumber(End end, int rail);
   // It is deleted and made anew, with the address that it had.
   void Remake(End end, int rail);
-  void Shape(End end, int rail, int64_t bytes_per_s);
+  void Shape(End end, int rail, int64_t bytes_per_s) override;
+  void Reset(int64_t rail_bytes_per_s) override;
   // Of listeners that are opened from now on: so many connections wait to be accepted.
   void LimitBacklog(End end, int connections);
   // Resets all connections of the management interface.
   void ResetOob(End end);
   // Connections that wait there to be accepted.
   int WaitingOob(End end) const;
-  // As when it was made, every rail at this rate.
-  void Reset(int64_t rail_bytes_per_s);
 
  private:
+  static std::string Interface(int rail);
   enum Namespace { kNode0, kNode1, kFabric, kNamespaces };
   struct RailState {
     bool cut = false;

@@ -1,6 +1,6 @@
 // What the test says to a process of the world, and what it hears: fixed packets on a SOCK_SEQPACKET pair. Both are of one build.
-#ifndef R2CC_TESTS_CONTRACT_TCP_PROTOCOL_H_
-#define R2CC_TESTS_CONTRACT_TCP_PROTOCOL_H_
+#ifndef R2CC_TESTS_CONTRACT_PROCESSES_PROTOCOL_H_
+#define R2CC_TESTS_CONTRACT_PROCESSES_PROTOCOL_H_
 
 #include <cstdint>
 
@@ -13,6 +13,8 @@ namespace r2cc::contract {
 constexpr int kCommandsFd = 3;
 constexpr int kMemoryFd = 4;
 constexpr int kNamespaceFd = 5;
+// In its environment: what the rails of the other end are called, comma separated.
+constexpr char kPeerRails[] = "CONTRACT_PEER_RAILS";
 constexpr uint64_t kMemoryBytes = uint64_t{4} << 30;  // most of it never touched
 
 constexpr int kFlowsMax = 12;
@@ -23,6 +25,7 @@ struct Command {
   enum class Kind : uint32_t {
     kListen,        // flow; answered with a handle
     kConnect,       // flow, rail, handle; answered
+    kRegister,      // offset in the memory, bytes: as NCCL does, before buffers there are used
     kSend,          // flow, offset in the memory, bytes
     kReceive,       // likewise
     kCloseSend,     // flow; answered when it has returned
@@ -67,4 +70,4 @@ struct Status {
 
 }  // namespace r2cc::contract
 
-#endif  // R2CC_TESTS_CONTRACT_TCP_PROTOCOL_H_
+#endif  // R2CC_TESTS_CONTRACT_PROCESSES_PROTOCOL_H_

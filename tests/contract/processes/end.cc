@@ -1,4 +1,4 @@
-// One process of the world over TCP: an Engine as the plugin starts it, told what to do by the test.
+// One process of the world: an Engine as the plugin starts it, told what to do by the test.
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <linux/if_link.h>
@@ -17,16 +17,18 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/core/fork_guard.h"
 #include "netplugin/config/config.h"
+#include "netplugin/plugin/verbs_rails.h"
 #include "netplugin/rails/link_monitor.h"
 #include "netplugin/rails/rails.h"
 #include "netplugin/transport/engine.h"
 #include "netplugin/transport/tcp/tcp_transport.h"
-#include "tests/contract/tcp/protocol.h"
+#include "tests/contract/processes/protocol.h"
 
 namespace r2cc::contract {
 namespace {
@@ -104,7 +106,13 @@ class Process {
       const std::lock_guard lock(warning_mutex_);
       if (level == net::LogLevel::kWarn) warning_ = line;
     };
+    const End end = parts.config.node == "n0" ? 0 : 1;
+    for (const net::Rail& rail : parts.rails) rails_[end].push_back(rail.name);
+    own_rails_ = &rails_[end];
+    std::istringstream peers(std::getenv(kPeerRails));
+    for (std::string name; std::getline(peers, name, ',');) rails_[1 - end].push_back(name);
     parts.make_transport = net::TcpTransport::Maker(parts.config);
+    parts.make_rail_transport = net::MakeVerbsRails;
     engine_ = net::Engine::Start(std::move(parts), &error);
     if (engine_ == nullptr) Die(error);
   }
@@ -130,8 +138,9 @@ class Process {
     switch (command.kind) {
       case Command::Kind::kListen: return Listen(command);
       case Command::Kind::kConnect: return Connect(command);
-      case Command::Kind::kSend: engine_->Send(sends_.at(command.flow).get(), memory_ + command.offset, command.bytes); return;
-      case Command::Kind::kReceive: engine_->Receive(receives_.at(command.flow).get(), memory_ + command.offset, command.bytes); return;
+      case Command::Kind::kRegister: return Register(command);
+      case Command::Kind::kSend: engine_->Send(sends_.at(command.flow).get(), BufferAt(command.offset), command.bytes); return;
+      case Command::Kind::kReceive: engine_->Receive(receives_.at(command.flow).get(), BufferAt(command.offset), command.bytes); return;
       case Command::Kind::kCloseSend:
         engine_->Close(std::move(sends_.at(command.flow)));
         sends_.erase(command.flow);
@@ -175,13 +184,26 @@ class Process {
     Say(answer);
   }
 
+  void Register(const Command& command) {
+    std::string error;
+    const net::Memory like{.base = memory_ + command.offset, .bytes = command.bytes};
+    registered_[command.offset] = engine_->memory().Register(like, &error);
+    // Without it a buffer is copied, which is another way to be right.
+    if (registered_[command.offset] == nullptr) std::fprintf(stderr, "contract end: %s\n", error.c_str());
+  }
+
+  net::Buffer BufferAt(uint64_t offset) const {
+    const auto after = registered_.upper_bound(offset);
+    return net::BufferIn(after == registered_.begin() ? nullptr : std::prev(after)->second, memory_ + offset);
+  }
+
   void Publish(const Command& command) {
     plan::Plan plan;
     plan.epoch.counter = ++plans_;
     for (int i = 0; i < command.verdict_count; ++i) {
       const World::Verdict& verdict = command.verdicts[i];
-      plan.nics.push_back(
-          {"n" + std::to_string(verdict.node), "rail" + std::to_string(verdict.rail), verdict.state, verdict.weight_permille});
+      plan.nics.push_back({"n" + std::to_string(verdict.node), rails_[verdict.node].at(static_cast<size_t>(verdict.rail)), verdict.state,
+                           verdict.weight_permille});
     }
     const std::lock_guard lock(strings_.mutex);
     strings_.page = std::make_unique<plan::PageCopy>(plan::PageCopyOf(plan));
@@ -251,13 +273,14 @@ class Process {
     std::copy(sizes->last.begin(), sizes->last.end(), status->sizes);
   }
 
-  static void CountBytes(uint64_t (&left_bytes)[kRails]) {
+  void CountBytes(uint64_t (&left_bytes)[kRails]) const {
     ifaddrs* all = nullptr;
     if (getifaddrs(&all) != 0) return;
     for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-      if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_PACKET || std::strncmp(one->ifa_name, "rail", 4) != 0) continue;
-      const int rail = std::atoi(one->ifa_name + 4);
-      if (rail < kRails) left_bytes[rail] = static_cast<const rtnl_link_stats*>(one->ifa_data)->tx_bytes;
+      if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_PACKET) continue;
+      const auto rail = std::find(own_rails_->begin(), own_rails_->end(), one->ifa_name);
+      if (rail == own_rails_->end()) continue;
+      left_bytes[rail - own_rails_->begin()] = static_cast<const rtnl_link_stats*>(one->ifa_data)->tx_bytes;
     }
     freeifaddrs(all);
   }
@@ -266,7 +289,10 @@ class Process {
   std::mutex warning_mutex_;
   std::string warning_;
   std::byte* memory_ = nullptr;
+  std::vector<std::string> rails_[2];  // by node
+  const std::vector<std::string>* own_rails_ = nullptr;
   std::unique_ptr<net::Engine> engine_;
+  std::map<uint64_t, const net::Memory*> registered_;  // by offset
   std::map<int, uint64_t> listens_;
   std::map<int, std::unique_ptr<net::SendComm>> sends_;
   std::map<int, std::unique_ptr<net::RecvComm>> receives_;
