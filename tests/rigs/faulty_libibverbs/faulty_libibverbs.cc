@@ -40,8 +40,8 @@ class Injector {
     for (const Fault& fault : faults_) {
       if (fault.kind != kind || fault.number != number) continue;
       ++injected_;
-      constexpr std::array kNames = {"completion", "post_send", "post_receive"};
-      std::fprintf(stderr, "faulty_libibverbs: %s %llu fails with %d\n", kNames[static_cast<size_t>(kind)],
+      constexpr std::array kNames = {"completion", "post_send", "post_receive", "the queue pair of post_send"};
+      std::fprintf(stderr, "faulty_libibverbs: %s %llu gets %d\n", kNames[static_cast<size_t>(kind)],
                    static_cast<unsigned long long>(number), fault.value);
       return fault.value;
     }
@@ -51,7 +51,7 @@ class Injector {
 
  private:
   std::vector<Fault> faults_;
-  std::array<std::atomic<uint64_t>, 3> counts_{};
+  std::array<std::atomic<uint64_t>, 4> counts_{};
   std::atomic<int> injected_ = 0;
 };
 
@@ -71,6 +71,13 @@ Original& Of(const ibv_context* context) {
   return *std::find_if(originals.begin(), originals.end(), [&](const Original& entry) { return entry.context == context; });
 }
 
+// A function of the machine's library.
+template <typename Function>
+Function* Machines(const char* name) {
+  void* const library = dlopen(kMachines, RTLD_NOW | RTLD_NOLOAD);
+  return reinterpret_cast<Function*>(dlvsym(library, name, "IBVERBS_1.1"));
+}
+
 int Poll(ibv_cq* queue, int room, ibv_wc* completions) {
   const int count = Of(queue->context).poll_cq(queue, room, completions);
   for (int i = 0; i < count; ++i) {
@@ -87,6 +94,10 @@ int PostSend(ibv_qp* pair, ibv_send_wr* list, ibv_send_wr** bad) {
     *bad = list;
     return error;
   }
+  if (const int state = injector.Next(FaultKind::kPairState); state != 0) {
+    ibv_qp_attr attributes{.qp_state = static_cast<ibv_qp_state>(state)};
+    Machines<int(ibv_qp*, ibv_qp_attr*, int)>("ibv_modify_qp")(pair, &attributes, IBV_QP_STATE);
+  }
   return Of(pair->context).post_send(pair, list, bad);
 }
 
@@ -99,9 +110,7 @@ int PostReceive(ibv_qp* pair, ibv_recv_wr* list, ibv_recv_wr** bad) {
 }
 
 ibv_context* Open(ibv_device* device) {
-  void* const machines = dlopen(kMachines, RTLD_NOW | RTLD_NOLOAD);
-  const auto open = reinterpret_cast<ibv_context* (*)(ibv_device*)>(dlvsym(machines, "ibv_open_device", "IBVERBS_1.1"));
-  ibv_context* const context = open(device);
+  ibv_context* const context = Machines<ibv_context*(ibv_device*)>("ibv_open_device")(device);
   if (context == nullptr) return nullptr;
   const std::lock_guard lock(originals_mutex);
   auto entry = std::find_if(originals.begin(), originals.end(), [&](const Original& original) { return original.context == context; });

@@ -10,7 +10,10 @@ namespace {
 constexpr struct {
   std::string_view name;
   FaultKind kind;
-} kKinds[] = {{"completion", FaultKind::kCompletion}, {"post_send", FaultKind::kPostSend}, {"post_receive", FaultKind::kPostReceive}};
+} kKinds[] = {{"completion", FaultKind::kCompletion},
+              {"post_send", FaultKind::kPostSend},
+              {"post_receive", FaultKind::kPostReceive},
+              {"pair_state", FaultKind::kPairState}};
 
 // What stands before `mark`, which goes too.
 std::string_view Take(std::string_view* text, char mark) {
@@ -38,8 +41,8 @@ bool ParseFaults(std::string_view text, std::vector<Fault>* faults, std::string*
     Fault fault;
     const std::string_view number = Take(&rest, ':');
     if (kind == std::end(kKinds) || !Read(number, &fault.number) || !Read(rest, &fault.value)) {
-      *error =
-          "R2CC_VERBS_FAULTS: '" + std::string(whole) + "' is not KIND:NUMBER:VALUE with a kind of completion, post_send, post_receive";
+      *error = "R2CC_VERBS_FAULTS: '" + std::string(whole) +
+               "' is not KIND:NUMBER:VALUE with a kind of completion, post_send, post_receive, pair_state";
       return false;
     }
     fault.kind = kind->kind;

@@ -9,15 +9,15 @@
 
 namespace r2cc::rig {
 
-enum class FaultKind { kCompletion, kPostSend, kPostReceive };
+enum class FaultKind { kCompletion, kPostSend, kPostReceive, kPairState };
 
 struct Fault {
   FaultKind kind = FaultKind::kCompletion;
-  uint64_t number = 0;  // the how-manieth of its kind in the process, from 1
-  int value = 0;        // the status of a completion, the errno value of a post
+  uint64_t number = 0;  // the how-manieth of its kind in the process, from 1; of kPairState: of the sends posted
+  int value = 0;        // the status of a completion, the errno value of a post, the ibv_qp_state into which the queue pair goes by itself
 };
 
-// "completion:3:12,post_send:5:11,post_receive:9:12". False with one line in `*error`: it cannot be read.
+// "completion:3:12,post_send:5:11,post_receive:9:12,pair_state:40:6". False with one line in `*error`: it cannot be read.
 bool ParseFaults(std::string_view text, std::vector<Fault>* faults, std::string* error);
 
 }  // namespace r2cc::rig

@@ -12,13 +12,14 @@ namespace {
 TEST(PlanTest, EachEntryIsAFault) {
   std::vector<Fault> faults;
   std::string error;
-  ASSERT_TRUE(ParseFaults("completion:3:12,post_send:5:11,post_receive:9:12", &faults, &error)) << error;
-  ASSERT_EQ(faults.size(), 3u);
+  ASSERT_TRUE(ParseFaults("completion:3:12,post_send:5:11,post_receive:9:12,pair_state:40:6", &faults, &error)) << error;
+  ASSERT_EQ(faults.size(), 4u);
   EXPECT_EQ(faults[0].kind, FaultKind::kCompletion);
   EXPECT_EQ(faults[0].number, 3u);
   EXPECT_EQ(faults[0].value, 12);
   EXPECT_EQ(faults[1].kind, FaultKind::kPostSend);
   EXPECT_EQ(faults[2].kind, FaultKind::kPostReceive);
+  EXPECT_EQ(faults[3].kind, FaultKind::kPairState);
 }
 
 TEST(PlanTest, NothingIsNoFault) {

@@ -12,6 +12,7 @@ def one_guest_test(
         wiring = "pair",
         limit_s = 120,
         size = "medium",
+        tags = [],
         **kwargs):
     """Runs `program` as root in a guest: it passes if that exits with 0 and the kernel of the guest has no complaint.
 
@@ -28,6 +29,7 @@ def one_guest_test(
       wiring: "pair" or "bridge", see rails.sh.
       limit_s: how long the program may take. The guest needs 10 s more, and a multiple on a busy machine.
       size: as in every rule; it bounds all of it.
+      tags: besides those of every guest; "manual": by hand alone.
       **kwargs: as in py_test.
     """
     r2cc_py_test(
@@ -38,7 +40,7 @@ def one_guest_test(
                ["$(rootpath %s)" % program] + args,
         data = [program] + data,
         # The guest sees the host's files as they are; it keeps one processor busy, and one more for its disk and our eyes.
-        tags = ["cpu:2", "local"],
+        tags = ["cpu:2", "local"] + tags,
         deps = ["//tests/rigs/one_guest"],
         **kwargs
     )

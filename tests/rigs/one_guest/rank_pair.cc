@@ -30,6 +30,12 @@ std::string ReadAll(const std::string& path) {
   return text.str();
 }
 
+int TimesIn(const std::string& text, const std::string& words) {
+  int times = 0;
+  for (size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++times;
+  return times;
+}
+
 }  // namespace
 
 void Shell(const std::string& command) { EXPECT_EQ(std::system(command.c_str()), 0) << command; }
@@ -59,8 +65,10 @@ RankPair::RankPair(const Options& options) {
           std::string("--nranks"), std::string("2"), std::string("--root"), "127.0.0.1:" + std::to_string(port), std::string("--trace"),
           folder_ + "/trace", std::string("--timeout"), std::string("30"), std::string("--debug")})
       words.push_back(word);
+    std::string rails;
+    for (int rail = 0; rail < options.rails; ++rail) rails += (rail == 0 ? "v" : ",v") + std::to_string(rail) + kNodes[rank];
     std::map<std::string, std::string> variables = {{"R2CC_NODE", kNodes[rank]},
-                                                    {"R2CC_RAILS", std::string("v0") + kNodes[rank] + ",v1" + kNodes[rank]},
+                                                    {"R2CC_RAILS", rails},
                                                     {"R2CC_OOB_IFNAME", "127.0.0.1"},
                                                     {"R2CC_ATTACH", "none"},
                                                     {"R2CC_LOG", "info"}};
@@ -144,6 +152,12 @@ bool RankPair::EndedWell() {
       std::printf("rank %d %s, state %d:\n%s\n", rank, pids_[rank] < 0 ? "ended" : "runs", states_[rank], Said(rank).c_str());
   return well;
 }
+
+bool RankPair::AwaitUp(int rank, const std::string& rail, int times) const {
+  return Await([&] { return TimesIn(Said(rank), "rail " + rail + " is up") >= times; });
+}
+
+int RankPair::LinksUp(int rank) const { return TimesIn(Said(rank), " is up, incarnation "); }
 
 std::string RankPair::Said(int rank) const { return ReadAll(folder_ + "/" + kNodes[rank]); }
 

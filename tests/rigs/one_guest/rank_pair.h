@@ -32,6 +32,7 @@ class RankPair {
     std::vector<std::string> arguments;              // of both ranks: collective, sizes
     std::map<std::string, std::string> environment;  // of both
     std::map<std::string, std::string> of_rank[2];   // of one
+    int rails = 2;                                   // v0a, v1a, ...
   };
   explicit RankPair(const Options& options);
   // Kills what still runs.
@@ -52,6 +53,10 @@ class RankPair {
   void Ask();
   // Both have ended well: every byte was right. Else prints what they said.
   bool EndedWell();
+  // Rank 0 or 1 has said so often that the rail is up again. False: not within Await()'s time.
+  bool AwaitUp(int rank, const std::string& rail, int times) const;
+  // How often rank 0 or 1 has said that a link of its sends is up; with R2CC_LOG=debug alone.
+  int LinksUp(int rank) const;
   // What rank 0 or 1 printed.
   std::string Said(int rank) const;
   // Of the last lines of both: how often a rail of that node and name failed over; -1: it was not said.

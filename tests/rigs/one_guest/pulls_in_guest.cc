@@ -1,0 +1,104 @@
+// How long a job over RDMA rails stands still when a cable is pulled, and when a rail falls silent: twenty of each, and what the healthy
+// job waits beside them. In a guest whose rails are bridges. By hand: the figures are those of a quiet machine.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/rigs/one_guest/rank_pair.h"
+
+namespace r2cc::rig {
+namespace {
+
+constexpr int kJobs = 4;
+constexpr int kFaultsOfJob = 5;  // a job's trace is read all over again at each look, on the one processor
+constexpr size_t kSome = 16;     // both rails are in use
+constexpr double kMs = 1e-6;
+constexpr double kSilenceMs = 250;  // R2CC_SILENCE_MS, as it is by itself
+
+double Median(std::vector<double> of) {
+  std::sort(of.begin(), of.end());
+  return of.empty() ? 0 : (of[(of.size() - 1) / 2] + of[of.size() / 2]) / 2;
+}
+
+struct Stalls {
+  std::vector<double> healthy_p99_ms;  // of each job, between its faults
+  std::vector<double> stall_ms;
+};
+
+// Rails 0 and 1 in turn, at node a's end and node b's: `cut` and `mend` are given "0a", "1b", ...
+Stalls Measure(const std::function<std::string(std::string)>& cut, const std::function<std::string(std::string)>& mend) {
+  Stalls stalls;
+  for (int i = 0; i < kJobs; ++i) {
+    RankPair job({.arguments = {"all_reduce", "-b", "256K", "--seconds", "600"},
+                  .environment = {{"R2CC_TRANSPORT", "verbs"}, {"R2CC_LOG", "debug"}},
+                  .of_rank = {}});
+    for (int fault = 0; fault < kFaultsOfJob; ++fault) {
+      const std::string end = std::to_string(fault % 2) + ((i + fault / 2) % 2 == 0 ? "a" : "b");
+      const int64_t healthy = MonotonicNs();
+      EXPECT_TRUE(job.AwaitMore(4 * kSome)) << job.Said(0) << job.Said(1);
+      const int64_t now = MonotonicNs();
+      const int links[2] = {job.LinksUp(0), job.LinksUp(1)};
+      Shell(cut(end));
+      EXPECT_TRUE(job.AwaitMore(kSome)) << job.Said(0) << job.Said(1);
+      stalls.stall_ms.push_back(static_cast<double>(job.LongestWaitNs(now)) * kMs);
+      stalls.healthy_p99_ms.push_back(static_cast<double>(job.UsualWaitNs(healthy, now)) * kMs);
+      Shell(mend(end));
+      // Both directions use the rail again before the other one is cut.
+      EXPECT_TRUE(Await([&] { return job.LinksUp(0) > links[0] && job.LinksUp(1) > links[1]; })) << job.Said(0) << job.Said(1);
+      if (testing::Test::HasFailure()) return stalls;
+    }
+    job.Ask();
+    EXPECT_TRUE(job.EndedWell());
+  }
+  return stalls;
+}
+
+// The median of the stalls is within `most_ms` of what the healthy job waits.
+void Judge(const char* what, const Stalls& stalls, double most_ms) {
+  const double healthy = Median(stalls.healthy_p99_ms);
+  const double median = Median(stalls.stall_ms);
+  std::printf("%zu x %s: longest wait, median %.0f ms, worst %.0f ms; the healthy job's 99th percentile %.0f ms; each:",
+              stalls.stall_ms.size(), what, median, *std::max_element(stalls.stall_ms.begin(), stalls.stall_ms.end()), healthy);
+  for (const double one : stalls.stall_ms) std::printf(" %.0f", one);
+  std::printf("\n");
+  EXPECT_EQ(stalls.stall_ms.size(), static_cast<size_t>(kJobs * kFaultsOfJob));
+  EXPECT_LE(median, healthy + most_ms);
+}
+
+TEST(PullsInGuest, APulledCableCostsFiftyMilliseconds) {
+  Judge("cable pulled",
+        Measure([](const std::string& end) { return "ip link set p" + end + " down"; },
+                [](const std::string& end) { return "ip link set p" + end + " up"; }),
+        50);
+}
+
+TEST(PullsInGuest, ASilentRailCostsTheSilenceAndAHundredMilliseconds) {
+  Judge("rail silent",
+        Measure([](const std::string& end) { return "ip link set p" + end + " nomaster"; },
+                [](const std::string& end) { return "ip link set p" + end + " master bridge" + end.substr(0, 1); }),
+        kSilenceMs + 100);
+}
+
+TEST(PullsInGuest, ARailThatFlapsTenTimesCostsTime) {
+  RankPair job(
+      {.arguments = {"all_reduce", "-b", "256K", "--seconds", "600"}, .environment = {{"R2CC_TRANSPORT", "verbs"}}, .of_rank = {}});
+  ASSERT_TRUE(job.AwaitMore(4 * kSome)) << job.Said(0) << job.Said(1);
+  const int64_t since = MonotonicNs();
+  for (int flap = 0; flap < 10; ++flap) {
+    Shell("ip link set p0b down");
+    ASSERT_TRUE(job.AwaitMore(2));
+    Shell("ip link set p0b up");
+    ASSERT_TRUE(job.AwaitUp(1, "v0b", flap + 1)) << job.Said(1);
+  }
+  ASSERT_TRUE(job.AwaitMore(4 * kSome));
+  std::printf("10 flaps: longest wait %.0f ms\n", static_cast<double>(job.LongestWaitNs(since)) * kMs);
+  job.Ask();
+  EXPECT_TRUE(job.EndedWell());
+}
+
+}  // namespace
+}  // namespace r2cc::rig
