@@ -5,7 +5,7 @@ load(":debian_package.bzl", "debian_package")
 
 _LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 _DRILL = "/usr/share/r2cc-drill"
-_DRILL_MODULES = ["chart", "main", "record", "report", "runner", "story"]
+_DRILL_MODULES = ["arguments", "chart", "main", "record", "report", "runner", "story"]
 _RIG_MODULES = [
     "binaries",
     "cluster",
@@ -97,6 +97,7 @@ def _drill(**kwargs):
         name = "r2cc-drill",
         executables = {"/usr/bin/r2cc-drill": ":r2cc-drill"},
         files = modules,
+        gzips = {"/usr/share/man/man1/r2cc-drill.1.gz": "//deploy/man:r2cc-drill.1"},
         # Where the drill of a source tree looks for what was built.
         links = {
             _DRILL + "/client/r2ccctl": "../../../bin/r2ccctl",

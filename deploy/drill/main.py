@@ -9,11 +9,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from typing import Iterator, NoReturn, Sequence
+from typing import Iterator
 
 from rich.console import Console
 
 from deploy.drill import story
+from deploy.drill.arguments import parse_arguments
 from deploy.drill.record import Record, judge, summary
 from deploy.drill.release import RELEASE, REVISION
 from deploy.drill.report import LiveReport, print_end
@@ -21,7 +22,6 @@ from deploy.drill.rig import namespaces
 from deploy.drill.rig.binaries import built_binaries
 from deploy.drill.rig.cluster import Cluster, JobOptions, keep_logs
 from deploy.drill.rig.lab import LabError, monotonic_ns
-from deploy.drill.rig.layout import rate_bits_per_s
 from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
 from deploy.drill.rig.loopback import LoopbackLab
 from deploy.drill.rig.namespaces import NamespaceLab
@@ -29,7 +29,7 @@ from deploy.drill.rig.processes import Processes
 from deploy.drill.runner import Runner
 from deploy.drill.story import Action
 
-EXIT_FAILED, EXIT_USAGE = 1, 2
+EXIT_FAILED = 1
 NODES, RAILS = 4, 4
 LOG_WIDTH = 120
 FOLDER_PREFIX = "r2cc-drill-"
@@ -42,47 +42,6 @@ def version() -> str:
   for program in (binaries.daemon, binaries.ctl, binaries.perf):
     lines.append(subprocess.run([program, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
   return "\n".join(lines)
-
-
-class VersionAction(argparse.Action):
-  """Asks the programs only when it is wanted."""
-
-  def __call__(self, parser, *_):
-    print(version())
-    parser.exit()
-
-
-class OneLineParser(argparse.ArgumentParser):
-  """Says what is wrong in one line, without the whole usage."""
-
-  def error(self, message: str) -> NoReturn:
-    self.exit(EXIT_USAGE, f"drill: {message} (--help lists the flags)\n")
-
-
-def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-  parser = OneLineParser(prog="drill", description=__doc__, allow_abbrev=False)
-  parser.add_argument("--version", action=VersionAction, nargs=0, help="show the releases and protocols of the drill's programs, and end")
-  parser.add_argument("--plugin", type=pathlib.Path, metavar="PATH", help="the net plugin to drive (default: the one built here)")
-  parser.add_argument("--no-root", action="store_true", help="rails are loopback addresses, also where namespaces would be possible")
-  parser.add_argument("--root-required", action="store_true", help="fail instead of falling back to loopback addresses")
-  parser.add_argument("--rate", default="500mbit", help="of one rail, in namespaces (default: %(default)s)")
-  parser.add_argument("--no-daemon", action="store_true", help="no r2ccd: the plugin alone must survive (needs root)")
-  parser.add_argument("--link-monitor", type=int, choices=(0, 1), default=1, help="0: the plugin's own link monitor is off")
-  parser.add_argument("--quick", action="store_true", help="shorter phases; the figures are rougher")
-  parser.add_argument("--json", action="store_true", help="the last line of the output is a JSON object; all else goes to standard error")
-  parser.add_argument("--keep-logs", type=pathlib.Path, metavar="DIR", help="leave logs, configs and traces there")
-  options = parser.parse_args(arguments)
-  if options.no_root and options.root_required:
-    parser.error("--no-root and --root-required contradict each other")
-  if options.no_root and options.no_daemon:
-    parser.error("--no-daemon needs links that can be cut, and --no-root has none: faults on loopback come from r2ccd")
-  if not options.link_monitor and options.no_daemon:
-    parser.error("--link-monitor 0 and --no-daemon together leave nobody to see a fault")
-  try:
-    rate_bits_per_s(options.rate)
-  except LabError as error:
-    parser.error(str(error))
-  return options
 
 
 def user_path(path: pathlib.Path | None) -> pathlib.Path | None:
@@ -156,7 +115,7 @@ def drill(options: argparse.Namespace, console: Console) -> int:
 
 
 def main() -> int:
-  options = parse_arguments(sys.argv[1:])
+  options = parse_arguments(sys.argv[1:], version)
   console = Console(stderr=options.json)
   if not console.is_terminal:
     console.width = LOG_WIDTH

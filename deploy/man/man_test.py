@@ -44,7 +44,7 @@ class ManTest(unittest.TestCase):
     return [word for word in words if not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text)]
 
   def test_mandoc_finds_nothing_wrong(self):
-    self.assertEqual(len(self.pages), 5)
+    self.assertEqual(len(self.pages), 6)
     for name, page in self.pages.items():
       with self.subTest(page=name):
         judged = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], check=False, capture_output=True, text=True)
@@ -56,7 +56,7 @@ class ManTest(unittest.TestCase):
     self.assertTrue([line for line in judged.stdout.splitlines() if SCDOC not in line])
 
   def test_every_flag_of_the_programs(self):
-    for program, page in (("r2ccd", "r2ccd.8"), ("r2cc-perf", "r2cc-perf.1")):
+    for program, page in (("r2ccd", "r2ccd.8"), ("r2cc-perf", "r2cc-perf.1"), ("flags", "r2cc-drill.1")):
       flags = _flags(_help(self.paths[program]))
       self.assertGreater(len(flags), 5, program)
       self.assertEqual(self.missing(flags, page), [])
