@@ -1,5 +1,6 @@
 #include "netplugin/collnet/operation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/core/check.h"
@@ -13,23 +14,26 @@ using Due = plan::MemberProgress::Due;
 
 namespace {
 
+// Of each lane: so many that a flow never waits for an answer before its next message. A vector of NCCL's is 4 MiB at most, four pieces, of
+// which each lane sends two halves; more under way is more that waits in the flows, and changes nothing else.
+constexpr uint32_t kStepsUnderWay = 8;
+
 struct ReceiveStep {
   bool possible = false;
-  ReceiveState next = ReceiveState::kIdle;
-  bool done = false;  // for MemberProgress
+  ReceiveState next = ReceiveState::kUnderWay;
 };
 constexpr ReceiveStep kImpossible{};
 
-// Rows: states. Columns: kDue, kArrived, kCompletes, kAdded. All contributions of a group but the last are received and forgotten: what
-// looks at the block waits for the last one, and that one waits for the sum.
-constexpr ReceiveStep kReceiveTable[3][4] = {
-    // kIdle
-    {{true, ReceiveState::kUnderWay, false}, kImpossible, kImpossible, kImpossible},
+// Rows: states. Columns: kArrived, kCompletes, kAdded. All contributions of a group but the last are received and forgotten: what looks at
+// the block waits for the last one, and that one waits for the sum.
+constexpr ReceiveStep kReceiveTable[2][3] = {
     // kUnderWay
-    {kImpossible, {true, ReceiveState::kIdle, true}, {true, ReceiveState::kAdding, false}, kImpossible},
+    {{true, ReceiveState::kDone}, {true, ReceiveState::kAdding}, kImpossible},
     // kAdding
-    {kImpossible, kImpossible, kImpossible, {true, ReceiveState::kIdle, true}},
+    {kImpossible, kImpossible, {true, ReceiveState::kDone}},
 };
+
+bool IsOf(const Due& due, uint32_t peer, uint32_t peer_lane) { return due.step.peer == peer && due.step.peer_lane == peer_lane; }
 
 }  // namespace
 
@@ -38,9 +42,8 @@ Operation::Operation(const Offer& offer, Slot slot, std::shared_ptr<const Member
       slot_(slot),
       layout_(std::move(layout)),
       actions_(actions),
-      progress_(layout_->schedule(), layout_->member()),
-      blocks_(layout_->schedule().blocks()),
-      receives_(layout_->schedule().Lanes(layout_->member())) {}
+      progress_(layout_->schedule(), layout_->member(), kStepsUnderWay),
+      blocks_(layout_->schedule().blocks()) {}
 
 Action Operation::Make(Action::Kind kind, const FlowName& flow) const {
   Action action;
@@ -88,14 +91,14 @@ void Operation::BeginSend(const Due& due) {
   send.place = {due.step.after_receives == 0 ? Area::kContribution : Area::kResult, range.begin};
   send.bytes = range.bytes();
   actions_->push_back(std::move(send));
-  if (IsActive(Mutant::kDoneWhenSent)) sent_.push_back(due.lane);
+  if (IsActive(Mutant::kDoneWhenSent)) sent_.emplace_back(due.lane, due.index);
 }
 
 void Operation::FinishSent() {
   for (; !sent_.empty();) {
-    const uint32_t lane = sent_.back();
+    const auto [lane, index] = sent_.back();
     sent_.pop_back();
-    progress_.SendDone(lane, [this](const Due& due) { BeginStep(due); });
+    progress_.SendDone(lane, index, [this](const Due& due) { BeginStep(due); });
   }
 }
 
@@ -106,43 +109,52 @@ void Operation::BeginReceive(const Due& due) {
   receive.place = adds ? Place{Area::kStaging, layout_->StagingOf(due.lane, due.index)} : Place{Area::kResult, range.begin};
   receive.bytes = range.bytes();
   actions_->push_back(std::move(receive));
-  Step(due.lane, ReceiveEvent::kDue);
+  receives_[{due.lane, due.index}].peer = due.step.peer;
 }
 
 void Operation::SendDone(const FlowName& flow) {
   if (IsActive(Mutant::kDoneWhenSent)) return;
-  R2CC_CHECK(progress_.UnderWay(flow.from_lane, false).step.peer == flow.peer);
-  progress_.SendDone(flow.from_lane, [this](const Due& due) { BeginStep(due); });
+  const auto under_way = progress_.UnderWay(flow.from_lane, false);
+  const auto sent = std::find_if(under_way.begin(), under_way.end(), [&](const Due& due) { return IsOf(due, flow.peer, flow.to_lane); });
+  R2CC_CHECK(sent != under_way.end());
+  progress_.SendDone(flow.from_lane, sent->index, [this](const Due& due) { BeginStep(due); });
 }
 
 void Operation::ReceiveDone(const FlowName& flow) {
-  const uint32_t lane = flow.to_lane;
-  R2CC_CHECK(lane < receives_.size() && offers_missing_.count(flow) == 0);
-  const plan::Step step = progress_.UnderWay(lane, true).step;
-  R2CC_CHECK(step.peer == flow.peer);
+  R2CC_CHECK(offers_missing_.count(flow) == 0);
+  const auto under_way = progress_.UnderWay(flow.to_lane, true);
+  const auto arrived = std::find_if(under_way.begin(), under_way.end(), [&](const Due& due) {
+    return IsOf(due, flow.peer, flow.from_lane) && receives_.at({due.lane, due.index}).state == ReceiveState::kUnderWay;
+  });
+  R2CC_CHECK(arrived != under_way.end());
+  const ReceiveName name{arrived->lane, arrived->index};
+  const plan::Step step = arrived->step;
   std::vector<uint32_t> complete;
   if (step.kind == StepKind::kReceiveReduce)
     for (uint32_t block = step.block; block < step.block + step.blocks; ++block)
-      if (CompletesGroup(lane, block)) complete.push_back(block);
-  receives_[lane].sums = static_cast<uint32_t>(complete.size());
+      if (CompletesGroup(name, block)) complete.push_back(block);
+  receives_[name].sums = static_cast<uint32_t>(complete.size());
   for (const uint32_t block : complete) Reduce(block);
-  Step(lane, complete.empty() ? ReceiveEvent::kArrived : ReceiveEvent::kCompletes);
+  Step(name, complete.empty() ? ReceiveEvent::kArrived : ReceiveEvent::kCompletes);
 }
 
-void Operation::Step(uint32_t lane, ReceiveEvent event) {
-  const ReceiveStep step = kReceiveTable[static_cast<int>(receives_[lane].state)][static_cast<int>(event)];
+void Operation::Step(const ReceiveName& name, ReceiveEvent event) {
+  Receive& receive = receives_.at(name);
+  const ReceiveStep step = kReceiveTable[static_cast<int>(receive.state)][static_cast<int>(event)];
   R2CC_CHECK(step.possible);
-  receives_[lane].state = step.next;
+  receive.state = step.next;
   const bool early = IsActive(Mutant::kForwardedEarly) && event == ReceiveEvent::kCompletes;
-  if (early) receives_[lane].state = ReceiveState::kIdle;
-  if (step.done || early) progress_.ReceiveDone(lane, [this](const Due& due) { BeginStep(due); });
-  if (event != ReceiveEvent::kDue) FinishSent();
+  if (step.next == ReceiveState::kDone || early) {
+    receives_.erase(name);
+    progress_.ReceiveDone(name.lane, name.index, [this](const Due& due) { BeginStep(due); });
+  }
+  FinishSent();
 }
 
-bool Operation::CompletesGroup(uint32_t lane, uint32_t number) {
+bool Operation::CompletesGroup(const ReceiveName& receive, uint32_t number) {
   Block& block = blocks_[number];
   if (++block.arrived < layout_->GroupsOf(number)[block.groups_done].receives) return false;
-  block.completed_by = lane;
+  block.completed_by = receive;
   return true;
 }
 
@@ -154,7 +166,7 @@ void Operation::Reduce(uint32_t number) {
   reduce.block = number;
   reduce.bytes = range.bytes();
   reduce.place = {Area::kResult, range.begin};
-  const uint32_t last_to_come = progress_.UnderWay(block.completed_by, true).step.peer;
+  const uint32_t last_to_come = receives_.at(block.completed_by).peer;
   for (const MemberLayout::Contribution& each : group.contributions) {
     if (each.own)
       reduce.sources.push_back({group.first_receive == 0 ? Area::kContribution : Area::kResult, range.begin});
@@ -172,7 +184,7 @@ void Operation::ReduceDone(uint32_t number) {
   block.arrived = 0;
   ++block.groups_done;
   if (IsActive(Mutant::kForwardedEarly)) return;
-  if (--receives_[block.completed_by].sums == 0) Step(block.completed_by, ReceiveEvent::kAdded);
+  if (--receives_.at(block.completed_by).sums == 0) Step(block.completed_by, ReceiveEvent::kAdded);
 }
 
 }  // namespace r2cc::collnet

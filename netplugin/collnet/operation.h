@@ -3,11 +3,13 @@
 #ifndef R2CC_NETPLUGIN_COLLNET_OPERATION_H_
 #define R2CC_NETPLUGIN_COLLNET_OPERATION_H_
 
+#include <compare>
 #include <map>
 #include <memory>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "netplugin/collnet/action.h"
@@ -17,14 +19,13 @@
 
 namespace r2cc::collnet {
 
-// What becomes of the receive at the head of a lane.
+// What becomes of a receive, from when it is due.
 enum class ReceiveState : uint8_t {
-  kIdle,      // not due, or none is left
   kUnderWay,  // its bytes may come
   kAdding,    // they are here, and complete a group that is being added up
+  kDone,
 };
 enum class ReceiveEvent : uint8_t {
-  kDue,
   kArrived,    // and nothing is to be added yet, or ever
   kCompletes,  // arrived, as the last of a group
   kAdded,      // all groups that it completes
@@ -51,22 +52,30 @@ class Operation {
   std::string Waiting() const { return progress_.Waiting(); }
 
  private:
+  // A lane's receive, by its number there.
+  struct ReceiveName {
+    uint32_t lane = 0;
+    uint32_t index = 0;
+
+    friend auto operator<=>(const ReceiveName&, const ReceiveName&) = default;
+  };
   struct Block {
     uint32_t groups_done = 0;
-    uint32_t arrived = 0;       // contributions of the group that is next
-    uint32_t completed_by = 0;  // the lane whose receive completed the group that is being added up
+    uint32_t arrived = 0;      // contributions of the group that is next
+    ReceiveName completed_by;  // what completed the group that is being added up
   };
-  struct Receive {  // of a lane
-    ReceiveState state = ReceiveState::kIdle;
+  struct Receive {
+    ReceiveState state = ReceiveState::kUnderWay;
+    uint32_t peer = 0;
     uint32_t sums = 0;  // that it waits for
   };
 
-  void Step(uint32_t lane, ReceiveEvent event);
+  void Step(const ReceiveName& receive, ReceiveEvent event);
   void BeginStep(const plan::MemberProgress::Due& due);
   void BeginSend(const plan::MemberProgress::Due& due);
   void BeginReceive(const plan::MemberProgress::Due& due);
   void FinishSent();
-  bool CompletesGroup(uint32_t lane, uint32_t block);
+  bool CompletesGroup(const ReceiveName& receive, uint32_t block);
   void Reduce(uint32_t block);
   Action Make(Action::Kind kind, const FlowName& flow) const;
 
@@ -77,8 +86,8 @@ class Operation {
   plan::MemberProgress progress_;
   std::set<FlowName> offers_missing_;
   std::vector<Block> blocks_;
-  std::vector<Receive> receives_;  // by lane
-  std::vector<uint32_t> sent_;     // for a mutant
+  std::map<ReceiveName, Receive> receives_;          // that are due, and not done
+  std::vector<std::pair<uint32_t, uint32_t>> sent_;  // lanes and numbers there, for a mutant
 };
 
 }  // namespace r2cc::collnet

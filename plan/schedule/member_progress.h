@@ -2,7 +2,10 @@
 // moves the bytes of this member. It asks nothing of the others, so each member may keep its own, in a process of its own; progress.h
 // joins those of all members for the checker and the simulator. Events in, actions out: no I/O, no clock; one thread at a time.
 //
-// The vector is the caller's. A lane has at most one send and one receive under way, each from `begin` to its Done:
+// The vector is the caller's. A lane's sends begin in their order, and so do its receives; at most `window` of each are under way, each
+// from `begin` to its Done. schedule.h has them one at a time, a window of 1. A wider one changes no result and brings no deadlock: what a
+// step must come after is counted at its blocks and not by its lane, so in any order the next step of an execution with a window of 1 can
+// begin once all those before it are done.
 //   - A send that is due: the bytes of its blocks may be read, more than once, until SendDone(), and do not change until then. It is done
 //     when nobody will read them again: the peer has placed all of them and has acknowledged that from end to end. That the network or the
 //     peer's NIC has them is not enough, because they may be asked for again over another rail. A send whose bytes were copied, and that is
@@ -21,6 +24,7 @@
 #define R2CC_PLAN_SCHEDULE_MEMBER_PROGRESS_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,19 +47,20 @@ class MemberProgress {
   using Begin = FunctionRef<void(const Due&)>;
 
   // `schedule` must outlive it and have passed CheckSchedule(), or nothing is said of deadlocks and results; its blocks must exist.
-  MemberProgress(const Schedule& schedule, uint32_t member);
+  // `window` is at least 1.
+  MemberProgress(const Schedule& schedule, uint32_t member, uint32_t window);
 
   // Call it once. Calls `begin` for each step that may begin at once.
   void Start(Begin begin);
-  // The send, or the receive, that is under way on the lane is done; calls `begin` for each step that may begin by that. One that is not
-  // under way ends the process.
-  void SendDone(uint32_t lane, Begin begin) { Done(2 * lane, begin); }
-  void ReceiveDone(uint32_t lane, Begin begin) { Done(2 * lane + 1, begin); }
+  // The lane's `index`-th send, or receive, is done; calls `begin` for each step that may begin by that. One that is not under way ends the
+  // process.
+  void SendDone(uint32_t lane, uint32_t index, Begin begin) { Done(2 * lane, index, begin); }
+  void ReceiveDone(uint32_t lane, uint32_t index, Begin begin) { Done(2 * lane + 1, index, begin); }
 
   uint32_t member() const { return member_; }
   bool finished() const { return steps_left_ == 0; }
-  // The step that is under way on a lane.
-  const Due& UnderWay(uint32_t lane, bool receives) const { return queues_[2 * lane + receives].head; }
+  // The steps that are under way on a lane, in their order. Until the next call of another method.
+  std::span<const Due> UnderWay(uint32_t lane, bool receives) const;
   // One line: the first step that is under way or not due yet; empty if finished. For people.
   std::string Waiting() const;
 
@@ -63,10 +68,11 @@ class MemberProgress {
   static constexpr uint32_t kNone = 0xffffffff;
 
   struct Queue {
-    Due head;
+    Due next;  // to begin
     uint32_t size = 0;
+    uint32_t under_way = 0;       // begun, and not done
     uint32_t waits_next = kNone;  // the next queue that waits for the same block
-    bool under_way = false;       // the head is due, and not done
+    bool waits = false;           // for a block
   };
   struct Block {
     uint32_t receives = 0;  // done
@@ -75,14 +81,17 @@ class MemberProgress {
   };
 
   static bool IsDue(const Step& step, const Block& block);
-  void Load(uint32_t queue, Begin begin);
-  void Look(uint32_t queue, Begin begin);
-  void Done(uint32_t queue, Begin begin);
+  Step StepOf(uint32_t queue, uint32_t index) const;
+  bool WaitsForABlock(uint32_t queue);
+  void BeginWhatMay(uint32_t queue, Begin begin);
+  void Done(uint32_t queue, uint32_t index, Begin begin);
 
   const Schedule* schedule_;
   uint32_t member_;
+  uint32_t window_;
   uint64_t steps_left_ = 0;
-  std::vector<Queue> queues_;  // twice the lane's number: its sends; one more: its receives
+  std::vector<Queue> queues_;   // twice the lane's number: its sends; one more: its receives
+  std::vector<Due> under_way_;  // `window` places for each queue, in the queues' order
   std::vector<Block> blocks_;
 };
 

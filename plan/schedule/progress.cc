@@ -1,6 +1,11 @@
 #include "plan/schedule/progress.h"
 
 namespace r2cc::plan {
+namespace {
+
+constexpr uint32_t kOneAtATime = 1;  // what schedule.h promises of memory is proved with
+
+}  // namespace
 
 Progress::Progress(const Schedule& schedule, bool use_rotation) : schedule_(schedule) {
   if (use_rotation && schedule.Rotation().size() > 1) {
@@ -14,7 +19,7 @@ Progress::Progress(const Schedule& schedule, bool use_rotation) : schedule_(sche
   for (uint32_t member = 0; member < schedule.members(); ++member) {
     if (RotationIndex(member) != kNone && RotationIndex(member) != 0) continue;
     if (!local_.empty()) local_[member] = static_cast<uint32_t>(members_.size());
-    members_left_ += !members_.emplace_back(schedule, member).finished();
+    members_left_ += !members_.emplace_back(schedule, member, kOneAtATime).finished();
     first_lane_.push_back(lanes);
     lanes += schedule.Lanes(member);
   }
@@ -37,7 +42,7 @@ void Progress::Match(uint32_t member, const Due& due, Begin begin) {
   const uint32_t other_queue = QueueOf(other_member, mine.peer_lane, !due.receives());
   unmatched_[queue] = true;
   if (!unmatched_[other_queue]) return;
-  const Step& theirs = members_[Local(other_member)].UnderWay(mine.peer_lane, !due.receives()).step;
+  const Step& theirs = members_[Local(other_member)].UnderWay(mine.peer_lane, !due.receives()).front().step;
   if (inside) {
     if ((rotation_index_[mine.peer] + rotation_index_[theirs.peer]) % rotation_.size() != 0) return;
   } else if (theirs.peer != member || theirs.peer_lane != due.lane) {
@@ -53,7 +58,8 @@ void Progress::Match(uint32_t member, const Due& due, Begin begin) {
 void Progress::Done(uint32_t member, uint32_t lane, bool receives, Begin begin) {
   MemberProgress& progress = members_[Local(member)];
   const auto match = [&](const Due& due) { Match(member, due, begin); };
-  receives ? progress.ReceiveDone(lane, match) : progress.SendDone(lane, match);
+  const uint32_t index = progress.UnderWay(lane, receives).front().index;
+  receives ? progress.ReceiveDone(lane, index, match) : progress.SendDone(lane, index, match);
   members_left_ -= progress.finished();
 }
 
@@ -71,8 +77,8 @@ void Progress::ImagesDone(const Transfer& transfer, uint32_t send_index, uint32_
 }
 
 void Progress::Complete(const Transfer& transfer, Begin begin) {
-  const uint32_t send_index = members_[Local(transfer.from)].UnderWay(transfer.from_lane, false).index;
-  const uint32_t receive_index = members_[Local(transfer.to)].UnderWay(transfer.to_lane, true).index;
+  const uint32_t send_index = members_[Local(transfer.from)].UnderWay(transfer.from_lane, false).front().index;
+  const uint32_t receive_index = members_[Local(transfer.to)].UnderWay(transfer.to_lane, true).front().index;
   Done(transfer.from, transfer.from_lane, false, begin);
   Done(transfer.to, transfer.to_lane, true, begin);
   if (!rotation_.empty()) ImagesDone(transfer, send_index, receive_index, begin);
