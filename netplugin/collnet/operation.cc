@@ -82,6 +82,16 @@ std::string Operation::OfferReceived(const FlowName& flow, std::span<const std::
   return Compare(bytes, offer_);
 }
 
+// Who has not begun it explains all that waits for others.
+std::string Operation::Waiting() const {
+  std::set<uint32_t> late;
+  for (const FlowName& flow : offers_missing_) late.insert(flow.peer);
+  if (late.empty()) return progress_.Waiting();
+  std::string members;
+  for (const uint32_t member : late) members += (members.empty() ? "" : ", ") + std::to_string(member);
+  return (late.size() == 1 ? "member " + members + " has" : "members " + members + " have") + " not called it";
+}
+
 void Operation::BeginStep(const Due& due) { due.receives() ? BeginReceive(due) : BeginSend(due); }
 
 // What nothing was received into is still the caller's own vector.

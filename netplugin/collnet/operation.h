@@ -49,7 +49,7 @@ class Operation {
   const Offer& offer() const { return offer_; }
   Slot slot() const { return slot_; }
   // What it waits for, in one line. For people.
-  std::string Waiting() const { return progress_.Waiting(); }
+  std::string Waiting() const;
 
  private:
   // A lane's receive, by its number there.

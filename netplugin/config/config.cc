@@ -197,8 +197,8 @@ const std::vector<Variable>& Variables() {
       {"R2CC_LINK_MONITOR", "0 or 1", "1", "the kernel tells of a lost link before any socket does",
        [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->link_monitor); }},
       {"R2CC_BULK_THREADS", "0 to 16", "",
-       "threads that move bulk beside NCCL's: half of the processors beyond the first 4 that the process may use, from 8 on at least 6, at "
-       "most 16",
+       "threads that move bulk beside NCCL's: three of four processors that the process may use, at most 16; below 8 half of those beyond "
+       "4",
        [](const std::string& v, Config* c, std::string*) { return SetBulkThreads(v, c); }},
       {"R2CC_BULK_AFTER_BYTES", "bytes, 0 to 1000000000000", "1048576",
        "who moves that much in messages over 12 KiB, to or from one peer, gets those threads; 0: always. Small messages end it",
@@ -206,6 +206,9 @@ const std::vector<Variable>& Variables() {
       {"R2CC_COLLNET_MIN_BYTES", "bytes, 0 to 1000000000000, the same on all ranks", "",
        "NCCL's estimates choose between CollNet and a ring until it has been measured from which size on an AllReduce gains by CollNet",
        [](const std::string& v, Config* c, std::string*) { return SetCollNetMinBytes(v, c); }},
+      {"R2CC_COLLNET_DEADLINE_MS", "milliseconds, 1000 to 86400000", "1800000",
+       "above the 10 minutes after which PyTorch ends a job by itself; a member that saves a checkpoint is no fault",
+       [](const std::string& v, Config* c, std::string*) { return SetNumber(v, 1000, kDayMs, &c->collnet_deadline_ms); }},
       {"R2CC_CHECKSUM", "0 or 1", "0", "TCP and the NIC check already; a CRC of each chunk costs CPU",
        [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->checksum); }},
       {"R2CC_LOG", "warn, info or debug", "warn", "a healthy job has nothing to say",

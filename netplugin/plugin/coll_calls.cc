@@ -46,7 +46,8 @@ struct CollComm {
       : flows(&process->engine(), listen_id, handles),
         reducer(workers),
         driver(
-            {.group = {.members = static_cast<uint32_t>(handles.size()), .member = member}, .number = handles[0].listen_id},
+            {.group = {.members = static_cast<uint32_t>(handles.size()), .member = member, .deadline = process->collnet_deadline()},
+             .number = handles[0].listen_id},
             [](const std::vector<uint64_t>& bytes_per_s) { return collnet::PlanFor(bytes_per_s, kPieceBytes); },
             [members = static_cast<uint32_t>(handles.size())](const collnet::PlanSpec& plan, uint64_t bytes)
                 -> std::shared_ptr<const plan::Schedule> { return collnet::MakeSchedule(plan, members, bytes); },

@@ -70,6 +70,7 @@ abi::Result Process::StartLocked() {
   FillFromSystem(&parts.config);
   level_ = parts.config.log;
   deadline_ = parts.config.deadline_ms * kNanosPerMs;
+  collnet_deadline_ = parts.config.collnet_deadline_ms * kNanosPerMs;
   const char* const enabled = FromEnvironment("NCCL_COLLNET_ENABLE");
   collnet_ = parts.config.mode == Mode::kDegradedAllReduce || (enabled != nullptr && std::atoi(enabled) != 0);
   for (const std::string& line : UnknownVariables(environ)) Log(LogLevel::kWarn, line);

@@ -41,6 +41,7 @@ class Process {
   Nanos Now() const { return clock_.Now(); }
   // R2CC_DEADLINE_MS.
   Nanos deadline() const { return deadline_; }
+  Nanos collnet_deadline() const { return collnet_deadline_; }
   // The job has turned CollNet on: R2CC_MODE=3, or NCCL_COLLNET_ENABLE in the environment.
   bool collnet() const { return collnet_; }
   // Started with the first call. Null and one line in `error` without descriptors for them.
@@ -66,6 +67,7 @@ class Process {
   std::unique_ptr<Engine> engine_;
   SteadyClock clock_;
   Nanos deadline_ = 0;
+  Nanos collnet_deadline_ = 0;
   bool collnet_ = false;
   std::unique_ptr<ReduceWorkers> reduce_workers_;
   std::map<uint64_t, std::unique_ptr<SendComm>> pending_;

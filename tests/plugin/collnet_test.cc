@@ -282,6 +282,32 @@ TEST(CollNetCalls, AMemberThatDoesNotConnectIsAnErrorOfSetUp) {
   });
 }
 
+TEST(CollNetCalls, AMemberThatNeverCallsIsAnErrorOnAllAtTheDeadline) {
+  OwnProcess process({{"R2CC_COLLNET_DEADLINE_MS", "1000"}}, [] {
+    const std::unique_ptr<CollNet> net = CollNetOf(OpenLibrary(), 11);
+    Group group(net.get(), 3);
+    group.All([&](size_t i) { R2CC_MUST(group.Connect(i) == Result::kSuccess); });
+    std::vector<std::vector<float>> from(3, std::vector<float>(1000)), to = from;
+    const auto fails = [&](size_t i) {
+      void* request = nullptr;
+      R2CC_MUST(net->AllReduce(group.comm(i), from[i].data(), to[i].data(), 1000, DataType::kFloat32, RedOp::kSum, nullptr, nullptr,
+                               &request) == Result::kSuccess);
+      int bytes = 0;
+      R2CC_MUST(group.Finish(request, &bytes) == Result::kRemoteError);
+    };
+    group.All([&](size_t i) {
+      if (i != 2) fails(i);
+    });
+    // The late one hears of it when it comes.
+    fails(2);
+    group.Close();
+    return 0;
+  });
+  EXPECT_EQ(process.Wait(), 0) << process.text();
+  EXPECT_NE(process.text().find("operation 0 made no progress for 1000 ms: member 2 has not called it"), std::string::npos)
+      << process.text();
+}
+
 TEST(CollNetCalls, WhatIsNoGroupIsRefused) {
   ExpectFine({}, [] {
     const std::unique_ptr<CollNet> net = CollNetOf(OpenLibrary(), 11);
