@@ -47,6 +47,10 @@ class Contract : public testing::TestWithParam<Transport> {
  protected:
   void SetUp() override {
     if (const std::string missing = GetParam().missing(); !missing.empty()) GTEST_SKIP() << missing;
+    // NAME/TRANSPORT
+    const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    const auto lacks = GetParam().lacks.find(name.substr(0, name.find('/')));
+    if (lacks != GetParam().lacks.end()) GTEST_SKIP() << "needs the trait: " << lacks->second;
   }
   void TearDown() override {
     if (job_ != nullptr) job_->CheckPoison();
@@ -109,6 +113,7 @@ class Contract : public testing::TestWithParam<Transport> {
   }
   // Of anything that ought to happen soon. On a busy machine soon is a long time.
   static Nanos Patience() { return GetParam().patience; }
+  static Nanos Slack() { return GetParam().slack; }
   // What a measured rate may fall short of the due one. Rails that are compared are so slow that two processors fill them.
   static double Fair() { return GetParam().real_time ? 0.85 : 0.9; }
   int Count(End end, Told::What what, int rail = -1) const {
@@ -151,7 +156,7 @@ class Contract : public testing::TestWithParam<Transport> {
     const auto failed = [&](int flow) { return (end == 1 ? world_->sender(flow) : world_->receiver(flow)) == FlowState::kFailed; };
     ASSERT_TRUE(job_->RunUntil([&] { return std::all_of(flows_.begin(), flows_.end(), failed); }, Patience()))
         << "waits for a dead process";
-    EXPECT_LT(world_->Now() - since, 4 * kSecond);
+    EXPECT_LT(world_->Now() - since, 4 * kSecond * Slack());
     const std::string error = end == 1 ? world_->SenderError(flows_[0]) : world_->ReceiverError(flows_[0]);
     EXPECT_NE(error.find(world_->Node(end)), std::string::npos) << error;
     EXPECT_EQ(error.find('\n'), std::string::npos) << error;

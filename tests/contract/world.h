@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -133,11 +134,14 @@ struct Transport {
   std::unique_ptr<World> (*make)(const Options& options);
   // Real time passes: what is measured includes a busy machine.
   bool real_time = false;
-  // How long to wait for what ought to happen soon.
+  // How long to wait for what ought to happen soon, and how many times as long as elsewhere may take what is bounded.
   Nanos patience = 20 * kNanosPerSecond;
+  int slack = 1;
   // What the machine keeps up with: rails for which a test asks more are so fast, and a silence for which it asks less is so long.
   int64_t rail_bytes_per_s_most = std::numeric_limits<int64_t>::max();
   Nanos silence_least = 0;
+  // Tests that cannot be made here, by name, and the trait that they need: they are skipped. One that is missing here fails.
+  std::map<std::string, std::string> lacks = {};
 };
 
 inline void PrintTo(const Transport& transport, std::ostream* out) { *out << transport.name; }

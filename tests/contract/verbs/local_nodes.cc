@@ -62,6 +62,7 @@ void LocalNodes::Heal(End end, int rail) {
   State& state = StateOf(end, rail);
   if (state.silenced) Plug(FaultyEnd(end, rail), BridgeOf(rail), true);
   if (state.cut) SetUp(FaultyEnd(end, rail), true);
+  if (state.cut && !CableOf(rail).mend.empty()) Shell(CableOf(rail).mend);
   state.cut = state.silenced = false;
 }
 

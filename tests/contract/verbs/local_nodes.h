@@ -18,6 +18,7 @@ struct Cable {
   // Each end's port of `bridge`; empty: real NICs, which can neither fall silent without an event nor be slowed down.
   std::array<std::string, 2> ports = {};
   std::string bridge = {};
+  std::string mend = {};  // a command that makes the routes again which went with an interface that was down; may be empty
 };
 
 // The interfaces have addresses, and routes by which packets leave.

@@ -1,5 +1,6 @@
 // Do late writes land after the transport's fence? Node a writes one block without pause. Node b fences in mid-stream, paints the block and
-// looks for bytes that are not the paint. Without a fence there must be some, or the probe proves nothing. In a guest.
+// looks for bytes that are not the paint. Without a fence there must be some, or the probe proves nothing. On the first cable of R2CC_HW,
+// in a guest as on real NICs.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -11,12 +12,14 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "netplugin/transport/verbs/device.h"
 #include "netplugin/transport/verbs/fence.h"
 #include "netplugin/transport/verbs/libibverbs.h"
+#include "tests/rigs/hardware/hardware.h"
 #include "tests/rigs/one_guest/verbs_end.h"
 
 namespace r2cc::rig {
@@ -28,7 +31,6 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kFenced = "rxe0b";
 constexpr uint32_t kBlockBytes = 65536;  // 64 packets: a fence mostly falls into the middle of one
 constexpr int kInFlight = 8;
 constexpr uint8_t kPaint = 0xee;
@@ -100,16 +102,16 @@ size_t Watch(const std::vector<uint8_t>& memory) {
 using FenceFunction = std::function<bool(net::verbs::Verbs*, const net::verbs::DeviceInfo&, VerbsEnd*)>;
 
 // `fence`: returns whether the round counts. At most as many others are put up with.
-Outcome Probe(int rounds, const FenceFunction& fence) {
+Outcome Probe(const HardwareCable& cable, int rounds, const FenceFunction& fence) {
   net::verbs::Libibverbs verbs;
-  VerbsEnd a(&verbs, "rxe0a", kBlockBytes);
-  VerbsEnd b(&verbs, kFenced, kBlockBytes);
+  VerbsEnd a(&verbs, cable.ends[0].device, kBlockBytes);
+  VerbsEnd b(&verbs, cable.ends[1].device, kBlockBytes);
   a.memory().assign(kBlockBytes, kData);
   std::mt19937 random(std::random_device{}());
   Outcome outcome;
   std::vector<net::verbs::DeviceInfo> devices;
   EXPECT_EQ(verbs.Devices(&devices), 0);
-  const auto device = std::find_if(devices.begin(), devices.end(), [](const auto& entry) { return entry.name == kFenced; });
+  const auto device = std::find_if(devices.begin(), devices.end(), [&](const auto& entry) { return entry.name == cable.ends[1].device; });
   while (outcome.rounds < rounds && outcome.unproved < rounds) {
     VerbsEnd::Connect(&a, &b, kQuick);
     for (uint32_t i = 0; i < VerbsEnd::kRequestsMax; ++i) b.PostReceive();
@@ -149,15 +151,27 @@ int RoundsOf(const char* variable, int otherwise) {
   return value != nullptr ? std::atoi(value) : otherwise;
 }
 
-TEST(FenceProbe, WithoutAFenceMoreThanHalfOfTheRoundsShowLateBytes) {
-  const Outcome outcome = Probe(50, [](auto...) { return true; });
+class FenceProbe : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::vector<HardwareCable> cables;
+    std::string error;
+    if (!FindHardware(std::getenv("R2CC_HW"), "/sys", &cables, &error)) FAIL() << error;
+    if (cables.empty()) GTEST_SKIP() << kNoHardware;
+    cable_ = cables[0];
+  }
+  HardwareCable cable_;
+};
+
+TEST_F(FenceProbe, WithoutAFenceMoreThanHalfOfTheRoundsShowLateBytes) {
+  const Outcome outcome = Probe(cable_, 50, [](auto...) { return true; });
   Print("no fence", outcome);
   EXPECT_GT(outcome.late_rounds, 25);
 }
 
-TEST(FenceProbe, WithTheFenceNoRoundDoes) {
+TEST_F(FenceProbe, WithTheFenceNoRoundDoes) {
   const int rounds = RoundsOf("R2CC_FENCE_ROUNDS", 100);
-  const Outcome outcome = Probe(rounds, FenceOf);
+  const Outcome outcome = Probe(cable_, rounds, FenceOf);
   Print("fence", outcome);
   EXPECT_EQ(outcome.rounds, rounds);
   EXPECT_GT(outcome.rounds, 0);
