@@ -3,11 +3,14 @@
 import os
 import pathlib
 import shutil
+import subprocess
+import sys
 import tempfile
 import unittest
 
 from bazel import unittest_main
 from tests.doctor import two_nodes
+from tests.e2e import tap
 
 CLEAN_JOB = {"NCCL_NET_PLUGIN": "r2cc", "NCCL_NET": "R2CC", "R2CC_RAILS": "rail0,rail1", "NCCL_SOCKET_IFNAME": "=ctl0"}
 
@@ -116,6 +119,47 @@ class DoctorTest(unittest.TestCase):
     nodes.ip(0, "address", "add", "169.254.7.1/16", "dev", "rail1")
     self.finds(nodes, "FAIL nic address: rail1 (rail1) has a link-local address alone")
 
+  def test_an_address_that_another_node_tells_of(self):
+    nodes = self.rig(start=False)
+    nodes.ip(1, "address", "flush", "dev", "rail1")
+    nodes.ip(1, "address", "add", f"{nodes.address(0, 1)}/24", "dev", "rail1")
+    for node in (0, 1):
+      nodes.start(node)
+    self.finds(nodes, "FAIL address owners: 10.99.1.11 of rail0 is also the address of n1/rail1")
+
+  def test_a_nic_that_is_slower_than_its_twins(self):
+    nodes = self.rig(start=False)
+    argv = ["ip", "netns", "exec", nodes.netns(0), sys.executable, tap.__file__, "rail2", "10.99.3.1/24"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+      self.assertEqual(holder.stdout.readline(), "ok\n")
+      print("1000", file=holder.stdin, flush=True)
+      self.assertEqual(holder.stdout.readline(), "ok\n")
+      nodes.configure(0, more='nics { name: "rail2" interface: "rail2" }\n')
+      nodes.start(0)
+      nodes.start(1)
+      self.finds(nodes, "warn nic speed: n0/rail2 runs at 1 Gbit/s, its twin rail0 at 10 Gbit/s")
+
+  def test_a_nic_that_is_drained(self):
+    nodes = self.rig()
+    two_nodes.run(str(self.r2ccctl), "--run_dir", str(nodes.run_dir(0)), "nic", "drain", "n0/rail1")
+    self.finds(nodes, "warn nic state: n0/rail1 is DRAINED: ")
+
+  def test_a_way_that_is_gone(self):
+    nodes = self.rig()
+    nodes.sysctl(1, "net.ipv4.icmp_echo_ignore_all", 1)
+    self.finds(nodes, "unchecked path mtu: rail0 to n1 (10.99.1.11 to 10.99.1.12): pings are not answered, probes are")
+    nodes.sysctl(1, "net.ipv4.icmp_echo_ignore_all", 0)
+    self.clean(nodes)
+    ends = ("src", f"{nodes.address(0, 2)}/32", "dst", f"{nodes.address(1, 2)}/32")
+    nodes.ip(1, "xfrm", "policy", "add", *ends, "dir", "in", "action", "block")
+    self.finds(nodes, "FAIL path: rail1 to n1 (10.99.2.21 to 10.99.2.22): no answer to a ping",
+               "FAIL probe port: rail1 to n1 (10.99.2.21 to 10.99.2.22): r2ccd's probes (UDP) have no answer")
+
+  def test_a_node_that_is_gone(self):
+    nodes = self.rig()
+    nodes.stop(1)
+    self.finds(nodes, f"FAIL peers: n1 (10.99.0.2:{two_nodes.PORT}) is not connected: ")
+
   def test_two_daemons_of_one_name(self):
     nodes = self.rig()
     text = (self.folder / "n1.textproto").read_text(encoding="utf-8")
@@ -134,6 +178,11 @@ class DoctorTest(unittest.TestCase):
     nodes.run_dir(0).chmod(0o700)
     self.finds(nodes, "FAIL daemon: not allowed to open ", "FAIL attach socket: jobs of this user cannot attach",
                before=("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"))
+
+  def test_a_container_without_the_run_directory(self):
+    nodes = self.rig()
+    self.finds(nodes, "FAIL daemon: r2ccd is not running: there is no ", "FAIL attach socket: jobs of this user cannot attach",
+               before=("unshare", "--mount", "sh", "-c", f'mount -t tmpfs none {nodes.run_dir(0)} && exec "$@"', "sh"))
 
   def test_clocks_are_apart(self):
     nodes = self.rig(start=False)
@@ -161,6 +210,32 @@ class DoctorTest(unittest.TestCase):
       nodes.start(node)
     self.finds(nodes, "FAIL store: lost: etcd at 10.99.0.9:2379")
 
+  def test_two_clusters_on_one_etcd(self):
+    if shutil.which("etcd") is None:
+      self.skipTest("needs etcd: it is not installed")
+    nodes = self.rig(start=False)
+    here = f"http://{nodes.address(0, 0)}"
+    argv = ["ip", "netns", "exec", nodes.netns(0), "etcd", "--data-dir", str(self.folder / "etcd"), "--listen-client-urls", f"{here}:2379",
+            "--advertise-client-urls", f"{here}:2379", "--listen-peer-urls", f"{here}:2380", "--initial-advertise-peer-urls",
+            f"{here}:2380", "--initial-cluster", f"default={here}:2380"]
+    with open(self.folder / "etcd.log", "wb") as log:
+      etcd = subprocess.Popen(argv, stdout=log, stderr=log)
+    self.addCleanup(lambda: (etcd.kill(), etcd.wait()))
+    store = f'store {{ etcd_endpoints: "{nodes.address(0, 0)}:2379" }}\n'
+    for node in (0, 1):
+      nodes.configure(node, more=store)
+      nodes.start(node)
+    self.clean(nodes)
+    # A node of the other cluster, with its own authority's certificate.
+    for arguments in (("init",), ("issue", "n7", "--out", str(self.folder / "tls7"))):
+      two_nodes.run(str(self.r2ccctl), "certs", *arguments, "--dir", str(self.folder / "ca7"))
+    (self.folder / "n7.textproto").write_text(
+        f'node: "n7"\nlisten: "{nodes.address(1, 1)}:{two_nodes.PORT}"\nnics {{ name: "rail0" interface: "rail0" }}\n'
+        f'tls {{ directory: "{self.folder / "tls7"}" }}\nrealtime_priority: 0\nnice: 0\n{store}', encoding="utf-8")
+    nodes.start(1, name="n7")
+    self.finds(nodes, "warn store: ")
+    self.assertIn("two clusters on one etcd need a store.prefix each", str(nodes.doctor()["lines"]))
+
   def test_limits(self):
     nodes = self.rig(start=False)
     nodes.configure(0, priority="realtime_priority: 1\nnice: -20\n")
@@ -182,6 +257,19 @@ class DoctorTest(unittest.TestCase):
     lines = self.finds(nodes, "FAIL configuration: refused, the one before is in force: ")
     self.assertIn("n0.textproto:", lines[0])
 
+  def test_a_configuration_that_waits_for_a_restart(self):
+    nodes = self.rig()
+    nodes.configure(0, more="limits { nodes: 7000 }\n")
+    two_nodes.run(str(self.r2ccctl), "--run_dir", str(nodes.run_dir(0)), "config", "reload", check=False)
+    self.finds(nodes, "warn configuration: not in force yet: limits")
+
+  def test_a_daemon_that_everybody_may_steer(self):
+    nodes = self.rig(start=False)
+    for node in (0, 1):
+      nodes.configure(node, more="insecure: true\n")
+      nodes.start(node)
+    self.finds(nodes, "warn configuration: insecure: true")
+
   def test_jobs(self):
     nodes = self.rig()
     here = str(self.plugins)
@@ -192,10 +280,15 @@ class DoctorTest(unittest.TestCase):
     shutil.copy(self.plugin, copied / "libnccl-net-r2cc.so")
     unset = self.job()
     del unset["NCCL_NET_PLUGIN"]
+    silent = self.job()
+    del silent["NCCL_NET"]
+    (self.folder / ".nccl.conf").write_text("# the user's own\nNCCL_NET=IB\n", encoding="ascii")
     for environment, beginning in (
         (unset, "FAIL plugin variable: NCCL_NET_PLUGIN is not set"),
         (self.job(NCCL_NET_PLUGIN="aws-ofi"), "FAIL plugin variable: NCCL_NET_PLUGIN=aws-ofi is another plugin"),
         (self.job(NCCL_NET="Socket"), "FAIL NCCL_NET: NCCL_NET=Socket is another network"),
+        (silent, "warn NCCL_NET: not set"),
+        ({**silent, "HOME": str(self.folder)}, "FAIL NCCL_NET: NCCL_NET=IB is another network"),
         (self.job(LD_LIBRARY_PATH="/nowhere"), "FAIL plugin: there is no libnccl-net-r2cc.so"),
         (self.job(LD_LIBRARY_PATH=str(broken)), "FAIL plugin: does not load: "),
         (self.job(LD_LIBRARY_PATH=f"{copied}:{here}"), f"warn plugin files: {copied}/libnccl-net-r2cc.so comes before {here}/"),
@@ -204,6 +297,7 @@ class DoctorTest(unittest.TestCase):
         (self.job(NCCL_SOCKET_IFNAME="rail"), "warn rails: NCCL_SOCKET_IFNAME=rail puts NCCL's own control traffic on rail0, rail1"),
         (self.job(NCCL_IB_DISABLE="1", R2CC_TRANSPORT="verbs"), "warn rails: NCCL_IB_DISABLE=1 and R2CC_TRANSPORT=verbs"),
         (self.job(R2CC_TCP_CONGESTION="bbr"), "warn congestion: R2CC_TCP_CONGESTION=bbr is BBR"),
+        (self.job(R2CC_ATTACH="none"), "warn attach: R2CC_ATTACH=none"),
         (self.job(R2CC_ATTACH="/nowhere/attach.sock"), "FAIL attach: /nowhere/attach.sock"),
     ):
       with self.subTest(beginning):
