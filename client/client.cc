@@ -186,6 +186,7 @@ absl::StatusOr<v1::ListJobsReply> Client::ListJobs(const v1::ListJobsRequest& re
     if (!page.ok()) return page.status();
     all.mutable_jobs()->MergeFrom(page->jobs());
     if (page->has_summary()) *all.mutable_summary() = page->summary();
+    all.set_release(page->release());
     next.set_skip(request.skip() + static_cast<uint32_t>(all.jobs_size()));
     more = page->more() && page->jobs_size() > 0;
   }

@@ -62,6 +62,19 @@ std::string NicCounts(const v1::ClusterSummary& summary) {
   return absl::StrJoin(parts, ", ");
 }
 
+// "r2ccd 0.2.0 on 3 nodes, 0.1.0 on 1 (n2)", where there are several, and jobs' plugins that are of another.
+std::string Skew(const v1::ClusterSummary& summary) {
+  std::vector<std::string> parts;
+  if (summary.releases_size() > 1)
+    for (const auto& of : summary.releases())
+      parts.push_back(absl::StrCat(parts.empty() ? "r2ccd " : "", of.release(), " on ", of.nodes(), parts.empty() ? " nodes" : "",
+                                   of.nodes() == 1 ? absl::StrCat(" (", of.node(), ")") : ""));
+  if (const uint32_t jobs = summary.jobs_of_other_releases(); jobs > 0)
+    parts.push_back(absl::StrCat(jobs, jobs == 1 ? " process has a plugin" : " processes have plugins", " of another release than r2ccd (",
+                                 summary.jobs_of_other_releases_on(), ": r2ccctl jobs)"));
+  return absl::StrJoin(parts, ", ");
+}
+
 // "12 processes of 3 users, 1 of them with trouble", where it is known and there are any.
 std::string JobCounts(const v1::ListJobsReply& reply) {
   if (reply.summary().processes() == 0) return "";
@@ -101,6 +114,7 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
   if (reply.has_summary()) {
     add("nodes", NodeCounts(reply.summary()));
     add("NICs", NicCounts(reply.summary()));
+    if (const std::string skew = Skew(reply.summary()); !skew.empty()) add("skew", {Printable(skew), Colour::kYellow});
   }
   for (const std::string& alarm : reply.alarms()) add("alarm", {alarm, Colour::kRed});
   for (const v1::NodeView& node : reply.nodes())
@@ -206,14 +220,21 @@ std::string FormatEvent(const v1::Event& event, const Style& style) {
 }
 
 std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
-  Table table({Right("PID"), Right("UID"), "JOB", "PROCESS", Right("ATTACHED"), "RAIL", "NIC", Right("SENT"), Right("RECEIVED"),
-               Right("REPLAYED"), Right("FAILOVERS"), Right("LOST"), "PEERS"});
+  std::vector<Column> columns = {
+      Right("PID"),      Right("UID"),       "JOB",         "PROCESS", Right("ATTACHED"), "RAIL", "NIC", Right("SENT"), Right("RECEIVED"),
+      Right("REPLAYED"), Right("FAILOVERS"), Right("LOST"), "PEERS"};
+  // Of interest where they are not all the daemon's own.
+  const bool skewed = !reply.release().empty() && std::any_of(reply.jobs().begin(), reply.jobs().end(),
+                                                              [&](const v1::Job& job) { return job.release() != reply.release(); });
+  if (skewed) columns.push_back("PLUGIN");
+  Table table(std::move(columns));
   for (const v1::Job& job : reply.jobs()) {
     // Its first rail stands on the job's own line, the others below it.
     std::vector<Cell> job_cells = {absl::StrCat(job.pid(), job.pid_claimed() ? "?" : ""), absl::StrCat(job.uid()), job.job(),
                                    job.process_id(), Ago(job.attached_ns(), style)};
     Cell lost(job.evidence_dropped() == 0 ? "" : absl::StrCat(job.evidence_dropped()), Colour::kYellow);
     Cell peers(absl::StrJoin(job.peer_nodes(), " "));
+    Cell plugin(job.release().empty() ? "0.1.0" : job.release(), job.release() == reply.release() ? Colour::kNone : Colour::kYellow);
     v1::RailTotals none;
     for (int r = 0; r < std::max(1, job.rails_size()); ++r) {
       const v1::RailTotals& rail = job.rails_size() == 0 ? none : job.rails(r);
@@ -230,9 +251,10 @@ std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
       }
       cells.push_back(lost);
       cells.push_back(peers);
+      if (skewed) cells.push_back(plugin);
       table.AddRow(std::move(cells));
       job_cells.assign(5, Cell(""));
-      lost = peers = Cell("");
+      lost = peers = plugin = Cell("");
     }
   }
   return JobCounts(reply) + (table.empty() ? "no jobs attached\n" : table.Render(style.colour));

@@ -95,5 +95,24 @@ TEST(FormatWords, JobsBeginWithHowManyThereAre) {
   EXPECT_THAT(FormatJobs(one, {}), testing::StartsWith("1 process of 1 user\n\n"));
 }
 
+TEST(FormatWords, ReleasesAreToldWhereThereAreSeveral) {
+  auto reply = FromText<v1::StatusReply>(R"pb(summary { releases { release: "0.2.0" nodes: 3 node: "n3" } })pb");
+  EXPECT_THAT(FormatStatus(reply, {}), testing::Not(testing::HasSubstr("skew")));
+  *reply.mutable_summary() = FromText<v1::ClusterSummary>(R"pb(releases { release: "0.2.0" nodes: 3 node: "n3" }
+                                                               releases { release: "0.1.0" nodes: 1 node: "n2" }
+                                                               jobs_of_other_releases: 2
+                                                               jobs_of_other_releases_on: "n0")pb");
+  EXPECT_THAT(FormatStatus(reply, {}),
+              testing::HasSubstr("skew    r2ccd 0.2.0 on 3 nodes, 0.1.0 on 1 (n2), 2 processes have plugins of another "
+                                 "release than r2ccd (n0: r2ccctl jobs)\n"));
+  auto jobs = FromText<v1::ListJobsReply>(R"pb(release: "0.2.0"
+                                               jobs { pid: 1 job: "a" release: "0.2.0" }
+                                               jobs { pid: 2 job: "b" })pb");
+  EXPECT_THAT(FormatJobs(jobs, {}),
+              testing::AllOf(testing::HasSubstr("PLUGIN\n"), testing::HasSubstr(" 0.2.0\n"), testing::HasSubstr(" 0.1.0\n")));
+  jobs.mutable_jobs(1)->set_release("0.2.0");
+  EXPECT_THAT(FormatJobs(jobs, {}), testing::Not(testing::HasSubstr("PLUGIN")));
+}
+
 }  // namespace
 }  // namespace r2cc::client

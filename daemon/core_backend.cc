@@ -6,6 +6,7 @@
 #include "base/core/release.h"
 #include "daemon/convert.h"
 #include "daemon/shown/fleet_pages.h"
+#include "daemon/shown/release_counts.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -31,6 +32,7 @@ v1::NodeView CoreBackend::ShownNode(const health::NodeEntry& entry) const {
   const PeerSet::About about = parts_.peer_set->AboutNode(entry.state.node);
   shown.set_peer_address(own ? *parts_.peer_address : about.peer_address);
   shown.set_release(own ? Release() : about.release);
+  shown.set_jobs_of_other_releases(own ? parts_.jobs->registry().OfOtherReleases(Release()) : about.jobs_of_other_releases);
   if (about.clock_ahead_ns.has_value() && !own) shown.set_clock_ahead_ns(*about.clock_ahead_ns);
   shown.clear_probe_nonce();
   shown.clear_probe_key();
@@ -54,6 +56,19 @@ absl::Status CoreBackend::JudgeAction(const Caller& caller, const v1::NicActionR
   return Judge(caller, drill ? Role::kDrill : Role::kOperate, absl::StrCat(v1::NicAction_Name(request.action()), " of a NIC"));
 }
 
+void CoreBackend::AddReleases(v1::ClusterSummary* summary) const {
+  ReleaseCounts counts;
+  for (const auto& [node, entry] : parts_.view->nodes()) {
+    if (node == node_) {
+      counts.Add(node, Release(), parts_.jobs->registry().OfOtherReleases(Release()));
+      continue;
+    }
+    const PeerSet::About about = parts_.peer_set->AboutNode(node);
+    counts.Add(node, about.release, about.jobs_of_other_releases);
+  }
+  counts.PutInto(summary);
+}
+
 void CoreBackend::GetStatus(const v1::StatusRequest& request, Answer<v1::StatusReply> answer) {
   parts_.core->Post([this, alive = alive_, request, answer = std::move(answer)] {
     if (!*alive) return;
@@ -70,8 +85,10 @@ void CoreBackend::GetStatus(const v1::StatusRequest& request, Answer<v1::StatusR
     reply.set_jobs(static_cast<uint32_t>(parts_.jobs->registry().size()));
     AddStatusNodes(
         request, *parts_.view, [this](const health::NodeEntry& node) { return ShownNode(node); }, &reply);
-    if (request.after_node().empty())
+    if (request.after_node().empty()) {
       for (auto& peer : parts_.peer_set->Peers()) *reply.add_peers() = std::move(peer);
+      AddReleases(reply.mutable_summary());
+    }
     reply.set_store(parts_.peer_set->store_state());
     for (std::string& alarm : parts_.publisher->Alarms()) reply.add_alarms(std::move(alarm));
     for (const auto& [file, alarm] : *parts_.state_alarms) reply.add_alarms(alarm);
@@ -104,7 +121,10 @@ void CoreBackend::ActOnNic(const v1::NicActionRequest& request, const Caller& ca
 
 void CoreBackend::ListJobs(const v1::ListJobsRequest& request, Answer<v1::ListJobsReply> answer) {
   parts_.core->Post([this, alive = alive_, request, answer = std::move(answer)] {
-    if (*alive) answer(parts_.jobs->registry().Page(request, kPageBytesMax));
+    if (!*alive) return;
+    v1::ListJobsReply reply = parts_.jobs->registry().Page(request, kPageBytesMax);
+    reply.set_release(Release());
+    answer(std::move(reply));
   });
 }
 

@@ -84,6 +84,8 @@ class CoreBackend final : public Backend {
   };
 
   v1::NodeView ShownNode(const health::NodeEntry& entry) const;
+  // Who runs which release.
+  void AddReleases(v1::ClusterSummary* summary) const;
 
   const std::string node_;
   const Parts parts_;

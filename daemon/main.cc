@@ -38,6 +38,7 @@
 #include "daemon/reload/file_config_loader.h"
 #include "daemon/rpc/channel.h"
 #include "daemon/rpc/servers.h"
+#include "daemon/service/handed_descriptors.h"
 #include "daemon/service/notify_socket.h"
 #include "daemon/service/service_notifier.h"
 #include "daemon/state/saved_state.h"
@@ -58,10 +59,10 @@ constexpr Nanos kCoreStallMax = kNanosPerSecond;
 constexpr Nanos kDiskStallMax = 10 * kNanosPerSecond;
 
 std::string Version() {
-  return VersionText("r2ccd", {{"peers", kPeerProtocol, kPeerProtocol},
+  return VersionText("r2ccd", {{"peers", kPeerProtocolLeast, kPeerProtocol},
                                {"probe", health::kRailProbeVersion, health::kRailProbeVersion},
-                               {"attach", plan::kAttachVersion, plan::kAttachVersion},
-                               {"page", plan::kPageVersion, plan::kPageVersion},
+                               {"attach", plan::kAttachVersionLeast, plan::kAttachVersion},
+                               {"page", plan::kPageVersionLeast, plan::kPageVersion},
                                {"ring", plan::kRingVersion, plan::kRingVersion},
                                {"state", kStateVersion, kStateVersion}});
 }
@@ -200,11 +201,14 @@ class LoopGuard {
 struct Manager {
   std::unique_ptr<NotifySink> sink;  // null: there is none
   Nanos watchdog = 0;                // how long it waits for a sign of life; 0: it does not
+  std::unique_ptr<HandedDescriptors> handed = std::make_unique<HandedDescriptors>();  // what it kept of the life before
 };
 
 // Takes its words out of the environment.
 Manager FindManager() {
   Manager manager;
+  manager.handed = std::make_unique<HandedDescriptors>(
+      HandedNames(std::getenv("LISTEN_PID"), std::getenv("LISTEN_FDS"), std::getenv("LISTEN_FDNAMES"), getpid()));
   const char* const address = std::getenv("NOTIFY_SOCKET");
   if (address == nullptr) return manager;
   if (auto socket = NotifySocket::Open(address); socket.ok())
@@ -213,6 +217,20 @@ Manager FindManager() {
     LogWarning(std::string(socket.status().message()));
   manager.watchdog = WatchdogTime(std::getenv("WATCHDOG_USEC"), std::getenv("WATCHDOG_PID"), getpid());
   return manager;
+}
+
+// Jobs that come while this node has no r2ccd wait in the socket's queue: the manager keeps it from one life to the next.
+void AdoptAttachSocket(const Manager& manager, SocketAttachServer* jobs) {
+  for (const std::string& name : manager.handed->names()) jobs->Adopt(manager.handed->Take(name), name);
+}
+
+void KeepAttachSocket(const Manager& manager, const std::vector<std::string>& handed, SocketAttachServer* jobs) {
+  if (manager.sink == nullptr) return;
+  const std::string name = jobs->kept_name();
+  // One that is not the path's any more is of no use to anybody.
+  for (const std::string& other : handed)
+    if (other != name) manager.sink->Notify(absl::StrCat("FDSTOREREMOVE=1\nFDNAME=", other));
+  if (!name.empty() && manager.sink->Keep(name, jobs->listen_fd())) jobs->LeaveSocket();
 }
 
 absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* signals, const Manager& manager) {
@@ -234,8 +252,11 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
   // Destroyed in the opposite order: the servers before what they ask, the world after all that uses it.
   EventLoop loop;
   ASSIGN_OR_RETURN(const auto world, RealWorld::Make(loaded, loader, credentials, &loop));
+  const std::vector<std::string> handed = manager.handed->names();
+  AdoptAttachSocket(manager, world->jobs());
   Wiring wiring(config, world->world());
   RETURN_IF_ERROR(wiring.Start());
+  KeepAttachSocket(manager, handed, world->jobs());
   ASSIGN_OR_RETURN(const auto servers,
                    RpcServers::Start({&wiring.backend(), world->authenticator(), world->refusals(), world->store_service()},
                                      config.control_socket(), config.listen, credentials.peers));
@@ -259,6 +280,7 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
     loop.Run();
     if (notifier.has_value()) notifier->Stopping();
   }
+  wiring.SayLastWord();
   wiring.Stop();
   world->FlushDisk();
   unlink(config.control_socket().c_str());

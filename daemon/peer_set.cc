@@ -83,7 +83,7 @@ bool PeerSet::Take(const v1::NodeView& message, const Speaker& from) {
   if (!state.ok()) return Complain(from.from, absl::StrCat("a view was refused: ", state.status().message()));
   const health::NodeEntry* known = view_->Find(state->node);
   if (known == nullptr && !MakeRoom()) return Complain(from.from, absl::StrCat("a view was refused: more than ", nodes_max_, " nodes"));
-  About about = {CleanAbout(message.peer_address()), CleanAbout(message.release())};
+  About about = {CleanAbout(message.peer_address()), CleanAbout(message.release()), message.jobs_of_other_releases()};
   return Believe(*state, about, from) && Adopt(*std::move(state), std::move(about));
 }
 

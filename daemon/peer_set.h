@@ -79,6 +79,7 @@ class PeerSet {
   struct About {
     std::string peer_address;
     std::string release;
+    uint32_t jobs_of_other_releases = 0;
     // Of its clock, beside this one's; not of what the store told.
     std::optional<int64_t> clock_ahead_ns = {};
   };

@@ -21,9 +21,12 @@ std::string Where(const std::string& peer_address, const Speaker& from) {
 }
 
 std::string ForeignProtocol(const v1::NodeView& message) {
-  if (message.protocol() == kPeerProtocol) return "";
+  const uint32_t newest = std::max(message.protocol(), message.protocol_newest());
+  if (message.protocol() <= kPeerProtocol && newest >= kPeerProtocolLeast) return "";
+  const std::string range = newest == message.protocol() ? absl::StrCat(newest) : absl::StrCat(message.protocol(), " to ", newest);
   return absl::StrCat("the daemon of ", CleanAbout(message.node()), " (release ", CleanAbout(message.release()), ") speaks protocol ",
-                      message.protocol(), ", this one ", kPeerProtocol, ": install one release of r2ccd on all nodes");
+                      range, ", this one ", kPeerProtocolLeast, " to ", kPeerProtocol,
+                      ": install releases next to each other, and one on all nodes in the end");
 }
 
 }  // namespace r2cc::daemon

@@ -51,6 +51,8 @@ class RealWorld {
   Executor* disk() { return &disk_.loop(); }
   // What this daemon serves as the store; null: it does not.
   StoreService* store_service() { return store_service_.get(); }
+  // Where jobs attach; the core's thread, and before its loop runs.
+  SocketAttachServer* jobs() { return &jobs_; }
   const Authenticator* authenticator() const { return &authenticator_; }
   Refusals* refusals() { return &refusals_; }
   // Returns when all that was to be written is, or cannot be. The core's loop does not run any more.

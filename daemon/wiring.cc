@@ -147,6 +147,7 @@ absl::Status Wiring::Start() {
     peer_set_.Tick();
     world_.jobs->DrainRings();
     FollowJobs();
+    FollowReleases();
     ScheduleAdvance();
   });
   Every(kDrillSaveInterval, [this] { operator_.Tick(); });
@@ -163,6 +164,11 @@ void Wiring::FollowJobs() {
   rails_.SetJobPeers(jobs_.registry().peers());
   publisher_.SetJobPeers(jobs_.registry().peers());
   if (std::exchange(direct_peers_, peers) != peers) world_.peers->SetPeers(peers);
+}
+
+void Wiring::FollowReleases() {
+  const uint32_t others = jobs_.registry().OfOtherReleases(Release());
+  if (std::exchange(told_other_releases_, others) != others) PublishAnew();
 }
 
 void Wiring::Reload(const Caller& caller, std::function<void()> done) {
@@ -263,7 +269,9 @@ void Wiring::PublishOwnView() {
   v1::NodeView view = ToProto(own_, own_.status, reporter_.Now());
   view.set_peer_address(peer_address_);
   view.set_release(Release());
-  view.set_protocol(kPeerProtocol);
+  view.set_protocol(kPeerProtocolLeast);
+  view.set_protocol_newest(kPeerProtocol);
+  view.set_jobs_of_other_releases(told_other_releases_);
   peer_set_.SetOwn(view);
   const std::string value = view.SerializeAsString();
   view.set_clock_ns(reporter_.Now().realtime_ns);
@@ -284,7 +292,10 @@ void Wiring::PublishAgain() {
 void Wiring::SetPeerAddress(const std::string& address) {
   // Rail probes come to the same number as peers do, so that one number is to be opened in a firewall.
   if (const auto parsed = ParseHostPort(address, /*allow_port_zero=*/true); parsed.ok()) rails_.Start(parsed->port);
-  if (std::exchange(peer_address_, address) == address) return;
+  if (std::exchange(peer_address_, address) != address) PublishAnew();
+}
+
+void Wiring::PublishAnew() {
   own_.epoch = NextEpoch();
   cluster_.SetOwn(own_, world_.core->Now());
   PublishOwnView();

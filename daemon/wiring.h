@@ -98,6 +98,8 @@ class Wiring {
   absl::Status Start();
   // Ends all modules: no job, peer or store hears from this daemon any more.
   void Stop();
+  // Before Stop(), where the daemon ends on purpose: jobs believe its page for longer than that of one that died.
+  void SayLastWord() { world_.page->LastWord(world_.core->Now()); }
   // Tells the other daemons where they reach this one.
   void SetPeerAddress(const std::string& address);
   // Reads the configuration again: `caller` has sent a signal, which the kernel lets nobody do who may not. `done` is told when what came
@@ -118,6 +120,9 @@ class Wiring {
   bool UpdateOwn(Nanos now);
   void UpdatePlan(Nanos now);
   void PublishOwnView();
+  // The same verdicts, with what else the view says of this node.
+  void PublishAnew();
+  void FollowReleases();
   // Into the store: it had our entry, and has another one in its place.
   void PublishAgain();
   // On the disk's thread: it takes its time.
@@ -174,6 +179,7 @@ class Wiring {
   Pacer pacer_;
   uint64_t railed_changes_ = 0;  // of the view, as the rail watch has seen it
   std::vector<PeerSpec> direct_peers_;
+  uint32_t told_other_releases_ = 0;  // processes of jobs, as last published
   bool advance_scheduled_ = false;
   bool again_scheduled_ = false;
 };

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/core/release.h"
 #include "daemon/wiring_rig.h"
 #include "plan/page/gave_up.h"
 
@@ -47,6 +48,40 @@ TEST_F(WiringTest, AJobIsMatchedCountedAndHeard) {
   jobs_->End(1);
   EXPECT_EQ(Newest("job-ended").pid(), 4711);
   EXPECT_EQ(Status().jobs(), 0u);
+}
+
+// Before the daemons are upgraded again somebody has to know that there are such jobs, whichever daemon he asks.
+TEST_F(WiringTest, JobsWithPluginsOfOtherReleasesAreToldToAll) {
+  plan::AttachRequest job = JobWithRails({"10.0.1.1"});
+  plan::SetText(Release(), job.release);
+  jobs_->Attach(1, 4711, job);
+  jobs_->Attach(2, 4712, JobWithRails({"10.0.1.1"}));
+  core_.Advance(plan::kPageHeartbeatInterval);
+  Settle();
+  EXPECT_EQ(peers_->pushed().back().jobs_of_other_releases(), 1u);
+  // What the release before this one reads, and looks at.
+  EXPECT_EQ(peers_->pushed().back().protocol(), kPeerProtocolLeast);
+  EXPECT_EQ(peers_->pushed().back().protocol_newest(), kPeerProtocol);
+  peers_->Connect("n1");
+  v1::NodeView view = PeerView(1, v1::HEALTHY);
+  view.set_release("0.0.9");
+  view.set_jobs_of_other_releases(3);
+  peers_->Receive("n1", view);
+  Settle();
+  const v1::ClusterSummary summary = Status().summary();
+  ASSERT_EQ(summary.releases_size(), 2);
+  EXPECT_EQ(summary.jobs_of_other_releases(), 4u);
+  jobs_->End(2);
+  core_.Advance(plan::kPageHeartbeatInterval);
+  Settle();
+  EXPECT_EQ(peers_->pushed().back().jobs_of_other_releases(), 0u);
+}
+
+TEST_F(WiringTest, OnlyWhoEndsOnPurposeHasALastWord) {
+  wiring_->Stop();
+  EXPECT_EQ(page_->last_word(), 0);
+  wiring_->SayLastWord();
+  EXPECT_EQ(page_->last_word(), core_.Now());
 }
 
 // What tells a port without a cable from one that lost it is kept over restarts and reboots.

@@ -74,8 +74,11 @@ TEST_F(WiringTest, APeerWithAnotherProtocolIsRefusedAndNamed) {
   peers_->Receive("n1", PeerView(1, v1::FAILED));
   v1::NodeView foreign = PeerView(2, v1::HEALTHY);
   foreign.set_protocol(kPeerProtocol + 1);
+  foreign.set_protocol_newest(kPeerProtocol + 2);
   foreign.set_release("9.9");
-  const std::string error = "the daemon of n1 (release 9.9) speaks protocol 3, this one 2: install one release of r2ccd on all nodes";
+  const std::string error =
+      "the daemon of n1 (release 9.9) speaks protocol 4 to 5, this one 2 to 3: "
+      "install releases next to each other, and one on all nodes in the end";
   peers_->Receive("n1", foreign);
   store_->Change("/r2cc/nodes/n1", foreign.SerializeAsString());
   wiring_->backend().ReceiveView(foreign, 1, {.address = "h1"});

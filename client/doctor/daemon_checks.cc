@@ -55,10 +55,17 @@ void CheckReleases(const DaemonFacts& daemon, Findings* found) {
   for (const v1::PeerStatus& peer : daemon.status.peers())
     if (absl::StrContains(peer.error(), "speaks protocol"))
       found->push_back(Fail("releases", peer.error(), "install one release of r2ccd on all nodes"));
+  std::vector<std::string> plugins;
+  for (const v1::NodeView& node : daemon.status.nodes())
+    if (node.jobs_of_other_releases() > 0) plugins.push_back(absl::StrCat(node.jobs_of_other_releases(), " on ", node.node()));
+  if (!plugins.empty())
+    found->push_back(Warn("releases",
+                          absl::StrCat("processes of jobs whose plugin is of another release than r2ccd: ", absl::StrJoin(plugins, ", ")),
+                          "upgrade r2ccd by one release at a time, and not again before they have ended: r2ccctl jobs"));
   if (!others.empty())
     found->push_back(Warn("releases", absl::StrCat("this node has ", daemon.status.release(), ", ", absl::StrJoin(others, ", ")),
                           "install one release of r2ccd on all nodes"));
-  else
+  else if (plugins.empty())
     found->push_back(Ok("releases", absl::StrCat("all nodes that were heard of have ", daemon.status.release())));
 }
 

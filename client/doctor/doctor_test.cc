@@ -116,6 +116,7 @@ TEST_F(DoctorTest, ConfigurationReleasesClocksAndNames) {
   facts_.daemon.status.set_insecure(true);
   facts_.daemon.status.add_alarms("the audit will be lost at a restart");
   facts_.daemon.status.mutable_nodes(1)->set_release("0.9");
+  facts_.daemon.status.mutable_nodes(1)->set_jobs_of_other_releases(2);
   facts_.daemon.status.mutable_nodes(1)->set_clock_ahead_ns(-6 * kSecondNs);
   facts_.daemon.duplicates.emplace_back().set_message("two daemons call themselves n1");
   facts_.daemon.status.mutable_peers(0)->set_connected(false);
@@ -123,6 +124,7 @@ TEST_F(DoctorTest, ConfigurationReleasesClocksAndNames) {
   const std::string wrong = Wrong();
   for (const char* line : {"FAIL configuration: refused, the one before is in force: f:3:", "warn configuration: not in force yet: listen",
                            "warn configuration: insecure: true", "warn alarm: the audit", "warn releases: this node has 1.0, n1 has 0.9",
+                           "warn releases: processes of jobs whose plugin is of another release than r2ccd: 2 on n1",
                            "FAIL releases: the daemon of n1 (release 0.9) speaks protocol 1",
                            "FAIL clocks: the clock of n1 is 6.0 s behind this node's", "FAIL node names: two daemons call themselves n1"})
     EXPECT_THAT(wrong, HasSubstr(line));

@@ -21,6 +21,8 @@ class PageSink {
   virtual absl::Status Publish(const plan::Plan& plan, Nanos now) = 0;
   // Tells the readers that the daemon lives.
   virtual void Heartbeat(Nanos now) = 0;
+  // Tells them that it ends on purpose, to be upgraded or moved; nothing follows.
+  virtual void LastWord(Nanos now) = 0;
 };
 
 // The real page.
@@ -38,6 +40,7 @@ class SharedPage final : public PageSink {
     return writer_->Publish(plan, now, &error) ? absl::OkStatus() : absl::InternalError(error);
   }
   void Heartbeat(Nanos now) override { writer_->Heartbeat(now); }
+  void LastWord(Nanos now) override { writer_->LastWord(now); }
 
   // To hand to jobs; owned by the page.
   int fd() const { return writer_->fd(); }

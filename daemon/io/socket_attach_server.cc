@@ -1,6 +1,7 @@
 #include "daemon/io/socket_attach_server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -25,6 +26,8 @@ static_assert(sizeof(gid_t) == sizeof(uint32_t));
 // Accepted in one turn of the loop, and packets read from one job.
 constexpr int kAcceptsPerTurn = 16;
 constexpr int kPacketsPerTurn = 16;
+// Before the number of the socket's file.
+constexpr char kKeptPrefix[] = "attach-";
 constexpr Nanos kAcceptPause = 200 * kNanosPerMs;
 
 plan::AttachReply EmptyReply(plan::AttachStatus status) {
@@ -61,8 +64,33 @@ SocketAttachServer::SocketAttachServer(EventLoop* loop, std::string path, int pa
 
 SocketAttachServer::~SocketAttachServer() { Stop(); }
 
+std::string SocketAttachServer::kept_name() const {
+  struct stat at_path {};
+  return stat(path_.c_str(), &at_path) == 0 ? absl::StrCat(kKeptPrefix, at_path.st_ino) : "";
+}
+
+void SocketAttachServer::Adopt(int fd, const std::string& kept_name) {
+  int type = 0, listens = 0;
+  sockaddr_un address{};
+  socklen_t type_bytes = sizeof(type), listens_bytes = sizeof(listens), address_bytes = sizeof(address) - 1;
+  const bool ours = getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_bytes) == 0 && type == SOCK_SEQPACKET &&
+                    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_bytes) == 0 && listens != 0 &&
+                    getsockname(fd, reinterpret_cast<sockaddr*>(&address), &address_bytes) == 0 && address.sun_family == AF_UNIX &&
+                    path_ == address.sun_path && kept_name == this->kept_name();
+  if (!ours || fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
+    close(fd);
+  else
+    listen_fd_ = fd;
+}
+
 absl::Status SocketAttachServer::Start(Callbacks callbacks) {
   callbacks_ = std::move(callbacks);
+  if (listen_fd_ < 0)
+    if (absl::Status status = Listen(); !status.ok()) return status;
+  return loop_->AddFd(listen_fd_, EPOLLIN, [this](uint32_t) { OnAccept(); });
+}
+
+absl::Status SocketAttachServer::Listen() {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path_.size() >= sizeof(address.sun_path))
@@ -75,7 +103,7 @@ absl::Status SocketAttachServer::Start(Callbacks callbacks) {
   if (bind(listen_fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 || chmod(path_.c_str(), 0666) != 0 ||
       listen(listen_fd_, kBacklog) != 0)
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot listen on ", path_));
-  return loop_->AddFd(listen_fd_, EPOLLIN, [this](uint32_t) { OnAccept(); });
+  return absl::OkStatus();
 }
 
 void SocketAttachServer::OnAccept() {
@@ -122,6 +150,8 @@ void SocketAttachServer::OnReadable(JobId id) {
     Connection& connection = found->second;
     // Without room for control data the kernel drops descriptors that a job may send.
     plan::AttachRequest request;
+    // An older version's request ends before it.
+    memset(request.release, 0, sizeof(request.release));
     const ssize_t got = recv(connection.fd, &request, sizeof(request), MSG_DONTWAIT | MSG_TRUNC);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
@@ -139,11 +169,13 @@ void SocketAttachServer::OnRequest(JobId id, const plan::AttachRequest& request,
   const bool has_head = bytes >= offsetof(plan::AttachRequest, pid);
   if (!has_head || request.magic != plan::kAttachMagic)
     return Refuse(id, plan::AttachStatus::kRefused, "this is not an R2CC attach request");
-  if (request.version != plan::kAttachVersion)
-    return Refuse(
-        id, plan::AttachStatus::kWrongVersion,
-        absl::StrCat("attach version ", request.version, ", this r2ccd speaks ", plan::kAttachVersion, ": upgrade r2ccd or the plugin"));
-  if (bytes != sizeof(request) || !plan::Valid(request)) return Refuse(id, plan::AttachStatus::kRefused, "the attach request is garbled");
+  if (!plan::IsAttachVersion(request.version))
+    return Refuse(id, plan::AttachStatus::kWrongVersion,
+                  absl::StrCat("attach version ", request.version, ", this r2ccd speaks ", plan::kAttachVersionLeast, " to ",
+                               plan::kAttachVersion, ": upgrade r2ccd or the plugin"));
+  connection.version = request.version;
+  if (bytes != plan::AttachRequestBytes(request.version) || !plan::Valid(request))
+    return Refuse(id, plan::AttachStatus::kRefused, "the attach request is garbled");
 
   if (!connection.allowed)
     return Refuse(id, plan::AttachStatus::kRefused,
@@ -159,6 +191,7 @@ void SocketAttachServer::OnRequest(JobId id, const plan::AttachRequest& request,
   if (!decision.refused.empty()) return Refuse(id, plan::AttachStatus::kRefused, decision.refused);
 
   plan::AttachReply reply = EmptyReply(plan::AttachStatus::kAccepted);
+  reply.version = request.version;
   reply.rail_count = request.rail_count;
   plan::SetText(decision.node, reply.node);
   for (size_t i = 0; i < decision.nics.size() && i < plan::kAttachRailsMax; ++i) plan::SetText(decision.nics[i], reply.nics[i]);
@@ -173,6 +206,8 @@ void SocketAttachServer::Refuse(JobId id, plan::AttachStatus status, const std::
   Connection& connection = connections_.at(id);
   TellRefused(connection.uid, connection.pid, reason);
   plan::AttachReply reply = EmptyReply(status);
+  // Who spoke a version of ours takes no other in the answer.
+  if (status != plan::AttachStatus::kWrongVersion && connection.version != 0) reply.version = connection.version;
   plan::SetText(reason, reply.reason);
   SendReply(connection.fd, reply, {});
   End(id);
@@ -253,7 +288,7 @@ void SocketAttachServer::Stop() {
   if (listen_fd_ < 0) return;
   loop_->RemoveFd(listen_fd_);
   close(listen_fd_);
-  unlink(path_.c_str());
+  if (!leave_socket_) unlink(path_.c_str());
 }
 
 }  // namespace r2cc::daemon

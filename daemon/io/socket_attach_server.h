@@ -29,11 +29,20 @@ class SocketAttachServer final : public AttachServer {
   SocketAttachServer(EventLoop* loop, std::string path, int page_fd, AttachAccess access);
   ~SocketAttachServer() override;
 
+  // Before Start(): the socket on which the life before this one listened, in whose queue jobs wait. Owns `fd`, and closes it if it is not
+  // the one that is at the path now (it was made anew, or the path is another). `kept_name`: what that life called it.
+  void Adopt(int fd, const std::string& kept_name);
+  // After Start(): the listening socket, still the server's, and a name by which the next life knows whether it is the one at the path.
+  int listen_fd() const { return listen_fd_; }
+  std::string kept_name() const;
+  // Somebody keeps it for the next life: Stop() leaves it at the path.
+  void LeaveSocket() { leave_socket_ = true; }
+
   // Listens at the path (mode 0666: `access` decides), in place of a socket that a dead daemon left there.
   absl::Status Start(Callbacks callbacks) override;
   void RingPageDoorbell() override;
   void DrainRings() override;
-  // Closes every connection and removes the socket. The jobs go on, and come back to the next daemon.
+  // Closes every connection, and removes the socket unless it is to be left. The jobs go on, and come back to the next daemon.
   void Stop() override;
   uint64_t refused() const override { return users_.refused(); }
 
@@ -41,7 +50,8 @@ class SocketAttachServer final : public AttachServer {
   struct Connection {
     int fd = -1;
     bool attached = false;
-    int32_t pid = 0;  // 0: not to be seen from here
+    uint32_t version = 0;  // that it speaks; 0: not known yet
+    int32_t pid = 0;       // 0: not to be seen from here
     uint32_t uid = 0;
     bool allowed = false;
     TimerId deadline = 0;
@@ -49,6 +59,7 @@ class SocketAttachServer final : public AttachServer {
     bool draining = false;  // a further turn is posted
   };
 
+  absl::Status Listen();
   void OnAccept();
   void PauseListening(const char* why);
   void OnReadable(JobId id);
@@ -69,6 +80,7 @@ class SocketAttachServer final : public AttachServer {
   AttachUsers users_;
   Callbacks callbacks_;
   int listen_fd_ = -1;
+  bool leave_socket_ = false;
   JobId next_id_ = 1;
   std::map<JobId, Connection> connections_;
   // False after Stop, for tasks that are still posted then.

@@ -1,5 +1,6 @@
 #include "daemon/io/socket_attach_server.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -82,12 +83,17 @@ class SocketAttachServerTest : public testing::Test {
     std::string error;
     page_ = plan::PageWriter::Create(&error);
     ASSERT_NE(page_, nullptr) << error;
-    server_ = std::make_unique<SocketAttachServer>(&thread_.loop(), path_, page_->fd(), AttachAccess());
+    MakeServer();
+    StartServer();
+  }
+  void MakeServer() { server_ = std::make_unique<SocketAttachServer>(&thread_.loop(), path_, page_->fd(), AttachAccess()); }
+  void StartServer() {
     OnLoop([this] {
       ASSERT_TRUE(server_
                       ->Start({[this](JobId, const JobProcess& process, const plan::AttachRequest& request) {
                                  pid_ = process.pid;
                                  uid_ = static_cast<int>(process.uid);
+                                 release_ = request.release;
                                  return AttachDecision{refused_, "n0", std::vector<std::string>(request.rail_count, "rail0")};
                                },
                                [this](JobId, const std::vector<plan::EvidenceRecord>& records, uint64_t) {
@@ -116,6 +122,7 @@ class SocketAttachServerTest : public testing::Test {
   std::unique_ptr<plan::PageWriter> page_;
   std::unique_ptr<SocketAttachServer> server_;
   std::string refused_;
+  std::string release_;  // as the last job says; on the loop
   std::atomic<int> pid_{0};
   std::atomic<int> uid_{-1};
   std::atomic<int> records_{0};
@@ -189,7 +196,8 @@ TEST_F(SocketAttachServerTest, RefusesWithOneLine) {
   };
   auto request = SoundRequest();
   request.version = 9;
-  EXPECT_EQ(reason(request, 8, plan::AttachStatus::kWrongVersion), "attach version 9, this r2ccd speaks 1: upgrade r2ccd or the plugin");
+  EXPECT_EQ(reason(request, 8, plan::AttachStatus::kWrongVersion),
+            "attach version 9, this r2ccd speaks 1 to 2: upgrade r2ccd or the plugin");
   request = SoundRequest();
   request.magic = 0;
   EXPECT_EQ(reason(request, sizeof(request), plan::AttachStatus::kRefused), "this is not an R2CC attach request");
@@ -229,6 +237,81 @@ TEST_F(SocketAttachServerTest, GarbageAndSilenceAreBoundedAndCounted) {
   }
   EXPECT_TRUE(served);
   OnLoop([this] { EXPECT_GE(server_->refused(), 10'001u); });
+}
+
+TEST_F(SocketAttachServerTest, OlderVersionsAreAnsweredInTheirOwn) {
+  for (uint32_t version = plan::kAttachVersionLeast; version <= plan::kAttachVersion; ++version) {
+    auto request = SoundRequest();
+    request.version = version;
+    plan::SetText("9.9", request.release);
+    const size_t bytes = plan::AttachRequestBytes(version);
+    plan::AttachReply reply;
+    int page_fd, ring_fd;
+    Plugin plugin(path_);
+    plugin.Send(&request, bytes);
+    ASSERT_TRUE(plugin.Receive(&reply, &page_fd, &ring_fd));
+    EXPECT_EQ(reply.version, version);
+    EXPECT_EQ(reply.status, static_cast<uint32_t>(plan::AttachStatus::kAccepted));
+    close(page_fd);
+    close(ring_fd);
+    OnLoop([&] { EXPECT_EQ(release_, version < 2 ? "" : "9.9"); });
+    // A refusal, too.
+    Plugin garbled(path_);
+    garbled.Send(&request, bytes - 1);
+    ASSERT_TRUE(garbled.Receive(&reply, &page_fd, &ring_fd));
+    EXPECT_EQ(reply.version, version);
+    EXPECT_EQ(reply.status, static_cast<uint32_t>(plan::AttachStatus::kRefused));
+  }
+}
+
+// As over a restart with a service manager that keeps the socket.
+TEST_F(SocketAttachServerTest, JobsThatComeBetweenTwoLivesWaitInTheSocketsQueue) {
+  int kept = -1;
+  std::string name;
+  OnLoop([&] {
+    name = server_->kept_name();
+    kept = dup(server_->listen_fd());
+    server_->LeaveSocket();
+    server_.reset();
+  });
+  Plugin waiting(path_);
+  ASSERT_TRUE(waiting.connected()) << "the queue takes it";
+  const auto request = SoundRequest();
+  waiting.Send(&request, sizeof(request));
+  MakeServer();
+  OnLoop([&] { server_->Adopt(kept, name); });
+  StartServer();
+  plan::AttachReply reply;
+  int page_fd, ring_fd;
+  ASSERT_TRUE(waiting.Receive(&reply, &page_fd, &ring_fd));
+  EXPECT_EQ(reply.status, static_cast<uint32_t>(plan::AttachStatus::kAccepted));
+  close(page_fd);
+  close(ring_fd);
+}
+
+TEST_F(SocketAttachServerTest, ASocketThatIsNotAtThePathIsNotAdopted) {
+  const auto adopt = [&](int fd, const std::string& name) {
+    OnLoop([&] { server_.reset(); });
+    MakeServer();
+    OnLoop([&] { server_->Adopt(fd, name); });
+    const bool adopted = server_->listen_fd() >= 0;
+    EXPECT_EQ(fcntl(fd, F_GETFD) >= 0, adopted);
+    StartServer();
+    return adopted;
+  };
+  int pipe_fds[2];
+  ASSERT_EQ(pipe(pipe_fds), 0);
+  EXPECT_FALSE(adopt(pipe_fds[0], server_->kept_name()));
+  close(pipe_fds[1]);
+  // Of another file at the same path: the run directory was made anew.
+  std::string name;
+  int kept = -1;
+  OnLoop([&] {
+    name = server_->kept_name();
+    kept = dup(server_->listen_fd());
+  });
+  EXPECT_FALSE(adopt(kept, name + "0"));
+  EXPECT_TRUE(Plugin(path_).connected());
 }
 
 TEST_F(SocketAttachServerTest, AStaleSocketIsReplaced) {

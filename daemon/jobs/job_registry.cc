@@ -18,6 +18,7 @@ void JobRegistry::Add(JobId id, const JobProcess& process, const plan::AttachReq
   entry.job.set_pid_claimed(process.pid_claimed);
   entry.job.set_uid(process.uid);
   entry.job.set_job(CleanText(request.job, sizeof(request.job)));
+  entry.job.set_release(CleanText(request.release, sizeof(request.release)));
   entry.job.set_process_id(absl::StrFormat("%016x", request.process_id));
   entry.job.set_attached_ns(now_realtime_ns);
   const uint32_t rails = std::min(request.rail_count, plan::kAttachRailsMax);
@@ -150,6 +151,11 @@ v1::ListJobsReply JobRegistry::Page(const v1::ListJobsRequest& request, size_t b
   summary.set_users(static_cast<uint32_t>(users.size()));
   if (request.skip() == 0) *reply.mutable_summary() = summary;
   return reply;
+}
+
+uint32_t JobRegistry::OfOtherReleases(const std::string& own) const {
+  return static_cast<uint32_t>(
+      std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& entry) { return entry.second.job.release() != own; }));
 }
 
 std::vector<v1::Job> JobRegistry::Jobs() const {

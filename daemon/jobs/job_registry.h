@@ -64,6 +64,8 @@ class JobRegistry {
   const JobPeers& peers() const { return peers_; }
 
   size_t size() const { return jobs_.size(); }
+  // Attached processes whose plugin is of another release than `own`.
+  uint32_t OfOtherReleases(const std::string& own) const;
   std::vector<v1::Job> Jobs() const;
   // What `request` asks for, as far as it fits into `bytes_max`: one job at least, if there is one.
   v1::ListJobsReply Page(const v1::ListJobsRequest& request, size_t bytes_max) const;

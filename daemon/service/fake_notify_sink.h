@@ -2,6 +2,7 @@
 #ifndef R2CC_DAEMON_SERVICE_FAKE_NOTIFY_SINK_H_
 #define R2CC_DAEMON_SERVICE_FAKE_NOTIFY_SINK_H_
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,10 +18,15 @@ class FakeNotifySink final : public NotifySink {
     heard_.push_back(state);
     return true;
   }
+  bool Keep(const std::string& name, int fd) override {
+    if (takes) kept[name] = fd;
+    return takes;
+  }
   // What it heard since this was asked last.
   std::vector<std::string> Heard() { return std::exchange(heard_, {}); }
 
-  bool takes = true;  // false: its queue is full
+  bool takes = true;                // false: its queue is full
+  std::map<std::string, int> kept;  // the caller's own descriptors, not copies
 
  private:
   std::vector<std::string> heard_;

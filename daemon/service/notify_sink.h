@@ -11,6 +11,9 @@ class NotifySink {
   virtual ~NotifySink() = default;
   // `state`: NAME=VALUE, a line each. Never waits. False: it was not taken, try again later. One thread at a time.
   virtual bool Notify(const std::string& state) = 0;
+  // Has the manager keep a copy of `fd` for the next life of the service, under a name without colons or blanks (FDSTORE=1). A manager that
+  // keeps none (FileDescriptorStoreMax=0) says nothing of it. Never waits. False: it was not taken.
+  virtual bool Keep(const std::string& name, int fd) = 0;
 };
 
 }  // namespace r2cc::daemon

@@ -32,4 +32,24 @@ bool NotifySocket::Notify(const std::string& state) {
          static_cast<ssize_t>(state.size());
 }
 
+bool NotifySocket::Keep(const std::string& name, int fd) {
+  std::string state = absl::StrCat("FDSTORE=1\nFDNAME=", name);
+  iovec part{state.data(), state.size()};
+  sockaddr_un to = address_;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_name = &to;
+  message.msg_namelen = length_;
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+  return sendmsg(fd_, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(state.size());
+}
+
 }  // namespace r2cc::daemon

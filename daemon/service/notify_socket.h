@@ -22,6 +22,7 @@ class NotifySocket final : public NotifySink {
   NotifySocket& operator=(const NotifySocket&) = delete;
 
   bool Notify(const std::string& state) override;
+  bool Keep(const std::string& name, int fd) override;
 
  private:
   NotifySocket(int fd, const sockaddr_un& address, socklen_t length) : fd_(fd), address_(address), length_(length) {}

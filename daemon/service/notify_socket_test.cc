@@ -26,6 +26,22 @@ class Listener {
     const ssize_t size = recv(fd_, text, sizeof(text), 0);
     return size < 0 ? "" : std::string(text, static_cast<size_t>(size));
   }
+  // Likewise, with the descriptor that came along; -1: none did.
+  std::string TakeWith(int* descriptor) {
+    char text[4096];
+    iovec part{text, sizeof(text)};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    const ssize_t size = recvmsg(fd_, &message, MSG_CMSG_CLOEXEC);
+    *descriptor = -1;
+    if (const cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr && header->cmsg_type == SCM_RIGHTS)
+      std::memcpy(descriptor, CMSG_DATA(header), sizeof(int));
+    return size < 0 ? "" : std::string(text, static_cast<size_t>(size));
+  }
 
  private:
   int fd_;
@@ -47,6 +63,26 @@ TEST(NotifySocketTest, SendsToPathsAndAbstractNames) {
     EXPECT_EQ(listener.Take(), "");
     unlink(name.c_str());
   }
+}
+
+TEST(NotifySocketTest, HandsACopyOfADescriptorOver) {
+  const std::string name = UniqueName("@", "keep");
+  Listener listener(name);
+  auto sink = NotifySocket::Open(name);
+  ASSERT_TRUE(sink.ok());
+  int pipe_fds[2];
+  ASSERT_EQ(pipe(pipe_fds), 0);
+  EXPECT_TRUE((*sink)->Keep("attach-7", pipe_fds[1]));
+  close(pipe_fds[1]);
+  int copy = -1;
+  EXPECT_EQ(listener.TakeWith(&copy), "FDSTORE=1\nFDNAME=attach-7");
+  ASSERT_GE(copy, 0);
+  EXPECT_EQ(write(copy, "x", 1), 1);
+  char byte = 0;
+  EXPECT_EQ(read(pipe_fds[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'x');
+  close(copy);
+  close(pipe_fds[0]);
 }
 
 TEST(NotifySocketTest, NeverWaits) {

@@ -61,7 +61,7 @@ void AttachClient::Connect(Nanos now) {
     return;
   }
   since_ = now;
-  if (SendPacket(fd_, &request_, sizeof(request_))) return;
+  if (SendPacket(fd_, &request_, plan::AttachRequestBytes(request_.version))) return;
   Say(LogLevel::kWarn, "r2ccd at " + path_ + " takes no request: trying again");
   Disconnect(now);
 }
@@ -75,7 +75,18 @@ void AttachClient::Disconnect(Nanos now) {
     said_unreachable_ = false;
   }
   attached_ = false;
+  // Who comes next may be newer.
+  request_.version = plan::kAttachVersion;
   next_attempt_ = now + NextDelay();
+}
+
+bool AttachClient::AskAgain(const std::vector<char>& packet, size_t bytes, Nanos now) {
+  const uint32_t version = attached_ ? 0 : VersionToAskIn(packet.data(), bytes, request_.version);
+  if (version == 0) return false;
+  ClosePacketSocket(std::exchange(fd_, -1));
+  request_.version = version;
+  Connect(now);
+  return true;
 }
 
 std::string AttachClient::Accept(const plan::AttachReply& reply, ReceivedFds* fds, Nanos now) {
@@ -116,9 +127,14 @@ void AttachClient::Receive(Nanos now) {
     if (received == Received::kNothing) break;
     std::string trouble;
     if (received == Received::kEnd) {
+      if (attached_ && page_->ended()) return EndOnPurpose(now);
       trouble = attached_ ? "the connection ended; its verdicts count for two more seconds" : "it hung up on the request";
     } else if (received == Received::kTooLong && attached_) {
       trouble = "it broke the attach protocol";
+    } else if (AskAgain(packet, bytes, now)) {
+      // Its versions only get lower, so this ends.
+      if (fd_ < 0) return;
+      continue;
     } else {
       trouble = Handle(packet, bytes, &fds, now);
     }
@@ -131,6 +147,12 @@ void AttachClient::Receive(Nanos now) {
     Say(LogLevel::kWarn, "r2ccd at " + path_ + ": it does not answer; trying again");
     Disconnect(now);
   }
+}
+
+void AttachClient::EndOnPurpose(Nanos now) {
+  Say(LogLevel::kInfo, "r2ccd at " + path_ + " has ended on purpose; its verdicts count for " +
+                           std::to_string(plan::kPageLastWord / kNanosPerSecond) + " more seconds");
+  Disconnect(now);
 }
 
 void AttachClient::RefreshPage(Nanos now) {

@@ -15,7 +15,8 @@ namespace r2cc::net {
 
 // Connects, and re-connects for ever with back-off (100 ms, doubling to 2 s, with jitter). While the connection is lost the last page
 // counts until its heartbeat is stale; a daemon that comes again brings a page and a ring of its own, and the old page counts until the
-// new one has a plan. Each kind of trouble is logged once, and again only after an attachment that lasted.
+// new one has a plan. A daemon that is older is asked in its version, and after the next loss in the newest again. Each kind of trouble is
+// logged once, and again only after an attachment that lasted.
 //
 // After fork() a child may close fd(), but must not destroy the client: its end is the end of the parent's connection, too.
 class AttachClient final : public DaemonLink {
@@ -41,12 +42,16 @@ class AttachClient final : public DaemonLink {
   std::string Handle(const std::vector<char>& packet, size_t bytes, ReceivedFds* fds, Nanos now);
   std::string Accept(const plan::AttachReply& reply, ReceivedFds* fds, Nanos now);
   void Disconnect(Nanos now);
+  // The daemon is upgraded, or moved.
+  void EndOnPurpose(Nanos now);
   void RefreshPage(Nanos now);
   void Say(LogLevel level, const std::string& line);
   Nanos NextDelay();
+  // True: the daemon is older, and is asked again in its own version.
+  bool AskAgain(const std::vector<char>& packet, size_t bytes, Nanos now);
 
   const std::string path_;
-  const plan::AttachRequest request_;
+  plan::AttachRequest request_;  // its version is the one to ask in
   const LogFn log_;
 
   int fd_ = -1;

@@ -139,6 +139,59 @@ TEST_F(AttachClientTest, DaemonKilledAndRestarted) {
   EXPECT_EQ(Logged("the connection ended"), 1);
 }
 
+TEST_F(AttachClientTest, ADaemonThatEndsOnPurposeIsBelievedForLonger) {
+  auto server = std::make_unique<Server>(path_);
+  Attach(*server, 7, 600);
+  server->page->LastWord(now_);
+  server.reset();
+  Poll();
+  EXPECT_FALSE(client_->attached());
+  EXPECT_EQ(log_.back(), "R2CC: r2ccd at " + path_ + " has ended on purpose; its verdicts count for 30 more seconds");
+  EXPECT_EQ(levels_.back(), LogLevel::kInfo);
+  PollAfter(plan::kPageLastWord);
+  EXPECT_EQ(Weight(), 600);
+  PollAfter(1);
+  EXPECT_EQ(Weight(), -1);
+}
+
+TEST_F(AttachClientTest, AnOlderDaemonIsAskedInItsVersionAndTheNextOneInTheNewestAgain) {
+  Server server(path_);
+  const auto ask = [&](uint32_t version) {
+    ASSERT_TRUE(server.Take());
+    EXPECT_EQ(server.request.version, version);
+  };
+  PollAfter(3 * kNanosPerSecond);
+  ask(plan::kAttachVersion);
+  EXPECT_STREQ(server.request.release, "0.9");
+  plan::AttachReply refusal{};
+  refusal.magic = plan::kAttachMagic;
+  refusal.version = plan::kAttachVersionLeast;
+  refusal.status = static_cast<uint32_t>(plan::AttachStatus::kWrongVersion);
+  server.Send(refusal);
+  Poll();
+  ask(plan::kAttachVersionLeast);
+  plan::AttachReply acceptance = Server::Acceptance();
+  acceptance.version = plan::kAttachVersionLeast;
+  server.Publish(1, 600, now_);
+  server.Send(acceptance, {server.page->fd(), server.ring->fd()});
+  Poll();
+  EXPECT_TRUE(client_->attached());
+  EXPECT_EQ(Weight(), 600);
+  EXPECT_EQ(log_.size(), 1u) << "no trouble to tell of: " << log_.back();
+  server.Hang();
+  Poll();
+  PollAfter(3 * kNanosPerSecond);
+  ask(plan::kAttachVersion);
+  // It may refuse for ever, and is not asked without a pause.
+  server.Send(refusal);
+  Poll();
+  ask(plan::kAttachVersionLeast);
+  server.Send(refusal);
+  Poll();
+  EXPECT_FALSE(server.Take());
+  EXPECT_EQ(client_->fd(), -1);
+}
+
 TEST_F(AttachClientTest, OldPlanCountsUntilTheNewDaemonHasOne) {
   auto server = std::make_unique<Server>(path_);
   Attach(*server, 7, 600);

@@ -47,7 +47,9 @@ class Server {
   bool Take() {
     Hang();
     job_ = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    return job_ >= 0 && recv(job_, &request, sizeof(request), 0) == static_cast<ssize_t>(sizeof(request));
+    if (job_ < 0) return false;
+    const ssize_t got = recv(job_, &request, sizeof(request), 0);
+    return got == static_cast<ssize_t>(plan::AttachRequestBytes(request.version));
   }
   void Hang() {
     if (job_ >= 0) close(job_);
@@ -121,7 +123,7 @@ class AttachClientTest : public testing::Test {
     path_ = "./attach" + std::to_string(getpid()) + ".sock";
     Rail rail;
     rail.name = "eth0";
-    client_ = std::make_unique<AttachClient>(path_, MakeAttachRequest("job", getpid(), 4711, {rail}),
+    client_ = std::make_unique<AttachClient>(path_, MakeAttachRequest("job", getpid(), 4711, {rail}, "0.9"),
                                              [this](LogLevel level, const std::string& line) {
                                                log_.push_back(line);
                                                levels_.push_back(level);

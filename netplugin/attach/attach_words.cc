@@ -18,7 +18,8 @@ struct ReplyHeader {
 
 }  // namespace
 
-plan::AttachRequest MakeAttachRequest(const std::string& job, int pid, uint64_t process_id, const std::vector<Rail>& rails) {
+plan::AttachRequest MakeAttachRequest(const std::string& job, int pid, uint64_t process_id, const std::vector<Rail>& rails,
+                                      const std::string& release) {
   plan::AttachRequest request{};
   request.magic = plan::kAttachMagic;
   request.version = plan::kAttachVersion;
@@ -26,6 +27,7 @@ plan::AttachRequest MakeAttachRequest(const std::string& job, int pid, uint64_t 
   request.process_id = process_id;
   request.rail_count = static_cast<uint32_t>(std::min<size_t>(rails.size(), plan::kAttachRailsMax));
   plan::SetText(job, request.job);
+  plan::SetText(release, request.release);
   for (uint32_t i = 0; i < request.rail_count; ++i) {
     const Rail& rail = rails[i];
     plan::AttachRail& to = request.rails[i];
@@ -43,9 +45,9 @@ std::string CheckReply(const void* packet, size_t bytes, size_t descriptors, pla
   ReplyHeader header{};
   if (bytes >= sizeof(header)) std::memcpy(&header, packet, sizeof(header));
   if (header.magic != plan::kAttachMagic) return "its answer is garbled: is that r2ccd's attach socket?";
-  if (header.version != plan::kAttachVersion)
-    return "it speaks attach version " + std::to_string(header.version) + ", this plugin " + std::to_string(plan::kAttachVersion) +
-           ": upgrade r2ccd or the plugin";
+  if (!plan::IsAttachVersion(header.version))
+    return "it speaks attach version " + std::to_string(header.version) + ", this plugin " + std::to_string(plan::kAttachVersionLeast) +
+           " to " + std::to_string(plan::kAttachVersion) + ": upgrade r2ccd or the plugin";
   plan::AttachReply candidate{};
   if (bytes != sizeof(candidate))
     return "its answer has " + std::to_string(bytes) + " bytes instead of " + std::to_string(sizeof(candidate));
@@ -58,6 +60,14 @@ std::string CheckReply(const void* packet, size_t bytes, size_t descriptors, pla
   for (uint32_t i = candidate.rail_count; i < plan::kAttachRailsMax; ++i) plan::SetText("", candidate.nics[i]);
   *reply = candidate;
   return "";
+}
+
+uint32_t VersionToAskIn(const void* packet, size_t bytes, uint32_t asked) {
+  plan::AttachReply reply{};
+  if (bytes != sizeof(reply)) return 0;
+  std::memcpy(&reply, packet, sizeof(reply));
+  const bool wants = Valid(reply) && reply.status == static_cast<uint32_t>(plan::AttachStatus::kWrongVersion);
+  return wants && plan::IsAttachVersion(reply.version) && reply.version < asked ? reply.version : 0;
 }
 
 }  // namespace r2cc::net

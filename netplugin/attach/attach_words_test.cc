@@ -38,12 +38,13 @@ TEST(MakeAttachRequest, SaysWhatTheRailsAre) {
   rails[0].mac = {1, 2, 3, 4, 5, 6};
   rails[0].netns_inode = 99;
   rails[1].name = std::string(40, 'x');  // an IPv6 address is longer than the field: the address field has it
-  const plan::AttachRequest request = MakeAttachRequest("llama\n", 42, 4711, rails);
+  const plan::AttachRequest request = MakeAttachRequest("llama\n", 42, 4711, rails, "0.9");
   EXPECT_TRUE(Valid(request));
   EXPECT_EQ(request.version, plan::kAttachVersion);
   EXPECT_EQ(request.pid, 42);
   EXPECT_EQ(request.process_id, 4711u);
   EXPECT_STREQ(request.job, "llama?");
+  EXPECT_STREQ(request.release, "0.9");
   ASSERT_EQ(request.rail_count, 2u);
   EXPECT_STREQ(request.rails[0].name, "eth0");
   EXPECT_STREQ(request.rails[0].address, "10.0.0.1");
@@ -55,7 +56,7 @@ TEST(MakeAttachRequest, SaysWhatTheRailsAre) {
 }
 
 TEST(MakeAttachRequest, NamesAtMostWhatFits) {
-  EXPECT_EQ(MakeAttachRequest("job", 1, 1, std::vector<Rail>(100)).rail_count, plan::kAttachRailsMax);
+  EXPECT_EQ(MakeAttachRequest("job", 1, 1, std::vector<Rail>(100), "0.9").rail_count, plan::kAttachRailsMax);
 }
 
 TEST(CheckReply, AcceptanceIsTaken) { EXPECT_EQ(Judged(GoodReply()), ""); }
@@ -78,7 +79,7 @@ TEST(CheckReply, EveryRefusalSaysWhy) {
   EXPECT_EQ(Judged(reply, 0), "it refused: no reason given");
   reply = GoodReply();
   reply.version = 7;
-  EXPECT_EQ(Judged(reply, 2, 300), "it speaks attach version 7, this plugin 1: upgrade r2ccd or the plugin");
+  EXPECT_EQ(Judged(reply, 2, 300), "it speaks attach version 7, this plugin 1 to 2: upgrade r2ccd or the plugin");
   reply = GoodReply();
   reply.magic ^= 1;
   EXPECT_NE(Judged(reply).find("garbled"), std::string::npos);
@@ -94,6 +95,31 @@ TEST(CheckReply, EveryRefusalSaysWhy) {
   for (size_t descriptors : {0, 1, 3}) EXPECT_NE(Judged(GoodReply(), descriptors).find("descriptors instead of"), std::string::npos);
   for (size_t bytes : {0, 1, 7}) EXPECT_NE(Judged(GoodReply(), 2, bytes).find("garbled"), std::string::npos);
   EXPECT_NE(Judged(GoodReply(), 2, sizeof(reply) - 1).find("bytes instead of"), std::string::npos);
+}
+
+TEST(CheckReply, AnOlderDaemonsAnswerIsTaken) {
+  for (uint32_t version = plan::kAttachVersionLeast; version <= plan::kAttachVersion; ++version) {
+    plan::AttachReply reply = GoodReply();
+    reply.version = version;
+    EXPECT_EQ(Judged(reply), "") << version;
+  }
+}
+
+TEST(VersionToAskIn, OnlyAnOlderOneThatIsKnownAndOnlyWhereTheVersionWasRefused) {
+  plan::AttachReply reply = GoodReply();
+  const auto asks = [&](uint32_t version, plan::AttachStatus status) {
+    reply.version = version;
+    reply.status = static_cast<uint32_t>(status);
+    return VersionToAskIn(&reply, sizeof(reply), plan::kAttachVersion);
+  };
+  EXPECT_EQ(asks(1, plan::AttachStatus::kWrongVersion), 1u);
+  EXPECT_EQ(asks(0, plan::AttachStatus::kWrongVersion), 0u);
+  EXPECT_EQ(asks(plan::kAttachVersion, plan::AttachStatus::kWrongVersion), 0u) << "it was asked in that";
+  EXPECT_EQ(asks(9, plan::AttachStatus::kWrongVersion), 0u);
+  EXPECT_EQ(asks(1, plan::AttachStatus::kRefused), 0u);
+  EXPECT_EQ(asks(1, plan::AttachStatus::kAccepted), 0u);
+  reply.status = static_cast<uint32_t>(plan::AttachStatus::kWrongVersion);
+  EXPECT_EQ(VersionToAskIn(&reply, sizeof(reply) - 1, plan::kAttachVersion), 0u);
 }
 
 TEST(CheckReplyFuzz, OnlySoundRepliesGetThrough) {

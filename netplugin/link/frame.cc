@@ -193,6 +193,8 @@ void ForEachField(Each& each, T& hello) {
   each(hello.oob_port);
   each(hello.links);
   each(hello.rails);
+  // Of older releases nobody reads what stands here.
+  if (hello.wire_newest >= kWireVersionWithRelease) each(hello.release);
 }
 
 template <typename Each, typename T>
@@ -203,6 +205,7 @@ void ForEachField(Each& each, T& reply) {
   each(reply.reason);
   each(reply.node);
   each(reply.rails);
+  if (reply.wire_version >= kWireVersionWithRelease) each(reply.release);
 }
 
 // Of its type's own parts those that are numbers.

@@ -21,8 +21,10 @@
 
 namespace r2cc::net {
 
-constexpr uint32_t kWireVersionLeast = 4;  // oldest version that this release speaks
-constexpr uint32_t kWireVersion = 4;       // newest
+constexpr uint32_t kWireVersionLeast = 4;  // of release 0.1.0, the oldest that this one speaks
+constexpr uint32_t kWireVersion = 5;       // newest
+// From here on each end says its release, so that a job over nodes of two releases can tell which has which.
+constexpr uint32_t kWireVersionWithRelease = 5;
 // More than the arrivals of kFlowsMax flows with all the messages that they may have under way.
 constexpr uint32_t kFencedPartsMax = 8192;
 constexpr uint32_t kWireRailsMax = 32;
@@ -85,6 +87,7 @@ struct Hello {
   uint16_t oob_port = 0;
   uint16_t links = 0;  // links of the session
   std::vector<RailInfo> rails;
+  std::string release;  // the initiator's; empty if its newest version is older than kWireVersionWithRelease
 };
 
 struct HelloReply {
@@ -94,6 +97,7 @@ struct HelloReply {
   // kOob:
   std::string node;
   std::vector<RailInfo> rails;
+  std::string release;  // the acceptor's; empty in versions older than kWireVersionWithRelease
 };
 
 // The numbers are the wire's.
@@ -185,6 +189,8 @@ bool Decode(const uint8_t (&bytes)[kBulkHeaderBytes], uint32_t tag, BulkHeader* 
 
 // The newest version that both ends speak; 0 if there is none.
 uint32_t NegotiateVersion(uint32_t their_least, uint32_t their_newest);
+// One that an initiator of this release may be answered with.
+constexpr bool IsSpoken(uint32_t wire_version) { return wire_version >= kWireVersionLeast && wire_version <= kWireVersion; }
 
 }  // namespace r2cc::net
 

@@ -76,6 +76,7 @@ Hello FullHello() {
   hello.oob_address = "10.0.0.1";
   hello.oob_port = 1234;
   hello.links = 8;
+  hello.release = "0.9";
   hello.rails = {{"rail0", true, {{TransportKind::kTcp, {10, 1, 0, 1}}, {TransportKind::kVerbs, {7}}}}, {"rail1", false, {{}}}};
   return hello;
 }
@@ -140,7 +141,7 @@ TEST(Wire, GreetingsComeBackAsTheyWere) {
   Hello hello;
   ASSERT_TRUE(Decode(Encode(FullHello()), &hello));
   EXPECT_EQ(Encode(hello), Encode(FullHello()));
-  HelloReply reply{.accepted = true, .reason = "why", .node = "n1", .rails = FullHello().rails};
+  HelloReply reply{.accepted = true, .reason = "why", .node = "n1", .rails = FullHello().rails, .release = "0.9"};
   HelloReply out;
   ASSERT_TRUE(Decode(Encode(reply), &out));
   EXPECT_EQ(Encode(out), Encode(reply));

@@ -33,8 +33,8 @@ uint64_t RandomId() {
 std::string Version() {
   return ReleaseAndRevision() + ", " +
          ProtocolText({{"wire", kWireVersionLeast, kWireVersion},
-                       {"attach", plan::kAttachVersion, plan::kAttachVersion},
-                       {"page", plan::kPageVersion, plan::kPageVersion},
+                       {"attach", plan::kAttachVersionLeast, plan::kAttachVersion},
+                       {"page", plan::kPageVersionLeast, plan::kPageVersion},
                        {"ring", plan::kRingVersion, plan::kRingVersion}});
 }
 
@@ -84,7 +84,9 @@ abi::Result Process::StartLocked() {
     if (parts.link_events == nullptr) return refuse(abi::Result::kSystemError);
   }
   parts.log = [this](LogLevel level, const std::string& line) { Log(level, line); };
-  parts.daemon = MakeDaemonLink(parts.config.attach_socket, MakeAttachRequest(parts.config.job, getpid(), RandomId(), rails_), parts.log);
+  parts.release = Release();
+  parts.daemon = MakeDaemonLink(parts.config.attach_socket,
+                                MakeAttachRequest(parts.config.job, getpid(), RandomId(), rails_, parts.release), parts.log);
   parts.rails = rails_;
   parts.make_transport = TcpTransport::Maker(parts.config);
   parts.make_rail_transport = MakeVerbsRails;

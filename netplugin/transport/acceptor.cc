@@ -74,6 +74,7 @@ HelloReply Acceptor::Greet(const Hello& hello, std::unique_ptr<Connection>* conn
   reply.node = host_->node;
   if (hello.kind == ConnectionKind::kOob) {
     reply.rails = host_->RailInfos();
+    reply.release = host_->release;
     peer->AttachOob(hello, reply, std::move(*connection));
     return reply;
   }

@@ -65,6 +65,7 @@ bool Engine::Open(std::string* error) {
   host_.process = Random();
   host_.nonce = Random();
   host_.pid = getpid();
+  host_.release = parts_.release;
   SetPolicy(config, &host_);
   control_plane_ =
       std::make_unique<ControlPlane>(&host_, &poller_, config.fail_rails, std::move(parts_.link_events), std::move(parts_.daemon));

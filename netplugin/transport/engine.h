@@ -55,6 +55,7 @@ class Engine {
     std::unique_ptr<LinkEvents> link_events;
     std::unique_ptr<DaemonLink> daemon;
     LogFn log;
+    std::string release;  // of the plugin, for its peers
     MakeOobTransport make_transport;
     MakeTransport make_rail_transport = nullptr;  // null: there is none; not asked with R2CC_TRANSPORT=tcp
   };

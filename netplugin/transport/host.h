@@ -63,6 +63,7 @@ struct Host {
   uint64_t nonce = 0;
   std::string node;
   std::string job;
+  std::string release;  // of the plugin
   int32_t pid = 0;
   OobAddress oob;
   std::vector<LocalRail> rails;

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "plan/page/attach.h"
 #include "plan/page/gave_up.h"
@@ -35,6 +36,13 @@ std::string Describe(const Host& host, const LinkEnds& ends) {
 }
 
 }  // namespace
+
+void RecordRelease(Host* host, const std::string& peer, const std::string& release, uint32_t wire_version, std::string* told) {
+  if (release == host->release) return;
+  const std::string line = "R2CC: the plugin on " + peer + " is of " + (release.empty() ? "an older release" : "release " + release) +
+                           ", this one of " + host->release + ": they speak wire version " + std::to_string(wire_version);
+  if (std::exchange(*told, line) != line) host->log(LogLevel::kInfo, line);
+}
 
 void RecordUp(Host* host, const Action& action, const LinkEnds& ends) {
   if (host->link_observer) host->link_observer(action, ends);

@@ -24,6 +24,10 @@ void RecordUp(Host* host, const Action& action, const LinkEnds& ends);
 void RecordFenced(Host* host, const Action& action, const LinkEnds& ends);
 void RecordSlow(Host* host, const Action& action, const LinkEnds& ends);
 
+// That the process of `peer` is of another release, by its greeting: once, and again when it says another. Empty: older than such words.
+// `told`: the caller's memory of that.
+void RecordRelease(Host* host, const std::string& peer, const std::string& release, uint32_t wire_version, std::string* told);
+
 // The job gives up on the process of `peer`, whose rails and names on the page these are. Tells the daemon why, rail by rail, and returns
 // the line for the job. `fates`: none where nothing is known of rails.
 std::string RecordGaveUp(Host* host, const std::string& peer, std::span<const RailInfo> peer_rails, const NamesOnPage& peer_names,

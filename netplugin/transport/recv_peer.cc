@@ -216,6 +216,7 @@ void RecvPeer::AttachOob(const Hello& hello, const HelloReply& reply, std::uniqu
   peer_node_ = hello.node;
   if (hello.rails.size() == remote_rails_.size()) remote_rails_ = hello.rails;
   peer_names_ = NamesOnPage(peer_node_, remote_rails_);
+  RecordRelease(host_, peer_node_, hello.release, reply.wire_version, &told_release_);
   oob_->Attach(std::move(connection), reply);
   session_.OobUp(now());
   ApplyVerdicts();

@@ -117,6 +117,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
 
   FlowOpened flow_opened_;
   std::string peer_node_;
+  std::string told_release_;
   std::vector<RailInfo> remote_rails_;
   NamesOnPage peer_names_;
   RecvSession session_;

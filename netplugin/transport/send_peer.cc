@@ -271,7 +271,9 @@ Hello SendPeer::MakeHello(ConnectionKind kind) const {
   hello.node = host_->node;
   hello.oob_address = host_->oob.host;
   hello.oob_port = host_->oob.port;
-  if (kind == ConnectionKind::kOob) hello.rails = host_->RailInfos();
+  if (kind != ConnectionKind::kOob) return hello;
+  hello.rails = host_->RailInfos();
+  hello.release = host_->release;
   return hello;
 }
 
@@ -284,12 +286,18 @@ void SendPeer::OobGreeted(const HelloReply& reply) {
     host_->log(LogLevel::kWarn, "R2CC: " + target_.oob.host + " refuses us: " + reply.reason);
     return give_up(ProbeResult::kRefused);
   }
+  if (!IsSpoken(reply.wire_version)) {
+    host_->log(LogLevel::kWarn, "R2CC: " + target_.oob.host + " chose wire version " + std::to_string(reply.wire_version) +
+                                    ", which it was not offered: install releases next to each other");
+    return give_up(ProbeResult::kRefused);
+  }
   // A peer's rails do not change their number; names and endpoints may, when it finds its daemon or a rail its address.
   const bool first = remote_rails_.empty();
   if (reply.rails.empty() || (!first && reply.rails.size() != remote_rails_.size())) return give_up(ProbeResult::kSilent);
   peer_node_ = reply.node;
   remote_rails_ = reply.rails;
   peer_names_ = NamesOnPage(peer_node_, remote_rails_);
+  RecordRelease(host_, peer_node_, reply.release, reply.wire_version, &told_release_);
   session_.OobUp(peer_node_, remote_rails_, now());
   links_.Resize(session_.links());
   channels_.Resize(session_.links());

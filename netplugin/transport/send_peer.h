@@ -103,6 +103,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   const uint64_t session_id_;
   SendSession session_;
   std::string peer_node_;
+  std::string told_release_;
   std::vector<RailInfo> remote_rails_;
   NamesOnPage peer_names_;
   LinkSlots<SendLink> links_;

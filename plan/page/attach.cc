@@ -5,7 +5,8 @@
 namespace r2cc::plan {
 
 bool Valid(const AttachRequest& request) {
-  if (request.magic != kAttachMagic || request.rail_count > kAttachRailsMax || !SoundText(request.job)) return false;
+  if (request.magic != kAttachMagic || request.rail_count > kAttachRailsMax || !SoundText(request.job) || !SoundText(request.release))
+    return false;
   for (uint32_t i = 0; i < request.rail_count; ++i) {
     const AttachRail& rail = request.rails[i];
     if (!SoundText(rail.name) || !SoundText(rail.address) || !SoundText(rail.pci)) return false;

@@ -5,17 +5,20 @@
 //   afterwards, both ways, packets of one byte: kDoorbellPage (daemon: the page changed), kDoorbellEvidence (plugin: the ring has records)
 //
 // The socket stays open for the life of the job's process: its end tells the daemon that the process ended, and the plugin that the
-// daemon did (the plugin then tries again, with back-off, for ever). Both ends check every field before they use it; strings are
-// NUL-terminated, and Valid() is false if one is not.
+// daemon did (the plugin then tries again, with back-off, for ever). A daemon answers each version from kAttachVersionLeast on in that
+// version; one that is asked in a version that it does not know refuses and says its own, in which the plugin then asks. Both ends check
+// every field before they use it; strings are NUL-terminated, and Valid() is false if one is not.
 #ifndef R2CC_PLAN_PAGE_ATTACH_H_
 #define R2CC_PLAN_PAGE_ATTACH_H_
 
+#include <cstddef>
 #include <cstdint>
 
 namespace r2cc::plan {
 
 constexpr uint32_t kAttachMagic = 0x52324341;  // "R2CA"
-constexpr uint32_t kAttachVersion = 1;
+constexpr uint32_t kAttachVersionLeast = 1;    // of release 0.1.0
+constexpr uint32_t kAttachVersion = 2;
 constexpr uint32_t kAttachRailsMax = 32;
 
 constexpr char kDoorbellPage = 'P';
@@ -41,14 +44,21 @@ struct AttachRequest {
   uint64_t process_id;  // random, names this process among all
   char job[64];         // R2CC_JOB, or the program's name
   AttachRail rails[kAttachRailsMax];
+  // From version 2 on: of the plugin. A job keeps its plugin for weeks, and who upgrades the daemons has to know.
+  char release[32];
 };
+
+// Of a request, as each version sends it.
+constexpr size_t AttachRequestBytes(uint32_t version) { return version < 2 ? offsetof(AttachRequest, release) : sizeof(AttachRequest); }
+constexpr bool IsAttachVersion(uint32_t version) { return version >= kAttachVersionLeast && version <= kAttachVersion; }
 
 enum class AttachStatus : uint32_t { kAccepted = 0, kRefused = 1, kWrongVersion = 2 };
 
+// Alike in all versions.
 struct AttachReply {
   uint32_t magic;
-  uint32_t version;
-  uint32_t status;  // AttachStatus
+  uint32_t version;  // the request's; of a refusal for its version, the newest that the daemon speaks
+  uint32_t status;   // AttachStatus
   uint32_t rail_count;
   char node[64];                   // the node's name
   char nics[kAttachRailsMax][24];  // for each rail the NIC's name on this node; empty: not matched

@@ -13,7 +13,7 @@
 namespace r2cc::plan {
 namespace {
 
-constexpr SharedKind kPage = {"page", kPageMagic, kPageVersion, sizeof(PageLayout), Writable::kByMakerOnly};
+constexpr SharedKind kPage = {"page", kPageMagic, kPageVersionLeast, kPageVersion, sizeof(PageLayout), Writable::kByMakerOnly};
 
 // A writer needs some microseconds and writes a few times a second at most; who meets it this often meets a dead one.
 constexpr int kReadTriesMax = 32;
@@ -166,6 +166,11 @@ bool PageWriter::Publish(const Plan& plan, Nanos now, std::string* error) {
 
 void PageWriter::Heartbeat(Nanos now) { StoreRelease(&static_cast<PageLayout*>(memory_)->heartbeat_ns, static_cast<uint64_t>(now)); }
 
+void PageWriter::LastWord(Nanos now) {
+  StoreRelease(&static_cast<PageLayout*>(memory_)->last_word_until_ns, static_cast<uint64_t>(now + kPageLastWord));
+  Heartbeat(now);
+}
+
 std::unique_ptr<PageReader> PageReader::Open(int fd, std::string* error) {
   void* memory = MapShared(kPage, fd, error);
   return memory == nullptr ? nullptr : std::unique_ptr<PageReader>(new PageReader(fd, memory));
@@ -198,10 +203,19 @@ PageReader::Read PageReader::Refresh() {
 }
 
 bool PageReader::Stale(Nanos now) const {
+  const auto* page = static_cast<const PageLayout*>(memory_);
   // Without signs: whatever a foreign writer put there, the difference is defined.
-  const uint64_t age = static_cast<uint64_t>(now) - LoadAcquire(&static_cast<const PageLayout*>(memory_)->heartbeat_ns);
+  const uint64_t age = static_cast<uint64_t>(now) - LoadAcquire(&page->heartbeat_ns);
   const uint64_t limit = static_cast<uint64_t>(kPageStaleAfter);
-  return age > limit && -age > limit;
+  if (age <= limit || -age <= limit) return false;
+  // No daemon asks to be believed for longer.
+  return !ended() || LoadAcquire(&page->last_word_until_ns) - static_cast<uint64_t>(now) > static_cast<uint64_t>(kPageLastWord);
+}
+
+bool PageReader::ended() const {
+  const auto* page = static_cast<const PageLayout*>(memory_);
+  // Before version 2 nothing is meant there.
+  return page->newest >= 2 && LoadAcquire(&page->last_word_until_ns) != 0;
 }
 
 }  // namespace r2cc::plan

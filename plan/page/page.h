@@ -21,10 +21,14 @@
 namespace r2cc::plan {
 
 constexpr uint64_t kPageMagic = 0x5232'4343'5041'4745;  // "R2CCPAGE"
-constexpr uint32_t kPageVersion = 1;
+constexpr uint32_t kPageVersionLeast = 1;               // of release 0.1.0
+constexpr uint32_t kPageVersion = 2;
 constexpr uint32_t kPageEntriesMax = 65'536;
 // A page whose heartbeat is older than this has lost its daemon: its verdicts no longer count.
 constexpr Nanos kPageStaleAfter = 2 * kNanosPerSecond;
+// One that ends on purpose, to be upgraded or moved, says so: then they count for so long. A pod is stopped, its image fetched and started
+// in that time. An operator's drain holds meanwhile, and what dies meanwhile the jobs see for themselves.
+constexpr Nanos kPageLastWord = 30 * kNanosPerSecond;
 // How often the daemon refreshes the heartbeat.
 constexpr Nanos kPageHeartbeatInterval = kNanosPerSecond / 4;
 
@@ -81,6 +85,9 @@ class PageWriter {
   // Tells readers that the daemon lives.
   void Heartbeat(Nanos now);
 
+  // Tells readers that the daemon ends on purpose: what the page says counts for kPageLastWord from `now`. Nothing may follow.
+  void LastWord(Nanos now);
+
  private:
   PageWriter(int fd, void* memory) : fd_(fd), memory_(memory) {}
   int fd_;
@@ -108,8 +115,11 @@ class PageReader {
   const PageCopy& copy() const { return copy_; }
   uint64_t refusals() const { return refusals_; }
 
-  // True if the daemon's heartbeat is older than kPageStaleAfter at `now` (or as far in the future: no daemon wrote that).
+  // True if the daemon's heartbeat is older than kPageStaleAfter at `now` (or as far in the future: no daemon wrote that), and it has not
+  // said that its last word counts for longer.
   bool Stale(Nanos now) const;
+  // Its daemon has ended on purpose.
+  bool ended() const;
 
  private:
   PageReader(int fd, void* memory) : fd_(fd), memory_(memory) {}

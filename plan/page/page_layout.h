@@ -19,12 +19,14 @@ constexpr size_t kPageEntryWords = sizeof(PageEntry) / sizeof(uint64_t);
 
 struct PageLayout {
   uint64_t magic;
-  uint32_t version;
-  uint32_t reserved0;
+  uint32_t version;       // the oldest whose rules read it
+  uint32_t newest;        // of its writer; 0: the same
   uint64_t heartbeat_ns;  // CLOCK_MONOTONIC; outside the sequence: it says nothing about the body
   uint64_t sequence;      // odd while the body is being written
   uint64_t checksum;      // CRC-32C over the used words of the body, in the low half; guarded by the sequence
-  uint64_t reserved1[3];
+  // From version 2 on; 0: the writer lives, or ended by force. Until when (CLOCK_MONOTONIC) its last word counts without a heartbeat.
+  uint64_t last_word_until_ns;
+  uint64_t reserved1[2];
   uint64_t body[kPageBodyEntries + kPageEntriesMax * kPageEntryWords];
 };
 static_assert(sizeof(PageLayout) == kPageBytes);

@@ -12,7 +12,7 @@
 namespace r2cc::plan {
 namespace {
 
-constexpr SharedKind kRing = {"ring", kRingMagic, kRingVersion, sizeof(RingLayout), Writable::kByBoth};
+constexpr SharedKind kRing = {"ring", kRingMagic, kRingVersion, kRingVersion, sizeof(RingLayout), Writable::kByBoth};
 static_assert((kRingRecords & (kRingRecords - 1)) == 0, "the counts wrap at 2^64: positions must not jump there");
 
 using Words = uint64_t[kRingRecordWords];

@@ -14,7 +14,7 @@ constexpr size_t kRingRecordWords = sizeof(EvidenceRecord) / sizeof(uint64_t);
 struct RingLayout {
   uint64_t magic;
   uint32_t version;
-  uint32_t reserved0;
+  uint32_t newest;
   uint64_t reserved1[6];
   // Counts since the start, not positions: the difference is what waits. Each on its own cache line, with what its side writes.
   uint64_t put;      // producer

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -22,6 +23,10 @@ int SealsOf(Writable writable) {
 
 std::string Because(const SharedKind& kind, const char* what) { return std::string(kind.name) + ": " + what + ": " + std::strerror(errno); }
 
+std::string RangeText(uint32_t least, uint32_t newest) {
+  return std::to_string(least) + (newest == least ? "" : " to " + std::to_string(newest));
+}
+
 std::string CheckHandedOver(const SharedKind& kind, int fd) {
   const std::string name = kind.name;
   const int seals = fcntl(fd, F_GET_SEALS);
@@ -30,9 +35,9 @@ std::string CheckHandedOver(const SharedKind& kind, int fd) {
   // The version is judged before the size: a later version may well have another size, and the line should name the true cause.
   if (pread(fd, &header, sizeof(header), 0) != static_cast<ssize_t>(sizeof(header))) return name + " is too short to have a header";
   if (header.magic != kind.magic) return name + " has a foreign magic number: not made by r2ccd";
-  if (header.version != kind.version)
-    return name + " version " + std::to_string(header.version) + ", this release reads " + std::to_string(kind.version) +
-           ": upgrade r2ccd or the plugin";
+  if (CommonVersion(kind, header) == 0)
+    return name + " version " + RangeText(header.version, std::max(header.version, header.newest)) + ", this release reads " +
+           RangeText(kind.version_least, kind.version) + ": upgrade r2ccd or the plugin";
   struct stat status {};
   if (fstat(fd, &status) != 0) return Because(kind, "fstat");
   if (!S_ISREG(status.st_mode) || status.st_size != static_cast<off_t>(kind.bytes))
@@ -44,6 +49,11 @@ std::string CheckHandedOver(const SharedKind& kind, int fd) {
 }
 
 }  // namespace
+
+uint32_t CommonVersion(const SharedKind& kind, const SharedHeader& header) {
+  const uint32_t newest = std::min(std::max(header.version, header.newest), kind.version);
+  return newest >= std::max(header.version, kind.version_least) ? newest : 0;
+}
 
 bool MakeShared(const SharedKind& kind, int* fd, void** memory, std::string* error) {
   const std::string label = std::string("r2cc-") + kind.name;
@@ -63,7 +73,7 @@ bool MakeShared(const SharedKind& kind, int* fd, void** memory, std::string* err
     close(made);
     return false;
   }
-  const SharedHeader header{kind.magic, kind.version, 0};
+  const SharedHeader header{kind.magic, kind.version_least, kind.version};
   std::memcpy(mapped, &header, sizeof(header));
   // After the mapping: F_SEAL_FUTURE_WRITE forbids every later writable one, also ours.
   if (fcntl(made, F_ADD_SEALS, SealsOf(kind.writable)) != 0) {

@@ -8,11 +8,12 @@
 
 namespace r2cc::plan {
 
-// How both kinds of shared memory begin. Written once, before the memory is handed out.
+// How both kinds of shared memory begin. Written once, before the memory is handed out. A reader reads what was written by any version
+// from `version`, the oldest whose rules read it, to `newest`. Release 0.1.0 knew `version` alone: there `newest` is 0, and means the same.
 struct SharedHeader {
   uint64_t magic;
   uint32_t version;
-  uint32_t reserved;
+  uint32_t newest;
 };
 static_assert(sizeof(SharedHeader) == 16);
 
@@ -24,6 +25,8 @@ enum class Writable {
 struct SharedKind {
   const char* name;  // for error lines: "page", "ring"
   uint64_t magic;
+  // What this release writes is read by the rules of each of these versions, and it reads what any of them writes.
+  uint32_t version_least;
   uint32_t version;
   size_t bytes;
   Writable writable;
@@ -32,6 +35,9 @@ struct SharedKind {
 // Makes zeroed memory that begins with the header of `kind`, maps it for writing and seals it. False and a line in `error` if the
 // kernel refuses; nothing is left behind then.
 bool MakeShared(const SharedKind& kind, int* fd, void** memory, std::string* error);
+
+// The newest version whose rules both `header`'s writer and this release know; 0: there is none.
+uint32_t CommonVersion(const SharedKind& kind, const SharedHeader& header);
 
 // Checks header, size and seals of a descriptor that somebody handed over, then maps it (for writing if both may). Takes ownership
 // of `fd`: closes it on failure. Null and one line in `error` if anything is not as it must be.

@@ -77,7 +77,7 @@ class UserProcess {
 
     net::Rail rail;
     rail.name = address;
-    net::AttachClient client(seen + "/attach.sock", net::MakeAttachRequest("train", getpid(), 4711, {rail}),
+    net::AttachClient client(seen + "/attach.sock", net::MakeAttachRequest("train", getpid(), 4711, {rail}, "0.9"),
                              [&](net::LogLevel, const std::string& line) { say(line); });
     uint64_t attached = 0;
     int weight = -1;

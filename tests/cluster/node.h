@@ -62,6 +62,7 @@ class Node {
     explicit Page(const Node* node) : node_(node) {}
     absl::Status Publish(const plan::Plan& plan, Nanos now) override;
     void Heartbeat(Nanos) override {}
+    void LastWord(Nanos) override {}
 
    private:
     const Node* const node_;

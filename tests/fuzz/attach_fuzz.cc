@@ -46,7 +46,7 @@ void CheckOwnRequest(fuzz::Input input) {
     rail.name = input.TakeString(30);
     rail.pci = input.TakeString(20);
   }
-  R2CC_CHECK(plan::Valid(net::MakeAttachRequest(job, 1, 2, rails)));
+  R2CC_CHECK(plan::Valid(net::MakeAttachRequest(job, 1, 2, rails, job)));
 }
 
 }  // namespace

@@ -75,7 +75,8 @@ void Read(r2cc::fuzz::Input input) {
   auto* page = static_cast<PageLayout*>(memory.data());
   std::memset(page, 0, 4096);
   page->magic = kPageMagic;
-  page->version = kPageVersion;
+  page->version = kPageVersionLeast;
+  page->newest = kPageVersion;
   std::string error;
   const auto reader = PageReader::Open(memory.Dup(), &error);
   R2CC_CHECK(reader != nullptr);
@@ -103,7 +104,14 @@ void Read(r2cc::fuzz::Input input) {
     R2CC_CHECK(last == r2cc::Epoch{} || last == reader->copy().epoch || reader->copy().epoch.LaterThan(last));
     last = reader->copy().epoch;
     CheckCopy(reader->copy());
-    reader->Stale(static_cast<r2cc::Nanos>(input.TakeNumber()));
+    const auto now = static_cast<r2cc::Nanos>(input.TakeNumber());
+    const bool stale = reader->Stale(now);
+    page->last_word_until_ns = input.TakeNumber();
+    // A last word makes nothing stale, and one that is over, or lies too far ahead, saves nothing.
+    R2CC_CHECK(stale || !reader->Stale(now));
+    const uint64_t ahead = page->last_word_until_ns - static_cast<uint64_t>(now);
+    if (stale && ahead > static_cast<uint64_t>(kPageLastWord)) R2CC_CHECK(reader->Stale(now));
+    page->last_word_until_ns = 0;
   }
 }
 

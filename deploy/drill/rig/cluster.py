@@ -42,6 +42,7 @@ class JobOptions:
   timeout_s: float = 60  # r2cc-perf's own limit on one collective
   environment: dict[str, str] = dataclasses.field(default_factory=dict)
   flags: tuple[str, ...] = ()  # more of r2cc-perf's
+  plugins: tuple[pathlib.Path, ...] = ()  # one a rank, where they are not all the lab's
 
 
 @dataclasses.dataclass
@@ -238,7 +239,8 @@ class Cluster:
           "R2CC_NODE": f"n{rank}",
           "R2CC_ATTACH": str(self.attach_socket(rank)) if self.has_daemons else "none",
       } | options.environment
-      argv = [str(self.binaries.perf), "--plugin", str(self.binaries.plugin), "--collective", "all_reduce", "-b", options.size,
+      plugin = options.plugins[rank] if options.plugins else self.binaries.plugin
+      argv = [str(self.binaries.perf), "--plugin", str(plugin), "--collective", "all_reduce", "-b", options.size,
               "-e", options.size, "--seconds", f"{options.seconds_max:g}", "--rank", str(rank), "--nranks", str(lab.nodes),
               "--root", root, "--trace", str(prefix), "--json", "-c", "1", "--timeout", f"{options.timeout_s:g}", "--idle-sleep-us", "150",
               *options.flags]

@@ -1,0 +1,59 @@
+// Pages of other releases, and of a daemon that ends on purpose.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "plan/page/hostile_page.h"
+
+namespace r2cc::plan {
+namespace {
+
+TEST(Page, ALastWordCountsForLongerAndNoLongerThanThat) {
+  HostilePage page;
+  page->newest = kPageVersion;
+  page.Fill(PageCopyOf(PlanOf(1, 2)));
+  page.Seal();
+  std::string error;
+  const auto reader = page.Open(&error);
+  ASSERT_NE(reader, nullptr) << error;
+  constexpr Nanos kEnd = 1000 * kNanosPerSecond;
+  page->heartbeat_ns = static_cast<uint64_t>(kEnd);
+  EXPECT_FALSE(reader->ended());
+  EXPECT_TRUE(reader->Stale(kEnd + kPageStaleAfter + 1));
+  page->last_word_until_ns = static_cast<uint64_t>(kEnd + kPageLastWord);
+  EXPECT_TRUE(reader->ended());
+  EXPECT_FALSE(reader->Stale(kEnd + kPageStaleAfter + 1));
+  EXPECT_FALSE(reader->Stale(kEnd + kPageLastWord));
+  EXPECT_TRUE(reader->Stale(kEnd + kPageLastWord + 1));
+  // Nobody is believed for longer because he asks for it.
+  for (const uint64_t until : {UINT64_MAX, uint64_t{1}, static_cast<uint64_t>(kEnd + 10 * kPageLastWord)}) {
+    page->last_word_until_ns = until;
+    EXPECT_TRUE(reader->Stale(kEnd + kPageStaleAfter + 1)) << until;
+  }
+  // A writer of version 1 means nothing by it.
+  page->last_word_until_ns = static_cast<uint64_t>(kEnd + kPageLastWord);
+  page->newest = 0;
+  EXPECT_FALSE(reader->ended());
+  EXPECT_TRUE(reader->Stale(kEnd + kPageStaleAfter + 1));
+}
+
+TEST(Page, RangesOfVersionsThatMeetAreRead) {
+  const auto refused = [](uint32_t version, uint32_t newest) {
+    HostilePage page;
+    page->version = version;
+    page->newest = newest;
+    page.Fill(PageCopyOf(PlanOf(1, 2)));
+    page.Seal();
+    std::string error;
+    return page.Open(&error) == nullptr ? error : "";
+  };
+  EXPECT_EQ(refused(kPageVersionLeast, 0), "") << "release 0.1.0's";
+  EXPECT_EQ(refused(kPageVersionLeast, kPageVersion), "");
+  EXPECT_EQ(refused(kPageVersion, kPageVersion + 1), "") << "the next release's";
+  EXPECT_EQ(refused(kPageVersion + 1, kPageVersion + 2), "page version 3 to 4, this release reads 1 to 2: upgrade r2ccd or the plugin");
+  EXPECT_EQ(refused(0, 0), "page version 0, this release reads 1 to 2: upgrade r2ccd or the plugin");
+}
+
+}  // namespace
+}  // namespace r2cc::plan

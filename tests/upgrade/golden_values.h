@@ -1,0 +1,211 @@
+// What the frozen bytes of release 0.1.0 (golden/0.1.0) say, as values. The same source made those files in the tree of that release.
+#ifndef R2CC_TESTS_UPGRADE_GOLDEN_VALUES_H_
+#define R2CC_TESTS_UPGRADE_GOLDEN_VALUES_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/state/saved_state.h"
+#include "netplugin/link/frame.h"
+#include "netplugin/transport/handle.h"
+#include "plan/model.h"
+#include "plan/page/attach.h"
+#include "plan/page/text.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::golden {
+
+// The versions that release 0.1.0 speaks.
+constexpr uint32_t kOldWire = 4;
+constexpr uint32_t kOldAttach = 1;
+constexpr uint32_t kOldPage = 1;
+constexpr uint32_t kOldPeers = 2;
+
+constexpr uint32_t kTag = 0x1234'5678;
+constexpr Nanos kHeartbeat = 1'000 * kNanosPerSecond;
+
+inline std::vector<net::RailInfo> Rails() {
+  return {{"rail0", true, {{net::TransportKind::kTcp, {2, 0, 0x1d, 0x24, 10, 1, 0, 1}}, {net::TransportKind::kVerbs, {7, 8, 9}}}},
+          {"rail1", false, {{net::TransportKind::kTcp, {}}}}};
+}
+
+inline net::Hello OobHello() {
+  net::Hello hello;
+  hello.wire_least = hello.wire_newest = kOldWire;
+  hello.kind = net::ConnectionKind::kOob;
+  hello.nonce = 0x0102'0304'0506'0708;
+  hello.target_process = 0x1112'1314'1516'1718;
+  hello.session = 0x2122'2324'2526'2728;
+  hello.process = 0x3132'3334'3536'3738;
+  hello.node = "n0";
+  hello.oob_address = "10.9.0.10";
+  hello.oob_port = 40'000;
+  hello.links = 2;
+  hello.rails = Rails();
+  return hello;
+}
+
+inline net::Hello LinkHello() {
+  net::Hello hello = OobHello();
+  hello.kind = net::ConnectionKind::kLink;
+  hello.link = 1;
+  hello.local_rail = 1;
+  hello.remote_rail = 0;
+  hello.incarnation = 3;
+  hello.transport = net::TransportKind::kTcp;
+  hello.endpoint = {1, 2, 3};
+  hello.rails.clear();
+  return hello;
+}
+
+inline net::HelloReply Reply() {
+  net::HelloReply reply;
+  reply.wire_version = kOldWire;
+  reply.accepted = true;
+  reply.node = "n1";
+  reply.rails = Rails();
+  return reply;
+}
+
+inline net::HelloReply Refusal() {
+  net::HelloReply reply;
+  reply.wire_version = kOldWire;
+  reply.reason = "no such rail";
+  return reply;
+}
+
+// One of each type, with its name as the file's.
+inline std::vector<std::pair<std::string, net::Frame>> Frames() {
+  std::vector<std::pair<std::string, net::Frame>> frames;
+  for (uint16_t type = 1; type <= static_cast<uint16_t>(net::FrameType::kLinkAnswer); ++type) {
+    net::Frame frame{.type = static_cast<net::FrameType>(type), .flow = 7, .link = 3, .incarnation = 9, .cause = 2, .ok = true};
+    frame.number = 0x1122'3344'5566'7788;
+    frame.message = 42;
+    if (frame.type == net::FrameType::kGrant) {
+      frame.numbers = {4096, 8192};
+      frame.places = {{5, 2, 4096}, {}};
+    }
+    if (frame.type == net::FrameType::kFenced) {
+      frame.part = 1;
+      frame.parts = 3;
+      frame.arrivals = {{7, 41, {{42, 4096, {true, false, true}}, {44, 4096, std::vector<bool>(17, true)}}}, {8, 0, {}}};
+    }
+    if (frame.type == net::FrameType::kRegion) {
+      const std::vector<net::RailEndpoint> keys = {{net::TransportKind::kTcp, {}}, {net::TransportKind::kVerbs, {1, 2, 0, 255}}};
+      frame.region = std::make_shared<net::Region>(net::Region{5, 2, 0x10000, 4096, {keys, {}, {{net::TransportKind::kVerbs, {7}}}}});
+    }
+    if (net::HasEndpoint(frame.type)) {
+      frame.number = net::NumberOf({5, 6, net::TransportKind::kVerbs});
+      frame.endpoint = {1, 2, 0, 255};
+    }
+    frames.emplace_back("frame_" + std::to_string(type), frame);
+  }
+  return frames;
+}
+
+inline net::BulkHeader Bulk() {
+  net::BulkHeader header;
+  header.type = net::BulkType::kChunk;
+  header.chunk.flow = 7;
+  header.chunk.message = 42;
+  header.chunk.message_bytes = 1 << 20;
+  header.chunk.chunk_bytes = 1 << 17;
+  header.chunk.index = 3;
+  header.chunk.bytes = 1 << 17;
+  header.checksummed = true;
+  header.payload_crc = 0xcafe'f00d;
+  return header;
+}
+
+inline net::Handle HandleOf(uint32_t least, uint32_t newest) {
+  net::Handle handle{};
+  handle.magic = net::kHandleMagic;
+  handle.wire_least = least;
+  handle.wire_newest = newest;
+  handle.process = 0x1112'1314'1516'1718;
+  handle.nonce = 0x0102'0304'0506'0708;
+  handle.listen_id = 99;
+  handle.oob_port = 40'000;
+  plan::SetText("10.9.0.11", handle.oob_address);
+  handle.checksum = net::HandleChecksum(handle);
+  return handle;
+}
+
+// Written over bytes that are zero: there is padding between the fields.
+inline void FillRequest(plan::AttachRequest* request) {
+  request->magic = plan::kAttachMagic;
+  request->version = kOldAttach;
+  request->pid = 4711;
+  request->rail_count = 2;
+  request->process_id = 0x3132'3334'3536'3738;
+  plan::SetText("train", request->job);
+  for (uint32_t i = 0; i < 2; ++i) {
+    plan::AttachRail& rail = request->rails[i];
+    plan::SetText(i == 0 ? "eth1" : "eth2", rail.name);
+    plan::SetText(i == 0 ? "127.9.0.1" : "127.9.0.2", rail.address);
+    plan::SetText("0000:81:00.0", rail.pci);
+    rail.guid = 0xabcd + i;
+    rail.mac[5] = static_cast<uint8_t>(i + 1);
+    rail.netns_inode = 4026531840;
+  }
+}
+
+inline void FillReply(plan::AttachReply* reply) {
+  reply->magic = plan::kAttachMagic;
+  reply->version = kOldAttach;
+  reply->status = static_cast<uint32_t>(plan::AttachStatus::kAccepted);
+  reply->rail_count = 2;
+  plan::SetText("n0", reply->node);
+  plan::SetText("rail0", reply->nics[0]);
+}
+
+inline plan::Plan PlanOnPage() {
+  plan::Plan plan;
+  plan.epoch = {0x5152'5354'5556'5758, 12};
+  plan.nics.push_back({"n0", "rail0", plan::NicState::kHealthy, 1000});
+  plan.nics.push_back({"n0", "rail1", plan::NicState::kFailed, 0});
+  plan.nics.push_back({"n1", "rail0", plan::NicState::kDegraded, 600});
+  plan.nics.back().drained_jobs = {"train"};
+  plan.broken_paths.push_back({"n0", "rail0", "n1", "rail1"});
+  return plan;
+}
+
+// Of the page: its header, the words before the entries, and PlanOnPage()'s 5 entries.
+constexpr size_t kPageHeadBytes = 64 + 4 * 8 + 5 * 24;
+
+inline v1::NodeView View() {
+  v1::NodeView view;
+  view.set_node("n1");
+  view.mutable_epoch()->set_incarnation(0x5152'5354'5556'5758);
+  view.mutable_epoch()->set_counter(12);
+  view.set_word(v1::NODE_DEGRADED);
+  view.set_peer_address("10.9.0.11:7460");
+  view.set_release("0.1.0");
+  view.set_protocol(kOldPeers);
+  v1::NicView& nic = *view.add_nics();
+  nic.set_name("rail0");
+  nic.set_address("10.1.0.2");
+  nic.set_state(v1::FAILED);
+  nic.set_reason("link down");
+  nic.set_rate_bits_per_s(100'000'000'000);
+  nic.set_operator_weight_permille(1000);
+  nic.set_probe_port(7460);
+  return view;
+}
+
+inline daemon::SavedState State() {
+  daemon::SavedState state;
+  state.boot_id = "3f0c1a5e-0000-4000-8000-000000000001";
+  state.boot_time = 77 * kNanosPerSecond;
+  health::OperatorSettings& settings = state.settings;
+  settings["rail0"].drained = true;
+  settings["rail1"].weight_permille = 400;
+  state.cabled = {"rail0", "rail1"};
+  return state;
+}
+
+}  // namespace r2cc::golden
+
+#endif  // R2CC_TESTS_UPGRADE_GOLDEN_VALUES_H_
