@@ -51,6 +51,10 @@ class NeedsRoot(unittest.TestCase):
     if reason is not None:
       raise unittest.SkipTest(f"needs root: {reason}")
 
+  def test_collnet_starts(self):
+    said = lines_of("collnet_starts", "--starts", "10", "--members", "3")[-1]
+    self.assertEqual((said["starts"], said["with_fault"], said["failed"]), (10, 1, 0), said["lines"])
+
   def test_collnet_beside_a_ring(self):
     said = lines_of("collnet", "--nodes", "2", "--rails", "2", "--rate", "200mbit", "--size", "1M", "--rounds", "1", "--iterations", "1",
                     "--lost", "0,1")[-1]
