@@ -57,7 +57,8 @@ def _measure(options: argparse.Namespace, cluster: Cluster) -> Figures:
     if number % SAY_EVERY == 0:
       say(f"{number} of {options.starts} starts, {faults} with a fault: {len(failed)} failed")
   return {"members": options.members, "starts": options.starts, "with_fault": faults, "failed": len(failed),
-          "hangs": sum("not done after" in line for line in failed), "start_s_median": round(statistics.median(took_s), 3) if took_s else None,
+          "hangs": sum("not done after" in line for line in failed),
+          "start_s_median": round(statistics.median(took_s), 3) if took_s else None,
           "start_s_worst": round(max(took_s), 3) if took_s else None, "lines": failed[:10]}
 
 
