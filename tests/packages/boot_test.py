@@ -77,9 +77,11 @@ class BootTest(unittest.TestCase):
       self.check_confinement()
     with self.subTest("it is started again, and containers keep their directory"):
       before = self.run_inside("stat", "--format", "%i %U:%G %a", "/run/r2cc").stdout
+      socket = self.attach_socket()
       self.run_inside("systemctl", "kill", "--signal", "KILL", "r2ccd")
       self.until(lambda: self.show("NRestarts") == "1" and self.show("ActiveState") == "active")
       self.assertEqual(self.run_inside("stat", "--format", "%i %U:%G %a", "/run/r2cc").stdout, before)
+      self.assertEqual(self.attach_socket(), socket)
       self.assertIn("r2ccd:r2cc 755", before)
     with self.subTest("a wrong configuration is the status line, and it does not run without its checks"):
       self.configure('node: "n0"\nlisten: 5\n')
@@ -98,6 +100,11 @@ class BootTest(unittest.TestCase):
       self.assertEqual(left, [])
       self.assertEqual(self.run_inside("getent", "passwd", "r2ccd", check=False).stdout, "")
 
+  def attach_socket(self) -> str:
+    """The number of its file, while systemd keeps it for the next life."""
+    self.until(lambda: self.show("NFileDescriptorStore") == "1")
+    return self.run_inside("stat", "--format", "%i", "/run/r2cc/attach.sock").stdout
+
   def check_confinement(self) -> None:
     pid = self.show("MainPID")
     status = dict(line.split(":\t", 1) for line in self.run_inside("cat", f"/proc/{pid}/status").stdout.splitlines())
@@ -113,11 +120,12 @@ class BootTest(unittest.TestCase):
     self.run_inside("systemd-run", "--unit", "job", "--quiet", "sh", "-c", f"exec {JOB} > /job.log 2>&1")
     # Both ranks.
     self.until(lambda: len(self.jobs()) == 2)
-    release, pid = self.ask("status")["release"], self.show("MainPID")
+    release, pid, socket = self.ask("status")["release"], self.show("MainPID"), self.attach_socket()
     self.install("next")
     self.until_active()
     self.assertNotEqual(self.show("MainPID"), pid)
     self.assertEqual((release == NEXT, self.ask("status")["release"]), (False, NEXT))
+    self.assertEqual(self.attach_socket(), socket, "jobs that come meanwhile wait in its queue")
     self.until(lambda: len(self.jobs()) == 2)
     nics = {nic["name"]: nic for node in self.ask("nic", "list")["nodes"] for nic in node["nics"]}
     self.assertTrue(nics["rail1"].get("drained") or nics["rail1"].get("state") == "DRAINED", nics)

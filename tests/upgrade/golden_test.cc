@@ -17,6 +17,7 @@
 #include "base/core/hash.h"
 #include "daemon/convert.h"
 #include "daemon/peer_words.h"
+#include "netplugin/attach/attach_words.h"
 #include "plan/page/page.h"
 #include "plan/page/page_layout.h"
 #include "tests/upgrade/golden_values.h"
@@ -132,6 +133,19 @@ TEST(Attach, AReplyIsTheSameBytes) {
   plan::AttachReply reply{};
   FillReply(&reply);
   EXPECT_EQ(TextOf(reply), old);
+  plan::AttachReply taken{};
+  EXPECT_EQ(net::CheckReply(old.data(), old.size(), 2, &taken), "");
+  EXPECT_STREQ(taken.node, "n0");
+}
+
+// As the old daemon answers a request of this release.
+TEST(Attach, TheOldDaemonsRefusalSaysInWhichVersionToAsk) {
+  plan::AttachReply refusal{};
+  refusal.magic = plan::kAttachMagic;
+  refusal.version = kOldAttach;
+  refusal.status = static_cast<uint32_t>(plan::AttachStatus::kWrongVersion);
+  plan::SetText("attach version 2, this r2ccd speaks 1: upgrade r2ccd or the plugin", refusal.reason);
+  EXPECT_EQ(net::VersionToAskIn(&refusal, sizeof(refusal), plan::kAttachVersion), kOldAttach);
 }
 
 // A page as the old daemon hands it over.
