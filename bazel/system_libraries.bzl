@@ -15,6 +15,7 @@ _LIBRARIES = {
         "absl_synchronization",
         "absl_time",
     ], True),
+    "archive": (["libarchive"], True),
     "crypto": (["libcrypto"], True),
     "grpc": (["grpc++", "protobuf", "absl_synchronization"], True),
     "protobuf": (["protobuf"], True),
@@ -31,8 +32,18 @@ _HEADER_LIBRARIES = {
 # Part of glibc: never linked statically beside a shared glibc.
 _GLIBC = ["-lpthread", "-ldl", "-lrt", "-lm"]
 
-# Has no static form; health/io/no_udev.cc stands in for it.
-_LEFT_OUT = ["-ludev"]
+_LEFT_OUT = [
+    # Has no static form; health/io/no_udev.cc stands in for it.
+    "-ludev",
+    # What libarchive has for formats that nobody here reads or writes: tar and gzip alone take none of them.
+    "-lacl",
+    "-lbz2",
+    "-llz4",
+    "-llzma",
+    "-lnettle",
+    "-lxml2",
+    "-lzstd",
+]
 
 def _pkg_config(ctx, arguments):
     result = ctx.execute(["pkg-config"] + arguments)

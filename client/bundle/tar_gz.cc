@@ -1,90 +1,73 @@
 #include "client/bundle/tar_gz.h"
 
-#include <zlib.h>
+#include <archive.h>
+#include <archive_entry.h>
 
-#include <cstdio>
-#include <cstring>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 
 namespace r2cc::client {
 namespace {
 
-constexpr size_t kBlockBytes = 512;
-constexpr int kGzip = 16;  // zlib's flag beside the window's bits
-constexpr int kMemoryLevel = 8;
+// The archive's bytes are what a bundle holds, and no more: no last block of a tape's size.
+constexpr int kLastBlockBytes = 1;
 
-// POSIX.1-1988, where numbers are octal text.
-struct Header {
-  char name[100];
-  char mode[8];
-  char uid[8];
-  char gid[8];
-  char size[12];
-  char mtime[12];
-  char checksum[8];
-  char type;
-  char link[100];
-  char magic[6];
-  char version[2];
-  char user[32];
-  char group[32];
-  char major[8];
-  char minor[8];
-  char prefix[155];
-  char padding[12];
+struct FreeArchive {
+  void operator()(archive* writer) const { archive_write_free(writer); }
 };
-static_assert(sizeof(Header) == kBlockBytes);
+struct FreeEntry {
+  void operator()(archive_entry* entry) const { archive_entry_free(entry); }
+};
+using Writer = std::unique_ptr<archive, FreeArchive>;
+using Entry = std::unique_ptr<archive_entry, FreeEntry>;
 
-std::string HeaderOf(const std::string& name, size_t bytes, int64_t time_s) {
-  Header header{};
-  std::memcpy(header.name, name.data(), name.size());
-  std::snprintf(header.mode, sizeof(header.mode), "%07o", 0600);
-  std::snprintf(header.uid, sizeof(header.uid), "%07o", 0);
-  std::snprintf(header.gid, sizeof(header.gid), "%07o", 0);
-  std::snprintf(header.size, sizeof(header.size), "%011zo", bytes);
-  std::snprintf(header.mtime, sizeof(header.mtime), "%011llo", static_cast<unsigned long long>(time_s));
-  header.type = '0';
-  std::memcpy(header.magic, "ustar", 6);
-  std::memcpy(header.version, "00", 2);
-  // Counted as if it were blanks.
-  std::memset(header.checksum, ' ', sizeof(header.checksum));
-  unsigned sum = 0;
-  for (size_t i = 0; i < sizeof(header); ++i) sum += reinterpret_cast<const unsigned char*>(&header)[i];
-  std::snprintf(header.checksum, sizeof(header.checksum), "%06o", sum);
-  return {reinterpret_cast<const char*>(&header), sizeof(header)};
+la_ssize_t Append(archive*, void* packed, const void* bytes, size_t count) {
+  static_cast<std::string*>(packed)->append(static_cast<const char*>(bytes), count);
+  return static_cast<la_ssize_t>(count);
 }
 
-absl::StatusOr<std::string> Gzip(const std::string& text) {
-  z_stream stream{};
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + kGzip, kMemoryLevel, Z_DEFAULT_STRATEGY) != Z_OK)
-    return absl::ResourceExhaustedError("zlib has no memory");
-  std::string packed(deflateBound(&stream, text.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  const int result = deflate(&stream, Z_FINISH);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  if (result != Z_STREAM_END) return absl::InternalError("zlib cannot compress it");
-  return packed;
+absl::Status WriterError(archive* writer) {
+  const char* const why = archive_error_string(writer);
+  return absl::InternalError(absl::StrCat("libarchive cannot write the archive: ", why != nullptr ? why : "it does not say why"));
+}
+
+absl::Status Add(archive* writer, const std::string& name, const std::string& text, int64_t time_s) {
+  const Entry entry(archive_entry_new());
+  if (entry == nullptr) return absl::ResourceExhaustedError("libarchive has no memory");
+  archive_entry_set_pathname(entry.get(), name.c_str());
+  archive_entry_set_filetype(entry.get(), AE_IFREG);
+  archive_entry_set_perm(entry.get(), 0600);
+  archive_entry_set_uid(entry.get(), 0);
+  archive_entry_set_gid(entry.get(), 0);
+  archive_entry_set_mtime(entry.get(), time_s, 0);
+  archive_entry_set_size(entry.get(), static_cast<la_int64_t>(text.size()));
+  if (archive_write_header(writer, entry.get()) != ARCHIVE_OK)
+    return absl::InvalidArgumentError(absl::StrCat("'", name, "' is no name for a file of an archive: ", archive_error_string(writer)));
+  if (archive_write_data(writer, text.data(), text.size()) != static_cast<la_ssize_t>(text.size())) return WriterError(writer);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::StatusOr<std::string> MakeTarGz(const std::string& folder, const std::vector<BundleFile>& files, int64_t time_s) {
-  std::string tar;
+  std::string packed;
+  const Writer writer(archive_write_new());
+  if (writer == nullptr) return absl::ResourceExhaustedError("libarchive has no memory");
+  if (archive_write_set_format_ustar(writer.get()) != ARCHIVE_OK || archive_write_add_filter_gzip(writer.get()) != ARCHIVE_OK ||
+      // gzip's own header has no time: the same files give the same bytes.
+      archive_write_set_filter_option(writer.get(), "gzip", "timestamp", nullptr) != ARCHIVE_OK ||
+      archive_write_set_bytes_in_last_block(writer.get(), kLastBlockBytes) != ARCHIVE_OK ||
+      archive_write_open(writer.get(), &packed, nullptr, Append, nullptr) != ARCHIVE_OK)
+    return WriterError(writer.get());
   for (const BundleFile& file : files) {
     const std::string name = absl::StrCat(folder, "/", file.name);
-    if (name.size() >= sizeof(Header::name) || file.name.empty() || file.name.front() == '/' || file.name.find("..") != std::string::npos)
+    if (file.name.empty() || file.name.front() == '/' || file.name.find("..") != std::string::npos)
       return absl::InvalidArgumentError(absl::StrCat("'", name, "' is no name for a file of an archive"));
-    tar += HeaderOf(name, file.text.size(), time_s);
-    tar += file.text;
-    tar.append((kBlockBytes - file.text.size() % kBlockBytes) % kBlockBytes, '\0');
+    if (const absl::Status added = Add(writer.get(), name, file.text, time_s); !added.ok()) return added;
   }
-  tar.append(2 * kBlockBytes, '\0');
-  return Gzip(tar);
+  if (archive_write_close(writer.get()) != ARCHIVE_OK) return WriterError(writer.get());
+  return packed;
 }
 
 }  // namespace r2cc::client

@@ -11,7 +11,7 @@
 namespace r2cc::client {
 
 struct BundleFile {
-  std::string name;  // at most 99 bytes, without a leading /
+  std::string name;  // with the folder at most 100 bytes, without a leading / and ..
   std::string text;
 };
 
