@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 
 #include "netplugin/link/frame.h"
 
@@ -24,6 +26,20 @@ constexpr std::optional<TransportKind> ChooseTransport(TransportSet local, Trans
   for (const TransportKind kind : {TransportKind::kVerbs, TransportKind::kTcp})
     if (local & remote & SetOf(kind)) return kind;
   return std::nullopt;
+}
+
+// One line if no rail of ours can be joined to any of the peer's, as their transports are unlike; empty: some can.
+inline std::string NothingInCommon(std::span<const RailInfo> own, std::span<const RailInfo> peers, const std::string& peer) {
+  const auto all_of = [](std::span<const RailInfo> rails) {
+    TransportSet all = 0;
+    for (const RailInfo& rail : rails) all = static_cast<TransportSet>(all | TransportsOf(rail));
+    return all;
+  };
+  const auto words = [](TransportSet kinds) { return kinds & SetOf(TransportKind::kVerbs) ? "RDMA" : "TCP"; };
+  const TransportSet ours = all_of(own), theirs = all_of(peers);
+  if (ours == 0 || theirs == 0 || ChooseTransport(ours, theirs)) return "";
+  return std::string("R2CC: no rail can reach peer ") + peer + ": its rails go by " + words(theirs) + " alone, ours by " + words(ours) +
+         " alone; set R2CC_TRANSPORT to the same at both ends";
 }
 
 }  // namespace r2cc::net

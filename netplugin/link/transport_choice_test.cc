@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 namespace r2cc::net {
 namespace {
 
@@ -25,6 +28,18 @@ TEST(TransportChoice, ARailHasWhatItsEndpointsName) {
   const RailInfo rail{.endpoints = {{TransportKind::kTcp, {}}, {TransportKind::kVerbs, {1}}}};
   EXPECT_EQ(TransportsOf(rail), kBoth);
   EXPECT_EQ(TransportsOf(RailInfo{}), 0);
+}
+
+TEST(TransportChoice, EndsWithNothingInCommonAreToldHowToHaveSomething) {
+  const std::vector<RailInfo> tcp = {{.endpoints = {{TransportKind::kTcp, {1}}}}, {.endpoints = {{TransportKind::kTcp, {}}}}};
+  const std::vector<RailInfo> verbs = {{.endpoints = {{TransportKind::kVerbs, {1}}}}};
+  const std::vector<RailInfo> both = {verbs[0], tcp[0]};
+  EXPECT_EQ(NothingInCommon(verbs, tcp, "b"),
+            "R2CC: no rail can reach peer b: its rails go by TCP alone, ours by RDMA alone; set R2CC_TRANSPORT to the same at both ends");
+  EXPECT_EQ(NothingInCommon(tcp, verbs, "a"),
+            "R2CC: no rail can reach peer a: its rails go by RDMA alone, ours by TCP alone; set R2CC_TRANSPORT to the same at both ends");
+  for (const auto& [one, other] : {std::pair(both, tcp), {tcp, both}, {verbs, both}, {tcp, tcp}, {verbs, {RailInfo{}}}})
+    EXPECT_EQ(NothingInCommon(one, other, "b"), "");
 }
 
 }  // namespace

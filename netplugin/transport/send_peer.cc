@@ -296,6 +296,8 @@ void SendPeer::OobGreeted(const HelloReply& reply) {
   if (reply.rails.empty() || (!first && reply.rails.size() != remote_rails_.size())) return give_up(ProbeResult::kSilent);
   peer_node_ = reply.node;
   remote_rails_ = reply.rails;
+  if (const std::string line = NothingInCommon(host_->RailInfos(), remote_rails_, peer_node_); first && !line.empty())
+    host_->log(LogLevel::kWarn, line);
   peer_names_ = NamesOnPage(peer_node_, remote_rails_);
   RecordRelease(host_, peer_node_, reply.release, reply.wire_version, &told_release_);
   session_.OobUp(peer_node_, remote_rails_, now());

@@ -50,7 +50,9 @@ std::shared_ptr<Device> Device::Open(Verbs* verbs, const DeviceInfo& info, std::
   }
   if (failed == 0) return device;
   *error = std::string("R2CC: cannot ") + what + " the RDMA device " + info.name + ": " + std::strerror(failed);
-  if (failed == EACCES || failed == EPERM) *error += "; allow this user to open /dev/infiniband/uverbs*, or set R2CC_TRANSPORT=tcp";
+  // rdma-core looks for the file elsewhere when it may not open it, and says that there is none.
+  if (failed == EACCES || failed == EPERM || failed == ENOENT)
+    *error += "; allow this user to open /dev/infiniband/uverbs*, or set R2CC_TRANSPORT=tcp";
   return nullptr;
 }
 

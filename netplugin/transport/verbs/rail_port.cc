@@ -16,7 +16,9 @@ std::vector<PortFacts> ListPorts(Verbs* verbs, std::string* error) {
     int async_fd = -1;
     if (const int failed = verbs->Open(device.name, &context, &async_fd); failed != 0) {
       *error = "R2CC: cannot open the RDMA device " + device.name + ": " + std::strerror(failed);
-      if (failed == EACCES || failed == EPERM) *error += "; allow this user to open /dev/infiniband/uverbs*, or set R2CC_TRANSPORT=tcp";
+      // rdma-core looks for the file elsewhere when it may not open it, and says that there is none.
+      if (failed == EACCES || failed == EPERM || failed == ENOENT)
+        *error += "; allow this user to open /dev/infiniband/uverbs*, or set R2CC_TRANSPORT=tcp";
       continue;
     }
     DeviceLimits limits;
