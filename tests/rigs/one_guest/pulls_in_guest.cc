@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/rigs/one_guest/rank_pair.h"
@@ -29,26 +30,38 @@ struct Stalls {
   std::vector<double> stall_ms;
 };
 
+// A packet of soft-RoCE whose cable is pulled would wait three seconds in the kernel for its neighbour's address, and its queue pair cannot
+// be destroyed before. A NIC knows the address, and has no such queue.
+void KnowNeighbours() {
+  for (const char* const rail : {"0", "1"})
+    for (const auto& [from, to, number] : {std::tuple("a", "b", "2"), {"b", "a", "1"}})
+      Shell(std::string("ip neigh replace 10.0.") + rail + "." + number + " lladdr $(cat /sys/class/net/v" + rail + to + "/address) dev v" +
+            rail + from + " nud permanent");
+}
+
 // Rails 0 and 1 in turn, at node a's end and node b's: `cut` and `mend` are given "0a", "1b", ...
 Stalls Measure(const std::function<std::string(std::string)>& cut, const std::function<std::string(std::string)>& mend) {
   Stalls stalls;
+  KnowNeighbours();
   for (int i = 0; i < kJobs; ++i) {
     RankPair job({.arguments = {"all_reduce", "-b", "256K", "--seconds", "600"},
                   .environment = {{"R2CC_TRANSPORT", "verbs"}, {"R2CC_LOG", "debug"}},
                   .of_rank = {}});
     for (int fault = 0; fault < kFaultsOfJob; ++fault) {
       const std::string end = std::to_string(fault % 2) + ((i + fault / 2) % 2 == 0 ? "a" : "b");
-      const int64_t healthy = MonotonicNs();
-      EXPECT_TRUE(job.AwaitMore(4 * kSome)) << job.Said(0) << job.Said(1);
+      int64_t healthy = 0;
+      const auto settled = [&] {
+        healthy = MonotonicNs();
+        return job.AwaitMore(4 * kSome) && job.AllLinksUp();
+      };
+      // A rail that is back may go once more: both directions have used both for a while.
+      EXPECT_TRUE(Await(settled)) << job.Said(0) << job.Said(1);
       const int64_t now = MonotonicNs();
-      const int links[2] = {job.LinksUp(0), job.LinksUp(1)};
       Shell(cut(end));
       EXPECT_TRUE(job.AwaitMore(kSome)) << job.Said(0) << job.Said(1);
       stalls.stall_ms.push_back(static_cast<double>(job.LongestWaitNs(now)) * kMs);
       stalls.healthy_p99_ms.push_back(static_cast<double>(job.UsualWaitNs(healthy, now)) * kMs);
       Shell(mend(end));
-      // Both directions use the rail again before the other one is cut.
-      EXPECT_TRUE(Await([&] { return job.LinksUp(0) > links[0] && job.LinksUp(1) > links[1]; })) << job.Said(0) << job.Said(1);
       if (testing::Test::HasFailure()) return stalls;
     }
     job.Ask();

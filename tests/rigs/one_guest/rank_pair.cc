@@ -52,7 +52,7 @@ bool Await(const std::function<bool()>& holds) {
   return true;
 }
 
-RankPair::RankPair(const Options& options) {
+RankPair::RankPair(const Options& options) : rails_(options.rails) {
   char folder[] = "/tmp/ranks.XXXXXX";
   folder_ = mkdtemp(folder);
   static int port = 7500;
@@ -158,6 +158,19 @@ bool RankPair::AwaitUp(int rank, const std::string& rail, int times) const {
 }
 
 int RankPair::LinksUp(int rank) const { return TimesIn(Said(rank), " is up, incarnation "); }
+
+bool RankPair::AllLinksUp() const {
+  for (int rank = 0; rank < 2; ++rank) {
+    const std::string said = Said(rank);
+    for (int rail = 0; rail < rails_; ++rail) {
+      const std::string node = kNodes[rank];
+      const size_t at = said.rfind("link " + node + "/v" + std::to_string(rail) + node + " -> ");
+      const size_t end = said.find('\n', at);
+      if (end == std::string::npos || said.substr(at, end - at).find(" is up, incarnation ") == std::string::npos) return false;
+    }
+  }
+  return true;
+}
 
 std::string RankPair::Said(int rank) const { return ReadAll(folder_ + "/" + kNodes[rank]); }
 

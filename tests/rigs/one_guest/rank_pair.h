@@ -57,6 +57,8 @@ class RankPair {
   bool AwaitUp(int rank, const std::string& rail, int times) const;
   // How often rank 0 or 1 has said that a link of its sends is up; with R2CC_LOG=debug alone.
   int LinksUp(int rank) const;
+  // The links of both ranks' sends on all of the rails are up by what was said last of each; likewise.
+  bool AllLinksUp() const;
   // What rank 0 or 1 printed.
   std::string Said(int rank) const;
   // Of the last lines of both: how often a rail of that node and name failed over; -1: it was not said.
@@ -64,6 +66,7 @@ class RankPair {
 
  private:
   std::string folder_;
+  int rails_ = 2;
   pid_t pids_[2] = {-1, -1};
   int states_[2] = {0, 0};
 };
