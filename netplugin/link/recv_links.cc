@@ -46,7 +46,8 @@ RecvLinks::Offer RecvLinks::Greet(LinkId id, Incarnation incarnation, uint16_t l
 
 void RecvLinks::Closed(LinkId id, Incarnation incarnation, bool ok, Nanos now) {
   if (links_[id].incarnation != incarnation) return;
-  if (IsActive(Mutant::kCloseNotAwaited) && links_[id].state != AcceptorState::kEnding) return;
+  const bool told_early = IsActive(Mutant::kCloseNotAwaited) || IsActive(Mutant::kCloseFailureUnheeded);
+  if (told_early && links_[id].state != AcceptorState::kEnding) return;
   const bool closed = ok || IsActive(Mutant::kCloseFailureUnheeded);
   Step(id, closed ? AcceptorEvent::kClosed : AcceptorEvent::kNotClosed, incarnation, EvidenceCause::kNone, kOobChannel, now);
 }

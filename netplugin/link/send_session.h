@@ -56,6 +56,8 @@ class SendSession {
   // ---- the job ----
 
   FlowId OpenFlow(uint64_t listen_id, uint16_t local_rail, Nanos now);
+  // It was opened, and is not closed, or what it holds copies of is still to be delivered.
+  bool Has(FlowId flow) const { return flows_.Find(flow) != nullptr; }
   using FlowState = SendFlows::State;
   FlowState state(FlowId flow) const { return flows_.at(flow).state; }
   // One line, if state is kFailed.

@@ -108,6 +108,8 @@ class SendOwner : public LinkOwner {
   virtual WriteTarget TargetOf(const LinkName& name, const Chunk& chunk) const = 0;
   // False: the message of this half-sent chunk was acknowledged or given up. Its bytes may be gone: report trouble, and do not send it.
   virtual bool Expects(const Chunk& chunk) const = 0;
+  // What is granted to the flow is of use to somebody. False: the flow is gone.
+  virtual bool IsOpen(FlowId /*flow*/) const { return true; }
   // The copy of an eager message, for a thread that sends it without the lock; null if there is none.
   virtual std::shared_ptr<const std::byte[]> CopyOf(const Chunk& chunk) const = 0;
 };

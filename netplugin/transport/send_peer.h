@@ -77,6 +77,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   bool Pull(const LinkName& name, Chunk* chunk) override;
   WriteTarget TargetOf(const LinkName& name, const Chunk& chunk) const override { return session_.TargetOf(name.link, chunk); }
   bool Expects(const Chunk& chunk) const override { return session_.Expects(chunk); }
+  bool IsOpen(FlowId flow) const override { return session_.Has(flow); }
   std::shared_ptr<const std::byte[]> CopyOf(const Chunk& chunk) const override { return session_.Copy(chunk); }
   // OobOwner:
   void OobGreeted(const HelloReply& reply) override;

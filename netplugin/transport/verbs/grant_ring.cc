@@ -14,21 +14,27 @@ constexpr size_t kSummedBytes = kRecordBytes - sizeof(uint32_t);
 // As it lies in memory. The plugin runs on little-endian machines alone.
 struct Layout {
   uint32_t number, flow;
-  uint64_t placed_through, message, capacity, offset;
+  uint64_t placed_through, capacity, offset, next_offset;
   uint32_t region, generation, receives, read;
-  uint8_t kind, zero[3];
+  uint8_t kind, messages, ahead, zero;
   uint32_t sum;
 };
 static_assert(sizeof(Layout) == kRecordBytes);
 
 bool Same(const Place& a, const Place& b) { return a.region == b.region && a.generation == b.generation && a.offset == b.offset; }
 Place PlaceAt(const Frame& frame, size_t i) { return frame.places.empty() ? Place{} : frame.places[i]; }
+// The message after those of the record differs from them in its offset alone.
+bool Joins(const Record& record, uint64_t capacity, const Place& place) {
+  return record.messages < kMessagesPerRecord && record.capacity == capacity && record.place.region == place.region &&
+         record.place.generation == place.generation;
+}
 
 }  // namespace
 
 bool operator==(const Record& a, const Record& b) {
   return a.kind == b.kind && a.number == b.number && a.receives == b.receives && a.read == b.read && a.flow == b.flow &&
-         a.placed_through == b.placed_through && a.message == b.message && a.capacity == b.capacity && Same(a.place, b.place);
+         a.placed_through == b.placed_through && a.messages == b.messages && a.message == b.message && a.capacity == b.capacity &&
+         Same(a.place, b.place) && a.next_offset == b.next_offset;
 }
 
 RecordData Encode(const Record& record, uint32_t tag) {
@@ -36,9 +42,11 @@ RecordData Encode(const Record& record, uint32_t tag) {
   layout.number = record.number;
   layout.flow = record.flow;
   layout.placed_through = record.placed_through;
-  layout.message = record.message;
+  layout.messages = record.messages;
+  layout.ahead = static_cast<uint8_t>(record.kind == RecordKind::kGrant ? record.message - record.placed_through : 0);
   layout.capacity = record.capacity;
   layout.offset = record.place.offset;
+  layout.next_offset = record.next_offset;
   layout.region = record.place.region;
   layout.generation = record.place.generation;
   layout.receives = record.receives;
@@ -53,46 +61,60 @@ RecordData Encode(const Record& record, uint32_t tag) {
 bool Decode(std::span<const std::byte, kRecordBytes> bytes, uint32_t tag, Record* record) {
   Layout layout;
   std::memcpy(&layout, bytes.data(), sizeof(layout));
-  if ((Crc32c(&layout, kSummedBytes) ^ tag) != layout.sum || layout.number == 0) return false;
+  if ((Crc32c(&layout, kSummedBytes) ^ tag) != layout.sum || layout.zero != 0) return false;
   if (layout.kind < static_cast<uint8_t>(RecordKind::kCredit) || layout.kind > static_cast<uint8_t>(RecordKind::kGrant)) return false;
-  if (layout.zero[0] != 0 || layout.zero[1] != 0 || layout.zero[2] != 0) return false;
+  const bool grant = layout.kind == static_cast<uint8_t>(RecordKind::kGrant);
+  if (!grant && layout.ahead != 0) return false;
   *record = {.kind = static_cast<RecordKind>(layout.kind),
              .number = layout.number,
              .receives = layout.receives,
              .read = layout.read,
              .flow = layout.flow,
              .placed_through = layout.placed_through,
-             .message = layout.message,
+             .messages = layout.messages,
+             .message = grant ? layout.placed_through + layout.ahead : 0,
              .capacity = layout.capacity,
-             .place = {layout.region, layout.generation, layout.offset}};
+             .place = {layout.region, layout.generation, layout.offset},
+             .next_offset = layout.next_offset};
   if (record->kind == RecordKind::kCredit) return true;
   if ((layout.region == 0) != (layout.generation == 0)) return false;
-  if (record->kind == RecordKind::kAck) return true;
-  return record->message >= record->placed_through && record->message - record->placed_through < kSlots;
+  if (!grant) return true;
+  return layout.messages > 0 && layout.messages <= kMessagesPerRecord && layout.ahead + layout.messages <= kMessagesPerFlow;
 }
 
 // ---- the writer ----
 
 std::optional<std::vector<Record>> GrantWriter::RecordsOf(const Frame& frame, size_t most) {
   const Record state{.kind = RecordKind::kAck, .flow = frame.flow, .placed_through = frame.message};
+  if (most == 0) return std::nullopt;
   if (frame.type == FrameType::kAck) return std::vector<Record>{state};
   if (frame.type != FrameType::kGrant) return std::nullopt;
-  const Told& told = sent_[frame.flow];
+  const auto it = sent_.find(frame.flow);
+  const Told told = it != sent_.end() ? it->second : Told{};
   const MessageId end = frame.message + frame.numbers.size(), told_from = told.through - told.places.size();
   const MessageId from = std::clamp(told.through, frame.message, end);
-  if (end - from > most || end - frame.message >= kSlots) return std::nullopt;
+  if (end - frame.message > kMessagesPerFlow) return std::nullopt;
   for (MessageId message = std::max(frame.message, told_from); message < from; ++message)
     if (!Same(PlaceAt(frame, message - frame.message), told.places[message - told_from])) return std::nullopt;
   std::vector<Record> records;
   for (MessageId message = from; message < end; ++message) {
+    const uint64_t capacity = frame.numbers[message - frame.message];
+    const Place place = PlaceAt(frame, message - frame.message);
+    if (!records.empty() && Joins(records.back(), capacity, place)) {
+      ++records.back().messages;
+      records.back().next_offset = place.offset;
+      continue;
+    }
     Record record = state;
     record.kind = RecordKind::kGrant;
+    record.messages = 1;
     record.message = message;
-    record.capacity = frame.numbers[message - frame.message];
-    record.place = PlaceAt(frame, message - frame.message);
+    record.capacity = capacity;
+    record.place = place;
     records.push_back(record);
   }
   if (records.empty()) records.push_back(state);
+  if (records.size() > most) return std::nullopt;
   Note(frame);
   return records;
 }
@@ -102,6 +124,8 @@ void GrantWriter::Sent(const Frame& frame) {
 }
 
 void GrantWriter::Note(const Frame& frame) {
+  // Flows that are closed leave theirs behind. What is forgotten is said again, which does no harm.
+  if (sent_.size() >= kFlowSlots && !sent_.contains(frame.flow)) sent_.clear();
   Told& told = sent_[frame.flow];
   told.through = frame.message + frame.numbers.size();
   told.places.clear();
@@ -120,9 +144,34 @@ void GrantReader::PlacedThrough(Known* known, MessageId through) {
   known->first = std::max(known->first, through);
 }
 
+bool GrantReader::IsOpen(FlowId flow) {
+  if (is_open_(flow)) return true;
+  known_.erase(flow);
+  return false;
+}
+
+bool GrantReader::Grant(Known* known, MessageId message, uint64_t capacity, const Place& place) {
+  if (message < known->first) return true;
+  const size_t at = message - known->first;
+  if (at == known->capacities.size()) {
+    known->capacities.push_back(capacity);
+    known->places.push_back(place);
+    return true;
+  }
+  if (known->capacities[at] != capacity) return false;
+  // Said again after other keys were.
+  if (place.generation > known->places[at].generation) known->places[at] = place;
+  return true;
+}
+
 GrantReader::Result GrantReader::Read(const Record& record, Frame* frame) {
   *frame = Frame{.type = FrameType::kAck, .flow = record.flow, .message = record.placed_through};
-  if (record.kind == RecordKind::kCredit || (known_.size() >= kFlowSlots && !known_.contains(record.flow))) return Result::kGarbled;
+  if (record.kind == RecordKind::kCredit) return Result::kGarbled;
+  if (!IsOpen(record.flow)) return Result::kNothing;
+  if (known_.size() >= kFlowSlots && !known_.contains(record.flow)) {
+    std::erase_if(known_, [this](const auto& entry) { return !is_open_(entry.first); });
+    if (known_.size() >= kFlowSlots) return Result::kGarbled;
+  }
   Known& known = known_[record.flow];
   if (record.kind == RecordKind::kAck) {
     PlacedThrough(&known, record.placed_through);
@@ -131,26 +180,24 @@ GrantReader::Result GrantReader::Read(const Record& record, Frame* frame) {
   }
   // It may be older than a frame that has overtaken it.
   const MessageId first = std::max(known.first, record.placed_through);
-  const MessageId end = std::max(known.first + known.capacities.size(), first);
-  if (record.message > end) return Result::kLater;
+  if (record.message > std::max(known.first + known.capacities.size(), first)) return Result::kLater;
   PlacedThrough(&known, record.placed_through);
-  if (record.message == end) {
-    known.capacities.push_back(record.capacity);
-    known.places.push_back(record.place);
-  } else if (record.message >= known.first) {
-    const size_t at = record.message - known.first;
-    if (known.capacities[at] != record.capacity) return Result::kGarbled;
+  for (uint8_t i = 0; i < record.messages; ++i) {
+    Place place = record.place;
+    if (i > 0) place.offset = record.next_offset;
+    if (!Grant(&known, record.message + i, record.capacity, place)) return Result::kGarbled;
   }
   frame->type = FrameType::kGrant;
   frame->message = known.first;
   frame->numbers.assign(known.capacities.begin(), known.capacities.end());
   const bool placed = std::any_of(known.places.begin(), known.places.end(), [](const Place& place) { return place.region != 0; });
   if (placed) frame->places.assign(known.places.begin(), known.places.end());
+  ForgetIfEmpty(record.flow);
   return Result::kFrame;
 }
 
 void GrantReader::Heard(const Frame& frame) {
-  if (frame.type != FrameType::kGrant && frame.type != FrameType::kAck) return;
+  if ((frame.type != FrameType::kGrant && frame.type != FrameType::kAck) || !IsOpen(frame.flow)) return;
   Known& known = known_[frame.flow];
   if (frame.type == FrameType::kGrant && frame.message + frame.numbers.size() >= known.first + known.capacities.size()) {
     known.first = frame.message;

@@ -12,7 +12,7 @@ namespace {
 
 using plan::EvidenceCause;
 
-// Kinds of words; 0 is credit alone. A frame that does not fit into one word comes in parts.
+// Kinds of words. A frame that does not fit into one word comes in parts.
 constexpr uint8_t kPart = 1, kLastPart = 2, kProofWord = 3;
 constexpr size_t kPartBytes = kSlotBytes - 8;
 // The initiator takes no notice of an answer after at most 4 s (RetryPolicy): who has not spoken within that and a little more never will.
@@ -37,7 +37,9 @@ class Opened {
 }  // namespace
 
 LinkCore::LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, LinkOwner* owner, User* user)
-    : shared_(shared), key_(key), name_(name), owner_(owner), user_(user), rail_(shared->Of(name.local_rail)) {
+    : shared_(shared), key_(key), name_(name), owner_(owner), user_(user), rail_(shared->Of(name.local_rail)), reader_([user](FlowId flow) {
+        return user->IsOpen(flow);
+      }) {
   state_->core = this;
 }
 
@@ -74,6 +76,7 @@ void LinkCore::Create() {
     Tell(state, owner, [&](LinkCore* core) {
       if (!ok) return core->Trouble(EvidenceCause::kLinkDown);
       core->ready_ = true;
+      core->records_.emplace(state->pair.get(), core->key_.tag);
       const auto tell = [state, owner](Device::Trouble trouble) {
         Tell(state, owner, [trouble](LinkCore* of) {
           of->Trouble(trouble == Device::Trouble::kQueuePair ? EvidenceCause::kSocketError : EvidenceCause::kLinkDown);
@@ -110,6 +113,7 @@ void LinkCore::Join(const Offer& remote) {
 bool LinkCore::Close() {
   state_->closed = true;
   out_.clear();
+  records_out_.clear();
   if (rail_.device == nullptr) return true;
   if (listening_ != 0) rail_.device->Unlisten(std::exchange(listening_, 0));
   struct Closing {
@@ -166,6 +170,11 @@ bool LinkCore::Close() {
 
 void LinkCore::Queue(const Frame& frame) {
   if (broken_) return;
+  if (const auto records = writer_.RecordsOf(frame, RecordRoom())) {
+    records_out_.insert(records_out_.end(), records->begin(), records->end());
+    return;
+  }
+  writer_.Sent(frame);
   // The parts of one answer go all or not at all: those before are no backlog.
   if (frame.part == 0) repeats_wait_ = out_.size() >= kWordsForRepeats;
   if (repeats_wait_ && IsRepeatedAnyway(frame.type)) return;
@@ -184,12 +193,26 @@ void LinkCore::SendProof(uint32_t crc) {
   Flush();
 }
 
+size_t LinkCore::RecordRoom() const {
+  const size_t free = pair() == nullptr ? 0 : records_->free();
+  return free > records_out_.size() ? free - records_out_.size() : 0;
+}
+
+int LinkCore::WriteRecords() {
+  if (records_out_.empty()) return 0;
+  size_t written = 0;
+  const int failed = records_->Write(records_out_, &written);
+  records_out_.erase(records_out_.begin(), records_out_.begin() + static_cast<ptrdiff_t>(written));
+  return failed;
+}
+
 bool LinkCore::Flush() {
   QueuePair* const of = pair();
   if (of == nullptr || !joined() || !other_ready_ || broken_) return true;
+  if (WriteRecords() != 0) return false;
   for (; !out_.empty() && of->CanSendWord(); out_.pop_front())
     if (of->SendWord(out_.front().kind, out_.front().bytes) != 0) return false;
-  return of->ReturnCredit() == 0;
+  return records_->ReturnCredit() == 0;
 }
 
 void LinkCore::OnWord(uint8_t kind, std::span<const uint8_t> bytes) {
@@ -205,13 +228,29 @@ void LinkCore::OnWord(uint8_t kind, std::span<const uint8_t> bytes) {
   Frame frame;
   const Bytes packet = std::exchange(in_, {});
   if (PacketLength(packet) != packet.size() || !Decode(packet, key_.tag, &frame)) return Trouble(EvidenceCause::kGarbled);
+  reader_.Heard(frame);
   user_->Heard(frame);
+}
+
+void LinkCore::ReadRecords() {
+  Record record;
+  for (auto came = records_->Next(&record); came != RecordChannel::Came::kNothing; came = records_->Next(&record)) {
+    if (came == RecordChannel::Came::kGarbled) return Trouble(EvidenceCause::kGarbled);
+    Frame frame;
+    const auto result = reader_.Read(record, &frame);
+    if (result == GrantReader::Result::kGarbled) return Trouble(EvidenceCause::kGarbled);
+    if (result == GrantReader::Result::kLater) return;
+    records_->Took(record);
+    if (result == GrantReader::Result::kFrame) user_->Heard(frame);
+    if (broken_) return;
+  }
 }
 
 void LinkCore::Look() {
   QueuePair* const of = pair();
   if (of == nullptr || broken_) return;
   if (joined() && !other_ready_ && shared_->clock->Now() - joined_ >= kSpeaksWithin) return Trouble(EvidenceCause::kSilence);
+  const uint32_t credit = of->credit();
   const bool ok = of->Poll([this](const QueuePair::Event& event) {
     switch (event.kind) {
       case QueuePair::Event::Kind::kWord:
@@ -227,6 +266,8 @@ void LinkCore::Look() {
     return !broken_;
   });
   if (!ok) return Trouble(EvidenceCause::kLinkDown);
+  if (!broken_) ReadRecords();
+  if (!broken_ && credit == 0 && of->credit() > 0) user_->Credited();
   if (!broken_ && !Flush()) Trouble(EvidenceCause::kSocketError);
 }
 

@@ -1,5 +1,8 @@
 // What both ends of a verbs link have in common: the life of its queue pair, its control channel, and its close.
 //
+// Grants and acknowledgements go as records into the other end's memory, where they cost it neither a receive nor a completion; as frames
+// when its ring is full, or when they say what a record cannot. A record may overtake a frame, and waits for it if it says what follows.
+//
 // The queue pair is made, joined and fenced in the device's control thread, which holds what it needs by itself: a link may be gone by
 // then. Everything else is the lock holder's.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_LINK_CORE_H_
@@ -18,7 +21,9 @@
 #include "netplugin/config/log.h"
 #include "netplugin/transport/links.h"
 #include "netplugin/transport/verbs/device.h"
+#include "netplugin/transport/verbs/grant_ring.h"
 #include "netplugin/transport/verbs/queue_pair.h"
+#include "netplugin/transport/verbs/record_channel.h"
 #include "netplugin/transport/verbs/region_table.h"
 
 namespace r2cc::net::verbs {
@@ -56,6 +61,10 @@ class LinkCore final : public ControlChannel {
     virtual void Created() = 0;
     virtual void Joined() = 0;
     virtual void Heard(const Frame& frame) = 0;
+    // See SendOwner::IsOpen().
+    virtual bool IsOpen(FlowId flow) = 0;
+    // There is credit again.
+    virtual void Credited() = 0;
     // False: what came breaks the protocol.
     virtual bool Mark(uint32_t immediate, uint32_t bytes) = 0;
     virtual void Retired(uint64_t through) = 0;
@@ -84,7 +93,7 @@ class LinkCore final : public ControlChannel {
   // ControlChannel:
   void Queue(const Frame& frame) override;
   bool Flush() override;
-  bool flushed() const override { return out_.empty(); }
+  bool flushed() const override { return out_.empty() && records_out_.empty(); }
   void HalfClose() override {}
   void Poll() override { Look(); }
 
@@ -103,6 +112,11 @@ class LinkCore final : public ControlChannel {
   // In the control thread: calls `what` with the lock if the link is still alive.
   static void Tell(const std::shared_ptr<State>& state, LinkOwner* owner, const std::function<void(LinkCore*)>& what);
   void OnWord(uint8_t kind, std::span<const uint8_t> bytes);
+  void ReadRecords();
+  // So many more records can be queued.
+  size_t RecordRoom() const;
+  // All that is queued, as far as the other end takes it. 0 or an errno.
+  int WriteRecords();
 
   VerbsShared* const shared_;
   const SessionKey key_;
@@ -117,6 +131,11 @@ class LinkCore final : public ControlChannel {
   bool repeats_wait_ = false;
   std::deque<Word> out_;
   std::vector<uint8_t> in_;  // parts of a frame
+  // Grants and acknowledgements, while the other end's ring takes them. Nothing: the queue pair is not created yet.
+  std::optional<RecordChannel> records_;
+  GrantWriter writer_;
+  GrantReader reader_;
+  std::vector<Record> records_out_;
 };
 
 }  // namespace r2cc::net::verbs

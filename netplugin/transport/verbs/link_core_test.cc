@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +41,8 @@ class CoreEnd final : public LinkOwner, public LinkCore::User {
   void Created() override { created = true; }
   void Joined() override { joined = true; }
   void Heard(const Frame& frame) override { frames.push_back(frame); }
+  bool IsOpen(FlowId) override { return true; }
+  void Credited() override { ++credited; }
   bool Mark(uint32_t, uint32_t) override { return false; }
   void Retired(uint64_t) override {}
   void ProofCame(uint32_t crc) override { proofs.push_back(crc); }
@@ -46,6 +51,7 @@ class CoreEnd final : public LinkOwner, public LinkCore::User {
   VerbsShared shared;
   std::unique_ptr<LinkCore> core;
   bool created = false, joined = false;
+  int credited = 0;
   std::vector<EvidenceCause> troubles;
   std::vector<bool> closed;
   std::vector<Frame> frames;
@@ -147,11 +153,11 @@ TEST_F(LinkCoreTest, AnInitiatorThatNeverSpeaksIsGivenUp) {
 TEST_F(LinkCoreTest, WhatIsRepeatedAnywayCostsNoMemory) {
   JoinBoth();
   for (uint64_t i = 0; i < 1000; ++i) Say(1, {.type = FrameType::kPing, .number = i});
-  Say(1, {.type = FrameType::kAck, .flow = 5, .message = 6});
+  Say(1, {.type = FrameType::kRailUp, .number = 6});
   Say(0, {.type = FrameType::kPing});
   LookFor(20 * kNanosPerMs);
   ASSERT_LT(ends_[0].frames.size(), 300u);
-  EXPECT_EQ(ends_[0].frames.back().type, FrameType::kAck);
+  EXPECT_EQ(ends_[0].frames.back().type, FrameType::kRailUp);
   // And they go again once there is no backlog.
   Say(1, {.type = FrameType::kPing, .number = 7777});
   LookFor(5 * kNanosPerMs);
@@ -160,11 +166,88 @@ TEST_F(LinkCoreTest, WhatIsRepeatedAnywayCostsNoMemory) {
 
 TEST_F(LinkCoreTest, MoreThanThereIsCreditForComesInOrder) {
   JoinBoth();
-  for (uint64_t i = 0; i < 1000; ++i) Say(0, {.type = FrameType::kAck, .flow = 5, .message = i});
+  for (uint64_t i = 0; i < 1000; ++i) Say(0, {.type = FrameType::kRailUp, .number = i});
   LookFor(50 * kNanosPerMs);
   ASSERT_EQ(ends_[1].frames.size(), 1000u);
-  for (uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(ends_[1].frames[i].message, i);
+  for (uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(ends_[1].frames[i].number, i);
   EXPECT_TRUE(ends_[0].troubles.empty() && ends_[1].troubles.empty());
+}
+
+// A grant costs the other end neither a receive nor a completion.
+TEST_F(LinkCoreTest, GrantsAndAcknowledgementsGoAsRecords) {
+  JoinBoth();
+  Say(0, {.type = FrameType::kPing});
+  LookFor(5 * kNanosPerMs);
+  const auto before = ends_[0].verbs->counts().completions;
+  for (MessageId message = 0; message < 1000; ++message) {
+    Say(1, {.type = FrameType::kGrant, .flow = 5, .message = message, .numbers = {message + 77}});
+    LookFor(2 * kNanosPerMs);
+    ASSERT_EQ(ends_[0].frames.size(), message + 1);
+    EXPECT_EQ(ends_[0].frames.back().message, message);
+    EXPECT_EQ(ends_[0].frames.back().numbers, std::vector<uint64_t>{message + 77});
+  }
+  Say(1, {.type = FrameType::kAck, .flow = 5, .message = 1000});
+  LookFor(2 * kNanosPerMs);
+  EXPECT_EQ(ends_[0].frames.back().type, FrameType::kAck);
+  // What it was told of is its own words on what it has read.
+  EXPECT_LE(ends_[0].verbs->counts().completions - before, 1000 / (kSlots / 2) + 1);
+  EXPECT_TRUE(ends_[0].troubles.empty() && ends_[1].troubles.empty());
+}
+
+// An initiator that looks at nothing for a while: its ring is full, and frames wait for credit. All of it is heard in the end.
+TEST_F(LinkCoreTest, GrantsGoAsFramesWhenTheRingIsFull) {
+  JoinBoth();
+  Say(0, {.type = FrameType::kPing});
+  LookFor(5 * kNanosPerMs);
+  constexpr FlowId kFlows = 2 * kSlots;
+  for (FlowId flow = 1; flow <= kFlows; ++flow) Say(1, {.type = FrameType::kGrant, .flow = flow, .message = 0, .numbers = {flow}});
+  for (FlowId flow = 1; flow <= kFlows; ++flow) Say(1, {.type = FrameType::kGrant, .flow = flow, .message = 0, .numbers = {flow, flow}});
+  LookFor(50 * kNanosPerMs);
+  std::map<FlowId, size_t> granted;
+  for (const Frame& frame : ends_[0].frames)
+    if (frame.type == FrameType::kGrant) granted[frame.flow] = std::max(granted[frame.flow], frame.numbers.size());
+  EXPECT_EQ(granted.size(), kFlows);
+  for (const auto& [flow, messages] : granted) EXPECT_EQ(messages, 2u) << flow;
+  EXPECT_TRUE(ends_[1].core->flushed());
+  EXPECT_TRUE(ends_[0].troubles.empty() && ends_[1].troubles.empty());
+}
+
+// Its ring says the second half before it has heard the first, which is a frame.
+TEST_F(LinkCoreTest, ARecordThatOvertakesItsFrameWaits) {
+  JoinBoth();
+  Say(0, {.type = FrameType::kPing});
+  LookFor(5 * kNanosPerMs);
+  Frame grant{.type = FrameType::kGrant, .flow = 5, .message = 0};
+  for (uint64_t i = 0; i < kMessagesPerFlow + 1; ++i) grant.numbers.push_back(100 + i);
+  ends_[1].core->Queue(grant);
+  grant.message = 2;
+  grant.numbers.erase(grant.numbers.begin(), grant.numbers.begin() + 2);
+  grant.numbers.push_back(9);
+  Say(1, grant);
+  for (int i = 0; i < 5000; ++i) {
+    time_.RunFor(1'000);
+    for (CoreEnd& end : ends_) end.core->Look();
+  }
+  ASSERT_EQ(ends_[0].frames.back().type, FrameType::kGrant);
+  EXPECT_EQ(ends_[0].frames.back().message, 2u);
+  EXPECT_EQ(ends_[0].frames.back().numbers, grant.numbers);
+  EXPECT_TRUE(ends_[0].troubles.empty());
+}
+
+TEST_F(LinkCoreTest, CreditThatIsBackIsTold) {
+  JoinBoth();
+  const uint8_t byte = 1;
+  for (uint32_t i = 0; i < kReceives; ++i) {
+    while (ends_[0].core->pair()->room() == 0 || !ends_[0].core->pair()->CanSendWord()) {
+      time_.RunFor(kNanosPerMs);
+      ends_[0].core->Look();
+    }
+    ASSERT_EQ(ends_[0].core->pair()->SendWord(1, std::span(&byte, 1)), 0);
+  }
+  EXPECT_EQ(ends_[0].core->pair()->credit(), 0u);
+  const int before = ends_[0].credited;
+  LookFor(20 * kNanosPerMs);
+  EXPECT_EQ(ends_[0].credited, before + 1);
 }
 
 TEST_F(LinkCoreTest, AnUnknownWordIsTroubleOnce) {

@@ -34,7 +34,9 @@ bool QueuePair::Create(std::string* error) {
   // All that may complete at a time: every receive and every send once, and their flushes.
   const uint32_t entries = 2 * (kReceives + kSends);
   if (entries > device_->limits().completions) return Says(error, "make so long a completion queue", name, EINVAL);
-  memory_ = std::make_unique<std::byte[]>(kMemoryBytes);
+  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kMemoryBytes)));
+  if (memory_ == nullptr) return Says(error, "find memory for a link", name, ENOMEM);
+  std::memset(memory_.get(), 0, kMemoryBytes);
   if ((failed = verbs->CreateChannel(device_->context(), &channel_, &channel_fd_)) != 0)
     return Says(error, "make a completion channel", name, failed);
   if ((failed = verbs->CreateCompletionQueue(device_->context(), entries, channel_, &queue_)) != 0)
@@ -42,7 +44,7 @@ bool QueuePair::Create(std::string* error) {
   if ((failed = verbs->Register(device_->domain(), memory_.get(), kMemoryBytes, kLocalWrite | kRemoteWrite, &region_)) != 0)
     return Says(error, "register a link's memory", name, failed);
   // Two segments are never needed: tails and frames have slots of their own.
-  const QueuePairLimits limits{queue_, queue_, kSends, kReceives, 1, 1, static_cast<uint32_t>(kTailBytes)};
+  const QueuePairLimits limits{queue_, queue_, kSends, kReceives, 1, 1, static_cast<uint32_t>(kRecordPlaceBytes)};
   if ((failed = verbs->CreateQueuePair(device_->domain(), limits, &info_)) != 0) return Says(error, "make a queue pair", name, failed);
   if ((failed = verbs->Init(info_.id, options_.port, 0, kRemoteWrite)) != 0) return Says(error, "begin a queue pair", name, failed);
   std::vector<uint32_t> all(kReceives);
@@ -56,6 +58,7 @@ bool QueuePair::Create(std::string* error) {
   offer_.mtu_bytes = port.mtu_bytes;
   offer_.receives = kReceives;
   offer_.adaptive_routing = options_.adaptive_routing;
+  offer_.records = at(kRecordsAt);
   offer_.tails = at(kTailsAt);
   offer_.proof = at(kProofAt);
   return true;
@@ -127,12 +130,6 @@ int QueuePair::Reuse(uint32_t slot) {
   return failed;
 }
 
-int QueuePair::ReturnCredit() {
-  // What the peer may use up but for what is kept: with half of it unsaid it is told so without another word to go with.
-  if (received_ - told_ < kReceives / 2 || credit_through_ == used_ || room() < 2 || words_out_ >= kFrameSlots) return 0;
-  return SendWord(0, {});
-}
-
 // ---- sends ----
 
 int QueuePair::SendWord(uint8_t kind, std::span<const uint8_t> bytes) {
@@ -141,28 +138,32 @@ int QueuePair::SendWord(uint8_t kind, std::span<const uint8_t> bytes) {
   std::byte* const at = memory_.get() + kFramesAt + size_t{slot} * kSlotBytes;
   std::memset(at, 0, kWordHeaderBytes);
   at[0] = std::byte{kind};
-  std::memcpy(at + 4, &received_, sizeof(received_));
+  const uint32_t receives = TellReceives();
+  std::memcpy(at + 4, &receives, sizeof(receives));
   if (!bytes.empty()) std::memcpy(at + kWordHeaderBytes, bytes.data(), bytes.size());
   const Segment segment{at, static_cast<uint32_t>(kWordHeaderBytes + bytes.size()), region_.local_key};
   SendRequest request{.wr_id = WorkId(WorkKind::kFrame, slot), .kind = SendKind::kSend, .segments = std::span(&segment, 1)};
-  const int failed = Write(std::span(&request, 1), 1);
+  // Words are rare, and their slots few.
+  const int failed = Write(std::span(&request, 1), 1, true);
   if (failed != 0) return failed;
-  told_ = received_;
   ++words_out_;
   words_.emplace_back(posted_, slot);
   return 0;
 }
 
-int QueuePair::Write(std::span<SendRequest> requests, uint32_t uses) {
+int QueuePair::Write(std::span<SendRequest> requests, uint32_t uses, bool signaled) {
   for (SendRequest& request : requests)
-    if (request.wr_id == 0) request.wr_id = WorkId(WorkKind::kChunk, 0);
-  requests.back().signaled = true;
+    if (request.wr_id == 0) request.wr_id = WorkId(WorkKind::kWrite, 0);
+  unsignaled_ += requests.size();
+  requests.back().signaled = signaled || unsignaled_ >= kSignalEvery;
   size_t posted = 0;
   const int failed = device_->verbs()->PostSend(info_.id, requests, &posted);
   posted_ += posted;
   used_ += uses;
-  if (failed == 0) signaled_.push_back(posted_);
-  return failed;
+  if (failed != 0 || !requests.back().signaled) return failed;
+  unsignaled_ = 0;
+  signaled_.push_back(posted_);
+  return 0;
 }
 
 // ---- completions ----
@@ -205,15 +206,21 @@ bool QueuePair::Handle(const Completion& completion, const std::function<bool(co
   } else if (completion.bytes >= kWordHeaderBytes && completion.bytes <= kSlotBytes) {
     uint32_t receives = 0;
     std::memcpy(&receives, bytes + 4, sizeof(receives));
-    // Totals: what is older, or more than there can be, says nothing.
-    if (receives - credit_through_ <= kReceives) credit_through_ = receives;
-    if (bytes[0] != 0)
-      more = tell(
-          {.kind = Event::Kind::kWord, .word_kind = bytes[0], .bytes = {bytes + kWordHeaderBytes, completion.bytes - kWordHeaderBytes}});
+    Credit(receives);
+    more =
+        tell({.kind = Event::Kind::kWord, .word_kind = bytes[0], .bytes = {bytes + kWordHeaderBytes, completion.bytes - kWordHeaderBytes}});
   }
   if (!more) return false;
   if (const int failed = Reuse(index); failed != 0) return tell({.kind = Event::Kind::kFailed, .status = Status::kFatal});
   return true;
+}
+
+std::span<const std::byte, kRecordPlaceBytes> QueuePair::RecordAt(uint32_t place) const {
+  return std::span<const std::byte, kRecordPlaceBytes>(memory_.get() + kRecordsAt + place * kRecordPlaceBytes, kRecordPlaceBytes);
+}
+
+RemoteMemory QueuePair::RemoteRecord(uint32_t place) const {
+  return {remote_.records.address + place * kRecordPlaceBytes, remote_.records.key};
 }
 
 std::span<const std::byte, kTailBytes> QueuePair::TailOf(uint32_t ticket) const {

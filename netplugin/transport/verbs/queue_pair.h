@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -27,8 +28,6 @@ namespace r2cc::net::verbs {
 
 // Posted at all times; each holds a frame. 128 KiB a link.
 constexpr uint32_t kReceives = 128;
-// Of them for words that must not wait: those that return credit.
-constexpr uint32_t kReceivesKept = 8;
 constexpr uint32_t kSlotBytes = 1024;
 // Of the send queue. More than the credit, as a chunk may take two.
 constexpr uint32_t kSends = 256;
@@ -37,8 +36,13 @@ constexpr uint32_t kFrameSlots = 32;
 // Tail records by ticket, 64 KiB a link: 64 flows do not meet. Who meets waits for the other's message.
 constexpr uint32_t kTailSlots = 4096;
 constexpr uint32_t kProofBytes = 4096;
-// Receives are posted again in lists of so many, and as many are told to the other end in one word.
+// Receives are posted again in lists of so many.
 constexpr uint32_t kReceivesTogether = 16;
+// One of so many requests is signaled, whatever else is: the queue's places are given back by completions alone, and it has kSends.
+constexpr uint32_t kSignalEvery = 16;
+// Of the memory that the other end writes records into, each of kRecordPlaceBytes: see record_channel.h.
+constexpr uint32_t kRecordPlaces = 129;
+constexpr size_t kRecordPlaceBytes = 64;
 
 struct QueuePairOptions {
   uint32_t incarnation = 0;
@@ -53,7 +57,7 @@ struct QueuePairOptions {
 };
 
 // What a completion was for.
-enum class WorkKind : uint8_t { kReceive = 1, kFrame, kChunk, kCredit };
+enum class WorkKind : uint8_t { kReceive = 1, kFrame, kWrite };
 
 class QueuePair {
  public:
@@ -84,16 +88,23 @@ class QueuePair {
   const Offer& remote() const { return remote_; }
   Device* device() const { return device_.get(); }
 
-  // How many more receives of the other end may be used up, those left out that are kept.
-  uint32_t credit() const { return credit_through_ > used_ + kReceivesKept ? credit_through_ - used_ - kReceivesKept : 0; }
-  uint32_t room() const { return kSends - (posted_ - retired_); }
+  // How many more receives of the other end may be used up.
+  uint32_t credit() const { return credit_through_ - used_; }
+  // The other end has posted so many receives in all. Totals: what is older, or more than there can be, says nothing.
+  void Credit(uint32_t receives) {
+    if (receives - credit_through_ <= kReceives) credit_through_ = receives;
+  }
+  // The total of the own receives, which the other end is about to be told; and how many it does not know of.
+  uint32_t TellReceives() { return told_ = received_; }
+  uint32_t untold_receives() const { return received_ - told_; }
+  // Places in the send queue. What is not signaled keeps its place until something later has completed.
+  uint32_t room() const { return static_cast<uint32_t>(kSends - (posted_ - retired_)); }
   // A frame, at most kSlotBytes with its header of kWordHeaderBytes. False: no room or credit now.
   bool CanSendWord() const { return credit() > 0 && room() > 1 && words_out_ < kFrameSlots; }
   int SendWord(uint8_t kind, std::span<const uint8_t> bytes);
-  // Writes, in one list; `uses` of them are seen by a receive of the other end. The last one is signaled. 0 or an errno.
-  int Write(std::span<SendRequest> requests, uint32_t uses);
-  // The credit that the other end is owed.
-  int ReturnCredit();
+  // Writes, in one list; `uses` of them are seen by a receive of the other end. `signaled`: their end is to be told; else it may show when
+  // something later has ended, or not at all. 0 or an errno.
+  int Write(std::span<SendRequest> requests, uint32_t uses, bool signaled);
 
   struct Event {
     enum class Kind {
@@ -113,9 +124,13 @@ class QueuePair {
   };
   // False: the queue or the device is broken. Calls `tell` for each; stops when it says false.
   bool Poll(const std::function<bool(const Event&)>& tell);
+  // Sequences: of the last one that was posted, and of the last one that is known to have ended.
   uint64_t posted() const { return posted_; }
+  uint64_t retired() const { return retired_; }
 
-  // Where the other end has written: the tail record of a ticket, the data check.
+  // Where the other end has written: records by place, the tail record of a ticket, the data check.
+  std::span<const std::byte, kRecordPlaceBytes> RecordAt(uint32_t place) const;
+  RemoteMemory RemoteRecord(uint32_t place) const;
   std::span<const std::byte, kTailBytes> TailOf(uint32_t ticket) const;
   std::span<const std::byte> proof() const { return memory().subspan(kProofAt, kProofBytes); }
   RemoteMemory RemoteTail(uint32_t ticket) const;
@@ -128,7 +143,15 @@ class QueuePair {
   static constexpr size_t kFramesAt = kReceivesAt + size_t{kReceives} * kSlotBytes;
   static constexpr size_t kTailsAt = kFramesAt + size_t{kFrameSlots} * kSlotBytes;
   static constexpr size_t kProofAt = kTailsAt + size_t{kTailSlots} * kTailBytes;
-  static constexpr size_t kMemoryBytes = kProofAt + kProofBytes;
+  // Each in a cache line of its own, so that it comes whole.
+  static constexpr size_t kRecordsAt = kProofAt + kProofBytes;
+  static_assert(kRecordsAt % kRecordPlaceBytes == 0);
+  // Whole pages: what the device may write shares none with anything else.
+  static constexpr size_t kPageBytes = 4096;
+  static constexpr size_t kMemoryBytes = (kRecordsAt + kRecordPlaces * kRecordPlaceBytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
 
   std::span<std::byte> memory() const { return {memory_.get(), kMemoryBytes}; }
   uint64_t WorkId(WorkKind kind, uint32_t index) const {
@@ -145,7 +168,7 @@ class QueuePair {
   int channel_fd_ = -1;
   CompletionQueueId queue_{};
   QueuePairInfo info_;
-  std::unique_ptr<std::byte[]> memory_;
+  std::unique_ptr<std::byte, Free> memory_;
   MemoryRegion region_;
   Offer offer_, remote_;
   GidEntry gid_;
@@ -159,6 +182,7 @@ class QueuePair {
   std::vector<uint32_t> to_post_;
 
   uint64_t posted_ = 0, retired_ = 0;
+  size_t unsignaled_ = 0;                            // since the last one that is signaled
   std::deque<uint64_t> signaled_;                    // sequences of requests that complete
   std::deque<std::pair<uint64_t, uint32_t>> words_;  // sequence and slot
   uint32_t words_out_ = 0;

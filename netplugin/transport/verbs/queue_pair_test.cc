@@ -12,6 +12,7 @@
 #include "netplugin/transport/verbs/fake_fabric.h"
 #include "netplugin/transport/verbs/fake_verbs.h"
 #include "netplugin/transport/verbs/faulty_verbs.h"
+#include "netplugin/transport/verbs/record_channel.h"
 
 namespace r2cc::net::verbs {
 namespace {
@@ -70,6 +71,8 @@ class QueuePairTest : public testing::Test {
 
 TEST_F(QueuePairTest, WordsGoBothWaysForAsLongAsAnybodyPolls) {
   Join();
+  RecordChannel records[] = {{ends_[0].pair.get(), 0}, {ends_[1].pair.get(), 0}};
+  Record none;
   int said[2] = {};
   for (int round = 0; round < 2000; ++round) {
     for (int host = 0; host < 2; ++host)
@@ -77,7 +80,8 @@ TEST_F(QueuePairTest, WordsGoBothWaysForAsLongAsAnybodyPolls) {
     time_.RunFor(20'000);
     for (int host = 0; host < 2; ++host) {
       ASSERT_TRUE(Poll(host));
-      ASSERT_EQ(ends_[host].pair->ReturnCredit(), 0);
+      ASSERT_EQ(records[host].Next(&none), RecordChannel::Came::kNothing);
+      ASSERT_EQ(records[host].ReturnCredit(), 0);
     }
   }
   time_.RunFor(kNanosPerSecond);
@@ -94,20 +98,23 @@ TEST_F(QueuePairTest, WordsGoBothWaysForAsLongAsAnybodyPolls) {
 // Who is not polled is never sent more than it has receives for: no message ever finds none.
 TEST_F(QueuePairTest, CreditNeverExceedsWhatIsPosted) {
   Join();
+  RecordChannel records[] = {{ends_[0].pair.get(), 0}, {ends_[1].pair.get(), 0}};
+  Record none;
   int said = 0;
   for (int i = 0; i < 1000; ++i) {
     for (; ends_[0].pair->CanSendWord() && Say(0, "x") == 0;) ++said;
     time_.RunFor(100'000);
     ASSERT_TRUE(Poll(0));
   }
-  EXPECT_EQ(said, static_cast<int>(kReceives - kReceivesKept));
+  EXPECT_EQ(said, static_cast<int>(kReceives));
   EXPECT_TRUE(ends_[0].failed.empty());
   // One way alone: what returns the credit is no answer to anything.
   for (int i = 0; i < 1000; ++i) {
     for (; ends_[0].pair->CanSendWord() && Say(0, "x") == 0;) ++said;
     time_.RunFor(100'000);
     for (int host = 0; host < 2; ++host) ASSERT_TRUE(Poll(host));
-    ASSERT_EQ(ends_[1].pair->ReturnCredit(), 0);
+    ASSERT_EQ(records[1].ReturnCredit(), 0);
+    ASSERT_EQ(records[0].Next(&none), RecordChannel::Came::kNothing);
   }
   EXPECT_GT(said, 1000);
 }
@@ -125,7 +132,7 @@ TEST_F(QueuePairTest, WritesAreRetiredAndMarksCome) {
     request.remote_address = reinterpret_cast<uintptr_t>(target.data());
     request.remote_key = theirs.remote_key;
     request.immediate = i;
-    ASSERT_EQ(ends_[0].pair->Write(std::span(&request, 1), 1), 0);
+    ASSERT_EQ(ends_[0].pair->Write(std::span(&request, 1), 1, i == 49), 0);
   }
   time_.RunFor(kNanosPerSecond);
   ASSERT_TRUE(Poll(0) && Poll(1));
@@ -134,6 +141,31 @@ TEST_F(QueuePairTest, WritesAreRetiredAndMarksCome) {
   ASSERT_EQ(ends_[1].marks.size(), 50u);
   for (uint32_t i = 0; i < 50; ++i) EXPECT_EQ(ends_[1].marks[i], i);
   EXPECT_EQ(target, data);
+}
+
+// What nobody asked to be told of is told once in so many, and its place in the queue is free again then.
+TEST_F(QueuePairTest, OneInSoManyIsSignaled) {
+  Join();
+  for (uint32_t i = 1; i <= 10 * kSends; ++i) {
+    SendRequest request{.kind = SendKind::kWrite};
+    ASSERT_GT(ends_[0].pair->room(), 0u) << i;
+    ASSERT_EQ(ends_[0].pair->Write(std::span(&request, 1), 0, false), 0);
+    time_.RunFor(100'000);
+    ASSERT_TRUE(Poll(0));
+    EXPECT_EQ(ends_[0].retired, i - i % kSignalEvery);
+  }
+  EXPECT_EQ(ends_[0].fake->counts().completions, 10 * kSends / kSignalEvery);
+}
+
+// A list of any length leaves something that will be told.
+TEST_F(QueuePairTest, AFullQueueIsSignaled) {
+  Join();
+  std::vector<SendRequest> requests(kSends, SendRequest{.kind = SendKind::kWrite});
+  ASSERT_EQ(ends_[0].pair->Write(requests, 0, false), 0);
+  EXPECT_EQ(ends_[0].pair->room(), 0u);
+  time_.RunFor(kNanosPerSecond);
+  ASSERT_TRUE(Poll(0));
+  EXPECT_EQ(ends_[0].pair->room(), kSends);
 }
 
 TEST_F(QueuePairTest, EachStepThatFailsIsSaidAndLeavesNothingBehind) {

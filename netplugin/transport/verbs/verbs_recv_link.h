@@ -36,6 +36,8 @@ class VerbsRecvLink final : public RecvLink, private LinkCore::User {
   void Created() override;
   void Joined() override;
   void Heard(const Frame& frame) override { owner_->Heard(name_, frame); }
+  bool IsOpen(FlowId) override { return false; }  // an initiator grants nothing
+  void Credited() override {}                     // what waits for it are words
   bool Mark(uint32_t immediate, uint32_t bytes) override;
   void Retired(uint64_t) override {}
   void ProofCame(uint32_t crc) override;

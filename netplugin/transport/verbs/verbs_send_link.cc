@@ -66,7 +66,7 @@ void VerbsSendLink::Prove() {
   const Segment segment{pattern.data(), static_cast<uint32_t>(pattern.size()), pair->local_key()};
   SendRequest request{.kind = SendKind::kWrite, .segments = std::span(&segment, 1), .remote_address = pair->remote().proof.address};
   request.remote_key = pair->remote().proof.key;
-  if (pair->Write(std::span(&request, 1), 0) != 0) return core_.Trouble(EvidenceCause::kSocketError);
+  if (pair->Write(std::span(&request, 1), 0, false) != 0) return core_.Trouble(EvidenceCause::kSocketError);
   core_.SendProof(Crc32c(pattern.data(), pattern.size()) ^ port_->key().tag);
 }
 
@@ -144,7 +144,7 @@ bool VerbsSendLink::Post(const Chunk& chunk) {
     requests[1].immediate = write.immediate;
     count = 2;
   }
-  if (pair->Write(std::span(requests.data(), count), 1) != 0) return false;
+  if (pair->Write(std::span(requests.data(), count), 1, true) != 0) return false;
   if (tailed) tails_[ticket % kTailSlots] = chunk;
   if (outstanding_.empty()) busy_since_ = port_->shared()->clock->Now();
   outstanding_.push_back({pair->posted(), chunk.flow, chunk.bytes});

@@ -47,6 +47,8 @@ class VerbsSendLink final : public SendLink, private LinkCore::User {
     owner_->Heard(name_, frame);
     if (waiting_) owner_->Ready(name_);
   }
+  bool IsOpen(FlowId flow) override { return owner_->IsOpen(flow); }
+  void Credited() override { owner_->Ready(name_); }
   bool Mark(uint32_t, uint32_t) override { return false; }  // an acceptor writes no chunk
   void Retired(uint64_t through) override;
   void ProofCame(uint32_t) override {}
