@@ -17,6 +17,10 @@ using plan::EvidenceCause;
 constexpr double kBulkOutstandingSeconds = 0.002;
 // And at least so many chunks, so that the device never waits for us.
 constexpr size_t kChunksLeast = 2;
+// A chunk and its tail record.
+constexpr uint32_t kRequestsPerChunk = 2;
+// Places in the send queue that bulk leaves to what a link says beside it: credit, and some words.
+constexpr uint32_t kRequestsKept = 4;
 
 }  // namespace
 
@@ -75,24 +79,37 @@ void VerbsSendLink::Start() {
   owner_->Ready(name_);
 }
 
-bool VerbsSendLink::HasRoom() const {
+bool VerbsSendLink::HasRoom(size_t more, uint64_t more_bytes) const {
   const QueuePair* const pair = core_.pair();
-  if (!started_ || pair == nullptr || pair->credit() == 0 || pair->room() < 4) return false;
+  if (!started_ || pair == nullptr || pair->credit() <= more || pair->room() < kRequestsKept + more * kRequestsPerChunk) return false;
   const auto most = static_cast<uint64_t>(advice_.rate_bytes_per_s * kBulkOutstandingSeconds);
-  return outstanding_.size() < kChunksLeast || outstanding_bytes_ < most;
+  return outstanding_.size() + more < kChunksLeast || outstanding_bytes_ + more_bytes < most;
 }
 
+// Of a chunk the next one is pulled first, because the last one before the link rests is signaled: when there is no room for another, as
+// its end makes that room; and when chunks are dealt out to all links, as the acknowledgement of its message may come on another. Else the
+// acknowledgement says as much, and saves the completion.
 SendLink::Room VerbsSendLink::Pump(int most, bool) {
-  if (waiting_ && (!HasRoom() || !TailIsFree(*waiting_) || !Send(*std::exchange(waiting_, {})))) return Room::kNone;
-  for (Chunk chunk; most > 0; --most) {
-    if (!HasRoom() || !owner_->Pull(name_, &chunk)) return Room::kNone;
+  Retire();
+  Chunk chunk;
+  const auto pull = [&](Chunk* next) { return most > 0 && owner_->Pull(name_, next) && most-- > 0; };
+  if (!HasRoom()) return Room::kNone;
+  if (waiting_)
+    chunk = *std::exchange(waiting_, {});
+  else if (!pull(&chunk))
+    return most == 0 ? Room::kLeft : Room::kNone;
+  for (;;) {
     if (!TailIsFree(chunk)) {
       waiting_ = chunk;
       return Room::kNone;
     }
-    if (!Send(chunk)) return Room::kNone;
+    Chunk next;
+    const bool room = HasRoom(1, chunk.bytes);
+    const bool another = room && pull(&next);
+    if (!Send(chunk, !room || (!another && advice_.spread))) return Room::kNone;
+    if (!another) return room && most == 0 ? Room::kLeft : Room::kNone;
+    chunk = next;
   }
-  return HasRoom() ? Room::kLeft : Room::kNone;
 }
 
 bool VerbsSendLink::NeedsTail(const Chunk& chunk) const {
@@ -109,13 +126,13 @@ bool VerbsSendLink::TailIsFree(const Chunk& chunk) const {
   return (last.flow == chunk.flow && last.message == chunk.message) || !owner_->Expects(last);
 }
 
-bool VerbsSendLink::Send(const Chunk& chunk) {
-  if (owner_->Expects(chunk) && Post(chunk)) return true;
+bool VerbsSendLink::Send(const Chunk& chunk, bool signaled) {
+  if (owner_->Expects(chunk) && Post(chunk, signaled)) return true;
   core_.Trouble(EvidenceCause::kSocketError);
   return false;
 }
 
-bool VerbsSendLink::Post(const Chunk& chunk) {
+bool VerbsSendLink::Post(const Chunk& chunk, bool signaled) {
   QueuePair* const pair = core_.pair();
   const WriteTarget target = owner_->TargetOf(name_, chunk);
   uint32_t remote_key = 0, local_key = 0;
@@ -144,32 +161,51 @@ bool VerbsSendLink::Post(const Chunk& chunk) {
     requests[1].immediate = write.immediate;
     count = 2;
   }
-  if (pair->Write(std::span(requests.data(), count), 1, true) != 0) return false;
+  if (pair->Write(std::span(requests.data(), count), 1, signaled) != 0) return false;
   if (tailed) tails_[ticket % kTailSlots] = chunk;
   if (outstanding_.empty()) busy_since_ = port_->shared()->clock->Now();
-  outstanding_.push_back({pair->posted(), chunk.flow, chunk.bytes});
+  outstanding_.push_back({pair->posted(), chunk});
   outstanding_bytes_ += chunk.bytes;
   *carried_ += chunk.bytes;
   return true;
 }
 
+void VerbsSendLink::Heard(const Frame& frame) {
+  const bool had_room = HasRoom();
+  owner_->Heard(name_, frame);
+  Retire();
+  if (waiting_ || (!had_room && HasRoom())) owner_->Ready(name_);
+}
+
 void VerbsSendLink::Retired(uint64_t through) {
-  for (; !outstanding_.empty() && outstanding_.front().through <= through; outstanding_.pop_front()) {
-    outstanding_bytes_ -= outstanding_.front().bytes;
-    facts_.delivered_bytes += outstanding_.front().bytes;
+  retired_ = through;
+  Retire();
+  owner_->Ready(name_);
+}
+
+void VerbsSendLink::Retire() {
+  const size_t before = outstanding_.size();
+  for (; !outstanding_.empty(); outstanding_.pop_front()) {
+    const Outstanding& front = outstanding_.front();
+    // What a closed flow has left here is wanted by nobody, and may still be read.
+    const bool acknowledged = owner_->IsOpen(front.chunk.flow) && !owner_->Expects(front.chunk);
+    if (front.through > retired_ && !acknowledged) break;
+    outstanding_bytes_ -= front.chunk.bytes;
+    facts_.delivered_bytes += front.chunk.bytes;
   }
+  if (outstanding_.size() == before) return;
   const Nanos now = port_->shared()->clock->Now();
   if (busy_since_ != 0) facts_.busy += now - busy_since_;
   busy_since_ = outstanding_.empty() ? 0 : now;
-  owner_->Ready(name_);
 }
 
 bool VerbsSendLink::Holds(FlowId flow) {
   if (waiting_ && waiting_->flow == flow) return true;
-  return std::any_of(outstanding_.begin(), outstanding_.end(), [flow](const Outstanding& chunk) { return chunk.flow == flow; });
+  return std::any_of(outstanding_.begin(), outstanding_.end(), [flow](const Outstanding& one) { return one.chunk.flow == flow; });
 }
 
 LinkFacts VerbsSendLink::Measure() {
+  Retire();
   LinkFacts facts = facts_;
   if (busy_since_ != 0) facts.busy += port_->shared()->clock->Now() - busy_since_;
   return facts;

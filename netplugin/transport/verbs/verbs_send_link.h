@@ -37,28 +37,28 @@ class VerbsSendLink final : public SendLink, private LinkCore::User {
  private:
   struct Outstanding {
     uint64_t through = 0;  // sequence of its last request
-    FlowId flow = 0;
-    uint32_t bytes = 0;
+    Chunk chunk;
   };
   // LinkCore::User:
   void Created() override;
   void Joined() override;
-  void Heard(const Frame& frame) override {
-    owner_->Heard(name_, frame);
-    if (waiting_) owner_->Ready(name_);
-  }
+  void Heard(const Frame& frame) override;
   bool IsOpen(FlowId flow) override { return owner_->IsOpen(flow); }
   void Credited() override { owner_->Ready(name_); }
   bool Mark(uint32_t, uint32_t) override { return false; }  // an acceptor writes no chunk
   void Retired(uint64_t through) override;
   void ProofCame(uint32_t) override {}
 
-  bool HasRoom() const;
+  // For one more chunk after `more` that are about to be posted, of `more_bytes`.
+  bool HasRoom(size_t more, uint64_t more_bytes) const;
+  bool HasRoom() const { return HasRoom(0, 0); }
+  // Those that have ended as the device says, or that were acknowledged: the other end says no less.
+  void Retire();
   bool NeedsTail(const Chunk& chunk) const;
   bool TailIsFree(const Chunk& chunk) const;
-  // False: it is in trouble.
-  bool Send(const Chunk& chunk);
-  bool Post(const Chunk& chunk);
+  // `signaled`: the device says when it has ended. False: it is in trouble.
+  bool Send(const Chunk& chunk, bool signaled);
+  bool Post(const Chunk& chunk, bool signaled);
 
   VerbsPort* const port_;
   const LinkName name_;
@@ -67,6 +67,7 @@ class VerbsSendLink final : public SendLink, private LinkCore::User {
   LinkCore core_;
   bool offered_ = false, answered_ = false, started_ = false;
   std::deque<Outstanding> outstanding_;
+  uint64_t retired_ = 0;
   uint64_t outstanding_bytes_ = 0;
   LinkFacts facts_;
   Nanos busy_since_ = 0;  // 0: nothing is outstanding
