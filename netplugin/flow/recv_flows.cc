@@ -61,6 +61,11 @@ std::span<const FlowId> RecvFlows::TakeChanged() {
   return taken_;
 }
 
+const RecvFlows::Flow* RecvFlows::WithSlot(uint32_t slot, uint32_t slots) const {
+  const auto it = std::find_if(flows_.begin(), flows_.end(), [&](const auto& entry) { return entry.first % slots == slot; });
+  return it == flows_.end() ? nullptr : &it->second;
+}
+
 bool RecvFlows::FindBySlot(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const {
   // Numbers are the peer's: as many looks as there are flows, whatever they are.
   const Flow* found = nullptr;

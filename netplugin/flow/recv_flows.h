@@ -49,6 +49,8 @@ class RecvFlows {
   const Flow* Find(FlowId id) const { return flows_.Find(id); }
   // The open flow whose number is `slot` modulo `slots`; false: there is none, or more than one.
   bool FindBySlot(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const;
+  // Null: no open flow has this slot.
+  const Flow* WithSlot(uint32_t slot, uint32_t slots) const;
   const Flow& at(FlowId id) const { return flows_.at(id); }
   // Its arrivals are told until Forget().
   void Close(FlowId id);

@@ -6,7 +6,13 @@
 
 namespace r2cc::net {
 
-SendFlows::Flow* SendFlows::Open() {
+SendFlows::Flow* SendFlows::Open(uint32_t slots) {
+  if (slots > 0) {
+    if (flows_.size() >= slots) return nullptr;
+    std::vector<bool> taken(slots);
+    for (const auto& [id, flow] : flows_) taken[id % slots] = true;
+    while (taken[next_id_ % slots]) ++next_id_;
+  }
   const FlowId id = next_id_++;
   return flows_.Add(id, id, limits_, &order_, &pool_);
 }

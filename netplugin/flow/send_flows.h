@@ -51,7 +51,8 @@ class SendFlows {
   SendFlows(const SendLedger::Limits& limits, StripeMode mode, MemoryOps* memory = &host_memory, const RegionKeys* keys = nullptr)
       : limits_(limits), mode_(mode), keys_(keys), pool_(memory) {}
 
-  Flow* Open();
+  // `slots`: no two open flows have the same number modulo so many; 0: any numbers do. Null: all are taken.
+  Flow* Open(uint32_t slots = 0);
   // Null if there is none.
   Flow* Find(FlowId id) { return flows_.Find(id); }
   const Flow* Find(FlowId id) const { return flows_.Find(id); }

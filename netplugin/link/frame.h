@@ -103,7 +103,7 @@ struct HelloReply {
 // The numbers are the wire's.
 enum class FrameType : uint16_t {
   kFlowOpen = 1,      // S>R flow, number = listen id, link = home link
-  kFlowOpened = 2,    // R>S flow, ok, number = eager messages that it stages
+  kFlowOpened = 2,    // R>S flow, ok, number = eager messages that it stages; not ok: cause (kSlotTaken, or nobody listens)
   kGrant = 3,         // R>S flow, message = placed through, numbers = capacities of all buffers posted from there on, places
   kAck = 4,           // R>S flow, message = placed through
   kFence = 5,         // S>R link, incarnation, cause
@@ -141,6 +141,9 @@ struct Frame {
   std::shared_ptr<const Region> region;  // kRegion; else null
   Endpoint endpoint;                     // kLinkOffer, kLinkAnswer; else empty
 };
+
+// Of a kFlowOpened that is not ok: another open flow has the same slot (see RecvSession::Options::flow_slots).
+constexpr uint32_t kSlotTaken = 1;
 
 constexpr bool HasEndpoint(FrameType type) { return type == FrameType::kLinkOffer || type == FrameType::kLinkAnswer; }
 

@@ -39,6 +39,13 @@ void RecvSession::RefuseFlow(FlowId id) {
   control_queue_.SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = false}, 0);
 }
 
+bool RecvSession::SlotTaken(FlowId flow) const {
+  const uint32_t slots = options_.flow_slots;
+  if (slots == 0) return false;
+  if (flows_.WithSlot(flow % slots, slots) != nullptr) return true;
+  return std::any_of(opening_.begin(), opening_.end(), [&](FlowId other) { return other != flow && other % slots == flow % slots; });
+}
+
 MessageId RecvSession::Post(FlowId id, const Buffer& to, uint64_t capacity_bytes, Nanos) {
   RecvFlows::Flow* flow = flows_.Find(id);
   const MessageId message = flow->ledger.Post(to, capacity_bytes);
@@ -107,7 +114,16 @@ void RecvSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
         control_queue_.Send(channel, Frame{.type = FrameType::kFlowOpened, .flow = frame.flow, .ok = true, .number = kEagerWindow});
         return;
       }
-      if (flows_.closed(frame.flow) || flows_.size() >= kFlowsMax || !opening_.insert(frame.flow).second) return;
+      if (flows_.closed(frame.flow) || flows_.size() >= kFlowsMax) return;
+      if (SlotTaken(frame.flow)) {
+        if (std::exchange(refused_, frame.flow) != frame.flow)
+          Add(Action::Kind::kWarn).text =
+              "R2CC: flow " + std::to_string(frame.flow) + " of peer " + options_.peer +
+              " is refused: RDMA rails cannot tell it from another one that is open; that one must be closed first";
+        control_queue_.Send(channel, Frame{.type = FrameType::kFlowOpened, .flow = frame.flow, .cause = kSlotTaken, .ok = false});
+        return;
+      }
+      if (!opening_.insert(frame.flow).second) return;
       Action& action = Add(Action::Kind::kFlowOpened);
       for (LinkId link = 0; link < links_.home_count() && action.link == 0; ++link)
         if (links_.remote_rail(link) == frame.cause) action.link = link;

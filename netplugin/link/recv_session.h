@@ -31,6 +31,8 @@ class RecvSession {
     uint16_t remote_rails = 1;
     Nanos deadline = 30 * kNanosPerSecond;
     Nanos silence = 250 * kNanosPerMs;
+    // What arrives may name its flow by its number modulo so many alone: two such flows are not open at a time. 0: the whole number.
+    uint32_t flow_slots = 0;
     std::string peer;  // its node's name
     MemoryOps* memory = &host_memory;
     AcceptorObserver observer;
@@ -138,6 +140,8 @@ class RecvSession {
   void PingOob(Nanos every, Nanos now);
   bool Unreachable(Nanos now);
   void CheckLost(Nanos now);
+  // An open flow, or one that is about to be, cannot be told from this one.
+  bool SlotTaken(FlowId flow) const;
   void FailFlow(RecvFlows::Flow* flow, std::string error);
   void Overflowed(RecvFlows::Flow* flow);
   void FailAll(const std::string& error);
@@ -158,6 +162,7 @@ class RecvSession {
   Nanos probed_ = 0;
   ProbeResult probe_ = ProbeResult::kSilent;  // what the last one found
   std::set<FlowId> opening_;                  // told to the transport, which has not answered yet
+  FlowId refused_ = 0;                        // the last flow that was told not to be to tell from another
   bool failed_ = false;
 };
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -50,6 +51,34 @@ TEST_F(RecvSessionTest, APostIsNoNewsForTheJobUnlessItsMessageIsThereAlready) {
   session.Post(kFlow, buffer, sizeof(buffer), 0);
   EXPECT_EQ(session.TakeChanged().size(), 1u);
   EXPECT_EQ(session.PlacedThrough(kFlow), 2u);
+}
+
+// What arrives there names its flow by so many low bits.
+TEST(RecvSessionSlots, AFlowThatCannotBeToldFromAnotherIsRefusedAtItsOpening) {
+  RecvSession session({.flow_slots = 16, .peer = "peer"}, 0);
+  session.OobUp(0);
+  const auto open = [&session](FlowId flow) {
+    session.TakeActions();
+    session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpen, .flow = flow}, 0);
+    return session.TakeActions();
+  };
+  EXPECT_EQ(open(1).at(0).kind, Action::Kind::kFlowOpened);
+  for (const bool accepted : {false, true}) {
+    if (accepted) session.AcceptFlow(1, 0);
+    const FlowId other = accepted ? 33 : 17;
+    const auto actions = open(other);
+    ASSERT_EQ(actions.size(), 2u);
+    EXPECT_EQ(actions[0].text,
+              "R2CC: flow " + std::to_string(other) +
+                  " of peer peer is refused: RDMA rails cannot tell it from another one that is open; that one must be closed first");
+    EXPECT_FALSE(actions[1].frame.ok);
+    EXPECT_EQ(actions[1].frame.cause, kSlotTaken);
+    EXPECT_EQ(open(other).size(), 1u) << "said once, and answered each time";
+  }
+  EXPECT_EQ(open(2).at(0).kind, Action::Kind::kFlowOpened);
+  session.CloseFlow(1, 0);
+  session.Receive(kOobChannel, Frame{.type = FrameType::kByeAck, .flow = 1}, 0);
+  EXPECT_EQ(open(49).at(0).kind, Action::Kind::kFlowOpened);
 }
 
 // On a rail that comes back the way to us may work some time before the way to the peer.

@@ -35,7 +35,13 @@ SendSession::SendSession(const Options& options, Nanos now)
 // ---- the job ----
 
 FlowId SendSession::OpenFlow(uint64_t listen_id, uint16_t local_rail, Nanos now) {
-  SendFlows::Flow* flow = flows_.Open();
+  SendFlows::Flow* flow = flows_.Open(options_.flow_slots);
+  if (flow == nullptr) {
+    flow = flows_.Open();
+    FailFlow(flow, "R2CC: " + std::to_string(options_.flow_slots) + " flows are open to peer " + peer_node_ +
+                       ": as many as RDMA rails can tell apart; close some first");
+    return flow->id;
+  }
   flow->local_rail = local_rail;
   flow->home = links_.HomeLink(local_rail);
   if (failed_) {
@@ -145,6 +151,8 @@ void SendSession::Handle(ChannelId channel, const Frame& frame, Nanos now) {
     case FrameType::kFlowOpened:
       control_queue_.Answered({FrameType::kFlowOpen, frame.flow, 0});
       if (flow == nullptr || flow->state != FlowState::kOpening) return;
+      if (!frame.ok && frame.cause == kSlotTaken)
+        return FailFlow(flow, "R2CC: peer " + peer_node_ + " has an open flow that RDMA rails cannot tell from this one: close that first");
       if (!frame.ok) return FailFlow(flow, "R2CC: peer " + peer_node_ + " does not listen for this flow any more");
       flow->state = FlowState::kOpen;
       flow->opened = true;

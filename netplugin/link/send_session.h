@@ -45,6 +45,7 @@ class SendSession {
     MemoryOps* memory = &host_memory;
     std::string peer;  // for messages, until the peer has said its name
     InitiatorObserver observer;
+    uint32_t flow_slots = 0;  // open flows differ by their numbers modulo so many; 0: by the whole number
     uint64_t retry_seed = 0;  // the session's own: see RetryPolicy
     // The peer was out of reach for the deadline, and flows end: the error's line. Null: a plain one.
     std::function<std::string(std::span<const LinkFate> fates, Nanos lasted)> gave_up;

@@ -186,5 +186,31 @@ TEST(SendSession, AttemptsThatFailAreGivenMoreTime) {
   EXPECT_EQ(took.back(), 4 * kNanosPerSecond);
 }
 
+TEST(SendSessionSlots, OpenFlowsDifferByTheirLowBits) {
+  SendSession session({.peer = "peer", .flow_slots = 4}, 0);
+  std::set<uint32_t> slots;
+  const FlowId first = session.OpenFlow(0, 0, 0);
+  for (int i = 0; i < 100; ++i) {
+    const FlowId flow = session.OpenFlow(0, 0, 0);
+    EXPECT_NE(flow % 4, first % 4);
+    session.CloseFlow(flow, 0);
+  }
+  std::vector<FlowId> all = {first};
+  for (int i = 0; i < 3; ++i) all.push_back(session.OpenFlow(0, 0, 0));
+  for (const FlowId flow : all) slots.insert(flow % 4);
+  EXPECT_EQ(slots.size(), 4u);
+  // One more than there are slots.
+  const FlowId more = session.OpenFlow(0, 0, 0);
+  EXPECT_EQ(session.state(more), SendSession::FlowState::kFailed);
+  EXPECT_EQ(session.error(more), "R2CC: 4 flows are open to peer peer: as many as RDMA rails can tell apart; close some first");
+  session.CloseFlow(more, 0);
+}
+
+TEST_F(SendSessionTest, AFlowThatThePeerCannotTellFromAnotherSaysSo) {
+  const FlowId flow = session.OpenFlow(0, 0, now);
+  session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow, .cause = kSlotTaken}, now);
+  EXPECT_EQ(session.error(flow), "R2CC: peer peer has an open flow that RDMA rails cannot tell from this one: close that first");
+}
+
 }  // namespace
 }  // namespace r2cc::net

@@ -68,6 +68,13 @@ struct Host {
   OobAddress oob;
   std::vector<LocalRail> rails;
   std::vector<Transport*> transports;  // all that the process may use, the out-of-band one among them
+  // See Transport::flow_slots(): the fewest of any.
+  uint32_t flow_slots() const {
+    uint32_t fewest = 0;
+    for (const Transport* const transport : transports)
+      if (const uint32_t slots = transport->flow_slots(); slots != 0 && (fewest == 0 || slots < fewest)) fewest = slots;
+    return fewest;
+  }
   OobTransport* oob_transport = nullptr;
 
   // Policy, from the environment.

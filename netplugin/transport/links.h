@@ -284,6 +284,8 @@ class Transport {
   virtual TransportKind kind() const = 0;
   // Something of this transport stands behind the rail. It may still not be to be had.
   virtual bool Has(const Rail& /*rail*/) { return true; }
+  // What arrives names its flow by its number modulo so many: see RecvOwner::FindFlow(). 0: by the whole number.
+  virtual uint32_t flow_slots() const { return 0; }
   // What stands behind a rail that is listened on, for the log; empty: the rail's name says it.
   virtual std::string NameOf(uint16_t /*rail*/) { return ""; }
   // Opens the rail for peers, and again when its address has changed: `*own` is where. An address may be missing, `*own` is empty then. On

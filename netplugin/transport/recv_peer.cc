@@ -21,6 +21,7 @@ RecvSession::Options OptionsOf(Host* host, const Hello& hello) {
   options.remote_rails = static_cast<uint16_t>(hello.rails.size());
   options.silence = host->silence;
   options.deadline = host->deadline;
+  options.flow_slots = host->flow_slots();
   options.peer = hello.node;
   options.memory = host->memory_ops;
   options.observer = host->acceptor_observer;

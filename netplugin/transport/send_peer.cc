@@ -23,6 +23,7 @@ SendSession::Options OptionsOf(const Host& host, const SendPeer::Target& target,
   options.deadline = host.deadline;
   options.mode = host.mode;
   options.memory = host.memory_ops;
+  options.flow_slots = host.flow_slots();
   options.retry_seed = session;
   options.peer = target.oob.host + ":" + std::to_string(target.oob.port);
   options.observer = host.initiator_observer;

@@ -27,6 +27,7 @@ class TappedTransport final : public net::Transport {
   TappedTransport(TransportTap tap, std::unique_ptr<net::Transport> of) : tap_(std::move(tap)), of_(std::move(of)) {}
 
   net::TransportKind kind() const override { return of_->kind(); }
+  uint32_t flow_slots() const override { return of_->flow_slots(); }
   bool Listen(const net::Rail& rail, net::Endpoint* own, std::string* error) override { return of_->Listen(rail, own, error); }
   // A rail that refuses is the simulation's.
   bool Register(const net::Memory& memory, uint16_t rail, net::Endpoint* key, std::string* error) override;

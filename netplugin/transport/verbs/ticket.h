@@ -3,7 +3,8 @@
 // A ticket names a granted message among all that a process may have granted to a peer: the flow's low 12 bits and the message's low 6. So
 // it need not travel: both ends can tell it. It is free again when the message is placed, because a flow has at most kMessagesPerFlow
 // messages posted, each chunk is entrusted to one incarnation until that was fenced, and what completes of an incarnation that has ended is
-// dropped before anybody looks at its immediate. Two flows that are open at a time may not share their low 12 bits: see FlowSlot().
+// dropped before anybody looks at its immediate. Two flows that are open at a time may not share their low 12 bits: the sender's process
+// gives no two such numbers, and the receiver's opens no such flow (Transport::flow_slots()).
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_TICKET_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_TICKET_H_
 

@@ -39,6 +39,7 @@ class VerbsTransport final : public Transport {
   TransportKind kind() const override { return TransportKind::kVerbs; }
   bool Has(const Rail& rail) override;
   bool Listen(const Rail& rail, Endpoint* own, std::string* error) override;
+  uint32_t flow_slots() const override { return kFlowSlots; }
   std::string NameOf(uint16_t rail) override;
   bool Register(const Memory& memory, uint16_t rail, Endpoint* key, std::string* error) override;
   void Unregister(const Memory& memory, uint16_t rail) override { shared_.regions.Unregister(memory, rail); }
