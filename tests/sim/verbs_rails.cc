@@ -90,9 +90,12 @@ std::unique_ptr<net::Transport> VerbsRails::Make(Io* io) {
     if (!verbs::Decode(endpoint, &offer)) return;
     carriers_[{who.receiver, rail, offer.number}] = who;
     auto& last = answered_[{who.receiver, who.sender, who.link}];
-    const bool same = std::get<1>(last) == offer.number && std::get<2>(last) == offer.psn;
-    if (std::get<0>(last) != who.incarnation && same) hosts_.at(who.receiver).io->tap->SuccessorIsTheSame(who);
-    last = {who.incarnation, offer.number, offer.psn};
+    const Answered now{who.incarnation, offer.number, offer.psn, rail, losses_[{who.receiver, rail}]};
+    // One between that was never answered may have had another number, and then the first is free again.
+    const bool next = now.incarnation == last.incarnation + 1 && last.rail == now.rail && last.losses == now.losses;
+    const bool same = last.number == now.number && (next || last.psn == now.psn);
+    if (last.incarnation != now.incarnation && same) hosts_.at(who.receiver).io->tap->SuccessorIsTheSame(who);
+    last = now;
   };
   return std::make_unique<TappedTransport>(TransportTap{io, HostAt, answered, shared_from_this()},
                                            std::make_unique<verbs::VerbsTransport>(options));
@@ -113,6 +116,7 @@ void VerbsRails::Reset(Port a, Port b, int ends, bool told) {
 }
 
 void VerbsRails::Device(Port port, bool lost) {
+  losses_[port] += lost;
   if (lost) return fabric_.LoseDevice(port.host, DeviceOf(port.rail));
   fabric_.RestoreDevice(port.host, DeviceOf(port.rail));
 }

@@ -77,8 +77,16 @@ class VerbsRails final : public RailFaults, public std::enable_shared_from_this<
   std::map<Port, int> carrier_lost_, addresses_;  // how often
   // By host, rail and number of an acceptor's queue pair: the last incarnation that had it.
   std::map<std::tuple<int, int, uint32_t>, Carrying> carriers_;
-  // By receiver, sender and link: the incarnation that was answered last, with number and first sequence number of its queue pair.
-  std::map<std::tuple<int, int, net::LinkId>, std::tuple<net::Incarnation, uint32_t, uint32_t>> answered_;
+  // By receiver, sender and link: the incarnation that was answered last, and its queue pair. `losses`: of the device until then;
+  // one that is back counts from the beginning.
+  struct Answered {
+    net::Incarnation incarnation = 0;
+    uint32_t number = 0, psn = 0;
+    uint16_t rail = 0;  // a cross-rail link may have another one each time
+    int losses = 0;
+  };
+  std::map<std::tuple<int, int, net::LinkId>, Answered> answered_;
+  std::map<Port, int> losses_;
 };
 
 // Made with the first process.

@@ -99,7 +99,7 @@ class World : public Tap {
   void SuccessorIsTheSame(const Carrying& who) override {
     checker_.Violation("successor", "link " + std::to_string(who.link) + "/" + std::to_string(who.incarnation) + " from " +
                                         std::to_string(who.sender) + " to " + std::to_string(who.receiver) +
-                                        " has the queue pair number and the sequence numbers of the incarnation before it");
+                                        " has the queue pair number of the incarnation before it");
   }
   void Garbled(const Carrying& who) override { checker_.Garbled(who); }
   void ChunkRefused(const Carrying& who, const net::Chunk& header) override { checker_.ChunkRefused(who, header); }

@@ -36,10 +36,16 @@ class Opened {
 
 }  // namespace
 
-LinkCore::LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, LinkOwner* owner, User* user)
-    : shared_(shared), key_(key), name_(name), owner_(owner), user_(user), rail_(shared->Of(name.local_rail)), reader_([user](FlowId flow) {
-        return user->IsOpen(flow);
-      }) {
+LinkCore::LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, std::shared_ptr<SpareQueuePair> spare,
+                   LinkOwner* owner, User* user)
+    : shared_(shared),
+      key_(key),
+      name_(name),
+      spare_(std::move(spare)),
+      owner_(owner),
+      user_(user),
+      rail_(shared->Of(name.local_rail)),
+      reader_([user](FlowId flow) { return user->IsOpen(flow); }) {
   state_->core = this;
 }
 
@@ -61,15 +67,22 @@ void LinkCore::Trouble(EvidenceCause cause) {
 
 // ---- the control thread's part ----
 
-void LinkCore::Create() {
-  if (rail_.device == nullptr || rail_.device->gone()) return Trouble(EvidenceCause::kLinkDown);
-  QueuePairOptions options{.incarnation = name_.incarnation, .port = rail_.port, .gid = rail_.gid, .psn = shared_->random()};
+QueuePairOptions LinkCore::Options() const {
+  QueuePairOptions options{.life = ++shared_->lives, .port = rail_.port, .gid = rail_.gid, .psn = shared_->random()};
   options.adaptive_routing = shared_->adaptive_routing;
   if (IsActive(Mutant::kSuccessorTheSame)) options.psn = 1;
-  state_->pair = std::make_unique<QueuePair>(rail_.device, options);
-  const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), log = shared_->log](Nanos) -> std::optional<Nanos> {
+  return options;
+}
+
+void LinkCore::Create() {
+  if (rail_.device == nullptr || rail_.device->gone()) return Trouble(EvidenceCause::kLinkDown);
+  const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), log = shared_->log, spare = spare_, device = rail_.device,
+                    options = Options()](Nanos) -> std::optional<Nanos> {
     const Opened opened(&state->opening);
     if (state->closed.load()) return std::nullopt;
+    state->pair = spare->Take(device.get(), options.port);
+    if (state->pair == nullptr) state->pair = std::make_unique<QueuePair>(device, options);
+    state->pair->set_gid(options.gid);
     std::string error;
     const bool ok = state->pair->Create(&error);
     if (!ok) log(LogLevel::kWarn, error);
@@ -121,7 +134,7 @@ bool LinkCore::Close() {
     bool told = false;
   };
   const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), name = name_, shared = shared_, device = rail_.device,
-                    closing = std::make_shared<Closing>()](Nanos now) -> std::optional<Nanos> {
+                    spare = spare_, options = Options(), closing = std::make_shared<Closing>()](Nanos now) -> std::optional<Nanos> {
     const auto tell = [&](bool ok) {
       if (alive == nullptr) return;
       owner->WithLock(
@@ -141,9 +154,12 @@ bool LinkCore::Close() {
       tell(true);
       return kNanosPerSecond;
     }
+    const auto make_next = [spare, device, options] {
+      if (!IsActive(Mutant::kSuccessorTheSame)) spare->Make(device, options);
+    };
     const uint16_t rail = name.local_rail;
     if (closing->fence == nullptr)
-      closing->fence = state->pair->NewFence(nullptr, [shared, rail] {
+      closing->fence = state->pair->NewFence(make_next, [shared, rail] {
         const int error = shared->regions.RevokeAll(rail);
         if (error == 0) shared->keys_revoked(rail);
         return error;
@@ -158,6 +174,8 @@ bool LinkCore::Close() {
       return again;
     }
     closing->fence = nullptr;
+    // A device that counts as gone, as its completion queue does not work, has destroyed nothing yet.
+    make_next();
     state->pair = nullptr;
     tell(true);
     return std::nullopt;

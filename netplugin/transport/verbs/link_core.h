@@ -25,6 +25,7 @@
 #include "netplugin/transport/verbs/queue_pair.h"
 #include "netplugin/transport/verbs/record_channel.h"
 #include "netplugin/transport/verbs/region_table.h"
+#include "netplugin/transport/verbs/spare_queue_pair.h"
 
 namespace r2cc::net::verbs {
 
@@ -36,6 +37,7 @@ struct VerbsShared {
   // The keys of a rail's regions are void: they are to be registered anew, without a lock of a peer. Any thread.
   std::function<void(uint16_t rail)> keys_revoked;
   bool adaptive_routing = false;
+  std::atomic<uint32_t> lives{0};  // of queue pairs, until now
   RegionTable regions;
   // By rail; null: it has none now.
   struct RailDevice {
@@ -71,7 +73,9 @@ class LinkCore final : public ControlChannel {
     virtual void ProofCame(uint32_t crc) = 0;
   };
 
-  LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, LinkOwner* owner, User* user);
+  // `spare`: this end of the link's, for one incarnation after another.
+  LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, std::shared_ptr<SpareQueuePair> spare, LinkOwner* owner,
+           User* user);
   ~LinkCore() override;
 
   // Created() or trouble follows; then Join(), and Joined() or trouble.
@@ -111,6 +115,8 @@ class LinkCore final : public ControlChannel {
   };
   // In the control thread: calls `what` with the lock if the link is still alive.
   static void Tell(const std::shared_ptr<State>& state, LinkOwner* owner, const std::function<void(LinkCore*)>& what);
+  // Of a queue pair of the rail as it is now.
+  QueuePairOptions Options() const;
   void OnWord(uint8_t kind, std::span<const uint8_t> bytes);
   void ReadRecords();
   // So many more records can be queued.
@@ -121,6 +127,7 @@ class LinkCore final : public ControlChannel {
   VerbsShared* const shared_;
   const SessionKey key_;
   const LinkName name_;
+  const std::shared_ptr<SpareQueuePair> spare_;
   LinkOwner* const owner_;
   User* const user_;
   const VerbsShared::RailDevice rail_;

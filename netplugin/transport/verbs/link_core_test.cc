@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "netplugin/transport/verbs/fake_control_thread.h"
@@ -49,6 +50,7 @@ class CoreEnd final : public LinkOwner, public LinkCore::User {
 
   std::unique_ptr<FakeVerbs> verbs;  // outlives the device
   VerbsShared shared;
+  std::shared_ptr<SpareQueuePair> spare = std::make_shared<SpareQueuePair>();
   std::unique_ptr<LinkCore> core;
   bool created = false, joined = false;
   int credited = 0;
@@ -82,12 +84,13 @@ class LinkCoreTest : public testing::Test {
     time_.RunFor(kNanosPerSecond);
     for (CoreEnd& end : ends_) {
       end.core = nullptr;
+      end.spare->End();
       for (const auto& rail : end.shared.rails) rail.device->control()->Stop();
     }
   }
   void Make(int host, uint32_t tag = kTag) {
     CoreEnd& end = ends_[host];
-    end.core = std::make_unique<LinkCore>(&end.shared, SessionKey{1, tag}, LinkName{.link = 3, .incarnation = 7}, &end, &end);
+    end.core = std::make_unique<LinkCore>(&end.shared, SessionKey{1, tag}, LinkName{.link = 3, .incarnation = 7}, end.spare, &end, &end);
     end.core->Create();
     time_.RunFor(kNanosPerMs);
     ASSERT_TRUE(end.created);
@@ -308,6 +311,23 @@ TEST_F(LinkCoreTest, ADeviceThatIsLostIsTroubleAndTheCloseEnds) {
   EXPECT_FALSE(ends_[1].core->Close());
   time_.RunFor(100 * kNanosPerMs);
   EXPECT_EQ(ends_[1].closed, std::vector{true});
+}
+
+// Packets that are late find nobody: the device of the fake gives numbers that are free to the next who asks.
+TEST_F(LinkCoreTest, TheSuccessorHasAnotherNumber) {
+  JoinBoth();
+  for (int host = 0; host < 2; ++host) {
+    CoreEnd& end = ends_[host];
+    uint32_t number = end.core->pair()->offer().number;
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_FALSE(end.core->Close());
+      time_.RunFor(100 * kNanosPerMs);
+      ASSERT_EQ(end.closed.size(), static_cast<size_t>(i) + 1);
+      Make(host);
+      EXPECT_NE(std::exchange(number, end.core->pair()->offer().number), end.core->pair()->offer().number);
+    }
+    end.closed.clear();
+  }
 }
 
 TEST_F(LinkCoreTest, AfterItsCloseNothingIsTold) {

@@ -23,22 +23,17 @@ bool Says(std::string* error, const char* what, const std::string& device, int f
 
 }  // namespace
 
-bool QueuePair::Create(std::string* error) {
+bool QueuePair::Make(std::string* error) {
   Verbs* const verbs = device_->verbs();
   const std::string& name = device_->info().name;
-  PortInfo port;
-  int failed = device_->LookAt(options_.port, options_.gid, &port, &gid_);
-  if (failed != 0) return Says(error, failed == ENETUNREACH ? "find the rail's GID" : "query the port", name, failed);
-  // To join it would take the device a second of asking for the peer's address.
-  if (port.state != PortState::kActive) return Says(error, "use the port", name, ENETDOWN);
   // All that may complete at a time: every receive and every send once, and their flushes.
   const uint32_t entries = 2 * (kReceives + kSends);
   if (entries > device_->limits().completions) return Says(error, "make so long a completion queue", name, EINVAL);
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kMemoryBytes)));
   if (memory_ == nullptr) return Says(error, "find memory for a link", name, ENOMEM);
   std::memset(memory_.get(), 0, kMemoryBytes);
-  if ((failed = verbs->CreateChannel(device_->context(), &channel_, &channel_fd_)) != 0)
-    return Says(error, "make a completion channel", name, failed);
+  int failed = verbs->CreateChannel(device_->context(), &channel_, &channel_fd_);
+  if (failed != 0) return Says(error, "make a completion channel", name, failed);
   if ((failed = verbs->CreateCompletionQueue(device_->context(), entries, channel_, &queue_)) != 0)
     return Says(error, "make a completion queue", name, failed);
   if ((failed = verbs->Register(device_->domain(), memory_.get(), kMemoryBytes, kLocalWrite | kRemoteWrite, &region_)) != 0)
@@ -51,6 +46,18 @@ bool QueuePair::Create(std::string* error) {
   for (uint32_t i = 0; i < kReceives; ++i) all[i] = i;
   if ((failed = PostReceives(all)) != 0) return Says(error, "post receives", name, failed);
   told_ = received_;
+  made_ = true;
+  return true;
+}
+
+bool QueuePair::Create(std::string* error) {
+  const std::string& name = device_->info().name;
+  PortInfo port;
+  const int failed = device_->LookAt(options_.port, options_.gid, &port, &gid_);
+  if (failed != 0) return Says(error, failed == ENETUNREACH ? "find the rail's GID" : "query the port", name, failed);
+  // To join it would take the device a second of asking for the peer's address.
+  if (port.state != PortState::kActive) return Says(error, "use the port", name, ENETDOWN);
+  if (!made_ && !Make(error)) return false;
   const auto at = [this](size_t offset) { return RemoteMemory{reinterpret_cast<uintptr_t>(memory_.get()) + offset, region_.remote_key}; };
   offer_.address = {port.link_layer, gid_.gid, port.lid};
   offer_.number = info_.number;
@@ -186,7 +193,7 @@ bool QueuePair::Poll(const std::function<bool(const Event&)>& tell) {
 
 bool QueuePair::Handle(const Completion& completion, const std::function<bool(const Event&)>& tell) {
   // Of another life of this number: nobody is asked.
-  if (completion.wr_id >> 32 != options_.incarnation) return true;
+  if (completion.wr_id >> 32 != options_.life) return true;
   const auto index = static_cast<uint32_t>(completion.wr_id & 0xffffff);
   const auto kind = static_cast<WorkKind>(completion.wr_id >> 24 & 0xff);
   if (completion.status != Status::kSuccess)

@@ -46,7 +46,7 @@ constexpr uint32_t kRecordPlaces = 129;
 constexpr size_t kRecordPlaceBytes = 64;
 
 struct QueuePairOptions {
-  uint32_t incarnation = 0;
+  uint32_t life = 0;  // another one for each queue pair of the process: what completes late of another is known by it
   uint8_t port = 1;
   GidWish gid;
   uint32_t psn = 0;       // random, 24 bits
@@ -71,7 +71,11 @@ class QueuePair {
   // ---- the control thread ----
 
   // In INIT, with all receives posted. False, and one line in `*error`.
+  bool Make(std::string* error);
+  // The same, if it is not made yet, and what it has to offer: the port is looked at. Before, what the rail is now may be said.
   bool Create(std::string* error);
+  void set_gid(const GidWish& gid) { options_.gid = gid; }
+  uint8_t port() const { return options_.port; }
   const Offer& offer() const { return offer_; }
   // Joined to the other end, ready to send.
   bool Join(const Offer& remote, std::string* error);
@@ -156,7 +160,7 @@ class QueuePair {
 
   std::span<std::byte> memory() const { return {memory_.get(), kMemoryBytes}; }
   uint64_t WorkId(WorkKind kind, uint32_t index) const {
-    return uint64_t{options_.incarnation} << 32 | uint64_t{static_cast<uint8_t>(kind)} << 24 | (index & 0xffffff);
+    return uint64_t{options_.life} << 32 | uint64_t{static_cast<uint8_t>(kind)} << 24 | (index & 0xffffff);
   }
   int PostReceives(std::span<const uint32_t> slots);
   bool Handle(const Completion& completion, const std::function<bool(const Event&)>& tell);
@@ -164,7 +168,7 @@ class QueuePair {
   int Reuse(uint32_t slot);
 
   const std::shared_ptr<Device> device_;
-  const QueuePairOptions options_;
+  QueuePairOptions options_;
   ChannelId channel_{};
   int channel_fd_ = -1;
   CompletionQueueId queue_{};
@@ -173,7 +177,7 @@ class QueuePair {
   MemoryRegion region_;
   Offer offer_, remote_;
   GidEntry gid_;
-  bool destroyed_ = false;
+  bool made_ = false, destroyed_ = false;
 
   uint32_t received_ = 0;        // receives posted, in all
   uint32_t told_ = 0;            // of that the other end knows

@@ -39,8 +39,7 @@ class QueuePairTest : public testing::Test {
       end.fake = std::make_unique<FakeVerbs>(&fabric_, host);
       end.faulty = std::make_unique<FaultyVerbs>(end.fake.get());
       end.device = Device::Open(end.faulty.get(), {"mlx5_0", "mlx5_core", 1}, std::make_unique<FakeControlThread>(&time_), &error_);
-      end.pair =
-          std::make_unique<QueuePair>(end.device, QueuePairOptions{.incarnation = 7, .psn = 0x1234567u + static_cast<uint32_t>(host)});
+      end.pair = std::make_unique<QueuePair>(end.device, QueuePairOptions{.life = 7, .psn = 0x1234567u + static_cast<uint32_t>(host)});
     }
   }
   void Join() {
@@ -171,18 +170,18 @@ TEST_F(QueuePairTest, AFullQueueIsSignaled) {
 TEST_F(QueuePairTest, EachStepThatFailsIsSaidAndLeavesNothingBehind) {
   for (const Call call : kMakes) {
     ends_[0].faulty->FailCall(call, 1, EAGAIN);
-    QueuePair pair(ends_[0].device, {.incarnation = 1});
+    QueuePair pair(ends_[0].device, {.life = 1});
     EXPECT_FALSE(pair.Create(&error_));
     EXPECT_NE(error_.find("mlx5_0"), std::string::npos) << error_;
   }
   EXPECT_EQ(ends_[0].faulty->injected(), std::size(kMakes));
   for (const Call call : kJoins) {
-    QueuePair pair(ends_[0].device, {.incarnation = 1});
+    QueuePair pair(ends_[0].device, {.life = 1});
     ASSERT_TRUE(pair.Create(&error_));
     ends_[0].faulty->FailCall(call, 1, EAGAIN);
     EXPECT_FALSE(pair.Join(pair.offer(), &error_));
   }
-  QueuePair other(ends_[0].device, {.incarnation = 1});
+  QueuePair other(ends_[0].device, {.life = 1});
   ASSERT_TRUE(other.Create(&error_));
   Offer infiniband = other.offer();
   infiniband.address.link_layer = LinkLayer::kInfiniBand;
@@ -191,7 +190,7 @@ TEST_F(QueuePairTest, EachStepThatFailsIsSaidAndLeavesNothingBehind) {
 
 TEST_F(QueuePairTest, LeavesNothingBehind) {
   {
-    QueuePair pair(ends_[0].device, {.incarnation = 1});
+    QueuePair pair(ends_[0].device, {.life = 1});
     ASSERT_TRUE(pair.Create(&error_));
     EXPECT_EQ(ends_[0].fake->Close(ends_[0].device->context()), EBUSY);
   }

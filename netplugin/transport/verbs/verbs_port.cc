@@ -7,6 +7,16 @@
 
 namespace r2cc::net::verbs {
 
+VerbsPort::~VerbsPort() {
+  for (const auto& [end, spare] : spares_) spare->End();
+}
+
+std::shared_ptr<SpareQueuePair> VerbsPort::SpareOf(LinkEnd end, LinkId link) {
+  auto& spare = spares_[{end, link}];
+  if (spare == nullptr) spare = std::make_shared<SpareQueuePair>();
+  return spare;
+}
+
 std::unique_ptr<SendLink> VerbsPort::NewSend(const LinkName& name, SendOwner* owner, Counter* carried) {
   return std::make_unique<VerbsSendLink>(this, name, owner, carried);
 }

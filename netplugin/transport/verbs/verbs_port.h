@@ -2,7 +2,10 @@
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_PORT_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_PORT_H_
 
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "netplugin/transport/links.h"
@@ -14,6 +17,11 @@ namespace r2cc::net::verbs {
 class VerbsPort final : public Port {
  public:
   VerbsPort(VerbsShared* shared, const SessionKey& key, const PeerState* state) : shared_(shared), key_(key), state_(state) {}
+
+  // What is kept for the next incarnations is of no use any more.
+  ~VerbsPort() override;
+  VerbsPort(const VerbsPort&) = delete;
+  VerbsPort& operator=(const VerbsPort&) = delete;
 
   std::unique_ptr<SendLink> NewSend(const LinkName& name, SendOwner* owner, Counter* carried) override;
   std::unique_ptr<RecvLink> NewRecv(const LinkName& name, RecvOwner* owner, Counter* carried) override;
@@ -28,6 +36,8 @@ class VerbsPort final : public Port {
   const SessionKey& key() const { return key_; }
   void Add(LinkCore* core) { links_.push_back({core, 0, -1}); }
   void Remove(LinkCore* core);
+  enum class LinkEnd : uint8_t { kSend, kReceive };
+  std::shared_ptr<SpareQueuePair> SpareOf(LinkEnd end, LinkId link);
 
  private:
   struct Watched {
@@ -42,6 +52,7 @@ class VerbsPort final : public Port {
   const PeerState* const state_;
   Poller poller_;
   std::vector<Watched> links_;
+  std::map<std::pair<LinkEnd, LinkId>, std::shared_ptr<SpareQueuePair>> spares_;
 };
 
 }  // namespace r2cc::net::verbs

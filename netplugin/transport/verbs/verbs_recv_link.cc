@@ -7,7 +7,11 @@
 namespace r2cc::net::verbs {
 
 VerbsRecvLink::VerbsRecvLink(VerbsPort* port, const LinkName& name, RecvOwner* owner, Counter* carried)
-    : port_(port), name_(name), owner_(owner), carried_(carried), core_(port->shared(), port->key(), name, owner, this) {
+    : port_(port),
+      name_(name),
+      owner_(owner),
+      carried_(carried),
+      core_(port->shared(), port->key(), name, port->SpareOf(VerbsPort::LinkEnd::kReceive, name.link), owner, this) {
   port_->Add(&core_);
 }
 

@@ -25,7 +25,11 @@ constexpr uint32_t kRequestsKept = 4;
 }  // namespace
 
 VerbsSendLink::VerbsSendLink(VerbsPort* port, const LinkName& name, SendOwner* owner, Counter* carried)
-    : port_(port), name_(name), owner_(owner), carried_(carried), core_(port->shared(), port->key(), name, owner, this) {
+    : port_(port),
+      name_(name),
+      owner_(owner),
+      carried_(carried),
+      core_(port->shared(), port->key(), name, port->SpareOf(VerbsPort::LinkEnd::kSend, name.link), owner, this) {
   port_->Add(&core_);
 }
 
