@@ -3,7 +3,8 @@
 import dataclasses
 from typing import Any, Sequence
 
-from deploy.drill import story
+from deploy.drill import comparison, story
+from deploy.drill.comparison import Comparison
 from deploy.drill.rig import stalls
 from deploy.drill.rig.lab import RailId
 from deploy.drill.rig.stalls import Window
@@ -63,6 +64,7 @@ class Record:
   faults: list[Fault] = dataclasses.field(default_factory=list)
   traces: list[list[Row]] = dataclasses.field(default_factory=list)  # by job
   reports: list[dict[str, Any]] = dataclasses.field(default_factory=list)  # of r2cc-perf, by job that ended by itself
+  comparison: Comparison | None = None
   problems: list[str] = dataclasses.field(default_factory=list)  # one line each, in the order in which they were seen
 
   def phase(self, name: str) -> Phase | None:
@@ -142,6 +144,13 @@ def summary(record: Record, reasons: Sequence[str], jobs_expected: int) -> dict[
       "busbw_healthy_gbps": rounded(record.bus_bandwidth_gbps(story.HEALTHY)),
       "busbw_degraded_gbps": rounded(record.bus_bandwidth_gbps(story.DEGRADED)),
       "busbw_restored_gbps": rounded(record.bus_bandwidth_gbps(story.RESTORED)),
+      "half_lost": None if record.comparison is None else {
+          "rate": comparison.RATE,
+          "size": comparison.SIZE,
+          "bound_ms": round(1000 * record.comparison.bound_s, 1),
+          "balance_ms": round(1000 * record.comparison.seconds[comparison.BALANCE], 1),
+          "degraded_all_reduce_ms": round(1000 * record.comparison.seconds[comparison.DEGRADED], 1),
+      },
       "faults": [{
           "kind": fault.kind,
           "rail": str(fault.rail),

@@ -1,6 +1,8 @@
 import unittest
 
 from deploy.drill import story
+from deploy.drill import comparison
+from deploy.drill.comparison import Comparison
 from deploy.drill.record import Fault, Phase, Record, count_failovers, judge, measure, summary
 from deploy.drill.rig.lab import RailId
 from deploy.drill.rig.stalls import Window
@@ -90,5 +92,9 @@ class Figures(unittest.TestCase):
     self.assertEqual(said["wrong_elements"], 0)
     self.assertEqual(said["busbw_healthy_gbps"], 0.8)
     self.assertIsNone(said["busbw_restored_gbps"])
+    self.assertIsNone(said["half_lost"])
+    record.comparison = Comparison(2, 4, {comparison.BALANCE: 0.5, comparison.DEGRADED: 0.375}, 0.25)
+    self.assertEqual(summary(record, [], 1)["half_lost"], {"rate": "100mbit", "size": "8M", "bound_ms": 250.0, "balance_ms": 500.0,
+                                                           "degraded_all_reduce_ms": 375.0})
     self.assertEqual(said["faults"], [{"kind": "link-down", "rail": "n0/rail1", "stall_ms": 12.35, "standstill_ms": 3.0,
                                        "replayed_bytes": 11, "failovers": 2, "mid_iteration": True}])

@@ -9,12 +9,15 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from deploy.drill import comparison
 from deploy.drill.chart import Chart, draw
+from deploy.drill.comparison import Comparison
 from deploy.drill.record import Fault, Mark, Phase, Record
 from deploy.drill.rig import stalls
 from deploy.drill.rig.stalls import Window
 
 BAR_S = 0.5
+BAR_COLUMNS = 40
 
 
 class LiveReport:
@@ -83,6 +86,19 @@ def fault_table(record: Record) -> Table:
   return table
 
 
+def comparison_table(compared: Comparison) -> Table:
+  title = f"{compared.lost} of n0's {compared.rails} rails lost, rails of {comparison.RATE}: an all_reduce of {comparison.SIZE}"
+  table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+  for heading, justify in (("", "left"), ("time", "right"), ("of the bound", "right"), ("", "left")):
+    table.add_column(heading, justify=justify)
+  longest = max(compared.seconds.values())
+  for name, seconds, style in [("lower bound of any schedule", compared.bound_s, "dim")] + [
+      (way, seconds, "green" if way == comparison.DEGRADED else "yellow") for way, seconds in compared.seconds.items()]:
+    table.add_row(name, f"{1000 * seconds:.0f} ms", f"{seconds / compared.bound_s:.2f}",
+                  Text("█" * round(BAR_COLUMNS * seconds / longest), style=style))
+  return table
+
+
 def goodput_chart(record: Record, width: int) -> Text:
   """Goodput of a node over the whole drill, with the letters of the time line below."""
   rows = record.all_rows()
@@ -104,6 +120,9 @@ def print_end(console: Console, record: Record, reasons: Sequence[str]) -> None:
     console.print(fault_table(record))
   console.print(Text("Goodput of a node, while an all_reduce runs", style="bold"))
   console.print(goodput_chart(record, console.width), soft_wrap=True)
+  if record.comparison is not None:
+    console.print()
+    console.print(comparison_table(record.comparison))
   console.print()
   for reason in reasons[1:]:
     console.print(f"also: {escape(reason)}", highlight=False, soft_wrap=True)

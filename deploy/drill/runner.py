@@ -4,7 +4,7 @@ import dataclasses
 import time
 from typing import Any, Callable, Protocol, Sequence
 
-from deploy.drill import story
+from deploy.drill import comparison, story
 from deploy.drill.record import Fault, Mark, Phase, Record, count_failovers, measure
 from deploy.drill.rig import stalls
 from deploy.drill.rig.cluster import Cluster, Job, JobOptions
@@ -18,6 +18,8 @@ TICK_S = 0.1
 # Some seconds of all ranks' traces.
 RECENT_ROWS = 6000
 RECOVERED_RATIO = 0.93
+# Of each way: half a second each.
+COMPARED_ITERATIONS = 3
 # Below this an interface carries greetings, not a job.
 CARRIED_BYTES_MIN = 1 << 20
 
@@ -76,6 +78,7 @@ class Runner:
         Action.START_DAEMON: self._start_daemon,
         Action.STAY: self._stay,
         Action.RECOVER: self._recover,
+        Action.COMPARE: self._compare,
     }
     try:
       for step in steps:
@@ -288,6 +291,14 @@ class Runner:
       return ""
     fault = self._record.faults[-1]
     return f" since {fault.rail} was lost ({fault.kind})"
+
+  def _compare(self, step: Step) -> None:
+    del step
+    self._mark(f"half of n0's rails are lost, rails of {comparison.RATE}: an all_reduce of {comparison.SIZE} by both ways")
+    try:
+      self._record.comparison = comparison.compare(self._cluster, COMPARED_ITERATIONS, self._listener.detail)
+    except LabError as error:
+      raise StoryBroken(str(error)) from error
 
   # Daemons.
 

@@ -18,6 +18,7 @@ class Action(enum.Enum):
   START_DAEMON = "start-daemon"
   STAY = "stay"  # let the job run and measure it
   RECOVER = "recover"  # let the job run until it is as fast as when healthy, or the time is over
+  COMPARE = "compare"  # no job runs: half of a node's rails lost, the ring beside the degraded AllReduce
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +77,7 @@ def tell(pace: Pace, daemons: bool, loopback: bool) -> list[Step]:
         Step(Action.START_DAEMON, node=3),
         Step(Action.STAY, phase="r2ccd is back", seconds=1.5),
     ]
-  return steps + [
+  steps += [
       Step(Action.STOP_JOB),
       Step(Action.CUT, rail=dead),
       Step(Action.START_JOB),
@@ -85,3 +86,5 @@ def tell(pace: Pace, daemons: bool, loopback: bool) -> list[Step]:
       Step(Action.STAY, phase="its NIC is repaired", seconds=pace.short_s),
       Step(Action.STOP_JOB),
   ]
+  # Where rails have no rate the processors are the limit.
+  return steps if loopback else steps + [Step(Action.COMPARE)]

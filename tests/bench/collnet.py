@@ -6,12 +6,13 @@ import statistics
 import sys
 from typing import Any
 
+from deploy.drill.rig import all_reduce_times
 from deploy.drill.rig.cluster import Cluster, JobOptions
 from deploy.drill.rig.lab import LabError, RailId
 from deploy.drill.rig.layout import rate_bits_per_s
 from deploy.drill.rig.namespaces import NamespaceLab
 from deploy.drill.rig.processes import Processes
-from tests.bench import collnet_figures, in_namespaces, machine
+from tests.bench import in_namespaces, machine
 from tests.bench.in_namespaces import Figures, say
 
 RUN_S = 120.0
@@ -27,7 +28,7 @@ def _time_of(cluster: Cluster, name: str, options: argparse.Namespace, way: str)
       raise LabError(f"{name}: not done after {RUN_S:g} s: {job.ranks[0].last_words()}")
     if failures := job.failures():
       raise LabError(failures[0])
-    return collnet_figures.time_of(job.report())
+    return all_reduce_times.time_of(job.report())
   except ValueError as error:
     raise LabError(f"{name}: {error}") from error
   finally:
@@ -55,7 +56,7 @@ def _measure(options: argparse.Namespace, cluster: Cluster) -> Figures:
         lab.heal(RailId(0, rail))
   for lost in options.lost:
     rates = [rail_bits_per_s * (options.rails - lost)] + [rail_bits_per_s * options.rails] * (options.nodes - 1)
-    bound_s = collnet_figures.all_reduce_bound_s(size_bytes, rates)
+    bound_s = all_reduce_times.all_reduce_bound_s(size_bytes, rates)
     row: dict[str, Any] = {"bound_ms": round(1e3 * bound_s, 2), "busy_share": round(statistics.median(busy[lost]), 3)}
     for way in options.ways:
       median_s = statistics.median(times_s[way, lost])

@@ -7,11 +7,12 @@ import statistics
 import sys
 import time
 
+from deploy.drill.rig import all_reduce_times
 from deploy.drill.rig.cluster import Cluster, JobOptions
 from deploy.drill.rig.lab import LabError, RailId
 from deploy.drill.rig.namespaces import NamespaceLab
 from deploy.drill.rig.processes import Processes
-from tests.bench import collnet_figures, in_namespaces
+from tests.bench import in_namespaces
 from tests.bench.in_namespaces import Figures, say
 
 HANG_S = 60.0  # twice R2CC_DEADLINE_MS: by then what cannot go on has said so
@@ -33,7 +34,7 @@ def _start(cluster: Cluster, number: int, options: argparse.Namespace, chance: r
       raise LabError(f"{name}, {lost} lost: not done after {HANG_S:g} s: {[rank.last_words() for rank in job.ranks]}")
     if failures := job.failures():
       raise LabError(f"{lost} lost: {failures[0]}")
-    collnet_figures.time_of(job.report())
+    all_reduce_times.time_of(job.report())
     return time.monotonic() - begin_s
   except ValueError as error:
     raise LabError(f"{name}: {error}") from error

@@ -25,6 +25,8 @@ class DrillInNamespaces(unittest.TestCase):
       self.assertGreater(said[figure], 0, figure)
     for fault in said["faults"]:
       self.assertIsNotNone(fault["stall_ms"])
+    for figure in ("balance_ms", "degraded_all_reduce_ms"):
+      self.assertGreaterEqual(said["half_lost"][figure], said["half_lost"]["bound_ms"] * 0.9, "tbf lets a burst through")
 
   def test_passes(self):
     # Rails so slow that a busy machine fills them all the time: a fault finds something on its way. The second one is made while the first

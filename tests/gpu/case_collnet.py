@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from deploy.drill.rig import all_reduce_times
 from deploy.drill.rig.lab import RailId
 from deploy.drill.rig.layout import rate_bits_per_s
-from tests.bench import collnet_figures, machine
+from tests.bench import machine
 from tests.gpu import figures
 from tests.gpu.bench import MIB, SETTLE_S, Context
 from tests.gpu.case_healthy import in_turns
@@ -70,7 +71,7 @@ def collnet(context: Context, case: str, daemons: bool = False) -> None:
           said["over_healthy"] = round(medians[COLLNET] / (figures.percentile(healthy[size], 0.5) or 1.0), 3)
         if rail_bits_per_s is not None:
           members = [rail_bits_per_s * (setup.rails - lost)] + [rail_bits_per_s * setup.rails] * (setup.nodes - 1)
-          said["over_bound"] = round(medians[COLLNET] / collnet_figures.all_reduce_bound_s(size_bytes, members), 3)
+          said["over_bound"] = round(medians[COLLNET] / all_reduce_times.all_reduce_bound_s(size_bytes, members), 3)
         context.results.add(case, f"{lost} of {setup.rails} lost", **said)
       context.results.add(case, f"{lost} of {setup.rails} lost, data", **common, **_check(context, jobs[COLLNET]))
     lines = [line for rank in range(jobs[COLLNET].world) for line in jobs[COLLNET].logs(rank).splitlines() if "COLLNET" in line]
