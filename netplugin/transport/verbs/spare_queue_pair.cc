@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace r2cc::net::verbs {
+namespace {
+
+constexpr int kTries = 2;  // a call that fails once is no device that can make none
+
+}  // namespace
 
 void SpareQueuePair::Make(const std::shared_ptr<Device>& device, const QueuePairOptions& options) {
   {
@@ -12,9 +17,13 @@ void SpareQueuePair::Make(const std::shared_ptr<Device>& device, const QueuePair
     const bool fits = pair_ != nullptr && device_ == device && pair_->port() == options.port;
     if (over_ || fits || device->gone()) return;
   }
-  auto made = std::make_unique<QueuePair>(device, options);
+  std::unique_ptr<QueuePair> made;
+  for (int tries = 0; tries < kTries && made == nullptr; ++tries) {
+    made = std::make_unique<QueuePair>(device, options);
+    if (std::string error; !made->Make(&error)) made = nullptr;
+  }
   // Without it the next one may get the same number, and has other sequence numbers still.
-  if (std::string error; !made->Make(&error)) return;
+  if (made == nullptr) return;
   // What it replaces, or it itself, ends without the lock.
   const std::lock_guard lock(mutex_);
   if (over_) return;

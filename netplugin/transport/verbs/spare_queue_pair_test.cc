@@ -69,8 +69,15 @@ TEST_F(SpareQueuePairTest, ThatOfAnotherDeviceOrPortIsNotTaken) {
   EXPECT_NE(spare_.Take(other.get(), 1), nullptr);
 }
 
+TEST_F(SpareQueuePairTest, ACallThatFailsOnceIsMadeAgain) {
+  faulty_.FailCall(Call::kCreateQueuePair, 1, EAGAIN);
+  spare_.Make(device_, kOptions);
+  EXPECT_EQ(faulty_.injected(), 1u);
+  EXPECT_NE(spare_.Take(device_.get(), 1), nullptr);
+}
+
 TEST_F(SpareQueuePairTest, ADeviceThatHasNoneLeftMakesNone) {
-  faulty_.FailCall(Call::kCreateQueuePair, 1, ENOMEM);
+  faulty_.FailCall(Call::kCreateQueuePair, 1, ENOMEM, 1);
   spare_.Make(device_, kOptions);
   EXPECT_EQ(spare_.Take(device_.get(), 1), nullptr);
   device_->Gone();
