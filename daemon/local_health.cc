@@ -76,6 +76,11 @@ void LocalHealth::SetRate(const std::string& nic, uint64_t rate_bits_per_s) {
   Settle(health_.SetRate(nic, rate_bits_per_s, seams_.executor->Now()));
 }
 
+void LocalHealth::SetAddress(const std::string& nic, const std::string& address) {
+  health_.SetAddress(nic, address);
+  Settle({});
+}
+
 void LocalHealth::TellFlaps(const health::Evidence& evidence) {
   const bool bounces = evidence.kind == health::EvidenceKind::kLinkBounces;
   const bool flips = evidence.kind == health::EvidenceKind::kCarrierFlips && evidence.value >= kCarrierFlipsMin;

@@ -59,6 +59,8 @@ class LocalHealth {
 
   // What the configuration says that a NIC runs at; 0: what its kernel says.
   void SetRate(const std::string& nic, uint64_t rate_bits_per_s);
+  // A NIC has got another address.
+  void SetAddress(const std::string& nic, const std::string& address);
 
   const health::NodeHealth& health() const { return health_; }
   std::vector<std::string> nic_names() const;

@@ -174,6 +174,15 @@ TEST_F(R2ccdLinkTest, APortIsAFaultOnceItHadACarrier) {
   EXPECT_EQ(Status(0).word(), v1::NODE_DEGRADED);
 }
 
+TEST_F(R2ccdLinkTest, ARailThatIsRenumberedIsSeenAtItsNewAddress) {
+  StartDaemon(0);
+  const auto nic = [&] { return Status(0).nodes(0).nics(0); };
+  ASSERT_TRUE(WaitUntil([&] { return nic().address() == "10.77.1.1"; })) << nic().DebugString();
+  ASSERT_TRUE(Ip("-n " + netns_ + " address del 10.77.1.1/24 dev eth1") && Ip("-n " + netns_ + " address add 10.77.1.9/24 dev eth1"));
+  EXPECT_TRUE(WaitUntil([&] { return nic().address() == "10.77.1.9" && nic().state() == v1::HEALTHY; })) << nic().DebugString();
+  EXPECT_FALSE(Events(0, "nic-address").empty());
+}
+
 TEST_F(R2ccdLinkTest, WithoutAConfigurationItTakesWhatThePluginTakes) {
   daemons_.push_back(std::make_unique<Process>(std::vector<std::string>{"--node", "n0", "--run_dir", RunDir(0), "--state_dir", StateDir(0)},
                                                RunDir(0) + ".log", netns_));

@@ -10,6 +10,8 @@ namespace r2cc::daemon {
 namespace {
 
 constexpr Nanos kOwnEntryInterval = 2 * kNanosPerSecond;
+// As often as /sys is read: a rail that was renumbered is pinged again about as soon as the plugin uses it.
+constexpr Nanos kFollowInterval = kNanosPerSecond;
 
 }  // namespace
 
@@ -33,7 +35,10 @@ Wiring::Wiring(Config config, World world)
       local_(config_.node, NicIdentities(), words_, saved_.cabled, {world_.core, world_.links, world_.sysfs, world_.addresses}, &reporter_,
              {[this] { ScheduleAdvance(); }, [this](const std::string& nic) { rails_.Suspect(nic); },
               [this](const std::string& nic) { operator_.OnDrillEnd(nic); },
-              [this](const std::string& nic, const health::PortFacts& facts) { fabric_.OnFacts(nic, facts); }}),
+              [this](const std::string& nic, const health::PortFacts& facts) {
+                fabric_.OnFacts(nic, facts);
+                FollowAddresses();
+              }}),
       fabric_(config_.node, world_.fabric, world_.core, [this](uint64_t port_guid) { return NicWithGuid(port_guid); },
               {[this](const health::Evidence& evidence) { local_.Handle(evidence); },
                [this](const health::NicKey& nic, const std::string& text) { reporter_.TellFabric(nic, text); }}),
@@ -60,6 +65,29 @@ Wiring::Wiring(Config config, World world)
 
 Wiring::~Wiring() { Stop(); }
 
+// With the samples of /sys: a wake-up for this alone would cost more than the question.
+void Wiring::FollowAddresses() {
+  if (world_.core->Now() - followed_ < kFollowInterval) return;
+  followed_ = world_.core->Now();
+  const auto addresses = world_.addresses->ByInterface();
+  std::vector<std::pair<std::string, std::string>> news;
+  for (const health::NicStatus& nic : local_.health().Snapshot().nics) {
+    const auto found = addresses.find(nic.identity.interface);
+    const bool configured = std::any_of(config_.nics.begin(), config_.nics.end(),
+                                        [&](const NicSpec& spec) { return spec.name == nic.identity.name && !spec.address.empty(); });
+    if (found == addresses.end() || configured) continue;
+    std::string address = ChooseAddress(found->second, nic.identity.address);
+    if (address != nic.identity.address) news.emplace_back(nic.identity.name, std::move(address));
+  }
+  for (const auto& [nic, address] : news) {
+    v1::Event event = reporter_.New("nic-address", absl::StrCat("it has another address: ", address));
+    event.set_nic(nic);
+    reporter_.Tell(std::move(event));
+    rails_.SetAddress(nic, address);
+    local_.SetAddress(nic, address);
+  }
+}
+
 std::vector<health::NicIdentity> Wiring::NicIdentities() const {
   const auto addresses = world_.addresses->ByInterface();
   std::vector<health::NicIdentity> identities;
@@ -71,8 +99,7 @@ std::vector<health::NicIdentity> Wiring::NicIdentities() const {
     identity.port_guid = nic.port_guid;
     identity.rate_bits_per_s = nic.rate_bits_per_s;
     const auto found = addresses.find(nic.interface);
-    if (identity.address.empty() && !nic.interface.empty() && found != addresses.end() && !found->second.empty())
-      identity.address = found->second.front();
+    if (identity.address.empty() && found != addresses.end()) identity.address = ChooseAddress(found->second, "");
     identities.push_back(std::move(identity));
   }
   return identities;

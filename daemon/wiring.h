@@ -139,6 +139,8 @@ class Wiring {
   std::function<void(const absl::Status&)> OnTurnOf(const std::string& file, const std::string& what);
   void TellFormerWords();
   std::vector<health::NicIdentity> NicIdentities() const;
+  // NICs whose interfaces have got other addresses. Those that the configuration gives an address keep it.
+  void FollowAddresses();
   // A NIC of any node; nothing if nobody named one.
   std::optional<health::NicKey> NicWithGuid(uint64_t port_guid) const;
   std::map<std::string, health::NicKey> Cables() const;
@@ -147,6 +149,7 @@ class Wiring {
   const World world_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::string peer_address_;
+  Nanos followed_ = 0;  // addresses were asked for
 
   EventLog events_;
   ViewBroadcaster broadcaster_;

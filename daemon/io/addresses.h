@@ -9,6 +9,10 @@
 
 namespace r2cc::daemon {
 
+// Of those that an interface has: `current` while that is there, or another of its family, or still `current`: an address that is changed
+// is away for a moment. One of the link alone counts where there is no other. Pure.
+std::string ChooseAddress(const std::vector<std::string>& on_interface, const std::string& current);
+
 class Addresses {
  public:
   using Map = std::map<std::string, std::vector<std::string>>;  // canonical, by interface; every interface is a key
@@ -26,9 +30,10 @@ class FakeAddresses final : public Addresses {
  public:
   explicit FakeAddresses(Map map = {}) : map_(std::move(map)) {}
   Map ByInterface() override { return map_; }
+  void Set(Map map) { map_ = std::move(map); }
 
  private:
-  const Map map_;
+  Map map_;
 };
 
 }  // namespace r2cc::daemon

@@ -45,6 +45,13 @@ void RailSockets::SetLink(const std::string& nic, bool up) {
   }
 }
 
+void RailSockets::SetAddress(const std::string& nic, const std::string& address) {
+  Rail& rail = rails_.at(nic);
+  rail.identity.address = address;
+  rail.socket.reset();
+  if (running_) Open();
+}
+
 void RailSockets::Open() {
   opened_ = executor_->Now();
   for (auto& [name, rail] : rails_) {

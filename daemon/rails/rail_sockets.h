@@ -40,6 +40,8 @@ class RailSockets {
   void Tick();
   // An interface that is made again is another one, which needs another socket.
   void SetLink(const std::string& nic, bool up);
+  // Another address needs another socket.
+  void SetAddress(const std::string& nic, const std::string& address);
 
   // What cannot leave is lost.
   void Send(const std::string& nic, const health::DatagramAddress& to, std::string_view bytes);

@@ -66,6 +66,8 @@ class RailWatch {
   void SetJobPeers(JobPeers peers);
   // This node's NIC as its own kernel shows it.
   void SetLink(const std::string& nic, bool up);
+  // This node's NIC has got another address.
+  void SetAddress(const std::string& nic, const std::string& address) { sockets_.SetAddress(nic, address); }
   // Somebody complained about this node's NIC.
   void Suspect(const std::string& nic);
 

@@ -26,6 +26,7 @@ class FakeDatagramNet {
 
   void set_path(Path path) { path_ = std::move(path); }
   FakeExecutor* executor() const { return executor_; }
+  bool IsOpen(const DatagramAddress& address) const { return sockets_.contains(address); }
   uint64_t sent() const { return sent_; }
 
   // What comes to this address is dropped by its kernel, as in a flood; of the flood one datagram gets through instead.

@@ -260,6 +260,13 @@ std::vector<NicChange> NodeHealth::SetRate(const std::string& nic, uint64_t rate
   return changes;
 }
 
+void NodeHealth::SetAddress(const std::string& nic, const std::string& address) {
+  const auto found = nics_.find(nic);
+  if (found == nics_.end()) return;
+  found->second.identity.address = address;
+  UpdateSnapshot();
+}
+
 void NodeHealth::Learn(const std::string& nic, const std::string& mac, const std::string& pci, uint64_t port_guid) {
   const auto found = nics_.find(nic);
   if (found == nics_.end()) return;

@@ -59,6 +59,9 @@ class NodeHealth {
   // What a NIC is to run at, from now on; 0: what its kernel says. No effect if there is no such NIC.
   std::vector<NicChange> SetRate(const std::string& nic, uint64_t rate_bits_per_s, Nanos now);
 
+  // Where a NIC is from now on; it may have got another address. No effect if there is no such NIC.
+  void SetAddress(const std::string& nic, const std::string& address);
+
   // What was learnt of a NIC's identity; what is empty was not learnt. No effect if there is no such NIC.
   void Learn(const std::string& nic, const std::string& mac, const std::string& pci, uint64_t port_guid = 0);
 

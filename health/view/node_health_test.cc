@@ -271,16 +271,19 @@ TEST_F(NodeHealthTest, TheRevisionGrowsWithChangesAlone) {
   See(EvidenceKind::kErrors, "r0", 0);
   See(EvidenceKind::kCarrierFlips, "r0", 2);
   health_->Learn("r9", "m", "p");
+  health_->SetAddress("r9", "10.0.0.9");
   Pass(kSecond);
   EXPECT_EQ(health_->revision(), revision);
   for (const auto& change : std::vector<std::function<void()>>{
            [&] { See(EvidenceKind::kWeight, "r0", 10); }, [&] { See(EvidenceKind::kRate, "r1", 10); },
            [&] { See(EvidenceKind::kLinkDown, "r0"); }, [&] { See(EvidenceKind::kDrain, "r0"); },
-           [&] { health_->Learn("r0", "02:00:00:00:00:01", ""); }, [&] { health_->Learn("r0", "", "0000:81:00.0"); }}) {
+           [&] { health_->SetAddress("r0", "10.0.0.7"); }, [&] { health_->Learn("r0", "02:00:00:00:00:01", ""); },
+           [&] { health_->Learn("r0", "", "0000:81:00.0"); }}) {
     change();
     EXPECT_EQ(health_->revision(), revision + 1);
     revision = health_->revision();
   }
+  EXPECT_EQ(Nic("r0").identity.address, "10.0.0.7");
   EXPECT_EQ(Nic("r0").identity.mac, "02:00:00:00:00:01");
   EXPECT_EQ(Nic("r0").identity.pci, "0000:81:00.0");
 }
