@@ -5,8 +5,9 @@ load(":debian_package.bzl", "debian_package")
 
 _LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 _DRILL = "/usr/share/r2cc-drill"
-_DRILL_MODULES = ["arguments", "chart", "main", "record", "report", "runner", "story"]
+_DRILL_MODULES = ["arguments", "chart", "comparison", "main", "record", "report", "runner", "story"]
 _RIG_MODULES = [
+    "all_reduce_times",
     "binaries",
     "cluster",
     "lab",
