@@ -113,7 +113,8 @@ Status CollNetRunner::Drive(const Work& work) {
 Status CollNetRunner::Post(const float* input, int64_t elements, bool* posted) {
   const auto bytes = static_cast<size_t>(elements) * sizeof(float);
   CheckSlot(posted_);
-  std::memcpy(From(posted_), input, bytes);
+  // A vector of nothing may have no address.
+  if (bytes > 0) std::memcpy(From(posted_), input, bytes);
   void* request = nullptr;
   const Result result = net_->AllReduce(comm_, From(posted_), To(posted_), static_cast<size_t>(elements), mhandle_, mhandle_, &request);
   if (result != Result::kSuccess) return Failed("iallreduce", result);
@@ -133,7 +134,7 @@ Status CollNetRunner::TakeDone(float* output, int64_t elements, bool* done) {
   const int64_t now = NowNs();
   trace_->Add("recv", now, name_, static_cast<int64_t>(bytes), now - waits_since_ns_);
   waits_since_ns_ = now;
-  std::memcpy(output, To(completed_), bytes);
+  if (bytes > 0) std::memcpy(output, To(completed_), bytes);
   if (slot_checks_) {
     FillGuard(From(completed_), bytes);
     FillGuard(To(completed_), bytes);
