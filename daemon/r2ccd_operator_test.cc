@@ -161,7 +161,12 @@ TEST_F(R2ccdOperatorTest, ANodeThatHasLeftIsForgotten) {
   EXPECT_TRUE(WaitUntil([&] { return witness->Weight("n2", "rail0") == 0xffff; })) << "the page has it no more";
   EXPECT_EQ(reply.others() + reply.refused(), 1u) << reply.DebugString();
   // n1 may have heard of it later, and keeps it until it is asked again.
-  EXPECT_TRUE(WaitUntil([&] { return Status(1).nodes_size() == 2 || (Forget(0, "n2"), false); })) << "n1 is asked, too";
+  const auto asked_until_gone = [&] {
+    if (Status(1).nodes_size() == 2) return true;
+    Forget(0, "n2");
+    return false;
+  };
+  EXPECT_TRUE(WaitUntil(asked_until_gone)) << "n1 is asked, too";
   EXPECT_EQ(Said(1).back(), "forget n2, said by " + me_ + " on n0");
   EXPECT_EQ(Forget(0, "n2"), "there is no node 'n2'; the nodes are n0 n1 n2") << "nobody has it any more";
   EXPECT_EQ(Events(0, "node-forgotten").at(0).peer_node(), "n2");

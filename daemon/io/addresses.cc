@@ -10,16 +10,16 @@
 namespace r2cc::daemon {
 namespace {
 
-bool IsOfLinkAlone(const std::string& address) { return address.starts_with("fe80:") || address.starts_with("169.254."); }
+bool IsLinkLocal(const std::string& address) { return address.starts_with("fe80:") || address.starts_with("169.254."); }
 bool IsV6(const std::string& address) { return address.find(':') != std::string::npos; }
 
 }  // namespace
 
 std::string ChooseAddress(const std::vector<std::string>& on_interface, const std::string& current) {
-  const bool any_will_do = current.empty() || IsOfLinkAlone(current);
+  const bool any_will_do = current.empty() || IsLinkLocal(current);
   if (!any_will_do && std::find(on_interface.begin(), on_interface.end(), current) != on_interface.end()) return current;
   for (const std::string& address : on_interface)
-    if (!IsOfLinkAlone(address) && (any_will_do || IsV6(address) == IsV6(current))) return address;
+    if (!IsLinkLocal(address) && (any_will_do || IsV6(address) == IsV6(current))) return address;
   return current.empty() && !on_interface.empty() ? on_interface.front() : current;
 }
 

@@ -9,8 +9,8 @@
 
 namespace r2cc::daemon {
 
-// Of those that an interface has: `current` while that is there, or another of its family, or still `current`: an address that is changed
-// is away for a moment. One of the link alone counts where there is no other. Pure.
+// Which of an interface's addresses a NIC has: `current` while the interface has it, otherwise another of its family. If there is none it
+// stays `current`: an address that is being changed is away for a moment. A link-local one counts only where there is no other. Pure.
 std::string ChooseAddress(const std::vector<std::string>& on_interface, const std::string& current);
 
 class Addresses {

@@ -23,7 +23,7 @@ TEST(ChooseAddress, WhileItIsAwayNothingChanges) {
   EXPECT_EQ(ChooseAddress({"fe80::1"}, "2001:db8::1"), "2001:db8::1");
 }
 
-TEST(ChooseAddress, OneOfTheLinkAloneCountsWhereThereIsNoOther) {
+TEST(ChooseAddress, ALinkLocalOneCountsWhereThereIsNoOther) {
   EXPECT_EQ(ChooseAddress({}, ""), "");
   EXPECT_EQ(ChooseAddress({"fe80::1"}, ""), "fe80::1");
   EXPECT_EQ(ChooseAddress({"fe80::1"}, "fe80::1"), "fe80::1");

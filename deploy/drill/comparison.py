@@ -55,11 +55,13 @@ def compare(cluster: Cluster, iterations: int, say: Callable[[str], None]) -> Co
     lab.cut(rail)
   seconds: dict[str, float] = {}
   size_bytes = 0
-  for number, (way, flags) in enumerate(WAYS.items()):
-    size_bytes, seconds[way] = _time(cluster, f"way{number}", flags, iterations)
-    say(f"{way}: {1000 * seconds[way]:.0f} ms")
-  for rail in lost:
-    lab.heal(rail)
+  try:
+    for number, (way, flags) in enumerate(WAYS.items()):
+      size_bytes, seconds[way] = _time(cluster, f"way{number}", flags, iterations)
+      say(f"{way}: {1000 * seconds[way]:.0f} ms")
+  finally:
+    for rail in lost:
+      lab.heal(rail)
   rate = rate_bits_per_s(RATE)
   members = [rate * (lab.rails - len(lost))] + [rate * lab.rails] * (lab.nodes - 1)
   return Comparison(len(lost), lab.rails, seconds, all_reduce_bound_s(size_bytes, members))

@@ -56,6 +56,7 @@ class ComparisonTest(unittest.TestCase):
     cluster.wrong = True
     with self.assertRaisesRegex(LabError, "way0: r2cc-perf did not pass: 3 wrong"):
       comparison.compare(cluster, 3, lambda line: None)
+    self.assertEqual(cluster.lab.down, set())
     cluster.ends = False
     with self.assertRaisesRegex(LabError, "not done after 60 s: it said this"):
       comparison.compare(cluster, 3, lambda line: None)

