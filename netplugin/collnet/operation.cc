@@ -15,8 +15,8 @@ using Due = plan::MemberProgress::Due;
 namespace {
 
 // Of a lane, each way, so that its next message does not wait for the answer to the one before. All that a lane sends of NCCL's longest
-// vector: 4 MiB, four pieces, each once to be added and once as a sum. With half of a node's rails lost it took 12 % less time than one
-// step.
+// vector: 4 MiB, four pieces, each once to be added and once as a sum. Half of a node's rails lost, rails of 4 Gbit/s,
+// 256 MiB: 309 ms, with one step 348.
 constexpr uint32_t kStepsUnderWay = 8;
 
 struct ReceiveStep {
