@@ -1,5 +1,7 @@
 """Two nodes as network namespaces: a cable between them for control traffic, and one a rail. Real daemons, with certificates."""
 
+from collections.abc import Iterator
+import contextlib
 import json
 import os
 import pathlib
@@ -79,14 +81,36 @@ class TwoNodes:
         f'node: "n{node}"\nlisten: "{self.address(node, 0)}:{PORT}"\n{rails}tls {{ directory: "{self.tls(node)}" }}\n'
         f'peers {{ node: "n{other}" address: "{self.address(other, 0)}:{PORT}" }}\n{priority}{more}', encoding="utf-8")
 
-  def start(self, node: int, *flags: str, before: tuple[str, ...] = (), name: str | None = None) -> None:
-    """r2ccd of the node. `name`: another daemon there, under this one's configuration. `before`: runs it."""
+  def start(self, node: int, *flags: str, before: tuple[str, ...] = (), name: str | None = None,
+            program: pathlib.Path | None = None) -> None:
+    """r2ccd of the node, or another `program`. `name`: another daemon there, under this one's configuration. `before`: runs it."""
     key = name or f"n{node}"
     folder = self.folder / (f"run{node}" if name is None else name)
     with open(self.folder / f"{key}.log", "ab") as log:
       self._processes[key] = subprocess.Popen(
-          ["ip", "netns", "exec", self.netns(node), *before, str(self.r2ccd), "--config", str(self.folder / f"{key}.textproto"),
+          ["ip", "netns", "exec", self.netns(node), *before, str(program or self.r2ccd), "--config", str(self.folder / f"{key}.textproto"),
            "--run_dir", str(folder), "--state_dir", f"{folder}-state", *flags], stdout=log, stderr=log)
+
+  @contextlib.contextmanager
+  def process(self, node: int, *command: str) -> Iterator[subprocess.Popen]:
+    """Another program of the node, killed at the end."""
+    name = pathlib.Path(command[0]).name
+    with open(self.folder / f"{name}.log", "ab") as log:
+      # Without `ip netns exec` between: what is killed is the program.
+      process = subprocess.Popen(["nsenter", f"--net=/run/netns/{self.netns(node)}", *command], stdout=log, stderr=log)
+    try:
+      yield process
+    finally:
+      process.kill()
+      process.wait()
+
+  def until(self, true) -> bool:
+    end = time.monotonic() + PATIENCE_S
+    while not true():
+      if time.monotonic() > end:
+        return False
+      time.sleep(0.2)
+    return True
 
   def stop(self, node: int | str) -> None:
     process = self._processes.pop(node if isinstance(node, str) else f"n{node}")
