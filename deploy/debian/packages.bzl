@@ -5,7 +5,8 @@ load(":debian_package.bzl", "debian_package")
 
 _LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 _DRILL = "/usr/share/r2cc-drill"
-_DRILL_MODULES = ["arguments", "chart", "comparison", "main", "record", "report", "runner", "story"]
+_DRILL_MODULES = ["arguments", "chart", "comparison", "guest_drill", "main", "record", "report", "runner", "story"]
+_GUEST_FILES = ["guest.py", "init.sh", "kernel.py", "rails.sh", "start.sh", "verbs_lab.py"]
 _RIG_MODULES = [
     "all_reduce_times",
     "binaries",
@@ -92,6 +93,8 @@ def _perf(**kwargs):
 
 def _drill(**kwargs):
     modules = {"%s/deploy/drill/%s.py" % (_DRILL, module): "//deploy/drill:%s.py" % module for module in _DRILL_MODULES}
+    for file in _GUEST_FILES:
+        modules["%s/deploy/drill/guest/%s" % (_DRILL, file)] = "//deploy/drill/guest:" + file
     for module in _RIG_MODULES:
         modules["%s/deploy/drill/rig/%s.py" % (_DRILL, module)] = "//deploy/drill/rig:%s.py" % module
     debian_package(

@@ -31,6 +31,9 @@ def make_parser(version: Callable[[], str]) -> argparse.ArgumentParser:
                          "taken away, and every byte is checked.", allow_abbrev=False)
   parser.add_argument("--version", action=VersionAction, nargs=0, help="show the releases and protocols of the drill's programs, and end")
   parser.add_argument("--plugin", type=pathlib.Path, metavar="PATH", help="the net plugin to drive (default: the one built here)")
+  parser.add_argument("--rig", choices=("tcp", "verbs"), default="tcp", help="verbs: 2 nodes of 2 RDMA rails (soft-RoCE) in one emulated "
+                      "machine, the plugin alone without r2ccd; needs QEMU and the kernel that R2CC's bazelw unpacks, but no root "
+                      "(default: %(default)s)")
   parser.add_argument("--no-root", action="store_true", help="rails are loopback addresses, also where namespaces would be possible")
   parser.add_argument("--root-required", action="store_true", help="fail instead of falling back to loopback addresses")
   parser.add_argument("--rate", default="500mbit", help="of one rail, in namespaces (default: %(default)s)")
@@ -49,6 +52,12 @@ def parse_arguments(arguments: Sequence[str], version: Callable[[], str]) -> arg
     parser.error("--no-root and --root-required contradict each other")
   if options.no_root and options.no_daemon:
     parser.error("--no-daemon needs links that can be cut, and --no-root has none: faults on loopback come from r2ccd")
+  if options.rig == "verbs":
+    asked = {"--no-root": options.no_root, "--root-required": options.root_required, "--rate": options.rate != parser.get_default("rate"),
+             "--link-monitor": not options.link_monitor}
+    for flag in (flag for flag, given in asked.items() if given):
+      parser.error(f"{flag} is for TCP rails: those of --rig verbs are in an emulated machine, as root, without a rate and without r2ccd")
+    options.no_daemon = True
   if not options.link_monitor and options.no_daemon:
     parser.error("--link-monitor 0 and --no-daemon together leave nobody to see a fault")
   try:

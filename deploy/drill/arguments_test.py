@@ -23,13 +23,20 @@ class ArgumentsTest(unittest.TestCase):
 
   def test_what_is_not_said(self):
     options = parse()
+    self.assertEqual((options.rig, options.no_daemon), ("tcp", False))
     self.assertEqual((options.rate, options.link_monitor, options.quick, options.plugin), ("500mbit", 1, False, None))
 
   def test_what_contradicts_itself(self):
     self.assertIn("contradict each other", self.refusal("--no-root", "--root-required"))
     self.assertIn("leave nobody to see a fault", self.refusal("--link-monitor", "0", "--no-daemon"))
     self.assertIn("write it like 500mbit", self.refusal("--rate", "fast"))
+    for flags in (("--no-root",), ("--root-required",), ("--rate", "1gbit"), ("--link-monitor", "0")):
+      self.assertIn(f"{flags[0]} is for TCP rails", self.refusal("--rig", "verbs", *flags))
+    self.assertIn("--rig", self.refusal("--rig", "ring"))
     self.assertIn("--bogus", self.refusal("--bogus"))
+
+  def test_rdma_rails_have_no_daemons(self):
+    self.assertTrue(parse("--rig", "verbs").no_daemon)
 
   def test_the_version_is_asked_for(self):
     said = io.StringIO()
@@ -41,7 +48,7 @@ class ArgumentsTest(unittest.TestCase):
     described = arguments.describe(arguments.make_parser(str))
     options = {option["names"][-1]: option for option in described["options"]}
     self.assertEqual(set(options), {"--help", "--version", "--plugin", "--no-root", "--root-required", "--rate", "--no-daemon",
-                                    "--link-monitor", "--quick", "--json", "--keep-logs"})
+                                    "--link-monitor", "--quick", "--json", "--keep-logs", "--rig"})
     self.assertEqual(options["--help"]["names"], ["-h", "--help"])
     self.assertEqual(options["--quick"]["value"], "")
     self.assertEqual(options["--plugin"]["value"], "PATH")

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import os
 import pathlib
@@ -9,25 +10,26 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from typing import Iterator
+from typing import Any, Iterator
 
 from rich.console import Console
 
-from deploy.drill import story
+from deploy.drill import guest_drill, story
 from deploy.drill.arguments import parse_arguments
+from deploy.drill.guest.verbs_lab import VerbsLab
 from deploy.drill.record import Record, judge, summary
 from deploy.drill.release import RELEASE, REVISION
 from deploy.drill.report import LiveReport, print_end
 from deploy.drill.rig import namespaces
 from deploy.drill.rig.binaries import built_binaries
 from deploy.drill.rig.cluster import Cluster, JobOptions, keep_logs
-from deploy.drill.rig.lab import LabError, monotonic_ns
+from deploy.drill.rig.lab import Lab, LabError, monotonic_ns
 from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
 from deploy.drill.rig.loopback import LoopbackLab
 from deploy.drill.rig.namespaces import NamespaceLab
 from deploy.drill.rig.processes import Processes
-from deploy.drill.runner import Runner
-from deploy.drill.story import Action
+from deploy.drill.runner import Patience, Runner
+from deploy.drill.story import Action, Step
 
 EXIT_FAILED = 1
 NODES, RAILS = 4, 4
@@ -83,25 +85,54 @@ def work_folder(keep: pathlib.Path | None) -> Iterator[pathlib.Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def drill(options: argparse.Namespace, console: Console) -> int:
-  binaries = built_binaries(user_path(options.plugin))
-  binaries.check()
+@dataclasses.dataclass(frozen=True)
+class Stage:
+  """What a story is played on."""
+  lab: Lab
+  title: str
+  steps: list[Step]
+  job: JobOptions
+  patience: Patience = Patience()
+
+
+def choose_stage(options: argparse.Namespace, console: Console) -> Stage:
+  pace = story.QUICK if options.quick else story.FULL
+  if options.rig == "verbs":
+    return Stage(VerbsLab(guest_drill.RAILS), f"{VerbsLab.nodes} nodes, {guest_drill.RAILS} RDMA rails each, no daemon",
+                 story.tell_verbs(pace), guest_drill.JOB, guest_drill.PATIENCE)
   sweep(console)
   lab = choose_lab(options, console)
   daemons = not options.no_daemon
-  steps = story.tell(story.QUICK if options.quick else story.FULL, daemons, lab.mode == "loopback")
-  jobs_expected = sum(step.action is Action.STOP_JOB for step in steps)
-  record = Record(lab.mode, NODES, lab.rate_gbps, begin_ns=monotonic_ns())
+  shape = f"rails of {options.rate}" if lab.rate_gbps else "rails on loopback"
+  return Stage(lab, f"{NODES} nodes, {RAILS} {shape} each, {'one r2ccd per node' if daemons else 'no daemon'}",
+               story.tell(pace, daemons, lab.mode == "loopback"), JobOptions(environment={"R2CC_LINK_MONITOR": str(options.link_monitor)}))
+
+
+def telling(job: JobOptions) -> JobOptions:
+  """Where no daemon hears of failovers, the plugin's log tells of them."""
+  level = "debug" if os.environ.get("R2CC_LOG") == "debug" else "info"
+  return dataclasses.replace(job, environment=job.environment | {"R2CC_LOG": level}, flags=(*job.flags, "--debug"))
+
+
+def play(options: argparse.Namespace, console: Console) -> dict[str, Any]:
+  """Plays the story here, and shows it. The JSON object of --json."""
+  binaries = built_binaries(user_path(options.plugin))
+  binaries.check()
+  stage = choose_stage(options, console)
+  lab, daemons = stage.lab, not options.no_daemon
+  jobs_expected = sum(step.action is Action.STOP_JOB for step in stage.steps)
+  record = Record(lab.mode, lab.nodes, lab.rate_gbps, begin_ns=monotonic_ns())
   live = LiveReport(console, record)
   with work_folder(user_path(options.keep_logs)) as folder, lab, Processes(folder) as processes:
     try:
-      shape = f"rails of {options.rate}" if lab.rate_gbps else "rails on loopback"
-      live.headline(f"R2CC drill: {NODES} nodes, {RAILS} {shape} each, {'one r2ccd per node' if daemons else 'no daemon'}")
+      live.headline(f"R2CC drill: {stage.title}")
+      if lab.mode == "verbs":
+        live.detail(guest_drill.EMULATED)
       cluster = Cluster(lab, binaries, folder, processes, daemons)
       if daemons:
         cluster.start_daemons()
         live.detail("every r2ccd is up and has met its peers")
-      Runner(cluster, record, live, JobOptions(environment={"R2CC_LINK_MONITOR": str(options.link_monitor)})).run(steps)
+      Runner(cluster, record, live, stage.job if daemons else telling(stage.job), stage.patience).run(stage.steps)
     except LabError as error:
       record.problems.append(str(error))
     finally:
@@ -109,15 +140,26 @@ def drill(options: argparse.Namespace, console: Console) -> int:
       record.end_ns = monotonic_ns()
   reasons = judge(record, jobs_expected)
   print_end(console, record, reasons)
+  return summary(record, reasons, jobs_expected)
+
+
+def drill(options: argparse.Namespace, console: Console) -> int:
+  out = guest_drill.out_folder(os.environ)
+  if options.rig == "verbs" and out is None:
+    said = guest_drill.run(options, user_path(options.plugin), user_path(options.keep_logs), console)
+  else:
+    said = play(options, console)
+    if out is not None:
+      guest_drill.leave(out, said)
   if options.json:
-    print(json.dumps(summary(record, reasons, jobs_expected)), flush=True)
-  return EXIT_FAILED if reasons else 0
+    print(json.dumps(said), flush=True)
+  return 0 if said["pass"] else EXIT_FAILED
 
 
 def main() -> int:
   options = parse_arguments(sys.argv[1:], version)
   console = Console(stderr=options.json)
-  if not console.is_terminal:
+  if not console.is_terminal and guest_drill.out_folder(os.environ) is None:  # the guest's has the width of the one outside
     console.width = LOG_WIDTH
   try:
     with signals_unwind():

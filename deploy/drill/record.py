@@ -1,6 +1,7 @@
 """What happened in a drill, and what it amounts to. Pure: made by the runner, read by the report."""
 
 import dataclasses
+import re
 from typing import Any, Sequence
 
 from deploy.drill import comparison, story
@@ -10,6 +11,8 @@ from deploy.drill.rig.lab import RailId
 from deploy.drill.rig.stalls import Window
 from deploy.drill.rig.traces import Row
 
+# A line of the plugin's log (netplugin/transport/record.cc).
+_GIVEN_UP = re.compile(r"R2CC: link \S+ -> \S+ given up \([^)]*\), (\d+) bytes replayed")
 # A fault's dip lies in here; what comes later is the degraded normal.
 DIP_NS = 500_000_000
 # A phase's figures leave out the time in which the fault is dealt with.
@@ -37,7 +40,7 @@ class Phase:
 @dataclasses.dataclass
 class Fault:
   """A rail lost under a running job."""
-  kind: str  # "link-down" or "fail-nic"
+  kind: str  # "link-down", "silence" or "fail-nic"
   rail: RailId
   job: int
   time_ns: int
@@ -101,6 +104,12 @@ def count_failovers(fault: Fault, events: Sequence[dict[str, Any]], end_ns: int)
   own = [event for event in events if event.get("kind") == "failover" and fault.time_ns <= int(event.get("monotonic_ns", 0)) <= end_ns]
   fault.failovers = len(own)
   fault.replayed_bytes = sum(int(event.get("replayed_bytes", 0)) for event in own)
+
+
+def count_failovers_told(fault: Fault, said: str) -> None:
+  """The same from what the ranks wrote meanwhile, where no daemon hears them: R2CC_LOG=info, and --debug of r2cc-perf."""
+  replayed = [int(count) for count in _GIVEN_UP.findall(said)]
+  fault.failovers, fault.replayed_bytes = len(replayed), sum(replayed)
 
 
 def judge(record: Record, jobs_expected: int) -> list[str]:

@@ -3,7 +3,7 @@ import unittest
 from deploy.drill import story
 from deploy.drill import comparison
 from deploy.drill.comparison import Comparison
-from deploy.drill.record import Fault, Phase, Record, count_failovers, judge, measure, summary
+from deploy.drill.record import Fault, Phase, Record, count_failovers, count_failovers_told, judge, measure, summary
 from deploy.drill.rig.lab import RailId
 from deploy.drill.rig.stalls import Window
 from deploy.drill.rig.traces import Row
@@ -83,6 +83,14 @@ class Figures(unittest.TestCase):
               {"kind": "failover", "monotonic_ns": 9 * S, "replayed_bytes": 6}, {"kind": "nic-state", "monotonic_ns": str(9 * S)}]
     count_failovers(fault, events, 10 * S)
     self.assertEqual((fault.failovers, fault.replayed_bytes), (2, 11))
+
+  def test_failovers_are_told_by_the_plugin_too(self):
+    fault = Fault("silence", RailId(0, 1), 0, 8 * S, "degraded")
+    count_failovers_told(fault, "r2cc-perf[0] INFO R2CC: link n0/v1a -> n1/v1b given up (port event), 131072 bytes replayed after 5 us\n"
+                         "R2CC: link n1/v1b -> n0/v1a given up (silence), 5 bytes replayed after 7 us\nR2CC: rail v1a is up\n")
+    self.assertEqual((fault.failovers, fault.replayed_bytes), (2, 131077))
+    count_failovers_told(fault, "nothing of the kind")
+    self.assertEqual((fault.failovers, fault.replayed_bytes), (0, 0))
 
   def test_the_summary_has_them(self):
     record = passed_record()

@@ -18,6 +18,8 @@ from deploy.drill.rig.stalls import Window
 
 BAR_S = 0.5
 BAR_COLUMNS = 40
+# What an emulated machine moves.
+MEGABITS_BELOW_GBPS = 0.2
 
 
 class LiveReport:
@@ -40,16 +42,16 @@ class LiveReport:
     parts = [] if fault.stall_ms is None else [f"stall {fault.stall_ms:.0f} ms"]
     if fault.replayed_bytes is not None:
       parts.append(f"{mebibytes(fault.replayed_bytes)} replayed in {fault.failovers} failovers")
-    parts.append(f"goodput {fault.before_gbps:.2f} -> {fault.during_gbps:.2f} -> {fault.after_gbps:.2f} Gb/s a node")
+    parts.append(f"goodput {' -> '.join(rate_text(gbps) for gbps in (fault.before_gbps, fault.during_gbps, fault.after_gbps))} a node")
     self.detail(f"{fault.rail}: " + ", ".join(parts))
 
   def phase_measured(self, phase: Phase, goodput_gbps: float) -> None:
-    self.detail(f"{phase.name}: {goodput_gbps:.2f} Gb/s a node for {phase.window.seconds:.1f} s{rail_shares(phase)}")
+    self.detail(f"{phase.name}: {rate_text(goodput_gbps)} a node for {phase.window.seconds:.1f} s{rail_shares(phase)}")
 
   def tick(self, phase: str, goodput_gbps: float) -> None:
     if not self._console.is_terminal:
       return
-    text = f"{escape(phase)}  {goodput_gbps:5.2f} Gb/s a node"
+    text = f"{escape(phase)}  {rate_text(goodput_gbps)} a node"
     if self._status is None:
       self._status = self._console.status(text)
       self._status.start()
@@ -68,6 +70,10 @@ def mebibytes(size: int) -> str:
   return f"{size / (1 << 20):.1f} MiB"
 
 
+def rate_text(gbps: float) -> str:
+  return f"{gbps:.2f} Gb/s" if gbps >= MEGABITS_BELOW_GBPS else f"{1000 * gbps:.1f} Mb/s"
+
+
 def rail_shares(phase: Phase) -> str:
   total = sum(phase.rail_bytes.values())
   if total == 0:
@@ -82,7 +88,7 @@ def fault_table(record: Record) -> Table:
   for fault in record.faults:
     table.add_row(str(fault.rail), fault.kind, "?" if fault.stall_ms is None else f"{fault.stall_ms:.0f} ms",
                   "not reported" if fault.replayed_bytes is None else mebibytes(fault.replayed_bytes),
-                  *(f"{gbps:.2f} Gb/s" for gbps in (fault.before_gbps, fault.during_gbps, fault.after_gbps)))
+                  *(rate_text(gbps) for gbps in (fault.before_gbps, fault.during_gbps, fault.after_gbps)))
   return table
 
 
@@ -111,6 +117,8 @@ def goodput_chart(record: Record, width: int) -> Text:
   bins = stalls.goodput_bins_gbps(rows, window, columns)
   span_ns = window.end_ns - window.begin_ns
   marks = [(min(columns - 1, int((mark.time_ns - window.begin_ns) * columns / span_ns)), mark.letter) for mark in record.marks]
+  if record.rate_gbps is None and max(bins) < MEGABITS_BELOW_GBPS:
+    return draw(Chart(values=[1000 * value for value in bins], marks=marks, seconds=window.seconds, line=None, unit="Mb/s"))
   return draw(Chart(values=bins, marks=marks, seconds=window.seconds, line=record.rate_gbps, unit="Gb/s"))
 
 

@@ -5,7 +5,7 @@ import time
 from typing import Any, Callable, Protocol, Sequence
 
 from deploy.drill import comparison, story
-from deploy.drill.record import Fault, Mark, Phase, Record, count_failovers, measure
+from deploy.drill.record import Fault, Mark, Phase, Record, count_failovers, count_failovers_told, measure
 from deploy.drill.rig import stalls
 from deploy.drill.rig.cluster import Cluster, Job, JobOptions
 from deploy.drill.rig.lab import LabError, RailId, monotonic_ns
@@ -20,20 +20,27 @@ RECENT_ROWS = 6000
 RECOVERED_RATIO = 0.93
 # Of each way: half a second each.
 COMPARED_ITERATIONS = 3
+_WORDS = {"link-down": "link down", "silence": "silent both ways, no event"}
 # Below this an interface carries greetings, not a job.
 CARRIED_BYTES_MIN = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True)
 class Patience:
-  """How long to wait before the story is broken."""
+  """How long to wait before the story is broken, and for what."""
   start_s: float = 30.0
   attach_s: float = 10.0
   stop_s: float = 20.0
   # No rank completes anything. The slowest machine's iteration fits in several times.
   hang_s: float = 8.0
+  # A phase does not end while nothing has completed for so long: a job that stands still is watched on.
+  standstill_s: float = 2.0
   # An iteration is sought that can be hit in its middle; after that any moment with traffic must do.
   aim_s: float = 3.0
+  # What each rail of n0 has sent before it counts as in use.
+  carried_bytes_min: int = CARRIED_BYTES_MIN
+  # How much of the traces is looked at while the job runs.
+  recent_rows: int = RECENT_ROWS
 
 
 class StoryBroken(Exception):
@@ -72,12 +79,15 @@ class Runner:
         Action.STOP_JOB: self._stop_job,
         Action.CUT: lambda step: self._strike(step, self._cluster.lab.cut, self._cut_kind()),
         Action.HEAL: lambda step: self._repair(step, self._cluster.lab.heal),
+        Action.SILENCE: lambda step: self._strike(step, self._cluster.lab.blackhole, "silence"),
+        Action.END_SILENCE: lambda step: self._repair(step, self._cluster.lab.unblackhole),
         Action.FAIL_NIC: lambda step: self._strike(step, self._fail_nic, "fail-nic"),
         Action.RESTORE_NIC: lambda step: self._repair(step, self._restore_nic),
         Action.KILL_DAEMON: self._kill_daemon,
         Action.START_DAEMON: self._start_daemon,
         Action.STAY: self._stay,
         Action.RECOVER: self._recover,
+        Action.REJOIN: self._rejoin,
         Action.COMPARE: self._compare,
     }
     try:
@@ -162,7 +172,7 @@ class Runner:
   # Faults.
 
   def _cut_kind(self) -> str:
-    return "link-down" if self._cluster.lab.mode == "namespaces" else "fail-nic"
+    return "fail-nic" if self._cluster.lab.mode == "loopback" else "link-down"
 
   def _fail_nic(self, rail: RailId) -> int:
     before_ns = monotonic_ns()
@@ -176,13 +186,14 @@ class Runner:
 
   def _strike(self, step: Step, break_rail: Callable[[RailId], int], kind: str) -> None:
     rail = _rail_of(step)
-    words = "link down" if kind == "link-down" else "fail-nic"
+    words = _WORDS.get(kind, kind)
     if self._job is None:
       time_ns = break_rail(rail)
       self._mark(f"{rail}: {words}, before the job starts", time_ns)
       time.sleep(0.5)
       return
     self._wait_for_mid_iteration()
+    self._job.fresh_words()
     time_ns = break_rail(rail)
     self._open_faults.append(Fault(kind, rail, self._jobs - 1, time_ns, phase=""))
     self._record.faults.append(self._open_faults[-1])
@@ -199,7 +210,7 @@ class Runner:
     while (now_ns := monotonic_ns()) - begin_ns < self._patience.hang_s * 1e9:
       job.follower.poll()
       self._check_alive()
-      strike = middle_of_iteration([row for row in job.follower.rows[-RECENT_ROWS:] if row.rank == 0])
+      strike = middle_of_iteration([row for row in job.follower.rows[-self._patience.recent_rows:] if row.rank == 0])
       if strike is not None and strike.begin_ns >= begin_ns:
         # Where iterations are shorter than the delay with which a trace is written, any moment with traffic must do.
         if now_ns <= strike.end_ns or now_ns - begin_ns > self._patience.aim_s * 1e9:
@@ -227,7 +238,7 @@ class Runner:
 
   def _check_rails_carry(self, sent: dict[str, int]) -> None:
     """A fault on a rail that carries nothing would prove nothing."""
-    idle = [rail for rail, size in sent.items() if size < CARRIED_BYTES_MIN]
+    idle = [rail for rail, size in sent.items() if size < self._patience.carried_bytes_min]
     if idle:
       self._record.problems.append(f"the plugin does not use {', '.join(idle)} of n0: nothing was sent there while healthy")
 
@@ -247,6 +258,20 @@ class Runner:
     self._listener.detail(f"at full speed again {seconds:.1f} s after the repair" if back else
                           f"not at full speed again {seconds:.1f} s after the repair")
 
+  def _rejoin(self, step: Step) -> None:
+    begin_ns = monotonic_ns()
+    before = self._cluster.lab.counters(0)
+
+    def idle() -> list[str]:
+      after = self._cluster.lab.counters(0)
+      return [rail for rail in after if after[rail].sent_bytes - before[rail].sent_bytes < self._patience.carried_bytes_min]
+
+    if self._watch("coming back", step.seconds, lambda: not idle()):
+      self._listener.detail(f"all rails of n0 carry again {(monotonic_ns() - begin_ns) / 1e9:.1f} s after the repair")
+    else:
+      self._record.problems.append(f"{', '.join(idle())} of n0 does not carry again {step.seconds:g} s after the repair")
+    self._measure_faults(monotonic_ns(), "coming back")
+
   def _watch(self, phase: str, seconds: float, done: Callable[[], bool]) -> bool:
     """Lets the job run, and notices when it dies or hangs; True: `done` ended it early."""
     job = self._require_job()
@@ -256,19 +281,20 @@ class Runner:
       job.follower.poll()
       self._check_alive()
       now_ns = monotonic_ns()
-      recent = job.follower.rows[-RECENT_ROWS:]
+      recent = job.follower.rows[-self._patience.recent_rows:]
       self._listener.tick(phase, stalls.goodput_gbps(recent, Window(now_ns - 1_000_000_000, now_ns)))
       last_ns = stalls.last_completion_ns(recent)
       if last_ns is not None and now_ns - last_ns > self._patience.hang_s * 1e9:
         raise StoryBroken(f"the job hangs{self._since_last_fault()}: no rank completed anything for {self._patience.hang_s:g} s")
-      if last_ns is not None and now_ns - last_ns > self._patience.hang_s * 1e9 / 4:
-        deadline_s = max(deadline_s, time.monotonic() + TICK_S)  # do not walk away from a job that stands still
+      if last_ns is not None and now_ns - last_ns > self._patience.standstill_s * 1e9:
+        deadline_s = max(deadline_s, time.monotonic() + TICK_S)
       if done():
         return True
     return False
 
   def _measure_faults(self, end_ns: int, phase: str, check: bool = True) -> None:
     healthy = self._record.phase(story.HEALTHY)
+    said = self._job.fresh_words() if self._job is not None and self._open_faults else ""
     for fault in self._open_faults:
       fault.phase = phase
       rows = self._record.traces[fault.job]
@@ -276,8 +302,10 @@ class Runner:
         measure(fault, rows, healthy.window, end_ns)
       if self._cluster.has_daemons:
         count_failovers(fault, self._own_events(), end_ns)
-        if check and fault.failovers == 0:
-          self._record.problems.append(f"{fault.rail}: {fault.kind}, and no job reported a failover")
+      else:
+        count_failovers_told(fault, said)
+      if check and fault.failovers == 0:
+        self._record.problems.append(f"{fault.rail}: {fault.kind}, and no job reported a failover")
       self._listener.fault_measured(fault)
     self._open_faults = []
 

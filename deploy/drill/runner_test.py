@@ -9,7 +9,7 @@ from deploy.drill.runner import Patience, Runner, middle_of_iteration
 from deploy.drill.story import Action, Step
 
 MS = 1_000_000
-QUICKLY = Patience(start_s=0.5, attach_s=0.3, stop_s=0.5, hang_s=0.6, aim_s=0.2)
+QUICKLY = Patience(start_s=0.5, attach_s=0.3, stop_s=0.5, hang_s=0.6, standstill_s=0.15, aim_s=0.2)
 
 
 class FakeFollower:
@@ -38,6 +38,7 @@ class FakeJob:
     self.follower = FakeFollower()
     self.ranks = [types.SimpleNamespace(returncode=None, last_words=lambda: "it said this")]
     self.killed = False
+    self.said = ""
 
   def dead_rank(self):
     return 0 if self.ranks[0].returncode is not None else None
@@ -58,6 +59,10 @@ class FakeJob:
   def failures(self):
     return []
 
+  def fresh_words(self):
+    said, self.said = self.said, ""
+    return said
+
 
 class FakeLab:
   mode, nodes, rails, rate_gbps = "namespaces", 1, 2, 1.0
@@ -74,6 +79,12 @@ class FakeLab:
   def heal(self, rail):
     del rail
     return monotonic_ns()
+
+  def blackhole(self, rail):
+    return self.cut(rail)
+
+  def unblackhole(self, rail):
+    return self.heal(rail)
 
   def counters(self, node):
     del node
@@ -178,6 +189,28 @@ class RunnerTest(unittest.TestCase):
     self.cluster.events = lambda node: []
     self.tell()
     self.assertEqual(self.record.problems, ["n0/rail1: link-down, and no job reported a failover"])
+
+  def test_without_daemons_the_jobs_words_count(self):
+    given_up = "R2CC: link n0/v1a -> n1/v1b given up (link down), 77 bytes replayed after 1234 us\n"
+    self.cluster.has_daemons = False
+    self.cluster.job.said = given_up  # before the fault: none of its own
+    self.cluster.lab.on_cut = lambda: setattr(self.cluster.job, "said", given_up + "R2CC: more\n")
+    self.tell(STORY[:2] + [Step(Action.SILENCE, rail=RailId(0, 1)), *STORY[3:]])
+    self.assertEqual(self.record.problems, [])
+    fault = self.record.faults[0]
+    self.assertEqual((fault.kind, fault.failovers, fault.replayed_bytes), ("silence", 1, 77))
+    self.cluster.lab.on_cut = lambda: None
+    self.tell(STORY[:4])
+    self.assertEqual(self.record.problems, ["n0/rail1: link-down, and no job reported a failover"])
+
+  def test_a_rail_that_comes_back_is_waited_for(self):
+    self.tell(STORY[:2] + [Step(Action.REJOIN, seconds=5), STORY[-1]])
+    self.assertEqual(self.record.problems, [])
+
+  def test_a_rail_that_does_not_come_back_is_a_failure(self):
+    self.cluster.lab.counters = lambda node: {"rail0": Counters(monotonic_ns(), 0), "rail1": Counters(7 << 20, 0)}
+    self.tell([STORY[0], Step(Action.REJOIN, seconds=0.3), STORY[-1]])
+    self.assertEqual(self.record.problems, ["rail1 of n0 does not carry again 0.3 s after the repair"])
 
   def test_a_rail_without_traffic_is_noticed(self):
     self.cluster.lab.counters = lambda node: {"rail0": Counters(0, 0)}

@@ -12,12 +12,15 @@ class Action(enum.Enum):
   STOP_JOB = "stop-job"
   CUT = "cut"  # the sharpest fault that the lab has: a link down, or on loopback a fail-nic
   HEAL = "heal"
+  SILENCE = "silence"  # where the lab can take a cable away without an event
+  END_SILENCE = "end-silence"
   FAIL_NIC = "fail-nic"
   RESTORE_NIC = "restore-nic"
   KILL_DAEMON = "kill-daemon"
   START_DAEMON = "start-daemon"
   STAY = "stay"  # let the job run and measure it
   RECOVER = "recover"  # let the job run until it is as fast as when healthy, or the time is over
+  REJOIN = "rejoin"  # let the job run until every rail of the first node carries its traffic; that it does not is a failure
   COMPARE = "compare"  # no job runs: half of a node's rails lost, the ring beside the degraded AllReduce
 
 
@@ -43,6 +46,8 @@ class Pace:
 
 FULL = Pace(healthy_s=4.0, fault_s=3.0, measured_s=5.0, recover_s_max=8.0, short_s=2.2)
 QUICK = Pace(healthy_s=2.5, fault_s=2.2, measured_s=2.5, recover_s_max=6.0, short_s=2.2)
+# A rail comes back within a second or two; an emulated machine on a busy one takes a multiple.
+REJOIN_S_MAX = 60.0
 
 # Names of the phases that the report's figures come from.
 HEALTHY, DEGRADED, RESTORED = "healthy", "degraded", "restored"
@@ -88,3 +93,32 @@ def tell(pace: Pace, daemons: bool, loopback: bool) -> list[Step]:
   ]
   # Where rails have no rate the processors are the limit.
   return steps if loopback else steps + [Step(Action.COMPARE)]
+
+
+def tell_verbs(pace: Pace) -> list[Step]:
+  """The story for 2 nodes of 2 RDMA rails, which have no daemons and no rate."""
+  near, far = RailId(0, 1), RailId(1, 0)
+  return [
+      Step(Action.START_JOB),
+      Step(Action.STAY, phase=HEALTHY, seconds=pace.healthy_s),
+      Step(Action.CUT, rail=near),
+      Step(Action.STAY, phase=DEGRADED, seconds=pace.measured_s),
+      Step(Action.HEAL, rail=near),
+      Step(Action.REJOIN, seconds=REJOIN_S_MAX),
+      Step(Action.STAY, phase=RESTORED, seconds=pace.measured_s),
+      Step(Action.CUT, rail=far),
+      Step(Action.STAY, phase="a cable at the other node", seconds=pace.fault_s),
+      Step(Action.HEAL, rail=far),
+      Step(Action.REJOIN, seconds=REJOIN_S_MAX),
+      Step(Action.SILENCE, rail=near),
+      Step(Action.STAY, phase="a silent rail", seconds=pace.fault_s),
+      Step(Action.END_SILENCE, rail=near),
+      Step(Action.REJOIN, seconds=REJOIN_S_MAX),
+      Step(Action.STOP_JOB),
+      Step(Action.CUT, rail=near),
+      Step(Action.START_JOB),
+      Step(Action.STAY, phase="born with a dead port", seconds=pace.short_s),
+      Step(Action.HEAL, rail=near),
+      Step(Action.STAY, phase="its port is repaired", seconds=pace.short_s),
+      Step(Action.STOP_JOB),
+  ]

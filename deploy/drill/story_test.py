@@ -8,6 +8,7 @@ def every_story():
   for pace in (story.FULL, story.QUICK):
     for daemons, loopback in ((True, False), (True, True), (False, False)):
       yield story.tell(pace, daemons, loopback), daemons
+    yield story.tell_verbs(pace), False
 
 
 class StoryTest(unittest.TestCase):
@@ -17,7 +18,7 @@ class StoryTest(unittest.TestCase):
       running = False
       for step, after in zip(steps, steps[1:]):
         running = step.action is Action.START_JOB or running and step.action is not Action.STOP_JOB
-        if running and step.action in (Action.CUT, Action.FAIL_NIC):
+        if running and step.action in (Action.CUT, Action.SILENCE, Action.FAIL_NIC):
           self.assertIs(after.action, Action.STAY)
           self.assertGreater(after.seconds, 2.0)
 
@@ -25,10 +26,10 @@ class StoryTest(unittest.TestCase):
     for steps, _ in every_story():
       broken = set()
       for step in steps:
-        if step.action in (Action.CUT, Action.FAIL_NIC):
+        if step.action in (Action.CUT, Action.SILENCE, Action.FAIL_NIC):
           self.assertNotIn(step.rail, broken)
           broken.add(step.rail)
-        if step.action in (Action.HEAL, Action.RESTORE_NIC):
+        if step.action in (Action.HEAL, Action.END_SILENCE, Action.RESTORE_NIC):
           broken.remove(step.rail)
       self.assertFalse(broken)
 
@@ -45,4 +46,4 @@ class StoryTest(unittest.TestCase):
 
   def test_fits_into_its_time(self):
     for steps, _ in every_story():
-      self.assertLess(sum(step.seconds for step in steps), 70)
+      self.assertLess(sum(step.seconds for step in steps if step.action is not Action.REJOIN), 70)

@@ -51,6 +51,7 @@ class Job:
   name: str
   ranks: list[ManagedProcess]
   follower: TraceFollower
+  heard: list[int] = dataclasses.field(default_factory=list)  # by rank, characters of standard error that fresh_words() has returned
 
   def dead_rank(self) -> int | None:
     """A rank that has ended; None: all run."""
@@ -78,6 +79,12 @@ class Job:
     except (IndexError, ValueError) as error:
       first = self.ranks[0]
       raise LabError(f"{self.name}: rank 0 ended with {first.returncode} and left no report: {first.last_words()}") from error
+
+  def fresh_words(self) -> str:
+    """What the ranks have written to standard error since the last call."""
+    texts = [process.errors() for process in self.ranks]
+    heard, self.heard = self.heard or [0] * len(texts), [len(text) for text in texts]
+    return "".join(text[begin:] for text, begin in zip(texts, heard))
 
   def failures(self) -> list[str]:
     """One line for each rank that did not end well."""

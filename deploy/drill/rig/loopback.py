@@ -7,6 +7,13 @@ from typing import Callable, Sequence
 from deploy.drill.rig.lab import Counters, LabError, RailId, monotonic_ns
 
 
+def free_port(address: str) -> int:
+  """A TCP port of a local address that nobody listens on."""
+  with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+    probe.bind((address, 0))
+    return int(probe.getsockname()[1])
+
+
 class LoopbackLab:
   """The interface of NamespaceLab where there is no interface: no shaping, no counters, no link events."""
 
@@ -47,9 +54,7 @@ class LoopbackLab:
     return list(argv)
 
   def free_port(self, node: int) -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-      probe.bind((self.management_address(node), 0))
-      return int(probe.getsockname()[1])
+    return free_port(self.management_address(node))
 
   def cut(self, rail: RailId) -> int:
     return self._call(self._break, rail)

@@ -21,11 +21,12 @@ _IFREQ_INDEX = struct.Struct("16si20x")
 
 
 class NetnsSocket:
-  """Sees and sets the interfaces of one named namespace."""
+  """Sees and sets the interfaces of one named namespace, or of the own one (None)."""
 
-  def __init__(self, namespace: str):
-    self._namespace = namespace
-    self._socket = open_in(namespace, socket.AF_INET, socket.SOCK_DGRAM)
+  def __init__(self, namespace: str | None):
+    self._where = "" if namespace is None else f" in namespace {namespace}"
+    self._socket = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) if namespace is None else
+                    open_in(namespace, socket.AF_INET, socket.SOCK_DGRAM))
 
   def close(self) -> None:
     self._socket.close()
@@ -56,7 +57,7 @@ class NetnsSocket:
     try:
       return fcntl.ioctl(self._socket, request, argument)
     except OSError as error:
-      raise LabError(f"{interface} in namespace {self._namespace}: {error.strerror}") from error
+      raise LabError(f"{interface}{self._where}: {error.strerror}") from error
 
 
 def open_in(namespace: str, family: int, kind: int, protocol: int = 0) -> socket.socket:

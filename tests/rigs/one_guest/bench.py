@@ -10,7 +10,7 @@ import sys
 
 from deploy.drill.rig.binaries import built_file
 from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
-from tests.rigs.one_guest import guest
+from deploy.drill.guest import guest
 
 _MESSAGE_BYTES = 524288  # as in write_loop.cc
 _MESSAGES = 100

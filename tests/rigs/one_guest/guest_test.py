@@ -9,10 +9,9 @@ import sys
 import tempfile
 import time
 import unittest
-from unittest import mock
 
 from deploy.drill.rig.processes import wait_until
-from tests.rigs.one_guest import guest
+from deploy.drill.guest import guest
 
 PATIENCE_S = 60  # waits end as soon as what they wait for is there
 
@@ -132,21 +131,3 @@ class GuestTest(unittest.TestCase):
   def test_rails_that_cannot_be_made_are_told(self):
     with self.assertRaisesRegex(guest.GuestError, "could not be set up: rails: the wiring is pair or bridge, not ring"):
       self._bash("true", wiring="ring")
-
-
-class MissingFeature(unittest.TestCase):
-
-  def test_what_is_missing_is_named_with_who_brings_it(self):
-    nowhere = pathlib.Path("/nowhere")
-    with mock.patch.object(guest.kernel, "FOLDER", nowhere), mock.patch.object(guest.shutil, "which", return_value="/bin/x"):
-      self.assertIn(guest.missing_feature(), ("there is no kernel in /nowhere (bazelw unpacks it on Debian)",
-                                              "there is no /etc/libibverbs.d/rxe.driver (bazelw installs it)"))
-    with mock.patch.object(guest.shutil, "which", return_value=None):
-      self.assertEqual(guest.missing_feature(), "there is no qemu-system-x86_64 (bazelw installs it)")
-
-
-class Complaints(unittest.TestCase):
-
-  def test_a_damaged_kernel_is_recognised(self):
-    log = "eth0: link up\nrefcount_t: underflow; use-after-free.\nWARNING: CPU: 0 PID: 1 at lib/refcount.c:28\nrdma_rxe: loaded\n"
-    self.assertEqual(len(guest.Result(0, "", log, pathlib.Path()).kernel_complaints()), 2)

@@ -5,7 +5,7 @@ import os
 import sys
 
 from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
-from tests.rigs.one_guest import guest
+from deploy.drill.guest import guest
 
 
 def main() -> int:

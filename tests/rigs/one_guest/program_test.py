@@ -4,7 +4,7 @@ import os
 import unittest
 
 from bazel.unittest_main import test_args
-from tests.rigs.one_guest import guest
+from deploy.drill.guest import guest
 from tests.rigs.one_guest import program_report
 
 

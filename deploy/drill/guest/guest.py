@@ -18,7 +18,7 @@ import time
 from typing import Callable, Mapping, Sequence
 
 from deploy.drill.rig.processes import ManagedProcess, Processes
-from tests.rigs.one_guest import kernel
+from deploy.drill.guest import kernel
 
 _HERE = pathlib.Path(__file__).absolute().parent
 _PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86_64", "busybox": "/bin/busybox", "modinfo": "/sbin/modinfo", "rdma": "rdma"}
@@ -39,11 +39,11 @@ def missing_feature() -> str | None:
     return f"the guest is an x86-64, this machine a {platform.machine()}"
   for name, program in _PROGRAMS.items():
     if shutil.which(program) is None:
-      return f"there is no {name} (bazelw installs it)"
+      return f"there is no {name} (R2CC's bazelw installs it)"
   if not _PROVIDERS.exists():
-    return f"there is no {_PROVIDERS} (bazelw installs it)"
+    return f"there is no {_PROVIDERS} (R2CC's bazelw installs it)"
   if not kernel.FOLDER.is_dir():
-    return f"there is no kernel in {kernel.FOLDER} (bazelw unpacks it on Debian)"
+    return f"there is no kernel in {kernel.FOLDER} (R2CC's bazelw unpacks it on Debian)"
   return None
 
 

@@ -5,7 +5,7 @@ import pathlib
 import tempfile
 import unittest
 
-from tests.rigs.one_guest import kernel
+from deploy.drill.guest import kernel
 
 
 class ElfOf(unittest.TestCase):
