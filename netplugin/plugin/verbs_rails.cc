@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "netplugin/transport/verbs/libibverbs.h"
+#include "base/core/verbs/libibverbs.h"
 #include "netplugin/transport/verbs/rail_port.h"
 #include "netplugin/transport/verbs/verbs_transport.h"
 

@@ -53,7 +53,7 @@ def sim_libraries(suffix, peers, verbs):
         deps = [
             ":network",
             ":process" + suffix,
-            "//netplugin/transport/verbs:fake_verbs",
+            "//netplugin/transport/verbs:fake_control_thread",
         ] + peers + verbs,
     )
     native.cc_library(

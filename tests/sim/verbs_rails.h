@@ -10,9 +10,9 @@
 #include <tuple>
 #include <utility>
 
-#include "netplugin/transport/verbs/fake_fabric.h"
-#include "netplugin/transport/verbs/fake_verbs.h"
-#include "netplugin/transport/verbs/faulty_verbs.h"
+#include "base/core/verbs/fake_fabric.h"
+#include "base/core/verbs/fake_verbs.h"
+#include "base/core/verbs/faulty_verbs.h"
 #include "tests/sim/process.h"
 #include "tests/sim/rail_faults.h"
 

@@ -246,7 +246,7 @@ def pure_rooms(source):
 
 
 # The one place that knows ibverbs, the stub that its test opens instead, and the library that stands before the machine's.
-KNOW_IBVERBS = ("netplugin/transport/verbs/libibverbs", "netplugin/transport/verbs/stub_libibverbs", "tests/rigs/faulty_libibverbs/")
+KNOW_IBVERBS = ("base/core/verbs/libibverbs", "base/core/verbs/stub_libibverbs", "tests/rigs/faulty_libibverbs/")
 
 
 @rule
@@ -255,7 +255,7 @@ def ibverbs(source):
   if source.is_cpp() and not source.path.startswith(KNOW_IBVERBS):
     for number, line in enumerate(source.lines, 1):
       if re.match(r"\s*#\s*include\s*<(infiniband/(verbs|mlx5dv|efadv)|rdma/\w+)\.h>", line):
-        yield number, "ibverbs outside netplugin/transport/verbs/libibverbs: use netplugin/transport/verbs/verbs.h"
+        yield number, "ibverbs outside base/core/verbs/libibverbs: use base/core/verbs/verbs.h"
 
 
 @rule

@@ -30,7 +30,7 @@ SPECIMENS = {
          "#ifndef R2CC_PLAN_PAGE_PAGE_H_\n#define R2CC_PLAN_PAGE_PAGE_H_\n#endif  // R2CC_PLAN_PAGE_PAGE_H_\n"),
     ],
     "ibverbs": [
-        ("netplugin/transport/verbs/a.cc", "#include <infiniband/verbs.h>\n", '#include "netplugin/transport/verbs/verbs.h"\n'),
+        ("netplugin/transport/verbs/a.cc", "#include <infiniband/verbs.h>\n", '#include "base/core/verbs/verbs.h"\n'),
         ("daemon/a.cc", "#include <rdma/rdma_cma.h>\n", "#include <infiniband/umad.h>\n"),
     ],
     "folders": [
@@ -52,7 +52,7 @@ SPECIMENS = {
         ("netplugin/transport/a.cc", '#include "netplugin/transport/tcp/socket.h"\n', '#include "netplugin/link/frame.h"\n'),
         ("netplugin/transport/a.cc", '#include "netplugin/plugin/calls.h"\n', '#include "netplugin/transport/links.h"\n'),
         ("netplugin/transport/tcp/a.cc", '#include "netplugin/transport/peer.h"\n', '#include "netplugin/transport/tcp/socket.h"\n'),
-        ("netplugin/transport/a.cc", '#include "netplugin/transport/verbs/verbs.h"\n', '#include "netplugin/transport/links.h"\n'),
+        ("netplugin/transport/a.cc", '#include "netplugin/transport/verbs/device.h"\n', '#include "netplugin/transport/links.h"\n'),
         ("netplugin/transport/verbs/a.cc", '#include "netplugin/transport/tcp/socket.h"\n', '#include "netplugin/transport/links.h"\n'),
         ("netplugin/transport/tcp/a.cc", '#include "netplugin/attach/attach_client.h"\n', '#include "netplugin/transport/oob.h"\n'),
         ("plan/a.cc", '#include "health/a.h"\n', '#include "plan/a.h"\n'),

@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/core/verbs/verbs.h"
 #include "netplugin/transport/verbs/control_thread.h"
 #include "netplugin/transport/verbs/gid.h"
-#include "netplugin/transport/verbs/verbs.h"
 
 namespace r2cc::net::verbs {
 

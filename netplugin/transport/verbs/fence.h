@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "base/core/clock.h"
-#include "netplugin/transport/verbs/verbs.h"
+#include "base/core/verbs/verbs.h"
 
 namespace r2cc::net::verbs {
 

@@ -4,9 +4,9 @@
 
 #include <cerrno>
 
+#include "base/core/verbs/fake_pair.h"
+#include "base/core/verbs/faulty_verbs.h"
 #include "netplugin/transport/verbs/fake_control_thread.h"
-#include "netplugin/transport/verbs/fake_pair.h"
-#include "netplugin/transport/verbs/faulty_verbs.h"
 
 namespace r2cc::net::verbs {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
+#include "base/core/verbs/verbs.h"
 #include "netplugin/rails/address.h"
-#include "netplugin/transport/verbs/verbs.h"
 
 namespace r2cc::net::verbs {
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/core/verbs/fake_fabric.h"
+#include "base/core/verbs/fake_verbs.h"
 #include "netplugin/transport/verbs/fake_control_thread.h"
-#include "netplugin/transport/verbs/fake_fabric.h"
-#include "netplugin/transport/verbs/fake_verbs.h"
 
 namespace r2cc::net::verbs {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/core/verbs/verbs.h"
 #include "netplugin/rails/rails.h"
-#include "netplugin/transport/verbs/verbs.h"
 
 namespace r2cc::net::verbs {
 

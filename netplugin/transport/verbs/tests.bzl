@@ -5,45 +5,42 @@ def unit_tests():
     for name, deps in {
         "control_thread_test": [
             ":control_thread",
-            ":fake_verbs",
+            ":fake_control_thread",
         ],
         "device_test": [
             ":device",
-            ":fake_verbs",
+            ":fake_control_thread",
         ],
-        "device_mappings_test": [":device_mappings"],
-        "device_sysfs_test": [":device_sysfs"],
-        "fake_verbs_test": [":fake_pair"],
-        "faulty_verbs_test": [":fake_pair"],
         "fence_test": [
-            ":fake_pair",
+            ":fake_control_thread",
             ":fence",
+            "//base/core/verbs:fake_pair",
         ],
         "gid_test": [":gid"],
         "grant_ring_test": [":grant_ring"],
         "link_core_test": [
-            ":fake_verbs",
+            ":fake_control_thread",
             ":verbs_transport",
         ],
         "offer_test": [":offer"],
         "queue_pair_test": [
-            ":fake_verbs",
+            ":fake_control_thread",
             ":record_channel",
         ],
         "rail_port_test": [
-            ":fake_verbs",
+            ":fake_control_thread",
             ":rail_port",
         ],
         "record_channel_test": [
-            ":fake_verbs",
+            ":fake_control_thread",
             ":record_channel",
         ],
         "region_table_test": [
-            ":fake_verbs",
+            ":fake_control_thread",
             ":region_table",
         ],
         "spare_queue_pair_test": [
-            ":fake_verbs",
+            ":fake_control_thread",
             ":spare_queue_pair",
         ],
         "tail_test": [":tail"],
@@ -52,7 +49,7 @@ def unit_tests():
         "verbs_recv_link_test": [":fake_links"],
         "verbs_send_link_test": [":fake_links"],
         "verbs_transport_test": [
-            ":fake_verbs",
+            ":fake_control_thread",
             ":verbs_transport",
         ],
     }.items():

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/core/verbs/fake_fabric.h"
+#include "base/core/verbs/fake_verbs.h"
+#include "base/core/verbs/faulty_verbs.h"
 #include "netplugin/transport/verbs/fake_control_thread.h"
-#include "netplugin/transport/verbs/fake_fabric.h"
-#include "netplugin/transport/verbs/fake_verbs.h"
-#include "netplugin/transport/verbs/faulty_verbs.h"
 
 namespace r2cc::net::verbs {
 namespace {

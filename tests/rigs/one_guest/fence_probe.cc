@@ -16,9 +16,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/core/verbs/libibverbs.h"
 #include "netplugin/transport/verbs/device.h"
 #include "netplugin/transport/verbs/fence.h"
-#include "netplugin/transport/verbs/libibverbs.h"
 #include "tests/rigs/hardware/hardware.h"
 #include "tests/rigs/one_guest/verbs_end.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "netplugin/transport/verbs/verbs.h"
+#include "base/core/verbs/verbs.h"
 
 namespace r2cc::rig {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "netplugin/transport/verbs/libibverbs.h"
+#include "base/core/verbs/libibverbs.h"
 #include "tests/rigs/one_guest/verbs_end.h"
 
 namespace r2cc::rig {

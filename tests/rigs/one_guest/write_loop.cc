@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "netplugin/transport/verbs/libibverbs.h"
+#include "base/core/verbs/libibverbs.h"
 #include "tests/rigs/one_guest/verbs_end.h"
 
 namespace r2cc::rig {

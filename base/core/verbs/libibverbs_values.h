@@ -1,12 +1,12 @@
 // Values of libibverbs' header as values of the seam, and back. For libibverbs.cc alone.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_LIBIBVERBS_VALUES_H_
-#define R2CC_NETPLUGIN_TRANSPORT_VERBS_LIBIBVERBS_VALUES_H_
+#ifndef R2CC_BASE_CORE_VERBS_LIBIBVERBS_VALUES_H_
+#define R2CC_BASE_CORE_VERBS_LIBIBVERBS_VALUES_H_
 
 #include <infiniband/verbs.h>
 
 #include <cstdint>
 
-#include "netplugin/transport/verbs/verbs.h"
+#include "base/core/verbs/verbs.h"
 
 namespace r2cc::net::verbs {
 
@@ -36,4 +36,4 @@ Subject SubjectOf(ibv_event_type type);
 
 }  // namespace r2cc::net::verbs
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_LIBIBVERBS_VALUES_H_
+#endif  // R2CC_BASE_CORE_VERBS_LIBIBVERBS_VALUES_H_

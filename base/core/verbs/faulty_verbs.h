@@ -2,8 +2,8 @@
 //
 // Faults are counted down from the moment when they are set. With the threads of the Verbs that it stands before; faults are set while
 // nobody calls.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_FAULTY_VERBS_H_
-#define R2CC_NETPLUGIN_TRANSPORT_VERBS_FAULTY_VERBS_H_
+#ifndef R2CC_BASE_CORE_VERBS_FAULTY_VERBS_H_
+#define R2CC_BASE_CORE_VERBS_FAULTY_VERBS_H_
 
 #include <cstdint>
 #include <deque>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/core/clock.h"
-#include "netplugin/transport/verbs/verbs.h"
+#include "base/core/verbs/verbs.h"
 
 namespace r2cc::net::verbs {
 
@@ -120,4 +120,4 @@ class FaultyVerbs final : public Verbs {
 
 }  // namespace r2cc::net::verbs
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_FAULTY_VERBS_H_
+#endif  // R2CC_BASE_CORE_VERBS_FAULTY_VERBS_H_

@@ -1,4 +1,4 @@
-#include "netplugin/transport/verbs/fake_verbs.h"
+#include "base/core/verbs/fake_verbs.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "netplugin/transport/verbs/fake_pair.h"
+#include "base/core/verbs/fake_pair.h"
 
 namespace r2cc::net::verbs {
 namespace {

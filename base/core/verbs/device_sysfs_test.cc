@@ -1,4 +1,4 @@
-#include "netplugin/transport/verbs/device_sysfs.h"
+#include "base/core/verbs/device_sysfs.h"
 
 #include <gtest/gtest.h>
 

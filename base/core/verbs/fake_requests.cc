@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "netplugin/transport/verbs/fake_fabric.h"
+#include "base/core/verbs/fake_fabric.h"
 
 namespace r2cc::net::verbs {
 namespace {

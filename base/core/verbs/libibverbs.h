@@ -1,29 +1,38 @@
-// The Verbs of one host on the fake fabric. One thread; nothing blocks, and what would wait for ever fails and is counted (FakeFabric).
-// Descriptors are -1: FakeFabric::OnWake() tells that there is something to look at. Numbers of queue pairs that are gone are used again
-// first, so that a user who mixes up their lives is found out.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_VERBS_H_
-#define R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_VERBS_H_
+// Verbs over libibverbs, which is opened at run time: where the machine has none, there are no devices, and that is all.
+//
+// Posts and polls go through the operations of the context that the library gave, as the calls of its header do, and through nothing else.
+// One doorbell holds for 32 requests with 64 segments between them; a longer list rings more often. A request has 64 segments at most.
+#ifndef R2CC_BASE_CORE_VERBS_LIBIBVERBS_H_
+#define R2CC_BASE_CORE_VERBS_LIBIBVERBS_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "netplugin/transport/verbs/fake_fabric.h"
-#include "netplugin/transport/verbs/verbs.h"
+#include "base/core/verbs/device_mappings.h"
+#include "base/core/verbs/verbs.h"
 
 namespace r2cc::net::verbs {
 
-class FakeVerbs final : public Verbs {
+struct LibibverbsCalls;
+
+class Libibverbs : public Verbs {
  public:
-  // What was posted and polled: for tests that count work.
-  struct Counts {
-    uint64_t sends = 0, receives = 0, send_doorbells = 0, receive_doorbells = 0, completions = 0;
+  struct Options {
+    std::string library = "libibverbs.so.1";
+    std::string sysfs = "/sys";  // names the kernel's drivers
   };
 
-  FakeVerbs(FakeFabric* fabric, int host) : fabric_(fabric), host_(host) {}
+  explicit Libibverbs(const Options& options);
+  Libibverbs() : Libibverbs(Options{}) {}
+  ~Libibverbs() override;
+  Libibverbs(const Libibverbs&) = delete;
+  Libibverbs& operator=(const Libibverbs&) = delete;
 
-  const Counts& counts() const { return counts_; }
+  // One line on why there are no devices whatever the machine has; empty: the library is there.
+  const std::string& missing() const { return missing_; }
 
-  int ForkInit() override { return 0; }
+  int ForkInit() override;
   int Devices(std::vector<DeviceInfo>* devices) override;
   int Open(const std::string& device, ContextId* context, int* async_fd) override;
   int Close(ContextId context) override;
@@ -56,19 +65,12 @@ class FakeVerbs final : public Verbs {
   int PostReceive(QueuePairId queue_pair, std::span<const ReceiveRequest> requests, size_t* posted) override;
 
  private:
-  FakeDevice* DeviceOf(ContextId context);
-  // The live queue pair; null and `*error`.
-  FakeQueuePair* Live(QueuePairId id, int* error);
-  template <typename Id>
-  Id NewId() {
-    return static_cast<Id>(++fabric_->last_id_);
-  }
-
-  FakeFabric* const fabric_;
-  const int host_;
-  Counts counts_;
+  const Options options_;
+  std::string missing_;
+  std::unique_ptr<LibibverbsCalls> library_;  // null: missing
+  DeviceMappings mappings_;
 };
 
 }  // namespace r2cc::net::verbs
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_VERBS_H_
+#endif  // R2CC_BASE_CORE_VERBS_LIBIBVERBS_H_

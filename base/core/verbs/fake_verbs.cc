@@ -1,4 +1,4 @@
-#include "netplugin/transport/verbs/fake_verbs.h"
+#include "base/core/verbs/fake_verbs.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "netplugin/transport/verbs/libibverbs.h"
+#include "base/core/verbs/libibverbs.h"
 
 #include <dlfcn.h>
 #include <endian.h>
@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "base/core/fork_guard.h"
-#include "netplugin/transport/verbs/device_sysfs.h"
-#include "netplugin/transport/verbs/libibverbs_calls.h"
-#include "netplugin/transport/verbs/libibverbs_values.h"
+#include "base/core/verbs/device_sysfs.h"
+#include "base/core/verbs/libibverbs_calls.h"
+#include "base/core/verbs/libibverbs_values.h"
 
 namespace r2cc::net::verbs {
 namespace {

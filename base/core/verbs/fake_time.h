@@ -1,7 +1,7 @@
 // Virtual time for the fake fabric: events happen in the order of their time, then in the order in which they were asked for, and every
 // decision comes from one generator. For tests; a simulation that has a time of its own implements FakeTime over it. One thread.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_TIME_H_
-#define R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_TIME_H_
+#ifndef R2CC_BASE_CORE_VERBS_FAKE_TIME_H_
+#define R2CC_BASE_CORE_VERBS_FAKE_TIME_H_
 
 #include <cstdint>
 #include <functional>
@@ -56,4 +56,4 @@ class FakeTimeline final : public FakeTime {
 
 }  // namespace r2cc::net::verbs
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_TIME_H_
+#endif  // R2CC_BASE_CORE_VERBS_FAKE_TIME_H_

@@ -1,6 +1,6 @@
 // What sysfs says of an RDMA device. Nothing that it says is needed: what is not there is empty.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_DEVICE_SYSFS_H_
-#define R2CC_NETPLUGIN_TRANSPORT_VERBS_DEVICE_SYSFS_H_
+#ifndef R2CC_BASE_CORE_VERBS_DEVICE_SYSFS_H_
+#define R2CC_BASE_CORE_VERBS_DEVICE_SYSFS_H_
 
 #include <string>
 
@@ -17,4 +17,4 @@ DeviceSysfs ReadSysfs(const std::string& sysfs, const std::string& device);
 
 }  // namespace r2cc::net::verbs
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_DEVICE_SYSFS_H_
+#endif  // R2CC_BASE_CORE_VERBS_DEVICE_SYSFS_H_

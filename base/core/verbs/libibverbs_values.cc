@@ -1,4 +1,4 @@
-#include "netplugin/transport/verbs/libibverbs_values.h"
+#include "base/core/verbs/libibverbs_values.h"
 
 #include <arpa/inet.h>
 

@@ -1,4 +1,4 @@
-#include "netplugin/transport/verbs/libibverbs_calls.h"
+#include "base/core/verbs/libibverbs_calls.h"
 
 #include <dlfcn.h>
 

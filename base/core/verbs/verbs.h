@@ -10,8 +10,8 @@
 //
 // Threads: PostSend() and PostReceive() of one queue pair, Poll() and Arm() of one completion queue: one thread at a time each, they
 // never block. Everything else: any threads at once; what is marked MAY BLOCK does, for long on a device that dies.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_H_
-#define R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_H_
+#ifndef R2CC_BASE_CORE_VERBS_VERBS_H_
+#define R2CC_BASE_CORE_VERBS_VERBS_H_
 
 #include <array>
 #include <cstddef>
@@ -290,4 +290,4 @@ class Verbs {
 
 }  // namespace r2cc::net::verbs
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_H_
+#endif  // R2CC_BASE_CORE_VERBS_VERBS_H_

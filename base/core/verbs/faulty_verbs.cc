@@ -1,4 +1,4 @@
-#include "netplugin/transport/verbs/faulty_verbs.h"
+#include "base/core/verbs/faulty_verbs.h"
 
 #include <cerrno>
 #include <utility>

@@ -1,11 +1,11 @@
-#include "netplugin/transport/verbs/faulty_verbs.h"
+#include "base/core/verbs/faulty_verbs.h"
 
 #include <gtest/gtest.h>
 
 #include <cerrno>
 #include <vector>
 
-#include "netplugin/transport/verbs/fake_pair.h"
+#include "base/core/verbs/fake_pair.h"
 
 namespace r2cc::net::verbs {
 namespace {

@@ -1,4 +1,4 @@
-#include "netplugin/transport/verbs/stub_libibverbs.h"
+#include "base/core/verbs/stub_libibverbs.h"
 
 #include <endian.h>
 #include <fcntl.h>

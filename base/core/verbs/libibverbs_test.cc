@@ -1,4 +1,4 @@
-#include "netplugin/transport/verbs/libibverbs.h"
+#include "base/core/verbs/libibverbs.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "netplugin/transport/verbs/stub_libibverbs.h"
+#include "base/core/verbs/stub_libibverbs.h"
 
 namespace r2cc::net::verbs {
 namespace {
@@ -25,7 +25,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-std::string Built(const std::string& name) { return std::filesystem::absolute("netplugin/transport/verbs/" + name); }
+std::string Built(const std::string& name) { return std::filesystem::absolute("base/core/verbs/" + name); }
 
 TEST(LibibverbsAbsentTest, AMachineWithoutTheLibraryHasNoDevicesAndSaysWhy) {
   Libibverbs verbs({.library = "libibverbs-nowhere.so.1"});

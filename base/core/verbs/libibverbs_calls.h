@@ -1,6 +1,6 @@
 // The calls of libibverbs, found by name and version in a library that was opened at run time. For libibverbs.cc alone.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_LIBIBVERBS_CALLS_H_
-#define R2CC_NETPLUGIN_TRANSPORT_VERBS_LIBIBVERBS_CALLS_H_
+#ifndef R2CC_BASE_CORE_VERBS_LIBIBVERBS_CALLS_H_
+#define R2CC_BASE_CORE_VERBS_LIBIBVERBS_CALLS_H_
 
 #include <infiniband/verbs.h>
 
@@ -43,4 +43,4 @@ struct LibibverbsCalls {
 
 }  // namespace r2cc::net::verbs
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_LIBIBVERBS_CALLS_H_
+#endif  // R2CC_BASE_CORE_VERBS_LIBIBVERBS_CALLS_H_

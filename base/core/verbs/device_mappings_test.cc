@@ -1,4 +1,4 @@
-#include "netplugin/transport/verbs/device_mappings.h"
+#include "base/core/verbs/device_mappings.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // A libibverbs.so.1 with one device that writes down what it is asked: for libibverbs_test.cc alone.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_STUB_LIBIBVERBS_H_
-#define R2CC_NETPLUGIN_TRANSPORT_VERBS_STUB_LIBIBVERBS_H_
+#ifndef R2CC_BASE_CORE_VERBS_STUB_LIBIBVERBS_H_
+#define R2CC_BASE_CORE_VERBS_STUB_LIBIBVERBS_H_
 
 #include <infiniband/verbs.h>
 
@@ -40,4 +40,4 @@ struct Stub {
 
 }  // namespace r2cc::net::verbs
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_STUB_LIBIBVERBS_H_
+#endif  // R2CC_BASE_CORE_VERBS_STUB_LIBIBVERBS_H_

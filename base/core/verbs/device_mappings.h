@@ -2,8 +2,8 @@
 //
 // Why: a forked child has copies of them, each of which keeps the device's file open, and with it the queue pairs of a process that died:
 // its peers' devices are answered as if it lived.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_DEVICE_MAPPINGS_H_
-#define R2CC_NETPLUGIN_TRANSPORT_VERBS_DEVICE_MAPPINGS_H_
+#ifndef R2CC_BASE_CORE_VERBS_DEVICE_MAPPINGS_H_
+#define R2CC_BASE_CORE_VERBS_DEVICE_MAPPINGS_H_
 
 #include <cstdint>
 #include <istream>
@@ -51,4 +51,4 @@ class DeviceMappings {
 
 }  // namespace r2cc::net::verbs
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_DEVICE_MAPPINGS_H_
+#endif  // R2CC_BASE_CORE_VERBS_DEVICE_MAPPINGS_H_

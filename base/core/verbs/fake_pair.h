@@ -1,6 +1,6 @@
 // Two hosts with a device each, and a connected queue pair between them, for tests of the fake fabric and of what stands before it.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_PAIR_H_
-#define R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_PAIR_H_
+#ifndef R2CC_BASE_CORE_VERBS_FAKE_PAIR_H_
+#define R2CC_BASE_CORE_VERBS_FAKE_PAIR_H_
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "netplugin/transport/verbs/fake_fabric.h"
-#include "netplugin/transport/verbs/fake_time.h"
-#include "netplugin/transport/verbs/fake_verbs.h"
+#include "base/core/verbs/fake_fabric.h"
+#include "base/core/verbs/fake_time.h"
+#include "base/core/verbs/fake_verbs.h"
 
 namespace r2cc::net::verbs {
 
@@ -111,4 +111,4 @@ class FakePair : public testing::Test {
 
 }  // namespace r2cc::net::verbs
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_PAIR_H_
+#endif  // R2CC_BASE_CORE_VERBS_FAKE_PAIR_H_

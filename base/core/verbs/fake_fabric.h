@@ -13,8 +13,8 @@
 // - an event of a queue pair that was read and not acknowledged keeps it from being destroyed: for ever, which is counted in hangs().
 //
 // One thread. FakeVerbs (fake_verbs.h) is what a host sees of it.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_FABRIC_H_
-#define R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_FABRIC_H_
+#ifndef R2CC_BASE_CORE_VERBS_FAKE_FABRIC_H_
+#define R2CC_BASE_CORE_VERBS_FAKE_FABRIC_H_
 
 #include <compare>
 #include <cstddef>
@@ -27,8 +27,8 @@
 #include <vector>
 
 #include "base/core/clock.h"
-#include "netplugin/transport/verbs/fake_time.h"
-#include "netplugin/transport/verbs/verbs.h"
+#include "base/core/verbs/fake_time.h"
+#include "base/core/verbs/verbs.h"
 
 namespace r2cc::net::verbs {
 
@@ -254,4 +254,4 @@ class FakeFabric {
 
 }  // namespace r2cc::net::verbs
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_FABRIC_H_
+#endif  // R2CC_BASE_CORE_VERBS_FAKE_FABRIC_H_

@@ -1,5 +1,5 @@
 // Devices, ports, events, placement. The way of a request is in fake_requests.cc.
-#include "netplugin/transport/verbs/fake_fabric.h"
+#include "base/core/verbs/fake_fabric.h"
 
 #include <algorithm>
 #include <cstring>
