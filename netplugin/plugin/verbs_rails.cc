@@ -39,12 +39,13 @@ class KnownPorts {
   KnownPorts(verbs::Verbs* verbs, std::vector<verbs::PortFacts> ports) : verbs_(verbs), ports_(std::move(ports)) {}
 
   std::string Find(const Rail& rail, uint8_t* port) {
-    auto found = verbs::PortOfRail(rail, ports_);
+    const verbs::InterfaceFacts interface = {rail.ifindex, rail.interface, rail.pci};
+    auto found = verbs::PortOfInterface(interface, ports_);
     if (!found && !rail.address.empty()) {
       // The interface may have been without an address, or the device is new.
       std::string error;
       ports_ = verbs::ListPorts(verbs_, &error);
-      found = verbs::PortOfRail(rail, ports_);
+      found = verbs::PortOfInterface(interface, ports_);
     }
     if (!found) return "";
     *port = found->port;

@@ -1,6 +1,5 @@
 #include "netplugin/transport/verbs/rail_port.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -23,30 +22,10 @@ std::vector<PortFacts> ListPorts(Verbs* verbs, std::string* error) {
     }
     DeviceLimits limits;
     verbs->QueryDevice(context, &limits);
-    for (uint8_t port = 1; port <= limits.ports; ++port) {
-      PortFacts facts{.device = device.name, .port = port, .pci = device.pci, .interface = device.interface, .interfaces = {}};
-      std::vector<GidEntry> gids;
-      verbs->QueryGids(context, port, &gids);
-      for (const GidEntry& gid : gids)
-        if (gid.interface_index != 0) facts.interfaces.push_back(gid.interface_index);
-      ports.push_back(std::move(facts));
-    }
+    for (uint8_t port = 1; port <= limits.ports; ++port) ports.push_back(ReadPortFacts(verbs, context, device, port));
     verbs->Close(context);
   }
   return ports;
-}
-
-std::optional<PortFacts> PortOfRail(const Rail& rail, std::span<const PortFacts> ports) {
-  if (rail.ifindex == 0) return std::nullopt;
-  for (const PortFacts& port : ports)
-    if (std::count(port.interfaces.begin(), port.interfaces.end(), static_cast<uint32_t>(rail.ifindex)) > 0) return port;
-  for (const PortFacts& port : ports)
-    if (!port.interface.empty() && port.interface == rail.interface) return port;
-  if (rail.pci.empty()) return std::nullopt;
-  const auto same = [&](const PortFacts& port) { return port.pci == rail.pci; };
-  if (std::count_if(ports.begin(), ports.end(), same) != 1) return std::nullopt;
-  const PortFacts& port = *std::find_if(ports.begin(), ports.end(), same);
-  return port.interfaces.empty() ? std::optional(port) : std::nullopt;
 }
 
 }  // namespace r2cc::net::verbs

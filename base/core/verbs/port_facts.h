@@ -1,0 +1,41 @@
+// Which port of which RDMA device stands behind a network interface.
+#ifndef R2CC_BASE_CORE_VERBS_PORT_FACTS_H_
+#define R2CC_BASE_CORE_VERBS_PORT_FACTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/core/verbs/verbs.h"
+
+namespace r2cc::net::verbs {
+
+// A port, and what it says of the network interfaces that it stands behind.
+struct PortFacts {
+  std::string device;
+  uint8_t port = 1;
+  std::string pci;                   // of the device
+  std::string interface;             // of soft-RoCE
+  std::vector<uint32_t> interfaces;  // of its GIDs, by index; none while these have no address
+
+  friend bool operator==(const PortFacts&, const PortFacts&) = default;
+};
+
+// Of a device that is open. What cannot be read stays empty. MAY BLOCK.
+PortFacts ReadPortFacts(Verbs* verbs, ContextId context, const DeviceInfo& device, uint8_t port);
+
+struct InterfaceFacts {
+  int index = 0;  // 0: there is none
+  std::string name;
+  std::string pci;  // its PCI function: "0000:81:00.0"; empty: none
+};
+
+// The port whose GIDs are of the interface, or that was made on it; else the only port of the interface's PCI function, as long as its
+// GIDs name no interface, as on InfiniBand. Nothing: the interface has no RDMA device. Pure.
+std::optional<PortFacts> PortOfInterface(const InterfaceFacts& interface, std::span<const PortFacts> ports);
+
+}  // namespace r2cc::net::verbs
+
+#endif  // R2CC_BASE_CORE_VERBS_PORT_FACTS_H_
