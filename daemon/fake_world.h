@@ -18,6 +18,7 @@
 #include "health/io/fake_datagram.h"
 #include "health/io/fake_fabric.h"
 #include "health/io/fake_link_watch.h"
+#include "health/io/fake_rdma_watch.h"
 #include "health/io/fake_sysfs.h"
 #include "health/io/topology.h"
 
@@ -47,6 +48,7 @@ class FakeWorld {
     world.sysfs = &sysfs_;
     world.datagrams = &datagrams_;
     world.fabric = &fabric_;
+    world.rdma = &rdma_;
     world.topology = &topology_;
     world.addresses = &addresses_;
     world.files = &files_;
@@ -78,6 +80,7 @@ class FakeWorld {
   health::FakeDatagramNet net_{&core_};
   health::FakeDatagrams datagrams_{&net_};
   health::FakeFabric fabric_;
+  health::FakeRdmaWatch rdma_;
   const health::FakeTopology topology_;
   FakeAddresses addresses_{{{"eth0", {"10.0.0.1"}}, {"eth1", {"10.0.1.1"}}}};
   bool eth1_up_ = true;  // when a daemon is made

@@ -72,6 +72,11 @@ void LocalHealth::Handle(const health::Evidence& evidence) {
   TellFlaps(evidence);
 }
 
+void LocalHealth::Look(const std::string& nic) {
+  link_probe_.Refresh();
+  sysfs_probe_.Look(nic);
+}
+
 void LocalHealth::SetRate(const std::string& nic, uint64_t rate_bits_per_s) {
   Settle(health_.SetRate(nic, rate_bits_per_s, seams_.executor->Now()));
 }

@@ -57,6 +57,9 @@ class LocalHealth {
     for (const auto& one : evidence) Handle(one);
   }
 
+  // Something happened to a NIC: asks its kernel at once.
+  void Look(const std::string& nic);
+
   // What the configuration says that a NIC runs at; 0: what its kernel says.
   void SetRate(const std::string& nic, uint64_t rate_bits_per_s);
   // A NIC has got another address.

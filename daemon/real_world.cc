@@ -1,5 +1,6 @@
 #include "daemon/real_world.h"
 
+#include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -8,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/core/check.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "daemon/rpc/etcd_store.h"
 #include "daemon/rpc/grpc_store.h"
@@ -64,6 +66,12 @@ RealWorld::RealWorld(const LoadedConfig& loaded, ConfigLoader* loader, const All
       links_(loop),
       datagrams_(loop),
       fabric_(loop),
+      rdma_thread_("r2ccd-rdma"),
+      rdma_({&verbs_, loop, &rdma_thread_.loop(),
+             [loop](int fd, std::function<void()> readable) {
+               return loop->AddFd(fd, EPOLLIN, [readable = std::move(readable)](uint32_t) { readable(); });
+             },
+             [loop](int fd) { loop->RemoveFd(fd); }}),
       page_(std::move(page)),
       jobs_(loop, loaded.config.attach_socket(), page_->fd(), loaded.config.attach),
       roles_(loaded.roles()),
@@ -86,6 +94,10 @@ World RealWorld::world() {
   world.sysfs = &sysfs_;
   world.datagrams = &datagrams_;
   world.fabric = &fabric_;
+  if (verbs_.missing().empty())
+    world.rdma = &rdma_;
+  else
+    LogInfo(verbs_.missing());
   world.topology = &topology_;
   world.addresses = &addresses_;
   world.files = &files_;

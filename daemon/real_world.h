@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/core/verbs/libibverbs.h"
 #include "base/event_loop.h"
 #include "daemon/config/config.h"
 #include "daemon/io/addresses.h"
@@ -29,6 +30,7 @@
 #include "health/io/sysfs.h"
 #include "health/io/udp_datagram.h"
 #include "health/io/umad_fabric.h"
+#include "health/io/verbs_rdma_watch.h"
 
 namespace r2cc::daemon {
 
@@ -72,6 +74,9 @@ class RealWorld {
   const health::RealSysfs sysfs_;
   health::UdpDatagrams datagrams_;
   health::UmadFabric fabric_;
+  net::verbs::Libibverbs verbs_;
+  ScopedLoopThread rdma_thread_;
+  health::VerbsRdmaWatch rdma_;
   const health::HwlocTopology topology_;
   OsAddresses addresses_;
   OsFiles files_;

@@ -37,11 +37,14 @@ Wiring::Wiring(Config config, World world)
               [this](const std::string& nic) { operator_.OnDrillEnd(nic); },
               [this](const std::string& nic, const health::PortFacts& facts) {
                 fabric_.OnFacts(nic, facts);
+                rdma_.OnFacts(nic, facts);
                 FollowAddresses();
               }}),
       fabric_(config_.node, world_.fabric, world_.core, [this](uint64_t port_guid) { return NicWithGuid(port_guid); },
               {[this](const health::Evidence& evidence) { local_.Handle(evidence); },
                [this](const health::NicKey& nic, const std::string& text) { reporter_.TellFabric(nic, text); }}),
+      rdma_(config_.node, NicIdentities(), world_.rdma, world_.core,
+            {[this](const health::Evidence& evidence) { local_.Handle(evidence); }, [this](const std::string& nic) { local_.Look(nic); }}),
       rails_(config_.node, NicIdentities(), world_.new_probe_secret, Cables(), &cluster_, {world_.core, world_.datagrams},
              {[this](const health::Evidence& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); }}),
       peer_set_(config_, world_.incarnation, &cluster_, &reporter_,
@@ -163,6 +166,7 @@ absl::Status Wiring::Start() {
   operator_.Save(nullptr);
   ReadTopology();
   if (auto status = local_.Start(); !status.ok()) return status;
+  rdma_.Start();
   Advance();
   if (auto status = world_.jobs->Start(jobs_.Callbacks()); !status.ok()) return status;
   world_.peers->Start(&broadcaster_, peer_set_.PeerCallbacks());

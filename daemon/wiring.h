@@ -51,9 +51,11 @@
 #include "health/io/datagram.h"
 #include "health/io/fabric.h"
 #include "health/io/link_watch.h"
+#include "health/io/rdma_watch.h"
 #include "health/io/sysfs.h"
 #include "health/io/topology.h"
 #include "health/probe/fabric_probe.h"
+#include "health/probe/rdma_probe.h"
 #include "health/view/cluster_view.h"
 
 namespace r2cc::daemon {
@@ -68,6 +70,7 @@ struct World {
   const health::Sysfs* sysfs = nullptr;
   health::Datagrams* datagrams = nullptr;
   health::Fabric* fabric = nullptr;
+  health::RdmaWatch* rdma = nullptr;                 // null: there are no RDMA devices
   const health::TopologySource* topology = nullptr;  // asked on `disk`
   Addresses* addresses = nullptr;
   Files* files = nullptr;
@@ -169,6 +172,7 @@ class Wiring {
   health::ClusterView cluster_;
   LocalHealth local_;
   health::FabricProbe fabric_;
+  health::RdmaProbe rdma_;
   RailWatch rails_;
   PeerSet peer_set_;
   PlanPublisher publisher_;

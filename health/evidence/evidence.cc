@@ -31,6 +31,9 @@ const char* EvidenceKindName(EvidenceKind kind) {
     case EvidenceKind::kRailDoubtful: return "rail-doubtful";
     case EvidenceKind::kFabricGone: return "fabric-gone";
     case EvidenceKind::kFabricBack: return "fabric-back";
+    case EvidenceKind::kRdmaDown: return "rdma-down";
+    case EvidenceKind::kRdmaUp: return "rdma-up";
+    case EvidenceKind::kRdmaEvent: return "rdma-event";
   }
   return "unknown";
 }

@@ -55,8 +55,12 @@ enum class EvidenceKind : uint8_t {
   // What the subnet manager of an InfiniBand fabric says of the NIC's port, of any node. This makes suspect: the own kernel decides.
   kFabricGone,  // it left the fabric; detail: the notice
   kFabricBack,
+  // What the RDMA device behind the NIC says of its port. This degrades: the interface decides whether the NIC carries anything at all.
+  kRdmaDown,   // it was active and is not; detail: why
+  kRdmaUp,     // it is active
+  kRdmaEvent,  // something happened to it; value: how often since it was told before; detail: what, the last time; for the record
 };
-constexpr int kEvidenceKinds = static_cast<int>(EvidenceKind::kFabricBack) + 1;
+constexpr int kEvidenceKinds = static_cast<int>(EvidenceKind::kRdmaEvent) + 1;
 
 // Of kLinkDown: there is no such interface, so the want of a cable is no excuse.
 constexpr int64_t kLinkGone = 1;

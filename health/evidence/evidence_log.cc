@@ -17,6 +17,7 @@ int QuestionOf(EvidenceKind kind) {
     case EvidenceKind::kPeerNicBack: return static_cast<int>(EvidenceKind::kPeerNicFailed);
     case EvidenceKind::kRailAnswers: return static_cast<int>(EvidenceKind::kRailSilent);
     case EvidenceKind::kFabricBack: return static_cast<int>(EvidenceKind::kFabricGone);
+    case EvidenceKind::kRdmaUp: return static_cast<int>(EvidenceKind::kRdmaDown);
     case EvidenceKind::kPathBack: return static_cast<int>(EvidenceKind::kPathBroken);
     default: return static_cast<int>(kind);
   }

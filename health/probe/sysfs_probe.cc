@@ -66,6 +66,10 @@ SysfsProbe::~SysfsProbe() { executor_->Cancel(timer_); }
 
 void SysfsProbe::Start() { Sample(); }
 
+void SysfsProbe::Look(const std::string& nic) {
+  if (const auto port = ports_.find(nic); port != ports_.end()) SamplePort(nic, &port->second);
+}
+
 void SysfsProbe::SetIfindex(const std::string& nic, int ifindex) {
   const auto port = ports_.find(nic);
   if (port == ports_.end()) return;

@@ -63,6 +63,9 @@ class SysfsProbe {
   // Takes the first sample now and then one per interval.
   void Start();
 
+  // Takes one of this NIC now: something has happened to it.
+  void Look(const std::string& nic);
+
   // What the link watch knows of a NIC's interface, at each change of it: it came, went, or has another index. If /sys shows another index
   // it is not the same interface, and its samples are not used.
   void SetIfindex(const std::string& nic, int ifindex);

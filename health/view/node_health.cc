@@ -130,6 +130,9 @@ void NodeHealth::Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange
     case EvidenceKind::kFabricGone:
     case EvidenceKind::kRailDoubtful: return JudgeComplaint(nic, evidence, changes);
     case EvidenceKind::kFabricBack: return Forgive(nic, evidence.peer, changes);
+    case EvidenceKind::kRdmaDown:
+    case EvidenceKind::kRdmaUp: return JudgeRdma(nic, evidence, changes);
+    case EvidenceKind::kRdmaEvent:
     case EvidenceKind::kCarrierFlips:  // for the record: the link's state decides
     case EvidenceKind::kLinkBounces:
     case EvidenceKind::kPeerNicFailed:
@@ -172,6 +175,12 @@ void NodeHealth::JudgeErrors(Nic* nic, const Evidence& evidence, std::vector<Nic
   if (evidence.value < kErrorsLimitPermille) return;
   nic->errors_complaint = evidence.detail;
   nic->errors_until = now_ + policy_.errors_clear;
+  FeedImpairments(nic, changes);
+}
+
+// Never more than DEGRADED: TCP may go on over the interface, and jobs that use the device hear it from the device.
+void NodeHealth::JudgeRdma(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
+  nic->rdma_complaint = evidence.kind == EvidenceKind::kRdmaDown ? evidence.detail : "";
   FeedImpairments(nic, changes);
 }
 
@@ -244,7 +253,7 @@ void NodeHealth::Feed(Nic* nic, NicEvent event, const std::string& cause, std::v
 
 void NodeHealth::FeedImpairments(Nic* nic, std::vector<NicChange>* changes) {
   std::string causes;
-  for (const std::string& cause : {nic->rate_complaint, nic->errors_complaint, PathReason(*nic), SlowReason(*nic)})
+  for (const std::string& cause : {nic->rate_complaint, nic->errors_complaint, nic->rdma_complaint, PathReason(*nic), SlowReason(*nic)})
     if (!cause.empty()) causes += (causes.empty() ? "" : "; ") + cause;
   Feed(nic, causes.empty() ? NicEvent::kUnimpaired : NicEvent::kImpaired, causes, changes);
 }

@@ -98,6 +98,7 @@ class NodeHealth {
     uint64_t best_rate_bits_per_s = 0;
     std::string rate_complaint;                  // empty: none
     std::string errors_complaint;                // empty: none
+    std::string rdma_complaint;                  // empty: none
     Nanos errors_until = 0;                      // when errors_complaint is dropped
     std::map<NicKey, std::string> broken_paths;  // by the other end
     std::map<NicKey, Slow> slow;                 // what jobs say, by the other end of the link; an empty key: not known
@@ -109,6 +110,7 @@ class NodeHealth {
   void JudgeLinkDown(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeRate(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void CompareRate(Nic* nic, std::vector<NicChange>* changes);
+  void JudgeRdma(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeErrors(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeSlow(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeComplaint(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);

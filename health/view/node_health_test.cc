@@ -342,6 +342,7 @@ TEST_F(NodeHealthTest, RandomEvidence) {
       See(EvidenceKind::kRate, nic, INT64_MAX);
       See(EvidenceKind::kLinkUp, nic);
       See(EvidenceKind::kRailAnswers, nic);
+      See(EvidenceKind::kRdmaUp, nic);
       for (const std::string node : {"n0", "n1", "n2"})
         for (const std::string other : {"r0", "r1"}) See(EvidenceKind::kPathBack, nic, 0, "", {node, other});
     }

@@ -34,7 +34,7 @@ enum class Call : uint8_t {
   kPoll,
 };
 
-class FaultyVerbs final : public Verbs {
+class FaultyVerbs : public Verbs {
  public:
   explicit FaultyVerbs(Verbs* under) : under_(under) {}
 

@@ -1,0 +1,91 @@
+// The RDMA probe: what RDMA devices say of the ports behind this node's NICs becomes evidence.
+//
+// An event is told at once, for the record, and has the NIC's link and files looked at. Whether the port is active is judged by what the
+// device answers, when that has held for a moment: mostly the link went down with it, and explains it.
+#ifndef R2CC_HEALTH_PROBE_RDMA_PROBE_H_
+#define R2CC_HEALTH_PROBE_RDMA_PROBE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/executor.h"
+#include "health/evidence/nic_identity.h"
+#include "health/io/port_facts.h"
+#include "health/io/rdma_watch.h"
+#include "health/probe/sink.h"
+
+namespace r2cc::health {
+
+// How long a port is to be in another state before that is told. The kernel tells of a link that went down with it within milliseconds.
+constexpr Nanos kRdmaSettle = 20 * kNanosPerMs;
+// Events of one NIC are told at most this often; those in between are counted, and told together.
+constexpr Nanos kRdmaEventInterval = kNanosPerSecond;
+
+// Runs on `executor`.
+class RdmaProbe {
+ public:
+  struct Outputs {
+    EvidenceSink evidence;
+    // The NIC's link and its files may say something else now: look at them.
+    std::function<void(const std::string& nic)> look;
+  };
+
+  // `watch` and `executor` outlive the probe. `watch` may be null: there are no devices.
+  RdmaProbe(std::string node, const std::vector<NicIdentity>& nics, RdmaWatch* watch, Executor* executor, Outputs outputs);
+  ~RdmaProbe();
+  RdmaProbe(const RdmaProbe&) = delete;
+  RdmaProbe& operator=(const RdmaProbe&) = delete;
+
+  void Start();
+
+  // What the sysfs probe read of one of this node's NICs, each time: by it the NIC's port is found.
+  void OnFacts(const std::string& nic, const PortFacts& facts);
+
+ private:
+  struct State {
+    bool active = false;
+    std::string why;  // it is not
+
+    friend bool operator==(const State&, const State&) = default;
+  };
+  struct Nic {
+    std::string interface;  // empty: an InfiniBand port that is known by its GUID, or an address alone
+    PortFacts facts;        // as last read
+    std::string device;     // behind it; empty: none yet
+    uint8_t port = 0;
+    bool told = false;  // anything of its port: one that was never active is no fault
+    State state;        // as told
+    State next;         // to be told when it has held
+    TimerId settling = 0;
+    uint64_t rate_bits_per_s = 0;  // as told
+    int events = 0;                // to be told, the last of them:
+    std::string event;
+    TimerId telling = 0;
+  };
+
+  void OnEvent(const std::string& device, uint8_t port, net::verbs::AsyncKind kind);
+  void OnPorts(const std::string& device, const std::vector<RdmaPort>& ports);
+  void Judge(const std::string& name, Nic* nic);
+  // Which port the NIC has; it keeps the one that it had while there is no other.
+  void Match(Nic* nic) const;
+  const RdmaPort* PortOf(const Nic& nic) const;
+  State StateOf(const Nic& nic) const;
+  void TellState(const std::string& name, Nic* nic, const State& state);
+  void TellRate(const std::string& name, Nic* nic);
+  void TellEvents(const std::string& name, Nic* nic);
+  void Tell(const std::string& nic, EvidenceKind kind, int64_t value, const std::string& detail);
+
+  const std::string node_;
+  RdmaWatch* const watch_;
+  Executor* const executor_;
+  const Outputs outputs_;
+  std::map<std::string, Nic> nics_;                       // by name
+  std::map<std::string, std::vector<RdmaPort>> devices_;  // by name
+};
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_PROBE_RDMA_PROBE_H_
