@@ -121,6 +121,8 @@ def judge(record: Record, jobs_expected: int) -> list[str]:
       reasons.append(f"{job}: {report.get('wrong_elements')} wrong elements")
     if report.get("late_writes") != 0:
       reasons.append(f"{job}: {report.get('late_writes')} late writes into buffers that were done")
+    if record.mode == "verbs" and str(report.get("devices")).count("(RDMA, ") != report.get("channels"):
+      reasons.append(f"{job}: not all of its rails went by RDMA: {report.get('devices')}")
     if report.get("pass") is not True:
       reasons.append(f"{job}: r2cc-perf says that it did not pass")
   if len(record.reports) < jobs_expected:

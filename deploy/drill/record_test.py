@@ -43,6 +43,13 @@ class Judge(unittest.TestCase):
       del record.reports[0][key]
       self.assertEqual(len(judge(record, 1)), 1, key)
 
+  def test_rails_of_a_guest_go_by_rdma(self):
+    for devices, reasons in (("v0a (RDMA, rxe0a), v1a (RDMA, rxe1a)", 0), ("v0a (RDMA, rxe0a), v1a", 1), (None, 1)):
+      record = passed_record()
+      record.mode = "verbs"
+      record.reports[0] |= {"channels": 2, "devices": devices}
+      self.assertEqual(len(judge(record, 1)), reasons, devices)
+
   def test_fails_a_phase_without_progress(self):
     record = passed_record()
     record.phases.append(Phase("stuck", 0, Window(16 * S, 18 * S)))

@@ -193,7 +193,8 @@ bool ParseOptions(int argc, char** argv, const Environment& environment, Options
       "Examples:\n"
       "  r2cc-perf --plugin libnccl-net-r2cc.so --ranks 4 -b 8 -e 64M -f 4\n"
       "  r2cc-perf alltoall --plugin libnccl-net-r2cc.so --rank 1 --nranks 4 --root 10.0.0.1:7500 -b 64M --seconds 60 --json\n"
-      "  srun r2cc-perf --plugin libnccl-net-r2cc.so --root node1:7500 -b 64M\n");
+      "  srun r2cc-perf --plugin libnccl-net-r2cc.so --root node1:7500 -b 64M\n"
+      "  R2CC_TRANSPORT=verbs R2CC_RAILS=eth1,eth2 r2cc-perf --plugin libnccl-net-r2cc.so --rank 0 --nranks 2 --root node1:7500\n");
   app.set_version_flag("--version", VersionText("r2cc-perf", {{"net table", 8, 8}, {"net table", 11, 11}}));
   AddHelpJson(&app);
   Text text;

@@ -49,9 +49,9 @@ std::string JsonRow(const Row& row) {
 }  // namespace
 
 std::string TableHeader(const Options& options, const RunInfo& info) {
-  std::string text =
-      Format("# r2cc-perf %s: %d ranks, %d channels, %s/%s (table v%d), devices %s\n#\n", CollectiveName(options.collective), options.ranks,
-             info.channels, options.collnet ? "COLLNET" : "NET", info.net_name.c_str(), info.net_version, info.devices.c_str());
+  std::string text = Format("# r2cc-perf %s: %d ranks, %d channels, %s/%s (table v%d), devices ", CollectiveName(options.collective),
+                            options.ranks, info.channels, options.collnet ? "COLLNET" : "NET", info.net_name.c_str(), info.net_version) +
+                     info.devices + "\n#\n";
   text += Format("# %10s %12s %9s %7s %9s %8s %8s %7s\n", "size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong");
   text += Format("# %10s %12s %9s %7s %9s %8s %8s\n", "(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)");
   return text;

@@ -14,7 +14,7 @@ struct RunInfo {
   std::string net_name;
   int net_version = 0;
   int channels = 0;
-  std::string devices;  // "eth0, eth1"
+  std::string devices;  // "eth0, eth1 (RDMA, mlx5_0)": what the plugin calls them
 };
 
 std::string TableHeader(const Options& options, const RunInfo& info);

@@ -97,11 +97,13 @@ Result CallDevices(int* count) {
 
 Result CallDevice(int index, Device* device) {
   return Guarded([&] {
-    const std::vector<Rail>& rails = Process::Get().rails();
+    const Process& process = Process::Get();
+    const std::vector<Rail>& rails = process.rails();
     if (index < 0 || static_cast<size_t>(index) >= rails.size())
       return Refuse(Result::kInvalidArgument, "R2CC: there is no device " + std::to_string(index));
     const Rail& rail = rails[static_cast<size_t>(index)];
-    *device = {rail.name.c_str(), rail.pci_path.empty() ? nullptr : rail.pci_path.c_str(), rail.guid, rail.speed_mbps};
+    *device = {process.device_name(rail.index).c_str(), rail.pci_path.empty() ? nullptr : rail.pci_path.c_str(), rail.guid,
+               rail.speed_mbps};
     return Result::kSuccess;
   });
 }

@@ -96,6 +96,7 @@ abi::Result Process::StartLocked() {
   std::atexit(AtExit);
   Log(LogLevel::kInfo, "R2CC: " + Version());
   Log(LogLevel::kInfo, engine_->DescribeRails());
+  for (size_t rail = 0; rail < rails_.size(); ++rail) device_names_.push_back(engine_->RailName(rail));
   return abi::Result::kSuccess;
 }
 

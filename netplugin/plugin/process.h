@@ -37,6 +37,8 @@ class Process {
   void RemoveContext();
 
   const std::vector<Rail>& rails() const { return rails_; }
+  // What NCCL calls each of them: with the RDMA device that it goes by, as the process found it at its start.
+  const std::string& device_name(size_t rail) const { return device_names_[rail]; }
   Engine& engine() { return *engine_; }
   Nanos Now() const { return clock_.Now(); }
   // R2CC_DEADLINE_MS.
@@ -64,6 +66,7 @@ class Process {
   std::atomic<LogLevel> level_{LogLevel::kWarn};
   std::atomic<int> contexts_{0};
   std::vector<Rail> rails_;
+  std::vector<std::string> device_names_;
   std::unique_ptr<Engine> engine_;
   SteadyClock clock_;
   Nanos deadline_ = 0;

@@ -79,8 +79,9 @@ class Engine {
   std::unique_ptr<SendComm> Connect(const Handle& handle, uint16_t local_rail, std::string* error);
 
   size_t rails() const { return parts_.rails.size(); }
-  // One line: by what each rail goes. Before flows are made.
+  // By what rails go: one line for all, and the name of each (RailTransports::NameOf). Before flows are made.
   std::string DescribeRails() const { return transports_.Describe(parts_.rails); }
+  std::string RailName(size_t rail) const { return transports_.NameOf(parts_.rails[rail]); }
   // What this node's rails that are up carry together. Any thread.
   uint64_t UsableBytesPerSecond() const;
 

@@ -73,14 +73,16 @@ bool RailTransports::ListenAgain(TransportKind kind, const Rail& rail, const Log
   return false;
 }
 
+std::string RailTransports::NameOf(const Rail& rail) const {
+  std::string text = rail.name;
+  for (const auto& other : others_)
+    if (const std::string name = other->NameOf(static_cast<uint16_t>(rail.index)); !name.empty()) text += " (RDMA, " + name + ")";
+  return text;
+}
+
 std::string RailTransports::Describe(const std::vector<Rail>& rails) const {
   std::string line = "R2CC: rails";
-  for (const Rail& rail : rails) {
-    line += (rail.index == 0 ? " " : ", ") + rail.name;
-    for (const auto& other : others_)
-      if (const std::string name = other->NameOf(static_cast<uint16_t>(rail.index)); !name.empty()) line += " (RDMA, " + name + ")";
-    if (!rail.up) line += " (down)";
-  }
+  for (const Rail& rail : rails) line += (rail.index == 0 ? " " : ", ") + NameOf(rail) + (rail.up ? "" : " (down)");
   return line;
 }
 

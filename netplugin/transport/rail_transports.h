@@ -50,6 +50,8 @@ class RailTransports {
   bool Listen(const Rail& rail, const LogFn& log, std::vector<RailEndpoint>* endpoints, std::string* error);
   // On one of those. True: its endpoint is another than before.
   bool ListenAgain(TransportKind kind, const Rail& rail, const LogFn& log, std::vector<RailEndpoint>* endpoints);
+  // The rail, and the device behind it if it has one: "eth0 (RDMA, mlx5_0)".
+  std::string NameOf(const Rail& rail) const;
   // One line that says by what each rail goes.
   std::string Describe(const std::vector<Rail>& rails) const;
 

@@ -50,9 +50,13 @@ TEST_F(RailsInGuest, EveryByteIsRightWithoutATcpRail) {
        {std::vector<std::string>{"all_reduce", "-b", "4", "-e", "1M", "-f", "64", "-n", "2", "-w", "0"},
         {"sendrecv", "-b", "0", "-e", "512K", "-i", "256K", "-n", "1", "-w", "0"},
         {"alltoall", "-b", "300000", "-n", "1", "-w", "0"}}) {
-    RankPair job({.arguments = arguments, .environment = {{"R2CC_TRANSPORT", "verbs"}}, .of_rank = {}});
+    std::vector<std::string> with_json = arguments;
+    with_json.push_back("--json");
+    RankPair job({.arguments = with_json, .environment = {{"R2CC_TRANSPORT", "verbs"}}, .of_rank = {}});
     EXPECT_TRUE(job.EndedWell()) << arguments[0];
-    EXPECT_THAT(job.Said(0), HasSubstr("R2CC: rails v0a (RDMA, rxe0a), v1a (RDMA, rxe1a)"));
+    // The plugin's log, r2cc-perf's table and its JSON.
+    for (const char* const before : {"R2CC: rails ", ", devices ", "\"devices\":\""})
+      EXPECT_THAT(job.Said(0), HasSubstr(before + std::string("v0a (RDMA, rxe0a), v1a (RDMA, rxe1a)")));
   }
 }
 
