@@ -1,4 +1,4 @@
-"""One emulated machine with both nodes in it: soft-RoCE devices over cables that can be pulled. No KVM, no root.
+"""An emulated machine, by itself with both nodes in it: soft-RoCE devices over cables that can be pulled. No KVM, no root.
 
 The guest sees the host's files, read-only beneath a layer in memory, so a command is given by its path on the host. It has one processor on
 purpose: with two, soft-RoCE of Linux 6.1 damages its kernel when a queue pair is reset.
@@ -52,6 +52,16 @@ class GuestError(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
+class Hardware:
+  """What a guest has beside processor, memory and the host's files. By itself: nothing, as its rails are made of veth devices."""
+  # Run as root in the guest with the words that Guest was given, before the command: makes the rails.
+  script: pathlib.Path = _HERE / "rails.sh"
+  arguments: tuple[str, ...] = ()  # of QEMU
+  descriptors: tuple[int, ...] = ()  # that QEMU has from us
+  modules: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
 class Result:
   """How a command in the guest ended."""
   status: int
@@ -90,13 +100,15 @@ class _Follower:
 
 
 class Guest:
-  """A context manager: nothing of a guest outlives it, neither process nor file.
+  """A context manager: nothing of a guest outlives it, neither process nor file. It runs one command at a time: run(), or begin(),
+  goes_on() until that is false, and result().
 
   `show` is given each line of progress and of the command's output as it comes; by default it is printed with the seconds since the start.
   """
 
-  def __init__(self, rails: int = 2, wiring: str = "pair", show: Callable[[str], None] | None = None, ready_s: float = _READY_S):
-    self._rails, self._wiring, self._ready_s = rails, wiring, ready_s
+  def __init__(self, rails: int = 2, wiring: str = "pair", show: Callable[[str], None] | None = None, ready_s: float = _READY_S,
+               hardware: Hardware = Hardware()):
+    self._rails, self._wiring, self._ready_s, self._hardware = rails, wiring, ready_s, hardware
     self._show = show or self._print
     self._start_s = time.monotonic()
 
@@ -113,6 +125,18 @@ class Guest:
 
   def run(self, argv: Sequence[str | pathlib.Path], environment: Mapping[str, str] | None = None, limit_s: float = 120) -> Result:
     """Boots, runs `argv` as root in the guest for `limit_s` at most, and powers off. GuestError: it did not end by itself."""
+    self.begin(argv, environment, limit_s)
+    while self.goes_on():
+      time.sleep(_POLL_S)
+    return self.result()
+
+  @property
+  def out(self) -> pathlib.Path:
+    """The folder of the command that runs: what it leaves there is seen while it runs."""
+    return self._folder / "shared/out"
+
+  def begin(self, argv: Sequence[str | pathlib.Path], environment: Mapping[str, str] | None = None, limit_s: float = 120) -> None:
+    """The first part of run()."""
     self._start_s = time.monotonic()
     shared = self._folder / "shared"
     shutil.rmtree(shared, ignore_errors=True)
@@ -123,11 +147,41 @@ class Guest:
     (shared / "command").write_text(exports + "exec " + shlex.join(str(word) for word in argv) + "\n", encoding="utf-8")
     self._build_root()
     self._show("boot")
-    machine = self._start(shared)
-    self._follow(machine, shared, limit_s)
+    self._machine = self._start(shared)
+    self._console, self._output = _Follower(self._folder / "console"), _Follower(shared / "output")
+    self._phase, self._limit_s, self._deadline_s = "boots", limit_s, self._start_s + self._ready_s
+
+  def goes_on(self) -> bool:
+    """Shows what has come since; False: the machine is off. GuestError: it takes too long, and is stopped."""
+    over = not self._machine.is_alive()
+    now_s = time.monotonic()
+    for line in (line for text in self._console.lines() for line in _console_lines(text)):
+      if line.startswith("@@failed"):
+        self.kill()
+        raise GuestError(f"the guest could not be set up: {line.removeprefix('@@failed: ')}")
+      self._show(line.removeprefix("@@"))
+      if line == "@@rails are up":
+        self._phase, self._deadline_s = "runs the command", now_s + self._limit_s
+    for line in self._output.lines():
+      self._show(f"| {line}")
+    if self._phase == "runs the command" and (self._folder / "shared/status").exists():
+      self._phase, self._deadline_s = "powers off", now_s + _POWER_OFF_S
+    if not over and now_s > self._deadline_s:
+      words = self._last_words()
+      self.kill()
+      raise GuestError(f"the guest was stopped after {now_s - self._start_s:.0f} s, it still {self._phase}: {words}")
+    return not over
+
+  def kill(self) -> None:
+    """As a machine that loses its power."""
+    self._machine.kill()
+
+  def result(self) -> Result:
+    """Once the machine is off. GuestError: the command had not ended by itself."""
+    shared = self._folder / "shared"
     status = shared / "status"
     if not status.exists() or not status.read_text(encoding="ascii").strip():
-      raise GuestError(f"the guest ended before the command did: {self._last_words(machine)}")
+      raise GuestError(f"the guest ended before the command did: {self._last_words()}")
     return Result(status=int(status.read_text(encoding="ascii")), output=(shared / "output").read_text(encoding="utf-8", errors="replace"),
                   kernel_log=(shared / "kernel.log").read_text(encoding="utf-8", errors="replace"), folder=shared / "out")
 
@@ -141,10 +195,10 @@ class Guest:
     for name in ("bin", "proc", "sys", "dev", "modules"):
       (root / name).mkdir(parents=True)
     shutil.copy("/bin/busybox", root / "bin/busybox")
-    for number, module in enumerate(unpacked.modules(_MODULES)):
+    for number, module in enumerate(unpacked.modules((*_MODULES, *self._hardware.modules))):
       shutil.copy(module, root / f"modules/{number:03}_{module.name}")
-    for name in ("init.sh", "start.sh", "rails.sh"):
-      shutil.copy(_HERE / name, root / ("init" if name == "init.sh" else name))
+    for file, name in ((_HERE / "init.sh", "init"), (_HERE / "start.sh", "start.sh"), (self._hardware.script, "rails.sh")):
+      shutil.copy(file, root / name)
     (root / "init").chmod(0o755)
     names = "\n".join(sorted(str(path.relative_to(root)) for path in root.rglob("*"))) + "\n"
     with open(self._folder / "initramfs", "wb") as archive:
@@ -163,40 +217,15 @@ class Guest:
         "-append", "console=ttyS0 quiet panic=1 nokaslr mitigations=off",
         "-fsdev", f"local,id=host,path=/,readonly=on,{export}", "-device", "virtio-9p-pci,fsdev=host,mount_tag=host",
         "-fsdev", f"local,id=guest,path={shared},{export}", "-device", "virtio-9p-pci,fsdev=guest,mount_tag=guest",
-    ])
+        *self._hardware.arguments,
+    ], descriptors=self._hardware.descriptors)
 
-  def _follow(self, machine: ManagedProcess, shared: pathlib.Path, limit_s: float) -> None:
-    """Shows what comes until the machine is off."""
-    console, output = _Follower(self._folder / "console"), _Follower(shared / "output")
-    phase, deadline_s = "boots", self._start_s + self._ready_s
-    while True:
-      over = not machine.is_alive()
-      now_s = time.monotonic()
-      for line in (line for text in console.lines() for line in _console_lines(text)):
-        if line.startswith("@@failed"):
-          machine.kill()
-          raise GuestError(f"the guest could not be set up: {line.removeprefix('@@failed: ')}")
-        self._show(line.removeprefix("@@"))
-        if line == "@@rails are up":
-          phase, deadline_s = "runs the command", now_s + limit_s
-      for line in output.lines():
-        self._show(f"| {line}")
-      if phase == "runs the command" and (shared / "status").exists():
-        phase, deadline_s = "powers off", now_s + _POWER_OFF_S
-      if over:
-        return
-      if now_s > deadline_s:
-        words = self._last_words(machine)
-        machine.kill()
-        raise GuestError(f"the guest was stopped after {now_s - self._start_s:.0f} s, it still {phase}: {words}")
-      time.sleep(_POLL_S)
-
-  def _last_words(self, machine: ManagedProcess) -> str:
+  def _last_words(self) -> str:
     console = _console_lines((self._folder / "console").read_text(encoding="utf-8", errors="replace"))
     output = self._folder / "shared/output"
     said = output.read_text(encoding="utf-8", errors="replace").splitlines() if output.exists() else []
     panic = [line for line in console if "Kernel panic" in line]
-    return f"console: {' | '.join(panic or console[-3:])}; command: {' | '.join(said[-3:])}; qemu: {machine.last_words()}"
+    return f"console: {' | '.join(panic or console[-3:])}; command: {' | '.join(said[-3:])}; qemu: {self._machine.last_words()}"
 
   def _print(self, line: str) -> None:
     print(f"{time.monotonic() - self._start_s:7.2f} s  {line}", file=sys.stderr, flush=True)

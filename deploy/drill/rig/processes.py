@@ -31,13 +31,13 @@ def clean_environment(extra: Mapping[str, str]) -> dict[str, str]:
 class ManagedProcess:
   """One running program. Standard output and error go to `NAME.out` and `NAME.err` of the log folder."""
 
-  def __init__(self, name: str, argv: Sequence[str], environment: Mapping[str, str], logs: pathlib.Path):
+  def __init__(self, name: str, argv: Sequence[str], environment: Mapping[str, str], logs: pathlib.Path, descriptors: Sequence[int] = ()):
     self.name = name
     self.out_path, self.err_path = logs / f"{name}.out", logs / f"{name}.err"
     with open(self.out_path, "ab") as out, open(self.err_path, "ab") as err:
       try:
         self._popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
-                                       env=clean_environment(environment), preexec_fn=_die_with_parent)
+                                       env=clean_environment(environment), preexec_fn=_die_with_parent, pass_fds=descriptors)
       except OSError as error:
         raise LabError(f"{name}: '{argv[0]}' cannot be started: {error.strerror}") from error
 
@@ -108,8 +108,10 @@ class Processes:
   def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
     self.end_all()
 
-  def start(self, name: str, argv: Sequence[str], environment: Mapping[str, str] | None = None) -> ManagedProcess:
-    process = ManagedProcess(name, argv, environment or {}, self.logs)
+  def start(self, name: str, argv: Sequence[str], environment: Mapping[str, str] | None = None,
+            descriptors: Sequence[int] = ()) -> ManagedProcess:
+    """It has `descriptors` by the same numbers."""
+    process = ManagedProcess(name, argv, environment or {}, self.logs, descriptors)
     self._started.append(process)
     return process
 

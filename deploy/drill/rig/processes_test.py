@@ -20,6 +20,14 @@ class ProcessesTest(unittest.TestCase):
     self.addCleanup(self._folder.cleanup)
     self.logs = pathlib.Path(self._folder.name)
 
+  def test_descriptors_are_handed_over(self):
+    reader, writer = os.pipe()
+    with open(reader, "rb") as end, Processes(self.logs) as processes:
+      talker = processes.start("talker", ["sh", "-c", f"echo here >&{writer}"], descriptors=(writer,))
+      self.assertEqual(talker.wait(10), 0)
+      os.close(writer)
+      self.assertEqual(end.read(), b"here\n")
+
   def test_nothing_outlives_the_block(self):
     with Processes(self.logs) as processes:
       deaf = processes.start("deaf", ["sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 1; done"])
