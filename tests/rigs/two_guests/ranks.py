@@ -57,4 +57,4 @@ class Ranks:
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
   return {"R2CC_TRANSPORT": "verbs", "R2CC_RAILS": ",".join(f"rail{rail}" for rail in range(RAILS)), "R2CC_OOB_IFNAME": "mgmt",
-          "R2CC_ATTACH": "none", "R2CC_LOG": "info"} | dict(extra or {})
+          "R2CC_ATTACH": "none", "R2CC_LOG": "debug"} | dict(extra or {})
