@@ -268,5 +268,90 @@ TEST(RecvLedger, PlacesAreOfWhatTheSenderWasToldOf) {
 
 // ---- the eager path ----
 
+// ---- memory of a GPU ----
+
+// A message of three chunks into memory of a GPU.
+struct GpuReceiver {
+  std::vector<std::byte> memory = std::vector<std::byte>(3 * kBase);
+  Memory region{.id = 1, .kind = MemoryKind::kCuda, .base = memory.data(), .bytes = memory.size()};
+  RecvLedger ledger{7};
+
+  GpuReceiver() { ledger.Post({memory.data(), &region}, memory.size()); }
+  void Land(uint32_t index, PathEpoch path) {
+    std::byte* to = nullptr;
+    const Chunk header{.flow = 7, .message_bytes = memory.size(), .chunk_bytes = kBase, .index = index, .bytes = kBase};
+    ASSERT_EQ(ledger.Begin(header, path, &to), RecvLedger::Verdict::kPlace);
+    EXPECT_EQ(to, memory.data() + index * kBase);
+    EXPECT_FALSE(ledger.Finish(0, index, path)) << "nobody has flushed it";
+  }
+};
+
+TEST(RecvLedger, WhatLandsInAGpuIsPlacedWhenEachPathIsFlushed) {
+  GpuReceiver r;
+  EXPECT_TRUE(r.ledger.OnDevice(0));
+  r.Land(0, 4);
+  r.Land(2, 9);
+  EXPECT_TRUE(r.ledger.TakeFlushes().empty()) << "it is not whole";
+  r.Land(1, 4);
+  const auto flushes = r.ledger.TakeFlushes();
+  ASSERT_EQ(flushes.size(), 2u);
+  EXPECT_EQ(flushes[0].epoch, 4);
+  EXPECT_EQ(flushes[1].epoch, 9);
+  EXPECT_EQ(flushes[0].to.data, r.memory.data());
+  EXPECT_FALSE(r.ledger.Flushed(flushes[1].name, 9));
+  EXPECT_EQ(r.ledger.placed_through(), 0u);
+  EXPECT_EQ(r.ledger.Arrivals().partial.at(0).placed, (std::vector<bool>{false, false, true}));
+  EXPECT_TRUE(r.ledger.Flushed(flushes[0].name, 4));
+  EXPECT_EQ(r.ledger.placed_through(), 1u);
+  EXPECT_FALSE(r.ledger.Flushed(flushes[0].name, 4)) << "told again";
+}
+
+TEST(RecvLedger, APathThatIsLostUnflushedBringsItsChunksAgain) {
+  GpuReceiver r;
+  r.Land(0, 4);
+  r.Land(1, 9);
+  r.Land(2, 4);
+  const auto first = r.ledger.TakeFlushes();
+  r.ledger.Drop(9);
+  EXPECT_EQ(r.ledger.Arrivals().partial.at(0).placed, (std::vector<bool>{false, false, false}));
+  // It comes by the other path, which is being flushed: of that this round says nothing.
+  r.Land(1, 4);
+  const auto second = r.ledger.TakeFlushes();
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_EQ(second[0].epoch, 4);
+  EXPECT_FALSE(r.ledger.Flushed(first[0].name, 4));
+  EXPECT_EQ(r.ledger.placed_through(), 0u);
+  EXPECT_TRUE(r.ledger.Flushed(second[0].name, 4));
+}
+
+TEST(RecvLedger, WhatWasFlushedStaysWhenItsPathIsLost) {
+  GpuReceiver r;
+  r.Land(0, 4);
+  r.Land(1, 9);
+  r.Land(2, 4);
+  const auto flushes = r.ledger.TakeFlushes();
+  EXPECT_FALSE(r.ledger.Flushed(flushes[0].name, 4));
+  r.ledger.Drop(4);
+  EXPECT_EQ(r.ledger.Arrivals().partial.at(0).placed, (std::vector<bool>{true, false, true}));
+  EXPECT_TRUE(r.ledger.Flushed(flushes[1].name, 9));
+}
+
+TEST(RecvLedger, AChunkThatHasLandedIsNotWrittenAgain) {
+  GpuReceiver r;
+  r.Land(0, 4);
+  std::byte* to = nullptr;
+  const Chunk header{.flow = 7, .message_bytes = 3 * kBase, .chunk_bytes = kBase, .index = 0, .bytes = kBase};
+  EXPECT_EQ(r.ledger.Begin(header, 5, &to), RecvLedger::Verdict::kDiscard);
+}
+
+TEST(RecvLedger, NoBytesNeedNoFlush) {
+  GpuReceiver r;
+  std::byte* to = nullptr;
+  const Chunk header{.flow = 7, .chunk_bytes = kBase};
+  ASSERT_EQ(r.ledger.Begin(header, 4, &to), RecvLedger::Verdict::kPlace);
+  EXPECT_TRUE(r.ledger.Finish(0, 0, 4));
+  EXPECT_TRUE(r.ledger.TakeFlushes().empty());
+}
+
 }  // namespace
 }  // namespace r2cc::net

@@ -23,6 +23,7 @@ struct Memory {
   MemoryKind kind = MemoryKind::kHost;
   std::byte* base = nullptr;
   uint64_t bytes = 0;
+  int gpu = -1;  // whose memory it is; -1: the host's
   // kDmaBuf: open as long as the memory is registered, and where in it `base` lies.
   int dma_buf = -1;
   uint64_t dma_buf_offset = 0;
@@ -33,6 +34,9 @@ struct Buffer {
   Buffer() = default;
   // NOLINTNEXTLINE: host memory is a buffer as it is. A sender's is not written, whatever its type.
   Buffer(const void* at, const Memory* of = nullptr) : data(static_cast<std::byte*>(const_cast<void*>(at))), memory(of) {}
+
+  // The processors cannot read or write it.
+  bool is_device() const { return memory != nullptr && memory->kind != MemoryKind::kHost; }
 
   std::byte* data = nullptr;
   const Memory* memory = nullptr;

@@ -23,7 +23,7 @@ class MemoryOps {
   // The buffers do not overlap. Done when it returns.
   void Copy(const Buffer& to, const Buffer& from, size_t bytes) {
     if (bytes == 0) return;
-    if (IsHost(to) && IsHost(from))
+    if (!to.is_device() && !from.is_device())
       std::memcpy(to.data, from.data, bytes);
     else
       CopyDevice(to, from, bytes);
@@ -34,9 +34,6 @@ class MemoryOps {
   virtual void CopyDevice(const Buffer& /*to*/, const Buffer& /*from*/, size_t /*bytes*/) {
     R2CC_CHECK(false);  // no transport has registered such memory
   }
-
- private:
-  static bool IsHost(const Buffer& buffer) { return buffer.memory == nullptr || buffer.memory->kind == MemoryKind::kHost; }
 };
 
 // For whoever has host memory alone.

@@ -50,6 +50,7 @@ enum class Mutant {
   // Verbs links.
   kFenceSkipped,      // a link counts as closed while its queue pair is as it was
   kTicketReused,      // a ticket means another message while one that had it is still being written
+  kFlushLeftOut,      // of the devices that carried a message to a GPU one is not flushed
   kSuccessorTheSame,  // the next queue pair has the number and the sequence numbers of the last one
   // Shares. The simulation's checkers do not look at them: link/fair_weights_test does.
   kWeightIgnored,  // flows share a link equally whatever their weights

@@ -1,5 +1,7 @@
 #include "netplugin/flow/recv_ledger.h"
 
+#include <set>
+
 #include "base/core/check.h"
 #include "netplugin/flow/mutant.h"
 
@@ -79,7 +81,7 @@ RecvLedger::Verdict RecvLedger::Begin(const Chunk& header, PathEpoch epoch, std:
     claim = kAbsent;
     ++message.missing;
   }
-  if (claim == kPlaced) return Verdict::kDiscard;
+  if (claim == kPlaced || (claim != kAbsent && (claim & kLanded) != 0)) return Verdict::kDiscard;
   if (claim != kAbsent) return Verdict::kRefuse;  // another path may still write it: replayed before its fence
   claim = epoch;
   // A buffer of no bytes may have no address; a destination has one.
@@ -100,8 +102,40 @@ bool RecvLedger::Finish(MessageId id, uint32_t index, PathEpoch epoch) {
   R2CC_CHECK(id < posted_through());
   Message& message = messages_[id - placed_through_];
   R2CC_CHECK(index < message.claim.size() && message.claim[index] == epoch);
-  message.claim[index] = kPlaced;
+  // No bytes have nowhere to be flushed from.
+  const bool lands = message.to.is_device() && message.bytes > 0;
+  message.claim[index] = lands ? static_cast<PathEpoch>(kLanded | epoch) : kPlaced;
+  message.unflushed += lands ? 1 : 0;
   --message.missing;
+  if (lands && message.missing == 0) BeginFlushes(id, &message);
+  return Advance();
+}
+
+void RecvLedger::BeginFlushes(MessageId id, Message* message) {
+  std::set<PathEpoch> paths;
+  for (const PathEpoch claim : message->claim)
+    if (claim != kPlaced) paths.insert(static_cast<PathEpoch>(claim & ~kLanded));
+  ++message->round;
+  if (IsActive(Mutant::kFlushLeftOut) && paths.size() > 1) {
+    for (PathEpoch& claim : message->claim) {
+      if (claim != (kLanded | *paths.begin())) continue;
+      claim = kPlaced;
+      --message->unflushed;
+    }
+    paths.erase(paths.begin());
+  }
+  for (const PathEpoch path : paths) flushes_.push_back({{flow_, id, message->round}, path, message->to});
+}
+
+bool RecvLedger::Flushed(const FlushName& name, PathEpoch epoch) {
+  if (name.message < placed_through_ || name.message >= posted_through()) return false;
+  Message& message = messages_[name.message - placed_through_];
+  if (message.round != name.round) return false;
+  for (PathEpoch& claim : message.claim) {
+    if (claim != (kLanded | epoch)) continue;
+    claim = kPlaced;
+    --message.unflushed;
+  }
   return Advance();
 }
 
@@ -109,7 +143,7 @@ bool RecvLedger::Advance() {
   const MessageId before = placed_through_;
   const auto whole = [](const Message& message) {
     const bool early = IsActive(Mutant::kEarlyDone) && message.claim.size() > 1 && message.missing == 1;
-    return !message.claim.empty() && (message.missing == 0 || early);
+    return !message.claim.empty() && (message.missing == 0 || early) && message.unflushed == 0;
   };
   while (!messages_.empty() && whole(messages_.front())) {
     sizes_[placed_through_ % kSizesKept] = messages_.front().bytes;
@@ -124,8 +158,15 @@ bool RecvLedger::Advance() {
 void RecvLedger::Drop(PathEpoch epoch) {
   if (IsActive(Mutant::kClaimKept)) return;
   for (Message& message : messages_)
-    for (PathEpoch& claim : message.claim)
+    for (PathEpoch& claim : message.claim) {
       if (claim == epoch) claim = kAbsent;
+      if (claim != (kLanded | epoch)) continue;
+      claim = kAbsent;
+      ++message.missing;
+      --message.unflushed;
+      // More may come by paths that are being flushed now.
+      ++message.round;
+    }
   // The memory stays until the chunk is replayed, which is after whoever still reads into it was made to stop.
   for (auto& [id, staged] : staged_)
     if (staged.claim == epoch) staged.claim = kAbsent;

@@ -3,6 +3,10 @@
 // Contract (DESIGN: lossless contract 3-5): a chunk is placed at most once; nothing is written for a message that was reported placed;
 // a message counts as placed only when all its chunks are and no path holds a claim on any of them. An eager message that comes
 // before its buffer waits in memory of the ledger's own.
+//
+// What a device has written to a GPU's memory has landed, and is placed when the GPU sees it: each path that carried some of the message is
+// flushed first. Until then nobody was told of it, and it is sent again if the path is lost: what its device wrote can be flushed by no
+// other one.
 #ifndef R2CC_NETPLUGIN_FLOW_RECV_LEDGER_H_
 #define R2CC_NETPLUGIN_FLOW_RECV_LEDGER_H_
 
@@ -10,6 +14,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "netplugin/flow/memory_ops.h"
@@ -37,6 +42,20 @@ class RecvLedger {
   // The chunk that Begin() let `epoch` place is whole. True if placed_through() grew.
   bool Finish(MessageId message, uint32_t index, PathEpoch epoch);
 
+  // The buffer that was posted for the message is not the processors' to write.
+  bool OnDevice(MessageId message) const {
+    return message >= placed_through_ && message < posted_through() && messages_[message - placed_through_].to.is_device();
+  }
+  // Since the last call: all of the message has landed, and each of these paths is to be flushed.
+  struct Flush {
+    FlushName name;
+    PathEpoch epoch = 0;
+    Buffer to;
+  };
+  std::vector<Flush> TakeFlushes() { return std::exchange(flushes_, {}); }
+  // It was, or never mind: the round is over. True if placed_through() grew.
+  bool Flushed(const FlushName& name, PathEpoch epoch);
+
   // `epoch` was fenced: its half-read chunks are nobody's again. A read may still be in flight, but not when a chunk is replayed.
   void Drop(PathEpoch epoch);
 
@@ -63,6 +82,8 @@ class RecvLedger {
   static constexpr size_t kSizesKept = 256;
   static constexpr PathEpoch kAbsent = 0xffff;
   static constexpr PathEpoch kPlaced = 0xfffe;
+  static constexpr PathEpoch kLanded = 0x8000;  // or-ed to the path's
+  static_assert(kLinksMax < kLanded);
 
   struct Message {
     Buffer to;
@@ -71,7 +92,9 @@ class RecvLedger {
     uint32_t chunk_bytes = 0;
     uint32_t missing = 0;
     bool eager = false;
-    PathEpochs claim;  // by chunk; empty until the first header says how the message is cut
+    uint32_t unflushed = 0;  // chunks that have landed and are not placed
+    uint32_t round = 0;      // of its flushes
+    PathEpochs claim;        // by chunk; empty until the first header says how the message is cut
   };
   // An eager message whose buffer was not posted when it began to arrive.
   struct Staged {
@@ -84,6 +107,7 @@ class RecvLedger {
   Verdict BeginStaged(const Chunk& header, PathEpoch epoch, std::byte** destination);
   // Moves a whole staged message to its buffer.
   void Unstage(MessageId id);
+  void BeginFlushes(MessageId id, Message* message);
   bool Advance();
 
   const FlowId flow_;
@@ -94,6 +118,7 @@ class RecvLedger {
   bool overflowed_ = false;
   std::deque<Message> messages_;  // from placed_through_ on
   std::map<MessageId, Staged> staged_;
+  std::vector<Flush> flushes_;
   std::vector<uint64_t> sizes_ = std::vector<uint64_t>(kSizesKept, 0);
 };
 

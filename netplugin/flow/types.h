@@ -64,6 +64,15 @@ constexpr uint32_t ChunkLength(uint64_t message_bytes, uint32_t chunk_bytes, uin
   return static_cast<uint32_t>(left < chunk_bytes ? left : chunk_bytes);
 }
 
+// What came by one path into memory of a GPU is to be made seen by it; once more, in the next round, if more comes by that path.
+struct FlushName {
+  FlowId flow = 0;
+  MessageId message = 0;
+  uint32_t round = 0;
+
+  friend bool operator==(const FlushName&, const FlushName&) = default;
+};
+
 // What a receiver has of one message that is not whole yet, or is whole ahead of its turn.
 struct MessageArrivals {
   MessageId message = 0;

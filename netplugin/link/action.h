@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/core/clock.h"
+#include "netplugin/flow/types.h"
 #include "netplugin/link/frame.h"
 #include "plan/page/ring.h"
 
@@ -61,6 +62,7 @@ struct Action {
     kLinkSlow,    // for the record: `number` permille of what the others move; 1000: as good as they again. Told about once a second
                   // while it lasts, then with `again`
     kFlowOpened,  // acceptor: `flow` asks for listener `number`; answer with AcceptFlow() or RefuseFlow()
+    kFlush,       // acceptor: what `link` brought for `flush` is to be made seen by the GPU; answer with Flushed(), or end the link
     kWarn,        // one line for the log
   };
   Kind kind;
@@ -73,6 +75,8 @@ struct Action {
   bool again = false;
   Nanos heard = 0;
   FenceReport report;
+  FlushName flush;
+  Buffer buffer;  // of the message that is flushed
   std::string text;
 };
 

@@ -227,6 +227,12 @@ void RecvSession::LinksChanged(Nanos now) {
 // ---- bulk ----
 
 bool RecvSession::Begin(LinkId id, Incarnation incarnation, const Chunk& header, std::byte** destination) {
+  const RecvFlows::Flow* const flow = flows_.Find(header.flow);
+  if (flow != nullptr && flow->ledger.OnDevice(header.message)) return false;
+  return BeginChunk(id, incarnation, header, destination);
+}
+
+bool RecvSession::BeginChunk(LinkId id, Incarnation incarnation, const Chunk& header, std::byte** destination) {
   *destination = nullptr;
   if (!links_.is(id, incarnation)) return false;
   heard_bulk_ = true;
@@ -246,14 +252,26 @@ bool RecvSession::Finish(LinkId id, Incarnation incarnation, const Chunk& header
   // Its buffer was posted while it arrived.
   if (flow->ledger.overflowed()) Overflowed(flow);
   if (whole) flows_.Touch(flow);
+  for (const RecvLedger::Flush& flush : flow->ledger.TakeFlushes()) {
+    Action& action = Add(Action::Kind::kFlush);
+    action.link = static_cast<LinkId>(flush.epoch);
+    action.incarnation = links_.incarnation(action.link);
+    action.flush = flush.name;
+    action.buffer = flush.to;
+  }
   return whole;
+}
+
+void RecvSession::Flushed(LinkId id, Incarnation incarnation, const FlushName& name) {
+  RecvFlows::Flow* const flow = links_.is(id, incarnation) ? flows_.Find(name.flow) : nullptr;
+  if (flow != nullptr && flow->ledger.Flushed(name, PathEpochOf(id))) flows_.Touch(flow);
 }
 
 RecvSession::Arrival RecvSession::Placed(LinkId id, Incarnation incarnation, const Chunk& header) {
   const RecvFlows::Flow* const flow = flows_.Find(header.flow);
   if (flow == nullptr || header.message < flow->ledger.placed_through()) return Arrival::kLate;
   std::byte* destination = nullptr;
-  if (!Begin(id, incarnation, header, &destination)) return Arrival::kRefused;
+  if (!BeginChunk(id, incarnation, header, &destination)) return Arrival::kRefused;
   if (destination != nullptr) Finish(id, incarnation, header);
   return Arrival::kPlaced;
 }

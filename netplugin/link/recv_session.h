@@ -95,10 +95,14 @@ class RecvSession {
 
   // ---- bulk ----
 
-  // False: the link is not (or no longer) at this incarnation, or broke the protocol: end it.
+  // False: the link is not (or no longer) at this incarnation, or broke the protocol: end it. The peer keeps what is for memory of a GPU
+  // to links that place there by themselves.
   bool Begin(LinkId link, Incarnation incarnation, const Chunk& header, std::byte** destination);
   // The chunk is in place. True if messages of the flow have become whole. Refused once the link is ending: the chunk counts as not placed.
   bool Finish(LinkId link, Incarnation incarnation, const Chunk& header);
+
+  // Answers kFlush.
+  void Flushed(LinkId link, Incarnation incarnation, const FlushName& name);
 
   // The same in one for a transport in which the sender places. kRefused: as Begin(). kLate: into a message that was reported done.
   enum class Arrival { kPlaced, kRefused, kLate };
@@ -132,6 +136,7 @@ class RecvSession {
 
  private:
   Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }
+  bool BeginChunk(LinkId link, Incarnation incarnation, const Chunk& header, std::byte** destination);
   void Garbled(ChannelId channel, Nanos now);
   // After what may have taken the last link.
   void LinksChanged(Nanos now);

@@ -2,6 +2,7 @@
 #ifndef R2CC_NETPLUGIN_LINK_TRANSPORT_CHOICE_H_
 #define R2CC_NETPLUGIN_LINK_TRANSPORT_CHOICE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -26,6 +27,14 @@ constexpr std::optional<TransportKind> ChooseTransport(TransportSet local, Trans
   for (const TransportKind kind : {TransportKind::kVerbs, TransportKind::kTcp})
     if (local & remote & SetOf(kind)) return kind;
   return std::nullopt;
+}
+
+// Every pair of rails is joined by verbs.
+inline bool AllByVerbs(std::span<const RailInfo> own, std::span<const RailInfo> peers) {
+  const auto have = [](std::span<const RailInfo> rails) {
+    return std::all_of(rails.begin(), rails.end(), [](const RailInfo& rail) { return TransportsOf(rail) & SetOf(TransportKind::kVerbs); });
+  };
+  return have(own) && have(peers);
 }
 
 // One line if no rail of ours can be joined to any of the peer's, as their transports are unlike; empty: some can.

@@ -42,5 +42,14 @@ TEST(TransportChoice, EndsWithNothingInCommonAreToldHowToHaveSomething) {
     EXPECT_EQ(NothingInCommon(one, other, "b"), "");
 }
 
+TEST(TransportChoice, VerbsOnAllRailsOfBothOrNot) {
+  const RailInfo both{"a", true, {{TransportKind::kTcp, {}}, {TransportKind::kVerbs, {}}}}, verbs{"b", true, {{TransportKind::kVerbs, {}}}};
+  const RailInfo tcp{"c", true, {{TransportKind::kTcp, {}}}};
+  const std::vector<RailInfo> rdma = {both, verbs}, mixed = {both, tcp};
+  EXPECT_TRUE(AllByVerbs(rdma, rdma));
+  EXPECT_FALSE(AllByVerbs(rdma, mixed));
+  EXPECT_FALSE(AllByVerbs(mixed, rdma));
+}
+
 }  // namespace
 }  // namespace r2cc::net

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/core/fork_guard.h"
@@ -59,7 +60,18 @@ Result RegisterMemory(Memory memory, void* data, size_t bytes, void** mhandle) {
   memory.base = static_cast<std::byte*>(data);
   memory.bytes = bytes;
   std::string error;
+  if (memory.kind != MemoryKind::kHost) {
+    const std::optional<int> gpu = Process::Get().gpu().Of(data);
+    if (!gpu) {
+      const std::string& missing = Process::Get().gpu().missing();
+      return Refuse(Result::kInvalidUsage, missing.empty() ? "R2CC: memory that is to be registered as a GPU's is not" : missing);
+    }
+    memory.gpu = *gpu;
+  }
   *mhandle = const_cast<Memory*>(Process::Get().engine().memory().Register(memory, &error));
+  // It goes by way of the host, and the line says why.
+  if (*mhandle != nullptr && memory.kind != MemoryKind::kHost && static_cast<const Memory*>(*mhandle)->id == 0)
+    Process::Get().Log(LogLevel::kWarn, error);
   return *mhandle != nullptr ? Result::kSuccess : Refuse(Result::kInvalidUsage, error);
 }
 
@@ -97,13 +109,19 @@ Result CallDevices(int* count) {
 
 Result CallDevice(int index, Device* device) {
   return Guarded([&] {
-    const Process& process = Process::Get();
+    Process& process = Process::Get();
     const std::vector<Rail>& rails = process.rails();
     if (index < 0 || static_cast<size_t>(index) >= rails.size())
       return Refuse(Result::kInvalidArgument, "R2CC: there is no device " + std::to_string(index));
     const Rail& rail = rails[static_cast<size_t>(index)];
-    *device = {process.device_name(rail.index).c_str(), rail.pci_path.empty() ? nullptr : rail.pci_path.c_str(), rail.guid,
-               rail.speed_mbps};
+    int memory = abi::kPtrHost;
+    // CollNet's executor works in host memory, and NCCL takes one answer for both tables.
+    if (!process.collnet()) {
+      if (process.engine().memory().Takes(MemoryKind::kCuda)) memory |= abi::kPtrCuda;
+      if (process.engine().memory().Takes(MemoryKind::kDmaBuf)) memory |= abi::kPtrDmaBuf;
+    }
+    *device = {process.device_name(rail.index).c_str(), rail.pci_path.empty() ? nullptr : rail.pci_path.c_str(), rail.guid, rail.speed_mbps,
+               memory};
     return Result::kSuccess;
   });
 }

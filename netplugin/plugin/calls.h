@@ -25,6 +25,7 @@ struct Device {
   const char* pci_path;  // null: none
   uint64_t guid;
   int speed_mbps;
+  int memory_kinds;  // NCCL_PTR_*, or-ed
 };
 
 abi::Result CallInit(abi::Logger logger);

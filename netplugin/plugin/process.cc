@@ -90,6 +90,7 @@ abi::Result Process::StartLocked() {
   parts.rails = rails_;
   parts.make_transport = TcpTransport::Maker(parts.config);
   parts.make_rail_transport = MakeVerbsRails;
+  parts.gpu = &gpu_;
   engine_ = Engine::Start(std::move(parts), &error);
   if (engine_ == nullptr) return refuse(abi::Result::kSystemError);
   if (!fork_guard::InstallOnce()) Log(LogLevel::kWarn, "R2CC: cannot close the sockets of forked children: out of memory");

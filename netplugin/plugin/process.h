@@ -12,6 +12,7 @@
 
 #include "netplugin/abi/nccl_types.h"
 #include "netplugin/config/config.h"
+#include "netplugin/gpu/libcuda.h"
 #include "netplugin/rails/rails.h"
 #include "netplugin/transport/collective/reduce_workers.h"
 #include "netplugin/transport/engine.h"
@@ -40,6 +41,7 @@ class Process {
   // What NCCL calls each of them: with the RDMA device that it goes by, as the process found it at its start.
   const std::string& device_name(size_t rail) const { return device_names_[rail]; }
   Engine& engine() { return *engine_; }
+  gpu::Libcuda& gpu() { return gpu_; }
   Nanos Now() const { return clock_.Now(); }
   // R2CC_DEADLINE_MS.
   Nanos deadline() const { return deadline_; }
@@ -67,6 +69,7 @@ class Process {
   std::atomic<int> contexts_{0};
   std::vector<Rail> rails_;
   std::vector<std::string> device_names_;
+  gpu::Libcuda gpu_;
   std::unique_ptr<Engine> engine_;
   SteadyClock clock_;
   Nanos deadline_ = 0;

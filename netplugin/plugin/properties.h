@@ -24,7 +24,7 @@ abi::Result Fill(int index, Properties* out) {
   out->name = const_cast<char*>(device.name);
   out->pci_path = const_cast<char*>(device.pci_path);
   out->guid = device.guid;
-  out->ptr_support = abi::kPtrHost;
+  out->ptr_support = device.memory_kinds;
   out->speed_mbps = device.speed_mbps;
   out->port = 1;
   out->max_comms = kCommsMax;

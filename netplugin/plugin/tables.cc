@@ -59,7 +59,7 @@ Result ReceiveV10(void* recv_comm, int n, void** data, size_t* sizes, int*, void
   return CallReceive(recv_comm, n, data, sizes, mhandles, request);
 }
 
-// Host memory needs no flush.
+// What is received in a GPU's memory is seen by it before the receive is done.
 Result Flush(void*, int, void**, int*, void**, void** request) {
   *request = nullptr;
   return Result::kSuccess;

@@ -79,6 +79,7 @@ std::unique_ptr<Transport> MakeVerbsRails(const TransportParts& parts, std::stri
   options.clock = parts.clock;
   options.random = [random = std::make_shared<SharedRandom>()] { return random->Next(); };
   options.log = parts.log;
+  options.gpu = parts.gpu;
   options.make_control = [clock = parts.clock](const std::string& device) {
     return std::make_unique<verbs::RealControlThread>(clock, ("r2cc-" + device).substr(0, 15));
   };

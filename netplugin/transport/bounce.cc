@@ -43,18 +43,26 @@ Buffer Bounce::Post(uint64_t number, const Buffer& buffer, uint64_t bytes, std::
   Posted& posted = posted_[number % kRequestsMax];
   posted.piece = pool_->Take(bytes, error);
   if (posted.piece.bytes == nullptr) return {};
-  if (!receives_) std::memcpy(posted.piece.bytes.get(), buffer.data, bytes);
-  posted.to = buffer.data;
+  posted.job = buffer.data;
+  posted.gpu = buffer.is_device() ? buffer.memory->gpu : -1;
+  if (!receives_ && !Copy(posted, posted.piece.bytes.get(), buffer.data, bytes, error)) return {};
   return {posted.piece.bytes.get(), posted.piece.memory};
 }
 
-void Bounce::Finish(uint64_t done_through, const std::array<uint64_t, kRequestsMax>& sizes) {
+bool Bounce::Copy(const Posted& posted, void* to, const void* from, uint64_t bytes, std::string* error) const {
+  if (posted.gpu >= 0) return pool_->gpu()->Copy(posted.gpu, to, from, bytes, error);
+  std::memcpy(to, from, bytes);
+  return true;
+}
+
+uint64_t Bounce::Finish(uint64_t done_through, const std::array<uint64_t, kRequestsMax>& sizes, std::string* error) {
   for (; finished_ < done_through; ++finished_) {
     Posted& posted = posted_[finished_ % kRequestsMax];
     if (posted.piece.bytes == nullptr) continue;
-    if (receives_) std::memcpy(posted.to, posted.piece.bytes.get(), sizes[finished_ % kRequestsMax]);
+    if (receives_ && !Copy(posted, posted.job, posted.piece.bytes.get(), sizes[finished_ % kRequestsMax], error)) break;
     pool_->GiveBack(std::move(posted.piece));
   }
+  return finished_;
 }
 
 }  // namespace r2cc::net

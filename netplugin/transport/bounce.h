@@ -1,6 +1,7 @@
 // Registered memory in the place of buffers that the job has not registered: where a device places, it reads and writes nothing else. What
 // is sent is copied there before it is posted; what came is copied to the job's buffer before the job hears of it. NCCL registers all that
-// it sends and receives; some control messages of CollNet do not.
+// it sends and receives; some control messages of CollNet do not. Buffers in a GPU's memory that not all rails to the peer reach go the
+// same way.
 //
 // Not registered on the fly: the job may unmap such a buffer and map another there, and nobody would tell.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_BOUNCE_H_
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "netplugin/gpu/gpu.h"
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/memory_table.h"
 
@@ -22,8 +24,9 @@ namespace r2cc::net {
 // Pieces of it, of the process. It keeps what was ever needed at a time. Any thread, without a lock of a peer; may block.
 class BouncePool {
  public:
-  // The table outlives it.
-  explicit BouncePool(MemoryTable* table) : table_(table) {}
+  // Both outlive it. `gpu`: null where there is none.
+  explicit BouncePool(MemoryTable* table, gpu::Gpu* gpu = nullptr) : table_(table), gpu_(gpu) {}
+  gpu::Gpu* gpu() const { return gpu_; }
 
   struct Piece {
     std::unique_ptr<std::byte[]> bytes;  // null: none
@@ -38,6 +41,7 @@ class BouncePool {
   static constexpr size_t kClasses = 64;
 
   MemoryTable* const table_;
+  gpu::Gpu* const gpu_;
   std::mutex mutex_;
   std::array<std::vector<Piece>, kClasses> free_;  // by the power of two that is their size
 };
@@ -51,16 +55,20 @@ class Bounce {
   Bounce(const Bounce&) = delete;
   Bounce& operator=(const Bounce&) = delete;
 
-  // The buffer that is posted in the place of `buffer`, which is not registered. Without data, and one line in `error`: there is none.
+  // The buffer that is posted in the place of `buffer`. Without data, and one line in `error`: there is none.
   Buffer Post(uint64_t number, const Buffer& buffer, uint64_t bytes, std::string* error);
-  // All requests below are done: what came is in the job's buffers from now on. `sizes`: see Comm.
-  void Finish(uint64_t done_through, const std::array<uint64_t, kRequestsMax>& sizes);
+  // All requests below are done: what came of those below what it returns is in the job's buffers from now on. Less than was asked for,
+  // and one line in `error`: a GPU does not take it, and never will. `sizes`: see Comm.
+  uint64_t Finish(uint64_t done_through, const std::array<uint64_t, kRequestsMax>& sizes, std::string* error);
 
  private:
   struct Posted {
     BouncePool::Piece piece;
-    std::byte* to = nullptr;
+    std::byte* job = nullptr;  // the job's buffer
+    int gpu = -1;              // in whose memory it is; -1: the host's
   };
+  bool Copy(const Posted& posted, void* to, const void* from, uint64_t bytes, std::string* error) const;
+
   BouncePool* const pool_;
   const bool receives_;
   uint64_t finished_ = 0;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "netplugin/gpu/fake_gpu.h"
+
 namespace r2cc::net {
 namespace {
 
@@ -60,10 +62,10 @@ TEST_F(BounceTest, WhatCameIsTheJobsWhenItIsDoneAndNoMoreOfItThanCame) {
   std::memcpy(two.data, "ABCDEFGH", 8);
   sizes_[0] = 3;
   sizes_[1] = 8;
-  bounce.Finish(1, sizes_);
+  EXPECT_EQ(bounce.Finish(1, sizes_, &error_), 1u);
   EXPECT_EQ(first, "abc-----");
   EXPECT_EQ(second, "--------");
-  bounce.Finish(2, sizes_);
+  EXPECT_EQ(bounce.Finish(2, sizes_, &error_), 2u);
   EXPECT_EQ(second, "ABCDEFGH");
 }
 
@@ -74,7 +76,7 @@ TEST_F(BounceTest, PiecesAreUsedAgainAndNotTwiceAtATime) {
     std::set<std::byte*> at;
     for (uint64_t number = 0; number < 3; ++number) at.insert(bounce.Post(number, Buffer(buffer.data()), buffer.size(), &error_).data);
     EXPECT_EQ(at.size(), 3u);
-    bounce.Finish(2, sizes_);
+    bounce.Finish(2, sizes_, &error_);
     for (uint64_t number = 3; number < 5; ++number) at.insert(bounce.Post(number, Buffer(buffer.data()), buffer.size(), &error_).data);
     EXPECT_EQ(at.size(), 3u);
   }
@@ -92,7 +94,46 @@ TEST_F(BounceTest, WithoutRegisteredMemoryThereIsNoBufferAndALine) {
   char byte = 0;
   EXPECT_EQ(bounce.Post(0, Buffer(&byte), 1, &error_).data, nullptr);
   EXPECT_EQ(error_, "no memory");
-  bounce.Finish(1, sizes_);
+  bounce.Finish(1, sizes_, &error_);
+}
+
+class GpuBounceTest : public BounceTest {
+ protected:
+  gpu::FakeGpu gpu_;
+  BouncePool gpu_pool_{&table_, &gpu_};
+  std::byte* const at_ = gpu_.Allocate(0, 64, &error_);
+  const Memory memory_ = [this] {
+    Memory memory{.kind = MemoryKind::kCuda, .base = at_, .bytes = 64};
+    memory.gpu = 0;
+    return memory;
+  }();
+};
+
+TEST_F(GpuBounceTest, MemoryOfAGpuIsCopiedByItself) {
+  ASSERT_TRUE(gpu_.Copy(0, at_, "hello", 5, &error_));
+  Bounce sends(&gpu_pool_, false), receives(&gpu_pool_, true);
+  const Buffer out = sends.Post(0, {at_, &memory_}, 5, &error_);
+  EXPECT_EQ(TextOf(out, 5), "hello");
+  EXPECT_FALSE(out.is_device());
+  const Buffer in = receives.Post(0, {at_ + 8, &memory_}, 8, &error_);
+  std::memcpy(in.data, "came", 4);
+  sizes_[0] = 4;
+  EXPECT_EQ(receives.Finish(1, sizes_, &error_), 1u);
+  char seen[5] = {};
+  ASSERT_TRUE(gpu_.Copy(0, seen, at_ + 8, 4, &error_));
+  EXPECT_STREQ(seen, "came");
+}
+
+TEST_F(GpuBounceTest, AGpuThatTakesNoCopyIsALine) {
+  Bounce sends(&gpu_pool_, false), receives(&gpu_pool_, true);
+  ASSERT_NE(receives.Post(0, {at_, &memory_}, 8, &error_).data, nullptr);
+  gpu_.broken = true;
+  EXPECT_EQ(sends.Post(0, {at_, &memory_}, 8, &error_).data, nullptr);
+  EXPECT_NE(error_.find("it is broken"), std::string::npos);
+  error_.clear();
+  sizes_[0] = 8;
+  EXPECT_EQ(receives.Finish(1, sizes_, &error_), 0u) << "what has not arrived is not done";
+  EXPECT_NE(error_.find("it is broken"), std::string::npos);
 }
 
 }  // namespace

@@ -67,6 +67,10 @@ bool Engine::Open(std::string* error) {
   host_.pid = getpid();
   host_.release = parts_.release;
   SetPolicy(config, &host_);
+  if (parts_.gpu != nullptr) {
+    device_memory_ops_ = std::make_unique<DeviceMemoryOps>(parts_.gpu, host_.log);
+    host_.memory_ops = device_memory_ops_.get();
+  }
   control_plane_ =
       std::make_unique<ControlPlane>(&host_, &poller_, config.fail_rails, std::move(parts_.link_events), std::move(parts_.daemon));
   acceptor_ = std::make_unique<Acceptor>(&host_, [this](const std::string& node) { control_plane_->ReportPeer(node); });
@@ -91,7 +95,7 @@ bool Engine::Open(std::string* error) {
     });
   });
   host_.memory = memory_.get();
-  bounce_ = std::make_unique<BouncePool>(memory_.get());
+  bounce_ = std::make_unique<BouncePool>(memory_.get(), parts_.gpu);
   if (transports_.place_by_device()) host_.bounce = bounce_.get();
   if (!config.attach_socket.empty()) control_plane_->AwaitDaemon();
   poller_.Add(wake_.get(), EPOLLIN, [this](uint32_t) {
@@ -116,6 +120,7 @@ bool Engine::MakeTransports(std::string* error) {
     const TransportParts parts{.poller = &poller_,
                                .clock = &clock_,
                                .log = host_.log,
+                               .gpu = parts_.gpu,
                                .keys_revoked = [this](TransportKind kind, uint16_t rail) { memory_->DeviceBack(kind, rail); },
                                .rail_changed = [this](TransportKind kind, uint16_t rail) { RailChanged(kind, rail); }};
     if (!transports_.Make(parts_.make_rail_transport, parts, error)) return false;

@@ -22,6 +22,7 @@
 #include "netplugin/transport/call_queue.h"
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/control_plane.h"
+#include "netplugin/transport/device_memory_ops.h"
 #include "netplugin/transport/flow_port.h"
 #include "netplugin/transport/handle.h"
 #include "netplugin/transport/host.h"
@@ -58,6 +59,7 @@ class Engine {
     std::string release;  // of the plugin, for its peers
     MakeOobTransport make_transport;
     MakeTransport make_rail_transport = nullptr;  // null: there is none; not asked with R2CC_TRANSPORT=tcp
+    gpu::Gpu* gpu = nullptr;                      // outlives the engine; null: there is none
   };
   // Opens the listeners and starts the thread. Null and one line in `error` on failure.
   static std::unique_ptr<Engine> Start(Parts parts, std::string* error);
@@ -145,6 +147,7 @@ class Engine {
 
   // Written before the thread runs and, with the locks of all peers, by it; read under the lock of any.
   Host host_;
+  std::unique_ptr<DeviceMemoryOps> device_memory_ops_;  // of the host; null: there is no GPU
   // I/O thread only, once it runs; but for what their headers say.
   Poller poller_;
   RailTransports transports_{parts_.config.transport};

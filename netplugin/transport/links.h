@@ -129,6 +129,8 @@ class RecvOwner : public LinkOwner {
   virtual bool FindFlow(uint32_t /*slot*/, uint32_t /*slots*/, FlowId* /*flow*/, MessageId* /*placed_through*/) const { return false; }
   // A sender may place into a buffer of the flow, or may have been allowed to and has not yet.
   virtual bool MayBePlaced(FlowId /*flow*/) const { return true; }
+  // Answers RecvLink::Flush().
+  virtual void Flushed(const LinkName& /*name*/, const FlushName& /*flush*/) {}
   // Brings the answer to an offer to the other end, as SendOwner::Offer().
   virtual void Answer(const LinkName& /*name*/, const Endpoint& /*endpoint*/) {}
   // The data check of all paths of the incarnation.
@@ -244,6 +246,9 @@ class RecvLink : public Link {
   virtual bool Poll(FlowId wanted) = 0;
   // Goes on with what the last look left; Ready() follows if something is left still. For links that say Ready().
   virtual void ReadMore() {}
+  // For a transport in which the sender places: what the link has placed up to now in the memory of a GPU, where `at` lies, is to be seen
+  // by it. RecvOwner::Flushed() follows, not within this call, or trouble.
+  virtual void Flush(const FlushName& /*flush*/, const Buffer& /*at*/) {}
   // True: the link writes no buffer of the flow any more; the rest of a half-read chunk goes nowhere. False: that takes the end of the
   // incarnation. Asked again while it is being closed.
   virtual bool Forget(FlowId flow) = 0;
@@ -297,6 +302,9 @@ class Transport {
   // thread calls at a time, any.
   virtual bool Register(const Memory& memory, uint16_t rail, Endpoint* key, std::string* error) = 0;
   virtual void Unregister(const Memory& /*memory*/, uint16_t /*rail*/) {}
+  // Memory of that kind may be registered on the rail, for every GPU that the job uses. What it says costs milliseconds the first time; not
+  // with a lock of a peer.
+  virtual bool Takes(MemoryKind kind, uint16_t /*rail*/) { return kind == MemoryKind::kHost; }
   // `state` must outlive the port.
   virtual std::unique_ptr<Port> NewPort(const SessionKey& key, const PeerState* state) = 0;
   // On the I/O thread, when it begins: threads of the transport inherit its signal mask and processors, of which there are so many.

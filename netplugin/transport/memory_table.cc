@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -23,7 +24,8 @@ const Memory* MemoryTable::Register(const Memory& like, std::string* error) {
   memory.id = last_id_ + 1;
   auto region = std::make_shared<Region>(Region{memory.id, 1, reinterpret_cast<uintptr_t>(memory.base), memory.bytes, {}});
   region->keys.resize(rails_);
-  bool any = false, plain = memory.kind == MemoryKind::kHost;
+  const bool device = memory.kind != MemoryKind::kHost;
+  bool any = false, plain = !device;
   for (Transport* const transport : transports_)
     for (uint16_t rail = 0; rail < rails_; ++rail) {
       Endpoint key;
@@ -32,7 +34,14 @@ const Memory* MemoryTable::Register(const Memory& like, std::string* error) {
       plain &= reached && key.empty();
       if (reached) region->keys[rail].push_back({transport->kind(), std::move(key)});
     }
-  if (!any) return nullptr;
+  if (device && std::any_of(region->keys.begin(), region->keys.end(), [](const auto& keys) { return keys.empty(); })) {
+    if (!any && !promised_) return nullptr;
+    for (Transport* const transport : transports_)
+      for (uint16_t rail = 0; rail < rails_; ++rail) transport->Unregister(memory, rail);
+    *error += "; it is copied by way of the host";
+    plain = true;
+  }
+  if (!any && !device) return nullptr;
   if (plain) {
     memory.id = 0;
     return entry.memory.release();
@@ -41,6 +50,15 @@ const Memory* MemoryTable::Register(const Memory& like, std::string* error) {
   entry.region = std::move(region);
   const std::lock_guard lock(mutex_);
   return entries_.emplace(memory.id, std::move(entry)).first->second.memory.get();
+}
+
+bool MemoryTable::Takes(MemoryKind kind) {
+  const std::lock_guard changing(changing_);
+  for (uint16_t rail = 0; rail < rails_; ++rail)
+    if (std::none_of(transports_.begin(), transports_.end(), [&](Transport* transport) { return transport->Takes(kind, rail); }))
+      return false;
+  if (kind != MemoryKind::kHost) promised_ = true;
+  return true;
 }
 
 void MemoryTable::Unregister(const Memory* memory) {

@@ -4,6 +4,7 @@
 #ifndef R2CC_NETPLUGIN_TRANSPORT_MEMORY_TABLE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_MEMORY_TABLE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -26,8 +27,17 @@ class MemoryTable {
   MemoryTable(std::vector<Transport*> transports, size_t rails, std::function<void(const Region&)> tell)
       : transports_(std::move(transports)), rails_(rails), tell_(std::move(tell)) {}
 
+  // Each rail has a transport that takes memory of that kind: the job may be told so. Not with a lock of a peer; MAY BLOCK.
+  bool Takes(MemoryKind kind);
+
+  // It was, of GPUs.
+  bool promised() const { return promised_.load(std::memory_order_relaxed); }
+
   // Registers `like`, without its id, on all rails, so that no failover has to. Its descriptor, if it has one, is still the caller's. Null
-  // and one line in `error`: no transport can reach such memory from any rail.
+  // and one line in `error`: no transport can reach such memory from any rail, and the job was never told that it may have such.
+  //
+  // Memory of a GPU is registered on all rails or on none: a job whose last rail cannot reach its memory would stand still. What is on none
+  // has no id, and `error` has one line why: it goes by way of the host (see PostRequest()).
   //
   // Host memory that all transports reach without a key has no id: buffers need not name it (see BufferIn()), and its handle ends with
   // Unregister(). Any other handle is readable until the table ends, as a flow that the job aborts may still name it.
@@ -58,12 +68,16 @@ class MemoryTable {
   std::mutex changing_;       // one thread registers at a time
   mutable std::mutex mutex_;  // of the rest; never held while a transport is asked
   RegionId last_id_ = 0;
+  std::atomic<bool> promised_{false};
   std::map<RegionId, Entry> entries_;
   std::vector<std::unique_ptr<Memory>> retired_;
 };
 
 // A buffer at `data`, which lies in `memory`: null, or a table's.
-inline Buffer BufferIn(const Memory* memory, const void* data) { return {data, memory != nullptr && memory->id != 0 ? memory : nullptr}; }
+inline Buffer BufferIn(const Memory* memory, const void* data) {
+  const bool named = memory != nullptr && (memory->id != 0 || memory->kind != MemoryKind::kHost);
+  return {data, named ? memory : nullptr};
+}
 
 }  // namespace r2cc::net
 

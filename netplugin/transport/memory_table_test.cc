@@ -31,6 +31,7 @@ class FakeTransport final : public Transport {
     if (keys_) *key = {++next_key_};
     return true;
   }
+  bool Takes(MemoryKind kind, uint16_t rail) override { return kinds.contains(kind) && !lost.contains(rail); }
   void Unregister(const Memory& memory, uint16_t rail) override { unregistered.emplace(memory.id, rail); }
 
   std::set<uint16_t> lost;
@@ -85,12 +86,38 @@ TEST_F(MemoryTableTest, EachRailAndTransportHasItsKey) {
 }
 
 TEST_F(MemoryTableTest, MemoryThatNoRailReachesIsRefused) {
+  EXPECT_FALSE(table_.Takes(MemoryKind::kCuda));
+  EXPECT_TRUE(table_.Takes(MemoryKind::kHost));
   EXPECT_EQ(Register(MemoryKind::kCuda), nullptr);
   EXPECT_EQ(error_, "cannot");
   verbs_.kinds.insert(MemoryKind::kCuda);
   const Memory* const memory = Register(MemoryKind::kCuda);
   ASSERT_NE(memory, nullptr);
   EXPECT_EQ(table_.Find(memory->id)->keys[0], (std::vector<RailEndpoint>{{TransportKind::kVerbs, {1}}}));
+}
+
+TEST_F(MemoryTableTest, MemoryOfAGpuIsOnAllRailsOrOnNone) {
+  verbs_.kinds.insert(MemoryKind::kCuda);
+  verbs_.lost = {1};
+  EXPECT_FALSE(table_.Takes(MemoryKind::kCuda)) << "one rail does not";
+  EXPECT_FALSE(table_.promised());
+  verbs_.lost.clear();
+  EXPECT_TRUE(table_.Takes(MemoryKind::kCuda));
+  EXPECT_TRUE(table_.promised());
+  verbs_.lost = {1};
+  const Memory* memory = Register(MemoryKind::kCuda);
+  ASSERT_NE(memory, nullptr);
+  EXPECT_EQ(error_, "cannot; it is copied by way of the host");
+  EXPECT_EQ(memory->id, 0u);
+  EXPECT_TRUE(verbs_.unregistered.contains({1, 0})) << "what one rail took is given back";
+  EXPECT_EQ(BufferIn(memory, bytes_.data()).memory, memory) << "who posts it must know what it is";
+  table_.Unregister(memory);
+  // The job was told that it may: it has a handle also where no rail is left.
+  verbs_.lost = {0, 1};
+  memory = Register(MemoryKind::kCuda);
+  ASSERT_NE(memory, nullptr);
+  EXPECT_EQ(memory->id, 0u);
+  table_.Unregister(memory);
 }
 
 TEST_F(MemoryTableTest, ALostDeviceTakesItsKeysAndComesBackWithOthers) {

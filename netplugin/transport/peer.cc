@@ -1,5 +1,8 @@
 #include "netplugin/transport/peer.h"
 
+#include "netplugin/link/transport_choice.h"
+#include "netplugin/transport/memory_table.h"
+
 namespace r2cc::net {
 namespace {
 
@@ -37,6 +40,15 @@ Peer::Peer(Host* host, const SessionKey& key) : host_(host), now_(host->Now()), 
     port_of_[static_cast<size_t>(transport->kind())] = port.get();
     ports_.push_back(std::move(port));
   }
+}
+
+void Peer::FirstToldRails(std::span<const RailInfo> rails, const std::string& node) {
+  const bool all = AllByVerbs(host_->RailInfos(), rails);
+  by_devices_.store(all, std::memory_order_relaxed);
+  if (!all && host_->memory != nullptr && host_->memory->promised())
+    host_->log(LogLevel::kWarn, "R2CC: not all rails to peer " + node +
+                                    " go by RDMA: what is sent to it from the memory of a GPU, or comes" +
+                                    " from it, is copied by way of the host");
 }
 
 bool Peer::TryLock() {

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "netplugin/flow/types.h"
@@ -60,6 +62,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   // Grows each time that one of NCCL's threads has held the lock.
   uint64_t progress_calls() const { return progress_calls_.load(std::memory_order_relaxed); }
   bool has_workers() const { return has_workers_.load(std::memory_order_relaxed); }
+  // Every pair of rails is joined by RDMA: what the processors cannot read may be posted. Known once a flow is open.
+  bool by_devices() const { return by_devices_.load(std::memory_order_relaxed); }
 
   // ---- with the lock ----
 
@@ -113,6 +117,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
     UpdateState();
   }
   bool has_bulk() const { return state_.bulk; }
+  // The peer has told of its rails for the first time, by which it is known for good how they are joined.
+  void FirstToldRails(std::span<const RailInfo> rails, const std::string& node);
   // When the lock was taken, or the clock last looked at: it is held for a short time, and the clock is not free.
   Nanos now() const { return now_; }
   // The port that a link of this transport uses.
@@ -171,6 +177,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   WorkloadClassifier workload_;
   Nanos counted_ = 0;
   std::atomic<bool> has_workers_{false};
+  std::atomic<bool> by_devices_{false};
 
   std::mutex inbox_mutex_;
   std::vector<Request> inbox_;

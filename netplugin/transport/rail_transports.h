@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "netplugin/config/config.h"
+#include "netplugin/gpu/gpu.h"
 #include "netplugin/transport/links.h"
 #include "netplugin/transport/oob.h"
 
@@ -20,7 +21,8 @@ namespace r2cc::net {
 struct TransportParts {
   Poller* poller = nullptr;  // the I/O thread's
   const Clock* clock = nullptr;
-  LogFn log;  // any thread
+  LogFn log;                // any thread
+  gpu::Gpu* gpu = nullptr;  // null: there is none
   // The keys of the rail's regions are void, and its device takes memory: it is registered anew. Any thread, without a lock of a peer.
   std::function<void(TransportKind kind, uint16_t rail)> keys_revoked;
   // I/O thread: what stands behind the rail may be another by now: it is listened on once more.

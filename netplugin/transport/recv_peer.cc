@@ -41,6 +41,7 @@ RecvPeer::RecvPeer(Host* host, const Hello& hello, FlowOpened flow_opened)
       oob_(oob_port()->NewOob({hello.oob_address, hello.oob_port}, this)) {
   links_.Resize(session_.links());
   channels_.Resize(session_.links());
+  FirstToldRails(remote_rails_, peer_node_);
   for (size_t rail = 0; rail < host->rails.size(); ++rail)
     if (!host->rails[rail].up) RailState(static_cast<uint16_t>(rail), false);
   ApplyVerdicts();
@@ -186,6 +187,7 @@ void RecvPeer::Execute(const Action& action) {
     case Action::Kind::kFlowOpened: return OpenFlow(action);
     case Action::Kind::kCloseOob: return oob_->Close();
     case Action::Kind::kProbePeer: return oob_->Probe(action.heard);
+    case Action::Kind::kFlush: return Flush(action);
     case Action::Kind::kWarn: return host_->log(LogLevel::kWarn, action.text);
     case Action::Kind::kOpenOob:
     case Action::Kind::kOpenLink:
@@ -200,6 +202,12 @@ void RecvPeer::CloseLink(LinkId link, Incarnation incarnation) {
   const LinkName name = links_.at(link) != nullptr ? links_.name(link) : LinkName{.link = link, .incarnation = incarnation};
   channels_.Set(link, nullptr);
   if (links_.Close(link) || IsActive(Mutant::kCloseNotAwaited)) LinkClosed(name, true);
+}
+
+// A link that is being closed, or is another by now, has its chunks sent again.
+void RecvPeer::Flush(const Action& action) {
+  if (links_.at(action.link) != nullptr && links_.name(action.link).incarnation == action.incarnation)
+    links_.at(action.link)->Flush(action.flush, action.buffer);
 }
 
 void RecvPeer::FlushChannels() {

@@ -86,6 +86,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   }
   bool MayBePlaced(FlowId flow) const override { return session_.MayBePlaced(flow); }
   void Answer(const LinkName& name, const Endpoint& endpoint) override;
+  void Flushed(const LinkName& name, const FlushName& flush) override { session_.Flushed(name.link, name.incarnation, flush); }
   void Proved(const LinkName& name, bool ok) override { session_.Proved(name.link, name.incarnation, ok); }
   // OobOwner:
   void OobGreeted(const HelloReply&) override {}  // an initiator's
@@ -112,6 +113,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void Execute(const Action& action);
   void OpenFlow(const Action& action);
   void CloseLink(LinkId link, Incarnation incarnation);
+  void Flush(const Action& action);
   void FlushChannels();
   void Publish();
 

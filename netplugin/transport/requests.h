@@ -16,7 +16,9 @@ inline uint64_t PostRequest(Peer* peer, FlowId flow, Comm* comm, const Buffer& b
   const uint64_t number = comm->posted++;
   try {
     Buffer posted = buffer;
-    if (comm->bounce != nullptr && buffer.memory == nullptr && bytes > 0) {
+    const bool reached = buffer.is_device() ? buffer.memory->id != 0 && peer->by_devices() : buffer.memory != nullptr;
+    if (!reached && buffer.is_device()) posted.memory = nullptr;
+    if (comm->bounce != nullptr && !reached && bytes > 0) {
       std::string error;
       posted = comm->bounce->Post(number, buffer, bytes, &error);
       if (posted.data == nullptr) {
@@ -35,8 +37,11 @@ inline uint64_t PostRequest(Peer* peer, FlowId flow, Comm* comm, const Buffer& b
 // All requests below are done, and what came of them is in the job's buffers.
 inline uint64_t DoneThroughOf(Comm* comm) {
   const uint64_t done = comm->done_through.load(std::memory_order_acquire);
-  if (comm->bounce != nullptr) comm->bounce->Finish(done, comm->sizes);
-  return done;
+  if (comm->bounce == nullptr) return done;
+  std::string error;
+  const uint64_t finished = comm->bounce->Finish(done, comm->sizes, &error);
+  if (finished < done) comm->Fail(error, false);
+  return finished;
 }
 
 struct RequestState {

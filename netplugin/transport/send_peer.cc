@@ -248,7 +248,8 @@ void SendPeer::Execute(const Action& action) {
     case Action::Kind::kLinkFenced: return RecordFenced(host_, action, Ends(link));
     case Action::Kind::kLinkSlow: return RecordSlow(host_, action, Ends(link));
     case Action::Kind::kWarn: return host_->log(LogLevel::kWarn, action.text);
-    case Action::Kind::kFlowOpened: return;  // an acceptor's
+    case Action::Kind::kFlowOpened:
+    case Action::Kind::kFlush: return;  // an acceptor's
   }
 }
 
@@ -297,6 +298,7 @@ void SendPeer::OobGreeted(const HelloReply& reply) {
   if (reply.rails.empty() || (!first && reply.rails.size() != remote_rails_.size())) return give_up(ProbeResult::kSilent);
   peer_node_ = reply.node;
   remote_rails_ = reply.rails;
+  if (first) FirstToldRails(remote_rails_, peer_node_);
   if (const std::string line = NothingInCommon(host_->RailInfos(), remote_rails_, peer_node_); first && !line.empty())
     host_->log(LogLevel::kWarn, line);
   peer_names_ = NamesOnPage(peer_node_, remote_rails_);

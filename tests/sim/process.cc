@@ -117,6 +117,14 @@ const net::Memory* Process::Register(const std::byte* begin, uint64_t bytes, boo
   return memory != nullptr ? memory : memory_->Register(like, &error);
 }
 
+const net::Memory* Process::RegisterGpu(const std::byte* begin, uint64_t bytes, int gpu) {
+  std::string error;
+  net::Memory like{.kind = net::MemoryKind::kCuda, .base = const_cast<std::byte*>(begin), .bytes = bytes};
+  like.gpu = gpu;
+  const net::Memory* const memory = memory_->Register(like, &error);
+  return memory != nullptr && memory->id != 0 ? memory : nullptr;
+}
+
 void Process::Unregister(const net::Memory* memory) {
   if (memory != nullptr && !dead_) memory_->Unregister(memory);
 }

@@ -53,6 +53,8 @@ class Process : public Network::Host {
   // Some device is there.
   bool CanRegister() const;
   const net::Memory* Register(const std::byte* begin, uint64_t bytes, bool receives);
+  // Memory of a GPU, on all rails. Null: some does not take it.
+  const net::Memory* RegisterGpu(const std::byte* begin, uint64_t bytes, int gpu);
   void Unregister(const net::Memory* memory);
   // False until a flow is there.
   bool Accept(uint64_t listen_id, RecvFlow* flow);

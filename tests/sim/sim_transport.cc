@@ -105,6 +105,10 @@ bool SimTransport::Listen(const net::Rail& rail, net::Endpoint* own, std::string
 }
 
 bool SimTransport::Register(const net::Memory& memory, uint16_t rail, net::Endpoint* key, std::string* error) {
+  if (memory.kind != net::MemoryKind::kHost) {
+    *error = "a socket cannot reach the memory of a GPU";
+    return false;
+  }
   if (!io_->options.keys) return true;
   if (io_->device_lost[rail] || io_->refusing_rail == rail) {
     *error = "the device of rail " + std::to_string(rail) + " takes no memory";

@@ -94,6 +94,7 @@ class TappedRecvOwner final : public Tapped<net::RecvOwner> {
     tap_->answered(Who(name), name.local_rail, endpoint);
     of_->Answer(name, endpoint);
   }
+  void Flushed(const LinkName& name, const net::FlushName& flush) override { of_->Flushed(name, flush); }
   void Proved(const LinkName& name, bool ok) override { of_->Proved(name, ok); }
 };
 
@@ -161,6 +162,7 @@ class TappedRecvLink final : public net::RecvLink {
   }
   bool Poll(net::FlowId wanted) override { return of_->Poll(wanted); }
   void ReadMore() override { of_->ReadMore(); }
+  void Flush(const net::FlushName& flush, const net::Buffer& at) override { of_->Flush(flush, at); }
   bool Forget(net::FlowId flow) override { return of_->Forget(flow); }
 
  private:

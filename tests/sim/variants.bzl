@@ -53,6 +53,7 @@ def sim_libraries(suffix, peers, verbs):
         deps = [
             ":network",
             ":process" + suffix,
+            "//netplugin/gpu:fake_gpu",
             "//netplugin/transport/verbs:fake_control_thread",
         ] + peers + verbs,
     )

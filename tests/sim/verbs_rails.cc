@@ -21,6 +21,7 @@ constexpr size_t kHostInGid = 14, kGenerationInGid = 15;
 
 std::string DeviceOf(int rail) { return "mlx5_" + std::to_string(rail); }
 int RailOf(const verbs::FakePortName& name) { return name.device.back() - '0'; }
+std::string NicOf(const verbs::FakePortName& name) { return HostName(name.host) + "/" + name.device; }
 Port PortOf(const verbs::FakePortName& name) { return {name.host, RailOf(name)}; }
 verbs::FakePortName NameOf(Port port) { return {port.host, DeviceOf(port.rail), 1}; }
 
@@ -41,8 +42,10 @@ VerbsRails::VerbsRails(Network* network, const VerbsRailsOptions& options)
   fabric_.on_placing = [this](const verbs::FakePortName& port, uint32_t pair, std::byte* to, size_t bytes) {
     const auto it = carriers_.find({port.host, RailOf(port), pair});
     if (it != carriers_.end()) hosts_.at(port.host).io->tap->Placing(it->second, to, bytes);
+    if (options_.gpu != nullptr) options_.gpu->Placing(NicOf(port), to, bytes);
   };
   fabric_.on_reading = [this](const verbs::FakePortName& port, const std::byte* from, size_t) {
+    if (options_.gpu != nullptr) options_.gpu->Flushed(NicOf(port), from);
     hosts_.at(port.host).io->tap->ReadsWhileClosing(port.host, from);
   };
 }
@@ -50,6 +53,8 @@ VerbsRails::VerbsRails(Network* network, const VerbsRailsOptions& options)
 verbs::FakePath VerbsRails::PathOf(const verbs::FakePortName& from, const verbs::FakePortName& to) const {
   // The kernel destroys what a process that has ended leaves behind.
   if (network_->Dead(from.host) || network_->Dead(to.host)) return {.bytes_per_s = 0, .delay = 0};
+  // What a device sends to itself stays in it.
+  if (from == to) return {.bytes_per_s = 10'000'000'000, .delay = 200};
   const Port a = PortOf(from), b = PortOf(to);
   return {.bytes_per_s = network_->BytesPerS(a, b), .delay = network_->Delay(a, b), .held_until = network_->HeldUntil(a, b)};
 }
@@ -85,6 +90,9 @@ std::unique_ptr<net::Transport> VerbsRails::Make(Io* io) {
   options.keys_revoked = [io](uint16_t rail) { io->keys_revoked(net::TransportKind::kVerbs, rail); };
   options.rail_changed = [io](uint16_t rail) { io->rail_changed(rail); };
   options.adaptive_routing = options_.adaptive_routing;
+  options.gpu = options_.gpu;
+  // Time passes.
+  options.pause = [timeline = network_->timeline()] { timeline->RunNext(); };
   const auto answered = [this](const Carrying& who, uint16_t rail, const net::Endpoint& endpoint) {
     verbs::Offer offer;
     if (!verbs::Decode(endpoint, &offer)) return;

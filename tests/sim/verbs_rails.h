@@ -13,6 +13,7 @@
 #include "base/core/verbs/fake_fabric.h"
 #include "base/core/verbs/fake_verbs.h"
 #include "base/core/verbs/faulty_verbs.h"
+#include "netplugin/gpu/fake_gpu.h"
 #include "tests/sim/process.h"
 #include "tests/sim/rail_faults.h"
 
@@ -36,6 +37,7 @@ struct VerbsRailsOptions {
   verbs::FakeOptions fabric;
   bool adaptive_routing = false;
   std::string driver = "mlx5_core";
+  gpu::FakeGpu* gpu = nullptr;  // of all hosts, outlives the rails
 };
 
 // What the hosts of one world share.

@@ -173,7 +173,7 @@ MAY_INCLUDE = {
     "netplugin/transport/tcp": ("base/core", "netplugin/config", "netplugin/flow", "netplugin/link", "netplugin/transport/links.h",
                                 "netplugin/transport/oob.h", "netplugin/transport/poller.h", "netplugin/transport/probes.h",
                                 "netplugin/transport/unique_fd.h", "netplugin/transport/workers.h", "netplugin/transport/tcp"),
-    "netplugin/transport/verbs": ("base/core", "netplugin/config", "netplugin/flow", "netplugin/link", "netplugin/rails",
+    "netplugin/transport/verbs": ("base/core", "netplugin/config", "netplugin/flow", "netplugin/gpu", "netplugin/link", "netplugin/rails",
                                   "netplugin/transport/links.h", "netplugin/transport/poller.h", "netplugin/transport/unique_fd.h",
                                   "netplugin/transport/verbs"),
     "netplugin/perf": ("base/command_line", "base/core", "netplugin/abi", "netplugin/perf"),

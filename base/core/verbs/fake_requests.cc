@@ -271,8 +271,11 @@ void FakeFabric::Deliver(FakeQueuePair* target, const Packet& packet) {
   std::vector<std::byte> read;
   if (request.kind == SendKind::kRead &&
       RegionOf(target->context, request.remote_key, true, request.remote_address, packet.work.bytes, kRemoteRead) != nullptr) {
+    // What came before it by the same queue pair is there.
+    FinishPlacements([id = target->id](const Placement& placement) { return placement.queue_pair == id; });
     const auto* const from = reinterpret_cast<const std::byte*>(request.remote_address);
     read.assign(from, from + packet.work.bytes);
+    if (on_reading) on_reading(target->port, from, read.size());
   }
   Answer(packet, [this, sequence = packet.sequence, read](QueuePairId id, uint64_t life) { Acknowledged(id, life, sequence, read); });
   if (!Consumes(request.kind)) return;

@@ -104,7 +104,15 @@ int FakeVerbs::Register(DomainId domain, void* base, uint64_t bytes, uint32_t ac
   return 0;
 }
 
-int FakeVerbs::RegisterDmaBuf(DomainId, int, uint64_t, uint64_t, uint64_t, uint32_t, MemoryRegion*) { return EOPNOTSUPP; }
+// The memory itself is found by its address, as a GPU's and the process's are one.
+int FakeVerbs::RegisterDmaBuf(DomainId domain, int fd, uint64_t, uint64_t bytes, uint64_t base, uint32_t access, MemoryRegion* region) {
+  const auto it = fabric_->domains_.find(domain);
+  if (it == fabric_->domains_.end()) return EINVAL;
+  const FakeDevice* const of = DeviceOf(it->second);
+  if (of == nullptr || !of->limits.dma_buf) return EOPNOTSUPP;
+  if (fd < 0) return EBADF;
+  return Register(domain, reinterpret_cast<void*>(base), bytes, access, region);
+}
 
 int FakeVerbs::Deregister(RegionId id) {
   const auto it = fabric_->regions_.find(id);

@@ -69,6 +69,11 @@ int Device::TryRegister() const {
   return verbs_->Deregister(region.id);
 }
 
+bool Device::TakesDmaBuf() const {
+  MemoryRegion region;
+  return limits_.dma_buf && verbs_->RegisterDmaBuf(domain_, -1, 0, 4096, 0, kLocalWrite | kRemoteWrite | kRemoteRead, &region) == EBADF;
+}
+
 int Device::LookAt(uint8_t port, const GidWish& wish, PortInfo* info, GidEntry* gid) const {
   if (const int error = verbs_->QueryPort(context_, port, info); error != 0) return error;
   std::vector<GidEntry> entries;

@@ -70,6 +70,8 @@ class Device {
 
   // Whether this user may have as much memory registered as a job needs at least. 0 or an errno. MAY BLOCK.
   int TryRegister() const;
+  // Whether the driver registers dma-bufs at all: asked with none, it says what is wrong with that. MAY BLOCK.
+  bool TakesDmaBuf() const;
   // The port as it is now, and the GID that its rail is to use. Non-zero: errno; ENETUNREACH: it has no such GID. MAY BLOCK.
   int LookAt(uint8_t port, const GidWish& wish, PortInfo* info, GidEntry* gid) const;
 

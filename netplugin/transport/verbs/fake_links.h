@@ -90,12 +90,14 @@ class FakeRecvOwner final : public FakeOwner<RecvOwner> {
   bool MayBePlaced(FlowId) const override { return may_be_placed; }
   void Answer(const LinkName&, const Endpoint& endpoint) override { answers.push_back(endpoint); }
   void Proved(const LinkName&, bool ok) override { proofs.push_back(ok); }
+  void Flushed(const LinkName&, const FlushName& flush) override { flushed.push_back(flush.message); }
 
   bool alive = true, accepts = true, open = true, may_be_placed = true;
   MessageId placed_through = 0;
   std::vector<Chunk> placed;
   std::vector<Endpoint> answers;
   std::vector<bool> proofs;
+  std::vector<MessageId> flushed;
 };
 
 class FakeLinks : public testing::Test {

@@ -89,6 +89,7 @@ class LinkCore final : public ControlChannel {
   // Null: not created yet, or closed.
   QueuePair* pair() const { return state_->closed.load() ? nullptr : ready_ ? state_->pair.get() : nullptr; }
   bool joined() const { return joined_ != 0; }
+  const std::shared_ptr<Device>& device() const { return rail_.device; }
   void Trouble(plan::EvidenceCause cause);
   void SendProof(uint32_t crc);
   // Handles what has completed, sends what waits.

@@ -51,11 +51,21 @@ bool RegionTable::End(const Entry& entry) {
   return error == 0 || entry.device->gone();
 }
 
-std::optional<uint32_t> RegionTable::LocalKey(net::RegionId memory, uint16_t rail) const {
+std::optional<MemoryRegion> RegionTable::Find(net::RegionId memory, uint16_t rail) const {
   const std::lock_guard lock(mutex_);
   const auto it = entries_.find({rail, memory});
   if (it == entries_.end() || it->second.device->gone()) return std::nullopt;
-  return it->second.region.local_key;
+  return it->second.region;
+}
+
+std::optional<uint32_t> RegionTable::LocalKey(net::RegionId memory, uint16_t rail) const {
+  const auto region = Find(memory, rail);
+  return region ? std::optional(region->local_key) : std::nullopt;
+}
+
+std::optional<uint32_t> RegionTable::RemoteKey(net::RegionId memory, uint16_t rail) const {
+  const auto region = Find(memory, rail);
+  return region ? std::optional(region->remote_key) : std::nullopt;
 }
 
 int RegionTable::RevokeAll(uint16_t rail) {

@@ -21,12 +21,15 @@ namespace r2cc::net::verbs {
 
 class RegionTable {
  public:
-  // On the device of the rail. `*remote_key` is for peers. False and one line in `*error`: the device does not take it. One thread at a
+  // On the device of the rail. `*remote_key` is for peers. Memory of a GPU that has no dma-buf takes
+  // the kernel's module for peer memory. False and one line in `*error`: the device does not take it. One thread at a
   // time registers and unregisters. MAY BLOCK.
   bool Register(const std::shared_ptr<Device>& device, uint16_t rail, const Memory& memory, uint32_t* remote_key, std::string* error);
   void Unregister(const Memory& memory, uint16_t rail);
   // Nothing: it is not registered there now.
   std::optional<uint32_t> LocalKey(net::RegionId memory, uint16_t rail) const;
+  // The key by which peers, and the device itself, reach it. Nothing: as above.
+  std::optional<uint32_t> RemoteKey(net::RegionId memory, uint16_t rail) const;
   // No device of a peer may write through the rail's device any more: the second line of a fence. 0: proved. What is revoked has no keys
   // until it is registered again. MAY BLOCK.
   int RevokeAll(uint16_t rail);
@@ -39,6 +42,7 @@ class RegionTable {
   };
   using Key = std::pair<uint16_t, net::RegionId>;
 
+  std::optional<MemoryRegion> Find(net::RegionId memory, uint16_t rail) const;
   // In the table no more. False: the device does not let go of it, and it may still be written.
   static bool End(const Entry& entry);
 

@@ -16,12 +16,15 @@ def unit_tests():
             ":fence",
             "//base/core/verbs:fake_pair",
         ],
+        "flusher_test": [":fake_gpus"],
         "gid_test": [":gid"],
+        "gpu_proof_test": [":fake_gpus"],
         "grant_ring_test": [":grant_ring"],
         "link_core_test": [
             ":fake_control_thread",
             ":verbs_transport",
         ],
+        "loopback_pair_test": [":fake_gpus"],
         "offer_test": [":offer"],
         "queue_pair_test": [
             ":fake_control_thread",
@@ -49,7 +52,7 @@ def unit_tests():
         "verbs_recv_link_test": [":fake_links"],
         "verbs_send_link_test": [":fake_links"],
         "verbs_transport_test": [
-            ":fake_control_thread",
+            ":fake_gpus",
             ":verbs_transport",
         ],
     }.items():

@@ -43,8 +43,15 @@ void VerbsPort::Remove(LinkCore* core) {
 bool VerbsPort::Poll() {
   const auto now = links_;
   for (const Watched& watched : now) watched.core->Look();
+  LookAtFlushes();
   if (!state_->jobs_thread) ArmAll();
   return true;
+}
+
+size_t VerbsPort::LookAtFlushes() {
+  size_t ended = 0;
+  for (VerbsRecvLink* const link : flushing_) ended += link->LookAtFlushes();
+  return ended;
 }
 
 void VerbsPort::ArmAll() {

@@ -14,6 +14,8 @@
 
 namespace r2cc::net::verbs {
 
+class VerbsRecvLink;
+
 class VerbsPort final : public Port {
  public:
   VerbsPort(VerbsShared* shared, const SessionKey& key, const PeerState* state) : shared_(shared), key_(key), state_(state) {}
@@ -36,6 +38,11 @@ class VerbsPort final : public Port {
   const SessionKey& key() const { return key_; }
   void Add(LinkCore* core) { links_.push_back({core, 0, -1}); }
   void Remove(LinkCore* core);
+  // A link that may have flushes outstanding.
+  void AddFlushing(VerbsRecvLink* link) { flushing_.push_back(link); }
+  void RemoveFlushing(VerbsRecvLink* link) { std::erase(flushing_, link); }
+  // So many have ended. Nothing wakes a sleeper for them, as they take microseconds; a tick comes by.
+  size_t LookAtFlushes();
   enum class LinkEnd : uint8_t { kSend, kReceive };
   std::shared_ptr<SpareQueuePair> SpareOf(LinkEnd end, LinkId link);
 
@@ -52,6 +59,7 @@ class VerbsPort final : public Port {
   const PeerState* const state_;
   Poller poller_;
   std::vector<Watched> links_;
+  std::vector<VerbsRecvLink*> flushing_;
   std::map<std::pair<LinkEnd, LinkId>, std::shared_ptr<SpareQueuePair>> spares_;
 };
 

@@ -15,11 +15,17 @@ VerbsRecvLink::VerbsRecvLink(VerbsPort* port, const LinkName& name, RecvOwner* o
   port_->Add(&core_);
 }
 
-VerbsRecvLink::~VerbsRecvLink() { port_->Remove(&core_); }
+VerbsRecvLink::~VerbsRecvLink() {
+  port_->Remove(&core_);
+  port_->RemoveFlushing(this);
+}
 
 bool VerbsRecvLink::Close() {
   closing_ = true;
   port_->Remove(&core_);
+  port_->RemoveFlushing(this);
+  // What it reads goes nowhere: nobody waits for its end.
+  flusher_ = nullptr;
   return core_.Close();
 }
 
@@ -50,7 +56,33 @@ void VerbsRecvLink::Joined() { owner_->Answer(name_, Encode(core_.pair()->offer(
 bool VerbsRecvLink::Poll(FlowId) {
   const uint64_t before = marks_;
   if (owner_->Alive(name_)) core_.Look();
-  return marks_ != before;
+  // A message's chunks may have come by other links as well.
+  const size_t flushed = port_->LookAtFlushes();
+  return marks_ != before || flushed > 0;
+}
+
+void VerbsRecvLink::Flush(const FlushName& flush, const Buffer& at) {
+  const auto key = port_->shared()->regions.RemoteKey(at.memory->id, name_.local_rail);
+  // It was revoked, or the device is gone: by another link it is sent again.
+  if (!key) return core_.Trouble(plan::EvidenceCause::kLinkDown);
+  if (flusher_ == nullptr) {
+    const auto rail = port_->shared()->Of(name_.local_rail);
+    if (rail.device == nullptr || rail.device != core_.device()) return core_.Trouble(plan::EvidenceCause::kLinkDown);
+    flusher_ =
+        std::make_unique<Flusher>(rail.device, LoopbackPair::Options{rail.port, rail.gid, port_->shared()->random()}, port_->shared()->log);
+    port_->AddFlushing(this);
+  }
+  flusher_->Flush(flush, at.data, *key);
+}
+
+size_t VerbsRecvLink::LookAtFlushes() {
+  size_t ended = 0;
+  const bool ok = flusher_->Poll([&](const FlushName& flush) {
+    ++ended;
+    owner_->Flushed(name_, flush);
+  });
+  if (!ok) core_.Trouble(plan::EvidenceCause::kLinkDown);
+  return ended;
 }
 
 bool VerbsRecvLink::Mark(uint32_t immediate, uint32_t bytes) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "netplugin/transport/links.h"
+#include "netplugin/transport/verbs/flusher.h"
 #include "netplugin/transport/verbs/link_core.h"
 
 namespace r2cc::net::verbs {
@@ -29,7 +30,11 @@ class VerbsRecvLink final : public RecvLink, private LinkCore::User {
   bool Attach(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* greeted, bool* control,
               std::string* reason) override;
   bool Poll(FlowId wanted) override;
+  void Flush(const FlushName& flush, const Buffer& at) override;
   bool Forget(FlowId flow) override { return !closing_ && !owner_->MayBePlaced(flow); }
+
+  // For its port. So many have ended.
+  size_t LookAtFlushes();
 
  private:
   // LinkCore::User:
@@ -49,6 +54,7 @@ class VerbsRecvLink final : public RecvLink, private LinkCore::User {
   LinkCore core_;
   bool attached_ = false, closing_ = false;
   uint64_t marks_ = 0;
+  std::unique_ptr<Flusher> flusher_;  // null: none was asked for
   Offer offer_;
 };
 

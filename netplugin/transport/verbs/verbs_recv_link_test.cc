@@ -117,5 +117,47 @@ TEST_F(VerbsRecvLinkTest, AGrantOfAnInitiatorIsNothing) {
   EXPECT_TRUE(receiver_.troubles.empty());
 }
 
+TEST_F(VerbsRecvLinkTest, WhatIsFlushedIsTold) {
+  Connect();
+  const Buffer at{ends_[1].bytes.data(), &ends_[1].memory};
+  for (MessageId message = 0; message < 3; ++message) recv_->Flush({.flow = kFlow, .message = message, .round = 1}, at);
+  EXPECT_TRUE(receiver_.flushed.empty()) << "not within the call";
+  time_.RunFor(kNanosPerMs);
+  recv_->Poll(kFlow);
+  time_.RunFor(kNanosPerMs);
+  EXPECT_TRUE(recv_->Poll(kFlow)) << "something came of it";
+  EXPECT_EQ(receiver_.flushed, (std::vector<MessageId>{0, 1, 2}));
+  EXPECT_TRUE(receiver_.troubles.empty());
+  EXPECT_FALSE(recv_->Poll(kFlow));
+}
+
+// The port's own look, as a tick's, does it as well.
+TEST_F(VerbsRecvLinkTest, APortLooksAtItsLinksFlushes) {
+  Connect();
+  recv_->Flush({.flow = kFlow, .message = 5, .round = 1}, {ends_[1].bytes.data(), &ends_[1].memory});
+  LookFor(2 * kNanosPerMs);
+  EXPECT_EQ(receiver_.flushed, std::vector<MessageId>{5});
+}
+
+// Another link brings the bytes again.
+TEST_F(VerbsRecvLinkTest, MemoryThatWasRevokedCannotBeFlushed) {
+  Connect();
+  ends_[1].shared.regions.Unregister(ends_[1].memory, 0);
+  recv_->Flush({.flow = kFlow, .message = 0, .round = 1}, {ends_[1].bytes.data(), &ends_[1].memory});
+  EXPECT_EQ(receiver_.troubles, std::vector{EvidenceCause::kLinkDown});
+  LookFor(2 * kNanosPerMs);
+  EXPECT_TRUE(receiver_.flushed.empty());
+}
+
+TEST_F(VerbsRecvLinkTest, AFlushThatIsOutstandingKeepsNoLink) {
+  Connect();
+  recv_->Flush({.flow = kFlow, .message = 0, .round = 1}, {ends_[1].bytes.data(), &ends_[1].memory});
+  EXPECT_FALSE(recv_->Close());
+  time_.RunFor(kNanosPerSecond);
+  EXPECT_EQ(receiver_.closed, std::vector<bool>{true});
+  EXPECT_TRUE(receiver_.flushed.empty());
+  EXPECT_EQ(fabric_.hangs(), 0);
+}
+
 }  // namespace
 }  // namespace r2cc::net::verbs

@@ -20,7 +20,8 @@ constexpr Nanos kClosingMost = kNanosPerSecond;
 
 }  // namespace
 
-VerbsTransport::VerbsTransport(const Options& options) : options_(options) {
+VerbsTransport::VerbsTransport(const Options& options)
+    : options_(options), gpu_paths_({options.gpu, options.clock, options.random, options.pause}) {
   shared_.clock = options.clock;
   shared_.random = options.random;
   shared_.log = options.log;
@@ -117,14 +118,43 @@ std::string VerbsTransport::NameOf(uint16_t rail) {
   return found.device->info().name + (found.device->limits().ports > 1 ? ":" + std::to_string(found.port) : "");
 }
 
+bool VerbsTransport::Proved(const VerbsShared::RailDevice& rail, int gpu, MemoryKind kind, std::string* error) {
+  return gpu_paths_.Proved(rail.device, {rail.port, rail.gid, options_.random()}, gpu, kind, error);
+}
+
+bool VerbsTransport::Takes(MemoryKind kind, uint16_t rail) {
+  const auto found = shared_.Of(rail);
+  if (found.device == nullptr || found.device->gone()) return false;
+  if (kind == MemoryKind::kHost) return true;
+  if (options_.gpu == nullptr || (kind == MemoryKind::kDmaBuf && !found.device->TakesDmaBuf())) return false;
+  const std::vector<int> gpus = options_.gpu->InUse();
+  for (const int gpu : gpus) {
+    std::string error;
+    if (Proved(found, gpu, kind, &error)) continue;
+    options_.log(LogLevel::kInfo, error);
+    return false;
+  }
+  return !gpus.empty();
+}
+
 bool VerbsTransport::Register(const Memory& memory, uint16_t rail, Endpoint* key, std::string* error) {
   const auto found = shared_.Of(rail);
   if (found.device == nullptr || found.device->gone()) {
     *error = "R2CC: rail " + std::to_string(rail) + " has no RDMA device now";
     return false;
   }
+  Memory as = memory;
+  if (memory.kind != MemoryKind::kHost) {
+    if (options_.gpu == nullptr) {
+      *error = "R2CC: memory of a GPU cannot be registered: there is no CUDA driver";
+      return false;
+    }
+    // Where the dma-buf does not do, peer memory may.
+    if (as.kind == MemoryKind::kDmaBuf && !Proved(found, memory.gpu, MemoryKind::kDmaBuf, error)) as.kind = MemoryKind::kCuda;
+    if (as.kind == MemoryKind::kCuda && !Proved(found, memory.gpu, MemoryKind::kCuda, error)) return false;
+  }
   uint32_t remote_key = 0;
-  if (!shared_.regions.Register(found.device, rail, memory, &remote_key, error)) {
+  if (!shared_.regions.Register(found.device, rail, as, &remote_key, error)) {
     // The message that needs it waits for another rail, if there is one.
     shared_.log(LogLevel::kWarn, *error);
     return false;

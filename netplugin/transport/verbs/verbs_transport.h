@@ -7,9 +7,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 
+#include "netplugin/gpu/gpu.h"
 #include "netplugin/transport/links.h"
 #include "netplugin/transport/poller.h"
+#include "netplugin/transport/verbs/gpu_proof.h"
 #include "netplugin/transport/verbs/link_core.h"
 
 namespace r2cc::net::verbs {
@@ -22,12 +25,16 @@ class VerbsTransport final : public Transport {
     // Any thread.
     std::function<uint32_t()> random;
     std::function<void(LogLevel, const std::string&)> log;
+    // While a call of the job's waits for a device: gives others the processor.
+    std::function<void()> pause = [] { std::this_thread::yield(); };
     std::function<std::unique_ptr<ControlThread>(const std::string& device)> make_control;
     // The device and the port that a rail is; an empty name: none.
     std::function<std::string(const Rail& rail, uint8_t* port)> device_of;
     // See VerbsShared.
     std::function<void(uint16_t rail)> keys_revoked;
     bool adaptive_routing = false;
+    // Null: host memory alone is registered.
+    gpu::Gpu* gpu = nullptr;
     // The I/O thread's; null: Tick() alone looks for events.
     Poller* poller = nullptr;
     // I/O thread: the rail is to be listened on once more, as its port, its addresses or its device may be others now.
@@ -43,6 +50,7 @@ class VerbsTransport final : public Transport {
   std::string NameOf(uint16_t rail) override;
   bool Register(const Memory& memory, uint16_t rail, Endpoint* key, std::string* error) override;
   void Unregister(const Memory& memory, uint16_t rail) override { shared_.regions.Unregister(memory, rail); }
+  bool Takes(MemoryKind kind, uint16_t rail) override;
   std::unique_ptr<Port> NewPort(const SessionKey& key, const PeerState* state) override;
   void StartThreads(int processors) override;
   void Tick(Nanos now) override;
@@ -56,6 +64,8 @@ class VerbsTransport final : public Transport {
   };
   // Null and one line in `*error`. `*anew`: the one before is gone, and what was registered with it.
   std::shared_ptr<Device> DeviceNamed(const std::string& name, bool* anew, std::string* error);
+  // The data proof of memory of that kind. False and one line.
+  bool Proved(const VerbsShared::RailDevice& rail, int gpu, MemoryKind kind, std::string* error);
   void Watch(Opened* opened);
   void Unwatch(Opened* opened);
   void ReadEvents(const std::shared_ptr<Device>& device);
@@ -63,6 +73,7 @@ class VerbsTransport final : public Transport {
 
   const Options options_;
   VerbsShared shared_;
+  GpuPaths gpu_paths_;
   std::map<std::string, Opened> devices_;
   bool started_ = false;
   Nanos tried_lost_ = 0;

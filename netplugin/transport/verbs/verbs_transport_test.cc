@@ -6,33 +6,23 @@
 #include <string>
 #include <vector>
 
-#include "base/core/verbs/fake_fabric.h"
-#include "base/core/verbs/fake_verbs.h"
-#include "base/core/verbs/faulty_verbs.h"
-#include "netplugin/transport/verbs/fake_control_thread.h"
+#include "netplugin/transport/unique_fd.h"
+#include "netplugin/transport/verbs/fake_gpus.h"
 
 namespace r2cc::net::verbs {
 namespace {
 
-class TimelineClock final : public Clock {
- public:
-  explicit TimelineClock(FakeTimeline* time) : time_(time) {}
-  Nanos Now() const override { return time_->now(); }
-
- private:
-  FakeTimeline* const time_;
-};
-
 // Rail k is the device mlx5_k, but rail 2 has none.
-class VerbsTransportTest : public testing::Test {
+class VerbsTransportTest : public FakeGpus {
  protected:
   VerbsTransportTest() {
-    for (const char* const name : {"mlx5_0", "mlx5_1"}) fabric_.AddDevice(0, name);
     VerbsTransport::Options options;
     options.verbs = &faulty_;
     options.clock = &clock_;
-    options.random = [] { return 4u; };
-    options.log = [](LogLevel, const std::string&) {};
+    options.random = [this] { return static_cast<uint32_t>(time_.Random()); };
+    options.log = [this](LogLevel, const std::string& line) { lines_.push_back(line); };
+    options.pause = [this] { time_.RunFor(1'000); };
+    options.gpu = &gpu_;
     options.make_control = [this](const std::string&) { return std::make_unique<FakeControlThread>(&time_); };
     options.device_of = [](const Rail& rail, uint8_t*) { return rail.index < 2 ? "mlx5_" + std::to_string(rail.index) : std::string(); };
     options.keys_revoked = [this](uint16_t rail) { revoked_.push_back(rail); };
@@ -41,15 +31,21 @@ class VerbsTransportTest : public testing::Test {
   }
   bool Listen(int rail) { return transport_->Listen({.name = "eth" + std::to_string(rail), .index = rail}, &own_, &error_); }
 
-  FakeTimeline time_;
-  TimelineClock clock_{&time_};
-  FakeFabric fabric_{&time_};
-  FakeVerbs fake_{&fabric_, 0};
-  FaultyVerbs faulty_{&fake_};
+  bool RegisterGpu(MemoryKind kind, uint16_t rail) {
+    Memory memory{.id = 9, .kind = kind, .base = at_, .bytes = 4096};
+    memory.gpu = 0;
+    if (kind == MemoryKind::kDmaBuf) memory.dma_buf = descriptor_.get();
+    Endpoint key;
+    error_.clear();
+    return transport_->Register(memory, rail, &key, &error_) && !key.empty();
+  }
+
   std::vector<uint16_t> revoked_, changed_;
+  std::vector<std::string> lines_;
   std::unique_ptr<VerbsTransport> transport_;
+  std::byte* const at_ = Allocate(4096);
+  const UniqueFd descriptor_{gpu_.DmaBuf(0, at_, 4096)};
   Endpoint own_;
-  std::string error_;
 };
 
 TEST_F(VerbsTransportTest, ARailIsItsDevicesPort) {
@@ -103,6 +99,43 @@ TEST_F(VerbsTransportTest, ALostDeviceIsOpenedAgainAndItsMemoryRegisteredAnew) {
   changed_.clear();
   transport_->Tick(time_.now());
   EXPECT_TRUE(changed_.empty());
+}
+
+TEST_F(VerbsTransportTest, MemoryOfAGpuIsPromisedWhereItWasProved) {
+  ASSERT_TRUE(Listen(0) && Listen(1)) << error_;
+  EXPECT_TRUE(transport_->Takes(MemoryKind::kHost, 0));
+  EXPECT_TRUE(transport_->Takes(MemoryKind::kCuda, 0));
+  EXPECT_TRUE(transport_->Takes(MemoryKind::kDmaBuf, 0));
+  EXPECT_FALSE(transport_->Takes(MemoryKind::kCuda, 2)) << "no such rail";
+  astray_ = true;
+  EXPECT_FALSE(transport_->Takes(MemoryKind::kCuda, 1));
+  ASSERT_EQ(lines_.size(), 1u);
+  EXPECT_NE(lines_[0].find("the RDMA device mlx5_1 does not reach the memory of GPU 0"), std::string::npos) << lines_[0];
+}
+
+TEST_F(VerbsTransportTest, DmaBufIsPromisedWhereTheDriverHasIt) {
+  fabric_.device(0, "mlx5_0")->limits.dma_buf = false;
+  ASSERT_TRUE(Listen(0)) << error_;
+  EXPECT_FALSE(transport_->Takes(MemoryKind::kDmaBuf, 0));
+  EXPECT_TRUE(transport_->Takes(MemoryKind::kCuda, 0));
+}
+
+TEST_F(VerbsTransportTest, MemoryOfAGpuIsRegisteredByItsDmaBufOrElsePlainly) {
+  ASSERT_TRUE(Listen(0) && Listen(1)) << error_;
+  EXPECT_TRUE(RegisterGpu(MemoryKind::kDmaBuf, 0)) << error_;
+  EXPECT_EQ(gpu_.copies, 2) << "one proof";
+  gpu_.dma_buf = false;
+  EXPECT_TRUE(RegisterGpu(MemoryKind::kDmaBuf, 1)) << error_;
+  EXPECT_EQ(gpu_.copies, 4) << "of the other kind";
+  EXPECT_TRUE(RegisterGpu(MemoryKind::kCuda, 1)) << error_;
+  EXPECT_EQ(gpu_.copies, 4) << "it is proved already";
+}
+
+TEST_F(VerbsTransportTest, WhatIsNotProvedIsNotRegistered) {
+  ASSERT_TRUE(Listen(0)) << error_;
+  astray_ = true;
+  EXPECT_FALSE(RegisterGpu(MemoryKind::kDmaBuf, 0));
+  EXPECT_NE(error_.find("does not reach the memory of GPU 0 by peer memory"), std::string::npos) << error_;
 }
 
 }  // namespace

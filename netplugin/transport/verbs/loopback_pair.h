@@ -1,0 +1,67 @@
+// A queue pair that is joined to itself: the device reads and writes memory of this process, to prove a path or to flush it.
+//
+// A RDMA read of a GPU's memory by a device comes after all that the same device has written there. A completion in host memory says
+// nothing of that: it may overtake the bytes on their way to the GPU.
+//
+// Make() and the destructor may block. Between them the owner's thread. Nothing is thrown; a call that fails says an errno.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_LOOPBACK_PAIR_H_
+#define R2CC_NETPLUGIN_TRANSPORT_VERBS_LOOPBACK_PAIR_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/core/verbs/verbs.h"
+#include "netplugin/transport/verbs/device.h"
+#include "netplugin/transport/verbs/gid.h"
+
+namespace r2cc::net::verbs {
+
+class LoopbackPair {
+ public:
+  struct Options {
+    uint8_t port = 1;
+    GidWish gid;
+    uint32_t psn = 0;  // random, 24 bits
+  };
+  LoopbackPair(std::shared_ptr<Device> device, const Options& options) : device_(std::move(device)), options_(options) {}
+  ~LoopbackPair();
+  LoopbackPair(const LoopbackPair&) = delete;
+  LoopbackPair& operator=(const LoopbackPair&) = delete;
+
+  // So many requests may be outstanding.
+  static constexpr uint32_t kRequests = 64;
+
+  // False and one line in `*error`.
+  bool Make(std::string* error);
+  Device* device() const { return device_.get(); }
+
+  // `bytes` from registered memory to registered memory, of this device. ENOMEM: as many are outstanding as may be.
+  int Write(uint64_t to, uint32_t remote_key, const void* from, uint32_t local_key, uint32_t bytes);
+  // Reads one byte, which nobody looks at.
+  int Flush(const void* at, uint32_t remote_key);
+
+  // Requests end in their order. So many more have; false: one has failed, or the device, and nothing will come of the others.
+  bool Poll(uint32_t* ended);
+
+ private:
+  int Post(SendKind kind, const Segment& segment, uint64_t remote_address, uint32_t remote_key);
+
+  const std::shared_ptr<Device> device_;
+  const Options options_;
+  CompletionQueueId queue_{};
+  QueuePairInfo info_;
+  // Where reads go: a page of its own.
+  struct alignas(4096) Page {
+    std::array<std::byte, 4096> bytes;
+  };
+  std::unique_ptr<Page> page_;
+  MemoryRegion region_;
+  uint32_t outstanding_ = 0;
+};
+
+}  // namespace r2cc::net::verbs
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_LOOPBACK_PAIR_H_
