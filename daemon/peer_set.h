@@ -52,6 +52,13 @@ class PeerSet {
   // The peers of the configuration from now on. DirectPeers() tells what comes of it.
   void SetConfigured(const std::vector<PeerSpec>& peers);
 
+  // The limits of the configuration from now on. What is known already stays.
+  void SetLimits(const Config& config) {
+    nodes_max_ = config.nodes_max;
+    forget_after_ = config.forget_after;
+    nics_per_node_ = config.nics_per_node;
+  }
+
   // Where other daemons reach this one, as it was last told.
   void SetOwn(const v1::NodeView& own) { peer_address_ = own.peer_address(); }
 
@@ -132,9 +139,9 @@ class PeerSet {
   const std::string node_;
   const uint64_t incarnation_;
   const std::string nodes_prefix_;
-  const size_t nodes_max_;
-  const Nanos forget_after_;
-  const size_t nics_per_node_;
+  size_t nodes_max_;
+  Nanos forget_after_;
+  size_t nics_per_node_;
   health::ClusterView* const view_;
   EventReporter* const reporter_;
   const Outputs outputs_;

@@ -110,20 +110,21 @@ TEST_F(R2ccdReloadTest, ABadFileLeavesTheOldOneInForceAndStatusSaysWhichLine) {
   EXPECT_EQ(Act(0, "n0", "rail0", v1::FAIL), "") << "drills are allowed from now on";
 }
 
-TEST_F(R2ccdReloadTest, RatesLogLevelAndWhatNeedsARestart) {
+TEST_F(R2ccdReloadTest, RatesLogLevelLimitsAndWhatNeedsARestart) {
   Write(Rails("rate_bits_per_s: 10000000000"));
   StartDaemon(0);
   EXPECT_EQ(Rate("rail1"), 10'000'000'000u);
-  Write(Rails("rate_bits_per_s: 25000000000") + "log_level: 'debug'\nrealtime_priority: 0\nlimits { nodes: 7 }\n");
+  Write(Rails("rate_bits_per_s: 25000000000") + "log_level: 'debug'\nrealtime_priority: 0\nnice: 5\nlimits { nodes: 7 }\n");
   v1::ReloadReply reply;
-  EXPECT_THAT(Reload(&reply), ElementsAre("rates of NICs: rail1", "log_level: debug"));
-  EXPECT_THAT(reply.state().needs_restart(), ElementsAre("realtime_priority", "limits"));
+  EXPECT_THAT(Reload(&reply), ElementsAre("rates of NICs: rail1", "log_level: debug", "limits"));
+  EXPECT_THAT(reply.state().needs_restart(), ElementsAre("nice", "realtime_priority"));
   EXPECT_TRUE(WaitUntil([&] { return Rate("rail1") == 25'000'000'000u; }));
-  EXPECT_THAT(Status(0).alarms(), testing::Contains(HasSubstr("wait for a restart: realtime_priority, limits")));
+  EXPECT_THAT(Status(0).alarms(), testing::Contains(HasSubstr("wait for a restart: nice, realtime_priority")));
   const std::string shown = InForce();
   EXPECT_THAT(shown, HasSubstr("rate_bits_per_s: 25000000000"));
   EXPECT_THAT(shown, HasSubstr("log_level: \"debug\""));
-  EXPECT_THAT(shown, HasSubstr("nodes: 8192")) << "what waits is not in force";
+  EXPECT_THAT(shown, HasSubstr("nodes: 7"));
+  EXPECT_THAT(shown, HasSubstr("realtime_priority: 1")) << "what waits is not in force";
   EXPECT_THAT(Reload(), IsEmpty()) << "said twice it changes nothing";
 }
 

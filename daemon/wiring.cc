@@ -213,6 +213,8 @@ void Wiring::Apply(const Config& config, const RolePolicy& roles) {
   roles_.Set(roles);
   SetLogLevel(config.log_level.value_or(LogLevel::kInfo));
   for (const NicSpec& nic : config.nics) local_.SetRate(nic.name, nic.rate_bits_per_s);
+  world_.jobs->SetAccess(config.attach);
+  peer_set_.SetLimits(config);
   peer_set_.SetConfigured(config.peers);
   FollowJobs();
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "daemon/jobs/attach_access.h"
 #include "daemon/jobs/job_registry.h"
 #include "plan/page/attach.h"
 #include "plan/page/ring.h"
@@ -38,6 +39,8 @@ class AttachServer {
   virtual void RingPageDoorbell() = 0;
   // Takes what is in the rings, for jobs whose doorbell was lost.
   virtual void DrainRings() = 0;
+  // Whose jobs may attach from now on. Those that are attached stay.
+  virtual void SetAccess(const AttachAccess& access) = 0;
   virtual void Stop() = 0;
   // Connections and requests that were turned away.
   virtual uint64_t refused() const = 0;

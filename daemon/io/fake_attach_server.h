@@ -17,6 +17,7 @@ class FakeAttachServer final : public AttachServer {
   }
   void RingPageDoorbell() override { ++doorbells_; }
   void DrainRings() override {}
+  void SetAccess(const AttachAccess& access) override { access_ = access; }
   void Stop() override {}
   uint64_t refused() const override { return 0; }
 
@@ -28,8 +29,10 @@ class FakeAttachServer final : public AttachServer {
   }
   void End(JobId id) { callbacks_.on_end(id); }
   int doorbells() const { return doorbells_; }
+  const AttachAccess& access() const { return access_; }
 
  private:
+  AttachAccess access_;
   Callbacks callbacks_;
   int doorbells_ = 0;
 };

@@ -42,6 +42,7 @@ class SocketAttachServer final : public AttachServer {
   absl::Status Start(Callbacks callbacks) override;
   void RingPageDoorbell() override;
   void DrainRings() override;
+  void SetAccess(const AttachAccess& access) override { access_ = access; }
   // Closes every connection, and removes the socket unless it is to be left. The jobs go on, and come back to the next daemon.
   void Stop() override;
   uint64_t refused() const override { return users_.refused(); }
@@ -76,7 +77,7 @@ class SocketAttachServer final : public AttachServer {
   EventLoop* const loop_;
   const std::string path_;
   const int page_fd_;
-  const AttachAccess access_;
+  AttachAccess access_;
   AttachUsers users_;
   Callbacks callbacks_;
   int listen_fd_ = -1;

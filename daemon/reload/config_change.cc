@@ -107,9 +107,6 @@ ConfigChange Change(const Config& in_force, const Config& next) {
   waits(in_force.insecure != next.insecure, "insecure");
   waits(in_force.nice != next.nice, "nice");
   waits(in_force.realtime_priority != next.realtime_priority, "realtime_priority");
-  waits(in_force.attach != next.attach, "attach");
-  waits(in_force.nics_per_node != next.nics_per_node || in_force.nodes_max != next.nodes_max || in_force.forget_after != next.forget_after,
-        "limits");
   ChangeNics(next.nics, &change);
 
   // Peers of a daemon that cannot prove who they are would be called in the clear.
@@ -134,6 +131,17 @@ ConfigChange Change(const Config& in_force, const Config& next) {
   if (in_force.log_level.value_or(LogLevel::kInfo) != next.log_level.value_or(LogLevel::kInfo)) {
     config.log_level = next.log_level;
     change.applied.push_back(absl::StrCat("log_level: ", LogLevelWord(next.log_level.value_or(LogLevel::kInfo))));
+  }
+  if (in_force.attach != next.attach) {
+    config.attach = next.attach;
+    change.applied.emplace_back("attach: whose jobs may, from now on");
+  }
+  const auto limits = [](const Config& one) { return std::tie(one.nics_per_node, one.nodes_max, one.forget_after); };
+  if (limits(in_force) != limits(next)) {
+    config.nics_per_node = next.nics_per_node;
+    config.nodes_max = next.nodes_max;
+    config.forget_after = next.forget_after;
+    change.applied.emplace_back("limits");
   }
   config.parts = next.parts;
   return change;

@@ -17,8 +17,8 @@ struct ConfigChange {
   std::vector<std::string> needs_restart;
 };
 
-// Peers, grants, drills, the log level and NICs' rates are taken; everything else waits. Certificates are not a matter of this: whoever
-// speaks follows their files.
+// Peers, grants, drills, attach, limits, the log level and NICs' rates are taken; everything else waits. Certificates are not a matter of
+// this: whoever speaks follows their files.
 ConfigChange Change(const Config& in_force, const Config& next);
 
 }  // namespace r2cc::daemon

@@ -37,14 +37,18 @@ TEST(ConfigChange, WhatARunningDaemonTakes) {
   std::string next = Replaced(kBase, "\"h2:1\"", "\"h2:2\"");
   next = Replaced(next, "rate_bits_per_s: 5", "rate_bits_per_s: 6");
   const ConfigChange change = Change(Parse(kBase), Parse(next + R"( peers { node: "n3" address: "h3:1" } log_level: "debug"
-      drills { allow: true } grants { roles: VIEW everyone: true })"));
+      drills { allow: true } grants { roles: VIEW everyone: true } limits { nodes: 7 forget_nodes_after_h: 5 } attach { uids: 7 })"));
   EXPECT_THAT(change.applied, ElementsAre("rates of NICs: rail1", "peers: new n3, another address for n2", "grants", "drills: allowed",
-                                          "log_level: debug"));
+                                          "log_level: debug", "attach: whose jobs may, from now on", "limits"));
   EXPECT_THAT(change.needs_restart, IsEmpty());
   EXPECT_EQ(change.config.nics[1].rate_bits_per_s, 6u);
   EXPECT_EQ(change.config.peers.size(), 3u);
   EXPECT_EQ(change.config.log_level, LogLevel::kDebug);
   EXPECT_TRUE(change.config.drills);
+  EXPECT_THAT(change.config.attach.uids, ElementsAre(7u));
+  EXPECT_EQ(change.config.nodes_max, 7u);
+  EXPECT_EQ(change.config.forget_after, 5 * 3600 * kNanosPerSecond);
+  EXPECT_EQ(change.config.nics_per_node, kNicsPerNodeDefault);
 }
 
 TEST(ConfigChange, WhatWaitsIsNamedAndNotInForce) {
@@ -52,8 +56,6 @@ TEST(ConfigChange, WhatWaitsIsNamedAndNotInForce) {
       {"nice: 5", "nice"},
       {"realtime_priority: 0", "realtime_priority"},
       {"listen: '127.0.0.1:9'", "listen"},
-      {"limits { nodes: 7 }", "limits"},
-      {"attach { uids: 7 }", "attach"},
       {"tls { directory: '/t' }", "tls: the names of the files; what is in them is followed without"},
       {"nics { name: 'rail2' interface: 'eth2' }", "nics: rail2"},
   };

@@ -171,6 +171,30 @@ TEST_F(OrdinaryUserTest, MayBeKeptOut) {
   EXPECT_TRUE(Attach(0)->attached()) << "root may";
 }
 
+TEST_F(OrdinaryUserTest, MayBeKeptOutAndLetInWhileTheDaemonRuns) {
+  const auto reload = [&](const std::string& more) {
+    WriteConfig(0, more);
+    grpc::ClientContext context;
+    v1::ReloadReply reply;
+    const grpc::Status status = Control(0)->Reload(&context, v1::ReloadRequest(), &reply);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(reply.state().needs_restart_size(), 0) << reply.DebugString();
+    return reply.applied_size() == 1 ? reply.applied(0) : "";
+  };
+  StartDaemon(0);
+  const auto before = Start("");
+  ASSERT_TRUE(before->Says("attached 1 as rail0")) << before->report();
+  EXPECT_EQ(reload("attach { uids: 1001 }\n"), "attach: whose jobs may, from now on");
+  const UserProcess job(RunDir(0), Address(0, 0), "", folder_ + "/second");
+  ASSERT_TRUE(job.Says("R2CC: r2ccd at " + RunDir(0) +
+                       "/attach.sock: it refused: uid 1000 may not attach: see attach in r2ccd's configuration; trying again"))
+      << job.report();
+  EXPECT_EQ(Jobs().size(), 1u) << "who is attached stays";
+  EXPECT_EQ(reload("attach { uids: 1000 }\n"), "attach: whose jobs may, from now on");
+  EXPECT_TRUE(job.Says("attached 1 as rail0")) << job.report();
+  EXPECT_EQ(Jobs().size(), 2u);
+}
+
 TEST_F(OrdinaryUserTest, IsToldOnceThatThereIsNoDaemon) {
   ASSERT_EQ(mkdir(RunDir(0).c_str(), 0755), 0);
   const auto job = Start("");

@@ -208,9 +208,9 @@ class DoctorTest(doctor_rig.DoctorTestCase):
 
   def test_a_configuration_that_waits_for_a_restart(self):
     nodes = self.rig()
-    nodes.configure(0, more="limits { nodes: 7000 }\n")
+    nodes.configure(0, priority="realtime_priority: 0\nnice: 3\n")
     two_nodes.run(str(self.r2ccctl), "--run_dir", str(nodes.run_dir(0)), "config", "reload", check=False)
-    self.finds(nodes, "warn configuration: not in force yet: limits")
+    self.finds(nodes, "warn configuration: not in force yet: nice")
 
   def test_a_daemon_that_everybody_may_steer(self):
     nodes = self.rig(start=False)
