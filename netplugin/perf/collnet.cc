@@ -20,9 +20,9 @@ class TableCollNet : public CollNet {
   Result Connect(std::vector<void*>* handles, int rank, void* listen_comm, void** coll_comm) override {
     return table_->connect(handles->data(), static_cast<int>(handles->size()), rank, listen_comm, coll_comm);
   }
-  Result ReduceSupport(bool* supported) override {
+  Result ReduceSupport(abi::DataType type, bool* supported) override {
     int answer = 0;
-    const Result result = table_->reduce_support(abi::DataType::kFloat32, abi::RedOp::kSum, &answer);
+    const Result result = table_->reduce_support(type, abi::RedOp::kSum, &answer);
     *supported = answer != 0;
     return result;
   }
@@ -48,8 +48,9 @@ class CollNetV11 final : public TableCollNet<abi::CollNetTableV11> {
   using TableCollNet::TableCollNet;
   Result Init(uint64_t comm_id, abi::Logger log) override { return table_->init(&context_, comm_id, log); }
   Result Listen(int device, void* handle, void** listen_comm) override { return table_->listen(context_, device, handle, listen_comm); }
-  Result AllReduce(void* comm, void* from, void* to, size_t count, void* from_mhandle, void* to_mhandle, void** request) override {
-    return table_->iallreduce(comm, from, to, count, abi::DataType::kFloat32, abi::RedOp::kSum, from_mhandle, to_mhandle, request);
+  Result AllReduce(void* comm, void* from, void* to, size_t count, abi::DataType type, void* from_mhandle, void* to_mhandle,
+                   void** request) override {
+    return table_->iallreduce(comm, from, to, count, type, abi::RedOp::kSum, from_mhandle, to_mhandle, request);
   }
   Result Finalize() override { return table_->finalize(context_); }
 
@@ -62,9 +63,9 @@ class CollNetV8 final : public TableCollNet<abi::CollNetTableV8> {
   using TableCollNet::TableCollNet;
   Result Init(uint64_t, abi::Logger log) override { return table_->init(log); }
   Result Listen(int device, void* handle, void** listen_comm) override { return table_->listen(device, handle, listen_comm); }
-  Result AllReduce(void* comm, void* from, void* to, size_t count, void* from_mhandle, void* to_mhandle, void** request) override {
-    return table_->iallreduce(comm, from, to, static_cast<int>(count), abi::DataType::kFloat32, abi::RedOp::kSum, from_mhandle, to_mhandle,
-                              request);
+  Result AllReduce(void* comm, void* from, void* to, size_t count, abi::DataType type, void* from_mhandle, void* to_mhandle,
+                   void** request) override {
+    return table_->iallreduce(comm, from, to, static_cast<int>(count), type, abi::RedOp::kSum, from_mhandle, to_mhandle, request);
   }
   Result Finalize() override { return Result::kSuccess; }  // version 8 has none
 };

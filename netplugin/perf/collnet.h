@@ -13,7 +13,7 @@
 
 namespace r2cc::perf {
 
-// The calls of a CollNet table that an all_reduce of float32 needs, as NCCL's proxy makes them.
+// The calls of a CollNet table that a sum needs, as NCCL's proxy makes them.
 class CollNet {
  public:
   virtual ~CollNet() = default;
@@ -22,10 +22,11 @@ class CollNet {
   virtual abi::Result Listen(int device, void* handle, void** listen_comm) = 0;
   // Waits for the other members.
   virtual abi::Result Connect(std::vector<void*>* handles, int rank, void* listen_comm, void** coll_comm) = 0;
-  virtual abi::Result ReduceSupport(bool* supported) = 0;
+  virtual abi::Result ReduceSupport(abi::DataType type, bool* supported) = 0;
   virtual abi::Result RegisterMemory(void* comm, void* data, size_t size, void** mhandle) = 0;
   virtual abi::Result DeregisterMemory(void* comm, void* mhandle) = 0;
-  virtual abi::Result AllReduce(void* comm, void* from, void* to, size_t count, void* from_mhandle, void* to_mhandle, void** request) = 0;
+  virtual abi::Result AllReduce(void* comm, void* from, void* to, size_t count, abi::DataType type, void* from_mhandle, void* to_mhandle,
+                                void** request) = 0;
   virtual abi::Result Test(void* request, bool* done) = 0;
   virtual abi::Result CloseColl(void* comm) = 0;
   virtual abi::Result CloseListen(void* comm) = 0;

@@ -7,6 +7,7 @@
 
 #include "netplugin/perf/clock.h"
 #include "netplugin/perf/pattern.h"
+#include "netplugin/perf/random_values.h"
 
 namespace r2cc::perf {
 namespace {
@@ -17,13 +18,13 @@ constexpr size_t kPageBytes = 4096;
 
 }  // namespace
 
-CollNetRunner::CollNetRunner(CollNet* net, Trace* trace, const Idle& idle, bool slot_checks, int rank, int ranks)
+CollNetRunner::CollNetRunner(CollNet* net, Trace* trace, const Options& options, const Idle& idle, int rank)
     : net_(net),
       trace_(trace),
       idle_(idle),
-      slot_checks_(slot_checks),
+      slot_checks_(options.slot_checks),
+      type_(options.type),
       rank_(rank),
-      ranks_(ranks),
       name_("r" + std::to_string(rank) + ".collnet"),
       memory_(static_cast<uint8_t*>(std::aligned_alloc(kPageBytes, 2 * kSlots * kSlotBytes))) {
   if (memory_ != nullptr) std::memset(memory_, 0, 2 * kSlots * kSlotBytes);
@@ -40,8 +41,8 @@ Status CollNetRunner::Failed(const char* call, Result result) const {
 Status CollNetRunner::Listen(std::string* handles) {
   if (memory_ == nullptr) return Status::Error("no memory for the slots of CollNet");
   bool supported = false;
-  if (const Result result = net_->ReduceSupport(&supported); result != Result::kSuccess) return Failed("reduceSupport", result);
-  if (!supported) return Status::Error("the plugin's CollNet table adds up no float32");
+  if (const Result result = net_->ReduceSupport(type_, &supported); result != Result::kSuccess) return Failed("reduceSupport", result);
+  if (!supported) return Status::Error(std::string("the plugin's CollNet table adds up no ") + TypeName(type_));
   if (const Result result = net_->Listen(0, handle_.data(), &listen_comm_); result != Result::kSuccess) return Failed("listen", result);
   handles->assign(handle_.data(), handle_.size());
   return {};
@@ -88,17 +89,20 @@ Status CollNetRunner::Run(const Work& work) {
 
 // A vector without elements is one operation without any.
 Status CollNetRunner::Drive(const Work& work) {
-  const int64_t operations = std::max<int64_t>(1, (work.elements + kSlotElements - 1) / kSlotElements);
+  const auto* const input = reinterpret_cast<const uint8_t*>(work.input);
+  auto* const output = reinterpret_cast<uint8_t*>(work.output);
+  const size_t bytes = static_cast<size_t>(work.elements) * sizeof(float);
+  const int64_t operations = std::max<int64_t>(1, static_cast<int64_t>((bytes + kSlotBytes - 1) / kSlotBytes));
   const int64_t first = posted_;
-  const auto elements_of = [&](int64_t operation) { return std::min(kSlotElements, work.elements - (operation - first) * kSlotElements); };
+  const auto begin_of = [&](int64_t operation) { return static_cast<size_t>(operation - first) * kSlotBytes; };
+  const auto bytes_of = [&](int64_t operation) { return std::min(kSlotBytes, bytes - begin_of(operation)); };
   int64_t progressed = NowNs();
   for (int idle_rounds = 0; completed_ - first < operations;) {
     if (cancelled_.load(std::memory_order_relaxed)) return Status::Error("cancelled");
     bool moved = false, done = false;
     if (posted_ - first < operations && posted_ - completed_ < kSlots)
-      R2CC_PERF_RETURN_IF_ERROR(Post(work.input + (posted_ - first) * kSlotElements, elements_of(posted_), &moved));
-    if (posted_ > completed_)
-      R2CC_PERF_RETURN_IF_ERROR(TakeDone(work.output + (completed_ - first) * kSlotElements, elements_of(completed_), &done));
+      R2CC_PERF_RETURN_IF_ERROR(Post(input + begin_of(posted_), bytes_of(posted_), &moved));
+    if (posted_ > completed_) R2CC_PERF_RETURN_IF_ERROR(TakeDone(output + begin_of(completed_), bytes_of(completed_), &done));
     if (moved || done) {
       idle_rounds = 0;
       progressed = NowNs();
@@ -110,13 +114,12 @@ Status CollNetRunner::Drive(const Work& work) {
   return {};
 }
 
-Status CollNetRunner::Post(const float* input, int64_t elements, bool* posted) {
-  const auto bytes = static_cast<size_t>(elements) * sizeof(float);
+Status CollNetRunner::Post(const uint8_t* input, size_t bytes, bool* posted) {
   CheckSlot(posted_);
   // A vector of nothing may have no address.
   if (bytes > 0) std::memcpy(From(posted_), input, bytes);
   void* request = nullptr;
-  const Result result = net_->AllReduce(comm_, From(posted_), To(posted_), static_cast<size_t>(elements), mhandle_, mhandle_, &request);
+  const Result result = net_->AllReduce(comm_, From(posted_), To(posted_), bytes / BytesOf(type_), type_, mhandle_, mhandle_, &request);
   if (result != Result::kSuccess) return Failed("iallreduce", result);
   if (request == nullptr) return {};
   if (posted_ == completed_) waits_since_ns_ = NowNs();
@@ -126,11 +129,10 @@ Status CollNetRunner::Post(const float* input, int64_t elements, bool* posted) {
   return {};
 }
 
-Status CollNetRunner::TakeDone(float* output, int64_t elements, bool* done) {
+Status CollNetRunner::TakeDone(uint8_t* output, size_t bytes, bool* done) {
   const Result result = net_->Test(requests_[completed_ % kSlots], done);
   if (result != Result::kSuccess) return Failed("test", result);
   if (!*done) return {};
-  const auto bytes = static_cast<size_t>(elements) * sizeof(float);
   const int64_t now = NowNs();
   trace_->Add("recv", now, name_, static_cast<int64_t>(bytes), now - waits_since_ns_);
   waits_since_ns_ = now;

@@ -14,6 +14,7 @@
 #include "netplugin/abi/nccl_types.h"
 #include "netplugin/perf/collnet.h"
 #include "netplugin/perf/idle.h"
+#include "netplugin/perf/options.h"
 #include "netplugin/perf/runner.h"
 #include "netplugin/perf/trace.h"
 
@@ -26,7 +27,7 @@ class CollNetRunner final : public Runner {
   static constexpr size_t kSlotBytes = 2 << 20;
 
   // What it is given outlives it. The table is initialised.
-  CollNetRunner(CollNet* net, Trace* trace, const Idle& idle, bool slot_checks, int rank, int ranks);
+  CollNetRunner(CollNet* net, Trace* trace, const Options& options, const Idle& idle, int rank);
   ~CollNetRunner() override;
 
   Status Listen(std::string* handles) override;
@@ -43,13 +44,12 @@ class CollNetRunner final : public Runner {
 
  private:
   using Handle = std::array<char, abi::kNetHandleBytesMax>;
-  static constexpr int64_t kSlotElements = kSlotBytes / sizeof(float);
 
   uint8_t* From(int64_t operation) { return memory_ + operation % kSlots * kSlotBytes; }
   uint8_t* To(int64_t operation) { return memory_ + (kSlots + operation % kSlots) * kSlotBytes; }
   Status Drive(const Work& work);
-  Status Post(const float* input, int64_t elements, bool* posted);
-  Status TakeDone(float* output, int64_t elements, bool* done);
+  Status Post(const uint8_t* input, size_t bytes, bool* posted);
+  Status TakeDone(uint8_t* output, size_t bytes, bool* done);
   Status Wait(int rounds, int64_t progressed_ns) const;
   void CheckSlot(int64_t operation);
   Status Failed(const char* call, abi::Result result) const;
@@ -58,8 +58,8 @@ class CollNetRunner final : public Runner {
   Trace* const trace_;
   const Idle idle_;
   const bool slot_checks_;
+  const abi::DataType type_;
   const int rank_;
-  const int ranks_;
   const std::string name_;
   uint8_t* memory_ = nullptr;  // slots to send from, then slots to receive in
   Handle handle_{};

@@ -27,10 +27,14 @@ struct FakeCollNet final : CollNet {
     connected = handles->size();
     return *coll_comm = this, Result::kSuccess;
   }
-  Result ReduceSupport(bool* supported) override { return *supported = supports, Result::kSuccess; }
+  Result ReduceSupport(abi::DataType asked, bool* supported) override {
+    type = asked;
+    return *supported = supports, Result::kSuccess;
+  }
   Result RegisterMemory(void*, void*, size_t, void** mhandle) override { return *mhandle = this, Result::kSuccess; }
   Result DeregisterMemory(void*, void*) override { return Result::kSuccess; }
-  Result AllReduce(void*, void* from, void* to, size_t count, void*, void*, void** request) override {
+  Result AllReduce(void*, void* from, void* to, size_t count, abi::DataType of, void*, void*, void** request) override {
+    types_differ |= of != type;
     *request = nullptr;
     if (open >= room) return Result::kSuccess;
     most_open = std::max(most_open, ++open);
@@ -52,6 +56,8 @@ struct FakeCollNet final : CollNet {
   Result CloseListen(void*) override { return Result::kSuccess; }
   Result Finalize() override { return finalized = true, Result::kSuccess; }
 
+  abi::DataType type = abi::DataType::kInt8;
+  bool types_differ = false;
   bool supports = true, silent = false, finalized = false;
   size_t room = 100, fails_at = SIZE_MAX, connected = 0;
   size_t open = 0, most_open = 0;
@@ -60,10 +66,12 @@ struct FakeCollNet final : CollNet {
 
 class CollNetRunnerTest : public testing::Test {
  protected:
-  Status Begin(int64_t timeout_ns = 0) {
+  Status Begin(int64_t timeout_ns = 0, abi::DataType type = abi::DataType::kFloat32) {
     Idle idle;
     idle.timeout_ns = timeout_ns;
-    runner_ = std::make_unique<CollNetRunner>(&net_, &trace_, idle, true, 0, kRanks);
+    Options options;
+    options.type = type;
+    runner_ = std::make_unique<CollNetRunner>(&net_, &trace_, options, idle, 0);
     std::string handles;
     if (Status status = runner_->Listen(&handles); !status.ok()) return status;
     return runner_->Connect(std::vector<std::string>(kRanks, handles), 0);
@@ -108,6 +116,14 @@ TEST_F(CollNetRunnerTest, EveryElementGoesThroughTheSlots) {
   EXPECT_TRUE(net_.finalized);
 }
 
+TEST_F(CollNetRunnerTest, ElementsAreOfTheType) {
+  ASSERT_TRUE(Begin(0, abi::DataType::kBfloat16).ok());
+  EXPECT_EQ(net_.type, abi::DataType::kBfloat16);
+  ASSERT_TRUE(Run(100).ok());
+  EXPECT_EQ(net_.operations.back().count, 200u);
+  EXPECT_FALSE(net_.types_differ);
+}
+
 TEST_F(CollNetRunnerTest, AVectorOfNothingIsOneOperation) {
   ASSERT_TRUE(Begin().ok());
   ASSERT_TRUE(Run(0, 2).ok());
@@ -149,7 +165,7 @@ TEST_F(CollNetRunnerTest, SilenceEndsAtTheTimeout) {
 
 TEST_F(CollNetRunnerTest, ATableWithoutFloatsIsRefused) {
   net_.supports = false;
-  EXPECT_EQ(std::string(Begin().message()), "the plugin's CollNet table adds up no float32");
+  EXPECT_EQ(std::string(Begin().message()), "the plugin's CollNet table adds up no float");
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "netplugin/perf/random_values.h"
+
 namespace r2cc::perf {
 
 Conductor::Conductor(const Options& options) : options_(options) {}
@@ -46,6 +48,13 @@ void Conductor::StartSize(int64_t now_ns) {
   row_ = {};
   row_.count = CountOf(options_.collective, options_.sizes_bytes[size_index_], options_.ranks);
   row_.size_bytes = BufferElements(options_.collective, row_.count, options_.ranks) * static_cast<int64_t>(sizeof(float));
+  row_.count *= static_cast<int64_t>(sizeof(float) / BytesOf(options_.type));
+}
+
+int64_t Conductor::CountOtherResults(const std::vector<Report>& reports) {
+  if (!options_.random_seed.has_value()) return 0;
+  if (!row_.hash.has_value()) row_.hash = reports.front().hash;
+  return row_.count * std::count_if(reports.begin(), reports.end(), [this](const Report& report) { return report.hash != *row_.hash; });
 }
 
 void Conductor::Account(const std::vector<Report>& reports) {
@@ -61,6 +70,7 @@ void Conductor::Account(const std::vector<Report>& reports) {
   const double cpu_us = static_cast<double>(cpu_ns - cpu_ns_) / 1e3;
   cpu_ns_ = cpu_ns;
   if (last_.run == 0) return;
+  wrong += CountOtherResults(reports);
   row_.wrong += wrong;
   wrong_ += wrong;
   if (last_.timed == 0) return;

@@ -3,6 +3,7 @@
 #define R2CC_NETPLUGIN_PERF_CONDUCTOR_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "netplugin/perf/options.h"
@@ -17,6 +18,7 @@ struct Report {
   int64_t late_writes = 0;  // of the whole run so far
   int64_t stop_wanted = 0;  // a signal came
   int64_t cpu_ns = 0;       // user and system time of the rank's process so far, all threads
+  uint64_t hash = 0;        // with --random: of the result
 };
 
 // What rank 0 answers.
@@ -39,6 +41,8 @@ struct Row {
   double bus_bytes_per_second = 0;
   double cpu_us = 0;  // mean over the timed iterations of all ranks' CPU time from barrier to barrier, checks included
   int64_t wrong = 0;  // elements, warm-up included
+  // With --random: of all results, on all ranks. A result that has another one counts as wrong with all its elements.
+  std::optional<uint64_t> hash;
 };
 
 class Conductor {
@@ -60,6 +64,7 @@ class Conductor {
   bool SizeIsDone(int64_t now_ns) const;
   void StartSize(int64_t now_ns);
   void Account(const std::vector<Report>& reports);
+  int64_t CountOtherResults(const std::vector<Report>& reports);
 
   const Options options_;
   std::vector<Row> rows_;

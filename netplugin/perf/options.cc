@@ -19,9 +19,11 @@ constexpr int kLocalRanksMax = 256;
 constexpr int kChannelsMax = 64;
 constexpr int kChildrenMax = 64;
 constexpr int kAggregateMax = 10'000;
+constexpr abi::DataType kTypes[] = {abi::DataType::kFloat32, abi::DataType::kFloat16, abi::DataType::kBfloat16};
 
 struct Text {
   std::string collective = "all_reduce";
+  std::string type = "float";
   std::string min_bytes = "32M";
   std::string max_bytes;
   std::string step_bytes = "1M";
@@ -49,6 +51,11 @@ void AddFlags(CLI::App* app, Text* text, Options* options) {
       ->capture_default_str()
       ->check(CLI::Range(1, kAggregateMax));
   app->add_option("-c,--check", text->check, "1: check every element of every iteration")->capture_default_str()->check(CLI::Range(0, 1));
+  app->add_option("-d,--datatype", text->type, "float, half or bfloat16")->capture_default_str();
+  app->add_option(
+      "--random", options->random_seed,
+      "values by this seed, whose sums are rounded, the same in each iteration: every result must be near the right one, and the "
+      "same to the bit in all iterations, on all ranks; its hash is printed");
   app->add_option("--slot-checks", text->slot_checks, "1: poison slots after use and look for late writes")
       ->capture_default_str()
       ->check(CLI::Range(0, 1));
@@ -109,6 +116,18 @@ std::string ApplyRanks(const Text& text, const Environment& environment, Options
   return "";
 }
 
+// Which values are added up. Empty: fine. Otherwise what is wrong, and the way out.
+std::string ApplyValues(const Text& text, Options* options) {
+  const auto type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](abi::DataType each) { return text.type == TypeName(each); });
+  if (type == std::end(kTypes)) return "-d: unknown type '" + text.type + "'; it is float, half or bfloat16";
+  options->type = *type;
+  if (options->type != abi::DataType::kFloat32 && !(options->collnet && options->random_seed.has_value()))
+    return "-d " + text.type + " goes with --collnet and --random SEED: the exact values, and the ring, are of float";
+  if (!options->random_seed.has_value()) return "";
+  if (options->collective != Collective::kAllReduce) return "--random is for all_reduce: " + text.collective + " adds nothing up";
+  return options->check ? "" : "--random compares results and -c 0 does not; leave one of them out";
+}
+
 // Empty: fine. Otherwise what is wrong, and the way out.
 std::string Apply(const Text& text, const Environment& environment, Options* options) {
   const std::optional<Collective> collective = ParseCollective(text.collective);
@@ -117,6 +136,7 @@ std::string Apply(const Text& text, const Environment& environment, Options* opt
   if (options->collnet && *collective != Collective::kAllReduce) return "--collnet is for all_reduce: the table has no " + text.collective;
   if (options->collnet && options->channels > 0) return "--channels is for the net table: with --collnet a rank has one group";
   options->check = text.check == 1;
+  if (std::string wrong = ApplyValues(text, options); !wrong.empty()) return wrong;
   options->slot_checks = text.slot_checks == 1;
 
   const std::string& max_text = text.max_bytes.empty() ? text.min_bytes : text.max_bytes;
@@ -141,7 +161,12 @@ std::string Options::Job() const {
                     std::to_string(warmup_iterations) + " -m " + std::to_string(aggregate) + " --channels " + std::to_string(channels) +
                     " -c " + std::to_string(check) + " sizes " + std::to_string(sizes_bytes.front()) + ".." +
                     std::to_string(sizes_bytes.back()) + " in " + std::to_string(sizes_bytes.size());
-  return collnet ? job + " --collnet" : job;
+  if (collnet) job += " --collnet";
+  return random_seed.has_value() ? job + " -d " + TypeName(type) + " --random " + std::to_string(*random_seed) : job;
+}
+
+const char* TypeName(abi::DataType type) {
+  return type == abi::DataType::kFloat16 ? "half" : type == abi::DataType::kBfloat16 ? "bfloat16" : "float";
 }
 
 std::optional<int64_t> ParseSize(std::string_view text) {

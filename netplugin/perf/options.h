@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "netplugin/abi/nccl_types.h"
 #include "netplugin/perf/launched_rank.h"
 #include "netplugin/perf/schedule.h"
 
@@ -21,6 +22,8 @@ struct Options {
   int iterations = 20;
   int warmup_iterations = 5;
   int aggregate = 1;  // collectives in an iteration, one right after the other
+  abi::DataType type = abi::DataType::kFloat32;
+  std::optional<uint64_t> random_seed;  // none: values that are exact in every sum
   bool check = true;
   bool slot_checks = true;
   int channels = 0;      // 0: one per device
@@ -42,6 +45,9 @@ struct Options {
   // What all ranks of a job must agree on.
   std::string Job() const;
 };
+
+// As nccl-tests call it: one of kFloat32, kFloat16 and kBfloat16.
+const char* TypeName(abi::DataType type);
 
 // "8", "64K", "1.5M", "2GiB": bytes, suffixes are powers of 1024.
 std::optional<int64_t> ParseSize(std::string_view text);

@@ -63,6 +63,15 @@ TEST(OptionsTest, CollNetIsForAllReduceAndHasOneGroup) {
   EXPECT_NE(channels.output.find("with --collnet a rank has one group"), std::string::npos);
 }
 
+TEST(OptionsTest, OtherTypesAreForRandomValuesByCollNet) {
+  const Parsed half = Parse({"--collnet", "-d", "half", "--random", "7", "--plugin", "x.so", "--ranks", "4"});
+  ASSERT_TRUE(half.ok) << half.output;
+  EXPECT_EQ(half.options.type, abi::DataType::kFloat16);
+  EXPECT_EQ(half.options.random_seed, 7u);
+  EXPECT_NE(half.options.Job().find("-d half --random 7"), std::string::npos) << half.options.Job();
+  EXPECT_EQ(Parse({"--random", "7", "--plugin", "x.so", "--ranks", "4"}).options.type, abi::DataType::kFloat32);
+}
+
 TEST(OptionsTest, GoodFlags) {
   const Parsed parsed = Parse(
       {"alltoall", "--plugin", "x.so", "--ranks", "4", "-b", "8", "-e", "1K", "-f", "2", "-n", "7", "-c", "0", "--pin", "2", "--json"});
@@ -90,6 +99,12 @@ TEST(OptionsTest, BadFlagsGetOneLineAndCode2) {
       {{"--plugin", "x", "--ranks", "2", "-b", "8", "-e", "4"}, "-e 4 is less than -b 8"},
       {{"--plugin", "x", "--ranks", "2", "-f", "0.5"}, "-f must be at least 1"},
       {{"--plugin", "x", "--ranks", "2", "-b", "0", "-e", "1G", "-i", "1"}, "use -f 2"},
+      {{"--plugin", "x", "--ranks", "2", "-d", "int8"}, "unknown type 'int8'; it is float, half or bfloat16"},
+      {{"--plugin", "x", "--ranks", "2", "-d", "half", "--collnet"}, "-d half goes with --collnet and --random SEED"},
+      {{"--plugin", "x", "--ranks", "2", "-d", "half", "--random", "1"}, "-d half goes with --collnet and --random SEED"},
+      {{"--plugin", "x", "--ranks", "2", "--random", "one"}, "--random"},
+      {{"sendrecv", "--plugin", "x", "--ranks", "2", "--random", "1"}, "--random is for all_reduce: sendrecv adds nothing up"},
+      {{"--plugin", "x", "--ranks", "2", "--random", "1", "-c", "0"}, "--random compares results and -c 0 does not"},
       {{"all_gather", "--plugin", "x", "--ranks", "2"}, "unknown collective 'all_gather'"},
   };
   for (const auto& [words, text] : cases) {
@@ -181,6 +196,31 @@ TEST(ConductorTest, WrongElementsOfAllRanksAndWarmUpsCount) {
   EXPECT_EQ(conductor.wrong_elements(), 8 * 3);
   EXPECT_EQ(conductor.late_writes(), 12);
   EXPECT_FALSE(Passed(conductor));
+}
+
+TEST(ConductorTest, ResultsOfRandomValuesAreTheSameInAllIterationsOnAllRanks) {
+  Options options = TwoSizes();
+  options.random_seed = 1;
+  options.type = abi::DataType::kFloat16;
+  Conductor conductor(options);
+  std::vector<Report> reports(2);
+  for (Command command = conductor.Next(reports, 0); command.run != 0; command = conductor.Next(reports, 0)) {
+    // Each size has its own result. One rank has another one in the last iteration but one.
+    reports[0].hash = reports[1].hash = 100 + static_cast<uint64_t>(command.size_index);
+    if (command.iteration == 6) reports[1].hash = 5;
+  }
+  ASSERT_EQ(conductor.rows().size(), 2u);
+  EXPECT_EQ(conductor.rows()[0].count, 4);
+  EXPECT_EQ(conductor.rows()[0].wrong, 0);
+  EXPECT_EQ(conductor.rows()[0].hash, 100u);
+  EXPECT_EQ(conductor.rows()[1].hash, 101u);
+  EXPECT_EQ(conductor.rows()[1].wrong, 8);
+  EXPECT_EQ(conductor.wrong_elements(), 8);
+  const std::string json = Json(options, {"N", 11, 1, "a"}, conductor, "");
+  EXPECT_NE(json.find("\"type\":\"half\""), std::string::npos) << json;
+  EXPECT_NE(json.find("\"wrong\":0,\"hash\":\"0000000000000064\"}"), std::string::npos) << json;
+  EXPECT_NE(TableRow(options, conductor.rows()[0]).find(" half "), std::string::npos);
+  EXPECT_NE(TableRow(options, conductor.rows()[0]).find(" 0000000000000064\n"), std::string::npos);
 }
 
 TEST(ConductorTest, SecondsRepeatTheLastSize) {

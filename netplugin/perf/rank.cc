@@ -20,11 +20,11 @@
 #include "netplugin/perf/collnet_runner.h"
 #include "netplugin/perf/conductor.h"
 #include "netplugin/perf/net.h"
-#include "netplugin/perf/pattern.h"
 #include "netplugin/perf/report.h"
 #include "netplugin/perf/ring_runner.h"
 #include "netplugin/perf/sleepers.h"
 #include "netplugin/perf/trace.h"
+#include "netplugin/perf/values.h"
 #include "netplugin/perf/worker.h"
 
 namespace r2cc::perf {
@@ -91,7 +91,7 @@ class Buffer {
 class RankRun {
  public:
   RankRun(const Options& options, int rank)
-      : options_(options), rank_(rank), service_("perf-service"), progress_("perf-progress"), conductor_(options) {}
+      : options_(options), rank_(rank), values_(options, rank), service_("perf-service"), progress_("perf-progress"), conductor_(options) {}
 
   int Run(int listen_fd);
 
@@ -113,6 +113,7 @@ class RankRun {
 
   const Options options_;
   const int rank_;
+  Values values_;
   Bootstrap bootstrap_;
   std::unique_ptr<Net> net_;
   RunInfo info_;
@@ -236,7 +237,7 @@ Status RankRun::AgreeOnChannels(int devices) {
   idle.sleep_us = options_.idle_sleep_us;
   idle.timeout_ns = static_cast<int64_t>(options_.timeout_s * 1e9);
   if (options_.collnet)
-    runner_ = std::make_unique<CollNetRunner>(collnet_.get(), &trace_, idle, options_.slot_checks, rank_, options_.ranks);
+    runner_ = std::make_unique<CollNetRunner>(collnet_.get(), &trace_, options_, idle, rank_);
   else
     runner_ = std::make_unique<RingRunner>(net_.get(), &trace_, options_, idle, rank_, info_.channels, devices);
   return {};
@@ -285,12 +286,12 @@ Status RankRun::RunIteration(const Command& command, Report* report) {
   const int64_t count = CountOf(options_.collective, options_.sizes_bytes[command.size_index], options_.ranks);
   const int64_t elements = BufferElements(options_.collective, count, options_.ranks);
   const auto iteration = static_cast<uint32_t>(command.iteration);
-  if (options_.check) FillInput(input_.data(), elements, rank_, options_.ranks, iteration);
+  values_.Fill(input_.data(), output_.data(), elements, iteration);
   R2CC_PERF_RETURN_IF_ERROR(Barrier());
   work_ = {count, elements, options_.aggregate, input_.data(), output_.data(), command.iteration};
   R2CC_PERF_RETURN_IF_ERROR(RunOn(&progress_, [this] { return runner_->Run(work_); }));
   report->duration_ns = runner_->duration_ns();
-  report->wrong_elements = options_.check ? CountWrong(options_.collective, output_.data(), count, rank_, options_.ranks, iteration) : 0;
+  values_.Judge(output_.data(), count, iteration, report);
   report->late_writes = runner_->late_writes();
   return {};
 }

@@ -34,6 +34,8 @@ std::string Quoted(const std::string& text) {
   return quoted + "\"";
 }
 
+std::string HashText(uint64_t hash) { return Format("%016llx", static_cast<unsigned long long>(hash)); }
+
 const char* Bool(bool value) { return value ? "true" : "false"; }
 
 std::string JsonRow(const Row& row) {
@@ -42,8 +44,9 @@ std::string JsonRow(const Row& row) {
              "us_max\":%.3f,\"cpu_us\":%.3f,",
              static_cast<long long>(row.size_bytes), static_cast<long long>(row.count), static_cast<long long>(row.iterations), row.time_us,
              row.time_us_median, row.time_us_min, row.time_us_max, row.cpu_us) +
-         Format("\"algbw_gbps\":%.6f,\"busbw_gbps\":%.6f,\"wrong\":%lld}", row.algorithm_bytes_per_second * 8e-9,
-                row.bus_bytes_per_second * 8e-9, static_cast<long long>(row.wrong));
+         Format("\"algbw_gbps\":%.6f,\"busbw_gbps\":%.6f,\"wrong\":%lld", row.algorithm_bytes_per_second * 8e-9,
+                row.bus_bytes_per_second * 8e-9, static_cast<long long>(row.wrong)) +
+         (row.hash.has_value() ? ",\"hash\":" + Quoted(HashText(*row.hash)) : "") + "}";
 }
 
 }  // namespace
@@ -52,16 +55,18 @@ std::string TableHeader(const Options& options, const RunInfo& info) {
   std::string text = Format("# r2cc-perf %s: %d ranks, %d channels, %s/%s (table v%d), devices ", CollectiveName(options.collective),
                             options.ranks, info.channels, options.collnet ? "COLLNET" : "NET", info.net_name.c_str(), info.net_version) +
                      info.devices + "\n#\n";
-  text += Format("# %10s %12s %9s %7s %9s %8s %8s %7s\n", "size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong");
+  text += Format("# %10s %12s %9s %7s %9s %8s %8s %7s%s\n", "size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong",
+                 options.random_seed.has_value() ? "             hash" : "");
   text += Format("# %10s %12s %9s %7s %9s %8s %8s\n", "(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)");
   return text;
 }
 
 std::string TableRow(const Options& options, const Row& row) {
   const std::string wrong = options.check ? std::to_string(row.wrong) : "N/A";
-  return Format("%12lld %12lld %9s %7s %9s %8.3f %8.3f %7s\n", static_cast<long long>(row.size_bytes), static_cast<long long>(row.count),
-                "float", options.collective == Collective::kAllReduce ? "sum" : "none", TimeText(row.time_us).c_str(),
-                row.algorithm_bytes_per_second * 1e-9, row.bus_bytes_per_second * 1e-9, wrong.c_str());
+  const std::string hash = row.hash.has_value() ? " " + HashText(*row.hash) : "";
+  return Format("%12lld %12lld %9s %7s %9s %8.3f %8.3f %7s%s\n", static_cast<long long>(row.size_bytes), static_cast<long long>(row.count),
+                TypeName(options.type), options.collective == Collective::kAllReduce ? "sum" : "none", TimeText(row.time_us).c_str(),
+                row.algorithm_bytes_per_second * 1e-9, row.bus_bytes_per_second * 1e-9, wrong.c_str(), hash.c_str());
 }
 
 std::string TableFooter(const Options& options, const Conductor& conductor) {
@@ -84,7 +89,7 @@ bool Passed(const Conductor& conductor) { return conductor.wrong_elements() == 0
 std::string Json(const Options& options, const RunInfo& info, const Conductor& conductor, const std::string& error) {
   std::string text =
       Format("{\"collective\":\"%s\",\"ranks\":%d,\"channels\":%d,", CollectiveName(options.collective), options.ranks, info.channels);
-  text += Format("\"collnet\":%s,", Bool(options.collnet));
+  text += Format("\"collnet\":%s,\"type\":\"%s\",", Bool(options.collnet), TypeName(options.type));
   text += "\"plugin\":" + Quoted(options.plugin) + ",\"net_name\":" + Quoted(info.net_name) +
           Format(",\"net_version\":%d", info.net_version) + ",\"devices\":" + Quoted(info.devices);
   text += Format(",\"wrong_elements\":%lld,\"late_writes\":%lld,\"checked\":%s,", static_cast<long long>(conductor.wrong_elements()),

@@ -25,10 +25,10 @@ std::string TableFooter(const Options& options, const Conductor& conductor);
 bool Passed(const Conductor& conductor);
 
 // One line. error: empty if the run came to its end.
-//   {"collective","ranks","channels","plugin","net_name","net_version","devices","wrong_elements","late_writes","checked","stopped","pass",
-//    "error"?,
+//   {"collective","ranks","channels","collnet","type","plugin","net_name","net_version","devices","wrong_elements","late_writes","checked",
+//    "stopped","pass","error"?,
 //    "rows":[{"size_bytes","count","iterations","time_us","time_us_median","time_us_min","time_us_max","cpu_us","algbw_gbps","busbw_gbps",
-//             "wrong"}]}
+//             "wrong","hash"?}]}
 // Bandwidths are in 1e9 bit/s here; the table keeps nccl-tests' 1e9 byte/s. cpu_us is what all ranks together spent on an iteration.
 std::string Json(const Options& options, const RunInfo& info, const Conductor& conductor, const std::string& error);
 
