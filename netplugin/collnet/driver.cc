@@ -88,6 +88,15 @@ bool Driver::Poll(Nanos now) {
 
 void Driver::CarryOut() {
   for (Action& action : executor_.TakeActions()) Do(std::move(action));
+  FollowPlan();
+}
+
+void Driver::FollowPlan() {
+  const Stamp* const plan = executor_.newest_plan();
+  if (plan == nullptr || plan->epoch == followed_) return;
+  followed_ = plan->epoch;
+  dealt_ = IsUneven(plan->plan);
+  for (auto& [name, queue] : sends_) queue.SetDealt(dealt_);
 }
 
 void Driver::Do(Action action) {
@@ -135,6 +144,7 @@ FlowQueue* Driver::Sends(const FlowName& name) {
                                                                 .slot = name.slot,
                                                                 .from_lane = name.from_lane,
                                                                 .to_lane = name.to_lane}));
+    it->second.SetDealt(dealt_);
   }
   return &it->second;
 }

@@ -62,6 +62,7 @@ class Driver {
   void SetCapacity(uint64_t bytes_per_s);
   // Moves what there is to move. True if anything did.
   bool Poll(Nanos now);
+  const Stamp* newest_plan() const { return executor_.newest_plan(); }
   // One line; empty while the group works.
   const std::string& error() const { return executor_.error(); }
 
@@ -86,6 +87,8 @@ class Driver {
 
   Peer* Of(uint32_t member) { return &peers_[member < options_.group.member ? member : member - 1]; }
   FlowQueue* Sends(const FlowName& name);
+  // Where members differ, all flows go by all rails.
+  void FollowPlan();
   FlowQueue* Receives(const FlowName& name) { return &receives_.try_emplace(name, FlowQueue::Direction::kReceives).first->second; }
   net::Buffer At(OperationId operation, const Place& place) const;
   void CarryOut();
@@ -112,6 +115,8 @@ class Driver {
   std::map<OperationId, Open> vectors_;
   std::vector<Adding> adding_;
   OperationId called_ = 0;
+  uint64_t followed_ = 0;  // the newest plan that FollowPlan() has seen
+  bool dealt_ = false;
   size_t heard_ = 0;  // peers whose control flow is here
   bool connected_ = false;
 };

@@ -210,6 +210,42 @@ TEST_F(GroupTest, AnotherCapacityChangesThePlanAndNoResult) {
   EXPECT_TRUE(std::any_of(network_.flows().begin(), network_.flows().end(), differs));
 }
 
+// What a member says of its rails comes before its word that it hears all others.
+TEST_F(GroupTest, AGroupThatBeginsWithRailsLostHasItsPlanFromTheFirstOperationOn) {
+  Make(4);
+  const std::vector<uint64_t> capacities = {4'000'000, 3'000'000, 4'000'000, 4'000'000};
+  for (uint32_t member = 0; member < 4; ++member) members_[member].driver->SetCapacity(capacities[member]);
+  RunUntil([this] { return AllConnected(); });
+  for (uint32_t member = 0; member < 4; ++member) Call(member, 3000);
+  RunUntil([this] { return AllDone(); });
+  ExpectSums();
+  for (const Member& member : members_) {
+    EXPECT_EQ(member.driver->newest_plan()->epoch, 1u);
+    EXPECT_EQ(member.driver->newest_plan()->plan, MakePlan(capacities));
+  }
+}
+
+// Those of the control messages keep to their rails.
+TEST_F(GroupTest, FlowsGoByAllRailsWhileMembersDiffer) {
+  Make(4);
+  const auto dealt = [this] {
+    return std::count_if(network_.flows().begin(), network_.flows().end(), [](const auto& flow) { return flow->dealt; });
+  };
+  const auto follows = [&](uint64_t first_bytes_per_s) {
+    members_[2].driver->SetCapacity(first_bytes_per_s);
+    for (int operation = 0; operation < 20; ++operation) {
+      for (uint32_t member = 0; member < 4; ++member) Call(member, 3000);
+      RunUntil([this] { return AllDone(); });
+    }
+    return dealt();
+  };
+  for (const uint32_t member : {0, 1, 3}) members_[member].driver->SetCapacity(4'000'000);
+  EXPECT_EQ(follows(4'000'000), 0);
+  const auto used = static_cast<std::ptrdiff_t>(network_.flows().size()) - 4 * 3;
+  EXPECT_GE(follows(3'000'000), used);
+  EXPECT_EQ(follows(4'000'000), 0);
+}
+
 TEST_F(GroupTest, MembersThatDifferFailWithOneLineEach) {
   Make(3);
   Call(0, 1000);
@@ -224,6 +260,8 @@ TEST_F(GroupTest, AWayThatIsGoneFailsAllMembers) {
   Make(3);
   RunUntil([this] { return AllConnected(); });
   for (uint32_t member = 0; member < 3; ++member) Call(member, 5000);
+  // They have begun, so that they have flows to each other.
+  RunUntil([this] { return members_[1].driver->newest_plan() != nullptr && members_[2].driver->newest_plan() != nullptr; });
   network_.Fail(1, 2, "R2CC: peer n2 is gone");
   RunUntil([this] { return AllFailed(); });
   for (const Member& member : members_)

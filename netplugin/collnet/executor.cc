@@ -21,7 +21,6 @@ Executor::Executor(const Options& options, MakePlan make_plan, MakeSteps make_st
   R2CC_CHECK(options_.members >= 2 && options_.member < options_.members && options_.slots >= 1 && options_.ahead >= 1);
   if (options_.member != 0) return;
   stamper_.emplace(make_plan_(std::vector<uint64_t>(options_.members, 1)), options_.ahead);
-  StampMore();
 }
 
 // ---- plans ----
@@ -32,7 +31,7 @@ void Executor::SetCapacity(uint64_t bytes_per_s) {
   options_.member == 0 ? Learn(0, bytes_per_s) : Tell(0, Capacity{bytes_per_s});
 }
 
-// Who has not said yet is taken to be like the quickest.
+// Who has not said yet is taken to be like the quickest. Members say it before they are connected: nothing is stamped for ever before that.
 void Executor::Learn(uint32_t member, uint64_t bytes_per_s) {
   capacities_[member] = bytes_per_s;
   uint64_t most = 0;
@@ -44,6 +43,7 @@ void Executor::Learn(uint32_t member, uint64_t bytes_per_s) {
 }
 
 void Executor::StampMore() {
+  if (called_ == 0) return;
   while (const std::optional<Stamp> stamp = stamper_->Next(called_)) {
     const std::string wrong = book_.Add(*stamp);
     R2CC_CHECK(wrong.empty() || IsActive(Mutant::kStampChanged));

@@ -53,7 +53,7 @@ class Executor {
 
   // The caller's next operation, of CanReduce(). Nothing if the group has failed, or if the vector is longer than an operation may be.
   std::optional<OperationId> Call(uint64_t count, abi::DataType type, abi::RedOp op, Nanos now);
-  // What this member's rails can carry together, each way.
+  // What this member's rails can carry together, each way. Said before the first call, it holds from the first operation on.
   void SetCapacity(uint64_t bytes_per_s);
 
   // Answers to actions; each to the oldest such one of its flow that has none yet.
@@ -77,6 +77,8 @@ class Executor {
   const std::string& error() const { return error_; }
   // An operation was called that member 0 has not stamped.
   bool waits_for_stamp() const { return begun_ < called_ && book_.Find(begun_) == nullptr; }
+  // The plan that the latest operations follow; null on a member that has heard of none.
+  const Stamp* newest_plan() const { return book_.newest(); }
   // Operations that were called and are not done.
   size_t open() const { return open_.size(); }
 

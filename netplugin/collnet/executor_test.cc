@@ -92,15 +92,34 @@ TEST(ExecutorTest, AMemberThatIsToldNothingBeginsNothing) {
   EXPECT_EQ(Of(actions, Kind::kSend)[0].place.area, Area::kContribution);
 }
 
-TEST(ExecutorTest, MemberZeroStampsBeforeAnythingIsCalled) {
+Stamp StampIn(const Action& action) {
+  std::string why;
+  const auto message = Decode(action.message, 3, &why);
+  EXPECT_TRUE(message.has_value() && std::holds_alternative<Stamp>(*message)) << why;
+  return std::get<Stamp>(*message);
+}
+
+TEST(ExecutorTest, TheFirstStampKnowsWhatMembersHaveSaidBeforeTheFirstCall) {
   const auto executor = Make(0, 3);
+  executor->SetCapacity(100);
+  executor->MessageReceived(1, Encode(Capacity{50}), 0);
+  executor->MessageReceived(2, Encode(Capacity{100}), 0);
+  EXPECT_TRUE(executor->TakeActions().empty()) << "what is stamped stands for ever";
+  EXPECT_EQ(executor->newest_plan(), nullptr);
+  executor->Call(64, DataType::kFloat32, RedOp::kSum, 0);
   const auto tells = Of(executor->TakeActions(), Kind::kTell);
   ASSERT_EQ(tells.size(), 2u);
   EXPECT_EQ(tells[0].message, tells[1].message);
+  const Stamp stamp = StampIn(tells[0]);
+  EXPECT_EQ(stamp.epoch, 1u);
+  EXPECT_EQ(stamp.from, 0u);
+  EXPECT_EQ(stamp.plan.parts, PlanFor({100, 50, 100}, 65'536).parts);
+  EXPECT_EQ(*executor->newest_plan(), stamp);
 }
 
 TEST(ExecutorTest, MoreOperationsThanSlotsWait) {
   Two two;
+  two.ends[0]->Call(64, DataType::kFloat32, RedOp::kSum, 0);
   for (int i = 0; i < 3; ++i) two.ends[1]->Call(64, DataType::kFloat32, RedOp::kSum, 0);
   two.Settle();
   EXPECT_EQ(Of(two.log[1], Kind::kBegin).size(), 2u);
@@ -109,6 +128,7 @@ TEST(ExecutorTest, MoreOperationsThanSlotsWait) {
 
 TEST(ExecutorTest, AnOperationOfNothingIsDoneWhenItsTurnHasCome) {
   Two two;
+  two.ends[0]->Call(0, DataType::kFloat32, RedOp::kSum, 0);
   two.ends[1]->Call(0, DataType::kFloat32, RedOp::kSum, 0);
   two.Settle();
   ASSERT_EQ(Of(two.log[1], Kind::kDone).size(), 1u);
@@ -188,6 +208,7 @@ TEST(ExecutorTest, CapacityIsToldWhenItChanges) {
   EXPECT_EQ(Of(executor->TakeActions(), Kind::kTell).size(), 2u);
 
   const auto zero = Make(0, 3);
+  zero->Call(64, DataType::kFloat32, RedOp::kSum, 0);
   zero->TakeActions();
   zero->MessageReceived(1, Encode(Capacity{50}), 0);
   zero->MessageReceived(2, Encode(Capacity{100}), 0);
@@ -195,12 +216,9 @@ TEST(ExecutorTest, CapacityIsToldWhenItChanges) {
   for (int i = 0; i < 3; ++i) zero->Call(64, DataType::kFloat32, RedOp::kSum, 0);
   const auto tells = Of(zero->TakeActions(), Kind::kTell);
   ASSERT_EQ(tells.size(), 2u);
-  std::string why;
-  const auto message = Decode(tells[0].message, 3, &why);
-  ASSERT_TRUE(message.has_value());
-  const auto& stamp = std::get<Stamp>(*message);
+  const Stamp stamp = StampIn(tells[0]);
   EXPECT_EQ(stamp.epoch, 2u);
-  EXPECT_EQ(stamp.from, 4u);
+  EXPECT_EQ(stamp.from, 5u) << "four ahead of the first call";
   EXPECT_EQ(stamp.plan.parts, PlanFor({100, 50, 100}, 65'536).parts);
 }
 

@@ -28,6 +28,7 @@ struct FakeFlow {
   uint64_t sent = 0, received = 0;  // done
   bool send_closed = false, receive_closed = false;
   double weight = 1;
+  bool dealt = false;
   std::string error;
 };
 
@@ -110,6 +111,7 @@ class FakeGroup final : public GroupFlows, private net::FlowPort {
     flows_[flow]->weight = weight;
     return true;
   }
+  void SetDealt(net::FlowRef flow, bool dealt) override { flows_[flow]->dealt = dealt; }
   // Small messages are done as copies, which are still delivered.
   void Close(net::FlowRef ref) override {
     FakeFlow& flow = *flows_[ref];

@@ -10,6 +10,7 @@ void FlowQueue::SetFlow(net::FlowPort* port, net::FlowRef flow, uint64_t done) {
   flow_ = flow;
   given_ = posted_ = done;
   if (weight_ != 1) port_->SetWeight(flow_, weight_);
+  if (dealt_) port_->SetDealt(flow_, true);
 }
 
 void FlowQueue::AddOwn(Request::Kind kind, Bytes own) {
@@ -21,6 +22,12 @@ void FlowQueue::SetWeight(double weight) {
   if (weight == weight_) return;
   weight_ = weight;
   if (has_flow()) port_->SetWeight(flow_, weight_);
+}
+
+void FlowQueue::SetDealt(bool dealt) {
+  if (dealt == dealt_) return;
+  dealt_ = dealt;
+  if (has_flow()) port_->SetDealt(flow_, dealt_);
 }
 
 void FlowQueue::Post() {

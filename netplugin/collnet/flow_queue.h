@@ -45,6 +45,9 @@ class FlowQueue {
   // Of a sending flow; see FlowPort. What the port does not take is left as it was: a weight says how fast, and not what.
   void SetWeight(double weight);
 
+  // Of a sending flow; see FlowPort.
+  void SetDealt(bool dealt);
+
   // Posts what there is room for.
   void Post();
   // The same, and gives the oldest request that is done and was not given yet.
@@ -59,6 +62,7 @@ class FlowQueue {
   net::FlowPort* port_ = nullptr;
   net::FlowRef flow_ = 0;
   double weight_ = 1;
+  bool dealt_ = false;
   std::deque<Request> requests_;  // those that were not given
   uint64_t given_ = 0;            // of the flow's; requests_ begins there
   uint64_t posted_ = 0;           // the same

@@ -80,5 +80,13 @@ TEST_F(FlowQueueTest, AWeightHoldsAlsoForAFlowThatComesLater) {
   EXPECT_EQ(network.flows().front()->weight, 1);
 }
 
+TEST_F(FlowQueueTest, SoDoesThatItIsDealt) {
+  sends.SetDealt(true);
+  Open();
+  EXPECT_TRUE(network.flows().front()->dealt);
+  sends.SetDealt(false);
+  EXPECT_FALSE(network.flows().front()->dealt);
+}
+
 }  // namespace
 }  // namespace r2cc::collnet

@@ -1,6 +1,7 @@
 #include "netplugin/collnet/plan_spec.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <numeric>
 
 #include "base/core/check.h"
@@ -58,6 +59,34 @@ std::string CheckPlanSpec(const PlanSpec& spec, uint32_t members) {
     case Kind::kRecursive: return CheckBandwidths(spec, members);
   }
   return "schedule " + std::to_string(static_cast<int>(spec.kind)) + ", which this release does not know";
+}
+
+bool IsUneven(const PlanSpec& spec) {
+  if (spec.kind == Kind::kRing) return false;
+  if (spec.kind != Kind::kDirect) return true;
+  const auto [least, most] = std::minmax_element(spec.parts.begin(), spec.parts.end());
+  return *most - *least > 1;  // else it is rounding
+}
+
+std::string Describe(const PlanSpec& spec) {
+  constexpr size_t kPartsMost = 16;
+  const auto percent = [](uint32_t part) {
+    char text[16];
+    std::snprintf(text, sizeof(text), "%.1f", 100 * PartOf(part));
+    return std::string(text);
+  };
+  std::string parts;
+  for (size_t i = 0; i < std::min(spec.parts.size(), kPartsMost); ++i) parts += (i == 0 ? "" : ", ") + percent(spec.parts[i]);
+  if (spec.parts.size() > kPartsMost) parts += ", ... of " + std::to_string(spec.parts.size()) + " members";
+  const std::string degraded = "member " + std::to_string(spec.degraded) + " keeps " + percent(spec.kept) + " %";
+  switch (spec.kind) {
+    case Kind::kDirect: return "members own " + parts + " %";
+    case Kind::kRing: return "a ring";
+    case Kind::kR2ccAllReduce: return "R2CC-AllReduce, " + degraded;
+    case Kind::kOptcc: return "OptCC, " + degraded;
+    case Kind::kRecursive: return "recursive, bandwidths " + parts + " %";
+  }
+  return "unknown";
 }
 
 std::unique_ptr<plan::Schedule> MakeSchedule(const PlanSpec& spec, uint32_t members, uint64_t bytes) {

@@ -37,6 +37,13 @@ struct PlanSpec {
 // Empty if MakeSchedule() may be called; otherwise one line that says what is wrong. It may come from anybody.
 std::string CheckPlanSpec(const PlanSpec& spec, uint32_t members);
 
+// Members do not all move the same: who has lost rails moves less. On a fabric that joins rail K to rail K alone the others can make up for
+// it only by what they send to each other on the rails that he has lost.
+bool IsUneven(const PlanSpec& spec);
+
+// One line, for people.
+std::string Describe(const PlanSpec& spec);
+
 // The same on all members. A vector of at least a byte.
 std::unique_ptr<plan::Schedule> MakeSchedule(const PlanSpec& spec, uint32_t members, uint64_t bytes);
 

@@ -22,6 +22,30 @@ PlanSpec Direct(std::vector<uint32_t> parts) {
 
 constexpr uint32_t kHalf = PlanSpec::kWhole / 2;
 
+TEST(PlanSpecTest, IsDescribedForPeople) {
+  EXPECT_EQ(Describe(Direct({kHalf, kHalf / 2, kHalf / 2})), "members own 50.0, 25.0, 25.0 %");
+  EXPECT_EQ(Describe(Direct(std::vector<uint32_t>(4096, 256))).substr(0, 26), "members own 0.0, 0.0, 0.0,");
+  EXPECT_LT(Describe(Direct(std::vector<uint32_t>(4096, 256))).size(), 200u);
+  PlanSpec spec;
+  spec.kind = Kind::kRing;
+  EXPECT_EQ(Describe(spec), "a ring");
+  spec.kind = Kind::kOptcc;
+  spec.degraded = 2;
+  spec.kept = kHalf;
+  EXPECT_EQ(Describe(spec), "OptCC, member 2 keeps 50.0 %");
+}
+
+TEST(PlanSpecTest, IsUnevenWhereMembersDifferAndNotByRounding) {
+  EXPECT_FALSE(IsUneven(PlanFor({5, 5, 5}, 4096)));
+  EXPECT_FALSE(IsUneven(PlanFor({7, 7, 7, 7, 7}, 4096)));
+  EXPECT_TRUE(IsUneven(PlanFor({3, 4, 4, 4}, 4096)));
+  PlanSpec spec;
+  spec.kind = Kind::kRing;
+  EXPECT_FALSE(IsUneven(spec));
+  spec.kind = Kind::kOptcc;
+  EXPECT_TRUE(IsUneven(spec));
+}
+
 TEST(PlanSpecTest, WhatAMemberMayNotBeTold) {
   const PlanSpec fine = Direct({kHalf, kHalf - 5, 5});
   EXPECT_EQ(CheckPlanSpec(fine, 3), "");

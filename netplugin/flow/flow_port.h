@@ -33,6 +33,9 @@ class FlowPort {
   // What a sending flow gets of the links that it shares, relative to the other flows there; 1 unless set. Within the bounds of
   // SendFlows::SetWeight(): else false, and nothing changes.
   virtual bool SetWeight(FlowRef flow, double weight) = 0;
+  // Of a sending flow: its chunks go to whichever rail has room, although all rails are sound, and so do those of all other flows to that
+  // process. False unless set.
+  virtual void SetDealt(FlowRef flow, bool dealt) = 0;
   // When it returns nothing touches the flow's buffers. What was done as a copy is still delivered.
   virtual void Close(FlowRef flow) = 0;
 };

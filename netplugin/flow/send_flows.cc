@@ -18,6 +18,7 @@ SendFlows::Flow* SendFlows::Open(uint32_t slots) {
 }
 
 void SendFlows::Close(FlowId id) {
+  SetDealt(id, false);
   std::erase(ready_, Find(id));
   std::erase(changed_, id);
   flows_.Erase(id);
@@ -32,6 +33,15 @@ bool SendFlows::SetWeight(FlowId id, double weight) {
   if (flow->served > clock) flow->served = clock + (flow->served - clock) * flow->weight / weight;
   flow->weight = weight;
   return true;
+}
+
+bool SendFlows::SetDealt(FlowId id, bool dealt) {
+  Flow* const flow = Find(id);
+  if (flow == nullptr || flow->dealt == dealt) return false;
+  const bool before = wants_all_links();
+  flow->dealt = dealt;
+  dealt ? ++dealt_ : --dealt_;
+  return wants_all_links() != before;
 }
 
 void SendFlows::Note(Flow* flow) {

@@ -36,10 +36,11 @@ class SendFlows {
 
    private:
     friend class SendFlows;
-    uint64_t turn = 0;  // when it last began a message
-    double weight = 1;  // see SetWeight()
-    size_t clock = 0;   // on which of the clocks
-    double served = 0;  // it has had so many bytes per weight
+    uint64_t turn = 0;   // when it last began a message
+    double weight = 1;   // see SetWeight()
+    size_t clock = 0;    // on which of the clocks
+    double served = 0;   // it has had so many bytes per weight
+    bool dealt = false;  // see SetDealt()
     bool ready = false;
     bool changed = false;
     Nanos stranded = 0;  // see AgeStranded()
@@ -64,6 +65,9 @@ class SendFlows {
   static constexpr double kWeightLeast = 1e-6;
   static constexpr double kWeightMost = 1e6;
   [[nodiscard]] bool SetWeight(FlowId id, double weight);
+  // A flow may want the chunks of all flows on all links, however sound those are. True if wants_all_links() has changed by that.
+  bool SetDealt(FlowId id, bool dealt);
+  bool wants_all_links() const { return dealt_ > 0 && deals(); }
   FlowMap<Flow>& all() { return flows_; }
   bool empty() const { return flows_.empty(); }
 
@@ -118,6 +122,7 @@ class SendFlows {
   FlowId next_id_ = 1;
   uint64_t order_ = 1;
   uint64_t turns_ = 0;
+  size_t dealt_ = 0;  // flows
   // Flows that compete are compared by one clock (virtual time, in bytes per weight): each link has its own, and all links share the first
   // while chunks are dealt out to all. A clock stands where the flow that last began a message stood before it. What a flow was served by
   // another clock says nothing here.

@@ -8,7 +8,7 @@ namespace r2cc::net {
 
 bool Spread(std::span<const LinkShare> links) {
   for (const LinkShare& link : links)
-    if (link.home && (!link.usable || link.weight_permille != links.front().weight_permille)) return true;
+    if (link.home && (link.dealt || !link.usable || link.weight_permille != links.front().weight_permille)) return true;
   return false;
 }
 

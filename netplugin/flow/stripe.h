@@ -22,13 +22,14 @@ struct LinkShare {
   uint16_t weight_permille = 0;  // the smaller of both ends'
   uint64_t carried_bytes = 0;    // since the shares last changed
   bool home = true;              // joins rails of the same number; else it is a cross-rail link
+  bool dealt = false;            // somebody wants chunks on all links, however sound they are
 };
 
 // No link is heavier: what the rules below say of it is plain, and most links are so most of the time.
 bool IsFull(const LinkShare& link);
 
-// False while all home links are usable with equal weights: each flow then stays on its own NIC. True otherwise: the chunks of all
-// flows go to whichever link has room.
+// False while all home links are usable with equal weights and nobody wants it otherwise: each flow then stays on its own NIC. True
+// otherwise: the chunks of all flows go to whichever link has room.
 bool Spread(std::span<const LinkShare> links);
 
 // R2CC_MODE, as far as point-to-point traffic goes.

@@ -24,6 +24,15 @@ TEST(Stripe, HealthyFlowsStayOnTheirOwnLink) {
   EXPECT_TRUE(Spread(one_light));
 }
 
+TEST(Stripe, WhoeverWantsItHasHealthyFlowsDealtOut) {
+  Links links(4, LinkShare{true, 1000, 0});
+  for (LinkShare& link : links) link.dealt = true;
+  EXPECT_TRUE(Spread(links));
+  EXPECT_TRUE(Carries(links, StripeMode::kBalance, 2, 0));
+  EXPECT_FALSE(Carries(links, StripeMode::kMigrate, 2, 0)) << "in the mode that deals nothing out";
+  EXPECT_EQ(SmallMessageLink(links, 2), 2) << "small messages stay";
+}
+
 TEST(Stripe, ModesOneRailAndMigrate) {
   Links links(4, LinkShare{true, 1000, 0});
   links[1].usable = false;

@@ -42,6 +42,7 @@ class Sender {
     for (int i = 0; i < 2; ++i) Post(flow);
     return flow;
   }
+  SendSession& session() { return session_; }
   void Lose(LinkId link) {
     session_.LinkTrouble(link, session_.incarnation(link), plan::EvidenceCause::kLinkDown, now_);
     EXPECT_TRUE(session_.spread());
@@ -131,6 +132,21 @@ TEST_F(FairWeightsTest, SoTheyDoWhileChunksAreDealtOutToAllLinks) {
       EXPECT_GT(sender.farthest_apart(), 1) << "not seen";
     }
   }
+}
+
+TEST_F(FairWeightsTest, SoTheyDoWhereOneOfThemWantsToBeDealtOut) {
+  Sender sender(2);
+  const FlowId light = sender.Open(0, 1), heavy = sender.Open(1, 3);
+  sender.session().SetDealt(light, true);
+  EXPECT_TRUE(sender.session().spread());
+  sender.Pull(400, {0, 1});
+  EXPECT_EQ(sender.bytes(light), 100u * kChunkBytes);
+  EXPECT_EQ(sender.bytes(heavy), 300u * kChunkBytes);
+  sender.session().SetDealt(heavy, true);
+  sender.session().SetDealt(light, false);
+  EXPECT_TRUE(sender.session().spread());
+  sender.session().CloseFlow(heavy, 0);
+  EXPECT_FALSE(sender.session().spread()) << "nobody wants it any more";
 }
 
 // How much a flow had of its own link says nothing of what it may have of another's.

@@ -238,6 +238,7 @@ void SendLinks::RefreshShares() {
     // What the plan allows both rails, and of that what the link has shown so far, and a little more.
     shares_[i].weight_permille = std::min({rails_.WeightPermille(link.rails), link.ramp_permille, rates_.CapPermille(i)});
     shares_[i].carried_bytes = 0;
+    shares_[i].dealt = session_.flows->wants_all_links();
   }
   rates_.SharesChanged();
   spread_ = Spread(shares_);

@@ -75,6 +75,8 @@ class SendLinks {
   void AgeStranded(Nanos answering, Nanos deadline, FunctionRef<void(SendFlows::Flow*)> expired) {
     session_.flows->AgeStranded(shares_, answering, deadline, expired);
   }
+  // After what the flows want of their links may have changed; what each has carried counts from now on.
+  void RefreshShares();
   // The peer is gone: nothing is opened any more.
   void Stop() { stopped_ = true; }
 
@@ -137,7 +139,6 @@ class SendLinks {
   void EndPath(LinkId link, bool ask, plan::EvidenceCause cause, Nanos was_since, Nanos now);
   void AskFence(LinkId link, plan::EvidenceCause cause, Nanos now);
   void Close(LinkId link, Nanos now);
-  void RefreshShares();
   bool OtherWay(LinkId link) const;
   bool Avoided(LinkId link) const { return rails_.Failed(links_[link].rails) && OtherWay(link); }
   void VerdictChanged(Nanos now);

@@ -92,6 +92,7 @@ void SendSession::CloseFlow(FlowId id, Nanos now) {
 
 void SendSession::EndFlow(FlowId id, Nanos now) {
   const LinkId home = flows_.at(id).home;
+  SetDealt(id, false);
   flows_.Close(id);
   waiting_.erase(id);
   control_queue_.Answered({FrameType::kFlowOpen, id, 0});

@@ -94,6 +94,10 @@ class SendSession {
   void CloseFlow(FlowId flow, Nanos now);
   // See SendFlows::SetWeight().
   [[nodiscard]] bool SetWeight(FlowId flow, double weight) { return flows_.SetWeight(flow, weight); }
+  // See SendFlows::SetDealt().
+  void SetDealt(FlowId flow, bool dealt) {
+    if (flows_.SetDealt(flow, dealt)) links_.RefreshShares();
+  }
   // Flows whose state or progress may have changed since the last call.
   std::span<const FlowId> TakeChanged() { return flows_.TakeChanged(); }
   bool has_changes() const { return flows_.has_changes(); }

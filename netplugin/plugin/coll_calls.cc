@@ -58,12 +58,17 @@ struct CollComm {
   collnet::HostStaging staging;
   Driver driver;
   std::array<CollRequest, kOperationsMax> requests{};
-  bool told = false;  // the log has its error
+  bool told = false;        // the log has its error
+  uint64_t epoch_told = 0;  // and of plans up to this one
 
   void Move() {
     Process& process = Process::Get();
     driver.SetCapacity(process.engine().UsableBytesPerSecond());
     driver.Poll(process.Now());
+    const collnet::Stamp* const plan = driver.newest_plan();
+    if (plan == nullptr || plan->epoch == epoch_told) return;
+    epoch_told = plan->epoch;
+    process.Log(LogLevel::kInfo, "R2CC: CollNet: from operation " + std::to_string(plan->from) + " on " + collnet::Describe(plan->plan));
   }
   Result Failed() {
     if (!std::exchange(told, true)) Process::Get().Log(LogLevel::kWarn, "R2CC: CollNet: " + driver.error());

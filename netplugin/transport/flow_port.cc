@@ -43,6 +43,14 @@ bool PeerFlowPort::SetWeight(FlowRef ref, double weight) {
   return flow.sender->SetWeight(flow.id, weight);
 }
 
+void PeerFlowPort::SetDealt(FlowRef ref, bool dealt) {
+  if (Failed(ref)) return;
+  const Flow& flow = At(ref);
+  if (flow.sender == nullptr) return;
+  const auto lock = flow.sender->Lock();
+  flow.sender->SetDealt(flow.id, dealt);
+}
+
 void PeerFlowPort::Close(FlowRef ref) {
   if (Failed(ref)) {
     flows_[ref] = {};

@@ -37,6 +37,7 @@ class PeerFlowPort final : public FlowPort {
   uint64_t DoneThrough(FlowRef flow) override;
   std::string Error(FlowRef flow) override;
   bool SetWeight(FlowRef flow, double weight) override;
+  void SetDealt(FlowRef flow, bool dealt) override;
   void Close(FlowRef flow) override;
 
  private:

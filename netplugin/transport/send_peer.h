@@ -41,6 +41,9 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   // With the lock: see SendFlows::SetWeight().
   [[nodiscard]] bool SetWeight(FlowId flow, double weight) { return session_.SetWeight(flow, weight); }
 
+  // With the lock: see SendFlows::SetDealt().
+  void SetDealt(FlowId flow, bool dealt) { session_.SetDealt(flow, dealt); }
+
   void RailState(uint16_t rail, bool up) override;
   void ApplyVerdicts() override;
   bool RunToCompletion() override;
