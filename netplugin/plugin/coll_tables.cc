@@ -30,7 +30,9 @@ Result Flush(void*, void*, int, void*, void** request) {
   return Result::kSuccess;
 }
 
-// In the order of the table. iallgather, ireducescatter and make_v_device may be null, and are: NCCL does these by its rings then.
+// In the order of the table. iallgather, ireducescatter and make_v_device may be null, and are: NCCL takes its rings then. It would use
+// the first two on machines with an NVSwitch, where each GPU has a NIC (CollNetDirect, NVLS), and nothing could be gained: each member
+// receives the vectors of all others, and its own rails set the time, as they do in a ring (docs/schedules.md).
 template <typename Table, auto kFill>
 constexpr Table UpToV7() {
   return {kNetName,       CallInit,   CallCollDevices, kFill, CallCollListen, CallCollConnect, CallReduceSupport,  RegisterV6,

@@ -233,6 +233,23 @@ TEST_P(CollNetTable, AllReducesAreRightWithManyUnderWay) {
 INSTANTIATE_TEST_SUITE_P(Versions, CollNetTable, testing::Range(kVersionLeast, kVersionNewest + 1),
                          [](const auto& info) { return "V" + std::to_string(info.param); });
 
+// A ring over balanced rails is as quick as these can be, and null is how NCCL learns that it should take one.
+TEST(CollNetCalls, AllGatherAndReduceScatterAreLeftToRings) {
+  ExpectFine({}, [] {
+    const auto is_null = [library = OpenLibrary()](auto table, int version) {
+      const auto* const of = static_cast<decltype(table)*>(dlsym(library, ("ncclCollNetPlugin_v" + std::to_string(version)).c_str()));
+      R2CC_MUST(of != nullptr && of->iallreduce != nullptr);
+      R2CC_MUST(of->iallgather == nullptr && of->ireducescatter == nullptr);
+    };
+    is_null(abi::CollNetTableV8(), 8);
+    is_null(abi::CollNetTableV9(), 9);
+    is_null(abi::CollNetTableV10(), 10);
+    is_null(abi::CollNetTableV11(), 11);
+    is_null(abi::CollNetTableV12(), 12);
+    return 0;
+  });
+}
+
 TEST(CollNetCalls, ThereAreNoDevicesUnlessTheJobWantsThem) {
   const auto devices_are = [](int wanted) {
     return [wanted] {
