@@ -58,7 +58,7 @@ class NeedsRoot(unittest.TestCase):
   def test_collnet_beside_a_ring(self):
     said = lines_of("collnet", "--nodes", "2", "--rails", "2", "--rate", "200mbit", "--size", "1M", "--rounds", "1", "--iterations", "1",
                     "--lost", "0,1")[-1]
-    self.assertEqual(list(said), ["0 of 2 lost", "1 of 2 lost"])
+    self.assertEqual(list(said), ["1M, 0 of 2 lost", "1M, 1 of 2 lost"])
     for row in said.values():
       for name in ("bound_ms", "collnet_ms", "ring_ms"):
         self.assertGreater(row[name], 0, name)

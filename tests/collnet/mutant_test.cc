@@ -43,6 +43,19 @@ INSTANTIATE_TEST_SUITE_P(All, Bugs,
                          testing::Values(Mutant::kStampNotAwaited, Mutant::kCountedTwice, Mutant::kForwardedEarly, Mutant::kDoneWhenSent,
                                          Mutant::kSlotNotAwaited, Mutant::kWeightIgnored, Mutant::kStampChanged));
 
+// A member that is told of shares of nothing must not begin an operation by them.
+TEST(MutantTest, APlanThatIsNoneIsFound) {
+  const auto run = [](uint64_t seed) -> std::string {
+    collnet::Stamp stamp{1, 0, 16, {}};
+    stamp.plan.parts = {collnet::PlanSpec::kWhole, static_cast<uint32_t>(seed)};
+    collnet::Executor member({.members = 2, .member = 1}, nullptr, nullptr);
+    member.MessageReceived(0, Encode(collnet::Message(stamp)), 0);
+    return member.failed() ? "" : "shares that add up to more than all were believed";
+  };
+  EXPECT_EQ(FoundAt(Mutant::kNothing, run), 0u);
+  EXPECT_NE(FoundAt(Mutant::kPlanNotChecked, run), 0u);
+}
+
 // The sum of symbols does not tell in which order they were added; numbers that are rounded do.
 TEST(MutantTest, AnotherOrderIsFound) {
   const auto run = [](uint64_t seed) -> std::string {
