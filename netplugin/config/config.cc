@@ -97,13 +97,6 @@ bool SetBulkThreads(const std::string& value, Config* config) {
   return true;
 }
 
-bool SetBulkAfter(const std::string& value, Config* config) {
-  int64_t number = 0;
-  if (!SetNumber(value, 0, 1'000'000'000'000, &number)) return false;
-  config->bulk_after_bytes = static_cast<uint64_t>(number);
-  return true;
-}
-
 bool SetCollNetMinBytes(const std::string& value, Config* config) {
   int64_t number = 0;
   if (!SetNumber(value, 0, 1'000'000'000'000, &number)) return false;
@@ -189,7 +182,7 @@ const std::vector<Variable>& Variables() {
       {"R2CC_SILENCE_MS", "milliseconds, 20 to 60000", "250", "above a retransmission timeout of TCP (200 ms), below what a user notices",
        [](const std::string& v, Config* c, std::string*) { return SetNumber(v, 20, 60'000, &c->silence_ms); }},
       {"R2CC_SOCKETS_PER_RAIL", "1 to 16", "",
-       "TCP streams: one, and up to 4 where there are threads of R2CC_BULK_THREADS to fill them; more costs memory and wake-ups",
+       "TCP streams of bulk: one, and up to 4 where there are threads of R2CC_BULK_THREADS to fill them; more costs memory and wake-ups",
        [](const std::string& v, Config* c, std::string*) { return SetSockets(v, c); }},
       {"R2CC_TCP_CONGESTION", "system or a congestion control of this kernel's, up to 15 characters", "",
        "the system's, but for BBR, which all but stops a connection for 0.2 s every 10 s and paces it with a timer: cubic then, or reno",
@@ -197,12 +190,9 @@ const std::vector<Variable>& Variables() {
       {"R2CC_LINK_MONITOR", "0 or 1", "1", "the kernel tells of a lost link before any socket does",
        [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->link_monitor); }},
       {"R2CC_BULK_THREADS", "0 to 16", "",
-       "threads that move bulk beside NCCL's: three of four processors that the process may use, at most 16; below 8 half of those beyond "
-       "4",
+       "threads that move messages over 12 KiB beside NCCL's: three of four processors that the process may use, at most 16; below 8 half "
+       "of those beyond 4",
        [](const std::string& v, Config* c, std::string*) { return SetBulkThreads(v, c); }},
-      {"R2CC_BULK_AFTER_BYTES", "bytes, 0 to 1000000000000", "1048576",
-       "who moves that much in messages over 12 KiB, to or from one peer, gets those threads; 0: always. Small messages end it",
-       [](const std::string& v, Config* c, std::string*) { return SetBulkAfter(v, c); }},
       {"R2CC_COLLNET_MIN_BYTES", "bytes, 0 to 1000000000000, the same on all ranks", "",
        "NCCL's estimates choose between CollNet and a ring until it has been measured from which size on an AllReduce gains by CollNet",
        [](const std::string& v, Config* c, std::string*) { return SetCollNetMinBytes(v, c); }},

@@ -42,7 +42,6 @@ struct Config {
   std::optional<int> sockets_per_rail;                // R2CC_SOCKETS_PER_RAIL; unset: by the number of workers
   bool link_monitor = false;                          // R2CC_LINK_MONITOR
   std::optional<int> bulk_threads;                    // R2CC_BULK_THREADS; unset: by the number of processors
-  uint64_t bulk_after_bytes = 0;                      // R2CC_BULK_AFTER_BYTES
   int64_t collnet_deadline_ms = 0;                    // R2CC_COLLNET_DEADLINE_MS
   std::optional<uint64_t> collnet_min_bytes;          // R2CC_COLLNET_MIN_BYTES; unset: NCCL's own choice
   bool checksum = false;                              // R2CC_CHECKSUM

@@ -52,7 +52,6 @@ TEST(Config, DefaultsArePlain) {
   EXPECT_TRUE(config.link_monitor);
   EXPECT_FALSE(config.checksum);
   EXPECT_FALSE(config.bulk_threads.has_value());
-  EXPECT_EQ(config.bulk_after_bytes, 1'048'576u);
   EXPECT_EQ(config.collnet_min_bytes, std::nullopt);
   EXPECT_EQ(config.collnet_deadline_ms, 1800000);
   EXPECT_EQ(config.log, LogLevel::kWarn);
@@ -74,7 +73,6 @@ TEST(Config, TakesWhatIsGiven) {
                                 {"R2CC_TCP_CONGESTION", "dctcp"},
                                 {"R2CC_LINK_MONITOR", "0"},
                                 {"R2CC_BULK_THREADS", "2"},
-                                {"R2CC_BULK_AFTER_BYTES", "0"},
                                 {"R2CC_COLLNET_MIN_BYTES", "4194304"},
                                 {"R2CC_COLLNET_DEADLINE_MS", "60000"},
                                 {"R2CC_CHECKSUM", "1"},
@@ -99,7 +97,6 @@ TEST(Config, TakesWhatIsGiven) {
   EXPECT_FALSE(config.link_monitor);
   EXPECT_TRUE(config.checksum);
   EXPECT_EQ(config.bulk_threads, std::optional(2));
-  EXPECT_EQ(config.bulk_after_bytes, 0u);
   EXPECT_EQ(config.collnet_min_bytes, std::optional<uint64_t>(4'194'304));
   EXPECT_EQ(config.collnet_deadline_ms, 60000);
   EXPECT_EQ(config.log, LogLevel::kDebug);
@@ -157,7 +154,6 @@ TEST(Config, BadValuesAreRefusedByName) {
       {"R2CC_TCP_CONGESTION", {std::string(16, 'x')}},
       {"R2CC_LINK_MONITOR", {"2", "yes", "true"}},
       {"R2CC_BULK_THREADS", {"-1", "17", "auto"}},
-      {"R2CC_BULK_AFTER_BYTES", {"-1", "1e9"}},
       {"R2CC_COLLNET_MIN_BYTES", {"-1", "4M", "1000000000001"}},
       {"R2CC_COLLNET_DEADLINE_MS", {"999", "86400001", "never"}},
       {"R2CC_CHECKSUM", {"2", "on"}},

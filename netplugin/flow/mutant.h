@@ -42,7 +42,6 @@ enum class Mutant {
   kStaleCompletion,       // what comes late of an incarnation counts for the one that is alive
   kWorkerUnreported,      // what a worker has moved is not told
   // Workers.
-  kReleasedUnreported,  // what a worker's last call has moved is forgotten when the worker lets go of the socket, and moved again
   kCloseDoesNotWait,    // a flow is closed while a worker's call, or a half-sent chunk, still needs its buffer
   // Keys.
   kKeyMissing,  // a message leaves before the keys to its buffer are here

@@ -37,16 +37,10 @@ class FakePort final : public OobPort {
   }
   void WatchAll() override { looks += 'w'; }
   bool has_workers() const override { return workers_; }
-  void UseWorkers(bool on) override {
-    workers_used = on;
-    ++times_used;
-  }
   void Arrive() const { eventfd_write(event_.get(), 1); }
 
   std::function<void()> on_event;
   std::string looks;  // r: it was polled; w: all is watched again
-  bool workers_used = false;
-  int times_used = 0;
 
  private:
   const bool workers_;
@@ -74,9 +68,8 @@ class FakeTransport final : public OobTransport {
 };
 
 struct FakeHost : Host {
-  explicit FakeHost(const Clock* of, uint64_t after_bytes = 0, bool workers = false) {
+  explicit FakeHost(const Clock* of, bool workers = false) {
     clock = of;
-    bulk_after_bytes = after_bytes;
     fake.workers = workers;
     transports = {&fake};
     oob_transport = &fake;
@@ -87,22 +80,18 @@ struct FakeHost : Host {
 class FakePeer final : public Peer {
  public:
   explicit FakePeer(FakeHost* host) : Peer(host, {}), port(host->fake.last_port), state(host->fake.last_state) {
-    port->on_event = [this] {
-      ++events;
-      MoveBytes(found_bytes);
-    };
+    port->on_event = [this] { ++events; };
   }
 
   // Something arrives.
   void Arrive() const { port->Arrive(); }
   // With the lock.
-  void MoveBytes(uint32_t bytes) { Account(bytes, bytes); }
+  void MoveBytes(uint32_t bytes) { Account(bytes); }
 
   void RailState(uint16_t, bool) override {}
   void ApplyVerdicts() override {}
   bool RunToCompletion() override {
     ++settled;
-    settled_with_workers = port->workers_used;
     return settle_more;
   }
   bool PublishFound() override {
@@ -117,30 +106,26 @@ class FakePeer final : public Peer {
   void CloseFlows() override {}
 
   std::vector<uint64_t> posted;  // sizes, in order
-  std::vector<bool> posted_by_job, posted_with_workers;
+  std::vector<bool> posted_by_job;
   int events = 0, hots = 0, ticks = 0, settled = 0, published = 0, closed = 0, broken = 0;
   bool hot_moves = false, settle_more = false, is_outstanding = false, is_over = false;
   bool post_throws = false;
   bool publishes_found = false;       // as a receiver of small messages does
   bool counts_requests = false;       // as a sender does
-  uint32_t found_bytes = 0;           // in messages that begin, by a look and by an event
-  bool settled_with_workers = false;  // the last time
   FakePort* const port;
   const PeerState* const state;
 
  protected:
   void Hint(uint64_t bytes) override {
-    if (counts_requests) Account(bytes, bytes);
+    if (counts_requests) Account(bytes);
   }
   void Post(FlowId, const Buffer&, uint64_t bytes) override {
     if (post_throws) throw std::bad_alloc();
     posted.push_back(bytes);
     posted_by_job.push_back(state->jobs_thread);
-    posted_with_workers.push_back(port->workers_used);
   }
   bool FastPath(FlowId) override {
     ++hots;
-    if (hot_moves) MoveBytes(found_bytes);
     return hot_moves;
   }
   void OnTick() override { ++ticks; }

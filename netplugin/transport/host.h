@@ -81,7 +81,6 @@ struct Host {
   uint32_t chunk_bytes = 0;
   bool chunks_follow_rate = false;
   uint32_t eager_bytes = 0;
-  uint64_t bulk_after_bytes = 0;  // see WorkloadClassifier
   StripeMode mode = StripeMode::kBalance;
   Nanos silence = 0;
   Nanos deadline = 0;

@@ -23,7 +23,6 @@ void SetPolicy(const Config& config, Host* host) {
   host->job = config.job;
   host->chunk_bytes = config.chunk_bytes.value_or(kChunkBytesBase);
   host->chunks_follow_rate = !config.chunk_bytes.has_value();
-  host->bulk_after_bytes = config.bulk_after_bytes;
   host->mode = StripeModeOf(config);
   // Without protection there is nothing to replay a copy for.
   host->eager_bytes = host->mode == StripeMode::kOneRail ? 0 : kEagerBytesMax;

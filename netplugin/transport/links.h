@@ -65,8 +65,7 @@ struct SessionKey {
 // What a peer tells all its links. It changes between two calls.
 struct PeerState {
   bool jobs_thread = false;  // the lock is held by one of the job's own threads, which may touch the job's buffers
-  bool bulk = false;         // messages are about that are worth handing over to workers
-  bool workers_due = false;  // workers are about to take over: a long read should end
+  bool bulk = false;         // not all messages are small: see WorkloadClassifier
 };
 
 // A connection that greeted us, on its way to the link that it is for. Only its own transport looks inside. Destroyed: hung up.
@@ -273,9 +272,8 @@ class Port {
   virtual void WatchAll() {}
   // The own rail is up, perhaps on another interface than before. The peer, who is at `remote_rail`, is about to connect.
   virtual void RailUp(uint16_t /*rail*/, const Endpoint& /*remote_rail*/) {}
-  // Workers move bulk from now on, or no more. Call again now and then: links come up.
+  // Threads beside NCCL's move all messages but small ones.
   virtual bool has_workers() const { return false; }
-  virtual void UseWorkers(bool /*on*/) {}
 };
 
 // Judges a greeting. Accepted: the connection was taken, and has its answer or will have it. Refused: it is still the caller's, to send the

@@ -11,8 +11,6 @@ constexpr Nanos kPollWaiting = 50 * 1000;
 constexpr Nanos kPollPosting = 1000 * 1000;
 // With workers it only sees to it that all goes on: the lock is theirs.
 constexpr Nanos kPollWithWorkers = 20 * 1000;
-// A small message that comes when the workers are asleep waits until they have woken up, and so do the next ones.
-constexpr Nanos kBulkIdleAfter = 20 * kNanosPerMs;
 // A sleep costs a worker more than some tries, and so does a call to the scheduler. About 10 microseconds.
 constexpr int kTriesForLock = 100, kPausesOfTry = 3;
 
@@ -26,7 +24,7 @@ void Pause() {
 
 }  // namespace
 
-Peer::Peer(Host* host, const SessionKey& key) : host_(host), now_(host->Now()), workload_(host->bulk_after_bytes) {
+Peer::Peer(Host* host, const SessionKey& key) : host_(host), now_(host->Now()) {
   for (Transport* const transport : host->transports) {
     std::unique_ptr<Port> port;
     if (transport == host->oob_transport) {
@@ -36,7 +34,7 @@ Peer::Peer(Host* host, const SessionKey& key) : host_(host), now_(host->Now()), 
     } else {
       port = transport->NewPort(key, &state_);
     }
-    workers_there_ |= port->has_workers();
+    has_workers_ |= port->has_workers();
     port_of_[static_cast<size_t>(transport->kind())] = port.get();
     ports_.push_back(std::move(port));
   }
@@ -71,7 +69,7 @@ void Peer::Submit(FlowId flow, const Buffer& buffer, uint64_t bytes) {
 }
 
 void Peer::Progress(FlowId flow) {
-  if (has_workers() && !more() && host_->Now() - polled_.load(std::memory_order_relaxed) < kPollWithWorkers) return;
+  if (bulk_by_workers() && !more() && host_->Now() - polled_.load(std::memory_order_relaxed) < kPollWithWorkers) return;
   if (TryLock()) RunAsJob(flow, nullptr);
 }
 
@@ -103,13 +101,11 @@ void Peer::RunJobOnce(FlowId flow, bool waits, const Request* request) {
   bool moved = RunInbox();
   if (!shut_) {
     if (request != nullptr) Hint(request->bytes);
-    WorkersAsNeeded();
     if (request != nullptr) Post(request->flow, request->buffer, request->bytes);
     moved = moved || request != nullptr || incomplete_;
     const Moved found = Move(flow, waits);
     // An idle look costs as little as can be: who waits for a message comes back at once.
     if (found != Moved::kNothing || moved || more()) {
-      WorkersAsNeeded();
       incomplete_ = found == Moved::kFound && !moved && PublishFound();
       if (!incomplete_) Complete();
     }
@@ -124,7 +120,6 @@ bool Peer::Service() {
   if (shut_) return true;
   polled_.store(0, std::memory_order_relaxed);
   Move(0, false);
-  WorkersAsNeeded();
   Complete();
   return true;
 }
@@ -151,21 +146,6 @@ bool Peer::RunWithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> 
     if (!waiting_.load() || !lock.try_lock()) return true;
     if (RunInbox() && !shut_) Complete();
   }
-}
-
-void Peer::UpdateWorkers() {
-  if (now() - counted_ >= kBulkIdleAfter) workload_.Idle();
-  const bool wanted = workers_there_ && workload_.is_bulk();
-  if (!wanted && !has_workers()) return;
-  has_workers_.store(wanted, std::memory_order_relaxed);
-  for (const auto& port : ports_) port->UseWorkers(wanted);
-  UpdateState();
-}
-
-// Large messages have begun to come, and several threads are about to move what one of them would move alone now.
-void Peer::UpdateState() {
-  state_.bulk = workload_.has_bulk();
-  state_.workers_due = workers_there_ && workload_.is_bulk() && workload_.has_large() && !has_workers();
 }
 
 void Peer::Tick() {
@@ -211,9 +191,9 @@ bool Peer::RunInbox() {
 
 Nanos Peer::PollEvery(bool waits) const {
   if (!waits) return kPollPosting;
-  if (has_workers()) return kPollWithWorkers;
+  if (bulk_by_workers()) return kPollWithWorkers;
   // Small messages keep to their sockets: while they come, nothing is missed on others.
-  return !workload_.has_large() && now() - found_ < kPollWaiting ? kPollPosting : kPollWaiting;
+  return !has_bulk() && now() - found_ < kPollWaiting ? kPollPosting : kPollWaiting;
 }
 
 Peer::Moved Peer::Move(FlowId flow, bool waits) {

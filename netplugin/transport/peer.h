@@ -61,14 +61,13 @@ class Peer : public std::enable_shared_from_this<Peer> {
   const std::vector<std::unique_ptr<Port>>& ports() const { return ports_; }
   // Grows each time that one of NCCL's threads has held the lock.
   uint64_t progress_calls() const { return progress_calls_.load(std::memory_order_relaxed); }
-  bool has_workers() const { return has_workers_.load(std::memory_order_relaxed); }
   // Every pair of rails is joined by RDMA: what the processors cannot read may be posted. Known once a flow is open.
   bool by_devices() const { return by_devices_.load(std::memory_order_relaxed); }
+  // Bulk is about, and it is workers that move it: they need the lock more than who only looks.
+  bool bulk_by_workers() const { return bulk_by_workers_.load(std::memory_order_relaxed); }
 
   // ---- with the lock ----
 
-  // While bulk moves the peer has workers, if its ports have any. Call again now and then: links come up, and bulk comes to rest.
-  void UpdateWorkers();
   virtual void RailState(uint16_t rail, bool up) = 0;
   // The page, or the peer's name, may have changed.
   virtual void ApplyVerdicts() = 0;
@@ -92,7 +91,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void Shut();
 
  protected:
-  // Before Post(), so that workers are there when the message is to move; for one that waited in the inbox, by the next holder of the lock.
+  // Before Post(); for one that waited in the inbox, by the next holder of the lock.
   virtual void Hint(uint64_t bytes) = 0;
   virtual void Post(FlowId flow, const Buffer& buffer, uint64_t bytes) = 0;
   // The shortest way for `flow`: its own links, without asking the ports. True if anything moved.
@@ -104,18 +103,14 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
   // True if it held anything.
   bool RunInbox();
-  // Of a message, so much moves, or is about to.
-  void Account(uint64_t message_bytes, uint64_t bytes) {
-    workload_.Account(message_bytes, bytes);
-    counted_ = now_;
-    UpdateState();
+  // Some of such a message moves, or is about to.
+  void Account(uint64_t message_bytes) {
+    workload_.Account(message_bytes);
+    state_.bulk = workload_.is_bulk();
+    bulk_by_workers_.store(has_workers_ && state_.bulk, std::memory_order_relaxed);
   }
-  // Some of a message moves that was counted as a whole.
-  void Resume(uint64_t message_bytes) {
-    workload_.Resume(message_bytes);
-    counted_ = now_;
-    UpdateState();
-  }
+  // Threads of its ports move messages that are not small.
+  bool has_workers() const { return has_workers_; }
   bool has_bulk() const { return state_.bulk; }
   // The peer has told of its rails for the first time, by which it is known for good how they are joined.
   void FirstToldRails(std::span<const RailInfo> rails, const std::string& node);
@@ -150,10 +145,6 @@ class Peer : public std::enable_shared_from_this<Peer> {
   };
   Moved Move(FlowId flow, bool waits);
   Nanos PollEvery(bool waits) const;
-  void UpdateState();
-  void WorkersAsNeeded() {
-    if (workload_.is_bulk() != has_workers()) UpdateWorkers();
-  }
   void Complete() {
     incomplete_ = false;
     more_.store(RunToCompletion(), std::memory_order_relaxed);
@@ -164,7 +155,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   std::vector<std::unique_ptr<Port>> ports_;
   Port* port_of_[kTransportKinds] = {};
   OobPort* oob_port_ = nullptr;
-  bool workers_there_ = false;
+  bool has_workers_ = false;
   Nanos now_;
   bool shut_ = false;
   bool incomplete_ = false;  // RunToCompletion() was left to the next holder of the lock
@@ -175,9 +166,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   std::vector<Request> taken_;
   std::atomic<uint64_t> progress_calls_{0};
   WorkloadClassifier workload_;
-  Nanos counted_ = 0;
-  std::atomic<bool> has_workers_{false};
   std::atomic<bool> by_devices_{false};
+  std::atomic<bool> bulk_by_workers_{false};
 
   std::mutex inbox_mutex_;
   std::vector<Request> inbox_;

@@ -228,74 +228,34 @@ struct WorkersPeerTest : PeerTest {
     busy.MoveBytes(bytes);
   }
 
-  static constexpr uint32_t kAfterBytes = 1 << 20;
-  FakeHost host{&clock, kAfterBytes, true};
+  static constexpr uint32_t kLargeBytes = WorkloadClassifier::kSmallBytesMost + 1;
+  FakeHost host{&clock, true};
   FakePeer busy{&host};
 };
 
-TEST_F(WorkersPeerTest, WorkersMoveFromBulkToSmallMessages) {
+TEST_F(WorkersPeerTest, WorkersMoveFromTheFirstLargeMessageToARunOfSmallOnes) {
   busy.Progress(kFlow);
-  EXPECT_FALSE(busy.has_workers());
-  MoveBytes(kAfterBytes);
-  busy.Progress(kFlow);
-  EXPECT_TRUE(busy.has_workers());
-  EXPECT_TRUE(busy.port->workers_used);
+  EXPECT_FALSE(busy.bulk_by_workers());
+  MoveBytes(kLargeBytes);
+  EXPECT_TRUE(busy.bulk_by_workers());
   clock.Advance(kNanosPerSecond);
   busy.Progress(kFlow);
-  EXPECT_TRUE(busy.has_workers()) << "who waits for more does not end it";
+  EXPECT_TRUE(busy.bulk_by_workers()) << "who waits for more does not end it";
   for (int i = 0; i < WorkloadClassifier::kSmallMost; ++i) MoveBytes(8);
-  busy.Submit(kFlow, nullptr, 8);
-  EXPECT_FALSE(busy.has_workers());
-  EXPECT_FALSE(busy.port->workers_used);
+  EXPECT_FALSE(busy.bulk_by_workers());
 }
 
-TEST_F(WorkersPeerTest, ASendersWorkersAreThereBeforeItsMessageIsPosted) {
+TEST_F(WorkersPeerTest, ALargeRequestCountsBeforeItIsPosted) {
   busy.counts_requests = true;
-  busy.Submit(kFlow, nullptr, kAfterBytes - 1);
-  busy.Submit(kFlow, nullptr, kAfterBytes);
-  EXPECT_EQ(busy.posted_with_workers, (std::vector<bool>{false, true}));
-}
-
-TEST_F(WorkersPeerTest, AReceiversWorkersAreThereWhenALargeMessageBegins) {
-  busy.found_bytes = kAfterBytes;
-  busy.hot_moves = true;
-  busy.Progress(kFlow);
-  EXPECT_TRUE(busy.has_workers());
-  EXPECT_TRUE(busy.settled_with_workers);
-}
-
-TEST_F(WorkersPeerTest, AndSoItIsWhenTheIoThreadFindsTheMessage) {
-  busy.found_bytes = kAfterBytes;
-  busy.Arrive();
-  EXPECT_TRUE(busy.Service());
-  EXPECT_TRUE(busy.has_workers());
-  EXPECT_TRUE(busy.settled_with_workers);
-}
-
-TEST_F(WorkersPeerTest, WorkersRestWhenNothingMovesAndAreBackWithTheNextLargeMessage) {
-  const auto look = [this] {
-    const auto lock = busy.Lock();
-    busy.UpdateWorkers();
-  };
-  MoveBytes(kAfterBytes);
-  busy.Progress(kFlow);
-  clock.Advance(19 * kNanosPerMs);
-  look();
-  EXPECT_TRUE(busy.has_workers());
-  clock.Advance(1 * kNanosPerMs);
-  look();
-  EXPECT_FALSE(busy.has_workers());
-  EXPECT_FALSE(busy.port->workers_used);
-  busy.Progress(kFlow);
-  EXPECT_FALSE(busy.has_workers());
-  MoveBytes(kAfterBytes / 8);
-  busy.Progress(kFlow);
-  EXPECT_TRUE(busy.has_workers());
+  busy.Submit(kFlow, nullptr, kLargeBytes - 1);
+  EXPECT_FALSE(busy.bulk_by_workers());
+  busy.Submit(kFlow, nullptr, kLargeBytes);
+  EXPECT_TRUE(busy.bulk_by_workers());
 }
 
 TEST_F(WorkersPeerTest, WhileLargeMessagesComeHeLooksElsewhereSoon) {
   busy.Progress(kFlow);
-  MoveBytes(kAfterBytes / 2);
+  MoveBytes(kLargeBytes);
   busy.hot_moves = true;
   busy.Progress(kFlow);
   busy.hot_moves = false;
@@ -305,18 +265,16 @@ TEST_F(WorkersPeerTest, WhileLargeMessagesComeHeLooksElsewhereSoon) {
   EXPECT_EQ(busy.events, 1);
 }
 
-TEST_F(PeerTest, WithoutWorkersNobodyIsGivenAnything) {
+TEST_F(PeerTest, WithoutWorkersItIsTheCallersThatMoveBulk) {
   {
     const auto lock = peer.Lock();
     peer.MoveBytes(1 << 20);
   }
-  peer.Progress(kFlow);
-  EXPECT_FALSE(peer.has_workers());
-  EXPECT_EQ(peer.port->times_used, 0);
+  EXPECT_FALSE(peer.bulk_by_workers());
 }
 
 TEST_F(WorkersPeerTest, HisCallersStayOutOfTheWay) {
-  MoveBytes(kAfterBytes);
+  MoveBytes(kLargeBytes);
   busy.Progress(kFlow);
   const uint64_t before = busy.progress_calls();
   for (int i = 0; i < 10; ++i) busy.Progress(kFlow);

@@ -51,7 +51,7 @@ int PeerWatch::WaitMs() {
     if (!watched.armed.empty() && peer->more()) wait_ms = 0;
     if (driven)
       wait_ms = std::min(wait_ms, kDrivenWaitMs);
-    else if (watched.active || peer->has_workers())
+    else if (watched.active)
       wait_ms = std::min(wait_ms, kActiveWaitMs);
   }
   return wait_ms;
@@ -65,10 +65,6 @@ void PeerWatch::ServiceMore() {
 std::vector<Peer*> PeerWatch::Tick() {
   std::vector<Peer*> over;
   for (auto& [peer, watched] : watched_) {
-    if (peer->has_workers()) {
-      const auto lock = peer->Lock();
-      peer->UpdateWorkers();
-    }
     // Who comes all the time does it himself; moving bytes here as well would only take his processor from him.
     if (std::exchange(watched.ticked, peer->progress_calls()) != peer->progress_calls()) {
       watched.active = true;

@@ -45,42 +45,6 @@ TEST_F(PeerWatchTest, APeerThatNcclDrivesIsLetGoUntilItDrivesItNoMore) {
   EXPECT_TRUE(Wakes());
 }
 
-TEST_F(PeerWatchTest, WorkersHearOfLinksThatCameUpSince) {
-  FakeHost host(&clock, 0, true);
-  FakePeer peer(&host);
-  watch.Add(&peer);
-  peer.Progress(kFlow);
-  const int before = peer.port->times_used;
-  EXPECT_GT(before, 0);
-  watch.Tick();
-  EXPECT_EQ(peer.port->times_used, before + 1);
-  EXPECT_TRUE(peer.port->workers_used);
-}
-
-TEST_F(PeerWatchTest, WorkersAreLookedAfterUntilTheyRest) {
-  constexpr uint32_t kAfterBytes = 1 << 20;
-  FakeHost host(&clock, kAfterBytes, true);
-  FakePeer busy(&host);
-  PeerWatch watch(&poller);
-  watch.Add(&busy);
-  watch.Tick();
-  EXPECT_EQ(watch.WaitMs(), 100);
-  {
-    const auto lock = busy.Lock();
-    busy.MoveBytes(kAfterBytes);
-  }
-  busy.Progress(kFlow);
-  EXPECT_TRUE(busy.has_workers());
-  watch.WaitMs();
-  watch.Tick();
-  watch.Tick();
-  EXPECT_EQ(watch.WaitMs(), 5);
-  clock.Advance(20 * kNanosPerMs);
-  watch.Tick();
-  EXPECT_FALSE(busy.port->workers_used);
-  EXPECT_EQ(watch.WaitMs(), 100);
-}
-
 TEST_F(PeerWatchTest, WaitsAsLongAsItsPeersCan) {
   EXPECT_EQ(watch.WaitMs(), 5) << "a new peer is expected to do something";
   watch.Tick();

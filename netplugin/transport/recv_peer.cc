@@ -345,8 +345,7 @@ void RecvPeer::LinkClosed(LinkName name, bool ok) {
 
 bool RecvPeer::Begin(const LinkName& name, const Chunk& header, std::byte** destination) {
   if (!session_.Begin(name.link, name.incarnation, header, destination)) return false;
-  // The header tells what comes: workers that waited for the payload would miss most of it.
-  if (*destination != nullptr) Account(header.message_bytes, header.bytes);
+  if (*destination != nullptr) Account(header.message_bytes);
   return true;
 }
 
@@ -366,7 +365,7 @@ bool RecvPeer::Placed(const LinkName& name, const Chunk& header) {
       std::abort();
     case RecvSession::Arrival::kPlaced: break;
   }
-  Account(header.message_bytes, header.bytes);
+  Account(header.message_bytes);
   if (Receiving* const receiving = comms_.Find(header.flow); receiving != nullptr) receiving->link = name.link;
   return true;
 }

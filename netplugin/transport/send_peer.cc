@@ -102,13 +102,13 @@ void SendPeer::Post(FlowId flow, const Buffer& from, uint64_t bytes) {
 }
 
 bool SendPeer::SendNow(FlowId flow, const Buffer& from, uint64_t bytes) {
+  if (has_workers() && bytes > WorkloadClassifier::kSmallBytesMost) return false;
   const LinkId home = session_.home(flow);
   SendLink* const link = links_.at(home);
   if (link == nullptr) return false;
   MessageId message = 0;
   const SendLink::Sent sent = link->SendNow([&](Chunk* chunk) {
     if (!session_.PostEagerly(flow, from, bytes, links_.name(home).incarnation, chunk)) return false;
-    Resume(bytes);
     message = chunk->message;
     return true;
   });
@@ -377,9 +377,7 @@ bool SendPeer::WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)>
 }
 
 bool SendPeer::Pull(const LinkName& name, Chunk* chunk) {
-  if (!session_.Pull(name.link, name.incarnation, chunk)) return false;
-  Resume(chunk->message_bytes);
-  return true;
+  return session_.Pull(name.link, name.incarnation, chunk);
 }
 
 }  // namespace r2cc::net

@@ -59,7 +59,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
 
  private:
   // Peer:
-  void Hint(uint64_t bytes) override { Account(bytes, bytes); }
+  void Hint(uint64_t bytes) override { Account(bytes); }
   void Post(FlowId flow, const Buffer& from, uint64_t bytes) override;
   bool FastPath(FlowId flow) override;
   void OnTick() override;

@@ -35,7 +35,7 @@ void* InitOf(Net* net) {
 }
 
 // Who moves bulk: NCCL's threads and the I/O thread alone, or workers from the first byte on.
-const OwnProcess::Environment kWorkers[] = {{{"R2CC_BULK_THREADS", "0"}}, {{"R2CC_BULK_THREADS", "2"}, {"R2CC_BULK_AFTER_BYTES", "0"}}};
+const OwnProcess::Environment kWorkers[] = {{{"R2CC_BULK_THREADS", "0"}}, {{"R2CC_BULK_THREADS", "2"}}};
 
 // The buffers are given back as soon as close returns: one late read or write ends the process, is refused to the kernel, or shows in what
 // is there by then. Another flow of the same links goes on.

@@ -103,7 +103,7 @@ TEST(PluginTest, BothTablesOneRailAndManyChannels) {
 TEST(PluginTest, OtherChunkSizesSocketsAndChecksums) {
   const std::map<std::string, std::string> variations[] = {
       {{"R2CC_CHUNK_BYTES", "4096"}}, {{"R2CC_SOCKETS_PER_RAIL", "3"}},
-      {{"R2CC_CHECKSUM", "1"}},       {{"R2CC_BULK_THREADS", "2"}, {"R2CC_BULK_AFTER_BYTES", "0"}},
+      {{"R2CC_CHECKSUM", "1"}},       {{"R2CC_BULK_THREADS", "2"}},
       {{"R2CC_MODE", "0"}},           {{"R2CC_MODE", "1"}}};
   for (const auto& variation : variations) {
     const Environment environment(variation);
@@ -118,7 +118,6 @@ TEST(PluginTest, RailsLostInMidRun) {
     const Environment environment(Environment::Values{{"R2CC_FAIL_RAILS", "127.0.0.2@3000,127.0.0.4@3600,127.0.0.1@4200"},
                                                       {"R2CC_MODE", mode},
                                                       {"R2CC_BULK_THREADS", bulk_threads},
-                                                      {"R2CC_BULK_AFTER_BYTES", "0"},
                                                       {"R2CC_LOG", "info"}});
     const Outcome outcome =
         RunPerf(PluginPath(), kFourRails, {"--ranks", "2", "-b", "16M", "--seconds", "6", "--json", "--timeout", "60", "--debug"});

@@ -190,7 +190,6 @@ void Process::TickPeers() {
   ForEachPeer([&](net::Peer* peer) {
     peer->Tick();
     const auto lock = peer->Lock();
-    if (peer->has_workers()) peer->UpdateWorkers();
     if (!peer->over() || exiting_) return;
     peer->Shut();
     over.push_back(peer);

@@ -62,7 +62,7 @@ bool SimRecvLink::Attach(const net::Hello& hello, const net::HelloReply& reply, 
 
 void SimRecvLink::BulkReady(size_t index) {
   Bulk& bulk = bulk_[index];
-  if (!by_workers_ || bulk.in->half_read() == nullptr || bulk.working) {
+  if (!io_->options.workers || bulk.in->half_read() == nullptr || bulk.working) {
     if (!bulk.working) Read(index);
     return;
   }

@@ -28,7 +28,6 @@ class SimRecvLink final : public net::RecvLink {
   // May destroy this.
   void FinishClose();
   void DeviceLost(uint16_t rail);
-  void UseWorkers(bool on) { by_workers_ = on; }
 
  private:
   struct Bulk {
@@ -62,7 +61,6 @@ class SimRecvLink final : public net::RecvLink {
   std::vector<Bulk> bulk_;
   size_t proofs_ = 0;
   bool proved_ = true;
-  bool by_workers_ = false;
   Ending ending_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for what the timeline holds
 };

@@ -87,10 +87,6 @@ bool SimPort::Poll() {
   return true;
 }
 
-void SimPort::UseWorkers(bool on) {
-  for (SimRecvLink* const link : receivers) link->UseWorkers(on);
-}
-
 void SimPort::LoseDevice(uint16_t rail) {
   for (SimSendLink* const link : senders) link->DeviceLost(rail);
   for (SimRecvLink* const link : receivers) link->DeviceLost(rail);

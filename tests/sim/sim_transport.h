@@ -77,7 +77,6 @@ class SimPort final : public net::OobPort {
   std::unique_ptr<net::Oob> NewOob(const net::OobAddress& peer, net::OobOwner* owner) override;
   bool Poll() override;
   bool has_workers() const override { return io->options.workers; }
-  void UseWorkers(bool on) override;
   // A device of the rail is lost: its links have trouble.
   void LoseDevice(uint16_t rail);
 

@@ -187,7 +187,6 @@ class TappedPort final : public net::Port {
   void WatchAll() override { of_->WatchAll(); }
   void RailUp(uint16_t rail, const net::Endpoint& remote_rail) override { of_->RailUp(rail, remote_rail); }
   bool has_workers() const override { return of_->has_workers(); }
-  void UseWorkers(bool on) override { of_->UseWorkers(on); }
 
  private:
   const TransportTap* const tap_;

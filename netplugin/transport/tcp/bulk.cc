@@ -275,9 +275,9 @@ BulkReceiver::Result BulkReceiver::Take(const Sink& sink, uint64_t* received_byt
   return got < fetched_.wanted ? Result::kEmpty : Result::kMore;
 }
 
-BulkReceiver::Result BulkReceiver::ReadOn(const Sink& sink, Look look, const bool& enough, uint64_t* received_bytes) {
+BulkReceiver::Result BulkReceiver::ReadOn(const Sink& sink, Look look, uint64_t* received_bytes) {
   Result result = Take(sink, received_bytes);
-  for (auto turn = static_cast<size_t>(fetched_.bytes); turn < kTurnBytes && result == Result::kMore && !enough;
+  for (auto turn = static_cast<size_t>(fetched_.bytes); turn < kTurnBytes && result == Result::kMore;
        turn += static_cast<size_t>(fetched_.bytes)) {
     Fetch(look);
     result = Take(sink, received_bytes);

@@ -15,9 +15,6 @@
 
 namespace r2cc::net {
 
-// A read that nothing cuts short.
-inline constexpr bool kNeverEnough = false;
-
 constexpr uint32_t kProofBytes = 64 * 1024;
 // The data check of one bulk socket: bytes that only this socket of this incarnation sends.
 std::vector<std::byte> ProofPattern(uint64_t session, LinkId link, Incarnation incarnation, uint8_t socket);
@@ -111,14 +108,14 @@ class BulkReceiver {
   };
   // Reads what has arrived, one turn's worth.
   Result Read(const Sink& sink, Look look, uint64_t* received_bytes) {
-    return Fetch(look) ? ReadOn(sink, look, kNeverEnough, received_bytes) : Result::kEmpty;
+    return Fetch(look) ? ReadOn(sink, look, received_bytes) : Result::kEmpty;
   }
   // The same in steps. The first call, which asks nobody: false if nothing has arrived.
   bool Fetch(Look look);
   // What came of it, ...
   Result Take(const Sink& sink, uint64_t* received_bytes);
-  // ... and of as many more calls as there is something for, until `enough` is true.
-  Result ReadOn(const Sink& sink, Look look, const bool& enough, uint64_t* received_bytes);
+  // ... and of as many more calls as there is something for.
+  Result ReadOn(const Sink& sink, Look look, uint64_t* received_bytes);
 
   // Takes away what was left with the kernel. False: it is not to be had, the connection has broken.
   bool TakeLeft();

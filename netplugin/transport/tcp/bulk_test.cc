@@ -127,22 +127,6 @@ TEST_P(BulkPair, WhatIsForgottenIsReadAndNotWritten) {
   EXPECT_EQ(*sent_[2], received_[2]);
 }
 
-TEST_P(BulkPair, WhoHasEnoughWithTheHeaderLeavesTheRestToTheNext) {
-  Add(100'000);
-  uint64_t sent = 0, read = 0;
-  Send(1, &sent);
-  ASSERT_TRUE(receiver_->Fetch(GetParam()));
-  EXPECT_EQ(WithSink([&](const BulkReceiver::Sink& sink) {
-              return receiver_->ReadOn(
-                  sink, GetParam(), [] { return true; }, &read);
-            }),
-            BulkReceiver::Result::kMore);
-  EXPECT_LE(read, 8192u);
-  Move(1);
-  EXPECT_EQ(finished_, std::vector<MessageId>{0});
-  EXPECT_EQ(received_[0], *sent_[0]);
-}
-
 TEST_P(BulkPair, TheDataCheckGoesFirst) {
   sender_->SendProof(ProofPattern(1, 2, 3, 0));
   Add(10);

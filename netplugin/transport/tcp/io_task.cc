@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "netplugin/flow/mutant.h"
-
 namespace r2cc::net {
 
 void IoTask::Run() {
@@ -34,40 +32,16 @@ bool IoTask::Finish() { return std::exchange(untold_, false) && Commit(); }
 
 void SocketOwnership::HandOver(Workers* workers, Workers::Way way, size_t place, int fd, std::shared_ptr<IoTask> task) {
   task_ = std::move(task);
-  pending_ = paused_ = false;
+  pending_ = false;
   token_ = workers->Add(way, place, fd, task_);
-}
-
-void SocketOwnership::Drop() {
-  task_->Detach();
-  task_.reset();
 }
 
 void SocketOwnership::End(Workers* workers, int fd) {
   if (task_ == nullptr) return;
   workers->Remove(token_, fd);
   task_->Await();
-  Drop();
-}
-
-void SocketOwnership::Release(Workers* workers, int fd) {
-  if (!by_worker()) return;
-  workers->Remove(token_, fd);
-  Pause();
-  Drop();
-}
-
-void SocketOwnership::Pause() {
-  if (!by_worker()) return;
-  Await();
-  if (!IsActive(Mutant::kReleasedUnreported)) task_->Finish();
-  paused_ = true;
-}
-
-bool SocketOwnership::Resume() {
-  if (task_ == nullptr || !paused_) return false;
-  pending_ = paused_ = false;
-  return true;
+  task_->Detach();
+  task_.reset();
 }
 
 }  // namespace r2cc::net

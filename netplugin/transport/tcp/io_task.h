@@ -47,8 +47,8 @@ class IoTask : public Workers::Task {
 // Whose a bulk socket is: whoever holds the lock, or a worker's. With the lock.
 class SocketOwnership {
  public:
-  bool by_worker() const { return task_ != nullptr && !paused_; }
-  bool is(const IoTask* task) const { return by_worker() && task_.get() == task; }
+  bool by_worker() const { return task_ != nullptr; }
+  bool is(const IoTask* task) const { return task_.get() == task; }
   // A call is being made: nothing of the socket may be touched until it has ended.
   bool calling() const { return by_worker() && task_->calling(); }
   // The worker was woken, or looks for more by itself, and has not come yet.
@@ -64,23 +64,13 @@ class SocketOwnership {
     pending_ = true;
     workers->Wake(token_);
   }
-  // When one of these returns no call is being made, and none will be. Nothing happens if the socket is not a worker's.
-  // For a socket that ends.
+  // For a socket that ends. When it returns no call is being made, and none will be. Nothing happens if the socket is not a worker's.
   void End(Workers* workers, int fd);
-  // It goes on in other hands: bytes that the last call has moved are not to be moved again.
-  void Release(Workers* workers, int fd);
-  // The same, but its thread keeps the socket, and a sending one hears nothing of it meanwhile.
-  void Pause();
-  // True if it was paused and is the worker's again, who does not come before it is woken.
-  bool Resume();
 
  private:
-  void Drop();
-
   std::shared_ptr<IoTask> task_;
   Workers::Token token_ = 0;
   bool pending_ = false;
-  bool paused_ = false;
 };
 
 }  // namespace r2cc::net

@@ -115,7 +115,7 @@ bool TcpRecvLink::Read(size_t index) {
   // Most looks find nothing.
   if (!owner_->Alive(name_) || !bulk.receiver->Fetch(look)) return false;
   return Reading(index, [&](const BulkReceiver::Sink& sink, uint64_t* received_bytes) {
-    return bulk.receiver->ReadOn(sink, look, port_->state().workers_due, received_bytes);
+    return bulk.receiver->ReadOn(sink, look, received_bytes);
   });
 }
 
@@ -127,10 +127,13 @@ bool TcpRecvLink::Reading(size_t index, FunctionRef<BulkReceiver::Result(const B
     owner_->Finish(name_, chunk);
     if (port_->state().bulk) *last_socket_.Add(chunk.flow) = index;
   };
-  const auto proof = [this](bool ok) {
+  bool proved = false;
+  const auto proof = [&](bool ok) {
     proved_ = proved_ && ok;
     ++proofs_;
-    if (whole()) owner_->Proved(name_, proved_);
+    if (!whole()) return;
+    proved = true;
+    owner_->Proved(name_, proved_);
   };
   uint64_t received_bytes = 0;
   const BulkReceiver::Result result = read({begin, finish, proof}, &received_bytes);
@@ -142,6 +145,7 @@ bool TcpRecvLink::Reading(size_t index, FunctionRef<BulkReceiver::Result(const B
     if (const std::optional<bool> late = bulk.quick_ack.Read(port_->state().bulk)) DelayAcknowledgements(bulk.receiver->fd(), *late);
   if (result == BulkReceiver::Result::kBroken) Trouble(EvidenceCause::kSocketError);
   if (result == BulkReceiver::Result::kGarbled) Trouble(EvidenceCause::kGarbled);
+  if (proved) GiveToWorkers();
   return placed || received_bytes > 0;
 }
 
@@ -215,19 +219,14 @@ class TcpRecvLink::Task final : public IoTask {
   int calls_ = 0;
 };
 
-void TcpRecvLink::UseWorkers(bool on) {
-  for (size_t i = 0; i < bulk_.size(); ++i) {
+void TcpRecvLink::GiveToWorkers() {
+  if (port_->workers() == nullptr || !owner_->Alive(name_)) return;
+  for (size_t i = 1; i < bulk_.size(); ++i) {
     Bulk& bulk = bulk_[i];
-    if (bulk.receiver == nullptr || bulk.ownership.by_worker() == on) continue;
     const int fd = bulk.receiver->fd();
-    if (on && whole() && owner_->Alive(name_)) {
-      port_->poller()->Remove(std::exchange(bulk.token, 0), fd);
-      bulk.ownership.HandOver(port_->workers(), Workers::Way::kReceive, name_.local_rail * bulk_.size() + i, fd,
-                              std::make_shared<Task>(this, i));
-    } else if (!on) {
-      bulk.ownership.Release(port_->workers(), fd);
-      Watch(i);
-    }
+    port_->poller()->Remove(std::exchange(bulk.token, 0), fd);
+    bulk.ownership.HandOver(port_->workers(), Workers::Way::kReceive, name_.local_rail * (bulk_.size() - 1) + i - 1, fd,
+                            std::make_shared<Task>(this, i));
   }
 }
 

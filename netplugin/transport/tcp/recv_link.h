@@ -32,7 +32,6 @@ class TcpRecvLink final : public RecvLink {
   void ReadMore() override;
   bool Forget(FlowId flow) override;
 
-  void UseWorkers(bool on);
   // Sockets that NCCL's threads look at all the time need not be in the poller. What has come on those is read with every poll, ...
   void ReadUnwatched();
   // ... and when nobody looks any more the poller has them again.
@@ -58,6 +57,8 @@ class TcpRecvLink final : public RecvLink {
   // Calls `read` with the link's sink, and sees to what came of it. True if anything was read.
   bool Reading(size_t index, FunctionRef<BulkReceiver::Result(const BulkReceiver::Sink&, uint64_t* received_bytes)> read);
   void Watch(size_t index);
+  // All sockets but the first, for as long as they live.
+  void GiveToWorkers();
   // A look found something there.
   void Found(Bulk* bulk);
 

@@ -54,7 +54,7 @@ void MakePair(Kind kind, int (&fds)[2]) {
 }
 
 struct RecvLinkTest : testing::Test {
-  explicit RecvLinkTest(uint64_t after_bytes = 0, int workers = 0, uint8_t sockets = 1, Kind kind = Kind::kUnix) {
+  explicit RecvLinkTest(int workers = 0, uint8_t sockets = 1, Kind kind = Kind::kUnix) {
     std::string error;
     const auto log = [](LogLevel, const std::string&) {};
     transport = TcpTransport::Make({.congestion = "system", .workers = workers}, &poller, &clock, log, {}, &error);
@@ -64,7 +64,6 @@ struct RecvLinkTest : testing::Test {
     EXPECT_TRUE(transport->Listen(rail, &nowhere, &error)) << error;
     transport->StartThreads(1);
     host.clock = &clock;
-    host.bulk_after_bytes = after_bytes;
     host.oob_transport = transport.get();
     host.transports = {transport.get()};
     host.nonce = kNonce;
@@ -227,7 +226,7 @@ TEST_F(RecvLinkTest, ASenderThatWaitsHearsOfItsMessageInTheSameTurn) {
 }
 
 struct TwoSocketsTest : RecvLinkTest {
-  explicit TwoSocketsTest(Kind kind = Kind::kUnix) : RecvLinkTest(0, 0, 2, kind) {}
+  explicit TwoSocketsTest(Kind kind = Kind::kUnix) : RecvLinkTest(0, 2, kind) {}
   void Send(FlowId flow, MessageId message, uint32_t bytes, size_t socket) {
     peer->Submit(flow, received, sizeof(received));
     senders[socket]->Load({flow, message, bytes, sizeof(received), 0, content, bytes, true});
@@ -321,37 +320,56 @@ TEST_F(TcpSocketsTest, OfBulkItTellsHimAtOnce) {
 constexpr uint32_t kLargeBytes = 256 * 1024;
 
 struct RecvWorkersTest : RecvLinkTest {
-  RecvWorkersTest() : RecvLinkTest(kLargeBytes, 1) {
-    sender->SendProof(ProofPattern(kSession, 0, 1, 0));
-    EXPECT_EQ(Write(), BulkSender::Result::kMore);
+  RecvWorkersTest() : RecvLinkTest(1, 2) {
+    for (uint8_t socket = 0; socket < senders.size(); ++socket) {
+      senders[socket]->SendProof(ProofPattern(kSession, 0, 1, socket));
+      EXPECT_EQ(Write(socket), BulkSender::Result::kMore);
+    }
     for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<std::byte>(i * 7 + i / 251);
+    EXPECT_TRUE(peer->Service());
+    peer->Submit(kFlow, received.data(), received.size());
   }
-  BulkSender::Result Write() {
+  BulkSender::Result Write(size_t socket) {
     uint64_t sent_bytes = 0;
-    return sender->Write(&sent_bytes);
+    return senders[socket]->Write(&sent_bytes);
+  }
+  void Load(size_t socket, uint32_t bytes) {
+    senders[socket]->Load({kFlow, sent++, bytes, kLargeBytes, 0, large.data(), bytes, false});
+  }
+  // On the second socket; for at most 30 s.
+  void WriteUntil(FunctionRef<bool()> done) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!done() && std::chrono::steady_clock::now() < deadline) {
+      if (senders[1]->busy()) Write(1);
+      std::this_thread::yield();
+    }
   }
 
   std::vector<std::byte> large = std::vector<std::byte>(kLargeBytes), received = std::vector<std::byte>(kLargeBytes);
 };
 
-TEST_F(RecvWorkersTest, ALargeMessageHasWorkersFromItsHeaderOn) {
-  EXPECT_TRUE(peer->Service());
-  peer->Submit(kFlow, received.data(), received.size());
-  EXPECT_FALSE(peer->has_workers());
-  sender->Load({kFlow, sent++, kLargeBytes, kLargeBytes, 0, large.data(), kLargeBytes, false});
-  // More than a header, and not the whole of it.
-  ASSERT_EQ(Write(), BulkSender::Result::kBlocked);
-  peer->Progress(kFlow);
-  EXPECT_TRUE(peer->has_workers());
-  EXPECT_FALSE(AllHasCome());
-  // Nobody but the workers move the rest.
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!AllHasCome() && std::chrono::steady_clock::now() < deadline) {
-    if (sender->busy()) Write();
-    std::this_thread::yield();
-  }
+TEST_F(RecvWorkersTest, NobodyButAWorkerMovesWhatComesByAnyButTheFirstSocket) {
+  Load(1, kLargeBytes);
+  WriteUntil([this] { return AllHasCome(); });
   ASSERT_TRUE(AllHasCome());
   EXPECT_EQ(received, large);
+}
+
+TEST_F(RecvWorkersTest, WhatComesByTheFirstIsTheCallers) {
+  constexpr uint32_t kSmallBytes = 8;
+  Load(0, kSmallBytes);
+  EXPECT_EQ(Write(0), BulkSender::Result::kMore);
+  // It came first, and the worker has moved what came after it.
+  std::vector<std::byte> second(kLargeBytes);
+  peer->Submit(kFlow, second.data(), second.size());
+  Load(1, kLargeBytes);
+  const uint64_t before = host.rails.front().received_bytes.value();
+  WriteUntil([&] { return host.rails.front().received_bytes.value() - before >= kLargeBytes; });
+  EXPECT_EQ(host.rails.front().received_bytes.value() - before, kLargeBytes);
+  EXPECT_EQ(comm.done_through, 0u);
+  peer->Progress(kFlow);
+  peer->Tick();
+  EXPECT_TRUE(AllHasCome());
 }
 
 }  // namespace

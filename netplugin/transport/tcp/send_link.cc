@@ -47,7 +47,7 @@ bool TcpSendLink::Close() {
 void TcpSendLink::Open(const Endpoint& remote_rail, const Hello& hello) {
   const auto to = AddressOf(remote_rail);
   if (!to) return Trouble(EvidenceCause::kLinkDown);
-  const uint8_t sockets = port_->sockets_per_rail();
+  const auto sockets = static_cast<uint8_t>(streams_begin() + port_->streams_per_rail());
   Hello path_hello = hello;
   for (int i = -1; i < sockets; ++i) {
     path_hello.endpoint = PathEndpointOf({i < 0, static_cast<uint8_t>(std::max(i, 0)), sockets});
@@ -119,7 +119,7 @@ bool TcpSendLink::Load(size_t index) {
   uint64_t pulled_bytes = 0;
   const uint32_t most_bytes = budget_.call_bytes(bulk.ownership.by_worker());
   const auto pull = [&](Chunk* chunk) {
-    if (index >= budget_.sockets || pulled_bytes >= most_bytes || !owner_->Pull(name_, chunk)) return false;
+    if (!takes_chunks(index) || pulled_bytes >= most_bytes || !owner_->Pull(name_, chunk)) return false;
     pulled_bytes += chunk->bytes;
     return true;
   };
@@ -148,6 +148,7 @@ SendLink::Room TcpSendLink::Pump(int most, bool retry) {
     if (!bulk.ours() || (bulk.blocked && !retry)) continue;
     // What was begun goes on first.
     if (bulk.sender->busy() && !PumpSocket(i)) continue;
+    if (has_workers()) continue;
     if (most == 0) {
       room = Room::kLeft;
       continue;
@@ -209,7 +210,7 @@ LinkFacts TcpSendLink::Measure() {
 
 void TcpSendLink::Advise(const LinkAdvice& advice) {
   advice_ = advice;
-  const Budget budget = BudgetOf({advice.rate_bytes_per_s, round_trip_, advice.spread, bulk_.size()});
+  const Budget budget = BudgetOf({advice.rate_bytes_per_s, round_trip_, advice.spread, port_->streams_per_rail()});
   budget_.sockets = budget.sockets;
   if (IsNear(budget.unsent_bytes, budget_.unsent_bytes) && IsNear(budget.held_bytes, budget_.held_bytes)) return;
   budget_ = budget;
@@ -274,28 +275,17 @@ class TcpSendLink::Task final : public IoTask {
   int calls_ = 0;
 };
 
-void TcpSendLink::UseWorkers(bool on) {
-  for (size_t i = 0; i < bulk_.size(); ++i) {
+bool TcpSendLink::has_workers() const { return port_->workers() != nullptr; }
+
+void TcpSendLink::Start() {
+  if (!has_workers()) return;
+  const size_t streams = port_->streams_per_rail();
+  for (size_t i = streams_begin(); i < bulk_.size(); ++i) {
     Bulk& bulk = bulk_[i];
-    if (bulk.sender == nullptr || bulk.ownership.by_worker() == on) continue;
     const int fd = bulk.sender->fd();
-    if (on && started_) {
-      port_->poller()->Modify(bulk.token, fd, EPOLLIN | EPOLLET);
-      if (bulk.ownership.Resume()) {
-        // That there is room may have been told to whoever wrote until now.
-        bulk.blocked = false;
-        owner_->Ready(name_);
-        if (bulk.sender->busy()) bulk.ownership.Wake(port_->workers());
-        continue;
-      }
-      bulk.ownership.HandOver(port_->workers(), Workers::Way::kSend, name_.local_rail * bulk_.size() + i, fd,
-                              std::make_shared<Task>(this, i));
-    } else if (!on) {
-      bulk.ownership.Pause();
-      port_->poller()->Modify(bulk.token, fd, EPOLLIN | EPOLLOUT | EPOLLET);
-      bulk.blocked = false;
-      owner_->Ready(name_);
-    }
+    port_->poller()->Modify(bulk.token, fd, EPOLLIN | EPOLLET);
+    bulk.ownership.HandOver(port_->workers(), Workers::Way::kSend, name_.local_rail * streams + i - streams_begin(), fd,
+                            std::make_shared<Task>(this, i));
   }
 }
 
@@ -307,12 +297,12 @@ uint32_t TcpSendLink::ChunksTogether() const {
 uint32_t TcpSendLink::Coming() {
   uint32_t chunks = 0;
   // Who makes a call looks for more after it.
-  for (size_t i = 0; i < std::min(bulk_.size(), budget_.sockets); ++i) chunks += bulk_[i].ownership.pending() ? ChunksTogether() : 0;
+  for (size_t i = streams_begin(); i < streams_end(); ++i) chunks += bulk_[i].ownership.pending() ? ChunksTogether() : 0;
   return chunks;
 }
 
 void TcpSendLink::Offer(FunctionRef<bool(uint32_t chunks)> claim) {
-  for (size_t i = 0; i < std::min(bulk_.size(), budget_.sockets); ++i) {
+  for (size_t i = streams_begin(); i < streams_end(); ++i) {
     Bulk& bulk = bulk_[i];
     const bool idle = bulk.ownership.by_worker() && !bulk.ownership.pending() && !bulk.blocked && !bulk.ownership.calling();
     if (idle && claim(ChunksTogether())) bulk.ownership.Wake(port_->workers());

@@ -2,6 +2,7 @@
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_SEND_LINK_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_SEND_LINK_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -27,7 +28,7 @@ class TcpSendLink final : public SendLink {
 
   void Open(const Endpoint& remote_rail, const Hello& hello) override;
   void Prove() override;
-  void Start() override { started_ = true; }
+  void Start() override;
   Room Pump(int most, bool retry) override;
   bool busy() const override;
   Sent SendNow(FunctionRef<bool(Chunk*)> post) override;
@@ -37,8 +38,6 @@ class TcpSendLink final : public SendLink {
   void Offer(FunctionRef<bool(uint32_t chunks)> claim) override;
   LinkFacts Measure() override;
   void Advise(const LinkAdvice& advice) override;
-
-  void UseWorkers(bool on);
 
  private:
   class Task;
@@ -50,6 +49,11 @@ class TcpSendLink final : public SendLink {
 
     bool ours() const { return sender != nullptr && !ownership.by_worker(); }
   };
+  bool has_workers() const;
+  // The sockets that chunks are pulled for. Where workers move them, the first socket is for messages that are sent as they are posted.
+  size_t streams_begin() const { return has_workers() ? 1 : 0; }
+  size_t streams_end() const { return std::min(bulk_.size(), streams_begin() + budget_.sockets); }
+  bool takes_chunks(size_t index) const { return index >= streams_begin() && index < streams_end(); }
   // `socket`: -1 is the control channel.
   void Greeted(int socket, std::unique_ptr<PacketStream> stream);
   void BulkEvent(size_t index, uint32_t events);
@@ -70,7 +74,6 @@ class TcpSendLink final : public SendLink {
   std::vector<std::unique_ptr<Connector>> connectors_;  // being greeted
   ControlSocket control_;
   std::vector<Bulk> bulk_;
-  bool started_ = false;
   bool closed_ = false;
   LinkAdvice advice_;
   Budget budget_ = BudgetOf({});

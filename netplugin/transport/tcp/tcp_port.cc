@@ -35,10 +35,4 @@ void TcpPort::RailUp(uint16_t rail, const Endpoint& remote_rail) {
   if (const auto to = AddressOf(remote_rail)) GreetNeighbour(shared_->rails[rail], *to);
 }
 
-void TcpPort::UseWorkers(bool on) {
-  if (shared_->workers == nullptr) return;
-  for (TcpSendLink* const link : senders_) link->UseWorkers(on);
-  for (TcpRecvLink* const link : receivers_) link->UseWorkers(on);
-}
-
 }  // namespace r2cc::net

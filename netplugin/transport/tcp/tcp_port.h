@@ -23,7 +23,7 @@ struct TcpShared {
   const Clock* clock = nullptr;
   Source oob_source;
   std::vector<Source> rails;  // where each is tied to; an empty address: it has none
-  uint8_t sockets_per_rail = 1;
+  uint8_t streams_per_rail = 1;  // of bulk
   bool checksum = false;
   Workers* workers = nullptr;  // null: whoever holds a peer's lock moves everything
   TcpProbes* probes = nullptr;
@@ -40,7 +40,6 @@ class TcpPort final : public OobPort {
   bool Poll() override;
   void WatchAll() override;
   bool has_workers() const override { return shared_->workers != nullptr; }
-  void UseWorkers(bool on) override;
   void RailUp(uint16_t rail, const Endpoint& remote_rail) override;
 
   // ---- for its links and its out-of-band connection ----
@@ -56,7 +55,7 @@ class TcpPort final : public OobPort {
   const PeerState& state() const { return *state_; }
   const Source& source(uint16_t rail) const { return shared_->rails[rail]; }
   const Source& oob_source() const { return shared_->oob_source; }
-  uint8_t sockets_per_rail() const { return shared_->sockets_per_rail; }
+  uint8_t streams_per_rail() const { return shared_->streams_per_rail; }
   bool checksum() const { return shared_->checksum; }
   Workers* workers() const { return shared_->workers; }
   TcpProbes* probes() const { return shared_->probes; }

@@ -104,8 +104,8 @@ void TcpTransport::StartThreads(int processors) {
   const int threads = options_.workers.value_or(WorkersFor(processors));
   // So many that each worker has one to send or to receive with, and twice as many where rails are quick (SocketsInUse).
   const int rails = std::max(static_cast<int>(shared_.rails.size()), 1);
-  const int sockets = options_.sockets_per_rail.value_or(std::clamp((threads + rails - 1) / rails, 1, kSocketsMost));
-  shared_.sockets_per_rail = static_cast<uint8_t>(sockets);
+  const int streams = options_.sockets_per_rail.value_or(std::clamp((threads + rails - 1) / rails, 1, kSocketsMost));
+  shared_.streams_per_rail = static_cast<uint8_t>(streams);
   if (threads == 0) return;
   std::string error;
   workers_ = Workers::Start(threads, &error);
