@@ -34,10 +34,8 @@ std::string LibcudaCalls::Find(void* handle) {
   find(event_create, "cuEventCreate");
   find(event_record, "cuEventRecord");
   find(event_query, "cuEventQuery");
-  find(event_synchronize, "cuEventSynchronize");
   find(module_load, "cuModuleLoadData");
   find(module_get_function, "cuModuleGetFunction");
-  find(function_load, "cuFuncLoad", false);
   find(launch, "cuLaunchKernel");
   return lacks;
 }

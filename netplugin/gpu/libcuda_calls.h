@@ -50,10 +50,8 @@ struct LibcudaCalls {
   Result (*event_create)(Event* event, unsigned flags);
   Result (*event_record)(Event event, Stream stream);
   Result (*event_query)(Event event);
-  Result (*event_synchronize)(Event event);
   Result (*module_load)(Module* module, const void* image);
   Result (*module_get_function)(Function* function, Module module, const char* name);
-  Result (*function_load)(Function function);  // null: before CUDA 12.4
   Result (*launch)(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                    unsigned block_z, unsigned shared_bytes, Stream stream, void** parameters, void** extra);
 

@@ -166,7 +166,7 @@ MAY_INCLUDE = {
                           "netplugin/flow/memory.h"),
     "netplugin/config": ("netplugin/config",),
     "netplugin/flow": ("base/core", "plan/model.h", "netplugin/flow"),
-    "netplugin/gpu": ("base/core", "netplugin/gpu"),
+    "netplugin/gpu": ("base/core", "netplugin/abi", "netplugin/gpu"),
     "netplugin/link": ("base/core", "plan/model.h", "plan/page/ring.h", "netplugin/flow", "netplugin/link"),
     "netplugin/rails": ("base/core", "netplugin/rails"),
     "netplugin/transport": ("base/core", "plan", "netplugin"),
