@@ -217,6 +217,10 @@ absl::StatusOr<v1::ExplainPlanReply> Client::ExplainPlan(const v1::ExplainPlanRe
       [](const v1::ExplainPlanReply& page, v1::ExplainPlanReply* all) { all->mutable_reasons()->MergeFrom(page.reasons()); });
 }
 
+absl::StatusOr<v1::ReportJobsReply> Client::ReportJobs(const v1::ReportJobsRequest& request) {
+  return Call(&v1::Control::Stub::ReportJobs, stub_.get(), request, v1::ReportJobsReply(), socket_path_);
+}
+
 absl::StatusOr<v1::ForgetNodeReply> Client::ForgetNode(const v1::ForgetNodeRequest& request) {
   return Call(&v1::Control::Stub::ForgetNode, stub_.get(), request, v1::ForgetNodeReply(), socket_path_);
 }

@@ -43,6 +43,7 @@ class Client {
   absl::StatusOr<v1::ExplainNicReply> ExplainNic(const v1::ExplainNicRequest& request);
   absl::StatusOr<v1::ProbePathsReply> ProbePaths(const v1::ProbePathsRequest& request);
   absl::StatusOr<v1::ExplainPlanReply> ExplainPlan(const v1::ExplainPlanRequest& request);
+  absl::StatusOr<v1::ReportJobsReply> ReportJobs(const v1::ReportJobsRequest& request);
   absl::StatusOr<v1::ForgetNodeReply> ForgetNode(const v1::ForgetNodeRequest& request);
   absl::StatusOr<v1::ConfigReply> GetConfig(const v1::ConfigRequest& request);
   absl::StatusOr<v1::ReloadReply> Reload(const v1::ReloadRequest& request);

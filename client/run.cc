@@ -82,18 +82,11 @@ struct Runner {
     return Write(client.Reload(request), [&](const v1::ReloadReply& reply) { return FormatReload(reply, style); });
   }
   absl::Status operator()(const JobReportCommand& command) {
-    v1::ListJobsRequest request;
+    v1::ReportJobsRequest request;
     request.set_job_glob(command.job_glob);
-    absl::StatusOr<v1::ListJobsReply> jobs = client.ListJobs(request);
-    if (!jobs.ok()) return jobs.status();
-    request.set_all_ended(true);
-    const absl::StatusOr<v1::ListJobsReply> ended = client.ListJobs(request);
-    if (!ended.ok()) return ended.status();
-    const absl::StatusOr<v1::StatusReply> status = client.Health();
-    if (!status.ok()) return status.status();
-    jobs->mutable_jobs()->MergeFrom(ended->jobs());
-    const std::vector<v1::Job> all(jobs->jobs().begin(), jobs->jobs().end());
-    const v1::JobReports reports = MakeReports(all, status->node(), {command.restart_ns, command.checkpoint_ns}, style.now_ns);
+    const absl::StatusOr<v1::ReportJobsReply> gathered = client.ReportJobs(request);
+    if (!gathered.ok()) return gathered.status();
+    const v1::JobReports reports = MakeReports(*gathered, {command.restart_ns, command.checkpoint_ns});
     return WriteText(output == Output::kJson ? ToJsonDocument(reports) : FormatReports(reports, style), out);
   }
   absl::Status operator()(const HealthCommand&) {

@@ -128,6 +128,14 @@ void CoreBackend::ListJobs(const v1::ListJobsRequest& request, Answer<v1::ListJo
   });
 }
 
+void CoreBackend::ReportJobs(const v1::ReportJobsRequest& request, const Caller& caller, Answer<v1::ReportJobsReply> answer) {
+  parts_.core->Post([this, alive = alive_, request, caller, answer = std::move(answer)] {
+    if (!*alive) return;
+    if (const absl::Status status = Judge(caller, Role::kView, "to have jobs reported"); !status.ok()) return answer(status);
+    parts_.report->Report(request, caller, answer);
+  });
+}
+
 void CoreBackend::GetPlan(const v1::GetPlanRequest& request, Answer<v1::Plan> answer) {
   parts_.core->Post([this, alive = alive_, after = request.after_node(), answer = std::move(answer)] {
     if (!*alive) return;

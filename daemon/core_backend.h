@@ -19,6 +19,7 @@
 #include "daemon/peer_set.h"
 #include "daemon/plan_publisher.h"
 #include "daemon/reload/reload_service.h"
+#include "daemon/report_service.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/trust/refusals.h"
 #include "daemon/trust/roles_in_force.h"
@@ -39,6 +40,7 @@ class CoreBackend final : public Backend {
     JobService* jobs;
     OperatorService* operators;
     ForgetService* forget;
+    ReportService* report;
     const ExplainService* explain;
     ReloadService* reload;
     const std::string* peer_address;  // where other daemons reach this one; the core's thread writes it
@@ -60,6 +62,7 @@ class CoreBackend final : public Backend {
   void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) override;
   void ActOnNic(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) override;
   void ListJobs(const v1::ListJobsRequest& request, Answer<v1::ListJobsReply> answer) override;
+  void ReportJobs(const v1::ReportJobsRequest& request, const Caller& caller, Answer<v1::ReportJobsReply> answer) override;
   void GetPlan(const v1::GetPlanRequest& request, Answer<v1::Plan> answer) override;
   void ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) override;
   void ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) override;

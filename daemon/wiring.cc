@@ -59,10 +59,11 @@ Wiring::Wiring(Config config, World world)
                 words_, saved_.cabled),
       forget_({world_.core, &cluster_, &peer_set_, world_.peers, &audit_, &reporter_,
                [this](const std::string& node) { return operator_.UnknownNode(node); }}),
+      report_({world_.core, &jobs_.registry(), &peer_set_, world_.peers, &reporter_}),
       explain_({&local_, &rails_, &cluster_, &peer_set_, &operator_, &publisher_, &events_, &reporter_, world_.peers,
                 [this](const std::string& nic, const std::string& job) { return jobs_.TrafficOn(nic, job); }}),
       backend_(config_.node,
-               {world_.core, &cluster_, &reporter_, &peer_set_, &publisher_, &jobs_, &operator_, &forget_, &explain_, &reload_,
+               {world_.core, &cluster_, &reporter_, &peer_set_, &publisher_, &jobs_, &operator_, &forget_, &report_, &explain_, &reload_,
                 &peer_address_, &events_, &broadcaster_, &roles_, world_.refusals, config_.insecure, &state_alarms_},
                alive_) {}
 

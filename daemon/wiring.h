@@ -41,6 +41,7 @@
 #include "daemon/rails/rail_watch.h"
 #include "daemon/reload/config_loader.h"
 #include "daemon/reload/reload_service.h"
+#include "daemon/report_service.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/state/audit.h"
 #include "daemon/state/state_keeper.h"
@@ -179,6 +180,7 @@ class Wiring {
   JobService jobs_;
   OperatorService operator_;
   ForgetService forget_;
+  ReportService report_;
   ExplainService explain_;
   CoreBackend backend_;
 

@@ -53,8 +53,9 @@ void AddEnv(CommandTree* tree, CLI::App* job) {
 
 void AddReport(CommandTree* tree, CLI::App* job) {
   const auto typed = std::make_shared<ReportTyped>();
-  CLI::App* report =
-      tree->Add(job, "report", "what jobs of this node met: faults, stalls, bytes sent again, and what restarts would have cost");
+  CLI::App* report = tree->Add(job, "report",
+                               "what jobs of this node met, on all nodes that they run on: faults, stalls, bytes sent again, and what "
+                               "restarts would have cost");
   report->add_option("JOB", typed->job, "only jobs whose names fit, such as 'train-*'");
   report->add_option("--restart", typed->restart, "what an error costs: until the job computes again")->option_text("TIME");
   report->add_option("--checkpoint", typed->checkpoint, "between two checkpoints: half of it is done again, on average")

@@ -1,10 +1,11 @@
 #include "client/jobs/job_report.h"
 
 #include <algorithm>
-#include <map>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/table.h"
 #include "client/units.h"
@@ -12,68 +13,26 @@
 namespace r2cc::client {
 namespace {
 
-constexpr double kNanosPerSecond = 1e9;
 constexpr double kNanosPerHour = 3600e9;
 
-struct Gathered {
-  v1::JobReport report;
-  double running_ns = 0;          // of all processes together
-  int64_t gave_up_begun_ns = -1;  // when the first loss began that ended it; -1: it did not
-};
-
-void AddFault(const v1::Job::Fault& fault, std::vector<v1::ReportedFault>* faults) {
-  const auto same = std::find_if(faults->begin(), faults->end(), [&](const v1::ReportedFault& one) {
-    return one.nic() == fault.nic() && std::abs(one.time_ns() - fault.time_ns()) <= kOneFaultNs;
-  });
-  const bool fresh = same == faults->end();
-  v1::ReportedFault& merged = fresh ? faults->emplace_back() : *same;
-  if (fresh) {
-    merged.set_nic(fault.nic());
-    merged.set_time_ns(fault.time_ns());
-  }
-  // The first sign names the cause.
-  if (merged.cause().empty() || fault.time_ns() < merged.time_ns()) merged.set_cause(fault.cause());
-  merged.set_time_ns(std::min(merged.time_ns(), fault.time_ns()));
-  merged.set_stall_ns(std::max(merged.stall_ns(), fault.stall_ns()));
-  merged.set_replayed_bytes(merged.replayed_bytes() + fault.replayed_bytes());
-}
-
-void AddProcess(const v1::Job& job, int64_t now_ns, Gathered* gathered, std::vector<v1::ReportedFault>* faults) {
-  v1::JobReport& report = gathered->report;
-  report.set_processes(report.processes() + 1);
-  if (job.ended_ns() == 0) report.set_attached(report.attached() + 1);
-  const int64_t ended = job.ended_ns() == 0 ? now_ns : job.ended_ns();
-  report.set_begun_ns(report.begun_ns() == 0 ? job.attached_ns() : std::min(report.begun_ns(), job.attached_ns()));
-  report.set_ended_ns(std::max(report.ended_ns(), ended));
-  gathered->running_ns += static_cast<double>(std::max<int64_t>(ended - job.attached_ns(), 0));
-  for (const v1::RailTotals& rail : job.rails()) {
-    report.set_sent_bytes(report.sent_bytes() + rail.sent_bytes());
-    report.set_received_bytes(report.received_bytes() + rail.received_bytes());
-    report.set_replayed_bytes(report.replayed_bytes() + rail.replayed_bytes());
-  }
-  report.set_faults_untold(report.faults_untold() + job.faults_untold());
-  for (const v1::Job::Fault& fault : job.faults()) AddFault(fault, faults);
-  for (const v1::GaveUp& gave_up : job.gave_up()) {
-    report.add_gave_up(gave_up.text());
-    const int64_t begun = gave_up.time_ns() - gave_up.lasted_ns();
-    gathered->gave_up_begun_ns = gathered->gave_up_begun_ns < 0 ? begun : std::min(gathered->gave_up_begun_ns, begun);
-  }
-}
+// What began so shortly before a peer was given up is what the job died of.
+constexpr int64_t kSameFaultNs = 2'000'000'000;
+// Nodes that a line names; the table has all.
+constexpr int kNodesNamed = 8;
 
 // The rails that were left went on meanwhile: so much was lost at most.
-v1::Figure GoodputLost(const Gathered& gathered) {
+v1::Figure GoodputLost(const v1::JobReport& report, int64_t running_ns) {
   v1::Figure figure;
   figure.set_unit("bytes");
-  const v1::JobReport& report = gathered.report;
   if (report.faults().empty()) {
     figure.set_value(0);
     figure.set_from("no fault");
-  } else if (gathered.running_ns <= 0 || report.sent_bytes() == 0) {
+  } else if (running_ns <= 0 || report.sent_bytes() == 0) {
     figure.set_from("not known: the job has not told how much it moved");
   } else {
-    const double rate = static_cast<double>(report.sent_bytes()) / gathered.running_ns * report.processes();
+    const double rate = static_cast<double>(report.sent_bytes()) / static_cast<double>(running_ns) * report.processes();
     figure.set_value(rate * static_cast<double>(report.stall_ns()) + static_cast<double>(report.replayed_bytes()));
-    figure.set_from("at most: the stalls at the job's mean rate on this node, and what was sent twice");
+    figure.set_from("at most: the stalls at the job's mean rate, and what was sent twice");
   }
   return figure;
 }
@@ -91,29 +50,57 @@ v1::Figure RestartFigure(const v1::JobReport& report, const RestartCost& cost) {
     const double each = static_cast<double>(cost.restart_ns) + static_cast<double>(cost.checkpoint_ns) / 2;
     figure.set_value(each * report.faults_masked() * report.processes() / kNanosPerHour);
     figure.set_from(absl::StrCat(report.faults_masked(), " restarts, each of ", FormatDuration(cost.restart_ns), " and half of ",
-                                 FormatDuration(cost.checkpoint_ns), " done again, by the ", report.processes(),
-                                 " processes of this node"));
+                                 FormatDuration(cost.checkpoint_ns), " done again, by ", report.processes(),
+                                 report.processes() == 1 ? " process" : " processes"));
   }
   return figure;
 }
 
-void Finish(const RestartCost& cost, std::vector<v1::ReportedFault> faults, Gathered* gathered) {
-  v1::JobReport& report = gathered->report;
-  std::sort(faults.begin(), faults.end(), [](const auto& a, const auto& b) { return a.time_ns() < b.time_ns(); });
-  for (v1::ReportedFault& fault : faults) {
-    // What began as it lost its peer is what it died of.
-    const bool masked = gathered->gave_up_begun_ns < 0 || fault.time_ns() + kOneFaultNs < gathered->gave_up_begun_ns;
-    fault.set_masked(masked);
-    if (masked)
+v1::JobReport MakeReport(const v1::ReportJobsReply::Whole& whole, const std::string& node, const RestartCost& cost) {
+  const v1::JobSums& sums = whole.sums();
+  v1::JobReport report;
+  report.set_job(sums.job());
+  report.set_node(node);
+  report.set_processes(sums.processes());
+  report.set_attached(sums.attached());
+  report.set_begun_ns(sums.begun_ns());
+  report.set_ended_ns(sums.ended_ns());
+  report.set_sent_bytes(sums.sent_bytes());
+  report.set_received_bytes(sums.received_bytes());
+  report.set_replayed_bytes(sums.replayed_bytes());
+  report.set_faults_untold(sums.faults_untold());
+  *report.mutable_gave_up() = sums.gave_up();
+  report.set_gave_up_more(sums.gave_up_more());
+  *report.mutable_nodes() = whole.nodes();
+  std::vector<const v1::Job::Fault*> faults;
+  for (const v1::Job::Fault& fault : sums.faults()) faults.push_back(&fault);
+  std::sort(faults.begin(), faults.end(), [](const auto* a, const auto* b) { return a->time_ns() < b->time_ns(); });
+  for (const v1::Job::Fault* const fault : faults) {
+    v1::ReportedFault& told = *report.add_faults();
+    told.set_nic(fault->nic());
+    told.set_cause(fault->cause());
+    told.set_time_ns(fault->time_ns());
+    told.set_stall_ns(fault->stall_ns());
+    told.set_replayed_bytes(fault->replayed_bytes());
+    *told.mutable_nodes() = fault->nodes();
+    told.set_nodes_more(fault->nodes_more());
+    told.set_masked(!sums.has_gave_up_begun_ns() || fault->time_ns() + kSameFaultNs < sums.gave_up_begun_ns());
+    if (told.masked())
       report.set_faults_masked(report.faults_masked() + 1);
     else
       report.set_faults_not_masked(report.faults_not_masked() + 1);
-    report.set_stall_ns(report.stall_ns() + fault.stall_ns());
-    report.set_longest_stall_ns(std::max(report.longest_stall_ns(), fault.stall_ns()));
-    *report.add_faults() = std::move(fault);
+    report.set_stall_ns(report.stall_ns() + fault->stall_ns());
+    report.set_longest_stall_ns(std::max(report.longest_stall_ns(), fault->stall_ns()));
   }
-  *report.mutable_goodput_lost() = GoodputLost(*gathered);
+  *report.mutable_goodput_lost() = GoodputLost(report, sums.running_ns());
   *report.mutable_restart_cost() = RestartFigure(report, cost);
+  return report;
+}
+
+std::string NodesText(const std::vector<std::string>& nodes) {
+  const size_t named = std::min<size_t>(nodes.size(), kNodesNamed);
+  const std::string more = nodes.size() > named ? absl::StrCat(" and ", nodes.size() - named, " more") : "";
+  return absl::StrCat(absl::StrJoin(nodes.begin(), nodes.begin() + static_cast<ptrdiff_t>(named), " "), more);
 }
 
 std::string FigureText(const v1::Figure& figure) {
@@ -125,36 +112,29 @@ std::string FigureText(const v1::Figure& figure) {
 
 }  // namespace
 
-v1::JobReports MakeReports(const std::vector<v1::Job>& jobs, const std::string& node, const RestartCost& cost, int64_t now_ns) {
-  std::map<std::pair<uint32_t, std::string>, Gathered> by_name;
-  std::map<std::pair<uint32_t, std::string>, std::vector<v1::ReportedFault>> faults;
-  for (const v1::Job& job : jobs) {
-    const std::pair<uint32_t, std::string> name{job.uid(), job.job()};
-    AddProcess(job, now_ns, &by_name[name], &faults[name]);
-  }
-  std::vector<v1::JobReport> reports;
-  for (auto& [name, gathered] : by_name) {
-    gathered.report.set_job(name.second);
-    gathered.report.set_node(node);
-    Finish(cost, std::move(faults[name]), &gathered);
-    reports.push_back(std::move(gathered.report));
-  }
-  std::sort(reports.begin(), reports.end(), [](const auto& a, const auto& b) { return a.begun_ns() > b.begun_ns(); });
+v1::JobReports MakeReports(const v1::ReportJobsReply& gathered, const RestartCost& cost) {
   v1::JobReports all;
-  for (v1::JobReport& report : reports) *all.add_jobs() = std::move(report);
+  for (const v1::ReportJobsReply::Whole& whole : gathered.jobs()) *all.add_jobs() = MakeReport(whole, gathered.node(), cost);
+  std::sort(all.mutable_jobs()->begin(), all.mutable_jobs()->end(),
+            [](const v1::JobReport& a, const v1::JobReport& b) { return a.begun_ns() > b.begun_ns(); });
+  *all.mutable_missing() = gathered.missing();
+  all.set_missing_more(gathered.missing_more());
+  all.set_jobs_left_out(gathered.jobs_left_out());
   return all;
 }
 
 std::string FormatReports(const v1::JobReports& reports, const Style& style) {
   std::string text;
   const auto time = [&](int64_t ns) { return absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::FromUnixNanos(ns), style.zone); };
+  const auto add = [&](const char* name, const std::string& value) {
+    absl::StrAppend(&text, Paint(absl::StrFormat("%-15s", name), Colour::kDim, style.colour), Printable(value), "\n");
+  };
   for (const v1::JobReport& report : reports.jobs()) {
-    const auto add = [&](const char* name, const std::string& value) {
-      absl::StrAppend(&text, Paint(absl::StrFormat("%-15s", name), Colour::kDim, style.colour), Printable(value), "\n");
-    };
     if (!text.empty()) text += "\n";
+    std::vector<std::string> nodes;
+    for (const v1::NodeOfJob& node : report.nodes()) nodes.push_back(node.node());
     add("job",
-        absl::StrCat(report.job(), " on ", report.node(), ": ", report.processes(), report.processes() == 1 ? " process" : " processes",
+        absl::StrCat(report.job(), " on ", NodesText(nodes), ": ", report.processes(), report.processes() == 1 ? " process" : " processes",
                      report.attached() > 0 ? absl::StrCat(", ", report.attached(), " still attached") : ""));
     add("ran", absl::StrCat(time(report.begun_ns()), " to ", time(report.ended_ns()), ", ",
                             FormatDuration(report.ended_ns() - report.begun_ns())));
@@ -166,13 +146,28 @@ std::string FormatReports(const v1::JobReports& reports, const Style& style) {
     add("goodput lost", FigureText(report.goodput_lost()));
     add("a restart each", FigureText(report.restart_cost()));
     for (const std::string& line : report.gave_up()) add("gave up", line);
-    Table table({"TIME", "NIC", "CAUSE", Right("STALL"), Right("REPLAYED"), ""});
-    for (const v1::ReportedFault& fault : report.faults())
-      table.AddRow({time(fault.time_ns()), fault.nic(), fault.cause(), FormatDuration(fault.stall_ns()),
-                    FormatBytes(fault.replayed_bytes()), fault.masked() ? "masked" : "not masked"});
-    if (!table.empty()) absl::StrAppend(&text, table.Render(style.colour));
+    if (report.gave_up_more() > 0) add("gave up", absl::StrCat("and ", report.gave_up_more(), " times more"));
+    Table faults({"TIME", "NIC", "ON", "CAUSE", Right("STALL"), Right("REPLAYED"), ""});
+    for (const v1::ReportedFault& fault : report.faults()) {
+      std::string on = absl::StrJoin(fault.nodes(), " ");
+      if (fault.nodes_more() > 0) absl::StrAppend(&on, " and ", fault.nodes_more(), " more");
+      faults.AddRow({time(fault.time_ns()), fault.nic(), on, fault.cause(), FormatDuration(fault.stall_ns()),
+                     FormatBytes(fault.replayed_bytes()), fault.masked() ? "masked" : "not masked"});
+    }
+    if (!faults.empty()) absl::StrAppend(&text, faults.Render(style.colour));
+    if (report.nodes_size() < 2) continue;
+    Table table({"NODE", Right("PROCESSES"), Right("ATTACHED"), Right("SENT"), Right("RECEIVED"), Right("REPLAYED"), Right("FAULTS")});
+    for (const v1::NodeOfJob& node : report.nodes())
+      table.AddRow({node.node(), absl::StrCat(node.processes()), absl::StrCat(node.attached()), FormatBytes(node.sent_bytes()),
+                    FormatBytes(node.received_bytes()), FormatBytes(node.replayed_bytes()), absl::StrCat(node.faults())});
+    absl::StrAppend(&text, table.Render(style.colour));
   }
-  return text.empty() ? "no job is known\n" : text;
+  if (text.empty()) text = "no job is known\n";
+  for (const v1::ReportJobsReply::Missing& missing : reports.missing())
+    add("not told by", absl::StrCat(missing.node(), ": ", missing.why()));
+  if (reports.missing_more() > 0) add("not told by", absl::StrCat(reports.missing_more(), " nodes more"));
+  if (reports.jobs_left_out() > 0) add("left out", absl::StrCat(reports.jobs_left_out(), " more jobs: name the one that is meant"));
+  return text;
 }
 
 }  // namespace r2cc::client

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "client/format.h"
 #include "proto/r2cc.pb.h"
@@ -18,12 +17,8 @@ struct RestartCost {
   int64_t checkpoint_ns = 0;  // between two checkpoints
 };
 
-// Processes of one name are one job. One that lost the same rail within this time lost it by the same fault: a NIC's links are given up one
-// after the other.
-constexpr int64_t kOneFaultNs = 2'000'000'000;
-
-// `jobs`: those attached and those that ended, of the daemon of `node`. By begin, the newest first. `now_ns`: CLOCK_REALTIME.
-v1::JobReports MakeReports(const std::vector<v1::Job>& jobs, const std::string& node, const RestartCost& cost, int64_t now_ns);
+// Of what a daemon gathered. By begin, the newest first.
+v1::JobReports MakeReports(const v1::ReportJobsReply& gathered, const RestartCost& cost);
 
 std::string FormatReports(const v1::JobReports& reports, const Style& style);
 

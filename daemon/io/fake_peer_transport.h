@@ -15,6 +15,7 @@ namespace r2cc::daemon {
 class FakePeerTransport final : public PeerTransport {
  public:
   using Forgetter = std::function<absl::StatusOr<v1::ForgetNodeReply>(const v1::ForgetNodeRequest&)>;
+  using Reporter = std::function<absl::StatusOr<v1::ReportJobsReply>(const v1::ReportJobsRequest&)>;
   using Actor = std::function<absl::StatusOr<v1::NicActionReply>(const v1::NicActionRequest&)>;
 
   ~FakePeerTransport() override { Stop(); }
@@ -51,6 +52,12 @@ class FakePeerTransport final : public PeerTransport {
     reply.set_peer(request.peer());
     answer(reply);
   }
+  void ReportJobs(const PeerSpec& peer, const v1::ReportJobsRequest& request, Answer<v1::ReportJobsReply> answer) override {
+    const auto found = reporters_.find(peer.node);
+    if (found != reporters_.end()) return answer(found->second(request));
+    // Neither an answer nor an error.
+    unanswered_reports_.push_back(answer);
+  }
   void Stop() override {
     if (listener_ != 0) broadcaster_->Unlisten(std::exchange(listener_, 0));
   }
@@ -60,6 +67,7 @@ class FakePeerTransport final : public PeerTransport {
   void Receive(const std::string& peer, const v1::NodeView& view) { callbacks_.on_view(peer, view); }
   void SetActor(const std::string& peer, Actor actor) { actors_[peer] = std::move(actor); }
   void SetForgetter(const std::string& peer, Forgetter forgetter) { forgetters_[peer] = std::move(forgetter); }
+  void SetReporter(const std::string& peer, Reporter reporter) { reporters_[peer] = std::move(reporter); }
   // Every view that was pushed, keep-alives included.
   const std::vector<v1::NodeView>& pushed() const { return pushed_; }
   const std::vector<PeerSpec>& peers() const { return peers_; }
@@ -70,6 +78,8 @@ class FakePeerTransport final : public PeerTransport {
   Callbacks callbacks_;
   std::map<std::string, Actor> actors_;
   std::map<std::string, Forgetter> forgetters_;
+  std::map<std::string, Reporter> reporters_;
+  std::vector<Answer<v1::ReportJobsReply>> unanswered_reports_;
   std::vector<v1::NodeView> pushed_;
   std::vector<PeerSpec> peers_;
 };

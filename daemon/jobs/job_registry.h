@@ -54,6 +54,7 @@ class JobRegistry {
   static constexpr int kGaveUpMax = 16;
   void GiveUp(JobId id, v1::GaveUp gave_up);
   const std::deque<v1::Job>& ended() const { return ended_; }
+  const std::deque<v1::Job>& all_ended() const { return all_ended_; }
 
   // True if it was there.
   bool Remove(JobId id, int64_t now_realtime_ns);

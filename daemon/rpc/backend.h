@@ -25,6 +25,7 @@ class Backend {
   virtual void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) = 0;
   virtual void ActOnNic(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) = 0;
   virtual void ListJobs(const v1::ListJobsRequest& request, Answer<v1::ListJobsReply> answer) = 0;
+  virtual void ReportJobs(const v1::ReportJobsRequest& request, const Caller& caller, Answer<v1::ReportJobsReply> answer) = 0;
   virtual void GetPlan(const v1::GetPlanRequest& request, Answer<v1::Plan> answer) = 0;
   virtual void ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) = 0;
   virtual void ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) = 0;

@@ -118,6 +118,11 @@ class ControlService final : public v1::Control::CallbackService {
     return Known(context, "to have the configuration read again",
                  [&](const Caller& caller, auto* reactor) { backend_->Reload(*request, caller, AnswerTo(reactor, reply)); });
   }
+  grpc::ServerUnaryReactor* ReportJobs(grpc::CallbackServerContext* context, const v1::ReportJobsRequest* request,
+                                       v1::ReportJobsReply* reply) override {
+    return Known(context, "to have jobs reported",
+                 [&](const Caller& caller, auto* reactor) { backend_->ReportJobs(*request, caller, AnswerTo(reactor, reply)); });
+  }
   grpc::ServerUnaryReactor* ForgetNode(grpc::CallbackServerContext* context, const v1::ForgetNodeRequest* request,
                                        v1::ForgetNodeReply* reply) override {
     return Known(context, "to have a node forgotten",

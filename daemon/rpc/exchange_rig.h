@@ -107,6 +107,7 @@ class End final : public Backend {
   void ProbePaths(const v1::ProbePathsRequest&, const Caller&, Answer<v1::ProbePathsReply>) override {}
   void ExplainPlan(const v1::ExplainPlanRequest&, Answer<v1::ExplainPlanReply>) override {}
   void ForgetNode(const v1::ForgetNodeRequest&, const Caller&, Answer<v1::ForgetNodeReply>) override {}
+  void ReportJobs(const v1::ReportJobsRequest&, const Caller&, Answer<v1::ReportJobsReply>) override {}
   void GetConfig(const v1::ConfigRequest&, Answer<v1::ConfigReply>) override {}
   void Reload(const v1::ReloadRequest&, const Caller&, Answer<v1::ReloadReply>) override {}
   void ReceiveView(v1::NodeView view, uint64_t, const Caller&) override { by_peers_stream.Add(view); }

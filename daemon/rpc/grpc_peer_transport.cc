@@ -313,6 +313,10 @@ void GrpcPeerTransport::ProbePaths(const PeerSpec& peer, const v1::ProbePathsReq
   LinkTo(peer)->Ask(request, std::move(answer), [](auto* stub, auto... call) { stub->ProbePaths(call...); });
 }
 
+void GrpcPeerTransport::ReportJobs(const PeerSpec& peer, const v1::ReportJobsRequest& request, Answer<v1::ReportJobsReply> answer) {
+  LinkTo(peer)->Ask(request, std::move(answer), [](auto* stub, auto... call) { stub->ReportJobs(call...); });
+}
+
 void GrpcPeerTransport::Stop() {
   for (const auto* links : {&links_, &ended_})
     for (const auto& link : *links) link->Stop();

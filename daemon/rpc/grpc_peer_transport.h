@@ -26,6 +26,7 @@ class GrpcPeerTransport final : public PeerTransport {
   void ForgetNode(const PeerSpec& peer, const v1::ForgetNodeRequest& request, Answer<v1::ForgetNodeReply> answer) override;
   void ExplainNic(const PeerSpec& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) override;
   void ProbePaths(const PeerSpec& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) override;
+  void ReportJobs(const PeerSpec& peer, const v1::ReportJobsRequest& request, Answer<v1::ReportJobsReply> answer) override;
   // Cancels every call and waits until it has ended, which is a matter of milliseconds.
   void Stop() override;
 

@@ -148,6 +148,12 @@ class PeerService final : public v1::Peer::CallbackService {
                      [&](const Caller& asker, auto* reactor) { backend_->ForgetNode(*request, asker, AnswerTo(reactor, reply)); });
   }
 
+  grpc::ServerUnaryReactor* ReportJobs(grpc::CallbackServerContext* context, const v1::ReportJobsRequest* request,
+                                       v1::ReportJobsReply* reply) override {
+    return Forwarded(context, "to have jobs reported", *request,
+                     [&](const Caller& asker, auto* reactor) { backend_->ReportJobs(*request, asker, AnswerTo(reactor, reply)); });
+  }
+
  private:
   // `ask` hands a request on in the name of the one whom the forwarding daemon names.
   template <typename Request, typename Ask>

@@ -195,5 +195,8 @@ void Peers::ExplainNic(const daemon::PeerSpec&, const v1::ExplainNicRequest&, da
 void Peers::ProbePaths(const daemon::PeerSpec&, const v1::ProbePathsRequest&, daemon::Answer<v1::ProbePathsReply> answer) {
   answer(absl::UnimplementedError("nobody asks the simulated cluster"));
 }
+void Peers::ReportJobs(const daemon::PeerSpec&, const v1::ReportJobsRequest&, daemon::Answer<v1::ReportJobsReply> answer) {
+  answer(absl::UnimplementedError("nobody asks the simulated cluster"));
+}
 
 }  // namespace r2cc::cluster

@@ -55,6 +55,7 @@ class Peers final : public daemon::PeerTransport {
   void ForgetNode(const daemon::PeerSpec& peer, const v1::ForgetNodeRequest& request, daemon::Answer<v1::ForgetNodeReply> answer) override;
   void ExplainNic(const daemon::PeerSpec& peer, const v1::ExplainNicRequest& request, daemon::Answer<v1::ExplainNicReply> answer) override;
   void ProbePaths(const daemon::PeerSpec& peer, const v1::ProbePathsRequest& request, daemon::Answer<v1::ProbePathsReply> answer) override;
+  void ReportJobs(const daemon::PeerSpec& peer, const v1::ReportJobsRequest& request, daemon::Answer<v1::ReportJobsReply> answer) override;
   // The kernel closes its connections: the other ends hear of it, unless the way is cut.
   void Stop() override;
 

@@ -13,7 +13,7 @@ from tests.e2e.cluster_case import PATIENCE_S, ClusterCase
 class JobReport(ClusterCase):
 
   def report(self, *arguments: str) -> dict:
-    """Of the job, as node 3 saw it."""
+    """Of the job, as the daemon of node 3 gathers it."""
     jobs = self.cluster.ctl_json(3, "job", "report", *arguments)["jobs"]
     self.assertEqual(len(jobs), 1, jobs)
     return jobs[0]
@@ -29,16 +29,17 @@ class JobReport(ClusterCase):
     self.assertTrue(wait_until(lambda: self.report()["attached"] == 0, PATIENCE_S, 0.1))
 
     report = self.report("--restart", "10m", "--checkpoint", "1h")
-    self.assertEqual((report["node"], report["processes"], report["attached"], report["gave_up"]), ("n3", 1, 0, []))
+    self.assertEqual((report["node"], report["processes"], report["attached"], report["gave_up"]), ("n3", 4, 0, []))
     self.assertEqual(report["faults_not_masked"], 0)
     self.assertEqual({fault["nic"] for fault in report["faults"]}, {"rail0"})
+    self.expect_sums(report)
     begun = int(report["begun_ns"])
     self.assertTrue(all(fault["masked"] and int(fault["time_ns"]) > begun for fault in report["faults"]), report["faults"])
     self.assertEqual(int(report["stall_ns"]), sum(int(fault["stall_ns"]) for fault in report["faults"]))
     self.assertGreater(int(report["sent_bytes"]), 0)
     self.assertGreater(int(report["ended_ns"]), int(report["begun_ns"]))
-    # Of one process: so many restarts of 10 min with half an hour done again.
-    self.assertAlmostEqual(report["restart_cost"]["value"], report["faults_masked"] * 40 / 60)
+    # Of four processes: so many restarts of 10 min with half an hour done again.
+    self.assertAlmostEqual(report["restart_cost"]["value"], 4 * report["faults_masked"] * 40 / 60)
     # Where the daemon's verdict comes before anything waited there is neither a stall nor anything to send again.
     lost = int(report["stall_ns"]) > 0 or int(report["replayed_bytes"]) > 0
     self.assertEqual(report["goodput_lost"]["value"] > 0, lost, report)
@@ -47,6 +48,35 @@ class JobReport(ClusterCase):
     self.assertIn("not known: say --restart", unknown["from"])
     self.assertNotIn("value", unknown)
     self.assertIn(f"{report['faults_masked']} masked, 0 not", self.cluster.ctl(3, "job", "report"))
+    self.expect_named()
+
+  def expect_sums(self, report: dict) -> None:
+    """The whole job, as its four nodes' daemons tell of their own processes, whichever of them is asked."""
+    rows = {row["node"]: row for row in report["nodes"]}
+    self.assertEqual(set(rows), {"n0", "n1", "n2", "n3"})
+    for what in ("sent_bytes", "received_bytes", "replayed_bytes", "processes"):
+      self.assertEqual(int(report[what]), sum(int(row[what]) for row in rows.values()), what)
+    # What one sends another receives; of what was sent twice, once at least.
+    self.assertGreater(int(report["received_bytes"]), 0)
+    self.assertLessEqual(abs(int(report["sent_bytes"]) - int(report["received_bytes"])), int(report["replayed_bytes"]))
+    # The node that lost its cable and the neighbours that sent there met one fault.
+    cut = report["faults"][0]
+    self.assertIn("n3", cut["nodes"])
+    self.assertGreaterEqual(len(cut["nodes"]), 2)
+    for node in range(3):
+      other = self.cluster.ctl_json(node, "job", "report")
+      self.assertEqual(other["missing"], [])
+      for what in ("processes", "sent_bytes", "received_bytes", "replayed_bytes", "faults_masked", "stall_ns", "nodes"):
+        self.assertEqual(other["jobs"][0][what], report[what], f"{what} as n{node} has it")
+
+  def expect_named(self) -> None:
+    """A node whose daemon is gone."""
+    self.cluster.kill_daemon(1)
+    reports = self.cluster.ctl_json(3, "job", "report")
+    self.assertEqual([one["node"] for one in reports["missing"]], ["n1"])
+    self.assertIn("cannot be reached", reports["missing"][0]["why"])
+    self.assertEqual((reports["jobs"][0]["processes"], {row["node"] for row in reports["jobs"][0]["nodes"]}), (3, {"n0", "n2", "n3"}))
+    self.assertIn("not told by    n1: ", self.cluster.ctl(3, "job", "report"))
 
   def test_a_bundle_has_all_of_it_and_no_key(self):
     self.lab.cut(RailId(3, 0))

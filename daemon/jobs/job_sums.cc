@@ -1,0 +1,160 @@
+#include "daemon/jobs/job_sums.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "base/names.h"
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr size_t kWordBytesMax = 64;
+// plan::GaveUpText names some rails and a command.
+constexpr size_t kLineBytesMax = 1024;
+// Times of which two can be compared without overflow.
+constexpr int64_t kTimeMostNs = std::numeric_limits<int64_t>::max() / 4;
+
+std::string Clean(const std::string& text, size_t bytes_max) { return CleanText(text.data(), std::min(text.size(), bytes_max)); }
+
+int64_t Plus(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
+}
+
+// By this node's clock.
+int64_t Time(int64_t ns, int64_t ahead_ns) {
+  return std::clamp<int64_t>(std::clamp<int64_t>(ns, 0, kTimeMostNs) - std::clamp(ahead_ns, -kTimeMostNs, kTimeMostNs), 0, kTimeMostNs);
+}
+
+void AddNodes(const v1::Job::Fault& from, v1::Job::Fault* to) {
+  uint32_t more = to->nodes_more() + from.nodes_more();
+  for (const std::string& node : from.nodes()) {
+    if (std::find(to->nodes().begin(), to->nodes().end(), node) != to->nodes().end()) continue;
+    if (to->nodes_size() < kFaultNodesMax)
+      to->add_nodes(node);
+    else
+      ++more;
+  }
+  to->set_nodes_more(more);
+}
+
+void AddFault(const v1::Job::Fault& fault, v1::JobSums* sums) {
+  v1::Job::Fault* same = nullptr;
+  for (v1::Job::Fault& one : *sums->mutable_faults())
+    if (one.nic() == fault.nic() && std::abs(one.time_ns() - fault.time_ns()) <= kOneFaultNs) same = &one;
+  if (same == nullptr) {
+    if (sums->faults_size() >= kSummedFaultsMax)
+      sums->set_faults_untold(sums->faults_untold() + 1);
+    else
+      *sums->add_faults() = fault;
+    return;
+  }
+  // The first sign names the cause.
+  if (fault.time_ns() < same->time_ns()) {
+    same->set_cause(fault.cause());
+    same->set_time_ns(fault.time_ns());
+  }
+  same->set_stall_ns(std::max(same->stall_ns(), fault.stall_ns()));
+  same->set_replayed_bytes(same->replayed_bytes() + fault.replayed_bytes());
+  same->set_links(same->links() + fault.links());
+  AddNodes(fault, same);
+}
+
+void AddGaveUp(const std::string& line, v1::JobSums* sums) {
+  if (sums->gave_up_size() < kGaveUpLinesMax)
+    sums->add_gave_up(line);
+  else
+    sums->set_gave_up_more(sums->gave_up_more() + 1);
+}
+
+void GaveUpSince(int64_t begun_ns, v1::JobSums* sums) {
+  sums->set_gave_up_begun_ns(sums->has_gave_up_begun_ns() ? std::min(sums->gave_up_begun_ns(), begun_ns) : begun_ns);
+}
+
+void Ran(int64_t begun_ns, int64_t ended_ns, v1::JobSums* sums) {
+  sums->set_begun_ns(sums->processes() == 0 ? begun_ns : std::min(sums->begun_ns(), begun_ns));
+  sums->set_ended_ns(std::max(sums->ended_ns(), ended_ns));
+}
+
+}  // namespace
+
+void AddProcess(const v1::Job& process, const std::string& node, int64_t now_ns, WholeJobs* jobs) {
+  v1::ReportJobsReply::Whole& whole = (*jobs)[{process.uid(), process.job()}];
+  v1::JobSums& sums = *whole.mutable_sums();
+  v1::NodeOfJob& row = whole.nodes().empty() ? *whole.add_nodes() : *whole.mutable_nodes(0);
+  row.set_node(node);
+  sums.set_job(process.job());
+  sums.set_uid(process.uid());
+  const int64_t ended_ns = process.ended_ns() == 0 ? now_ns : process.ended_ns();
+  Ran(process.attached_ns(), ended_ns, &sums);
+  sums.set_processes(sums.processes() + 1);
+  sums.set_attached(sums.attached() + (process.ended_ns() == 0 ? 1 : 0));
+  sums.set_running_ns(Plus(sums.running_ns(), std::max<int64_t>(ended_ns - process.attached_ns(), 0)));
+  for (const v1::RailTotals& rail : process.rails()) {
+    sums.set_sent_bytes(sums.sent_bytes() + rail.sent_bytes());
+    sums.set_received_bytes(sums.received_bytes() + rail.received_bytes());
+    sums.set_replayed_bytes(sums.replayed_bytes() + rail.replayed_bytes());
+  }
+  sums.set_faults_untold(sums.faults_untold() + process.faults_untold());
+  for (v1::Job::Fault fault : process.faults()) {
+    if (fault.nic().empty()) fault.set_nic(fault.rail());
+    fault.set_stall_ns(std::clamp<int64_t>(fault.stall_ns(), 0, kStallMostNs));
+    fault.add_nodes(node);
+    AddFault(fault, &sums);
+  }
+  for (const v1::GaveUp& gave_up : process.gave_up()) {
+    AddGaveUp(gave_up.text(), &sums);
+    GaveUpSince(Time(gave_up.time_ns(), gave_up.lasted_ns()), &sums);
+  }
+  for (const std::string& peer : process.peer_nodes())
+    if (std::find(whole.peer_nodes().begin(), whole.peer_nodes().end(), peer) == whole.peer_nodes().end()) whole.add_peer_nodes(peer);
+  row.set_processes(sums.processes());
+  row.set_attached(sums.attached());
+  row.set_sent_bytes(sums.sent_bytes());
+  row.set_received_bytes(sums.received_bytes());
+  row.set_replayed_bytes(sums.replayed_bytes());
+  row.set_faults(static_cast<uint32_t>(sums.faults_size()) + sums.faults_untold());
+}
+
+bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, int64_t clock_ahead_ns, WholeJobs* jobs) {
+  const v1::JobSums& from = told.sums();
+  const auto found = jobs->find({from.uid(), from.job()});
+  if (found == jobs->end()) return false;
+  v1::ReportJobsReply::Whole& whole = found->second;
+  v1::JobSums& sums = *whole.mutable_sums();
+  Ran(Time(from.begun_ns(), clock_ahead_ns), Time(from.ended_ns(), clock_ahead_ns), &sums);
+  sums.set_processes(sums.processes() + from.processes());
+  sums.set_attached(sums.attached() + from.attached());
+  sums.set_running_ns(Plus(sums.running_ns(), std::max<int64_t>(from.running_ns(), 0)));
+  sums.set_sent_bytes(sums.sent_bytes() + from.sent_bytes());
+  sums.set_received_bytes(sums.received_bytes() + from.received_bytes());
+  sums.set_replayed_bytes(sums.replayed_bytes() + from.replayed_bytes());
+  sums.set_faults_untold(sums.faults_untold() + from.faults_untold());
+  for (int i = 0; i < std::min(from.faults_size(), kSummedFaultsMax); ++i) {
+    const v1::Job::Fault& said = from.faults(i);
+    v1::Job::Fault fault;
+    fault.set_nic(Clean(said.nic(), kWordBytesMax));
+    fault.set_cause(Clean(said.cause(), kWordBytesMax));
+    fault.set_time_ns(Time(said.time_ns(), clock_ahead_ns));
+    fault.set_stall_ns(std::clamp<int64_t>(said.stall_ns(), 0, kStallMostNs));
+    fault.set_replayed_bytes(said.replayed_bytes());
+    fault.set_links(said.links());
+    fault.add_nodes(node);
+    AddFault(fault, &sums);
+  }
+  for (const std::string& line : from.gave_up()) AddGaveUp(Clean(line, kLineBytesMax), &sums);
+  sums.set_gave_up_more(sums.gave_up_more() + from.gave_up_more());
+  if (from.has_gave_up_begun_ns()) GaveUpSince(Time(from.gave_up_begun_ns(), clock_ahead_ns), &sums);
+  v1::NodeOfJob& row = *whole.add_nodes();
+  row.set_node(node);
+  row.set_processes(from.processes());
+  row.set_attached(from.attached());
+  row.set_sent_bytes(from.sent_bytes());
+  row.set_received_bytes(from.received_bytes());
+  row.set_replayed_bytes(from.replayed_bytes());
+  row.set_faults(static_cast<uint32_t>(from.faults_size()) + from.faults_untold());
+  return true;
+}
+
+}  // namespace r2cc::daemon

@@ -1,0 +1,37 @@
+// What the processes of one job met, added up: those of a node, and then the nodes. Pure.
+#ifndef R2CC_DAEMON_JOBS_JOB_SUMS_H_
+#define R2CC_DAEMON_JOBS_JOB_SUMS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::daemon {
+
+// Who lost the same rail within this time lost it by the same fault: a NIC's links are given up one after the other. A rail of several
+// nodes has one name, and what happened to it on all of them at once one restart would have mended.
+constexpr int64_t kOneFaultNs = 2'000'000'000;
+// So much of a job is kept; what is beyond is counted.
+constexpr int kSummedFaultsMax = 256;
+constexpr int kFaultNodesMax = 8;
+constexpr int kGaveUpLinesMax = 64;
+// Stalls of all faults together still fit into 64 bits.
+constexpr int64_t kStallMostNs = 365 * 24 * 3600 * int64_t{1'000'000'000};
+
+// User and name of a job.
+using JobKey = std::pair<uint32_t, std::string>;
+using WholeJobs = std::map<JobKey, v1::ReportJobsReply::Whole>;
+
+// Adds one process of `node` to its job. `now_ns`: CLOCK_REALTIME.
+void AddProcess(const v1::Job& process, const std::string& node, int64_t now_ns, WholeJobs* jobs);
+
+// Adds what the daemon of `node` tells of a job to what is known of it. Believes nothing: names are cleaned, everything is bounded. Its
+// clock is ahead of this node's by `clock_ahead_ns`. False: it is none of `jobs`.
+bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, int64_t clock_ahead_ns, WholeJobs* jobs);
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_JOBS_JOB_SUMS_H_

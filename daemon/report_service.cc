@@ -1,0 +1,141 @@
+#include "daemon/report_service.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/names.h"
+#include "daemon/jobs/job_filter.h"
+#include "daemon/jobs/job_sums.h"
+#include "daemon/shown/fleet_pages.h"
+
+namespace r2cc::daemon {
+namespace {
+
+std::string Line(const absl::Status& status) { return CleanText(status.message().data(), status.message().size()); }
+
+// The jobs that the request is about, as this node's processes told them.
+WholeJobs Here(const JobRegistry& registry, const std::string& job_glob, const std::string& node, int64_t now_ns) {
+  v1::ListJobsRequest wanted;
+  wanted.set_job_glob(job_glob);
+  WholeJobs jobs;
+  const auto add = [&](const v1::Job& process) {
+    if (Wanted(wanted, process)) AddProcess(process, node, now_ns, &jobs);
+  };
+  for (const v1::Job& process : registry.all_ended()) add(process);
+  for (const v1::Job& process : registry.Jobs()) add(process);
+  return jobs;
+}
+
+}  // namespace
+
+// What one asker is owed.
+struct ReportService::Round {
+  v1::ReportJobsRequest request;
+  Answer<v1::ReportJobsReply> answer;
+  WholeJobs jobs;
+  std::deque<std::string> to_ask = {};
+  std::set<std::string> known = {};  // nodes that were asked or are to be
+  size_t under_way = 0;
+  std::set<std::string> waited_for = {};
+  v1::ReportJobsReply reply = {};
+  bool answered = false;
+
+  void Ask(const google::protobuf::RepeatedPtrField<std::string>& nodes) {
+    for (const std::string& node : nodes)
+      if (IsNodeName(node) && known.size() < kNodesMost && known.insert(node).second) to_ask.push_back(node);
+  }
+  void Missing(const std::string& node, const std::string& why) {
+    if (reply.missing_size() >= kMissingShown) return reply.set_missing_more(reply.missing_more() + 1);
+    v1::ReportJobsReply::Missing& missing = *reply.add_missing();
+    missing.set_node(node);
+    missing.set_why(why);
+  }
+};
+
+void ReportService::Report(const v1::ReportJobsRequest& request, const Caller& caller, Answer<v1::ReportJobsReply> answer) {
+  const std::string& own = parts_.reporter->node();
+  auto round = std::make_shared<Round>(
+      Round{request, std::move(answer), Here(*parts_.registry, request.job_glob(), own, parts_.reporter->Now().realtime_ns)});
+  round->reply.set_node(own);
+  if (caller.forwarded()) return Finish(round.get());
+  *round->request.mutable_asker() = ToAsker(caller, own);
+  round->known.insert(own);
+  for (const auto& [key, whole] : round->jobs) round->Ask(whole.peer_nodes());
+  for (auto& [key, whole] : round->jobs) whole.clear_peer_nodes();
+  parts_.executor->RunAfter(kAnswerAfter, [this, alive = alive_, round] {
+    if (*alive) Finish(round.get());
+  });
+  AskMore(round);
+}
+
+void ReportService::AskMore(const std::shared_ptr<Round>& round) {
+  while (!round->answered && round->under_way < kAskedAtOnceMax && !round->to_ask.empty()) {
+    const std::string node = std::move(round->to_ask.front());
+    round->to_ask.pop_front();
+    round->waited_for.insert(node);
+    ++round->under_way;
+    // The answer comes on whatever thread, and perhaps at once.
+    const Answer<v1::ReportJobsReply> note = [this, alive = alive_, core = parts_.executor, round,
+                                              node](const absl::StatusOr<v1::ReportJobsReply>& reply) {
+      core->Post([this, alive, round, node, reply] {
+        if (!*alive) return;
+        --round->under_way;
+        round->waited_for.erase(node);
+        if (!round->answered) OnAnswer(round.get(), node, reply);
+        AskMore(round);
+      });
+    };
+    const absl::StatusOr<PeerSpec> peer = parts_.peer_set->WhereIs(node);
+    if (peer.ok())
+      parts_.peers->ReportJobs(*peer, round->request, note);
+    else
+      note(peer.status());
+  }
+  if (round->under_way == 0 && round->to_ask.empty()) Finish(round.get());
+}
+
+void ReportService::OnAnswer(Round* round, const std::string& node, const absl::StatusOr<v1::ReportJobsReply>& reply) {
+  const PeerSet::About about = parts_.peer_set->AboutNode(node);
+  if (absl::IsUnimplemented(reply.status()))
+    return round->Missing(
+        node, absl::StrCat("its r2ccd is older (release ", about.release.empty() ? "not known" : about.release, ") and cannot tell"));
+  if (!reply.ok()) return round->Missing(node, Line(reply.status()));
+  size_t known = 0;
+  for (const v1::ReportJobsReply::Whole& told : reply->jobs()) {
+    if (!AddNode(told, node, about.clock_ahead_ns.value_or(0), &round->jobs)) continue;
+    ++known;
+    round->Ask(told.peer_nodes());
+  }
+  if (reply->jobs_left_out() > 0)
+    round->Missing(node, absl::StrCat(reply->jobs_left_out(), " of its jobs had no place in its answer: name the job"));
+  else if (known == 0)
+    round->Missing(node, "its r2ccd knows nothing of it: it was started anew since, or has forgotten");
+}
+
+void ReportService::Finish(Round* round) {
+  if (std::exchange(round->answered, true)) return;
+  for (const std::string& node : round->waited_for)
+    round->Missing(node, absl::StrCat("it has not answered within ", kAnswerAfter / kNanosPerSecond, " s"));
+  for (const std::string& node : round->to_ask) round->Missing(node, "there was no time left to ask it");
+  size_t bytes = 0;
+  for (auto& [key, whole] : round->jobs) {
+    std::sort(whole.mutable_nodes()->begin(), whole.mutable_nodes()->end(),
+              [](const v1::NodeOfJob& a, const v1::NodeOfJob& b) { return a.node() < b.node(); });
+    if (const int beyond = whole.nodes_size() - kNodesShown; beyond > 0) {
+      whole.set_nodes_more(static_cast<uint32_t>(beyond));
+      whole.mutable_nodes()->DeleteSubrange(kNodesShown, beyond);
+    }
+    if (bytes >= kPageBytesMax) {
+      round->reply.set_jobs_left_out(round->reply.jobs_left_out() + 1);
+      continue;
+    }
+    bytes += whole.ByteSizeLong();
+    *round->reply.add_jobs() = std::move(whole);
+  }
+  round->answer(std::move(round->reply));
+}
+
+}  // namespace r2cc::daemon

@@ -1,0 +1,61 @@
+// What this node's jobs met, each whole: gathered from the daemons of all nodes that a job runs on.
+#ifndef R2CC_DAEMON_REPORT_SERVICE_H_
+#define R2CC_DAEMON_REPORT_SERVICE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/executor.h"
+#include "daemon/event_reporter.h"
+#include "daemon/io/peer_transport.h"
+#include "daemon/jobs/job_registry.h"
+#include "daemon/peer_set.h"
+#include "daemon/rpc/answer.h"
+#include "daemon/trust/caller.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::daemon {
+
+// The core's thread only.
+class ReportService {
+ public:
+  // As of ForgetService.
+  static constexpr size_t kAskedAtOnceMax = 32;
+  // The asker hears by then what has come. r2ccctl waits 10 s.
+  static constexpr Nanos kAnswerAfter = 5 * kNanosPerSecond;
+  // Nodes that the answer names as those that did not tell; the others are counted.
+  static constexpr int kMissingShown = 64;
+  // Of a job; 100 bytes each at most, and gRPC takes 4 MiB at once.
+  static constexpr int kNodesShown = 8192;
+
+  struct Parts {
+    Executor* executor;
+    const JobRegistry* registry;
+    const PeerSet* peer_set;
+    PeerTransport* peers;
+    const EventReporter* reporter;
+  };
+
+  // The parts outlive it.
+  explicit ReportService(const Parts& parts) : parts_(parts) {}
+  ~ReportService() { *alive_ = false; }
+  ReportService(const ReportService&) = delete;
+  ReportService& operator=(const ReportService&) = delete;
+
+  // A request that was forwarded is answered for this node alone.
+  void Report(const v1::ReportJobsRequest& request, const Caller& caller, Answer<v1::ReportJobsReply> answer);
+
+ private:
+  struct Round;
+  void AskMore(const std::shared_ptr<Round>& round);
+  void OnAnswer(Round* round, const std::string& node, const absl::StatusOr<v1::ReportJobsReply>& reply);
+  void Finish(Round* round);
+
+  const Parts parts_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_REPORT_SERVICE_H_

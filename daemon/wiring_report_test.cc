@@ -1,0 +1,158 @@
+// A job's report, gathered from the daemons of its nodes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/report_service.h"
+#include "daemon/wiring_rig.h"
+
+namespace r2cc::daemon {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class WiringReportTest : public WiringTest {
+ protected:
+  // A job's process here that talks to these nodes.
+  void Attach(JobId id, const std::string& name, const std::vector<std::string>& peers) {
+    plan::AttachRequest request = JobWithRails({"10.0.1.1"});
+    plan::SetText(name, request.job);
+    jobs_->Attach(id, 4711, request);
+    for (const std::string& peer : peers) {
+      plan::EvidenceRecord opened{};
+      opened.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);
+      plan::SetText(peer, opened.peer_node);
+      jobs_->Tell(id, {opened});
+    }
+    plan::EvidenceRecord totals{};
+    totals.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
+    totals.bytes = 100;
+    jobs_->Tell(id, {totals});
+    Settle();
+  }
+  // What `node` tells of train, whose processes there talk to `peers`.
+  FakePeerTransport::Reporter Tells(const std::string& node, const std::vector<std::string>& peers) {
+    return [this, node, peers](const v1::ReportJobsRequest& request) {
+      asked_.push_back(node);
+      EXPECT_EQ(request.asker().node(), "n0");
+      v1::ReportJobsReply reply;
+      v1::ReportJobsReply::Whole& whole = *reply.add_jobs();
+      whole.mutable_sums()->set_job("train");
+      whole.mutable_sums()->set_processes(2);
+      whole.mutable_sums()->set_sent_bytes(1000);
+      for (const std::string& peer : peers) whole.add_peer_nodes(peer);
+      return reply;
+    };
+  }
+  absl::StatusOr<v1::ReportJobsReply> Report(const std::string& glob = "", const Caller& caller = kRoot) {
+    v1::ReportJobsRequest request;
+    request.set_job_glob(glob);
+    std::optional<absl::StatusOr<v1::ReportJobsReply>> result;
+    wiring_->backend().ReportJobs(request, caller, [&](absl::StatusOr<v1::ReportJobsReply> reply) { result.emplace(std::move(reply)); });
+    Settle();
+    if (!result.has_value()) {
+      core_.Advance(ReportService::kAnswerAfter);
+      Settle();
+    }
+    return result.has_value() ? *result : absl::StatusOr<v1::ReportJobsReply>(absl::DeadlineExceededError("no answer"));
+  }
+  // A node that is known, with its address.
+  void Know(const std::string& node) {
+    v1::NodeView view = PeerView(1, v1::HEALTHY);
+    view.set_node(node);
+    view.set_peer_address(node + ":7460");
+    store_->Change("/r2cc/nodes/" + node, view.SerializeAsString());
+    Settle();
+  }
+  static std::vector<std::string> Nodes(const v1::ReportJobsReply::Whole& whole) {
+    std::vector<std::string> nodes;
+    for (const v1::NodeOfJob& node : whole.nodes()) nodes.push_back(node.node());
+    return nodes;
+  }
+
+  std::vector<std::string> asked_;
+};
+
+TEST_F(WiringReportTest, NodesOfTheJobAreAskedAndThoseThatTheyName) {
+  Know("n3");
+  Attach(1, "train", {"n1"});
+  Attach(2, "alone", {});
+  // A ring: n0's processes talk to its neighbours alone.
+  peers_->SetReporter("n1", Tells("n1", {"n0", "n2"}));
+  peers_->SetReporter("n2", Tells("n2", {"n1", "n3"}));
+  peers_->SetReporter("n3", Tells("n3", {"n2", "n0"}));
+  const auto reply = Report();
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->node(), "n0");
+  EXPECT_THAT(reply->missing(), IsEmpty());
+  EXPECT_THAT(asked_, ElementsAre("n1", "n2", "n3")) << "each once";
+  ASSERT_EQ(reply->jobs_size(), 2);
+  const v1::ReportJobsReply::Whole& train = reply->jobs(1);
+  EXPECT_EQ(train.sums().job(), "train");
+  EXPECT_EQ(train.sums().processes(), 7u);
+  EXPECT_EQ(train.sums().sent_bytes(), 3100u);
+  EXPECT_THAT(Nodes(train), ElementsAre("n0", "n1", "n2", "n3"));
+  EXPECT_THAT(train.peer_nodes(), IsEmpty()) << "for daemons";
+  EXPECT_THAT(Nodes(reply->jobs(0)), ElementsAre("n0"));
+  const auto named = Report("al*");
+  ASSERT_TRUE(named.ok());
+  ASSERT_EQ(named->jobs_size(), 1);
+  EXPECT_EQ(named->jobs(0).sums().job(), "alone");
+}
+
+TEST_F(WiringReportTest, WhoDoesNotTellIsNamed) {
+  for (const char* const node : {"n3", "n4"}) Know(node);
+  Attach(1, "train", {"n1", "n2", "n3", "n4", "n5"});
+  peers_->SetReporter("n1", [](const v1::ReportJobsRequest&) { return absl::UnimplementedError(""); });
+  // n2 says nothing at all.
+  peers_->SetReporter("n3", [](const v1::ReportJobsRequest&) { return absl::UnavailableError("node n3 cannot be reached"); });
+  peers_->SetReporter("n4", [](const v1::ReportJobsRequest&) { return v1::ReportJobsReply(); });
+  const auto reply = Report();
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  std::map<std::string, std::string> missing;
+  for (const auto& one : reply->missing()) missing[one.node()] = one.why();
+  EXPECT_EQ(missing["n1"], "its r2ccd is older (release not known) and cannot tell");
+  EXPECT_EQ(missing["n2"], "it has not answered within 5 s");
+  EXPECT_EQ(missing["n3"], "node n3 cannot be reached");
+  EXPECT_THAT(missing["n4"], HasSubstr("knows nothing of it"));
+  EXPECT_NE(missing["n5"], "") << "nobody has said where it is";
+  EXPECT_EQ(missing.size(), 5u);
+  ASSERT_EQ(reply->jobs_size(), 1);
+  EXPECT_THAT(Nodes(reply->jobs(0)), ElementsAre("n0"));
+}
+
+TEST_F(WiringReportTest, AForwardedRequestStaysHere) {
+  Attach(1, "train", {"n1"});
+  peers_->SetReporter("n1", Tells("n1", {}));
+  const auto reply = Report("", kForwarded);
+  ASSERT_TRUE(reply.ok());
+  EXPECT_THAT(asked_, IsEmpty());
+  ASSERT_EQ(reply->jobs_size(), 1);
+  EXPECT_THAT(reply->jobs(0).peer_nodes(), ElementsAre("n1"));
+}
+
+TEST_F(WiringReportTest, AJobThatEndedIsReported) {
+  Attach(1, "train", {"n1"});
+  peers_->SetReporter("n1", Tells("n1", {}));
+  jobs_->End(1);
+  Settle();
+  const auto reply = Report();
+  ASSERT_TRUE(reply.ok());
+  ASSERT_EQ(reply->jobs_size(), 1);
+  EXPECT_EQ(reply->jobs(0).sums().attached(), 0u);
+  EXPECT_THAT(Nodes(reply->jobs(0)), ElementsAre("n0", "n1"));
+}
+
+TEST_F(WiringReportTest, ManyNodesThatDoNotTellAreCounted) {
+  std::vector<std::string> peers;
+  for (int node = 0; node < ReportService::kMissingShown + 5; ++node) peers.push_back("far" + std::to_string(node));
+  Attach(1, "train", peers);
+  const auto reply = Report();
+  ASSERT_TRUE(reply.ok());
+  EXPECT_EQ(reply->missing_size(), ReportService::kMissingShown);
+  EXPECT_EQ(reply->missing_more(), 5u);
+}
+
+}  // namespace
+}  // namespace r2cc::daemon
