@@ -11,7 +11,7 @@
 #include "base/core/clock.h"
 #include "base/core/epoch.h"
 #include "base/names.h"
-#include "daemon/page_scope.h"
+#include "daemon/page/page_scope.h"
 #include "health/io/topology.h"
 #include "health/view/cluster_view.h"
 #include "health/view/node_state.h"

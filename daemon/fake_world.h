@@ -9,6 +9,7 @@
 
 #include "base/core/check.h"
 #include "base/fake_executor.h"
+#include "daemon/config/config_patterns.h"
 #include "daemon/io/fake_attach_server.h"
 #include "daemon/io/fake_files.h"
 #include "daemon/io/fake_page_sink.h"
@@ -37,8 +38,8 @@ class FakeWorld {
     jobs_ = std::make_unique<FakeAttachServer>();
     peers_ = std::make_unique<FakePeerTransport>();
     store_ = std::make_unique<FakeStore>();
-    const auto config = ParseConfig(std::string(config_text) + "\ninsecure: true", "test.conf", {"/run", "host", "", "/lib"});
-    R2CC_CHECK(config.ok());
+    auto config = ParseConfig(std::string(config_text) + "\ninsecure: true", "test.conf", {"/run", "host", "", "/lib"});
+    R2CC_CHECK(config.ok() && FitToMachine(addresses_.ByInterface(), &*config).ok());
     World world;
     world.core = &core_;
     world.disk = &disk_;

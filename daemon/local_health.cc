@@ -81,6 +81,27 @@ void LocalHealth::SetRate(const std::string& nic, uint64_t rate_bits_per_s) {
   Settle(health_.SetRate(nic, rate_bits_per_s, seams_.executor->Now()));
 }
 
+void LocalHealth::Add(const health::NicIdentity& nic, const health::OperatorSetting& setting, bool cabled) {
+  nics_.push_back(nic);
+  const std::set<std::string> known = cabled ? std::set<std::string>{nic.name} : std::set<std::string>();
+  health_.Add(nic, setting, Cabled(known, {nic}, *seams_.sysfs).contains(nic.name), seams_.executor->Now());
+  sysfs_probe_.Add(nic);
+  link_probe_.Add(nic);
+  Settle({});
+}
+
+void LocalHealth::Remove(const std::string& nic) {
+  std::erase_if(nics_, [&](const health::NicIdentity& one) { return one.name == nic; });
+  link_probe_.Remove(nic);
+  sysfs_probe_.Remove(nic);
+  health_.Remove(nic);
+  macs_.erase(nic);
+  pcis_.erase(nic);
+  guids_.erase(nic);
+  flaps_.erase(nic);
+  Settle({});
+}
+
 void LocalHealth::SetAddress(const std::string& nic, const std::string& address) {
   health_.SetAddress(nic, address);
   Settle({});

@@ -62,6 +62,10 @@ class LocalHealth {
 
   // What the configuration says that a NIC runs at; 0: what its kernel says.
   void SetRate(const std::string& nic, uint64_t rate_bits_per_s);
+  // One more NIC, with the operator's words about it, after Start(); and one that is none of this node's any more. `cabled`: its link is
+  // known to have been up.
+  void Add(const health::NicIdentity& nic, const health::OperatorSetting& setting, bool cabled);
+  void Remove(const std::string& nic);
   // A NIC has got another address.
   void SetAddress(const std::string& nic, const std::string& address);
 
@@ -78,7 +82,7 @@ class LocalHealth {
   void ArmTimer();
 
   const std::string node_;
-  const std::vector<health::NicIdentity> nics_;
+  std::vector<health::NicIdentity> nics_;
   const Seams seams_;
   EventReporter* const reporter_;
   const Outputs outputs_;

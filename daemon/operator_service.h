@@ -59,6 +59,13 @@ class OperatorService {
   // Writes it if a NIC's link was up for the first time.
   void KeepCabled();
 
+  // What was said of a NIC that is not there yet, as of the last Save(), and whether its link was up at some time.
+  health::OperatorSetting WordsAbout(const std::string& nic) const {
+    const auto words = words_.find(nic);
+    return words == words_.end() ? health::OperatorSetting() : words->second;
+  }
+  bool WasCabled(const std::string& nic) const { return cabled_.contains(nic); }
+
   // NOT_FOUND with the names that there are.
   absl::Status UnknownNode(const std::string& node) const;
   absl::Status UnknownNic(const std::string& nic) const;

@@ -14,7 +14,7 @@
 #include "daemon/io/attach_server.h"
 #include "daemon/io/page_sink.h"
 #include "daemon/jobs/job_peers.h"
-#include "daemon/page_scope.h"
+#include "daemon/page/page_scope.h"
 #include "health/view/cluster_view.h"
 #include "plan/planner.h"
 

@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "daemon/r2ccd_rig.h"
 
 namespace r2cc::daemon {
@@ -181,6 +183,29 @@ TEST_F(R2ccdLinkTest, ARailThatIsRenumberedIsSeenAtItsNewAddress) {
   ASSERT_TRUE(Ip("-n " + netns_ + " address del 10.77.1.1/24 dev eth1") && Ip("-n " + netns_ + " address add 10.77.1.9/24 dev eth1"));
   EXPECT_TRUE(WaitUntil([&] { return nic().address() == "10.77.1.9" && nic().state() == v1::HEALTHY; })) << nic().DebugString();
   EXPECT_FALSE(Events(0, "nic-address").empty());
+}
+
+TEST_F(R2ccdLinkTest, ARailThatIsNamedByItsNetworkFollowsItsAddressAndAReloadFindsNothingNew) {
+  ASSERT_TRUE(Ip("-n " + netns_ + " address add 10.78.1.1/24 dev eth1"));
+  std::string text;
+  std::getline(std::ifstream(ConfigFile(0)), text, '\0');
+  const std::string by_interface = "interface: \"eth1\"";
+  ASSERT_NE(text.find(by_interface), std::string::npos) << text;
+  std::ofstream(ConfigFile(0)) << text.replace(text.find(by_interface), by_interface.size(), "address: \"10.77.1.0/24\"");
+  StartDaemon(0);
+  const auto nic = [&] { return Status(0).nodes(0).nics(0); };
+  ASSERT_TRUE(WaitUntil([&] { return nic().address() == "10.77.1.1"; })) << nic().DebugString();
+  const auto reload = [&] {
+    grpc::ClientContext context;
+    v1::ReloadReply reply;
+    const grpc::Status status = Control(0)->Reload(&context, v1::ReloadRequest(), &reply);
+    return absl::StrCat(status.error_message(), " ", absl::StrJoin(reply.state().needs_restart(), " "));
+  };
+  ASSERT_TRUE(Ip("-n " + netns_ + " address del 10.77.1.1/24 dev eth1"));
+  EXPECT_EQ(reload(), " ") << "an address that is being changed is no mistake of the file";
+  ASSERT_TRUE(Ip("-n " + netns_ + " address add 10.77.1.9/24 dev eth1"));
+  EXPECT_TRUE(WaitUntil([&] { return nic().address() == "10.77.1.9" && nic().state() == v1::HEALTHY; })) << nic().DebugString();
+  EXPECT_EQ(reload(), " ");
 }
 
 TEST_F(R2ccdLinkTest, WithoutAConfigurationItTakesWhatThePluginTakes) {

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/core/release.h"
 #include "base/log.h"
+#include "daemon/reload/config_change.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -17,6 +18,7 @@ constexpr Nanos kFollowInterval = kNanosPerSecond;
 
 Wiring::Wiring(Config config, World world)
     : config_(std::move(config)),
+      nics_(config_.nics),
       world_(std::move(world)),
       peer_address_(config_.listen),
       reporter_(&events_, config_.node, world_.core, world_.realtime_ns),
@@ -77,10 +79,12 @@ void Wiring::FollowAddresses() {
   std::vector<std::pair<std::string, std::string>> news;
   for (const health::NicStatus& nic : local_.health().Snapshot().nics) {
     const auto found = addresses.find(nic.identity.interface);
-    const bool configured = std::any_of(config_.nics.begin(), config_.nics.end(),
-                                        [&](const NicSpec& spec) { return spec.name == nic.identity.name && !spec.address.empty(); });
-    if (found == addresses.end() || configured) continue;
-    std::string address = ChooseAddress(found->second, nic.identity.address);
+    const auto spec = std::find_if(nics_.begin(), nics_.end(), [&](const NicSpec& one) { return one.name == nic.identity.name; });
+    // One that is named by its address is that address.
+    if (found == addresses.end() || spec == nics_.end() || (!spec->address.empty() && !spec->network.has_value())) continue;
+    std::vector<std::string> candidates = found->second;
+    if (spec->network.has_value()) std::erase_if(candidates, [&](const std::string& one) { return !spec->network->Contains(one); });
+    std::string address = ChooseAddress(candidates, nic.identity.address);
     if (address != nic.identity.address) news.emplace_back(nic.identity.name, std::move(address));
   }
   for (const auto& [nic, address] : news) {
@@ -95,7 +99,7 @@ void Wiring::FollowAddresses() {
 std::vector<health::NicIdentity> Wiring::NicIdentities() const {
   const auto addresses = world_.addresses->ByInterface();
   std::vector<health::NicIdentity> identities;
-  for (const NicSpec& nic : config_.nics) {
+  for (const NicSpec& nic : nics_) {
     health::NicIdentity identity;
     identity.name = nic.name;
     identity.interface = nic.interface;
@@ -213,11 +217,36 @@ void Wiring::Reload(const Caller& caller, std::function<void()> done) {
 void Wiring::Apply(const Config& config, const RolePolicy& roles) {
   roles_.Set(roles);
   SetLogLevel(config.log_level.value_or(LogLevel::kInfo));
-  for (const NicSpec& nic : config.nics) local_.SetRate(nic.name, nic.rate_bits_per_s);
+  FollowNics(config.nics);
   world_.jobs->SetAccess(config.attach);
   peer_set_.SetLimits(config);
   peer_set_.SetConfigured(config.peers);
   FollowJobs();
+}
+
+void Wiring::FollowNics(const std::vector<NicSpec>& next) {
+  const auto among = [](const std::vector<NicSpec>& nics, const NicSpec& nic) {
+    return std::any_of(nics.begin(), nics.end(), [&](const NicSpec& one) { return SameNic(one, nic); });
+  };
+  const std::vector<NicSpec> before = std::exchange(nics_, next);
+  if (!std::all_of(before.begin(), before.end(), [&](const NicSpec& nic) { return among(nics_, nic); })) operator_.Save(nullptr);
+  for (const NicSpec& nic : before) {
+    if (among(nics_, nic)) continue;
+    rails_.Remove(nic.name);
+    local_.Remove(nic.name);
+    fabric_.Remove(nic.name);
+    rdma_.Remove(nic.name);
+  }
+  const std::vector<health::NicIdentity> identities = NicIdentities();
+  for (size_t i = 0; i < nics_.size(); ++i) {
+    if (among(before, nics_[i])) {
+      local_.SetRate(nics_[i].name, nics_[i].rate_bits_per_s);
+      continue;
+    }
+    rails_.Add(identities[i]);
+    rdma_.Add(identities[i]);
+    local_.Add(identities[i], operator_.WordsAbout(identities[i].name), operator_.WasCabled(identities[i].name));
+  }
 }
 
 void Wiring::ReadTopology() {

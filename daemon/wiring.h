@@ -135,6 +135,8 @@ class Wiring {
   // The jobs' nodes are probed, and talked to directly.
   void FollowJobs();
   void Apply(const Config& config, const RolePolicy& roles);
+  // NICs come, go, and move: what was said of one is kept for when it comes again.
+  void FollowNics(const std::vector<NicSpec>& next);
   // Has Advance run at `when`, or now if that is over.
   void AdvanceAt(Nanos when);
   Epoch NextEpoch();
@@ -149,7 +151,8 @@ class Wiring {
   std::optional<health::NicKey> NicWithGuid(uint64_t port_guid) const;
   std::map<std::string, health::NicKey> Cables() const;
 
-  const Config config_;
+  const Config config_;        // as it was at the start
+  std::vector<NicSpec> nics_;  // as the configuration has them now
   const World world_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::string peer_address_;

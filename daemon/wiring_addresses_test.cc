@@ -32,5 +32,30 @@ TEST_F(WiringTest, AnInterfaceThatGetsAnotherAddressIsPingedAndToldThere) {
   EXPECT_FALSE(net_.IsOpen({"10.0.0.1", port}));
 }
 
+class NetworkTest : public testing::Test, protected FakeWorld {
+ protected:
+  void TearDown() override { wiring_.reset(); }
+  std::string OwnAddress() {
+    core_.Advance(3000 * kMs);
+    v1::NodeView stored;
+    EXPECT_TRUE(stored.ParseFromString(store_->entries().at("/r2cc/nodes/n0")));
+    // What is named by a network comes behind the others.
+    EXPECT_EQ(stored.nics(1).name(), "rail0");
+    return stored.nics(1).address();
+  }
+};
+
+TEST_F(NetworkTest, ANicThatIsNamedByItsNetworkFollowsItsAddressThere) {
+  addresses_.Set({{"eth0", {"10.9.0.1", "10.0.0.1"}}, {"eth1", {"10.0.1.1"}}});
+  MakeDaemon(R"(node: "n0" nics { name: "rail0" address: "10.0.0.0/24" } nics { name: "rail1" address: "10.0.1.1" })", 1000);
+  wiring_->SetPeerAddress("0.0.0.0:7460");
+  sysfs_.Set("class/net/eth0/ifindex", "1");
+  EXPECT_EQ(OwnAddress(), "10.0.0.1");
+  addresses_.Set({{"eth0", {"10.9.0.1"}}, {"eth1", {"10.0.1.2"}}});
+  EXPECT_EQ(OwnAddress(), "10.0.0.1") << "the other one is of another network";
+  addresses_.Set({{"eth0", {"10.9.0.1", "10.0.0.8"}}, {"eth1", {"10.0.1.2"}}});
+  EXPECT_EQ(OwnAddress(), "10.0.0.8");
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

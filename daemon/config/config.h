@@ -57,6 +57,22 @@ class ConfigParts {
   std::vector<Part> parts_;
 };
 
+// Addresses that begin alike: "10.1.0.0/16".
+class Network {
+ public:
+  // INVALID_ARGUMENT with one line that says why `text` is none.
+  static absl::StatusOr<Network> Parse(std::string_view text);
+  // `address`: canonical.
+  bool Contains(const std::string& address) const;
+  const std::string& text() const { return text_; }
+  friend bool operator==(const Network&, const Network&) = default;
+
+ private:
+  std::string text_;
+  std::string bytes_;  // of the address: 4 or 16
+  int bits_ = 0;       // of these
+};
+
 struct NicSpec {
   std::string name;       // as in NODE/NIC
   std::string interface;  // empty: the NIC is an address without an interface of its own
@@ -67,23 +83,10 @@ struct NicSpec {
   // The other end of a cable without a switch; empty: there is a switch.
   std::string cable_node = {};
   std::string cable_nic = {};
+  // The file names it by this network: `address` is what its interface has in it now.
+  std::optional<Network> network = {};
 
   friend bool operator==(const NicSpec&, const NicSpec&) = default;
-};
-
-// Addresses that begin alike: "10.1.0.0/16".
-class Network {
- public:
-  // INVALID_ARGUMENT with one line that says why `text` is none.
-  static absl::StatusOr<Network> Parse(std::string_view text);
-  // `address`: canonical.
-  bool Contains(const std::string& address) const;
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-  std::string bytes_;  // of the address: 4 or 16
-  int bits_ = 0;       // of these
 };
 
 // NICs that only the machine knows: FitToMachine (config_patterns.h) makes NicSpecs of it.

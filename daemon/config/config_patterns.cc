@@ -79,6 +79,7 @@ absl::Status FitToMachine(const Addresses& addresses, Config* config) {
       NicSpec& nic = fitting.emplace_back(pattern.nic);
       nic.interface = found->interface == kLoopback ? "" : found->interface;
       nic.address = found->address;
+      nic.network = pattern.network;
       if ((!nic.interface.empty() && interfaces.contains(nic.interface)) || used_addresses.contains(nic.address))
         return Wrong(*config, nic.line, absl::StrCat("NIC ", nic.name, ": ", nic.address, " is another NIC's already"));
     } else {

@@ -17,6 +17,7 @@ void RailSockets::Add(const health::NicIdentity& identity, bool link_up) {
   Rail& rail = rails_[identity.name];
   rail.identity = identity;
   rail.link_up = link_up;
+  if (running_) Open();
 }
 
 void RailSockets::Start(uint16_t port) {

@@ -33,6 +33,7 @@ class RailSockets {
       : executor_(executor), datagrams_(datagrams), outputs_(std::move(outputs)) {}
 
   void Add(const health::NicIdentity& identity, bool link_up);
+  void Remove(const std::string& nic) { rails_.erase(nic); }
   // Opens them. `port`: wanted for all; where it is taken another one serves.
   void Start(uint16_t port);
   void Stop();

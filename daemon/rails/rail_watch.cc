@@ -42,15 +42,17 @@ RailWatch::RailWatch(std::string node, std::vector<health::NicIdentity> nics, he
       sockets_(seams_.executor, seams_.datagrams,
                {[this](const std::string& nic, const std::vector<health::Datagram>& batch) { OnBatch(nic, batch); },
                 [this](const std::string& nic) { prober_.LostHere(nic); }, [this] { outputs_.on_state(); }}) {
-  for (health::NicIdentity& identity : nics) {
-    order_.push_back(identity.name);
-    Nic& nic = nics_[identity.name];
-    nic.verdict = &verdicts_[identity.name];
-    nic.link_up = identity.interface.empty();
-    nic.identity = std::move(identity);
-    sockets_.Add(nic.identity, nic.link_up);
-    prober_.SetLink(nic.identity.name, nic.link_up, seams_.executor->Now());
-  }
+  for (health::NicIdentity& identity : nics) Know(std::move(identity));
+}
+
+void RailWatch::Know(health::NicIdentity identity) {
+  order_.push_back(identity.name);
+  Nic& nic = nics_[identity.name];
+  nic.verdict = &verdicts_[identity.name];
+  nic.link_up = identity.interface.empty();
+  nic.identity = std::move(identity);
+  sockets_.Add(nic.identity, nic.link_up);
+  prober_.SetLink(nic.identity.name, nic.link_up, seams_.executor->Now());
 }
 
 RailWatch::~RailWatch() { Stop(); }
@@ -107,11 +109,6 @@ void RailWatch::SetLink(const std::string& name, bool up) {
     nic.doubt_since = 0;
   }
   sockets_.SetLink(name, up);
-}
-
-void RailWatch::Suspect(const std::string& nic) {
-  prober_.Suspect(nic, given_up_, seams_.executor->Now());
-  Hurry();
 }
 
 void RailWatch::OnBatch(const std::string& name, const std::vector<health::Datagram>& batch) {

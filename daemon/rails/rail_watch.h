@@ -64,12 +64,30 @@ class RailWatch {
   // The daemon of `node` said something, directly and now.
   void Heard(const std::string& node) { prober_.Heard(node, seams_.executor->Now()); }
   void SetJobPeers(JobPeers peers);
+  // One more NIC of this node, without a cable; and one that is none of its any more.
+  void Add(health::NicIdentity identity) {
+    Know(std::move(identity));
+    targets_changed_ = true;
+    Hurry();
+  }
+  void Remove(const std::string& nic) {
+    std::erase(order_, nic);
+    // Its pairs go first: nothing is sent from a socket that is not there.
+    UpdateTargets();
+    nics_.erase(nic);
+    verdicts_.erase(nic);
+    sockets_.Remove(nic);
+    Hurry();
+  }
   // This node's NIC as its own kernel shows it.
   void SetLink(const std::string& nic, bool up);
   // This node's NIC has got another address.
   void SetAddress(const std::string& nic, const std::string& address) { sockets_.SetAddress(nic, address); }
   // Somebody complained about this node's NIC.
-  void Suspect(const std::string& nic);
+  void Suspect(const std::string& nic) {
+    prober_.Suspect(nic, given_up_, seams_.executor->Now());
+    Hurry();
+  }
 
   // Silence somewhere is being explained: what this node hears is waited for.
   bool InDoubt() const { return in_doubt_; }
@@ -104,6 +122,7 @@ class RailWatch {
     Nanos doubt_since = 0;
   };
 
+  void Know(health::NicIdentity identity);
   void Tick();
   // So that the next tick is not later than kRailProbeTick from now.
   void Hurry();

@@ -335,5 +335,26 @@ TEST_F(RailWatchTest, ARailThatCannotBeProbedSaysWhy) {
   EXPECT_EQ(watch.Report().nics.at("rail0").trouble, "") << "there is nothing to probe";
 }
 
+TEST_F(RailWatchTest, ANicThatGoesIsNotProbedAndOneThatComesIs) {
+  Make(2, 2);
+  core_.Advance(2000 * kMs);
+  ASSERT_EQ(nodes_[0]->watch->Pairs().size(), 2U);
+  nodes_[0]->watch->Remove("rail1");
+  EXPECT_EQ(nodes_[0]->watch->Pairs().size(), 1U) << "at once";
+  EXPECT_FALSE(nodes_[0]->watch->Report().nics.contains("rail1"));
+  EXPECT_FALSE(net_.IsOpen({Address(0, 1), 7460}));
+  nodes_[0]->watch->Suspect("rail1");
+  nodes_[0]->watch->SetLink("rail1", true);
+  core_.Advance(2000 * kMs);
+  nodes_[0]->watch->Add({.name = "rail1", .interface = "eth1", .address = Address(0, 1)});
+  nodes_[0]->watch->SetLink("rail1", true);
+  core_.Advance(2000 * kMs);
+  EXPECT_TRUE(net_.IsOpen({Address(0, 1), 7460}));
+  const auto pairs = nodes_[0]->watch->Pairs();
+  ASSERT_EQ(pairs.size(), 2U);
+  EXPECT_EQ(pairs[1].key.own.nic, "rail1");
+  EXPECT_GT(pairs[1].measures.answered, 0U);
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

@@ -40,28 +40,56 @@ std::string DescribePeers(const std::vector<PeerSpec>& before, const std::vector
   return parts.empty() ? "" : absl::StrCat("peers: ", absl::StrJoin(parts, ", "));
 }
 
-// The NIC that both are about; lines of a file may move without a change.
-bool SameNic(const NicSpec& a, const NicSpec& b) {
-  return a.name == b.name && a.interface == b.interface && a.address == b.address && a.port_guid == b.port_guid &&
-         a.cable_node == b.cable_node && a.cable_nic == b.cable_nic;
+std::string DescribeNics(const std::vector<std::string>& added, const std::vector<std::string>& removed,
+                         const std::vector<std::string>& changed) {
+  std::vector<std::string> parts;
+  if (!added.empty()) parts.push_back(absl::StrCat("new ", Names(added)));
+  if (!removed.empty()) parts.push_back(absl::StrCat("without ", Names(removed)));
+  if (!changed.empty()) parts.push_back(absl::StrCat("another interface or address for ", Names(changed)));
+  return parts.empty() ? "" : absl::StrCat("nics: ", absl::StrJoin(parts, ", "));
 }
 
-void ChangeNics(const std::vector<NicSpec>& next, ConfigChange* change) {
-  std::vector<NicSpec>& nics = change->config.nics;
-  std::vector<std::string> rates, others;
-  for (NicSpec& nic : nics) {
-    const auto found = std::find_if(next.begin(), next.end(), [&](const NicSpec& one) { return one.name == nic.name; });
-    if (found == next.end() || !SameNic(*found, nic)) {
-      others.push_back(nic.name);
-    } else if (nic.rate_bits_per_s != found->rate_bits_per_s) {
-      nic.rate_bits_per_s = found->rate_bits_per_s;
+const NicSpec* Find(const std::vector<NicSpec>& nics, const std::string& name) {
+  const auto found = std::find_if(nics.begin(), nics.end(), [&](const NicSpec& one) { return one.name == name; });
+  return found == nics.end() ? nullptr : &*found;
+}
+
+// Which ends of cables belong together is looked at once.
+bool HasCable(const NicSpec* nic) { return nic != nullptr && !nic->cable_node.empty(); }
+
+void ChangeNics(const Config& in_force, const Config& next, ConfigChange* change) {
+  std::vector<std::string> added, removed, changed, rates, waiting;
+  std::vector<NicSpec> nics;
+  for (const NicSpec& nic : next.nics) {
+    const NicSpec* const old = Find(in_force.nics, nic.name);
+    const bool same = old != nullptr && SameNic(*old, nic);
+    if (!same && (HasCable(&nic) || HasCable(old))) {
+      waiting.push_back(nic.name);
+      if (old != nullptr) nics.push_back(*old);
+      continue;
+    }
+    nics.push_back(nic);
+    if (old == nullptr)
+      added.push_back(nic.name);
+    else if (!same)
+      changed.push_back(nic.name);
+    else if (old->rate_bits_per_s != nic.rate_bits_per_s)
       rates.push_back(nic.name);
+  }
+  for (const NicSpec& nic : in_force.nics) {
+    if (Find(next.nics, nic.name) != nullptr) continue;
+    if (HasCable(&nic)) {
+      waiting.push_back(nic.name);
+      nics.push_back(nic);
+    } else {
+      removed.push_back(nic.name);
     }
   }
-  for (const NicSpec& nic : next)
-    if (std::none_of(nics.begin(), nics.end(), [&](const NicSpec& one) { return one.name == nic.name; })) others.push_back(nic.name);
+  change->config.nics = std::move(nics);
+  change->config.nics_by_default = next.nics_by_default;
   if (!rates.empty()) change->applied.push_back(absl::StrCat("rates of NICs: ", Names(rates)));
-  if (!others.empty()) change->needs_restart.push_back(absl::StrCat("nics: ", Names(others)));
+  if (const std::string text = DescribeNics(added, removed, changed); !text.empty()) change->applied.push_back(text);
+  if (!waiting.empty()) change->needs_restart.push_back(absl::StrCat("nics with cables: ", Names(waiting)));
 }
 
 auto Key(const GrantSpec& grant) {
@@ -91,6 +119,13 @@ std::vector<PeerSpec> KeepStore(const Config& in_force, std::vector<PeerSpec> ne
 
 }  // namespace
 
+bool SameNic(const NicSpec& a, const NicSpec& b) {
+  // One that is named by its network has what address it has now.
+  const bool same_address = a.network.has_value() ? a.network == b.network : !b.network.has_value() && a.address == b.address;
+  return a.name == b.name && a.interface == b.interface && same_address && a.port_guid == b.port_guid && a.cable_node == b.cable_node &&
+         a.cable_nic == b.cable_nic;
+}
+
 ConfigChange Change(const Config& in_force, const Config& next) {
   ConfigChange change;
   change.config = in_force;
@@ -107,7 +142,7 @@ ConfigChange Change(const Config& in_force, const Config& next) {
   waits(in_force.insecure != next.insecure, "insecure");
   waits(in_force.nice != next.nice, "nice");
   waits(in_force.realtime_priority != next.realtime_priority, "realtime_priority");
-  ChangeNics(next.nics, &change);
+  ChangeNics(in_force, next, &change);
 
   // Peers of a daemon that cannot prove who they are would be called in the clear.
   const bool may_have_peers = in_force.tls.has_value() || in_force.insecure;

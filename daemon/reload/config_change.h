@@ -17,8 +17,11 @@ struct ConfigChange {
   std::vector<std::string> needs_restart;
 };
 
-// Peers, grants, drills, attach, limits, the log level and NICs' rates are taken; everything else waits. Certificates are not a matter of
-// this: whoever speaks follows their files.
+// Both are about one NIC in one place: what they say besides may differ without making another NIC of it.
+bool SameNic(const NicSpec& a, const NicSpec& b);
+
+// Peers, NICs without a cable, grants, drills, attach, limits and the log level are taken; everything else waits. Certificates are not a
+// matter of this: whoever speaks follows their files.
 ConfigChange Change(const Config& in_force, const Config& next);
 
 }  // namespace r2cc::daemon

@@ -41,6 +41,7 @@ TEST(ConfigChange, WhatARunningDaemonTakes) {
   EXPECT_THAT(change.applied, ElementsAre("rates of NICs: rail1", "peers: new n3, another address for n2", "grants", "drills: allowed",
                                           "log_level: debug", "attach: whose jobs may, from now on", "limits"));
   EXPECT_THAT(change.needs_restart, IsEmpty());
+  ASSERT_EQ(change.config.nics.size(), 2u);
   EXPECT_EQ(change.config.nics[1].rate_bits_per_s, 6u);
   EXPECT_EQ(change.config.peers.size(), 3u);
   EXPECT_EQ(change.config.log_level, LogLevel::kDebug);
@@ -57,7 +58,7 @@ TEST(ConfigChange, WhatWaitsIsNamedAndNotInForce) {
       {"realtime_priority: 0", "realtime_priority"},
       {"listen: '127.0.0.1:9'", "listen"},
       {"tls { directory: '/t' }", "tls: the names of the files; what is in them is followed without"},
-      {"nics { name: 'rail2' interface: 'eth2' }", "nics: rail2"},
+      {"nics { name: 'rail2' interface: 'eth2' cable_to: 'n1/rail2' }", "nics with cables: rail2"},
   };
   for (const auto& [more, told] : cases) {
     const ConfigChange change = Change(Parse(kBase), Parse(std::string(kBase) + more));
@@ -66,7 +67,43 @@ TEST(ConfigChange, WhatWaitsIsNamedAndNotInForce) {
     EXPECT_THAT(Change(change.config, Parse(std::string(kBase) + more)).needs_restart, ElementsAre(told)) << "it is told until it is so";
   }
   EXPECT_THAT(Change(Parse(kBase), Parse(Replaced(kBase, "\"n0\"", "\"n9\""))).needs_restart, ElementsAre("node"));
-  EXPECT_THAT(Change(Parse(kBase), Parse(Replaced(kBase, "eth1", "eth7"))).needs_restart, ElementsAre("nics: rail1"));
+}
+
+TEST(ConfigChange, ANicThatIsNamedByItsNetworkMayHaveAnotherAddressThere) {
+  Config before = Parse(kBase), after = before;
+  before.nics[0].address = "10.1.0.7";
+  after.nics[0].address = "10.1.0.8";
+  EXPECT_THAT(Change(before, after).applied, ElementsAre("nics: another interface or address for rail0"));
+  before.nics[0].network = after.nics[0].network = *Network::Parse("10.1.0.0/16");
+  const ConfigChange change = Change(before, after);
+  EXPECT_THAT(change.needs_restart, IsEmpty());
+  EXPECT_THAT(change.applied, IsEmpty());
+  EXPECT_EQ(change.config.nics[0].address, "10.1.0.8");
+  after.nics[0].network = *Network::Parse("10.1.0.0/24");
+  EXPECT_THAT(Change(before, after).applied, ElementsAre("nics: another interface or address for rail0"));
+}
+
+TEST(ConfigChange, NicsComeAndGo) {
+  std::string next = Replaced(kBase, "nics { name: \"rail0\" interface: \"eth0\" }", "nics { name: \"rail2\" interface: \"eth2\" }");
+  next = Replaced(next, "interface: \"eth1\"", "interface: \"eth7\"");
+  const ConfigChange change = Change(Parse(kBase), Parse(next));
+  EXPECT_THAT(change.applied, ElementsAre("nics: new rail2, without rail0, another interface or address for rail1"));
+  EXPECT_THAT(change.needs_restart, IsEmpty());
+  ASSERT_EQ(change.config.nics.size(), 2u);
+  EXPECT_EQ(change.config.nics[0].name, "rail2");
+  EXPECT_EQ(change.config.nics[1].interface, "eth7");
+  EXPECT_THAT(Change(change.config, Parse(next)).applied, IsEmpty());
+}
+
+TEST(ConfigChange, CablesWaitAndTheirNicsStay) {
+  const std::string cabled = Replaced(kBase, "interface: \"eth0\"", "interface: \"eth0\" cable_to: \"n1/rail0\"");
+  ConfigChange change = Change(Parse(cabled), Parse(Replaced(kBase, "nics { name: \"rail0\" interface: \"eth0\" }", "")));
+  EXPECT_THAT(change.needs_restart, ElementsAre("nics with cables: rail0"));
+  EXPECT_THAT(change.applied, IsEmpty());
+  EXPECT_EQ(change.config.nics.size(), 2u);
+  change = Change(Parse(kBase), Parse(cabled));
+  EXPECT_THAT(change.needs_restart, ElementsAre("nics with cables: rail0"));
+  EXPECT_EQ(change.config.nics[0].cable_node, "");
 }
 
 TEST(ConfigChange, TheStoreStaysWhereItIs) {

@@ -29,14 +29,19 @@ std::string HostName() {
   return name;
 }
 
-// This machine's, and those of NICs in force that it has lost.
+// This machine's, and those of NICs in force that it has lost: with their interfaces, or an address that is being changed.
 Addresses::Map AddressesBeside(const Config* in_force) {
   Addresses::Map addresses = OsAddresses().ByInterface();
   if (in_force == nullptr) return addresses;
   for (const NicSpec& nic : in_force->nics) {
-    if (nic.interface.empty() || addresses.contains(nic.interface)) continue;
-    std::vector<std::string>& of = addresses[nic.interface];
-    if (!nic.address.empty()) of.push_back(nic.address);
+    if (nic.interface.empty() || nic.address.empty()) {
+      if (!nic.interface.empty()) addresses[nic.interface];
+      continue;
+    }
+    const auto [found, lost] = addresses.try_emplace(nic.interface);
+    const auto fits = [&](const std::string& one) { return nic.network.has_value() && nic.network->Contains(one); };
+    if (lost || (nic.network.has_value() && std::none_of(found->second.begin(), found->second.end(), fits)))
+      found->second.push_back(nic.address);
   }
   return addresses;
 }

@@ -47,6 +47,9 @@ class FabricProbe {
   // What the sysfs probe read of one of this node's NICs, each time: that subscribes through it if it is an InfiniBand port.
   void OnFacts(const std::string& nic, const PortFacts& facts);
 
+  // It is none of this node's any more.
+  void Remove(const std::string& nic) { ports_.erase(nic); }
+
   // Reports that came, those that were told together with another one, and MADs that were not the subnet administrator's.
   uint64_t reports() const { return reports_; }
   uint64_t coalesced() const { return coalesced_; }

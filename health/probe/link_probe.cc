@@ -1,6 +1,5 @@
 #include "health/probe/link_probe.h"
 
-#include <set>
 #include <utility>
 
 namespace r2cc::health {
@@ -8,12 +7,36 @@ namespace r2cc::health {
 LinkProbe::LinkProbe(std::string node, const std::vector<NicIdentity>& nics, LinkWatch* watch, Executor* executor, EvidenceSink sink,
                      FactSink on_fact)
     : node_(std::move(node)), watch_(watch), executor_(executor), sink_(std::move(sink)), on_fact_(std::move(on_fact)) {
-  for (const NicIdentity& nic : nics) {
-    if (!nic.interface.empty())
-      nics_of_interface_.emplace(nic.interface, nic.name);
-    else if (nic.port_guid == 0)
-      addresses_.push_back(nic.name);
+  for (const NicIdentity& nic : nics) Know(nic);
+}
+
+bool LinkProbe::Know(const NicIdentity& nic) {
+  if (!nic.interface.empty())
+    nics_of_interface_.emplace(nic.interface, nic.name);
+  else if (nic.port_guid == 0)
+    addresses_.push_back(nic.name);
+  return !nic.interface.empty();
+}
+
+void LinkProbe::Add(const NicIdentity& nic) {
+  if (!Know(nic)) {
+    if (nic.port_guid == 0) Report(nic.name, true, true, "");
+    return;
   }
+  const auto known = interfaces_.find(nic.interface);
+  if (known == interfaces_.end()) return OnLink(nic.name, false, false, "no interface " + nic.interface);
+  OnFact(nic.name, known->second);
+  OnLink(nic.name, known->second.up, true, "link down");
+}
+
+void LinkProbe::Remove(const std::string& nic) {
+  std::erase_if(nics_of_interface_, [&](const auto& entry) { return entry.second == nic; });
+  std::erase(addresses_, nic);
+  const auto link = links_.find(nic);
+  if (link == links_.end()) return;
+  executor_->Cancel(link->second.settling);
+  executor_->Cancel(link->second.telling);
+  links_.erase(link);
 }
 
 LinkProbe::~LinkProbe() {
@@ -31,13 +54,12 @@ absl::Status LinkProbe::Start() {
 void LinkProbe::Refresh() { watch_->Refresh(); }
 
 void LinkProbe::OnFacts(const std::vector<LinkFact>& facts, bool complete) {
-  std::set<std::string> present;
+  if (complete) interfaces_.clear();
   for (const LinkFact& fact : facts) {
-    if (fact.present) {
-      present.insert(fact.interface);
-    } else {
-      present.erase(fact.interface);
-    }
+    if (fact.present)
+      interfaces_[fact.interface] = fact;
+    else
+      interfaces_.erase(fact.interface);
     const auto [begin, end] = nics_of_interface_.equal_range(fact.interface);
     for (auto nic = begin; nic != end; ++nic) {
       OnFact(nic->second, fact);
@@ -46,7 +68,7 @@ void LinkProbe::OnFacts(const std::vector<LinkFact>& facts, bool complete) {
   }
   if (!complete) return;
   for (const auto& [interface, nic] : nics_of_interface_)
-    if (!present.contains(interface)) OnLink(nic, false, false, "no interface " + interface);
+    if (!interfaces_.contains(interface)) OnLink(nic, false, false, "no interface " + interface);
 }
 
 // A port that flaps repeats itself thousands of times a second.

@@ -40,6 +40,11 @@ class LinkProbe {
   // Evidence about every NIC is in the sink when it returns OK.
   absl::Status Start();
 
+  // One more NIC, after Start(): evidence about it is in the sink when this returns.
+  void Add(const NicIdentity& nic);
+  // Nothing is told of it any more.
+  void Remove(const std::string& nic);
+
   // Looks at the links again: what the daemon does when somebody complains about a NIC.
   void Refresh();
 
@@ -55,6 +60,8 @@ class LinkProbe {
     TimerId telling = 0;
     LinkFact fact;  // as told
   };
+  // True: it has an interface.
+  bool Know(const NicIdentity& nic);
   void OnFact(const std::string& nic, const LinkFact& fact);
   // `present`: there is such an interface.
   void OnLink(const std::string& nic, bool up, bool present, const std::string& detail);
@@ -70,7 +77,8 @@ class LinkProbe {
   Executor* const executor_;
   const EvidenceSink sink_;
   const FactSink on_fact_;
-  std::map<std::string, Link> links_;  // by NIC
+  std::map<std::string, Link> links_;           // by NIC
+  std::map<std::string, LinkFact> interfaces_;  // all that there are
   uint64_t bounces_ = 0;
 };
 

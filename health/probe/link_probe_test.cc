@@ -154,5 +154,33 @@ TEST_F(LinkProbeTest, AnErrorOfTheKernelIsGivenOn) {
   EXPECT_EQ(probe_.Start(), absl::UnavailableError("no netlink"));
 }
 
+TEST_F(LinkProbeTest, NicsComeAndGo) {
+  watch_.Set("eth0", true);
+  watch_.Set("eth1", true);
+  watch_.Set("eth2", true, "02:00:00:00:00:03");
+  watch_.Set("eth3", true);
+  watch_.Remove("eth3");
+  ASSERT_TRUE(probe_.Start().ok());
+  Heard();
+  facts_.clear();
+  probe_.Add({.name = "r2", .interface = "eth2"});
+  probe_.Add({.name = "r3", .interface = "eth3"});
+  probe_.Add({.name = "b", .address = "127.0.0.3"});
+  probe_.Add({.name = "ib0", .port_guid = 7});
+  EXPECT_THAT(Heard(), ElementsAre("r2 up", "r3 down: no interface eth3", "b up")) << "at once";
+  ASSERT_EQ(facts_.size(), 1u);
+  EXPECT_EQ(facts_[0].mac, "02:00:00:00:00:03");
+  watch_.Set("eth2", false);
+  EXPECT_THAT(Heard(), ElementsAre("r2 down: link down"));
+  // It comes up, and is gone before that counts.
+  watch_.Set("eth2", true);
+  probe_.Remove("r2");
+  executor_.Advance(kNanosPerSecond);
+  watch_.Set("eth2", false);
+  EXPECT_THAT(Heard(), IsEmpty());
+  probe_.Add({.name = "r2", .interface = "eth2"});
+  EXPECT_THAT(Heard(), ElementsAre("r2 down: link down"));
+}
+
 }  // namespace
 }  // namespace r2cc::health

@@ -46,6 +46,14 @@ RdmaProbe::~RdmaProbe() {
   }
 }
 
+void RdmaProbe::Remove(const std::string& name) {
+  const auto nic = nics_.find(name);
+  if (nic == nics_.end()) return;
+  executor_->Cancel(nic->second.settling);
+  executor_->Cancel(nic->second.telling);
+  nics_.erase(nic);
+}
+
 void RdmaProbe::Start() {
   if (watch_ == nullptr) return;
   watch_->Start({[this](const std::string& device, uint8_t port, AsyncKind kind) { OnEvent(device, port, kind); },

@@ -41,6 +41,10 @@ class RdmaProbe {
 
   void Start();
 
+  // One more NIC, of which OnFacts() tells; and one that is none of this node's any more.
+  void Add(const NicIdentity& nic) { nics_[nic.name].interface = nic.interface; }
+  void Remove(const std::string& nic);
+
   // What the sysfs probe read of one of this node's NICs, each time: by it the NIC's port is found.
   void OnFacts(const std::string& nic, const PortFacts& facts);
 

@@ -139,6 +139,20 @@ TEST_F(RdmaProbeTest, EachNicHearsOfItsOwnPort) {
                                   "r1 rdma-event 1 (RDMA port mlx5_0/2: device has died)", "look at r1"));
 }
 
+TEST_F(RdmaProbeTest, NicsComeAndGo) {
+  Start();
+  watch_.Port("rxe0", "eth0", true);
+  EXPECT_THAT(Told(), ElementsAre("r0 rdma-up"));
+  watch_.Port("rxe0", "eth0", false);
+  probe_->Remove("r0");
+  Pass(kRdmaSettle);
+  EXPECT_THAT(Told(), IsEmpty());
+  probe_->Add({.name = "r0", .interface = "eth0"});
+  Facts("r0", 3);
+  watch_.Port("rxe0", "eth0", true);
+  EXPECT_THAT(Told(), ElementsAre("r0 rdma-up"));
+}
+
 TEST_F(RdmaProbeTest, ADeviceThatComesBackByAnotherNameIsTheNics) {
   Start();
   watch_.Port("rxe0", "eth0", true);

@@ -54,12 +54,24 @@ void PortJudge::Forget() {
 
 SysfsProbe::SysfsProbe(std::string node, const std::vector<NicIdentity>& nics, const Sysfs* sysfs, Executor* executor, EvidenceSink sink,
                        FactSink on_fact, Nanos interval)
-    : node_(std::move(node)), executor_(executor), sink_(std::move(sink)), on_fact_(std::move(on_fact)), interval_(interval) {
-  for (const NicIdentity& nic : nics) {
-    const bool by_guid = nic.interface.empty() && nic.port_guid != 0;
-    if (!nic.interface.empty() || by_guid)
-      ports_.emplace(nic.name, Port{nic.interface, nic.port_guid, 0, {node_, nic.name, by_guid}, KeptSysfs(sysfs)});
-  }
+    : node_(std::move(node)),
+      sysfs_(sysfs),
+      executor_(executor),
+      sink_(std::move(sink)),
+      on_fact_(std::move(on_fact)),
+      interval_(interval) {
+  for (const NicIdentity& nic : nics) Know(nic);
+}
+
+SysfsProbe::Port* SysfsProbe::Know(const NicIdentity& nic) {
+  const bool by_guid = nic.interface.empty() && nic.port_guid != 0;
+  if (nic.interface.empty() && !by_guid) return nullptr;
+  return &ports_.emplace(nic.name, Port{nic.interface, nic.port_guid, 0, {node_, nic.name, by_guid}, KeptSysfs(sysfs_)}).first->second;
+}
+
+void SysfsProbe::Add(const NicIdentity& nic) {
+  Port* const port = Know(nic);
+  if (port != nullptr && timer_ != 0) SamplePort(nic.name, port);
 }
 
 SysfsProbe::~SysfsProbe() { executor_->Cancel(timer_); }

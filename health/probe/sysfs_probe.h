@@ -66,6 +66,10 @@ class SysfsProbe {
   // Takes one of this NIC now: something has happened to it.
   void Look(const std::string& nic);
 
+  // One more NIC: it is sampled now, if the others are, and with them.
+  void Add(const NicIdentity& nic);
+  void Remove(const std::string& nic) { ports_.erase(nic); }
+
   // What the link watch knows of a NIC's interface, at each change of it: it came, went, or has another index. If /sys shows another index
   // it is not the same interface, and its samples are not used.
   void SetIfindex(const std::string& nic, int ifindex);
@@ -78,10 +82,13 @@ class SysfsProbe {
     PortJudge judge;
     KeptSysfs files;
   };
+  // Null: it has no port.
+  Port* Know(const NicIdentity& nic);
   void Sample();
   void SamplePort(const std::string& nic, Port* port);
 
   const std::string node_;
+  const Sysfs* const sysfs_;
   std::map<std::string, Port> ports_;  // by NIC
   Executor* const executor_;
   const EvidenceSink sink_;

@@ -179,5 +179,23 @@ TEST(SysfsProbe, NothingIsSampledAfterItsEnd) {
   EXPECT_FALSE(executor.NextDue().has_value());
 }
 
+TEST_F(SysfsProbeTest, NicsComeAndGo) {
+  sysfs_.Set("class/net/eth1/ifindex", "5");
+  sysfs_.Set("class/net/eth1/speed", "2000");
+  probe_.Add({.name = "r1", .interface = "eth1"});
+  EXPECT_THAT(Heard(), IsEmpty()) << "nothing is sampled yet";
+  probe_.Remove("r1");
+  probe_.Start();
+  Heard();
+  probe_.Add({.name = "r1", .interface = "eth1"});
+  probe_.Add({.name = "b", .address = "127.0.0.3"});
+  EXPECT_THAT(Heard(), ElementsAre("n0/r1 rate 2000000000"));
+  executor_.Advance(kSysfsProbeInterval);
+  EXPECT_THAT(Heard(), ElementsAre("n0/r0 rate 1000000000", "n0/r0 errors 0", "n0/r1 rate 2000000000"));
+  probe_.Remove("r0");
+  executor_.Advance(kSysfsProbeInterval);
+  EXPECT_THAT(Heard(), ElementsAre("n0/r1 rate 2000000000"));
+}
+
 }  // namespace
 }  // namespace r2cc::health

@@ -44,13 +44,33 @@ NodeHealth::NodeHealth(std::string node, std::vector<NicIdentity> nics, const No
   for (const auto& [name, setting] : settings) {
     const auto nic = nics_.find(name);
     if (nic == nics_.end()) continue;
-    nic->second.weight_permille = std::min(setting.weight_permille, kFullWeightPermille);
-    nic->second.drained_jobs = setting.drained_jobs;
-    if (setting.drained) nic->second.machine.Handle(NicEvent::kDrain, now);
-    if (!setting.drill_failed) continue;
-    nic->second.machine.Handle(NicEvent::kDrillFail, now);
-    nic->second.machine.EndDrillAt(std::clamp(setting.drill_until, now + 1, now + kDrillMax));
+    Restore(&nic->second, setting, now);
   }
+  UpdateSnapshot();
+}
+
+void NodeHealth::Restore(Nic* nic, const OperatorSetting& setting, Nanos now) {
+  nic->weight_permille = std::min(setting.weight_permille, kFullWeightPermille);
+  nic->drained_jobs = setting.drained_jobs;
+  if (setting.drained) nic->machine.Handle(NicEvent::kDrain, now);
+  if (!setting.drill_failed) return;
+  nic->machine.Handle(NicEvent::kDrillFail, now);
+  nic->machine.EndDrillAt(std::clamp(setting.drill_until, now + 1, now + kDrillMax));
+}
+
+void NodeHealth::Add(const NicIdentity& identity, const OperatorSetting& setting, bool cabled, Nanos now) {
+  now_ = std::max(now_, now);
+  const auto [nic, fresh] =
+      nics_.emplace(identity.name, Nic{.identity = identity, .machine = NicMachine(policy_.nic, now_), .cabled = cabled});
+  R2CC_CHECK(fresh);
+  order_.push_back(identity.name);
+  Restore(&nic->second, setting, now_);
+  UpdateSnapshot();
+}
+
+void NodeHealth::Remove(const std::string& nic) {
+  if (nics_.erase(nic) == 0) return;
+  std::erase(order_, nic);
   UpdateSnapshot();
 }
 

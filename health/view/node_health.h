@@ -62,6 +62,11 @@ class NodeHealth {
   // Where a NIC is from now on; it may have got another address. No effect if there is no such NIC.
   void SetAddress(const std::string& nic, const std::string& address);
 
+  // One more NIC, with the operator's words about it. REQUIRES: there is none of its name. `cabled`: as above.
+  void Add(const NicIdentity& identity, const OperatorSetting& setting, bool cabled, Nanos now);
+  // It is none of this node's any more. No effect if there is no such NIC.
+  void Remove(const std::string& nic);
+
   // What was learnt of a NIC's identity; what is empty was not learnt. No effect if there is no such NIC.
   void Learn(const std::string& nic, const std::string& mac, const std::string& pci, uint64_t port_guid = 0);
 
@@ -105,6 +110,7 @@ class NodeHealth {
     std::set<NicKey> suspected_by;               // the other ends of the links that jobs gave up; an empty key: not known
   };
 
+  void Restore(Nic* nic, const OperatorSetting& setting, Nanos now);
   void JudgeDrill(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeLinkDown(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);

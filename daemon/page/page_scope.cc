@@ -1,4 +1,4 @@
-#include "daemon/page_scope.h"
+#include "daemon/page/page_scope.h"
 
 #include <utility>
 #include <vector>

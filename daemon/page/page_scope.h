@@ -1,6 +1,6 @@
 // Of which nodes the page speaks where it cannot speak of all. Pure.
-#ifndef R2CC_DAEMON_PAGE_SCOPE_H_
-#define R2CC_DAEMON_PAGE_SCOPE_H_
+#ifndef R2CC_DAEMON_PAGE_PAGE_SCOPE_H_
+#define R2CC_DAEMON_PAGE_PAGE_SCOPE_H_
 
 #include <cstddef>
 #include <set>
@@ -33,4 +33,4 @@ PageScope ChooseScope(const health::ClusterView& view, const std::string& own_no
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_PAGE_SCOPE_H_
+#endif  // R2CC_DAEMON_PAGE_PAGE_SCOPE_H_
