@@ -102,6 +102,7 @@ void SendPeer::Post(FlowId flow, const Buffer& from, uint64_t bytes) {
 }
 
 bool SendPeer::SendNow(FlowId flow, const Buffer& from, uint64_t bytes) {
+  // Workers move it, by sockets of their own.
   if (has_workers() && bytes > WorkloadClassifier::kSmallBytesMost) return false;
   const LinkId home = session_.home(flow);
   SendLink* const link = links_.at(home);

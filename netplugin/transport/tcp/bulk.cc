@@ -181,6 +181,10 @@ std::span<std::byte> BulkReceiver::Next() {
   return std::span(scratch_).subspan(at, std::min(left, scratch_.size() - at));
 }
 
+void BulkReceiver::Count(size_t payload, uint64_t* received_bytes) const {
+  if (current_.type == BulkType::kChunk) *received_bytes += payload;
+}
+
 bool BulkReceiver::Consume(const Sink& sink, uint64_t* received_bytes) {
   for (;;) {
     if (in_chunk_ && payload_done_ < current_.chunk.bytes) {
@@ -190,7 +194,7 @@ bool BulkReceiver::Consume(const Sink& sink, uint64_t* received_bytes) {
       std::memcpy(to.data(), ahead() + ahead_begin_, bytes);
       ahead_begin_ += bytes;
       payload_done_ += static_cast<uint32_t>(bytes);
-      *received_bytes += bytes;
+      Count(bytes, received_bytes);
       continue;
     }
     if (in_chunk_ && !EndChunk(sink)) return false;
@@ -269,7 +273,7 @@ BulkReceiver::Result BulkReceiver::Take(const Sink& sink, uint64_t* received_byt
   const size_t payload = std::min(got, fetched_.payload_room);
   payload_done_ += static_cast<uint32_t>(payload);
   ahead_end_ += got - payload;
-  *received_bytes += payload;
+  Count(payload, received_bytes);
   if (!Consume(sink, received_bytes)) return Result::kGarbled;
   // A short read has emptied the socket.
   return got < fetched_.wanted ? Result::kEmpty : Result::kMore;

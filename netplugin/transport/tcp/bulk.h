@@ -106,7 +106,7 @@ class BulkReceiver {
     // back at once; while something is left the socket is readable.
     kPeek,
   };
-  // Reads what has arrived, one turn's worth.
+  // Reads what has arrived, one turn's worth. `*received_bytes` gains the payload of chunks.
   Result Read(const Sink& sink, Look look, uint64_t* received_bytes) {
     return Fetch(look) ? ReadOn(sink, look, received_bytes) : Result::kEmpty;
   }
@@ -126,6 +126,8 @@ class BulkReceiver {
  private:
   bool StartChunk(const Sink& sink);
   bool EndChunk(const Sink& sink);
+  // Of the current chunk; a data check is none of the job's bytes, as its sender counts them.
+  void Count(size_t payload, uint64_t* received_bytes) const;
   // Uses up what was read ahead. False if it breaks the protocol.
   bool Consume(const Sink& sink, uint64_t* received_bytes);
   // A call, and what came of it: takes what it reads, or leaves it.
