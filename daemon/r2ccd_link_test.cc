@@ -193,7 +193,8 @@ TEST_F(R2ccdLinkTest, ARailThatIsNamedByItsNetworkFollowsItsAddressAndAReloadFin
   ASSERT_NE(text.find(by_interface), std::string::npos) << text;
   std::ofstream(ConfigFile(0)) << text.replace(text.find(by_interface), by_interface.size(), "address: \"10.77.1.0/24\"");
   StartDaemon(0);
-  const auto nic = [&] { return Status(0).nodes(0).nics(0); };
+  // NICs that are named by a pattern come after those named one by one.
+  const auto nic = [&] { return Status(0).nodes(0).nics(1); };
   ASSERT_TRUE(WaitUntil([&] { return nic().address() == "10.77.1.1"; })) << nic().DebugString();
   const auto reload = [&] {
     grpc::ClientContext context;

@@ -20,6 +20,9 @@ COLLNET, RING = "collnet", "ring"
 _DEBUG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET,GRAPH", "R2CC_LOG": "info"}
 ENVIRONMENT = {COLLNET: _DEBUG | {"NCCL_COLLNET_ENABLE": "1", "R2CC_COLLNET_MIN_BYTES": "1"}, RING: {"NCCL_COLLNET_ENABLE": "0"}}
 CHECK_S = 60.0
+STARTS, QUICK_STARTS, START_BYTES = 60, 20, 4 * MIB
+# Of a start: more than R2CC waits for a lost peer. What takes longer hangs.
+START_S = 45.0
 
 
 def _begin(stage: Stage) -> dict[str, Job]:
@@ -78,3 +81,31 @@ def collnet(context: Context, case: str, daemons: bool = False) -> None:
     context.results.add(case, "NCCL's log", collnet_lines=len(lines), example=lines[0][-160:] if lines else "")
     for name, job in jobs.items():
       context.results.add(case, f"{name} exit", **stage.end_job(job))
+
+
+def starts(context: Context, case: str, daemons: bool = False) -> None:
+  """Communicators from nothing to their first sum; at every tenth a rail of some node is lost while it is set up. A hang is an error."""
+  context.end_bench()
+  setup = context.setup
+  count = QUICK_STARTS if setup.quick else STARTS
+  with Stage(setup, case, setup.nodes, setup.rate, daemons) as stage:
+    job = stage.begin_job(case, R2CC, environment=ENVIRONMENT[COLLNET])
+    job.wait_ready()
+    seconds, wrong = [], 0
+    for number in range(count):
+      rail = RailId(number // 10 % setup.nodes, number // 10 % setup.rails)
+      lost = number % 10 == 9
+      job.begin({"do": "start", "size_bytes": setup.size(START_BYTES)})
+      if lost:
+        stage.lab.cut(rail)
+      answers = job.finish(START_S)
+      if lost:
+        stage.lab.heal(rail)
+        job.stay(SETTLE_S, may_stand_still=True)
+      seconds.append(max(answer["seconds"] for answer in answers))
+      wrong += sum(answer["wrong"] for answer in answers)
+    lines = [line for rank in range(job.world) for line in job.logs(rank).splitlines() if "via COLLNET" in line]
+    context.results.add(case, "starts", nodes=setup.nodes, rails=setup.rails, rate=setup.rate or "none", daemon=daemons, starts=count,
+                        with_a_fault=count // 10, wrong=wrong, median_s=round(figures.percentile(seconds, 0.5) or 0.0, 3),
+                        worst_s=round(max(seconds), 3), collnet_lines=len(lines))
+    context.results.add(case, "exit", **stage.end_job(job))

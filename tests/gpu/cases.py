@@ -47,6 +47,8 @@ CASES = (
     Case("two-by-two", "2 nodes of 2 GPUs each, NVLink inside, with cuts", 90, 50, case_faults.two_by_two),
     Case("collnet", "the degraded AllReduce against rings: healthy, a rail of one node lost, half of them lost", 150, 60,
          case_collnet.collnet),
+    Case("collnet-starts", "communicators with CollNet, 60 of them, to the first sum; at every tenth a rail is lost meanwhile", 150, 60,
+         case_collnet.starts),
     Case("socket-cut", "NCCL Socket as control: one cut", 90, 90, case_faults.socket_control),
     Case("socket-silence", "NCCL Socket as control: one silenced rail", 90, 90, case_faults.socket_control),
     Case("training", "GPT of 124 M parameters, DDP on 4 nodes: undisturbed, three faults and a repair, paired control", 600, 240,

@@ -137,6 +137,18 @@ class Worker:
     self._device.sync()
     return (time.monotonic_ns() - begin_ns) / 1e9 / iterations
 
+  def do_start(self, size_bytes: int) -> dict[str, Any]:
+    """Another communicator of all ranks, from nothing to its first all_reduce, and its end."""
+    begin_ns = time.monotonic_ns()
+    group = dist.new_group()
+    work = collectives.Collective(self._device, "all_reduce", size_bytes, group=group)
+    work.fill(1)
+    work.run(1)
+    self._device.sync()
+    seconds, wrong = (time.monotonic_ns() - begin_ns) / 1e9, work.check(1)
+    dist.destroy_process_group(group)
+    return {"seconds": seconds, "wrong": wrong}
+
   def do_train(self, **command: Any) -> dict[str, Any]:
     return Trainer(self._device, self._orchestrator, **command).run()
 
