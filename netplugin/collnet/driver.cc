@@ -101,10 +101,11 @@ void Driver::FollowPlan() {
 
 void Driver::Do(Action action) {
   switch (action.kind) {
-    case Action::Kind::kBegin:
-      vectors_.at(action.operation).staging =
-          means_.staging->Take(static_cast<Slot>(action.operation % options_.group.slots), action.bytes);
+    case Action::Kind::kBegin: {
+      Open& open = vectors_.at(action.operation);
+      open.staging = means_.staging->Take(static_cast<Slot>(action.operation % options_.group.slots), action.bytes, open.vectors.result);
       return;
+    }
     case Action::Kind::kWeight: return Sends(action.flow)->SetWeight(action.weight);
     case Action::Kind::kOffer: return Sends(action.flow)->AddOwn(Request::Kind::kOffer, std::move(action.message));
     case Action::Kind::kExpect: return Receives(action.flow)->AddOwn(Request::Kind::kOffer, Bytes(action.bytes));
@@ -287,7 +288,10 @@ bool Driver::PollReductions(Nanos now) {
     adding_[i] = std::move(adding_.back());
     adding_.pop_back();
     moved = true;
-    executor_.ReduceDone(done.operation, done.block, now);
+    if (const std::string error = done.reduction->error(); !error.empty())
+      executor_.GiveUp(error);
+    else
+      executor_.ReduceDone(done.operation, done.block, now);
     CarryOut();
   }
   return moved;

@@ -29,6 +29,25 @@ struct Vector {
   std::vector<int64_t> contribution, result;
 };
 
+// Until it is broken: then reductions come to nothing.
+class BreakableReducer final : public Reducer {
+ public:
+  std::unique_ptr<Reduction> Begin(DataType type, RedOp op, const std::vector<net::Buffer>& sources, net::Buffer out,
+                                   size_t count) override {
+    if (broken) return std::make_unique<Nothing>();
+    return reducer_.Begin(type, op, sources, out, count);
+  }
+  bool broken = false;
+
+ private:
+  struct Nothing final : Reduction {
+    bool done() const override { return true; }
+    void Wait() override {}
+    std::string error() const override { return "the reducer is broken"; }
+  };
+  CallersReducer reducer_;
+};
+
 class GroupTest : public testing::Test {
  protected:
   struct Member {
@@ -106,7 +125,7 @@ class GroupTest : public testing::Test {
   Nanos now_ = kNanosPerSecond;
   bool poll_failed_ = true;
   FakeNetwork network_{1};
-  CallersReducer reducer_;
+  BreakableReducer reducer_;
   HostStaging staging_[8];
   std::vector<Member> members_;
 };
@@ -183,6 +202,17 @@ TEST_F(GroupTest, WhoWaitsForAStampOfAMemberThatHasLeftFails) {
   for (int operation = 0; operation < 20; ++operation) Call(1, 0);
   RunUntil([this] { return !members_[1].driver->error().empty(); });
   EXPECT_NE(members_[1].driver->error().find("has lost member 0"), std::string::npos) << members_[1].driver->error();
+}
+
+TEST_F(GroupTest, AReductionThatComesToNothingIsAnErrorOfAll) {
+  Make(3);
+  RunUntil([this] { return AllConnected(); });
+  reducer_.broken = true;
+  for (uint32_t member = 0; member < 3; ++member) Call(member, 1000);
+  RunUntil([this] { return AllFailed(); });
+  EXPECT_FALSE(AllDone());
+  const auto told = [](const Member& member) { return member.driver->error().find("the reducer is broken") != std::string::npos; };
+  EXPECT_TRUE(std::all_of(members_.begin(), members_.end(), told));
 }
 
 // As NCCL does not test any more after an error.

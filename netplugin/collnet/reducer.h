@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "netplugin/abi/nccl_types.h"
@@ -19,6 +20,8 @@ class Reducer {
     virtual ~Reduction() = default;
     // Nothing is read or written any more, and what was written is seen by the caller.
     virtual bool done() const = 0;
+    // Once it is done. One line: it came to nothing, and what is in `out` is of no meaning.
+    virtual std::string error() const { return ""; }
     // Until it is done.
     virtual void Wait() = 0;
   };

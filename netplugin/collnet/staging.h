@@ -15,15 +15,16 @@ namespace r2cc::collnet {
 class Staging {
  public:
   virtual ~Staging() = default;
-  // At least so many bytes for the slot's operation, with anything in them, until the slot's next call.
-  virtual net::Buffer Take(Slot slot, uint64_t bytes) = 0;
+  // At least so many bytes for the slot's operation, with anything in them, until the slot's next call. `result` is where the operation's
+  // comes to be: what is added up there is best near it.
+  virtual net::Buffer Take(Slot slot, uint64_t bytes, const net::Buffer& result) = 0;
 };
 
 // The process's own host memory, that no transport has to know. It keeps for each slot what the largest operation there has needed: NCCL
 // cuts an all_reduce into operations of one size.
 class HostStaging final : public Staging {
  public:
-  net::Buffer Take(Slot slot, uint64_t bytes) override {
+  net::Buffer Take(Slot slot, uint64_t bytes, const net::Buffer& /*result*/) override {
     std::vector<std::byte>& memory = of_slot_[slot];
     if (memory.size() < bytes) memory = std::vector<std::byte>(bytes);
     return memory.data();

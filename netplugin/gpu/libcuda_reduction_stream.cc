@@ -6,7 +6,8 @@ namespace r2cc::gpu {
 namespace {
 
 constexpr unsigned kThreads = 512;
-// NCCL's own kernels have as few: the GPU is the job's. They move more than eight 400 Gbit/s rails do (tests/gpu:reduction_check).
+// NCCL's own kernels have as few: the GPU is the job's. An H100 reads 740 GB/s of f32 with them and 450 of bf16, more than eight 400 Gbit/s
+// rails bring (tests/gpu:reduction_check).
 constexpr unsigned kBlocksMax = 32;
 static_assert(kReduceSourcesMax == ReductionStream::kSourcesMax);
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -10,8 +11,11 @@
 
 #include "base/core/fork_guard.h"
 #include "netplugin/collnet/driver.h"
+#include "netplugin/plugin/calls.h"
 #include "netplugin/plugin/guard.h"
 #include "netplugin/plugin/process.h"
+#include "netplugin/transport/collective/device_reducer.h"
+#include "netplugin/transport/collective/device_staging.h"
 #include "netplugin/transport/collective/engine_group.h"
 #include "netplugin/transport/collective/workers_reducer.h"
 
@@ -23,6 +27,8 @@ using collnet::Driver;
 
 // NCCL has 8 steps of each of some groups of channels under way: it asks for 64 at least.
 constexpr size_t kOperationsMax = 64;
+// NCCL has at most 8 steps of a buffer under way; more operations than that wait.
+constexpr collnet::Slot kSlots = 8;
 // Into so large pieces an operation is cut, whose sums travel while the next is added up. Those of NCCL are 2 MiB at most in a chain of
 // heads, and several are under way at a time: two pieces are enough to overlap. Not measured.
 constexpr uint64_t kPieceBytes = 1 << 20;
@@ -40,13 +46,18 @@ struct CollRequest {
   bool used = false;
 };
 
-// What NCCL holds as collComm. Its service thread makes and closes it, its progress thread does all else.
+// What NCCL holds as collComm. Its service thread makes and closes it and registers memory, its progress thread does all else.
 struct CollComm {
   CollComm(Process* process, ReduceWorkers* workers, uint64_t listen_id, const std::vector<Handle>& handles, uint32_t member)
       : flows(&process->engine(), listen_id, handles),
-        reducer(workers),
+        host_reducer(workers),
+        reducer(&host_reducer, &process->gpu()),
+        staging(&process->gpu(), &process->engine().memory(), kSlots),
         driver(
-            {.group = {.members = static_cast<uint32_t>(handles.size()), .member = member, .deadline = process->collnet_deadline()},
+            {.group = {.members = static_cast<uint32_t>(handles.size()),
+                       .member = member,
+                       .slots = kSlots,
+                       .deadline = process->collnet_deadline()},
              .number = handles[0].listen_id},
             [](const std::vector<uint64_t>& bytes_per_s) { return collnet::PlanFor(bytes_per_s, kPieceBytes); },
             [members = static_cast<uint32_t>(handles.size())](const collnet::PlanSpec& plan, uint64_t bytes)
@@ -54,9 +65,11 @@ struct CollComm {
             {&flows, &reducer, &staging}) {}
 
   EngineGroup flows;
-  WorkersReducer reducer;
-  collnet::HostStaging staging;
+  WorkersReducer host_reducer;
+  DeviceReducer reducer;
+  DeviceStaging staging;
   Driver driver;
+  std::once_flag on_gpu;
   std::array<CollRequest, kOperationsMax> requests{};
   bool told = false;        // the log has its error
   uint64_t epoch_told = 0;  // and of plans up to this one
@@ -69,6 +82,17 @@ struct CollComm {
     if (plan == nullptr || plan->epoch == epoch_told) return;
     epoch_told = plan->epoch;
     process.Log(LogLevel::kInfo, "R2CC: CollNet: from operation " + std::to_string(plan->from) + " on " + collnet::Describe(plan->plan));
+  }
+  // Once, with the first memory of a GPU that is registered for it, which NCCL does before it begins. A communicator has one GPU.
+  void WorkOnGpu(const Memory& like) {
+    std::call_once(on_gpu, [&] {
+      std::string error;
+      gpu::ReductionStream* const stream = Process::Get().reduction_stream(like.gpu, &error);
+      if (stream != nullptr && staging.Reserve(like, &error))
+        reducer.SetStream(like.gpu, stream);
+      else
+        Process::Get().Log(LogLevel::kWarn, error + "; CollNet adds up by way of the host");
+    });
   }
   Result Failed() {
     if (!std::exchange(told, true)) Process::Get().Log(LogLevel::kWarn, "R2CC: CollNet: " + driver.error());
@@ -96,6 +120,15 @@ Result Connect(const std::vector<Handle>& handles, uint32_t member, CollListen* 
   }
   *coll_comm = comm.release();
   return Result::kSuccess;
+}
+
+Result Registered(void* coll_comm, Result result, void** mhandle) {
+  if (result != Result::kSuccess) return result;
+  return Caught([&] {
+    const auto* const memory = static_cast<const Memory*>(*mhandle);
+    if (memory->kind != MemoryKind::kHost) static_cast<CollComm*>(coll_comm)->WorkOnGpu(*memory);
+    return Result::kSuccess;
+  });
 }
 
 }  // namespace
@@ -136,6 +169,14 @@ Result CallCollConnect(void** handles, int members, int member, void* listen_com
     if (listen->given) return Refuse(Result::kInvalidUsage, "R2CC: CollNet: the listener has a group already");
     return Connect(theirs, static_cast<uint32_t>(member), listen, coll_comm);
   });
+}
+
+Result CallCollRegister(void* coll_comm, void* data, size_t bytes, int type, void** mhandle) {
+  return Registered(coll_comm, CallRegister(data, bytes, type, mhandle), mhandle);
+}
+
+Result CallCollRegisterDmaBuf(void* coll_comm, void* data, size_t bytes, uint64_t offset, int descriptor, void** mhandle) {
+  return Registered(coll_comm, CallRegisterDmaBuf(data, bytes, offset, descriptor, mhandle), mhandle);
 }
 
 Result CallReduceSupport(abi::DataType type, abi::RedOp op, int* supported) {

@@ -24,7 +24,7 @@ Result AllReduceV6(void* coll_comm, void* send_data, void* recv_data, int count,
                    void* recv_mhandle, void** request) {
   return CallAllReduce(coll_comm, send_data, recv_data, SizeOf(count), type, op, send_mhandle, recv_mhandle, request);
 }
-// Host memory needs no flush.
+// Nothing needs one: what devices bring to a GPU is flushed before it is added up or done, and what a GPU adds up it has itself.
 Result Flush(void*, void*, int, void*, void** request) {
   *request = nullptr;
   return Result::kSuccess;
@@ -35,14 +35,14 @@ Result Flush(void*, void*, int, void*, void** request) {
 // receives the vectors of all others, and its own rails set the time, as they do in a ring (docs/schedules.md).
 template <typename Table, auto kFill>
 constexpr Table UpToV7() {
-  return {kNetName,       CallInit,   CallCollDevices, kFill, CallCollListen, CallCollConnect, CallReduceSupport,  RegisterV6,
-          RegisterDmaBuf, Deregister, AllReduceV6,     Flush, CallCollTest,   CallCloseColl,   CallCollCloseListen};
+  return {kNetName,           CallInit,   CallCollDevices, kFill, CallCollListen, CallCollConnect, CallReduceSupport,  CollRegisterV6,
+          CollRegisterDmaBuf, Deregister, AllReduceV6,     Flush, CallCollTest,   CallCloseColl,   CallCollCloseListen};
 }
 
 constexpr abi::CollNetTableV8 TableV8() {
-  return {kNetName,          CallInit,   CallCollDevices, FillV8,        CallCollListen,     CallCollConnect,
-          CallReduceSupport, RegisterV8, RegisterDmaBuf,  Deregister,    AllReduceV6,        nullptr,
-          nullptr,           Flush,      CallCollTest,    CallCloseColl, CallCollCloseListen};
+  return {kNetName,         CallInit,           CallCollDevices,    FillV8,      CallCollListen, CallCollConnect, CallReduceSupport,
+          CallCollRegister, CollRegisterDmaBuf, Deregister,         AllReduceV6, nullptr,        nullptr,         Flush,
+          CallCollTest,     CallCloseColl,      CallCollCloseListen};
 }
 
 constexpr abi::CollNetTableV9 TableV9() {
@@ -53,8 +53,8 @@ constexpr abi::CollNetTableV9 TableV9() {
           CallCollListen,
           CallCollConnect,
           CallReduceSupport,
-          RegisterV8,
-          RegisterDmaBuf,
+          CallCollRegister,
+          CollRegisterDmaBuf,
           Deregister,
           CallAllReduce,
           nullptr,
@@ -68,9 +68,25 @@ constexpr abi::CollNetTableV9 TableV9() {
 
 template <typename Table, auto kFill>
 constexpr Table FromV11() {
-  return {kNetName,     InitV11,        CallCollDevices,     kFill,         ListenV11,   CallCollConnect, CallReduceSupport,
-          RegisterV8,   RegisterDmaBuf, Deregister,          CallAllReduce, nullptr,     nullptr,         Flush,
-          CallCollTest, CallCloseColl,  CallCollCloseListen, nullptr,       CallFinalize};
+  return {kNetName,
+          InitV11,
+          CallCollDevices,
+          kFill,
+          ListenV11,
+          CallCollConnect,
+          CallReduceSupport,
+          CallCollRegister,
+          CollRegisterDmaBuf,
+          Deregister,
+          CallAllReduce,
+          nullptr,
+          nullptr,
+          Flush,
+          CallCollTest,
+          CallCloseColl,
+          CallCollCloseListen,
+          nullptr,
+          CallFinalize};
 }
 
 }  // namespace

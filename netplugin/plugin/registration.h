@@ -1,4 +1,4 @@
-// Entries that the net and CollNet tables share: how memory is registered. The comm does not matter.
+// How the versions of the net and CollNet tables register memory. To the net table the comm does not matter.
 #ifndef R2CC_NETPLUGIN_PLUGIN_REGISTRATION_H_
 #define R2CC_NETPLUGIN_PLUGIN_REGISTRATION_H_
 
@@ -7,6 +7,7 @@
 
 #include "netplugin/abi/nccl_types.h"
 #include "netplugin/plugin/calls.h"
+#include "netplugin/plugin/coll_calls.h"
 
 namespace r2cc::net {
 
@@ -20,6 +21,12 @@ inline abi::Result RegisterV8(void*, void* data, size_t size, int type, void** m
 // Its type says what the memory is that the descriptor stands for.
 inline abi::Result RegisterDmaBuf(void*, void* data, size_t size, int, uint64_t offset, int fd, void** mhandle) {
   return CallRegisterDmaBuf(data, size, offset, fd, mhandle);
+}
+inline abi::Result CollRegisterV6(void* coll_comm, void* data, int size, int type, void** mhandle) {
+  return CallCollRegister(coll_comm, data, SizeOf(size), type, mhandle);
+}
+inline abi::Result CollRegisterDmaBuf(void* coll_comm, void* data, size_t size, int, uint64_t offset, int fd, void** mhandle) {
+  return CallCollRegisterDmaBuf(coll_comm, data, size, offset, fd, mhandle);
 }
 inline abi::Result Deregister(void*, void* mhandle) { return CallDeregister(mhandle); }
 

@@ -20,7 +20,7 @@ class BusyGpu {
 
   // A kernel of so many blocks of 512 threads runs until Release(), on a stream of the greatest or the least priority.
   void Spin(unsigned blocks, bool first);
-  // More kernels that may not begin before it has ended: on its own stream, and on others that wait for it.
+  // More kernels that may not begin before it has ended: half of them on its own stream, and each other one on a stream that waits for it.
   void QueueBehind(int kernels);
   // A thread of their own calls what does not return before Release().
   void SynchronizeMeanwhile() {
