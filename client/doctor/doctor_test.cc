@@ -220,6 +220,11 @@ TEST_F(DoctorTest, JobsEnvironment) {
   EXPECT_THAT(with("NCCL_NET", ""), HasSubstr("warn NCCL_NET: not set"));
   EXPECT_THAT(with("NCCL_NET", "IB"), HasSubstr("FAIL NCCL_NET: NCCL_NET=IB is another network"));
   EXPECT_THAT(with("R2CC_RAILS", "eth0,eth7"), HasSubstr("FAIL rails: R2CC_RAILS names eth7"));
+  machine_.files["/sys/class/infiniband/mlx5_0/node_guid"] = "0002:c903:0012:3456";
+  EXPECT_THAT(with("R2CC_RAILS", "eth0,mlx5_0"), HasSubstr("FAIL rails: R2CC_RAILS names mlx5_0, of RDMA, and R2CC_TRANSPORT is not set"));
+  machine_.environment["R2CC_TRANSPORT"] = "auto";
+  EXPECT_EQ(with("R2CC_RAILS", "eth0,mlx5_0"), "");
+  machine_.environment.erase("R2CC_TRANSPORT");
   EXPECT_THAT(with("NCCL_SOCKET_IFNAME", "=eth1"),
               HasSubstr("warn rails: NCCL_SOCKET_IFNAME==eth1 puts NCCL's own control traffic on eth1"));
   EXPECT_EQ(with("NCCL_SOCKET_IFNAME", "^eth0,eth1"), "");

@@ -204,6 +204,10 @@ JobFacts LookAtJob(Machine& machine, const std::string& run_dir) {
   job.nccl_version = machine.NcclVersion();
   job.congestion = machine.Read("/proc/sys/net/ipv4/tcp_congestion_control");
   for (const InterfaceFacts& interface : machine.Interfaces()) job.interfaces.push_back(interface.name);
+  const auto rails = job.environment.find("R2CC_RAILS");
+  if (rails != job.environment.end())
+    for (const absl::string_view name : absl::StrSplit(rails->second, absl::ByAnyChar(", "), absl::SkipEmpty()))
+      if (machine.Read(absl::StrCat("/sys/class/infiniband/", name, "/node_guid")).ok()) job.devices.emplace_back(name);
   job.locked_memory_max = machine.LockedMemoryMax();
   job.has_rdma = machine.Read("/sys/class/infiniband_verbs/abi_version").ok();
   return job;

@@ -61,10 +61,15 @@ void CheckRails(const JobFacts& job, Findings* found) {
   const size_t before = found->size();
   const std::string rails = Value(job, "R2CC_RAILS");
   const bool chosen = !rails.empty() && rails.front() != '^';
-  std::vector<std::string> missing, control;
+  const std::string transport = Value(job, "R2CC_TRANSPORT");
+  std::vector<std::string> missing, control, unused;
   for (const std::string& rail : chosen ? List(rails) : std::vector<std::string>()) {
     const bool is_address = rail.find_first_of(".:") != std::string::npos;
     if (is_address) continue;
+    if (std::find(job.devices.begin(), job.devices.end(), rail) != job.devices.end()) {
+      if (transport.empty() || transport == "tcp") unused.push_back(rail);
+      continue;
+    }
     if (std::find(job.interfaces.begin(), job.interfaces.end(), rail) == job.interfaces.end()) missing.push_back(rail);
     const std::string names = Value(job, "NCCL_SOCKET_IFNAME");
     if (!names.empty() && NamedBy(names, rail)) control.push_back(rail);
@@ -74,6 +79,11 @@ void CheckRails(const JobFacts& job, Findings* found) {
                           absl::StrCat("R2CC_RAILS names ", absl::StrJoin(missing, ", "), ", which this machine has not; it has ",
                                        absl::StrJoin(job.interfaces, " ")),
                           "correct R2CC_RAILS, or leave it out: then every usable interface is taken"));
+  if (!unused.empty())
+    found->push_back(Fail("rails",
+                          absl::StrCat("R2CC_RAILS names ", absl::StrJoin(unused, ", "), ", of RDMA, and R2CC_TRANSPORT is ",
+                                       transport.empty() ? "not set" : transport),
+                          "set R2CC_TRANSPORT=verbs, or auto, or name the interfaces"));
   if (!control.empty())
     found->push_back(Warn("rails",
                           absl::StrCat("NCCL_SOCKET_IFNAME=", Value(job, "NCCL_SOCKET_IFNAME"), " puts NCCL's own control traffic on ",

@@ -77,7 +77,13 @@ abi::Result Process::StartLocked() {
   for (const std::string& line : UnknownVariables(environ)) Log(LogLevel::kWarn, line);
 
   SystemHostNetwork host;
-  if (!ResolveRails(parts.config.rails, host, &rails_, &error)) return refuse(abi::Result::kInvalidUsage);
+  std::vector<verbs::PortFacts> ports;
+  std::string without_ports;
+  if (parts.config.transport != TransportOption::kTcp) ports = RdmaPorts(&without_ports);
+  if (!ResolveRails(parts.config.rails, host, ports, &rails_, &error)) {
+    if (!without_ports.empty()) Log(LogLevel::kWarn, without_ports);
+    return refuse(abi::Result::kInvalidUsage);
+  }
   if (!ChooseOobAddress(parts.config.oob_ifname, rails_, host, &parts.oob_address, &error)) return refuse(abi::Result::kInvalidUsage);
   parts.link_events = std::make_unique<NoLinkEvents>();
   if (parts.config.link_monitor) {

@@ -39,6 +39,10 @@ class KnownPorts {
   KnownPorts(verbs::Verbs* verbs, std::vector<verbs::PortFacts> ports) : verbs_(verbs), ports_(std::move(ports)) {}
 
   std::string Find(const Rail& rail, uint8_t* port) {
+    if (!rail.device.empty()) {
+      *port = rail.port;
+      return rail.device;
+    }
     const verbs::InterfaceFacts interface = {rail.ifindex, rail.interface, rail.pci};
     auto found = verbs::PortOfInterface(interface, ports_);
     if (!found && !rail.address.empty()) {
@@ -57,20 +61,28 @@ class KnownPorts {
   std::vector<verbs::PortFacts> ports_;
 };
 
+// Never ended: providers leave threads and handlers of their own behind.
+verbs::Libibverbs* Library() {
+  static verbs::Libibverbs* const library = new verbs::Libibverbs;
+  return library;
+}
+
 }  // namespace
 
+std::vector<verbs::PortFacts> RdmaPorts(std::string* error) {
+  if (!Library()->missing().empty()) {
+    *error = "R2CC: " + Library()->missing();
+    return {};
+  }
+  auto ports = verbs::ListPorts(Library(), error);
+  if (ports.empty() && error->empty()) *error = "R2CC: this machine has no RDMA device";
+  return ports;
+}
+
 std::unique_ptr<Transport> MakeVerbsRails(const TransportParts& parts, std::string* error) {
-  // Never ended: providers leave threads and handlers of their own behind.
-  static verbs::Libibverbs* const library = new verbs::Libibverbs;
-  if (!library->missing().empty()) {
-    *error = "R2CC: " + library->missing();
-    return nullptr;
-  }
-  auto ports = verbs::ListPorts(library, error);
-  if (ports.empty()) {
-    if (error->empty()) *error = "R2CC: this machine has no RDMA device";
-    return nullptr;
-  }
+  auto ports = RdmaPorts(error);
+  if (ports.empty()) return nullptr;
+  verbs::Libibverbs* const library = Library();
   // Without it a child that the job forks would take the device's pages along.
   if (const int failed = library->ForkInit(); failed != 0)
     parts.log(LogLevel::kWarn, "R2CC: libibverbs cannot keep registered memory from forked children: set RDMAV_FORK_SAFE=1");

@@ -4,10 +4,15 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "base/core/verbs/port_facts.h"
 #include "netplugin/transport/rail_transports.h"
 
 namespace r2cc::net {
+
+// The ports that may be rails; what cannot be opened is left out, and `*error` says why in one line. MAY BLOCK.
+std::vector<verbs::PortFacts> RdmaPorts(std::string* error);
 
 // A MakeTransport. Null and one line in `error`: no library, or no device that can be opened.
 std::unique_ptr<Transport> MakeVerbsRails(const TransportParts& parts, std::string* error);

@@ -13,6 +13,7 @@ class FakeHostNetwork final : public HostNetwork {
  public:
   std::vector<HostInterface> Interfaces() override { return interfaces; }
   uint64_t NetnsInode() override { return netns_inode; }
+  std::string PciPath(const std::string& pci) override { return pci.empty() ? "" : "/sys/devices/pci0000:00/" + pci; }
 
   // Adds an interface that is up, with a MAC of its own; change the result as the test needs it (valid until the next Add).
   HostInterface& Add(const std::string& name, const std::vector<std::string>& addresses = {}) {

@@ -7,10 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <string_view>
 
 namespace r2cc::net {
 namespace {
@@ -42,6 +45,14 @@ bool IsDirectory(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+bool IsPciAddress(std::string_view text) {  // 0000:81:00.0
+  constexpr std::string_view kPattern = "hhhh:hh:hh.h";
+  if (text.size() != kPattern.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (kPattern[i] == 'h' ? !std::isxdigit(static_cast<unsigned char>(text[i])) : text[i] != kPattern[i]) return false;
+  return true;
+}
+
 // sysfs shows the interfaces of the namespace that it was mounted in, which need not be ours: it is believed about an interface only
 // if it has the same number.
 void AddSysfs(const std::string& sysfs, HostInterface* interface) {
@@ -64,6 +75,20 @@ void AddLink(const ifaddrs& entry, HostInterface* interface) {
 }
 
 }  // namespace
+
+bool HasRoutableAddress(const HostInterface& interface) {
+  return std::any_of(interface.addresses.begin(), interface.addresses.end(), [](const IpAddress& a) { return !a.IsLinkLocalV6(); });
+}
+
+PciFunction PciFunctionOf(std::string path) {
+  while (!path.empty()) {
+    const size_t slash = path.rfind('/');
+    if (slash == std::string::npos) break;
+    if (IsPciAddress(std::string_view(path).substr(slash + 1))) return {path, path.substr(slash + 1)};
+    path.resize(slash);
+  }
+  return {};
+}
 
 std::vector<HostInterface> SystemHostNetwork::Interfaces() {
   ifaddrs* list = nullptr;
@@ -97,5 +122,7 @@ uint64_t SystemHostNetwork::NetnsInode() {
   struct stat status {};
   return stat("/proc/thread-self/ns/net", &status) == 0 ? status.st_ino : 0;
 }
+
+std::string SystemHostNetwork::PciPath(const std::string& pci) { return pci.empty() ? "" : RealPath(sysfs_ + "/bus/pci/devices/" + pci); }
 
 }  // namespace r2cc::net

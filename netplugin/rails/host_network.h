@@ -24,6 +24,16 @@ struct HostInterface {
   int speed_mbps = 0;                // <= 0: unknown
 };
 
+// It has an address that is not link-local. Pure.
+bool HasRoutableAddress(const HostInterface& interface);
+
+// The innermost PCI function on the way to a device, as its sysfs path and its address, "0000:81:00.0": a virtio NIC's device, for one,
+// lies below it. Empty: there is none. Pure.
+struct PciFunction {
+  std::string path, address;
+};
+PciFunction PciFunctionOf(std::string device_path);
+
 class HostNetwork {
  public:
   virtual ~HostNetwork() = default;
@@ -31,6 +41,8 @@ class HostNetwork {
   virtual std::vector<HostInterface> Interfaces() = 0;
   // Of the calling thread's network namespace; 0 if unknown.
   virtual uint64_t NetnsInode() = 0;
+  // The sysfs path of a PCI function, "0000:81:00.0"; empty: there is none.
+  virtual std::string PciPath(const std::string& pci) = 0;
 };
 
 // getifaddrs and sysfs.
@@ -39,6 +51,7 @@ class SystemHostNetwork final : public HostNetwork {
   explicit SystemHostNetwork(std::string sysfs = "/sys") : sysfs_(std::move(sysfs)) {}
   std::vector<HostInterface> Interfaces() override;
   uint64_t NetnsInode() override;
+  std::string PciPath(const std::string& pci) override;
 
  private:
   std::string sysfs_;

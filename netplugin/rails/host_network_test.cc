@@ -79,7 +79,7 @@ void CheckVethRails() {
   SystemHostNetwork host;
   std::vector<Rail> rails;
   std::string error;
-  ASSERT_TRUE(ResolveRails("rail0,10.9.1.1,rail2,127.0.0.3", host, &rails, &error)) << error;
+  ASSERT_TRUE(ResolveRails("rail0,10.9.1.1,rail2,127.0.0.3", host, {}, &rails, &error)) << error;
   ASSERT_EQ(rails.size(), 4u);
   EXPECT_EQ(rails[0].address.text, "10.9.0.1");
   EXPECT_EQ(rails[1].interface, "rail1");
@@ -124,7 +124,7 @@ TEST(LinkMonitor, FindsWhatChangedBeforeItWasMade) {
     SystemHostNetwork host;
     std::vector<Rail> rails;
     std::string error;
-    ASSERT_TRUE(ResolveRails("rail0", host, &rails, &error)) << error;
+    ASSERT_TRUE(ResolveRails("rail0", host, {}, &rails, &error)) << error;
     Shell("ip link set rail0 down");
     auto monitor = LinkMonitor::Create(rails, &error);
     ASSERT_NE(monitor, nullptr) << error;

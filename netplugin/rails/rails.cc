@@ -1,20 +1,22 @@
 #include "netplugin/rails/rails.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <set>
-#include <string_view>
 #include <tuple>
 
 #include "base/core/hash.h"
 #include "base/core/nic_choice.h"
+#include "netplugin/rails/port_rails.h"
 
 namespace r2cc::net {
 namespace {
 
 // Error lines stay lines on machines with hundreds of interfaces.
 constexpr size_t kInterfacesShown = 24;
+
+using Ports = std::span<const verbs::PortFacts>;
+
 std::vector<std::string> Split(const std::string& list) {
   std::vector<std::string> items;
   for (size_t begin = 0; begin <= list.size();) {
@@ -28,8 +30,8 @@ std::vector<std::string> Split(const std::string& list) {
   return items;
 }
 
-// "eth0 (10.0.0.1), eth1 (down), lo (127.0.0.1)".
-std::string WhatExists(const std::vector<HostInterface>& interfaces) {
+// "eth0 (10.0.0.1), eth1 (down), lo (127.0.0.1), mlx5_0 (RDMA)".
+std::string WhatExists(const std::vector<HostInterface>& interfaces, Ports ports) {
   std::string text;
   for (size_t i = 0; i < interfaces.size() && i < kInterfacesShown; ++i) {
     const HostInterface& interface = interfaces[i];
@@ -38,6 +40,7 @@ std::string WhatExists(const std::vector<HostInterface>& interfaces) {
     text += interface.name + " (" + (address.empty() ? "no address" : address.text) + (interface.admin_up ? "" : ", down") + ")";
   }
   if (interfaces.size() > kInterfacesShown) text += ", ...";
+  for (const verbs::PortFacts& port : ports) text += (text.empty() ? "" : ", ") + PortName(port, ports) + " (RDMA)";
   return text.empty() ? "no interface at all" : text;
 }
 
@@ -58,28 +61,6 @@ const HostInterface* WithAddress(const std::vector<HostInterface>& interfaces, c
   return nullptr;
 }
 
-bool IsPciAddress(std::string_view text) {  // 0000:81:00.0
-  constexpr std::string_view kPattern = "hhhh:hh:hh.h";
-  if (text.size() != kPattern.size()) return false;
-  for (size_t i = 0; i < text.size(); ++i)
-    if (kPattern[i] == 'h' ? !std::isxdigit(static_cast<unsigned char>(text[i])) : text[i] != kPattern[i]) return false;
-  return true;
-}
-
-// The innermost PCI function on the way to the device: a virtio NIC's device, for one, lies below it.
-void SetPci(std::string path, Rail* rail) {
-  while (!path.empty()) {
-    const size_t slash = path.rfind('/');
-    if (slash == std::string::npos) return;
-    if (IsPciAddress(std::string_view(path).substr(slash + 1))) {
-      rail->pci_path = path;
-      rail->pci = path.substr(slash + 1);
-      return;
-    }
-    path.resize(slash);
-  }
-}
-
 Rail RailOn(const HostInterface& interface, const std::string& name, const IpAddress& address) {
   Rail rail;
   rail.name = name;
@@ -87,7 +68,9 @@ Rail RailOn(const HostInterface& interface, const std::string& name, const IpAdd
   rail.ifindex = interface.ifindex;
   rail.address = address;
   rail.mac = interface.mac;
-  SetPci(interface.device_path, &rail);
+  PciFunction pci = PciFunctionOf(interface.device_path);
+  rail.pci_path = std::move(pci.path);
+  rail.pci = std::move(pci.address);
   if (interface.speed_mbps > 0) rail.speed_mbps = interface.speed_mbps;
   rail.up = interface.admin_up && interface.carrier_up && !address.empty();
   return rail;
@@ -104,51 +87,72 @@ Rail LoopbackRail(const std::vector<HostInterface>& interfaces, const std::strin
 void SetGuids(std::vector<Rail>* rails) {
   std::set<uint64_t> used = {0};
   for (Rail& rail : *rails) {
-    for (uint8_t byte : rail.mac) rail.guid = rail.guid << 8 | byte;
+    if (rail.device.empty())
+      for (uint8_t byte : rail.mac) rail.guid = rail.guid << 8 | byte;
     // Two addresses of one interface, VLANs and bonds share a MAC; NCCL takes equal GUIDs for one port.
     if (used.count(rail.guid) > 0) rail.guid = Fnv1a64(rail.name + "/" + rail.address.text);
     while (!used.insert(rail.guid).second) ++rail.guid;
   }
 }
 
-bool ResolveListed(const std::string& spec, const std::vector<HostInterface>& interfaces, std::vector<Rail>* rails, std::string* error) {
-  for (const std::string& item : Split(spec)) {
-    if (item.empty() || item[0] == '^') {
-      *error = "R2CC_RAILS=" + spec + ": want interfaces or IP addresses, comma separated; ^ may only stand at the very beginning";
-      return false;
-    }
-    Rail rail;
-    IpAddress on_interface;
-    const auto address = ParseIpAddress(item);
-    if (address.has_value() && address->IsLoopback()) {
-      rail = LoopbackRail(interfaces, item, *address);
-    } else if (const HostInterface* interface =
-                   address.has_value() ? WithAddress(interfaces, address->text, &on_interface) : WithName(interfaces, item)) {
-      rail = RailOn(*interface, item, address.has_value() ? on_interface : PreferredAddress(*interface));
-      rail.fixed_address = address.has_value();
-    } else {
-      *error = "R2CC_RAILS: " + item + (address.has_value() ? " is no address of this node" : " does not exist on this node") +
-               "; there are: " + WhatExists(interfaces);
-      return false;
-    }
-    for (const Rail& other : *rails)
-      if (other.name == rail.name || (!rail.address.empty() && other.address.text == rail.address.text)) {
-        *error = "R2CC_RAILS: " + item + " is there twice (as " + other.name + "): each rail is named once";
-        return false;
-      }
-    rails->push_back(std::move(rail));
+// The port that a rail goes by where RDMA is wanted: its own, or that of its interface; "": none.
+std::string PortOf(const Rail& rail, Ports ports) {
+  if (!rail.device.empty()) return rail.device + ":" + std::to_string(rail.port);
+  const auto port = verbs::PortOfInterface({rail.ifindex, rail.interface, rail.pci}, ports);
+  return port ? port->device + ":" + std::to_string(port->port) : "";
+}
+
+bool AddOnce(Rail rail, const std::string& item, Ports ports, std::vector<Rail>* rails, std::string* error) {
+  for (const Rail& other : *rails) {
+    // Two addresses of an interface are two rails, whatever is behind it.
+    const bool same_port =
+        rail.device.empty() != other.device.empty() && !PortOf(rail, ports).empty() && PortOf(rail, ports) == PortOf(other, ports);
+    if (other.name != rail.name && (rail.address.empty() || other.address.text != rail.address.text) && !same_port) continue;
+    *error = "R2CC_RAILS: " + item + " is there twice (as " + other.name + "): each rail is named once";
+    return false;
   }
+  rails->push_back(std::move(rail));
   return true;
 }
 
-bool HasRoutableAddress(const HostInterface& interface) {
-  return std::any_of(interface.addresses.begin(), interface.addresses.end(), [](const IpAddress& a) { return !a.IsLinkLocalV6(); });
+bool ResolveListed(const std::string& spec, const std::vector<HostInterface>& interfaces, HostNetwork& host, Ports ports,
+                   std::vector<Rail>* rails, std::string* error) {
+  for (const std::string& item : Split(spec)) {
+    if (item.empty() || item[0] == '^') {
+      *error =
+          "R2CC_RAILS=" + spec + ": want interfaces, IP addresses or RDMA devices, comma separated; ^ may only stand at the very beginning";
+      return false;
+    }
+    IpAddress on_interface;
+    std::vector<Rail> named;
+    const auto address = ParseIpAddress(item);
+    if (address.has_value() && address->IsLoopback()) {
+      named.push_back(LoopbackRail(interfaces, item, *address));
+    } else if (const HostInterface* interface =
+                   address.has_value() ? WithAddress(interfaces, address->text, &on_interface) : WithName(interfaces, item)) {
+      named.push_back(RailOn(*interface, item, address.has_value() ? on_interface : PreferredAddress(*interface)));
+      named.back().fixed_address = address.has_value();
+    }
+    if (named.empty() && !address.has_value())
+      for (const verbs::PortFacts& port : PortsNamed(item, ports)) named.push_back(RailOfPort(port, PortName(port, ports), host));
+    if (named.empty()) {
+      *error = "R2CC_RAILS: " + item + (address.has_value() ? " is no address of this node" : " does not exist on this node") +
+               "; there are: " + WhatExists(interfaces, ports) +
+               (ports.empty() ? "; RDMA ports are rails where R2CC_TRANSPORT is verbs or auto" : "");
+      return false;
+    }
+    for (Rail& rail : named)
+      if (!AddOnce(std::move(rail), item, ports, rails, error)) return false;
+  }
+  return true;
 }
 
 NicCandidate CandidateOf(const HostInterface& interface) {
   return {interface.name,      interface.loopback, interface.bridge, !interface.device_path.empty(), HasRoutableAddress(interface),
           interface.speed_mbps};
 }
+
+NicCandidate CandidateOf(const Rail& port) { return {port.name, false, false, true, true, port.speed_mbps}; }
 
 // "eth2" before "eth10".
 bool NaturallyLess(const std::string& a, const std::string& b) {
@@ -158,18 +162,23 @@ bool NaturallyLess(const std::string& a, const std::string& b) {
   return std::make_tuple(a.size(), a) < std::make_tuple(b.size(), b);
 }
 
-std::vector<Rail> ChooseRails(const std::vector<HostInterface>& interfaces, const std::set<std::string>& excluded) {
-  std::vector<const HostInterface*> offered;
+std::vector<Rail> ChooseRails(const std::vector<HostInterface>& interfaces, HostNetwork& host, Ports ports,
+                              const std::set<std::string>& excluded) {
+  std::vector<Rail> offered;
   std::vector<NicCandidate> candidates;
   for (const HostInterface& interface : interfaces) {
     const bool out =
         std::any_of(interface.addresses.begin(), interface.addresses.end(), [&](const IpAddress& a) { return excluded.count(a.text) > 0; });
     if (out || excluded.count(interface.name) > 0) continue;
-    offered.push_back(&interface);
+    offered.push_back(RailOn(interface, interface.name, PreferredAddress(interface)));
     candidates.push_back(CandidateOf(interface));
   }
+  for (const verbs::PortFacts& port : FreePorts(interfaces, ports, excluded)) {
+    offered.push_back(RailOfPort(port, PortName(port, ports), host));
+    candidates.push_back(CandidateOf(offered.back()));
+  }
   std::vector<Rail> rails;
-  for (const size_t i : ChooseNics(candidates)) rails.push_back(RailOn(*offered[i], offered[i]->name, PreferredAddress(*offered[i])));
+  for (const size_t i : ChooseNics(candidates)) rails.push_back(std::move(offered[i]));
   std::sort(rails.begin(), rails.end(), [](const Rail& a, const Rail& b) {
     if (a.pci.empty() != b.pci.empty()) return b.pci.empty();
     return a.pci != b.pci ? a.pci < b.pci : NaturallyLess(a.name, b.name);
@@ -187,7 +196,8 @@ IpAddress PreferredAddress(const HostInterface& interface) {
   return best;
 }
 
-bool ResolveRails(const std::string& spec, HostNetwork& host, std::vector<Rail>* rails, std::string* error) {
+bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const verbs::PortFacts> ports, std::vector<Rail>* rails,
+                  std::string* error) {
   const std::vector<HostInterface> interfaces = host.Interfaces();
   std::vector<Rail> found;
   if (spec.empty() || spec[0] == '^') {
@@ -199,14 +209,14 @@ bool ResolveRails(const std::string& spec, HostNetwork& host, std::vector<Rail>*
       }
       excluded.insert(item);
     }
-    found = ChooseRails(interfaces, excluded);
+    found = ChooseRails(interfaces, host, ports, excluded);
     if (found.empty()) {
-      *error =
-          "R2CC_RAILS" + (spec.empty() ? std::string(" is not set") : "=" + spec) +
-          " and this node has no NIC with an IP address: name interfaces or addresses in R2CC_RAILS; there are: " + WhatExists(interfaces);
+      *error = "R2CC_RAILS" + (spec.empty() ? std::string(" is not set") : "=" + spec) +
+               " and this node has no NIC with an IP address: name interfaces or addresses in R2CC_RAILS; there are: " +
+               WhatExists(interfaces, ports);
       return false;
     }
-  } else if (!ResolveListed(spec, interfaces, &found, error)) {
+  } else if (!ResolveListed(spec, interfaces, host, ports, &found, error)) {
     return false;
   }
   if (found.size() > kRailsMax) {
@@ -236,7 +246,7 @@ bool ChooseOobAddress(const std::string& oob_ifname, const std::vector<Rail>& ra
     if (interface != nullptr && !numeric.has_value()) found = PreferredAddress(*interface);
     if (!found.empty()) return use(found);
     *error = "R2CC_OOB_IFNAME=" + oob_ifname + (interface != nullptr ? ": it has no IP address" : ": this node does not have it") +
-             "; there are: " + WhatExists(interfaces);
+             "; there are: " + WhatExists(interfaces, {});
     return false;
   }
   // Loopback rails reach this machine only, and so need no other interface to talk.
@@ -251,7 +261,7 @@ bool ChooseOobAddress(const std::string& oob_ifname, const std::vector<Rail>& ra
   for (bool want_up : {true, false})
     for (const Rail& rail : rails)
       if ((rail.up || !want_up) && !rail.address.empty()) return use(rail.address);
-  *error = "no interface for out-of-band connections: set R2CC_OOB_IFNAME; there are: " + WhatExists(interfaces);
+  *error = "no interface for out-of-band connections: set R2CC_OOB_IFNAME; there are: " + WhatExists(interfaces, {});
   return false;
 }
 

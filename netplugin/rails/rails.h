@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/core/verbs/port_facts.h"
 #include "netplugin/rails/address.h"
 #include "netplugin/rails/host_network.h"
 
@@ -18,30 +20,34 @@ constexpr size_t kRailsMax = 32;
 constexpr int kUnknownSpeedMbps = 10'000;
 
 struct Rail {
-  std::string name;            // as in R2CC_RAILS, or the interface's
+  std::string name;            // as in R2CC_RAILS, or the interface's, or the RDMA port's ("mlx5_0", of several ports "mlx5_0:1")
   int index = 0;               // position among the rails, and NCCL's device number
-  std::string interface;       // empty for an address-only rail (a loopback address)
-  int ifindex = 0;             // 0 for an address-only rail
+  std::string interface;       // empty for an address-only rail (a loopback address), and for an RDMA port
+  int ifindex = 0;             // 0 for an address-only rail, and for an RDMA port
+  std::string device;          // of an RDMA port that is a rail by itself: nothing but RDMA goes there, whatever interface it has
+  uint8_t port = 0;            // its number; with `device` alone
   IpAddress address;           // may be empty while the interface is down
   bool fixed_address = false;  // R2CC_RAILS named the address, not the interface: no other one will do
   std::array<uint8_t, 6> mac{};
   std::string pci_path;  // sysfs path of the PCI function; empty: none
   std::string pci;       // its address, "0000:81:00.0"; empty: none
-  uint64_t guid = 0;     // distinct among the rails, the same in each run: from the MAC, else from name and address
+  uint64_t guid = 0;     // distinct among the rails, the same in each run: the port's, or the MAC, else from name and address
   int speed_mbps = kUnknownSpeedMbps;
   bool present = true;       // the interface exists
-  bool up = false;           // it can carry traffic: up, with carrier and address
+  bool up = false;           // it can carry traffic: up, with carrier and address. What an RDMA port can, its device says: it is up here
   uint64_t netns_inode = 0;  // of the network namespace; 0: unknown
 };
 
-// The rails that `spec` (the syntax of R2CC_RAILS) means on `host`:
-// - names of interfaces and numeric IP addresses, comma separated: exactly those, in that order. One that the machine does not have is
-//   an error; an interface that is down, without carrier or without address is a rail that is down. Addresses in 127.0.0.0/8 and ::1
-//   need no interface of their own.
-// - empty: what base/core/nic_choice.h chooses, as the daemon does, in the order of PCI addresses, then names.
-// - ^ and a list: as if empty, without those interfaces.
+// The rails that `spec` (the syntax of R2CC_RAILS) means on `host`, whose RDMA ports are `ports`, none where TCP alone is wanted:
+// - names of interfaces, numeric IP addresses and RDMA ports ("mlx5_0:1"; a device is all its ports), comma separated: exactly those, in
+//   that order. One that the machine does not have is an error; an interface that is down, without carrier or without address is a rail
+//   that is down. Addresses in 127.0.0.0/8 and ::1 need no interface of their own. A port and its interface are one rail.
+// - empty: what base/core/nic_choice.h chooses among interfaces and active ports that no interface with an address has, in the order of PCI
+//   addresses, then names.
+// - ^ and a list: as if empty, without those interfaces, devices and ports.
 // False and one line in `error` if there is no such set of rails; `rails` is untouched then.
-bool ResolveRails(const std::string& spec, HostNetwork& host, std::vector<Rail>* rails, std::string* error);
+bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const verbs::PortFacts> ports, std::vector<Rail>* rails,
+                  std::string* error);
 
 // Where the out-of-band connections of this process are to be made. `oob_ifname` is R2CC_OOB_IFNAME: an interface or an address, which
 // must exist. If it is empty: 127.0.0.1 if all rails are loopback addresses; else the first interface that is up, has an address, is no

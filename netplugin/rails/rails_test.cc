@@ -9,18 +9,20 @@
 namespace r2cc::net {
 namespace {
 
-std::vector<Rail> Resolved(const std::string& spec, FakeHostNetwork& host) {
+using Ports = std::vector<verbs::PortFacts>;
+
+std::vector<Rail> Resolved(const std::string& spec, FakeHostNetwork& host, const Ports& ports = {}) {
   std::vector<Rail> rails;
   std::string error;
-  EXPECT_TRUE(ResolveRails(spec, host, &rails, &error)) << error;
+  EXPECT_TRUE(ResolveRails(spec, host, ports, &rails, &error)) << error;
   return rails;
 }
 
-std::string Refused(const std::string& spec, FakeHostNetwork& host) {
+std::string Refused(const std::string& spec, FakeHostNetwork& host, const Ports& ports = {}) {
   std::vector<Rail> rails(1);
   rails[0].name = "untouched";
   std::string error;
-  EXPECT_FALSE(ResolveRails(spec, host, &rails, &error)) << spec;
+  EXPECT_FALSE(ResolveRails(spec, host, ports, &rails, &error)) << spec;
   EXPECT_EQ(rails.size(), 1u);
   EXPECT_EQ(rails[0].name, "untouched");
   EXPECT_EQ(error.find('\n'), std::string::npos);
@@ -124,7 +126,8 @@ TEST(ResolveRails, WhatDoesNotExistIsNamedWithWhatDoes) {
   host.interfaces[5].admin_up = false;
   EXPECT_EQ(Refused("eth0,eth9", host),
             "R2CC_RAILS: eth9 does not exist on this node; there are: lo (127.0.0.1), eno1 (192.168.0.5), eth3 (10.3.0.1), "
-            "eth0 (10.0.0.1), eth2 (10.2.0.1), eth1 (10.1.0.1, down), docker0 (172.17.0.1), veth12ab (169.254.1.1)");
+            "eth0 (10.0.0.1), eth2 (10.2.0.1), eth1 (10.1.0.1, down), docker0 (172.17.0.1), veth12ab (169.254.1.1); RDMA ports are "
+            "rails where R2CC_TRANSPORT is verbs or auto");
   EXPECT_NE(Refused("10.9.9.9", host).find("10.9.9.9 is no address of this node"), std::string::npos);
   FakeHostNetwork nothing;
   EXPECT_NE(Refused("eth0", nothing).find("no interface at all"), std::string::npos);

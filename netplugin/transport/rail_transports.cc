@@ -39,7 +39,10 @@ std::vector<Transport*> RailTransports::on_rails() const {
 bool RailTransports::Listen(const Rail& rail, const LogFn& log, std::vector<RailEndpoint>* endpoints, std::string* error) {
   std::vector<RailEndpoint> opened;
   for (Transport* const transport : on_rails()) {
-    const bool needed = option_ == TransportOption::kVerbs || transport == oob_.get();
+    // A port without an interface has no address for TCP, and nothing but its device.
+    const bool port = !rail.device.empty();
+    if (port && transport == oob_.get()) continue;
+    const bool needed = option_ == TransportOption::kVerbs || transport == oob_.get() || port;
     if (!needed && !transport->Has(rail)) continue;
     RailEndpoint endpoint{transport->kind(), {}};
     if (transport->Listen(rail, &endpoint.bytes, error)) {
@@ -76,7 +79,8 @@ bool RailTransports::ListenAgain(TransportKind kind, const Rail& rail, const Log
 std::string RailTransports::NameOf(const Rail& rail) const {
   std::string text = rail.name;
   for (const auto& other : others_)
-    if (const std::string name = other->NameOf(static_cast<uint16_t>(rail.index)); !name.empty()) text += " (RDMA, " + name + ")";
+    if (const std::string name = other->NameOf(static_cast<uint16_t>(rail.index)); !name.empty())
+      text += name == rail.name ? " (RDMA)" : " (RDMA, " + name + ")";
   return text;
 }
 

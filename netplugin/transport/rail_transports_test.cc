@@ -95,6 +95,18 @@ TEST_F(RailTransportsTest, AutoGoesByTcpWhereTheDeviceCannotBeHadAndSaysSo) {
   EXPECT_EQ(logged_, std::vector<std::string>{"R2CC: rail eth0 has no RDMA device; rail eth0 goes by TCP"});
 }
 
+TEST_F(RailTransportsTest, APortWithoutAnInterfaceIsForItsDeviceAlone) {
+  Make(TransportOption::kAuto);
+  const Rail port{.name = "mlx5_0", .index = 0, .device = "mlx5_0", .port = 1};
+  ASSERT_TRUE(transports_->Listen(port, log_, &endpoints_, &error_));
+  ASSERT_EQ(endpoints_.size(), 1u);
+  EXPECT_EQ(endpoints_[0].transport, TransportKind::kVerbs);
+  devices_->broken = true;
+  EXPECT_FALSE(transports_->Listen(port, log_, &endpoints_, &error_));
+  EXPECT_EQ(error_, "R2CC: rail mlx5_0 has no RDMA device");
+  EXPECT_TRUE(logged_.empty());
+}
+
 TEST_F(RailTransportsTest, VerbsRefusesRailsWithoutADevice) {
   Make(TransportOption::kVerbs);
   EXPECT_EQ(Listen(0), "verbs 7");

@@ -28,7 +28,7 @@ struct EngineNode {
     Engine::Parts parts;
     std::string error;
     SystemHostNetwork host;
-    const bool resolved = LoadConfig(get, &parts.config, &error) && ResolveRails(parts.config.rails, host, &parts.rails, &error) &&
+    const bool resolved = LoadConfig(get, &parts.config, &error) && ResolveRails(parts.config.rails, host, {}, &parts.rails, &error) &&
                           ChooseOobAddress("", parts.rails, host, &parts.oob_address, &error);
     EXPECT_TRUE(resolved) << error;
     parts.config.fail_rails = fail_rails;

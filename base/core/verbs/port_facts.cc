@@ -6,10 +6,18 @@ namespace r2cc::net::verbs {
 
 PortFacts ReadPortFacts(Verbs* verbs, ContextId context, const DeviceInfo& device, uint8_t port) {
   PortFacts facts{.device = device.name, .port = port, .pci = device.pci, .interface = device.interface, .interfaces = {}};
+  PortInfo info;
+  if (verbs->QueryPort(context, port, &info) == 0) {
+    facts.active = info.state == PortState::kActive;
+    facts.bits_per_s = info.bits_per_second;
+  }
   std::vector<GidEntry> gids;
   verbs->QueryGids(context, port, &gids);
   for (const GidEntry& gid : gids)
     if (gid.interface_index != 0) facts.interfaces.push_back(gid.interface_index);
+  for (const GidEntry& gid : gids)
+    if (gid.index == 0)
+      for (size_t i = gid.gid.size() / 2; i < gid.gid.size(); ++i) facts.guid = facts.guid << 8 | gid.gid[i];
   return facts;
 }
 

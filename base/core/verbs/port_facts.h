@@ -19,6 +19,9 @@ struct PortFacts {
   std::string pci;                   // of the device
   std::string interface;             // of soft-RoCE
   std::vector<uint32_t> interfaces;  // of its GIDs, by index; none while these have no address
+  uint64_t guid = 0;                 // the port's own, of its first GID, host byte order; 0: it has none
+  bool active = false;
+  double bits_per_s = 0;  // 0: unknown
 
   friend bool operator==(const PortFacts&, const PortFacts&) = default;
 };

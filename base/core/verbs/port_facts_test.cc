@@ -54,8 +54,19 @@ TEST(PortFacts, APortNamesTheInterfacesOfItsGids) {
   ContextId context{};
   int async_fd = -1;
   ASSERT_EQ(verbs.Open("mlx5_0", &context, &async_fd), 0);
-  EXPECT_EQ(ReadPortFacts(&verbs, context, {.name = "mlx5_0", .driver = "", .pci = "0000:81:00.0"}, 2),
-            (PortFacts{.device = "mlx5_0", .port = 2, .pci = "0000:81:00.0", .interface = "", .interfaces = {2, 42}}));
+  const PortFacts facts = ReadPortFacts(&verbs, context, {.name = "mlx5_0", .driver = "", .pci = "0000:81:00.0"}, 2);
+  PortInfo info;
+  ASSERT_EQ(verbs.QueryPort(context, 2, &info), 0);
+  EXPECT_EQ(facts, (PortFacts{.device = "mlx5_0",
+                              .port = 2,
+                              .pci = "0000:81:00.0",
+                              .interface = "",
+                              .interfaces = {2, 42},
+                              .guid = facts.guid,
+                              .active = true,
+                              .bits_per_s = info.bits_per_second}));
+  fabric.SetGid({0, "mlx5_0", 2}, {.index = 0, .gid = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 0x12, 0x34, 0x56}});
+  EXPECT_EQ(ReadPortFacts(&verbs, context, {.name = "mlx5_0", .driver = ""}, 2).guid, 0x0002c90300123456u);
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ class Process {
     if (!net::LoadConfig([](const char* name) { return std::getenv(name); }, &parts.config, &error)) Die(error);
     net::FillFromSystem(&parts.config);
     net::SystemHostNetwork host;
-    if (!net::ResolveRails(parts.config.rails, host, &parts.rails, &error)) Die(error);
+    if (!net::ResolveRails(parts.config.rails, host, {}, &parts.rails, &error)) Die(error);
     if (!net::ChooseOobAddress(parts.config.oob_ifname, parts.rails, host, &parts.oob_address, &error)) Die(error);
     parts.link_events = net::LinkMonitor::Create(parts.rails, &error);
     if (parts.link_events == nullptr) Die(error);

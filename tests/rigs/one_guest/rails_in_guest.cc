@@ -124,6 +124,23 @@ TEST_F(RailsInGuest, AGidThatChangesCostsTime) {
   Shell(change("10.0.0.11", "10.0.0.1"));
 }
 
+// As where ports have no address: nobody but the device says what becomes of a port.
+TEST_F(RailsInGuest, PortsAreRailsByThemselves) {
+  RankPair job({.arguments = kUntilAsked,
+                .environment = {{"R2CC_TRANSPORT", "auto"}, {"R2CC_LOG", "debug"}},
+                .of_rank = {{{"R2CC_RAILS", "rxe0a,rxe1a"}}, {{"R2CC_RAILS", "rxe0b,rxe1b"}}}});
+  ASSERT_TRUE(Await([&] { return job.LinksUp(0) >= 2 && job.LinksUp(1) >= 2; })) << job.Said(0) << job.Said(1);
+  Cut(job, "cable of rxe0a pulled", "ip link set p0a down", "ip link set p0a up");
+  ASSERT_TRUE(Await([&] { return job.LinksUp(0) >= 3 && job.LinksUp(1) >= 3; })) << job.Said(0) << job.Said(1);
+  // What came back works: there is no other rail.
+  Cut(job, "then the cable of rxe1b pulled", "ip link set p1b down", "ip link set p1b up");
+  job.Ask();
+  EXPECT_TRUE(job.EndedWell());
+  EXPECT_THAT(job.Said(0), HasSubstr("R2CC: rails rxe0a (RDMA), rxe1a (RDMA)"));
+  EXPECT_GE(job.Failovers("a/rxe0a"), 1) << job.Said(0);
+  EXPECT_GE(job.Failovers("a/rxe1a"), 1) << job.Said(0);
+}
+
 TEST_F(RailsInGuest, BrokenQueuePairsCostTime) {
   // As a NIC says of its queue pair: retries exceeded, flushed by somebody, refused by the other end, no way to the peer; a post that
   // fails; and a queue pair that is in error all at once.

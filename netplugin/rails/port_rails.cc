@@ -1,0 +1,49 @@
+#include "netplugin/rails/port_rails.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace r2cc::net {
+
+std::string PortName(const verbs::PortFacts& port, std::span<const verbs::PortFacts> ports) {
+  const auto of_device = [&](const verbs::PortFacts& other) { return other.device == port.device; };
+  return std::count_if(ports.begin(), ports.end(), of_device) > 1 ? port.device + ":" + std::to_string(port.port) : port.device;
+}
+
+std::vector<verbs::PortFacts> PortsNamed(const std::string& item, std::span<const verbs::PortFacts> ports) {
+  std::vector<verbs::PortFacts> named;
+  for (const verbs::PortFacts& port : ports)
+    if (item == port.device || item == port.device + ":" + std::to_string(port.port)) named.push_back(port);
+  return named;
+}
+
+Rail RailOfPort(const verbs::PortFacts& port, const std::string& name, HostNetwork& host) {
+  Rail rail;
+  rail.name = name;
+  rail.device = port.device;
+  rail.port = port.port;
+  rail.pci = port.pci;
+  rail.pci_path = host.PciPath(port.pci);
+  rail.guid = port.guid;
+  if (port.bits_per_s > 0) rail.speed_mbps = static_cast<int>(port.bits_per_s / 1e6);
+  rail.up = true;
+  return rail;
+}
+
+std::vector<verbs::PortFacts> FreePorts(const std::vector<HostInterface>& interfaces, std::span<const verbs::PortFacts> ports,
+                                        const std::set<std::string>& excluded) {
+  std::set<std::pair<std::string, uint8_t>> taken;
+  for (const HostInterface& interface : interfaces) {
+    if (!HasRoutableAddress(interface) && !excluded.contains(interface.name)) continue;
+    const auto port = verbs::PortOfInterface({interface.ifindex, interface.name, PciFunctionOf(interface.device_path).address}, ports);
+    if (port) taken.emplace(port->device, port->port);
+  }
+  std::vector<verbs::PortFacts> free;
+  for (const verbs::PortFacts& port : ports) {
+    const bool out = excluded.contains(port.device) || excluded.contains(port.device + ":" + std::to_string(port.port));
+    if (port.active && !out && !taken.contains({port.device, port.port})) free.push_back(port);
+  }
+  return free;
+}
+
+}  // namespace r2cc::net

@@ -1,0 +1,32 @@
+// RDMA ports as rails that need no network interface: pure.
+#ifndef R2CC_NETPLUGIN_RAILS_PORT_RAILS_H_
+#define R2CC_NETPLUGIN_RAILS_PORT_RAILS_H_
+
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/core/verbs/port_facts.h"
+#include "netplugin/rails/host_network.h"
+#include "netplugin/rails/rails.h"
+
+namespace r2cc::net {
+
+// "mlx5_0"; where the device has several ports "mlx5_0:2".
+std::string PortName(const verbs::PortFacts& port, std::span<const verbs::PortFacts> ports);
+
+// What `item` names: the port of "mlx5_0:1", or all of the device "mlx5_0". Nothing: there is no such device or port.
+std::vector<verbs::PortFacts> PortsNamed(const std::string& item, std::span<const verbs::PortFacts> ports);
+
+// A rail by itself.
+Rail RailOfPort(const verbs::PortFacts& port, const std::string& name, HostNetwork& host);
+
+// The active ports that may be rails where nobody names any: not those in `excluded`, by port or device, and none of an interface that has
+// a routable address, which is to be chosen itself, or is in `excluded`.
+std::vector<verbs::PortFacts> FreePorts(const std::vector<HostInterface>& interfaces, std::span<const verbs::PortFacts> ports,
+                                        const std::set<std::string>& excluded);
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_RAILS_PORT_RAILS_H_

@@ -1,0 +1,132 @@
+#include "netplugin/rails/port_rails.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "netplugin/rails/fake_host_network.h"
+
+namespace r2cc::net {
+namespace {
+
+using Ports = std::vector<verbs::PortFacts>;
+
+verbs::PortFacts InfiniBand(const std::string& device, const std::string& pci, uint64_t guid, uint8_t port = 1) {
+  return {.device = device, .port = port, .pci = pci, .guid = guid, .active = true, .bits_per_s = 400e9};
+}
+
+std::string Resolved(const std::string& spec, FakeHostNetwork host, const Ports& ports, std::vector<Rail>* rails = nullptr) {
+  std::vector<Rail> own;
+  if (rails == nullptr) rails = &own;
+  std::string error;
+  if (!ResolveRails(spec, host, ports, rails, &error)) return error;
+  std::string names;
+  for (const Rail& rail : *rails) names += (names.empty() ? "" : ",") + rail.name;
+  return names;
+}
+
+// A management NIC, and InfiniBand without addresses, out of order.
+FakeHostNetwork Server() {
+  FakeHostNetwork host;
+  host.Add("lo", {"127.0.0.1"});
+  host.AddNic("eno1", "0000:01:00.0", {"192.168.0.5"}).speed_mbps = 25'000;
+  host.AddNic("ib0", "0000:c1:00.0");
+  host.AddNic("ib1", "0000:21:00.0", {"fe80::1"});
+  return host;
+}
+
+Ports ServerPorts() {
+  return {InfiniBand("mlx5_0", "0000:c1:00.0", 11), InfiniBand("mlx5_1", "0000:21:00.0", 12), InfiniBand("mlx5_2", "0000:a1:00.0", 13)};
+}
+
+TEST(PortRails, PortsWithoutAnAddressAreTheRailsInPciOrder) {
+  std::vector<Rail> rails;
+  ASSERT_EQ(Resolved("", Server(), ServerPorts(), &rails), "mlx5_1,mlx5_2,mlx5_0") << "25 Gbit/s beside 400 is there for management";
+  const Rail& rail = rails[1];
+  EXPECT_EQ(rail.index, 1);
+  EXPECT_EQ(rail.device, "mlx5_2");
+  EXPECT_EQ(rail.port, 1);
+  EXPECT_EQ(rail.interface, "");
+  EXPECT_EQ(rail.ifindex, 0);
+  EXPECT_TRUE(rail.address.empty());
+  EXPECT_EQ(rail.guid, 13u) << "by which r2ccd knows it";
+  EXPECT_EQ(rail.pci, "0000:a1:00.0");
+  EXPECT_EQ(rail.pci_path, "/sys/devices/pci0000:00/0000:a1:00.0");
+  EXPECT_EQ(rail.speed_mbps, 400'000);
+  EXPECT_TRUE(rail.up);
+}
+
+TEST(PortRails, OneWhoseInterfaceHasAnAddressIsThatInterface) {
+  FakeHostNetwork host = Server();
+  host.interfaces[2].addresses.push_back(*ParseIpAddress("10.0.0.1"));
+  host.interfaces[2].speed_mbps = 400'000;
+  std::vector<Rail> rails;
+  ASSERT_EQ(Resolved("", host, ServerPorts(), &rails), "mlx5_1,mlx5_2,ib0");
+  EXPECT_EQ(rails[2].device, "");
+  EXPECT_EQ(rails[2].address.text, "10.0.0.1");
+}
+
+TEST(PortRails, RocePortsOfInterfacesWithAnAddressAreNot) {
+  FakeHostNetwork host;
+  host.AddNic("eth0", "0000:21:00.0", {"10.0.0.1"});
+  host.AddNic("eth1", "0000:41:00.0", {"10.0.1.1"});
+  // A bond has one device, which names the bond and its members.
+  Ports ports = {{.device = "mlx5_bond_0", .pci = "0000:21:00.0", .interfaces = {1, 2}, .active = true, .bits_per_s = 100e9}};
+  EXPECT_EQ(Resolved("", host, ports), "eth0,eth1");
+}
+
+TEST(PortRails, OneThatIsNotActiveIsNone) {
+  Ports ports = ServerPorts();
+  ports[1].active = false;
+  EXPECT_EQ(Resolved("", Server(), ports), "mlx5_2,mlx5_0");
+  EXPECT_EQ(Resolved("mlx5_1", Server(), ports), "mlx5_1") << "but where it is named";
+}
+
+TEST(PortRails, EachPortOfADeviceIsARail) {
+  const Ports ports = {InfiniBand("mlx4_0", "0000:c1:00.0", 21, 1), InfiniBand("mlx4_0", "0000:c1:00.0", 22, 2)};
+  std::vector<Rail> rails;
+  ASSERT_EQ(Resolved("", Server(), ports, &rails), "mlx4_0:1,mlx4_0:2");
+  EXPECT_EQ(rails[1].port, 2);
+  EXPECT_EQ(Resolved("mlx4_0", Server(), ports), "mlx4_0:1,mlx4_0:2");
+  EXPECT_EQ(Resolved("mlx4_0:2", Server(), ports), "mlx4_0:2");
+  EXPECT_EQ(Resolved("mlx4_0:2,mlx4_0:1", Server(), ports), "mlx4_0:2,mlx4_0:1");
+}
+
+TEST(PortRails, NamesKeepTheirOrderBesideInterfaces) {
+  EXPECT_EQ(Resolved("mlx5_2,eno1,mlx5_0:1", Server(), ServerPorts()), "mlx5_2,eno1,mlx5_0");
+}
+
+TEST(PortRails, ExcludedDevicesPortsAndInterfacesAreNone) {
+  EXPECT_EQ(Resolved("^mlx5_0", Server(), ServerPorts()), "mlx5_1,mlx5_2");
+  EXPECT_EQ(Resolved("^mlx5_1:1,mlx5_0", Server(), ServerPorts()), "mlx5_2");
+  EXPECT_EQ(Resolved("^ib0", Server(), ServerPorts()), "mlx5_1,mlx5_2") << "nor is the port of one that was left out";
+}
+
+TEST(PortRails, SixteenDevices) {
+  FakeHostNetwork host = Server();
+  Ports ports;
+  for (int i = 15; i >= 0; --i)
+    ports.push_back(InfiniBand("mlx5_" + std::to_string(i), "00" + std::to_string(10 + i) + ":00:00.0", static_cast<uint64_t>(100 + i)));
+  std::vector<Rail> rails;
+  Resolved("", host, ports, &rails);
+  ASSERT_EQ(rails.size(), 16u);
+  for (size_t i = 0; i < rails.size(); ++i) EXPECT_EQ(rails[i].device, "mlx5_" + std::to_string(i));
+}
+
+TEST(PortRails, APortAndItsInterfaceAreOneRail) {
+  EXPECT_EQ(Resolved("ib0,mlx5_0", Server(), ServerPorts()), "R2CC_RAILS: mlx5_0 is there twice (as ib0): each rail is named once");
+  EXPECT_EQ(Resolved("mlx5_0,ib0", Server(), ServerPorts()), "R2CC_RAILS: ib0 is there twice (as mlx5_0): each rail is named once");
+  EXPECT_EQ(Resolved("mlx5_0,mlx5_0:1", Server(), ServerPorts()),
+            "R2CC_RAILS: mlx5_0:1 is there twice (as mlx5_0): each rail is named once");
+}
+
+TEST(PortRails, WhatDoesNotExistIsNamedWithThePortsThatDo) {
+  for (const char* absent : {"mlx5_9", "mlx5_0:2", "mlx5_0:"})
+    EXPECT_EQ(Resolved(absent, Server(), ServerPorts()),
+              std::string("R2CC_RAILS: ") + absent + " does not exist on this node; there are: lo (127.0.0.1), eno1 (192.168.0.5), " +
+                  "ib0 (no address), ib1 (fe80::1), mlx5_0 (RDMA), mlx5_1 (RDMA), mlx5_2 (RDMA)");
+}
+
+}  // namespace
+}  // namespace r2cc::net
