@@ -1,0 +1,89 @@
+// Queue pairs that carry nothing: zero-byte RDMA writes go over them, as probes. Such a write needs no memory at either end, no receive and
+// no process that looks at it: the other device answers alone.
+//
+// A device is opened while there is a queue pair on it, apart from the RdmaWatch. Calls that may block are made on a thread of their own.
+#ifndef R2CC_HEALTH_IO_RDMA_PAIRS_H_
+#define R2CC_HEALTH_IO_RDMA_PAIRS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/core/verbs/verbs.h"
+#include "base/executor.h"
+#include "health/io/rdma_end.h"
+
+namespace r2cc::health {
+
+// Outstanding writes of one queue pair; more are not posted.
+constexpr uint32_t kRdmaWritesMost = 16;
+
+// A port, and by which of its addresses it is to be reached.
+struct RdmaPlace {
+  std::string device;
+  uint8_t port = 1;
+  std::string address;  // of its interface; on InfiniBand its first GID is meant
+
+  friend bool operator==(const RdmaPlace&, const RdmaPlace&) = default;
+};
+
+// The core's thread alone.
+class RdmaPairs {
+ public:
+  enum class Id : uint64_t {};  // 0: none
+
+  // They outlive it, and `verbs` what is posted to `blocking`, which runs its tasks in order.
+  RdmaPairs(net::verbs::Verbs* verbs, Executor* core, Executor* blocking) : verbs_(verbs), core_(core), blocking_(blocking) {}
+  ~RdmaPairs();
+  RdmaPairs(const RdmaPairs&) = delete;
+  RdmaPairs& operator=(const RdmaPairs&) = delete;
+
+  // `done` is told its end, connected to none; nothing: it could not be made. Neither is told once it is dropped.
+  Id Make(const RdmaPlace& place, uint32_t psn, std::function<void(Id, const std::optional<RdmaEnd>&)> done);
+  // REQUIRES: `id` was made, and is not connected.
+  void Connect(Id id, const RdmaEnd& peer, std::function<void(bool connected)> done);
+  // One zero-byte write. False: it was not posted. REQUIRES: it is connected.
+  bool Write(Id id);
+  // What came of writes since, in order. REQUIRES: it was made.
+  std::vector<net::verbs::Status> Poll(Id id);
+  void Drop(Id id);
+
+ private:
+  struct Pair {
+    net::verbs::QueuePairId queue_pair{};
+    net::verbs::CompletionQueueId completions{};
+    std::string device;
+    net::verbs::Path path;  // without the other end
+    uint32_t psn = 0;
+    uint32_t mtu_bytes = 0;
+  };
+  // The blocking thread's alone.
+  struct Open {
+    net::verbs::ContextId context{};
+    net::verbs::DomainId domain{};
+    int pairs = 0;
+  };
+  using Devices = std::map<std::string, Open>;
+
+  static int OpenDevice(net::verbs::Verbs* verbs, const std::string& name, Devices* devices);
+  static void Unuse(net::verbs::Verbs* verbs, const std::string& name, Devices* devices);
+  static int MakePair(net::verbs::Verbs* verbs, const Open& open, const RdmaPlace& place, Pair* pair, RdmaEnd* end);
+  static void End(net::verbs::Verbs* verbs, const Pair& pair, Devices* devices);
+
+  net::verbs::Verbs* const verbs_;
+  Executor* const core_;
+  Executor* const blocking_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  const std::shared_ptr<Devices> devices_ = std::make_shared<Devices>();
+  std::map<Id, std::optional<Pair>> pairs_;  // nothing: it is being made
+  uint64_t last_id_ = 0;
+};
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_IO_RDMA_PAIRS_H_
