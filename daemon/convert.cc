@@ -148,6 +148,13 @@ v1::NodeView ToProto(const health::NodeState& state, health::NodeStatus status, 
     told->set_silent(pair.silent);
     told->set_broken(pair.broken);
   }
+  for (const auto& end : state.rdma_ends) {
+    auto* told = out.add_rdma_ends();
+    told->set_nic(end.nic);
+    told->set_peer_node(end.peer.node);
+    told->set_peer_nic(end.peer.nic);
+    told->set_end(end.end);
+  }
   return out;
 }
 
@@ -215,6 +222,16 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
     state.pairs.push_back({pair.nic(), {pair.peer_node(), pair.peer_nic()}, pair.silent(), pair.broken()});
   }
   state.pairs.ShrinkToFit();
+  if (static_cast<size_t>(view.rdma_ends_size()) > health::kRdmaEndsMax)
+    return absl::InvalidArgumentError(absl::StrCat(view.rdma_ends_size(), " RDMA ends, more than ", health::kRdmaEndsMax));
+  for (const auto& end : view.rdma_ends()) {
+    if (!names.contains(end.nic()) || !IsNodeName(end.peer_node()) || !IsNicName(end.peer_nic()) || end.peer_node() == view.node())
+      return absl::InvalidArgumentError(absl::StrCat("an RDMA end of '", Clean(end.nic()), "' towards '", Clean(end.peer_node()), "/",
+                                                     Clean(end.peer_nic()), "' is none of this node"));
+    if (end.end().size() > health::kRdmaEndBytesMax)
+      return absl::InvalidArgumentError(absl::StrCat("NIC ", end.nic(), ": an RDMA end of ", end.end().size(), " bytes"));
+    state.rdma_ends.push_back({end.nic(), {end.peer_node(), end.peer_nic()}, end.end()});
+  }
   return state;
 }
 

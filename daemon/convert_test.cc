@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "plan/planner.h"
 
 namespace r2cc::daemon {
@@ -207,6 +209,32 @@ TEST(ConvertTest, RailPairsTravelAndAreCheckedWhole) {
   wrong = view;
   for (size_t i = 0; i < health::kPairReportsMax; ++i) *wrong.add_pairs() = view.pairs(0);
   EXPECT_FALSE(FromProto(wrong, now).ok());
+}
+
+TEST(ConvertTest, RdmaEndsTravelAndAreBounded) {
+  const Moment now{1000, 2000};
+  health::NodeState state;
+  state.node = "n0";
+  state.epoch = {5, 1};
+  state.nics.push_back({.identity = {.name = "rail0"}});
+  // What it says is the probe's business.
+  state.rdma_ends = {{"rail0", {"n1", "rail0"}, std::string("\0\xff", 2)}};
+  const v1::NodeView view = ToProto(state, state.status, now);
+  const auto back = FromProto(view, now);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->rdma_ends, state.rdma_ends);
+  const auto refused = [&](const std::function<void(v1::NodeView*)>& spoil) {
+    v1::NodeView wrong = view;
+    spoil(&wrong);
+    return !FromProto(wrong, now).ok();
+  };
+  EXPECT_TRUE(refused([](v1::NodeView* wrong) { wrong->mutable_rdma_ends(0)->set_nic("rail9"); }));
+  EXPECT_TRUE(refused([](v1::NodeView* wrong) { wrong->mutable_rdma_ends(0)->set_peer_node("n0"); }));
+  EXPECT_TRUE(refused([](v1::NodeView* wrong) { wrong->mutable_rdma_ends(0)->set_peer_nic("a b"); }));
+  EXPECT_TRUE(refused([](v1::NodeView* wrong) { wrong->mutable_rdma_ends(0)->set_end(std::string(health::kRdmaEndBytesMax + 1, 'x')); }));
+  EXPECT_TRUE(refused([&](v1::NodeView* wrong) {
+    for (size_t i = 0; i < health::kRdmaEndsMax; ++i) *wrong->add_rdma_ends() = view.rdma_ends(0);
+  }));
 }
 
 // Each end tells of it in its own words.

@@ -72,6 +72,7 @@ RealWorld::RealWorld(const LoadedConfig& loaded, ConfigLoader* loader, const All
                return loop->AddFd(fd, EPOLLIN, [readable = std::move(readable)](uint32_t) { readable(); });
              },
              [loop](int fd) { loop->RemoveFd(fd); }}),
+      rdma_pairs_(&verbs_, loop, &rdma_thread_.loop()),
       page_(std::move(page)),
       jobs_(loop, loaded.config.attach_socket(), page_->fd(), loaded.config.attach),
       roles_(loaded.roles()),
@@ -94,10 +95,12 @@ World RealWorld::world() {
   world.sysfs = &sysfs_;
   world.datagrams = &datagrams_;
   world.fabric = &fabric_;
-  if (verbs_.missing().empty())
+  if (verbs_.missing().empty()) {
     world.rdma = &rdma_;
-  else
+    world.rdma_pairs = &rdma_pairs_;
+  } else {
     LogInfo(verbs_.missing());
+  }
   world.topology = &topology_;
   world.addresses = &addresses_;
   world.files = &files_;

@@ -27,6 +27,7 @@
 #include "daemon/wiring.h"
 #include "health/io/hwloc_topology.h"
 #include "health/io/netlink_link_watch.h"
+#include "health/io/rdma_pairs.h"
 #include "health/io/sysfs.h"
 #include "health/io/udp_datagram.h"
 #include "health/io/umad_fabric.h"
@@ -77,6 +78,7 @@ class RealWorld {
   net::verbs::Libibverbs verbs_;
   ScopedLoopThread rdma_thread_;
   health::VerbsRdmaWatch rdma_;
+  health::RdmaPairs rdma_pairs_;
   const health::HwlocTopology topology_;
   OsAddresses addresses_;
   OsFiles files_;

@@ -46,9 +46,16 @@ Wiring::Wiring(Config config, World world)
               {[this](const health::Evidence& evidence) { local_.Handle(evidence); },
                [this](const health::NicKey& nic, const std::string& text) { reporter_.TellFabric(nic, text); }}),
       rdma_(config_.node, NicIdentities(), world_.rdma, world_.core,
-            {[this](const health::Evidence& evidence) { local_.Handle(evidence); }, [this](const std::string& nic) { local_.Look(nic); }}),
+            {[this](const health::Evidence& evidence) { local_.Handle(evidence); }, [this](const std::string& nic) { local_.Look(nic); },
+             [this](const std::string& nic, const std::optional<health::RdmaPortName>& port) {
+               rdma_paths_.SetPort(nic, port, world_.core->Now());
+             }}),
+      rdma_paths_(config_.node, world_.rdma_pairs, &cluster_, world_.incarnation,
+                  {[this](const std::string& nic, const std::string& why) { rdma_.SetFault(nic, why); }, [this] { ScheduleAdvance(); }}),
       rails_(config_.node, NicIdentities(), world_.new_probe_secret, Cables(), &cluster_, {world_.core, world_.datagrams},
-             {[this](const health::Evidence& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); }}),
+             {[this](const health::Evidence& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); },
+              [this](const health::RailPing& ping) { rdma_paths_.OnPing(ping, world_.core->Now()); },
+              [this](const std::vector<health::RailTarget>& targets) { rdma_paths_.SetTargets(targets, world_.core->Now()); }}),
       peer_set_(config_, world_.incarnation, &cluster_, &reporter_,
                 {[this](const std::vector<health::Evidence>& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); },
                  [this](const std::string& node) { rails_.Heard(node); }, [this] { PublishAgain(); }}),
@@ -236,6 +243,7 @@ void Wiring::FollowNics(const std::vector<NicSpec>& next) {
     local_.Remove(nic.name);
     fabric_.Remove(nic.name);
     rdma_.Remove(nic.name);
+    rdma_paths_.SetPort(nic.name, std::nullopt, world_.core->Now());
   }
   const std::vector<health::NicIdentity> identities = NicIdentities();
   for (size_t i = 0; i < nics_.size(); ++i) {
@@ -299,6 +307,7 @@ bool Wiring::UpdateOwn(Nanos now) {
   for (const health::NicStatus& nic : verdicts.nics) rails_.SetLink(nic.identity.name, nic.link_up);
   if (std::exchange(railed_changes_, cluster_.changes()) != cluster_.changes()) rails_.OnView();
   health::NodeState own = health::WithRails(verdicts, rails_.Report());
+  own.rdma_ends = rdma_paths_.Report();
   own.epoch = own_.epoch;
   if (own == own_) return false;
   if (const Nanos when = pacer_.PublishAt(own_, own, rails_.InDoubt()); when > now) {

@@ -5,6 +5,7 @@
 //   jobs           -> JobService ---+-> ClusterView ---+-> ViewBroadcaster -> peers, store
 //   peers, store   -> PeerSet ------+                  +-> EventReporter   -> event log
 //   rails          -> RailWatch       -> LocalHealth
+//                     RailWatch       -> RdmaPaths     -> RdmaProbe  -> LocalHealth
 //   operator       -> OperatorService -> LocalHealth
 //   gRPC services  -> CoreBackend     -> all of them
 #ifndef R2CC_DAEMON_WIRING_H_
@@ -39,6 +40,7 @@
 #include "daemon/peer_set.h"
 #include "daemon/plan_publisher.h"
 #include "daemon/rails/rail_watch.h"
+#include "daemon/rails/rdma_paths.h"
 #include "daemon/reload/config_loader.h"
 #include "daemon/reload/reload_service.h"
 #include "daemon/report_service.h"
@@ -52,6 +54,7 @@
 #include "health/io/datagram.h"
 #include "health/io/fabric.h"
 #include "health/io/link_watch.h"
+#include "health/io/rdma_pairs.h"
 #include "health/io/rdma_watch.h"
 #include "health/io/sysfs.h"
 #include "health/io/topology.h"
@@ -72,6 +75,7 @@ struct World {
   health::Datagrams* datagrams = nullptr;
   health::Fabric* fabric = nullptr;
   health::RdmaWatch* rdma = nullptr;                 // null: there are no RDMA devices
+  health::RdmaPairs* rdma_pairs = nullptr;           // likewise
   const health::TopologySource* topology = nullptr;  // asked on `disk`
   Addresses* addresses = nullptr;
   Files* files = nullptr;
@@ -177,6 +181,7 @@ class Wiring {
   LocalHealth local_;
   health::FabricProbe fabric_;
   health::RdmaProbe rdma_;
+  RdmaPaths rdma_paths_;
   RailWatch rails_;
   PeerSet peer_set_;
   PlanPublisher publisher_;

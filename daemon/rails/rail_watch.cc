@@ -133,7 +133,10 @@ void RailWatch::Tick() {
     UpdateGivenUp();
   }
   if (std::exchange(targeted_places_, view_->places()) != view_->places() || targets_changed_) UpdateTargets();
-  for (const health::RailPing& ping : prober_.Tick(now)) sockets_.Send(ping.nic, {ping.address, ping.port}, AsText(ping.bytes));
+  for (const health::RailPing& ping : prober_.Tick(now)) {
+    sockets_.Send(ping.nic, {ping.address, ping.port}, AsText(ping.bytes));
+    outputs_.on_ping(ping);
+  }
   const bool news = std::exchange(told_revision_, prober_.revision()) != prober_.revision();
   if (news || (changed && (in_doubt_ || accused_.here)) || now - judged_ >= kJudgeInterval) {
     judged_ = now;
@@ -146,7 +149,9 @@ void RailWatch::Tick() {
 void RailWatch::UpdateTargets() {
   targets_changed_ = false;
   std::vector<health::RailTarget> targets = ChooseRailTargets(node_, order_, cables_, *view_, job_peers_, accused_.ports);
-  if (std::exchange(targets_, targets) != targets) prober_.SetTargets(std::move(targets), seams_.executor->Now());
+  if (std::exchange(targets_, targets) == targets) return;
+  outputs_.on_targets(targets);
+  prober_.SetTargets(std::move(targets), seams_.executor->Now());
 }
 
 void RailWatch::UpdateAccused() {
@@ -386,11 +391,6 @@ void RailWatch::Tell(const Nic& nic, health::EvidenceKind kind, const health::Ni
 void RailWatch::OnVerdictChanged() {
   reported_.prober_revision = 0;
   outputs_.on_state();
-}
-
-const health::NicKey* RailWatch::CableTo(const std::string& nic) const {
-  const auto found = cables_.find(nic);
-  return found == cables_.end() ? nullptr : &found->second;
 }
 
 }  // namespace r2cc::daemon

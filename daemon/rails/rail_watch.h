@@ -42,6 +42,9 @@ class RailWatch {
     std::function<void(const health::Evidence&)> evidence;
     // What Report() returns has changed.
     std::function<void()> on_state;
+    // A ping leaves; and the pairs that are probed from now on.
+    std::function<void(const health::RailPing&)> on_ping = [](const auto&) {};
+    std::function<void(const std::vector<health::RailTarget>&)> on_targets = [](const auto&) {};
   };
 
   // `new_secret`: makes up the keys of rail probes. `cables`: the other end of each NIC that is cabled to it without a switch. The view
@@ -103,7 +106,10 @@ class RailWatch {
   const health::RailProbeCounts& counts() const { return prober_.counts(); }
   uint64_t icmp_errors() const { return sockets_.icmp_errors(); }
   // The other end of a direct cable; null: there is a switch.
-  const health::NicKey* CableTo(const std::string& nic) const;
+  const health::NicKey* CableTo(const std::string& nic) const {
+    const auto found = cables_.find(nic);
+    return found == cables_.end() ? nullptr : &found->second;
+  }
 
  private:
   struct Nic {

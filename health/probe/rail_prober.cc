@@ -264,7 +264,8 @@ std::optional<RailPing> RailProber::Ping(Pair* pair, Nanos now) {
   pair->last_sent = now;
   ++counts_.sent;
   const RailProbe probe = {RailProbeKind::kPing, target.nonce, keys_->sending_nonce(), pair->id, sequence, now, pair->nic_hash};
-  return RailPing{target.key.own.nic, target.address, target.port, EncodeRailProbe(probe, *key)};
+  return RailPing{target.key.own.nic, target.key.peer, pair->judge.answered_sent(),
+                  target.address,     target.port,     EncodeRailProbe(probe, *key)};
 }
 
 // The other end will know of the pair what there is to know, and while all is well it needs no second ping.

@@ -66,6 +66,8 @@ struct RailTarget {
 
 struct RailPing {
   std::string nic;  // this node's
+  NicKey peer;
+  Nanos answered_sent = 0;  // when the latest of the pair's that was answered had left; 0: none was
   std::string address;
   uint16_t port = 0;
   RailProbeBytes bytes{};

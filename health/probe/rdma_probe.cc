@@ -112,13 +112,14 @@ const RdmaPort* RdmaProbe::PortOf(const Nic& nic) const {
 RdmaProbe::State RdmaProbe::StateOf(const Nic& nic) const {
   const RdmaPort* const port = PortOf(nic);
   if (port == nullptr) return {false, absl::StrCat("its RDMA device ", nic.device, " is gone")};
-  if (port->info.state == PortState::kActive) return {true, ""};
+  if (port->info.state == PortState::kActive) return {nic.fault.empty(), nic.fault};
   return {false, absl::StrCat("its RDMA port ", nic.device, "/", nic.port, " is ", Words(port->info.state))};
 }
 
 void RdmaProbe::Judge(const std::string& name, Nic* nic) {
   Match(nic);
   if (nic->device.empty()) return;
+  TellPort(name, nic);
   TellRate(name, nic);
   State state = StateOf(*nic);
   if (!nic->told) {
@@ -135,6 +136,19 @@ void RdmaProbe::Judge(const std::string& name, Nic* nic) {
     nic->settling = 0;
     TellState(name, nic, nic->next);
   });
+}
+
+void RdmaProbe::TellPort(const std::string& name, Nic* nic) {
+  const RdmaPort* const port = PortOf(*nic);
+  std::optional<RdmaPortName> active;
+  if (port != nullptr && port->info.state == PortState::kActive) active = {nic->device, nic->port};
+  if (std::exchange(nic->active, active) != active) outputs_.on_port(name, active);
+}
+
+void RdmaProbe::SetFault(const std::string& name, const std::string& why) {
+  const auto nic = nics_.find(name);
+  if (nic == nics_.end() || std::exchange(nic->second.fault, why) == why) return;
+  Judge(name, &nic->second);
 }
 
 void RdmaProbe::TellState(const std::string& name, Nic* nic, const State& state) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,13 @@ constexpr Nanos kRdmaSettle = 20 * kNanosPerMs;
 // Events of one NIC are told at most this often; those in between are counted, and told together.
 constexpr Nanos kRdmaEventInterval = kNanosPerSecond;
 
+struct RdmaPortName {
+  std::string device;
+  uint8_t port = 1;
+
+  friend bool operator==(const RdmaPortName&, const RdmaPortName&) = default;
+};
+
 // Runs on `executor`.
 class RdmaProbe {
  public:
@@ -31,6 +39,8 @@ class RdmaProbe {
     EvidenceSink evidence;
     // The NIC's link and its files may say something else now: look at them.
     std::function<void(const std::string& nic)> look;
+    // The NIC has another RDMA port that is active, or none any more.
+    std::function<void(const std::string& nic, const std::optional<RdmaPortName>& port)> on_port = [](const auto&, const auto&) {};
   };
 
   // `watch` and `executor` outlive the probe. `watch` may be null: there are no devices.
@@ -48,6 +58,9 @@ class RdmaProbe {
   // What the sysfs probe read of one of this node's NICs, each time: by it the NIC's port is found.
   void OnFacts(const std::string& nic, const PortFacts& facts);
 
+  // Why what goes by RDMA over the NIC does not come, although its port is active; empty: it does.
+  void SetFault(const std::string& nic, const std::string& why);
+
  private:
   struct State {
     bool active = false;
@@ -60,9 +73,11 @@ class RdmaProbe {
     PortFacts facts;        // as last read
     std::string device;     // behind it; empty: none yet
     uint8_t port = 0;
-    bool told = false;  // anything of its port: one that was never active is no fault
-    State state;        // as told
-    State next;         // to be told when it has held
+    std::optional<RdmaPortName> active;  // as told
+    std::string fault;                   // of its paths
+    bool told = false;                   // anything of its port: one that was never active is no fault
+    State state;                         // as told
+    State next;                          // to be told when it has held
     TimerId settling = 0;
     uint64_t rate_bits_per_s = 0;  // as told
     int events = 0;                // to be told, the last of them:
@@ -73,6 +88,7 @@ class RdmaProbe {
   void OnEvent(const std::string& device, uint8_t port, net::verbs::AsyncKind kind);
   void OnPorts(const std::string& device, const std::vector<RdmaPort>& ports);
   void Judge(const std::string& name, Nic* nic);
+  void TellPort(const std::string& name, Nic* nic);
   // Which port the NIC has; it keeps the one that it had while there is no other.
   void Match(Nic* nic) const;
   const RdmaPort* PortOf(const Nic& nic) const;

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,21 +25,22 @@ class RdmaProbeTest : public testing::Test {
  protected:
   void Start() { Start(&watch_); }
   void Start(RdmaWatch* watch) {
-    probe_ =
-        std::make_unique<RdmaProbe>("n0",
-                                    std::vector<NicIdentity>{{.name = "r0", .interface = "eth0"},
-                                                             {.name = "r1", .interface = "eth1"},
-                                                             {.name = "ib0", .port_guid = 7},
-                                                             {.name = "lo", .address = "127.0.0.9"}},
-                                    watch, &executor_,
-                                    RdmaProbe::Outputs{[this](const Evidence& evidence) {
-                                                         EXPECT_EQ(evidence.observer, "n0");
-                                                         EXPECT_EQ(evidence.when, executor_.Now());
-                                                         told_.push_back(evidence.subject.nic + " " + EvidenceKindName(evidence.kind) +
-                                                                         (evidence.value != 0 ? " " + std::to_string(evidence.value) : "") +
-                                                                         (evidence.detail.empty() ? "" : " (" + evidence.detail + ")"));
-                                                       },
-                                                       [this](const std::string& nic) { told_.push_back("look at " + nic); }});
+    probe_ = std::make_unique<RdmaProbe>(
+        "n0",
+        std::vector<NicIdentity>{{.name = "r0", .interface = "eth0"},
+                                 {.name = "r1", .interface = "eth1"},
+                                 {.name = "ib0", .port_guid = 7},
+                                 {.name = "lo", .address = "127.0.0.9"}},
+        watch, &executor_,
+        RdmaProbe::Outputs{[this](const Evidence& evidence) {
+                             EXPECT_EQ(evidence.observer, "n0");
+                             EXPECT_EQ(evidence.when, executor_.Now());
+                             told_.push_back(evidence.subject.nic + " " + EvidenceKindName(evidence.kind) +
+                                             (evidence.value != 0 ? " " + std::to_string(evidence.value) : "") +
+                                             (evidence.detail.empty() ? "" : " (" + evidence.detail + ")"));
+                           },
+                           [this](const std::string& nic) { told_.push_back("look at " + nic); },
+                           [this](const std::string& nic, const std::optional<RdmaPortName>& port) { ports_[nic] = port; }});
     probe_->Start();
     Facts("r0", 3);
     Facts("r1", 4);
@@ -63,6 +66,7 @@ class RdmaProbeTest : public testing::Test {
   FakeExecutor executor_;
   FakeRdmaWatch watch_;
   std::vector<std::string> told_;
+  std::map<std::string, std::optional<RdmaPortName>> ports_;
   std::unique_ptr<RdmaProbe> probe_;
 };
 
@@ -70,6 +74,26 @@ TEST_F(RdmaProbeTest, WithoutDevicesNothingIsSaid) {
   Start(nullptr);
   Pass(10 * kNanosPerSecond);
   EXPECT_THAT(Told(), IsEmpty());
+}
+
+TEST_F(RdmaProbeTest, AFaultOfThePathsOfAnActivePortIsToldLikeThePorts) {
+  Start();
+  watch_.Port("rxe0", "eth0", true);
+  EXPECT_EQ(ports_["r0"], (RdmaPortName{"rxe0", 1}));
+  EXPECT_THAT(Told(), ElementsAre("r0 rdma-up"));
+  probe_->SetFault("r0", "no answers");
+  Pass(kRdmaSettle);
+  EXPECT_THAT(Told(), ElementsAre("r0 rdma-down (no answers)"));
+  probe_->SetFault("r0", "");
+  Pass(kRdmaSettle);
+  EXPECT_THAT(Told(), ElementsAre("r0 rdma-up"));
+  // The port's own word comes first.
+  probe_->SetFault("r0", "no answers");
+  watch_.Port("rxe0", "eth0", false);
+  EXPECT_EQ(ports_["r0"], std::nullopt);
+  Pass(kRdmaSettle);
+  EXPECT_THAT(Told(), ElementsAre("r0 rdma-down (its RDMA port rxe0/1 is down)"));
+  probe_->SetFault("r9", "there is no such NIC");
 }
 
 TEST_F(RdmaProbeTest, EventsAreToldAtOnceAndTheStateWhenItHasHeld) {

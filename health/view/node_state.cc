@@ -12,6 +12,12 @@ const NicStatus* NodeState::Find(const std::string& nic) const {
   return nullptr;
 }
 
+const std::string* NodeState::RdmaEndOf(const std::string& nic, const NicKey& peer) const {
+  for (const RdmaEndReport& report : rdma_ends)
+    if (report.nic == nic && report.peer == peer) return &report.end;
+  return nullptr;
+}
+
 bool NodeState::PlansAs(const NodeState& other) const {
   const auto broken = [](const NodeState& state) {
     std::set<std::pair<std::string, NicKey>> paths;

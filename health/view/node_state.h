@@ -53,6 +53,18 @@ struct NicStatus {
 // Of one node; more are refused.
 constexpr size_t kPairReportsMax = 1024;
 
+// What probes a pair by RDMA: the node's end of it. Only the probe reads `end` (health/io/rdma_end.h).
+struct RdmaEndReport {
+  std::string nic;
+  NicKey peer;
+  std::string end;
+
+  friend bool operator==(const RdmaEndReport&, const RdmaEndReport&) = default;
+};
+// Of one node; more are refused, as are longer ends: room for what a later release adds.
+constexpr size_t kRdmaEndsMax = 64;
+constexpr size_t kRdmaEndBytesMax = 64;
+
 struct NodeState {
   std::string node;
   Epoch epoch;
@@ -61,8 +73,11 @@ struct NodeState {
   uint64_t probe_nonce = 0;  // rail probes to it carry this; 0: it takes none
   ProbePublicKey probe_key{};
   PairReports pairs;  // those that matter to others: silent, or used by jobs
+  std::vector<RdmaEndReport> rdma_ends;
 
   const NicStatus* Find(const std::string& nic) const;
+  // Its end towards `peer`; null: it has none.
+  const std::string* RdmaEndOf(const std::string& nic, const NicKey& peer) const;
   // Whether it means the same for a plan: the rest is for those who compare probes.
   bool PlansAs(const NodeState& other) const;
   // Whether its NICs take probes at the same places.
