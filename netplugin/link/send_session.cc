@@ -323,8 +323,9 @@ void SendSession::ProbePeer(Nanos now) {
 // Nobody answers: the peer's kernel at the out-of-band address tells a process that is stopped from one that is gone.
 void SendSession::PeerIsSilent(Nanos now) {
   if (!control_queue_.up(kOobChannel)) {
-    // It has vanished, as far as anybody can see. Its links are as dead as the channel whose keep-alive failed; the deadline runs.
-    if (!oob_.Silent(options_.silence, now)) return;
+    // Its address refuses: the process is gone, and no device says so of a link that waits for its peer before it sends. Or the host has
+    // vanished, as far as anybody can see: its links are as dead as the channel whose keep-alive failed; the deadline runs.
+    if (!oob_.refused() && !oob_.Silent(options_.silence, now)) return;
     for (LinkId link = 0; link < links_.count(); ++link)
       if (links_.state(link) == InitiatorState::kUp) links_.Trouble(link, EvidenceCause::kSilence, now);
     return;

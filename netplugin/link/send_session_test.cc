@@ -147,6 +147,22 @@ TEST_F(UngreetedTest, IsWaitedForAsLongAsTheConnectionStands) {
   EXPECT_TRUE(session.failed());
 }
 
+// A device that has nothing to send does not notice that its peer's process is gone.
+TEST_F(SendSessionTest, APeerWhoseAddressRefusesIsGoneAlthoughALinkSaysNothing) {
+  constexpr Nanos kTick = 10 * kNanosPerMs;
+  session.OpenFlow(1, 0, now);
+  session.LinkConnected(0, session.incarnation(0), now);
+  session.Receive(0, Frame{.type = FrameType::kProved, .link = 0, .incarnation = session.incarnation(0), .ok = true}, now);
+  ASSERT_EQ(session.link_state(0), InitiatorState::kUp);
+  session.OobDown(ProbeResult::kRefused, now);
+  for (const Nanos end = now + 2 * kNanosPerSecond; now < end && !session.failed(); now += kTick) {
+    session.Tick(now);
+    for (const Action& action : session.TakeActions())
+      if (action.kind == Action::Kind::kOpenOob) session.OobDown(ProbeResult::kRefused, now);
+  }
+  EXPECT_TRUE(session.failed());
+}
+
 // Peers that an acceptor lost in one moment come again one after the other.
 TEST(SendSession, SessionsThatFailedTogetherTryAgainApart) {
   auto tries_again_at = [](uint64_t retry_seed) {

@@ -232,7 +232,7 @@ void Engine::Drain() {
     ForEachPeer([&](Peer* peer) {
       peer->Tick();
       const auto lock = peer->Lock();
-      waiting |= !peer->flushed() || (!peer->idle() && !peer->over());
+      waiting |= !peer->drained();
     });
     if (!waiting || now - began >= host_.deadline) break;
     control_plane_->Poll(now);

@@ -84,6 +84,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   virtual bool over() const = 0;
   // Everything that was queued is with the kernel.
   virtual bool flushed() const = 0;
+  // A process that ends need not wait for it: all is said and answered, or there is nobody to whom it could be said.
+  bool drained() const { return over() || (flushed() && idle()); }
   virtual void HalfClose() = 0;
   // The process ends: its flows are closed for it.
   virtual void CloseFlows() = 0;

@@ -201,7 +201,7 @@ void Process::TickPeers() {
 
 bool Process::Drained() const {
   bool drained = true;
-  ForEachPeer([&](net::Peer* peer) { drained &= peer->flushed() && (peer->idle() || peer->over()); });
+  ForEachPeer([&](net::Peer* peer) { drained &= peer->drained(); });
   return drained;
 }
 
