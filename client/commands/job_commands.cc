@@ -42,7 +42,7 @@ void AddEnv(CommandTree* tree, CLI::App* job) {
   CLI::App* env = tree->Add(job, "env", "the lines that make a job use R2CC, for the way it is started; asks no daemon");
   env->add_option("LAUNCHER", command->launcher, "torchrun, mpirun, slurm or kubernetes")->required()->check(CLI::IsMember(Launchers()));
   env->add_option("--job", command->job, "what `r2ccctl jobs` is to call it")->option_text("JOB");
-  env->add_option("--rails", command->rails, "interfaces or addresses, as R2CC_RAILS takes them")->option_text("LIST");
+  env->add_option("--rails", command->rails, "interfaces, addresses or RDMA devices, as R2CC_RAILS takes them")->option_text("LIST");
   env->add_option("--library_dir", command->library_directory, "of the plugin, where the loader does not find it by itself")
       ->option_text("DIR");
   tree->Means(env, [tree, command] {

@@ -224,6 +224,9 @@ TEST_F(DoctorTest, JobsEnvironment) {
   EXPECT_THAT(with("R2CC_RAILS", "eth0,mlx5_0"), HasSubstr("FAIL rails: R2CC_RAILS names mlx5_0, of RDMA, and R2CC_TRANSPORT is not set"));
   machine_.environment["R2CC_TRANSPORT"] = "auto";
   EXPECT_EQ(with("R2CC_RAILS", "eth0,mlx5_0"), "");
+  machine_.files["/sys/class/infiniband/mlx5_0/ports/1/state"] = "4: ACTIVE";
+  EXPECT_EQ(with("R2CC_RAILS", "eth0,mlx5_0:1"), "");
+  EXPECT_THAT(with("R2CC_RAILS", "eth0,mlx5_0:2"), HasSubstr("FAIL rails: R2CC_RAILS names mlx5_0:2, which this machine has not"));
   machine_.environment.erase("R2CC_TRANSPORT");
   EXPECT_THAT(with("NCCL_SOCKET_IFNAME", "=eth1"),
               HasSubstr("warn rails: NCCL_SOCKET_IFNAME==eth1 puts NCCL's own control traffic on eth1"));

@@ -64,7 +64,7 @@ void CheckRails(const JobFacts& job, Findings* found) {
   const std::string transport = Value(job, "R2CC_TRANSPORT");
   std::vector<std::string> missing, control, unused;
   for (const std::string& rail : chosen ? List(rails) : std::vector<std::string>()) {
-    const bool is_address = rail.find_first_of(".:") != std::string::npos;
+    const bool is_address = absl::StrContains(rail, '.') || std::count(rail.begin(), rail.end(), ':') > 1;
     if (is_address) continue;
     if (std::find(job.devices.begin(), job.devices.end(), rail) != job.devices.end()) {
       if (transport.empty() || transport == "tcp") unused.push_back(rail);

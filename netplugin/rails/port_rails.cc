@@ -30,18 +30,17 @@ Rail RailOfPort(const verbs::PortFacts& port, const std::string& name, HostNetwo
   return rail;
 }
 
-std::vector<verbs::PortFacts> FreePorts(const std::vector<HostInterface>& interfaces, std::span<const verbs::PortFacts> ports,
+std::vector<verbs::PortFacts> FreePorts(const std::vector<const HostInterface*>& taken, std::span<const verbs::PortFacts> ports,
                                         const std::set<std::string>& excluded) {
-  std::set<std::pair<std::string, uint8_t>> taken;
-  for (const HostInterface& interface : interfaces) {
-    if (!HasRoutableAddress(interface) && !excluded.contains(interface.name)) continue;
-    const auto port = verbs::PortOfInterface({interface.ifindex, interface.name, PciFunctionOf(interface.device_path).address}, ports);
-    if (port) taken.emplace(port->device, port->port);
+  std::set<std::pair<std::string, uint8_t>> of_interfaces;
+  for (const HostInterface* const interface : taken) {
+    const auto port = verbs::PortOfInterface({interface->ifindex, interface->name, PciFunctionOf(interface->device_path).address}, ports);
+    if (port) of_interfaces.emplace(port->device, port->port);
   }
   std::vector<verbs::PortFacts> free;
   for (const verbs::PortFacts& port : ports) {
     const bool out = excluded.contains(port.device) || excluded.contains(port.device + ":" + std::to_string(port.port));
-    if (port.active && !out && !taken.contains({port.device, port.port})) free.push_back(port);
+    if (port.active && !out && !of_interfaces.contains({port.device, port.port})) free.push_back(port);
   }
   return free;
 }

@@ -22,9 +22,9 @@ std::vector<verbs::PortFacts> PortsNamed(const std::string& item, std::span<cons
 // A rail by itself.
 Rail RailOfPort(const verbs::PortFacts& port, const std::string& name, HostNetwork& host);
 
-// The active ports that may be rails where nobody names any: not those in `excluded`, by port or device, and none of an interface that has
-// a routable address, which is to be chosen itself, or is in `excluded`.
-std::vector<verbs::PortFacts> FreePorts(const std::vector<HostInterface>& interfaces, std::span<const verbs::PortFacts> ports,
+// The active ports that may be rails where nobody names any: not those in `excluded`, by port or device, and none of the interfaces in
+// `taken`, which are rails themselves or shall be none.
+std::vector<verbs::PortFacts> FreePorts(const std::vector<const HostInterface*>& taken, std::span<const verbs::PortFacts> ports,
                                         const std::set<std::string>& excluded);
 
 }  // namespace r2cc::net

@@ -67,13 +67,35 @@ TEST(PortRails, OneWhoseInterfaceHasAnAddressIsThatInterface) {
   EXPECT_EQ(rails[2].address.text, "10.0.0.1");
 }
 
-TEST(PortRails, RocePortsOfInterfacesWithAnAddressAreNot) {
+TEST(PortRails, RocePortsOfInterfacesThatAreRailsAreNot) {
   FakeHostNetwork host;
   host.AddNic("eth0", "0000:21:00.0", {"10.0.0.1"});
   host.AddNic("eth1", "0000:41:00.0", {"10.0.1.1"});
-  // A bond has one device, which names the bond and its members.
-  Ports ports = {{.device = "mlx5_bond_0", .pci = "0000:21:00.0", .interfaces = {1, 2}, .active = true, .bits_per_s = 100e9}};
+  const Ports ports = {{.device = "mlx5_0", .pci = "0000:21:00.0", .interfaces = {1}, .active = true, .bits_per_s = 100e9},
+                       {.device = "mlx5_1", .pci = "0000:41:00.0", .interfaces = {2}, .active = true, .bits_per_s = 100e9}};
   EXPECT_EQ(Resolved("", host, ports), "eth0,eth1");
+}
+
+// The bond has the address, and is no NIC beside one that has another.
+TEST(PortRails, TheDeviceOfABondIsOneBesideNics) {
+  FakeHostNetwork host;
+  host.AddNic("eth0", "0000:21:00.0");
+  host.AddNic("eth1", "0000:21:00.1");
+  host.Add("bond0", {"10.0.0.1"});
+  const Ports ports = {{.device = "mlx5_bond_0", .pci = "0000:21:00.0", .interfaces = {3}, .active = true, .bits_per_s = 200e9}};
+  EXPECT_EQ(Resolved("", host, ports), "bond0") << "which goes by that device";
+  host.AddNic("eno1", "0000:01:00.0", {"192.168.0.5"}).speed_mbps = 10'000;
+  EXPECT_EQ(Resolved("", host, ports), "mlx5_bond_0");
+}
+
+TEST(PortRails, WithoutOneThatIsActiveItSaysSo) {
+  FakeHostNetwork host;
+  host.AddNic("ib0", "0000:c1:00.0");
+  Ports ports = {InfiniBand("mlx5_0", "0000:c1:00.0", 11)};
+  ports[0].active = false;
+  EXPECT_EQ(Resolved("", host, ports),
+            "R2CC_RAILS is not set and this node has no NIC with an IP address, and no RDMA port that is active: name interfaces or "
+            "addresses in R2CC_RAILS; there are: ib0 (no address), mlx5_0 (RDMA)");
 }
 
 TEST(PortRails, OneThatIsNotActiveIsNone) {

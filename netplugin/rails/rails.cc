@@ -166,14 +166,21 @@ std::vector<Rail> ChooseRails(const std::vector<HostInterface>& interfaces, Host
                               const std::set<std::string>& excluded) {
   std::vector<Rail> offered;
   std::vector<NicCandidate> candidates;
+  std::vector<const HostInterface*> left, taken;
   for (const HostInterface& interface : interfaces) {
     const bool out =
         std::any_of(interface.addresses.begin(), interface.addresses.end(), [&](const IpAddress& a) { return excluded.count(a.text) > 0; });
-    if (out || excluded.count(interface.name) > 0) continue;
+    if (out || excluded.count(interface.name) > 0) {
+      taken.push_back(&interface);
+      continue;
+    }
+    left.push_back(&interface);
     offered.push_back(RailOn(interface, interface.name, PreferredAddress(interface)));
     candidates.push_back(CandidateOf(interface));
   }
-  for (const verbs::PortFacts& port : FreePorts(interfaces, ports, excluded)) {
+  // A port of one that would be no rail, as a bond or a VLAN beside NICs, may be one by itself.
+  for (const size_t i : ChooseNics(candidates)) taken.push_back(left[i]);
+  for (const verbs::PortFacts& port : FreePorts(taken, ports, excluded)) {
     offered.push_back(RailOfPort(port, PortName(port, ports), host));
     candidates.push_back(CandidateOf(offered.back()));
   }
@@ -211,9 +218,9 @@ bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const ve
     }
     found = ChooseRails(interfaces, host, ports, excluded);
     if (found.empty()) {
-      *error = "R2CC_RAILS" + (spec.empty() ? std::string(" is not set") : "=" + spec) +
-               " and this node has no NIC with an IP address: name interfaces or addresses in R2CC_RAILS; there are: " +
-               WhatExists(interfaces, ports);
+      *error = "R2CC_RAILS" + (spec.empty() ? std::string(" is not set") : "=" + spec) + " and this node has no NIC with an IP address" +
+               (ports.empty() ? "" : ", and no RDMA port that is active") +
+               ": name interfaces or addresses in R2CC_RAILS; there are: " + WhatExists(interfaces, ports);
       return false;
     }
   } else if (!ResolveListed(spec, interfaces, host, ports, &found, error)) {

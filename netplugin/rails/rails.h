@@ -42,8 +42,8 @@ struct Rail {
 // - names of interfaces, numeric IP addresses and RDMA ports ("mlx5_0:1"; a device is all its ports), comma separated: exactly those, in
 //   that order. One that the machine does not have is an error; an interface that is down, without carrier or without address is a rail
 //   that is down. Addresses in 127.0.0.0/8 and ::1 need no interface of their own. A port and its interface are one rail.
-// - empty: what base/core/nic_choice.h chooses among interfaces and active ports that no interface with an address has, in the order of PCI
-//   addresses, then names.
+// - empty: what base/core/nic_choice.h chooses among interfaces, and active ports of none that it would choose without them, in the order
+//   of PCI addresses, then names.
 // - ^ and a list: as if empty, without those interfaces, devices and ports.
 // False and one line in `error` if there is no such set of rails; `rails` is untouched then.
 bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const verbs::PortFacts> ports, std::vector<Rail>* rails,
