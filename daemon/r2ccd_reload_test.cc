@@ -99,8 +99,11 @@ TEST_F(R2ccdReloadTest, ABadFileLeavesTheOldOneInForceAndStatusSaysWhichLine) {
   EXPECT_GT(status.config().refused_ns(), status.config().read_ns());
   EXPECT_THAT(status.alarms(), testing::Contains(HasSubstr("the one before is in force: " + place)));
   EXPECT_TRUE(Told(0).audit().refused());
+  // The log has it of the call. The file is to be read before it is written again.
+  const auto last = [&] { return daemons_[0]->log().rfind("nice is -20 to 19"); };
+  const size_t of_the_call = last();
   daemons_[0]->Signal(SIGHUP);
-  EXPECT_TRUE(WaitUntil([&] { return daemons_[0]->log().find("nice is -20 to 19") != std::string::npos; })) << "in the log, too";
+  EXPECT_TRUE(WaitUntil([&] { return last() != std::string::npos && last() != of_the_call; })) << "in the log, too";
 
   Write(Rails() + "drills { allow: true }\n");
   EXPECT_THAT(Reload(), ElementsAre("drills: allowed"));
