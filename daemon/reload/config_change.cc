@@ -58,6 +58,11 @@ const NicSpec* Find(const std::vector<NicSpec>& nics, const std::string& name) {
 bool HasCable(const NicSpec* nic) { return nic != nullptr && !nic->cable_node.empty(); }
 
 void ChangeNics(const Config& in_force, const Config& next, ConfigChange* change) {
+  // A file that is empty because it is being written must not take a node's NICs from it.
+  if (next.nics_by_default && !in_force.nics_by_default) {
+    change->needs_restart.emplace_back("nics: the file names none");
+    return;
+  }
   std::vector<std::string> added, removed, changed, rates, waiting;
   std::vector<NicSpec> nics;
   for (const NicSpec& nic : next.nics) {

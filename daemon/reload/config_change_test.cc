@@ -52,6 +52,17 @@ TEST(ConfigChange, WhatARunningDaemonTakes) {
   EXPECT_EQ(change.config.nics_per_node, kNicsPerNodeDefault);
 }
 
+TEST(ConfigChange, AFileThatNamesNoNicsTakesNoneAway) {
+  Config empty;
+  empty.nics_by_default = true;
+  empty.nics = {{"eth7", "eth7"}};
+  const ConfigChange change = Change(Parse(kBase), empty);
+  ASSERT_EQ(change.config.nics.size(), 2u);
+  EXPECT_EQ(change.config.nics[0].name, "rail0");
+  EXPECT_FALSE(change.config.nics_by_default);
+  EXPECT_THAT(change.needs_restart, testing::Contains("nics: the file names none"));
+}
+
 TEST(ConfigChange, WhatWaitsIsNamedAndNotInForce) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"nice: 5", "nice"},

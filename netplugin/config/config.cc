@@ -229,6 +229,12 @@ bool LoadConfig(const GetEnv& get, Config* out, std::string* error) {
              std::to_string(config.deadline_ms) + ")";
     return false;
   }
+  // With fewer queues the job's own streams may keep our kernels waiting for NCCL's, which wait for them (docs/rdma.md).
+  if (const char* const queues = get("CUDA_DEVICE_MAX_CONNECTIONS");
+      config.collnet_gpu && (queues == nullptr || std::string_view(queues) != "32")) {
+    *error = "R2CC_COLLNET_GPU=1: want CUDA_DEVICE_MAX_CONNECTIONS=32 beside it, or the job may stand still for ever";
+    return false;
+  }
   *out = std::move(config);
   return true;
 }

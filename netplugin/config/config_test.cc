@@ -77,6 +77,7 @@ TEST(Config, TakesWhatIsGiven) {
                                 {"R2CC_COLLNET_MIN_BYTES", "4194304"},
                                 {"R2CC_COLLNET_DEADLINE_MS", "60000"},
                                 {"R2CC_COLLNET_GPU", "1"},
+                                {"CUDA_DEVICE_MAX_CONNECTIONS", "32"},
                                 {"R2CC_CHECKSUM", "1"},
                                 {"R2CC_LOG", "debug"},
                                 {"R2CC_CHUNK_BYTES", "4096"}});
@@ -169,6 +170,8 @@ TEST(Config, BadValuesAreRefusedByName) {
 }
 
 TEST(Config, ErrorLinesNameValueAndWayOut) {
+  EXPECT_EQ(Refused("R2CC_COLLNET_GPU", "1"),
+            "R2CC_COLLNET_GPU=1: want CUDA_DEVICE_MAX_CONNECTIONS=32 beside it, or the job may stand still for ever");
   EXPECT_EQ(Refused("R2CC_LINK_MONITOR", "yes"), "R2CC_LINK_MONITOR=yes: want 0 or 1");
   EXPECT_EQ(Refused("R2CC_TRANSPORT", "rdma"), "R2CC_TRANSPORT=rdma: want auto, tcp or verbs");
   EXPECT_NE(Refused("R2CC_FAIL_RAILS", "a,a").find("a is there twice"), std::string::npos);
