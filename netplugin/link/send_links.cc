@@ -280,6 +280,13 @@ std::vector<LinkFate> SendLinks::Fates() const {
   return fates;
 }
 
+RailUse SendLinks::Use(Nanos now) const {
+  RailUse use;
+  for (const Link& link : links_)
+    use.Add(link.rails.local, link.state == InitiatorState::kUp, link.lost_by == EvidenceCause::kNone ? 0 : now - link.lost);
+  return use;
+}
+
 void SendLinks::Start(LinkId id, Nanos now) {
   Link& link = links_[id];
   const bool back_again = had_link_ && any_up() && link.incarnation > 1;

@@ -20,6 +20,7 @@
 #include "netplugin/link/failure_detector.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/open_fences.h"
+#include "netplugin/link/rail_use.h"
 #include "netplugin/link/rate_estimator.h"
 #include "netplugin/link/remote_regions.h"
 #include "netplugin/link/retry_policy.h"
@@ -113,6 +114,8 @@ class SendLinks {
   plan::EvidenceCause last_cause() const { return last_cause_; }
   // Of the home links that are not up.
   std::vector<LinkFate> Fates() const;
+  // Of all links, cross-rail ones too.
+  RailUse Use(Nanos now) const;
 
  private:
   struct Link {

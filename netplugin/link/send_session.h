@@ -165,6 +165,7 @@ class SendSession {
   std::optional<TransportKind> TransportOf(LinkId link) const { return links_.TransportOf(link); }
   uint16_t remote_rail(LinkId link) const { return links_.remote_rail(link); }
   InitiatorState link_state(LinkId link) const { return links_.state(link); }
+  RailUse rail_use(Nanos now) const { return links_.Use(now); }
   Incarnation incarnation(LinkId link) const { return links_.incarnation(link); }
   bool outstanding() const { return !control_queue_.idle() || flows_.outstanding(); }
   // No flow is open and no frame waits for an answer: the session may end.

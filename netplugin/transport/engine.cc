@@ -162,7 +162,7 @@ void Engine::NoteRail(uint16_t rail, bool up) {
 }
 
 uint64_t Engine::UsableBytesPerSecond() const {
-  const uint64_t down = rails_down_.load(std::memory_order_relaxed);
+  const uint64_t down = rails_down_.load(std::memory_order_relaxed) | rails_lost_.load(std::memory_order_relaxed);
   uint64_t bytes_per_s = 0;
   for (size_t rail = 0; rail < parts_.rails.size(); ++rail)
     if ((down >> rail & 1) == 0) bytes_per_s += static_cast<uint64_t>(std::max(parts_.rails[rail].speed_mbps, 1)) * (1'000'000 / 8);
@@ -271,6 +271,9 @@ void Engine::TickPeers() {
     std::erase_if(acceptor_->peers(), [peer](const auto& entry) { return entry.second.get() == peer; });
     std::erase_if(send_peers_, [peer](const auto& entry) { return entry.second.get() == peer; });
   }
+  LostRails lost;
+  for (const auto& [process, peer] : send_peers_) lost.Add(peer->rail_use());
+  rails_lost_.store(lost.bits(), std::memory_order_relaxed);
 }
 
 // What ends a peer ends both sessions with it, at about the same time: one line is enough. Who leaves it to another thread goes on when it

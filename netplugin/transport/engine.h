@@ -84,7 +84,7 @@ class Engine {
   // By what rails go: one line for all, and the name of each (RailTransports::NameOf). Before flows are made.
   std::string DescribeRails() const { return transports_.Describe(parts_.rails); }
   std::string RailName(size_t rail) const { return transports_.NameOf(parts_.rails[rail]); }
-  // What this node's rails that are up carry together. Any thread.
+  // What this node's rails carry together that are up and by which some peer is reached. Any thread.
   uint64_t UsableBytesPerSecond() const;
 
   // Where buffers are.
@@ -163,6 +163,7 @@ class Engine {
   std::mutex log_mutex_;
   std::map<std::string, Nanos> warned_;  // when, of late
   std::atomic<uint64_t> rails_down_{0};  // a bit each
+  std::atomic<uint64_t> rails_lost_{0};  // see LostRails
   std::atomic<bool> stop_{false};
   UniqueFd wake_;
   std::thread thread_;

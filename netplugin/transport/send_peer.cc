@@ -172,6 +172,9 @@ void SendPeer::OnTick() {
   oob_->Tick();
   SampleRates(now());
   session_.Tick(now());
+  const RailUse use = session_.rail_use(now());
+  rails_up_.store(use.up, std::memory_order_relaxed);
+  rails_lost_.store(use.lost, std::memory_order_relaxed);
   pump_.MarkAllDirty();
 }
 

@@ -2,6 +2,7 @@
 #ifndef R2CC_NETPLUGIN_TRANSPORT_SEND_PEER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_SEND_PEER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -51,6 +52,8 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   bool idle() const override { return session_.idle(); }
   bool over() const override { return session_.failed() && session_.idle() && links_.closing().empty(); }
   const std::string& node() const { return peer_node_; }
+  // At its last tick. Any thread.
+  RailUse rail_use() const { return {rails_up_.load(std::memory_order_relaxed), rails_lost_.load(std::memory_order_relaxed)}; }
   bool flushed() const override { return channels_.flushed(); }
   void HalfClose() override { channels_.HalfClose(); }
   void CloseFlows() override;
@@ -115,6 +118,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   ControlChannels channels_{oob_->control()};
   SendPump pump_{&session_, &links_};
   FlowMap<Comm*> comms_;
+  std::atomic<uint64_t> rails_up_{0}, rails_lost_{0};
   bool room_ = false;  // a link that has something to send has room again
   Nanos sampled_ = 0;
   bool sampled_bulk_ = false;

@@ -1,0 +1,47 @@
+// Which rails of this node carry what its process sends, as the links to its peers tell. Pure.
+#ifndef R2CC_NETPLUGIN_LINK_RAIL_USE_H_
+#define R2CC_NETPLUGIN_LINK_RAIL_USE_H_
+
+#include <cstdint>
+
+#include "netplugin/link/retry_policy.h"
+
+namespace r2cc::net {
+
+// Of the links to one peer. Bit k: rail k of this node, of which there are at most 64.
+struct RailUse {
+  // A link is down for so long: an attempt since has failed, too. What breaks and comes back meanwhile is no reason to plan anew.
+  static constexpr Nanos kLostAfter = RetryPolicy::kAttemptLeast;
+
+  uint64_t up = 0;    // some link is up
+  uint64_t lost = 0;  // some link is lost for kLostAfter
+
+  // A link, and for how long it is lost; 0: it is not.
+  void Add(uint16_t rail, bool is_up, Nanos lost_for) {
+    const uint64_t bit = uint64_t{1} << rail;
+    if (is_up)
+      up |= bit;
+    else if (lost_for >= kLostAfter)
+      lost |= bit;
+  }
+
+  friend bool operator==(const RailUse&, const RailUse&) = default;
+};
+
+// Of the links to all peers: a rail is lost if no peer is reached by it. A peer that no rail reaches says nothing of any.
+class LostRails {
+ public:
+  void Add(const RailUse& peer) {
+    if (peer.up == 0) return;
+    up_ |= peer.up;
+    lost_ |= peer.lost;
+  }
+  uint64_t bits() const { return lost_ & ~up_; }
+
+ private:
+  uint64_t up_ = 0, lost_ = 0;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_LINK_RAIL_USE_H_

@@ -1,0 +1,45 @@
+#include "netplugin/link/rail_use.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace r2cc::net {
+namespace {
+
+uint64_t Lost(const std::vector<RailUse>& peers) {
+  LostRails lost;
+  for (const RailUse& peer : peers) lost.Add(peer);
+  return lost.bits();
+}
+
+TEST(RailUse, ALinkIsLostAfterASecondAttempt) {
+  RailUse use;
+  use.Add(0, true, 0);
+  use.Add(0, false, 10 * RailUse::kLostAfter);
+  use.Add(1, false, RailUse::kLostAfter - 1);
+  use.Add(2, false, RailUse::kLostAfter);
+  use.Add(3, false, 0);
+  EXPECT_EQ(use, (RailUse{.up = 0b0001, .lost = 0b0101}));
+}
+
+TEST(LostRails, ARailIsLostWhereNoPeerIsReachedByIt) {
+  EXPECT_EQ(Lost({}), 0u);
+  EXPECT_EQ(Lost({{.up = 0b1111}, {.up = 0b1111}}), 0u);
+  EXPECT_EQ(Lost({{.up = 0b1011, .lost = 0b0100}, {.up = 0b1011, .lost = 0b0100}}), 0b0100u);
+  EXPECT_EQ(Lost({{.up = 0b1100, .lost = 0b0011}, {.up = 0b1110, .lost = 0b0001}}), 0b0001u);
+}
+
+TEST(LostRails, ARailThatAPeerHasLostIsNotOurs) {
+  EXPECT_EQ(Lost({{.up = 0b1011, .lost = 0b0100}, {.up = 0b1111}}), 0u);
+}
+
+TEST(LostRails, APeerThatIsGoneSaysNothing) {
+  EXPECT_EQ(Lost({{.up = 0b1111}, {.up = 0, .lost = 0b1111}}), 0u);
+  EXPECT_EQ(Lost({{.up = 0, .lost = 0b1111}}), 0u);
+}
+
+TEST(LostRails, WhatIsNotOpenYetIsNotLost) { EXPECT_EQ(Lost({{.up = 0b0001}, {.up = 0b0001}}), 0u); }
+
+}  // namespace
+}  // namespace r2cc::net
