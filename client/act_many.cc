@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/glob.h"
+#include "base/core/glob.h"
 #include "client/json.h"
 
 namespace r2cc::client {

@@ -28,7 +28,7 @@ struct WatchCommand {
 // `health`: whether the daemon answers, soon.
 struct HealthCommand {};
 
-// An action on every NIC that fits: `request.node` and `request.nic` are patterns (base/glob.h). RAIL/* is that rail of all nodes.
+// An action on every NIC that fits: `request.node` and `request.nic` are patterns (base/core/glob.h). RAIL/* is that rail of all nodes.
 struct ActCommand {
   v1::NicActionRequest request;
   bool wait = false;  // until nothing travels over them any more

@@ -220,10 +220,15 @@ TEST_F(DoctorTest, JobsEnvironment) {
   EXPECT_THAT(with("NCCL_NET", ""), HasSubstr("warn NCCL_NET: not set"));
   EXPECT_THAT(with("NCCL_NET", "IB"), HasSubstr("FAIL NCCL_NET: NCCL_NET=IB is another network"));
   EXPECT_THAT(with("R2CC_RAILS", "eth0,eth7"), HasSubstr("FAIL rails: R2CC_RAILS names eth7"));
+  EXPECT_THAT(with("R2CC_RAILS", "^eth7"), HasSubstr("FAIL rails: R2CC_RAILS names eth7"));
+  EXPECT_EQ(with("R2CC_RAILS", "^eth0"), "");
+  EXPECT_EQ(with("R2CC_RAILS", "eth*"), "");
+  EXPECT_THAT(with("R2CC_RAILS", "eth0,ib*"), HasSubstr("FAIL rails: R2CC_RAILS names ib*, which this machine has not"));
   machine_.files["/sys/class/infiniband/mlx5_0/node_guid"] = "0002:c903:0012:3456";
   EXPECT_THAT(with("R2CC_RAILS", "eth0,mlx5_0"), HasSubstr("FAIL rails: R2CC_RAILS names mlx5_0, of RDMA, and R2CC_TRANSPORT is not set"));
   machine_.environment["R2CC_TRANSPORT"] = "auto";
   EXPECT_EQ(with("R2CC_RAILS", "eth0,mlx5_0"), "");
+  EXPECT_EQ(with("R2CC_RAILS", "^mlx5_0"), "");
   machine_.files["/sys/class/infiniband/mlx5_0/ports/1/state"] = "4: ACTIVE";
   EXPECT_EQ(with("R2CC_RAILS", "eth0,mlx5_0:1"), "");
   EXPECT_THAT(with("R2CC_RAILS", "eth0,mlx5_0:2"), HasSubstr("FAIL rails: R2CC_RAILS names mlx5_0:2, which this machine has not"));

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/core/glob.h"
 #include "client/units.h"
 
 namespace r2cc::client {
@@ -60,19 +61,23 @@ bool NamedBy(const std::string& list, const std::string& interface) {
 void CheckRails(const JobFacts& job, Findings* found) {
   const size_t before = found->size();
   const std::string rails = Value(job, "R2CC_RAILS");
-  const bool chosen = !rails.empty() && rails.front() != '^';
+  const bool excludes = !rails.empty() && rails.front() == '^';
   const std::string transport = Value(job, "R2CC_TRANSPORT");
   std::vector<std::string> missing, control, unused;
-  for (const std::string& rail : chosen ? List(rails) : std::vector<std::string>()) {
+  for (const std::string& rail : List(excludes ? rails.substr(1) : rails)) {
     const bool is_address = absl::StrContains(rail, '.') || std::count(rail.begin(), rail.end(), ':') > 1;
     if (is_address) continue;
     if (std::find(job.devices.begin(), job.devices.end(), rail) != job.devices.end()) {
       if (transport.empty() || transport == "tcp") unused.push_back(rail);
       continue;
     }
-    if (std::find(job.interfaces.begin(), job.interfaces.end(), rail) == job.interfaces.end()) missing.push_back(rail);
+    // A pattern may fit devices, which are known by their names alone.
+    const bool may_be_devices = rail.find_first_of("*?") != std::string::npos && job.has_rdma && !transport.empty() && transport != "tcp";
+    const auto fits = [&](const std::string& interface) { return GlobFits(rail, interface); };
+    if (!may_be_devices && std::none_of(job.interfaces.begin(), job.interfaces.end(), fits)) missing.push_back(rail);
     const std::string names = Value(job, "NCCL_SOCKET_IFNAME");
-    if (!names.empty() && NamedBy(names, rail)) control.push_back(rail);
+    for (const std::string& interface : job.interfaces)
+      if (!excludes && fits(interface) && !names.empty() && NamedBy(names, interface)) control.push_back(interface);
   }
   if (!missing.empty())
     found->push_back(Fail("rails",

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/glob.h"
+#include "base/core/glob.h"
 #include "base/names.h"
 
 namespace r2cc::daemon {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-#include "base/glob.h"
+#include "base/core/glob.h"
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::daemon {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/glob.h"
+#include "base/core/glob.h"
 #include "daemon/convert.h"
 
 namespace r2cc::daemon {

@@ -77,13 +77,15 @@ abi::Result Process::StartLocked() {
   for (const std::string& line : UnknownVariables(environ)) Log(LogLevel::kWarn, line);
 
   SystemHostNetwork host;
-  std::vector<verbs::PortFacts> ports;
-  std::string without_ports;
-  if (parts.config.transport != TransportOption::kTcp) ports = RdmaPorts(&without_ports);
-  if (!ResolveRails(parts.config.rails, host, ports, &rails_, &error)) {
-    if (!without_ports.empty()) Log(LogLevel::kWarn, without_ports);
-    return refuse(abi::Result::kInvalidUsage);
-  }
+  RdmaPorts rdma;
+  std::vector<std::string> warnings;
+  if (parts.config.transport != TransportOption::kTcp) rdma = FindRdmaPorts();
+  const bool resolved = ResolveRails(parts.config.rails, host, rdma.ports, &rails_, &error, &warnings);
+  // Where verbs is asked for and there is none the start fails by that line.
+  const bool fails_by_it = resolved && rdma.ports.empty() && parts.config.transport == TransportOption::kVerbs;
+  if (!rdma.error.empty() && !fails_by_it) Log(rdma.has_devices || !resolved ? LogLevel::kWarn : LogLevel::kInfo, rdma.error);
+  if (!resolved) return refuse(abi::Result::kInvalidUsage);
+  for (const std::string& line : warnings) Log(LogLevel::kWarn, line);
   if (!ChooseOobAddress(parts.config.oob_ifname, rails_, host, &parts.oob_address, &error)) return refuse(abi::Result::kInvalidUsage);
   parts.link_events = std::make_unique<NoLinkEvents>();
   if (parts.config.link_monitor) {

@@ -2,8 +2,10 @@
 
 #include <sys/random.h>
 
+#include <filesystem>
 #include <mutex>
 #include <random>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -69,19 +71,23 @@ verbs::Libibverbs* Library() {
 
 }  // namespace
 
-std::vector<verbs::PortFacts> RdmaPorts(std::string* error) {
+RdmaPorts FindRdmaPorts() {
+  RdmaPorts found;
+  std::error_code none;
+  found.has_devices = std::filesystem::directory_iterator("/sys/class/infiniband", none) != std::filesystem::directory_iterator();
   if (!Library()->missing().empty()) {
-    *error = "R2CC: " + Library()->missing();
-    return {};
+    found.error = "R2CC: " + Library()->missing();
+    return found;
   }
-  auto ports = verbs::ListPorts(Library(), error);
-  if (ports.empty() && error->empty()) *error = "R2CC: this machine has no RDMA device";
-  return ports;
+  found.ports = verbs::ListPorts(Library(), &found.error);
+  if (found.ports.empty() && found.error.empty()) found.error = "R2CC: this machine has no RDMA device";
+  return found;
 }
 
 std::unique_ptr<Transport> MakeVerbsRails(const TransportParts& parts, std::string* error) {
-  auto ports = RdmaPorts(error);
-  if (ports.empty()) return nullptr;
+  RdmaPorts found = FindRdmaPorts();
+  *error = found.error;
+  if (found.ports.empty()) return nullptr;
   verbs::Libibverbs* const library = Library();
   // Without it a child that the job forks would take the device's pages along.
   if (const int failed = library->ForkInit(); failed != 0)
@@ -95,7 +101,7 @@ std::unique_ptr<Transport> MakeVerbsRails(const TransportParts& parts, std::stri
   options.make_control = [clock = parts.clock](const std::string& device) {
     return std::make_unique<verbs::RealControlThread>(clock, ("r2cc-" + device).substr(0, 15));
   };
-  options.device_of = [known = std::make_shared<KnownPorts>(library, std::move(ports))](const Rail& rail, uint8_t* port) {
+  options.device_of = [known = std::make_shared<KnownPorts>(library, std::move(found.ports))](const Rail& rail, uint8_t* port) {
     return known->Find(rail, port);
   };
   options.keys_revoked = [revoked = parts.keys_revoked](uint16_t rail) { revoked(TransportKind::kVerbs, rail); };

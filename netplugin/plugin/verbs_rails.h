@@ -11,8 +11,13 @@
 
 namespace r2cc::net {
 
-// The ports that may be rails; what cannot be opened is left out, and `*error` says why in one line. MAY BLOCK.
-std::vector<verbs::PortFacts> RdmaPorts(std::string* error);
+struct RdmaPorts {
+  std::vector<verbs::PortFacts> ports;  // that may be rails
+  std::string error;                    // one line: why there are none, or some are missing
+  bool has_devices = false;             // the machine has some, whether or not this process may use them
+};
+// MAY BLOCK.
+RdmaPorts FindRdmaPorts();
 
 // A MakeTransport. Null and one line in `error`: no library, or no device that can be opened.
 std::unique_ptr<Transport> MakeVerbsRails(const TransportParts& parts, std::string* error);

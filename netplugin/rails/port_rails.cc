@@ -1,9 +1,21 @@
 #include "netplugin/rails/port_rails.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "base/core/glob.h"
+
 namespace r2cc::net {
+namespace {
+
+bool Names(const std::string& item, const verbs::PortFacts& port) {
+  // Only an item with a number is compared with one: "*1" is no first port of "mlx5_0".
+  const bool has_number = item.find(':') != std::string::npos;
+  return GlobFits(item, has_number ? port.device + ":" + std::to_string(port.port) : port.device);
+}
+
+}  // namespace
 
 std::string PortName(const verbs::PortFacts& port, std::span<const verbs::PortFacts> ports) {
   const auto of_device = [&](const verbs::PortFacts& other) { return other.device == port.device; };
@@ -13,7 +25,7 @@ std::string PortName(const verbs::PortFacts& port, std::span<const verbs::PortFa
 std::vector<verbs::PortFacts> PortsNamed(const std::string& item, std::span<const verbs::PortFacts> ports) {
   std::vector<verbs::PortFacts> named;
   for (const verbs::PortFacts& port : ports)
-    if (item == port.device || item == port.device + ":" + std::to_string(port.port)) named.push_back(port);
+    if (Names(item, port)) named.push_back(port);
   return named;
 }
 
@@ -31,7 +43,7 @@ Rail RailOfPort(const verbs::PortFacts& port, const std::string& name, HostNetwo
 }
 
 std::vector<verbs::PortFacts> FreePorts(const std::vector<const HostInterface*>& taken, std::span<const verbs::PortFacts> ports,
-                                        const std::set<std::string>& excluded) {
+                                        std::span<const std::string> excluded) {
   std::set<std::pair<std::string, uint8_t>> of_interfaces;
   for (const HostInterface* const interface : taken) {
     const auto port = verbs::PortOfInterface({interface->ifindex, interface->name, PciFunctionOf(interface->device_path).address}, ports);
@@ -39,8 +51,8 @@ std::vector<verbs::PortFacts> FreePorts(const std::vector<const HostInterface*>&
   }
   std::vector<verbs::PortFacts> free;
   for (const verbs::PortFacts& port : ports) {
-    const bool out = excluded.contains(port.device) || excluded.contains(port.device + ":" + std::to_string(port.port));
-    if (port.active && !out && !of_interfaces.contains({port.device, port.port})) free.push_back(port);
+    const bool out = std::any_of(excluded.begin(), excluded.end(), [&](const std::string& item) { return Names(item, port); });
+    if (!out && !of_interfaces.contains({port.device, port.port})) free.push_back(port);
   }
   return free;
 }

@@ -2,7 +2,6 @@
 #ifndef R2CC_NETPLUGIN_RAILS_PORT_RAILS_H_
 #define R2CC_NETPLUGIN_RAILS_PORT_RAILS_H_
 
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,16 +15,17 @@ namespace r2cc::net {
 // "mlx5_0"; where the device has several ports "mlx5_0:2".
 std::string PortName(const verbs::PortFacts& port, std::span<const verbs::PortFacts> ports);
 
-// What `item` names: the port of "mlx5_0:1", or all of the device "mlx5_0". Nothing: there is no such device or port.
+// What `item` names, which may be a pattern (base/core/glob.h): the port of "mlx5_0:1", or all of the device "mlx5_0". Nothing: there is no
+// such device or port.
 std::vector<verbs::PortFacts> PortsNamed(const std::string& item, std::span<const verbs::PortFacts> ports);
 
 // A rail by itself.
 Rail RailOfPort(const verbs::PortFacts& port, const std::string& name, HostNetwork& host);
 
-// The active ports that may be rails where nobody names any: not those in `excluded`, by port or device, and none of the interfaces in
-// `taken`, which are rails themselves or shall be none.
+// The ports that may be rails where nobody names any, those that are down too: not those that an item of `excluded` names, and none of the
+// interfaces in `taken`, which are rails themselves or shall be none.
 std::vector<verbs::PortFacts> FreePorts(const std::vector<const HostInterface*>& taken, std::span<const verbs::PortFacts> ports,
-                                        const std::set<std::string>& excluded);
+                                        std::span<const std::string> excluded);
 
 }  // namespace r2cc::net
 

@@ -1,10 +1,10 @@
 #include "netplugin/rails/rails.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 #include <tuple>
 
+#include "base/core/glob.h"
 #include "base/core/hash.h"
 #include "base/core/nic_choice.h"
 #include "netplugin/rails/port_rails.h"
@@ -102,17 +102,66 @@ std::string PortOf(const Rail& rail, Ports ports) {
   return port ? port->device + ":" + std::to_string(port->port) : "";
 }
 
-bool AddOnce(Rail rail, const std::string& item, Ports ports, std::vector<Rail>* rails, std::string* error) {
-  for (const Rail& other : *rails) {
+// The one of `rails` that `rail` is once more; null: it is none of them.
+const Rail* SameRail(const Rail& rail, Ports ports, const std::vector<Rail>& rails) {
+  for (const Rail& other : rails) {
     // Two addresses of an interface are two rails, whatever is behind it.
     const bool same_port =
         rail.device.empty() != other.device.empty() && !PortOf(rail, ports).empty() && PortOf(rail, ports) == PortOf(other, ports);
-    if (other.name != rail.name && (rail.address.empty() || other.address.text != rail.address.text) && !same_port) continue;
-    *error = "R2CC_RAILS: " + item + " is there twice (as " + other.name + "): each rail is named once";
-    return false;
+    if (other.name == rail.name || (!rail.address.empty() && other.address.text == rail.address.text) || same_port) return &other;
   }
-  rails->push_back(std::move(rail));
-  return true;
+  return nullptr;
+}
+
+bool IsPattern(const std::string& item) { return item.find_first_of("*?") != std::string::npos; }
+
+// "eth2" before "eth10".
+bool NaturallyLess(const std::string& a, const std::string& b) {
+  const auto digits = [](const std::string& s) { return s.size() - std::min(s.size(), s.find_last_not_of("0123456789") + 1); };
+  const std::string a_stem = a.substr(0, a.size() - digits(a)), b_stem = b.substr(0, b.size() - digits(b));
+  if (a_stem != b_stem) return a_stem < b_stem;
+  return std::make_tuple(a.size(), a) < std::make_tuple(b.size(), b);
+}
+
+std::vector<Rail> RailsThatFit(const std::string& pattern, const std::vector<HostInterface>& interfaces, HostNetwork& host, Ports ports) {
+  std::vector<Rail> fitting;
+  for (const HostInterface& interface : interfaces)
+    if (!interface.loopback && GlobFits(pattern, interface.name))
+      fitting.push_back(RailOn(interface, interface.name, PreferredAddress(interface)));
+  std::sort(fitting.begin(), fitting.end(), [](const Rail& a, const Rail& b) { return NaturallyLess(a.name, b.name); });
+  std::vector<verbs::PortFacts> named = PortsNamed(pattern, ports);
+  std::sort(named.begin(), named.end(), [](const verbs::PortFacts& a, const verbs::PortFacts& b) {
+    return a.device != b.device ? NaturallyLess(a.device, b.device) : a.port < b.port;
+  });
+  for (const verbs::PortFacts& port : named) fitting.push_back(RailOfPort(port, PortName(port, ports), host));
+  return fitting;
+}
+
+std::vector<Rail> RailsNamed(const std::string& item, const std::vector<HostInterface>& interfaces, HostNetwork& host, Ports ports) {
+  if (const auto address = ParseIpAddress(item)) {
+    if (address->IsLoopback()) return {LoopbackRail(interfaces, item, *address)};
+    IpAddress on_interface;
+    const HostInterface* const interface = WithAddress(interfaces, address->text, &on_interface);
+    if (interface == nullptr) return {};
+    Rail rail = RailOn(*interface, item, on_interface);
+    rail.fixed_address = true;
+    return {rail};
+  }
+  if (IsPattern(item)) return RailsThatFit(item, interfaces, host, ports);
+  if (const HostInterface* const interface = WithName(interfaces, item)) return {RailOn(*interface, item, PreferredAddress(*interface))};
+  std::vector<Rail> named;
+  for (const verbs::PortFacts& port : PortsNamed(item, ports)) named.push_back(RailOfPort(port, PortName(port, ports), host));
+  return named;
+}
+
+// `shown`: the item as the user wrote it.
+std::string NotHere(const std::string& item, const std::string& shown, const std::vector<HostInterface>& interfaces, Ports ports) {
+  return "R2CC_RAILS: " + shown +
+         (ParseIpAddress(item).has_value() ? " is no address of this node"
+          : IsPattern(item)                ? " fits nothing on this node"
+                                           : " does not exist on this node") +
+         "; there are: " + WhatExists(interfaces, ports) +
+         (ports.empty() ? "; RDMA ports are rails where R2CC_TRANSPORT is verbs or auto" : "");
 }
 
 bool ResolveListed(const std::string& spec, const std::vector<HostInterface>& interfaces, HostNetwork& host, Ports ports,
@@ -123,26 +172,20 @@ bool ResolveListed(const std::string& spec, const std::vector<HostInterface>& in
           "R2CC_RAILS=" + spec + ": want interfaces, IP addresses or RDMA devices, comma separated; ^ may only stand at the very beginning";
       return false;
     }
-    IpAddress on_interface;
-    std::vector<Rail> named;
-    const auto address = ParseIpAddress(item);
-    if (address.has_value() && address->IsLoopback()) {
-      named.push_back(LoopbackRail(interfaces, item, *address));
-    } else if (const HostInterface* interface =
-                   address.has_value() ? WithAddress(interfaces, address->text, &on_interface) : WithName(interfaces, item)) {
-      named.push_back(RailOn(*interface, item, address.has_value() ? on_interface : PreferredAddress(*interface)));
-      named.back().fixed_address = address.has_value();
-    }
-    if (named.empty() && !address.has_value())
-      for (const verbs::PortFacts& port : PortsNamed(item, ports)) named.push_back(RailOfPort(port, PortName(port, ports), host));
+    std::vector<Rail> named = RailsNamed(item, interfaces, host, ports);
     if (named.empty()) {
-      *error = "R2CC_RAILS: " + item + (address.has_value() ? " is no address of this node" : " does not exist on this node") +
-               "; there are: " + WhatExists(interfaces, ports) +
-               (ports.empty() ? "; RDMA ports are rails where R2CC_TRANSPORT is verbs or auto" : "");
+      *error = NotHere(item, item, interfaces, ports);
       return false;
     }
-    for (Rail& rail : named)
-      if (!AddOnce(std::move(rail), item, ports, rails, error)) return false;
+    for (Rail& rail : named) {
+      const Rail* const same = SameRail(rail, ports, *rails);
+      if (same == nullptr) {
+        rails->push_back(std::move(rail));
+      } else if (!IsPattern(item)) {
+        *error = "R2CC_RAILS: " + item + " is there twice (as " + same->name + "): each rail is named once";
+        return false;
+      }
+    }
   }
   return true;
 }
@@ -154,23 +197,38 @@ NicCandidate CandidateOf(const HostInterface& interface) {
 
 NicCandidate CandidateOf(const Rail& port) { return {port.name, false, false, true, true, port.speed_mbps}; }
 
-// "eth2" before "eth10".
-bool NaturallyLess(const std::string& a, const std::string& b) {
-  const auto digits = [](const std::string& s) { return s.size() - std::min(s.size(), s.find_last_not_of("0123456789") + 1); };
-  const std::string a_stem = a.substr(0, a.size() - digits(a)), b_stem = b.substr(0, b.size() - digits(b));
-  if (a_stem != b_stem) return a_stem < b_stem;
-  return std::make_tuple(a.size(), a) < std::make_tuple(b.size(), b);
+bool Excludes(const std::string& item, const HostInterface& interface) {
+  const auto address = ParseIpAddress(item);
+  if (!address.has_value()) return GlobFits(item, interface.name);
+  return std::any_of(interface.addresses.begin(), interface.addresses.end(), [&](const IpAddress& a) { return a.text == address->text; });
+}
+
+// What follows `^`.
+bool ReadExcluded(const std::string& spec, const std::vector<HostInterface>& interfaces, Ports ports, std::vector<std::string>* excluded,
+                  std::string* error) {
+  for (const std::string& item : Split(spec.substr(1))) {
+    if (item.empty() || item[0] == '^') {
+      *error = "R2CC_RAILS=" + spec + ": want ^ and then interfaces, comma separated";
+      return false;
+    }
+    // A misspelt one would be a rail, unasked.
+    const bool known = std::any_of(interfaces.begin(), interfaces.end(), [&](const auto& i) { return Excludes(item, i); });
+    if (!known && PortsNamed(item, ports).empty()) {
+      *error = NotHere(item, "^" + item, interfaces, ports);
+      return false;
+    }
+    excluded->push_back(item);
+  }
+  return true;
 }
 
 std::vector<Rail> ChooseRails(const std::vector<HostInterface>& interfaces, HostNetwork& host, Ports ports,
-                              const std::set<std::string>& excluded) {
+                              std::span<const std::string> excluded, std::vector<std::string>* down) {
   std::vector<Rail> offered;
   std::vector<NicCandidate> candidates;
   std::vector<const HostInterface*> left, taken;
   for (const HostInterface& interface : interfaces) {
-    const bool out =
-        std::any_of(interface.addresses.begin(), interface.addresses.end(), [&](const IpAddress& a) { return excluded.count(a.text) > 0; });
-    if (out || excluded.count(interface.name) > 0) {
+    if (std::any_of(excluded.begin(), excluded.end(), [&](const std::string& item) { return Excludes(item, interface); })) {
       taken.push_back(&interface);
       continue;
     }
@@ -181,6 +239,11 @@ std::vector<Rail> ChooseRails(const std::vector<HostInterface>& interfaces, Host
   // A port of one that would be no rail, as a bond or a VLAN beside NICs, may be one by itself.
   for (const size_t i : ChooseNics(candidates)) taken.push_back(left[i]);
   for (const verbs::PortFacts& port : FreePorts(taken, ports, excluded)) {
+    // Nothing tells one that lost its cable from one that never had any, and a rail for ever down would cost NCCL channels.
+    if (!port.active) {
+      down->push_back(PortName(port, ports));
+      continue;
+    }
     offered.push_back(RailOfPort(port, PortName(port, ports), host));
     candidates.push_back(CandidateOf(offered.back()));
   }
@@ -204,28 +267,31 @@ IpAddress PreferredAddress(const HostInterface& interface) {
 }
 
 bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const verbs::PortFacts> ports, std::vector<Rail>* rails,
-                  std::string* error) {
+                  std::string* error, std::vector<std::string>* warnings) {
   const std::vector<HostInterface> interfaces = host.Interfaces();
   std::vector<Rail> found;
+  std::vector<std::string> told;
   if (spec.empty() || spec[0] == '^') {
-    std::set<std::string> excluded;
-    for (const std::string& item : Split(spec.empty() ? "" : spec.substr(1))) {
-      if (!spec.empty() && (item.empty() || item[0] == '^')) {
-        *error = "R2CC_RAILS=" + spec + ": want ^ and then interfaces, comma separated";
-        return false;
-      }
-      excluded.insert(item);
-    }
-    found = ChooseRails(interfaces, host, ports, excluded);
+    std::vector<std::string> excluded, down;
+    if (!spec.empty() && !ReadExcluded(spec, interfaces, ports, &excluded, error)) return false;
+    found = ChooseRails(interfaces, host, ports, excluded, &down);
     if (found.empty()) {
       *error = "R2CC_RAILS" + (spec.empty() ? std::string(" is not set") : "=" + spec) + " and this node has no NIC with an IP address" +
                (ports.empty() ? "" : ", and no RDMA port that is active") +
                ": name interfaces or addresses in R2CC_RAILS; there are: " + WhatExists(interfaces, ports);
       return false;
     }
+    for (const std::string& port : down)
+      told.push_back("R2CC: the RDMA port " + port +
+                     " is down and no rail: rails behind it have other numbers than at a peer where it is up" +
+                     "; name all rails in R2CC_RAILS, or leave it out there, too (^" + port + ")");
   } else if (!ResolveListed(spec, interfaces, host, ports, &found, error)) {
     return false;
   }
+  for (const Rail& rail : found)
+    for (const verbs::PortFacts& port : ports)
+      if (!port.active && rail.device == port.device && rail.port == port.port)
+        told.push_back("R2CC: rail " + rail.name + " is down: its RDMA port is not active; it comes in when that is up");
   if (found.size() > kRailsMax) {
     *error = "R2CC_RAILS: " + std::to_string(found.size()) + " rails, at most " + std::to_string(kRailsMax) + " are possible: name fewer";
     return false;
@@ -237,6 +303,7 @@ bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const ve
     found[i].netns_inode = netns_inode;
   }
   *rails = std::move(found);
+  if (warnings != nullptr) *warnings = std::move(told);
   return true;
 }
 

@@ -42,12 +42,15 @@ struct Rail {
 // - names of interfaces, numeric IP addresses and RDMA ports ("mlx5_0:1"; a device is all its ports), comma separated: exactly those, in
 //   that order. One that the machine does not have is an error; an interface that is down, without carrier or without address is a rail
 //   that is down. Addresses in 127.0.0.0/8 and ::1 need no interface of their own. A port and its interface are one rail.
+// - a pattern among them (base/core/glob.h: "mlx5_*", "eth?") stands for the interfaces that it fits, but for the loopback, and then for
+//   the devices, by name. It passes over what is a rail already. One that fits nothing is an error.
 // - empty: what base/core/nic_choice.h chooses among interfaces, and active ports of none that it would choose without them, in the order
 //   of PCI addresses, then names.
-// - ^ and a list: as if empty, without those interfaces, devices and ports.
-// False and one line in `error` if there is no such set of rails; `rails` is untouched then.
+// - ^ and a list: as if empty, without those interfaces, devices and ports. One that the machine does not have is an error.
+// False and one line in `error` if there is no such set of rails; `rails` is untouched then. `warnings`: a line on each port that is down,
+// as nobody else tells of it; null: nobody wants them.
 bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const verbs::PortFacts> ports, std::vector<Rail>* rails,
-                  std::string* error);
+                  std::string* error, std::vector<std::string>* warnings = nullptr);
 
 // Where the out-of-band connections of this process are to be made. `oob_ifname` is R2CC_OOB_IFNAME: an interface or an address, which
 // must exist. If it is empty: 127.0.0.1 if all rails are loopback addresses; else the first interface that is up, has an address, is no

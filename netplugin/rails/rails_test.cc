@@ -195,8 +195,32 @@ TEST(ResolveRails, UnsetFallsBackToVirtualInterfacesThenToHostedOnes) {
 
 TEST(ResolveRails, ExcludedOnesAreLeftOut) {
   FakeHostNetwork host = Server();
-  EXPECT_EQ(Names(Resolved("^eth1,10.3.0.1,absent0", host)), "eth0,eth2");
+  EXPECT_EQ(Names(Resolved("^eth1,10.3.0.1", host)), "eth0,eth2");
+  EXPECT_EQ(Names(Resolved("^eth?", host)), "eno1");
   EXPECT_NE(Refused("^eth0,eth1,eth2,eth3,eno1,docker0,veth12ab", host).find("has no NIC"), std::string::npos);
+}
+
+TEST(ResolveRails, AnExclusionThatDoesNotExistIsRefused) {
+  FakeHostNetwork host = Server();
+  EXPECT_EQ(Refused("^eth1,eth9", host).rfind("R2CC_RAILS: ^eth9 does not exist on this node; there are: lo (127.0.0.1), eno1", 0), 0u);
+  EXPECT_EQ(Refused("^mlx5_*", host).rfind("R2CC_RAILS: ^mlx5_* fits nothing on this node; there are: ", 0), 0u);
+  EXPECT_EQ(Refused("^10.9.9.9", host).rfind("R2CC_RAILS: ^10.9.9.9 is no address of this node; there are: ", 0), 0u);
+}
+
+TEST(ResolveRails, PatternsStandForInterfacesByNameInTheirPlace) {
+  FakeHostNetwork host = Server();
+  host.AddNic("eth10", "0000:02:00.0", {"10.10.0.1"});
+  const struct {
+    const char* spec;
+    const char* rails;
+  } cases[] = {
+      {"eth*", "eth0,eth1,eth2,eth3,eth10"},         {"eth?", "eth0,eth1,eth2,eth3"},
+      {"eth2,e*", "eth2,eno1,eth0,eth1,eth3,eth10"}, {"eno1,eth1?,127.0.0.9", "eno1,eth10,127.0.0.9"},
+      {"10.2.0.1,eth?", "10.2.0.1,eth0,eth1,eth3"},  {"*", "docker0,eno1,eth0,eth1,eth2,eth3,eth10,veth12ab"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(Names(Resolved(c.spec, host)), c.rails) << c.spec;
+  EXPECT_NE(Refused("eth*,eth0", host).find("eth0 is there twice (as eth0)"), std::string::npos);
+  EXPECT_EQ(Refused("eth0,ib*", host).rfind("R2CC_RAILS: ib* fits nothing on this node; there are: lo (127.0.0.1), ", 0), 0u);
 }
 
 TEST(ResolveRails, GuidsAreDistinctAndStable) {

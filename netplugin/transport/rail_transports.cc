@@ -19,7 +19,6 @@ bool RailTransports::Make(const MakeTransport& make, const TransportParts& parts
     *error += kAskedFor;
     return false;
   }
-  parts.log(LogLevel::kInfo, *error);
   return true;
 }
 

@@ -35,7 +35,8 @@ class RailTransports {
  public:
   // With kVerbs rails have verbs or are refused; else the out-of-band transport carries links, too.
   explicit RailTransports(TransportOption option) : option_(option) {}
-  // Not with kTcp. False and one line in `error`: with kVerbs it has to be there.
+  // Not with kTcp. False and one line in `error`: with kVerbs it has to be there. With kAuto rails do without it; who knows the machine
+  // has told why.
   bool Make(const MakeTransport& make, const TransportParts& parts, std::string* error);
   void SetOob(std::unique_ptr<OobTransport> oob) { oob_ = std::move(oob); }
 

@@ -18,6 +18,8 @@ std::vector<PortFacts> ListPorts(Verbs* verbs, std::string* error) {
       // rdma-core looks for the file elsewhere when it may not open it, and says that there is none.
       if (failed == EACCES || failed == EPERM || failed == ENOENT)
         *error += "; allow this user to open /dev/infiniband/uverbs*, or set R2CC_TRANSPORT=tcp";
+      else
+        *error += "; the kernel's log may say why, and R2CC_TRANSPORT=tcp does without";
       continue;
     }
     DeviceLimits limits;

@@ -14,8 +14,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// What a rank says that does not come to meet its peer. `prefix`: words before the program.
-std::string Refused(const std::string& prefix) {
+// What two ranks say. `prefix`: words before the program. `status`: that they end with.
+std::string Said(const std::string& prefix, int* status) {
   // Where every user may read them.
   Shell(
       "mkdir -p /tmp/refusals && cp -Lu netplugin/perf/r2cc-perf netplugin/libnccl-net-r2cc.so /tmp/refusals/ && chmod 755 /tmp/refusals");
@@ -25,7 +25,15 @@ std::string Refused(const std::string& prefix) {
   FILE* const out = popen(command.c_str(), "r");
   std::array<char, 512> part{};
   while (fgets(part.data(), part.size(), out) != nullptr) said += part.data();
-  EXPECT_NE(pclose(out), 0) << said;
+  *status = pclose(out);
+  return said;
+}
+
+// The same of ranks that do not come to meet.
+std::string Refused(const std::string& prefix) {
+  int status = 0;
+  std::string said = Said(prefix, &status);
+  EXPECT_NE(status, 0) << said;
   return said;
 }
 
@@ -33,6 +41,15 @@ TEST(RefusalsInGuest, NoPermission) {
   Shell("chmod 600 /dev/infiniband/uverbs*");
   EXPECT_THAT(Refused("setpriv --reuid=65534 --regid=65534 --clear-groups"),
               AllOf(HasSubstr("R2CC: cannot open the RDMA device rxe0"), HasSubstr("; allow this user to open /dev/infiniband/uverbs*")));
+}
+
+TEST(RefusalsInGuest, AutoDoesWithoutTheDevicesAndSaysWhy) {
+  Shell("chmod 600 /dev/infiniband/uverbs*");
+  int status = 0;
+  const std::string said = Said("env R2CC_TRANSPORT=auto setpriv --reuid=65534 --regid=65534 --clear-groups", &status);
+  EXPECT_EQ(status, 0) << said;
+  EXPECT_THAT(said,
+              AllOf(HasSubstr("R2CC: cannot open the RDMA device rxe"), HasSubstr("; allow this user to open /dev/infiniband/uverbs*")));
 }
 
 TEST(RefusalsInGuest, TooLittleLockedMemory) {

@@ -1,6 +1,6 @@
 // Names that fit a pattern: * stands for any text, ? for any one character.
-#ifndef R2CC_BASE_GLOB_H_
-#define R2CC_BASE_GLOB_H_
+#ifndef R2CC_BASE_CORE_GLOB_H_
+#define R2CC_BASE_CORE_GLOB_H_
 
 #include <string_view>
 
@@ -31,4 +31,4 @@ constexpr bool GlobFits(std::string_view pattern, std::string_view name) {
 
 }  // namespace r2cc
 
-#endif  // R2CC_BASE_GLOB_H_
+#endif  // R2CC_BASE_CORE_GLOB_H_

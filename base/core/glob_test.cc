@@ -1,4 +1,4 @@
-#include "base/glob.h"
+#include "base/core/glob.h"
 
 #include <gtest/gtest.h>
 
