@@ -20,11 +20,11 @@ void FailureDetector::Heard(ChannelId channel, Nanos now) {
   State& state = it->second;
   if (now - state.heard > silence_ / 2) state.answering_since = now;
   state.heard = now;
-  state.unanswered_since = 0;
+  Answered(&state);
 }
 
 void FailureDetector::Delivered(ChannelId channel) {
-  if (const auto it = channels_.find(channel); it != channels_.end()) it->second.unanswered_since = 0;
+  if (const auto it = channels_.find(channel); it != channels_.end()) Answered(&it->second);
 }
 
 bool FailureDetector::AllSilent(Nanos now) const {
@@ -42,7 +42,8 @@ void FailureDetector::Pong(ChannelId channel, uint64_t number, Nanos now) {
   State& state = it->second;
   const auto ping = state.in_flight.find(number);
   if (ping == state.in_flight.end()) return;
-  state.answered_ping = std::max(state.answered_ping, ping->second);
+  for (auto& [other_channel, other] : channels_)
+    if (other.unanswered_since != 0 && other.witnessed_since == 0 && ping->second >= other.unanswered_since) other.witnessed_since = now;
   state.in_flight.erase(state.in_flight.begin(), std::next(ping));
   Heard(channel, now);
 }
@@ -58,7 +59,7 @@ FailureDetector::Verdict FailureDetector::Tick(bool outstanding, Nanos now) {
     watching_ = true;
     for (auto& [channel, state] : channels_) {
       state.heard = state.answering_since = now;
-      state.unanswered_since = 0;
+      Answered(&state);
     }
   }
   const Nanos quiet = silence_ / 4;
@@ -67,11 +68,17 @@ FailureDetector::Verdict FailureDetector::Tick(bool outstanding, Nanos now) {
     if (channel != kOobChannel && now - state.heard >= quiet) any_link_quiet = true;
   if (!any_link_quiet) return verdict;
 
-  // What speaks against one channel is the answers of the others, also of those that are heard all the time.
-  const bool suspicion =
-      std::any_of(channels_.begin(), channels_.end(), [](const auto& entry) { return entry.second.unanswered_since != 0; });
+  // What speaks against one channel is the answers of the others, also of those that are heard all the time. Where the verdict is due they
+  // are asked once more.
+  bool suspicion = false;
+  Nanos due = 0;
+  for (const auto& [channel, state] : channels_) {
+    suspicion |= state.unanswered_since != 0;
+    const Nanos at = state.witnessed_since == 0 ? 0 : state.witnessed_since + WitnessedFor();
+    if (at != 0 && at <= now) due = std::max(due, at);
+  }
   for (auto& [channel, state] : channels_) {
-    if (now - (suspicion ? state.pinged : std::max(state.heard, state.pinged)) >= quiet) {
+    if (now - (suspicion ? state.pinged : std::max(state.heard, state.pinged)) >= quiet || state.pinged < due) {
       verdict.pings.push_back({channel, next_number_});
       state.in_flight[next_number_++] = now;
       if (state.in_flight.size() > 64) state.in_flight.erase(state.in_flight.begin());
@@ -81,14 +88,14 @@ FailureDetector::Verdict FailureDetector::Tick(bool outstanding, Nanos now) {
   }
   verdict.peer_silent = AllSilent(now);
   for (const auto& [channel, state] : channels_) {
-    if (state.unanswered_since == 0 || now - state.unanswered_since < silence_ * 3 / 4) continue;
-    if (IsActive(Mutant::kFalseFence)) verdict.silent.push_back(channel);
-    for (const auto& [other_channel, other] : channels_)
-      if (!IsActive(Mutant::kFalseFence) && other_channel != channel && other.answered_ping >= state.unanswered_since + silence_ / 4 &&
-          now - other.heard < AnswersWithin() && now - other.answering_since >= silence_ / 2) {
-        verdict.silent.push_back(channel);
-        break;
-      }
+    const auto bears_witness = [&](const auto& entry) {
+      const State& other = entry.second;
+      return entry.first != channel && other.heard - std::max(state.witnessed_since, other.answering_since) >= WitnessedFor();
+    };
+    const bool silent = IsActive(Mutant::kFalseFence)
+                            ? Silent(channel, now)
+                            : state.witnessed_since != 0 && std::any_of(channels_.begin(), channels_.end(), bears_witness);
+    if (silent) verdict.silent.push_back(channel);
   }
   return verdict;
 }

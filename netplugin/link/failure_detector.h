@@ -1,8 +1,8 @@
 // Silence: which channel has stopped answering while another still does. Pure.
 //
-// A channel is suspected by pings that it leaves unanswered, and given up only if another channel has been answering for a while, pings
-// among them that were sent well after the unanswered one: a peer that is stopped or busy answers none, and is waited for without limit;
-// one that wakes up answers on one channel after the other.
+// A channel is suspected by a ping that it leaves unanswered. Its silence is the time between two things heard on one other channel: the
+// first answer there to a ping that was sent no earlier, and the latest word. Then the peer was awake, and this channel alone brought
+// nothing. A peer that is stopped or busy answers nowhere: that time counts against no channel, and is waited for without limit.
 #ifndef R2CC_NETPLUGIN_LINK_FAILURE_DETECTOR_H_
 #define R2CC_NETPLUGIN_LINK_FAILURE_DETECTOR_H_
 
@@ -57,14 +57,14 @@ class FailureDetector {
     Nanos heard = 0;
     Nanos answering_since = 0;   // since then no long gap between two things heard
     Nanos unanswered_since = 0;  // send time of the oldest ping without an answer since; 0: none
+    Nanos witnessed_since = 0;   // another channel has answered a ping that was sent no earlier than that; 0: none has
     Nanos pinged = 0;            // send time of the latest ping
-    Nanos answered_ping = 0;     // send time of the latest ping that was answered
     std::map<uint64_t, Nanos> in_flight;
   };
+  static void Answered(State* state) { state->unanswered_since = state->witnessed_since = 0; }
 
-  // Channels are pinged every quarter of the silence while one is suspected: a peer whose last answer is half as old again may just have
-  // stopped, and says nothing against one channel any more.
-  Nanos AnswersWithin() const { return silence_ / 4 + silence_ / 8; }
+  // How much later than its witness's first answer the latest must be. The ping waits for a quarter of the silence before.
+  Nanos WitnessedFor() const { return silence_ * 3 / 4; }
 
   const Nanos silence_;
   uint64_t next_number_ = 1;

@@ -112,6 +112,26 @@ TEST(FailureDetector, APeerThatWakesUpSlowlyIsNoFault) {
   EXPECT_TRUE(bench.given_up.empty());
 }
 
+// A rail's bytes stand still for a while, and its peer is stopped or busy before, meanwhile or after: the two times do not add up.
+TEST(FailureDetector, ARailThatStandsStillBesideAPauseOfItsPeerIsNoFault) {
+  constexpr Nanos kMs = kNanosPerMs, kStandsStill = 140 * kMs;
+  for (Nanos pause = 50 * kMs; pause <= 150 * kMs; pause += 10 * kMs)
+    for (Nanos stands_still_at = -kStandsStill; stands_still_at <= pause; stands_still_at += 10 * kMs)
+      for (Nanos before = 0; before < 70 * kMs; before += 10 * kMs) {
+        Bench bench(4);
+        bench.Run(200 * kMs + before);
+        const Nanos paused_at = bench.now + kStandsStill;
+        for (Nanos at = -kStandsStill; at < 500 * kMs; at += 10 * kMs) {
+          bench.stopped = at >= 0 && at < pause;
+          bench.dead.erase(2);
+          if (at >= stands_still_at && at < stands_still_at + kStandsStill) bench.dead.insert(2);
+          bench.Run(10 * kMs);
+        }
+        ASSERT_TRUE(bench.given_up.empty()) << "stands still " << (stands_still_at / kMs) << " ms after the begin of a pause of "
+                                            << pause / kMs << " ms at " << paused_at / kMs;
+      }
+}
+
 // Frames come all the time on the other link, and there is no out-of-band channel: its answers to pings are what counts.
 TEST(FailureDetector, AChattyChannelIsWitnessEnough) {
   FailureDetector detector(kSilence);
