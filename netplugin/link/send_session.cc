@@ -355,10 +355,12 @@ void SendSession::CheckFlows(Nanos now) {
 
 void SendSession::CheckLost(Nanos now) {
   if (failed_) return;
+  // With its kernel answering at the out-of-band address and nobody else, the peer is stopped: that takes as long as it takes.
+  const bool stopped = detector_.Silent(kOobChannel, now) || oob_.ungreeted();
+  if (std::exchange(peer_stopped_, stopped) && !stopped && control_queue_.up(kOobChannel)) links_.PeerIsBack(now);
   if (links_.none_since() == 0 || !outstanding()) {
     unreachable_ = 0;
-  } else if (!detector_.Silent(kOobChannel, now) && !oob_.ungreeted()) {
-    // With its kernel answering at the out-of-band address and nobody else, the peer is stopped: that takes as long as it takes.
+  } else if (!stopped) {
     unreachable_ += std::clamp<Nanos>(now - ticked_, 0, kTickMost);
   }
   ticked_ = now;

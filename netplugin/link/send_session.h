@@ -210,7 +210,8 @@ class SendSession {
   OobWatch oob_;
   Nanos probed_ = 0;
   Nanos ticked_ = 0;
-  Nanos unreachable_ = 0;  // for how long no link has been up although the peer was not merely stopped
+  bool peer_stopped_ = false;  // as far as its out-of-band channel says
+  Nanos unreachable_ = 0;      // for how long no link has been up although the peer was not merely stopped
   bool failed_ = false;
   bool warned_silent_ = false;
 };

@@ -202,6 +202,29 @@ TEST(SendSession, AttemptsThatFailAreGivenMoreTime) {
   EXPECT_EQ(took.back(), 4 * kNanosPerSecond);
 }
 
+// It could not answer the attempts; its rails may have been sound for long.
+TEST(SendSession, APeerThatWasStoppedIsTriedAsSoonAsItAnswers) {
+  constexpr Nanos kTick = 10 * kNanosPerMs;
+  SendSession session({.local_rails = 1}, 0);
+  session.OobUp("peer", std::vector<RailInfo>(1, RailInfo{.up = true, .endpoints = {{}}}), 0);
+  session.OpenFlow(1, 0, 0);
+  uint64_t ping = 0;
+  Nanos now = 0;
+  const auto tries = [&] {
+    bool opened = false;
+    session.Tick(now += kTick);
+    for (const Action& action : session.TakeActions()) {
+      opened |= action.kind == Action::Kind::kOpenLink;
+      if (action.frame.type == FrameType::kPing && action.channel == kOobChannel) ping = action.frame.number;
+    }
+    return opened;
+  };
+  while (now < 20 * kNanosPerSecond || session.link_state(0) != InitiatorState::kIdle) tries();
+  ASSERT_FALSE(tries()) << "it is to be tried again later";
+  session.Receive(kOobChannel, Frame{.type = FrameType::kPong, .number = ping}, now);
+  EXPECT_TRUE(tries());
+}
+
 TEST(SendSessionSlots, OpenFlowsDifferByTheirLowBits) {
   SendSession session({.peer = "peer", .flow_slots = 4}, 0);
   std::set<uint32_t> slots;
