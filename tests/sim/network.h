@@ -62,7 +62,10 @@ class Network {
   void BlockPort(Port port) { ++ports_[port].blocked; }
   void UnblockPort(Port port) { --ports_[port].blocked; }
   // Packets between the ports wait until then, and are not lost.
-  void Hold(Port from, Port to, Nanos until) { PathOf(from, to).held_until = until; }
+  void Hold(Port from, Port to, Nanos until) {
+    Path& path = PathOf(from, to);
+    path.held_until = std::max(path.held_until, until);  // what leaves later does not overtake
+  }
   // All paths of the port run at 1/divisor of their rate.
   void Slow(Port port, int divisor) { ports_[port].divisor = divisor; }
   // Resets what is connected between the ports; `ends`: 1 the first port's end, 2 the second's, 3 both.

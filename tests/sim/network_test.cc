@@ -89,6 +89,18 @@ TEST_F(NetworkTest, SilenceDelaysAndLosesNothing) {
   EXPECT_EQ(accepted_[0]->Readable(), 1u);
 }
 
+TEST_F(NetworkTest, AShortHoldDoesNotEndALongerOne) {
+  const auto socket = Connected();
+  const uint8_t byte = 7;
+  network_.Hold(kHere, kThere, timeline_.now() + 100 * kNanosPerMs);
+  network_.Hold(kHere, kThere, timeline_.now() + 10 * kNanosPerMs);
+  socket->Write(&byte, 1);
+  RunFor(90 * kNanosPerMs);
+  EXPECT_EQ(accepted_[0]->Readable(), 0u);
+  RunFor(20 * kNanosPerMs);
+  EXPECT_EQ(accepted_[0]->Readable(), 1u);
+}
+
 TEST_F(NetworkTest, AResetIsLostInSilenceAndComesWithTheNextByte) {
   const auto socket = Connected();
   network_.Block(kThere, kHere);
