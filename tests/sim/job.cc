@@ -35,7 +35,17 @@ Nanos Job::Later(Process* process, Nanos most) {
   return when;
 }
 
-void Job::Failed(Process* process, int other, const std::string& error, const char* what) {
+Job::Awaited Job::AwaitedBy(const Flow& flow) const {
+  const Process& receiver = *processes_[static_cast<size_t>(flow.plan.receiver)];
+  Awaited awaited;
+  for (const net::Memory* const memory : flow.receive_memory)
+    if (memory != nullptr) awaited.push_back(receiver.RailsOf(*memory));
+  return awaited;
+}
+
+void Job::Failed(Process* process, const Flow& flow, const std::string& error, bool sends) {
+  const int other = sends ? flow.plan.receiver : flow.plan.sender;
+  const std::string what = sends ? "a sending" : "a receiving";
   ++failures_;
   // As NCCL does: an error on one flow ends the communicator, all flows of this rank are closed as they are.
   Nanos& at = failed_at_[AsIndex(process)];
@@ -44,9 +54,9 @@ void Job::Failed(Process* process, int other, const std::string& error, const ch
     process->io().network->timeline()->After(process->io().random().Between(0, 300 * kNanosPerMs),
                                              [this, host = process->host()] { Abort(host); });
   }
-  if (process->io().logs()) process->io().Log(std::string(what) + " flow with " + std::to_string(other) + " failed: " + error);
-  if (!excused_(process->host(), other, error))
-    checker_->Violation("false error", std::string(what) + " flow of " + std::to_string(process->host()) + " with " +
+  if (process->io().logs()) process->io().Log(what + " flow with " + std::to_string(other) + " failed: " + error);
+  if (!excused_(process->host(), other, sends ? AwaitedBy(flow) : Awaited()))
+    checker_->Violation("false error", what + " flow of " + std::to_string(process->host()) + " with " +
                                            std::to_string(other) + " failed without a reason that the contract knows: " + error);
 }
 
@@ -75,7 +85,7 @@ void Job::Send(Process* process, Flow* flow) {
     flow->send_over = true;
   } else if (state == net::Comm::State::kFailed) {
     flow->send_over = flow->send_failed = true;
-    Failed(process, flow->plan.receiver, comm.error(), "a sending");
+    Failed(process, *flow, comm.error(), true);
   }
   while (!flow->send_over && flow->send_posted < count &&
          flow->send_posted - flow->send_done < static_cast<uint64_t>(flow->plan.send_window) && now >= flow->send_next &&
@@ -113,7 +123,7 @@ void Job::Receive(Process* process, Flow* flow) {
     flow->receive_over = true;
   } else if (state == net::Comm::State::kFailed) {
     flow->receive_over = flow->receive_failed = true;
-    Failed(process, flow->plan.sender, comm.error(), "a receiving");
+    Failed(process, *flow, comm.error(), false);
   }
   while (!flow->receive_over && flow->receive_posted < count &&
          flow->receive_posted - flow->receive_done < static_cast<uint64_t>(flow->plan.receive_window) && now >= flow->receive_next &&

@@ -31,8 +31,10 @@ class Job {
  public:
   // A device that keeps a buffer for longer ends its process, as Engine does.
   static constexpr Nanos kCloseLimit = 30 * kNanosPerSecond;
-  // Judges the failure of one end of a flow: true if the contract lets it fail.
-  using Excused = std::function<bool(int own, int other, const std::string& error)>;
+  // Judges the failure of one end of a flow: true if the contract lets it fail. `awaited`: of a sender, the buffers that its receiver has
+  // posted and not received, each by the rails that reach it.
+  using Awaited = std::vector<std::vector<int>>;
+  using Excused = std::function<bool(int own, int other, const Awaited& awaited)>;
   Job(Checker* checker, std::vector<Process*> processes, Excused excused);
 
   void Add(const FlowPlan& plan);
@@ -73,7 +75,8 @@ class Job {
   void Progress(Process* process);
   void Send(Process* process, Flow* flow);
   void Receive(Process* process, Flow* flow);
-  void Failed(Process* process, int other, const std::string& error, const char* what);
+  void Failed(Process* process, const Flow& flow, const std::string& error, bool sends);
+  Awaited AwaitedBy(const Flow& flow) const;
   // True once nothing touches the flow's buffers any more.
   bool CloseSend(Flow* flow);
   bool CloseReceive(Process* process, Flow* flow);

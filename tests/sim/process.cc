@@ -129,6 +129,15 @@ void Process::Unregister(const net::Memory* memory) {
   if (memory != nullptr && !dead_) memory_->Unregister(memory);
 }
 
+std::vector<int> Process::RailsOf(const net::Memory& memory) const {
+  std::vector<int> rails;
+  const auto region = memory_->Find(memory.id);
+  for (int rail = 0; region != nullptr && rail < io_.options.rails; ++rail)
+    for (const net::RailEndpoint& key : region->keys[static_cast<size_t>(rail)])
+      if (key.transport == host_.transports.back()->kind()) rails.push_back(rail);
+  return rails;
+}
+
 void Process::RegionChanged(const net::Region& region) {
   for (const auto& [session, peer] : acceptor_->peers()) {
     const auto lock = peer->Lock();

@@ -56,6 +56,8 @@ class Process : public Network::Host {
   // Memory of a GPU, on all rails. Null: some does not take it.
   const net::Memory* RegisterGpu(const std::byte* begin, uint64_t bytes, int gpu);
   void Unregister(const net::Memory* memory);
+  // Those whose devices reach it now.
+  std::vector<int> RailsOf(const net::Memory& memory) const;
   net::MemoryTable& memory() { return *memory_; }
   // False until a flow is there.
   bool Accept(uint64_t listen_id, RecvFlow* flow);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <set>
+#include <tuple>
 
 #include "tests/sim/checkers.h"
 
@@ -36,7 +37,9 @@ class World : public Tap {
       processes_.back()->page = [this] { return faults_->Page(); };
       processes.push_back(processes_.back().get());
     }
-    job_ = std::make_unique<Job>(&checker_, processes, [this](int own, int other, const std::string&) { return Excused(own, other); });
+    job_ = std::make_unique<Job>(&checker_, processes, [this](int own, int other, const Job::Awaited& awaited) {
+      return Excused(own, other) || Stranded(own, other, awaited);
+    });
     faults_ = std::make_unique<Faults>(Faults::World{
         .network = &network_,
         .processes = processes,
@@ -144,21 +147,34 @@ class World : public Tap {
 
   static std::pair<int, int> PairOf(int a, int b) { return {std::min(a, b), std::max(a, b)}; }
 
+  int Rails(int host) const { return scenario_.processes[static_cast<size_t>(host)].rails; }
+
   // Since when no rail has joined which processes.
   void NotePaths() {
     const int count = static_cast<int>(processes_.size());
     for (int a = 0; a < count; ++a)
       for (int b = a + 1; b < count; ++b) {
-        const int rails_a = scenario_.processes[static_cast<size_t>(a)].rails, rails_b = scenario_.processes[static_cast<size_t>(b)].rails;
         bool passes = false;
-        for (int i = 0; i < rails_a; ++i)
-          for (int j = 0; j < rails_b; ++j) passes |= network_.Passes({a, i}, {b, j}) && network_.Passes({b, j}, {a, i});
+        for (int i = 0; i < Rails(a); ++i)
+          for (int j = 0; j < Rails(b); ++j) passes |= network_.Passes({a, i}, {b, j}) && network_.Passes({b, j}, {a, i});
         if (!passes) {
           lost_since_.emplace(PairOf(a, b), timeline_.now());
         } else if (lost_since_.erase(PairOf(a, b)) > 0) {
           back_at_[PairOf(a, b)] = timeline_.now();
         }
+        NoteRails(a, b);
+        NoteRails(b, a);
       }
+  }
+
+  // Since when no rail of one process has reached which rails of the other.
+  void NoteRails(int from, int to) {
+    for (int there = 0; there < Rails(to); ++there) {
+      bool passes = false;
+      for (int here = 0; here < Rails(from); ++here)
+        passes |= network_.Passes({from, here}, {to, there}) && network_.Passes({to, there}, {from, here});
+      passes ? void(cut_off_since_.erase({from, to, there})) : void(cut_off_since_.emplace(std::tuple(from, to, there), timeline_.now()));
+    }
   }
 
   // Errors are for a peer that is gone, or that no rail has reached for the deadline: never for one that is slow or stopped.
@@ -180,6 +196,19 @@ class World : public Tap {
     // The session counts from its last link's end, which other faults may have brought about a little earlier.
     return lost != lost_since_.end() &&
            timeline_.now() - lost->second >= scenario_.processes[static_cast<size_t>(own)].deadline - kReconnecting;
+  }
+
+  // A buffer awaits bytes that only rails reach which are cut off from all of the sender's, for the deadline. As above, the session counts
+  // from the end of the last link there.
+  bool Stranded(int own, int other, const Job::Awaited& awaited) const {
+    const Nanos least = scenario_.processes[static_cast<size_t>(own)].deadline - kReconnecting;
+    const auto is_cut_off = [&](int rail) {
+      const auto since = cut_off_since_.find({own, other, rail});
+      return since != cut_off_since_.end() && timeline_.now() - since->second >= least;
+    };
+    return std::any_of(awaited.begin(), awaited.end(), [&](const std::vector<int>& rails) {
+      return !rails.empty() && std::all_of(rails.begin(), rails.end(), is_cut_off);
+    });
   }
 
   Nanos LastStart() const {
@@ -249,6 +278,7 @@ class World : public Tap {
   std::unique_ptr<Faults> faults_;
   std::map<std::pair<int, int>, std::set<net::LinkId>> fencing_;
   std::map<std::pair<int, int>, Nanos> lost_since_, back_at_;
+  std::map<std::tuple<int, int, int>, Nanos> cut_off_since_;
   std::shared_ptr<VerbsRails> rails_;  // null: rails are the network's own
   // The job holds peers, which end with their processes, and tell of it to all of the above.
   std::vector<std::unique_ptr<Process>> processes_;
