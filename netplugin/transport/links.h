@@ -222,6 +222,10 @@ class SendLink : public Link {
   virtual void Retarget(FlowId flow, MessageId message, const std::byte* copy) = 0;
   // A buffer of the flow may still be read. When the flow has been closed the peer closes the links of which that is true, and the buffers
   // are the job's again when it is true of none, those that are being closed among them. May wait for one call of a worker.
+  //
+  // That is not asked of a message that was acknowledged. A device that has not heard so by its own transport may read its buffer once
+  // more, as long as the memory is registered with it. That does no harm: the other end has all of it, so that nobody places these bytes,
+  // whatever they are by now. Deregistering ends it: a device that then still wants to read loses its link, and no byte.
   virtual bool Holds(FlowId flow) = 0;
 
   // Workers of the transport may have something to send. Coming(): how many chunks those take that are on their way already.

@@ -64,7 +64,7 @@ std::byte* Checker::PostSend(int flow, net::MessageId id) {
   Fill(flow, id, message.bytes, &message.out);
   message.send_posted = true;
   std::byte* begin = message.out.data();
-  regions_[begin] = {begin + message.out.size(), begin + message.bytes, true, true, false, Describe(flow, id)};
+  regions_[begin] = {begin + message.out.size(), begin + message.bytes, true, true, flow, id, Describe(flow, id)};
   return begin;
 }
 
@@ -73,7 +73,7 @@ std::byte* Checker::PostReceive(int flow, net::MessageId id) {
   message.in.assign(message.capacity + kGuardBytes, kPosted);
   message.receive_posted = true;
   std::byte* begin = message.in.data();
-  regions_[begin] = {begin + message.in.size(), begin + message.capacity, false, true, false, Describe(flow, id)};
+  regions_[begin] = {begin + message.in.size(), begin + message.capacity, false, true, flow, id, Describe(flow, id)};
   return begin;
 }
 
@@ -114,7 +114,6 @@ void Checker::ClosedSend(int flow) {
   Flow& f = flows_[AsIndex(flow)];
   f.send_closed = true;
   for (Message& message : f.messages) {
-    if (message.send_posted) regions_.at(message.out.data()).closed = true;
     if (!message.send_posted || message.send_done) continue;
     Release(message.out.data());
     std::fill(message.out.begin(), message.out.end(), kReused);
@@ -164,9 +163,10 @@ void Checker::Reads(const std::byte* from, size_t bytes) {
     Violation("early release", "read beyond the end of " + region->name);
 }
 
-void Checker::ReadsWhileClosing(const std::byte* from) {
+void Checker::DeviceReads(const std::byte* from) {
   const Region* region = Find(from);
-  if (region != nullptr && region->closed) Violation("early release", "a buffer was read after its flow was closed: " + region->name);
+  if (region == nullptr || !region->out || region->live || region->message < flows_[AsIndex(region->flow)].arrived_through) return;
+  Violation("early release", "a device read a buffer that was given back before all had arrived: " + region->name);
 }
 
 void Checker::Writes(const std::byte* to, size_t bytes) {

@@ -42,9 +42,9 @@ class Checker {
   // ---- the wire's side ----
 
   void Reads(const std::byte* from, size_t bytes);
-  // The same by a device whose link is being closed. What it sends nobody takes, so that the message may be done; its flow may not be
-  // closed.
-  void ReadsWhileClosing(const std::byte* from);
+  // The same by a device, which may send again what the other one has: of a message that has arrived, also after it was given back. See
+  // SendLink::Holds().
+  void DeviceReads(const std::byte* from);
   void Writes(const std::byte* to, size_t bytes);
   void ChunkSent(const Carrying& who, const net::Chunk& chunk);
   void ChunkBegun(const Carrying& who, const net::Chunk& header, const std::byte* destination);
@@ -92,7 +92,8 @@ class Checker {
     const std::byte* usable_end = nullptr;  // beyond: a guard
     bool out = false;
     bool live = false;
-    bool closed = false;  // with its flow
+    int flow = 0;
+    net::MessageId message = 0;
     std::string name;
   };
 

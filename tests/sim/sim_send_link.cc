@@ -208,7 +208,7 @@ void SimSendLink::FinishClose() {
   // Until now a device may have read what it was told to send.
   for (Bulk& bulk : bulk_)
     if (bulk.out != nullptr && bulk.out->half_sent() != nullptr && bulk.out->half_sent()->bytes > 0)
-      io_->tap->ReadsWhileClosing(io_->host, bulk.out->half_sent()->data);
+      io_->tap->DeviceReads(io_->host, bulk.out->half_sent()->data);
   EndSockets();
   owner_->LinkClosed(name_, true);
 }

@@ -48,8 +48,8 @@ class Tap {
   virtual ~Tap() = default;
   // A process's kernel copied payload from a buffer, or is about to copy it into one.
   virtual void Reads(int /*host*/, const std::byte* /*from*/, size_t /*bytes*/) {}
-  // A device whose link is being closed may still read it.
-  virtual void ReadsWhileClosing(int /*host*/, const std::byte* /*from*/) {}
+  // A device reads it: for the first time, or to send it again.
+  virtual void DeviceReads(int /*host*/, const std::byte* /*from*/) {}
   virtual void Writes(int /*host*/, const std::byte* /*to*/, size_t /*bytes*/) {}
   // A device is about to place bytes through the incarnation.
   virtual void Placing(const Carrying& /*who*/, std::byte* /*to*/, size_t /*bytes*/) {}

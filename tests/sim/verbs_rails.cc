@@ -46,7 +46,7 @@ VerbsRails::VerbsRails(Network* network, const VerbsRailsOptions& options)
   };
   fabric_.on_reading = [this](const verbs::FakePortName& port, const std::byte* from, size_t) {
     if (options_.gpu != nullptr) options_.gpu->Flushed(NicOf(port), from);
-    hosts_.at(port.host).io->tap->ReadsWhileClosing(port.host, from);
+    hosts_.at(port.host).io->tap->DeviceReads(port.host, from);
   };
 }
 

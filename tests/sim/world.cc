@@ -89,7 +89,7 @@ class World : public Tap {
   // ---- the tap ----
 
   void Reads(int, const std::byte* from, size_t bytes) override { checker_.Reads(from, bytes); }
-  void ReadsWhileClosing(int, const std::byte* from) override { checker_.ReadsWhileClosing(from); }
+  void DeviceReads(int, const std::byte* from) override { checker_.DeviceReads(from); }
   void Writes(int, const std::byte* to, size_t bytes) override { checker_.Writes(to, bytes); }
   void ChunkSent(const Carrying& who, const net::Chunk& chunk) override { checker_.ChunkSent(who, chunk); }
   void ChunkBegun(const Carrying& who, const net::Chunk& header, const std::byte* destination) override {
