@@ -68,7 +68,7 @@ void CheckRails(const JobFacts& job, Findings* found) {
     const bool is_address = absl::StrContains(rail, '.') || std::count(rail.begin(), rail.end(), ':') > 1;
     if (is_address) continue;
     if (std::find(job.devices.begin(), job.devices.end(), rail) != job.devices.end()) {
-      if (transport.empty() || transport == "tcp") unused.push_back(rail);
+      if (!excludes && (transport.empty() || transport == "tcp")) unused.push_back(rail);
       continue;
     }
     // A pattern may fit devices, which are known by their names alone.
@@ -79,11 +79,13 @@ void CheckRails(const JobFacts& job, Findings* found) {
     for (const std::string& interface : job.interfaces)
       if (!excludes && fits(interface) && !names.empty() && NamedBy(names, interface)) control.push_back(interface);
   }
-  if (!missing.empty())
-    found->push_back(Fail("rails",
-                          absl::StrCat("R2CC_RAILS names ", absl::StrJoin(missing, ", "), ", which this machine has not; it has ",
-                                       absl::StrJoin(job.interfaces, " ")),
-                          "correct R2CC_RAILS, or leave it out: then every usable interface is taken"));
+  if (!missing.empty()) {
+    const std::string what = absl::StrCat(excludes ? "R2CC_RAILS excludes " : "R2CC_RAILS names ", absl::StrJoin(missing, ", "),
+                                          ", which this machine has not; it has ", absl::StrJoin(job.interfaces, " "));
+    // One list may serve machines that are not alike.
+    found->push_back(excludes ? Warn("rails", what, "correct R2CC_RAILS if the name is misspelt: nothing is left out for it")
+                              : Fail("rails", what, "correct R2CC_RAILS, or leave it out: then every usable interface is taken"));
+  }
   if (!unused.empty())
     found->push_back(Fail("rails",
                           absl::StrCat("R2CC_RAILS names ", absl::StrJoin(unused, ", "), ", of RDMA, and R2CC_TRANSPORT is ",

@@ -125,11 +125,6 @@ void SendLinks::RemoteRailUp(uint16_t rail, Nanos now) {
   TryLinks(now);
 }
 
-void SendLinks::PeerIsBack(Nanos now) {
-  for (Link& link : links_) link.retry.Hasten(now);
-  TryLinks(now);
-}
-
 void SendLinks::LocalVerdict(uint16_t rail, RailVerdict verdict, Nanos now) {
   if (rail < rails_.local_count() && rails_.SetLocalVerdict(rail, verdict)) VerdictChanged(now);
 }

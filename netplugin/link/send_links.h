@@ -60,7 +60,10 @@ class SendLinks {
   void LocalRail(uint16_t rail, bool up, Nanos now);
   void RemoteRailUp(uint16_t rail, Nanos now);
   // The peer answers again after it was stopped or out of reach. The back-off of attempts that it could not answer says nothing now.
-  void PeerIsBack(Nanos now);
+  void PeerIsBack(Nanos now) {
+    for (Link& link : links_) link.retry.Hasten(now);
+    TryLinks(now);
+  }
   void LocalVerdict(uint16_t rail, RailVerdict verdict, Nanos now);
   void RemoteVerdict(uint16_t rail, RailVerdict verdict, Nanos now);
   void PathVerdict(RailPair rails, bool broken, Nanos now) {

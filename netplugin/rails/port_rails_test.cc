@@ -148,8 +148,8 @@ TEST(PortRails, PatternsStandForWhatTheyFitByName) {
        "ib10 (no address), mlx4_0:1 (RDMA), mlx4_0:2 (RDMA), mlx4_10 (RDMA)"},
       {"mlx5_*,mlx5_0", ServerPorts(), "R2CC_RAILS: mlx5_0 is there twice (as mlx5_0): each rail is named once"},
       {"^mlx5_*", ServerPorts(), "eno1"},
-      {"^mlx5_[01]", ServerPorts(),
-       "R2CC_RAILS: ^mlx5_[01] does not exist on this node; there are: lo (127.0.0.1), eno1 (192.168.0.5), "
+      {"mlx5_[01]", ServerPorts(),
+       "R2CC_RAILS: mlx5_[01] does not exist on this node; there are: lo (127.0.0.1), eno1 (192.168.0.5), "
        "ib0 (no address), ib1 (fe80::1), ib10 (no address), mlx5_0 (RDMA), mlx5_1 (RDMA), mlx5_2 (RDMA)"},
   };
   for (const auto& c : cases) EXPECT_EQ(Resolved(c.spec, host, c.ports), c.rails) << c.spec;
@@ -194,7 +194,7 @@ TEST(PortRails, APortAndItsInterfaceAreOneRail) {
 }
 
 TEST(PortRails, WhatDoesNotExistIsNamedWithThePortsThatDo) {
-  for (const char* absent : {"mlx5_9", "mlx5_0:2", "mlx5_0:", "^mlx5_9", "^mlx5_0:2"})
+  for (const char* absent : {"mlx5_9", "mlx5_0:2", "mlx5_0:"})
     EXPECT_EQ(Resolved(absent, Server(), ServerPorts()),
               std::string("R2CC_RAILS: ") + absent + " does not exist on this node; there are: lo (127.0.0.1), eno1 (192.168.0.5), " +
                   "ib0 (no address), ib1 (fe80::1), mlx5_0 (RDMA), mlx5_1 (RDMA), mlx5_2 (RDMA)");

@@ -203,20 +203,17 @@ bool Excludes(const std::string& item, const HostInterface& interface) {
   return std::any_of(interface.addresses.begin(), interface.addresses.end(), [&](const IpAddress& a) { return a.text == address->text; });
 }
 
-// What follows `^`.
+// What follows `^`. One list serves nodes that are not alike, so what a node lacks is no error: but a misspelt one would be a rail unasked.
 bool ReadExcluded(const std::string& spec, const std::vector<HostInterface>& interfaces, Ports ports, std::vector<std::string>* excluded,
-                  std::string* error) {
+                  std::vector<std::string>* told, std::string* error) {
   for (const std::string& item : Split(spec.substr(1))) {
     if (item.empty() || item[0] == '^') {
       *error = "R2CC_RAILS=" + spec + ": want ^ and then interfaces, comma separated";
       return false;
     }
-    // A misspelt one would be a rail, unasked.
     const bool known = std::any_of(interfaces.begin(), interfaces.end(), [&](const auto& i) { return Excludes(item, i); });
-    if (!known && PortsNamed(item, ports).empty()) {
-      *error = NotHere(item, "^" + item, interfaces, ports);
-      return false;
-    }
+    if (!known && PortsNamed(item, ports).empty())
+      told->push_back("R2CC: " + NotHere(item, "^" + item, interfaces, ports) + "; nothing is left out for it");
     excluded->push_back(item);
   }
   return true;
@@ -273,7 +270,7 @@ bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const ve
   std::vector<std::string> told;
   if (spec.empty() || spec[0] == '^') {
     std::vector<std::string> excluded, down;
-    if (!spec.empty() && !ReadExcluded(spec, interfaces, ports, &excluded, error)) return false;
+    if (!spec.empty() && !ReadExcluded(spec, interfaces, ports, &excluded, &told, error)) return false;
     found = ChooseRails(interfaces, host, ports, excluded, &down);
     if (found.empty()) {
       *error = "R2CC_RAILS" + (spec.empty() ? std::string(" is not set") : "=" + spec) + " and this node has no NIC with an IP address" +

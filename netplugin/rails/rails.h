@@ -46,9 +46,9 @@ struct Rail {
 //   the devices, by name. It passes over what is a rail already. One that fits nothing is an error.
 // - empty: what base/core/nic_choice.h chooses among interfaces, and active ports of none that it would choose without them, in the order
 //   of PCI addresses, then names.
-// - ^ and a list: as if empty, without those interfaces, devices and ports. One that the machine does not have is an error.
+// - ^ and a list: as if empty, without those interfaces, devices and ports. One that the machine does not have is a warning.
 // False and one line in `error` if there is no such set of rails; `rails` is untouched then. `warnings`: a line on each port that is down,
-// as nobody else tells of it; null: nobody wants them.
+// as nobody else tells of it, and on each exclusion that excludes nothing; null: nobody wants them.
 bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const verbs::PortFacts> ports, std::vector<Rail>* rails,
                   std::string* error, std::vector<std::string>* warnings = nullptr);
 

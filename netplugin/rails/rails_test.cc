@@ -200,11 +200,26 @@ TEST(ResolveRails, ExcludedOnesAreLeftOut) {
   EXPECT_NE(Refused("^eth0,eth1,eth2,eth3,eno1,docker0,veth12ab", host).find("has no NIC"), std::string::npos);
 }
 
-TEST(ResolveRails, AnExclusionThatDoesNotExistIsRefused) {
+TEST(ResolveRails, ALineTellsOfAnExclusionThatExcludesNothing) {
   FakeHostNetwork host = Server();
-  EXPECT_EQ(Refused("^eth1,eth9", host).rfind("R2CC_RAILS: ^eth9 does not exist on this node; there are: lo (127.0.0.1), eno1", 0), 0u);
-  EXPECT_EQ(Refused("^mlx5_*", host).rfind("R2CC_RAILS: ^mlx5_* fits nothing on this node; there are: ", 0), 0u);
-  EXPECT_EQ(Refused("^10.9.9.9", host).rfind("R2CC_RAILS: ^10.9.9.9 is no address of this node; there are: ", 0), 0u);
+  const struct {
+    const char* spec;
+    const char* warning;  // its begin; null: there is none
+  } cases[] = {
+      {"^eth1", nullptr},
+      {"^eth1,eth9", "R2CC: R2CC_RAILS: ^eth9 does not exist on this node; there are: lo (127.0.0.1), eno1"},
+      {"^eth1,mlx5_*", "R2CC: R2CC_RAILS: ^mlx5_* fits nothing on this node; there are: "},
+      {"^eth1,10.9.9.9", "R2CC: R2CC_RAILS: ^10.9.9.9 is no address of this node; there are: "},
+  };
+  for (const auto& c : cases) {
+    std::vector<Rail> rails;
+    std::string error;
+    std::vector<std::string> warnings;
+    ASSERT_TRUE(ResolveRails(c.spec, host, {}, &rails, &error, &warnings)) << error;
+    EXPECT_EQ(Names(rails), "eth0,eth2,eth3") << c.spec;
+    ASSERT_EQ(warnings.size(), c.warning == nullptr ? 0u : 1u) << c.spec;
+    for (const std::string& warning : warnings) EXPECT_EQ(warning.rfind(c.warning, 0), 0u) << warning;
+  }
 }
 
 TEST(ResolveRails, PatternsStandForInterfacesByNameInTheirPlace) {
