@@ -10,7 +10,7 @@ namespace r2cc::net {
 
 // Of the links to one peer. Bit k: rail k of this node, of which there are at most 64.
 struct RailUse {
-  // A link is down for so long: an attempt since has failed, too. What breaks and comes back meanwhile is no reason to plan anew.
+  // An attempt to open a link anew may take as long. What breaks and comes back meanwhile is no reason for another plan.
   static constexpr Nanos kLostAfter = RetryPolicy::kAttemptLeast;
 
   uint64_t up = 0;    // some link is up

@@ -10,6 +10,7 @@
 #ifndef R2CC_TESTS_SIM_NETWORK_H_
 #define R2CC_TESTS_SIM_NETWORK_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
