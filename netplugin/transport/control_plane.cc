@@ -50,8 +50,9 @@ void ControlPlane::Poll(Nanos now) {
   changed_ = false;
   polled_ = now;
 
-  std::vector<RailLinkEvent> events;
-  link_events_->Poll(&events);
+  std::vector<RailLinkEvent> told;
+  link_events_->Poll(&told);
+  const std::vector<RailLinkEvent> events = link_settle_.Take(told, now);
   if (!events.empty()) listener_.exclusively([&] { LinkEventsCame(events); });
   LoseRails(now);
   PollDaemon(now);

@@ -13,6 +13,7 @@
 #include "netplugin/attach/daemon_link.h"
 #include "netplugin/config/config.h"
 #include "netplugin/rails/link_events.h"
+#include "netplugin/rails/link_settle.h"
 #include "netplugin/transport/host.h"
 #include "netplugin/transport/page_view.h"
 #include "netplugin/transport/poller.h"
@@ -71,6 +72,7 @@ class ControlPlane {
   Poller* const poller_;              // the I/O thread's
   std::vector<FailRail> fail_rails_;  // R2CC_FAIL_RAILS that have not failed yet
   const std::unique_ptr<LinkEvents> link_events_;
+  LinkSettle link_settle_;
   std::mutex daemon_mutex_;
   const std::unique_ptr<DaemonLink> daemon_;
   Listener listener_;
