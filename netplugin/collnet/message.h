@@ -20,7 +20,7 @@ namespace r2cc::collnet {
 using Bytes = std::vector<std::byte>;
 
 // Of all messages here, and of what a generator makes of a PlanSpec: members that differ must not work together.
-constexpr uint16_t kGroupVersion = 1;
+constexpr uint16_t kGroupVersion = 2;
 
 // The first message of an operation on each of its flows: what the sender was called with, and the plan that it follows.
 struct Offer {

@@ -95,14 +95,27 @@ double OptccTime(uint32_t members, double bytes, double bytes_per_s, double kept
 }
 
 std::vector<double> DirectShares(std::span<const double> bytes_per_s) {
+  return DirectShares(bytes_per_s, std::vector<bool>(bytes_per_s.size(), true));
+}
+
+std::vector<double> DirectShares(std::span<const double> bytes_per_s, const std::vector<bool>& may_own) {
+  const size_t members = bytes_per_s.size();
+  const auto owners = static_cast<size_t>(std::count(may_own.begin(), may_own.end(), true));
+  R2CC_CHECK(may_own.size() == members && owners > 0);
+  std::vector<double> shares;
   // What two members own costs neither of them anything: each sends and receives the whole vector. Halves keep both directions busy at
   // once.
-  if (bytes_per_s.size() == 2) return {0.5, 0.5};
-  const double bound = LowerBoundTime(1, bytes_per_s);
-  std::vector<double> shares;
-  for (const double rate : bytes_per_s) shares.push_back(std::max(0.0, bound * rate - 1));
-  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-  for (double& share : shares) share /= sum;
+  if (members == 2) {
+    for (const bool may : may_own) shares.push_back(may ? 1.0 / static_cast<double>(owners) : 0);
+    return shares;
+  }
+  // An owner moves 1 + (p-2) w each way, any other member 1. If all owners finish together, that is after `time`.
+  double sum = 0;
+  for (size_t i = 0; i < members; ++i) sum += may_own[i] ? bytes_per_s[i] : 0;
+  const double time = std::max(1 / Slowest(bytes_per_s), static_cast<double>(members - 2 + owners) / sum);
+  for (size_t i = 0; i < members; ++i) shares.push_back(may_own[i] ? std::max(0.0, time * bytes_per_s[i] - 1) : 0);
+  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= all;
   return shares;
 }
 

@@ -45,6 +45,8 @@ double OptccStagedPart(uint32_t members, double kept);
 
 // Owner shares that meet the bound: w[i] proportional to max(0, T B[i] / D - 1), T the bound. They sum to 1. Two members own halves.
 std::vector<double> DirectShares(std::span<const double> bytes_per_s);
+// The same if members may not own anything unless `may_own` says so: those that may make up for it. One must.
+std::vector<double> DirectShares(std::span<const double> bytes_per_s, const std::vector<bool>& may_own);
 // The direct schedule with those shares: at most (k+1)/k of the bound, and a little less as the first and the last slot carry half.
 double DirectTime(double bytes, std::span<const double> bytes_per_s, uint32_t segments, double latency_s = 0, double overhead_bytes = 0);
 

@@ -90,6 +90,19 @@ TEST(CostTest, DirectSharesMeetTheBound) {
   }
 }
 
+TEST(CostTest, SharesOfThoseThatMayOwnMakeUpForTheOthers) {
+  EXPECT_EQ(DirectShares(std::vector<double>{1, 1}, {true, false}), (std::vector<double>{1, 0}));
+  // Two of four have half of their rails: what they move is what the bound's first term asks for, and the others take as long.
+  const std::vector<double> ports = {0.5, 0.5, 1, 1};
+  const std::vector<double> shares = DirectShares(ports, {false, false, true, true});
+  EXPECT_EQ(shares, (std::vector<double>{0, 0, 0.5, 0.5}));
+  for (size_t i = 0; i < ports.size(); ++i) EXPECT_DOUBLE_EQ((1 + 2 * shares[i]) / ports[i], LowerBoundTime(1, ports));
+  // Owners that differ finish together.
+  const std::vector<double> uneven = DirectShares(std::vector<double>{1, 1, 0.75, 0.75}, {false, true, true, false});
+  EXPECT_DOUBLE_EQ((1 + 2 * uneven[1]) / 1, (1 + 2 * uneven[2]) / 0.75);
+  EXPECT_DOUBLE_EQ(uneven[1] + uneven[2], 1);
+}
+
 TEST(CostTest, NothingIsFasterThanTheBound) {
   for (const Row& row : kRows) {
     for (const double lost : kLost) {

@@ -155,6 +155,13 @@ class Values {
 
 }  // namespace
 
+std::string CheckPaths(const Schedule& schedule, const std::function<bool(uint32_t a, uint32_t b)>& has_path) {
+  return ForEachStep(schedule, [&](uint32_t member, uint32_t, bool, uint32_t, const Step& step) -> std::string {
+    if (has_path(member, step.peer)) return "";
+    return "there is no path between members " + std::to_string(member) + " and " + std::to_string(step.peer);
+  });
+}
+
 std::string CheckSchedule(const Schedule& schedule) {
   if (schedule.members() == 0 || schedule.blocks() == 0) return "nothing to do for nobody";
   if (std::string wrong = CheckNames(schedule); !wrong.empty()) return wrong;

@@ -2,6 +2,8 @@
 #ifndef R2CC_PLAN_SCHEDULE_CHECK_H_
 #define R2CC_PLAN_SCHEDULE_CHECK_H_
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "plan/schedule/schedule.h"
@@ -16,6 +18,9 @@ namespace r2cc::plan {
 // One execution stands for all: steps on a block are ordered by their counts, which is checked first. Takes time and memory in
 // members^2 * blocks / 64.
 std::string CheckSchedule(const Schedule& schedule);
+
+// Empty if no step is between two members without a path; otherwise one line that names the member, lane and step.
+std::string CheckPaths(const Schedule& schedule, const std::function<bool(uint32_t a, uint32_t b)>& has_path);
 
 }  // namespace r2cc::plan
 

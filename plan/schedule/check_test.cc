@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <vector>
@@ -35,6 +36,18 @@ TEST(CheckTest, RefusesAResultWithoutAContribution) {
   schedule.Add(0, 1, 0, {}, {.kind = kAdds});
   schedule.Add(1, 0, 0, {.after_receives = 1}, {.kind = kOverwrites, .after_sends = 1});
   EXPECT_THAT(CheckSchedule(schedule), HasSubstr("member 0 ends without the contribution of 2"));
+}
+
+TEST(CheckTest, RefusesAStepWithoutAPath) {
+  const auto schedule = MakeDirect(Collective::kAllReduce, 4096, 2, std::vector<double>{0.5, 0, 0.5});
+  const auto none_between = [](uint32_t one, uint32_t other) {
+    return [one, other](uint32_t a, uint32_t b) { return std::minmax(a, b) != std::minmax(one, other); };
+  };
+  EXPECT_THAT(CheckPaths(*schedule, none_between(1, 2)), HasSubstr("there is no path between members 1 and 2"));
+  EXPECT_THAT(CheckPaths(*schedule, none_between(0, 2)), HasSubstr("there is no path between members 0 and 2"));
+  const auto one_owner = MakeDirect(Collective::kAllReduce, 4096, 2, std::vector<double>{0, 0, 1});
+  EXPECT_EQ(CheckPaths(*one_owner, none_between(0, 1)), "");
+  EXPECT_EQ(CheckSchedule(*one_owner), "");
 }
 
 TEST(CheckTest, RefusesAContributionTwice) {

@@ -24,9 +24,9 @@ std::unique_ptr<Schedule> MakeRing(uint32_t members, uint64_t bytes, std::vector
 std::unique_ptr<Schedule> MakeRingHalf(Collective half, uint64_t bytes, std::span<const double> shares);
 
 // Every member sends its copy of shard i straight to its owner i, which adds and sends the sum to all. Member i owns shares[i] / sum of
-// each of `segments` segments; the reduction of one segment goes over the gathering of the one before. kReduceScatter and kAllGather
-// do only their half. Members with equal shares and equal bandwidth form a rotation: `like` gives, for each member, a number that is
-// equal for members that are equal in all else too (empty: the shares tell).
+// each of `segments` segments; the reduction of one segment goes over the gathering of the one before. Members that own nothing have no
+// step with each other. kReduceScatter and kAllGather do only their half. Members with equal shares and equal bandwidth form a rotation:
+// `like` gives, for each member, a number that is equal for members that are equal in all else too (empty: the shares tell).
 std::unique_ptr<Schedule> MakeDirect(Collective collective, uint64_t bytes, uint32_t segments, std::span<const double> shares,
                                      std::span<const double> like = {});
 

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <set>
+#include <utility>
 
 #include "plan/collective/cost.h"
 #include "plan/schedule/check.h"
@@ -125,6 +127,32 @@ TEST(GeneratorsTest, DirectLoadsPortsAsItsSharesSay) {
     }
     EXPECT_NEAR(static_cast<double>(out), kBytes * (1 + 4 * shares[member]), 4096);
     EXPECT_NEAR(static_cast<double>(in), kBytes * (1 + 4 * shares[member]), 4096);
+  }
+}
+
+// Some pairs have no path, and some member has one to all others: those alone own anything, and no step is between such a pair.
+TEST(GeneratorsTest, DirectAvoidsPairsWithoutAPath) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 400; ++round) {
+    const auto members = static_cast<uint32_t>(3 + random() % 8);
+    const auto hub = static_cast<uint32_t>(random() % members);
+    std::vector<bool> reaches_all(members, true);
+    std::set<std::pair<uint32_t, uint32_t>> parted;
+    for (uint32_t pairs = 1 + random() % 4; pairs > 0; --pairs) {
+      const auto a = static_cast<uint32_t>(random() % members), b = static_cast<uint32_t>(random() % members);
+      if (a == b || a == hub || b == hub) continue;
+      parted.insert(std::minmax(a, b));
+      reaches_all[a] = reaches_all[b] = false;
+    }
+    std::vector<double> bandwidth;
+    for (uint32_t i = 0; i < members; ++i) bandwidth.push_back(kRates[random() % std::size(kRates)]);
+    const uint64_t bytes = random() % 3 == 0 ? random() % 100 : random() % (1 << 20);
+    const std::vector<double> shares = DirectShares(bandwidth, reaches_all);
+    for (const Collective collective : {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather}) {
+      const auto schedule = MakeDirect(collective, bytes, static_cast<uint32_t>(1 + random() % 5), shares);
+      Check(*schedule, bytes);
+      ASSERT_EQ(CheckPaths(*schedule, [&](uint32_t a, uint32_t b) { return !parted.contains(std::minmax(a, b)); }), "");
+    }
   }
 }
 
