@@ -9,6 +9,9 @@ namespace {
 // An estimate needs so much: less is noise of timers and bursts.
 constexpr Nanos kBusyLeast = 20 * kNanosPerMs;
 constexpr uint64_t kBytesLeast = 256 * 1024;
+// A slow link that is sound again hardly ever has that, as its cap leaves it idle: it would seem slow for seconds. After so long what it
+// has moved counts as moved in the least busy time, so that its rate is at least that.
+constexpr Nanos kWaitMost = 200 * kNanosPerMs;
 constexpr double kNewWeight = 0.5;
 // The first estimate of a link that had nothing to do before is that of empty queues, and of what a shaper let it save.
 constexpr int kEstimatesLeast = 2;
@@ -31,8 +34,10 @@ void RateEstimator::Sample(LinkId id, uint64_t bytes, Nanos busy, Nanos wall) {
   link.bytes += bytes;
   link.busy += busy;
   link.wall += wall;
-  if (link.busy < kBusyLeast || link.bytes < kBytesLeast) return;
-  const double rate = static_cast<double>(link.bytes) * kNanosPerSecond / static_cast<double>(link.busy);
+  const bool idle = link.busy < kBusyLeast;
+  if (link.bytes < kBytesLeast || (idle && !(link.straggler && link.wall >= kWaitMost))) return;
+  double rate = static_cast<double>(link.bytes) * kNanosPerSecond / static_cast<double>(std::max(link.busy, kBusyLeast));
+  if (idle) rate = std::max(rate, link.rate_bytes_per_s);
   link.rate_bytes_per_s = Known(link) ? kNewWeight * rate + (1 - kNewWeight) * link.rate_bytes_per_s : rate;
   link.limiting = static_cast<double>(link.busy) >= kLimitingBusy * static_cast<double>(link.wall);
   link.estimates = std::min(link.estimates + 1, kEstimatesLeast);
@@ -57,7 +62,8 @@ double RateEstimator::Reference(size_t link) const {
   std::vector<double> others;
   double at_limit = 0;
   for (size_t i = 0; i < links_.size(); ++i) {
-    if (i == link || !Known(links_[i])) continue;
+    const bool held_back = links_[i].straggler && !links_[i].limiting;
+    if (i == link || !Known(links_[i]) || held_back) continue;
     others.push_back(links_[i].rate_bytes_per_s);
     if (links_[i].limiting) at_limit = std::max(at_limit, links_[i].rate_bytes_per_s);
   }
@@ -103,6 +109,7 @@ bool RateEstimator::Judge(std::span<const LinkShare> shares) {
       link.straggler = !link.straggler;
       link.for_change = 0;
       link.share_permille = 1000;
+      if (!link.straggler) link.estimates = 0;
       changed = true;
     }
     if (!link.straggler) continue;

@@ -2,7 +2,8 @@
 //
 // What counts is the rate while a link is busy, so that a link with little to do is not taken for a slow one; the kernel keeps that
 // account. A link is compared with the middle one of the others, or with a better one that is at its limit too: one that carries little
-// looks quick, its bursts run through buffers. So does one that has just begun. A slow link is weighted, not fenced.
+// looks quick, its bursts run through buffers. So does one that has just begun, and a slow one that is sound again while its cap holds it
+// back. A slow link is weighted, not fenced.
 //
 // The account errs where a link has few chunks at a time: it is busy until the last of them is acknowledged, and that word waits in the
 // peer's queue, behind what comes the other way. A link that was slow for a moment and is held to that has few: it would look as slow for
@@ -55,7 +56,7 @@ class RateEstimator {
     uint64_t bytes = 0;  // gathered for the next estimate
     Nanos busy = 0;
     Nanos wall = 0;
-    int estimates = 0;   // since it was forgotten
+    int estimates = 0;   // since it was forgotten, or is sound again
     bool fresh = false;  // a new one since the last Judge()
     bool limiting = false;
     bool straggler = false;

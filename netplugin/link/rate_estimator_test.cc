@@ -141,6 +141,48 @@ TEST(RateEstimator, ASoundLinkIsNotSlowForEverBecauseItsCeilingHoldsItBack) {
   }
 }
 
+// It waits for chunks most of the time: an estimate of as much busy time as usual would take a second.
+TEST(RateEstimator, ASoundLinkIsSoundAgainAlsoWhereItsCeilingLeavesItIdle) {
+  RateEstimator rates(2);
+  for (int i = 0; i < 20; ++i) Round(&rates, {1, 0.25});
+  ASSERT_TRUE(rates.straggler(1));
+  int rounds = 0;
+  for (; rates.straggler(1) && rounds < 100; ++rounds) {
+    const uint16_t cap_permille = rates.CapPermille(1);
+    rates.Sample(0, kFull, kRound, kRound);
+    rates.Sample(1, kFull * cap_permille / 1000, kRound / 50, kRound);
+    rates.Judge(Carried(cap_permille, 1));
+    rates.SharesChanged();
+    EXPECT_FALSE(rates.straggler(0)) << "bursts of an idle link say nothing of the other";
+  }
+  EXPECT_LE(rounds, 20);
+}
+
+TEST(RateEstimator, ASlowLinkWithLittleToDoStaysSlow) {
+  RateEstimator rates(2);
+  for (int i = 0; i < 20; ++i) Round(&rates, {1, 0.25});
+  for (int i = 0; i < 100; ++i) {
+    rates.Sample(0, kFull, kRound, kRound);
+    rates.Sample(1, kFull / 40, kRound / 10, kRound);
+    rates.Judge({});
+  }
+  EXPECT_EQ(rates.SharePermille(1), 250);
+}
+
+TEST(RateEstimator, NobodyIsComparedWithWhatALinkMovedUnderItsCeiling) {
+  RateEstimator rates(4);
+  for (int i = 0; i < 20; ++i) Round(&rates, {1, 0.25, 1, 1});
+  while (rates.straggler(1)) {
+    for (const LinkId link : {0, 2, 3}) rates.Sample(link, kFull, kRound, kRound);
+    rates.Sample(1, 2 * kFull, kRound / 4, kRound);
+    rates.Judge({});
+  }
+  for (int i = 0; i < 20; ++i) {
+    Round(&rates, {1, 1, 1, 1});
+    for (const LinkId link : {0, 1, 2, 3}) EXPECT_FALSE(rates.straggler(link)) << "round " << i << ", link " << link;
+  }
+}
+
 TEST(RateEstimator, WhatIsCarriedWhileNobodyIsAtHisLimitSaysNothing) {
   RateEstimator rates(2);
   for (int i = 0; i < 20; ++i) Round(&rates, {1, 0.25});
