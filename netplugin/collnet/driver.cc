@@ -14,18 +14,21 @@ using Request = FlowQueue::Request;
 constexpr size_t kFlowsOfMemberMax = 4096;
 // A control message is its length, and so many bytes; or one of these words.
 using MessageLength = uint32_t;
-constexpr MessageLength kReady = 0;            // the sender hears all members
+constexpr MessageLength kReady = 0;            // the sender hears all members to which it has a path
 constexpr MessageLength kLeaves = UINT32_MAX;  // the sender's last one
 
 }  // namespace
 
 Driver::Driver(const Options& options, Executor::MakePlan make_plan, Executor::MakeSteps make_steps, const Means& means)
-    : options_(options), means_(means), executor_(options.group, std::move(make_plan), std::move(make_steps)) {
+    : options_(options),
+      means_(means),
+      executor_(options.group, std::move(make_plan), std::move(make_steps)),
+      paths_(options.group.members) {
   for (uint32_t member = 0; member < options_.group.members; ++member) {
     if (member == options_.group.member) continue;
     Peer& peer = peers_.emplace_back();
     peer.member = member;
-    peer.tells.SetFlow(means_.flows->port(), means_.flows->Open(member));
+    peer.flow = means_.flows->Open(member);
     peer.tells.AddOwn(
         Request::Kind::kGreeting,
         Encode(Greeting{.group = options_.number, .members = options_.group.members, .member = options_.group.member, .control = true}));
@@ -37,6 +40,8 @@ Driver::Driver(const Options& options, Executor::MakePlan make_plan, Executor::M
 Driver::~Driver() {
   for (const Adding& adding : adding_) adding.reduction->Wait();
   for (Peer& peer : peers_) {
+    // A path that is not lost may still come.
+    if (paths_.HasPath(peer.member)) Start(&peer);
     TellWord(&peer, kLeaves);
     // What has come is taken, or its sender would be told that its words were lost.
     while (peer.hears.TakeDone().has_value()) ExpectMessage(&peer);
@@ -47,10 +52,10 @@ Driver::~Driver() {
   };
   for (const auto& [name, queue] : sends_) close(queue);
   for (const auto& [name, queue] : receives_) close(queue);
-  for (const auto& [flow, queue] : strangers_) close(queue);
+  for (const auto& [flow, queue] : strangers_) port->Close(flow);
   for (const Peer& peer : peers_) {
     close(peer.hears);
-    close(peer.tells);
+    port->Close(peer.flow);
   }
 }
 
@@ -72,10 +77,14 @@ void Driver::SetCapacity(uint64_t bytes_per_s) {
 
 bool Driver::Poll(Nanos now) {
   bool moved = Accept();
+  ObservePaths(now);
   // What the others say of a failure is heard before what it does to their flows.
   for (Peer& peer : peers_) moved |= Hear(&peer, now);
-  connected_ = connected_ || (heard_ == peers_.size() &&
-                              std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.ready && peer.tells.idle(); }));
+  if (!said_ready_ && HearsAll()) {
+    said_ready_ = true;
+    for (Peer& peer : peers_) TellWord(&peer, kReady);
+  }
+  connected_ = connected_ || (said_ready_ && IsConnected());
   moved |= PollFlows(now);
   moved |= PollReductions(now);
   LookForErrors();
@@ -198,14 +207,65 @@ bool Driver::Hear(Peer* peer, Nanos now) {
   return moved;
 }
 
+// ---- paths ----
+
+void Driver::Start(Peer* peer) {
+  if (!peer->tells.has_flow()) peer->tells.SetFlow(means_.flows->port(), peer->flow);
+}
+
+void Driver::StartIfPath(net::FlowRef stranger, FlowQueue* queue) {
+  if (!queue->has_flow() && means_.flows->port()->HasPath(stranger)) queue->SetFlow(means_.flows->port(), stranger);
+}
+
+void Driver::ObservePaths(Nanos now) {
+  if (now - observed_ < (connected_ ? kObserveEvery : kObserveEveryFirst)) return;
+  observed_ = now;
+  net::FlowPort* const port = means_.flows->port();
+  bool changed = false;
+  for (Peer& peer : peers_) {
+    const bool up = port->HasPath(peer.flow);
+    if (up) Start(&peer);
+    changed |= paths_.Observe(peer.member, up, connected_, now);
+  }
+  for (auto& [flow, queue] : strangers_) StartIfPath(flow, &queue);
+  if (!changed) return;
+  unreachable_ = paths_.Unreachable();
+  executor_.SetUnreachable(unreachable_);
+  CarryOut();
+}
+
+bool Driver::HearsAll() const {
+  return std::all_of(peers_.begin(), peers_.end(),
+                     [this](const Peer& peer) { return peer.hears.has_flow() || !paths_.HasPath(peer.member); });
+}
+
+// With somebody who can add up for all.
+bool Driver::IsConnected() const {
+  const std::vector<bool> reach_all = executor_.states().ReachAll();
+  return std::find(reach_all.begin(), reach_all.end(), true) != reach_all.end() &&
+         std::all_of(peers_.begin(), peers_.end(), [this](const Peer& peer) { return IsConnected(peer); });
+}
+
+// They hear each other; or both of them somebody else.
+bool Driver::IsConnected(const Peer& peer) const {
+  if (peer.ready && peer.tells.idle()) return true;
+  if (paths_.HasPath(peer.member)) return false;
+  const MemberStates& states = executor_.states();
+  if (options_.group.member == 0 && !states.Knows(peer.member)) return false;
+  return std::any_of(peers_.begin(), peers_.end(), [&](const Peer& between) {
+    return between.ready && between.member != peer.member && states.HavePath(between.member, peer.member) &&
+           states.HavePath(between.member, options_.group.member);
+  });
+}
+
 // ---- flows ----
 
 bool Driver::Accept() {
   bool moved = false;
   while (const std::optional<net::FlowRef> flow = means_.flows->Accept()) {
     FlowQueue& queue = strangers_.try_emplace(*flow, FlowQueue::Direction::kReceives).first->second;
-    queue.SetFlow(means_.flows->port(), *flow);
     queue.AddOwn(Request::Kind::kGreeting, Bytes(kGreetingBytes));
+    StartIfPath(*flow, &queue);
     moved = true;
   }
   for (auto it = strangers_.begin(); it != strangers_.end();) {
@@ -252,8 +312,6 @@ void Driver::Greeted(net::FlowRef flow, std::span<const std::byte> bytes) {
   }
   // Its first request was the greeting; those that the queue has begin after it.
   queue->SetFlow(means_.flows->port(), flow, 1);
-  if (greeting->control && ++heard_ == peers_.size())
-    for (Peer& peer : peers_) TellWord(&peer, kReady);
 }
 
 bool Driver::PollFlows(Nanos now) {
@@ -304,8 +362,10 @@ void Driver::LookForErrors() {
   };
   // Whoever has nothing more to say may go. A way that is gone shows where bytes should come.
   for (const Peer& peer : peers_) {
-    if (connected_ && !(peer.member == 0 && executor_.waits_for_stamp())) continue;
-    look(peer.member, peer.tells);
+    const bool stamps = peer.member == 0 && executor_.waits_for_stamp() && executor_.states().HavePath(options_.group.member, 0);
+    if (connected_ && !stamps) continue;
+    if (const std::string error = means_.flows->port()->Error(peer.flow); !error.empty() && !executor_.failed() && !peer.tells.idle())
+      executor_.PeerFailed(peer.member, error);
     look(peer.member, peer.hears);
     if (peer.left && !executor_.failed()) executor_.PeerFailed(peer.member, "it has left");
   }

@@ -3,8 +3,9 @@
 //
 // Each FlowName that is used is a flow of its own, opened when it is first needed; so is a control flow from each member to each other one.
 // The first message of a flow says who has opened it and for what. A member says on its control flows that it hears all others: the group
-// is connected when all have said so. A member that ends says that it leaves: others may still be at their last operation, for which they
-// need nothing of it.
+// is connected when all have said so. Two members without a path to each other need a third that both hear; nothing is posted on a flow
+// between them before there is a path, as what waits for one fails at the deadline. A member that ends says that it leaves: others may
+// still be at their last operation, for which they need nothing of it.
 //
 // Memory of an operation belongs to the driver from Call() until it is done. If the group fails, memory of the operations that are not done
 // may be read and written until the driver is gone.
@@ -21,6 +22,7 @@
 #include "netplugin/collnet/executor.h"
 #include "netplugin/collnet/flow_queue.h"
 #include "netplugin/collnet/group_flows.h"
+#include "netplugin/collnet/path_monitor.h"
 #include "netplugin/collnet/reducer.h"
 #include "netplugin/collnet/staging.h"
 
@@ -60,6 +62,8 @@ class Driver {
   bool Done(OperationId operation) const { return operation < called_ && vectors_.count(operation) == 0; }
   // See Executor.
   void SetCapacity(uint64_t bytes_per_s);
+  // Members to which no rail has led for a while, in order. See PathMonitor.
+  const std::vector<uint32_t>& unreachable() const { return unreachable_; }
   // Moves what there is to move. True if anything did.
   bool Poll(Nanos now);
   const Stamp* newest_plan() const { return executor_.newest_plan(); }
@@ -67,10 +71,14 @@ class Driver {
   const std::string& error() const { return executor_.error(); }
 
  private:
+  // Each time takes the lock of each peer. Until the group is connected, its members wait for paths.
+  static constexpr Nanos kObserveEvery = 100 * kNanosPerMs, kObserveEveryFirst = kNanosPerMs;
+
   struct Peer {
     uint32_t member = 0;
-    bool ready = false;  // it hears all members
-    bool left = false;   // it says nothing any more
+    net::FlowRef flow = 0;  // `tells` has it once there is a path
+    bool ready = false;     // it hears all members to which it has a path
+    bool left = false;      // it says nothing any more
     FlowQueue tells{FlowQueue::Direction::kSends};
     FlowQueue hears{FlowQueue::Direction::kReceives};
   };
@@ -97,6 +105,12 @@ class Driver {
   void Tell(Peer* peer, Bytes message);
   void TellWord(Peer* peer, uint32_t word);
   void ExpectMessage(Peer* peer);
+  void ObservePaths(Nanos now);
+  void Start(Peer* peer);
+  void StartIfPath(net::FlowRef stranger, FlowQueue* queue);
+  bool HearsAll() const;
+  bool IsConnected() const;
+  bool IsConnected(const Peer& peer) const;
   bool Accept();
   void Greeted(net::FlowRef flow, std::span<const std::byte> bytes);
   // Of this group. Empty if a flow may be what it says.
@@ -117,7 +131,10 @@ class Driver {
   OperationId called_ = 0;
   uint64_t followed_ = 0;  // the newest plan that FollowPlan() has seen
   bool dealt_ = false;
-  size_t heard_ = 0;  // peers whose control flow is here
+  PathMonitor paths_;
+  std::vector<uint32_t> unreachable_;  // by it
+  Nanos observed_ = -kObserveEvery;    // the paths
+  bool said_ready_ = false;
   bool connected_ = false;
 };
 

@@ -17,29 +17,64 @@ std::string MemberName(uint32_t member) { return "member " + std::to_string(memb
 }  // namespace
 
 Executor::Executor(const Options& options, MakePlan make_plan, MakeSteps make_steps)
-    : options_(options), make_plan_(std::move(make_plan)), make_steps_(std::move(make_steps)), capacities_(options.members) {
+    : options_(options), make_plan_(std::move(make_plan)), make_steps_(std::move(make_steps)), states_(options.members) {
   R2CC_CHECK(options_.members >= 2 && options_.member < options_.members && options_.slots >= 1 && options_.ahead >= 1);
+  own_.member = options_.member;
   if (options_.member != 0) return;
-  stamper_.emplace(make_plan_(std::vector<uint64_t>(options_.members, 1)), options_.ahead);
+  stamper_.emplace(make_plan_(std::vector<uint64_t>(options_.members, 1), states_.ReachAll()), options_.ahead);
 }
 
 // ---- plans ----
 
 void Executor::SetCapacity(uint64_t bytes_per_s) {
-  if (failed() || capacity_ == bytes_per_s) return;
-  capacity_ = bytes_per_s;
-  options_.member == 0 ? Learn(0, bytes_per_s) : Tell(0, Capacity{bytes_per_s});
+  if (failed() || (own_.number > 0 && own_.bytes_per_s == bytes_per_s)) return;
+  own_.bytes_per_s = bytes_per_s;
+  SayState();
 }
 
-// Who has not said yet is taken to be like the quickest. Members say it before they are connected: nothing is stamped for ever before that.
-void Executor::Learn(uint32_t member, uint64_t bytes_per_s) {
-  capacities_[member] = bytes_per_s;
-  uint64_t most = 0;
-  for (const auto& each : capacities_) most = std::max(most, each.value_or(0));
-  std::vector<uint64_t> all;
-  for (const auto& each : capacities_) all.push_back(each.value_or(most));
-  stamper_->SetPlan(make_plan_(all));
+void Executor::SetUnreachable(std::vector<uint32_t> members) {
+  if (failed() || own_.unreachable == members) return;
+  const std::vector<uint32_t> before = std::exchange(own_.unreachable, std::move(members));
+  if (own_.number == 0) return;
+  SayState();
+  for (const uint32_t member : before) TellStamps(member);
+}
+
+void Executor::SayState() {
+  ++own_.number;
+  states_.Learn(own_);
+  const bool to_all = states_.any_was_unreachable();
+  for (uint32_t peer = 0; peer < options_.members; ++peer)
+    if (peer != options_.member && (peer == 0 || to_all)) Tell(peer, own_);
+  Heard(own_);
+}
+
+// Members say it before they are connected: nothing is stamped for ever before that.
+void Executor::Replan() {
+  stamper_->SetPlan(make_plan_(states_.BytesPerSecond(), states_.ReachAll()));
   StampMore();
+}
+
+void Executor::Heard(const MemberState& state) {
+  if (stamper_.has_value()) return Replan();
+  if (state.member != 0 && state.member != options_.member && !states_.HavePath(state.member, 0)) {
+    Tell(0, state);
+    TellStamps(state.member);
+  }
+  if (state.member != 0) return;
+  for (const uint32_t member : state.unreachable)
+    if (member != options_.member) TellStamps(member);
+}
+
+void Executor::TellStamps(uint32_t member) {
+  if (member == 0) return;
+  for (const Stamp& stamp : book_.stamps()) Tell(member, stamp);
+}
+
+void Executor::Forward(const Stamp& stamp) {
+  if (IsActive(Mutant::kStampNotForwarded)) return;
+  for (uint32_t member = 1; member < options_.members; ++member)
+    if (member != options_.member && !states_.HavePath(member, 0)) Tell(member, stamp);
 }
 
 void Executor::StampMore() {
@@ -164,15 +199,21 @@ void Executor::MessageReceived(uint32_t peer, std::span<const std::byte> bytes, 
   std::string why;
   const std::optional<Message> message = Decode(bytes, options_.members, &why);
   if (!message.has_value()) return Fail("a message of " + MemberName(peer) + ": " + why, true);
-  if (const auto* const failure = std::get_if<Failure>(&*message)) return Fail(failure->text, false);
+  // Who has given up moves nothing any more, and may be the only one between two others.
+  if (const auto* const failure = std::get_if<Failure>(&*message)) return Fail(failure->text, states_.any_was_unreachable());
   if (const auto* const stamp = std::get_if<Stamp>(&*message)) {
-    if (peer != 0) return Fail(MemberName(peer) + " stamps operations, which only member 0 may", true);
-    if (const std::string wrong = book_.Add(*stamp); !wrong.empty()) return Fail("member 0 stamps " + wrong, true);
-    last_event_ = now;  // a capacity is none: one that flaps must not keep a deadline from coming
+    if (options_.member == 0) return Fail(MemberName(peer) + " stamps operations, which only member 0 may", true);
+    const OperationId before = book_.through();
+    if (const std::string wrong = book_.Add(*stamp); !wrong.empty()) return Fail(MemberName(peer) + " stamps " + wrong, true);
+    if (book_.through() == before) return;  // told again
+    last_event_ = now;                      // a state is none: a capacity that flaps must not keep a deadline from coming
+    Forward(*stamp);
     return BeginOperations();
   }
-  if (options_.member != 0) return Fail(MemberName(peer) + " tells " + MemberName(options_.member) + " its capacity, not member 0", true);
-  Learn(peer, std::get<Capacity>(*message).bytes_per_s);
+  const auto& state = std::get<MemberState>(*message);
+  if (state.member != peer && options_.member != 0)
+    return Fail(MemberName(peer) + " tells " + MemberName(options_.member) + " of " + MemberName(state.member), true);
+  if (state.member != options_.member && states_.Learn(state)) Heard(state);
   BeginOperations();
 }
 
@@ -193,7 +234,9 @@ void Executor::Tick(Nanos now) {
        true);
 }
 
+// Whom this member has no path to hears it from others.
 void Executor::Tell(uint32_t peer, const Message& message) {
+  if (std::binary_search(own_.unreachable.begin(), own_.unreachable.end(), peer)) return;
   Action tell;
   tell.kind = Action::Kind::kTell;
   tell.peer = peer;

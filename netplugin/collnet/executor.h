@@ -7,6 +7,9 @@
 //     operation n - slots to be done: so what travels on a flow belongs to one operation at a time, whatever the other member is at.
 //   - An operation's first message on each flow says what its member was called with. Members that differ give the group up before any of
 //     them has a result: each result holds contributions of all, and each way from a contribution to it was compared.
+//   - Two members may have no path to each other. Then plans have no step between them, and all others forward member 0's stamps to whoever
+//     does not hear it, and to member 0 what such a member says of itself. Whoever reaches a member again tells it all from the beginning.
+//     So each way carries the stamps in their order, some of them again, and it does not matter which way is the quicker.
 //   - A failure is final and told to all members once. Then nothing is done any more, and no answer to an action is needed.
 #ifndef R2CC_NETPLUGIN_COLLNET_EXECUTOR_H_
 #define R2CC_NETPLUGIN_COLLNET_EXECUTOR_H_
@@ -24,6 +27,7 @@
 #include "base/core/clock.h"
 #include "netplugin/collnet/action.h"
 #include "netplugin/collnet/member_layout.h"
+#include "netplugin/collnet/member_states.h"
 #include "netplugin/collnet/message.h"
 #include "netplugin/collnet/operation.h"
 #include "netplugin/collnet/plan_book.h"
@@ -43,7 +47,7 @@ class Executor {
     Nanos deadline = 0;
   };
   // What a plan is made of, on member 0, and what steps are made of a plan, the same on all. Pure.
-  using MakePlan = std::function<PlanSpec(const std::vector<uint64_t>& bytes_per_s)>;
+  using MakePlan = std::function<PlanSpec(const std::vector<uint64_t>& bytes_per_s, const std::vector<bool>& reach_all)>;
   using MakeSteps = std::function<std::shared_ptr<const plan::Schedule>(const PlanSpec& plan, uint64_t bytes)>;
 
   // `make_plan` may be empty but on member 0.
@@ -55,6 +59,8 @@ class Executor {
   std::optional<OperationId> Call(uint64_t count, abi::DataType type, abi::RedOp op, Nanos now);
   // What this member's rails can carry together, each way. Said before the first call, it holds from the first operation on.
   void SetCapacity(uint64_t bytes_per_s);
+  // To whom this member has no path, in order; nobody until then. The others are told with the first capacity.
+  void SetUnreachable(std::vector<uint32_t> members);
 
   // Answers to actions; each to the oldest such one of its flow that has none yet.
   void OfferReceived(const FlowName& flow, std::span<const std::byte> bytes, Nanos now);
@@ -79,6 +85,7 @@ class Executor {
   bool waits_for_stamp() const { return begun_ < called_ && book_.Find(begun_) == nullptr; }
   // The plan that the latest operations follow; null on a member that has heard of none.
   const Stamp* newest_plan() const { return book_.newest(); }
+  const MemberStates& states() const { return states_; }
   // Operations that were called and are not done.
   size_t open() const { return open_.size(); }
 
@@ -88,8 +95,13 @@ class Executor {
   void Begin(OperationId number, const Stamp& stamp);
   void EndIfDone(OperationId number);
   std::shared_ptr<const MemberLayout> LayoutFor(const Stamp& stamp, uint64_t bytes);
-  void Learn(uint32_t member, uint64_t bytes_per_s);
+  void SayState();
+  void Heard(const MemberState& state);
+  void Replan();
   void StampMore();
+  void TellStamps(uint32_t member);
+  // To all that have no path to member 0.
+  void Forward(const Stamp& stamp);
   void Tell(uint32_t peer, const Message& message);
   void Fail(const std::string& why, bool tell);
 
@@ -107,10 +119,9 @@ class Executor {
   PlanBook book_;
   std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<const MemberLayout>> layouts_;  // by epoch and bytes
 
-  std::optional<uint64_t> capacity_;  // told last
-  // Member 0's.
-  std::optional<Stamper> stamper_;
-  std::vector<std::optional<uint64_t>> capacities_;
+  MemberState own_;  // told last; number 0: nothing yet
+  MemberStates states_;
+  std::optional<Stamper> stamper_;  // member 0's
 };
 
 }  // namespace r2cc::collnet

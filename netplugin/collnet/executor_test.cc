@@ -22,7 +22,7 @@ std::unique_ptr<Executor> Make(uint32_t member, uint32_t members = 2, Slot slots
   options.ahead = ahead;
   options.deadline = kDeadline;
   return std::make_unique<Executor>(
-      options, [](const std::vector<uint64_t>& rates) { return PlanFor(rates, 65'536); },
+      options, [](const std::vector<uint64_t>& rates, const std::vector<bool>& reach_all) { return PlanFor(rates, 65'536, reach_all); },
       [members](const PlanSpec& plan, uint64_t bytes) { return MakeSchedule(plan, members, bytes); });
 }
 
@@ -102,8 +102,8 @@ Stamp StampIn(const Action& action) {
 TEST(ExecutorTest, TheFirstStampKnowsWhatMembersHaveSaidBeforeTheFirstCall) {
   const auto executor = Make(0, 3);
   executor->SetCapacity(100);
-  executor->MessageReceived(1, Encode(Capacity{50}), 0);
-  executor->MessageReceived(2, Encode(Capacity{100}), 0);
+  executor->MessageReceived(1, Encode(MemberState{1, 1, 50, {}}), 0);
+  executor->MessageReceived(2, Encode(MemberState{2, 1, 100, {}}), 0);
   EXPECT_TRUE(executor->TakeActions().empty()) << "what is stamped stands for ever";
   EXPECT_EQ(executor->newest_plan(), nullptr);
   executor->Call(64, DataType::kFloat32, RedOp::kSum, 0);
@@ -151,10 +151,9 @@ TEST(ExecutorTest, MembersThatDifferFailWithOneLine) {
 TEST(ExecutorTest, WhatAStrangerSaysEndsTheGroupAndNotTheProcess) {
   const auto stamp = [](uint64_t epoch, OperationId from) { return Encode(Stamp{epoch, from, from + 4, PlanFor({1, 1, 1}, 65'536)}); };
   const std::vector<std::tuple<uint32_t, uint32_t, Bytes, std::string>> cases = {
-      {1, 2, stamp(1, 0), "member 2 stamps operations, which only member 0 may"},
       {0, 2, stamp(1, 0), "member 2 stamps operations, which only member 0 may"},
       {1, 0, stamp(1, 7), "member 0 stamps plan 1 for operations 7 up to 11 where plan 1 from operation 0 on is the next"},
-      {1, 2, Encode(Capacity{5}), "member 2 tells member 1 its capacity, not member 0"},
+      {2, 0, Encode(MemberState{1, 1, 5, {}}), "member 0 tells member 2 of member 1"},
       {1, 0, Bytes(100), "a message of member 0: it is no message of a group"},
       {1, 0, {}, "a message of member 0: it is no message of a group"},
       {1, 0, Encode(Stamp{1, 0, 4, PlanFor({1, 1}, 65'536)}), "a message of member 0: its plan is none: shares for 2 of 3 members"},
@@ -210,8 +209,8 @@ TEST(ExecutorTest, CapacityIsToldWhenItChanges) {
   const auto zero = Make(0, 3);
   zero->Call(64, DataType::kFloat32, RedOp::kSum, 0);
   zero->TakeActions();
-  zero->MessageReceived(1, Encode(Capacity{50}), 0);
-  zero->MessageReceived(2, Encode(Capacity{100}), 0);
+  zero->MessageReceived(1, Encode(MemberState{1, 1, 50, {}}), 0);
+  zero->MessageReceived(2, Encode(MemberState{2, 1, 100, {}}), 0);
   EXPECT_TRUE(zero->TakeActions().empty()) << "what is stamped stands until half of it is used up";
   for (int i = 0; i < 3; ++i) zero->Call(64, DataType::kFloat32, RedOp::kSum, 0);
   const auto tells = Of(zero->TakeActions(), Kind::kTell);

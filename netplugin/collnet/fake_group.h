@@ -2,13 +2,16 @@
 #ifndef R2CC_NETPLUGIN_COLLNET_FAKE_GROUP_H_
 #define R2CC_NETPLUGIN_COLLNET_FAKE_GROUP_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "netplugin/collnet/group_flows.h"
@@ -54,7 +57,8 @@ class FakeNetwork {
   void Move() {
     for (const auto& flow : flows_) {
       if (flow->error.empty() && (flow->receive_closed || (flow->send_closed && flow->sends.empty()))) flow->error = "R2CC: closed";
-      if (flow->receive_closed || flow->sends.empty() || flow->receives.empty() || random_() % 2 == 0) continue;
+      if (!HavePath(flow->from, flow->to) || flow->receive_closed || flow->sends.empty() || flow->receives.empty()) continue;
+      if (random_() % 2 == 0) continue;
       const FakeFlow::Post &send = flow->sends.front(), &receive = flow->receives.front();
       if (send.bytes > receive.bytes) {
         flow->error = "R2CC: a message is larger than the buffer that the receiver posted for it";
@@ -71,11 +75,16 @@ class FakeNetwork {
     for (const auto& flow : flows_)
       if ((flow->from == a && flow->to == b) || (flow->from == b && flow->to == a)) flow->error = error;
   }
+  // What was posted between the two waits until the path is there again.
+  void Cut(uint32_t a, uint32_t b) { cut_.insert(std::minmax(a, b)); }
+  void Heal(uint32_t a, uint32_t b) { cut_.erase(std::minmax(a, b)); }
+  bool HavePath(uint32_t a, uint32_t b) const { return !cut_.contains(std::minmax(a, b)); }
   const std::vector<std::unique_ptr<FakeFlow>>& flows() const { return flows_; }
 
  private:
   std::mt19937_64 random_;
   std::vector<std::unique_ptr<FakeFlow>> flows_;
+  std::set<std::pair<uint32_t, uint32_t>> cut_;
 };
 
 class FakeGroup final : public GroupFlows, private net::FlowPort {
@@ -107,6 +116,7 @@ class FakeGroup final : public GroupFlows, private net::FlowPort {
   }
   uint64_t DoneThrough(net::FlowRef flow) override { return flows_[flow]->from == member_ ? flows_[flow]->sent : flows_[flow]->received; }
   std::string Error(net::FlowRef flow) override { return flows_[flow]->error; }
+  bool HasPath(net::FlowRef flow) override { return network_->HavePath(flows_[flow]->from, flows_[flow]->to); }
   bool SetWeight(net::FlowRef flow, double weight) override {
     flows_[flow]->weight = weight;
     return true;

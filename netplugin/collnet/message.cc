@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint16_t kMagic = 0xc011;
 constexpr size_t kTextCharsMax = 400;
-enum class Type : uint8_t { kStamp = 1, kCapacity = 2, kFailure = 3 };
+enum class Type : uint8_t { kStamp = 1, kMemberState = 2, kFailure = 3 };
 
 class Writer {
  public:
@@ -63,9 +63,13 @@ void Write(const Stamp& stamp, Writer* to) {
   for (const uint32_t part : stamp.plan.parts) to->Put(part);
 }
 
-void Write(const Capacity& capacity, Writer* to) {
-  to->Put(static_cast<uint8_t>(Type::kCapacity));
-  to->Put(capacity.bytes_per_s);
+void Write(const MemberState& state, Writer* to) {
+  to->Put(static_cast<uint8_t>(Type::kMemberState));
+  to->Put(state.member);
+  to->Put(state.number);
+  to->Put(state.bytes_per_s);
+  to->Put(static_cast<uint32_t>(state.unreachable.size()));
+  for (const uint32_t member : state.unreachable) to->Put(member);
 }
 
 void Write(const Failure& failure, Writer* to) {
@@ -93,6 +97,29 @@ Stamp ReadStamp(ByteReader* from) {
   const auto parts = from->Get<uint32_t>();
   for (uint32_t i = 0; i < parts && from->left() > 0; ++i) stamp.plan.parts.push_back(from->Get<uint32_t>());
   return stamp;
+}
+
+MemberState ReadMemberState(ByteReader* from) {
+  MemberState state;
+  state.member = from->Get<uint32_t>();
+  state.number = from->Get<uint64_t>();
+  state.bytes_per_s = from->Get<uint64_t>();
+  const auto count = from->Get<uint32_t>();
+  for (uint32_t i = 0; i < count && from->left() > 0; ++i) state.unreachable.push_back(from->Get<uint32_t>());
+  if (state.unreachable.size() != count) from->Fail();
+  return state;
+}
+
+// Empty if a member of a group of so many may say it of itself.
+std::string CheckMemberState(const MemberState& state, uint32_t members) {
+  if (state.member >= members) return "it is of member " + std::to_string(state.member) + " of " + std::to_string(members);
+  uint32_t least = 0;
+  for (const uint32_t other : state.unreachable) {
+    if (other < least || other >= members || other == state.member)
+      return "it names member " + std::to_string(other) + " as one that " + std::to_string(state.member) + " does not reach";
+    least = other + 1;
+  }
+  return "";
 }
 
 }  // namespace
@@ -177,7 +204,12 @@ std::optional<Message> Decode(std::span<const std::byte> bytes, uint32_t members
       message = stamp;
       break;
     }
-    case Type::kCapacity: message = Capacity{reader.Get<uint64_t>()}; break;
+    case Type::kMemberState: {
+      const MemberState state = ReadMemberState(&reader);
+      *why = CheckMemberState(state, members);
+      message = state;
+      break;
+    }
     case Type::kFailure: message = Failure{ReadText(&reader)}; break;
     default: *why = "it is no message of a group";
   }

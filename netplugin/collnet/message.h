@@ -48,11 +48,15 @@ struct Stamp {
   friend bool operator==(const Stamp&, const Stamp&) = default;
 };
 
-// To member 0: what the sender's rails can carry.
-struct Capacity {
-  uint64_t bytes_per_s = 0;
+// What a member says of itself: to member 0, and once some member has had no path to another, to all. They forward it to member 0, if that
+// does not hear it.
+struct MemberState {
+  uint32_t member = 0;
+  uint64_t number = 0;                // 1, 2, 3, ... of that member's
+  uint64_t bytes_per_s = 0;           // what its rails can carry
+  std::vector<uint32_t> unreachable;  // members to which it has no path, each once, in order
 
-  friend bool operator==(const Capacity&, const Capacity&) = default;
+  friend bool operator==(const MemberState&, const MemberState&) = default;
 };
 
 // The sender has given up the group.
@@ -79,7 +83,7 @@ Bytes Encode(const Greeting& greeting);
 // Nothing, and one line in `why`, if it is none of this release.
 std::optional<Greeting> DecodeGreeting(std::span<const std::byte> bytes, std::string* why);
 
-using Message = std::variant<Stamp, Capacity, Failure>;
+using Message = std::variant<Stamp, MemberState, Failure>;
 Bytes Encode(const Message& message);
 // No message to a group of so many is longer.
 constexpr uint64_t MessageBytesMax(uint32_t members) { return 512 + 4 * uint64_t{members}; }

@@ -18,7 +18,8 @@ Stamp Sample() {
 
 TEST(MessageTest, WhatIsSaidIsHeard) {
   std::string why;
-  for (const Message& message : {Message(Sample()), Message(Capacity{12'500'000'000}), Message(Failure{"member 1 has lost member 2"})}) {
+  for (const Message& message :
+       {Message(Sample()), Message(MemberState{1, 2, 12'500'000'000, {0, 2}}), Message(Failure{"member 1 has lost member 2"})}) {
     const auto heard = Decode(Encode(message), 3, &why);
     ASSERT_TRUE(heard.has_value()) << why;
     EXPECT_EQ(*heard, message);
@@ -39,6 +40,19 @@ TEST(MessageTest, APlanOfAStrangerIsCheckedBeforeItIsMade) {
   EXPECT_FALSE(Decode(Encode(stamp), 3, &why).has_value());
 }
 
+TEST(MessageTest, WhatAMemberSaysOfItselfIsChecked) {
+  const auto refused = [](const MemberState& state) {
+    std::string why;
+    return Decode(Encode(state), 4, &why).has_value() ? "" : why;
+  };
+  EXPECT_EQ(refused({1, 1, 5, {0, 2, 3}}), "");
+  EXPECT_EQ(refused({4, 1, 5, {}}), "it is of member 4 of 4");
+  EXPECT_EQ(refused({1, 1, 5, {0, 4}}), "it names member 4 as one that 1 does not reach");
+  EXPECT_NE(refused({1, 1, 5, {1}}), "");
+  EXPECT_NE(refused({1, 1, 5, {2, 2}}), "");
+  EXPECT_NE(refused({1, 1, 5, {2, 0}}), "");
+}
+
 TEST(MessageTest, AnotherReleaseIsNamed) {
   std::string why;
   Bytes bytes = Encode(Sample());
@@ -54,7 +68,7 @@ TEST(MessageTest, AnotherReleaseIsNamed) {
 TEST(MessageTest, RubbishIsRefused) {
   std::mt19937_64 random(1);
   std::string why;
-  for (const Message& message : {Message(Sample()), Message(Capacity{5}), Message(Failure{"text"})}) {
+  for (const Message& message : {Message(Sample()), Message(MemberState{1, 2, 5, {0}}), Message(Failure{"text"})}) {
     const Bytes bytes = Encode(message);
     for (size_t length = 0; length < bytes.size(); ++length) {
       EXPECT_FALSE(Decode(std::span(bytes).first(length), 3, &why).has_value()) << length;
@@ -71,6 +85,9 @@ TEST(MessageTest, RubbishIsRefused) {
         EXPECT_NE(why, "");
       } else if (const auto* stamp = std::get_if<Stamp>(&*heard)) {
         EXPECT_EQ(CheckPlanSpec(stamp->plan, 3), "");
+      } else if (const auto* state = std::get_if<MemberState>(&*heard)) {
+        EXPECT_TRUE(state->member < 3 && state->unreachable.size() < 3);
+        for (const uint32_t other : state->unreachable) EXPECT_TRUE(other < 3 && other != state->member);
       } else if (const auto* failure = std::get_if<Failure>(&*heard)) {
         for (const char c : failure->text) EXPECT_TRUE(c >= 0x20 && c <= 0x7e);
       }

@@ -7,15 +7,16 @@ namespace r2cc::collnet {
 
 enum class Mutant {
   kNothing,
-  kStampNotAwaited,  // an operation begins with the last plan although nothing is stamped for it
-  kCountedTwice,     // a contribution is added twice
-  kForwardedEarly,   // what is not added up yet is sent on
-  kDoneWhenSent,     // a send is done when it has left: the next operation's bytes may travel in its place
-  kSlotNotAwaited,   // an operation uses the flows of one that is not done
-  kArrivalOrder,     // contributions are added up in the order in which they came
-  kWeightIgnored,    // lanes share a port equally
-  kStampChanged,     // what was stamped is stamped again with another plan
-  kPlanNotChecked,   // a peer's plan is used as it is
+  kStampNotAwaited,    // an operation begins with the last plan although nothing is stamped for it
+  kCountedTwice,       // a contribution is added twice
+  kForwardedEarly,     // what is not added up yet is sent on
+  kDoneWhenSent,       // a send is done when it has left: the next operation's bytes may travel in its place
+  kSlotNotAwaited,     // an operation uses the flows of one that is not done
+  kArrivalOrder,       // contributions are added up in the order in which they came
+  kWeightIgnored,      // lanes share a port equally
+  kStampChanged,       // what was stamped is stamped again with another plan
+  kStampNotForwarded,  // a member that does not hear member 0 is told nothing by the others
+  kPlanNotChecked,     // a peer's plan is used as it is
 };
 
 #ifdef R2CC_MUTANTS

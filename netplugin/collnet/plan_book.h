@@ -2,7 +2,7 @@
 // begins an operation that is not stamped. So all members switch at the same operation: one that has not heard of the new plan has not been
 // told that it may go that far. The first stamp is made when member 0 is called for the first time, with what it knows by then.
 //
-// Member 0's stamps reach each member in the order in which they were made, on a flow that loses nothing.
+// Stamps reach a member in the order in which they were made, by each of the ways that lead to it.
 #ifndef R2CC_NETPLUGIN_COLLNET_PLAN_BOOK_H_
 #define R2CC_NETPLUGIN_COLLNET_PLAN_BOOK_H_
 
@@ -23,6 +23,8 @@ class PlanBook {
   const Stamp* Find(OperationId operation) const;
   // Not stamped: this operation and all after it.
   OperationId through() const { return stamps_.empty() ? 0 : stamps_.back().through; }
+  // Those that are not forgotten, in order.
+  const std::deque<Stamp>& stamps() const { return stamps_; }
   // The one that was told last; null: none.
   const Stamp* newest() const { return stamps_.empty() ? nullptr : &stamps_.back(); }
   // Nobody will ask for an operation before this one.

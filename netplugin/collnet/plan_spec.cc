@@ -105,7 +105,7 @@ std::unique_ptr<plan::Schedule> MakeSchedule(const PlanSpec& spec, uint32_t memb
   return nullptr;
 }
 
-PlanSpec PlanFor(const std::vector<uint64_t>& bytes_per_s, uint64_t piece_bytes) {
+PlanSpec PlanFor(const std::vector<uint64_t>& bytes_per_s, uint64_t piece_bytes, const std::vector<bool>& reach_all) {
   constexpr double kVerySlow = 1e-6;  // of the quickest
   const uint64_t most = *std::max_element(bytes_per_s.begin(), bytes_per_s.end());
   std::vector<double> rates;
@@ -118,7 +118,8 @@ PlanSpec PlanFor(const std::vector<uint64_t>& bytes_per_s, uint64_t piece_bytes)
   // Rounded so that the sum is exact: each gets the difference of two rounded sums.
   double before = 0;
   uint32_t given = 0;
-  const std::vector<double> shares = plan::DirectShares(rates);
+  const bool some = std::count(reach_all.begin(), reach_all.end(), true) > 0;
+  const std::vector<double> shares = some ? plan::DirectShares(rates, reach_all) : plan::DirectShares(rates);
   for (size_t i = 0; i < shares.size(); ++i) {
     before += shares[i];
     const uint32_t up_to =

@@ -49,7 +49,10 @@ std::unique_ptr<plan::Schedule> MakeSchedule(const PlanSpec& spec, uint32_t memb
 
 // The plan whose result does not depend on faults: direct owner shares for what each member can carry, bytes a second, in pieces of about
 // `piece_bytes`. Members that can carry nothing count as very slow.
-PlanSpec PlanFor(const std::vector<uint64_t>& bytes_per_s, uint64_t piece_bytes);
+//
+// Only members that have a path to all others own anything, if there are any (`reach_all`; empty: all have): who owns nothing has no step
+// with another that owns nothing. So no step needs a path that is not there, and the sums have the same bits.
+PlanSpec PlanFor(const std::vector<uint64_t>& bytes_per_s, uint64_t piece_bytes, const std::vector<bool>& reach_all = {});
 
 }  // namespace r2cc::collnet
 

@@ -30,6 +30,9 @@ class FlowPort {
   virtual uint64_t DoneThrough(FlowRef flow) = 0;
   // One line; empty while the flow can go on.
   virtual std::string Error(FlowRef flow) = 0;
+  // Some rail joins the two ends at the moment. False: what is posted waits for one until the deadline, and then the flow fails; one with
+  // nothing posted waits without limit.
+  virtual bool HasPath(FlowRef flow) = 0;
   // What a sending flow gets of the links that it shares, relative to the other flows there; 1 unless set. Within the bounds of
   // SendFlows::SetWeight(): else false, and nothing changes.
   virtual bool SetWeight(FlowRef flow, double weight) = 0;

@@ -129,6 +129,7 @@ class RecvSession {
   bool is_home(LinkId link) const { return link < links_.home_count(); }
   uint16_t local_rail(LinkId link) const { return links_.local_rail(link); }
   uint16_t remote_rail(LinkId link) const { return links_.remote_rail(link); }
+  bool has_link() const { return links_.none_since() == 0; }
   bool outstanding() const { return flows_.outstanding(); }
   bool idle() const { return flows_.empty() && control_queue_.idle(); }
   bool failed() const { return failed_; }

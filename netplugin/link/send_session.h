@@ -167,6 +167,7 @@ class SendSession {
   InitiatorState link_state(LinkId link) const { return links_.state(link); }
   RailUse rail_use(Nanos now) const { return links_.Use(now); }
   Incarnation incarnation(LinkId link) const { return links_.incarnation(link); }
+  bool has_link() const { return links_.any_up(); }
   bool outstanding() const { return !control_queue_.idle() || flows_.outstanding(); }
   // No flow is open and no frame waits for an answer: the session may end.
   bool idle() const { return flows_.empty() && control_queue_.idle(); }

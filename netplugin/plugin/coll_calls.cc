@@ -59,7 +59,9 @@ struct CollComm {
                        .slots = kSlots,
                        .deadline = process->collnet_deadline()},
              .number = handles[0].listen_id},
-            [](const std::vector<uint64_t>& bytes_per_s) { return collnet::PlanFor(bytes_per_s, kPieceBytes); },
+            [](const std::vector<uint64_t>& bytes_per_s, const std::vector<bool>& reach_all) {
+              return collnet::PlanFor(bytes_per_s, kPieceBytes, reach_all);
+            },
             [members = static_cast<uint32_t>(handles.size())](const collnet::PlanSpec& plan, uint64_t bytes)
                 -> std::shared_ptr<const plan::Schedule> { return collnet::MakeSchedule(plan, members, bytes); },
             {&flows, &reducer, &staging}) {}
@@ -73,15 +75,29 @@ struct CollComm {
   std::array<CollRequest, kOperationsMax> requests{};
   bool told = false;        // the log has its error
   uint64_t epoch_told = 0;  // and of plans up to this one
+  std::vector<uint32_t> unreachable_told;
 
   void Move() {
     Process& process = Process::Get();
     driver.SetCapacity(process.engine().UsableBytesPerSecond());
     driver.Poll(process.Now());
+    TellPaths();
     const collnet::Stamp* const plan = driver.newest_plan();
     if (plan == nullptr || plan->epoch == epoch_told) return;
     epoch_told = plan->epoch;
     process.Log(LogLevel::kInfo, "R2CC: CollNet: from operation " + std::to_string(plan->from) + " on " + collnet::Describe(plan->plan));
+  }
+  void TellPaths() {
+    if (driver.unreachable() == unreachable_told) return;
+    unreachable_told = driver.unreachable();
+    if (unreachable_told.empty()) return Process::Get().Log(LogLevel::kInfo, "R2CC: CollNet: rails lead to all members again");
+    Process::Get().Log(LogLevel::kWarn, "R2CC: CollNet: " + NoRail() + "; only members that reach all others add up");
+  }
+  // Where some member is out of reach.
+  std::string NoRail() const {
+    std::string members;
+    for (const uint32_t member : driver.unreachable()) members += (members.empty() ? "" : ", ") + std::to_string(member);
+    return "no rail leads to member" + std::string(driver.unreachable().size() == 1 ? " " : "s ") + members;
   }
   // Once, with the first memory of a GPU that is registered for it, which NCCL does before it begins. A communicator has one GPU.
   void WorkOnGpu(const Memory& like) {
@@ -113,7 +129,7 @@ Result Connect(const std::vector<Handle>& handles, uint32_t member, CollListen* 
     if (process.Now() >= until)
       return Refuse(Result::kRemoteError, "R2CC: CollNet: member " + std::to_string(member) + " of " + std::to_string(handles.size()) +
                                               " does not hear all others after " + std::to_string(process.deadline() / kNanosPerMs) +
-                                              " ms (R2CC_DEADLINE_MS)");
+                                              " ms (R2CC_DEADLINE_MS)" + (comm->driver.unreachable().empty() ? "" : ": " + comm->NoRail()));
     comm->Move();
     // As NCCL's own threads wait.
     std::this_thread::yield();

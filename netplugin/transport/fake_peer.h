@@ -98,6 +98,7 @@ class FakePeer final : public Peer {
     published += publishes_found;
     return publishes_found;
   }
+  bool has_link() const override { return true; }
   bool outstanding() const override { return is_outstanding; }
   bool idle() const override { return true; }
   bool over() const override { return is_over; }

@@ -35,6 +35,13 @@ std::string PeerFlowPort::Error(FlowRef ref) {
   return line.empty() ? "R2CC: the flow was broken off" : line;
 }
 
+bool PeerFlowPort::HasPath(FlowRef ref) {
+  if (!Error(ref).empty()) return false;
+  const Flow& flow = At(ref);
+  const auto lock = flow.peer->Lock();
+  return flow.peer->has_link();
+}
+
 bool PeerFlowPort::SetWeight(FlowRef ref, double weight) {
   if (Failed(ref)) return false;
   const Flow& flow = At(ref);

@@ -36,6 +36,7 @@ class PeerFlowPort final : public FlowPort {
   bool Receive(FlowRef flow, const Buffer& to, uint64_t capacity_bytes) override { return Post(flow, to, capacity_bytes); }
   uint64_t DoneThrough(FlowRef flow) override;
   std::string Error(FlowRef flow) override;
+  bool HasPath(FlowRef flow) override;
   bool SetWeight(FlowRef flow, double weight) override;
   void SetDealt(FlowRef flow, bool dealt) override;
   void Close(FlowRef flow) override;

@@ -76,6 +76,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   // A look has found something. True: it is published, and the rest of RunToCompletion() is left to the next holder of the lock, so that
   // the job has its message before a call of the kernel's tells the peer of it. False, too, if somebody there waits to be told.
   virtual bool PublishFound() { return false; }
+  // Some link is up.
+  virtual bool has_link() const = 0;
   // Some request waits, or some control frame is on its way.
   virtual bool outstanding() const = 0;
   // No flow is open and nothing waits for an answer.

@@ -47,6 +47,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void ApplyVerdicts() override;
   bool RunToCompletion() override;
   bool PublishFound() override;
+  bool has_link() const override { return session_.has_link(); }
   bool outstanding() const override { return session_.outstanding() || !session_.idle() || !session_.any_channel(); }
   bool idle() const override { return session_.idle(); }
   bool over() const override { return session_.idle() && !session_.any_channel() && links_.closing().empty(); }

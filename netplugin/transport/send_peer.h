@@ -48,6 +48,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   void RailState(uint16_t rail, bool up) override;
   void ApplyVerdicts() override;
   bool RunToCompletion() override;
+  bool has_link() const override { return session_.has_link(); }
   bool outstanding() const override { return session_.outstanding(); }
   bool idle() const override { return session_.idle(); }
   bool over() const override { return session_.failed() && session_.idle() && links_.closing().empty(); }

@@ -43,6 +43,20 @@ INSTANTIATE_TEST_SUITE_P(All, Bugs,
                          testing::Values(Mutant::kStampNotAwaited, Mutant::kCountedTwice, Mutant::kForwardedEarly, Mutant::kDoneWhenSent,
                                          Mutant::kSlotNotAwaited, Mutant::kWeightIgnored, Mutant::kStampChanged));
 
+TEST(MutantTest, AStampThatIsNotForwardedIsFound) {
+  const auto run = [](uint64_t seed) {
+    Scenario scenario;
+    scenario.seed = scenario.timing_seed = seed;
+    scenario.members = 4;
+    scenario.operations = 60;
+    scenario.random_schedules = false;
+    scenario.cuts = 2;
+    return World(scenario).Run();
+  };
+  EXPECT_EQ(FoundAt(Mutant::kNothing, run), 0u);
+  EXPECT_NE(FoundAt(Mutant::kStampNotForwarded, run), 0u);
+}
+
 // A member that is told of shares of nothing must not begin an operation by them.
 TEST(MutantTest, APlanThatIsNoneIsFound) {
   const auto run = [](uint64_t seed) -> std::string {

@@ -62,6 +62,22 @@ TEST(SweepTest, DirectSharesDoNotChangeABit) {
   }
 }
 
+// Members that have no path to each other for a while: what is stamped waits, all else goes on, and everybody hears of every stamp.
+TEST(SweepTest, PairsWithoutAPathChangeNoResult) {
+  uint64_t plans = 0;
+  for (uint64_t seed = first_seed; seed < first_seed + seeds / 3; ++seed) {
+    Scenario scenario = Make(seed);
+    scenario.members = 2 + seed % 5;
+    scenario.operations = 60;
+    scenario.random_schedules = false;
+    scenario.cuts = 1 + seed % 5;
+    World world(scenario);
+    ASSERT_EQ(world.Run(), "");
+    plans += world.plans();
+  }
+  EXPECT_TRUE(seeds < 100 || plans > seeds * 2 / 3) << plans << " plans: they are to change";
+}
+
 class FaultTest : public testing::TestWithParam<Scenario::Fault> {};
 
 // Whoever it is and whenever: one error on each member, no result of an operation in which members differ, and no hang.

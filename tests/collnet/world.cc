@@ -19,43 +19,12 @@ using Fault = Scenario::Fault;
 
 namespace {
 
-constexpr Nanos kDelayMost = 1000 * 1000;
 constexpr size_t kOutstandingMost = 12;  // more than an executor has slots
 constexpr uint64_t kElementsMost = 3000;
 constexpr size_t kEventsMost = 3'000'000;
 constexpr std::byte kRubbish{0xee};
 
 }  // namespace
-
-struct World::Call {
-  uint64_t count = 0;
-  DataType type = DataType::kUint64;
-  RedOp op = RedOp::kSum;
-  bool in_place = false;
-  bool done = false;
-  Bytes contribution, result, staging;
-};
-
-struct World::Member {
-  std::unique_ptr<Executor> executor;
-  std::map<OperationId, Call> calls;
-  std::map<FlowName, double> weights;
-  size_t outstanding = 0;
-  OperationId done = 0;
-};
-
-struct World::Pipe {
-  struct End {
-    bool offer = false;
-    FlowName flow;  // as this end calls it
-    OperationId operation = 0;
-    collnet::Place place;
-    uint64_t bytes = 0;
-    Bytes copy;
-  };
-  std::deque<End> sends, receives;
-  bool moving = false;
-};
 
 World::World(const Scenario& scenario)
     : scenario_(scenario), random_(scenario.seed), timing_(scenario.timing_seed), errors_(scenario.members) {
@@ -68,7 +37,8 @@ World::World(const Scenario& scenario)
     options.deadline = scenario_.deadline;
     members_.push_back(std::make_unique<Member>());
     members_.back()->executor = std::make_unique<Executor>(
-        options, [this](const std::vector<uint64_t>& capacities) { return MakePlan(capacities); },
+        options,
+        [this](const std::vector<uint64_t>& capacities, const std::vector<bool>& reach_all) { return MakePlan(capacities, reach_all); },
         [this](const PlanSpec& spec, uint64_t bytes) { return MakeSteps(spec, bytes); });
   }
 }
@@ -107,6 +77,7 @@ std::string World::Run() {
       CarryOut(member);
     });
   }
+  if (scenario_.cuts > 0) CutPairs();
   size_t events = 0;
   while (!events_.empty() && wrong_.empty()) {
     const auto first = events_.begin();
@@ -199,6 +170,10 @@ void World::FinishOperation(uint32_t number, OperationId operation) {
 // ---- what a driver does ----
 
 void World::CarryOut(uint32_t member) {
+  if (const collnet::Stamp* const stamp = members_[0]->executor->newest_plan(); stamp != nullptr) {
+    plans_stamped_.Add(*stamp);
+    plans_[stamp->epoch] = true;
+  }
   for (Action& action : members_[member]->executor->TakeActions()) Do(member, std::move(action));
 }
 
@@ -229,22 +204,7 @@ void World::Do(uint32_t number, Action action) {
       break;
     case Action::Kind::kReduce: At(Delay(), [this, number, action] { FinishReduce(number, action); }); break;
     case Action::Kind::kDone: FinishOperation(number, action.operation); break;
-    case Action::Kind::kTell: {
-      std::string why;
-      const auto message = collnet::Decode(action.message, scenario_.members, &why);
-      if (number == 0 && action.peer == 1 && message.has_value() && std::holds_alternative<collnet::Stamp>(*message)) {
-        plans_told_.Add(std::get<collnet::Stamp>(*message));
-        plans_[std::get<collnet::Stamp>(*message).epoch] = true;
-      }
-      mail_[{number, action.peer}].push_back(std::move(action.message));
-      At(Delay(), [this, from = number, to = action.peer] {
-        const Bytes bytes = std::move(mail_[{from, to}].front());
-        mail_[{from, to}].pop_front();
-        members_[to]->executor->MessageReceived(from, bytes, now_);
-        CarryOut(to);
-      });
-      break;
-    }
+    case Action::Kind::kTell: SendMail(number, action.peer, std::move(action.message)); break;
     case Action::Kind::kFail:
       if (!errors_[number].empty()) Wrong("member " + std::to_string(number) + " fails twice");
       errors_[number] = action.text;
@@ -261,9 +221,9 @@ std::byte* World::Resolve(uint32_t number, OperationId operation, collnet::Place
   return wrong_.empty() ? area.data() + place.offset : nullptr;
 }
 
-// What the plan that member 0 has told of says of the lane.
+// What the plan that member 0 has stamped says of the lane.
 void World::CheckWeight(uint32_t number, const FlowName& flow, OperationId operation, double weight) {
-  const collnet::Stamp* const stamp = plans_told_.Find(operation);
+  const collnet::Stamp* const stamp = plans_stamped_.Find(operation);
   const Call& call = members_[number]->calls[operation];
   if (stamp == nullptr) return Wrong("operation " + std::to_string(operation) + " begins before it is stamped");
   const auto schedule = MakeSteps(stamp->plan, call.count * collnet::ElementBytes(call.type));
@@ -286,72 +246,14 @@ void World::FinishReduce(uint32_t number, const Action& action) {
   CarryOut(number);
 }
 
-// ---- the network ----
-
-void World::Move(const PipeKey& key) {
-  Pipe& pipe = pipes_[key];
-  if (pipe.moving || pipe.sends.empty() || pipe.receives.empty()) return;
-  pipe.moving = true;
-  At(Delay(), [this, key] { Deliver(key); });
-}
-
-void World::Deliver(const PipeKey& key) {
-  Pipe& pipe = pipes_[key];
-  const uint32_t from = std::get<0>(key), to = std::get<1>(key);
-  if (members_[from]->executor->failed() || members_[to]->executor->failed()) return;
-  const Pipe::End send = std::move(pipe.sends.front()), receive = std::move(pipe.receives.front());
-  pipe.sends.pop_front();
-  pipe.receives.pop_front();
-  if (send.offer != receive.offer) return Wrong("an offer meets bytes");
-  if (send.bytes != receive.bytes) {  // a transport refuses it at both ends
-    if (scenario_.fault == Fault::kNone) return Wrong("a message of " + std::to_string(send.bytes) + " bytes where another is expected");
-    members_[to]->executor->PeerFailed(from, "a message of another size");
-    return CarryOut(to);
-  }
-  if (send.offer) {
-    At(Delay(), [this, key, to, flow = receive.flow, copy = send.copy] {
-      members_[to]->executor->OfferReceived(flow, copy, now_);
-      CarryOut(to);
-      pipes_[key].moving = false;
-      Move(key);
-    });
-    return;
-  }
-  const std::byte* const source = Resolve(from, send.operation, send.place, send.bytes);
-  std::byte* const target = Resolve(to, receive.operation, receive.place, receive.bytes);
-  if (!wrong_.empty()) return;
-  const auto delivered = std::make_shared<Bytes>(source, source + send.bytes);
-  std::copy(delivered->begin(), delivered->end(), target);
-  const auto ends = std::make_shared<int>(2);
-  const auto end = [this, key, ends] {
-    if (--*ends > 0) return;
-    pipes_[key].moving = false;
-    Move(key);
-  };
-  At(Delay(), [this, to, target, delivered, flow = receive.flow, end] {
-    if (members_[to]->executor->failed()) return;
-    std::copy(delivered->begin(), delivered->end(), target);
-    members_[to]->executor->ReceiveDone(flow, now_);
-    CarryOut(to);
-    end();
-  });
-  At(Delay(), [this, from, source, delivered, flow = send.flow, end] {
-    if (members_[from]->executor->failed()) return;
-    if (!std::equal(delivered->begin(), delivered->end(), source)) Wrong("bytes changed before their send was done");
-    members_[from]->executor->SendDone(flow, now_);
-    CarryOut(from);
-    end();
-  });
-}
-
 // ---- plans ----
 
-PlanSpec World::MakePlan(const std::vector<uint64_t>& capacities) {
-  PlanSpec spec = collnet::PlanFor(capacities, PlanSpec::kPieceBytesMin);
+PlanSpec World::MakePlan(const std::vector<uint64_t>& capacities, const std::vector<bool>& reach_all) {
+  PlanSpec spec = collnet::PlanFor(capacities, PlanSpec::kPieceBytesMin, reach_all);
   uint64_t hash = Mix(scenario_.seed, 4);
   for (const uint64_t capacity : capacities) hash = Mix(hash, capacity);
   spec.pieces_max = 1 + hash % 8;
-  if (scenario_.direct_only) return spec;
+  if (scenario_.direct_only || scenario_.cuts > 0) return spec;
   const auto members = static_cast<uint32_t>(capacities.size());
   PlanSpec other = spec;
   other.kind = static_cast<PlanSpec::Kind>(1 + Mix(hash) % 5);

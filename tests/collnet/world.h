@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -34,6 +35,7 @@ struct Scenario {
   bool direct_only = false;      // of the generators
   bool floats = false;           // f32, f16 and bf16 instead of symbols
   uint32_t replans = 0;          // changes of some member's capacity
+  uint32_t cuts = 0;             // pairs that have no path to each other for a while. Direct schedules only
   Nanos deadline = 0;
   // At this operation one member calls something else, or never again; or loses a peer.
   enum class Fault { kNone, kOtherCount, kOtherType, kOtherOp, kNeverCalls, kLosesPeer };
@@ -56,10 +58,40 @@ class World {
   OperationId done(uint32_t member) const;
 
  private:
-  struct Member;
-  struct Call;
-  struct Pipe;                                                                   // a flow, both ends
+  struct Call {
+    uint64_t count = 0;
+    abi::DataType type = abi::DataType::kUint64;
+    abi::RedOp op = abi::RedOp::kSum;
+    bool in_place = false;
+    bool done = false;
+    Bytes contribution, result, staging;
+  };
+
+  struct Member {
+    std::unique_ptr<collnet::Executor> executor;
+    std::set<uint32_t> unreachable;
+    std::map<OperationId, Call> calls;
+    std::map<FlowName, double> weights;
+    size_t outstanding = 0;
+    OperationId done = 0;
+  };
+
+  // A flow, both ends.
+  struct Pipe {
+    struct End {
+      bool offer = false;
+      FlowName flow;  // as this end calls it
+      OperationId operation = 0;
+      collnet::Place place;
+      uint64_t bytes = 0;
+      Bytes copy;
+    };
+    std::deque<End> sends, receives;
+    bool moving = false;
+  };
   using PipeKey = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>;  // from, to, slot, lanes
+
+  static constexpr Nanos kDelayMost = 1000 * 1000;
 
   void At(Nanos delay, std::function<void()> what);
   Nanos Delay();
@@ -67,13 +99,17 @@ class World {
   void CallNext(uint32_t member);
   void CarryOut(uint32_t member);
   void Do(uint32_t member, Action action);
+  void SendMail(uint32_t from, uint32_t to, Bytes message);
+  void CutPairs();
+  void Cut(uint32_t a, uint32_t b, bool cut);
+  void WhenPath(uint32_t a, uint32_t b, std::function<void()> what);
   void Move(const PipeKey& key);
   void Deliver(const PipeKey& key);
   void FinishReduce(uint32_t member, const Action& action);
   void FinishOperation(uint32_t member, OperationId number);
   void CheckWeight(uint32_t member, const FlowName& flow, OperationId number, double weight);
   void CheckEnd();
-  collnet::PlanSpec MakePlan(const std::vector<uint64_t>& capacities);
+  collnet::PlanSpec MakePlan(const std::vector<uint64_t>& capacities, const std::vector<bool>& reach_all);
   std::shared_ptr<const plan::Schedule> MakeSteps(const collnet::PlanSpec& spec, uint64_t bytes);
   std::byte* Resolve(uint32_t member, OperationId number, collnet::Place place, uint64_t bytes);
 
@@ -85,7 +121,9 @@ class World {
   std::vector<std::unique_ptr<Member>> members_;
   std::map<PipeKey, Pipe> pipes_;
   std::map<std::pair<uint32_t, uint32_t>, std::deque<Bytes>> mail_;
-  collnet::PlanBook plans_told_;
+  std::set<std::pair<uint32_t, uint32_t>> cut_;  // the lower number first
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<std::function<void()>>> waiting_;
+  collnet::PlanBook plans_stamped_;
   std::map<uint64_t, bool> plans_;
   std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<const plan::Schedule>> schedules_;
   std::map<OperationId, uint64_t> result_of_;

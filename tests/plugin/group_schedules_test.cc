@@ -90,7 +90,7 @@ void ExpectEachSum(uint32_t members, const std::function<Steps(uint64_t bytes)>&
                    const std::vector<size_t>& sizes) {
   TcpGroup group({.members = members,
                   .fail_rails = {},
-                  .make_plan = [&](const std::vector<uint64_t>&) { return spec; },
+                  .make_plan = [&](const std::vector<uint64_t>&, const std::vector<bool>&) { return spec; },
                   .make_steps = [&](const PlanSpec&, uint64_t bytes) { return make_steps(bytes); }});
   const auto expect = [&](uint32_t member, const TcpGroup::Call& call) {
     const Steps steps = make_steps(call.result.size() * sizeof(float));

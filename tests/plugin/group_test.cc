@@ -22,7 +22,9 @@ TcpGroup::Options DirectShares(const std::vector<FailRail>& fail_rails) {
   TcpGroup::Options options;
   options.members = kMembers;
   options.fail_rails[1] = fail_rails;
-  options.make_plan = [](const std::vector<uint64_t>& capacities) { return collnet::PlanFor(capacities, kPieceBytes); };
+  options.make_plan = [](const std::vector<uint64_t>& capacities, const std::vector<bool>& reach_all) {
+    return collnet::PlanFor(capacities, kPieceBytes, reach_all);
+  };
   options.make_steps = [](const collnet::PlanSpec& plan, uint64_t bytes) -> std::shared_ptr<const plan::Schedule> {
     return collnet::MakeSchedule(plan, kMembers, bytes);
   };

@@ -5,20 +5,17 @@
 
 #include <bit>
 #include <cstring>
-#include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "netplugin/collnet/driver.h"
 #include "netplugin/flow/mutant.h"
-#include "netplugin/transport/bounce.h"
 #include "netplugin/transport/collective/device_reducer.h"
 #include "netplugin/transport/collective/device_staging.h"
 #include "netplugin/transport/collective/fake_reduction_stream.h"
-#include "netplugin/transport/flow_port.h"
 #include "tests/sim/process.h"
+#include "tests/sim/sim_flows.h"
 #include "tests/sim/verbs_rails.h"
 
 namespace r2cc::sim {
@@ -57,39 +54,6 @@ std::vector<float> Sum(uint64_t operation) {
                       kCount);
   return sum;
 }
-
-// The group's flows at a member of the simulation; what EngineGroup is to a process.
-class SimFlows final : public collnet::GroupFlows {
- public:
-  SimFlows(Process* process, gpu::Gpu* gpu) : process_(process), pool_(&process->memory(), gpu), opened_(kMembers) {}
-  net::FlowPort* port() override { return &port_; }
-  net::FlowRef Open(uint32_t member) override {
-    const auto& flow = sends_.emplace_back(process_->Connect(static_cast<int>(member), 0, opened_[member]++ % kRails));
-    return Add(flow, false);
-  }
-  std::optional<net::FlowRef> Accept() override {
-    Process::RecvFlow flow;
-    if (!process_->Accept(0, &flow)) return std::nullopt;
-    return Add(receives_.emplace_back(flow), true);
-  }
-
- private:
-  template <typename Flow>
-  net::FlowRef Add(const Flow& flow, bool receives) {
-    flow.comm->bounce = net::NewBounce(&pool_, receives);
-    return port_.Add(flow.peer.get(), flow.id, flow.comm.get(), [flow] {
-      const auto lock = flow.peer->Lock();
-      flow.peer->Close(flow.id);
-    });
-  }
-
-  Process* const process_;
-  net::BouncePool pool_;
-  std::vector<int> opened_;
-  std::deque<Process::SendFlow> sends_;
-  std::deque<Process::RecvFlow> receives_;
-  net::PeerFlowPort port_;
-};
 
 class GpuGroup : private Tap {
  public:
@@ -145,6 +109,7 @@ class GpuGroup : private Tap {
     collnet::CallersReducer host_reducer;
     net::DeviceReducer reducer;
     std::unique_ptr<net::DeviceStaging> staging;
+    std::unique_ptr<net::BouncePool> bounce;
     std::unique_ptr<SimFlows> flows;
     std::unique_ptr<collnet::Driver> driver;
     std::vector<std::byte> host;
@@ -182,10 +147,13 @@ class GpuGroup : private Tap {
     Member& member = *members_[number];
     if (testing::Test::HasFatalFailure()) return;
     if (member.driver == nullptr) {
-      member.flows = std::make_unique<SimFlows>(member.process.get(), &gpu_);
+      member.bounce = std::make_unique<net::BouncePool>(&member.process->memory(), &gpu_);
+      member.flows = std::make_unique<SimFlows>(member.process.get(), kRails, member.bounce.get());
       member.driver = std::make_unique<collnet::Driver>(
           collnet::Driver::Options{.group = {.members = kMembers, .member = number, .slots = kSlots}, .number = 1},
-          [](const std::vector<uint64_t>& bytes_per_s) { return collnet::PlanFor(bytes_per_s, 16 * 1024); },
+          [](const std::vector<uint64_t>& bytes_per_s, const std::vector<bool>& reach_all) {
+            return collnet::PlanFor(bytes_per_s, 16 * 1024, reach_all);
+          },
           [](const collnet::PlanSpec& plan, uint64_t bytes) -> std::shared_ptr<const plan::Schedule> {
             return collnet::MakeSchedule(plan, kMembers, bytes);
           },
