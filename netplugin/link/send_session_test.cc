@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <vector>
 
@@ -145,6 +146,33 @@ TEST_F(UngreetedTest, IsWaitedForAsLongAsTheConnectionStands) {
   EXPECT_FALSE(session.failed());
   RunFor(2 * kSilence, ProbeResult::kSilent);
   EXPECT_TRUE(session.failed());
+}
+
+// Although its link is up: what the daemon says of a rail, or of the one path that it has, counts for CollNet's plan.
+TEST_F(SendSessionTest, ARailThatAVerdictForbidsIsLost) {
+  const auto lost_by = [](const std::function<void(SendSession*, Nanos now)>& forbid) {
+    Nanos now = 0;
+    SendSession session({.local_rails = kRails}, now);
+    session.OobUp("peer", std::vector<RailInfo>(kRails, RailInfo{.up = true, .endpoints = {{}}}), now);
+    const auto lost = [&] {
+      LostRails rails;
+      rails.Add(session.rail_use(now));
+      return rails.bits();
+    };
+    const auto prove = [&](LinkId link) {
+      const Incarnation incarnation = session.incarnation(link);
+      session.LinkConnected(link, incarnation, now);
+      session.Receive(link, Frame{.type = FrameType::kProved, .link = link, .incarnation = incarnation, .ok = true}, now);
+      EXPECT_EQ(session.link_state(link), InitiatorState::kUp);
+    };
+    for (const LinkId link : {0, 1}) prove(link);
+    forbid(&session, now);
+    EXPECT_EQ(lost(), 0u);
+    now += RailUse::kLostAfter;
+    return lost();
+  };
+  EXPECT_EQ(lost_by([](SendSession* session, Nanos now) { session->LocalVerdict(1, {.failed = true}, now); }), 0b10u);
+  EXPECT_EQ(lost_by([](SendSession* session, Nanos now) { session->PathVerdict({1, 1}, true, now); }), 0b10u);
 }
 
 // A device that has nothing to send does not notice that its peer's process is gone.
