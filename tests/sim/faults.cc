@@ -114,14 +114,18 @@ void Faults::Tell(Port port, bool up) {
                                     [process, port, up] { process->RailState(port.rail, up); });
 }
 
+void Faults::TellCarrier(Port port, bool up) {
+  if (HasLinkMonitor(port)) Tell(port, up);
+}
+
 void Faults::CutPorts(const Fault& fault, const std::vector<Port>& ports, const std::vector<Port>& told) {
   for (const Port port : ports) world_.network->BlockPort(port);
-  for (const Port port : told) Tell(port, false);
+  for (const Port port : told) TellCarrier(port, false);
   if (world_.rails != nullptr)
     for (const Port port : told) world_.rails->Carrier(port, false);
   Heal(fault, fault.duration, [this, ports, told] {
     for (const Port port : ports) world_.network->UnblockPort(port);
-    for (const Port port : told) Tell(port, true);
+    for (const Port port : told) TellCarrier(port, true);
     if (world_.rails != nullptr)
       for (const Port port : told) world_.rails->Carrier(port, true);
   });
@@ -178,7 +182,7 @@ void Faults::Begin(const Fault& fault) {
     case FaultKind::kCutBothSee: CutPorts(fault, {here, there}, {here, there}); break;
     case FaultKind::kCutNoneSees: CutPorts(fault, {here}, {}); break;
     case FaultKind::kDeadAtStart:
-      At(fault.a)->RailState(fault.rail_a, false);
+      if (HasLinkMonitor(here)) At(fault.a)->RailState(fault.rail_a, false);
       CutPorts(fault, {here}, {here});
       break;
     case FaultKind::kSilenceForward: BlockPath(fault, here, there); break;
@@ -283,11 +287,11 @@ void Faults::Begin(const Fault& fault) {
       network->Renumber(port);
       network->BlockPort(port);
       if (world_.rails != nullptr) world_.rails->LoseAddress(port);
-      Tell(port, false);
+      TellCarrier(port, false);
       Heal(fault, fault.duration, [this, port] {
         world_.network->UnblockPort(port);
         if (world_.rails != nullptr) world_.rails->NewAddress(port);
-        At(port.host)->NewAddress(port.rail);
+        if (HasLinkMonitor(port)) At(port.host)->NewAddress(port.rail);
       });
       break;
     }

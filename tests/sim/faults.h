@@ -125,6 +125,9 @@ class Faults {
   void BlockPath(const Fault& fault, Port from, Port to);
   void Reset(Port here, Port there, int ends);
   void Tell(Port port, bool up);
+  // The link monitor does, which hears nothing of a port without an interface.
+  void TellCarrier(Port port, bool up);
+  bool HasLinkMonitor(Port port) const { return At(port.host)->io().options.link_monitor; }
   Process* At(int host) const { return world_.processes[static_cast<size_t>(host)]; }
   int Rails(int host) const { return At(host)->io().options.rails; }
 

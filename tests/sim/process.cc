@@ -272,9 +272,12 @@ void Process::RailState(int rail, bool up) {
 }
 
 void Process::Relisten(int rail) {
-  const auto before = host_.rails[static_cast<size_t>(rail)].endpoints;
+  std::vector<net::RailEndpoint>& endpoints = host_.rails[static_cast<size_t>(rail)].endpoints;
+  const auto before = endpoints;
   ListenOn(rail);
-  if (before != host_.rails[static_cast<size_t>(rail)].endpoints) Regreet();
+  // As RailTransports': where it was is still the best guess.
+  if (endpoints[0].bytes.empty()) endpoints = before;
+  if (before != endpoints) Regreet();
 }
 
 void Process::Regreet() {
@@ -312,6 +315,8 @@ void Process::Device(int rail, bool lost) {
   calls_.push_back([this, rail, lost] {
     const net::TransportKind kind = host_.transports.back()->kind();
     io_.device_lost[static_cast<size_t>(rail)] = lost;
+    // The transport finds out by itself, and that it is back.
+    if (!io_.options.link_monitor) return;
     if (!lost) {
       if (rails_ != nullptr) {
         rails_->Tick(io_.now());  // it hears of the loss first

@@ -113,7 +113,7 @@ void MakeFlows(Random* random, Scenario* scenario) {
 Nanos MakeTime(Random* random) { return kNanosPerSecond + random->Between(0, random->Chance(3) ? 2500 * kMs : 800 * kMs); }
 
 // What the fabric does, and what the peers must be for it: messages wait for their grants, chunks of a few bytes tell nothing new.
-void MakeVerbs(Random* random, Scenario* scenario) {
+void MakeVerbs(Random* random, bool link_monitor, Scenario* scenario) {
   VerbsRailsOptions& verbs = scenario->verbs.emplace();
   verbs.adaptive_routing = random->Chance(3);
   verbs.fabric.reorder = verbs.adaptive_routing;
@@ -125,6 +125,7 @@ void MakeVerbs(Random* random, Scenario* scenario) {
   verbs.fabric.duplicate_late_most = random->Of<Nanos>({kMs, 100 * kMs, kSecond});
   for (ProcessOptions& options : scenario->processes) {
     options.keys = true;
+    options.link_monitor = link_monitor;
     options.eager_bytes = 0;
     options.sockets_per_rail = 1;
     options.workers = false;
@@ -260,7 +261,8 @@ Scenario MakeScenario(uint64_t seed, Rails rails) {
     scenario.faults.push_back(fault);
     others = random.Pick(3);
   }
-  if (rails == Rails::kVerbs) MakeVerbs(&random, &scenario);
+  // Of each half of those with a small backlog and without again a half.
+  if (rails == Rails::kVerbs) MakeVerbs(&random, seed / 40 % 2 == 0, &scenario);
   const std::vector<FaultKind>& kinds = scenario.kind != Class::kHealing ? kCalm : rails == Rails::kVerbs ? kVerbs : kHealing;
   for (int i = 0; i < others; ++i) {
     const FaultKind kind = random.Of(kinds);
@@ -292,6 +294,7 @@ std::string Scenario::Text() const {
   for (const ProcessOptions& options : processes) text += " " + std::to_string(options.rails);
   text += ", sockets " + std::to_string(processes[0].sockets_per_rail) + ", chunk " + std::to_string(processes[0].chunk_bytes) +
           (!verbs ? "" : std::string(", verbs of ") + verbs->driver + (verbs->adaptive_routing ? ", adaptive routing" : "")) +
+          (processes[0].link_monitor ? "" : ", ports without an interface") +
           (processes[0].mode == net::StripeMode::kMigrate ? ", migration only" : "") + (processes[0].keys ? ", keys" : "") + ", deadline " +
           std::to_string(processes[0].deadline / kMs) + " ms, " + std::to_string(flows.size()) + " flows\n";
   for (const Fault& fault : faults)
