@@ -34,6 +34,7 @@ Rail RailOfPort(const verbs::PortFacts& port, const std::string& name, HostNetwo
   rail.name = name;
   rail.device = port.device;
   rail.port = port.port;
+  rail.port_active = port.active;
   rail.pci = port.pci;
   rail.pci_path = host.PciPath(port.pci);
   rail.guid = port.guid;

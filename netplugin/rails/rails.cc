@@ -286,9 +286,7 @@ bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const ve
     return false;
   }
   for (const Rail& rail : found)
-    for (const verbs::PortFacts& port : ports)
-      if (!port.active && rail.device == port.device && rail.port == port.port)
-        told.push_back("R2CC: rail " + rail.name + " is down: its RDMA port is not active; it comes in when that is up");
+    if (!rail.port_active) told.push_back("R2CC: rail " + rail.name + " is down: its RDMA port is not active; it comes in when that is up");
   if (found.size() > kRailsMax) {
     *error = "R2CC_RAILS: " + std::to_string(found.size()) + " rails, at most " + std::to_string(kRailsMax) + " are possible: name fewer";
     return false;

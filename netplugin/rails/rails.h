@@ -26,6 +26,7 @@ struct Rail {
   int ifindex = 0;             // 0 for an address-only rail, and for an RDMA port
   std::string device;          // of an RDMA port that is a rail by itself: nothing but RDMA goes there, whatever interface it has
   uint8_t port = 0;            // its number; with `device` alone
+  bool port_active = true;     // it was as the rails were resolved: for lines, as its device tells of it from then on
   IpAddress address;           // may be empty while the interface is down
   bool fixed_address = false;  // R2CC_RAILS named the address, not the interface: no other one will do
   std::array<uint8_t, 6> mac{};

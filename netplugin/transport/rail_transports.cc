@@ -85,7 +85,7 @@ std::string RailTransports::NameOf(const Rail& rail) const {
 
 std::string RailTransports::Describe(const std::vector<Rail>& rails) const {
   std::string line = "R2CC: rails";
-  for (const Rail& rail : rails) line += (rail.index == 0 ? " " : ", ") + NameOf(rail) + (rail.up ? "" : " (down)");
+  for (const Rail& rail : rails) line += (rail.index == 0 ? " " : ", ") + NameOf(rail) + (rail.up && rail.port_active ? "" : " (down)");
   return line;
 }
 

@@ -148,6 +148,8 @@ TEST_F(RailTransportsTest, OneLineSaysByWhatEachRailGoes) {
   Make(TransportOption::kAuto);
   const std::vector<Rail> rails = {{.name = "eth0", .index = 0, .up = true}, {.name = "eth1", .index = 1, .up = false}};
   EXPECT_EQ(transports_->Describe(rails), "R2CC: rails eth0 (RDMA, mlx5_0), eth1 (down)");
+  const std::vector<Rail> port = {{.name = "mlx5_0", .index = 0, .device = "mlx5_0", .port = 1, .port_active = false, .up = true}};
+  EXPECT_EQ(transports_->Describe(port), "R2CC: rails mlx5_0 (RDMA) (down)");
   EXPECT_EQ(transports_->NameOf(rails[0]), "eth0 (RDMA, mlx5_0)");
   EXPECT_EQ(transports_->NameOf(rails[1]), "eth1");
 }

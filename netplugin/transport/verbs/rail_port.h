@@ -10,8 +10,8 @@
 
 namespace r2cc::net::verbs {
 
-// All ports of all devices. Opens each device for a moment; one that cannot be opened is left out, and `*error` says why of the last one.
-// MAY BLOCK.
+// All ports of all devices. Opens each device for a moment; those that cannot be opened are left out, and one line in `*error` names
+// each and says why. MAY BLOCK.
 std::vector<PortFacts> ListPorts(Verbs* verbs, std::string* error);
 
 }  // namespace r2cc::net::verbs

@@ -35,5 +35,27 @@ TEST(RailPort, AllPortsOfAllDevicesThatOpen) {
   EXPECT_NE(error.find("cannot open the RDMA device mlx5_0: Permission denied; allow this user"), std::string::npos) << error;
 }
 
+TEST(RailPort, EachThatDoesNotOpenIsNamed) {
+  FakeTimeline time;
+  FakeFabric fabric(&time);
+  FakeVerbs fake(&fabric, 0);
+  FaultyVerbs faulty(&fake);
+  for (const char* const device : {"mlx5_0", "mlx5_1", "mlx5_2"}) fabric.AddDevice(0, device);
+  faulty.FailCall(Call::kOpen, 1, EACCES, 1);
+  std::string error;
+  EXPECT_EQ(ListPorts(&faulty, &error).size(), 1u);
+  EXPECT_EQ(error,
+            "R2CC: cannot open the RDMA devices mlx5_0, mlx5_1: Permission denied; allow this user to open /dev/infiniband/uverbs*, or set "
+            "R2CC_TRANSPORT=tcp");
+  FaultyVerbs first(&faulty);
+  first.FailCall(Call::kOpen, 1, EIO);
+  faulty.FailCall(Call::kOpen, 1, EACCES);
+  EXPECT_EQ(ListPorts(&first, &error).size(), 1u);
+  EXPECT_EQ(error,
+            "R2CC: cannot open the RDMA device mlx5_0: Input/output error; the kernel's log may say why, and R2CC_TRANSPORT=tcp does "
+            "without; cannot open the RDMA device mlx5_1: Permission denied; allow this user to open /dev/infiniband/uverbs*, or set "
+            "R2CC_TRANSPORT=tcp");
+}
+
 }  // namespace
 }  // namespace r2cc::net::verbs

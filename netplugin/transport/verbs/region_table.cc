@@ -11,8 +11,8 @@ constexpr uint32_t kAccess = kLocalWrite | kRemoteWrite | kRemoteRead | kRelaxed
 
 }  // namespace
 
-bool RegionTable::Register(const std::shared_ptr<Device>& device, uint16_t rail, const Memory& memory, uint32_t* remote_key,
-                           std::string* error) {
+int RegionTable::Register(const std::shared_ptr<Device>& device, uint16_t rail, const Memory& memory, uint32_t* remote_key,
+                          std::string* error) {
   Unregister(memory, rail);
   Entry entry{device, {}};
   Verbs* const verbs = device->verbs();
@@ -24,12 +24,12 @@ bool RegionTable::Register(const std::shared_ptr<Device>& device, uint16_t rail,
   if (failed != 0) {
     *error = "R2CC: the RDMA device " + device->info().name + " cannot register " + std::to_string(memory.bytes) +
              " bytes: " + std::strerror(failed) + LockedMemoryAdvice(failed);
-    return false;
+    return failed;
   }
   *remote_key = entry.region.remote_key;
   const std::lock_guard lock(mutex_);
   entries_[{rail, memory.id}] = std::move(entry);
-  return true;
+  return 0;
 }
 
 void RegionTable::Unregister(const Memory& memory, uint16_t rail) {

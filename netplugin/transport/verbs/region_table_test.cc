@@ -21,7 +21,7 @@ class RegionTableTest : public testing::Test {
     device_ = Device::Open(&faulty_, {"mlx5_0", "mlx5_core", 1}, std::make_unique<FakeControlThread>(&time_), &error);
   }
   bool Register(net::RegionId id, uint16_t rail) {
-    return table_.Register(device_, rail, {.id = id, .base = bytes_.data(), .bytes = bytes_.size()}, &key_, &error_);
+    return table_.Register(device_, rail, {.id = id, .base = bytes_.data(), .bytes = bytes_.size()}, &key_, &error_) == 0;
   }
 
   FakeTimeline time_;

@@ -58,7 +58,8 @@ std::shared_ptr<Device> VerbsTransport::DeviceNamed(const std::string& name, boo
     const auto device = Device::Open(options_.verbs, info, options_.make_control(name), error);
     if (device == nullptr) return nullptr;
     if (const int failed = device->TryRegister(); failed != 0) {
-      *error = "R2CC: the RDMA device " + name + " registers no memory: " + std::strerror(failed) + LockedMemoryAdvice(failed);
+      *error = "R2CC: the RDMA device " + name + " registers no memory: " + std::strerror(failed);
+      if (!ToldOfMemoryLimit(failed)) *error += LockedMemoryAdvice(failed);
       return nullptr;
     }
     *anew = opened.device != nullptr;
@@ -71,6 +72,8 @@ std::shared_ptr<Device> VerbsTransport::DeviceNamed(const std::string& name, boo
   *error = "R2CC: there is no RDMA device " + name;
   return nullptr;
 }
+
+bool VerbsTransport::ToldOfMemoryLimit(int failed) { return failed == ENOMEM && memory_limit_told_.exchange(true); }
 
 bool VerbsTransport::Has(const Rail& rail) {
   uint8_t port = 1;
@@ -154,9 +157,9 @@ bool VerbsTransport::Register(const Memory& memory, uint16_t rail, Endpoint* key
     if (as.kind == MemoryKind::kCuda && !Proved(found, memory.gpu, MemoryKind::kCuda, error)) return false;
   }
   uint32_t remote_key = 0;
-  if (!shared_.regions.Register(found.device, rail, as, &remote_key, error)) {
+  if (const int failed = shared_.regions.Register(found.device, rail, as, &remote_key, error); failed != 0) {
     // The message that needs it waits for another rail, if there is one.
-    shared_.log(LogLevel::kWarn, *error);
+    shared_.log(ToldOfMemoryLimit(failed) ? LogLevel::kInfo : LogLevel::kWarn, *error);
     return false;
   }
   *key = EncodeKey(remote_key);

@@ -3,6 +3,7 @@
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_TRANSPORT_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_TRANSPORT_H_
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -66,6 +67,8 @@ class VerbsTransport final : public Transport {
   std::shared_ptr<Device> DeviceNamed(const std::string& name, bool* anew, std::string* error);
   // The data proof of memory of that kind. False and one line.
   bool Proved(const VerbsShared::RailDevice& rail, int gpu, MemoryKind kind, std::string* error);
+  // The limit of locked memory is the process's, so the first of its rails and buffers that meets it tells of it for all.
+  bool ToldOfMemoryLimit(int failed);
   void Watch(Opened* opened);
   void Unwatch(Opened* opened);
   void ReadEvents(const std::shared_ptr<Device>& device);
@@ -75,6 +78,7 @@ class VerbsTransport final : public Transport {
   VerbsShared shared_;
   GpuPaths gpu_paths_;
   std::map<std::string, Opened> devices_;
+  std::atomic<bool> memory_limit_told_{false};
   bool started_ = false;
   Nanos tried_lost_ = 0;
 };

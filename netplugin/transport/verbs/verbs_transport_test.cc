@@ -20,7 +20,10 @@ class VerbsTransportTest : public FakeGpus {
     options.verbs = &faulty_;
     options.clock = &clock_;
     options.random = [this] { return static_cast<uint32_t>(time_.Random()); };
-    options.log = [this](LogLevel, const std::string& line) { lines_.push_back(line); };
+    options.log = [this](LogLevel level, const std::string& line) {
+      lines_.push_back(line);
+      if (level == LogLevel::kWarn) warnings_.push_back(line);
+    };
     options.pause = [this] { time_.RunFor(1'000); };
     options.gpu = &gpu_;
     options.make_control = [this](const std::string&) { return std::make_unique<FakeControlThread>(&time_); };
@@ -41,7 +44,7 @@ class VerbsTransportTest : public FakeGpus {
   }
 
   std::vector<uint16_t> revoked_, changed_;
-  std::vector<std::string> lines_;
+  std::vector<std::string> lines_, warnings_;
   std::unique_ptr<VerbsTransport> transport_;
   std::byte* const at_ = Allocate(4096);
   const UniqueFd descriptor_{gpu_.DmaBuf(0, at_, 4096)};
@@ -74,6 +77,22 @@ TEST_F(VerbsTransportTest, TooLittleLockedMemoryIsSaidWithItsLimit) {
       << error_;
   EXPECT_NE(error_.find("set R2CC_TRANSPORT=tcp"), std::string::npos);
   EXPECT_EQ(error_.find('\n'), std::string::npos);
+}
+
+TEST_F(VerbsTransportTest, TheLimitOfLockedMemoryIsToldOnce) {
+  faulty_.FailCall(Call::kRegister, 1, ENOMEM, 1);
+  EXPECT_FALSE(Listen(0));
+  EXPECT_FALSE(Listen(1));
+  EXPECT_EQ(error_, "R2CC: the RDMA device mlx5_1 registers no memory: Cannot allocate memory");
+  ASSERT_TRUE(Listen(0)) << error_;
+  const Memory buffer{.id = 1, .base = at_, .bytes = 4096};
+  faulty_.FailCall(Call::kRegister, 1, ENOMEM);
+  EXPECT_FALSE(transport_->Register(buffer, 0, &own_, &error_));
+  EXPECT_TRUE(warnings_.empty());
+  // Another reason is another line.
+  faulty_.FailCall(Call::kRegister, 1, EFAULT);
+  EXPECT_FALSE(transport_->Register(buffer, 0, &own_, &error_));
+  EXPECT_EQ(warnings_.size(), 1u);
 }
 
 TEST_F(VerbsTransportTest, WhatAPortSaysIsOfItsRailAlone) {

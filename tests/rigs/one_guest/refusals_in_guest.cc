@@ -40,7 +40,8 @@ std::string Refused(const std::string& prefix) {
 TEST(RefusalsInGuest, NoPermission) {
   Shell("chmod 600 /dev/infiniband/uverbs*");
   EXPECT_THAT(Refused("setpriv --reuid=65534 --regid=65534 --clear-groups"),
-              AllOf(HasSubstr("R2CC: cannot open the RDMA device rxe0"), HasSubstr("; allow this user to open /dev/infiniband/uverbs*")));
+              AllOf(HasSubstr("R2CC: cannot open the RDMA devices rxe"), HasSubstr("rxe0a"), HasSubstr("rxe0b"),
+                    HasSubstr("; allow this user to open /dev/infiniband/uverbs*")));
 }
 
 TEST(RefusalsInGuest, AutoDoesWithoutTheDevicesAndSaysWhy) {
@@ -49,7 +50,7 @@ TEST(RefusalsInGuest, AutoDoesWithoutTheDevicesAndSaysWhy) {
   const std::string said = Said("env R2CC_TRANSPORT=auto setpriv --reuid=65534 --regid=65534 --clear-groups", &status);
   EXPECT_EQ(status, 0) << said;
   EXPECT_THAT(said,
-              AllOf(HasSubstr("R2CC: cannot open the RDMA device rxe"), HasSubstr("; allow this user to open /dev/infiniband/uverbs*")));
+              AllOf(HasSubstr("R2CC: cannot open the RDMA devices rxe"), HasSubstr("; allow this user to open /dev/infiniband/uverbs*")));
 }
 
 TEST(RefusalsInGuest, TooLittleLockedMemory) {
