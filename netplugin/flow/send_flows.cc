@@ -179,10 +179,13 @@ bool SendFlows::Stranded(const Flow& flow, std::span<const LinkShare> shares) co
 }
 
 void SendFlows::AgeStranded(std::span<const LinkShare> shares, Nanos answering, Nanos deadline, FunctionRef<void(Flow*)> expired) {
+  any_stranded_ = false;
   if (keys_ == nullptr || !keys_->any()) return;
   std::vector<Flow*> late;
   for (Flow* flow : ready_) {
-    flow->stranded = Stranded(*flow, shares) ? flow->stranded + answering : 0;
+    const bool stranded = Stranded(*flow, shares);
+    any_stranded_ = any_stranded_ || stranded;
+    flow->stranded = stranded ? flow->stranded + answering : 0;
     if (flow->stranded >= deadline) late.push_back(flow);
   }
   for (Flow* flow : late) expired(flow);

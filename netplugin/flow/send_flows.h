@@ -69,6 +69,7 @@ class SendFlows {
   bool SetDealt(FlowId id, bool dealt);
   bool wants_all_links() const { return dealt_ > 0 && deals(); }
   FlowMap<Flow>& all() { return flows_; }
+  const FlowMap<Flow>& all() const { return flows_; }
   bool empty() const { return flows_.empty(); }
 
   // Call after anything that may have made chunks of the flow ready, or messages done, or changed its state.
@@ -107,6 +108,8 @@ class SendFlows {
   // The peer answers, and has done so for `answering` since the last call: flows whose next chunk lies in memory that none of the usable
   // links has reached for `deadline` of that are given to `expired`, which fails them. Without a usable link nothing is counted.
   void AgeStranded(std::span<const LinkShare> shares, Nanos answering, Nanos deadline, FunctionRef<void(Flow*)> expired);
+  // At the last AgeStranded() there was such a flow.
+  bool any_stranded() const { return any_stranded_; }
 
   // The receiver has told of some flows what it has.
   void Arrived(std::span<const FlowArrivals> arrivals);
@@ -123,6 +126,7 @@ class SendFlows {
   uint64_t order_ = 1;
   uint64_t turns_ = 0;
   size_t dealt_ = 0;  // flows
+  bool any_stranded_ = false;
   // Flows that compete are compared by one clock (virtual time, in bytes per weight): each link has its own, and all links share the first
   // while chunks are dealt out to all. A clock stands where the flow that last began a message stood before it. What a flow was served by
   // another clock says nothing here.

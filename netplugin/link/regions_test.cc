@@ -134,7 +134,7 @@ TEST_F(AnnouncedRegionsTest, OnlyThePeerThatKnowsARegionHearsOfItsChanges) {
 
 // Both sessions, by frames alone.
 struct RegionSessionsTest : testing::Test {
-  RegionSessionsTest() {
+  explicit RegionSessionsTest(bool all_links = true) : sender({.local_rails = kRails, .all_links = all_links}, now) {
     std::vector<RailInfo> rails(kRails, RailInfo{.up = true, .endpoints = {{}}});
     receiver.OobUp(now);
     sender.OobUp("peer", rails, now);
@@ -184,7 +184,7 @@ struct RegionSessionsTest : testing::Test {
 
   static constexpr uint64_t kBytes = 1000;
   Nanos now = kNanosPerSecond;
-  SendSession sender{{.local_rails = kRails}, now};
+  SendSession sender;
   RecvSession receiver{{.local_rails = kRails, .remote_rails = kRails, .peer = "peer"}, now};
   FlowId flow = 0;
   std::byte bytes[4096];
@@ -245,6 +245,25 @@ TEST_F(RegionSessionsTest, ABufferThatItsRailDoesNotReachIsReachedOnAnother) {
   Post(MakeRegion(1, {0}));
   EXPECT_EQ(Pull(0), Endpoint{});
   EXPECT_EQ(Pull(1), (Endpoint{1, 1}));
+}
+
+struct LinksOnDemandTest : RegionSessionsTest {
+  LinksOnDemandTest() : RegionSessionsTest(false) {}
+};
+
+TEST_F(LinksOnDemandTest, ABufferThatTheHomeLinkDoesNotReachHasTheOthersOpened) {
+  Post(MakeRegion(1));
+  sender.Tick(now += 10 * kNanosPerMs);
+  EXPECT_EQ(Pull(0), (Endpoint{0, 1}));
+  EXPECT_EQ(sender.link_state(1), InitiatorState::kIdle);
+  Post(MakeRegion(1));
+  receiver.RegionChanged(MakeRegion(2, {0}), now);
+  Deliver();
+  for (int i = 0; i < 2; ++i) {
+    sender.Receive(0, Frame{.type = FrameType::kPong}, now);
+    sender.Tick(now += 10 * kNanosPerMs);
+  }
+  EXPECT_EQ(sender.link_state(1), InitiatorState::kConnecting);
 }
 
 // Its rail is down for good; the others work, so that the peer is not out of reach.

@@ -170,13 +170,14 @@ void SendLinks::ApplyVerdicts(Nanos now) {
 
 void SendLinks::TryLinks(Nanos now) {
   if (stopped_) return;
+  if (!demand_.all()) demand_.Judge(*session_.flows, Homes(), rails_);
   const bool none = !any_up();
   for (LinkId i = 0; i < home_count_; ++i) {
     Link& link = links_[i];
     // A rail that flaps is kept out, but not if it is the last one.
     if (none && had_link_) link.retry.IgnoreDamping(link.since);
     if (link.state == InitiatorState::kIdle && link.retry.IsDue(now) && rails_.local_up(link.rails.local) && rails_.Joinable(link.rails) &&
-        !Avoided(i))
+        !Avoided(i) && demand_.Wants(*session_.flows, i))
       Step(i, InitiatorEvent::kTry, EvidenceCause::kNone, now);
   }
   OpenCrossRailLinks(now);

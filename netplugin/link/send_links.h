@@ -18,6 +18,7 @@
 #include "netplugin/link/control_queue.h"
 #include "netplugin/link/cross_rail.h"
 #include "netplugin/link/failure_detector.h"
+#include "netplugin/link/link_demand.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/open_fences.h"
 #include "netplugin/link/rail_use.h"
@@ -41,6 +42,7 @@ class SendLinks {
     SendFlows* flows;
     RemoteRegions* regions;
     uint64_t retry_seed = 0;  // see RetryPolicy
+    bool all_links = true;    // at once; see LinkDemand
   };
   // `local_transports`: of each rail of this node.
   SendLinks(std::vector<TransportSet> local_transports, const Session& session, InitiatorObserver observer, Nanos now);
@@ -49,6 +51,16 @@ class SendLinks {
   // the larger of L and R; links H to 2H-1 are places for cross-rail links, whose rails are decided when they are opened. Rails without a
   // transport in common are not joined. Told again, with the same number of rails, it tries those anew that are found elsewhere now.
   void SetRemoteRails(std::span<const RailInfo> remote_rails, Nanos now);
+
+  // A flow was opened, or posted what several links should carry: see LinkDemand.
+  void FlowOpened(Nanos now) {
+    if (!demand_.all()) TryLinks(now);
+  }
+  void WantAll(Nanos now) {
+    if (demand_.all()) return;
+    demand_.WantAll();
+    TryLinks(now);
+  }
 
   void Connected(LinkId link, Incarnation incarnation, Nanos now);
   void Trouble(LinkId link, Incarnation incarnation, plan::EvidenceCause cause, Nanos now);
@@ -163,6 +175,7 @@ class SendLinks {
   const Session session_;
   const InitiatorObserver observer_;
   SessionRails rails_;
+  LinkDemand demand_{session_.all_links};
   uint16_t home_count_ = 0;
   std::vector<Link> links_;
   std::vector<LinkShare> shares_;

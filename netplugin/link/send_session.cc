@@ -27,8 +27,8 @@ SendSession::SendSession(const Options& options, Nanos now)
       peer_node_(options.peer),
       flows_({options.chunk_base_bytes, std::min(options.eager_bytes, options.chunk_base_bytes)}, options.mode, options.memory, &regions_),
       detector_(options.silence),
-      links_(LocalTransports(options), {&actions_, &control_queue_, &detector_, &flows_, &regions_, options.retry_seed}, options.observer,
-             now),
+      links_(LocalTransports(options), {&actions_, &control_queue_, &detector_, &flows_, &regions_, options.retry_seed, options.all_links},
+             options.observer, now),
       oob_(options.retry_seed),
       ticked_(now) {}
 
@@ -52,11 +52,13 @@ FlowId SendSession::OpenFlow(uint64_t listen_id, uint16_t local_rail, Nanos now)
   frame.number = listen_id;
   frame.cause = local_rail;
   control_queue_.SendUntilAnswered({FrameType::kFlowOpen, flow->id, 0}, std::move(frame), flow->home, false, now);
+  links_.FlowOpened(now);
   return flow->id;
 }
 
-MessageId SendSession::Post(FlowId id, const Buffer& from, uint64_t bytes, Nanos) {
+MessageId SendSession::Post(FlowId id, const Buffer& from, uint64_t bytes, Nanos now) {
   SendFlows::Flow* flow = flows_.Find(id);
+  if (bytes > options_.chunk_base_bytes) links_.WantAll(now);
   // A small message is one chunk whatever the others' size.
   const uint32_t chunk_bytes = bytes <= options_.eager_bytes ? options_.chunk_base_bytes : ChunkBytes(flow->home, bytes);
   const MessageId message = flow->ledger.Post(from, bytes, chunk_bytes);

@@ -47,6 +47,7 @@ class SendSession {
     InitiatorObserver observer;
     uint32_t flow_slots = 0;  // open flows differ by their numbers modulo so many; 0: by the whole number
     uint64_t retry_seed = 0;  // the session's own: see RetryPolicy
+    bool all_links = true;    // at once; false: when they are needed, see LinkDemand
     // The peer was out of reach for the deadline, and flows end: the error's line. Null: a plain one.
     std::function<std::string(std::span<const LinkFate> fates, Nanos lasted)> gave_up;
   };

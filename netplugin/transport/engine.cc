@@ -24,6 +24,8 @@ constexpr int kDrainWaitMs = 5;
 // the job's again.
 constexpr Nanos kCloseLimit = 30 * kNanosPerSecond;
 constexpr int kCloseWaitMs = 1;
+// An RDMA link pins 236 KiB at each end, a TCP link has a socket for each worker: 118 MiB for 64 peers by 8 rails. See LinkDemand.
+constexpr size_t kPeersWithAllLinks = 64;
 
 uint64_t Random() {
   uint64_t value = 0;
@@ -311,7 +313,8 @@ void Engine::CloseListen(uint64_t listen_id) {
 SendPeer* Engine::PeerFor(const Handle& handle) {
   std::shared_ptr<SendPeer>& peer = send_peers_[handle.process];
   if (peer == nullptr) {
-    const SendPeer::Target target{handle.process, handle.nonce, {handle.oob_address, handle.oob_port}};
+    const bool few = send_peers_.size() <= kPeersWithAllLinks;
+    const SendPeer::Target target{handle.process, handle.nonce, {handle.oob_address, handle.oob_port}, few};
     peer = std::make_shared<SendPeer>(&host_, target, Random());
     peer_watch_.Add(peer.get());
   }

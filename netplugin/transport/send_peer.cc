@@ -25,6 +25,7 @@ SendSession::Options OptionsOf(const Host& host, const SendPeer::Target& target,
   options.memory = host.memory_ops;
   options.flow_slots = host.flow_slots();
   options.retry_seed = session;
+  options.all_links = target.all_links;
   options.peer = target.oob.host + ":" + std::to_string(target.oob.port);
   options.observer = host.initiator_observer;
   return options;
@@ -380,8 +381,6 @@ bool SendPeer::WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)>
       ask);
 }
 
-bool SendPeer::Pull(const LinkName& name, Chunk* chunk) {
-  return session_.Pull(name.link, name.incarnation, chunk);
-}
+bool SendPeer::Pull(const LinkName& name, Chunk* chunk) { return session_.Pull(name.link, name.incarnation, chunk); }
 
 }  // namespace r2cc::net

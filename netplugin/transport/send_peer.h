@@ -28,6 +28,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
     uint64_t process = 0;
     uint64_t nonce = 0;
     OobAddress oob;
+    bool all_links = true;  // see LinkDemand
   };
   SendPeer(Host* host, const Target& target, uint64_t session);
   ~SendPeer() override;

@@ -22,6 +22,7 @@ struct ProcessOptions {
   bool keys = false;         // the sender places, by keys to the receiver's registered memory
   bool workers = false;      // bulk may be moved by threads beside the job's
   bool link_monitor = true;  // false: rails are ports without an interface, of which their devices alone tell
+  bool all_links = true;     // at once; see LinkDemand
   uint32_t chunk_bytes = 4096;
   uint32_t eager_bytes = 0;
   Nanos silence = 250 * kNanosPerMs;

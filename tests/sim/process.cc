@@ -89,7 +89,7 @@ void Process::ForEachPeer(const std::function<void(net::Peer*)>& call) const {
 Process::SendFlow Process::Connect(int peer, uint64_t listen_id, int local_rail) {
   std::shared_ptr<net::SendPeer>& of = send_peers_[peer];
   if (of == nullptr) {
-    const net::SendPeer::Target target{ProcessOf(peer), ProcessOf(peer), {HostName(peer), 1}};
+    const net::SendPeer::Target target{ProcessOf(peer), ProcessOf(peer), {HostName(peer), 1}, io_.options.all_links};
     of = std::make_shared<net::SendPeer>(&host_, target, io_.random().Next());
   }
   SendFlow flow{of, 0, std::make_shared<net::Comm>()};

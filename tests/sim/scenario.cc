@@ -215,6 +215,8 @@ Scenario MakeScenario(uint64_t seed, Rails rails) {
     options.deadline = deadline;
     // Of each class a half.
     options.keys = seed / 10 % 2 == 1;
+    // As in a job of many peers.
+    options.all_links = seed / 80 % 4 != 3;
   }
   // And of these: who is stopped is soon full of what wants to connect to its rails, and must not be full of what asks for it.
   if (seed / 20 % 2 == 1) scenario.backlog = 32;
@@ -295,8 +297,9 @@ std::string Scenario::Text() const {
   text += ", sockets " + std::to_string(processes[0].sockets_per_rail) + ", chunk " + std::to_string(processes[0].chunk_bytes) +
           (!verbs ? "" : std::string(", verbs of ") + verbs->driver + (verbs->adaptive_routing ? ", adaptive routing" : "")) +
           (processes[0].link_monitor ? "" : ", ports without an interface") +
-          (processes[0].mode == net::StripeMode::kMigrate ? ", migration only" : "") + (processes[0].keys ? ", keys" : "") + ", deadline " +
-          std::to_string(processes[0].deadline / kMs) + " ms, " + std::to_string(flows.size()) + " flows\n";
+          (processes[0].mode == net::StripeMode::kMigrate ? ", migration only" : "") + (processes[0].keys ? ", keys" : "") +
+          (processes[0].all_links ? "" : ", links on demand") + ", deadline " + std::to_string(processes[0].deadline / kMs) + " ms, " +
+          std::to_string(flows.size()) + " flows\n";
   for (const Fault& fault : faults)
     text += std::string("  ") + sim::Name(fault.kind) + " " + std::to_string(fault.a) + "/" + std::to_string(fault.rail_a) + " -> " +
             std::to_string(fault.b) + "/" + std::to_string(fault.rail_b) + " at " +
