@@ -135,7 +135,7 @@ class FakeLinks : public testing::Test {
       end.port = std::make_unique<VerbsPort>(&end.shared, SessionKey{1, kTag}, &end.state);
       end.memory = {.id = 1, .base = end.bytes.data(), .bytes = end.bytes.size()};
       uint32_t key = 0;
-      EXPECT_TRUE(end.shared.regions.Register(device, 0, end.memory, &key, &error)) << error;
+      EXPECT_EQ(end.shared.regions.Register(device, 0, end.memory, &key, &error), 0) << error;
       if (host == 1) sender_.key = EncodeKey(key);
     }
     sender_.target = reinterpret_cast<uintptr_t>(ends_[1].bytes.data());

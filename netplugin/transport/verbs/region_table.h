@@ -21,9 +21,8 @@ namespace r2cc::net::verbs {
 
 class RegionTable {
  public:
-  // On the device of the rail. `*remote_key` is for peers. Memory of a GPU that has no dma-buf takes
-  // the kernel's module for peer memory. 0, or an errno and one line in `*error`: the device does not take it. One thread at a
-  // time registers and unregisters. MAY BLOCK.
+  // On the device of the rail. `*remote_key` is for peers. Memory of a GPU that has no dma-buf takes the kernel's module for peer memory.
+  // 0, or an errno and one line in `*error`: the device does not take it. One thread at a time registers and unregisters. MAY BLOCK.
   int Register(const std::shared_ptr<Device>& device, uint16_t rail, const Memory& memory, uint32_t* remote_key, std::string* error);
   void Unregister(const Memory& memory, uint16_t rail);
   // Nothing: it is not registered there now.
