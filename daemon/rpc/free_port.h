@@ -7,10 +7,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <set>
+
 namespace r2cc::daemon {
 
-// Free on loopback at the time of asking; listening programs name a port that was taken meanwhile.
+// Free on loopback at the time of asking, and another one each time; listening programs name a port that was taken meanwhile.
 inline int FreePort() {
+  static std::set<int> given;  // the kernel may offer a port again, whose server has not begun to listen
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -19,7 +22,8 @@ inline int FreePort() {
   EXPECT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
   EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes), 0);
   close(fd);
-  return ntohs(address.sin_port);
+  const int port = ntohs(address.sin_port);
+  return given.insert(port).second ? port : FreePort();
 }
 
 }  // namespace r2cc::daemon
