@@ -23,6 +23,22 @@ def keep_test_logs(folder: pathlib.Path, name: str) -> None:
     keep_logs(folder, pathlib.Path(outputs) / name.rpartition(".")[2])
 
 
+def expect_iterations(case: unittest.TestCase, job: Job, count: int) -> None:
+  """`job` ends `count` more iterations."""
+  iterations = lambda: sum(1 for row in job.follower.rows if row.kind == "iteration" and row.rank == 0)
+  job.follower.poll()
+  before = iterations()
+
+  def went_on() -> bool:
+    job.follower.poll()
+    dead = job.dead_rank()
+    if dead is not None:
+      case.fail(f"rank {dead} ended with {job.ranks[dead].returncode}: {job.ranks[dead].last_words()}")
+    return iterations() >= before + count
+
+  case.assertTrue(wait_until(went_on, PATIENCE_S, 0.02), f"fewer than {count} iterations in {PATIENCE_S} s")
+
+
 class ClusterCase(unittest.TestCase):
   """4 nodes of 4 rails with one r2ccd each; `environment` is the job's."""
 
@@ -50,18 +66,7 @@ class ClusterCase(unittest.TestCase):
       self.expect_attached(node)
 
   def expect_iterations(self, count: int) -> None:
-    """The job ends `count` more iterations."""
-    self.job.follower.poll()
-    before = self._iterations()
-
-    def went_on() -> bool:
-      self.job.follower.poll()
-      dead = self.job.dead_rank()
-      if dead is not None:
-        self.fail(f"rank {dead} ended with {self.job.ranks[dead].returncode}: {self.job.ranks[dead].last_words()}")
-      return self._iterations() >= before + count
-
-    self.assertTrue(wait_until(went_on, PATIENCE_S, 0.05), f"fewer than {count} iterations in {PATIENCE_S} s")
+    expect_iterations(self, self.job, count)
 
   def expect_attached(self, node: int) -> None:
     """The rank of `node` is attached to its daemon, perhaps again."""
@@ -95,6 +100,3 @@ class ClusterCase(unittest.TestCase):
   def failover_events(self) -> list[dict]:
     return [event for node in self.cluster.living_daemons() for event in self.cluster.events(node)
             if event["kind"] == "failover" and event["node"] == f"n{node}"]
-
-  def _iterations(self) -> int:
-    return sum(1 for row in self.job.follower.rows if row.kind == "iteration" and row.rank == 0)

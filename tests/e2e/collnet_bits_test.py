@@ -11,7 +11,7 @@ from deploy.drill.rig.cluster import Cluster, Job, JobOptions
 from deploy.drill.rig.lab import RailId
 from deploy.drill.rig.namespaces import NamespaceLab
 from deploy.drill.rig.processes import Processes, wait_until
-from tests.e2e.cluster_case import PATIENCE_S, keep_test_logs
+from tests.e2e.cluster_case import PATIENCE_S, expect_iterations, keep_test_logs
 
 # Values whose sums are rounded: the order of additions shows in the last bits.
 TYPES = ("float", "half", "bfloat16")
@@ -47,7 +47,7 @@ class CollNetBits(unittest.TestCase):
     flags = ("--collnet", "--debug", "-d", type_name, "--random", SEED)
     options = JobOptions(size="2500K", seconds_max=600, environment={"R2CC_LOG": "info"}, flags=flags)
     job = cluster.start_job(f"bits-{type_name}", options)
-    self.expect_iterations(job, 4)
+    expect_iterations(self, job, 4)
     self.assertIn(f"{NEW_PLAN}0 on members own 10.0, 30.0, 30.0, 30.0 %", job.ranks[3].errors(), "the job begins with a rail lost")
     self.change(job, self.lab.heal, LOST_AT_START)
     self.change(job, self.lab.cut, RailId(0, 1))
@@ -69,7 +69,7 @@ class CollNetBits(unittest.TestCase):
       before = self.plans(job)
       how(rail)
     self.assertTrue(wait_until(lambda: self.plans(job) > before, PATIENCE_S, 0.02), f"no new plan after {how.__name__} of {rails}")
-    self.expect_iterations(job, 2)
+    expect_iterations(self, job, 2)
 
   def silence_and_heal(self, job: Job, rail: RailId) -> None:
     """Its link stays up: that it reaches nobody makes it a lost one."""
@@ -80,20 +80,6 @@ class CollNetBits(unittest.TestCase):
   def plans(job: Job) -> int:
     """That member 0 has stamped."""
     return job.ranks[0].errors().count(NEW_PLAN)
-
-  def expect_iterations(self, job: Job, count: int) -> None:
-    job.follower.poll()
-    done = 0
-
-    def went_on() -> bool:
-      nonlocal done
-      dead = job.dead_rank()
-      if dead is not None:
-        self.fail(f"rank {dead} ended with {job.ranks[dead].returncode}: {job.ranks[dead].last_words()}")
-      done += sum(1 for row in job.follower.poll() if row.kind == "iteration" and row.rank == 0)
-      return done >= count
-
-    self.assertTrue(wait_until(went_on, PATIENCE_S, 0.02), f"fewer than {count} iterations in {PATIENCE_S} s")
 
   def test_the_bits_are_the_same(self):
     alone = self.hashes_of(daemons=False)

@@ -8,7 +8,7 @@ from deploy.drill.rig.cluster import Cluster, Job, JobOptions
 from deploy.drill.rig.lab import RailId
 from deploy.drill.rig.namespaces import NamespaceLab
 from deploy.drill.rig.processes import Processes, wait_until
-from tests.e2e.cluster_case import PATIENCE_S, keep_test_logs
+from tests.e2e.cluster_case import PATIENCE_S, expect_iterations, keep_test_logs
 
 # Rail K reaches rail K alone. Nodes 0 and 1 have no rail in common then; each reaches nodes 2 and 3.
 CUT = (RailId(0, 1), RailId(1, 0))
@@ -33,20 +33,6 @@ class CollNetPartition(unittest.TestCase):
     flags = ("--collnet", "--debug", "-d", "float", "--random", "29", "-w", "0")
     return self.cluster.start_job(name, JobOptions(size="2500K", seconds_max=600, environment=environment, flags=flags))
 
-  def expect_iterations(self, job: Job, count: int) -> None:
-    job.follower.poll()
-    done = 0
-
-    def went_on() -> bool:
-      nonlocal done
-      dead = job.dead_rank()
-      if dead is not None:
-        self.fail(f"rank {dead} ended with {job.ranks[dead].returncode}: {job.ranks[dead].last_words()}")
-      done += sum(1 for row in job.follower.poll() if row.kind == "iteration" and row.rank == 0)
-      return done >= count
-
-    self.assertTrue(wait_until(went_on, PATIENCE_S, 0.02), f"fewer than {count} iterations in {PATIENCE_S} s")
-
   def hash_at_end(self, job: Job) -> str:
     job.ask_to_stop()
     self.assertTrue(job.wait(PATIENCE_S), "the job did not stop")
@@ -57,24 +43,24 @@ class CollNetPartition(unittest.TestCase):
 
   def test_a_group_that_begins_so_works_and_has_the_same_bits(self):
     sound = self.start("sound")
-    self.expect_iterations(sound, 4)
+    expect_iterations(self, sound, 4)
     want = self.hash_at_end(sound)
     for rail in CUT:
       self.lab.cut(rail)
     job = self.start("partition")
-    self.expect_iterations(job, 4)
+    expect_iterations(self, job, 4)
     self.assertIn("R2CC: CollNet: from operation 0 on members own 0.0, 0.0, 50.0, 50.0 %", job.ranks[1].errors())
     self.assertIn("R2CC: CollNet: no rail leads to member 1", job.ranks[0].errors())
     for rail in CUT:
       self.lab.heal(rail)
     again = "on members own 25.0, 25.0, 25.0, 25.0 %"
     self.assertTrue(wait_until(lambda: again in job.ranks[0].errors(), PATIENCE_S, 0.1), "the path is not used again")
-    self.expect_iterations(job, 4)
+    expect_iterations(self, job, 4)
     self.assertEqual(self.hash_at_end(job), want)
 
   def test_in_mid_operation_it_is_one_clear_error_of_all(self):
     job = self.start("lost")
-    self.expect_iterations(job, 4)
+    expect_iterations(self, job, 4)
     for rail in CUT:
       self.lab.cut(rail)
     self.assertTrue(job.wait(DEADLINE_MS / 1000 + PATIENCE_S), "the job hangs")

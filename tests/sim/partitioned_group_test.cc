@@ -172,12 +172,17 @@ TEST_P(PartitionedGroup, BeginsWithoutAPathAndTakesItOnceItIsThere) {
   EXPECT_EQ(group.Errors(), std::vector<std::string>(kMembers));
 }
 
+// To some moment, another with each seed, in the midst of operations.
+void RunIntoOperations(Group* group, uint64_t seed) {
+  group->Start();
+  group->RunUntil(10);
+  group->CallMore(30);
+  group->RunFor(static_cast<Nanos>(seed) * 100'000);
+}
+
 TEST_P(PartitionedGroup, IsWaitedForWhenAPairIsCutInMidOperation) {
   Group group(GetParam());
-  group.Start();
-  group.RunUntil(10);
-  group.CallMore(30);
-  group.RunFor(static_cast<Nanos>(GetParam()) * 100'000);
+  RunIntoOperations(&group, GetParam());
   ASSERT_FALSE(group.AllDone());
   group.SetPartitioned(true);
   group.RunFor(2 * collnet::PathMonitor::kLostAfter);
@@ -201,10 +206,7 @@ TEST_P(PartitionedGroup, IsWaitedForWhenAPairIsCutInMidOperation) {
 
 TEST_P(PartitionedGroup, IsAnErrorOfAllAtTheDeadlineIfNoPathComesBack) {
   Group group(GetParam());
-  group.Start();
-  group.RunUntil(10);
-  group.CallMore(30);
-  group.RunFor(static_cast<Nanos>(GetParam()) * 100'000);
+  RunIntoOperations(&group, GetParam());
   group.SetPartitioned(true);
   group.RunFor(kDeadline - kNanosPerSecond);
   EXPECT_EQ(group.Errors(), std::vector<std::string>(kMembers));
