@@ -51,7 +51,8 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
     case plan::EvidenceKind::kFlowOpened:
     case plan::EvidenceKind::kRailSlow:
     case plan::EvidenceKind::kRailSteady:
-    case plan::EvidenceKind::kGaveUp: return true;
+    case plan::EvidenceKind::kGaveUp:
+    case plan::EvidenceKind::kProofFailed: return true;
   }
   return false;
 }

@@ -25,6 +25,8 @@ std::string WhatIsWrong(const GaveUp& gave_up, const GaveUpRail& rail) {
     case EvidenceCause::kPageNotice: text += "failed by r2ccd"; break;
     case EvidenceCause::kPeerFenced: text += "given up by " + gave_up.peer; break;
     case EvidenceCause::kGarbled: text += "garbled"; break;
+    case EvidenceCause::kStalled: text += "carrying nothing on some connections"; break;
+    case EvidenceCause::kLargeLost: text += "losing large packets"; break;
     case EvidenceCause::kSimulated: text += "taken away by R2CC_FAIL_RAILS", since = false; break;
     case EvidenceCause::kNone:
     case EvidenceCause::kFlowClosed:

@@ -33,9 +33,9 @@ bool SpeaksOfAShare(const EvidenceRecord& record) {
 }
 
 bool Sound(const EvidenceRecord& record) {
-  return record.kind >= static_cast<uint32_t>(EvidenceKind::kLinkFenced) && record.kind <= static_cast<uint32_t>(EvidenceKind::kGaveUp) &&
+  return record.kind >= static_cast<uint32_t>(EvidenceKind::kLinkFenced) && record.kind <= static_cast<uint32_t>(kEvidenceKindNewest) &&
          (!SpeaksOfAShare(record) || record.share_permille <= kFullWeightPermille) &&
-         record.cause <= static_cast<uint32_t>(EvidenceCause::kRetired) && record.time_ns >= 0 && record.local_rail < kAttachRailsMax &&
+         record.cause <= static_cast<uint32_t>(kEvidenceCauseNewest) && record.time_ns >= 0 && record.local_rail < kAttachRailsMax &&
          SoundText(record.peer_node) && SoundText(record.peer_nic);
 }
 
@@ -53,14 +53,21 @@ const char* CauseName(EvidenceCause cause) {
     case EvidenceCause::kGarbled: return "garbled";
     case EvidenceCause::kSimulated: return "simulated";
     case EvidenceCause::kRetired: return "retired";
+    case EvidenceCause::kStalled: return "stalled";
+    case EvidenceCause::kLargeLost: return "large-packets-lost";
   }
   return "unknown";
+}
+
+EvidenceCause CauseFor(EvidenceCause cause, EvidenceCause newest) {
+  return cause > newest && cause <= kEvidenceCauseNewest ? EvidenceCause::kSilence : cause;
 }
 
 std::unique_ptr<RingReader> RingReader::Create(std::string* error) {
   int fd = -1;
   void* memory = nullptr;
   if (!MakeShared(kRing, &fd, &memory, error)) return nullptr;
+  StoreRelaxed(&static_cast<RingLayout*>(memory)->newest_cause, static_cast<uint64_t>(kEvidenceCauseNewest));
   return std::unique_ptr<RingReader>(new RingReader(fd, memory));
 }
 
@@ -95,7 +102,13 @@ std::unique_ptr<RingWriter> RingWriter::Open(int fd, std::string* error) {
   return memory == nullptr ? nullptr : std::unique_ptr<RingWriter>(new RingWriter(fd, memory));
 }
 
-RingWriter::RingWriter(int fd, void* memory) : fd_(fd), memory_(memory), put_(LoadRelaxed(&static_cast<const RingLayout*>(memory)->put)) {}
+RingWriter::RingWriter(int fd, void* memory)
+    : fd_(fd),
+      memory_(memory),
+      newest_cause_(static_cast<EvidenceCause>(std::clamp<uint64_t>(LoadRelaxed(&static_cast<const RingLayout*>(memory)->newest_cause),
+                                                                    static_cast<uint64_t>(kEvidenceCauseOf020),
+                                                                    static_cast<uint64_t>(kEvidenceCauseNewest)))),
+      put_(LoadRelaxed(&static_cast<const RingLayout*>(memory)->put)) {}
 
 RingWriter::~RingWriter() { UnmapShared(kRing, fd_, memory_); }
 
@@ -105,8 +118,10 @@ bool RingWriter::Put(const EvidenceRecord& record) {
     StoreRelaxed(&ring->dropped, LoadRelaxed(&ring->dropped) + 1);
     return false;
   }
+  EvidenceRecord written = record;
+  written.cause = static_cast<uint32_t>(CauseFor(static_cast<EvidenceCause>(record.cause), newest_cause_));
   Words words;
-  std::memcpy(words, &record, sizeof(record));
+  std::memcpy(words, &written, sizeof(written));
   uint64_t* slot = ring->records[put_ % kRingRecords];
   for (size_t i = 0; i < kRingRecordWords; ++i) StoreRelaxed(&slot[i], words[i]);
   StoreRelease(&ring->put, ++put_);

@@ -29,8 +29,14 @@ enum class EvidenceKind : uint32_t {
   // The job gave up on peer_node, duration_ns after the last rail had reached it. One record a rail: why it does not reach peer_nic, since
   // when (time_ns), and whose port is dead (bytes: DeadPort in gave_up.h).
   kGaveUp = 7,
+  // An incarnation of a link never carried data: it failed its data check, or the peer did not answer its greeting completely. At most one
+  // record a second and link. cause: kStalled, kLargeLost, kSilence or kSocketError. Unknown to 0.2.0.
+  kProofFailed = 8,
 };
+constexpr EvidenceKind kEvidenceKindNewest = EvidenceKind::kProofFailed;
 
+// A record whose cause its reader does not know is garbled to it, too. So the ring names the newest cause that its reader knows, and the
+// writer puts the nearest of those in the place of a newer one (CauseFor).
 enum class EvidenceCause : uint32_t {
   kNone = 0,
   kLinkDown = 1,  // the plugin's own link monitor
@@ -42,10 +48,20 @@ enum class EvidenceCause : uint32_t {
   kGarbled = 7,     // the peer broke the protocol on it
   kSimulated = 8,   // R2CC_FAIL_RAILS
   kRetired = 9,     // a cross-rail link whose rails are in their own links' use again
+  // Data given to some connections of the link is not acknowledged while the peer answers elsewhere.
+  // bytes: (stalled connections << 32) | all bulk connections of the link. Unknown to 0.2.0, as the next one.
+  kStalled = 10,
+  kLargeLost = 11,  // small packets pass, large ones do not; bytes: the size in bytes above which packets are lost
 };
+constexpr EvidenceCause kEvidenceCauseNewest = EvidenceCause::kLargeLost;
+// The newest cause that a daemon of release 0.2.0 and before knows, whose rings do not name it.
+constexpr EvidenceCause kEvidenceCauseOf020 = EvidenceCause::kRetired;
 
 // A short lower-case word for a cause ("link-down"); "unknown" for a number out of range.
 const char* CauseName(EvidenceCause cause);
+
+// `cause` for a reader that knows none after `newest`: kStalled and kLargeLost become kSilence.
+EvidenceCause CauseFor(EvidenceCause cause, EvidenceCause newest);
 
 // 144 bytes, no padding. Strings are NUL-terminated (the reader cuts them if they are not) printable ASCII (a record with anything
 // else is garbled).
@@ -101,13 +117,14 @@ class RingWriter {
   RingWriter& operator=(const RingWriter&) = delete;
 
   // Never blocks, and believes no index of the other side further than "full"; false if the ring is full (the record is dropped and
-  // counted). One thread at a time.
+  // counted). A cause that the reader does not know becomes one that it knows. One thread at a time.
   bool Put(const EvidenceRecord& record);
 
  private:
   RingWriter(int fd, void* memory);
   int fd_;
   void* memory_;
+  EvidenceCause newest_cause_;  // that the reader knows
   uint64_t put_;
 };
 

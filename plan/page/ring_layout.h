@@ -15,7 +15,9 @@ struct RingLayout {
   uint64_t magic;
   uint32_t version;
   uint32_t newest;
-  uint64_t reserved1[6];
+  // Written once by the consumer, before the memory is handed out. The newest EvidenceCause that it knows; 0 in rings of release 0.2.0.
+  uint64_t newest_cause;
+  uint64_t reserved1[5];
   // Counts since the start, not positions: the difference is what waits. Each on its own cache line, with what its side writes.
   uint64_t put;      // producer
   uint64_t dropped;  // producer

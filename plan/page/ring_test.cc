@@ -56,8 +56,8 @@ class Ring : public testing::Test {
 
 TEST(Cause, EveryCauseHasItsOwnName) {
   std::set<std::string> names;
-  for (uint32_t i = 0; i <= static_cast<uint32_t>(EvidenceCause::kRetired); ++i) names.insert(CauseName(static_cast<EvidenceCause>(i)));
-  EXPECT_EQ(names.size(), 10u);
+  for (uint32_t i = 0; i <= static_cast<uint32_t>(kEvidenceCauseNewest); ++i) names.insert(CauseName(static_cast<EvidenceCause>(i)));
+  EXPECT_EQ(names.size(), 12u);
   EXPECT_EQ(names.count("unknown"), 0u);
   EXPECT_STREQ(CauseName(static_cast<EvidenceCause>(77)), "unknown");
 }
@@ -96,8 +96,8 @@ TEST_F(Ring, GarbledRecordsAreSkippedAndCounted) {
     ASSERT_TRUE(writer_->Put(record));
   };
   put([](EvidenceRecord& r) { r.kind = 0; });
-  put([](EvidenceRecord& r) { r.kind = 8; });
-  put([](EvidenceRecord& r) { r.cause = 10; });
+  put([](EvidenceRecord& r) { r.kind = 9; });
+  put([](EvidenceRecord& r) { r.cause = 12; });
   put([](EvidenceRecord& r) { r.time_ns = -1; });
   put([](EvidenceRecord& r) { r.local_rail = 32; });
   put([](EvidenceRecord& r) { r.peer_node[0] = '\n'; });
@@ -127,6 +127,37 @@ TEST_F(Ring, ASlowRailsShareTakesTheIncarnationsPlace) {
   ASSERT_TRUE(writer_->Put(up));
   std::vector<EvidenceRecord> out;
   EXPECT_EQ(reader_->Take(1, &out), 1);
+}
+
+TEST_F(Ring, ANewCauseReachesAReaderThatKnowsIt) {
+  EvidenceRecord record = RecordOf(1);
+  record.kind = static_cast<uint32_t>(EvidenceKind::kProofFailed);
+  record.cause = static_cast<uint32_t>(EvidenceCause::kLargeLost);
+  record.bytes = 1500;
+  ASSERT_TRUE(writer_->Put(record));
+  std::vector<EvidenceRecord> out;
+  ASSERT_EQ(reader_->Take(1, &out), 1);
+  EXPECT_EQ(std::memcmp(&out[0], &record, sizeof(record)), 0);
+}
+
+TEST_F(Ring, ADaemonOf020HearsOfSilenceInstead) {
+  raw_->newest_cause = 0;  // as 0.2.0 makes rings
+  std::string error;
+  writer_ = RingWriter::Open(dup(reader_->fd()), &error);
+  ASSERT_NE(writer_, nullptr) << error;
+  EvidenceRecord record = RecordOf(1);
+  record.kind = static_cast<uint32_t>(EvidenceKind::kLinkFenced);
+  const std::pair<EvidenceCause, EvidenceCause> causes[] = {{EvidenceCause::kStalled, EvidenceCause::kSilence},
+                                                            {EvidenceCause::kLargeLost, EvidenceCause::kSilence},
+                                                            {EvidenceCause::kRetired, EvidenceCause::kRetired},
+                                                            {EvidenceCause::kLinkDown, EvidenceCause::kLinkDown}};
+  for (const auto& [put, taken] : causes) {
+    record.cause = static_cast<uint32_t>(put);
+    ASSERT_TRUE(writer_->Put(record));
+    std::vector<EvidenceRecord> out;
+    ASSERT_EQ(reader_->Take(1, &out), 1) << CauseName(put);
+    EXPECT_EQ(out[0].cause, static_cast<uint32_t>(taken));
+  }
 }
 
 TEST_F(Ring, UnendedStringsAreCut) {
