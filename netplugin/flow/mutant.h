@@ -35,6 +35,9 @@ enum class Mutant {
   kFenceStale,        // the answer about an old incarnation counts for the present one
   kFalseFence,        // a channel is given up although no other one answers
   kFalseError,        // an error although a path is left
+  // Progress.
+  kControlIsProgress,      // answers on the control channel count as progress of the chunks
+  kClosedWindowIsSilence,  // a peer that does not read counts as one that is silent
   // What a transport promises.
   kCloseNotAwaited,       // a link counts as closed when its close has begun
   kCloseFailureUnheeded,  // a link that could not be closed counts as closed

@@ -33,9 +33,18 @@ enum class ProbeResult {
   kSilent,   // nobody answers, or the connection broke: no verdict
 };
 
+// What is wrong with a link.
+struct LinkFault {
+  plan::EvidenceCause cause = plan::EvidenceCause::kNone;
+  uint64_t detail = 0;  // see EvidenceCause
+
+  friend bool operator==(const LinkFault&, const LinkFault&) = default;
+};
+
 // A link given up, as the daemon and the summary hear of it.
 struct FenceReport {
   plan::EvidenceCause cause = plan::EvidenceCause::kNone;
+  uint64_t detail = 0;  // see EvidenceCause
   uint64_t replayed_bytes = 0;
   Nanos duration = 0;  // from the first sign to the moment when the lost chunks could travel again
 };
@@ -50,20 +59,22 @@ struct LinkFate {
 
 struct Action {
   enum class Kind {
-    kSend,        // `frame` on `channel`
-    kOpenOob,     // connect and greet the out-of-band channel; answer with OobUp() or OobDown(), before that perhaps with OobUngreeted()
-    kCloseOob,    // end the out-of-band connection: the peer broke the protocol on it
-    kOpenLink,    // connect and greet all sockets of `link`'s `incarnation`; answer with LinkConnected() or LinkTrouble()
-    kProveLink,   // send the data check on every bulk socket
-    kCloseLink,   // begin to end it, unread and unsent bytes lost; an acceptor's is answered with LinkClosed()
-    kProbePeer,   // is anybody at the peer's out-of-band address? its process was `heard` last then; answer with PeerProbed()
-    kLinkUp,      // for the record
-    kLinkFenced,  // for the record: `report`
-    kLinkSlow,    // for the record: `number` permille of what the others move; 1000: as good as they again. Told about once a second
-                  // while it lasts, then with `again`
-    kFlowOpened,  // acceptor: `flow` asks for listener `number`; answer with AcceptFlow() or RefuseFlow()
-    kFlush,       // acceptor: what `link` brought for `flush` is to be made seen by the GPU; answer with Flushed(), or end the link
-    kWarn,        // one line for the log
+    kSend,         // `frame` on `channel`
+    kOpenOob,      // connect and greet the out-of-band channel; answer with OobUp() or OobDown(), before that perhaps with OobUngreeted()
+    kCloseOob,     // end the out-of-band connection: the peer broke the protocol on it
+    kOpenLink,     // connect and greet all sockets of `link`'s `incarnation`; answer with LinkConnected() or LinkTrouble()
+    kProveLink,    // send the data check on every bulk socket
+    kCloseLink,    // begin to end it, unread and unsent bytes lost; an acceptor's is answered with LinkClosed()
+    kProbePeer,    // is anybody at the peer's out-of-band address? its process was `heard` last then; answer with PeerProbed()
+    kLinkUp,       // for the record
+    kLinkFenced,   // for the record: `report`
+    kLinkStalled,  // what `link` was given is not acknowledged: the peer's link to us on the same rails is worth no trust either
+    kLinkRefused,  // for the record: an incarnation ended before it carried data; `report` says why
+    kLinkSlow,     // for the record: `number` permille of what the others move; 1000: as good as they again. Told about once a second
+                   // while it lasts, then with `again`
+    kFlowOpened,   // acceptor: `flow` asks for listener `number`; answer with AcceptFlow() or RefuseFlow()
+    kFlush,        // acceptor: what `link` brought for `flush` is to be made seen by the GPU; answer with Flushed(), or end the link
+    kWarn,         // one line for the log
   };
   Kind kind;
   ChannelId channel = kOobChannel;

@@ -20,11 +20,22 @@ void FailureDetector::Heard(ChannelId channel, Nanos now) {
   State& state = it->second;
   if (now - state.heard > silence_ / 2) state.answering_since = now;
   state.heard = now;
-  Answered(&state);
+  state.ping = {};
+  if (IsActive(Mutant::kControlIsProgress)) state.data = {};
 }
 
-void FailureDetector::Delivered(ChannelId channel) {
-  if (const auto it = channels_.find(channel); it != channels_.end()) Answered(&it->second);
+void FailureDetector::Delivered(ChannelId channel, Nanos now) {
+  const auto it = channels_.find(channel);
+  if (it == channels_.end() || now - it->second.heard >= kExcuseSilences * silence_) return;
+  it->second.ping = {};
+}
+
+void FailureDetector::Unacknowledged(ChannelId channel, Nanos since, bool confirmed) {
+  const auto it = channels_.find(channel);
+  if (it == channels_.end()) return;
+  State& state = it->second;
+  if (state.data.since != since) state.data = {.since = since};
+  state.data_confirmed = confirmed;
 }
 
 bool FailureDetector::AllSilent(Nanos now) const {
@@ -33,7 +44,7 @@ bool FailureDetector::AllSilent(Nanos now) const {
 
 bool FailureDetector::Silent(ChannelId channel, Nanos now) const {
   const auto it = channels_.find(channel);
-  return it != channels_.end() && it->second.unanswered_since != 0 && now - it->second.unanswered_since >= silence_;
+  return it != channels_.end() && it->second.ping.since != 0 && now - it->second.ping.since >= silence_;
 }
 
 void FailureDetector::Pong(ChannelId channel, uint64_t number, Nanos now) {
@@ -43,9 +54,19 @@ void FailureDetector::Pong(ChannelId channel, uint64_t number, Nanos now) {
   const auto ping = state.in_flight.find(number);
   if (ping == state.in_flight.end()) return;
   for (auto& [other_channel, other] : channels_)
-    if (other.unanswered_since != 0 && other.witnessed_since == 0 && ping->second >= other.unanswered_since) other.witnessed_since = now;
+    for (Suspicion* const suspicion : {&other.ping, &other.data})
+      if (suspicion->since != 0 && suspicion->witnessed_since == 0 && ping->second >= suspicion->since) suspicion->witnessed_since = now;
   state.in_flight.erase(state.in_flight.begin(), std::next(ping));
   Heard(channel, now);
+}
+
+bool FailureDetector::Witnessed(const Suspicion& suspicion, const ChannelId* except) const {
+  if (suspicion.witnessed_since == 0) return false;
+  return std::any_of(channels_.begin(), channels_.end(), [&](const auto& entry) {
+    const State& other = entry.second;
+    if (except != nullptr && entry.first == *except) return false;
+    return other.heard - std::max(suspicion.witnessed_since, other.answering_since) >= WitnessedFor();
+  });
 }
 
 FailureDetector::Verdict FailureDetector::Tick(bool outstanding, Nanos now) {
@@ -59,43 +80,43 @@ FailureDetector::Verdict FailureDetector::Tick(bool outstanding, Nanos now) {
     watching_ = true;
     for (auto& [channel, state] : channels_) {
       state.heard = state.answering_since = now;
-      Answered(&state);
+      state.ping = state.data = {};
     }
   }
   const Nanos quiet = silence_ / 4;
   bool any_link_quiet = channels_.size() == 1;
-  for (const auto& [channel, state] : channels_)
+  bool suspicion = false;
+  for (const auto& [channel, state] : channels_) {
     if (channel != kOobChannel && now - state.heard >= quiet) any_link_quiet = true;
-  if (!any_link_quiet) return verdict;
+    suspicion |= Suspected(state, now);
+  }
+  if (!any_link_quiet && !suspicion) return verdict;
 
   // What speaks against one channel is the answers of the others, also of those that are heard all the time. Where the verdict is due they
   // are asked once more.
-  bool suspicion = false;
   Nanos due = 0;
-  for (const auto& [channel, state] : channels_) {
-    suspicion |= state.unanswered_since != 0;
-    const Nanos at = state.witnessed_since == 0 ? 0 : state.witnessed_since + WitnessedFor();
-    if (at != 0 && at <= now) due = std::max(due, at);
-  }
+  for (const auto& [channel, state] : channels_)
+    for (const Suspicion& suspected : {state.ping, state.data}) {
+      const Nanos at = suspected.witnessed_since == 0 ? 0 : suspected.witnessed_since + WitnessedFor();
+      if (at != 0 && at <= now) due = std::max(due, at);
+    }
   for (auto& [channel, state] : channels_) {
     if (now - (suspicion ? state.pinged : std::max(state.heard, state.pinged)) >= quiet || state.pinged < due) {
       verdict.pings.push_back({channel, next_number_});
       state.in_flight[next_number_++] = now;
       if (state.in_flight.size() > 64) state.in_flight.erase(state.in_flight.begin());
       state.pinged = now;
-      if (state.unanswered_since == 0) state.unanswered_since = now;
+      if (state.ping.since == 0) state.ping.since = now;
     }
   }
   verdict.peer_silent = AllSilent(now);
   for (const auto& [channel, state] : channels_) {
-    const auto bears_witness = [&](const auto& entry) {
-      const State& other = entry.second;
-      return entry.first != channel && other.heard - std::max(state.witnessed_since, other.answering_since) >= WitnessedFor();
-    };
-    const bool silent = IsActive(Mutant::kFalseFence)
-                            ? Silent(channel, now)
-                            : state.witnessed_since != 0 && std::any_of(channels_.begin(), channels_.end(), bears_witness);
-    if (silent) verdict.silent.push_back(channel);
+    const bool silent = IsActive(Mutant::kFalseFence) ? Silent(channel, now) : Witnessed(state.ping, &channel);
+    const bool overdue = state.data.since != 0 && state.data_confirmed && now - state.data.since >= silence_;
+    if (silent)
+      verdict.silent.push_back(channel);
+    else if (overdue && Witnessed(state.data, nullptr))
+      verdict.stalled.push_back(channel);
   }
   return verdict;
 }

@@ -1,8 +1,11 @@
-// Silence: which channel has stopped answering while another still does. Pure.
+// Finds which channel has stopped answering, and which link has stopped carrying, while the peer answers elsewhere. Pure.
 //
 // A channel is suspected by a ping that it leaves unanswered. Its silence is the time between two things heard on one other channel: the
 // first answer there to a ping that was sent no earlier, and the latest word. Then the peer was awake, and this channel alone brought
 // nothing. A peer that is stopped or busy answers nowhere: that time counts against no channel, and is waited for without limit.
+//
+// A link is suspected by data that it leaves unacknowledged (see LinkProgress). The same rule holds, and there the link's own control
+// channel is a witness too: its connection may take another path through the fabric than the connections of the data.
 #ifndef R2CC_NETPLUGIN_LINK_FAILURE_DETECTOR_H_
 #define R2CC_NETPLUGIN_LINK_FAILURE_DETECTOR_H_
 
@@ -25,9 +28,11 @@ class FailureDetector {
 
   // Anything at all arrived on the channel.
   void Heard(ChannelId channel, Nanos now);
-  // The peer's kernel takes bytes on the channel's link: it is not the channel that is silent. Says nothing of the peer's process, and so
-  // nothing against other channels.
-  void Delivered(ChannelId channel);
+  // The peer's kernel takes bytes on the channel's link, so a ping may wait behind them. That excuses the channel for kExcuseSilences times
+  // the silence. Says nothing of the peer's process, and so nothing against other channels.
+  void Delivered(ChannelId channel, Nanos now);
+  // Data of the channel's link is unacknowledged since then; 0: none is. `confirmed`: it left this host and was sent again.
+  void Unacknowledged(ChannelId channel, Nanos since, bool confirmed);
   // The answer to the ping with this number.
   void Pong(ChannelId channel, uint64_t number, Nanos now);
 
@@ -36,9 +41,10 @@ class FailureDetector {
     uint64_t number;
   };
   struct Verdict {
-    std::vector<Ping> pings;        // to send now
-    std::vector<ChannelId> silent;  // to give up now
-    bool peer_silent = false;       // no channel has answered for the whole of the silence
+    std::vector<Ping> pings;         // to send now
+    std::vector<ChannelId> silent;   // to give up now
+    std::vector<ChannelId> stalled;  // to give up now, because of their links' data
+    bool peer_silent = false;        // no channel has answered for the whole of the silence
   };
   // `outstanding`: some request waits for this peer. Without one there is nothing to watch.
   Verdict Tick(bool outstanding, Nanos now);
@@ -53,15 +59,26 @@ class FailureDetector {
   bool Silent(ChannelId channel, Nanos now) const;
 
  private:
+  struct Suspicion {
+    Nanos since = 0;            // send time of the oldest ping, or data, without an answer since; 0: none
+    Nanos witnessed_since = 0;  // a witness has answered a ping that was sent no earlier than that; 0: none has
+  };
   struct State {
     Nanos heard = 0;
-    Nanos answering_since = 0;   // since then no long gap between two things heard
-    Nanos unanswered_since = 0;  // send time of the oldest ping without an answer since; 0: none
-    Nanos witnessed_since = 0;   // another channel has answered a ping that was sent no earlier than that; 0: none has
-    Nanos pinged = 0;            // send time of the latest ping
+    Nanos answering_since = 0;  // since then no long gap between two things heard
+    Suspicion ping;
+    Suspicion data;
+    bool data_confirmed = false;
+    Nanos pinged = 0;  // send time of the latest ping
     std::map<uint64_t, Nanos> in_flight;
   };
-  static void Answered(State* state) { state->unanswered_since = state->witnessed_since = 0; }
+  // A queue of a working rail is shorter than that: R2CC_SILENCE_MS is 250, and a rail's queues hold some milliseconds of data.
+  static constexpr int kExcuseSilences = 4;
+  bool Suspected(const State& state, Nanos now) const {
+    return state.ping.since != 0 || (state.data.since != 0 && now - state.data.since >= silence_ / 4);
+  }
+  // Some channel but `except` has answered for the whole of the silence since that began.
+  bool Witnessed(const Suspicion& suspicion, const ChannelId* except) const;
 
   // How much later than its witness's first answer the latest must be. The ping waits for a quarter of the silence before.
   Nanos WitnessedFor() const { return silence_ * 3 / 4; }

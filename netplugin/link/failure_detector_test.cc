@@ -159,13 +159,100 @@ TEST(FailureDetector, EveryChannelDeadIsTheDeadlinesBusinessNotASilentChannel) {
 TEST(FailureDetector, KnowsWhenAnythingWasHeardLastAlsoOnChannelsThatAreGone) {
   FailureDetector detector(kSilence);
   detector.Up(0, kNanosPerSecond);
-  detector.Delivered(0);
+  detector.Delivered(0, kNanosPerSecond);
   EXPECT_EQ(detector.heard(), kNanosPerSecond);
   detector.Heard(0, 2 * kNanosPerSecond);
   detector.Down(0);
   EXPECT_EQ(detector.heard(), 2 * kNanosPerSecond);
   detector.Tick(true, 3 * kNanosPerSecond);
   EXPECT_EQ(detector.heard(), 2 * kNanosPerSecond) << "a request is nothing heard";
+}
+
+// A link whose data is not acknowledged, and whose control channel answers.
+class StalledLinkTest : public testing::Test {
+ protected:
+  // Every 25 ms the link's facts come, and every 10 ms a tick.
+  void Run(Nanos duration, bool confirmed = true) {
+    for (const Nanos end = bench_.now + duration; bench_.now < end; bench_.now += 10 * kNanosPerMs) {
+      if (since_ != 0) bench_.detector.Unacknowledged(1, since_, confirmed);
+      if (!bench_.stopped) {
+        for (const FailureDetector::Ping& ping : in_flight_) bench_.detector.Pong(ping.channel, ping.number, bench_.now);
+        in_flight_.clear();
+      }
+      const FailureDetector::Verdict verdict = bench_.detector.Tick(true, bench_.now);
+      in_flight_.insert(in_flight_.end(), verdict.pings.begin(), verdict.pings.end());
+      if (!verdict.stalled.empty() && stalled_at_ == 0) stalled_at_ = bench_.now;
+      for (const ChannelId channel : verdict.stalled) EXPECT_EQ(channel, 1);
+      EXPECT_TRUE(verdict.silent.empty());
+    }
+  }
+
+  Bench bench_{2};
+  Nanos since_ = 0;
+  Nanos stalled_at_ = 0;
+  std::vector<FailureDetector::Ping> in_flight_;
+};
+
+TEST_F(StalledLinkTest, IsGivenUpWithinTheSilenceThoughAllChannelsAnswer) {
+  Run(kNanosPerSecond);
+  since_ = bench_.now;
+  Run(kNanosPerSecond);
+  EXPECT_GE(stalled_at_ - since_, kSilence);
+  EXPECT_LE(stalled_at_ - since_, kSilence + 50 * kNanosPerMs);
+}
+
+TEST_F(StalledLinkTest, IsKeptWhileItsKernelHasNotSentAgain) {
+  since_ = bench_.now;
+  Run(10 * kNanosPerSecond, false);
+  EXPECT_EQ(stalled_at_, 0);
+}
+
+TEST_F(StalledLinkTest, IsKeptWhileItMoves) {
+  for (int i = 0; i < 100; ++i) {
+    since_ = bench_.now;
+    Run(kSilence - 10 * kNanosPerMs);
+  }
+  EXPECT_EQ(stalled_at_, 0);
+}
+
+TEST_F(StalledLinkTest, IsKeptWhileItsPeerAnswersNowhere) {
+  Run(kNanosPerSecond);
+  since_ = bench_.now;
+  bench_.stopped = true;
+  Run(60 * kNanosPerSecond);
+  EXPECT_EQ(stalled_at_, 0);
+  // The peer goes on, and takes a moment to acknowledge: its pause is no silence of the link.
+  bench_.stopped = false;
+  Run(kSilence / 2);
+  EXPECT_EQ(stalled_at_, 0);
+  since_ = 0;
+  bench_.detector.Unacknowledged(1, 0, false);
+  Run(kNanosPerSecond);
+  EXPECT_EQ(stalled_at_, 0);
+}
+
+TEST_F(StalledLinkTest, OfAPeerWithOneChannelThatIsItsWitness) {
+  bench_.detector.Down(kOobChannel);
+  bench_.detector.Down(0);
+  since_ = bench_.now;
+  Run(kNanosPerSecond);
+  EXPECT_GE(stalled_at_ - since_, kSilence);
+  EXPECT_LE(stalled_at_ - since_, kSilence + 50 * kNanosPerMs);
+}
+
+// Its frames are swallowed on their way here, and chunks move: the queue of a rail excuses it for a while and not for ever.
+TEST(FailureDetector, BulkThatMovesExcusesAChannelForAWhile) {
+  Bench bench(2);
+  bench.Run(kNanosPerSecond);
+  bench.dead = {1};
+  const Nanos died = bench.now;
+  while (bench.given_up.empty() && bench.now - died < 60 * kNanosPerSecond) {
+    bench.detector.Delivered(1, bench.now);
+    bench.Run(10 * kNanosPerMs);
+  }
+  EXPECT_EQ(bench.given_up, std::vector<ChannelId>{1});
+  EXPECT_GE(bench.now - died, 4 * kSilence);
+  EXPECT_LE(bench.now - died, 6 * kSilence);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "base/core/clock.h"
 #include "base/core/function_ref.h"
 #include "netplugin/flow/types.h"
-#include "plan/page/ring.h"
+#include "netplugin/link/action.h"
 
 namespace r2cc::net {
 
@@ -18,7 +18,7 @@ class OpenFences {
     LinkId link = 0;
     Incarnation incarnation = 0;
     PathEpoch epoch = 0;
-    plan::EvidenceCause cause = plan::EvidenceCause::kNone;
+    LinkFault fault;
     Nanos since = 0;
     Nanos unanswered = 0;  // while the peer answered otherwise
   };

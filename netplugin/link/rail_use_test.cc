@@ -30,9 +30,7 @@ TEST(LostRails, ARailIsLostWhereNoPeerIsReachedByIt) {
   EXPECT_EQ(Lost({{.up = 0b1100, .lost = 0b0011}, {.up = 0b1110, .lost = 0b0001}}), 0b0001u);
 }
 
-TEST(LostRails, ARailThatAPeerHasLostIsNotOurs) {
-  EXPECT_EQ(Lost({{.up = 0b1011, .lost = 0b0100}, {.up = 0b1111}}), 0u);
-}
+TEST(LostRails, ARailThatAPeerHasLostIsNotOurs) { EXPECT_EQ(Lost({{.up = 0b1011, .lost = 0b0100}, {.up = 0b1111}}), 0u); }
 
 TEST(LostRails, APeerThatIsGoneSaysNothing) {
   EXPECT_EQ(Lost({{.up = 0b1111}, {.up = 0, .lost = 0b1111}}), 0u);

@@ -124,6 +124,12 @@ void RecvLinks::ApplyVerdicts(Nanos now) {
       Step(i, AcceptorEvent::kTrouble, links_[i].incarnation, EvidenceCause::kPageNotice, kOobChannel, now);
 }
 
+void RecvLinks::RailsStalled(RailPair rails, Nanos now) {
+  for (LinkId i = 0; i < links_.size(); ++i)
+    if (up(i) && links_[i].rails == rails && OtherWay(i))
+      Step(i, AcceptorEvent::kTrouble, links_[i].incarnation, EvidenceCause::kPeerFenced, kOobChannel, now);
+}
+
 // ---- the table's actions ----
 
 Frame RecvLinks::Fenced(LinkId link, Incarnation incarnation, EvidenceCause cause) const {

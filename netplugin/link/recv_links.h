@@ -53,6 +53,9 @@ class RecvLinks {
     if (broken ? broken_paths_.insert(rails).second : broken_paths_.erase(rails) > 0) ApplyVerdicts(now);
   }
   void ApplyVerdicts(Nanos now);
+  // What this process sends to the peer by these rails stalls. What the peer sends may stall as well, and would be found only when the
+  // job next waits for it: that link is ended, if there is another way, and its data check decides whether it comes back.
+  void RailsStalled(RailPair rails, Nanos now);
   // FENCED with what has arrived by now.
   Frame Fenced(LinkId link, Incarnation incarnation, plan::EvidenceCause cause) const;
   // The peer is gone: nothing is accepted or answered any more.

@@ -214,6 +214,11 @@ void RecvSession::RemoteVerdict(uint16_t rail, bool failed, Nanos now) {
   LinksChanged(now);
 }
 
+void RecvSession::RailsStalled(RailPair rails, Nanos now) {
+  links_.RailsStalled(rails, now);
+  LinksChanged(now);
+}
+
 void RecvSession::PathVerdict(RailPair rails, bool broken, Nanos now) {
   links_.PathVerdict(rails, broken, now);
   LinksChanged(now);
@@ -284,7 +289,7 @@ void RecvSession::PeerProbed(ProbeResult result, Nanos now) {
   if (result != ProbeResult::kRefused) return;
   if (!any_channel())
     FailAll("R2CC: peer " + options_.peer + " is gone: its address refuses connections and no rail reaches it");
-  else if (outstanding() && now - heard_ >= options_.silence)
+  else if (waiting() && now - heard_ >= options_.silence)
     FailAll("R2CC: peer " + options_.peer + " is gone: it answers on no channel, and its address refuses connections");
 }
 
@@ -319,7 +324,8 @@ void RecvSession::CheckLost(Nanos now) {
             " ms (R2CC_DEADLINE_MS)");
     return;
   }
-  const bool quiet = outstanding() && now - heard_ >= options_.silence;
+  // Also when all flows are closed: the channel that is left may be one on which nothing arrives, and words wait for their answers.
+  const bool quiet = waiting() && now - heard_ >= options_.silence;
   const bool ask = !any_channel() || (quiet && (!control_queue_.up(kOobChannel) || OobSilent(now)));
   if (ask && now - probed_ >= kProbeEvery) {
     probed_ = now;

@@ -85,6 +85,8 @@ class RecvSession {
   // The page's word on this node's rails and on the peer's.
   void LocalVerdict(uint16_t rail, bool failed, Nanos now);
   void RemoteVerdict(uint16_t rail, bool failed, Nanos now);
+  // See RecvLinks; `rails.local` is this node's.
+  void RailsStalled(RailPair rails, Nanos now);
   // And on the paths between them; `rails.local` is this node's.
   void PathVerdict(RailPair rails, bool broken, Nanos now);
   void Receive(ChannelId channel, const Frame& frame, Nanos now);
@@ -142,6 +144,8 @@ class RecvSession {
   // After what may have taken the last link.
   void LinksChanged(Nanos now);
   void Suspicion(Nanos now);
+  // The job, or a frame, waits for the peer.
+  bool waiting() const { return outstanding() || !control_queue_.idle(); }
   bool OobSilent(Nanos now) const;
   void PingOob(Nanos every, Nanos now);
   bool Unreachable(Nanos now);

@@ -12,10 +12,15 @@ void RetryPolicy::Wait(Nanos hold, Nanos now) {
 
 void RetryPolicy::AttemptFailed(Nanos now) { Wait(0, now); }
 
-void RetryPolicy::Lost(Nanos lasted, bool flapped, Nanos now) {
-  if (flapped) damper_.Lost(now);
+void RetryPolicy::Lost(Nanos lasted, Loss loss, Nanos now) {
+  if (lasted >= kStallForgottenAfter) stall_hold_ = 0;
+  if (loss == Loss::kFlap) damper_.Lost(now);
+  if (loss == Loss::kStall) {
+    stall_hold_ = stall_hold_ == 0 ? kStallHoldLeast : std::min(kStallHoldMost, 3 * stall_hold_);
+    stalled_until_ = now + stall_hold_;
+  }
   if (lasted >= kSteadyAfter) waits_.Reset();
-  Wait(damper_.Hold(now), now);
+  Wait(Hold(now), now);
 }
 
 }  // namespace r2cc::net

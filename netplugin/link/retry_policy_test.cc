@@ -43,26 +43,57 @@ TEST(RetryPolicy, EachFailedAttemptDoublesTheWaitAndHowLongTheNextMayTake) {
 TEST(RetryPolicy, WhatWasSteadyBeginsAnewAndWhatWasNotGoesOnDoubling) {
   RetryPolicy retry(1, 0);
   for (int i = 0; i < 4; ++i) retry.AttemptFailed(0);
-  retry.Lost(RetryPolicy::kSteadyAfter - 1, true, 0);
+  retry.Lost(RetryPolicy::kSteadyAfter - 1, RetryPolicy::Loss::kFlap, 0);
   ExpectWait(retry, 0, 800 * kMs);
-  retry.Lost(RetryPolicy::kSteadyAfter, true, 0);
+  retry.Lost(RetryPolicy::kSteadyAfter, RetryPolicy::Loss::kFlap, 0);
   ExpectWait(retry, 0, 50 * kMs);
   retry.AttemptFailed(0);
   ExpectWait(retry, 0, 100 * kMs);
 }
 
 TEST(RetryPolicy, WhatFlapsIsHeldOffAndWhatIsGivenUpInOrderIsNot) {
-  for (const bool flapped : {false, true}) {
+  for (const auto loss : {RetryPolicy::Loss::kRetired, RetryPolicy::Loss::kFlap}) {
     RetryPolicy retry(1, 0);
-    for (int i = 0; i < 20; ++i) retry.Lost(RetryPolicy::kSteadyAfter, flapped, kNanosPerSecond);
-    EXPECT_EQ(WaitOf(retry, kNanosPerSecond) >= FlapDamper::kHoldMost, flapped);
+    for (int i = 0; i < 20; ++i) retry.Lost(RetryPolicy::kSteadyAfter, loss, kNanosPerSecond);
+    EXPECT_EQ(WaitOf(retry, kNanosPerSecond) >= FlapDamper::kHoldMost, loss == RetryPolicy::Loss::kFlap);
   }
+}
+
+// Each time it is back it stalls, and the job loses the silence.
+TEST(RetryPolicy, TenMinutesOfALinkThatStallsUnderLoadCostLessThanTwoSeconds) {
+  constexpr Nanos kSilence = 250 * kMs;
+  RetryPolicy retry(1, 0);
+  Nanos stalled = 0;
+  for (Nanos now = kNanosPerSecond; now < 601 * kNanosPerSecond; now += 10 * kMs) {
+    if (!retry.IsDue(now)) continue;
+    retry.Began();
+    // It is up for a while, longer than what counts as steady, and stalls.
+    now += RetryPolicy::kSteadyAfter + kSilence;
+    stalled += kSilence;
+    retry.Lost(RetryPolicy::kSteadyAfter + kSilence, RetryPolicy::Loss::kStall, now);
+  }
+  EXPECT_GE(stalled, 4 * kSilence) << "it is tried again";
+  EXPECT_LE(stalled, 2 * kNanosPerSecond);
+}
+
+TEST(RetryPolicy, AStallIsForgottenAfterTwoSoundMinutes) {
+  RetryPolicy retry(1, 0);
+  for (int i = 0; i < 6; ++i) retry.Lost(0, RetryPolicy::Loss::kStall, 0);
+  EXPECT_GE(WaitOf(retry, 0), 200 * kNanosPerSecond);
+  const Nanos later = 1000 * kNanosPerSecond;
+  retry.Lost(RetryPolicy::kStallForgottenAfter, RetryPolicy::Loss::kStall, later);
+  EXPECT_LE(WaitOf(retry, later), 2 * RetryPolicy::kStallHoldLeast);
+  // A word that its rail is up does not shorten the wait; that it is the last way to the peer does.
+  retry.Restart(later);
+  EXPECT_GE(WaitOf(retry, later), RetryPolicy::kStallHoldLeast);
+  retry.IgnoreDamping(later);
+  EXPECT_LE(WaitOf(retry, later), 2 * RetryPolicy::kWaitMost);
 }
 
 TEST(RetryPolicy, ALinkThatMayWorkAgainWaitsForTheDampingAlone) {
   RetryPolicy calm(1, 0), flapping(1, 0);
   for (int i = 0; i < 9; ++i) calm.AttemptFailed(0);
-  for (int i = 0; i < 20; ++i) flapping.Lost(RetryPolicy::kSteadyAfter, true, 0);
+  for (int i = 0; i < 20; ++i) flapping.Lost(RetryPolicy::kSteadyAfter, RetryPolicy::Loss::kFlap, 0);
   calm.Restart(0);
   EXPECT_TRUE(calm.IsDue(0));
   flapping.Restart(kNanosPerSecond);
@@ -71,7 +102,7 @@ TEST(RetryPolicy, ALinkThatMayWorkAgainWaitsForTheDampingAlone) {
 
 TEST(RetryPolicy, HasteNeverMakesItLater) {
   RetryPolicy retry(1, 0);
-  for (int i = 0; i < 20; ++i) retry.Lost(RetryPolicy::kSteadyAfter, true, 0);
+  for (int i = 0; i < 20; ++i) retry.Lost(RetryPolicy::kSteadyAfter, RetryPolicy::Loss::kFlap, 0);
   const Nanos due = WaitOf(retry, 0);
   retry.Hasten(kNanosPerSecond);
   EXPECT_EQ(WaitOf(retry, 0), due);
@@ -83,7 +114,7 @@ TEST(RetryPolicy, HasteNeverMakesItLater) {
 
 TEST(RetryPolicy, TheLastWayIsNotKeptOutByDampingButWaitsItsBackOff) {
   RetryPolicy retry(1, 0);
-  for (int i = 0; i < 20; ++i) retry.Lost(RetryPolicy::kSteadyAfter, true, 0);
+  for (int i = 0; i < 20; ++i) retry.Lost(RetryPolicy::kSteadyAfter, RetryPolicy::Loss::kFlap, 0);
   retry.IgnoreDamping(0);
   ExpectWait(retry, 0, RetryPolicy::kWaitLeast);
   retry.Restart(kNanosPerSecond);

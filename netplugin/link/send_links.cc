@@ -16,6 +16,13 @@ constexpr uint16_t kRampFirstPermille = plan::kFullWeightPermille / 8;
 constexpr Nanos kRampStep = 100 * kNanosPerMs;
 constexpr Nanos kJudgeEvery = 50 * kNanosPerMs;
 constexpr Nanos kTellSlowEvery = kNanosPerSecond;
+// Attempts may follow each other every 50 ms; the daemon needs the reason once a second.
+constexpr Nanos kTellRefusedEvery = kNanosPerSecond;
+
+uint64_t DetailOf(const LinkProgress& progress, EvidenceCause cause, bool proving) {
+  const LinkFault fault = progress.Diagnose(proving);
+  return fault.cause == cause ? fault.detail : 0;
+}
 
 }  // namespace
 
@@ -94,7 +101,7 @@ void SendLinks::Fenced(const Frame& frame, Nanos now) {
     const uint64_t replay_bytes = session_.flows->Reclaim(fence.epoch);
     Action& action = Add(Action::Kind::kLinkFenced, fence.link);
     action.incarnation = fence.incarnation;
-    action.report = {fence.cause, replay_bytes, now - fence.since};
+    action.report = {fence.fault.cause, fence.fault.detail, replay_bytes, now - fence.since};
   }
 }
 
@@ -146,12 +153,24 @@ void SendLinks::Rate(LinkId id, Incarnation incarnation, uint64_t delivered_byte
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kUp) return;
   Link& link = links_[id];
   // A channel may wait behind the bulk of its own rail: while that moves, nobody is silent.
-  if (delivered_bytes > link.delivered_bytes) session_.detector->Delivered(id);
+  if (delivered_bytes > link.delivered_bytes) session_.detector->Delivered(id, now);
   if (bulk && link.sampled != 0 && delivered_bytes >= link.delivered_bytes && busy >= link.busy)
     rates_.Sample(id, delivered_bytes - link.delivered_bytes, busy - link.busy, now - link.sampled);
   link.delivered_bytes = delivered_bytes;
   link.busy = busy;
   link.sampled = now;
+}
+
+void SendLinks::Progress(LinkId id, Incarnation incarnation, std::span<const PathFacts> paths, Nanos now) {
+  if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state == InitiatorState::kIdle) return;
+  Link& link = links_[id];
+  link.progress.Sample(paths, now);
+  const LinkProgress::Stall& stall = link.progress.stall();
+  if (link.state == InitiatorState::kUp) session_.detector->Unacknowledged(id, stall.since, stall.confirmed);
+}
+
+void SendLinks::Stalled(LinkId id, Nanos now) {
+  if (links_[id].state == InitiatorState::kUp) Step(id, InitiatorEvent::kTrouble, links_[id].progress.Diagnose(false).cause, now);
 }
 
 // ---- verdicts, tries, cross-rail links ----
@@ -263,12 +282,13 @@ void SendLinks::Step(LinkId id, InitiatorEvent event, EvidenceCause cause, Nanos
     case InitiatorAction::kNone: return;
     case InitiatorAction::kConnect:
       ++link.incarnation;
+      link.progress.Begin();
       link.retry.Began();
       link.epoch = NewPathEpoch();
       return void(Add(Action::Kind::kOpenLink, id));
     case InitiatorAction::kProve: return void(Add(Action::Kind::kProveLink, id));
     case InitiatorAction::kStart: return Start(id, now);
-    case InitiatorAction::kBackOff: return BackOff(id, now);
+    case InitiatorAction::kBackOff: return BackOff(id, cause, before == InitiatorState::kProving, now);
     case InitiatorAction::kFence: return EndPath(id, true, cause, was_since, now);
     case InitiatorAction::kReclaim: return EndPath(id, false, cause, was_since, now);
   }
@@ -307,10 +327,15 @@ void SendLinks::Start(LinkId id, Nanos now) {
   ApplyVerdicts(now);
 }
 
-void SendLinks::BackOff(LinkId id, Nanos now) {
+void SendLinks::BackOff(LinkId id, EvidenceCause cause, bool was_proving, Nanos now) {
   Link& link = links_[id];
   link.retry.AttemptFailed(now);
+  // A cross-rail link fails wherever the fabric is rail-only: that is no fault.
   if (!is_home(id)) pairs_.Failed(link.rails, now);
+  if (is_home(id) && cause != EvidenceCause::kNone && cause != EvidenceCause::kPeerFenced && now - link.refused_told >= kTellRefusedEvery) {
+    link.refused_told = now;
+    Add(Action::Kind::kLinkRefused, id).report = {.cause = cause, .detail = DetailOf(link.progress, cause, was_proving)};
+  }
   Close(id, now);
   // No chunk was in flight on it, but the acceptor may have it for a link that is up, and for a way that is left.
   AskFence(id, EvidenceCause::kNone, now);
@@ -327,11 +352,15 @@ void SendLinks::AskFence(LinkId id, EvidenceCause cause, Nanos now) {
 
 void SendLinks::EndPath(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, Nanos now) {
   Link& link = links_[id];
-  link.retry.Lost(now - was_since, cause != EvidenceCause::kRetired, now);
+  const auto loss = cause == EvidenceCause::kRetired   ? RetryPolicy::Loss::kRetired
+                    : cause == EvidenceCause::kStalled ? RetryPolicy::Loss::kStall
+                                                       : RetryPolicy::Loss::kFlap;
+  link.retry.Lost(now - was_since, loss, now);
   rates_.Forget(id);
   RefreshShares();
   if (!any_up() && none_since_ == 0) none_since_ = now;
-  fences_.Add({.link = id, .incarnation = link.incarnation, .epoch = link.epoch, .cause = cause, .since = now});
+  const LinkFault fault{cause, DetailOf(link.progress, cause, false)};
+  fences_.Add({.link = id, .incarnation = link.incarnation, .epoch = link.epoch, .fault = fault, .since = now});
   if (IsActive(Mutant::kFenceMissing)) session_.flows->Reclaim(link.epoch);
   Close(id, now);
   if (ask) AskFence(id, cause, now);
@@ -364,6 +393,22 @@ void SendLinks::Ramp(Nanos now) {
   if (changed) RefreshShares();
 }
 
+void SendLinks::AgeDrained(Nanos answering, Nanos limit, Nanos now) {
+  const auto carries = [this](const Link& link) { return link.state == InitiatorState::kUp && rails_.WeightPermille(link.rails) > 0; };
+  const bool other_way = std::any_of(links_.begin(), links_.end(), carries);
+  for (LinkId i = 0; i < links_.size(); ++i) {
+    Link& link = links_[i];
+    const bool drained = other_way && link.state == InitiatorState::kUp && rails_.WeightPermille(link.rails) == 0;
+    const auto holds = [&link](const auto& entry) { return entry.second.ledger.Holds(link.epoch); };
+    if (!drained || std::none_of(session_.flows->all().begin(), session_.flows->all().end(), holds)) {
+      link.draining = 0;
+    } else if ((link.draining += answering) >= limit) {
+      link.draining = 0;
+      Step(i, InitiatorEvent::kTrouble, EvidenceCause::kPageNotice, now);
+    }
+  }
+}
+
 void SendLinks::JudgeRates(Nanos now) {
   if (now - judged_ < kJudgeEvery) return;
   judged_ = now;
@@ -386,8 +431,9 @@ void SendLinks::JudgeRates(Nanos now) {
 void SendLinks::Tick(Nanos now) {
   for (LinkId i = 0; i < links_.size(); ++i) {
     const Link& link = links_[i];
-    const bool opening = link.state == InitiatorState::kConnecting || link.state == InitiatorState::kProving;
-    if (opening && now - link.since >= link.retry.attempt_limit()) Step(i, InitiatorEvent::kTrouble, EvidenceCause::kSilence, now);
+    const bool proving = link.state == InitiatorState::kProving;
+    if ((proving || link.state == InitiatorState::kConnecting) && now - link.since >= link.retry.attempt_limit())
+      Step(i, InitiatorEvent::kTrouble, link.progress.Diagnose(proving).cause, now);
   }
   Ramp(now);
   JudgeRates(now);

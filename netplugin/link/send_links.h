@@ -19,6 +19,7 @@
 #include "netplugin/link/cross_rail.h"
 #include "netplugin/link/failure_detector.h"
 #include "netplugin/link/link_demand.h"
+#include "netplugin/link/link_progress.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/open_fences.h"
 #include "netplugin/link/rail_use.h"
@@ -84,11 +85,18 @@ class SendLinks {
   // What the kernel says of the incarnation since it began: bytes acknowledged by the peer's kernel, time with something to deliver.
   // `bulk`: so was what moved since the last call. Small messages tell nothing of a rate: most of their time is waiting for an answer.
   void Rate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool bulk, Nanos now);
+  // What the kernel says of the incarnation's connections: see LinkProgress.
+  void Progress(LinkId link, Incarnation incarnation, std::span<const PathFacts> paths, Nanos now);
+  // Data of the link is unacknowledged for the silence, while the peer answers.
+  void Stalled(LinkId link, Nanos now);
   void Tick(Nanos now);
   // See OpenFences.
   void AgeFences(Nanos answering, Nanos deadline, FunctionRef<void(LinkId, PathEpoch)> expired) {
     fences_.Age(answering, deadline, expired);
   }
+  // The peer answers, and has done so for `answering` since the last call. A link that the plan allows no traffic is given up if it still
+  // holds chunks after `limit` of that, as long as another link carries.
+  void AgeDrained(Nanos answering, Nanos limit, Nanos now);
   // See SendFlows.
   void AgeStranded(Nanos answering, Nanos deadline, FunctionRef<void(SendFlows::Flow*)> expired) {
     session_.flows->AgeStranded(shares_, answering, deadline, expired);
@@ -146,7 +154,10 @@ class SendLinks {
     Nanos since = 0;                                           // of the state
     plan::EvidenceCause lost_by = plan::EvidenceCause::kNone;  // what it was lost by first since it was up
     Nanos lost = 0;
-    RetryPolicy retry;  // kIdle: when it is due
+    LinkProgress progress;
+    Nanos draining = 0;                     // for how long the plan has allowed it no traffic while it held chunks and the peer answered
+    Nanos refused_told = -kNanosPerSecond;  // when it was last reported that an attempt failed
+    RetryPolicy retry;                      // kIdle: when it is due
     // The kernel's account of this incarnation, as far as it was used.
     uint64_t delivered_bytes = 0;
     Nanos busy = 0;
@@ -155,7 +166,7 @@ class SendLinks {
   Action& Add(Action::Kind kind, LinkId link);
   void Step(LinkId link, InitiatorEvent event, plan::EvidenceCause cause, Nanos now);
   void Start(LinkId link, Nanos now);
-  void BackOff(LinkId link, Nanos now);
+  void BackOff(LinkId link, plan::EvidenceCause cause, bool was_proving, Nanos now);
   void EndPath(LinkId link, bool ask, plan::EvidenceCause cause, Nanos was_since, Nanos now);
   void AskFence(LinkId link, plan::EvidenceCause cause, Nanos now);
   void Close(LinkId link, Nanos now);

@@ -306,14 +306,28 @@ void SendSession::WatchChannels(Nanos now) {
     frame.number = ping.number;
     control_queue_.Send(ping.channel, frame);
   }
-  for (const ChannelId channel : verdict.silent)
-    if (channel != kOobChannel) links_.Trouble(static_cast<LinkId>(channel), EvidenceCause::kSilence, now);
+  for (const ChannelId channel : verdict.silent) {
+    if (channel == kOobChannel)
+      OobIsSilent(now);
+    else
+      links_.Trouble(static_cast<LinkId>(channel), EvidenceCause::kSilence, now);
+  }
+  for (const ChannelId channel : verdict.stalled) {
+    links_.Stalled(static_cast<LinkId>(channel), now);
+    Add(Action::Kind::kLinkStalled).link = static_cast<LinkId>(channel);
+  }
   if (verdict.peer_silent && !detector_.empty())
     PeerIsSilent(now);
   else
     warned_silent_ = false;
   // Something else than its process may hold the connection open.
   if (oob_.Ungreeted(options_.silence, now) && outstanding() && detector_.AllSilent(now)) ProbePeer(now);
+}
+
+// Its links answer, so its process lives and this connection alone is swallowed: a new one has other ports, and perhaps another path.
+void SendSession::OobIsSilent(Nanos now) {
+  Add(Action::Kind::kCloseOob);
+  OobDown(ProbeResult::kSilent, now);
 }
 
 void SendSession::ProbePeer(Nanos now) {
@@ -349,6 +363,8 @@ void SendSession::CheckFlows(Nanos now) {
                             std::to_string(options_.deadline / kNanosPerMs) +
                             " ms (R2CC_DEADLINE_MS): what it may still write must not be sent again");
   });
+  // A drained link empties by itself, but not while its peer is stopped: only time counts in which the peer was heard.
+  if (now - detector_.heard() <= options_.silence / 2) links_.AgeDrained(answering, options_.silence, now);
   links_.AgeStranded(answering, options_.deadline, [&](SendFlows::Flow* flow) {
     FailFlow(flow, "R2CC: no link that works has reached memory of peer " + peer_node_ + " for " +
                        std::to_string(options_.deadline / kNanosPerMs) + " ms (R2CC_DEADLINE_MS): it is registered on rails that are down");

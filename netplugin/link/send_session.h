@@ -126,6 +126,10 @@ class SendSession {
   void LinkRate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool bulk, Nanos now) {
     links_.Rate(link, incarnation, delivered_bytes, busy, bulk, now);
   }
+  // What the kernel says of a link's connections: see LinkProgress. At least every 25 ms while anything is outstanding.
+  void LinkPaths(LinkId link, Incarnation incarnation, std::span<const PathFacts> paths, Nanos now) {
+    links_.Progress(link, incarnation, paths, now);
+  }
   void Receive(ChannelId channel, const Frame& frame, Nanos now);
   // At least every 10 ms while anything is outstanding, and after all pending input was read.
   void Tick(Nanos now);
@@ -184,6 +188,7 @@ class SendSession {
   void ReceiveBye(ChannelId channel, const Frame& frame, SendFlows::Flow* flow, Nanos now);
   void WatchChannels(Nanos now);
   void PeerIsSilent(Nanos now);
+  void OobIsSilent(Nanos now);
   void ProbePeer(Nanos now);
   void CheckLost(Nanos now);
   void CheckFlows(Nanos now);

@@ -41,6 +41,15 @@ Comm* Acceptor::FlowOpened(RecvPeer* peer, FlowId flow, uint64_t listen_id) {
   return it->second.emplace_back(std::move(comm)).get();
 }
 
+void Acceptor::RailsStalled(uint64_t process, RailPair rails) {
+  for (const auto& [session, peer] : peers_) {
+    if (peer->process() != process) continue;
+    const auto lock = peer->Lock();
+    peer->RailsStalled(rails);
+    peer->RunToCompletion();
+  }
+}
+
 // ---- greetings ----
 
 std::string Acceptor::Judge(const Hello& hello) const {

@@ -40,6 +40,8 @@ class Acceptor {
   // still the caller's, to send the answer and hang up.
   HelloReply Greet(const Hello& hello, std::unique_ptr<Connection>* connection);
   std::map<uint64_t, std::shared_ptr<RecvPeer>>& peers() { return peers_; }
+  // What this process sends to the peer's process by these rails stalls. Takes the locks of that peer's sessions, one at a time.
+  void RailsStalled(uint64_t process, RailPair rails);
 
   // ---- any thread ----
 

@@ -97,6 +97,9 @@ bool Engine::Open(std::string* error) {
     });
   });
   host_.memory = memory_.get();
+  host_.rails_stalled = [this](uint64_t process, RailPair rails) {
+    calls_.Post([this, process, rails] { acceptor_->RailsStalled(process, rails); });
+  };
   bounce_ = std::make_unique<BouncePool>(memory_.get(), parts_.gpu);
   if (transports_.place_by_device()) host_.bounce = bounce_.get();
   if (!config.attach_socket.empty()) control_plane_->AwaitDaemon();

@@ -3,6 +3,7 @@
 #ifndef R2CC_NETPLUGIN_TRANSPORT_HOST_H_
 #define R2CC_NETPLUGIN_TRANSPORT_HOST_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "netplugin/flow/memory_ops.h"
 #include "netplugin/flow/stripe.h"
 #include "netplugin/link/action.h"
+#include "netplugin/link/cross_rail.h"
 #include "netplugin/link/frame.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/transport/oob.h"
@@ -25,6 +27,31 @@ namespace r2cc::net {
 
 class BouncePool;
 class MemoryTable;
+
+// Why the last attempt to open a link on a rail failed; kNone: the last one succeeded. Any thread.
+class RailFault {
+ public:
+  RailFault() = default;
+  RailFault(const RailFault& other) : cause_(other.cause_.load()), detail_(other.detail_.load()) {}
+  RailFault& operator=(const RailFault&) = delete;
+  LinkFault Get() const { return {cause_.load(std::memory_order_relaxed), detail_.load(std::memory_order_relaxed)}; }
+  // True: it was so already.
+  bool Set(const LinkFault& fault) {
+    const LinkFault was = Get();
+    cause_.store(fault.cause, std::memory_order_relaxed);
+    detail_.store(fault.detail, std::memory_order_relaxed);
+    return was == fault;
+  }
+  LinkFault Take() {
+    const LinkFault was = Get();
+    Set({});
+    return was;
+  }
+
+ private:
+  std::atomic<plan::EvidenceCause> cause_{plan::EvidenceCause::kNone};
+  std::atomic<uint64_t> detail_{0};
+};
 
 // One of this process's rails.
 struct LocalRail {
@@ -39,6 +66,8 @@ struct LocalRail {
   Counter received_bytes;
   Counter replayed_bytes;
   Counter failovers;
+
+  RailFault fault;
 };
 
 // Where a link ends, as the daemon and the log name it.
@@ -53,6 +82,8 @@ struct Host {
   // These may be called by any thread.
   std::function<void(LogLevel, const std::string&)> log;
   std::function<void(const plan::EvidenceRecord&)> report;
+  // What is sent to the peer's process by these rails stalls: Acceptor::RailsStalled() follows, not within this call.
+  std::function<void(uint64_t process, RailPair rails)> rails_stalled = [](uint64_t, RailPair) {};
 
   MemoryOps* memory_ops = &host_memory;
   MemoryTable* memory = nullptr;

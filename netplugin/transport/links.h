@@ -12,7 +12,8 @@
 //
 // Who tells of a lost rail. That a rail of this process is down - no carrier, no address - the peer hears from the link monitor, and
 // closes the rail's links: a transport need not look. What a connection or a device says - a reset, an error completion, a device
-// that is gone - its link tells with Trouble(). Silence is the session's to judge: a transport never gives up what is only slow.
+// that is gone - its link tells with Trouble(). Silence is the session's to judge: a transport never gives up what is only slow. It reports
+// what its connections acknowledge (SendLink::Measure), and the session finds those that stall (link/link_progress.h).
 //
 // The close. After Close() nothing of the incarnation calls the owner, but LinkClosed(). Close() returns true if at that moment nothing of
 // it reads or writes a buffer of a message any more, and never will. If it returns false, the peer keeps the link, and it may still read
@@ -35,11 +36,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/core/clock.h"
 #include "base/core/function_ref.h"
 #include "netplugin/flow/types.h"
 #include "netplugin/link/frame.h"
+#include "netplugin/link/link_progress.h"
 #include "netplugin/link/remote_regions.h"
 #include "netplugin/rails/rails.h"
 #include "netplugin/transport/counter.h"
@@ -180,6 +183,8 @@ class Link {
 struct LinkFacts {
   uint64_t delivered_bytes = 0;  // acknowledged by the peer's kernel or device
   Nanos busy = 0;                // there was something to deliver
+  // Each connection, those that are still being opened too, in the same order each time. None: the transport finds stalls by itself.
+  std::vector<PathFacts> paths = {};
 };
 
 // What the session knows of the link, for the transport's own budget.

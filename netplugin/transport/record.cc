@@ -18,6 +18,7 @@ plan::EvidenceRecord MakeRecord(const Host& host, plan::EvidenceKind kind, const
   record.time_ns = host.Now();
   record.local_rail = ends.local_rail;
   record.incarnation = action.incarnation;
+  record.bytes = action.report.detail;
   record.replayed_bytes = action.report.replayed_bytes;
   record.duration_ns = static_cast<uint64_t>(std::max<Nanos>(action.report.duration, 0));
   CopyText(ends.peer_node, record.peer_node, sizeof(record.peer_node));
@@ -30,6 +31,9 @@ int64_t RealtimeNow() {
   clock_gettime(CLOCK_REALTIME, &now);
   return now.tv_sec * kNanosPerSecond + now.tv_nsec;
 }
+
+// What nobody but the plugin sees: the operator should hear of it.
+bool IsSickPath(plan::EvidenceCause cause) { return cause == plan::EvidenceCause::kStalled || cause == plan::EvidenceCause::kLargeLost; }
 
 std::string Describe(const Host& host, const LinkEnds& ends) {
   return host.node + "/" + host.rails[ends.local_rail].nic + " -> " + ends.peer_node + "/" + ends.peer_nic;
@@ -47,6 +51,8 @@ void RecordRelease(Host* host, const std::string& peer, const std::string& relea
 void RecordUp(Host* host, const Action& action, const LinkEnds& ends) {
   if (host->link_observer) host->link_observer(action, ends);
   host->report(MakeRecord(*host, plan::EvidenceKind::kLinkUp, action, ends));
+  const LinkFault fault = host->rails[ends.local_rail].fault.Take();
+  if (fault.cause != plan::EvidenceCause::kNone) host->log(LogLevel::kInfo, "R2CC: link " + Describe(*host, ends) + " carries data again");
   host->log(LogLevel::kDebug, "R2CC: link " + Describe(*host, ends) + " is up, incarnation " + std::to_string(action.incarnation));
 }
 
@@ -60,9 +66,21 @@ void RecordFenced(Host* host, const Action& action, const LinkEnds& ends) {
   LocalRail& rail = host->rails[ends.local_rail];
   rail.replayed_bytes += action.report.replayed_bytes;
   rail.failovers += 1;
-  host->log(LogLevel::kInfo, "R2CC: link " + Describe(*host, ends) + " given up (" + plan::CauseName(action.report.cause) + "), " +
-                                 std::to_string(action.report.replayed_bytes) + " bytes replayed after " +
-                                 std::to_string(action.report.duration / 1000) + " us");
+  const LogLevel level = IsSickPath(action.report.cause) ? LogLevel::kWarn : LogLevel::kInfo;
+  host->log(level, "R2CC: link " + Describe(*host, ends) + " given up (" + plan::CauseText(action.report.cause, action.report.detail) +
+                       "), " + std::to_string(action.report.replayed_bytes) + " bytes replayed after " +
+                       std::to_string(action.report.duration / 1000) + " us");
+}
+
+void RecordRefused(Host* host, const Action& action, const LinkEnds& ends) {
+  if (host->link_observer) host->link_observer(action, ends);
+  host->report(MakeRecord(*host, plan::EvidenceKind::kProofFailed, action, ends));
+  const LinkFault fault{action.report.cause, action.report.detail};
+  if (host->rails[ends.local_rail].fault.Set(fault)) return;
+  // The rail's own end, and attempts that a peer which is starting or ending does not answer, are no news.
+  host->log(IsSickPath(fault.cause) ? LogLevel::kWarn : LogLevel::kInfo,
+            "R2CC: link " + Describe(*host, ends) + " is not used (" + plan::CauseText(fault.cause, fault.detail) +
+                "): it is tried again, and other rails carry its data meanwhile");
 }
 
 void RecordSlow(Host* host, const Action& action, const LinkEnds& ends) {
@@ -112,11 +130,15 @@ std::string RecordGaveUp(Host* host, const std::string& peer, std::span<const Ra
 std::vector<std::string> RailTotals(const Host& host) {
   std::vector<std::string> lines;
   for (const LocalRail& rail : host.rails) {
-    char line[256];
+    char line[384];
+    const LinkFault fault = rail.fault.Get();
+    const std::string state = !rail.up                                    ? "down"
+                              : fault.cause == plan::EvidenceCause::kNone ? "up"
+                                                                          : "not used: " + plan::CauseText(fault.cause, fault.detail);
     std::snprintf(line, sizeof(line), "R2CC: rail %s/%s sent %.3f GB, received %.3f GB, replayed %.3f MB, %llu failovers, %s",
                   host.node.c_str(), rail.nic.c_str(), static_cast<double>(rail.sent_bytes.value()) * 1e-9,
                   static_cast<double>(rail.received_bytes.value()) * 1e-9, static_cast<double>(rail.replayed_bytes.value()) * 1e-6,
-                  static_cast<unsigned long long>(rail.failovers.value()), rail.up ? "up" : "down");
+                  static_cast<unsigned long long>(rail.failovers.value()), state.c_str());
     lines.push_back(line);
   }
   return lines;

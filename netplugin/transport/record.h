@@ -19,9 +19,10 @@ inline void CopyText(const std::string& text, char* out, size_t size) {
   out[length] = '\0';
 }
 
-// kLinkUp, kLinkFenced, kLinkSlow.
+// kLinkUp, kLinkFenced, kLinkRefused, kLinkSlow.
 void RecordUp(Host* host, const Action& action, const LinkEnds& ends);
 void RecordFenced(Host* host, const Action& action, const LinkEnds& ends);
+void RecordRefused(Host* host, const Action& action, const LinkEnds& ends);
 void RecordSlow(Host* host, const Action& action, const LinkEnds& ends);
 
 // That the process of `peer` is of another release, by its greeting: once, and again when it says another. Empty: older than such words.

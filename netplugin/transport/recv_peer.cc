@@ -34,6 +34,7 @@ RecvSession::Options OptionsOf(Host* host, const Hello& hello) {
 RecvPeer::RecvPeer(Host* host, const Hello& hello, FlowOpened flow_opened)
     : Peer(host, {hello.session, SessionTag(host->nonce, hello.session)}),
       flow_opened_(std::move(flow_opened)),
+      process_(hello.process),
       peer_node_(hello.node),
       remote_rails_(hello.rails),
       peer_names_(hello.node, remote_rails_),
@@ -194,7 +195,9 @@ void RecvPeer::Execute(const Action& action) {
     case Action::Kind::kProveLink:
     case Action::Kind::kLinkUp:
     case Action::Kind::kLinkSlow:
-    case Action::Kind::kLinkFenced: return;  // an initiator's
+    case Action::Kind::kLinkFenced:
+    case Action::Kind::kLinkStalled:
+    case Action::Kind::kLinkRefused: return;  // an initiator's
   }
 }
 

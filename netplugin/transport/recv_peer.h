@@ -40,6 +40,10 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   // With the lock. Other keys reach the region now, or none any more.
   void RegionChanged(const Region& region) { session_.RegionChanged(std::make_shared<Region>(region), now()); }
 
+  // With the lock. What this process sends to the peer by these rails stalls: see RecvLinks.
+  void RailsStalled(RailPair rails) { session_.RailsStalled(rails, now()); }
+  uint64_t process() const { return process_; }
+
   // With the lock. A rail of this process is found elsewhere now: the peer greets again, and the answer says where.
   void Regreet();
 
@@ -119,6 +123,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void Publish();
 
   FlowOpened flow_opened_;
+  const uint64_t process_;  // of the peer
   std::string peer_node_;
   std::string told_release_;
   std::vector<RailInfo> remote_rails_;

@@ -184,8 +184,8 @@ void SendPeer::SampleRates(Nanos now) {
   sampled_ = now;
   const bool bulk = std::exchange(sampled_bulk_, has_bulk()) && has_bulk();
   links_.ForEach([&](const LinkName& name, SendLink& link) {
-    if (session_.link_state(name.link) != InitiatorState::kUp) return;
     const LinkFacts facts = link.Measure();
+    session_.LinkPaths(name.link, name.incarnation, facts.paths, now);
     session_.LinkRate(name.link, name.incarnation, facts.delivered_bytes, facts.busy, bulk, now);
   });
   pump_.Advise(true);
@@ -251,6 +251,9 @@ void SendPeer::Execute(const Action& action) {
       if (links_.at(link) != nullptr) links_.at(link)->Start();
       return RecordUp(host_, action, Ends(link));
     case Action::Kind::kLinkFenced: return RecordFenced(host_, action, Ends(link));
+    case Action::Kind::kLinkStalled:
+      return host_->rails_stalled(target_.process, {session_.local_rail(link), session_.remote_rail(link)});
+    case Action::Kind::kLinkRefused: return RecordRefused(host_, action, Ends(link));
     case Action::Kind::kLinkSlow: return RecordSlow(host_, action, Ends(link));
     case Action::Kind::kWarn: return host_->log(LogLevel::kWarn, action.text);
     case Action::Kind::kFlowOpened:

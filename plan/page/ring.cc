@@ -59,6 +59,16 @@ const char* CauseName(EvidenceCause cause) {
   return "unknown";
 }
 
+std::string CauseText(EvidenceCause cause, uint64_t detail) {
+  if (cause == EvidenceCause::kLargeLost && detail > 0) return "packets over " + std::to_string(detail) + " bytes are lost";
+  const auto stalled = static_cast<uint32_t>(detail >> 32), connections = static_cast<uint32_t>(detail);
+  if (cause == EvidenceCause::kStalled && stalled == 1 && connections > 1)
+    return "one of " + std::to_string(connections) + " connections carries nothing";
+  if (cause == EvidenceCause::kStalled && stalled > 1 && connections >= stalled)
+    return std::to_string(stalled) + " of " + std::to_string(connections) + " connections carry nothing";
+  return CauseName(cause);
+}
+
 EvidenceCause CauseFor(EvidenceCause cause, EvidenceCause newest) {
   return cause > newest && cause <= kEvidenceCauseNewest ? EvidenceCause::kSilence : cause;
 }

@@ -48,17 +48,22 @@ enum class EvidenceCause : uint32_t {
   kGarbled = 7,     // the peer broke the protocol on it
   kSimulated = 8,   // R2CC_FAIL_RAILS
   kRetired = 9,     // a cross-rail link whose rails are in their own links' use again
-  // Data given to some connections of the link is not acknowledged while the peer answers elsewhere.
-  // bytes: (stalled connections << 32) | all bulk connections of the link. Unknown to 0.2.0, as the next one.
+  // Data given to some connections of the link is not acknowledged while the peer answers elsewhere; bytes: StalledDetail(). Unknown to
+  // 0.2.0, as the next one.
   kStalled = 10,
   kLargeLost = 11,  // small packets pass, large ones do not; bytes: the size in bytes above which packets are lost
 };
+// The detail of kStalled: how many connections of the link stall, and how many it has, its control connection included.
+constexpr uint64_t StalledDetail(uint32_t stalled, uint32_t connections) { return uint64_t{stalled} << 32 | connections; }
 constexpr EvidenceCause kEvidenceCauseNewest = EvidenceCause::kLargeLost;
 // The newest cause that a daemon of release 0.2.0 and before knows, whose rings do not name it.
 constexpr EvidenceCause kEvidenceCauseOf020 = EvidenceCause::kRetired;
 
 // A short lower-case word for a cause ("link-down"); "unknown" for a number out of range.
 const char* CauseName(EvidenceCause cause);
+
+// What happened, for a person: "one of 4 connections carries nothing", "packets over 1500 bytes are lost", else the name. `detail`: bytes.
+std::string CauseText(EvidenceCause cause, uint64_t detail);
 
 // `cause` for a reader that knows none after `newest`: kStalled and kLargeLost become kSilence.
 EvidenceCause CauseFor(EvidenceCause cause, EvidenceCause newest);

@@ -287,5 +287,15 @@ TEST_F(Ring, FuzzGarbledMemory) {
   EXPECT_GT(reader_->garbled(), 0u);
 }
 
+TEST_F(Ring, ACauseIsTextForAPerson) {
+  EXPECT_EQ(CauseText(EvidenceCause::kStalled, StalledDetail(1, 4)), "one of 4 connections carries nothing");
+  EXPECT_EQ(CauseText(EvidenceCause::kStalled, StalledDetail(2, 4)), "2 of 4 connections carry nothing");
+  EXPECT_EQ(CauseText(EvidenceCause::kLargeLost, 1500), "packets over 1500 bytes are lost");
+  // Numbers from a ring may be anything.
+  EXPECT_EQ(CauseText(EvidenceCause::kStalled, 0), "stalled");
+  EXPECT_EQ(CauseText(EvidenceCause::kStalled, StalledDetail(5, 4)), "stalled");
+  EXPECT_EQ(CauseText(EvidenceCause::kSilence, 7), "silence");
+}
+
 }  // namespace
 }  // namespace r2cc::plan

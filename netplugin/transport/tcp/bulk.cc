@@ -35,11 +35,11 @@ ssize_t Receive(int fd, std::span<iovec> parts) {
   return recvmsg(fd, &message, MSG_DONTWAIT);
 }
 
-// The same for sending; a small message and its header are cheaper copied together.
-ssize_t Send(int fd, std::span<iovec> parts) {
+// The same for sending; a small message and its header are cheaper copied together. `alone`: the kernel puts nothing else in the packet.
+ssize_t Send(int fd, std::span<iovec> parts, bool alone) {
   size_t bytes = 0;
   for (const iovec& part : parts) bytes += part.iov_len;
-  if (bytes <= kCopiedBytes) {
+  if (bytes <= kCopiedBytes && !alone) {
     uint8_t copy[kCopiedBytes];
     size_t at = 0;
     for (const iovec& part : parts) {
@@ -51,7 +51,19 @@ ssize_t Send(int fd, std::span<iovec> parts) {
   msghdr message{};
   message.msg_iov = parts.data();
   message.msg_iovlen = parts.size();
-  return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT | (alone ? MSG_EOR : 0));
+}
+
+// Leaves the first `bytes` of them; returns how many parts that are.
+size_t Truncate(std::span<iovec> parts, size_t bytes) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (bytes <= parts[i].iov_len) {
+      parts[i].iov_len = bytes;
+      return i + 1;
+    }
+    bytes -= parts[i].iov_len;
+  }
+  return parts.size();
 }
 
 bool WouldBlock(ssize_t result) { return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR); }
@@ -81,8 +93,9 @@ void BulkSender::Append(BulkType type, const Chunk& chunk) {
   Encode(header, tag_, piece.header);
 }
 
-void BulkSender::SendProof(std::vector<std::byte> pattern) {
+void BulkSender::SendProof(std::vector<std::byte> pattern, std::vector<size_t> offsets) {
   proof_ = std::move(pattern);
+  proof_offsets_ = std::move(offsets);
   Chunk chunk;
   chunk.data = proof_.data();
   chunk.bytes = static_cast<uint32_t>(proof_.size());
@@ -107,7 +120,11 @@ BulkSender::Result BulkSender::Write(uint64_t* sent_bytes) {
       const size_t payload = skip < kBulkHeaderBytes ? 0 : skip - kBulkHeaderBytes;
       if (payload < piece.chunk.bytes) parts[count++] = {const_cast<std::byte*>(piece.chunk.data) + payload, piece.chunk.bytes - payload};
     }
-    const ssize_t n = Send(fd_.get(), std::span(parts, count));
+    // A data check is the first thing that a socket sends.
+    std::erase_if(proof_offsets_, [this](size_t offset) { return offset <= done_; });
+    const bool alone = !proof_offsets_.empty();
+    if (alone) count = Truncate(std::span(parts, count), proof_offsets_.front() - done_);
+    const ssize_t n = Send(fd_.get(), std::span(parts, count), alone);
     if (WouldBlock(n)) return Result::kBlocked;
     if (n <= 0) return Result::kBroken;
     done_ += static_cast<size_t>(n);
@@ -117,6 +134,7 @@ BulkSender::Result BulkSender::Write(uint64_t* sent_bytes) {
     }
   }
   proof_.clear();
+  proof_offsets_.clear();
   return Result::kMore;
 }
 

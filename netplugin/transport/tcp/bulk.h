@@ -26,7 +26,9 @@ class BulkSender {
   int fd() const { return fd_.get(); }
   void Reset() { fd_.Reset(); }
 
-  void SendProof(std::vector<std::byte> pattern);
+  // The data check begins with small packets of growing sizes, so that its acknowledgements tell which sizes pass. `offsets`: where in
+  // the stream of header and pattern such a packet ends, ascending.
+  void SendProof(std::vector<std::byte> pattern, std::vector<size_t> offsets = {});
 
   enum class Result {
     kIdle,     // nothing to send
@@ -77,6 +79,7 @@ class BulkSender {
   size_t first_ = 0;  // the pieces before it are with the kernel
   size_t done_ = 0;   // bytes of it that are, too
   std::vector<std::byte> proof_;
+  std::vector<size_t> proof_offsets_;  // of the packets that are still to be sent alone
 };
 
 class BulkReceiver {

@@ -32,6 +32,8 @@ class Connector {
 
   // The other end's kernel has answered.
   bool connected() const { return connected_; }
+  // -1 once it has ended.
+  int fd() const { return stream_ == nullptr ? -1 : stream_->fd(); }
 
  private:
   void Event(uint32_t events);

@@ -20,6 +20,8 @@ class ControlSocket final : public ControlChannel {
   ControlSocket& operator=(const ControlSocket&) = delete;
 
   bool open() const { return stream_ != nullptr; }
+  // -1 while it is not open.
+  int fd() const { return stream_ == nullptr ? -1 : stream_->fd(); }
   // It has been greeted. What was open is closed.
   void Open(std::unique_ptr<PacketStream> stream);
   void Close();

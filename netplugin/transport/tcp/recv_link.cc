@@ -114,9 +114,8 @@ bool TcpRecvLink::Read(size_t index) {
   const Look look = leave ? Look::kPeek : jobs_thread ? Look::kAhead : Look::kInPlace;
   // Most looks find nothing.
   if (!owner_->Alive(name_) || !bulk.receiver->Fetch(look)) return false;
-  return Reading(index, [&](const BulkReceiver::Sink& sink, uint64_t* received_bytes) {
-    return bulk.receiver->ReadOn(sink, look, received_bytes);
-  });
+  return Reading(
+      index, [&](const BulkReceiver::Sink& sink, uint64_t* received_bytes) { return bulk.receiver->ReadOn(sink, look, received_bytes); });
 }
 
 bool TcpRecvLink::Reading(size_t index, FunctionRef<BulkReceiver::Result(const BulkReceiver::Sink&, uint64_t* received_bytes)> read) {

@@ -333,9 +333,7 @@ struct RecvWorkersTest : RecvLinkTest {
     uint64_t sent_bytes = 0;
     return senders[socket]->Write(&sent_bytes);
   }
-  void Load(size_t socket, uint32_t bytes) {
-    senders[socket]->Load({kFlow, sent++, bytes, kLargeBytes, 0, large.data(), bytes, false});
-  }
+  void Load(size_t socket, uint32_t bytes) { senders[socket]->Load({kFlow, sent++, bytes, kLargeBytes, 0, large.data(), bytes, false}); }
   // On the second socket; for at most 30 s.
   void WriteUntil(FunctionRef<bool()> done) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);

@@ -16,6 +16,19 @@ namespace {
 
 using plan::EvidenceCause;
 
+// The sizes of whole packets that the data check sends first. Below the smallest everything passes; 1,280 is IPv6's least MTU, 1,400 what
+// tunnels leave of 1,500, and 1,500 what a switch port falls back to; jumbo frames have 9,000, of InfiniBand 4,096.
+constexpr uint32_t kProofPacketBytes[] = {576, 1280, 1400, 1500, 4096};
+
+// Where in its stream the packets of these sizes end.
+std::vector<size_t> ProofOffsets(const TcpStats& stats) {
+  std::vector<size_t> offsets;
+  for (const uint32_t bytes : kProofPacketBytes)
+    if (bytes > stats.packet_header_bytes && bytes < stats.packet_bytes)
+      offsets.push_back((offsets.empty() ? 0 : offsets.back()) + bytes - stats.packet_header_bytes);
+  return offsets;
+}
+
 // Estimates waver: a small change is not worth a call.
 bool IsNear(uint64_t value, uint64_t other) { return value - value / 8 <= other && other - other / 8 <= value; }
 
@@ -51,6 +64,7 @@ void TcpSendLink::Open(const Endpoint& remote_rail, const Hello& hello) {
   Hello path_hello = hello;
   for (int i = -1; i < sockets; ++i) {
     path_hello.endpoint = PathEndpointOf({i < 0, static_cast<uint8_t>(std::max(i, 0)), sockets});
+    hello_bytes_ = Encode(path_hello).size();
     int failure = 0;
     UniqueFd fd = Connect(port_->source(name_.local_rail), *to, i < 0 ? SocketUse::kControl : SocketUse::kBulk, &failure);
     if (!fd) return Trouble(EvidenceCause::kSocketError);
@@ -101,8 +115,10 @@ void TcpSendLink::BulkEvent(size_t index, uint32_t events) {
 
 void TcpSendLink::Prove() {
   for (size_t i = 0; i < bulk_.size(); ++i) {
-    bulk_[i].sender->SendProof(ProofPattern(port_->key().session, name_.link, name_.incarnation, static_cast<uint8_t>(i)));
-    bulk_[i].blocked = false;
+    Bulk& bulk = bulk_[i];
+    bulk.proof_offsets = ProofOffsets(StatsOf(bulk.sender->fd()));
+    bulk.sender->SendProof(ProofPattern(port_->key().session, name_.link, name_.incarnation, static_cast<uint8_t>(i)), bulk.proof_offsets);
+    bulk.blocked = false;
   }
   owner_->Ready(name_);
 }
@@ -193,12 +209,44 @@ bool TcpSendLink::Holds(FlowId flow) {
 
 // ---- how much each socket takes ----
 
+PathFacts TcpSendLink::FactsOf(const Bulk& bulk, const TcpStats& stats) const {
+  PathFacts facts{.delivered_bytes = stats.delivered_bytes,
+                  .unacknowledged = stats.unacknowledged,
+                  .window_open = stats.window_open,
+                  .timeouts = stats.timeouts,
+                  .packet_bytes = stats.packet_bytes};
+  uint32_t bytes = 0;
+  for (const size_t offset : bulk.proof_offsets) {
+    if (stats.delivered_bytes < hello_bytes_ + offset) break;
+    facts.passed_packet_bytes = kProofPacketBytes[bytes++];
+  }
+  return facts;
+}
+
 LinkFacts TcpSendLink::Measure() {
   LinkFacts facts;
   Nanos round_trip = 0;
-  for (const Bulk& bulk : bulk_) {
-    if (bulk.sender == nullptr) continue;
+  // A connection that the peer has not greeted yet waits, whatever its kernel says.
+  const auto opening = [this](size_t index) {
+    const int fd = index < connectors_.size() ? connectors_[index]->fd() : -1;
+    const TcpStats stats = fd < 0 ? TcpStats{} : StatsOf(fd);
+    return PathFacts{.delivered_bytes = stats.delivered_bytes, .unacknowledged = true, .timeouts = stats.timeouts};
+  };
+  PathFacts control = opening(0);
+  if (control_.open()) {
+    const TcpStats stats = StatsOf(control_.fd());
+    control = {stats.delivered_bytes, stats.unacknowledged, stats.window_open, stats.timeouts};
+  }
+  control.control = true;
+  facts.paths.push_back(control);
+  for (size_t i = 0; i < bulk_.size(); ++i) {
+    const Bulk& bulk = bulk_[i];
+    if (bulk.sender == nullptr) {
+      facts.paths.push_back(opening(i + 1));
+      continue;
+    }
     const TcpStats stats = StatsOf(bulk.sender->fd());
+    facts.paths.push_back(FactsOf(bulk, stats));
     facts.delivered_bytes += stats.delivered_bytes;
     // Several sockets share the rail at the same time.
     facts.busy = std::max<Nanos>(facts.busy, stats.busy_ns);

@@ -44,7 +44,8 @@ class TcpSendLink final : public SendLink {
   struct Bulk {
     std::unique_ptr<BulkSender> sender;  // null until it is greeted
     Poller::Token token = 0;
-    bool blocked = false;  // full, as far as is known
+    bool blocked = false;                    // full, as far as is known
+    std::vector<size_t> proof_offsets = {};  // of the data check: see BulkSender::SendProof
     SocketOwnership ownership;
 
     bool ours() const { return sender != nullptr && !ownership.by_worker(); }
@@ -64,6 +65,7 @@ class TcpSendLink final : public SendLink {
   // True if chunks were moved, and there is room for more.
   bool PumpSocket(size_t index);
   void LimitQueue(const BulkSender& sender) const;
+  PathFacts FactsOf(const Bulk& bulk, const TcpStats& stats) const;
   // How many chunks leave with one call of a worker.
   uint32_t ChunksTogether() const;
 
@@ -71,7 +73,8 @@ class TcpSendLink final : public SendLink {
   const LinkName name_;
   SendOwner* const owner_;
   Counter* const carried_;
-  std::vector<std::unique_ptr<Connector>> connectors_;  // being greeted
+  std::vector<std::unique_ptr<Connector>> connectors_;  // being greeted, or they were: the control socket's, then one a bulk socket
+  size_t hello_bytes_ = 0;                              // what each connection sends before its first packet of bulk
   ControlSocket control_;
   std::vector<Bulk> bulk_;
   bool closed_ = false;

@@ -79,6 +79,12 @@ struct TcpStats {
   uint64_t delivered_bytes = 0;  // acknowledged by the peer's kernel
   int64_t busy_ns = 0;           // there was something to deliver, and the peer took it
   int64_t round_trip_ns = 0;     // the shortest lately
+  // See PathFacts.
+  bool unacknowledged = false;
+  bool window_open = true;
+  uint32_t timeouts = 0;
+  uint32_t packet_bytes = 0;         // of the largest packet that the kernel sends here
+  uint32_t packet_header_bytes = 0;  // what of a packet is not payload
 };
 TcpStats StatsOf(int fd);
 

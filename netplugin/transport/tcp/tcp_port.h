@@ -22,7 +22,7 @@ class TcpSendLink;
 struct TcpShared {
   const Clock* clock = nullptr;
   Source oob_source;
-  std::vector<Source> rails;  // where each is tied to; an empty address: it has none
+  std::vector<Source> rails;     // where each is tied to; an empty address: it has none
   uint8_t streams_per_rail = 1;  // of bulk
   bool checksum = false;
   Workers* workers = nullptr;  // null: whoever holds a peer's lock moves everything
