@@ -18,6 +18,9 @@ const char* Name(FaultKind kind) {
     case FaultKind::kClogLong: return "clog, long";
     case FaultKind::kFlap: return "flap";
     case FaultKind::kGray: return "gray";
+    case FaultKind::kSwallowed: return "connection swallowed";
+    case FaultKind::kLargeLost: return "large packets lost";
+    case FaultKind::kDiesSlowly: return "connection dies slowly";
     case FaultKind::kReset: return "connection reset";
     case FaultKind::kRailSaidDown: return "rail said down";
     case FaultKind::kDeadAtStart: return "dead at start";
@@ -47,6 +50,7 @@ const char* Name(FaultKind kind) {
     case FaultKind::kStopShort: return "stop, short";
     case FaultKind::kStopLong: return "stop, long";
     case FaultKind::kPause: return "pause";
+    case FaultKind::kReaderStuck: return "reader stuck";
     case FaultKind::kDeath: return "death";
     case FaultKind::kDeathHeldOpen: return "death, held open";
     case FaultKind::kVanish: return "vanish";
@@ -58,8 +62,10 @@ const char* Name(FaultKind kind) {
 }
 
 bool HappensTo(Rails rails, FaultKind kind) {
-  // Nobody connects to a device.
-  if (rails == Rails::kVerbs) return kind != FaultKind::kConnectRefused && kind != FaultKind::kConnectUnanswered;
+  // Nobody connects to a device, and its packets are its own affair.
+  static const std::set<FaultKind> kOfSockets = {FaultKind::kConnectRefused, FaultKind::kConnectUnanswered, FaultKind::kSwallowed,
+                                                 FaultKind::kLargeLost,      FaultKind::kDiesSlowly,        FaultKind::kReaderStuck};
+  if (rails == Rails::kVerbs) return !kOfSockets.contains(kind);
   return kind < FaultKind::kQueuePairError || kind > FaultKind::kCompletionError;
 }
 
@@ -226,6 +232,24 @@ void Faults::Begin(const Fault& fault) {
       network->Slow(here, fault.degree);
       Heal(fault, fault.duration, [network, here] { network->Slow(here, 1); });
       break;
+    case FaultKind::kSwallowed:
+    case FaultKind::kDiesSlowly: {
+      const int lost_permille = fault.kind == FaultKind::kSwallowed ? 1000 : 900;
+      const bool oob = fault.degree % 8 == 0, forward = fault.degree / 8 % 2 == 0;
+      const Port one = oob ? oob_here : here, other = oob ? oob_there : there;
+      network->LosePackets(forward ? one : other, forward ? other : one, fault.degree / 16, lost_permille);
+      break;
+    }
+    case FaultKind::kLargeLost: {
+      std::vector<std::pair<Port, Port>> paths;
+      if (fault.degree % 3 != 1) paths.emplace_back(here, there);
+      if (fault.degree % 3 != 0) paths.emplace_back(there, here);
+      for (const auto& [from, to] : paths) network->BlockLarge(from, to);
+      Heal(fault, fault.duration, [network, paths] {
+        for (const auto& [from, to] : paths) network->UnblockLarge(from, to);
+      });
+      break;
+    }
     case FaultKind::kReset: Reset(here, there, fault.degree); break;
     case FaultKind::kRailSaidDown:
       Tell(here, false);
@@ -321,6 +345,13 @@ void Faults::Begin(const Fault& fault) {
       break;
     }
     case FaultKind::kPause: At(fault.a)->Pause(fault.duration); break;
+    case FaultKind::kReaderStuck:
+      At(fault.a)->io().reader_stuck = true;
+      Heal(fault, fault.duration, [process = At(fault.a)] {
+        process->io().reader_stuck = false;
+        process->Wake();
+      });
+      break;
     case FaultKind::kDeath:
     case FaultKind::kDeathHeldOpen:
       gone_[fault.a] = timeline->now();

@@ -28,6 +28,9 @@ enum class FaultKind {
   kClogLong,
   kFlap,
   kGray,          // the rate falls to 1/4 to 1/20
+  kSwallowed,     // one connection, in one direction, for ever: others take another way
+  kLargeLost,     // large packets, in one direction or both
+  kDiesSlowly,    // one connection loses 9 of 10 packets, for ever
   kReset,         // connections are reset, the path is sound
   kRailSaidDown,  // the link monitor or R2CC_FAIL_RAILS says down, packets still pass
   kDeadAtStart,
@@ -63,6 +66,7 @@ enum class FaultKind {
   kStopShort,
   kStopLong,
   kPause,
+  kReaderStuck,     // it reads no bulk, and does all else
   kDeath,           // every connection ends
   kDeathHeldOpen,   // a forked child keeps the connections
   kVanish,          // the whole host: no packet, no answer

@@ -68,6 +68,7 @@ class Io {
   std::map<uint64_t, Registration> registered;     // by key
   uint64_t keys_given = 0;
   int refusing_rail = -1;      // whose device takes no memory at the moment
+  bool reader_stuck = false;   // nobody reads bulk at the moment, and all else goes on
   std::function<void()> wake;  // asks for a turn of the process
   // The keys of the rail's regions are void.
   std::function<void(net::TransportKind kind, uint16_t rail)> keys_revoked;

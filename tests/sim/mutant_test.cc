@@ -85,7 +85,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{Mutant::kWorkerUnreported, "WorkerUnreported", {"hang", "wrong bytes", "late write"}},
                     Case{Mutant::kKeyMissing, "KeyMissing", {"key"}}, Case{Mutant::kKeyStale, "KeyStale", {"key"}},
                     Case{Mutant::kFenceStale, "FenceStale", {"fence at both ends"}},
-                    Case{Mutant::kFalseFence, "FalseFence", {"false fence"}}, Case{Mutant::kFalseError, "FalseError", {"false error"}}),
+                    Case{Mutant::kFalseFence, "FalseFence", {"false fence"}}, Case{Mutant::kFalseError, "FalseError", {"false error"}},
+                    Case{Mutant::kControlIsProgress, "ControlIsProgress", {"hang"}},
+                    Case{Mutant::kClosedWindowIsSilence, "ClosedWindowIsSilence", {"false fence"}}),
     [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
 
 // Over the shipped verbs links, each incarnation of which has a completion queue of its own: there is no stale completion. Sizes,

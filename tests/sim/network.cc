@@ -9,14 +9,13 @@ namespace r2cc::sim {
 namespace {
 
 constexpr size_t kSegmentBytes = 4096;
-constexpr Nanos kRetransmitLeast = 200 * kNanosPerMs;
 // Linux goes on doubling for minutes; bounded here so that a healed path is used again within the run.
 constexpr Nanos kRetransmitMost = 5 * kNanosPerSecond;
 constexpr Nanos kSynAgain = kNanosPerSecond;
 constexpr Nanos kKeepAliveEvery = kNanosPerSecond;
 constexpr int kKeepAliveSilences = 7;
 
-Nanos Doubled(Nanos wait) { return std::clamp(wait * 2, kRetransmitLeast, kRetransmitMost); }
+Nanos Doubled(Nanos wait) { return std::clamp(wait * 2, Network::kRetransmitLeast, kRetransmitMost); }
 
 }  // namespace
 
@@ -102,6 +101,18 @@ bool Network::Passes(Port from, Port to) {
   return path.options.reachable && path.blocked == 0 && ports_[from].blocked == 0 && ports_[to].blocked == 0;
 }
 
+bool Network::Crosses(const Connection& connection, int side, size_t bytes) {
+  const Connection::End& end = connection.ends[side];
+  const Port to = connection.ends[1 - side].port;
+  if (!Passes(end.port, to) || (bytes > kSmallPacketBytes && PathOf(end.port, to).large_blocked > 0)) return false;
+  return end.lost_permille == 0 || timeline_->random().Pick(1000) >= end.lost_permille;
+}
+
+bool Network::Answers(const Connection& connection) {
+  const Connection::End &one = connection.ends[0], &other = connection.ends[1];
+  return Passes(one.port, other.port) && Passes(other.port, one.port) && one.lost_permille < 1000 && other.lost_permille < 1000;
+}
+
 int64_t Network::Rate(Port from, Port to) {
   return std::max<int64_t>(1, PathOf(from, to).options.rate_bytes_per_s / std::max(ports_[from].divisor, ports_[to].divisor));
 }
@@ -142,7 +153,7 @@ void Network::Arrive(const std::shared_ptr<Connection>& connection, int side) {
   }
   // A reset that cannot come back is asked for again, like an acknowledgement.
   const bool nobody = !other.open || other.broken;
-  if (!Passes(end.port, other.port) || (nobody && !Passes(other.port, end.port))) {
+  if (!Crosses(*connection, side, end.flying.front().bytes.size()) || (nobody && !Crosses(*connection, 1 - side, 0))) {
     if (end.aborted) return end.flying.clear();
     end.retransmit = Doubled(end.retransmit);
     end.arrival_planned = true;
@@ -178,13 +189,16 @@ void Network::Acknowledge(std::shared_ptr<Connection> connection, int side, size
   timeline_->After(Latency(from, to), [this, connection, side, bytes, again_after, from, to] {
     Connection::End& end = connection->ends[side];
     if (end.broken || end.aborted) return;
-    if (!Passes(from, to)) {
+    // What is sent again to an end that is closed is answered with a reset: see Arrive().
+    if (again_after > 0 && !connection->ends[1 - side].open) return;
+    if (!Crosses(*connection, 1 - side, 0)) {
       const Nanos wait = Doubled(again_after);
       timeline_->After(wait, [this, connection, side, bytes, wait] { Acknowledge(connection, side, bytes, wait); });
       return;
     }
     end.unacknowledged -= std::min(bytes, end.unacknowledged);
     end.acknowledged_bytes += bytes;
+    if (bytes > 0) end.progressed = timeline_->now();
     if (end.busy_since != 0 && end.unacknowledged == 0 && end.unsent.size() == 0) {
       end.busy += timeline_->now() - end.busy_since;
       end.busy_since = 0;
@@ -197,8 +211,8 @@ void Network::Acknowledge(std::shared_ptr<Connection> connection, int side, size
 void Network::SendReset(const std::shared_ptr<Connection>& connection, int side, bool until_heard) {
   const Port from = connection->ends[side].port, to = connection->ends[1 - side].port;
   const Nanos arrival = std::max(timeline_->now() + Latency(from, to), connection->ends[side].last_arrival);
-  timeline_->At(arrival, [this, connection, side, until_heard, from, to] {
-    if (Passes(from, to)) return Break(connection, 1 - side, false);
+  timeline_->At(arrival, [this, connection, side, until_heard] {
+    if (Crosses(*connection, side, 0)) return Break(connection, 1 - side, false);
     if (until_heard) timeline_->After(Doubled(0), [this, connection, side] { SendReset(connection, side, true); });
   });
 }
@@ -228,7 +242,13 @@ void Network::KeepAlive(std::shared_ptr<Connection> connection) {
       const Connection::End& other = connection->ends[1 - side];
       if (!end.open || end.broken) continue;
       alive = true;
-      const bool answered = Passes(end.port, other.port) && Passes(other.port, end.port);
+      // As TCP_USER_TIMEOUT.
+      const bool waits = end.unsent.size() + end.unacknowledged > 0;
+      if (waits && timeline_->now() - end.progressed >= kKeepAliveSilences * kKeepAliveEvery) {
+        Break(connection, side, false);
+        continue;
+      }
+      const bool answered = Crosses(*connection, side, 0) && Crosses(*connection, 1 - side, 0);
       if (answered && (!other.open || other.broken) && !other.end_wanted) {
         Break(connection, side, false);
       } else if (answered) {
@@ -253,6 +273,20 @@ void Network::Reset(Port a, Port b, int ends) {
       if ((ends & 2) != 0 && own == b && other == a) Break(connection, side, false);
     }
   }
+}
+
+bool Network::LosePackets(Port from, Port to, int choice, int lost_permille) {
+  std::vector<Connection::End*> ends;
+  for (const auto& weak : connections_) {
+    const auto connection = weak.lock();
+    for (int side = 0; connection != nullptr && side < 2; ++side) {
+      Connection::End& end = connection->ends[side];
+      if (end.port == from && connection->ends[1 - side].port == to && end.open && !end.broken) ends.push_back(&end);
+    }
+  }
+  if (ends.empty()) return false;
+  ends[static_cast<size_t>(choice) % ends.size()]->lost_permille = lost_permille;
+  return true;
 }
 
 void Network::Renumber(Port port) {

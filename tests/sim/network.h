@@ -40,6 +40,9 @@ class Network {
     virtual void Arrived(Port local) = 0;
   };
 
+  // As Linux's least retransmission timeout, which doubles with each.
+  static constexpr Nanos kRetransmitLeast = 200 * kNanosPerMs;
+
   explicit Network(Timeline* timeline) : timeline_(timeline) {}
   Timeline* timeline() { return timeline_; }
 
@@ -73,6 +76,13 @@ class Network {
   void Reset(Port a, Port b, int ends);
   // The port has another address from now on: connections to and from the old one go silent, and are never heard of again.
   void Renumber(Port port);
+  // Of what `from` sends to `to` by one of their connections, chosen by `choice`, so much is lost from now on, as by a sick member of a
+  // LAG: other connections take other members. False: there is none.
+  bool LosePackets(Port from, Port to, int choice, int lost_permille);
+  // From `from` to `to` large packets are lost; undone by one UnblockLarge().
+  void BlockLarge(Port from, Port to) { ++PathOf(from, to).large_blocked; }
+  void UnblockLarge(Port from, Port to) { --PathOf(from, to).large_blocked; }
+  static constexpr size_t kSmallPacketBytes = 1400;
   uint8_t generation(Port port) { return ports_[port].generation; }
   void Refuse(Port port, bool on) { ports_[port].refuses = on; }
   // The kernel answers connects, the process never hears of them.
@@ -96,6 +106,7 @@ class Network {
   struct Path {
     PathOptions options;
     int blocked = 0;
+    int large_blocked = 0;
     Nanos held_until = 0;
     Nanos free_at = 0;
   };
@@ -115,6 +126,10 @@ class Network {
   Path& PathOf(Port from, Port to) { return paths_[{from, to}]; }
   int64_t Rate(Port from, Port to);
   Nanos Latency(Port from, Port to);
+  // A packet of the connection, sent by that side, would cross at this moment.
+  bool Crosses(const Connection& connection, int side, size_t bytes);
+  // A probe of a closed window would be answered.
+  bool Answers(const Connection& connection);
   void Syn(std::shared_ptr<Connection> connection, Nanos again_after);
   void Answer(std::shared_ptr<Connection> connection, bool refused, Nanos again_after);
   void Transmit(const std::shared_ptr<Connection>& connection, int side);

@@ -34,6 +34,10 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
     if (io_.logs()) io_.Log(line);
   };
   host_.report = [](const plan::EvidenceRecord&) {};
+  host_.rails_stalled = [this](uint64_t process, net::RailPair rails) {
+    calls_.push_back([this, process, rails] { acceptor_->RailsStalled(process, rails); });
+    Wake();
+  };
   host_.process = host_.nonce = ProcessOf(host);
   host_.node = HostName(host);
   host_.oob = {HostName(host), 1};

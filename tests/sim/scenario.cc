@@ -155,6 +155,9 @@ Fault MakeFault(Random* random, const Scenario& scenario, FaultKind kind) {
     case FaultKind::kFlap: fault.degree = static_cast<int>(random->Between(2, 12)); break;
     case FaultKind::kGray: fault.degree = static_cast<int>(random->Between(4, 20)); break;
     case FaultKind::kReset: fault.degree = 1 + random->Pick(3); break;
+    case FaultKind::kSwallowed:
+    case FaultKind::kDiesSlowly: fault.degree = random->Pick(16 * 64); break;
+    case FaultKind::kLargeLost: fault.degree = random->Pick(3); break;
     case FaultKind::kOobReset: fault.degree = 1 + random->Pick(3); break;
     case FaultKind::kWeight: fault.degree = random->Of<int>({0, 1, 250, 500, 999}); break;
     case FaultKind::kDeadAtStart: fault.at = 0; break;
@@ -222,7 +225,8 @@ Scenario MakeScenario(uint64_t seed, Rails rails) {
   if (seed / 20 % 2 == 1) scenario.backlog = 32;
 
   static const std::vector<FaultKind> kCalm = {FaultKind::kClogShort, FaultKind::kStopShort, FaultKind::kStopLong, FaultKind::kPause,
-                                               FaultKind::kPause,     FaultKind::kGray,      FaultKind::kWeight};
+                                               FaultKind::kPause,     FaultKind::kGray,      FaultKind::kWeight,
+                                               FaultKind::kReaderStuck};
   static const std::vector<FaultKind> kHealing = {FaultKind::kCutSenderSees,  FaultKind::kCutReceiverSees,
                                                   FaultKind::kCutBothSee,     FaultKind::kCutNoneSees,
                                                   FaultKind::kSilenceForward, FaultKind::kSilenceBack,
@@ -240,7 +244,10 @@ Scenario MakeScenario(uint64_t seed, Rails rails) {
                                                   FaultKind::kStopShort,      FaultKind::kStopLong,
                                                   FaultKind::kPause,          FaultKind::kCloseLate,
                                                   FaultKind::kCloseLate,      FaultKind::kCloseFails,
-                                                  FaultKind::kDeviceLost,     FaultKind::kRenumbered};
+                                                  FaultKind::kDeviceLost,     FaultKind::kRenumbered,
+                                                  FaultKind::kSwallowed,      FaultKind::kSwallowed,
+                                                  FaultKind::kLargeLost,      FaultKind::kDiesSlowly,
+                                                  FaultKind::kReaderStuck};
   static const std::vector<FaultKind> kVerbs = [] {
     std::vector<FaultKind> kinds = kHealing;
     kinds.insert(kinds.end(), {FaultKind::kQueuePairError, FaultKind::kQueuePairError, FaultKind::kStatus, FaultKind::kStatus,
@@ -265,7 +272,13 @@ Scenario MakeScenario(uint64_t seed, Rails rails) {
   }
   // Of each half of those with a small backlog and without again a half.
   if (rails == Rails::kVerbs) MakeVerbs(&random, seed / 40 % 2 == 0, &scenario);
-  const std::vector<FaultKind>& kinds = scenario.kind != Class::kHealing ? kCalm : rails == Rails::kVerbs ? kVerbs : kHealing;
+  static const std::vector<FaultKind> kCalmVerbs = [] {
+    std::vector<FaultKind> kinds = kCalm;
+    std::erase_if(kinds, [](FaultKind kind) { return !HappensTo(Rails::kVerbs, kind); });
+    return kinds;
+  }();
+  const std::vector<FaultKind>& calm = rails == Rails::kVerbs ? kCalmVerbs : kCalm;
+  const std::vector<FaultKind>& kinds = scenario.kind != Class::kHealing ? calm : rails == Rails::kVerbs ? kVerbs : kHealing;
   for (int i = 0; i < others; ++i) {
     const FaultKind kind = random.Of(kinds);
     // Connections that end with their last words unheard lose nothing as long as one channel is left: one such fault, alone.

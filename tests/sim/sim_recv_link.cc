@@ -105,6 +105,10 @@ bool SimRecvLink::Read(size_t index) {
   Bulk& bulk = bulk_[index];
   bulk.more = false;
   if (bulk.in == nullptr || !owner_->Alive(name_)) return false;
+  if (io_->reader_stuck) {
+    port_->stuck.push_back(bulk.token);
+    return false;
+  }
   bool any = false;
   const BulkIn::Sink sink{
       .begin =

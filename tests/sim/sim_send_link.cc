@@ -12,6 +12,17 @@ using plan::EvidenceCause;
 // Which connection of the link it is: -1 is the control channel.
 net::Endpoint PathOf(int socket, uint8_t sockets) { return {static_cast<uint8_t>(socket + 1), sockets}; }
 
+// Of a connection that nobody has greeted yet: it waits.
+net::PathFacts FactsOf(const Socket* socket) {
+  if (socket == nullptr) return {.unacknowledged = true};
+  return {.delivered_bytes = socket->acknowledged_bytes(),
+          .unacknowledged = socket->Unacknowledged() > 0,
+          .window_open = socket->window_open(),
+          .timeouts = static_cast<uint32_t>(socket->timeouts()),
+          .packet_bytes = 4096,
+          .passed_packet_bytes = static_cast<uint32_t>(Network::kSmallPacketBytes)};
+}
+
 }  // namespace
 
 SimSendLink::SimSendLink(SimPort* port, const net::LinkName& name, net::SendOwner* owner, net::Counter* carried)
@@ -164,6 +175,9 @@ bool SimSendLink::Holds(net::FlowId flow) {
 
 net::LinkFacts SimSendLink::Measure() {
   net::LinkFacts facts;
+  facts.paths.push_back(FactsOf(channel_.socket()));
+  facts.paths.back().control = true;
+  for (const Bulk& bulk : bulk_) facts.paths.push_back(FactsOf(bulk.socket.get()));
   for (const Bulk& bulk : bulk_) {
     if (bulk.socket == nullptr) continue;
     facts.delivered_bytes += bulk.socket->acknowledged_bytes();

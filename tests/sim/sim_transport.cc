@@ -80,6 +80,8 @@ std::unique_ptr<net::Oob> SimPort::NewOob(const net::OobAddress& peer, net::OobO
 }
 
 bool SimPort::Poll() {
+  if (!io->reader_stuck)
+    for (const ReadySet::Token token : std::exchange(stuck, {})) ready.Ready(token);
   ready.Run();
   // A link whose close has ended is gone when it has said so.
   for (const auto links = senders; SimSendLink* const link : links) link->FinishClose();

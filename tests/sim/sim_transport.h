@@ -57,6 +57,8 @@ class SimChannel final : public net::ControlChannel {
     if (open()) stream_->socket().HalfClose();
   }
   void Poll() override;
+  // Null while it is not open.
+  const Socket* socket() const { return stream_ == nullptr ? nullptr : &stream_->socket(); }
 
  private:
   SimPort* const port_;
@@ -92,6 +94,7 @@ class SimPort final : public net::OobPort {
   SimProbes* const probes;
   const net::SessionKey key;
   ReadySet ready;
+  std::vector<ReadySet::Token> stuck;  // whose bulk nobody reads for now
   std::vector<SimSendLink*> senders;
   std::vector<SimRecvLink*> receivers;
   // Mutant: chunks whose link ended half-way through them, by link.

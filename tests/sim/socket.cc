@@ -17,6 +17,20 @@ Port Socket::remote() const { return connection_->ends[1 - side_].port; }
 size_t Socket::Unacknowledged() const { return connection_->ends[side_].unsent.size() + connection_->ends[side_].unacknowledged; }
 uint64_t Socket::acknowledged_bytes() const { return connection_->ends[side_].acknowledged_bytes; }
 
+bool Socket::window_open() const {
+  const Connection::End& end = connection_->ends[side_];
+  return end.unsent.size() == 0 || end.unacknowledged > 0 || !network_->Answers(*connection_);
+}
+
+int Socket::timeouts() const {
+  const Connection::End& end = connection_->ends[side_];
+  if (Unacknowledged() == 0) return 0;
+  int timeouts = 0;
+  Nanos waited = network_->timeline()->now() - end.progressed;
+  for (Nanos wait = Network::kRetransmitLeast; waited >= wait && timeouts < 15; waited -= wait, wait *= 2) ++timeouts;
+  return timeouts;
+}
+
 Nanos Socket::busy() const {
   const Connection::End& end = connection_->ends[side_];
   return end.busy + (end.busy_since == 0 ? 0 : network_->timeline()->now() - end.busy_since);
@@ -42,7 +56,7 @@ size_t Socket::Write(const uint8_t* from, size_t bytes) {
   if (bytes == 0) return 0;
   Connection::End& end = connection_->ends[side_];
   end.unsent.Append(from, bytes);
-  if (end.busy_since == 0) end.busy_since = network_->timeline()->now();
+  if (end.busy_since == 0) end.busy_since = end.progressed = network_->timeline()->now();
   network_->Transmit(connection_, side_);
   return bytes;
 }

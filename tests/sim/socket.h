@@ -44,6 +44,10 @@ class Socket {
   // Bytes written that the other end's kernel has not acknowledged.
   size_t Unacknowledged() const;
   uint64_t acknowledged_bytes() const;
+  // The other end's kernel takes more bytes, or does not answer whether it does.
+  bool window_open() const;
+  // How often in a row the kernel has waited in vain for an acknowledgement.
+  int timeouts() const;
   // For how long there has been something unacknowledged, in all.
   Nanos busy() const;
 

@@ -121,8 +121,9 @@ class World : public Tap {
     if (!fencing.empty()) reached(Situation::kFenceInFence);
     ++coverage_.replays;
     // A cross-rail link that is not needed any more ends as a fence does; and at the end of a process its links close without anything
-    // being wrong.
-    if (action.report.cause != plan::EvidenceCause::kRetired && !Ending(sender, receiver)) ++coverage_.fences;
+    // being wrong. One that is drained, and whose peer does not read, is given up.
+    const bool planned = action.report.cause == plan::EvidenceCause::kRetired || action.report.cause == plan::EvidenceCause::kPageNotice;
+    if (!planned && !Ending(sender, receiver)) ++coverage_.fences;
   }
   void Stepped(net::InitiatorState state, net::InitiatorEvent event) override {
     ++coverage_.initiator[static_cast<size_t>(state)][static_cast<size_t>(event)];
