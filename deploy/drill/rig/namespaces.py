@@ -1,9 +1,11 @@
 """Emulated nodes as network namespaces: real interfaces, real link events, shaped rails. Needs root, iproute2, veth, bridge and tbf."""
 
 import concurrent.futures
+import dataclasses
 import itertools
 import json
 import os
+import re
 import subprocess
 from types import TracebackType
 from typing import Sequence
@@ -13,6 +15,16 @@ from deploy.drill.rig.layout import Layout, owner_pid, rate_bits_per_s
 from deploy.drill.rig.netns_socket import NetnsSocket
 
 _COMMAND_TIMEOUT_S = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Connection:
+  """A TCP connection, as the kernel of its one end has it."""
+  local_port: int
+  peer_port: int
+  acked_bytes: int
+
+
 _serials = itertools.count()
 
 
@@ -164,6 +176,31 @@ class NamespaceLab:
     self._in(self._layout.namespace(rail.node), "tc", self._layout.shape_commands(f"rail{rail.rail}", rate))
     self._in(self._layout.fabric_namespace, "tc", self._layout.shape_commands(self._layout.port(rail), rate))
     return before_ns
+
+  def lose(self, rail: RailId, match: str) -> int:
+    """Packets that come in by `rail` and of which `match`, an expression of nft's, is true are lost. Undone by lose_nothing()."""
+    before_ns = monotonic_ns()
+    table = f"netdev r2cc_{rail.rail}"
+    rules = [f"add table {table}", f"add chain {table} lose {{ type filter hook ingress device rail{rail.rail} priority 0; }}",
+             f"add rule {table} lose {match} counter drop"]
+    _run(["ip", "netns", "exec", self._layout.namespace(rail.node), "nft", "-f", "-"], "\n".join(rules))
+    return before_ns
+
+  def lose_nothing(self, rail: RailId) -> int:
+    before_ns = monotonic_ns()
+    _run(["ip", "netns", "exec", self._layout.namespace(rail.node), "nft", "delete", "table", "netdev", f"r2cc_{rail.rail}"])
+    return before_ns
+
+  def connections(self, rail: RailId) -> list[Connection]:
+    """TCP connections that are open from `rail`'s address, the one that has sent the most first."""
+    lines = _run(["ip", "netns", "exec", self._layout.namespace(rail.node), "ss", "-HtinO", "state", "established", "src",
+                  self.rail_address(rail)]).splitlines()
+    found = []
+    for line in lines:
+      local, peer = line.split()[2:4]
+      acked = re.search(r"bytes_acked:(\d+)", line)
+      found.append(Connection(int(local.rpartition(":")[2]), int(peer.rpartition(":")[2]), int(acked[1]) if acked else 0))
+    return sorted(found, key=lambda connection: -connection.acked_bytes)
 
   def link_is_up(self, rail: RailId) -> bool:
     return self._node_socket(rail).link_is_up(f"rail{rail.rail}")
