@@ -90,4 +90,4 @@ class ManTest(unittest.TestCase):
 
   def test_no_page_has_the_day_of_its_making(self):
     for name, page in self.pages.items():
-      self.assertRegex(page.read_text(encoding="utf-8"), r'\.TH "[\w.-]+" "\d" "2026-11-25"', name)
+      self.assertRegex(page.read_text(encoding="utf-8"), r'\.TH "[\w.-]+" "\d" "2026-11-26"', name)

@@ -1,56 +1,33 @@
-// What release 0.1.0 put on the wire, into shared memory and into files, this one reads; and what this one says to it is, wherever it
-// looks, what it would have said itself.
+// This release reads what 0.2.0 put on the wire, into shared memory and into files. A program of 0.2.0 finds its own bytes in what this
+// release sends to it, wherever it looks.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/core/hash.h"
 #include "daemon/convert.h"
 #include "daemon/peer_words.h"
 #include "netplugin/attach/attach_words.h"
 #include "plan/page/page.h"
 #include "plan/page/page_layout.h"
+#include "plan/page/ring.h"
+#include "plan/page/ring_layout.h"
+#include "tests/upgrade/golden_files.h"
 #include "tests/upgrade/golden_values.h"
 
 namespace r2cc::golden {
 namespace {
 
-std::string Golden(const std::string& name) {
-  std::ifstream file("tests/upgrade/golden/0.1.0/" + name, std::ios::binary);
-  EXPECT_TRUE(file.good()) << name;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+constexpr char kOurRelease[] = "0.3.0";
 
-net::Bytes GoldenBytes(const std::string& name) {
-  const std::string text = Golden(name);
-  return {text.begin(), text.end()};
-}
-
-std::string Text(const net::Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
-
-template <typename T>
-std::string TextOf(const T& value, size_t bytes = sizeof(T)) {
-  return {reinterpret_cast<const char*>(&value), bytes};
-}
-
-// Where two byte strings of one length differ.
-std::vector<size_t> Differences(const std::string& one, const std::string& other) {
-  std::vector<size_t> at;
-  EXPECT_EQ(one.size(), other.size());
-  for (size_t i = 0; i < std::min(one.size(), other.size()); ++i)
-    if (one[i] != other[i]) at.push_back(i);
-  return at;
-}
+// ---- between plugins ----
 
 TEST(Wire, GreetingsOfTheOldReleaseAreReadAndWrittenAsThen) {
   for (const auto& [name, value] : {std::pair("hello_oob", OobHello()), std::pair("hello_link", LinkHello())}) {
@@ -58,38 +35,44 @@ TEST(Wire, GreetingsOfTheOldReleaseAreReadAndWrittenAsThen) {
     net::Hello hello;
     ASSERT_TRUE(net::Decode(GoldenBytes(name), &hello)) << name;
     EXPECT_EQ(Text(net::Encode(hello)), Golden(name)) << name;
-    EXPECT_EQ(hello.release, "");
-    EXPECT_EQ(net::NegotiateVersion(hello.wire_least, hello.wire_newest), kOldWire);
-  }
-  for (const auto& [name, value] : {std::pair("hello_reply", Reply()), std::pair("hello_refusal", Refusal())}) {
-    // What the old release does not know is not said to it.
-    net::HelloReply ours = value;
-    ours.release = "0.2.0";
-    EXPECT_EQ(Text(net::Encode(ours)), Golden(name)) << name;
-    net::HelloReply reply;
-    ASSERT_TRUE(net::Decode(GoldenBytes(name), &reply)) << name;
-    EXPECT_EQ(Text(net::Encode(reply)), Golden(name)) << name;
-    EXPECT_TRUE(net::IsSpoken(reply.wire_version));
+    EXPECT_EQ(hello.release, value.release) << name;
+    EXPECT_EQ(net::NegotiateVersion(hello.wire_least, hello.wire_newest), kOldWire) << name;
   }
 }
 
-// The old release reads its own fields and takes no notice of what stands behind them.
+// A field that is new in this release is set here, and the bytes stay: what the old release does not know is not sent to it.
+TEST(Wire, RepliesOfTheOldReleaseAreReadAndWrittenAsThen) {
+  for (const auto& [name, value] : {std::pair("hello_reply", Reply()), std::pair("hello_refusal", Refusal())}) {
+    EXPECT_EQ(Text(net::Encode(value)), Golden(name)) << name;
+    net::HelloReply reply;
+    ASSERT_TRUE(net::Decode(GoldenBytes(name), &reply)) << name;
+    EXPECT_EQ(Text(net::Encode(reply)), Golden(name)) << name;
+    EXPECT_EQ(reply.release, value.release) << name;
+    EXPECT_TRUE(net::IsSpoken(reply.wire_version)) << name;
+  }
+}
+
+TEST(Wire, ARefusalForTheVersionIsReadByWhoKnowsNoneOfIt) {
+  net::HelloReply ours = VersionRefusal();
+  ours.release = kOurRelease;
+  EXPECT_EQ(Text(net::Encode(ours)), Golden("hello_version_refusal"));
+  net::HelloReply reply;
+  ASSERT_TRUE(net::Decode(GoldenBytes("hello_version_refusal"), &reply));
+  EXPECT_FALSE(reply.accepted);
+  EXPECT_EQ(reply.reason, VersionRefusal().reason);
+}
+
+// The old release reads its own fields and ignores what follows them.
 TEST(Wire, AGreetingOfThisReleaseBeginsAsTheOldOneReadsIt) {
   net::Hello ours = OobHello();
   ours.wire_least = net::kWireVersionLeast;
   ours.wire_newest = net::kWireVersion;
-  ours.release = "0.2.0";
   const std::string said = Text(net::Encode(ours)).substr(net::kPacketHeaderBytes);
   const std::string old = Golden("hello_oob").substr(net::kPacketHeaderBytes);
-  ASSERT_GT(said.size(), old.size());
-  // The newest version, behind the least.
-  EXPECT_EQ(Differences(said.substr(0, old.size()), old), std::vector<size_t>{4});
-  // By the old release's rule.
-  EXPECT_LE(ours.wire_least, kOldWire);
-  EXPECT_GE(ours.wire_newest, kOldWire);
-  net::Hello read;
-  ASSERT_TRUE(net::Decode(net::Encode(ours), &read));
-  EXPECT_EQ(read.release, "0.2.0");
+  ASSERT_GE(said.size(), old.size());
+  // The range is first: 4 bytes each.
+  EXPECT_TRUE(SameBut(said.substr(0, old.size()), old, {{0, 8}}));
+  EXPECT_EQ(Negotiated(ours.wire_least, ours.wire_newest, kOldWireLeast, kOldWire), kOldWire);
 }
 
 TEST(Wire, EveryFrameIsTheSameBytes) {
@@ -99,19 +82,33 @@ TEST(Wire, EveryFrameIsTheSameBytes) {
     ASSERT_TRUE(net::Decode(GoldenBytes(name), kTag, &frame)) << name;
     EXPECT_EQ(Text(net::Encode(frame, kTag)), Golden(name)) << name;
   }
-  uint8_t bulk[net::kBulkHeaderBytes];
-  net::Encode(Bulk(), kTag, bulk);
-  EXPECT_EQ(TextOf(bulk), Golden("bulk"));
+}
+
+TEST(Wire, BulkHeadersAreTheSameBytes) {
+  for (const auto& [name, value] : {std::pair("bulk", Bulk()), std::pair("bulk_proof", BulkProof())}) {
+    uint8_t bytes[net::kBulkHeaderBytes];
+    net::Encode(value, kTag, bytes);
+    EXPECT_EQ(TextOf(bytes), Golden(name)) << name;
+    std::memcpy(bytes, Golden(name).data(), sizeof(bytes));
+    net::BulkHeader header;
+    ASSERT_TRUE(net::Decode(bytes, kTag, &header)) << name;
+    EXPECT_EQ(header.type, value.type) << name;
+    EXPECT_EQ(header.chunk.bytes, value.chunk.bytes) << name;
+  }
 }
 
 TEST(Wire, HandlesNegotiate) {
   const std::string old = Golden("handle");
-  EXPECT_EQ(TextOf(HandleOf(kOldWire, kOldWire)), old);
+  EXPECT_EQ(TextOf(HandleOf(kOldWireLeast, kOldWire)), old);
   net::Handle handle;
   ASSERT_TRUE(net::ReadHandle(old.data(), &handle));
   EXPECT_EQ(net::NegotiateVersion(handle.wire_least, handle.wire_newest), kOldWire);
-  EXPECT_EQ(net::NegotiateVersion(kOldWire - 1, kOldWire - 1), 0u) << "older than the last release";
+  EXPECT_TRUE(SameBut(TextOf(HandleOf(net::kWireVersionLeast, net::kWireVersion)), old,
+                      {{offsetof(net::Handle, wire_least), offsetof(net::Handle, wire_newest) + sizeof(uint32_t)},
+                       {offsetof(net::Handle, checksum), offsetof(net::Handle, checksum) + sizeof(net::Handle::checksum)}}));
 }
+
+// ---- between a plugin and its daemon ----
 
 TEST(Attach, ARequestOfTheOldReleaseIsSoundAndOursBeginsLikeIt) {
   const std::string old = Golden("attach_request");
@@ -121,11 +118,10 @@ TEST(Attach, ARequestOfTheOldReleaseIsSoundAndOursBeginsLikeIt) {
   EXPECT_TRUE(plan::Valid(request));
   EXPECT_TRUE(plan::IsAttachVersion(request.version));
   EXPECT_STREQ(request.job, "train");
-  EXPECT_STREQ(request.release, "");
+  EXPECT_STREQ(request.release, kOldRelease);
   plan::AttachRequest ours{};
   FillRequest(&ours);
   EXPECT_EQ(TextOf(ours, old.size()), old);
-  EXPECT_FALSE(plan::IsAttachVersion(0));
 }
 
 TEST(Attach, AReplyIsTheSameBytes) {
@@ -138,30 +134,38 @@ TEST(Attach, AReplyIsTheSameBytes) {
   EXPECT_STREQ(taken.node, "n0");
 }
 
-// As the old daemon answers a request of this release.
-TEST(Attach, TheOldDaemonsRefusalSaysInWhichVersionToAsk) {
-  plan::AttachReply refusal{};
-  refusal.magic = plan::kAttachMagic;
-  refusal.version = kOldAttach;
-  refusal.status = static_cast<uint32_t>(plan::AttachStatus::kWrongVersion);
-  plan::SetText("attach version 2, this r2ccd speaks 1: upgrade r2ccd or the plugin", refusal.reason);
-  EXPECT_EQ(net::VersionToAskIn(&refusal, sizeof(refusal), plan::kAttachVersion), kOldAttach);
+TEST(Attach, TheOldDaemonsRefusalNamesTheVersionToAskIn) {
+  const std::string old = Golden("attach_refusal");
+  EXPECT_EQ(net::VersionToAskIn(old.data(), old.size(), kOldAttach + 1), kOldAttach);
 }
 
-// A page as the old daemon hands it over.
-std::unique_ptr<plan::PageReader> OpenGoldenPage(std::string* error) {
-  const std::string head = Golden("page");
+std::string HeadOf(int fd, size_t bytes) {
+  std::string head(bytes, '\0');
+  EXPECT_EQ(pread(fd, head.data(), head.size(), 0), static_cast<ssize_t>(head.size()));
+  return head;
+}
+
+// Shared memory as the old daemon hands it over.
+int OpenGolden(const std::string& name, size_t bytes, int seals) {
+  const std::string head = Golden(name);
   const int fd = memfd_create("golden", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-  EXPECT_EQ(ftruncate(fd, static_cast<off_t>(plan::kPageBytes)), 0);
+  EXPECT_EQ(ftruncate(fd, static_cast<off_t>(bytes)), 0);
   EXPECT_EQ(pwrite(fd, head.data(), head.size(), 0), static_cast<ssize_t>(head.size()));
-  EXPECT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | 0x10 /* F_SEAL_FUTURE_WRITE */), 0);
-  return plan::PageReader::Open(fd, error);
+  EXPECT_EQ(fcntl(fd, F_ADD_SEALS, seals), 0);
+  return fd;
+}
+
+std::unique_ptr<plan::PageReader> OpenGoldenPage(const std::string& name) {
+  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | 0x10 /* F_SEAL_FUTURE_WRITE */;
+  std::string error;
+  auto reader = plan::PageReader::Open(OpenGolden(name, plan::kPageBytes, kSeals), &error);
+  EXPECT_NE(reader, nullptr) << error;
+  return reader;
 }
 
 TEST(Page, TheOldDaemonsIsRead) {
-  std::string error;
-  const auto reader = OpenGoldenPage(&error);
-  ASSERT_NE(reader, nullptr) << error;
+  const auto reader = OpenGoldenPage("page");
+  ASSERT_NE(reader, nullptr);
   ASSERT_EQ(reader->Refresh(), plan::PageReader::Read::kNew);
   EXPECT_EQ(reader->copy().epoch, PlanOnPage().epoch);
   EXPECT_EQ(reader->copy().entries.size(), plan::PageCopyOf(PlanOnPage()).entries.size());
@@ -172,35 +176,67 @@ TEST(Page, TheOldDaemonsIsRead) {
   EXPECT_TRUE(reader->Stale(kHeartbeat + plan::kPageStaleAfter + 1));
 }
 
-class OurPage {
- public:
-  OurPage() {
-    std::string error;
-    writer_ = plan::PageWriter::Create(&error);
-    EXPECT_TRUE(writer_ != nullptr && writer_->Publish(PlanOnPage(), kHeartbeat, &error)) << error;
-  }
-  plan::PageWriter& writer() { return *writer_; }
-  std::string Head() const {
-    std::string head(kPageHeadBytes, '\0');
-    EXPECT_EQ(pread(writer_->fd(), head.data(), head.size(), 0), static_cast<ssize_t>(head.size()));
-    return head;
-  }
-
- private:
-  std::unique_ptr<plan::PageWriter> writer_;
-};
-
-// The old plugin looks at magic, version, heartbeat, sequence, checksum and body.
-TEST(Page, TheOldPluginFindsInOursWhatItLooksFor) {
-  OurPage page;
-  constexpr size_t kNewest = offsetof(plan::PageLayout, newest);
-  EXPECT_EQ(Differences(page.Head(), Golden("page")), std::vector<size_t>{kNewest});
-  page.writer().LastWord(kHeartbeat);
-  for (const size_t at : Differences(page.Head(), Golden("page"))) {
-    const size_t last_word = offsetof(plan::PageLayout, last_word_until_ns);
-    EXPECT_TRUE(at == kNewest || (at >= last_word && at < last_word + sizeof(uint64_t))) << at;
-  }
+TEST(Page, TheOldDaemonsLastWordCounts) {
+  const auto reader = OpenGoldenPage("page_ended");
+  ASSERT_NE(reader, nullptr);
+  EXPECT_TRUE(reader->ended());
+  EXPECT_FALSE(reader->Stale(kHeartbeat + plan::kPageLastWord));
+  EXPECT_TRUE(reader->Stale(kHeartbeat + plan::kPageLastWord + 1));
 }
+
+// How shared memory begins: the versions alone may be others.
+constexpr Field kVersions = {8, 16};
+
+struct Versions {
+  uint32_t least;
+  uint32_t newest;
+};
+Versions VersionsIn(const std::string& head) {
+  Versions versions;
+  std::memcpy(&versions, head.data() + kVersions.begin, sizeof(versions));
+  return versions;
+}
+
+TEST(Page, TheOldPluginFindsInOursWhatItLooksFor) {
+  std::string error;
+  const auto writer = plan::PageWriter::Create(&error);
+  ASSERT_TRUE(writer != nullptr && writer->Publish(PlanOnPage(), kHeartbeat, &error)) << error;
+  const std::string head = HeadOf(writer->fd(), kPageHeadBytes);
+  EXPECT_TRUE(SameBut(head, Golden("page"), {kVersions}));
+  EXPECT_EQ(Negotiated(VersionsIn(head).least, VersionsIn(head).newest, kOldPageLeast, kOldPage), kOldPage);
+  writer->LastWord(kHeartbeat);
+  EXPECT_TRUE(SameBut(HeadOf(writer->fd(), kPageHeadBytes), Golden("page_ended"), {kVersions}));
+}
+
+TEST(Ring, TheOldDaemonsIsWrittenAsTheOldPluginDid) {
+  const int fd = OpenGolden("ring", sizeof(plan::RingLayout), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  const int own = dup(fd);
+  std::string error;
+  const auto writer = plan::RingWriter::Open(fd, &error);
+  ASSERT_NE(writer, nullptr) << error;
+  for (const plan::EvidenceRecord& record : Evidence()) EXPECT_TRUE(writer->Put(record));
+  EXPECT_EQ(HeadOf(own, kRingHeadBytes), Golden("ring_filled"));
+  close(own);
+}
+
+TEST(Ring, OursIsTheOldDaemonsAndWhatTheOldPluginWritesIsTaken) {
+  std::string error;
+  const auto reader = plan::RingReader::Create(&error);
+  ASSERT_NE(reader, nullptr) << error;
+  const std::string head = HeadOf(reader->fd(), kRingHeadBytes);
+  EXPECT_TRUE(SameBut(head, Golden("ring"), {kVersions}));
+  EXPECT_EQ(Negotiated(VersionsIn(head).least, VersionsIn(head).newest, kOldRing, kOldRing), kOldRing);
+  const std::string filled = Golden("ring_filled");
+  ASSERT_EQ(pwrite(reader->fd(), filled.data(), filled.size(), 0), static_cast<ssize_t>(filled.size()));
+  const std::vector<plan::EvidenceRecord> sent = Evidence();
+  std::vector<plan::EvidenceRecord> taken;
+  EXPECT_EQ(reader->Take(1000, &taken), static_cast<int>(sent.size()));
+  EXPECT_EQ(reader->garbled(), 0u);
+  ASSERT_EQ(taken.size(), sent.size());
+  for (size_t i = 0; i < sent.size(); ++i) EXPECT_EQ(TextOf(taken[i]), TextOf(sent[i])) << i;
+}
+
+// ---- between daemons ----
 
 TEST(Peers, AViewOfTheOldDaemonIsBelieved) {
   const std::string old = Golden("view");
@@ -211,11 +247,28 @@ TEST(Peers, AViewOfTheOldDaemonIsBelieved) {
   const auto state = daemon::FromProto(view, daemon::Moment());
   ASSERT_TRUE(state.ok()) << state.status();
   EXPECT_EQ(state->nics.at(0).state, health::NicState::kFailed);
-  view.set_protocol(kOldPeers - 1);
-  EXPECT_EQ(
-      daemon::ForeignProtocol(view),
-      "the daemon of n1 (release 0.1.0) speaks protocol 1, this one 2 to 3: install releases next to each other, and one on all nodes "
-      "in the end");
+  EXPECT_EQ(state->nics.at(0).drained_jobs, std::vector<std::string>{"train"});
+  EXPECT_EQ(state->probe_nonce, Prober().nonce());
+  EXPECT_EQ(state->probe_key, Prober().public_key());
+  ASSERT_FALSE(state->pairs.empty());
+  EXPECT_TRUE(state->pairs.begin().silent());
+  ASSERT_EQ(state->rdma_ends.size(), 1u);
+  EXPECT_EQ(health::DecodeRdmaEnd(state->rdma_ends[0].end), RdmaEndOfAPair());
+  // As the old daemon judges ours.
+  EXPECT_EQ(Negotiated(daemon::kPeerProtocolLeast, daemon::kPeerProtocol, kOldPeersLeast, kOldPeers), kOldPeers);
+}
+
+TEST(Peers, ProbesAreTheSameBytes) {
+  const std::string key = Golden("probe_key");
+  EXPECT_EQ(TextOf(ProbeKey()), key);
+  EXPECT_EQ(Probed().Agree(Prober().nonce(), Prober().public_key()), ProbeKey()) << "both ends agree on one key";
+  for (const auto& [name, kind] : {std::pair("probe_ping", health::RailProbeKind::kPing), {"probe_pong", health::RailProbeKind::kPong}}) {
+    EXPECT_EQ(TextOf(health::EncodeRailProbe(ProbeOf(kind), ProbeKey())), Golden(name)) << name;
+    const net::Bytes bytes = GoldenBytes(name);
+    EXPECT_EQ(health::DecodeRailProbe(bytes), ProbeOf(kind)) << name;
+    EXPECT_TRUE(health::IsAuthentic(bytes, ProbeKey())) << name;
+  }
+  EXPECT_EQ(health::EncodeRdmaEnd(RdmaEndOfAPair()), Golden("rdma_end"));
 }
 
 TEST(State, TheOldFileIsReadAndOursIsTheSame) {

@@ -1,4 +1,13 @@
-// What the frozen bytes of release 0.1.0 (golden/0.1.0) say, as values. The same source made those files in the tree of that release.
+// The values that the frozen bytes of release 0.2.0 (golden/0.2.0) encode. make_golden wrote the files from this source in the tree of
+// 0.2.0.
+//
+// The files and the values describe 0.2.0 until the next release begins. A change of a format leaves them as they are:
+// - A new frame type, evidence kind, cause or message does not enter here: each list ends with the last one of 0.2.0. A test next to the
+// sender
+//   shows that a peer of 0.2.0 never receives a new one.
+// - A new field keeps its default here. golden_test sets it in `ours`, next to the release, and shows that 0.2.0 still finds its own bytes.
+// - A new version of a protocol is in the protocol's range only. The versions below stay.
+// A golden test that fails is a format that 0.2.0 no longer understands. Mend the format, not the files.
 #ifndef R2CC_TESTS_UPGRADE_GOLDEN_VALUES_H_
 #define R2CC_TESTS_UPGRADE_GOLDEN_VALUES_H_
 
@@ -7,21 +16,35 @@
 #include <utility>
 #include <vector>
 
+#include "base/core/hash.h"
 #include "daemon/state/saved_state.h"
+#include "health/io/rdma_end.h"
+#include "health/probe/probe_key.h"
+#include "health/probe/rail_wire.h"
 #include "netplugin/link/frame.h"
 #include "netplugin/transport/handle.h"
 #include "plan/model.h"
 #include "plan/page/attach.h"
+#include "plan/page/ring.h"
 #include "plan/page/text.h"
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::golden {
 
-// The versions that release 0.1.0 speaks.
-constexpr uint32_t kOldWire = 4;
-constexpr uint32_t kOldAttach = 1;
-constexpr uint32_t kOldPage = 1;
-constexpr uint32_t kOldPeers = 2;
+constexpr char kOldRelease[] = "0.2.0";
+// The versions that release 0.2.0 speaks.
+constexpr uint32_t kOldWireLeast = 4;
+constexpr uint32_t kOldWire = 5;
+constexpr uint32_t kOldAttach = 2;
+constexpr uint32_t kOldPageLeast = 1;
+constexpr uint32_t kOldPage = 2;
+constexpr uint32_t kOldRing = 1;
+constexpr uint32_t kOldPeersLeast = 2;
+constexpr uint32_t kOldPeers = 3;
+// Its last frame type, and the last kind and cause of its evidence.
+constexpr uint16_t kOldFrames = 20;
+constexpr uint32_t kOldEvidenceKinds = 7;
+constexpr uint32_t kOldEvidenceCauses = 9;
 
 constexpr uint32_t kTag = 0x1234'5678;
 constexpr Nanos kHeartbeat = 1'000 * kNanosPerSecond;
@@ -33,7 +56,8 @@ inline std::vector<net::RailInfo> Rails() {
 
 inline net::Hello OobHello() {
   net::Hello hello;
-  hello.wire_least = hello.wire_newest = kOldWire;
+  hello.wire_least = kOldWireLeast;
+  hello.wire_newest = kOldWire;
   hello.kind = net::ConnectionKind::kOob;
   hello.nonce = 0x0102'0304'0506'0708;
   hello.target_process = 0x1112'1314'1516'1718;
@@ -44,6 +68,7 @@ inline net::Hello OobHello() {
   hello.oob_port = 40'000;
   hello.links = 2;
   hello.rails = Rails();
+  hello.release = kOldRelease;
   return hello;
 }
 
@@ -57,6 +82,7 @@ inline net::Hello LinkHello() {
   hello.transport = net::TransportKind::kTcp;
   hello.endpoint = {1, 2, 3};
   hello.rails.clear();
+  hello.release.clear();
   return hello;
 }
 
@@ -66,6 +92,7 @@ inline net::HelloReply Reply() {
   reply.accepted = true;
   reply.node = "n1";
   reply.rails = Rails();
+  reply.release = kOldRelease;
   return reply;
 }
 
@@ -76,10 +103,18 @@ inline net::HelloReply Refusal() {
   return reply;
 }
 
+// The ranges have no version in common: the reply names none, and has no release.
+inline net::HelloReply VersionRefusal() {
+  net::HelloReply reply;
+  reply.wire_version = 0;
+  reply.reason = "it speaks wire versions 4 to 5, we speak 6 to 7: install the same release on both nodes";
+  return reply;
+}
+
 // One of each type, with its name as the file's.
 inline std::vector<std::pair<std::string, net::Frame>> Frames() {
   std::vector<std::pair<std::string, net::Frame>> frames;
-  for (uint16_t type = 1; type <= static_cast<uint16_t>(net::FrameType::kLinkAnswer); ++type) {
+  for (uint16_t type = 1; type <= kOldFrames; ++type) {
     net::Frame frame{.type = static_cast<net::FrameType>(type), .flow = 7, .link = 3, .incarnation = 9, .cause = 2, .ok = true};
     frame.number = 0x1122'3344'5566'7788;
     frame.message = 42;
@@ -119,6 +154,14 @@ inline net::BulkHeader Bulk() {
   return header;
 }
 
+inline net::BulkHeader BulkProof() {
+  net::BulkHeader header;
+  header.type = net::BulkType::kProof;
+  header.chunk.bytes = header.chunk.chunk_bytes = 4096;
+  header.chunk.message_bytes = 4096;
+  return header;
+}
+
 inline net::Handle HandleOf(uint32_t least, uint32_t newest) {
   net::Handle handle{};
   handle.magic = net::kHandleMagic;
@@ -141,6 +184,7 @@ inline void FillRequest(plan::AttachRequest* request) {
   request->rail_count = 2;
   request->process_id = 0x3132'3334'3536'3738;
   plan::SetText("train", request->job);
+  plan::SetText(kOldRelease, request->release);
   for (uint32_t i = 0; i < 2; ++i) {
     plan::AttachRail& rail = request->rails[i];
     plan::SetText(i == 0 ? "eth1" : "eth2", rail.name);
@@ -161,6 +205,14 @@ inline void FillReply(plan::AttachReply* reply) {
   plan::SetText("rail0", reply->nics[0]);
 }
 
+// The answer to a request of a later version.
+inline void FillRefusal(plan::AttachReply* reply) {
+  reply->magic = plan::kAttachMagic;
+  reply->version = kOldAttach;
+  reply->status = static_cast<uint32_t>(plan::AttachStatus::kWrongVersion);
+  plan::SetText("attach version 3, this r2ccd speaks 1 to 2: upgrade r2ccd or the plugin", reply->reason);
+}
+
 inline plan::Plan PlanOnPage() {
   plan::Plan plan;
   plan.epoch = {0x5152'5354'5556'5758, 12};
@@ -175,6 +227,63 @@ inline plan::Plan PlanOnPage() {
 // Of the page: its header, the words before the entries, and PlanOnPage()'s 5 entries.
 constexpr size_t kPageHeadBytes = 64 + 4 * 8 + 5 * 24;
 
+// One record of each kind, then one of each cause.
+inline std::vector<plan::EvidenceRecord> Evidence() {
+  std::vector<plan::EvidenceRecord> records;
+  for (uint32_t i = 0; i < kOldEvidenceKinds + kOldEvidenceCauses; ++i) {
+    plan::EvidenceRecord record{};
+    const bool of_a_kind = i < kOldEvidenceKinds;
+    record.kind = of_a_kind ? i + 1 : static_cast<uint32_t>(plan::EvidenceKind::kLinkFenced);
+    record.cause = of_a_kind ? 0 : i - kOldEvidenceKinds + 1;
+    record.time_ns = kHeartbeat + i;
+    record.local_rail = 1;
+    record.incarnation = 600;  // or the share
+    record.bytes = 0x1112'1314'1516'1718;
+    record.received_bytes = 0x2122'2324'2526'2728;
+    record.replayed_bytes = 0x3132'3334'3536'3738;
+    record.duration_ns = 0x4142'4344'4546'4748;
+    plan::SetText("n1", record.peer_node);
+    plan::SetText("rail0", record.peer_nic);
+    records.push_back(record);
+  }
+  return records;
+}
+
+// The ring's beginning: its header and Evidence()'s records.
+constexpr size_t kRingHeadBytes = 3 * 64 + (kOldEvidenceKinds + kOldEvidenceCauses) * 144;
+
+// ---- between daemons ----
+
+// The keys of two daemons' probes; the secrets are any.
+inline health::ProbeIdentity IdentityOf(uint8_t first) {
+  health::ProbeSecret secret;
+  for (size_t i = 0; i < secret.size(); ++i) secret[i] = static_cast<uint8_t>(first + i);
+  return health::ProbeIdentity(secret);
+}
+inline health::ProbeIdentity Prober() { return IdentityOf(0x20); }
+inline health::ProbeIdentity Probed() { return IdentityOf(0x60); }
+// The key that the two agree on.
+inline health::ProbeMacKey ProbeKey() { return Prober().Agree(Probed().nonce(), Probed().public_key()).value_or(health::ProbeMacKey{}); }
+
+inline health::RailProbe ProbeOf(health::RailProbeKind kind) {
+  return {.kind = kind,
+          .to_nonce = Probed().nonce(),
+          .from_nonce = Prober().nonce(),
+          .pair = 0x1112'1314'1516'1718,
+          .sequence = 42,
+          .sent_ns = kHeartbeat,
+          .nic_hash = Fnv1a64("n0/rail0")};
+}
+
+inline health::RdmaEnd RdmaEndOfAPair() {
+  return {.number = 0x1234,
+          .psn = 0x56789a,
+          .meets = 0x4321,
+          .lid = 7,
+          .mtu_bytes = 4096,
+          .gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 0, 2}};
+}
+
 inline v1::NodeView View() {
   v1::NodeView view;
   view.set_node("n1");
@@ -182,16 +291,45 @@ inline v1::NodeView View() {
   view.mutable_epoch()->set_counter(12);
   view.set_word(v1::NODE_DEGRADED);
   view.set_peer_address("10.9.0.11:7460");
-  view.set_release("0.1.0");
-  view.set_protocol(kOldPeers);
+  view.set_release(kOldRelease);
+  view.set_protocol(kOldPeersLeast);
+  view.set_protocol_newest(kOldPeers);
+  view.set_jobs_of_other_releases(2);
+  view.set_probe_nonce(Prober().nonce());
+  view.set_probe_key(Prober().public_key().data(), Prober().public_key().size());
+  view.set_clock_ns(1'795'564'800 * kNanosPerSecond);
   v1::NicView& nic = *view.add_nics();
   nic.set_name("rail0");
   nic.set_address("10.1.0.2");
+  nic.set_mac("02:00:00:00:00:01");
+  nic.set_pci("0000:81:00.0");
   nic.set_state(v1::FAILED);
   nic.set_reason("link down");
+  nic.set_since_ns(1'795'564'799 * kNanosPerSecond);
   nic.set_rate_bits_per_s(100'000'000'000);
+  nic.set_link_up(true);
+  nic.set_drained(true);
   nic.set_operator_weight_permille(1000);
+  nic.set_drill_failed(true);
+  nic.set_drill_ends_ns(1'795'564'900 * kNanosPerSecond);
+  nic.set_flaps_total(3);
+  nic.set_share_permille(500);
+  nic.set_port_guid(0x0002'c903'0000'1234);
   nic.set_probe_port(7460);
+  nic.set_port_dead(true);
+  nic.set_probe_trouble("no route");
+  nic.add_drained_jobs("train");
+  v1::RailPair& pair = *view.add_pairs();
+  pair.set_nic("rail0");
+  pair.set_peer_node("n0");
+  pair.set_peer_nic("rail0");
+  pair.set_silent(true);
+  pair.set_broken(true);
+  v1::RdmaEnd& end = *view.add_rdma_ends();
+  end.set_nic("rail0");
+  end.set_peer_node("n0");
+  end.set_peer_nic("rail0");
+  end.set_end(health::EncodeRdmaEnd(RdmaEndOfAPair()));
   return view;
 }
 
@@ -201,7 +339,10 @@ inline daemon::SavedState State() {
   state.boot_time = 77 * kNanosPerSecond;
   health::OperatorSettings& settings = state.settings;
   settings["rail0"].drained = true;
+  settings["rail0"].drained_jobs = {"eval", "train"};
   settings["rail1"].weight_permille = 400;
+  settings["rail1"].drill_failed = true;
+  settings["rail1"].drill_until = 90 * kNanosPerSecond;
   state.cabled = {"rail0", "rail1"};
   return state;
 }
