@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/core/version_range.h"
 #include "base/names.h"
 #include "daemon/convert.h"
 
@@ -23,9 +24,8 @@ std::string Where(const std::string& peer_address, const Speaker& from) {
 std::string ForeignProtocol(const v1::NodeView& message) {
   const uint32_t newest = std::max(message.protocol(), message.protocol_newest());
   if (message.protocol() <= kPeerProtocol && newest >= kPeerProtocolLeast) return "";
-  const std::string range = newest == message.protocol() ? absl::StrCat(newest) : absl::StrCat(message.protocol(), " to ", newest);
   return absl::StrCat("the daemon of ", CleanAbout(message.node()), " (release ", CleanAbout(message.release()), ") speaks protocol ",
-                      range, ", this one ", kPeerProtocolLeast, " to ", kPeerProtocol,
+                      VersionRange(message.protocol(), newest), ", this one ", VersionRange(kPeerProtocolLeast, kPeerProtocol),
                       ": install releases next to each other, and one on all nodes in the end");
 }
 

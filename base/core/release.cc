@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "base/core/version_range.h"
+
 namespace r2cc {
 namespace {
 
@@ -31,10 +33,8 @@ std::string ReleaseAndRevision() {
 
 std::string ProtocolText(std::initializer_list<Spoken> protocols) {
   std::string text;
-  for (const Spoken& spoken : protocols) {
-    text += std::string(text.empty() ? "" : ", ") + spoken.name + " " + std::to_string(spoken.least);
-    if (spoken.newest != spoken.least) text += " to " + std::to_string(spoken.newest);
-  }
+  for (const Spoken& spoken : protocols)
+    text += std::string(text.empty() ? "" : ", ") + spoken.name + " " + VersionRange(spoken.least, spoken.newest);
   return text;
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/core/version_range.h"
 #include "base/log.h"
 #include "plan/page/text.h"
 
@@ -171,8 +172,8 @@ void SocketAttachServer::OnRequest(JobId id, const plan::AttachRequest& request,
     return Refuse(id, plan::AttachStatus::kRefused, "this is not an R2CC attach request");
   if (!plan::IsAttachVersion(request.version))
     return Refuse(id, plan::AttachStatus::kWrongVersion,
-                  absl::StrCat("attach version ", request.version, ", this r2ccd speaks ", plan::kAttachVersionLeast, " to ",
-                               plan::kAttachVersion, ": upgrade r2ccd or the plugin"));
+                  absl::StrCat("attach version ", request.version, ", this r2ccd speaks ",
+                               VersionRange(plan::kAttachVersionLeast, plan::kAttachVersion), ": upgrade r2ccd or the plugin"));
   connection.version = request.version;
   if (bytes != plan::AttachRequestBytes(request.version) || !plan::Valid(request))
     return Refuse(id, plan::AttachStatus::kRefused, "the attach request is garbled");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/core/version_range.h"
 #include "plan/page/text.h"
 
 namespace r2cc::net {
@@ -46,8 +47,8 @@ std::string CheckReply(const void* packet, size_t bytes, size_t descriptors, pla
   if (bytes >= sizeof(header)) std::memcpy(&header, packet, sizeof(header));
   if (header.magic != plan::kAttachMagic) return "its answer is garbled: is that r2ccd's attach socket?";
   if (!plan::IsAttachVersion(header.version))
-    return "it speaks attach version " + std::to_string(header.version) + ", this plugin " + std::to_string(plan::kAttachVersionLeast) +
-           " to " + std::to_string(plan::kAttachVersion) + ": upgrade r2ccd or the plugin";
+    return "it speaks attach version " + std::to_string(header.version) + ", this plugin " +
+           VersionRange(plan::kAttachVersionLeast, plan::kAttachVersion) + ": upgrade r2ccd or the plugin";
   plan::AttachReply candidate{};
   if (bytes != sizeof(candidate))
     return "its answer has " + std::to_string(bytes) + " bytes instead of " + std::to_string(sizeof(candidate));

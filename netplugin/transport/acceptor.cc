@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/core/version_range.h"
 #include "netplugin/transport/bounce.h"
 
 namespace r2cc::net {
@@ -54,8 +55,8 @@ void Acceptor::RailsStalled(uint64_t process, RailPair rails) {
 
 std::string Acceptor::Judge(const Hello& hello) const {
   if (NegotiateVersion(hello.wire_least, hello.wire_newest) == 0)
-    return "it speaks wire versions " + std::to_string(kWireVersionLeast) + " to " + std::to_string(kWireVersion) + ", we speak " +
-           std::to_string(hello.wire_least) + " to " + std::to_string(hello.wire_newest) + ": install the same release on both nodes";
+    return "it speaks wire version " + VersionRange(kWireVersionLeast, kWireVersion) + ", we speak " +
+           VersionRange(hello.wire_least, hello.wire_newest) + ": install releases next to each other";
   if (hello.target_process != host_->process || hello.nonce != host_->nonce) return "the process that listened there has ended";
   if (hello.kind == ConnectionKind::kOob && hello.rails.empty()) return "a peer without rails";
   if (hello.kind != ConnectionKind::kOob && !peers_.contains(hello.session)) return "no such session";

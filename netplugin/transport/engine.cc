@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/core/version_range.h"
 #include "netplugin/transport/host_policy.h"
 #include "netplugin/transport/record.h"
 
@@ -326,9 +327,9 @@ SendPeer* Engine::PeerFor(const Handle& handle) {
 
 std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_rail, std::string* error) {
   if (NegotiateVersion(handle.wire_least, handle.wire_newest) == 0) {
-    *error = "R2CC: the peer at " + std::string(handle.oob_address) + " speaks wire versions " + std::to_string(handle.wire_least) +
-             " to " + std::to_string(handle.wire_newest) + ", this release " + std::to_string(kWireVersionLeast) + " to " +
-             std::to_string(kWireVersion) + ": install the same release on both nodes";
+    *error = "R2CC: the peer at " + std::string(handle.oob_address) + " speaks wire version " +
+             VersionRange(handle.wire_least, handle.wire_newest) + ", this release " + VersionRange(kWireVersionLeast, kWireVersion) +
+             ": install releases next to each other";
     return nullptr;
   }
   if (!transports_.oob()->Reaches({handle.oob_address, handle.oob_port})) {

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/core/version_range.h"
+
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010  // Linux 5.1; older C libraries do not name it
 #endif
@@ -23,10 +25,6 @@ int SealsOf(Writable writable) {
 
 std::string Because(const SharedKind& kind, const char* what) { return std::string(kind.name) + ": " + what + ": " + std::strerror(errno); }
 
-std::string RangeText(uint32_t least, uint32_t newest) {
-  return std::to_string(least) + (newest == least ? "" : " to " + std::to_string(newest));
-}
-
 std::string CheckHandedOver(const SharedKind& kind, int fd) {
   const std::string name = kind.name;
   const int seals = fcntl(fd, F_GET_SEALS);
@@ -36,8 +34,8 @@ std::string CheckHandedOver(const SharedKind& kind, int fd) {
   if (pread(fd, &header, sizeof(header), 0) != static_cast<ssize_t>(sizeof(header))) return name + " is too short to have a header";
   if (header.magic != kind.magic) return name + " has a foreign magic number: not made by r2ccd";
   if (CommonVersion(kind, header) == 0)
-    return name + " version " + RangeText(header.version, std::max(header.version, header.newest)) + ", this release reads " +
-           RangeText(kind.version_least, kind.version) + ": upgrade r2ccd or the plugin";
+    return name + " version " + VersionRange(header.version, std::max(header.version, header.newest)) + ", this release reads " +
+           VersionRange(kind.version_least, kind.version) + ": upgrade r2ccd or the plugin";
   struct stat status {};
   if (fstat(fd, &status) != 0) return Because(kind, "fstat");
   if (!S_ISREG(status.st_mode) || status.st_size != static_cast<off_t>(kind.bytes))
