@@ -22,7 +22,7 @@
 namespace r2cc::daemon {
 
 // Of what daemons say to each other (r2cc.v1.NodeView.protocol).
-constexpr uint32_t kPeerProtocolLeast = 2;  // of release 0.1.0
+constexpr uint32_t kPeerProtocolLeast = 3;  // release 0.2.0 speaks 2 to 3
 constexpr uint32_t kPeerProtocol = 3;
 
 // One moment on both clocks: messages carry CLOCK_REALTIME, policy thinks in CLOCK_MONOTONIC.

@@ -99,9 +99,6 @@ void ReportService::AskMore(const std::shared_ptr<Round>& round) {
 
 void ReportService::OnAnswer(Round* round, const std::string& node, const absl::StatusOr<v1::ReportJobsReply>& reply) {
   const PeerSet::About about = parts_.peer_set->AboutNode(node);
-  if (absl::IsUnimplemented(reply.status()))
-    return round->Missing(
-        node, absl::StrCat("its r2ccd is older (release ", about.release.empty() ? "not known" : about.release, ") and cannot tell"));
   if (!reply.ok()) return round->Missing(node, Line(reply.status()));
   size_t known = 0;
   for (const v1::ReportJobsReply::Whole& told : reply->jobs()) {

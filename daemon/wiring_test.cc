@@ -77,7 +77,7 @@ TEST_F(WiringTest, APeerWithAnotherProtocolIsRefusedAndNamed) {
   foreign.set_protocol_newest(kPeerProtocol + 2);
   foreign.set_release("9.9");
   const std::string error =
-      "the daemon of n1 (release 9.9) speaks protocol 4 to 5, this one 2 to 3: "
+      "the daemon of n1 (release 9.9) speaks protocol 4 to 5, this one 3: "
       "install releases next to each other, and one on all nodes in the end";
   peers_->Receive("n1", foreign);
   store_->Change("/r2cc/nodes/n1", foreign.SerializeAsString());

@@ -45,7 +45,7 @@ class PeerTransport {
   virtual void ExplainNic(const PeerSpec& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) = 0;
   virtual void ProbePaths(const PeerSpec& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) = 0;
 
-  // Has `peer` tell what jobs met on its node. As Act; UNIMPLEMENTED where its release does not know the question.
+  // Has `peer` tell what jobs met on its node. As Act.
   virtual void ReportJobs(const PeerSpec& peer, const v1::ReportJobsRequest& request, Answer<v1::ReportJobsReply> answer) = 0;
 
   // After this no callback comes any more, and the broadcaster is not used.

@@ -151,8 +151,6 @@ void SocketAttachServer::OnReadable(JobId id) {
     Connection& connection = found->second;
     // Without room for control data the kernel drops descriptors that a job may send.
     plan::AttachRequest request;
-    // An older version's request ends before it.
-    memset(request.release, 0, sizeof(request.release));
     const ssize_t got = recv(connection.fd, &request, sizeof(request), MSG_DONTWAIT | MSG_TRUNC);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;

@@ -27,7 +27,7 @@ bool Counts(const std::unique_ptr<plan::PageReader>& page, Nanos now) {
 }  // namespace
 
 AttachClient::AttachClient(std::string socket_path, plan::AttachRequest request, LogFn log)
-    : path_(std::move(socket_path)), request_(request), log_(std::move(log)), jitter_(request.process_id | 1) {}
+    : path_(std::move(socket_path)), request_(request), newest_(request.version), log_(std::move(log)), jitter_(request.process_id | 1) {}
 
 AttachClient::~AttachClient() {
   if (fd_ >= 0) ClosePacketSocket(fd_);
@@ -76,7 +76,7 @@ void AttachClient::Disconnect(Nanos now) {
   }
   attached_ = false;
   // Who comes next may be newer.
-  request_.version = plan::kAttachVersion;
+  request_.version = newest_;
   next_attempt_ = now + NextDelay();
 }
 

@@ -52,6 +52,7 @@ class AttachClient final : public DaemonLink {
 
   const std::string path_;
   plan::AttachRequest request_;  // its version is the one to ask in
+  const uint32_t newest_;        // that it was made for: each connection begins with it
   const LogFn log_;
 
   int fd_ = -1;

@@ -156,12 +156,15 @@ TEST_F(AttachClientTest, ADaemonThatEndsOnPurposeIsBelievedForLonger) {
 
 TEST_F(AttachClientTest, AnOlderDaemonIsAskedInItsVersionAndTheNextOneInTheNewestAgain) {
   Server server(path_);
+  // As the next release asks.
+  constexpr uint32_t kNewest = plan::kAttachVersion + 1;
+  MakeClient(kNewest);
   const auto ask = [&](uint32_t version) {
     ASSERT_TRUE(server.Take());
     EXPECT_EQ(server.request.version, version);
   };
   PollAfter(3 * kNanosPerSecond);
-  ask(plan::kAttachVersion);
+  ask(kNewest);
   EXPECT_STREQ(server.request.release, "0.9");
   plan::AttachReply refusal{};
   refusal.magic = plan::kAttachMagic;
@@ -181,7 +184,7 @@ TEST_F(AttachClientTest, AnOlderDaemonIsAskedInItsVersionAndTheNextOneInTheNewes
   server.Hang();
   Poll();
   PollAfter(3 * kNanosPerSecond);
-  ask(plan::kAttachVersion);
+  ask(kNewest);
   // It may refuse for ever, and is not asked without a pause.
   server.Send(refusal);
   Poll();

@@ -121,13 +121,19 @@ class AttachClientTest : public testing::Test {
     // Relative: the test's folder may be longer than a socket's path can be.
     EXPECT_EQ(chdir(testing::TempDir().c_str()), 0);
     path_ = "./attach" + std::to_string(getpid()) + ".sock";
+    MakeClient(plan::kAttachVersion);
+  }
+
+  // `version`: the newest that the plugin speaks.
+  void MakeClient(uint32_t version) {
     Rail rail;
     rail.name = "eth0";
-    client_ = std::make_unique<AttachClient>(path_, MakeAttachRequest("job", getpid(), 4711, {rail}, "0.9"),
-                                             [this](LogLevel level, const std::string& line) {
-                                               log_.push_back(line);
-                                               levels_.push_back(level);
-                                             });
+    plan::AttachRequest request = MakeAttachRequest("job", getpid(), 4711, {rail}, "0.9");
+    request.version = version;
+    client_ = std::make_unique<AttachClient>(path_, request, [this](LogLevel level, const std::string& line) {
+      log_.push_back(line);
+      levels_.push_back(level);
+    });
   }
 
   void Poll() { client_->Poll(now_); }

@@ -79,7 +79,7 @@ TEST(CheckReply, EveryRefusalSaysWhy) {
   EXPECT_EQ(Judged(reply, 0), "it refused: no reason given");
   reply = GoodReply();
   reply.version = 7;
-  EXPECT_EQ(Judged(reply, 2, 300), "it speaks attach version 7, this plugin 1 to 2: upgrade r2ccd or the plugin");
+  EXPECT_EQ(Judged(reply, 2, 300), "it speaks attach version 7, this plugin 2: upgrade r2ccd or the plugin");
   reply = GoodReply();
   reply.magic ^= 1;
   EXPECT_NE(Judged(reply).find("garbled"), std::string::npos);
@@ -106,20 +106,25 @@ TEST(CheckReply, AnOlderDaemonsAnswerIsTaken) {
 }
 
 TEST(VersionToAskIn, OnlyAnOlderOneThatIsKnownAndOnlyWhereTheVersionWasRefused) {
+  // As the next release asks.
+  constexpr uint32_t kAsked = plan::kAttachVersion + 1;
   plan::AttachReply reply = GoodReply();
   const auto asks = [&](uint32_t version, plan::AttachStatus status) {
     reply.version = version;
     reply.status = static_cast<uint32_t>(status);
-    return VersionToAskIn(&reply, sizeof(reply), plan::kAttachVersion);
+    return VersionToAskIn(&reply, sizeof(reply), kAsked);
   };
-  EXPECT_EQ(asks(1, plan::AttachStatus::kWrongVersion), 1u);
-  EXPECT_EQ(asks(0, plan::AttachStatus::kWrongVersion), 0u);
-  EXPECT_EQ(asks(plan::kAttachVersion, plan::AttachStatus::kWrongVersion), 0u) << "it was asked in that";
+  EXPECT_EQ(asks(plan::kAttachVersionLeast, plan::AttachStatus::kWrongVersion), plan::kAttachVersionLeast);
+  EXPECT_EQ(asks(plan::kAttachVersion, plan::AttachStatus::kWrongVersion), plan::kAttachVersion);
+  EXPECT_EQ(asks(plan::kAttachVersionLeast - 1, plan::AttachStatus::kWrongVersion), 0u);
+  EXPECT_EQ(asks(kAsked, plan::AttachStatus::kWrongVersion), 0u) << "it was asked in that";
   EXPECT_EQ(asks(9, plan::AttachStatus::kWrongVersion), 0u);
-  EXPECT_EQ(asks(1, plan::AttachStatus::kRefused), 0u);
-  EXPECT_EQ(asks(1, plan::AttachStatus::kAccepted), 0u);
+  EXPECT_EQ(asks(plan::kAttachVersion, plan::AttachStatus::kRefused), 0u);
+  EXPECT_EQ(asks(plan::kAttachVersion, plan::AttachStatus::kAccepted), 0u);
+  reply.version = plan::kAttachVersion;
   reply.status = static_cast<uint32_t>(plan::AttachStatus::kWrongVersion);
-  EXPECT_EQ(VersionToAskIn(&reply, sizeof(reply) - 1, plan::kAttachVersion), 0u);
+  EXPECT_EQ(VersionToAskIn(&reply, sizeof(reply), plan::kAttachVersion), 0u) << "it was asked in that";
+  EXPECT_EQ(VersionToAskIn(&reply, sizeof(reply) - 1, kAsked), 0u);
 }
 
 TEST(CheckReplyFuzz, OnlySoundRepliesGetThrough) {

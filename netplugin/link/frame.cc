@@ -193,7 +193,7 @@ void ForEachField(Each& each, T& hello) {
   each(hello.oob_port);
   each(hello.links);
   each(hello.rails);
-  // Of older releases nobody reads what stands here.
+  // A new field follows, with its own version: an older release ignores what follows the fields that it knows.
   if (hello.wire_newest >= kWireVersionWithRelease) each(hello.release);
 }
 

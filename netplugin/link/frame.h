@@ -21,9 +21,10 @@
 
 namespace r2cc::net {
 
-constexpr uint32_t kWireVersionLeast = 4;  // of release 0.1.0, the oldest that this one speaks
+constexpr uint32_t kWireVersionLeast = 5;  // release 0.2.0 speaks 4 to 5
 constexpr uint32_t kWireVersion = 5;       // newest
-// From here on each end says its release, so that a job over nodes of two releases can tell which has which.
+// From here on each end says its release, so that a job over nodes of two releases can tell which has which. An older greeting is read
+// without it, so that the refusal names both versions.
 constexpr uint32_t kWireVersionWithRelease = 5;
 // More than the arrivals of kFlowsMax flows with all the messages that they may have under way.
 constexpr uint32_t kFencedPartsMax = 8192;
@@ -87,7 +88,7 @@ struct Hello {
   uint16_t oob_port = 0;
   uint16_t links = 0;  // links of the session
   std::vector<RailInfo> rails;
-  std::string release;  // the initiator's; empty if its newest version is older than kWireVersionWithRelease
+  std::string release;  // the initiator's; empty on a link, and of a peer that is refused for its version
 };
 
 struct HelloReply {
@@ -97,7 +98,7 @@ struct HelloReply {
   // kOob:
   std::string node;
   std::vector<RailInfo> rails;
-  std::string release;  // the acceptor's; empty in versions older than kWireVersionWithRelease
+  std::string release;  // the acceptor's; empty if it refuses
 };
 
 // The numbers are the wire's.

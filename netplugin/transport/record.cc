@@ -43,8 +43,8 @@ std::string Describe(const Host& host, const LinkEnds& ends) {
 
 void RecordRelease(Host* host, const std::string& peer, const std::string& release, uint32_t wire_version, std::string* told) {
   if (release == host->release) return;
-  const std::string line = "R2CC: the plugin on " + peer + " is of " + (release.empty() ? "an older release" : "release " + release) +
-                           ", this one of " + host->release + ": they speak wire version " + std::to_string(wire_version);
+  const std::string line = "R2CC: the plugin on " + peer + " is of release " + release + ", this one of " + host->release +
+                           ": they speak wire version " + std::to_string(wire_version);
   if (std::exchange(*told, line) != line) host->log(LogLevel::kInfo, line);
 }
 

@@ -17,7 +17,7 @@
 namespace r2cc::plan {
 
 constexpr uint32_t kAttachMagic = 0x52324341;  // "R2CA"
-constexpr uint32_t kAttachVersionLeast = 1;    // of release 0.1.0
+constexpr uint32_t kAttachVersionLeast = 2;    // release 0.2.0 speaks 1 to 2
 constexpr uint32_t kAttachVersion = 2;
 constexpr uint32_t kAttachRailsMax = 32;
 
@@ -44,12 +44,12 @@ struct AttachRequest {
   uint64_t process_id;  // random, names this process among all
   char job[64];         // R2CC_JOB, or the program's name
   AttachRail rails[kAttachRailsMax];
-  // From version 2 on: of the plugin. A job keeps its plugin for weeks, and who upgrades the daemons has to know.
+  // The plugin's. A job keeps its plugin for weeks, and an operator who upgrades the daemons has to know it.
   char release[32];
 };
 
-// Of a request, as each version sends it.
-constexpr size_t AttachRequestBytes(uint32_t version) { return version < 2 ? offsetof(AttachRequest, release) : sizeof(AttachRequest); }
+// The length of a request in each version. All that are spoken have the same; a later one may be longer.
+constexpr size_t AttachRequestBytes(uint32_t /*version*/) { return sizeof(AttachRequest); }
 constexpr bool IsAttachVersion(uint32_t version) { return version >= kAttachVersionLeast && version <= kAttachVersion; }
 
 enum class AttachStatus : uint32_t { kAccepted = 0, kRefused = 1, kWrongVersion = 2 };

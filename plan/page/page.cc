@@ -212,10 +212,6 @@ bool PageReader::Stale(Nanos now) const {
   return !ended() || LoadAcquire(&page->last_word_until_ns) - static_cast<uint64_t>(now) > static_cast<uint64_t>(kPageLastWord);
 }
 
-bool PageReader::ended() const {
-  const auto* page = static_cast<const PageLayout*>(memory_);
-  // Before version 2 nothing is meant there.
-  return page->newest >= 2 && LoadAcquire(&page->last_word_until_ns) != 0;
-}
+bool PageReader::ended() const { return LoadAcquire(&static_cast<const PageLayout*>(memory_)->last_word_until_ns) != 0; }
 
 }  // namespace r2cc::plan

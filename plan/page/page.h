@@ -21,7 +21,7 @@
 namespace r2cc::plan {
 
 constexpr uint64_t kPageMagic = 0x5232'4343'5041'4745;  // "R2CCPAGE"
-constexpr uint32_t kPageVersionLeast = 1;               // of release 0.1.0
+constexpr uint32_t kPageVersionLeast = 2;               // release 0.2.0 writes and reads 1 to 2
 constexpr uint32_t kPageVersion = 2;
 constexpr uint32_t kPageEntriesMax = 65'536;
 // A page whose heartbeat is older than this has lost its daemon: its verdicts no longer count.

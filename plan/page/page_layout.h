@@ -24,7 +24,7 @@ struct PageLayout {
   uint64_t heartbeat_ns;  // CLOCK_MONOTONIC; outside the sequence: it says nothing about the body
   uint64_t sequence;      // odd while the body is being written
   uint64_t checksum;      // CRC-32C over the used words of the body, in the low half; guarded by the sequence
-  // From version 2 on; 0: the writer lives, or ended by force. Until when (CLOCK_MONOTONIC) its last word counts without a heartbeat.
+  // 0: the writer lives, or ended by force. Until when (CLOCK_MONOTONIC) its last word counts without a heartbeat.
   uint64_t last_word_until_ns;
   uint64_t reserved1[2];
   uint64_t body[kPageBodyEntries + kPageEntriesMax * kPageEntryWords];

@@ -31,11 +31,6 @@ TEST(Page, ALastWordCountsForLongerAndNoLongerThanThat) {
     page->last_word_until_ns = until;
     EXPECT_TRUE(reader->Stale(kEnd + kPageStaleAfter + 1)) << until;
   }
-  // A writer of version 1 means nothing by it.
-  page->last_word_until_ns = static_cast<uint64_t>(kEnd + kPageLastWord);
-  page->newest = 0;
-  EXPECT_FALSE(reader->ended());
-  EXPECT_TRUE(reader->Stale(kEnd + kPageStaleAfter + 1));
 }
 
 TEST(Page, RangesOfVersionsThatMeetAreRead) {
@@ -48,11 +43,12 @@ TEST(Page, RangesOfVersionsThatMeetAreRead) {
     std::string error;
     return page.Open(&error) == nullptr ? error : "";
   };
-  EXPECT_EQ(refused(kPageVersionLeast, 0), "") << "release 0.1.0's";
+  EXPECT_EQ(refused(1, 2), "") << "release 0.2.0's";
   EXPECT_EQ(refused(kPageVersionLeast, kPageVersion), "");
+  EXPECT_EQ(refused(1, 0), "page version 1, this release reads 2: upgrade r2ccd or the plugin") << "release 0.1.0's";
   EXPECT_EQ(refused(kPageVersion, kPageVersion + 1), "") << "the next release's";
-  EXPECT_EQ(refused(kPageVersion + 1, kPageVersion + 2), "page version 3 to 4, this release reads 1 to 2: upgrade r2ccd or the plugin");
-  EXPECT_EQ(refused(0, 0), "page version 0, this release reads 1 to 2: upgrade r2ccd or the plugin");
+  EXPECT_EQ(refused(kPageVersion + 1, kPageVersion + 2), "page version 3 to 4, this release reads 2: upgrade r2ccd or the plugin");
+  EXPECT_EQ(refused(0, 0), "page version 0, this release reads 2: upgrade r2ccd or the plugin");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace r2cc::plan {
 
 // How both kinds of shared memory begin. Written once, before the memory is handed out. A reader reads what was written by any version
-// from `version`, the oldest whose rules read it, to `newest`. Release 0.1.0 knew `version` alone: there `newest` is 0, and means the same.
+// from `version`, the oldest whose rules read it, to `newest`. A `newest` below `version` means `version` alone.
 struct SharedHeader {
   uint64_t magic;
   uint32_t version;

@@ -48,7 +48,7 @@ class ClusterTest(doctor_rig.DoctorTestCase):
     nodes = self.rig()
     with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)) as job:
       job.connect(str(nodes.run_dir(1) / "attach.sock"))
-      # As a plugin of 0.1.0 asked.
+      # As a plugin of 0.2.0 asked.
       job.send(self.old_request.read_bytes())
       self.finds_only(nodes, "warn releases: processes of jobs whose plugin is of another release than r2ccd: 1 on n1")
     self.clean(nodes)

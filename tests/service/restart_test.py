@@ -24,12 +24,16 @@ PAGE_STALE_S = 2
 _HEAD = struct.Struct("=II")
 _REPLY_HEAD = struct.Struct("=III")
 _ACCEPTED = 0
+_WRONG_VERSION = 2
+# That the last release speaks as its newest.
+_VERSION = 2
+_PAGE_VERSION = 2
 # Where the page's heartbeat, its newest version and its last word are (plan/page/page_layout.h).
 _PAGE_HEAD = struct.Struct("=QIIQQQQ")
 
 
 class Plugin:
-  """A job's end of the attach socket that speaks with frozen bytes of release 0.1.0; of a later version, with what that adds."""
+  """A job's end of the attach socket that speaks with frozen bytes of the last release."""
 
   def __init__(self, path: pathlib.Path, request: bytes):
     self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -90,9 +94,7 @@ class RestartTest(unittest.TestCase):
         manager.Manager(unit_file.wrapped(self.unit, USER, USER, command), self.folder, WATCHDOG_S,
                         store_max=int(unit_file.last(self.unit, "FileDescriptorStoreMax"))))
     self.socket = self.folder / "run" / "attach.sock"
-    self.old_request = (self.golden / "attach_request").read_bytes()
-    magic, _ = _HEAD.unpack_from(self.old_request)
-    self.new_request = _HEAD.pack(magic, 2) + self.old_request[_HEAD.size:] + b"0.2.0".ljust(32, b"\0")
+    self.request = (self.golden / "attach_request").read_bytes()
 
   def start(self) -> None:
     self.assertTrue(self.manager.start_and_wait(), self.manager.log)
@@ -102,20 +104,30 @@ class RestartTest(unittest.TestCase):
     self.manager.process.send_signal(how)
     self.assertTrue(self.manager.until(lambda: self.manager.process.poll() is not None))
 
-  def plugin(self, request: bytes) -> Plugin:
-    return self.enterContext(Plugin(self.socket, request))
+  def plugin(self) -> Plugin:
+    return self.enterContext(Plugin(self.socket, self.request))
 
-  def test_plugins_of_both_releases_are_answered_in_their_own_version(self):
+  def test_a_plugin_of_the_last_release_is_answered_in_its_own_version(self):
     self.start()
-    for version, request in ((1, self.old_request), (2, self.new_request)):
-      plugin = self.plugin(request)
-      self.assertEqual(plugin.answer(), (version, _ACCEPTED))
-      self.assertEqual(plugin.page_head()[:2], (1, 2))
+    plugin = self.plugin()
+    self.assertEqual(plugin.answer(), (_VERSION, _ACCEPTED))
+    oldest, newest, _, _ = plugin.page_head()
+    self.assertTrue(oldest <= _PAGE_VERSION <= newest, (oldest, newest))
+
+  def test_a_plugin_of_an_older_release_is_refused(self):
+    self.start()
+    magic, version = _HEAD.unpack_from(self.request)
+    self.assertEqual(version, _VERSION)
+    # Without the plugin's release, which came with version 2.
+    self.request = _HEAD.pack(magic, 1) + self.request[_HEAD.size:-32]
+    version, status = self.plugin().answer()
+    self.assertEqual(status, _WRONG_VERSION)
+    self.assertGreaterEqual(version, _VERSION)
 
   def test_jobs_wait_in_the_queue_of_a_daemon_that_is_started_anew(self):
     self.start()
     for how in (signal.SIGTERM, signal.SIGKILL):
-      before = self.plugin(self.new_request)
+      before = self.plugin()
       before.answer()
       begun = time.monotonic()
       self.end(how)
@@ -124,7 +136,7 @@ class RestartTest(unittest.TestCase):
       self.assertEqual(last_word > 0, how == signal.SIGTERM, "only who ends on purpose says so")
       if last_word:
         self.assertAlmostEqual(last_word - heartbeat, 30, delta=0.001)
-      waiting = [self.plugin(request) for request in (self.old_request, self.new_request)]
+      waiting = [self.plugin() for _ in range(2)]
       self.start()
       for plugin in waiting:
         self.assertEqual(plugin.answer()[1], _ACCEPTED)
@@ -142,7 +154,7 @@ class RestartTest(unittest.TestCase):
     # As long as the old one's file is there in memory, another has another number.
     self.start()
     self.assertTrue(self.manager.until(lambda: set(self.manager.store) != kept or len(self.manager.store) == 1))
-    self.assertEqual(self.plugin(self.new_request).answer(), (2, _ACCEPTED))
+    self.assertEqual(self.plugin().answer(), (_VERSION, _ACCEPTED))
 
   def test_without_a_manager_that_keeps_it_the_socket_is_made_anew(self):
     self.manager.store_max = 0
@@ -150,6 +162,6 @@ class RestartTest(unittest.TestCase):
     for how in (signal.SIGTERM, signal.SIGKILL):
       self.end(how)
       with self.assertRaises(OSError):
-        self.plugin(self.new_request)
+        self.plugin()
       self.assertTrue(self.manager.start_and_wait(), self.manager.log)
-      self.assertEqual(self.plugin(self.new_request).answer(), (2, _ACCEPTED))
+      self.assertEqual(self.plugin().answer(), (_VERSION, _ACCEPTED))

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/core/version_range.h"
 #include "daemon/convert.h"
 #include "daemon/peer_words.h"
 #include "netplugin/attach/attach_words.h"
@@ -103,6 +104,7 @@ TEST(Wire, HandlesNegotiate) {
   net::Handle handle;
   ASSERT_TRUE(net::ReadHandle(old.data(), &handle));
   EXPECT_EQ(net::NegotiateVersion(handle.wire_least, handle.wire_newest), kOldWire);
+  EXPECT_EQ(net::NegotiateVersion(kOldWireLeast, kOldWireLeast), 0u) << "older than the last release";
   EXPECT_TRUE(SameBut(TextOf(HandleOf(net::kWireVersionLeast, net::kWireVersion)), old,
                       {{offsetof(net::Handle, wire_least), offsetof(net::Handle, wire_newest) + sizeof(uint32_t)},
                        {offsetof(net::Handle, checksum), offsetof(net::Handle, checksum) + sizeof(net::Handle::checksum)}}));
@@ -122,6 +124,7 @@ TEST(Attach, ARequestOfTheOldReleaseIsSoundAndOursBeginsLikeIt) {
   plan::AttachRequest ours{};
   FillRequest(&ours);
   EXPECT_EQ(TextOf(ours, old.size()), old);
+  EXPECT_FALSE(plan::IsAttachVersion(kOldAttach - 1)) << "older than the last release";
 }
 
 TEST(Attach, AReplyIsTheSameBytes) {
@@ -256,6 +259,12 @@ TEST(Peers, AViewOfTheOldDaemonIsBelieved) {
   EXPECT_EQ(health::DecodeRdmaEnd(state->rdma_ends[0].end), RdmaEndOfAPair());
   // As the old daemon judges ours.
   EXPECT_EQ(Negotiated(daemon::kPeerProtocolLeast, daemon::kPeerProtocol, kOldPeersLeast, kOldPeers), kOldPeers);
+  // Older than the last release.
+  view.set_release("0.1.0");
+  view.set_protocol_newest(kOldPeersLeast);
+  EXPECT_EQ(daemon::ForeignProtocol(view), "the daemon of n1 (release 0.1.0) speaks protocol 2, this one " +
+                                               VersionRange(daemon::kPeerProtocolLeast, daemon::kPeerProtocol) +
+                                               ": install releases next to each other, and one on all nodes in the end");
 }
 
 TEST(Peers, ProbesAreTheSameBytes) {
