@@ -1,28 +1,56 @@
-// That the checkers see a bug: each mutant of mutant.h is found within some seeds.
+// The checkers find each mutant of netplugin/collnet/mutant.h. By default at one of its seeds in mutant_seeds.txt; with --search at one of
+// some hundred, and --write=FILE pins the first that do.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <cstdio>
 #include <functional>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "netplugin/collnet/mutant.h"
 #include "tests/collnet/world.h"
+#include "tests/sim/pinned_seeds.h"
 
 namespace r2cc::collnet_test {
 namespace {
 
 using collnet::Mutant;
 
-constexpr uint64_t kSeeds = 300;
+using Run = std::function<std::string(uint64_t seed)>;  // returns what is wrong
 
-// The first seed at which something is wrong; 0: none.
-uint64_t FoundAt(Mutant bug, const std::function<std::string(uint64_t)>& run) {
-  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+constexpr uint64_t kSeeds = 300;
+constexpr char kPinnedPath[] = "tests/collnet/mutant_seeds.txt";
+constexpr char kRefresh[] = "./bazelw run //tests/collnet:mutant_search_test -- --write=$PWD/tests/collnet/mutant_seeds.txt";
+
+bool search = false;
+std::string write_path;  // empty: nothing is written
+sim::PinnedSeeds pinned;
+sim::PinnedSeeds found;  // by the mutant's name, as in the file
+
+// Runs the seeds of `name` with `bug`, expects that one of them is found, and that all is well at that seed without it.
+void ExpectFound(Mutant bug, const std::string& name, const Run& run) {
+  std::vector<uint64_t> seeds = search ? std::vector<uint64_t>(kSeeds) : pinned[name];
+  if (search) std::iota(seeds.begin(), seeds.end(), 1);
+  std::vector<uint64_t> caught;
+  for (const uint64_t seed : seeds) {
     collnet::mutant = bug;
     const std::string wrong = run(seed);
     collnet::mutant = Mutant::kNothing;
-    if (!wrong.empty()) return seed;
+    if (wrong.empty()) continue;
+    EXPECT_EQ(run(seed), "") << "without the mutant, seed " << seed;
+    caught.push_back(seed);
+    if (caught.size() == (write_path.empty() ? 1 : sim::kPinnedSeedsMax)) break;
   }
-  return 0;
+  EXPECT_FALSE(caught.empty()) << name << " is not found at any of " << seeds.size() << " seeds"
+                               << (search ? "" : std::string("; after a change of the code pin other seeds: ") + kRefresh);
+  found[name] = caught;
+}
+
+// With --search at all seeds.
+void ExpectNothingFoundWithoutAMutant(const Run& run) {
+  for (uint64_t seed = 1; seed <= (search ? kSeeds : 10); ++seed) ASSERT_EQ(run(seed), "") << "seed " << seed;
 }
 
 std::string RunSeed(uint64_t seed) {
@@ -34,14 +62,22 @@ std::string RunSeed(uint64_t seed) {
   return World(scenario).Run();
 }
 
-TEST(MutantTest, NothingIsFoundWhereNothingIsMutant) { EXPECT_EQ(FoundAt(Mutant::kNothing, RunSeed), 0u); }
+TEST(MutantTest, NothingIsFoundWhereNothingIsMutant) { ExpectNothingFoundWithoutAMutant(RunSeed); }
 
-class Bugs : public testing::TestWithParam<Mutant> {};
-TEST_P(Bugs, IsFound) { EXPECT_NE(FoundAt(GetParam(), RunSeed), 0u); }
+struct Case {
+  Mutant bug;
+  const char* name;
+};
+
+class Bugs : public testing::TestWithParam<Case> {};
+TEST_P(Bugs, IsFound) { ExpectFound(GetParam().bug, GetParam().name, RunSeed); }
 
 INSTANTIATE_TEST_SUITE_P(All, Bugs,
-                         testing::Values(Mutant::kStampNotAwaited, Mutant::kCountedTwice, Mutant::kForwardedEarly, Mutant::kDoneWhenSent,
-                                         Mutant::kSlotNotAwaited, Mutant::kWeightIgnored, Mutant::kStampChanged));
+                         testing::Values(Case{Mutant::kStampNotAwaited, "StampNotAwaited"}, Case{Mutant::kCountedTwice, "CountedTwice"},
+                                         Case{Mutant::kForwardedEarly, "ForwardedEarly"}, Case{Mutant::kDoneWhenSent, "DoneWhenSent"},
+                                         Case{Mutant::kSlotNotAwaited, "SlotNotAwaited"}, Case{Mutant::kWeightIgnored, "WeightIgnored"},
+                                         Case{Mutant::kStampChanged, "StampChanged"}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(MutantTest, AStampThatIsNotForwardedIsFound) {
   const auto run = [](uint64_t seed) {
@@ -53,8 +89,8 @@ TEST(MutantTest, AStampThatIsNotForwardedIsFound) {
     scenario.cuts = 2;
     return World(scenario).Run();
   };
-  EXPECT_EQ(FoundAt(Mutant::kNothing, run), 0u);
-  EXPECT_NE(FoundAt(Mutant::kStampNotForwarded, run), 0u);
+  ExpectNothingFoundWithoutAMutant(run);
+  ExpectFound(Mutant::kStampNotForwarded, "StampNotForwarded", run);
 }
 
 // A member that is told of shares of nothing must not begin an operation by them.
@@ -66,8 +102,8 @@ TEST(MutantTest, APlanThatIsNoneIsFound) {
     member.MessageReceived(0, Encode(collnet::Message(stamp)), 0);
     return member.failed() ? "" : "shares that add up to more than all were believed";
   };
-  EXPECT_EQ(FoundAt(Mutant::kNothing, run), 0u);
-  EXPECT_NE(FoundAt(Mutant::kPlanNotChecked, run), 0u);
+  ExpectNothingFoundWithoutAMutant(run);
+  ExpectFound(Mutant::kPlanNotChecked, "PlanNotChecked", run);
 }
 
 // The sum of symbols does not tell in which order they were added; numbers that are rounded do.
@@ -84,9 +120,34 @@ TEST(MutantTest, AnotherOrderIsFound) {
     wrong += other.Run();
     return wrong.empty() && one.results_hash() != other.results_hash() ? "another result" : wrong;
   };
-  EXPECT_EQ(FoundAt(Mutant::kNothing, run), 0u);
-  EXPECT_NE(FoundAt(Mutant::kArrivalOrder, run), 0u);
+  ExpectNothingFoundWithoutAMutant(run);
+  ExpectFound(Mutant::kArrivalOrder, "ArrivalOrder", run);
 }
 
 }  // namespace
 }  // namespace r2cc::collnet_test
+
+int main(int argc, char** argv) {
+  using namespace r2cc::collnet_test;
+  testing::InitGoogleTest(&argc, argv);
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--search") {
+      search = true;
+    } else if (argument.rfind("--write=", 0) == 0) {
+      write_path = argument.substr(argument.find('=') + 1);
+    } else {
+      std::fprintf(stderr, "unknown flag %s: there are --search and, with it, --write=FILE\n", argument.c_str());
+      return 2;
+    }
+  }
+  std::string error;
+  if (search || r2cc::sim::ReadPinnedSeeds(kPinnedPath, &pinned, &error)) {
+    const int code = RUN_ALL_TESTS();
+    if (code != 0 || !search || write_path.empty() ||
+        r2cc::sim::WritePinnedSeeds(write_path, found, std::string("To refresh: ") + kRefresh, &error))
+      return code;
+  }
+  std::fprintf(stderr, "%s\n", error.c_str());
+  return 1;
+}
