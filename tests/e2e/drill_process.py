@@ -4,8 +4,10 @@ import dataclasses
 import json
 import os
 import subprocess
+import unittest
 from typing import Any, Sequence
 
+from deploy.drill.rig import namespaces
 from deploy.drill.rig.binaries import built_file
 from deploy.drill.rig.processes import clean_environment
 
@@ -32,3 +34,28 @@ def run_drill(*flags: str, through: Sequence[str] = ()) -> DrillResult:
   except (IndexError, ValueError):
     said = {}
   return DrillResult(done.returncode, said, done.stderr)
+
+
+class DrillCase(unittest.TestCase):
+  """Drills in network namespaces."""
+
+  @classmethod
+  def setUpClass(cls) -> None:
+    reason = namespaces.missing_feature()
+    if reason is not None:
+      raise unittest.SkipTest(f"needs root: {reason}")
+
+  def expect_right(self, result: DrillResult, rate_gbps: float = 2.0) -> None:
+    """Facts about correctness; the figures' sizes are the bench's business (//tests/bench:drill_stalls)."""
+    self.assertEqual(result.exit_code, 0, result.story)
+    said = result.said
+    self.assertTrue(said["pass"])
+    self.assertEqual((said["wrong_elements"], said["late_writes"]), (0, 0))
+    self.assertEqual(said["mode"], "namespaces")
+    self.assertEqual(said["rate_gbps"], rate_gbps)
+    for figure in ("busbw_healthy_gbps", "busbw_degraded_gbps", "busbw_restored_gbps"):
+      self.assertGreater(said[figure], 0, figure)
+    for fault in said["faults"]:
+      self.assertIsNotNone(fault["stall_ms"])
+    for figure in ("balance_ms", "degraded_all_reduce_ms"):
+      self.assertGreaterEqual(said["half_lost"][figure], said["half_lost"]["bound_ms"] * 0.9, "tbf lets a burst through")

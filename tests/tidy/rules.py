@@ -24,7 +24,7 @@ class Source:
     return self.text.split("\n")
 
   def is_code(self):
-    return self.path.endswith(CODE) or self.path in ("bazelw", ".ci/run")
+    return self.path.endswith(CODE) or self.path in ("bazelw", ".ci/long", ".ci/run")
 
   def is_cpp(self):
     return self.path.endswith(CPP)

@@ -6,7 +6,7 @@ from tests.tidy import rules
 
 _SKIPPED_FOLDERS = {".git", "__pycache__", "node_modules"}
 _TEXT = rules.CODE + (".md", ".yaml", ".yml", ".json", ".txt", ".textproto", ".conf", ".lds", ".service", ".bazelrc")
-_TEXT_NAMES = {"WORKSPACE", "bazelw", "run", "LICENSE"}
+_TEXT_NAMES = {"WORKSPACE", "bazelw", "long", "run", "LICENSE"}
 
 
 def workspace_root():
