@@ -33,4 +33,4 @@ tests() {
 }
 
 # The last line says `N passed, N failed, N skipped`, counted in test cases; the exit status is 0 only without a failure.
-summarize() { python3 bazel/ci_summary.py "${runs[@]}"; }
+summarize() { python3 -m bazel.ci_summary "${runs[@]}"; }

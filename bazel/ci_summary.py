@@ -6,22 +6,26 @@ a failure: a target that was not built, timed out, crashed after its last case, 
 at all. A pass that was not run but remembered counts, and the line before the last says how many of them there are.
 
 Usage: ci_summary.py NAME EVENTS_JSON BAZEL_EXIT_CODE [NAME EVENTS_JSON BAZEL_EXIT_CODE]...
-NAME stands before each line that tells of that `bazel test`, which may be the same targets built in another way.
+NAME begins each line about that `bazel test`, which may be the same targets built in another way. ci_times.py judges what they cost.
 """
 
 import collections
 import dataclasses
 import json
+import pathlib
 import re
 import sys
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
+
+from bazel import ci_times
 
 # Exit statuses of `bazel test --keep_going` that say no more than the failures found: something did not build, some test failed.
 _EXIT_BUILD_FAILED, _EXIT_TESTS_FAILED = 1, 3
 # A package that cannot be loaded has no event of its own: Bazel only says so.
 _BROKEN_PACKAGE = re.compile(r"package contains errors: (\S+)")
 _GOOD_STATUS = "PASSED"
+_BUDGETS = pathlib.Path(__file__).with_name("ci_budgets.txt")
 
 
 @dataclasses.dataclass
@@ -31,6 +35,7 @@ class Counts:
   cached: int = 0  # of those
   failed: list = dataclasses.field(default_factory=list)  # one line each
   skipped: list = dataclasses.field(default_factory=list)
+  costs: dict = dataclasses.field(default_factory=dict)  # of targets that ran: label -> ci_times.Cost
 
   def add(self, other):
     self.passed += other.passed
@@ -79,6 +84,20 @@ def _read_local(uri):
 def _was_cached(result):
   """True if Bazel has not run it: from its own memory (local) or the disk cache, which it calls remote."""
   return bool(result.get("cachedLocally") or result.get("executionInfo", {}).get("cachedRemotely"))
+
+
+def _add_cost(costs, label, result, read):
+  """To `costs`, unless it was remembered."""
+  if _was_cached(result):
+    return
+  cpu_s = None
+  for output in result.get("testActionOutput", []):
+    if output.get("name") == "test.xml" and "uri" in output:
+      try:
+        cpu_s = ci_times.cpu_seconds(read(output["uri"]))
+      except (OSError, ValueError):
+        pass
+  costs.setdefault(label, ci_times.Cost()).add(int(result.get("testAttemptDurationMillis", 0)) / 1000, cpu_s)
 
 
 def _count_attempt(label, result, read):
@@ -144,6 +163,7 @@ def summarize(events, bazel_exit_code, read=_read_local):
     counts = Counts()
     for _, result in attempts[label].values():
       counts.add(_count_attempt(label, result, read))
+      _add_cost(total.costs, label, result, read)
     if overall.get(label) != _GOOD_STATUS and not counts.failed:
       counts.failed.append(f"{label}: {overall.get(label, 'did not finish')}")
     total.add(counts)
@@ -174,6 +194,7 @@ def main(arguments):
     print("usage: ci_summary.py NAME EVENTS_JSON BAZEL_EXIT_CODE [NAME EVENTS_JSON BAZEL_EXIT_CODE]...", file=sys.stderr)
     return 2
   total = Counts()
+  costs = {}
   for name, path, exit_code in runs:
     try:
       events = read_events(path)
@@ -185,6 +206,11 @@ def main(arguments):
       for line in lines:
         print(f"{title}: {name}: {line}")
     total.add(counts)
+    costs.update({(name, label): cost for label, cost in counts.costs.items()})
+  warnings, failures = ci_times.judge(costs, ci_times.parse_budgets(_BUDGETS.read_text(encoding="utf-8")))
+  for line in ci_times.slowest(costs) + [f"over budget: {line}" for line in warnings] + [f"FAILED: {line}" for line in failures]:
+    print(line)
+  total.failed += failures
   print(f"of the cases that passed, {total.cached} were remembered from an earlier run and {total.passed - total.cached} run now")
   print(f"{total.passed} passed, {len(total.failed)} failed, {len(total.skipped)} skipped")
   return 1 if total.failed else 0

@@ -142,6 +142,29 @@ class RunTest(unittest.TestCase):
     total = ci_summary.summarize(events, 0, lambda uri: ALL_PASS)
     self.assertEqual((total.passed, total.cached), (6, 4))
 
+  def test_what_ran_now_has_a_cost(self):
+    events = ran("//a:a", "PASSED", "x") + ran("//a:b", "PASSED", "x") + ran("//a:c", "PASSED", "y")
+    for event in events[1::3]:
+      event["testResult"]["testAttemptDurationMillis"] = "2500"
+    events[4]["testResult"]["cachedLocally"] = True
+    files = {"x": '<testsuites processor_seconds="1.5"><testcase name="a"/></testsuites>', "y": ALL_PASS}
+    costs = ci_summary.summarize(events, 0, files.__getitem__).costs
+    self.assertEqual({label: (cost.wall_s, cost.cpu_s) for label, cost in costs.items()}, {"//a:a": (2.5, 1.5), "//a:c": (2.5, None)})
+
+  def test_far_beyond_the_budget_fails(self):
+    with tempfile.TemporaryDirectory() as folder:
+      xml_path, events_path = os.path.join(folder, "test.xml"), os.path.join(folder, "events.json")
+      with open(events_path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(event) + "\n" for event in ran("//a:a", "PASSED", "file://" + xml_path))
+      for cpu_s, exit_status, last in ((1, 0, "1 passed, 0 failed, 0 skipped"), (100_000, 1, "1 passed, 1 failed, 0 skipped")):
+        with open(xml_path, "w", encoding="utf-8") as file:
+          file.write(f'<testsuites processor_seconds="{cpu_s}"><testcase name="a"/></testsuites>')
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+          self.assertEqual(ci_summary.main(["plain", events_path, "0"]), exit_status)
+        self.assertEqual(said.getvalue().splitlines()[-1], last)
+        self.assertIn("slow: plain: //a:a: 0 s", said.getvalue())
+
   def test_main_reads_real_files(self):
     with tempfile.TemporaryDirectory() as folder:
       xml_path, events_path = os.path.join(folder, "test 1.xml"), os.path.join(folder, "events.json")

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <string>
 
+#include "bazel/processor_seconds.h"
+
 namespace {
 
 // R2CC_REQUIRE=root,etcd,... names what this run promises to have: a test skipped with "needs root: ..." is then a failure.
@@ -29,5 +31,6 @@ class RequiredMeansNoSkip : public testing::EmptyTestEventListener {
 int main(int argc, char** argv) {
   testing::InitGoogleMock(&argc, argv);
   testing::UnitTest::GetInstance()->listeners().Append(new RequiredMeansNoSkip);
+  r2cc::RecordProcessorSeconds();
   return RUN_ALL_TESTS();
 }

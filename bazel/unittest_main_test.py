@@ -85,7 +85,9 @@ class Specimen(unittest.TestCase):
 
   def test_xml_says_the_same(self):
     _, cases = outcomes(ONE_OF_EACH)
-    suite = ElementTree.fromstring(unittest_main.to_xml("specimen", cases)).find("testsuite")
+    root = ElementTree.fromstring(unittest_main.to_xml("specimen", cases))
+    self.assertGreater(float(root.get("processor_seconds")), 0)
+    suite = root.find("testsuite")
     self.assertEqual((suite.get("tests"), suite.get("failures"), suite.get("skipped")), ("8", "4", "1"))
     self.assertEqual(len(suite.findall("testcase/failure")), 4)
     self.assertEqual([e.get("message") for e in suite.findall("testcase/skipped")], ["needs root: makes namespaces"])

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "bazel/processor_seconds.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/log.h"
@@ -214,6 +215,7 @@ TEST(Cluster, EachFaultIsKnownToAllWhomItConcernsAndNoneIsInvented) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  r2cc::RecordProcessorSeconds();
   r2cc::SetLogLevel(r2cc::LogLevel::kError);
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];

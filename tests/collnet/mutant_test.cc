@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bazel/processor_seconds.h"
 #include "netplugin/collnet/mutant.h"
 #include "tests/collnet/world.h"
 #include "tests/sim/pinned_seeds.h"
@@ -130,6 +131,7 @@ TEST(MutantTest, AnotherOrderIsFound) {
 int main(int argc, char** argv) {
   using namespace r2cc::collnet_test;
   testing::InitGoogleTest(&argc, argv);
+  r2cc::RecordProcessorSeconds();
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--search") {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "bazel/processor_seconds.h"
 #include "tests/collnet/world.h"
 
 namespace r2cc::collnet_test {
@@ -112,6 +113,7 @@ INSTANTIATE_TEST_SUITE_P(All, FaultTest,
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  r2cc::RecordProcessorSeconds();
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     const auto value = [&](const std::string& flag, uint64_t* to) {

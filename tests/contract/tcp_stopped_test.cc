@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "bazel/processor_seconds.h"
 #include "tests/contract/fixture.h"
 #include "tests/contract/tcp/lab.h"
 #include "tests/contract/tcp/tcp_world.h"
@@ -60,6 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Tcp, Stopped, testing::Values(TcpTransport()), [](const
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  r2cc::RecordProcessorSeconds();
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) != "--long") {
       std::fprintf(stderr, "unknown flag %s: there is --long\n", argv[i]);

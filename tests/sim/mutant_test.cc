@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bazel/processor_seconds.h"
 #include "netplugin/flow/mutant.h"
 #include "tests/sim/pinned_seeds.h"
 #include "tests/sim/world.h"
@@ -168,6 +169,7 @@ TEST(MutantSeeds, AreOfMutants) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  r2cc::RecordProcessorSeconds();
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--search") {

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "bazel/processor_seconds.h"
 #include "tests/sim/world.h"
 
 namespace r2cc::sim {
@@ -130,6 +131,7 @@ bool Take(const char* argument, const char* name, uint64_t* value) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  r2cc::RecordProcessorSeconds();
   signal(SIGABRT, r2cc::sim::Aborted);
   auto& flags = r2cc::sim::flags;
   for (int i = 1; i < argc; ++i) {
