@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Builds Kubernetes' API server of Debian's source package: build_api_server.sh FILE. A quarter of an hour of processor time, 2 GB while it
-# lasts. No package of Debian has the program, and nothing is installed here: packages_kube.txt names what must be.
+# lasts. No package of Debian has the program, and nothing is installed here: bazel/packages/kube.txt names what must be.
 set -euo pipefail
 file=$1
 go=/usr/lib/go-1.19
 reflect2=/usr/share/gocode/src/github.com/modern-go/reflect2
 for needed in "$go/bin/go" "$reflect2" /usr/bin/rsync /usr/bin/dpkg-source; do
-  [ -e "$needed" ] || { echo "build_api_server.sh: $needed is missing; install the packages of bazel/packages_kube.txt" >&2; exit 1; }
+  [ -e "$needed" ] || { echo "build_api_server.sh: $needed is missing; install the packages of bazel/packages/kube.txt" >&2; exit 1; }
 done
 
 mkdir -p "$(dirname "$file")"

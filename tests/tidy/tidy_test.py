@@ -1,5 +1,6 @@
 """The source tree keeps to rules.py, but for what allowed.py excuses."""
 
+import re
 import unittest
 
 from tests.tidy import allowed
@@ -28,6 +29,14 @@ class TidyTest(unittest.TestCase):
 
   def test_every_file_is_built(self):
     self.check("unbuilt_files", [(path, f"{path}: {message}") for path, message in rules.unbuilt_files(self.sources)])
+
+  def test_every_need_has_its_packages(self):
+    lists = {source.path.removeprefix("bazel/packages/").removesuffix(".txt") for source in self.sources
+             if source.path.startswith("bazel/packages/")}
+    builds = [source.text for source in self.sources if source.path.endswith((".bazel", ".bzl"))]
+    needs = {need for text in builds for need in re.findall(r'"needs-(\w+)"', text)}
+    # The last three bazelw installs by itself.
+    self.assertEqual(needs, lists - {"base", "fuzz", "kube"})
 
   def test_every_excuse_names_a_rule(self):
     self.assertLessEqual({rule for rule, _ in allowed.ALLOWED}, set(rules.RULES) | {"unbuilt_files"})

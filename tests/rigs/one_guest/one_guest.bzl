@@ -40,7 +40,7 @@ def one_guest_test(
                ["$(rootpath %s)" % program] + args,
         data = [program] + data,
         # The guest sees the host's files as they are; it keeps one processor busy, and one more for its disk and our eyes.
-        tags = ["cpu:2", "local"] + tags,
+        tags = ["cpu:2", "local", "needs-guest"] + tags,
         deps = ["//tests/rigs/one_guest"],
         **kwargs
     )
