@@ -1,41 +1,28 @@
 #include "client/arguments.h"
 
-#include <CLI/CLI.hpp>
-
-#include <algorithm>
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "base/command_line/command_help.h"
 #include "client/client.h"
 #include "client/commands/command_tree.h"
-#include "client/usage.h"
 
 namespace r2cc::client {
 
 Completions CompleteArguments(const CompletionQuery& query) {
   CommandTree tree(absl::UnixEpoch(), absl::UTCTimeZone());  // nothing that is typed is read
   AddAllCommands(&tree);
-  return Complete(Describe(*tree.root()), query.words);
+  return Complete(tree.root().Describe(), query.words);
 }
 
 Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::TimeZone zone) {
   CommandTree tree(now, zone);
   AddAllCommands(&tree);
-  CLI::App& root = *tree.root();
   // Before anything is parsed: what stands behind it is half a command line.
   if (arguments.size() > 2 && arguments[0] == "completion" && arguments[1] == "words")
     return CompletionQuery{{arguments.begin() + 2, arguments.end()}};
-  std::reverse(arguments.begin(), arguments.end());  // the order CLI11 wants
-  try {
-    root.parse(arguments);
-  } catch (const CLI::CallForHelp&) {
-    return Help{root.help()};
-  } catch (const CLI::CallForVersion& version) {
-    return Help{std::string(version.what()) + "\n"};
-  } catch (const CLI::ParseError& error) {
-    return UsageError{ExplainUsage(root, error)};
-  }
+  const auto outcome = tree.program().Parse(std::move(arguments));
+  if (const auto* const help = std::get_if<Program::Help>(&outcome)) return Help{help->text};
+  if (const auto* const wrong = std::get_if<Program::Wrong>(&outcome)) return UsageError{wrong->message};
   absl::StatusOr<Chosen> chosen = tree.Choose();
   if (!chosen.ok()) return UsageError{std::string(chosen.status().message())};
   const GlobalFlags& global = tree.global();

@@ -1,5 +1,7 @@
 #include "base/command_line/command_help.h"
 
+#include <CLI/CLI.hpp>
+
 #include <cstdio>
 #include <string_view>
 

@@ -2,10 +2,12 @@
 #ifndef R2CC_BASE_COMMAND_LINE_COMMAND_HELP_H_
 #define R2CC_BASE_COMMAND_LINE_COMMAND_HELP_H_
 
-#include <CLI/CLI.hpp>
-
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;  // its header takes seconds to compile
+}
 
 namespace r2cc {
 

@@ -16,17 +16,17 @@ constexpr int kDaysMax = 36500;
 
 void AddCertsCommands(CommandTree* tree) {
   const auto certs = std::make_shared<CertsCommand>();
-  CLI::App* group = tree->AddGroup(tree->root(), "certs", "make a cluster's authority and certificates of it; asks no daemon");
-  CLI::App* init = tree->Add(group, "init", "a new authority: ca.crt, and ca.key, which stays with you");
-  CLI::App* issue = tree->Add(group, "issue", "a node's directory: node.crt, node.key, ca.crt");
-  for (CLI::App* app : {init, issue}) {
-    app->add_option("--dir", certs->directory, "directory of the authority")->default_val("r2cc-ca");
-    app->add_option("--days", certs->days, "how long it is valid (default: an authority 3650, others 397)")->check(CLI::Range(1, kDaysMax));
+  const Command group = tree->AddGroup(tree->root(), "certs", "make a cluster's authority and certificates of it; asks no daemon");
+  const Command init = tree->Add(group, "init", "a new authority: ca.crt, and ca.key, which stays with you");
+  const Command issue = tree->Add(group, "issue", "a node's directory: node.crt, node.key, ca.crt");
+  for (const Command app : {init, issue}) {
+    app.AddOption("--dir", &certs->directory, "directory of the authority").Default("r2cc-ca");
+    app.AddOption("--days", &certs->days, "how long it is valid (default: an authority 3650, others 397)").Range(1, kDaysMax);
   }
-  init->add_option("--name", certs->name, "what the authority calls itself");
-  issue->add_option("NAME", certs->name, "the node, as its daemon calls itself; or the operator")->required();
-  issue->add_flag("--operator", certs->is_operator, "for a person: operator.crt and operator.key, for --certs");
-  issue->add_option("--out", certs->out_directory, "directory to write (default: NAME below --dir)")->option_text("DIR");
+  init.AddOption("--name", &certs->name, "what the authority calls itself");
+  issue.AddOption("NAME", &certs->name, "the node, as its daemon calls itself; or the operator").Required();
+  issue.AddFlag("--operator", &certs->is_operator, "for a person: operator.crt and operator.key, for --certs");
+  issue.AddOption("--out", &certs->out_directory, "directory to write (default: NAME below --dir)").Value("DIR");
   tree->Means(init, [certs] {
     certs->init = true;
     if (certs->name.empty()) certs->name = "R2CC";

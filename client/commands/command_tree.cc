@@ -2,7 +2,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/command_line/command_help.h"
 #include "base/core/release.h"
 #include "client/client.h"
 #include "client/commands/certs_commands.h"
@@ -25,40 +24,34 @@ CommandTree::CommandTree(absl::Time now, absl::TimeZone zone)
     : now_(now),
       zone_(zone),
       global_{kRunDir, "", "", kCertificates, "table"},
-      root_("Asks and steers r2ccd, the daemon that keeps this node's NICs in view.\nExit codes: 0 done, 1 refused or failed, 2 usage.",
-            "r2ccctl") {
-  // The control socket's protocol has its version in its package's name.
-  root_.set_version_flag("--version", absl::StrCat("r2ccctl ", ReleaseAndRevision(), "\nprotocols: control ",
-                                                   v1::StatusRequest::descriptor()->file()->package()));
-  AddHelpJson(&root_);
-  root_.require_subcommand(1);
-  root_.fallthrough();
-  root_.add_option("--run_dir", global_.run_dir, "folder of r2ccd's sockets")->capture_default_str();
-  root_.add_option("--socket", global_.socket, "r2ccd's control socket (default: RUN_DIR/r2ccd.sock)");
-  root_.add_option("--server", global_.server, "ask the daemon at HOST:PORT instead, with a certificate")->option_text("HOST:PORT");
-  root_.add_option("--certs", global_.certs, "with --server: directory of operator.crt (or node.crt), its key and ca.crt")
-      ->capture_default_str();
-  root_.add_option("-o,--output", global_.output, "table for people, json for programs")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->capture_default_str();
+      program_(
+          "r2ccctl",
+          "Asks and steers r2ccd, the daemon that keeps this node's NICs in view.\nExit codes: 0 done, 1 refused or failed, 2 usage.",
+          // The control socket's protocol has its version in its package's name.
+          absl::StrCat("r2ccctl ", ReleaseAndRevision(), "\nprotocols: control ", v1::StatusRequest::descriptor()->file()->package())) {
+  const Command root = program_.root();
+  root.AddOption("--run_dir", &global_.run_dir, "folder of r2ccd's sockets").ShowDefault();
+  root.AddOption("--socket", &global_.socket, "r2ccd's control socket (default: RUN_DIR/r2ccd.sock)");
+  root.AddOption("--server", &global_.server, "ask the daemon at HOST:PORT instead, with a certificate").Value("HOST:PORT");
+  root.AddOption("--certs", &global_.certs, "with --server: directory of operator.crt (or node.crt), its key and ca.crt").ShowDefault();
+  root.AddOption("-o,--output", &global_.output, "table for people, json for programs").OneOf({"table", "json"}).ShowDefault();
 }
 
-CLI::App* CommandTree::Add(CLI::App* parent, const std::string& name, const std::string& description) {
-  CLI::App* app = parent->add_subcommand(name, description);
-  app->fallthrough();
-  app->footer("Also here: --run_dir DIR, --socket PATH, --server HOST:PORT, --certs DIR, -o table|json (`r2ccctl --help` explains).");
-  return app;
+Command CommandTree::Add(Command parent, const std::string& name, const std::string& description) {
+  const Command command = parent.Add(name, description);
+  command.SetFooter("Also here: --run_dir DIR, --socket PATH, --server HOST:PORT, --certs DIR, -o table|json (`r2ccctl --help` explains).");
+  return command;
 }
 
-CLI::App* CommandTree::AddGroup(CLI::App* parent, const std::string& name, const std::string& description) {
-  CLI::App* app = Add(parent, name, description);
-  app->require_subcommand(1);
-  return app;
+Command CommandTree::AddGroup(Command parent, const std::string& name, const std::string& description) {
+  const Command command = Add(parent, name, description);
+  command.NeedCommand();
+  return command;
 }
 
 absl::StatusOr<Chosen> CommandTree::Choose() const {
-  for (const auto& [app, make] : makers_)
-    if (app->parsed()) return make();
+  for (const auto& [command, make] : makers_)
+    if (command.parsed()) return make();
   return absl::InternalError("a command without a meaning");
 }
 

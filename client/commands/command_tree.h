@@ -2,8 +2,6 @@
 #ifndef R2CC_CLIENT_COMMANDS_COMMAND_TREE_H_
 #define R2CC_CLIENT_COMMANDS_COMMAND_TREE_H_
 
-#include <CLI/CLI.hpp>
-
 #include <functional>
 #include <string>
 #include <utility>
@@ -11,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/commands/command.h"
 #include "client/commands/request.h"
 
 namespace r2cc::client {
@@ -33,7 +32,8 @@ class CommandTree {
   CommandTree(const CommandTree&) = delete;
   CommandTree& operator=(const CommandTree&) = delete;
 
-  CLI::App* root() { return &root_; }
+  Command root() const { return program_.root(); }
+  const Program& program() const { return program_; }
   const GlobalFlags& global() const { return global_; }
   // As -o json.
   void SetJson() { global_.output = "json"; }
@@ -41,21 +41,21 @@ class CommandTree {
   absl::TimeZone zone() const { return zone_; }
 
   // A (sub-)command: global flags may stand behind it, and its errors are ours to word.
-  CLI::App* Add(CLI::App* parent, const std::string& name, const std::string& description);
+  Command Add(Command parent, const std::string& name, const std::string& description);
   // One that is nothing without a command behind it.
-  CLI::App* AddGroup(CLI::App* parent, const std::string& name, const std::string& description);
+  Command AddGroup(Command parent, const std::string& name, const std::string& description);
   // `make` says what `command` stands for, once it was parsed. It owns what the command's flags are read into.
-  void Means(CLI::App* command, std::function<absl::StatusOr<Chosen>()> make) { makers_.emplace_back(command, std::move(make)); }
+  void Means(Command command, std::function<absl::StatusOr<Chosen>()> make) { makers_.emplace_back(command, std::move(make)); }
 
-  // After root()->parse(). INVALID_ARGUMENT with one line for a person who typed what the command does not take.
+  // After program().Parse(). INVALID_ARGUMENT with one line for a person who typed what the command does not take.
   absl::StatusOr<Chosen> Choose() const;
 
  private:
   const absl::Time now_;
   const absl::TimeZone zone_;
   GlobalFlags global_;
-  CLI::App root_;
-  std::vector<std::pair<CLI::App*, std::function<absl::StatusOr<Chosen>()>>> makers_;
+  Program program_;
+  std::vector<std::pair<Command, std::function<absl::StatusOr<Chosen>()>>> makers_;
 };
 
 // All commands, in the order of --help.

@@ -9,11 +9,9 @@ namespace r2cc::client {
 
 void AddCompletionCommand(CommandTree* tree) {
   const auto typed = std::make_shared<CompletionCommand>();
-  CLI::App* completion =
+  const Command completion =
       tree->Add(tree->root(), "completion", "the script by which a shell completes command lines: source <(r2ccctl completion bash)");
-  completion->add_option("SHELL", typed->shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember(std::vector<std::string>{"bash", "zsh", "fish"}));
+  completion.AddOption("SHELL", &typed->shell, "bash, zsh or fish").Required().OneOf({"bash", "zsh", "fish"});
   tree->Means(completion, [typed] { return Chosen(*typed); });
 }
 

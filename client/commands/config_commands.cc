@@ -12,13 +12,13 @@ constexpr char kConfigFile[] = "/etc/r2cc/r2ccd.textproto";
 }  // namespace
 
 void AddConfigCommands(CommandTree* tree) {
-  CLI::App* config = tree->AddGroup(tree->root(), "config", "r2ccd's configuration: check files, show what is in force, read it again");
+  const Command config = tree->AddGroup(tree->root(), "config", "r2ccd's configuration: check files, show what is in force, read it again");
   const auto command = std::make_shared<CheckConfigCommand>();
-  CLI::App* check = tree->Add(config, "check", "what is wrong with the files, as r2ccd of this machine says it; asks no daemon");
-  check->add_option("FILE|DIR", command->path, "the configuration, or the directory of r2ccd.textproto")->default_val(kConfigFile);
-  check->add_option("--node", command->node, "as r2ccd's --node")->option_text("NODE");
-  check->add_option("--r2ccd", command->program, "the program that checks (default: beside r2ccctl, /usr/sbin/r2ccd, that of PATH)")
-      ->option_text("PROGRAM");
+  const Command check = tree->Add(config, "check", "what is wrong with the files, as r2ccd of this machine says it; asks no daemon");
+  check.AddOption("FILE|DIR", &command->path, "the configuration, or the directory of r2ccd.textproto").Default(kConfigFile);
+  check.AddOption("--node", &command->node, "as r2ccd's --node").Value("NODE");
+  check.AddOption("--r2ccd", &command->program, "the program that checks (default: beside r2ccctl, /usr/sbin/r2ccd, that of PATH)")
+      .Value("PROGRAM");
   tree->Means(check, [command] { return Chosen(*command); });
   tree->Means(tree->Add(config, "show", "all that is in force, defaults too; of keys the files' names alone"),
               [] { return Chosen(Request(v1::ConfigRequest())); });

@@ -25,14 +25,14 @@ struct DoctorTyped {
 
 void AddDoctorCommand(CommandTree* tree) {
   const auto typed = std::make_shared<DoctorTyped>();
-  CLI::App* doctor = tree->Add(
+  const Command doctor = tree->Add(
       tree->root(), "doctor", "what is wrong with this node and its ways to others, a line a check with the fix; exit code 1 if any fails");
-  doctor->add_flag("--job", typed->command.job, "also the environment, as a job would have it that is started here");
-  doctor->add_option("--peers", typed->command.peers_max, "so many other nodes are tried")
-      ->option_text("N")
-      ->default_val(kPeersDefault)
-      ->check(CLI::Range(size_t{0}, kPeersMax));
-  doctor->add_option("--wait", typed->wait, "look again until nothing fails, for so long at most: 60s")->option_text("TIME");
+  doctor.AddFlag("--job", &typed->command.job, "also the environment, as a job would have it that is started here");
+  doctor.AddOption("--peers", &typed->command.peers_max, "so many other nodes are tried")
+      .Value("N")
+      .Default(absl::StrCat(kPeersDefault))
+      .Range(size_t{0}, kPeersMax);
+  doctor.AddOption("--wait", &typed->wait, "look again until nothing fails, for so long at most: 60s").Value("TIME");
   tree->Means(doctor, [tree, typed]() -> absl::StatusOr<Chosen> {
     DoctorCommand command = typed->command;
     const GlobalFlags& global = tree->global();
@@ -50,11 +50,11 @@ void AddDoctorCommand(CommandTree* tree) {
 
 void AddBundleCommand(CommandTree* tree) {
   const auto command = std::make_shared<BundleCommand>();
-  CLI::App* bundle =
+  const Command bundle =
       tree->Add(tree->root(), "support-bundle",
                 "all that somebody needs who looks at this node from afar, as one file, without keys; what is in it is listed");
-  bundle->add_option("--out", command->out, "the file (default: r2cc-support-NODE-TIME.tar.gz here)")->option_text("FILE");
-  bundle->add_option("--state_dir", command->state_dir, "r2ccd's, where the audit is")->default_val(kStateDir);
+  bundle.AddOption("--out", &command->out, "the file (default: r2cc-support-NODE-TIME.tar.gz here)").Value("FILE");
+  bundle.AddOption("--state_dir", &command->state_dir, "r2ccd's, where the audit is").Default(kStateDir);
   tree->Means(bundle, [tree, command]() -> absl::StatusOr<Chosen> {
     const GlobalFlags& global = tree->global();
     if (!global.server.empty())

@@ -37,30 +37,28 @@ absl::StatusOr<int64_t> ReadTime(const std::string& flag, const std::string& tex
   return absl::ToInt64Nanoseconds(time);
 }
 
-void AddEnv(CommandTree* tree, CLI::App* job) {
+void AddEnv(CommandTree* tree, Command job) {
   const auto command = std::make_shared<JobEnvCommand>();
-  CLI::App* env = tree->Add(job, "env", "the lines that make a job use R2CC, for the way it is started; asks no daemon");
-  env->add_option("LAUNCHER", command->launcher, "torchrun, mpirun, slurm or kubernetes")->required()->check(CLI::IsMember(Launchers()));
-  env->add_option("--job", command->job, "what `r2ccctl jobs` is to call it")->option_text("JOB");
-  env->add_option("--rails", command->rails, "interfaces, addresses or RDMA devices, as R2CC_RAILS takes them")->option_text("LIST");
-  env->add_option("--library_dir", command->library_directory, "of the plugin, where the loader does not find it by itself")
-      ->option_text("DIR");
+  const Command env = tree->Add(job, "env", "the lines that make a job use R2CC, for the way it is started; asks no daemon");
+  env.AddOption("LAUNCHER", &command->launcher, "torchrun, mpirun, slurm or kubernetes").Required().OneOf(Launchers());
+  env.AddOption("--job", &command->job, "what `r2ccctl jobs` is to call it").Value("JOB");
+  env.AddOption("--rails", &command->rails, "interfaces, addresses or RDMA devices, as R2CC_RAILS takes them").Value("LIST");
+  env.AddOption("--library_dir", &command->library_directory, "of the plugin, where the loader does not find it by itself").Value("DIR");
   tree->Means(env, [tree, command] {
     command->run_dir = tree->global().run_dir;
     return Chosen(*command);
   });
 }
 
-void AddReport(CommandTree* tree, CLI::App* job) {
+void AddReport(CommandTree* tree, Command job) {
   const auto typed = std::make_shared<ReportTyped>();
-  CLI::App* report = tree->Add(job, "report",
-                               "what jobs of this node met, on all nodes that they run on: faults, stalls, bytes sent again, and what "
-                               "restarts would have cost");
-  report->add_option("JOB", typed->job, "only jobs whose names fit, such as 'train-*'");
-  report->add_option("--restart", typed->restart, "what an error costs: until the job computes again")->option_text("TIME");
-  report->add_option("--checkpoint", typed->checkpoint, "between two checkpoints: half of it is done again, on average")
-      ->option_text("TIME");
-  report->add_flag("--json", typed->json, "as -o json");
+  const Command report = tree->Add(job, "report",
+                                   "what jobs of this node met, on all nodes that they run on: faults, stalls, bytes sent again, and what "
+                                   "restarts would have cost");
+  report.AddOption("JOB", &typed->job, "only jobs whose names fit, such as 'train-*'");
+  report.AddOption("--restart", &typed->restart, "what an error costs: until the job computes again").Value("TIME");
+  report.AddOption("--checkpoint", &typed->checkpoint, "between two checkpoints: half of it is done again, on average").Value("TIME");
+  report.AddFlag("--json", &typed->json, "as -o json");
   tree->Means(report, [tree, typed]() -> absl::StatusOr<Chosen> {
     const auto restart = ReadTime("--restart", typed->restart);
     if (!restart.ok()) return restart.status();
@@ -73,19 +71,19 @@ void AddReport(CommandTree* tree, CLI::App* job) {
 
 void AddJobs(CommandTree* tree) {
   const auto typed = std::make_shared<JobsTyped>();
-  CLI::App* jobs = tree->Add(tree->root(), "jobs", "the jobs attached to this daemon and their traffic per rail");
-  jobs->add_flag("--ended", typed->ended, "those that gave up on a peer and ended: which, by which rails, why, after how long");
-  jobs->add_flag("--bad", typed->bad, "only those that gave up a rail or a peer, or whose rails are not this node's NICs");
-  jobs->add_option("--job", typed->job, "only jobs whose names fit, such as 'train-*'")->option_text("GLOB");
-  CLI::Option* uid = jobs->add_option("--uid", typed->uid, "only this user's")->option_text("UID");
-  jobs->add_option("--nic", typed->nic, "only those with a rail on this NIC of the node")->option_text("NIC");
-  jobs->add_option("--node", typed->node, "only those that talk to nodes whose names fit, such as 'rack3-*'")->option_text("GLOB");
+  const Command jobs = tree->Add(tree->root(), "jobs", "the jobs attached to this daemon and their traffic per rail");
+  jobs.AddFlag("--ended", &typed->ended, "those that gave up on a peer and ended: which, by which rails, why, after how long");
+  jobs.AddFlag("--bad", &typed->bad, "only those that gave up a rail or a peer, or whose rails are not this node's NICs");
+  jobs.AddOption("--job", &typed->job, "only jobs whose names fit, such as 'train-*'").Value("GLOB");
+  const Option uid = jobs.AddOption("--uid", &typed->uid, "only this user's").Value("UID");
+  jobs.AddOption("--nic", &typed->nic, "only those with a rail on this NIC of the node").Value("NIC");
+  jobs.AddOption("--node", &typed->node, "only those that talk to nodes whose names fit, such as 'rack3-*'").Value("GLOB");
   tree->Means(jobs, [typed, uid] {
     v1::ListJobsRequest list;
     list.set_ended(typed->ended);
     list.set_bad(typed->bad);
     list.set_job_glob(typed->job);
-    if (uid->count() > 0) list.set_uid(typed->uid);
+    if (uid.count() > 0) list.set_uid(typed->uid);
     list.set_nic(typed->nic);
     list.set_node_glob(typed->node);
     return Chosen(Request(list));
@@ -96,7 +94,7 @@ void AddJobs(CommandTree* tree) {
 
 void AddJobCommands(CommandTree* tree) {
   AddJobs(tree);
-  CLI::App* job = tree->AddGroup(tree->root(), "job", "how a job is started, and what it met");
+  const Command job = tree->AddGroup(tree->root(), "job", "how a job is started, and what it met");
   AddEnv(tree, job);
   AddReport(tree, job);
 }

@@ -33,9 +33,9 @@ struct ListTyped {
   std::vector<std::string> states;
 };
 
-CLI::App* AddNicAction(CommandTree* tree, CLI::App* parent, const std::string& name, const std::string& description, NicTyped* typed) {
-  CLI::App* app = tree->Add(parent, name, description);
-  app->add_option("NODE/NIC", typed->nic, "the NIC, such as node1/rail0")->required();
+Command AddNicAction(CommandTree* tree, Command parent, const std::string& name, const std::string& description, NicTyped* typed) {
+  const Command app = tree->Add(parent, name, description);
+  app.AddOption("NODE/NIC", &typed->nic, "the NIC, such as node1/rail0").Required();
   return app;
 }
 
@@ -77,25 +77,25 @@ absl::StatusOr<Chosen> MakeList(const ListTyped& typed) {
   return Request(list);
 }
 
-void AddList(CommandTree* tree, CLI::App* nic) {
+void AddList(CommandTree* tree, Command nic) {
   const auto typed = std::make_shared<ListTyped>();
-  CLI::App* list = tree->Add(nic, "list", "every NIC with its state, of all nodes or of one");
-  list->add_option("NODE", typed->node, "only this node's NICs");
-  list->add_option("--state", typed->states, "only NICs in this state; may be repeated")->option_text("STATE")->allow_extra_args(false);
-  list->add_flag("--bad", typed->bad, "only what is not as it should be");
-  list->add_option("--node", typed->node_glob, "only nodes whose names fit, such as 'rack3-*'")->option_text("GLOB");
+  const Command list = tree->Add(nic, "list", "every NIC with its state, of all nodes or of one");
+  list.AddOption("NODE", &typed->node, "only this node's NICs");
+  list.AddOption("--state", &typed->states, "only NICs in this state; may be repeated").Value("STATE").OneAtATime();
+  list.AddFlag("--bad", &typed->bad, "only what is not as it should be");
+  list.AddOption("--node", &typed->node_glob, "only nodes whose names fit, such as 'rack3-*'").Value("GLOB");
   tree->Means(list, [typed] { return MakeList(*typed); });
 }
 
 }  // namespace
 
 void AddNicCommands(CommandTree* tree) {
-  CLI::App* nic = tree->AddGroup(tree->root(), "nic", "list and steer NICs");
+  const Command nic = tree->AddGroup(tree->root(), "nic", "list and steer NICs");
   AddList(tree, nic);
   const auto typed = std::make_shared<NicTyped>();
-  const auto acts = [&](CLI::App* app, v1::NicAction action) { tree->Means(app, [typed, action] { return MakeAction(*typed, action); }); };
+  const auto acts = [&](Command app, v1::NicAction action) { tree->Means(app, [typed, action] { return MakeAction(*typed, action); }); };
 
-  CLI::App* why =
+  const Command why =
       AddNicAction(tree, nic, "why", "the verdict on a NIC: where the fault is, the evidence, what was done, what to do", typed.get());
   tree->Means(why, [typed]() -> absl::StatusOr<Chosen> {
     const absl::StatusOr<NicName> name = ParseNicName(typed->nic);
@@ -105,24 +105,25 @@ void AddNicCommands(CommandTree* tree) {
     explain.set_nic(name->nic);
     return Request(explain);
   });
-  CLI::App* drain = AddNicAction(tree, nic, "drain",
-                                 absl::StrCat("send no new traffic over a NIC; what is in flight ends by itself", kMany), typed.get());
+  const Command drain = AddNicAction(tree, nic, "drain",
+                                     absl::StrCat("send no new traffic over a NIC; what is in flight ends by itself", kMany), typed.get());
   acts(drain, v1::DRAIN);
-  drain->add_flag("--wait", typed->wait, "return when nothing travels over it any more");
-  CLI::App* undrain = AddNicAction(tree, nic, "undrain", absl::StrCat("take a drain back", kMany), typed.get());
+  drain.AddFlag("--wait", &typed->wait, "return when nothing travels over it any more");
+  const Command undrain = AddNicAction(tree, nic, "undrain", absl::StrCat("take a drain back", kMany), typed.get());
   acts(undrain, v1::UNDRAIN);
-  for (CLI::App* app : {drain, undrain})
-    app->add_option("--job", typed->job, "for this job alone, by the name that `r2ccctl jobs` shows; others go on as they do")
-        ->option_text("JOB");
-  CLI::App* weight =
+  for (const Command app : {drain, undrain})
+    app.AddOption("--job", &typed->job, "for this job alone, by the name that `r2ccctl jobs` shows; others go on as they do").Value("JOB");
+  const Command weight =
       AddNicAction(tree, nic, "weight", "limit a NIC's share of the traffic; 1 takes the limit away, 0 forbids the NIC", typed.get());
-  weight->add_option("WEIGHT", typed->weight, "from 0 to 1 (0.5) or from 0% to 100% (50%)")->required();
+  weight.AddOption("WEIGHT", &typed->weight, "from 0 to 1 (0.5) or from 0% to 100% (50%)").Required();
   acts(weight, v1::SET_WEIGHT);
 
-  CLI::App* fail = AddNicAction(tree, tree->root(), "fail-nic", "drill: treat a NIC as dead, abandon what is in flight on it", typed.get());
-  fail->add_option("--for", typed->drill_time, "when it ends by itself: 1s to 24h")->option_text("TIME")->capture_default_str();
+  const Command fail =
+      AddNicAction(tree, tree->root(), "fail-nic", "drill: treat a NIC as dead, abandon what is in flight on it", typed.get());
+  fail.AddOption("--for", &typed->drill_time, "when it ends by itself: 1s to 24h").Value("TIME").ShowDefault();
   acts(fail, v1::FAIL);
-  for (CLI::App* app : {drain, weight, fail}) app->add_flag("--force", typed->force, "also the last NIC of its node that carries traffic");
+  for (const Command app : {drain, weight, fail})
+    app.AddFlag("--force", &typed->force, "also the last NIC of its node that carries traffic");
   acts(AddNicAction(tree, tree->root(), "restore-nic", "end a drill begun with fail-nic before its time", typed.get()), v1::RESTORE);
 }
 

@@ -45,27 +45,24 @@ absl::StatusOr<Chosen> MakeSimulate(const SimulateTyped& typed) {
   return command;
 }
 
-void AddSimulate(CommandTree* tree, CLI::App* plan) {
+void AddSimulate(CommandTree* tree, Command plan) {
   const auto typed = std::make_shared<SimulateTyped>();
-  CLI::App* app = tree->Add(plan, "simulate", "which schedule an AllReduce would use among degraded nodes, and why; asks no daemon");
-  app->add_option("--nodes", typed->command.nodes, "how many nodes: n0, n1, ...")->required();
-  app->add_option("--rails", typed->command.rails, "how many rails each has")->required();
-  app->add_option("--lose", typed->lose, "rails that a node has lost; may be repeated")
-      ->option_text("NODE:HOW_MANY ...")
-      ->allow_extra_args(false);
-  app->add_option("--size", typed->size, "bytes of the vector, such as 1GiB")->required();
-  app->add_option("--rate", typed->rate, "what a rail moves each way")->capture_default_str();
-  app->add_option("--step_latency", typed->step_latency, "what a step waits before its first byte moves")->capture_default_str();
-  app->add_option("--message_cost", typed->message_cost, "how long a message keeps its port busy beside its bytes")->capture_default_str();
-  app->add_option("--plot", typed->command.plot_path, "also write an SVG here: time over size, and what each port does")
-      ->option_text("FILE");
+  const Command app = tree->Add(plan, "simulate", "which schedule an AllReduce would use among degraded nodes, and why; asks no daemon");
+  app.AddOption("--nodes", &typed->command.nodes, "how many nodes: n0, n1, ...").Required();
+  app.AddOption("--rails", &typed->command.rails, "how many rails each has").Required();
+  app.AddOption("--lose", &typed->lose, "rails that a node has lost; may be repeated").Value("NODE:HOW_MANY ...").OneAtATime();
+  app.AddOption("--size", &typed->size, "bytes of the vector, such as 1GiB").Required();
+  app.AddOption("--rate", &typed->rate, "what a rail moves each way").ShowDefault();
+  app.AddOption("--step_latency", &typed->step_latency, "what a step waits before its first byte moves").ShowDefault();
+  app.AddOption("--message_cost", &typed->message_cost, "how long a message keeps its port busy beside its bytes").ShowDefault();
+  app.AddOption("--plot", &typed->command.plot_path, "also write an SVG here: time over size, and what each port does").Value("FILE");
   tree->Means(app, [typed] { return MakeSimulate(*typed); });
 }
 
 }  // namespace
 
 void AddPlanCommands(CommandTree* tree) {
-  CLI::App* plan = tree->AddGroup(tree->root(), "plan", "what the daemon tells the jobs to do, and what it could tell them");
+  const Command plan = tree->AddGroup(tree->root(), "plan", "what the daemon tells the jobs to do, and what it could tell them");
   tree->Means(tree->Add(plan, "show", "the plan in force: each NIC's state and weight"),
               [] { return Chosen(Request(v1::GetPlanRequest())); });
   AddSimulate(tree, plan);
