@@ -8,17 +8,17 @@ import sys
 
 from tests.figures import charts, drawings, stalls, tables
 from tests.figures.claims import claims
-from tests.figures.page import page
+from tests.figures.page import KEPT_CHARTS, page
 
 DATA_PROGRAM = "tests/figures/figures_data"
 FOLDER = "docs/figures"
 
 
-def computed(*options: str) -> dict[str, tables.Table]:
+def computed() -> dict[str, tables.Table]:
   """The tables that the data program prints, with what is published beside them."""
   measured = tables.read_csv("stalls", stalls.FILE.read_text(encoding="utf-8"))
   hit_ms = stalls.longest_ms(stalls.read(measured.csv()))
-  done = subprocess.run([DATA_PROGRAM, f"--hit-ms={hit_ms:g}", *options], stdout=subprocess.PIPE, text=True, check=False)
+  done = subprocess.run([DATA_PROGRAM, f"--hit-ms={hit_ms:g}"], stdout=subprocess.PIPE, text=True, check=False)
   if done.returncode != 0:
     raise SystemExit(f"figures: {DATA_PROGRAM} ended with {done.returncode}")
   joined = {name: tables.with_published(table) for name, table in tables.parse(done.stdout).items()}
@@ -32,6 +32,11 @@ def drawn(joined: dict[str, tables.Table]) -> dict[str, str]:
   files = {f"{name}.svg": charts.svg(draw(joined)) for name, draw in drawings.DRAWINGS.items()}
   files["README.md"] = page(joined)
   return files
+
+
+def kept(files: dict[str, str]) -> dict[str, str]:
+  """Those of drawn() that stand in FOLDER."""
+  return {name: files[name] for name in ["README.md", *(f"{chart}.svg" for chart in KEPT_CHARTS)]}
 
 
 def write(files: dict[str, str], folder: pathlib.Path) -> list[str]:
@@ -54,14 +59,19 @@ def main(arguments: list[str]) -> int:
   """The program."""
   description = "The papers' tables and figures, computed with plan/'s library, and ours beside them."
   parser = argparse.ArgumentParser(prog="figures", description=description)
-  parser.add_argument("--out", type=pathlib.Path, help=f"where to write; default: the workspace's {FOLDER}")
+  parser.add_argument("--out", type=pathlib.Path, help=f"where to write all; default: what is kept in the workspace's {FOLDER}")
   options = parser.parse_args(arguments)
   workspace = os.environ.get("BUILD_WORKSPACE_DIRECTORY")
   if options.out is None and workspace is None:
     parser.error("outside of `bazel run` name a folder with --out")
   folder = pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."), options.out) if options.out else pathlib.Path(workspace, FOLDER)
   joined = computed()
-  said = write({f"{name}.csv": table.csv() for name, table in joined.items()} | drawn(joined), folder)
+  files = drawn(joined)
+  if options.out:
+    files |= {f"{name}.csv": table.csv() for name, table in joined.items()}
+  else:
+    files = kept(files)
+  said = write(files, folder)
   print("\n".join(said) if said else f"{folder} is up to date")
   return 0
 

@@ -1,5 +1,4 @@
-// Prints the tables of the figures: the same output everywhere. --hit-ms=N: our longest measured stall. With --short it leaves a few cells
-// empty and takes a quarter of the time.
+// Prints the tables of the figures: the same output everywhere. --hit-ms=N: our longest measured stall.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,18 +17,16 @@ void Print(const char* subject, const std::vector<r2cc::figures::Table>& tables)
 
 int main(int argc, char** argv) {
   constexpr char kHit[] = "--hit-ms=";
-  bool shortened = false;
   double hit_s = 0;
   for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--short") shortened = true;
     if (std::string_view(argv[i]).starts_with(kHit)) hit_s = std::strtod(argv[i] + std::strlen(kHit), nullptr) * 1e-3;
   }
-  if (hit_s <= 0 || argc > (shortened ? 3 : 2)) {
-    std::fprintf(stderr, "usage: figures_data --hit-ms=MILLISECONDS [--short]\n");
+  if (hit_s <= 0 || argc > 2) {
+    std::fprintf(stderr, "usage: figures_data --hit-ms=MILLISECONDS\n");
     return 2;
   }
-  std::fprintf(stderr, "figures_data: %s\n", shortened ? "a quarter of a minute" : "about a minute");
-  Print("allreduce", r2cc::figures::AllReduceTables(shortened));
+  std::fprintf(stderr, "figures_data: about a minute\n");
+  Print("allreduce", r2cc::figures::AllReduceTables());
   Print("testbed", r2cc::figures::TestbedTables());
   Print("training", r2cc::figures::TrainingTables());
   Print("failures", r2cc::figures::FailureTables(hit_s));

@@ -8,12 +8,18 @@ from tests.figures.tables import Table, sources
 
 Tables = Mapping[str, Table]
 
+# The charts that stand beside the page; the others have the command.
+KEPT_CHARTS = ("bounds", "failures", "training")
+
 HEAD = """# Figures
 
-What the papers on AllReduce with lost NICs publish, computed again with the library in `plan/`, and ours beside it. Everything here is
-written by one command, the same on every machine:
+What the papers on AllReduce with lost NICs publish, computed again with the library in `plan/`, and ours beside it. One command writes
+everything, the same on every machine:
 
-    ./bazelw run //:figures
+    ./bazelw run //:figures -- --out DIR
+
+DIR then has the CSV and the chart of each section. This page and three of the charts are also kept here; without `--out` the command
+refreshes these.
 
 A column `..._published` holds a published value, `..._difference` ours less it, both empty where nothing is published. Times that are
 called simulated are those of step lists run by the flow-level simulator (`plan/simulate`), the others come from closed forms that are
@@ -241,9 +247,9 @@ def page(tables: Tables) -> str:
   parts = [HEAD]
   for section in SECTIONS:
     parts.append(f"## {section.title}\n\n{_wrapped(section.text(tables))}\n")
-    parts += [f"![{section.title}]({chart}.svg)\n" for chart in section.charts]
+    parts += [f"![{section.title}]({chart}.svg)\n" if chart in KEPT_CHARTS else f"Chart: `{chart}.svg`\n" for chart in section.charts]
     for name in section.tables:
       table = tables[name].where(**section.only.get(name, {}))
-      parts.append(f"{markdown(table)}\n\n[{name}.csv]({name}.csv)\n")
+      parts.append(f"{markdown(table)}\n\nTable: `{name}.csv`\n")
   parts.append("## Where the published values stand\n\n" + "\n".join(f"- {source}" for source in sources(tables.values())) + "\n")
   return "\n".join(parts)

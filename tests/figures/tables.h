@@ -8,8 +8,7 @@
 
 namespace r2cc::figures {
 
-// `shortened` leaves out what takes longest: R2CC-AllReduce's step lists for 1,024 members, whose cells stay empty.
-std::vector<Table> AllReduceTables(bool shortened);
+std::vector<Table> AllReduceTables();
 std::vector<Table> TestbedTables();
 std::vector<Table> TrainingTables();
 // `hit_s`: what our longest measured stall has cost a job, at once.

@@ -44,7 +44,6 @@ double Percent(double ratio) { return (ratio - 1) * 100; }
 struct BoundsCase {
   int members;
   Loss loss;
-  bool with_r2cc;
 };
 
 // The step list's time over the ring without a fault.
@@ -55,7 +54,7 @@ Cell R2ccSimulated(int members, double lost, uint32_t chunks, const plan::Ports&
 
 std::vector<Cell> BoundsRow(const BoundsCase& of) {
   constexpr uint32_t kChunks = 64;
-  const auto [members, loss, with_r2cc] = of;
+  const auto [members, loss] = of;
   const plan::Ports ports = OneDegraded(members, loss.lost);
   const double ring_s = plan::FaultFreeRingTime(members, kBytes, kBytesPerS);
   const double bound_s = plan::LowerBoundTime(kBytes, ports.bytes_per_s);
@@ -67,7 +66,7 @@ std::vector<Cell> BoundsRow(const BoundsCase& of) {
           {bound_s / ring_s, 4},
           {plan::R2ccAllReduceTime(members, kBytes, kBytesPerS, loss.lost, loss.lost, 0) / ring_s, 4},
           {plan::R2ccAllReduceTime(members, kBytes, kBytesPerS, loss.lost, loss.lost, kChunks) / ring_s, 4},
-          with_r2cc ? R2ccSimulated(members, loss.lost, kChunks, ports, ring_s) : Cell(""),
+          R2ccSimulated(members, loss.lost, kChunks, ports, ring_s),
           {plan::RingTime(kBytes, ports.bytes_per_s, 0) / ring_s, 4},
           {ours.seconds / ring_s, 4},
           plan::ScheduleName(decision.chosen.kind),
@@ -77,10 +76,10 @@ std::vector<Cell> BoundsRow(const BoundsCase& of) {
           ours.in_full ? "in full" : "one of a rotation"};
 }
 
-Table Bounds(bool shortened) {
+Table Bounds() {
   std::vector<BoundsCase> cases;
   for (const int members : {3, 4, 5, 8, 16, 64, 1024}) {
-    for (const Loss& loss : kLosses) cases.push_back({members, loss, !shortened || members <= static_cast<int>(kMembersInFull)});
+    for (const Loss& loss : kLosses) cases.push_back({members, loss});
   }
   // The last ones take seconds each.
   std::vector<std::future<std::vector<Cell>>> rows;
@@ -184,6 +183,6 @@ Table Alpha() {
 
 }  // namespace
 
-std::vector<Table> AllReduceTables(bool shortened) { return {Bounds(shortened), Optcc(), OptccPort(), Alpha()}; }
+std::vector<Table> AllReduceTables() { return {Bounds(), Optcc(), OptccPort(), Alpha()}; }
 
 }  // namespace r2cc::figures
