@@ -255,8 +255,8 @@ TEST_F(DoctorTest, JobsPluginAndNccl) {
   EXPECT_THAT(Wrong(), HasSubstr("warn plugin files: /old/libnccl-net-r2cc.so comes before /usr/lib/libnccl-net-r2cc.so"));
   machine_.libraries.clear();
   EXPECT_THAT(Wrong(), HasSubstr("FAIL plugin: there is no libnccl-net-r2cc.so"));
-  machine_.nccl_version = 21'201;
-  EXPECT_THAT(Wrong(), HasSubstr("FAIL NCCL: 2.12.1 has no v6 net tables"));
+  machine_.nccl_version = 21'805;
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL NCCL: 2.18.5 has no v7 net tables"));
 }
 
 TEST(ParseNcclConf, LinesOfIt) {

@@ -123,7 +123,7 @@ void CheckNccl(const JobFacts& job, Findings* found) {
   const int version = *job.nccl_version;
   const std::string text = absl::StrCat(version / 10'000, ".", version / 100 % 100, ".", version % 100);
   if (version < kNcclVersionMin)
-    found->push_back(Fail("NCCL", absl::StrCat(text, " has no v6 net tables: it cannot load the plugin"), "install NCCL 2.13.4 or newer"));
+    found->push_back(Fail("NCCL", absl::StrCat(text, " has no v7 net tables: it cannot load the plugin"), "install NCCL 2.19.1 or newer"));
   else
     found->push_back(Ok("NCCL", absl::StrCat(text, " knows the plugin's tables")));
 }

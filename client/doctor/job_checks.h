@@ -10,8 +10,8 @@
 
 namespace r2cc::client {
 
-// The first NCCL with the v6 net tables, 2.13.4: the oldest that the plugin serves.
-constexpr int kNcclVersionMin = 21304;
+// The first NCCL with the v7 net tables, 2.19.1: the oldest that the plugin serves.
+constexpr int kNcclVersionMin = 21901;
 // Registered memory of the RDMA transport; what distributions give by default is less.
 constexpr uint64_t kLockedMemoryMin = 64 << 20;
 

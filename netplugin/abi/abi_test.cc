@@ -7,14 +7,12 @@
 #include "netplugin/abi/collnet_v10.h"
 #include "netplugin/abi/collnet_v11.h"
 #include "netplugin/abi/collnet_v12.h"
-#include "netplugin/abi/collnet_v6.h"
 #include "netplugin/abi/collnet_v7.h"
 #include "netplugin/abi/collnet_v8.h"
 #include "netplugin/abi/collnet_v9.h"
 #include "netplugin/abi/net_v10.h"
 #include "netplugin/abi/net_v11.h"
 #include "netplugin/abi/net_v12.h"
-#include "netplugin/abi/net_v6.h"
 #include "netplugin/abi/net_v7.h"
 #include "netplugin/abi/net_v8.h"
 #include "netplugin/abi/net_v9.h"
@@ -31,11 +29,11 @@ namespace {
 template <typename T>
 constexpr bool kPlain = std::is_standard_layout_v<T>&& std::is_trivial_v<T>;
 
-static_assert(kPlain<NetTableV6> && kPlain<NetTableV7> && kPlain<NetTableV8> && kPlain<NetTableV9>);
+static_assert(kPlain<NetTableV7> && kPlain<NetTableV8> && kPlain<NetTableV9>);
 static_assert(kPlain<NetTableV10> && kPlain<NetTableV11> && kPlain<NetTableV12>);
-static_assert(kPlain<NetPropertiesV6> && kPlain<NetPropertiesV7> && kPlain<NetPropertiesV8>);
+static_assert(kPlain<NetPropertiesV7> && kPlain<NetPropertiesV8>);
 static_assert(kPlain<NetPropertiesV9> && kPlain<NetPropertiesV11> && kPlain<NetPropertiesV12>);
-static_assert(kPlain<CollNetTableV6> && kPlain<CollNetTableV7> && kPlain<CollNetTableV8> && kPlain<CollNetTableV9>);
+static_assert(kPlain<CollNetTableV7> && kPlain<CollNetTableV8> && kPlain<CollNetTableV9>);
 static_assert(kPlain<CollNetTableV11> && kPlain<CollNetTableV12> && kPlain<NetSgeV8> && kPlain<NetSgeV9>);
 static_assert(kPlain<TunerTableV2> && kPlain<TunerTableV3> && kPlain<TunerTableV4> && kPlain<TunerTableV5> && kPlain<TunerTableV6>);
 static_assert(kPlain<NvlDomainInfoV5> && kPlain<TunerConstantsV5>);
@@ -43,28 +41,11 @@ static_assert(sizeof(Result) == sizeof(int) && sizeof(LogLevel) == sizeof(int));
 static_assert(sizeof(Function) == sizeof(int) && sizeof(DataType) == sizeof(int) && sizeof(RedOp) == sizeof(int));
 
 // The functions up to close_listen stand at the same place in every version: a shim may copy them as a block.
-static_assert(offsetof(NetTableV6, close_listen) == offsetof(NetTableV12, close_listen));
+static_assert(offsetof(NetTableV7, close_listen) == offsetof(NetTableV12, close_listen));
 static_assert(offsetof(NetTableV8, irecv_consumed) == offsetof(NetTableV11, irecv_consumed));
 
 // A table is pointers: the place of each is all that NCCL knows of it.
 #define R2CC_PLACE(table, member, place) static_assert(offsetof(table, member) == (place) * sizeof(void*), #table "." #member)
-
-static_assert(sizeof(CollNetTableV6) == 15 * sizeof(void*));
-R2CC_PLACE(CollNetTableV6, name, 0);
-R2CC_PLACE(CollNetTableV6, init, 1);
-R2CC_PLACE(CollNetTableV6, devices, 2);
-R2CC_PLACE(CollNetTableV6, get_properties, 3);
-R2CC_PLACE(CollNetTableV6, listen, 4);
-R2CC_PLACE(CollNetTableV6, connect, 5);
-R2CC_PLACE(CollNetTableV6, reduce_support, 6);
-R2CC_PLACE(CollNetTableV6, reg_mr, 7);
-R2CC_PLACE(CollNetTableV6, reg_mr_dma_buf, 8);
-R2CC_PLACE(CollNetTableV6, dereg_mr, 9);
-R2CC_PLACE(CollNetTableV6, iallreduce, 10);
-R2CC_PLACE(CollNetTableV6, iflush, 11);
-R2CC_PLACE(CollNetTableV6, test, 12);
-R2CC_PLACE(CollNetTableV6, close_coll, 13);
-R2CC_PLACE(CollNetTableV6, close_listen, 14);
 
 static_assert(sizeof(CollNetTableV7) == 15 * sizeof(void*));
 R2CC_PLACE(CollNetTableV7, name, 0);
@@ -232,11 +213,11 @@ static_assert(offsetof(TunerConstantsV5, per_channel_max_nvls_tree_bandwidths) =
 
 // What changed between versions, and what did not: calls that differ only in the width of an argument have the same place.
 #define R2CC_SAME(a, b, member) std::is_same_v<decltype(a::member), decltype(b::member)>
-static_assert(R2CC_SAME(CollNetTableV6, CollNetTableV7, reg_mr) && !R2CC_SAME(CollNetTableV7, CollNetTableV8, reg_mr));
-static_assert(R2CC_SAME(CollNetTableV6, CollNetTableV8, iallreduce) && !R2CC_SAME(CollNetTableV8, CollNetTableV9, iallreduce));
+static_assert(!R2CC_SAME(CollNetTableV7, CollNetTableV8, reg_mr));
+static_assert(R2CC_SAME(CollNetTableV7, CollNetTableV8, iallreduce) && !R2CC_SAME(CollNetTableV8, CollNetTableV9, iallreduce));
 static_assert(R2CC_SAME(CollNetTableV9, CollNetTableV12, iallreduce) && R2CC_SAME(CollNetTableV9, CollNetTableV12, iallgather));
 static_assert(!R2CC_SAME(CollNetTableV9, CollNetTableV11, init) && !R2CC_SAME(CollNetTableV9, CollNetTableV11, listen));
-static_assert(R2CC_SAME(CollNetTableV6, CollNetTableV12, connect) && R2CC_SAME(CollNetTableV6, CollNetTableV12, test));
+static_assert(R2CC_SAME(CollNetTableV7, CollNetTableV12, connect) && R2CC_SAME(CollNetTableV7, CollNetTableV12, test));
 static_assert(R2CC_SAME(TunerTableV3, TunerTableV4, init) && !R2CC_SAME(TunerTableV3, TunerTableV4, get_coll_info));
 static_assert(R2CC_SAME(TunerTableV4, TunerTableV6, get_coll_info) && R2CC_SAME(TunerTableV5, TunerTableV6, init));
 

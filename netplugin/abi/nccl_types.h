@@ -91,7 +91,7 @@ constexpr int kNetRequestsMax = 32;                     // outstanding requests 
 constexpr int kNetDeviceHost = 0;                       // net_device_type: the proxy moves the data, not a GPU
 constexpr int kUndefined = -1;                          // traffic class, rail, plane and network attributes that nobody set
 constexpr size_t kMessageBytesMax = size_t{1} << 40;    // max_p2p_bytes and max_coll_bytes lie in 1..this
-constexpr size_t kMessageBytesMaxV8 = size_t{1} << 30;  // no message of a v6..v8 table is larger
+constexpr size_t kMessageBytesMaxV8 = size_t{1} << 30;  // no message of a v7 or v8 table is larger
 inline void* const kOptionalRecvCompletion = reinterpret_cast<void*>(uintptr_t{0x1});  // on entry to irecv: "completion optional"
 
 // ncclNetDeviceHandle_v7_t and later. Only for devices with GPU offload; everybody else leaves the out-pointer alone.

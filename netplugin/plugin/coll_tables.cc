@@ -4,7 +4,6 @@
 #include "netplugin/abi/collnet_v10.h"
 #include "netplugin/abi/collnet_v11.h"
 #include "netplugin/abi/collnet_v12.h"
-#include "netplugin/abi/collnet_v6.h"
 #include "netplugin/abi/collnet_v7.h"
 #include "netplugin/abi/collnet_v8.h"
 #include "netplugin/abi/collnet_v9.h"
@@ -20,7 +19,7 @@ using abi::Result;
 
 Result InitV11(void** context, uint64_t, abi::Logger log) { return CallOpenContext(context, log); }
 Result ListenV11(void*, int device, void* handle, void** listen_comm) { return CallCollListen(device, handle, listen_comm); }
-Result AllReduceV6(void* coll_comm, void* send_data, void* recv_data, int count, abi::DataType type, abi::RedOp op, void* send_mhandle,
+Result AllReduceV7(void* coll_comm, void* send_data, void* recv_data, int count, abi::DataType type, abi::RedOp op, void* send_mhandle,
                    void* recv_mhandle, void** request) {
   return CallAllReduce(coll_comm, send_data, recv_data, SizeOf(count), type, op, send_mhandle, recv_mhandle, request);
 }
@@ -33,15 +32,16 @@ Result Flush(void*, void*, int, void*, void** request) {
 // In the order of the table. iallgather, ireducescatter and make_v_device may be null, and are: NCCL takes its rings then. It would use
 // the first two on machines with an NVSwitch, where each GPU has a NIC (CollNetDirect, NVLS), and nothing could be gained: each member
 // receives the vectors of all others, and its own rails set the time, as they do in a ring (docs/schedules.md).
-template <typename Table, auto kFill>
-constexpr Table UpToV7() {
-  return {kNetName,           CallInit,   CallCollDevices, kFill, CallCollListen, CallCollConnect, CallReduceSupport,  CollRegisterV6,
-          CollRegisterDmaBuf, Deregister, AllReduceV6,     Flush, CallCollTest,   CallCloseColl,   CallCollCloseListen};
+constexpr abi::CollNetTableV7 TableV7() {
+  return {kNetName,           CallInit,        CallCollDevices,    Fill<abi::NetPropertiesV7>,
+          CallCollListen,     CallCollConnect, CallReduceSupport,  CollRegisterV7,
+          CollRegisterDmaBuf, Deregister,      AllReduceV7,        Flush,
+          CallCollTest,       CallCloseColl,   CallCollCloseListen};
 }
 
 constexpr abi::CollNetTableV8 TableV8() {
   return {kNetName,         CallInit,           CallCollDevices,    FillV8,      CallCollListen, CallCollConnect, CallReduceSupport,
-          CallCollRegister, CollRegisterDmaBuf, Deregister,         AllReduceV6, nullptr,        nullptr,         Flush,
+          CallCollRegister, CollRegisterDmaBuf, Deregister,         AllReduceV7, nullptr,        nullptr,         Flush,
           CallCollTest,     CallCloseColl,      CallCollCloseListen};
 }
 
@@ -99,8 +99,7 @@ namespace abi = r2cc::abi;
 
 extern "C" {
 
-R2CC_EXPORT abi::CollNetTableV6 ncclCollNetPlugin_v6 = net::UpToV7<abi::CollNetTableV6, net::Fill<abi::NetPropertiesV6>>();
-R2CC_EXPORT abi::CollNetTableV7 ncclCollNetPlugin_v7 = net::UpToV7<abi::CollNetTableV7, net::Fill<abi::NetPropertiesV7>>();
+R2CC_EXPORT abi::CollNetTableV7 ncclCollNetPlugin_v7 = net::TableV7();
 R2CC_EXPORT abi::CollNetTableV8 ncclCollNetPlugin_v8 = net::TableV8();
 R2CC_EXPORT abi::CollNetTableV9 ncclCollNetPlugin_v9 = net::TableV9();
 R2CC_EXPORT abi::CollNetTableV10 ncclCollNetPlugin_v10 = net::TableV9();

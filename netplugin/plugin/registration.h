@@ -14,7 +14,7 @@ namespace r2cc::net {
 // A negative size or count becomes one that is refused.
 inline size_t SizeOf(int size) { return size < 0 ? SIZE_MAX : static_cast<size_t>(size); }
 
-inline abi::Result RegisterV6(void*, void* data, int size, int type, void** mhandle) {
+inline abi::Result RegisterV7(void*, void* data, int size, int type, void** mhandle) {
   return CallRegister(data, SizeOf(size), type, mhandle);
 }
 inline abi::Result RegisterV8(void*, void* data, size_t size, int type, void** mhandle) { return CallRegister(data, size, type, mhandle); }
@@ -22,7 +22,7 @@ inline abi::Result RegisterV8(void*, void* data, size_t size, int type, void** m
 inline abi::Result RegisterDmaBuf(void*, void* data, size_t size, int, uint64_t offset, int fd, void** mhandle) {
   return CallRegisterDmaBuf(data, size, offset, fd, mhandle);
 }
-inline abi::Result CollRegisterV6(void* coll_comm, void* data, int size, int type, void** mhandle) {
+inline abi::Result CollRegisterV7(void* coll_comm, void* data, int size, int type, void** mhandle) {
   return CallCollRegister(coll_comm, data, SizeOf(size), type, mhandle);
 }
 inline abi::Result CollRegisterDmaBuf(void* coll_comm, void* data, size_t size, int, uint64_t offset, int fd, void** mhandle) {

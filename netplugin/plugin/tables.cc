@@ -4,7 +4,6 @@
 #include "netplugin/abi/net_v10.h"
 #include "netplugin/abi/net_v11.h"
 #include "netplugin/abi/net_v12.h"
-#include "netplugin/abi/net_v6.h"
 #include "netplugin/abi/net_v7.h"
 #include "netplugin/abi/net_v8.h"
 #include "netplugin/abi/net_v9.h"
@@ -24,10 +23,9 @@ Result InitV11(void** context, uint64_t, abi::NetCommConfig*, abi::Logger log, a
   return CallOpenContext(context, log);
 }
 
-Result ListenV6(int device, void* handle, void** listen_comm) { return CallListen(device, handle, listen_comm); }
+Result ListenV7(int device, void* handle, void** listen_comm) { return CallListen(device, handle, listen_comm); }
 Result ListenV11(void*, int device, void* handle, void** listen_comm) { return CallListen(device, handle, listen_comm); }
 
-Result ConnectV6(int device, void* handle, void** send_comm) { return CallConnect(device, handle, send_comm); }
 Result ConnectV7(int device, void* handle, void** send_comm, abi::NetDeviceHandle**) { return CallConnect(device, handle, send_comm); }
 Result ConnectV10(int device, abi::NetCommConfig*, void* handle, void** send_comm, abi::NetDeviceHandle**) {
   return CallConnect(device, handle, send_comm);
@@ -38,7 +36,7 @@ Result ConnectV11(void*, int device, void* handle, void** send_comm, abi::NetDev
 
 Result AcceptV7(void* listen_comm, void** recv_comm, abi::NetDeviceHandle**) { return CallAccept(listen_comm, recv_comm); }
 
-Result SendV6(void* send_comm, void* data, int size, int, void* mhandle, void** request) {
+Result SendV7(void* send_comm, void* data, int size, int, void* mhandle, void** request) {
   return CallSend(send_comm, data, SizeOf(size), mhandle, request);
 }
 Result SendV9(void* send_comm, void* data, size_t size, int, void* mhandle, void** request) {
@@ -48,7 +46,7 @@ Result SendV10(void* send_comm, void* data, size_t size, int, void* mhandle, voi
   return CallSend(send_comm, data, size, mhandle, request);
 }
 
-Result ReceiveV6(void* recv_comm, int n, void** data, int* sizes, int*, void** mhandles, void** request) {
+Result ReceiveV7(void* recv_comm, int n, void** data, int* sizes, int*, void** mhandles, void** request) {
   const size_t capacity = SizeOf(sizes[0]);
   return CallReceive(recv_comm, n, data, &capacity, mhandles, request);
 }
@@ -77,24 +75,18 @@ extern "C" {
 
 // In the order of the table: name .. close_listen, then what later versions append. get_device_mr, irecv_consumed,
 // make_v_device and set_net_attr may be null, and are.
-R2CC_EXPORT abi::NetTableV6 ncclNetPlugin_v6 = {net::kNetName,       net::CallInit,   net::CallDevices,   net::Fill<abi::NetPropertiesV6>,
-                                                net::ListenV6,       net::ConnectV6,  net::CallAccept,    net::RegisterV6,
-                                                net::RegisterDmaBuf, net::Deregister, net::SendV6,        net::ReceiveV6,
-                                                net::Flush,          net::CallTest,   net::CallCloseSend, net::CallCloseReceive,
-                                                net::CallCloseListen};
-
 R2CC_EXPORT abi::NetTableV7 ncclNetPlugin_v7 = {net::kNetName,
                                                 net::CallInit,
                                                 net::CallDevices,
                                                 net::Fill<abi::NetPropertiesV7>,
-                                                net::ListenV6,
+                                                net::ListenV7,
                                                 net::ConnectV7,
                                                 net::AcceptV7,
-                                                net::RegisterV6,
+                                                net::RegisterV7,
                                                 net::RegisterDmaBuf,
                                                 net::Deregister,
-                                                net::SendV6,
-                                                net::ReceiveV6,
+                                                net::SendV7,
+                                                net::ReceiveV7,
                                                 net::Flush,
                                                 net::CallTest,
                                                 net::CallCloseSend,
@@ -104,15 +96,15 @@ R2CC_EXPORT abi::NetTableV7 ncclNetPlugin_v7 = {net::kNetName,
                                                 nullptr};
 
 R2CC_EXPORT abi::NetTableV8 ncclNetPlugin_v8 = {
-    net::kNetName,      net::CallInit,         net::CallDevices,     net::FillV8, net::ListenV6,  net::ConnectV7, net::AcceptV7,
-    net::RegisterV8,    net::RegisterDmaBuf,   net::Deregister,      net::SendV6, net::ReceiveV6, net::Flush,     net::CallTest,
+    net::kNetName,      net::CallInit,         net::CallDevices,     net::FillV8, net::ListenV7,  net::ConnectV7, net::AcceptV7,
+    net::RegisterV8,    net::RegisterDmaBuf,   net::Deregister,      net::SendV7, net::ReceiveV7, net::Flush,     net::CallTest,
     net::CallCloseSend, net::CallCloseReceive, net::CallCloseListen, nullptr,     nullptr};
 
 R2CC_EXPORT abi::NetTableV9 ncclNetPlugin_v9 = {net::kNetName,
                                                 net::CallInit,
                                                 net::CallDevices,
                                                 net::FillV9<abi::NetPropertiesV9>,
-                                                net::ListenV6,
+                                                net::ListenV7,
                                                 net::ConnectV7,
                                                 net::AcceptV7,
                                                 net::RegisterV8,
@@ -133,7 +125,7 @@ R2CC_EXPORT abi::NetTableV10 ncclNetPlugin_v10 = {net::kNetName,
                                                   net::InitV10,
                                                   net::CallDevices,
                                                   net::FillV9<abi::NetPropertiesV9>,
-                                                  net::ListenV6,
+                                                  net::ListenV7,
                                                   net::ConnectV10,
                                                   net::AcceptV7,
                                                   net::RegisterV8,

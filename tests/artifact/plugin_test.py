@@ -34,7 +34,7 @@ class PluginTest(unittest.TestCase):
 
   def test_shows_nccls_tables_and_nothing_else(self):
     self.assertEqual({name for name in self.elf.exported if not EXPORTED.fullmatch(name)}, set())
-    self.assertLessEqual({f"ncclNetPlugin_v{version}" for version in range(6, 13)}, self.elf.exported)
+    self.assertLessEqual({f"ncclNetPlugin_v{version}" for version in range(7, 13)}, self.elf.exported)
     self.assertLessEqual({f"ncclTunerPlugin_v{version}" for version in range(2, 7)}, self.elf.exported)
 
   def test_is_never_unloaded_and_has_no_text_relocations(self):

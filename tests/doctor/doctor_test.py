@@ -241,7 +241,7 @@ class DoctorTest(doctor_rig.DoctorTestCase):
         (self.job(LD_LIBRARY_PATH="/nowhere"), "FAIL plugin: there is no libnccl-net-r2cc.so"),
         (self.job(LD_LIBRARY_PATH=str(broken)), "FAIL plugin: does not load: "),
         (self.job(LD_LIBRARY_PATH=f"{copied}:{here}"), f"warn plugin files: {copied}/libnccl-net-r2cc.so comes before {here}/"),
-        (self.job(LD_LIBRARY_PATH=f"{here}:{self.old_nccl.parent}"), "FAIL NCCL: 2.12.12 has no v6 net tables"),
+        (self.job(LD_LIBRARY_PATH=f"{here}:{self.old_nccl.parent}"), "FAIL NCCL: 2.18.5 has no v7 net tables"),
         (self.job(R2CC_RAILS="rail0,rail9"), "FAIL rails: R2CC_RAILS names rail9"),
         (self.job(NCCL_SOCKET_IFNAME="rail"), "warn rails: NCCL_SOCKET_IFNAME=rail puts NCCL's own control traffic on rail0, rail1"),
         (self.job(NCCL_IB_DISABLE="1", R2CC_TRANSPORT="verbs"), "warn rails: NCCL_IB_DISABLE=1 and R2CC_TRANSPORT=verbs"),

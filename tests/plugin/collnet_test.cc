@@ -1,4 +1,4 @@
-// Every CollNet table that the library exports, v6 to v12, as NCCL calls it: members are threads of one process, as where one process has
+// Every CollNet table that the library exports, v7 to v12, as NCCL calls it: members are threads of one process, as where one process has
 // several GPUs.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,6 @@
 #include "netplugin/abi/collnet_v10.h"
 #include "netplugin/abi/collnet_v11.h"
 #include "netplugin/abi/collnet_v12.h"
-#include "netplugin/abi/collnet_v6.h"
 #include "netplugin/abi/collnet_v7.h"
 #include "netplugin/abi/collnet_v8.h"
 #include "netplugin/abi/collnet_v9.h"
@@ -108,7 +107,6 @@ std::unique_ptr<CollNet> CollNetOf(void* library, int version) {
   void* const table = dlsym(library, ("ncclCollNetPlugin_v" + std::to_string(version)).c_str());
   R2CC_MUST(table != nullptr);
   switch (version) {
-    case 6: return std::make_unique<Versioned<abi::CollNetTableV6>>(static_cast<abi::CollNetTableV6*>(table));
     case 7: return std::make_unique<Versioned<abi::CollNetTableV7>>(static_cast<abi::CollNetTableV7*>(table));
     case 8: return std::make_unique<Versioned<abi::CollNetTableV8>>(static_cast<abi::CollNetTableV8*>(table));
     case 9: return std::make_unique<Versioned<abi::CollNetTableV9>>(static_cast<abi::CollNetTableV9*>(table));

@@ -57,7 +57,7 @@ TEST(Lifetime, InitAndFinalizeOfEachCommunicator) {
 TEST(Lifetime, InitAgainAfterTheLastFinalize) {
   ExpectFine([] {
     void* library = OpenLibrary();
-    for (const int version : {kNewest, 11, 8, 6, kNewest}) {
+    for (const int version : {kNewest, 11, 8, 7, kNewest}) {
       const std::unique_ptr<Net> net = NetOf(library, version);
       void* context = InitOf(net.get());
       Pair pair = Pair::Open(net.get(), context, 2);

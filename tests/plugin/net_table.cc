@@ -10,7 +10,6 @@
 #include "netplugin/abi/net_v10.h"
 #include "netplugin/abi/net_v11.h"
 #include "netplugin/abi/net_v12.h"
-#include "netplugin/abi/net_v6.h"
 #include "netplugin/abi/net_v7.h"
 #include "netplugin/abi/net_v8.h"
 #include "netplugin/abi/net_v9.h"
@@ -149,7 +148,6 @@ std::unique_ptr<Net> NetOf(void* library, int version) {
   const void* table = TableOf(library, version);
   if (table == nullptr) return nullptr;
   switch (version) {
-    case 6: return std::make_unique<TableNet<abi::NetTableV6, abi::NetPropertiesV6>>(table);
     case 7: return std::make_unique<TableNet<abi::NetTableV7, abi::NetPropertiesV7>>(table);
     case 8: return std::make_unique<TableNet<abi::NetTableV8, abi::NetPropertiesV8>>(table);
     case 9: return std::make_unique<TableNet<abi::NetTableV9, abi::NetPropertiesV9>>(table);

@@ -1,4 +1,4 @@
-// Any of the plugin's net tables, v6 to v12, behind one interface: called as NCCL's proxy calls it.
+// Any of the plugin's net tables, v7 to v12, behind one interface: called as NCCL's proxy calls it.
 #ifndef R2CC_TESTS_PLUGIN_NET_TABLE_H_
 #define R2CC_TESTS_PLUGIN_NET_TABLE_H_
 
@@ -11,7 +11,7 @@
 
 namespace r2cc::plugin_test {
 
-constexpr int kVersionLeast = 6;
+constexpr int kVersionLeast = 7;
 constexpr int kVersionNewest = 12;
 
 class Net {

@@ -1,4 +1,4 @@
-// Every net table that the library exports, v6 to v12, moves real bytes over real sockets: what NCCL of any release may call.
+// Every net table that the library exports, v7 to v12, moves real bytes over real sockets: what NCCL of any release may call.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(AllVersions, TableTest, testing::Range(kVersionLeast, k
 TEST(Tables, AFlowMayJoinTwoVersions) {
   ExpectFine([] {
     void* library = OpenLibrary();
-    const std::unique_ptr<Net> old_net = NetOf(library, 6), new_net = NetOf(library, 12);
+    const std::unique_ptr<Net> old_net = NetOf(library, 7), new_net = NetOf(library, 12);
     void* context = nullptr;
     void* none = nullptr;
     R2CC_MUST(old_net->Init(&none) == Result::kSuccess && new_net->Init(&context) == Result::kSuccess);
