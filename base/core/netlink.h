@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "base/core/address_choice.h"
+
 namespace r2cc {
 
 struct NetEvent {
@@ -30,9 +32,13 @@ struct NetEvent {
   bool admin_up = false;    // `ip link set up`
   bool carrier_up = false;  // there is a signal, and the other end of a veth or the lower device is up
   bool loopback = false;
-  std::array<uint8_t, 6> mac{};  // zero if it has none of six bytes
+  bool dummy = false;                    // of the kind "dummy"
+  std::array<uint8_t, 6> mac{};          // zero if it has none of six bytes
+  std::vector<std::string> other_names;  // `ip link property add ... altname`
 
   std::string address;  // numeric, without scope: "10.0.0.1", "fe80::1"
+  int prefix_bits = 0;  // of its network
+  AddressState state;   // of one that is added; it is told of again when this changes
 };
 
 // What one datagram of the kernel says.
@@ -52,8 +58,9 @@ bool ParseNetlink(const void* data, size_t bytes, uint32_t sequence, NetlinkBatc
 // One thread at a time.
 class NetlinkSocket {
  public:
+  enum class Follow { kChanges, kNothing };  // kNothing: the stream ends with the first kDumpDone
   // In the network namespace of the calling thread. Null and a line in `error` if the kernel refuses.
-  static std::unique_ptr<NetlinkSocket> Open(std::string* error);
+  static std::unique_ptr<NetlinkSocket> Open(std::string* error, Follow follow = Follow::kChanges);
   ~NetlinkSocket();
   NetlinkSocket(const NetlinkSocket&) = delete;
   NetlinkSocket& operator=(const NetlinkSocket&) = delete;

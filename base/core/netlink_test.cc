@@ -21,68 +21,10 @@
 #include <thread>
 
 #include "base/core/fork_guard.h"
+#include "base/core/netlink_datagram.h"
 
 namespace r2cc {
 namespace {
-
-// Writes messages as the kernel does.
-class Datagram {
- public:
-  Datagram& Begin(uint16_t type, uint16_t flags = 0, uint32_t sequence = 0) {
-    Pad();
-    begin_ = bytes_.size();
-    nlmsghdr header{};
-    header.nlmsg_type = type;
-    header.nlmsg_flags = flags;
-    header.nlmsg_seq = sequence;
-    return Add(header).Close();
-  }
-  template <typename T>
-  Datagram& Add(const T& value) {
-    const auto* from = reinterpret_cast<const uint8_t*>(&value);
-    bytes_.insert(bytes_.end(), from, from + sizeof(value));
-    return Close();
-  }
-  Datagram& Attribute(uint16_t type, const void* value, size_t size) {
-    Pad();
-    rtattr header{static_cast<unsigned short>(sizeof(rtattr) + size), type};
-    Add(header);
-    const auto* from = static_cast<const uint8_t*>(value);
-    bytes_.insert(bytes_.end(), from, from + size);
-    return Close();
-  }
-  Datagram& Name(const std::string& name) { return Attribute(IFLA_IFNAME, name.c_str(), name.size() + 1); }
-  Datagram& Address(uint16_t type, const char* text) {
-    uint8_t bytes[16];
-    const bool v6 = std::strchr(text, ':') != nullptr;
-    EXPECT_EQ(inet_pton(v6 ? AF_INET6 : AF_INET, text, bytes), 1);
-    return Attribute(type, bytes, v6 ? 16 : 4);
-  }
-  Datagram& Link(uint16_t type, int ifindex, unsigned flags, unsigned char family = AF_UNSPEC) {
-    ifinfomsg info{};
-    info.ifi_family = family;
-    info.ifi_index = ifindex;
-    info.ifi_flags = flags;
-    return Begin(type).Add(info);
-  }
-  Datagram& Addr(uint16_t type, int ifindex, unsigned char family = AF_INET) {
-    ifaddrmsg info{};
-    info.ifa_family = family;
-    info.ifa_index = static_cast<unsigned>(ifindex);
-    return Begin(type).Add(info);
-  }
-  std::vector<uint8_t>& bytes() { return bytes_; }
-
- private:
-  void Pad() { bytes_.resize((bytes_.size() + 3) & ~size_t{3}); }
-  Datagram& Close() {
-    const auto length = static_cast<uint32_t>(bytes_.size() - begin_);
-    std::memcpy(&bytes_[begin_], &length, sizeof(length));
-    return *this;
-  }
-  std::vector<uint8_t> bytes_;
-  size_t begin_ = 0;
-};
 
 constexpr unsigned kAllUp = IFF_UP | IFF_RUNNING | IFF_LOWER_UP;
 
@@ -106,6 +48,39 @@ TEST(NetlinkParser, LinkUpWithNameAndMac) {
   EXPECT_TRUE(event.carrier_up);
   EXPECT_FALSE(event.loopback);
   EXPECT_EQ(std::memcmp(event.mac.data(), mac, 6), 0);
+}
+
+TEST(NetlinkParser, OtherNamesAndKind) {
+  Datagram names, kind;
+  names.Begin(0).Attribute(IFLA_ALT_IFNAME, "enp3s0", 7).Attribute(IFLA_ALT_IFNAME, "mgmt", 4);
+  kind.Begin(0).Attribute(IFLA_INFO_KIND, "dummy", 6);
+  Datagram datagram;
+  datagram.Link(RTM_NEWLINK, 7, 0).Name("eth0").Nested(IFLA_PROP_LIST | NLA_F_NESTED, names).Nested(IFLA_LINKINFO, kind);
+  const NetlinkBatch batch = Parse(datagram);
+  ASSERT_EQ(batch.events.size(), 1u);
+  EXPECT_EQ(batch.events[0].other_names, (std::vector<std::string>{"enp3s0", "mgmt"}));
+  EXPECT_TRUE(batch.events[0].dummy);
+
+  Datagram garbled;
+  const uint16_t too_long[2] = {100, IFLA_ALT_IFNAME};
+  garbled.Link(RTM_NEWLINK, 7, 0).Name("eth0").Attribute(IFLA_PROP_LIST, too_long, sizeof(too_long));
+  EXPECT_TRUE(Parse(garbled, false).events.empty());
+}
+
+TEST(NetlinkParser, StatesOfAddresses) {
+  struct Case {
+    uint32_t flags;
+    AddressState state;
+  };
+  for (const Case& c : {Case{IFA_F_PERMANENT, {}}, Case{IFA_F_TENTATIVE, {.tentative = true}}, Case{IFA_F_TENTATIVE | IFA_F_OPTIMISTIC, {}},
+                        Case{IFA_F_TENTATIVE | IFA_F_DADFAILED, {.duplicate = true, .tentative = true}},
+                        Case{IFA_F_DEPRECATED | IFA_F_NOPREFIXROUTE, {.deprecated = true}}}) {
+    Datagram datagram;
+    datagram.Addr(RTM_NEWADDR, 7, AF_INET6).Address(IFA_ADDRESS, "fd00::1").Attribute(IFA_FLAGS, &c.flags, sizeof(c.flags));
+    const NetlinkBatch batch = Parse(datagram);
+    ASSERT_EQ(batch.events.size(), 1u);
+    EXPECT_EQ(batch.events[0].state, c.state) << c.flags;
+  }
 }
 
 TEST(NetlinkParser, EachWayOfBeingDown) {
