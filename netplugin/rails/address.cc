@@ -7,22 +7,6 @@
 
 namespace r2cc::net {
 
-bool IpAddress::IsLoopback() const {
-  if (storage.ss_family == AF_INET) {
-    sockaddr_in v4;
-    std::memcpy(&v4, &storage, sizeof(v4));
-    return (ntohl(v4.sin_addr.s_addr) >> 24) == 127;
-  }
-  return storage.ss_family == AF_INET6 && text == "::1";
-}
-
-bool IpAddress::IsLinkLocalV6() const {
-  if (storage.ss_family != AF_INET6) return false;
-  sockaddr_in6 v6;
-  std::memcpy(&v6, &storage, sizeof(v6));
-  return IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr);
-}
-
 std::optional<IpAddress> ParseIpAddress(const std::string& text, int scope) {
   sockaddr_in v4{};
   if (inet_pton(AF_INET, text.c_str(), &v4.sin_addr) == 1) {

@@ -8,17 +8,24 @@
 #include <optional>
 #include <string>
 
+#include "base/core/address_choice.h"
+
 namespace r2cc::net {
 
 struct IpAddress {
   sockaddr_storage storage{};  // port 0; an IPv6 link-local one has its scope
   socklen_t length = 0;        // 0: no address
   std::string text;            // numeric, without scope: "10.0.0.1", "fe80::1"
+  int prefix_bits = 0;         // of its network, where an interface has it; 0: unknown
+  AddressState state{};        // the same
 
   bool empty() const { return length == 0; }
-  bool IsLoopback() const;
-  bool IsLinkLocalV6() const;
+  bool IsLoopback() const { return r2cc::IsLoopback(text); }
+  bool IsLinkLocal() const { return r2cc::IsLinkLocal(text); }
+  // See AddressRank(): 0 for one that is never used, and for none.
+  int rank() const { return empty() ? 0 : AddressRank(text, state); }
 
+  // Whatever its state.
   friend bool operator==(const IpAddress& a, const IpAddress& b) {
     return a.length == b.length && std::memcmp(&a.storage, &b.storage, a.length) == 0;
   }

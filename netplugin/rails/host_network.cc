@@ -1,9 +1,6 @@
 #include "netplugin/rails/host_network.h"
 
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <linux/if_packet.h>
-#include <net/if.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,15 +9,12 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <string_view>
+
+#include "base/core/interfaces.h"
 
 namespace r2cc::net {
 namespace {
-
-#ifndef IFF_LOWER_UP
-constexpr unsigned IFF_LOWER_UP = 1u << 16;  // in <linux/if.h>, which cannot stand beside <net/if.h>
-#endif
 
 // A small file's number, or `otherwise`.
 long ReadNumber(const std::string& path, long otherwise) {
@@ -64,20 +58,31 @@ void AddSysfs(const std::string& sysfs, HostInterface* interface) {
   interface->speed_mbps = speed > 0 && speed <= INT_MAX ? static_cast<int>(speed) : 0;
 }
 
-void AddLink(const ifaddrs& entry, HostInterface* interface) {
-  sockaddr_ll link;
-  std::memcpy(&link, entry.ifa_addr, sizeof(link));
-  interface->ifindex = link.sll_ifindex;
-  interface->loopback = (entry.ifa_flags & IFF_LOOPBACK) != 0;
-  interface->admin_up = (entry.ifa_flags & IFF_UP) != 0;
-  interface->carrier_up = (entry.ifa_flags & IFF_LOWER_UP) != 0 && (entry.ifa_flags & IFF_RUNNING) != 0;
-  if (link.sll_halen == interface->mac.size()) std::memcpy(interface->mac.data(), link.sll_addr, interface->mac.size());
+HostInterface FromKernel(const Interface& from) {
+  HostInterface interface;
+  interface.name = from.name;
+  interface.other_names = from.other_names;
+  interface.ifindex = from.ifindex;
+  interface.loopback = from.loopback;
+  interface.dummy = from.dummy;
+  interface.admin_up = from.admin_up;
+  interface.carrier_up = from.carrier_up;
+  interface.mac = from.mac;
+  for (const InterfaceAddress& one : from.addresses) {
+    auto address = ParseIpAddress(one.text, from.ifindex);
+    if (!address) continue;
+    address->prefix_bits = one.prefix_bits;
+    address->state = one.state;
+    interface.addresses.push_back(*std::move(address));
+  }
+  return interface;
 }
 
 }  // namespace
 
 bool HasRoutableAddress(const HostInterface& interface) {
-  return std::any_of(interface.addresses.begin(), interface.addresses.end(), [](const IpAddress& a) { return !a.IsLinkLocalV6(); });
+  return std::any_of(interface.addresses.begin(), interface.addresses.end(),
+                     [](const IpAddress& a) { return IsRoutable(a.text, a.state); });
 }
 
 PciFunction PciFunctionOf(std::string path) {
@@ -91,30 +96,11 @@ PciFunction PciFunctionOf(std::string path) {
 }
 
 std::vector<HostInterface> SystemHostNetwork::Interfaces() {
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return {};
-  std::map<std::string, HostInterface> by_name;
-  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || entry->ifa_name == nullptr) continue;
-    std::string name = entry->ifa_name;
-    name = name.substr(0, name.find(':'));  // "eth0:1" is a label of an address of eth0
-    HostInterface& interface = by_name[name];
-    interface.name = name;
-    if (entry->ifa_addr->sa_family == AF_PACKET) {
-      AddLink(*entry, &interface);
-    } else if (auto address = FromSockaddr(entry->ifa_addr)) {
-      interface.addresses.push_back(*address);
-    }
-  }
-  freeifaddrs(list);
-  std::map<int, HostInterface> by_index;
-  for (auto& [name, interface] : by_name) {
-    if (interface.ifindex <= 0) continue;  // removed between the two questions that getifaddrs asks
-    AddSysfs(sysfs_, &interface);
-    by_index[interface.ifindex] = std::move(interface);
-  }
   std::vector<HostInterface> interfaces;
-  for (auto& [index, interface] : by_index) interfaces.push_back(std::move(interface));
+  for (const Interface& one : ReadInterfaces()) {
+    interfaces.push_back(FromKernel(one));
+    AddSysfs(sysfs_, &interfaces.back());
+  }
   return interfaces;
 }
 

@@ -13,8 +13,10 @@ namespace r2cc::net {
 
 struct HostInterface {
   std::string name;
+  std::vector<std::string> other_names;  // `ip link property add ... altname`
   int ifindex = 0;
   bool loopback = false;
+  bool dummy = false;  // its addresses are this node's, and no packet passes it
   bool admin_up = false;
   bool carrier_up = false;
   bool bridge = false;
@@ -24,8 +26,10 @@ struct HostInterface {
   int speed_mbps = 0;                // <= 0: unknown
 };
 
-// It has an address that is not link-local. Pure.
+// It has an address that makes it a choice unasked: see IsRoutable(). Pure.
 bool HasRoutableAddress(const HostInterface& interface);
+// Packets to and from its addresses pass others: an address there is reached by whatever route leads to this node. Pure.
+inline bool CarriesNothing(const HostInterface& interface) { return interface.loopback || interface.dummy; }
 
 // The innermost PCI function on the way to a device, as its sysfs path and its address, "0000:81:00.0": a virtio NIC's device, for one,
 // lies below it. Empty: there is none. Pure.
@@ -45,7 +49,7 @@ class HostNetwork {
   virtual std::string PciPath(const std::string& pci) = 0;
 };
 
-// getifaddrs and sysfs.
+// Netlink and sysfs.
 class SystemHostNetwork final : public HostNetwork {
  public:
   explicit SystemHostNetwork(std::string sysfs = "/sys") : sysfs_(std::move(sysfs)) {}

@@ -9,9 +9,10 @@
 namespace r2cc::net {
 
 struct RailLinkEvent {
-  int rail = 0;             // Rail::index
-  bool up = false;          // it can carry traffic: up, with carrier and address
-  const char* reason = "";  // one of "up", "interface down", "no carrier", "address removed", "interface removed"; a literal
+  int rail = 0;     // Rail::index
+  bool up = false;  // it can carry traffic: up, with carrier and address
+  const char* reason =
+      "";  // one of "up", "interface down", "no carrier", "address removed", "duplicate address", "interface removed"; a literal
   // The address that the rail uses if it is up; it may be another one than before, as addresses come and go.
   IpAddress address;
 };

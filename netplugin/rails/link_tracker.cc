@@ -16,7 +16,7 @@ LinkTracker::LinkTracker(const std::vector<Rail>& rails) {
                        .ifindex = rail.ifindex,
                        .address = rail.address,
                        .fixed_address = rail.fixed_address,
-                       .link_local = rail.address.IsLinkLocalV6(),
+                       .link_local = rail.address.IsLinkLocal(),
                        .was_up = rail.up});
   }
 }
@@ -61,8 +61,10 @@ void LinkTracker::ApplyAddress(const NetEvent& event) {
     if (it != addresses.end()) addresses.erase(it);
   } else if (it != addresses.end()) {
     it->seen = true;
-  } else if (const auto address = ParseIpAddress(event.address, event.ifindex)) {
-    addresses.push_back({*address});
+    it->address.state = event.state;
+  } else if (auto address = ParseIpAddress(event.address, event.ifindex)) {
+    address->state = event.state;
+    addresses.push_back({*std::move(address)});
   }
 }
 
@@ -73,12 +75,12 @@ const LinkTracker::Address* LinkTracker::Find(const Interface& interface, const 
 }
 
 IpAddress LinkTracker::Choose(const Interface& interface, const State& state) {
-  if (const Address* same = Find(interface, state.address.text)) return same->address;
+  if (const Address* same = Find(interface, state.address.text); same != nullptr && same->address.rank() > 0) return same->address;
   HostInterface candidates;
   if (state.fixed_address) return {};
   for (const Address& one : interface.addresses) {
     const bool other_family = !state.address.empty() && one.address.storage.ss_family != state.address.storage.ss_family;
-    if (!other_family && one.address.IsLinkLocalV6() <= state.link_local) candidates.addresses.push_back(one.address);
+    if (!other_family && one.address.IsLinkLocal() <= state.link_local) candidates.addresses.push_back(one.address);
   }
   return PreferredAddress(candidates);
 }
@@ -89,6 +91,8 @@ void LinkTracker::Judge(State* state, std::vector<RailLinkEvent>* changes) const
   const IpAddress address = interface == nullptr ? IpAddress{} : Choose(*interface, *state);
   const bool moved = !address.empty() && address.text != state->address.text;
   const bool up = interface != nullptr && interface->admin_up && interface->carrier_up && !address.empty();
+  const Address* const same = interface == nullptr ? nullptr : Find(*interface, state->address.text);
+  const char* const no_address = same != nullptr && same->address.state.duplicate ? "duplicate address" : "address removed";
   const auto report = [&](bool is_up, const char* reason) {
     RailLinkEvent event;
     event.rail = state->rail;
@@ -97,14 +101,14 @@ void LinkTracker::Judge(State* state, std::vector<RailLinkEvent>* changes) const
     event.address = state->address;
     changes->push_back(event);
   };
-  if (state->was_up && up && moved) report(false, "address removed");
+  if (state->was_up && up && moved) report(false, no_address);
   if (!address.empty()) state->address = address;
   if (up == state->was_up) return;
   report(up, up                       ? "up"
              : interface == nullptr   ? "interface removed"
              : !interface->admin_up   ? "interface down"
              : !interface->carrier_up ? "no carrier"
-                                      : "address removed");
+                                      : no_address);
 }
 
 void LinkTracker::Apply(const NetEvent& event, std::vector<RailLinkEvent>* changes) {

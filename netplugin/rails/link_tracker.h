@@ -1,9 +1,9 @@
 // From the kernel's link and address events to the ups and downs of rails: pure.
 //
 // A rail is its interface's name. An interface that was removed and is made anew under that name is the rail's again, and of the addresses
-// that it has the rail uses one: the same as before as long as it is there, else that of PreferredAddress(), of the family that the rail
-// began with. An IPv6 link-local address comes by itself as soon as an interface is up, so only a rail that had one to begin with takes
-// another. A rail of fixed_address waits for that.
+// that it has the rail uses one: the same as before as long as it is there and no duplicate of another node's, else that of
+// PreferredAddress(), of the family that the rail began with. A link-local address comes by itself as soon as an interface is up, so only a
+// rail that had one to begin with takes another. A rail of fixed_address waits for that.
 #ifndef R2CC_NETPLUGIN_RAILS_LINK_TRACKER_H_
 #define R2CC_NETPLUGIN_RAILS_LINK_TRACKER_H_
 

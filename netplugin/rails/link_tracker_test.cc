@@ -65,6 +65,14 @@ class Tracker : public testing::Test {
     event.address = address;
     return Apply(event);
   }
+  std::string AddressIs(int ifindex, const std::string& address, AddressState state) {
+    NetEvent event;
+    event.kind = Kind::kAddressAdded;
+    event.ifindex = ifindex;
+    event.address = address;
+    event.state = state;
+    return Apply(event);
+  }
   std::string Mark(Kind kind) {
     NetEvent event;
     event.kind = kind;
@@ -106,6 +114,26 @@ TEST_F(Tracker, ARailKeepsItsFamilyAndWaitsForAnAddressThatWasMeantForIt) {
   EXPECT_EQ(Address(10, "fe80::1"), "");
   EXPECT_EQ(Address(10, "10.0.0.0", false), "0 address removed");
   EXPECT_EQ(Address(10, "10.9.0.1"), "0 up");
+}
+
+TEST_F(Tracker, ADuplicateAddressIsNotUsed) {
+  Rail rail;
+  rail.interface = "eth0";
+  rail.ifindex = 10;
+  rail.address = *ParseIpAddress("fd00::1");
+  rail.address.state.tentative = true;
+  rail.up = true;
+  tracker_ = LinkTracker({rail});
+  EXPECT_EQ(AddressIs(10, "fd00::1", {.tentative = true}), "");
+  EXPECT_EQ(AddressIs(10, "fd00::1", {.duplicate = true, .tentative = true}), "0 duplicate address");
+  EXPECT_EQ(AddressIs(10, "fe80::1", {}), "") << "it comes by itself";
+  EXPECT_EQ(AddressIs(10, "fd00::2", {.duplicate = true, .tentative = true}), "");
+  EXPECT_EQ(AddressIs(10, "fd00::3", {}), "0 up");
+  EXPECT_EQ(changes_[0].address.text, "fd00::3");
+  EXPECT_EQ(AddressIs(10, "fd00::3", {.deprecated = true}), "") << "what uses it goes on";
+  EXPECT_EQ(AddressIs(10, "fd00::4", {}), "");
+  EXPECT_EQ(AddressIs(10, "fd00::3", {.duplicate = true}), "0 duplicate address;0 up");
+  EXPECT_EQ(changes_[1].address.text, "fd00::4");
 }
 
 TEST_F(Tracker, ALinkLocalRailHasAnotherAddressOnANewInterface) {

@@ -44,10 +44,21 @@ std::string WhatExists(const std::vector<HostInterface>& interfaces, Ports ports
   return text.empty() ? "no interface at all" : text;
 }
 
-const HostInterface* WithName(const std::vector<HostInterface>& interfaces, const std::string& name) {
+bool HasOtherName(const HostInterface& interface, const std::string& pattern) {
+  return std::any_of(interface.other_names.begin(), interface.other_names.end(),
+                     [&](const std::string& name) { return GlobFits(pattern, name); });
+}
+
+// Those that a name or a pattern stands for: by the names that the kernel gives them, else by other ones. The second alone would widen
+// "enp*" on a machine that names its rails so and has a management NIC that is known so, too.
+std::vector<const HostInterface*> Named(const std::vector<HostInterface>& interfaces, const std::string& pattern) {
+  std::vector<const HostInterface*> named;
   for (const HostInterface& interface : interfaces)
-    if (interface.name == name) return &interface;
-  return nullptr;
+    if (GlobFits(pattern, interface.name)) named.push_back(&interface);
+  if (!named.empty()) return named;
+  for (const HostInterface& interface : interfaces)
+    if (HasOtherName(interface, pattern)) named.push_back(&interface);
+  return named;
 }
 
 // With the address and, in `found`, as the kernel gave it (with its scope).
@@ -67,12 +78,13 @@ Rail RailOn(const HostInterface& interface, const std::string& name, const IpAdd
   rail.interface = interface.name;
   rail.ifindex = interface.ifindex;
   rail.address = address;
+  rail.any_route = CarriesNothing(interface) && !address.IsLoopback();
   rail.mac = interface.mac;
   PciFunction pci = PciFunctionOf(interface.device_path);
   rail.pci_path = std::move(pci.path);
   rail.pci = std::move(pci.address);
   if (interface.speed_mbps > 0) rail.speed_mbps = interface.speed_mbps;
-  rail.up = interface.admin_up && interface.carrier_up && !address.empty();
+  rail.up = interface.admin_up && interface.carrier_up && address.rank() > 0;
   return rail;
 }
 
@@ -105,10 +117,12 @@ std::string PortOf(const Rail& rail, Ports ports) {
 // The one of `rails` that `rail` is once more; null: it is none of them.
 const Rail* SameRail(const Rail& rail, Ports ports, const std::vector<Rail>& rails) {
   for (const Rail& other : rails) {
-    // Two addresses of an interface are two rails, whatever is behind it.
+    // Two addresses of an interface are two rails, whatever is behind it. It may have been named by two of its names.
+    const bool same_interface = rail.ifindex != 0 && rail.ifindex == other.ifindex && !rail.fixed_address && !other.fixed_address;
     const bool same_port =
         rail.device.empty() != other.device.empty() && !PortOf(rail, ports).empty() && PortOf(rail, ports) == PortOf(other, ports);
-    if (other.name == rail.name || (!rail.address.empty() && other.address.text == rail.address.text) || same_port) return &other;
+    if (other.name == rail.name || same_interface || (!rail.address.empty() && other.address.text == rail.address.text) || same_port)
+      return &other;
   }
   return nullptr;
 }
@@ -125,9 +139,8 @@ bool NaturallyLess(const std::string& a, const std::string& b) {
 
 std::vector<Rail> RailsThatFit(const std::string& pattern, const std::vector<HostInterface>& interfaces, HostNetwork& host, Ports ports) {
   std::vector<Rail> fitting;
-  for (const HostInterface& interface : interfaces)
-    if (!interface.loopback && GlobFits(pattern, interface.name))
-      fitting.push_back(RailOn(interface, interface.name, PreferredAddress(interface)));
+  for (const HostInterface* const interface : Named(interfaces, pattern))
+    if (!interface->loopback) fitting.push_back(RailOn(*interface, interface->name, PreferredAddress(*interface)));
   std::sort(fitting.begin(), fitting.end(), [](const Rail& a, const Rail& b) { return NaturallyLess(a.name, b.name); });
   std::vector<verbs::PortFacts> named = PortsNamed(pattern, ports);
   std::sort(named.begin(), named.end(), [](const verbs::PortFacts& a, const verbs::PortFacts& b) {
@@ -148,7 +161,7 @@ std::vector<Rail> RailsNamed(const std::string& item, const std::vector<HostInte
     return {rail};
   }
   if (IsPattern(item)) return RailsThatFit(item, interfaces, host, ports);
-  if (const HostInterface* const interface = WithName(interfaces, item)) return {RailOn(*interface, item, PreferredAddress(*interface))};
+  if (const auto known = Named(interfaces, item); !known.empty()) return {RailOn(*known.front(), item, PreferredAddress(*known.front()))};
   std::vector<Rail> named;
   for (const verbs::PortFacts& port : PortsNamed(item, ports)) named.push_back(RailOfPort(port, PortName(port, ports), host));
   return named;
@@ -191,16 +204,21 @@ bool ResolveListed(const std::string& spec, const std::vector<HostInterface>& in
 }
 
 NicCandidate CandidateOf(const HostInterface& interface) {
-  return {interface.name,      interface.loopback, interface.bridge, !interface.device_path.empty(), HasRoutableAddress(interface),
+  return {interface.name,      CarriesNothing(interface), interface.bridge, !interface.device_path.empty(), HasRoutableAddress(interface),
           interface.speed_mbps};
 }
 
 NicCandidate CandidateOf(const Rail& port) { return {port.name, false, false, true, true, port.speed_mbps}; }
 
-bool Excludes(const std::string& item, const HostInterface& interface) {
+// The interfaces that an item after `^` means.
+std::vector<const HostInterface*> Excluded(const std::vector<HostInterface>& interfaces, const std::string& item) {
   const auto address = ParseIpAddress(item);
-  if (!address.has_value()) return GlobFits(item, interface.name);
-  return std::any_of(interface.addresses.begin(), interface.addresses.end(), [&](const IpAddress& a) { return a.text == address->text; });
+  if (!address.has_value()) return Named(interfaces, item);
+  std::vector<const HostInterface*> with_it;
+  for (const HostInterface& interface : interfaces)
+    if (std::any_of(interface.addresses.begin(), interface.addresses.end(), [&](const IpAddress& a) { return a.text == address->text; }))
+      with_it.push_back(&interface);
+  return with_it;
 }
 
 // What follows `^`. One list serves nodes that are not alike, so what a node lacks is no error: but a misspelt one would be a rail unasked.
@@ -211,8 +229,7 @@ bool ReadExcluded(const std::string& spec, const std::vector<HostInterface>& int
       *error = "R2CC_RAILS=" + spec + ": want ^ and then interfaces, comma separated";
       return false;
     }
-    const bool known = std::any_of(interfaces.begin(), interfaces.end(), [&](const auto& i) { return Excludes(item, i); });
-    if (!known && PortsNamed(item, ports).empty())
+    if (Excluded(interfaces, item).empty() && PortsNamed(item, ports).empty())
       told->push_back("R2CC: " + NotHere(item, "^" + item, interfaces, ports) + "; nothing is left out for it");
     excluded->push_back(item);
   }
@@ -224,11 +241,10 @@ std::vector<Rail> ChooseRails(const std::vector<HostInterface>& interfaces, Host
   std::vector<Rail> offered;
   std::vector<NicCandidate> candidates;
   std::vector<const HostInterface*> left, taken;
+  for (const std::string& item : excluded)
+    for (const HostInterface* const interface : Excluded(interfaces, item)) taken.push_back(interface);
   for (const HostInterface& interface : interfaces) {
-    if (std::any_of(excluded.begin(), excluded.end(), [&](const std::string& item) { return Excludes(item, interface); })) {
-      taken.push_back(&interface);
-      continue;
-    }
+    if (std::find(taken.begin(), taken.end(), &interface) != taken.end()) continue;
     left.push_back(&interface);
     offered.push_back(RailOn(interface, interface.name, PreferredAddress(interface)));
     candidates.push_back(CandidateOf(interface));
@@ -253,13 +269,25 @@ std::vector<Rail> ChooseRails(const std::vector<HostInterface>& interfaces, Host
   return rails;
 }
 
+// An address that another node has, too, carries nothing, and nobody else tells of it.
+void WarnOfDuplicates(const std::vector<HostInterface>& interfaces, const std::vector<Rail>& rails, std::vector<std::string>* told) {
+  for (const HostInterface& interface : interfaces)
+    for (const IpAddress& address : interface.addresses) {
+      const auto rail = std::find_if(rails.begin(), rails.end(), [&](const Rail& one) { return one.ifindex == interface.ifindex; });
+      if (!address.state.duplicate || rail == rails.end()) continue;
+      told->push_back("R2CC: " + address.text + " of " + interface.name +
+                      " is not used: another node of its network has it, too (dadfailed)" +
+                      (rail->up ? "; rail " + rail->name + " uses " + rail->address.text : "; rail " + rail->name + " is down") +
+                      "; take it from one of them: ip address show dadfailed");
+    }
+}
+
 }  // namespace
 
 IpAddress PreferredAddress(const HostInterface& interface) {
-  const auto better = [](const IpAddress& address) { return address.storage.ss_family == AF_INET ? 2 : address.IsLinkLocalV6() ? 0 : 1; };
   IpAddress best;
   for (const IpAddress& address : interface.addresses)
-    if (best.empty() || better(address) > better(best)) best = address;
+    if (address.rank() > best.rank()) best = address;
   return best;
 }
 
@@ -285,6 +313,7 @@ bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const ve
   } else if (!ResolveListed(spec, interfaces, host, ports, &found, error)) {
     return false;
   }
+  WarnOfDuplicates(interfaces, found, &told);
   for (const Rail& rail : found)
     if (!rail.port_active) told.push_back("R2CC: rail " + rail.name + " is down: its RDMA port is not active; it comes in when that is up");
   if (found.size() > kRailsMax) {
@@ -310,8 +339,9 @@ bool ChooseOobAddress(const std::string& oob_ifname, const std::vector<Rail>& ra
     const auto numeric = ParseIpAddress(oob_ifname);
     if (numeric.has_value() && numeric->IsLoopback()) return use(*numeric);
     IpAddress found;
-    const HostInterface* interface =
-        numeric.has_value() ? WithAddress(interfaces, numeric->text, &found) : WithName(interfaces, oob_ifname);
+    const HostInterface* interface = numeric.has_value() ? WithAddress(interfaces, numeric->text, &found) : nullptr;
+    if (const auto named = Named(interfaces, oob_ifname); !numeric.has_value() && !IsPattern(oob_ifname) && !named.empty())
+      interface = named.front();
     if (interface != nullptr && !numeric.has_value()) found = PreferredAddress(*interface);
     if (!found.empty()) return use(found);
     *error = "R2CC_OOB_IFNAME=" + oob_ifname + (interface != nullptr ? ": it has no IP address" : ": this node does not have it") +

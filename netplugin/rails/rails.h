@@ -29,6 +29,8 @@ struct Rail {
   bool port_active = true;     // it was as the rails were resolved: for lines, as its device tells of it from then on
   IpAddress address;           // may be empty while the interface is down
   bool fixed_address = false;  // R2CC_RAILS named the address, not the interface: no other one will do
+  // Its sockets are not tied to the interface, which no packet passes: the address is reached by any route to this node, and leaves by any.
+  bool any_route = false;
   std::array<uint8_t, 6> mac{};
   std::string pci_path;  // sysfs path of the PCI function; empty: none
   std::string pci;       // its address, "0000:81:00.0"; empty: none
@@ -40,27 +42,31 @@ struct Rail {
 };
 
 // The rails that `spec` (the syntax of R2CC_RAILS) means on `host`, whose RDMA ports are `ports`, none where TCP alone is wanted:
-// - names of interfaces, numeric IP addresses and RDMA ports ("mlx5_0:1"; a device is all its ports), comma separated: exactly those, in
-//   that order. One that the machine does not have is an error; an interface that is down, without carrier or without address is a rail
-//   that is down. Addresses in 127.0.0.0/8 and ::1 need no interface of their own. A port and its interface are one rail.
+// - names of interfaces, the other ones too that they may have ("altname"), numeric IP addresses and RDMA ports ("mlx5_0:1"; a device is
+// all
+//   its ports), comma separated: exactly those, in that order. One that the machine does not have is an error; an interface that is down,
+//   without carrier or without address is a rail that is down. Addresses in 127.0.0.0/8 and ::1 need no interface of their own, and another
+//   address of the loopback device, as of a node that routes to itself, is reached by any. A port and its interface are one rail.
 // - a pattern among them (base/core/glob.h: "mlx5_*", "eth?") stands for the interfaces that it fits, but for the loopback, and then for
-//   the devices, by name. It passes over what is a rail already. One that fits nothing is an error.
+//   the devices, by name; if it fits none, for those that have such another name. It passes over what is a rail already. One that fits
+//   nothing is an error.
 // - empty: what base/core/nic_choice.h chooses among interfaces, and active ports of none that it would choose without them, in the order
 //   of PCI addresses, then names.
 // - ^ and a list: as if empty, without those interfaces, devices and ports. One that the machine does not have is a warning.
 // False and one line in `error` if there is no such set of rails; `rails` is untouched then. `warnings`: a line on each port that is down,
-// as nobody else tells of it, and on each exclusion that excludes nothing; null: nobody wants them.
+// as nobody else tells of it, on each exclusion that excludes nothing, and on each address that another node has, too; null: nobody wants
+// them.
 bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const verbs::PortFacts> ports, std::vector<Rail>* rails,
                   std::string* error, std::vector<std::string>* warnings = nullptr);
 
 // Where the out-of-band connections of this process are to be made. `oob_ifname` is R2CC_OOB_IFNAME: an interface or an address, which
-// must exist. If it is empty: 127.0.0.1 if all rails are loopback addresses; else the first interface that is up, has an address, is no
-// rail, and is no loopback, bridge or container network (NICs before virtual interfaces); else the first rail that is up; else the first
-// that has an address. False and one line in `error` if there is none.
+// must exist. If it is empty: 127.0.0.1 if all rails are loopback addresses; else the first interface that is up, has an address that is
+// not link-local, is no rail, and is no loopback, bridge or container network (NICs before virtual interfaces); else the first rail that
+// is up; else the first that has an address. False and one line in `error` if there is none.
 bool ChooseOobAddress(const std::string& oob_ifname, const std::vector<Rail>& rails, HostNetwork& host, IpAddress* address,
                       std::string* error);
 
-// The address of `interface` that a rail uses: IPv4 before IPv6, IPv6 link-local last; empty if it has none.
+// The address of `interface` that a rail uses: the first of the best AddressRank(); empty if it has none that can be used.
 IpAddress PreferredAddress(const HostInterface& interface);
 
 }  // namespace r2cc::net

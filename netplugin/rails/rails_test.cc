@@ -52,8 +52,9 @@ FakeHostNetwork Server() {
 TEST(IpAddress, ParsesAndClassifies) {
   EXPECT_EQ(ParseIpAddress("10.0.0.1")->text, "10.0.0.1");
   EXPECT_EQ(ParseIpAddress("FE80::0:1", 3)->text, "fe80::1");
-  EXPECT_TRUE(ParseIpAddress("fe80::1")->IsLinkLocalV6());
-  EXPECT_FALSE(ParseIpAddress("10.0.0.1")->IsLinkLocalV6());
+  EXPECT_TRUE(ParseIpAddress("fe80::1")->IsLinkLocal());
+  EXPECT_TRUE(ParseIpAddress("169.254.3.1")->IsLinkLocal());
+  EXPECT_FALSE(ParseIpAddress("10.0.0.1")->IsLinkLocal());
   EXPECT_TRUE(ParseIpAddress("127.9.8.7")->IsLoopback());
   EXPECT_TRUE(ParseIpAddress("::1")->IsLoopback());
   EXPECT_FALSE(ParseIpAddress("2001:db8::1")->IsLoopback());
@@ -98,6 +99,85 @@ TEST(ResolveRails, AddressesNameTheirInterface) {
   EXPECT_TRUE(rails[1].up);
   EXPECT_EQ(rails[2].ifindex, 0);
   EXPECT_EQ(rails[3].interface, "eth0");
+}
+
+// `ip link property add dev eth1 altname enp65s0`.
+TEST(ResolveRails, OtherNamesOfInterfaces) {
+  FakeHostNetwork host = Server();
+  host.interfaces[1].other_names = {"enp1s0"};
+  host.interfaces[5].other_names = {"enp65s0", "rail0"};
+  const std::vector<Rail> rails = Resolved("rail0,eth0", host);
+  ASSERT_EQ(Names(rails), "rail0,eth0");
+  EXPECT_EQ(rails[0].interface, "eth1");
+  EXPECT_EQ(rails[0].address.text, "10.1.0.1");
+  EXPECT_EQ(Names(Resolved("enp6*", host)), "eth1") << "a pattern that fits no interface by its name";
+  EXPECT_EQ(Names(Resolved("e*", host)), "eno1,eth0,eth1,eth2,eth3");
+  EXPECT_EQ(Names(Resolved("^rail0", host)), "eth0,eth2,eth3");
+  host.interfaces[2].name = "enp193s0";
+  EXPECT_EQ(Names(Resolved("enp*", host)), "enp193s0") << "eno1, which is known as enp1s0 too, is no rail unasked";
+  EXPECT_EQ(Refused("eth1,enp65s0", host).find("R2CC_RAILS: enp65s0 is there twice (as eth1)"), 0u);
+  host.interfaces[5].addresses.clear();
+  EXPECT_EQ(Refused("eth1,enp65s0", host).find("R2CC_RAILS: enp65s0 is there twice (as eth1)"), 0u);
+}
+
+// The node routes to itself (BGP to the host): its address lies on lo, and any NIC leads there.
+TEST(ResolveRails, AnAddressOfTheLoopbackDeviceIsReachedByAnyRoute) {
+  FakeHostNetwork host = Server();
+  host.interfaces[0].addresses.push_back(*ParseIpAddress("10.99.0.1"));
+  host.Add("dummy0", {"10.99.0.2"}).dummy = true;
+  host.AddNic("eth9", "0000:e1:00.1", {"10.99.0.9"}).speed_mbps = 100'000;
+  const std::vector<Rail> rails = Resolved("10.99.0.1,10.99.0.2,10.99.0.9,127.0.0.1", host);
+  ASSERT_EQ(rails.size(), 4u);
+  EXPECT_TRUE(rails[0].any_route);
+  EXPECT_TRUE(rails[0].fixed_address);
+  EXPECT_TRUE(rails[0].up);
+  EXPECT_EQ(rails[0].interface, "lo") << "an address that is taken away there takes the rail away";
+  EXPECT_EQ(rails[0].ifindex, 1);
+  EXPECT_TRUE(rails[1].any_route);
+  EXPECT_FALSE(rails[2].any_route);
+  EXPECT_EQ(rails[3].interface, "");
+  EXPECT_EQ(Resolved("lo", host)[0].address.text, "10.99.0.1") << "what other nodes can reach, if there is any";
+  EXPECT_TRUE(Resolved("lo", host)[0].any_route);
+  FakeHostNetwork plain = Server();
+  EXPECT_FALSE(Resolved("lo", plain)[0].any_route) << "127.0.0.1 is nowhere but there";
+  EXPECT_EQ(Names(Resolved("", host)), "eth0,eth1,eth2,eth3,eth9") << "never unasked";
+}
+
+// An IPv6 address that another node has, too, carries nothing.
+TEST(ResolveRails, DuplicateAddresses) {
+  FakeHostNetwork host;
+  HostInterface& eth0 = host.AddNic("eth0", "0000:21:00.0", {"fe80::1", "fd00::2", "fd00::1"});
+  eth0.addresses[1].state = {.duplicate = true, .tentative = true};
+  std::vector<Rail> rails;
+  std::vector<std::string> warnings;
+  std::string error;
+  ASSERT_TRUE(ResolveRails("eth0", host, {}, &rails, &error, &warnings)) << error;
+  EXPECT_EQ(rails[0].address.text, "fd00::1");
+  EXPECT_TRUE(rails[0].up);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warnings[0],
+            "R2CC: fd00::2 of eth0 is not used: another node of its network has it, too (dadfailed); rail eth0 uses fd00::1; take it from "
+            "one of them: ip address show dadfailed");
+  ASSERT_TRUE(ResolveRails("fd00::2", host, {}, &rails, &error, &warnings)) << error;
+  EXPECT_FALSE(rails[0].up);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("; rail fd00::2 is down; "), std::string::npos) << warnings[0];
+  host.interfaces[0].addresses.pop_back();
+  EXPECT_EQ(Resolved("eth0", host)[0].address.text, "fe80::1");
+  EXPECT_NE(Refused("", host), "") << "a duplicate makes no NIC a rail unasked";
+}
+
+TEST(ResolveRails, AmongOneInterfacesAddresses) {
+  FakeHostNetwork host;
+  HostInterface& eth0 = host.AddNic("eth0", "0000:21:00.0", {"169.254.3.1", "fd00::1", "fd00::2"});
+  eth0.addresses[1].state.deprecated = true;
+  EXPECT_EQ(Resolved("", host)[0].address.text, "fd00::2");
+  host.interfaces[0].addresses.pop_back();
+  EXPECT_EQ(Resolved("", host)[0].address.text, "fd00::1") << "deprecated, and there is no other";
+  host.interfaces[0].addresses.pop_back();
+  EXPECT_NE(Refused("", host), "") << "link-local: not unasked";
+  EXPECT_EQ(Resolved("eth0", host)[0].address.text, "169.254.3.1");
+  EXPECT_EQ(Resolved("169.254.3.1", host)[0].interface, "eth0");
 }
 
 TEST(ResolveRails, DownWithoutCarrierOrAddressIsARailThatIsDown) {
@@ -286,6 +366,26 @@ TEST(Oob, FirstInterfaceThatIsNoRail) {
   EXPECT_EQ(OobOf("", "", host), "10.0.0.1");  // docker and veths are nothing another node could reach
   host.interfaces[3].carrier_up = false;
   EXPECT_EQ(OobOf("", "", host), "10.1.0.1");
+}
+
+// The USB NIC of a BMC has the same address on every node: no peer can be reached there, and it often is the first one.
+TEST(Oob, LinkLocalAddressesAreNotChosenUnasked) {
+  FakeHostNetwork host;
+  host.Add("lo", {"127.0.0.1"});
+  host.Add("usb0", {"169.254.3.1"});
+  host.Add("mgmt0", {"10.200.0.1"});
+  host.Add("rail0", {"10.10.0.1"});
+  host.AddNic("bmc_redfish0", "0000:00:14.0", {"169.254.3.1", "fe80::1"});
+  EXPECT_EQ(OobOf("", "rail0", host), "10.200.0.1");
+  EXPECT_EQ(OobOf("usb0", "rail0", host), "169.254.3.1");
+  EXPECT_EQ(OobOf("169.254.3.1", "rail0", host), "169.254.3.1");
+  EXPECT_EQ(Names(Resolved("", host)), "mgmt0,rail0");
+  host.interfaces[2].addresses.clear();
+  EXPECT_EQ(OobOf("", "rail0", host), "10.10.0.1");
+  host.interfaces[2].other_names = {"enp3s0"};
+  host.interfaces[2].addresses.push_back(*ParseIpAddress("10.200.0.1"));
+  EXPECT_EQ(OobOf("enp3s0", "rail0", host), "10.200.0.1");
+  EXPECT_EQ(OobOf("mgmt*", "rail0", host).rfind("R2CC_OOB_IFNAME=mgmt*: this node does not have it", 0), 0u);
 }
 
 TEST(Oob, VirtualInterfaceWhereThereIsNoNic) {

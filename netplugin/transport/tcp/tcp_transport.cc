@@ -76,7 +76,7 @@ bool TcpTransport::Listen(const Rail& rail, Endpoint* own, std::string* error) {
   const auto index = static_cast<size_t>(rail.index);
   if (shared_.rails.size() <= index) shared_.rails.resize(index + 1);
   Source& source = shared_.rails[index];
-  source = {ToSocketAddress(rail.address), rail.interface, congestion_control_};
+  source = {ToSocketAddress(rail.address), rail.any_route ? "" : rail.interface, congestion_control_};
   if (rail.address.empty()) return true;
   if (const auto before = rail_listeners_.extract(index)) listener_->CloseListener(before.mapped());
   uint16_t port = 0;
