@@ -15,7 +15,8 @@ std::string ChooseAddress(const std::vector<std::string>& on_interface, const st
 
 class Addresses {
  public:
-  using Map = std::map<std::string, std::vector<std::string>>;  // canonical, by interface; every interface is a key
+  // Canonical, by interface; every interface is a key. The best for traffic is first, and duplicates are left out: see AddressRank().
+  using Map = std::map<std::string, std::vector<std::string>>;
   virtual ~Addresses() = default;
   virtual Map ByInterface() = 0;
 };

@@ -1,21 +1,14 @@
 #include "daemon/io/default_nics.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/core/address_choice.h"
 #include "base/core/nic_choice.h"
 
 namespace r2cc::daemon {
 namespace {
-
-bool IsLinkLocal(const std::string& address) {
-  in6_addr parsed{};
-  return inet_pton(AF_INET6, address.c_str(), &parsed) == 1 && IN6_IS_ADDR_LINKLOCAL(&parsed);
-}
 
 // 0 if there is no such number.
 int Number(const health::Sysfs& sysfs, const std::string& path) {
@@ -36,7 +29,7 @@ std::vector<std::string> DefaultNics(const Addresses::Map& addresses, const heal
     NicCandidate candidate;
     candidate.name = name;
     candidate.loopback = name == "lo";
-    candidate.has_address = std::any_of(has.begin(), has.end(), [](const std::string& address) { return !IsLinkLocal(address); });
+    candidate.has_address = std::any_of(has.begin(), has.end(), [](const std::string& address) { return IsRoutable(address, {}); });
     const std::string folder = absl::StrCat("class/net/", name);
     const int there = Number(sysfs, folder + "/ifindex");
     if (there != 0 && there == ifindex(name)) {

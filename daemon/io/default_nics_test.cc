@@ -37,6 +37,7 @@ TEST_F(DefaultNicsTest, TakesWhatThePluginTakes) {
   Add("eth1", "1", "0000:81:00.1", "100000", {"10.0.1.1"});
   Add("eth0", "1", "0000:81:00.0", "100000", {"fe80::1", "10.0.0.1"});
   Add("eth2", "1", "0000:81:00.2", "100000", {"fe80::2"});
+  Add("bmc0", "1", "0000:00:14.0", "", {"169.254.3.1"});
   Add("eth3", "1", "0000:81:00.3", "", {"10.0.3.1"});  // down: its speed cannot be read
   Add("docker0", "1", "", "", {"172.17.0.1"});
   EXPECT_EQ(Chosen(), (Names{"eth0", "eth1", "eth3"}));
