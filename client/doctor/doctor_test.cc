@@ -169,6 +169,12 @@ TEST_F(DoctorTest, NicsSpeedAddressAndOwners) {
   Nic(1, 1)->set_address("10.2.0.2");
   machine_.interfaces[1].addresses = {{"fe80::1", 64}};
   EXPECT_THAT(Wrong(), HasSubstr("FAIL nic address: rail1 (eth1) has a link-local address alone"));
+  machine_.interfaces[1].addresses = {{"169.254.3.1", 16}};
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL nic address: rail1 (eth1) has a link-local address alone"));
+  machine_.interfaces[1].addresses = {{"10.2.0.1", 24}, {"fd00::2", 64, {.duplicate = true, .tentative = true}}};
+  EXPECT_THAT(Wrong(),
+              HasSubstr("FAIL nic address: fd00::2 of rail1 (eth1) is another node's, too: the kernel does not use it (dadfailed) -> "
+                        "ip address del fd00::2/64 dev eth1, here or on the other node"));
   machine_.interfaces[1].addresses.clear();
   EXPECT_THAT(Wrong(), HasSubstr("FAIL nic address: rail1 (eth1) has no address"));
 }

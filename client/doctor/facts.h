@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/core/address_choice.h"
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::client {
@@ -21,6 +22,7 @@ struct InterfaceFacts {
   struct Address {
     std::string text;  // numeric
     int prefix = 0;
+    AddressState state{};
   };
   std::vector<Address> addresses;
 };

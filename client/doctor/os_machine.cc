@@ -1,46 +1,26 @@
 #include "client/doctor/os_machine.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <bit>
 #include <cstring>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/core/interfaces.h"
 #include "client/doctor/scoped_fd.h"
 
 namespace r2cc::client {
 namespace {
 
 constexpr size_t kFileBytesMax = 64 << 10;
-
-int Bits(const sockaddr* mask) {
-  int bits = 0;
-  if (mask == nullptr) return 0;
-  if (mask->sa_family == AF_INET) return std::popcount(reinterpret_cast<const sockaddr_in*>(mask)->sin_addr.s_addr);
-  for (const uint8_t byte : reinterpret_cast<const sockaddr_in6*>(mask)->sin6_addr.s6_addr) bits += std::popcount(byte);
-  return bits;
-}
-
-std::string Text(const sockaddr* address) {
-  char text[INET6_ADDRSTRLEN] = {};
-  if (address->sa_family == AF_INET)
-    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, text, sizeof(text));
-  else
-    inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, text, sizeof(text));
-  return text;
-}
 
 }  // namespace
 
@@ -57,17 +37,14 @@ absl::StatusOr<std::string> OsMachine::Read(const std::string& path) {
 
 std::vector<InterfaceFacts> OsMachine::Interfaces() {
   std::map<std::string, InterfaceFacts> all;
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return {};
-  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if ((entry->ifa_flags & IFF_LOOPBACK) != 0) continue;
-    InterfaceFacts& facts = all[entry->ifa_name];
-    facts.name = entry->ifa_name;
-    facts.up = (entry->ifa_flags & IFF_UP) != 0;
-    if (entry->ifa_addr != nullptr && (entry->ifa_addr->sa_family == AF_INET || entry->ifa_addr->sa_family == AF_INET6))
-      facts.addresses.push_back({Text(entry->ifa_addr), Bits(entry->ifa_netmask)});
+  for (const Interface& interface : ReadInterfaces()) {
+    if (interface.loopback) continue;
+    InterfaceFacts& facts = all[interface.name];
+    facts.name = interface.name;
+    facts.up = interface.admin_up;
+    for (const InterfaceAddress& address : interface.addresses)
+      facts.addresses.push_back({address.text, address.prefix_bits, address.state});
   }
-  freeifaddrs(list);
   std::vector<InterfaceFacts> interfaces;
   for (auto& [name, facts] : all) {
     if (const auto mtu = Read(absl::StrCat("/sys/class/net/", name, "/mtu")); mtu.ok()) (void)absl::SimpleAtoi(*mtu, &facts.mtu);

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/core/address_choice.h"
 #include "client/units.h"
 
 namespace r2cc::client {
@@ -63,13 +63,19 @@ void CheckSpeeds(const v1::NodeView& own, const std::map<std::string, uint64_t>&
   if (!slow && best > 0) found->push_back(Ok("nic speed", absl::StrCat("no NIC is slower than ", FormatRate(best))));
 }
 
-bool LinkLocal(const std::string& address) { return absl::StartsWith(address, "169.254.") || absl::StartsWith(address, "fe80:"); }
-
 void CheckAddress(const RailFacts& rail, Findings* found) {
   if (rail.interface.name.empty()) return;
   const std::string name = absl::StrCat(rail.nic, " (", rail.interface.name, ")");
-  const bool usable = std::any_of(rail.interface.addresses.begin(), rail.interface.addresses.end(),
-                                  [](const InterfaceFacts::Address& address) { return !LinkLocal(address.text); });
+  const auto any = [&](bool (*is)(const InterfaceFacts::Address&)) {
+    return std::any_of(rail.interface.addresses.begin(), rail.interface.addresses.end(), is);
+  };
+  const bool usable = any([](const InterfaceFacts::Address& address) { return IsRoutable(address.text, address.state); });
+  for (const InterfaceFacts::Address& address : rail.interface.addresses)
+    if (address.state.duplicate)
+      found->push_back(Fail(
+          "nic address", absl::StrCat(address.text, " of ", name, " is another node's, too: the kernel does not use it (dadfailed)"),
+          absl::StrCat("ip address del ", address.text, "/", address.prefix, " dev ", rail.interface.name, ", here or on the other node")));
+  if (!usable && any([](const InterfaceFacts::Address& address) { return address.state.duplicate; })) return;
   if (!usable)
     found->push_back(Fail("nic address",
                           absl::StrCat(name, rail.interface.addresses.empty() ? " has no address" : " has a link-local address alone"),
