@@ -56,6 +56,9 @@ class TestControl final : public v1::Control::Service {
   grpc::Status GetStatus(grpc::ServerContext*, const v1::StatusRequest*, v1::StatusReply* reply) override {
     reply->set_node("n0");
     reply->set_word(v1::NODE_HEALTHY);
+    v1::PeerStatus* const peer = reply->add_peers();
+    peer->set_node("n1");
+    peer->set_address("10.200.0.2:7460");
     return grpc::Status::OK;
   }
   grpc::Status ListNics(grpc::ServerContext*, const v1::ListNicsRequest* request, v1::ListNicsReply* reply) override {
@@ -224,6 +227,8 @@ TEST_F(R2ccctl, PrintsEventsOneJsonObjectALine) {
 TEST_F(R2ccctl, Explains) {
   EXPECT_EQ(Json<v1::ExplainNicReply>("nic why n0/rail0").verdict(), "port");
   EXPECT_EQ(Json<v1::ProbePathsReply>("path probe n0 n1").peer(), "n1");
+  EXPECT_EQ(Json<v1::ProbePathsReply>("path probe n0 10.200.0.2").peer(), "n1") << "as a job's error says it";
+  EXPECT_THAT(Run("path probe n0 10.9.9.9 --run_dir .").err, HasSubstr("no node is known to r2ccd by the address 10.9.9.9"));
   const auto many = Json<v1::ListNicsReply>("nic list --node many*");
   ASSERT_EQ(many.nodes_size(), 3) << "all pages";
   EXPECT_EQ(many.nodes(2).node(), "many2");

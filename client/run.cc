@@ -11,6 +11,7 @@
 #include "client/act_many.h"
 #include "client/jobs/job_report.h"
 #include "client/json.h"
+#include "client/node_of_address.h"
 #include "client/plot.h"
 #include "client/table.h"
 #include "client/watch.h"
@@ -62,7 +63,16 @@ struct Runner {
   absl::Status operator()(const v1::ExplainNicRequest& request) {
     return Write(client.ExplainNic(request), [&](const v1::ExplainNicReply& reply) { return FormatExplainNic(reply, style); });
   }
-  absl::Status operator()(const v1::ProbePathsRequest& request) {
+  absl::Status operator()(v1::ProbePathsRequest request) {
+    // A job that never reached its peer knows an address of it alone.
+    for (std::string* const node : {request.mutable_node(), request.mutable_peer()}) {
+      if (!IsAddress(*node)) continue;
+      const absl::StatusOr<v1::StatusReply> status = client.GetStatus({});
+      if (!status.ok()) return status.status();
+      const absl::StatusOr<std::string> found = NodeOfAddress(*status, *node);
+      if (!found.ok()) return found.status();
+      *node = *found;
+    }
     return Write(client.ProbePaths(request), [&](const v1::ProbePathsReply& reply) { return FormatPaths(reply, style); });
   }
   absl::Status operator()(const v1::ExplainPlanRequest& request) {

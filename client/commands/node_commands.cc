@@ -81,8 +81,8 @@ void AddPathCommands(CommandTree* tree) {
   const auto typed = std::make_shared<PathTyped>();
   const Command path = tree->AddGroup(tree->root(), "path", "the rails between two nodes");
   const Command probe = tree->Add(path, "probe", "the live matrix of probes from one node to another: state, loss, round trip");
-  probe.AddOption("FROM", &typed->node, "the node whose probes are shown").Required();
-  probe.AddOption("TO", &typed->peer, "only towards this node");
+  probe.AddOption("FROM", &typed->node, "the node whose probes are shown, or an address of it").Required();
+  probe.AddOption("TO", &typed->peer, "only towards this node, or the one with this address");
   tree->Means(probe, [typed] {
     v1::ProbePathsRequest paths;
     paths.set_node(typed->node);
