@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_packet.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <netdb.h>
@@ -22,6 +21,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/core/clock.h"
+#include "base/core/route.h"
 #include "client/doctor/os_machine.h"
 #include "client/doctor/scoped_fd.h"
 
@@ -89,47 +89,11 @@ int ConnectError(int fd, const sockaddr* address, socklen_t bytes, int timeout_m
 }  // namespace
 
 absl::StatusOr<std::string> OsMachine::Route(const std::string& address, const std::string& destination) {
-  const auto source = V4(address);
-  const auto target = V4(destination);
-  if (!source.ok()) return source.status();
-  if (!target.ok()) return target.status();
-  struct {
-    nlmsghdr header;
-    rtmsg route;
-    char attributes[64];
-  } request{};
-  request.header.nlmsg_type = RTM_GETROUTE;
-  request.header.nlmsg_flags = NLM_F_REQUEST;
-  request.route.rtm_family = AF_INET;
-  request.route.rtm_dst_len = 32;
-  request.route.rtm_src_len = 32;
-  size_t used = 0;
-  for (const auto& [type, value] : {std::pair<uint16_t, in_addr>(RTA_DST, target->sin_addr), {RTA_SRC, source->sin_addr}}) {
-    rtattr attribute{.rta_len = RTA_LENGTH(sizeof(value)), .rta_type = type};
-    std::memcpy(request.attributes + used, &attribute, sizeof(attribute));
-    std::memcpy(request.attributes + used + RTA_LENGTH(0), &value, sizeof(value));
-    used += RTA_SPACE(sizeof(value));
-  }
-  request.header.nlmsg_len = static_cast<uint32_t>(NLMSG_LENGTH(sizeof(rtmsg)) + used);
-  const ScopedFd fd(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  alignas(nlmsghdr) char reply[4096];
-  if (!fd.ok() || send(fd.get(), &request, request.header.nlmsg_len, 0) < 0) return Errno("cannot ask the kernel for a route");
-  const ssize_t got = recv(fd.get(), reply, sizeof(reply), 0);
-  auto* const header = reinterpret_cast<nlmsghdr*>(reply);
-  if (got < 0 || !NLMSG_OK(header, static_cast<uint32_t>(got))) return Errno("cannot ask the kernel for a route");
-  if (header->nlmsg_type == NLMSG_ERROR) {
-    errno = -static_cast<const nlmsgerr*>(NLMSG_DATA(header))->error;
-    return Errno(absl::StrCat("no route from ", address, " to ", destination));
-  }
-  auto* attribute = RTM_RTA(static_cast<rtmsg*>(NLMSG_DATA(header)));
-  for (auto left = static_cast<int>(RTM_PAYLOAD(header)); RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
-    if (attribute->rta_type != RTA_OIF) continue;
-    unsigned index = 0;
-    std::memcpy(&index, RTA_DATA(attribute), sizeof(index));
-    char name[IF_NAMESIZE] = {};
-    if (if_indextoname(index, name) != nullptr) return std::string(name);
-  }
-  return absl::NotFoundError(absl::StrCat("no route from ", address, " to ", destination));
+  int failure = 0;
+  char name[IF_NAMESIZE] = {};
+  const int index = RouteInterface(address, destination, &failure);
+  if (index != 0 && if_indextoname(static_cast<unsigned>(index), name) != nullptr) return std::string(name);
+  return absl::ErrnoToStatus(failure == 0 ? errno : failure, absl::StrCat("no route from ", address, " to ", destination));
 }
 
 absl::Status OsMachine::Ping(const Source& source, const std::string& destination, int bytes) {
