@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "netplugin/perf/clock.h"
+#include "netplugin/perf/root_address.h"
 
 namespace r2cc::perf {
 namespace {
@@ -45,15 +46,22 @@ struct Addresses {
   }
 };
 
-Status Resolve(const std::string& host_port, bool passive, Addresses* addresses) {
+Status Split(const std::string& host_port, std::string* host, std::string* port) {
   const size_t colon = host_port.rfind(':');
   if (colon == std::string::npos || colon + 1 == host_port.size()) return Status::Error("'" + host_port + "' is not HOST:PORT");
-  std::string host = host_port.substr(0, colon);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  *host = host_port.substr(0, colon);
+  *port = host_port.substr(colon + 1);
+  if (host->size() >= 2 && host->front() == '[' && host->back() == ']') *host = host->substr(1, host->size() - 2);
+  return {};
+}
+
+Status Resolve(const std::string& host_port, bool passive, Addresses* addresses) {
+  std::string host, port;
+  R2CC_PERF_RETURN_IF_ERROR(Split(host_port, &host, &port));
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = passive ? AI_PASSIVE : 0;
-  const int error = getaddrinfo(host.empty() ? nullptr : host.c_str(), host_port.c_str() + colon + 1, &hints, &addresses->list);
+  const int error = getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &hints, &addresses->list);
   if (error != 0) return Status::Error("cannot resolve '" + host_port + "': " + gai_strerror(error));
   return {};
 }
@@ -68,15 +76,48 @@ void Configure(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
+std::string Text(const addrinfo& address) {
+  char text[NI_MAXHOST] = "";
+  getnameinfo(address.ai_addr, address.ai_addrlen, text, sizeof(text), nullptr, 0, NI_NUMERICHOST);
+  return text;
+}
+
+// Of the addresses that `host` has here. Null: all addresses of the machine.
+const addrinfo* ListenAddress(const std::string& host, const addrinfo* list) {
+  std::vector<std::string> texts;
+  std::vector<const addrinfo*> all;
+  for (const addrinfo* one = list; one != nullptr; one = one->ai_next) {
+    texts.push_back(Text(*one));
+    all.push_back(one);
+  }
+  const auto chosen = ChooseListenAddress(host, texts);
+  if (chosen) return all[*chosen];
+  fprintf(stderr,
+          "r2cc-perf: %s is %s on this machine (/etc/hosts), where no other can connect: rank 0 listens on all addresses; --root with an "
+          "address has it listen on that one\n",
+          host.c_str(), texts.front().c_str());
+  return nullptr;
+}
+
 }  // namespace
 
 Status ListenTcp(const std::string& host_port, int* fd, int* port) {
-  Addresses addresses;
+  Addresses addresses, all;
+  std::string host, port_text;
+  R2CC_PERF_RETURN_IF_ERROR(Split(host_port, &host, &port_text));
   R2CC_PERF_RETURN_IF_ERROR(Resolve(host_port, true, &addresses));
-  const addrinfo* address = addresses.list;
+  const addrinfo* address = host.empty() ? addresses.list : ListenAddress(host, addresses.list);
+  if (address == nullptr) {
+    // IPv6's takes IPv4, too, where the machine has IPv6.
+    const int probe = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (probe >= 0) close(probe);
+    R2CC_PERF_RETURN_IF_ERROR(Resolve((probe >= 0 ? "[::]:" : "0.0.0.0:") + port_text, true, &all));
+    address = all.list;
+  }
   *fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int on = 1;
+  const int on = 1, off = 0;
   if (*fd >= 0) setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (*fd >= 0 && address == all.list && address->ai_family == AF_INET6) setsockopt(*fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
   sockaddr_storage bound{};
   socklen_t length = sizeof(bound);
   if (*fd < 0 || bind(*fd, address->ai_addr, address->ai_addrlen) != 0 || listen(*fd, 1024) != 0 ||
@@ -164,16 +205,20 @@ Status Bootstrap::Connect(const std::string& host_port, int rank, int ranks, std
   for (;;) {
     Addresses addresses;
     R2CC_PERF_RETURN_IF_ERROR(Resolve(host_port, false, &addresses));
-    const addrinfo* address = addresses.list;
-    const int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, address->ai_addr, address->ai_addrlen) == 0) {
-      Configure(fd);
-      peers_.emplace_back();
-      peers_.back().fd = fd;
-      break;
+    // A name may have one that rank 0 does not listen on.
+    std::string why;
+    for (const addrinfo* address = addresses.list; address != nullptr && peers_.empty(); address = address->ai_next) {
+      const int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      if (fd >= 0 && connect(fd, address->ai_addr, address->ai_addrlen) == 0) {
+        Configure(fd);
+        peers_.emplace_back();
+        peers_.back().fd = fd;
+        break;
+      }
+      why = Errno();
+      if (fd >= 0) close(fd);
     }
-    const std::string why = Errno();
-    if (fd >= 0) close(fd);
+    if (!peers_.empty()) break;
     if (NowNs() > give_up) return Status::Error("cannot reach rank 0 at " + host_port + ": " + why + "; is rank 0 started there?");
     const timespec pause{0, kRetryMs * 1'000'000L};
     nanosleep(&pause, nullptr);

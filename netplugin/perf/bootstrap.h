@@ -16,7 +16,8 @@
 
 namespace r2cc::perf {
 
-// A listening socket on "HOST:PORT" (port 0: any). *port is the one it got.
+// A listening socket on "HOST:PORT" (port 0: any). *port is the one it got. A HOST that has loopback addresses alone here, and does not ask
+// for them, stands for all addresses of this machine, which a line on standard error says.
 Status ListenTcp(const std::string& host_port, int* fd, int* port);
 
 // One thread only.
