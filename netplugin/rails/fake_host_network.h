@@ -2,6 +2,7 @@
 #ifndef R2CC_NETPLUGIN_RAILS_FAKE_HOST_NETWORK_H_
 #define R2CC_NETPLUGIN_RAILS_FAKE_HOST_NETWORK_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ class FakeHostNetwork final : public HostNetwork {
  public:
   std::vector<HostInterface> Interfaces() override { return interfaces; }
   uint64_t NetnsInode() override { return netns_inode; }
+  bool AnswersForOthers(const std::string&) override { return answers_for_others; }
+  int RouteInterface(const IpAddress& from, const std::string&) override { return leaves_by(from.text); }
   std::string PciPath(const std::string& pci) override { return pci.empty() ? "" : "/sys/devices/pci0000:00/" + pci; }
 
   // Adds an interface that is up, with a MAC of its own; change the result as the test needs it (valid until the next Add).
@@ -37,6 +40,8 @@ class FakeHostNetwork final : public HostNetwork {
   }
 
   std::vector<HostInterface> interfaces;
+  bool answers_for_others = false;
+  std::function<int(const std::string& from)> leaves_by = [](const std::string&) { return 0; };
   uint64_t netns_inode = 4026531840;
 };
 

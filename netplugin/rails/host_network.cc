@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/core/interfaces.h"
+#include "base/core/route.h"
 
 namespace r2cc::net {
 namespace {
@@ -102,6 +103,17 @@ std::vector<HostInterface> SystemHostNetwork::Interfaces() {
     AddSysfs(sysfs_, &interfaces.back());
   }
   return interfaces;
+}
+
+bool SystemHostNetwork::AnswersForOthers(const std::string& interface) {
+  // The kernel takes the greater one. A file that cannot be read is that of an interface that is gone, or of a sandbox.
+  const auto ignores = [](const std::string& of) { return ReadNumber("/proc/sys/net/ipv4/conf/" + of + "/arp_ignore", 1); };
+  return ignores("all") == 0 && ignores(interface) == 0;
+}
+
+int SystemHostNetwork::RouteInterface(const IpAddress& from, const std::string& to) {
+  int failure = 0;
+  return r2cc::RouteInterface(from.text, to, &failure);
 }
 
 uint64_t SystemHostNetwork::NetnsInode() {

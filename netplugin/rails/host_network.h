@@ -45,14 +45,20 @@ class HostNetwork {
   virtual std::vector<HostInterface> Interfaces() = 0;
   // Of the calling thread's network namespace; 0 if unknown.
   virtual uint64_t NetnsInode() = 0;
+  // The interface answers ARP for addresses of others of this node, as Linux does unless it is told not to.
+  virtual bool AnswersForOthers(const std::string& interface) = 0;
+  // By which interface packets from an address of this node leave for another's, of a socket that is tied to none: its ifindex. 0: unknown.
+  virtual int RouteInterface(const IpAddress& from, const std::string& to) = 0;
   // The sysfs path of a PCI function, "0000:81:00.0"; empty: there is none.
   virtual std::string PciPath(const std::string& pci) = 0;
 };
 
-// Netlink and sysfs.
+// Netlink, sysfs and sysctls.
 class SystemHostNetwork final : public HostNetwork {
  public:
   explicit SystemHostNetwork(std::string sysfs = "/sys") : sysfs_(std::move(sysfs)) {}
+  bool AnswersForOthers(const std::string& interface) override;
+  int RouteInterface(const IpAddress& from, const std::string& to) override;
   std::vector<HostInterface> Interfaces() override;
   uint64_t NetnsInode() override;
   std::string PciPath(const std::string& pci) override;

@@ -7,6 +7,7 @@
 #include "base/core/glob.h"
 #include "base/core/hash.h"
 #include "base/core/nic_choice.h"
+#include "netplugin/rails/arp_flux.h"
 #include "netplugin/rails/port_rails.h"
 
 namespace r2cc::net {
@@ -326,6 +327,7 @@ bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const ve
     found[i].index = static_cast<int>(i);
     found[i].netns_inode = netns_inode;
   }
+  SettleArpFlux(host, &found, &told);
   *rails = std::move(found);
   if (warnings != nullptr) *warnings = std::move(told);
   return true;

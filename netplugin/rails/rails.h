@@ -31,6 +31,7 @@ struct Rail {
   bool fixed_address = false;  // R2CC_RAILS named the address, not the interface: no other one will do
   // Its sockets are not tied to the interface, which no packet passes: the address is reached by any route to this node, and leaves by any.
   bool any_route = false;
+  bool unused = false;  // by rule, as its packets go astray (SettleArpFlux): it never comes up
   std::array<uint8_t, 6> mac{};
   std::string pci_path;  // sysfs path of the PCI function; empty: none
   std::string pci;       // its address, "0000:81:00.0"; empty: none
@@ -54,8 +55,8 @@ struct Rail {
 //   of PCI addresses, then names.
 // - ^ and a list: as if empty, without those interfaces, devices and ports. One that the machine does not have is a warning.
 // False and one line in `error` if there is no such set of rails; `rails` is untouched then. `warnings`: a line on each port that is down,
-// as nobody else tells of it, on each exclusion that excludes nothing, and on each address that another node has, too; null: nobody wants
-// them.
+// as nobody else tells of it, on each exclusion that excludes nothing, on each address that another node has, too, and on rails that are
+// not used (SettleArpFlux); null: nobody wants them.
 bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const verbs::PortFacts> ports, std::vector<Rail>* rails,
                   std::string* error, std::vector<std::string>* warnings = nullptr);
 
