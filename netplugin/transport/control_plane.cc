@@ -36,13 +36,19 @@ void ControlPlane::Start(Listener listener) {
   if (link_events_->fd() >= 0) poller_->Add(link_events_->fd(), EPOLLIN, [this](uint32_t) { changed_ = true; });
 }
 
-void ControlPlane::RefreshIdentity() {
-  if (!daemon_->attached()) return;
+bool ControlPlane::RefreshIdentity() {
+  if (!daemon_->attached()) return false;
   const plan::AttachReply& reply = daemon_->reply();
-  host_->node = reply.node;
-  for (size_t i = 0; i < host_->rails.size() && i < plan::kAttachRailsMax; ++i)
-    if (reply.nics[i][0] != '\0') host_->rails[i].nic = reply.nics[i];
+  bool changed = std::exchange(host_->node, reply.node) != reply.node;
+  for (size_t i = 0; i < host_->rails.size() && i < plan::kAttachRailsMax; ++i) {
+    LocalRail& rail = host_->rails[i];
+    const std::string before = rail.page_name();
+    rail.matched = reply.nics[i][0] != '\0';
+    rail.nic = rail.matched ? reply.nics[i] : rail.name;
+    changed |= rail.page_name() != before;
+  }
   host_->UpdateNames();
+  return changed;
 }
 
 void ControlPlane::Poll(Nanos now) {
@@ -90,8 +96,9 @@ void ControlPlane::PollDaemon(Nanos now) {
   if (attach_count != attach_count_) {
     attach_count_ = attach_count;
     listener_.exclusively([this] {
-      RefreshIdentity();
+      const bool changed = RefreshIdentity();
       listener_.attached();
+      if (changed) listener_.renamed();
     });
     ReportTotals(now);
   }

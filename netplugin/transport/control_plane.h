@@ -31,6 +31,8 @@ class ControlPlane {
     std::function<void()> verdicts;
     // A daemon that knows nothing of this process yet has accepted it.
     std::function<void()> attached;
+    // It calls this node or its rails otherwise than peers were told.
+    std::function<void()> renamed;
     // The address of a rail that is up, told before each event.
     std::function<void(uint16_t rail, const IpAddress& address)> address;
   };
@@ -66,7 +68,8 @@ class ControlPlane {
   void LinkEventsCame(const std::vector<RailLinkEvent>& events);
   void LoseRails(Nanos now);
   void PollDaemon(Nanos now);
-  void RefreshIdentity();
+  // True if something is called otherwise now.
+  bool RefreshIdentity();
 
   Host* const host_;
   Poller* const poller_;              // the I/O thread's

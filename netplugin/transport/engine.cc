@@ -151,6 +151,7 @@ void Engine::StartControlPlane() {
               if (!peer->node().empty()) control_plane_->ReportPeer(peer->node());
             for (const auto& [session, peer] : acceptor_->peers()) control_plane_->ReportPeer(peer->node());
           },
+      .renamed = [this] { ForEachPeer([](Peer* peer) { peer->Regreet(); }); },
       .address =
           [this](uint16_t rail, const IpAddress& address) {
             IpAddress& known = parts_.rails[rail].address;

@@ -88,6 +88,7 @@ class FakePeer final : public Peer {
   // With the lock.
   void MoveBytes(uint32_t bytes) { Account(bytes); }
 
+  void Regreet() override {}
   void RailState(uint16_t, bool) override {}
   void ApplyVerdicts() override {}
   bool RunToCompletion() override {

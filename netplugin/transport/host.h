@@ -56,10 +56,14 @@ class RailFault {
 // One of this process's rails.
 struct LocalRail {
   std::string name;
-  std::string nic;                      // as the daemon calls it; without a daemon the rail's name
+  std::string nic;                      // as the daemon calls it; the rail's name, unless it has matched it
+  bool matched = false;                 // the node's daemon says that it is this NIC
   std::vector<RailEndpoint> endpoints;  // one a transport that it has
   bool up = true;
-  bool lost_on_purpose = false;  // R2CC_FAIL_RAILS
+  bool lost_on_purpose = false;  // for good: R2CC_FAIL_RAILS, or Rail::unused
+
+  // As pages know it.
+  std::string page_name() const { return matched ? nic : UnmatchedName(nic); }
 
   // Since the start.
   Counter sent_bytes;
@@ -74,7 +78,7 @@ struct LocalRail {
 struct LinkEnds {
   uint16_t local_rail = 0;
   std::string peer_node;
-  std::string peer_nic;
+  std::string peer_nic;  // by its greeting: perhaps an UnmatchedName()
 };
 
 struct Host {
@@ -130,12 +134,12 @@ struct Host {
   // When `node`, or what a rail's NIC is called, has changed.
   void UpdateNames() {
     std::vector<std::string> nics;
-    for (const LocalRail& rail : rails) nics.push_back(rail.nic);
+    for (const LocalRail& rail : rails) nics.push_back(rail.page_name());
     names = NamesOnPage(node, nics);
   }
   std::vector<RailInfo> RailInfos() const {
     std::vector<RailInfo> infos;
-    for (const LocalRail& rail : rails) infos.push_back({rail.nic, rail.up, rail.endpoints});
+    for (const LocalRail& rail : rails) infos.push_back({rail.page_name(), rail.up, rail.endpoints});
     return infos;
   }
 };

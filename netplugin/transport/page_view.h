@@ -15,6 +15,13 @@
 
 namespace r2cc::net {
 
+// How a process calls a rail in its greeting that no daemon of its node has matched to a NIC: no NIC may be called so. A NIC of the node
+// may well be called as the rail's interface is, which is another one in a network namespace of its own.
+inline std::string UnmatchedName(const std::string& rail) { return "(" + rail + ")"; }
+inline bool IsMatched(const std::string& nic) { return !nic.starts_with('('); }
+// For lines.
+inline std::string ShownName(const std::string& nic) { return IsMatched(nic) || nic.size() < 2 ? nic : nic.substr(1, nic.size() - 2); }
+
 // A node and its NICs, by rail, as pages know them.
 class NamesOnPage {
  public:

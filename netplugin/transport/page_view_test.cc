@@ -46,6 +46,22 @@ TEST(PageView, ThePathIsTheSameFromBothEnds) {
   EXPECT_TRUE(view.Judge(n0, n2).broken.empty());
 }
 
+// A pod's interfaces may be called as the NICs of the node that it runs on.
+TEST(PageView, SaysNothingOfRailsThatNoDaemonHasMatched) {
+  const PageView view(plan::PageCopyOf(SomePlan()), "train");
+  const std::vector<RailInfo> rails = {{.nic = UnmatchedName("rail0")}, {.nic = UnmatchedName("rail1")}, {.nic = "rail1"}};
+  const NamesOnPage pod("n1", rails), n2("n2", Nics(4));
+  const PageView::Judgement judged = view.Judge(n2, pod);
+  EXPECT_EQ(judged.remote, (std::vector<RailVerdict>{{}, {}, {true, 0}}));
+  EXPECT_TRUE(judged.broken.empty());
+  EXPECT_EQ(view.Judge(pod, n2).local, judged.remote);
+  EXPECT_FALSE(IsMatched(UnmatchedName("rail0")));
+  EXPECT_TRUE(IsMatched("rail0"));
+  EXPECT_EQ(ShownName(UnmatchedName("rail0")), "rail0");
+  EXPECT_EQ(ShownName("rail0"), "rail0");
+  EXPECT_EQ(ShownName("("), "(") << "from the wire";
+}
+
 TEST(PageView, WithoutAPageAllIsWell) {
   const PageView::Judgement judged = PageView().Judge(NamesOnPage("n1", Nics(2)), NamesOnPage("n2", Nics(1)));
   EXPECT_EQ(judged.local, std::vector<RailVerdict>(2));

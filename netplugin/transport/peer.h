@@ -68,6 +68,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
   // ---- with the lock ----
 
+  // What this process says of itself in a greeting has changed: the two greet again.
+  virtual void Regreet() = 0;
   virtual void RailState(uint16_t rail, bool up) = 0;
   // The page, or the peer's name, may have changed.
   virtual void ApplyVerdicts() = 0;

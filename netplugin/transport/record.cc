@@ -36,7 +36,7 @@ int64_t RealtimeNow() {
 bool IsSickPath(plan::EvidenceCause cause) { return cause == plan::EvidenceCause::kStalled || cause == plan::EvidenceCause::kLargeLost; }
 
 std::string Describe(const Host& host, const LinkEnds& ends) {
-  return host.node + "/" + host.rails[ends.local_rail].nic + " -> " + ends.peer_node + "/" + ends.peer_nic;
+  return host.node + "/" + host.rails[ends.local_rail].nic + " -> " + ends.peer_node + "/" + ShownName(ends.peer_nic);
 }
 
 }  // namespace
@@ -108,12 +108,14 @@ std::string RecordGaveUp(Host* host, const std::string& peer, std::span<const Ra
   CopyText(peer, record.peer_node, sizeof(record.peer_node));
   for (const LinkFate& fate : fates) {
     const LocalRail& rail = host->rails[fate.local_rail];
-    const std::string peer_nic = fate.remote_rail < peer_rails.size() ? peer_rails[fate.remote_rail].nic : "";
+    std::string peer_nic = fate.remote_rail < peer_rails.size() ? peer_rails[fate.remote_rail].nic : "";
+    if (!IsMatched(peer_nic)) peer_nic.clear();  // nobody can be asked about it
     plan::DeadPort dead_port = plan::DeadPort::kNone;
     if (fate.local_rail < judged.local.size() && judged.local[fate.local_rail].failed) dead_port = plan::DeadPort::kOwn;
     if (fate.remote_rail < judged.remote.size() && judged.remote[fate.remote_rail].failed) dead_port = plan::DeadPort::kPeer;
     const Nanos since = fate.since == 0 ? now : fate.since;
-    gave_up.rails.push_back({rail.nic, rail.nic, peer_nic, fate.cause, plan::TimeOfDay(realtime - (now - since)), dead_port});
+    gave_up.rails.push_back(
+        {rail.nic, rail.matched ? rail.nic : "", peer_nic, fate.cause, plan::TimeOfDay(realtime - (now - since)), dead_port});
     record.cause = static_cast<uint32_t>(fate.cause);
     record.time_ns = since;
     record.local_rail = fate.local_rail;

@@ -44,9 +44,8 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void RailsStalled(RailPair rails) { session_.RailsStalled(rails, now()); }
   uint64_t process() const { return process_; }
 
-  // With the lock. A rail of this process is found elsewhere now: the peer greets again, and the answer says where.
-  void Regreet();
-
+  // The peer greets again, and the answer says what is new.
+  void Regreet() override;
   void RailState(uint16_t rail, bool up) override;
   void ApplyVerdicts() override;
   bool RunToCompletion() override;

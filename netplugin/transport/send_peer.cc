@@ -158,6 +158,13 @@ bool SendPeer::Holds(FlowId flow) const {
 
 // ---- the rails, the page, time ----
 
+// The session opens it again, with a new greeting.
+void SendPeer::Regreet() {
+  if (remote_rails_.empty()) return;
+  oob_->Close();
+  session_.OobDown(ProbeResult::kSilent, now());
+}
+
 void SendPeer::RailState(uint16_t rail, bool up) { session_.LocalRail(rail, up, now()); }
 
 void SendPeer::ApplyVerdicts() {

@@ -46,6 +46,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   // With the lock: see SendFlows::SetDealt().
   void SetDealt(FlowId flow, bool dealt) { session_.SetDealt(flow, dealt); }
 
+  void Regreet() override;
   void RailState(uint16_t rail, bool up) override;
   void ApplyVerdicts() override;
   bool RunToCompletion() override;

@@ -44,6 +44,7 @@ class Bench {
     for (int rail = 0; rail < kRails; ++rail) {
       LocalRail local;
       local.name = local.nic = NicName(rail);
+      local.matched = true;
       host_.rails.push_back(std::move(local));
     }
     host_.UpdateNames();
@@ -61,6 +62,7 @@ class Bench {
                                  for (const auto& peer : peers_) peer->ApplyVerdicts();
                                },
                            .attached = [] {},
+                           .renamed = [] {},
                            .address = [](uint16_t, const IpAddress&) {}});
   }
 

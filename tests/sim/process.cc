@@ -64,6 +64,7 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
   for (int rail = 0; rail < options.rails; ++rail) {
     net::LocalRail& local = host_.rails.emplace_back();
     local.name = local.nic = RailName(rail);
+    local.matched = true;
     ListenOn(rail);
   }
   host_.UpdateNames();

@@ -28,6 +28,7 @@
 #include "netplugin/rails/rails.h"
 #include "netplugin/transport/engine.h"
 #include "netplugin/transport/tcp/tcp_transport.h"
+#include "plan/page/text.h"
 #include "tests/contract/processes/protocol.h"
 
 namespace r2cc::contract {
@@ -48,7 +49,12 @@ class PuppetDaemon final : public net::DaemonLink {
     uint64_t generation = 0;
     std::vector<plan::EvidenceRecord> records;
   };
-  explicit PuppetDaemon(Strings* strings) : strings_(strings) {}
+  // Its NICs are called as the rails.
+  PuppetDaemon(Strings* strings, const std::string& node, const std::vector<net::Rail>& rails) : strings_(strings) {
+    plan::SetText(node, reply_.node);
+    reply_.rail_count = static_cast<uint32_t>(rails.size());
+    for (size_t i = 0; i < rails.size(); ++i) plan::SetText(rails[i].name, reply_.nics[i]);
+  }
 
   int fd() const override { return -1; }
   void Poll(Nanos) override {
@@ -57,8 +63,8 @@ class PuppetDaemon final : public net::DaemonLink {
     generation_ = strings_->generation;
     page_ = strings_->page == nullptr ? nullptr : std::make_unique<plan::PageCopy>(*strings_->page);
   }
-  bool attached() const override { return false; }
-  uint64_t attach_count() const override { return 0; }
+  bool attached() const override { return true; }
+  uint64_t attach_count() const override { return 1; }
   const plan::AttachReply& reply() const override { return reply_; }
   const plan::PageCopy* page(Nanos) const override { return page_.get(); }
   uint64_t page_generation() const override { return generation_; }
@@ -100,7 +106,7 @@ class Process {
     if (!net::ChooseOobAddress(parts.config.oob_ifname, parts.rails, host, &parts.oob_address, &error)) Die(error);
     parts.link_events = net::LinkMonitor::Create(parts.rails, &error);
     if (parts.link_events == nullptr) Die(error);
-    parts.daemon = std::make_unique<PuppetDaemon>(&strings_);
+    parts.daemon = std::make_unique<PuppetDaemon>(&strings_, parts.config.node, parts.rails);
     parts.log = [this, node = parts.config.node, most = parts.config.log](net::LogLevel level, const std::string& line) {
       if (level <= most) std::fprintf(stderr, "[%s] %s\n", node.c_str(), line.c_str());
       const std::lock_guard lock(warning_mutex_);
