@@ -14,6 +14,7 @@
 #include "netplugin/link/frame.h"
 #include "netplugin/plugin/verbs_rails.h"
 #include "netplugin/rails/link_monitor.h"
+#include "netplugin/transport/tcp/descriptors.h"
 #include "netplugin/transport/tcp/tcp_transport.h"
 #include "plan/page/attach.h"
 #include "plan/page/page.h"
@@ -75,6 +76,7 @@ abi::Result Process::StartLocked() {
   collnet_ = parts.config.mode == Mode::kDegradedAllReduce || (enabled != nullptr && std::atoi(enabled) != 0);
   collnet_gpu_ = parts.config.collnet_gpu;
   for (const std::string& line : UnknownVariables(environ)) Log(LogLevel::kWarn, line);
+  RaiseDescriptorsMost();
 
   SystemHostNetwork host;
   RdmaPorts rdma;

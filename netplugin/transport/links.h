@@ -300,6 +300,14 @@ class Transport {
   virtual uint32_t flow_slots() const { return 0; }
   // What stands behind a rail that is listened on, for the log; empty: the rail's name says it.
   virtual std::string NameOf(uint16_t /*rail*/) { return ""; }
+  // Where an end of this transport's is, for lines: an address and a port, and its family, "IPv4", if it reaches no other. Empty: it has no
+  // such thing.
+  struct EndText {
+    std::string address;
+    uint16_t port = 0;
+    std::string family;
+  };
+  virtual EndText Describe(const Endpoint& /*endpoint*/) const { return {}; }
   // Opens the rail for peers, and again when its address has changed: `*own` is where. An address may be missing, `*own` is empty then. On
   // failure one line in `error`. With the locks of all peers, or before there are any.
   virtual bool Listen(const Rail& rail, Endpoint* own, std::string* error) = 0;

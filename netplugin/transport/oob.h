@@ -69,6 +69,10 @@ class OobTransport : public Transport {
   virtual bool ListenOob(const std::string& host, uint16_t* port, std::string* error) = 0;
   // False: it is no address, or none that this process could ever reach from its own.
   virtual bool Reaches(const OobAddress& peer) const = 0;
+  // What must be let through between nodes, for lines, and what keeps this process from making connections, if it did so lately. Any
+  // thread.
+  virtual std::string Needs() const { return ""; }
+  virtual std::string Trouble() const { return ""; }
   virtual std::unique_ptr<OobPort> NewOobPort(const SessionKey& key, const PeerState* state) = 0;
   std::unique_ptr<Port> NewPort(const SessionKey& key, const PeerState* state) final { return NewOobPort(key, state); }
 };

@@ -2,6 +2,7 @@
 
 #include "netplugin/link/transport_choice.h"
 #include "netplugin/transport/memory_table.h"
+#include "netplugin/transport/record.h"
 
 namespace r2cc::net {
 namespace {
@@ -43,6 +44,8 @@ Peer::Peer(Host* host, const SessionKey& key) : host_(host), now_(host->Now()) {
 void Peer::FirstToldRails(std::span<const RailInfo> rails, const std::string& node) {
   const bool all = AllByVerbs(host_->RailInfos(), rails);
   by_devices_.store(all, std::memory_order_relaxed);
+  if (const std::string line = UnlikeFamilies(EndsOf(*host_, host_->RailInfos()), EndsOf(*host_, rails), node); !line.empty())
+    host_->log(LogLevel::kWarn, line);
   if (!all && host_->memory != nullptr && host_->memory->promised())
     host_->log(LogLevel::kWarn, "R2CC: not all rails to peer " + node +
                                     " go by RDMA: what is sent to it from the memory of a GPU, or comes" +

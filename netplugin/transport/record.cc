@@ -129,6 +129,41 @@ std::string RecordGaveUp(Host* host, const std::string& peer, std::span<const Ra
   return "R2CC: " + plan::GaveUpText(gave_up);
 }
 
+std::vector<RailEnd> EndsOf(const Host& host, std::span<const RailInfo> rails) {
+  std::vector<RailEnd> ends;
+  for (const RailInfo& rail : rails) {
+    RailEnd& end = ends.emplace_back();
+    end.rail = ShownName(rail.nic);
+    for (const RailEndpoint& endpoint : rail.endpoints)
+      for (const Transport* const transport : host.transports) {
+        if (transport->kind() != endpoint.transport) continue;
+        const Transport::EndText text = transport->Describe(endpoint.bytes);
+        if (!text.address.empty()) end = {end.rail, text.address, text.port, text.family};
+      }
+    // Where two transports lead there, one may reach what the other does not.
+    if (rail.endpoints.size() > 1) end.family.clear();
+  }
+  return ends;
+}
+
+std::string TriedWays(const Host& host, const OobAddress* oob, std::span<const RailInfo> from, std::span<const RailInfo> to) {
+  std::string ways;
+  if (oob != nullptr) ways = "out-of-band " + host.oob.host + " to " + oob->host + ":" + std::to_string(oob->port);
+  const auto add = [&ways](const char* join, const std::string& text) {
+    if (!text.empty()) ways += (ways.empty() ? "" : join) + text;
+  };
+  add(", ", TriedRails(EndsOf(host, from), EndsOf(host, to)));
+  add("; ", host.oob_transport->Needs());
+  add("; ", host.oob_transport->Trouble());
+  return ways;
+}
+
+void WarnNotReached(Host* host, ReachWatch::Missing missing, const std::string& peer, const std::string& ways) {
+  const std::string what = missing == ReachWatch::Missing::kRail ? "no rail reaches " : "no answer from ";
+  host->log(LogLevel::kWarn, "R2CC: " + what + peer + " for " + std::to_string(ReachWatch::kEarly / kNanosPerSecond) +
+                                 " s, trying on until R2CC_DEADLINE_MS: tried " + ways + "; r2ccctl path probe " + host->node + " " + peer);
+}
+
 std::vector<std::string> RailTotals(const Host& host) {
   std::vector<std::string> lines;
   for (const LocalRail& rail : host.rails) {

@@ -10,6 +10,7 @@
 
 #include "netplugin/link/action.h"
 #include "netplugin/transport/host.h"
+#include "netplugin/rails/reach.h"
 
 namespace r2cc::net {
 
@@ -33,6 +34,16 @@ void RecordRelease(Host* host, const std::string& peer, const std::string& relea
 // the line for the job. `fates`: none where nothing is known of rails.
 std::string RecordGaveUp(Host* host, const std::string& peer, std::span<const RailInfo> peer_rails, const NamesOnPage& peer_names,
                          std::span<const LinkFate> fates, Nanos lasted);
+
+// Where rails are of which this process or a peer has told.
+std::vector<RailEnd> EndsOf(const Host& host, std::span<const RailInfo> rails);
+
+// For a line about a peer that was never reached: the ways `from` rails `to` others, what they need, and what this process lacks for them.
+// `oob`: where the peer takes out-of-band connections; null: these came from it.
+std::string TriedWays(const Host& host, const OobAddress* oob, std::span<const RailInfo> from, std::span<const RailInfo> to);
+
+// That `peer`, whose node or address this is, is not reached yet by `ways`.
+void WarnNotReached(Host* host, ReachWatch::Missing missing, const std::string& peer, const std::string& ways);
 
 // One line per rail: what it carried and what it went through.
 std::vector<std::string> RailTotals(const Host& host);

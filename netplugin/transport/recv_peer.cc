@@ -25,7 +25,6 @@ RecvSession::Options OptionsOf(Host* host, const Hello& hello) {
   options.peer = hello.node;
   options.memory = host->memory_ops;
   options.observer = host->acceptor_observer;
-  options.gave_up = [host, peer = hello.node](Nanos lasted) { return RecordGaveUp(host, peer, {}, {}, {}, lasted); };
   return options;
 }
 
@@ -38,7 +37,7 @@ RecvPeer::RecvPeer(Host* host, const Hello& hello, FlowOpened flow_opened)
       peer_node_(hello.node),
       remote_rails_(hello.rails),
       peer_names_(hello.node, remote_rails_),
-      session_(OptionsOf(host, hello), host->Now()),
+      session_(MakeOptions(host, hello), host->Now()),
       oob_(oob_port()->NewOob({hello.oob_address, hello.oob_port}, this)) {
   links_.Resize(session_.links());
   channels_.Resize(session_.links());
@@ -46,6 +45,16 @@ RecvPeer::RecvPeer(Host* host, const Hello& hello, FlowOpened flow_opened)
   for (size_t rail = 0; rail < host->rails.size(); ++rail)
     if (!host->rails[rail].up) RailState(static_cast<uint16_t>(rail), false);
   ApplyVerdicts();
+}
+
+RecvSession::Options RecvPeer::MakeOptions(Host* host, const Hello& hello) {
+  RecvSession::Options options = OptionsOf(host, hello);
+  options.gave_up = [this](Nanos lasted) {
+    const std::string line = RecordGaveUp(host_, peer_node_, {}, {}, {}, lasted);
+    const std::string ways = was_linked_ ? "" : TriedWays(*host_, nullptr, remote_rails_, host_->RailInfos());
+    return ways.empty() ? line : line + "; tried by it: " + ways;
+  };
+  return options;
 }
 
 RecvPeer::~RecvPeer() { CloseAll(); }
@@ -139,6 +148,7 @@ void RecvPeer::ApplyVerdicts() {
 
 void RecvPeer::OnTick() {
   oob_->Tick();
+  was_linked_ = was_linked_ || has_link();
   std::erase_if(kept_, [this](const Kept& kept) { return now() - kept.since >= kKeepFor; });
   session_.Tick(now());
 }

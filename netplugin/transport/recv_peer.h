@@ -108,6 +108,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
     std::unique_ptr<Connection> connection;
     Nanos since = 0;
   };
+  RecvSession::Options MakeOptions(Host* host, const Hello& hello);
   bool Attach(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason);
   bool AttachGreeted(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason);
   void AttachKept(LinkId link);
@@ -138,7 +139,8 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
     LinkId link = 0;  // where its last chunk came from
   };
   FlowMap<Receiving> comms_;
-  bool unread_ = false;  // some link may hold more
+  bool unread_ = false;      // some link may hold more
+  bool was_linked_ = false;  // some rail was up
 };
 
 }  // namespace r2cc::net

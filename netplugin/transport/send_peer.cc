@@ -52,7 +52,8 @@ SendPeer::SendPeer(Host* host, const Target& target, uint64_t session)
 SendSession::Options SendPeer::MakeOptions(const Host& host, const Target& target, uint64_t session) {
   SendSession::Options options = OptionsOf(host, target, session);
   options.gave_up = [this](std::span<const LinkFate> fates, Nanos lasted) {
-    return RecordGaveUp(host_, peer_node_.empty() ? target_.oob.host : peer_node_, remote_rails_, peer_names_, fates, lasted);
+    return RecordGaveUp(host_, peer_node_.empty() ? target_.oob.host : peer_node_, remote_rails_, peer_names_, fates, lasted) +
+           (reach_.was_linked() ? "" : "; tried " + TriedWays());
   };
   return options;
 }
@@ -178,12 +179,18 @@ void SendPeer::ApplyVerdicts() {
 
 void SendPeer::OnTick() {
   oob_->Tick();
+  WarnOfReach();
   SampleRates(now());
   session_.Tick(now());
   const RailUse use = session_.rail_use(now());
   rails_up_.store(use.up, std::memory_order_relaxed);
   rails_lost_.store(use.lost, std::memory_order_relaxed);
   pump_.MarkAllDirty();
+}
+
+void SendPeer::WarnOfReach() {
+  const auto missing = reach_.Tick(answered_, !remote_rails_.empty(), has_link(), now());
+  if (missing && !session_.failed()) WarnNotReached(host_, *missing, peer_node_.empty() ? target_.oob.host : peer_node_, TriedWays());
 }
 
 void SendPeer::SampleRates(Nanos now) {

@@ -16,6 +16,7 @@
 #include "netplugin/transport/link_slots.h"
 #include "netplugin/transport/oob.h"
 #include "netplugin/transport/peer.h"
+#include "netplugin/rails/reach.h"
 #include "netplugin/transport/record.h"
 #include "netplugin/transport/send_pump.h"
 
@@ -91,7 +92,10 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   // OobOwner:
   void OobGreeted(const HelloReply& reply) override;
   void OobHeard(const Frame& frame) override;
-  void OobUngreeted() override { session_.OobUngreeted(now()); }
+  void OobUngreeted() override {
+    answered_ = true;
+    session_.OobUngreeted(now());
+  }
   void OobLost(ProbeResult result) override { session_.OobDown(result, now()); }
   void Probed(ProbeResult result) override { session_.PeerProbed(result, now()); }
 
@@ -108,10 +112,15 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   void Publish();
   Hello MakeHello(ConnectionKind kind) const;
   LinkEnds Ends(LinkId link) const;
+  // One line at most, as long as the peer was never reached.
+  void WarnOfReach();
+  std::string TriedWays() const { return net::TriedWays(*host_, &target_.oob, host_->RailInfos(), remote_rails_); }
 
   const Target target_;
   const uint64_t session_id_;
   SendSession session_;
+  ReachWatch reach_;
+  bool answered_ = false;  // the peer's kernel took a connection
   std::string peer_node_;
   std::string told_release_;
   std::vector<RailInfo> remote_rails_;

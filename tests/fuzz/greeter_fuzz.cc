@@ -50,7 +50,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FakeClock clock;
   Poller poller;
   uint64_t accepted = 0, asked = 0;
-  TcpListener listener(&poller, &clock, TcpListener::WaitingMax(0), [&](const Hello& hello, std::unique_ptr<Connection>* connection) {
+  DescriptorWatch descriptors(&clock, [](LogLevel, const std::string&) { R2CC_CHECK(false); });
+  const auto greet = [&](const Hello& hello, std::unique_ptr<Connection>* connection) {
     R2CC_CHECK(connection->get() != nullptr && hello.link < kLinksMax && hello.links <= kLinksMax);
     ++asked;
     HelloReply reply;
@@ -61,7 +62,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       connection->reset();
     }
     return reply;
-  });
+  };
+  TcpListener listener(&poller, &clock, TcpListener::WaitingMax(0), greet, &descriptors);
   sockaddr_un address;
   socklen_t length;
   listener.AddListener(ListenUnix(&address, &length));

@@ -38,6 +38,7 @@ void TcpListener::AcceptAll(size_t index) {
     UniqueFd fd = Accept(listener.fd.get(), &failure);
     if (!fd) {
       if (failure != EMFILE && failure != ENFILE) return;
+      descriptors_->Failed(failure);
       listener.paused = true;
       return poller_->Modify(listener.token, listener.fd.get(), 0);
     }

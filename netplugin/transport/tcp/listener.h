@@ -12,6 +12,7 @@
 #include "base/core/clock.h"
 #include "netplugin/transport/links.h"
 #include "netplugin/transport/poller.h"
+#include "netplugin/transport/tcp/descriptors.h"
 #include "netplugin/transport/tcp/packet_stream.h"
 
 namespace r2cc::net {
@@ -27,9 +28,10 @@ class TcpListener {
   }
   static constexpr size_t kWaitingLeast = 128, kWaitingMost = 4096;
 
-  // `greet` judges a sound greeting: see Greet. What it refuses is answered, hung up and counted.
-  TcpListener(Poller* poller, const Clock* clock, size_t waiting_max, Greet greet)
-      : poller_(poller), clock_(clock), waiting_max_(waiting_max), greet_(std::move(greet)) {}
+  // `greet` judges a sound greeting: see Greet. What it refuses is answered, hung up and counted. `descriptors` hears of connections that
+  // cannot be taken; it outlives this.
+  TcpListener(Poller* poller, const Clock* clock, size_t waiting_max, Greet greet, DescriptorWatch* descriptors)
+      : poller_(poller), clock_(clock), waiting_max_(waiting_max), greet_(std::move(greet)), descriptors_(descriptors) {}
   ~TcpListener();
 
   // Returns its place.
@@ -61,6 +63,7 @@ class TcpListener {
   const Clock* const clock_;
   const size_t waiting_max_;
   const Greet greet_;
+  DescriptorWatch* const descriptors_;
   std::vector<Listening> listeners_;
   std::map<uint64_t, Waiting> waiting_;
   uint64_t next_id_ = 1;

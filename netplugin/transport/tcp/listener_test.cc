@@ -2,7 +2,9 @@
 #include "netplugin/transport/tcp/listener.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <memory>
 #include <set>
@@ -50,11 +52,15 @@ struct ListenerTest : testing::Test {
   SocketAddress address;
   std::set<uint64_t> heard;
   std::vector<std::unique_ptr<Connection>> kept;
-  TcpListener listener{&poller, &clock, kWaitingMax, [this](const Hello& hello, std::unique_ptr<Connection>* connection) {
+  std::vector<std::string> said;
+  DescriptorWatch descriptors{&clock, [this](LogLevel, const std::string& line) { said.push_back(line); }};
+  TcpListener listener{&poller, &clock, kWaitingMax,
+                       [this](const Hello& hello, std::unique_ptr<Connection>* connection) {
                          heard.insert(hello.session);
                          kept.push_back(std::move(*connection));
                          return HelloReply{.accepted = true};
-                       }};
+                       },
+                       &descriptors};
 };
 
 TEST_F(ListenerTest, WhoHasSpokenIsHeardHoweverManyComeAtOnce) {
@@ -108,6 +114,24 @@ TEST_F(ListenerTest, WhoStaysSilentIsGivenUp) {
   EXPECT_EQ(listener.refused(), 1u);
   char byte;
   EXPECT_EQ(recv(silent.get(), &byte, 1, 0), 0);
+}
+
+TEST_F(ListenerTest, ForWantOfDescriptorsItWaitsAndSaysSo) {
+  const UniqueFd caller = Connected();
+  Say(caller, 1);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = static_cast<rlim_t>(UniqueFd(dup(caller.get())).get());  // the next that is free
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  Look();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(heard.empty());
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("has all " + std::to_string(none.rlim_cur) + " descriptors open"), std::string::npos) << said[0];
+  listener.Tick(clock.Now());
+  Look();
+  EXPECT_TRUE(heard.contains(1)) << "who came meanwhile was not lost";
 }
 
 TEST(Listener, PlacesAreAShareOfWhatTheProcessMayOpen) {

@@ -67,6 +67,7 @@ void TcpSendLink::Open(const Endpoint& remote_rail, const Hello& hello) {
     hello_bytes_ = Encode(path_hello).size();
     int failure = 0;
     UniqueFd fd = Connect(port_->source(name_.local_rail), *to, i < 0 ? SocketUse::kControl : SocketUse::kBulk, &failure);
+    if (!fd) port_->CannotConnect(failure);
     if (!fd) return Trouble(EvidenceCause::kSocketError);
     connectors_.push_back(
         std::make_unique<Connector>(port_->poller(), std::move(fd), Encode(path_hello),

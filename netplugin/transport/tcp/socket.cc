@@ -4,12 +4,12 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -25,12 +25,16 @@ constexpr size_t kCongestionControlBytes = 17;  // TCP_CA_NAME_MAX and an end
 
 void Set(int fd, int level, int name, int value) { setsockopt(fd, level, name, &value, sizeof(value)); }
 
+// Empty if it cannot be read.
+std::string ReadSysctl(const char* path) {
+  const UniqueFd fd(open(path, O_RDONLY | O_CLOEXEC));
+  char text[64] = "";
+  return fd && read(fd.get(), text, sizeof(text) - 1) > 0 ? text : "";
+}
+
 // What a process without privileges may ask a socket to hold, with the kernel's doubling.
 uint64_t HeldMost() {
-  const UniqueFd fd(open("/proc/sys/net/core/wmem_max", O_RDONLY | O_CLOEXEC));
-  char text[24] = "";
-  if (!fd || read(fd.get(), text, sizeof(text) - 1) <= 0) return 0;
-  return std::min<uint64_t>(std::strtoull(text, nullptr, 10) * 2, INT_MAX);
+  return std::min<uint64_t>(std::strtoull(ReadSysctl("/proc/sys/net/core/wmem_max").c_str(), nullptr, 10) * 2, INT_MAX);
 }
 
 // Before the connection is made: it decides how the connection begins. What is accepted has its listener's.
@@ -98,11 +102,6 @@ UniqueFd Listen(const Source& source, uint16_t* port, std::string* error) {
   }
   *error = "cannot listen on " + source.address.Text() + ": " + std::strerror(errno);
   return UniqueFd();
-}
-
-uint64_t DescriptorsMost() {
-  rlimit limit;
-  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
 void Prepare(int fd, SocketUse use, const std::string& interface) {
@@ -187,6 +186,13 @@ void LimitHeld(int fd, uint64_t bytes) {
 }
 
 void DelayAcknowledgements(int fd, bool delay) { Set(fd, IPPROTO_TCP, TCP_QUICKACK, delay ? 0 : 1); }
+
+std::optional<std::pair<uint16_t, uint16_t>> LocalPorts() {
+  const std::string text = ReadSysctl("/proc/sys/net/ipv4/ip_local_port_range");
+  std::pair<uint16_t, uint16_t> range;
+  if (std::sscanf(text.c_str(), "%hu %hu", &range.first, &range.second) != 2) return std::nullopt;
+  return range;
+}
 
 std::string SystemCongestionControl() {
   const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

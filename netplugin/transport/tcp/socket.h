@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "netplugin/transport/unique_fd.h"
 
@@ -46,9 +48,6 @@ void GreetNeighbour(const Source& source, const SocketAddress& to);
 // A connection that somebody opened, or an empty one if there is none; then `*failure` is an errno, EAGAIN if all is well.
 UniqueFd Accept(int listener, int* failure);
 
-// How many descriptors this process may have open.
-uint64_t DescriptorsMost();
-
 // For accepted sockets, once their use is known.
 void Prepare(int fd, SocketUse use, const std::string& interface);
 
@@ -65,6 +64,9 @@ void LimitHeld(int fd, uint64_t bytes);
 // Whether the kernel may keep its acknowledgement of what little has come until more comes, or some 40 ms have passed. Once it has waited
 // so long for nothing it waits no more, until it is told again.
 void DelayAcknowledgements(int fd, bool delay);
+
+// The ports that the kernel gives to sockets which ask for any, the first and the last; nothing if it does not say.
+std::optional<std::pair<uint16_t, uint16_t>> LocalPorts();
 
 // The congestion control that connections have here if nobody asks for another; empty if the kernel does not say.
 std::string SystemCongestionControl();

@@ -28,6 +28,7 @@ void TcpOob::Open(const Hello& hello) {
   ungreeted_told_ = false;
   int failure = 0;
   UniqueFd fd = Connect(port_->oob_source(), peer_, SocketUse::kOob, &failure);
+  if (!fd) port_->CannotConnect(failure);
   if (!fd) return owner_->OobLost(failure == ECONNREFUSED ? ProbeResult::kRefused : ProbeResult::kSilent);
   connector_ = std::make_unique<Connector>(port_->poller(), std::move(fd), Encode(hello),
                                            [this](Connector::Outcome outcome, const HelloReply& reply,

@@ -9,6 +9,7 @@
 #include "base/core/clock.h"
 #include "netplugin/transport/oob.h"
 #include "netplugin/transport/poller.h"
+#include "netplugin/transport/tcp/descriptors.h"
 #include "netplugin/transport/tcp/socket.h"
 #include "netplugin/transport/tcp/tcp_probes.h"
 #include "netplugin/transport/workers.h"
@@ -27,6 +28,7 @@ struct TcpShared {
   bool checksum = false;
   Workers* workers = nullptr;  // null: whoever holds a peer's lock moves everything
   TcpProbes* probes = nullptr;
+  DescriptorWatch* descriptors = nullptr;
 };
 
 class TcpPort final : public OobPort {
@@ -37,6 +39,8 @@ class TcpPort final : public OobPort {
   std::unique_ptr<RecvLink> NewRecv(const LinkName& name, RecvOwner* owner, Counter* carried) override;
   std::unique_ptr<Oob> NewOob(const OobAddress& peer, OobOwner* owner) override;
   int fd() const override { return poller_.fd(); }
+  // False: there was no descriptor for it, and nothing of it ever moves.
+  bool ok() const { return poller_.ok(); }
   bool Poll() override;
   void WatchAll() override;
   bool has_workers() const override { return shared_->workers != nullptr; }
@@ -59,6 +63,8 @@ class TcpPort final : public OobPort {
   bool checksum() const { return shared_->checksum; }
   Workers* workers() const { return shared_->workers; }
   TcpProbes* probes() const { return shared_->probes; }
+  // A connection could not be begun, by an errno.
+  void CannotConnect(int failure) const { shared_->descriptors->Failed(failure); }
   Nanos Now() const { return shared_->clock->Now(); }
 
  private:

@@ -42,7 +42,10 @@ void TcpProbes::Connect(uint64_t connection, const OobAddress& peer) {
   int failure = 0;
   if (!ParseAddress(peer.host, peer.port, &to)) return End(connection, ProbeResult::kSilent);
   UniqueFd fd = net::Connect(*source_, to, SocketUse::kOob, &failure);
-  if (!fd) return End(connection, ProbeResultOf(failure));
+  if (!fd) {
+    descriptors_->Failed(failure);
+    return End(connection, ProbeResultOf(failure));
+  }
   const int raw = fd.get();
   const Poller::Token token = poller_->Add(raw, EPOLLOUT, [this, connection](uint32_t) { Connected(connection); });
   open_[connection] = {std::move(fd), token};

@@ -10,14 +10,16 @@
 #include "base/core/clock.h"
 #include "netplugin/transport/poller.h"
 #include "netplugin/transport/probes.h"
+#include "netplugin/transport/tcp/descriptors.h"
 #include "netplugin/transport/tcp/socket.h"
 
 namespace r2cc::net {
 
 class TcpProbes {
  public:
-  // `source`: of the out-of-band connections; it lives as long as this.
-  TcpProbes(Poller* poller, const Clock* clock, const Source* source) : poller_(poller), clock_(clock), source_(source) {}
+  // `source`: of the out-of-band connections; it lives as long as this, and so does `descriptors`.
+  TcpProbes(Poller* poller, const Clock* clock, const Source* source, DescriptorWatch* descriptors)
+      : poller_(poller), clock_(clock), source_(source), descriptors_(descriptors) {}
   ~TcpProbes();
   TcpProbes(const TcpProbes&) = delete;
   TcpProbes& operator=(const TcpProbes&) = delete;
@@ -45,6 +47,7 @@ class TcpProbes {
   Poller* const poller_;
   const Clock* const clock_;
   const Source* const source_;
+  DescriptorWatch* const descriptors_;
   std::map<uint64_t, Open> open_;  // the I/O thread's
   mutable std::mutex mutex_;
   Probes probes_;  // with the mutex

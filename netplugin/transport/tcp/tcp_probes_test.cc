@@ -42,7 +42,8 @@ class TcpProbesTest : public testing::Test {
   SteadyClock clock_;
   Source source_;
   OobAddress peer_;
-  TcpProbes probes_{&poller_, &clock_, &source_};
+  DescriptorWatch descriptors_{&clock_, [](LogLevel, const std::string& line) { ADD_FAILURE() << line; }};
+  TcpProbes probes_{&poller_, &clock_, &source_, &descriptors_};
 };
 
 TEST_F(TcpProbesTest, AStoppedProcessAnswersAnyNumberOfQuestions) {

@@ -1,6 +1,7 @@
 #include "netplugin/transport/tcp/tcp_transport.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "netplugin/transport/tcp/budget.h"
@@ -48,9 +49,11 @@ TcpTransport::TcpTransport(const Options& options, std::string congestion_contro
     : options_(options),
       congestion_control_(std::move(congestion_control)),
       log_(std::move(log)),
-      probes_(poller, clock, &shared_.oob_source),
-      listener_(std::make_unique<TcpListener>(poller, clock, TcpListener::WaitingMax(DescriptorsMost()), std::move(greet))) {
+      descriptors_(clock, log_),
+      probes_(poller, clock, &shared_.oob_source, &descriptors_),
+      listener_(std::make_unique<TcpListener>(poller, clock, TcpListener::WaitingMax(DescriptorsMost()), std::move(greet), &descriptors_)) {
   shared_.clock = clock;
+  shared_.descriptors = &descriptors_;
   shared_.probes = &probes_;
   shared_.checksum = options.checksum;
 }
@@ -97,7 +100,23 @@ bool TcpTransport::Register(const Memory& memory, uint16_t, Endpoint* key, std::
 }
 
 std::unique_ptr<OobPort> TcpTransport::NewOobPort(const SessionKey& key, const PeerState* state) {
-  return std::make_unique<TcpPort>(&shared_, key, state);
+  errno = 0;
+  auto port = std::make_unique<TcpPort>(&shared_, key, state);
+  if (!port->ok()) descriptors_.Failed(errno);
+  return port;
+}
+
+Transport::EndText TcpTransport::Describe(const Endpoint& endpoint) const {
+  const auto address = AddressOf(endpoint);
+  if (!address) return {};
+  return {address->Text(), address->port(), address->storage.ss_family == AF_INET6 ? "IPv6" : "IPv4"};
+}
+
+std::string TcpTransport::Needs() const {
+  const auto range = LocalPorts();
+  return "TCP must pass between the nodes from and to all ports of the sysctl net.ipv4.ip_local_port_range" +
+         (range ? " (here " + std::to_string(range->first) + " to " + std::to_string(range->second) + ")" : std::string()) +
+         ", on the rails too: is there a firewall or a sidecar?";
 }
 
 void TcpTransport::StartThreads(int processors) {

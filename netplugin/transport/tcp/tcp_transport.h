@@ -13,6 +13,7 @@
 #include "netplugin/config/log.h"
 #include "netplugin/transport/oob.h"
 #include "netplugin/transport/poller.h"
+#include "netplugin/transport/tcp/descriptors.h"
 #include "netplugin/transport/tcp/listener.h"
 #include "netplugin/transport/tcp/tcp_port.h"
 #include "netplugin/transport/tcp/tcp_probes.h"
@@ -44,6 +45,9 @@ class TcpTransport final : public OobTransport {
   void Tick(Nanos now) override;
   void StopListening() override { listener_.reset(); }
   void StopThreads() override;
+  EndText Describe(const Endpoint& endpoint) const override;
+  std::string Needs() const override;
+  std::string Trouble() const override { return descriptors_.Trouble(); }
   uint64_t refused() const override { return listener_ == nullptr ? 0 : listener_->refused(); }
 
  private:
@@ -52,6 +56,7 @@ class TcpTransport final : public OobTransport {
   const Options options_;
   const std::string congestion_control_;
   const LogFn log_;
+  DescriptorWatch descriptors_;
   TcpShared shared_;
   TcpProbes probes_;
   std::unique_ptr<TcpListener> listener_;
