@@ -84,6 +84,7 @@ bool Engine::Open(std::string* error) {
     LocalRail& local = host_.rails.emplace_back();
     local.name = local.nic = parts_.rails[i].name;
     local.up = parts_.rails[i].up;
+    local.lost_on_purpose = parts_.rails[i].unused;
     NoteRail(i, local.up);
     if (!ListenOn(i, error)) return false;
   }

@@ -1,6 +1,5 @@
 #include "netplugin/transport/tcp/recv_link.h"
 
-#include <net/if.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include "base/core/check.h"
 #include "netplugin/flow/mutant.h"
+#include "netplugin/transport/tcp/astray.h"
 #include "netplugin/transport/tcp/endpoint.h"
 #include "netplugin/transport/tcp/tcp_connection.h"
 #include "netplugin/transport/tcp/tcp_port.h"
@@ -56,18 +56,18 @@ bool TcpRecvLink::Attach(const Hello& hello, const HelloReply& reply, std::uniqu
   const auto path = PathOf(hello.endpoint);
   if (!path || (!bulk_.empty() && path->sockets != bulk_.size())) return refuse("no such link");
   PacketStream& stream = AsTcp(**greeted).stream();
-  const Source& source = port_->source(name_.local_rail);
+  const Source& rail = port_->rail(name_.local_rail);
   // A node may answer on one rail for the address of another: what looks like a cross-rail link then is none. Rails of the same number are
-  // joined however the packets go.
-  if (!name_.home && !source.interface.empty()) {
-    const int incoming = IncomingInterface(stream.fd());
-    if (incoming != 0 && incoming != static_cast<int>(if_nametoindex(source.interface.c_str())))
-      return refuse("it came in by another interface than that of its rail");
+  // joined however the packets go, which sockets that are tied to an interface would not hear of.
+  if (const int incoming = rail.interface.empty() ? 0 : IncomingInterface(stream.fd());
+      incoming != 0 && IsAstray(incoming, rail.interface)) {
+    if (!name_.home) return refuse("it came in by another interface than that of its rail");
+    port_->Untie(name_.local_rail, incoming);
   }
   bulk_.resize(path->sockets);
   if (path->control && control_.open()) return refuse("the link has its control channel already");
   if (!path->control && bulk_[path->socket].receiver != nullptr) return refuse("the link has this bulk socket already");
-  Prepare(stream.fd(), path->control ? SocketUse::kControl : SocketUse::kBulk, source.interface);
+  Prepare(stream.fd(), path->control ? SocketUse::kControl : SocketUse::kBulk, port_->source(name_.local_rail).interface);
   // The answer is the first thing on the connection. One that cannot take it has broken: the initiator will try again.
   if (!stream.Send(Encode(reply)) || stream.wants_write()) return refuse("the connection has broken");
   std::unique_ptr<PacketStream> taken = AsTcp(**greeted).Take();

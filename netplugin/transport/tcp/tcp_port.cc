@@ -1,7 +1,10 @@
 #include "netplugin/transport/tcp/tcp_port.h"
 
+#include <net/if.h>
+
 #include <utility>
 
+#include "netplugin/transport/tcp/astray.h"
 #include "netplugin/transport/tcp/endpoint.h"
 #include "netplugin/transport/tcp/recv_link.h"
 #include "netplugin/transport/tcp/send_link.h"
@@ -30,9 +33,17 @@ void TcpPort::WatchAll() {
   for (TcpRecvLink* const link : receivers_) link->WatchAll();
 }
 
+void TcpPort::Untie(uint16_t rail, int incoming) const {
+  if (shared_->untied.exchange(true)) return;
+  char name[IF_NAMESIZE] = "";
+  const bool known = if_indextoname(static_cast<unsigned>(incoming), name) != nullptr;
+  const Source& at = this->rail(rail);
+  shared_->log(LogLevel::kWarn, AstrayLine(at.address.Text(), at.interface, known ? name : "another interface"));
+}
+
 // Only this tells the peer's kernel of another hardware address under the same IP address.
 void TcpPort::RailUp(uint16_t rail, const Endpoint& remote_rail) {
-  if (const auto to = AddressOf(remote_rail)) GreetNeighbour(shared_->rails[rail], *to);
+  if (const auto to = AddressOf(remote_rail)) GreetNeighbour(source(rail), *to);
 }
 
 }  // namespace r2cc::net

@@ -2,11 +2,13 @@
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_PORT_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_PORT_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "base/core/clock.h"
+#include "netplugin/config/log.h"
 #include "netplugin/transport/oob.h"
 #include "netplugin/transport/poller.h"
 #include "netplugin/transport/tcp/descriptors.h"
@@ -19,11 +21,14 @@ namespace r2cc::net {
 class TcpRecvLink;
 class TcpSendLink;
 
-// What all ports of the process share. It changes only while the I/O thread holds the locks of all peers.
+// What all ports of the process share. It changes only while the I/O thread holds the locks of all peers, but for `untied`.
 struct TcpShared {
   const Clock* clock = nullptr;
   Source oob_source;
-  std::vector<Source> rails;     // where each is tied to; an empty address: it has none
+  std::vector<Source> rails;        // where each is tied to; an empty address: it has none
+  std::vector<Source> loose;        // the same without interfaces
+  std::atomic<bool> untied{false};  // what comes to a rail's address comes in by others: connections are made by `loose`
+  LogFn log;
   uint8_t streams_per_rail = 1;  // of bulk
   bool checksum = false;
   Workers* workers = nullptr;  // null: whoever holds a peer's lock moves everything
@@ -33,7 +38,7 @@ struct TcpShared {
 
 class TcpPort final : public OobPort {
  public:
-  TcpPort(const TcpShared* shared, const SessionKey& key, const PeerState* state) : shared_(shared), key_(key), state_(state) {}
+  TcpPort(TcpShared* shared, const SessionKey& key, const PeerState* state) : shared_(shared), key_(key), state_(state) {}
 
   std::unique_ptr<SendLink> NewSend(const LinkName& name, SendOwner* owner, Counter* carried) override;
   std::unique_ptr<RecvLink> NewRecv(const LinkName& name, RecvOwner* owner, Counter* carried) override;
@@ -57,7 +62,13 @@ class TcpPort final : public OobPort {
   Poller* poller() { return &poller_; }
   const SessionKey& key() const { return key_; }
   const PeerState& state() const { return *state_; }
-  const Source& source(uint16_t rail) const { return shared_->rails[rail]; }
+  // Where a connection of the rail is tied to, and where the rail is.
+  const Source& source(uint16_t rail) const {
+    return shared_->untied.load(std::memory_order_relaxed) ? shared_->loose[rail] : this->rail(rail);
+  }
+  const Source& rail(uint16_t rail) const { return shared_->rails[rail]; }
+  // A connection to the rail came in by another interface: no connection of the process is tied to one any more.
+  void Untie(uint16_t rail, int incoming) const;
   const Source& oob_source() const { return shared_->oob_source; }
   uint8_t streams_per_rail() const { return shared_->streams_per_rail; }
   bool checksum() const { return shared_->checksum; }
@@ -68,7 +79,7 @@ class TcpPort final : public OobPort {
   Nanos Now() const { return shared_->clock->Now(); }
 
  private:
-  const TcpShared* const shared_;
+  TcpShared* const shared_;
   const SessionKey key_;
   const PeerState* const state_;
   Poller poller_;

@@ -53,6 +53,7 @@ TcpTransport::TcpTransport(const Options& options, std::string congestion_contro
       probes_(poller, clock, &shared_.oob_source, &descriptors_),
       listener_(std::make_unique<TcpListener>(poller, clock, TcpListener::WaitingMax(DescriptorsMost()), std::move(greet), &descriptors_)) {
   shared_.clock = clock;
+  shared_.log = log_;
   shared_.descriptors = &descriptors_;
   shared_.probes = &probes_;
   shared_.checksum = options.checksum;
@@ -77,9 +78,13 @@ bool TcpTransport::Reaches(const OobAddress& peer) const {
 bool TcpTransport::Listen(const Rail& rail, Endpoint* own, std::string* error) {
   own->clear();
   const auto index = static_cast<size_t>(rail.index);
-  if (shared_.rails.size() <= index) shared_.rails.resize(index + 1);
+  if (shared_.rails.size() <= index) {
+    shared_.rails.resize(index + 1);
+    shared_.loose.resize(index + 1);
+  }
   Source& source = shared_.rails[index];
   source = {ToSocketAddress(rail.address), rail.any_route ? "" : rail.interface, congestion_control_};
+  shared_.loose[index] = {source.address, "", congestion_control_};
   if (rail.address.empty()) return true;
   if (const auto before = rail_listeners_.extract(index)) listener_->CloseListener(before.mapped());
   uint16_t port = 0;
