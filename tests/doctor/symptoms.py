@@ -85,6 +85,7 @@ SYMPTOMS: dict[str, Plant] = {
     "Times do not fit": _clock,
     "A node comes and goes, and nothing is wrong with it": _name,
     "A job does not use R2CC": _both,
+    "A job cannot begin, or uses fewer rails than it has": _both,
 }
 
 
