@@ -25,7 +25,7 @@ std::string Loss(const v1::PairStatus& pair) {
 }
 
 std::string PairTable(const std::string& node, const google::protobuf::RepeatedPtrField<v1::PairStatus>& pairs, const Style& style) {
-  Table table({"FROM", "TO", "STATE", Right("SINCE"), Right("LOSS"), Right("ROUND TRIP"), Right("LAST"), Right("ANSWERED"), "USE"});
+  Table table({"FROM", "TO", "STATE", Right("SINCE"), Right("LOSS"), Right("ROUND TRIP"), Right("LAST"), Right("ANSWERED"), "LARGE", "USE"});
   for (const v1::PairStatus& pair : pairs)
     table.AddRow({NicName(node, pair.nic()),
                   NicName(pair.peer_node(), pair.peer_nic()),
@@ -35,6 +35,7 @@ std::string PairTable(const std::string& node, const google::protobuf::RepeatedP
                   pair.round_trip_ns() == 0 ? "" : FormatDuration(pair.round_trip_ns()),
                   pair.last_answer_ns() == 0 ? "never" : Ago(pair.last_answer_ns(), style),
                   absl::StrCat(pair.answered(), "/", pair.sent()),
+                  {pair.large(), pair.large() == "lost" ? Colour::kRed : Colour::kNone},
                   {pair.active() ? "jobs" : "in turn", pair.active() ? Colour::kNone : Colour::kDim}});
   return table.Render(style.colour);
 }

@@ -128,6 +128,7 @@ v1::NicView ToProto(const health::NicStatus& nic, const Moment& now) {
   out.set_probe_port(nic.probe_port);
   out.set_port_dead(nic.port_dead);
   out.set_probe_trouble(nic.probe_trouble);
+  out.set_probe_packet_max(nic.probe_packet_max);
   for (const std::string& job : nic.drained_jobs) out.add_drained_jobs(job);
   return out;
 }
@@ -147,6 +148,8 @@ v1::NodeView ToProto(const health::NodeState& state, health::NodeStatus status, 
     told->set_peer_nic(pair.peer.nic);
     told->set_silent(pair.silent);
     told->set_broken(pair.broken);
+    told->set_large_lost(pair.large == health::PairVerdict::kSilent);
+    told->set_large_passes(pair.large == health::PairVerdict::kAnswering);
   }
   for (const auto& end : state.rdma_ends) {
     auto* told = out.add_rdma_ends();
@@ -203,6 +206,7 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
     status.probe_port = static_cast<uint16_t>(nic.probe_port());
     status.port_dead = nic.port_dead();
     status.probe_trouble = Clean(nic.probe_trouble());
+    status.probe_packet_max = nic.probe_packet_max();
     const std::set<std::string> jobs(nic.drained_jobs().begin(), nic.drained_jobs().end());
     status.drained_jobs.assign(jobs.begin(), jobs.end());
     state.nics.push_back(std::move(status));
@@ -219,7 +223,9 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
     if (!names.contains(pair.nic()) || !IsNodeName(pair.peer_node()) || !IsNicName(pair.peer_nic()) || pair.peer_node() == view.node())
       return absl::InvalidArgumentError(absl::StrCat("a rail pair of '", Clean(pair.nic()), "' with '", Clean(pair.peer_node()), "/",
                                                      Clean(pair.peer_nic()), "' is none of this node"));
-    state.pairs.push_back({pair.nic(), {pair.peer_node(), pair.peer_nic()}, pair.silent(), pair.broken()});
+    health::PairVerdict large = pair.large_passes() ? health::PairVerdict::kAnswering : health::PairVerdict::kUnknown;
+    if (pair.large_lost()) large = health::PairVerdict::kSilent;
+    state.pairs.push_back({pair.nic(), {pair.peer_node(), pair.peer_nic()}, pair.silent(), pair.broken(), large});
   }
   state.pairs.ShrinkToFit();
   if (static_cast<size_t>(view.rdma_ends_size()) > health::kRdmaEndsMax)

@@ -260,6 +260,25 @@ TEST(ConvertTest, ABrokenPathIsInThePlanAndInWhatIsSaidOfIt) {
   EXPECT_EQ(DescribeChange(plan, without), "path n0/rail0 to n1/rail1 allowed again");
 }
 
+// What 0.2.0 does not know it does not read, and what it does not say is 0.
+TEST(ConvertTest, WhatIsKnownOfLargePacketsTravels) {
+  const Moment now{10, 1'700'000'000'000'000'000};
+  health::NodeState state;
+  state.node = "n1";
+  state.epoch = {1, 1};
+  state.nics.emplace_back().identity.name = "r0";
+  state.nics[0].probe_packet_max = 9000;
+  state.pairs = {{"r0", {"n0", "r0"}, false, true, health::PairVerdict::kSilent},
+                 {"r0", {"n2", "r0"}, false, false, health::PairVerdict::kAnswering},
+                 {"r0", {"n3", "r0"}}};
+  v1::NodeView view = ToProto(state, health::NodeStatus::kHealthy, now);
+  const auto back = FromProto(view, now, kNicsPerNodeDefault);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->nics[0].probe_packet_max, 9000u);
+  EXPECT_EQ(back->pairs, state.pairs);
+  EXPECT_FALSE(state.ProbedAs(health::NodeState{.node = "n1", .nics = {{.identity = {.name = "r0"}}}}));
+}
+
 TEST(ConvertTest, DrainsOfSingleJobsTravel) {
   const Moment now{10, 1'700'000'000'000'000'000};
   health::NodeState state;

@@ -71,6 +71,15 @@ std::vector<std::string> AdviceFor(const health::NicKey& nic, const health::NicS
   return {};
 }
 
+std::vector<std::string> LargeAdvice(const health::NicKey& nic, const health::LargeFault& large) {
+  if (large.fault.kind == health::FaultKind::kPeers) return {"nothing here; ask `r2ccctl nic why` of the other end"};
+  const std::string where = large.fault.kind == health::FaultKind::kPort
+                                ? absl::StrCat("the MTU of the switch port that ", nic.ToString(), " leads to, then that of its interface")
+                                : "the MTU of every switch port, tunnel and interface between the two ends";
+  return {absl::StrCat("check ", where, ": packets of ", large.loss.packet_bytes, " bytes have to pass, as both ends' MTU says"),
+          absl::StrCat("`r2ccctl doctor` on ", nic.node, " pings with whole packets and says which paths lose them")};
+}
+
 NicVerdict OfState(const health::NicKey& nic, const health::NicStatus& status) {
   const std::string name = nic.ToString();
   switch (status.state) {
@@ -105,6 +114,7 @@ v1::PairStatus ToProto(const health::RailPairStatus& pair, const Moment& now) {
   out.set_recent_lost(pair.measures.recent_lost);
   out.set_round_trip_ns(pair.measures.round_trip);
   out.set_round_trip_last_ns(pair.measures.round_trip_last);
+  if (pair.large != health::PairVerdict::kUnknown) out.set_large(pair.large == health::PairVerdict::kSilent ? "lost" : "passes");
   if (pair.measures.last_answer != 0) out.set_last_answer_ns(now.ToRealtime(pair.measures.last_answer));
   return out;
 }
@@ -112,7 +122,7 @@ v1::PairStatus ToProto(const health::RailPairStatus& pair, const Moment& now) {
 }  // namespace
 
 NicVerdict MakeVerdict(const health::NicKey& nic, const health::NicStatus& status, const health::Fault& fault, const health::NicKey* cable,
-                       const health::NicStatus* far_end) {
+                       const health::NicStatus* far_end, const health::LargeFault& large) {
   NicVerdict verdict;
   if (status.drill_failed) {
     verdict = {"operator",
@@ -126,6 +136,8 @@ NicVerdict MakeVerdict(const health::NicKey& nic, const health::NicStatus& statu
     verdict = OfDownLink(nic, status, cable, far_end);
   } else if (fault.kind != health::FaultKind::kNone) {
     verdict = {health::FaultKindName(fault.kind), health::FaultText(nic, fault), AdviceFor(nic, status, fault)};
+  } else if (large.fault.kind != health::FaultKind::kNone) {
+    verdict = {health::FaultKindName(large.fault.kind), health::LargeFaultText(nic, large.fault, large.loss), LargeAdvice(nic, large)};
   } else {
     verdict = OfState(nic, status);
   }
@@ -211,7 +223,8 @@ v1::ExplainNicReply ExplainService::Explain(const health::NicStatus& status, con
   const health::NicKey nic = {parts_.reporter->node(), status.identity.name};
   const health::NicKey* cable = parts_.rails->CableTo(nic.nic);
   const NicVerdict verdict =
-      MakeVerdict(nic, status, parts_.rails->Verdict(nic.nic), cable, cable == nullptr ? nullptr : parts_.view->Find(*cable));
+      MakeVerdict(nic, status, parts_.rails->Verdict(nic.nic), cable, cable == nullptr ? nullptr : parts_.view->Find(*cable),
+                  parts_.rails->LargeVerdict(nic.nic));
   v1::ExplainNicReply reply = Reply(nic, status, verdict);
   AddPairs([&](const health::PairKey& key) { return key.own == nic; }, reply.mutable_pairs());
   if (parts_.traffic) *reply.mutable_traffic() = parts_.traffic(nic.nic, job);
@@ -295,6 +308,10 @@ v1::ExplainPlanReply ExplainService::ExplainPlan(const std::string& after_node) 
     if (node == nodes.end()) continue;
     for (const plan::NicModel& nic : node->second->nics)
       if (nic.name == planned.nic()) reason->set_reason(plan::WeightReason(*node->second, nic));
+    // What is wrong with it, where that takes nothing of its weight: some of its paths may be forbidden.
+    const health::NicStatus* const status = parts_.view->Find(health::NicKey{planned.node(), planned.nic()});
+    if (status != nullptr && status->state == health::NicState::kDegraded)
+      reason->set_reason(absl::StrCat(reason->reason(), "; ", status->reason));
   }
   if (!after_node.empty()) return reply;
   std::vector<plan::PlannedNic> own;

@@ -28,10 +28,10 @@ struct NicVerdict {
   std::string text;
   std::vector<std::string> advice;
 };
-// `fault`: of the rail probes. `far_end`: the NIC at the other end of a direct cable, as its own node tells it; null if there is a switch,
+// `fault`: of the rail probes. `large`: of the large ones among them. `far_end`: the NIC at the other end of a direct cable, as its own node tells it; null if there is a switch,
 // or if nothing is known of that NIC.
 NicVerdict MakeVerdict(const health::NicKey& nic, const health::NicStatus& status, const health::Fault& fault, const health::NicKey* cable,
-                       const health::NicStatus* far_end);
+                       const health::NicStatus* far_end, const health::LargeFault& large = {});
 
 // The daemon of `nic` cannot be asked: what this node can say of the NIC. `answers`: this node's NICs that it answered of late; `mute`:
 // this node's NICs that it did not answer; `others`: other nodes' NICs that answered a mute one of late.

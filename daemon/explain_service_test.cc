@@ -46,6 +46,19 @@ TEST(MakeVerdict, ProbesDecideWhileTheLinkIsUp) {
   EXPECT_EQ(verdict.advice, std::vector<std::string>{"what would tell: a third node"});
 }
 
+TEST(MakeVerdict, LostLargePacketsAreNamedWhereSmallOnesPass) {
+  health::LargeFault large{.fault = {.kind = FaultKind::kCannotTell, .peers = {kOther}}, .loss = {.packet_bytes = 9000, .passed_bytes = 1500}};
+  NicVerdict verdict = MakeVerdict(kNic, Nic(NicState::kDegraded), Fault(), nullptr, nullptr, large);
+  EXPECT_EQ(verdict.kind, "cannot-tell");
+  EXPECT_EQ(verdict.text, "packets over 1500 bytes are lost between n1/rail2 and " + kOther.ToString() + "; small ones pass");
+  ASSERT_EQ(verdict.advice.size(), 2u);
+  EXPECT_EQ(verdict.advice[0].substr(0, 13), "check the MTU");
+  // Silence is more, and so is a link that is down.
+  const Fault silence{.kind = FaultKind::kPath, .peers = {kOther}};
+  EXPECT_EQ(MakeVerdict(kNic, Nic(NicState::kDegraded), silence, nullptr, nullptr, large).kind, "path");
+  EXPECT_EQ(MakeVerdict(kNic, Nic(NicState::kFailed, false), Fault(), nullptr, nullptr, large).kind, "port");
+}
+
 TEST(MakeVerdict, TheOperatorsWordStandsBesideTheFault) {
   NicStatus drilled = Nic(NicState::kFailed);
   drilled.drill_failed = true;

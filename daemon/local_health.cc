@@ -129,6 +129,7 @@ void LocalHealth::OnLinkFact(const std::string& nic, const health::LinkFact& fac
   if (!fact.mac.empty()) macs_[nic] = fact.mac;
   sysfs_probe_.SetIfindex(nic, fact.ifindex);
   health_.Learn(nic, fact.mac, "");
+  health_.SetMtu(nic, fact.mtu);
   Settle({});
 }
 

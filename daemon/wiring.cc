@@ -304,7 +304,10 @@ void Wiring::Advance() {
 
 bool Wiring::UpdateOwn(Nanos now) {
   const health::NodeState& verdicts = local_.health().Snapshot();
-  for (const health::NicStatus& nic : verdicts.nics) rails_.SetLink(nic.identity.name, nic.link_up);
+  for (const health::NicStatus& nic : verdicts.nics) {
+    rails_.SetLink(nic.identity.name, nic.link_up);
+    rails_.SetMtu(nic.identity.name, nic.mtu);
+  }
   if (std::exchange(railed_changes_, cluster_.changes()) != cluster_.changes()) rails_.OnView();
   health::NodeState own = health::WithRails(verdicts, rails_.Report());
   own.rdma_ends = rdma_paths_.Report();

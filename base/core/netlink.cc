@@ -87,6 +87,8 @@ bool ParseLink(Bytes body, bool removed, std::vector<NetEvent>* events) {
       whole = whole && ForEachAttribute(value, [&](uint16_t about, Bytes kind) {
                 if (about == IFLA_INFO_KIND) event.dummy = Text(kind) == "dummy";
               });
+    } else if (type == IFLA_MTU && value.size == sizeof(event.mtu)) {
+      std::memcpy(&event.mtu, value.data, sizeof(event.mtu));
     }
   });
   if (!sound || !whole || event.ifindex <= 0) return false;

@@ -35,6 +35,7 @@ struct NetEvent {
   bool dummy = false;                    // of the kind "dummy"
   std::array<uint8_t, 6> mac{};          // zero if it has none of six bytes
   std::vector<std::string> other_names;  // `ip link property add ... altname`
+  uint32_t mtu = 0;                      // in bytes; 0: the kernel does not say
 
   std::string address;  // numeric, without scope: "10.0.0.1", "fe80::1"
   int prefix_bits = 0;  // of its network

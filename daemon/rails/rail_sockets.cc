@@ -99,9 +99,9 @@ void RailSockets::OnBatch(const std::string& name, const std::vector<health::Dat
   outputs_.on_batch(name, batch);
 }
 
-void RailSockets::Send(const std::string& nic, const health::DatagramAddress& to, std::string_view bytes) {
+absl::Status RailSockets::Send(const std::string& nic, const health::DatagramAddress& to, std::string_view bytes) {
   const Rail& rail = rails_.at(nic);
-  if (rail.socket != nullptr) (void)rail.socket->Send(to, bytes);
+  return rail.socket != nullptr ? rail.socket->Send(to, bytes) : absl::UnavailableError("its socket is not open");
 }
 
 uint16_t RailSockets::port(const std::string& nic) const {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "base/executor.h"
 #include "health/evidence/nic_identity.h"
 #include "health/io/datagram.h"
@@ -44,8 +45,8 @@ class RailSockets {
   // Another address needs another socket.
   void SetAddress(const std::string& nic, const std::string& address);
 
-  // What cannot leave is lost.
-  void Send(const std::string& nic, const health::DatagramAddress& to, std::string_view bytes);
+  // As of RailSocket. What cannot leave is lost.
+  absl::Status Send(const std::string& nic, const health::DatagramAddress& to, std::string_view bytes);
 
   // 0: it is not open.
   uint16_t port(const std::string& nic) const;

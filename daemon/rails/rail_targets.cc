@@ -71,6 +71,7 @@ std::vector<health::RailTarget> ChooseRailTargets(const std::string& node, const
       if (!active && auxiliary++ >= kAuxiliaryPairsMax) continue;
       health::RailTarget target = {{{node, nics[i]}, key}, other->identity.address, other->probe_port, peer.probe_nonce, active};
       target.user = asked ? user->second : kNobody;
+      target.packet_max = other->probe_packet_max;
       targets.push_back(std::move(target));
     }
   }

@@ -101,11 +101,13 @@ void RailWatch::SetLink(const std::string& name, bool up) {
   Nic& nic = found->second;
   prober_.SetLink(name, up, seams_.executor->Now());
   Hurry();
+  if (!up) large_.Forget(name);
   // The link's state is enough now. And an interface that is made again is another one, which needs another socket.
   if (!up) {
     nic.verdict->silent = nic.verdict->port_dead = false;
     nic.paths_held.clear();
     nic.verdict->broken_paths.clear();
+    nic.verdict->large_lost.clear();
     nic.doubt_since = 0;
   }
   sockets_.SetLink(name, up);
@@ -114,7 +116,12 @@ void RailWatch::SetLink(const std::string& name, bool up) {
 void RailWatch::OnBatch(const std::string& name, const std::vector<health::Datagram>& batch) {
   for (const health::Datagram& datagram : batch) {
     const auto answer = prober_.Receive(name, datagram.from.address, AsBytes(datagram.bytes), datagram.received);
-    if (answer.has_value()) sockets_.Send(name, datagram.from, AsText(*answer));
+    if (!answer.has_value()) continue;
+    const absl::Status sent = sockets_.Send(name, datagram.from, health::Padded(answer->bytes, answer->length));
+    if (sent.ok() && answer->after.has_value())
+      (void)sockets_.Send(name, datagram.from, AsText(*answer->after));
+    else if (absl::IsOutOfRange(sent) && answer->instead.has_value())
+      (void)sockets_.Send(name, datagram.from, AsText(*answer->instead));
   }
   Arm();
 }
@@ -134,8 +141,12 @@ void RailWatch::Tick() {
   }
   if (std::exchange(targeted_places_, view_->places()) != view_->places() || targets_changed_) UpdateTargets();
   for (const health::RailPing& ping : prober_.Tick(now)) {
-    sockets_.Send(ping.nic, {ping.address, ping.port}, AsText(ping.bytes));
-    outputs_.on_ping(ping);
+    const absl::Status sent = sockets_.Send(ping.nic, {ping.address, ping.port}, health::Padded(ping.bytes, ping.length));
+    if (absl::IsOutOfRange(sent))
+      prober_.TooLarge(ping, now);
+    else if (!sent.ok())
+      prober_.NotSent(ping);
+    if (ping.length == health::kRailProbeBytes) outputs_.on_ping(ping);
   }
   const bool news = std::exchange(told_revision_, prober_.revision()) != prober_.revision();
   if (news || (changed && (in_doubt_ || accused_.here)) || now - judged_ >= kJudgeInterval) {
@@ -207,7 +218,7 @@ bool RailWatch::AnythingToJudge(const std::vector<health::RailPairStatus>& pairs
 void RailWatch::Judge() {
   const bool told = std::any_of(verdicts_.begin(), verdicts_.end(),
                                 [](const auto& verdict) { return verdict.second.silent || !verdict.second.broken_paths.empty(); });
-  quiet_ = !in_doubt_ && !told && !accused_.here && accused_.ports.empty() && prober_.Settled();
+  quiet_ = !in_doubt_ && !told && large_.empty() && !accused_.here && accused_.ports.empty() && prober_.Settled();
   if (quiet_) {
     for (auto& [name, nic] : nics_) nic.doubt_since = nic.mute_since = nic.accused_since = 0;
     return;
@@ -220,6 +231,7 @@ void RailWatch::Judge() {
     Nic& nic = nics_.at(name);
     if (nic.link_up && !sockets_.Drops(name)) JudgeNic(&nic, matrix, pairs);
   }
+  JudgeLarge(pairs);
 }
 
 void RailWatch::JudgeNic(Nic* nic, const health::ProbeMatrix& matrix, const std::vector<health::RailPairStatus>& pairs) {
@@ -356,25 +368,6 @@ void RailWatch::JudgePaths(Nic* nic, const health::Fault& fault, const std::vect
     told = verdict.broken_paths.erase(told);
     OnVerdictChanged();
   }
-}
-
-health::RailReport RailWatch::Report() const {
-  health::RailReport report;
-  report.probe_nonce = keys_.nonce();
-  report.probe_key = keys_.public_key();
-  for (const auto& [name, nic] : nics_) report.nics[name] = {sockets_.port(name), nic.verdict->port_dead, sockets_.trouble(name)};
-  if (reported_.prober_revision != prober_.revision() || (reported_.silent && reported_.view_revision != view_->revision())) {
-    const std::vector<health::RailPairStatus> pairs = prober_.Pairs();
-    const bool silent =
-        std::any_of(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.verdict == health::PairVerdict::kSilent; });
-    reported_ = {prober_.revision(), view_->revision(), silent, matrix_.Reports(pairs, verdicts_)};
-  }
-  report.pairs = reported_.pairs;
-  return report;
-}
-
-health::Fault RailWatch::Verdict(const std::string& nic) const {
-  return health::Localise(matrix_.Matrix(prober_.Pairs(), verdicts_), {node_, nic});
 }
 
 void RailWatch::Tell(const Nic& nic, health::EvidenceKind kind, const health::NicKey& peer, const std::string& detail) {

@@ -11,6 +11,7 @@
 
 #include "base/executor.h"
 #include "daemon/jobs/job_peers.h"
+#include "daemon/rails/large_watch.h"
 #include "daemon/rails/rail_sockets.h"
 #include "daemon/rails/told_fault.h"
 #include "health/evidence/evidence.h"
@@ -79,16 +80,20 @@ class RailWatch {
     UpdateTargets();
     nics_.erase(nic);
     verdicts_.erase(nic);
+    large_.Forget(nic);
     sockets_.Remove(nic);
     Hurry();
   }
   // This node's NIC as its own kernel shows it.
   void SetLink(const std::string& nic, bool up);
+  // The MTU of its interface; 0: not known.
+  void SetMtu(const std::string& nic, uint32_t mtu);
   // This node's NIC has got another address.
   void SetAddress(const std::string& nic, const std::string& address) { sockets_.SetAddress(nic, address); }
-  // Somebody complained about this node's NIC.
-  void Suspect(const std::string& nic) {
+  // Somebody complained about this node's NIC: its pairs are asked at once, with large packets, too. `peer`: the other end; may be empty.
+  void Suspect(const std::string& nic, const health::NicKey& peer = {}) {
     prober_.Suspect(nic, given_up_, seams_.executor->Now());
+    prober_.SuspectLarge(nic, peer, seams_.executor->Now());
     Hurry();
   }
 
@@ -102,6 +107,8 @@ class RailWatch {
   void Judge();
   // Where the fault is, if there is one, by what all nodes say now. `nic`: of this node.
   health::Fault Verdict(const std::string& nic) const;
+  // The same for large packets.
+  health::LargeFault LargeVerdict(const std::string& nic) const;
   std::vector<health::RailPairStatus> Pairs() const { return prober_.Pairs(); }
   const health::RailProbeCounts& counts() const { return prober_.counts(); }
   uint64_t icmp_errors() const { return sockets_.icmp_errors(); }
@@ -115,6 +122,7 @@ class RailWatch {
   struct Nic {
     health::NicIdentity identity;
     bool link_up = false;
+    uint32_t mtu = 0;
     health::RailVerdict* verdict = nullptr;  // of verdicts_
     ToldFault told;                          // of its silence
     Nanos mute_since = 0;                    // it answers nobody, and not everybody was asked
@@ -151,6 +159,9 @@ class RailWatch {
   // The NIC carries nothing. If a peer was not asked since the silence began, and may still answer, the fault must last for kPathFaultHold.
   bool IsUnusable(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs);
   void JudgePaths(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs);
+  void JudgeLarge(const std::vector<health::RailPairStatus>& pairs);
+  LargeWatch::Seen SeeLarge(const health::NicKey& nic, const std::vector<health::RailPairStatus>& pairs,
+                            const health::ProbeMatrix& matrix) const;
   void JudgeDoubt(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs);
   // Tells of a doubt that lasts, and repeats it.
   void Doubt(Nic* nic, const health::NicKey& peer, const std::string& doubt);
@@ -170,6 +181,7 @@ class RailWatch {
   health::ProbeKeyring keys_;
   health::RailProber prober_;
   RailSockets sockets_;
+  LargeWatch large_;
   JobPeers job_peers_;
   health::RailMatrix::Accused accused_;
   std::set<health::NicKey> given_up_;  // other nodes' NICs

@@ -88,7 +88,10 @@ class RailWatchTest : public testing::Test {
           RailWatch::Outputs{[this, &one](const health::Evidence& evidence) { Take(&one, evidence); }, [this, &one] { Publish(&one); }});
       for (int rail = 0; rail < rails; ++rail) one.watch->SetLink(Port(node, rail).nic, true);
     }
-    for (auto& node : nodes_) node->watch->Start(7460);
+    for (auto& node : nodes_) {
+      for (int rail = 0; rail < rails && mtu_ != 0; ++rail) node->watch->SetMtu("rail" + std::to_string(rail), mtu_);
+      node->watch->Start(7460);
+    }
     std::set<std::string> all;
     for (auto& node : nodes_) all.insert(node->name);
     for (auto& node : nodes_) node->watch->SetJobPeers({{0, all}});
@@ -140,7 +143,14 @@ class RailWatchTest : public testing::Test {
   void BreakPath(const std::string& a, const std::string& b) {
     Break([a, b](const auto& from, const auto& to) { return (from == a && to == b) || (from == b && to == a); });
   }
+  // Of what comes from or goes to this port larger packets than this are lost.
+  void LimitPort(int node, int rail, size_t bytes) {
+    net_.set_limit([address = Address(node, rail), bytes](const auto& from, const auto& to) {
+      return from.address == address || to.address == address ? bytes : SIZE_MAX;
+    });
+  }
   void Mend() {
+    net_.set_limit(nullptr);
     net_.set_path([](const auto&, const auto&) { return kMs / 10; });
   }
 
@@ -167,6 +177,7 @@ class RailWatchTest : public testing::Test {
   // Probes are spread in time by their keys. With about one in four of other first numbers AWholeRailIsFailedOnAllNodes does not hold for
   // three nodes: two of them tell of dead ports before the third has fallen silent to both, and these explain it.
   int secrets_ = 8;
+  uint32_t mtu_ = 0;  // of all NICs; 0: not known, so that no large probes are sent
   FakeExecutor core_;
   health::FakeDatagramNet net_{&core_};
   std::vector<std::unique_ptr<Node>> nodes_;

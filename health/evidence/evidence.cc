@@ -29,6 +29,8 @@ const char* EvidenceKindName(EvidenceKind kind) {
     case EvidenceKind::kPathBroken: return "path-broken";
     case EvidenceKind::kPathBack: return "path-back";
     case EvidenceKind::kRailDoubtful: return "rail-doubtful";
+    case EvidenceKind::kLargeLost: return "large-lost";
+    case EvidenceKind::kLargePasses: return "large-passes";
     case EvidenceKind::kFabricGone: return "fabric-gone";
     case EvidenceKind::kFabricBack: return "fabric-back";
     case EvidenceKind::kRdmaDown: return "rdma-down";

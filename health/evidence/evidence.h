@@ -52,6 +52,9 @@ enum class EvidenceKind : uint8_t {
   kPathBroken,    // the path to `peer` only; detail: where the fault is. This degrades
   kPathBack,      // that is over
   kRailDoubtful,  // silent to `peer`, and nobody can tell whose fault it is; detail: what is missing. This makes suspect
+  // Packets of the rail's MTU are lost where small ones pass; detail: where the fault is. This degrades.
+  kLargeLost,
+  kLargePasses,  // that is over
   // What the subnet manager of an InfiniBand fabric says of the NIC's port, of any node. This makes suspect: the own kernel decides.
   kFabricGone,  // it left the fabric; detail: the notice
   kFabricBack,

@@ -19,6 +19,7 @@ int QuestionOf(EvidenceKind kind) {
     case EvidenceKind::kFabricBack: return static_cast<int>(EvidenceKind::kFabricGone);
     case EvidenceKind::kRdmaUp: return static_cast<int>(EvidenceKind::kRdmaDown);
     case EvidenceKind::kPathBack: return static_cast<int>(EvidenceKind::kPathBroken);
+    case EvidenceKind::kLargePasses: return static_cast<int>(EvidenceKind::kLargeLost);
     default: return static_cast<int>(kind);
   }
 }

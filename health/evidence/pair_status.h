@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/core/clock.h"
+#include "health/evidence/large_loss.h"
 #include "health/evidence/pair_state.h"
 
 namespace r2cc::health {
@@ -34,6 +35,9 @@ struct RailPairStatus {
   Nanos missed_since = 0;   // when the first overdue probe left; 0: none is
   Nanos answered_sent = 0;  // when the latest probe that was answered left; 0: none was
   PairMeasures measures;
+  // Whether packets of the rail's MTU pass where small ones do: kUnknown, if it is not asked or the last answer is old news.
+  PairVerdict large = PairVerdict::kUnknown;
+  LargeLoss loss = {};  // if they do not
 };
 
 }  // namespace r2cc::health

@@ -19,8 +19,8 @@
 
 namespace r2cc::health {
 
-// Longer ones are neither sent nor handed on.
-constexpr size_t kDatagramBytesMax = 512;
+// Longer ones are neither sent nor handed on: what fits into a packet of 9216 bytes, the largest that switches commonly take.
+constexpr size_t kDatagramBytesMax = 9216 - 28;
 
 struct DatagramAddress {
   std::string address;  // numeric, IPv4 or IPv6, canonical
@@ -72,8 +72,9 @@ class RailSocket {
  public:
   virtual ~RailSocket() = default;
 
-  // Never blocks. UNAVAILABLE: the rail does not take it (link down, no route, interface gone); RESOURCE_EXHAUSTED: its queue is full;
-  // INVALID_ARGUMENT: too long, or no address of the rail's family.
+  // Never blocks, and never lets a datagram be fragmented. UNAVAILABLE: the rail does not take it (link down, no route, interface gone);
+  // RESOURCE_EXHAUSTED: its queue is full; OUT_OF_RANGE: larger than the MTU of the interface, or than what this kernel knows to pass on
+  // the way; INVALID_ARGUMENT: longer than kDatagramBytesMax, or no address of the rail's family.
   virtual absl::Status Send(const DatagramAddress& to, std::string_view bytes) = 0;
 
   // The port that it is bound to.

@@ -25,6 +25,8 @@ class FakeDatagramNet {
       : executor_(executor), path_([](const auto&, const auto&) { return kNanosPerMs / 20; }) {}
 
   void set_path(Path path) { path_ = std::move(path); }
+  // The largest packet, with its headers, that passes from an address to another.
+  void set_limit(std::function<size_t(const DatagramAddress& from, const DatagramAddress& to)> limit) { limit_ = std::move(limit); }
   FakeExecutor* executor() const { return executor_; }
   bool IsOpen(const DatagramAddress& address) const { return sockets_.contains(address); }
   uint64_t sent() const { return sent_; }
@@ -53,6 +55,7 @@ class FakeDatagramNet {
 
   void Carry(const DatagramAddress& from, const DatagramAddress& to, std::string bytes) {
     ++sent_;
+    if (limit_ && bytes.size() + kHeaderBytes > limit_(from, to)) return;
     const std::optional<Nanos> delay = path_(from, to);
     if (!delay.has_value()) return;
     executor_->RunAfter(*delay, [this, from, to, bytes = std::move(bytes)] { Arrive(from, to, bytes); });
@@ -83,7 +86,9 @@ class FakeDatagramNet {
   }
 
   FakeExecutor* const executor_;
+  static constexpr size_t kHeaderBytes = 28;
   Path path_;
+  std::function<size_t(const DatagramAddress& from, const DatagramAddress& to)> limit_;
   struct Socket {
     DatagramHandler handler;
     const Executor* clock;

@@ -2,6 +2,7 @@
 #ifndef R2CC_HEALTH_IO_FAKE_LINK_WATCH_H_
 #define R2CC_HEALTH_IO_FAKE_LINK_WATCH_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -34,6 +35,12 @@ class FakeLinkWatch final : public LinkWatch {
     fact.interface = interface;
     fact.up = up;
     if (!mac.empty()) fact.mac = mac;
+    if (handler_ && !lossy_) handler_({fact}, false);
+  }
+
+  void SetMtu(const std::string& interface, uint32_t mtu) {
+    LinkFact& fact = facts_.at(interface);
+    fact.mtu = mtu;
     if (handler_ && !lossy_) handler_({fact}, false);
   }
 

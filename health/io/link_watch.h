@@ -17,6 +17,7 @@ struct LinkFact {
   bool present = true;  // false: the interface is gone
   bool up = false;      // administratively up and with a carrier
   std::string mac;      // "02:00:00:00:00:01"; empty: none
+  uint32_t mtu = 0;     // in bytes; 0: not known
 
   friend bool operator==(const LinkFact&, const LinkFact&) = default;
 };

@@ -32,6 +32,7 @@ LinkFact ToLinkFact(const NetEvent& event) {
   fact.present = event.kind == NetEvent::Kind::kLink;
   fact.up = fact.present && event.admin_up && event.carrier_up;
   fact.mac = MacText(event.mac);
+  fact.mtu = event.mtu;
   return fact;
 }
 

@@ -29,6 +29,8 @@ constexpr int64_t kStampAgeMax = 60 * kNanosPerSecond;
 // Probes wait behind no bulk in this node's queues, nor in switches that heed the class (CS6, network control).
 constexpr int kPriority = 6;
 constexpr int kTypeOfService = 0xc0;
+// Room for some seconds of large probes from 64 peers while the daemon has no processor; the default holds a dozen of 9000 bytes.
+constexpr int kReceiveBufferBytes = 4 << 20;
 
 struct SocketAddress {
   sockaddr_storage storage{};
@@ -82,11 +84,17 @@ struct Slot {
   alignas(cmsghdr) char control[256];
   iovec vector;
 };
+using Slots = std::array<Slot, kBatch>;
 
 class UdpRailSocket final : public RailSocket {
  public:
   UdpRailSocket(EventLoop* loop, int fd, int family, uint16_t port, DatagramHandler handler)
-      : loop_(loop), fd_(fd), family_(family), port_(port), handler_(std::move(handler)) {}
+      : loop_(loop),
+        fd_(fd),
+        family_(family),
+        port_(port),
+        handler_(std::move(handler)),
+        slots_(std::make_unique_for_overwrite<Slots>()) {}
   ~UdpRailSocket() override {
     loop_->RemoveFd(fd_);
     close(fd_);
@@ -119,6 +127,7 @@ class UdpRailSocket final : public RailSocket {
     ++counts_.send_failed;
     const int error = errno;
     const std::string what = absl::StrCat("to ", to.address, ": ", strerror(error));
+    if (error == EMSGSIZE) return absl::OutOfRangeError(what);
     if (error == EAGAIN || error == ENOBUFS) return absl::ResourceExhaustedError(what);
     return absl::UnavailableError(what);
   }
@@ -129,7 +138,7 @@ class UdpRailSocket final : public RailSocket {
  private:
   // False: nothing is left.
   bool ReadBatch() {
-    std::array<Slot, kBatch> slots;
+    Slots& slots = *slots_;
     std::array<mmsghdr, kBatch> headers{};
     for (int i = 0; i < kBatch; ++i) {
       slots[i].vector = {slots[i].bytes, sizeof(slots[i].bytes)};
@@ -184,7 +193,7 @@ class UdpRailSocket final : public RailSocket {
     socklen_t bytes = sizeof(pending);
     getsockopt(fd_, SOL_SOCKET, SO_ERROR, &pending, &bytes);
     for (int i = 0; i < kBatch * kBatchesPerTurn; ++i) {
-      Slot slot;
+      Slot& slot = slots_->front();
       slot.vector = {slot.bytes, sizeof(slot.bytes)};
       msghdr header{};
       header.msg_name = &slot.from;
@@ -220,6 +229,7 @@ class UdpRailSocket final : public RailSocket {
   const int family_;
   const uint16_t port_;
   const DatagramHandler handler_;
+  const std::unique_ptr<Slots> slots_;  // of one call: too large for the stack, and mostly never touched
   RailSocketCounts counts_;
   uint32_t dropped_last_ = 0;
 };
@@ -255,13 +265,19 @@ absl::StatusOr<std::unique_ptr<RailSocket>> UdpDatagrams::Open(const RailBinding
   SetInt(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
   SetInt(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
   SetInt(fd, SOL_SOCKET, SO_PRIORITY, kPriority);
+  // Beyond the machine's limit where the daemon may, else up to it.
+  SetInt(fd, SOL_SOCKET, SO_RCVBUF, kReceiveBufferBytes);
+  SetInt(fd, SOL_SOCKET, SO_RCVBUFFORCE, kReceiveBufferBytes);
   if (family == AF_INET) {
     SetInt(fd, SOL_IP, IP_RECVERR, 1);
     SetInt(fd, SOL_IP, IP_TOS, kTypeOfService);
+    SetInt(fd, SOL_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
   } else {
     SetInt(fd, SOL_IPV6, IPV6_V6ONLY, 1);
     SetInt(fd, SOL_IPV6, IPV6_RECVERR, 1);
     SetInt(fd, SOL_IPV6, IPV6_TCLASS, kTypeOfService);
+    SetInt(fd, SOL_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+    SetInt(fd, SOL_IPV6, IPV6_DONTFRAG, 1);
   }
   absl::Status bound = Bind(fd, binding, *address);
   SocketAddress own;

@@ -2,14 +2,19 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/event_loop.h"
@@ -172,6 +177,31 @@ TEST_F(UdpDatagramTest, WhatIsTooLongIsNeitherSentNorHandedOn) {
   ASSERT_TRUE(RunUntil([this] { return !got_.empty(); }));
   EXPECT_EQ(got_[0].bytes, "short");
   EXPECT_EQ(socket->counts().too_long, 1u);
+}
+
+// In a network namespace of its own, where lo has the MTU of an Ethernet.
+TEST_F(UdpDatagramTest, NothingIsFragmented) {
+  bool made = false;
+  absl::Status fits, too_large;
+  std::thread thread([&] {
+    made = unshare(CLONE_NEWNET) == 0;
+    if (!made) return;
+    const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ifreq lo{};
+    std::strcpy(lo.ifr_name, "lo");
+    lo.ifr_mtu = 1500;
+    EXPECT_EQ(ioctl(fd, SIOCSIFMTU, &lo), 0);
+    lo.ifr_flags = IFF_UP;
+    EXPECT_EQ(ioctl(fd, SIOCSIFFLAGS, &lo), 0);
+    close(fd);
+    const auto socket = Open({"", "127.0.0.1", 0});
+    fits = socket->Send({"127.0.0.1", socket->port()}, std::string(1500 - 28, 'x'));
+    too_large = socket->Send({"127.0.0.1", socket->port()}, std::string(1500 - 27, 'x'));
+  });
+  thread.join();
+  if (!made) GTEST_SKIP() << "needs root: a network namespace";
+  EXPECT_TRUE(fits.ok()) << fits;
+  EXPECT_TRUE(absl::IsOutOfRange(too_large)) << too_large;
 }
 
 TEST_F(UdpDatagramTest, WhatCannotBeBoundIsNamed) {

@@ -74,7 +74,7 @@ void LinkProbe::OnFacts(const std::vector<LinkFact>& facts, bool complete) {
 // A port that flaps repeats itself thousands of times a second.
 void LinkProbe::OnFact(const std::string& nic, const LinkFact& fact) {
   LinkFact& known = links_[nic].fact;
-  const bool news = fact.ifindex != known.ifindex || fact.mac != known.mac || fact.present != known.present;
+  const bool news = fact.ifindex != known.ifindex || fact.mac != known.mac || fact.mtu != known.mtu || fact.present != known.present;
   known = fact;
   if (news && on_fact_) on_fact_(nic, fact);
 }

@@ -26,7 +26,7 @@ constexpr Nanos kBouncesInterval = kNanosPerSecond;
 // Runs on the watch's executor.
 class LinkProbe {
  public:
-  // Told of a NIC's interface as the kernel shows it, before the evidence about it, when its MAC or its index is news.
+  // Told of a NIC's interface as the kernel shows it, before the evidence about it, when its MAC, MTU or index is news.
   using FactSink = std::function<void(const std::string& nic, const LinkFact& fact)>;
 
   // `watch` and `executor` outlive the probe. `on_fact` may be empty.

@@ -38,6 +38,7 @@ class ProbeWorld {
         for (int rail = 0; rail < rails && peer != node; ++rail)
           targets.push_back(
               {{Port(node, rail), Port(peer, rail)}, Port(peer, rail).ToString(), 7460, ProbeIdentity(SecretOf(peer, seed)).nonce(), true});
+      one.targets = targets;
       one.prober->SetTargets(targets, now_);
     }
   }
@@ -52,6 +53,17 @@ class ProbeWorld {
   }
 
   void set_path(Path path) { path_ = std::move(path); }
+  // The largest packet, with its headers, that passes from a port to another.
+  void set_limit(std::function<size_t(const NicKey& from, const NicKey& to)> limit) { limit_ = std::move(limit); }
+  // All NICs have this MTU, and their daemons take so large probes.
+  void SetMtu(uint32_t mtu) {
+    for (int node = 0; node < nodes_; ++node) {
+      for (int rail = 0; rail < rails_; ++rail) all_[node].prober->SetMtu(Port(node, rail).nic, mtu);
+      for (RailTarget& target : all_[node].targets) target.packet_max = mtu;
+      all_[node].prober->SetTargets(all_[node].targets, now_);
+    }
+  }
+  uint64_t large() const { return large_; }
   // Whether daemons hear of each other beside the rails, twice a second.
   void set_heard(bool heard) { heard_ = heard; }
   // The daemon of `node` neither sends nor reads until it is woken; what arrives waits.
@@ -102,7 +114,7 @@ class ProbeWorld {
   struct Arrival {
     NicKey from;
     NicKey at;
-    RailProbeBytes bytes;
+    std::string bytes;
     Nanos received;
   };
   struct Node {
@@ -111,21 +123,28 @@ class ProbeWorld {
     Nanos next_tick = 0;
     bool stopped = false;
     std::vector<Arrival> waiting;
+    std::vector<RailTarget> targets;
   };
 
   static int NodeOf(const NicKey& nic) { return std::stoi(nic.node.substr(1)); }
 
   void Send(int node, const RailPing& ping) {
     const size_t slash = ping.address.find('/');
-    Carry({Name(node), ping.nic}, {ping.address.substr(0, slash), ping.address.substr(slash + 1)}, ping.bytes);
+    Carry({Name(node), ping.nic}, {ping.address.substr(0, slash), ping.address.substr(slash + 1)},
+          Padded(ping.bytes, ping.length));
   }
-  void Carry(const NicKey& from, const NicKey& to, const RailProbeBytes& bytes) {
+  void Carry(const NicKey& from, const NicKey& to, const std::string& bytes) {
+    if (bytes.size() > kRailProbeBytes) ++large_;
+    if (limit_ && bytes.size() + RailProbeHeaderBytes("") > limit_(from, to)) return;
     const std::optional<Nanos> delay = path_ ? path_(from, to) : kNanosPerMs / 10;
     if (delay.has_value()) on_way_.emplace(now_ + *delay, std::pair(NodeOf(to), Arrival{from, to, bytes, now_ + *delay}));
   }
   void Deliver(int node, const Arrival& arrival) {
-    const auto answer = all_[node].prober->Receive(arrival.at.nic, arrival.from.ToString(), arrival.bytes, arrival.received);
-    if (answer.has_value()) Carry(arrival.at, arrival.from, *answer);
+    const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(arrival.bytes.data()), arrival.bytes.size());
+    const auto answer = all_[node].prober->Receive(arrival.at.nic, arrival.from.ToString(), bytes, arrival.received);
+    if (!answer.has_value()) return;
+    Carry(arrival.at, arrival.from, Padded(answer->bytes, answer->length));
+    if (answer->after.has_value()) Carry(arrival.at, arrival.from, Padded(*answer->after, 0));
   }
 
   static constexpr Nanos kSigns = 500 * kNanosPerMs;
@@ -135,6 +154,8 @@ class ProbeWorld {
   const int rails_;
   Nanos now_ = 100 * kNanosPerSecond;
   Path path_;
+  std::function<size_t(const NicKey& from, const NicKey& to)> limit_;
+  uint64_t large_ = 0;
   std::vector<Node> all_;
   std::multimap<Nanos, std::pair<int, Arrival>> on_way_;
 };

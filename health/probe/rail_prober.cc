@@ -42,7 +42,10 @@ void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
     if (target.active) ++active[target.user];
     if (auto known = before.extract(key)) {
       Pair& pair = known.mapped();
-      if (target.nonce != pair.target.nonce) pair.judge.Forget();
+      if (target.nonce != pair.target.nonce) {
+        pair.judge.Forget();
+        pair.large.Forget();
+      }
       changed |= target.active != pair.target.active;
       const bool awaited = target.active && !pair.target.active;
       pair.target = std::move(target);
@@ -55,7 +58,7 @@ void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
       continue;
     }
     changed = true;
-    Pair pair{.target = std::move(target), .judge = PairJudge(policy_.pair, now)};
+    Pair pair{.target = std::move(target), .judge = PairJudge(policy_.pair, now), .large = LargeJudge(policy_.large)};
     pair.id = next_id_++;
     pair.nic_hash = Fnv1a64(key.peer.ToString());
     pair.node_hash = Fnv1a64(key.peer.node);
@@ -74,6 +77,13 @@ void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
   const auto auxiliary = std::count_if(pairs_.begin(), pairs_.end(), [](const auto& pair) { return !pair.second.target.active; });
   auxiliary_interval_ = std::max(policy_.auxiliary_interval_min,
                                  static_cast<Nanos>(static_cast<double>(auxiliary) / policy_.auxiliary_rate_per_s * kNanosPerSecond));
+  const auto large_interval = [](Nanos least, auto pairs, double rate_per_s) {
+    return std::max(least, static_cast<Nanos>(static_cast<double>(pairs) / rate_per_s * kNanosPerSecond));
+  };
+  large_active_interval_ =
+      large_interval(policy_.large_active_interval_min, std::ssize(pairs_) - auxiliary, policy_.large_active_rate_per_s);
+  large_auxiliary_interval_ = large_interval(policy_.large_auxiliary_interval_min, auxiliary, policy_.large_auxiliary_rate_per_s);
+  for (auto& [key, pair] : pairs_) SizeLarge(&pair, now);
   // Spread over one interval.
   for (auto& [key, pair] : pairs_)
     if (pair.due == 0) pair.due = now + static_cast<Nanos>(Random(pair, now) % static_cast<uint64_t>(Interval(pair.target)));
@@ -90,6 +100,7 @@ void RailProber::SetLink(const std::string& nic, bool up, Nanos now) {
   for (auto& [key, pair] : pairs_) {
     if (key.own.nic != nic) continue;
     pair.judge.Reset(now);
+    pair.large.Reset();
     NoteVerdict(&pair);
   }
   FindNext();
@@ -171,7 +182,9 @@ PairVerdict RailProber::Verdict(const Pair& pair, Nanos since) {
 
 void RailProber::NoteVerdict(Pair* pair) {
   const PairVerdict verdict = Verdict(*pair, pair->asked_since);
-  if (std::exchange(pair->told, verdict) != verdict) ++revision_;
+  const PairVerdict large = LargeVerdict(*pair, pair->asked_since);
+  const bool news = std::exchange(pair->told, verdict) != verdict;
+  if (std::exchange(pair->told_large, large) != large || news) ++revision_;
 }
 
 void RailProber::Judge(Nanos now) {
@@ -180,6 +193,7 @@ void RailProber::Judge(Nanos now) {
     if (before != PairState::kUnknown && pair.judge.Waits(now)) pair.judge.Judge(now, WitnessesFor(pair));
     const PairState after = pair.judge.state();
     if (after != before) NoteVerdict(&pair);
+    JudgeLarge(&pair, now);
     const bool doubtful = after == PairState::kLate || after == PairState::kProving || (after == PairState::kSilent && before != after);
     // Renewed at half time, not at every tick: it looks at all pairs.
     if (doubtful && pair.suspect_until - now < policy_.suspicion / 2) SuspectAround(pair, now);
@@ -225,10 +239,16 @@ std::vector<RailPing> RailProber::Tick(Nanos now) {
   const auto send = [&](const std::vector<Pair*>& due, double floor) {
     for (Pair* pair : due) {
       if (tokens_ - floor < 1) return;
+      const bool large = LargeIsDue(*pair, now);
       std::optional<RailPing> ping = Ping(pair, now);
       if (!ping.has_value()) continue;
       tokens_ -= 1;
       pings.push_back(*std::move(ping));
+      if (!large || tokens_ - floor < 1) continue;
+      std::optional<RailPing> beside = LargePing(pair, now);
+      if (!beside.has_value()) continue;
+      tokens_ -= 1;
+      pings.push_back(*std::move(beside));
     }
   };
   send(suspects, kept);
@@ -243,7 +263,7 @@ void RailProber::FindNext() {
   next_due_ = INT64_MAX / 2;
   for (const auto& [key, pair] : pairs_) {
     if (links_down_.contains(key.own.nic)) continue;
-    awaited_ += pair.Awaited();
+    awaited_ += pair.AwaitedAtAll();
     next_due_ = std::min(next_due_, pair.due);
   }
 }
@@ -256,16 +276,23 @@ Nanos RailProber::next_tick() const {
 std::optional<RailPing> RailProber::Ping(Pair* pair, Nanos now) {
   const Nanos interval = Interval(pair->target);
   pair->due = now + interval - interval / 4 + static_cast<Nanos>(Random(*pair, now) % static_cast<uint64_t>(interval / 2));
+  const uint64_t sequence = next_sequence_++;
+  std::optional<RailPing> ping = Send(pair, RailProbeKind::kPing, kRailProbeBytes, sequence, now);
+  if (!ping.has_value()) return std::nullopt;
+  pair->judge.Sent(sequence, now);
+  pair->last_sent = now;
+  return ping;
+}
+
+std::optional<RailPing> RailProber::Send(Pair* pair, RailProbeKind kind, size_t length, uint64_t sequence, Nanos now) {
   const RailTarget& target = pair->target;
   const ProbeMacKey* const key = keys_->MacKey(keys_->sending_nonce(), target.nonce);
   if (key == nullptr) return std::nullopt;
-  const uint64_t sequence = next_sequence_++;
-  pair->judge.Sent(sequence, now);
-  pair->last_sent = now;
   ++counts_.sent;
-  const RailProbe probe = {RailProbeKind::kPing, target.nonce, keys_->sending_nonce(), pair->id, sequence, now, pair->nic_hash};
-  return RailPing{target.key.own.nic, target.key.peer, pair->judge.answered_sent(),
-                  target.address,     target.port,     EncodeRailProbe(probe, *key)};
+  const auto bytes = static_cast<uint16_t>(kind == RailProbeKind::kLargePing ? length : 0);
+  const RailProbe probe = {kind, target.nonce, keys_->sending_nonce(), pair->id, sequence, now, pair->nic_hash, bytes};
+  return RailPing{target.key.own.nic, target.key.peer, pair->judge.answered_sent(), target.address, target.port,
+                  EncodeRailProbe(probe, *key), length};
 }
 
 // The other end will know of the pair what there is to know, and while all is well it needs no second ping.
@@ -276,7 +303,7 @@ void RailProber::PutOff(const std::string& nic, const std::string& peer, Nanos r
   for (Pair* pair : pairs->second) {
     const Nanos interval = Interval(pair->target);
     if (pair->target.key.own.nic == nic && pair->judge.state() == PairState::kUp &&
-        received - pair->last_sent < policy_.put_off_intervals_max * interval) {
+        received - pair->last_sent < policy_.put_off_intervals_max * interval && !LargeIsDue(*pair, received)) {
       was_next |= pair->due == next_due_;
       pair->due = std::max(pair->due, received + interval);
     }
@@ -284,8 +311,8 @@ void RailProber::PutOff(const std::string& nic, const std::string& peer, Nanos r
   if (was_next) FindNext();
 }
 
-std::optional<RailProbeBytes> RailProber::Receive(const std::string& nic, const std::string& from, std::span<const uint8_t> bytes,
-                                                  Nanos received) {
+std::optional<RailAnswer> RailProber::Receive(const std::string& nic, const std::string& from, std::span<const uint8_t> bytes,
+                                              Nanos received) {
   const std::optional<RailProbe> probe = DecodeRailProbe(bytes);
   if (!probe.has_value()) {
     ++counts_.malformed;
@@ -301,7 +328,7 @@ std::optional<RailProbeBytes> RailProber::Receive(const std::string& nic, const 
     ++counts_.forged;
     return std::nullopt;
   }
-  if (probe->kind == RailProbeKind::kPong) {
+  if (probe->kind != RailProbeKind::kPing && probe->kind != RailProbeKind::kLargePing) {
     OnPong(nic, from, *probe, received);
     return std::nullopt;
   }
@@ -309,11 +336,14 @@ std::optional<RailProbeBytes> RailProber::Receive(const std::string& nic, const 
     ++counts_.misrouted;
     return std::nullopt;
   }
-  PutOff(nic, *sender, received);
   RailProbe pong = *probe;
-  pong.kind = RailProbeKind::kPong;
   std::swap(pong.to_nonce, pong.from_nonce);
-  return EncodeRailProbe(pong, *key);
+  if (probe->kind == RailProbeKind::kPing) {
+    PutOff(nic, *sender, received);
+    pong.kind = RailProbeKind::kPong;
+    return RailAnswer{EncodeRailProbe(pong, *key)};
+  }
+  return AnswerLarge(nic, from, *sender, pong, *key, received);
 }
 
 void RailProber::OnPong(const std::string& nic, const std::string& from, const RailProbe& pong, Nanos received) {
@@ -323,22 +353,32 @@ void RailProber::OnPong(const std::string& nic, const std::string& from, const R
     return;
   }
   Pair& pair = pairs_.at(key->second);
-  const bool awaited = pair.Awaited() && !links_down_.contains(key->second.own.nic);
+  const bool awaited = pair.AwaitedAtAll() && !links_down_.contains(key->second.own.nic);
   if (pong.from_nonce != pair.target.nonce || from != pair.target.address) {
     ++counts_.strangers;
   } else if (key->second.own.nic != nic || pong.nic_hash != pair.nic_hash) {
     ++counts_.misrouted;
+  } else if (pong.kind == RailProbeKind::kLargeHeard) {
+    if (!pair.large.Heard(pong.sequence)) ++counts_.unexpected;
+    if (pong.bytes == 0) SetPathMtu(&pair, pair.large.full(), received);
+  } else if (pong.kind == RailProbeKind::kLargePong) {
+    if (!pair.large.Answered(pong.sequence, received)) ++counts_.unexpected;
+    awaited_ -= awaited && !pair.AwaitedAtAll();
+    NoteVerdict(&pair);
   } else if (!pair.judge.Answered(pong.sequence, received)) {
     ++counts_.unexpected;
   } else {
-    awaited_ -= awaited && !pair.Awaited();
+    awaited_ -= awaited && !pair.AwaitedAtAll();
     NoteVerdict(&pair);
   }
 }
 
 void RailProber::LostHere(const std::string& nic) {
-  for (auto& [key, pair] : pairs_)
-    if (key.own.nic == nic) pair.judge.Forget();
+  for (auto& [key, pair] : pairs_) {
+    if (key.own.nic != nic) continue;
+    pair.judge.Forget();
+    pair.large.Forget();
+  }
 }
 
 bool RailProber::Settled() const {
@@ -346,7 +386,7 @@ bool RailProber::Settled() const {
   bool answers = true;
   for (const auto& [key, pair] : pairs_) {
     const PairState state = pair.judge.state();
-    if (VerdictOf(state) == PairVerdict::kSilent) return false;
+    if (VerdictOf(state) == PairVerdict::kSilent || pair.large.lost()) return false;
     if (nic == nullptr || *nic != key.own.nic) {
       if (!answers) return false;
       nic = &key.own.nic;
@@ -369,6 +409,13 @@ std::vector<RailPairStatus> RailProber::Pairs() const {
     ++silence.pairs;
     silence.since = std::max(silence.since, pair.judge.missed_since());
   }
+  // Where large packets are lost on one pair of a NIC, it counts of its others only that they pass since.
+  std::map<std::string_view, Nanos> losses;
+  for (const auto& [key, pair] : pairs_) {
+    if (!pair.large.lost()) continue;
+    Nanos& since = losses.try_emplace(key.own.nic, pair.large.missed_since()).first->second;
+    since = std::min(since, pair.large.missed_since());
+  }
   std::vector<RailPairStatus> all;
   all.reserve(pairs_.size());
   for (const auto& [key, pair] : pairs_) {
@@ -377,6 +424,9 @@ std::vector<RailPairStatus> RailProber::Pairs() const {
     const Nanos fresh = std::max(pair.asked_since, doubted ? silence->second.since : Nanos{0});
     all.push_back({key, pair.target.active, pair.judge.state(), Verdict(pair, pair.asked_since), Verdict(pair, fresh), pair.judge.since(),
                    pair.judge.missed_since(), pair.judge.answered_sent(), pair.judge.measures()});
+    const auto loss = losses.find(key.own.nic);
+    all.back().large = LargeVerdict(pair, std::max(pair.asked_since, loss == losses.end() ? Nanos{0} : loss->second));
+    all.back().loss = pair.large.loss();
   }
   return all;
 }

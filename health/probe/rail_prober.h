@@ -18,6 +18,7 @@
 
 #include "health/evidence/pair_state.h"
 #include "health/evidence/pair_status.h"
+#include "health/probe/large_judge.h"
 #include "health/probe/pair_judge.h"
 #include "health/probe/probe_keyring.h"
 #include "health/probe/rail_wire.h"
@@ -32,6 +33,7 @@ constexpr size_t kRailPairsMax = 1024;
 
 struct RailProbePolicy {
   PairPolicy pair;
+  LargePolicy large;
   // The budget. It never sends more, and no more at once than fits into burst_max.
   double rate_per_s = 200;
   double burst_max = 8;
@@ -50,6 +52,15 @@ struct RailProbePolicy {
   Nanos witness_interval_min = 60 * kNanosPerMs;
   // Of the budget, what suspects may take; the rest shows that their peers' daemons are awake.
   double suspects_share = 0.75;
+  // Large pings leave beside small ones of their pair, so that they wake up nobody, and out of the same budget. Of pairs that jobs use, and
+  // of the others; further apart where there are more pairs than these rates serve.
+  Nanos large_active_interval_min = 300 * kNanosPerMs;
+  double large_active_rate_per_s = 40;
+  Nanos large_auxiliary_interval_min = 400 * kNanosPerMs;
+  double large_auxiliary_rate_per_s = 15;
+  // For so long it is believed that a packet is larger than what this node's or the peer's kernel knows to pass. As long as a tenth of what
+  // Linux believes it.
+  Nanos path_mtu_believed = 60 * kNanosPerSecond;
 };
 
 // A pair that is to be probed.
@@ -60,6 +71,8 @@ struct RailTarget {
   uint64_t nonce = 0;   // of the peer's daemon
   bool active = false;  // jobs use it, or this node looks at it for others
   uint32_t user = 0;    // whose jobs, if it is active: users share the budget
+  // The largest packet that the peer's daemon takes as a probe, with the IP header; 0: only small ones.
+  uint32_t packet_max = 0;
 
   friend bool operator==(const RailTarget&, const RailTarget&) = default;
 };
@@ -70,7 +83,17 @@ struct RailPing {
   Nanos answered_sent = 0;  // when the latest of the pair's that was answered had left; 0: none was
   std::string address;
   uint16_t port = 0;
+  RailProbeBytes bytes{};  // the first; zeros make it as long as this:
+  size_t length = kRailProbeBytes;
+};
+
+// What a datagram that came in is answered with.
+struct RailAnswer {
   RailProbeBytes bytes{};
+  size_t length = kRailProbeBytes;
+  // Of a large one: to be sent after it, and instead of it if it is larger than what this kernel lets leave.
+  std::optional<RailProbeBytes> after;
+  std::optional<RailProbeBytes> instead;
 };
 
 // What was refused, by reason.
@@ -94,6 +117,8 @@ class RailProber {
 
   // The link of this node's `nic` went up or down. While it is down its pairs are not probed, and they are unknown.
   void SetLink(const std::string& nic, bool up, Nanos now);
+  // The MTU of its interface; 0: not known, and nothing large is sent from it.
+  void SetMtu(const std::string& nic, uint32_t mtu);
 
   // The daemon of `nic`, a NIC of this node or another, had given it up and no longer does. The old silence of its pairs says nothing of
   // now: they are unknown, and asked soon.
@@ -105,6 +130,9 @@ class RailProber {
 
   // The same for one pair.
   void Ask(const PairKey& key, Nanos now);
+  // Somebody doubts that large packets pass between the NIC and `peer`, which may be empty, and the others of its rail. Likewise, with
+  // large pings.
+  void SuspectLarge(const std::string& nic, const NicKey& peer, Nanos now);
 
   // A message of the daemon of `node` came in over another way than the rails. It bears witness where only one pair joins the two nodes:
   // there a probe is overdue if it left before the third latest message. One message proves little, as it may have been on its way for
@@ -120,7 +148,12 @@ class RailProber {
 
   // A datagram that arrived from the address `from` at this node's `nic` at `received`. A ping's answer, to be sent back to where it came
   // from; nothing for anything else.
-  std::optional<RailProbeBytes> Receive(const std::string& nic, const std::string& from, std::span<const uint8_t> bytes, Nanos received);
+  std::optional<RailAnswer> Receive(const std::string& nic, const std::string& from, std::span<const uint8_t> bytes, Nanos received);
+
+  // It did not let `ping` leave, because that is larger than what it knows to pass.
+  void TooLarge(const RailPing& ping, Nanos now);
+  // It did not let `ping` leave for another reason: what it says of large packets is nothing.
+  void NotSent(const RailPing& ping);
 
   // This node's kernel dropped what came for its `nic`: answers to the probes under way may have been among it, so their lack says nothing.
   void LostHere(const std::string& nic);
@@ -144,8 +177,16 @@ class RailProber {
     Nanos due = 0;
     Nanos last_sent = 0;
     Nanos suspect_until = 0;
+    LargeJudge large;
+    PairVerdict told_large = PairVerdict::kUnknown;
+    Nanos large_due = 0;
+    Nanos large_doubt_until = 0;
+    uint32_t path_mtu = 0;  // what passes on the way, as kernels know; 0: nothing less than both ends'
+    Nanos path_mtu_until = 0;
 
     bool Awaited() const { return last_sent > judge.answered_sent(); }
+    // Something is to be judged soon.
+    bool AwaitedAtAll() const { return Awaited() || large.Awaits(); }
   };
   void Judge(Nanos now);
   void SuspectAround(const Pair& pair, Nanos now);
@@ -161,6 +202,19 @@ class RailProber {
   void PutOff(const std::string& nic, const std::string& peer, Nanos received);
   // Nothing: there is no key for it.
   std::optional<RailPing> Ping(Pair* pair, Nanos now);
+  std::optional<RailPing> Send(Pair* pair, RailProbeKind kind, size_t length, uint64_t sequence, Nanos now);
+  RailAnswer AnswerLarge(const std::string& nic, const std::string& from, const std::string& sender, RailProbe pong,
+                         const ProbeMacKey& key, Nanos received);
+  // A large ping is due beside the small one that leaves now.
+  bool LargeIsDue(const Pair& pair, Nanos now) const;
+  std::optional<RailPing> LargePing(Pair* pair, Nanos now);
+  void SizeLarge(Pair* pair, Nanos now);
+  void SetPathMtu(Pair* pair, size_t too_large, Nanos now);
+  void DoubtLarge(const Pair& pair, Nanos now);
+  void JudgeLarge(Pair* pair, Nanos now);
+  Nanos LargeInterval(const RailTarget& target) const;
+  // Answers before `since` are old news.
+  static PairVerdict LargeVerdict(const Pair& pair, Nanos since);
   void OnPong(const std::string& nic, const std::string& from, const RailProbe& pong, Nanos received);
   // Goes over all pairs for what next_tick depends on.
   void FindNext();
@@ -175,6 +229,9 @@ class RailProber {
   std::map<uint64_t, PairKey> keys_by_id_;
   std::map<std::string, std::vector<Pair*>, std::less<>> by_node_;
   std::set<std::string> links_down_;
+  std::map<std::string, uint32_t> mtus_;  // of this node's NICs
+  Nanos large_active_interval_ = 0;
+  Nanos large_auxiliary_interval_ = 0;
   using Signs = std::array<Nanos, 3>;                // when a daemon was heard of, latest first
   std::map<std::string, Signs, std::less<>> signs_;  // by node of a pair
   std::map<uint32_t, Nanos> active_intervals_;       // by user

@@ -20,14 +20,27 @@ T Get(std::span<const uint8_t> bytes, size_t at) {
   return static_cast<T>(value);
 }
 
+// The length is right for what it says of itself.
+bool LengthFits(std::span<const uint8_t> bytes) {
+  const size_t said = Get<uint16_t>(bytes, 6);
+  switch (static_cast<RailProbeKind>(bytes[5])) {
+    case RailProbeKind::kPing:
+    case RailProbeKind::kPong: return said == 0 && bytes.size() == kRailProbeBytes;
+    case RailProbeKind::kLargePing:
+    case RailProbeKind::kLargePong: return said == bytes.size();
+    case RailProbeKind::kLargeHeard: return said <= kRailProbeBytesMax && bytes.size() == kRailProbeBytes;
+  }
+  return false;
+}
+
 RailProbeError Check(std::span<const uint8_t> bytes) {
-  if (bytes.size() != kRailProbeBytes) return RailProbeError::kLength;
+  if (bytes.size() < kRailProbeBytes || bytes.size() > kRailProbeBytesMax) return RailProbeError::kLength;
   if (Get<uint32_t>(bytes, 0) != kMagic) return RailProbeError::kMagic;
   if (bytes[4] != kRailProbeVersion) return RailProbeError::kVersion;
-  const bool kind = bytes[5] == static_cast<uint8_t>(RailProbeKind::kPing) || bytes[5] == static_cast<uint8_t>(RailProbeKind::kPong);
-  const bool zeros = Get<uint16_t>(bytes, 6) == 0;
+  const std::span<const uint8_t> padding = bytes.subspan(kRailProbeBytes);
+  const bool zeros = std::all_of(padding.begin(), padding.end(), [](uint8_t byte) { return byte == 0; });
   const bool nonces = Get<uint64_t>(bytes, 8) != 0 && Get<uint64_t>(bytes, 16) != 0;
-  return kind && zeros && nonces ? RailProbeError::kNone : RailProbeError::kContents;
+  return LengthFits(bytes) && zeros && nonces ? RailProbeError::kNone : RailProbeError::kContents;
 }
 
 }  // namespace
@@ -37,6 +50,7 @@ RailProbeBytes EncodeRailProbe(const RailProbe& probe, const ProbeMacKey& key) {
   Put(&bytes, 0, kMagic);
   Put(&bytes, 4, kRailProbeVersion);
   Put(&bytes, 5, static_cast<uint8_t>(probe.kind));
+  Put(&bytes, 6, probe.bytes);
   Put(&bytes, 8, probe.to_nonce);
   Put(&bytes, 16, probe.from_nonce);
   Put(&bytes, 24, probe.pair);
@@ -46,6 +60,12 @@ RailProbeBytes EncodeRailProbe(const RailProbe& probe, const ProbeMacKey& key) {
   const ProbeMac mac = MacOf(key, {bytes.data(), kMacAt});
   std::copy(mac.begin(), mac.end(), bytes.begin() + kMacAt);
   return bytes;
+}
+
+std::string Padded(const RailProbeBytes& head, size_t bytes) {
+  std::string whole(std::max(bytes, head.size()), '\0');
+  std::copy(head.begin(), head.end(), whole.begin());
+  return whole;
 }
 
 std::optional<RailProbe> DecodeRailProbe(std::span<const uint8_t> bytes, RailProbeError* error) {
@@ -60,6 +80,7 @@ std::optional<RailProbe> DecodeRailProbe(std::span<const uint8_t> bytes, RailPro
   probe.sequence = Get<uint64_t>(bytes, 32);
   probe.sent_ns = Get<Nanos>(bytes, 40);
   probe.nic_hash = Get<uint64_t>(bytes, 48);
+  probe.bytes = Get<uint16_t>(bytes, 6);
   return probe;
 }
 

@@ -1,7 +1,7 @@
 // The datagram of a rail probe: a ping from one daemon's NIC to another's, and the pong that answers it. Pure.
 //
-// 72 bytes, little endian:
-//    0 u32 magic          4 u8 version     5 u8 kind      6 u16 zero
+// 72 bytes, little endian; a large one has zeros behind them:
+//    0 u32 magic          4 u8 version     5 u8 kind      6 u16 bytes, of what has to do with large ones; else zero
 //    8 u64 to_nonce      16 u64 from_nonce               24 u64 pair
 //   32 u64 sequence      40 u64 sent_ns                  48 u64 nic_hash
 //   56 16 bytes: HMAC-SHA-256 of the bytes before, cut, under the key that the two nonces stand for
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "base/core/clock.h"
 #include "health/probe/probe_key.h"
@@ -21,8 +22,18 @@ namespace r2cc::health {
 
 constexpr size_t kRailProbeBytes = 72;
 constexpr uint8_t kRailProbeVersion = 2;
+// Of a large one, so that it fits into a packet of 9216 bytes. Larger ones than that are not worth their cost: no switch of a rail stands
+// between 9216 bytes and more.
+constexpr size_t kRailProbeBytesMax = 9216 - 28;
 
-enum class RailProbeKind : uint8_t { kPing = 1, kPong = 2 };
+// The last three go only to those who say that they take them (NicStatus::probe_packet_max).
+enum class RailProbeKind : uint8_t {
+  kPing = 1,
+  kPong = 2,
+  kLargePing = 3,   // answered by a kLargePong of its length and a kLargeHeard, so that each direction is judged
+  kLargePong = 4,
+  kLargeHeard = 5,  // 72 bytes: the kLargePing has come, or cannot be answered
+};
 
 struct RailProbe {
   RailProbeKind kind = RailProbeKind::kPing;
@@ -37,16 +48,27 @@ struct RailProbe {
   Nanos sent_ns = 0;  // CLOCK_MONOTONIC of the pinging node
   // Fnv1a64 of the NODE/NIC that is pinged: one that came in at another NIC by the kernel's routes is no answer of this one.
   uint64_t nic_hash = 0;
+  // kLargePing, kLargePong: of the whole datagram. kLargeHeard: of the ping that came; 0: an answer of that length cannot leave, as this
+  // kernel knows of less on the way. The others: 0.
+  uint16_t bytes = 0;
 
   friend bool operator==(const RailProbe&, const RailProbe&) = default;
 };
 
 using RailProbeBytes = std::array<uint8_t, kRailProbeBytes>;
 
+// The first 72 bytes; Padded() makes a large one whole. The MAC is of these alone: it covers the length, and what is behind must be zeros,
+// so nothing can be changed without notice, and 9000 bytes cost as little as 72.
 RailProbeBytes EncodeRailProbe(const RailProbe& probe, const ProbeMacKey& key);
+
+// `head` and zeros behind it, `bytes` in all; at least the head.
+std::string Padded(const RailProbeBytes& head, size_t bytes);
 
 // Why a datagram is no probe.
 enum class RailProbeError : uint8_t { kNone, kLength, kMagic, kVersion, kContents };
+
+// Of the headers of IP, without options, and UDP.
+inline size_t RailProbeHeaderBytes(const std::string& address) { return address.find(':') == std::string::npos ? 28 : 48; }
 
 // The probe in `bytes`, or nothing and the reason in `error` (may be null). Reads nothing outside of `bytes`. Whose it is, IsAuthentic
 // tells.

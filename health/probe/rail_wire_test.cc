@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+#include <string>
 #include <vector>
 
 namespace r2cc::health {
@@ -31,13 +33,48 @@ TEST(RailWire, TheLayoutIsFixed) {
 TEST(RailWire, EveryLengthButTheRightOneIsRefused) {
   const RailProbeBytes whole = EncodeRailProbe(Sample(), kKey);
   std::vector<uint8_t> bytes(whole.begin(), whole.end());
-  bytes.push_back(0);
+  bytes.resize(kRailProbeBytesMax + 1);
   for (size_t size = 0; size <= bytes.size(); ++size) {
     if (size == kRailProbeBytes) continue;
     RailProbeError error = RailProbeError::kNone;
     EXPECT_FALSE(DecodeRailProbe({bytes.data(), size}, &error).has_value()) << size;
-    EXPECT_EQ(error, RailProbeError::kLength) << size;
+    EXPECT_EQ(error, size < kRailProbeBytes || size > kRailProbeBytesMax ? RailProbeError::kLength : RailProbeError::kContents) << size;
   }
+}
+
+std::span<const uint8_t> AsBytes(const std::string& text) { return {reinterpret_cast<const uint8_t*>(text.data()), text.size()}; }
+
+TEST(RailWire, ALargeOneIsAsLongAsItSays) {
+  for (const RailProbeKind kind : {RailProbeKind::kLargePing, RailProbeKind::kLargePong}) {
+    RailProbe probe = Sample();
+    probe.kind = kind;
+    probe.bytes = 8972;
+    std::string whole = Padded(EncodeRailProbe(probe, kKey), probe.bytes);
+    ASSERT_EQ(whole.size(), 8972u);
+    EXPECT_EQ(DecodeRailProbe(AsBytes(whole)), probe);
+    EXPECT_TRUE(IsAuthentic(AsBytes(whole), kKey));
+    EXPECT_FALSE(DecodeRailProbe(AsBytes(whole.substr(0, 8971))).has_value());
+    EXPECT_FALSE(DecodeRailProbe(AsBytes(whole + '\0')).has_value());
+    // No byte behind the head can be another one.
+    for (const size_t at : {kRailProbeBytes, size_t{4000}, whole.size() - 1}) {
+      std::string bad = whole;
+      bad[at] = 1;
+      EXPECT_FALSE(DecodeRailProbe(AsBytes(bad)).has_value()) << at;
+    }
+    // Nor can another length be claimed: that is in the head.
+    std::string longer = whole + '\0';
+    ++longer[6];
+    EXPECT_TRUE(DecodeRailProbe(AsBytes(longer)).has_value());
+    EXPECT_FALSE(IsAuthentic(AsBytes(longer), kKey));
+  }
+  RailProbe heard = Sample();
+  heard.kind = RailProbeKind::kLargeHeard;
+  heard.bytes = 8972;
+  EXPECT_EQ(DecodeRailProbe(EncodeRailProbe(heard, kKey)), heard);
+  EXPECT_FALSE(DecodeRailProbe(AsBytes(Padded(EncodeRailProbe(heard, kKey), 8972))).has_value());
+  RailProbe small = Sample();
+  small.bytes = 72;
+  EXPECT_FALSE(DecodeRailProbe(EncodeRailProbe(small, kKey)).has_value());
 }
 
 TEST(RailWire, EveryFlippedBitIsNoticed) {

@@ -164,4 +164,29 @@ std::string FaultText(const NicKey& nic, const Fault& fault) {
   return "";
 }
 
+std::string LargeFaultText(const NicKey& nic, const Fault& fault, const LargeLoss& loss) {
+  const std::string sizes = loss.passed_bytes > 0 ? "packets over " + std::to_string(loss.passed_bytes) + " bytes are lost"
+                                                  : "packets of " + std::to_string(loss.packet_bytes) + " bytes are lost";
+  const std::string others = Names(fault.peers);
+  const auto between = [&] {
+    switch (loss.way) {
+      case LargeLoss::Way::kThere: return sizes + " from " + nic.ToString() + " to " + others;
+      case LargeLoss::Way::kBack: return sizes + " from " + others + " to " + nic.ToString();
+      case LargeLoss::Way::kEither: break;
+    }
+    return sizes + " between " + nic.ToString() + " and " + others;
+  };
+  switch (fault.kind) {
+    case FaultKind::kNone: return "";
+    case FaultKind::kPort:
+      return sizes + " at the port of " + nic.ToString() + " (NIC, cable or switch port): to or from " + others + "; these carry them to others";
+    case FaultKind::kPath: return between() + ", and these two only: both carry them to others; small ones pass";
+    case FaultKind::kPeers: return between() + ": port of the other end";
+    case FaultKind::kCable: return between() + ": the cable, or the port at one of its ends; small ones pass";
+    case FaultKind::kRail: return sizes + " on the whole rail of " + nic.ToString() + ": its switch, or several ports; small ones pass";
+    case FaultKind::kCannotTell: return between() + "; small ones pass";
+  }
+  return "";
+}
+
 }  // namespace r2cc::health

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "health/evidence/evidence.h"
+#include "health/evidence/large_loss.h"
 #include "health/evidence/pair_state.h"
 
 namespace r2cc::health {
@@ -75,6 +76,16 @@ Fault Localise(const ProbeMatrix& matrix, const NicKey& nic);
 
 // One line for a person: "port of n1/rail2 (NIC, cable or switch port): silent to n0/rail2, n2/rail2, which answer each other".
 std::string FaultText(const NicKey& nic, const Fault& fault);
+
+// A fault in the matrix of large packets, and what one pair that it concerns loses.
+struct LargeFault {
+  Fault fault;
+  LargeLoss loss;
+};
+
+// The same for a fault in the matrix of large packets; `loss`: of a pair of `nic` that loses them:
+// "packets over 1500 bytes are lost between n0/rail1 and n1/rail1; small ones pass".
+std::string LargeFaultText(const NicKey& nic, const Fault& fault, const LargeLoss& loss);
 
 }  // namespace r2cc::health
 

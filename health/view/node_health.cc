@@ -147,6 +147,8 @@ void NodeHealth::Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange
     case EvidenceKind::kRailAnswers: return Feed(nic, NicEvent::kAnswered, "", changes);
     case EvidenceKind::kPathBroken:
     case EvidenceKind::kPathBack: return JudgePath(nic, evidence, changes);
+    case EvidenceKind::kLargeLost:
+    case EvidenceKind::kLargePasses: return JudgeLarge(nic, evidence, changes);
     case EvidenceKind::kFabricGone:
     case EvidenceKind::kRailDoubtful: return JudgeComplaint(nic, evidence, changes);
     case EvidenceKind::kFabricBack: return Forgive(nic, evidence.peer, changes);
@@ -166,6 +168,7 @@ void NodeHealth::JudgeLinkDown(Nic* nic, const Evidence& evidence, std::vector<N
   // The links that were slow are gone, and what was silent is explained.
   nic->slow.clear();
   nic->broken_paths.clear();
+  nic->large_complaint.clear();
   FeedImpairments(nic, changes);
 }
 
@@ -195,6 +198,12 @@ void NodeHealth::JudgeErrors(Nic* nic, const Evidence& evidence, std::vector<Nic
   if (evidence.value < kErrorsLimitPermille) return;
   nic->errors_complaint = evidence.detail;
   nic->errors_until = now_ + policy_.errors_clear;
+  FeedImpairments(nic, changes);
+}
+
+// Never more than DEGRADED: small packets pass, and the plan takes its jobs off the paths that lose large ones.
+void NodeHealth::JudgeLarge(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
+  nic->large_complaint = evidence.kind == EvidenceKind::kLargeLost ? evidence.detail : "";
   FeedImpairments(nic, changes);
 }
 
@@ -273,7 +282,8 @@ void NodeHealth::Feed(Nic* nic, NicEvent event, const std::string& cause, std::v
 
 void NodeHealth::FeedImpairments(Nic* nic, std::vector<NicChange>* changes) {
   std::string causes;
-  for (const std::string& cause : {nic->rate_complaint, nic->errors_complaint, nic->rdma_complaint, PathReason(*nic), SlowReason(*nic)})
+  for (const std::string& cause : {nic->rate_complaint, nic->errors_complaint, nic->rdma_complaint, PathReason(*nic), nic->large_complaint,
+                                   SlowReason(*nic)})
     if (!cause.empty()) causes += (causes.empty() ? "" : "; ") + cause;
   Feed(nic, causes.empty() ? NicEvent::kUnimpaired : NicEvent::kImpaired, causes, changes);
 }
@@ -293,6 +303,13 @@ void NodeHealth::SetAddress(const std::string& nic, const std::string& address) 
   const auto found = nics_.find(nic);
   if (found == nics_.end()) return;
   found->second.identity.address = address;
+  UpdateSnapshot();
+}
+
+void NodeHealth::SetMtu(const std::string& nic, uint32_t mtu) {
+  const auto found = nics_.find(nic);
+  if (found == nics_.end()) return;
+  found->second.mtu = mtu;
   UpdateSnapshot();
 }
 
@@ -342,6 +359,7 @@ void NodeHealth::UpdateSnapshot() {
     const uint64_t kernel = nic.kernel_rate_bits_per_s;
     status.rate_bits_per_s = configured == 0 || (kernel != 0 && kernel < configured) ? kernel : configured;
     status.link_up = nic.machine.link_up();
+    status.mtu = nic.mtu;
     status.drained = nic.machine.drained();
     status.drill_failed = nic.machine.drill_failed();
     status.drill_until = nic.machine.drill_until();

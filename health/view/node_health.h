@@ -67,6 +67,8 @@ class NodeHealth {
   // It is none of this node's any more. No effect if there is no such NIC.
   void Remove(const std::string& nic);
 
+  // The MTU of its interface. No effect if there is no such NIC.
+  void SetMtu(const std::string& nic, uint32_t mtu);
   // What was learnt of a NIC's identity; what is empty was not learnt. No effect if there is no such NIC.
   void Learn(const std::string& nic, const std::string& mac, const std::string& pci, uint64_t port_guid = 0);
 
@@ -97,6 +99,7 @@ class NodeHealth {
     NicIdentity identity;
     NicMachine machine;
     bool cabled = false;  // its link was up at some time
+    uint32_t mtu = 0;
     uint16_t weight_permille = kFullWeightPermille;
     std::set<std::string> drained_jobs;
     uint64_t kernel_rate_bits_per_s = 0;
@@ -104,6 +107,7 @@ class NodeHealth {
     std::string rate_complaint;                  // empty: none
     std::string errors_complaint;                // empty: none
     std::string rdma_complaint;                  // empty: none
+    std::string large_complaint;                 // likewise
     Nanos errors_until = 0;                      // when errors_complaint is dropped
     std::map<NicKey, std::string> broken_paths;  // by the other end
     std::map<NicKey, Slow> slow;                 // what jobs say, by the other end of the link; an empty key: not known
@@ -116,6 +120,7 @@ class NodeHealth {
   void JudgeLinkDown(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeRate(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void CompareRate(Nic* nic, std::vector<NicChange>* changes);
+  void JudgeLarge(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeRdma(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeErrors(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);
   void JudgeSlow(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes);

@@ -39,7 +39,8 @@ bool NodeState::PlansAs(const NodeState& other) const {
 
 bool NodeState::ProbedAs(const NodeState& other) const {
   const auto same = [](const NicStatus& a, const NicStatus& b) {
-    return a.identity.name == b.identity.name && a.identity.address == b.identity.address && a.probe_port == b.probe_port;
+    return a.identity.name == b.identity.name && a.identity.address == b.identity.address && a.probe_port == b.probe_port &&
+           a.probe_packet_max == b.probe_packet_max;
   };
   return probe_nonce == other.probe_nonce && probe_key == other.probe_key &&
          std::equal(nics.begin(), nics.end(), other.nics.begin(), other.nics.end(), same);
@@ -54,6 +55,7 @@ NodeState WithRails(NodeState own, RailReport rails) {
     nic.probe_port = report.probe_port;
     nic.port_dead = report.port_dead;
     nic.probe_trouble = report.trouble;
+    nic.probe_packet_max = report.packet_max;
   }
   return own;
 }

@@ -44,6 +44,9 @@ struct NicStatus {
   uint32_t flaps_total = 0;
   uint16_t probe_port = 0;                     // where it takes rail probes; 0: nowhere
   bool port_dead = false;                      // by its daemon's verdict on its silence: whatever is silent to it is so for that
+  // The largest packet that it takes as a rail probe, in bytes with the IP header; 0: it takes small ones only, as release 0.2.0.
+  uint32_t probe_packet_max = 0;
+  uint32_t mtu = 0;                            // of its interface, by this node's kernel; 0: not known, or another node's NIC
   std::string probe_trouble;                   // why its probes say nothing, one line; empty: they do
   std::vector<std::string> drained_jobs = {};  // jobs that are to keep off it, by name, in order
 
@@ -91,6 +94,7 @@ struct RailReport {
     uint16_t probe_port = 0;
     bool port_dead = false;
     std::string trouble = {};
+    uint32_t packet_max = 0;
 
     friend bool operator==(const Nic&, const Nic&) = default;
   };

@@ -9,6 +9,13 @@ namespace {
 
 constexpr char kSilent = 1;
 constexpr char kBroken = 2;
+constexpr char kLargeLost = 4;
+constexpr char kLargePasses = 8;
+
+char LargeFlag(PairVerdict large) {
+  if (large == PairVerdict::kUnknown) return 0;
+  return large == PairVerdict::kSilent ? kLargeLost : kLargePasses;
+}
 
 // The name that begins at `*at`, which is then its end.
 std::string_view Take(const char** at) {
@@ -21,7 +28,7 @@ std::string_view Take(const char** at) {
 }  // namespace
 
 void PairReports::push_back(const PairReport& report) {
-  bytes_.push_back(static_cast<char>((report.silent ? kSilent : 0) | (report.broken ? kBroken : 0)));
+  bytes_.push_back(static_cast<char>((report.silent ? kSilent : 0) | (report.broken ? kBroken : 0) | LargeFlag(report.large)));
   for (const std::string* name : {&report.nic, &report.peer.node, &report.peer.nic}) {
     R2CC_CHECK(name->size() <= UINT8_MAX);
     bytes_.push_back(static_cast<char>(name->size()));
@@ -30,6 +37,7 @@ void PairReports::push_back(const PairReport& report) {
   ++size_;
   silent_ += report.silent ? 1 : 0;
   broken_ += report.broken ? 1 : 0;
+  large_lost_ += report.large == PairVerdict::kSilent ? 1 : 0;
 }
 
 PairReport PairReports::Iterator::operator*() const {
@@ -41,10 +49,14 @@ PairReport PairReports::Iterator::operator*() const {
   report.peer.nic = Take(&at);
   report.silent = (flags & kSilent) != 0;
   report.broken = (flags & kBroken) != 0;
+  if ((flags & (kLargeLost | kLargePasses)) != 0)
+    report.large = (flags & kLargeLost) != 0 ? PairVerdict::kSilent : PairVerdict::kAnswering;
   return report;
 }
 
 bool PairReports::Iterator::silent() const { return (*at_ & kSilent) != 0; }
+
+bool PairReports::Iterator::large_lost() const { return (*at_ & kLargeLost) != 0; }
 
 std::string_view PairReports::Iterator::peer_node() const {
   const char* at = at_ + 1;

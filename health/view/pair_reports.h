@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "health/evidence/evidence.h"
+#include "health/evidence/pair_state.h"
 
 namespace r2cc::health {
 
@@ -18,6 +19,7 @@ struct PairReport {
   NicKey peer;
   bool silent = false;
   bool broken = false;  // by the verdict on it: the path between the two alone
+  PairVerdict large = PairVerdict::kUnknown;  // whether large packets pass, where it is not silent
 
   friend bool operator==(const PairReport&, const PairReport&) = default;
 };
@@ -36,6 +38,7 @@ class PairReports {
     PairReport operator*() const;
     // Parts of it: quicker where few of many are looked for. The name lives as long as the sequence.
     bool silent() const;
+    bool large_lost() const;
     std::string_view peer_node() const;
     Iterator& operator++();
     Iterator operator++(int) {
@@ -66,9 +69,10 @@ class PairReports {
   Iterator end() const { return Iterator(bytes_.data() + bytes_.size()); }
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  // How many are silent, and broken: mostly none, and nobody need look for them.
+  // How many are silent, broken, and lose large packets: mostly none, and nobody need look for them.
   size_t silent() const { return silent_; }
   size_t broken() const { return broken_; }
+  size_t large_lost() const { return large_lost_; }
 
   friend bool operator==(const PairReports&, const PairReports&) = default;
 
@@ -77,6 +81,7 @@ class PairReports {
   size_t size_ = 0;
   size_t silent_ = 0;
   size_t broken_ = 0;
+  size_t large_lost_ = 0;
 };
 
 }  // namespace r2cc::health

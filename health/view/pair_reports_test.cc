@@ -11,7 +11,9 @@ TEST(PairReports, GivesBackWhatWasPutIn) {
   const std::vector<PairReport> reports = {{"rail0", {"n1", "rail0"}},
                                            {"", {"", ""}, true},
                                            {std::string(255, 'a'), {std::string(63, 'b'), "mlx5_0:1"}, true, true},
-                                           {std::string(1, '\0'), {"n1", "\xff"}, false, true}};
+                                           {std::string(1, '\0'), {"n1", "\xff"}, false, true},
+                                           {"rail1", {"n1", "rail1"}, false, true, PairVerdict::kSilent},
+                                           {"rail2", {"n1", "rail2"}, false, false, PairVerdict::kAnswering}};
   PairReports packed;
   EXPECT_TRUE(packed.empty());
   EXPECT_EQ(packed.begin(), packed.end());
@@ -21,12 +23,14 @@ TEST(PairReports, GivesBackWhatWasPutIn) {
   auto at = packed.begin();
   for (const PairReport& report : reports) {
     EXPECT_EQ(at.silent(), report.silent);
+    EXPECT_EQ(at.large_lost(), report.large == PairVerdict::kSilent);
     EXPECT_EQ(at.peer_node(), report.peer.node);
     ++at;
   }
-  EXPECT_EQ(packed.size(), 4u);
+  EXPECT_EQ(packed.size(), 6u);
   EXPECT_EQ(packed.silent(), 2u);
-  EXPECT_EQ(packed.broken(), 2u);
+  EXPECT_EQ(packed.broken(), 3u);
+  EXPECT_EQ(packed.large_lost(), 1u);
 }
 
 TEST(PairReports, IsAValue) {

@@ -74,17 +74,25 @@ RailMatrix::RailMatrix(std::string node, std::map<std::string, NicKey> cables, c
     : node_(std::move(node)), cables_(std::move(cables)), view_(view) {}
 
 ProbeMatrix RailMatrix::Matrix(const std::vector<RailPairStatus>& pairs, const RailVerdicts& verdicts) const {
+  return MatrixOf(Question::kAnswers, pairs, verdicts);
+}
+
+ProbeMatrix RailMatrix::LargeMatrix(const std::vector<RailPairStatus>& pairs) const { return MatrixOf(Question::kLarge, pairs, {}); }
+
+ProbeMatrix RailMatrix::MatrixOf(Question question, const std::vector<RailPairStatus>& pairs, const RailVerdicts& verdicts) const {
+  const bool large = question == Question::kLarge;
   std::vector<Names> silent;
   for (const auto& [name, entry] : view_->nodes()) {
-    if (name == node_ || !entry.reachable || entry.state.pairs.silent() == 0) continue;
     const PairReports& reports = entry.state.pairs;
+    if (name == node_ || !entry.reachable || (large ? reports.large_lost() : reports.silent()) == 0) continue;
     for (auto report = reports.begin(); report != reports.end(); ++report)
-      if (report.silent()) silent.emplace_back(name, report.peer_node());
+      if (large ? report.large_lost() : report.silent()) silent.emplace_back(name, report.peer_node());
   }
   std::set<Names> known;  // this node's NIC, the other end's node
   for (const RailPairStatus& pair : pairs) {
-    if (pair.verdict == PairVerdict::kSilent) silent.emplace_back(node_, pair.key.peer.node);
-    if (pair.state != PairState::kUnknown) known.emplace(pair.key.own.nic, pair.key.peer.node);
+    const PairVerdict verdict = large ? pair.large : pair.verdict;
+    if (verdict == PairVerdict::kSilent) silent.emplace_back(node_, pair.key.peer.node);
+    if (large ? verdict != PairVerdict::kUnknown : pair.state != PairState::kUnknown) known.emplace(pair.key.own.nic, pair.key.peer.node);
   }
   const absl::flat_hash_set<std::string_view> concerned = JoinedBySilence(node_, silent);
 
@@ -104,26 +112,30 @@ ProbeMatrix RailMatrix::Matrix(const std::vector<RailPairStatus>& pairs, const R
       if (!all && !concerned.contains(report.peer_node())) continue;
       const PairReport pair = *report;
       // Of a pair of its own this node knows best whether it answers; the other end may not have asked since.
-      if (!pair.silent && pair.peer.node == node_ && known.contains({pair.peer.nic, name})) continue;
-      matrix.Add({name, pair.nic}, pair.peer, pair.silent ? PairVerdict::kSilent : PairVerdict::kAnswering);
+      const PairVerdict told = pair.silent ? PairVerdict::kSilent : PairVerdict::kAnswering;
+      const PairVerdict verdict = large ? pair.large : told;
+      if (verdict == PairVerdict::kAnswering && pair.peer.node == node_ && known.contains({pair.peer.nic, name})) continue;
+      matrix.Add({name, pair.nic}, pair.peer, verdict);
     }
   }
-  for (const RailPairStatus& pair : pairs) matrix.Add(pair.key.own, pair.key.peer, VerdictNow(pair, verdicts));
+  for (const RailPairStatus& pair : pairs) matrix.Add(pair.key.own, pair.key.peer, large ? pair.large : VerdictNow(pair, verdicts));
   return matrix;
 }
 
 PairReports RailMatrix::Reports(std::vector<RailPairStatus> pairs, const RailVerdicts& verdicts) const {
   PairReports reports;
-  std::stable_partition(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.verdict == PairVerdict::kSilent; });
+  const auto lost = [](const RailPairStatus& pair) { return pair.large == PairVerdict::kSilent; };
+  std::stable_partition(pairs.begin(), pairs.end(), [&](const auto& pair) { return pair.verdict == PairVerdict::kSilent || lost(pair); });
   for (const RailPairStatus& pair : pairs) {
     if (pair.verdict == PairVerdict::kUnknown || VerdictNow(pair, verdicts) == PairVerdict::kUnknown ||
-        (pair.verdict == PairVerdict::kAnswering && !pair.active))
+        (pair.verdict == PairVerdict::kAnswering && !pair.active && !lost(pair)))
       continue;
     // Each report goes to all nodes. Where a dead port is known, it would tell them nothing.
     const RailVerdict& own = VerdictOn(pair.key.own.nic, verdicts);
     if (own.port_dead || ExplainsSilence(pair.key.peer)) continue;
     if (reports.size() >= kPairReportsMax) break;
-    reports.push_back({pair.key.own.nic, pair.key.peer, pair.verdict == PairVerdict::kSilent, own.broken_paths.contains(pair.key.peer)});
+    const bool broken = own.broken_paths.contains(pair.key.peer) || own.large_lost.contains(pair.key.peer);
+    reports.push_back({pair.key.own.nic, pair.key.peer, pair.verdict == PairVerdict::kSilent, broken, pair.large});
   }
   return reports;
 }
@@ -163,9 +175,9 @@ RailMatrix::Accused RailMatrix::FindAccused() const {
   Accused accused;
   int looked_at = 0;
   for (const auto& [name, entry] : view_->nodes()) {
-    if (entry.state.pairs.silent() == 0 || name == node_) continue;
+    if ((entry.state.pairs.silent() == 0 && entry.state.pairs.large_lost() == 0) || name == node_) continue;
     for (const PairReport& pair : entry.state.pairs) {
-      if (!pair.silent) continue;
+      if (!pair.silent && pair.large != PairVerdict::kSilent) continue;
       accused.here |= pair.peer.node == node_;
       if (pair.peer.node == node_ || accused.ports.size() >= kAccusedMax || ++looked_at > kVolunteeringMax) continue;
       const NicKey reporter = {name, pair.nic};

@@ -27,6 +27,7 @@ struct RailVerdict {
   Nanos silent_since = 0;         // when that was told
   bool port_dead = false;         // it is silent, and the fault is its port
   std::set<NicKey> broken_paths;  // the other ends
+  std::set<NicKey> large_lost;    // the other ends of paths that lose large packets, wherever the fault is
 };
 using RailVerdicts = std::map<std::string, RailVerdict>;  // by NIC; a NIC that is missing is sound
 
@@ -47,6 +48,8 @@ class RailMatrix {
 
   // For a verdict on the NICs of this node. `pairs`: its own.
   ProbeMatrix Matrix(const std::vector<RailPairStatus>& pairs, const RailVerdicts& verdicts) const;
+  // The same for large packets: a pair that loses them is silent in it.
+  ProbeMatrix LargeMatrix(const std::vector<RailPairStatus>& pairs) const;
 
   // What this node tells the others of its pairs, silent ones first. A pair is left out if it tells nothing, or if a dead port at either
   // end explains its silence. At most kPairReportsMax.
@@ -54,7 +57,7 @@ class RailMatrix {
 
   struct Accused {
     std::set<NicKey> ports;  // ends of others' silent pairs: this node looks at them, to tell the two ends apart
-    bool here = false;       // others say that a pair with this node is silent
+    bool here = false;       // others say that a pair with this node is silent, or loses large packets
   };
   Accused FindAccused() const;
 
@@ -62,6 +65,9 @@ class RailMatrix {
   bool Volunteers(const NicKey& a, const NicKey& b) const;
 
  private:
+  // Both: of small or of large packets.
+  enum class Question { kAnswers, kLarge };
+  ProbeMatrix MatrixOf(Question question, const std::vector<RailPairStatus>& pairs, const RailVerdicts& verdicts) const;
   // Its own daemon says that the NIC explains all silence around it.
   bool ExplainsSilence(const NicKey& nic) const;
   // Its node reports so many of its pairs that nobody else need look.

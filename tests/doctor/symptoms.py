@@ -55,6 +55,12 @@ def _mtu(nodes: two_nodes.TwoNodes) -> None:
   nodes.ip(1, "link", "set", "rail1", "mtu", "1400")
 
 
+def _size(nodes: two_nodes.TwoNodes) -> None:
+  _both(nodes)
+  rules = "table netdev size { chain in { type filter hook ingress device \"rail1\" priority 0; meta length > 1450 drop; } }"
+  two_nodes.run("ip", "netns", "exec", nodes.netns(1), "nft", rules)
+
+
 def _certificate(nodes: two_nodes.TwoNodes) -> None:
   _both(nodes)
   nodes.issue(0, name="n1")
@@ -81,6 +87,7 @@ SYMPTOMS: dict[str, Plant] = {
     "An action is refused": _both,
     "Another node is unreachable": _other_node,
     "Small messages pass and large ones hang": _mtu,
+    "Packets over a size are lost on a rail": _size,
     "Other daemons refuse this one": _certificate,
     "Times do not fit": _clock,
     "A node comes and goes, and nothing is wrong with it": _name,

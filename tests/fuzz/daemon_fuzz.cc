@@ -190,13 +190,14 @@ class Fuzzed : daemon::FakeWorld {
     for (size_t which = 0; which < 3; ++which)
       if (Stranger(which).nonce() == probe.from_nonce) key = *Stranger(which).Agree(Own().nonce(), Own().public_key());
     if (input_.Below(8) == 0) key[0] ^= 1;
-    const health::RailProbeBytes bytes = health::EncodeRailProbe(probe, key);
-    Send({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const bool large = probe.kind == health::RailProbeKind::kLargePing || probe.kind == health::RailProbeKind::kLargePong;
+    Send(health::Padded(health::EncodeRailProbe(probe, key), large ? probe.bytes : 0));
   }
   void SendDatagram() {
     if (input_.TakeBool()) return Send(input_.TakeString(input_.Below(100)));
     health::RailProbe probe;
-    probe.kind = input_.TakeBool() ? health::RailProbeKind::kPing : health::RailProbeKind::kPong;
+    probe.kind = static_cast<health::RailProbeKind>(1 + input_.Below(5));
+    if (probe.kind >= health::RailProbeKind::kLargePing) probe.bytes = static_cast<uint16_t>(input_.Below(10'000));
     probe.to_nonce = Own().nonce();
     probe.from_nonce = Stranger(input_.Below(3)).nonce();
     probe.pair = input_.TakeNumber();

@@ -19,7 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // There is one encoding of each probe, but for the key.
   constexpr health::ProbeMacKey kKey = {1};
   const health::RailProbeBytes again = health::EncodeRailProbe(*probe, kKey);
-  R2CC_CHECK(std::equal(again.begin(), again.end() - sizeof(health::ProbeMac), bytes.begin()));
+  R2CC_CHECK(std::equal(again.begin(), again.end() - sizeof(health::ProbeMac), bytes.begin()) &&
+             std::all_of(bytes.begin() + again.size(), bytes.end(), [](uint8_t byte) { return byte == 0; }));
   R2CC_CHECK(health::IsAuthentic(again, kKey));
   R2CC_CHECK(!health::IsAuthentic(bytes, kKey) || std::equal(again.begin(), again.end(), bytes.begin()));
   return 0;
