@@ -179,6 +179,17 @@ TEST_F(DoctorTest, NicsSpeedAddressAndOwners) {
   EXPECT_THAT(Wrong(), HasSubstr("FAIL nic address: rail1 (eth1) has no address"));
 }
 
+TEST_F(DoctorTest, TheNodesOwnInterfacesAreNoOtherOwners) {
+  machine_.files["/sys/class/net/eth0/address"] = "02:00:00:00:00:01";
+  machine_.files["/sys/class/net/eth1/address"] = "02:00:00:00:00:02";
+  machine_.owners["10.1.0.1"] = {"02:00:00:00:00:02"};
+  const std::string wrong = Wrong();
+  EXPECT_THAT(wrong, Not(HasSubstr("address owners")));
+  EXPECT_THAT(wrong, HasSubstr("warn arp: eth1 of this node answers ARP for 10.1.0.1 of eth0 -> sysctl -w net.ipv4.conf.all.arp_ignore=1"));
+  machine_.owners["10.1.0.1"] = {"02:00:00:00:00:02", "02:00:00:00:00:09"};
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL address owners: 10.1.0.1 of rail0 has another owner in its network: 02:00:00:00:00:09 ->"));
+}
+
 TEST_F(DoctorTest, TwoRailsInOneNetwork) {
   machine_.interfaces[1].addresses = {{"10.1.0.9", 24}};
   Nic(0, 1)->set_address("10.1.0.9");

@@ -34,8 +34,9 @@ struct RailFacts {
   InterfaceFacts interface;  // without a name: the NIC is an address without an interface
   absl::StatusOr<int> rp_filter = absl::UnknownError("not read");
   absl::StatusOr<int> arp_ignore = absl::UnknownError("not read");
-  // Others that answer for `address`: their hardware addresses.
+  // Others that answer for `address`: their hardware addresses. Other interfaces of this machine that do: their names.
   absl::StatusOr<std::vector<std::string>> other_owners = absl::UnknownError("not asked");
+  std::vector<std::string> own_owners = {};
 };
 
 // From one NIC of this node to that of the same rail of another.

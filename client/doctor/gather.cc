@@ -64,10 +64,30 @@ const v1::NodeView* Find(const v1::StatusReply& status, const std::string& node)
   return nullptr;
 }
 
+// This machine's own interfaces leave `rail->other_owners`.
+void TellOwnersApart(const std::map<std::string, std::string>& own_macs, RailFacts* rail) {
+  if (!rail->other_owners.ok()) return;
+  std::erase_if(*rail->other_owners, [&](const std::string& mac) {
+    const auto own = own_macs.find(mac);
+    if (own != own_macs.end()) rail->own_owners.push_back(own->second);
+    return own != own_macs.end();
+  });
+}
+
+// Interfaces by hardware address. A bridge or a bond has that of one of its members, which is the same owner.
+std::map<std::string, std::string> OwnMacs(Machine& machine, const std::vector<InterfaceFacts>& interfaces) {
+  std::map<std::string, std::string> macs;
+  for (const InterfaceFacts& interface : interfaces)
+    if (const auto mac = machine.Read(absl::StrCat("/sys/class/net/", interface.name, "/address")); mac.ok())
+      macs.emplace(*mac, interface.name);
+  return macs;
+}
+
 void LookAtRails(Machine& machine, Facts* facts) {
   const v1::NodeView* const own = Find(facts->daemon.status, facts->daemon.status.node());
   if (own == nullptr) return;
   const std::vector<InterfaceFacts> interfaces = machine.Interfaces();
+  const std::map<std::string, std::string> own_macs = OwnMacs(machine, interfaces);
   for (const v1::NicView& nic : own->nics()) {
     RailFacts rail;
     rail.nic = nic.name();
@@ -79,6 +99,7 @@ void LookAtRails(Machine& machine, Facts* facts) {
       rail.rp_filter = ReadConf(machine, name, "rp_filter");
       rail.arp_ignore = ReadConf(machine, name, "arp_ignore");
       if (nic.link_up() && !rail.address.empty()) rail.other_owners = machine.OtherOwners(name, rail.address);
+      TellOwnersApart(own_macs, &rail);
     }
     facts->rails.push_back(std::move(rail));
   }

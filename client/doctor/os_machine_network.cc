@@ -205,9 +205,9 @@ absl::StatusOr<std::vector<std::string>> OsMachine::OtherOwners(const std::strin
         std::memcmp(request.arp.arp_sha, hardware.ifr_hwaddr.sa_data, ETH_ALEN) == 0)
       continue;
     char text[18];
-    ether_addr owner{};
-    std::memcpy(&owner, request.arp.arp_sha, ETH_ALEN);
-    owners.insert(ether_ntoa_r(&owner, text));
+    const uint8_t* const mac = request.arp.arp_sha;
+    std::snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+    owners.insert(text);
   }
   return std::vector<std::string>(owners.begin(), owners.end());
 }

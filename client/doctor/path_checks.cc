@@ -121,6 +121,11 @@ bool OneNetwork(const RailFacts& a, const RailFacts& b) {
   return false;
 }
 
+// In the same words wherever it shows.
+void WarnOfFlux(const std::string& text, Findings* found) {
+  found->push_back(Warn("arp", text, "sysctl -w net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2"));
+}
+
 void CheckArp(const std::vector<RailFacts>& rails, Findings* found) {
   bool together = false, answers = false;
   for (size_t i = 0; i < rails.size(); ++i)
@@ -130,11 +135,17 @@ void CheckArp(const std::vector<RailFacts>& rails, Findings* found) {
       for (const RailFacts* rail : {&rails[i], &rails[j]})
         if (rail->arp_ignore.ok() && *rail->arp_ignore == 0) answers = true;
       if (answers)
-        return found->push_back(Warn("arp",
-                                     absl::StrCat(rails[i].interface.name, " and ", rails[j].interface.name,
-                                                  " are in one network, and each answers ARP for the other's address"),
-                                     "sysctl -w net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2"));
+        return WarnOfFlux(absl::StrCat(rails[i].interface.name, " and ", rails[j].interface.name,
+                                       " are in one network, and each answers ARP for the other's address"),
+                          found);
     }
+  // Whatever their addresses say: they did answer.
+  for (const RailFacts& rail : rails)
+    if (!rail.own_owners.empty())
+      return WarnOfFlux(absl::StrCat(absl::StrJoin(rail.own_owners, " and "), " of this node ",
+                                     rail.own_owners.size() == 1 ? "answers" : "answer", " ARP for ", rail.address, " of ",
+                                     rail.interface.name),
+                        found);
   found->push_back(Ok("arp", together ? "each NIC answers for its own address alone" : "no two NICs are in one network"));
 }
 
