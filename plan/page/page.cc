@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/core/hash.h"
+#include "plan/page/clock_offset.h"
 #include "plan/page/page_layout.h"
 #include "plan/page/shared_memory.h"
 
@@ -130,6 +131,7 @@ std::unique_ptr<PageWriter> PageWriter::Create(std::string* error) {
   int fd = -1;
   void* memory = nullptr;
   if (!MakeShared(kPage, &fd, &memory, error)) return nullptr;
+  StoreRelaxed(&static_cast<PageLayout*>(memory)->clock_offset_ns, static_cast<uint64_t>(OwnMonotonicOffset()));
   // A reader that comes before the first plan finds a sound page with nothing in it.
   StoreBody(BodyOf(PageCopy{}), static_cast<PageLayout*>(memory));
   return std::unique_ptr<PageWriter>(new PageWriter(fd, memory));
@@ -176,6 +178,12 @@ std::unique_ptr<PageReader> PageReader::Open(int fd, std::string* error) {
   return memory == nullptr ? nullptr : std::unique_ptr<PageReader>(new PageReader(fd, memory));
 }
 
+PageReader::PageReader(int fd, void* memory)
+    : fd_(fd),
+      memory_(memory),
+      to_writers_clock_(LoadRelaxed(&static_cast<const PageLayout*>(memory)->clock_offset_ns) -
+                        static_cast<uint64_t>(OwnMonotonicOffset())) {}
+
 PageReader::~PageReader() { UnmapShared(kPage, fd_, memory_); }
 
 PageReader::Read PageReader::Refresh() {
@@ -205,11 +213,12 @@ PageReader::Read PageReader::Refresh() {
 bool PageReader::Stale(Nanos now) const {
   const auto* page = static_cast<const PageLayout*>(memory_);
   // Without signs: whatever a foreign writer put there, the difference is defined.
-  const uint64_t age = static_cast<uint64_t>(now) - LoadAcquire(&page->heartbeat_ns);
+  const uint64_t writers_now = static_cast<uint64_t>(now) + to_writers_clock_;
+  const uint64_t age = writers_now - LoadAcquire(&page->heartbeat_ns);
   const uint64_t limit = static_cast<uint64_t>(kPageStaleAfter);
   if (age <= limit || -age <= limit) return false;
   // No daemon asks to be believed for longer.
-  return !ended() || LoadAcquire(&page->last_word_until_ns) - static_cast<uint64_t>(now) > static_cast<uint64_t>(kPageLastWord);
+  return !ended() || LoadAcquire(&page->last_word_until_ns) - writers_now > static_cast<uint64_t>(kPageLastWord);
 }
 
 bool PageReader::ended() const { return LoadAcquire(&static_cast<const PageLayout*>(memory_)->last_word_until_ns) != 0; }

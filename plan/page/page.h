@@ -115,16 +115,17 @@ class PageReader {
   const PageCopy& copy() const { return copy_; }
   uint64_t refusals() const { return refusals_; }
 
-  // True if the daemon's heartbeat is older than kPageStaleAfter at `now` (or as far in the future: no daemon wrote that), and it has not
+  // True if the daemon's heartbeat is older than kPageStaleAfter at `now`, this process's CLOCK_MONOTONIC (or as far in the future: no daemon wrote that), and it has not
   // said that its last word counts for longer.
   bool Stale(Nanos now) const;
   // Its daemon has ended on purpose.
   bool ended() const;
 
  private:
-  PageReader(int fd, void* memory) : fd_(fd), memory_(memory) {}
+  PageReader(int fd, void* memory);
   int fd_;
   void* memory_;  // mapped for reading only
+  uint64_t to_writers_clock_;  // to be added to a time of this process: it may live in another time namespace
   PageCopy copy_;
   uint64_t sequence_ = 0;        // of the body that copy_ was taken from: the same again needs no second look
   std::vector<uint64_t> words_;  // of a body being taken; kept to spare the allocation

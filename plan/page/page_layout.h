@@ -26,7 +26,9 @@ struct PageLayout {
   uint64_t checksum;      // CRC-32C over the used words of the body, in the low half; guarded by the sequence
   // 0: the writer lives, or ended by force. Until when (CLOCK_MONOTONIC) its last word counts without a heartbeat.
   uint64_t last_word_until_ns;
-  uint64_t reserved1[2];
+  // How far the writer's CLOCK_MONOTONIC is ahead of the machine's (clock_offset.h), as int64; written once. 0.2.0 leaves it 0.
+  uint64_t clock_offset_ns;
+  uint64_t reserved1[1];
   uint64_t body[kPageBodyEntries + kPageEntriesMax * kPageEntryWords];
 };
 static_assert(sizeof(PageLayout) == kPageBytes);

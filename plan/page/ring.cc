@@ -5,6 +5,7 @@
 
 #include "plan/model.h"
 #include "plan/page/attach.h"
+#include "plan/page/clock_offset.h"
 #include "plan/page/ring_layout.h"
 #include "plan/page/shared_memory.h"
 #include "plan/page/text.h"
@@ -78,6 +79,7 @@ std::unique_ptr<RingReader> RingReader::Create(std::string* error) {
   void* memory = nullptr;
   if (!MakeShared(kRing, &fd, &memory, error)) return nullptr;
   StoreRelaxed(&static_cast<RingLayout*>(memory)->newest_cause, static_cast<uint64_t>(kEvidenceCauseNewest));
+  StoreRelaxed(&static_cast<RingLayout*>(memory)->clock_offset_ns, static_cast<uint64_t>(OwnMonotonicOffset()));
   return std::unique_ptr<RingReader>(new RingReader(fd, memory));
 }
 
@@ -118,6 +120,8 @@ RingWriter::RingWriter(int fd, void* memory)
       newest_cause_(static_cast<EvidenceCause>(std::clamp<uint64_t>(LoadRelaxed(&static_cast<const RingLayout*>(memory)->newest_cause),
                                                                     static_cast<uint64_t>(kEvidenceCauseOf020),
                                                                     static_cast<uint64_t>(kEvidenceCauseNewest)))),
+      to_readers_clock_(static_cast<int64_t>(LoadRelaxed(&static_cast<const RingLayout*>(memory)->clock_offset_ns) -
+                                             static_cast<uint64_t>(OwnMonotonicOffset()))),
       put_(LoadRelaxed(&static_cast<const RingLayout*>(memory)->put)) {}
 
 RingWriter::~RingWriter() { UnmapShared(kRing, fd_, memory_); }
@@ -130,6 +134,9 @@ bool RingWriter::Put(const EvidenceRecord& record) {
   }
   EvidenceRecord written = record;
   written.cause = static_cast<uint32_t>(CauseFor(static_cast<EvidenceCause>(record.cause), newest_cause_));
+  // Whatever the reader put there, a sum is defined; one that makes no sense is no time.
+  const bool overflows = __builtin_add_overflow(record.time_ns, to_readers_clock_, &written.time_ns);
+  if (record.time_ns >= 0 && (overflows || written.time_ns < 0)) written.time_ns = 0;
   Words words;
   std::memcpy(words, &written, sizeof(written));
   uint64_t* slot = ring->records[put_ % kRingRecords];

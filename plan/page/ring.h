@@ -73,7 +73,7 @@ EvidenceCause CauseFor(EvidenceCause cause, EvidenceCause newest);
 struct EvidenceRecord {
   uint32_t kind;
   uint32_t cause;
-  int64_t time_ns;      // CLOCK_MONOTONIC
+  int64_t time_ns;      // CLOCK_MONOTONIC, of the daemon in the ring: the writer converts what its own says in another time namespace
   uint32_t local_rail;  // index in the attach request's rails
   union {
     uint32_t incarnation;     // kLinkFenced, kLinkUp
@@ -130,6 +130,7 @@ class RingWriter {
   int fd_;
   void* memory_;
   EvidenceCause newest_cause_;  // that the reader knows
+  int64_t to_readers_clock_;
   uint64_t put_;
 };
 
