@@ -18,14 +18,37 @@ constexpr double kEventsBurst = 1024;
 constexpr double kEventsPerSecond = 32;
 // Users whose events are counted.
 constexpr size_t kAllowancesMax = 1024;
+constexpr uint64_t kPacketBytesMax = 65'535;
+constexpr uint64_t kConnectionsMax = 1024;  // of one link
+constexpr size_t kUnprovenMax = 256;        // of one process
+// However many jobs complain, a NIC's pairs are not asked again more often than this.
+constexpr Nanos kLookIntervalMin = 100 * kNanosPerMs;
 
 health::JobReport::Cause CauseOf(plan::EvidenceCause cause) {
   switch (cause) {
     case plan::EvidenceCause::kLinkDown: return health::JobReport::Cause::kOwnLinkDown;
     case plan::EvidenceCause::kSocketError: return health::JobReport::Cause::kBroken;
-    case plan::EvidenceCause::kSilence: return health::JobReport::Cause::kSilent;
+    case plan::EvidenceCause::kSilence:
+    case plan::EvidenceCause::kStalled:
+    case plan::EvidenceCause::kLargeLost: return health::JobReport::Cause::kSilent;
     default: return health::JobReport::Cause::kNotOurs;
   }
+}
+
+// What a link does not carry, for a person; empty: the cause says all. The numbers are a job's word: what makes no sense is not repeated.
+std::string LostWords(const plan::EvidenceRecord& record) {
+  const auto cause = static_cast<plan::EvidenceCause>(record.cause);
+  if (cause == plan::EvidenceCause::kLargeLost)
+    return record.bytes > 0 && record.bytes <= kPacketBytesMax ? absl::StrCat("packets over ", record.bytes, " bytes are lost")
+                                                               : "large packets are lost";
+  if (cause != plan::EvidenceCause::kStalled) return "";
+  const uint64_t stalled = record.bytes >> 32;
+  const uint64_t all = record.bytes & UINT32_MAX;
+  if (stalled == 0 || stalled > all || all > kConnectionsMax) return "some of its connections carry nothing";
+  if (all == 1) return "its connection carries nothing";
+  if (stalled == all) return absl::StrCat("all ", all, " connections carry nothing");
+  return absl::StrCat(stalled == 1 ? "one" : absl::StrCat(stalled), " of ", all, " connections ", stalled == 1 ? "carries" : "carry",
+                      " nothing");
 }
 
 Nanos TimeOf(const plan::EvidenceRecord& record, const Moment& now) {
@@ -107,7 +130,11 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   if (!registry_.Record(id, record)) return;
   const auto kind = static_cast<plan::EvidenceKind>(record.kind);
   if (kind == plan::EvidenceKind::kRailSlow || kind == plan::EvidenceKind::kRailSteady) return OnShare(id, record);
-  if (kind != plan::EvidenceKind::kLinkFenced && kind != plan::EvidenceKind::kLinkUp) return;
+  const bool unproven = kind == plan::EvidenceKind::kProofFailed;
+  if (kind != plan::EvidenceKind::kLinkFenced && kind != plan::EvidenceKind::kLinkUp && !unproven) return;
+  if (kind == plan::EvidenceKind::kLinkUp)
+    if (const auto known = unproven_.find(id); known != unproven_.end())
+      known->second.erase({record.local_rail, CleanText(record.peer_node, sizeof(record.peer_node))});
   const bool fenced = kind == plan::EvidenceKind::kLinkFenced;
   const v1::Job& job = *registry_.Find(id);
   const auto& rail = job.rails(static_cast<int>(record.local_rail));
@@ -120,10 +147,14 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   const std::string cause_word = plan::CauseName(cause);
   const std::string link = absl::StrCat(rail.nic().empty() ? rail.rail() : rail.nic(), " -> ", peer_node, "/", peer_nic);
 
-  v1::Event event = reporter_->New(fenced ? "failover" : "link-up",
-                                   fenced ? absl::StrFormat("%s gave up %s: %s; %d bytes replayed, %.1f ms", JobName(job), link, cause_word,
-                                                            record.replayed_bytes, static_cast<double>(record.duration_ns) / kNanosPerMs)
-                                          : absl::StrCat(JobName(job), ": ", link, " carries data"));
+  const std::string lost = LostWords(record);
+  const std::string why = lost.empty() ? cause_word : absl::StrCat(cause_word, ": ", lost);
+  std::string text = absl::StrCat(JobName(job), ": ", link, " carries data");
+  if (fenced)
+    text = absl::StrFormat("%s gave up %s: %s; %d bytes replayed, %.1f ms", JobName(job), link, why, record.replayed_bytes,
+                           static_cast<double>(record.duration_ns) / kNanosPerMs);
+  if (unproven) text = absl::StrCat(JobName(job), " cannot open ", link, ": ", why, "; it goes on without this link and tries again");
+  v1::Event event = reporter_->New(fenced ? "failover" : unproven ? "link-unproven" : "link-up", text);
   event.set_monotonic_ns(when);
   event.set_time_ns(now.ToRealtime(when));
   event.set_nic(rail.nic());
@@ -135,13 +166,35 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
     event.set_replayed_bytes(record.replayed_bytes);
     event.set_duration_ns(static_cast<int64_t>(std::min<uint64_t>(record.duration_ns, INT64_MAX)));
   }
-  if (MayTell(job.uid(), now.monotonic_ns)) reporter_->Tell(std::move(event));
+  if (unproven) event.set_cause(cause_word);
+  // A link that cannot be opened says so once a second.
+  if ((!unproven || IsNews(id, record)) && MayTell(job.uid(), now.monotonic_ns)) reporter_->Tell(std::move(event));
 
   if (rail.nic().empty()) return;
-  health::JobReport report = ReportOf(id, record, fenced ? health::JobReport::What::kLinkFenced : health::JobReport::What::kLinkUp);
+  health::JobReport::What what = health::JobReport::What::kLinkUp;
+  if (fenced) what = health::JobReport::What::kLinkFenced;
+  if (unproven) what = health::JobReport::What::kProofFailed;
+  health::JobReport report = ReportOf(id, record, what);
   report.cause = CauseOf(cause);
   report.cause_word = cause_word;
-  outputs_.evidence(health::JobEvidence(reporter_->node(), report, now.monotonic_ns));
+  report.lost = lost;
+  Blame(record, report);
+}
+
+bool JobService::IsNews(JobId id, const plan::EvidenceRecord& record) {
+  auto& known = unproven_[id];
+  return known.size() < kUnprovenMax && known.emplace(record.local_rail, CleanText(record.peer_node, sizeof(record.peer_node))).second;
+}
+
+void JobService::Blame(const plan::EvidenceRecord& record, const health::JobReport& report) {
+  const Nanos now = reporter_->Now().monotonic_ns;
+  outputs_.evidence(health::JobEvidence(reporter_->node(), report, now));
+  const bool carries_less = !report.lost.empty() || static_cast<plan::EvidenceKind>(record.kind) == plan::EvidenceKind::kProofFailed;
+  if (!carries_less) return;
+  Nanos& looked = looked_[report.nic];
+  if (looked != 0 && now - looked < kLookIntervalMin) return;
+  looked = now;
+  outputs_.look(report.nic, report.peer);
 }
 
 // No event of its own: a job repeats itself each second, and the NIC's change of state is one.
@@ -216,6 +269,7 @@ void JobService::OnEnd(JobId id) {
   const bool told = MayTell(job->uid(), reporter_->Now().monotonic_ns);
   registry_.Remove(id, reporter_->Now().realtime_ns);
   for (auto& [nic, processes] : moved_) processes.erase(id);
+  unproven_.erase(id);
   if (told) reporter_->Tell(std::move(event));
 }
 

@@ -4,7 +4,9 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/event_reporter.h"
@@ -24,6 +26,8 @@ class JobService {
     std::function<std::vector<MatchableNic>()> nics;
     std::function<void(const std::vector<health::Evidence>&)> evidence;
     std::function<uint64_t()> refused;
+    // A job says that a link between `nic` and `peer` carries less than it should: the daemon's own probes decide.
+    std::function<void(const std::string& nic, const health::NicKey& peer)> look = [](const auto&, const auto&) {};
   };
 
   // The reporter outlives the service. `own_netns_inode`: of the daemon.
@@ -51,6 +55,10 @@ class JobService {
   bool MayTell(uint32_t uid, Nanos now);
   AttachDecision OnAttach(JobId id, const JobProcess& process, const plan::AttachRequest& request);
   void OnRecord(JobId id, const plan::EvidenceRecord& record);
+  // `report`, made of `record`, becomes evidence.
+  void Blame(const plan::EvidenceRecord& record, const health::JobReport& report);
+  // True once for each link of the process until it carries data again.
+  bool IsNews(JobId id, const plan::EvidenceRecord& record);
   void NoteTraffic(JobId id, const plan::EvidenceRecord& record);
   void OnShare(JobId id, const plan::EvidenceRecord& record);
   // What every report starts with.
@@ -67,6 +75,9 @@ class JobService {
   std::map<uint32_t, Allowance> allowances_;  // by uid
   // By NIC of this node and process: when it reported the last bytes. Of those that are attached.
   std::map<std::string, std::map<JobId, Nanos>> moved_;
+  // Links that could not be opened, as told: by process, rail and peer.
+  std::map<JobId, std::set<std::pair<uint32_t, std::string>>> unproven_;
+  std::map<std::string, Nanos> looked_;  // by NIC
 };
 
 }  // namespace r2cc::daemon

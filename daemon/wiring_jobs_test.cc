@@ -50,6 +50,51 @@ TEST_F(WiringTest, AJobIsMatchedCountedAndHeard) {
   EXPECT_EQ(Status().jobs(), 0u);
 }
 
+TEST_F(WiringTest, WhatALinkDoesNotCarryIsToldAndMakesSuspect) {
+  jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}));
+  const auto tell = [this](plan::EvidenceKind kind, plan::EvidenceCause cause, uint64_t bytes) {
+    plan::EvidenceRecord record{};
+    record.kind = static_cast<uint32_t>(kind);
+    record.cause = static_cast<uint32_t>(cause);
+    record.local_rail = 1;
+    record.time_ns = core_.Now();
+    record.bytes = bytes;
+    plan::SetText("n1", record.peer_node);
+    plan::SetText("rail1", record.peer_nic);
+    jobs_->Tell(1, {record});
+    Settle();
+  };
+  const auto reason = [this] {
+    v1::ExplainNicReply explained;
+    v1::ExplainNicRequest request;
+    request.set_node("n0");
+    request.set_nic("rail1");
+    wiring_->backend().ExplainNic(request, {}, [&](absl::StatusOr<v1::ExplainNicReply> reply) { explained = *std::move(reply); });
+    Settle();
+    return explained.nic().reason();
+  };
+  tell(plan::EvidenceKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{1} << 32) | 4);
+  EXPECT_THAT(Newest("failover").message(), testing::HasSubstr("stalled: one of 4 connections carries nothing; 0 bytes replayed"));
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kSuspect);
+  EXPECT_THAT(reason(), testing::HasSubstr("rail1 to n1: one of 4 connections carries nothing"));
+  tell(plan::EvidenceKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{3} << 32) | 2);
+  EXPECT_THAT(Newest("failover").message(), testing::HasSubstr("some of its connections carry nothing"));
+  tell(plan::EvidenceKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{2} << 32) | 2);
+  EXPECT_THAT(Newest("failover").message(), testing::HasSubstr("all 2 connections carry nothing"));
+
+  tell(plan::EvidenceKind::kProofFailed, plan::EvidenceCause::kLargeLost, 1500);
+  EXPECT_THAT(Newest("link-unproven").message(), testing::HasSubstr("large-packets-lost: packets over 1500 bytes are lost; it goes on"));
+  EXPECT_THAT(reason(), testing::HasSubstr("rail1 to n1: packets over 1500 bytes are lost; "));
+  // It says so each second; that is told once, until the link carries data.
+  const uint64_t told = Newest("link-unproven").sequence();
+  tell(plan::EvidenceKind::kProofFailed, plan::EvidenceCause::kLargeLost, UINT64_MAX);
+  EXPECT_EQ(Newest("link-unproven").sequence(), told);
+  tell(plan::EvidenceKind::kLinkUp, plan::EvidenceCause::kNone, 0);
+  tell(plan::EvidenceKind::kProofFailed, plan::EvidenceCause::kSilence, 0);
+  EXPECT_GT(Newest("link-unproven").sequence(), told);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kSuspect) << "one job's word";
+}
+
 // Before the daemons are upgraded again somebody has to know that there are such jobs, whichever daemon he asks.
 TEST_F(WiringTest, JobsWithPluginsOfOtherReleasesAreToldToAll) {
   plan::AttachRequest job = JobWithRails({"10.0.1.1"});

@@ -45,14 +45,17 @@ std::vector<Evidence> JobEvidence(const std::string& node, const JobReport& repo
   }
   if (!SaysSomethingAboutTheNic(report.cause)) return {};
   own.kind = EvidenceKind::kJobFenced;
-  own.detail = report.job + " gave up its link to " + report.peer.ToString() + ": " + report.cause_word;
+  const std::string from = report.lost.empty() ? "" : report.nic + " to " + report.peer.node + ": " + report.lost + "; ";
+  const std::string gave_up = report.what == JobReport::What::kProofFailed ? " cannot open its link " : " gave up its link ";
+  own.detail = from + report.job + gave_up + "to " + report.peer.ToString() + ": " + report.cause_word;
   if (!MayBeThePeers(report.cause) || report.peer.node.empty() || report.peer.nic.empty() || report.peer.node == node) return {own};
 
   Evidence peers = own;
   peers.subject = report.peer;
   peers.peer = own.subject;
   peers.kind = EvidenceKind::kPeerSuspects;
-  peers.detail = report.job + " on " + node + " gave up its link from " + own.subject.ToString() + ": " + report.cause_word;
+  peers.detail = (from.empty() ? "" : node + "/" + from) + report.job + " on " + node + gave_up + "from " + own.subject.ToString() + ": " +
+                 report.cause_word;
   return {own, peers};
 }
 

@@ -17,7 +17,7 @@ Evidence OperatorEvidence(const std::string& observer, const NicKey& nic, Eviden
 
 // What a job's plugin saw on one of its links, with the rail matched to this node's NIC. Every field has been validated.
 struct JobReport {
-  enum class What : uint8_t { kLinkFenced, kLinkUp, kRailSlow, kRailSteady };
+  enum class What : uint8_t { kLinkFenced, kLinkUp, kRailSlow, kRailSteady, kProofFailed };
   // Why it gave the link up, as far as it matters here.
   enum class Cause : uint8_t {
     kOwnLinkDown,  // the plugin's own link monitor
@@ -28,6 +28,7 @@ struct JobReport {
   What what = What::kLinkUp;
   Cause cause = Cause::kNotOurs;
   std::string cause_word;  // for a person: "socket-error"
+  std::string lost;        // what the link does not carry: "packets over 1500 bytes are lost"; empty: the cause says all
   // kRailSlow, kRailSteady: what the rail moves, compared with the job's best rail. At most 1000.
   uint32_t share_permille = 1000;
   std::string job;  // for a person: name or process id

@@ -77,6 +77,22 @@ TEST(Reports, ALinkThatIsUpAgain) {
   EXPECT_EQ(evidence[0].peer, (NicKey{"n1", "r1"}));
 }
 
+TEST(Reports, WhatALinkDoesNotCarryIsSaid) {
+  JobReport report = Fenced(JobReport::Cause::kSilent);
+  report.cause_word = "stalled";
+  report.lost = "one of 4 connections carries nothing";
+  std::vector<Evidence> evidence = JobEvidence("n0", report, 60);
+  ASSERT_EQ(evidence.size(), 2u);
+  EXPECT_EQ(evidence[0].detail, "r1 to n1: one of 4 connections carries nothing; train gave up its link to n1/r1: stalled");
+  EXPECT_EQ(evidence[1].detail, "n0/r1 to n1: one of 4 connections carries nothing; train on n0 gave up its link from n0/r1: stalled");
+  report.what = JobReport::What::kProofFailed;
+  report.lost = "";
+  evidence = JobEvidence("n0", report, 60);
+  ASSERT_EQ(evidence.size(), 2u);
+  EXPECT_EQ(evidence[0].kind, EvidenceKind::kJobFenced);
+  EXPECT_EQ(evidence[0].detail, "train cannot open its link to n1/r1: stalled");
+}
+
 TEST(Reports, ASlowRailAndItsEnd) {
   JobReport report = Fenced(JobReport::Cause::kNotOurs);
   report.what = JobReport::What::kRailSlow;
