@@ -41,7 +41,7 @@ std::string Drill(const v1::NicView& nic, const Style& style) {
 
 std::string OperatorWords(const v1::NicView& nic, const Style& style) {
   std::vector<std::string> words;
-  if (nic.drained()) words.push_back("drained");
+  if (nic.drained()) words.push_back(nic.drained_now() ? "drained at once" : "drained");
   for (const std::string& job : nic.drained_jobs()) words.push_back(absl::StrCat("drained for job ", job));
   if (nic.drill_failed()) words.push_back(Drill(nic, style));
   return absl::StrJoin(words, ", ");

@@ -56,6 +56,10 @@ plan::NicState ToPlan(health::NicState state) {
   return plan::NicState::kFailed;
 }
 
+plan::NicState ToPlan(const health::NicStatus& nic) {
+  return nic.state == health::NicState::kDrained && nic.drained_now ? plan::NicState::kDrainedNow : ToPlan(nic.state);
+}
+
 v1::NicState ToProto(plan::NicState state) {
   switch (state) {
     case plan::NicState::kHealthy: return v1::HEALTHY;
@@ -63,14 +67,16 @@ v1::NicState ToProto(plan::NicState state) {
     case plan::NicState::kSuspect: return v1::SUSPECT;
     case plan::NicState::kFailed: return v1::FAILED;
     case plan::NicState::kProving: return v1::PROVING;
-    case plan::NicState::kDrained: return v1::DRAINED;
+    case plan::NicState::kDrained:
+    case plan::NicState::kDrainedNow: return v1::DRAINED;
     case plan::NicState::kUncabled: return v1::UNCABLED;
   }
   return v1::NIC_STATE_UNSPECIFIED;
 }
 
 std::string Describe(const plan::PlannedNic& nic) {
-  return absl::StrCat(v1::NicState_Name(ToProto(nic.state)), " ", nic.weight_permille,
+  return absl::StrCat(v1::NicState_Name(ToProto(nic.state)), nic.state == plan::NicState::kDrainedNow ? " at once " : " ",
+                      nic.weight_permille,
                       nic.drained_jobs.empty() ? "" : absl::StrCat(" drained for job ", absl::StrJoin(nic.drained_jobs, ", ")));
 }
 
@@ -120,6 +126,7 @@ v1::NicView ToProto(const health::NicStatus& nic, const Moment& now) {
   out.set_rate_bits_per_s(nic.rate_bits_per_s);
   out.set_link_up(nic.link_up);
   out.set_drained(nic.drained);
+  out.set_drained_now(nic.drained_now);
   out.set_operator_weight_permille(nic.operator_weight_permille);
   out.set_drill_failed(nic.drill_failed);
   if (nic.drill_until != 0) out.set_drill_ends_ns(now.ToRealtime(nic.drill_until));
@@ -195,6 +202,7 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
     status.rate_bits_per_s = std::min(nic.rate_bits_per_s(), kRateMax);
     status.link_up = nic.link_up();
     status.drained = nic.drained();
+    status.drained_now = nic.drained_now();
     status.drill_failed = nic.drill_failed();
     if (nic.drill_ends_ns() != 0)
       status.drill_until = now.ToMonotonic(std::clamp<int64_t>(nic.drill_ends_ns(), now.realtime_ns, now.realtime_ns + health::kDrillMax));
@@ -266,7 +274,7 @@ plan::ClusterModel ToModel(const health::ClusterView& view, uint64_t since, cons
     plan::NodeModel& node = model.nodes.emplace_back(plan::NodeModel{name, {}});
     for (const auto& nic : entry.state.nics)
       node.nics.push_back(
-          {nic.identity.name, ToPlan(nic.state), nic.rate_bits_per_s, nic.operator_weight_permille, nic.share_permille, nic.drained_jobs});
+          {nic.identity.name, ToPlan(nic), nic.rate_bits_per_s, nic.operator_weight_permille, nic.share_permille, nic.drained_jobs});
   }
   return model;
 }

@@ -31,6 +31,7 @@ std::optional<Action> ActionFor(const v1::NicActionRequest& request) {
   const bool all = request.job().empty();
   switch (request.action()) {
     case v1::DRAIN: return Action{all ? health::EvidenceKind::kDrain : health::EvidenceKind::kDrainJob, "drain"};
+    case v1::DRAIN_NOW: return Action{health::EvidenceKind::kDrainNow, "drain"};
     case v1::UNDRAIN: return Action{all ? health::EvidenceKind::kUndrain : health::EvidenceKind::kUndrainJob, "undrain"};
     case v1::SET_WEIGHT: return Action{health::EvidenceKind::kWeight, "weight"};
     case v1::FAIL: return Action{health::EvidenceKind::kDrillFail, "fail"};
@@ -41,7 +42,7 @@ std::optional<Action> ActionFor(const v1::NicActionRequest& request) {
 
 // The NIC carries nothing afterwards.
 bool TakesAway(const v1::NicActionRequest& request) {
-  return request.action() == v1::DRAIN || request.action() == v1::FAIL ||
+  return request.action() == v1::DRAIN || request.action() == v1::DRAIN_NOW || request.action() == v1::FAIL ||
          (request.action() == v1::SET_WEIGHT && request.weight_permille() == 0);
 }
 
@@ -96,7 +97,7 @@ absl::Status OperatorService::CheckJob(const v1::NicActionRequest& request) cons
     return absl::InvalidArgumentError(absl::StrCat("'", Clean(request.job()), "' is no job's name: that is R2CC_JOB, up to ",
                                                    kNodeNameBytesMax, " printable characters without blanks and /"));
   if (request.action() != v1::DRAIN && request.action() != v1::UNDRAIN)
-    return absl::InvalidArgumentError("only drain and undrain are for one job; weight and drills are for all");
+    return absl::InvalidArgumentError("only drain and undrain are for one job; weight, drills and a drain at once are for all");
   if (request.action() != v1::DRAIN || request.node() != parts_.reporter->node()) return absl::OkStatus();
   const health::OperatorSettings settings = parts_.local->health().settings();
   const auto setting = settings.find(request.nic());
@@ -155,6 +156,7 @@ void OperatorService::Note(const v1::NicActionRequest& request, const Caller& ca
   if (request.action() == v1::SET_WEIGHT) word.more = absl::StrCat(request.weight_permille(), " permille");
   if (request.action() == v1::FAIL)
     word.more = absl::StrCat("for ", Length(request.drill_ns() == 0 ? health::kDrillDefault : request.drill_ns()));
+  if (request.action() == v1::DRAIN_NOW) word.more = "at once";
   if (!request.job().empty()) word.more = absl::StrCat("for job ", Clean(request.job()));
   if (request.force()) absl::StrAppend(&word.more, word.more.empty() ? "" : " ", "by force");
   parts_.audit->Add(word, caller);

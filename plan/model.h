@@ -23,6 +23,8 @@ enum class NicState : uint8_t {
   kProving = 4,   // back again, not trusted yet
   kDrained = 5,   // the operator's word: no new traffic, what is in flight ends by itself
   kUncabled = 6,  // nobody has put a cable in yet; on the page kFailed, which means the same to a job
+  // The operator's word: what is in flight is sent again elsewhere, at once; on the page kFailed, as plugins of all releases do that then.
+  kDrainedNow = 7,
 };
 
 constexpr uint16_t kFullWeightPermille = 1000;

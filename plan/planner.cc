@@ -18,6 +18,7 @@ bool MayCarry(NicState state) {
     case NicState::kFailed:
     case NicState::kProving:
     case NicState::kDrained:
+    case NicState::kDrainedNow:
     case NicState::kUncabled: return false;
   }
   return false;
@@ -162,6 +163,7 @@ std::string ReasonForAll(const NodeModel& node, const NicModel& nic) {
     case NicState::kFailed: return "failed: abandoned at once";
     case NicState::kProving: return "back, and not trusted yet";
     case NicState::kDrained: return "drained by the operator";
+    case NicState::kDrainedNow: return "drained by the operator, at once";
     case NicState::kUncabled: return "no cable yet";
     default: break;
   }

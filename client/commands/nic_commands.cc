@@ -20,6 +20,7 @@ constexpr char kMany[] = "; 'rail0/*' is a whole rail, 'rack3-*/*' the nodes of 
 struct NicTyped {
   bool force = false;
   bool wait = false;
+  bool now = false;
   std::string nic;
   std::string weight;
   std::string job;
@@ -45,7 +46,9 @@ absl::StatusOr<Chosen> MakeAction(const NicTyped& typed, v1::NicAction action) {
   v1::NicActionRequest act;
   act.set_node(name->node);
   act.set_nic(name->nic);
-  act.set_action(action);
+  if (typed.now && !typed.job.empty())
+    return absl::InvalidArgumentError("--now is for all jobs: without it a drain for one job waits for what is in flight");
+  act.set_action(action == v1::DRAIN && typed.now ? v1::DRAIN_NOW : action);
   act.set_force(typed.force);
   act.set_job(typed.job);
   if (action == v1::FAIL) {

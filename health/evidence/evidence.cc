@@ -11,6 +11,7 @@ const char* EvidenceKindName(EvidenceKind kind) {
     case EvidenceKind::kCarrierFlips: return "carrier-flips";
     case EvidenceKind::kLinkBounces: return "link-bounces";
     case EvidenceKind::kDrain: return "drain";
+    case EvidenceKind::kDrainNow: return "drain-now";
     case EvidenceKind::kUndrain: return "undrain";
     case EvidenceKind::kDrainJob: return "drain-job";
     case EvidenceKind::kUndrainJob: return "undrain-job";

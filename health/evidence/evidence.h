@@ -30,6 +30,7 @@ enum class EvidenceKind : uint8_t {
   kLinkBounces,   // value: times the link came up and did not last since this was told before; for the record
   // The operator's settings: kept beside the physical state.
   kDrain,
+  kDrainNow,  // and what is in flight is not waited for
   kUndrain,
   kDrainJob,    // detail: the job that is to keep off the NIC
   kUndrainJob,  // detail: the job

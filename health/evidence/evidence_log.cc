@@ -9,6 +9,7 @@ namespace {
 int QuestionOf(EvidenceKind kind) {
   switch (kind) {
     case EvidenceKind::kLinkDown: return static_cast<int>(EvidenceKind::kLinkUp);
+    case EvidenceKind::kDrainNow:
     case EvidenceKind::kUndrain: return static_cast<int>(EvidenceKind::kDrain);
     case EvidenceKind::kUndrainJob: return static_cast<int>(EvidenceKind::kDrainJob);
     case EvidenceKind::kDrillRestore: return static_cast<int>(EvidenceKind::kDrillFail);

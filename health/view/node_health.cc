@@ -128,7 +128,8 @@ void NodeHealth::Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange
     case EvidenceKind::kRate: return JudgeRate(nic, evidence, changes);
     case EvidenceKind::kErrors: return JudgeErrors(nic, evidence, changes);
     case EvidenceKind::kDrain: return Feed(nic, NicEvent::kDrain, evidence.detail, changes);
-    case EvidenceKind::kUndrain: return Feed(nic, NicEvent::kUndrain, evidence.detail, changes);
+    case EvidenceKind::kDrainNow: nic->drained_now = true; return Feed(nic, NicEvent::kDrain, evidence.detail, changes);
+    case EvidenceKind::kUndrain: nic->drained_now = false; return Feed(nic, NicEvent::kUndrain, evidence.detail, changes);
     case EvidenceKind::kDrainJob:
       if (nic->drained_jobs.size() < kDrainedJobsMax) nic->drained_jobs.insert(evidence.detail);
       return;
@@ -330,7 +331,7 @@ OperatorSettings NodeHealth::settings() const {
   OperatorSettings settings;
   for (const auto& [name, nic] : nics_) {
     const OperatorSetting setting = {nic.machine.drained(), nic.machine.drill_failed(), nic.weight_permille, nic.machine.drill_until(),
-                                     nic.drained_jobs};
+                                     nic.drained_jobs, nic.drained_now};
     if (setting != OperatorSetting{}) settings.emplace(name, setting);
   }
   return settings;
@@ -361,6 +362,8 @@ void NodeHealth::UpdateSnapshot() {
     status.link_up = nic.machine.link_up();
     status.mtu = nic.mtu;
     status.drained = nic.machine.drained();
+    status.drained_now = nic.drained_now;
+    if (nic.drained_now && status.state == NicState::kDrained) status.reason += ", at once";
     status.drill_failed = nic.machine.drill_failed();
     status.drill_until = nic.machine.drill_until();
     status.operator_weight_permille = nic.weight_permille;

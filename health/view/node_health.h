@@ -99,6 +99,7 @@ class NodeHealth {
     NicIdentity identity;
     NicMachine machine;
     bool cabled = false;  // its link was up at some time
+    bool drained_now = false;
     uint32_t mtu = 0;
     uint16_t weight_permille = kFullWeightPermille;
     std::set<std::string> drained_jobs;

@@ -37,6 +37,7 @@ struct NicStatus {
   uint64_t rate_bits_per_s = 0;  // the configured or the kernel's, whichever is less; 0: unknown
   bool link_up = false;
   bool drained = false;
+  bool drained_now = false;  // and what is in flight is not waited for
   bool drill_failed = false;
   Nanos drill_until = 0;  // when the drill ends by itself, on the clock of `since`; 0: there is none
   uint16_t operator_weight_permille = kFullWeightPermille;
@@ -116,6 +117,8 @@ struct OperatorSetting {
   uint16_t weight_permille = kFullWeightPermille;
   Nanos drill_until = 0;                    // when the drill ends, on this node's CLOCK_MONOTONIC
   std::set<std::string> drained_jobs = {};  // jobs that are to keep off it, by name
+  // What was in flight is gone by the next life of the daemon, so this is not kept over one: the NIC stays drained.
+  bool drained_now = false;
 
   friend bool operator==(const OperatorSetting&, const OperatorSetting&) = default;
 };

@@ -113,8 +113,9 @@ PageCopy PageCopyOf(const Plan& plan) {
   copy.entries.reserve(plan.nics.size() + plan.broken_paths.size());
   size_t job_drains = 0;
   for (const PlannedNic& nic : plan.nics) {
-    // A job has no use for the difference, and one that was built before kUncabled would refuse the page.
-    const NicState state = nic.state == NicState::kUncabled ? NicState::kFailed : nic.state;
+    // A job has no use for the difference, and one that was built before these two would refuse the page.
+    const bool as_failed = nic.state == NicState::kUncabled || nic.state == NicState::kDrainedNow;
+    const NicState state = as_failed ? NicState::kFailed : nic.state;
     copy.entries.push_back(EntryOf(nic.node, nic.nic, state, nic.weight_permille));
     for (const std::string& job : nic.drained_jobs) {
       if (job_drains++ >= kJobDrainsMax) break;
