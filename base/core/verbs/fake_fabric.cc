@@ -149,10 +149,10 @@ FakeQueuePair* FakeFabric::FindNumber(int host, const std::string& name, uint32_
   return nullptr;
 }
 
-FakeRegion* FakeFabric::RegionOf(ContextId context, uint32_t key, bool remote, uint64_t address, uint64_t bytes, uint32_t access) {
+FakeRegion* FakeFabric::RegionOf(DomainId domain, uint32_t key, bool remote, uint64_t address, uint64_t bytes, uint32_t access) {
   for (auto& [id, region] : regions_) {
     const auto base = reinterpret_cast<uintptr_t>(region.base);
-    if (region.context != context || (remote ? region.keys.remote_key : region.keys.local_key) != key) continue;
+    if (region.domain != domain || (remote ? region.keys.remote_key : region.keys.local_key) != key) continue;
     const bool inside = address >= base && address - base <= region.bytes && bytes <= region.bytes - (address - base);
     return inside && (region.access & access) == access ? &region : nullptr;
   }
@@ -241,8 +241,11 @@ void FakeFabric::Complete(CompletionQueueId id, const FakeCompletion& completion
   Wake(at.host);
 }
 
+bool FakeFabric::IsRxe(const FakeQueuePair& pair) { return device(pair.port.host, pair.port.device)->info.driver == "rdma_rxe"; }
+
 void FakeFabric::ToError(FakeQueuePair* pair) {
-  if (pair->state == QueuePairState::kReset || pair->state == QueuePairState::kError) return;
+  if (pair->state == QueuePairState::kReset) return;
+  if (pair->state == QueuePairState::kError) return FlushReceives(pair);
   pair->state = QueuePairState::kError;
   ++pair->life;
   for (const FakeWork& work : std::exchange(pair->works, {}))

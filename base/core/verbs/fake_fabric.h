@@ -10,6 +10,9 @@
 // - packets and answers may come twice, the second time to whoever has the queue pair's number then;
 // - a message that finds no receive waits and is sent again after the receiver's timer;
 // - an unsignaled request keeps its place in the send queue until a later completion was polled;
+// - a queue pair reaches the regions of its own protection domain; a driver may give a released key to the next region (mlx5 does, last in,
+//   first out);
+// - rdma_rxe does not look at a receive that is posted in the error state until the state is set once more;
 // - an event of a queue pair that was read and not acknowledged keeps it from being destroyed: for ever, which is counted in hangs().
 //
 // One thread. FakeVerbs (fake_verbs.h) is what a host sees of it.
@@ -52,6 +55,7 @@ struct FakeOptions {
   Nanos placement_late_most = 50 * kNanosPerMs;  // soft-RoCE: 8 to 50 ms
   int duplicate_one_in = 0;                      // so many packets, and answers, come once more, up to so much later; 0: none
   Nanos duplicate_late_most = 500 * kNanosPerMs;
+  bool reuse_keys = false;  // of a region that ended, by the next one; the last first
   bool reorder = false;  // packets of plain writes, and completions of receives
 };
 
@@ -204,7 +208,7 @@ class FakeFabric {
   std::optional<FakePortName> PortWithGid(const Gid& gid);
   FakeQueuePair* Find(QueuePairId id);
   FakeQueuePair* FindNumber(int host, const std::string& device, uint32_t number);
-  FakeRegion* RegionOf(ContextId context, uint32_t key, bool remote, uint64_t address, uint64_t bytes, uint32_t access);
+  FakeRegion* RegionOf(DomainId domain, uint32_t key, bool remote, uint64_t address, uint64_t bytes, uint32_t access);
   void Wake(int host);
   void Event(const FakePortName& device, const AsyncEvent& event);
 
@@ -233,6 +237,7 @@ class FakeFabric {
 
   void ToError(FakeQueuePair* pair);
   void FlushReceives(FakeQueuePair* pair);
+  bool IsRxe(const FakeQueuePair& pair);
   void Complete(CompletionQueueId queue, const FakeCompletion& completion);
   void BreakQueue(CompletionQueueId queue);
   std::vector<FakeQueuePair*> PairsBetween(const FakePortName& port, const FakePortName& other);
@@ -244,6 +249,7 @@ class FakeFabric {
   std::map<ContextId, FakeContext> contexts_;
   std::map<DomainId, ContextId> domains_;
   std::map<RegionId, FakeRegion> regions_;
+  std::map<ContextId, std::vector<uint32_t>> free_keys_;
   std::map<ChannelId, int> channels_;  // -> events
   std::map<CompletionQueueId, FakeCompletionQueue> queues_;
   std::map<QueuePairId, FakeQueuePair> pairs_;

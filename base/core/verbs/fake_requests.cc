@@ -50,7 +50,7 @@ Status FakeFabric::Gather(const FakeQueuePair& pair, const FakeWork& work, uint6
   }
   for (const Segment& segment : work.segments) {
     if (segment.bytes == 0) continue;
-    if (RegionOf(pair.context, segment.local_key, false, reinterpret_cast<uintptr_t>(segment.address), segment.bytes, 0) == nullptr)
+    if (RegionOf(pair.domain, segment.local_key, false, reinterpret_cast<uintptr_t>(segment.address), segment.bytes, 0) == nullptr)
       return rxe ? Status::kLocalQueuePair : Status::kLocalProtection;
     if (from >= segment.bytes) {
       from -= segment.bytes;
@@ -238,7 +238,7 @@ void FakeFabric::Arrive(const Packet& packet) {
   if (request.kind != SendKind::kSend && packet.work.bytes > 0) {
     const bool read = request.kind == SendKind::kRead;
     region =
-        RegionOf(target->context, request.remote_key, true, request.remote_address, packet.work.bytes, read ? kRemoteRead : kRemoteWrite);
+        RegionOf(target->domain, request.remote_key, true, request.remote_address, packet.work.bytes, read ? kRemoteRead : kRemoteWrite);
     if (region == nullptr || (target->access & (read ? kRemoteRead : kRemoteWrite)) == 0) {
       Answer(packet,
              [this, sequence = packet.sequence](QueuePairId id, uint64_t life) { Refused(id, life, sequence, Status::kRemoteAccess); });
@@ -270,7 +270,7 @@ void FakeFabric::Deliver(FakeQueuePair* target, const Packet& packet) {
   const SendRequest& request = packet.work.request;
   std::vector<std::byte> read;
   if (request.kind == SendKind::kRead &&
-      RegionOf(target->context, request.remote_key, true, request.remote_address, packet.work.bytes, kRemoteRead) != nullptr) {
+      RegionOf(target->domain, request.remote_key, true, request.remote_address, packet.work.bytes, kRemoteRead) != nullptr) {
     // What came before it by the same queue pair is there.
     FinishPlacements([id = target->id](const Placement& placement) { return placement.queue_pair == id; });
     const auto* const from = reinterpret_cast<const std::byte*>(request.remote_address);
@@ -289,7 +289,7 @@ void FakeFabric::Deliver(FakeQueuePair* target, const Packet& packet) {
     // In one segment, as the product posts them. Too short a one is an error at both ends.
     const FakeRegion* const region =
         receive.segments.empty() ? nullptr
-                                 : RegionOf(target->context, receive.segments[0].local_key, false,
+                                 : RegionOf(target->domain, receive.segments[0].local_key, false,
                                             reinterpret_cast<uintptr_t>(receive.segments[0].address), packet.work.bytes, kLocalWrite);
     if (packet.work.bytes > 0 && (region == nullptr || packet.work.bytes > receive.segments[0].bytes)) {
       Complete(target->limits.receive_completions, {{.wr_id = receive.wr_id, .status = Status::kLocalLength}, target->id, 0});

@@ -97,9 +97,14 @@ int FakeVerbs::Register(DomainId domain, void* base, uint64_t bytes, uint32_t ac
   const auto it = fabric_->domains_.find(domain);
   if (it == fabric_->domains_.end() || ((access & kRemoteWrite) != 0 && (access & kLocalWrite) == 0)) return EINVAL;
   if (fabric_->Dead(it->second)) return EIO;
-  // Another key each time, and none of them 0.
-  const auto number = static_cast<uint32_t>(++fabric_->last_id_);
-  *region = {static_cast<RegionId>(number), number << 8 | 1, number << 8 | 2};
+  // Another key each time unless they are used again, and none of them 0.
+  const auto id = static_cast<uint32_t>(++fabric_->last_id_);
+  uint32_t number = id;
+  if (std::vector<uint32_t>& free = fabric_->free_keys_[it->second]; fabric_->options.reuse_keys && !free.empty()) {
+    number = free.back();
+    free.pop_back();
+  }
+  *region = {static_cast<RegionId>(id), number << 8 | 1, number << 8 | 2};
   fabric_->regions_[region->id] = {*region, it->second, domain, static_cast<std::byte*>(base), bytes, access};
   return 0;
 }
@@ -119,6 +124,7 @@ int FakeVerbs::Deregister(RegionId id) {
   if (it == fabric_->regions_.end()) return EINVAL;
   const bool dead = fabric_->Dead(it->second.context);
   fabric_->FinishPlacements([id](const auto& placement) { return placement.region == id; });
+  fabric_->free_keys_[it->second.context].push_back(it->second.keys.remote_key >> 8);
   fabric_->regions_.erase(id);
   return dead ? EIO : 0;
 }
@@ -332,7 +338,7 @@ int FakeVerbs::PostReceive(QueuePairId id, std::span<const ReceiveRequest> reque
     ++counts_.receives;
     ++*posted;
   }
-  fabric_->FlushReceives(pair);
+  if (!fabric_->IsRxe(*pair)) fabric_->FlushReceives(pair);
   return 0;
 }
 

@@ -33,6 +33,28 @@ int FaultyVerbs::Fault(Call call) {
   return error;
 }
 
+bool FaultyVerbs::Pretends(Call call) {
+  const auto it = pretended_.find(call);
+  if (it == pretended_.end() || !*it->second) return false;
+  ++injected_;
+  return true;
+}
+
+int FaultyVerbs::QueryDevice(ContextId context, DeviceLimits* limits) {
+  const int error = Fault(Call::kQueryDevice);
+  return error != 0 ? error : under_->QueryDevice(context, limits);
+}
+
+int FaultyVerbs::QueryPort(ContextId context, uint8_t port, PortInfo* info) {
+  const int error = Fault(Call::kQueryPort);
+  return error != 0 ? error : under_->QueryPort(context, port, info);
+}
+
+int FaultyVerbs::AllocateDomain(ContextId context, DomainId* domain) {
+  const int error = Fault(Call::kAllocateDomain);
+  return error != 0 ? error : under_->AllocateDomain(context, domain);
+}
+
 int FaultyVerbs::Open(const std::string& device, ContextId* context, int* async_fd) {
   const int error = Fault(Call::kOpen);
   return error != 0 ? error : under_->Open(device, context, async_fd);
@@ -65,6 +87,7 @@ int FaultyVerbs::RegisterDmaBuf(DomainId domain, int fd, uint64_t offset, uint64
 
 int FaultyVerbs::Deregister(RegionId region) {
   const int error = Fault(Call::kDeregister);
+  if (error == 0 && Pretends(Call::kDeregister)) return 0;
   return error != 0 ? error : under_->Deregister(region);
 }
 
@@ -112,12 +135,15 @@ int FaultyVerbs::MakeReadyToSend(QueuePairId queue_pair, const ReadyToSend& attr
 }
 
 int FaultyVerbs::SetState(QueuePairId queue_pair, QueuePairState state) {
-  const int error = Fault(state == QueuePairState::kReset ? Call::kReset : Call::kError);
+  const Call call = state == QueuePairState::kReset ? Call::kReset : Call::kError;
+  const int error = Fault(call);
+  if (error == 0 && Pretends(call)) return 0;
   return error != 0 ? error : under_->SetState(queue_pair, state);
 }
 
 int FaultyVerbs::DestroyQueuePair(QueuePairId queue_pair) {
   if (const int error = Fault(Call::kDestroyQueuePair); error != 0) return error;
+  if (Pretends(Call::kDestroyQueuePair)) return 0;
   const int error = under_->DestroyQueuePair(queue_pair);
   if (error == 0) std::erase_if(pairs_, [queue_pair](const auto& entry) { return entry.second == queue_pair; });
   return error;

@@ -19,6 +19,9 @@ namespace r2cc::net::verbs {
 
 enum class Call : uint8_t {
   kOpen,
+  kQueryDevice,
+  kQueryPort,
+  kAllocateDomain,
   kRegister,
   kDeregister,
   kCreateCompletionQueue,
@@ -44,6 +47,9 @@ class FaultyVerbs : public Verbs {
   void FailCall(Call call, int nth, int error, int more = 0) { failing_[call] = {nth, error, more}; }
   // Each such call fails while it is told so.
   void FailWhile(Call call, const bool* fails, int error) { while_[call] = {fails, error}; }
+  // Each such call returns success and does nothing while it is told so, as a device in an internal error does: those that change or end
+  // something.
+  void PretendWhile(Call call, const bool* pretends) { pretended_[call] = pretends; }
   // Each such call takes so long; 0: no time. Nobody sleeps here: the caller's loop takes it with TakeTime().
   void SlowCall(Call call, Nanos takes) { takes == 0 ? void(slow_.erase(call)) : void(slow_[call] = takes); }
   Nanos TakeTime() { return std::exchange(taken_, 0); }
@@ -60,14 +66,14 @@ class FaultyVerbs : public Verbs {
   int Devices(std::vector<DeviceInfo>* devices) override { return under_->Devices(devices); }
   int Open(const std::string& device, ContextId* context, int* async_fd) override;
   int Close(ContextId context) override { return under_->Close(context); }
-  int QueryDevice(ContextId context, DeviceLimits* limits) override { return under_->QueryDevice(context, limits); }
-  int QueryPort(ContextId context, uint8_t port, PortInfo* info) override { return under_->QueryPort(context, port, info); }
+  int QueryDevice(ContextId context, DeviceLimits* limits) override;
+  int QueryPort(ContextId context, uint8_t port, PortInfo* info) override;
   int QueryGids(ContextId context, uint8_t port, std::vector<GidEntry>* entries) override {
     return under_->QueryGids(context, port, entries);
   }
   int ReadAsyncEvent(ContextId context, AsyncEvent* event) override;
   void AckAsyncEvent(ContextId context, const AsyncEvent& event) override;
-  int AllocateDomain(ContextId context, DomainId* domain) override { return under_->AllocateDomain(context, domain); }
+  int AllocateDomain(ContextId context, DomainId* domain) override;
   int FreeDomain(DomainId domain) override { return under_->FreeDomain(domain); }
   int Register(DomainId domain, void* base, uint64_t bytes, uint32_t access, MemoryRegion* region) override;
   int RegisterDmaBuf(DomainId domain, int fd, uint64_t offset, uint64_t bytes, uint64_t base, uint32_t access,
@@ -98,6 +104,7 @@ class FaultyVerbs : public Verbs {
   };
   // What the call is to return instead; 0: it is made.
   int Fault(Call call);
+  bool Pretends(Call call);
 
   Verbs* const under_;
   std::map<Call, Failing> failing_;
@@ -106,6 +113,7 @@ class FaultyVerbs : public Verbs {
     int error = 0;
   };
   std::map<Call, While> while_;
+  std::map<Call, const bool*> pretended_;
   std::map<Call, Nanos> slow_;
   Nanos taken_ = 0;
   struct {
