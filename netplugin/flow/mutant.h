@@ -54,6 +54,9 @@ enum class Mutant {
   kTicketReused,      // a ticket means another message while one that had it is still being written
   kFlushLeftOut,      // of the devices that carried a message to a GPU one is not flushed
   kSuccessorTheSame,  // the next queue pair has the number and the sequence numbers of the last one
+  kErrorIsGone,       // a call that says EIO or ENODEV counts as proof that the device is gone
+  kNoOwnReceive,      // a fence waits for a receive that the peer may have used up
+  kSameDomain,        // memory is registered again in the domain of the queue pair that could not be ended
   // Shares. The simulation's checkers do not look at them: link/fair_weights_test does.
   kWeightIgnored,  // flows share a link equally whatever their weights
 };

@@ -86,6 +86,16 @@ int Device::LookAt(uint8_t port, const GidWish& wish, PortInfo* info, GidEntry* 
   return 0;
 }
 
+// ---- domains ----
+
+std::shared_ptr<Domain> Domain::Allocate(std::shared_ptr<Device> device, int* failed) {
+  DomainId id{};
+  *failed = device->verbs()->AllocateDomain(device->context(), &id);
+  return *failed == 0 ? std::shared_ptr<Domain>(new Domain(std::move(device), id)) : nullptr;
+}
+
+Domain::~Domain() { device_->verbs()->FreeDomain(id_); }
+
 // ---- events ----
 
 Device::Token Device::Listen(Listener listener) {
@@ -113,9 +123,27 @@ void Device::Tell(Trouble trouble, const std::function<bool(const Listener&)>& w
   for (const auto& listener : told) listener->tell(trouble);
 }
 
-void Device::Gone() {
-  if (gone_.exchange(true)) return;
+void Device::Lost() {
+  if (lost_.exchange(true)) return;
   Tell(Trouble::kDevice, [](const Listener&) { return true; });
+}
+
+void Device::Retire(const Domain* domain) {
+  Tell(Trouble::kQueuePair, [domain](const Listener& listener) { return listener.domain == domain; });
+}
+
+bool Device::IsGone() {
+  if (gone_.load()) return true;
+  DeviceLimits limits;
+  const int failed = lost() ? verbs_->QueryDevice(context_, &limits) : 0;
+  if (failed == EIO || failed == ENODEV) gone_ = true;
+  return gone_.load();
+}
+
+bool Device::Answers(uint8_t port) const {
+  DeviceLimits limits;
+  PortInfo info;
+  return verbs_->QueryDevice(context_, &limits) == 0 && verbs_->QueryPort(context_, port, &info) == 0;
 }
 
 void Device::ReadEvents(const std::function<void(uint8_t port)>& port_changed) {
@@ -137,7 +165,7 @@ void Device::ReadEvents(const std::function<void(uint8_t port)>& port_changed) {
         // Nothing that it held is known any more: whoever used it ends.
         Tell(Trouble::kDevice, [&](const Listener& listener) { return listener.completions == event.completion_queue; });
         break;
-      case AsyncKind::kDeviceFatal: Gone(); break;
+      case AsyncKind::kDeviceFatal: Lost(); break;
       case AsyncKind::kOther:
       case AsyncKind::kPathMigrated:
       case AsyncKind::kCommunicationEstablished:

@@ -31,6 +31,8 @@ bool ResetWaits(const std::string& driver);
 // What a registration that failed so most often met, to follow its line; empty if `failed` is not ENOMEM.
 std::string LockedMemoryAdvice(int failed);
 
+class Domain;
+
 class Device {
  public:
   enum class Trouble : uint8_t {
@@ -43,6 +45,7 @@ class Device {
     uint8_t port = 1;
     QueuePairId queue_pair{};
     CompletionQueueId completions{};
+    const Domain* domain = nullptr;
     std::function<void(Trouble)> tell;
   };
   using Token = uint64_t;
@@ -58,15 +61,22 @@ class Device {
   const DeviceLimits& limits() const { return limits_; }
   Verbs* verbs() const { return verbs_; }
   ContextId context() const { return context_; }
-  DomainId domain() const { return domain_; }
   ControlThread* control() const { return control_.get(); }
   // Readable while there are events; -1: ReadEvents() is to be called now and then.
   int async_fd() const { return async_fd_; }
   bool reset_waits() const { return reset_waits_; }
-  // It is gone for good: it has to be opened anew, as another Device.
+  // It has said that it is gone for good: it has to be opened again, as another Device. That alone proves nothing.
+  bool lost() const { return lost_.load(); }
+  // Its fatal event has come.
+  void Lost();
+  // Nothing of it reaches memory any more: it has said that it is gone, and it answers no query. What other calls say proves neither.
+  // MAY BLOCK.
+  bool IsGone();
+  // As IsGone() last found it.
   bool gone() const { return gone_.load(); }
-  // Some call said EIO or ENODEV.
-  void Gone();
+  // It does what it is asked. A device in an internal error returns success from calls that change or end things, and does nothing; only
+  // its queries fail. MAY BLOCK.
+  bool Answers(uint8_t port) const;
 
   // Whether this user may have as much memory registered as a job needs at least. 0 or an errno. MAY BLOCK.
   int TryRegister() const;
@@ -75,6 +85,8 @@ class Device {
   // The port as it is now, and the GID that its rail is to use. Non-zero: errno; ENETUNREACH: it has no such GID. MAY BLOCK.
   int LookAt(uint8_t port, const GidWish& wish, PortInfo* info, GidEntry* gid) const;
 
+  // Nothing can be registered in the domain any more: who uses it ends.
+  void Retire(const Domain* domain);
   Token Listen(Listener listener);
   void Unlisten(Token token);
   // `port_changed`: a port came up, or its addresses or its speed may be others now.
@@ -89,14 +101,37 @@ class Device {
   std::unique_ptr<ControlThread> control_;
   const bool reset_waits_;
   ContextId context_{};
-  DomainId domain_{};
+  DomainId domain_{};  // for what TryRegister() and TakesDmaBuf() try; rails have their own
   int async_fd_ = -1;
   DeviceLimits limits_;
-  std::atomic<bool> gone_{false};
+  std::atomic<bool> lost_{false}, gone_{false};
 
   std::mutex mutex_;
   Token last_token_ = 0;
   std::map<Token, std::shared_ptr<const Listener>> listeners_;
+};
+
+// A protection domain: a queue pair reaches the regions of its own domain and no others. It ends with the last thing that is made in it,
+// and keeps its device.
+class Domain {
+ public:
+  // Null, and an errno in `*failed`: the device gives none. MAY BLOCK.
+  static std::shared_ptr<Domain> Allocate(std::shared_ptr<Device> device, int* failed);
+  ~Domain();
+  Domain(const Domain&) = delete;
+  Domain& operator=(const Domain&) = delete;
+
+  const std::shared_ptr<Device>& device() const { return device_; }
+  DomainId id() const { return id_; }
+  // Nothing is registered in it any more: see RegionTable.
+  bool revoked() const { return revoked_.load(); }
+  void Revoke() { revoked_ = true; }
+
+ private:
+  Domain(std::shared_ptr<Device> device, DomainId id) : device_(std::move(device)), id_(id) {}
+  const std::shared_ptr<Device> device_;
+  const DomainId id_;
+  std::atomic<bool> revoked_{false};
 };
 
 }  // namespace r2cc::net::verbs

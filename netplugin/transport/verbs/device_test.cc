@@ -28,7 +28,7 @@ class DeviceTest : public testing::Test {
   void ListenAll() {
     for (uint64_t i = 0; i < 4; ++i) {
       Device::Listener listener{
-          static_cast<uint8_t>(1 + i / 2), static_cast<QueuePairId>(100 + i), static_cast<CompletionQueueId>(200 + i), {}};
+          static_cast<uint8_t>(1 + i / 2), static_cast<QueuePairId>(100 + i), static_cast<CompletionQueueId>(200 + i), nullptr, {}};
       listener.tell = [this, i](Device::Trouble trouble) { told_.push_back({i, trouble}); };
       tokens_.push_back(device_->Listen(std::move(listener)));
     }
@@ -66,9 +66,9 @@ TEST_F(DeviceTest, EventsGoToWhomTheyAreAbout) {
   EXPECT_EQ(After({.kind = AsyncKind::kPortActive, .port = 1}), Told{});
   EXPECT_EQ(After({.kind = AsyncKind::kGidChange, .port = 2}), Told{});
   EXPECT_EQ(changed_, (std::vector<uint8_t>{1, 2}));
-  EXPECT_FALSE(device_->gone());
+  EXPECT_FALSE(device_->lost());
   EXPECT_EQ(After({.kind = AsyncKind::kDeviceFatal}).size(), 3u);
-  EXPECT_TRUE(device_->gone());
+  EXPECT_TRUE(device_->lost());
   EXPECT_EQ(After({.kind = AsyncKind::kDeviceFatal}), Told{});  // once
 }
 
@@ -78,9 +78,11 @@ TEST_F(DeviceTest, EventsAreAcknowledgedBeforeTheyAreTold) {
   CompletionQueueId queue{};
   QueuePairInfo pair;
   ASSERT_EQ(fake_.CreateCompletionQueue(device_->context(), 8, {}, &queue), 0);
-  ASSERT_EQ(fake_.CreateQueuePair(device_->domain(), {queue, queue, 4, 4, 1, 1, 0}, &pair), 0);
+  int failed = 0;
+  const auto domain = Domain::Allocate(device_, &failed);
+  ASSERT_EQ(fake_.CreateQueuePair(domain->id(), {queue, queue, 4, 4, 1, 1, 0}, &pair), 0);
   int destroyed = -1;
-  device_->Listen({1, pair.id, queue, [&](Device::Trouble) { destroyed = fake_.DestroyQueuePair(pair.id); }});
+  device_->Listen({1, pair.id, queue, nullptr, [&](Device::Trouble) { destroyed = fake_.DestroyQueuePair(pair.id); }});
   fabric_.BreakQueuePair(0, pair.number, AsyncKind::kQueuePairFatal);
   device_->ReadEvents([](uint8_t) {});
   EXPECT_EQ(destroyed, 0);
@@ -113,6 +115,31 @@ TEST_F(DeviceTest, WhatCannotBeOpenedIsSaidInOneLine) {
   fabric_.LoseDevice(0, "mlx5_0");
   EXPECT_EQ(Open(&error_), nullptr);
   EXPECT_NE(error_.find("No such device"), std::string::npos);
+}
+
+// A fact of the device, not of a call: mlx5 says EIO of a command in a bad state, too.
+TEST_F(DeviceTest, IsGoneIfItHasSaidSoAndAnswersNoQuery) {
+  ASSERT_NE(device_ = Open(&error_), nullptr);
+  bool fails = true;
+  faulty_.FailWhile(Call::kQueryDevice, &fails, EIO);
+  EXPECT_FALSE(device_->Answers(1));
+  EXPECT_FALSE(device_->IsGone()) << "it has not said so";
+  fails = false;
+  After({.kind = AsyncKind::kDeviceFatal});
+  EXPECT_FALSE(device_->IsGone()) << "it answers";
+  fabric_.LoseDevice(0, "mlx5_0");
+  EXPECT_TRUE(device_->IsGone());
+  EXPECT_TRUE(device_->gone());
+}
+
+TEST_F(DeviceTest, WhoUsesADomainHearsThatItIsRetired) {
+  ASSERT_NE(device_ = Open(&error_), nullptr);
+  int failed = 0;
+  const auto domain = Domain::Allocate(device_, &failed), other = Domain::Allocate(device_, &failed);
+  for (const Domain* const of : {domain.get(), other.get()})
+    device_->Listen({1, {}, {}, of, [this, of, &other](Device::Trouble trouble) { told_.push_back({of == other.get(), trouble}); }});
+  device_->Retire(other.get());
+  EXPECT_EQ(told_, (Told{{1, Device::Trouble::kQueuePair}}));
 }
 
 TEST(DriverTable, NamesWhoseResetProvesNothing) {

@@ -44,11 +44,15 @@ class FakeGpus : public testing::Test {
     EXPECT_NE(device, nullptr) << error;
     return device;
   }
+  std::shared_ptr<Domain> OpenDomain(int i) {
+    int failed = 0;
+    return Domain::Allocate(Open(i), &failed);
+  }
   std::byte* Allocate(uint64_t bytes) { return gpu_.Allocate(0, bytes, &error_); }
   // Of memory of the GPU, all that a peer may do.
-  MemoryRegion Register(Device* device, std::byte* base, uint64_t bytes) {
+  MemoryRegion Register(Domain* domain, std::byte* base, uint64_t bytes) {
     MemoryRegion region;
-    EXPECT_EQ(device->verbs()->Register(device->domain(), base, bytes, kLocalWrite | kRemoteWrite | kRemoteRead, &region), 0);
+    EXPECT_EQ(domain->device()->verbs()->Register(domain->id(), base, bytes, kLocalWrite | kRemoteWrite | kRemoteRead, &region), 0);
     return region;
   }
   // As the GPU sees it.

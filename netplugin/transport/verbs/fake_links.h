@@ -130,12 +130,14 @@ class FakeLinks : public testing::Test {
       std::string error;
       const auto device = Device::Open(end.verbs.get(), {"mlx5_0", "mlx5_core", 1}, std::make_unique<FakeControlThread>(&time_), &error);
       EXPECT_NE(device, nullptr) << error;
-      end.shared.rails.push_back({device, 1, {}});
+      int failed = 0;
+      end.shared.rails.push_back({Domain::Allocate(device, &failed), 1, {}});
+      end.shared.keys_revoked = [](uint16_t) {};
       end.state.jobs_thread = true;
       end.port = std::make_unique<VerbsPort>(&end.shared, SessionKey{1, kTag}, &end.state);
       end.memory = {.id = 1, .base = end.bytes.data(), .bytes = end.bytes.size()};
       uint32_t key = 0;
-      EXPECT_EQ(end.shared.regions.Register(device, 0, end.memory, &key, &error), 0) << error;
+      EXPECT_EQ(end.shared.regions.Register(end.shared.rails[0].domain, 0, end.memory, &key, &error), 0) << error;
       if (host == 1) sender_.key = EncodeKey(key);
     }
     sender_.target = reinterpret_cast<uintptr_t>(ends_[1].bytes.data());
@@ -149,7 +151,7 @@ class FakeLinks : public testing::Test {
     recv_ = nullptr;
     for (End& end : ends_) {
       end.port = nullptr;
-      for (const auto& rail : end.shared.rails) rail.device->control()->Stop();
+      for (const auto& rail : end.shared.rails) rail.device()->control()->Stop();
     }
   }
 

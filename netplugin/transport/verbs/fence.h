@@ -1,9 +1,14 @@
-// The end of a queue pair in such a way that nothing is placed through it any more: the acceptor's fence. See "The fence" in fence.cc for
-// the table of its steps. In the device's control thread; each step makes one call that may block.
+// Ends a queue pair in such a way that nothing is placed through it any more: the acceptor's fence. See "The fence" in fence.cc for the
+// table of its steps. Runs in the device's control thread. Each step makes calls that may block.
 //
-// What was measured on soft-RoCE: the error state alone lets bytes through late, and so does RESET there (1 of 60 to 5 of 200 rounds on
-// two processors); a receive that was posted and comes back flushed is made by the same engine that places, after what it was busy with:
-// 0 of 350 rounds. mlx5's destroy may return 0 although its RESET failed, so it proves nothing alone.
+// An error code of a call proves nothing: mlx5 answers EIO for half a dozen states of a device that lives. Success proves nothing on a
+// device in an internal error: it answers success and does nothing. So a device is gone only if it has said so and answers no query
+// (Device::IsGone()), and a second line that was needed counts only if the device answers queries after it.
+//
+// The drain waits for a receive of the fence's own. It is posted behind all others, so it is there however many the peer has used up.
+// Measured on soft-RoCE: the error state alone lets bytes through late, and so does RESET there (1 of 60 to 5 of 200 rounds on two
+// processors); a receive that comes back flushed is made by the same engine that places, after what it was busy with: 0 of 350 rounds.
+// mlx5's destroy may return 0 although its RESET failed, so it proves nothing alone.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_FENCE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_FENCE_H_
 
@@ -16,20 +21,23 @@
 
 namespace r2cc::net::verbs {
 
-// How long the newest receive may take to come back flushed. Measured: mean 2.5 to 9 ms, worst 188 ms on a busy emulated machine with one
+// How long the receive may take to come back flushed. Measured: mean 2.5 to 9 ms, worst 188 ms on a busy emulated machine with one
 // processor; a device of silicon takes microseconds. What takes longer proves nothing, and the second line decides.
 constexpr Nanos kDrainMost = 50 * kNanosPerMs;
 // Between two looks at the completion queue.
 constexpr Nanos kDrainEvery = 200'000;
+// The last step is tried again this often, this soon: a device that is lost fails calls before its event is read.
+constexpr int kFenceSoonTries = 10;
+constexpr Nanos kFenceSoon = 10 * kNanosPerMs;
 // Between two attempts of a fence that could not be proved: its buffers wait.
 constexpr Nanos kFenceAgainAfter = kNanosPerSecond;
 
 enum class FenceStep : uint8_t {
-  kError,  // to the error state
-  kDrain,  // the newest posted receive comes back flushed
+  kError,  // the own receive is posted; to the error state
+  kDrain,  // the own receive comes back flushed
   kReset,  // where the driver's RESET waits for what is being placed
   kDestroy,
-  kSecondLine,  // the regions that it could write are deregistered
+  kSecondLine,  // the regions that it could write are deregistered, and the device answers queries
   kDone,
 };
 enum class FenceEvent : uint8_t {
@@ -37,32 +45,41 @@ enum class FenceEvent : uint8_t {
   kFailed,  // the call failed, or the step took too long: the step proves nothing
   kGone,    // the device is gone
 };
+// What the step after is decided by, besides the event.
+struct FenceKind {
+  bool reset_waits = true;
+  bool second_line = true;  // false: it writes no memory of the job's. A destroy ends it, whatever failed before.
+};
 // The table. `sound`: nothing has failed until now.
 struct FenceNext {
   FenceStep step = FenceStep::kDone;
   bool sound = true;
 };
-FenceNext Next(FenceStep step, FenceEvent event, bool sound, bool reset_waits);
+FenceNext Next(FenceStep step, FenceEvent event, bool sound, FenceKind kind);
 
 class Fence {
  public:
   struct Target {
     QueuePairId queue_pair{};
     CompletionQueueId completions{};  // of this queue pair alone
-    uint64_t newest_receive = 0;      // its wr_id; the newest that is posted
-    bool has_receive = true;
-    bool reset_waits = true;  // see ResetWaits() in device.h
+    uint64_t own_receive = 0;         // wr_id of the receive that the fence posts, and of nothing else
+    uint64_t newest_receive = 0;      // wr_id of the newest one that the link has posted
+    bool reset_waits = true;          // see ResetWaits() in device.h
+  };
+  // What it asks of others. All MAY BLOCK.
+  struct Calls {
+    std::function<bool()> gone;        // Device::IsGone()
+    std::function<bool()> answers;     // Device::Answers()
+    std::function<int()> second_line;  // deregisters what the queue pair could write. 0 or an errno. Null: it writes nothing of the job's.
   };
   enum class Result {
     kRunning,
     kProved,    // nothing is placed through it any more
-    kGone,      // the same by absence: the device is gone. An assumption.
+    kGone,      // the same by absence: the device is gone
     kUnproved,  // told once; it goes on trying
   };
 
-  // `before_destroy` makes the successor, so that its number is another. `second_line` deregisters what the queue pair could write and
-  // returns 0, or an errno; 0 too if that is nothing. Null: there is no second line.
-  Fence(Verbs* verbs, const Target& target, std::function<void()> before_destroy, std::function<int()> second_line);
+  Fence(Verbs* verbs, const Target& target, Calls calls);
 
   // The next call. Nothing: it is over. Else call again after so long.
   std::optional<Nanos> Step(Nanos now);
@@ -74,19 +91,22 @@ class Fence {
 
  private:
   FenceEvent Do(Nanos now);
+  FenceEvent EventOf(int error) const;
+  bool PostOwn();
   FenceEvent Drain(Nanos now);
+  FenceEvent Destroy();
 
   Verbs* const verbs_;
   const Target target_;
-  const std::function<void()> before_destroy_;
-  const std::function<int()> second_line_;
+  const Calls calls_;
+  const FenceKind kind_;
   FenceStep step_ = FenceStep::kError;
   bool sound_ = true;
   bool destroyed_ = false;
-  bool successor_made_ = false;
-  bool flushed_ = false;
+  bool posted_ = false;
   bool waits_ = false;  // the drain goes on
   Nanos drain_until_ = 0;
+  int tries_ = 0;  // of the last step
   Result result_ = Result::kRunning;
 };
 

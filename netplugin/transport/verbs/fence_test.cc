@@ -19,25 +19,27 @@ constexpr Call kCalls[] = {Call::kError, Call::kPoll, Call::kReset, Call::kDestr
 TEST(FenceTable, IsWholeAndProvesNothingByAStepThatFailed) {
   for (const FenceStep step : {kError, kDrain, kReset, kDestroy, kSecondLine})
     for (const bool sound : {false, true})
-      for (const bool reset_waits : {false, true}) {
-        EXPECT_EQ(Next(step, kGone, sound, reset_waits).step, kDone);
+      for (const FenceKind kind : {FenceKind{true, true}, FenceKind{false, true}, FenceKind{true, false}}) {
+        EXPECT_EQ(Next(step, kGone, sound, kind).step, kDone);
         if (step == kSecondLine) continue;
-        EXPECT_NE(Next(step, kFailed, sound, reset_waits).step, kDone);
-        EXPECT_FALSE(Next(step, kFailed, sound, reset_waits).sound);
-        EXPECT_EQ(Next(step, kOk, sound, reset_waits).sound, sound);
+        EXPECT_NE(Next(step, kFailed, sound, kind).step, kDone);
+        EXPECT_FALSE(Next(step, kFailed, sound, kind).sound);
+        EXPECT_EQ(Next(step, kOk, sound, kind).sound, sound);
       }
-  EXPECT_EQ(Next(kDrain, kOk, true, true).step, kReset);
-  EXPECT_EQ(Next(kDrain, kOk, true, false).step, kDestroy);
-  EXPECT_EQ(Next(kDestroy, kOk, true, true).step, kDone);
-  EXPECT_EQ(Next(kDestroy, kOk, false, true).step, kSecondLine);
-  EXPECT_EQ(Next(kSecondLine, kOk, false, true).step, kDone);
-  EXPECT_EQ(Next(kSecondLine, kFailed, false, true).step, kSecondLine);
+  EXPECT_EQ(Next(kDrain, kOk, true, {}).step, kReset);
+  EXPECT_EQ(Next(kDrain, kOk, true, {.reset_waits = false}).step, kDestroy);
+  EXPECT_EQ(Next(kDestroy, kOk, true, {}).step, kDone);
+  EXPECT_EQ(Next(kDestroy, kOk, false, {}).step, kSecondLine);
+  EXPECT_EQ(Next(kSecondLine, kOk, false, {}).step, kDone);
+  EXPECT_EQ(Next(kSecondLine, kFailed, false, {}).step, kSecondLine);
+  EXPECT_EQ(Next(kDestroy, kOk, false, {.second_line = false}).step, kDone);
+  EXPECT_EQ(Next(kDestroy, kFailed, false, {.second_line = false}).step, kDestroy);
 }
 
 // Writes without end are under way, placement is slow, and the target is fenced by the product's own fence.
 class FenceOnFake : public FakePair {
  protected:
-  static constexpr uint64_t kReceive = 900;
+  static constexpr uint64_t kReceive = 900, kOwnReceive = 901;
 
   void Begin(const std::string& driver) {
     Make({.placement_late_one_in = 4, .placement_late_most = 20 * kNanosPerMs}, driver);
@@ -47,18 +49,30 @@ class FenceOnFake : public FakePair {
     Fill(0, std::byte{1});
     for (uint64_t i = 0; i < 8; ++i) ASSERT_EQ(Send(SendKind::kWrite, i, i * 65'536, 65'536), 0);
     time_.RunFor(200'000);
-    successors_ = second_lines_ = 0;
+    second_lines_ = 0;
     painted_ = false;
+    lost_ = false;
+  }
+  Fence::Target TargetOf(const std::string& driver) const {
+    return {ends_[1].pair.id, ends_[1].queue, kOwnReceive, kReceive, driver != "rdma_rxe"};
+  }
+  // As the device's are.
+  Fence::Calls Calls() {
+    Fence::Calls calls;
+    calls.answers = [this] {
+      DeviceLimits limits;
+      return faulty_->QueryDevice(ends_[1].context, &limits) == 0;
+    };
+    calls.gone = [this, answers = calls.answers] { return lost_ && !answers(); };
+    calls.second_line = [this] {
+      ++second_lines_;
+      return faulty_->Deregister(ends_[1].region.id);
+    };
+    return calls;
   }
   // From the moment when it is proved nothing may be written: the memory is painted then.
   void RunFence(const std::string& driver, Nanos time = 3 * kNanosPerSecond) {
-    const Fence::Target target{ends_[1].pair.id, ends_[1].queue, kReceive, true, driver != "rdma_rxe"};
-    fence_ = std::make_unique<Fence>(
-        faulty_.get(), target, [this] { ++successors_; },
-        [this] {
-          ++second_lines_;
-          return faulty_->Deregister(ends_[1].region.id);
-        });
+    fence_ = std::make_unique<Fence>(faulty_.get(), TargetOf(driver), Calls());
     control_->Submit(JobKind::kClose, [this](Nanos now) {
       const auto again = fence_->Step(now);
       const auto result = fence_->result();
@@ -76,8 +90,8 @@ class FenceOnFake : public FakePair {
   std::unique_ptr<FaultyVerbs> faulty_;
   std::unique_ptr<FakeControlThread> control_;
   std::unique_ptr<Fence> fence_;
-  int successors_ = 0, second_lines_ = 0;
-  bool painted_ = false;
+  int second_lines_ = 0;
+  bool painted_ = false, lost_ = false;
   Nanos began_ = 0, took_ = 0;
 };
 
@@ -90,7 +104,6 @@ TEST_F(FenceOnFake, ProvesItselfAndLetsNothingThrough) {
       ASSERT_EQ(fence_->result(), Fence::Result::kProved) << driver << seed;
       ASSERT_TRUE(clean()) << driver << seed;
       EXPECT_EQ(second_lines_, 0);
-      EXPECT_EQ(successors_, 1);
       EXPECT_TRUE(fence_->destroyed());
       EXPECT_LT(took_, 30 * kNanosPerMs);
       EXPECT_EQ(fabric_->late_placements(), 0);
@@ -141,30 +154,109 @@ TEST_F(FenceOnFake, WhatIsNotFlushedInTimeProvesNothing) {
 TEST_F(FenceOnFake, WithoutBothLinesItIsUnprovedUntilTheSecondOneHolds) {
   Begin("mlx5_core");
   faulty_->FailCall(Call::kError, 1, EINVAL);
-  faulty_->FailCall(Call::kDeregister, 1, EINVAL, 2);
+  faulty_->FailCall(Call::kDeregister, 1, EINVAL, kFenceSoonTries + 1);
   RunFence("mlx5_core", 500 * kNanosPerMs);
   EXPECT_EQ(fence_->result(), Fence::Result::kUnproved);
   EXPECT_FALSE(painted_);
   time_.RunFor(4 * kNanosPerSecond);
   EXPECT_EQ(fence_->result(), Fence::Result::kProved);
-  EXPECT_EQ(second_lines_, 4);
+  EXPECT_EQ(second_lines_, kFenceSoonTries + 3);
   EXPECT_TRUE(clean());
   EXPECT_TRUE(control_->idle());
 }
 
-TEST_F(FenceOnFake, WithoutAPostedReceiveTheFlushProvesNothing) {
-  Begin("mlx5_core");
-  fence_ = std::make_unique<Fence>(faulty_.get(), Fence::Target{ends_[1].pair.id, ends_[1].queue, 0, false, true}, nullptr, nullptr);
-  for (int i = 0; i < 10; ++i) fence_->Step(time_.now());
-  EXPECT_EQ(fence_->result(), Fence::Result::kUnproved);
+// The peer has used all receives before the fence, and nobody has looked at that.
+TEST_F(FenceOnFake, ItsOwnReceiveComesBackWhateverThePeerHasUsed) {
+  for (const char* driver : {"mlx5_core", "rdma_rxe"}) {
+    Begin(driver);
+    ASSERT_EQ(Send(SendKind::kWriteWithImmediate, 50, 0, 10), 0);
+    time_.RunFor(100 * kNanosPerMs);
+    RunFence(driver);
+    EXPECT_EQ(second_lines_, 0) << driver;
+    EXPECT_LT(took_, 5 * kNanosPerMs);
+    EXPECT_TRUE(clean());
+  }
 }
 
-TEST_F(FenceOnFake, AReceiveThatWasUsedIsNotAFlushedOne) {
+// It was in the error state already, and all flushes were polled.
+TEST_F(FenceOnFake, ItsOwnReceiveComesBackFromAQueuePairThatBroke) {
+  for (const char* driver : {"mlx5_core", "rdma_rxe"}) {
+    Begin(driver);
+    fabric_->BreakQueuePair(1, ends_[1].pair.number, AsyncKind::kQueuePairFatal);
+    time_.RunFor(100 * kNanosPerMs);
+    ends_[1].Poll();
+    AsyncEvent event;
+    while (ends_[1].verbs->ReadAsyncEvent(ends_[1].context, &event) == 0) ends_[1].verbs->AckAsyncEvent(ends_[1].context, event);
+    RunFence(driver);
+    EXPECT_EQ(second_lines_, 0) << driver;
+    EXPECT_LT(took_, 5 * kNanosPerMs);
+    EXPECT_TRUE(clean());
+  }
+}
+
+// A peer that sends beyond its credit takes the fence's receive: another one is posted.
+TEST_F(FenceOnFake, AnOwnReceiveThatWasUsedIsPostedAgain) {
   Begin("mlx5_core");
-  ASSERT_EQ(Send(SendKind::kWriteWithImmediate, 50, 0, 10), 0);
-  time_.RunFor(100 * kNanosPerMs);
+  for (uint64_t i = 0; i < 2; ++i) ASSERT_EQ(Send(SendKind::kWriteWithImmediate, 50 + i, 0, 10), 0);
+  time_.RunFor(10 * kNanosPerMs);
+  Receive(1, kOwnReceive);
+  time_.RunFor(10 * kNanosPerMs);
+  RunFence("mlx5_core");
+  EXPECT_EQ(second_lines_, 0);
+  EXPECT_TRUE(clean());
+}
+
+TEST_F(FenceOnFake, WithoutItsOwnReceiveTheDrainProvesNothing) {
+  Begin("mlx5_core");
+  faulty_->FailCall(Call::kPostReceive, 1, ENOMEM);
   RunFence("mlx5_core");
   EXPECT_EQ(second_lines_, 1);
+  EXPECT_TRUE(clean());
+}
+
+// mlx5 says EIO of half a dozen states of a device that lives.
+TEST_F(FenceOnFake, AnErrorCodeIsNoProofThatTheDeviceIsGone) {
+  for (const int error : {EIO, ENODEV, EINVAL, EBUSY})
+    for (const Call call : kCalls) {
+      SCOPED_TRACE(std::to_string(error) + " of " + std::to_string(static_cast<int>(call)));
+      Begin("mlx5_core");
+      faulty_->FailCall(call, 1, error);
+      RunFence("mlx5_core");
+      EXPECT_EQ(fence_->result(), Fence::Result::kProved);
+      EXPECT_EQ(second_lines_, 1);
+      EXPECT_TRUE(clean());
+    }
+}
+
+TEST_F(FenceOnFake, AQueuePairThatLivesWaitsForTheSecondLine) {
+  Begin("mlx5_core");
+  bool fails = true;
+  for (const Call call : {Call::kError, Call::kDestroyQueuePair, Call::kDeregister}) faulty_->FailWhile(call, &fails, EIO);
+  RunFence("mlx5_core", 3 * kNanosPerSecond);
+  EXPECT_EQ(fence_->result(), Fence::Result::kUnproved);
+  EXPECT_FALSE(painted_);
+  fails = false;
+  time_.RunFor(2 * kNanosPerSecond);
+  EXPECT_EQ(fence_->result(), Fence::Result::kProved);
+  EXPECT_TRUE(fence_->destroyed());
+  EXPECT_TRUE(clean());
+}
+
+// A device in an internal error says success and does nothing. Only its queries fail.
+TEST_F(FenceOnFake, SuccessOfADeviceThatAnswersNoQueryIsNoProof) {
+  Begin("mlx5_core");
+  bool internal_error = true;
+  for (const Call call : {Call::kError, Call::kReset, Call::kDestroyQueuePair, Call::kDeregister})
+    faulty_->PretendWhile(call, &internal_error);
+  faulty_->FailWhile(Call::kQueryDevice, &internal_error, EIO);
+  RunFence("mlx5_core", 3 * kNanosPerSecond);
+  EXPECT_EQ(fence_->result(), Fence::Result::kUnproved);
+  EXPECT_FALSE(painted_);
+  // Its reset ends what it did, and it says so.
+  fabric_->LoseDevice(1, "mlx5_0");
+  lost_ = true;
+  time_.RunFor(2 * kNanosPerSecond);
+  EXPECT_EQ(fence_->result(), Fence::Result::kGone);
   EXPECT_TRUE(clean());
 }
 
@@ -173,10 +265,36 @@ TEST_F(FenceOnFake, ADeviceThatIsGonePlacesNothing) {
     Begin("mlx5_core");
     faulty_->FailCall(call, 1, EIO);
     fabric_->LoseDevice(1, "mlx5_0");
+    lost_ = true;
     RunFence("mlx5_core");
     EXPECT_EQ(fence_->result(), Fence::Result::kGone);
     EXPECT_TRUE(clean());
   }
+}
+
+// Its calls fail before its event is read.
+TEST_F(FenceOnFake, ADeviceThatSaysItSoonIsWaitedFor) {
+  Begin("mlx5_core");
+  fabric_->LoseDevice(1, "mlx5_0");
+  RunFence("mlx5_core", 20 * kNanosPerMs);
+  EXPECT_EQ(fence_->result(), Fence::Result::kRunning);
+  lost_ = true;
+  time_.RunFor(20 * kNanosPerMs);
+  EXPECT_EQ(fence_->result(), Fence::Result::kGone);
+}
+
+// The initiator's end writes no memory of the job's.
+TEST_F(FenceOnFake, WithoutASecondLineADestroyEndsIt) {
+  Begin("mlx5_core");
+  faulty_->FailCall(Call::kError, 1, EINVAL);
+  faulty_->FailCall(Call::kDestroyQueuePair, 1, EINVAL);
+  Fence::Calls calls = Calls();
+  calls.second_line = nullptr;
+  fence_ = std::make_unique<Fence>(faulty_.get(), TargetOf("mlx5_core"), calls);
+  for (int i = 0; i < 10 && fence_->Step(time_.now()); ++i) {
+  }
+  EXPECT_EQ(fence_->result(), Fence::Result::kProved);
+  EXPECT_TRUE(fence_->destroyed());
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace r2cc::net::verbs {
 Flusher::~Flusher() {
   if (making_ == nullptr) return;
   // The pair ends where it was made, after that.
-  device_->control()->Submit(JobKind::kClose, [making = std::exchange(making_, nullptr)](Nanos) -> std::optional<Nanos> {
+  domain_->device()->control()->Submit(JobKind::kClose, [making = std::exchange(making_, nullptr)](Nanos) -> std::optional<Nanos> {
     if (!making->made.load(std::memory_order_acquire)) return kNanosPerMs;
     making->pair = nullptr;
     return std::nullopt;
@@ -19,10 +19,10 @@ void Flusher::Flush(const FlushName& name, const void* at, uint32_t remote_key) 
   waiting_.push_back({name, at, remote_key});
   if (making_ != nullptr) return;
   making_ = std::make_shared<Making>();
-  device_->control()->Submit(JobKind::kOpen,
-                             [making = making_, device = device_, options = options_, log = log_](Nanos) -> std::optional<Nanos> {
+  domain_->device()->control()->Submit(JobKind::kOpen,
+                             [making = making_, domain = domain_, options = options_, log = log_](Nanos) -> std::optional<Nanos> {
                                std::string error;
-                               auto pair = std::make_unique<LoopbackPair>(device, options);
+                               auto pair = std::make_unique<LoopbackPair>(domain, options);
                                if (pair->Make(&error))
                                  making->pair = std::move(pair);
                                else

@@ -20,14 +20,14 @@ namespace r2cc::net::verbs {
 
 class Flusher {
  public:
-  Flusher(std::shared_ptr<Device> device, const LoopbackPair::Options& options, std::function<void(LogLevel, const std::string&)> log)
-      : device_(std::move(device)), options_(options), log_(std::move(log)) {}
+  Flusher(std::shared_ptr<Domain> domain, const LoopbackPair::Options& options, std::function<void(LogLevel, const std::string&)> log)
+      : domain_(std::move(domain)), options_(options), log_(std::move(log)) {}
   // Nothing is told of what is outstanding.
   ~Flusher();
   Flusher(const Flusher&) = delete;
   Flusher& operator=(const Flusher&) = delete;
 
-  // `at` lies in a region of the device with that key.
+  // `at` lies in a region of the domain with that key.
   void Flush(const FlushName& name, const void* at, uint32_t remote_key);
   // Calls `done` for each that has ended, in order. False: the device does not do it, and what is outstanding never ends.
   bool Poll(const std::function<void(const FlushName&)>& done);
@@ -45,7 +45,7 @@ class Flusher {
     std::atomic<bool> made{false};
   };
 
-  const std::shared_ptr<Device> device_;
+  const std::shared_ptr<Domain> domain_;
   const LoopbackPair::Options options_;
   const std::function<void(LogLevel, const std::string&)> log_;
   std::shared_ptr<Making> making_;

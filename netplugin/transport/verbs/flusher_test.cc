@@ -17,19 +17,19 @@ class FlusherTest : public FakeGpus {
   ~FlusherTest() override {
     flusher_ = nullptr;
     time_.RunFor(kNanosPerSecond);
-    device_->control()->Stop();
+    domain_->device()->control()->Stop();
   }
   bool Poll() {
     return flusher_->Poll([this](const FlushName& name) { done_.push_back(name.message); });
   }
   void Flush(MessageId message) { flusher_->Flush({.flow = 1, .message = message, .round = 1}, memory_, region_.remote_key); }
 
-  const std::shared_ptr<Device> device_ = Open(0);
+  const std::shared_ptr<Domain> domain_ = OpenDomain(0);
   std::byte* const memory_ = Allocate(4096);
-  const MemoryRegion region_ = Register(device_.get(), memory_, 4096);
+  const MemoryRegion region_ = Register(domain_.get(), memory_, 4096);
   std::vector<std::string> lines_;
   std::unique_ptr<Flusher> flusher_ =
-      std::make_unique<Flusher>(device_, LoopbackPair::Options{}, [this](LogLevel, const std::string& line) { lines_.push_back(line); });
+      std::make_unique<Flusher>(domain_, LoopbackPair::Options{}, [this](LogLevel, const std::string& line) { lines_.push_back(line); });
   std::vector<MessageId> done_;
 };
 

@@ -42,7 +42,10 @@ bool GpuProof::Await(LoopbackPair* pair, uint32_t requests) const {
 
 std::string GpuProof::Try(Means* means) const {
   Verbs* const verbs = means->device->verbs();
-  const DomainId domain = means->device->domain();
+  int failed = 0;
+  const auto of = Domain::Allocate(means->device, &failed);
+  if (of == nullptr) return Failed("there is no protection domain for it", failed);
+  const DomainId domain = of->id();
   // Ended in the reverse order: the pair before what it reaches.
   struct Registered {
     Verbs* verbs;
@@ -54,7 +57,7 @@ std::string GpuProof::Try(Means* means) const {
   // What is sent, and room for what comes.
   std::vector<std::byte> host(size_t{2} * kPatternBytes);
   Registered host_region{verbs}, gpu_region{verbs};
-  int failed = verbs->Register(domain, host.data(), host.size(), kAccess, &host_region.region);
+  failed = verbs->Register(domain, host.data(), host.size(), kAccess, &host_region.region);
   if (failed != 0) return Failed("host memory cannot be registered", failed);
   if (means->kind == MemoryKind::kDmaBuf) {
     const UniqueFd descriptor(options_.gpu->DmaBuf(means->gpu, means->memory, kGpuBytes));
@@ -65,7 +68,7 @@ std::string GpuProof::Try(Means* means) const {
     failed = verbs->Register(domain, means->memory, kGpuBytes, kAccess, &gpu_region.region);
   }
   if (failed != 0) return Failed("its memory cannot be registered", failed);
-  LoopbackPair pair(means->device, means->pair_options);
+  LoopbackPair pair(of, means->pair_options);
   std::string error;
   if (!pair.Make(&error)) return error;
 

@@ -36,12 +36,28 @@ class Opened {
 
 }  // namespace
 
-LinkCore::LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, std::shared_ptr<SpareQueuePair> spare,
+int VerbsShared::Revoke(uint16_t rail, const std::shared_ptr<Domain>& domain) {
+  // First, so that what is registered meanwhile is registered there. Another fence of the rail may have come before.
+  if (!IsActive(Mutant::kSameDomain) && Of(rail).domain == domain) {
+    int failed = 0;
+    const auto next = Domain::Allocate(domain->device(), &failed);
+    if (next == nullptr) return failed;
+    const std::lock_guard lock(mutex);
+    if (rails[rail].domain == domain) rails[rail].domain = next;
+  }
+  if (const int failed = regions.RevokeAll(domain.get()); failed != 0) return failed;
+  keys_revoked(rail);
+  domain->device()->Retire(domain.get());
+  return 0;
+}
+
+LinkCore::LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, End end, std::shared_ptr<LastNumber> last_number,
                    LinkOwner* owner, User* user)
     : shared_(shared),
       key_(key),
       name_(name),
-      spare_(std::move(spare)),
+      end_(end),
+      last_number_(std::move(last_number)),
       owner_(owner),
       user_(user),
       rail_(shared->Of(name.local_rail)),
@@ -75,16 +91,22 @@ QueuePairOptions LinkCore::Options() const {
 }
 
 void LinkCore::Create() {
-  if (rail_.device == nullptr || rail_.device->gone()) return Trouble(EvidenceCause::kLinkDown);
-  const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), log = shared_->log, spare = spare_, device = rail_.device,
-                    options = Options()](Nanos) -> std::optional<Nanos> {
+  if (rail_.device() == nullptr || rail_.device()->lost()) return Trouble(EvidenceCause::kLinkDown);
+  const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), log = shared_->log, last = last_number_,
+                    domain = rail_.domain, options = Options()](Nanos) -> std::optional<Nanos> {
     const Opened opened(&state->opening);
     if (state->closed.load()) return std::nullopt;
-    state->pair = spare->Take(device.get(), options.port);
-    if (state->pair == nullptr) state->pair = std::make_unique<QueuePair>(device, options);
-    state->pair->set_gid(options.gid);
     std::string error;
-    const bool ok = state->pair->Create(&error);
+    auto pair = std::make_unique<QueuePair>(domain, options);
+    bool ok = pair->Create(&error);
+    if (ok && pair->offer().number == last->load() && !IsActive(Mutant::kSuccessorTheSame)) {
+      // The device uses a number again at once: while the first one has it the second one cannot. Without a second one the first has other
+      // sequence numbers still.
+      auto second = std::make_unique<QueuePair>(domain, options);
+      if (std::string none; second->Create(&none)) pair.swap(second);
+    }
+    if (ok) last->store(pair->offer().number);
+    state->pair = std::move(pair);
     if (!ok) log(LogLevel::kWarn, error);
     Tell(state, owner, [&](LinkCore* core) {
       if (!ok) return core->Trouble(EvidenceCause::kLinkDown);
@@ -95,13 +117,16 @@ void LinkCore::Create() {
           of->Trouble(trouble == Device::Trouble::kQueuePair ? EvidenceCause::kSocketError : EvidenceCause::kLinkDown);
         });
       };
-      core->listening_ = core->rail_.device->Listen({core->rail_.port, state->pair->id(), state->pair->completions(), tell});
+      core->listening_ = core->rail_.device()->Listen(
+          {core->rail_.port, state->pair->id(), state->pair->completions(), core->rail_.domain.get(), tell});
+      // After it listens, so that it cannot miss both.
+      if (core->rail_.domain->revoked()) return core->Trouble(EvidenceCause::kLinkDown);
       core->user_->Created();
     });
     return std::nullopt;
   };
   ++state_->opening;
-  rail_.device->control()->Submit(JobKind::kOpen, job);
+  rail_.device()->control()->Submit(JobKind::kOpen, job);
 }
 
 void LinkCore::Join(const Offer& remote) {
@@ -120,21 +145,21 @@ void LinkCore::Join(const Offer& remote) {
     return std::nullopt;
   };
   ++state_->opening;
-  rail_.device->control()->Submit(JobKind::kOpen, job);
+  rail_.device()->control()->Submit(JobKind::kOpen, job);
 }
 
 bool LinkCore::Close() {
   state_->closed = true;
   out_.clear();
   records_out_.clear();
-  if (rail_.device == nullptr) return true;
-  if (listening_ != 0) rail_.device->Unlisten(std::exchange(listening_, 0));
+  if (rail_.device() == nullptr) return true;
+  if (listening_ != 0) rail_.device()->Unlisten(std::exchange(listening_, 0));
   struct Closing {
     std::unique_ptr<Fence> fence;
     bool told = false;
   };
-  const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), name = name_, shared = shared_, device = rail_.device,
-                    spare = spare_, options = Options(), closing = std::make_shared<Closing>()](Nanos now) -> std::optional<Nanos> {
+  const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), name = name_, shared = shared_, domain = rail_.domain,
+                    places = end_ == End::kReceives, closing = std::make_shared<Closing>()](Nanos now) -> std::optional<Nanos> {
     const auto tell = [&](bool ok) {
       if (alive == nullptr) return;
       owner->WithLock(
@@ -145,7 +170,7 @@ bool LinkCore::Close() {
           [](bool) { return false; });
     };
     if (state->opening.load() > 0) return kOpeningEvery;
-    if (state->pair == nullptr || state->pair->id() == QueuePairId{}) {
+    if (state->pair == nullptr || !state->pair->may_place()) {
       state->pair = nullptr;
       tell(true);
       return std::nullopt;
@@ -154,33 +179,27 @@ bool LinkCore::Close() {
       tell(true);
       return kNanosPerSecond;
     }
-    const auto make_next = [spare, device, options] {
-      if (!IsActive(Mutant::kSuccessorTheSame)) spare->Make(device, options);
-    };
-    const uint16_t rail = name.local_rail;
-    if (closing->fence == nullptr)
-      closing->fence = state->pair->NewFence(make_next, [shared, rail] {
-        const int error = shared->regions.RevokeAll(rail);
-        if (error == 0) shared->keys_revoked(rail);
-        return error;
-      });
+    if (closing->fence == nullptr) {
+      std::function<int()> second_line;
+      if (places) second_line = [shared, rail = name.local_rail, domain] { return shared->Revoke(rail, domain); };
+      closing->fence = state->pair->NewFence(std::move(second_line));
+    }
     const auto again = closing->fence->Step(now);
     if (again) {
       if (closing->fence->result() == Fence::Result::kUnproved && !std::exchange(closing->told, true)) {
-        shared->log(LogLevel::kWarn, "R2CC: the RDMA device " + device->info().name + " cannot end a queue pair: what link " +
-                                         std::to_string(name.link) + " carried waits until it can, and the job fails at R2CC_DEADLINE_MS");
+        shared->log(LogLevel::kWarn, "R2CC: link=" + std::to_string(name.link) + " device=" + domain->device()->info().name +
+                                         ": the device cannot end a queue pair. What the link carried waits until it can; the job fails "
+                                         "at R2CC_DEADLINE_MS");
         tell(false);
       }
       return again;
     }
     closing->fence = nullptr;
-    // A device that counts as gone, as its completion queue does not work, has destroyed nothing yet.
-    make_next();
     state->pair = nullptr;
     tell(true);
     return std::nullopt;
   };
-  rail_.device->control()->Submit(JobKind::kClose, job);
+  rail_.device()->control()->Submit(JobKind::kClose, job);
   return false;
 }
 

@@ -25,7 +25,6 @@
 #include "netplugin/transport/verbs/queue_pair.h"
 #include "netplugin/transport/verbs/record_channel.h"
 #include "netplugin/transport/verbs/region_table.h"
-#include "netplugin/transport/verbs/spare_queue_pair.h"
 
 namespace r2cc::net::verbs {
 
@@ -39,11 +38,11 @@ struct VerbsShared {
   bool adaptive_routing = false;
   std::atomic<uint32_t> lives{0};  // of queue pairs, until now
   RegionTable regions;
-  // By rail; null: it has none now.
   struct RailDevice {
-    std::shared_ptr<Device> device;
+    std::shared_ptr<Domain> domain;  // in which all of the rail is made; null: it has no device now
     uint8_t port = 1;
     GidWish gid;
+    Device* device() const { return domain == nullptr ? nullptr : domain->device().get(); }
   };
   std::mutex mutex;
   std::vector<RailDevice> rails;
@@ -52,7 +51,14 @@ struct VerbsShared {
     const std::lock_guard lock(mutex);
     return rail < rails.size() ? rails[rail] : RailDevice{};
   }
+  // The second line of a fence: nothing that is in the domain of the rail reaches a region any more. The rail gets another domain, and what
+  // the job has registered is registered there. 0 or an errno. In a control thread, MAY BLOCK.
+  int Revoke(uint16_t rail, const std::shared_ptr<Domain>& domain);
 };
+
+// The number of the last queue pair of one end of a link, for one incarnation after another: the next one has another number, so that
+// packets that are late in the fabric find nobody.
+using LastNumber = std::atomic<uint32_t>;
 
 class LinkCore final : public ControlChannel {
  public:
@@ -73,9 +79,10 @@ class LinkCore final : public ControlChannel {
     virtual void ProofCame(uint32_t crc) = 0;
   };
 
-  // `spare`: this end of the link's, for one incarnation after another.
-  LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, std::shared_ptr<SpareQueuePair> spare, LinkOwner* owner,
-           User* user);
+  // kReceives: what the other end sends is placed in memory of the job's.
+  enum class End : uint8_t { kSends, kReceives };
+  LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, End end, std::shared_ptr<LastNumber> last_number,
+           LinkOwner* owner, User* user);
   ~LinkCore() override;
 
   // Created() or trouble follows; then Join(), and Joined() or trouble.
@@ -89,7 +96,7 @@ class LinkCore final : public ControlChannel {
   // Null: not created yet, or closed.
   QueuePair* pair() const { return state_->closed.load() ? nullptr : ready_ ? state_->pair.get() : nullptr; }
   bool joined() const { return joined_ != 0; }
-  const std::shared_ptr<Device>& device() const { return rail_.device; }
+  const VerbsShared::RailDevice& rail() const { return rail_; }
   void Trouble(plan::EvidenceCause cause);
   void SendProof(uint32_t crc);
   // Handles what has completed, sends what waits.
@@ -128,7 +135,8 @@ class LinkCore final : public ControlChannel {
   VerbsShared* const shared_;
   const SessionKey key_;
   const LinkName name_;
-  const std::shared_ptr<SpareQueuePair> spare_;
+  const End end_;
+  const std::shared_ptr<LastNumber> last_number_;
   LinkOwner* const owner_;
   User* const user_;
   const VerbsShared::RailDevice rail_;

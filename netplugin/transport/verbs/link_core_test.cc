@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -12,6 +14,7 @@
 
 #include "base/core/verbs/fake_fabric.h"
 #include "base/core/verbs/fake_verbs.h"
+#include "base/core/verbs/faulty_verbs.h"
 #include "netplugin/transport/verbs/fake_control_thread.h"
 
 namespace r2cc::net::verbs {
@@ -49,8 +52,9 @@ class CoreEnd final : public LinkOwner, public LinkCore::User {
   void ProofCame(uint32_t crc) override { proofs.push_back(crc); }
 
   std::unique_ptr<FakeVerbs> verbs;  // outlives the device
+  std::unique_ptr<FaultyVerbs> faulty;
   VerbsShared shared;
-  std::shared_ptr<SpareQueuePair> spare = std::make_shared<SpareQueuePair>();
+  std::shared_ptr<LastNumber> last_number = std::make_shared<LastNumber>(0);
   std::unique_ptr<LinkCore> core;
   bool created = false, joined = false;
   int credited = 0;
@@ -72,9 +76,16 @@ class LinkCoreTest : public testing::Test {
       end.shared.random = [this] { return static_cast<uint32_t>(time_.Random()); };
       end.shared.log = [this](LogLevel, const std::string& line) { lines_.push_back(line); };
       std::string error;
-      const auto device = Device::Open(end.verbs.get(), {"mlx5_0", "mlx5_core", 1}, std::make_unique<FakeControlThread>(&time_), &error);
+      end.faulty = std::make_unique<FaultyVerbs>(end.verbs.get());
+      const auto device = Device::Open(end.faulty.get(), {"mlx5_0", "mlx5_core", 1}, std::make_unique<FakeControlThread>(&time_), &error);
       EXPECT_NE(device, nullptr) << error;
-      end.shared.rails.push_back({device, 1, {}});
+      int failed = 0;
+      end.shared.rails.push_back({Domain::Allocate(device, &failed), 1, {}});
+      // As the table of the job's memory does.
+      end.shared.keys_revoked = [this, host](uint16_t) {
+        ++revoked_;
+        if (RegisteredAt(host)) Register(host);
+      };
     }
   }
   // As a transport ends: links are closed, and jobs that are not done by then are dropped, as they hold the device that holds them.
@@ -84,13 +95,14 @@ class LinkCoreTest : public testing::Test {
     time_.RunFor(kNanosPerSecond);
     for (CoreEnd& end : ends_) {
       end.core = nullptr;
-      end.spare->End();
-      for (const auto& rail : end.shared.rails) rail.device->control()->Stop();
+      for (const auto& rail : end.shared.rails) rail.device()->control()->Stop();
     }
   }
   void Make(int host, uint32_t tag = kTag) {
     CoreEnd& end = ends_[host];
-    end.core = std::make_unique<LinkCore>(&end.shared, SessionKey{1, tag}, LinkName{.link = 3, .incarnation = 7}, end.spare, &end, &end);
+    const auto of = host == 0 ? LinkCore::End::kSends : LinkCore::End::kReceives;
+    end.core =
+        std::make_unique<LinkCore>(&end.shared, SessionKey{1, tag}, LinkName{.link = 3, .incarnation = 7}, of, end.last_number, &end, &end);
     end.core->Create();
     time_.RunFor(kNanosPerMs);
     ASSERT_TRUE(end.created);
@@ -103,6 +115,15 @@ class LinkCoreTest : public testing::Test {
     ASSERT_TRUE(ends_[0].joined && ends_[1].joined);
     ends_[0].core->OtherIsReady();
   }
+  // Memory of the job's at the end.
+  void Register(int host) {
+    std::string error;
+    VerbsShared& shared = ends_[host].shared;
+    EXPECT_EQ(shared.regions.Register(shared.rails[0].domain, 0, {.id = kRegion, .base = job_.data(), .bytes = job_.size()}, &key_, &error),
+              0)
+        << error;
+  }
+  bool RegisteredAt(int host) const { return ends_[host].shared.regions.size() > 0; }
   void LookFor(Nanos time) {
     for (const Nanos end = time_.now() + time; time_.now() < end; time_.RunFor(kNanosPerMs))
       for (CoreEnd& one : ends_)
@@ -118,6 +139,10 @@ class LinkCoreTest : public testing::Test {
   FakeFabric fabric_;
   CoreEnd ends_[2];
   std::vector<std::string> lines_;
+  static constexpr net::RegionId kRegion = 4;
+  std::vector<std::byte> job_ = std::vector<std::byte>(1 << 20);
+  uint32_t key_ = 0;
+  int revoked_ = 0;
 };
 
 TEST_F(LinkCoreTest, ALongFrameComesWhole) {
@@ -306,7 +331,7 @@ TEST_F(LinkCoreTest, ASmallerMtuAtOneEndIsTheLinks) {
 TEST_F(LinkCoreTest, ADeviceThatIsLostIsTroubleAndTheCloseEnds) {
   JoinBoth();
   fabric_.LoseDevice(1, "mlx5_0");
-  ends_[1].shared.rails[0].device->ReadEvents([](uint8_t) {});
+  ends_[1].shared.rails[0].device()->ReadEvents([](uint8_t) {});
   EXPECT_EQ(ends_[1].troubles, std::vector{EvidenceCause::kLinkDown});
   EXPECT_FALSE(ends_[1].core->Close());
   time_.RunFor(100 * kNanosPerMs);
@@ -328,6 +353,155 @@ TEST_F(LinkCoreTest, TheSuccessorHasAnotherNumber) {
     }
     end.closed.clear();
   }
+}
+
+// Another link took the number meanwhile, so that the device gave the next one out. It is free again.
+TEST_F(LinkCoreTest, OnlyTheNumberOfTheOneBeforeIsAvoided) {
+  JoinBoth();
+  const uint32_t first = ends_[1].core->pair()->offer().number;
+  for (const uint32_t expected : {first + 1, first}) {
+    EXPECT_FALSE(ends_[1].core->Close());
+    time_.RunFor(100 * kNanosPerMs);
+    Make(1);
+    EXPECT_EQ(ends_[1].core->pair()->offer().number, expected);
+  }
+  ends_[1].closed.clear();
+}
+
+// What the initiator has written reaches the job's memory at the acceptor.
+class LinkCoreFenced : public LinkCoreTest {
+ protected:
+  LinkCoreFenced() { fabric_.options.placement_late_one_in = 4; }
+  // `bytes` each, into the job's memory, with an immediate.
+  void Write(int count, uint32_t bytes) {
+    std::string error;
+    VerbsShared& shared = ends_[0].shared;
+    uint32_t unused = 0;
+    ASSERT_EQ(shared.regions.Register(shared.rails[0].domain, 0, {.id = kRegion, .base = from_.data(), .bytes = from_.size()}, &unused,
+                                      &error),
+              0);
+    const Segment segment{from_.data(), bytes, *shared.regions.LocalKey(kRegion, 0)};
+    for (int i = 0; i < count; ++i) {
+      SendRequest request{.kind = SendKind::kWriteWithImmediate, .segments = std::span(&segment, 1)};
+      request.remote_address = reinterpret_cast<uintptr_t>(job_.data());
+      request.remote_key = key_;
+      ASSERT_EQ(ends_[0].core->pair()->Write(std::span(&request, 1), 1, false), 0) << i;
+    }
+  }
+  void Begin(int count, uint32_t bytes, Nanos time) {
+    JoinBoth();
+    Register(1);
+    Write(count, bytes);
+    time_.RunFor(time);
+  }
+  // When LinkClosed(true) comes the memory is the job's: what is written later is late.
+  size_t LateBytes(Nanos time) {
+    const Nanos end = time_.now() + time;
+    while (time_.now() < end && ends_[1].closed.empty()) time_.RunFor(10'000);
+    took_ = time - (end - time_.now());
+    if (ends_[1].closed != std::vector{true}) return SIZE_MAX;
+    std::fill(job_.begin(), job_.end(), std::byte{7});
+    time_.RunFor(3 * kNanosPerSecond);
+    return job_.size() - static_cast<size_t>(std::count(job_.begin(), job_.end(), std::byte{7}));
+  }
+
+  std::vector<std::byte> from_ = std::vector<std::byte>(1 << 20, std::byte{1});
+  Nanos took_ = 0;
+};
+
+// 128 marks came while nobody polled: a busy processor, a stopped process.
+TEST_F(LinkCoreFenced, AllReceivesAreUsedAndNoKeyIsRevoked) {
+  Begin(kReceives, 64, 50 * kNanosPerMs);
+  EXPECT_FALSE(ends_[1].core->Close());
+  EXPECT_EQ(LateBytes(kNanosPerSecond), 0u);
+  EXPECT_LT(took_, 5 * kNanosPerMs);
+  EXPECT_EQ(revoked_, 0);
+  EXPECT_TRUE(ends_[1].shared.regions.LocalKey(kRegion, 0).has_value());
+}
+
+// Every call that fails says EIO, as mlx5 does of commands in a bad state. The device lives, and its queue pair takes what comes.
+TEST_F(LinkCoreFenced, ErrorCodesOfALivingDeviceAreNoProof) {
+  Begin(8, 1 << 16, 200'000);
+  ends_[1].faulty->FailCall(Call::kError, 1, EIO);
+  ends_[1].faulty->FailCall(Call::kDestroyQueuePair, 1, EIO, 1'000);
+  EXPECT_FALSE(ends_[1].core->Close());
+  EXPECT_EQ(LateBytes(kNanosPerSecond), 0u);
+  EXPECT_EQ(revoked_, 1);
+  EXPECT_FALSE(ends_[1].shared.rails[0].device()->lost());
+}
+
+// The device gives released keys out again, as mlx5 does. The queue pair that could not be ended must not reach memory by them.
+TEST_F(LinkCoreFenced, WhatIsRegisteredAgainIsOutOfTheOldOnesReach) {
+  fabric_.options.reuse_keys = true;
+  Begin(8, 1 << 16, 200'000);
+  ends_[1].faulty->FailCall(Call::kError, 1, EINVAL);
+  ends_[1].faulty->FailCall(Call::kDestroyQueuePair, 1, EINVAL, 1'000);
+  const uint32_t before = key_;
+  EXPECT_FALSE(ends_[1].core->Close());
+  EXPECT_EQ(LateBytes(kNanosPerSecond), 0u);
+  EXPECT_EQ(revoked_, 1);
+  EXPECT_EQ(key_, before) << "the fake does not do what it is here for";
+}
+
+// In the old domain nothing is reached any more: the other links of the rail end, and begin again in the new one.
+TEST_F(LinkCoreFenced, OtherLinksOfTheRailHearThatItsDomainIsRevoked) {
+  Begin(1, 64, kNanosPerMs);
+  int troubles = 0;
+  VerbsShared& shared = ends_[1].shared;
+  shared.rails[0].device()->Listen({1, {}, {}, shared.rails[0].domain.get(), [&](Device::Trouble) { ++troubles; }});
+  const auto domain = shared.rails[0].domain;
+  ends_[1].faulty->FailCall(Call::kError, 1, EINVAL);
+  EXPECT_FALSE(ends_[1].core->Close());
+  EXPECT_EQ(LateBytes(kNanosPerSecond), 0u);
+  EXPECT_EQ(troubles, 1);
+  EXPECT_NE(shared.rails[0].domain, domain);
+}
+
+TEST_F(LinkCoreFenced, SuccessOfADeviceInAnInternalErrorIsNoProof) {
+  Begin(8, 1 << 16, 200'000);
+  bool internal_error = true;
+  for (const Call call : {Call::kError, Call::kReset, Call::kDestroyQueuePair, Call::kDeregister})
+    ends_[1].faulty->PretendWhile(call, &internal_error);
+  ends_[1].faulty->FailWhile(Call::kQueryPort, &internal_error, EIO);
+  EXPECT_FALSE(ends_[1].core->Close());
+  time_.RunFor(2 * kNanosPerSecond);
+  EXPECT_EQ(ends_[1].closed, std::vector{false});
+  ASSERT_EQ(lines_.size(), 1u);
+  EXPECT_NE(lines_[0].find("device=mlx5_0"), std::string::npos) << lines_[0];
+  internal_error = false;
+}
+
+// A join that failed, or an offer that nobody took.
+TEST_F(LinkCoreFenced, AQueuePairThatNeverWasJoinedNeedsNoFence) {
+  Make(1);
+  Register(1);
+  ends_[1].faulty->FailCall(Call::kError, 1, EINVAL, 1'000);
+  EXPECT_FALSE(ends_[1].core->Close());
+  EXPECT_EQ(LateBytes(kNanosPerSecond), 0u);
+  EXPECT_LT(took_, kNanosPerMs);
+  EXPECT_EQ(revoked_, 0);
+}
+
+// It writes no memory of the job's.
+TEST_F(LinkCoreFenced, TheInitiatorHasNoSecondLine) {
+  JoinBoth();
+  Register(0);
+  ends_[0].faulty->FailCall(Call::kError, 1, EINVAL);
+  EXPECT_FALSE(ends_[0].core->Close());
+  time_.RunFor(100 * kNanosPerMs);
+  EXPECT_EQ(ends_[0].closed, std::vector{true});
+  EXPECT_EQ(revoked_, 0);
+  EXPECT_TRUE(ends_[0].shared.regions.LocalKey(kRegion, 0).has_value());
+}
+
+// The next queue pair is not made while somebody waits for the end of this one.
+TEST_F(LinkCoreFenced, NothingIsMadeDuringAFence) {
+  JoinBoth();
+  for (const Call call : {Call::kCreateQueuePair, Call::kRegister}) ends_[1].faulty->SlowCall(call, 5 * kNanosPerSecond);
+  const uint64_t before = ends_[1].faulty->injected();
+  EXPECT_FALSE(ends_[1].core->Close());
+  EXPECT_EQ(LateBytes(kNanosPerSecond), 0u);
+  EXPECT_EQ(ends_[1].faulty->injected(), before);
 }
 
 TEST_F(LinkCoreTest, AfterItsCloseNothingIsTold) {

@@ -26,7 +26,9 @@ class LoopbackPair {
     GidWish gid;
     uint32_t psn = 0;  // random, 24 bits
   };
-  LoopbackPair(std::shared_ptr<Device> device, const Options& options) : device_(std::move(device)), options_(options) {}
+  // It reaches the regions of the domain.
+  LoopbackPair(std::shared_ptr<Domain> domain, const Options& options)
+      : domain_(std::move(domain)), device_(domain_->device().get()), options_(options) {}
   ~LoopbackPair();
   LoopbackPair(const LoopbackPair&) = delete;
   LoopbackPair& operator=(const LoopbackPair&) = delete;
@@ -36,7 +38,6 @@ class LoopbackPair {
 
   // False and one line in `*error`.
   bool Make(std::string* error);
-  Device* device() const { return device_.get(); }
 
   // `bytes` from registered memory to registered memory, of this device. ENOMEM: as many are outstanding as may be.
   int Write(uint64_t to, uint32_t remote_key, const void* from, uint32_t local_key, uint32_t bytes);
@@ -49,7 +50,8 @@ class LoopbackPair {
  private:
   int Post(SendKind kind, const Segment& segment, uint64_t remote_address, uint32_t remote_key);
 
-  const std::shared_ptr<Device> device_;
+  const std::shared_ptr<Domain> domain_;
+  Device* const device_;
   const Options options_;
   CompletionQueueId queue_{};
   QueuePairInfo info_;

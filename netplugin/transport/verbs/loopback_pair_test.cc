@@ -22,16 +22,16 @@ class LoopbackPairTest : public FakeGpus {
     return all;
   }
 
-  const std::shared_ptr<Device> device_ = Open(0);
+  const std::shared_ptr<Domain> domain_ = OpenDomain(0);
   std::byte* const memory_ = Allocate(4096);
-  const MemoryRegion region_ = Register(device_.get(), memory_, 4096);
+  const MemoryRegion region_ = Register(domain_.get(), memory_, 4096);
 };
 
 TEST_F(LoopbackPairTest, WhatItWroteIsSeenByTheGpuAfterTheFlush) {
-  LoopbackPair pair(device_, {});
+  LoopbackPair pair(domain_, {});
   ASSERT_TRUE(pair.Make(&error_)) << error_;
   char text[] = "bytes";
-  MemoryRegion host = Register(device_.get(), reinterpret_cast<std::byte*>(text), sizeof(text));
+  MemoryRegion host = Register(domain_.get(), reinterpret_cast<std::byte*>(text), sizeof(text));
   ASSERT_EQ(pair.Write(reinterpret_cast<uintptr_t>(memory_), region_.remote_key, text, host.local_key, 5), 0);
   EXPECT_EQ(EndedAfter(&pair, kNanosPerMs), 1u);
   EXPECT_EQ(Seen(memory_, 5), std::string(5, '\0'));
@@ -41,7 +41,7 @@ TEST_F(LoopbackPairTest, WhatItWroteIsSeenByTheGpuAfterTheFlush) {
 }
 
 TEST_F(LoopbackPairTest, ItTakesSoManyAndThenMoreAgain) {
-  LoopbackPair pair(device_, {});
+  LoopbackPair pair(domain_, {});
   ASSERT_TRUE(pair.Make(&error_)) << error_;
   for (uint32_t i = 0; i < LoopbackPair::kRequests; ++i) ASSERT_EQ(pair.Flush(memory_, region_.remote_key), 0) << i;
   EXPECT_EQ(pair.Flush(memory_, region_.remote_key), ENOMEM);
@@ -50,9 +50,20 @@ TEST_F(LoopbackPairTest, ItTakesSoManyAndThenMoreAgain) {
 }
 
 TEST_F(LoopbackPairTest, AKeyThatIsRevokedFails) {
-  LoopbackPair pair(device_, {});
+  LoopbackPair pair(domain_, {});
   ASSERT_TRUE(pair.Make(&error_)) << error_;
-  ASSERT_EQ(device_->verbs()->Deregister(region_.id), 0);
+  ASSERT_EQ(domain_->device()->verbs()->Deregister(region_.id), 0);
+  ASSERT_EQ(pair.Flush(memory_, region_.remote_key), 0);
+  time_.RunFor(kNanosPerMs);
+  uint32_t ended = 0;
+  EXPECT_FALSE(pair.Poll(&ended));
+}
+
+// A queue pair reaches its own domain alone.
+TEST_F(LoopbackPairTest, ARegionOfAnotherDomainIsNotReached) {
+  int failed = 0;
+  LoopbackPair pair(Domain::Allocate(domain_->device(), &failed), {});
+  ASSERT_TRUE(pair.Make(&error_)) << error_;
   ASSERT_EQ(pair.Flush(memory_, region_.remote_key), 0);
   time_.RunFor(kNanosPerMs);
   uint32_t ended = 0;
@@ -62,7 +73,7 @@ TEST_F(LoopbackPairTest, AKeyThatIsRevokedFails) {
 TEST_F(LoopbackPairTest, EachStepThatFailsIsALineThatNamesTheDevice) {
   for (const Call call : {Call::kRegister, Call::kCreateCompletionQueue, Call::kCreateQueuePair, Call::kReadyToReceive}) {
     faulty_.FailCall(call, 1, EINVAL);
-    LoopbackPair pair(device_, {});
+    LoopbackPair pair(domain_, {});
     EXPECT_FALSE(pair.Make(&error_));
     EXPECT_EQ(error_.rfind("R2CC: cannot ", 0), 0u);
     EXPECT_NE(error_.find("mlx5_0: Invalid argument"), std::string::npos) << error_;

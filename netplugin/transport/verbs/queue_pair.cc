@@ -27,7 +27,7 @@ bool QueuePair::Make(std::string* error) {
   Verbs* const verbs = device_->verbs();
   const std::string& name = device_->info().name;
   // All that may complete at a time: every receive and every send once, and their flushes.
-  const uint32_t entries = 2 * (kReceives + kSends);
+  const uint32_t entries = 2 * (kReceives + 1 + kSends);
   if (entries > device_->limits().completions) return Says(error, "make so long a completion queue", name, EINVAL);
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kMemoryBytes)));
   if (memory_ == nullptr) return Says(error, "find memory for a link", name, ENOMEM);
@@ -36,17 +36,16 @@ bool QueuePair::Make(std::string* error) {
   if (failed != 0) return Says(error, "make a completion channel", name, failed);
   if ((failed = verbs->CreateCompletionQueue(device_->context(), entries, channel_, &queue_)) != 0)
     return Says(error, "make a completion queue", name, failed);
-  if ((failed = verbs->Register(device_->domain(), memory_.get(), kMemoryBytes, kLocalWrite | kRemoteWrite, &region_)) != 0)
+  if ((failed = verbs->Register(domain_->id(), memory_.get(), kMemoryBytes, kLocalWrite | kRemoteWrite, &region_)) != 0)
     return Says(error, "register a link's memory", name, failed);
-  // Two segments are never needed: tails and frames have slots of their own.
-  const QueuePairLimits limits{queue_, queue_, kSends, kReceives, 1, 1, static_cast<uint32_t>(kRecordPlaceBytes)};
-  if ((failed = verbs->CreateQueuePair(device_->domain(), limits, &info_)) != 0) return Says(error, "make a queue pair", name, failed);
+  // Two segments are never needed: tails and frames have slots of their own. One receive is the fence's.
+  const QueuePairLimits limits{queue_, queue_, kSends, kReceives + 1, 1, 1, static_cast<uint32_t>(kRecordPlaceBytes)};
+  if ((failed = verbs->CreateQueuePair(domain_->id(), limits, &info_)) != 0) return Says(error, "make a queue pair", name, failed);
   if ((failed = verbs->Init(info_.id, options_.port, 0, kRemoteWrite)) != 0) return Says(error, "begin a queue pair", name, failed);
   std::vector<uint32_t> all(kReceives);
   for (uint32_t i = 0; i < kReceives; ++i) all[i] = i;
   if ((failed = PostReceives(all)) != 0) return Says(error, "post receives", name, failed);
   told_ = received_;
-  made_ = true;
   return true;
 }
 
@@ -57,7 +56,7 @@ bool QueuePair::Create(std::string* error) {
   if (failed != 0) return Says(error, failed == ENETUNREACH ? "find the rail's GID" : "query the port", name, failed);
   // To join it would take the device a second of asking for the peer's address.
   if (port.state != PortState::kActive) return Says(error, "use the port", name, ENETDOWN);
-  if (!made_ && !Make(error)) return false;
+  if (!Make(error)) return false;
   const auto at = [this](size_t offset) { return RemoteMemory{reinterpret_cast<uintptr_t>(memory_.get()) + offset, region_.remote_key}; };
   offer_.address = {port.link_layer, gid_.gid, port.lid};
   offer_.number = info_.number;
@@ -85,32 +84,30 @@ bool QueuePair::Join(const Offer& remote, std::string* error) {
   receive.remote_number = remote.number;
   receive.receive_psn = remote.psn;
   receive.mtu_bytes = std::min(offer_.mtu_bytes, remote.mtu_bytes);
+  may_place_ = true;  // whatever the call says
   if (const int failed = verbs->MakeReadyToReceive(info_.id, receive); failed != 0) return Says(error, "join a queue pair", name, failed);
   const ReadyToSend send{.send_psn = offer_.psn, .timeout = options_.timeout, .retry_cnt = options_.retry_cnt};
   if (const int failed = verbs->MakeReadyToSend(info_.id, send); failed != 0) return Says(error, "start a queue pair", name, failed);
   return true;
 }
 
-std::unique_ptr<Fence> QueuePair::NewFence(std::function<void()> before_destroy, std::function<int()> second_line) {
-  const Fence::Target target{info_.id, queue_, newest_receive_, received_ > 0, device_->reset_waits()};
-  return std::make_unique<Fence>(
-      device_->verbs(), target,
-      [this, before_destroy = std::move(before_destroy)] {
-        destroyed_ = true;  // or it is the fence's to try again
-        if (before_destroy) before_destroy();
-      },
-      std::move(second_line));
+std::unique_ptr<Fence> QueuePair::NewFence(std::function<int()> second_line) {
+  fenced_ = true;
+  const Fence::Target target{info_.id, queue_, WorkId(WorkKind::kFence, 0), newest_receive_, device_->reset_waits()};
+  return std::make_unique<Fence>(device_->verbs(), target,
+                                 Fence::Calls{.gone = [this] { return device_->IsGone(); },
+                                              .answers = [this] { return device_->Answers(options_.port); },
+                                              .second_line = std::move(second_line)});
 }
 
 QueuePair::~QueuePair() {
   Verbs* const verbs = device_->verbs();
-  if (info_.id != QueuePairId{} && !destroyed_) verbs->DestroyQueuePair(info_.id);
+  if (info_.id != QueuePairId{} && !fenced_) verbs->DestroyQueuePair(info_.id);
   if (queue_ != CompletionQueueId{}) verbs->DestroyCompletionQueue(queue_);
   if (channel_ != ChannelId{}) verbs->DestroyChannel(channel_);
   if (region_.id == RegionId{}) return;
-  const int failed = verbs->Deregister(region_.id);
   // The device may still write it.
-  if (failed != 0 && failed != EIO && failed != ENODEV) static_cast<void>(memory_.release());
+  if (verbs->Deregister(region_.id) != 0 && !device_->IsGone()) static_cast<void>(memory_.release());
 }
 
 // ---- receives ----

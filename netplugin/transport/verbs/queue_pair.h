@@ -58,11 +58,12 @@ struct QueuePairOptions {
 };
 
 // What a completion was for.
-enum class WorkKind : uint8_t { kReceive = 1, kFrame, kWrite };
+enum class WorkKind : uint8_t { kReceive = 1, kFrame, kWrite, kFence };
 
 class QueuePair {
  public:
-  QueuePair(std::shared_ptr<Device> device, const QueuePairOptions& options) : device_(std::move(device)), options_(options) {}
+  QueuePair(std::shared_ptr<Domain> domain, const QueuePairOptions& options)
+      : domain_(std::move(domain)), device_(domain_->device().get()), options_(options) {}
   // What is left is released; what the device does not give back is left to it for good.
   ~QueuePair();
   QueuePair(const QueuePair&) = delete;
@@ -70,17 +71,15 @@ class QueuePair {
 
   // ---- the control thread ----
 
-  // In INIT, with all receives posted. False, and one line in `*error`.
-  bool Make(std::string* error);
-  // The same, if it is not made yet, and what it has to offer: the port is looked at. Before, what the rail is now may be said.
+  // In INIT, with all receives posted, and what it has to offer: the port is looked at. False, and one line in `*error`.
   bool Create(std::string* error);
-  void set_gid(const GidWish& gid) { options_.gid = gid; }
-  uint8_t port() const { return options_.port; }
   const Offer& offer() const { return offer_; }
   // Joined to the other end, ready to send.
   bool Join(const Offer& remote, std::string* error);
-  // The fence of this queue pair.
-  std::unique_ptr<Fence> NewFence(std::function<void()> before_destroy, std::function<int()> second_line);
+  // Something may be placed through it: Join() was called. What never was needs no fence.
+  bool may_place() const { return may_place_; }
+  // The fence of this queue pair, which destroys it; see Fence::Calls for the second line.
+  std::unique_ptr<Fence> NewFence(std::function<int()> second_line);
 
   // ---- the lock holder ----
 
@@ -91,7 +90,7 @@ class QueuePair {
   // What completed before shows in Poll() alone: poll once more after this.
   int Arm();
   const Offer& remote() const { return remote_; }
-  Device* device() const { return device_.get(); }
+  Device* device() const { return device_; }
 
   // How many more receives of the other end may be used up.
   uint32_t credit() const { return credit_through_ - used_; }
@@ -167,8 +166,11 @@ class QueuePair {
   // Once a receive's bytes were read.
   int Reuse(uint32_t slot);
 
-  const std::shared_ptr<Device> device_;
-  QueuePairOptions options_;
+  bool Make(std::string* error);
+
+  const std::shared_ptr<Domain> domain_;
+  Device* const device_;
+  const QueuePairOptions options_;
   ChannelId channel_{};
   int channel_fd_ = -1;
   CompletionQueueId queue_{};
@@ -177,7 +179,7 @@ class QueuePair {
   MemoryRegion region_;
   Offer offer_, remote_;
   GidEntry gid_;
-  bool made_ = false, destroyed_ = false;
+  bool may_place_ = false, fenced_ = false;
 
   uint32_t received_ = 0;        // receives posted, in all
   uint32_t told_ = 0;            // of that the other end knows

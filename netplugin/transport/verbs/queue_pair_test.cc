@@ -26,6 +26,7 @@ class QueuePairTest : public testing::Test {
     std::unique_ptr<FakeVerbs> fake;
     std::unique_ptr<FaultyVerbs> faulty;
     std::shared_ptr<Device> device;
+    std::shared_ptr<Domain> domain;
     std::unique_ptr<QueuePair> pair;
     std::vector<std::string> words;
     std::vector<uint32_t> marks;
@@ -39,7 +40,9 @@ class QueuePairTest : public testing::Test {
       end.fake = std::make_unique<FakeVerbs>(&fabric_, host);
       end.faulty = std::make_unique<FaultyVerbs>(end.fake.get());
       end.device = Device::Open(end.faulty.get(), {"mlx5_0", "mlx5_core", 1}, std::make_unique<FakeControlThread>(&time_), &error_);
-      end.pair = std::make_unique<QueuePair>(end.device, QueuePairOptions{.life = 7, .psn = 0x1234567u + static_cast<uint32_t>(host)});
+      int failed = 0;
+      end.domain = Domain::Allocate(end.device, &failed);
+      end.pair = std::make_unique<QueuePair>(end.domain, QueuePairOptions{.life = 7, .psn = 0x1234567u + static_cast<uint32_t>(host)});
     }
   }
   void Join() {
@@ -123,8 +126,8 @@ TEST_F(QueuePairTest, WritesAreRetiredAndMarksCome) {
   std::vector<std::byte> data(1000, std::byte{9});
   std::vector<std::byte> target(1000);
   MemoryRegion own, theirs;
-  ASSERT_EQ(ends_[0].fake->Register(ends_[0].device->domain(), data.data(), data.size(), kLocalWrite, &own), 0);
-  ASSERT_EQ(ends_[1].fake->Register(ends_[1].device->domain(), target.data(), target.size(), kLocalWrite | kRemoteWrite, &theirs), 0);
+  ASSERT_EQ(ends_[0].fake->Register(ends_[0].domain->id(), data.data(), data.size(), kLocalWrite, &own), 0);
+  ASSERT_EQ(ends_[1].fake->Register(ends_[1].domain->id(), target.data(), target.size(), kLocalWrite | kRemoteWrite, &theirs), 0);
   const Segment segment{data.data(), 1000, own.local_key};
   for (uint32_t i = 0; i < 50; ++i) {
     SendRequest request{.kind = SendKind::kWriteWithImmediate, .segments = std::span(&segment, 1)};
@@ -170,18 +173,18 @@ TEST_F(QueuePairTest, AFullQueueIsSignaled) {
 TEST_F(QueuePairTest, EachStepThatFailsIsSaidAndLeavesNothingBehind) {
   for (const Call call : kMakes) {
     ends_[0].faulty->FailCall(call, 1, EAGAIN);
-    QueuePair pair(ends_[0].device, {.life = 1});
+    QueuePair pair(ends_[0].domain, {.life = 1});
     EXPECT_FALSE(pair.Create(&error_));
     EXPECT_NE(error_.find("mlx5_0"), std::string::npos) << error_;
   }
   EXPECT_EQ(ends_[0].faulty->injected(), std::size(kMakes));
   for (const Call call : kJoins) {
-    QueuePair pair(ends_[0].device, {.life = 1});
+    QueuePair pair(ends_[0].domain, {.life = 1});
     ASSERT_TRUE(pair.Create(&error_));
     ends_[0].faulty->FailCall(call, 1, EAGAIN);
     EXPECT_FALSE(pair.Join(pair.offer(), &error_));
   }
-  QueuePair other(ends_[0].device, {.life = 1});
+  QueuePair other(ends_[0].domain, {.life = 1});
   ASSERT_TRUE(other.Create(&error_));
   Offer infiniband = other.offer();
   infiniband.address.link_layer = LinkLayer::kInfiniBand;
@@ -190,7 +193,7 @@ TEST_F(QueuePairTest, EachStepThatFailsIsSaidAndLeavesNothingBehind) {
 
 TEST_F(QueuePairTest, LeavesNothingBehind) {
   {
-    QueuePair pair(ends_[0].device, {.life = 1});
+    QueuePair pair(ends_[0].domain, {.life = 1});
     ASSERT_TRUE(pair.Create(&error_));
     EXPECT_EQ(ends_[0].fake->Close(ends_[0].device->context()), EBUSY);
   }
@@ -198,12 +201,12 @@ TEST_F(QueuePairTest, LeavesNothingBehind) {
   EXPECT_EQ(ends_[0].fake->Close(ends_[0].device->context()), 0);
 }
 
-TEST_F(QueuePairTest, IsFencedWithItsOwnNewestReceive) {
+TEST_F(QueuePairTest, IsFencedByAReceiveOfTheFences) {
   Join();
   for (int i = 0; i < 20; ++i) EXPECT_EQ(Say(0, "x"), 0);
   time_.RunFor(100'000);
   ASSERT_TRUE(Poll(1));
-  auto fence = ends_[1].pair->NewFence(nullptr, nullptr);
+  auto fence = ends_[1].pair->NewFence(nullptr);
   for (int i = 0; i < 1000; ++i) {
     const auto again = fence->Step(time_.now());
     if (!again) break;
@@ -212,6 +215,29 @@ TEST_F(QueuePairTest, IsFencedWithItsOwnNewestReceive) {
   EXPECT_EQ(fence->result(), Fence::Result::kProved);
   ends_[1].pair.reset();
   EXPECT_EQ(ends_[1].fake->Close(ends_[1].device->context()), 0);
+}
+
+// An error code does not say that the device writes no more: what it may still write stays.
+TEST_F(QueuePairTest, MemoryThatTheDeviceMayWriteIsKept) {
+  Join();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(Say(0, "x"), 0);
+  for (const Call call : {Call::kDestroyQueuePair, Call::kDeregister}) ends_[1].faulty->FailCall(call, 1, EIO);
+  std::byte* const place = const_cast<std::byte*>(ends_[1].pair->RecordAt(0).data());
+  ends_[1].pair.reset();
+  time_.RunFor(100 * kNanosPerMs);
+  // Read after it was freed, this is what the sanitizer sees.
+  EXPECT_EQ(*place, std::byte{0});
+  EXPECT_EQ(ends_[1].faulty->injected(), 2u);
+}
+
+TEST_F(QueuePairTest, NeedsNoFenceBeforeItIsJoined) {
+  QueuePair pair(ends_[0].domain, {.life = 1});
+  ASSERT_TRUE(pair.Create(&error_));
+  EXPECT_FALSE(pair.may_place());
+  // Whatever the call said.
+  ends_[0].faulty->FailCall(Call::kReadyToReceive, 1, EAGAIN);
+  EXPECT_FALSE(pair.Join(pair.offer(), &error_));
+  EXPECT_TRUE(pair.may_place());
 }
 
 }  // namespace

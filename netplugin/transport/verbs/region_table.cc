@@ -1,8 +1,12 @@
 #include "netplugin/transport/verbs/region_table.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <vector>
+
+#include "netplugin/flow/mutant.h"
 
 namespace r2cc::net::verbs {
 namespace {
@@ -11,25 +15,39 @@ constexpr uint32_t kAccess = kLocalWrite | kRemoteWrite | kRemoteRead | kRelaxed
 
 }  // namespace
 
-int RegionTable::Register(const std::shared_ptr<Device>& device, uint16_t rail, const Memory& memory, uint32_t* remote_key,
+int RegionTable::Register(const std::shared_ptr<Domain>& domain, uint16_t rail, const Memory& memory, uint32_t* remote_key,
                           std::string* error) {
   Unregister(memory, rail);
-  Entry entry{device, {}};
+  Entry entry{domain, {}};
+  Device* const device = domain->device().get();
   Verbs* const verbs = device->verbs();
   const auto base = reinterpret_cast<uintptr_t>(memory.base);
-  const int failed =
-      memory.kind == MemoryKind::kDmaBuf
-          ? verbs->RegisterDmaBuf(device->domain(), memory.dma_buf, memory.dma_buf_offset, memory.bytes, base, kAccess, &entry.region)
-          : verbs->Register(device->domain(), memory.base, memory.bytes, kAccess, &entry.region);
-  if (failed != 0) {
+  bool revoked = false;
+  {
+    const std::lock_guard lock(mutex_);
+    revoked = domain->revoked();
+    if (!revoked) ++registering_[domain.get()];
+  }
+  int failed = ESTALE;
+  if (!revoked && memory.kind == MemoryKind::kDmaBuf)
+    failed = verbs->RegisterDmaBuf(domain->id(), memory.dma_buf, memory.dma_buf_offset, memory.bytes, base, kAccess, &entry.region);
+  else if (!revoked)
+    failed = verbs->Register(domain->id(), memory.base, memory.bytes, kAccess, &entry.region);
+  if (!revoked) {
+    const std::lock_guard lock(mutex_);
+    if (--registering_[domain.get()] == 0) registering_.erase(domain.get());
+    if (failed == 0 && domain->revoked()) {
+      failed = ESTALE;
+      undead_.push_back(std::move(entry));
+    } else if (failed == 0) {
+      *remote_key = entry.region.remote_key;
+      entries_[{rail, memory.id}] = std::move(entry);
+    }
+  }
+  if (failed != 0)
     *error = "R2CC: the RDMA device " + device->info().name + " cannot register " + std::to_string(memory.bytes) +
              " bytes: " + std::strerror(failed) + LockedMemoryAdvice(failed);
-    return failed;
-  }
-  *remote_key = entry.region.remote_key;
-  const std::lock_guard lock(mutex_);
-  entries_[{rail, memory.id}] = std::move(entry);
-  return 0;
+  return failed;
 }
 
 void RegionTable::Unregister(const Memory& memory, uint16_t rail) {
@@ -42,19 +60,19 @@ void RegionTable::Unregister(const Memory& memory, uint16_t rail) {
   }
   if (End(entry)) return;
   const std::lock_guard lock(mutex_);
-  undead_.emplace_back(rail, std::move(entry));
+  undead_.push_back(std::move(entry));
 }
 
+// An error is no proof that the device is gone.
 bool RegionTable::End(const Entry& entry) {
-  const int error = entry.device->verbs()->Deregister(entry.region.id);
-  if (error == EIO || error == ENODEV) entry.device->Gone();
-  return error == 0 || entry.device->gone();
+  Device* const device = entry.domain->device().get();
+  return device->verbs()->Deregister(entry.region.id) == 0 || device->IsGone();
 }
 
 std::optional<MemoryRegion> RegionTable::Find(net::RegionId memory, uint16_t rail) const {
   const std::lock_guard lock(mutex_);
   const auto it = entries_.find({rail, memory});
-  if (it == entries_.end() || it->second.device->gone()) return std::nullopt;
+  if (it == entries_.end() || it->second.domain->device()->lost()) return std::nullopt;
   return it->second.region;
 }
 
@@ -68,30 +86,31 @@ std::optional<uint32_t> RegionTable::RemoteKey(net::RegionId memory, uint16_t ra
   return region ? std::optional(region->remote_key) : std::nullopt;
 }
 
-int RegionTable::RevokeAll(uint16_t rail) {
-  std::vector<std::pair<Key, Entry>> all;
-  std::vector<std::pair<uint16_t, Entry>> undead;
+// Whoever ends a region takes it out first, with the lock: libibverbs frees what it deregisters, and must not be asked twice.
+int RegionTable::RevokeAll(Domain* domain) {
+  std::vector<Entry> taken;
+  int result = 0;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [key, entry] : entries_)
-      if (key.first == rail) all.emplace_back(key, entry);
-    undead.swap(undead_);
+    if (!IsActive(Mutant::kSameDomain)) domain->Revoke();
+    if (registering_.contains(domain)) result = EBUSY;
+    const auto of = [domain](const Entry& entry) { return entry.domain.get() == domain; };
+    for (auto it = entries_.begin(); it != entries_.end();)
+      if (of(it->second)) {
+        taken.push_back(std::move(it->second));
+        it = entries_.erase(it);
+      } else {
+        ++it;
+      }
+    const auto undead = std::stable_partition(undead_.begin(), undead_.end(), [&](const Entry& entry) { return !of(entry); });
+    std::move(undead, undead_.end(), std::back_inserter(taken));
+    undead_.erase(undead, undead_.end());
   }
-  int result = 0;
-  for (const auto& [key, entry] : all) {
-    if (!End(entry)) {
-      result = EBUSY;
-      continue;
-    }
+  for (Entry& entry : taken) {
+    if (End(entry)) continue;
+    result = EBUSY;
     const std::lock_guard lock(mutex_);
-    const auto it = entries_.find(key);
-    if (it != entries_.end() && it->second.region.id == entry.region.id) entries_.erase(it);
-  }
-  for (auto& one : undead) {
-    if (one.first == rail && End(one.second)) continue;
-    if (one.first == rail) result = EBUSY;
-    const std::lock_guard lock(mutex_);
-    undead_.push_back(std::move(one));
+    undead_.push_back(std::move(entry));
   }
   return result;
 }

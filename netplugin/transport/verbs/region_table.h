@@ -1,5 +1,6 @@
-// What the job has registered, by device: local keys for what is sent, remote keys for peers. A region of a device that was revoked, or is
-// lost, is registered anew by the next Register().
+// Holds what the job has registered, by rail: local keys for what is sent, remote keys for peers. Each rail has a protection domain. A
+// fence that cannot be proved revokes the whole domain, and the rail gets another one: a device may give a released key to the next
+// region, and in the old domain the queue pair that could not be ended would reach that.
 //
 // Threads: any; the table's lock is never held in a call of Verbs.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_REGION_TABLE_H_
@@ -21,22 +22,23 @@ namespace r2cc::net::verbs {
 
 class RegionTable {
  public:
-  // On the device of the rail. `*remote_key` is for peers. Memory of a GPU that has no dma-buf takes the kernel's module for peer memory.
-  // 0, or an errno and one line in `*error`: the device does not take it. One thread at a time registers and unregisters. MAY BLOCK.
-  int Register(const std::shared_ptr<Device>& device, uint16_t rail, const Memory& memory, uint32_t* remote_key, std::string* error);
+  // In the domain of the rail. `*remote_key` is for peers. Memory of a GPU that has no dma-buf takes the kernel's module for peer memory.
+  // 0, or an errno and one line in `*error`: the device does not take it. ESTALE: the domain was revoked meanwhile, and the rail's regions
+  // are registered again. One thread at a time registers and unregisters. MAY BLOCK.
+  int Register(const std::shared_ptr<Domain>& domain, uint16_t rail, const Memory& memory, uint32_t* remote_key, std::string* error);
   void Unregister(const Memory& memory, uint16_t rail);
   // Nothing: it is not registered there now.
   std::optional<uint32_t> LocalKey(net::RegionId memory, uint16_t rail) const;
   // The key by which peers, and the device itself, reach it. Nothing: as above.
   std::optional<uint32_t> RemoteKey(net::RegionId memory, uint16_t rail) const;
-  // No device of a peer may write through the rail's device any more: the second line of a fence. 0: proved. What is revoked has no keys
-  // until it is registered again. MAY BLOCK.
-  int RevokeAll(uint16_t rail);
+  // Deregisters all of the domain and takes nothing into it any more: the second line of a fence. 0: each call said that the device does
+  // not reach it. What is revoked has no keys until it is registered again. MAY BLOCK.
+  int RevokeAll(Domain* domain);
   size_t size() const;
 
  private:
   struct Entry {
-    std::shared_ptr<Device> device;
+    std::shared_ptr<Domain> domain;
     MemoryRegion region;
   };
   using Key = std::pair<uint16_t, net::RegionId>;
@@ -47,7 +49,8 @@ class RegionTable {
 
   mutable std::mutex mutex_;
   std::map<Key, Entry> entries_;
-  std::vector<std::pair<uint16_t, Entry>> undead_;  // unregistered, and the device did not let go
+  std::vector<Entry> undead_;                // not in the table any more, and the device did not let go
+  std::map<const Domain*, int> registering_;  // calls under way
 };
 
 }  // namespace r2cc::net::verbs

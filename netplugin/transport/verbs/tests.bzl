@@ -42,10 +42,6 @@ def unit_tests():
             ":fake_control_thread",
             ":region_table",
         ],
-        "spare_queue_pair_test": [
-            ":fake_control_thread",
-            ":spare_queue_pair",
-        ],
         "tail_test": [":tail"],
         "ticket_test": [":ticket"],
         "verbs_port_test": [":fake_links"],

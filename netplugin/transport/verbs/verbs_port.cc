@@ -7,14 +7,10 @@
 
 namespace r2cc::net::verbs {
 
-VerbsPort::~VerbsPort() {
-  for (const auto& [end, spare] : spares_) spare->End();
-}
-
-std::shared_ptr<SpareQueuePair> VerbsPort::SpareOf(LinkEnd end, LinkId link) {
-  auto& spare = spares_[{end, link}];
-  if (spare == nullptr) spare = std::make_shared<SpareQueuePair>();
-  return spare;
+std::shared_ptr<LastNumber> VerbsPort::LastNumberOf(LinkCore::End end, LinkId link) {
+  auto& number = last_numbers_[{end, link}];
+  if (number == nullptr) number = std::make_shared<LastNumber>(0);
+  return number;
 }
 
 std::unique_ptr<SendLink> VerbsPort::NewSend(const LinkName& name, SendOwner* owner, Counter* carried) {

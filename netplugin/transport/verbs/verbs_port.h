@@ -20,11 +20,6 @@ class VerbsPort final : public Port {
  public:
   VerbsPort(VerbsShared* shared, const SessionKey& key, const PeerState* state) : shared_(shared), key_(key), state_(state) {}
 
-  // What is kept for the next incarnations is of no use any more.
-  ~VerbsPort() override;
-  VerbsPort(const VerbsPort&) = delete;
-  VerbsPort& operator=(const VerbsPort&) = delete;
-
   std::unique_ptr<SendLink> NewSend(const LinkName& name, SendOwner* owner, Counter* carried) override;
   std::unique_ptr<RecvLink> NewRecv(const LinkName& name, RecvOwner* owner, Counter* carried) override;
   std::unique_ptr<Connection> Offered(const Endpoint& endpoint) override;
@@ -43,8 +38,7 @@ class VerbsPort final : public Port {
   void RemoveFlushing(VerbsRecvLink* link) { std::erase(flushing_, link); }
   // So many have ended. Nothing wakes a sleeper for them, as they take microseconds; a tick comes by.
   size_t LookAtFlushes();
-  enum class LinkEnd : uint8_t { kSend, kReceive };
-  std::shared_ptr<SpareQueuePair> SpareOf(LinkEnd end, LinkId link);
+  std::shared_ptr<LastNumber> LastNumberOf(LinkCore::End end, LinkId link);
 
  private:
   struct Watched {
@@ -60,7 +54,7 @@ class VerbsPort final : public Port {
   Poller poller_;
   std::vector<Watched> links_;
   std::vector<VerbsRecvLink*> flushing_;
-  std::map<std::pair<LinkEnd, LinkId>, std::shared_ptr<SpareQueuePair>> spares_;
+  std::map<std::pair<LinkCore::End, LinkId>, std::shared_ptr<LastNumber>> last_numbers_;
 };
 
 }  // namespace r2cc::net::verbs

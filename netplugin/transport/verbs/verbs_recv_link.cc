@@ -11,7 +11,7 @@ VerbsRecvLink::VerbsRecvLink(VerbsPort* port, const LinkName& name, RecvOwner* o
       name_(name),
       owner_(owner),
       carried_(carried),
-      core_(port->shared(), port->key(), name, port->SpareOf(VerbsPort::LinkEnd::kReceive, name.link), owner, this) {
+      core_(port->shared(), port->key(), name, LinkCore::End::kReceives, port->LastNumberOf(LinkCore::End::kReceives, name.link), owner, this) {
   port_->Add(&core_);
 }
 
@@ -66,10 +66,11 @@ void VerbsRecvLink::Flush(const FlushName& flush, const Buffer& at) {
   // It was revoked, or the device is gone: by another link it is sent again.
   if (!key) return core_.Trouble(plan::EvidenceCause::kLinkDown);
   if (flusher_ == nullptr) {
-    const auto rail = port_->shared()->Of(name_.local_rail);
-    if (rail.device == nullptr || rail.device != core_.device()) return core_.Trouble(plan::EvidenceCause::kLinkDown);
+    const VerbsShared::RailDevice& rail = core_.rail();
+    if (rail.domain == nullptr || rail.domain != port_->shared()->Of(name_.local_rail).domain)
+      return core_.Trouble(plan::EvidenceCause::kLinkDown);
     flusher_ =
-        std::make_unique<Flusher>(rail.device, LoopbackPair::Options{rail.port, rail.gid, port_->shared()->random()}, port_->shared()->log);
+        std::make_unique<Flusher>(rail.domain, LoopbackPair::Options{rail.port, rail.gid, port_->shared()->random()}, port_->shared()->log);
     port_->AddFlushing(this);
   }
   flusher_->Flush(flush, at.data, *key);

@@ -48,9 +48,9 @@ void VerbsTransport::Unwatch(Opened* opened) {
   if (opened->token != 0) options_.poller->Remove(std::exchange(opened->token, 0), opened->async_fd);
 }
 
-std::shared_ptr<Device> VerbsTransport::DeviceNamed(const std::string& name, bool* anew, std::string* error) {
+std::shared_ptr<Device> VerbsTransport::DeviceNamed(const std::string& name, std::string* error) {
   Opened& opened = devices_[name];
-  if (opened.device != nullptr && !opened.device->gone()) return opened.device;
+  if (opened.device != nullptr && !opened.device->lost()) return opened.device;
   std::vector<DeviceInfo> all;
   options_.verbs->Devices(&all);
   for (const DeviceInfo& info : all) {
@@ -62,7 +62,6 @@ std::shared_ptr<Device> VerbsTransport::DeviceNamed(const std::string& name, boo
       if (!ToldOfMemoryLimit(failed)) *error += LockedMemoryAdvice(failed);
       return nullptr;
     }
-    *anew = opened.device != nullptr;
     Unwatch(&opened);
     opened.device = device;
     Watch(&opened);
@@ -88,48 +87,64 @@ bool VerbsTransport::Listen(const Rail& rail, Endpoint* own, std::string* error)
     *error = "R2CC: rail " + rail.name + " has no RDMA device";
     return false;
   }
-  bool anew = false;
-  found.device = DeviceNamed(name, &anew, error);
-  if (found.device == nullptr) return false;
+  const auto device = DeviceNamed(name, error);
+  if (device == nullptr) return false;
   found.gid = {.interface_index = static_cast<uint32_t>(rail.ifindex), .address = rail.address};
   PortInfo port;
   GidEntry gid;
-  const int failed = found.device->LookAt(found.port, found.gid, &port, &gid);
+  int failed = device->LookAt(found.port, found.gid, &port, &gid);
   if (failed != 0 && failed != ENETUNREACH) {
     *error = "R2CC: cannot look at port " + std::to_string(found.port) + " of the RDMA device " + name + ": " + std::strerror(failed);
     return false;
   }
+  const bool has_gid = failed == 0;
+  bool anew = false;
+  found.domain = DomainOf(static_cast<uint16_t>(rail.index), device, &failed);
+  if (found.domain == nullptr) {
+    *error = "R2CC: no protection domain of the RDMA device " + name + ": " + std::strerror(failed);
+    return false;
+  }
   // Without a GID the rail is there and cannot be reached.
-  if (failed == 0) *own = Encode(RailAddress{port.link_layer, gid.gid, port.lid});
+  if (has_gid) *own = Encode(RailAddress{port.link_layer, gid.gid, port.lid});
   {
     const std::lock_guard lock(shared_.mutex);
     const auto index = static_cast<size_t>(rail.index);
     if (shared_.rails.size() <= index) shared_.rails.resize(index + 1);
-    shared_.rails[index] = found;
+    VerbsShared::RailDevice& now = shared_.rails[index];
+    // A fence may have given it another domain meanwhile.
+    if (now.device() == device.get()) found.domain = now.domain;
+    anew = now.device() != nullptr && now.device() != device.get();
+    now = found;
   }
+  // What was registered there is gone.
   if (anew)
-    found.device->control()->Submit(JobKind::kOpen, [this, index = static_cast<uint16_t>(rail.index)](Nanos) -> std::optional<Nanos> {
+    device->control()->Submit(JobKind::kOpen, [this, index = static_cast<uint16_t>(rail.index)](Nanos) -> std::optional<Nanos> {
       options_.keys_revoked(index);
       return std::nullopt;
     });
   return true;
 }
 
+std::shared_ptr<Domain> VerbsTransport::DomainOf(uint16_t rail, const std::shared_ptr<Device>& device, int* failed) {
+  const auto known = shared_.Of(rail);
+  return known.domain != nullptr && known.domain->device() == device ? known.domain : Domain::Allocate(device, failed);
+}
+
 std::string VerbsTransport::NameOf(uint16_t rail) {
   const auto found = shared_.Of(rail);
-  if (found.device == nullptr) return "";
-  return found.device->info().name + (found.device->limits().ports > 1 ? ":" + std::to_string(found.port) : "");
+  if (found.device() == nullptr) return "";
+  return found.device()->info().name + (found.device()->limits().ports > 1 ? ":" + std::to_string(found.port) : "");
 }
 
 bool VerbsTransport::Proved(const VerbsShared::RailDevice& rail, int gpu, MemoryKind kind, std::string* error) {
-  return gpu_paths_.Proved(rail.device, {rail.port, rail.gid, options_.random()}, gpu, kind, error);
+  return gpu_paths_.Proved(rail.domain->device(), {rail.port, rail.gid, options_.random()}, gpu, kind, error);
 }
 
 bool VerbsTransport::Takes(MemoryKind kind, uint16_t rail) {
   const auto found = shared_.Of(rail);
-  if (found.device == nullptr || found.device->gone()) return false;
+  if (found.device() == nullptr || found.device()->lost()) return false;
   if (kind == MemoryKind::kHost) return true;
-  if (options_.gpu == nullptr || (kind == MemoryKind::kDmaBuf && !found.device->TakesDmaBuf())) return false;
+  if (options_.gpu == nullptr || (kind == MemoryKind::kDmaBuf && !found.device()->TakesDmaBuf())) return false;
   const std::vector<int> gpus = options_.gpu->InUse();
   for (const int gpu : gpus) {
     std::string error;
@@ -142,7 +157,7 @@ bool VerbsTransport::Takes(MemoryKind kind, uint16_t rail) {
 
 bool VerbsTransport::Register(const Memory& memory, uint16_t rail, Endpoint* key, std::string* error) {
   const auto found = shared_.Of(rail);
-  if (found.device == nullptr || found.device->gone()) {
+  if (found.device() == nullptr || found.device()->lost()) {
     *error = "R2CC: rail " + std::to_string(rail) + " has no RDMA device now";
     return false;
   }
@@ -157,7 +172,7 @@ bool VerbsTransport::Register(const Memory& memory, uint16_t rail, Endpoint* key
     if (as.kind == MemoryKind::kCuda && !Proved(found, memory.gpu, MemoryKind::kCuda, error)) return false;
   }
   uint32_t remote_key = 0;
-  if (const int failed = shared_.regions.Register(found.device, rail, as, &remote_key, error); failed != 0) {
+  if (const int failed = shared_.regions.Register(found.domain, rail, as, &remote_key, error); failed != 0) {
     // The message that needs it waits for another rail, if there is one.
     shared_.log(ToldOfMemoryLimit(failed) ? LogLevel::kInfo : LogLevel::kWarn, *error);
     return false;
@@ -190,14 +205,14 @@ void VerbsTransport::ReadEvents(const std::shared_ptr<Device>& device) {
   device->ReadEvents([&](uint8_t port) { ports.push_back(port); });
   for (const uint8_t port : ports)
     for (uint16_t rail = 0; rail < shared_.rails.size(); ++rail)
-      if (const auto found = shared_.Of(rail); found.device == device && found.port == port) options_.rail_changed(rail);
+      if (const auto found = shared_.Of(rail); found.device() == device.get() && found.port == port) options_.rail_changed(rail);
 }
 
 void VerbsTransport::TryLost(Nanos now) {
   if (now - tried_lost_ < kLostEvery) return;
   tried_lost_ = now;
   for (uint16_t rail = 0; rail < shared_.rails.size(); ++rail)
-    if (const auto found = shared_.Of(rail); found.device != nullptr && found.device->gone()) options_.rail_changed(rail);
+    if (const auto found = shared_.Of(rail); found.device() != nullptr && found.device()->lost()) options_.rail_changed(rail);
 }
 
 void VerbsTransport::Tick(Nanos now) {

@@ -63,8 +63,10 @@ class VerbsTransport final : public Transport {
     Poller::Token token = 0;
     int async_fd = -1;
   };
-  // Null and one line in `*error`. `*anew`: the one before is gone, and what was registered with it.
-  std::shared_ptr<Device> DeviceNamed(const std::string& name, bool* anew, std::string* error);
+  // Null and one line in `*error`.
+  std::shared_ptr<Device> DeviceNamed(const std::string& name, std::string* error);
+  // For the rail: the domain that it has of the device, or a new one. Null and an errno: there is none.
+  std::shared_ptr<Domain> DomainOf(uint16_t rail, const std::shared_ptr<Device>& device, int* failed);
   // The data proof of memory of that kind. False and one line.
   bool Proved(const VerbsShared::RailDevice& rail, int gpu, MemoryKind kind, std::string* error);
   // The limit of locked memory is the process's, so the first of its rails and buffers that meets it tells of it for all.

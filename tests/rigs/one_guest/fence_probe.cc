@@ -56,9 +56,9 @@ bool FenceOf(net::verbs::Verbs* verbs, const net::verbs::DeviceInfo& device, Ver
   net::verbs::Fence fence(verbs,
                           {.queue_pair = end->pair(),
                            .completions = end->receive_completions(),
-                           .newest_receive = end->receives_posted(),
+                           .own_receive = end->receives_posted() + 1,
                            .reset_waits = net::verbs::ResetWaits(device.driver)},
-                          nullptr, nullptr);
+                          {.gone = [] { return false; }, .answers = [] { return true; }, .second_line = [] { return EOPNOTSUPP; }});
   while (fence.result() == net::verbs::Fence::Result::kRunning && fence.Step(Clock::now().time_since_epoch().count())) sched_yield();
   if (fence.destroyed()) end->PairIsDestroyed();
   return fence.result() == net::verbs::Fence::Result::kProved;
