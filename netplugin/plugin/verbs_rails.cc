@@ -35,12 +35,13 @@ class SharedRandom {
   std::mt19937 engine_{Seed()};
 };
 
-// The machine's ports as they were last looked at. I/O thread.
+// The machine's ports as they were last looked at. Any thread; looking may block.
 class KnownPorts {
  public:
   KnownPorts(verbs::Verbs* verbs, std::vector<verbs::PortFacts> ports) : verbs_(verbs), ports_(std::move(ports)) {}
 
   std::string Find(const Rail& rail, uint8_t* port) {
+    const std::lock_guard lock(mutex_);
     if (!rail.device.empty()) {
       *port = rail.port;
       return rail.device;
@@ -60,6 +61,7 @@ class KnownPorts {
 
  private:
   verbs::Verbs* const verbs_;
+  std::mutex mutex_;
   std::vector<verbs::PortFacts> ports_;
 };
 

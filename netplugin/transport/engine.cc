@@ -158,7 +158,7 @@ void Engine::StartControlPlane() {
             IpAddress& known = parts_.rails[rail].address;
             if (known == address) return;
             known = address;
-            if (std::string error; !ListenOn(rail, &error)) host_.log(LogLevel::kWarn, "R2CC: " + error);
+            transports_.ListenAgain(parts_.rails[rail], host_.log, &host_.rails[rail].endpoints);
             for (const auto& [session, peer] : acceptor_->peers()) peer->Regreet();
           },
   });

@@ -128,7 +128,7 @@ class Engine {
   // Runs with the locks of all peers, then lets each do what follows from it.
   void Exclusively(const std::function<void()>& call);
   void TickPeers();
-  // Before the thread runs, or with the locks of all peers.
+  // Before the thread runs.
   bool ListenOn(uint16_t rail, std::string* error) {
     return transports_.Listen(parts_.rails[rail], host_.log, &host_.rails[rail].endpoints, error);
   }

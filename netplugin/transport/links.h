@@ -309,7 +309,8 @@ class Transport {
   };
   virtual EndText Describe(const Endpoint& /*endpoint*/) const { return {}; }
   // Opens the rail for peers, and again when its address has changed: `*own` is where. An address may be missing, `*own` is empty then. On
-  // failure one line in `error`. With the locks of all peers, or before there are any.
+  // failure one line in `error`. Before there are peers it may block. Later it is called with the locks of all of them and must not: what
+  // takes time is done elsewhere, and TransportParts::rail_changed follows.
   virtual bool Listen(const Rail& rail, Endpoint* own, std::string* error) = 0;
   // The rail's device may reach `memory` from now on: `*key` is for peers whose devices place there, empty where the receiver places, which
   // keeps nothing. False and one line in `error`: it cannot, or the device is gone for now. `memory` stays until Unregister(), which is for

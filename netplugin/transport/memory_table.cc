@@ -109,12 +109,6 @@ void MemoryTable::ChangeAll(const std::function<void(const Memory&, Region*)>& c
   for (const auto& region : changed) tell_(*region);
 }
 
-void MemoryTable::DeviceLost(TransportKind kind, uint16_t rail) {
-  ChangeAll([&](const Memory&, Region* region) {
-    std::erase_if(region->keys[rail], [kind](const RailEndpoint& key) { return key.transport == kind; });
-  });
-}
-
 void MemoryTable::DeviceBack(TransportKind kind, uint16_t rail) {
   ChangeAll([&](const Memory& memory, Region* region) {
     std::vector<RailEndpoint>& keys = region->keys[rail];

@@ -48,9 +48,8 @@ class MemoryTable {
   // With or without a peer's lock: as it is now; null: it is not registered.
   std::shared_ptr<const Region> Find(RegionId region) const;
 
-  // The device of the rail is gone, and with it what was registered there. Before a link by another one can begin, ...
-  void DeviceLost(TransportKind kind, uint16_t rail);
-  // ... it is registered anew, as far as it can be.
+  // The device of the rail is another one, or its keys were revoked: all is registered there again, as far as it can be. Before a link by
+  // that device can begin.
   void DeviceBack(TransportKind kind, uint16_t rail);
 
  private:

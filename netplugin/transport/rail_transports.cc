@@ -57,22 +57,45 @@ bool RailTransports::Listen(const Rail& rail, const LogFn& log, std::vector<Rail
   return true;
 }
 
-bool RailTransports::ListenAgain(TransportKind kind, const Rail& rail, const LogFn& log, std::vector<RailEndpoint>* endpoints) {
+bool RailTransports::ListenAgain(const Rail& rail, const LogFn& log, std::vector<RailEndpoint>* endpoints) {
+  bool changed = false;
   for (RailEndpoint& endpoint : *endpoints) {
-    if (endpoint.transport != kind) continue;
-    for (Transport* const transport : on_rails()) {
-      if (transport->kind() != kind) continue;
-      Endpoint now;
-      std::string error;
-      // It is tried again when something has changed.
-      if (!transport->Listen(rail, &now, &error)) log(LogLevel::kDebug, error);
-      // Where it was is still the best guess.
-      if (now.empty() || now == endpoint.bytes) return false;
-      endpoint.bytes = std::move(now);
-      return true;
+    Endpoint now;
+    std::string error;
+    Transport* const transport = OnRails(endpoint.transport);
+    if (transport == nullptr) continue;
+    if (!transport->Listen(rail, &now, &error)) {
+      log(LogLevel::kWarn, error);
+      // A socket may still be bound; a device that cannot be had reaches nobody.
+      if (transport == oob_.get()) continue;
+      now.clear();
     }
+    changed |= now != endpoint.bytes;
+    endpoint.bytes = std::move(now);
+  }
+  return changed;
+}
+
+bool RailTransports::ListenAgain(TransportKind kind, const Rail& rail, const LogFn& log, std::vector<RailEndpoint>* endpoints) {
+  Transport* const transport = OnRails(kind);
+  for (RailEndpoint& endpoint : *endpoints) {
+    if (endpoint.transport != kind || transport == nullptr) continue;
+    Endpoint now;
+    std::string error;
+    // It is tried again when something has changed.
+    if (!transport->Listen(rail, &now, &error)) log(LogLevel::kDebug, error);
+    // Where it was is still the best guess.
+    if (now.empty() || now == endpoint.bytes) return false;
+    endpoint.bytes = std::move(now);
+    return true;
   }
   return false;
+}
+
+Transport* RailTransports::OnRails(TransportKind kind) const {
+  for (Transport* const transport : on_rails())
+    if (transport->kind() == kind) return transport;
+  return nullptr;
 }
 
 std::string RailTransports::NameOf(const Rail& rail) const {

@@ -25,7 +25,7 @@ struct TransportParts {
   gpu::Gpu* gpu = nullptr;  // null: there is none
   // The keys of the rail's regions are void, and its device takes memory: it is registered anew. Any thread, without a lock of a peer.
   std::function<void(TransportKind kind, uint16_t rail)> keys_revoked;
-  // I/O thread: what stands behind the rail may be another by now: it is listened on once more.
+  // I/O thread: the rail is found elsewhere now: Listen() says where, and does not block.
   std::function<void(TransportKind kind, uint16_t rail)> rail_changed;
 };
 // Null and one line in `error`: the machine has nothing of it.
@@ -51,7 +51,10 @@ class RailTransports {
 
   // Opens the rail on all that it has: its endpoints. False and one line in `error`; `endpoints` is as before then.
   bool Listen(const Rail& rail, const LogFn& log, std::vector<RailEndpoint>* endpoints, std::string* error);
-  // On one of those. True: its endpoint is another than before.
+  // Again, on those that it was opened on: `endpoints`. A transport that cannot be had now keeps its place, as peers keep to the transport
+  // that joined two rails: without an address if the rail's own is another now. True: some endpoint is another than before.
+  bool ListenAgain(const Rail& rail, const LogFn& log, std::vector<RailEndpoint>* endpoints);
+  // On one of those, where it was found elsewhere. Without an address for now it stays where it was, the best guess.
   bool ListenAgain(TransportKind kind, const Rail& rail, const LogFn& log, std::vector<RailEndpoint>* endpoints);
   // The rail, and the device behind it if it has one: "eth0 (RDMA, mlx5_0)".
   std::string NameOf(const Rail& rail) const;
@@ -65,6 +68,9 @@ class RailTransports {
   uint64_t refused() const;
 
  private:
+  // Null: there is none of that kind.
+  Transport* OnRails(TransportKind kind) const;
+
   const TransportOption option_;
   std::unique_ptr<OobTransport> oob_;
   std::vector<std::unique_ptr<Transport>> others_;

@@ -144,6 +144,27 @@ TEST_F(RailTransportsTest, ListensAgainOnOneAndSaysWhetherItMoved) {
   EXPECT_EQ(endpoints_[1].bytes, Endpoint{9});
 }
 
+// An address changes while the device is being reset, as a DHCP renewal may: the sessions' transport of that rail stays.
+TEST_F(RailTransportsTest, ATransportThatCannotBeHadForNowKeepsItsPlace) {
+  Make(TransportOption::kAuto);
+  Listen(0);
+  const Rail rail{.name = "eth0", .index = 0};
+  devices_->broken = true;
+  EXPECT_TRUE(transports_->ListenAgain(rail, log_, &endpoints_));
+  ASSERT_EQ(endpoints_.size(), 2u);
+  EXPECT_EQ(endpoints_[1].transport, TransportKind::kVerbs);
+  EXPECT_TRUE(endpoints_[1].bytes.empty());
+  EXPECT_EQ(logged_.size(), 1u);
+  devices_->broken = false;
+  EXPECT_TRUE(transports_->ListenAgain(TransportKind::kVerbs, rail, log_, &endpoints_));
+  EXPECT_EQ(endpoints_[1].bytes, Endpoint{7});
+  // What it had no part in at the start it has none in later.
+  Listen(1);
+  devices_->has[1] = {8};
+  EXPECT_FALSE(transports_->ListenAgain({.name = "eth1", .index = 1}, log_, &endpoints_));
+  EXPECT_EQ(endpoints_.size(), 1u);
+}
+
 TEST_F(RailTransportsTest, OneLineSaysByWhatEachRailGoes) {
   Make(TransportOption::kAuto);
   const std::vector<Rail> rails = {{.name = "eth0", .index = 0, .up = true}, {.name = "eth1", .index = 1, .up = false}};

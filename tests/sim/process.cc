@@ -21,8 +21,8 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
     : io_(network, tap, host, options), clock_(network->timeline()) {
   io_.wake = [this] { Wake(); };
   io_.keys_revoked = [this](net::TransportKind kind, uint16_t rail) {
-    calls_.push_back([this, kind, rail] { memory_->DeviceBack(kind, rail); });
-    Wake();
+    // As the control thread does. Peers hear of it from the I/O thread.
+    if (!dead_) memory_->DeviceBack(kind, rail);
   };
   io_.rail_changed = [this](uint16_t rail) {
     calls_.push_back([this, rail] { Relisten(rail); });
@@ -70,8 +70,12 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
   host_.UpdateNames();
   acceptor_ = std::make_unique<net::Acceptor>(&host_, [](const std::string&) {});
   memory_ = std::make_unique<net::MemoryTable>(host_.transports, host_.rails.size(),
-                                               [this](const net::Region& region) { RegionChanged(region); });
+                                               [this](const net::Region& region) {
+                                                 calls_.push_back([this, region] { RegionChanged(region); });
+                                                 Wake();
+                                               });
   host_.memory = memory_.get();
+  if (rails_ != nullptr) rails_->StartThreads(1);
   network->AddHost(host, this);
 }
 
@@ -320,20 +324,15 @@ void Process::Device(int rail, bool lost) {
   calls_.push_back([this, rail, lost] {
     const net::TransportKind kind = host_.transports.back()->kind();
     io_.device_lost[static_cast<size_t>(rail)] = lost;
-    // The transport finds out by itself, and that it is back.
-    if (!io_.options.link_monitor) return;
-    if (!lost) {
-      if (rails_ != nullptr) {
-        rails_->Tick(io_.now());  // it hears of the loss first
-        Relisten(rail);
-      }
-      return memory_->DeviceBack(kind, static_cast<uint16_t>(rail));
+    if (lost) io_.device_was_lost[static_cast<size_t>(rail)] = true;
+    if (rails_ != nullptr) {
+      // The transport finds out, and that it is back. A link monitor tells as well, of the interface.
+      if (lost || !io_.options.link_monitor) return;
+      rails_->Tick(io_.now());
+      return Relisten(rail);
     }
-    io_.device_was_lost[static_cast<size_t>(rail)] = true;
+    if (!lost) return memory_->DeviceBack(kind, static_cast<uint16_t>(rail));
     std::erase_if(io_.registered, [rail](const auto& entry) { return entry.second.rail == rail; });
-    memory_->DeviceLost(kind, static_cast<uint16_t>(rail));
-    // The links of other devices hear of it from these.
-    if (rails_ != nullptr) return;
     ForEachPeer([&](net::Peer* peer) {
       const auto lock = peer->Lock();
       static_cast<SimPort*>(peer->ports().front().get())->LoseDevice(static_cast<uint16_t>(rail));

@@ -33,6 +33,7 @@ class TappedTransport final : public net::Transport {
   bool Register(const net::Memory& memory, uint16_t rail, net::Endpoint* key, std::string* error) override;
   void Unregister(const net::Memory& memory, uint16_t rail) override { of_->Unregister(memory, rail); }
   std::unique_ptr<net::Port> NewPort(const net::SessionKey& key, const net::PeerState* state) override;
+  void StartThreads(int processors) override { of_->StartThreads(processors); }
   void Tick(Nanos now) override { of_->Tick(now); }
 
  private:

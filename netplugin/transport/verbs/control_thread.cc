@@ -22,65 +22,81 @@ std::optional<Nanos> JobQueue::next() const {
   return jobs_.begin()->first.due;
 }
 
-RealControlThread::RealControlThread(const Clock* clock, std::string name) : clock_(clock), name_(std::move(name)) {}
+RealControlThread::RealControlThread(const Clock* clock, std::string name) {
+  state_->clock = clock;
+  state_->name = std::move(name);
+}
 
 void RealControlThread::Start() {
-  const std::lock_guard lock(mutex_);
-  if (std::exchange(started_, true)) return;
-  for (Worker& worker : workers_) worker.thread = std::thread([this, &worker] { Run(&worker); });
+  const std::lock_guard lock(state_->mutex);
+  if (std::exchange(state_->started, true)) return;
+  for (Worker& worker : state_->workers) worker.thread = std::thread([state = state_, &worker] { Run(state.get(), &worker); });
 }
 
 void RealControlThread::FinishClosing(Nanos most) {
-  std::unique_lock lock(mutex_);
-  const Worker& closing = WorkerOf(JobKind::kClose);
-  changed_.wait_for(lock, std::chrono::nanoseconds(most), [&] { return closing.undone == 0 || stop_ || !started_; });
+  std::unique_lock lock(state_->mutex);
+  const Worker& closing = state_->Of(JobKind::kClose);
+  state_->changed.wait_for(lock, std::chrono::nanoseconds(most),
+                           [&] { return closing.undone == 0 || state_->stop || !state_->started; });
 }
 
 void RealControlThread::Stop() {
+  const std::shared_ptr<State> state = state_;
   {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
+    const std::lock_guard lock(state->mutex);
+    state->stop = true;
   }
-  changed_.notify_all();
-  for (Worker& worker : workers_) {
-    if (worker.thread.joinable()) worker.thread.join();
+  state->changed.notify_all();
+  for (Worker& worker : state->workers) {
+    if (worker.thread.get_id() == std::this_thread::get_id())
+      worker.thread.detach();
+    else if (worker.thread.joinable())
+      worker.thread.join();
     // What jobs hold ends without the lock.
-    const JobQueue dropped = std::exchange(worker.jobs, {});
+    JobQueue dropped;
+    {
+      const std::lock_guard lock(state->mutex);
+      std::swap(dropped, worker.jobs);
+    }
   }
 }
 
 void RealControlThread::Submit(JobKind kind, ControlJob job) {
   {
-    const std::lock_guard lock(mutex_);
-    if (stop_) return;
-    ++WorkerOf(kind).undone;
-    WorkerOf(kind).jobs.Add(kind, clock_->Now(), std::move(job));
+    const std::lock_guard lock(state_->mutex);
+    if (state_->stop) return;
+    ++state_->Of(kind).undone;
+    state_->Of(kind).jobs.Add(kind, state_->clock->Now(), std::move(job));
   }
-  changed_.notify_all();
+  state_->changed.notify_all();
 }
 
-void RealControlThread::Run(Worker* worker) {
-  pthread_setname_np(pthread_self(), name_.c_str());
-  std::unique_lock lock(mutex_);
-  while (!stop_) {
-    auto next = worker->jobs.Take(clock_->Now());
+void RealControlThread::Run(State* state, Worker* worker) {
+  pthread_setname_np(pthread_self(), state->name.c_str());
+  std::unique_lock lock(state->mutex);
+  while (!state->stop) {
+    auto next = worker->jobs.Take(state->clock->Now());
     if (!next) {
       const auto due = worker->jobs.next();
       if (due)
-        changed_.wait_for(lock, std::chrono::nanoseconds(std::max<Nanos>(*due - clock_->Now(), 1)));
+        state->changed.wait_for(lock, std::chrono::nanoseconds(std::max<Nanos>(*due - state->clock->Now(), 1)));
       else
-        changed_.wait(lock);
+        state->changed.wait(lock);
       continue;
     }
     lock.unlock();
     const JobKind kind = next->first;
-    const auto again = next->second(clock_->Now());
+    const auto again = next->second(state->clock->Now());
     if (!again) next.reset();  // what it holds ends without the lock
     lock.lock();
-    if (again) {
-      worker->jobs.Add(kind, clock_->Now() + *again, std::move(next->second));
+    if (again && state->stop) {
+      lock.unlock();
+      next.reset();
+      lock.lock();
+    } else if (again) {
+      worker->jobs.Add(kind, state->clock->Now() + *again, std::move(next->second));
     } else if (--worker->undone == 0) {
-      changed_.notify_all();
+      state->changed.notify_all();
     }
   }
 }

@@ -1,8 +1,9 @@
 // Where calls of a device are made that may block: to make, change and end queue pairs, to register and to deregister. A device that dies
 // may keep such a call for long; nobody but the jobs behind it waits for it.
 //
-// A job is called in steps, so that a wait blocks no other job. Jobs that close wait for none that opens: to join a queue pair takes up to
-// a second where nobody answers (address resolution, measured on soft-RoCE), and a replay waits for a fence.
+// A job is called in steps, so that a wait blocks no other job. Jobs of different kinds do not wait for each other: to join a queue pair
+// takes up to a second where nobody answers (address resolution, measured on soft-RoCE). A replay waits for a fence, and a rail whose
+// peer is alive must not be out for as long as others are dead.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_CONTROL_THREAD_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_CONTROL_THREAD_H_
 
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -23,7 +25,13 @@
 
 namespace r2cc::net::verbs {
 
-enum class JobKind : uint8_t { kClose, kOpen };
+enum class JobKind : uint8_t {
+  kClose,
+  kOpen,
+  kJoin,       // to another host, which may not answer
+  kJoinAgain,  // to one that did not answer the last time: others do not wait for it
+};
+constexpr size_t kJobKinds = 4;
 
 // One step, at `now`. Nothing: the job is done. Else it is called again, no earlier than after so many nanoseconds; 0: soon.
 using ControlJob = std::function<std::optional<Nanos>(Nanos now)>;
@@ -37,7 +45,8 @@ class ControlThread {
   virtual void Start() {}
   // Waits until all jobs that close are done, `most` at the most. Not in a job.
   virtual void FinishClosing(Nanos /*most*/) {}
-  // Waits for the step that is running; jobs that are not done are dropped, and so are those that come later. Not in a job.
+  // Waits for the steps that are running, but not for one that calls it; jobs that are not done are dropped, and so are those that come
+  // later.
   virtual void Stop() = 0;
 };
 
@@ -62,8 +71,8 @@ class JobQueue {
   uint64_t order_ = 0;
 };
 
-// Two threads, one for each kind of job, which inherit the signal mask and the processors of whoever starts them. What one link opens and
-// closes may run at the same time.
+// One thread for each kind of job, which inherits the signal mask and the processors of whoever starts them. What one link opens and
+// closes may run at the same time. It may end in a job of its own: that thread then ends after the job, and nobody waits for it.
 class RealControlThread final : public ControlThread {
  public:
   // `name` has at most 15 characters. `clock` must outlive it.
@@ -75,20 +84,24 @@ class RealControlThread final : public ControlThread {
   void Stop() override;
 
  private:
+  // What the threads share; it outlives whoever stops them.
   struct Worker {
     JobQueue jobs;
     int undone = 0;  // jobs that are not done, the one that is running among them
     std::thread thread;
   };
-  Worker& WorkerOf(JobKind kind) { return workers_[static_cast<size_t>(kind)]; }
-  void Run(Worker* worker);
+  struct State {
+    const Clock* clock = nullptr;
+    std::string name;
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::array<Worker, kJobKinds> workers;
+    bool started = false, stop = false;
+    Worker& Of(JobKind kind) { return workers[static_cast<size_t>(kind)]; }
+  };
+  static void Run(State* state, Worker* worker);
 
-  const Clock* const clock_;
-  const std::string name_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::array<Worker, 2> workers_;
-  bool started_ = false, stop_ = false;
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 }  // namespace r2cc::net::verbs

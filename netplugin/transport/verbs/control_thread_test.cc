@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <future>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "netplugin/transport/verbs/fake_control_thread.h"
@@ -101,6 +103,58 @@ TEST(RealControlThread, WhatClosesWaitsForNothingThatOpens) {
     return std::nullopt;
   });
   EXPECT_TRUE(opened.get_future().get());
+}
+
+TEST(JobQueue, WhoDidNotAnswerTheLastTimeIsJoinedLast) {
+  JobQueue queue;
+  std::string done;
+  queue.Add(JobKind::kJoinAgain, 1, Says(&done, 'a'));
+  queue.Add(JobKind::kJoin, 2, Says(&done, 'b'));
+  queue.Add(JobKind::kOpen, 3, Says(&done, 'c'));
+  while (auto next = queue.Take(5)) next->second(5);
+  EXPECT_EQ(done, "cba");
+}
+
+// A host that is silent, and others that are not.
+TEST(RealControlThread, JoinsOfSilentHostsKeepNobodyElse) {
+  const SteadyClock clock;
+  RealControlThread thread(&clock, "r2cc-verbs-test");
+  thread.Start();
+  std::promise<void> open, joined;
+  std::promise<bool> silent;
+  thread.Submit(JobKind::kJoinAgain, [&](Nanos) -> std::optional<Nanos> {
+    const auto soon = std::chrono::seconds(20);
+    silent.set_value(open.get_future().wait_for(soon) == std::future_status::ready &&
+                     joined.get_future().wait_for(soon) == std::future_status::ready);
+    return std::nullopt;
+  });
+  thread.Submit(JobKind::kJoin, [&](Nanos) -> std::optional<Nanos> {
+    joined.set_value();
+    return std::nullopt;
+  });
+  thread.Submit(JobKind::kOpen, [&](Nanos) -> std::optional<Nanos> {
+    open.set_value();
+    return std::nullopt;
+  });
+  EXPECT_TRUE(silent.get_future().get());
+}
+
+// As a device does whose last user was that job.
+TEST(RealControlThread, EndsInAJobOfItsOwn) {
+  const SteadyClock clock;
+  for (const JobKind kind : {JobKind::kClose, JobKind::kOpen}) {
+    std::promise<void> ended;
+    auto thread = std::make_shared<RealControlThread>(&clock, "r2cc-verbs-test");
+    thread->Start();
+    RealControlThread* const raw = thread.get();
+    raw->Submit(kind, [&ended, held = std::move(thread)](Nanos) mutable -> std::optional<Nanos> {
+      held->Submit(JobKind::kOpen, [](Nanos) -> std::optional<Nanos> { return 3600 * kNanosPerSecond; });
+      held = nullptr;
+      ended.set_value();
+      return std::nullopt;
+    });
+    ended.get_future().get();
+  }
 }
 
 TEST(RealControlThread, FinishesWhatCloses) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <future>
 #include <optional>
 #include <string>
 #include <vector>
@@ -140,6 +141,28 @@ TEST_F(DeviceTest, WhoUsesADomainHearsThatItIsRetired) {
     device_->Listen({1, {}, {}, of, [this, of, &other](Device::Trouble trouble) { told_.push_back({of == other.get(), trouble}); }});
   device_->Retire(other.get());
   EXPECT_EQ(told_, (Told{{1, Device::Trouble::kQueuePair}}));
+}
+
+// Its last user may be a job of its own control thread: a fence of a device that was lost and replaced, which takes long.
+TEST_F(DeviceTest, EndsWhereverItsLastReferenceDoes) {
+  const SteadyClock clock;
+  for (const JobKind kind : {JobKind::kClose, JobKind::kOpen}) {
+    auto device = Device::Open(&fake_, {"mlx5_0", "mlx5_core", 1}, std::make_unique<RealControlThread>(&clock, "r2cc-test"), &error_);
+    ASSERT_NE(device, nullptr);
+    device->control()->Start();
+    ControlThread* const control = device->control();
+    const ContextId context = device->context();
+    std::promise<void> go, ended;
+    control->Submit(kind, [&, held = std::move(device)](Nanos) mutable -> std::optional<Nanos> {
+      go.get_future().wait();
+      held = nullptr;
+      ended.set_value();
+      return std::nullopt;
+    });
+    go.set_value();
+    ended.get_future().wait();
+    EXPECT_EQ(fake_.Close(context), EINVAL) << "it was closed";
+  }
 }
 
 TEST(DriverTable, NamesWhoseResetProvesNothing) {

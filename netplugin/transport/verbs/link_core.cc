@@ -51,13 +51,13 @@ int VerbsShared::Revoke(uint16_t rail, const std::shared_ptr<Domain>& domain) {
   return 0;
 }
 
-LinkCore::LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, End end, std::shared_ptr<LastNumber> last_number,
+LinkCore::LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, End end, std::shared_ptr<LinkHistory> history,
                    LinkOwner* owner, User* user)
     : shared_(shared),
       key_(key),
       name_(name),
       end_(end),
-      last_number_(std::move(last_number)),
+      history_(std::move(history)),
       owner_(owner),
       user_(user),
       rail_(shared->Of(name.local_rail)),
@@ -92,20 +92,20 @@ QueuePairOptions LinkCore::Options() const {
 
 void LinkCore::Create() {
   if (rail_.device() == nullptr || rail_.device()->lost()) return Trouble(EvidenceCause::kLinkDown);
-  const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), log = shared_->log, last = last_number_,
+  const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), log = shared_->log, history = history_,
                     domain = rail_.domain, options = Options()](Nanos) -> std::optional<Nanos> {
     const Opened opened(&state->opening);
     if (state->closed.load()) return std::nullopt;
     std::string error;
     auto pair = std::make_unique<QueuePair>(domain, options);
     bool ok = pair->Create(&error);
-    if (ok && pair->offer().number == last->load() && !IsActive(Mutant::kSuccessorTheSame)) {
+    if (ok && pair->offer().number == history->number.load() && !IsActive(Mutant::kSuccessorTheSame)) {
       // The device uses a number again at once: while the first one has it the second one cannot. Without a second one the first has other
       // sequence numbers still.
       auto second = std::make_unique<QueuePair>(domain, options);
       if (std::string none; second->Create(&none)) pair.swap(second);
     }
-    if (ok) last->store(pair->offer().number);
+    if (ok) history->number.store(pair->offer().number);
     state->pair = std::move(pair);
     if (!ok) log(LogLevel::kWarn, error);
     Tell(state, owner, [&](LinkCore* core) {
@@ -130,12 +130,13 @@ void LinkCore::Create() {
 }
 
 void LinkCore::Join(const Offer& remote) {
-  const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), log = shared_->log,
+  const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), log = shared_->log, history = history_,
                     remote](Nanos) -> std::optional<Nanos> {
     const Opened opened(&state->opening);
     if (state->closed.load()) return std::nullopt;
     std::string error;
     const bool ok = state->pair->Join(remote, &error);
+    history->silent = !ok;
     if (!ok) log(LogLevel::kWarn, error);
     Tell(state, owner, [&](LinkCore* core) {
       if (!ok) return core->Trouble(EvidenceCause::kLinkDown);
@@ -145,7 +146,7 @@ void LinkCore::Join(const Offer& remote) {
     return std::nullopt;
   };
   ++state_->opening;
-  rail_.device()->control()->Submit(JobKind::kOpen, job);
+  rail_.device()->control()->Submit(history_->silent.load() ? JobKind::kJoinAgain : JobKind::kJoin, job);
 }
 
 bool LinkCore::Close() {

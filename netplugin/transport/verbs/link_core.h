@@ -56,9 +56,13 @@ struct VerbsShared {
   int Revoke(uint16_t rail, const std::shared_ptr<Domain>& domain);
 };
 
-// The number of the last queue pair of one end of a link, for one incarnation after another: the next one has another number, so that
-// packets that are late in the fabric find nobody.
-using LastNumber = std::atomic<uint32_t>;
+// What one incarnation of one end of a link leaves to the next. Any thread.
+struct LinkHistory {
+  // Of the last queue pair: the next one has another number, so that packets that are late in the fabric find nobody.
+  std::atomic<uint32_t> number{0};
+  // The other host did not answer when it was joined.
+  std::atomic<bool> silent{false};
+};
 
 class LinkCore final : public ControlChannel {
  public:
@@ -81,7 +85,7 @@ class LinkCore final : public ControlChannel {
 
   // kReceives: what the other end sends is placed in memory of the job's.
   enum class End : uint8_t { kSends, kReceives };
-  LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, End end, std::shared_ptr<LastNumber> last_number,
+  LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, End end, std::shared_ptr<LinkHistory> history,
            LinkOwner* owner, User* user);
   ~LinkCore() override;
 
@@ -136,7 +140,7 @@ class LinkCore final : public ControlChannel {
   const SessionKey key_;
   const LinkName name_;
   const End end_;
-  const std::shared_ptr<LastNumber> last_number_;
+  const std::shared_ptr<LinkHistory> history_;
   LinkOwner* const owner_;
   User* const user_;
   const VerbsShared::RailDevice rail_;

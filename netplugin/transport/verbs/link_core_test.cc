@@ -54,7 +54,7 @@ class CoreEnd final : public LinkOwner, public LinkCore::User {
   std::unique_ptr<FakeVerbs> verbs;  // outlives the device
   std::unique_ptr<FaultyVerbs> faulty;
   VerbsShared shared;
-  std::shared_ptr<LastNumber> last_number = std::make_shared<LastNumber>(0);
+  std::shared_ptr<LinkHistory> history = std::make_shared<LinkHistory>();
   std::unique_ptr<LinkCore> core;
   bool created = false, joined = false;
   int credited = 0;
@@ -102,7 +102,7 @@ class LinkCoreTest : public testing::Test {
     CoreEnd& end = ends_[host];
     const auto of = host == 0 ? LinkCore::End::kSends : LinkCore::End::kReceives;
     end.core =
-        std::make_unique<LinkCore>(&end.shared, SessionKey{1, tag}, LinkName{.link = 3, .incarnation = 7}, of, end.last_number, &end, &end);
+        std::make_unique<LinkCore>(&end.shared, SessionKey{1, tag}, LinkName{.link = 3, .incarnation = 7}, of, end.history, &end, &end);
     end.core->Create();
     time_.RunFor(kNanosPerMs);
     ASSERT_TRUE(end.created);

@@ -7,10 +7,10 @@
 
 namespace r2cc::net::verbs {
 
-std::shared_ptr<LastNumber> VerbsPort::LastNumberOf(LinkCore::End end, LinkId link) {
-  auto& number = last_numbers_[{end, link}];
-  if (number == nullptr) number = std::make_shared<LastNumber>(0);
-  return number;
+std::shared_ptr<LinkHistory> VerbsPort::HistoryOf(LinkCore::End end, LinkId link) {
+  auto& history = histories_[{end, link}];
+  if (history == nullptr) history = std::make_shared<LinkHistory>();
+  return history;
 }
 
 std::unique_ptr<SendLink> VerbsPort::NewSend(const LinkName& name, SendOwner* owner, Counter* carried) {

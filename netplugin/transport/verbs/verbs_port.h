@@ -38,7 +38,7 @@ class VerbsPort final : public Port {
   void RemoveFlushing(VerbsRecvLink* link) { std::erase(flushing_, link); }
   // So many have ended. Nothing wakes a sleeper for them, as they take microseconds; a tick comes by.
   size_t LookAtFlushes();
-  std::shared_ptr<LastNumber> LastNumberOf(LinkCore::End end, LinkId link);
+  std::shared_ptr<LinkHistory> HistoryOf(LinkCore::End end, LinkId link);
 
  private:
   struct Watched {
@@ -54,7 +54,7 @@ class VerbsPort final : public Port {
   Poller poller_;
   std::vector<Watched> links_;
   std::vector<VerbsRecvLink*> flushing_;
-  std::map<std::pair<LinkCore::End, LinkId>, std::shared_ptr<LastNumber>> last_numbers_;
+  std::map<std::pair<LinkCore::End, LinkId>, std::shared_ptr<LinkHistory>> histories_;
 };
 
 }  // namespace r2cc::net::verbs

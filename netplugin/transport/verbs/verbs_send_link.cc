@@ -29,7 +29,7 @@ VerbsSendLink::VerbsSendLink(VerbsPort* port, const LinkName& name, SendOwner* o
       name_(name),
       owner_(owner),
       carried_(carried),
-      core_(port->shared(), port->key(), name, LinkCore::End::kSends, port->LastNumberOf(LinkCore::End::kSends, name.link), owner, this) {
+      core_(port->shared(), port->key(), name, LinkCore::End::kSends, port->HistoryOf(LinkCore::End::kSends, name.link), owner, this) {
   port_->Add(&core_);
 }
 

@@ -2,8 +2,11 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -12,8 +15,10 @@
 namespace r2cc::net::verbs {
 namespace {
 
-// A device that is gone is looked for so often. It takes a driver seconds to come back.
+// A device that is lost is looked for this soon, and then each time after twice as long: it takes a driver seconds to come back. The link
+// monitor tells of most that do.
 constexpr Nanos kLostEvery = kNanosPerSecond;
+constexpr Nanos kLostEveryMost = 4 * kNanosPerSecond;
 // The end waits so long for the links of a device to be closed. Fences take some milliseconds; one that cannot be proved goes on for ever,
 // and the kernel ends its queue pair with the process.
 constexpr Nanos kClosingMost = kNanosPerSecond;
@@ -30,27 +35,52 @@ VerbsTransport::VerbsTransport(const Options& options)
 }
 
 VerbsTransport::~VerbsTransport() {
-  for (auto& [name, opened] : devices_) {
-    Unwatch(&opened);
-    if (opened.device != nullptr) opened.device->control()->Stop();
+  for (auto& [name, watched] : watched_) {
+    Unwatch(&watched);
+    watched.device->control()->Stop();
   }
+  for (const auto& device : replaced_) device->control()->Stop();
 }
 
-void VerbsTransport::Watch(Opened* opened) {
-  opened->async_fd = opened->device->async_fd();
-  if (options_.poller == nullptr || opened->async_fd < 0) return;
-  opened->token = options_.poller->Add(opened->async_fd, EPOLLIN, [this, device = std::weak_ptr(opened->device)](uint32_t) {
-    if (const auto alive = device.lock(); alive != nullptr) ReadEvents(alive);
+// ---- devices ----
+
+void VerbsTransport::Watch(const std::shared_ptr<Device>& device) {
+  Watched& watched = watched_[device->info().name];
+  if (watched.device == device) return;
+  Unwatch(&watched);
+  if (watched.device != nullptr) replaced_.push_back(std::move(watched.device));
+  watched = {device, 0, device->async_fd()};
+  if (options_.poller != nullptr && watched.async_fd >= 0)
+    watched.token = options_.poller->Add(watched.async_fd, EPOLLIN, [this, weak = std::weak_ptr(device)](uint32_t) {
+      if (const auto alive = weak.lock(); alive != nullptr) ReadEvents(alive);
+    });
+  if (started_) device->control()->Start();
+}
+
+void VerbsTransport::Unwatch(Watched* watched) {
+  if (watched->token != 0) options_.poller->Remove(std::exchange(watched->token, 0), watched->async_fd);
+}
+
+// To close one may block: it ends in the control thread of another, and never in its own, which cannot wait for itself.
+void VerbsTransport::BuryReplaced() {
+  std::erase_if(replaced_, [this](std::shared_ptr<Device>& device) {
+    if (device.use_count() > 1) return false;
+    watched_[device->info().name].device->control()->Submit(JobKind::kClose, [held = std::move(device)](Nanos) mutable {
+      held = nullptr;
+      return std::optional<Nanos>();
+    });
+    return true;
   });
 }
 
-void VerbsTransport::Unwatch(Opened* opened) {
-  if (opened->token != 0) options_.poller->Remove(std::exchange(opened->token, 0), opened->async_fd);
-}
-
 std::shared_ptr<Device> VerbsTransport::DeviceNamed(const std::string& name, std::string* error) {
-  Opened& opened = devices_[name];
-  if (opened.device != nullptr && !opened.device->lost()) return opened.device;
+  Slot* slot = nullptr;
+  {
+    const std::lock_guard lock(slots_mutex_);
+    slot = &slots_[name];
+  }
+  const std::lock_guard opening(slot->opening);
+  if (slot->device != nullptr && !slot->device->lost()) return slot->device;
   std::vector<DeviceInfo> all;
   options_.verbs->Devices(&all);
   for (const DeviceInfo& info : all) {
@@ -62,10 +92,7 @@ std::shared_ptr<Device> VerbsTransport::DeviceNamed(const std::string& name, std
       if (!ToldOfMemoryLimit(failed)) *error += LockedMemoryAdvice(failed);
       return nullptr;
     }
-    Unwatch(&opened);
-    opened.device = device;
-    Watch(&opened);
-    if (started_) device->control()->Start();
+    slot->device = device;
     return device;
   }
   *error = "R2CC: there is no RDMA device " + name;
@@ -79,55 +106,117 @@ bool VerbsTransport::Has(const Rail& rail) {
   return !options_.device_of(rail, &port).empty();
 }
 
-bool VerbsTransport::Listen(const Rail& rail, Endpoint* own, std::string* error) {
-  own->clear();
-  VerbsShared::RailDevice found;
-  const std::string name = options_.device_of(rail, &found.port);
+// ---- looks ----
+
+VerbsTransport::Look VerbsTransport::LookAt(const Rail& rail) {
+  Look look;
+  const std::string name = options_.device_of(rail, &look.rail.port);
   if (name.empty()) {
-    *error = "R2CC: rail " + rail.name + " has no RDMA device";
-    return false;
+    look.error = "R2CC: rail " + rail.name + " has no RDMA device";
+    return look;
   }
-  const auto device = DeviceNamed(name, error);
-  if (device == nullptr) return false;
-  found.gid = {.interface_index = static_cast<uint32_t>(rail.ifindex), .address = rail.address};
+  const auto device = DeviceNamed(name, &look.error);
+  if (device == nullptr) return look;
+  look.rail.gid = {.interface_index = static_cast<uint32_t>(rail.ifindex), .address = rail.address};
   PortInfo port;
   GidEntry gid;
-  int failed = device->LookAt(found.port, found.gid, &port, &gid);
+  int failed = device->LookAt(look.rail.port, look.rail.gid, &port, &gid);
   if (failed != 0 && failed != ENETUNREACH) {
-    *error = "R2CC: cannot look at port " + std::to_string(found.port) + " of the RDMA device " + name + ": " + std::strerror(failed);
-    return false;
-  }
-  const bool has_gid = failed == 0;
-  bool anew = false;
-  found.domain = DomainOf(static_cast<uint16_t>(rail.index), device, &failed);
-  if (found.domain == nullptr) {
-    *error = "R2CC: no protection domain of the RDMA device " + name + ": " + std::strerror(failed);
-    return false;
+    look.error = "R2CC: cannot look at port " + std::to_string(look.rail.port) + " of the RDMA device " + name + ": " + std::strerror(failed);
+    return look;
   }
   // Without a GID the rail is there and cannot be reached.
-  if (has_gid) *own = Encode(RailAddress{port.link_layer, gid.gid, port.lid});
+  if (failed == 0) look.own = Encode(RailAddress{port.link_layer, gid.gid, port.lid});
+  const auto known = shared_.Of(static_cast<uint16_t>(rail.index));
+  look.rail.domain = known.device() == device.get() ? known.domain : Domain::Allocate(device, &failed);
+  look.ok = look.rail.domain != nullptr;
+  if (!look.ok) look.error = "R2CC: no protection domain of the RDMA device " + name + ": " + std::strerror(failed);
+  return look;
+}
+
+void VerbsTransport::Adopt(uint16_t rail, const Look& look) {
+  const std::shared_ptr<Device>& device = look.rail.domain->device();
+  bool replaced = false;
   {
     const std::lock_guard lock(shared_.mutex);
-    const auto index = static_cast<size_t>(rail.index);
-    if (shared_.rails.size() <= index) shared_.rails.resize(index + 1);
-    VerbsShared::RailDevice& now = shared_.rails[index];
+    if (shared_.rails.size() <= rail) shared_.rails.resize(rail + size_t{1});
+    VerbsShared::RailDevice& now = shared_.rails[rail];
+    replaced = now.device() != nullptr && now.device() != device.get();
     // A fence may have given it another domain meanwhile.
-    if (now.device() == device.get()) found.domain = now.domain;
-    anew = now.device() != nullptr && now.device() != device.get();
-    now = found;
+    const auto domain = now.device() == device.get() ? now.domain : look.rail.domain;
+    now = look.rail;
+    now.domain = domain;
   }
-  // What was registered there is gone.
-  if (anew)
-    device->control()->Submit(JobKind::kOpen, [this, index = static_cast<uint16_t>(rail.index)](Nanos) -> std::optional<Nanos> {
-      options_.keys_revoked(index);
+  Watch(device);
+  // What was registered with the one before is gone. The links that are opened from now on come after that.
+  if (replaced)
+    device->control()->Submit(JobKind::kOpen, [this, rail](Nanos) -> std::optional<Nanos> {
+      options_.keys_revoked(rail);
       return std::nullopt;
     });
+}
+
+bool VerbsTransport::Listen(const Rail& rail, Endpoint* own, std::string* error) {
+  const auto index = static_cast<uint16_t>(rail.index);
+  own->clear();
+  if (!started_) {
+    const Look look = LookAt(rail);
+    *error = look.error;
+    if (!look.ok) return false;
+    listened_[index] = {.rail = rail, .own = look.own};
+    Adopt(index, look);
+    *own = look.own;
+    return true;
+  }
+  const auto it = listened_.find(index);
+  if (it == listened_.end()) {
+    *error = "R2CC: rail " + rail.name + " had no RDMA device when the process began";
+    return false;
+  }
+  it->second.rail = rail;
+  if (!std::exchange(it->second.to_tell, false)) StartLook(index);
+  *own = it->second.own;
   return true;
 }
 
-std::shared_ptr<Domain> VerbsTransport::DomainOf(uint16_t rail, const std::shared_ptr<Device>& device, int* failed) {
-  const auto known = shared_.Of(rail);
-  return known.domain != nullptr && known.domain->device() == device ? known.domain : Domain::Allocate(device, failed);
+void VerbsTransport::StartLook(uint16_t rail) {
+  Listened& listened = listened_.at(rail);
+  if (listened.looking) {
+    listened.look_again = true;
+    return;
+  }
+  listened.looking = true;
+  shared_.Of(rail).device()->control()->Submit(JobKind::kOpen, [this, rail, of = listened.rail](Nanos) -> std::optional<Nanos> {
+    Look look = LookAt(of);
+    const std::lock_guard lock(looks_mutex_);
+    looks_[rail] = std::move(look);
+    return std::nullopt;
+  });
+}
+
+void VerbsTransport::TakeLooks() {
+  std::map<uint16_t, Look> looks;
+  {
+    const std::lock_guard lock(looks_mutex_);
+    looks.swap(looks_);
+  }
+  for (const auto& [rail, look] : looks) {
+    Listened& listened = listened_.at(rail);
+    listened.looking = false;
+    if (look.ok) {
+      Adopt(rail, look);
+      listened.retry_after = 0;
+      // Where it was is still the best guess.
+      if (!look.own.empty() && look.own != listened.own) {
+        listened.own = look.own;
+        listened.to_tell = true;
+        options_.rail_changed(rail);
+      }
+    } else {
+      options_.log(LogLevel::kDebug, look.error);
+    }
+    if (std::exchange(listened.look_again, false)) StartLook(rail);
+  }
 }
 
 std::string VerbsTransport::NameOf(uint16_t rail) {
@@ -187,38 +276,42 @@ std::unique_ptr<Port> VerbsTransport::NewPort(const SessionKey& key, const PeerS
 
 void VerbsTransport::StartThreads(int) {
   started_ = true;
-  for (const auto& [name, opened] : devices_)
-    if (opened.device != nullptr) opened.device->control()->Start();
+  for (const auto& [name, watched] : watched_) watched.device->control()->Start();
 }
 
 void VerbsTransport::StopThreads() {
-  for (const auto& [name, opened] : devices_) {
-    if (opened.device == nullptr) continue;
-    opened.device->control()->FinishClosing(kClosingMost);
-    opened.device->control()->Stop();
+  std::vector<std::shared_ptr<Device>> all = replaced_;
+  for (const auto& [name, watched] : watched_) all.push_back(watched.device);
+  for (const auto& device : all) {
+    device->control()->FinishClosing(kClosingMost);
+    device->control()->Stop();
   }
 }
 
+// A GID table that is rebuilt gives an event of each entry: one look at a port is enough. That a rail is up again the link monitor tells.
 void VerbsTransport::ReadEvents(const std::shared_ptr<Device>& device) {
-  // That a rail is up again the link monitor tells.
-  std::vector<uint8_t> ports;
-  device->ReadEvents([&](uint8_t port) { ports.push_back(port); });
+  std::set<uint8_t> ports;
+  device->ReadEvents([&](uint8_t port) { ports.insert(port); });
   for (const uint8_t port : ports)
-    for (uint16_t rail = 0; rail < shared_.rails.size(); ++rail)
-      if (const auto found = shared_.Of(rail); found.device() == device.get() && found.port == port) options_.rail_changed(rail);
+    for (const auto& [rail, listened] : listened_)
+      if (const auto found = shared_.Of(rail); found.device() == device.get() && found.port == port) StartLook(rail);
 }
 
 void VerbsTransport::TryLost(Nanos now) {
-  if (now - tried_lost_ < kLostEvery) return;
-  tried_lost_ = now;
-  for (uint16_t rail = 0; rail < shared_.rails.size(); ++rail)
-    if (const auto found = shared_.Of(rail); found.device() != nullptr && found.device()->lost()) options_.rail_changed(rail);
+  for (auto& [rail, listened] : listened_) {
+    if (!shared_.Of(rail).device()->lost() || (listened.retry_after != 0 && now < listened.retry_at)) continue;
+    listened.retry_after = listened.retry_after == 0 ? kLostEvery : std::min(2 * listened.retry_after, kLostEveryMost);
+    listened.retry_at = now + listened.retry_after;
+    StartLook(rail);
+  }
 }
 
 void VerbsTransport::Tick(Nanos now) {
-  for (const auto& [name, opened] : devices_)
-    if (opened.device != nullptr && opened.token == 0) ReadEvents(std::shared_ptr(opened.device));
+  for (const auto& [name, watched] : watched_)
+    if (watched.token == 0) ReadEvents(std::shared_ptr(watched.device));
+  TakeLooks();
   TryLost(now);
+  BuryReplaced();
 }
 
 }  // namespace r2cc::net::verbs

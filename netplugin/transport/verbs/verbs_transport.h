@@ -1,5 +1,8 @@
 // RDMA devices as a transport: see links.h. Each rail is a port of a device, which is opened when the rail is first listened on, and again
 // when it was lost and has come back.
+//
+// Devices are opened and looked at in control threads, once the threads run: a dying device keeps such a call for up to a minute, and
+// Listen() is called with the locks of all peers. The I/O thread takes over what a look has found.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_TRANSPORT_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_TRANSPORT_H_
 
@@ -7,8 +10,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "netplugin/gpu/gpu.h"
 #include "netplugin/transport/links.h"
@@ -29,7 +34,7 @@ class VerbsTransport final : public Transport {
     // While a call of the job's waits for a device: gives others the processor.
     std::function<void()> pause = [] { std::this_thread::yield(); };
     std::function<std::unique_ptr<ControlThread>(const std::string& device)> make_control;
-    // The device and the port that a rail is; an empty name: none.
+    // The device and the port that a rail is; an empty name: none. Any thread; MAY BLOCK.
     std::function<std::string(const Rail& rail, uint8_t* port)> device_of;
     // See VerbsShared.
     std::function<void(uint16_t rail)> keys_revoked;
@@ -38,7 +43,7 @@ class VerbsTransport final : public Transport {
     gpu::Gpu* gpu = nullptr;
     // The I/O thread's; null: Tick() alone looks for events.
     Poller* poller = nullptr;
-    // I/O thread: the rail is to be listened on once more, as its port, its addresses or its device may be others now.
+    // I/O thread: the rail is found elsewhere now, and Listen() says where.
     std::function<void(uint16_t rail)> rail_changed = [](uint16_t) {};
   };
   explicit VerbsTransport(const Options& options);
@@ -46,6 +51,7 @@ class VerbsTransport final : public Transport {
 
   TransportKind kind() const override { return TransportKind::kVerbs; }
   bool Has(const Rail& rail) override;
+  // Once the threads run it says where the rail was when it was last looked at, and has it looked at: rail_changed() follows if it moved.
   bool Listen(const Rail& rail, Endpoint* own, std::string* error) override;
   uint32_t flow_slots() const override { return kFlowSlots; }
   std::string NameOf(uint16_t rail) override;
@@ -58,31 +64,64 @@ class VerbsTransport final : public Transport {
   void StopThreads() override;
 
  private:
-  struct Opened {
+  // A device by its name. `opening` is held while it is opened.
+  struct Slot {
+    std::mutex opening;
+    std::shared_ptr<Device> device;
+  };
+  // What a look has found.
+  struct Look {
+    bool ok = false;
+    std::string error;
+    VerbsShared::RailDevice rail;
+    Endpoint own;  // empty: it has no address now
+  };
+  // A rail that was listened on. The I/O thread's, but for what is looked at.
+  struct Listened {
+    Rail rail;
+    Endpoint own;
+    bool to_tell = false;  // Listen() is about to be asked where it is
+    bool looking = false, look_again = false;
+    Nanos retry_at = 0, retry_after = 0;
+  };
+  // Readable events of a device. I/O thread.
+  struct Watched {
     std::shared_ptr<Device> device;
     Poller::Token token = 0;
     int async_fd = -1;
   };
-  // Null and one line in `*error`.
+
+  // Any thread, MAY BLOCK.
+  Look LookAt(const Rail& rail);
   std::shared_ptr<Device> DeviceNamed(const std::string& name, std::string* error);
-  // For the rail: the domain that it has of the device, or a new one. Null and an errno: there is none.
-  std::shared_ptr<Domain> DomainOf(uint16_t rail, const std::shared_ptr<Device>& device, int* failed);
-  // The data proof of memory of that kind. False and one line.
-  bool Proved(const VerbsShared::RailDevice& rail, int gpu, MemoryKind kind, std::string* error);
+  // I/O thread: has the rail looked at in the control thread of its device. At most one look at a rail is under way.
+  void StartLook(uint16_t rail);
+  void TakeLooks();
+  void Adopt(uint16_t rail, const Look& look);
   // The limit of locked memory is the process's, so the first of its rails and buffers that meets it tells of it for all.
   bool ToldOfMemoryLimit(int failed);
-  void Watch(Opened* opened);
-  void Unwatch(Opened* opened);
+  // The data proof of memory of that kind. False and one line.
+  bool Proved(const VerbsShared::RailDevice& rail, int gpu, MemoryKind kind, std::string* error);
+  void Watch(const std::shared_ptr<Device>& device);
+  void Unwatch(Watched* watched);
   void ReadEvents(const std::shared_ptr<Device>& device);
   void TryLost(Nanos now);
+  void BuryReplaced();
 
   const Options options_;
   VerbsShared shared_;
   GpuPaths gpu_paths_;
-  std::map<std::string, Opened> devices_;
+  std::mutex slots_mutex_;  // of the map; never held in a call of a device
+  std::map<std::string, Slot> slots_;
+  std::mutex looks_mutex_;
+  std::map<uint16_t, Look> looks_;  // finished, not taken over yet
   std::atomic<bool> memory_limit_told_{false};
+  // I/O thread.
+  std::map<uint16_t, Listened> listened_;
+  std::map<std::string, Watched> watched_;
+  // Devices that were replaced. The last reference is here, so that no control thread ends its own device; it ends in that of the next one.
+  std::vector<std::shared_ptr<Device>> replaced_;
   bool started_ = false;
-  Nanos tried_lost_ = 0;
 };
 
 }  // namespace r2cc::net::verbs

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,7 +19,7 @@ namespace {
 class VerbsTransportTest : public FakeGpus {
  protected:
   VerbsTransportTest() {
-    VerbsTransport::Options options;
+    VerbsTransport::Options& options = options_;
     options.verbs = &faulty_;
     options.clock = &clock_;
     options.random = [this] { return static_cast<uint32_t>(time_.Random()); };
@@ -43,6 +46,7 @@ class VerbsTransportTest : public FakeGpus {
     return transport_->Register(memory, rail, &key, &error_) && !key.empty();
   }
 
+  VerbsTransport::Options options_;
   std::vector<uint16_t> revoked_, changed_;
   std::vector<std::string> lines_, warnings_;
   std::unique_ptr<VerbsTransport> transport_;
@@ -95,29 +99,105 @@ TEST_F(VerbsTransportTest, TheLimitOfLockedMemoryIsToldOnce) {
   EXPECT_EQ(warnings_.size(), 1u);
 }
 
-TEST_F(VerbsTransportTest, WhatAPortSaysIsOfItsRailAlone) {
-  ASSERT_TRUE(Listen(0) && Listen(1)) << error_;
-  fabric_.SetCarrier({0, "mlx5_1", 1}, false);
-  fabric_.SetCarrier({0, "mlx5_1", 1}, true);
-  transport_->Tick(time_.now());
+// The threads run, as when the process has peers. Their locks are held while Listen() is called, and Tick() is the I/O thread's.
+class VerbsTransportRunning : public VerbsTransportTest {
+ protected:
+  void Begin() {
+    ASSERT_TRUE(Listen(0) && Listen(1)) << error_;
+    transport_->StartThreads(1);
+    for (const Call call : {Call::kOpen, Call::kQueryDevice, Call::kQueryPort, Call::kRegister}) faulty_.SlowCall(call, 1);
+  }
+  // How many calls that may block were made meanwhile.
+  uint64_t CallsIn(const std::function<void()>& what) {
+    const uint64_t before = faulty_.injected();
+    what();
+    return faulty_.injected() - before;
+  }
+  // In the I/O thread none is.
+  void TickFor(Nanos time) {
+    for (const Nanos end = time_.now() + time; time_.now() < end; time_.RunFor(10 * kNanosPerMs))
+      EXPECT_EQ(CallsIn([this] { transport_->Tick(time_.now()); }), 0u);
+  }
+  void NewGid(int rail, uint8_t last) {
+    GidEntry entry{.index = 1, .gid = {}, .type = GidType::kRoceV2};
+    entry.gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 9, 9, last};
+    fabric_.SetGid({0, NameOf(rail), 1}, entry);
+  }
+};
+
+TEST_F(VerbsTransportRunning, WhatAPortSaysIsOfItsRailAloneAndLookedAtElsewhere) {
+  Begin();
+  Listen(1);
+  const Endpoint before = own_;
+  NewGid(1, 7);
+  TickFor(100 * kNanosPerMs);
+  EXPECT_EQ(changed_, std::vector<uint16_t>{1});
+  EXPECT_EQ(CallsIn([this] { EXPECT_TRUE(Listen(1)); }), 0u);
+  EXPECT_NE(own_, before);
+}
+
+// A GID table of 256 entries that is rebuilt.
+TEST_F(VerbsTransportRunning, AStormOfEventsIsOneLook) {
+  Begin();
+  for (int i = 0; i < 256; ++i) NewGid(1, static_cast<uint8_t>(i));
+  EXPECT_EQ(CallsIn([this] { TickFor(100 * kNanosPerMs); }), 1u);
   EXPECT_EQ(changed_, std::vector<uint16_t>{1});
 }
 
-TEST_F(VerbsTransportTest, ALostDeviceIsOpenedAgainAndItsMemoryRegisteredAnew) {
-  ASSERT_TRUE(Listen(0) && Listen(1)) << error_;
-  fabric_.LoseDevice(0, "mlx5_0");
-  time_.RunFor(2 * kNanosPerSecond);
-  transport_->Tick(time_.now());
-  EXPECT_EQ(changed_, std::vector<uint16_t>{0});
-  EXPECT_FALSE(Listen(0));
-  fabric_.RestoreDevice(0, "mlx5_0");
-  ASSERT_TRUE(Listen(0)) << error_;
-  EXPECT_FALSE(own_.empty());
-  time_.RunFor(kNanosPerSecond);
-  EXPECT_EQ(revoked_, std::vector<uint16_t>{0});
-  changed_.clear();
-  transport_->Tick(time_.now());
+TEST_F(VerbsTransportRunning, AnAddressThatIsSetIsLookedAtElsewhere) {
+  Begin();
+  const Endpoint before = own_;
+  fabric_.RemoveGid({0, "mlx5_1", 1}, 1);
+  EXPECT_EQ(CallsIn([this] { EXPECT_TRUE(Listen(1)); }), 0u);
+  EXPECT_EQ(own_, before) << "where it was is the best guess";
+  TickFor(100 * kNanosPerMs);
   EXPECT_TRUE(changed_.empty());
+}
+
+TEST_F(VerbsTransportRunning, ALostDeviceIsOpenedAgainAndItsMemoryRegisteredAnew) {
+  Begin();
+  const Memory buffer{.id = 1, .base = at_, .bytes = 4096};
+  ASSERT_TRUE(transport_->Register(buffer, 0, &own_, &error_));
+  fabric_.LoseDevice(0, "mlx5_0");
+  TickFor(2 * kNanosPerSecond);
+  EXPECT_FALSE(transport_->Register(buffer, 0, &own_, &error_));
+  fabric_.RestoreDevice(0, "mlx5_0");
+  TickFor(5 * kNanosPerSecond);
+  EXPECT_EQ(revoked_, std::vector<uint16_t>{0});
+  EXPECT_TRUE(transport_->Register(buffer, 0, &own_, &error_)) << error_;
+  EXPECT_TRUE(changed_.empty()) << "it is where it was";
+}
+
+TEST_F(VerbsTransportRunning, ALostDeviceIsLookedForLessAndLessOften) {
+  Begin();
+  bool fails = true;
+  faulty_.FailWhile(Call::kOpen, &fails, EACCES);
+  faulty_.SlowCall(Call::kOpen, 0);
+  fabric_.LoseDevice(0, "mlx5_0");
+  transport_->Tick(time_.now());
+  fabric_.RestoreDevice(0, "mlx5_0");
+  const uint64_t tries = CallsIn([this] { TickFor(60 * kNanosPerSecond); });
+  EXPECT_GE(tries, 14u);
+  EXPECT_LE(tries, 18u);
+}
+
+TEST_F(VerbsTransportTest, BothRailsOfADeviceThatIsBackAreRegisteredAnew) {
+  options_.device_of = [](const Rail& rail, uint8_t* port) {
+    *port = static_cast<uint8_t>(rail.index + 1);
+    return std::string("mlx5_9");
+  };
+  fabric_.AddDevice(0, "mlx5_9", "mlx5_core", 2);
+  transport_ = std::make_unique<VerbsTransport>(options_);
+  ASSERT_TRUE(Listen(0) && Listen(1)) << error_;
+  transport_->StartThreads(1);
+  fabric_.LoseDevice(0, "mlx5_9");
+  transport_->Tick(time_.now());
+  fabric_.RestoreDevice(0, "mlx5_9");
+  for (int i = 0; i < 500; ++i) {
+    time_.RunFor(10 * kNanosPerMs);
+    transport_->Tick(time_.now());
+  }
+  EXPECT_EQ(revoked_, (std::vector<uint16_t>{0, 1}));
 }
 
 TEST_F(VerbsTransportTest, MemoryOfAGpuIsPromisedWhereItWasProved) {
