@@ -49,7 +49,7 @@ class PlanPublisher {
       std::string wrong = plan::CheckPlan(planned, part);
       plan::Plan plan = anew ? planned : plan::Replace(plan_, part, planned);
       if (wrong.empty())
-        if (const auto status = page_->Publish(plan, reporter_->Now().monotonic_ns); !status.ok()) wrong = std::string(status.message());
+        if (const auto status = page_->Publish(plan, reporter_->node(), reporter_->Now().monotonic_ns); !status.ok()) wrong = std::string(status.message());
       if (!wrong.empty()) {
         if (std::exchange(trouble_, wrong) != wrong)
           reporter_->Tell("plan-refused", absl::StrCat("a plan was refused, the last good one stays: ", wrong));
@@ -80,6 +80,13 @@ class PlanPublisher {
     for (const plan::PlannedNic& nic : plan_.nics) job_drains += nic.drained_jobs.size();
     if (job_drains > plan::kJobDrainsMax)
       alarms.push_back(absl::StrCat("the jobs' page is full: it leaves out ", job_drains - plan::kJobDrainsMax, " drains for single jobs"));
+    const std::vector<plan::PageConflict> conflicts = page_->conflicts();
+    for (size_t i = 0; i < conflicts.size() && i < kConflictsShown; ++i)
+      alarms.push_back(absl::StrCat("node ", conflicts[i].node, " calls a NIC ", conflicts[i].nic, ", which has the hash of ",
+                                    conflicts[i].other_node, "/", conflicts[i].other_nic,
+                                    " on the jobs' page: plugins before 0.3.0 do not see it; rename it, or look who speaks for that node"));
+    if (conflicts.size() > kConflictsShown)
+      alarms.push_back(absl::StrCat("and ", conflicts.size() - kConflictsShown, " more NICs whose names have the hashes of others"));
     if (!scope_.all)
       alarms.push_back(absl::StrCat("the jobs' page is full: it leaves out ", scope_.left_out, " nodes that no job here talks to, and ",
                                     scope_.left_out_of_jobs, " that jobs do"));
@@ -87,6 +94,8 @@ class PlanPublisher {
   }
 
  private:
+  static constexpr size_t kConflictsShown = 4;
+
   // The nodes or their NICs are others, or the jobs' peers are.
   void UpdateScope(const health::ClusterView& view) {
     if (std::exchange(scoped_places_, view.places()) == view.places()) return;

@@ -12,12 +12,15 @@ namespace r2cc::daemon {
 
 class FakePageSink final : public PageSink {
  public:
-  absl::Status Publish(const plan::Plan& plan, Nanos now) override {
+  absl::Status Publish(const plan::Plan& plan, const std::string& own_node, Nanos now) override {
     if (!failure_.ok()) return failure_;
+    conflicts_.clear();
+    (void)plan::PageCopyOf(plan, {}, own_node, &conflicts_);
     plans_.push_back(plan);
     heartbeat_ = now;
     return absl::OkStatus();
   }
+  std::vector<plan::PageConflict> conflicts() const override { return conflicts_; }
   void Heartbeat(Nanos now) override { heartbeat_ = now; }
   void LastWord(Nanos now) override { last_word_ = now; }
 
@@ -36,6 +39,7 @@ class FakePageSink final : public PageSink {
 
  private:
   std::vector<plan::Plan> plans_;
+  std::vector<plan::PageConflict> conflicts_;
   Nanos heartbeat_ = 0;
   Nanos last_word_ = 0;
   absl::Status failure_;

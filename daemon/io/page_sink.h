@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,8 +18,10 @@ namespace r2cc::daemon {
 class PageSink {
  public:
   virtual ~PageSink() = default;
-  // A whole plan. On failure the last good one stays, and one line says why.
-  virtual absl::Status Publish(const plan::Plan& plan, Nanos now) = 0;
+  // A whole plan, of `own_node`'s daemon. On failure the last good one stays, and one line says why.
+  virtual absl::Status Publish(const plan::Plan& plan, const std::string& own_node, Nanos now) = 0;
+  // NICs of the published plan that old plugins do not find, as their names have the hashes of others.
+  virtual std::vector<plan::PageConflict> conflicts() const = 0;
   // Tells the readers that the daemon lives.
   virtual void Heartbeat(Nanos now) = 0;
   // Tells them that it ends on purpose, to be upgraded or moved; nothing follows.
@@ -35,10 +38,11 @@ class SharedPage final : public PageSink {
     return std::unique_ptr<SharedPage>(new SharedPage(std::move(writer)));
   }
 
-  absl::Status Publish(const plan::Plan& plan, Nanos now) override {
+  absl::Status Publish(const plan::Plan& plan, const std::string& own_node, Nanos now) override {
     std::string error;
-    return writer_->Publish(plan, now, &error) ? absl::OkStatus() : absl::InternalError(error);
+    return writer_->Publish(plan, now, &error, own_node) ? absl::OkStatus() : absl::InternalError(error);
   }
+  std::vector<plan::PageConflict> conflicts() const override { return writer_->conflicts(); }
   void Heartbeat(Nanos now) override { writer_->Heartbeat(now); }
   void LastWord(Nanos now) override { writer_->LastWord(now); }
 

@@ -1,6 +1,7 @@
 #include "netplugin/transport/page_view.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/core/hash.h"
 
@@ -19,17 +20,24 @@ NamesOnPage::NamesOnPage(const std::string& node, std::span<const RailInfo> rail
   for (const RailInfo& rail : rails) Add(rail.nic);
 }
 
-void NamesOnPage::Add(const std::string& nic) { nics_.push_back({Fnv1a64(nic), Fnv1a64(node_ + "/" + nic)}); }
+void NamesOnPage::Add(const std::string& nic) {
+  std::string end = node_ + "/" + nic;
+  const uint64_t end_hash = Fnv1a64(end);
+  nics_.push_back({nic, std::move(end), Fnv1a64(nic), end_hash});
+}
 
-PageView::PageView(const plan::PageCopy& page, const std::string& job) : job_hash_(plan::JobHash(job)), entries_(page.entries) {
-  job_named_ = std::any_of(entries_.begin(), entries_.end(), [this](const auto& entry) { return entry.nic_hash == job_hash_; });
+PageView::PageView(const plan::PageCopy& page, const std::string& job)
+    : job_name_(plan::JobName(job)), job_hash_(plan::JobHash(job)), page_(page) {
+  job_named_ = page_.displaced > 0 || std::any_of(page_.entries.begin(), page_.entries.end(),
+                                                  [this](const auto& entry) { return entry.nic_hash == job_hash_; });
 }
 
 bool PageView::Judgement::IsBroken(RailPair rails) const { return std::binary_search(broken.begin(), broken.end(), rails); }
 
 PageView::Entries PageView::Of(uint64_t node_hash) const {
-  const auto begin = std::partition_point(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.node_hash < node_hash; });
-  const auto end = std::partition_point(begin, entries_.end(), [&](const auto& entry) { return entry.node_hash == node_hash; });
+  const auto& entries = page_.entries;
+  const auto begin = std::partition_point(entries.begin(), entries.end(), [&](const auto& entry) { return entry.node_hash < node_hash; });
+  const auto end = std::partition_point(begin, entries.end(), [&](const auto& entry) { return entry.node_hash == node_hash; });
   return {begin, end};
 }
 
@@ -43,9 +51,9 @@ std::vector<RailVerdict> PageView::Verdicts(const NamesOnPage& names) const {
   verdicts.reserve(names.nics().size());
   const Entries of_node = Of(names.node_hash());
   for (const NamesOnPage::Nic& nic : names.nics()) {
-    const plan::PageEntry* entry = Find(of_node, nic.hash);
+    const plan::PageEntry* entry = page_.Theirs(Find(of_node, nic.hash), names.node(), nic.name);
     verdicts.push_back(entry == nullptr ? RailVerdict{} : RailVerdict{IsFailed(*entry), entry->weight_permille});
-    if (job_named_ && Find(Of(nic.path_end), job_hash_) != nullptr) verdicts.back().weight_permille = 0;
+    if (job_named_ && page_.Theirs(Find(Of(nic.path_end_hash), job_hash_), nic.path_end, job_name_) != nullptr) verdicts.back().weight_permille = 0;
   }
   return verdicts;
 }
@@ -57,9 +65,11 @@ PageView::Judgement PageView::Judge(const NamesOnPage& local, const NamesOnPage&
   const NamesOnPage& first = local_first ? local : remote;
   const NamesOnPage& second = local_first ? remote : local;
   for (size_t i = 0; i < first.nics().size(); ++i) {
-    const Entries from = Of(first.nics()[i].path_end);
-    for (size_t j = 0; !from.empty() && j < second.nics().size(); ++j) {
-      const plan::PageEntry* entry = Find(from, second.nics()[j].path_end);
+    const NamesOnPage::Nic& end = first.nics()[i];
+    const Entries from = Of(end.path_end_hash);
+    for (size_t j = 0; (!from.empty() || page_.displaced > 0) && j < second.nics().size(); ++j) {
+      const NamesOnPage::Nic& other_end = second.nics()[j];
+      const plan::PageEntry* entry = page_.Theirs(Find(from, other_end.path_end_hash), end.path_end, other_end.path_end);
       if (entry == nullptr || !IsFailed(*entry)) continue;
       const auto one = static_cast<uint16_t>(i), other = static_cast<uint16_t>(j);
       judgement.broken.push_back(local_first ? RailPair{one, other} : RailPair{other, one});

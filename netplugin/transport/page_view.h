@@ -30,8 +30,10 @@ class NamesOnPage {
   NamesOnPage(const std::string& node, std::span<const RailInfo> rails);
 
   struct Nic {
-    uint64_t hash = 0;      // of its name
-    uint64_t path_end = 0;  // of "NODE/NIC"
+    std::string name;
+    std::string path_end;  // "NODE/NIC"
+    uint64_t hash = 0;     // of its name
+    uint64_t path_end_hash = 0;
   };
   const std::string& node() const { return node_; }
   uint64_t node_hash() const { return node_hash_; }
@@ -68,9 +70,10 @@ class PageView {
   static const plan::PageEntry* Find(Entries entries, uint64_t nic_hash);
   std::vector<RailVerdict> Verdicts(const NamesOnPage& names) const;
 
+  std::string job_name_;
   uint64_t job_hash_ = 0;
-  bool job_named_ = false;                // some entry speaks of the own job
-  std::vector<plan::PageEntry> entries_;  // in strictly ascending order of (node_hash, nic_hash)
+  bool job_named_ = false;  // some entry may speak of the own job
+  plan::PageCopy page_;
 };
 
 }  // namespace r2cc::net

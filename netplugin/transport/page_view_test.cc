@@ -62,6 +62,19 @@ TEST(PageView, SaysNothingOfRailsThatNoDaemonHasMatched) {
   EXPECT_EQ(ShownName("("), "(") << "from the wire";
 }
 
+// "n3/fG0oF9PXZaxRaKAYT" has the hash of "n1/rail0", and no verdict on it counts for that one.
+TEST(PageView, NamesOfOneHashAreKeptApart) {
+  plan::Plan plan = SomePlan();
+  plan.nics.push_back({"n3", "fG0oF9PXZaxRaKAYT", NicState::kHealthy, 700, {"train"}});
+  plan.broken_paths = {{"n2", "rail2", "n3", "fG0oF9PXZaxRaKAYT"}};
+  const PageView view(plan::PageCopyOf(plan, {1, 2}, "n0"), "train");
+  const NamesOnPage n1("n1", Nics(3)), n2("n2", Nics(4)), n3("n3", std::vector<std::string>{"fG0oF9PXZaxRaKAYT"});
+  EXPECT_EQ(view.Judge(n1, n2).local, (std::vector<RailVerdict>{{false, 1000}, {true, 0}, {}}));
+  EXPECT_TRUE(view.Judge(n1, n2).broken.empty());
+  EXPECT_EQ(view.Judge(n3, n2).local, (std::vector<RailVerdict>{{false, 0}})) << "drained for this job";
+  EXPECT_EQ(view.Judge(n3, n2).broken, (std::vector<RailPair>{{0, 2}}));
+}
+
 TEST(PageView, WithoutAPageAllIsWell) {
   const PageView::Judgement judged = PageView().Judge(NamesOnPage("n1", Nics(2)), NamesOnPage("n2", Nics(1)));
   EXPECT_EQ(judged.local, std::vector<RailVerdict>(2));

@@ -1,10 +1,13 @@
 #include "plan/page/page.h"
 
 #include <sched.h>
+#include <sys/random.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "base/core/hash.h"
 #include "plan/page/clock_offset.h"
@@ -27,18 +30,71 @@ bool Ascending(const std::vector<PageEntry>& entries) {
   return true;
 }
 
-PageEntry EntryOf(const std::string& first, const std::string& second, NicState state, uint16_t weight_permille) {
+// No name has a NUL.
+SipKey KeyIn(const PageLayout& page) { return {page.key, kPageMagic}; }
+
+uint64_t TagOf(const SipKey& key, const std::string& first, const std::string& second) {
+  return SipHash24(key, first + '\0' + second);
+}
+
+// Where the entry of two names stands that is displaced.
+uint64_t DisplacedHash(const SipKey& key, const std::string& name) { return SipHash24({~key[0], ~key[1]}, name); }
+
+PageEntry EntryOf(const SipKey& key, const std::string& first, const std::string& second, bool displaced, NicState state,
+                  uint16_t weight_permille) {
   PageEntry entry{};
-  entry.node_hash = Fnv1a64(first);
-  entry.nic_hash = Fnv1a64(second);
+  entry.node_hash = displaced ? DisplacedHash(key, first) : Fnv1a64(first);
+  entry.nic_hash = displaced ? DisplacedHash(key, second) : Fnv1a64(second);
   entry.weight_permille = weight_permille;
   entry.state = static_cast<uint8_t>(state);
+  const uint64_t tag = TagOf(key, first, second);
+  std::memcpy(entry.tag, &tag, sizeof(entry.tag));
   return entry;
+}
+
+// Whose entries are displaced: all NICs whose hashes are those of one that goes before.
+std::vector<bool> Displaced(const Plan& plan, const std::string& own_node, std::vector<PageConflict>* conflicts) {
+  struct Hashes {
+    uint64_t node, nic;
+    bool other_node;  // than the own
+    size_t at;
+  };
+  std::vector<bool> displaced(plan.nics.size());
+  std::vector<Hashes> nics, ends;
+  nics.reserve(plan.nics.size());
+  ends.reserve(plan.nics.size());
+  for (size_t at = 0; at < plan.nics.size(); ++at) {
+    const PlannedNic& nic = plan.nics[at];
+    nics.push_back({Fnv1a64(nic.node), Fnv1a64(nic.nic), nic.node != own_node, at});
+    ends.push_back({Fnv1a64(nic.node + "/" + nic.nic), 0, nic.node != own_node, at});
+  }
+  for (std::vector<Hashes>* list : {&nics, &ends}) {
+    const auto order = [&plan](const Hashes& h) {
+      return std::tie(h.node, h.nic, h.other_node, plan.nics[h.at].node, plan.nics[h.at].nic);
+    };
+    std::sort(list->begin(), list->end(), [&](const Hashes& a, const Hashes& b) { return order(a) < order(b); });
+    for (size_t i = 1, first = 0; i < list->size(); ++i) {
+      const Hashes& one = (*list)[first];
+      const Hashes& other = (*list)[i];
+      if (std::tie(one.node, one.nic) != std::tie(other.node, other.nic)) {
+        first = i;
+        continue;
+      }
+      const PlannedNic& kept = plan.nics[one.at];
+      const PlannedNic& moved = plan.nics[other.at];
+      // The very same NIC twice is no conflict, but no plan either.
+      if ((kept.node == moved.node && kept.nic == moved.nic) || displaced[other.at]) continue;
+      displaced[other.at] = true;
+      if (conflicts != nullptr) conflicts->push_back({moved.node, moved.nic, kept.node, kept.nic});
+    }
+  }
+  return displaced;
 }
 
 std::vector<uint64_t> BodyOf(const PageCopy& copy) {
   std::vector<uint64_t> words(kPageBodyEntries + copy.entries.size() * kPageEntryWords);
   words[kPageBodyIncarnation] = copy.epoch.incarnation;
+  words[kPageBodyDisplaced] = copy.displaced;
   words[kPageBodyEpochCounter] = copy.epoch.counter;
   words[kPageBodyEntryCount] = copy.entries.size();
   if (!copy.entries.empty()) std::memcpy(&words[kPageBodyEntries], copy.entries.data(), copy.entries.size() * sizeof(PageEntry));
@@ -48,6 +104,7 @@ std::vector<uint64_t> BodyOf(const PageCopy& copy) {
 // The inverse, for words whose count was clamped and whose checksum is right. False if they are not a plan all the same.
 bool CopyOf(const std::vector<uint64_t>& words, PageCopy* copy) {
   copy->epoch.incarnation = words[kPageBodyIncarnation];
+  copy->displaced = words[kPageBodyDisplaced];
   copy->epoch.counter = words[kPageBodyEpochCounter];
   copy->entries.resize((words.size() - kPageBodyEntries) / kPageEntryWords);
   if (!copy->entries.empty()) std::memcpy(copy->entries.data(), &words[kPageBodyEntries], copy->entries.size() * sizeof(PageEntry));
@@ -96,34 +153,66 @@ const PageEntry* PageCopy::Find(uint64_t node_hash, uint64_t nic_hash) const {
   return found != entries.end() && KeyOf(*found) == key ? &*found : nullptr;
 }
 
+const PageEntry* PageCopy::Theirs(const PageEntry* found, const std::string& first, const std::string& second) const {
+  if (!tagged || (found == nullptr && displaced == 0)) return found;
+  const uint64_t tag = TagOf(key, first, second);
+  const auto tagged_so = [&](const PageEntry* entry) { return entry != nullptr && std::memcmp(entry->tag, &tag, sizeof(entry->tag)) == 0; };
+  if (tagged_so(found)) return found;
+  if (displaced == 0) return nullptr;
+  found = Find(DisplacedHash(key, first), DisplacedHash(key, second));
+  return tagged_so(found) ? found : nullptr;
+}
+
+const PageEntry* PageCopy::Find(const std::string& first, const std::string& second) const {
+  return Theirs(Find(Fnv1a64(first), Fnv1a64(second)), first, second);
+}
+
 bool PageCopy::PathBroken(const std::string& node, const std::string& nic, const std::string& peer_node,
                           const std::string& peer_nic) const {
-  const uint64_t here = Fnv1a64(node + "/" + nic);
-  const uint64_t there = Fnv1a64(peer_node + "/" + peer_nic);
+  const std::string here = node + "/" + nic;
+  const std::string there = peer_node + "/" + peer_nic;
   const PageEntry* entry = node < peer_node ? Find(here, there) : Find(there, here);
   return entry != nullptr && entry->state == static_cast<uint8_t>(NicState::kFailed);
 }
 
 bool PageCopy::DrainedFor(const std::string& job, const std::string& node, const std::string& nic) const {
-  return Find(Fnv1a64(node + "/" + nic), JobHash(job)) != nullptr;
+  return Find(node + "/" + nic, JobName(job)) != nullptr;
 }
 
-PageCopy PageCopyOf(const Plan& plan) {
-  PageCopy copy{plan.epoch, {}};
+PageCopy PageCopyOf(const Plan& plan, const SipKey& key, const std::string& own_node, std::vector<PageConflict>* conflicts) {
+  PageCopy copy{plan.epoch, {}, key};
+  const std::vector<bool> displaced = Displaced(plan, own_node, conflicts);
+  std::vector<std::string> displaced_ends;  // mostly none
   copy.entries.reserve(plan.nics.size() + plan.broken_paths.size());
   size_t job_drains = 0;
-  for (const PlannedNic& nic : plan.nics) {
+  const auto add = [&](const std::string& first, const std::string& second, bool moved, NicState state, uint16_t weight_permille) {
+    copy.entries.push_back(EntryOf(key, first, second, moved, state, weight_permille));
+    copy.displaced += moved;
+  };
+  for (size_t at = 0; at < plan.nics.size(); ++at) {
+    const PlannedNic& nic = plan.nics[at];
+    if (displaced[at]) displaced_ends.push_back(nic.node + "/" + nic.nic);
     // A job has no use for the difference, and one that was built before these two would refuse the page.
     const bool as_failed = nic.state == NicState::kUncabled || nic.state == NicState::kDrainedNow;
     const NicState state = as_failed ? NicState::kFailed : nic.state;
-    copy.entries.push_back(EntryOf(nic.node, nic.nic, state, nic.weight_permille));
+    add(nic.node, nic.nic, displaced[at], state, nic.weight_permille);
+    std::vector<uint64_t> hashes;
     for (const std::string& job : nic.drained_jobs) {
       if (job_drains++ >= kJobDrainsMax) break;
-      copy.entries.push_back(EntryOf(nic.node + "/" + nic.nic, "job " + job, NicState::kDrained, 0));
+      // A node may name jobs of one hash too, of its own NIC.
+      const uint64_t hash = JobHash(job);
+      const bool again = std::find(hashes.begin(), hashes.end(), hash) != hashes.end();
+      hashes.push_back(hash);
+      add(nic.node + "/" + nic.nic, JobName(job), displaced[at] || again, NicState::kDrained, 0);
     }
   }
-  for (const BrokenPath& path : plan.broken_paths)
-    copy.entries.push_back(EntryOf(path.node + "/" + path.nic, path.peer_node + "/" + path.peer_nic, NicState::kFailed, 0));
+  const auto moved = [&](const std::string& end) {
+    return std::find(displaced_ends.begin(), displaced_ends.end(), end) != displaced_ends.end();
+  };
+  for (const BrokenPath& path : plan.broken_paths) {
+    const std::string from = path.node + "/" + path.nic, to = path.peer_node + "/" + path.peer_nic;
+    add(from, to, moved(from) || moved(to), NicState::kFailed, 0);
+  }
   std::sort(copy.entries.begin(), copy.entries.end(), [](const PageEntry& a, const PageEntry& b) { return KeyOf(a) < KeyOf(b); });
   return copy;
 }
@@ -132,15 +221,21 @@ std::unique_ptr<PageWriter> PageWriter::Create(std::string* error) {
   int fd = -1;
   void* memory = nullptr;
   if (!MakeShared(kPage, &fd, &memory, error)) return nullptr;
-  StoreRelaxed(&static_cast<PageLayout*>(memory)->clock_offset_ns, static_cast<uint64_t>(OwnMonotonicOffset()));
+  auto* const page = static_cast<PageLayout*>(memory);
+  StoreRelaxed(&page->clock_offset_ns, static_cast<uint64_t>(OwnMonotonicOffset()));
   // A reader that comes before the first plan finds a sound page with nothing in it.
-  StoreBody(BodyOf(PageCopy{}), static_cast<PageLayout*>(memory));
+  if (getrandom(&page->key, sizeof(page->key), 0) != static_cast<ssize_t>(sizeof(page->key))) {
+    *error = std::string("page: no random key: ") + std::strerror(errno);
+    UnmapShared(kPage, fd, memory);
+    return nullptr;
+  }
+  StoreBody(BodyOf(PageCopy{}), page);
   return std::unique_ptr<PageWriter>(new PageWriter(fd, memory));
 }
 
 PageWriter::~PageWriter() { UnmapShared(kPage, fd_, memory_); }
 
-bool PageWriter::Publish(const Plan& plan, Nanos now, std::string* error) {
+bool PageWriter::Publish(const Plan& plan, Nanos now, std::string* error, const std::string& own_node) {
   // A page is one life's.
   if (published_ == Epoch{} ? plan.epoch == Epoch{} : !plan.epoch.LaterThan(published_)) {
     *error = "plan's epoch is not later than the published one";
@@ -151,7 +246,9 @@ bool PageWriter::Publish(const Plan& plan, Nanos now, std::string* error) {
       *error = "plan gives " + nic.node + "/" + nic.nic + " a weight of " + std::to_string(nic.weight_permille) + " permille";
       return false;
     }
-  const PageCopy copy = PageCopyOf(plan);
+  const auto* const page = static_cast<const PageLayout*>(memory_);
+  std::vector<PageConflict> conflicts;
+  const PageCopy copy = PageCopyOf(plan, KeyIn(*page), own_node, &conflicts);
   if (copy.entries.size() > kPageEntriesMax) {
     *error = "plan has " + std::to_string(copy.entries.size()) + " NICs, broken paths and drains of jobs, a page holds " +
              std::to_string(kPageEntriesMax);
@@ -163,6 +260,7 @@ bool PageWriter::Publish(const Plan& plan, Nanos now, std::string* error) {
   }
   StoreBody(BodyOf(copy), static_cast<PageLayout*>(memory_));
   published_ = plan.epoch;
+  conflicts_ = std::move(conflicts);
   Heartbeat(now);
   return true;
 }
@@ -202,6 +300,8 @@ PageReader::Read PageReader::Refresh() {
     if (take == Take::kGarbled || !CopyOf(words_, &copy)) break;
     const bool same = copy.epoch == copy_.epoch;
     if (!same && copy_.epoch != Epoch{} && !copy.epoch.LaterThan(copy_.epoch)) break;
+    copy.tagged = std::max(page->version, page->newest) >= 3;
+    copy.key = KeyIn(*page);
     sequence_ = sequence;
     if (same) return Read::kUnchanged;
     copy_ = std::move(copy);

@@ -16,13 +16,14 @@
 #include "base/core/clock.h"
 #include "base/core/epoch.h"
 #include "base/core/hash.h"
+#include "base/core/siphash.h"
 #include "plan/model.h"
 
 namespace r2cc::plan {
 
 constexpr uint64_t kPageMagic = 0x5232'4343'5041'4745;  // "R2CCPAGE"
 constexpr uint32_t kPageVersionLeast = 2;               // release 0.2.0 writes and reads 1 to 2
-constexpr uint32_t kPageVersion = 2;
+constexpr uint32_t kPageVersion = 3;
 constexpr uint32_t kPageEntriesMax = 65'536;
 // A page whose heartbeat is older than this has lost its daemon: its verdicts no longer count.
 constexpr Nanos kPageStaleAfter = 2 * kNanosPerSecond;
@@ -35,17 +36,21 @@ constexpr Nanos kPageHeartbeatInterval = kNanosPerSecond / 4;
 // One NIC's verdict in the page, or a forbidden path's, which has the hashes of "NODE/NIC" of its ends, the earlier node first: no node's
 // name has a slash, so who asks for NICs alone never meets it. A drain for one job is an entry of "NODE/NIC" and JobHash(), kDrained. 24
 // bytes, no padding.
+//
+// FNV-1a can be collided in seconds. So from version 3 on an entry proves by its tag, a hash under the page's own random key, whose it is; and
+// the entry of a NIC whose hashes are another's stands under hashes with that key instead ("displaced"), where releases before do not find it.
 struct PageEntry {
   uint64_t node_hash;  // Fnv1a64 of the node's name
   uint64_t nic_hash;   // Fnv1a64 of the NIC's name
   uint16_t weight_permille;
   uint8_t state;  // NicState
-  uint8_t reserved[5];
+  uint8_t tag[5];
 };
 static_assert(sizeof(PageEntry) == 24);
 
 // How a page names a job. Blanks are in no NIC's name.
-inline uint64_t JobHash(const std::string& job) { return Fnv1a64("job " + job); }
+inline std::string JobName(const std::string& job) { return "job " + job; }
+inline uint64_t JobHash(const std::string& job) { return Fnv1a64(JobName(job)); }
 
 // Size of the memory: 64 bytes of header, the epoch and count, the entries (plan/page/page_layout.h). Mostly never touched.
 constexpr size_t kPageBytes = 64 + 4 * sizeof(uint64_t) + kPageEntriesMax * sizeof(PageEntry);
@@ -54,17 +59,32 @@ constexpr size_t kPageBytes = 64 + 4 * sizeof(uint64_t) + kPageEntriesMax * size
 struct PageCopy {
   Epoch epoch;
   std::vector<PageEntry> entries;  // in strictly ascending order of (node_hash, nic_hash)
+  SipKey key{};
+  bool tagged = true;      // false: of a release whose entries have no tags
+  uint64_t displaced = 0;  // entries that are
 
-  // The verdict on NODE/NIC, or null if the page does not speak of it. The pointer lives as long as the copy.
+  // The entry with these hashes, or null. The pointer lives as long as the copy.
   const PageEntry* Find(uint64_t node_hash, uint64_t nic_hash) const;
+  // The entry of two names: NODE and NIC, or the ends of a path, or a path's end and JobName(). `found`: the one with their hashes, or null.
+  // Null: the page has none that is theirs.
+  const PageEntry* Theirs(const PageEntry* found, const std::string& first, const std::string& second) const;
+  const PageEntry* Find(const std::string& first, const std::string& second) const;
   // True if `job` is to keep off NODE/NIC.
   bool DrainedFor(const std::string& job, const std::string& node, const std::string& nic) const;
   // True if the plan forbids the path between two NICs of different nodes; the ends in any order.
   bool PathBroken(const std::string& node, const std::string& nic, const std::string& peer_node, const std::string& peer_nic) const;
 };
 
-// The values that readers of a page with `plan` get: entries hashed and in order. Of drains for single jobs the first kJobDrainsMax.
-PageCopy PageCopyOf(const Plan& plan);
+// A NIC whose name was made, or happens, to have the hash of another's.
+struct PageConflict {
+  std::string node, nic;              // displaced
+  std::string other_node, other_nic;  // whose hash it has
+};
+
+// The values that readers of a page with `plan` get: entries hashed and in order. Of drains for single jobs the first kJobDrainsMax. Of NICs
+// whose names have the same hash the own node's keeps its place, else that of the earlier name; `conflicts` gets the others, if it is not null.
+PageCopy PageCopyOf(const Plan& plan, const SipKey& key = {}, const std::string& own_node = "",
+                    std::vector<PageConflict>* conflicts = nullptr);
 
 // Owns the writable mapping. One thread at a time.
 class PageWriter {
@@ -80,7 +100,10 @@ class PageWriter {
 
   // Publishes a whole plan and refreshes the heartbeat. False, with nothing changed and a line in `error`, if the plan has more than
   // kPageEntriesMax entries, names a NIC or a path twice, or its epoch is not later than the published one.
-  bool Publish(const Plan& plan, Nanos now, std::string* error);
+  // `own_node`: as of PageCopyOf().
+  bool Publish(const Plan& plan, Nanos now, std::string* error, const std::string& own_node = "");
+  // Of the published plan.
+  const std::vector<PageConflict>& conflicts() const { return conflicts_; }
 
   // Tells readers that the daemon lives.
   void Heartbeat(Nanos now);
@@ -93,6 +116,7 @@ class PageWriter {
   int fd_;
   void* memory_;
   Epoch published_;
+  std::vector<PageConflict> conflicts_;
 };
 
 // Owns a read-only mapping of somebody else's page. One thread at a time.

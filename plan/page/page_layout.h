@@ -11,7 +11,7 @@ namespace r2cc::plan {
 
 // The body is counted in words, because words are what can be copied atomically.
 constexpr size_t kPageBodyIncarnation = 0;
-constexpr size_t kPageBodyReserved = 1;  // 0
+constexpr size_t kPageBodyDisplaced = 1;  // entries that are; before version 3: 0
 constexpr size_t kPageBodyEpochCounter = 2;
 constexpr size_t kPageBodyEntryCount = 3;
 constexpr size_t kPageBodyEntries = 4;
@@ -28,7 +28,8 @@ struct PageLayout {
   uint64_t last_word_until_ns;
   // How far the writer's CLOCK_MONOTONIC is ahead of the machine's (clock_offset.h), as int64; written once. 0.2.0 leaves it 0.
   uint64_t clock_offset_ns;
-  uint64_t reserved1[1];
+  // From version 3 on: of the entries' tags, for the page's life. 64 random bits, which the first half of the hash's key is; a tag has 40.
+  uint64_t key;
   uint64_t body[kPageBodyEntries + kPageEntriesMax * kPageEntryWords];
 };
 static_assert(sizeof(PageLayout) == kPageBytes);

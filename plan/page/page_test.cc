@@ -209,7 +209,7 @@ TEST(HostilePage, HeaderSizeAndSealsAreChecked) {
     HostilePage page;
     page->version = 7;
     page.Seal();
-    EXPECT_EQ(RefusalOf(page), "page version 7, this release reads 2: upgrade r2ccd or the plugin");
+    EXPECT_EQ(RefusalOf(page), "page version 7, this release reads 2 to 3: upgrade r2ccd or the plugin");
   }
   const int all[] = {F_SEAL_SHRINK, F_SEAL_GROW, 0x0010 /* FUTURE_WRITE */, F_SEAL_SEAL};
   for (int missing : all) {

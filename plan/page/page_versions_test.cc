@@ -45,10 +45,10 @@ TEST(Page, RangesOfVersionsThatMeetAreRead) {
   };
   EXPECT_EQ(refused(1, 2), "") << "release 0.2.0's";
   EXPECT_EQ(refused(kPageVersionLeast, kPageVersion), "");
-  EXPECT_EQ(refused(1, 0), "page version 1, this release reads 2: upgrade r2ccd or the plugin") << "release 0.1.0's";
+  EXPECT_EQ(refused(1, 0), "page version 1, this release reads 2 to 3: upgrade r2ccd or the plugin") << "release 0.1.0's";
   EXPECT_EQ(refused(kPageVersion, kPageVersion + 1), "") << "the next release's";
-  EXPECT_EQ(refused(kPageVersion + 1, kPageVersion + 2), "page version 3 to 4, this release reads 2: upgrade r2ccd or the plugin");
-  EXPECT_EQ(refused(0, 0), "page version 0, this release reads 2: upgrade r2ccd or the plugin");
+  EXPECT_EQ(refused(kPageVersion + 1, kPageVersion + 2), "page version 4 to 5, this release reads 2 to 3: upgrade r2ccd or the plugin");
+  EXPECT_EQ(refused(0, 0), "page version 0, this release reads 2 to 3: upgrade r2ccd or the plugin");
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
-#include <initializer_list>
+#include <vector>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -53,7 +53,7 @@ struct Field {
 #define R2CC_GOLDEN_FIELD(Type, field) (::r2cc::golden::Field{offsetof(Type, field), offsetof(Type, field) + sizeof(Type::field)})
 
 // True if `ours` and `old` differ in these fields at most.
-inline testing::AssertionResult SameBut(const std::string& ours, const std::string& old, std::initializer_list<Field> fields) {
+inline testing::AssertionResult SameBut(const std::string& ours, const std::string& old, const std::vector<Field>& fields) {
   for (const size_t at : Differences(ours, old))
     if (std::none_of(fields.begin(), fields.end(), [at](const Field& field) { return at >= field.begin && at < field.end; }))
       return testing::AssertionFailure() << "they differ at byte " << at;
