@@ -1,31 +1,10 @@
 #include "daemon/rpc/authenticator.h"
 
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/rpc/caller_of.h"
-#include "grpc/grpc_security_constants.h"
 
 namespace r2cc::daemon {
-namespace {
-
-// What the connection's TLS greeting has shown, whoever it is of; empty: nothing.
-std::string ShownCertificate(const grpc::ServerContextBase& context) {
-  const auto shown = context.auth_context();
-  if (shown == nullptr) return "";
-  // The server's end of OpenSSL has the owner's certificate beside the chain, not in it.
-  std::string pem;
-  for (const char* property : {GRPC_X509_PEM_CERT_PROPERTY_NAME, GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME}) {
-    const std::vector<grpc::string_ref> values = shown->FindPropertyValues(property);
-    if (!values.empty()) absl::StrAppend(&pem, absl::string_view(values[0].data(), values[0].size()));
-    if (pem.empty()) return "";
-  }
-  return pem;
-}
-
-}  // namespace
-
 absl::Status Authenticator::Refuse(const Caller& caller, const std::string& reason, const std::string& what,
                                    const absl::Status& why) const {
   const std::string listener = caller.kind == Caller::Kind::kLocal && !caller.forwarded() ? "control" : "peers";
@@ -34,9 +13,15 @@ absl::Status Authenticator::Refuse(const Caller& caller, const std::string& reas
 }
 
 absl::StatusOr<Caller> Authenticator::Any(const grpc::ServerContextBase& context, const std::string& what) const {
-  Caller caller = CallerOf(context);
+  const auto origin = origins_.Of(context.peer());
+  if (origin == nullptr) return absl::UnauthenticatedError("the connection is over");
+  return Judge(*origin, what);
+}
+
+absl::StatusOr<Caller> Authenticator::Judge(const Origin& origin, const std::string& what) const {
+  Caller caller = origin.caller;
   if (caller.kind == Caller::Kind::kLocal) return caller;
-  const std::string pem = tls_ == nullptr ? "" : ShownCertificate(context);
+  const std::string& pem = origin.pem;
   if (pem.empty()) {
     if (insecure_) return caller;
     return Refuse(

@@ -1,4 +1,5 @@
-// Judges who calls: the kernel's word on the control socket, the certificate on the daemons' port. Every service asks it, first of all.
+// Judges who is there: the kernel's word on the control socket, the certificate on the daemons' port. The gate asks it before a conversation
+// reaches HTTP/2, and every service once more, first of all.
 #ifndef R2CC_DAEMON_RPC_AUTHENTICATOR_H_
 #define R2CC_DAEMON_RPC_AUTHENTICATOR_H_
 
@@ -6,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "daemon/rpc/origins.h"
 #include "daemon/trust/caller.h"
 #include "daemon/trust/refusals.h"
 #include "daemon/trust/tls_files.h"
@@ -25,6 +27,12 @@ class Authenticator {
   // Who asks for a word of the control service: a local process, an operator, a node, or kNobody, likewise.
   absl::StatusOr<Caller> Person(const grpc::ServerContextBase& context, const std::string& what) const;
 
+  // Whom a conversation comes from, for the gate: as above, a local process or an operator included.
+  absl::StatusOr<Caller> Judge(const Origin& origin, const std::string& what) const;
+
+  // Those whom the gate has let in.
+  Origins* origins() const { return &origins_; }
+
   // Takes note that `caller` was refused, and returns `why`.
   absl::Status Refuse(const Caller& caller, const std::string& reason, const std::string& what, const absl::Status& why) const;
 
@@ -34,6 +42,7 @@ class Authenticator {
   const std::shared_ptr<TlsFiles> tls_;
   const bool insecure_;
   Refusals* const refusals_;
+  mutable Origins origins_;
 };
 
 }  // namespace r2cc::daemon

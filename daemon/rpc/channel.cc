@@ -26,10 +26,10 @@ constexpr int kReconnectMsMin = 100;
 constexpr int kReconnectMsMax = 2000;
 // Time that one attempt to connect has, handshake included.
 constexpr int kConnectTimeoutMs = 2000;
-// A greeting that takes longer is a stranger's, or useless.
-constexpr int kHandshakeTimeoutMs = 5000;
-// A daemon has one exchange, one watch and some requests; a few operators follow events.
-constexpr int kStreamsMax = 64;
+// A connection over which nothing is asked for so long is ended; a client connects again when it has something to ask.
+constexpr int kIdleMs = 60'000;
+// Of one server's conversations together: their buffers, and the calls under way.
+constexpr size_t kQuotaBytes = 64 << 20;
 constexpr int kMetadataBytesMax = 8192;
 constexpr int kMessageBytesMax = 4 << 20;
 // gRPC measures a connection's bandwidth by a ping after what it reads, to make the window larger. What daemons say to each other fits into
@@ -82,15 +82,7 @@ absl::StatusOr<Credentials> LoadCredentials(const std::optional<TlsSpec>& tls, b
   auto files = TlsFiles::Load(*tls, RealtimeNs);
   if (!files.ok()) return absl::Status(files.status().code(), absl::StrCat(where, ": ", files.status().message()));
   credentials.tls = *std::move(files);
-  credentials.provider = Provider(*tls);
   return credentials;
-}
-
-std::shared_ptr<grpc::ServerCredentials> TlsServer(const Credentials& credentials) {
-  grpc::experimental::TlsServerCredentialsOptions options(credentials.provider);
-  options.watch_identity_key_cert_pairs();
-  options.set_cert_request_type(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
-  return grpc::experimental::TlsServerCredentials(options);
 }
 
 std::vector<std::shared_ptr<grpc::Channel>> PeerChannels(const PeerSpec& peer, const Credentials& credentials,
@@ -131,9 +123,10 @@ std::shared_ptr<grpc::Channel> EtcdChannel(const std::string& address, const std
   return grpc::CreateCustomChannel(address, credentials, ChannelArguments(kEtcdPingIntervalMs));
 }
 
-void SetServerOptions(grpc::ServerBuilder* builder) {
-  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
-  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsMax);
+void SetServerOptions(grpc::ServerBuilder* builder, const Http2Bounds& bounds) {
+  builder->SetResourceQuota(grpc::ResourceQuota("r2ccd").Resize(kQuotaBytes));
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, static_cast<int>(bounds.streams_max));
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytesMax);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingIntervalMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
@@ -141,7 +134,7 @@ void SetServerOptions(grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, kMeasureBandwidth);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kPingIntervalMs / 4);
-  builder->SetMaxReceiveMessageSize(kMessageBytesMax);
+  builder->SetMaxReceiveMessageSize(static_cast<int>(bounds.message_bytes_max));
 }
 
 std::string ShortReason(const grpc::Status& status) {

@@ -11,9 +11,9 @@
 #include "absl/status/statusor.h"
 #include "daemon/config/config.h"
 #include "daemon/rpc/channel_pool.h"
+#include "daemon/rpc/http2_meter.h"
 #include "daemon/trust/tls_files.h"
 #include "grpcpp/grpcpp.h"
-#include "grpcpp/security/tls_certificate_provider.h"
 
 namespace r2cc::daemon {
 
@@ -23,17 +23,12 @@ struct Credentials {
   std::shared_ptr<TlsFiles> tls;
   // It speaks in the clear with who speaks no TLS.
   bool insecure = false;
-  // Follows the files of `tls`.
-  std::shared_ptr<grpc::experimental::CertificateProviderInterface> provider;
   // Of all who speak with these.
   std::shared_ptr<ChannelPool> channels = std::make_shared<ChannelPool>();
 };
 
 // Reads the files of `tls`; nothing: there is no TLS. `where` begins the messages.
 absl::StatusOr<Credentials> LoadCredentials(const std::optional<TlsSpec>& tls, bool insecure, const std::string& where);
-
-// For the server's end: a client may show any certificate, or none. The Authenticator judges each call, so that it can say why.
-std::shared_ptr<grpc::ServerCredentials> TlsServer(const Credentials& credentials);
 
 // The ways to one peer, each a channel that connects again as long as somebody holds it: TLS, where the peer's certificate must be that of
 // its node, and clear text. Not empty, TLS first. `contents`: what is shown there, of `credentials.tls`.
@@ -79,7 +74,7 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> LoadEtcdCredentials(co
 std::shared_ptr<grpc::Channel> EtcdChannel(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 
 // Server settings that fit the peers' keep-alive, and bound what a connection may cost.
-void SetServerOptions(grpc::ServerBuilder* builder);
+void SetServerOptions(grpc::ServerBuilder* builder, const Http2Bounds& bounds);
 
 // gRPC's own log lines go to ours, at debug level: what matters is told in ours already.
 void RedirectGrpcLog();

@@ -133,7 +133,7 @@ void PeerListener::Look(std::list<Silent>::iterator connection) {
   const ssize_t got = recv(connection->fd, &first, 1, MSG_PEEK);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) return Drop(connection);  // a look whether somebody listens
-  const std::function<void(int)>* taker = nullptr;
+  const std::function<void(int, const std::string&)>* taker = nullptr;
   if (first == kTlsBegins) {
     taker = &takers_.tls;
     if (!*taker)
@@ -147,8 +147,9 @@ void PeerListener::Look(std::list<Silent>::iterator connection) {
   if (taker == nullptr || !*taker) return Drop(connection);
   loop_->RemoveFd(connection->fd);
   const int fd = connection->fd;
+  const std::string address = std::move(connection->address);
   silent_.erase(connection);
-  (*taker)(fd);
+  (*taker)(fd, address);
 }
 
 void PeerListener::Drop(std::list<Silent>::iterator connection) {

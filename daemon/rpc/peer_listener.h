@@ -19,11 +19,11 @@ class PeerListener {
  public:
   // Each owns the descriptor that it is called with, on the loop's thread. Null: such connections are refused.
   struct Takers {
-    std::function<void(int fd)> tls;
-    std::function<void(int fd)> clear;
+    std::function<void(int fd, const std::string& address)> tls;
+    std::function<void(int fd, const std::string& address)> clear;
   };
   // Connections that have not said a byte yet. Beyond that the oldest goes.
-  static constexpr size_t kSilentMax = 1024;
+  static constexpr size_t kSilentMax = 512;
   static constexpr Nanos kSilentFor = 3 * kNanosPerSecond;
 
   // Listens on `listen`, host:port. `refusals` outlives it. Any thread. One line that names the address and the reason on failure.

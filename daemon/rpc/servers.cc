@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "daemon/rpc/local_caller.h"
 #include "grpc/support/log.h"
 #include "grpcpp/ext/health_check_service_server_builder_option.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -17,6 +18,38 @@ namespace {
 constexpr std::chrono::milliseconds kShutdownGrace(100);
 // Everybody may connect: what he may do is judged by who he is.
 constexpr int kControlMode = 0666;
+
+// A node's view with all its pairs, or its signed value in the store, has some 30 KiB.
+constexpr Http2Bounds kPeerBounds = {.message_bytes_max = 256 << 10, .unfinished_bytes_max = 512 << 10, .streams_max = 64};
+// Requests of people are small.
+constexpr Http2Bounds kControlBounds = {.message_bytes_max = 64 << 10, .unfinished_bytes_max = 64 << 10, .streams_max = 16};
+
+// An exchange, a watch, puts and forwarded requests go over one or two connections; there are more while certificates are replaced.
+Gate::Admission PeerAdmission(const Caller& caller) {
+  if (caller.kind != Caller::Kind::kNobody)
+    return {.share = absl::StrCat(caller.kind == Caller::Kind::kNode ? "node " : "operator ", caller.name),
+            .share_max = RpcServers::kConversationsPerNodeMax,
+            .group = "nodes and operators",
+            .group_max = RpcServers::kProvenMax,
+            .streams_per_second = 400,
+            .streams_burst = 1000};
+  return {.share = caller.address.substr(0, caller.address.rfind(':')),
+          .share_max = RpcServers::kConversationsPerAddressMax,
+          .group = "those who prove nothing",
+          .group_max = RpcServers::kUnprovenMax,
+          .streams_per_second = 400,
+          .streams_burst = 1000};
+}
+
+// `operates`: it has places of its own, so that others leave room for it.
+Gate::Admission LocalAdmission(const Caller& caller, bool operates) {
+  return {.share = absl::StrCat("uid ", caller.uid),
+          .share_max = operates ? RpcServers::kConversationsPerOperatorMax : RpcServers::kConversationsPerUidMax,
+          .group = operates ? "operators" : "users",
+          .group_max = operates ? RpcServers::kOperatorsMax : RpcServers::kUsersMax,
+          .streams_per_second = operates ? 1000 : 100,
+          .streams_burst = operates ? 2000 : 300};
+}
 
 }  // namespace
 
@@ -38,46 +71,70 @@ absl::StatusOr<std::unique_ptr<RpcServers>> RpcServers::Start(const Parts& parts
 }
 
 absl::Status RpcServers::StartPeers(const Parts& parts, const std::string& listen, const Credentials& credentials) {
-  using FromFd = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
   peer_ = MakePeerService(parts.backend, parts.authenticator);
   remote_control_ = MakeControlService(parts.backend, parts.authenticator);
   grpc::ServerBuilder builder;
-  SetServerOptions(&builder);
+  SetServerOptions(&builder, kPeerBounds);
   // Who has not proved who he is gets no answer here, not even that one.
   builder.SetOption(std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(nullptr));
   builder.RegisterService(peer_.get());
   builder.RegisterService(remote_control_.get());
   if (parts.store != nullptr) builder.RegisterService(parts.store);
-  if (credentials.tls != nullptr)
-    tls_acceptor_ = builder.experimental().AddExternalConnectionAcceptor(FromFd::FROM_FD, TlsServer(credentials));
-  // Without TLS also those are taken who will be refused: they hear why.
-  if (credentials.insecure || credentials.tls == nullptr)
-    clear_acceptor_ = builder.experimental().AddExternalConnectionAcceptor(FromFd::FROM_FD, grpc::InsecureServerCredentials());
   peer_server_ = builder.BuildAndStart();
   if (peer_server_ == nullptr) return absl::InternalError("gRPC does not start a server for peers");
-  const auto to = [](grpc::experimental::ExternalConnectionAcceptor* acceptor) -> std::function<void(int)> {
-    if (acceptor == nullptr) return nullptr;
-    return [acceptor](int fd) {
-      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-      connection.fd = fd;
-      acceptor->HandleNewConnection(&connection);
+  peer_gate_ = std::make_unique<Gate>(
+      Gate::Parts{&listen_.loop(), parts.authenticator->origins(), parts.refusals, "peers", kPeerBounds,
+                  [server = peer_server_.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); },
+                  [authenticator = parts.authenticator](const Origin& origin) -> absl::StatusOr<Gate::Admission> {
+                    ASSIGN_OR_RETURN(const Caller caller, authenticator->Judge(origin, "to connect"));
+                    return PeerAdmission(caller);
+                  }});
+  PeerListener::Takers takers;
+  if (credentials.tls != nullptr)
+    takers.tls = [this, files = credentials.tls](int fd, const std::string& address) {
+      Caller caller;
+      caller.address = address;
+      peer_gate_->Take(MakeTlsEnd(fd, TlsContext(files.get())), std::move(caller));
     };
-  };
-  ASSIGN_OR_RETURN(peer_listener_,
-                   PeerListener::Start(&listen_.loop(), listen, {to(tls_acceptor_.get()), to(clear_acceptor_.get())}, parts.refusals));
+  // Without TLS also those are taken who will be refused: they hear why.
+  if (credentials.insecure || credentials.tls == nullptr)
+    takers.clear = [this](int fd, const std::string& address) {
+      Caller caller;
+      caller.address = address;
+      peer_gate_->Take(std::make_unique<ClientEnd>(fd), std::move(caller));
+    };
+  ASSIGN_OR_RETURN(peer_listener_, PeerListener::Start(&listen_.loop(), listen, std::move(takers), parts.refusals));
   return absl::OkStatus();
+}
+
+SSL_CTX* RpcServers::TlsContext(TlsFiles* files) {
+  auto contents = files->Get();
+  if (contents == tls_contents_) return tls_context_.get();
+  auto context = MakeServerTls(*contents);
+  tls_contents_ = std::move(contents);
+  if (context.ok())
+    tls_context_ = *std::move(context);
+  else
+    LogError("the daemons' port goes on with the former certificate", {{"reason", std::string(context.status().message())}});
+  return tls_context_.get();
 }
 
 absl::Status RpcServers::StartControl(const Parts& parts, const std::string& socket_path) {
   control_ = MakeControlService(parts.backend, parts.authenticator);
   grpc::ServerBuilder builder;
-  SetServerOptions(&builder);
+  SetServerOptions(&builder, kControlBounds);
   builder.RegisterService(control_.get());
   control_server_ = builder.BuildAndStart();
   if (control_server_ == nullptr) return absl::InternalError("gRPC does not start a server for the control socket");
-  ASSIGN_OR_RETURN(control_listener_,
-                   LocalListener::Start(&listen_.loop(), socket_path, kControlMode,
-                                        [server = control_server_.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); }));
+  control_gate_ = std::make_unique<Gate>(Gate::Parts{
+      &listen_.loop(), parts.authenticator->origins(), parts.refusals, "control", kControlBounds,
+      [server = control_server_.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); },
+      [backend = parts.backend](const Origin& origin) -> absl::StatusOr<Gate::Admission> {
+        return LocalAdmission(origin.caller, backend->Allow(origin.caller, Role::kOperate).ok());
+      }});
+  ASSIGN_OR_RETURN(control_listener_, LocalListener::Start(&listen_.loop(), socket_path, kControlMode, [this](int fd) {
+                     control_gate_->Take(std::make_unique<ClientEnd>(fd), LocalCaller(fd));
+                   }));
   return absl::OkStatus();
 }
 
@@ -86,6 +143,10 @@ void RpcServers::SetServing(bool serving) { control_server_->GetHealthCheckServi
 RpcServers::~RpcServers() {
   control_listener_.reset();
   peer_listener_.reset();
+  listen_.loop().RunAndWait([this] {
+    control_gate_.reset();
+    peer_gate_.reset();
+  });
   const auto deadline = std::chrono::system_clock::now() + kShutdownGrace;
   if (control_server_ != nullptr) control_server_->Shutdown(deadline);
   if (peer_server_ != nullptr) peer_server_->Shutdown(deadline);

@@ -13,6 +13,8 @@
 #include "daemon/rpc/authenticator.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/rpc/channel.h"
+#include "daemon/rpc/client_end.h"
+#include "daemon/rpc/gate.h"
 #include "daemon/rpc/local_listener.h"
 #include "daemon/rpc/peer_listener.h"
 #include "daemon/rpc/store_service.h"
@@ -23,6 +25,18 @@ namespace r2cc::daemon {
 // Both servers run until the destructor, which ends what is under way. The backend outlives it.
 class RpcServers {
  public:
+  // Conversations at a time. On the daemons' port with a certificate: of a node or an operator, and of all.
+  static constexpr size_t kConversationsPerNodeMax = 16;
+  static constexpr size_t kProvenMax = 4096;
+  // There without one, where `insecure` lets them in: of an address, and of all.
+  static constexpr size_t kConversationsPerAddressMax = 128;
+  static constexpr size_t kUnprovenMax = 1024;
+  // On the control socket: of a user, and of all users; of those who may OPERATE, root among them.
+  static constexpr size_t kConversationsPerUidMax = 16;
+  static constexpr size_t kUsersMax = 128;
+  static constexpr size_t kConversationsPerOperatorMax = 128;
+  static constexpr size_t kOperatorsMax = 256;
+
   // All outlive the servers.
   struct Parts {
     Backend* backend;
@@ -44,20 +58,24 @@ class RpcServers {
   void SetServing(bool serving);
 
  private:
-  using Acceptor = std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>;
   RpcServers() : listen_("r2ccd-listen") {}
   absl::Status StartPeers(const Parts& parts, const std::string& listen, const Credentials& credentials);
   absl::Status StartControl(const Parts& parts, const std::string& socket_path);
+  // For the certificate that is in force now. On the loop's thread.
+  SSL_CTX* TlsContext(TlsFiles* files);
 
   ScopedLoopThread listen_;
   std::unique_ptr<grpc::Service> control_;
   std::unique_ptr<grpc::Service> remote_control_;
   std::unique_ptr<grpc::Service> peer_;
-  Acceptor tls_acceptor_;
-  Acceptor clear_acceptor_;
   std::unique_ptr<grpc::Server> control_server_;
   std::unique_ptr<grpc::Server> peer_server_;
-  // Before the servers, which the connections go to.
+  // On the loop's thread. Gone before the servers, which the conversations go to.
+  std::unique_ptr<Gate> control_gate_;
+  std::unique_ptr<Gate> peer_gate_;
+  std::shared_ptr<const TlsContents> tls_contents_;  // that tls_context_ is of
+  SslContextPtr tls_context_;
+  // Gone before the gates.
   std::unique_ptr<LocalListener> control_listener_;
   std::unique_ptr<PeerListener> peer_listener_;
 };

@@ -1,0 +1,427 @@
+#include "daemon/rpc/gate.h"
+
+#include <malloc.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/log.h"
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr size_t kChunkBytes = 16 << 10;
+// What one conversation may move before the others have their turn.
+constexpr int kRoundsPerTurn = 16;
+constexpr Nanos kSweepInterval = kNanosPerSecond;
+constexpr Nanos kLeavingFor = kNanosPerSecond;
+// What conversations took comes back to the kernel when so many have ended, not more often than each kTrimInterval.
+constexpr size_t kTrimAfter = 32;
+constexpr Nanos kTrimInterval = 10 * kNanosPerSecond;
+// Shares that nobody uses are forgotten when their allowance is whole again.
+constexpr Nanos kShareKeptFor = 30 * kNanosPerSecond;
+
+// HTTP/2 (RFC 9113) and HPACK (RFC 7541), as far as one answer needs them.
+constexpr char kSettings[] = "\0\0\0\x4\0\0\0\0";
+
+std::string HpackText(const std::string& text) {
+  std::string coded;
+  size_t bytes = text.size();
+  if (bytes < 127) {
+    coded.push_back(static_cast<char>(bytes));
+  } else {
+    coded.push_back(127);
+    for (bytes -= 127; bytes >= 128; bytes /= 128) coded.push_back(static_cast<char>(bytes % 128 + 128));
+    coded.push_back(static_cast<char>(bytes));
+  }
+  return coded + text;
+}
+
+// gRPC's answer to the call that is `stream`: only trailers.
+std::string Answer(uint32_t stream, const absl::Status& why) {
+  std::string message;
+  for (const char c : why.message().substr(0, 512))
+    message += c >= ' ' && c <= '~' && c != '%' ? std::string(1, c) : absl::StrFormat("%%%02X", static_cast<unsigned char>(c));
+  std::string block = "\x88";  // :status 200
+  for (const auto& [name, value] : {std::pair<std::string, std::string>("content-type", "application/grpc"),
+                                    {"grpc-status", std::to_string(static_cast<int>(why.code()))},
+                                    {"grpc-message", message}})
+    block += std::string(1, '\0') + HpackText(name) + HpackText(value);
+  const auto frame = [](char type, char flags, uint32_t of, const std::string& payload) {
+    const size_t n = payload.size();
+    return std::string({char(n >> 16), char(n >> 8), char(n), type, flags, char(of >> 24), char(of >> 16), char(of >> 8), char(of)}) + payload;
+  };
+  const std::string last{char(stream >> 24), char(stream >> 16), char(stream >> 8), char(stream)};
+  return frame(0x1, 0x5, stream, block) + frame(0x7, 0, 0, last + std::string(4, '\0'));  // HEADERS, GOAWAY
+}
+
+std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
+
+}  // namespace
+
+struct Gate::Relay {
+  enum class State { kGreeting, kOpen, kLeaving };
+
+  uint64_t id = 0;
+  State state = State::kGreeting;
+  std::unique_ptr<ClientEnd> client;
+  std::shared_ptr<Origin> origin;
+  std::string host;
+  Admission admission;
+  Share* share = nullptr;  // that it counts in
+  std::optional<Http2Meter> meter;
+  int server = -1;      // our end
+  int server_fd = -1;   // the number of gRPC's end
+  bool server_over = false;
+  std::string to_server;
+  std::string to_client;
+  uint32_t client_events = 0;
+  uint32_t server_events = 0;
+  Nanos deadline = 0;  // 0: none
+  absl::Status why;    // not OK: it is to hear this
+  TokenBucket alone{1, 4};  // its streams, if it counts in no share
+};
+
+Gate::Gate(Parts parts) : parts_(std::move(parts)) {}
+
+Gate::~Gate() {
+  if (sweep_ != 0) parts_.loop->Cancel(sweep_);
+  while (!relays_.empty()) End(relays_.begin()->second.get());
+}
+
+void Gate::Take(std::unique_ptr<ClientEnd> client, Caller caller) {
+  if (client == nullptr) return;
+  const std::string host = HostOf(caller.address);
+  // A local client has proved who it is by now.
+  if (caller.kind != Caller::Kind::kLocal) {
+    if (greetings_[host] >= kGreetingsPerAddressMax) {
+      parts_.refusals->Count(parts_.listener, "too-many", caller.address,
+                             "more connections of one address that have not proved who they are");
+      return;
+    }
+    if (greetings_count_ >= kGreetingsMax) {
+      const auto oldest = std::find_if(relays_.begin(), relays_.end(),
+                                       [](const auto& entry) { return entry.second->state == Relay::State::kGreeting; });
+      if (oldest != relays_.end()) {
+        parts_.refusals->Count(parts_.listener, "too-many", oldest->second->origin->caller.address,
+                               "a connection that has not proved who it is, for others that wait");
+        End(oldest->second.get());
+      }
+    }
+    ++greetings_[host];
+    ++greetings_count_;
+  }
+  auto relay = std::make_unique<Relay>();
+  relay->id = ++last_id_;
+  relay->client = std::move(client);
+  relay->host = host;
+  relay->origin = std::make_shared<Origin>(Origin{std::move(caller), ""});
+  relay->deadline = parts_.loop->Now() + kGreetingFor;
+  Relay* const raw = relay.get();
+  relays_.emplace(raw->id, std::move(relay));
+  raw->client_events = EPOLLIN;
+  if (!parts_.loop->AddFd(raw->client->fd(), EPOLLIN, [this, id = raw->id](uint32_t) { Pump(id); }).ok()) return End(raw);
+  ArmSweep(kSweepInterval);
+  Pump(raw->id);
+}
+
+void Gate::Pump(uint64_t id) {
+  const auto found = relays_.find(id);
+  if (found == relays_.end()) return;
+  Relay* const relay = found->second.get();
+  if (relay->state == Relay::State::kGreeting && !Greet(relay)) return;
+  bool moved = true;
+  for (int round = 0; moved && round < kRoundsPerTurn; ++round) {
+    moved = false;
+    if (!FromClient(relay, &moved) || !FromServer(relay, &moved)) return;
+  }
+  // TLS may hold bytes that no descriptor announces.
+  if (moved)
+    parts_.loop->Post([this, alive = std::weak_ptr<bool>(alive_), id] {
+      if (!alive.expired()) Pump(id);
+    });
+  Watch(relay);
+}
+
+bool Gate::Greet(Relay* relay) {
+  const absl::Status greeted = relay->client->Greet();
+  if (absl::IsUnavailable(greeted)) return false;
+  if (!greeted.ok()) {
+    parts_.refusals->Count(parts_.listener, "greeting", relay->origin->caller.address, std::string(greeted.message()));
+    End(relay);
+    return false;
+  }
+  relay->origin->pem = relay->client->Pem();
+  return Admit(relay);
+}
+
+bool Gate::Admit(Relay* relay) {
+  auto admission = parts_.admit(*relay->origin);
+  if (!admission.ok()) {
+    TurnAway(relay, admission.status());
+    return false;
+  }
+  const Nanos now = parts_.loop->Now();
+  auto& share = shares_[admission->share];
+  if (share == nullptr) share = std::make_unique<Share>(admission->streams_per_second, admission->streams_burst);
+  share->used = now;
+  size_t& in_group = groups_[admission->group];
+  const bool share_full = share->conversations >= admission->share_max;
+  if (share_full || in_group >= admission->group_max) {
+    Refuse(relay, "too-many",
+           share_full ? absl::StrCat(admission->share, " has ", admission->share_max, " connections already")
+                      : absl::StrCat("there are ", admission->group_max, " connections of ", admission->group, " already"));
+    return false;
+  }
+  // A conversation costs as much as a stream, at least.
+  if (!share->streams.Take(now)) {
+    Refuse(relay, "too-fast", absl::StrCat(admission->share, " asks for more than ", admission->streams_per_second, " times a second"));
+    return false;
+  }
+  if (relay->origin->caller.kind != Caller::Kind::kLocal) Release(relay);
+  relay->state = Relay::State::kOpen;
+  relay->admission = *std::move(admission);
+  relay->share = share.get();
+  ++share->conversations;
+  ++in_group;
+  relay->meter.emplace(parts_.bounds, &share->streams);
+  return true;
+}
+
+bool Gate::ConnectServer(Relay* relay) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) != 0) return false;
+  relay->server = pair[0];
+  relay->server_fd = pair[1];
+  relay->server_events = EPOLLIN;
+  if (!parts_.loop->AddFd(pair[0], EPOLLIN, [this, id = relay->id](uint32_t) { Pump(id); }).ok()) {
+    close(pair[1]);
+    return false;
+  }
+  parts_.origins->Add(pair[1], relay->origin);
+  parts_.to_server(pair[1]);
+  return true;
+}
+
+bool Gate::FromClient(Relay* relay, bool* moved) {
+  std::array<char, kChunkBytes> chunk;
+  if (relay->state == Relay::State::kLeaving) {
+    const ssize_t got = relay->client->Read(chunk.data(), chunk.size());
+    if (got == ClientEnd::kAgain) return true;
+    if (got == ClientEnd::kOver) {
+      End(relay);
+      return false;
+    }
+    *moved = true;
+    if (relay->why.ok()) return true;
+    if (relay->meter->FromClient({chunk.data(), static_cast<size_t>(got)}, parts_.loop->Now()).has_value()) {
+      End(relay);
+      return false;
+    }
+    if (relay->meter->open_streams() == 0) return true;
+    relay->to_client += Answer(relay->meter->last_opened(), std::exchange(relay->why, absl::OkStatus()));
+    return true;
+  }
+  if (relay->server_over) return true;
+  std::string_view bytes = relay->to_server;
+  ssize_t got = 0;
+  if (relay->to_server.empty()) {
+    got = relay->client->Read(chunk.data(), chunk.size());
+    if (got == ClientEnd::kAgain) return true;
+    if (got == ClientEnd::kOver) {
+      End(relay);
+      return false;
+    }
+    bytes = {chunk.data(), static_cast<size_t>(got)};
+    if (const auto reason = relay->meter->FromClient(bytes, parts_.loop->Now())) {
+      Refuse(relay, "flood", *reason);
+      return false;
+    }
+    if (relay->meter->begun() && relay->to_client.empty()) relay->deadline = 0;
+    if (relay->server < 0 && !ConnectServer(relay)) {
+      LogWarning("a connection cannot be carried to gRPC", {{"listener", parts_.listener}, {"reason", std::strerror(errno)}});
+      End(relay);
+      return false;
+    }
+  }
+  const ssize_t put = send(relay->server, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (put < 0 && errno != EAGAIN && errno != EINTR) {
+    relay->server_over = true;  // what it said last is still to be carried
+    relay->to_server.clear();
+    return true;
+  }
+  const size_t sent = put < 0 ? 0 : static_cast<size_t>(put);
+  *moved |= sent > 0;
+  relay->to_server = std::string(bytes.substr(sent));
+  return true;
+}
+
+bool Gate::FromServer(Relay* relay, bool* moved) {
+  std::array<char, kChunkBytes> chunk;
+  std::string_view bytes = relay->to_client;
+  if (bytes.empty() && relay->server >= 0) {
+    const ssize_t got = recv(relay->server, chunk.data(), chunk.size(), MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+      if (!relay->server_over) return true;
+    } else if (got > 0) {
+      bytes = {chunk.data(), static_cast<size_t>(got)};
+      relay->meter->FromServer(bytes);
+    }
+    if (bytes.empty()) {
+      Leave(relay);
+      return false;
+    }
+  }
+  if (bytes.empty()) return true;
+  const ssize_t put = relay->client->Write(bytes.data(), bytes.size());
+  if (put == ClientEnd::kOver) {
+    End(relay);
+    return false;
+  }
+  const size_t sent = put < 0 ? 0 : static_cast<size_t>(put);
+  *moved |= sent > 0;
+  const bool was_stalled = !relay->to_client.empty();
+  relay->to_client = std::string(bytes.substr(sent));
+  if (relay->state == Relay::State::kLeaving) {
+    if (relay->to_client.empty() && relay->why.ok()) relay->client->EndWrite();
+  } else if (relay->to_client.empty()) {
+    if (relay->meter->begun()) relay->deadline = 0;
+  } else if (sent > 0 || !was_stalled) {
+    relay->deadline = parts_.loop->Now() + kStalledFor;
+    ArmSweep(kSweepInterval);
+  }
+  return true;
+}
+
+void Gate::Watch(Relay* relay) {
+  const uint32_t client = (relay->to_server.empty() && !relay->server_over ? EPOLLIN : 0u) | (relay->to_client.empty() ? 0u : EPOLLOUT);
+  if (client != relay->client_events) {
+    relay->client_events = client;
+    (void)parts_.loop->ModifyFd(relay->client->fd(), client);
+  }
+  if (relay->server < 0) return;
+  const uint32_t server = (relay->to_client.empty() ? EPOLLIN : 0u) | (relay->to_server.empty() ? 0u : EPOLLOUT);
+  if (server == relay->server_events) return;
+  relay->server_events = server;
+  (void)parts_.loop->ModifyFd(relay->server, server);
+}
+
+void Gate::Refuse(Relay* relay, const std::string& reason, const std::string& why) {
+  parts_.refusals->Count(parts_.listener, reason, Describe(relay->origin->caller), why);
+  TurnAway(relay, absl::ResourceExhaustedError(why));
+}
+
+void Gate::TurnAway(Relay* relay, const absl::Status& why) {
+  const bool began = relay->server >= 0 || relay->meter.has_value();
+  if (began || leaving_count_ >= kLeavingMax) return began ? Leave(relay) : End(relay);
+  relay->meter.emplace(parts_.bounds, &relay->alone);
+  relay->why = why;
+  relay->to_client = std::string(kSettings, sizeof(kSettings));
+  Leave(relay);
+}
+
+void Gate::Leave(Relay* relay) {
+  CloseServer(relay);
+  if (leaving_count_ >= kLeavingMax) return End(relay);
+  if (relay->state == Relay::State::kGreeting && relay->origin->caller.kind != Caller::Kind::kLocal) Release(relay);
+  relay->state = Relay::State::kLeaving;
+  ++leaving_count_;
+  relay->server_over = false;
+  relay->to_server.clear();
+  relay->deadline = parts_.loop->Now() + kLeavingFor;
+  if (relay->why.ok()) relay->client->EndWrite();
+  // TLS may hold bytes that no descriptor announces.
+  parts_.loop->Post([this, alive = std::weak_ptr<bool>(alive_), id = relay->id] {
+    if (!alive.expired()) Pump(id);
+  });
+  Watch(relay);
+  ArmSweep(kSweepInterval);
+}
+
+void Gate::CloseServer(Relay* relay) {
+  if (relay->server < 0) return;
+  parts_.origins->Remove(relay->server_fd, relay->origin.get());
+  parts_.loop->RemoveFd(relay->server);
+  close(std::exchange(relay->server, -1));
+}
+
+// It counts among those that greet no more.
+void Gate::Release(Relay* relay) {
+  --greetings_count_;
+  if (const auto found = greetings_.find(relay->host); found != greetings_.end() && --found->second == 0) greetings_.erase(found);
+}
+
+void Gate::End(Relay* relay) {
+  CloseServer(relay);
+  if (relay->state == Relay::State::kGreeting && relay->origin->caller.kind != Caller::Kind::kLocal) Release(relay);
+  if (relay->share != nullptr) {
+    --relay->share->conversations;
+    relay->share->used = parts_.loop->Now();
+    --groups_[relay->admission.group];
+  }
+  if (relay->state == Relay::State::kLeaving) --leaving_count_;
+  parts_.loop->RemoveFd(relay->client->fd());
+  relays_.erase(relay->id);
+  ++ended_;
+}
+
+void Gate::JudgeAll() {
+  judged_ = parts_.loop->Now();
+  for (auto at = relays_.begin(); at != relays_.end();) {
+    Relay* const relay = at->second.get();
+    ++at;  // it may be erased
+    if (relay->state != Relay::State::kOpen) continue;
+    if (const auto admission = parts_.admit(*relay->origin); !admission.ok()) Leave(relay);
+  }
+}
+
+void Gate::ArmSweep(Nanos delay) {
+  const Nanos at = parts_.loop->Now() + delay;
+  if (sweep_ != 0 && sweep_at_ <= at) return;
+  if (sweep_ != 0) parts_.loop->Cancel(sweep_);
+  sweep_at_ = at;
+  sweep_ = parts_.loop->RunAfter(delay, [this] { Sweep(); });
+}
+
+void Gate::Sweep() {
+  sweep_ = 0;
+  const Nanos now = parts_.loop->Now();
+  bool again = false;
+  for (auto at = relays_.begin(); at != relays_.end();) {
+    Relay* const relay = at->second.get();
+    ++at;
+    if (relay->deadline == 0) continue;
+    if (relay->deadline > now) {
+      again = true;
+      continue;
+    }
+    if (relay->state != Relay::State::kLeaving)
+      parts_.refusals->Count(parts_.listener, relay->to_client.empty() ? "silent" : "stalled", Describe(relay->origin->caller),
+                             relay->to_client.empty() ? "a connection that does not come to its first request"
+                                                      : "a connection that takes nothing of what is sent");
+    End(relay);
+  }
+  for (auto at = shares_.begin(); at != shares_.end();)
+    at = at->second->conversations == 0 && now - at->second->used > kShareKeptFor ? shares_.erase(at) : std::next(at);
+  if (now - judged_ >= kJudgeInterval) JudgeAll();
+  if (ended_ >= kTrimAfter && now - trimmed_ >= kTrimInterval) {
+    malloc_trim(0);
+    ended_ = 0;
+    trimmed_ = now;
+  }
+  if (again || ended_ >= kTrimAfter)
+    ArmSweep(kSweepInterval);
+  else if (!relays_.empty() || !shares_.empty())
+    ArmSweep(kJudgeInterval);
+}
+
+}  // namespace r2cc::daemon
