@@ -34,6 +34,11 @@ std::vector<StoreChange> StoreTable::Expire(Nanos now) {
   return changes;
 }
 
+StoreChange StoreTable::Get(const std::string& key) const {
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? StoreChange{key, "", true, revision_} : StoreChange{key, found->second.value, false, found->second.revision};
+}
+
 std::vector<StoreChange> StoreTable::Snapshot(const std::string& prefix) const {
   std::vector<StoreChange> entries;
   for (auto it = entries_.lower_bound(prefix); it != entries_.end() && it->first.compare(0, prefix.size(), prefix) == 0; ++it)

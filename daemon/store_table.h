@@ -26,7 +26,7 @@ struct StoreChange {
 class StoreTable {
  public:
   static constexpr size_t kKeyBytesMax = 512;
-  static constexpr size_t kValueBytesMax = 1 << 20;
+  static constexpr size_t kValueBytesMax = 128 << 10;  // a view with all its pairs has 30 KiB
   static constexpr size_t kEntriesMax = 65'536;
   static constexpr int64_t kLeaseMsMax = 24 * 3600 * int64_t{1000};
 
@@ -40,6 +40,9 @@ class StoreTable {
 
   // Every present entry whose key begins with `prefix`, in key order.
   std::vector<StoreChange> Snapshot(const std::string& prefix) const;
+
+  // What stands at `key` now, as the change by which it came or went.
+  StoreChange Get(const std::string& key) const;
 
   uint64_t revision() const { return revision_; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,23 +13,34 @@
 namespace r2cc::daemon {
 namespace {
 
-// Changes that one watcher may lag behind; then it is told to begin again from the present entries.
+// Keys that one watcher may lag behind with; then it is told to begin again from the present entries. Of nodes that are, each has one.
 constexpr size_t kBacklogMax = 2 * StoreTable::kEntriesMax;
 constexpr Nanos kExpireInterval = 250 * kNanosPerMs;
 
+// Writes what has changed, as fast as the client takes it. What waits is a set of keys: a value is looked up when it is its turn, so that who
+// does not read costs no copy of it, and who reads slowly gets the newest.
 class WatchStream final : public grpc::ServerWriteReactor<v1::WatchReply> {
  public:
-  WatchStream(StoreService* service, const std::string& prefix) : service_(service) {
+  WatchStream(StoreService* service, const std::string& prefix, std::string caller) : service_(service), caller_(std::move(caller)) {
     watcher_ = service_->AddWatcher(prefix, [this](const StoreChange& change) { Add(change); });
   }
 
   void OnWriteDone(bool ok) override {
+    std::string key;
+    {
+      absl::MutexLock lock(&mutex_);
+      writing_ = false;
+      if (!ok) End(grpc::Status::CANCELLED);
+      if (finished_ || backlog_.empty()) return;
+      key = std::move(backlog_.front());
+      backlog_.pop_front();
+      waiting_.erase(key);
+      writing_ = true;
+    }
+    // Without the lock, which is taken within the service's.
+    const StoreChange change = service_->Get(key);
     absl::MutexLock lock(&mutex_);
-    writing_ = false;
-    if (ok)
-      MaybeWrite();
-    else
-      End(grpc::Status::CANCELLED);
+    Write(change);
   }
 
   void OnCancel() override {
@@ -38,31 +50,33 @@ class WatchStream final : public grpc::ServerWriteReactor<v1::WatchReply> {
 
   void OnDone() override {
     service_->RemoveWatcher(watcher_);
+    service_->EndWatch(caller_);
     delete this;
   }
 
  private:
   void Add(const StoreChange& change) {
     absl::MutexLock lock(&mutex_);
+    if (finished_) return;
+    if (!writing_) {
+      writing_ = true;
+      return Write(change);
+    }
+    if (!waiting_.insert(change.key).second) return;
     if (backlog_.size() >= kBacklogMax) {
       backlog_.clear();
       End(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "this watcher reads too slowly; it begins again"));
       return;
     }
-    if (finished_) return;
-    backlog_.push_back(change);
-    MaybeWrite();
+    backlog_.push_back(change.key);
   }
 
-  void MaybeWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (writing_ || finished_ || backlog_.empty()) return;
-    StoreChange& change = backlog_.front();
-    reply_.set_key(std::move(change.key));
-    reply_.set_value(std::move(change.value));
+  void Write(const StoreChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (finished_) return;
+    reply_.set_key(change.key);
+    reply_.set_value(change.value);
     reply_.set_deleted(change.deleted);
     reply_.set_revision(change.revision);
-    backlog_.pop_front();
-    writing_ = true;
     StartWrite(&reply_);
   }
 
@@ -71,9 +85,11 @@ class WatchStream final : public grpc::ServerWriteReactor<v1::WatchReply> {
   }
 
   StoreService* const service_;
+  const std::string caller_;
   StoreService::WatcherId watcher_;
   absl::Mutex mutex_;
-  std::deque<StoreChange> backlog_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::string> backlog_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> waiting_ ABSL_GUARDED_BY(mutex_);  // the same
   v1::WatchReply reply_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
@@ -108,7 +124,12 @@ grpc::ServerUnaryReactor* StoreService::Put(grpc::CallbackServerContext* context
 grpc::ServerWriteReactor<v1::WatchReply>* StoreService::Watch(grpc::CallbackServerContext* context, const v1::WatchRequest* request) {
   const auto caller = authenticator_->Peer(*context, "to read the store");
   if (!caller.ok()) return new RefusedWatch(caller.status());
-  return new WatchStream(this, request->prefix());
+  std::string who = caller->kind == Caller::Kind::kNode ? caller->name : caller->address.substr(0, caller->address.rfind(':'));
+  if (!BeginWatch(who))
+    return new RefusedWatch(authenticator_->Refuse(*caller, "too-many", "to read the store",
+                                                   absl::ResourceExhaustedError(absl::StrCat("you read it ", kWatchesPerCallerMax,
+                                                                                             " times already"))));
+  return new WatchStream(this, request->prefix(), std::move(who));
 }
 
 absl::Status StoreService::PutEntry(const std::string& key, const std::string& value, int64_t lease_ms) {
@@ -134,6 +155,24 @@ StoreService::WatcherId StoreService::AddWatcher(const std::string& prefix, std:
 void StoreService::RemoveWatcher(WatcherId id) {
   absl::MutexLock lock(&mutex_);
   watchers_.erase(id);
+}
+
+StoreChange StoreService::Get(const std::string& key) {
+  absl::MutexLock lock(&mutex_);
+  return table_.Get(key);
+}
+
+bool StoreService::BeginWatch(const std::string& caller) {
+  absl::MutexLock lock(&mutex_);
+  size_t& watches = watches_[caller];
+  if (watches >= kWatchesPerCallerMax) return false;
+  ++watches;
+  return true;
+}
+
+void StoreService::EndWatch(const std::string& caller) {
+  absl::MutexLock lock(&mutex_);
+  if (const auto found = watches_.find(caller); found != watches_.end() && --found->second == 0) watches_.erase(found);
 }
 
 void StoreService::Tell(const StoreChange& change) {

@@ -35,8 +35,15 @@ class StoreService final : public v1::Store::CallbackService {
   // `on_change` gets every present entry under `prefix` and then every change, in order, on whatever thread makes it, with the service
   // locked: it only takes note. When RemoveWatcher returns it will not be called again.
   using WatcherId = uint64_t;
+  // Watches of one node, or of one address without certificates. A node has one, and a second one while it connects again.
+  static constexpr size_t kWatchesPerCallerMax = 64;
   WatcherId AddWatcher(const std::string& prefix, std::function<void(const StoreChange&)> on_change);
   void RemoveWatcher(WatcherId id);
+  // What stands at `key` now.
+  StoreChange Get(const std::string& key);
+  // A watch of `caller` begins; false: he has too many. And one ends.
+  bool BeginWatch(const std::string& caller);
+  void EndWatch(const std::string& caller);
 
  private:
   struct Watcher {
@@ -51,6 +58,7 @@ class StoreService final : public v1::Store::CallbackService {
   absl::Mutex mutex_;
   StoreTable table_ ABSL_GUARDED_BY(mutex_);
   std::map<WatcherId, Watcher> watchers_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, size_t> watches_ ABSL_GUARDED_BY(mutex_);  // by caller
   WatcherId next_watcher_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 

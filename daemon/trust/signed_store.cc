@@ -1,5 +1,7 @@
 #include "daemon/trust/signed_store.h"
 
+#include <openssl/evp.h>
+
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -10,12 +12,20 @@
 namespace r2cc::daemon {
 namespace {
 
-// Above the most nodes that a cluster has: each has one certificate, and a second one while they are replaced.
-constexpr size_t kKnownMax = 32'768;
+// A node's certificate with what leads to the authority has 1 to 4 KiB, a view with all its pairs 30 KiB.
+constexpr size_t kPemBytesMax = 16 << 10;
+constexpr size_t kValueBytesMax = 128 << 10;
 // A new certificate is there days before the old one expires.
 constexpr Nanos kRenewalInterval = 5 * kNanosPerSecond;
 
 std::string Clean(const std::string& text) { return CleanText(text.data(), std::min<size_t>(text.size(), 128)); }
+
+std::string Digest(const std::string& text) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int bytes = 0;
+  if (EVP_Digest(text.data(), text.size(), digest, &bytes, EVP_sha256(), nullptr) != 1) return "";
+  return std::string(reinterpret_cast<const char*>(digest), bytes);
+}
 
 }  // namespace
 
@@ -82,6 +92,8 @@ std::optional<std::string> SignedStore::Open(const std::string& key, const std::
     refusals_->Count("store", reason, who, absl::StrCat("the store's ", Clean(key), ": ", what));
     return std::nullopt;
   };
+  if (stored.size() > kValueBytesMax)
+    return refuse("too-large", "whoever writes there", absl::StrCat("it has ", stored.size(), " bytes, and ", kValueBytesMax, " are read"));
   v1::SignedValue value;
   if (!value.ParseFromString(stored)) return refuse("garbled", "whoever writes there", "it is garbled");
   if (tls_ == nullptr) return value.value();
@@ -90,32 +102,38 @@ std::optional<std::string> SignedStore::Open(const std::string& key, const std::
     if (insecure_ && !has_signed_.contains(node)) return value.value();
     return refuse("not-signed", "whoever writes there", "it is not signed");
   }
-  const auto writer = NodeOf(value.certificate(), SignedText(key, value.value()), value.signature());
+  const auto writer = NodeOf(node, value.certificate(), SignedText(key, value.value()), value.signature());
   if (!writer.ok()) return refuse("not-proven", "whoever writes there", std::string(writer.status().message()));
   if (*writer != node) return refuse("other-node", absl::StrCat("node ", *writer), absl::StrCat("node ", *writer, " wrote it"));
   if (insecure_) has_signed_[node] = true;
   return value.value();
 }
 
-absl::StatusOr<std::string> SignedStore::NodeOf(const std::string& pem, const std::string& text, const std::string& signature) {
+absl::StatusOr<std::string> SignedStore::NodeOf(const std::string& node, const std::string& pem, const std::string& text,
+                                                const std::string& signature) {
+  if (pem.size() > kPemBytesMax)
+    return absl::PermissionDeniedError(absl::StrCat("its certificate has ", pem.size(), " bytes, and ", kPemBytesMax, " are read"));
   const auto contents = tls_->Get();
   const int64_t now = tls_->now_s();
-  auto known = known_.find(pem);
-  if (known == known_.end() || known->second.until_s <= now || known->second.by != contents) {
-    auto certificate = Certificate::Parse(pem);
-    if (!certificate.ok()) return absl::PermissionDeniedError(absl::StrCat("its certificate ", certificate.status().message()));
-    const auto identity = certificate->identity();
-    if (!identity.ok()) return absl::PermissionDeniedError(absl::StrCat("its certificate ", identity.status().message()));
-    if (const auto status = contents->authorities.Check(*certificate, Purpose::kClient, now); !status.ok())
-      return absl::PermissionDeniedError(absl::StrCat("the certificate of ", Describe(*identity), " ", status.message()));
-    if (identity->kind != Identity::Kind::kNode) return absl::PermissionDeniedError(absl::StrCat(Describe(*identity), " wrote it"));
-    if (known_.size() >= kKnownMax) known_.clear();
-    const int64_t until = certificate->not_after_s();
-    known = known_.insert_or_assign(pem, Known{*std::move(certificate), identity->name, until, contents}).first;
+  std::string digest = Digest(pem);
+  const auto known = known_.find(node);
+  if (known != known_.end() && known->second.pem_digest == digest && known->second.until_s > now && known->second.by == contents) {
+    if (known->second.certificate.Signed(text, signature)) return node;
+    return absl::PermissionDeniedError(absl::StrCat("its signature is not that of node ", node));
   }
-  if (!known->second.certificate.Signed(text, signature))
-    return absl::PermissionDeniedError(absl::StrCat("its signature is not that of node ", known->second.node));
-  return known->second.node;
+  auto certificate = Certificate::Parse(pem);
+  if (!certificate.ok()) return absl::PermissionDeniedError(absl::StrCat("its certificate ", certificate.status().message()));
+  const auto identity = certificate->identity();
+  if (!identity.ok()) return absl::PermissionDeniedError(absl::StrCat("its certificate ", identity.status().message()));
+  if (const auto status = contents->authorities.Check(*certificate, Purpose::kClient, now); !status.ok())
+    return absl::PermissionDeniedError(absl::StrCat("the certificate of ", Describe(*identity), " ", status.message()));
+  if (identity->kind != Identity::Kind::kNode) return absl::PermissionDeniedError(absl::StrCat(Describe(*identity), " wrote it"));
+  if (!certificate->Signed(text, signature))
+    return absl::PermissionDeniedError(absl::StrCat("its signature is not that of node ", identity->name));
+  // Only what is believed is kept: a certificate stands in every value of its node, for everybody to copy.
+  const int64_t until = certificate->not_after_s();
+  if (identity->name == node) known_.insert_or_assign(node, Known{std::move(digest), *std::move(certificate), until, contents});
+  return identity->name;
 }
 
 }  // namespace r2cc::daemon

@@ -34,6 +34,9 @@ class SignedStore final : public Store {
     store_->Stop();
   }
 
+  // Certificates that are kept.
+  size_t known() const { return known_.size(); }
+
  private:
   struct Own {
     std::string value;
@@ -46,7 +49,7 @@ class SignedStore final : public Store {
   // The value within, if it is proven to be of the node that `key` names.
   std::optional<std::string> Open(const std::string& key, const std::string& stored);
   // Whose certificate this is, by now; with the reason if it is nobody's.
-  absl::StatusOr<std::string> NodeOf(const std::string& pem, const std::string& text, const std::string& signature);
+  absl::StatusOr<std::string> NodeOf(const std::string& node, const std::string& pem, const std::string& text, const std::string& signature);
 
   Executor* const executor_;
   const std::unique_ptr<Store> store_;
@@ -54,10 +57,10 @@ class SignedStore final : public Store {
   const bool insecure_;
   Refusals* const refusals_;
   std::string prefix_;
-  // Certificates that were believed, by their PEM: most values come with one that is known.
+  // The certificate with which a node signed last, by the node: most values come with that one. Nobody makes it grow but the authority.
   struct Known {
+    std::string pem_digest;
     Certificate certificate;
-    std::string node;
     int64_t until_s = 0;
     std::shared_ptr<const TlsContents> by;
   };

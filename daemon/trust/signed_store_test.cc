@@ -77,6 +77,34 @@ TEST_F(SignedStoreTest, ANodesOwnValueIsTaken) {
   EXPECT_EQ(Refused(), "");
 }
 
+// Junk behind a certificate is read away by every PEM reader: values with it, signed or not, are nowhere kept.
+TEST_F(SignedStoreTest, WhatIsNotBelievedIsNotKept) {
+  const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}));
+  v1::SignedValue value;
+  ASSERT_TRUE(value.ParseFromString(Stored(ca_, n1_, key_, "view")));
+  reader->bare->Change(key_, value.SerializeAsString());
+  EXPECT_EQ(reader->store->known(), 1u);
+  const std::string pem = value.certificate();
+  for (int i = 0; i < 200; ++i) {
+    value.set_certificate(pem + std::string(1000 + static_cast<size_t>(i), 'x'));
+    reader->bare->Change(key_, value.SerializeAsString());
+  }
+  EXPECT_EQ(reader->store->known(), 1u) << "a node has one, however it pads it";
+  value.set_signature("nonsense");
+  for (int i = 0; i < 200; ++i) {
+    value.set_certificate(pem + std::string(2000 + static_cast<size_t>(i), 'x'));
+    reader->bare->Change(std::string(kNodes) + "m" + std::to_string(i), value.SerializeAsString());
+  }
+  EXPECT_EQ(reader->store->known(), 1u);
+  EXPECT_EQ(Refused(), "not-proven=200 ");
+  value.set_certificate(pem + std::string(900'000, 'x'));
+  reader->bare->Change(key_, value.SerializeAsString());
+  EXPECT_EQ(Refused(), "not-proven=200 too-large=1 ");
+  value.set_certificate(pem + std::string(20'000, 'x'));
+  reader->bare->Change(key_, value.SerializeAsString());
+  EXPECT_EQ(Refused(), "not-proven=201 too-large=1 ");
+}
+
 TEST_F(SignedStoreTest, WhoeverMayWriteThereSpeaksForNobodyElse) {
   const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}));
   const auto put = [&](const std::string& stored) { reader->bare->Change(key_, stored); };
