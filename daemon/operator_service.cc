@@ -187,18 +187,28 @@ std::vector<std::string> OperatorService::JobsOn(const v1::NicActionRequest& req
 absl::Status OperatorService::CheckNotLast(const v1::NicActionRequest& request, const std::vector<std::string>& jobs) const {
   if (!TakesAway(request) || request.force()) return absl::OkStatus();
   const health::NodeState state = parts_.local->health().Snapshot();
-  const auto carries = [&](const health::NicStatus& nic) {
+  // For `job`; empty: for those that no NIC is drained for.
+  const auto carries = [](const health::NicStatus& nic, const std::string& job) {
     return health::CarriesTraffic(nic.state) && nic.operator_weight_permille > 0 &&
-           !std::binary_search(nic.drained_jobs.begin(), nic.drained_jobs.end(), request.job());
+           !std::binary_search(nic.drained_jobs.begin(), nic.drained_jobs.end(), job);
   };
-  const bool another = std::any_of(state.nics.begin(), state.nics.end(),
-                                   [&](const health::NicStatus& nic) { return nic.identity.name != request.nic() && carries(nic); });
-  if (another || !carries(*state.Find(request.nic()))) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(state.node, "/", request.nic(), " is the last NIC of ", state.node,
-                   request.job().empty() ? "" : absl::StrCat(" for job ", request.job()), " that carries traffic, and ",
-                   jobs.empty() ? "no job uses it now" : absl::StrCat("these jobs use it: ", absl::StrJoin(jobs, ", ")),
-                   "; --force does it all the same"));
+  const auto is_last = [&](const std::string& job) {
+    return carries(*state.Find(request.nic()), job) && std::none_of(state.nics.begin(), state.nics.end(), [&](const health::NicStatus& nic) {
+      return nic.identity.name != request.nic() && carries(nic, job);
+    });
+  };
+  // What is said of all jobs takes it also from those that run here and that other NICs are drained for.
+  std::set<std::string> affected = {request.job()};
+  if (request.job().empty() && parts_.jobs_on)
+    for (const health::NicStatus& nic : state.nics)
+      for (const std::string& name : nic.drained_jobs)
+        if (!parts_.jobs_on(request.nic(), name).empty()) affected.insert(name);
+  const auto job = std::find_if(affected.begin(), affected.end(), is_last);
+  if (job == affected.end()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      state.node, "/", request.nic(), " is the last NIC of ", state.node, job->empty() ? "" : absl::StrCat(" for job ", *job),
+      " that carries traffic, and ", jobs.empty() ? "no job uses it now" : absl::StrCat("these jobs use it: ", absl::StrJoin(jobs, ", ")),
+      "; --force does it all the same"));
 }
 
 void OperatorService::Save(std::function<void()> done) {
