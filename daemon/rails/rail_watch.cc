@@ -304,10 +304,13 @@ void RailWatch::JudgeDoubt(Nic* nic, const health::Fault& fault, const std::vect
   const Nanos now = seams_.executor->Now();
   const health::NicKey key = {node_, nic->identity.name};
   if (fault.kind == health::FaultKind::kCannotTell && !fault.unusable) {
-    // A peer that answers again, and still has to prove itself, is no reason for a doubt.
+    // A peer that answers again, and still has to prove itself, is no reason for a doubt. Nor is what others say of a pair that this node
+    // does not probe: it looks, and judges by what it finds.
+    for (const health::NicKey& peer : fault.peers)
+      if (FindPair(pairs, {key, peer}) == nullptr) prober_.Ask({key, peer}, now);
     const auto doubtful = std::find_if(fault.peers.begin(), fault.peers.end(), [&](const health::NicKey& peer) {
       const health::RailPairStatus* pair = FindPair(pairs, {key, peer});
-      return pair == nullptr || pair->state == health::PairState::kSilent;
+      return pair != nullptr && pair->state == health::PairState::kSilent;
     });
     if (doubtful != fault.peers.end()) {
       prober_.Ask({key, *doubtful}, now);
