@@ -3,7 +3,6 @@
 #ifndef R2CC_DAEMON_RPC_HTTP2_METER_H_
 #define R2CC_DAEMON_RPC_HTTP2_METER_H_
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include <string_view>
 
 #include "base/core/clock.h"
+#include "base/core/token_bucket.h"
 
 namespace r2cc::daemon {
 
@@ -21,30 +21,6 @@ struct Http2Bounds {
   size_t message_bytes_max;     // of one gRPC message to the server
   size_t unfinished_bytes_max;  // of all messages to the server that have begun and not ended
   size_t streams_max;           // open at once
-};
-
-// Tokens that come back with time.
-class TokenBucket {
- public:
-  TokenBucket(int per_second, int burst) : per_second_(per_second), burst_(burst), tokens_(burst) {}
-  int per_second() const { return per_second_; }
-  int burst() const { return burst_; }
-  // False: none is left at `now`.
-  bool Take(Nanos now) {
-    if (now > last_) {
-      tokens_ = std::min<double>(burst_, tokens_ + static_cast<double>(now - last_) / kNanosPerSecond * per_second_);
-      last_ = now;
-    }
-    if (tokens_ < 1) return false;
-    tokens_ -= 1;
-    return true;
-  }
-
- private:
-  const int per_second_;
-  const int burst_;
-  double tokens_;
-  Nanos last_ = 0;
 };
 
 // One thread at a time.
