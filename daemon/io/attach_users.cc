@@ -31,6 +31,12 @@ void AttachUsers::Leave(uint32_t uid, bool attached) {
   if (found->second.attached + found->second.greetings == 0) connections_.erase(found);
 }
 
+int AttachUsers::TakeRecords(uint32_t uid, int most, Nanos now) {
+  if (records_.size() >= kToldMax && !records_.contains(uid))
+    std::erase_if(records_, [&](const auto& entry) { return !connections_.contains(entry.first); });
+  return records_.try_emplace(uid, kRecordsPerSecond, kRecordsBurst).first->second.TakeUpTo(most, now);
+}
+
 std::optional<uint64_t> AttachUsers::Refuse(uint32_t uid, Nanos now) {
   ++refused_;
   if (told_.size() >= kToldMax && !told_.contains(uid)) told_.clear();

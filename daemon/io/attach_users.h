@@ -8,13 +8,17 @@
 #include <optional>
 
 #include "base/core/clock.h"
+#include "base/core/token_bucket.h"
 
 namespace r2cc::daemon {
 
 class AttachUsers {
  public:
-  // Processes of one user that are attached at a time: a quarter of all. A node has some ten GPUs, and a process each.
-  static constexpr size_t kProcessesMax = 1024;
+  // Processes of one user that are attached at a time. A node has some ten GPUs, and a process each.
+  static constexpr size_t kProcessesMax = 64;
+  // Records that the daemon takes from the rings of one user. A process writes some each second, and some for each fault.
+  static constexpr int kRecordsPerSecond = 10'000;
+  static constexpr int kRecordsBurst = 20'000;
   // Connections of one user that have not asked for anything yet.
   static constexpr size_t kGreetingsMax = 128;
   // One line a second about each user; what else he is refused is counted.
@@ -27,6 +31,9 @@ class AttachUsers {
   // A connection that came in is attached from now on.
   void Attach(uint32_t uid);
   void Leave(uint32_t uid, bool attached);
+
+  // How many records may be taken from a ring of `uid` now, of `most`.
+  int TakeRecords(uint32_t uid, int most, Nanos now);
 
   // Something of `uid` is refused. How many refusals went untold before, if this one is to be told.
   std::optional<uint64_t> Refuse(uint32_t uid, Nanos now);
@@ -43,6 +50,7 @@ class AttachUsers {
   };
   std::map<uint32_t, Connections> connections_;
   std::map<uint32_t, Told> told_;
+  std::map<uint32_t, TokenBucket> records_;  // also of users who have left: who comes again has no more
   uint64_t refused_ = 0;
 };
 

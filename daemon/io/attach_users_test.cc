@@ -41,5 +41,14 @@ TEST(AttachUsersTest, RefusalsAreCountedAndToldOnceASecond) {
   for (uint32_t uid = 0; uid < 10'000; ++uid) users.Refuse(uid, 2 * kNanosPerSecond);
 }
 
+TEST(AttachUsersTest, AUserSaysSoMuchASecondInAllHisRings) {
+  AttachUsers users;
+  int taken = 0;
+  for (int ring = 0; ring < 1000; ++ring) taken += users.TakeRecords(7, 256, kNanosPerSecond);
+  EXPECT_EQ(taken, AttachUsers::kRecordsBurst);
+  EXPECT_EQ(users.TakeRecords(8, 256, kNanosPerSecond), 256) << "another has his own";
+  EXPECT_EQ(users.TakeRecords(7, 1'000'000, 2 * kNanosPerSecond), AttachUsers::kRecordsPerSecond);
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

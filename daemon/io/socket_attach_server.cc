@@ -231,7 +231,9 @@ bool SocketAttachServer::Allows(int fd, uint32_t uid, uint32_t gid) const {
 bool SocketAttachServer::Drain(JobId id) {
   Connection& connection = connections_.at(id);
   std::vector<plan::EvidenceRecord> records;
-  const int taken = connection.ring->Take(kRecordsPerTurn, &records);
+  // What a user may not say now stays in the ring until the rings are looked at again.
+  const int allowed = users_.TakeRecords(connection.uid, kRecordsPerTurn, loop_->Now());
+  const int taken = connection.ring->Take(allowed, &records);
   callbacks_.on_evidence(id, records, connection.ring->dropped());
   return taken < kRecordsPerTurn;
 }

@@ -107,8 +107,9 @@ void AddProcess(const v1::Job& process, const std::string& node, int64_t now_ns,
     AddGaveUp(gave_up.text(), &sums);
     GaveUpSince(Time(gave_up.time_ns(), gave_up.lasted_ns()), &sums);
   }
+  std::set<std::string> peers(whole.peer_nodes().begin(), whole.peer_nodes().end());
   for (const std::string& peer : process.peer_nodes())
-    if (std::find(whole.peer_nodes().begin(), whole.peer_nodes().end(), peer) == whole.peer_nodes().end()) whole.add_peer_nodes(peer);
+    if (peers.insert(peer).second) whole.add_peer_nodes(peer);
   row.set_processes(sums.processes());
   row.set_attached(sums.attached());
   row.set_sent_bytes(sums.sent_bytes());

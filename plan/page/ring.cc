@@ -1,6 +1,9 @@
 #include "plan/page/ring.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "plan/model.h"
@@ -17,11 +20,11 @@ constexpr SharedKind kRing = {"ring", kRingMagic, kRingVersion, kRingVersion, si
 static_assert((kRingRecords & (kRingRecords - 1)) == 0, "the counts wrap at 2^64: positions must not jump there");
 
 using Words = uint64_t[kRingRecordWords];
+// So many records are read at once.
+constexpr uint64_t kBatch = 64;
 
-// The record as values of our own: validated afterwards, when the producer cannot change it any more.
-EvidenceRecord Copy(const Words& from) {
-  Words words;
-  for (size_t i = 0; i < kRingRecordWords; ++i) words[i] = LoadRelaxed(&from[i]);
+// The record as values of our own: validated when the producer cannot change it any more.
+EvidenceRecord Copy(const Words& words) {
   EvidenceRecord record;
   std::memcpy(&record, words, sizeof(record));
   record.peer_node[sizeof(record.peer_node) - 1] = '\0';
@@ -88,23 +91,31 @@ RingReader::~RingReader() { UnmapShared(kRing, fd_, memory_); }
 int RingReader::Take(int most, std::vector<EvidenceRecord>* out) {
   auto* ring = static_cast<RingLayout*>(memory_);
   const uint64_t put = LoadAcquire(&ring->put);
-  int appended = 0;
   if (put - taken_ > kRingRecords) {
     ++garbled_;
     taken_ = put;
   }
-  // Bounded by the ring's size, also if nothing in it is sound.
-  for (; taken_ != put && appended < most; ++taken_) {
-    const EvidenceRecord record = Copy(ring->records[taken_ % kRingRecords]);
-    if (Sound(record)) {
-      out->push_back(record);
-      ++appended;
-    } else {
-      ++garbled_;
+  int taken = 0;
+  while (taken_ != put && taken < most) {
+    // By a system call and not through the mapping: a ring that claims records and never wrote them is a hole, and a page of a hole that is
+    // read through a mapping is allocated, at the reader's expense.
+    Words batch[kBatch];
+    const uint64_t at = taken_ % kRingRecords;
+    const uint64_t count = std::min({put - taken_, static_cast<uint64_t>(most - taken), kBatch, kRingRecords - at});
+    const auto bytes = static_cast<ssize_t>(count * sizeof(Words));
+    const bool read = pread(fd_, batch, static_cast<size_t>(bytes), static_cast<off_t>(offsetof(RingLayout, records) + at * sizeof(Words))) == bytes;
+    for (uint64_t i = 0; i < count; ++i) {
+      const EvidenceRecord record = read ? Copy(batch[i]) : EvidenceRecord{};
+      if (Sound(record))
+        out->push_back(record);
+      else
+        ++garbled_;
     }
+    taken_ += count;
+    taken += static_cast<int>(count);
   }
   StoreRelease(&ring->taken, taken_);  // release: the producer overwrites only what has been copied
-  return appended;
+  return taken;
 }
 
 uint64_t RingReader::dropped() const { return LoadRelaxed(&static_cast<const RingLayout*>(memory_)->dropped); }

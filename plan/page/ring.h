@@ -98,7 +98,8 @@ class RingReader {
 
   int fd() const { return fd_; }
 
-  // Appends at most `most` valid records to `out`; returns how many. Garbled ones are skipped and counted in `garbled()`. An
+  // Takes at most `most` records off the ring, and returns how many; appends those that are valid to `out`. Garbled ones are counted in
+  // `garbled()`. Memory that the producer has not written is not allocated. An
   // impossible index counts as one garbled record, and everything up to it is skipped.
   int Take(int most, std::vector<EvidenceRecord>* out);
   uint64_t garbled() const { return garbled_; }
