@@ -22,7 +22,7 @@ uint64_t EventLog::Append(v1::Event event) {
   return sequence;
 }
 
-std::optional<v1::Event> EventLog::After(uint64_t sequence, const Wanted& wanted) const {
+std::optional<v1::Event> EventLog::After(uint64_t sequence, const Wanted& wanted, uint64_t* looked) const {
   absl::MutexLock lock(&mutex_);
   const v1::Event* next = nullptr;
   for (const Ring* ring : {&events_, &audited_}) {
@@ -31,6 +31,7 @@ std::optional<v1::Event> EventLog::After(uint64_t sequence, const Wanted& wanted
     if (wanted) event = std::find_if(event, ring->end(), wanted);
     if (event != ring->end() && (next == nullptr || event->sequence() < next->sequence())) next = &*event;
   }
+  if (looked != nullptr) *looked = std::max(sequence, next == nullptr ? next_sequence_ - 1 : next->sequence());
   return next == nullptr ? std::nullopt : std::optional(*next);
 }
 

@@ -30,8 +30,9 @@ class EventLog {
   uint64_t Append(v1::Event event);
 
   using Wanted = std::function<bool(const v1::Event&)>;
-  // The oldest kept event with a number above `sequence`, of those that are `wanted` (null: all).
-  std::optional<v1::Event> After(uint64_t sequence, const Wanted& wanted = nullptr) const;
+  // The oldest kept event with a number above `sequence`, of those that are `wanted` (null: all). `looked`, if not null, is how far it has
+  // looked: there is no need to look at those again.
+  std::optional<v1::Event> After(uint64_t sequence, const Wanted& wanted = nullptr, uint64_t* looked = nullptr) const;
 
   // The number behind which the newest `count` of those that are `wanted` stand; 0: there are no more.
   uint64_t BeforeLast(size_t count, const Wanted& wanted) const;

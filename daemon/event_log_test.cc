@@ -74,5 +74,19 @@ TEST(EventLogTest, GivesThoseThatAreWanted) {
   EXPECT_EQ(log.BeforeLast(99, said), 0u);
 }
 
+TEST(EventLogTest, WhoFollowsLooksAtEachEventOnce) {
+  EventLog log;
+  for (int i = 0; i < 100; ++i) log.Append(v1::Event());
+  int looks = 0;
+  const EventLog::Wanted none = [&looks](const v1::Event&) { return ++looks, false; };
+  uint64_t looked = 0;
+  EXPECT_FALSE(log.After(looked, none, &looked).has_value());
+  EXPECT_EQ(looked, 100u);
+  EXPECT_EQ(looks, 100);
+  log.Append(v1::Event());
+  EXPECT_FALSE(log.After(looked, none, &looked).has_value());
+  EXPECT_EQ(looks, 101);
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

@@ -1,9 +1,13 @@
 // r2ccctl -> r2ccd.
 #include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "base/event_loop.h"
 #include "daemon/event_filter.h"
 #include "daemon/rpc/authenticator.h"
 #include "daemon/rpc/servers.h"
@@ -12,12 +16,54 @@
 namespace r2cc::daemon {
 namespace {
 
+// Who waits for events, woken on a thread of its own: the core, which appends them, takes note that there is something, and that costs the same
+// however many wait.
+class Followers {
+ public:
+  explicit Followers(EventLog* log) : log_(log), thread_("r2ccd-events") {
+    listener_ = log_->Listen([this] {
+      if (!posted_.exchange(true)) thread_.loop().Post([this] { WakeAll(); });
+    });
+  }
+  ~Followers() { log_->Unlisten(listener_); }
+  Followers(const Followers&) = delete;
+  Followers& operator=(const Followers&) = delete;
+
+  using Id = uint64_t;
+  Id Add(std::function<void()> wake) {
+    absl::MutexLock lock(&mutex_);
+    wake_.emplace(++last_, std::move(wake));
+    return last_;
+  }
+  // When this returns the follower is not woken any more. Not from within it.
+  void Remove(Id id) {
+    absl::MutexLock lock(&mutex_);
+    wake_.erase(id);
+  }
+
+ private:
+  void WakeAll() {
+    posted_ = false;
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [id, wake] : wake_) wake();
+  }
+
+  EventLog* const log_;
+  EventLog::ListenerId listener_;
+  std::atomic<bool> posted_ = false;
+  absl::Mutex mutex_;
+  std::map<Id, std::function<void()>> wake_ ABSL_GUARDED_BY(mutex_);
+  Id last_ ABSL_GUARDED_BY(mutex_) = 0;
+  ScopedLoopThread thread_;  // ends first
+};
+
 // Streams the log from a sequence number on: reads it event by event as the client takes them, so a slow one holds nothing.
 class EventStream final : public grpc::ServerWriteReactor<v1::Event> {
  public:
-  EventStream(EventLog* log, const v1::EventsRequest& request) : log_(log), request_(request), last_(request.after_sequence()) {
+  EventStream(EventLog* log, Followers* followers, const v1::EventsRequest& request)
+      : log_(log), followers_(followers), request_(request), last_(request.after_sequence()) {
     if (request.last() > 0) last_ = std::max(last_, log_->BeforeLast(request.last(), wanted_));
-    listener_ = log_->Listen([this] { Wake(); });
+    follower_ = followers_->Add([this] { Wake(); });
     Wake();
   }
 
@@ -36,7 +82,7 @@ class EventStream final : public grpc::ServerWriteReactor<v1::Event> {
   }
 
   void OnDone() override {
-    log_->Unlisten(listener_);
+    followers_->Remove(follower_);
     delete this;
   }
 
@@ -48,12 +94,11 @@ class EventStream final : public grpc::ServerWriteReactor<v1::Event> {
 
   void MaybeWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (writing_ || finished_) return;
-    auto event = log_->After(last_, wanted_);
+    auto event = log_->After(last_, wanted_, &last_);
     if (!event.has_value()) {
       if (!request_.follow()) End(grpc::Status::OK);
       return;
     }
-    last_ = event->sequence();
     event_ = *std::move(event);
     writing_ = true;
     StartWrite(&event_);
@@ -64,9 +109,10 @@ class EventStream final : public grpc::ServerWriteReactor<v1::Event> {
   }
 
   EventLog* const log_;
+  Followers* const followers_;
   const v1::EventsRequest request_;
   const EventLog::Wanted wanted_ = [this](const v1::Event& event) { return Wanted(request_, event); };
-  EventLog::ListenerId listener_;
+  Followers::Id follower_;
   absl::Mutex mutex_;
   uint64_t last_ ABSL_GUARDED_BY(mutex_);
   v1::Event event_ ABSL_GUARDED_BY(mutex_);
@@ -82,7 +128,8 @@ class RefusedEvents final : public grpc::ServerWriteReactor<v1::Event> {
 
 class ControlService final : public v1::Control::CallbackService {
  public:
-  ControlService(Backend* backend, const Authenticator* authenticator) : backend_(backend), authenticator_(authenticator) {}
+  ControlService(Backend* backend, const Authenticator* authenticator)
+      : backend_(backend), authenticator_(authenticator), followers_(&backend->events()) {}
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const v1::StatusRequest* request,
                                       v1::StatusReply* reply) override {
@@ -95,7 +142,7 @@ class ControlService final : public v1::Control::CallbackService {
   grpc::ServerWriteReactor<v1::Event>* Events(grpc::CallbackServerContext* context, const v1::EventsRequest* request) override {
     const auto caller = Viewer(context, "events");
     if (!caller.ok()) return new RefusedEvents(caller.status());
-    return new EventStream(&backend_->events(), *request);
+    return new EventStream(&backend_->events(), &followers_, *request);
   }
   grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context, const v1::ListJobsRequest* request,
                                      v1::ListJobsReply* reply) override {
@@ -178,6 +225,7 @@ class ControlService final : public v1::Control::CallbackService {
 
   Backend* const backend_;
   const Authenticator* const authenticator_;
+  Followers followers_;
 };
 
 }  // namespace
