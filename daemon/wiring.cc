@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/core/release.h"
 #include "base/log.h"
+#include "daemon/port_claims.h"
 #include "daemon/reload/config_change.h"
 
 namespace r2cc::daemon {
@@ -42,7 +43,7 @@ Wiring::Wiring(Config config, World world)
                 rdma_.OnFacts(nic, facts);
                 FollowAddresses();
               }}),
-      fabric_(config_.node, world_.fabric, world_.core, [this](uint64_t port_guid) { return NicWithGuid(port_guid); },
+      fabric_(config_.node, world_.fabric, world_.core, [this](uint64_t port_guid) { return NicOfPort(cluster_, config_.node, port_guid); },
               {[this](const health::Evidence& evidence) { local_.Handle(evidence); },
                [this](const health::NicKey& nic, const std::string& text) { reporter_.TellFabric(nic, text); }}),
       rdma_(config_.node, NicIdentities(), world_.rdma, world_.core,
@@ -119,13 +120,6 @@ std::vector<health::NicIdentity> Wiring::NicIdentities() const {
     identities.push_back(std::move(identity));
   }
   return identities;
-}
-
-std::optional<health::NicKey> Wiring::NicWithGuid(uint64_t port_guid) const {
-  for (const auto& [name, node] : cluster_.nodes())
-    for (const health::NicStatus& nic : node.state.nics)
-      if (nic.identity.port_guid == port_guid) return health::NicKey{name, nic.identity.name};
-  return std::nullopt;
 }
 
 std::map<std::string, health::NicKey> Wiring::Cables() const {

@@ -151,8 +151,6 @@ class Wiring {
   std::vector<health::NicIdentity> NicIdentities() const;
   // NICs whose interfaces have got other addresses. Those that the configuration gives an address keep it.
   void FollowAddresses();
-  // A NIC of any node; nothing if nobody named one.
-  std::optional<health::NicKey> NicWithGuid(uint64_t port_guid) const;
   std::map<std::string, health::NicKey> Cables() const;
 
   const Config config_;        // as it was at the start
