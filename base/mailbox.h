@@ -6,6 +6,7 @@
 #ifndef R2CC_BASE_MAILBOX_H_
 #define R2CC_BASE_MAILBOX_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -23,6 +24,8 @@ template <typename T>
 class QueueMailbox {
  public:
   using Reader = std::function<void(T)>;
+  // In one turn of the executor.
+  static constexpr size_t kHandedMax = 16;
 
   // Holds at most `limit` values. `executor` outlives the mailbox.
   QueueMailbox(Executor* executor, size_t limit, Reader reader) : state_(std::make_shared<State>(executor, limit, std::move(reader))) {}
@@ -61,10 +64,10 @@ class QueueMailbox {
   struct State {
     State(Executor* executor, size_t limit, Reader reader) : executor(executor), limit(limit), reader(std::move(reader)) {}
 
-    // Hands over one value at a time, so the reader may destroy the mailbox, and at most `limit` in one go, so that other tasks of
-    // the executor get their turn.
+    // Hands over one value at a time, so the reader may destroy the mailbox, and few in one go, so that other tasks of the executor get
+    // their turn.
     static void Drain(const std::shared_ptr<State>& state) {
-      for (size_t handed = 0; handed < state->limit; ++handed) {
+      for (size_t handed = 0; handed < std::min(state->limit, kHandedMax); ++handed) {
         std::optional<T> value;
         {
           std::lock_guard lock(state->mutex);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/core/release.h"
+#include "base/log.h"
 #include "daemon/convert.h"
 #include "daemon/shown/fleet_pages.h"
 #include "daemon/shown/release_counts.h"
@@ -13,6 +14,12 @@ namespace {
 
 // Views pushed to us and not yet looked at. A peer whose view is dropped sends it again with its next keep-alive.
 constexpr size_t kReceivedMax = 4096;
+// Views of one node that are looked at. A node sends one each second, and one for each change.
+constexpr int kViewsPerSecond = 20;
+constexpr int kViewsBurst = 60;
+constexpr Nanos kTooManyTold = 60 * kNanosPerSecond;
+// Speakers whose allowance is remembered.
+constexpr size_t kSpeakersMax = 16'384;
 
 }  // namespace
 
@@ -21,10 +28,28 @@ CoreBackend::CoreBackend(std::string node, const Parts& parts, std::shared_ptr<c
       parts_(parts),
       alive_(std::move(alive)),
       started_(parts_.core->Now()),
-      received_(parts_.core, kReceivedMax, [peer_set = parts_.peer_set](Received received) {
-        if (received.ended) return peer_set->StreamEnded(received.stream);
-        peer_set->Receive(received.view, {received.stream, received.from.address});
+      received_(parts_.core, kReceivedMax, [this](Received received) {
+        if (received.ended) return parts_.peer_set->StreamEnded(received.stream);
+        parts_.peer_set->Receive(received.view, {received.stream, received.from.address});
+        if (received.taken) LetSpeak(received);
       }) {}
+
+void CoreBackend::LetSpeak(const Received& received) {
+  const Nanos now = parts_.core->Now();
+  const Caller& from = received.from;
+  // Who proves nothing is whom he says he is, at his address.
+  const std::string who = from.name.empty() ? absl::StrCat(from.address.substr(0, from.address.rfind(':')), " ", received.view.node()) : from.name;
+  if (views_.size() >= kSpeakersMax && !views_.contains(who)) views_.clear();
+  Views& views = views_.try_emplace(who, Views{{kViewsPerSecond, kViewsBurst}}).first->second;
+  if (views.allowance.Take(now)) return received.taken();
+  if (views.told == 0 || now - views.told >= kTooManyTold) {
+    views.told = now;
+    LogWarning("a node speaks more often than it is heard", {{"who", Describe(from)}, {"views_per_second", kViewsPerSecond}});
+  }
+  parts_.core->RunAfter(kNanosPerSecond / kViewsPerSecond, [this, alive = alive_, received] {
+    if (*alive) LetSpeak(received);
+  });
+}
 
 v1::NodeView CoreBackend::ShownNode(const health::NodeEntry& entry) const {
   v1::NodeView shown = ToProto(entry.state, parts_.view->StatusOf(entry), parts_.reporter->Now());
@@ -188,9 +213,12 @@ void CoreBackend::Reload(const v1::ReloadRequest& /*request*/, const Caller& cal
   });
 }
 
-void CoreBackend::ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from) { received_.Push({std::move(view), stream, from}); }
+void CoreBackend::ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from, std::function<void()> taken) {
+  // Without room the speaker may say it again.
+  if (!received_.Push({std::move(view), stream, from, false, taken}) && taken) taken();
+}
 
 // Behind the views that came by it. If there is no room, the stream is found to be silent a little later.
-void CoreBackend::EndStream(uint64_t stream) { received_.Push({{}, stream, {}, true}); }
+void CoreBackend::EndStream(uint64_t stream) { received_.Push({{}, stream, {}, true, nullptr}); }
 
 }  // namespace r2cc::daemon

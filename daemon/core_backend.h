@@ -3,12 +3,14 @@
 #define R2CC_DAEMON_CORE_BACKEND_H_
 
 #include <map>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/core/clock.h"
 #include "base/executor.h"
+#include "base/core/token_bucket.h"
 #include "base/mailbox.h"
 #include "daemon/event_log.h"
 #include "daemon/event_reporter.h"
@@ -70,7 +72,7 @@ class CoreBackend final : public Backend {
   void ForgetNode(const v1::ForgetNodeRequest& request, const Caller& caller, Answer<v1::ForgetNodeReply> answer) override;
   void GetConfig(const v1::ConfigRequest& request, Answer<v1::ConfigReply> answer) override;
   void Reload(const v1::ReloadRequest& request, const Caller& caller, Answer<v1::ReloadReply> answer) override;
-  void ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from) override;
+  void ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from, std::function<void()> taken = nullptr) override;
   void EndStream(uint64_t stream) override;
   EventLog& events() override { return *parts_.events; }
   ViewBroadcaster& broadcaster() override { return *parts_.broadcaster; }
@@ -84,7 +86,10 @@ class CoreBackend final : public Backend {
     uint64_t stream = 0;
     Caller from;
     bool ended = false;  // the stream, and there is no view
+    std::function<void()> taken;
   };
+  // Lets a speaker go on: at once, or when his node may speak again.
+  void LetSpeak(const Received& received);
 
   v1::NodeView ShownNode(const health::NodeEntry& entry) const;
   // Who runs which release.
@@ -94,6 +99,11 @@ class CoreBackend final : public Backend {
   const Parts parts_;
   const std::shared_ptr<const bool> alive_;
   const Nanos started_;
+  struct Views {
+    TokenBucket allowance;
+    Nanos told = 0;  // that it speaks too much
+  };
+  std::map<std::string, Views> views_;  // by node
   QueueMailbox<Received> received_;
 };
 

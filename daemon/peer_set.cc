@@ -14,6 +14,9 @@ namespace r2cc::daemon {
 namespace {
 
 constexpr size_t kComplaintsMax = 256;
+// Changes of one node's NICs that are events: a node with 16 NICs that dies and comes back has some 50.
+constexpr int kChangesPerSecond = 4;
+constexpr int kChangesBurst = 128;
 // Where a view comes from that no daemon has sent us.
 constexpr char kTheStore[] = "the store";
 // Who has left is looked for so often: it is a walk over all nodes, for days.
@@ -178,10 +181,22 @@ void PeerSet::SetConfigured(const std::vector<PeerSpec>& peers) {
 
 void PeerSet::TellChanges(const health::NodeState* before, const health::NodeState& after) {
   if (before == nullptr) return;
+  const Nanos now = reporter_->Now().monotonic_ns;
   for (const auto& nic : after.nics) {
     const auto* old = before->Find(nic.identity.name);
-    if (old != nullptr && old->state != nic.state) reporter_->TellState({after.node, nic.identity.name}, old->state, nic.state, nic.reason);
+    if (old == nullptr || old->state == nic.state) continue;
+    Changes& changes = changes_.try_emplace(after.node, Changes{{kChangesPerSecond, kChangesBurst}}).first->second;
+    if (!changes.allowance.Take(now)) {
+      if (changes.untold++ == 0) LogWarning("a node's NICs change too often: that is counted, and no event", {{"node", after.node}});
+      continue;
+    }
+    if (const uint64_t untold = std::exchange(changes.untold, 0); untold > 0)
+      LogWarning("changes of a node's NICs were no events", {{"node", after.node}, {"changes", untold}});
+    reporter_->TellState({after.node, nic.identity.name}, old->state, nic.state, nic.reason);
   }
+  // Nodes that are not there any more.
+  if (changes_.size() > view_->nodes().size() + kComplaintsMax)
+    std::erase_if(changes_, [this](const auto& entry) { return view_->Find(entry.first) == nullptr; });
 }
 
 void PeerSet::OnConnected(const std::string& peer) {
@@ -330,7 +345,8 @@ bool PeerSet::IsNews(const std::string& from, const std::string& what) {
 }
 
 bool PeerSet::Complain(const std::string& from, const std::string& what) {
-  if (IsNews(from, what)) LogWarning(what, {{"from", from}});
+  // A text that changes all the time, or a port, makes no news.
+  if (IsNews(from, what) && complaints_allowed_.Take(reporter_->Now().monotonic_ns)) LogWarning(what, {{"from", from}});
   return false;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/core/token_bucket.h"
 #include "absl/status/statusor.h"
 #include "daemon/config/config.h"
 #include "daemon/event_reporter.h"
@@ -154,6 +155,12 @@ class PeerSet {
   std::string peer_address_;
   std::string store_state_;
   std::map<std::string, std::string> complaints_;
+  TokenBucket complaints_allowed_{2, 50};  // lines
+  struct Changes {
+    TokenBucket allowance;
+    uint64_t untold = 0;
+  };
+  std::map<std::string, Changes> changes_;  // of NICs, by node
   Nanos forgot_ = 0;  // when it was last looked who has left
 };
 

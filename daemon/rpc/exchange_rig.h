@@ -110,7 +110,10 @@ class End final : public Backend {
   void ReportJobs(const v1::ReportJobsRequest&, const Caller&, Answer<v1::ReportJobsReply>) override {}
   void GetConfig(const v1::ConfigRequest&, Answer<v1::ConfigReply>) override {}
   void Reload(const v1::ReloadRequest&, const Caller&, Answer<v1::ReloadReply>) override {}
-  void ReceiveView(v1::NodeView view, uint64_t, const Caller&) override { by_peers_stream.Add(view); }
+  void ReceiveView(v1::NodeView view, uint64_t, const Caller&, std::function<void()> taken) override {
+    by_peers_stream.Add(view);
+    if (taken) taken();
+  }
   void EndStream(uint64_t) override {}
   EventLog& events() override { return events_; }
   ViewBroadcaster& broadcaster() override { return broadcaster_; }

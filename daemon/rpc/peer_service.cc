@@ -1,5 +1,6 @@
 // r2ccd -> r2ccd: the server's end.
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,10 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
  public:
   ExchangeStream(Backend* backend, const Authenticator* authenticator, Caller from)
       : backend_(backend), authenticator_(authenticator), from_(std::move(from)) {
+    {
+      absl::MutexLock lock(&self_->mutex);
+      self_->stream = this;
+    }
     listener_ = backend_->broadcaster().Listen([this] { Wake(); });
     StartRead(&request_);
   }
@@ -45,11 +50,14 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
       absl::MutexLock lock(&mutex_);
       node_ = node;
     }
-    backend_->ReceiveView(std::move(*request_.mutable_view()), stream_, from_);
+    // The next is read once this one was looked at: what a peer says meanwhile waits at its end, where the newest takes the others' place.
+    backend_->ReceiveView(std::move(*request_.mutable_view()), stream_, from_, [self = self_] {
+      absl::MutexLock lock(&self->mutex);
+      if (self->stream != nullptr) self->stream->ReadOn();
+    });
     // The first is answered at once, which tells the caller that it is connected; later on the broadcaster says when there is something to
     // say.
     if (!std::exchange(answered_, true)) Wake();
-    StartRead(&request_);
   }
 
   void OnWriteDone(bool ok) override {
@@ -66,10 +74,25 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
   void OnDone() override {
     backend_->broadcaster().Unlisten(listener_);
     backend_->EndStream(stream_);
+    {
+      absl::MutexLock lock(&self_->mutex);
+      self_->stream = nullptr;
+    }
     delete this;
   }
 
  private:
+  // For the core, which may look at a view after its stream's end.
+  struct Self {
+    absl::Mutex mutex;
+    ExchangeStream* stream ABSL_GUARDED_BY(mutex);
+  };
+
+  void ReadOn() {
+    absl::MutexLock lock(&mutex_);
+    if (!finished_) StartRead(&request_);
+  }
+
   void Wake() {
     absl::MutexLock lock(&mutex_);
     dirty_ = true;
@@ -95,6 +118,7 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
   const Authenticator* const authenticator_;
   const Caller from_;
   const uint64_t stream_ = NextStream();
+  const std::shared_ptr<Self> self_ = std::make_shared<Self>();
   ViewBroadcaster::ListenerId listener_;
   v1::PushRequest request_;  // the read under way
   bool answered_ = false;
