@@ -64,6 +64,7 @@ absl::Status ActOnMany(const ActCommand& command, Output output, const Style& st
         absl::StrCat("no NIC fits ", command.request.node(), "/", command.request.nic(), "; `r2ccctl nic list` names all"));
   std::vector<NicName> done;
   absl::Status first_refusal;
+  absl::Status not_kept;
   for (const NicName& name : names) {
     v1::NicActionRequest request = command.request;
     request.set_node(name.node);
@@ -77,16 +78,17 @@ absl::Status ActOnMany(const ActCommand& command, Output output, const Style& st
     const absl::StatusOr<std::string> text = output == Output::kJson ? ToJsonLine(*reply) : FormatNicAction(request, *reply, style);
     if (!text.ok()) return text.status();
     out << *text << std::flush;
+    if (!reply->not_kept().empty()) not_kept = absl::DataLossError("done, and not kept over a restart of r2ccd yet: look at its state directory");
   }
   if (!first_refusal.ok())
     return absl::Status(first_refusal.code(), names.size() == 1 ? std::string(first_refusal.message())
                                                                 : absl::StrCat(names.size() - done.size(), " of ", names.size(),
                                                                                " NICs were refused, the first: ", first_refusal.message()));
-  if (!command.wait) return absl::OkStatus();
+  if (!command.wait) return not_kept;
   for (const NicName& name : done)
     if (const absl::Status quiet = AwaitQuiet(name, command.request.job(), client, wait); !quiet.ok()) return quiet;
   if (output == Output::kTable) out << "nothing travels there any more\n" << std::flush;
-  return absl::OkStatus();
+  return not_kept;
 }
 
 }  // namespace r2cc::client

@@ -164,6 +164,12 @@ std::string FormatNics(const v1::ListNicsReply& reply, const Style& style) {
   return text + (table.empty() ? "no NICs\n" : table.Render(style.colour));
 }
 
+// What an operator has to know before the daemon ends.
+static std::string NotKept(const v1::NicActionReply& reply) {
+  if (reply.not_kept().empty()) return "";
+  return Printable(absl::StrCat("NOT KEPT over a restart of r2ccd yet: ", reply.not_kept(), "; r2ccd tries again each 5 s")) + "\n";
+}
+
 std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicActionReply& reply, const Style& style) {
   const v1::NicView& nic = reply.nic();
   if (!request.job().empty()) {
@@ -173,13 +179,13 @@ std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicAc
                                                        : absl::StrCat("; touches ", absl::StrJoin(reply.jobs(), ", "));
     return Printable(absl::StrCat(NicName(request.node(), request.nic()), reply.changed() ? ": now " : ": nothing to change, already ",
                                   drain ? "" : "not ", "drained for job ", request.job(), touched)) +
-           "\n";
+           "\n" + NotKept(reply);
   }
   return Printable(absl::StrCat(NicName(request.node(), request.nic()), reply.changed() ? ": now " : ": nothing to change, already ")) +
          Paint(StateName(nic.state()), StateColour(nic.state()), style.colour) +
          Printable(absl::StrCat(", weight ", FormatPermille(nic.operator_weight_permille()), nic.reason().empty() ? "" : ": ", nic.reason(),
                                 reply.jobs().empty() ? "" : "; touches ", absl::StrJoin(reply.jobs(), ", "))) +
-         "\n";
+         "\n" + NotKept(reply);
 }
 
 std::string FormatForgetNode(const v1::ForgetNodeRequest& request, const v1::ForgetNodeReply& reply) {

@@ -32,6 +32,8 @@
 namespace {
 
 constexpr int kExitFailed = 1;
+// It is done, and would be lost by a restart of the daemon.
+constexpr int kExitNotKept = 3;
 constexpr int kExitUsage = 2;
 
 bool WantsColour() {
@@ -126,5 +128,5 @@ int main(int argc, char** argv) {
                                 : r2cc::client::Client::ConnectServer(invocation.server, invocation.certificates);
   if (!client.ok()) return Fail(client.status().message(), kExitFailed);
   const absl::Status status = r2cc::client::Run(invocation, style, **client, std::cout, terminal);
-  return status.ok() ? 0 : Fail(status.message(), kExitFailed);
+  return status.ok() ? 0 : Fail(status.message(), absl::IsDataLoss(status) ? kExitNotKept : kExitFailed);
 }

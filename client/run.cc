@@ -50,7 +50,10 @@ struct Runner {
     return Write(reply, [&](const v1::ListNicsReply& nics) { return FormatNics(nics, style); });
   }
   absl::Status operator()(const v1::NicActionRequest& request) {
-    return Write(client.ActOnNic(request), [&](const v1::NicActionReply& reply) { return FormatNicAction(request, reply, style); });
+    const absl::StatusOr<v1::NicActionReply> done = client.ActOnNic(request);
+    const absl::Status written = Write(done, [&](const v1::NicActionReply& reply) { return FormatNicAction(request, reply, style); });
+    if (!written.ok() || done->not_kept().empty()) return written;
+    return absl::DataLossError("done, and not kept over a restart of r2ccd yet: look at its state directory");
   }
   absl::Status operator()(const v1::ListJobsRequest& request) {
     return Write(client.ListJobs(request), [&](const v1::ListJobsReply& reply) {

@@ -64,9 +64,18 @@ void OperatorService::Act(const v1::NicActionRequest& request, const Caller& cal
     return answer(reply.status());
   }
   Note(request, caller, absl::OkStatus(), reply->changed() ? "" : "it already was so");
-  if (!reply->changed()) return answer(reply);
-  Save([answer, reply] { answer(reply); });
-  parts_.executor->RunAfter(kSaveWait, [answer, reply] { answer(reply); });
+  if (!reply->changed()) {
+    v1::NicActionReply said = *reply;
+    said.set_not_kept(std::string(parts_.keeper->trouble().message()));
+    return answer(std::move(said));
+  }
+  const auto kept = [answer, reply](const std::string& why_not) {
+    v1::NicActionReply said = *reply;
+    said.set_not_kept(why_not);
+    answer(std::move(said));
+  };
+  Save([kept](const absl::Status& status) { kept(std::string(status.message())); });
+  parts_.executor->RunAfter(kSaveWait, [kept] { kept("the disk has not answered yet"); });
 }
 
 absl::Status OperatorService::Check(const v1::NicActionRequest& request, const Caller& caller) const {
@@ -211,7 +220,7 @@ absl::Status OperatorService::CheckNotLast(const v1::NicActionRequest& request, 
       "; --force does it all the same"));
 }
 
-void OperatorService::Save(std::function<void()> done) {
+void OperatorService::Save(StateKeeper::Done done) {
   words_ = MergeSettings(std::move(words_), parts_.local->nic_names(), parts_.local->health().settings());
   cabled_.merge(parts_.local->health().cabled());
   SavedState state = ToSave(words_, parts_.boot_now());

@@ -55,7 +55,7 @@ class OperatorService {
   void Tick();
 
   // Writes what is to be kept.
-  void Save(std::function<void()> done);
+  void Save(StateKeeper::Done done);
   // Writes it if a NIC's link was up for the first time.
   void KeepCabled();
 

@@ -19,7 +19,10 @@ class StateKeeper {
   // All outlive the keeper. `on_turn` is told, on the core's thread, when writing begins to fail and when it works again.
   StateKeeper(Files* files, Executor* disk, Executor* core, std::string path, std::function<void(const absl::Status&)> on_turn)
       : files_(files), disk_(disk), core_(core), path_(std::move(path)), on_turn_(std::move(on_turn)) {}
-  ~StateKeeper() { *alive_ = false; }
+  ~StateKeeper() {
+    *alive_ = false;
+    if (retry_ != 0) core_->Cancel(retry_);
+  }
   StateKeeper(const StateKeeper&) = delete;
   StateKeeper& operator=(const StateKeeper&) = delete;
 
@@ -27,18 +30,28 @@ class StateKeeper {
   // `trouble`, one line: the daemon starts without it.
   SavedState Load(std::string* trouble);
 
-  // Writes `state`; `done`, if any, comes when it is on the disk or cannot be written.
-  void Save(const SavedState& state, std::function<void()> done);
+  // How often what could not be written is tried again.
+  static constexpr Nanos kRetryInterval = 5 * kNanosPerSecond;
+
+  // Writes `state`; `done`, if any, comes when it is on the disk or could not be written, with the reason. That is tried again until it, or
+  // what is saved later, is on the disk.
+  using Done = std::function<void(const absl::Status& status)>;
+  void Save(const SavedState& state, Done done);
+  // What was saved last is not on the disk yet, as it could not be written: why.
+  const absl::Status& trouble() const { return trouble_; }
 
  private:
-  void OnWritten(const absl::Status& status);
+  void Write(std::string text, Done done);
+  void OnWritten(const std::string& text, const absl::Status& status);
 
   Files* const files_;
   Executor* const disk_;
   Executor* const core_;
   const std::string path_;
   const std::function<void(const absl::Status&)> on_turn_;
-  bool failing_ = false;
+  absl::Status trouble_;
+  std::string newest_;  // of what was saved
+  TimerId retry_ = 0;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -36,7 +36,7 @@ TEST_F(StateKeeperTest, WhatIsSavedIsLoaded) {
   std::string trouble;
   EXPECT_EQ(keeper_.Load(&trouble), SavedState());
   bool done = false;
-  keeper_.Save(Drained(), [&] { done = true; });
+  keeper_.Save(Drained(), [&](const absl::Status& status) { done = status.ok(); });
   EXPECT_FALSE(done) << "the core does not wait for the disk";
   Settle();
   EXPECT_TRUE(done);
@@ -48,7 +48,7 @@ TEST_F(StateKeeperTest, WhatIsSavedIsLoaded) {
 TEST_F(StateKeeperTest, AFullDiskIsToldOnceAndItsEndToo) {
   files_.SetFull(true);
   int done = 0;
-  for (int i = 0; i < 3; ++i) keeper_.Save(Drained(), [&] { ++done; });
+  for (int i = 0; i < 3; ++i) keeper_.Save(Drained(), [&](const absl::Status& status) { done += !status.ok(); });
   Settle();
   EXPECT_EQ(done, 3);
   EXPECT_EQ(turns_, std::vector<bool>{false});
@@ -56,6 +56,36 @@ TEST_F(StateKeeperTest, AFullDiskIsToldOnceAndItsEndToo) {
   keeper_.Save(Drained(), nullptr);
   Settle();
   EXPECT_EQ(turns_, (std::vector<bool>{false, true}));
+}
+
+TEST_F(StateKeeperTest, WhatCouldNotBeWrittenIsWrittenWhenThereIsRoom) {
+  files_.SetFull(true);
+  keeper_.Save(Drained(), nullptr);
+  Settle();
+  EXPECT_EQ(keeper_.trouble().code(), absl::StatusCode::kResourceExhausted);
+  core_.Advance(StateKeeper::kRetryInterval);
+  Settle();
+  EXPECT_EQ(files_.writes(), 2) << "it is tried again";
+  files_.SetFull(false);
+  core_.Advance(StateKeeper::kRetryInterval);
+  Settle();
+  std::string trouble;
+  EXPECT_EQ(keeper_.Load(&trouble), Drained());
+  EXPECT_TRUE(keeper_.trouble().ok());
+  EXPECT_EQ(turns_, (std::vector<bool>{false, true}));
+  core_.Advance(10 * StateKeeper::kRetryInterval);
+  Settle();
+  EXPECT_EQ(files_.writes(), 3) << "and then no more";
+}
+
+TEST_F(StateKeeperTest, TheFirstDamagedFileIsKept) {
+  std::string trouble;
+  for (const std::string text : {"first", "second", "third"}) {
+    ASSERT_TRUE(files_.WriteAtomically("/lib/state", text).ok());
+    EXPECT_EQ(keeper_.Load(&trouble), SavedState());
+  }
+  EXPECT_EQ(*files_.Read("/lib/state.damaged"), "first");
+  EXPECT_EQ(*files_.Read("/lib/state.damaged.3"), "third");
 }
 
 TEST_F(StateKeeperTest, AFileThatIsNotUnderstoodIsSetAside) {
@@ -81,6 +111,7 @@ TEST_F(StateKeeperTest, AFileThatIsNotUnderstoodIsSetAside) {
     EXPECT_EQ(keeper_.Load(&trouble), SavedState());
     EXPECT_EQ(trouble, "/lib/state: " + why + way_out);
     EXPECT_EQ(*files_.Read("/lib/state.damaged"), damaged);
+    ASSERT_TRUE(files_.Rename("/lib/state.damaged", "/elsewhere").ok());
     trouble.clear();
     EXPECT_EQ(keeper_.Load(&trouble), SavedState());
     EXPECT_EQ(trouble, "") << "it is out of the way";
