@@ -113,18 +113,24 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Before any thread is made: all of them inherit it. Every hop of a verdict, from the kernel's event over gRPC to another node's page,
-// waits for a processor, and jobs leave none idle.
-void SetPriority(const Config& config) {
+// Before any thread is made: all of them inherit it. Every hop of a verdict to another node waits for a processor, and jobs leave none idle.
+// False: it cannot be had.
+bool SetNice(const Config& config) {
+  return getpriority(PRIO_PROCESS, 0) == config.nice || setpriority(PRIO_PROCESS, 0, config.nice) == 0;
+}
+
+// For the calling thread alone, the core's, on which the jobs' page depends: whoever connects is served by others, and must not take the
+// processors from the jobs.
+void SetCorePriority(const Config& config, bool is_nice) {
   const sched_param realtime{.sched_priority = config.realtime_priority};
   if (config.realtime_priority > 0) {
-    if (sched_setscheduler(0, SCHED_RR, &realtime) == 0) return;
+    if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &realtime) == 0) return;
     LogInfo(
         "no real-time priority: give r2ccd CAP_SYS_NICE, and its control group real-time runtime where there are such; or set "
         "realtime_priority to 0 in the configuration",
         {{"realtime_priority", config.realtime_priority}, {"nice", config.nice}, {"reason", std::strerror(errno)}});
   }
-  if (getpriority(PRIO_PROCESS, 0) == config.nice || setpriority(PRIO_PROCESS, 0, config.nice) == 0) return;
+  if (is_nice) return;
   LogWarning("verdicts will be late where jobs keep the processors busy: give r2ccd CAP_SYS_NICE, or set nice in the configuration",
              {{"nice", config.nice}, {"reason", std::strerror(errno)}});
 }
@@ -238,7 +244,7 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
   RETURN_IF_ERROR(MakeRunDir(config.run_dir));
   ASSIGN_OR_RETURN(const auto lock, LockFile::Take(config.lock_file(), config.control_socket(), "--run_dir"));
   ASSIGN_OR_RETURN(const auto state_lock, TakeStateDir(config));
-  SetPriority(config);
+  const bool is_nice = SetNice(config);
   ASSIGN_OR_RETURN(const AllCredentials credentials, LoadAllCredentials(config));
   // It serves its jobs all the same: others will not believe it until that is mended.
   for (const std::string& wrong : CheckAllTlsFiles(config, absl::ToUnixSeconds(absl::Now())).wrong) LogError(wrong);
@@ -277,6 +283,7 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
     const LoopGuard guard(&loop, world->disk(), [&servers](bool turns) { servers->SetServing(turns); });
     // The first plan is on the page, and whoever waited for this unit is answered.
     if (notifier.has_value()) notifier->Ready();
+    SetCorePriority(config, is_nice);
     loop.Run();
     if (notifier.has_value()) notifier->Stopping();
   }
