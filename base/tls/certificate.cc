@@ -6,12 +6,17 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
 #include <ctime>
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/names.h"
@@ -71,6 +76,13 @@ std::string NameText(const X509_NAME* name) {
   char text[256] = {};
   X509_NAME_oneline(name, text, sizeof(text));
   return CleanText(text, sizeof(text));
+}
+
+std::string Sha256Of(const X509* certificate) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int bytes = 0;
+  if (X509_digest(certificate, EVP_sha256(), digest, &bytes) != 1) return "";
+  return absl::AsciiStrToUpper(absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), bytes)));
 }
 
 // X509_verify_cert's reason as a person would say it.
@@ -164,7 +176,46 @@ absl::StatusOr<Authorities> Authorities::Parse(std::string_view pem) {
   return authorities;
 }
 
+absl::Status Authorities::Refuse(std::string_view lines) {
+  for (absl::string_view line : absl::StrSplit(absl::string_view(lines.data(), lines.size()), '\n')) {
+    line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
+    if (line.empty()) continue;
+    absl::string_view digits = line;
+    if (const size_t equals = digits.rfind('='); equals != absl::string_view::npos) digits.remove_prefix(equals + 1);
+    const std::string digest = absl::AsciiStrToUpper(absl::StrReplaceAll(digits, {{":", ""}}));
+    if (digest.size() != 64 || digest.find_first_not_of("0123456789ABCDEF") != std::string::npos)
+      return absl::InvalidArgumentError(absl::StrCat("has '", CleanText(line.data(), std::min<size_t>(line.size(), 100)),
+                                                     "', which is no SHA-256 of a certificate"));
+    refused_.insert(digest);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Authorities::AddRevoked(std::string_view pem) {
+  const BioPtr bio = Reader(pem);
+  bool any = false;
+  while (CrlPtr list{PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr)}) {
+    any = true;
+    const bool ours = std::any_of(roots_.begin(), roots_.end(), [&](const X509Ptr& root) {
+      return X509_NAME_cmp(X509_get_subject_name(root.get()), X509_CRL_get_issuer(list.get())) == 0 &&
+             X509_CRL_verify(list.get(), X509_get0_pubkey(root.get())) == 1;
+    });
+    ERR_clear_error();
+    if (!ours) return absl::InvalidArgumentError("holds a list that none of these authorities has signed");
+    revoked_.push_back(std::move(list));
+  }
+  ERR_clear_error();
+  return any ? absl::OkStatus() : absl::InvalidArgumentError("holds no list of revoked certificates in PEM form");
+}
+
 absl::Status Authorities::Check(const Certificate& certificate, Purpose purpose, int64_t now_s) const {
+  if (!refused_.empty() && refused_.contains(Sha256Of(certificate.x509())))
+    return absl::PermissionDeniedError("is refused: its SHA-256 is in the list of refused certificates");
+  for (const CrlPtr& list : revoked_) {
+    X509_REVOKED* entry = nullptr;
+    if (X509_CRL_get0_by_cert(list.get(), &entry, const_cast<X509*>(certificate.x509())) == 1)
+      return absl::PermissionDeniedError("is revoked by its authority");
+  }
   const std::unique_ptr<X509_STORE, FreeStore> store(X509_STORE_new());
   for (const X509Ptr& root : roots_) X509_STORE_add_cert(store.get(), root.get());
   STACK_OF(X509)* const others = sk_X509_new_null();
@@ -175,6 +226,9 @@ absl::Status Authorities::Check(const Certificate& certificate, Purpose purpose,
     X509_STORE_CTX_set_purpose(context.get(), purpose == Purpose::kServer ? X509_PURPOSE_SSL_SERVER : X509_PURPOSE_SSL_CLIENT);
     X509_VERIFY_PARAM_set_time(X509_STORE_CTX_get0_param(context.get()), now_s);
     error = X509_verify_cert(context.get()) == 1 ? X509_V_OK : X509_STORE_CTX_get_error(context.get());
+    // Without the extension OpenSSL takes a certificate for every purpose.
+    if (error == X509_V_OK && (X509_get_extension_flags(certificate.chain().front().get()) & EXFLAG_XKUSAGE) == 0)
+      error = X509_V_ERR_INVALID_PURPOSE;
   }
   sk_X509_free(others);
   ERR_clear_error();

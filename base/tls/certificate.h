@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,10 @@ struct FreeKey {
 };
 using X509Ptr = std::unique_ptr<X509, FreeX509>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, FreeKey>;
+struct FreeCrl {
+  void operator()(X509_CRL* list) const { X509_CRL_free(list); }
+};
+using CrlPtr = std::unique_ptr<X509_CRL, FreeCrl>;
 
 // What a certificate is shown for.
 enum class Purpose { kServer, kClient };
@@ -76,11 +81,18 @@ class Authorities {
   // OK if `certificate` leads to one of these, is valid at `now_s`, and is for `purpose`. Else PERMISSION_DENIED with the reason, which
   // reads behind "the certificate of node n1 ".
   absl::Status Check(const Certificate& certificate, Purpose purpose, int64_t now_s) const;
+  // Certificates that Check() refuses from now on, though an authority signed them: a line each has the SHA-256 of one, as `openssl x509
+  // -fingerprint -sha256` prints it; what is behind # is not read. INVALID_ARGUMENT: a line is none, which is named.
+  absl::Status Refuse(std::string_view lines);
+  // The same, by lists that the authorities signed (PEM). INVALID_ARGUMENT: one is no list, or of nobody here.
+  absl::Status AddRevoked(std::string_view pem);
   // OK if each of these is an authority and valid at `now_s`.
   absl::Status CheckThemselves(int64_t now_s) const;
 
  private:
   std::vector<X509Ptr> roots_;
+  std::set<std::string> refused_;  // SHA-256, in capitals without colons
+  std::vector<CrlPtr> revoked_;
 };
 
 absl::StatusOr<KeyPtr> ParseKey(std::string_view pem);

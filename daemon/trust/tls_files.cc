@@ -19,9 +19,13 @@ constexpr char kIssue[] = "`r2ccctl certs issue` makes one";
 // Another stamp: the file was replaced or written.
 std::string Stamp(const TlsSpec& spec) {
   std::string stamp;
-  for (const std::string& file : {spec.certificate_file, spec.key_file, spec.ca_file}) {
+  for (const std::string& file : {spec.certificate_file, spec.key_file, spec.ca_file, spec.refused_file(), spec.revoked_file()}) {
     struct stat about {};
-    if (stat(file.c_str(), &about) != 0) return "";
+    if (stat(file.c_str(), &about) != 0) {
+      if (file != spec.refused_file() && file != spec.revoked_file()) return "";
+      absl::StrAppend(&stamp, "- ");
+      continue;
+    }
     absl::StrAppend(&stamp, about.st_dev, ":", about.st_ino, ":", about.st_size, ":", about.st_mtim.tv_sec, ".", about.st_mtim.tv_nsec,
                     " ");
   }
@@ -32,6 +36,24 @@ template <typename T>
 absl::StatusOr<T> Named(const std::string& file, absl::StatusOr<T> parsed) {
   if (!parsed.ok()) return absl::InvalidArgumentError(absl::StrCat(file, " ", parsed.status().message()));
   return parsed;
+}
+
+// Who is not believed any more. The files need not be there; one that cannot be read is an error, as it may name a thief.
+absl::Status ReadRefused(const TlsSpec& spec, Authorities* authorities) {
+  OsFiles files;
+  if (const auto lines = files.Read(spec.refused_file()); lines.ok()) {
+    if (absl::Status status = authorities->Refuse(*lines); !status.ok())
+      return absl::InvalidArgumentError(absl::StrCat(spec.refused_file(), " ", status.message()));
+  } else if (!absl::IsNotFound(lines.status())) {
+    return lines.status();
+  }
+  if (const auto pem = files.Read(spec.revoked_file()); pem.ok()) {
+    if (absl::Status status = authorities->AddRevoked(*pem); !status.ok())
+      return absl::InvalidArgumentError(absl::StrCat(spec.revoked_file(), " ", status.message()));
+  } else if (!absl::IsNotFound(pem.status())) {
+    return pem.status();
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<const TlsContents>> Read(const TlsSpec& spec) {
@@ -49,6 +71,7 @@ absl::StatusOr<std::shared_ptr<const TlsContents>> Read(const TlsSpec& spec) {
   if (!ca_pem.ok()) return ca_pem.status();
   auto authorities = Named(spec.ca_file, Authorities::Parse(*ca_pem));
   if (!authorities.ok()) return authorities.status();
+  if (absl::Status status = ReadRefused(spec, &*authorities); !status.ok()) return status;
   if (!certificate->Fits(key->get()))
     return absl::InvalidArgumentError(absl::StrCat(spec.key_file, " is not the key of ", spec.certificate_file, ": copy both anew"));
   contents->pem = *std::move(pem);
@@ -126,6 +149,7 @@ std::vector<std::string> CheckTlsFiles(const TlsSpec& spec, const std::string& n
     say(absl::StrCat(spec.ca_file, " ", parsed.status().message(), "; copy the ca.crt of `r2ccctl certs init` there"));
   } else {
     authorities = *std::move(parsed);
+    if (const auto status = ReadRefused(spec, &*authorities); !status.ok()) say(std::string(status.message()));
     if (const auto status = authorities->CheckThemselves(now_s); !status.ok())
       say(absl::StrCat(spec.ca_file, " ", status.message(), "; copy the ca.crt of `r2ccctl certs init` there"));
   }
