@@ -298,6 +298,26 @@ void RailWatch::JudgeSilence(Nic* nic, const health::Fault& fault, const std::ve
     prober_.Renew(key, now);
     Tell(*nic, health::EvidenceKind::kRailAnswers, {}, "");
   }
+  // Where everybody has gone nobody can end it, and the fault may be mended: jobs try the NIC, and tell.
+  if (!verdict.silent || AnybodyLeft(pairs)) {
+    nic->alone_since = 0;
+  } else if (nic->alone_since == 0) {
+    nic->alone_since = now;
+  } else if (now - nic->alone_since >= kAloneMax) {
+    nic->alone_since = 0;
+    verdict.silent = verdict.port_dead = false;
+    prober_.Renew(key, now);
+    Tell(*nic, health::EvidenceKind::kRailAnswers, {}, "nobody is left to ask");
+    OnVerdictChanged();
+  }
+}
+
+bool RailWatch::AnybodyLeft(const std::vector<health::RailPairStatus>& pairs) const {
+  const Nanos now = seams_.executor->Now();
+  for (const auto& [name, entry] : view_->nodes())
+    if (name != node_ && now - entry.heard < health::kNodeLease) return true;
+  return std::any_of(pairs.begin(), pairs.end(),
+                     [&](const auto& pair) { return pair.answered_sent != 0 && now - pair.answered_sent < kAloneMax; });
 }
 
 void RailWatch::JudgeDoubt(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs) {

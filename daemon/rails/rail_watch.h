@@ -30,6 +30,8 @@ constexpr uint64_t kPathFaultProbes = 3;
 // Words do not outweigh facts: a NIC whose probe was answered so long ago or less works, whatever other nodes say of it; and one that
 // others call silent is asked for so long before that counts.
 constexpr Nanos kFreshAnswer = 200 * kNanosPerMs;
+// A verdict of silence outlives its last witness for so long.
+constexpr Nanos kAloneMax = 60 * kNanosPerSecond;
 
 // The core's thread only.
 class RailWatch {
@@ -126,6 +128,7 @@ class RailWatch {
     health::RailVerdict* verdict = nullptr;  // of verdicts_
     ToldFault told;                          // of its silence
     Nanos mute_since = 0;                    // it answers nobody, and not everybody was asked
+    Nanos alone_since = 0;                   // it is silent, and nobody is left who could hear it
     Nanos accused_since = 0;                 // it would be unusable by what others say alone
     struct Held {
       Nanos since = 0;
@@ -137,6 +140,8 @@ class RailWatch {
   };
 
   void Know(health::NicIdentity identity);
+  // Somebody answers this node, by a rail or beside them.
+  bool AnybodyLeft(const std::vector<health::RailPairStatus>& pairs) const;
   void Tick();
   // So that the next tick is not later than kRailProbeTick from now.
   void Hurry();

@@ -314,6 +314,38 @@ TEST_F(RailWatchTest, ForgedWordsFailNoNicThatAnswers) {
   }
 }
 
+// Nobody probes the pair that another node complains of, again and again. It makes this one look, and nothing else.
+TEST_F(RailWatchTest, WordsAboutAPairThatNobodyProbesRaiseNoDoubt) {
+  Make(4, 2);
+  core_.Advance(2000 * kMs);
+  for (int round = 0; round < 30; ++round) {
+    health::NodeState liar = nodes_[3]->own;
+    liar.epoch.counter += 1000 + static_cast<uint64_t>(round);
+    liar.nics.push_back({.identity = {.name = "ghost", .interface = "eth9", .address = "10.9.9.9"}, .state = health::NicState::kHealthy});
+    for (int rail = 0; rail < 2; ++rail) liar.pairs.push_back({"ghost", Port(0, rail), true, false});
+    nodes_[0]->view->Merge(liar, core_.Now());
+    nodes_[0]->watch->OnView();
+    core_.Advance(500 * kMs);
+  }
+  EXPECT_EQ(Told(0, 0), std::vector<EvidenceKind>()) << nodes_[0]->seen.front().detail;
+  EXPECT_EQ(Told(0, 1), std::vector<EvidenceKind>());
+}
+
+TEST_F(RailWatchTest, SilenceEndsAMinuteAfterTheLastWitnessHasGone) {
+  Make(3, 2);
+  BreakPort(0, 0);
+  core_.Advance(2000 * kMs);
+  ASSERT_EQ(Told(0, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+  core_.Advance(120'000 * kMs);
+  ASSERT_EQ(Told(0, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent}) << "while the others are there";
+  for (const int gone : {1, 2}) nodes_[gone]->watch->Stop();
+  Mend();
+  core_.Advance(50'000 * kMs);
+  EXPECT_EQ(Told(0, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+  core_.Advance(100'000 * kMs);
+  EXPECT_EQ(Told(0, 0), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
+}
+
 TEST_F(RailWatchTest, ARailThatCannotBeProbedSaysWhy) {
   health::FakeDatagrams datagrams(&net_);
   health::ClusterView view("n9");
