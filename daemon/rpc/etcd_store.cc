@@ -83,6 +83,7 @@ void EtcdStore::Connect() {
   life_ = std::make_shared<bool>(true);
   page_key_ = prefix_;
   page_revision_ = 0;
+  page_entries_ = kPageEntries;
   ReadPage();
 }
 
@@ -90,7 +91,7 @@ void EtcdStore::ReadPage() {
   pb::RangeRequest request;
   request.set_key(page_key_);
   request.set_range_end(PrefixEnd(prefix_));
-  request.set_limit(kPageEntries);
+  request.set_limit(page_entries_);
   request.set_revision(page_revision_);
   Call<pb::RangeResponse>(
       request,
@@ -99,6 +100,11 @@ void EtcdStore::ReadPage() {
 }
 
 void EtcdStore::OnPage(const grpc::Status& status, const pb::RangeResponse& page) {
+  // A page is bounded by entries where it is asked for, and by bytes where it is received: views grow with what is wrong in the cluster.
+  if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED && page_entries_ > 1) {
+    page_entries_ /= 2;
+    return ReadPage();
+  }
   if (!status.ok()) return Lose(ShortReason(status));
   if (page_revision_ == 0) page_revision_ = page.header().revision();
   for (const pb::KeyValue& entry : page.kvs())

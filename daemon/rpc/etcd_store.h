@@ -92,6 +92,7 @@ class EtcdStore final : public Store {
   bool connected_ = false;
   std::string page_key_;
   int64_t page_revision_ = 0;        // 0: the first page is asked for
+  int64_t page_entries_ = 0;         // of a page; halved where that is too many bytes
   std::map<int64_t, Lease> leases_;  // by lease_ms
   std::shared_ptr<WatchCall> watch_;
   std::shared_ptr<KeepAliveCall> keep_alive_;

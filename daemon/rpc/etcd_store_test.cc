@@ -223,6 +223,22 @@ TEST_F(EtcdStoreTest, ARevokedLeaseIsAskedForAgain) {
   EXPECT_TRUE(b.AwaitEntries({{"a", "1"}}));
 }
 
+// 256 nodes of an all-to-all: a view has 26 KB, and a page of them more than gRPC takes in one message.
+TEST_F(EtcdStoreTest, PagesAreBoundedByBytesToo) {
+  EtcdProcess etcd(folder_);
+  const auto kv = Kv(etcd);
+  Node first({etcd.endpoint()});
+  ASSERT_TRUE(first.AwaitState("connected"));
+  std::map<std::string, std::string> all;
+  for (int i = 0; i < 256; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    all[name] = std::string(26'500, 'x');
+    PutRaw(kv.get(), "/r2cc/nodes/" + name, all[name]);
+  }
+  Node late({etcd.endpoint()});
+  EXPECT_TRUE(late.AwaitEntries(all)) << late.states().back();
+}
+
 TEST_F(EtcdStoreTest, ManyEntriesComePageByPageOnceEachAlsoAfterACompaction) {
   EtcdProcess etcd(folder_);
   Node first({etcd.endpoint()});
