@@ -200,6 +200,9 @@ TEST_F(R2ccdOperatorTest, ADrainForOneJobIsOnEveryPageAndOverARestart) {
   EXPECT_EQ(say(0, v1::DRAIN, "rail0", "other", &reply), "");
   EXPECT_EQ(reply.jobs_size(), 0);
   EXPECT_THAT(say(0, v1::DRAIN, "rail1", "test", &reply), testing::HasSubstr("n0/rail1 is the last NIC of n0 for job test that carries"));
+  EXPECT_THAT(say(0, v1::DRAIN, "rail1", "", &reply), testing::HasSubstr("n0/rail1 is the last NIC of n0 for job test that carries"))
+      << "in the other order too";
+  EXPECT_THAT(say(0, v1::FAIL, "rail1", "", &reply), testing::HasSubstr("n0/rail1 is the last NIC of n0 for job test that carries"));
   EXPECT_THAT(say(0, v1::DRAIN, "rail1", "a b", &reply), testing::HasSubstr("'a b' is no job's name"));
   EXPECT_THAT(say(0, v1::FAIL, "rail1", "test", &reply), testing::HasSubstr("only drain and undrain are for one job"));
   EXPECT_EQ(Said(0).front(), "drain n0/rail0 for job test, said by " + me_ + " on n1");

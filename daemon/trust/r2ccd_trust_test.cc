@@ -238,6 +238,33 @@ TEST_F(TrustTest, NewCertificatesAreInUseWithoutARestart) {
   EXPECT_TRUE(AwaitPeers(1)) << Status(1).DebugString();
 }
 
+// A key was stolen: its certificate is good for days, until it is named on each node. What it holds open ends, and nothing new begins.
+TEST_F(TrustTest, ACertificateThatIsRefusedEndsItsStreams) {
+  UseTls();
+  StartAll();
+  const CertificateAndKey stolen = *Issue(ca_, {Identity::Kind::kNode, "n2"}, ForDays(NowS(), 10));
+  const auto channel = Channel(0, &stolen);
+  grpc::ClientContext context;
+  const auto stub = v1::Peer::NewStub(channel);
+  const auto stream = stub->Exchange(&context);
+  v1::PushRequest request;
+  *request.mutable_view() = Forged("n2");
+  ASSERT_TRUE(stream->Write(request));
+  v1::PushReply reply;
+  ASSERT_TRUE(stream->Read(&reply)) << "it is heard";
+  std::ofstream(folder_ + "/stolen.crt") << stolen.certificate;
+  for (int node = 0; node < nodes_; ++node)
+    ASSERT_EQ(std::system(("openssl x509 -in " + folder_ + "/stolen.crt -noout -fingerprint -sha256 > " + TlsDirectory(node) + "/refused").c_str()), 0);
+  const Nanos begin = Now();
+  while (stream->Read(&reply)) continue;
+  EXPECT_LT(Now() - begin, 70 * kNanosPerSecond);
+  EXPECT_FALSE(stream->Finish().ok());
+  const grpc::Status again = ActAsPeer(Channel(0, &stolen), "n0");
+  EXPECT_EQ(again.error_code(), kUnknown);
+  EXPECT_THAT(again.error_message(), HasSubstr("is refused: its SHA-256 is in the list"));
+  EXPECT_TRUE(AwaitPeers(0)) << "the true n2 has another certificate";
+}
+
 TEST_F(TrustTest, ASecondDaemonOfANameIsToldEverywhereAndStopsNobody) {
   StartAll();
   const int port = FreePort();
@@ -383,9 +410,13 @@ TEST_F(TrustTest, TenThousandConversationsOnTheControlSocketCostNothing) {
       open.push_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
       // Another user's: each has a share of his own.
       const uid_t own = geteuid();
-      if (own == 0) EXPECT_EQ(seteuid(65534), 0);
+      if (own == 0) {
+        EXPECT_EQ(seteuid(65534), 0);
+      }
       EXPECT_EQ(connect(open.back(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0) << begin << " " << i;
-      if (own == 0) EXPECT_EQ(seteuid(own), 0);
+      if (own == 0) {
+        EXPECT_EQ(seteuid(own), 0);
+      }
       const std::string& word = words[static_cast<size_t>(begin + i) % words.size()];
       (void)!send(open.back(), word.data(), word.size(), MSG_NOSIGNAL);
     }
