@@ -199,9 +199,6 @@ const std::vector<Variable>& Variables() {
       {"R2CC_COLLNET_DEADLINE_MS", "milliseconds, 1000 to 86400000", "1800000",
        "above the 10 minutes after which PyTorch ends a job by itself; a member that saves a checkpoint is no fault",
        [](const std::string& v, Config* c, std::string*) { return SetNumber(v, 1000, kDayMs, &c->collnet_deadline_ms); }},
-      {"R2CC_COLLNET_GPU", "0 or 1", "0",
-       "a kernel of ours that waits for the job, which waits for it, would be for ever, and only the job knows its streams (docs/rdma.md)",
-       [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->collnet_gpu); }},
       {"R2CC_CHECKSUM", "0 or 1", "0", "TCP and the NIC check already; a CRC of each chunk costs CPU",
        [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->checksum); }},
       {"R2CC_LOG", "warn, info or debug", "warn", "a healthy job has nothing to say",
@@ -227,12 +224,6 @@ bool LoadConfig(const GetEnv& get, Config* out, std::string* error) {
   if (config.silence_ms >= config.deadline_ms) {
     *error = "R2CC_SILENCE_MS=" + std::to_string(config.silence_ms) + ": want less than R2CC_DEADLINE_MS (" +
              std::to_string(config.deadline_ms) + ")";
-    return false;
-  }
-  // With fewer queues the job's own streams may keep our kernels waiting for NCCL's, which wait for them (docs/rdma.md).
-  if (const char* const queues = get("CUDA_DEVICE_MAX_CONNECTIONS");
-      config.collnet_gpu && (queues == nullptr || std::string_view(queues) != "32")) {
-    *error = "R2CC_COLLNET_GPU=1: want CUDA_DEVICE_MAX_CONNECTIONS=32 beside it, or the job may stand still for ever";
     return false;
   }
   *out = std::move(config);

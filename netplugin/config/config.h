@@ -44,7 +44,6 @@ struct Config {
   std::optional<int> bulk_threads;                    // R2CC_BULK_THREADS; unset: by the number of processors
   int64_t collnet_deadline_ms = 0;                    // R2CC_COLLNET_DEADLINE_MS
   std::optional<uint64_t> collnet_min_bytes;          // R2CC_COLLNET_MIN_BYTES; unset: NCCL's own choice
-  bool collnet_gpu = false;                           // R2CC_COLLNET_GPU
   bool checksum = false;                              // R2CC_CHECKSUM
   LogLevel log = LogLevel::kWarn;                     // R2CC_LOG
   std::optional<uint32_t> chunk_bytes;                // R2CC_CHUNK_BYTES; unset: by the rails' rates

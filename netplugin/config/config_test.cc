@@ -54,7 +54,6 @@ TEST(Config, DefaultsArePlain) {
   EXPECT_FALSE(config.bulk_threads.has_value());
   EXPECT_EQ(config.collnet_min_bytes, std::nullopt);
   EXPECT_EQ(config.collnet_deadline_ms, 1800000);
-  EXPECT_FALSE(config.collnet_gpu);
   EXPECT_EQ(config.log, LogLevel::kWarn);
   EXPECT_EQ(config.chunk_bytes, std::nullopt);
 }
@@ -76,8 +75,6 @@ TEST(Config, TakesWhatIsGiven) {
                                 {"R2CC_BULK_THREADS", "2"},
                                 {"R2CC_COLLNET_MIN_BYTES", "4194304"},
                                 {"R2CC_COLLNET_DEADLINE_MS", "60000"},
-                                {"R2CC_COLLNET_GPU", "1"},
-                                {"CUDA_DEVICE_MAX_CONNECTIONS", "32"},
                                 {"R2CC_CHECKSUM", "1"},
                                 {"R2CC_LOG", "debug"},
                                 {"R2CC_CHUNK_BYTES", "4096"}});
@@ -102,7 +99,6 @@ TEST(Config, TakesWhatIsGiven) {
   EXPECT_EQ(config.bulk_threads, std::optional(2));
   EXPECT_EQ(config.collnet_min_bytes, std::optional<uint64_t>(4'194'304));
   EXPECT_EQ(config.collnet_deadline_ms, 60000);
-  EXPECT_TRUE(config.collnet_gpu);
   EXPECT_EQ(config.log, LogLevel::kDebug);
   EXPECT_EQ(config.chunk_bytes, 4096u);
 }
@@ -160,7 +156,6 @@ TEST(Config, BadValuesAreRefusedByName) {
       {"R2CC_BULK_THREADS", {"-1", "17", "auto"}},
       {"R2CC_COLLNET_MIN_BYTES", {"-1", "4M", "1000000000001"}},
       {"R2CC_COLLNET_DEADLINE_MS", {"999", "86400001", "never"}},
-      {"R2CC_COLLNET_GPU", {"2", "yes"}},
       {"R2CC_CHECKSUM", {"2", "on"}},
       {"R2CC_LOG", {"trace", "WARN", "1"}},
       {"R2CC_CHUNK_BYTES", {"4095", "4097", "131073", "4194305", "0", "128K"}},
@@ -170,8 +165,6 @@ TEST(Config, BadValuesAreRefusedByName) {
 }
 
 TEST(Config, ErrorLinesNameValueAndWayOut) {
-  EXPECT_EQ(Refused("R2CC_COLLNET_GPU", "1"),
-            "R2CC_COLLNET_GPU=1: want CUDA_DEVICE_MAX_CONNECTIONS=32 beside it, or the job may stand still for ever");
   EXPECT_EQ(Refused("R2CC_LINK_MONITOR", "yes"), "R2CC_LINK_MONITOR=yes: want 0 or 1");
   EXPECT_EQ(Refused("R2CC_TRANSPORT", "rdma"), "R2CC_TRANSPORT=rdma: want auto, tcp or verbs");
   EXPECT_NE(Refused("R2CC_FAIL_RAILS", "a,a").find("a is there twice"), std::string::npos);

@@ -7,13 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <map>
 
-#include "netplugin/abi/nccl_types.h"
-#include "netplugin/collnet/reduce.h"
 #include "netplugin/gpu/libcuda_calls.h"
-#include "netplugin/gpu/reduce_parameters.h"
 
 namespace {
 
@@ -23,35 +19,8 @@ constexpr Result kInvalid = 1, kOutOfMemory = 2;
 constexpr int kUsed = 1;
 
 int errors = 0, depth = 0, capture_mode = 0, unsynchronized = 0;
-char context_of_used, stream_of_used;
+char context_of_used, stream_of_used, event_of_used;
 std::map<Pointer, size_t> memory;
-
-// A kernel is done on the processor when somebody looks, not when it is launched.
-struct Kernel {
-  int type = 0, op = 0;
-};
-struct Launched {
-  Kernel kernel;
-  ReduceParameters parameters;
-};
-constexpr size_t kFunctions = 1000;
-Kernel functions[kFunctions];
-size_t function_count = 0, launched = 0, ran = 0;
-[[maybe_unused]] bool launches_fail = false;
-std::deque<Launched> kernels;
-std::deque<size_t> events;  // how many kernels were launched before
-
-void RunKernels(size_t most) {
-  for (; most > 0 && !kernels.empty(); --most, kernels.pop_front(), ++ran) {
-    const auto& [kernel, with] = kernels.front();
-    bool aligned = reinterpret_cast<uintptr_t>(with.out) % kReduceVectorBytes == 0;
-    for (uint32_t i = 0; i < with.sources; ++i) aligned &= reinterpret_cast<uintptr_t>(with.source[i]) % kReduceVectorBytes == 0;
-    if (with.aligned != 0 && !aligned) ++errors;
-    if (with.count > 0)
-      r2cc::collnet::Reduce(static_cast<r2cc::abi::DataType>(kernel.type), static_cast<r2cc::abi::RedOp>(kernel.op),
-                            {with.source, with.sources}, with.out, with.count);
-  }
-}
 
 bool InContext() {
   if (depth == 0) ++errors;
@@ -140,7 +109,6 @@ Result cuStreamCreateWithPriority(Stream* stream, unsigned flags, int priority) 
   return 0;
 }
 Result cuStreamSynchronize(Stream) {
-  RunKernels(kernels.size());
   unsynchronized = 0;
   return 0;
 }
@@ -152,39 +120,20 @@ Result cuThreadExchangeStreamCaptureMode(int* mode) {
 }
 Result cuEventCreate(Event* event, unsigned flags) {
   if (!InContext() || flags != kEventWithoutTiming) ++errors;
-  *event = reinterpret_cast<Event>(&events.emplace_back());
+  *event = reinterpret_cast<Event>(&event_of_used);
   return 0;
 }
-Result cuEventRecord(Event event, Stream stream) {
+Result cuEventRecord(Event, Stream stream) {
   if (!InContext() || stream != reinterpret_cast<Stream>(&stream_of_used)) ++errors;
-  *reinterpret_cast<size_t*>(event) = launched;
   return 0;
 }
-// Each look lets one kernel run.
-Result cuEventQuery(Event event) {
-  if (!InContext()) return kInvalid;
-  RunKernels(1);
-  return *reinterpret_cast<size_t*>(event) <= ran ? 0 : kNotReady;
-}
-Result cuModuleLoadData(Module* module, const void* image) {
-  if (!InContext() || std::memcmp(image, "stub", 4) != 0) return kInvalid;
-  *module = reinterpret_cast<Module>(&stream_of_used);
-  return 0;
-}
-Result cuModuleGetFunction(Function* function, Module, const char* name) {
-  if (std::sscanf(name, "r2cc_reduce_%d_%d", &functions[function_count].type, &functions[function_count].op) != 2) return kInvalid;
-  *function = reinterpret_cast<Function>(&functions[function_count++ % kFunctions]);
-  return 0;
-}
+Result cuEventQuery(Event) { return InContext() ? 0 : kInvalid; }
+// It has no kernels.
+Result cuModuleLoadData(Module*, const void*) { return kInvalid; }
+Result cuModuleGetFunction(Function*, Module, const char*) { return kInvalid; }
 #ifndef R2CC_STUB_WITHOUT_LAUNCH
-void stub_libcuda_fail_launches(int yes) { launches_fail = yes != 0; }
-Result cuLaunchKernel(Function function, unsigned grid_x, unsigned, unsigned, unsigned block_x, unsigned, unsigned, unsigned, Stream stream,
-                      void** parameters, void**) {
-  if (!InContext() || stream != reinterpret_cast<Stream>(&stream_of_used) || grid_x == 0 || block_x == 0) ++errors;
-  if (launches_fail) return kInvalid;
-  kernels.push_back({*reinterpret_cast<const Kernel*>(function), *static_cast<const ReduceParameters*>(parameters[0])});
-  ++launched;
-  return 0;
+Result cuLaunchKernel(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**) {
+  return kInvalid;
 }
 #endif
 

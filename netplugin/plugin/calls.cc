@@ -115,12 +115,11 @@ Result CallDevice(int index, Device* device) {
       return Refuse(Result::kInvalidArgument, "R2CC: there is no device " + std::to_string(index));
     const Rail& rail = rails[static_cast<size_t>(index)];
     int memory = abi::kPtrHost;
-    if (!process.collnet() || process.collnet_gpu()) {
+    // Members of a CollNet group add up in host memory, and NCCL takes one answer for both tables.
+    if (!process.collnet()) {
       if (process.engine().memory().Takes(MemoryKind::kCuda)) memory |= abi::kPtrCuda;
       if (process.engine().memory().Takes(MemoryKind::kDmaBuf)) memory |= abi::kPtrDmaBuf;
     }
-    // What rails bring to a GPU's memory for CollNet is added up there, and NCCL takes one answer for both tables.
-    if (memory != abi::kPtrHost && process.collnet() && !process.AddsUpOnGpus()) memory = abi::kPtrHost;
     *device = {process.device_name(rail.index).c_str(), rail.pci_path.empty() ? nullptr : rail.pci_path.c_str(), rail.guid, rail.speed_mbps,
                memory};
     return Result::kSuccess;

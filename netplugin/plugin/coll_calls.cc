@@ -3,7 +3,6 @@
 #include <array>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,8 +13,6 @@
 #include "netplugin/plugin/calls.h"
 #include "netplugin/plugin/guard.h"
 #include "netplugin/plugin/process.h"
-#include "netplugin/transport/collective/device_reducer.h"
-#include "netplugin/transport/collective/device_staging.h"
 #include "netplugin/transport/collective/engine_group.h"
 #include "netplugin/transport/collective/workers_reducer.h"
 
@@ -50,9 +47,7 @@ struct CollRequest {
 struct CollComm {
   CollComm(Process* process, ReduceWorkers* workers, uint64_t listen_id, const std::vector<Handle>& handles, uint32_t member)
       : flows(&process->engine(), listen_id, handles),
-        host_reducer(workers),
-        reducer(&host_reducer, &process->gpu()),
-        staging(&process->gpu(), &process->engine().memory(), kSlots),
+        reducer(workers),
         driver(
             {.group = {.members = static_cast<uint32_t>(handles.size()),
                        .member = member,
@@ -67,11 +62,9 @@ struct CollComm {
             {&flows, &reducer, &staging}) {}
 
   EngineGroup flows;
-  WorkersReducer host_reducer;
-  DeviceReducer reducer;
-  DeviceStaging staging;
+  WorkersReducer reducer;
+  collnet::HostStaging staging;
   Driver driver;
-  std::once_flag on_gpu;
   std::array<CollRequest, kOperationsMax> requests{};
   bool told = false;        // the log has its error
   uint64_t epoch_told = 0;  // and of plans up to this one
@@ -99,17 +92,6 @@ struct CollComm {
     for (const uint32_t member : driver.unreachable()) members += (members.empty() ? "" : ", ") + std::to_string(member);
     return "no rail leads to member" + std::string(driver.unreachable().size() == 1 ? " " : "s ") + members;
   }
-  // Once, with the first memory of a GPU that is registered for it, which NCCL does before it begins. A communicator has one GPU.
-  void WorkOnGpu(const Memory& like) {
-    std::call_once(on_gpu, [&] {
-      std::string error;
-      gpu::ReductionStream* const stream = Process::Get().reduction_stream(like.gpu, &error);
-      if (stream != nullptr && staging.Reserve(like, &error))
-        reducer.SetStream(like.gpu, stream);
-      else
-        Process::Get().Log(LogLevel::kWarn, error + "; CollNet adds up by way of the host");
-    });
-  }
   Result Failed() {
     if (!std::exchange(told, true)) Process::Get().Log(LogLevel::kWarn, "R2CC: CollNet: " + driver.error());
     return Result::kRemoteError;
@@ -136,15 +118,6 @@ Result Connect(const std::vector<Handle>& handles, uint32_t member, CollListen* 
   }
   *coll_comm = comm.release();
   return Result::kSuccess;
-}
-
-Result Registered(void* coll_comm, Result result, void** mhandle) {
-  if (result != Result::kSuccess) return result;
-  return Caught([&] {
-    const auto* const memory = static_cast<const Memory*>(*mhandle);
-    if (memory->kind != MemoryKind::kHost) static_cast<CollComm*>(coll_comm)->WorkOnGpu(*memory);
-    return Result::kSuccess;
-  });
 }
 
 }  // namespace
@@ -187,12 +160,11 @@ Result CallCollConnect(void** handles, int members, int member, void* listen_com
   });
 }
 
-Result CallCollRegister(void* coll_comm, void* data, size_t bytes, int type, void** mhandle) {
-  return Registered(coll_comm, CallRegister(data, bytes, type, mhandle), mhandle);
-}
-
-Result CallCollRegisterDmaBuf(void* coll_comm, void* data, size_t bytes, uint64_t offset, int descriptor, void** mhandle) {
-  return Registered(coll_comm, CallRegisterDmaBuf(data, bytes, offset, descriptor, mhandle), mhandle);
+Result CallCollRegister(void* data, size_t bytes, int type, void** mhandle) {
+  if (type == abi::kPtrHost) return CallRegister(data, bytes, type, mhandle);
+  *mhandle = nullptr;
+  return Guarded(
+      [&] { return Refuse(Result::kInvalidUsage, "R2CC: CollNet takes host memory alone, not memory of kind " + std::to_string(type)); });
 }
 
 Result CallReduceSupport(abi::DataType type, abi::RedOp op, int* supported) {

@@ -20,9 +20,8 @@ abi::Result CallCollDevices(int* count);
 abi::Result CallCollListen(int device, void* handle, void** listen_comm);
 // Returns when all members hear each other, or with an error, at the latest after R2CC_DEADLINE_MS. The listener is the group's then.
 abi::Result CallCollConnect(void** handles, int members, int member, void* listen_comm, void** coll_comm);
-// As CallRegister() and CallRegisterDmaBuf(), for the communicator of that memory.
-abi::Result CallCollRegister(void* coll_comm, void* data, size_t bytes, int type, void** mhandle);
-abi::Result CallCollRegisterDmaBuf(void* coll_comm, void* data, size_t bytes, uint64_t offset, int descriptor, void** mhandle);
+// As CallRegister(), for host memory alone: CallDevice() names no other where there is CollNet.
+abi::Result CallCollRegister(void* data, size_t bytes, int type, void** mhandle);
 abi::Result CallReduceSupport(abi::DataType type, abi::RedOp op, int* supported);
 // Null request and success: as many are outstanding as may be, call again.
 abi::Result CallAllReduce(void* coll_comm, void* send_data, void* recv_data, size_t count, abi::DataType type, abi::RedOp op,

@@ -23,26 +23,27 @@ Result AllReduceV7(void* coll_comm, void* send_data, void* recv_data, int count,
                    void* recv_mhandle, void** request) {
   return CallAllReduce(coll_comm, send_data, recv_data, SizeOf(count), type, op, send_mhandle, recv_mhandle, request);
 }
-// Nothing needs one: what devices bring to a GPU is flushed before it is added up or done, and what a GPU adds up it has itself.
+// Nothing needs one: vectors lie in host memory.
 Result Flush(void*, void*, int, void*, void** request) {
   *request = nullptr;
   return Result::kSuccess;
 }
 
-// In the order of the table. iallgather, ireducescatter and make_v_device may be null, and are: NCCL takes its rings then. It would use
-// the first two on machines with an NVSwitch, where each GPU has a NIC (CollNetDirect, NVLS), and nothing could be gained: each member
-// receives the vectors of all others, and its own rails set the time, as they do in a ring (docs/schedules.md).
+// In the order of the table. reg_mr_dma_buf may be null, and is: vectors lie in host memory. iallgather, ireducescatter and make_v_device
+// may be null, and are: NCCL takes its rings then. It would use the first two on machines with an NVSwitch, where each GPU has a NIC
+// (CollNetDirect, NVLS), and nothing could be gained: each member receives the vectors of all others, and its own rails set the time, as
+// they do in a ring (docs/schedules.md).
 constexpr abi::CollNetTableV7 TableV7() {
-  return {kNetName,           CallInit,        CallCollDevices,    Fill<abi::NetPropertiesV7>,
-          CallCollListen,     CallCollConnect, CallReduceSupport,  CollRegisterV7,
-          CollRegisterDmaBuf, Deregister,      AllReduceV7,        Flush,
-          CallCollTest,       CallCloseColl,   CallCollCloseListen};
+  return {kNetName,       CallInit,        CallCollDevices,    Fill<abi::NetPropertiesV7>,
+          CallCollListen, CallCollConnect, CallReduceSupport,  CollRegisterV7,
+          nullptr,        Deregister,      AllReduceV7,        Flush,
+          CallCollTest,   CallCloseColl,   CallCollCloseListen};
 }
 
 constexpr abi::CollNetTableV8 TableV8() {
-  return {kNetName,         CallInit,           CallCollDevices,    FillV8,      CallCollListen, CallCollConnect, CallReduceSupport,
-          CallCollRegister, CollRegisterDmaBuf, Deregister,         AllReduceV7, nullptr,        nullptr,         Flush,
-          CallCollTest,     CallCloseColl,      CallCollCloseListen};
+  return {kNetName,          CallInit,       CallCollDevices, FillV8,        CallCollListen,     CallCollConnect,
+          CallReduceSupport, CollRegisterV8, nullptr,         Deregister,    AllReduceV7,        nullptr,
+          nullptr,           Flush,          CallCollTest,    CallCloseColl, CallCollCloseListen};
 }
 
 constexpr abi::CollNetTableV9 TableV9() {
@@ -53,8 +54,8 @@ constexpr abi::CollNetTableV9 TableV9() {
           CallCollListen,
           CallCollConnect,
           CallReduceSupport,
-          CallCollRegister,
-          CollRegisterDmaBuf,
+          CollRegisterV8,
+          nullptr,
           Deregister,
           CallAllReduce,
           nullptr,
@@ -68,25 +69,9 @@ constexpr abi::CollNetTableV9 TableV9() {
 
 template <typename Table, auto kFill>
 constexpr Table FromV11() {
-  return {kNetName,
-          InitV11,
-          CallCollDevices,
-          kFill,
-          ListenV11,
-          CallCollConnect,
-          CallReduceSupport,
-          CallCollRegister,
-          CollRegisterDmaBuf,
-          Deregister,
-          CallAllReduce,
-          nullptr,
-          nullptr,
-          Flush,
-          CallCollTest,
-          CallCloseColl,
-          CallCollCloseListen,
-          nullptr,
-          CallFinalize};
+  return {kNetName,       InitV11,       CallCollDevices,     kFill,         ListenV11,   CallCollConnect, CallReduceSupport,
+          CollRegisterV8, nullptr,       Deregister,          CallAllReduce, nullptr,     nullptr,         Flush,
+          CallCollTest,   CallCloseColl, CallCollCloseListen, nullptr,       CallFinalize};
 }
 
 }  // namespace

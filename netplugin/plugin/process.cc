@@ -74,7 +74,6 @@ abi::Result Process::StartLocked() {
   collnet_deadline_ = parts.config.collnet_deadline_ms * kNanosPerMs;
   const char* const enabled = FromEnvironment("NCCL_COLLNET_ENABLE");
   collnet_ = parts.config.mode == Mode::kDegradedAllReduce || (enabled != nullptr && std::atoi(enabled) != 0);
-  collnet_gpu_ = parts.config.collnet_gpu;
   for (const std::string& line : UnknownVariables(environ)) Log(LogLevel::kWarn, line);
   RaiseDescriptorsMost();
 
@@ -146,25 +145,6 @@ ReduceWorkers* Process::reduce_workers(std::string* error) {
     reduce_workers_ = ReduceWorkers::Start(ReduceWorkers::ThreadsFor(processors.count()), processors, error);
   }
   return reduce_workers_.get();
-}
-
-gpu::ReductionStream* Process::reduction_stream(int gpu, std::string* error) {
-  const std::lock_guard lock(mutex_);
-  const auto [it, is_new] = on_gpus_.try_emplace(gpu);
-  OnGpu& on = it->second;
-  if (is_new) on.stream = gpu::LibcudaReductionStream::Open(&gpu_, gpu, gpu::ReduceImage(), &on.error);
-  *error = on.error;
-  return on.stream.get();
-}
-
-bool Process::AddsUpOnGpus() {
-  for (const int gpu : gpu_.InUse()) {
-    std::string error;
-    if (reduction_stream(gpu, &error) != nullptr) continue;
-    if (!told_of_gpus_.exchange(true)) Log(LogLevel::kInfo, error + "; CollNet has host memory alone");
-    return false;
-  }
-  return true;
 }
 
 std::unique_ptr<SendComm> Process::TakePending(uint64_t listen_id) {

@@ -13,7 +13,6 @@
 #include "netplugin/abi/nccl_types.h"
 #include "netplugin/config/config.h"
 #include "netplugin/gpu/libcuda.h"
-#include "netplugin/gpu/libcuda_reduction_stream.h"
 #include "netplugin/rails/rails.h"
 #include "netplugin/transport/collective/reduce_workers.h"
 #include "netplugin/transport/engine.h"
@@ -49,14 +48,8 @@ class Process {
   Nanos collnet_deadline() const { return collnet_deadline_; }
   // The job has turned CollNet on: R2CC_MODE=3, or NCCL_COLLNET_ENABLE in the environment.
   bool collnet() const { return collnet_; }
-  // R2CC_COLLNET_GPU.
-  bool collnet_gpu() const { return collnet_gpu_; }
   // Started with the first call. Null and one line in `error` without descriptors for them.
   ReduceWorkers* reduce_workers(std::string* error);
-  // The same, for memory of that GPU. Null and one line in `error`: it cannot be added up there, and what is tried again fails again.
-  gpu::ReductionStream* reduction_stream(int gpu, std::string* error);
-  // On all GPUs of the job; the log says once why not.
-  bool AddsUpOnGpus();
 
   // A connection that connect() has begun and not finished, by listen id; NCCL calls connect() again and again with the same handle.
   std::unique_ptr<SendComm> TakePending(uint64_t listen_id);
@@ -82,14 +75,7 @@ class Process {
   Nanos deadline_ = 0;
   Nanos collnet_deadline_ = 0;
   bool collnet_ = false;
-  bool collnet_gpu_ = false;
   std::unique_ptr<ReduceWorkers> reduce_workers_;
-  struct OnGpu {
-    std::unique_ptr<gpu::LibcudaReductionStream> stream;
-    std::string error;
-  };
-  std::map<int, OnGpu> on_gpus_;
-  std::atomic<bool> told_of_gpus_{false};
   std::map<uint64_t, std::unique_ptr<SendComm>> pending_;
 };
 

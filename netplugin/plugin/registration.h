@@ -22,11 +22,11 @@ inline abi::Result RegisterV8(void*, void* data, size_t size, int type, void** m
 inline abi::Result RegisterDmaBuf(void*, void* data, size_t size, int, uint64_t offset, int fd, void** mhandle) {
   return CallRegisterDmaBuf(data, size, offset, fd, mhandle);
 }
-inline abi::Result CollRegisterV7(void* coll_comm, void* data, int size, int type, void** mhandle) {
-  return CallCollRegister(coll_comm, data, SizeOf(size), type, mhandle);
+inline abi::Result CollRegisterV7(void*, void* data, int size, int type, void** mhandle) {
+  return CallCollRegister(data, SizeOf(size), type, mhandle);
 }
-inline abi::Result CollRegisterDmaBuf(void* coll_comm, void* data, size_t size, int, uint64_t offset, int fd, void** mhandle) {
-  return CallCollRegisterDmaBuf(coll_comm, data, size, offset, fd, mhandle);
+inline abi::Result CollRegisterV8(void*, void* data, size_t size, int type, void** mhandle) {
+  return CallCollRegister(data, size, type, mhandle);
 }
 inline abi::Result Deregister(void*, void* mhandle) { return CallDeregister(mhandle); }
 

@@ -18,7 +18,6 @@ ALLOWED = {
     ("clocks", "netplugin/perf/clock.h"): "r2cc-perf measures a plugin from outside, with a clock of its own",
     ("environment", "netplugin/flow/mutant.h"): "in variants for tests alone: nothing of it is in what is shipped",
     ("environment", "netplugin/plugin/process.cc"): "a plugin has no main(): here its environment is read and handed to netplugin/config",
-    ("folders", "netplugin/gpu/stub_libcuda.cc"): "its kernels are the processor's",
     ("folders", "netplugin/transport/tcp/recv_link_test.cc"): "who looks at a link's sockets is decided by the link and its peer together",
     ("pure_rooms", "netplugin/collnet/mutant.h"): "in variants for tests alone, whose seeds run beside each other",
     ("pure_rooms", "netplugin/flow/mutant.h"): "in variants for tests alone, whose seeds run beside each other",
@@ -28,6 +27,5 @@ ALLOWED = {
     ("sleeps", "netplugin/perf/idle.cc"): POLLED,
     ("sleeps", "netplugin/perf/setup.cc"): POLLED,
     ("sleeps", "tests/bench/pause_witness.cc"): "how late it wakes up is what it measures",
-    ("sleeps", "tests/gpu/reduction_check.cc"): "that another thread sleeps in CUDA gives no event",
     ("too_new_for_old_glibc", "base/core/old_glibc.cc"): "defines arc4random, so that nothing asks glibc for it",
 }
