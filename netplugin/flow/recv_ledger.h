@@ -1,6 +1,6 @@
 // The receiver's account of one flow: which buffers were posted, which path is writing which chunk, and what is placed. Pure.
 //
-// Contract (DESIGN: lossless contract 3-5): a chunk is placed at most once; nothing is written for a message that was reported placed;
+// Contract (ARCHITECTURE.md: contract 3-5): a chunk is placed at most once; nothing is written for a message that was reported placed;
 // a message counts as placed only when all its chunks are and no path holds a claim on any of them. An eager message that comes
 // before its buffer waits in memory of the ledger's own.
 //

@@ -103,7 +103,7 @@ struct HelloReply {
 
 // The numbers are the wire's.
 enum class FrameType : uint16_t {
-  kFlowOpen = 1,      // S>R flow, number = listen id, link = home link
+  kFlowOpen = 1,      // S>R flow, number = listen id, cause = the rail at which the flow is at home
   kFlowOpened = 2,    // R>S flow, ok, number = eager messages that it stages; not ok: cause (kSlotTaken, or nobody listens)
   kGrant = 3,         // R>S flow, message = placed through, numbers = capacities of all buffers posted from there on, places
   kAck = 4,           // R>S flow, message = placed through
