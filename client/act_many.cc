@@ -78,7 +78,8 @@ absl::Status ActOnMany(const ActCommand& command, Output output, const Style& st
     const absl::StatusOr<std::string> text = output == Output::kJson ? ToJsonLine(*reply) : FormatNicAction(request, *reply, style);
     if (!text.ok()) return text.status();
     out << *text << std::flush;
-    if (!reply->not_kept().empty()) not_kept = absl::DataLossError("done, and not kept over a restart of r2ccd yet: look at its state directory");
+    if (!reply->not_kept().empty())
+      not_kept = absl::DataLossError("done, and not kept over a restart of r2ccd yet: look at its state directory");
   }
   if (!first_refusal.ok())
     return absl::Status(first_refusal.code(), names.size() == 1 ? std::string(first_refusal.message())

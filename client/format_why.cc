@@ -25,7 +25,8 @@ std::string Loss(const v1::PairStatus& pair) {
 }
 
 std::string PairTable(const std::string& node, const google::protobuf::RepeatedPtrField<v1::PairStatus>& pairs, const Style& style) {
-  Table table({"FROM", "TO", "STATE", Right("SINCE"), Right("LOSS"), Right("ROUND TRIP"), Right("LAST"), Right("ANSWERED"), "LARGE", "USE"});
+  Table table(
+      {"FROM", "TO", "STATE", Right("SINCE"), Right("LOSS"), Right("ROUND TRIP"), Right("LAST"), Right("ANSWERED"), "LARGE", "USE"});
   for (const v1::PairStatus& pair : pairs)
     table.AddRow({NicName(node, pair.nic()),
                   NicName(pair.peer_node(), pair.peer_nic()),

@@ -38,7 +38,8 @@ void CoreBackend::LetSpeak(const Received& received) {
   const Nanos now = parts_.core->Now();
   const Caller& from = received.from;
   // Who proves nothing is whom he says he is, at his address.
-  const std::string who = from.name.empty() ? absl::StrCat(from.address.substr(0, from.address.rfind(':')), " ", received.view.node()) : from.name;
+  const std::string who =
+      from.name.empty() ? absl::StrCat(from.address.substr(0, from.address.rfind(':')), " ", received.view.node()) : from.name;
   if (views_.size() >= kSpeakersMax && !views_.contains(who)) views_.clear();
   Views& views = views_.try_emplace(who, Views{{kViewsPerSecond, kViewsBurst}}).first->second;
   if (views.allowance.Take(now)) return received.taken();

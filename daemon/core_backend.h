@@ -2,15 +2,15 @@
 #ifndef R2CC_DAEMON_CORE_BACKEND_H_
 #define R2CC_DAEMON_CORE_BACKEND_H_
 
-#include <map>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/core/clock.h"
-#include "base/executor.h"
 #include "base/core/token_bucket.h"
+#include "base/executor.h"
 #include "base/mailbox.h"
 #include "daemon/event_log.h"
 #include "daemon/event_reporter.h"

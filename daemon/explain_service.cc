@@ -222,9 +222,8 @@ v1::ExplainNicReply ExplainService::ExplainFromAfar(const health::NicKey& nic, c
 v1::ExplainNicReply ExplainService::Explain(const health::NicStatus& status, const std::string& job) const {
   const health::NicKey nic = {parts_.reporter->node(), status.identity.name};
   const health::NicKey* cable = parts_.rails->CableTo(nic.nic);
-  const NicVerdict verdict =
-      MakeVerdict(nic, status, parts_.rails->Verdict(nic.nic), cable, cable == nullptr ? nullptr : parts_.view->Find(*cable),
-                  parts_.rails->LargeVerdict(nic.nic));
+  const NicVerdict verdict = MakeVerdict(nic, status, parts_.rails->Verdict(nic.nic), cable,
+                                         cable == nullptr ? nullptr : parts_.view->Find(*cable), parts_.rails->LargeVerdict(nic.nic));
   v1::ExplainNicReply reply = Reply(nic, status, verdict);
   AddPairs([&](const health::PairKey& key) { return key.own == nic; }, reply.mutable_pairs());
   if (parts_.traffic) *reply.mutable_traffic() = parts_.traffic(nic.nic, job);

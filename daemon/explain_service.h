@@ -28,8 +28,8 @@ struct NicVerdict {
   std::string text;
   std::vector<std::string> advice;
 };
-// `fault`: of the rail probes. `large`: of the large ones among them. `far_end`: the NIC at the other end of a direct cable, as its own node tells it; null if there is a switch,
-// or if nothing is known of that NIC.
+// `fault`: of the rail probes. `large`: of the large ones among them. `far_end`: the NIC at the other end of a direct cable, as its own
+// node tells it; null if there is a switch, or if nothing is known of that NIC.
 NicVerdict MakeVerdict(const health::NicKey& nic, const health::NicStatus& status, const health::Fault& fault, const health::NicKey* cable,
                        const health::NicStatus* far_end, const health::LargeFault& large = {});
 

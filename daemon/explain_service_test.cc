@@ -47,7 +47,8 @@ TEST(MakeVerdict, ProbesDecideWhileTheLinkIsUp) {
 }
 
 TEST(MakeVerdict, LostLargePacketsAreNamedWhereSmallOnesPass) {
-  health::LargeFault large{.fault = {.kind = FaultKind::kCannotTell, .peers = {kOther}}, .loss = {.packet_bytes = 9000, .passed_bytes = 1500}};
+  health::LargeFault large{.fault = {.kind = FaultKind::kCannotTell, .peers = {kOther}},
+                           .loss = {.packet_bytes = 9000, .passed_bytes = 1500}};
   NicVerdict verdict = MakeVerdict(kNic, Nic(NicState::kDegraded), Fault(), nullptr, nullptr, large);
   EXPECT_EQ(verdict.kind, "cannot-tell");
   EXPECT_EQ(verdict.text, "packets over 1500 bytes are lost between n1/rail2 and " + kOther.ToString() + "; small ones pass");

@@ -113,11 +113,9 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Before any thread is made: all of them inherit it. Every hop of a verdict to another node waits for a processor, and jobs leave none idle.
-// False: it cannot be had.
-bool SetNice(const Config& config) {
-  return getpriority(PRIO_PROCESS, 0) == config.nice || setpriority(PRIO_PROCESS, 0, config.nice) == 0;
-}
+// Before any thread is made: all of them inherit it. Every hop of a verdict to another node waits for a processor, and jobs leave none
+// idle. False: it cannot be had.
+bool SetNice(const Config& config) { return getpriority(PRIO_PROCESS, 0) == config.nice || setpriority(PRIO_PROCESS, 0, config.nice) == 0; }
 
 // For the calling thread alone, the core's, on which the jobs' page depends: whoever connects is served by others, and must not take the
 // processors from the jobs.

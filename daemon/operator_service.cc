@@ -202,9 +202,9 @@ absl::Status OperatorService::CheckNotLast(const v1::NicActionRequest& request, 
            !std::binary_search(nic.drained_jobs.begin(), nic.drained_jobs.end(), job);
   };
   const auto is_last = [&](const std::string& job) {
-    return carries(*state.Find(request.nic()), job) && std::none_of(state.nics.begin(), state.nics.end(), [&](const health::NicStatus& nic) {
-      return nic.identity.name != request.nic() && carries(nic, job);
-    });
+    return carries(*state.Find(request.nic()), job) &&
+           std::none_of(state.nics.begin(), state.nics.end(),
+                        [&](const health::NicStatus& nic) { return nic.identity.name != request.nic() && carries(nic, job); });
   };
   // What is said of all jobs takes it also from those that run here and that other NICs are drained for.
   std::set<std::string> affected = {request.job()};

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/core/token_bucket.h"
 #include "absl/status/statusor.h"
+#include "base/core/token_bucket.h"
 #include "daemon/config/config.h"
 #include "daemon/event_reporter.h"
 #include "daemon/io/peer_transport.h"
@@ -161,7 +161,7 @@ class PeerSet {
     uint64_t untold = 0;
   };
   std::map<std::string, Changes> changes_;  // of NICs, by node
-  Nanos forgot_ = 0;  // when it was last looked who has left
+  Nanos forgot_ = 0;                        // when it was last looked who has left
 };
 
 }  // namespace r2cc::daemon

@@ -49,7 +49,8 @@ class PlanPublisher {
       std::string wrong = plan::CheckPlan(planned, part);
       plan::Plan plan = anew ? planned : plan::Replace(plan_, part, planned);
       if (wrong.empty())
-        if (const auto status = page_->Publish(plan, reporter_->node(), reporter_->Now().monotonic_ns); !status.ok()) wrong = std::string(status.message());
+        if (const auto status = page_->Publish(plan, reporter_->node(), reporter_->Now().monotonic_ns); !status.ok())
+          wrong = std::string(status.message());
       if (!wrong.empty()) {
         if (std::exchange(trouble_, wrong) != wrong)
           reporter_->Tell("plan-refused", absl::StrCat("a plan was refused, the last good one stays: ", wrong));

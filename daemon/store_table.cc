@@ -36,7 +36,8 @@ std::vector<StoreChange> StoreTable::Expire(Nanos now) {
 
 StoreChange StoreTable::Get(const std::string& key) const {
   const auto found = entries_.find(key);
-  return found == entries_.end() ? StoreChange{key, "", true, revision_} : StoreChange{key, found->second.value, false, found->second.revision};
+  return found == entries_.end() ? StoreChange{key, "", true, revision_}
+                                 : StoreChange{key, found->second.value, false, found->second.revision};
 }
 
 std::vector<StoreChange> StoreTable::Snapshot(const std::string& prefix) const {

@@ -184,8 +184,8 @@ absl::Status Authorities::Refuse(std::string_view lines) {
     if (const size_t equals = digits.rfind('='); equals != absl::string_view::npos) digits.remove_prefix(equals + 1);
     const std::string digest = absl::AsciiStrToUpper(absl::StrReplaceAll(digits, {{":", ""}}));
     if (digest.size() != 64 || digest.find_first_not_of("0123456789ABCDEF") != std::string::npos)
-      return absl::InvalidArgumentError(absl::StrCat("has '", CleanText(line.data(), std::min<size_t>(line.size(), 100)),
-                                                     "', which is no SHA-256 of a certificate"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("has '", CleanText(line.data(), std::min<size_t>(line.size(), 100)), "', which is no SHA-256 of a certificate"));
     refused_.insert(digest);
   }
   return absl::OkStatus();

@@ -33,8 +33,8 @@ class Machine {
   virtual absl::Status Ping(const Source& source, const std::string& destination, int bytes) = 0;
   // Somebody accepts or refuses a TCP connection. DEADLINE_EXCEEDED: there is no answer.
   virtual absl::Status TcpAnswers(const Source& source, const std::string& destination, uint16_t port) = 0;
-  // What in the network of `interface` answers ARP for its `address`, but the interface itself: hardware addresses as /sys writes them. Other
-  // interfaces of this machine may be among them.
+  // What in the network of `interface` answers ARP for its `address`, but the interface itself: hardware addresses as /sys writes them.
+  // Other interfaces of this machine may be among them.
   virtual absl::StatusOr<std::vector<std::string>> OtherOwners(const std::string& interface, const std::string& address) = 0;
   // host:port takes connections.
   virtual absl::Status TcpAccepts(const std::string& host, uint16_t port) = 0;

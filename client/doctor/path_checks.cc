@@ -142,10 +142,10 @@ void CheckArp(const std::vector<RailFacts>& rails, Findings* found) {
   // Whatever their addresses say: they did answer.
   for (const RailFacts& rail : rails)
     if (!rail.own_owners.empty())
-      return WarnOfFlux(absl::StrCat(absl::StrJoin(rail.own_owners, " and "), " of this node ",
-                                     rail.own_owners.size() == 1 ? "answers" : "answer", " ARP for ", rail.address, " of ",
-                                     rail.interface.name),
-                        found);
+      return WarnOfFlux(
+          absl::StrCat(absl::StrJoin(rail.own_owners, " and "), " of this node ", rail.own_owners.size() == 1 ? "answers" : "answer",
+                       " ARP for ", rail.address, " of ", rail.interface.name),
+          found);
   found->push_back(Ok("arp", together ? "each NIC answers for its own address alone" : "no two NICs are in one network"));
 }
 

@@ -108,7 +108,8 @@ struct TlsSpec {
   std::string key_file;
   std::string ca_file;
 
-  // Beside ca_file, where they need not be: certificates that are not believed any more, by their SHA-256, and lists that authorities signed.
+  // Beside ca_file, where they need not be: certificates that are not believed any more, by their SHA-256, and lists that authorities
+  // signed.
   std::string refused_file() const { return ca_file.substr(0, ca_file.rfind('/') + 1) + "refused"; }
   std::string revoked_file() const { return ca_file.substr(0, ca_file.rfind('/') + 1) + "crl.pem"; }
 

@@ -31,8 +31,7 @@ LargeWatch::Seen RailWatch::SeeLarge(const health::NicKey& nic, const std::vecto
 }
 
 void RailWatch::JudgeLarge(const std::vector<health::RailPairStatus>& pairs) {
-  const bool lost =
-      std::any_of(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.large == health::PairVerdict::kSilent; });
+  const bool lost = std::any_of(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.large == health::PairVerdict::kSilent; });
   if (!lost && large_.empty()) return;
   const Nanos now = seams_.executor->Now();
   const health::ProbeMatrix matrix = lost ? matrix_.LargeMatrix(pairs) : health::ProbeMatrix();

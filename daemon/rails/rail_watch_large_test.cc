@@ -75,14 +75,15 @@ TEST_F(RailWatchLargeTest, APathBetweenTwoOfThreeIsThePath) {
   Make(4, 1);
   core_.Advance(2000 * kMs);
   net_.set_limit([](const auto& from, const auto& to) {
-    const bool between = (from.address == Address(0, 0) && to.address == Address(3, 0)) ||
-                         (from.address == Address(3, 0) && to.address == Address(0, 0));
+    const bool between =
+        (from.address == Address(0, 0) && to.address == Address(3, 0)) || (from.address == Address(3, 0) && to.address == Address(0, 0));
     return between ? size_t{1500} : SIZE_MAX;
   });
   core_.Advance(2000 * kMs);
   EXPECT_EQ(Told(0, 0), std::vector<EvidenceKind>{EvidenceKind::kLargeLost});
-  EXPECT_EQ(LastDetail(0, 0),
-            "packets over 1500 bytes are lost between n0/rail0 and n3/rail0, and these two only: both carry them to others; small ones pass");
+  EXPECT_EQ(
+      LastDetail(0, 0),
+      "packets over 1500 bytes are lost between n0/rail0 and n3/rail0, and these two only: both carry them to others; small ones pass");
   EXPECT_TRUE(Told(1, 0).empty());
   EXPECT_EQ(BrokenPaths(3), std::vector<NicKey>{Port(0, 0)});
 }

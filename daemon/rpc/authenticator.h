@@ -1,5 +1,5 @@
-// Judges who is there: the kernel's word on the control socket, the certificate on the daemons' port. The gate asks it before a conversation
-// reaches HTTP/2, and every service once more, first of all.
+// Judges who is there: the kernel's word on the control socket, the certificate on the daemons' port. The gate asks it before a
+// conversation reaches HTTP/2, and every service once more, first of all.
 #ifndef R2CC_DAEMON_RPC_AUTHENTICATOR_H_
 #define R2CC_DAEMON_RPC_AUTHENTICATOR_H_
 

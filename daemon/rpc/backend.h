@@ -34,8 +34,8 @@ class Backend {
   virtual void GetConfig(const v1::ConfigRequest& request, Answer<v1::ConfigReply> answer) = 0;
   virtual void Reload(const v1::ReloadRequest& request, const Caller& caller, Answer<v1::ReloadReply> answer) = 0;
   // A peer's view, pushed to us by `from` on its stream `stream`: NextStream() of one stream from its beginning to its end.
-  // `taken`, if not null, is called on the core's thread once it was looked at and `from` may say more: whoever reads the stream reads on then,
-  // so that a node that speaks without end waits for itself.
+  // `taken`, if not null, is called on the core's thread once it was looked at and `from` may say more: whoever reads the stream reads on
+  // then, so that a node that speaks without end waits for itself.
   virtual void ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from, std::function<void()> taken = nullptr) = 0;
   // A peer's stream is over: nothing comes by it any more.
   virtual void EndStream(uint64_t stream) = 0;

@@ -16,8 +16,8 @@
 namespace r2cc::daemon {
 namespace {
 
-// Who waits for events, woken on a thread of its own: the core, which appends them, takes note that there is something, and that costs the same
-// however many wait.
+// Who waits for events, woken on a thread of its own: the core, which appends them, takes note that there is something, and that costs the
+// same however many wait.
 class Followers {
  public:
   explicit Followers(EventLog* log) : log_(log), thread_("r2ccd-events") {

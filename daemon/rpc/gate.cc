@@ -58,7 +58,8 @@ std::string Answer(uint32_t stream, const absl::Status& why) {
     block += std::string(1, '\0') + HpackText(name) + HpackText(value);
   const auto frame = [](char type, char flags, uint32_t of, const std::string& payload) {
     const size_t n = payload.size();
-    return std::string({char(n >> 16), char(n >> 8), char(n), type, flags, char(of >> 24), char(of >> 16), char(of >> 8), char(of)}) + payload;
+    return std::string({char(n >> 16), char(n >> 8), char(n), type, flags, char(of >> 24), char(of >> 16), char(of >> 8), char(of)}) +
+           payload;
   };
   const std::string last{char(stream >> 24), char(stream >> 16), char(stream >> 8), char(stream)};
   return frame(0x1, 0x5, stream, block) + frame(0x7, 0, 0, last + std::string(4, '\0'));  // HEADERS, GOAWAY
@@ -79,15 +80,15 @@ struct Gate::Relay {
   Admission admission;
   Share* share = nullptr;  // that it counts in
   std::optional<Http2Meter> meter;
-  int server = -1;      // our end
-  int server_fd = -1;   // the number of gRPC's end
+  int server = -1;     // our end
+  int server_fd = -1;  // the number of gRPC's end
   bool server_over = false;
   std::string to_server;
   std::string to_client;
   uint32_t client_events = 0;
   uint32_t server_events = 0;
-  Nanos deadline = 0;  // 0: none
-  absl::Status why;    // not OK: it is to hear this
+  Nanos deadline = 0;       // 0: none
+  absl::Status why;         // not OK: it is to hear this
   TokenBucket alone{1, 4};  // its streams, if it counts in no share
 };
 
@@ -109,8 +110,8 @@ void Gate::Take(std::unique_ptr<ClientEnd> client, Caller caller) {
       return;
     }
     if (greetings_count_ >= kGreetingsMax) {
-      const auto oldest = std::find_if(relays_.begin(), relays_.end(),
-                                       [](const auto& entry) { return entry.second->state == Relay::State::kGreeting; });
+      const auto oldest =
+          std::find_if(relays_.begin(), relays_.end(), [](const auto& entry) { return entry.second->state == Relay::State::kGreeting; });
       if (oldest != relays_.end()) {
         parts_.refusals->Count(parts_.listener, "too-many", oldest->second->origin->caller.address,
                                "a connection that has not proved who it is, for others that wait");

@@ -95,7 +95,7 @@ class Gate {
 
   const Parts parts_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for tasks that are posted
-  std::map<uint64_t, std::unique_ptr<Relay>> relays_;  // the oldest first
+  std::map<uint64_t, std::unique_ptr<Relay>> relays_;                 // the oldest first
   std::map<std::string, std::unique_ptr<Share>> shares_;
   std::map<std::string, size_t> groups_;
   std::map<std::string, size_t> greetings_;  // by address

@@ -1,5 +1,6 @@
-// Reads the frames of one HTTP/2 conversation and reports a client that asks for more than a conversation may cost. gRPC 1.51 bounds neither
-// streams that a client opens and resets at once (CVE-2023-44487) nor requests without an end. Pure: bytes and times in, a reason out.
+// Reads the frames of one HTTP/2 conversation and reports a client that asks for more than a conversation may cost. gRPC 1.51 bounds
+// neither streams that a client opens and resets at once (CVE-2023-44487) nor requests without an end. Pure: bytes and times in, a reason
+// out.
 #ifndef R2CC_DAEMON_RPC_HTTP2_METER_H_
 #define R2CC_DAEMON_RPC_HTTP2_METER_H_
 
@@ -32,10 +33,7 @@ class Http2Meter {
 
   // `opened`: has a token for each stream that the client opens; conversations may share it. It outlives the meter.
   Http2Meter(const Http2Bounds& bounds, TokenBucket* opened)
-      : bounds_(bounds),
-        opened_(opened),
-        others_(kOtherFramesPerSecond, kOtherFramesBurst),
-        in_{.preface_left = kPreface.size()} {}
+      : bounds_(bounds), opened_(opened), others_(kOtherFramesPerSecond, kOtherFramesBurst), in_{.preface_left = kPreface.size()} {}
 
   // Takes what the client sent next. A reason: the conversation has to end, and what follows is not judged.
   std::optional<std::string> FromClient(std::string_view bytes, Nanos now);

@@ -14,8 +14,8 @@ constexpr uint8_t kData = 0, kHeaders = 1, kRst = 3, kPing = 6, kWindow = 8;
 
 std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, const std::string& payload) {
   const size_t n = payload.size();
-  std::string frame = {char(n >> 16), char(n >> 8), char(n), char(type), char(flags), char(stream >> 24), char(stream >> 16), char(stream >> 8),
-                       char(stream)};
+  std::string frame = {char(n >> 16),      char(n >> 8),       char(n),           char(type),  char(flags),
+                       char(stream >> 24), char(stream >> 16), char(stream >> 8), char(stream)};
   return frame + payload;
 }
 std::string Message(size_t length, size_t sent) {

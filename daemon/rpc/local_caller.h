@@ -9,9 +9,9 @@ namespace r2cc::daemon {
 // What the kernel shows a daemon for an id that means nothing here.
 constexpr uint32_t kOverflowId = 65534;
 
-// By the kernel's word, as of the moment when it connected. kNobody if the kernel does not know. The uid and gids of a container are no word
-// about this machine: a process in another pid namespace than the daemon's has kOverflowId and no groups. A container that shares the pid
-// namespace is not seen.
+// By the kernel's word, as of the moment when it connected. kNobody if the kernel does not know. The uid and gids of a container are no
+// word about this machine: a process in another pid namespace than the daemon's has kOverflowId and no groups. A container that shares the
+// pid namespace is not seen.
 Caller LocalCaller(int fd);
 
 }  // namespace r2cc::daemon

@@ -34,8 +34,8 @@ class Origins {
     absl::MutexLock lock(&mutex_);
     if (const auto found = of_.find(fd); found != of_.end() && found->second.get() == origin) of_.erase(found);
   }
-  // `peer`: gRPC's name of a call's connection, "fd:12". The descriptor stays that connection's as long as a call of it lives: gRPC closes it
-  // with the transport, and the transport ends with its last call. Null: the conversation is over.
+  // `peer`: gRPC's name of a call's connection, "fd:12". The descriptor stays that connection's as long as a call of it lives: gRPC closes
+  // it with the transport, and the transport ends with its last call. Null: the conversation is over.
   std::shared_ptr<const Origin> Of(const std::string& peer) const {
     absl::string_view number = peer;
     int fd = -1;

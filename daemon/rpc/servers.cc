@@ -82,13 +82,13 @@ absl::Status RpcServers::StartPeers(const Parts& parts, const std::string& liste
   if (parts.store != nullptr) builder.RegisterService(parts.store);
   peer_server_ = builder.BuildAndStart();
   if (peer_server_ == nullptr) return absl::InternalError("gRPC does not start a server for peers");
-  peer_gate_ = std::make_unique<Gate>(
-      Gate::Parts{&listen_.loop(), parts.authenticator->origins(), parts.refusals, "peers", kPeerBounds,
-                  [server = peer_server_.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); },
-                  [authenticator = parts.authenticator](const Origin& origin) -> absl::StatusOr<Gate::Admission> {
-                    ASSIGN_OR_RETURN(const Caller caller, authenticator->Judge(origin, "to connect"));
-                    return PeerAdmission(caller);
-                  }});
+  peer_gate_ =
+      std::make_unique<Gate>(Gate::Parts{&listen_.loop(), parts.authenticator->origins(), parts.refusals, "peers", kPeerBounds,
+                                         [server = peer_server_.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); },
+                                         [authenticator = parts.authenticator](const Origin& origin) -> absl::StatusOr<Gate::Admission> {
+                                           ASSIGN_OR_RETURN(const Caller caller, authenticator->Judge(origin, "to connect"));
+                                           return PeerAdmission(caller);
+                                         }});
   PeerListener::Takers takers;
   if (credentials.tls != nullptr)
     takers.tls = [this, files = credentials.tls](int fd, const std::string& address) {
@@ -126,12 +126,12 @@ absl::Status RpcServers::StartControl(const Parts& parts, const std::string& soc
   builder.RegisterService(control_.get());
   control_server_ = builder.BuildAndStart();
   if (control_server_ == nullptr) return absl::InternalError("gRPC does not start a server for the control socket");
-  control_gate_ = std::make_unique<Gate>(Gate::Parts{
-      &listen_.loop(), parts.authenticator->origins(), parts.refusals, "control", kControlBounds,
-      [server = control_server_.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); },
-      [backend = parts.backend](const Origin& origin) -> absl::StatusOr<Gate::Admission> {
-        return LocalAdmission(origin.caller, backend->Allow(origin.caller, Role::kOperate).ok());
-      }});
+  control_gate_ =
+      std::make_unique<Gate>(Gate::Parts{&listen_.loop(), parts.authenticator->origins(), parts.refusals, "control", kControlBounds,
+                                         [server = control_server_.get()](int fd) { grpc::AddInsecureChannelFromFd(server, fd); },
+                                         [backend = parts.backend](const Origin& origin) -> absl::StatusOr<Gate::Admission> {
+                                           return LocalAdmission(origin.caller, backend->Allow(origin.caller, Role::kOperate).ok());
+                                         }});
   ASSIGN_OR_RETURN(control_listener_, LocalListener::Start(&listen_.loop(), socket_path, kControlMode, [this](int fd) {
                      control_gate_->Take(std::make_unique<ClientEnd>(fd), LocalCaller(fd));
                    }));

@@ -17,8 +17,8 @@ namespace {
 constexpr size_t kBacklogMax = 2 * StoreTable::kEntriesMax;
 constexpr Nanos kExpireInterval = 250 * kNanosPerMs;
 
-// Writes what has changed, as fast as the client takes it. What waits is a set of keys: a value is looked up when it is its turn, so that who
-// does not read costs no copy of it, and who reads slowly gets the newest.
+// Writes what has changed, as fast as the client takes it. What waits is a set of keys: a value is looked up when it is its turn, so that
+// who does not read costs no copy of it, and who reads slowly gets the newest.
 class WatchStream final : public grpc::ServerWriteReactor<v1::WatchReply> {
  public:
   WatchStream(StoreService* service, const std::string& prefix, std::string caller) : service_(service), caller_(std::move(caller)) {
@@ -126,9 +126,9 @@ grpc::ServerWriteReactor<v1::WatchReply>* StoreService::Watch(grpc::CallbackServ
   if (!caller.ok()) return new RefusedWatch(caller.status());
   std::string who = caller->kind == Caller::Kind::kNode ? caller->name : caller->address.substr(0, caller->address.rfind(':'));
   if (!BeginWatch(who))
-    return new RefusedWatch(authenticator_->Refuse(*caller, "too-many", "to read the store",
-                                                   absl::ResourceExhaustedError(absl::StrCat("you read it ", kWatchesPerCallerMax,
-                                                                                             " times already"))));
+    return new RefusedWatch(
+        authenticator_->Refuse(*caller, "too-many", "to read the store",
+                               absl::ResourceExhaustedError(absl::StrCat("you read it ", kWatchesPerCallerMax, " times already"))));
   return new WatchStream(this, request->prefix(), std::move(who));
 }
 

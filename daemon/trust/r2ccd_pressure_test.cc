@@ -1,5 +1,5 @@
-// Conversations that cost a daemon more than it has, from those who have proved nothing and from ordinary users. Each ended r2ccd once, with
-// the memory that its unit allows. During each n1 stays connected, and root's drain is done within a second.
+// Conversations that cost a daemon more than it has, from those who have proved nothing and from ordinary users. Each ended r2ccd once,
+// with the memory that its unit allows. During each n1 stays connected, and root's drain is done within a second.
 #include <gmock/gmock.h>
 
 #include <sys/mman.h>
@@ -137,9 +137,9 @@ TEST_P(PressureTest, SmallOnTheWireAndLargeInMemory) {
     bool open = true;
     for (uint32_t stream = 1; open && stream < 8; stream += 2) {
       const size_t n = fields.size();
-      open = attacker->Send(Http2Attacker::Frame(Http2Attacker::kHeaders, 4, stream, Http2Attacker::Request("/r2cc.v1.Control/ActOnNic")) +
-                            Http2Attacker::Frame(Http2Attacker::kData, 0, stream,
-                                                 std::string({0, char(n >> 24), char(n >> 16), char(n >> 8), char(n)})));
+      open = attacker->Send(
+          Http2Attacker::Frame(Http2Attacker::kHeaders, 4, stream, Http2Attacker::Request("/r2cc.v1.Control/ActOnNic")) +
+          Http2Attacker::Frame(Http2Attacker::kData, 0, stream, std::string({0, char(n >> 24), char(n >> 16), char(n >> 8), char(n)})));
       for (size_t at = 0; open && at < n; at += 16'000)
         open = attacker->Send(Http2Attacker::Frame(Http2Attacker::kData, at + 16'000 >= n ? 1 : 0, stream, fields.substr(at, 16'000)));
     }
@@ -160,11 +160,14 @@ TEST_P(PressureTest, ManyConversationsThatBehaveAndSayNothing) {
     attackers.push_back(std::move(attacker));
   }
   size_t held = 0;
-  ASSERT_TRUE(WaitUntil([&] {
-    held = 0;
-    for (const auto& attacker : attackers) held += !attacker->over();
-    return held <= 128;
-  }, 10 * kNanosPerSecond)) << held << " conversations are held";
+  ASSERT_TRUE(WaitUntil(
+      [&] {
+        held = 0;
+        for (const auto& attacker : attackers) held += !attacker->over();
+        return held <= 128;
+      },
+      10 * kNanosPerSecond))
+      << held << " conversations are held";
   ExpectUnharmed();
   EXPECT_GT(RefusedInAll(), 1000u);
   attackers.clear();
@@ -293,8 +296,13 @@ class UserPressureTest : public Attacked {
     plan::AttachReply reply{};
     iovec part{&reply, sizeof(reply)};
     alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
-    msghdr message{.msg_name = nullptr, .msg_namelen = 0, .msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
-                   .msg_controllen = sizeof(control), .msg_flags = 0};
+    msghdr message{.msg_name = nullptr,
+                   .msg_namelen = 0,
+                   .msg_iov = &part,
+                   .msg_iovlen = 1,
+                   .msg_control = control,
+                   .msg_controllen = sizeof(control),
+                   .msg_flags = 0};
     if (recvmsg(attached.fd, &message, MSG_CMSG_CLOEXEC) <= 0) return attached;
     const cmsghdr* const header = CMSG_FIRSTHDR(&message);
     if (header == nullptr || header->cmsg_len != CMSG_LEN(2 * sizeof(int))) return attached;

@@ -146,7 +146,8 @@ TEST_F(TrustTest, AnotherNodesCertificateSpeaksAndActsForThatNodeAlone) {
   EXPECT_THAT(daemons_[0]->log(), HasSubstr("node n2 at 127.0.0.1:"));
 }
 
-// Names of NICs that have the hashes of others: of n3's own, by which a plan was refused for ever; and of n1/rail0, which a job's drain hit.
+// Names of NICs that have the hashes of others: of n3's own, by which a plan was refused for ever; and of n1/rail0, which a job's drain
+// hit.
 TEST_F(TrustTest, NamesOfOneHashFreezeAndSteerNoPage) {
   UseTls();
   StartAll();
@@ -168,7 +169,8 @@ TEST_F(TrustTest, NamesOfOneHashFreezeAndSteerNoPage) {
   EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kFailed, 5 * kNanosPerSecond), 0) << "the page is frozen";
   EXPECT_FALSE(plugin->DrainedFor("test", "n1", "rail0"));
   const v1::StatusReply status = Status(0);
-  EXPECT_THAT(std::vector<std::string>(status.alarms().begin(), status.alarms().end()), testing::Contains(HasSubstr("node n3 calls a NIC")));
+  EXPECT_THAT(std::vector<std::string>(status.alarms().begin(), status.alarms().end()),
+              testing::Contains(HasSubstr("node n3 calls a NIC")));
 }
 
 TEST_F(TrustTest, AnotherUserMayAskAndAnOperatorFromAfarMaySteer) {
@@ -254,7 +256,9 @@ TEST_F(TrustTest, ACertificateThatIsRefusedEndsItsStreams) {
   ASSERT_TRUE(stream->Read(&reply)) << "it is heard";
   std::ofstream(folder_ + "/stolen.crt") << stolen.certificate;
   for (int node = 0; node < nodes_; ++node)
-    ASSERT_EQ(std::system(("openssl x509 -in " + folder_ + "/stolen.crt -noout -fingerprint -sha256 > " + TlsDirectory(node) + "/refused").c_str()), 0);
+    ASSERT_EQ(std::system(
+                  ("openssl x509 -in " + folder_ + "/stolen.crt -noout -fingerprint -sha256 > " + TlsDirectory(node) + "/refused").c_str()),
+              0);
   const Nanos begin = Now();
   while (stream->Read(&reply)) continue;
   EXPECT_LT(Now() - begin, 70 * kNanosPerSecond);

@@ -49,7 +49,8 @@ class SignedStore final : public Store {
   // The value within, if it is proven to be of the node that `key` names.
   std::optional<std::string> Open(const std::string& key, const std::string& stored);
   // Whose certificate this is, by now; with the reason if it is nobody's.
-  absl::StatusOr<std::string> NodeOf(const std::string& node, const std::string& pem, const std::string& text, const std::string& signature);
+  absl::StatusOr<std::string> NodeOf(const std::string& node, const std::string& pem, const std::string& text,
+                                     const std::string& signature);
 
   Executor* const executor_;
   const std::unique_ptr<Store> store_;

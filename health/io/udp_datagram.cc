@@ -89,12 +89,7 @@ using Slots = std::array<Slot, kBatch>;
 class UdpRailSocket final : public RailSocket {
  public:
   UdpRailSocket(EventLoop* loop, int fd, int family, uint16_t port, DatagramHandler handler)
-      : loop_(loop),
-        fd_(fd),
-        family_(family),
-        port_(port),
-        handler_(std::move(handler)),
-        slots_(std::make_unique_for_overwrite<Slots>()) {}
+      : loop_(loop), fd_(fd), family_(family), port_(port), handler_(std::move(handler)), slots_(std::make_unique_for_overwrite<Slots>()) {}
   ~UdpRailSocket() override {
     loop_->RemoveFd(fd_);
     close(fd_);

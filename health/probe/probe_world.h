@@ -130,8 +130,7 @@ class ProbeWorld {
 
   void Send(int node, const RailPing& ping) {
     const size_t slash = ping.address.find('/');
-    Carry({Name(node), ping.nic}, {ping.address.substr(0, slash), ping.address.substr(slash + 1)},
-          Padded(ping.bytes, ping.length));
+    Carry({Name(node), ping.nic}, {ping.address.substr(0, slash), ping.address.substr(slash + 1)}, Padded(ping.bytes, ping.length));
   }
   void Carry(const NicKey& from, const NicKey& to, const std::string& bytes) {
     if (bytes.size() > kRailProbeBytes) ++large_;

@@ -291,7 +291,7 @@ std::optional<RailPing> RailProber::Send(Pair* pair, RailProbeKind kind, size_t 
   ++counts_.sent;
   const auto bytes = static_cast<uint16_t>(kind == RailProbeKind::kLargePing ? length : 0);
   const RailProbe probe = {kind, target.nonce, keys_->sending_nonce(), pair->id, sequence, now, pair->nic_hash, bytes};
-  return RailPing{target.key.own.nic, target.key.peer, pair->judge.answered_sent(), target.address, target.port,
+  return RailPing{target.key.own.nic,           target.key.peer, pair->judge.answered_sent(), target.address, target.port,
                   EncodeRailProbe(probe, *key), length};
 }
 

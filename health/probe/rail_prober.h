@@ -203,8 +203,8 @@ class RailProber {
   // Nothing: there is no key for it.
   std::optional<RailPing> Ping(Pair* pair, Nanos now);
   std::optional<RailPing> Send(Pair* pair, RailProbeKind kind, size_t length, uint64_t sequence, Nanos now);
-  RailAnswer AnswerLarge(const std::string& nic, const std::string& from, const std::string& sender, RailProbe pong,
-                         const ProbeMacKey& key, Nanos received);
+  RailAnswer AnswerLarge(const std::string& nic, const std::string& from, const std::string& sender, RailProbe pong, const ProbeMacKey& key,
+                         Nanos received);
   // A large ping is due beside the small one that leaves now.
   bool LargeIsDue(const Pair& pair, Nanos now) const;
   std::optional<RailPing> LargePing(Pair* pair, Nanos now);

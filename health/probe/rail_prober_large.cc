@@ -92,8 +92,7 @@ std::optional<RailPing> RailProber::LargePing(Pair* pair, Nanos now) {
   pair->large_due = now + interval - interval / 8;
   const size_t packet = pair->large.NextSize();
   const uint64_t sequence = next_sequence_++;
-  std::optional<RailPing> ping =
-      Send(pair, RailProbeKind::kLargePing, packet - RailProbeHeaderBytes(pair->target.address), sequence, now);
+  std::optional<RailPing> ping = Send(pair, RailProbeKind::kLargePing, packet - RailProbeHeaderBytes(pair->target.address), sequence, now);
   if (ping.has_value()) pair->large.Sent(sequence, packet, now);
   return ping;
 }

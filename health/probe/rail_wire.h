@@ -30,7 +30,7 @@ constexpr size_t kRailProbeBytesMax = 9216 - 28;
 enum class RailProbeKind : uint8_t {
   kPing = 1,
   kPong = 2,
-  kLargePing = 3,   // answered by a kLargePong of its length and a kLargeHeard, so that each direction is judged
+  kLargePing = 3,  // answered by a kLargePong of its length and a kLargeHeard, so that each direction is judged
   kLargePong = 4,
   kLargeHeard = 5,  // 72 bytes: the kLargePing has come, or cannot be answered
 };

@@ -10,8 +10,8 @@
 
 namespace r2cc::health {
 
-// `kind`: kDrain, kDrainNow, kUndrain, kDrainJob, kUndrainJob, kWeight, kDrillFail or kDrillRestore. `observer`: the node whose daemon the operator
-// spoke to. `job`: of kDrainJob and kUndrainJob.
+// `kind`: kDrain, kDrainNow, kUndrain, kDrainJob, kUndrainJob, kWeight, kDrillFail or kDrillRestore. `observer`: the node whose daemon the
+// operator spoke to. `job`: of kDrainJob and kUndrainJob.
 Evidence OperatorEvidence(const std::string& observer, const NicKey& nic, EvidenceKind kind, int64_t value, Nanos now,
                           const std::string& job = "");
 

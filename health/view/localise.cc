@@ -179,7 +179,8 @@ std::string LargeFaultText(const NicKey& nic, const Fault& fault, const LargeLos
   switch (fault.kind) {
     case FaultKind::kNone: return "";
     case FaultKind::kPort:
-      return sizes + " at the port of " + nic.ToString() + " (NIC, cable or switch port): to or from " + others + "; these carry them to others";
+      return sizes + " at the port of " + nic.ToString() + " (NIC, cable or switch port): to or from " + others +
+             "; these carry them to others";
     case FaultKind::kPath: return between() + ", and these two only: both carry them to others; small ones pass";
     case FaultKind::kPeers: return between() + ": port of the other end";
     case FaultKind::kCable: return between() + ": the cable, or the port at one of its ends; small ones pass";

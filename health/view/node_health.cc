@@ -283,8 +283,8 @@ void NodeHealth::Feed(Nic* nic, NicEvent event, const std::string& cause, std::v
 
 void NodeHealth::FeedImpairments(Nic* nic, std::vector<NicChange>* changes) {
   std::string causes;
-  for (const std::string& cause : {nic->rate_complaint, nic->errors_complaint, nic->rdma_complaint, PathReason(*nic), nic->large_complaint,
-                                   SlowReason(*nic)})
+  for (const std::string& cause :
+       {nic->rate_complaint, nic->errors_complaint, nic->rdma_complaint, PathReason(*nic), nic->large_complaint, SlowReason(*nic)})
     if (!cause.empty()) causes += (causes.empty() ? "" : "; ") + cause;
   Feed(nic, causes.empty() ? NicEvent::kUnimpaired : NicEvent::kImpaired, causes, changes);
 }
@@ -330,8 +330,8 @@ bool NodeHealth::initializing() const {
 OperatorSettings NodeHealth::settings() const {
   OperatorSettings settings;
   for (const auto& [name, nic] : nics_) {
-    const OperatorSetting setting = {nic.machine.drained(), nic.machine.drill_failed(), nic.weight_permille, nic.machine.drill_until(),
-                                     nic.drained_jobs, nic.drained_now};
+    const OperatorSetting setting = {nic.machine.drained(),     nic.machine.drill_failed(), nic.weight_permille,
+                                     nic.machine.drill_until(), nic.drained_jobs,           nic.drained_now};
     if (setting != OperatorSetting{}) settings.emplace(name, setting);
   }
   return settings;

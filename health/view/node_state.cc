@@ -29,9 +29,9 @@ bool NodeState::PlansAs(const NodeState& other) const {
   // Neither since when nor how often.
   const auto same = [](const NicStatus& a, const NicStatus& b) {
     return a.identity == b.identity && a.state == b.state && a.rate_bits_per_s == b.rate_bits_per_s && a.link_up == b.link_up &&
-           a.drained == b.drained && a.drained_now == b.drained_now && a.drill_failed == b.drill_failed && a.operator_weight_permille == b.operator_weight_permille &&
-           a.drained_jobs == b.drained_jobs && a.share_permille == b.share_permille && a.probe_port == b.probe_port &&
-           a.port_dead == b.port_dead;
+           a.drained == b.drained && a.drained_now == b.drained_now && a.drill_failed == b.drill_failed &&
+           a.operator_weight_permille == b.operator_weight_permille && a.drained_jobs == b.drained_jobs &&
+           a.share_permille == b.share_permille && a.probe_port == b.probe_port && a.port_dead == b.port_dead;
   };
   return status == other.status && std::equal(nics.begin(), nics.end(), other.nics.begin(), other.nics.end(), same) &&
          broken(*this) == broken(other);

@@ -43,8 +43,8 @@ struct NicStatus {
   uint16_t operator_weight_permille = kFullWeightPermille;
   uint16_t share_permille = kFullWeightPermille;  // what it moves, compared with its node's best NIC, as jobs report it
   uint32_t flaps_total = 0;
-  uint16_t probe_port = 0;                     // where it takes rail probes; 0: nowhere
-  bool port_dead = false;                      // by its daemon's verdict on its silence: whatever is silent to it is so for that
+  uint16_t probe_port = 0;  // where it takes rail probes; 0: nowhere
+  bool port_dead = false;   // by its daemon's verdict on its silence: whatever is silent to it is so for that
   // The largest packet that it takes as a rail probe, in bytes with the IP header; 0: it takes small ones only, as release 0.2.0.
   uint32_t probe_packet_max = 0;
   uint32_t mtu = 0;                            // of its interface, by this node's kernel; 0: not known, or another node's NIC

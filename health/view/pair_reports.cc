@@ -49,8 +49,7 @@ PairReport PairReports::Iterator::operator*() const {
   report.peer.nic = Take(&at);
   report.silent = (flags & kSilent) != 0;
   report.broken = (flags & kBroken) != 0;
-  if ((flags & (kLargeLost | kLargePasses)) != 0)
-    report.large = (flags & kLargeLost) != 0 ? PairVerdict::kSilent : PairVerdict::kAnswering;
+  if ((flags & (kLargeLost | kLargePasses)) != 0) report.large = (flags & kLargeLost) != 0 ? PairVerdict::kSilent : PairVerdict::kAnswering;
   return report;
 }
 

@@ -18,7 +18,7 @@ struct PairReport {
   std::string nic;
   NicKey peer;
   bool silent = false;
-  bool broken = false;  // by the verdict on it: the path between the two alone
+  bool broken = false;                        // by the verdict on it: the path between the two alone
   PairVerdict large = PairVerdict::kUnknown;  // whether large packets pass, where it is not silent
 
   friend bool operator==(const PairReport&, const PairReport&) = default;

@@ -45,7 +45,7 @@ enum class Mutant {
   kStaleCompletion,       // what comes late of an incarnation counts for the one that is alive
   kWorkerUnreported,      // what a worker has moved is not told
   // Workers.
-  kCloseDoesNotWait,    // a flow is closed while a worker's call, or a half-sent chunk, still needs its buffer
+  kCloseDoesNotWait,  // a flow is closed while a worker's call, or a half-sent chunk, still needs its buffer
   // Keys.
   kKeyMissing,  // a message leaves before the keys to its buffer are here
   kKeyStale,    // the first keys are used for ever

@@ -112,8 +112,8 @@ class FakePeer final : public Peer {
   int events = 0, hots = 0, ticks = 0, settled = 0, published = 0, closed = 0, broken = 0;
   bool hot_moves = false, settle_more = false, is_outstanding = false, is_over = false;
   bool post_throws = false;
-  bool publishes_found = false;       // as a receiver of small messages does
-  bool counts_requests = false;       // as a sender does
+  bool publishes_found = false;  // as a receiver of small messages does
+  bool counts_requests = false;  // as a sender does
   FakePort* const port;
   const PeerState* const state;
 

@@ -28,8 +28,8 @@ void NamesOnPage::Add(const std::string& nic) {
 
 PageView::PageView(const plan::PageCopy& page, const std::string& job)
     : job_name_(plan::JobName(job)), job_hash_(plan::JobHash(job)), page_(page) {
-  job_named_ = page_.displaced > 0 || std::any_of(page_.entries.begin(), page_.entries.end(),
-                                                  [this](const auto& entry) { return entry.nic_hash == job_hash_; });
+  job_named_ = page_.displaced > 0 ||
+               std::any_of(page_.entries.begin(), page_.entries.end(), [this](const auto& entry) { return entry.nic_hash == job_hash_; });
 }
 
 bool PageView::Judgement::IsBroken(RailPair rails) const { return std::binary_search(broken.begin(), broken.end(), rails); }
@@ -53,7 +53,8 @@ std::vector<RailVerdict> PageView::Verdicts(const NamesOnPage& names) const {
   for (const NamesOnPage::Nic& nic : names.nics()) {
     const plan::PageEntry* entry = page_.Theirs(Find(of_node, nic.hash), names.node(), nic.name);
     verdicts.push_back(entry == nullptr ? RailVerdict{} : RailVerdict{IsFailed(*entry), entry->weight_permille});
-    if (job_named_ && page_.Theirs(Find(Of(nic.path_end_hash), job_hash_), nic.path_end, job_name_) != nullptr) verdicts.back().weight_permille = 0;
+    if (job_named_ && page_.Theirs(Find(Of(nic.path_end_hash), job_hash_), nic.path_end, job_name_) != nullptr)
+      verdicts.back().weight_permille = 0;
   }
   return verdicts;
 }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "netplugin/link/action.h"
-#include "netplugin/transport/host.h"
 #include "netplugin/rails/reach.h"
+#include "netplugin/transport/host.h"
 
 namespace r2cc::net {
 

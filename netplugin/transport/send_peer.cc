@@ -265,8 +265,7 @@ void SendPeer::Execute(const Action& action) {
       if (links_.at(link) != nullptr) links_.at(link)->Start();
       return RecordUp(host_, action, Ends(link));
     case Action::Kind::kLinkFenced: return RecordFenced(host_, action, Ends(link));
-    case Action::Kind::kLinkStalled:
-      return host_->rails_stalled(target_.process, {session_.local_rail(link), session_.remote_rail(link)});
+    case Action::Kind::kLinkStalled: return host_->rails_stalled(target_.process, {session_.local_rail(link), session_.remote_rail(link)});
     case Action::Kind::kLinkRefused: return RecordRefused(host_, action, Ends(link));
     case Action::Kind::kLinkSlow: return RecordSlow(host_, action, Ends(link));
     case Action::Kind::kWarn: return host_->log(LogLevel::kWarn, action.text);

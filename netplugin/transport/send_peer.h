@@ -10,13 +10,13 @@
 
 #include "netplugin/flow/flow_map.h"
 #include "netplugin/link/send_session.h"
+#include "netplugin/rails/reach.h"
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/control_channels.h"
 #include "netplugin/transport/host.h"
 #include "netplugin/transport/link_slots.h"
 #include "netplugin/transport/oob.h"
 #include "netplugin/transport/peer.h"
-#include "netplugin/rails/reach.h"
 #include "netplugin/transport/record.h"
 #include "netplugin/transport/send_pump.h"
 

@@ -22,7 +22,8 @@ std::string ReadLink(const char* path) {
 Nanos ParseMonotonicOffset(const std::string& timens_offsets) {
   const size_t at = timens_offsets.find("monotonic");
   int64_t seconds = 0, nanos = 0;
-  if (at == std::string::npos || std::sscanf(timens_offsets.c_str() + at, "monotonic %" SCNd64 " %" SCNd64, &seconds, &nanos) != 2) return 0;
+  if (at == std::string::npos || std::sscanf(timens_offsets.c_str() + at, "monotonic %" SCNd64 " %" SCNd64, &seconds, &nanos) != 2)
+    return 0;
   if (seconds < -kSecondsMax || seconds > kSecondsMax || nanos < 0 || nanos >= kNanosPerSecond) return 0;
   return seconds * kNanosPerSecond + nanos;
 }

@@ -1,6 +1,6 @@
 // How far this process's CLOCK_MONOTONIC is ahead of the machine's. A time namespace (`unshare -T`, a restored container) has a
-// CLOCK_MONOTONIC of its own, and so have all clocks that nobody sets. The page and the ring name their writer's offset, so that the times in
-// them mean the same to both ends.
+// CLOCK_MONOTONIC of its own, and so have all clocks that nobody sets. The page and the ring name their writer's offset, so that the times
+// in them mean the same to both ends.
 #ifndef R2CC_PLAN_PAGE_CLOCK_OFFSET_H_
 #define R2CC_PLAN_PAGE_CLOCK_OFFSET_H_
 

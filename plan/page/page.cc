@@ -33,9 +33,7 @@ bool Ascending(const std::vector<PageEntry>& entries) {
 // No name has a NUL.
 SipKey KeyIn(const PageLayout& page) { return {page.key, kPageMagic}; }
 
-uint64_t TagOf(const SipKey& key, const std::string& first, const std::string& second) {
-  return SipHash24(key, first + '\0' + second);
-}
+uint64_t TagOf(const SipKey& key, const std::string& first, const std::string& second) { return SipHash24(key, first + '\0' + second); }
 
 // Where the entry of two names stands that is displaced.
 uint64_t DisplacedHash(const SipKey& key, const std::string& name) { return SipHash24({~key[0], ~key[1]}, name); }

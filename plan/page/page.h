@@ -37,8 +37,9 @@ constexpr Nanos kPageHeartbeatInterval = kNanosPerSecond / 4;
 // name has a slash, so who asks for NICs alone never meets it. A drain for one job is an entry of "NODE/NIC" and JobHash(), kDrained. 24
 // bytes, no padding.
 //
-// FNV-1a can be collided in seconds. So from version 3 on an entry proves by its tag, a hash under the page's own random key, whose it is; and
-// the entry of a NIC whose hashes are another's stands under hashes with that key instead ("displaced"), where releases before do not find it.
+// FNV-1a can be collided in seconds. So from version 3 on an entry proves by its tag, a hash under the page's own random key, whose it is;
+// and the entry of a NIC whose hashes are another's stands under hashes with that key instead ("displaced"), where releases before do not
+// find it.
 struct PageEntry {
   uint64_t node_hash;  // Fnv1a64 of the node's name
   uint64_t nic_hash;   // Fnv1a64 of the NIC's name
@@ -65,8 +66,8 @@ struct PageCopy {
 
   // The entry with these hashes, or null. The pointer lives as long as the copy.
   const PageEntry* Find(uint64_t node_hash, uint64_t nic_hash) const;
-  // The entry of two names: NODE and NIC, or the ends of a path, or a path's end and JobName(). `found`: the one with their hashes, or null.
-  // Null: the page has none that is theirs.
+  // The entry of two names: NODE and NIC, or the ends of a path, or a path's end and JobName(). `found`: the one with their hashes, or
+  // null. Null: the page has none that is theirs.
   const PageEntry* Theirs(const PageEntry* found, const std::string& first, const std::string& second) const;
   const PageEntry* Find(const std::string& first, const std::string& second) const;
   // True if `job` is to keep off NODE/NIC.
@@ -81,8 +82,9 @@ struct PageConflict {
   std::string other_node, other_nic;  // whose hash it has
 };
 
-// The values that readers of a page with `plan` get: entries hashed and in order. Of drains for single jobs the first kJobDrainsMax. Of NICs
-// whose names have the same hash the own node's keeps its place, else that of the earlier name; `conflicts` gets the others, if it is not null.
+// The values that readers of a page with `plan` get: entries hashed and in order. Of drains for single jobs the first kJobDrainsMax. Of
+// NICs whose names have the same hash the own node's keeps its place, else that of the earlier name; `conflicts` gets the others, if it is
+// not null.
 PageCopy PageCopyOf(const Plan& plan, const SipKey& key = {}, const std::string& own_node = "",
                     std::vector<PageConflict>* conflicts = nullptr);
 
@@ -139,8 +141,8 @@ class PageReader {
   const PageCopy& copy() const { return copy_; }
   uint64_t refusals() const { return refusals_; }
 
-  // True if the daemon's heartbeat is older than kPageStaleAfter at `now`, this process's CLOCK_MONOTONIC (or as far in the future: no daemon wrote that), and it has not
-  // said that its last word counts for longer.
+  // True if the daemon's heartbeat is older than kPageStaleAfter at `now`, this process's CLOCK_MONOTONIC (or as far in the future: no
+  // daemon wrote that), and it has not said that its last word counts for longer.
   bool Stale(Nanos now) const;
   // Its daemon has ended on purpose.
   bool ended() const;
@@ -148,7 +150,7 @@ class PageReader {
  private:
   PageReader(int fd, void* memory);
   int fd_;
-  void* memory_;  // mapped for reading only
+  void* memory_;               // mapped for reading only
   uint64_t to_writers_clock_;  // to be added to a time of this process: it may live in another time namespace
   PageCopy copy_;
   uint64_t sequence_ = 0;        // of the body that copy_ was taken from: the same again needs no second look

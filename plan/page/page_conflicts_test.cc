@@ -37,8 +37,8 @@ class PageConflictsTest : public testing::Test {
 };
 
 TEST_F(PageConflictsTest, TwoNicsOfOneHashFreezeNothing) {
-  const PageCopy& copy =
-      Published(Of({{"n1", "rail0", NicState::kFailed, 0}, {"n3", kTwin, NicState::kHealthy, 1000}, {"n3", kOtherTwin, NicState::kFailed, 0}}), "n0");
+  const PageCopy& copy = Published(
+      Of({{"n1", "rail0", NicState::kFailed, 0}, {"n3", kTwin, NicState::kHealthy, 1000}, {"n3", kOtherTwin, NicState::kFailed, 0}}), "n0");
   EXPECT_EQ(copy.Find("n1", "rail0")->state, static_cast<uint8_t>(NicState::kFailed));
   EXPECT_EQ(copy.Find("n3", kTwin)->weight_permille, 1000);
   ASSERT_NE(copy.Find("n3", kOtherTwin), nullptr);

@@ -103,7 +103,8 @@ int RingReader::Take(int most, std::vector<EvidenceRecord>* out) {
     const uint64_t at = taken_ % kRingRecords;
     const uint64_t count = std::min({put - taken_, static_cast<uint64_t>(most - taken), kBatch, kRingRecords - at});
     const auto bytes = static_cast<ssize_t>(count * sizeof(Words));
-    const bool read = pread(fd_, batch, static_cast<size_t>(bytes), static_cast<off_t>(offsetof(RingLayout, records) + at * sizeof(Words))) == bytes;
+    const bool read =
+        pread(fd_, batch, static_cast<size_t>(bytes), static_cast<off_t>(offsetof(RingLayout, records) + at * sizeof(Words))) == bytes;
     for (uint64_t i = 0; i < count; ++i) {
       const EvidenceRecord record = read ? Copy(batch[i]) : EvidenceRecord{};
       if (Sound(record))

@@ -190,7 +190,8 @@ TEST_F(Ring, ImpossibleIndicesAreClampedAndTheRingGoesOn) {
 
 // A ring that claims a full load and has written nothing: reading it takes no memory from the reader.
 TEST_F(Ring, HolesAreReadAndNotAllocated) {
-  struct stat before {}, after {};
+  struct stat before {
+  }, after{};
   ASSERT_EQ(fstat(reader_->fd(), &before), 0);
   raw_->put = kRingRecords;
   std::vector<EvidenceRecord> out;

@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "bazel/processor_seconds.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/log.h"
+#include "bazel/processor_seconds.h"
 #include "tests/cluster/scenario.h"
 
 namespace r2cc::cluster {

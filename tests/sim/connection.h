@@ -59,7 +59,7 @@ class Connection {
     size_t unacknowledged = 0;
     uint64_t acknowledged_bytes = 0;
     Nanos busy = 0, busy_since = 0;
-    Nanos progressed = 0;  // since then no byte was acknowledged, or nothing waits
+    Nanos progressed = 0;   // since then no byte was acknowledged, or nothing waits
     int lost_permille = 0;  // of what this end sends; 1000: this connection is swallowed, whatever else passes
     bool end_wanted = false, end_sent = false;
     bool aborted = false;

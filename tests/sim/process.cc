@@ -69,11 +69,10 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
   }
   host_.UpdateNames();
   acceptor_ = std::make_unique<net::Acceptor>(&host_, [](const std::string&) {});
-  memory_ = std::make_unique<net::MemoryTable>(host_.transports, host_.rails.size(),
-                                               [this](const net::Region& region) {
-                                                 calls_.push_back([this, region] { RegionChanged(region); });
-                                                 Wake();
-                                               });
+  memory_ = std::make_unique<net::MemoryTable>(host_.transports, host_.rails.size(), [this](const net::Region& region) {
+    calls_.push_back([this, region] { RegionChanged(region); });
+    Wake();
+  });
   host_.memory = memory_.get();
   if (rails_ != nullptr) rails_->StartThreads(1);
   network->AddHost(host, this);

@@ -225,8 +225,7 @@ Scenario MakeScenario(uint64_t seed, Rails rails) {
   if (seed / 20 % 2 == 1) scenario.backlog = 32;
 
   static const std::vector<FaultKind> kCalm = {FaultKind::kClogShort, FaultKind::kStopShort, FaultKind::kStopLong, FaultKind::kPause,
-                                               FaultKind::kPause,     FaultKind::kGray,      FaultKind::kWeight,
-                                               FaultKind::kReaderStuck};
+                                               FaultKind::kPause,     FaultKind::kGray,      FaultKind::kWeight,   FaultKind::kReaderStuck};
   static const std::vector<FaultKind> kHealing = {FaultKind::kCutSenderSees,  FaultKind::kCutReceiverSees,
                                                   FaultKind::kCutBothSee,     FaultKind::kCutNoneSees,
                                                   FaultKind::kSilenceForward, FaultKind::kSilenceBack,

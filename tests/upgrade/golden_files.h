@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
-#include <vector>
 #include <iterator>
 #include <string>
 #include <vector>

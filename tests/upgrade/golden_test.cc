@@ -200,8 +200,8 @@ Versions VersionsIn(const std::string& head) {
   return versions;
 }
 
-// What version 3 adds where the old plugin looks at nothing: the offset of the clock, the key, the entries' tags. And the checksum, which is
-// over what stands there.
+// What version 3 adds where the old plugin looks at nothing: the offset of the clock, the key, the entries' tags. And the checksum, which
+// is over what stands there.
 std::vector<Field> OfVersion3() {
   std::vector<Field> fields = {kVersions,
                                {offsetof(plan::PageLayout, checksum), offsetof(plan::PageLayout, checksum) + sizeof(uint64_t)},

@@ -56,7 +56,7 @@ struct FakeOptions {
   int duplicate_one_in = 0;                      // so many packets, and answers, come once more, up to so much later; 0: none
   Nanos duplicate_late_most = 500 * kNanosPerMs;
   bool reuse_keys = false;  // of a region that ended, by the next one; the last first
-  bool reorder = false;  // packets of plain writes, and completions of receives
+  bool reorder = false;     // packets of plain writes, and completions of receives
 };
 
 struct FakeWork {

@@ -36,8 +36,7 @@ void RealControlThread::Start() {
 void RealControlThread::FinishClosing(Nanos most) {
   std::unique_lock lock(state_->mutex);
   const Worker& closing = state_->Of(JobKind::kClose);
-  state_->changed.wait_for(lock, std::chrono::nanoseconds(most),
-                           [&] { return closing.undone == 0 || state_->stop || !state_->started; });
+  state_->changed.wait_for(lock, std::chrono::nanoseconds(most), [&] { return closing.undone == 0 || state_->stop || !state_->started; });
 }
 
 void RealControlThread::Stop() {

@@ -20,16 +20,16 @@ void Flusher::Flush(const FlushName& name, const void* at, uint32_t remote_key) 
   if (making_ != nullptr) return;
   making_ = std::make_shared<Making>();
   domain_->device()->control()->Submit(JobKind::kOpen,
-                             [making = making_, domain = domain_, options = options_, log = log_](Nanos) -> std::optional<Nanos> {
-                               std::string error;
-                               auto pair = std::make_unique<LoopbackPair>(domain, options);
-                               if (pair->Make(&error))
-                                 making->pair = std::move(pair);
-                               else
-                                 log(LogLevel::kWarn, error);
-                               making->made.store(true, std::memory_order_release);
-                               return std::nullopt;
-                             });
+                                       [making = making_, domain = domain_, options = options_, log = log_](Nanos) -> std::optional<Nanos> {
+                                         std::string error;
+                                         auto pair = std::make_unique<LoopbackPair>(domain, options);
+                                         if (pair->Make(&error))
+                                           making->pair = std::move(pair);
+                                         else
+                                           log(LogLevel::kWarn, error);
+                                         making->made.store(true, std::memory_order_release);
+                                         return std::nullopt;
+                                       });
 }
 
 bool Flusher::Poll(const std::function<void(const FlushName&)>& done) {

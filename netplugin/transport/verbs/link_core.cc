@@ -117,8 +117,8 @@ void LinkCore::Create() {
           of->Trouble(trouble == Device::Trouble::kQueuePair ? EvidenceCause::kSocketError : EvidenceCause::kLinkDown);
         });
       };
-      core->listening_ = core->rail_.device()->Listen(
-          {core->rail_.port, state->pair->id(), state->pair->completions(), core->rail_.domain.get(), tell});
+      core->listening_ =
+          core->rail_.device()->Listen({core->rail_.port, state->pair->id(), state->pair->completions(), core->rail_.domain.get(), tell});
       // After it listens, so that it cannot miss both.
       if (core->rail_.domain->revoked()) return core->Trouble(EvidenceCause::kLinkDown);
       core->user_->Created();

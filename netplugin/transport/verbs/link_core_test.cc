@@ -377,9 +377,9 @@ class LinkCoreFenced : public LinkCoreTest {
     std::string error;
     VerbsShared& shared = ends_[0].shared;
     uint32_t unused = 0;
-    ASSERT_EQ(shared.regions.Register(shared.rails[0].domain, 0, {.id = kRegion, .base = from_.data(), .bytes = from_.size()}, &unused,
-                                      &error),
-              0);
+    ASSERT_EQ(
+        shared.regions.Register(shared.rails[0].domain, 0, {.id = kRegion, .base = from_.data(), .bytes = from_.size()}, &unused, &error),
+        0);
     const Segment segment{from_.data(), bytes, *shared.regions.LocalKey(kRegion, 0)};
     for (int i = 0; i < count; ++i) {
       SendRequest request{.kind = SendKind::kWriteWithImmediate, .segments = std::span(&segment, 1)};

@@ -32,7 +32,8 @@ class RecordChannelTest : public testing::Test {
       end.fake = std::make_unique<FakeVerbs>(&fabric_, host);
       end.device = Device::Open(end.fake.get(), {"mlx5_0", "mlx5_core", 1}, std::make_unique<FakeControlThread>(&time_), &error_);
       int failed = 0;
-      end.pair = std::make_unique<QueuePair>(Domain::Allocate(end.device, &failed), QueuePairOptions{.life = 7, .psn = 0x1234567u + static_cast<uint32_t>(host)});
+      end.pair = std::make_unique<QueuePair>(Domain::Allocate(end.device, &failed),
+                                             QueuePairOptions{.life = 7, .psn = 0x1234567u + static_cast<uint32_t>(host)});
       EXPECT_TRUE(end.pair->Create(&error_)) << error_;
       end.records = std::make_unique<RecordChannel>(end.pair.get(), kTag);
     }

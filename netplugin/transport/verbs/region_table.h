@@ -49,7 +49,7 @@ class RegionTable {
 
   mutable std::mutex mutex_;
   std::map<Key, Entry> entries_;
-  std::vector<Entry> undead_;                // not in the table any more, and the device did not let go
+  std::vector<Entry> undead_;                 // not in the table any more, and the device did not let go
   std::map<const Domain*, int> registering_;  // calls under way
 };
 

@@ -11,7 +11,8 @@ VerbsRecvLink::VerbsRecvLink(VerbsPort* port, const LinkName& name, RecvOwner* o
       name_(name),
       owner_(owner),
       carried_(carried),
-      core_(port->shared(), port->key(), name, LinkCore::End::kReceives, port->HistoryOf(LinkCore::End::kReceives, name.link), owner, this) {
+      core_(port->shared(), port->key(), name, LinkCore::End::kReceives, port->HistoryOf(LinkCore::End::kReceives, name.link), owner,
+            this) {
   port_->Add(&core_);
 }
 

@@ -122,7 +122,8 @@ VerbsTransport::Look VerbsTransport::LookAt(const Rail& rail) {
   GidEntry gid;
   int failed = device->LookAt(look.rail.port, look.rail.gid, &port, &gid);
   if (failed != 0 && failed != ENETUNREACH) {
-    look.error = "R2CC: cannot look at port " + std::to_string(look.rail.port) + " of the RDMA device " + name + ": " + std::strerror(failed);
+    look.error =
+        "R2CC: cannot look at port " + std::to_string(look.rail.port) + " of the RDMA device " + name + ": " + std::strerror(failed);
     return look;
   }
   // Without a GID the rail is there and cannot be reached.
