@@ -34,6 +34,7 @@
 #include "daemon/config/config.h"
 #include "daemon/convert.h"
 #include "daemon/io/lock_file.h"
+#include "daemon/io/run_dir_keeper.h"
 #include "daemon/real_world.h"
 #include "daemon/reload/file_config_loader.h"
 #include "daemon/rpc/channel.h"
@@ -240,7 +241,7 @@ void KeepAttachSocket(const Manager& manager, const std::vector<std::string>& ha
 absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* signals, const Manager& manager) {
   const Config& config = loaded.config;
   RETURN_IF_ERROR(MakeRunDir(config.run_dir));
-  ASSIGN_OR_RETURN(const auto lock, LockFile::Take(config.lock_file(), config.control_socket(), "--run_dir"));
+  ASSIGN_OR_RETURN(auto lock, LockFile::Take(config.lock_file(), config.control_socket(), "--run_dir"));
   ASSIGN_OR_RETURN(const auto state_lock, TakeStateDir(config));
   const bool is_nice = SetNice(config);
   ASSIGN_OR_RETURN(const AllCredentials credentials, LoadAllCredentials(config));
@@ -277,6 +278,25 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
       if (notifier.has_value()) notifier->Ready();
     });
   }));
+  const RunDirKeeper keeper(
+      &loop,
+      {{config.lock_file(), [&lock] { return lock->IsAtPath(); },
+        [&lock, &config]() -> absl::Status {
+          RETURN_IF_ERROR(MakeRunDir(config.run_dir));
+          ASSIGN_OR_RETURN(lock, LockFile::Take(config.lock_file(), config.control_socket(), "--run_dir"));
+          return absl::OkStatus();
+        }},
+       {config.attach_socket(), [jobs = world->jobs()] { return jobs->IsAtPath(); },
+        [jobs = world->jobs(), &manager, kept = world->jobs()->kept_name()]() mutable -> absl::Status {
+          RETURN_IF_ERROR(jobs->MakeAgain());
+          KeepAttachSocket(manager, {std::exchange(kept, jobs->kept_name())}, jobs);
+          return absl::OkStatus();
+        }},
+       {config.control_socket(), [&servers] { return servers->HasControlSocket(); },
+        [&servers] {
+          servers->MakeControlSocketAgain();
+          return absl::OkStatus();
+        }}});
   {
     const LoopGuard guard(&loop, world->disk(), [&servers](bool turns) { servers->SetServing(turns); });
     // The first plan is on the page, and whoever waited for this unit is answered.

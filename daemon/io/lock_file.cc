@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/io/file_id.h"
 
 namespace r2cc::daemon {
 
@@ -26,7 +27,12 @@ absl::StatusOr<std::unique_ptr<LockFile>> LockFile::Take(const std::string& path
   const std::string pid = absl::StrCat(getpid(), "\n");
   // For the message above alone: the lock does not depend on it.
   if (ftruncate(fd, 0) != 0 || pwrite(fd, pid.data(), pid.size(), 0) < 0) errno = 0;
-  return std::unique_ptr<LockFile>(new LockFile(fd));
+  return std::unique_ptr<LockFile>(new LockFile(fd, path));
+}
+
+bool LockFile::IsAtPath() const {
+  struct stat locked {};
+  return fstat(fd_, &locked) == 0 && FileIdAt(path_) == FileIdOf(locked);
 }
 
 LockFile::~LockFile() { close(fd_); }

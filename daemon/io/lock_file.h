@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 
@@ -15,12 +16,15 @@ class LockFile {
   // ALREADY_EXISTS with one line that names `what`, the process that holds the lock, and `flag`, by which one names another place.
   static absl::StatusOr<std::unique_ptr<LockFile>> Take(const std::string& path, const std::string& what, const std::string& flag);
   ~LockFile();
+  // What is at the path is the file that is locked: otherwise it was deleted, and somebody else may lock another one.
+  bool IsAtPath() const;
   LockFile(const LockFile&) = delete;
   LockFile& operator=(const LockFile&) = delete;
 
  private:
-  explicit LockFile(int fd) : fd_(fd) {}
+  LockFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
   const int fd_;
+  const std::string path_;
 };
 
 }  // namespace r2cc::daemon

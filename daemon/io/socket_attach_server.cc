@@ -82,6 +82,7 @@ void SocketAttachServer::Adopt(int fd, const std::string& kept_name) {
     close(fd);
   else
     listen_fd_ = fd;
+  at_path_ = FileIdAt(path_);
 }
 
 absl::Status SocketAttachServer::Start(Callbacks callbacks) {
@@ -104,7 +105,24 @@ absl::Status SocketAttachServer::Listen() {
   if (bind(listen_fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 || chmod(path_.c_str(), 0666) != 0 ||
       listen(listen_fd_, kBacklog) != 0)
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot listen on ", path_));
+  at_path_ = FileIdAt(path_);
   return absl::OkStatus();
+}
+
+absl::Status SocketAttachServer::MakeAgain() {
+  const int old = listen_fd_;
+  if (absl::Status status = Listen(); !status.ok()) {
+    // The old one stays: nobody finds it any more, and the next try replaces it.
+    if (listen_fd_ != old && listen_fd_ >= 0) close(listen_fd_);
+    listen_fd_ = old;
+    return status;
+  }
+  const int fresh = std::exchange(listen_fd_, old);
+  OnAccept();
+  loop_->RemoveFd(old);
+  close(old);
+  listen_fd_ = fresh;
+  return loop_->AddFd(listen_fd_, EPOLLIN, [this](uint32_t) { OnAccept(); });
 }
 
 void SocketAttachServer::OnAccept() {
@@ -289,7 +307,7 @@ void SocketAttachServer::Stop() {
   if (listen_fd_ < 0) return;
   loop_->RemoveFd(listen_fd_);
   close(listen_fd_);
-  if (!leave_socket_) unlink(path_.c_str());
+  if (!leave_socket_ && IsAtPath()) unlink(path_.c_str());
 }
 
 }  // namespace r2cc::daemon

@@ -11,6 +11,7 @@
 #include "base/event_loop.h"
 #include "daemon/io/attach_server.h"
 #include "daemon/io/attach_users.h"
+#include "daemon/io/file_id.h"
 #include "daemon/jobs/attach_access.h"
 
 namespace r2cc::daemon {
@@ -35,6 +36,10 @@ class SocketAttachServer final : public AttachServer {
   // After Start(): the listening socket, still the server's, and a name by which the next life knows whether it is the one at the path.
   int listen_fd() const { return listen_fd_; }
   std::string kept_name() const;
+  // The socket at the path is the one that this server listens on.
+  bool IsAtPath() const { return FileIdAt(path_) == at_path_; }
+  // It is not: makes it anew. Who waits in the queue of the old one is taken first, and jobs that are attached stay.
+  absl::Status MakeAgain();
   // Somebody keeps it for the next life: Stop() leaves it at the path.
   void LeaveSocket() { leave_socket_ = true; }
 
@@ -81,6 +86,7 @@ class SocketAttachServer final : public AttachServer {
   AttachUsers users_;
   Callbacks callbacks_;
   int listen_fd_ = -1;
+  FileId at_path_;  // of the socket
   bool leave_socket_ = false;
   JobId next_id_ = 1;
   std::map<JobId, Connection> connections_;

@@ -129,6 +129,37 @@ class SocketAttachServerTest : public testing::Test {
   std::atomic<int> ended_{0};
 };
 
+TEST_F(SocketAttachServerTest, ADeletedSocketIsMadeAgain) {
+  int page_fd, ring_fd;
+  plan::AttachReply reply;
+  const auto request = SoundRequest();
+  Plugin attached(path_);
+  attached.Send(&request, sizeof(request));
+  ASSERT_TRUE(attached.Receive(&reply, &page_fd, &ring_fd));
+  OnLoop([this] { EXPECT_TRUE(server_->IsAtPath()); });
+  unlink(path_.c_str());
+  OnLoop([this] {
+    EXPECT_FALSE(server_->IsAtPath());
+    EXPECT_TRUE(server_->MakeAgain().ok());
+    EXPECT_TRUE(server_->IsAtPath());
+  });
+  struct stat mode {};
+  ASSERT_EQ(stat(path_.c_str(), &mode), 0);
+  EXPECT_EQ(mode.st_mode & 0777, 0666u);
+  Plugin another(path_);
+  another.Send(&request, sizeof(request));
+  ASSERT_TRUE(another.Receive(&reply, &page_fd, &ring_fd));
+  EXPECT_EQ(reply.status, static_cast<uint32_t>(plan::AttachStatus::kAccepted));
+  EXPECT_EQ(ended_, 0) << "who was attached stays";
+  // Where nothing can be made the old one stays.
+  ASSERT_EQ(rename(folder_.c_str(), (folder_ + ".gone").c_str()), 0);
+  OnLoop([this] { EXPECT_FALSE(server_->MakeAgain().ok()); });
+  ASSERT_EQ(rename((folder_ + ".gone").c_str(), folder_.c_str()), 0);
+  Plugin third(path_);
+  third.Send(&request, sizeof(request));
+  ASSERT_TRUE(third.Receive(&reply, &page_fd, &ring_fd));
+}
+
 TEST_F(SocketAttachServerTest, AJobGetsPageAndRingAndIsHeard) {
   struct stat mode {};
   ASSERT_EQ(stat(path_.c_str(), &mode), 0);

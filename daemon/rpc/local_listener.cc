@@ -24,25 +24,57 @@ constexpr Nanos kPause = 100 * kNanosPerMs;
 
 absl::StatusOr<std::unique_ptr<LocalListener>> LocalListener::Start(EventLoop* loop, const std::string& path, int mode,
                                                                     std::function<void(int fd)> on_connection) {
-  const auto failed = [&](const char* what) { return absl::ErrnoToStatus(errno, absl::StrCat("cannot ", what, " ", path)); };
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path))
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot listen on ", path, ": a Unix socket's path has at most ", sizeof(address.sun_path) - 1, " bytes"));
-  std::memcpy(address.sun_path, path.data(), path.size());
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return failed("make a socket for");
-  std::unique_ptr<LocalListener> listener(new LocalListener(loop, fd, std::move(on_connection)));
-  unlink(path.c_str());  // of a daemon that died: the lock file says that no other lives
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) return failed("listen on");
-  if (chmod(path.c_str(), static_cast<mode_t>(mode)) != 0) return failed("set the mode of");
-  if (listen(fd, kBacklog) != 0) return failed("listen on");
+  std::unique_ptr<LocalListener> listener(new LocalListener(loop, path, mode, std::move(on_connection)));
+  const absl::StatusOr<int> fd = listener->Listen();
+  if (!fd.ok()) return fd.status();
+  listener->fd_ = *fd;
   loop->RunAndWait([raw = listener.get()] { raw->Watch(); });
   return listener;
 }
 
+absl::StatusOr<int> LocalListener::Listen() {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path_.size() >= sizeof(address.sun_path))
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot listen on ", path_, ": a Unix socket's path has at most ", sizeof(address.sun_path) - 1, " bytes"));
+  std::memcpy(address.sun_path, path_.data(), path_.size());
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const auto failed = [&](const char* what) {
+    const int error = errno;
+    if (fd >= 0) close(fd);
+    return absl::ErrnoToStatus(error, absl::StrCat("cannot ", what, " ", path_));
+  };
+  if (fd < 0) return failed("make a socket for");
+  unlink(path_.c_str());  // of a daemon that died: the lock file says that no other lives
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) return failed("listen on");
+  if (chmod(path_.c_str(), static_cast<mode_t>(mode_)) != 0) return failed("set the mode of");
+  if (listen(fd, kBacklog) != 0) return failed("listen on");
+  const std::lock_guard<std::mutex> guard(lock_);
+  at_path_ = FileIdAt(path_);
+  return fd;
+}
+
+bool LocalListener::IsAtPath() const {
+  const std::lock_guard<std::mutex> guard(lock_);
+  return FileIdAt(path_) == at_path_;
+}
+
+void LocalListener::MakeAgain() {
+  loop_->Post([this] {
+    const absl::StatusOr<int> fd = Listen();
+    if (!fd.ok()) return LogWarning("the control socket cannot be made again", {{"reason", std::string(fd.status().message())}});
+    if (pause_ != 0)
+      loop_->Cancel(pause_);
+    else
+      loop_->RemoveFd(fd_);
+    close(std::exchange(fd_, *fd));
+    Watch();
+  });
+}
+
 LocalListener::~LocalListener() {
+  if (fd_ < 0) return;
   loop_->RunAndWait([this] {
     if (pause_ != 0) loop_->Cancel(pause_);
     loop_->RemoveFd(fd_);

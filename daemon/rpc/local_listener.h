@@ -4,10 +4,13 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "base/event_loop.h"
+#include "daemon/io/file_id.h"
 
 namespace r2cc::daemon {
 
@@ -18,19 +21,29 @@ class LocalListener {
   // it is called with, on the loop's thread. Any thread.
   static absl::StatusOr<std::unique_ptr<LocalListener>> Start(EventLoop* loop, const std::string& path, int mode,
                                                               std::function<void(int fd)> on_connection);
+  // The socket at the path is the one that it listens on. Any thread.
+  bool IsAtPath() const;
+  // It is not: makes it anew, soon. Any thread; posted before the destructor begins.
+  void MakeAgain();
   // When it returns `on_connection` is not running and will not run again. Any thread but the loop's.
   ~LocalListener();
   LocalListener(const LocalListener&) = delete;
   LocalListener& operator=(const LocalListener&) = delete;
 
  private:
-  LocalListener(EventLoop* loop, int fd, std::function<void(int fd)> on_connection)
-      : loop_(loop), fd_(fd), on_connection_(std::move(on_connection)) {}
+  LocalListener(EventLoop* loop, std::string path, int mode, std::function<void(int fd)> on_connection)
+      : loop_(loop), path_(std::move(path)), mode_(mode), on_connection_(std::move(on_connection)) {}
+  // The descriptor of a socket that listens at the path.
+  absl::StatusOr<int> Listen();
   void Watch();
   void Accept();
 
   EventLoop* const loop_;
-  const int fd_;
+  const std::string path_;
+  const int mode_;
+  int fd_ = -1;
+  mutable std::mutex lock_;
+  FileId at_path_;  // of the socket; under the lock
   const std::function<void(int fd)> on_connection_;
   TimerId pause_ = 0;
 };

@@ -54,6 +54,9 @@ class RpcServers {
 
   // The port that was chosen, if `listen` left it open.
   int peer_port() const { return peer_listener_->port(); }
+  // The control socket is at its path; makes it again, soon. Any thread.
+  bool HasControlSocket() const { return control_listener_->IsAtPath(); }
+  void MakeControlSocketAgain() { control_listener_->MakeAgain(); }
   // What grpc.health.v1 says on the control socket; from the start: that it serves. Any thread.
   void SetServing(bool serving);
 
