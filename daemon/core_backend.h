@@ -51,7 +51,7 @@ class CoreBackend final : public Backend {
     const RolesInForce* roles;
     Refusals* refusals;  // null: nobody counts
     bool insecure;
-    const std::map<std::string, std::string>* state_alarms;  // why what is to be kept is not, by file
+    const std::map<std::string, std::string>* state_alarms;  // of this node, each under a name of its own
   };
 
   // The parts outlive it. A request that reaches the core once `*alive` is false is not answered by a part.

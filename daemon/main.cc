@@ -33,6 +33,7 @@
 #include "base/status_macros.h"
 #include "daemon/config/config.h"
 #include "daemon/convert.h"
+#include "daemon/io/listen_address.h"
 #include "daemon/io/lock_file.h"
 #include "daemon/io/run_dir_keeper.h"
 #include "daemon/real_world.h"
@@ -104,6 +105,12 @@ std::string PeerAddress(const std::string& listen, int port) {
   const auto address = ParseHostPort(listen, /*allow_port_zero=*/true);
   const std::string host = !address.ok() || address->host == "0.0.0.0" || address->host == "::" ? HostName() : address->host;
   return absl::StrCat(host.find(':') == std::string::npos ? host : absl::StrCat("[", host, "]"), ":", port);
+}
+
+// Empty: other nodes can reach what it listens on, as far as can be seen from here.
+std::string ListenAlarm(const std::string& listen) {
+  const auto address = ParseHostPort(listen, /*allow_port_zero=*/true);
+  return address.ok() ? LoopbackAlarm(address->host, FirstAddressOf(address->host)) : "";
 }
 
 // Every attached job takes two descriptors.
@@ -266,6 +273,7 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
                    RpcServers::Start({&wiring.backend(), world->authenticator(), world->refusals(), world->store_service()},
                                      config.control_socket(), config.listen, credentials.peers));
   wiring.SetPeerAddress(PeerAddress(config.listen, servers->peer_port()));
+  if (const std::string alarm = ListenAlarm(config.listen); !alarm.empty()) wiring.SetListenAlarm(alarm);
   LogInfo("r2ccd serves", {{"node", config.node},
                            {"socket", config.control_socket()},
                            {"attach", config.attach_socket()},
@@ -375,6 +383,8 @@ int Main(int argc, char** argv) {
     const absl::StatusOr<LoadedConfig> loaded = loader.Load(nullptr);
     status = loaded.status();
     if (status.ok()) std::printf("%s\n", SoundConfigLine(loaded->config).c_str());
+    if (const std::string alarm = status.ok() ? ListenAlarm(loaded->config.listen) : ""; !alarm.empty())
+      std::fprintf(stderr, "r2ccd: warning: %s\n", alarm.c_str());
   } else {
     status = Start(flags, &loader, &signals, manager);
   }

@@ -110,6 +110,8 @@ class Wiring {
   void SayLastWord() { world_.page->LastWord(world_.core->Now()); }
   // Tells the other daemons where they reach this one.
   void SetPeerAddress(const std::string& address);
+  // Why no other node reaches what it listens on: an alarm in `status` until it ends.
+  void SetListenAlarm(const std::string& alarm);
   // Reads the configuration again: `caller` has sent a signal, which the kernel lets nobody do who may not. `done` is told when what came
   // of it is in force.
   void Reload(const Caller& caller, std::function<void()> done);
@@ -165,7 +167,7 @@ class Wiring {
   EventReporter reporter_;
   StateKeeper keeper_;
   std::string state_trouble_;
-  std::map<std::string, std::string> state_alarms_;  // why what is to be kept is not, by file
+  std::map<std::string, std::string> state_alarms_;  // why what is to be kept is not, by file; and SetListenAlarm's
   Audit audit_;
   RolesInForce roles_;
   ReloadService reload_;

@@ -305,6 +305,13 @@ TEST_F(WiringTest, ADrainAtOnceIsAFailureToJobsAndADrainToPeople) {
   EXPECT_EQ(Act("n0", "rail2", v1::DRAIN_NOW).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(WiringTest, ListeningWhereNobodyComesIsAnAlarm) {
+  EXPECT_EQ(Status().alarms_size(), 0);
+  wiring_->SetListenAlarm("no other node reaches this one");
+  ASSERT_EQ(Status().alarms_size(), 1);
+  EXPECT_EQ(Status().alarms(0), "no other node reaches this one");
+}
+
 TEST_F(WiringTest, AComplaintMakesTheDaemonLookItself) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1"}));
   const int refreshes = links_->refreshes();
