@@ -82,7 +82,7 @@ class LargePackets(unittest.TestCase):
     paths = [("n0/rail1", "n1/rail1"), ("n1/rail1", "n2/rail1")]
     for node in range(3):
       self.assertTrue(wait_until(lambda: self.forbidden(node) == paths, PATIENCE_S, 0.05), f"n{node} forbids {self.forbidden(node)}")
-    events = [event["text"] for event in self.cluster.events(1) if event["kind"] == "nic-state" and event["nic"] == "rail1"]
+    events = [event["message"] for event in self.cluster.events(1) if event["kind"] == "nic-state" and event["nic"] == "rail1"]
     self.assertIn("packets over 1500 bytes are lost", events[-1])
     reasons = {f"{one['planned']['node']}/{one['planned']['nic']}": one["reason"]
                for one in self.cluster.ctl_json(0, "plan", "why")["reasons"]}
