@@ -13,9 +13,6 @@ using plan::EvidenceCause;
 
 // A rail that comes back begins with an eighth of its share and has all of it after three steps.
 constexpr uint16_t kRampFirstPermille = plan::kFullWeightPermille / 8;
-constexpr Nanos kRampStep = 100 * kNanosPerMs;
-constexpr Nanos kJudgeEvery = 50 * kNanosPerMs;
-constexpr Nanos kTellSlowEvery = kNanosPerSecond;
 // Attempts may follow each other every 50 ms; the daemon needs the reason once a second.
 constexpr Nanos kTellRefusedEvery = kNanosPerSecond;
 
@@ -147,30 +144,6 @@ void SendLinks::VerdictChanged(Nanos now) {
   }
   RefreshShares();
   ApplyVerdicts(now);
-}
-
-void SendLinks::Rate(LinkId id, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool bulk, Nanos now) {
-  if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kUp) return;
-  Link& link = links_[id];
-  // A channel may wait behind the bulk of its own rail: while that moves, nobody is silent.
-  if (delivered_bytes > link.delivered_bytes) session_.detector->Delivered(id, now);
-  if (bulk && link.sampled != 0 && delivered_bytes >= link.delivered_bytes && busy >= link.busy)
-    rates_.Sample(id, delivered_bytes - link.delivered_bytes, busy - link.busy, now - link.sampled);
-  link.delivered_bytes = delivered_bytes;
-  link.busy = busy;
-  link.sampled = now;
-}
-
-void SendLinks::Progress(LinkId id, Incarnation incarnation, std::span<const PathFacts> paths, Nanos now) {
-  if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state == InitiatorState::kIdle) return;
-  Link& link = links_[id];
-  link.progress.Sample(paths, now);
-  const LinkProgress::Stall& stall = link.progress.stall();
-  if (link.state == InitiatorState::kUp) session_.detector->Unacknowledged(id, stall.since, stall.confirmed);
-}
-
-void SendLinks::Stalled(LinkId id, Nanos now) {
-  if (links_[id].state == InitiatorState::kUp) Step(id, InitiatorEvent::kTrouble, links_[id].progress.Diagnose(false).cause, now);
 }
 
 // ---- verdicts, tries, cross-rail links ----
@@ -373,71 +346,13 @@ void SendLinks::Close(LinkId id, Nanos now) {
   session_.control_queue->Resend(now);
 }
 
-// ---- carrying, and time ----
+// ---- carrying ----
 
 bool SendLinks::Pull(LinkId id, Incarnation incarnation, Chunk* chunk) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kUp) return false;
   if (!session_.flows->Pull(shares_, id, links_[id].epoch, chunk)) return false;
   shares_[id].carried_bytes += chunk->bytes;
   return true;
-}
-
-void SendLinks::Ramp(Nanos now) {
-  bool changed = false;
-  for (Link& link : links_) {
-    if (link.state != InitiatorState::kUp || link.ramp_permille >= plan::kFullWeightPermille || now - link.ramped < kRampStep) continue;
-    link.ramp_permille = std::min<uint16_t>(static_cast<uint16_t>(link.ramp_permille * 2), plan::kFullWeightPermille);
-    link.ramped = now;
-    changed = true;
-  }
-  if (changed) RefreshShares();
-}
-
-void SendLinks::AgeDrained(Nanos answering, Nanos limit, Nanos now) {
-  const auto carries = [this](const Link& link) { return link.state == InitiatorState::kUp && rails_.WeightPermille(link.rails) > 0; };
-  const bool other_way = std::any_of(links_.begin(), links_.end(), carries);
-  for (LinkId i = 0; i < links_.size(); ++i) {
-    Link& link = links_[i];
-    const bool drained = other_way && link.state == InitiatorState::kUp && rails_.WeightPermille(link.rails) == 0;
-    const auto holds = [&link](const auto& entry) { return entry.second.ledger.Holds(link.epoch); };
-    if (!drained || std::none_of(session_.flows->all().begin(), session_.flows->all().end(), holds)) {
-      link.draining = 0;
-    } else if ((link.draining += answering) >= limit) {
-      link.draining = 0;
-      Step(i, InitiatorEvent::kTrouble, EvidenceCause::kPageNotice, now);
-    }
-  }
-}
-
-void SendLinks::JudgeRates(Nanos now) {
-  if (now - judged_ < kJudgeEvery) return;
-  judged_ = now;
-  std::vector<bool> straggler(links_.size());
-  for (LinkId i = 0; i < links_.size(); ++i) straggler[i] = rates_.straggler(i);
-  const bool changed = rates_.Judge(session_.flows->deals() ? std::span<const LinkShare>(shares_) : std::span<const LinkShare>());
-  if (changed) RefreshShares();
-  const bool again = !changed && now - slow_told_ >= kTellSlowEvery;
-  if (changed || again) slow_told_ = now;
-  for (LinkId i = 0; i < links_.size(); ++i) {
-    const bool tell =
-        changed ? straggler[i] || rates_.straggler(i) : again && rates_.straggler(i) && links_[i].state == InitiatorState::kUp;
-    if (!tell) continue;
-    Action& action = Add(Action::Kind::kLinkSlow, i);
-    action.number = rates_.SharePermille(i);
-    action.again = again;
-  }
-}
-
-void SendLinks::Tick(Nanos now) {
-  for (LinkId i = 0; i < links_.size(); ++i) {
-    const Link& link = links_[i];
-    const bool proving = link.state == InitiatorState::kProving;
-    if ((proving || link.state == InitiatorState::kConnecting) && now - link.since >= link.retry.attempt_limit())
-      Step(i, InitiatorEvent::kTrouble, link.progress.Diagnose(proving).cause, now);
-  }
-  Ramp(now);
-  JudgeRates(now);
-  ApplyVerdicts(now);
 }
 
 }  // namespace r2cc::net

@@ -135,8 +135,7 @@ void SendSession::FailAll(const std::string& error) {
 void SendSession::Garbled(ChannelId channel, Nanos now) {
   Add(Action::Kind::kWarn).text = "R2CC: peer " + peer_node_ + " broke the protocol";
   if (channel != kOobChannel) return links_.Trouble(static_cast<LinkId>(channel), EvidenceCause::kGarbled, now);
-  Add(Action::Kind::kCloseOob);
-  OobDown(ProbeResult::kSilent, now);
+  CloseOob(now);
 }
 
 void SendSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
@@ -306,12 +305,8 @@ void SendSession::WatchChannels(Nanos now) {
     frame.number = ping.number;
     control_queue_.Send(ping.channel, frame);
   }
-  for (const ChannelId channel : verdict.silent) {
-    if (channel == kOobChannel)
-      OobIsSilent(now);
-    else
-      links_.Trouble(static_cast<LinkId>(channel), EvidenceCause::kSilence, now);
-  }
+  for (const ChannelId channel : verdict.silent)
+    channel == kOobChannel ? CloseOob(now) : links_.Trouble(static_cast<LinkId>(channel), EvidenceCause::kSilence, now);
   for (const ChannelId channel : verdict.stalled) {
     links_.Stalled(static_cast<LinkId>(channel), now);
     Add(Action::Kind::kLinkStalled).link = static_cast<LinkId>(channel);
@@ -322,12 +317,6 @@ void SendSession::WatchChannels(Nanos now) {
     warned_silent_ = false;
   // Something else than its process may hold the connection open.
   if (oob_.Ungreeted(options_.silence, now) && outstanding() && detector_.AllSilent(now)) ProbePeer(now);
-}
-
-// Its links answer, so its process lives and this connection alone is swallowed: a new one has other ports, and perhaps another path.
-void SendSession::OobIsSilent(Nanos now) {
-  Add(Action::Kind::kCloseOob);
-  OobDown(ProbeResult::kSilent, now);
 }
 
 void SendSession::ProbePeer(Nanos now) {

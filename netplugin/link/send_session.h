@@ -188,7 +188,11 @@ class SendSession {
   void ReceiveBye(ChannelId channel, const Frame& frame, SendFlows::Flow* flow, Nanos now);
   void WatchChannels(Nanos now);
   void PeerIsSilent(Nanos now);
-  void OobIsSilent(Nanos now);
+  // It is opened again, with other ports and perhaps another path: it is swallowed, or the peer broke the protocol on it.
+  void CloseOob(Nanos now) {
+    Add(Action::Kind::kCloseOob);
+    OobDown(ProbeResult::kSilent, now);
+  }
   void ProbePeer(Nanos now);
   void CheckLost(Nanos now);
   void CheckFlows(Nanos now);

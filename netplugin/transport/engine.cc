@@ -184,8 +184,6 @@ void Engine::RailChanged(TransportKind kind, uint16_t rail) {
   });
 }
 
-Engine::~Engine() { Stop(); }
-
 void Engine::Stop() {
   if (!thread_.joinable()) return;
   stop_ = true;

@@ -64,7 +64,7 @@ class Engine {
   // Opens the listeners and starts the thread. Null and one line in `error` on failure.
   static std::unique_ptr<Engine> Start(Parts parts, std::string* error);
   // As Stop(). Nobody may call any more.
-  ~Engine();
+  ~Engine() { Stop(); }
 
   // Tells peers that have to know, waits a while for what is still to be delivered, stops the thread and closes all connections. Calls
   // that come afterwards find their comms failed.

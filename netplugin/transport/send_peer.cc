@@ -397,6 +397,4 @@ bool SendPeer::WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)>
       ask);
 }
 
-bool SendPeer::Pull(const LinkName& name, Chunk* chunk) { return session_.Pull(name.link, name.incarnation, chunk); }
-
 }  // namespace r2cc::net

@@ -84,7 +84,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) override;
   void Offer(const LinkName& name, const Endpoint& endpoint) override;
   void Connected(const LinkName& name) override { session_.LinkConnected(name.link, name.incarnation, now()); }
-  bool Pull(const LinkName& name, Chunk* chunk) override;
+  bool Pull(const LinkName& name, Chunk* chunk) override { return session_.Pull(name.link, name.incarnation, chunk); }
   WriteTarget TargetOf(const LinkName& name, const Chunk& chunk) const override { return session_.TargetOf(name.link, chunk); }
   bool Expects(const Chunk& chunk) const override { return session_.Expects(chunk); }
   bool IsOpen(FlowId flow) const override { return session_.Has(flow); }
