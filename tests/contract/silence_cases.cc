@@ -23,6 +23,29 @@ TEST_P(Contract, SilenceOfARailIsGivenUpInTime) {
   ExpectAllWell();
 }
 
+// The rail's control connection answers all the time. A new incarnation passes, or does once large packets do.
+TEST_P(Contract, SilenceOfWhatARailWasGivenIsFoundThoughTheRailAnswers) {
+  for (const Loss loss : {Loss::kOneConnection, Loss::kLargePackets}) {
+    SCOPED_TRACE(loss == Loss::kLargePackets ? "large packets" : "one connection");
+    Make();
+    Start(kRails);
+    ASSERT_TRUE(TrafficMore(8));
+    if (!world_->Lose(0, 1, loss)) GTEST_SKIP() << "needs the trait: packets that can be lost one by one";
+    const Nanos since = world_->Now();
+    ASSERT_TRUE(TrafficUntil([&] { return Fences() > 0; }));
+    const Nanos took = world_->Now() - since;
+    EXPECT_LT(took, options_.silence + (GetParam().real_time ? 400 * kMs : 100 * kMs) * Slack());
+    ASSERT_TRUE(TrafficMore(16));
+    EXPECT_EQ(Fences(), 1) << "and no other";
+    EXPECT_EQ(Fences(0, 1), 1);
+    const int up = LinksUp(0, 1);
+    world_->Lose(0, 1, Loss::kNothing);
+    ASSERT_TRUE(TrafficUntil([&] { return LinksUp(0, 1) >= std::max(up, 2); })) << "repaired, and still shunned";
+    ExpectAllWell();
+    TearDown();
+  }
+}
+
 TEST_P(Contract, SilenceOfTheOutOfBandChannelDisturbsNobody) {
   Make({.deadline = kShortDeadline, .silence = 100 * kMs});
   Start(kRails);

@@ -37,6 +37,12 @@ struct Options {
   std::vector<std::pair<End, int>> cut_at_start;  // down already when the processes start
 };
 
+enum class Loss {
+  kNothing,
+  kLargePackets,   // as of a switch port whose MTU was reset
+  kOneConnection,  // of the rail's connections one that carries most, as of a sick member of a LAG; a new one passes
+};
+
 enum class FlowState { kOpening, kOpen, kFailed, kClosed };
 
 // What a process told its daemon about its rails and links.
@@ -97,6 +103,10 @@ class World {
   virtual void ContinueProcess(End end) = 0;
   // Without a last word. `child_holds_sockets`: a forked child sleeps on with copies of all descriptors.
   virtual void KillProcess(End end, bool child_holds_sockets) = 0;
+
+  // Of what the end sends on the rail, so much is lost from now on, and no event. False: a trait that this world lacks, as its packets are
+  // not the world's.
+  virtual bool Lose(End /*end*/, int /*rail*/, Loss /*loss*/) { return false; }
 
   // From now on no device of the process can finish a close; or it can again, and finishes those that wait. False: a trait that this world
   // lacks, as no close can fail there.

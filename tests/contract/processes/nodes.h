@@ -27,6 +27,7 @@ class Nodes {
   virtual void Cut(End end, int rail) = 0;
   virtual void Silence(End end, int rail) = 0;
   virtual void Heal(End end, int rail) = 0;
+  virtual bool Lose(End /*end*/, int /*rail*/, Loss /*loss*/) { return false; }
   virtual void Shape(End end, int rail, int64_t bytes_per_s) = 0;
   // As when they were made, every rail at this rate.
   virtual void Reset(int64_t rail_bytes_per_s) = 0;

@@ -43,6 +43,7 @@ class ProcessWorld : public World {
   void Silence(End end, int rail) override { nodes_->Silence(end, rail); }
   void Heal(End end, int rail) override { nodes_->Heal(end, rail); }
   void Slow(End end, int rail, int divisor) override { nodes_->Shape(end, rail, options_.rail_bytes_per_s / divisor); }
+  bool Lose(End end, int rail, Loss loss) override { return nodes_->Lose(end, rail, loss); }
   void StopProcess(End end) override;
   void ContinueProcess(End end) override;
   void KillProcess(End end, bool child_holds_sockets) override;

@@ -203,6 +203,16 @@ void SimWorld::Heal(End end, int rail) {
   Tell(end, rail, true);
 }
 
+bool SimWorld::Lose(End end, int rail, Loss loss) {
+  const sim::Port from{end, rail}, to{1 - end, rail};
+  bool& large_lost = ports_[from].large_lost;
+  if (large_lost != (loss == Loss::kLargePackets)) {
+    large_lost = !large_lost;
+    large_lost ? network_.BlockLarge(from, to) : network_.UnblockLarge(from, to);
+  }
+  return loss != Loss::kOneConnection || network_.LosePackets(from, to, static_cast<int>(timeline_.random().Pick(64)), 1000);
+}
+
 void SimWorld::KillProcess(End end, bool child_holds_sockets) {
   // That a forked child keeps none of them is for a transport with real descriptors to show.
   static_cast<void>(child_holds_sockets);

@@ -50,6 +50,7 @@ class SimWorld final : public World, private sim::Tap {
   void StopProcess(End end) override { processes_[end]->Stop(); }
   void ContinueProcess(End end) override { processes_[end]->Continue(); }
   void KillProcess(End end, bool child_holds_sockets) override;
+  bool Lose(End end, int rail, Loss loss) override;
   bool HasEagerMessages() const override { return eager_; }
   bool FailCloses(End end, bool fails) override {
     processes_[end]->io().closing.fails = fails;
@@ -79,6 +80,7 @@ class SimWorld final : public World, private sim::Tap {
   };
   struct PortState {
     bool cut = false;
+    bool large_lost = false;  // of what it sends to the same rail of the other end
     bool silenced = false;
   };
 

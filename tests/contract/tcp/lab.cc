@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 namespace r2cc::contract {
 namespace {
@@ -62,7 +64,8 @@ bool Lab::Run(Namespace where, const std::string& program, const std::vector<std
   if (pid == 0) {
     dup2(in[0], STDIN_FILENO);
     dup2(err[1], STDERR_FILENO);
-    if (setns(namespaces_[where], CLONE_NEWNET) == 0) execlp(program.c_str(), program.c_str(), "-batch", "-", nullptr);
+    if (setns(namespaces_[where], CLONE_NEWNET) == 0)
+      execlp(program.c_str(), program.c_str(), program == "nft" ? "-f" : "-batch", "-", nullptr);
     _exit(127);
   }
   close(in[0]);
@@ -210,8 +213,37 @@ void Lab::Silence(End end, int rail) {
   StateOf(end, rail).silenced = true;
 }
 
+int Lab::BusiestPort(End end, int rail) const {
+  std::istringstream lines(SocketStatistics(static_cast<Namespace>(end), {"-HtinO", "state", "established", "src", Address(end, rail)}));
+  int busiest = 0;
+  uint64_t most_bytes = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const size_t port = line.find(Address(end, rail) + ":"), acked = line.find("bytes_acked:");
+    if (port == std::string::npos || acked == std::string::npos) continue;
+    const uint64_t bytes = std::strtoull(line.c_str() + acked + std::strlen("bytes_acked:"), nullptr, 10);
+    if (bytes <= most_bytes) continue;
+    most_bytes = bytes;
+    busiest = std::atoi(line.c_str() + port + Address(end, rail).size() + 1);
+  }
+  return busiest;
+}
+
+// Lost where it arrives: what the other end's kernel never sees.
+bool Lab::Lose(End end, int rail, Loss loss) {
+  const auto where = static_cast<Namespace>(1 - end);
+  const std::string table = "netdev lost_" + std::to_string(rail);
+  if (std::exchange(StateOf(end, rail).loses, loss != Loss::kNothing)) Must(where, "nft", {"delete table " + table});
+  if (loss == Loss::kNothing) return true;
+  const std::string match = loss == Loss::kLargePackets ? "meta length > 1500" : "tcp sport " + std::to_string(BusiestPort(end, rail));
+  Must(where, "nft",
+       {"add table " + table, "add chain " + table + " lost { type filter hook ingress device " + Interface(rail) + " priority 0; }",
+        "add rule " + table + " lost " + match + " drop"});
+  return true;
+}
+
 void Lab::Heal(End end, int rail) {
   RailState& state = StateOf(end, rail);
+  if (state.loses) Lose(end, rail, Loss::kNothing);
   if (state.silenced) Must(kFabric, "ip", {"link set " + PortOf(end, rail) + " master " + Bridge(rail)});
   if (state.cut) {
     std::vector<std::string> lines = {"link set " + Interface(rail) + " up"};
@@ -250,7 +282,7 @@ void Lab::Reset(int64_t rail_bytes_per_s) {
   for (End end = 0; end < 2; ++end)
     for (int rail = kOob; rail < kRails; ++rail) {
       RailState& state = StateOf(end, rail);
-      if (state.cut || state.silenced) Heal(end, rail);
+      if (state.cut || state.silenced || state.loses) Heal(end, rail);
       if (rail == kOob || state.bytes_per_s == rail_bytes_per_s) continue;
       lines[end].push_back(Tbf(Interface(rail), rail_bytes_per_s));
       lines[kFabric].push_back(Tbf(PortOf(end, rail), rail_bytes_per_s));

@@ -31,6 +31,7 @@ class Lab final : public Nodes {
   void Renumber(End end, int rail);
   // It is deleted and made anew, with the address that it had.
   void Remake(End end, int rail);
+  bool Lose(End end, int rail, Loss loss) override;
   void Shape(End end, int rail, int64_t bytes_per_s) override;
   void Reset(int64_t rail_bytes_per_s) override;
   // Of listeners that are opened from now on: so many connections wait to be accepted.
@@ -46,6 +47,7 @@ class Lab final : public Nodes {
   struct RailState {
     bool cut = false;
     bool silenced = false;
+    bool loses = false;  // of what it sends
     int64_t bytes_per_s = 0;
     int moves = 0;  // how often it was renumbered
   };
@@ -57,6 +59,8 @@ class Lab final : public Nodes {
   std::string SocketStatistics(Namespace where, std::vector<std::string> arguments) const;
   static void Write(int name_space, const std::string& file, const std::string& value);
   std::string Address(End end, int rail) const;
+  // Of the connections that the end has open on the rail the one that has sent most; 0: there is none.
+  int BusiestPort(End end, int rail) const;
   std::vector<std::string> Routes(End end, int rail) const;
   // What makes it: in the fabric, in the node.
   std::vector<std::string> Cable(End end, int rail) const;
