@@ -106,9 +106,12 @@ std::vector<HostInterface> SystemHostNetwork::Interfaces() {
 }
 
 bool SystemHostNetwork::AnswersForOthers(const std::string& interface) {
-  // The kernel takes the greater one. A file that cannot be read is that of an interface that is gone, or of a sandbox.
-  const auto ignores = [](const std::string& of) { return ReadNumber("/proc/sys/net/ipv4/conf/" + of + "/arp_ignore", 1); };
-  return ignores("all") == 0 && ignores(interface) == 0;
+  // The kernel takes the greater one. A file that cannot be read is that of an interface that is gone, or of a sandbox. With arp_filter an
+  // interface answers where the way back is its own.
+  for (const std::string& of : {std::string("all"), interface})
+    for (const char* name : {"/arp_ignore", "/arp_filter"})
+      if (ReadNumber("/proc/sys/net/ipv4/conf/" + of + name, 1) != 0) return false;
+  return true;
 }
 
 int SystemHostNetwork::RouteInterface(const IpAddress& from, const std::string& to) {

@@ -89,6 +89,14 @@ void CheckVethRails() {
   EXPECT_TRUE(rails[3].up);
   EXPECT_NE(rails[0].guid, rails[1].guid);
 
+  EXPECT_TRUE(host.AnswersForOthers("rail0"));
+  Shell("echo 1 > /proc/sys/net/ipv4/conf/rail0/arp_ignore");
+  EXPECT_FALSE(host.AnswersForOthers("rail0"));
+  EXPECT_TRUE(host.AnswersForOthers("rail1"));
+  Shell("echo 1 > /proc/sys/net/ipv4/conf/all/arp_filter");
+  EXPECT_FALSE(host.AnswersForOthers("rail1"));
+  EXPECT_EQ(host.RouteInterface(rails[0].address, "10.9.0.2"), rails[0].ifindex);
+
   auto monitor = LinkMonitor::Create(rails, &error);
   ASSERT_NE(monitor, nullptr) << error;
   Shell("ip link set rail0 down");
