@@ -36,6 +36,7 @@ class StalledRails(unittest.TestCase):
     namespaces.sweep()
 
   def setUp(self) -> None:
+    self.jobs = 0
     self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="r2cc-e2e-", dir="/tmp")))
     self.addCleanup(keep_test_logs, self.folder, self.id())
     self.lab = self.enterContext(NamespaceLab(nodes=2, rails=3, rate="500mbit"))
@@ -43,7 +44,8 @@ class StalledRails(unittest.TestCase):
 
   def start(self, *flags: str, size: str = "4M", **environment: str) -> Job:
     options = JobOptions(size=size, seconds_max=600, environment={"R2CC_LOG": "info"} | environment, flags=flags)
-    self.job = self.cluster.start_job("job", options)
+    self.jobs += 1
+    self.job = self.cluster.start_job(f"job{self.jobs}", options)
     expect_iterations(self, self.job, 20)
     return self.job
 
@@ -161,19 +163,19 @@ class StalledRails(unittest.TestCase):
     self.expect_word("carries nothing")
     self.expect_right_end()
 
-  def test_twenty_swallowed_connections(self):
-    """The figure: median and worst."""
-    self.start()
+  def test_twenty_one_swallowed_connections(self):
+    """The figure: median and worst. Each job loses a connection of each rail once, as a rail that stalls again waits for longer."""
     found = []
-    for strike in range(20):
-      rail = strike % 3
-      busiest = self.lab.connections(RailId(1, rail))[0]
-      fault_ns = self.lab.lose(RailId(0, rail), f"tcp sport {busiest.local_port} tcp dport {busiest.peer_port}")
-      found.append(self.expect_stall_within(fault_ns))
-      self.lab.lose_nothing(RailId(0, rail))
-      self.expect_back(RailId(1, rail))
-    print(f"20 swallowed connections: stall median {statistics.median(found):.0f} ms, worst {max(found):.0f} ms")
-    self.expect_right_end()
+    for _ in range(7):
+      self.start()
+      for rail in range(3):
+        busiest = self.lab.connections(RailId(1, rail))[0]
+        fault_ns = self.lab.lose(RailId(0, rail), f"tcp sport {busiest.local_port} tcp dport {busiest.peer_port}")
+        found.append(self.expect_stall_within(fault_ns))
+        self.lab.lose_nothing(RailId(0, rail))
+        self.expect_back(RailId(1, rail))
+      self.expect_right_end()
+    print(f"21 swallowed connections: stall median {statistics.median(found):.0f} ms, worst {max(found):.0f} ms")
 
 
 if __name__ == "__main__":
