@@ -12,10 +12,18 @@ using Request = FlowQueue::Request;
 
 // From one member. A schedule has some lanes between two members, of each of which every slot has a flow.
 constexpr size_t kFlowsOfMemberMax = 4096;
+// Accepted, and not greeted yet.
+constexpr size_t kStrangersMost = 4 * kFlowsOfMemberMax;
 // A control message is its length, and so many bytes; or one of these words.
 using MessageLength = uint32_t;
 constexpr MessageLength kReady = 0;            // the sender hears all members to which it has a path
 constexpr MessageLength kLeaves = UINT32_MAX;  // the sender's last one
+
+MessageLength WordOf(const Request& message) {
+  MessageLength word = 0;
+  std::memcpy(&word, message.own.data(), sizeof(word));
+  return word;
+}
 
 }  // namespace
 
@@ -43,8 +51,12 @@ Driver::~Driver() {
     // A path that is not lost may still come.
     if (paths_.HasPath(peer.member)) Start(&peer);
     TellWord(&peer, kLeaves);
-    // What has come is taken, or its sender would be told that its words were lost.
-    while (peer.hears.TakeDone().has_value()) ExpectMessage(&peer);
+    // What has come is taken, or its sender would be told that its words were lost. After its last word nothing comes: a receive that is
+    // posted then would be one that its sender has left outstanding.
+    while (const std::optional<Request> heard = peer.hears.TakeDone()) {
+      peer.left |= WordOf(*heard) == kLeaves;
+      if (!peer.left) ExpectMessage(&peer);
+    }
   }
   net::FlowPort* const port = means_.flows->port();
   const auto close = [port](const FlowQueue& queue) {
@@ -187,8 +199,7 @@ bool Driver::Hear(Peer* peer, Nanos now) {
   while (peer->tells.TakeDone().has_value()) moved = true;
   while (const std::optional<Request> heard = peer->hears.TakeDone()) {
     moved = true;
-    MessageLength length = 0;
-    std::memcpy(&length, heard->own.data(), sizeof(length));
+    const MessageLength length = WordOf(*heard);
     if (length == kLeaves) {
       peer->left = true;
       continue;
@@ -263,6 +274,11 @@ bool Driver::IsConnected(const Peer& peer) const {
 bool Driver::Accept() {
   bool moved = false;
   while (const std::optional<net::FlowRef> flow = means_.flows->Accept()) {
+    // Flows that do not say what they are.
+    if (strangers_.size() >= kStrangersMost) {
+      means_.flows->port()->Close(*flow);
+      continue;
+    }
     FlowQueue& queue = strangers_.try_emplace(*flow, FlowQueue::Direction::kReceives).first->second;
     queue.AddOwn(Request::Kind::kGreeting, Bytes(kGreetingBytes));
     StartIfPath(*flow, &queue);

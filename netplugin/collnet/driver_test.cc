@@ -77,6 +77,32 @@ TEST_F(GroupTest, AMemberMayLeaveWhenItsOperationsAreDone) {
   }
 }
 
+// A receive that is outstanding when its sender closes is a line in each healthy run's log.
+TEST_F(GroupTest, AMemberThatHearsTheLastWordPostsNoReceiveForMore) {
+  Make(3);
+  RunUntil([this] { return AllConnected(); });
+  for (int i = 0; i < 50; ++i) Turn();
+  members_[0].driver.reset();
+  for (int i = 0; i < 50; ++i) network_.Move();
+  for (uint32_t member : {1u, 2u}) members_[member].driver.reset();
+  for (const auto& flow : network_.flows())
+    if (flow->from == 0 && flow->sent > 0) {
+      EXPECT_TRUE(flow->receives.empty()) << "of member " << flow->to;
+    }
+}
+
+// A port that anybody may open flows to.
+TEST_F(GroupTest, FlowsThatDoNotSayWhatTheyAreAreBounded) {
+  Make(2);
+  constexpr int kFlows = 20'000;
+  for (int i = 0; i < kFlows; ++i) network_.Open(1, 0);
+  Turn();
+  const auto refused =
+      std::count_if(network_.flows().begin(), network_.flows().end(), [](const auto& flow) { return flow->to == 0 && flow->receive_closed; });
+  EXPECT_GE(refused, kFlows - 4 * 4096);
+  EXPECT_EQ(members_[0].driver->error(), "");
+}
+
 TEST_F(GroupTest, WhoWaitsForAStampOfAMemberThatHasLeftFails) {
   Make(3);
   RunUntil([this] { return AllConnected(); });
