@@ -1,5 +1,7 @@
 #include "netplugin/transport/bounce.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -8,13 +10,16 @@
 namespace r2cc::net {
 namespace {
 
-// A page: registration pins whole ones.
-constexpr uint64_t kLeastBytes = 4096;
+// Registration pins whole pages, and a fork may leave them out of the child: what else lies there would be missing.
+uint64_t PageBytes() {
+  static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
 
 }  // namespace
 
 BouncePool::Piece BouncePool::Take(uint64_t bytes, std::string* error) {
-  const uint64_t size = std::bit_ceil(std::max(bytes, kLeastBytes));
+  const uint64_t size = std::bit_ceil(std::max(bytes, PageBytes()));
   const auto size_class = static_cast<size_t>(std::countr_zero(size));
   {
     const std::lock_guard lock(mutex_);
@@ -24,7 +29,13 @@ BouncePool::Piece BouncePool::Take(uint64_t bytes, std::string* error) {
       return piece;
     }
   }
-  Piece piece{std::make_unique<std::byte[]>(size), nullptr, size_class};
+  Piece piece;
+  piece.bytes.reset(static_cast<std::byte*>(std::aligned_alloc(PageBytes(), size)));
+  piece.size_class = size_class;
+  if (piece.bytes == nullptr) {
+    *error = "R2CC: no memory for a bounce buffer of " + std::to_string(size) + " bytes";
+    return {};
+  }
   piece.memory = table_->Register({.kind = MemoryKind::kHost, .base = piece.bytes.get(), .bytes = size}, error);
   return piece.memory != nullptr ? std::move(piece) : Piece{};
 }

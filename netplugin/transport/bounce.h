@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,7 +30,10 @@ class BouncePool {
   gpu::Gpu* gpu() const { return gpu_; }
 
   struct Piece {
-    std::unique_ptr<std::byte[]> bytes;  // null: none
+    struct Free {
+      void operator()(std::byte* bytes) const { std::free(bytes); }
+    };
+    std::unique_ptr<std::byte[], Free> bytes;  // whole pages; null: none
     const Memory* memory = nullptr;
     size_t size_class = 0;
   };

@@ -1,6 +1,7 @@
 #include "netplugin/transport/bounce.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <set>
@@ -51,6 +52,19 @@ TEST_F(BounceTest, WhatIsSentIsCopiedIntoRegisteredMemory) {
   EXPECT_TRUE(devices_.registered.contains(posted.memory->id));
   EXPECT_EQ(posted.memory->base, posted.data);
   EXPECT_GE(posted.memory->bytes, 5u);
+}
+
+// A forked child lacks what a device reaches: whole pages, and nothing beside it.
+TEST_F(BounceTest, ItIsWholePages) {
+  Bounce bounce(&pool_, false);
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  std::vector<std::byte> text(200'000);
+  for (const uint64_t bytes : {uint64_t{5}, uint64_t{5000}, uint64_t{200'000}}) {
+    const Buffer posted = bounce.Post(bytes % 16, Buffer(text.data()), bytes, &error_);
+    ASSERT_NE(posted.data, nullptr) << error_;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(posted.data) % page, 0u) << bytes;
+    EXPECT_EQ(posted.memory->bytes % page, 0u) << bytes;
+  }
 }
 
 TEST_F(BounceTest, WhatCameIsTheJobsWhenItIsDoneAndNoMoreOfItThanCame) {
