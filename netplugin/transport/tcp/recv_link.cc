@@ -126,11 +126,11 @@ bool TcpRecvLink::Reading(size_t index, FunctionRef<BulkReceiver::Result(const B
     owner_->Finish(name_, chunk);
     if (port_->state().bulk) *last_socket_.Add(chunk.flow) = index;
   };
-  bool proved = false;
+  bool proved = false, again = false;
   const auto proof = [&](bool ok) {
+    again |= std::exchange(bulk_[index].proved, true);
     proved_ = proved_ && ok;
-    ++proofs_;
-    if (!whole()) return;
+    if (again || !whole()) return;
     proved = true;
     owner_->Proved(name_, proved_);
   };
@@ -143,7 +143,7 @@ bool TcpRecvLink::Reading(size_t index, FunctionRef<BulkReceiver::Result(const B
   if (placed)
     if (const std::optional<bool> late = bulk.quick_ack.Read(port_->state().bulk)) DelayAcknowledgements(bulk.receiver->fd(), *late);
   if (result == BulkReceiver::Result::kBroken) Trouble(EvidenceCause::kSocketError);
-  if (result == BulkReceiver::Result::kGarbled) Trouble(EvidenceCause::kGarbled);
+  if (result == BulkReceiver::Result::kGarbled || again) Trouble(EvidenceCause::kGarbled);
   if (proved) GiveToWorkers();
   return placed || received_bytes > 0;
 }

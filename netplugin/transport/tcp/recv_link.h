@@ -2,6 +2,7 @@
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_RECV_LINK_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_RECV_LINK_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -44,13 +45,17 @@ class TcpRecvLink final : public RecvLink {
     Poller::Token token = 0;  // 0: a worker waits for what arrives, or NCCL's threads look all the time
     int found = 0;            // looks of theirs that found something, since the poller had it
     bool more = false;
+    bool proved = false;  // its data check came
     QuickAckPolicy quick_ack;
     SocketOwnership ownership;
 
     bool ours() const { return receiver != nullptr && !ownership.by_worker(); }
     bool unwatched() const { return ours() && token == 0; }
   };
-  bool whole() const { return !bulk_.empty() && static_cast<size_t>(proofs_) == bulk_.size(); }
+  // The data check came on each of its sockets.
+  bool whole() const {
+    return !bulk_.empty() && std::all_of(bulk_.begin(), bulk_.end(), [](const Bulk& bulk) { return bulk.proved; });
+  }
   void Trouble(plan::EvidenceCause cause) { owner_->Trouble(name_, cause); }
   // True if anything was read.
   bool Read(size_t index);
@@ -69,7 +74,6 @@ class TcpRecvLink final : public RecvLink {
   ControlSocket control_;
   std::vector<Bulk> bulk_;
   FlowMap<size_t> last_socket_;  // where a flow's last chunk came from
-  int proofs_ = 0;
   bool proved_ = true;
   bool closed_ = false;
 };

@@ -54,7 +54,8 @@ void MakePair(Kind kind, int (&fds)[2]) {
 }
 
 struct RecvLinkTest : testing::Test {
-  explicit RecvLinkTest(int workers = 0, uint8_t sockets = 1, Kind kind = Kind::kUnix) {
+  // `missing`: so many of its sockets are not attached.
+  explicit RecvLinkTest(int workers = 0, uint8_t sockets = 1, Kind kind = Kind::kUnix, uint8_t missing = 0) {
     std::string error;
     const auto log = [](LogLevel, const std::string&) {};
     transport = TcpTransport::Make({.congestion = "system", .workers = workers}, &poller, &clock, log, {}, &error);
@@ -75,7 +76,7 @@ struct RecvLinkTest : testing::Test {
     peer = std::make_shared<RecvPeer>(&host, hello, [this](FlowId flow, uint64_t) { return flow == kFlow ? &comm : &other_comm; });
     hello.endpoint = PathEndpointOf({.control = true, .sockets = sockets});
     control = std::make_unique<PacketStream>(Attach(hello));
-    for (uint8_t socket = 0; socket < sockets; ++socket) {
+    for (uint8_t socket = 0; socket < sockets - missing; ++socket) {
       hello.endpoint = PathEndpointOf({.socket = socket, .sockets = sockets});
       senders.push_back(std::make_unique<BulkSender>(Attach(hello, kind, socket == 0), tag, false));
     }
@@ -315,6 +316,22 @@ TEST_F(TcpSocketsTest, OfBulkItTellsHimAtOnce) {
   ASSERT_FALSE(Quick());
   Move(16 * 1024);
   EXPECT_TRUE(Quick());
+}
+
+// A peer proves one socket twice, and has not attached the other one.
+struct HalfALinkTest : RecvLinkTest {
+  HalfALinkTest() : RecvLinkTest(1, 2, Kind::kUnix, 1) {}
+};
+
+TEST_F(HalfALinkTest, ASecondProofOnOneSocketProvesNothing) {
+  for (int i = 0; i < 2; ++i) {
+    sender->SendProof(ProofPattern(kSession, 0, 1, 0));
+    uint64_t sent_bytes = 0;
+    EXPECT_EQ(sender->Write(&sent_bytes), BulkSender::Result::kMore);
+  }
+  peer->Service();
+  peer->Tick();
+  EXPECT_FALSE(peer->session().link_up(0)) << "it broke the protocol";
 }
 
 constexpr uint32_t kLargeBytes = 256 * 1024;
