@@ -77,6 +77,7 @@ void MemoryTable::Unregister(const Memory* memory) {
       gone.generation = it->second.region->generation + 1;
       dma_buf = std::move(it->second.dma_buf);
       retired_.push_back(std::move(it->second.memory));
+      if (retired_.size() > kRetiredMost) retired_.pop_front();
       entries_.erase(it);
     }
     for (Transport* const transport : transports_)

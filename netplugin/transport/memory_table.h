@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -40,7 +41,9 @@ class MemoryTable {
   // has no id, and `error` has one line why: it goes by way of the host (see PostRequest()).
   //
   // Host memory that all transports reach without a key has no id: buffers need not name it (see BufferIn()), and its handle ends with
-  // Unregister(). Any other handle is readable until the table ends, as a flow that the job aborts may still name it.
+  // Unregister(). Any other handle is readable for long after that, as a flow that the job aborts may still name it: until kRetiredMost
+  // others were unregistered.
+  static constexpr size_t kRetiredMost = 1 << 16;
   const Memory* Register(const Memory& like, std::string* error);
   // No transport reaches it any more; peers are told.
   void Unregister(const Memory* memory);
@@ -69,7 +72,7 @@ class MemoryTable {
   RegionId last_id_ = 0;
   std::atomic<bool> promised_{false};
   std::map<RegionId, Entry> entries_;
-  std::vector<std::unique_ptr<Memory>> retired_;
+  std::deque<std::unique_ptr<Memory>> retired_;
 };
 
 // A buffer at `data`, which lies in `memory`: null, or a table's.
