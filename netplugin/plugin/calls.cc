@@ -207,6 +207,18 @@ Result CallDeregister(void* mhandle) {
   });
 }
 
+namespace {
+
+// A registration that the buffer does not lie in would be named to the peer with an offset that it refuses.
+bool LiesIn(const Memory* memory, const void* data, size_t bytes) {
+  if (memory == nullptr || bytes == 0) return true;
+  const auto at = reinterpret_cast<uintptr_t>(data), base = reinterpret_cast<uintptr_t>(memory->base);
+  return at >= base && at - base <= memory->bytes && bytes <= memory->bytes - (at - base);
+}
+constexpr char kOutside[] = "R2CC: a buffer does not lie in the registration that it was given with";
+
+}  // namespace
+
 Result CallSend(void* send_comm, void* data, size_t bytes, void* mhandle, void** request) {
   *request = nullptr;
   return Guarded([&] {
@@ -214,6 +226,7 @@ Result CallSend(void* send_comm, void* data, size_t bytes, void* mhandle, void**
     if (send->comm->state.load(std::memory_order_acquire) == Comm::State::kFailed) return Failed(send->comm.get());
     if (bytes > kMessageBytesMax)
       return Refuse(Result::kInvalidArgument, "R2CC: a message of " + std::to_string(bytes) + " bytes is too large");
+    if (!LiesIn(static_cast<const Memory*>(mhandle), data, bytes)) return Refuse(Result::kInvalidArgument, kOutside);
     Request* ours = send->NewRequest(false, bytes);
     if (ours == nullptr) return Result::kSuccess;
     Process::Get().engine().Send(send->comm.get(), BufferIn(static_cast<const Memory*>(mhandle), data), bytes);
@@ -230,9 +243,10 @@ Result CallReceive(void* recv_comm, int count, void** data, const size_t* capaci
     if (recv->comm->state.load(std::memory_order_acquire) == Comm::State::kFailed) return Failed(recv->comm.get());
     if (capacities[0] > kMessageBytesMax)
       return Refuse(Result::kInvalidArgument, "R2CC: a buffer of " + std::to_string(capacities[0]) + " bytes is too large");
+    const auto* const memory = mhandles == nullptr ? nullptr : static_cast<const Memory*>(mhandles[0]);
+    if (!LiesIn(memory, data[0], capacities[0])) return Refuse(Result::kInvalidArgument, kOutside);
     Request* ours = recv->NewRequest(true, 0);
     if (ours == nullptr) return Result::kSuccess;
-    const auto* const memory = mhandles == nullptr ? nullptr : static_cast<const Memory*>(mhandles[0]);
     Process::Get().engine().Receive(recv->comm.get(), BufferIn(memory, data[0]), capacities[0]);
     *request = ours;
     return Result::kSuccess;
