@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/convert.h"
 #include "daemon/trust/http2_attacker.h"
 #include "daemon/trust/memory_cgroup.h"
 #include "daemon/trust/r2ccd_trust_rig.h"
@@ -241,6 +242,7 @@ TEST_F(NodePressureTest, ViewsWithoutEnd) {
   v1::PushRequest request;
   v1::NodeView& view = *request.mutable_view();
   view = Forged("n3");
+  view.set_protocol(kPeerProtocol);
   view.clear_nics();
   for (int nic = 0; nic < 16; ++nic) {
     v1::NicView* const one = view.add_nics();
@@ -344,14 +346,16 @@ TEST_F(UserPressureTest, FollowersWhoWaitForWhatNeverComes) {
   std::vector<std::unique_ptr<Follower>> followers;
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   ASSERT_EQ(seteuid(kNobody), 0);
-  for (int connection = 0; connection < 30; ++connection) {
+  // 16 are what one conversation may have open: a 17th waits for its end.
+  for (int connection = 0; connection < 94; ++connection) {
     grpc::ChannelArguments own;
     own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     channels.push_back(grpc::CreateCustomChannel("unix:" + RunDir(0) + "/r2ccd.sock", grpc::InsecureChannelCredentials(), own));
     (void)channels.back()->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(1));
     const auto stub = v1::Control::NewStub(channels.back());
-    for (int i = 0; i < 50; ++i) {
+    for (int i = 0; i < 16; ++i) {
       auto& follower = *followers.emplace_back(std::make_unique<Follower>());
+      follower.context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
       v1::EventsRequest request;
       request.set_follow(true);
       request.add_kinds("no-such");

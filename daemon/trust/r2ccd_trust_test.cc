@@ -10,6 +10,7 @@
 #include <cstring>
 #include <thread>
 
+#include "daemon/convert.h"
 #include "daemon/state/audit.h"
 #include "daemon/trust/r2ccd_trust_rig.h"
 
@@ -154,6 +155,7 @@ TEST_F(TrustTest, NamesOfOneHashFreezeAndSteerNoPage) {
   const auto plugin = Attach(0);
   const CertificateAndKey n3 = *Issue(ca_, {Identity::Kind::kNode, "n3"}, ForDays(NowS(), 10));
   v1::NodeView view = Forged("n3");
+  view.set_protocol(kPeerProtocol);
   view.clear_nics();
   for (const char* const name : {"8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ", "fG0oF9PXZaxRaKAYT"}) {
     v1::NicView* const nic = view.add_nics();
