@@ -13,7 +13,7 @@
 namespace r2cc::daemon {
 
 // Called exactly once: if the last copy goes before anybody called it (a task that was dropped because the core ended), it answers
-// UNAVAILABLE by itself. So no RPC waits for ever. BufferPool share the one answer. Thread-compatible.
+// UNAVAILABLE by itself. So no RPC waits for ever. Copies share the one answer. Thread-compatible.
 template <typename T>
 class Answer {
  public:

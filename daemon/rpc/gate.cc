@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/log.h"
+#include "daemon/rpc/http2_answer.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -29,41 +29,6 @@ constexpr size_t kTrimAfter = 32;
 constexpr Nanos kTrimInterval = 10 * kNanosPerSecond;
 // Shares that nobody uses are forgotten when their allowance is whole again.
 constexpr Nanos kShareKeptFor = 30 * kNanosPerSecond;
-
-// HTTP/2 (RFC 9113) and HPACK (RFC 7541), as far as one answer needs them.
-constexpr char kSettings[] = "\0\0\0\x4\0\0\0\0";
-
-std::string HpackText(const std::string& text) {
-  std::string coded;
-  size_t bytes = text.size();
-  if (bytes < 127) {
-    coded.push_back(static_cast<char>(bytes));
-  } else {
-    coded.push_back(127);
-    for (bytes -= 127; bytes >= 128; bytes /= 128) coded.push_back(static_cast<char>(bytes % 128 + 128));
-    coded.push_back(static_cast<char>(bytes));
-  }
-  return coded + text;
-}
-
-// gRPC's answer to the call that is `stream`: only trailers.
-std::string Answer(uint32_t stream, const absl::Status& why) {
-  std::string message;
-  for (const char c : why.message().substr(0, 512))
-    message += c >= ' ' && c <= '~' && c != '%' ? std::string(1, c) : absl::StrFormat("%%%02X", static_cast<unsigned char>(c));
-  std::string block = "\x88";  // :status 200
-  for (const auto& [name, value] : {std::pair<std::string, std::string>("content-type", "application/grpc"),
-                                    {"grpc-status", std::to_string(static_cast<int>(why.code()))},
-                                    {"grpc-message", message}})
-    block += std::string(1, '\0') + HpackText(name) + HpackText(value);
-  const auto frame = [](char type, char flags, uint32_t of, const std::string& payload) {
-    const size_t n = payload.size();
-    return std::string({char(n >> 16), char(n >> 8), char(n), type, flags, char(of >> 24), char(of >> 16), char(of >> 8), char(of)}) +
-           payload;
-  };
-  const std::string last{char(stream >> 24), char(stream >> 16), char(stream >> 8), char(stream)};
-  return frame(0x1, 0x5, stream, block) + frame(0x7, 0, 0, last + std::string(4, '\0'));  // HEADERS, GOAWAY
-}
 
 std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
 
@@ -229,7 +194,7 @@ bool Gate::FromClient(Relay* relay, bool* moved) {
       return false;
     }
     if (relay->meter->open_streams() == 0) return true;
-    relay->to_client += Answer(relay->meter->last_opened(), std::exchange(relay->why, absl::OkStatus()));
+    relay->to_client += Http2Answer(relay->meter->last_opened(), std::exchange(relay->why, absl::OkStatus()));
     return true;
   }
   if (relay->server_over) return true;
@@ -326,7 +291,7 @@ void Gate::TurnAway(Relay* relay, const absl::Status& why) {
   if (began || leaving_count_ >= kLeavingMax) return began ? Leave(relay) : End(relay);
   relay->meter.emplace(parts_.bounds, &relay->alone);
   relay->why = why;
-  relay->to_client = std::string(kSettings, sizeof(kSettings));
+  relay->to_client = std::string(kHttp2Settings, sizeof(kHttp2Settings));
   Leave(relay);
 }
 

@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "daemon/convert.h"
@@ -373,7 +372,8 @@ TEST_F(UserPressureTest, FollowersWhoWaitForWhatNeverComes) {
   }
   job.ring->put = 1000;
   (void)!send(job.fd, &plan::kDoorbellEvidence, 1, MSG_NOSIGNAL);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  // It has looked at them all.
+  EXPECT_TRUE(WaitUntil([&] { return __atomic_load_n(&job.ring->taken, __ATOMIC_ACQUIRE) == 1000; }));
   ExpectUnharmed();
   EXPECT_EQ(daemons_[0]->log().find("loop does not turn"), std::string::npos);
   for (auto& follower : followers) follower->context.TryCancel();

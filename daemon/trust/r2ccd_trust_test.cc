@@ -10,7 +10,6 @@
 #include <cstring>
 #include <thread>
 
-#include "daemon/convert.h"
 #include "daemon/state/audit.h"
 #include "daemon/trust/r2ccd_trust_rig.h"
 
@@ -147,34 +146,6 @@ TEST_F(TrustTest, AnotherNodesCertificateSpeaksAndActsForThatNodeAlone) {
   EXPECT_THAT(daemons_[0]->log(), HasSubstr("node n2 at 127.0.0.1:"));
 }
 
-// Names of NICs that have the hashes of others: of n3's own, by which a plan was refused for ever; and of n1/rail0, which a job's drain
-// hit.
-TEST_F(TrustTest, NamesOfOneHashFreezeAndSteerNoPage) {
-  UseTls();
-  StartAll();
-  const auto plugin = Attach(0);
-  const CertificateAndKey n3 = *Issue(ca_, {Identity::Kind::kNode, "n3"}, ForDays(NowS(), 10));
-  v1::NodeView view = Forged("n3");
-  view.set_protocol(kPeerProtocol);
-  view.clear_nics();
-  for (const char* const name : {"8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ", "fG0oF9PXZaxRaKAYT"}) {
-    v1::NicView* const nic = view.add_nics();
-    nic->set_name(name);
-    nic->set_state(v1::HEALTHY);
-    nic->set_operator_weight_permille(1000);
-    nic->add_drained_jobs("test");
-  }
-  std::vector<v1::NodeView> answers;
-  EXPECT_TRUE(Push(Channel(0, &n3), {view}, &answers).ok());
-  ASSERT_TRUE(WaitUntil([&] { return Status(0).nodes_size() == kNodes + 1; })) << "the view is believed, as it is n3's own";
-  EXPECT_EQ(Act(0, "n0", "rail0", v1::FAIL), "");
-  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kFailed, 5 * kNanosPerSecond), 0) << "the page is frozen";
-  EXPECT_FALSE(plugin->DrainedFor("test", "n1", "rail0"));
-  const v1::StatusReply status = Status(0);
-  EXPECT_THAT(std::vector<std::string>(status.alarms().begin(), status.alarms().end()),
-              testing::Contains(HasSubstr("node n3 calls a NIC")));
-}
-
 TEST_F(TrustTest, AnotherUserMayAskAndAnOperatorFromAfarMaySteer) {
   UseTls();
   StartAll();
@@ -240,35 +211,6 @@ TEST_F(TrustTest, NewCertificatesAreInUseWithoutARestart) {
   daemons_[1]->Wait();
   StartDaemon(1);
   EXPECT_TRUE(AwaitPeers(1)) << Status(1).DebugString();
-}
-
-// A key was stolen: its certificate is good for days, until it is named on each node. What it holds open ends, and nothing new begins.
-TEST_F(TrustTest, ACertificateThatIsRefusedEndsItsStreams) {
-  UseTls();
-  StartAll();
-  const CertificateAndKey stolen = *Issue(ca_, {Identity::Kind::kNode, "n2"}, ForDays(NowS(), 10));
-  const auto channel = Channel(0, &stolen);
-  grpc::ClientContext context;
-  const auto stub = v1::Peer::NewStub(channel);
-  const auto stream = stub->Exchange(&context);
-  v1::PushRequest request;
-  *request.mutable_view() = Forged("n2");
-  ASSERT_TRUE(stream->Write(request));
-  v1::PushReply reply;
-  ASSERT_TRUE(stream->Read(&reply)) << "it is heard";
-  std::ofstream(folder_ + "/stolen.crt") << stolen.certificate;
-  for (int node = 0; node < nodes_; ++node)
-    ASSERT_EQ(std::system(
-                  ("openssl x509 -in " + folder_ + "/stolen.crt -noout -fingerprint -sha256 > " + TlsDirectory(node) + "/refused").c_str()),
-              0);
-  const Nanos begin = Now();
-  while (stream->Read(&reply)) continue;
-  EXPECT_LT(Now() - begin, 70 * kNanosPerSecond);
-  EXPECT_FALSE(stream->Finish().ok());
-  const grpc::Status again = ActAsPeer(Channel(0, &stolen), "n0");
-  EXPECT_EQ(again.error_code(), kUnknown);
-  EXPECT_THAT(again.error_message(), HasSubstr("is refused: its SHA-256 is in the list"));
-  EXPECT_TRUE(AwaitPeers(0)) << "the true n2 has another certificate";
 }
 
 TEST_F(TrustTest, ASecondDaemonOfANameIsToldEverywhereAndStopsNobody) {
