@@ -273,7 +273,10 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
                    RpcServers::Start({&wiring.backend(), world->authenticator(), world->refusals(), world->store_service()},
                                      config.control_socket(), config.listen, credentials.peers));
   wiring.SetPeerAddress(PeerAddress(config.listen, servers->peer_port()));
-  if (const std::string alarm = ListenAlarm(config.listen); !alarm.empty()) wiring.SetListenAlarm(alarm);
+  if (const std::string alarm = ListenAlarm(config.listen); !alarm.empty()) {
+    LogWarning(alarm);
+    wiring.SetListenAlarm(alarm);
+  }
   LogInfo("r2ccd serves", {{"node", config.node},
                            {"socket", config.control_socket()},
                            {"attach", config.attach_socket()},
@@ -286,25 +289,23 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
       if (notifier.has_value()) notifier->Ready();
     });
   }));
-  const RunDirKeeper keeper(
-      &loop,
-      {{config.lock_file(), [&lock] { return lock->IsAtPath(); },
-        [&lock, &config]() -> absl::Status {
-          RETURN_IF_ERROR(MakeRunDir(config.run_dir));
-          ASSIGN_OR_RETURN(lock, LockFile::Take(config.lock_file(), config.control_socket(), "--run_dir"));
-          return absl::OkStatus();
-        }},
-       {config.attach_socket(), [jobs = world->jobs()] { return jobs->IsAtPath(); },
-        [jobs = world->jobs(), &manager, kept = world->jobs()->kept_name()]() mutable -> absl::Status {
-          RETURN_IF_ERROR(jobs->MakeAgain());
-          KeepAttachSocket(manager, {std::exchange(kept, jobs->kept_name())}, jobs);
-          return absl::OkStatus();
-        }},
-       {config.control_socket(), [&servers] { return servers->HasControlSocket(); },
-        [&servers] {
-          servers->MakeControlSocketAgain();
-          return absl::OkStatus();
-        }}});
+  const RunDirKeeper keeper(&loop, {{config.lock_file(), [&lock] { return lock->IsAtPath(); },
+                                     [&lock, &config]() -> absl::Status {
+                                       RETURN_IF_ERROR(MakeRunDir(config.run_dir));
+                                       ASSIGN_OR_RETURN(lock, LockFile::Take(config.lock_file(), config.control_socket(), "--run_dir"));
+                                       return absl::OkStatus();
+                                     }},
+                                    {config.attach_socket(), [jobs = world->jobs()] { return jobs->IsAtPath(); },
+                                     [jobs = world->jobs(), &manager, kept = world->jobs()->kept_name()]() mutable -> absl::Status {
+                                       RETURN_IF_ERROR(jobs->MakeAgain());
+                                       KeepAttachSocket(manager, {std::exchange(kept, jobs->kept_name())}, jobs);
+                                       return absl::OkStatus();
+                                     }},
+                                    {config.control_socket(), [&servers] { return servers->HasControlSocket(); },
+                                     [&servers] {
+                                       servers->MakeControlSocketAgain();
+                                       return absl::OkStatus();
+                                     }}});
   {
     const LoopGuard guard(&loop, world->disk(), [&servers](bool turns) { servers->SetServing(turns); });
     // The first plan is on the page, and whoever waited for this unit is answered.

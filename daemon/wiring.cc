@@ -359,11 +359,6 @@ void Wiring::PublishAgain() {
   });
 }
 
-void Wiring::SetListenAlarm(const std::string& alarm) {
-  state_alarms_["listen"] = alarm;
-  LogWarning(alarm);
-}
-
 void Wiring::SetPeerAddress(const std::string& address) {
   // Rail probes come to the same number as peers do, so that one number is to be opened in a firewall.
   if (const auto parsed = ParseHostPort(address, /*allow_port_zero=*/true); parsed.ok()) rails_.Start(parsed->port);

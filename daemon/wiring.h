@@ -111,7 +111,7 @@ class Wiring {
   // Tells the other daemons where they reach this one.
   void SetPeerAddress(const std::string& address);
   // Why no other node reaches what it listens on: an alarm in `status` until it ends.
-  void SetListenAlarm(const std::string& alarm);
+  void SetListenAlarm(const std::string& alarm) { state_alarms_["listen"] = alarm; }
   // Reads the configuration again: `caller` has sent a signal, which the kernel lets nobody do who may not. `done` is told when what came
   // of it is in force.
   void Reload(const Caller& caller, std::function<void()> done);

@@ -57,5 +57,12 @@ TEST_F(NetworkTest, ANicThatIsNamedByItsNetworkFollowsItsAddressThere) {
   EXPECT_EQ(OwnAddress(), "10.0.0.8");
 }
 
+TEST_F(WiringTest, ListeningWhereNobodyComesIsAnAlarm) {
+  EXPECT_EQ(Status().alarms_size(), 0);
+  wiring_->SetListenAlarm("no other node reaches this one");
+  ASSERT_EQ(Status().alarms_size(), 1);
+  EXPECT_EQ(Status().alarms(0), "no other node reaches this one");
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

@@ -283,35 +283,6 @@ TEST_F(WiringTest, ADiskThatHangsDoesNotHoldUpTheOperator) {
   EXPECT_EQ(answers, 1);
 }
 
-TEST_F(WiringTest, ADrainAtOnceIsAFailureToJobsAndADrainToPeople) {
-  auto reply = Act("n0", "rail0", v1::DRAIN_NOW);
-  ASSERT_TRUE(reply.ok()) << reply.status();
-  EXPECT_TRUE(reply->changed());
-  EXPECT_EQ(reply->nic().state(), v1::DRAINED);
-  EXPECT_EQ(reply->nic().reason(), "drained by the operator, at once");
-  EXPECT_TRUE(reply->nic().drained_now());
-  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kDrainedNow);
-  EXPECT_FALSE(Act("n0", "rail0", v1::DRAIN_NOW)->changed());
-  EXPECT_FALSE(Act("n0", "rail0", v1::DRAIN)->changed());
-  EXPECT_TRUE(Act("n0", "rail0", v1::UNDRAIN)->changed());
-  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kHealthy);
-  // A drain that takes too long is hurried.
-  EXPECT_TRUE(Act("n0", "rail0", v1::DRAIN)->changed());
-  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kDrained);
-  EXPECT_TRUE(Act("n0", "rail0", v1::DRAIN_NOW)->changed());
-  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kDrainedNow);
-  // The last NIC is not taken unasked.
-  EXPECT_TRUE(Act("n0", "rail1", v1::DRAIN).ok());
-  EXPECT_EQ(Act("n0", "rail2", v1::DRAIN_NOW).status().code(), absl::StatusCode::kFailedPrecondition);
-}
-
-TEST_F(WiringTest, ListeningWhereNobodyComesIsAnAlarm) {
-  EXPECT_EQ(Status().alarms_size(), 0);
-  wiring_->SetListenAlarm("no other node reaches this one");
-  ASSERT_EQ(Status().alarms_size(), 1);
-  EXPECT_EQ(Status().alarms(0), "no other node reaches this one");
-}
-
 TEST_F(WiringTest, AComplaintMakesTheDaemonLookItself) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1"}));
   const int refreshes = links_->refreshes();

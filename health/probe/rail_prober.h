@@ -166,6 +166,9 @@ class RailProber {
   const RailProbeCounts& counts() const { return counts_; }
 
  private:
+  // Pairs of the same NIC that are asked when one of them is late: enough to tell the NIC from the pair, few enough for the budget.
+  static constexpr int kCompanionsMax = 3;
+
   struct Pair {
     RailTarget target;
     uint64_t id = 0;
