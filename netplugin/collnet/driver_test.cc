@@ -97,8 +97,8 @@ TEST_F(GroupTest, FlowsThatDoNotSayWhatTheyAreAreBounded) {
   constexpr int kFlows = 20'000;
   for (int i = 0; i < kFlows; ++i) network_.Open(1, 0);
   Turn();
-  const auto refused =
-      std::count_if(network_.flows().begin(), network_.flows().end(), [](const auto& flow) { return flow->to == 0 && flow->receive_closed; });
+  const auto refused = std::count_if(network_.flows().begin(), network_.flows().end(),
+                                     [](const auto& flow) { return flow->to == 0 && flow->receive_closed; });
   EXPECT_GE(refused, kFlows - 4 * 4096);
   EXPECT_EQ(members_[0].driver->error(), "");
 }
