@@ -2,6 +2,7 @@
 
 #include <sys/random.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <random>
@@ -107,6 +108,9 @@ std::unique_ptr<Transport> MakeVerbsRails(const TransportParts& parts, std::stri
     return known->Find(rail, port);
   };
   options.keys_revoked = [revoked = parts.keys_revoked](uint16_t rail) { revoked(TransportKind::kVerbs, rail); };
+  std::vector<std::string> warnings;
+  options.site = verbs::SiteSettingsOf([](const char* name) { return std::getenv(name); }, &warnings);
+  for (const std::string& warning : warnings) parts.log(LogLevel::kWarn, warning);
   options.poller = parts.poller;
   options.rail_changed = [changed = parts.rail_changed](uint16_t rail) { changed(TransportKind::kVerbs, rail); };
   return std::make_unique<verbs::VerbsTransport>(options);

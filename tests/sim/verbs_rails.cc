@@ -89,7 +89,7 @@ std::unique_ptr<net::Transport> VerbsRails::Make(Io* io) {
   };
   options.keys_revoked = [io](uint16_t rail) { io->keys_revoked(net::TransportKind::kVerbs, rail); };
   options.rail_changed = [io](uint16_t rail) { io->rail_changed(rail); };
-  options.adaptive_routing = options_.adaptive_routing;
+  options.site.adaptive_routing = options_.adaptive_routing;
   options.gpu = options_.gpu;
   // Time passes.
   options.pause = [timeline = network_->timeline()] { timeline->RunNext(); };

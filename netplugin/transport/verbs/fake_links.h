@@ -126,7 +126,7 @@ class FakeLinks : public testing::Test {
       end.shared.clock = &clock_;
       end.shared.random = [this] { return static_cast<uint32_t>(time_.Random()); };
       end.shared.log = [this](LogLevel, const std::string& line) { lines_.push_back(line); };
-      end.shared.adaptive_routing = adaptive_routing;
+      end.shared.site.adaptive_routing = adaptive_routing;
       std::string error;
       const auto device = Device::Open(end.verbs.get(), {"mlx5_0", "mlx5_core", 1}, std::make_unique<FakeControlThread>(&time_), &error);
       EXPECT_NE(device, nullptr) << error;

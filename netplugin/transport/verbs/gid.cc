@@ -46,8 +46,9 @@ std::optional<GidEntry> ChooseGid(std::span<const GidEntry> entries, const GidWi
   };
   std::optional<GidEntry> best;
   for (const GidEntry& entry : entries) {
+    if (wish.index && *wish.index != entry.index) continue;
     const bool empty = std::all_of(entry.gid.begin(), entry.gid.end(), [](uint8_t byte) { return byte == 0; });
-    if (entry.type == type && !empty && (!best || rank(entry) < rank(*best))) best = entry;
+    if ((entry.type == type || wish.index) && !empty && (!best || rank(entry) < rank(*best))) best = entry;
   }
   return best;
 }

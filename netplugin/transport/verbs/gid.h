@@ -15,8 +15,9 @@ namespace r2cc::net::verbs {
 // What the rail is, as far as it is known.
 struct GidWish {
   LinkLayer link_layer = LinkLayer::kEthernet;
-  uint32_t interface_index = 0;  // 0: unknown
-  IpAddress address;             // may be empty
+  uint32_t interface_index = 0;        // 0: unknown
+  IpAddress address;                   // may be empty
+  std::optional<uint32_t> index = {};  // the site has said which
 };
 
 // As a GID; nothing if it is empty.
@@ -25,8 +26,8 @@ bool IsLinkLocal(const Gid& gid);
 bool IsMappedV4(const Gid& gid);
 
 // On Ethernet an entry of RoCE v2, on InfiniBand one of InfiniBand. The rail's own address goes before all others; then those of its
-// interface, of its address's family, and IPv4; link-local ones come last, and the lowest index decides. Nothing: the port has no address
-// for this.
+// interface, of its address's family, and IPv4; link-local ones come last, and the lowest index decides. An index that the site has set is
+// the only one. Nothing: the port has no address for this.
 std::optional<GidEntry> ChooseGid(std::span<const GidEntry> entries, const GidWish& wish);
 
 // As people write it: 10.0.0.1, or eight groups.

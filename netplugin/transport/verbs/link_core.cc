@@ -84,8 +84,7 @@ void LinkCore::Trouble(EvidenceCause cause) {
 // ---- the control thread's part ----
 
 QueuePairOptions LinkCore::Options() const {
-  QueuePairOptions options{.life = ++shared_->lives, .port = rail_.port, .gid = rail_.gid, .psn = shared_->random()};
-  options.adaptive_routing = shared_->adaptive_routing;
+  QueuePairOptions options{.life = ++shared_->lives, .port = rail_.port, .gid = rail_.gid, .psn = shared_->random(), .site = shared_->site};
   if (IsActive(Mutant::kSuccessorTheSame)) options.psn = 1;
   return options;
 }
@@ -137,6 +136,11 @@ void LinkCore::Join(const Offer& remote) {
     std::string error;
     const bool ok = state->pair->Join(remote, &error);
     history->silent = !ok;
+    const uint32_t own = state->pair->offer().mtu_bytes;
+    if (ok && own != remote.mtu_bytes && !history->mtu_said.exchange(true))
+      log(LogLevel::kWarn, "R2CC: device=" + state->pair->device()->info().name + ": the MTU is " + std::to_string(own) + " here and " +
+                               std::to_string(remote.mtu_bytes) + " at the peer; the link uses " +
+                               std::to_string(state->pair->mtu_bytes()) + ". Set both ports to the larger one for full speed");
     if (!ok) log(LogLevel::kWarn, error);
     Tell(state, owner, [&](LinkCore* core) {
       if (!ok) return core->Trouble(EvidenceCause::kLinkDown);

@@ -35,7 +35,7 @@ struct VerbsShared {
   std::function<void(LogLevel, const std::string&)> log;
   // The keys of a rail's regions are void: they are to be registered anew, without a lock of a peer. Any thread.
   std::function<void(uint16_t rail)> keys_revoked;
-  bool adaptive_routing = false;
+  SiteSettings site;
   std::atomic<uint32_t> lives{0};  // of queue pairs, until now
   RegionTable regions;
   struct RailDevice {
@@ -62,6 +62,8 @@ struct LinkHistory {
   std::atomic<uint32_t> number{0};
   // The other host did not answer when it was joined.
   std::atomic<bool> silent{false};
+  // It is said that both ends' MTU differ.
+  std::atomic<bool> mtu_said{false};
 };
 
 class LinkCore final : public ControlChannel {

@@ -30,6 +30,21 @@ struct FakeClock final : Clock {
   const FakeTimeline* const time;
 };
 
+// Knows what queue pairs were told.
+struct RecordingVerbs final : FaultyVerbs {
+  using FaultyVerbs::FaultyVerbs;
+  int MakeReadyToReceive(QueuePairId pair, const ReadyToReceive& attributes) override {
+    receive = attributes;
+    return FaultyVerbs::MakeReadyToReceive(pair, attributes);
+  }
+  int MakeReadyToSend(QueuePairId pair, const ReadyToSend& attributes) override {
+    send = attributes;
+    return FaultyVerbs::MakeReadyToSend(pair, attributes);
+  }
+  ReadyToReceive receive;
+  ReadyToSend send;
+};
+
 // A link of nothing but its core, and its owner.
 class CoreEnd final : public LinkOwner, public LinkCore::User {
  public:
@@ -52,7 +67,7 @@ class CoreEnd final : public LinkOwner, public LinkCore::User {
   void ProofCame(uint32_t crc) override { proofs.push_back(crc); }
 
   std::unique_ptr<FakeVerbs> verbs;  // outlives the device
-  std::unique_ptr<FaultyVerbs> faulty;
+  std::unique_ptr<RecordingVerbs> faulty;
   VerbsShared shared;
   std::shared_ptr<LinkHistory> history = std::make_shared<LinkHistory>();
   std::unique_ptr<LinkCore> core;
@@ -76,7 +91,7 @@ class LinkCoreTest : public testing::Test {
       end.shared.random = [this] { return static_cast<uint32_t>(time_.Random()); };
       end.shared.log = [this](LogLevel, const std::string& line) { lines_.push_back(line); };
       std::string error;
-      end.faulty = std::make_unique<FaultyVerbs>(end.verbs.get());
+      end.faulty = std::make_unique<RecordingVerbs>(end.verbs.get());
       const auto device = Device::Open(end.faulty.get(), {"mlx5_0", "mlx5_core", 1}, std::make_unique<FakeControlThread>(&time_), &error);
       EXPECT_NE(device, nullptr) << error;
       int failed = 0;
@@ -325,7 +340,21 @@ TEST_F(LinkCoreTest, ASmallerMtuAtOneEndIsTheLinks) {
   Say(0, {.type = FrameType::kPing, .number = 3});
   LookFor(5 * kNanosPerMs);
   EXPECT_EQ(ends_[1].frames.size(), 1u);
-  EXPECT_TRUE(lines_.empty());
+  ASSERT_EQ(lines_.size(), 2u) << "each end says it, once";
+  EXPECT_NE(lines_[0].find("the MTU is 1024 here and 512 at the peer; the link uses 512"), std::string::npos) << lines_[0];
+  EXPECT_NE(lines_[1].find("the MTU is 512 here and 1024 at the peer; the link uses 512"), std::string::npos) << lines_[1];
+}
+
+// A site's traffic class, service level, partition key and retries are those of each queue pair.
+TEST_F(LinkCoreTest, ASitesSettingsAreTheLinks) {
+  for (CoreEnd& end : ends_) end.shared.site = {.traffic_class = 106, .service_level = 3, .timeout = 20, .retry_cnt = 5};
+  JoinBoth();
+  for (const CoreEnd& end : ends_) {
+    EXPECT_EQ(end.faulty->receive.path.traffic_class, 106);
+    EXPECT_EQ(end.faulty->receive.path.service_level, 3);
+    EXPECT_EQ(end.faulty->send.timeout, 20);
+    EXPECT_EQ(end.faulty->send.retry_cnt, 5);
+  }
 }
 
 TEST_F(LinkCoreTest, ADeviceThatIsLostIsTroubleAndTheCloseEnds) {

@@ -41,7 +41,8 @@ bool QueuePair::Make(std::string* error) {
   // Two segments are never needed: tails and frames have slots of their own. One receive is the fence's.
   const QueuePairLimits limits{queue_, queue_, kSends, kReceives + 1, 1, 1, static_cast<uint32_t>(kRecordPlaceBytes)};
   if ((failed = verbs->CreateQueuePair(domain_->id(), limits, &info_)) != 0) return Says(error, "make a queue pair", name, failed);
-  if ((failed = verbs->Init(info_.id, options_.port, 0, kRemoteWrite)) != 0) return Says(error, "begin a queue pair", name, failed);
+  if ((failed = verbs->Init(info_.id, options_.port, options_.site.pkey_index, kRemoteWrite)) != 0)
+    return Says(error, "begin a queue pair", name, failed);
   std::vector<uint32_t> all(kReceives);
   for (uint32_t i = 0; i < kReceives; ++i) all[i] = i;
   if ((failed = PostReceives(all)) != 0) return Says(error, "post receives", name, failed);
@@ -63,7 +64,7 @@ bool QueuePair::Create(std::string* error) {
   offer_.psn = options_.psn & 0xffffff;
   offer_.mtu_bytes = port.mtu_bytes;
   offer_.receives = kReceives;
-  offer_.adaptive_routing = options_.adaptive_routing;
+  offer_.adaptive_routing = options_.site.adaptive_routing;
   offer_.records = at(kRecordsAt);
   offer_.tails = at(kTailsAt);
   offer_.proof = at(kProofAt);
@@ -79,14 +80,14 @@ bool QueuePair::Join(const Offer& remote, std::string* error) {
   credit_through_ = remote.receives;
   ReadyToReceive receive;
   receive.path = {.port = options_.port, .gid_index = gid_.index, .remote_gid = remote.address.gid, .remote_lid = remote.address.lid};
-  receive.path.traffic_class = options_.traffic_class;
-  receive.path.service_level = options_.service_level;
+  receive.path.traffic_class = options_.site.traffic_class;
+  receive.path.service_level = options_.site.service_level;
   receive.remote_number = remote.number;
   receive.receive_psn = remote.psn;
-  receive.mtu_bytes = std::min(offer_.mtu_bytes, remote.mtu_bytes);
+  receive.mtu_bytes = mtu_bytes();
   may_place_ = true;  // whatever the call says
   if (const int failed = verbs->MakeReadyToReceive(info_.id, receive); failed != 0) return Says(error, "join a queue pair", name, failed);
-  const ReadyToSend send{.send_psn = offer_.psn, .timeout = options_.timeout, .retry_cnt = options_.retry_cnt};
+  const ReadyToSend send{.send_psn = offer_.psn, .timeout = options_.site.timeout, .retry_cnt = options_.site.retry_cnt};
   if (const int failed = verbs->MakeReadyToSend(info_.id, send); failed != 0) return Says(error, "start a queue pair", name, failed);
   return true;
 }

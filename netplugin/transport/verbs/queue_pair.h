@@ -7,6 +7,7 @@
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_QUEUE_PAIR_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_QUEUE_PAIR_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +23,7 @@
 #include "netplugin/transport/verbs/device.h"
 #include "netplugin/transport/verbs/fence.h"
 #include "netplugin/transport/verbs/offer.h"
+#include "netplugin/transport/verbs/site_settings.h"
 #include "netplugin/transport/verbs/tail.h"
 
 namespace r2cc::net::verbs {
@@ -49,12 +51,8 @@ struct QueuePairOptions {
   uint32_t life = 0;  // another one for each queue pair of the process: what completes late of another is known by it
   uint8_t port = 1;
   GidWish gid;
-  uint32_t psn = 0;       // random, 24 bits
-  uint8_t timeout = 15;   // with retry_cnt 6: 0.94 s; emulation's first packets take longer than what 12 allows
-  uint8_t retry_cnt = 6;  // soft-RoCE takes 7 for ever
-  uint8_t traffic_class = 0;
-  uint8_t service_level = 0;
-  bool adaptive_routing = false;
+  uint32_t psn = 0;  // random, 24 bits
+  SiteSettings site;
 };
 
 // What a completion was for.
@@ -90,6 +88,8 @@ class QueuePair {
   // What completed before shows in Poll() alone: poll once more after this.
   int Arm();
   const Offer& remote() const { return remote_; }
+  // Of packets, once it is joined: the smaller of both ends'.
+  uint32_t mtu_bytes() const { return std::min(offer_.mtu_bytes, remote_.mtu_bytes); }
   Device* device() const { return device_; }
 
   // How many more receives of the other end may be used up.

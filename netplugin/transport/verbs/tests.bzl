@@ -42,6 +42,7 @@ def unit_tests():
             ":fake_control_thread",
             ":region_table",
         ],
+        "site_settings_test": [":site_settings"],
         "tail_test": [":tail"],
         "ticket_test": [":ticket"],
         "verbs_port_test": [":fake_links"],

@@ -31,7 +31,7 @@ VerbsTransport::VerbsTransport(const Options& options)
   shared_.random = options.random;
   shared_.log = options.log;
   shared_.keys_revoked = options.keys_revoked;
-  shared_.adaptive_routing = options.adaptive_routing;
+  shared_.site = options.site;
 }
 
 VerbsTransport::~VerbsTransport() {
@@ -117,7 +117,7 @@ VerbsTransport::Look VerbsTransport::LookAt(const Rail& rail) {
   }
   const auto device = DeviceNamed(name, &look.error);
   if (device == nullptr) return look;
-  look.rail.gid = {.interface_index = static_cast<uint32_t>(rail.ifindex), .address = rail.address};
+  look.rail.gid = {.interface_index = static_cast<uint32_t>(rail.ifindex), .address = rail.address, .index = options_.site.gid_index};
   PortInfo port;
   GidEntry gid;
   int failed = device->LookAt(look.rail.port, look.rail.gid, &port, &gid);

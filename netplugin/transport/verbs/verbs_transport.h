@@ -38,7 +38,7 @@ class VerbsTransport final : public Transport {
     std::function<std::string(const Rail& rail, uint8_t* port)> device_of;
     // See VerbsShared.
     std::function<void(uint16_t rail)> keys_revoked;
-    bool adaptive_routing = false;
+    SiteSettings site;
     // Null: host memory alone is registered.
     gpu::Gpu* gpu = nullptr;
     // The I/O thread's; null: Tick() alone looks for events.
