@@ -16,6 +16,8 @@ class RegionKeys {
   virtual bool any() const = 0;
   // Buffers in the region may be reached by this link now.
   virtual bool Reaches(RegionId region, LinkId link) const = 0;
+  // And this link's own device may read memory that is registered on these own rails.
+  virtual bool SendsFrom(RailSet rails, LinkId link) const = 0;
 };
 
 // At the receiver's end: its own memory.

@@ -81,8 +81,8 @@ bool SendFlows::Expects(const Chunk& chunk) const {
 bool SendFlows::MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::span<const LinkShare> shares, LinkId link) const {
   if (!ready.any || flow.state == State::kFailed) return false;
   if (ready.region != 0 && !IsActive(Mutant::kKeyMissing)) {
-    if (!keys_->Reaches(ready.region, link)) return false;
-    shares = Reaching(ready.region, shares);
+    if (!Reaches(ready, link)) return false;
+    shares = Reaching(ready, shares);
   }
   if (!MayPull(shares, mode_, link)) return false;
   if (ready.eager && mode_ == StripeMode::kBalance) return SmallMessageLink(shares, flow.home) == link;
@@ -90,10 +90,10 @@ bool SendFlows::MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::
 }
 
 // A message's links are those that reach its buffer: who does not is as good as down for it.
-std::span<const LinkShare> SendFlows::Reaching(RegionId region, std::span<const LinkShare> shares) const {
+std::span<const LinkShare> SendFlows::Reaching(const SendLedger::Ready& ready, std::span<const LinkShare> shares) const {
   reaching_.assign(shares.begin(), shares.end());
   for (size_t link = 0; link < shares.size(); ++link)
-    if (shares[link].usable && !keys_->Reaches(region, static_cast<LinkId>(link))) reaching_[link].usable = false;
+    if (shares[link].usable && !Reaches(ready, static_cast<LinkId>(link))) reaching_[link].usable = false;
   return reaching_;
 }
 
@@ -172,7 +172,7 @@ bool SendFlows::Stranded(const Flow& flow, std::span<const LinkShare> shares) co
   bool usable = false;
   for (size_t link = 0; link < shares.size(); ++link) {
     if (!shares[link].usable) continue;
-    if (keys_->Reaches(ready.region, static_cast<LinkId>(link))) return false;
+    if (Reaches(ready, static_cast<LinkId>(link))) return false;
     usable = true;
   }
   return usable;

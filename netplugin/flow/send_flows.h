@@ -138,7 +138,11 @@ class SendFlows {
     return !MayPull(shares, mode_, link) && (keys_ == nullptr || !keys_->any());
   }
   bool Stranded(const Flow& flow, std::span<const LinkShare> shares) const;
-  std::span<const LinkShare> Reaching(RegionId region, std::span<const LinkShare> shares) const;
+  // Both ends' devices reach the memory of the message by the link.
+  bool Reaches(const SendLedger::Ready& ready, LinkId link) const {
+    return keys_->Reaches(ready.region, link) && keys_->SendsFrom(ready.rails, link);
+  }
+  std::span<const LinkShare> Reaching(const SendLedger::Ready& ready, std::span<const LinkShare> shares) const;
   bool MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::span<const LinkShare> shares, LinkId link) const;
 
   // Takes ready_[at] out.

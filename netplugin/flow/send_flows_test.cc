@@ -261,5 +261,60 @@ TEST_F(SendFlowsTest, AFailedFlowIsNotCarried) {
   EXPECT_FALSE(flows.ready());
 }
 
+// Regions are known, and each link's own rail is the link's number.
+struct FakeKeys final : RegionKeys {
+  bool any() const override { return true; }
+  bool Reaches(RegionId, LinkId) const override { return true; }
+  bool SendsFrom(RailSet rails, LinkId link) const override { return (rails >> link & 1) != 0; }
+};
+
+// One of the own devices has not registered it: that link would be lost with each message.
+TEST(SendFlowsKeys, AMessageGoesByRailsThatReadItsBuffer) {
+  const FakeKeys keys;
+  SendFlows flows({.eager_bytes = 0}, StripeMode::kBalance, &host_memory, &keys);
+  const std::array<LinkShare, 2> shares{LinkShare{.usable = true, .weight_permille = 1000},
+                                        LinkShare{.usable = true, .weight_permille = 1000}};
+  SendFlows::Flow* const flow = flows.Open();
+  flow->state = SendFlows::State::kOpen;
+  flow->home = 1;
+  char buffer[kBytes] = {};
+  const std::array<uint64_t, 1> capacities{kBytes};
+  const std::array<Place, 1> places{Place{.region = 1, .generation = 1, .offset = 0}};
+  ASSERT_TRUE(flow->ledger.Grant(0, capacities, places));
+  flow->ledger.Post(buffer, kBytes, 128, 0b01);
+  flows.Note(flow);
+  Chunk chunk;
+  EXPECT_FALSE(flows.Pull(shares, 1, kPath, &chunk));
+  EXPECT_TRUE(flows.Pull(shares, 0, kPath, &chunk));
+  // By no rail that is there: it fails after a while.
+  flow->ledger.Post(buffer, kBytes, 128, 0);
+  ASSERT_TRUE(flow->ledger.Grant(0, std::array<uint64_t, 2>{kBytes, kBytes}, std::array<Place, 2>{places[0], places[0]}));
+  flows.Note(flow);
+  int expired = 0;
+  flows.AgeStranded(shares, 5, 5, [&](SendFlows::Flow*) { ++expired; });
+  EXPECT_EQ(expired, 1);
+}
+
+// A device that was away is back, and the message was posted meanwhile.
+TEST(SendFlowsKeys, AMessageGoesByRailsThatReadItsBufferByNow) {
+  const FakeKeys keys;
+  SendFlows flows({.eager_bytes = 0}, StripeMode::kBalance, &host_memory, &keys);
+  const std::array<LinkShare, 1> shares{LinkShare{.usable = true, .weight_permille = 1000}};
+  SendFlows::Flow* const flow = flows.Open();
+  flow->state = SendFlows::State::kOpen;
+  char buffer[kBytes] = {};
+  const Memory memory{.id = 5};
+  ASSERT_TRUE(flow->ledger.Grant(0, std::array<uint64_t, 1>{kBytes}, std::array<Place, 1>{Place{.region = 1, .generation = 1}}));
+  flow->ledger.Post({buffer, &memory}, kBytes, 128, 0b10);
+  flows.Note(flow);
+  Chunk chunk;
+  EXPECT_FALSE(flows.Pull(shares, 0, kPath, &chunk));
+  flow->ledger.SetRails(6, 0b11);
+  EXPECT_FALSE(flows.Pull(shares, 0, kPath, &chunk));
+  flow->ledger.SetRails(5, 0b11);
+  flows.Note(flow);
+  EXPECT_TRUE(flows.Pull(shares, 0, kPath, &chunk));
+}
+
 }  // namespace
 }  // namespace r2cc::net

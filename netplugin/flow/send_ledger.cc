@@ -15,11 +15,12 @@ SendLedger::SendLedger(FlowId flow, const Limits& limits, uint64_t* order, Buffe
   R2CC_CHECK(limits.eager_bytes <= kEagerBytesMax && limits.eager_bytes <= limits.chunk_base_bytes);
 }
 
-MessageId SendLedger::Post(const Buffer& from, uint64_t bytes, uint32_t chunk_base_bytes) {
+MessageId SendLedger::Post(const Buffer& from, uint64_t bytes, uint32_t chunk_base_bytes, RailSet rails) {
   R2CC_CHECK(bytes <= kMessageBytesMax);
   const MessageId id = posted_through();
   Message& message = messages_.emplace_back();
   message.from = from;
+  message.rails = rails;
   message.bytes = bytes;
   message.eager = MayBeEager(id, bytes);
   message.chunk_bytes = ChunkBytesFor(bytes, message.eager ? limits_.chunk_base_bytes : chunk_base_bytes);
@@ -32,6 +33,11 @@ MessageId SendLedger::Post(const Buffer& from, uint64_t bytes, uint32_t chunk_ba
   else if (granted || message.eager || IsActive(Mutant::kUngranted))
     MakeSendable(id);
   return id;
+}
+
+void SendLedger::SetRails(RegionId memory, RailSet rails) {
+  for (Message& message : messages_)
+    if (message.from.memory != nullptr && message.from.memory->id == memory) message.rails = rails;
 }
 
 bool SendLedger::MayBeEager(MessageId id, uint64_t bytes) const {
@@ -135,7 +141,7 @@ SendLedger::Ready SendLedger::NextReady() const {
     const Message& message = messages_[i];
     if (message.ready == 0) continue;
     const RegionId region = message.eager || i >= places_.size() ? 0 : places_[i].region;
-    return {true, message.ready < message.holder.size(), message.eager, message.order, region};
+    return {true, message.ready < message.holder.size(), message.eager, message.order, region, message.rails};
   }
   return {};
 }

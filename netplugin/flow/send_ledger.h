@@ -36,7 +36,11 @@ class SendLedger {
   // The buffer must stay until done_through() > the returned id.
   MessageId Post(const Buffer& from, uint64_t bytes) { return Post(from, bytes, limits_.chunk_base_bytes); }
   // In chunks of so many bytes; an eager message is one chunk.
-  MessageId Post(const Buffer& from, uint64_t bytes, uint32_t chunk_base_bytes);
+  // `rails`: whose devices may read the buffer.
+  MessageId Post(const Buffer& from, uint64_t bytes, uint32_t chunk_base_bytes, RailSet rails = kAllRails);
+
+  // Other devices read that memory now.
+  void SetRails(RegionId memory, RailSet rails);
 
   // Post() and Pull() in one, for a message that may travel eagerly: true, and its only chunk is in flight. Else nothing is posted.
   bool PostEagerly(const Buffer& from, uint64_t bytes, PathEpoch epoch, Chunk* out);
@@ -62,7 +66,8 @@ class SendLedger {
     bool begun = false;  // other chunks of it were in flight already: it is to be finished, or replayed
     bool eager = false;
     uint64_t order = 0;
-    RegionId region = 0;  // in which its buffer lies; 0: any link may carry it
+    RegionId region = 0;        // in which its buffer lies; 0: any link may carry it
+    RailSet rails = kAllRails;  // whose devices may read it
   };
   Ready NextReady() const;
   // How many chunks are ready, counted up to `most`.
@@ -101,6 +106,7 @@ class SendLedger {
 
   struct Message {
     Buffer from;
+    RailSet rails = kAllRails;
     uint64_t bytes = 0;
     uint32_t chunk_bytes = 0;
     uint32_t ready = 0;        // how many chunks are kReady

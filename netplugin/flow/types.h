@@ -12,11 +12,13 @@ namespace r2cc::net {
 
 using FlowId = uint32_t;       // unique in a session
 using MessageId = uint64_t;    // 0, 1, 2, ... in each flow, in the order of isend and irecv
+using RailSet = uint32_t;      // a bit for each of a process's rails
 using LinkId = uint16_t;       // index in a session
 using Incarnation = uint32_t;  // 1, 2, 3, ... in each link
 // One incarnation of one link, as the ledgers know it: what a chunk is in flight on.
 using PathEpoch = uint16_t;
 
+constexpr RailSet kAllRails = ~RailSet{0};
 constexpr LinkId kLinksMax = 64;
 constexpr uint32_t kFlowsMax = 65'536;
 constexpr uint64_t kMessageBytesMax = uint64_t{1} << 40;  // NCCL's own limit for one operation

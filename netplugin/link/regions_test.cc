@@ -30,7 +30,7 @@ std::shared_ptr<Region> MakeRegion(uint32_t generation, const std::vector<uint8_
 struct RemoteRegionsTest : testing::Test {
   RemoteRegionsTest() {
     regions.set_rails(kRails);
-    for (LinkId link = 0; link < kRails; ++link) regions.SetLink(link, link, TransportKind::kTcp);
+    for (LinkId link = 0; link < kRails; ++link) regions.SetLink(link, link, link, TransportKind::kTcp);
   }
   RemoteRegions regions;
 };
@@ -60,7 +60,7 @@ TEST_F(RemoteRegionsTest, TheNewestKeyOfTheLinksRailAndTransportCounts) {
   ASSERT_TRUE(regions.Told(MakeRegion(4)));
   EXPECT_EQ(*regions.KeyOf(kRegion, 1), (Endpoint{1, 4}));
   EXPECT_FALSE(regions.Reaches(kRegion, 2)) << "a link that never came up";
-  regions.SetLink(0, 0, TransportKind::kVerbs);
+  regions.SetLink(0, 0, 0, TransportKind::kVerbs);
   EXPECT_FALSE(regions.Reaches(kRegion, 0)) << "another transport";
   auto gone = std::make_shared<Region>(Region{.id = kRegion, .generation = 5});
   ASSERT_TRUE(regions.Told(gone));

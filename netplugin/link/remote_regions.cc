@@ -4,9 +4,9 @@
 
 namespace r2cc::net {
 
-void RemoteRegions::SetLink(LinkId link, uint16_t remote_rail, TransportKind kind) {
+void RemoteRegions::SetLink(LinkId link, uint16_t local_rail, uint16_t remote_rail, TransportKind kind) {
   if (link >= ways_.size()) ways_.resize(size_t{link} + 1);
-  ways_[link] = Way{remote_rail, kind};
+  ways_[link] = Way{local_rail, remote_rail, kind};
 }
 
 bool RemoteRegions::Told(const std::shared_ptr<const Region>& region) {

@@ -30,7 +30,7 @@ class RemoteRegions final : public RegionKeys {
   // The peer has so many rails.
   void set_rails(size_t rails) { rails_ = rails; }
   // What a link that carries chunks from now on reaches, and how.
-  void SetLink(LinkId link, uint16_t remote_rail, TransportKind kind);
+  void SetLink(LinkId link, uint16_t local_rail, uint16_t remote_rail, TransportKind kind);
 
   // The peer tells of a region. What is older than what is known is ignored. False: it breaks the protocol.
   bool Told(const std::shared_ptr<const Region>& region);
@@ -44,6 +44,10 @@ class RemoteRegions final : public RegionKeys {
 
   bool any() const override { return !regions_.empty(); }
   bool Reaches(RegionId region, LinkId link) const override { return KeyOf(region, link) != nullptr; }
+  bool SendsFrom(RailSet rails, LinkId link) const override {
+    if (link >= ways_.size() || !ways_[link].has_value() || ways_[link]->kind == TransportKind::kTcp) return true;
+    return (rails >> ways_[link]->local_rail & 1) != 0;
+  }
   // Null: not by this link, or not now. Valid until Told().
   const Endpoint* KeyOf(RegionId region, LinkId link) const;
   // Null: unknown.
@@ -51,7 +55,8 @@ class RemoteRegions final : public RegionKeys {
 
  private:
   struct Way {
-    uint16_t rail = 0;
+    uint16_t local_rail = 0;
+    uint16_t rail = 0;  // the peer's
     TransportKind kind = TransportKind::kTcp;
   };
   size_t rails_ = 0;

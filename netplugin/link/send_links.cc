@@ -290,7 +290,7 @@ void SendLinks::Start(LinkId id, Nanos now) {
   link.delivered_bytes = 0;
   link.busy = link.sampled = 0;
   rails_.SetRemoteUp(link.rails.remote, true);
-  if (const auto kind = rails_.TransportOf(link.rails)) session_.regions->SetLink(id, link.rails.remote, *kind);
+  if (const auto kind = rails_.TransportOf(link.rails)) session_.regions->SetLink(id, link.rails.local, link.rails.remote, *kind);
   pairs_.Worked(link.rails);
   had_link_ = true;
   none_since_ = 0;

@@ -56,16 +56,23 @@ FlowId SendSession::OpenFlow(uint64_t listen_id, uint16_t local_rail, Nanos now)
   return flow->id;
 }
 
-MessageId SendSession::Post(FlowId id, const Buffer& from, uint64_t bytes, Nanos now) {
+MessageId SendSession::Post(FlowId id, const Buffer& from, uint64_t bytes, Nanos now, RailSet rails) {
   SendFlows::Flow* flow = flows_.Find(id);
   if (bytes > options_.chunk_base_bytes) links_.WantAll(now);
   // A small message is one chunk whatever the others' size.
   const uint32_t chunk_bytes = bytes <= options_.eager_bytes ? options_.chunk_base_bytes : ChunkBytes(flow->home, bytes);
-  const MessageId message = flow->ledger.Post(from, bytes, chunk_bytes);
+  const MessageId message = flow->ledger.Post(from, bytes, chunk_bytes, rails);
   flows_.Note(flow);
   if (flow->ledger.overflowed()) FailFlow(flow, "R2CC: a message is larger than the buffer that the receiver posted for it");
   if (flow->ledger.wants_grant()) control_queue_.SendBest(Frame{.type = FrameType::kWant, .flow = id, .message = message}, flow->home);
   return message;
+}
+
+void SendSession::OwnRegionChanged(RegionId memory, RailSet rails) {
+  for (auto& [id, flow] : flows_.all()) {
+    flow.ledger.SetRails(memory, rails);
+    flows_.Note(&flow);
+  }
 }
 
 uint32_t SendSession::ChunkBytes(LinkId home, uint64_t message_bytes) const {

@@ -69,7 +69,10 @@ class SendSession {
   // The peer accepted the flow, whatever became of it since.
   bool opened(FlowId flow) const { return flows_.at(flow).opened; }
   // The buffer must stay until DoneThrough() passes the returned id or CloseFlow() returned.
-  MessageId Post(FlowId flow, const Buffer& from, uint64_t bytes, Nanos now);
+  // Memory of this process is registered on other rails now.
+  void OwnRegionChanged(RegionId memory, RailSet rails);
+  // `rails`: those of this process whose devices may read it.
+  MessageId Post(FlowId flow, const Buffer& from, uint64_t bytes, Nanos now, RailSet rails = kAllRails);
   // A small message whose chunk can leave at once by the flow's home link: posted, and the chunk pulled. Else false, and nothing is posted.
   bool PostEagerly(FlowId flow, const Buffer& from, uint64_t bytes, Incarnation incarnation, Chunk* chunk) {
     SendFlows::Flow* const of = flows_.Find(flow);

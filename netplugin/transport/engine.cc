@@ -94,6 +94,11 @@ bool Engine::Open(std::string* error) {
       for (const auto& [session, peer] : acceptor_->peers()) {
         const auto lock = peer->Lock();
         peer->RegionChanged(region);
+      for (const auto& [process, peer] : send_peers_) {
+        const auto lock = peer->Lock();
+        peer->RegionChanged(region);
+        peer->RunToCompletion();
+      }
         peer->RunToCompletion();
       }
     });

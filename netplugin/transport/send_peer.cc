@@ -5,6 +5,7 @@
 #include "netplugin/flow/mutant.h"
 #include "netplugin/link/transport_choice.h"
 
+#include "netplugin/transport/memory_table.h"
 namespace r2cc::net {
 namespace {
 
@@ -94,7 +95,7 @@ void SendPeer::Post(FlowId flow, const Buffer& from, uint64_t bytes) {
   // the message.
   if (session_.WindowLow(flow)) HearAnswers(flow);
   if (sent) return;
-  const MessageId message = session_.Post(flow, from, bytes, now());
+  const MessageId message = session_.Post(flow, from, bytes, now(), RailsThatRead(from));
   const LinkId home = session_.home(flow);
   pump_.MarkDirty(home);
   pump_.PumpHome(flow);
@@ -106,6 +107,22 @@ void SendPeer::Post(FlowId flow, const Buffer& from, uint64_t bytes) {
 bool SendPeer::SendNow(FlowId flow, const Buffer& from, uint64_t bytes) {
   // Workers move it, by sockets of their own.
   if (has_workers() && bytes > WorkloadClassifier::kSmallBytesMost) return false;
+// A device whose registration failed reads nothing there: its link would be lost with each message.
+RailSet SendPeer::RailsThatRead(const Buffer& from) const {
+  if (from.memory == nullptr || from.memory->id == 0 || host_->memory == nullptr) return kAllRails;
+  const auto region = host_->memory->Find(from.memory->id);
+  return region == nullptr ? kAllRails : RailsOf(*region);
+}
+
+RailSet SendPeer::RailsOf(const Region& region) {
+  if (region.keys.empty()) return kAllRails;
+  RailSet rails = 0;
+  for (size_t rail = 0; rail < region.keys.size(); ++rail)
+    for (const RailEndpoint& key : region.keys[rail])
+      if (!key.bytes.empty()) rails |= RailSet{1} << rail;
+  return rails;
+}
+
   const LinkId home = session_.home(flow);
   SendLink* const link = links_.at(home);
   if (link == nullptr) return false;

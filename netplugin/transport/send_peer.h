@@ -41,6 +41,9 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   void Close(FlowId flow);
   bool Holds(FlowId flow) const;
 
+  // With the lock. Memory of this process is registered on other rails now, or not any more.
+  void RegionChanged(const Region& region) { session_.OwnRegionChanged(region.id, RailsOf(region)); }
+
   // With the lock: see SendFlows::SetWeight().
   [[nodiscard]] bool SetWeight(FlowId flow, double weight) { return session_.SetWeight(flow, weight); }
 
@@ -127,6 +130,16 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   NamesOnPage peer_names_;
   LinkSlots<SendLink> links_;
   std::unique_ptr<Oob> oob_;
+  // Links that are about to have read all of a closed flow.
+  struct Releasing {
+    FlowId flow = 0;
+    LinkName name;
+    Nanos since = 0;
+  };
+  void LookAtReleasing();
+  RailSet RailsThatRead(const Buffer& from) const;
+  static RailSet RailsOf(const Region& region);
+  std::vector<Releasing> releasing_;
   ControlChannels channels_{oob_->control()};
   SendPump pump_{&session_, &links_};
   FlowMap<Comm*> comms_;

@@ -149,6 +149,11 @@ std::vector<int> Process::RailsOf(const net::Memory& memory) const {
 void Process::RegionChanged(const net::Region& region) {
   for (const auto& [session, peer] : acceptor_->peers()) {
     const auto lock = peer->Lock();
+  for (const auto& [host, peer] : send_peers_) {
+    const auto lock = peer->Lock();
+    peer->RegionChanged(region);
+    peer->RunToCompletion();
+  }
     peer->RegionChanged(region);
     peer->RunToCompletion();
   }
