@@ -378,6 +378,13 @@ void SendSession::CheckLost(Nanos now) {
     unreachable_ += std::clamp<Nanos>(now - ticked_, 0, kTickMost);
   }
   ticked_ = now;
+  // No flow is left, and the peer cannot be told so: a host that has vanished is not asked for ever.
+  if (!flows_.empty() || control_queue_.any_open())
+    forsaken_since_ = 0;
+  else if (forsaken_since_ == 0)
+    forsaken_since_ = now;
+  else if (now - forsaken_since_ >= options_.deadline)
+    return FailAll("");
   if (links_.none_since() == 0) return;
   if (IsActive(Mutant::kFalseError) && links_.last_cause() == EvidenceCause::kLinkDown) return FailAll("R2CC: a link is down");
   if (!control_queue_.any_open() && oob_.refused()) {

@@ -225,6 +225,7 @@ class SendSession {
   Nanos probed_ = 0;
   Nanos ticked_ = 0;
   bool peer_stopped_ = false;  // as far as its out-of-band channel says
+  Nanos forsaken_since_ = 0;   // there is no flow, and no channel; 0: there is
   Nanos unreachable_ = 0;      // for how long no link has been up although the peer was not merely stopped
   bool failed_ = false;
   bool warned_silent_ = false;

@@ -273,6 +273,20 @@ TEST(SendSessionSlots, OpenFlowsDifferByTheirLowBits) {
   session.CloseFlow(more, 0);
 }
 
+// All flows are closed, and the host has vanished: it is not asked for ever whether it has heard so.
+TEST(SendSessionForsaken, AVanishedHostIsLeftAloneWhenNoFlowIsLeft) {
+  SendSession session({.peer = "peer"}, 0);
+  session.CloseFlow(session.OpenFlow(0, 0, 0), 0);
+  Nanos now = 0;
+  for (; now < 29 * kNanosPerSecond; now += kNanosPerSecond / 10) session.Tick(now);
+  EXPECT_FALSE(session.failed());
+  session.TakeActions();
+  for (; now < 32 * kNanosPerSecond; now += kNanosPerSecond / 10) session.Tick(now);
+  EXPECT_TRUE(session.failed());
+  EXPECT_TRUE(session.idle());
+  for (const Action& action : session.TakeActions()) EXPECT_NE(action.kind, Action::Kind::kWarn) << action.text;
+}
+
 TEST_F(SendSessionTest, AFlowThatThePeerCannotTellFromAnotherSaysSo) {
   const FlowId flow = session.OpenFlow(0, 0, now);
   session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow, .cause = kSlotTaken}, now);
