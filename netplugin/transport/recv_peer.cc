@@ -1,5 +1,6 @@
 #include "netplugin/transport/recv_peer.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -14,6 +15,8 @@ using plan::EvidenceCause;
 
 // The initiator waits no longer for an answer (SendLinks gives a link that is being opened so much time).
 constexpr Nanos kKeepFor = kNanosPerSecond;
+// Of one link, sockets or offers that are told again: more than R2CC_SOCKETS_PER_RAIL and its control channel.
+constexpr int kKeptOfLinkMost = 64;
 
 RecvSession::Options OptionsOf(Host* host, const Hello& hello) {
   RecvSession::Options options;
@@ -22,6 +25,12 @@ RecvSession::Options OptionsOf(Host* host, const Hello& hello) {
   options.silence = host->silence;
   options.deadline = host->deadline;
   options.flow_slots = host->flow_slots();
+  // Slots are for devices that place. An initiator without any picks its numbers as it likes.
+  const auto places = [](const RailInfo& rail) {
+    return std::any_of(rail.endpoints.begin(), rail.endpoints.end(),
+                       [](const RailEndpoint& at) { return at.transport != TransportKind::kTcp; });
+  };
+  if (std::none_of(hello.rails.begin(), hello.rails.end(), places)) options.flow_slots = 0;
   options.peer = hello.node;
   options.memory = host->memory_ops;
   options.observer = host->acceptor_observer;
@@ -263,6 +272,12 @@ bool RecvPeer::AttachGreeted(const Hello& hello, const HelloReply& reply, std::u
       break;
     case RecvSession::Offer::kLater:
       std::erase_if(kept_, [&](const Kept& kept) { return kept.hello.link == hello.link && kept.hello.incarnation < hello.incarnation; });
+      // One link after the other, each with its sockets: an honest initiator has no more under way.
+      if (std::count_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.hello.link == hello.link; }) >= kKeptOfLinkMost) {
+        *reason = "too many connections of the link wait for the end of the incarnation before";
+        taken = false;
+        break;
+      }
       kept_.push_back({hello, reply, std::move(*connection), now()});
       break;
   }
