@@ -56,6 +56,7 @@ enum class Mutant {
   kSuccessorTheSame,  // the next queue pair has the number and the sequence numbers of the last one
   kErrorIsGone,       // a call that says EIO or ENODEV counts as proof that the device is gone
   kNoOwnReceive,      // a fence waits for a receive that the peer may have used up
+  kTornByClose,       // a link ends when a flow is closed whose buffers it may still write
   kSameDomain,        // memory is registered again in the domain of the queue pair that could not be ended
   // Shares. The simulation's checkers do not look at them: link/fair_weights_test does.
   kWeightIgnored,  // flows share a link equally whatever their weights

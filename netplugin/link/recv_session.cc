@@ -1,6 +1,7 @@
 #include "netplugin/link/recv_session.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/core/check.h"
@@ -14,6 +15,9 @@ using plan::EvidenceCause;
 constexpr Nanos kProbeEvery = 250 * kNanosPerMs;
 // With links that are up, and nothing to hear on them.
 constexpr Nanos kQuietPingEvery = kNanosPerSecond;
+// So long a peer is waited for that is to take back what was granted to a closed flow. It takes a round trip and a look of its process, and
+// 134 ms more where a device sends a lost packet again.
+constexpr Nanos kRetireMost = 250 * kNanosPerMs;
 // A process that was stopped itself does not count the time as its peer's.
 constexpr Nanos kTickMost = 100 * kNanosPerMs;
 
@@ -68,16 +72,63 @@ void RecvSession::Overflowed(RecvFlows::Flow* flow) {
   FailFlow(flow, "R2CC: a message of peer " + options_.peer + " is larger than the buffer posted for it");
 }
 
-void RecvSession::CloseFlow(FlowId id, Nanos now) {
+void RecvSession::CloseFlow(FlowId id, const std::vector<Writer>& writers, Nanos now) {
   const RecvFlows::Flow* flow = flows_.Find(id);
   if (flow == nullptr) return;
   const MessageId placed_through = flow->ledger.placed_through();
   const LinkId home = flow->home;
   flows_.Close(id);
+  if (!writers.empty()) {
+    Retiring& retiring = retiring_[id] = {placed_through, now, false, {}};
+    for (const Writer& writer : writers) retiring.writers.emplace_back(writer, 0);
+    for (const Writer& writer : writers)
+      if ((failed_ || !writer.orders || IsActive(Mutant::kTornByClose)) && links_.is(writer.link, writer.incarnation))
+        LinkTrouble(writer.link, writer.incarnation, EvidenceCause::kFlowClosed, now);
+  }
   if (failed_ || IsActive(Mutant::kByeLost)) return flows_.Forget(id);
   Frame frame{.type = FrameType::kBye, .flow = id};
   frame.message = placed_through;
   control_queue_.SendUntilAnswered({FrameType::kBye, id, 0}, std::move(frame), home, true, now);
+}
+
+// The pong is posted after all that the peer had posted on the link, and it posts nothing more.
+void RecvSession::AskWriters(Retiring* retiring) {
+  for (auto& [writer, ping] : retiring->writers) {
+    // One whose channel is not there is asked when it is, or is about to end. A ping may be dropped while the peer reads nothing.
+    if (!writer.orders || !links_.is(writer.link, writer.incarnation) || !control_queue_.open(writer.link)) continue;
+    if (ping == 0) ping = ++last_ping_;
+    Frame frame{.type = FrameType::kPing};
+    frame.number = ping;
+    control_queue_.Send(writer.link, frame);
+  }
+}
+
+void RecvSession::WriterDone(LinkId link, const std::function<bool(const Writer& writer, uint64_t ping)>& is_done) {
+  for (auto it = retiring_.begin(); it != retiring_.end();) {
+    std::erase_if(it->second.writers, [&](const auto& entry) { return entry.first.link == link && is_done(entry.first, entry.second); });
+    it = it->second.writers.empty() ? retiring_.erase(it) : std::next(it);
+  }
+}
+
+void RecvSession::EndWriters(Nanos now) {
+  for (auto& [flow, retiring] : retiring_) {
+    if (retiring.confirmed) AskWriters(&retiring);
+    if (now - retiring.since < kRetireMost) continue;
+    for (auto& [writer, ping] : retiring.writers)
+      if (std::exchange(writer.orders, false) && links_.is(writer.link, writer.incarnation))
+        LinkTrouble(writer.link, writer.incarnation, EvidenceCause::kFlowClosed, now);
+  }
+}
+
+bool RecvSession::FindFlow(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const {
+  if (flows_.FindBySlot(slot, slots, flow, placed_through)) return true;
+  for (const auto& [id, retiring] : retiring_) {
+    if (id % slots != slot) continue;
+    *flow = id;
+    *placed_through = retiring.placed_through;
+    return true;
+  }
+  return false;
 }
 
 void RecvSession::FailAll(const std::string& error) {
@@ -115,6 +166,9 @@ void RecvSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
         return;
       }
       if (flows_.closed(frame.flow) || flows_.size() >= kFlowsMax) return;
+      // Soon it is free: the peer asks again.
+      for (const auto& [other, retiring] : retiring_)
+        if (options_.flow_slots != 0 && other % options_.flow_slots == frame.flow % options_.flow_slots) return;
       if (SlotTaken(frame.flow)) {
         if (std::exchange(refused_, frame.flow) != frame.flow)
           Add(Action::Kind::kWarn).text =
@@ -152,7 +206,10 @@ void RecvSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
       control_queue_.Send(channel, pong);
       return;
     }
-    case FrameType::kPong: return;
+    case FrameType::kPong:
+      if (channel != kOobChannel && frame.number != 0)
+        WriterDone(static_cast<LinkId>(channel), [&](const Writer&, uint64_t ping) { return ping == frame.number; });
+      return;
     case FrameType::kFlowEnd: {
       control_queue_.Send(channel, Frame{.type = FrameType::kFlowEnded, .flow = frame.flow});
       if (RecvFlows::Flow* flow = flows_.Find(frame.flow); flow != nullptr)
@@ -164,6 +221,10 @@ void RecvSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
     case FrameType::kByeAck:
       control_queue_.Answered({FrameType::kBye, frame.flow, 0});
       flows_.Forget(frame.flow);
+      if (const auto it = retiring_.find(frame.flow); it != retiring_.end()) {
+        it->second.confirmed = true;
+        AskWriters(&it->second);
+      }
       return;
     default: return Garbled(channel, now);  // not a word for an acceptor
   }
@@ -192,7 +253,10 @@ RecvSession::Offer RecvSession::Greet(LinkId link, Incarnation incarnation, uint
   return offer;
 }
 
-void RecvSession::LinkClosed(LinkId link, Incarnation incarnation, bool ok, Nanos now) { links_.Closed(link, incarnation, ok, now); }
+void RecvSession::LinkClosed(LinkId link, Incarnation incarnation, bool ok, Nanos now) {
+  if (ok) WriterDone(link, [&](const Writer& writer, uint64_t) { return writer.incarnation == incarnation; });
+  links_.Closed(link, incarnation, ok, now);
+}
 
 void RecvSession::LinkTrouble(LinkId link, Incarnation incarnation, EvidenceCause cause, Nanos now) {
   links_.Trouble(link, incarnation, cause, now);
@@ -274,6 +338,8 @@ void RecvSession::Flushed(LinkId id, Incarnation incarnation, const FlushName& n
 
 RecvSession::Arrival RecvSession::Placed(LinkId id, Incarnation incarnation, const Chunk& header) {
   const RecvFlows::Flow* const flow = flows_.Find(header.flow);
+  // Its buffers are not the job's yet.
+  if (flow == nullptr && retiring_.contains(header.flow)) return Arrival::kPlaced;
   if (flow == nullptr || header.message < flow->ledger.placed_through()) return Arrival::kLate;
   std::byte* destination = nullptr;
   if (!BeginChunk(id, incarnation, header, &destination)) return Arrival::kRefused;
@@ -334,6 +400,7 @@ void RecvSession::CheckLost(Nanos now) {
 }
 
 void RecvSession::Tick(Nanos now) {
+  EndWriters(now);
   if (failed_) return;
   if (std::exchange(heard_bulk_, false)) heard_ = now;
   control_queue_.Tick(now, [this](const ControlQueue::Key& key, Frame* frame) {

@@ -107,6 +107,93 @@ TEST_F(RecvSessionTest, WordsDoNotGoOnALinkThatIsNotProved) {
   EXPECT_EQ(acknowledged_on(), std::vector<ChannelId>{0});
 }
 
+// ---- a flow that is closed with buffers posted, where the sender places ----
+
+struct RecvSessionCloses : RecvSessionTest {
+  RecvSessionCloses() {
+    session.ChannelOpened(0, kFirst, 0);
+    session.Proved(0, kFirst, true);
+    session.Post(kFlow, buffer, sizeof(buffer), 0);
+    session.TakeActions();
+  }
+  // What it says on the link's channel, and whether it ends the link.
+  std::vector<Frame> Said() {
+    std::vector<Frame> said;
+    for (const Action& action : session.TakeActions()) {
+      if (action.kind == Action::Kind::kSend && action.channel == 0) said.push_back(action.frame);
+      closed += action.kind == Action::Kind::kCloseLink;
+    }
+    return said;
+  }
+  void Hear(const Frame& frame, ChannelId channel = 0) { session.Receive(channel, frame, 1); }
+
+  char buffer[16];
+  int closed = 0;
+};
+
+TEST_F(RecvSessionCloses, ItsBuffersAreTheJobsWhenThePeerHasAnsweredOnTheLink) {
+  session.CloseFlow(kFlow, {{0, kFirst, true}}, 0);
+  EXPECT_TRUE(session.Retires(kFlow));
+  EXPECT_EQ(Said().at(0).type, FrameType::kBye);
+  Hear({.type = FrameType::kByeAck, .flow = kFlow}, kOobChannel);
+  const std::vector<Frame> said = Said();
+  ASSERT_EQ(said.size(), 1u);
+  ASSERT_EQ(said[0].type, FrameType::kPing);
+  // What is on the way goes nowhere else.
+  const Chunk chunk{kFlow, 0, 16, 128, 0, nullptr, 16, false};
+  EXPECT_EQ(session.Placed(0, kFirst, chunk), RecvSession::Arrival::kPlaced);
+  FlowId flow = 0;
+  MessageId through = 9;
+  EXPECT_TRUE(session.FindFlow(kFlow, 16, &flow, &through));
+  EXPECT_EQ(flow, kFlow);
+  EXPECT_EQ(through, 0u);
+  Hear({.type = FrameType::kPong, .number = said[0].number + 1});
+  EXPECT_TRUE(session.Retires(kFlow));
+  EXPECT_FALSE(session.idle());
+  Hear({.type = FrameType::kPong, .number = said[0].number});
+  EXPECT_FALSE(session.Retires(kFlow));
+  EXPECT_EQ(session.Placed(0, kFirst, chunk), RecvSession::Arrival::kLate);
+  session.Tick(kNanosPerSecond);
+  Said();
+  EXPECT_EQ(closed, 0) << "the link goes on";
+}
+
+TEST_F(RecvSessionCloses, APeerThatDoesNotAnswerLosesTheLink) {
+  session.CloseFlow(kFlow, {{0, kFirst, true}}, 0);
+  session.Tick(249 * kNanosPerMs);
+  Said();
+  EXPECT_EQ(closed, 0);
+  session.Tick(250 * kNanosPerMs);
+  Said();
+  EXPECT_EQ(closed, 1);
+  EXPECT_TRUE(session.Retires(kFlow));
+  session.LinkClosed(0, kFirst, false, 0);
+  EXPECT_TRUE(session.Retires(kFlow)) << "it may still be written";
+  session.LinkClosed(0, kFirst, true, 0);
+  EXPECT_FALSE(session.Retires(kFlow));
+}
+
+TEST_F(RecvSessionCloses, ALinkThatCannotBeAskedEnds) {
+  session.CloseFlow(kFlow, {{0, kFirst, false}}, 0);
+  Said();
+  EXPECT_EQ(closed, 1);
+  session.LinkClosed(0, kFirst, true, 0);
+  EXPECT_FALSE(session.Retires(kFlow));
+}
+
+// One that ends for another reason is waited for, and no other.
+TEST_F(RecvSessionCloses, ALinkThatIsEndingIsWaitedForIfItMayWrite) {
+  session.LinkTrouble(0, kFirst, plan::EvidenceCause::kLinkDown, 0);
+  session.CloseFlow(kFlow, {{0, kFirst, false}}, 0);
+  EXPECT_TRUE(session.Retires(kFlow));
+  session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpen, .flow = kFlow + 1}, 0);
+  session.AcceptFlow(kFlow + 1, 0);
+  session.CloseFlow(kFlow + 1, {}, 0);
+  EXPECT_FALSE(session.Retires(kFlow + 1));
+  session.LinkClosed(0, kFirst, true, 0);
+  EXPECT_FALSE(session.Retires(kFlow));
+}
+
 // ---- the end of an incarnation ----
 
 struct Fenced : RecvSessionTest {

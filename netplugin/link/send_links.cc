@@ -325,7 +325,8 @@ void SendLinks::AskFence(LinkId id, EvidenceCause cause, Nanos now) {
 
 void SendLinks::EndPath(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, Nanos now) {
   Link& link = links_[id];
-  const auto loss = cause == EvidenceCause::kRetired   ? RetryPolicy::Loss::kRetired
+  const bool in_order = cause == EvidenceCause::kRetired || cause == EvidenceCause::kFlowClosed;
+  const auto loss = in_order                           ? RetryPolicy::Loss::kRetired
                     : cause == EvidenceCause::kStalled ? RetryPolicy::Loss::kStall
                                                        : RetryPolicy::Loss::kFlap;
   link.retry.Lost(now - was_since, loss, now);

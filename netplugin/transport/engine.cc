@@ -21,9 +21,7 @@ namespace {
 
 constexpr Nanos kSameWarningAfter = 10 * kNanosPerSecond;
 constexpr int kDrainWaitMs = 5;
-// The own device ends a close within milliseconds, or it never will: then the process must not go on, as it could write to memory that is
-// the job's again.
-constexpr Nanos kCloseLimit = 30 * kNanosPerSecond;
+// While a close waits for a link.
 constexpr int kCloseWaitMs = 1;
 // An RDMA link pins 236 KiB at each end, a TCP link has a socket for each worker: 118 MiB for 64 peers by 8 rails. See LinkDemand.
 constexpr size_t kPeersWithAllLinks = 64;
@@ -94,11 +92,11 @@ bool Engine::Open(std::string* error) {
       for (const auto& [session, peer] : acceptor_->peers()) {
         const auto lock = peer->Lock();
         peer->RegionChanged(region);
+        peer->RunToCompletion();
+      }
       for (const auto& [process, peer] : send_peers_) {
         const auto lock = peer->Lock();
         peer->RegionChanged(region);
-        peer->RunToCompletion();
-      }
         peer->RunToCompletion();
       }
     });
@@ -209,10 +207,11 @@ void Engine::Run() {
   transports_.StartThreads(processors_.count());
 
   while (!stop_.load(std::memory_order_relaxed)) {
-    poller_.Wait(peer_watch_.WaitMs());
+    poller_.Wait(closer_.empty() ? peer_watch_.WaitMs() : kCloseWaitMs);
     peer_watch_.ServiceMore();
     calls_.Run();
     const Nanos now = clock_.Now();
+    closer_.Look(now);
     control_plane_->Poll(now);
     if (now - ticked_ < Peer::kTickEvery) continue;
     ticked_ = now;
@@ -226,6 +225,7 @@ void Engine::Run() {
     peer->Shut();
   });
   transports_.StopThreads();
+  closer_.End();
   calls_.End();
 }
 
@@ -250,6 +250,7 @@ void Engine::Drain() {
     transports_.Tick(now);
     poller_.Wait(kDrainWaitMs);
     calls_.Run();
+    closer_.Look(now);
   }
   ForEachPeer([](Peer* peer) {
     const auto lock = peer->Lock();
@@ -360,31 +361,26 @@ std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_r
   return nullptr;
 }
 
-template <typename PeerType>
-void Engine::CloseFlow(PeerType* peer, FlowId flow) {
-  {
-    const auto lock = peer->Lock();
-    peer->Close(flow);
-  }
-  const auto holds = [&] {
-    const auto lock = peer->Lock();
-    return peer->Holds(flow);
-  };
-  for (const Nanos began = clock_.Now(); holds();) {
-    if (clock_.Now() - began >= kCloseLimit) {
-      host_.log(LogLevel::kWarn, "R2CC: a device keeps a buffer of a flow that the job has closed: the process cannot go on safely");
-      std::abort();
-    }
-    poller_.Wait(kCloseWaitMs);
-    peer->Tick();
-  }
-}
-
 template <typename OneComm>
 void Engine::CloseComm(std::unique_ptr<OneComm> comm) {
   // If this throws, the peer may still know the comm: then it stays for ever.
   OneComm* const raw = comm.release();
-  calls_.Do([this, raw] { CloseFlow(raw->peer(), raw->flow()); });
+  FlowCloser::Close close;
+  calls_.Do([this, raw, &close] {
+    const auto peer = raw->peer();
+    const FlowId flow = raw->flow();
+    {
+      const auto lock = peer->Lock();
+      peer->Close(flow);
+    }
+    const auto holds = [peer, flow] {
+      peer->Tick();
+      const auto lock = peer->Lock();
+      return peer->Holds(flow);
+    };
+    closer_.Begin(&close, holds, clock_.Now());
+  });
+  closer_.Await(&close);
   delete raw;
 }
 

@@ -23,6 +23,7 @@
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/control_plane.h"
 #include "netplugin/transport/device_memory_ops.h"
+#include "netplugin/transport/flow_closer.h"
 #include "netplugin/transport/flow_port.h"
 #include "netplugin/transport/handle.h"
 #include "netplugin/transport/host.h"
@@ -134,8 +135,6 @@ class Engine {
   }
   void RailChanged(TransportKind kind, uint16_t rail);
   // When it returns nothing touches the flow's buffers any more.
-  template <typename PeerType>
-  void CloseFlow(PeerType* peer, FlowId flow);
   template <typename OneComm>
   void CloseComm(std::unique_ptr<OneComm> comm);
   void Drain();
@@ -160,6 +159,7 @@ class Engine {
   Nanos ticked_ = 0;
 
   CallQueue calls_{[this] { Wake(); }};
+  FlowCloser closer_{[this](LogLevel level, const std::string& line) { Log(level, line); }};
   std::mutex log_mutex_;
   std::map<std::string, Nanos> warned_;  // when, of late
   std::atomic<uint64_t> rails_down_{0};  // a bit each

@@ -112,6 +112,8 @@ class SendOwner : public LinkOwner {
   virtual bool Expects(const Chunk& chunk) const = 0;
   // What is granted to the flow is of use to somebody. False: the flow is gone.
   virtual bool IsOpen(FlowId /*flow*/) const { return true; }
+  // False: the flow is gone, or has failed, as when its receiver has closed it.
+  virtual bool MayWrite(FlowId /*flow*/) const { return true; }
   // The copy of an eager message, for a thread that sends it without the lock; null if there is none.
   virtual std::shared_ptr<const std::byte[]> CopyOf(const Chunk& chunk) const = 0;
 };
@@ -232,6 +234,9 @@ class SendLink : public Link {
   // more, as long as the memory is registered with it. That does no harm: the other end has all of it, so that nobody places these bytes,
   // whatever they are by now. Deregistering ends it: a device that then still wants to read loses its link, and no byte.
   virtual bool Holds(FlowId flow) = 0;
+  // Of a flow that was closed while Holds() is true. True: it will be false soon, as the device does what it was given; only a device that
+  // takes long needs the end of the incarnation.
+  virtual bool Release(FlowId /*flow*/) { return false; }
 
   // Workers of the transport may have something to send. Coming(): how many chunks those take that are on their way already.
   // Offer(): `claim(n)` is true if there are so many chunks for one more; each true wakes one.
@@ -260,6 +265,9 @@ class RecvLink : public Link {
   // True: the link writes no buffer of the flow any more; the rest of a half-read chunk goes nowhere. False: that takes the end of the
   // incarnation. Asked again while it is being closed.
   virtual bool Forget(FlowId flow) = 0;
+  // What the other end says on control() is heard after all that it had placed by the link before. Then the end of the incarnation is not
+  // the only way: see RecvSession::CloseFlow().
+  virtual bool orders() const { return false; }
 };
 
 // One transport as one peer uses it.

@@ -47,6 +47,7 @@ RecvPeer::RecvPeer(Host* host, const Hello& hello, FlowOpened flow_opened)
       remote_rails_(hello.rails),
       peer_names_(hello.node, remote_rails_),
       session_(MakeOptions(host, hello), host->Now()),
+      answers_closes_(hello.release == host->release),
       oob_(oob_port()->NewOob({hello.oob_address, hello.oob_port}, this)) {
   links_.Resize(session_.links());
   channels_.Resize(session_.links());
@@ -107,19 +108,18 @@ bool RecvPeer::FastPath(FlowId flow) {
 void RecvPeer::Close(FlowId flow) {
   RunInbox();
   if (!comms_.contains(flow)) return;
-  if (!IsActive(Mutant::kForgottenEarly))
+  // Noted while the session knows the flow's buffers: a link that is being closed for another reason may not have been given any.
+  std::vector<RecvSession::Writer> writers;
+  if (!IsActive(Mutant::kForgottenEarly)) {
     links_.ForEach([&](const LinkName& name, RecvLink& link) {
-      if (!link.Forget(flow)) Trouble(name, EvidenceCause::kFlowClosed);
+      if (!link.Forget(flow)) writers.push_back({name.link, name.incarnation, answers_closes_ && link.orders()});
     });
+    for (const auto& slot : links_.closing())
+      if (!slot.link->Forget(flow)) writers.push_back({slot.name.link, slot.name.incarnation});
+  }
   comms_.Erase(flow);
-  session_.CloseFlow(flow, now());
+  session_.CloseFlow(flow, writers, now());
   RunToCompletion();
-}
-
-bool RecvPeer::Holds(FlowId flow) const {
-  for (const auto& slot : links_.closing())
-    if (!slot.link->Forget(flow)) return true;
-  return false;
 }
 
 void RecvPeer::OpenFlow(const Action& action) {

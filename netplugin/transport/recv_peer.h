@@ -26,10 +26,10 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   RecvPeer(Host* host, const Hello& hello, FlowOpened flow_opened);
   ~RecvPeer() override;
 
-  // With the lock. The flow's comm is not touched any more. A link may still write its buffers until Holds() is false: that takes no
-  // longer than the own kernel or device.
+  // With the lock. The flow's comm is not touched any more. A link may still write its buffers until Holds() is false: that takes a round
+  // trip to the peer, or no longer than 250 ms and the own kernel or device.
   void Close(FlowId flow);
-  bool Holds(FlowId flow) const;
+  bool Holds(FlowId flow) const { return session_.Retires(flow); }
 
   // With the lock: greeted connections of this session, which are answered with `reply`. AttachLink() is false and leaves one line in
   // `reason` if it refuses: the connection is then still the caller's. One that has to wait until the incarnation before it is closed is
@@ -130,6 +130,8 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   NamesOnPage peer_names_;
   RecvSession session_;
   LinkSlots<RecvLink> links_;
+  // A peer of another release may place something after it has confirmed a BYE.
+  const bool answers_closes_;
   std::unique_ptr<Oob> oob_;
   ControlChannels channels_{oob_->control()};
   std::vector<Kept> kept_;

@@ -1,17 +1,20 @@
 #include "netplugin/transport/send_peer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "netplugin/flow/mutant.h"
 #include "netplugin/link/transport_choice.h"
-
 #include "netplugin/transport/memory_table.h"
+
 namespace r2cc::net {
 namespace {
 
 using plan::EvidenceCause;
 
 constexpr Nanos kSampleEvery = 25 * kNanosPerMs;
+// A device that reads longer from the buffers of a closed flow loses the link: the job waits for them.
+constexpr Nanos kReleaseMost = 250 * kNanosPerMs;  // more than the 134 ms after which it sends a lost packet again
 
 SendSession::Options OptionsOf(const Host& host, const SendPeer::Target& target, uint64_t session) {
   SendSession::Options options;
@@ -104,9 +107,6 @@ void SendPeer::Post(FlowId flow, const Buffer& from, uint64_t bytes) {
   if (copy != nullptr && links_.at(home) != nullptr) links_.at(home)->Retarget(flow, message, copy);
 }
 
-bool SendPeer::SendNow(FlowId flow, const Buffer& from, uint64_t bytes) {
-  // Workers move it, by sockets of their own.
-  if (has_workers() && bytes > WorkloadClassifier::kSmallBytesMost) return false;
 // A device whose registration failed reads nothing there: its link would be lost with each message.
 RailSet SendPeer::RailsThatRead(const Buffer& from) const {
   if (from.memory == nullptr || from.memory->id == 0 || host_->memory == nullptr) return kAllRails;
@@ -123,6 +123,9 @@ RailSet SendPeer::RailsOf(const Region& region) {
   return rails;
 }
 
+bool SendPeer::SendNow(FlowId flow, const Buffer& from, uint64_t bytes) {
+  // Workers move it, by sockets of their own.
+  if (has_workers() && bytes > WorkloadClassifier::kSmallBytesMost) return false;
   const LinkId home = session_.home(flow);
   SendLink* const link = links_.at(home);
   if (link == nullptr) return false;
@@ -159,10 +162,15 @@ void SendPeer::Close(FlowId flow) {
   if (!comms_.contains(flow)) return;
   const bool holds_buffers = session_.HoldsBuffers(flow) && !IsActive(Mutant::kCloseDoesNotWait);
   session_.CloseFlow(flow, now());
-  // A half-sent chunk still reads NCCL's buffer: its link ends, and the other flows on it replay.
+  // A half-sent chunk still reads NCCL's buffer: its link ends, and the other flows on it replay. A device ends by itself what it was
+  // given.
   if (holds_buffers)
     links_.ForEach([&](const LinkName& name, SendLink& link) {
-      if (link.Holds(flow)) Trouble(name, EvidenceCause::kFlowClosed);
+      if (!link.Holds(flow)) return;
+      if (link.Release(flow))
+        releasing_.push_back({flow, name, now()});
+      else
+        Trouble(name, EvidenceCause::kFlowClosed);
     });
   comms_.Erase(flow);
   RunToCompletion();
@@ -171,7 +179,18 @@ void SendPeer::Close(FlowId flow) {
 bool SendPeer::Holds(FlowId flow) const {
   for (const auto& slot : links_.closing())
     if (slot.link->Holds(flow)) return true;
-  return false;
+  return std::any_of(releasing_.begin(), releasing_.end(), [&](const Releasing& one) {
+    return one.flow == flow && links_.alive(one.name) && links_.at(one.name.link)->Holds(flow);
+  });
+}
+
+void SendPeer::LookAtReleasing() {
+  std::erase_if(releasing_, [this](const Releasing& one) {
+    if (!links_.alive(one.name) || !links_.at(one.name.link)->Holds(one.flow)) return true;
+    if (now() - one.since < kReleaseMost) return false;
+    Trouble(one.name, EvidenceCause::kFlowClosed);
+    return true;
+  });
 }
 
 // ---- the rails, the page, time ----
@@ -197,6 +216,7 @@ void SendPeer::ApplyVerdicts() {
 void SendPeer::OnTick() {
   oob_->Tick();
   WarnOfReach();
+  LookAtReleasing();
   SampleRates(now());
   session_.Tick(now());
   const RailUse use = session_.rail_use(now());

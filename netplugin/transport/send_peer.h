@@ -37,7 +37,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   // With the lock. The comm must live until Close() returned.
   FlowId Open(uint64_t listen_id, uint16_t local_rail, Comm* comm);
   // With the lock. Nothing is sent for the flow any more, and its comm is not touched. A link may still read its buffers until Holds() is
-  // false: that takes no longer than the own kernel or device.
+  // false: that takes no longer than the own kernel or device, or 250 ms and the end of the link.
   void Close(FlowId flow);
   bool Holds(FlowId flow) const;
 
@@ -91,6 +91,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   WriteTarget TargetOf(const LinkName& name, const Chunk& chunk) const override { return session_.TargetOf(name.link, chunk); }
   bool Expects(const Chunk& chunk) const override { return session_.Expects(chunk); }
   bool IsOpen(FlowId flow) const override { return session_.Has(flow); }
+  bool MayWrite(FlowId flow) const override { return session_.Has(flow) && session_.state(flow) != SendSession::FlowState::kFailed; }
   std::shared_ptr<const std::byte[]> CopyOf(const Chunk& chunk) const override { return session_.Copy(chunk); }
   // OobOwner:
   void OobGreeted(const HelloReply& reply) override;
@@ -129,7 +130,6 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   std::vector<RailInfo> remote_rails_;
   NamesOnPage peer_names_;
   LinkSlots<SendLink> links_;
-  std::unique_ptr<Oob> oob_;
   // Links that are about to have read all of a closed flow.
   struct Releasing {
     FlowId flow = 0;
@@ -140,6 +140,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   RailSet RailsThatRead(const Buffer& from) const;
   static RailSet RailsOf(const Region& region);
   std::vector<Releasing> releasing_;
+  std::unique_ptr<Oob> oob_;
   ControlChannels channels_{oob_->control()};
   SendPump pump_{&session_, &links_};
   FlowMap<Comm*> comms_;

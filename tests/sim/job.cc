@@ -56,8 +56,8 @@ void Job::Failed(Process* process, const Flow& flow, const std::string& error, b
   }
   if (process->io().logs()) process->io().Log(what + " flow with " + std::to_string(other) + " failed: " + error);
   if (!excused_(process->host(), other, sends ? AwaitedBy(flow) : Awaited()))
-    checker_->Violation("false error", what + " flow of " + std::to_string(process->host()) + " with " +
-                                           std::to_string(other) + " failed without a reason that the contract knows: " + error);
+    checker_->Violation("false error", what + " flow of " + std::to_string(process->host()) + " with " + std::to_string(other) +
+                                           " failed without a reason that the contract knows: " + error);
 }
 
 void Job::Send(Process* process, Flow* flow) {
@@ -121,6 +121,7 @@ void Job::Receive(Process* process, Flow* flow) {
   }
   if (flow->receive_done == count) {
     flow->receive_over = true;
+    if (flow->record % 2 == 1 && state != net::Comm::State::kFailed) PostSpare(process, flow);
   } else if (state == net::Comm::State::kFailed) {
     flow->receive_over = flow->receive_failed = true;
     Failed(process, *flow, comm.error(), false);
@@ -135,6 +136,13 @@ void Job::Receive(Process* process, Flow* flow) {
     ++flow->receive_posted;
     flow->receive_next = Later(process, flow->plan.receive_gap_most);
   }
+}
+
+void Job::PostSpare(Process* process, Flow* flow) {
+  constexpr size_t kBytes = 4096;
+  flow->spare.resize(kBytes);
+  flow->spare_memory = process->Register(flow->spare.data(), kBytes, true);
+  flow->receive.peer->Submit(flow->receive.id, {flow->spare.data(), flow->spare_memory}, kBytes);
 }
 
 bool Job::CloseSend(Flow* flow) {
@@ -163,6 +171,7 @@ bool Job::CloseReceive(Process* process, Flow* flow) {
   flow->receive_over = true;
   flow->receive_closed = !flow->accepted || !flow->receive.peer->Holds(flow->receive.id);
   if (flow->receive_closed) checker_->ClosedReceive(flow->record);
+  if (flow->receive_closed) process->Unregister(std::exchange(flow->spare_memory, nullptr));
   return flow->receive_closed;
 }
 

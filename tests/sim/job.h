@@ -3,6 +3,7 @@
 #ifndef R2CC_TESTS_SIM_JOB_H_
 #define R2CC_TESTS_SIM_JOB_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -70,11 +71,15 @@ class Job {
     uint64_t receive_posted = 0, receive_done = 0;
     std::vector<const net::Memory*> receive_memory;
     Nanos receive_next = 0;
+    // A buffer that it posts when it has all, as CollNet does: the flow is closed with a receive posted and nothing on the way.
+    std::vector<std::byte> spare;
+    const net::Memory* spare_memory = nullptr;
   };
 
   void Progress(Process* process);
   void Send(Process* process, Flow* flow);
   void Receive(Process* process, Flow* flow);
+  void PostSpare(Process* process, Flow* flow);
   void Failed(Process* process, const Flow& flow, const std::string& error, bool sends);
   Awaited AwaitedBy(const Flow& flow) const;
   // True once nothing touches the flow's buffers any more.

@@ -21,7 +21,7 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
     : io_(network, tap, host, options), clock_(network->timeline()) {
   io_.wake = [this] { Wake(); };
   io_.keys_revoked = [this](net::TransportKind kind, uint16_t rail) {
-    // As the control thread does. Peers hear of it from the I/O thread.
+    // As the control thread does.
     if (!dead_) memory_->DeviceBack(kind, rail);
   };
   io_.rail_changed = [this](uint16_t rail) {
@@ -69,10 +69,8 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
   }
   host_.UpdateNames();
   acceptor_ = std::make_unique<net::Acceptor>(&host_, [](const std::string&) {});
-  memory_ = std::make_unique<net::MemoryTable>(host_.transports, host_.rails.size(), [this](const net::Region& region) {
-    calls_.push_back([this, region] { RegionChanged(region); });
-    Wake();
-  });
+  memory_ = std::make_unique<net::MemoryTable>(host_.transports, host_.rails.size(),
+                                               [this](const net::Region& region) { RegionChanged(region); });
   host_.memory = memory_.get();
   if (rails_ != nullptr) rails_->StartThreads(1);
   network->AddHost(host, this);
@@ -149,11 +147,11 @@ std::vector<int> Process::RailsOf(const net::Memory& memory) const {
 void Process::RegionChanged(const net::Region& region) {
   for (const auto& [session, peer] : acceptor_->peers()) {
     const auto lock = peer->Lock();
-  for (const auto& [host, peer] : send_peers_) {
-    const auto lock = peer->Lock();
     peer->RegionChanged(region);
     peer->RunToCompletion();
   }
+  for (const auto& [host, peer] : send_peers_) {
+    const auto lock = peer->Lock();
     peer->RegionChanged(region);
     peer->RunToCompletion();
   }
@@ -337,6 +335,8 @@ void Process::Device(int rail, bool lost) {
     }
     if (!lost) return memory_->DeviceBack(kind, static_cast<uint16_t>(rail));
     std::erase_if(io_.registered, [rail](const auto& entry) { return entry.second.rail == rail; });
+    // Of this transport a link may come up while its device is away: its keys go, as nothing can be registered.
+    memory_->DeviceBack(kind, static_cast<uint16_t>(rail));
     ForEachPeer([&](net::Peer* peer) {
       const auto lock = peer->Lock();
       static_cast<SimPort*>(peer->ports().front().get())->LoseDevice(static_cast<uint16_t>(rail));

@@ -56,6 +56,8 @@ class Tap {
   // A device says that it has placed a chunk. False: the contract is broken already, and its owner, who would end the process, is not told.
   virtual bool ChunkPlaced(const Carrying& /*who*/, const net::Chunk& /*header*/) { return true; }
   // Its queue pair has the number and the sequence numbers of the link's last one: what is left of that may be taken for its own.
+  // All keys of a rail are void although no call of its device has failed, or was late, and it was never lost.
+  virtual void KeysRevoked(int /*host*/, int /*rail*/) {}
   virtual void SuccessorIsTheSame(const Carrying& /*who*/) {}
   // What came through it breaks the protocol, although its sender is honest.
   virtual void Garbled(const Carrying& /*who*/) {}

@@ -164,6 +164,7 @@ class TappedRecvLink final : public net::RecvLink {
   void ReadMore() override { of_->ReadMore(); }
   void Flush(const net::FlushName& flush, const net::Buffer& at) override { of_->Flush(flush, at); }
   bool Forget(net::FlowId flow) override { return of_->Forget(flow); }
+  bool orders() const override { return of_->orders(); }
 
  private:
   const TransportTap* const tap_;

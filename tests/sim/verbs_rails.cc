@@ -38,6 +38,7 @@ void TimelineTime::At(Nanos when, std::function<void()> what) { timeline_->At(st
 
 VerbsRails::VerbsRails(Network* network, const VerbsRailsOptions& options)
     : network_(network), options_(options), time_(network->timeline()), fabric_(&time_, options.fabric) {
+  fabric_.options.reuse_keys = options.driver == "mlx5_core";
   fabric_.path = [this](const auto& from, const auto& to) { return PathOf(from, to); };
   fabric_.on_placing = [this](const verbs::FakePortName& port, uint32_t pair, std::byte* to, size_t bytes) {
     const auto it = carriers_.find({port.host, RailOf(port), pair});
@@ -67,8 +68,11 @@ std::unique_ptr<net::Transport> VerbsRails::Make(Io* io) {
   host.fake = std::make_unique<verbs::FakeVerbs>(&fabric_, io->host);
   host.faulty = std::make_unique<verbs::FaultyVerbs>(host.fake.get());
   verbs::FaultyVerbs* const faulty = host.faulty.get();
-  for (const verbs::Call call : {verbs::Call::kDestroyQueuePair, verbs::Call::kDeregister})
-    faulty->FailWhile(call, &io->closing.fails, EINVAL);
+  // The queue pair that cannot be ended takes what comes. Of every other host the regions can be deregistered.
+  const bool regions_too = io->host % 2 == 0;
+  faulty->FailWhile(verbs::Call::kError, &io->closing.fails, EIO);
+  faulty->FailWhile(verbs::Call::kDestroyQueuePair, &io->closing.fails, regions_too ? EIO : EINVAL);
+  if (regions_too) faulty->FailWhile(verbs::Call::kDeregister, &io->closing.fails, EIO);
   verbs::VerbsTransport::Options options;
   options.verbs = faulty;
   options.clock = &time_;
@@ -77,8 +81,9 @@ std::unique_ptr<net::Transport> VerbsRails::Make(Io* io) {
     if (io->logs()) io->Log(line);
   };
   options.make_control = [this, faulty, io](const std::string&) {
-    const auto takes = [faulty, io] {
+    const auto takes = [this, faulty, io] {
       const Nanos late = io->closing.late_most;
+      hosts_.at(io->host).late |= late > 0;
       return faulty->TakeTime() + (late == 0 ? 0 : io->random().Between(0, late));
     };
     return std::make_unique<verbs::FakeControlThread>(&time_, takes, [io] { return io->running(); });
@@ -87,7 +92,10 @@ std::unique_ptr<net::Transport> VerbsRails::Make(Io* io) {
     *port = 1;
     return DeviceOf(rail.index);
   };
-  options.keys_revoked = [io](uint16_t rail) { io->keys_revoked(net::TransportKind::kVerbs, rail); };
+  options.keys_revoked = [this, io](uint16_t rail) {
+    KeysRevoked(io, rail);
+    io->keys_revoked(net::TransportKind::kVerbs, rail);
+  };
   options.rail_changed = [io](uint16_t rail) { io->rail_changed(rail); };
   options.site.adaptive_routing = options_.adaptive_routing;
   options.gpu = options_.gpu;
@@ -107,6 +115,14 @@ std::unique_ptr<net::Transport> VerbsRails::Make(Io* io) {
   };
   return std::make_unique<TappedTransport>(TransportTap{io, HostAt, answered, shared_from_this()},
                                            std::make_unique<verbs::VerbsTransport>(options));
+}
+
+void VerbsRails::KeysRevoked(Io* io, int rail) {
+  const Host& host = hosts_.at(io->host);
+  // What is placed later than a fence waits proves nothing.
+  const bool slow = options_.fabric.placement_late_one_in > 0 && options_.fabric.placement_late_most > kNanosPerMs * 10;
+  if (slow || host.late || host.faulty->injected() > 0 || losses_[{io->host, rail}] > 0 || broken_queues_ > 0) return;
+  io->tap->KeysRevoked(io->host, rail);
 }
 
 // ---- faults ----
@@ -159,7 +175,10 @@ void VerbsRails::SlowCalls(int host, Nanos takes) {
     hosts_.at(host).faulty->SlowCall(call, takes);
 }
 
-void VerbsRails::BreakCompletions(Port a, Port b) { fabric_.BreakCompletionQueue(NameOf(a), NameOf(b)); }
+void VerbsRails::BreakCompletions(Port a, Port b) {
+  ++broken_queues_;
+  fabric_.BreakCompletionQueue(NameOf(a), NameOf(b));
+}
 
 Process::MakeRails MakeVerbsRails(const VerbsRailsOptions& options) {
   return [options, rails = std::make_shared<std::shared_ptr<VerbsRails>>()](Io* io, net::Greet) {

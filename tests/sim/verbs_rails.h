@@ -68,7 +68,9 @@ class VerbsRails final : public RailFaults, public std::enable_shared_from_this<
     Io* io = nullptr;
     std::unique_ptr<verbs::FakeVerbs> fake;
     std::unique_ptr<verbs::FaultyVerbs> faulty;
+    bool late = false;  // its control threads have been
   };
+  void KeysRevoked(Io* io, int rail);
   verbs::FakePath PathOf(const verbs::FakePortName& from, const verbs::FakePortName& to) const;
 
   Network* const network_;
@@ -89,6 +91,7 @@ class VerbsRails final : public RailFaults, public std::enable_shared_from_this<
   };
   std::map<std::tuple<int, int, net::LinkId>, Answered> answered_;
   std::map<Port, int> losses_;
+  int broken_queues_ = 0;
 };
 
 // Made with the first process.

@@ -86,6 +86,13 @@ class World : public Tap {
   }
 
  private:
+  // Devices carry the links, nothing is broken, and nothing has been for a while.
+  bool IsQuiet() const {
+    const Nanos now = timeline_.now();
+    return scenario_.verbs && scenario_.kind == Class::kCalm &&
+           std::none_of(scenario_.faults.begin(), scenario_.faults.end(),
+                        [now](const Fault& fault) { return fault.at <= now && now < fault.at + fault.duration + kNanosPerSecond; });
+  }
   // ---- the tap ----
 
   void Reads(int, const std::byte* from, size_t bytes) override { checker_.Reads(from, bytes); }
@@ -104,6 +111,10 @@ class World : public Tap {
                                         std::to_string(who.sender) + " to " + std::to_string(who.receiver) +
                                         " has the queue pair number of the incarnation before it");
   }
+  void KeysRevoked(int host, int rail) override {
+    checker_.Violation("keys revoked", "all keys of rail " + std::to_string(rail) + " of " + std::to_string(host) +
+                                           " are void, and its device did all that it was asked");
+  }
   void Garbled(const Carrying& who) override { checker_.Garbled(who); }
   void ChunkRefused(const Carrying& who, const net::Chunk& header) override { checker_.ChunkRefused(who, header); }
   void CarrierEnded(const Carrying& who) override { checker_.CarrierEnded(who); }
@@ -120,6 +131,9 @@ class World : public Tap {
     fencing.erase(action.link);
     if (!fencing.empty()) reached(Situation::kFenceInFence);
     ++coverage_.replays;
+    if (action.report.cause == plan::EvidenceCause::kFlowClosed && IsQuiet())
+      checker_.Violation("torn by a close", "link " + std::to_string(action.link) + " from " + std::to_string(sender) + " to " +
+                                                std::to_string(receiver) + " ended as a flow was closed, though nothing was on the way");
     // A cross-rail link that is not needed any more ends as a fence does; and at the end of a process its links close without anything
     // being wrong. One that is drained, and whose peer does not read, is given up.
     const bool planned = action.report.cause == plan::EvidenceCause::kRetired || action.report.cause == plan::EvidenceCause::kPageNotice;

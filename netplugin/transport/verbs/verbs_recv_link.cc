@@ -109,6 +109,7 @@ bool VerbsRecvLink::Mark(uint32_t immediate, uint32_t bytes) {
 
 void VerbsRecvLink::ProofCame(uint32_t crc) {
   const auto proof = core_.pair()->proof();
+  proved_ = true;
   owner_->Proved(name_, (Crc32c(proof.data(), proof.size()) ^ port_->key().tag) == crc);
 }
 

@@ -31,7 +31,10 @@ class VerbsRecvLink final : public RecvLink, private LinkCore::User {
               std::string* reason) override;
   bool Poll(FlowId wanted) override;
   void Flush(const FlushName& flush, const Buffer& at) override;
-  bool Forget(FlowId flow) override { return !closing_ && !owner_->MayBePlaced(flow); }
+  // Chunks come after the data check.
+  bool Forget(FlowId flow) override { return !proved_ || !owner_->MayBePlaced(flow); }
+  // A word follows the writes of its queue pair.
+  bool orders() const override { return !closing_; }
 
   // For its port. So many have ended.
   size_t LookAtFlushes();
@@ -52,7 +55,7 @@ class VerbsRecvLink final : public RecvLink, private LinkCore::User {
   RecvOwner* const owner_;
   Counter* const carried_;
   LinkCore core_;
-  bool attached_ = false, closing_ = false;
+  bool attached_ = false, proved_ = false, closing_ = false;
   uint64_t marks_ = 0;
   std::unique_ptr<Flusher> flusher_;  // null: none was asked for
   Offer offer_;

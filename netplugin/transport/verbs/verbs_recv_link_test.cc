@@ -101,7 +101,11 @@ TEST_F(VerbsRecvLinkTest, AFlowIsForgottenWhenNothingOfItMayBePlaced) {
   EXPECT_FALSE(recv_->Forget(kFlow));
   receiver_.may_be_placed = false;
   EXPECT_TRUE(recv_->Forget(kFlow));
+  EXPECT_TRUE(recv_->orders());
   EXPECT_FALSE(recv_->Close());
+  EXPECT_FALSE(recv_->orders()) << "nothing is heard on it any more";
+  EXPECT_TRUE(recv_->Forget(kFlow)) << "a clean flow does not wait for a link that ends for another reason";
+  receiver_.may_be_placed = true;
   EXPECT_FALSE(recv_->Forget(kFlow)) << "it has not ended yet";
   time_.RunFor(kNanosPerSecond);
   EXPECT_EQ(receiver_.closed, std::vector<bool>{true});

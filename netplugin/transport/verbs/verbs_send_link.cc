@@ -98,6 +98,8 @@ SendLink::Room VerbsSendLink::Pump(int most, bool) {
   Chunk chunk;
   const auto pull = [&](Chunk* next) { return most > 0 && owner_->Pull(name_, next) && most-- > 0; };
   if (!HasRoom()) return Room::kNone;
+  // Its flow was closed, or the peer has closed it: nothing of it may be written any more.
+  if (waiting_ && !owner_->MayWrite(waiting_->flow)) waiting_.reset();
   if (waiting_)
     chunk = *std::exchange(waiting_, {});
   else if (!pull(&chunk))
@@ -201,6 +203,18 @@ void VerbsSendLink::Retire() {
   const Nanos now = port_->shared()->clock->Now();
   if (busy_since_ != 0) facts_.busy += now - busy_since_;
   busy_since_ = outstanding_.empty() ? 0 : now;
+}
+
+// Its end says that all before it has ended.
+bool VerbsSendLink::Release(FlowId flow) {
+  // Nothing of it is read yet.
+  if (waiting_ && waiting_->flow == flow) waiting_.reset();
+  QueuePair* const pair = core_.pair();
+  if (!started_ || pair == nullptr) return false;
+  // A full queue has a request whose end is told.
+  if (pair->room() == 0) return true;
+  SendRequest nothing{.kind = SendKind::kWrite};
+  return pair->Write(std::span(&nothing, 1), 0, true) == 0;
 }
 
 bool VerbsSendLink::Holds(FlowId flow) {

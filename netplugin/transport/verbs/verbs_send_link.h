@@ -31,6 +31,7 @@ class VerbsSendLink final : public SendLink, private LinkCore::User {
   Sent SendNow(FunctionRef<bool(Chunk*)>) override { return Sent::kNot; }
   void Retarget(FlowId, MessageId, const std::byte*) override {}
   bool Holds(FlowId flow) override;
+  bool Release(FlowId flow) override;
   LinkFacts Measure() override;
   void Advise(const LinkAdvice& advice) override { advice_ = advice; }
 

@@ -82,6 +82,22 @@ TEST_F(VerbsSendLinkTest, ALinkThatIsFullIsSignaled) {
   EXPECT_TRUE(sender_.chunks.empty());
 }
 
+// The flow was closed while the device reads: its end is told, and the link goes on.
+TEST_F(VerbsSendLinkTest, WhatAClosedFlowHasLeftIsReleasedByTheDevice) {
+  Connect();
+  send_->Advise(kFast);
+  for (MessageId message = 0; message < 5; ++message) sender_.chunks.push_back(ChunkOf(message));
+  send_->Pump(64, true);
+  EXPECT_TRUE(send_->Holds(kFlow));
+  sender_.open = false;
+  LookFor(5 * kNanosPerMs);
+  EXPECT_TRUE(send_->Holds(kFlow)) << "nobody is told of its end";
+  EXPECT_TRUE(send_->Release(kFlow));
+  LookFor(kNanosPerMs);
+  EXPECT_FALSE(send_->Holds(kFlow));
+  EXPECT_TRUE(sender_.troubles.empty());
+}
+
 // The acknowledgement may come on another link: the last one of a burst is signaled.
 TEST_F(VerbsSendLinkTest, WhereChunksAreDealtOutABurstsEndIsSignaled) {
   Connect();

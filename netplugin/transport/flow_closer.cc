@@ -1,0 +1,51 @@
+#include "netplugin/transport/flow_closer.h"
+
+namespace r2cc::net {
+namespace {
+
+// The own device ends a link within milliseconds. After so long one line says that it does not, and again each time.
+constexpr Nanos kWarnAfter = 30 * kNanosPerSecond;
+
+}  // namespace
+
+void FlowCloser::Begin(Close* close, std::function<bool()> holds, Nanos now) {
+  if (ended_ || !holds()) return Done(close);
+  close->holds_ = std::move(holds);
+  close->warn_at_ = now + kWarnAfter;
+  closes_.push_back(close);
+}
+
+void FlowCloser::Look(Nanos now) {
+  std::erase_if(closes_, [&](Close* close) {
+    if (!close->holds_()) {
+      Done(close);
+      return true;
+    }
+    if (now < close->warn_at_) return false;
+    close->warn_at_ = now + kWarnAfter;
+    log_(LogLevel::kWarn,
+         "R2CC: a device may still access a buffer of a flow that the job has closed. The close waits until the device ends the link; "
+         "restart the process if it does not");
+    return false;
+  });
+}
+
+void FlowCloser::End() {
+  ended_ = true;
+  for (Close* const close : std::exchange(closes_, {})) Done(close);
+}
+
+void FlowCloser::Done(Close* close) {
+  {
+    const std::lock_guard lock(mutex_);
+    close->done_ = true;
+  }
+  changed_.notify_all();
+}
+
+void FlowCloser::Await(Close* close) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [close] { return close->done_; });
+}
+
+}  // namespace r2cc::net

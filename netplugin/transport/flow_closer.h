@@ -1,0 +1,51 @@
+// Lets threads of the job wait until no link touches the buffers of a flow that they close, while the I/O thread goes on with everything
+// else. A link that cannot be ended keeps its closer for as long as that takes: the buffers must not go back before.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_FLOW_CLOSER_H_
+#define R2CC_NETPLUGIN_TRANSPORT_FLOW_CLOSER_H_
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "netplugin/config/log.h"
+
+namespace r2cc::net {
+
+class FlowCloser {
+ public:
+  // One close; it stays where it is until Await() has returned.
+  class Close {
+   private:
+    friend class FlowCloser;
+    std::function<bool()> holds_;
+    Nanos warn_at_ = 0;
+    bool done_ = false;
+  };
+  explicit FlowCloser(LogFn log) : log_(std::move(log)) {}
+
+  // I/O thread. `holds`: a link may still touch the buffers; asked again by each Look().
+  void Begin(Close* close, std::function<bool()> holds, Nanos now);
+  void Look(Nanos now);
+  bool empty() const { return closes_.empty(); }
+  // I/O thread, at its end, when all links are gone: nobody waits any more.
+  void End();
+
+  // Any other thread: waits until the close is done. Not under a lock of a peer.
+  void Await(Close* close);
+
+ private:
+  void Done(Close* close);
+
+  const LogFn log_;
+  std::vector<Close*> closes_;  // I/O thread
+  bool ended_ = false;          // the same
+  std::mutex mutex_;            // of Close::done_
+  std::condition_variable changed_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_FLOW_CLOSER_H_
