@@ -3,51 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "health/view/node_health_rig.h"
+
 namespace r2cc::health {
 namespace {
-
-constexpr Nanos kSecond = kNanosPerSecond;
-constexpr uint64_t kGbit = 1'000'000'000;
-
-class NodeHealthTest : public testing::Test {
- protected:
-  std::unique_ptr<NodeHealth> Make(const OperatorSettings& settings = {}) {
-    const std::vector<NicIdentity> nics = {{.name = "r0", .interface = "eth0", .rate_bits_per_s = 25 * kGbit},
-                                           {.name = "r1", .interface = "eth1"}};
-    return std::make_unique<NodeHealth>("n0", nics, NodePolicy(), settings, now_);
-  }
-  // "r0 HEALTHY>FAILED (link down); ..."
-  std::string See(EvidenceKind kind, const std::string& nic, int64_t value = 0, const std::string& detail = "", const NicKey& peer = {}) {
-    return Told(health_->Handle({"n0", {"n0", nic}, kind, value, now_, peer, detail}));
-  }
-  std::string SeePeer(EvidenceKind kind, const NicKey& nic) { return Told(health_->Handle({nic.node, nic, kind, 0, now_, {}, ""})); }
-  std::string Pass(Nanos by) {
-    now_ += by;
-    return Told(health_->Tick(now_));
-  }
-  std::string Told(const std::vector<NicChange>& changes) {
-    std::string told;
-    for (const NicChange& change : changes) {
-      EXPECT_EQ(change.when, now_);
-      told += change.nic + " " + NicStateName(change.transition.from) + ">" + NicStateName(change.transition.to) + " (" +
-              change.transition.reason + "); ";
-    }
-    return told;
-  }
-  void BothUp() {
-    See(EvidenceKind::kLinkUp, "r0");
-    See(EvidenceKind::kLinkUp, "r1");
-  }
-  const NicStatus& Nic(const std::string& name) { return *health_->Snapshot().Find(name); }
-
-  Nanos now_ = kSecond;
-  std::unique_ptr<NodeHealth> health_ = Make();
-};
 
 TEST_F(NodeHealthTest, InitializingUntilEveryLinkWasHeardOf) {
   EXPECT_TRUE(health_->initializing());
@@ -128,108 +91,6 @@ TEST_F(NodeHealthTest, TwoImpairmentsAreOneState) {
   EXPECT_EQ(See(EvidenceKind::kRate, "r0", 25 * kGbit), "");
   EXPECT_EQ(Nic("r0").state, NicState::kDegraded);
   EXPECT_EQ(Pass(10 * kSecond), "r0 DEGRADED>HEALTHY (link up); ");
-}
-
-TEST_F(NodeHealthTest, ASlowRailDegradesWhileItIsReported) {
-  BothUp();
-  EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", 700, "train to n1/r0", {"n1", "r0"}), "");
-  EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", 250, "train to n1/r0", {"n1", "r0"}),
-            "r0 HEALTHY>DEGRADED (moves 25% of the best rail (train to n1/r0)); ");
-  EXPECT_EQ(Nic("r0").share_permille, 250);
-  EXPECT_EQ(Nic("r1").share_permille, 1000);
-  EXPECT_EQ(health_->Snapshot().status, NodeStatus::kDegraded);
-  // Again and again, a little better or worse: no news.
-  const uint64_t revision = health_->revision();
-  for (int i = 0; i < 20; ++i) {
-    EXPECT_EQ(Pass(kSecond), "");
-    EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", 200 + i % 3 * 50, "train to n1/r0", {"n1", "r0"}), "");
-  }
-  EXPECT_EQ(health_->revision(), revision);
-  EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", 800, "train to n1/r0", {"n1", "r0"}), "");
-  EXPECT_EQ(Nic("r0").share_permille, 800) << "better, but not yet well";
-  EXPECT_EQ(Nic("r0").state, NicState::kDegraded);
-  // It stops without a word: the job may have ended.
-  EXPECT_EQ(health_->next_tick(), now_ + 5 * kSecond);
-  EXPECT_EQ(Pass(5 * kSecond), "r0 DEGRADED>HEALTHY (link up); ");
-  EXPECT_EQ(Nic("r0").share_permille, 1000);
-}
-
-TEST_F(NodeHealthTest, ASteadyRailIsBelievedAfterAMoment) {
-  BothUp();
-  See(EvidenceKind::kJobSlow, "r0", 100, "train", {"n1", "r0"});
-  EXPECT_EQ(See(EvidenceKind::kJobSteady, "r0", 1000, "train", {"n1", "r0"}), "");
-  EXPECT_EQ(Pass(kSecond), "");
-  EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", 100, "train", {"n1", "r0"}), "") << "in doubt: no flicker";
-  EXPECT_EQ(Pass(4 * kSecond), "");
-  EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", 900, "train", {"n1", "r0"}), "") << "as good as steady";
-  EXPECT_EQ(Pass(kSecond), "r0 DEGRADED>HEALTHY (link up); ");
-  EXPECT_EQ(See(EvidenceKind::kJobSteady, "r0", 1000, "train", {"n1", "r0"}), "");
-  EXPECT_EQ(health_->next_tick(), NicMachine::kNever);
-}
-
-TEST_F(NodeHealthTest, TheSlowestWordCountsAndManyAreBounded) {
-  BothUp();
-  See(EvidenceKind::kJobSlow, "r0", 500, "train to n1/r0", {"n1", "r0"});
-  See(EvidenceKind::kJobSlow, "r0", 300, "train to n2/r0", {"n2", "r0"});
-  EXPECT_EQ(Nic("r0").reason, "moves 30% of the best rail (train to n2/r0, and 1 more)");
-  See(EvidenceKind::kJobSteady, "r0", 1000, "train to n2/r0", {"n2", "r0"});
-  Pass(2 * kSecond);
-  EXPECT_EQ(Nic("r0").reason, "moves 50% of the best rail (train to n1/r0)");
-  for (int i = 0; i < 1000; ++i) See(EvidenceKind::kJobSlow, "r0", 0, "train", {"n1", "r" + std::to_string(i)});
-  EXPECT_EQ(Nic("r0").state, NicState::kDegraded) << "however many say so";
-  EXPECT_EQ(Nic("r0").reason, "moves 0% of the best rail (train, and 256 more)");
-  EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", INT64_MIN, "train", {"n1", "r0"}), "");
-  EXPECT_EQ(Pass(5 * kSecond), "r0 DEGRADED>HEALTHY (link up); ");
-}
-
-TEST_F(NodeHealthTest, ADeadNicOrPeerExplainsASlowRail) {
-  BothUp();
-  SeePeer(EvidenceKind::kPeerNicFailed, {"n1", "r0"});
-  EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", 100, "train", {"n1", "r0"}), "");
-  EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", 100, "train", {"n2", "r0"}), "r0 HEALTHY>DEGRADED (moves 10% of the best rail (train)); ");
-  EXPECT_EQ(SeePeer(EvidenceKind::kPeerNicFailed, {"n2", "r0"}), "r0 DEGRADED>HEALTHY (link up); ");
-  // What was slow before its link went down says nothing about the link that comes back.
-  See(EvidenceKind::kJobSlow, "r0", 100, "train", {"n3", "r0"});
-  See(EvidenceKind::kLinkDown, "r0", 0, "link down");
-  EXPECT_EQ(Nic("r0").share_permille, 1000);
-  EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", 100, "train", {"n3", "r0"}), "");
-  See(EvidenceKind::kLinkUp, "r0");
-  EXPECT_EQ(Pass(300 * kNanosPerMs), "r0 PROVING>HEALTHY (link up); ");
-}
-
-TEST_F(NodeHealthTest, AJobAloneMakesANicSuspectAtMost) {
-  BothUp();
-  EXPECT_EQ(See(EvidenceKind::kJobFenced, "r0", 0, "train: silence", {"n1", "r0"}), "r0 HEALTHY>SUSPECT (train: silence); ");
-  for (int i = 0; i < 1000; ++i) See(EvidenceKind::kJobFenced, "r0", 0, "train: silence", {"n1", "r" + std::to_string(i)});
-  EXPECT_EQ(Nic("r0").state, NicState::kSuspect);
-  EXPECT_EQ(Pass(5 * kSecond), "r0 SUSPECT>HEALTHY (link up); ");
-}
-
-TEST_F(NodeHealthTest, ADeadPeerExplainsTheComplaint) {
-  BothUp();
-  See(EvidenceKind::kJobFenced, "r0", 0, "x", {"n1", "r0"});
-  See(EvidenceKind::kPeerSuspects, "r0", 0, "y", {"n2", "r0"});
-  EXPECT_EQ(SeePeer(EvidenceKind::kPeerNicFailed, {"n1", "r0"}), "");  // n2 complains, too
-  EXPECT_EQ(SeePeer(EvidenceKind::kPeerNicFailed, {"n2", "r0"}), "r0 SUSPECT>HEALTHY (link up); ");
-  // Known to be dead: no complaint at all, until it is back.
-  EXPECT_EQ(See(EvidenceKind::kJobFenced, "r0", 0, "x", {"n1", "r0"}), "");
-  SeePeer(EvidenceKind::kPeerNicBack, {"n1", "r0"});
-  EXPECT_EQ(See(EvidenceKind::kJobFenced, "r0", 0, "x", {"n1", "r0"}), "r0 HEALTHY>SUSPECT (x); ");
-}
-
-TEST_F(NodeHealthTest, ALinkThatCarriesDataAgainTakesTheComplaintBack) {
-  BothUp();
-  See(EvidenceKind::kJobFenced, "r0", 0, "x", {"n1", "r0"});
-  EXPECT_EQ(See(EvidenceKind::kJobLinkUp, "r0", 0, "", {"n2", "r0"}), "");
-  EXPECT_EQ(See(EvidenceKind::kJobLinkUp, "r0", 0, "", {"n1", "r0"}), "r0 SUSPECT>HEALTHY (link up); ");
-}
-
-TEST_F(NodeHealthTest, OldComplaintsDoNotOutliveTheSuspicion) {
-  BothUp();
-  See(EvidenceKind::kJobFenced, "r0", 0, "x", {"n1", "r0"});
-  Pass(5 * kSecond);
-  See(EvidenceKind::kJobFenced, "r0", 0, "y", {"n2", "r0"});
-  EXPECT_EQ(SeePeer(EvidenceKind::kPeerNicFailed, {"n2", "r0"}), "r0 SUSPECT>HEALTHY (link up); ");
 }
 
 TEST_F(NodeHealthTest, OperatorsWordsAreKeptAndRestored) {
