@@ -1,10 +1,7 @@
 // r2ccd, the daemon of one node.
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +40,7 @@
 #include "daemon/service/handed_descriptors.h"
 #include "daemon/service/notify_socket.h"
 #include "daemon/service/service_notifier.h"
+#include "daemon/service/signals.h"
 #include "daemon/state/saved_state.h"
 #include "daemon/trust/accounts.h"
 #include "daemon/wiring.h"
@@ -140,42 +138,6 @@ void SetCorePriority(const Config& config, bool is_nice) {
   LogWarning("verdicts will be late where jobs keep the processors busy: give r2ccd CAP_SYS_NICE, or set nice in the configuration",
              {{"nice", config.nice}, {"reason", std::strerror(errno)}});
 }
-
-// Ends the loop at SIGTERM or SIGINT, and has the configuration read again at SIGHUP.
-class Signals {
- public:
-  // Before any thread is made: all of them inherit the mask, so that signals come to the loop alone.
-  Signals() {
-    sigemptyset(&set_);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set_, signal);
-    sigset_t all;
-    sigfillset(&all);
-    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigdelset(&all, signal);
-    sigprocmask(SIG_SETMASK, &all, nullptr);
-    fd_ = signalfd(-1, &set_, SFD_NONBLOCK | SFD_CLOEXEC);
-  }
-  ~Signals() { close(fd_); }
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
-
-  // `reload` is told who sent the signal.
-  absl::Status Follow(EventLoop* loop, std::function<void(const Caller&)> reload) {
-    return loop->AddFd(fd_, EPOLLIN, [this, loop, reload = std::move(reload)](uint32_t) {
-      signalfd_siginfo info{};
-      while (read(fd_, &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
-        LogInfo("signal", {{"name", strsignal(static_cast<int>(info.ssi_signo))}, {"from_pid", info.ssi_pid}});
-        if (info.ssi_signo != SIGHUP)
-          loop->Stop();
-        else
-          reload({.kind = Caller::Kind::kLocal, .uid = info.ssi_uid, .pid = static_cast<int32_t>(info.ssi_pid)});
-      }
-    });
-  }
-
- private:
-  sigset_t set_;
-  int fd_;
-};
 
 // While it lives, a loop that does not turn is told of.
 class LoopGuard {
