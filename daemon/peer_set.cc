@@ -14,9 +14,6 @@ namespace r2cc::daemon {
 namespace {
 
 constexpr size_t kComplaintsMax = 256;
-// Changes of one node's NICs that are events: a node with 16 NICs that dies and comes back has some 50.
-constexpr int kChangesPerSecond = 4;
-constexpr int kChangesBurst = 128;
 // Where a view comes from that no daemon has sent us.
 constexpr char kTheStore[] = "the store";
 // Who has left is looked for so often: it is a walk over all nodes, for days.
@@ -35,7 +32,8 @@ PeerSet::PeerSet(const Config& config, uint64_t incarnation, health::ClusterView
       nics_per_node_(config.nics_per_node),
       view_(view),
       reporter_(reporter),
-      outputs_(std::move(outputs)) {
+      outputs_(std::move(outputs)),
+      nic_changes_(view, reporter) {
   for (const PeerSpec& peer : config.peers) peers_[peer.node] = {.address = peer.address, .configured = true};
 }
 
@@ -128,7 +126,7 @@ bool PeerSet::Adopt(health::NodeState state, About about) {
   // First what the jobs wait for, then the events about it.
   outputs_.evidence(health::PeerEvidence(old, after, now.monotonic_ns));
   outputs_.on_view();
-  TellChanges(old, after);
+  nic_changes_.Tell(old, after);
   return true;
 }
 
@@ -177,26 +175,6 @@ void PeerSet::SetConfigured(const std::vector<PeerSpec>& peers) {
     }
     peer.configured = true;
   }
-}
-
-void PeerSet::TellChanges(const health::NodeState* before, const health::NodeState& after) {
-  if (before == nullptr) return;
-  const Nanos now = reporter_->Now().monotonic_ns;
-  for (const auto& nic : after.nics) {
-    const auto* old = before->Find(nic.identity.name);
-    if (old == nullptr || old->state == nic.state) continue;
-    Changes& changes = changes_.try_emplace(after.node, Changes{{kChangesPerSecond, kChangesBurst}}).first->second;
-    if (!changes.allowance.Take(now)) {
-      if (changes.untold++ == 0) LogWarning("a node's NICs change too often: that is counted, and no event", {{"node", after.node}});
-      continue;
-    }
-    if (const uint64_t untold = std::exchange(changes.untold, 0); untold > 0)
-      LogWarning("changes of a node's NICs were no events", {{"node", after.node}, {"changes", untold}});
-    reporter_->TellState({after.node, nic.identity.name}, old->state, nic.state, nic.reason);
-  }
-  // Nodes that are not there any more.
-  if (changes_.size() > view_->nodes().size() + kComplaintsMax)
-    std::erase_if(changes_, [this](const auto& entry) { return view_->Find(entry.first) == nullptr; });
 }
 
 void PeerSet::OnConnected(const std::string& peer) {

@@ -16,6 +16,7 @@
 #include "daemon/io/peer_transport.h"
 #include "daemon/io/store.h"
 #include "daemon/jobs/job_peers.h"
+#include "daemon/nic_changes.h"
 #include "daemon/speaker.h"
 #include "health/view/cluster_view.h"
 #include "health/view/incarnations.h"
@@ -135,7 +136,6 @@ class PeerSet {
   // Told once per sender and complaint, not with every keep-alive.
   bool Complain(const std::string& from, const std::string& what);
   bool IsNews(const std::string& from, const std::string& what);
-  void TellChanges(const health::NodeState* before, const health::NodeState& after);
 
   const std::string node_;
   const uint64_t incarnation_;
@@ -156,12 +156,8 @@ class PeerSet {
   std::string store_state_;
   std::map<std::string, std::string> complaints_;
   TokenBucket complaints_allowed_{2, 50};  // lines
-  struct Changes {
-    TokenBucket allowance;
-    uint64_t untold = 0;
-  };
-  std::map<std::string, Changes> changes_;  // of NICs, by node
-  Nanos forgot_ = 0;                        // when it was last looked who has left
+  NicChanges nic_changes_;
+  Nanos forgot_ = 0;  // when it was last looked who has left
 };
 
 }  // namespace r2cc::daemon
