@@ -12,14 +12,9 @@ namespace {
 
 using plan::EvidenceCause;
 
-constexpr Nanos kProbeEvery = 250 * kNanosPerMs;
-// With links that are up, and nothing to hear on them.
-constexpr Nanos kQuietPingEvery = kNanosPerSecond;
 // So long a peer is waited for that is to take back what was granted to a closed flow. It takes a round trip and a look of its process, and
 // 134 ms more where a device sends a lost packet again.
 constexpr Nanos kRetireMost = 250 * kNanosPerMs;
-// A process that was stopped itself does not count the time as its peer's.
-constexpr Nanos kTickMost = 100 * kNanosPerMs;
 
 }  // namespace
 
@@ -345,73 +340,6 @@ RecvSession::Arrival RecvSession::Placed(LinkId id, Incarnation incarnation, con
   if (!BeginChunk(id, incarnation, header, &destination)) return Arrival::kRefused;
   if (destination != nullptr) Finish(id, incarnation, header);
   return Arrival::kPlaced;
-}
-
-// ---- time ----
-
-void RecvSession::PeerProbed(ProbeResult result, Nanos now) {
-  probed_ = now;
-  probe_ = result;
-  if (result != ProbeResult::kRefused) return;
-  if (!any_channel())
-    FailAll("R2CC: peer " + options_.peer + " is gone: its address refuses connections and no rail reaches it");
-  else if (waiting() && now - heard_ >= options_.silence)
-    FailAll("R2CC: peer " + options_.peer + " is gone: it answers on no channel, and its address refuses connections");
-}
-
-bool RecvSession::OobSilent(Nanos now) const {
-  return control_queue_.up(kOobChannel) && oob_silent_since_ != 0 && now - oob_silent_since_ >= options_.silence;
-}
-
-void RecvSession::PingOob(Nanos every, Nanos now) {
-  if (now - oob_pinged_ < every) return;
-  oob_pinged_ = now;
-  if (oob_silent_since_ == 0) oob_silent_since_ = now;
-  control_queue_.Send(kOobChannel, Frame{.type = FrameType::kPing});
-}
-
-// A sender with nothing to send is as quiet as one that is stopped, and both are waited for. With the out-of-band connection alive, an
-// answer on it tells a peer that cannot reach us from one that is stopped; without it, the peer's kernel does.
-bool RecvSession::Unreachable(Nanos now) {
-  const bool link = links_.none_since() == 0;
-  if (!outstanding() || (link && now - heard_ < options_.silence)) return false;
-  if (!control_queue_.up(kOobChannel)) return probe_ == ProbeResult::kSilent;
-  PingOob(link ? kQuietPingEvery : options_.silence / 2, now);
-  return !link && !OobSilent(now);
-}
-
-void RecvSession::CheckLost(Nanos now) {
-  if (failed_) return;
-  unreachable_ = Unreachable(now) ? unreachable_ + std::clamp<Nanos>(now - ticked_, 0, kTickMost) : 0;
-  ticked_ = now;
-  if (unreachable_ >= options_.deadline) {
-    if (options_.gave_up) return FailAll(options_.gave_up(unreachable_));
-    FailAll("R2CC: no rail has reached peer " + options_.peer + " for " + std::to_string(options_.deadline / kNanosPerMs) +
-            " ms (R2CC_DEADLINE_MS)");
-    return;
-  }
-  // Also when all flows are closed: the channel that is left may be one on which nothing arrives, and words wait for their answers.
-  const bool quiet = waiting() && now - heard_ >= options_.silence;
-  const bool ask = !any_channel() || (quiet && (!control_queue_.up(kOobChannel) || OobSilent(now)));
-  if (ask && now - probed_ >= kProbeEvery) {
-    probed_ = now;
-    Add(Action::Kind::kProbePeer).heard = heard_;
-  }
-}
-
-void RecvSession::Tick(Nanos now) {
-  EndWriters(now);
-  if (failed_) return;
-  if (std::exchange(heard_bulk_, false)) heard_ = now;
-  control_queue_.Tick(now, [this](const ControlQueue::Key& key, Frame* frame) {
-    // What has arrived since belongs in the answer.
-    const auto& [type, link, incarnation] = key;
-    if (type == FrameType::kFenced)
-      *frame = links_.Fenced(static_cast<LinkId>(link), incarnation, static_cast<EvidenceCause>(frame->cause));
-  });
-  links_.ApplyVerdicts(now);
-  LinksChanged(now);
-  CheckLost(now);
 }
 
 }  // namespace r2cc::net

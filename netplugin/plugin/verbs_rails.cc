@@ -2,7 +2,6 @@
 
 #include <sys/random.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <random>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/core/verbs/libibverbs.h"
+#include "netplugin/config/config.h"
 #include "netplugin/transport/verbs/rail_port.h"
 #include "netplugin/transport/verbs/verbs_transport.h"
 
@@ -109,7 +109,7 @@ std::unique_ptr<Transport> MakeVerbsRails(const TransportParts& parts, std::stri
   };
   options.keys_revoked = [revoked = parts.keys_revoked](uint16_t rail) { revoked(TransportKind::kVerbs, rail); };
   std::vector<std::string> warnings;
-  options.site = verbs::SiteSettingsOf([](const char* name) { return std::getenv(name); }, &warnings);
+  options.site = verbs::SiteSettingsOf(FromEnvironment, &warnings);
   for (const std::string& warning : warnings) parts.log(LogLevel::kWarn, warning);
   options.poller = parts.poller;
   options.rail_changed = [changed = parts.rail_changed](uint16_t rail) { changed(TransportKind::kVerbs, rail); };

@@ -363,8 +363,6 @@ bool RecvPeer::Attach(const Hello& hello, const HelloReply& reply, std::unique_p
 
 // ---- links ----
 
-void RecvPeer::Trouble(const LinkName& name, EvidenceCause cause) { session_.LinkTrouble(name.link, name.incarnation, cause, now()); }
-
 void RecvPeer::LinkClosed(LinkName name, bool ok) {
   if (ok) links_.Closed(name);
   session_.LinkClosed(name.link, name.incarnation, ok, now());

@@ -75,7 +75,9 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void Heard(const LinkName& name, const Frame& frame) override {
     if (!HeardOffer(frame)) session_.Receive(name.link, frame, now());
   }
-  void Trouble(const LinkName& name, plan::EvidenceCause cause) override;
+  void Trouble(const LinkName& name, plan::EvidenceCause cause) override {
+    session_.LinkTrouble(name.link, name.incarnation, cause, now());
+  }
   void LinkClosed(LinkName name, bool ok) override;
   void Ready(const LinkName&) override { unread_ = true; }
   bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) override { return RunWithLock(tell, ask); }

@@ -20,10 +20,8 @@ def unit_tests():
         "gid_test": [":gid"],
         "gpu_proof_test": [":fake_gpus"],
         "grant_ring_test": [":grant_ring"],
-        "link_core_test": [
-            ":fake_control_thread",
-            ":verbs_transport",
-        ],
+        "link_core_test": [":link_core_rig"],
+        "link_fence_test": [":link_core_rig"],
         "loopback_pair_test": [":fake_gpus"],
         "offer_test": [":offer"],
         "queue_pair_test": [
