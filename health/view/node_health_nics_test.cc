@@ -44,20 +44,5 @@ TEST_F(NodeHealthNicsTest, OfOneThatGoesNothingIsKept) {
   EXPECT_EQ(State("r1"), NicState::kUncabled) << "another one of the same name";
 }
 
-TEST_F(NodeHealthNicsTest, LostLargePacketsDegradeUntilTheyPass) {
-  See(EvidenceKind::kLinkUp, "r0");
-  See(EvidenceKind::kLinkUp, "r1");
-  See(EvidenceKind::kLargeLost, "r0");
-  EXPECT_EQ(State("r0"), NicState::kDegraded);
-  EXPECT_EQ(State("r1"), NicState::kHealthy);
-  See(EvidenceKind::kLargePasses, "r0");
-  EXPECT_EQ(State("r0"), NicState::kHealthy);
-  See(EvidenceKind::kLargeLost, "r0");
-  See(EvidenceKind::kLinkDown, "r0");
-  See(EvidenceKind::kLinkUp, "r0");
-  health_.Tick(now_ + kNanosPerSecond);
-  EXPECT_EQ(State("r0"), NicState::kHealthy) << "a link that went down explains it";
-}
-
 }  // namespace
 }  // namespace r2cc::health

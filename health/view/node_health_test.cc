@@ -231,6 +231,20 @@ TEST_F(NodeHealthTest, ABrokenPathDegradesUntilItIsBack) {
   EXPECT_EQ(See(EvidenceKind::kPathBack, "r0", 0, "", {"n2", "r0"}), "r0 DEGRADED>HEALTHY (link up); ");
 }
 
+TEST_F(NodeHealthTest, LostLargePacketsDegradeUntilTheyPass) {
+  BothUp();
+  EXPECT_EQ(See(EvidenceKind::kLargeLost, "r0", 0, "packets over 1500 bytes are lost"),
+            "r0 HEALTHY>DEGRADED (packets over 1500 bytes are lost); ");
+  EXPECT_EQ(See(EvidenceKind::kPathBroken, "r0", 0, "path to n1", {"n1", "r0"}), "");
+  EXPECT_EQ(Nic("r0").reason, "path to n1; packets over 1500 bytes are lost");
+  EXPECT_EQ(See(EvidenceKind::kPathBack, "r0", 0, "", {"n1", "r0"}), "");
+  EXPECT_EQ(See(EvidenceKind::kLargePasses, "r0"), "r0 DEGRADED>HEALTHY (link up); ");
+  See(EvidenceKind::kLargeLost, "r0", 0, "packets over 1500 bytes are lost");
+  See(EvidenceKind::kLinkDown, "r0");
+  See(EvidenceKind::kLinkUp, "r0");
+  EXPECT_EQ(Pass(kSecond), "r0 PROVING>HEALTHY (link up); ");
+}
+
 TEST_F(NodeHealthTest, ALinkThatGoesDownForgetsItsBrokenPaths) {
   BothUp();
   See(EvidenceKind::kPathBroken, "r0", 0, "path to n1", {"n1", "r0"});
