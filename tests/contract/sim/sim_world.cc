@@ -205,7 +205,7 @@ void SimWorld::Heal(End end, int rail) {
 
 bool SimWorld::Lose(End end, int rail, Loss loss) {
   const sim::Port from{end, rail}, to{1 - end, rail};
-  bool& large_lost = ports_[from].large_lost;
+  bool& large_lost = ports_[{end, rail}].large_lost;
   if (large_lost != (loss == Loss::kLargePackets)) {
     large_lost = !large_lost;
     large_lost ? network_.BlockLarge(from, to) : network_.UnblockLarge(from, to);
