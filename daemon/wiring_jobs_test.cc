@@ -69,7 +69,7 @@ TEST_F(WiringTest, WhatALinkDoesNotCarryIsToldAndMakesSuspect) {
     v1::ExplainNicRequest request;
     request.set_node("n0");
     request.set_nic("rail1");
-    wiring_->backend().ExplainNic(request, {}, [&](absl::StatusOr<v1::ExplainNicReply> reply) { explained = *std::move(reply); });
+    wiring_->backend().ExplainNic(request, kRoot, [&](absl::StatusOr<v1::ExplainNicReply> reply) { explained = *std::move(reply); });
     Settle();
     return explained.nic().reason();
   };
