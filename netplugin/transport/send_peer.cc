@@ -13,8 +13,6 @@ namespace {
 using plan::EvidenceCause;
 
 constexpr Nanos kSampleEvery = 25 * kNanosPerMs;
-// A device that reads longer from the buffers of a closed flow loses the link: the job waits for them.
-constexpr Nanos kReleaseMost = 250 * kNanosPerMs;  // more than the 134 ms after which it sends a lost packet again
 
 SendSession::Options OptionsOf(const Host& host, const SendPeer::Target& target, uint64_t session) {
   SendSession::Options options;

@@ -12,6 +12,9 @@ namespace {
 
 using plan::EvidenceCause;
 
+// A device that reads longer from the buffers of a closed flow loses the link: the job waits for them.
+constexpr Nanos kReleaseMost = 250 * kNanosPerMs;  // more than the 134 ms after which it sends a lost packet again
+
 }  // namespace
 
 // ---- the job ----
