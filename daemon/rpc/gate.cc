@@ -52,8 +52,9 @@ struct Gate::Relay {
   std::string to_client;
   uint32_t client_events = 0;
   uint32_t server_events = 0;
-  Nanos deadline = 0;       // 0: none
-  absl::Status why;         // not OK: it is to hear this
+  Nanos deadline = 0;  // 0: none
+  absl::Status why;    // not OK: it is to hear this
+  bool answered = false;
   TokenBucket alone{1, 4};  // its streams, if it counts in no share
 };
 
@@ -194,6 +195,7 @@ bool Gate::FromClient(Relay* relay, bool* moved) {
       return false;
     }
     if (relay->meter->open_streams() == 0) return true;
+    relay->answered = true;
     relay->to_client += Http2Answer(relay->meter->last_opened(), std::exchange(relay->why, absl::OkStatus()));
     return true;
   }
@@ -258,7 +260,8 @@ bool Gate::FromServer(Relay* relay, bool* moved) {
   const bool was_stalled = !relay->to_client.empty();
   relay->to_client = std::string(bytes.substr(sent));
   if (relay->state == Relay::State::kLeaving) {
-    if (relay->to_client.empty() && relay->why.ok()) relay->client->EndWrite();
+    // Who was answered ends it himself, by the GOAWAY: an end of ours could overtake the answer, while he is still writing.
+    if (relay->to_client.empty() && relay->why.ok() && !relay->answered) relay->client->EndWrite();
   } else if (relay->to_client.empty()) {
     if (relay->meter->begun()) relay->deadline = 0;
   } else if (sent > 0 || !was_stalled) {
