@@ -292,7 +292,7 @@ TEST_F(Fenced, OwnTroubleIsToldOnAllChannelsWhenTheLinkIsClosed) {
 
 // A probe that was answered before the peer was heard last says nothing of it.
 TEST_F(RecvSessionTest, ProbesSayWhenThePeerWasHeardLast) {
-  char buffer[16];
+  char buffer[16] = {};
   session.Post(kFlow, buffer, sizeof(buffer), 0);
   const Nanos heard = kNanosPerSecond;
   session.Receive(kOobChannel, Frame{.type = FrameType::kPing}, heard);
