@@ -82,27 +82,5 @@ TEST_F(WiringNicsTest, ThoseThatStayAreNotTouched) {
   EXPECT_LE(page_->plans().size(), plans + 1);
 }
 
-TEST_F(WiringTest, ADrainAtOnceIsAFailureToJobsAndADrainToPeople) {
-  auto reply = Act("n0", "rail0", v1::DRAIN_NOW);
-  ASSERT_TRUE(reply.ok()) << reply.status();
-  EXPECT_TRUE(reply->changed());
-  EXPECT_EQ(reply->nic().state(), v1::DRAINED);
-  EXPECT_EQ(reply->nic().reason(), "drained by the operator, at once");
-  EXPECT_TRUE(reply->nic().drained_now());
-  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kDrainedNow);
-  EXPECT_FALSE(Act("n0", "rail0", v1::DRAIN_NOW)->changed());
-  EXPECT_FALSE(Act("n0", "rail0", v1::DRAIN)->changed());
-  EXPECT_TRUE(Act("n0", "rail0", v1::UNDRAIN)->changed());
-  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kHealthy);
-  // A drain that takes too long is hurried.
-  EXPECT_TRUE(Act("n0", "rail0", v1::DRAIN)->changed());
-  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kDrained);
-  EXPECT_TRUE(Act("n0", "rail0", v1::DRAIN_NOW)->changed());
-  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kDrainedNow);
-  // The last NIC is not taken unasked.
-  EXPECT_TRUE(Act("n0", "rail1", v1::DRAIN).ok());
-  EXPECT_EQ(Act("n0", "rail2", v1::DRAIN_NOW).status().code(), absl::StatusCode::kFailedPrecondition);
-}
-
 }  // namespace
 }  // namespace r2cc::daemon

@@ -1,0 +1,151 @@
+// Commands of operators: the daemon obeys, keeps and audits them, or refuses them with a reason.
+#include <gtest/gtest.h>
+
+#include "daemon/wiring_rig.h"
+
+namespace r2cc::daemon {
+namespace {
+
+TEST_F(WiringTest, TheOperatorsWordIsObeyedAndKeptOverARestart) {
+  auto reply = Act("n0", "rail0", v1::DRAIN);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_TRUE(reply->changed());
+  EXPECT_EQ(reply->nic().state(), v1::DRAINED);
+  EXPECT_FALSE(Act("n0", "rail0", v1::DRAIN)->changed());
+  EXPECT_TRUE(Act("n0", "rail1", v1::SET_WEIGHT, 300)->changed());
+  EXPECT_TRUE(Act("n0", "rail2", v1::FAIL)->changed());
+  EXPECT_EQ(Weight("n0", "rail0"), 0);
+  EXPECT_EQ(Weight("n0", "rail1"), 300);
+  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
+  EXPECT_EQ(Newest("operator").message(), "fail n0/rail2 for 10m, said by uid 0 (pid 1)");
+  const Epoch before = page_->plans().back().epoch;
+
+  MakeDaemon(/*incarnation=*/2000);
+  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kDrained);
+  EXPECT_EQ(Weight("n0", "rail1"), 300);
+  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
+  EXPECT_NE(page_->plans().front().epoch.incarnation, before.incarnation);
+
+  EXPECT_TRUE(Act("n0", "rail0", v1::UNDRAIN)->changed());
+  EXPECT_TRUE(Act("n0", "rail1", v1::SET_WEIGHT, 1000)->changed());
+  EXPECT_TRUE(Act("n0", "rail2", v1::RESTORE)->changed());
+  core_.Advance(2000 * kMs);
+  for (const char* nic : {"rail0", "rail1", "rail2"}) EXPECT_EQ(Weight("n0", nic), 1000) << nic;
+}
+
+TEST_F(WiringTest, ADrillEndsByItselfAlsoOverRestartsAndReboots) {
+  EXPECT_EQ(Act("n0", "rail2", v1::FAIL, 0, kRoot, kNanosPerSecond / 2).status(),
+            absl::InvalidArgumentError("a drill lasts 1s to 24h, not 500ms"));
+  EXPECT_FALSE(Act("n0", "rail2", v1::FAIL, 0, kRoot, 86'401 * kNanosPerSecond).ok());
+  const auto reply = Act("n0", "rail2", v1::FAIL, 0, kRoot, 100 * kNanosPerSecond);
+  ASSERT_TRUE(reply.ok());
+  EXPECT_EQ(reply->nic().drill_ends_ns() - (1'700'000'000'000'000'000 + core_.Now()), 100 * kNanosPerSecond);
+  core_.Advance(99 * kNanosPerSecond);
+  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
+  core_.Advance(kNanosPerSecond + kMs);
+  EXPECT_NE(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
+  EXPECT_EQ(Newest("drill").message(), "the drill on n0/rail2 is over: its time has passed");
+  EXPECT_EQ(Newest("drill").audit().action(), "drill-end");
+
+  // A restart: the time that it did not run counts.
+  ASSERT_TRUE(Act("n0", "rail2", v1::FAIL, 0, kRoot, 100 * kNanosPerSecond).ok());
+  boot_offset_ += 60 * kNanosPerSecond;
+  MakeDaemon(/*incarnation=*/2000);
+  core_.Advance(39 * kNanosPerSecond);
+  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
+  core_.Advance(2 * kNanosPerSecond);
+  EXPECT_NE(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
+
+  // A reboot: what was left when it was written last.
+  ASSERT_TRUE(Act("n0", "rail2", v1::FAIL, 0, kRoot, 100 * kNanosPerSecond).ok());
+  core_.Advance(50 * kNanosPerSecond);
+  Settle();
+  boot_id_ = "boot-2";
+  boot_offset_ = -core_.Now();
+  MakeDaemon(/*incarnation=*/3000);
+  core_.Advance(25 * kNanosPerSecond);
+  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
+  core_.Advance(25 * kNanosPerSecond);
+  EXPECT_NE(page_->Find("n0", "rail2")->state, plan::NicState::kFailed) << "a drill does not outlive its length";
+
+  // It ends while nobody is there.
+  ASSERT_TRUE(Act("n0", "rail2", v1::FAIL, 0, kRoot, 100 * kNanosPerSecond).ok());
+  boot_offset_ += 100 * kNanosPerSecond;
+  MakeDaemon(/*incarnation=*/4000);
+  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::NicState::kHealthy);
+  EXPECT_EQ(Newest("drill").message(), "the drill on n0/rail2 is over: its time passed while r2ccd did not run");
+
+  ASSERT_TRUE(Act("n0", "rail2", v1::FAIL, 0, kRoot, 100 * kNanosPerSecond).ok());
+  EXPECT_TRUE(Act("n0", "rail2", v1::RESTORE)->changed());
+  const int ends = Count("drill");
+  core_.Advance(200 * kNanosPerSecond);
+  EXPECT_EQ(Count("drill"), ends) << "taken back before";
+}
+
+TEST_F(WiringTest, WhatOperatorsDidOutlivesTheDaemonAndTheEventsOfJobs) {
+  EXPECT_TRUE(Act("n0", "rail0", v1::DRAIN).ok());
+  EXPECT_FALSE(Act("n0", "rail9", v1::DRAIN).ok());
+  EXPECT_FALSE(Act("n0", "rail0", v1::DRAIN)->changed());
+  EXPECT_EQ(Newest("operator").message(), "drain n0/rail0, said by uid 0 (pid 1): it already was so");
+  EXPECT_FALSE(Act("n1", "rail0", v1::DRAIN).ok());
+  EXPECT_EQ(Newest("operator").message(), "refused: drain n1/rail0, said by uid 0 (pid 1), handed on: node n1 cannot be reached");
+  Settle();
+  MakeDaemon(/*incarnation=*/2000);
+  for (size_t i = 0; i < EventLog::kEventsMax; ++i) wiring_->backend().events().Append(v1::Event());
+  ASSERT_EQ(Count("operator"), 4);
+  const auto first = wiring_->backend().events().After(0);
+  EXPECT_EQ(first->message(), "drain n0/rail0, said by uid 0 (pid 1)");
+  EXPECT_EQ(first->audit().told_by(), "n0");
+  EXPECT_EQ(wiring_->backend().events().After(1)->message(),
+            "refused: drain n0/rail9, said by uid 0 (pid 1): node n0 has no NIC 'rail9'; it has rail0 rail1 rail2");
+}
+
+TEST_F(WiringTest, WhatTheOperatorGetsWrongIsToldAndChangesNothing) {
+  const size_t plans = page_->plans().size();
+  EXPECT_EQ(Act("n0", "rail9", v1::DRAIN).status(), absl::NotFoundError("node n0 has no NIC 'rail9'; it has rail0 rail1 rail2"));
+  EXPECT_EQ(Act("n7", "rail0", v1::DRAIN).status(), absl::NotFoundError("there is no node 'n7'; the nodes are n0 n1 n2"));
+  EXPECT_EQ(Act("", "", v1::DRAIN).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Act("n0", "rail0", v1::SET_WEIGHT, 1001).status(),
+            absl::InvalidArgumentError("weight 1001 is out of range; it is from 0 to 1000 permille"));
+  EXPECT_EQ(Act("n0", "rail0", v1::NIC_ACTION_UNSPECIFIED).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Act("n1", "rail0", v1::DRAIN, 0, kForwarded).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(page_->plans().size(), plans);
+}
+
+TEST_F(WiringTest, AnotherNodesNicIsForwarded) {
+  EXPECT_EQ(Act("n1", "rail0", v1::FAIL).status(), absl::UnavailableError("node n1 cannot be reached"));
+  peers_->SetActor("n1", [](const v1::NicActionRequest& request) {
+    v1::NicActionReply reply;
+    reply.mutable_nic()->set_name(request.nic());
+    reply.set_changed(true);
+    return reply;
+  });
+  const auto reply = Act("n1", "rail0", v1::FAIL);
+  ASSERT_TRUE(reply.ok());
+  EXPECT_EQ(reply->nic().name(), "rail0");
+}
+
+TEST_F(WiringTest, ADrainAtOnceIsAFailureToJobsAndADrainToPeople) {
+  auto reply = Act("n0", "rail0", v1::DRAIN_NOW);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_TRUE(reply->changed());
+  EXPECT_EQ(reply->nic().state(), v1::DRAINED);
+  EXPECT_EQ(reply->nic().reason(), "drained by the operator, at once");
+  EXPECT_TRUE(reply->nic().drained_now());
+  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kDrainedNow);
+  EXPECT_FALSE(Act("n0", "rail0", v1::DRAIN_NOW)->changed());
+  EXPECT_FALSE(Act("n0", "rail0", v1::DRAIN)->changed());
+  EXPECT_TRUE(Act("n0", "rail0", v1::UNDRAIN)->changed());
+  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kHealthy);
+  // A drain that takes too long is hurried.
+  EXPECT_TRUE(Act("n0", "rail0", v1::DRAIN)->changed());
+  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kDrained);
+  EXPECT_TRUE(Act("n0", "rail0", v1::DRAIN_NOW)->changed());
+  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kDrainedNow);
+  // The last NIC is not taken unasked.
+  EXPECT_TRUE(Act("n0", "rail1", v1::DRAIN).ok());
+  EXPECT_EQ(Act("n0", "rail2", v1::DRAIN_NOW).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace r2cc::daemon
