@@ -1,7 +1,6 @@
 #include "netplugin/link/recv_session.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "base/core/check.h"
@@ -11,10 +10,6 @@ namespace r2cc::net {
 namespace {
 
 using plan::EvidenceCause;
-
-// So long a peer is waited for that is to take back what was granted to a closed flow. It takes a round trip and a look of its process, and
-// 134 ms more where a device sends a lost packet again.
-constexpr Nanos kRetireMost = 250 * kNanosPerMs;
 
 }  // namespace
 
@@ -73,13 +68,10 @@ void RecvSession::CloseFlow(FlowId id, const std::vector<Writer>& writers, Nanos
   const MessageId placed_through = flow->ledger.placed_through();
   const LinkId home = flow->home;
   flows_.Close(id);
-  if (!writers.empty()) {
-    Retiring& retiring = retiring_[id] = {placed_through, now, false, {}};
-    for (const Writer& writer : writers) retiring.writers.emplace_back(writer, 0);
-    for (const Writer& writer : writers)
-      if ((failed_ || !writer.orders || IsActive(Mutant::kTornByClose)) && links_.is(writer.link, writer.incarnation))
-        LinkTrouble(writer.link, writer.incarnation, EvidenceCause::kFlowClosed, now);
-  }
+  retiring_.Add(id, placed_through, writers, now);
+  for (const Writer& writer : writers)
+    if ((failed_ || !writer.orders || IsActive(Mutant::kTornByClose)) && links_.is(writer.link, writer.incarnation))
+      LinkTrouble(writer.link, writer.incarnation, EvidenceCause::kFlowClosed, now);
   if (failed_ || IsActive(Mutant::kByeLost)) return flows_.Forget(id);
   Frame frame{.type = FrameType::kBye, .flow = id};
   frame.message = placed_through;
@@ -87,43 +79,20 @@ void RecvSession::CloseFlow(FlowId id, const std::vector<Writer>& writers, Nanos
 }
 
 // The pong is posted after all that the peer had posted on the link, and it posts nothing more.
-void RecvSession::AskWriters(Retiring* retiring) {
-  for (auto& [writer, ping] : retiring->writers) {
-    // One whose channel is not there is asked when it is, or is about to end. A ping may be dropped while the peer reads nothing.
-    if (!writer.orders || !links_.is(writer.link, writer.incarnation) || !control_queue_.open(writer.link)) continue;
-    if (ping == 0) ping = ++last_ping_;
+void RecvSession::AskWriters() {
+  retiring_.ForEachToAsk([this](const Writer& writer, uint64_t ping) {
+    // One whose channel is not there is asked when it is, or is about to end.
+    if (!links_.is(writer.link, writer.incarnation) || !control_queue_.open(writer.link)) return;
     Frame frame{.type = FrameType::kPing};
     frame.number = ping;
     control_queue_.Send(writer.link, frame);
-  }
-}
-
-void RecvSession::WriterDone(LinkId link, const std::function<bool(const Writer& writer, uint64_t ping)>& is_done) {
-  for (auto it = retiring_.begin(); it != retiring_.end();) {
-    std::erase_if(it->second.writers, [&](const auto& entry) { return entry.first.link == link && is_done(entry.first, entry.second); });
-    it = it->second.writers.empty() ? retiring_.erase(it) : std::next(it);
-  }
+  });
 }
 
 void RecvSession::EndWriters(Nanos now) {
-  for (auto& [flow, retiring] : retiring_) {
-    if (retiring.confirmed) AskWriters(&retiring);
-    if (now - retiring.since < kRetireMost) continue;
-    for (auto& [writer, ping] : retiring.writers)
-      if (std::exchange(writer.orders, false) && links_.is(writer.link, writer.incarnation))
-        LinkTrouble(writer.link, writer.incarnation, EvidenceCause::kFlowClosed, now);
-  }
-}
-
-bool RecvSession::FindFlow(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const {
-  if (flows_.FindBySlot(slot, slots, flow, placed_through)) return true;
-  for (const auto& [id, retiring] : retiring_) {
-    if (id % slots != slot) continue;
-    *flow = id;
-    *placed_through = retiring.placed_through;
-    return true;
-  }
-  return false;
+  AskWriters();
+  for (const Writer& writer : retiring_.TakeLate(now))
+    if (links_.is(writer.link, writer.incarnation)) LinkTrouble(writer.link, writer.incarnation, EvidenceCause::kFlowClosed, now);
 }
 
 void RecvSession::FailAll(const std::string& error) {
@@ -162,8 +131,9 @@ void RecvSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
       }
       if (flows_.closed(frame.flow) || flows_.size() >= kFlowsMax) return;
       // Soon it is free: the peer asks again.
-      for (const auto& [other, retiring] : retiring_)
-        if (options_.flow_slots != 0 && other % options_.flow_slots == frame.flow % options_.flow_slots) return;
+      FlowId other = 0;
+      MessageId through = 0;
+      if (const uint32_t slots = options_.flow_slots; slots != 0 && retiring_.Find(frame.flow % slots, slots, &other, &through)) return;
       if (SlotTaken(frame.flow)) {
         if (std::exchange(refused_, frame.flow) != frame.flow)
           Add(Action::Kind::kWarn).text =
@@ -202,8 +172,7 @@ void RecvSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
       return;
     }
     case FrameType::kPong:
-      if (channel != kOobChannel && frame.number != 0)
-        WriterDone(static_cast<LinkId>(channel), [&](const Writer&, uint64_t ping) { return ping == frame.number; });
+      if (channel != kOobChannel) retiring_.Answered(static_cast<LinkId>(channel), frame.number);
       return;
     case FrameType::kFlowEnd: {
       control_queue_.Send(channel, Frame{.type = FrameType::kFlowEnded, .flow = frame.flow});
@@ -216,11 +185,8 @@ void RecvSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
     case FrameType::kByeAck:
       control_queue_.Answered({FrameType::kBye, frame.flow, 0});
       flows_.Forget(frame.flow);
-      if (const auto it = retiring_.find(frame.flow); it != retiring_.end()) {
-        it->second.confirmed = true;
-        AskWriters(&it->second);
-      }
-      return;
+      retiring_.Confirmed(frame.flow);
+      return AskWriters();
     default: return Garbled(channel, now);  // not a word for an acceptor
   }
 }
@@ -249,7 +215,7 @@ RecvSession::Offer RecvSession::Greet(LinkId link, Incarnation incarnation, uint
 }
 
 void RecvSession::LinkClosed(LinkId link, Incarnation incarnation, bool ok, Nanos now) {
-  if (ok) WriterDone(link, [&](const Writer& writer, uint64_t) { return writer.incarnation == incarnation; });
+  if (ok) retiring_.Ended(link, incarnation);
   links_.Closed(link, incarnation, ok, now);
 }
 

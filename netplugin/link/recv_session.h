@@ -21,6 +21,7 @@
 #include "netplugin/link/cross_rail.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/recv_links.h"
+#include "netplugin/link/retiring_flows.h"
 
 namespace r2cc::net {
 
@@ -61,15 +62,8 @@ class RecvSession {
   uint64_t SizeOf(FlowId flow, MessageId message) const { return flows_.at(flow).ledger.SizeOf(message); }
   // Empty while the flow can go on; else one line.
   const std::string& error(FlowId flow) const { return flows_.at(flow).error; }
-  // A link that may still place into buffers of a flow that is being closed.
-  struct Writer {
-    LinkId link = 0;
-    Incarnation incarnation = 0;
-    // What the peer says on the link's channel comes after all that it has placed by it. Else the incarnation must end.
-    bool orders = false;
-  };
-  // Its acknowledgements outlive it. Writers are asked: when the peer has confirmed the BYE, it places nothing more of the flow; when it
-  // has then answered a ping on the link, nothing is on the way. A writer that cannot be asked, or does not answer soon, ends.
+  using Writer = RetiringFlows::Writer;
+  // Its acknowledgements outlive it. `writers`: links that may still place into its buffers: see RetiringFlows.
   void CloseFlow(FlowId flow, const std::vector<Writer>& writers, Nanos now);
   void CloseFlow(FlowId flow, Nanos now) { CloseFlow(flow, {}, now); }
   // Its buffers may still be written.
@@ -125,7 +119,9 @@ class RecvSession {
   void SendAll(const Frame& frame) { control_queue_.SendAll(frame); }
   // Of the flows that are open, or whose buffers may still be written, the one whose number is `slot` modulo `slots`; false: none, or more
   // than one.
-  bool FindFlow(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const;
+  bool FindFlow(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const {
+    return flows_.FindBySlot(slot, slots, flow, placed_through) || retiring_.Find(slot, slots, flow, placed_through);
+  }
   // Some of the flow's buffers are posted and not full.
   bool MayBePlaced(FlowId flow) const {
     const RecvFlows::Flow* const found = flows_.Find(flow);
@@ -148,15 +144,7 @@ class RecvSession {
   bool any_channel() const { return control_queue_.any_open(); }
 
  private:
-  // A closed flow whose buffers may still be written.
-  struct Retiring {
-    MessageId placed_through = 0;
-    Nanos since = 0;
-    bool confirmed = false;                            // the peer places nothing more of it
-    std::vector<std::pair<Writer, uint64_t>> writers;  // each with the number of the ping that it is to answer; 0: none yet
-  };
-  void AskWriters(Retiring* retiring);
-  void WriterDone(LinkId link, const std::function<bool(const Writer& writer, uint64_t ping)>& is_done);
+  void AskWriters();
   void EndWriters(Nanos now);
   Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }
   bool BeginChunk(LinkId link, Incarnation incarnation, const Chunk& header, std::byte** destination);
@@ -193,8 +181,7 @@ class RecvSession {
   ProbeResult probe_ = ProbeResult::kSilent;  // what the last one found
   std::set<FlowId> opening_;                  // told to the transport, which has not answered yet
   FlowId refused_ = 0;                        // the last flow that was told not to be to tell from another
-  std::map<FlowId, Retiring> retiring_;
-  uint64_t last_ping_ = 0;
+  RetiringFlows retiring_;
   bool failed_ = false;
 };
 

@@ -64,13 +64,6 @@ MessageId SendSession::Post(FlowId id, const Buffer& from, uint64_t bytes, Nanos
   return message;
 }
 
-void SendSession::OwnRegionChanged(RegionId memory, RailSet rails) {
-  for (auto& [id, flow] : flows_.all()) {
-    flow.ledger.SetRails(memory, rails);
-    flows_.Note(&flow);
-  }
-}
-
 uint32_t SendSession::ChunkBytes(LinkId home, uint64_t message_bytes) const {
   if (!options_.chunks_follow_rate || home >= links()) return options_.chunk_base_bytes;
   ChunkFacts facts{.message_bytes = message_bytes, .base_bytes = options_.chunk_base_bytes, .rate_bytes_per_s = rate_bytes_per_s(home)};

@@ -70,7 +70,12 @@ class SendSession {
   bool opened(FlowId flow) const { return flows_.at(flow).opened; }
   // The buffer must stay until DoneThrough() passes the returned id or CloseFlow() returned.
   // Memory of this process is registered on other rails now.
-  void OwnRegionChanged(RegionId memory, RailSet rails);
+  void OwnRegionChanged(RegionId memory, RailSet rails) {
+    for (auto& [id, flow] : flows_.all()) {
+      flow.ledger.SetRails(memory, rails);
+      flows_.Note(&flow);
+    }
+  }
   // `rails`: those of this process whose devices may read it.
   MessageId Post(FlowId flow, const Buffer& from, uint64_t bytes, Nanos now, RailSet rails = kAllRails);
   // A small message whose chunk can leave at once by the flow's home link: posted, and the chunk pulled. Else false, and nothing is posted.

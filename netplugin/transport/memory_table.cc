@@ -92,6 +92,20 @@ std::shared_ptr<const Region> MemoryTable::Find(RegionId region) const {
   return it == entries_.end() ? nullptr : it->second.region;
 }
 
+RailSet MemoryTable::RailsThatRead(const Buffer& from) const {
+  const auto region = from.memory == nullptr || from.memory->id == 0 ? nullptr : Find(from.memory->id);
+  return region == nullptr ? kAllRails : RailsOf(*region);
+}
+
+RailSet MemoryTable::RailsOf(const Region& region) {
+  if (region.keys.empty()) return kAllRails;
+  RailSet rails = 0;
+  for (size_t rail = 0; rail < region.keys.size(); ++rail)
+    for (const RailEndpoint& key : region.keys[rail])
+      if (!key.bytes.empty()) rails |= RailSet{1} << rail;
+  return rails;
+}
+
 void MemoryTable::ChangeAll(const std::function<void(const Memory&, Region*)>& change) {
   std::vector<std::shared_ptr<const Region>> changed;
   {

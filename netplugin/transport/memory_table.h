@@ -51,6 +51,10 @@ class MemoryTable {
   // With or without a peer's lock: as it is now; null: it is not registered.
   std::shared_ptr<const Region> Find(RegionId region) const;
 
+  // The rails whose devices read the buffer now; all where no device does. A device whose registration failed would lose its link.
+  RailSet RailsThatRead(const Buffer& from) const;
+  static RailSet RailsOf(const Region& region);
+
   // The device of the rail is another one, or its keys were revoked: all is registered there again, as far as it can be. Before a link by
   // that device can begin.
   void DeviceBack(TransportKind kind, uint16_t rail);

@@ -5,7 +5,6 @@
 
 #include "netplugin/flow/mutant.h"
 #include "netplugin/link/transport_choice.h"
-#include "netplugin/transport/memory_table.h"
 
 namespace r2cc::net {
 namespace {
@@ -13,6 +12,8 @@ namespace {
 using plan::EvidenceCause;
 
 constexpr Nanos kSampleEvery = 25 * kNanosPerMs;
+// A device that reads longer from the buffers of a closed flow loses the link: the job waits for them.
+constexpr Nanos kReleaseMost = 250 * kNanosPerMs;  // more than the 134 ms after which it sends a lost packet again
 
 SendSession::Options OptionsOf(const Host& host, const SendPeer::Target& target, uint64_t session) {
   SendSession::Options options;
@@ -104,7 +105,12 @@ void SendPeer::ApplyVerdicts() {
 void SendPeer::OnTick() {
   oob_->Tick();
   WarnOfReach();
-  LookAtReleasing();
+  std::erase_if(releasing_, [this](const Releasing& one) {
+    if (!links_.alive(one.name) || !links_.at(one.name.link)->Holds(one.flow)) return true;
+    if (now() - one.since < kReleaseMost) return false;
+    Trouble(one.name, EvidenceCause::kFlowClosed);
+    return true;
+  });
   SampleRates(now());
   session_.Tick(now());
   const RailUse use = session_.rail_use(now());

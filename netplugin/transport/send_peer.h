@@ -15,6 +15,7 @@
 #include "netplugin/transport/control_channels.h"
 #include "netplugin/transport/host.h"
 #include "netplugin/transport/link_slots.h"
+#include "netplugin/transport/memory_table.h"
 #include "netplugin/transport/oob.h"
 #include "netplugin/transport/peer.h"
 #include "netplugin/transport/record.h"
@@ -42,7 +43,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   bool Holds(FlowId flow) const;
 
   // With the lock. Memory of this process is registered on other rails now, or not any more.
-  void RegionChanged(const Region& region) { session_.OwnRegionChanged(region.id, RailsOf(region)); }
+  void RegionChanged(const Region& region) { session_.OwnRegionChanged(region.id, MemoryTable::RailsOf(region)); }
 
   // With the lock: see SendFlows::SetWeight().
   [[nodiscard]] bool SetWeight(FlowId flow, double weight) { return session_.SetWeight(flow, weight); }
@@ -136,9 +137,6 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
     LinkName name;
     Nanos since = 0;
   };
-  void LookAtReleasing();
-  RailSet RailsThatRead(const Buffer& from) const;
-  static RailSet RailsOf(const Region& region);
   std::vector<Releasing> releasing_;
   std::unique_ptr<Oob> oob_;
   ControlChannels channels_{oob_->control()};

@@ -12,9 +12,6 @@ namespace {
 
 using plan::EvidenceCause;
 
-// A device that reads longer from the buffers of a closed flow loses the link: the job waits for them.
-constexpr Nanos kReleaseMost = 250 * kNanosPerMs;  // more than the 134 ms after which it sends a lost packet again
-
 }  // namespace
 
 // ---- the job ----
@@ -32,29 +29,14 @@ void SendPeer::Post(FlowId flow, const Buffer& from, uint64_t bytes) {
   // the message.
   if (session_.WindowLow(flow)) HearAnswers(flow);
   if (sent) return;
-  const MessageId message = session_.Post(flow, from, bytes, now(), RailsThatRead(from));
+  const MessageId message =
+      session_.Post(flow, from, bytes, now(), host_->memory == nullptr ? kAllRails : host_->memory->RailsThatRead(from));
   const LinkId home = session_.home(flow);
   pump_.MarkDirty(home);
   pump_.PumpHome(flow);
   // First it travels, then it is copied: the peer need not wait for that. No other link has seen it yet.
   const std::byte* copy = session_.Release(flow, message);
   if (copy != nullptr && links_.at(home) != nullptr) links_.at(home)->Retarget(flow, message, copy);
-}
-
-// A device whose registration failed reads nothing there: its link would be lost with each message.
-RailSet SendPeer::RailsThatRead(const Buffer& from) const {
-  if (from.memory == nullptr || from.memory->id == 0 || host_->memory == nullptr) return kAllRails;
-  const auto region = host_->memory->Find(from.memory->id);
-  return region == nullptr ? kAllRails : RailsOf(*region);
-}
-
-RailSet SendPeer::RailsOf(const Region& region) {
-  if (region.keys.empty()) return kAllRails;
-  RailSet rails = 0;
-  for (size_t rail = 0; rail < region.keys.size(); ++rail)
-    for (const RailEndpoint& key : region.keys[rail])
-      if (!key.bytes.empty()) rails |= RailSet{1} << rail;
-  return rails;
 }
 
 bool SendPeer::SendNow(FlowId flow, const Buffer& from, uint64_t bytes) {
@@ -101,10 +83,7 @@ void SendPeer::Close(FlowId flow) {
   if (holds_buffers)
     links_.ForEach([&](const LinkName& name, SendLink& link) {
       if (!link.Holds(flow)) return;
-      if (link.Release(flow))
-        releasing_.push_back({flow, name, now()});
-      else
-        Trouble(name, EvidenceCause::kFlowClosed);
+      link.Release(flow) ? void(releasing_.push_back({flow, name, now()})) : Trouble(name, EvidenceCause::kFlowClosed);
     });
   comms_.Erase(flow);
   RunToCompletion();
@@ -115,15 +94,6 @@ bool SendPeer::Holds(FlowId flow) const {
     if (slot.link->Holds(flow)) return true;
   return std::any_of(releasing_.begin(), releasing_.end(), [&](const Releasing& one) {
     return one.flow == flow && links_.alive(one.name) && links_.at(one.name.link)->Holds(flow);
-  });
-}
-
-void SendPeer::LookAtReleasing() {
-  std::erase_if(releasing_, [this](const Releasing& one) {
-    if (!links_.alive(one.name) || !links_.at(one.name.link)->Holds(one.flow)) return true;
-    if (now() - one.since < kReleaseMost) return false;
-    Trouble(one.name, EvidenceCause::kFlowClosed);
-    return true;
   });
 }
 

@@ -69,7 +69,7 @@ std::unique_ptr<net::Transport> VerbsRails::Make(Io* io) {
   host.faulty = std::make_unique<verbs::FaultyVerbs>(host.fake.get());
   verbs::FaultyVerbs* const faulty = host.faulty.get();
   // The queue pair that cannot be ended takes what comes. Of every other host the regions can be deregistered.
-  const bool regions_too = io->host % 2 == 0;
+  const bool regions_too = io->host % 2 == 1;
   faulty->FailWhile(verbs::Call::kError, &io->closing.fails, EIO);
   faulty->FailWhile(verbs::Call::kDestroyQueuePair, &io->closing.fails, regions_too ? EIO : EINVAL);
   if (regions_too) faulty->FailWhile(verbs::Call::kDeregister, &io->closing.fails, EIO);

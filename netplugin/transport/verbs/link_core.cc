@@ -98,9 +98,10 @@ void LinkCore::Create() {
     std::string error;
     auto pair = std::make_unique<QueuePair>(domain, options);
     bool ok = pair->Create(&error);
-    if (ok && pair->offer().number == history->number.load() && !IsActive(Mutant::kSuccessorTheSame)) {
-      // The device uses a number again at once: while the first one has it the second one cannot. Without a second one the first has other
-      // sequence numbers still.
+    // The device uses a number again at once: while the first one has it a second one cannot. A call that fails once is no device that has
+    // none left; without a second one the first has other sequence numbers still.
+    constexpr int kTries = 2;
+    for (int i = 0; i < kTries && ok && pair->offer().number == history->number.load() && !IsActive(Mutant::kSuccessorTheSame); ++i) {
       auto second = std::make_unique<QueuePair>(domain, options);
       if (std::string none; second->Create(&none)) pair.swap(second);
     }

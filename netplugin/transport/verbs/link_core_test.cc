@@ -12,16 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/core/verbs/fake_fabric.h"
-#include "base/core/verbs/fake_verbs.h"
-#include "base/core/verbs/faulty_verbs.h"
-#include "netplugin/transport/verbs/fake_control_thread.h"
-#include "netplugin/transport/verbs/link_core_rig.h"
+#include "netplugin/transport/verbs/core_ends.h"
 
 namespace r2cc::net::verbs {
 namespace {
-
-using plan::EvidenceCause;
 
 TEST_F(LinkCoreTest, ALongFrameComesWhole) {
   JoinBoth();
@@ -245,6 +239,18 @@ TEST_F(LinkCoreTest, TheSuccessorHasAnotherNumber) {
     }
     end.closed.clear();
   }
+}
+
+TEST_F(LinkCoreTest, ACallThatFailsOnceLeavesTheSuccessorAnotherNumber) {
+  JoinBoth();
+  const uint32_t before = ends_[1].core->pair()->offer().number;
+  EXPECT_FALSE(ends_[1].core->Close());
+  time_.RunFor(100 * kNanosPerMs);
+  ends_[1].faulty->FailCall(Call::kCreateQueuePair, 2, EAGAIN);
+  Make(1);
+  EXPECT_EQ(ends_[1].faulty->injected(), 1u);
+  EXPECT_NE(ends_[1].core->pair()->offer().number, before);
+  ends_[1].closed.clear();
 }
 
 // Another link took the number meanwhile, so that the device gave the next one out. It is free again.

@@ -20,8 +20,8 @@ def unit_tests():
         "gid_test": [":gid"],
         "gpu_proof_test": [":fake_gpus"],
         "grant_ring_test": [":grant_ring"],
-        "link_core_test": [":link_core_rig"],
-        "link_fence_test": [":link_core_rig"],
+        "link_core_fence_test": [":core_ends"],
+        "link_core_test": [":core_ends"],
         "loopback_pair_test": [":fake_gpus"],
         "offer_test": [":offer"],
         "queue_pair_test": [

@@ -1,6 +1,6 @@
-// Two ends of a link over simulated devices, each nothing but its core.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_LINK_CORE_RIG_H_
-#define R2CC_NETPLUGIN_TRANSPORT_VERBS_LINK_CORE_RIG_H_
+// Both ends of a link of nothing but its core, over the fake fabric: for the tests of the core, and of its fence.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_CORE_ENDS_H_
+#define R2CC_NETPLUGIN_TRANSPORT_VERBS_CORE_ENDS_H_
 
 #include <gtest/gtest.h>
 
@@ -21,6 +21,8 @@
 #include "netplugin/transport/verbs/link_core.h"
 
 namespace r2cc::net::verbs {
+
+using plan::EvidenceCause;
 
 constexpr uint32_t kTag = 0x5eed;
 
@@ -50,7 +52,7 @@ class CoreEnd final : public LinkOwner, public LinkCore::User {
  public:
   std::shared_ptr<void> KeepAlive() override { return std::make_shared<int>(0); }
   void Heard(const LinkName&, const Frame&) override {}
-  void Trouble(const LinkName&, plan::EvidenceCause cause) override { troubles.push_back(cause); }
+  void Trouble(const LinkName&, EvidenceCause cause) override { troubles.push_back(cause); }
   void LinkClosed(LinkName, bool ok) override { closed.push_back(ok); }
   void Ready(const LinkName&) override {}
   bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool)>) override {
@@ -73,7 +75,7 @@ class CoreEnd final : public LinkOwner, public LinkCore::User {
   std::unique_ptr<LinkCore> core;
   bool created = false, joined = false;
   int credited = 0;
-  std::vector<plan::EvidenceCause> troubles;
+  std::vector<EvidenceCause> troubles;
   std::vector<bool> closed;
   std::vector<Frame> frames;
   std::vector<uint32_t> proofs;
@@ -99,7 +101,7 @@ class LinkCoreTest : public testing::Test {
       // As the table of the job's memory does.
       end.shared.keys_revoked = [this, host](uint16_t) {
         ++revoked_;
-        if (RegisteredAt(host)) Register(host);
+        if (std::exchange(registered_[host], false)) Register(host);
       };
     }
   }
@@ -134,11 +136,11 @@ class LinkCoreTest : public testing::Test {
   void Register(int host) {
     std::string error;
     VerbsShared& shared = ends_[host].shared;
+    registered_[host] = true;
     EXPECT_EQ(shared.regions.Register(shared.rails[0].domain, 0, {.id = kRegion, .base = job_.data(), .bytes = job_.size()}, &key_, &error),
               0)
         << error;
   }
-  bool RegisteredAt(int host) const { return ends_[host].shared.regions.size() > 0; }
   void LookFor(Nanos time) {
     for (const Nanos end = time_.now() + time; time_.now() < end; time_.RunFor(kNanosPerMs))
       for (CoreEnd& one : ends_)
@@ -158,8 +160,9 @@ class LinkCoreTest : public testing::Test {
   std::vector<std::byte> job_ = std::vector<std::byte>(1 << 20);
   uint32_t key_ = 0;
   int revoked_ = 0;
+  bool registered_[2] = {};
 };
 
 }  // namespace r2cc::net::verbs
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_LINK_CORE_RIG_H_
+#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_CORE_ENDS_H_
