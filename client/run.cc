@@ -22,7 +22,7 @@ namespace {
 absl::Status WriteText(const absl::StatusOr<std::string>& text, std::ostream& out) {
   if (!text.ok()) return text.status();
   out << *text << std::flush;
-  return out ? absl::OkStatus() : absl::DataLossError("cannot write to standard output");
+  return out ? absl::OkStatus() : absl::UnavailableError("cannot write to standard output");
 }
 
 // Sends one kind of request and writes its reply.
@@ -138,7 +138,7 @@ absl::Status Run(const Simulation& simulation, const Style& style, std::ostream&
   if (!command.plot_path.empty()) {
     std::ofstream plot(command.plot_path);
     plot << PlotSvg(command) << std::flush;
-    if (!plot) return absl::DataLossError(absl::StrCat("cannot write the plot to '", command.plot_path, "'"));
+    if (!plot) return absl::UnavailableError(absl::StrCat("cannot write the plot to '", command.plot_path, "'"));
   }
   const v1::PlanSimulation answer = Answer(command);
   return WriteText(simulation.output == Output::kJson ? ToJsonDocument(answer) : FormatSimulation(command, answer, style), out);

@@ -44,7 +44,7 @@ absl::Status Watch(const WatchWorld& world, Style style, Client& client, std::os
     std::string picture = absl::StrCat(world.redraw ? kRedraw : "", FormatStatus(*status, style), "\n", FormatNics(*nics, style), "\n");
     for (const v1::Event& event : events) absl::StrAppend(&picture, FormatEvent(event, style));
     out << picture << std::flush;
-    if (!out) return absl::DataLossError("cannot write to standard output");
+    if (!out) return absl::UnavailableError("cannot write to standard output");
   } while (world.wait());
   return absl::OkStatus();
 }

@@ -19,7 +19,12 @@ TEST(OsMachine, TheLoopbackAnswers) {
   const auto route = machine.Route("127.0.0.1", "127.0.0.1");
   ASSERT_TRUE(route.ok()) << route.status();
   EXPECT_EQ(*route, "lo");
-  EXPECT_TRUE(absl::IsUnimplemented(machine.Route("::1", "::1").status()));
+  const auto route6 = machine.Route("::1", "::1");
+  if (route6.ok()) {
+    EXPECT_EQ(*route6, "lo");
+  } else {
+    EXPECT_FALSE(absl::IsUnimplemented(route6.status())) << "a kernel without IPv6 has no way there";
+  }
   const absl::Status ping = machine.Ping({"127.0.0.1", ""}, "127.0.0.1", 84);
   EXPECT_TRUE(ping.ok() || absl::IsPermissionDenied(ping)) << ping;
 }

@@ -160,7 +160,7 @@ void Node::SetLink(int rail, bool up) {
   if (daemon_ != nullptr) daemon_->links.Set(Interface(rail), up);
 }
 
-absl::Status Node::Page::Publish(const plan::Plan& plan, Nanos) {
+absl::Status Node::Page::Publish(const plan::Plan& plan, const std::string&, Nanos) {
   node_->around_.watch->OnPage(node_->number_, plan, node_->around_.queue->Now());
   return absl::OkStatus();
 }

@@ -60,7 +60,7 @@ class Node {
   class Page final : public daemon::PageSink {
    public:
     explicit Page(const Node* node) : node_(node) {}
-    absl::Status Publish(const plan::Plan& plan, Nanos now) override;
+    absl::Status Publish(const plan::Plan& plan, const std::string& own_node, Nanos now) override;
     void Heartbeat(Nanos) override {}
     void LastWord(Nanos) override {}
 

@@ -149,6 +149,7 @@ class StalledRails(unittest.TestCase):
     for rail in (RailId(0, 0), RailId(1, 0)):
       self.lab.lose(rail, LARGE)
     self.start("--debug")
+    self.expect_word("is not used (packets over 1500 bytes are lost)")
     self.expect_right_end()
     totals = [line for line in self.words().splitlines() if "R2CC: rail n" in line and "/rail0 " in line]
     self.assertTrue(totals and all("not used: packets over 1500 bytes are lost" in line for line in totals), totals)

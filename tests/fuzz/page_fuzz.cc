@@ -86,7 +86,7 @@ void Read(r2cc::fuzz::Input input) {
     page->sequence = (flags & 1) != 0 ? input.TakeNumber() : page->sequence + 2;
     page->heartbeat_ns = input.TakeNumber();
     page->body[kPageBodyIncarnation] = input.TakeNumber();
-    page->body[kPageBodyReserved] = input.TakeNumber();
+    page->body[kPageBodyDisplaced] = input.TakeNumber();
     page->body[kPageBodyEpochCounter] = input.TakeNumber();
     const uint64_t count = input.TakeNumber();
     page->body[kPageBodyEntryCount] = count;
