@@ -61,6 +61,7 @@ class Node {
    public:
     explicit Page(const Node* node) : node_(node) {}
     absl::Status Publish(const plan::Plan& plan, const std::string& own_node, Nanos now) override;
+    std::vector<plan::PageConflict> conflicts() const override { return {}; }
     void Heartbeat(Nanos) override {}
     void LastWord(Nanos) override {}
 
