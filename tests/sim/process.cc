@@ -335,13 +335,14 @@ void Process::Device(int rail, bool lost) {
     }
     if (!lost) return memory_->DeviceBack(kind, static_cast<uint16_t>(rail));
     std::erase_if(io_.registered, [rail](const auto& entry) { return entry.second.rail == rail; });
-    // Of this transport a link may come up while its device is away: its keys go, as nothing can be registered.
-    memory_->DeviceBack(kind, static_cast<uint16_t>(rail));
+    // A device that is lost carries nothing any more: its links have trouble before anybody hears of its keys.
     ForEachPeer([&](net::Peer* peer) {
       const auto lock = peer->Lock();
       static_cast<SimPort*>(peer->ports().front().get())->LoseDevice(static_cast<uint16_t>(rail));
       peer->RunToCompletion();
     });
+    // Of this transport a link may come up while its device is away: its keys go, as nothing can be registered.
+    memory_->DeviceBack(kind, static_cast<uint16_t>(rail));
   });
   Wake();
 }

@@ -145,6 +145,11 @@ class RegionTableMeanwhile : public RegionTableTest {
     device_ = Device::Open(&verbs_, {"mlx5_0", "mlx5_core", 1}, std::make_unique<FakeControlThread>(&time_), &error);
     for (auto& domain : domains_) domain = NewDomain();
   }
+  // What was made by `verbs_` ends before it.
+  ~RegionTableMeanwhile() override {
+    for (auto& domain : domains_) domain.reset();
+    device_.reset();
+  }
   Meanwhile verbs_{&fake_};
 };
 
