@@ -218,12 +218,13 @@ int Lab::BusiestPort(End end, int rail) const {
   int busiest = 0;
   uint64_t most_bytes = 0;
   for (std::string line; std::getline(lines, line);) {
-    const size_t port = line.find(Address(end, rail) + ":"), acked = line.find("bytes_acked:");
+    // Behind the address stands the device that the socket is tied to.
+    const size_t port = line.find(':', line.find(Address(end, rail))), acked = line.find("bytes_acked:");
     if (port == std::string::npos || acked == std::string::npos) continue;
     const uint64_t bytes = std::strtoull(line.c_str() + acked + std::strlen("bytes_acked:"), nullptr, 10);
     if (bytes <= most_bytes) continue;
     most_bytes = bytes;
-    busiest = std::atoi(line.c_str() + port + Address(end, rail).size() + 1);
+    busiest = std::atoi(line.c_str() + port + 1);
   }
   return busiest;
 }
@@ -234,7 +235,9 @@ bool Lab::Lose(End end, int rail, Loss loss) {
   const std::string table = "netdev lost_" + std::to_string(rail);
   if (std::exchange(StateOf(end, rail).loses, loss != Loss::kNothing)) Must(where, "nft", {"delete table " + table});
   if (loss == Loss::kNothing) return true;
-  const std::string match = loss == Loss::kLargePackets ? "meta length > 1500" : "tcp sport " + std::to_string(BusiestPort(end, rail));
+  const int port = loss == Loss::kOneConnection ? BusiestPort(end, rail) : 0;
+  EXPECT_TRUE(loss == Loss::kLargePackets || port > 0) << "no connection";
+  const std::string match = loss == Loss::kLargePackets ? "meta length > 1500" : "tcp sport " + std::to_string(port);
   Must(where, "nft",
        {"add table " + table, "add chain " + table + " lost { type filter hook ingress device " + Interface(rail) + " priority 0; }",
         "add rule " + table + " lost " + match + " drop"});
