@@ -10,8 +10,9 @@ from deploy.drill.rig.lab import RailId
 from deploy.drill.rig.processes import ManagedProcess, wait_until
 from tests.e2e.cluster_case import PATIENCE_S, ClusterCase
 
-# What daemons' probes and the job's own words take of a rail, and the kernel's: some KB/s. A job that moves data is at tens of MB/s.
-_NOISE_BYTES_PER_S = 100_000
+# Probes of 9,000 bytes take most of what is no data: three peers' pairs are asked each 0.3 s and ask back, 180 KB/s of a rail. A job that
+# moves data sends tens of MB/s.
+_NOISE_BYTES_PER_S = 500_000
 # A job tells about once a second what it moved, and `--wait` wants three reports without a byte.
 _QUIET_S = 3.0
 _LOOK_S = 0.1

@@ -114,7 +114,8 @@ bool Message(Setting* s, const Failure& failure, At at, size_t bytes) {
   Pair pair = Pair::Open(s->net.get(), s->context, 1);
   Pages from(bytes), to(bytes);
   FillPattern(7, {from.data(), bytes});
-  void* mhandle = nullptr;
+  void *mhandle = nullptr, *from_mhandle = nullptr;
+  R2CC_MUST(s->net->Register(pair.send_comm, from.data(), bytes, abi::kPtrHost, &from_mhandle) == Result::kSuccess);
   void *send = nullptr, *receive = nullptr, *flush = nullptr;
   int done = 0, sent = 0;
   bool hit = false;
@@ -127,7 +128,7 @@ bool Message(Setting* s, const Failure& failure, At at, size_t bytes) {
   };
   call(At::kRegister, [&] { return s->net->Register(pair.recv_comm, to.data(), bytes, abi::kPtrHost, &mhandle); });
   call(At::kReceive, [&] { return s->net->Receive(pair.recv_comm, to.data(), bytes, mhandle, &receive); });
-  call(At::kSend, [&] { return s->net->Send(pair.send_comm, from.data(), bytes, mhandle, &send); });
+  call(At::kSend, [&] { return s->net->Send(pair.send_comm, from.data(), bytes, from_mhandle, &send); });
   // Who is not tested is helped along by the others.
   R2CC_MUST(Await(kLimitS, [&] {
     if (done == 0) call(At::kTestReceive, [&] { return s->net->Test(receive, &done, nullptr); });
