@@ -45,11 +45,16 @@ class FaultyVerbs : public Verbs {
 
   // The `nth` call from now on, 1 for the next, and `more` after it return `error` and do nothing.
   void FailCall(Call call, int nth, int error, int more = 0) { failing_[call] = {nth, error, more}; }
-  // Each such call fails while it is told so.
+  // Each such call fails while it is told so. `*fails` outlives this object, or Mend() comes before its end.
   void FailWhile(Call call, const bool* fails, int error) { while_[call] = {fails, error}; }
   // Each such call returns success and does nothing while it is told so, as a device in an internal error does: those that change or end
   // something.
   void PretendWhile(Call call, const bool* pretends) { pretended_[call] = pretends; }
+  // What was to fail or pretend for a while does so no longer, and what told it may go.
+  void Mend() {
+    while_.clear();
+    pretended_.clear();
+  }
   // Each such call takes so long; 0: no time. Nobody sleeps here: the caller's loop takes it with TakeTime().
   void SlowCall(Call call, Nanos takes) { takes == 0 ? void(slow_.erase(call)) : void(slow_[call] = takes); }
   Nanos TakeTime() { return std::exchange(taken_, 0); }

@@ -121,11 +121,11 @@ TEST_F(DeviceTest, WhatCannotBeOpenedIsSaidInOneLine) {
 // A fact of the device, not of a call: mlx5 says EIO of a command in a bad state, too.
 TEST_F(DeviceTest, IsGoneIfItHasSaidSoAndAnswersNoQuery) {
   ASSERT_NE(device_ = Open(&error_), nullptr);
-  bool fails = true;
+  const bool fails = true;
   faulty_.FailWhile(Call::kQueryDevice, &fails, EIO);
   EXPECT_FALSE(device_->Answers(1));
   EXPECT_FALSE(device_->IsGone()) << "it has not said so";
-  fails = false;
+  faulty_.Mend();
   After({.kind = AsyncKind::kDeviceFatal});
   EXPECT_FALSE(device_->IsGone()) << "it answers";
   fabric_.LoseDevice(0, "mlx5_0");

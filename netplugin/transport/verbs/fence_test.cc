@@ -230,12 +230,12 @@ TEST_F(FenceOnFake, AnErrorCodeIsNoProofThatTheDeviceIsGone) {
 
 TEST_F(FenceOnFake, AQueuePairThatLivesWaitsForTheSecondLine) {
   Begin("mlx5_core");
-  bool fails = true;
+  const bool fails = true;
   for (const Call call : {Call::kError, Call::kDestroyQueuePair, Call::kDeregister}) faulty_->FailWhile(call, &fails, EIO);
   RunFence("mlx5_core", 3 * kNanosPerSecond);
   EXPECT_EQ(fence_->result(), Fence::Result::kUnproved);
   EXPECT_FALSE(painted_);
-  fails = false;
+  faulty_->Mend();
   time_.RunFor(2 * kNanosPerSecond);
   EXPECT_EQ(fence_->result(), Fence::Result::kProved);
   EXPECT_TRUE(fence_->destroyed());
@@ -245,7 +245,7 @@ TEST_F(FenceOnFake, AQueuePairThatLivesWaitsForTheSecondLine) {
 // A device in an internal error says success and does nothing. Only its queries fail.
 TEST_F(FenceOnFake, SuccessOfADeviceThatAnswersNoQueryIsNoProof) {
   Begin("mlx5_core");
-  bool internal_error = true;
+  const bool internal_error = true;
   for (const Call call : {Call::kError, Call::kReset, Call::kDestroyQueuePair, Call::kDeregister})
     faulty_->PretendWhile(call, &internal_error);
   faulty_->FailWhile(Call::kQueryDevice, &internal_error, EIO);
@@ -258,6 +258,7 @@ TEST_F(FenceOnFake, SuccessOfADeviceThatAnswersNoQueryIsNoProof) {
   time_.RunFor(2 * kNanosPerSecond);
   EXPECT_EQ(fence_->result(), Fence::Result::kGone);
   EXPECT_TRUE(clean());
+  faulty_->Mend();
 }
 
 TEST_F(FenceOnFake, ADeviceThatIsGonePlacesNothing) {

@@ -109,7 +109,7 @@ TEST_F(LinkCoreFenced, OtherLinksOfTheRailHearThatItsDomainIsRevoked) {
 
 TEST_F(LinkCoreFenced, SuccessOfADeviceInAnInternalErrorIsNoProof) {
   Begin(8, 1 << 16, 200'000);
-  bool internal_error = true;
+  const bool internal_error = true;
   for (const Call call : {Call::kError, Call::kReset, Call::kDestroyQueuePair, Call::kDeregister})
     ends_[1].faulty->PretendWhile(call, &internal_error);
   ends_[1].faulty->FailWhile(Call::kQueryPort, &internal_error, EIO);
@@ -118,7 +118,7 @@ TEST_F(LinkCoreFenced, SuccessOfADeviceInAnInternalErrorIsNoProof) {
   EXPECT_EQ(ends_[1].closed, std::vector{false});
   ASSERT_EQ(lines_.size(), 1u);
   EXPECT_NE(lines_[0].find("device=mlx5_0"), std::string::npos) << lines_[0];
-  internal_error = false;
+  ends_[1].faulty->Mend();
 }
 
 // A join that failed, or an offer that nobody took.

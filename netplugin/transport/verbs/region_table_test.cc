@@ -75,7 +75,7 @@ TEST_F(RegionTableTest, RevokesWhatOneRailReachesAndNothingElse) {
 }
 
 TEST_F(RegionTableTest, WhatTheDeviceKeepsIsNotRevoked) {
-  bool fails = true;
+  const bool fails = true;
   ASSERT_TRUE(Register(5, 1) && Register(6, 1));
   faulty_.FailWhile(Call::kDeregister, &fails, EINVAL);
   EXPECT_NE(table_.RevokeAll(domains_[1].get()), 0);
@@ -85,7 +85,7 @@ TEST_F(RegionTableTest, WhatTheDeviceKeepsIsNotRevoked) {
   EXPECT_EQ(table_.size(), 0u);
   EXPECT_NE(table_.RevokeAll(domains_[1].get()), 0);
   EXPECT_EQ(table_.RevokeAll(domains_[2].get()), 0);
-  fails = false;
+  faulty_.Mend();
   EXPECT_EQ(table_.RevokeAll(domains_[1].get()), 0);
   EXPECT_GT(faulty_.injected(), 3u);
 }

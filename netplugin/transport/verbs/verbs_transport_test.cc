@@ -170,7 +170,7 @@ TEST_F(VerbsTransportRunning, ALostDeviceIsOpenedAgainAndItsMemoryRegisteredAnew
 
 TEST_F(VerbsTransportRunning, ALostDeviceIsLookedForLessAndLessOften) {
   Begin();
-  bool fails = true;
+  const bool fails = true;
   faulty_.FailWhile(Call::kOpen, &fails, EACCES);
   faulty_.SlowCall(Call::kOpen, 0);
   fabric_.LoseDevice(0, "mlx5_0");
@@ -179,6 +179,7 @@ TEST_F(VerbsTransportRunning, ALostDeviceIsLookedForLessAndLessOften) {
   const uint64_t tries = CallsIn([this] { TickFor(60 * kNanosPerSecond); });
   EXPECT_GE(tries, 14u);
   EXPECT_LE(tries, 18u);
+  faulty_.Mend();
 }
 
 TEST_F(VerbsTransportTest, BothRailsOfADeviceThatIsBackAreRegisteredAnew) {
