@@ -53,7 +53,7 @@ struct Gate::Relay {
   uint32_t client_events = 0;
   uint32_t server_events = 0;
   Nanos deadline = 0;  // 0: none
-  absl::Status why;    // not OK: it is to hear this
+  absl::Status why;    // not OK: the status to send to the client
   bool answered = false;
   TokenBucket alone{1, 4};  // its streams, if it counts in no share
 };
@@ -223,7 +223,7 @@ bool Gate::FromClient(Relay* relay, bool* moved) {
   }
   const ssize_t put = send(relay->server, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (put < 0 && errno != EAGAIN && errno != EINTR) {
-    relay->server_over = true;  // what it said last is still to be carried
+    relay->server_over = true;  // its last bytes are still to be forwarded
     relay->to_server.clear();
     return true;
   }
@@ -260,7 +260,7 @@ bool Gate::FromServer(Relay* relay, bool* moved) {
   const bool was_stalled = !relay->to_client.empty();
   relay->to_client = std::string(bytes.substr(sent));
   if (relay->state == Relay::State::kLeaving) {
-    // Who was answered ends it himself, by the GOAWAY: an end of ours could overtake the answer, while he is still writing.
+    // A client that got its answer closes after the GOAWAY. A close by us could discard the answer while the client still writes.
     if (relay->to_client.empty() && relay->why.ok() && !relay->answered) relay->client->EndWrite();
   } else if (relay->to_client.empty()) {
     if (relay->meter->begun()) relay->deadline = 0;

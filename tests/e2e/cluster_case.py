@@ -39,11 +39,8 @@ def expect_iterations(case: unittest.TestCase, job: Job, count: int) -> None:
   case.assertTrue(wait_until(went_on, PATIENCE_S, 0.02), f"fewer than {count} iterations in {PATIENCE_S} s")
 
 
-class ClusterCase(unittest.TestCase):
-  """4 nodes of 4 rails with one r2ccd each; `environment` is the job's."""
-
-  environment: dict[str, str] = {}
-  rate = "500mbit"
+class NamespaceCase(unittest.TestCase):
+  """Skipped without namespaces; a folder for the logs of each test."""
 
   @classmethod
   def setUpClass(cls) -> None:
@@ -56,6 +53,16 @@ class ClusterCase(unittest.TestCase):
     # In /tmp whatever TEST_TMPDIR says: the path of a Unix socket has room for 107 bytes.
     self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="r2cc-e2e-", dir="/tmp")))
     self.addCleanup(keep_test_logs, self.folder, self.id())
+
+
+class ClusterCase(NamespaceCase):
+  """4 nodes of 4 rails with one r2ccd each; `environment` is the job's."""
+
+  environment: dict[str, str] = {}
+  rate = "500mbit"
+
+  def setUp(self) -> None:
+    super().setUp()
     self.lab = self.enterContext(NamespaceLab(rate=self.rate))
     self.processes = self.enterContext(Processes(self.folder))
     self.cluster = Cluster(self.lab, built_binaries(), self.folder, self.processes)

@@ -1,39 +1,28 @@
-"""Packets that are lost for their size are found by the daemons alone, without a job (F1; docs/diagnose.md)."""
+"""Packets that are lost for their size are found by the daemons alone, without a job (docs/diagnose.md)."""
 
-import pathlib
-import subprocess
-import tempfile
 import time
 import unittest
 
-from deploy.drill.rig import namespaces
 from deploy.drill.rig.binaries import built_binaries
 from deploy.drill.rig.cluster import Cluster
 from deploy.drill.rig.lab import RailId
 from deploy.drill.rig.namespaces import NamespaceLab
 from deploy.drill.rig.processes import Processes, wait_until
-from tests.e2e.cluster_case import PATIENCE_S, keep_test_logs
+from tests.e2e.cluster_case import PATIENCE_S, NamespaceCase
 
 # A fault is known within a second; the rest is for a machine that does much else.
 KNOWN_S = 5
 RAIL = RailId(1, 1)
+# A switch port whose MTU was reset loses these, in one direction.
+LARGE = "meta length > 1500"
 
 
-class LargePackets(unittest.TestCase):
-
-  @classmethod
-  def setUpClass(cls) -> None:
-    reason = namespaces.missing_feature()
-    if reason is not None:
-      raise unittest.SkipTest(f"needs root: {reason}")
-    namespaces.sweep()
+class LargePackets(NamespaceCase):
 
   def make(self, nodes: int) -> None:
-    folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="r2cc-e2e-", dir="/tmp")))
-    self.addCleanup(keep_test_logs, folder, self.id())
     self.lab = self.enterContext(NamespaceLab(nodes=nodes, rails=2, rate=None))
-    processes = self.enterContext(Processes(folder))
-    self.cluster = Cluster(self.lab, built_binaries(), folder, processes)
+    processes = self.enterContext(Processes(self.folder))
+    self.cluster = Cluster(self.lab, built_binaries(), self.folder, processes)
     self.cluster.start_daemons()
     for node in range(nodes):
       for rail in range(2):
@@ -46,16 +35,6 @@ class LargePackets(unittest.TestCase):
     """All its pairs say that large packets pass."""
     pairs = self.why(rail.node, rail.rail).get("pairs", [])
     return len(pairs) == self.lab.nodes - 1 and all(pair.get("large") == "passes" for pair in pairs)
-
-  def limit(self, rail: RailId, hook: str = "ingress") -> None:
-    """As a switch port whose MTU was reset: what is longer than 1500 bytes is lost, in one direction."""
-    rules = f"""table netdev large {{ chain in {{
-      type filter hook {hook} device "rail{rail.rail}" priority 0; policy accept; meta length > 1500 counter drop
-    }} }}"""
-    subprocess.run(self.lab.command(rail.node, ["nft", "-f", "-"]), input=rules, text=True, check=True)
-
-  def unlimit(self, rail: RailId) -> None:
-    subprocess.run(self.lab.command(rail.node, ["nft", "delete", "table", "netdev", "large"]), check=True)
 
   def expect(self, node: int, rail: int, state: str, words: str, patience_s: float = KNOWN_S) -> dict:
     said = [{}]
@@ -75,7 +54,7 @@ class LargePackets(unittest.TestCase):
 
   def test_a_port_of_three(self):
     self.make(3)
-    self.limit(RAIL)
+    self.lab.lose(RAIL, LARGE)
     answer = self.expect(1, 1, "DEGRADED", "packets over 1500 bytes are lost at the port of n1/rail1")
     self.assertEqual(answer["verdict"], "port")
     self.assertIn("large-lost", [entry["kind"] for entry in answer["evidence"]])
@@ -91,16 +70,16 @@ class LargePackets(unittest.TestCase):
     # The others have no fault, and what they lose with it is explained.
     self.expect(0, 1, "HEALTHY", "port of the other end")
     self.expect(0, 0, "HEALTHY", "nothing is wrong")
-    self.unlimit(RAIL)
+    self.lab.lose_nothing(RAIL)
     self.expect(1, 1, "HEALTHY", "nothing is wrong", PATIENCE_S)
     self.assertTrue(wait_until(lambda: self.forbidden(0) == [], PATIENCE_S, 0.05), self.forbidden(0))
 
   def test_one_way_between_two(self):
     self.make(2)
-    self.limit(RAIL)
+    self.lab.lose(RAIL, LARGE)
     for node in range(2):
       self.expect(node, 1, "DEGRADED", "packets over 1500 bytes are lost from n0/rail1 to n1/rail1")
     self.expect(0, 0, "HEALTHY", "nothing is wrong")
-    self.unlimit(RAIL)
+    self.lab.lose_nothing(RAIL)
     for node in range(2):
       self.expect(node, 1, "HEALTHY", "nothing is wrong", PATIENCE_S)

@@ -1,33 +1,25 @@
 """Networks as users report them: link-local NICs, addresses on lo, duplicates, firewalls, few descriptors, pods, ARP flux."""
 
 import json
-import pathlib
 import re
 import subprocess
-import tempfile
 import unittest
 
-from deploy.drill.rig import namespaces
 from deploy.drill.rig.binaries import built_binaries
 from deploy.drill.rig.cluster import Cluster
 from deploy.drill.rig.lab import RailId
 from deploy.drill.rig.namespaces import NamespaceLab
 from deploy.drill.rig.processes import ManagedProcess, Processes, wait_until
-from tests.e2e.cluster_case import PATIENCE_S, keep_test_logs
+from tests.e2e.cluster_case import PATIENCE_S, NamespaceCase
 
 FEW = ("-b", "1M", "-e", "1M", "-n", "5")
 LONG = ("-b", "1M", "-e", "1M", "--seconds", "600")
 
 
-class OddNetworks(unittest.TestCase):
+class OddNetworks(NamespaceCase):
 
   def setUp(self) -> None:
-    reason = namespaces.missing_feature()
-    if reason is not None:
-      self.skipTest(f"needs root: {reason}")
-    namespaces.sweep()
-    self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="r2cc-e2e-", dir="/tmp")))
-    self.addCleanup(keep_test_logs, self.folder, self.id())
+    super().setUp()
     self.processes = self.enterContext(Processes(self.folder))
     self.binaries = built_binaries()
     self.jobs = 0

@@ -3,15 +3,13 @@
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
-from deploy.drill.rig import namespaces
 from deploy.drill.rig.binaries import built_binaries
 from deploy.drill.rig.cluster import Cluster
 from deploy.drill.rig.namespaces import NamespaceLab
 from deploy.drill.rig.processes import Processes, wait_until
-from tests.e2e.cluster_case import PATIENCE_S, keep_test_logs
+from tests.e2e.cluster_case import PATIENCE_S, NamespaceCase
 
 
 class OddCluster(Cluster):
@@ -23,15 +21,10 @@ class OddCluster(Cluster):
     return super().config_text(node) + self.odd_nic(node) + "\n"
 
 
-class OddNics(unittest.TestCase):
+class OddNics(NamespaceCase):
 
   def setUp(self) -> None:
-    reason = namespaces.missing_feature()
-    if reason is not None:
-      self.skipTest(f"needs root: {reason}")
-    namespaces.sweep()
-    self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="r2cc-e2e-", dir="/tmp")))
-    self.addCleanup(keep_test_logs, self.folder, self.id())
+    super().setUp()
     self.lab = self.enterContext(NamespaceLab(nodes=2, rails=2))
     self.processes = self.enterContext(Processes(self.folder))
     self.cluster = OddCluster(self.lab, built_binaries(), self.folder, self.processes)

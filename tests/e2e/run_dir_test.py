@@ -1,34 +1,22 @@
-"""A run directory that is swept under running daemons (F6; docs/diagnose.md)."""
+"""A run directory that is swept under running daemons (docs/diagnose.md)."""
 
-import pathlib
-import tempfile
 import unittest
 
-from deploy.drill.rig import namespaces
 from deploy.drill.rig.binaries import built_binaries
 from deploy.drill.rig.cluster import Cluster, JobOptions
 from deploy.drill.rig.namespaces import NamespaceLab
 from deploy.drill.rig.processes import Processes, wait_until
-from tests.e2e.cluster_case import PATIENCE_S, keep_test_logs
+from tests.e2e.cluster_case import PATIENCE_S, NamespaceCase
 
 SOCKETS = ("attach.sock", "r2ccd.sock")
 
 
-class RunDir(unittest.TestCase):
-
-  @classmethod
-  def setUpClass(cls) -> None:
-    reason = namespaces.missing_feature()
-    if reason is not None:
-      raise unittest.SkipTest(f"needs root: {reason}")
-    namespaces.sweep()
+class RunDir(NamespaceCase):
 
   def test_deleted_sockets_are_made_again(self):
-    folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="r2cc-e2e-", dir="/tmp")))
-    self.addCleanup(keep_test_logs, folder, self.id())
     lab = self.enterContext(NamespaceLab(nodes=2, rails=2, rate="500mbit"))
-    processes = self.enterContext(Processes(folder))
-    cluster = Cluster(lab, built_binaries(), folder, processes)
+    processes = self.enterContext(Processes(self.folder))
+    cluster = Cluster(lab, built_binaries(), self.folder, processes)
     cluster.start_daemons()
     running = cluster.start_job("running", JobOptions(size="1M", seconds_max=600))
     self.assertTrue(wait_until(lambda: cluster.attached_processes(1) == 1, PATIENCE_S, 0.1))
@@ -45,6 +33,6 @@ class RunDir(unittest.TestCase):
       job.ask_to_stop()
       self.assertTrue(job.wait(PATIENCE_S))
       self.assertEqual(job.failures(), [])
-    warnings = [line for path in folder.glob("r2ccd-n1-*") for line in path.read_text(errors="replace").splitlines()
+    warnings = [line for path in self.folder.glob("r2ccd-n1-*") for line in path.read_text(errors="replace").splitlines()
                 if "were deleted under r2ccd" in line]
     self.assertEqual(len(warnings), 1, warnings)

@@ -3,19 +3,17 @@
 Each costs the job at most R2CC_SILENCE_MS and 100 ms, no byte is wrong, and the other rails go on.
 """
 
-import pathlib
 import statistics
-import tempfile
 import time
 import unittest
 
-from deploy.drill.rig import namespaces, stalls
+from deploy.drill.rig import stalls
 from deploy.drill.rig.binaries import built_binaries
 from deploy.drill.rig.cluster import Cluster, Job, JobOptions
 from deploy.drill.rig.lab import RailId, monotonic_ns
 from deploy.drill.rig.namespaces import NamespaceLab
 from deploy.drill.rig.processes import Processes, wait_until
-from tests.e2e.cluster_case import PATIENCE_S, expect_iterations, keep_test_logs
+from tests.e2e.cluster_case import PATIENCE_S, NamespaceCase, expect_iterations
 
 SILENCE_MS = 250
 # R2CC_SILENCE_MS, and what the retransmission timeout of Linux, samples and ticks add.
@@ -25,20 +23,12 @@ BUSY_MS = 150
 LARGE = "meta length > 1500"
 
 
-class StalledRails(unittest.TestCase):
+class StalledRails(NamespaceCase):
   """Two nodes of three rails without r2ccd: what the plugin finds for itself."""
 
-  @classmethod
-  def setUpClass(cls) -> None:
-    reason = namespaces.missing_feature()
-    if reason is not None:
-      raise unittest.SkipTest(f"needs root: {reason}")
-    namespaces.sweep()
-
   def setUp(self) -> None:
+    super().setUp()
     self.jobs = 0
-    self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="r2cc-e2e-", dir="/tmp")))
-    self.addCleanup(keep_test_logs, self.folder, self.id())
     self.lab = self.enterContext(NamespaceLab(nodes=2, rails=3, rate="500mbit"))
     self.cluster = Cluster(self.lab, built_binaries(), self.folder, self.enterContext(Processes(self.folder)), daemons=False)
 
