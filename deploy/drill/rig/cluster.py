@@ -38,6 +38,7 @@ class Binaries:
 class JobOptions:
   """Of one r2cc-perf run."""
   size: str = "64M"
+  collective: str = "all_reduce"
   seconds_max: float = 120
   timeout_s: float = 60  # r2cc-perf's own limit on one collective
   environment: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -47,7 +48,7 @@ class JobOptions:
 
 @dataclasses.dataclass
 class Job:
-  """An all_reduce with one rank per node."""
+  """A collective with one rank per node, again and again."""
   name: str
   ranks: list[ManagedProcess]
   follower: TraceFollower
@@ -247,7 +248,7 @@ class Cluster:
           "R2CC_ATTACH": str(self.attach_socket(rank)) if self.has_daemons else "none",
       } | options.environment
       plugin = options.plugins[rank] if options.plugins else self.binaries.plugin
-      argv = [str(self.binaries.perf), "--plugin", str(plugin), "--collective", "all_reduce", "-b", options.size,
+      argv = [str(self.binaries.perf), "--plugin", str(plugin), "--collective", options.collective, "-b", options.size,
               "-e", options.size, "--seconds", f"{options.seconds_max:g}", "--rank", str(rank), "--nranks", str(lab.nodes),
               "--root", root, "--trace", str(prefix), "--json", "-c", "1", "--timeout", f"{options.timeout_s:g}", "--idle-sleep-us", "150",
               *options.flags]
