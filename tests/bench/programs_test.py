@@ -100,3 +100,13 @@ class NoFalseAlarm(unittest.TestCase):
     self.assertEqual((said["errors"], said["wrong"], said["late_writes"]), (0, 0, 0), said)
     self.assertGreaterEqual(said["stops"], 1)
     self.assertGreater(said["iterations"], 0)
+
+
+class SickRail(unittest.TestCase):
+
+  def test_counts_stalls_of_connections_that_are_swallowed(self):
+    said = lines_of("sick_rail", "--minutes", "0.2", "--connections", "1", "--lost", "100")[-1]
+    self.assertEqual((said["wrong"], said["late_writes"], said["failed"]), (0, 0, []), said)
+    self.assertGreaterEqual(said["stalls"], 1)
+    self.assertGreaterEqual(said["links_given_up"], 1)
+    self.assertGreater(said["of_sound_rails"], 0)

@@ -39,6 +39,20 @@ def overlap_ns(windows: Iterable[Window], other: Window) -> int:
   return sum(max(0, min(window.end_ns, other.end_ns) - max(window.begin_ns, other.begin_ns)) for window in windows)
 
 
+def waits(rows: Iterable[Row], window: Window, least_ns: int) -> list[Window]:
+  """The parts of `window` in which some flow waited for `least_ns` or longer, in order; no two have a time in common."""
+  found: list[Window] = []
+  for row in sorted(rows, key=lambda row: row.begin_ns):
+    wait = Window(max(row.begin_ns, window.begin_ns), min(row.time_ns, window.end_ns))
+    if row.kind not in ("send", "recv", "open") or wait.end_ns - wait.begin_ns < least_ns:
+      continue
+    if found and wait.begin_ns <= found[-1].end_ns:
+      found[-1] = Window(found[-1].begin_ns, max(found[-1].end_ns, wait.end_ns))
+    else:
+      found.append(wait)
+  return found
+
+
 def longest_standstill_ns(rows: Iterable[Row], window: Window) -> int:
   """The longest part of `window` in which some flow had a request outstanding and no request of any flow completed."""
   completions = [row for row in rows if row.kind in ("send", "recv", "open") and row.time_ns > window.begin_ns]

@@ -42,6 +42,17 @@ class LongestWait(unittest.TestCase):
     self.assertEqual(stalls.longest_wait_ns(rows, window(0, 100), [window(0, 20)]), 40 * MS)
 
 
+class Waits(unittest.TestCase):
+
+  def test_of_flows_that_wait_together_are_one(self):
+    rows = [completion(50, 30), completion(60, 25, flow="g"), completion(100, 39), completion(130, 10)]
+    self.assertEqual(stalls.waits(rows, window(0, 200), 20 * MS), [window(20, 60), window(61, 100)])
+
+  def test_are_cut_at_the_windows_ends(self):
+    rows = [completion(50, 40), completion(250, 60), completion(90, 30, kind="iteration")]
+    self.assertEqual(stalls.waits(rows, window(20, 200), 5 * MS), [window(20, 50), window(190, 200)])
+
+
 class LongestStandstill(unittest.TestCase):
 
   def test_ends_with_any_completion(self):
