@@ -75,17 +75,12 @@ bool MayPull(std::span<const LinkShare> links, StripeMode mode, LinkId link) {
   return own.carried_bytes * heaviest <= BusiestBytes(links) * own.weight_permille;
 }
 
-double CarriedFraction(std::span<const LinkShare> links, LinkId link) {
-  if (link >= links.size() || !links[link].usable || !Spread(links)) return 0;
-  const uint64_t busiest_bytes = BusiestBytes(links);
-  return busiest_bytes == 0 ? 0 : static_cast<double>(links[link].carried_bytes) / static_cast<double>(busiest_bytes);
-}
-
 bool CapBinds(std::span<const LinkShare> links, LinkId link) {
   constexpr double kAll = 0.9;
-  const double carried = CarriedFraction(links, link);
   const uint16_t heaviest = Heaviest(links);
-  return carried > 0 && links[link].weight_permille < heaviest && carried * heaviest >= kAll * links[link].weight_permille;
+  if (link >= links.size() || !links[link].usable || links[link].weight_permille >= heaviest || !Spread(links)) return false;
+  const auto carried_bytes = static_cast<double>(links[link].carried_bytes), busiest_bytes = static_cast<double>(BusiestBytes(links));
+  return carried_bytes > 0 && carried_bytes * heaviest >= kAll * busiest_bytes * links[link].weight_permille;
 }
 
 }  // namespace r2cc::net

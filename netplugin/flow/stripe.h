@@ -63,9 +63,7 @@ bool MayPull(std::span<const LinkShare> links, StripeMode mode, LinkId link);
 
 // What the busiest of the heaviest links has carried.
 uint64_t BusiestBytes(std::span<const LinkShare> links);
-// While chunks are dealt out, what `link` has carried of that: so much it can move at least. 0: not known.
-double CarriedFraction(std::span<const LinkShare> links, LinkId link);
-// True if that is all that its weight allowed it, so that nobody has seen what more it could have carried.
+// True while chunks are dealt out and `link` has carried of that all that its weight allowed, so that its real capacity is unknown.
 bool CapBinds(std::span<const LinkShare> links, LinkId link);
 
 }  // namespace r2cc::net

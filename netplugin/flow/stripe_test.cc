@@ -112,19 +112,6 @@ TEST(Stripe, SmallMessagesAreForTheQuickestLinks) {
   EXPECT_EQ(SmallMessageLink(links, 2), 2);
 }
 
-TEST(CarriedFraction, IsKnownWhileChunksAreDealtOutAndSomethingWasCarried) {
-  constexpr uint64_t kMiB = 1 << 20;
-  Links links(4, LinkShare{true, 1000, 4 * kMiB});
-  links[1].carried_bytes = kMiB;
-  EXPECT_EQ(CarriedFraction(links, 1), 0) << "each flow keeps to its own link";
-  links[3].usable = false;
-  EXPECT_EQ(CarriedFraction(links, 1), 0.25);
-  EXPECT_EQ(CarriedFraction(links, 3), 0);
-  EXPECT_EQ(CarriedFraction(links, 4), 0) << "no such link";
-  for (LinkShare& link : links) link.carried_bytes = 0;
-  EXPECT_EQ(CarriedFraction(links, 1), 0);
-}
-
 TEST(CapBinds, WhereALinkHasCarriedWhatItWasAllowed) {
   constexpr uint64_t kMiB = 1 << 20;
   Links links(3, LinkShare{true, 1000, 4 * kMiB});
@@ -136,6 +123,9 @@ TEST(CapBinds, WhereALinkHasCarriedWhatItWasAllowed) {
   EXPECT_FALSE(CapBinds(links, 1)) << "it had room for more";
   links[1].weight_permille = 0;
   EXPECT_TRUE(CapBinds(links, 1));
+  links[1].weight_permille = links[0].weight_permille;
+  EXPECT_FALSE(CapBinds(links, 1)) << "each flow keeps to its own link";
+  links[1].weight_permille = 125;
   links[1].usable = false;
   EXPECT_FALSE(CapBinds(links, 1));
   EXPECT_FALSE(CapBinds(links, 3)) << "no such link";

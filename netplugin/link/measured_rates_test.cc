@@ -22,16 +22,16 @@ class Sender {
     EXPECT_EQ(session_.link_state(1), InitiatorState::kUp);
   }
 
-  // For a while all links are busy and move so much.
-  void MoveAt(double bytes_per_s, bool bulk = true) { MoveAt(std::vector<double>(links_, bytes_per_s), 4, bulk); }
-  void MoveAt(const std::vector<double>& bytes_per_s, int steps, bool bulk = true) {
+  // For a while all links are busy and move so much; those that are not in `limited` could move more.
+  void MoveAt(double bytes_per_s, bool bulk = true) { MoveAt(std::vector<double>(links_, bytes_per_s), 4, {true, true, true, true}, bulk); }
+  void MoveAt(const std::vector<double>& bytes_per_s, int steps, std::vector<bool> limited = {true, true, true, true}, bool bulk = true) {
     constexpr Nanos kStep = 25 * kNanosPerMs;
     for (int i = 0; i < steps; ++i) {
       now_ += kStep;
       busy_ += kStep;
       for (LinkId link = 0; link < links_; ++link) {
         delivered_[link] += bytes_per_s[link] * kStep / kNanosPerSecond;
-        session_.LinkRate(link, session_.incarnation(link), static_cast<uint64_t>(delivered_[link]), busy_, bulk, now_);
+        session_.LinkRate(link, session_.incarnation(link), static_cast<uint64_t>(delivered_[link]), busy_, limited[link], bulk, now_);
       }
       session_.Tick(now_);
       for (const Action& action : session_.TakeActions()) told_slow_ += action.kind == Action::Kind::kLinkSlow;
@@ -183,7 +183,7 @@ TEST(Cap, RisesWhereItHoldsALinkBack) {
   double carried = 0.25;
   for (int i = 0; i < 40 && sender.spread(); ++i) {
     carried = sender.SecondOverFirst();
-    sender.MoveAt({400e6, 400e6 * std::min(carried, 1.0)}, 2);
+    sender.MoveAt({400e6, 400e6 * std::min(carried, 1.0)}, 2, {true, false});
   }
   EXPECT_FALSE(sender.spread()) << carried;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace r2cc::net {
 namespace {
@@ -9,9 +10,6 @@ namespace {
 // An estimate needs so much: less is noise of timers and bursts.
 constexpr Nanos kBusyLeast = 20 * kNanosPerMs;
 constexpr uint64_t kBytesLeast = 256 * 1024;
-// A slow link that is sound again hardly ever has that, as its cap leaves it idle: it would seem slow for seconds. After so long what it
-// has moved counts as moved in the least busy time, so that its rate is at least that.
-constexpr Nanos kWaitMost = 200 * kNanosPerMs;
 constexpr double kNewWeight = 0.5;
 // The first estimate of a link that had nothing to do before is that of empty queues, and of what a shaper let it save.
 constexpr int kEstimatesLeast = 2;
@@ -21,36 +19,40 @@ constexpr uint64_t kBusiestLeast = 512 * 1024;
 constexpr double kSlowBelow = 0.6;
 constexpr double kSoundAbove = 0.8;
 constexpr int kRoundsToChange = 3;
-// A link that is idle half of the time limits nobody.
-constexpr double kLimitingBusy = 0.5;
 constexpr double kShareLeast = 20;
+// A share that is too small for a link at 2 % is right again after 17 rounds, 0.85 s; one at a quarter after 6.
+constexpr double kShareGrowth = 1.25;
+// 5 s or more, at a round each 50 ms. A rail that is slow still costs a job of small messages some 0.3 s each time.
+constexpr int kUnusedRoundsMost = 100;
 // Smaller corrections of a share are not worth a new start of the account.
 constexpr int kShareStep = 50;
 
+uint16_t ShareOf(double fraction) { return static_cast<uint16_t>(std::clamp(fraction * 1000, kShareLeast, 1000.0)); }
+
 }  // namespace
 
-void RateEstimator::Sample(LinkId id, uint64_t bytes, Nanos busy, Nanos wall) {
+void RateEstimator::Sample(LinkId id, uint64_t bytes, Nanos busy, bool limited) {
   Link& link = links_[id];
   link.bytes += bytes;
   link.busy += busy;
-  link.wall += wall;
-  const bool idle = link.busy < kBusyLeast;
-  if (link.bytes < kBytesLeast || (idle && !(link.straggler && link.wall >= kWaitMost))) return;
-  double rate = static_cast<double>(link.bytes) * kNanosPerSecond / static_cast<double>(std::max(link.busy, kBusyLeast));
-  if (idle) rate = std::max(rate, link.rate_bytes_per_s);
+  if (busy > 0) link.votes.Add(limited), link.round.Add(limited);
+  if (link.bytes < kBytesLeast || link.busy < kBusyLeast) return;
+  const double rate = static_cast<double>(link.bytes) * kNanosPerSecond / static_cast<double>(link.busy);
   link.rate_bytes_per_s = Known(link) ? kNewWeight * rate + (1 - kNewWeight) * link.rate_bytes_per_s : rate;
-  link.limiting = static_cast<double>(link.busy) >= kLimitingBusy * static_cast<double>(link.wall);
+  link.limiting = link.votes.most();
   link.estimates = std::min(link.estimates + 1, kEstimatesLeast);
   link.fresh = Known(link);
   link.bytes = 0;
-  link.busy = link.wall = 0;
+  link.busy = 0;
+  link.votes = {};
 }
 
 void RateEstimator::Forget(LinkId id) {
   Link& link = links_[id];
   link.rate_bytes_per_s = 0;
   link.bytes = 0;
-  link.busy = link.wall = 0;
+  link.busy = 0;
+  link.votes = link.round = {};
   link.estimates = 0;
   link.fresh = false;
   link.for_change = 0;
@@ -72,12 +74,6 @@ double RateEstimator::Reference(size_t link) const {
   return std::max(others[(others.size() - 1) / 2], at_limit);
 }
 
-bool RateEstimator::OthersAtLimit(size_t link) const {
-  for (size_t i = 0; i < links_.size(); ++i)
-    if (i != link && Known(links_[i]) && links_[i].limiting) return true;
-  return false;
-}
-
 std::vector<LinkShare> RateEstimator::OfThisRound(std::span<const LinkShare> shares) const {
   std::vector<LinkShare> round(shares.begin(), shares.end());
   for (size_t i = 0; i < std::min(round.size(), links_.size()); ++i)
@@ -97,28 +93,50 @@ bool RateEstimator::Judge(std::span<const LinkShare> shares) {
   for (size_t i = 0; i < links_.size(); ++i) {
     Link& link = links_[i];
     const double reference = Reference(i);
-    if (!link.fresh || reference == 0) continue;
-    link.fresh = false;
-    const auto id = static_cast<LinkId>(i);
-    const double carried = OthersAtLimit(i) ? CarriedFraction(round, id) : 0;
-    const double fraction = std::max(link.rate_bytes_per_s / reference, carried);
-    const bool held_back = carried > 0 && CapBinds(round, id);
-    const bool speaks = link.straggler ? fraction > kSoundAbove : fraction < kSlowBelow && link.limiting && !held_back;
-    link.for_change = speaks ? link.for_change + 1 : 0;
-    if (link.for_change >= kRoundsToChange) {
-      link.straggler = !link.straggler;
-      link.for_change = 0;
-      link.share_permille = 1000;
-      if (!link.straggler) link.estimates = 0;
-      changed = true;
-    }
-    if (!link.straggler) continue;
-    const auto share = static_cast<int>(std::clamp(fraction * 1000, kShareLeast, 1000.0));
-    if (std::abs(share - link.share_permille) < kShareStep) continue;
-    link.share_permille = static_cast<uint16_t>(share);
-    changed = true;
+    const bool unused = i < round.size() && round[i].usable && round[i].carried_bytes == 0;
+    changed |=
+        link.straggler ? JudgeStraggler(&link, reference, CapBinds(round, static_cast<LinkId>(i)), unused) : JudgeSound(&link, reference);
+    link.round = {};
   }
   return changed;
+}
+
+void RateEstimator::SetStraggler(Link* link, bool straggler) {
+  link->straggler = straggler;
+  link->for_change = link->unused = 0;
+  link->share_permille = 1000;
+  if (!straggler) link->estimates = 0;
+}
+
+bool RateEstimator::JudgeSound(Link* link, double reference) {
+  if (reference == 0 || !std::exchange(link->fresh, false)) return false;
+  const double fraction = link->rate_bytes_per_s / reference;
+  link->for_change = fraction < kSlowBelow && link->limiting ? link->for_change + 1 : 0;
+  if (link->for_change < kRoundsToChange) return false;
+  SetStraggler(link, true);
+  link->share_permille = ShareOf(fraction);
+  return true;
+}
+
+bool RateEstimator::JudgeStraggler(Link* link, double reference, bool cap_binds, bool unused) {
+  double share = link->share_permille / 1000.0;
+  if (reference > 0 && std::exchange(link->fresh, false)) {
+    const double fraction = link->rate_bytes_per_s / reference;
+    // What it moves it can move, at its limit or not. That it moves less says something only of a link at its limit.
+    share = link->limiting ? fraction : std::max(fraction, share);
+    link->for_change = fraction > kSoundAbove ? link->for_change + 1 : 0;
+  }
+  if (cap_binds && !link->round.most()) share = std::max(share, link->share_permille / 1000.0 * kShareGrowth);
+  link->unused = unused ? link->unused + 1 : 0;
+  if (link->for_change >= kRoundsToChange || link->unused >= kUnusedRoundsMost ||
+      (cap_binds && share > kSoundAbove && !link->round.most())) {
+    SetStraggler(link, false);
+    return true;
+  }
+  const int step = ShareOf(share) - link->share_permille;
+  if (std::abs(step) < std::min(kShareStep, link->share_permille / 5)) return false;
+  link->share_permille = ShareOf(share);
+  return true;
 }
 
 double RateEstimator::SlowestBytesPerSecond(std::span<const LinkShare> shares) const {

@@ -5,10 +5,9 @@
 // looks quick, its bursts run through buffers. So does one that has just begun, and a slow one that is sound again while its cap holds it
 // back. A slow link is weighted, not fenced.
 //
-// The account errs where a link has few chunks at a time: it is busy until the last of them is acknowledged, and that word waits in the
-// peer's queue, behind what comes the other way. A link that was slow for a moment and is held to that has few: it would look as slow for
-// ever. So its cap lies a little above what it moves, and while others are at their limit it moves at least what it has carried. Who
-// carries all that his weight allows is not slow for moving no more.
+// A link is judged only while it has more than it can send. With fewer chunks it is busy until the last acknowledgement, which waits in the
+// peer's queue, and so it looks slower the less it carries. A slow link that uses its whole cap and is not at its limit gets a larger one
+// each round, until it is at its limit or sound. One that carries nothing, as small messages do not travel on it, is tried again after 5 s.
 #ifndef R2CC_NETPLUGIN_LINK_RATE_ESTIMATOR_H_
 #define R2CC_NETPLUGIN_LINK_RATE_ESTIMATOR_H_
 
@@ -27,8 +26,9 @@ class RateEstimator {
  public:
   explicit RateEstimator(size_t links) : links_(links) {}
 
-  // In the last `wall` the link delivered `bytes` and had something to deliver for `busy` of it.
-  void Sample(LinkId link, uint64_t bytes, Nanos busy, Nanos wall);
+  // Since the last sample the link delivered `bytes` and had something to deliver for `busy`. `limited`: it had more than it could send
+  // when the sample was taken.
+  void Sample(LinkId link, uint64_t bytes, Nanos busy, bool limited);
   // The link is gone: what it moved is history, and nobody is compared with it. What was judged stays until it is measured again.
   void Forget(LinkId link);
   // It joins other rails than before.
@@ -51,14 +51,24 @@ class RateEstimator {
   uint16_t CapPermille(LinkId link) const { return plan::CapOfShare(SharePermille(link)); }
 
  private:
+  // How many samples were taken, and in how many the link was at its limit.
+  struct Votes {
+    int samples = 0, limited = 0;
+
+    void Add(bool at_limit) { ++samples, limited += at_limit; }
+    // Three of four: a link that waits for acknowledgements has something left to send in half of its samples.
+    bool most() const { return samples > 0 && 4 * limited >= 3 * samples; }
+  };
   struct Link {
     double rate_bytes_per_s = 0;
     uint64_t bytes = 0;  // gathered for the next estimate
     Nanos busy = 0;
-    Nanos wall = 0;
-    int estimates = 0;   // since it was forgotten, or is sound again
-    bool fresh = false;  // a new one since the last Judge()
-    bool limiting = false;
+    Votes votes;
+    int estimates = 0;      // since it was forgotten, or is sound again
+    bool fresh = false;     // a new one since the last Judge()
+    bool limiting = false;  // the last estimate is of a link at its limit
+    Votes round;            // since the last Judge()
+    int unused = 0;         // rounds in which a straggler has carried nothing
     bool straggler = false;
     int for_change = 0;  // rounds in a row that speak for the other verdict
     uint16_t share_permille = 1000;
@@ -68,9 +78,12 @@ class RateEstimator {
   std::vector<LinkShare> OfThisRound(std::span<const LinkShare> shares) const;
   // True if it is known well enough to be compared.
   static bool Known(const Link& link);
-  bool OthersAtLimit(size_t link) const;
   // What `link` is compared with; 0: there is nothing.
   double Reference(size_t link) const;
+  // True if a verdict or a share has changed.
+  bool JudgeSound(Link* link, double reference);
+  bool JudgeStraggler(Link* link, double reference, bool cap_binds, bool unused);
+  void SetStraggler(Link* link, bool straggler);
 
   std::vector<Link> links_;
 };

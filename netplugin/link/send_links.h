@@ -83,8 +83,9 @@ class SendLinks {
     if (rails_.SetPathBroken(rails, broken)) VerdictChanged(now);
   }
   // What the kernel says of the incarnation since it began: bytes acknowledged by the peer's kernel, time with something to deliver.
+  // `limited`: it has more than it can send just now.
   // `bulk`: so was what moved since the last call. Small messages tell nothing of a rate: most of their time is waiting for an answer.
-  void Rate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool bulk, Nanos now);
+  void Rate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool limited, bool bulk, Nanos now);
   // What the kernel says of the incarnation's connections: see LinkProgress.
   void Progress(LinkId link, Incarnation incarnation, std::span<const PathFacts> paths, Nanos now);
   // Data of the link is unacknowledged for the silence, while the peer answers.

@@ -19,13 +19,13 @@ constexpr Nanos kTellSlowEvery = kNanosPerSecond;
 
 // ---- what the kernel says ----
 
-void SendLinks::Rate(LinkId id, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool bulk, Nanos now) {
+void SendLinks::Rate(LinkId id, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool limited, bool bulk, Nanos now) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kUp) return;
   Link& link = links_[id];
   // A channel may wait behind the bulk of its own rail: while that moves, nobody is silent.
   if (delivered_bytes > link.delivered_bytes) session_.detector->Delivered(id, now);
   if (bulk && link.sampled != 0 && delivered_bytes >= link.delivered_bytes && busy >= link.busy)
-    rates_.Sample(id, delivered_bytes - link.delivered_bytes, busy - link.busy, now - link.sampled);
+    rates_.Sample(id, delivered_bytes - link.delivered_bytes, busy - link.busy, limited);
   link.delivered_bytes = delivered_bytes;
   link.busy = busy;
   link.sampled = now;

@@ -131,8 +131,8 @@ class SendSession {
   // And on the paths between them.
   void PathVerdict(RailPair rails, bool broken, Nanos now) { links_.PathVerdict(rails, broken, now); }
   // What the kernel or the device says of a link: see SendLinks::Rate().
-  void LinkRate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool bulk, Nanos now) {
-    links_.Rate(link, incarnation, delivered_bytes, busy, bulk, now);
+  void LinkRate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool limited, bool bulk, Nanos now) {
+    links_.Rate(link, incarnation, delivered_bytes, busy, limited, bulk, now);
   }
   // What the kernel says of a link's connections: see LinkProgress. At least every 25 ms while anything is outstanding.
   void LinkPaths(LinkId link, Incarnation incarnation, std::span<const PathFacts> paths, Nanos now) {

@@ -185,6 +185,7 @@ class Link {
 struct LinkFacts {
   uint64_t delivered_bytes = 0;  // acknowledged by the peer's kernel or device
   Nanos busy = 0;                // there was something to deliver
+  bool limited = false;          // there is more to send than the rail or its queue takes just now
   // Each connection, those that are still being opened too, in the same order each time. None: the transport finds stalls by itself.
   std::vector<PathFacts> paths = {};
 };

@@ -131,7 +131,7 @@ void SendPeer::SampleRates(Nanos now) {
   links_.ForEach([&](const LinkName& name, SendLink& link) {
     const LinkFacts facts = link.Measure();
     session_.LinkPaths(name.link, name.incarnation, facts.paths, now);
-    session_.LinkRate(name.link, name.incarnation, facts.delivered_bytes, facts.busy, bulk, now);
+    session_.LinkRate(name.link, name.incarnation, facts.delivered_bytes, facts.busy, facts.limited, bulk, now);
   });
   pump_.Advise(true);
 }

@@ -115,7 +115,8 @@ class World {
       case 0: return session_.LinkTrouble(link, incarnation, plan::EvidenceCause::kSocketError, now_);
       case 1:
         if (link < session_.links())
-          session_.LinkRate(link, incarnation, input_.TakeNumber(), static_cast<Nanos>(input_.TakeNumber() >> 1), input_.TakeBool(), now_);
+          session_.LinkRate(link, incarnation, input_.TakeNumber(), static_cast<Nanos>(input_.TakeNumber() >> 1), input_.TakeBool(),
+                            input_.TakeBool(), now_);
         return;
       // The transport says so only of sockets that it was asked to open.
       default:

@@ -182,6 +182,7 @@ net::LinkFacts SimSendLink::Measure() {
     if (bulk.socket == nullptr) continue;
     facts.delivered_bytes += bulk.socket->acknowledged_bytes();
     facts.busy = std::max(facts.busy, bulk.socket->busy());
+    facts.limited |= (bulk.socket->busy() > 0 && bulk.socket->Room() == 0);
   }
   return facts;
 }

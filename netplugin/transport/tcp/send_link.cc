@@ -251,6 +251,7 @@ LinkFacts TcpSendLink::Measure() {
     facts.delivered_bytes += stats.delivered_bytes;
     // Several sockets share the rail at the same time.
     facts.busy = std::max<Nanos>(facts.busy, stats.busy_ns);
+    facts.limited |= stats.unsent || bulk.blocked;
     round_trip = std::max<Nanos>(round_trip, stats.round_trip_ns);
   }
   round_trip_ = round_trip;

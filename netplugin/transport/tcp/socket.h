@@ -81,6 +81,7 @@ struct TcpStats {
   uint64_t delivered_bytes = 0;  // acknowledged by the peer's kernel
   int64_t busy_ns = 0;           // there was something to deliver, and the peer took it
   int64_t round_trip_ns = 0;     // the shortest lately
+  bool unsent = false;           // some bytes wait for room on the way
   // See PathFacts.
   bool unacknowledged = false;
   bool window_open = true;

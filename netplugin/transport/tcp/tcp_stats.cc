@@ -22,6 +22,7 @@ TcpStats StatsOf(int fd) {
   TcpStats stats{.delivered_bytes = info.tcpi_bytes_acked, .round_trip_ns = int64_t{info.tcpi_min_rtt} * 1000};
   // While the peer's window is closed the peer is slow, not the rail.
   stats.busy_ns = static_cast<int64_t>(info.tcpi_busy_time - std::min(info.tcpi_busy_time, info.tcpi_rwnd_limited)) * 1000;
+  stats.unsent = info.tcpi_notsent_bytes > 0;
   // Probes of a closed window are answered as long as the path is sound, and count only until then.
   const bool unanswered_probes = info.tcpi_probes > 0;
   stats.unacknowledged = info.tcpi_unacked > 0 || unanswered_probes;

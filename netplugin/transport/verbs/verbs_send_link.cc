@@ -226,6 +226,7 @@ LinkFacts VerbsSendLink::Measure() {
   Retire();
   LinkFacts facts = facts_;
   if (busy_since_ != 0) facts.busy += port_->shared()->clock->Now() - busy_since_;
+  facts.limited = busy_since_ != 0 && !HasRoom();
   return facts;
 }
 

@@ -182,7 +182,11 @@ class StubSendLink final : public StubLink<SendLink, SendOwner, 0> {
   bool Holds(FlowId flow) override {
     return std::any_of(wire_->queued.begin(), wire_->queued.end(), [flow](const Chunk& chunk) { return chunk.flow == flow; });
   }
-  LinkFacts Measure() override { return wire_->facts; }
+  LinkFacts Measure() override {
+    LinkFacts facts = wire_->facts;
+    facts.limited = !wire_->queued.empty();
+    return facts;
+  }
 
  private:
   bool has_room() const { return started_ && wire_->queued.size() < kQueuedMost; }
