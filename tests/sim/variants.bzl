@@ -37,8 +37,7 @@ def sim_libraries(suffix, peers, verbs):
         ],
         deps = [
             ":network",
-            "//base/core:function_ref",
-            "//base/core:hash",
+            "//base/core",
         ] + peers,
     )
     native.cc_library(

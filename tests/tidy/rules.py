@@ -266,7 +266,7 @@ def too_new_for_old_glibc(source):
 
 
 def unbuilt_files(sources):
-  """Of all sources of the tree, those that no BUILD file names: (path, message)."""
+  """Of all sources of the tree, those that no BUILD file names and no room holds: (path, message)."""
   packages = {source.path[:-len("BUILD.bazel")]: source.text for source in sources if source.path.endswith("BUILD.bazel")}
   for source in sources:  # a package's own macros may name files too
     folder = source.path.rpartition("/")[0] + "/"
@@ -280,5 +280,7 @@ def unbuilt_files(sources):
     text = packages.get(folder, "")
     named = re.search(rf'["/:]{re.escape(source.path[len(folder or ""):])}"', text)
     composed = f'+ ".{end}"' in text and f'"{stem[len(folder or ""):]}"' in text  # srcs = [name + ".py"]
-    if not named and not composed:
+    in_folder = "/" not in source.path[len(folder or ""):]
+    by_glob = in_folder and (f'glob(["*.{end}"])' in text or end in ("cc", "h") and re.search(r"^room\(", text, re.MULTILINE))
+    if not named and not composed and not by_glob:
       yield source.path, f"no target of {folder or '/'}BUILD.bazel holds it"

@@ -107,5 +107,8 @@ class RulesTest(unittest.TestCase):
                rules.Source("a/z.cc", ""), rules.Source("b/w.py", ""), rules.Source("a/README.md", ""),
                rules.Source("a/macro.bzl", 'srcs = ["m.cc"],\n'), rules.Source("a/m.cc", ""),
                rules.Source("c/BUILD.bazel", 'srcs = [name + ".py"]\nfor name in ["p"]'), rules.Source("c/p.py", ""),
-               rules.Source("c/q.py", "")]
-    self.assertEqual([path for path, _ in rules.unbuilt_files(sources)], ["a/z.cc", "b/w.py", "c/q.py"])
+               rules.Source("c/q.py", ""), rules.Source("d/BUILD.bazel", 'room(\n    deps = [])\n'), rules.Source("d/x.cc", ""),
+               rules.Source("d/x.h", ""), rules.Source("d/sub/x.cc", ""), rules.Source("d/x.py", ""), rules.Source("d/x.proto", ""),
+               rules.Source("e/BUILD.bazel", 'protos = glob(["*.proto"])'), rules.Source("e/x.proto", ""), rules.Source("e/x.cc", "")]
+    self.assertEqual([path for path, _ in rules.unbuilt_files(sources)],
+                     ["a/z.cc", "b/w.py", "c/q.py", "d/sub/x.cc", "d/x.py", "d/x.proto", "e/x.cc"])

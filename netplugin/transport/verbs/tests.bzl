@@ -14,7 +14,7 @@ def unit_tests():
         "fence_test": [
             ":fake_control_thread",
             ":fence",
-            "//base/core/verbs:fake_pair",
+            "//base/core/verbs:testing",
         ],
         "flusher_test": [":fake_gpus"],
         "gid_test": [":gid"],
