@@ -1,12 +1,14 @@
-"""A shared library that is compiled and linked as one: calls across its files cost what calls within a file do."""
+"""A shared library as it is shipped: compiled and linked as one, so that calls across its files cost what calls within a file do.
 
-def _is_optimized(settings):
-    # A sanitized build looks for mistakes, and clang's objects are not gcc's.
-    sanitized = [copt for copt in settings["//command_line_option:copt"] if copt.startswith("-fsanitize")]
-    return str(settings["//command_line_option:compilation_mode"]) == "opt" and not sanitized
+Its sources see R2CC_SHIPPED, which leaves out the bugs that tests can switch on (netplugin/flow/mutant.h).
+"""
 
 def _transition_impl(settings, _attr):
-    compile_with, link_with = (["-flto"], ["-flto=auto", "-O2"]) if _is_optimized(settings) else ([], [])
+    # A sanitized build looks for mistakes and is not shipped: the tests' objects do. And clang's are not gcc's.
+    sanitized = [copt for copt in settings["//command_line_option:copt"] if copt.startswith("-fsanitize")]
+    optimized = str(settings["//command_line_option:compilation_mode"]) == "opt" and not sanitized
+    compile_with = ([] if sanitized else ["-DR2CC_SHIPPED"]) + (["-flto"] if optimized else [])
+    link_with = ["-flto=auto", "-O2"] if optimized else []
     return {
         "//command_line_option:copt": settings["//command_line_option:copt"] + compile_with,
         "//command_line_option:linkopt": settings["//command_line_option:linkopt"] + link_with,

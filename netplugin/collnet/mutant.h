@@ -1,5 +1,5 @@
-// Mutants: bugs that tests switch on in the production source, to prove that the checkers see them. Without R2CC_MUTANTS, that is in
-// everything that is shipped, no mutant is ever active and the compiler drops the switches. See flow/mutant.h.
+// Mutants: bugs that tests switch on in the production source, to prove that the checkers see them. None is in what is shipped: see
+// flow/mutant.h.
 #ifndef R2CC_NETPLUGIN_COLLNET_MUTANT_H_
 #define R2CC_NETPLUGIN_COLLNET_MUTANT_H_
 
@@ -19,11 +19,11 @@ enum class Mutant {
   kPlanNotChecked,     // a peer's plan is used as it is
 };
 
-#ifdef R2CC_MUTANTS
+#ifdef R2CC_SHIPPED
+constexpr bool IsActive(Mutant) { return false; }
+#else
 inline thread_local Mutant mutant = Mutant::kNothing;
 inline bool IsActive(Mutant bug) { return mutant == bug; }
-#else
-constexpr bool IsActive(Mutant) { return false; }
 #endif
 
 }  // namespace r2cc::collnet

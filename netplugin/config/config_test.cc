@@ -183,7 +183,7 @@ TEST(Config, SystemNamesFillOnlyWhatIsMissing) {
   Config config = Loaded({{"R2CC_NODE", "mine"}});
   FillFromSystem(&config);
   EXPECT_EQ(config.node, "mine");
-  EXPECT_EQ(config.job, "config_test");
+  EXPECT_EQ(config.job, "unit_test");
   config = Loaded({});
   FillFromSystem(&config);
   EXPECT_FALSE(config.node.empty());

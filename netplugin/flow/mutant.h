@@ -1,5 +1,6 @@
 // Mutants: bugs that tests switch on in the production source, one per point of the lossless contract, to prove that the checkers see them.
-// Without R2CC_MUTANTS, that is in everything that is shipped, no mutant is ever active and the compiler drops the switches.
+// R2CC_SHIPPED is defined in what is compiled to be shipped (bazel/link_time_optimization.bzl): no mutant is ever active there, and the
+// compiler drops the switches.
 #ifndef R2CC_NETPLUGIN_FLOW_MUTANT_H_
 #define R2CC_NETPLUGIN_FLOW_MUTANT_H_
 
@@ -62,7 +63,9 @@ enum class Mutant {
   kWeightIgnored,  // flows share a link equally whatever their weights
 };
 
-#ifdef R2CC_MUTANTS
+#ifdef R2CC_SHIPPED
+constexpr bool IsActive(Mutant) { return false; }
+#else
 // The one that R2CC_MUTANT names by its number.
 inline Mutant MutantByEnvironment() {
   const char* const number = std::getenv("R2CC_MUTANT");
@@ -70,8 +73,6 @@ inline Mutant MutantByEnvironment() {
 }
 inline thread_local Mutant mutant = MutantByEnvironment();
 inline bool IsActive(Mutant bug) { return mutant == bug; }
-#else
-constexpr bool IsActive(Mutant) { return false; }
 #endif
 
 }  // namespace r2cc::net

@@ -1,5 +1,4 @@
-// Flows share links by their weights: sessions with all links up, over the source in which mutants can be switched on, so that the test
-// proves that it sees one.
+// Flows share links by their weights: sessions with all links up. With a mutant switched on, the test proves that it sees one.
 
 #include <gtest/gtest.h>
 

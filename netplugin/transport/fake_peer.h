@@ -48,7 +48,7 @@ class FakePort final : public OobPort {
   Poller poller_;
 };
 
-class FakeTransport final : public OobTransport {
+class FakeOobTransport final : public OobTransport {
  public:
   TransportKind kind() const override { return TransportKind::kTcp; }
   bool ListenOob(const std::string&, uint16_t*, std::string*) override { return true; }
@@ -74,7 +74,7 @@ struct FakeHost : Host {
     transports = {&fake};
     oob_transport = &fake;
   }
-  FakeTransport fake;
+  FakeOobTransport fake;
 };
 
 class FakePeer final : public Peer {

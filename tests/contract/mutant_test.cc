@@ -24,7 +24,7 @@ void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 class MutantTest : public testing::TestWithParam<Case> {
  protected:
   static MutantRun Run(Mutant bug) {
-    const std::string program = GetParam().world == "Sim" ? "tests/contract/sim_mutant" : "tests/contract/stub_mutant";
+    const std::string program = GetParam().world == "Sim" ? "tests/contract/sim_test" : "tests/contract/stub_test";
     return RunMutant(bug, program, GetParam().world + "/Contract." + GetParam().test + "/*");
   }
 };

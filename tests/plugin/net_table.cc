@@ -21,7 +21,7 @@ using abi::Result;
 
 // Relative to a test's runfiles.
 constexpr char kLibrary[] = "netplugin/libnccl-net-r2cc.so";
-constexpr char kMutantLibrary[] = "netplugin/libnccl-net-r2cc-mutant.so";
+constexpr char kMutantLibrary[] = "netplugin/plugin.so";
 
 __attribute__((format(printf, 5, 6))) void Log(abi::LogLevel, unsigned long, const char*, int, const char* format, ...) {
   char line[2048];
