@@ -284,3 +284,29 @@ def unbuilt_files(sources):
     by_glob = in_folder and (f'glob(["*.{end}"])' in text or end in ("cc", "h") and re.search(r"^room\(", text, re.MULTILINE))
     if not named and not composed and not by_glob:
       yield source.path, f"no target of {folder or '/'}BUILD.bazel holds it"
+
+
+def _classes(source):
+  """The classes that other files can see, with their namespaces: those of no namespace without a name."""
+  namespaces = []
+  for line in source.lines:
+    opened = re.match(r"(?:inline )?namespace\s*([\w:]*)\s*\{", line)
+    defined = re.match(r"(?:class|struct|union)\s+(\w+)(?: final)?(?:\s*:(?!:).*)?\s*\{", line)
+    if opened:
+      namespaces.append(opened.group(1))
+    elif re.match(r"\}\s*// namespace", line) and namespaces:
+      namespaces.pop()
+    elif defined and "" not in namespaces:
+      yield "::".join(namespaces + [defined.group(1)])
+
+
+def double_classes(sources):
+  """Classes that several files define, as (path, message): in one program the linker takes one of them for all, without a word."""
+  places = {}
+  for source in sources:
+    if source.is_cpp() and not source.path.startswith("tests/"):
+      for name in _classes(source):
+        places.setdefault(name, []).append(source.path)
+  for name, paths in places.items():
+    for path in paths[1:]:
+      yield path, f"{name} is in {paths[0]}, too: one unit test holds both"

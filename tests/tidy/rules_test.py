@@ -112,3 +112,11 @@ class RulesTest(unittest.TestCase):
                rules.Source("e/BUILD.bazel", 'protos = glob(["*.proto"])'), rules.Source("e/x.proto", ""), rules.Source("e/x.cc", "")]
     self.assertEqual([path for path, _ in rules.unbuilt_files(sources)],
                      ["a/z.cc", "b/w.py", "c/q.py", "d/sub/x.cc", "d/x.py", "d/x.proto", "e/x.cc"])
+
+  def test_double_classes(self):
+    fake = "namespace r2cc {\nclass Fake final : public Real {\n};\n}  // namespace r2cc\n"
+    sources = [rules.Source("a/x.h", fake), rules.Source("a/y.h", fake), rules.Source("b/x.h", fake.replace("r2cc {", "r2cc::b {")),
+               rules.Source("a/x_test.cc", "namespace r2cc {\nnamespace {\nstruct Fake {\n};\n}  // namespace\n}  // namespace r2cc\n"),
+               rules.Source("a/z.h", "namespace r2cc {\nclass Fake;\nclass Fake::Part {\n};\n}  // namespace r2cc\n"),
+               rules.Source("c/x.h", "namespace {\n}  // namespace\n" + fake)]
+    self.assertEqual([path for path, _ in rules.double_classes(sources)], ["a/y.h", "c/x.h"])
