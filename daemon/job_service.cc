@@ -225,7 +225,7 @@ void JobService::TellGaveUp(JobId id, const std::string& peer, const std::vector
   kept.set_lasted_ns(static_cast<int64_t>(std::min<uint64_t>(records.front().duration_ns, INT64_MAX)));
   plan::GaveUp said{job->job().empty() ? "job" : job->job(), job->pid(), reporter_->node(), peer, kept.lasted_ns(), {}};
   for (const plan::EvidenceRecord& record : records) {
-    if (record.local_rail >= static_cast<uint32_t>(job->rails_size())) continue;
+    if (record.bytes == plan::kNoRail || record.local_rail >= static_cast<uint32_t>(job->rails_size())) continue;
     const v1::RailTotals& rail = job->rails(static_cast<int>(record.local_rail));
     const auto cause = static_cast<plan::EvidenceCause>(record.cause);
     v1::GaveUp::Rail& one = *kept.add_rails();

@@ -252,6 +252,20 @@ TEST_F(WiringTest, JobsOfAUserShareWhatHeMayTellAlsoThoseThatComeAndGo) {
   EXPECT_EQ(Newest("job-attached").pid(), 4715) << "another user is heard";
 }
 
+TEST_F(WiringTest, AJobThatKnowsNothingOfItsRailsNamesNone) {
+  jobs_->Attach(1, 4711, JobWithRails(std::vector<std::string>(plan::kAttachRailsMax, "10.0.0.1")), 1000);
+  plan::EvidenceRecord record{};
+  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kGaveUp);
+  record.time_ns = core_.Now();
+  record.local_rail = plan::kAttachRailsMax - 1;
+  record.duration_ns = 30 * kNanosPerSecond;
+  record.bytes = plan::kNoRail;
+  plan::SetText("n1", record.peer_node);
+  jobs_->Tell(1, {record});
+  EXPECT_EQ(Newest("job-gave-up").message(),
+            "job train (pid 4711) on n0 gave up on n1 after 30.0 s: no rail reached it; r2ccctl path probe n0 n1");
+}
+
 TEST_F(WiringTest, AJobThatGaveUpIsKeptWithWhatItSaid) {
   core_.Advance(60 * kNanosPerSecond);
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}), 1000);

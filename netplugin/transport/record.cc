@@ -123,8 +123,8 @@ std::string RecordGaveUp(Host* host, const std::string& peer, std::span<const Ra
     CopyText(peer_nic, record.peer_nic, sizeof(record.peer_nic));
     host->report(record);
   }
-  // A rail that the job does not have: nothing is known of those that it has.
-  record.local_rail = plan::kAttachRailsMax - 1;
+  record.bytes = plan::kNoRail;
+  record.local_rail = plan::kAttachRailsMax - 1;  // 0.2.0 does not know kNoRail, but few jobs have that rail
   if (fates.empty()) host->report(record);
   return "R2CC: " + plan::GaveUpText(gave_up);
 }

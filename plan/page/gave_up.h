@@ -13,6 +13,8 @@ namespace r2cc::plan {
 
 // Whose port the daemon calls dead, as the job knew it when it gave up. The numbers are part of the ring's format.
 enum class DeadPort : uint32_t { kNone = 0, kPeer = 1, kOwn = 2 };
+// In place of a DeadPort: the job knows nothing of its rails, and the record is of none of them. 0.2.0 reads it as kNone.
+constexpr uint64_t kNoRail = 3;
 
 struct GaveUpRail {
   std::string rail;                            // the job's name for it

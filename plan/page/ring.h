@@ -27,7 +27,8 @@ enum class EvidenceKind : uint32_t {
   kRailSlow = 5,    // local_rail moves far less than the job's best rail: share_permille of it; again about once a second while it lasts
   kRailSteady = 6,  // it does no longer; share_permille: what it moves now
   // The job gave up on peer_node, duration_ns after the last rail had reached it. One record a rail: why it does not reach peer_nic, since
-  // when (time_ns), and whose port is dead (bytes: DeadPort in gave_up.h).
+  // when (time_ns), and whose port is dead (bytes: DeadPort in gave_up.h). A job that knows nothing of its rails writes one record, with
+  // bytes = kNoRail.
   kGaveUp = 7,
   // An incarnation of a link never carried data: it failed its data check, or the peer did not answer its greeting completely. At most one
   // record a second and link. cause: kStalled, kLargeLost, kSilence or kSocketError. Unknown to 0.2.0.
