@@ -33,7 +33,8 @@ def parse_arguments() -> argparse.Namespace:
   parser = argparse.ArgumentParser(prog="sick_rail", description=__doc__, allow_abbrev=False)
   parser.add_argument("--minutes", type=float, default=10, help="of the sick rail (default: %(default)s)")
   parser.add_argument("--connections", type=int, default=4, help="one of so many connections meets the fault (default: %(default)s)")
-  parser.add_argument("--lost", type=int, default=90, help="percent of a sick connection's packets (default: %(default)s; 100: it is swallowed)")
+  parser.add_argument("--lost", type=int, default=90,
+                      help="percent of a sick connection's packets (default: %(default)s; 100: it is swallowed)")
   parser.add_argument("--size", default="8M", help="of the all_reduce (default: %(default)s)")
   parser.add_argument("--rate", default="100mbit", help="of a rail; two busy cores carry it (default: %(default)s)")
   parser.add_argument("--json", action="store_true", help="the last line of the output is a JSON object")
