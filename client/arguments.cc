@@ -32,6 +32,7 @@ Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::
   if (auto* bundle = std::get_if<BundleCommand>(&*chosen)) return *bundle;
   if (auto* env = std::get_if<JobEnvCommand>(&*chosen)) return *env;
   if (auto* doctor = std::get_if<DoctorCommand>(&*chosen)) return *doctor;
+  if (auto* ready = std::get_if<ReadyCommand>(&*chosen)) return *ready;
   if (auto* simulate = std::get_if<SimulateCommand>(&*chosen)) return Simulation{std::move(*simulate), global.format()};
   return Invocation{std::get<Request>(*std::move(chosen)), global.socket.empty() ? SocketPath(global.run_dir) : global.socket,
                     global.server, global.certs, global.format()};

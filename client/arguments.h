@@ -12,6 +12,7 @@
 #include "client/check_config.h"
 #include "client/commands/request.h"
 #include "client/completion.h"
+#include "client/ready.h"
 #include "client/simulate.h"
 
 namespace r2cc::client {
@@ -40,8 +41,8 @@ struct UsageError {
   std::string message;
 };
 
-using Parsed = std::variant<Invocation, Simulation, CertsCommand, CheckConfigCommand, DoctorCommand, BundleCommand, JobEnvCommand,
-                            CompletionCommand, CompletionQuery, Help, UsageError>;
+using Parsed = std::variant<Invocation, Simulation, CertsCommand, CheckConfigCommand, DoctorCommand, ReadyCommand, BundleCommand,
+                            JobEnvCommand, CompletionCommand, CompletionQuery, Help, UsageError>;
 
 // What may stand next on a command line; of names that only a daemon knows it says which are asked for.
 Completions CompleteArguments(const CompletionQuery& query);

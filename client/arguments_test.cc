@@ -61,6 +61,16 @@ TEST(Arguments, Doctor) {
   EXPECT_THAT(ErrorOf("doctor --server h:1"), HasSubstr("on the node"));
 }
 
+TEST(Arguments, Ready) {
+  const Parsed parsed = Parse("ready --min-rails 3 --run_dir /r -o json");
+  const auto* ready = std::get_if<ReadyCommand>(&parsed);
+  ASSERT_NE(ready, nullptr);
+  EXPECT_EQ(ready->rails_min, 3u);
+  EXPECT_TRUE(ready->json);
+  EXPECT_EQ(ready->socket_path, "/r/r2ccd.sock");
+  EXPECT_THAT(ErrorOf("ready --server h:1"), HasSubstr("this node"));
+}
+
 TEST(Arguments, JobsAndBundles) {
   const auto report = RequestOf<JobReportCommand>("job report train-* --restart 10m --checkpoint 1h --json");
   EXPECT_EQ(report.job_glob, "train-*");

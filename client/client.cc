@@ -143,9 +143,9 @@ absl::StatusOr<v1::StatusReply> Client::GetStatus(const v1::StatusRequest& reque
       });
 }
 
-absl::StatusOr<v1::StatusReply> Client::Health() {
+absl::StatusOr<v1::StatusReply> Client::HealthUntil(std::chrono::system_clock::time_point deadline) {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kHealthDeadline);
+  context.set_deadline(deadline);
   v1::StatusRequest request;
   request.set_nodes_max(1);
   v1::StatusReply reply;
@@ -154,6 +154,24 @@ absl::StatusOr<v1::StatusReply> Client::Health() {
   reply.clear_nodes();
   reply.clear_next_after();
   return reply;
+}
+
+absl::StatusOr<v1::StatusReply> Client::Health() { return HealthUntil(std::chrono::system_clock::now() + kHealthDeadline); }
+
+absl::StatusOr<v1::NodeView> Client::OwnNodeSoon() {
+  const auto deadline = std::chrono::system_clock::now() + kHealthDeadline;
+  const auto status = HealthUntil(deadline);
+  if (!status.ok()) return status.status();
+  grpc::ClientContext context;
+  context.set_deadline(deadline);
+  v1::ListNicsRequest request;
+  request.set_node(status->node());
+  v1::ListNicsReply reply;
+  if (absl::Status failed = FromGrpc(stub_->ListNics(&context, request, &reply), socket_path_, kHealthDeadline); !failed.ok())
+    return failed;
+  for (v1::NodeView& view : *reply.mutable_nodes())
+    if (view.node() == status->node()) return std::move(view);
+  return absl::UnavailableError(absl::StrCat("r2ccd on ", socket_path_, " has not looked at its own NICs yet"));
 }
 
 absl::StatusOr<v1::ListNicsReply> Client::ListNicsSoon() {

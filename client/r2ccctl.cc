@@ -26,6 +26,7 @@
 #include "client/doctor/doctor.h"
 #include "client/doctor/os_machine.h"
 #include "client/jobs/job_env.h"
+#include "client/ready.h"
 #include "client/run.h"
 #include "client/table.h"
 
@@ -102,6 +103,7 @@ int main(int argc, char** argv) {
     // It does not come back from there, but for this.
     return Fail(r2cc::client::Run(*check).message(), kExitFailed);
   }
+  if (const auto* ready = std::get_if<r2cc::client::ReadyCommand>(&parsed)) return r2cc::client::Run(*ready, std::cout);
   const r2cc::client::Terminal terminal{[] { return absl::GetCurrentTimeNanos(); },
                                         [](int milliseconds) { return poll(nullptr, 0, milliseconds) == 0; }, isatty(STDOUT_FILENO) == 1};
   if (const auto* doctor = std::get_if<r2cc::client::DoctorCommand>(&parsed)) {

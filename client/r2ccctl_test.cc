@@ -69,6 +69,7 @@ class TestControl final : public v1::Control::Service {
     v1::NicView* nic = node->add_nics();
     nic->set_name("rail0");
     nic->set_state(v1::HEALTHY);
+    nic->set_operator_weight_permille(1000);
     return grpc::Status::OK;
   }
   // Three pages of one node each.
@@ -195,6 +196,18 @@ class R2ccctl : public testing::Test {
   TestControl control_;
   std::unique_ptr<grpc::Server> server_;
 };
+
+TEST_F(R2ccctl, ReadyIsOneLineOnStandardOutputAndAnExitCode) {
+  const auto expect = [](const Outcome& outcome, int exit_code, const std::string& line) {
+    EXPECT_EQ(outcome.exit_code, exit_code);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_THAT(outcome.out, StartsWith(line));
+    EXPECT_EQ(outcome.out.find('\n'), outcome.out.size() - 1) << outcome.out;
+  };
+  expect(Run("ready --run_dir ."), 0, "ready: n0 has 1 of 1 rails\n");
+  expect(Run("ready --min-rails 2 --run_dir ."), 1, "not ready: n0 has 1 of 1 rails, needs 2\n");
+  expect(Run("ready --run_dir /nowhere"), 2, "cannot tell: r2ccd is not running: there is no /nowhere/r2ccd.sock");
+}
 
 TEST_F(R2ccctl, PrintsTablesWithoutColourIntoAFile) {
   const Outcome status = Run("status --run_dir .");

@@ -62,6 +62,7 @@ void AddAllCommands(CommandTree* tree) {
   AddCertsCommands(tree);
   AddConfigCommands(tree);
   AddDoctorCommand(tree);
+  AddReadyCommand(tree);
   AddBundleCommand(tree);
   AddEventsCommand(tree);
   AddJobCommands(tree);

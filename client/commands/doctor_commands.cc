@@ -13,6 +13,8 @@ namespace {
 // Each costs some packets a rail, and some seconds where nobody answers.
 constexpr size_t kPeersDefault = 4;
 constexpr size_t kPeersMax = 64;
+// More than any node has NICs.
+constexpr size_t kRailsMost = 1024;
 // As r2ccd's own default.
 constexpr char kStateDir[] = "/var/lib/r2cc";
 
@@ -45,6 +47,24 @@ void AddDoctorCommand(CommandTree* tree) {
     command.run_dir = global.run_dir;
     command.socket_path = global.socket.empty() ? SocketPath(global.run_dir) : global.socket;
     return command;
+  });
+}
+
+void AddReadyCommand(CommandTree* tree) {
+  const auto command = std::make_shared<ReadyCommand>();
+  const Command ready = tree->Add(tree->root(), "ready",
+                                  "whether a job may start on this node: exit code 0 yes, 1 no, 2 cannot tell; one line, under a second; "
+                                  "faults of other nodes do not count");
+  ready.AddOption("--min-rails", &command->rails_min, "so many of this node's rails have to be usable")
+      .Value("N")
+      .Default("1")
+      .Range(size_t{0}, kRailsMost);
+  tree->Means(ready, [tree, command]() -> absl::StatusOr<Chosen> {
+    const GlobalFlags& global = tree->global();
+    if (!global.server.empty()) return absl::InvalidArgumentError("ready is about this node: run it there, without --server");
+    command->json = global.format() == Output::kJson;
+    command->socket_path = global.socket.empty() ? SocketPath(global.run_dir) : global.socket;
+    return *command;
   });
 }
 

@@ -1,4 +1,4 @@
-// `r2ccctl doctor` and `support-bundle`.
+// `r2ccctl doctor`, `ready` and `support-bundle`.
 #ifndef R2CC_CLIENT_COMMANDS_DOCTOR_COMMANDS_H_
 #define R2CC_CLIENT_COMMANDS_DOCTOR_COMMANDS_H_
 
@@ -7,6 +7,7 @@
 namespace r2cc::client {
 
 void AddDoctorCommand(CommandTree* tree);
+void AddReadyCommand(CommandTree* tree);
 void AddBundleCommand(CommandTree* tree);
 
 }  // namespace r2cc::client

@@ -12,6 +12,7 @@
 #include "client/completion.h"
 #include "client/doctor/doctor_command.h"
 #include "client/jobs/job_env.h"
+#include "client/ready.h"
 #include "client/simulate.h"
 #include "proto/r2cc.pb.h"
 
@@ -47,9 +48,9 @@ using Request =
                  v1::ExplainNicRequest, v1::ProbePathsRequest, v1::ExplainPlanRequest, v1::ForgetNodeRequest, v1::ConfigRequest,
                  v1::ReloadRequest, HealthCommand, WatchCommand, ActCommand, JobReportCommand>;
 
-// Those behind Request ask no daemon.
-using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand, DoctorCommand, BundleCommand, JobEnvCommand,
-                            CompletionCommand>;
+// Those behind Request ask no daemon, or in a way of their own.
+using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand, DoctorCommand, ReadyCommand, BundleCommand,
+                            JobEnvCommand, CompletionCommand>;
 
 }  // namespace r2cc::client
 

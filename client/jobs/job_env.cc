@@ -9,6 +9,10 @@ namespace {
 
 // As the programs know them; what needs no other value is left out.
 constexpr char kRunDir[] = "/run/r2cc";
+// Where the init container of a pod puts the plugin.
+constexpr char kPodPlugins[] = "/opt/r2cc";
+// As the package installs it.
+constexpr char kPlugin[] = "/usr/lib/x86_64-linux-gnu/libnccl-net-r2cc.so";
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
@@ -54,27 +58,71 @@ std::string Mpirun(const Variables& variables) {
                       "# Open MPI:\n#   mpirun", open_mpi, " ...\n# MPICH and Intel MPI:\n#   mpirun", mpich, " ...\n");
 }
 
-std::string Slurm(const Variables& variables, bool named) {
-  std::string prolog;
-  for (const auto& [name, value] : variables) absl::StrAppend(&prolog, "#   echo \"export ", name, "=", Value(name, value), "\"\n");
+// Asks this node alone: a Prolog that fails for another node's fault drains the cluster.
+std::string Ready(const std::string& run_dir) {
+  return absl::StrCat("r2ccctl ready --min-rails 1", run_dir == kRunDir ? "" : absl::StrCat(" --run_dir ", Quoted(run_dir)));
+}
+
+std::string Slurm(const JobEnvCommand& command, const Variables& variables) {
+  const bool named = !command.job.empty();
+  const std::string ready = Ready(command.run_dir);
+  const std::string plugin = command.library_directory.empty() ? kPlugin : absl::StrCat(command.library_directory, "/libnccl-net-r2cc.so");
+  std::string prolog, names;
+  for (const auto& [name, value] : variables) {
+    absl::StrAppend(&prolog, "#   echo \"export ", name, "=", Value(name, value), "\"\n");
+    if (name != "LD_LIBRARY_PATH") absl::StrAppend(&names, names.empty() ? "" : ",", name);
+  }
   return absl::StrCat("# In the batch script, before srun, which hands on the environment.\n", Exports(variables, ""),
                       named ? "" : "export R2CC_JOB=slurm-${SLURM_JOB_ID:-0}\n",
                       "# Or for all jobs, in the TaskProlog of slurm.conf, whose lines `export NAME=VALUE` each task gets:\n", prolog,
-                      "# And in the Prolog, so that a node that is not well gets no job:\n#   r2ccctl doctor --wait 30s || exit 1\n");
+                      "# In the Prolog: a node with too few rails gets no job. Exit code 2, r2ccd does not answer, drains no node.\n#   ",
+                      ready, "; [ $? -ne 1 ] || exit 1\n",
+                      "# In a HealthCheckProgram, which drains the node before a job comes:\n#   why=$(", ready,
+                      "); [ $? -ne 1 ] || scontrol update nodename=\"$(hostname -s)\" state=drain reason=\"r2cc: $why\"\n",
+                      "# In a container of pyxis and enroot, whose image has no plugin:\n#   srun --container-mounts=",
+                      Quoted(absl::StrCat(command.run_dir, ":", command.run_dir, ",", plugin, ":", kPlugin)), " --container-env=", names,
+                      named ? "" : ",R2CC_JOB", " ...\n");
 }
 
-std::string Kubernetes(const Variables& variables, const std::string& run_dir) {
-  std::string env;
-  for (const auto& [name, value] : variables) {
-    std::string quoted;
-    for (const char c : value) quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
-    absl::StrAppend(&env, "    - {name: ", name, ", value: \"", quoted, "\"}\n");
-  }
+// A value of YAML in double quotes.
+std::string Yaml(const std::string& value) {
+  std::string quoted;
+  for (const char c : value) quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  return absl::StrCat("\"", quoted, "\"");
+}
+
+// What node-problem-detector makes a condition of the node of.
+std::string ProblemDetector(const std::string& run_dir) {
+  std::string arguments = "\"ready\", \"--min-rails\", \"1\"";
+  if (run_dir != kRunDir) absl::StrAppend(&arguments, ", \"--run_dir\", ", Yaml(run_dir));
   return absl::StrCat(
-      "# In the pod template of the job. The directory is mounted, not the socket, which is made anew with each start of r2ccd.\n"
-      "spec:\n  containers:\n  - name: worker\n    env:\n",
-      env, "    volumeMounts:\n    - {name: r2cc, mountPath: ", run_dir, ", readOnly: true}\n",
-      "  volumes:\n  - name: r2cc\n    hostPath: {path: ", run_dir, ", type: Directory}\n");
+      "# For the node: a custom plugin monitor of node-problem-detector. The condition is true while the node has too few rails.\n"
+      "#   {\"plugin\": \"custom\", \"source\": \"r2cc\", \"pluginConfig\": {\"invoke_interval\": \"30s\", \"timeout\": \"5s\"},\n"
+      "#    \"conditions\": [{\"type\": \"RailsMissing\", \"reason\": \"RailsUsable\", \"message\": \"r2ccctl ready\"}],\n"
+      "#    \"rules\": [{\"type\": \"permanent\", \"condition\": \"RailsMissing\", \"reason\": \"TooFewRails\",\n"
+      "#               \"path\": \"/usr/bin/r2ccctl\", \"args\": [",
+      arguments, "]}]}\n");
+}
+
+// Unless the image has the plugin, an init container puts it into a volume.
+std::string Kubernetes(Variables variables, const JobEnvCommand& command) {
+  const bool in_image = !command.library_directory.empty();
+  // By its path: LD_LIBRARY_PATH would replace the image's own.
+  if (!in_image) variables.front().second = absl::StrCat(kPodPlugins, "/libnccl-net-r2cc.so");
+  std::string env;
+  for (const auto& [name, value] : variables) absl::StrAppend(&env, "    - {name: ", name, ", value: ", Yaml(value), "}\n");
+  const std::string init = absl::StrCat(
+      "  initContainers:\n  - name: r2cc-plugin\n    image: r2cc:latest  # where your registry has it: docs/kubernetes.md\n"
+      "    command: [\"/usr/bin/r2cc-setup\", \"plugin\", \"",
+      kPodPlugins, "\"]\n    volumeMounts:\n    - {name: r2cc-plugin, mountPath: ", kPodPlugins, "}\n");
+  return absl::StrCat(
+      "# In the pod template of the job. The directory is mounted, not the socket, which is made anew with each start of r2ccd.\n",
+      in_image ? "" : "# NCCL before 2.21 takes no path: there NCCL_NET_PLUGIN=r2cc, and the volume's directory in LD_LIBRARY_PATH.\n",
+      "spec:\n  hostNetwork: true  # its rails are the node's NICs\n", in_image ? "" : init, "  containers:\n  - name: worker\n    env:\n",
+      env, "    volumeMounts:\n    - {name: r2cc, mountPath: ", command.run_dir, ", readOnly: true}\n",
+      in_image ? "" : absl::StrCat("    - {name: r2cc-plugin, mountPath: ", kPodPlugins, ", readOnly: true}\n"),
+      "  volumes:\n  - name: r2cc\n    hostPath: {path: ", command.run_dir, ", type: Directory}\n",
+      in_image ? "" : "  - name: r2cc-plugin\n    emptyDir: {}\n", ProblemDetector(command.run_dir));
 }
 
 }  // namespace
@@ -84,8 +132,8 @@ std::vector<std::string> Launchers() { return {"torchrun", "mpirun", "slurm", "k
 std::string FormatJobEnv(const JobEnvCommand& command) {
   const Variables variables = VariablesOf(command);
   if (command.launcher == "mpirun") return Mpirun(variables);
-  if (command.launcher == "slurm") return Slurm(variables, !command.job.empty());
-  if (command.launcher == "kubernetes") return Kubernetes(variables, command.run_dir);
+  if (command.launcher == "slurm") return Slurm(command, variables);
+  if (command.launcher == "kubernetes") return Kubernetes(variables, command);
   return Torchrun(variables);
 }
 

@@ -3,7 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
 
 namespace r2cc::client {
 namespace {
@@ -43,10 +50,54 @@ TEST(JobEnv, EachLauncherHasItsOwn) {
   EXPECT_THAT(FormatJobEnv({"mpirun", "", "", "", "/run/r2cc"}),
               AllOf(HasSubstr("mpirun -x NCCL_NET_PLUGIN -x NCCL_NET ..."), HasSubstr("mpirun -genvlist NCCL_NET_PLUGIN,NCCL_NET ...")));
   EXPECT_THAT(FormatJobEnv({"slurm", "", "", "", "/run/r2cc"}),
-              AllOf(HasSubstr("R2CC_JOB=slurm-"), HasSubstr("echo \"export NCCL_NET=R2CC\""), HasSubstr("r2ccctl doctor --wait")));
+              AllOf(HasSubstr("R2CC_JOB=slurm-"), HasSubstr("echo \"export NCCL_NET=R2CC\""), testing::Not(HasSubstr("doctor")),
+                    HasSubstr("srun --container-mounts=/run/r2cc:/run/r2cc,/usr/lib/"),
+                    HasSubstr("--container-env=NCCL_NET_PLUGIN,NCCL_NET,R2CC_JOB ...")));
   EXPECT_THAT(FormatJobEnv({"kubernetes", "train", "", "", "/run/r2cc"}),
               AllOf(HasSubstr("- {name: R2CC_JOB, value: \"train\"}"), HasSubstr("mountPath: /run/r2cc, readOnly: true"),
                     HasSubstr("hostPath: {path: /run/r2cc, type: Directory}")));
+}
+
+TEST(JobEnv, APodGetsThePluginAndTheNodesNetwork) {
+  EXPECT_THAT(FormatJobEnv({"kubernetes", "", "", "", "/run/r2cc"}),
+              AllOf(HasSubstr("\n  hostNetwork: true"), HasSubstr("command: [\"/usr/bin/r2cc-setup\", \"plugin\", \"/opt/r2cc\"]"),
+                    HasSubstr("- {name: NCCL_NET_PLUGIN, value: \"/opt/r2cc/libnccl-net-r2cc.so\"}"),
+                    HasSubstr("- {name: r2cc-plugin, mountPath: /opt/r2cc, readOnly: true}"), HasSubstr("emptyDir: {}"),
+                    HasSubstr("\"args\": [\"ready\", \"--min-rails\", \"1\"]")));
+  EXPECT_THAT(FormatJobEnv({"kubernetes", "", "", "/image", "/run/r2cc"}),
+              AllOf(HasSubstr("value: \"/image\""), testing::Not(HasSubstr("r2cc-setup"))));
+}
+
+// The exit code of one of Slurm's lines, where `r2ccctl ready` ends with `code`; and what scontrol was told.
+int RunSlurmLine(const std::string& beginning, int code, std::string* told) {
+  const std::string folder = testing::TempDir() + "/slurm";
+  std::filesystem::create_directories(folder);
+  std::filesystem::remove(folder + "/told");
+  std::ofstream(folder + "/r2ccctl") << "#!/bin/sh\necho not ready: no rail\nexit " << code << "\n";
+  std::ofstream(folder + "/scontrol") << "#!/bin/sh\necho \"$@\" > " << folder << "/told\n";
+  for (const char* program : {"/r2ccctl", "/scontrol"}) std::filesystem::permissions(folder + program, std::filesystem::perms::owner_all);
+  std::istringstream lines(FormatJobEnv({"slurm", "", "", "", "/run/r2cc"}));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("#   " + beginning, 0) != 0) continue;
+    std::ofstream(folder + "/script") << line.substr(4) << "\n";
+    const int status = std::system(("PATH=" + folder + ":$PATH sh " + folder + "/script > " + folder + "/out").c_str());
+    std::ifstream text(folder + "/told");
+    std::getline(text, *told);
+    return WEXITSTATUS(status);
+  }
+  return -1;
+}
+
+TEST(JobEnv, SlurmDrainsANodeThatIsNotReadyAndNoOther) {
+  std::string told;
+  EXPECT_EQ(RunSlurmLine("r2ccctl ready", 0, &told), 0);
+  EXPECT_EQ(RunSlurmLine("r2ccctl ready", 1, &told), 1);
+  EXPECT_EQ(RunSlurmLine("r2ccctl ready", 2, &told), 0) << "the daemon is away: jobs run without it";
+  EXPECT_EQ(RunSlurmLine("why=", 0, &told), 0);
+  EXPECT_EQ(RunSlurmLine("why=", 2, &told), 0);
+  EXPECT_EQ(told, "");
+  EXPECT_EQ(RunSlurmLine("why=", 1, &told), 0);
+  EXPECT_THAT(told, AllOf(HasSubstr("state=drain"), HasSubstr("reason=r2cc: not ready: no rail")));
 }
 
 }  // namespace
