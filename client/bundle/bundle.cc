@@ -141,7 +141,8 @@ absl::Status Run(const BundleCommand& command, Machine& machine, const RunProgra
     AddDaemon(**client, style, &node, &contents);
   else
     contents.Miss("all that r2ccd says", std::string(client.status().message()));
-  contents.Add("doctor.txt", FormatDoctor(Diagnose({command.run_dir, command.socket_path, false, false, kPeersTried, 0}, machine), style));
+  const DoctorCommand doctor{.run_dir = command.run_dir, .socket_path = command.socket_path, .peers_max = kPeersTried};
+  contents.Add("doctor.txt", FormatDoctor(Diagnose(doctor, machine), /*all=*/true, style));
   for (const char* name : {"audit.log.1", "audit.log"}) contents.Add(name, ReadAll(absl::StrCat(command.state_dir, "/", name)));
   const std::vector<std::pair<std::string, std::vector<std::string>>> programs = {
       {"journal.txt", {"journalctl", "--no-pager", "-u", "r2ccd", "--since", "-1h"}},

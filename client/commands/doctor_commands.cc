@@ -28,7 +28,9 @@ struct DoctorTyped {
 void AddDoctorCommand(CommandTree* tree) {
   const auto typed = std::make_shared<DoctorTyped>();
   const Command doctor = tree->Add(
-      tree->root(), "doctor", "what is wrong with this node and its ways to others, a line a check with the fix; exit code 1 if any fails");
+      tree->root(), "doctor",
+      "what is wrong with this node and its ways to others, a line for each fault with the fix; exit code 1 if this node has one");
+  doctor.AddFlag("--all", &typed->command.all, "also the checks that are ok");
   doctor.AddFlag("--job", &typed->command.job, "also the environment, as a job would have it that is started here");
   doctor.AddOption("--peers", &typed->command.peers_max, "so many other nodes are tried")
       .Value("N")

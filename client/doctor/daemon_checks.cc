@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/doctor/whose_fault.h"
 #include "client/units.h"
 #include "plan/page/page.h"
 
@@ -54,7 +56,7 @@ void CheckReleases(const DaemonFacts& daemon, Findings* found) {
       others.push_back(absl::StrCat(node.node(), " has ", node.release()));
   for (const v1::PeerStatus& peer : daemon.status.peers())
     if (absl::StrContains(peer.error(), "speaks protocol"))
-      found->push_back(Fail("releases", peer.error(), "install one release of r2ccd on all nodes"));
+      found->push_back(Warn("releases", peer.error(), "install one release of r2ccd on all nodes"));
   std::vector<std::string> plugins;
   for (const v1::NodeView& node : daemon.status.nodes())
     if (node.jobs_of_other_releases() > 0) plugins.push_back(absl::StrCat(node.jobs_of_other_releases(), " on ", node.node()));
@@ -71,18 +73,22 @@ void CheckReleases(const DaemonFacts& daemon, Findings* found) {
 
 void CheckClocks(const DaemonFacts& daemon, Findings* found) {
   size_t compared = 0;
-  bool apart = false;
+  Findings apart;
   for (const v1::NodeView& node : daemon.status.nodes()) {
     if (!node.has_clock_ahead_ns()) continue;
     ++compared;
     if (std::abs(node.clock_ahead_ns()) <= kClockApartMaxNs) continue;
-    apart = true;
-    found->push_back(Fail("clocks",
-                          absl::StrCat("the clock of ", node.node(), " is ", FormatDuration(std::abs(node.clock_ahead_ns())),
-                                       node.clock_ahead_ns() > 0 ? " ahead of" : " behind", " this node's"),
-                          "run chrony or another time service on both"));
+    apart.push_back(Warn("clocks",
+                         absl::StrCat("the clock of ", node.node(), " is ", FormatDuration(std::abs(node.clock_ahead_ns())),
+                                      node.clock_ahead_ns() > 0 ? " ahead of" : " behind", " this node's"),
+                         "run chrony or another time service on both"));
   }
-  if (apart) return;
+  const bool own = IsOwnFault(apart.size(), compared);
+  for (Finding& finding : apart) {
+    if (own) finding.level = Finding::Level::kFail;
+    found->push_back(std::move(finding));
+  }
+  if (!apart.empty()) return;
   if (compared == 0)
     found->push_back(Unchecked("clocks", "no other node's daemon speaks to this one"));
   else
@@ -90,16 +96,22 @@ void CheckClocks(const DaemonFacts& daemon, Findings* found) {
 }
 
 void CheckPeers(const DaemonFacts& daemon, Findings* found) {
-  for (const v1::Event& event : daemon.duplicates)
-    found->push_back(Fail("node names", event.message(), "give one of the two another name: node in its configuration, or --node"));
+  for (const v1::Event& event : daemon.duplicates) {
+    found->push_back(Warn("node names", event.message(), "give one of the two another name: node in its configuration, or --node"));
+    // Two daemons of another name do this node no harm.
+    if (event.peer_node() == daemon.status.node()) found->back().level = Finding::Level::kFail;
+  }
   if (daemon.duplicates.empty()) found->push_back(Ok("node names", "no two daemons had one name in the last hour"));
   if (daemon.status.peers().empty()) return;
   size_t connected = 0;
+  for (const v1::PeerStatus& peer : daemon.status.peers()) connected += peer.connected() ? 1 : 0;
+  // A node that reaches none of several is likely to be cut off itself.
+  const bool own = connected == 0 && daemon.status.peers_size() > 1;
   for (const v1::PeerStatus& peer : daemon.status.peers()) {
-    connected += peer.connected() ? 1 : 0;
-    if (!peer.connected() && !absl::StrContains(peer.error(), "speaks protocol"))
-      found->push_back(Fail("peers", absl::StrCat(peer.node(), " (", peer.address(), ") is not connected: ", peer.error()),
-                            absl::StrCat("r2ccctl health on ", peer.node(), "; is the address right, and the port open?")));
+    if (peer.connected() || absl::StrContains(peer.error(), "speaks protocol")) continue;
+    found->push_back(Warn("peers", absl::StrCat(peer.node(), " (", peer.address(), ") is not connected: ", peer.error()),
+                          absl::StrCat("r2ccctl health on ", peer.node(), "; is the address right, and the port open?")));
+    if (own) found->back().level = Finding::Level::kFail;
   }
   if (connected == static_cast<size_t>(daemon.status.peers_size()))
     found->push_back(Ok("peers", absl::StrCat("all ", connected, " are connected")));

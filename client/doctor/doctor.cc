@@ -11,6 +11,7 @@
 #include "client/doctor/gather.h"
 #include "client/doctor/job_checks.h"
 #include "client/doctor/path_checks.h"
+#include "client/doctor/whose_fault.h"
 #include "client/json.h"
 #include "client/table.h"
 
@@ -56,7 +57,7 @@ Findings CheckAll(const Facts& facts) {
   };
   if (facts.daemon.connection.ok()) {
     add(CheckNics(facts));
-    add(CheckPaths(facts));
+    add(CheckPathsByPeer(facts));
   }
   if (facts.job.has_value()) add(CheckJob(*facts.job));
   return all;
@@ -79,15 +80,17 @@ v1::DoctorReport ToReport(const Findings& findings) {
 
 v1::DoctorReport Diagnose(const DoctorCommand& command, Machine& machine) { return ToReport(CheckAll(Gather(command, machine))); }
 
-std::string FormatDoctor(const v1::DoctorReport& report, const Style& style) {
+std::string FormatDoctor(const v1::DoctorReport& report, bool all, const Style& style) {
   std::string text;
   for (const v1::DoctorFinding& finding : report.findings()) {
+    if (!all && finding.level() == "ok") continue;
     const std::string line = absl::StrCat(finding.text(), finding.fix().empty() ? "" : " -> ", finding.fix());
     absl::StrAppend(&text, Paint(absl::StrFormat("%-9s", finding.level()), ColourOf(finding.level()), style.colour), " ",
                     absl::StrFormat("%-15s", finding.check()), " ", Printable(line), "\n");
   }
-  return absl::StrCat(text, report.failed(), " FAIL, ", report.warned(), " warn, ", report.unchecked(), " unchecked, ",
-                      static_cast<uint32_t>(report.findings_size()) - report.failed() - report.warned() - report.unchecked(), " ok\n");
+  const uint32_t ok = static_cast<uint32_t>(report.findings_size()) - report.failed() - report.warned() - report.unchecked();
+  return absl::StrCat(text, report.failed(), " FAIL, ", report.warned(), " warn, ", report.unchecked(), " unchecked, ", ok, " ok",
+                      all || ok == 0 ? "" : " (--all shows them)", "\n");
 }
 
 absl::Status Run(const DoctorCommand& command, Machine& machine, const Style& style, std::ostream& out,
@@ -95,7 +98,7 @@ absl::Status Run(const DoctorCommand& command, Machine& machine, const Style& st
   const int64_t end_ns = machine.NowNs() + command.wait_ns;
   v1::DoctorReport report = Diagnose(command, machine);
   while (report.failed() > 0 && machine.NowNs() < end_ns && wait(kLookAgainMs)) report = Diagnose(command, machine);
-  const absl::StatusOr<std::string> text = command.json ? ToJsonDocument(report) : FormatDoctor(report, style);
+  const absl::StatusOr<std::string> text = command.json ? ToJsonDocument(report) : FormatDoctor(report, command.all, style);
   if (!text.ok()) return text.status();
   out << *text << std::flush;
   if (report.failed() == 0) return absl::OkStatus();

@@ -22,8 +22,8 @@ Findings CheckAll(const Facts& facts);
 v1::DoctorReport ToReport(const Findings& findings);
 // Looks once.
 v1::DoctorReport Diagnose(const DoctorCommand& command, Machine& machine);
-// A line a finding, and one of how many there are.
-std::string FormatDoctor(const v1::DoctorReport& report, const Style& style);
+// A line for each finding, and one of how many there are. `all`: also what is ok.
+std::string FormatDoctor(const v1::DoctorReport& report, bool all, const Style& style);
 
 // Looks, and writes the report to `out`. FAILED_PRECONDITION with how many checks failed, if any did. `wait`: for some milliseconds; false:
 // the person has seen enough.

@@ -84,6 +84,24 @@ class DoctorTest : public testing::Test {
         absl::StrAppend(&lines, finding.level(), " ", finding.check(), ": ", finding.text(), " -> ", finding.fix(), "\n");
     return lines;
   }
+  // One more node like n1.
+  void AddPeer(const std::string& node, int last_byte) {
+    v1::StatusReply& status = facts_.daemon.status;
+    v1::NodeView* const view = status.add_nodes();
+    *view = status.nodes(1);
+    view->set_node(node);
+    view->set_peer_address(absl::StrCat("10.0.0.", last_byte, ":7460"));
+    for (int rail = 0; rail < 2; ++rail) {
+      view->mutable_nics(rail)->set_address(absl::StrCat("10.", rail + 1, ".0.", last_byte));
+      v1::PairStatus pair = facts_.daemon.pairs[static_cast<size_t>(rail)];
+      pair.set_peer_node(node);
+      facts_.daemon.pairs.push_back(pair);
+    }
+    v1::PeerStatus* const peer = status.add_peers();
+    peer->set_node(node);
+    peer->set_address(view->peer_address());
+    peer->set_connected(true);
+  }
   v1::NicView* Nic(int node, int rail) { return facts_.daemon.status.mutable_nodes(node)->mutable_nics(rail); }
 
   FakeMachine machine_;
@@ -96,7 +114,9 @@ TEST_F(DoctorTest, NothingIsWrong) {
   LookAround(machine_, {"/run/r2cc", 4, true}, &facts);
   const v1::DoctorReport report = ToReport(CheckAll(facts));
   EXPECT_GE(report.findings_size(), 25);
-  EXPECT_THAT(FormatDoctor(report, {}),
+  EXPECT_THAT(FormatDoctor(report, /*all=*/false, {}),
+              testing::MatchesRegex("0 FAIL, 0 warn, 0 unchecked, [0-9]+ ok \\(--all shows them\\)\n"));
+  EXPECT_THAT(FormatDoctor(report, /*all=*/true, {}),
               AllOf(HasSubstr("ok        path mtu        rail1 to n1 (10.2.0.1 to 10.2.0.2) takes packets of 9000 bytes\n"),
                     HasSubstr("\n0 FAIL, 0 warn, 0 unchecked, ")));
 }
@@ -125,8 +145,8 @@ TEST_F(DoctorTest, ConfigurationReleasesClocksAndNames) {
   for (const char* line : {"FAIL configuration: refused, the one before is in force: f:3:", "warn configuration: not in force yet: listen",
                            "warn configuration: insecure: true", "warn alarm: the audit", "warn releases: this node has 1.0, n1 has 0.9",
                            "warn releases: processes of jobs whose plugin is of another release than r2ccd: 2 on n1",
-                           "FAIL releases: the daemon of n1 (release 0.9) speaks protocol 1",
-                           "FAIL clocks: the clock of n1 is 6.0 s behind this node's", "FAIL node names: two daemons call themselves n1"})
+                           "warn releases: the daemon of n1 (release 0.9) speaks protocol 1",
+                           "warn clocks: the clock of n1 is 6.0 s behind this node's", "warn node names: two daemons call themselves n1"})
     EXPECT_THAT(wrong, HasSubstr(line));
 }
 
@@ -216,11 +236,42 @@ TEST_F(DoctorTest, PathsMtuAndPorts) {
   EXPECT_THAT(Wrong(), HasSubstr("FAIL probe port: rail1 to n1 (10.2.0.1 to 10.2.0.2): r2ccd's probes (UDP) have no answer, pings have"));
   facts_.daemon.pairs[1].set_state("up");
   machine_.dead_ports = {7460};
-  EXPECT_THAT(Wrong(), HasSubstr("FAIL daemon port: n1 at 10.0.0.2:7460: no answer"));
+  EXPECT_THAT(Wrong(), HasSubstr("warn daemon port: n1 at 10.0.0.2:7460: no answer"));
   machine_.dead_ports = {60'999};
   EXPECT_THAT(Wrong(), HasSubstr("FAIL job ports: rail0 to n1"));
   Nic(1, 1)->set_link_up(false);
   EXPECT_THAT(Wrong(), testing::Not(HasSubstr("rail1"))) << "a port that is down is told by its own node";
+}
+
+TEST_F(DoctorTest, FaultsOfOtherNodesAreWarnings) {
+  AddPeer("n2", 3);
+  v1::PeerStatus* const gone = facts_.daemon.status.mutable_peers(0);
+  gone->set_connected(false);
+  gone->set_error("Connection refused");
+  facts_.daemon.status.mutable_nodes(1)->set_clock_ahead_ns(90 * kSecondNs);
+  facts_.daemon.duplicates.emplace_back().set_peer_node("n1");
+  machine_.largest_packet["10.2.0.2"] = 1500;
+  machine_.refused_hosts = {"10.0.0.2"};
+  const std::string wrong = Wrong();
+  EXPECT_THAT(wrong, testing::Not(HasSubstr("FAIL")));
+  for (const char* line : {"warn peers: n1 (10.0.0.2:7460) is not connected", "warn daemon port: n1 at 10.0.0.2:7460", "warn node names: ",
+                           "warn path mtu: rail1 to n1 (10.2.0.1 to 10.2.0.2) loses", "warn clocks: the clock of n1 is 1 min"})
+    EXPECT_THAT(wrong, HasSubstr(line));
+}
+
+TEST_F(DoctorTest, WhatEveryPeerShowsIsThisNodesFault) {
+  AddPeer("n2", 3);
+  facts_.daemon.duplicates.emplace_back().set_peer_node("n0");
+  machine_.largest_packet = {{"10.2.0.2", 1500}, {"10.2.0.3", 1500}};
+  machine_.refused_hosts = {"10.0.0.2", "10.0.0.3"};
+  for (int peer = 0; peer < 2; ++peer) {
+    facts_.daemon.status.mutable_peers(peer)->set_connected(false);
+    facts_.daemon.status.mutable_nodes(peer + 1)->set_clock_ahead_ns(90 * kSecondNs);
+  }
+  const std::string wrong = Wrong();
+  for (const char* line : {"FAIL peers: n2 (10.0.0.3:7460) is not connected", "FAIL daemon port: n1 at 10.0.0.2:7460", "FAIL node names: ",
+                           "FAIL path mtu: rail1 to n1", "FAIL path mtu: rail1 to n2", "FAIL clocks: the clock of n2 is 1 min"})
+    EXPECT_THAT(wrong, HasSubstr(line));
 }
 
 TEST_F(DoctorTest, JobsEnvironment) {

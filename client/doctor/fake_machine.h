@@ -19,6 +19,7 @@ class FakeMachine final : public Machine {
   std::map<std::pair<std::string, std::string>, std::string> routes;  // by source and destination; else the source's own interface
   std::map<std::string, int> largest_packet;                          // that reaches a destination; else every one
   std::set<uint16_t> dead_ports;
+  std::set<std::string> refused_hosts;
   std::map<std::string, std::vector<std::string>> owners;  // by address
   absl::Status attach;
   ProcessFacts process{.pid = 7, .open_files_max = 16'384, .realtime = true};
@@ -51,7 +52,8 @@ class FakeMachine final : public Machine {
   absl::StatusOr<std::vector<std::string>> OtherOwners(const std::string& /*interface*/, const std::string& address) override {
     return owners[address];
   }
-  absl::Status TcpAccepts(const std::string& /*host*/, uint16_t port) override {
+  absl::Status TcpAccepts(const std::string& host, uint16_t port) override {
+    if (refused_hosts.contains(host)) return absl::UnavailableError("Connection refused");
     return dead_ports.contains(port) ? absl::DeadlineExceededError("no answer") : absl::OkStatus();
   }
   absl::Status UnixAccepts(const std::string& /*path*/) override { return attach; }
