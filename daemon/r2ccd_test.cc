@@ -163,6 +163,23 @@ TEST_F(R2ccdTest, TheStateDirectoryOutlivesTheRunDirectory) {
   EXPECT_EQ(ReadFile(StateDir(0) + "/state.damaged"), "version: 1 words { nic: ");
   EXPECT_EQ(Act(0, "n0", "rail1", v1::DRAIN), "");
 
+  // A file that cannot be read may hold what operators said: it stays, and so does the daemon.
+  daemons_[0]->Signal(SIGTERM);
+  daemons_[0]->Wait();
+  std::filesystem::rename(StateDir(0) + "/state", StateDir(0) + "/elsewhere");
+  std::filesystem::create_directory(StateDir(0) + "/state");
+  std::string output;
+  EXPECT_EQ(Run({"--config", ConfigFile(0), "--run_dir", RunDir(0), "--state_dir", StateDir(0), "--log_level", "error"}, &output), 1);
+  EXPECT_EQ(output, "r2ccd: cannot read " + StateDir(0) +
+                        "/state: Is a directory: r2ccd does not start without the operator's drains and "
+                        "weights in it; mend the disk, or move the file away to start without them\n");
+  EXPECT_TRUE(std::filesystem::is_directory(StateDir(0) + "/state"));
+  std::filesystem::remove(StateDir(0) + "/state");
+  std::filesystem::rename(StateDir(0) + "/elsewhere", StateDir(0) + "/state");
+  StartDaemon(0);
+  plugin = Attach(0);
+  EXPECT_NE(plugin->AwaitState("n0", "rail1", plan::NicState::kDrained), 0) << "no word was lost";
+
   // A file where the directory should be: the daemon serves, and says that it will forget.
   daemons_[0]->Signal(SIGTERM);
   daemons_[0]->Wait();

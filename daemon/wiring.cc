@@ -29,7 +29,8 @@ Wiring::Wiring(Config config, World world)
       reload_({world_.core, world_.disk, world_.config, &reporter_, &audit_,
                [this](const Config& next, const RolePolicy& roles) { Apply(next, roles); }},
               config_),
-      saved_(keeper_.Load(&state_trouble_)),
+      loaded_(keeper_.Load(&state_trouble_)),
+      saved_(loaded_.ok() ? *loaded_ : SavedState()),
       words_(Resume(saved_, BootNow(), &ended_drills_)),
       first_start_(saved_.boot_id.empty()),
       same_boot_(saved_.boot_id == world_.boot_id),
@@ -154,6 +155,7 @@ void Wiring::TellFormerWords() {
 }
 
 absl::Status Wiring::Start() {
+  if (!loaded_.ok()) return loaded_.status();
   TellFormerWords();
   if (world_.refusals != nullptr)
     world_.refusals->Tell([this, alive = alive_, core = world_.core](const Refusals::Line& line) {

@@ -171,6 +171,7 @@ class Wiring {
   Audit audit_;
   RolesInForce roles_;
   ReloadService reload_;
+  const absl::StatusOr<SavedState> loaded_;
   SavedState saved_;
   std::vector<std::string> ended_drills_;  // while the daemon did not run
   const health::OperatorSettings words_;   // the operator's, of the former life

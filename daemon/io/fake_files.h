@@ -17,7 +17,7 @@ class FakeFiles final : public Files {
  public:
   absl::StatusOr<std::string> Read(const std::string& path) override {
     absl::MutexLock lock(&mutex_);
-    if (damaged_ == path) return absl::DataLossError(absl::StrCat("cannot read ", path, ": Input/output error"));
+    if (damaged_ == path) return !damage_.ok() ? damage_ : absl::DataLossError(absl::StrCat("cannot read ", path, ": Input/output error"));
     const auto found = files_.find(path);
     if (found == files_.end()) return absl::NotFoundError(absl::StrCat(path, ": no such file"));
     return found->second;
@@ -47,10 +47,11 @@ class FakeFiles final : public Files {
     return absl::OkStatus();
   }
 
-  // That file cannot be read any more.
-  void Damage(const std::string& path) {
+  // That file cannot be read any more: of an error of the disk, or for `why`.
+  void Damage(const std::string& path, absl::Status why = absl::OkStatus()) {
     absl::MutexLock lock(&mutex_);
     damaged_ = path;
+    damage_ = std::move(why);
   }
 
   // The disk is a new one.
@@ -73,6 +74,7 @@ class FakeFiles final : public Files {
   mutable absl::Mutex mutex_;
   std::map<std::string, std::string> files_ ABSL_GUARDED_BY(mutex_);
   std::string damaged_ ABSL_GUARDED_BY(mutex_);
+  absl::Status damage_ ABSL_GUARDED_BY(mutex_);
   bool full_ ABSL_GUARDED_BY(mutex_) = false;
   int writes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

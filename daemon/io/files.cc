@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/io/folder_owner.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -49,8 +50,7 @@ bool WriteAll(int fd, const std::string& contents) {
 
 // A name must be on the disk too. A file system that cannot sync a folder says EINVAL: nothing more to be done there.
 absl::Status SyncFolder(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  const std::string folder = FolderOf(path);
   Descriptor directory(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() < 0 || (fsync(directory.get()) != 0 && errno != EINVAL)) return Failed("sync", folder, errno);
   return absl::OkStatus();
@@ -60,6 +60,8 @@ absl::Status SyncFolder(const std::string& path) {
 
 absl::StatusOr<std::string> OsFiles::Read(const std::string& path) {
   Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Below what is no directory there is no file.
+  if (file.get() < 0 && errno == ENOTDIR) return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", strerror(ENOTDIR)));
   if (file.get() < 0) return Failed("read", path, errno);
   std::string contents;
   char buffer[16384];
@@ -75,7 +77,8 @@ absl::StatusOr<std::string> OsFiles::Read(const std::string& path) {
 
 absl::Status OsFiles::WriteAtomically(const std::string& path, const std::string& contents) {
   const std::string temporary = path + ".new";
-  Descriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640));
+  unlink(temporary.c_str());
+  Descriptor file(MakeFile(temporary, O_WRONLY, 0640));
   if (file.get() < 0) return Failed("write", temporary, errno);
   if (!WriteAll(file.get(), contents) || fsync(file.get()) != 0 || !file.Close()) {
     const int error = errno;
@@ -92,7 +95,7 @@ absl::Status OsFiles::WriteAtomically(const std::string& path, const std::string
 
 absl::Status OsFiles::Append(const std::string& path, const std::string& text) {
   const bool fresh = access(path.c_str(), F_OK) != 0;
-  Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
+  Descriptor file(OpenOrMakeFile(path, O_WRONLY | O_APPEND, 0640));
   if (file.get() < 0 || !WriteAll(file.get(), text) || fsync(file.get()) != 0 || !file.Close()) return Failed("write", path, errno);
   return fresh ? SyncFolder(path) : absl::OkStatus();
 }

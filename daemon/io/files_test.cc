@@ -9,6 +9,8 @@
 
 #include <cstdlib>
 
+#include "daemon/io/lock_file.h"
+
 namespace r2cc::daemon {
 namespace {
 
@@ -38,14 +40,38 @@ TEST(OsFilesTest, AFailedWriteLeavesTheOldContents) {
   EXPECT_EQ(*files.Read(path), "old");
 }
 
-TEST(OsFilesTest, AFullDiskIsToldAndLeavesNothing) {
+TEST(OsFilesTest, ALinkAtTheTemporaryFilesNameLeadsNowhere) {
   OsFiles files;
-  // Every write to /dev/full fails with ENOSPC; the temporary file is a link to it.
-  const std::string path = Folder() + "/state";
-  ASSERT_EQ(symlink("/dev/full", (path + ".new").c_str()), 0);
-  const absl::Status status = files.WriteAtomically(path, "new");
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
-  EXPECT_EQ(files.Read(path).status().code(), absl::StatusCode::kNotFound);
+  const std::string folder = Folder();
+  ASSERT_TRUE(files.WriteAtomically(folder + "/other", "old").ok());
+  ASSERT_EQ(symlink((folder + "/other").c_str(), (folder + "/state.new").c_str()), 0);
+  EXPECT_TRUE(files.WriteAtomically(folder + "/state", "new").ok());
+  EXPECT_EQ(*files.Read(folder + "/other"), "old");
+  EXPECT_EQ(*files.Read(folder + "/state"), "new");
+}
+
+TEST(OsFilesTest, BelowAFileThereIsNone) {
+  OsFiles files;
+  const std::string path = Folder() + "/file";
+  ASSERT_TRUE(files.WriteAtomically(path, "x").ok());
+  EXPECT_EQ(files.Read(path + "/state").status(), absl::NotFoundError("cannot read " + path + "/state: Not a directory"));
+}
+
+TEST(OsFilesTest, WhatRootMakesInTheServicesFolderIsTheServices) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: gives a folder away";
+  constexpr uid_t kUser = 65534;
+  OsFiles files;
+  const std::string folder = Folder();
+  ASSERT_EQ(chown(folder.c_str(), kUser, kUser), 0);
+  ASSERT_TRUE(files.WriteAtomically(folder + "/state", "x").ok());
+  ASSERT_TRUE(files.Append(folder + "/audit.log", "x").ok());
+  ASSERT_TRUE(LockFile::Take(folder + "/r2ccd.lock", folder, "--state_dir").ok());
+  for (const char* name : {"/state", "/audit.log", "/r2ccd.lock"}) {
+    struct stat file {};
+    ASSERT_EQ(stat((folder + name).c_str(), &file), 0) << name;
+    EXPECT_EQ(file.st_uid, kUser) << name;
+    EXPECT_EQ(file.st_gid, kUser) << name;
+  }
 }
 
 TEST(OsFilesTest, AppendsToWhatIsThere) {

@@ -7,11 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/io/file_id.h"
+#include "daemon/io/folder_owner.h"
 
 namespace r2cc::daemon {
 
 absl::StatusOr<std::unique_ptr<LockFile>> LockFile::Take(const std::string& path, const std::string& what, const std::string& flag) {
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+  const int fd = OpenOrMakeFile(path, O_RDWR, 0640);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     const int error = errno;

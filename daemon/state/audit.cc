@@ -51,9 +51,14 @@ class Audit::File {
       const auto text = files_->Read(path);
       if (absl::IsNotFound(text.status())) continue;
       if (!text.ok()) {
+        // Too large is none of ours. What cannot be read may be whole, and stays.
         const std::string aside = path + ".damaged";
-        const absl::Status moved = files_->Rename(path, aside);
-        *trouble = absl::StrCat(text.status().message(), "; ", moved.ok() ? "it is kept as " + aside : std::string(moved.message()),
+        const bool foreign = absl::IsInvalidArgument(text.status());
+        const absl::Status moved = foreign ? files_->Rename(path, aside) : absl::OkStatus();
+        *trouble = absl::StrCat(text.status().message(), "; ",
+                                !foreign     ? "it stays as it is"
+                                : moved.ok() ? "it is kept as " + aside
+                                             : std::string(moved.message()),
                                 ", and the audit begins anew");
         continue;
       }

@@ -126,13 +126,16 @@ TEST_F(AuditTest, ATornLineCostsNoOther) {
   EXPECT_EQ(Loaded(9, &trouble).back(), "drain n0/d, said by uid 1000 (pid 4711)");
 }
 
-TEST_F(AuditTest, AFileThatCannotBeReadIsSetAside) {
+TEST_F(AuditTest, AFileThatCannotBeReadStays) {
   Done("a");
   files_.Damage(kPath);
   Restart();
   std::string trouble;
   EXPECT_TRUE(Loaded(9, &trouble).empty());
-  EXPECT_EQ(trouble, "cannot read /lib/audit.log: Input/output error; it is kept as /lib/audit.log.damaged, and the audit begins anew");
+  EXPECT_EQ(trouble, "cannot read /lib/audit.log: Input/output error; it stays as it is, and the audit begins anew");
+  files_.Damage("");
+  Restart();
+  EXPECT_EQ(Loaded(9, &trouble).size(), 1u);
 }
 
 TEST_F(AuditTest, WhoIsRefusedAThousandTimesWashesNothingAway) {

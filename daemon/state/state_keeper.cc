@@ -10,11 +10,20 @@ namespace {
 // Files that were set aside; beyond that the last is replaced.
 constexpr int kDamagedMax = 8;
 
+std::string Folder(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
 }  // namespace
 
-SavedState StateKeeper::Load(std::string* trouble) {
+absl::StatusOr<SavedState> StateKeeper::Load(std::string* trouble) {
   const auto text = files_->Read(path_);
-  if (absl::IsNotFound(text.status())) return {};
+  if (absl::IsNotFound(text.status())) return SavedState();
+  // Without permission, or of a disk with an error, it may be whole: it stays where it is.
+  if (!text.ok() && !absl::IsInvalidArgument(text.status()))
+    return absl::Status(text.status().code(),
+                        absl::StrCat(text.status().message(), ": r2ccd does not start without the operator's drains and weights in it; ",
+                                     absl::IsPermissionDenied(text.status())
+                                         ? absl::StrCat("give it to r2ccd's user: chown --reference=", Folder(path_), " ", path_)
+                                         : "mend the disk, or move the file away to start without them"));
   auto state = text.ok() ? DecodeState(*text, path_) : absl::StatusOr<SavedState>(text.status());
   if (state.ok()) return *std::move(state);
   // The first is the one that may hold what operators said: a later one does not take its place.
@@ -24,7 +33,7 @@ SavedState StateKeeper::Load(std::string* trouble) {
   const absl::Status moved = files_->Rename(path_, aside);
   *trouble = absl::StrCat(state.status().message(), "; ", moved.ok() ? "it is kept as " + aside : std::string(moved.message()),
                           ", and r2ccd starts without the operator's words: say drains, weights and drills again");
-  return {};
+  return SavedState();
 }
 
 void StateKeeper::Save(const SavedState& state, Done done) {

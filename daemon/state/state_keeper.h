@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/executor.h"
 #include "daemon/io/files.h"
 #include "daemon/state/saved_state.h"
@@ -26,9 +27,10 @@ class StateKeeper {
   StateKeeper(const StateKeeper&) = delete;
   StateKeeper& operator=(const StateKeeper&) = delete;
 
-  // What was saved; empty if nothing ever was. A file that cannot be read, or not be understood, is set aside as PATH.damaged and told in
-  // `trouble`, one line: the daemon starts without it.
-  SavedState Load(std::string* trouble);
+  // Reads what was saved; empty if nothing ever was. A file that is not understood is set aside as PATH.damaged, which one line in
+  // `trouble` reports: the daemon starts without it. A file that cannot be read (EACCES, EIO) is not damaged: it stays, and the error is
+  // one line.
+  absl::StatusOr<SavedState> Load(std::string* trouble);
 
   // How often what could not be written is tried again.
   static constexpr Nanos kRetryInterval = 5 * kNanosPerSecond;

@@ -34,13 +34,13 @@ class StateKeeperTest : public testing::Test {
 
 TEST_F(StateKeeperTest, WhatIsSavedIsLoaded) {
   std::string trouble;
-  EXPECT_EQ(keeper_.Load(&trouble), SavedState());
+  EXPECT_EQ(*keeper_.Load(&trouble), SavedState());
   bool done = false;
   keeper_.Save(Drained(), [&](const absl::Status& status) { done = status.ok(); });
   EXPECT_FALSE(done) << "the core does not wait for the disk";
   Settle();
   EXPECT_TRUE(done);
-  EXPECT_EQ(keeper_.Load(&trouble), Drained());
+  EXPECT_EQ(*keeper_.Load(&trouble), Drained());
   EXPECT_EQ(trouble, "");
   EXPECT_TRUE(turns_.empty());
 }
@@ -70,7 +70,7 @@ TEST_F(StateKeeperTest, WhatCouldNotBeWrittenIsWrittenWhenThereIsRoom) {
   core_.Advance(StateKeeper::kRetryInterval);
   Settle();
   std::string trouble;
-  EXPECT_EQ(keeper_.Load(&trouble), Drained());
+  EXPECT_EQ(*keeper_.Load(&trouble), Drained());
   EXPECT_TRUE(keeper_.trouble().ok());
   EXPECT_EQ(turns_, (std::vector<bool>{false, true}));
   core_.Advance(10 * StateKeeper::kRetryInterval);
@@ -82,7 +82,7 @@ TEST_F(StateKeeperTest, TheFirstDamagedFileIsKept) {
   std::string trouble;
   for (const std::string text : {"first", "second", "third"}) {
     ASSERT_TRUE(files_.WriteAtomically("/lib/state", text).ok());
-    EXPECT_EQ(keeper_.Load(&trouble), SavedState());
+    EXPECT_EQ(*keeper_.Load(&trouble), SavedState());
   }
   EXPECT_EQ(*files_.Read("/lib/state.damaged"), "first");
   EXPECT_EQ(*files_.Read("/lib/state.damaged.3"), "third");
@@ -108,22 +108,32 @@ TEST_F(StateKeeperTest, AFileThatIsNotUnderstoodIsSetAside) {
            {many, "settings of more than 256 NICs"}}) {
     ASSERT_TRUE(files_.WriteAtomically("/lib/state", damaged).ok());
     std::string trouble;
-    EXPECT_EQ(keeper_.Load(&trouble), SavedState());
+    EXPECT_EQ(*keeper_.Load(&trouble), SavedState());
     EXPECT_EQ(trouble, "/lib/state: " + why + way_out);
     EXPECT_EQ(*files_.Read("/lib/state.damaged"), damaged);
     ASSERT_TRUE(files_.Rename("/lib/state.damaged", "/elsewhere").ok());
     trouble.clear();
-    EXPECT_EQ(keeper_.Load(&trouble), SavedState());
+    EXPECT_EQ(*keeper_.Load(&trouble), SavedState());
     EXPECT_EQ(trouble, "") << "it is out of the way";
   }
 }
 
-TEST_F(StateKeeperTest, AFileThatCannotBeReadIsSetAside) {
-  ASSERT_TRUE(files_.WriteAtomically("/lib/state", "version: 1").ok());
-  files_.Damage("/lib/state");
+TEST_F(StateKeeperTest, AFileThatCannotBeReadIsNotDamagedAndNothingStartsWithoutIt) {
+  keeper_.Save(Drained(), nullptr);
+  Settle();
   std::string trouble;
-  EXPECT_EQ(keeper_.Load(&trouble), SavedState());
-  EXPECT_EQ(trouble.rfind("cannot read /lib/state: Input/output error; it is kept as /lib/state.damaged, ", 0), 0u) << trouble;
+  files_.Damage("/lib/state");
+  EXPECT_EQ(keeper_.Load(&trouble).status().message(),
+            "cannot read /lib/state: Input/output error: r2ccd does not start without the operator's drains and weights in it; mend the "
+            "disk, or move the file away to start without them");
+  files_.Damage("/lib/state", absl::PermissionDeniedError("cannot read /lib/state: Permission denied"));
+  EXPECT_EQ(keeper_.Load(&trouble).status().message(),
+            "cannot read /lib/state: Permission denied: r2ccd does not start without the operator's drains and weights in it; give it to "
+            "r2ccd's user: chown --reference=/lib /lib/state");
+  EXPECT_EQ(trouble, "");
+  EXPECT_TRUE(absl::IsNotFound(files_.Read("/lib/state.damaged").status()));
+  files_.Damage("");
+  EXPECT_EQ(*keeper_.Load(&trouble), Drained()) << "no word is lost";
 }
 
 TEST(SavedStateTest, AbsentNicsHaveTheRoomThatIsLeft) {
