@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/remote.h"
+#include "client/start_hint.h"
 
 namespace r2cc::client {
 namespace {
@@ -22,12 +23,6 @@ constexpr std::chrono::seconds kCallDeadline{10};
 // A probe's answer is to be there within a second, its process included.
 constexpr std::chrono::milliseconds kHealthDeadline{800};
 constexpr std::chrono::milliseconds kSoonDeadline{200};
-
-std::string HowToStart(const std::string& socket_path) {
-  const size_t slash = socket_path.rfind('/');
-  const std::string run_dir = slash == std::string::npos ? "." : slash == 0 ? "/" : socket_path.substr(0, slash);
-  return absl::StrCat("start it with `r2ccd --run_dir=", run_dir, " --config=FILE`, or name another with --run_dir or --socket");
-}
 
 // gRPC tells "no such socket", "nobody listens" and "not allowed" apart only in prose; connect(2) does it properly.
 absl::Status CheckListening(const std::string& socket_path) {
@@ -47,13 +42,15 @@ absl::Status CheckListening(const std::string& socket_path) {
     case EPERM:
       return absl::PermissionDeniedError(absl::StrCat("not allowed to open ", socket_path, ": run r2ccctl as root or as r2ccd's user"));
     case ENOENT:
-      return absl::UnavailableError(absl::StrCat("r2ccd is not running: there is no ", socket_path, "; ", HowToStart(socket_path)));
+      return absl::UnavailableError(
+          absl::StrCat("r2ccd is not running: there is no ", socket_path, "; ", HowToStart(socket_path, HasUnit(""))));
     case ECONNREFUSED:
-      return absl::UnavailableError(absl::StrCat("r2ccd is not running: nobody listens on ", socket_path, "; ", HowToStart(socket_path)));
+      return absl::UnavailableError(
+          absl::StrCat("r2ccd is not running: nobody listens on ", socket_path, "; ", HowToStart(socket_path, HasUnit(""))));
     // Without SOCK_NONBLOCK this would wait for it.
     case EAGAIN:
       return absl::UnavailableError(
-          absl::StrCat("r2ccd on ", socket_path, " takes no connections, as many wait already: see its log, or start it anew"));
+          absl::StrCat("r2ccd on ", socket_path, " takes no connections, as many wait already: see its log, or restart it"));
     default: return absl::UnavailableError(absl::StrCat("cannot reach r2ccd on ", socket_path, ": ", std::strerror(error)));
   }
 }
