@@ -14,7 +14,7 @@ namespace r2cc::health {
 struct PairMeasures {
   uint64_t sent = 0;
   uint64_t answered = 0;
-  uint32_t recent = 0;       // of how many of the last probes (64 at most) the fate is known
+  uint32_t recent = 0;       // probes of 5 to 10 s whose fate is known, up to the newest of them
   uint32_t recent_lost = 0;  // of those
   Nanos round_trip = 0;      // smoothed; 0: never answered
   Nanos round_trip_last = 0;

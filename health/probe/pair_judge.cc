@@ -9,6 +9,8 @@ namespace {
 
 constexpr size_t kPingsMax = 128;
 constexpr uint32_t kFatesMax = 64;
+// Half of what people are shown: a repair is over in what they see 10 s later.
+constexpr Nanos kRecentSpan = 5 * kNanosPerSecond;
 // proof_max is reached long before.
 constexpr uint32_t kFlapLevelMax = 16;
 // A pair is taken to lose one in so many probes until it shows what it loses.
@@ -36,11 +38,20 @@ void PairJudge::Sent(uint64_t sequence, Nanos now) {
 
 void PairJudge::DropOld(Nanos now) {
   while (!pings_.empty() && (pings_.size() >= kPingsMax || now - pings_.front().sent >= policy_.lost_after)) {
-    fates_.Add(!pings_.front().answered);
+    Count(pings_.front());
     lapsed_ |= !pings_.front().answered;
     if (!pings_.front().explained) working_fates_.Add(!pings_.front().answered);
     pings_.pop_front();
   }
+}
+
+void PairJudge::Count(const Ping& ping) {
+  if (ping.sent - recent_.since >= kRecentSpan) {
+    recent_before_ = ping.sent - recent_.since < 2 * kRecentSpan ? recent_ : Recent{};
+    recent_ = {.since = ping.sent};
+  }
+  ++recent_.known;
+  recent_.lost += ping.answered ? 0 : 1;
 }
 
 bool PairJudge::Answered(uint64_t sequence, Nanos received) {
@@ -146,8 +157,8 @@ Nanos PairJudge::ProofTime() const { return flaps_.ProofTime(policy_.proof_min, 
 
 PairMeasures PairJudge::measures() const {
   PairMeasures measures = measures_;
-  measures.recent = fates_.known;
-  measures.recent_lost = fates_.LostCount();
+  measures.recent = recent_before_.known + recent_.known;
+  measures.recent_lost = recent_before_.lost + recent_.lost;
   measures.round_trip = smoothed_;
   return measures;
 }

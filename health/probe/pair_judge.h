@@ -115,8 +115,16 @@ class PairJudge {
   int proof_answers_ = 0;
   Nanos proof_since_ = 0;
   FlapLevel flaps_;
-  Fates fates_;          // of all
-  Fates working_fates_;  // of those outside of silences
+  // How many probes of the last seconds had an answer: two spans, of which the older one goes as a whole.
+  struct Recent {
+    Nanos since = 0;
+    uint32_t known = 0;
+    uint32_t lost = 0;
+  };
+  void Count(const Ping& ping);
+
+  Recent recent_, recent_before_;  // of all, for people
+  Fates working_fates_;            // of those outside of silences
   PairMeasures measures_;
 };
 

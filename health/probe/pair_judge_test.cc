@@ -94,7 +94,16 @@ TEST_F(PairJudgeTest, FewLossesAreNoSilence) {
     Probe(20 * kMs, 20 * kMs, kMs);
     ASSERT_NE(judge_.state(), PairState::kSilent);
   }
-  EXPECT_NEAR(judge_.measures().recent_lost, 51, 3);  // 80 % of 64
+  EXPECT_NEAR(100.0 * judge_.measures().recent_lost / judge_.measures().recent, 80, 3);
+}
+
+TEST_F(PairJudgeTest, WhatWasLostBeforeARepairIsForgottenTenSecondsLater) {
+  Probe(1000 * kMs, 100 * kMs, kMs);
+  Probe(60'000 * kMs, 20 * kMs, -1);
+  // Asked in turn from then on, as a pair that no job uses.
+  Probe(20'000 * kMs, 2'500 * kMs, kMs);
+  EXPECT_GE(judge_.measures().recent, 2U);
+  EXPECT_EQ(judge_.measures().recent_lost, 0U);
 }
 
 TEST_F(PairJudgeTest, ALateAnswerClearsAllBeforeIt) {
@@ -185,6 +194,7 @@ TEST_F(PairJudgeTest, WhatASilenceLostMakesTheNextOneNoSlowerToSee) {
     Probe(5000 * kMs, 100 * kMs, kMs);
     ASSERT_EQ(judge_.state(), PairState::kUp) << silence;
   }
+  Probe(2500 * kMs, 20 * kMs, -1);
   EXPECT_GT(judge_.measures().recent_lost, 0U);  // for people it counts
 }
 
