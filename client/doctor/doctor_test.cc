@@ -291,6 +291,7 @@ TEST_F(DoctorTest, JobsEnvironment) {
   EXPECT_THAT(with("R2CC_RAILS", "^eth7"), HasSubstr("warn rails: R2CC_RAILS excludes eth7, which this machine has not"));
   EXPECT_EQ(with("R2CC_RAILS", "^eth0"), "");
   EXPECT_EQ(with("R2CC_RAILS", "eth*"), "");
+  EXPECT_THAT(with("R2CC_RAILS", "~eth0,eth7"), HasSubstr("warn rails: R2CC_RAILS names eth7, which this machine has not"));
   EXPECT_THAT(with("R2CC_RAILS", "eth0,ib*"), HasSubstr("FAIL rails: R2CC_RAILS names ib*, which this machine has not"));
   machine_.files["/sys/class/infiniband/mlx5_0/node_guid"] = "0002:c903:0012:3456";
   EXPECT_THAT(with("R2CC_RAILS", "eth0,mlx5_0"), HasSubstr("FAIL rails: R2CC_RAILS names mlx5_0, of RDMA, and R2CC_TRANSPORT is not set"));

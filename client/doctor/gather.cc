@@ -227,7 +227,7 @@ JobFacts LookAtJob(Machine& machine, const std::string& run_dir) {
   for (const InterfaceFacts& interface : machine.Interfaces()) job.interfaces.push_back(interface.name);
   const auto rails = job.environment.find("R2CC_RAILS");
   if (rails != job.environment.end())
-    for (const absl::string_view name : absl::StrSplit(rails->second, absl::ByAnyChar("^, "), absl::SkipEmpty())) {
+    for (const absl::string_view name : absl::StrSplit(rails->second, absl::ByAnyChar("^~, "), absl::SkipEmpty())) {
       // "mlx5_0", or of several ports "mlx5_0:2".
       const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(name, absl::MaxSplits(':', 1));
       const std::string known = parts.second.empty() ? "node_guid" : absl::StrCat("ports/", parts.second, "/state");

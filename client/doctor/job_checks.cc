@@ -62,9 +62,10 @@ void CheckRails(const JobFacts& job, Findings* found) {
   const size_t before = found->size();
   const std::string rails = Value(job, "R2CC_RAILS");
   const bool excludes = !rails.empty() && rails.front() == '^';
+  const bool may_lack = !rails.empty() && rails.front() == '~';
   const std::string transport = Value(job, "R2CC_TRANSPORT");
   std::vector<std::string> missing, control, unused;
-  for (const std::string& rail : List(excludes ? rails.substr(1) : rails)) {
+  for (const std::string& rail : List(excludes || may_lack ? rails.substr(1) : rails)) {
     const bool is_address = absl::StrContains(rail, '.') || std::count(rail.begin(), rail.end(), ':') > 1;
     if (is_address) continue;
     if (std::find(job.devices.begin(), job.devices.end(), rail) != job.devices.end()) {
@@ -83,8 +84,9 @@ void CheckRails(const JobFacts& job, Findings* found) {
     const std::string what = absl::StrCat(excludes ? "R2CC_RAILS excludes " : "R2CC_RAILS names ", absl::StrJoin(missing, ", "),
                                           ", which this machine has not; it has ", absl::StrJoin(job.interfaces, " "));
     // One list may serve machines that are not alike.
-    found->push_back(excludes ? Warn("rails", what, "correct R2CC_RAILS if the name is misspelt: nothing is left out for it")
-                              : Fail("rails", what, "correct R2CC_RAILS, or leave it out: then every usable interface is taken"));
+    found->push_back(may_lack   ? Warn("rails", what, "jobs start without it; is the NIC still on the bus?")
+                     : excludes ? Warn("rails", what, "correct R2CC_RAILS if the name is misspelt: nothing is left out for it")
+                                : Fail("rails", what, "correct R2CC_RAILS, or leave it out: then every usable interface is taken"));
   }
   if (!unused.empty())
     found->push_back(Fail("rails",

@@ -158,8 +158,10 @@ std::string WarningFor(std::string_view name) {
 
 const std::vector<Variable>& Variables() {
   static const std::vector<Variable>* const table = new std::vector<Variable>{
-      {"R2CC_RAILS", "interfaces, IP addresses, RDMA devices or patterns (mlx5_*), comma separated, or ^ and those that are no rails", "",
-       "every usable NIC is a rail: a job should not need to know its node",
+      {"R2CC_RAILS",
+       "interfaces, IP addresses, RDMA devices or patterns (mlx5_*), comma separated; ~ first: those that exist; or ^ and those that are "
+       "no rails",
+       "", "every usable NIC is a rail: a job should not need to know its node",
        [](const std::string& v, Config* c, std::string*) { return c->rails = v, true; }},
       {"R2CC_TRANSPORT", "auto, tcp or verbs", "tcp", "RDMA rails are new: a job takes them where it says so",
        [](const std::string& v, Config* c, std::string*) { return SetTransport(v, c); }},

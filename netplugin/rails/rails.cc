@@ -178,18 +178,21 @@ std::string NotHere(const std::string& item, const std::string& shown, const std
          (ports.empty() ? "; RDMA ports are rails where R2CC_TRANSPORT is verbs or auto" : "");
 }
 
+// `~` and a list: what the machine lacks is a line in `told` then, unless it lacks all of it.
 bool ResolveListed(const std::string& spec, const std::vector<HostInterface>& interfaces, HostNetwork& host, Ports ports,
-                   std::vector<Rail>* rails, std::string* error) {
-  for (const std::string& item : Split(spec)) {
-    if (item.empty() || item[0] == '^') {
-      *error =
-          "R2CC_RAILS=" + spec + ": want interfaces, IP addresses or RDMA devices, comma separated; ^ may only stand at the very beginning";
+                   std::vector<Rail>* rails, std::vector<std::string>* told, std::string* error) {
+  const bool may_lack = spec[0] == '~';
+  for (const std::string& item : Split(may_lack ? spec.substr(1) : spec)) {
+    if (item.empty() || item[0] == '^' || item[0] == '~') {
+      *error = "R2CC_RAILS=" + spec +
+               ": want interfaces, IP addresses or RDMA devices, comma separated; ^ and ~ may only stand at the very beginning";
       return false;
     }
     std::vector<Rail> named = RailsNamed(item, interfaces, host, ports);
     if (named.empty()) {
       *error = NotHere(item, item, interfaces, ports);
-      return false;
+      if (!may_lack) return false;
+      told->push_back("R2CC: " + *error + "; the job starts without this rail");
     }
     for (Rail& rail : named) {
       const Rail* const same = SameRail(rail, ports, *rails);
@@ -201,7 +204,8 @@ bool ResolveListed(const std::string& spec, const std::vector<HostInterface>& in
       }
     }
   }
-  return true;
+  // Of a list of which nothing is there the last item's line stays.
+  return !rails->empty();
 }
 
 NicCandidate CandidateOf(const HostInterface& interface) {
@@ -311,7 +315,7 @@ bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const ve
       told.push_back("R2CC: the RDMA port " + port +
                      " is down and no rail: rails behind it have other numbers than at a peer where it is up" +
                      "; name all rails in R2CC_RAILS, or leave it out there, too (^" + port + ")");
-  } else if (!ResolveListed(spec, interfaces, host, ports, &found, error)) {
+  } else if (!ResolveListed(spec, interfaces, host, ports, &found, &told, error)) {
     return false;
   }
   WarnOfDuplicates(interfaces, found, &told);

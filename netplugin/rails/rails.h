@@ -48,6 +48,8 @@ struct Rail {
 //   its ports), comma separated: exactly those, in that order. One that the machine does not have is an error; an interface that is down,
 //   without carrier or without address is a rail that is down. Addresses in 127.0.0.0/8 and ::1 need no interface of their own, and another
 //   address of the loopback device, as of a node that routes to itself, is reached by any. A port and its interface are one rail.
+// - ~ and such a list: those of them that the machine has, at least one. Each that it lacks is a warning: the NIC fell off the bus, and the
+//   job starts with the rails that exist.
 // - a pattern among them (base/core/glob.h: "mlx5_*", "eth?") stands for the interfaces that it fits, but for the loopback, and then for
 //   the devices, by name; if it fits none, for those that have such another name. It passes over what is a rail already. One that fits
 //   nothing is an error.

@@ -46,6 +46,22 @@ TEST(ResolveRails, NamedInterfacesInTheirOrder) {
   EXPECT_TRUE(rails[1].up);
 }
 
+TEST(ResolveRails, AListMayStartWithTheRailsThatExist) {
+  FakeHostNetwork host = Server();
+  EXPECT_NE(Refused("eth0,eth1,eth7", host).find("eth7 does not exist on this node"), std::string::npos);
+  std::vector<Rail> rails;
+  std::string error;
+  std::vector<std::string> warnings;
+  ASSERT_TRUE(ResolveRails("~eth0,eth7,10.1.0.1,10.7.0.1,ib*", host, {}, &rails, &error, &warnings)) << error;
+  EXPECT_EQ(Names(rails), "eth0,10.1.0.1");
+  ASSERT_EQ(warnings.size(), 3u);
+  EXPECT_EQ(warnings[0].rfind("R2CC: R2CC_RAILS: eth7 does not exist on this node; there are: ", 0), 0u) << warnings[0];
+  EXPECT_NE(warnings[0].find("; the job starts without this rail"), std::string::npos);
+  EXPECT_NE(Refused("~eth7,eth8", host).find("eth8 does not exist on this node"), std::string::npos) << "at least one has to be there";
+  EXPECT_NE(Refused("eth0,~eth7", host).find("may only stand at the very beginning"), std::string::npos);
+  EXPECT_NE(Refused("~eth0,eth0", host).find("twice"), std::string::npos);
+}
+
 TEST(ResolveRails, AddressesNameTheirInterface) {
   FakeHostNetwork host = Server();
   const std::vector<Rail> rails = Resolved("10.2.0.1,127.0.0.11,127.0.0.1,fe80::1", host);
