@@ -1,4 +1,4 @@
-// libarchive's static form takes arc4random_buf() from glibc 2.36, and r2ccctl starts with 2.35. This definition, hidden in what links it,
+// libarchive's static form takes arc4random_buf() from glibc 2.36, and r2ccctl starts with 2.34. This definition, hidden in what links it,
 // stands in for it. Writing an archive never calls it: encryption and temporary names do.
 #include <errno.h>
 #include <sys/random.h>
