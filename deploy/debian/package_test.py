@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -17,7 +18,7 @@ class PackageTest(unittest.TestCase):
 
   @classmethod
   def setUpClass(cls):
-    cls.program, cls.copyright = [pathlib.Path(path).resolve() for path in unittest_main.test_args()]
+    cls.program, cls.copyright, cls.unit, cls.control = [pathlib.Path(path).resolve() for path in unittest_main.test_args()]
 
   def setUp(self):
     self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -54,6 +55,16 @@ class PackageTest(unittest.TestCase):
       os.umask(old)
       del os.environ["TZ"]
     self.assertEqual(first, second)
+
+  def test_the_package_depends_on_what_its_unit_calls(self):
+    calls = set(re.findall(r"^Exec\w+=[-@:+!]*(\S+)", self.unit.read_text(encoding="utf-8"), re.MULTILINE)) - {"/usr/sbin/r2ccd"}
+    depends = re.search(r"^Depends: (.*)$", self.control.read_text(encoding="utf-8"), re.MULTILINE).group(1)
+    names = {entry.split()[0] for entry in depends.split(", ")}
+    self.assertIn("/bin/kill", calls)
+    for program in calls:
+      owner = subprocess.run(["dpkg", "-S", program], check=True, capture_output=True, text=True).stdout.partition(":")[0]
+      essential = subprocess.run(["dpkg-query", "-W", "-f=${Essential}", owner], check=True, capture_output=True, text=True).stdout
+      self.assertTrue(owner in names or essential == "yes", f"{program} is of {owner}, and Depends has {sorted(names)}")
 
   def test_another_release_gives_other_bytes(self):
     self.assertNotEqual(self.make("one").read_bytes(), self.make("two", "--directory", "/var/lib/tool").read_bytes())
