@@ -22,19 +22,36 @@ _RIG_MODULES = [
     "traces",
 ]
 
+# As in the source tree, so that their links hold.
+_DOCUMENTS = {"/usr/share/doc/r2ccd/README.md": "//:README.md"}
+_DOCUMENTS.update({"/usr/share/doc/r2ccd/docs/%s.md" % document: "//docs:%s.md" % document for document in [
+    "configure",
+    "diagnose",
+    "install",
+    "kubernetes",
+    "limits",
+    "rdma",
+    "results",
+    "schedules",
+    "security",
+    "upgrade",
+]})
+
 def _r2ccd(**kwargs):
+    files = dict(_DOCUMENTS)
+    files.update({
+        "/etc/r2cc/r2ccd.textproto": "//deploy/config:r2ccd.textproto",
+        "/usr/lib/systemd/system-preset/90-r2ccd.preset": "//deploy/systemd:90-r2ccd.preset",
+        "/usr/lib/systemd/system/r2ccd.service": "//deploy/systemd:r2ccd.service",
+        "/usr/lib/sysusers.d/r2ccd.conf": "//deploy/systemd:r2ccd.sysusers.conf",
+        "/usr/lib/tmpfiles.d/r2ccd.conf": "//deploy/systemd:r2ccd.tmpfiles.conf",
+        "/usr/share/doc/r2ccd/examples/rdma.conf": "//deploy/systemd:rdma.conf",
+        "/usr/share/lintian/overrides/r2ccd": ":r2ccd.overrides",
+    })
     debian_package(
         name = "r2ccd",
         directories = ["/etc/r2cc/r2ccd.d"],
-        files = {
-            "/etc/r2cc/r2ccd.textproto": "//deploy/config:r2ccd.textproto",
-            "/usr/lib/systemd/system-preset/90-r2ccd.preset": "//deploy/systemd:90-r2ccd.preset",
-            "/usr/lib/systemd/system/r2ccd.service": "//deploy/systemd:r2ccd.service",
-            "/usr/lib/sysusers.d/r2ccd.conf": "//deploy/systemd:r2ccd.sysusers.conf",
-            "/usr/lib/tmpfiles.d/r2ccd.conf": "//deploy/systemd:r2ccd.tmpfiles.conf",
-            "/usr/share/doc/r2ccd/examples/rdma.conf": "//deploy/systemd:rdma.conf",
-            "/usr/share/lintian/overrides/r2ccd": ":r2ccd.overrides",
-        },
+        files = files,
         gzips = {
             "/usr/share/doc/r2ccd/libraries.gz": ":libraries",
             "/usr/share/man/man5/r2ccd.textproto.5.gz": "//deploy/man:r2ccd.textproto.5",
