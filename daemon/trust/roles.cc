@@ -49,11 +49,12 @@ absl::Status RolePolicy::Check(const Caller& caller, Role role, const std::strin
   if (Has(caller, role)) return absl::OkStatus();
   if (role == Role::kDrill && !drills_)
     return absl::PermissionDeniedError(absl::StrCat("drills are off on node ", node, ": set drills { allow: true } in its configuration"));
-  const std::string way_out = caller.forwarded() ? absl::StrCat("ask on ", node,
-                                                                " itself, use an operator's certificate (--server, --certs), or set "
-                                                                "grants with on_nodes: \"",
-                                                                caller.via, "\" in its configuration")
-                                                 : "set grants in its configuration";
+  const std::string way_out = caller.forwarded()       ? absl::StrCat("ask on ", node,
+                                                                      " itself, use an operator's certificate (--server, --certs), or set "
+                                                                            "grants with on_nodes: \"",
+                                                                      caller.via, "\" in its configuration")
+                              : role == Role::kOperate ? "by default root and group r2cc have it; set grants in its configuration"
+                                                       : "by default root has it; set grants in its configuration";
   return absl::PermissionDeniedError(
       absl::StrCat(Describe(caller), " does not have the role ", Name(role), " on node ", node, ": ", way_out));
 }

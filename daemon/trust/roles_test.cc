@@ -56,8 +56,9 @@ TEST(RolesTest, Configured) {
   EXPECT_EQ(Roles(policy, On("n2", User(7))), "");
   EXPECT_EQ(Roles(policy, kAlice), "");
   EXPECT_EQ(Roles(policy, {.kind = Caller::Kind::kOperator, .name = "bob"}), "d");
-  EXPECT_EQ(policy.Check(User(8), Role::kOperate, "n0").message(),
-            "uid 8 (pid 1) does not have the role OPERATE on node n0: set grants in its configuration");
+  EXPECT_EQ(
+      policy.Check(User(8), Role::kOperate, "n0").message(),
+      "uid 8 (pid 1) does not have the role OPERATE on node n0: by default root and group r2cc have it; set grants in its configuration");
   EXPECT_EQ(policy.Check(On("n2", User(7)), Role::kOperate, "n0").message(),
             "uid 7 (pid 1) on n2 does not have the role OPERATE on node n0: ask on n0 itself, use an operator's certificate (--server, "
             "--certs), or set grants with on_nodes: \"n2\" in its configuration");
