@@ -61,6 +61,15 @@ TEST(Arguments, Doctor) {
   EXPECT_THAT(ErrorOf("doctor --server h:1"), HasSubstr("on the node"));
 }
 
+TEST(Arguments, CertificatesOfThisNode) {
+  const Parsed parsed = Parse("certs issue n1 --install --dir /ca");
+  const auto* certs = std::get_if<CertsCommand>(&parsed);
+  ASSERT_NE(certs, nullptr);
+  EXPECT_EQ(certs->out_directory, "/etc/r2cc/tls");
+  EXPECT_EQ(certs->group, "r2cc");
+  EXPECT_THAT(ErrorOf("certs issue alice --operator --install"), HasSubstr("belong to the person"));
+}
+
 TEST(Arguments, Ready) {
   const Parsed parsed = Parse("ready --min-rails 3 --run_dir /r -o json");
   const auto* ready = std::get_if<ReadyCommand>(&parsed);

@@ -15,6 +15,18 @@ namespace {
 
 constexpr Nanos kLookInterval = kNanosPerSecond;
 constexpr char kIssue[] = "`r2ccctl certs issue` makes one";
+constexpr char kCopyAuthority[] = "copy the ca.crt of `r2ccctl certs init` there";
+
+// Both modes that docs/install.md names: root writes a key, the service's group reads it.
+std::string OpenToService(const std::string& file) { return absl::StrCat("chown root:r2cc ", file, " && chmod 640 ", file); }
+
+// Why a file of the three cannot be read, with what ends that. `missing`: what to do if it is not there.
+absl::Status CannotRead(const absl::Status& status, const std::string& file, const char* missing) {
+  return absl::Status(
+      status.code(),
+      absl::StrCat(status.message(), "; ",
+                   absl::IsPermissionDenied(status) ? absl::StrCat("r2ccd's group reads it after: ", OpenToService(file)) : missing));
+}
 
 // Another stamp: the file was replaced or written.
 std::string Stamp(const TlsSpec& spec) {
@@ -60,15 +72,15 @@ absl::StatusOr<std::shared_ptr<const TlsContents>> Read(const TlsSpec& spec) {
   OsFiles files;
   auto contents = std::make_shared<TlsContents>();
   auto pem = files.Read(spec.certificate_file);
-  if (!pem.ok()) return pem.status();
+  if (!pem.ok()) return CannotRead(pem.status(), spec.certificate_file, kIssue);
   auto certificate = Named(spec.certificate_file, Certificate::Parse(*pem));
   if (!certificate.ok()) return certificate.status();
   const auto key_pem = files.Read(spec.key_file);
-  if (!key_pem.ok()) return key_pem.status();
+  if (!key_pem.ok()) return CannotRead(key_pem.status(), spec.key_file, kIssue);
   auto key = Named(spec.key_file, ParseKey(*key_pem));
   if (!key.ok()) return key.status();
   const auto ca_pem = files.Read(spec.ca_file);
-  if (!ca_pem.ok()) return ca_pem.status();
+  if (!ca_pem.ok()) return CannotRead(ca_pem.status(), spec.ca_file, kCopyAuthority);
   auto authorities = Named(spec.ca_file, Authorities::Parse(*ca_pem));
   if (!authorities.ok()) return authorities.status();
   if (absl::Status status = ReadRefused(spec, &*authorities); !status.ok()) return status;
@@ -126,14 +138,14 @@ std::vector<std::string> CheckTlsFiles(const TlsSpec& spec, const std::string& n
   KeyPtr key;
   std::optional<Authorities> authorities;
   if (const auto pem = files.Read(spec.certificate_file); !pem.ok()) {
-    say(absl::StrCat(pem.status().message(), "; ", kIssue));
+    say(std::string(CannotRead(pem.status(), spec.certificate_file, kIssue).message()));
   } else if (auto parsed = Certificate::Parse(*pem); !parsed.ok()) {
     say(absl::StrCat(spec.certificate_file, " ", parsed.status().message(), "; ", kIssue));
   } else {
     certificate = *std::move(parsed);
   }
   if (const auto pem = files.Read(spec.key_file); !pem.ok()) {
-    say(absl::StrCat(pem.status().message(), "; ", kIssue));
+    say(std::string(CannotRead(pem.status(), spec.key_file, kIssue).message()));
   } else if (auto parsed = ParseKey(*pem); !parsed.ok()) {
     say(absl::StrCat(spec.key_file, " ", parsed.status().message(), "; ", kIssue));
   } else {
@@ -141,17 +153,17 @@ std::vector<std::string> CheckTlsFiles(const TlsSpec& spec, const std::string& n
   }
   struct stat about {};
   if (key != nullptr && stat(spec.key_file.c_str(), &about) == 0 && (about.st_mode & 0007) != 0)
-    say(absl::StrCat(spec.key_file,
-                     " can be read by every user of this machine: chmod 600 it, and have a new key issued if others had access"));
+    say(absl::StrCat(spec.key_file, " can be read by every user of this machine: ", OpenToService(spec.key_file),
+                     ", and have a new key issued if others had access"));
   if (const auto pem = files.Read(spec.ca_file); !pem.ok()) {
-    say(absl::StrCat(pem.status().message(), "; copy the ca.crt of `r2ccctl certs init` there"));
+    say(std::string(CannotRead(pem.status(), spec.ca_file, kCopyAuthority).message()));
   } else if (auto parsed = Authorities::Parse(*pem); !parsed.ok()) {
-    say(absl::StrCat(spec.ca_file, " ", parsed.status().message(), "; copy the ca.crt of `r2ccctl certs init` there"));
+    say(absl::StrCat(spec.ca_file, " ", parsed.status().message(), "; ", kCopyAuthority));
   } else {
     authorities = *std::move(parsed);
     if (const auto status = ReadRefused(spec, &*authorities); !status.ok()) say(std::string(status.message()));
     if (const auto status = authorities->CheckThemselves(now_s); !status.ok())
-      say(absl::StrCat(spec.ca_file, " ", status.message(), "; copy the ca.crt of `r2ccctl certs init` there"));
+      say(absl::StrCat(spec.ca_file, " ", status.message(), "; ", kCopyAuthority));
   }
   if (certificate.has_value() && key != nullptr && !certificate->Fits(key.get()))
     say(absl::StrCat(spec.key_file, " is not the key of ", spec.certificate_file, ": copy both anew"));
