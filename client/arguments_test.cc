@@ -70,6 +70,12 @@ TEST(Arguments, CertificatesOfThisNode) {
   EXPECT_THAT(ErrorOf("certs issue alice --operator --install"), HasSubstr("belong to the person"));
 }
 
+TEST(Arguments, HelpShowsDefaultsBesideTheValuesName) {
+  EXPECT_THAT(std::get<Help>(Parse("fail-nic --help")).text, HasSubstr("--for TIME [10m]"));
+  EXPECT_THAT(std::get<Help>(Parse("doctor --help")).text, HasSubstr("--peers N [4]"));
+  EXPECT_THAT(std::get<Help>(Parse("ready --help")).text, HasSubstr("--min-rails N [1]"));
+}
+
 TEST(Arguments, Ready) {
   const Parsed parsed = Parse("ready --min-rails 3 --run_dir /r -o json");
   const auto* ready = std::get_if<ReadyCommand>(&parsed);

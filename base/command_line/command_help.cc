@@ -58,7 +58,8 @@ std::vector<std::string> ChoicesOf(const std::string& type) {
 // A path such as DIR or FILE is worth a word of its own; CLI11's "TEXT:INT in [0 - 5]" is not.
 std::string ValueOf(const CLI::Option& option, const std::vector<std::string>& choices) {
   if (option.get_type_size_max() == 0) return "";
-  if (!option.get_option_text().empty()) return option.get_option_text();
+  // Its default may be behind it.
+  if (const std::string word = option.get_option_text(); !word.empty()) return word.substr(0, word.find(" ["));
   const std::string type = option.get_type_name();
   if (!choices.empty()) return type.substr(type.find('{') + 1, type.find('}') - type.find('{') - 1);
   return type.substr(0, type.find(':'));

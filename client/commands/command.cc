@@ -79,12 +79,20 @@ const Option& Option::OneAtATime() const {
 
 const Option& Option::ShowDefault() const {
   option_->capture_default_str();
+  ShowBesideWord();
   return *this;
 }
 
 const Option& Option::Default(const std::string& value) const {
   option_->default_val(value);
+  ShowBesideWord();
   return *this;
+}
+
+// CLI11 leaves the default out where the value has a word of its own.
+void Option::ShowBesideWord() const {
+  const std::string& word = option_->get_option_text();
+  if (!word.empty() && !option_->get_default_str().empty()) option_->option_text(absl::StrCat(word, " [", option_->get_default_str(), "]"));
 }
 
 const Option& Option::OneOf(const std::vector<std::string>& values) const {

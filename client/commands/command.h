@@ -21,7 +21,7 @@ class Option {
   explicit Option(CLI::Option* option) : option_(option) {}
 
   const Option& Required() const;
-  // What --help shows for its value, such as FILE.
+  // What --help shows for its value, such as FILE. Before a default.
   const Option& Value(const std::string& word) const;
   // Takes one value each time that it is given.
   const Option& OneAtATime() const;
@@ -38,6 +38,8 @@ class Option {
   size_t count() const;
 
  private:
+  void ShowBesideWord() const;
+
   CLI::Option* option_;
 };
 
