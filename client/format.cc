@@ -96,6 +96,14 @@ Cell Reach(const v1::StatusReply& reply, const std::string& node) {
   return {"through the store", Colour::kDim};
 }
 
+// Without a connection what is shown of `node` is what its daemon said last.
+Cell Health(const v1::StatusReply& reply, const v1::NodeView& node) {
+  for (const v1::PeerStatus& peer : reply.peers())
+    if (peer.node() == node.node() && !peer.connected() && node.word() != v1::NODE_UNREACHABLE)
+      return {absl::StrCat(WordName(node.word()), ", stale"), Colour::kYellow};
+  return {WordName(node.word()), WordColour(node.word())};
+}
+
 }  // namespace
 
 std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
@@ -129,7 +137,7 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
 
   Table table({"NODE", "HEALTH", "NICS", "DAEMON"});
   for (const v1::NodeView& node : reply.nodes())
-    table.AddRow({node.node(), {WordName(node.word()), WordColour(node.word())}, StateCounts(node), Reach(reply, node.node())});
+    table.AddRow({node.node(), Health(reply, node), StateCounts(node), Reach(reply, node.node())});
   // A peer of the configuration that never said a word has no view.
   for (const v1::PeerStatus& peer : reply.peers()) {
     bool seen = false;
@@ -141,9 +149,9 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
   return text;
 }
 
-std::string FormatNics(const v1::ListNicsReply& reply, const Style& style) {
+std::string FormatNics(const v1::ListNicsReply& reply, const Style& style, bool only_bad) {
   Table table(
-      {"NIC", "STATE", "LINK", Right("RATE"), Right("WEIGHT"), "OPERATOR", Right("FLAPS"), Right("SINCE"), "ADDRESS", "PCI", "REASON"});
+      {"NIC", "STATE", "LINK", Right("RATE"), Right("LIMIT"), "OPERATOR", Right("FLAPS"), Right("SINCE"), "ADDRESS", "PCI", "REASON"});
   for (const v1::NodeView& node : reply.nodes()) {
     for (const v1::NicView& nic : node.nics()) {
       table.AddRow({NicName(node.node(), nic.name()),
@@ -161,7 +169,7 @@ std::string FormatNics(const v1::ListNicsReply& reply, const Style& style) {
   }
   std::string text;
   if (reply.has_summary()) text = absl::StrCat("nodes: ", NodeCounts(reply.summary()), "; NICs: ", NicCounts(reply.summary()), "\n\n");
-  return text + (table.empty() ? "no NICs\n" : table.Render(style.colour));
+  return text + (!table.empty() ? table.Render(style.colour) : only_bad ? "none is bad\n" : "no NICs\n");
 }
 
 // What an operator has to know before the daemon ends.
@@ -183,7 +191,7 @@ std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicAc
   }
   return Printable(absl::StrCat(NicName(request.node(), request.nic()), reply.changed() ? ": now " : ": nothing to change, already ")) +
          Paint(StateName(nic.state()), StateColour(nic.state()), style.colour) +
-         Printable(absl::StrCat(", weight ", FormatPermille(nic.operator_weight_permille()), nic.reason().empty() ? "" : ": ", nic.reason(),
+         Printable(absl::StrCat(", limit ", FormatPermille(nic.operator_weight_permille()), nic.reason().empty() ? "" : ": ", nic.reason(),
                                 reply.jobs().empty() ? "" : "; touches ", absl::StrJoin(reply.jobs(), ", "))) +
          "\n" + NotKept(reply);
 }

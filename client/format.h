@@ -19,7 +19,9 @@ struct Style {
 
 // Each ends with a newline.
 std::string FormatStatus(const v1::StatusReply& reply, const Style& style);
-std::string FormatNics(const v1::ListNicsReply& reply, const Style& style);
+// LIMIT is the operator's share of a full NIC (`nic weight`), WEIGHT in a plan what comes of it and the state. `only_bad`: others were not
+// asked for.
+std::string FormatNics(const v1::ListNicsReply& reply, const Style& style, bool only_bad = false);
 std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicActionReply& reply, const Style& style);
 std::string FormatForgetNode(const v1::ForgetNodeRequest& request, const v1::ForgetNodeReply& reply);
 // One line. Events arrive one by one, so the columns have fixed widths.

@@ -63,11 +63,12 @@ v1::ListNicsReply TwoNodes() {
 
 TEST(Format, Nics) {
   EXPECT_EQ(FormatNics(TwoNodes(), {.now_ns = kNow}),
-            "NIC          STATE    LINK        RATE  WEIGHT  OPERATOR                   FLAPS          SINCE  ADDRESS   REASON\n"
-            "n0/rail0     HEALTHY  up    500 Mbit/s    100%                                 0  3 min 0 s ago  10.0.0.1\n"
-            "n0/rail1     FAILED   down  500 Mbit/s     25%  fail-nic, 9 min 58 s left      2      1.0 s ago  10.1.0.1  link down\n"
-            "node-one/r0  DRAINED  up             ?    100%  drained, fail-nic              0\n");
+            "NIC          STATE    LINK        RATE  LIMIT  OPERATOR                   FLAPS          SINCE  ADDRESS   REASON\n"
+            "n0/rail0     HEALTHY  up    500 Mbit/s   100%                                 0  3 min 0 s ago  10.0.0.1\n"
+            "n0/rail1     FAILED   down  500 Mbit/s    25%  fail-nic, 9 min 58 s left      2      1.0 s ago  10.1.0.1  link down\n"
+            "node-one/r0  DRAINED  up             ?   100%  drained, fail-nic              0\n");
   EXPECT_EQ(FormatNics({}, {}), "no NICs\n");
+  EXPECT_EQ(FormatNics({}, {}, /*only_bad=*/true), "none is bad\n");
   const auto gray = FromText<v1::ListNicsReply>(R"pb(nodes {
                                                        node: "n0"
                                                        nics {
@@ -80,8 +81,8 @@ TEST(Format, Nics) {
                                                        }
                                                      })pb");
   EXPECT_EQ(FormatNics(gray, {}),
-            "NIC       STATE     LINK  RATE  WEIGHT  FLAPS  REASON\n"
-            "n0/rail0  DEGRADED  up       ?    100%      0  moves 25% of the best rail (train (pid 7))\n");
+            "NIC       STATE     LINK  RATE  LIMIT  FLAPS  REASON\n"
+            "n0/rail0  DEGRADED  up       ?   100%      0  moves 25% of the best rail (train (pid 7))\n");
 }
 
 TEST(Format, ColourOnlyWhereAsked) {
@@ -124,9 +125,9 @@ TEST(Format, NicAction) {
   auto reply =
       FromText<v1::NicActionReply>(R"pb(changed: true
                                         nic { name: "rail1" state: FAILED operator_weight_permille: 1000 reason: "fail-nic" })pb");
-  EXPECT_EQ(FormatNicAction(request, reply, {}), "n0/rail1: now FAILED, weight 100%: fail-nic\n");
+  EXPECT_EQ(FormatNicAction(request, reply, {}), "n0/rail1: now FAILED, limit 100%: fail-nic\n");
   reply.set_changed(false);
-  EXPECT_EQ(FormatNicAction(request, reply, {}), "n0/rail1: nothing to change, already FAILED, weight 100%: fail-nic\n");
+  EXPECT_EQ(FormatNicAction(request, reply, {}), "n0/rail1: nothing to change, already FAILED, limit 100%: fail-nic\n");
 }
 
 TEST(Format, Events) {
@@ -352,11 +353,21 @@ GPU           NICS, NEAREST FIRST
 
 TEST(Format, ALargeClusterBeginsWithHowManyThereAreOfEach) {
   const auto status = FromText<v1::StatusReply>(R"pb(
-    node: "n0" word: NODE_HEALTHY
-    nodes { node: "n7" word: NODE_DEGRADED nics { name: "rail0" state: FAILED } nics { name: "rail1" state: UNCABLED } }
+    node: "n0"
+    word: NODE_HEALTHY
+    nodes {
+      node: "n7"
+      word: NODE_DEGRADED
+      nics { name: "rail0" state: FAILED }
+      nics { name: "rail1" state: UNCABLED }
+    }
     peers { node: "n1" address: "10.0.0.1:7460" connected: true known: true }
-    summary { nodes { word: NODE_HEALTHY nodes: 9990 } nodes { word: NODE_DEGRADED nodes: 10 }
-              nics { state: HEALTHY nics: 79990 } nics { state: FAILED nics: 10 } }
+    summary {
+      nodes { word: NODE_HEALTHY nodes: 9990 }
+      nodes { word: NODE_DEGRADED nodes: 10 }
+      nics { state: HEALTHY nics: 79990 }
+      nics { state: FAILED nics: 10 }
+    }
     left_out: 9)pb");
   const std::string text = FormatStatus(status, {kNow});
   EXPECT_THAT(text, HasSubstr("nodes   9990 Healthy, 10 Degraded\nNICs    79990 healthy, 10 failed\n"));
@@ -364,7 +375,10 @@ TEST(Format, ALargeClusterBeginsWithHowManyThereAreOfEach) {
   EXPECT_THAT(text, Not(HasSubstr("not heard of yet"))) << "n1 is well, and not named for that";
   EXPECT_THAT(text, HasSubstr("and 9 more that are not well: `r2ccctl nic list --bad`\n"));
 
-  const auto nics = FromText<v1::ListNicsReply>(R"pb(summary { nodes { word: NODE_HEALTHY nodes: 2 } nics { state: HEALTHY nics: 4 } })pb");
+  const auto nics = FromText<v1::ListNicsReply>(R"pb(summary {
+                                                       nodes { word: NODE_HEALTHY nodes: 2 }
+                                                       nics { state: HEALTHY nics: 4 }
+                                                     })pb");
   EXPECT_EQ(FormatNics(nics, {kNow}), "nodes: 2 Healthy; NICs: 4 healthy\n\nno NICs\n");
 }
 

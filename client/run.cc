@@ -47,7 +47,7 @@ struct Runner {
     const absl::StatusOr<v1::ListNicsReply> reply = client.ListNics(request);
     if (reply.ok() && !request.node().empty() && reply->nodes().empty())
       return absl::NotFoundError(absl::StrCat("unknown node '", request.node(), "'; `r2ccctl status` shows the nodes"));
-    return Write(reply, [&](const v1::ListNicsReply& nics) { return FormatNics(nics, style); });
+    return Write(reply, [&](const v1::ListNicsReply& nics) { return FormatNics(nics, style, request.bad()); });
   }
   absl::Status operator()(const v1::NicActionRequest& request) {
     const absl::StatusOr<v1::NicActionReply> done = client.ActOnNic(request);

@@ -180,6 +180,7 @@ void PeerSet::SetConfigured(const std::vector<PeerSpec>& peers) {
 void PeerSet::OnConnected(const std::string& peer) {
   Peer& entry = peers_[peer];
   entry.connected = true;
+  entry.lost = 0;
   entry.error.clear();
   complaints_.erase(peer);
   v1::Event event = reporter_->New("peer-connected", absl::StrCat("connected to ", peer, " (", entry.address, ")"));
@@ -195,6 +196,7 @@ void PeerSet::OnLost(const std::string& peer, const std::string& why) {
     LogInfo("a peer cannot be reached yet", {{"peer", peer}, {"address", entry.address}, {"reason", entry.error}});
     return;
   }
+  entry.lost = reporter_->Now().monotonic_ns;
   v1::Event event =
       reporter_->New("peer-lost", absl::StrCat("lost ", peer, " (", entry.address, "): ", entry.error, "; its last view stays"));
   event.set_peer_node(peer);
@@ -369,7 +371,9 @@ std::vector<v1::PeerStatus> PeerSet::Peers() const {
     status.set_node(node);
     status.set_address(peer.address);
     status.set_connected(peer.connected);
-    status.set_error(peer.error);
+    // What is shown of its NICs is as old.
+    const Nanos lost_for = peer.lost == 0 ? 0 : reporter_->Now().monotonic_ns - peer.lost;
+    status.set_error(peer.lost == 0 ? peer.error : absl::StrCat(peer.error, ", for ", lost_for / kNanosPerSecond, " s"));
     status.set_known(view_->Find(node) != nullptr);
   }
   return peers;

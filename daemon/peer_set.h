@@ -100,6 +100,7 @@ class PeerSet {
     bool configured = false;
     bool connected = false;
     std::string error = "not connected yet";
+    Nanos lost = 0;       // when the connection ended; 0: it was never connected, or is
     uint64_t stream = 0;  // of our own to it; 0: nothing has come by one
   };
   // A word of the store that is not believed, as things are.

@@ -98,7 +98,7 @@ TEST_F(WiringTest, ALostPeersLastWordStays) {
   const auto status = Status();
   EXPECT_EQ(status.nodes(1).word(), v1::NODE_UNREACHABLE);
   EXPECT_FALSE(status.peers(0).connected());
-  EXPECT_EQ(status.peers(0).error(), "connection refused");
+  EXPECT_EQ(status.peers(0).error(), "connection refused, for 60 s");
 }
 
 TEST_F(WiringTest, ANodeThatOnlyTheStoreKnowsIsAliveAsLongAsItsLease) {
