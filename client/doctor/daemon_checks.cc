@@ -25,6 +25,9 @@ void CheckConnections(const DaemonFacts& daemon, Findings* found) {
   }
   if (daemon.attach.ok())
     found->push_back(Ok("attach socket", "jobs of this user attach from here"));
+  else if (absl::IsUnavailable(daemon.connection))
+    found->push_back(Fail("attach socket", absl::StrCat("jobs cannot attach: ", daemon.attach.message()),
+                          "start r2ccd; in a container mount its run directory (the directory, read-only will do)"));
   else
     found->push_back(Fail("attach socket", absl::StrCat("jobs of this user cannot attach: ", daemon.attach.message()),
                           "chmod o+x the run directory; in a container mount it (the directory, read-only will do)"));

@@ -125,9 +125,9 @@ TEST_F(DoctorTest, NoDaemon) {
   facts_.daemon = DaemonFacts();
   facts_.daemon.connection = absl::UnavailableError("r2ccd is not running: there is no /run/r2cc/r2ccd.sock");
   machine_.attach = absl::PermissionDeniedError("/run/r2cc/attach.sock: Permission denied");
-  EXPECT_THAT(Wrong(),
-              AllOf(HasSubstr("FAIL daemon: r2ccd is not running"), HasSubstr("FAIL attach socket: jobs of this user cannot attach: /run"),
-                    HasSubstr("unchecked paths: r2ccd would tell, and does not answer")));
+  EXPECT_THAT(Wrong(), AllOf(HasSubstr("FAIL daemon: r2ccd is not running"),
+                             HasSubstr("FAIL attach socket: jobs cannot attach: /run/r2cc/attach.sock: Permission denied -> start r2ccd"),
+                             HasSubstr("unchecked paths: r2ccd would tell, and does not answer")));
 }
 
 TEST_F(DoctorTest, ConfigurationReleasesClocksAndNames) {

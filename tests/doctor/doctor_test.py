@@ -122,7 +122,7 @@ class DoctorTest(doctor_rig.DoctorTestCase):
 
   def test_no_daemon(self):
     nodes = self.rig(start=False)
-    lines = self.finds(nodes, "FAIL daemon: r2ccd is not running: there is no ", "FAIL attach socket: jobs of this user cannot attach")
+    lines = self.finds(nodes, "FAIL daemon: r2ccd is not running: there is no ", "FAIL attach socket: jobs cannot attach")
     self.assertIn("unchecked paths: r2ccd would tell, and does not answer -> ", lines)
 
   def test_sockets_are_out_of_reach_of_this_user(self):
@@ -133,7 +133,7 @@ class DoctorTest(doctor_rig.DoctorTestCase):
 
   def test_a_container_without_the_run_directory(self):
     nodes = self.rig()
-    self.finds(nodes, "FAIL daemon: r2ccd is not running: there is no ", "FAIL attach socket: jobs of this user cannot attach",
+    self.finds(nodes, "FAIL daemon: r2ccd is not running: there is no ", "FAIL attach socket: jobs cannot attach",
                before=("unshare", "--mount", "sh", "-c", f'mount -t tmpfs none {nodes.run_dir(0)} && exec "$@"', "sh"))
 
   def test_clocks_are_apart(self):
