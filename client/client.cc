@@ -144,7 +144,8 @@ absl::StatusOr<v1::StatusReply> Client::HealthUntil(std::chrono::system_clock::t
   grpc::ClientContext context;
   context.set_deadline(deadline);
   v1::StatusRequest request;
-  request.set_nodes_max(1);
+  request.set_health(true);
+  request.set_nodes_max(1);  // release 0.2.0 answers with nodes
   v1::StatusReply reply;
   if (absl::Status status = FromGrpc(stub_->GetStatus(&context, request, &reply), socket_path_, kHealthDeadline); !status.ok())
     return status;

@@ -104,9 +104,10 @@ void CoreBackend::GetStatus(const v1::StatusRequest& request, Answer<v1::StatusR
     v1::StatusReply reply;
     reply.set_node(node_);
     reply.set_release(Release());
+    *reply.mutable_plan_epoch() = ToProto(parts_.publisher->plan().epoch);
+    if (request.health()) return answer(std::move(reply));
     reply.set_word(ToProto(own.status));
     *reply.mutable_epoch() = ToProto(own.epoch);
-    *reply.mutable_plan_epoch() = ToProto(parts_.publisher->plan().epoch);
     reply.set_uptime_ns(parts_.core->Now() - started_);
     reply.set_jobs(static_cast<uint32_t>(parts_.jobs->registry().size()));
     AddStatusNodes(

@@ -348,6 +348,8 @@ int Main(int argc, char** argv) {
     if (status.ok()) std::printf("%s\n", SoundConfigLine(loaded->config).c_str());
     if (const std::string alarm = status.ok() ? ListenAlarm(loaded->config.listen) : ""; !alarm.empty())
       std::fprintf(stderr, "r2ccd: warning: %s\n", alarm.c_str());
+    if (status.ok())
+      for (const std::string& lost : RolesLost(loaded->config, loaded->grants)) std::fprintf(stderr, "r2ccd: warning: %s\n", lost.c_str());
   } else {
     status = Start(flags, &loader, &signals, manager);
   }

@@ -133,7 +133,9 @@ class ControlService final : public v1::Control::CallbackService {
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const v1::StatusRequest* request,
                                       v1::StatusReply* reply) override {
-    return Viewed(context, "the status", [&](auto* reactor) { backend_->GetStatus(*request, AnswerTo(reactor, reply)); });
+    const auto ask = [&](auto* reactor) { backend_->GetStatus(*request, AnswerTo(reactor, reply)); };
+    if (request->health()) return Known(context, "whether it serves", [&](const Caller&, auto* reactor) { ask(reactor); });
+    return Viewed(context, "the status", ask);
   }
   grpc::ServerUnaryReactor* ListNics(grpc::CallbackServerContext* context, const v1::ListNicsRequest* request,
                                      v1::ListNicsReply* reply) override {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
+#include <unistd.h>
 
 #include <optional>
 #include <string>
@@ -48,6 +49,12 @@ std::optional<uint32_t> GroupNumber(const std::string& name) {
   return there ? std::optional<uint32_t>(found_group.gr_gid) : std::nullopt;
 }
 
+// Negative: this machine has none.
+int64_t OperatorsGroup() {
+  const auto number = GroupNumber(kOperatorsGroup);
+  return number.has_value() ? static_cast<int64_t>(*number) : -1;
+}
+
 absl::Status Unknown(const Config& config, const GrantSpec& spec, const char* what, const std::string& name) {
   return absl::NotFoundError(
       absl::StrCat(config.parts.Place(spec.line), ": grants: this machine has no ", what, " '", name, "'; make it, or write its number"));
@@ -56,11 +63,11 @@ absl::Status Unknown(const Config& config, const GrantSpec& spec, const char* wh
 }  // namespace
 
 absl::StatusOr<std::vector<Grant>> ResolveGrants(const Config& config) {
+  std::vector<Grant> grants = {OwnersGrant(geteuid())};
   if (config.grants.empty()) {
-    const auto operators = GroupNumber(kOperatorsGroup);
-    return DefaultGrants(operators.has_value() ? static_cast<int64_t>(*operators) : -1, config.insecure);
+    const std::vector<Grant> defaults = DefaultGrants(OperatorsGroup(), config.insecure);
+    grants.insert(grants.end(), defaults.begin(), defaults.end());
   }
-  std::vector<Grant> grants;
   for (const GrantSpec& spec : config.grants) {
     Grant& grant = grants.emplace_back();
     for (const auto& [has, role] : {std::pair(spec.view, Role::kView), {spec.operate, Role::kOperate}, {spec.drill, Role::kDrill}})
@@ -80,6 +87,10 @@ absl::StatusOr<std::vector<Grant>> ResolveGrants(const Config& config) {
     grant.operators = {spec.operators.begin(), spec.operators.end()};
   }
   return grants;
+}
+
+std::vector<std::string> RolesLost(const Config& config, const std::vector<Grant>& grants) {
+  return LostByGrants(grants, OperatorsGroup(), config.insecure);
 }
 
 }  // namespace r2cc::daemon

@@ -2,6 +2,7 @@
 #ifndef R2CC_DAEMON_TRUST_ACCOUNTS_H_
 #define R2CC_DAEMON_TRUST_ACCOUNTS_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,6 +17,9 @@ constexpr char kOperatorsGroup[] = "r2cc";
 // Asks the machine's user database, which may block. Thread-safe. One line that names the line of the file and the name if there is no such
 // user or group.
 absl::StatusOr<std::vector<Grant>> ResolveGrants(const Config& config);
+
+// Who may do less by `grants`, which ResolveGrants made of `config`, than by the defaults: a line each, with the way out.
+std::vector<std::string> RolesLost(const Config& config, const std::vector<Grant>& grants);
 
 }  // namespace r2cc::daemon
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -11,6 +12,8 @@ constexpr uint8_t Bit(Role role) { return static_cast<uint8_t>(role); }
 constexpr uint8_t kAsk = Bit(Role::kView);
 constexpr uint8_t kSteer = kAsk | Bit(Role::kOperate);
 constexpr uint8_t kAll = kSteer | Bit(Role::kDrill);
+
+constexpr Role kRoles[] = {Role::kView, Role::kOperate, Role::kDrill};
 
 bool Names(const std::set<std::string>& names, const std::string& name) { return names.contains("*") || names.contains(name); }
 
@@ -59,9 +62,11 @@ absl::Status RolePolicy::Check(const Caller& caller, Role role, const std::strin
       absl::StrCat(Describe(caller), " does not have the role ", Name(role), " on node ", node, ": ", way_out));
 }
 
+Grant OwnersGrant(uint32_t daemon_uid) { return {.roles = kAll, .uids = {0, daemon_uid}}; }
+
 std::vector<Grant> DefaultGrants(int64_t operators_gid, bool insecure) {
   std::vector<Grant> grants = {
-      {.roles = kAll, .uids = {0}},
+      OwnersGrant(0),
       {.roles = kAsk, .everyone = true},
       {.roles = kAsk, .everyone = true, .on_nodes = {"*"}, .operators = {"*"}},
       {.roles = kSteer, .on_nodes = {}, .operators = {"*"}},
@@ -71,6 +76,52 @@ std::vector<Grant> DefaultGrants(int64_t operators_gid, bool insecure) {
   grants.push_back({.roles = kAll, .uids = {0}, .on_nodes = {"*"}});
   if (operators_gid >= 0) grants.push_back({.roles = kSteer, .gids = {static_cast<uint32_t>(operators_gid)}, .on_nodes = {"*"}});
   return grants;
+}
+
+std::vector<std::string> LostByGrants(const std::vector<Grant>& grants, int64_t operators_gid, bool insecure) {
+  // Nobody's: a user, a group and a name that no grant gives.
+  constexpr uint32_t kNobody = UINT32_MAX;
+  const std::string nameless(1, '\0');
+  const auto user = [&](uint32_t uid, int64_t gid, bool elsewhere) {
+    return Caller{
+        .kind = Caller::Kind::kLocal, .uid = uid, .gid = gid >= 0 ? static_cast<uint32_t>(gid) : kNobody, .via = elsewhere ? nameless : ""};
+  };
+  const Caller other_user = user(kNobody, -1, false);
+  const Caller other_user_elsewhere = user(kNobody, -1, true);
+  const Caller any_operator{.kind = Caller::Kind::kOperator, .name = nameless};
+  const RolePolicy before(DefaultGrants(operators_gid, insecure), /*drills=*/true);
+  const RolePolicy now(grants, /*drills=*/true);
+  struct Kind {
+    const char* who;
+    const char* field;  // of the grant that gives it back
+    Caller caller;
+    Caller common;  // whom it has nothing to lose beyond, unless the defaults gave it more
+  };
+  const Kind kinds[] = {
+      {"members of group r2cc", "groups: \"r2cc\"", user(kNobody, operators_gid, false), other_user},
+      {"other users of this node", "everyone: true", other_user, {}},
+      {"operators with a certificate", "operators: \"*\"", any_operator, {}},
+      {"root of other nodes", "users: \"0\" on_nodes: \"*\"", user(0, -1, true), other_user_elsewhere},
+      {"members of group r2cc on other nodes", "groups: \"r2cc\" on_nodes: \"*\"", user(kNobody, operators_gid, true),
+       other_user_elsewhere},
+      {"other users of other nodes", "everyone: true on_nodes: \"*\"", other_user_elsewhere, {}},
+  };
+  std::vector<std::string> lines;
+  for (const Kind& kind : kinds) {
+    std::vector<std::string> had;
+    std::vector<std::string> common;
+    std::vector<std::string> lost;
+    for (const Role role : kRoles) {
+      if (!before.Has(kind.caller, role)) continue;
+      had.push_back(absl::StrCat("roles: ", Name(role)));
+      if (before.Has(kind.common, role)) common.push_back(had.back());
+      if (!now.Has(kind.caller, role)) lost.push_back(Name(role));
+    }
+    if (lost.empty() || had == common) continue;
+    lines.push_back(absl::StrCat("grants replace the defaults: ", kind.who, " lose ", absl::StrJoin(lost, " and "),
+                                 "; to keep it: grants { ", absl::StrJoin(had, " "), " ", kind.field, " }"));
+  }
+  return lines;
 }
 
 }  // namespace r2cc::daemon

@@ -44,10 +44,17 @@ class RolePolicy {
   bool drills_;
 };
 
+// Root of this machine and the daemon's own user do everything, whatever the configuration grants: they can read its keys and end it
+// anyway.
+Grant OwnersGrant(uint32_t daemon_uid);
+
 // Where the configuration says nothing: root does everything, group `operators_gid` (if there is one: not negative) asks and steers, every
 // other user asks, and so does every operator with a certificate, who steers as well. Users of other nodes ask; where nothing proves who a
 // node is (`insecure`) they may do what they may on their own.
 std::vector<Grant> DefaultGrants(int64_t operators_gid, bool insecure);
+
+// Who may do less by `grants` than by the defaults, which they replace: a line each, with the grant that gives it back.
+std::vector<std::string> LostByGrants(const std::vector<Grant>& grants, int64_t operators_gid, bool insecure);
 
 }  // namespace r2cc::daemon
 

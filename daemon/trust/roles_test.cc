@@ -49,6 +49,36 @@ TEST(RolesTest, DrillsAreOffUnlessConfigured) {
             "drills are off on node n0: set drills { allow: true } in its configuration");
 }
 
+TEST(RolesTest, TheOwnersKeepAllWhateverIsGranted) {
+  const RolePolicy policy({OwnersGrant(300), {.roles = 3, .gids = {7}}}, true);
+  EXPECT_EQ(Roles(policy, User(0)), "vod");
+  EXPECT_EQ(Roles(policy, User(300)), "vod");
+  EXPECT_EQ(Roles(policy, User(1000)), "");
+  EXPECT_EQ(Roles(policy, On("n1", User(0))), "") << "root of another node owns nothing here";
+}
+
+TEST(RolesTest, WhatGrantsTakeAway) {
+  const Grant netops{.roles = 3, .gids = {7}};
+  const std::string start = "grants replace the defaults: ";
+  EXPECT_EQ(LostByGrants({OwnersGrant(300), netops}, kR2cc, false),
+            (std::vector<std::string>{
+                start + "members of group r2cc lose VIEW and OPERATE; to keep it: grants { roles: VIEW roles: OPERATE groups: \"r2cc\" }",
+                start + "other users of this node lose VIEW; to keep it: grants { roles: VIEW everyone: true }",
+                start + "operators with a certificate lose VIEW and OPERATE; to keep it: grants { roles: VIEW roles: OPERATE operators: "
+                        "\"*\" }",
+                start + "other users of other nodes lose VIEW; to keep it: grants { roles: VIEW everyone: true on_nodes: \"*\" }"}));
+  EXPECT_EQ(LostByGrants({OwnersGrant(300), netops}, -1, false).size(), 3u) << "there is no group r2cc";
+  EXPECT_EQ(LostByGrants(DefaultGrants(kR2cc, false), kR2cc, false), std::vector<std::string>());
+  EXPECT_EQ(LostByGrants(DefaultGrants(kR2cc, true), kR2cc, true), std::vector<std::string>());
+  EXPECT_EQ(LostByGrants(DefaultGrants(kR2cc, false), kR2cc, true).size(), 2u) << "root and group r2cc of other nodes";
+  // Alice may, and other operators may not.
+  EXPECT_EQ(LostByGrants(
+                {{.roles = 1, .everyone = true}, {.roles = 1, .everyone = true, .on_nodes = {"*"}}, {.roles = 3, .operators = {"alice"}}},
+                -1, false),
+            std::vector<std::string>{start + "operators with a certificate lose VIEW and OPERATE; to keep it: grants { roles: VIEW roles: "
+                                             "OPERATE operators: \"*\" }"});
+}
+
 TEST(RolesTest, Configured) {
   const RolePolicy policy({{.roles = 7, .uids = {7}, .on_nodes = {"n1"}}, {.roles = 4, .operators = {"bob"}}}, true);
   EXPECT_EQ(Roles(policy, User(7)), "");
