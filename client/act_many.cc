@@ -1,6 +1,10 @@
 #include "client/act_many.h"
 
 #include <algorithm>
+#include <atomic>
+#include <map>
+#include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -15,6 +19,8 @@ constexpr int64_t kQuietNs = 3'000'000'000;
 constexpr int kLookMs = 500;
 // Messages in flight end in seconds. A job that is still there after ten minutes has no other way, and goes on with this one.
 constexpr int kLooksMax = 10 * 60 * 1000 / kLookMs;
+// Lines of an error about many nodes. The others have the same reasons, mostly.
+constexpr size_t kRefusalsShown = 32;
 
 std::vector<NicName> Fitting(const v1::ListNicsReply& list, const std::string& node, const std::string& nic) {
   std::vector<NicName> names;
@@ -54,7 +60,53 @@ std::vector<NicName> Matching(const v1::ListNicsReply& list, const std::string& 
 
 bool IsQuiet(const v1::NicTraffic& traffic) { return traffic.jobs().empty() || traffic.quiet_ns() < 0 || traffic.quiet_ns() >= kQuietNs; }
 
-absl::Status ActOnMany(const ActCommand& command, Output output, const Style& style, Client& client, std::ostream& out,
+std::vector<absl::StatusOr<v1::NicActionReply>> ActOnEach(const std::vector<NicName>& names, const v1::NicActionRequest& request,
+                                                          const ActOnOne& act) {
+  std::vector<absl::StatusOr<v1::NicActionReply>> outcomes(names.size(), absl::UnknownError("not asked"));
+  std::map<std::string, std::vector<size_t>> of_node;
+  for (size_t i = 0; i < names.size(); ++i) of_node[names[i].node].push_back(i);
+  std::vector<const std::vector<size_t>*> nodes;
+  for (const auto& [node, indexes] : of_node) nodes.push_back(&indexes);
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t node = next++; node < nodes.size(); node = next++)
+      for (const size_t i : *nodes[node]) {
+        v1::NicActionRequest one = request;
+        one.set_node(names[i].node);
+        one.set_nic(names[i].nic);
+        outcomes[i] = act(one);
+      }
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < std::min(nodes.size(), kNodesAtOnce); ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  return outcomes;
+}
+
+absl::Status Refusals(const std::vector<NicName>& names, const std::vector<absl::StatusOr<v1::NicActionReply>>& outcomes) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> refused;  // node and reason: NICs
+  const absl::Status* first = nullptr;
+  size_t count = 0;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (outcomes[i].ok()) continue;
+    if (first == nullptr) first = &outcomes[i].status();
+    refused[{names[i].node, std::string(outcomes[i].status().message())}].push_back(names[i].nic);
+    ++count;
+  }
+  if (first == nullptr) return absl::OkStatus();
+  if (names.size() == 1) return *first;
+  std::string text = absl::StrCat(count, " of ", names.size(), " NICs were refused");
+  size_t lines = 0;
+  for (const auto& [what, nics] : refused) {
+    if (++lines > kRefusalsShown) continue;
+    absl::StrAppend(&text, "\n", what.first, "/", absl::StrJoin(nics, ","), ": ", what.second);
+  }
+  if (lines > kRefusalsShown) absl::StrAppend(&text, "\nand ", lines - kRefusalsShown, " more nodes");
+  return absl::Status(first->code(), text);
+}
+
+absl::Status ActOnMany(const ActCommand& command, Output output, const Style& style, Client& client, const ActOnOne& act, std::ostream& out,
                        const std::function<bool(int milliseconds)>& wait) {
   const absl::StatusOr<v1::ListNicsReply> list = client.ListNics({});
   if (!list.ok()) return list.status();
@@ -62,31 +114,23 @@ absl::Status ActOnMany(const ActCommand& command, Output output, const Style& st
   if (names.empty())
     return absl::NotFoundError(
         absl::StrCat("no NIC fits ", command.request.node(), "/", command.request.nic(), "; `r2ccctl nic list` names all"));
-  std::vector<NicName> done;
-  absl::Status first_refusal;
+  const std::vector<absl::StatusOr<v1::NicActionReply>> outcomes = ActOnEach(names, command.request, act);
   absl::Status not_kept;
-  for (const NicName& name : names) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    const absl::StatusOr<v1::NicActionReply>& reply = outcomes[i];
+    if (!reply.ok()) continue;
     v1::NicActionRequest request = command.request;
-    request.set_node(name.node);
-    request.set_nic(name.nic);
-    const absl::StatusOr<v1::NicActionReply> reply = client.ActOnNic(request);
-    if (!reply.ok()) {
-      if (first_refusal.ok()) first_refusal = reply.status();
-      continue;
-    }
-    done.push_back(name);
+    request.set_node(names[i].node);
+    request.set_nic(names[i].nic);
     const absl::StatusOr<std::string> text = output == Output::kJson ? ToJsonLine(*reply) : FormatNicAction(request, *reply, style);
     if (!text.ok()) return text.status();
     out << *text << std::flush;
     if (!reply->not_kept().empty())
       not_kept = absl::DataLossError("done, and not kept over a restart of r2ccd yet: look at its state directory");
   }
-  if (!first_refusal.ok())
-    return absl::Status(first_refusal.code(), names.size() == 1 ? std::string(first_refusal.message())
-                                                                : absl::StrCat(names.size() - done.size(), " of ", names.size(),
-                                                                               " NICs were refused, the first: ", first_refusal.message()));
+  if (const absl::Status refused = Refusals(names, outcomes); !refused.ok()) return refused;
   if (!command.wait) return not_kept;
-  for (const NicName& name : done)
+  for (const NicName& name : names)
     if (const absl::Status quiet = AwaitQuiet(name, command.request.job(), client, wait); !quiet.ok()) return quiet;
   if (output == Output::kTable) out << "nothing travels there any more\n" << std::flush;
   return not_kept;

@@ -22,9 +22,21 @@ std::vector<NicName> Matching(const v1::ListNicsReply& list, const std::string& 
 // Whether what `traffic` says means that nothing travels any more.
 bool IsQuiet(const v1::NicTraffic& traffic);
 
-// Does it at each NIC, whatever others refuse, and writes a line each. A refusal of any is the error: how many, and the first one's words.
-// `wait` waits between two looks; false: enough.
-absl::Status ActOnMany(const ActCommand& command, Output output, const Style& style, Client& client, std::ostream& out,
+// Does one action. Called from several threads at once.
+using ActOnOne = std::function<absl::StatusOr<v1::NicActionReply>(const v1::NicActionRequest& request)>;
+
+// The outcome of each of `names`, in their order. Nodes are asked at the same time, at most kNodesAtOnce; the NICs of a node one after the
+// other, so that its last one is kept.
+constexpr size_t kNodesAtOnce = 32;
+std::vector<absl::StatusOr<v1::NicActionReply>> ActOnEach(const std::vector<NicName>& names, const v1::NicActionRequest& request,
+                                                          const ActOnOne& act);
+
+// One error of what failed: a line for each node and reason. `outcomes` belong to `names`; OK: nothing failed.
+absl::Status Refusals(const std::vector<NicName>& names, const std::vector<absl::StatusOr<v1::NicActionReply>>& outcomes);
+
+// Does it at each NIC, whatever others refuse, and writes a line each. A refusal of any is the error. `wait` waits between two looks;
+// false: enough.
+absl::Status ActOnMany(const ActCommand& command, Output output, const Style& style, Client& client, const ActOnOne& act, std::ostream& out,
                        const std::function<bool(int milliseconds)>& wait);
 
 }  // namespace r2cc::client

@@ -118,8 +118,9 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& socke
   return std::unique_ptr<Client>(new Client(socket_path, v1::Control::NewStub(channel)));
 }
 
-absl::StatusOr<std::unique_ptr<Client>> Client::ConnectServer(const std::string& server, const std::string& certificates) {
-  auto credentials = RemoteCredentials(certificates);
+absl::StatusOr<std::unique_ptr<Client>> Client::ConnectServer(const std::string& server, const std::string& certificates,
+                                                              const std::string& node) {
+  auto credentials = RemoteCredentials(certificates, node);
   if (!credentials.ok()) return credentials.status();
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);

@@ -29,8 +29,9 @@ class Client {
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& socket_path);
 
   // The daemon at `server`, host:port, over TLS: `certificates` is a directory with operator.crt and operator.key, or node.crt and
-  // node.key, and ca.crt. Does not wait for an answer.
-  static absl::StatusOr<std::unique_ptr<Client>> ConnectServer(const std::string& server, const std::string& certificates);
+  // node.key, and ca.crt. Does not wait for an answer. `node`: whose daemon it must prove to be; empty: any node's.
+  static absl::StatusOr<std::unique_ptr<Client>> ConnectServer(const std::string& server, const std::string& certificates,
+                                                               const std::string& node = "");
 
   absl::StatusOr<v1::StatusReply> GetStatus(const v1::StatusRequest& request);
   // A status without nodes, from a daemon whose core answers within a second.

@@ -30,18 +30,21 @@ absl::StatusOr<std::string> Read(const std::string& path) {
   return text.str();
 }
 
-// Every node's daemon of the authority is believed: which one it is the operator has said by its address.
-ServerVerifier::Judge AnyNode(Authorities authorities) {
-  return [authorities = std::make_shared<const Authorities>(std::move(authorities))](const std::string& pem) -> absl::Status {
+// `node` empty: every node's daemon of the authority is believed, as the operator has said by its address which one it is.
+ServerVerifier::Judge NodeOf(Authorities authorities, const std::string& node) {
+  return [authorities = std::make_shared<const Authorities>(std::move(authorities)), node](const std::string& pem) -> absl::Status {
     const auto identity = ServerIdentity(pem, *authorities, absl::ToUnixSeconds(absl::Now()));
-    if (!identity.ok() || identity->kind == Identity::Kind::kNode) return identity.status();
-    return absl::PermissionDeniedError(absl::StrCat("it is ", Describe(*identity), ", and no daemon"));
+    if (!identity.ok()) return identity.status();
+    if (identity->kind != Identity::Kind::kNode)
+      return absl::PermissionDeniedError(absl::StrCat("it is ", Describe(*identity), ", and no daemon"));
+    if (node.empty() || identity->name == node) return absl::OkStatus();
+    return absl::PermissionDeniedError(absl::StrCat("it is the daemon of ", Describe(*identity), ", not of node ", node));
   };
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> RemoteCredentials(const std::string& directory) {
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> RemoteCredentials(const std::string& directory, const std::string& node) {
   const bool person = access((directory + "/operator.crt").c_str(), F_OK) == 0;
   const std::string base = absl::StrCat(directory, person ? "/operator" : "/node");
   const auto certificate = Read(base + ".crt");
@@ -63,7 +66,7 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> RemoteCredentials(cons
       *ca, std::vector<grpc::experimental::IdentityKeyCertPair>{{*key, *certificate}}));
   options.watch_identity_key_cert_pairs();
   options.watch_root_certs();
-  SetServerVerifier(&options, AnyNode(*std::move(authorities)));
+  SetServerVerifier(&options, NodeOf(*std::move(authorities), node));
   return grpc::experimental::TlsCredentials(options);
 }
 

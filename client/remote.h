@@ -11,8 +11,8 @@
 namespace r2cc::client {
 
 // From `directory`: operator.crt and operator.key, or else node.crt and node.key, and ca.crt. The daemon must show the certificate of a
-// node of that authority.
-absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> RemoteCredentials(const std::string& directory);
+// node of that authority: of `node`, or of any if that is empty.
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> RemoteCredentials(const std::string& directory, const std::string& node);
 
 }  // namespace r2cc::client
 

@@ -12,6 +12,7 @@
 #include "client/jobs/job_report.h"
 #include "client/json.h"
 #include "client/node_of_address.h"
+#include "client/owners.h"
 #include "client/plot.h"
 #include "client/table.h"
 #include "client/watch.h"
@@ -30,6 +31,7 @@ struct Runner {
   Output output;
   const Style& style;
   Client& client;
+  Owners& owners;
   std::ostream& out;
   const Terminal& terminal;
 
@@ -50,7 +52,7 @@ struct Runner {
     return Write(reply, [&](const v1::ListNicsReply& nics) { return FormatNics(nics, style, request.bad()); });
   }
   absl::Status operator()(const v1::NicActionRequest& request) {
-    const absl::StatusOr<v1::NicActionReply> done = client.ActOnNic(request);
+    const absl::StatusOr<v1::NicActionReply> done = owners.Act(request);
     const absl::Status written = Write(done, [&](const v1::NicActionReply& reply) { return FormatNicAction(request, reply, style); });
     if (!written.ok() || done->not_kept().empty()) return written;
     return absl::DataLossError("done, and not kept over a restart of r2ccd yet: look at its state directory");
@@ -81,7 +83,10 @@ struct Runner {
   absl::Status operator()(const v1::ExplainPlanRequest& request) {
     return Write(client.ExplainPlan(request), [&](const v1::ExplainPlanReply& reply) { return FormatExplainPlan(reply, style); });
   }
-  absl::Status operator()(const ActCommand& command) { return ActOnMany(command, output, style, client, out, terminal.wait); }
+  absl::Status operator()(const ActCommand& command) {
+    const auto act = [this](const v1::NicActionRequest& request) { return owners.Act(request); };
+    return ActOnMany(command, output, style, client, act, out, terminal.wait);
+  }
   absl::Status operator()(const v1::ForgetNodeRequest& request) {
     const absl::StatusOr<v1::ForgetNodeReply> reply = client.ForgetNode(request);
     const absl::Status written = Write(reply, [&](const v1::ForgetNodeReply& told) { return FormatForgetNode(request, told); });
@@ -130,7 +135,8 @@ struct Runner {
 }  // namespace
 
 absl::Status Run(const Invocation& invocation, const Style& style, Client& client, std::ostream& out, const Terminal& terminal) {
-  return std::visit(Runner{invocation.output, style, client, out, terminal}, invocation.request);
+  Owners owners(&client, invocation.server.empty() ? "" : invocation.certificates);
+  return std::visit(Runner{invocation.output, style, client, owners, out, terminal}, invocation.request);
 }
 
 absl::Status Run(const Simulation& simulation, const Style& style, std::ostream& out) {

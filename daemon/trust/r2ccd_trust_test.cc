@@ -184,6 +184,26 @@ TEST_F(TrustTest, AnotherUserMayAskAndAnOperatorFromAfarMaySteer) {
               HasSubstr("cannot read /nonexistent/node.crt"));
 }
 
+TEST_F(TrustTest, AnOperatorFromAfarSteersEveryNodeAtOnce) {
+  UseTls();
+  StartAll();
+  Put(folder_ + "/alice", "operator", *Issue(ca_, {Identity::Kind::kOperator, "alice"}, ForDays(NowS(), 10)));
+  const std::string alice = "--server 127.0.0.1:" + std::to_string(ports_[0]) + " --certs " + folder_ + "/alice ";
+  EXPECT_THAT(Ctl(alice + "nic drain 'rail0/*'"), testing::StartsWith("0 "));
+  for (int node = 0; node < nodes_; ++node) {
+    EXPECT_EQ(StateOf(node, Node(node), "rail0"), v1::DRAINED);
+    ASSERT_FALSE(Events(node, "operator").empty()) << "n" << node;
+    EXPECT_THAT(Events(node, "operator").back().message(),
+                HasSubstr("drain " + Node(node) + "/rail0, said by operator alice at 127.0.0.1:"));
+  }
+  EXPECT_THAT(Ctl(alice + "nic undrain n1/rail0"), testing::StartsWith("0 ")) << "one NIC alone, too";
+  // What one node refuses is said of that node, and done on the others.
+  EXPECT_THAT(Ctl(alice + "nic drain 'rail1/*'"), testing::AllOf(testing::StartsWith("1 "), HasSubstr("2 of 3 NICs were refused"),
+                                                                 HasSubstr("r2ccctl: n0/rail1: n0/rail1 is the last NIC of n0"),
+                                                                 HasSubstr("r2ccctl: n2/rail1: n2/rail1 is the last NIC of n2")));
+  EXPECT_EQ(StateOf(1, "n1", "rail1"), v1::DRAINED);
+}
+
 TEST_F(TrustTest, AGrantTakesNothingFromRootAndTheDaemonsUser) {
   WriteConfig(0, "grants { roles: VIEW users: \"4711\" }\n");
   std::string output;

@@ -1,0 +1,43 @@
+// Hands an action on a NIC to the daemon that does it.
+#ifndef R2CC_CLIENT_OWNERS_H_
+#define R2CC_CLIENT_OWNERS_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "client/client.h"
+
+namespace r2cc::client {
+
+// Without a certificate the daemon that is asked forwards the action to the NIC's node, which judges who asked. It cannot forward the proof
+// of an operator's certificate. So with a certificate each node is asked at its own address. Thread-safe.
+class Owners {
+ public:
+  // `asked` outlives it. `certificates` is a directory as in Client::ConnectServer; empty: there is no certificate.
+  Owners(Client* asked, std::string certificates) : asked_(asked), certificates_(std::move(certificates)) {}
+
+  // A failure names the node's address, where it was asked there. A node that cannot be reached at its address is asked by way of `asked`.
+  absl::StatusOr<v1::NicActionReply> Act(const v1::NicActionRequest& request);
+
+ private:
+  struct Addresses {
+    std::string own_node;                        // of `asked`
+    std::map<std::string, std::string> of_node;  // host:port
+  };
+  absl::StatusOr<std::string> AddressOf(const std::string& node);
+  absl::StatusOr<Client*> ClientOf(const std::string& node, const std::string& address);
+
+  Client* const asked_;
+  const std::string certificates_;
+  absl::Mutex mutex_;
+  std::unique_ptr<Addresses> addresses_ ABSL_GUARDED_BY(mutex_);  // null: not asked for yet
+  std::map<std::string, std::unique_ptr<Client>> clients_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_OWNERS_H_
