@@ -119,6 +119,7 @@ void CoreBackend::GetStatus(const v1::StatusRequest& request, Answer<v1::StatusR
     reply.set_store(parts_.peer_set->store_state());
     for (std::string& alarm : parts_.publisher->Alarms()) reply.add_alarms(std::move(alarm));
     for (const auto& [file, alarm] : *parts_.state_alarms) reply.add_alarms(alarm);
+    for (const RailAlarm& alarm : *parts_.rail_alarms) reply.add_alarms(alarm.text);
     for (std::string& alarm : parts_.reload->Alarms()) reply.add_alarms(std::move(alarm));
     *reply.mutable_config() = parts_.reload->State();
     reply.set_attach_refused(parts_.jobs->refused());

@@ -20,6 +20,7 @@
 #include "daemon/operator_service.h"
 #include "daemon/peer_set.h"
 #include "daemon/plan_publisher.h"
+#include "daemon/rails/rail_alarms.h"
 #include "daemon/reload/reload_service.h"
 #include "daemon/report_service.h"
 #include "daemon/rpc/backend.h"
@@ -52,6 +53,7 @@ class CoreBackend final : public Backend {
     Refusals* refusals;  // null: nobody counts
     bool insecure;
     const std::map<std::string, std::string>* state_alarms;  // of this node, each under a name of its own
+    const std::vector<RailAlarm>* rail_alarms;
   };
 
   // The parts outlive it. A request that reaches the core once `*alive` is false is not answered by a part.

@@ -65,7 +65,8 @@ std::vector<std::string> AdviceFor(const health::NicKey& nic, const health::NicS
     case health::FaultKind::kPeers: return {"nothing here; ask `r2ccctl nic why` of the other end"};
     case health::FaultKind::kCable: return {"check the cable, and the link at both of its ends"};
     case health::FaultKind::kRail: return {"check the switch of this rail"};
-    case health::FaultKind::kCannotTell: return {absl::StrCat("what would tell: ", fault.missing)};
+    case health::FaultKind::kCannotTell:
+      return {LookAtBothEnds(nic, InterfaceOf(status), fault.peers), absl::StrCat("what would tell: ", fault.missing)};
     case health::FaultKind::kNone: break;
   }
   return {};
@@ -92,7 +93,7 @@ NicVerdict OfState(const health::NicKey& nic, const health::NicStatus& status) {
     case health::NicState::kSuspect:
       return {"cannot-tell",
               absl::StrCat(name, " is under suspicion: ", status.reason),
-              {"missing: this daemon's own probes do not confirm it"}};
+              {LookAtBothEnds(nic, InterfaceOf(status), {}), "missing: this daemon's own probes do not confirm it"}};
     case health::NicState::kFailed: return {"cannot-tell", absl::StrCat(name, " failed: ", status.reason), {}};
     case health::NicState::kDrained:
     case health::NicState::kUncabled: break;
@@ -225,6 +226,8 @@ v1::ExplainNicReply ExplainService::Explain(const health::NicStatus& status, con
   const NicVerdict verdict = MakeVerdict(nic, status, parts_.rails->Verdict(nic.nic), cable,
                                          cable == nullptr ? nullptr : parts_.view->Find(*cable), parts_.rails->LargeVerdict(nic.nic));
   v1::ExplainNicReply reply = Reply(nic, status, verdict);
+  for (const RailAlarm& alarm : parts_.rails->Alarms())
+    if (alarm.kind != RailAlarm::Kind::kSuspect && (alarm.nic.empty() || alarm.nic == nic.nic)) reply.add_advice(alarm.text);
   AddPairs([&](const health::PairKey& key) { return key.own == nic; }, reply.mutable_pairs());
   if (parts_.traffic) *reply.mutable_traffic() = parts_.traffic(nic.nic, job);
   return reply;

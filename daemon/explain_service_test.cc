@@ -43,7 +43,11 @@ TEST(MakeVerdict, ProbesDecideWhileTheLinkIsUp) {
   fault.missing = "a third node";
   const NicVerdict verdict = MakeVerdict(kNic, Nic(NicState::kSuspect), fault, nullptr, nullptr);
   EXPECT_EQ(verdict.kind, "cannot-tell");
-  EXPECT_EQ(verdict.advice, std::vector<std::string>{"what would tell: a third node"});
+  EXPECT_EQ(verdict.advice,
+            (std::vector<std::string>{"check eth2 of n1, " + kOther.ToString() + " and their switch ports; `r2ccctl nic drain n1/" +
+                                          kNic.nic + "` keeps traffic off it meanwhile",
+                                      "what would tell: a third node"}))
+      << "two nodes have no third, and there is something to do";
 }
 
 TEST(MakeVerdict, LostLargePacketsAreNamedWhereSmallOnesPass) {

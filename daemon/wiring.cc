@@ -1,6 +1,8 @@
 #include "daemon/wiring.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/core/release.h"
@@ -14,6 +16,7 @@ namespace {
 constexpr Nanos kOwnEntryInterval = 2 * kNanosPerSecond;
 // As often as /sys is read: a rail that was renumbered is pinged again about as soon as the plugin uses it.
 constexpr Nanos kFollowInterval = kNanosPerSecond;
+constexpr Nanos kRailAlarmInterval = kNanosPerSecond;
 
 }  // namespace
 
@@ -76,7 +79,7 @@ Wiring::Wiring(Config config, World world)
                 [this](const std::string& nic, const std::string& job) { return jobs_.TrafficOn(nic, job); }}),
       backend_(config_.node,
                {world_.core, &cluster_, &reporter_, &peer_set_, &publisher_, &jobs_, &operator_, &forget_, &report_, &explain_, &reload_,
-                &peer_address_, &events_, &broadcaster_, &roles_, world_.refusals, config_.insecure, &state_alarms_},
+                &peer_address_, &events_, &broadcaster_, &roles_, world_.refusals, config_.insecure, &state_alarms_, &rail_alarms_},
                alive_) {}
 
 Wiring::~Wiring() { Stop(); }
@@ -190,6 +193,7 @@ absl::Status Wiring::Start() {
     FollowReleases();
     ScheduleAdvance();
   });
+  Every(kRailAlarmInterval, [this] { FollowRailAlarms(); });
   Every(kDrillSaveInterval, [this] { operator_.Tick(); });
   Every(kKeepAliveInterval, [this] {
     v1::NodeView view = *broadcaster_.Get();
@@ -204,6 +208,22 @@ void Wiring::FollowJobs() {
   rails_.SetJobPeers(jobs_.registry().peers());
   publisher_.SetJobPeers(jobs_.registry().peers());
   if (std::exchange(direct_peers_, peers) != peers) world_.peers->SetPeers(peers);
+}
+
+void Wiring::FollowRailAlarms() {
+  std::vector<RailAlarm> alarms = rails_.Alarms();
+  std::map<std::string, std::set<std::string>> unwatched;
+  for (const v1::Job& job : jobs_.registry().Jobs())
+    for (const v1::RailTotals& rail : job.rails())
+      if (rail.nic().empty()) unwatched[job.job()].insert(rail.rail());
+  for (RailAlarm& alarm : UnwatchedRails(unwatched)) alarms.push_back(std::move(alarm));
+  std::sort(alarms.begin(), alarms.end());
+  for (const RailAlarm& alarm : alarms)
+    if (!std::binary_search(rail_alarms_.begin(), rail_alarms_.end(), alarm)) LogWarning(alarm.text, {{"node", config_.node}});
+  for (const RailAlarm& alarm : rail_alarms_)
+    if (!std::binary_search(alarms.begin(), alarms.end(), alarm))
+      LogInfo(absl::StrCat("no longer: ", alarm.text), {{"node", config_.node}});
+  rail_alarms_ = std::move(alarms);
 }
 
 void Wiring::FollowReleases() {

@@ -133,6 +133,8 @@ class Wiring {
   // The same verdicts, with what else the view says of this node.
   void PublishAnew();
   void FollowReleases();
+  // Logs what an operator should look at on the rails, once.
+  void FollowRailAlarms();
   // Into the store: it had our entry, and has another one in its place.
   void PublishAgain();
   // On the disk's thread: it takes its time.
@@ -168,6 +170,7 @@ class Wiring {
   StateKeeper keeper_;
   std::string state_trouble_;
   std::map<std::string, std::string> state_alarms_;  // why what is to be kept is not, by file; and SetListenAlarm's
+  std::vector<RailAlarm> rail_alarms_;               // in order
   Audit audit_;
   RolesInForce roles_;
   ReloadService reload_;

@@ -234,7 +234,18 @@ TEST_F(DoctorTest, PathsMtuAndPorts) {
               AllOf(HasSubstr("FAIL path: rail1 to n1 (10.2.0.1 to 10.2.0.2): no answer to a ping"), HasSubstr("FAIL probe port: rail1")));
   machine_.largest_packet.clear();
   EXPECT_THAT(Wrong(), HasSubstr("FAIL probe port: rail1 to n1 (10.2.0.1 to 10.2.0.2): r2ccd's probes (UDP) have no answer, pings have"));
+  // A firewall on all rails: no pair tells the peer's silence from a daemon that is busy, so none becomes silent.
   facts_.daemon.pairs[1].set_state("up");
+  facts_.daemon.pairs[1].set_sent(40);
+  facts_.daemon.pairs[1].set_last_answer_ns(facts_.now_ns - 30 * kSecondNs);
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL probe port: rail1 to n1 (10.2.0.1 to 10.2.0.2): r2ccd's probes (UDP) have no answer, pings have"));
+  // The same since r2ccd started.
+  facts_.daemon.pairs[1].set_state("unknown");
+  facts_.daemon.pairs[1].set_last_answer_ns(0);
+  facts_.daemon.pairs[1].set_since_ns(facts_.now_ns - 30 * kSecondNs);
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL probe port: rail1"));
+  facts_.daemon.pairs[1].set_state("up");
+  facts_.daemon.pairs[1].set_last_answer_ns(facts_.now_ns - kSecondNs);
   machine_.dead_ports = {7460};
   EXPECT_THAT(Wrong(), HasSubstr("warn daemon port: n1 at 10.0.0.2:7460: no answer"));
   machine_.dead_ports = {60'999};

@@ -118,9 +118,18 @@ absl::Status TryJobPorts(Machine& machine, const Source& source, const std::stri
   return absl::OkStatus();
 }
 
-std::string ProbeState(const DaemonFacts& daemon, const PairFacts& pair) {
+// A peer that is silent on all of its pairs changes the state of none: that shows nothing about one of them. A person wants to know it.
+bool LongUnanswered(const v1::PairStatus& pair, int64_t now_ns) {
+  constexpr int64_t kLongNs = 10'000'000'000;
+  constexpr uint64_t kAskedMin = 5;
+  const int64_t since_ns = pair.last_answer_ns() != 0 ? pair.last_answer_ns() : pair.since_ns();
+  return pair.sent() >= kAskedMin && now_ns - since_ns >= kLongNs;
+}
+
+std::string ProbeState(const DaemonFacts& daemon, const PairFacts& pair, int64_t now_ns) {
   for (const v1::PairStatus& status : daemon.pairs)
-    if (status.nic() == pair.nic && status.peer_node() == pair.peer && status.peer_nic() == pair.nic) return status.state();
+    if (status.nic() == pair.nic && status.peer_node() == pair.peer && status.peer_nic() == pair.nic)
+      return LongUnanswered(status, now_ns) ? "silent" : status.state();
   return "";
 }
 
@@ -140,7 +149,7 @@ void LookAtPair(Machine& machine, const RailFacts& rail, const std::string& peer
   pair.small_ping = machine.Ping(source, pair.peer_address, kSmallPacketBytes);
   // Of a way that is dead the size says nothing.
   pair.full_ping = pair.small_ping.ok() ? machine.Ping(source, pair.peer_address, pair.full_bytes) : pair.small_ping;
-  pair.probes = ProbeState(facts->daemon, pair);
+  pair.probes = ProbeState(facts->daemon, pair, facts->now_ns);
   const bool alive = pair.small_ping.ok() || pair.probes == "up" || pair.probes == "late";
   pair.job_ports = alive ? TryJobPorts(machine, source, pair.peer_address) : pair.small_ping;
   facts->pairs.push_back(std::move(pair));

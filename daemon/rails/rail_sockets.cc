@@ -104,6 +104,11 @@ absl::Status RailSockets::Send(const std::string& nic, const health::DatagramAdd
   return rail.socket != nullptr ? rail.socket->Send(to, bytes) : absl::UnavailableError("its socket is not open");
 }
 
+absl::Status RailSockets::SendOnLink(const std::string& nic, const health::DatagramAddress& to, std::string_view bytes) {
+  const Rail& rail = rails_.at(nic);
+  return rail.socket != nullptr ? rail.socket->SendOnLink(to, bytes) : absl::UnavailableError("its socket is not open");
+}
+
 uint16_t RailSockets::port(const std::string& nic) const {
   const Rail& rail = rails_.at(nic);
   return rail.socket == nullptr ? uint16_t{0} : rail.socket->port();

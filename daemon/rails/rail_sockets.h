@@ -47,6 +47,7 @@ class RailSockets {
 
   // As of RailSocket. What cannot leave is lost.
   absl::Status Send(const std::string& nic, const health::DatagramAddress& to, std::string_view bytes);
+  absl::Status SendOnLink(const std::string& nic, const health::DatagramAddress& to, std::string_view bytes);
 
   // 0: it is not open.
   uint16_t port(const std::string& nic) const;

@@ -38,6 +38,14 @@ void TakeTurns(std::vector<health::RailTarget>* targets) {
 
 }  // namespace
 
+const health::NicStatus* Partner(const std::vector<std::string>& nics, size_t i, const std::map<std::string, health::NicKey>& cables,
+                                 const health::NodeState& peer) {
+  const auto cable = cables.find(nics[i]);
+  if (cable != cables.end() && cable->second.node != peer.node) return nullptr;
+  const health::NicStatus* const other = peer.Find(cable != cables.end() ? cable->second.nic : nics[i]);
+  return other == nullptr && i < peer.nics.size() ? &peer.nics[i] : other;
+}
+
 std::vector<health::RailTarget> ChooseRailTargets(const std::string& node, const std::vector<std::string>& nics,
                                                   const std::map<std::string, health::NicKey>& cables, const health::ClusterView& view,
                                                   const JobPeers& job_peers, const std::set<health::NicKey>& accused) {
@@ -58,11 +66,7 @@ std::vector<health::RailTarget> ChooseRailTargets(const std::string& node, const
     const health::NodeState& peer = entry->state;
     if (auxiliary >= kAuxiliaryPairsMax && !needed.contains(peer.node)) continue;
     for (size_t i = 0; i < nics.size(); ++i) {
-      const auto cable = cables.find(nics[i]);
-      if (cable != cables.end() && cable->second.node != peer.node) continue;
-      // The same rail has the same name everywhere, or at least the same place in the order.
-      const health::NicStatus* other = peer.Find(cable != cables.end() ? cable->second.nic : nics[i]);
-      if (other == nullptr && i < peer.nics.size()) other = &peer.nics[i];
+      const health::NicStatus* const other = Partner(nics, i, cables, peer);
       if (other == nullptr || other->probe_port == 0 || other->identity.address.empty()) continue;
       const health::NicKey key = {peer.node, other->identity.name};
       const auto user = user_of.find(peer.node);

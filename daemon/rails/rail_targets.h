@@ -20,6 +20,11 @@ constexpr size_t kAuxiliaryPairsMax = 256;
 // Pairs of one user's jobs that are active; those beyond are probed in turn with the others.
 constexpr size_t kActivePairsPerUserMax = health::kRailPairsMax - kAuxiliaryPairsMax;
 
+// The NIC of `peer` that the i-th of `nics` is joined with: the other end of its cable, or the NIC of the same rail. That has the same name
+// everywhere, or at least the same place in the order. Null: there is none.
+const health::NicStatus* Partner(const std::vector<std::string>& nics, size_t i, const std::map<std::string, health::NicKey>& cables,
+                                 const health::NodeState& peer);
+
 // A target joins a NIC of `node` with the other end of its cable, or, if it has none in `cables`, with the NIC of the same rail on each
 // other node. `nics`: of `node`, in order. Active targets lead to a node of `job_peers` or to a NIC of `accused`; there are at most
 // kAuxiliaryPairsMax of the others. Active ones of different users take turns, so that the first kRailPairsMax are shared among these.

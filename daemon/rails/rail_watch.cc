@@ -14,6 +14,10 @@ constexpr Nanos kQuietInterval = kNanosPerSecond;
 // Verdicts are looked at so often when nothing changes: for what is held, and for doubts, which are forgotten unless repeated.
 constexpr Nanos kJudgeInterval = 100 * kNanosPerMs;
 
+// NICs that do not answer are looked for on other rails' networks so often: the first ping of each may wait for an ARP answer, and is lost
+// after a second.
+constexpr Nanos kCrossedInterval = 2 * kNanosPerSecond;
+
 std::span<const uint8_t> AsBytes(const std::string& text) { return {reinterpret_cast<const uint8_t*>(text.data()), text.size()}; }
 
 std::string_view AsText(const health::RailProbeBytes& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
@@ -145,6 +149,10 @@ void RailWatch::Tick() {
     Judge();
   }
   if (news) outputs_.on_state();
+  if (now - sought_crossed_ >= kCrossedInterval) {
+    sought_crossed_ = now;
+    SeekCrossed();
+  }
   Arm();
 }
 
@@ -175,6 +183,7 @@ void RailWatch::UpdatePeers() {
   std::erase_if(known_peers_, [&](const std::string& name) {
     const bool gone = view_->Find(name) == nullptr;
     if (gone) keys_.RemovePeer(name);
+    if (gone) heard_.erase(name);
     if (gone) std::erase_if(given_up_, [&](const health::NicKey& nic) { return nic.node == name; });
     return gone;
   });

@@ -12,6 +12,7 @@
 #include "base/executor.h"
 #include "daemon/jobs/job_peers.h"
 #include "daemon/rails/large_watch.h"
+#include "daemon/rails/rail_alarms.h"
 #include "daemon/rails/rail_sockets.h"
 #include "daemon/rails/told_fault.h"
 #include "health/evidence/evidence.h"
@@ -68,7 +69,10 @@ class RailWatch {
     if (std::exchange(hurried_changes_, view_->changes()) != view_->changes()) Hurry();
   }
   // The daemon of `node` said something, directly and now.
-  void Heard(const std::string& node) { prober_.Heard(node, seams_.executor->Now()); }
+  void Heard(const std::string& node) {
+    heard_[node] = seams_.executor->Now();
+    prober_.Heard(node, seams_.executor->Now());
+  }
   void SetJobPeers(JobPeers peers);
   // One more NIC of this node, without a cable; and one that is none of its any more.
   void Add(health::NicIdentity identity) {
@@ -104,6 +108,9 @@ class RailWatch {
 
   // What other daemons need to probe this node and to compare pairs.
   health::RailReport Report() const;
+
+  // What an operator should look at.
+  std::vector<RailAlarm> Alarms() const { return FindRailAlarms(AlarmFacts()); }
 
   // Judges this node's NICs by what is known now, and tells.
   void Judge();
@@ -149,6 +156,9 @@ class RailWatch {
   void Arm();
   Nanos NextTick() const;
   void OnBatch(const std::string& nic, const std::vector<health::Datagram>& batch);
+  RailAlarmFacts AlarmFacts() const;
+  // Asks NICs that do not answer whether they are on another rail's network.
+  void SeekCrossed();
   void UpdateAccused();
   // Whose probes are to be known.
   void UpdatePeers();
@@ -198,6 +208,8 @@ class RailWatch {
   uint64_t seen_changes_ = 0;     // of the view, by UpdateGivenUp
   uint64_t known_changes_ = 0;    // likewise, by UpdatePeers
   std::set<std::string> known_peers_;
+  std::map<std::string, Nanos> heard_;  // by node of the view: when its daemon said something
+  Nanos sought_crossed_ = 0;
   bool running_ = false;
   std::vector<health::RailTarget> targets_;
   // The latest reports, and what they were made of: they need not be made anew each time.

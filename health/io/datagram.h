@@ -76,6 +76,9 @@ class RailSocket {
   // RESOURCE_EXHAUSTED: its queue is full; OUT_OF_RANGE: larger than the MTU of the interface, or than what this kernel knows to pass on
   // the way; INVALID_ARGUMENT: longer than kDatagramBytesMax, or no address of the rail's family.
   virtual absl::Status Send(const DatagramAddress& to, std::string_view bytes) = 0;
+  // Sends to an address that is looked for on the rail's own network, whatever the routes say; no router forwards it. IPv4; over IPv6 as
+  // Send.
+  virtual absl::Status SendOnLink(const DatagramAddress& to, std::string_view bytes) = 0;
 
   // The port that it is bound to.
   virtual uint16_t port() const = 0;

@@ -114,6 +114,7 @@ class FakeRailSocket final : public RailSocket {
     net_->Carry(own_, to, std::string(bytes));
     return absl::OkStatus();
   }
+  absl::Status SendOnLink(const DatagramAddress& to, std::string_view bytes) override { return Send(to, bytes); }
   uint16_t port() const override { return own_.port; }
   const RailSocketCounts& counts() const override {
     counts_.dropped_by_kernel = net_->sockets_.at(own_).dropped;

@@ -105,7 +105,15 @@ class UdpRailSocket final : public RailSocket {
     });
   }
 
-  absl::Status Send(const DatagramAddress& to, std::string_view bytes) override {
+  absl::Status Send(const DatagramAddress& to, std::string_view bytes) override { return Send(to, bytes, 0); }
+  // With the socket bound to the interface, Linux takes an address that no route of the interface leads to for one on its network.
+  absl::Status SendOnLink(const DatagramAddress& to, std::string_view bytes) override { return Send(to, bytes, MSG_DONTROUTE); }
+
+  uint16_t port() const override { return port_; }
+  const RailSocketCounts& counts() const override { return counts_; }
+
+ private:
+  absl::Status Send(const DatagramAddress& to, std::string_view bytes, int flags) {
     const auto address = ToSocketAddress(to.address, to.port);
     if (bytes.size() > kDatagramBytesMax || !address.has_value() || address->storage.ss_family != family_) {
       ++counts_.send_failed;
@@ -113,7 +121,7 @@ class UdpRailSocket final : public RailSocket {
     }
     // An error that an earlier datagram met is reported by the next call, once: it says nothing about this datagram.
     for (int attempt = 0; attempt < 2; ++attempt) {
-      if (sendto(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL, address->get(), address->bytes) >= 0) {
+      if (sendto(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL | flags, address->get(), address->bytes) >= 0) {
         ++counts_.sent;
         return absl::OkStatus();
       }
@@ -127,10 +135,6 @@ class UdpRailSocket final : public RailSocket {
     return absl::UnavailableError(what);
   }
 
-  uint16_t port() const override { return port_; }
-  const RailSocketCounts& counts() const override { return counts_; }
-
- private:
   // False: nothing is left.
   bool ReadBatch() {
     Slots& slots = *slots_;

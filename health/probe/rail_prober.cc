@@ -347,7 +347,7 @@ std::optional<RailAnswer> RailProber::Receive(const std::string& nic, const std:
 void RailProber::OnPong(const std::string& nic, const std::string& from, const RailProbe& pong, Nanos received) {
   const auto key = keys_by_id_.find(pong.pair);
   if (key == keys_by_id_.end()) {
-    ++counts_.unexpected;
+    counts_.unexpected += !OnStrayPong(nic, from, pong, received);
     return;
   }
   Pair& pair = pairs_.at(key->second);

@@ -30,6 +30,8 @@ constexpr Nanos kRailProbeTick = 20 * kNanosPerMs;
 constexpr Nanos kSignSpacing = 300 * kNanosPerMs;
 // Pairs of one node; the caller chooses which.
 constexpr size_t kRailPairsMax = 1024;
+// Pairs of NICs of different rails whose pings are remembered.
+constexpr size_t kStraysMax = 256;
 
 struct RailProbePolicy {
   PairPolicy pair;
@@ -146,6 +148,12 @@ class RailProber {
   // it off, and so does a ping that comes in.
   Nanos next_tick() const;
 
+  // A ping from `target`'s own NIC to a NIC of another rail. It belongs to no pair: an answer shows only that the peer's NIC is on this
+  // NIC's network. Nothing, if there is no key for it. At most kStraysMax are waited for.
+  std::optional<RailPing> Stray(RailTarget target, Nanos now);
+  // Whose stray pings were answered at `since` or later.
+  std::vector<PairKey> StraysAnswered(Nanos since) const;
+
   // A datagram that arrived from the address `from` at this node's `nic` at `received`. A ping's answer, to be sent back to where it came
   // from; nothing for anything else.
   std::optional<RailAnswer> Receive(const std::string& nic, const std::string& from, std::span<const uint8_t> bytes, Nanos received);
@@ -161,6 +169,8 @@ class RailProber {
   std::vector<RailPairStatus> Pairs() const;
   // Each NIC whose link is up has a pair that answers, and no pair is silent. Far quicker than a look at all pairs' statuses.
   bool Settled() const;
+  // Some pair was asked `lasting` after the last probe that was answered, or never was answered. As quick.
+  bool AnyUnanswered(Nanos lasting) const;
   // Grows whenever a pair's verdict or the set of pairs changes.
   uint64_t revision() const { return revision_; }
   const RailProbeCounts& counts() const { return counts_; }
@@ -191,6 +201,12 @@ class RailProber {
     // Something is to be judged soon.
     bool AwaitedAtAll() const { return Awaited() || large.Awaits(); }
   };
+  struct StrayPair {
+    RailTarget target;
+    uint64_t id = 0;
+    uint64_t sequence = 0;
+    Nanos answered = 0;  // 0: never
+  };
   void Judge(Nanos now);
   void SuspectAround(const Pair& pair, Nanos now);
   // Of the candidates, those that answered last: they are the likeliest to show that the NIC is alive.
@@ -218,6 +234,8 @@ class RailProber {
   Nanos LargeInterval(const RailTarget& target) const;
   // Answers before `since` are old news.
   static PairVerdict LargeVerdict(const Pair& pair, Nanos since);
+  // False: it answers no stray ping.
+  bool OnStrayPong(const std::string& nic, const std::string& from, const RailProbe& pong, Nanos received);
   void OnPong(const std::string& nic, const std::string& from, const RailProbe& pong, Nanos received);
   // Goes over all pairs for what next_tick depends on.
   void FindNext();
@@ -230,6 +248,7 @@ class RailProber {
   const RailProbePolicy policy_;
   std::map<PairKey, Pair> pairs_;
   std::map<uint64_t, PairKey> keys_by_id_;
+  std::map<PairKey, StrayPair> strays_;
   std::map<std::string, std::vector<Pair*>, std::less<>> by_node_;
   std::set<std::string> links_down_;
   std::map<std::string, uint32_t> mtus_;  // of this node's NICs

@@ -23,6 +23,11 @@ bool RailProber::Settled() const {
   return answers;
 }
 
+bool RailProber::AnyUnanswered(Nanos lasting) const {
+  return std::any_of(pairs_.begin(), pairs_.end(),
+                     [&](const auto& entry) { return entry.second.last_sent - entry.second.judge.answered_sent() >= lasting; });
+}
+
 std::vector<RailPairStatus> RailProber::Pairs() const {
   struct Silence {
     int pairs = 0;

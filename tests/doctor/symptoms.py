@@ -35,6 +35,30 @@ def _cable(nodes: two_nodes.TwoNodes) -> None:
   nodes.ip(0, "link", "set", "rail1", "down")
 
 
+def _silent(nodes: two_nodes.TwoNodes) -> None:
+  _both(nodes)
+  rules = "table netdev silent { chain in { type filter hook ingress device \"rail1\" priority 0; drop; } }"
+  two_nodes.run("ip", "netns", "exec", nodes.netns(1), "nft", rules)
+
+
+def _firewall(nodes: two_nodes.TwoNodes) -> None:
+  _both(nodes)
+  rules = "table ip firewall { chain in { type filter hook input priority 0; udp dport 7460 drop; } }"
+  two_nodes.run("ip", "netns", "exec", nodes.netns(0), "nft", rules)
+
+
+def _crossed(nodes: two_nodes.TwoNodes) -> None:
+  for cable in (1, 2):
+    nodes.ip(0, "link", "delete", two_nodes.CABLES[cable])
+  for here, there in (("rail0", "rail1"), ("rail1", "rail0")):
+    two_nodes.run("ip", "link", "add", here, "netns", nodes.netns(0), "type", "veth", "peer", "name", there, "netns", nodes.netns(1))
+  for node in (0, 1):
+    for cable in (1, 2):
+      nodes.ip(node, "address", "add", f"{nodes.address(node, cable)}/24", "dev", two_nodes.CABLES[cable])
+      nodes.ip(node, "link", "set", two_nodes.CABLES[cable], "up")
+    nodes.start(node)
+
+
 def _drained(nodes: two_nodes.TwoNodes) -> None:
   _both(nodes)
   two_nodes.run(str(nodes.r2ccctl), "--run_dir", str(nodes.run_dir(0)), "nic", "drain", "n0/rail1")
@@ -81,6 +105,9 @@ def _name(nodes: two_nodes.TwoNodes) -> None:
 
 SYMPTOMS: dict[str, Plant] = {
     "A rail carries nothing": _cable,
+    "A NIC stays SUSPECT": _silent,
+    "Probes have no answer on any rail": _firewall,
+    "Two cables are crossed": _crossed,
     "A rail is spared on purpose": _drained,
     "r2ccctl gets no answer": lambda nodes: None,
     "A change of the configuration has no effect": _bad_file,

@@ -1,0 +1,85 @@
+#include "daemon/rails/rail_watch_rig.h"
+
+namespace r2cc::daemon {
+namespace {
+
+class RailWatchAlarmsTest : public RailWatchTest {
+ protected:
+  std::vector<std::string> Alarms(int node) {
+    std::vector<std::string> texts;
+    for (const RailAlarm& alarm : nodes_[node]->watch->Alarms()) texts.push_back(alarm.text);
+    return texts;
+  }
+  // The cables of `node` in rail0 and rail1 are in each other's switch.
+  void Cross(int node) {
+    Break([node](const std::string& from, const std::string& to) {
+      const auto switch_of = [&](const std::string& address) {
+        for (int rail = 0; rail < 4; ++rail)
+          if (address == Address(node, rail)) return rail < 2 ? 1 - rail : rail;
+        return address[5] - '0';
+      };
+      return switch_of(from) != switch_of(to);
+    });
+  }
+};
+
+TEST_F(RailWatchAlarmsTest, AFirewallOnAllRailsIsAnAlarmWithinThirtySeconds) {
+  Make(2, 4);
+  HearEachOther();
+  core_.Advance(5'000 * kMs);
+  EXPECT_EQ(Alarms(0), std::vector<std::string>());
+  Break([](const auto&, const auto&) { return true; });
+  core_.Advance(15'000 * kMs);
+  for (const int node : {0, 1}) {
+    ASSERT_EQ(Alarms(node).size(), 1U) << node;
+    EXPECT_EQ(Alarms(node)[0].find("no rail of this node has been answered for 10 s (rail0, rail1, rail2, rail3)"), 0U) << Alarms(node)[0];
+  }
+  Mend();
+  core_.Advance(5'000 * kMs);
+  EXPECT_EQ(Alarms(0), std::vector<std::string>());
+}
+
+TEST_F(RailWatchAlarmsTest, ADaemonThatIsOffIsNone) {
+  Make(2, 4);
+  core_.Advance(5'000 * kMs);
+  Break([](const auto&, const auto&) { return true; });
+  core_.Advance(60'000 * kMs);
+  EXPECT_EQ(Alarms(0), std::vector<std::string>());
+}
+
+TEST_F(RailWatchAlarmsTest, CrossedCablesAreNamedByBothOfTwoNodes) {
+  Make(2, 4);
+  HearEachOther();
+  Cross(1);
+  core_.Advance(20'000 * kMs);
+  ASSERT_EQ(Alarms(0).size(), 2U);
+  EXPECT_EQ(Alarms(0)[0].find("n1/rail0 seems to be on the network of rail1: n1/rail0 answers rail1 (eth1) and not rail0 (eth0)"), 0U)
+      << Alarms(0)[0];
+  ASSERT_EQ(Alarms(1).size(), 2U);
+  Mend();
+  core_.Advance(20'000 * kMs);
+  EXPECT_EQ(Alarms(0), std::vector<std::string>());
+}
+
+TEST_F(RailWatchAlarmsTest, TheNodeWithTheCrossedCablesNamesItself) {
+  Make(3, 2);
+  HearEachOther();
+  Cross(1);
+  core_.Advance(20'000 * kMs);
+  ASSERT_EQ(Alarms(1).size(), 2U);
+  EXPECT_EQ(Alarms(1)[0].find("rail0 (eth0) of n1 seems to be on the network of rail1: n0/rail1, n2/rail1 answer rail0 (eth0)"), 0U)
+      << Alarms(1)[0];
+  ASSERT_EQ(Alarms(0).size(), 2U);
+  EXPECT_EQ(Alarms(0)[0].find("n1/rail0 seems to be on the network of rail1"), 0U) << Alarms(0)[0];
+}
+
+TEST_F(RailWatchAlarmsTest, ADeadPortIsNotCrossed) {
+  Make(3, 2);
+  HearEachOther();
+  BreakPort(1, 0);
+  core_.Advance(20'000 * kMs);
+  for (const int node : {0, 1, 2}) EXPECT_EQ(Alarms(node), std::vector<std::string>()) << node;
+}
+
+}  // namespace
+}  // namespace r2cc::daemon
