@@ -32,14 +32,10 @@ void ProbeKeyring::SetPeer(const std::string& node, uint64_t nonce, const ProbeP
   known.nonce_before = std::exchange(known.nonce, nonce);
   // A number that is not the key's is nobody's: else a node could have another's number stand for a key of its own.
   if (nonce == 0 || nonce != NonceOf(public_key)) return;
-  Peer& peer = peers_.try_emplace(nonce, Peer{public_key, {}}).first->second;
-  if (peer.public_key == public_key) peer.nodes.insert(node);
+  peers_[{nonce, node}] = public_key;
 }
 
-void ProbeKeyring::Forget(const std::string& node, uint64_t nonce) {
-  const auto found = peers_.find(nonce);
-  if (found != peers_.end() && found->second.nodes.erase(node) > 0 && found->second.nodes.empty()) peers_.erase(found);
-}
+void ProbeKeyring::Forget(const std::string& node, uint64_t nonce) { peers_.erase({nonce, node}); }
 
 void ProbeKeyring::RemovePeer(const std::string& node) {
   const auto found = nodes_.find(node);
@@ -49,22 +45,14 @@ void ProbeKeyring::RemovePeer(const std::string& node) {
   nodes_.erase(found);
 }
 
-const std::string* ProbeKeyring::NodeOf(uint64_t nonce, const std::string& address) const {
-  const auto peer = peers_.find(nonce);
-  if (peer == peers_.end()) return nullptr;
-  for (const std::string& node : peer->second.nodes)
-    if (nodes_.at(node).addresses.contains(address)) return &node;
-  return nullptr;
-}
-
-const ProbeMacKey* ProbeKeyring::MacKey(uint64_t own, uint64_t peer_nonce) {
-  const auto peer = peers_.find(peer_nonce);
+const ProbeMacKey* ProbeKeyring::MacKey(uint64_t own, const std::string& node, uint64_t peer_nonce) {
+  const auto peer = peers_.find({peer_nonce, node});
   if (!IsOwn(own) || peer == peers_.end()) return nullptr;
-  const auto known = agreed_.find({own, peer_nonce});
+  const auto known = agreed_.find({own, peer->second});
   if (known != agreed_.end()) return known->second.has_value() ? &*known->second : nullptr;
   if (agreed_.size() >= kAgreedMax) agreed_.clear();
   const ProbeIdentity& identity = own == newest_.nonce() ? newest_ : *previous_;
-  const auto& agreed = agreed_.emplace(std::pair(own, peer_nonce), identity.Agree(peer_nonce, peer->second.public_key)).first->second;
+  const auto& agreed = agreed_.emplace(std::pair(own, peer->second), identity.Agree(peer_nonce, peer->second)).first->second;
   return agreed.has_value() ? &*agreed : nullptr;
 }
 

@@ -42,17 +42,20 @@ class ProbeKeyring {
   // What `node` says now: its key, and the addresses of its NICs. Its key before stays known until it has a third one.
   void SetPeer(const std::string& node, uint64_t nonce, const ProbePublicKey& public_key, std::set<std::string> addresses);
   void RemovePeer(const std::string& node);
-  // The node that has said the number to be its own, and the address to be of a NIC of its own. Null: there is none.
-  const std::string* NodeOf(uint64_t nonce, const std::string& address) const;
+  // The first node for which `is_sender` is true, of those that have said the number to be of their own key and the address to be of a NIC
+  // of their own: mostly one. Anybody can tell a key that begins as another's does, so a number alone names nobody. Null: there is none.
+  // Valid until the next SetPeer or RemovePeer.
+  template <typename IsSender>
+  const std::string* FindNode(uint64_t nonce, const std::string& address, IsSender is_sender) const {
+    for (auto at = peers_.lower_bound({nonce, ""}); at != peers_.end() && at->first.first == nonce; ++at)
+      if (nodes_.at(at->first.second).addresses.contains(address) && is_sender(at->first.second)) return &at->first.second;
+    return nullptr;
+  }
 
-  // The key that this node's `own` and a peer's nonce stand for. Null: one of them is unknown. Valid until the next call.
-  const ProbeMacKey* MacKey(uint64_t own, uint64_t peer);
+  // The key that this node's `own` and `peer`, a nonce of `node`, stand for. Null: one of them is unknown. Valid until the next call.
+  const ProbeMacKey* MacKey(uint64_t own, const std::string& node, uint64_t peer);
 
  private:
-  struct Peer {
-    ProbePublicKey public_key{};
-    std::set<std::string> nodes;  // one, unless somebody says of another's key that it is his
-  };
   struct Node {
     uint64_t nonce = 0;
     uint64_t nonce_before = 0;
@@ -65,9 +68,9 @@ class ProbeKeyring {
   std::optional<ProbeIdentity> previous_;
   const ProbeIdentity* sending_ = &newest_;
   Nanos made_;
-  std::map<uint64_t, Peer> peers_;
+  std::map<std::pair<uint64_t, std::string>, ProbePublicKey> peers_;  // by nonce and node
   std::map<std::string, Node> nodes_;
-  std::map<std::pair<uint64_t, uint64_t>, std::optional<ProbeMacKey>> agreed_;
+  std::map<std::pair<uint64_t, ProbePublicKey>, std::optional<ProbeMacKey>> agreed_;
 };
 
 }  // namespace r2cc::health

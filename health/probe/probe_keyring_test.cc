@@ -19,9 +19,19 @@ class ProbeKeyringTest : public testing::Test {
   bool Understand() {
     const uint64_t from = a_.sending_nonce();
     const uint64_t to = b_.nonce();
-    const ProbeMacKey* const sent = a_.MacKey(from, to);
-    const ProbeMacKey* const heard = b_.MacKey(to, from);
+    const ProbeMacKey* const sent = a_.MacKey(from, "b", to);
+    const ProbeMacKey* const heard = b_.MacKey(to, "a", from);
     return sent != nullptr && heard != nullptr && *sent == *heard;
+  }
+
+  // The nodes that have said this of their own.
+  static std::string NodeOf(const ProbeKeyring& keys, uint64_t nonce, const std::string& address) {
+    std::string all;
+    keys.FindNode(nonce, address, [&](const std::string& node) {
+      all += all.empty() ? node : " " + node;
+      return false;
+    });
+    return all;
   }
 
   int secrets_ = 0;
@@ -32,35 +42,55 @@ class ProbeKeyringTest : public testing::Test {
 
 TEST_F(ProbeKeyringTest, BothEndsHaveOneKeyThatNobodyElseHas) {
   ASSERT_TRUE(Understand());
-  EXPECT_EQ(*a_.NodeOf(b_.nonce(), "10.0.0.2"), "b");
-  EXPECT_EQ(a_.NodeOf(b_.nonce(), "10.0.0.3"), nullptr) << "no address of b's";
-  EXPECT_EQ(a_.NodeOf(b_.nonce() + 1, "10.0.0.2"), nullptr);
+  EXPECT_EQ(NodeOf(a_, b_.nonce(), "10.0.0.2"), "b");
+  EXPECT_EQ(NodeOf(a_, b_.nonce(), "10.0.0.3"), "") << "no address of b's";
+  EXPECT_EQ(NodeOf(a_, b_.nonce() + 1, "10.0.0.2"), "");
   // A node that knows all that is told, and has a key of its own, has another one with each of them.
   ProbeKeyring eve([] { return Secret(99); }, now_);
   eve.SetPeer("a", a_.nonce(), a_.public_key(), {"10.0.0.1"});
   eve.SetPeer("b", b_.nonce(), b_.public_key(), {"10.0.0.2"});
-  const ProbeMacKey key = *a_.MacKey(a_.nonce(), b_.nonce());
-  EXPECT_NE(*eve.MacKey(eve.nonce(), a_.nonce()), key);
-  EXPECT_NE(*eve.MacKey(eve.nonce(), b_.nonce()), key);
-  EXPECT_EQ(eve.MacKey(b_.nonce(), a_.nonce()), nullptr);
+  const ProbeMacKey key = *a_.MacKey(a_.nonce(), "b", b_.nonce());
+  EXPECT_NE(*eve.MacKey(eve.nonce(), "a", a_.nonce()), key);
+  EXPECT_NE(*eve.MacKey(eve.nonce(), "b", b_.nonce()), key);
+  EXPECT_EQ(eve.MacKey(b_.nonce(), "a", a_.nonce()), nullptr);
 }
 
 TEST_F(ProbeKeyringTest, AnothersKeyGivesNobodyHisPlace) {
   // Eve says that b's key is hers, and that b's number is that of her key.
   a_.SetPeer("eve", b_.nonce(), b_.public_key(), {"10.0.0.9"});
-  EXPECT_EQ(*a_.NodeOf(b_.nonce(), "10.0.0.2"), "b");
+  EXPECT_EQ(NodeOf(a_, b_.nonce(), "10.0.0.2"), "b");
   EXPECT_TRUE(Understand());
   const ProbeIdentity eve(Secret(99));
   a_.SetPeer("eve", b_.nonce(), eve.public_key(), {"10.0.0.2"});
   EXPECT_TRUE(Understand());
   a_.RemovePeer("b");
   a_.RemovePeer("eve");
-  EXPECT_EQ(a_.NodeOf(b_.nonce(), "10.0.0.2"), nullptr);
+  EXPECT_EQ(NodeOf(a_, b_.nonce(), "10.0.0.2"), "");
+}
+
+// Whose number is a key's is told by its first bytes, and those of b's new key are in its view before anybody has it: eve tells a key that
+// begins likewise, and reaches a first. The number is b's all the same.
+TEST_F(ProbeKeyringTest, WhoTellsAKeyWithAnothersNumberFirstTakesNothingFromHim) {
+  ProbePublicKey vanity = b_.public_key();
+  vanity.back() ^= 1;
+  ASSERT_EQ(NonceOf(vanity), b_.nonce());
+  ProbeKeyring fresh([this] { return Secret(++secrets_); }, now_);
+  fresh.SetPeer("eve", b_.nonce(), vanity, {"10.0.0.2", "10.0.0.9"});
+  fresh.SetPeer("b", b_.nonce(), b_.public_key(), {"10.0.0.2"});
+  b_.SetPeer("fresh", fresh.nonce(), fresh.public_key(), {"10.0.0.4"});
+  const ProbeMacKey* const here = fresh.MacKey(fresh.nonce(), "b", b_.nonce());
+  const ProbeMacKey* const there = b_.MacKey(b_.nonce(), "fresh", fresh.nonce());
+  ASSERT_TRUE(here != nullptr && there != nullptr);
+  EXPECT_EQ(*here, *there);
+  EXPECT_NE(*fresh.MacKey(fresh.nonce(), "eve", b_.nonce()), *here);
+  EXPECT_EQ(NodeOf(fresh, b_.nonce(), "10.0.0.2"), "b eve") << "which of them it is the MAC says";
+  fresh.RemovePeer("eve");
+  EXPECT_EQ(NodeOf(fresh, b_.nonce(), "10.0.0.2"), "b");
 }
 
 TEST_F(ProbeKeyringTest, AKeyThatLeavesNothingSecretIsNone) {
   a_.SetPeer("zero", NonceOf({}), ProbePublicKey{}, {"10.0.0.9"});
-  EXPECT_EQ(a_.MacKey(a_.nonce(), NonceOf({})), nullptr);
+  EXPECT_EQ(a_.MacKey(a_.nonce(), "zero", NonceOf({})), nullptr);
 }
 
 // A new key each hour, and at no moment one that the other end does not know: views take some time.

@@ -284,7 +284,7 @@ std::optional<RailPing> RailProber::Ping(Pair* pair, Nanos now) {
 
 std::optional<RailPing> RailProber::Send(Pair* pair, RailProbeKind kind, size_t length, uint64_t sequence, Nanos now) {
   const RailTarget& target = pair->target;
-  const ProbeMacKey* const key = keys_->MacKey(keys_->sending_nonce(), target.nonce);
+  const ProbeMacKey* const key = keys_->MacKey(keys_->sending_nonce(), target.key.peer.node, target.nonce);
   if (key == nullptr) return std::nullopt;
   ++counts_.sent;
   const auto bytes = static_cast<uint16_t>(kind == RailProbeKind::kLargePing ? length : 0);
@@ -316,14 +316,17 @@ std::optional<RailAnswer> RailProber::Receive(const std::string& nic, const std:
     ++counts_.malformed;
     return std::nullopt;
   }
-  const std::string* const sender = keys_->NodeOf(probe->from_nonce, from);
-  const ProbeMacKey* const key = sender == nullptr ? nullptr : keys_->MacKey(probe->to_nonce, probe->from_nonce);
-  if (key == nullptr) {
-    ++counts_.strangers;
-    return std::nullopt;
-  }
-  if (!IsAuthentic(bytes, *key)) {
-    ++counts_.forged;
+  const ProbeMacKey* key = nullptr;
+  bool known = false;
+  const std::string* const sender = keys_->FindNode(probe->from_nonce, from, [&](const std::string& node) {
+    const ProbeMacKey* const candidate = keys_->MacKey(probe->to_nonce, node, probe->from_nonce);
+    known |= candidate != nullptr;
+    if (candidate == nullptr || !IsAuthentic(bytes, *candidate)) return false;
+    key = candidate;
+    return true;
+  });
+  if (sender == nullptr) {
+    ++(known ? counts_.forged : counts_.strangers);
     return std::nullopt;
   }
   if (probe->kind != RailProbeKind::kPing && probe->kind != RailProbeKind::kLargePing) {

@@ -128,6 +128,7 @@ Nanos TimeToSilence(size_t crowd, int seed) {
   }
   for (size_t i = 0; i < crowd; ++i)
     targets.push_back({{{"n0", "rail0"}, {"crowd" + std::to_string(i), "rail0"}}, "10.0.0.2", 1, one.peer.nonce(), true, 2});
+  for (const RailTarget& target : targets) one.keys.SetPeer(target.key.peer.node, one.peer.nonce(), one.peer.public_key(), {"10.0.0.2"});
   prober.SetTargets(targets, now);
   Nanos died = 0;
   for (const Nanos begin = now; now < begin + 60 * kNanosPerSecond; now += kRailProbeTick) {
