@@ -101,5 +101,24 @@ TEST_F(EtcdTrustTest, AnotherNodesValidCertificateSpeaksForNobodyElse) {
   EXPECT_EQ(job->Weight("n1", "rail0"), 1000);
 }
 
+// A copy of what n1 said while its NIC had less weight is put back, without a lease, when n1 has gone. A daemon whose clock is an hour
+// later, the only thing that an hour changes, does not believe it.
+TEST_F(EtcdTrustTest, AFormerWordOfANodeThatHasGoneIsNotBelievedAfterItsLife) {
+  for (const int node : {0, 1}) StartDaemon(node);
+  ASSERT_TRUE(WaitUntil([&] { return StateOf(0, "n1", "rail0") == v1::HEALTHY; })) << Status(0).DebugString();
+  const std::string before = Stored(Key("n1"));
+  ASSERT_EQ(Act(1, "n1", "rail0", v1::SET_WEIGHT, 300), "");
+  ASSERT_TRUE(WaitUntil([&] { return Stored(Key("n1")) != before; }));
+  const std::string copy = Stored(Key("n1"));
+  ASSERT_EQ(Act(1, "n1", "rail0", v1::SET_WEIGHT, 1000), "");
+  daemons_[1]->Signal(SIGTERM);
+  ASSERT_EQ(daemons_[1]->Wait(), 0);
+  Write(Key("n1"), copy);
+  flags_ = {"--wall_clock_offset_s", "3600"};
+  StartDaemon(2);
+  ASSERT_TRUE(WaitUntil([&] { return Refused(2, "too-old") >= 1; })) << Status(2).DebugString();
+  EXPECT_EQ(StateOf(2, "n1", "rail0"), v1::NIC_STATE_UNSPECIFIED) << "a daemon that starts later knows nothing of it";
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -15,8 +16,22 @@ namespace {
 // A node's certificate with what leads to the authority has 1 to 4 KiB, a view with all its pairs 30 KiB.
 constexpr size_t kPemBytesMax = 16 << 10;
 constexpr size_t kValueBytesMax = 128 << 10;
-// A new certificate is there days before the old one expires.
+// For a new certificate, which is there days before the old one expires, and for lives of minutes.
 constexpr Nanos kRenewalInterval = 5 * kNanosPerSecond;
+
+constexpr int64_t kNoEnd = INT64_MAX;
+// Of ValueLife: a tag of two bytes and a number of eight.
+constexpr size_t kLifeBytes = 10;
+
+// Takes the life off the end of `value`. kNoEnd: there is none, as a daemon of 0.2.0 signed it.
+int64_t TakeLife(std::string* value) {
+  v1::ValueLife life;
+  if (value->size() < kLifeBytes || !life.ParseFromString(value->substr(value->size() - kLifeBytes)) ||
+      life.SerializeAsString() != value->substr(value->size() - kLifeBytes))
+    return kNoEnd;
+  value->resize(value->size() - kLifeBytes);
+  return static_cast<int64_t>(std::min<uint64_t>(life.until_s(), kNoEnd - 1));
+}
 
 std::string Clean(const std::string& text) { return CleanText(text.data(), std::min<size_t>(text.size(), 128)); }
 
@@ -35,8 +50,13 @@ std::string SignedText(const std::string& key, const std::string& value) {
 
 void SignedStore::Start(const std::string& prefix, Callbacks callbacks) {
   prefix_ = prefix;
+  on_change_ = callbacks.on_change;
+  if (tls_ != nullptr) Arm();
   store_->Start(prefix, {[this, on_change = callbacks.on_change](const StoreChange& change) {
-                           if (change.deleted) return on_change(change);
+                           if (change.deleted) {
+                             until_s_.erase(change.key);
+                             return on_change(change);
+                           }
                            StoreChange opened = change;
                            auto value = Open(change.key, change.value);
                            if (!value.has_value()) {
@@ -53,30 +73,61 @@ void SignedStore::Start(const std::string& prefix, Callbacks callbacks) {
 }
 
 void SignedStore::Put(const std::string& key, const std::string& value, int64_t lease_ms) {
-  if (tls_ != nullptr && signed_by_ == nullptr) {
-    signed_by_ = tls_->Get();
-    renewal_timer_ = executor_->RunAfter(kRenewalInterval, [this] { Renew(); });
-  }
-  PutSigned(key, own_[key] = {value, lease_ms});
+  if (tls_ != nullptr && signed_by_ == nullptr) signed_by_ = tls_->Get();
+  Own& own = own_[key];
+  own.value = value;
+  own.lease_ms = lease_ms;
+  PutSigned(key, &own);
+}
+
+void SignedStore::Arm() {
+  renewal_timer_ = executor_->RunAfter(kRenewalInterval, [this] {
+    Arm();
+    Renew();
+    EndOld();
+  });
 }
 
 void SignedStore::Renew() {
-  renewal_timer_ = executor_->RunAfter(kRenewalInterval, [this] { Renew(); });
-  if (tls_->Get() == signed_by_) return;
+  if (own_.empty()) return;
+  const bool new_certificate = tls_->Get() != signed_by_;
   signed_by_ = tls_->Get();
-  for (const auto& [key, own] : own_) PutSigned(key, own);
+  for (auto& [key, own] : own_)
+    if (new_certificate || tls_->now_s() >= own.renew_s) PutSigned(key, &own);
+}
+
+void SignedStore::EndOld() {
+  const int64_t now = tls_->now_s();
+  for (auto at = until_s_.begin(); at != until_s_.end();) {
+    if (at->second > now) {
+      ++at;
+      continue;
+    }
+    const std::string key = at->first;
+    at = until_s_.erase(at);
+    LogInfo("an entry of the store was not signed again in time: its node is gone from the store", {{"key", Clean(key)}});
+    StoreChange change;
+    change.key = key;
+    change.deleted = true;
+    on_change_(change);
+  }
 }
 
 void SignedStore::EndRenewal() {
   if (renewal_timer_ != 0) executor_->Cancel(std::exchange(renewal_timer_, 0));
 }
 
-void SignedStore::PutSigned(const std::string& key, const Own& own) {
+void SignedStore::PutSigned(const std::string& key, Own* own) {
   v1::SignedValue stored;
-  stored.set_value(own.value);
+  stored.set_value(own->value);
   if (tls_ != nullptr) {
     const auto contents = tls_->Get();
-    auto signature = Sign(contents->key.get(), SignedText(key, own.value));
+    const int64_t now = tls_->now_s();
+    v1::ValueLife life;
+    life.set_until_s(static_cast<uint64_t>(now + LifeS(until_s_.size())));
+    own->renew_s = now + RenewalS(until_s_.size());
+    stored.set_value(own->value + life.SerializeAsString());
+    auto signature = Sign(contents->key.get(), SignedText(key, stored.value()));
     if (signature.ok()) {
       stored.set_certificate(contents->pem);
       stored.set_signature(*std::move(signature));
@@ -84,7 +135,7 @@ void SignedStore::PutSigned(const std::string& key, const Own& own) {
       LogError("the own view cannot be signed for the store", {{"reason", std::string(signature.status().message())}});
     }
   }
-  store_->Put(key, stored.SerializeAsString(), own.lease_ms);
+  store_->Put(key, stored.SerializeAsString(), own->lease_ms);
 }
 
 std::optional<std::string> SignedStore::Open(const std::string& key, const std::string& stored) {
@@ -96,7 +147,10 @@ std::optional<std::string> SignedStore::Open(const std::string& key, const std::
     return refuse("too-large", "whoever writes there", absl::StrCat("it has ", stored.size(), " bytes, and ", kValueBytesMax, " are read"));
   v1::SignedValue value;
   if (!value.ParseFromString(stored)) return refuse("garbled", "whoever writes there", "it is garbled");
-  if (tls_ == nullptr) return value.value();
+  if (tls_ == nullptr) {
+    TakeLife(value.mutable_value());
+    return std::move(*value.mutable_value());
+  }
   const std::string node = absl::StartsWith(key, prefix_) ? key.substr(prefix_.size()) : "";
   if (value.certificate().empty()) {
     if (insecure_ && !has_signed_.contains(node)) return value.value();
@@ -106,7 +160,13 @@ std::optional<std::string> SignedStore::Open(const std::string& key, const std::
   if (!writer.ok()) return refuse("not-proven", "whoever writes there", std::string(writer.status().message()));
   if (*writer != node) return refuse("other-node", absl::StrCat("node ", *writer), absl::StrCat("node ", *writer, " wrote it"));
   if (insecure_) has_signed_[node] = true;
-  return value.value();
+  const int64_t until = TakeLife(value.mutable_value());
+  if (const int64_t now = tls_->now_s(); until <= now)
+    return refuse(
+        "too-old", absl::StrCat("node ", node),
+        absl::StrCat("its life ended ", now - until, " s ago by this machine's clock: somebody put a copy back, or a clock is wrong"));
+  until_s_[key] = until;
+  return std::move(*value.mutable_value());
 }
 
 absl::StatusOr<std::string> SignedStore::NodeOf(const std::string& node, const std::string& pem, const std::string& text,

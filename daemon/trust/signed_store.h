@@ -1,7 +1,11 @@
-// A store whose values are signed: each names the node that wrote it, and is dropped where it does not prove that.
+// A store whose values are signed: each names the node that wrote it, and is dropped where it does not prove that. A value is believed for
+// a bounded time, and its writer signs it again before that ends: who keeps a copy cannot put it back later.
 #ifndef R2CC_DAEMON_TRUST_SIGNED_STORE_H_
 #define R2CC_DAEMON_TRUST_SIGNED_STORE_H_
 
+#include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +24,11 @@ std::string SignedText(const std::string& key, const std::string& value);
 // The core's thread only.
 class SignedStore final : public Store {
  public:
+  // How often a value is signed again: one a second in the whole cluster, as each is told to all nodes, and not more often than this.
+  static constexpr int64_t kRenewalLeastS = 300;
+  // By so much clocks may differ.
+  static constexpr int64_t kClockSlackS = 600;
+
   // `tls` null: values are put unsigned, and taken unsigned and unread. `insecure`: beside signed ones the unsigned are taken, but of no
   // node that has signed before. `refusals` outlives it.
   // And so does `executor`, the core's.
@@ -34,6 +43,10 @@ class SignedStore final : public Store {
     store_->Stop();
   }
 
+  // How long a value is believed that is signed while the store has entries of so many nodes. One renewal may fail.
+  static int64_t LifeS(size_t nodes) { return 2 * RenewalS(nodes) + kClockSlackS; }
+  static int64_t RenewalS(size_t nodes) { return std::max(kRenewalLeastS, static_cast<int64_t>(nodes)); }
+
   // Certificates that are kept.
   size_t known() const { return known_.size(); }
 
@@ -41,10 +54,14 @@ class SignedStore final : public Store {
   struct Own {
     std::string value;
     int64_t lease_ms = 0;
+    int64_t renew_s = 0;  // when it is signed again
   };
-  void PutSigned(const std::string& key, const Own& own);
-  // Signs what was put here anew when there is a new certificate: nobody believes an entry whose certificate has expired.
+  void PutSigned(const std::string& key, Own* own);
+  // Signs what was put here again: in time, and when there is a new certificate, as nobody believes an entry whose certificate has expired.
   void Renew();
+  // Ends what was believed for as long as it said.
+  void EndOld();
+  void Arm();
   void EndRenewal();
   // The value within, if it is proven to be of the node that `key` names.
   std::optional<std::string> Open(const std::string& key, const std::string& stored);
@@ -58,6 +75,8 @@ class SignedStore final : public Store {
   const bool insecure_;
   Refusals* const refusals_;
   std::string prefix_;
+  std::function<void(const StoreChange&)> on_change_;
+  std::map<std::string, int64_t> until_s_;  // of what is believed, by key; kNoEnd for a value of 0.2.0
   // The certificate with which a node signed last, by the node: most values come with that one. Nobody makes it grow but the authority.
   struct Known {
     std::string pem_digest;

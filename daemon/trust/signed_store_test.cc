@@ -10,6 +10,7 @@
 #include "base/fake_executor.h"
 #include "base/tls/authority.h"
 #include "daemon/io/fake_store.h"
+#include "proto/r2cc.pb.h"
 #include "proto/store.pb.h"
 
 namespace r2cc::daemon {
@@ -161,6 +162,81 @@ TEST_F(SignedStoreTest, ANewCertificateSignsWhatWasPutBeforeIt) {
   EXPECT_TRUE(reader->heard.empty()) << "the first certificate has expired";
   reader->bare->Change(key_, after);
   EXPECT_EQ(reader->heard[key_], "view");
+}
+
+// Who may write to etcd keeps a copy of what a node said while it was drained, and puts it back when the node is gone.
+TEST_F(SignedStoreTest, ACopyIsNotBelievedAfterItsLife) {
+  const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}));
+  const std::string copy = Stored(ca_, n1_, key_, "drained");
+  reader->bare->Change(key_, copy);
+  EXPECT_EQ(reader->heard[key_], "drained");
+  const auto pass = [&](int64_t seconds) {
+    now_ += seconds * kNanosPerSecond;
+    executor_.Advance(10 * kNanosPerSecond);
+  };
+  pass(SignedStore::LifeS(0) - 60);
+  EXPECT_EQ(reader->heard[key_], "drained");
+  pass(60);
+  EXPECT_EQ(reader->heard[key_], "") << "without a lease it would stay for ever";
+  reader->bare->Change(key_, copy);
+  EXPECT_EQ(reader->heard[key_], "");
+  const auto late = Make(Files(ca_, {Identity::Kind::kNode, "n2"}));
+  late->bare->Change(key_, copy);
+  EXPECT_TRUE(late->heard.empty());
+  EXPECT_EQ(Refused(), "too-old=2 ");
+  // What lengthens its life is not signed.
+  v1::SignedValue longer;
+  ASSERT_TRUE(longer.ParseFromString(copy));
+  v1::ValueLife life;
+  life.set_until_s(static_cast<uint64_t>(kNow + 1'000'000));
+  longer.mutable_value()->replace(longer.value().size() - 10, 10, life.SerializeAsString());
+  late->bare->Change(key_, longer.SerializeAsString());
+  longer.mutable_value()->resize(longer.value().size() - 10);
+  late->bare->Change(key_, longer.SerializeAsString());
+  EXPECT_TRUE(late->heard.empty());
+  EXPECT_EQ(Refused(), "not-proven=2 too-old=2 ");
+}
+
+TEST_F(SignedStoreTest, ALivingNodeSignsAgainInTime) {
+  const auto writer = Make(Files(ca_, n1_));
+  const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}));
+  writer->store->Put(key_, "view", 0);
+  int puts = writer->bare->puts();
+  const int first = puts;
+  for (int64_t passed = 0; passed < 10 * SignedStore::LifeS(0); passed += 5) {
+    reader->bare->Change(key_, writer->bare->entries().at(key_));
+    ASSERT_EQ(reader->heard[key_], "view") << passed;
+    now_ += 5 * kNanosPerSecond;
+    executor_.Advance(5 * kNanosPerSecond);
+    puts = writer->bare->puts();
+  }
+  EXPECT_LE(puts - first, 10 * SignedStore::LifeS(0) / SignedStore::RenewalS(0)) << "and no more often than it must";
+  EXPECT_EQ(Refused(), "");
+  EXPECT_GE(SignedStore::RenewalS(8192), 8192) << "of a large cluster one value a second is new";
+}
+
+// Release 0.2.0 signs the view alone, and reads past what this one adds to it.
+TEST_F(SignedStoreTest, AValueOfTheReleaseBeforeIsTaken) {
+  const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}));
+  const CertificateAndKey pair = *Issue(ca_, n1_, ForDays(kNow, 10));
+  v1::NodeView view;
+  view.set_node("n1");
+  v1::SignedValue old;
+  old.set_value(view.SerializeAsString());
+  old.set_certificate(pair.certificate);
+  const KeyPtr key = *ParseKey(pair.key);
+  old.set_signature(*Sign(key.get(), SignedText(key_, old.value())));
+  reader->bare->Change(key_, old.SerializeAsString());
+  EXPECT_EQ(reader->heard[key_], view.SerializeAsString());
+  now_ += 24 * 3600 * kNanosPerSecond;
+  executor_.Advance(10 * kNanosPerSecond);
+  EXPECT_EQ(reader->heard[key_], view.SerializeAsString());
+
+  v1::SignedValue own;
+  ASSERT_TRUE(own.ParseFromString(Stored(ca_, n1_, key_, view.SerializeAsString())));
+  v1::NodeView seen;
+  ASSERT_TRUE(seen.ParseFromString(own.value()));
+  EXPECT_EQ(seen.node(), "n1");
 }
 
 TEST_F(SignedStoreTest, WhileAClusterMovesToTlsTheUnsignedAreTakenTooButNotOfOneThatHasSigned) {
