@@ -48,7 +48,8 @@ Gate::Admission LocalAdmission(const Caller& caller, bool operates) {
           .group = operates ? "operators" : "users",
           .group_max = operates ? RpcServers::kOperatorsMax : RpcServers::kUsersMax,
           .streams_per_second = operates ? 1000 : 100,
-          .streams_burst = operates ? 2000 : 300};
+          .streams_burst = operates ? 2000 : 300,
+          .reserved = caller.uid == 0};
 }
 
 }  // namespace
