@@ -39,7 +39,7 @@ class FakeWorld {
     peers_ = std::make_unique<FakePeerTransport>();
     store_ = std::make_unique<FakeStore>();
     auto config = ParseConfig(std::string(config_text) + "\ninsecure: true", "test.conf", {"/run", "host", "", "/lib"});
-    R2CC_CHECK(config.ok() && FitToMachine(addresses_.ByInterface(), &*config).ok());
+    R2CC_CHECK(config.ok() && FitToMachine(addresses_.ByInterface(), &*config, MayLack{.everything = true}).ok());
     World world;
     world.core = &core_;
     world.disk = &disk_;

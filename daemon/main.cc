@@ -287,7 +287,7 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
 // With certificates that are wrong it serves its jobs all the same: so they are looked at later.
 absl::Status Start(const ConfigFlags& flags, ConfigLoader* loader, Signals* signals, const Manager& manager) {
   LoadedConfig loaded;
-  ASSIGN_OR_RETURN(loaded.config, ReadConfig(flags, nullptr));
+  ASSIGN_OR_RETURN(loaded.config, ReadConfig(flags, nullptr, Absent::kAccept));
   ASSIGN_OR_RETURN(loaded.grants, ResolveGrants(loaded.config));
   SetLogLevel(loaded.config.log_level.value_or(LogLevel::kInfo));
   return Serve(loaded, loader, signals, manager);

@@ -193,6 +193,15 @@ TEST_F(R2ccdTest, TheStateDirectoryOutlivesTheRunDirectory) {
   EXPECT_EQ(Act(0, "n0", "rail1", v1::DRAIN), "");
 }
 
+TEST_F(R2ccdTest, StartsWithoutANicThatIsNotThere) {
+  WriteConfig(0, "nics { name: \"rail9\" interface: \"nosuch0\" }\n");
+  StartDaemon(0);
+  EXPECT_TRUE(WaitUntil([&] { return Status(0).alarms_size() == 1; }));
+  EXPECT_NE(Status(0).alarms(0).find("NIC rail9 has no interface 'nosuch0' (" + ConfigFile(0) + ":"), std::string::npos);
+  const auto plugin = Attach(0);
+  EXPECT_NE(plugin->AwaitState("n0", "rail9", plan::NicState::kFailed), 0);
+}
+
 TEST_F(R2ccdTest, TheStoreGoesAndComesAndChangesNothing) {
   StartAll();
   EXPECT_EQ(Status(0).store(), "serving");

@@ -28,6 +28,7 @@ Wiring::Wiring(Config config, World world)
       reporter_(&events_, config_.node, world_.core, world_.realtime_ns),
       keeper_(world_.files, world_.disk, world_.core, config_.state_file(), OnTurnOf(config_.state_file(), "the operator's words")),
       audit_(world_.files, world_.disk, world_.core, config_.audit_file(), &reporter_, OnTurnOf(config_.audit_file(), "the audit")),
+      missing_(world_.addresses, &state_alarms_),
       roles_(world_.roles),
       reload_({world_.core, world_.disk, world_.config, &reporter_, &audit_,
                [this](const Config& next, const RolePolicy& roles) { Apply(next, roles); }},
@@ -39,7 +40,8 @@ Wiring::Wiring(Config config, World world)
       same_boot_(saved_.boot_id == world_.boot_id),
       epoch_{world_.incarnation, 0},
       cluster_(config_.node),
-      local_(config_.node, NicIdentities(), words_, saved_.cabled, {world_.core, world_.links, world_.sysfs, world_.addresses}, &reporter_,
+      local_(config_.node, IdentitiesOf(nics_, world_.addresses->ByInterface()), words_, saved_.cabled,
+             {world_.core, world_.links, world_.sysfs, world_.addresses}, &reporter_,
              {[this] { ScheduleAdvance(); }, [this](const std::string& nic) { rails_.Suspect(nic); },
               [this](const std::string& nic) { operator_.OnDrillEnd(nic); },
               [this](const std::string& nic, const health::PortFacts& facts) {
@@ -50,14 +52,15 @@ Wiring::Wiring(Config config, World world)
       fabric_(config_.node, world_.fabric, world_.core, [this](uint64_t port_guid) { return NicOfPort(cluster_, config_.node, port_guid); },
               {[this](const health::Evidence& evidence) { local_.Handle(evidence); },
                [this](const health::NicKey& nic, const std::string& text) { reporter_.TellFabric(nic, text); }}),
-      rdma_(config_.node, NicIdentities(), world_.rdma, world_.core,
+      rdma_(config_.node, IdentitiesOf(nics_, world_.addresses->ByInterface()), world_.rdma, world_.core,
             {[this](const health::Evidence& evidence) { local_.Handle(evidence); }, [this](const std::string& nic) { local_.Look(nic); },
              [this](const std::string& nic, const std::optional<health::RdmaPortName>& port) {
                rdma_paths_.SetPort(nic, port, world_.core->Now());
              }}),
       rdma_paths_(config_.node, world_.rdma_pairs, &cluster_, world_.incarnation,
                   {[this](const std::string& nic, const std::string& why) { rdma_.SetFault(nic, why); }, [this] { ScheduleAdvance(); }}),
-      rails_(config_.node, NicIdentities(), world_.new_probe_secret, Cables(), &cluster_, {world_.core, world_.datagrams},
+      rails_(config_.node, IdentitiesOf(nics_, world_.addresses->ByInterface()), world_.new_probe_secret, Cables(), &cluster_,
+             {world_.core, world_.datagrams},
              {[this](const health::Evidence& evidence) { local_.Handle(evidence); }, [this] { ScheduleAdvance(); },
               [this](const health::RailPing& ping) { rdma_paths_.OnPing(ping, world_.core->Now()); },
               [this](const std::vector<health::RailTarget>& targets) { rdma_paths_.SetTargets(targets, world_.core->Now()); }}),
@@ -88,18 +91,7 @@ Wiring::~Wiring() { Stop(); }
 void Wiring::FollowAddresses() {
   if (world_.core->Now() - followed_ < kFollowInterval) return;
   followed_ = world_.core->Now();
-  const auto addresses = world_.addresses->ByInterface();
-  std::vector<std::pair<std::string, std::string>> news;
-  for (const health::NicStatus& nic : local_.health().Snapshot().nics) {
-    const auto found = addresses.find(nic.identity.interface);
-    const auto spec = std::find_if(nics_.begin(), nics_.end(), [&](const NicSpec& one) { return one.name == nic.identity.name; });
-    // One that is named by its address is that address.
-    if (found == addresses.end() || spec == nics_.end() || (!spec->address.empty() && !spec->network.has_value())) continue;
-    std::vector<std::string> candidates = found->second;
-    if (spec->network.has_value()) std::erase_if(candidates, [&](const std::string& one) { return !spec->network->Contains(one); });
-    std::string address = ChooseAddress(candidates, nic.identity.address);
-    if (address != nic.identity.address) news.emplace_back(nic.identity.name, std::move(address));
-  }
+  const auto news = ChangedAddresses(nics_, local_.health().Snapshot(), world_.addresses->ByInterface());
   for (const auto& [nic, address] : news) {
     v1::Event event = reporter_.New("nic-address", absl::StrCat("it has another address: ", address));
     event.set_nic(nic);
@@ -107,23 +99,6 @@ void Wiring::FollowAddresses() {
     rails_.SetAddress(nic, address);
     local_.SetAddress(nic, address);
   }
-}
-
-std::vector<health::NicIdentity> Wiring::NicIdentities() const {
-  const auto addresses = world_.addresses->ByInterface();
-  std::vector<health::NicIdentity> identities;
-  for (const NicSpec& nic : nics_) {
-    health::NicIdentity identity;
-    identity.name = nic.name;
-    identity.interface = nic.interface;
-    identity.address = nic.address;
-    identity.port_guid = nic.port_guid;
-    identity.rate_bits_per_s = nic.rate_bits_per_s;
-    const auto found = addresses.find(nic.interface);
-    if (identity.address.empty() && found != addresses.end()) identity.address = ChooseAddress(found->second, "");
-    identities.push_back(std::move(identity));
-  }
-  return identities;
 }
 
 std::map<std::string, health::NicKey> Wiring::Cables() const {
@@ -191,10 +166,12 @@ absl::Status Wiring::Start() {
     world_.jobs->DrainRings();
     FollowJobs();
     FollowReleases();
+    if (const auto come = missing_.Look(nics_, local_.health().Snapshot(), config_.parts, world_.core->Now())) FollowNics(*come);
     ScheduleAdvance();
   });
   Every(kRailAlarmInterval, [this] { FollowRailAlarms(); });
   Every(kDrillSaveInterval, [this] { operator_.Tick(); });
+  missing_.SetLackingGlobs(config_.lacking_globs);
   Every(kKeepAliveInterval, [this] {
     v1::NodeView view = *broadcaster_.Get();
     view.set_clock_ns(reporter_.Now().realtime_ns);
@@ -241,6 +218,7 @@ void Wiring::Reload(const Caller& caller, std::function<void()> done) {
 void Wiring::Apply(const Config& config, const RolePolicy& roles) {
   roles_.Set(roles);
   SetLogLevel(config.log_level.value_or(LogLevel::kInfo));
+  missing_.SetLackingGlobs(config.lacking_globs);
   FollowNics(config.nics);
   world_.jobs->SetAccess(config.attach);
   peer_set_.SetLimits(config);
@@ -262,7 +240,7 @@ void Wiring::FollowNics(const std::vector<NicSpec>& next) {
     rdma_.Remove(nic.name);
     rdma_paths_.SetPort(nic.name, std::nullopt, world_.core->Now());
   }
-  const std::vector<health::NicIdentity> identities = NicIdentities();
+  const std::vector<health::NicIdentity> identities = IdentitiesOf(nics_, world_.addresses->ByInterface());
   for (size_t i = 0; i < nics_.size(); ++i) {
     if (among(before, nics_[i])) {
       local_.SetRate(nics_[i].name, nics_[i].rate_bits_per_s);
@@ -401,7 +379,8 @@ std::string Wiring::StatusLine() const {
   const std::vector<v1::PeerStatus> peers = peer_set_.Peers();
   const auto connected = std::count_if(peers.begin(), peers.end(), [](const v1::PeerStatus& peer) { return peer.connected(); });
   // What the service manager shows is where one looks first after a reload.
-  const std::vector<std::string> alarms = reload_.Alarms();
+  std::vector<std::string> alarms = reload_.Alarms();
+  for (const auto& [about, alarm] : state_alarms_) alarms.push_back(alarm);
   return absl::StrCat(alarms.empty() ? "" : alarms.front() + "; ", "node ", config_.node, ": ", own_.nics.size(), " NICs", ill,
                       ill.empty() ? "" : ")", "; ", connected, " of ", peers.size(), " peers connected; ", jobs_.registry().size(),
                       " jobs; plan ", publisher_.plan().epoch.counter);

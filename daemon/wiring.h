@@ -35,6 +35,7 @@
 #include "daemon/io/store.h"
 #include "daemon/job_service.h"
 #include "daemon/local_health.h"
+#include "daemon/machine_nics.h"
 #include "daemon/operator_service.h"
 #include "daemon/pacer.h"
 #include "daemon/peer_set.h"
@@ -152,7 +153,6 @@ class Wiring {
   // Told when a file of the state directory cannot be written, and when it can again. `what` is lost meanwhile.
   std::function<void(const absl::Status&)> OnTurnOf(const std::string& file, const std::string& what);
   void TellFormerWords();
-  std::vector<health::NicIdentity> NicIdentities() const;
   // NICs whose interfaces have got other addresses. Those that the configuration gives an address keep it.
   void FollowAddresses();
   std::map<std::string, health::NicKey> Cables() const;
@@ -169,9 +169,10 @@ class Wiring {
   EventReporter reporter_;
   StateKeeper keeper_;
   std::string state_trouble_;
-  std::map<std::string, std::string> state_alarms_;  // why what is to be kept is not, by file; and SetListenAlarm's
-  std::vector<RailAlarm> rail_alarms_;               // in order
+  std::map<std::string, std::string> state_alarms_;  // by what each is about: a file of the state directory, "nic NAME", "listen"
+  std::vector<RailAlarm> rail_alarms_;                   // in order
   Audit audit_;
+  MissingNics missing_;
   RolesInForce roles_;
   ReloadService reload_;
   const absl::StatusOr<SavedState> loaded_;

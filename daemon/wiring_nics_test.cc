@@ -82,5 +82,33 @@ TEST_F(WiringNicsTest, ThoseThatStayAreNotTouched) {
   EXPECT_LE(page_->plans().size(), plans + 1);
 }
 
+TEST_F(WiringNicsTest, OneThatIsMissingAtTheStartHasFailedUntilItComes) {
+  FakeWorld::MakeDaemon(
+      "node: 'n0' nics { name: 'rail0' interface: 'eth0' } nics { name: 'rail3' interface: 'eth3' } "
+      "nics { name: 'rail4' address: '10.0.4.0/24' } nics { interface: 'ib*' }",
+      /*incarnation=*/1001);
+  core_.Advance(2000 * kMs);
+  Settle();
+  EXPECT_THAT(Nics(), ElementsAre("rail0 10.0.0.1 HEALTHY", "rail3  FAILED", "rail4  FAILED"));
+  EXPECT_THAT(Status().alarms(),
+              testing::UnorderedElementsAre(testing::HasSubstr("NIC rail3 has no interface 'eth3' (test.conf:1)"),
+                                            testing::HasSubstr("NIC rail4: this machine has no address in 10.0.4.0/24 (test.conf:1)"),
+                                            testing::HasSubstr("no interface of this machine fits 'ib*'")));
+  EXPECT_THAT(wiring_->StatusLine(), testing::HasSubstr("no interface of this machine fits 'ib*'")) << "systemctl status shows it";
+  // They come, and so does their traffic.
+  addresses_.Set({{"eth0", {"10.0.0.1"}}, {"eth3", {"10.0.3.1"}}, {"eth9", {"10.0.4.1"}}, {"ib0", {}}});
+  links_->Set("eth3", true, "02:00:00:00:00:03");
+  links_->Set("eth9", true, "02:00:00:00:00:09");
+  // As the fake of the links numbers them.
+  sysfs_.Set("class/net/eth3/ifindex", "3");
+  sysfs_.Set("class/net/eth9/ifindex", "4");
+  for (int i = 0; i < 20; ++i) {
+    core_.Advance(250 * kMs);
+    Settle();
+  }
+  EXPECT_THAT(Nics(), ElementsAre("rail0 10.0.0.1 HEALTHY", "rail3 10.0.3.1 HEALTHY", "rail4 10.0.4.1 HEALTHY"));
+  EXPECT_THAT(Status().alarms(), ElementsAre(testing::HasSubstr("an interface that fits 'ib*' is there now: `r2ccctl config reload`")));
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

@@ -355,7 +355,9 @@ absl::StatusOr<Config> ParseConfig(const std::vector<ConfigText>& texts, const C
 
 absl::Status CheckInterfaces(const Config& config, const std::vector<std::string>& present) {
   for (const NicSpec& nic : config.nics) {
-    if (nic.interface.empty() || std::find(present.begin(), present.end(), nic.interface) != present.end()) continue;
+    // One whose network is not there was let pass by FitToMachine.
+    const bool absent = nic.network.has_value() && nic.address.empty();
+    if (nic.interface.empty() || absent || std::find(present.begin(), present.end(), nic.interface) != present.end()) continue;
     std::vector<std::string> sorted = present;
     std::sort(sorted.begin(), sorted.end());
     return absl::NotFoundError(absl::StrCat(config.parts.Place(nic.line), ": NIC ", nic.name, ": there is no interface '", nic.interface,

@@ -147,7 +147,8 @@ struct Config {
   std::vector<NicSpec> nics;     // empty: what DefaultNics() finds
   bool nics_by_default = false;  // they are what it found
   std::vector<NicPattern> nic_patterns;
-  std::string store_node;  // whose daemon serves the embedded store; empty: none does
+  std::vector<std::string> lacking_globs;  // of interfaces: none of this machine fits
+  std::string store_node;                  // whose daemon serves the embedded store; empty: none does
   std::optional<EtcdSpec> etcd;
   std::optional<TlsSpec> tls;
   bool insecure = false;                           // peers may prove nothing

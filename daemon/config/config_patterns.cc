@@ -48,15 +48,53 @@ absl::StatusOr<Found> OnlyAddressIn(const Network& network, const Addresses& add
     return Wrong(config, line,
                  absl::StrCat(what, ": this machine has no address in ", network.text(), "; it has ", all.empty() ? "none" : Text(all)));
   if (inside.size() > 1)
-    return Wrong(
-        config, line,
-        absl::StrCat(what, ": this machine has more than one address in ", network.text(), ": ", Text(inside), "; name a smaller network"));
+    return absl::InvalidArgumentError(absl::StrCat(config.parts.Place(line), ": ", what, ": this machine has more than one address in ",
+                                                   network.text(), ": ", Text(inside), "; name a smaller network"));
   return inside.front();
 }
 
 }  // namespace
 
-absl::Status FitToMachine(const Addresses& addresses, Config* config) {
+std::string AbsentInterface(const Network& network) { return "in " + network.text(); }
+
+NicsNow LookForNics(const std::vector<NicSpec>& nics, const std::vector<std::string>& lacking_globs, const ConfigParts& parts,
+                    const std::map<std::string, std::vector<std::string>>& addresses) {
+  NicsNow now{nics};
+  const auto taken = [&](const std::string& interface) {
+    return std::any_of(nics.begin(), nics.end(), [&](const NicSpec& nic) { return nic.interface == interface; });
+  };
+  for (NicSpec& nic : now.nics) {
+    if (nic.interface.empty() || addresses.contains(nic.interface)) continue;
+    const std::string place = nic.line == 0 ? "" : absl::StrCat(" (", parts.Place(nic.line), ")");
+    if (!nic.network.has_value() || !nic.address.empty()) {
+      now.alarms[nic.name] = absl::StrCat("NIC ", nic.name, " has no interface '", nic.interface, "'", place,
+                                          ": it fell off the bus or has another name; `ip link` shows what is there");
+      continue;
+    }
+    std::vector<Found> inside;
+    for (const auto& [interface, of] : addresses)
+      for (const std::string& address : of)
+        if (nic.network->Contains(address) && !taken(interface)) inside.push_back({interface, address});
+    if (inside.size() == 1) {
+      nic.interface = inside.front().interface == kLoopback ? "" : inside.front().interface;
+      nic.address = inside.front().address;
+      now.news = true;
+      continue;
+    }
+    now.alarms[nic.name] = absl::StrCat("NIC ", nic.name, ": this machine has ", inside.empty() ? "no address" : "more than one address",
+                                        " in ", nic.network->text(), place, "; `ip address` shows what is there");
+  }
+  for (const std::string& glob : lacking_globs) {
+    const bool come = std::any_of(addresses.begin(), addresses.end(), [&](const auto& entry) { return GlobFits(glob, entry.first); });
+    now.alarms[glob] = come
+                           ? absl::StrCat("an interface that fits '", glob, "' is there now: `r2ccctl config reload` makes it a NIC")
+                           : absl::StrCat("no interface of this machine fits '", glob, "': it has fewer NICs than the configuration names");
+  }
+  return now;
+}
+
+absl::Status FitToMachine(const Addresses& addresses, Config* config, const MayLack& may_lack) {
+  const auto may = [&](const std::string& name) { return may_lack.everything || may_lack.names.contains(name); };
   if (config->listen_network.has_value()) {
     const auto found = OnlyAddressIn(*config->listen_network, addresses, *config, config->listen_line, "listen");
     if (!found.ok()) return found.status();
@@ -75,8 +113,15 @@ absl::Status FitToMachine(const Addresses& addresses, Config* config) {
     std::vector<NicSpec> fitting;
     if (pattern.network.has_value()) {
       const auto found = OnlyAddressIn(*pattern.network, addresses, *config, pattern.nic.line, absl::StrCat("NIC ", pattern.nic.name));
-      if (!found.ok()) return found.status();
+      if (!found.ok() && !(absl::IsNotFound(found.status()) && may(pattern.nic.name))) return found.status();
       NicSpec& nic = fitting.emplace_back(pattern.nic);
+      if (!found.ok()) {
+        nic.interface = AbsentInterface(*pattern.network);
+        nic.network = pattern.network;
+        names.insert(nic.name);
+        config->nics.push_back(std::move(nic));
+        continue;
+      }
       nic.interface = found->interface == kLoopback ? "" : found->interface;
       nic.address = found->address;
       nic.network = pattern.network;
@@ -95,7 +140,8 @@ absl::Status FitToMachine(const Addresses& addresses, Config* config) {
                        absl::StrCat("interface '", interface, "' fits ", pattern.interface_glob, ", and its name ",
                                     IsNicName(interface) ? "is another NIC's" : "is no NIC's", ": name each NIC"));
       }
-      if (!any)
+      if (!any && may(pattern.interface_glob)) config->lacking_globs.push_back(pattern.interface_glob);
+      if (!any && !may(pattern.interface_glob))
         return Wrong(*config, pattern.nic.line,
                      absl::StrCat("no interface of this machine fits '", pattern.interface_glob, "'; it has ", Names(addresses)));
     }

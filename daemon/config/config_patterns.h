@@ -3,6 +3,7 @@
 #define R2CC_DAEMON_CONFIG_CONFIG_PATTERNS_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,29 @@
 
 namespace r2cc::daemon {
 
+// What the machine may lack of what the configuration names.
+struct MayLack {
+  bool everything = false;           // a daemon that starts: a NIC that fell off the bus is what it is for
+  std::set<std::string> names = {};  // NICs, and patterns of interfaces
+};
+
 // Puts the NICs that fit `config->nic_patterns` behind `config->nics`, and this machine's address into `config->listen` if it names a
 // network. `addresses`: canonical, by interface; every interface of the machine is a key. An interface that another NIC has already is
-// passed over. On failure one line: "FILE:LINE: ...", with what the machine has.
-absl::Status FitToMachine(const std::map<std::string, std::vector<std::string>>& addresses, Config* config);
+// passed over. A NIC whose network the machine may lack gets AbsentInterface() and no address; a pattern that it may lack is one of
+// `config->lacking_globs`. On failure one line: "FILE:LINE: ...", with what the machine has.
+absl::Status FitToMachine(const std::map<std::string, std::vector<std::string>>& addresses, Config* config, const MayLack& may_lack = {});
+
+// In place of the name of an interface that is not there: no interface has such a name.
+std::string AbsentInterface(const Network& network);
+
+// The NICs of a running daemon as the machine has them now.
+struct NicsNow {
+  std::vector<NicSpec> nics;                  // those of networks that have come, with their interface and address
+  std::map<std::string, std::string> alarms;  // by NIC or pattern: what is not there
+  bool news = false;                          // `nics` differ from what was asked for
+};
+NicsNow LookForNics(const std::vector<NicSpec>& nics, const std::vector<std::string>& lacking_globs, const ConfigParts& parts,
+                    const std::map<std::string, std::vector<std::string>>& addresses);
 
 }  // namespace r2cc::daemon
 

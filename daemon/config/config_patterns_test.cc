@@ -63,6 +63,29 @@ TEST(ConfigPatternsTest, TheAddressToListenAtByItsNetwork) {
   EXPECT_THAT(std::string(closed.status().message()), HasSubstr("10.9.0.0/16 needs tls"));
 }
 
+TEST(ConfigPatternsTest, AMachineMayLackWhatItHasInForce) {
+  auto config = ParseConfig(
+      "insecure: true nics { name: 'r0' address: '10.1.0.0/16' } nics { name: 'r7' address: '10.7.0.0/16' "
+      "rate_bits_per_s: 5 } nics { interface: 'ib*' }",
+      "f.conf", {"/run", "n0", "", "/lib"});
+  ASSERT_TRUE(config.ok());
+  Config whole = *config;
+  EXPECT_THAT(std::string(FitToMachine(kMachine, &whole).message()), HasSubstr("NIC r7: this machine has no address in 10.7.0.0/16"));
+  whole = *config;
+  EXPECT_FALSE(FitToMachine(kMachine, &whole, MayLack{.names = {"r7"}}).ok());
+  whole = *config;
+  ASSERT_TRUE(FitToMachine(kMachine, &whole, MayLack{.names = {"r7", "ib*"}}).ok());
+  whole = *config;
+  ASSERT_TRUE(FitToMachine(kMachine, &whole, MayLack{.everything = true}).ok());
+  ASSERT_EQ(whole.nics.size(), 2u);
+  EXPECT_EQ(whole.nics[0].interface, "eth1");
+  EXPECT_EQ(whole.nics[1].name, "r7");
+  EXPECT_EQ(whole.nics[1].interface, "in 10.7.0.0/16") << "no interface has such a name";
+  EXPECT_EQ(whole.nics[1].address, "");
+  EXPECT_EQ(whole.nics[1].rate_bits_per_s, 5u);
+  EXPECT_THAT(whole.lacking_globs, ElementsAre("ib*"));
+}
+
 TEST(ConfigPatternsTest, WhatDoesNotFitIsToldWithWhatThereIs) {
   EXPECT_THAT(Nics("\nnics { interface: \"ib*\" }"),
               ElementsAre("f.conf:3: no interface of this machine fits 'ib*'; it has eth0 eth1 eth2 mgmt"));

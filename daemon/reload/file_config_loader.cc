@@ -46,9 +46,19 @@ Addresses::Map AddressesBeside(const Config* in_force) {
   return addresses;
 }
 
+// What a running daemon lacks already is no news.
+MayLack LackedBy(const Config* in_force, Absent absent) {
+  MayLack may_lack{.everything = absent == Absent::kAccept};
+  if (in_force == nullptr) return may_lack;
+  may_lack.names.insert(in_force->lacking_globs.begin(), in_force->lacking_globs.end());
+  for (const NicSpec& nic : in_force->nics)
+    if (nic.network.has_value() && nic.address.empty()) may_lack.names.insert(nic.name);
+  return may_lack;
+}
+
 }  // namespace
 
-absl::StatusOr<Config> ReadConfig(const ConfigFlags& flags, const Config* in_force) {
+absl::StatusOr<Config> ReadConfig(const ConfigFlags& flags, const Config* in_force, Absent absent) {
   const ConfigContext context{flags.run_dir, HostName(), flags.node, flags.state_dir};
   Config config;
   if (flags.file.empty()) {
@@ -62,9 +72,9 @@ absl::StatusOr<Config> ReadConfig(const ConfigFlags& flags, const Config* in_for
   const Addresses::Map addresses = AddressesBeside(in_force);
   std::vector<std::string> present;
   for (const auto& [interface, of] : addresses) present.push_back(interface);
-  RETURN_IF_ERROR(FitToMachine(addresses, &config));
-  RETURN_IF_ERROR(CheckInterfaces(config, present));
-  if (!config.nics.empty()) return config;
+  RETURN_IF_ERROR(FitToMachine(addresses, &config, LackedBy(in_force, absent)));
+  if (absent == Absent::kRefuse) RETURN_IF_ERROR(CheckInterfaces(config, present));
+  if (!config.nics.empty() || !config.nic_patterns.empty()) return config;
   // Which these are depends on what they are like now: they stay what they were found to be at the start.
   if (in_force != nullptr && in_force->nics_by_default) {
     config.nics = in_force->nics;
@@ -101,7 +111,7 @@ std::string SoundConfigLine(const Config& config) {
 
 absl::StatusOr<LoadedConfig> FileConfigLoader::Load(const Config* in_force) {
   LoadedConfig loaded;
-  ASSIGN_OR_RETURN(loaded.config, ReadConfig(flags_, in_force));
+  ASSIGN_OR_RETURN(loaded.config, ReadConfig(flags_, in_force, Absent::kRefuse));
   std::vector<std::string> wrong = CheckAllTlsFiles(loaded.config, now_s_()).wrong;
   // The default grants are others where nobody proves who he is, and whether that is so does not change while it runs.
   Config as_it_runs = loaded.config;

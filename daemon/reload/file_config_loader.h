@@ -27,8 +27,13 @@ struct ConfigFlags {
   Nanos wall_clock_offset = 0;        // Config::wall_clock_offset
 };
 
+enum class Absent {
+  kRefuse,  // what the machine lacks is a mistake of the files, unless it is in force: a check, and a reload
+  kAccept,  // it is a NIC that failed: a daemon that starts
+};
+
 // The files parsed, and the machine's NICs in place of patterns. Certificates and users are not looked at. One line on failure. May block.
-absl::StatusOr<Config> ReadConfig(const ConfigFlags& flags, const Config* in_force);
+absl::StatusOr<Config> ReadConfig(const ConfigFlags& flags, const Config* in_force, Absent absent);
 
 // Certificates and keys of the configuration at `now_s`, CLOCK_REALTIME. May block.
 CertificateState CheckAllTlsFiles(const Config& config, int64_t now_s);

@@ -46,6 +46,21 @@ TEST_F(FileConfigLoaderTest, ANicThatTheMachineHasLostIsNoMistakeOfTheFile) {
   EXPECT_FALSE(Load("node: 'n0' nics { name: 'rail0' interface: 'gone1' }", &*in_force).ok());
 }
 
+TEST_F(FileConfigLoaderTest, ADaemonStartsWithoutNicsThatACheckRefuses) {
+  const std::string text =
+      "node: 'n0' nics { name: 'rail0' interface: 'gone0' } nics { name: 'rail1' address: '2001:db8:77::/64' } "
+      "nics { interface: 'gone*' }";
+  EXPECT_FALSE(Load(text).ok());
+  const auto started = ReadConfig(flags_, nullptr, Absent::kAccept);
+  ASSERT_TRUE(started.ok()) << started.status();
+  ASSERT_EQ(started->nics.size(), 2u);
+  EXPECT_EQ(started->nics[0].interface, "gone0");
+  EXPECT_EQ(started->nics[1].interface, "in 2001:db8:77::/64");
+  EXPECT_FALSE(started->nics_by_default);
+  EXPECT_TRUE(Load(text, &*started).ok()) << "what it lacks already stops no reload";
+  EXPECT_FALSE(Load(text + " nics { name: 'rail2' interface: 'typo0' }", &*started).ok());
+}
+
 TEST_F(FileConfigLoaderTest, FlagsWinAndDefaultNicsStay) {
   flags_.node = "flag";
   flags_.log_level = LogLevel::kError;
