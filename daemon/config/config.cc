@@ -184,6 +184,7 @@ absl::Status ReadTrust(const v1::DaemonConfig& file, const ConfigPlaces& places,
   config->drills = file.drills().allow();
   const bool open = config->tls.has_value() || config->insecure;
   config->listen = !file.listen().empty() ? file.listen() : open ? kDefaultListen : kLoopbackListen;
+  config->listen_by_default = file.listen().empty() && open;
   const int listen_line = places.Line(file, "listen");
   config->listen_line = listen_line;
   if (const size_t colon = config->listen.rfind(':'); config->listen.find('/') < colon && colon != std::string::npos) {

@@ -22,6 +22,7 @@ namespace r2cc::daemon {
 
 // Where others reach this daemon, and where nobody does: without TLS nobody can prove who he is.
 constexpr char kDefaultListen[] = "0.0.0.0:7460";
+constexpr char kDefaultListenV6[] = "[::]:7460";  // and IPv4
 constexpr char kLoopbackListen[] = "127.0.0.1:7460";
 constexpr char kDefaultStorePrefix[] = "/r2cc/";
 // The highest priority that is no real-time one: jobs keep every processor busy, and a verdict is worth microseconds of one.
@@ -141,6 +142,7 @@ struct Config {
   ConfigParts parts;  // likewise, where a line belongs to
   std::string node;
   std::string listen = kLoopbackListen;
+  bool listen_by_default = false;  // it is one of kDefaultListen, which FitToMachine chooses
   std::vector<PeerSpec> peers;
   std::optional<Network> listen_network;  // `listen` has the port alone until FitToMachine
   int listen_line = 0;

@@ -33,9 +33,12 @@ absl::StatusOr<Network> Network::Parse(std::string_view text) {
   const size_t slash = text.find('/');
   if (slash == std::string_view::npos) return wrong("no slash");
   const std::string digits(text.substr(slash + 1));
+  // "[fd00::]/64" is one, too: in host:port an address of IPv6 has brackets.
+  std::string_view address = text.substr(0, slash);
+  if (address.size() > 2 && address.front() == '[' && address.back() == ']') address = address.substr(1, address.size() - 2);
   Network network;
-  network.text_ = std::string(text);
-  network.bytes_ = Bytes(std::string(text.substr(0, slash)));
+  network.text_ = absl::StrCat(std::string(address), "/", digits);
+  network.bytes_ = Bytes(std::string(address));
   if (network.bytes_.empty()) return wrong("what stands before the slash is no numeric address");
   const bool number = !digits.empty() && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
   const int most = static_cast<int>(network.bytes_.size()) * 8;

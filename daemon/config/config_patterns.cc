@@ -95,6 +95,12 @@ NicsNow LookForNics(const std::vector<NicSpec>& nics, const std::vector<std::str
 
 absl::Status FitToMachine(const Addresses& addresses, Config* config, const MayLack& may_lack) {
   const auto may = [&](const std::string& name) { return may_lack.everything || may_lack.names.contains(name); };
+  if (config->listen_by_default) {
+    const bool v6 = std::any_of(addresses.begin(), addresses.end(), [](const auto& entry) {
+      return std::any_of(entry.second.begin(), entry.second.end(), [](const std::string& a) { return a.find(':') != std::string::npos; });
+    });
+    config->listen = v6 ? kDefaultListenV6 : kDefaultListen;
+  }
   if (config->listen_network.has_value()) {
     const auto found = OnlyAddressIn(*config->listen_network, addresses, *config, config->listen_line, "listen");
     if (!found.ok()) return found.status();

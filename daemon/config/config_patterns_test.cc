@@ -55,12 +55,24 @@ TEST(ConfigPatternsTest, ANicByItsNetworkHasOneNameOnAllMachines) {
 TEST(ConfigPatternsTest, TheAddressToListenAtByItsNetwork) {
   EXPECT_EQ(Fit("listen: \"10.9.0.0/16:7460\"")->listen, "10.9.0.7:7460");
   EXPECT_EQ(Fit("listen: \"[fd00::/64]:7461\"")->listen, "[fd00::7]:7461");
+  EXPECT_EQ(Fit("listen: \"[fd00::]/64:7461\"")->listen, "[fd00::7]:7461");
   EXPECT_THAT(
       std::string(Fit("listen: \"10.77.0.0/16:7460\"").status().message()),
       StartsWith("f.conf:2: listen: this machine has no address in 10.77.0.0/16; it has 10.9.0.7 (eth0) fd00::7 (eth0) 10.1.0.7 (eth1)"));
   EXPECT_THAT(std::string(Fit("listen: \"10.9.0.0/77:7460\"").status().message()), HasSubstr("how many bits count, 0 to 32"));
   const auto closed = ParseConfig("listen: \"10.9.0.0/16:7460\"", "f.conf", {"/run", "n0", "", "/lib"});
   EXPECT_THAT(std::string(closed.status().message()), HasSubstr("10.9.0.0/16 needs tls"));
+}
+
+TEST(ConfigPatternsTest, ByDefaultItListensForBothFamiliesThatTheMachineHas) {
+  const auto by_default = [](const std::map<std::string, std::vector<std::string>>& machine) {
+    auto config = ParseConfig("insecure: true", "f.conf", {"/run", "n0", "", "/lib"});
+    EXPECT_TRUE(FitToMachine(machine, &*config).ok());
+    return config->listen;
+  };
+  EXPECT_EQ(by_default({{"lo", {"127.0.0.1", "::1"}}, {"eth0", {"fd00::7"}}}), "[::]:7460");
+  EXPECT_EQ(by_default({{"lo", {"127.0.0.1"}}, {"eth0", {"10.9.0.7"}}}), "0.0.0.0:7460");
+  EXPECT_EQ(Fit("listen: \"0.0.0.0:7460\"")->listen, "0.0.0.0:7460") << "what the file says stays";
 }
 
 TEST(ConfigPatternsTest, AMachineMayLackWhatItHasInForce) {

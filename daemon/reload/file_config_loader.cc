@@ -73,6 +73,7 @@ absl::StatusOr<Config> ReadConfig(const ConfigFlags& flags, const Config* in_for
   std::vector<std::string> present;
   for (const auto& [interface, of] : addresses) present.push_back(interface);
   RETURN_IF_ERROR(FitToMachine(addresses, &config, LackedBy(in_force, absent)));
+  if (in_force != nullptr && in_force->listen_by_default && config.listen_by_default) config.listen = in_force->listen;
   if (absent == Absent::kRefuse) RETURN_IF_ERROR(CheckInterfaces(config, present));
   if (!config.nics.empty() || !config.nic_patterns.empty()) return config;
   // Which these are depends on what they are like now: they stay what they were found to be at the start.

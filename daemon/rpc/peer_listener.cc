@@ -34,6 +34,11 @@ std::string AddressText(const sockaddr_storage& address) {
     return absl::StrCat(host, ":", ntohs(v4.sin_port));
   }
   const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+  // A socket of IPv6 takes IPv4, too.
+  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
+    inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], host, sizeof(host));
+    return absl::StrCat(host, ":", ntohs(v6.sin6_port));
+  }
   inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof(host));
   return absl::StrCat("[", host, "]:", ntohs(v6.sin6_port));
 }
