@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
@@ -43,6 +44,7 @@
 #include "daemon/service/signals.h"
 #include "daemon/state/saved_state.h"
 #include "daemon/trust/accounts.h"
+#include "daemon/trust/service_user.h"
 #include "daemon/wiring.h"
 #include "health/probe/rail_wire.h"
 #include "plan/page/attach.h"
@@ -284,6 +286,16 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
   return absl::OkStatus();
 }
 
+// What the service could not read that root can.
+absl::Status CheckAsService(const Config& config, const std::string& user) {
+  if (geteuid() != 0) return absl::OkStatus();
+  std::vector<std::string> files;
+  for (const std::optional<TlsSpec>& tls : {config.tls, config.etcd.has_value() ? config.etcd->tls : std::nullopt})
+    if (tls.has_value()) files.insert(files.end(), {tls->certificate_file, tls->key_file, tls->ca_file});
+  const std::vector<std::string> lines = UnreadableFor(user, files);
+  return lines.empty() ? absl::OkStatus() : absl::PermissionDeniedError(absl::StrJoin(lines, "\n"));
+}
+
 // With certificates that are wrong it serves its jobs all the same: so they are looked at later.
 absl::Status Start(const ConfigFlags& flags, ConfigLoader* loader, Signals* signals, const Manager& manager) {
   LoadedConfig loaded;
@@ -298,6 +310,7 @@ int Main(int argc, char** argv) {
   std::string log_level;
   int64_t wall_clock_offset_s = 0;
   bool check_config = false;
+  std::string service_user = kServiceUser;
   CLI::App app(
       "r2ccd: keeps watch over this node's NICs, agrees with the other nodes' daemons, and tells the jobs' plugins where to send.");
   app.name("r2ccd");
@@ -314,6 +327,8 @@ int Main(int argc, char** argv) {
   // For tests of machines whose clocks are wrong; not in --help.
   app.add_option("--wall_clock_offset_s", wall_clock_offset_s)->group("");
   app.add_flag("--check_config", check_config, "check the configuration and end");
+  app.add_option("--service_user", service_user, "with --check_config, for root: whether this user can read certificates and keys")
+      ->capture_default_str();
   AddHelpJson(&app);
   try {
     app.parse(argc, argv);
@@ -344,7 +359,7 @@ int Main(int argc, char** argv) {
   absl::Status status;
   if (check_config) {
     const absl::StatusOr<LoadedConfig> loaded = loader.Load(nullptr);
-    status = loaded.status();
+    status = loaded.ok() ? CheckAsService(loaded->config, service_user) : loaded.status();
     if (status.ok()) std::printf("%s\n", SoundConfigLine(loaded->config).c_str());
     if (const std::string alarm = status.ok() ? ListenAlarm(loaded->config.listen) : ""; !alarm.empty())
       std::fprintf(stderr, "r2ccd: warning: %s\n", alarm.c_str());
