@@ -216,8 +216,6 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
   ASSIGN_OR_RETURN(const auto state_lock, TakeStateDir(config));
   const bool is_nice = SetNice(config);
   ASSIGN_OR_RETURN(const AllCredentials credentials, LoadAllCredentials(config));
-  // It serves its jobs all the same: others will not believe it until that is mended.
-  for (const std::string& wrong : CheckAllTlsFiles(config, absl::ToUnixSeconds(absl::Now())).wrong) LogError(wrong);
   if (config.insecure)
     LogWarning(
         "INSECURE: whoever reaches the daemons' port may steer this node and speak for every other; set tls, and take insecure: true away",

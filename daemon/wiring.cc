@@ -29,6 +29,9 @@ Wiring::Wiring(Config config, World world)
       keeper_(world_.files, world_.disk, world_.core, config_.state_file(), OnTurnOf(config_.state_file(), "the operator's words")),
       audit_(world_.files, world_.disk, world_.core, config_.audit_file(), &reporter_, OnTurnOf(config_.audit_file(), "the audit")),
       missing_(world_.addresses, &state_alarms_),
+      certificates_({world_.core, world_.disk, world_.config, [this] { return reporter_.Now().realtime_ns / kNanosPerSecond; },
+                     [this](const std::string& alarm) { SetAlarm("certificates", alarm); }},
+                    config_),
       roles_(world_.roles),
       reload_({world_.core, world_.disk, world_.config, &reporter_, &audit_,
                [this](const Config& next, const RolePolicy& roles) { Apply(next, roles); }},
@@ -121,6 +124,13 @@ std::function<void(const absl::Status&)> Wiring::OnTurnOf(const std::string& fil
   };
 }
 
+void Wiring::SetAlarm(const std::string& about, const std::string& alarm) {
+  if (alarm.empty())
+    state_alarms_.erase(about);
+  else
+    state_alarms_[about] = alarm;
+}
+
 void Wiring::TellFormerWords() {
   std::string trouble;
   // As if they were told now: their numbers come before this life's.
@@ -172,6 +182,8 @@ absl::Status Wiring::Start() {
   Every(kRailAlarmInterval, [this] { FollowRailAlarms(); });
   Every(kDrillSaveInterval, [this] { operator_.Tick(); });
   missing_.SetLackingGlobs(config_.lacking_globs);
+  certificates_.Look();
+  Every(CertificateWatch::kInterval, [this] { certificates_.Look(); });
   Every(kKeepAliveInterval, [this] {
     v1::NodeView view = *broadcaster_.Get();
     view.set_clock_ns(reporter_.Now().realtime_ns);

@@ -42,6 +42,7 @@
 #include "daemon/plan_publisher.h"
 #include "daemon/rails/rail_watch.h"
 #include "daemon/rails/rdma_paths.h"
+#include "daemon/reload/certificate_watch.h"
 #include "daemon/reload/config_loader.h"
 #include "daemon/reload/reload_service.h"
 #include "daemon/report_service.h"
@@ -112,7 +113,7 @@ class Wiring {
   // Tells the other daemons where they reach this one.
   void SetPeerAddress(const std::string& address);
   // Why no other node reaches what it listens on: an alarm in `status` until it ends.
-  void SetListenAlarm(const std::string& alarm) { state_alarms_["listen"] = alarm; }
+  void SetListenAlarm(const std::string& alarm) { SetAlarm("listen", alarm); }
   // Reads the configuration again: `caller` has sent a signal, which the kernel lets nobody do who may not. `done` is told when what came
   // of it is in force.
   void Reload(const Caller& caller, std::function<void()> done);
@@ -150,6 +151,8 @@ class Wiring {
   void AdvanceAt(Nanos when);
   Epoch NextEpoch();
   BootMoment BootNow() const { return {world_.boot_id, world_.boot_ns(), world_.core->Now()}; }
+  // An alarm of `status`; empty: it is over.
+  void SetAlarm(const std::string& about, const std::string& alarm);
   // Told when a file of the state directory cannot be written, and when it can again. `what` is lost meanwhile.
   std::function<void(const absl::Status&)> OnTurnOf(const std::string& file, const std::string& what);
   void TellFormerWords();
@@ -173,6 +176,7 @@ class Wiring {
   std::vector<RailAlarm> rail_alarms_;                   // in order
   Audit audit_;
   MissingNics missing_;
+  CertificateWatch certificates_;
   RolesInForce roles_;
   ReloadService reload_;
   const absl::StatusOr<SavedState> loaded_;

@@ -110,5 +110,16 @@ TEST_F(WiringNicsTest, OneThatIsMissingAtTheStartHasFailedUntilItComes) {
   EXPECT_THAT(Status().alarms(), ElementsAre(testing::HasSubstr("an interface that fits 'ib*' is there now: `r2ccctl config reload`")));
 }
 
+TEST_F(WiringNicsTest, CertificatesThatEndSoonAreAnAlarm) {
+  loader_.SetCertificates({{}, 1'700'000'000 + 5 * 86'400});
+  core_.Advance(CertificateWatch::kInterval);
+  Settle();
+  EXPECT_THAT(Status().alarms(), ElementsAre(testing::HasSubstr("a certificate of this node ends in 4 days")));
+  loader_.SetCertificates({{}, 1'700'000'000 + 300 * 86'400});
+  core_.Advance(CertificateWatch::kInterval);
+  Settle();
+  EXPECT_EQ(Status().alarms_size(), 0);
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

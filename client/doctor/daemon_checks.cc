@@ -155,9 +155,11 @@ void CheckCertificates(const DaemonFacts& daemon, int64_t now_ns, Findings* foun
     found->push_back(Fail("certificates", line, "replace the files; they are in use within seconds"));
   if (!daemon.certificates->wrong.empty() || daemon.certificates->until_s == 0) return;
   const int64_t days = (daemon.certificates->until_s - now_ns / kNanosPerSecond) / kSecondsPerDay;
-  if (days < kCertificateDaysMin)
-    found->push_back(
-        Warn("certificates", absl::StrCat("valid for ", days, " more days"), "r2ccctl certs issue; new files are in use within seconds"));
+  const char* const renew = "r2ccctl certs issue; new files are in use within seconds";
+  if (days < kCertificateErrorDays)
+    found->push_back(Fail("certificates", absl::StrCat("valid for ", days, " more days"), renew));
+  else if (days < kCertificateWarnDays)
+    found->push_back(Warn("certificates", absl::StrCat("valid for ", days, " more days"), renew));
   else
     found->push_back(Ok("certificates", absl::StrCat("valid for ", days, " more days")));
 }

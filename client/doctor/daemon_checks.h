@@ -9,7 +9,9 @@ namespace r2cc::client {
 
 // Clocks further apart make certificates invalid and times of events useless.
 constexpr int64_t kClockApartMaxNs = 5'000'000'000;
-constexpr int64_t kCertificateDaysMin = 14;
+// As r2ccd's own alarm.
+constexpr int64_t kCertificateWarnDays = 30;
+constexpr int64_t kCertificateErrorDays = 7;
 // Two for each of a node's processes, and one for each connection: with less a large node turns jobs away.
 constexpr uint64_t kOpenFilesMin = 4096;
 // What Linux gives by itself; with less the probes of a node that stood still for a moment are lost.

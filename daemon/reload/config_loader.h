@@ -40,11 +40,13 @@ class FakeConfigLoader final : public ConfigLoader {
  public:
   explicit FakeConfigLoader(absl::StatusOr<LoadedConfig> next) : next_(std::move(next)) {}
   absl::StatusOr<LoadedConfig> Load(const Config* /*in_force*/) override { return next_; }
-  CertificateState CheckCertificates(const Config& /*config*/) override { return {}; }
+  CertificateState CheckCertificates(const Config& /*config*/) override { return certificates_; }
   void Set(absl::StatusOr<LoadedConfig> next) { next_ = std::move(next); }
+  void SetCertificates(CertificateState state) { certificates_ = std::move(state); }
 
  private:
   absl::StatusOr<LoadedConfig> next_;
+  CertificateState certificates_;
 };
 
 }  // namespace r2cc::daemon

@@ -144,7 +144,7 @@ class DoctorTest(doctor_rig.DoctorTestCase):
 
   def test_certificates(self):
     nodes = self.rig()
-    nodes.issue(0, "--days", "3")
+    nodes.issue(0, "--days", "20")
     self.finds(nodes, "warn certificates: valid for ")
     nodes.issue(0)
     (nodes.tls(0) / "node.key").chmod(0o644)
