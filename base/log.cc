@@ -4,12 +4,17 @@
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
+#include <cerrno>
+
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <utility>
 
 #include "base/core/check.h"
+#include "base/journal_socket.h"
+#include "base/log_formats.h"
 
 namespace r2cc {
 namespace {
@@ -37,9 +42,17 @@ spdlog::logger& Logger() {
 }
 
 std::atomic<bool> for_journal = false;
+std::atomic<bool> as_json = false;
+std::atomic<const JournalSocket*> journal = nullptr;  // never destroyed, as the logger
 
 std::mutex capture_mutex;
 ScopedLogCapture::Sink* capture = nullptr;  // guarded by capture_mutex
+
+void WriteTextAlone() { Logger().set_formatter(std::make_unique<spdlog::pattern_formatter>("%v")); }
+
+int64_t RealtimeNow() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 bool Plain(std::string_view value) {
   if (value.empty()) return false;
@@ -82,7 +95,11 @@ void Write(LogLevel level, std::string_view message, std::initializer_list<LogFi
       return;
     }
   }
-  const std::string text = for_journal ? JournalPrefix(level) + line : line;
+  if (const JournalSocket* const socket = journal;
+      socket != nullptr && socket->Send(FormatJournalEntry(level, program_invocation_short_name, line, fields)))
+    return;
+  const std::string text =
+      as_json ? FormatJsonRecord(RealtimeNow(), level, message, fields) : (for_journal ? JournalPrefix(level) : "") + line;
   logger.log(ToSpdlog(level), spdlog::string_view_t(text.data(), text.size()));
   logger.flush();
 }
@@ -111,9 +128,15 @@ bool IsJournal(std::string_view journal_stream, int fd) {
   return fstat(fd, &there) == 0 && journal_stream == std::to_string(there.st_dev) + ":" + std::to_string(there.st_ino);
 }
 
-void LogForJournal() {
+void LogForJournal(const std::string& path) {
   for_journal = true;
-  Logger().set_formatter(std::make_unique<spdlog::pattern_formatter>("%v"));
+  journal = JournalSocket::Open(path).release();
+  WriteTextAlone();
+}
+
+void LogAsJson() {
+  as_json = true;
+  WriteTextAlone();
 }
 
 std::string JournalPrefix(LogLevel level) {
@@ -130,6 +153,7 @@ std::string FormatLogRecord(std::string_view message, std::initializer_list<LogF
   std::string line;
   AppendEscaped(message, false, &line);
   for (const LogField& field : fields) {
+    if (!field.in_text) continue;
     line += ' ';
     line += field.key;
     line += '=';

@@ -1,6 +1,6 @@
 // Log lines for daemons and tools: one record is one line on standard error, a sentence and then key=value fields, e.g.
 //   2026-01-31T12:00:00.123Z WARNING nic failed nic=n0/r1 reason="link down"
-// In the journal, which has its own time: <4>nic failed nic=n0/r1 reason="link down"
+// In the journal, which has its own time, it is an entry with the fields R2CC_NIC and R2CC_REASON; as JSON it is an object a line.
 // Thread-safe.
 #ifndef R2CC_BASE_LOG_H_
 #define R2CC_BASE_LOG_H_
@@ -26,9 +26,16 @@ struct LogField {
   template <std::integral T>
   LogField(std::string_view key, T value) : key(key), value(std::to_string(value)) {}
   LogField(std::string_view key, double value);
+  // For programs alone: the message says it in other words, or a person has no use for it. Empty: there is none.
+  static LogField Structured(std::string_view key, std::string_view value) {
+    LogField field(key, value);
+    field.in_text = false;
+    return field;
+  }
 
   std::string key;
   std::string value;
+  bool in_text = true;
 };
 
 void LogDebug(std::string_view message, std::initializer_list<LogField> fields = {});
@@ -45,13 +52,16 @@ std::optional<LogLevel> ParseLogLevel(std::string_view word);
 // Whether descriptor `fd` leads to the journal, by `journal_stream`, the value of JOURNAL_STREAM ("DEVICE:INODE", as systemd sets it).
 // Whoever sent standard error elsewhere afterwards has inherited the variable all the same.
 bool IsJournal(std::string_view journal_stream, int fd);
-// From now on lines begin with the syslog priority (JournalPrefix), by which journalctl -p chooses, instead of time and level. Before
-// other threads log.
-void LogForJournal();
+// From now on records go to the journal's socket at `path`, with their fields. What it does not take, or all if there is none, goes to
+// standard error: lines that begin with the syslog priority (JournalPrefix), by which journalctl -p chooses, instead of time and level.
+// Before other threads log.
+void LogForJournal(const std::string& path);
+// From now on each record is a JSON object on a line (base/log_formats.h). Before other threads log.
+void LogAsJson();
 // "<4>" for a warning: sd-daemon(3).
 std::string JournalPrefix(LogLevel level);
 
-// A record's text without time and level: the message and its fields.
+// A record's text without time and level: the message and those of its fields that are part of the text.
 std::string FormatLogRecord(std::string_view message, std::initializer_list<LogField> fields);
 
 // Takes every record that passes the level instead of standard error, until it is destroyed; one at a time. For tests.

@@ -2,18 +2,24 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
 namespace r2cc {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 TEST(Log, FieldsAreKeyEqualsValue) {
   EXPECT_EQ(FormatLogRecord("nic failed", {{"nic", "n0/r1"}, {"port", 7460}, {"up", false}, {"share", 0.5}}),
@@ -60,16 +66,59 @@ TEST(Log, TheJournalIsKnownByItsDeviceAndInode) {
   close(ends[1]);
 }
 
-TEST(Log, InTheJournalALineBeginsWithItsPriority) {
-  // In a process of its own, as it is for good.
+// In processes of their own, as these are for good.
+TEST(Log, WithoutItsSocketALineForTheJournalBeginsWithItsPriority) {
   EXPECT_EXIT(
       {
-        LogForJournal();
+        LogForJournal("/nonexistent/socket");
         LogWarning("n0/r1: HEALTHY -> FAILED", {{"event", "nic-state"}});
         _exit(0);
       },
       testing::ExitedWithCode(0), "^<4>n0/r1: HEALTHY -> FAILED event=nic-state\n$");
   EXPECT_EQ(JournalPrefix(LogLevel::kInfo), "<6>");
+}
+
+TEST(Log, TheJournalGetsFieldsAndStandardErrorWhatItDoesNotTake) {
+  // In /tmp whatever TEST_TMPDIR says: the path of a Unix socket has room for 107 bytes.
+  std::string folder = "/tmp/r2cc-log.XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string path = folder + "/journal";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  ASSERT_LT(path.size(), sizeof(address.sun_path)) << path;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const int journal = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(bind(journal, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  EXPECT_EXIT(
+      {
+        LogForJournal(path);
+        LogWarning("n0/r1: HEALTHY -> FAILED",
+                   {{"event", "nic-state"}, LogField::Structured("nic", "r1"), LogField::Structured("job", "")});
+        unlink(path.c_str());
+        LogInfo("the journal is gone");
+        _exit(0);
+      },
+      testing::ExitedWithCode(0), "^<6>the journal is gone\n$");
+  char entry[1024];
+  const ssize_t bytes = recv(journal, entry, sizeof(entry), MSG_DONTWAIT);
+  ASSERT_GT(bytes, 0);
+  EXPECT_THAT(std::string(entry, static_cast<size_t>(bytes)),
+              AllOf(StartsWith("PRIORITY=4\nSYSLOG_IDENTIFIER=log_test\nMESSAGE=n0/r1: HEALTHY -> FAILED event=nic-state\n"),
+                    EndsWith("R2CC_EVENT=nic-state\nR2CC_NIC=r1\n")));
+  close(journal);
+  rmdir(folder.c_str());
+}
+
+TEST(Log, EachRecordIsAJsonObjectOnALine) {
+  EXPECT_EXIT(
+      {
+        LogAsJson();
+        LogInfo("one \"two\"", {{"nic", "n0/r1"}});
+        _exit(0);
+      },
+      testing::ExitedWithCode(0),
+      R"(^\{"time":"20.*Z","level":"info","message":"one \\"two\\"","nic":"n0/r1"\})"
+      "\n$");
 }
 
 TEST(Log, LevelsAreParsed) {

@@ -85,11 +85,19 @@ class EventReporter {
 
  private:
   void Write(v1::Event event) {
-    const std::string line = EventLine(event);
-    if (EventLevel(event) == LogLevel::kWarning)
-      LogWarning(line, {{"event", event.kind()}});
-    else
-      LogInfo(line, {{"event", event.kind()}});
+    const bool moved = event.to_state() != v1::NIC_STATE_UNSPECIFIED;
+    const auto log = EventLevel(event) == LogLevel::kWarning ? LogWarning : LogInfo;
+    log(EventLine(event), {{"event", event.kind()},
+                           LogField::Structured("message_id", EventMessageId(event.kind())),
+                           LogField::Structured("node", event.node()),
+                           LogField::Structured("nic", event.nic()),
+                           LogField::Structured("from", moved ? v1::NicState_Name(event.from_state()) : ""),
+                           LogField::Structured("to", moved ? v1::NicState_Name(event.to_state()) : ""),
+                           LogField::Structured("job", event.job()),
+                           LogField::Structured("pid", event.pid() == 0 ? "" : std::to_string(event.pid())),
+                           LogField::Structured("cause", event.cause()),
+                           LogField::Structured("peer_node", event.peer_node()),
+                           LogField::Structured("peer_nic", event.peer_nic())});
     events_->Append(std::move(event));
   }
 

@@ -80,6 +80,7 @@ AttachDecision JobService::OnAttach(JobId id, const JobProcess& process, const p
       reporter_->New("job-attached", absl::StrCat(JobName(job), " attached with ", job.rails_size(), " rails",
                                                   unmatched.empty() ? "" : absl::StrCat("; none of this node's NICs: ", unmatched)));
   event.set_pid(process.pid);
+  event.set_job(job.job());
   if (MayTell(process.uid, reporter_->Now().monotonic_ns)) reporter_->Tell(std::move(event));
   return decision;
 }
@@ -161,6 +162,7 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   event.set_peer_node(peer_node);
   event.set_peer_nic(peer_nic);
   event.set_pid(job.pid());
+  event.set_job(job.job());
   if (fenced) {
     event.set_cause(cause_word);
     event.set_replayed_bytes(record.replayed_bytes);
@@ -243,6 +245,7 @@ void JobService::TellGaveUp(JobId id, const std::string& peer, const std::vector
   v1::Event event = reporter_->New("job-gave-up", kept.text());
   event.set_peer_node(peer);
   event.set_pid(job->pid());
+  event.set_job(job->job());
   const bool told = MayTell(job->uid(), now.monotonic_ns);
   registry_.GiveUp(id, std::move(kept));
   if (told) reporter_->Tell(std::move(event));
@@ -266,6 +269,7 @@ void JobService::OnEnd(JobId id) {
   if (job == nullptr) return;
   v1::Event event = reporter_->New("job-ended", absl::StrCat(JobName(*job), " ended"));
   event.set_pid(job->pid());
+  event.set_job(job->job());
   const bool told = MayTell(job->uid(), reporter_->Now().monotonic_ns);
   registry_.Remove(id, reporter_->Now().realtime_ns);
   for (auto& [nic, processes] : moved_) processes.erase(id);

@@ -26,6 +26,7 @@
 #include "base/command_line/command_help.h"
 #include "base/core/release.h"
 #include "base/event_loop.h"
+#include "base/journal_socket.h"
 #include "base/log.h"
 #include "base/stall_guard.h"
 #include "base/status_macros.h"
@@ -306,6 +307,7 @@ absl::Status Start(const ConfigFlags& flags, ConfigLoader* loader, Signals* sign
 int Main(int argc, char** argv) {
   ConfigFlags flags;
   std::string log_level;
+  std::string log_format = "text";
   int64_t wall_clock_offset_s = 0;
   bool check_config = false;
   std::string service_user = kServiceUser;
@@ -322,6 +324,9 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--node", flags.node, "this node's name; wins over the configuration");
   app.add_option("--log_level", log_level, "debug, info, warning or error; wins over the configuration");
+  app.add_option("--log_format", log_format, "text or json: an object a line; in the journal, text is an entry with fields")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   // For tests of machines whose clocks are wrong; not in --help.
   app.add_option("--wall_clock_offset_s", wall_clock_offset_s)->group("");
   app.add_flag("--check_config", check_config, "check the configuration and end");
@@ -343,8 +348,10 @@ int Main(int argc, char** argv) {
   }
   if (flags.log_level.has_value()) SetLogLevel(*flags.log_level);
   const char* const journal = std::getenv("JOURNAL_STREAM");
-  const bool for_journal = journal != nullptr && IsJournal(journal, STDERR_FILENO);
-  if (for_journal) LogForJournal();
+  const bool json = log_format == "json";
+  const bool for_journal = !json && journal != nullptr && IsJournal(journal, STDERR_FILENO);
+  if (json) LogAsJson();
+  if (for_journal) LogForJournal(JournalSocket::kPath);
   // The distributions' abseil looks for deadlocks at every lock, by a graph of all locks: for those who debug.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   Signals signals;
@@ -368,8 +375,11 @@ int Main(int argc, char** argv) {
   }
   if (status.ok()) return 0;
   if (manager.sink != nullptr && !check_config) manager.sink->Notify(absl::StrCat("STATUS=", status.message()));
-  std::fprintf(stderr, "%sr2ccd: %s\n", for_journal ? JournalPrefix(LogLevel::kError).c_str() : "",
-               absl::StrReplaceAll(status.message(), {{"\n", "\nr2ccd: "}}).c_str());
+  if (json && !check_config)
+    LogError(std::string(status.message()));
+  else
+    std::fprintf(stderr, "%sr2ccd: %s\n", for_journal ? JournalPrefix(LogLevel::kError).c_str() : "",
+                 absl::StrReplaceAll(status.message(), {{"\n", "\nr2ccd: "}}).c_str());
   return kExitFailed;
 }
 

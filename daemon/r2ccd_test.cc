@@ -1,4 +1,6 @@
 // r2ccd as a process: what the operator, the jobs and the other daemons see of it.
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -10,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,6 +21,36 @@
 
 namespace r2cc::daemon {
 namespace {
+
+TEST_F(R2ccdTest, AsJsonEachLineOfTheLogIsAnObjectWithTheFieldsOfAnEvent) {
+  flags_ = {"--log_format", "json"};
+  StartDaemon(0);
+  EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
+  ASSERT_TRUE(WaitUntil([&] { return daemons_[0]->log().find("\"to\":\"DRAINED\"") != std::string::npos; })) << daemons_[0]->log();
+  std::istringstream lines(daemons_[0]->log());
+  bool drained = false;
+  for (std::string line; std::getline(lines, line);) {
+    google::protobuf::Struct object;
+    ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(line, &object).ok()) << line;
+    const auto field = [&](const std::string& name) {
+      const auto found = object.fields().find(name);
+      return found == object.fields().end() ? "" : found->second.string_value();
+    };
+    EXPECT_NE(field("time"), "");
+    EXPECT_NE(field("level"), "");
+    if (field("event") != "nic-state" || field("to") != "DRAINED") continue;
+    drained = true;
+    EXPECT_EQ(field("node") + "/" + field("nic") + " " + field("from"), "n0/rail0 HEALTHY");
+    EXPECT_EQ(field("message_id").size(), 32u);
+  }
+  EXPECT_TRUE(drained);
+  // What ends it, too.
+  std::ofstream(ConfigFile(1)) << "nice: 77\n";
+  std::string output;
+  EXPECT_EQ(Run(Arguments(1), &output), 1);
+  EXPECT_EQ(output.find("{\"time\":\""), 0U) << output;
+  EXPECT_NE(output.find("nice is -20 to 19, not 77"), std::string::npos);
+}
 
 TEST_F(R2ccdTest, AWordToOneDaemonIsInAllPages) {
   StartAll();

@@ -57,7 +57,7 @@ Gate::Admission LocalAdmission(const Caller& caller, bool operates) {
 void RedirectGrpcLog() {
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
   gpr_set_log_function([](gpr_log_func_args* args) {
-    LogDebug("grpc", {{"file", args->file}, {"line", args->line}, {"message", args->message}});
+    LogDebug("grpc", {{"file", args->file}, {"line", args->line}, {"text", args->message}});
   });
 }
 

@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/core/hash.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -19,6 +21,10 @@ std::string EventLine(const v1::Event& event) {
   if (event.to_state() != v1::NIC_STATE_UNSPECIFIED)
     absl::StrAppend(&line, v1::NicState_Name(event.from_state()), " -> ", v1::NicState_Name(event.to_state()), ": ");
   return line + event.message();
+}
+
+std::string EventMessageId(const std::string& kind) {
+  return absl::StrFormat("%016x%016x", Fnv1a64(absl::StrCat("r2cc event ", kind)), Fnv1a64(absl::StrCat("r2cc event ", kind, " (2)")));
 }
 
 LogLevel EventLevel(const v1::Event& event) {

@@ -24,6 +24,11 @@ TEST(EventLineTest, NamesTheNicFirst) {
   EXPECT_EQ(EventLine(event), "r2ccd starts");
 }
 
+TEST(EventLineTest, TheMessageIdOfAKindStays) {
+  EXPECT_EQ(EventMessageId("nic-state"), "61a3ea54006967fd4a131e81272f0adc");
+  EXPECT_NE(EventMessageId("failover"), EventMessageId("nic-state"));
+}
+
 TEST(EventLineTest, AFaultIsAWarningAndItsEndIsNot) {
   EXPECT_EQ(EventLevel(Change(v1::HEALTHY, v1::FAILED, "")), LogLevel::kWarning);
   EXPECT_EQ(EventLevel(Change(v1::HEALTHY, v1::DEGRADED, "")), LogLevel::kWarning);

@@ -4,6 +4,7 @@ GRPC_DEADLINE = "gRPC takes a deadline as a point of the system clock"
 POLLED = "NCCL's interface has no event to wait for: its caller polls, and r2cc-perf does what NCCL does"
 
 ALLOWED = {
+    ("clocks", "base/log.cc"): "a JSON record has the wall clock's time, as a line of text has it from spdlog",
     ("clocks", "client/client.cc"): GRPC_DEADLINE,
     ("clocks", "client/remote.cc"): "a certificate is valid until a date",
     ("clocks", "daemon/rpc/channel.cc"): "a certificate is valid until a date",
