@@ -21,6 +21,15 @@ namespace r2cc::daemon {
 
 inline int64_t NowS() { return std::time(nullptr); }
 
+// Runs r2ccctl: its exit code, and all that it prints. `before`: words that start it.
+inline std::string Ctl(const std::string& words, const std::string& before = "") {
+  FILE* pipe = popen((before + "client/r2ccctl " + words + " 2>&1").c_str(), "r");
+  std::string output;
+  char text[4096];
+  while (pipe != nullptr && fgets(text, sizeof(text), pipe) != nullptr) output += text;
+  return std::to_string(WEXITSTATUS(pclose(pipe))) + " " + output;
+}
+
 class TrustTest : public R2ccdTest {
  protected:
   void SetUp() override {
