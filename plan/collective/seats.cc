@@ -1,8 +1,6 @@
 #include "plan/collective/seats.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <numeric>
 
 #include "base/core/check.h"
@@ -45,7 +43,7 @@ bool IsOrder(std::span<const uint32_t> order, size_t nodes) {
 // From this size on `tree` with its fill takes `allowed`, which is more than `tree`.
 uint64_t LeastBytes(const SeatNodes& nodes, double tree, double allowed) {
   const double fill = static_cast<double>(TreeHops(static_cast<uint32_t>(nodes.kept_permille.size())) * kTreeChunkBytes) * nodes.channels;
-  return static_cast<uint64_t>(std::min(std::ceil(fill * tree / (allowed - tree)), 0x1p62));
+  return static_cast<uint64_t>(std::min(fill * tree / (allowed - tree), 0x1p62)) + 1;
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // Decides whether an AllReduce should leave NCCL's ring for NCCL's double binary tree, and in which order of nodes. A pure function.
 //
 // D is the vector, B what a node without a fault moves each way, both 1 here; times are in D/B. Each of the tree's two halves carries D/2.
-// A node with c children and a parent moves (c + 1) D/2 of a half each way. So the first and the last node of an even number move D, all
+// In a half, a node with c children and a parent moves (c + 1) D/2 each way. So the first and the last node of an even number move D, all
 // others 2D; of an odd number the second node moves D, the first and the last 1.5 D. These positions are the free seats: a node there that
-// keeps half of its bandwidth is as soon done as the others. NCCL numbers nodes in the order of ranks, so an order of ranks gives the seats.
+// keeps half of its bandwidth is done as soon as the others. NCCL numbers nodes in the order of ranks, so an order of ranks gives seats.
 #ifndef R2CC_PLAN_COLLECTIVE_SEATS_H_
 #define R2CC_PLAN_COLLECTIVE_SEATS_H_
 

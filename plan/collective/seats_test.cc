@@ -61,15 +61,19 @@ TEST(TreeFill, IsLargeForSmallVectors) {
   EXPECT_DOUBLE_EQ(TreeFill(1, 8, 4), 7);
 }
 
-// An outside simulator (astra-sim, congestion-aware, 1 GiB, one GPU a node), over its healthy ring: tree with node 1 inside, in the seat, ring.
+// An outside simulator (astra-sim, congestion-aware, 1 GiB, one GPU a node), over its healthy ring.
 struct Outside {
   uint32_t nodes, kept;
   double ring, inside, seat;
 };
 
 TEST(Times, AreThoseOfAnOutsideSimulator) {
-  for (const Outside& row : {Outside{4, 750, 1.330, 1.773, 1.329}, {4, 500, 1.995, 2.661, 1.331}, {8, 750, 1.332, 1.526, 1.142},
-                             {8, 500, 1.998, 2.284, 1.144}, {16, 750, 1.333, 1.426, 1.068}, {16, 500, 1.999, 2.134, 1.069}}) {
+  for (const Outside& row : {Outside{4, 750, 1.330, 1.773, 1.329},
+                             {4, 500, 1.995, 2.661, 1.331},
+                             {8, 750, 1.332, 1.526, 1.142},
+                             {8, 500, 1.998, 2.284, 1.144},
+                             {16, 750, 1.333, 1.426, 1.068},
+                             {16, 500, 1.999, 2.134, 1.069}}) {
     const SeatNodes nodes = OneSlow(row.nodes, row.kept);
     const double healthy = FaultFreeRingTime(row.nodes, 1, 1);
     EXPECT_NEAR(FlatRingTime(nodes) / healthy, row.ring, 0.03 * row.ring);
@@ -122,7 +126,8 @@ TEST(MixWithRing, ClosesMostOfTheGapToTheBound) {
     uint32_t nodes, kept;
     double time;
   };
-  for (const Row& row : {Row{4, 875, 1.60}, {4, 750, 1.714}, {4, 500, 2}, {8, 875, 1.806}, {8, 750, 1.867}, {32, 875, 1.953}, {128, 750, 1.992}}) {
+  for (const Row& row :
+       {Row{4, 875, 1.60}, {4, 750, 1.714}, {4, 500, 2}, {8, 875, 1.806}, {8, 750, 1.867}, {32, 875, 1.953}, {128, 750, 1.992}}) {
     const SeatNodes nodes = OneSlow(row.nodes, row.kept);
     EXPECT_NEAR(MixWithRing(nodes, SeatOrder(nodes)).time, row.time, 0.005) << row.nodes;
   }
