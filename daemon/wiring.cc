@@ -164,6 +164,7 @@ absl::Status Wiring::Start() {
   rdma_.Start();
   Advance();
   if (auto status = world_.jobs->Start(jobs_.Callbacks()); !status.ok()) return status;
+  OfferRails(config_.nics_by_default);
   world_.peers->Start(&broadcaster_, peer_set_.PeerCallbacks());
   FollowJobs();
   world_.store->Start(config_.nodes_prefix(), peer_set_.StoreCallbacks());
@@ -214,6 +215,7 @@ void Wiring::Apply(const Config& config, const RolePolicy& roles) {
   SetLogLevel(config.log_level.value_or(LogLevel::kInfo));
   missing_.SetLackingGlobs(config.lacking_globs);
   FollowNics(config.nics);
+  OfferRails(config.nics_by_default);
   world_.jobs->SetAccess(config.attach);
   peer_set_.SetLimits(config);
   peer_set_.SetConfigured(config.peers);

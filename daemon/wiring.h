@@ -145,6 +145,7 @@ class Wiring {
   // The jobs' nodes are probed, and talked to directly.
   void FollowJobs();
   void Apply(const Config& config, const RolePolicy& roles);
+  void OfferRails(bool by_default);
   // NICs come, go, and move: what was said of one is kept for when it comes again.
   void FollowNics(const std::vector<NicSpec>& next);
   // Has Advance run at `when`, or now if that is over.

@@ -47,6 +47,7 @@ TEST_F(WiringNicsTest, AreInTheViewInThePlanAndProbed) {
   EXPECT_THAT(Reload(std::string(kRail0) + kRail2 + "nics { name: 'rail7' interface: 'eth7' }"),
               ElementsAre("nics: new rail7, without rail1"));
   EXPECT_THAT(Nics(), ElementsAre("rail0 10.0.0.1 HEALTHY", "rail2 127.0.0.9 HEALTHY", "rail7 10.0.7.1 HEALTHY"));
+  EXPECT_EQ(jobs_->offered().rails, (std::vector<std::string>{"eth0", "127.0.0.9", "eth7"})) << "for jobs without R2CC_RAILS";
   EXPECT_EQ(Weight("n0", "rail7"), 1000);
   EXPECT_FALSE(page_->Find("n0", "rail1").has_value());
   EXPECT_TRUE(net_.IsOpen({"10.0.7.1", 7460}));

@@ -1,4 +1,4 @@
-// The part of the wiring that tells people of this node's rails.
+// The part of the wiring that tells people and jobs of this node's rails.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/log.h"
 #include "daemon/wiring.h"
 
@@ -26,6 +27,17 @@ void Wiring::FollowRailAlarms() {
     if (!std::binary_search(alarms.begin(), alarms.end(), alarm))
       LogInfo(absl::StrCat("no longer: ", alarm.text), {{"node", config_.node}});
   rail_alarms_ = std::move(alarms);
+}
+
+// Those that nobody named are what a job takes anyway; it says so itself if one of them may be there for management.
+void Wiring::OfferRails(bool by_default) {
+  RailsFile file{world_.netns_inode, {}};
+  for (const NicSpec& nic : nics_) {
+    if (by_default || file.rails.size() >= kRailsFileRailsMax) break;
+    const bool fixed = !nic.address.empty() && !nic.network.has_value();
+    file.rails.push_back(fixed ? nic.address : !nic.interface.empty() ? nic.interface : absl::StrFormat("guid:0x%016x", nic.port_guid));
+  }
+  world_.jobs->OfferRails(file);
 }
 
 }  // namespace r2cc::daemon

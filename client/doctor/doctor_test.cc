@@ -306,6 +306,12 @@ TEST_F(DoctorTest, JobsEnvironment) {
   EXPECT_EQ(with("R2CC_RAILS", "^eth0"), "");
   EXPECT_EQ(with("R2CC_RAILS", "eth*"), "");
   EXPECT_THAT(with("R2CC_RAILS", "eth0,ib*"), HasSubstr("FAIL rails: R2CC_RAILS names ib*, which this machine has not"));
+  EXPECT_THAT(with("R2CC_RAILS", ""), HasSubstr("warn rails: neither R2CC_RAILS nor r2ccd's configuration names any"));
+  machine_.files["/run/r2cc/rails"] = "r2cc rails 1\nnetns 7\neth1";
+  EXPECT_EQ(with("R2CC_RAILS", ""), "") << "the job takes r2ccd's NICs";
+  EXPECT_EQ(with("R2CC_RAILS", "eth1"), "");
+  EXPECT_THAT(with("R2CC_RAILS", "eth1,eth0"), HasSubstr("warn rails: R2CC_RAILS names eth0, which r2ccd does not watch"));
+  machine_.files.erase("/run/r2cc/rails");
   machine_.files["/sys/class/infiniband/mlx5_0/node_guid"] = "0002:c903:0012:3456";
   EXPECT_THAT(with("R2CC_RAILS", "eth0,mlx5_0"), HasSubstr("FAIL rails: R2CC_RAILS names mlx5_0, of RDMA, and R2CC_TRANSPORT is not set"));
   machine_.environment["R2CC_TRANSPORT"] = "auto";

@@ -104,6 +104,7 @@ struct JobFacts {
   absl::StatusOr<int> nccl_version = absl::NotFoundError("not looked for");  // 21803 is 2.18.3
   absl::StatusOr<std::string> congestion = absl::UnknownError("not read");   // the system's
   std::vector<std::string> interfaces;                                       // that this machine has
+  std::vector<std::string> daemon_rails;                                     // r2ccd's NICs, for jobs without R2CC_RAILS; may be none
   std::vector<std::string> devices;                                          // of RDMA, of those that R2CC_RAILS names
   uint64_t locked_memory_max = 0;
   bool has_rdma = false;

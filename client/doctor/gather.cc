@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/core/rails_file.h"
 #include "client/doctor/job_checks.h"
 #include "google/protobuf/text_format.h"
 #include "proto/config.pb.h"
@@ -215,6 +216,9 @@ JobFacts LookAtJob(Machine& machine, const std::string& run_dir) {
       for (auto& variable : ParseNcclConf(*text)) job.environment.insert(variable);
 
   job.attach_path = value("R2CC_ATTACH").empty() ? absl::StrCat(run_dir, "/attach.sock") : value("R2CC_ATTACH");
+  const std::string beside = job.attach_path.substr(0, job.attach_path.rfind('/') + 1);
+  if (const auto text = machine.Read(absl::StrCat(beside, kRailsFileName)); text.ok() && !beside.empty())
+    if (auto file = ParseRailsFile(absl::StrCat(*text, "\n")); file.has_value()) job.daemon_rails = std::move(file->rails);
   if (job.attach_path != "none") job.attach = machine.UnixAccepts(job.attach_path);
   // Where another one is named that is told, and this one is looked for all the same.
   std::string plugin = absl::StrContains(value("NCCL_NET_PLUGIN"), "r2cc") ? value("NCCL_NET_PLUGIN") : "r2cc";

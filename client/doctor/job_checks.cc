@@ -86,8 +86,17 @@ void CheckRails(const JobFacts& job, Findings* found) {
     // One list may serve machines that are not alike.
     found->push_back(may_lack   ? Warn("rails", what, "jobs start without it; is the NIC still on the bus?")
                      : excludes ? Warn("rails", what, "correct R2CC_RAILS if the name is misspelt: nothing is left out for it")
-                                : Fail("rails", what, "correct R2CC_RAILS, or leave it out: then every usable interface is taken"));
+                                : Fail("rails", what, "correct R2CC_RAILS, or leave it out: then the job takes the NICs of r2ccd"));
   }
+  std::vector<std::string> unwatched;
+  for (const std::string& rail : List(excludes || job.daemon_rails.empty() ? "" : rails))
+    if (rail.find_first_of("*?") == std::string::npos &&
+        std::find(job.interfaces.begin(), job.interfaces.end(), rail) != job.interfaces.end() &&
+        std::find(job.daemon_rails.begin(), job.daemon_rails.end(), rail) == job.daemon_rails.end())
+      unwatched.push_back(rail);
+  if (!unwatched.empty())
+    found->push_back(Warn("rails", absl::StrCat("R2CC_RAILS names ", absl::StrJoin(unwatched, ", "), ", which r2ccd does not watch"),
+                          "name it in r2ccd's nics, or leave R2CC_RAILS out: then the job takes the NICs of r2ccd"));
   if (!unused.empty())
     found->push_back(Fail("rails",
                           absl::StrCat("R2CC_RAILS names ", absl::StrJoin(unused, ", "), ", of RDMA, and R2CC_TRANSPORT is ",
@@ -102,7 +111,18 @@ void CheckRails(const JobFacts& job, Findings* found) {
     found->push_back(Warn("rails",
                           "NCCL_IB_DISABLE=1 and R2CC_TRANSPORT=verbs say the opposite; NCCL_IB_DISABLE is NCCL's own network's alone",
                           "take NCCL_IB_DISABLE away"));
-  if (found->size() == before) found->push_back(Ok("rails", rails.empty() ? "every usable interface" : absl::StrCat("R2CC_RAILS=", rails)));
+  if (found->size() > before) return;
+  const auto lo = std::count(job.interfaces.begin(), job.interfaces.end(), "lo");
+  if (!rails.empty())
+    found->push_back(Ok("rails", absl::StrCat("R2CC_RAILS=", rails)));
+  else if (!job.daemon_rails.empty())
+    found->push_back(Ok("rails", absl::StrCat("the NICs of r2ccd: ", absl::StrJoin(job.daemon_rails, ", "))));
+  else if (static_cast<ptrdiff_t>(job.interfaces.size()) - lo < 2)
+    found->push_back(Ok("rails", "every usable interface"));
+  else
+    found->push_back(Warn("rails",
+                          "neither R2CC_RAILS nor r2ccd's configuration names any: every usable interface is one, a management network too",
+                          "name the rails in r2ccd's nics, or in R2CC_RAILS"));
 }
 
 void CheckPlugin(const JobFacts& job, Findings* found) {

@@ -10,7 +10,7 @@ namespace r2cc::client {
 struct JobEnvCommand {
   std::string launcher;           // one of Launchers()
   std::string job;                // R2CC_JOB; empty: the program's name
-  std::string rails;              // R2CC_RAILS; empty: every usable interface
+  std::string rails;              // R2CC_RAILS; empty: the NICs of r2ccd, or every usable interface
   std::string library_directory;  // of the plugin, where the loader does not find it by itself; empty: it does
   std::string run_dir;
 };

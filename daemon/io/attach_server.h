@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/core/rails_file.h"
 #include "daemon/jobs/attach_access.h"
 #include "daemon/jobs/job_registry.h"
 #include "plan/page/attach.h"
@@ -41,6 +42,8 @@ class AttachServer {
   virtual void DrainRings() = 0;
   // Whose jobs may attach from now on. Those that are attached stay.
   virtual void SetAccess(const AttachAccess& access) = 0;
+  // Tells jobs that are to be started which rails to take where their users name none.
+  virtual void OfferRails(const RailsFile& rails) = 0;
   virtual void Stop() = 0;
   // Connections and requests that were turned away.
   virtual uint64_t refused() const = 0;

@@ -18,6 +18,7 @@ class FakeAttachServer final : public AttachServer {
   void RingPageDoorbell() override { ++doorbells_; }
   void DrainRings() override {}
   void SetAccess(const AttachAccess& access) override { access_ = access; }
+  void OfferRails(const RailsFile& rails) override { offered_ = rails; }
   void Stop() override {}
   uint64_t refused() const override { return 0; }
 
@@ -28,11 +29,13 @@ class FakeAttachServer final : public AttachServer {
     callbacks_.on_evidence(id, records, dropped);
   }
   void End(JobId id) { callbacks_.on_end(id); }
+  const RailsFile& offered() const { return offered_; }
   int doorbells() const { return doorbells_; }
   const AttachAccess& access() const { return access_; }
 
  private:
   AttachAccess access_;
+  RailsFile offered_;
   Callbacks callbacks_;
   int doorbells_ = 0;
 };

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/core/version_range.h"
 #include "base/log.h"
+#include "daemon/io/offered_rails.h"
 #include "plan/page/text.h"
 
 namespace r2cc::daemon {
@@ -109,7 +110,16 @@ absl::Status SocketAttachServer::Listen() {
   return absl::OkStatus();
 }
 
+void SocketAttachServer::OfferRails(const RailsFile& rails) {
+  offered_ = rails;
+  const size_t slash = path_.rfind('/');
+  const absl::Status status = daemon::OfferRails(slash == std::string::npos ? "." : path_.substr(0, slash), rails);
+  if (!status.ok())
+    LogWarning("jobs without R2CC_RAILS take the rails that they would have without r2ccd", {{"reason", std::string(status.message())}});
+}
+
 absl::Status SocketAttachServer::MakeAgain() {
+  OfferRails(RailsFile(offered_));
   const int old = listen_fd_;
   if (absl::Status status = Listen(); !status.ok()) {
     // The old one stays: nobody finds it any more, and the next try replaces it.

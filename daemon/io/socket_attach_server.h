@@ -48,6 +48,8 @@ class SocketAttachServer final : public AttachServer {
   void RingPageDoorbell() override;
   void DrainRings() override;
   void SetAccess(const AttachAccess& access) override { access_ = access; }
+  // In the socket's directory, where it stays for the next life.
+  void OfferRails(const RailsFile& rails) override;
   // Closes every connection, and removes the socket unless it is to be left. The jobs go on, and come back to the next daemon.
   void Stop() override;
   uint64_t refused() const override { return users_.refused(); }
@@ -83,6 +85,7 @@ class SocketAttachServer final : public AttachServer {
   const std::string path_;
   const int page_fd_;
   AttachAccess access_;
+  RailsFile offered_;
   AttachUsers users_;
   Callbacks callbacks_;
   int listen_fd_ = -1;

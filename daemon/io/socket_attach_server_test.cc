@@ -10,6 +10,9 @@
 
 #include <atomic>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 #include "base/core/clock.h"
 #include "plan/page/page.h"
@@ -158,6 +161,29 @@ TEST_F(SocketAttachServerTest, ADeletedSocketIsMadeAgain) {
   Plugin third(path_);
   third.Send(&request, sizeof(request));
   ASSERT_TRUE(third.Receive(&reply, &page_fd, &ring_fd));
+}
+
+TEST_F(SocketAttachServerTest, TheRailsStandBesideTheSocketForEveryUser) {
+  const std::string path = folder_ + "/rails";
+  const auto text = [&] {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  };
+  const mode_t before = umask(077);
+  OnLoop([this] { server_->OfferRails({7, {"eth1", "eth2"}}); });
+  umask(before);
+  EXPECT_EQ(text(), "r2cc rails 1\nnetns 7\neth1\neth2\n");
+  struct stat mode {};
+  ASSERT_EQ(stat(path.c_str(), &mode), 0);
+  EXPECT_EQ(mode.st_mode & 0777, 0644u);
+  // Somebody cleans the directory.
+  unlink(path.c_str());
+  unlink(path_.c_str());
+  OnLoop([this] { EXPECT_TRUE(server_->MakeAgain().ok()); });
+  EXPECT_EQ(text(), "r2cc rails 1\nnetns 7\neth1\neth2\n");
+  OnLoop([this] { server_->OfferRails({7, {}}); });
+  EXPECT_NE(access(path.c_str(), F_OK), 0);
+  OnLoop([this] { server_->OfferRails({7, {}}); });
 }
 
 TEST_F(SocketAttachServerTest, AJobGetsPageAndRingAndIsHeard) {

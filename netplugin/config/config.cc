@@ -161,7 +161,7 @@ const std::vector<Variable>& Variables() {
       {"R2CC_RAILS",
        "interfaces, IP addresses, RDMA devices or patterns (mlx5_*), comma separated; ~ first: those that exist; or ^ and those that are "
        "no rails",
-       "", "every usable NIC is a rail: a job should not need to know its node",
+       "", "the NICs of r2ccd, or every usable one: a job should not need to know its node",
        [](const std::string& v, Config* c, std::string*) { return c->rails = v, true; }},
       {"R2CC_TRANSPORT", "auto, tcp or verbs", "tcp", "RDMA rails are new: a job takes them where it says so",
        [](const std::string& v, Config* c, std::string*) { return SetTransport(v, c); }},

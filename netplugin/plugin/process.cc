@@ -13,6 +13,7 @@
 #include "netplugin/attach/attach_words.h"
 #include "netplugin/link/frame.h"
 #include "netplugin/plugin/verbs_rails.h"
+#include "netplugin/rails/daemon_rails.h"
 #include "netplugin/rails/link_monitor.h"
 #include "netplugin/transport/tcp/descriptors.h"
 #include "netplugin/transport/tcp/tcp_transport.h"
@@ -79,14 +80,19 @@ abi::Result Process::StartLocked() {
 
   SystemHostNetwork host;
   RdmaPorts rdma;
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings, daemon_warnings;
   if (parts.config.transport != TransportOption::kTcp) rdma = FindRdmaPorts();
-  const bool resolved = ResolveRails(parts.config.rails, host, rdma.ports, &rails_, &error, &warnings);
+  std::string spec = parts.config.rails;
+  if (const auto file = spec.empty() ? ReadRailsFile(parts.config.attach_socket) : std::nullopt; file.has_value())
+    spec = DaemonRails(*file, host, rdma.ports, &daemon_warnings);
+  const bool resolved = ResolveRails(spec, host, rdma.ports, &rails_, &error, &warnings);
   // Where verbs is asked for and there is none the start fails by that line.
   const bool fails_by_it = resolved && rdma.ports.empty() && parts.config.transport == TransportOption::kVerbs;
   if (!rdma.error.empty() && !fails_by_it) Log(rdma.has_devices || !resolved ? LogLevel::kWarn : LogLevel::kInfo, rdma.error);
   if (!resolved) return refuse(abi::Result::kInvalidUsage);
+  for (const std::string& line : daemon_warnings) Log(LogLevel::kWarn, line);
   for (const std::string& line : warnings) Log(LogLevel::kWarn, line);
+  if (spec != parts.config.rails) Log(LogLevel::kInfo, "R2CC: R2CC_RAILS is not set: the rails are the NICs of this node's r2ccd: " + spec);
   if (!ChooseOobAddress(parts.config.oob_ifname, rails_, host, &parts.oob_address, &error)) return refuse(abi::Result::kInvalidUsage);
   parts.link_events = std::make_unique<NoLinkEvents>();
   if (parts.config.link_monitor) {

@@ -8,6 +8,7 @@
 #include "base/core/hash.h"
 #include "base/core/nic_choice.h"
 #include "netplugin/rails/arp_flux.h"
+#include "netplugin/rails/management.h"
 #include "netplugin/rails/port_rails.h"
 
 namespace r2cc::net {
@@ -311,6 +312,7 @@ bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const ve
                ": name interfaces or addresses in R2CC_RAILS; there are: " + WhatExists(interfaces, ports);
       return false;
     }
+    if (std::string line = ManagementWarning(spec, host, found); !line.empty()) told.push_back(std::move(line));
     for (const std::string& port : down)
       told.push_back("R2CC: the RDMA port " + port +
                      " is down and no rail: rails behind it have other numbers than at a peer where it is up" +

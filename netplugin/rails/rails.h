@@ -58,7 +58,8 @@ struct Rail {
 // - ^ and a list: as if empty, without those interfaces, devices and ports. One that the machine does not have is a warning.
 // False and one line in `error` if there is no such set of rails; `rails` is untouched then. `warnings`: a line on each port that is down,
 // as nobody else tells of it, on each exclusion that excludes nothing, on each address that another node has, too, and on rails that are
-// not used (SettleArpFlux); null: nobody wants them.
+// not used (SettleArpFlux), and on a rail that nobody named and that may be there for management (ManagementWarning); null: nobody wants
+// them.
 bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const verbs::PortFacts> ports, std::vector<Rail>* rails,
                   std::string* error, std::vector<std::string>* warnings = nullptr);
 

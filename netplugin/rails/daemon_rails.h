@@ -1,0 +1,26 @@
+// The rails of a job that R2CC_RAILS does not name: those that an operator has named to this node's r2ccd.
+#ifndef R2CC_NETPLUGIN_RAILS_DAEMON_RAILS_H_
+#define R2CC_NETPLUGIN_RAILS_DAEMON_RAILS_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/core/verbs/port_facts.h"
+#include "netplugin/rails/host_network.h"
+
+namespace r2cc::net {
+
+// The file beside the attach socket at `attach_socket` (base/core/rails_file.h); nothing if there is none that can be read,
+// or `attach_socket` is empty. Never waits.
+std::optional<std::string> ReadRailsFile(const std::string& attach_socket);
+
+// What R2CC_RAILS would be, from the file's `text`, for ResolveRails(); empty: the file is of another network namespace, or is none, or
+// none of its rails is on this node. A rail that does not exist now is left out, with a line in `warnings`.
+std::string DaemonRails(const std::string& text, HostNetwork& host, std::span<const verbs::PortFacts> ports,
+                        std::vector<std::string>* warnings);
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_RAILS_DAEMON_RAILS_H_
