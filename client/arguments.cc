@@ -27,10 +27,14 @@ Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::
   if (!chosen.ok()) return UsageError{std::string(chosen.status().message())};
   const GlobalFlags& global = tree.global();
   if (auto* completion = std::get_if<CompletionCommand>(&*chosen)) return *completion;
-  if (auto* certs = std::get_if<CertsCommand>(&*chosen)) return *certs;
-  if (auto* check = std::get_if<CheckConfigCommand>(&*chosen)) return *check;
-  if (auto* bundle = std::get_if<BundleCommand>(&*chosen)) return *bundle;
-  if (auto* env = std::get_if<JobEnvCommand>(&*chosen)) return *env;
+  const auto with_format = [&](auto command) -> Parsed {
+    command.json = global.format() == Output::kJson;
+    return command;
+  };
+  if (auto* certs = std::get_if<CertsCommand>(&*chosen)) return with_format(*certs);
+  if (auto* check = std::get_if<CheckConfigCommand>(&*chosen)) return with_format(*check);
+  if (auto* bundle = std::get_if<BundleCommand>(&*chosen)) return with_format(*bundle);
+  if (auto* env = std::get_if<JobEnvCommand>(&*chosen)) return with_format(*env);
   if (auto* doctor = std::get_if<DoctorCommand>(&*chosen)) return *doctor;
   if (auto* ready = std::get_if<ReadyCommand>(&*chosen)) return *ready;
   if (auto* simulate = std::get_if<SimulateCommand>(&*chosen)) return Simulation{std::move(*simulate), global.format()};

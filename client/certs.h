@@ -18,6 +18,7 @@ struct CertsCommand {
   std::string out_directory;  // issue; empty: NAME below `directory`
   std::string group;          // issue: may read the key; empty: its owner alone
   int days = 0;
+  bool json = false;
 };
 
 // Writes the files, keys with mode 0600, or 0640 and the group if there is one. An authority that is there is never replaced; a certificate

@@ -18,6 +18,7 @@ std::vector<std::string> CheckConfigArguments(const CheckConfigCommand& command,
   const bool directory = std::filesystem::is_directory(command.path, error);
   std::vector<std::string> arguments = {program, "--check_config", "--config",
                                         directory ? command.path + "/r2ccd.textproto" : command.path};
+  if (command.json) arguments.insert(arguments.end(), {"--log_format", "json"});
   if (!command.node.empty()) arguments.insert(arguments.end(), {"--node", command.node});
   return arguments;
 }

@@ -13,6 +13,7 @@ struct CheckConfigCommand {
   std::string path;     // a file, or the directory of r2ccd.textproto
   std::string node;     // as r2ccd's --node
   std::string program;  // the r2ccd that checks; empty: the one beside r2ccctl, that of the package, or that of PATH
+  bool json = false;
 };
 
 // What is run.

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <variant>
@@ -26,9 +28,12 @@
 #include "client/doctor/doctor.h"
 #include "client/doctor/os_machine.h"
 #include "client/jobs/job_env.h"
+#include "client/json.h"
 #include "client/ready.h"
 #include "client/run.h"
 #include "client/table.h"
+#include "google/protobuf/message.h"
+#include "proto/local.pb.h"
 
 namespace {
 
@@ -56,6 +61,23 @@ int Fail(absl::string_view message, int exit_code) {
   for (const absl::string_view line : absl::StrSplit(message, '\n', absl::SkipEmpty()))
     std::cerr << "r2ccctl: " << r2cc::client::Printable(line) << std::endl;
   return exit_code;
+}
+
+int WriteJson(const google::protobuf::Message& message) {
+  const absl::StatusOr<std::string> text = r2cc::client::ToJsonDocument(message);
+  if (!text.ok()) return Fail(text.status().message(), kExitFailed);
+  std::cout << *text << std::flush;
+  return std::cout ? 0 : kExitFailed;
+}
+
+// What `run` writes for a person, with `json` as a document.
+int WriteLocal(bool json, const std::function<absl::Status(std::ostream& out)>& run) {
+  std::ostringstream text;
+  if (const absl::Status status = run(json ? text : std::cout); !status.ok()) return Fail(status.message(), kExitFailed);
+  if (!json) return 0;
+  r2cc::v1::LocalReply reply;
+  for (const absl::string_view line : absl::StrSplit(text.str(), '\n', absl::SkipEmpty())) reply.add_lines(std::string(line));
+  return WriteJson(reply);
 }
 
 // In a shell nothing but words is of use: a daemon that cannot be asked knows none.
@@ -96,8 +118,7 @@ int main(int argc, char** argv) {
     return status.ok() ? 0 : Fail(status.message(), kExitFailed);
   }
   if (const auto* certs = std::get_if<r2cc::client::CertsCommand>(&parsed)) {
-    const absl::Status status = r2cc::client::Run(*certs, absl::ToUnixSeconds(absl::Now()), std::cout);
-    return status.ok() ? 0 : Fail(status.message(), kExitFailed);
+    return WriteLocal(certs->json, [&](std::ostream& out) { return r2cc::client::Run(*certs, absl::ToUnixSeconds(absl::Now()), out); });
   }
   if (const auto* check = std::get_if<r2cc::client::CheckConfigCommand>(&parsed)) {
     // It does not come back from there, but for this.
@@ -117,10 +138,10 @@ int main(int argc, char** argv) {
       return r2cc::client::RunSystemProgram(command, bytes_max);
     };
     const r2cc::client::Style plain{style.now_ns, style.zone, /*colour=*/false};
-    const absl::Status status = r2cc::client::Run(*bundle, machine, run_program, plain, std::cout);
-    return status.ok() ? 0 : Fail(status.message(), kExitFailed);
+    return WriteLocal(bundle->json, [&](std::ostream& out) { return r2cc::client::Run(*bundle, machine, run_program, plain, out); });
   }
   if (const auto* env = std::get_if<r2cc::client::JobEnvCommand>(&parsed)) {
+    if (env->json) return WriteJson(r2cc::client::MakeJobEnvironment(*env));
     std::cout << r2cc::client::FormatJobEnv(*env) << std::flush;
     return std::cout ? 0 : kExitFailed;
   }

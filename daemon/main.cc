@@ -36,6 +36,7 @@
 #include "daemon/io/lock_file.h"
 #include "daemon/io/run_dir_keeper.h"
 #include "daemon/real_world.h"
+#include "daemon/reload/checked_config.h"
 #include "daemon/reload/file_config_loader.h"
 #include "daemon/rpc/channel.h"
 #include "daemon/rpc/servers.h"
@@ -304,6 +305,13 @@ absl::Status Start(const ConfigFlags& flags, ConfigLoader* loader, Signals* sign
   return Serve(loaded, loader, signals, manager);
 }
 
+// What is no mistake, and still not what was meant, mostly.
+std::vector<std::string> ConfigWarnings(const LoadedConfig& loaded) {
+  std::vector<std::string> warnings = RolesLost(loaded.config, loaded.grants);
+  if (std::string alarm = ListenAlarm(loaded.config.listen); !alarm.empty()) warnings.insert(warnings.begin(), std::move(alarm));
+  return warnings;
+}
+
 int Main(int argc, char** argv) {
   ConfigFlags flags;
   std::string log_level;
@@ -363,19 +371,20 @@ int Main(int argc, char** argv) {
   FileConfigLoader loader(flags, [offset = wall_clock_offset_s] { return absl::ToUnixSeconds(absl::Now()) + offset; });
   absl::Status status;
   if (check_config) {
-    const absl::StatusOr<LoadedConfig> loaded = loader.Load(nullptr);
-    status = loaded.ok() ? CheckAsService(loaded->config, service_user) : loaded.status();
-    if (status.ok()) std::printf("%s\n", SoundConfigLine(loaded->config).c_str());
-    if (const std::string alarm = status.ok() ? ListenAlarm(loaded->config.listen) : ""; !alarm.empty())
-      std::fprintf(stderr, "r2ccd: warning: %s\n", alarm.c_str());
-    if (status.ok())
-      for (const std::string& lost : RolesLost(loaded->config, loaded->grants)) std::fprintf(stderr, "r2ccd: warning: %s\n", lost.c_str());
+    absl::StatusOr<LoadedConfig> loaded = loader.Load(nullptr);
+    if (loaded.ok())
+      if (absl::Status fit = CheckAsService(loaded->config, service_user); !fit.ok()) loaded = std::move(fit);
+    status = loaded.status();
+    const std::vector<std::string> warnings = loaded.ok() ? ConfigWarnings(*loaded) : std::vector<std::string>();
+    if (json) return std::fputs(CheckedConfigAsJson(flags.file, loaded, warnings).c_str(), stdout) >= 0 && loaded.ok() ? 0 : kExitFailed;
+    if (loaded.ok()) std::printf("%s\n", SoundConfigLine(loaded->config).c_str());
+    for (const std::string& warning : warnings) std::fprintf(stderr, "r2ccd: warning: %s\n", warning.c_str());
   } else {
     status = Start(flags, &loader, &signals, manager);
   }
   if (status.ok()) return 0;
   if (manager.sink != nullptr && !check_config) manager.sink->Notify(absl::StrCat("STATUS=", status.message()));
-  if (json && !check_config)
+  if (json)
     LogError(std::string(status.message()));
   else
     std::fprintf(stderr, "%sr2ccd: %s\n", for_journal ? JournalPrefix(LogLevel::kError).c_str() : "",

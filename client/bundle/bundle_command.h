@@ -11,6 +11,7 @@ struct BundleCommand {
   std::string run_dir;
   std::string state_dir;
   std::string socket_path;
+  bool json = false;
 };
 
 }  // namespace r2cc::client

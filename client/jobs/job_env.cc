@@ -137,4 +137,15 @@ std::string FormatJobEnv(const JobEnvCommand& command) {
   return Torchrun(variables);
 }
 
+v1::JobEnvironment MakeJobEnvironment(const JobEnvCommand& command) {
+  v1::JobEnvironment environment;
+  for (const auto& [name, value] : VariablesOf(command)) {
+    v1::JobEnvironment::Variable& variable = *environment.add_variables();
+    variable.set_name(name);
+    variable.set_value(value);
+  }
+  environment.set_text(FormatJobEnv(command));
+  return environment;
+}
+
 }  // namespace r2cc::client

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "proto/local.pb.h"
+
 namespace r2cc::client {
 
 struct JobEnvCommand {
@@ -13,9 +15,13 @@ struct JobEnvCommand {
   std::string rails;              // R2CC_RAILS; empty: the NICs of r2ccd, or every usable interface
   std::string library_directory;  // of the plugin, where the loader does not find it by itself; empty: it does
   std::string run_dir;
+  bool json = false;
 };
 
 std::vector<std::string> Launchers();
+
+// The environment by itself, and the lines.
+v1::JobEnvironment MakeJobEnvironment(const JobEnvCommand& command);
 
 // Lines to copy. What begins with # is a comment in all of them.
 std::string FormatJobEnv(const JobEnvCommand& command);
