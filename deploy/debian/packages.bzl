@@ -6,6 +6,7 @@ load(":debian_package.bzl", "debian_package")
 _LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 _DRILL = "/usr/share/r2cc-drill"
 _DRILL_MODULES = ["arguments", "chart", "comparison", "guest_drill", "main", "record", "report", "runner", "story"]
+_TRIAL_MODULES = ["arguments", "machines", "main", "network", "trial"]
 _GUEST_FILES = ["guest.py", "init.sh", "kernel.py", "rails.sh", "start.sh", "verbs_lab.py"]
 _RIG_MODULES = [
     "all_reduce_times",
@@ -110,15 +111,23 @@ def _perf(**kwargs):
 
 def _drill(**kwargs):
     modules = {"%s/deploy/drill/%s.py" % (_DRILL, module): "//deploy/drill:%s.py" % module for module in _DRILL_MODULES}
+    for module in _TRIAL_MODULES:
+        modules["%s/deploy/trial/%s.py" % (_DRILL, module)] = "//deploy/trial:%s.py" % module
     for file in _GUEST_FILES:
         modules["%s/deploy/drill/guest/%s" % (_DRILL, file)] = "//deploy/drill/guest:" + file
     for module in _RIG_MODULES:
         modules["%s/deploy/drill/rig/%s.py" % (_DRILL, module)] = "//deploy/drill/rig:%s.py" % module
     debian_package(
         name = "r2cc-drill",
-        executables = {"/usr/bin/r2cc-drill": ":r2cc-drill"},
+        executables = {
+            "/usr/bin/r2cc-drill": ":r2cc-drill",
+            "/usr/bin/r2cc-try": ":r2cc-try",
+        },
         files = modules,
-        gzips = {"/usr/share/man/man1/r2cc-drill.1.gz": "//deploy/man:r2cc-drill.1"},
+        gzips = {
+            "/usr/share/man/man1/r2cc-drill.1.gz": "//deploy/man:r2cc-drill.1",
+            "/usr/share/man/man1/r2cc-try.1.gz": "//deploy/man:r2cc-try.1",
+        },
         # Where the drill of a source tree looks for what was built.
         links = {
             _DRILL + "/client/r2ccctl": "../../../bin/r2ccctl",

@@ -14,10 +14,10 @@ class OneLineParser(argparse.ArgumentParser):
   """Says what is wrong in one line, without the whole usage."""
 
   def error(self, message: str) -> NoReturn:
-    self.exit(EXIT_USAGE, f"drill: {message} (--help lists the flags)\n")
+    self.exit(EXIT_USAGE, f"{self.prog}: {message} (--help lists the flags)\n")
 
 
-def make_parser(version: Callable[[], str]) -> argparse.ArgumentParser:
+def version_action(version: Callable[[], str]) -> type[argparse.Action]:
   """`version` is asked only when it is wanted: it asks programs."""
 
   class VersionAction(argparse.Action):
@@ -27,9 +27,14 @@ def make_parser(version: Callable[[], str]) -> argparse.ArgumentParser:
       print(version())
       parser.exit()
 
+  return VersionAction
+
+
+def make_parser(version: Callable[[], str]) -> argparse.ArgumentParser:
   parser = OneLineParser(prog="drill", description="//:drill: a cluster of 4 nodes on this machine runs an all_reduce while its rails are "
                          "taken away, and every byte is checked.", allow_abbrev=False)
-  parser.add_argument("--version", action=VersionAction, nargs=0, help="show the releases and protocols of the drill's programs, and end")
+  parser.add_argument("--version", action=version_action(version), nargs=0,
+                      help="show the releases and protocols of the drill's programs, and end")
   parser.add_argument("--plugin", type=pathlib.Path, metavar="PATH", help="the net plugin to drive (default: the one built here)")
   parser.add_argument("--rig", choices=("tcp", "verbs"), default="tcp", help="verbs: 2 nodes of 2 RDMA rails (soft-RoCE) in one emulated "
                       "machine, the plugin alone without r2ccd; needs QEMU and the kernel that R2CC's bazelw unpacks, but no root "
@@ -72,15 +77,15 @@ def describe(parser: argparse.ArgumentParser) -> dict[str, Any]:
   options = []
   for action in parser._actions:  # argparse shows them no other way
     choices = [str(choice) for choice in action.choices or ()]
-    takes_value = action.nargs != 0
+    takes_value = action.nargs != 0 and bool(action.option_strings)
     options.append({
-        "names": list(action.option_strings),
+        "names": list(action.option_strings) or [str(action.metavar)],
         "value": (action.metavar or "|".join(choices) or action.dest.upper()) if takes_value else "",
         "text": (action.help or "") % {"default": action.default},
         # The text has it where it says more than the flags' absence.
         "default": "",
         "choices": choices,
-        "positional": False,
+        "positional": not action.option_strings,
         "required": action.required,
     })
   return {"name": parser.prog, "text": parser.description, "options": options, "commands": []}

@@ -107,6 +107,7 @@ class PackagesTest(unittest.TestCase):
     self.assertEqual(int(status["CapEff"], 16), 0)
     self.assertNotEqual(status["Uid"].split()[0], "0")
     self.assertTrue(self.root.run("r2ccctl", "health").stdout.startswith("ok: r2ccd of node "))
+    self.assertTrue(self.root.run("r2cc-try", "--version").stdout.startswith("r2cc-try "))
     # The drill starts daemons and jobs of its own, of what is installed.
     drill = self.root.run("r2cc-drill", "--no-root", "--quick", "--json")
     said = json.loads(drill.stdout.splitlines()[-1])
