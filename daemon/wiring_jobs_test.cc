@@ -194,6 +194,11 @@ TEST_F(WiringTest, AGrayRailIsDegradedWeightedAndForgotten) {
     Settle();
   };
   say(plan::EvidenceKind::kRailSlow, 612);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kHealthy) << "for a moment";
+  for (int second = 0; second < 3; ++second) {
+    core_.Advance(kNanosPerSecond);
+    say(plan::EvidenceKind::kRailSlow, 612);
+  }
   EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kDegraded);
   EXPECT_EQ(Weight("n0", "rail1"), 700) << "and room to show more";
   EXPECT_EQ(Weight("n0", "rail0"), 1000);

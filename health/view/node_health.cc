@@ -220,7 +220,10 @@ void NodeHealth::JudgeSlow(Nic* nic, const Evidence& evidence, std::vector<NicCh
   const auto share = static_cast<uint32_t>(std::clamp<int64_t>(evidence.value, 0, kFullWeightPermille));
   const auto known = nic->slow.find(evidence.peer);
   if (evidence.kind == EvidenceKind::kJobSteady || share >= policy_.steady_permille) {
-    if (known != nic->slow.end()) known->second.until = std::min(known->second.until, now_ + policy_.slow_settle);
+    if (known != nic->slow.end() && !known->second.sure)
+      nic->slow.erase(known);
+    else if (known != nic->slow.end())
+      known->second.until = std::min(known->second.until, now_ + policy_.slow_settle);
     return;
   }
   if (known == nic->slow.end() && share >= policy_.slow_permille) return;
@@ -228,16 +231,23 @@ void NodeHealth::JudgeSlow(Nic* nic, const Evidence& evidence, std::vector<NicCh
   const uint32_t moved = share > slow.share_permille ? share - slow.share_permille : slow.share_permille - share;
   if (moved >= policy_.share_step_permille) slow.share_permille = share;
   slow.who = evidence.detail;
+  if (slow.since == 0) slow.since = now_;
   slow.until = now_ + policy_.slow_clear;
+  slow.sure |= slow.share_permille < policy_.slow_sure_permille || now_ - slow.since >= policy_.slow_hold;
   FeedImpairments(nic, changes);
 }
 
 std::string NodeHealth::SlowReason(const Nic& nic) {
-  if (nic.slow.empty()) return "";
-  const auto worst = std::min_element(nic.slow.begin(), nic.slow.end(),
-                                      [](const auto& a, const auto& b) { return a.second.share_permille < b.second.share_permille; });
-  const std::string others = nic.slow.size() > 1 ? ", and " + std::to_string(nic.slow.size() - 1) + " more" : "";
-  return "moves " + std::to_string(worst->second.share_permille / 10) + "% of the best rail (" + worst->second.who + others + ")";
+  const Slow* worst = nullptr;
+  size_t count = 0;
+  for (const auto& [peer, slow] : nic.slow) {
+    if (!slow.sure) continue;
+    ++count;
+    if (worst == nullptr || slow.share_permille < worst->share_permille) worst = &slow;
+  }
+  if (worst == nullptr) return "";
+  const std::string others = count > 1 ? ", and " + std::to_string(count - 1) + " more" : "";
+  return "moves " + std::to_string(worst->share_permille / 10) + "% of the best rail (" + worst->who + others + ")";
 }
 
 void NodeHealth::JudgeComplaint(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
@@ -369,7 +379,7 @@ void NodeHealth::UpdateSnapshot() {
     status.operator_weight_permille = nic.weight_permille;
     status.drained_jobs.assign(nic.drained_jobs.begin(), nic.drained_jobs.end());
     for (const auto& [peer, slow] : nic.slow)
-      status.share_permille = std::min(status.share_permille, static_cast<uint16_t>(slow.share_permille));
+      if (slow.sure) status.share_permille = std::min(status.share_permille, static_cast<uint16_t>(slow.share_permille));
     status.flaps_total = nic.machine.flaps_total();
     next.nics.push_back(std::move(status));
   }

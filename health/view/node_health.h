@@ -26,6 +26,9 @@ struct NodePolicy {
   // one. Chunks are pulled by whichever rail has room, so healthy rails differ a little all the time.
   uint32_t slow_permille = 700;
   uint32_t steady_permille = 850;
+  // A share that is not below this must be said for so long before it counts: where processors are short, a rail is slow for a moment.
+  uint32_t slow_sure_permille = 400;
+  Nanos slow_hold = 3 * kNanosPerSecond;
   // A share that moves by less than this is no news: each change is a new plan for all nodes.
   uint32_t share_step_permille = 100;
   // Jobs repeat themselves each second; one that stopped, or has nothing more to send, is forgotten after this time.
@@ -93,7 +96,9 @@ class NodeHealth {
   struct Slow {
     uint32_t share_permille = kFullWeightPermille;
     std::string who;
+    Nanos since = 0;
     Nanos until = 0;
+    bool sure = false;  // it counts
   };
   struct Nic {
     NicIdentity identity;

@@ -32,6 +32,25 @@ TEST_F(NodeHealthTest, ASlowRailDegradesWhileItIsReported) {
   EXPECT_EQ(Nic("r0").share_permille, 1000);
 }
 
+TEST_F(NodeHealthTest, ARailThatIsALittleSlowMustStaySo) {
+  BothUp();
+  const auto half = [this] { return See(EvidenceKind::kJobSlow, "r0", 550, "train", {"n1", "r0"}); };
+  for (int second = 0; second < 3; ++second) {
+    EXPECT_EQ(half(), "") << second;
+    EXPECT_EQ(Pass(kSecond), "") << second;
+  }
+  EXPECT_EQ(Nic("r0").share_permille, 1000);
+  // For a moment it was as quick as the others: all begins again.
+  See(EvidenceKind::kJobSteady, "r0", 1000, "train", {"n1", "r0"});
+  for (int second = 0; second < 3; ++second) {
+    EXPECT_EQ(half(), "") << second;
+    EXPECT_EQ(Pass(kSecond), "") << second;
+  }
+  EXPECT_EQ(half(), "r0 HEALTHY>DEGRADED (moves 55% of the best rail (train)); ");
+  EXPECT_EQ(Nic("r0").share_permille, 550);
+  EXPECT_EQ(Pass(5 * kSecond), "r0 DEGRADED>HEALTHY (link up); ");
+}
+
 TEST_F(NodeHealthTest, ASteadyRailIsBelievedAfterAMoment) {
   BothUp();
   See(EvidenceKind::kJobSlow, "r0", 100, "train", {"n1", "r0"});
@@ -47,12 +66,12 @@ TEST_F(NodeHealthTest, ASteadyRailIsBelievedAfterAMoment) {
 
 TEST_F(NodeHealthTest, TheSlowestWordCountsAndManyAreBounded) {
   BothUp();
-  See(EvidenceKind::kJobSlow, "r0", 500, "train to n1/r0", {"n1", "r0"});
+  See(EvidenceKind::kJobSlow, "r0", 350, "train to n1/r0", {"n1", "r0"});
   See(EvidenceKind::kJobSlow, "r0", 300, "train to n2/r0", {"n2", "r0"});
   EXPECT_EQ(Nic("r0").reason, "moves 30% of the best rail (train to n2/r0, and 1 more)");
   See(EvidenceKind::kJobSteady, "r0", 1000, "train to n2/r0", {"n2", "r0"});
   Pass(2 * kSecond);
-  EXPECT_EQ(Nic("r0").reason, "moves 50% of the best rail (train to n1/r0)");
+  EXPECT_EQ(Nic("r0").reason, "moves 35% of the best rail (train to n1/r0)");
   for (int i = 0; i < 1000; ++i) See(EvidenceKind::kJobSlow, "r0", 0, "train", {"n1", "r" + std::to_string(i)});
   EXPECT_EQ(Nic("r0").state, NicState::kDegraded) << "however many say so";
   EXPECT_EQ(Nic("r0").reason, "moves 0% of the best rail (train, and 256 more)");
