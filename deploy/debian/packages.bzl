@@ -89,12 +89,12 @@ def _plugin(**kwargs):
             "/usr/share/lintian/overrides/libnccl-net-r2cc": ":libnccl-net-r2cc.overrides",
         },
         gzips = {"/usr/share/man/man7/libnccl-net-r2cc.7.gz": "//deploy/man:libnccl-net-r2cc.7"},
-        libraries = {_LIBRARIES + "/libnccl-net-r2cc.so": "//netplugin:libnccl-net-r2cc.so"},
-        # NCCL looks for its tuner by this name; RCCL for its net plugin by that one (untested).
-        links = {
-            _LIBRARIES + "/libnccl-tuner-r2cc.so": "libnccl-net-r2cc.so",
-            _LIBRARIES + "/librccl-net-r2cc.so": "libnccl-net-r2cc.so",
+        libraries = {
+            _LIBRARIES + "/libnccl-net-r2cc.so": "//netplugin:libnccl-net-r2cc.so",
+            _LIBRARIES + "/libnccl-tuner-r2cc.so": "//netplugin:libnccl-tuner-r2cc.so",
         },
+        # RCCL looks for its net plugin by this name (untested).
+        links = {_LIBRARIES + "/librccl-net-r2cc.so": "libnccl-net-r2cc.so"},
         **kwargs
     )
 

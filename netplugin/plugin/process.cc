@@ -8,6 +8,7 @@
 #include <new>
 
 #include "base/core/fork_guard.h"
+#include "base/core/hash.h"
 #include "base/core/release.h"
 #include "netplugin/attach/attach_client.h"
 #include "netplugin/attach/attach_words.h"
@@ -71,6 +72,7 @@ abi::Result Process::StartLocked() {
   if (!LoadConfig(FromEnvironment, &parts.config, &error)) return refuse(abi::Result::kInvalidUsage);
   FillFromSystem(&parts.config);
   level_ = parts.config.log;
+  node_key_ = Fnv1a64(parts.config.node);
   deadline_ = parts.config.deadline_ms * kNanosPerMs;
   collnet_deadline_ = parts.config.collnet_deadline_ms * kNanosPerMs;
   const char* const enabled = FromEnvironment("NCCL_COLLNET_ENABLE");

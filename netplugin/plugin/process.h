@@ -48,6 +48,10 @@ class Process {
   Nanos collnet_deadline() const { return collnet_deadline_; }
   // The job has turned CollNet on: R2CC_MODE=3, or NCCL_COLLNET_ENABLE in the environment.
   bool collnet() const { return collnet_; }
+  // The engine is there. Starts nothing.
+  bool is_running() const { return ready_.load(std::memory_order_acquire); }
+  // A hash of the node's name. 0 until the engine is there.
+  uint64_t node_key() const { return is_running() ? node_key_ : 0; }
   // Started with the first call. Null and one line in `error` without descriptors for them.
   ReduceWorkers* reduce_workers(std::string* error);
 
@@ -75,6 +79,7 @@ class Process {
   Nanos deadline_ = 0;
   Nanos collnet_deadline_ = 0;
   bool collnet_ = false;
+  uint64_t node_key_ = 0;
   std::unique_ptr<ReduceWorkers> reduce_workers_;
   std::map<uint64_t, std::unique_ptr<SendComm>> pending_;
 };

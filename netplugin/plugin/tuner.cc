@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -43,6 +44,31 @@ const Settings& ReadOnce() {
   return *settings;
 }
 
+struct Context {
+  Communicator communicator;
+  std::atomic<bool> seat{false};
+
+  Communicator Now() const {
+    Communicator now = communicator;
+    now.seat = seat.load(std::memory_order_acquire);
+    return now;
+  }
+};
+
+// Communicators that begin while libr2cc-nccl.so makes one.
+struct Watch {
+  std::mutex mutex;
+  size_t ranks = 0;  // 0: nobody watches
+  size_t begun = 0;
+  Context* last = nullptr;
+};
+
+// Never destroyed, as above.
+Watch& TheWatch() {
+  static Watch* const watch = new Watch;
+  return *watch;
+}
+
 void Warn(abi::Logger log, const char* line) {
   if (log == nullptr)
     std::fprintf(stderr, "R2CC: the tuner leaves every choice to NCCL: %s\n", line);
@@ -61,7 +87,14 @@ Result OpenTuner(size_t ranks, size_t nodes, abi::Logger log, void** context) no
     // A job has dozens of communicators: the line stands there once.
     static std::atomic<bool> told{false};
     if (!settings.error.empty() && !told.exchange(true)) Warn(log, settings.error.c_str());
-    *context = new Communicator{ranks, nodes, settings.collnet_min_bytes, settings.pinned};
+    auto* const made = new Context{.communicator = {ranks, nodes, settings.collnet_min_bytes, settings.pinned}};
+    *context = made;
+    Watch& watch = TheWatch();
+    const std::lock_guard lock(watch.mutex);
+    if (watch.ranks == ranks) {
+      ++watch.begun;
+      watch.last = made;
+    }
     return Result::kSuccess;
   } catch (const std::exception& exception) {
     Warn(log, exception.what());
@@ -72,20 +105,44 @@ Result OpenTuner(size_t ranks, size_t nodes, abi::Logger log, void** context) no
 }
 
 Result CloseTuner(void* context) noexcept {
-  delete static_cast<Communicator*>(context);
+  if (context == nullptr) return Result::kSuccess;
+  Watch& watch = TheWatch();
+  {
+    const std::lock_guard lock(watch.mutex);
+    if (watch.last == context) watch.last = nullptr;
+  }
+  delete static_cast<Context*>(context);
   return Result::kSuccess;
+}
+
+void WatchForSeat(size_t ranks) noexcept {
+  Watch& watch = TheWatch();
+  const std::lock_guard lock(watch.mutex);
+  watch.ranks = ranks;
+  watch.begun = 0;
+  watch.last = nullptr;
+}
+
+int MarkSeat() noexcept {
+  Watch& watch = TheWatch();
+  const std::lock_guard lock(watch.mutex);
+  const bool is_clear = watch.begun == 1 && watch.last != nullptr;
+  if (is_clear) watch.last->seat.store(true, std::memory_order_release);
+  watch.ranks = 0;
+  watch.last = nullptr;
+  return is_clear ? 1 : 0;
 }
 
 Result TuneCosts(void* context, abi::Function function, size_t bytes, float** cost, int algorithms, int protocols) noexcept {
   // NCCL passes a two-dimensional array under the type of an array of pointers.
   if (context != nullptr)
-    tuner::Tune(*static_cast<const Communicator*>(context), function, bytes, {reinterpret_cast<float*>(cost), algorithms, protocols});
+    tuner::Tune(static_cast<const Context*>(context)->Now(), function, bytes, {reinterpret_cast<float*>(cost), algorithms, protocols});
   return Result::kSuccess;
 }
 
 Result TuneChoice(void* context, abi::Function function, size_t bytes, int collnet_support, int* algorithm, int* protocol) noexcept {
   if (context == nullptr || algorithm == nullptr || protocol == nullptr) return Result::kSuccess;
-  if (const auto choice = tuner::Choose(*static_cast<const Communicator*>(context), function, bytes, collnet_support == 1)) {
+  if (const auto choice = tuner::Choose(static_cast<const Context*>(context)->Now(), function, bytes, collnet_support == 1)) {
     *algorithm = static_cast<int>(choice->algorithm);
     *protocol = static_cast<int>(choice->protocol);
   }

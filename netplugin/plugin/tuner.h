@@ -20,6 +20,10 @@ constexpr char kTunerName[] = "R2CC";
 abi::Result OpenTuner(size_t ranks, size_t nodes, abi::Logger log, void** context) noexcept;
 abi::Result CloseTuner(void* context) noexcept;
 
+// For libr2cc-nccl.so: see abi/seat_v1.h.
+void WatchForSeat(size_t ranks) noexcept;
+int MarkSeat() noexcept;
+
 // Always success.
 abi::Result TuneCosts(void* context, abi::Function function, size_t bytes, float** cost, int algorithms, int protocols) noexcept;
 // Sets both or neither.

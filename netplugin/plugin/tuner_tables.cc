@@ -1,9 +1,10 @@
 // The exported symbols: NCCL's tuner tables, version by version. Each entry adapts its arguments to plugin/tuner.h and does nothing else.
-// From 2.21 on NCCL finds them in the net plugin's library without being asked to.
+// They have a library of their own, which NCCL opens where NCCL_TUNER_PLUGIN says so.
 
 #include <cstdint>
 
 #include "netplugin/abi/nccl_types.h"
+#include "netplugin/abi/seat_v1.h"
 #include "netplugin/abi/tuner_v2.h"
 #include "netplugin/abi/tuner_v3.h"
 #include "netplugin/abi/tuner_v4.h"
@@ -47,5 +48,8 @@ R2CC_EXPORT abi::TunerTableV3 ncclTunerPlugin_v3 = {net::kTunerName, net::OpenTu
 R2CC_EXPORT abi::TunerTableV4 ncclTunerPlugin_v4 = {net::kTunerName, net::OpenTuner, net::AskV4, net::CloseTuner};
 R2CC_EXPORT abi::TunerTableV5 ncclTunerPlugin_v5 = {net::kTunerName, net::OpenV5, net::AskV4, net::CloseTuner};
 R2CC_EXPORT abi::TunerTableV6 ncclTunerPlugin_v6 = {net::kTunerName, net::OpenV5, net::AskV4, net::CloseTuner, nullptr};
+
+// And what libr2cc-nccl.so finds here.
+R2CC_EXPORT abi::SeatTunerTableV1 r2cc_seat_tuner_v1 = {net::WatchForSeat, net::MarkSeat};
 
 }  // extern "C"

@@ -172,8 +172,7 @@ void Engine::NoteRail(uint16_t rail, bool up) {
   up ? rails_down_.fetch_and(~bit) : rails_down_.fetch_or(bit);
 }
 
-uint64_t Engine::UsableBytesPerSecond() const {
-  const uint64_t down = rails_down_.load(std::memory_order_relaxed) | rails_lost_.load(std::memory_order_relaxed);
+uint64_t Engine::BytesPerSecondWithout(uint64_t down) const {
   uint64_t bytes_per_s = 0;
   for (size_t rail = 0; rail < parts_.rails.size(); ++rail)
     if ((down >> rail & 1) == 0) bytes_per_s += static_cast<uint64_t>(std::max(parts_.rails[rail].speed_mbps, 1)) * (1'000'000 / 8);

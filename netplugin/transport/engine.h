@@ -86,7 +86,14 @@ class Engine {
   std::string DescribeRails() const { return transports_.Describe(parts_.rails); }
   std::string RailName(size_t rail) const { return transports_.NameOf(parts_.rails[rail]); }
   // What this node's rails carry together that are up and by which some peer is reached. Any thread.
-  uint64_t UsableBytesPerSecond() const;
+  uint64_t UsableBytesPerSecond() const {
+    return BytesPerSecondWithout(rails_down_.load(std::memory_order_relaxed) | rails_lost_.load(std::memory_order_relaxed));
+  }
+  // How much that is of what all its rails carry.
+  uint32_t KeptPermille() const {
+    const uint64_t all = BytesPerSecondWithout(0);
+    return all == 0 ? 1000 : static_cast<uint32_t>(UsableBytesPerSecond() * 1000 / all);
+  }
 
   // Where buffers are.
   MemoryTable& memory() { return *memory_; }
@@ -117,6 +124,7 @@ class Engine {
 
  private:
   explicit Engine(Parts parts) : parts_(std::move(parts)) {}
+  uint64_t BytesPerSecondWithout(uint64_t down) const;
   bool Open(std::string* error);
   bool MakeTransports(std::string* error);
   void Log(LogLevel level, const std::string& line);

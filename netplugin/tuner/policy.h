@@ -1,4 +1,4 @@
-// Which collectives go by CollNet: the one thing that this plugin's tuner has to say. NCCL's estimates do not know that the plugin's own
+// Which AllReduces go by CollNet, and that those of a seat go by the tree. NCCL's estimates do not know that the plugin's own
 // AllReduce is planned for the rails that are left. So from R2CC_COLLNET_MIN_BYTES on, an AllReduce takes CollNet wherever NCCL has it on
 // and allows it. Everything else, and everything where CollNet is off, is NCCL's own choice, to the bit.
 //
@@ -24,6 +24,7 @@ struct Communicator {
   size_t nodes = 0;
   std::optional<uint64_t> collnet_min_bytes;  // R2CC_COLLNET_MIN_BYTES, the same on all ranks
   bool pinned = false;                        // the user has set NCCL_ALGO or NCCL_PROTO
+  bool seat = false;                          // made by libr2cc-nccl.so for NCCL's tree
 };
 
 // float[algorithms][protocols] of microseconds, as NCCL gives it. Entries below 0 may not be chosen.
@@ -33,8 +34,8 @@ struct CostTable {
   int protocols = 0;
 };
 
-// Tables of v3 and later: makes CollNet the cheapest way, or changes nothing. What the user has excluded is an entry that may not be
-// chosen. What is no table (null, no rows, rows without end) is left alone.
+// Tables of v3 and later: makes CollNet, in a seat NVLSTree or else Tree, the cheapest way, or changes nothing. What the user has excluded
+// is an entry that may not be chosen. What is no table (null, no rows, rows without end) is left alone.
 void Tune(const Communicator& communicator, abi::Function function, size_t bytes, const CostTable& table);
 
 struct Choice {

@@ -53,6 +53,37 @@ TEST(Tune, AnAllReduceFromTheThresholdOnTakesCollNet) {
   }
 }
 
+TEST(Tune, ASeatTakesTheTreeWhateverTheSize) {
+  Communicator seat = kCommunicator;
+  seat.seat = true;
+  for (const size_t bytes : {size_t{1}, static_cast<size_t>(kMinBytes), size_t{1} << 40}) {
+    std::vector<float> want = Costs(true, true);
+    want[At(Algorithm::kNvlsTree)] = 0;
+    EXPECT_EQ(Tuned(seat, Function::kAllReduce, bytes, Costs(true, true)), want);
+    std::vector<float> without = Costs(true, true);
+    without[At(Algorithm::kNvlsTree)] = kCostIgnored;
+    want = without;
+    want[At(Algorithm::kTree)] = 0;
+    EXPECT_EQ(Tuned(seat, Function::kAllReduce, bytes, without), want);
+    without[At(Algorithm::kTree)] = kCostIgnored;
+    EXPECT_EQ(Tuned(seat, Function::kAllReduce, bytes, without), without);
+  }
+  EXPECT_EQ(Tuned(seat, Function::kAllGather, 1 << 20, Costs(true, true)), Costs(true, true));
+  seat.nodes = 1;
+  EXPECT_EQ(Tuned(seat, Function::kAllReduce, 1 << 20, Costs(true, true)), Costs(true, true));
+}
+
+TEST(Choose, ASeatTakesTheTreeUnlessTheUserHasPinnedAnything) {
+  Communicator seat{.ranks = 16, .nodes = 2, .seat = true};
+  const auto choice = Choose(seat, Function::kAllReduce, 1, false);
+  ASSERT_TRUE(choice.has_value());
+  EXPECT_EQ(choice->algorithm, Algorithm::kTree);
+  EXPECT_EQ(choice->protocol, Protocol::kSimple);
+  EXPECT_FALSE(Choose(seat, Function::kReduce, 1, false).has_value());
+  seat.pinned = true;
+  EXPECT_FALSE(Choose(seat, Function::kAllReduce, 1, false).has_value());
+}
+
 TEST(Tune, SmallerOnesAndOtherFunctionsAreLeftAlone) {
   for (const size_t bytes : {size_t{0}, size_t{1}, static_cast<size_t>(kMinBytes) - 1})
     EXPECT_EQ(Tuned(kCommunicator, Function::kAllReduce, bytes, Costs(true, true)), Costs(true, true));

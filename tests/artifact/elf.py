@@ -4,6 +4,12 @@ import dataclasses
 import re
 import subprocess
 
+# What is loaded into a job's process may need these alone. libdl and libpthread are part of libc since glibc 2.34; older linkers still
+# name them.
+JOB_NEEDED = frozenset({"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2",
+                        "ld-linux-aarch64.so.1"})
+JOB_GLIBC_NEWEST = (2, 34)
+
 
 @dataclasses.dataclass(frozen=True)
 class Elf:

@@ -18,7 +18,8 @@ ITEMS, QUICK_ITEMS = ((4 * MIB, 0, 10), (16 * MIB, 0, 5), (64 * MIB, 0, 3), (256
 PAIRS, QUICK_PAIRS = 5, 3
 COLLNET, RING = "collnet", "ring"
 _DEBUG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET,GRAPH", "R2CC_LOG": "info"}
-ENVIRONMENT = {COLLNET: _DEBUG | {"NCCL_COLLNET_ENABLE": "1", "R2CC_COLLNET_MIN_BYTES": "1"}, RING: {"NCCL_COLLNET_ENABLE": "0"}}
+ENVIRONMENT = {COLLNET: _DEBUG | {"NCCL_COLLNET_ENABLE": "1", "R2CC_COLLNET_MIN_BYTES": "1", "NCCL_TUNER_PLUGIN": "r2cc"},
+               RING: {"NCCL_COLLNET_ENABLE": "0"}}
 CHECK_S = 60.0
 STARTS, QUICK_STARTS, START_BYTES = 60, 20, 4 * MIB
 # Of a start: more than R2CC waits for a lost peer. What takes longer hangs.
@@ -33,7 +34,7 @@ def _begin(stage: Stage) -> dict[str, Job]:
   return jobs
 
 
-def _check(context: Context, job: Job) -> dict[str, Any]:
+def check_data(context: Context, job: Job) -> dict[str, Any]:
   """Every element, and what was refused: neither may hold anything."""
   answers = job.ask({"do": "check", "operations": ["all_reduce"], "dtypes": ["float32", "float16", "bfloat16"],
                      "sizes": [context.setup.size(size) for size in (4 * MIB + 4096, 64 * MIB)], "iterations": 2}, CHECK_S)
@@ -76,7 +77,7 @@ def collnet(context: Context, case: str, daemons: bool = False) -> None:
           members = [rail_bits_per_s * (setup.rails - lost)] + [rail_bits_per_s * setup.rails] * (setup.nodes - 1)
           said["over_bound"] = round(medians[COLLNET] / all_reduce_times.all_reduce_bound_s(size_bytes, members), 3)
         context.results.add(case, f"{lost} of {setup.rails} lost", **said)
-      context.results.add(case, f"{lost} of {setup.rails} lost, data", **common, **_check(context, jobs[COLLNET]))
+      context.results.add(case, f"{lost} of {setup.rails} lost, data", **common, **check_data(context, jobs[COLLNET]))
     lines = [line for rank in range(jobs[COLLNET].world) for line in jobs[COLLNET].logs(rank).splitlines() if "COLLNET" in line]
     context.results.add(case, "NCCL's log", collnet_lines=len(lines), example=lines[0][-160:] if lines else "")
     for name, job in jobs.items():

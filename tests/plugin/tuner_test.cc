@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "netplugin/abi/seat_v1.h"
 #include "netplugin/abi/tuner_v2.h"
 #include "netplugin/abi/tuner_v3.h"
 #include "netplugin/abi/tuner_v4.h"
@@ -121,8 +122,14 @@ class TableTuner final : public Tuner {
   const Table* const t_;
 };
 
+void* OpenTunerLibrary() {
+  void* const library = dlopen("netplugin/libnccl-tuner-r2cc.so", RTLD_NOW | RTLD_LOCAL);
+  R2CC_MUST(library != nullptr);
+  return library;
+}
+
 std::unique_ptr<Tuner> TunerOf(int version) {
-  const void* const table = dlsym(OpenLibrary(), ("ncclTunerPlugin_v" + std::to_string(version)).c_str());
+  const void* const table = dlsym(OpenTunerLibrary(), ("ncclTunerPlugin_v" + std::to_string(version)).c_str());
   R2CC_MUST(table != nullptr);
   switch (version) {
     case 2: return std::make_unique<TableTuner<abi::TunerTableV2>>(table);
@@ -191,6 +198,48 @@ TEST_P(TunerTest, AnAllReduceFromTheThresholdOnTakesCollNet) {
         }
       R2CC_MUST(tuner->Close(context) == Result::kSuccess);
     }
+    return 0;
+  });
+  EXPECT_EQ(text, "");
+}
+
+// The one communicator that begins while libr2cc-nccl.so watches goes by the tree, from its smallest AllReduce on; no other does.
+TEST_P(TunerTest, ASeatTakesTheTree) {
+  const std::string text = Run({}, [] {
+    const std::unique_ptr<Tuner> tuner = TunerOf(GetParam());
+    const auto* const seats = static_cast<const abi::SeatTunerTableV1*>(dlsym(OpenTunerLibrary(), "r2cc_seat_tuner_v1"));
+    R2CC_MUST(seats != nullptr);
+    World world(true, true);
+    const World before = world;
+    void *parent = nullptr, *seat = nullptr, *other = nullptr;
+    R2CC_MUST(tuner->Open(16, 2, &world, &parent) == Result::kSuccess);
+    const auto asks = [&](void* context, Function function, bool tree) {
+      World want = before;
+      if (tree && GetParam() == 2)
+        want.algorithm = 0, want.protocol = 2;
+      else if (tree)
+        want.cost[want.cost[kMargin + 5 * kProtocols + 2] >= 0 ? kMargin + 5 * kProtocols + 2 : kMargin + 2] = 0;
+      World got = before;
+      return tuner->Ask(context, function, 1 << 20, false, &got) == Result::kSuccess && got == want;
+    };
+    // None begins; one of another size; two.
+    seats->watch(16);
+    R2CC_MUST(seats->mark() == 0);
+    seats->watch(16);
+    R2CC_MUST(tuner->Open(8, 2, &world, &other) == Result::kSuccess && seats->mark() == 0 && asks(other, Function::kAllReduce, false));
+    R2CC_MUST(tuner->Close(other) == Result::kSuccess);
+    seats->watch(16);
+    R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess && tuner->Open(16, 2, &world, &other) == Result::kSuccess);
+    R2CC_MUST(seats->mark() == 0 && asks(seat, Function::kAllReduce, false) && asks(other, Function::kAllReduce, false));
+    R2CC_MUST(tuner->Close(seat) == Result::kSuccess);
+    // One that is gone again.
+    seats->watch(16);
+    R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess && tuner->Close(seat) == Result::kSuccess && seats->mark() == 0);
+    seats->watch(16);
+    R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess && seats->mark() == 1);
+    for (const Function function : kFunctions) R2CC_MUST(asks(seat, function, function == Function::kAllReduce));
+    R2CC_MUST(asks(parent, Function::kAllReduce, false) && asks(other, Function::kAllReduce, false));
+    for (void* const context : {parent, seat, other}) R2CC_MUST(tuner->Close(context) == Result::kSuccess);
     return 0;
   });
   EXPECT_EQ(text, "");
