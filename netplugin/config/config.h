@@ -45,6 +45,8 @@ struct Config {
   int64_t collnet_deadline_ms = 0;                    // R2CC_COLLNET_DEADLINE_MS
   std::optional<uint64_t> collnet_min_bytes;          // R2CC_COLLNET_MIN_BYTES; unset: NCCL's own choice
   bool checksum = false;                              // R2CC_CHECKSUM
+  bool seat = false;                                  // R2CC_SEAT, for libr2cc-nccl.so
+  int64_t seat_every = 0;                             // R2CC_SEAT_EVERY
   LogLevel log = LogLevel::kWarn;                     // R2CC_LOG
   std::optional<uint32_t> chunk_bytes;                // R2CC_CHUNK_BYTES; unset: by the rails' rates
 };

@@ -37,6 +37,13 @@ std::string LibcudaCalls::Find(void* handle) {
   find(module_load, "cuModuleLoadData");
   find(module_get_function, "cuModuleGetFunction");
   find(launch, "cuLaunchKernel");
+  find(event_synchronize, "cuEventSynchronize", false);
+  find(event_destroy, "cuEventDestroy_v2", false);
+  find(stream_wait_event, "cuStreamWaitEvent", false);
+  find(stream_is_capturing, "cuStreamIsCapturing", false);
+  find(host_allocate, "cuMemHostAlloc", false);
+  find(host_free, "cuMemFreeHost", false);
+  find(memory_get_info, "cuMemGetInfo_v2", false);
   return lacks;
 }
 

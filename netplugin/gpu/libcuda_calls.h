@@ -1,5 +1,5 @@
 // The calls of the CUDA driver's library, found by name in a library that was opened at run time. The driver's binary interface is stable
-// and a machine that builds this need not have its header: what is used is declared here. For this folder alone.
+// and a machine that builds this need not have its header: what is used is declared here. For this folder and nccl/.
 #ifndef R2CC_NETPLUGIN_GPU_LIBCUDA_CALLS_H_
 #define R2CC_NETPLUGIN_GPU_LIBCUDA_CALLS_H_
 
@@ -27,6 +27,7 @@ constexpr unsigned kDeviceMemory = 2;        // CU_MEMORYTYPE_DEVICE
 constexpr int kDmaBufDescriptor = 1;         // CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD
 constexpr unsigned kNonBlockingStream = 1;   // CU_STREAM_NON_BLOCKING
 constexpr unsigned kEventWithoutTiming = 2;  // CU_EVENT_DISABLE_TIMING
+constexpr unsigned kPortableMappedHost = 3;  // CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
 constexpr int kCaptureRelaxed = 2;           // CU_STREAM_CAPTURE_MODE_RELAXED
 
 struct LibcudaCalls {
@@ -54,6 +55,15 @@ struct LibcudaCalls {
   Result (*module_get_function)(Function* function, Module module, const char* name);
   Result (*launch)(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                    unsigned block_z, unsigned shared_bytes, Stream stream, void** parameters, void** extra);
+
+  // For libr2cc-nccl.so, null where the driver lacks them.
+  Result (*event_synchronize)(Event event);
+  Result (*event_destroy)(Event event);
+  Result (*stream_wait_event)(Stream stream, Event event, unsigned flags);
+  Result (*stream_is_capturing)(Stream stream, int* status);
+  Result (*host_allocate)(void** memory, size_t bytes, unsigned flags);
+  Result (*host_free)(void* memory);
+  Result (*memory_get_info)(size_t* free, size_t* total);
 
   // From what dlopen() returned. The first that is needed and not there; empty: all are.
   std::string Find(void* handle);

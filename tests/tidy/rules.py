@@ -159,6 +159,7 @@ MAY_INCLUDE = {
     "plan": ("base/core", "plan"),
     "daemon": ("base", "proto", "health", "plan", "daemon"),
     "client": ("base", "proto", "plan", "client"),
+    "nccl": ("base/core", "plan/collective", "netplugin/abi", "netplugin/config", "netplugin/gpu/libcuda_calls.h", "nccl"),
     "netplugin": ("base/core", "plan", "netplugin"),
     "netplugin/abi": ("netplugin/abi",),
     "netplugin/attach": ("base/core", "plan/page", "netplugin/attach", "netplugin/config", "netplugin/rails"),
@@ -184,9 +185,9 @@ MAY_INCLUDE = {
 MAY_NOT_INCLUDE = {
     "netplugin/transport": ("netplugin/transport/tcp", "netplugin/transport/verbs", "netplugin/plugin", "netplugin/perf"),
 }
-OUR_FOLDERS = ("base/", "bazel/", "client/", "daemon/", "deploy/", "health/", "netplugin/", "plan/", "proto/", "tests/")
+OUR_FOLDERS = ("base/", "bazel/", "client/", "daemon/", "deploy/", "health/", "nccl/", "netplugin/", "plan/", "proto/", "tests/")
 # These run inside somebody else's process: nothing that may be there in another version.
-PLAIN_FOLDERS = ("base/core/", "netplugin/", "plan/")
+PLAIN_FOLDERS = ("base/core/", "nccl/", "netplugin/", "plan/")
 LIBRARIES = r"^(absl|grpc|grpcpp|google|spdlog|fmt|CLI)/"
 # r2cc-perf is a program of its own: it may parse its flags with CLI11.
 PERF_LIBRARIES = r"^(absl|grpc|grpcpp|google|spdlog|fmt)/"

@@ -1,0 +1,34 @@
+// Cuda over the driver's library, which the process has open where it uses NCCL.
+#ifndef R2CC_NCCL_CUDA_DRIVER_H_
+#define R2CC_NCCL_CUDA_DRIVER_H_
+
+#include <string>
+
+#include "nccl/seams.h"
+#include "netplugin/gpu/libcuda_calls.h"
+
+namespace r2cc::nccl {
+
+class CudaDriver final : public Cuda {
+ public:
+  // Null and one line: the driver is not there or too old.
+  static CudaDriver* Open(std::string* error);
+
+  bool IsCaptured(Stream stream) override;
+  bool MakeEvent(Event* event) override;
+  bool Record(Event event, Stream stream) override;
+  bool Wait(Stream stream, Event event) override;
+  bool Finish(Event event) override;
+  bool Finish(Stream stream) override;
+  uint32_t* AllocateWords(size_t words) override;
+  void Free(Event event) override;
+  void FreeWords(uint32_t* words) override;
+  uint64_t FreeBytes() override;
+
+ private:
+  gpu::LibcudaCalls calls_{};
+};
+
+}  // namespace r2cc::nccl
+
+#endif  // R2CC_NCCL_CUDA_DRIVER_H_

@@ -1,0 +1,196 @@
+// The functions that this library has in front of NCCL's, under NCCL's names. Each goes to the Interposer where R2CC_SEAT=1, else straight
+// to NCCL.
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "nccl/cuda_driver.h"
+#include "nccl/interposer.h"
+#include "nccl/libnccl.h"
+#include "nccl/loaded_rails.h"
+#include "netplugin/config/config.h"
+
+namespace r2cc::nccl {
+namespace {
+
+void Say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
+
+// Made with the first call and never destroyed: the program may call while it exits.
+struct State {
+  NcclCalls calls{};
+  LoadedRails rails;
+  Interposer* interposer = nullptr;  // null: every call goes straight to NCCL
+
+  State() {
+    calls.Find();
+    net::Config config;
+    std::string problem;
+    if (!net::LoadConfig(net::FromEnvironment, &config, &problem)) {
+      Say("R2CC: no seats in NCCL's tree: " + problem);
+      return;
+    }
+    if (!config.seat) return;
+    problem = calls.Unfit();
+    Cuda* const cuda = problem.empty() ? CudaDriver::Open(&problem) : nullptr;
+    if (cuda == nullptr) {
+      Say("R2CC: R2CC_SEAT=1 has no effect: " + problem);
+      return;
+    }
+    interposer = new Interposer({new Libnccl(&calls), cuda, &rails, Say, config.log == net::LogLevel::kDebug ? Say : LogLine(),
+                                 static_cast<uint32_t>(config.seat_every)});
+  }
+};
+
+State& Get() {
+  static State* const state = new State;
+  return *state;
+}
+
+// NCCL's own function, if there is one.
+template <typename Function, typename... Arguments>
+Result Straight(Function function, Arguments... arguments) {
+  return function == nullptr ? Result::kInvalidUsage : function(arguments...);
+}
+
+// No exception crosses the ABI.
+template <typename Body>
+Result Caught(Body body) noexcept {
+  try {
+    return body();
+  } catch (const std::exception& exception) {
+    std::fprintf(stderr, "R2CC: %s\n", exception.what());
+  } catch (...) {
+  }
+  return Result::kSystemError;
+}
+
+template <typename Function, typename... Arguments>
+Result Other(Function NcclCalls::*function, Comm comm, Stream stream, Arguments... arguments) noexcept {
+  return Caught([&] {
+    State& state = Get();
+    const auto enqueue = [&] { return Straight(state.calls.*function, arguments..., comm, stream); };
+    return state.interposer == nullptr ? enqueue() : state.interposer->Other(comm, stream, enqueue);
+  });
+}
+
+}  // namespace
+}  // namespace r2cc::nccl
+
+#define R2CC_EXPORT __attribute__((visibility("default")))
+
+using r2cc::nccl::AllReduceCall;
+using r2cc::nccl::Caught;
+using r2cc::nccl::Comm;
+using r2cc::nccl::DataType;
+using r2cc::nccl::Get;
+using r2cc::nccl::NcclCalls;
+using r2cc::nccl::Other;
+using r2cc::nccl::Result;
+using r2cc::nccl::State;
+using r2cc::nccl::Straight;
+using r2cc::nccl::Stream;
+
+extern "C" {
+
+R2CC_EXPORT Result ncclAllReduce(const void* send, void* receive, size_t count, int type, int operation, Comm comm, Stream stream) {
+  return Caught([&] {
+    State& state = Get();
+    if (state.interposer == nullptr) return Straight(state.calls.all_reduce, send, receive, count, type, operation, comm, stream);
+    return state.interposer->AllReduce({send, receive, count, static_cast<DataType>(type), operation, stream}, comm);
+  });
+}
+
+R2CC_EXPORT Result ncclAllGather(const void* send, void* receive, size_t count, int type, Comm comm, Stream stream) {
+  return Other(&NcclCalls::all_gather, comm, stream, send, receive, count, type);
+}
+R2CC_EXPORT Result ncclReduceScatter(const void* send, void* receive, size_t count, int type, int operation, Comm comm, Stream stream) {
+  return Other(&NcclCalls::reduce_scatter, comm, stream, send, receive, count, type, operation);
+}
+R2CC_EXPORT Result ncclReduce(const void* send, void* receive, size_t count, int type, int operation, int root, Comm comm, Stream stream) {
+  return Other(&NcclCalls::reduce, comm, stream, send, receive, count, type, operation, root);
+}
+R2CC_EXPORT Result ncclBroadcast(const void* send, void* receive, size_t count, int type, int root, Comm comm, Stream stream) {
+  return Other(&NcclCalls::broadcast, comm, stream, send, receive, count, type, root);
+}
+R2CC_EXPORT Result ncclBcast(void* buffer, size_t count, int type, int root, Comm comm, Stream stream) {
+  return Other(&NcclCalls::bcast, comm, stream, buffer, count, type, root);
+}
+R2CC_EXPORT Result ncclSend(const void* buffer, size_t count, int type, int peer, Comm comm, Stream stream) {
+  return Other(&NcclCalls::send, comm, stream, buffer, count, type, peer);
+}
+R2CC_EXPORT Result ncclRecv(void* buffer, size_t count, int type, int peer, Comm comm, Stream stream) {
+  return Other(&NcclCalls::recv, comm, stream, buffer, count, type, peer);
+}
+R2CC_EXPORT Result ncclAlltoAll(const void* send, void* receive, size_t count, int type, Comm comm, Stream stream) {
+  return Other(&NcclCalls::all_to_all, comm, stream, send, receive, count, type);
+}
+R2CC_EXPORT Result ncclGather(const void* send, void* receive, size_t count, int type, int root, Comm comm, Stream stream) {
+  return Other(&NcclCalls::gather, comm, stream, send, receive, count, type, root);
+}
+R2CC_EXPORT Result ncclScatter(const void* send, void* receive, size_t count, int type, int root, Comm comm, Stream stream) {
+  return Other(&NcclCalls::scatter, comm, stream, send, receive, count, type, root);
+}
+
+R2CC_EXPORT Result ncclGroupStart() {
+  return Caught([&] {
+    State& state = Get();
+    return state.interposer == nullptr ? Straight(state.calls.group_start) : state.interposer->GroupStart();
+  });
+}
+R2CC_EXPORT Result ncclGroupEnd() {
+  return Caught([&] {
+    State& state = Get();
+    return state.interposer == nullptr ? Straight(state.calls.group_end) : state.interposer->GroupEnd();
+  });
+}
+
+R2CC_EXPORT Result ncclCommRegister(Comm comm, void* buffer, size_t bytes, void** handle) {
+  return Caught([&] {
+    State& state = Get();
+    if (state.interposer == nullptr || state.calls.comm_register == nullptr)
+      return Straight(state.calls.comm_register, comm, buffer, bytes, handle);
+    return state.interposer->Register(comm, buffer, bytes, handle);
+  });
+}
+R2CC_EXPORT Result ncclCommDeregister(Comm comm, void* handle) {
+  return Caught([&] {
+    State& state = Get();
+    if (state.interposer == nullptr || state.calls.comm_deregister == nullptr) return Straight(state.calls.comm_deregister, comm, handle);
+    return state.interposer->Deregister(comm, handle);
+  });
+}
+
+R2CC_EXPORT Result ncclCommFinalize(Comm comm) {
+  return Caught([&] {
+    State& state = Get();
+    return state.interposer == nullptr ? Straight(state.calls.comm_finalize, comm) : state.interposer->Finalize(comm);
+  });
+}
+R2CC_EXPORT Result ncclCommDestroy(Comm comm) {
+  return Caught([&] {
+    State& state = Get();
+    return state.interposer == nullptr ? Straight(state.calls.comm_destroy, comm) : state.interposer->Destroy(comm);
+  });
+}
+R2CC_EXPORT Result ncclCommAbort(Comm comm) {
+  return Caught([&] {
+    State& state = Get();
+    return state.interposer == nullptr ? Straight(state.calls.comm_abort, comm) : state.interposer->Abort(comm);
+  });
+}
+R2CC_EXPORT Result ncclCommRevoke(Comm comm, int flags) {
+  return Caught([&] {
+    State& state = Get();
+    if (state.interposer == nullptr || state.calls.comm_revoke == nullptr) return Straight(state.calls.comm_revoke, comm, flags);
+    return state.interposer->Revoke(comm, flags);
+  });
+}
+R2CC_EXPORT Result ncclCommGetAsyncError(Comm comm, Result* error) {
+  return Caught([&] {
+    State& state = Get();
+    if (state.interposer == nullptr) return Straight(state.calls.comm_get_async_error, comm, error);
+    return state.interposer->AsyncError(comm, error);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,141 @@
+#include "nccl/interposer.h"
+
+#include <utility>
+#include <vector>
+
+#include "nccl/mutant.h"
+
+namespace r2cc::nccl {
+namespace {
+
+struct Noted {
+  std::shared_ptr<Shadow> shadow;
+  Comm comm;
+  Stream stream;
+};
+
+struct Group {
+  int depth = 0;
+  std::vector<Noted> noted;
+};
+
+Group& OwnGroup() {
+  static thread_local Group group;
+  return group;
+}
+
+}  // namespace
+
+std::shared_ptr<Shadow> Interposer::Find(Comm comm) {
+  const std::lock_guard lock(mutex_);
+  const auto found = shadows_.find(comm);
+  return found == shadows_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Shadow> Interposer::FindOrMake(Comm comm) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Shadow>& shadow = shadows_[comm];
+  if (shadow == nullptr) shadow = std::make_shared<Shadow>(parts_, comm, ++made_);
+  return shadow;
+}
+
+std::shared_ptr<Shadow> Interposer::Take(Comm comm) {
+  const std::lock_guard lock(mutex_);
+  const auto found = shadows_.find(comm);
+  if (found == shadows_.end()) return nullptr;
+  std::shared_ptr<Shadow> taken = std::move(found->second);
+  shadows_.erase(found);
+  return taken;
+}
+
+Result Interposer::Enqueued(const std::shared_ptr<Shadow>& shadow, Comm comm, Stream stream, Result result) {
+  if (shadow == nullptr) return result;
+  if (OwnGroup().depth > 0) {
+    OwnGroup().noted.push_back({shadow, comm, stream});
+    return result;
+  }
+  if (result == Result::kInProgress && shadow->machine().uses_child()) result = parts_.nccl->Settle(comm);
+  shadow->After(stream);
+  return result;
+}
+
+Result Interposer::AllReduce(const AllReduceCall& call, Comm comm) {
+  const bool in_group = OwnGroup().depth > 0;
+  // A communicator that only ever reduces in groups needs no shadow.
+  const std::shared_ptr<Shadow> shadow = in_group && !IsActive(Mutant::kSplitsInGroup) ? Find(comm) : FindOrMake(comm);
+  if (shadow == nullptr) return parts_.nccl->AllReduce(call, comm);
+  const Result result = shadow->AllReduce(call, in_group);
+  if (in_group) OwnGroup().noted.push_back({shadow, comm, call.stream});
+  return result;
+}
+
+Result Interposer::GroupStart() {
+  const Result result = parts_.nccl->GroupStart();
+  if (result == Result::kSuccess) ++OwnGroup().depth;
+  return result;
+}
+
+Result Interposer::GroupEnd() {
+  Group& group = OwnGroup();
+  if (group.depth > 0) --group.depth;
+  Result result = parts_.nccl->GroupEnd();
+  if (group.depth > 0) return result;
+  for (const auto& [shadow, comm, stream] : std::exchange(group.noted, {})) {
+    if (result == Result::kInProgress && shadow->machine().uses_child()) parts_.nccl->Settle(comm);
+    shadow->After(stream);
+  }
+  return result;
+}
+
+Result Interposer::Register(Comm comm, void* buffer, size_t bytes, void** handle) {
+  return FindOrMake(comm)->Register(buffer, bytes, handle);
+}
+
+Result Interposer::Deregister(Comm comm, void* handle) {
+  const std::shared_ptr<Shadow> shadow = Find(comm);
+  return shadow == nullptr ? parts_.nccl->Deregister(comm, handle) : shadow->Deregister(handle);
+}
+
+Result Interposer::AsyncError(Comm comm, Result* error) {
+  const std::shared_ptr<Shadow> shadow = Find(comm);
+  return shadow == nullptr ? parts_.nccl->AsyncError(comm, error) : shadow->AsyncError(error);
+}
+
+Result Interposer::Finalize(Comm comm) {
+  // Nothing is enqueued any more. The shadow stays until the communicator is gone.
+  const std::shared_ptr<Shadow> shadow = Find(comm);
+  if (shadow != nullptr)
+    if (const Comm child = shadow->TakeChild(); child != nullptr && !IsActive(Mutant::kLeaksChild)) parts_.nccl->Destroy(child);
+  return parts_.nccl->Finalize(comm);
+}
+
+Result Interposer::Destroy(Comm comm) {
+  const std::shared_ptr<Shadow> shadow = Take(comm);
+  if (shadow == nullptr) return parts_.nccl->Destroy(comm);
+  if (const Comm child = shadow->TakeChild(); child != nullptr && !IsActive(Mutant::kLeaksChild)) parts_.nccl->Destroy(child);
+  const Result result = parts_.nccl->Destroy(comm);
+  // In a group nothing has been destroyed yet.
+  if (OwnGroup().depth > 0 || result != Result::kSuccess) shadow->LeaveMemory();
+  return result;
+}
+
+Result Interposer::Abort(Comm comm) {
+  const std::shared_ptr<Shadow> shadow = Take(comm);
+  if (shadow == nullptr) return parts_.nccl->Abort(comm, nullptr);
+  // The thread that uses the communicator may be in the shadow, and waits for what ends only now.
+  shadow->LeaveMemory();
+  Comm child = shadow->TakeChild();
+  if (IsActive(Mutant::kAbortsParentAlone)) child = nullptr;
+  return parts_.nccl->Abort(comm, child);
+}
+
+Result Interposer::Revoke(Comm comm, int flags) {
+  const std::shared_ptr<Shadow> shadow = Take(comm);
+  const Comm child = shadow == nullptr ? nullptr : shadow->TakeChild();
+  // What is revoked reduces nothing any more; a child of its own has no other use.
+  if (shadow != nullptr) shadow->LeaveMemory();
+  if (child != nullptr) parts_.nccl->Abort(child, nullptr);
+  return parts_.nccl->Revoke(comm, flags);
+}
+
+}  // namespace r2cc::nccl

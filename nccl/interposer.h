@@ -1,0 +1,60 @@
+// NCCL's functions as the program calls them, with a Shadow for each communicator that has reduced something. A function that is not here
+// goes to NCCL untouched.
+//
+// Threads: any, as NCCL allows. Groups belong to the calling thread.
+#ifndef R2CC_NCCL_INTERPOSER_H_
+#define R2CC_NCCL_INTERPOSER_H_
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "nccl/seams.h"
+#include "nccl/shadow.h"
+
+namespace r2cc::nccl {
+
+class Interposer {
+ public:
+  explicit Interposer(Parts parts) : parts_(std::move(parts)) {}
+  Interposer(const Interposer&) = delete;
+  Interposer& operator=(const Interposer&) = delete;
+
+  Result AllReduce(const AllReduceCall& call, Comm comm);
+  // Any other operation; `enqueue` is NCCL's function with its arguments.
+  template <typename Enqueue>
+  Result Other(Comm comm, Stream stream, Enqueue enqueue) {
+    const std::shared_ptr<Shadow> shadow = Find(comm);
+    if (shadow != nullptr) shadow->Before(stream);
+    return Enqueued(shadow, comm, stream, enqueue());
+  }
+  Result GroupStart();
+  Result GroupEnd();
+
+  Result Register(Comm comm, void* buffer, size_t bytes, void** handle);
+  Result Deregister(Comm comm, void* handle);
+  Result AsyncError(Comm comm, Result* error);
+
+  Result Finalize(Comm comm);
+  Result Destroy(Comm comm);
+  Result Abort(Comm comm);
+  Result Revoke(Comm comm, int flags);
+
+  // For tests; null: it has reduced nothing.
+  std::shared_ptr<Shadow> Find(Comm comm);
+
+ private:
+  std::shared_ptr<Shadow> FindOrMake(Comm comm);
+  std::shared_ptr<Shadow> Take(Comm comm);
+  // What was enqueued is followed by After(), in a group at its end.
+  Result Enqueued(const std::shared_ptr<Shadow>& shadow, Comm comm, Stream stream, Result result);
+
+  const Parts parts_;
+  std::mutex mutex_;
+  uint32_t made_ = 0;
+  std::unordered_map<Comm, std::shared_ptr<Shadow>> shadows_;
+};
+
+}  // namespace r2cc::nccl
+
+#endif  // R2CC_NCCL_INTERPOSER_H_

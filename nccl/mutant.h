@@ -1,0 +1,35 @@
+// Mutants: bugs that tests switch on in the production source, to prove that the checkers see them. Without R2CC_MUTANTS, that is in
+// everything that is shipped, no mutant is ever active and the compiler drops the switches.
+#ifndef R2CC_NCCL_MUTANT_H_
+#define R2CC_NCCL_MUTANT_H_
+
+namespace r2cc::nccl {
+
+enum class Mutant {
+  kNothing,
+  kCountsCaptured,            // a call in a capture is counted, and may have to decide
+  kRedirectsCustomOperators,  // the child is used with an operator that belongs to the parent
+  kDecidesFromOwnState,       // what this node keeps is taken from now, not from the vector
+  kDecidesEarly,              // the vector is read although it may not be complete
+  kSplitsInGroup,             // a group is not looked at
+  kSplitsWithWorkUnderWay,    // the stream is not waited for
+  kUsesChildEarly,            // the child is used before all ranks have said that they have it
+  kForgetsRegistration,       // buffers of the parent are not registered with the child
+  kLeaksChild,                // the end of the parent is not the child's
+  kAbortsParentAlone,         // an abort reaches the parent only
+  kForgetsOrder,              // parent and child may run side by side
+  kHidesChildsError,          // the child's asynchronous error is not the parent's
+  kDoesNotSettle,             // of a communicator that does not block the next call does not wait for the one before
+  kKeepsUnconfirmedChild,     // a child stays although not all ranks have said that they have it
+};
+
+#ifdef R2CC_MUTANTS
+inline Mutant mutant = Mutant::kNothing;
+inline bool IsActive(Mutant bug) { return mutant == bug; }
+#else
+constexpr bool IsActive(Mutant) { return false; }
+#endif
+
+}  // namespace r2cc::nccl
+
+#endif  // R2CC_NCCL_MUTANT_H_

@@ -1,0 +1,99 @@
+// What the interposer touches: NCCL beneath it, the CUDA driver, and R2CC's plugin and tuner in the same process. Interfaces are narrow,
+// so that the same code runs over a fake of each. Nothing is thrown.
+#ifndef R2CC_NCCL_SEAMS_H_
+#define R2CC_NCCL_SEAMS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "netplugin/abi/nccl_types.h"
+
+namespace r2cc::nccl {
+
+using abi::DataType;
+using abi::Result;
+
+// ncclComm_t and cudaStream_t.
+using Comm = struct ncclComm*;
+using Stream = struct CUstream_st*;
+using Event = struct CUevent_st*;
+
+struct AllReduceCall {
+  const void* send = nullptr;
+  void* receive = nullptr;
+  size_t count = 0;
+  DataType type = DataType::kInt8;
+  int operation = 0;  // ncclRedOp_t, with the program's own operators
+  Stream stream = nullptr;
+};
+
+// NCCL's functions, with its results.
+class Nccl {
+ public:
+  virtual ~Nccl() = default;
+  virtual Result AllReduce(const AllReduceCall& call, Comm comm) = 0;
+  virtual Result GroupStart() = 0;
+  virtual Result GroupEnd() = 0;
+  virtual Result Count(Comm comm, int* ranks) = 0;
+  virtual Result Rank(Comm comm, int* rank) = 0;
+  // All ranks into one child, by key. MAY BLOCK until all ranks are here; when it returns the child is whole, also where `comm` does not
+  // block.
+  virtual Result Split(Comm comm, int key, Comm* child) = 0;
+  // Waits until what a call that was in progress began is under way. MAY BLOCK.
+  virtual Result Settle(Comm comm) = 0;
+  virtual Result Register(Comm comm, void* buffer, size_t bytes, void** handle) = 0;
+  virtual Result Deregister(Comm comm, void* handle) = 0;
+  virtual Result Finalize(Comm comm) = 0;
+  virtual Result Destroy(Comm comm) = 0;
+  // Both at the same time, as kernels of the one may wait behind kernels of the other; `child` may be null. The parent's result.
+  virtual Result Abort(Comm parent, Comm child) = 0;
+  virtual Result Revoke(Comm comm, int flags) = 0;
+  virtual Result AsyncError(Comm comm, Result* error) = 0;
+};
+
+// The CUDA driver, in the calling thread's context. False: it failed.
+class Cuda {
+ public:
+  virtual ~Cuda() = default;
+  // Also if the driver does not say: what is captured must not be touched.
+  virtual bool IsCaptured(Stream stream) = 0;
+  virtual bool MakeEvent(Event* event) = 0;
+  virtual bool Record(Event event, Stream stream) = 0;
+  // What comes on the stream afterwards waits for the event.
+  virtual bool Wait(Stream stream, Event event) = 0;
+  // MAY BLOCK.
+  virtual bool Finish(Event event) = 0;
+  virtual bool Finish(Stream stream) = 0;
+  // Memory of the host that kernels can read and write. Null: there is none.
+  virtual uint32_t* AllocateWords(size_t words) = 0;
+  // Nothing uses any of them any more.
+  virtual void Free(Event event) = 0;
+  virtual void FreeWords(uint32_t* words) = 0;
+  virtual uint64_t FreeBytes() = 0;
+};
+
+// R2CC's plugin and tuner in this process, by their symbols.
+class Rails {
+ public:
+  virtual ~Rails() = default;
+  struct State {
+    bool is_there = false;  // both of them
+    uint64_t node_key = 0;
+    uint32_t kept_permille = 1000;
+    uint32_t rails = 0;
+  };
+  virtual State Look() = 0;
+  // Between the two a child of so many ranks is made. MarkSeat() is true if the tuner has seen one communicator of that size begin, which
+  // uses the tree from then on; none or several, and nothing changes.
+  virtual void WatchForSeat(size_t ranks) = 0;
+  virtual bool MarkSeat() = 0;
+};
+
+using LogLine = std::function<void(const std::string& line)>;
+
+}  // namespace r2cc::nccl
+
+#endif  // R2CC_NCCL_SEAMS_H_

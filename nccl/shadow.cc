@@ -1,0 +1,275 @@
+#include "nccl/shadow.h"
+
+#include <cstdio>
+#include <span>
+#include <utility>
+
+#include "nccl/mutant.h"
+
+namespace r2cc::nccl {
+namespace {
+
+constexpr int kOwnOperators = 5;  // sum, product, maximum, minimum, average; others belong to one communicator
+
+bool Went(Result result) { return result == Result::kSuccess || result == Result::kInProgress; }
+
+}  // namespace
+
+uint64_t BytesOf(DataType type, size_t count) {
+  switch (type) {
+    case DataType::kInt32:
+    case DataType::kUint32:
+    case DataType::kFloat32: return count * 4;
+    case DataType::kInt64:
+    case DataType::kUint64:
+    case DataType::kFloat64: return count * 8;
+    case DataType::kFloat16:
+    case DataType::kBfloat16: return count * 2;
+    default: return count;
+  }
+}
+
+Shadow::Shadow(const Parts& parts, Comm parent, uint32_t number) : parts_(parts), parent_(parent), number_(number) {
+  is_alone_ = parts_.nccl->Count(parent_, &ranks_) != Result::kSuccess || parts_.nccl->Rank(parent_, &rank_) != Result::kSuccess ||
+              ranks_ < 3 || rank_ < 0 || rank_ >= ranks_;
+}
+
+Shadow::~Shadow() {
+  if (leaves_memory_) return;
+  if (words_ != nullptr) parts_.cuda->FreeWords(words_);
+  if (vector_done_ != nullptr) parts_.cuda->Free(vector_done_);
+  if (order_ != nullptr) parts_.cuda->Free(order_);
+}
+
+Comm Shadow::child() {
+  const std::lock_guard lock(mutex_);
+  return child_;
+}
+
+void Shadow::Log(const std::string& line) {
+  if (rank_ == 0) parts_.log("R2CC: AllReduce of communicator " + std::to_string(number_) + " " + line);
+}
+
+bool Shadow::IsCounted(const AllReduceCall& call, bool in_group) {
+  if (is_alone_ || machine_.is_off()) return false;
+  if (in_group && !IsActive(Mutant::kSplitsInGroup)) return false;
+  if ((call.operation < 0 || call.operation >= kOwnOperators) && !IsActive(Mutant::kRedirectsCustomOperators)) return false;
+  return IsActive(Mutant::kCountsCaptured) || !parts_.cuda->IsCaptured(call.stream);
+}
+
+Result Shadow::AllReduce(const AllReduceCall& call, bool in_group) {
+  Comm comm = parent_;
+  if (IsCounted(call, in_group)) {
+    if (++calls_ % parts_.every == 0) {
+      const Result result = Boundary(call.stream);
+      if (!Went(result)) return result;
+    }
+    // Abort() may have taken it; the parent says so, too.
+    if (machine_.uses_child() && BytesOf(call.type, call.count) >= machine_.bytes_min())
+      if (const Comm used = child(); used != nullptr) comm = used;
+  }
+  Before(call.stream);
+  Result result = parts_.nccl->AllReduce(call, comm);
+  if (in_group) return result;
+  if (result == Result::kInProgress && machine_.uses_child()) result = parts_.nccl->Settle(comm);
+  After(call.stream);
+  return result;
+}
+
+void Shadow::Before(Stream stream) {
+  if (!ordered_ || stream == last_ || IsActive(Mutant::kForgetsOrder) || parts_.cuda->IsCaptured(stream)) return;
+  parts_.cuda->Wait(stream, order_);
+}
+
+void Shadow::After(Stream stream) {
+  if (!machine_.uses_child()) {
+    ordered_ = false;
+    return;
+  }
+  if (parts_.cuda->IsCaptured(stream)) return;
+  ordered_ = parts_.cuda->Record(order_, stream);
+  last_ = stream;
+}
+
+Result Shadow::Boundary(Stream stream) {
+  Before(stream);
+  const bool used = machine_.uses_child();
+  if (vector_pending_) {
+    const Result result = ReadVector(stream);
+    if (result != Result::kSuccess || machine_.is_off()) return result;
+  }
+  const Result result = BeginVector(stream);
+  // Where both are used from now on or were until now, what comes on other streams waits for this.
+  if (Went(result) && (used || machine_.uses_child())) {
+    ordered_ = parts_.cuda->Record(order_, stream);
+    last_ = stream;
+  }
+  return result;
+}
+
+Result Shadow::ReadVector(Stream stream) {
+  vector_pending_ = false;
+  if (!IsActive(Mutant::kDecidesEarly) && !parts_.cuda->Finish(vector_done_)) return Result::kUnhandledCudaError;
+  if (IsActive(Mutant::kDecidesFromOwnState)) {
+    const Rails::State state = parts_.rails->Look();
+    uint32_t* const own = words_ + static_cast<size_t>(rank_) * kRecordWords;
+    own[3] = state.kept_permille | state.rails << 16;
+  }
+  vector_ = Decode(std::span(words_, static_cast<size_t>(ranks_) * kRecordWords), machine_.child());
+  const ShadowAction action = machine_.Step(vector_);
+  if (parts_.debug && rank_ == 0) {
+    std::string kept;
+    for (const uint32_t permille : vector_.nodes.kept_permille) kept += " " + std::to_string(permille);
+    parts_.debug("R2CC: communicator " + std::to_string(number_) + ", call " + std::to_string(calls_) + ": nodes keep" + kept +
+                 " permille, state " + std::to_string(static_cast<int>(machine_.state())));
+  }
+  switch (action) {
+    case ShadowAction::kNothing: break;
+    case ShadowAction::kMake: Make(stream); break;
+    case ShadowAction::kUse: Log(Describe(vector_)); break;
+    case ShadowAction::kLeave:
+      Log("is NCCL's own again since call " + std::to_string(calls_) + ": no seat in its tree gains enough now");
+      break;
+    case ShadowAction::kDrop:
+      if (machine_.is_off() && vector_.nodes.kept_permille.size() != 1 && vector_.nodes.kept_permille.size() != 2)
+        Log("stays NCCL's own: " + vector_.problem);
+      if (machine_.state() == ShadowState::kRefused) Log("stays NCCL's own for now: a rank could not make the second communicator");
+      Drop();
+      break;
+  }
+  return Result::kSuccess;
+}
+
+std::string Shadow::Describe(const Vector& vector) const {
+  const plan::SeatDecision& wanted = machine_.wanted();
+  std::string losers;
+  for (size_t node = 0; node < vector.nodes.kept_permille.size(); ++node)
+    if (vector.nodes.kept_permille[node] < 1000) {
+      size_t rank = 0;
+      while (vector.node_of[rank] != node) ++rank;
+      losers += (losers.empty() ? "" : ", ") + std::string("that of rank ") + std::to_string(rank) + " has " +
+                std::to_string((vector.nodes.kept_permille[node] + 5) / 10) + " % of its rails";
+    }
+  char ratio[32];
+  std::snprintf(ratio, sizeof(ratio), "%.2f", wanted.over_usual);
+  return "uses NCCL's tree in another order of nodes since call " + std::to_string(calls_) + ", from " +
+         std::to_string(wanted.bytes_min >> 20) + " MiB on: " + losers + "; expected " + ratio + " of the usual time for large vectors";
+}
+
+Result Shadow::BeginVector(Stream stream) {
+  const size_t words = static_cast<size_t>(ranks_) * kRecordWords;
+  // Without memory there is no way to take part, and the others would wait: that is an error as any of NCCL's for want of memory.
+  if (words_ == nullptr && (words_ = parts_.cuda->AllocateWords(words)) == nullptr) return Result::kUnhandledCudaError;
+  if (vector_done_ == nullptr && !parts_.cuda->MakeEvent(&vector_done_)) return Result::kUnhandledCudaError;
+  if (order_ == nullptr && !parts_.cuda->MakeEvent(&order_)) return Result::kUnhandledCudaError;
+  const Rails::State state = parts_.rails->Look();
+  const bool has_child = child() != nullptr && child_number_ == machine_.child();
+  Encode({.node_key = state.node_key,
+          .kept_permille = state.kept_permille,
+          .rails = state.rails,
+          .free_mib = static_cast<uint32_t>(std::min<uint64_t>(parts_.cuda->FreeBytes() >> 20, INT32_MAX)),
+          .child = has_child ? child_number_ : 0,
+          .able = state.is_there},
+         static_cast<uint32_t>(rank_), std::span(words_, words));
+  const Result result = parts_.nccl->AllReduce({.send = words_,
+                                                .receive = words_,
+                                                .count = words,
+                                                .type = DataType::kUint32,
+                                                .operation = static_cast<int>(abi::RedOp::kMin),
+                                                .stream = stream},
+                                               parent_);
+  if (!Went(result)) return result;
+  // The next call of the program is no earlier than this one's end.
+  if (result == Result::kInProgress && !IsActive(Mutant::kDoesNotSettle)) {
+    const Result settled = parts_.nccl->Settle(parent_);
+    if (!Went(settled)) return settled;
+  }
+  vector_pending_ = parts_.cuda->Record(vector_done_, stream);
+  return vector_pending_ ? Result::kSuccess : Result::kUnhandledCudaError;
+}
+
+void Shadow::Make(Stream stream) {
+  // A split wants no work of its parent under way. NCCL begins what is enqueued for a communicator after all that was enqueued for it
+  // before, on any stream: so when this one is done, all is.
+  if (!IsActive(Mutant::kSplitsWithWorkUnderWay) && (!Went(BeginVector(stream)) || !parts_.cuda->Finish(stream))) return;
+  const std::vector<uint32_t>& order = machine_.wanted().order;
+  // All ranks that have a child have it in the same order, as all of them made it at the same call. One that has none, because it failed,
+  // is why the others dropped theirs.
+  if (child() != nullptr && child_order_ == order) {
+    child_number_ = machine_.child();
+    return;
+  }
+  Drop();
+  std::vector<uint32_t> position(order.size());
+  for (uint32_t at = 0; at < order.size(); ++at) position[order[at]] = at;
+  const uint32_t node = vector_.node_of[static_cast<size_t>(rank_)];
+  parts_.rails->WatchForSeat(static_cast<size_t>(ranks_));
+  Comm made = nullptr;
+  const Result result = parts_.nccl->Split(parent_, static_cast<int>(position[node]), &made);
+  const bool marked = parts_.rails->MarkSeat();
+  if (result != Result::kSuccess) made = nullptr;
+  if (made == nullptr) return;
+  std::unique_lock lock(mutex_);
+  if (ended_) {
+    lock.unlock();
+    parts_.nccl->Abort(made, nullptr);
+    return;
+  }
+  child_ = made;
+  child_order_ = order;
+  child_number_ = marked ? machine_.child() : 0;
+  if (IsActive(Mutant::kForgetsRegistration)) return;
+  for (auto& [handle, registration] : registrations_)
+    if (parts_.nccl->Register(made, registration.buffer, registration.bytes, &registration.with_child) != Result::kSuccess)
+      registration.with_child = nullptr;
+}
+
+void Shadow::Drop() {
+  Comm dropped = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    dropped = std::exchange(child_, nullptr);
+    child_number_ = 0;
+    // NCCL forgets them with the communicator.
+    for (auto& [handle, registration] : registrations_) registration.with_child = nullptr;
+  }
+  if (dropped != nullptr && !IsActive(Mutant::kLeaksChild)) parts_.nccl->Destroy(dropped);
+}
+
+Result Shadow::Register(void* buffer, size_t bytes, void** handle) {
+  const Result result = parts_.nccl->Register(parent_, buffer, bytes, handle);
+  if (result != Result::kSuccess || handle == nullptr || *handle == nullptr) return result;
+  const std::lock_guard lock(mutex_);
+  Registration& registration = registrations_[*handle];
+  registration = {buffer, bytes, nullptr};
+  if (child_ != nullptr && !IsActive(Mutant::kForgetsRegistration) &&
+      parts_.nccl->Register(child_, buffer, bytes, &registration.with_child) != Result::kSuccess)
+    registration.with_child = nullptr;
+  return result;
+}
+
+Result Shadow::Deregister(void* handle) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = registrations_.find(handle); found != registrations_.end()) {
+      if (child_ != nullptr && found->second.with_child != nullptr) parts_.nccl->Deregister(child_, found->second.with_child);
+      registrations_.erase(found);
+    }
+  }
+  return parts_.nccl->Deregister(parent_, handle);
+}
+
+Result Shadow::AsyncError(Result* error) {
+  const Result result = parts_.nccl->AsyncError(parent_, error);
+  if (result != Result::kSuccess || error == nullptr || *error != Result::kSuccess || IsActive(Mutant::kHidesChildsError)) return result;
+  const std::lock_guard lock(mutex_);
+  return child_ == nullptr ? result : parts_.nccl->AsyncError(child_, error);
+}
+
+Comm Shadow::TakeChild() {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  return std::exchange(child_, nullptr);
+}
+
+}  // namespace r2cc::nccl

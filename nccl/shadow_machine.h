@@ -1,0 +1,79 @@
+// Whether a communicator's AllReduces go by itself, the parent, or by a child whose ranks are in another order. A table of states and
+// events. All ranks feed it the same vectors at the same calls, so all ranks are in the same state at the same call. Pure.
+//
+// Two vectors in a row must agree before anything changes. The child is made at a call that all ranks know, and is used once all ranks have
+// said, in a later vector, that they have it.
+#ifndef R2CC_NCCL_SHADOW_MACHINE_H_
+#define R2CC_NCCL_SHADOW_MACHINE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nccl/record.h"
+#include "plan/collective/seats.h"
+
+namespace r2cc::nccl {
+
+// A child needs so much of each GPU: 18 MiB were measured with four channels and without NVLS, which takes hundreds.
+constexpr uint32_t kChildMib = 512;
+// After a child that some rank could not make: so many vectors with the same wish until it is tried again.
+constexpr uint32_t kVectorsRefused = 64;
+
+enum class ShadowState : uint8_t {
+  kParent,   // no gain
+  kGain,     // seen once
+  kMaking,   // this rank has made the child, or failed to
+  kSeated,   // the child is in use
+  kLoss,     // so it is, and the last vector wanted something else
+  kRefused,  // some rank could not make it
+  kOff,      // never again
+};
+enum class ShadowEvent : uint8_t {
+  kStay,     // the parent is as good
+  kSame,     // the order that was wanted last
+  kOther,    // another one
+  kReady,    // kSame, and all ranks have the child
+  kRetry,    // kSame, and a refusal is long ago
+  kNoChild,  // another order, for which there is no memory
+  kUnfit,    // this communicator cannot have a seat
+};
+enum class ShadowAction : uint8_t {
+  kNothing,
+  kMake,   // the child of wanted(), now; tell in the next vector whether it is there
+  kUse,    // it is in use from this call on
+  kLeave,  // the parent is in use from this call on; the child is kept
+  kDrop,   // the child, if there is one
+};
+
+class ShadowMachine {
+ public:
+  ShadowAction Step(const Vector& vector);
+
+  ShadowState state() const { return state_; }
+  bool is_off() const { return state_ == ShadowState::kOff; }
+  bool uses_child() const { return state_ == ShadowState::kSeated || state_ == ShadowState::kLoss; }
+  // Of smaller calls the parent takes care.
+  uint64_t bytes_min() const { return wanted_.bytes_min; }
+  const plan::SeatDecision& wanted() const { return wanted_; }
+  // Of the child that is made or in use; counted from 1.
+  uint32_t child() const { return child_; }
+
+ private:
+  ShadowEvent EventOf(const Vector& vector);
+
+  ShadowState state_ = ShadowState::kParent;
+  plan::SeatDecision wanted_;
+  uint32_t child_ = 0;
+  uint32_t refused_ = 0;  // vectors since then
+};
+
+struct ShadowCell {
+  ShadowState next;
+  ShadowAction action;
+};
+ShadowCell ShadowTable(ShadowState state, ShadowEvent event);
+
+}  // namespace r2cc::nccl
+
+#endif  // R2CC_NCCL_SHADOW_MACHINE_H_

@@ -1,0 +1,69 @@
+// The fake driver and the fake plugin.
+#include "tests/seat/fake_nccl.h"
+
+namespace r2cc::nccl {
+
+FakeCuda::~FakeCuda() = default;
+
+bool FakeCuda::IsCaptured(Stream stream) { return own().captured.count(stream) > 0; }
+
+bool FakeCuda::MakeEvent(Event* event) {
+  *event = reinterpret_cast<Event>(++events_);
+  return true;
+}
+
+bool FakeCuda::Record(Event event, Stream stream) {
+  if (IsCaptured(stream)) world_.Fail("an event is recorded in a capture");
+  const uint64_t number = ++own().events[event].first;
+  own().streams[stream].push_back({.record = event, .number = number});
+  return true;
+}
+
+bool FakeCuda::Wait(Stream stream, Event event) {
+  if (IsCaptured(stream)) world_.Fail("a capture waits for an event of outside");
+  own().streams[stream].push_back({.wait = event, .number = own().events[event].first});
+  return true;
+}
+
+bool FakeCuda::MayWait() {
+  if (!own().captured.empty()) world_.Fail("the host waits in a capture");
+  if (own().in_group) world_.Fail("the host waits in a group");
+  return !own().gave_up;
+}
+
+bool FakeCuda::Finish(Event event) {
+  if (!MayWait()) return false;
+  world_.scheduler().Block([&] { return own().events[event].second >= own().events[event].first || own().gave_up; });
+  return !own().gave_up;
+}
+
+bool FakeCuda::Finish(Stream stream) {
+  if (!MayWait()) return false;
+  world_.scheduler().Block([&] { return own().streams[stream].empty() || own().gave_up; });
+  return !own().gave_up;
+}
+
+uint32_t* FakeCuda::AllocateWords(size_t words) {
+  words_.push_back(std::make_unique<uint32_t[]>(words));
+  own().words.insert(words_.back().get());
+  return words_.back().get();
+}
+
+void FakeCuda::Free(Event event) { own().events.erase(event); }
+void FakeCuda::FreeWords(uint32_t* words) {
+  if (own().words.erase(words) == 0) world_.Fail("memory that is not there is freed");
+}
+
+// ---- the plugin ----
+
+Rails::State FakeRails::Look() {
+  const auto node = static_cast<size_t>(world_.plan_.node_of[static_cast<size_t>(rank_)]);
+  return {world_.plan_.unable != rank_, 1000 + node, world_.kept_[node], 4};
+}
+
+bool FakeRails::MarkSeat() {
+  World::Rank& own = world_.ranks_[static_cast<size_t>(rank_)];
+  return world_.plan_.mark_fails.count({own.marks++, rank_}) == 0;
+}
+
+}  // namespace r2cc::nccl

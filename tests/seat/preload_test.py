@@ -1,0 +1,63 @@
+"""libr2cc-nccl.so before a stub of NCCL, by LD_PRELOAD, as before NCCL. Arguments: the specimen, and the libraries."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from bazel import unittest_main
+
+OFF = "phase 0: 0 of 40 by a child\nphase 1: 0 of 40 by a child\nphase 2: 0 of 40 by a child\nwrong 0, left 0\n"
+
+
+class PreloadTest(unittest.TestCase):
+
+  def setUp(self):
+    self.files = {pathlib.Path(path).name: pathlib.Path(path).absolute() for path in unittest_main.test_args()}
+    # By the names that the loader looks for, in one folder.
+    self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+    for name, path in self.files.items():
+      shutil.copy(path, self.folder / name.replace("libstub_nccl.so", "libnccl.so.2").replace("libstub_cuda.so", "libcuda.so.1"))
+
+  def run_specimen(self, without: str | None = None, **environment: str) -> tuple[str, str]:
+    if without is not None:
+      (self.folder / without).unlink()
+    said = subprocess.run([self.folder / "specimen", self.folder / "libnccl-stub-rails.so"], capture_output=True, text=True, timeout=60,
+                          check=True, env={"LD_LIBRARY_PATH": str(self.folder), "PATH": os.environ["PATH"], **environment})
+    return said.stdout, said.stderr
+
+  def preload(self) -> dict[str, str]:
+    return {"LD_PRELOAD": str(self.folder / "libr2cc-nccl.so")}
+
+  def test_off_by_default(self):
+    self.assertEqual(self.run_specimen(), (OFF, ""))
+    self.assertEqual(self.run_specimen(**self.preload()), (OFF, ""))
+    self.assertEqual(self.run_specimen(R2CC_SEAT="0", **self.preload()), (OFF, ""))
+
+  def test_there_and_back(self):
+    out, err = self.run_specimen(R2CC_SEAT="1", R2CC_SEAT_EVERY="4", **self.preload())
+    phases = [int(line.split()[2]) for line in out.splitlines()[:3]]
+    self.assertEqual(phases[0], 0, out)
+    self.assertTrue(16 <= phases[1] <= 28, out)  # found twice, made, agreed on
+    self.assertTrue(8 <= phases[2] <= 20, out)
+    self.assertEqual(out.splitlines()[3], "wrong 0, left 0")
+    lines = err.splitlines()
+    self.assertEqual(len(lines), 2, err)
+    self.assertRegex(lines[0], r"^R2CC: AllReduce of communicator \d uses NCCL's tree in another order of nodes since call \d+, from "
+                     r"\d+ MiB on: that of rank 1 has 50 % of its rails; expected 0\.67 of the usual time for large vectors$")
+    self.assertRegex(lines[1], r"^R2CC: AllReduce of communicator \d is NCCL's own again since call \d+")
+
+  def test_the_default_interval_is_longer_than_this_program(self):
+    self.assertEqual(self.run_specimen(R2CC_SEAT="1", **self.preload()), (OFF, ""))
+
+  def test_a_setting_that_is_refused_is_one_line(self):
+    out, err = self.run_specimen(R2CC_SEAT="yes", **self.preload())
+    self.assertEqual(out, OFF)
+    self.assertEqual(err, "R2CC: no seats in NCCL's tree: R2CC_SEAT=yes: want 0 or 1, the same on all ranks\n")
+
+  def test_without_a_driver_there_is_no_seat(self):
+    out, err = self.run_specimen(without="libcuda.so.1", R2CC_SEAT="1", R2CC_SEAT_EVERY="4", **self.preload())
+    self.assertEqual(out, OFF)
+    self.assertEqual(err, "R2CC: R2CC_SEAT=1 has no effect: there is no CUDA driver\n")

@@ -1,0 +1,56 @@
+// A program of four ranks that knows nothing of seats. Its second node loses half of its rails and gets them back. It prints how many of
+// 40 AllReduces in each of three phases a child did, on its first rank, and how many communicators are left.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+#include "tests/seat/stub_nccl.h"
+
+using r2cc::nccl::Comm;
+using r2cc::nccl::Result;
+
+namespace {
+
+constexpr int kRanks = 4, kPhases = 3, kCalls = 40;
+constexpr size_t kElements = 16 << 20;
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  void* const rails = dlopen(argv[1], RTLD_NOW);
+  if (rails == nullptr) return 3;
+  const auto own_node = reinterpret_cast<void (*)(int)>(dlsym(rails, "stub_own_node"));
+  const auto keep = reinterpret_cast<void (*)(int)>(dlsym(rails, "stub_keep"));
+  Comm comms[kRanks];
+  stub_begin(kRanks, comms);
+  int wrong[kRanks] = {};
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < kRanks; ++rank)
+    ranks.emplace_back([&, rank] {
+      own_node(rank);
+      int before = 0;
+      for (int phase = 0; phase < kPhases; ++phase) {
+        if (rank == 1) keep(phase == 1 ? 500 : 1000);
+        for (int call = 0; call < kCalls; ++call) {
+          const float one = static_cast<float>(rank + call);
+          float sum = -1;
+          if (ncclAllReduce(&one, &sum, kElements, 7, 0, comms[rank], nullptr) != Result::kSuccess ||
+              sum != static_cast<float>(6 + kRanks * call))
+            ++wrong[rank];
+          if (ncclAllGather(nullptr, nullptr, 0, 7, comms[rank], nullptr) != Result::kSuccess) ++wrong[rank];
+          Result error = Result::kInternalError;
+          if (ncclCommGetAsyncError(comms[rank], &error) != Result::kSuccess || error != Result::kSuccess) ++wrong[rank];
+        }
+        const int now = stub_reduced_by_children();
+        if (rank == 0) std::printf("phase %d: %d of %d by a child\n", phase, now - before, kCalls);
+        before = now;
+      }
+      if (ncclCommDestroy(comms[rank]) != Result::kSuccess) ++wrong[rank];
+    });
+  for (std::thread& rank : ranks) rank.join();
+  std::printf("wrong %d, left %d\n", wrong[0] + wrong[1] + wrong[2] + wrong[3], stub_alive());
+  return 0;
+}

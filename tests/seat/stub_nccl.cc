@@ -1,0 +1,165 @@
+// libnccl.so.2 for tests without a GPU: all ranks are threads of one process, and each operation is done when it returns.
+#include "tests/seat/stub_nccl.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+using r2cc::nccl::Comm;
+using r2cc::nccl::Result;
+using r2cc::nccl::Stream;
+
+namespace {
+
+// Of all ranks of a communicator: what the last one to come does for all.
+struct Meeting {
+  std::mutex mutex;
+  std::condition_variable all_here;
+  size_t ranks = 0, here = 0, number = 0;
+  std::vector<const void*> sent;
+  std::vector<void*> received;
+  std::map<int, std::pair<int, Comm*>> splits;  // by rank: key, and where the child goes
+  bool is_child = false;
+
+  template <typename Come, typename Act>
+  void Meet(Come come, Act act) {
+    std::unique_lock lock(mutex);
+    come();
+    const size_t own = number;
+    if (++here == ranks) {
+      act();
+      here = 0;
+      ++number;
+      all_here.notify_all();
+    } else {
+      all_here.wait(lock, [&] { return number != own; });
+    }
+  }
+};
+
+std::atomic<int> alive{0};
+thread_local int by_children = 0;
+
+}  // namespace
+
+struct r2cc::nccl::ncclComm {
+  std::shared_ptr<Meeting> meeting;
+  int rank;
+};
+
+namespace {
+
+std::shared_ptr<Meeting> NewMeeting(size_t ranks, bool is_child) {
+  auto meeting = std::make_shared<Meeting>();
+  meeting->ranks = ranks;
+  meeting->sent.resize(ranks);
+  meeting->received.resize(ranks);
+  meeting->is_child = is_child;
+  return meeting;
+}
+
+Comm NewComm(const std::shared_ptr<Meeting>& meeting, int rank) {
+  ++alive;
+  return new r2cc::nccl::ncclComm{meeting, rank};
+}
+
+}  // namespace
+
+extern "C" {
+
+void stub_begin(int ranks, Comm* comms) {
+  const auto meeting = NewMeeting(static_cast<size_t>(ranks), false);
+  for (int rank = 0; rank < ranks; ++rank) comms[rank] = NewComm(meeting, rank);
+}
+int stub_reduced_by_children() { return by_children; }
+int stub_alive() { return alive; }
+
+Result pncclGetVersion(int* version) {
+  *version = 22809;
+  return Result::kSuccess;
+}
+
+// Of floats the first one alone.
+Result pncclAllReduce(const void* send, void* receive, size_t count, int type, int, Comm comm, Stream) {
+  Meeting& meeting = *comm->meeting;
+  by_children += meeting.is_child;
+  meeting.Meet(
+      [&] {
+        meeting.sent[static_cast<size_t>(comm->rank)] = send;
+        meeting.received[static_cast<size_t>(comm->rank)] = receive;
+      },
+      [&] {
+        if (type == static_cast<int>(r2cc::nccl::DataType::kUint32)) {
+          std::vector<uint32_t> minimum(count, UINT32_MAX);
+          for (const void* one : meeting.sent)
+            for (size_t i = 0; i < count; ++i) minimum[i] = std::min(minimum[i], static_cast<const uint32_t*>(one)[i]);
+          for (void* one : meeting.received) std::copy(minimum.begin(), minimum.end(), static_cast<uint32_t*>(one));
+          return;
+        }
+        float sum = 0;
+        for (const void* one : meeting.sent) sum += *static_cast<const float*>(one);
+        for (void* one : meeting.received) *static_cast<float*>(one) = sum;
+      });
+  return Result::kSuccess;
+}
+
+Result pncclAllGather(const void*, void*, size_t, int, Comm comm, Stream) {
+  comm->meeting->Meet([] {}, [] {});
+  return Result::kSuccess;
+}
+Result pncclGroupStart() { return Result::kSuccess; }
+Result pncclGroupEnd() { return Result::kSuccess; }
+Result pncclCommCount(Comm comm, int* ranks) {
+  *ranks = static_cast<int>(comm->meeting->ranks);
+  return Result::kSuccess;
+}
+Result pncclCommUserRank(Comm comm, int* rank) {
+  *rank = comm->rank;
+  return Result::kSuccess;
+}
+Result pncclCommSplit(Comm comm, int, int key, Comm* child, void*) {
+  Meeting& meeting = *comm->meeting;
+  meeting.Meet(
+      [&] {
+        meeting.splits[comm->rank] = {key, child};
+      },
+      [&] {
+        std::vector<std::pair<int, int>> by_key;
+        for (const auto& [rank, split] : meeting.splits) by_key.emplace_back(split.first, rank);
+        std::sort(by_key.begin(), by_key.end());
+        const auto made = NewMeeting(meeting.ranks, true);
+        for (size_t at = 0; at < by_key.size(); ++at) *meeting.splits[by_key[at].second].second = NewComm(made, static_cast<int>(at));
+        meeting.splits.clear();
+      });
+  return Result::kSuccess;
+}
+Result pncclCommFinalize(Comm) { return Result::kSuccess; }
+Result pncclCommDestroy(Comm comm) {
+  --alive;
+  delete comm;
+  return Result::kSuccess;
+}
+Result pncclCommAbort(Comm comm) { return pncclCommDestroy(comm); }
+Result pncclCommGetAsyncError(Comm, Result* error) {
+  *error = Result::kSuccess;
+  return Result::kSuccess;
+}
+
+// As in NCCL, a program reaches these unless somebody stands before them.
+Result ncclAllReduce(const void* send, void* receive, size_t count, int type, int operation, Comm comm, Stream stream) {
+  return pncclAllReduce(send, receive, count, type, operation, comm, stream);
+}
+Result ncclAllGather(const void* send, void* receive, size_t count, int type, Comm comm, Stream stream) {
+  return pncclAllGather(send, receive, count, type, comm, stream);
+}
+Result ncclGroupStart() { return pncclGroupStart(); }
+Result ncclGroupEnd() { return pncclGroupEnd(); }
+Result ncclCommDestroy(Comm comm) { return pncclCommDestroy(comm); }
+Result ncclCommGetAsyncError(Comm comm, Result* error) { return pncclCommGetAsyncError(comm, error); }
+
+}  // extern "C"
