@@ -161,9 +161,35 @@ class Groups:
     return sum(part.check(iteration) for part in self._parts)
 
 
+class Seats:
+  """What a seat must bear: two communicators that reduce eagerly, and a graph that was captured on the first one."""
+
+  name = "seats"
+
+  def __init__(self, device: Device, size_bytes: int):
+    self._parts = [Collective(device, "all_reduce", size_bytes),
+                   Collective(device, "all_reduce", size_bytes, "bfloat16" if device.kind == "cuda" else "float32", dist.new_group())]
+    if device.kind == "cuda":
+      self._parts.append(GraphedAllReduce(device, size_bytes // 4))
+    self.size_bytes = sum(part.size_bytes for part in self._parts)
+
+  def fill(self, iteration: int) -> None:
+    for part in self._parts:
+      part.fill(iteration)
+
+  def run(self, iteration: int = 0) -> None:
+    for part in self._parts:
+      part.run(iteration)
+
+  def check(self, iteration: int) -> int:
+    return sum(part.check(iteration) for part in self._parts)
+
+
 def make(device: Device, name: str, size_bytes: int, dtype: str = "float32") -> Any:
   if name == "groups":
     return Groups(device, size_bytes)
+  if name == "seats":
+    return Seats(device, size_bytes)
   if name == "graph":
     return GraphedAllReduce(device, size_bytes)
   return Collective(device, name, size_bytes, dtype)
