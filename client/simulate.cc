@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "client/table.h"
 #include "client/units.h"
+#include "plan/collective/seats.h"
 #include "plan/simulate/ports_fabric.h"
 #include "plan/simulate/simulate.h"
 
@@ -26,6 +27,27 @@ double SimulatedTime(const plan::Schedule& schedule, const plan::Fabric& fabric)
 
 // The planner numbers members; here they are nodes.
 std::string WithNodeNames(const std::string& text) { return absl::StrReplaceAll(text, {{"member ", "n"}}); }
+
+// What libr2cc-nccl.so would do: NCCL's tree, in the order that the planner gives its nodes.
+void AddSeat(const SimulateCommand& command, const plan::Ports& ports, const plan::Decision& decision, v1::PlanSimulation* answer) {
+  plan::SeatNodes nodes{.ranks = command.nodes * command.gpus, .channels = command.rails};
+  for (uint32_t node = 0; node < command.nodes; ++node)
+    nodes.kept_permille.push_back(1000 - (node < command.lost.size() ? command.lost[node] : 0) * 1000 / command.rails);
+  const plan::SeatDecision seat = plan::DecideSeats(nodes);
+  const std::vector<uint32_t> order = seat.order.empty() ? plan::SeatOrder(nodes) : seat.order;
+  v1::ScheduleCandidate* const row = answer->add_candidates();
+  row->set_schedule("seat");
+  row->set_segments(command.rails);
+  row->set_time_s(plan::TreeTime(nodes, order) * plan::TreeFill(command.size_bytes, command.nodes, command.rails) *
+                      static_cast<double>(command.size_bytes) / ports.healthy_bytes_per_s +
+                  plan::TreeHops(command.nodes) * ports.step_latency_s);
+  if (decision.ring_s > 0) row->set_ratio_to_ring(row->time_s() / decision.ring_s);
+  if (decision.bound_s > 0) row->set_ratio_to_bound(row->time_s() / decision.bound_s);
+  row->set_note(seat.order.empty() ? "in NCCL's tree no seat gains 3 % over NCCL's own choice"
+                                   : absl::StrCat(NodeName(order[plan::FirstSeat(command.nodes)]), " has a free seat in NCCL's tree; ",
+                                                  absl::StrFormat("%.2f", seat.over_usual), " of NCCL's own time, from ",
+                                                  FormatBytes(seat.bytes_min), " on"));
+}
 
 std::string Seconds(double seconds) {
   if (seconds < 1e-3) return absl::StrFormat("%.2f us", seconds * 1e6);
@@ -66,6 +88,7 @@ absl::Status CheckCommand(const SimulateCommand& command) {
   };
   if (command.nodes < 2 || command.nodes > kSimulatedNodesMax) return out_of_range("--nodes", command.nodes, 2, kSimulatedNodesMax);
   if (command.rails < 1 || command.rails > kSimulatedRailsMax) return out_of_range("--rails", command.rails, 1, kSimulatedRailsMax);
+  if (command.gpus < 1 || command.gpus > kSimulatedGpusMax) return out_of_range("--gpus", command.gpus, 1, kSimulatedGpusMax);
   return absl::OkStatus();
 }
 
@@ -96,6 +119,7 @@ v1::PlanSimulation Answer(const SimulateCommand& command) {
     row->set_segments(candidate.segments);
     row->set_note(WithNodeNames(candidate.note));
   }
+  AddSeat(command, ports, decision, &answer);
   answer.set_why(WithNodeNames(decision.why));
   answer.set_ring_time_s(decision.ring_s);
   answer.set_bound_time_s(decision.bound_s);

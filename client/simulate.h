@@ -18,11 +18,13 @@ namespace r2cc::client {
 
 constexpr uint32_t kSimulatedNodesMax = 4096;
 constexpr uint32_t kSimulatedRailsMax = 64;
+constexpr uint32_t kSimulatedGpusMax = 64;
 
 // Nodes are called n0, n1, ...
 struct SimulateCommand {
   uint32_t nodes = 0;
   uint32_t rails = 0;
+  uint32_t gpus = 1;           // of each node, over all of which NCCL's ring goes
   std::vector<uint32_t> lost;  // rails that each node has lost
   uint64_t size_bytes = 0;
   uint64_t rail_bits_per_s = 0;
@@ -43,7 +45,7 @@ uint64_t Transfers(const plan::Schedule& schedule);
 
 plan::Ports PortsOf(const SimulateCommand& command);
 
-// The candidates, the choice, and the chosen step list's simulated time. `command` must have passed CheckCommand().
+// The candidates of the plugin's own AllReduce and a seat in NCCL's tree, the choice among the former, and the chosen step list's simulated time. `command` must have passed CheckCommand().
 v1::PlanSimulation Answer(const SimulateCommand& command);
 
 std::string FormatSimulation(const SimulateCommand& command, const v1::PlanSimulation& answer, const Style& style);

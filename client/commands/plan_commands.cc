@@ -50,6 +50,7 @@ void AddSimulate(CommandTree* tree, Command plan) {
   const Command app = tree->Add(plan, "simulate", "which schedule an AllReduce would use among degraded nodes, and why; asks no daemon");
   app.AddOption("--nodes", &typed->command.nodes, "how many nodes: n0, n1, ...").Required();
   app.AddOption("--rails", &typed->command.rails, "how many rails each has").Required();
+  app.AddOption("--gpus", &typed->command.gpus, "of each node: NCCL's ring goes over all of them").ShowDefault();
   app.AddOption("--lose", &typed->lose, "rails that a node has lost; may be repeated").Value("NODE:HOW_MANY ...").OneAtATime();
   app.AddOption("--size", &typed->size, "bytes of the vector, such as 1GiB").Required();
   app.AddOption("--rate", &typed->rate, "what a rail moves each way").ShowDefault();

@@ -65,6 +65,11 @@ std::vector<double> TreeLoads(uint32_t nodes) {
   return loads;
 }
 
+uint32_t FirstSeat(uint32_t nodes) {
+  const std::vector<double> loads = TreeLoads(nodes);
+  return static_cast<uint32_t>(std::min_element(loads.begin(), loads.end()) - loads.begin());
+}
+
 uint32_t TreeHops(uint32_t nodes) {
   uint32_t hops = 0;
   for (uint32_t node = 1; node < nodes; ++node) {

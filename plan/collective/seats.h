@@ -27,6 +27,8 @@ struct SeatNodes {
 
 // What each position moves each way, of D. At least one node.
 std::vector<double> TreeLoads(uint32_t nodes);
+// A position that moves least.
+uint32_t FirstSeat(uint32_t nodes);
 // Hops from the farthest node to the root and back.
 uint32_t TreeHops(uint32_t nodes);
 // How much longer the tree takes for `bytes` because a chunk needs TreeHops() to pass: at least 1. A channel of m chunks takes

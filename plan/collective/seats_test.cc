@@ -46,6 +46,11 @@ TEST(TreeLoads, TheSeatsAreFree) {
   }
 }
 
+TEST(TreeLoads, TheFirstSeat) {
+  EXPECT_EQ(FirstSeat(4), 0U);
+  EXPECT_EQ(FirstSeat(5), 1U);
+}
+
 TEST(TreeHops, UpAndDown) {
   EXPECT_EQ(TreeHops(1), 0U);
   EXPECT_EQ(TreeHops(2), 2U);
