@@ -101,11 +101,16 @@ class GoalsTest(unittest.TestCase):
         self.assertLessEqual(simulated, 1.02 * predicted, row)
 
   def test_the_chosen_schedule_is_the_fastest(self):
+    """Or the direct one, if OptCC leads by less than 2 %."""
     table = self.tables["alpha"]
-    for row, chosen, *others in zip(table.rows, table.numbers("ratio_to_bound"), table.numbers("optcc_ratio_to_bound"),
-                                    table.numbers("direct_ratio_to_bound"), table.numbers("r2cc_allreduce_ratio_to_bound"),
-                                    table.numbers("balance_ratio_to_bound")):
-      self.assertEqual(chosen, min(others), row)
+    for row, chosen, optcc, direct, *others in zip(
+        table.rows, table.numbers("ratio_to_bound"), table.numbers("optcc_ratio_to_bound"), table.numbers("direct_ratio_to_bound"),
+        table.numbers("r2cc_allreduce_ratio_to_bound"), table.numbers("balance_ratio_to_bound")):
+      least = min(optcc, direct, *others)
+      self.assertIn(chosen, (least, direct), row)
+      self.assertLessEqual(0.98 * chosen, least + 0.0001, row)
+      if chosen == optcc != direct:
+        self.assertLess(optcc, 0.98 * direct + 0.0001, row)
 
   def test_step_lists_take_what_was_predicted(self):
     checked = [float(cell) for cell in self.tables["failures"].column("ours_simulated_over_predicted") if cell]
