@@ -45,7 +45,8 @@ uint64_t Transfers(const plan::Schedule& schedule);
 
 plan::Ports PortsOf(const SimulateCommand& command);
 
-// The candidates of the plugin's own AllReduce and a seat in NCCL's tree, the choice among the former, and the chosen step list's simulated time. `command` must have passed CheckCommand().
+// The candidates of the plugin's own AllReduce and a seat in NCCL's tree, the choice among the former, and the chosen step list's simulated
+// time. `command` must have passed CheckCommand().
 v1::PlanSimulation Answer(const SimulateCommand& command);
 
 std::string FormatSimulation(const SimulateCommand& command, const v1::PlanSimulation& answer, const Style& style);
