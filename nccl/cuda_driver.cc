@@ -39,15 +39,25 @@ bool CudaDriver::IsCaptured(Stream stream) {
 }
 
 bool CudaDriver::MakeEvent(Event* event) {
+  const Relaxed relaxed(calls_);
   return calls_.event_create(reinterpret_cast<gpu::Event*>(event), gpu::kEventWithoutTiming) == 0;
 }
 
 bool CudaDriver::Record(Event event, Stream stream) { return calls_.event_record(Of(event), Of(stream)) == 0; }
 bool CudaDriver::Wait(Stream stream, Event event) { return calls_.stream_wait_event(Of(stream), Of(event), 0) == 0; }
-bool CudaDriver::Finish(Event event) { return calls_.event_synchronize(Of(event)) == 0; }
-bool CudaDriver::Finish(Stream stream) { return calls_.stream_synchronize(Of(stream)) == 0; }
+
+bool CudaDriver::Finish(Event event) {
+  const Relaxed relaxed(calls_);
+  return calls_.event_synchronize(Of(event)) == 0;
+}
+
+bool CudaDriver::Finish(Stream stream) {
+  const Relaxed relaxed(calls_);
+  return calls_.stream_synchronize(Of(stream)) == 0;
+}
 
 uint32_t* CudaDriver::AllocateWords(size_t words) {
+  const Relaxed relaxed(calls_);
   void* memory = nullptr;
   if (calls_.host_allocate(&memory, words * sizeof(uint32_t), gpu::kPortableMappedHost) != 0) return nullptr;
   return static_cast<uint32_t*>(memory);

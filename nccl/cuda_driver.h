@@ -26,6 +26,19 @@ class CudaDriver final : public Cuda {
   uint64_t FreeBytes() override;
 
  private:
+  // While it lives the calling thread may do what a capture of another one forbids.
+  class Relaxed {
+   public:
+    explicit Relaxed(const gpu::LibcudaCalls& calls) : calls_(calls) { calls_.exchange_capture_mode(&mode_); }
+    ~Relaxed() { calls_.exchange_capture_mode(&mode_); }
+    Relaxed(const Relaxed&) = delete;
+    Relaxed& operator=(const Relaxed&) = delete;
+
+   private:
+    const gpu::LibcudaCalls& calls_;
+    int mode_ = gpu::kCaptureRelaxed;
+  };
+
   gpu::LibcudaCalls calls_{};
 };
 

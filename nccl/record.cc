@@ -58,7 +58,8 @@ Vector Decode(std::span<const uint32_t> minimum, uint32_t child) {
   vector.nodes.ranks = ranks;
   vector.nodes.channels = std::max(1U, rails);
   // Among two nodes there is no better seat.
-  if (numbers.size() < 3) vector.problem = "it has fewer than three nodes";
+  vector.is_small = numbers.size() < 3;
+  if (vector.is_small) vector.problem = "it has fewer than three nodes";
   if (numbers.size() > plan::kSeatNodesMax) vector.problem = "it has too many nodes";
   return vector;
 }

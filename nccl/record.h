@@ -30,6 +30,7 @@ void Encode(const Record& record, uint32_t rank, std::span<uint32_t> vector);
 
 // What all ranks know after the agreement.
 struct Vector {
+  bool is_small = false;          // it has fewer than three nodes: then that is the problem
   std::string problem;            // why there can be no seat for this communicator; empty: there can
   plan::SeatNodes nodes;          // by the first rank of each
   std::vector<uint32_t> node_of;  // each rank's

@@ -53,7 +53,10 @@ TEST(Record, WhoCannotIsNamed) {
   EXPECT_NE(Decode(other, 0).problem.find("rank 2 has another release"), std::string::npos);
   EXPECT_NE(Decode(std::vector<uint32_t>(3 * kRecordWords, UINT32_MAX), 0).problem, "");
   EXPECT_NE(Decode(std::vector<uint32_t>(3 * kRecordWords, 0), 0).problem, "");
-  EXPECT_NE(Decode(Minimum({Of(1, 1000), Of(2, 1000), Of(2, 1000)}), 0).problem.find("fewer than three nodes"), std::string::npos);
+  const Vector small = Decode(Minimum({Of(1, 1000), Of(2, 1000), Of(2, 1000)}), 0);
+  EXPECT_NE(small.problem.find("fewer than three nodes"), std::string::npos);
+  EXPECT_TRUE(small.is_small);
+  EXPECT_FALSE(Decode(Minimum(records), 0).is_small);
 }
 
 TEST(Record, NoWordsBreakIt) {

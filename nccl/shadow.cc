@@ -131,8 +131,8 @@ Result Shadow::ReadVector(Stream stream) {
       Log("is NCCL's own again since call " + std::to_string(calls_) + ": no seat in its tree gains enough now");
       break;
     case ShadowAction::kDrop:
-      if (machine_.is_off() && vector_.nodes.kept_permille.size() != 1 && vector_.nodes.kept_permille.size() != 2)
-        Log("stays NCCL's own: " + vector_.problem);
+      // Within one or two nodes there is nothing to gain, and nothing to say.
+      if (machine_.is_off() && !vector_.is_small) Log("stays NCCL's own: " + vector_.problem);
       if (machine_.state() == ShadowState::kRefused) Log("stays NCCL's own for now: a rank could not make the second communicator");
       Drop();
       break;
