@@ -58,7 +58,9 @@ struct Context {
 // Communicators that begin while libr2cc-nccl.so makes one.
 struct Watch {
   std::mutex mutex;
-  size_t ranks = 0;  // 0: nobody watches
+  int watchers = 0;       // threads that make one
+  bool is_alone = false;  // since there is a watcher there was never a second one
+  size_t ranks = 0;
   size_t begun = 0;
   Context* last = nullptr;
 };
@@ -91,7 +93,7 @@ Result OpenTuner(size_t ranks, size_t nodes, abi::Logger log, void** context) no
     *context = made;
     Watch& watch = TheWatch();
     const std::lock_guard lock(watch.mutex);
-    if (watch.ranks == ranks) {
+    if (watch.watchers > 0 && watch.ranks == ranks) {
       ++watch.begun;
       watch.last = made;
     }
@@ -118,6 +120,8 @@ Result CloseTuner(void* context) noexcept {
 void WatchForSeat(size_t ranks) noexcept {
   Watch& watch = TheWatch();
   const std::lock_guard lock(watch.mutex);
+  watch.is_alone = ++watch.watchers == 1;
+  if (!watch.is_alone) return;  // whose is whose is not known: neither is a seat
   watch.ranks = ranks;
   watch.begun = 0;
   watch.last = nullptr;
@@ -126,9 +130,10 @@ void WatchForSeat(size_t ranks) noexcept {
 int MarkSeat() noexcept {
   Watch& watch = TheWatch();
   const std::lock_guard lock(watch.mutex);
-  const bool is_clear = watch.begun == 1 && watch.last != nullptr;
+  if (watch.watchers > 0) --watch.watchers;
+  const bool is_clear = watch.is_alone && watch.begun == 1 && watch.last != nullptr;
   if (is_clear) watch.last->seat.store(true, std::memory_order_release);
-  watch.ranks = 0;
+  watch.is_alone = false;
   watch.last = nullptr;
   return is_clear ? 1 : 0;
 }

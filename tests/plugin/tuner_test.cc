@@ -232,6 +232,12 @@ TEST_P(TunerTest, ASeatTakesTheTree) {
     R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess && tuner->Open(16, 2, &world, &other) == Result::kSuccess);
     R2CC_MUST(seats->mark() == 0 && asks(seat, Function::kAllReduce, false) && asks(other, Function::kAllReduce, false));
     R2CC_MUST(tuner->Close(seat) == Result::kSuccess);
+    // Two threads that make one each: whose is whose?
+    seats->watch(16);
+    seats->watch(16);
+    R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess);
+    R2CC_MUST(seats->mark() == 0 && seats->mark() == 0 && asks(seat, Function::kAllReduce, false));
+    R2CC_MUST(tuner->Close(seat) == Result::kSuccess);
     // One that is gone again.
     seats->watch(16);
     R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess && tuner->Close(seat) == Result::kSuccess && seats->mark() == 0);
