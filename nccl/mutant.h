@@ -1,5 +1,6 @@
-// Mutants: bugs that tests switch on in the production source, to prove that the checkers see them. Without R2CC_MUTANTS, that is in
-// everything that is shipped, no mutant is ever active and the compiler drops the switches.
+// Mutants: bugs that tests switch on in the production source, to prove that the checkers see them. R2CC_SHIPPED is
+// defined in what is compiled to be shipped (bazel/link_time_optimization.bzl): no mutant is ever active there, and the compiler drops the
+// switches.
 #ifndef R2CC_NCCL_MUTANT_H_
 #define R2CC_NCCL_MUTANT_H_
 
@@ -23,11 +24,11 @@ enum class Mutant {
   kKeepsUnconfirmedChild,     // a child stays although not all ranks have said that they have it
 };
 
-#ifdef R2CC_MUTANTS
+#ifdef R2CC_SHIPPED
+constexpr bool IsActive(Mutant) { return false; }
+#else
 inline Mutant mutant = Mutant::kNothing;
 inline bool IsActive(Mutant bug) { return mutant == bug; }
-#else
-constexpr bool IsActive(Mutant) { return false; }
 #endif
 
 }  // namespace r2cc::nccl
