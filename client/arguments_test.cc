@@ -56,7 +56,7 @@ TEST(Arguments, Doctor) {
   EXPECT_TRUE(doctor->json);
   EXPECT_EQ(doctor->peers_max, 2u);
   EXPECT_EQ(doctor->wait_ns, 90'000'000'000);
-  EXPECT_EQ(doctor->socket_path, "/r/r2ccd.sock");
+  EXPECT_EQ(doctor->socket_path, "/r-control/r2ccd.sock");
   EXPECT_THAT(ErrorOf("doctor --wait soon"), HasSubstr("60s"));
   EXPECT_THAT(ErrorOf("doctor --server h:1"), HasSubstr("on the node"));
 }
@@ -198,10 +198,10 @@ TEST(Arguments, GlobalFlagsStandAnywhere) {
     const Parsed parsed = Parse(line);
     ASSERT_TRUE(std::holds_alternative<Invocation>(parsed)) << line;
     EXPECT_EQ(std::get<Invocation>(parsed).output, Output::kJson);
-    EXPECT_EQ(std::get<Invocation>(parsed).socket_path, "/x/r2ccd.sock");
+    EXPECT_EQ(std::get<Invocation>(parsed).socket_path, "/x-control/r2ccd.sock");
   }
   EXPECT_EQ(std::get<Invocation>(Parse("status")).output, Output::kTable);
-  EXPECT_EQ(std::get<Invocation>(Parse("status")).socket_path, "/run/r2cc/r2ccd.sock");
+  EXPECT_EQ(std::get<Invocation>(Parse("status")).socket_path, "/run/r2cc-control/r2ccd.sock");
   EXPECT_EQ(std::get<Invocation>(Parse("status --run_dir /x --socket /y/z.sock")).socket_path, "/y/z.sock");
 }
 

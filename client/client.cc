@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/run_dirs.h"
 #include "client/remote.h"
 #include "client/start_hint.h"
 
@@ -40,7 +41,8 @@ absl::Status CheckListening(const std::string& socket_path) {
     case 0: return absl::OkStatus();
     case EACCES:
     case EPERM:
-      return absl::PermissionDeniedError(absl::StrCat("not allowed to open ", socket_path, ": run r2ccctl as root or as r2ccd's user"));
+      return absl::PermissionDeniedError(
+          absl::StrCat("not allowed to open ", socket_path, ": run r2ccctl as root, or as a member of the group of its directory (r2cc)"));
     case ENOENT:
       return absl::UnavailableError(
           absl::StrCat("r2ccd is not running: there is no ", socket_path, "; ", HowToStart(socket_path, HasUnit(""))));
@@ -76,6 +78,14 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& socket_path
   }
 }
 
+// A daemon of 0.2.0 has its socket in the run directory.
+std::string WhereItListens(const std::string& socket_path) {
+  const std::string run_dir = RunDirOf(socket_path);
+  if (socket_path != ControlSocket(run_dir) || access(socket_path.c_str(), F_OK) == 0 || errno != ENOENT) return socket_path;
+  const std::string old = OldControlSocket(run_dir);
+  return access(old.c_str(), F_OK) == 0 ? old : socket_path;
+}
+
 void SetDeadline(grpc::ClientContext* context) { context->set_deadline(std::chrono::system_clock::now() + kCallDeadline); }
 
 template <typename Request, typename Reply>
@@ -107,12 +117,13 @@ absl::StatusOr<Reply> Pages(Request request, Reply all, Ask ask, Add add) {
 
 }  // namespace
 
-std::string SocketPath(const std::string& run_dir) { return absl::StrCat(run_dir, "/r2ccd.sock"); }
+std::string SocketPath(const std::string& run_dir) { return ControlSocket(run_dir); }
 
 Client::Client(std::string socket_path, std::unique_ptr<v1::Control::Stub> stub)
     : socket_path_(std::move(socket_path)), stub_(std::move(stub)) {}
 
-absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& socket_path) {
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& wanted) {
+  const std::string socket_path = WhereItListens(wanted);
   if (absl::Status status = CheckListening(socket_path); !status.ok()) return status;
   auto channel = grpc::CreateChannel(absl::StrCat("unix:", socket_path), grpc::InsecureChannelCredentials());
   return std::unique_ptr<Client>(new Client(socket_path, v1::Control::NewStub(channel)));

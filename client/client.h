@@ -17,7 +17,7 @@ namespace r2cc::client {
 // r2ccd's --run_dir unless somebody says otherwise.
 inline constexpr char kRunDir[] = "/run/r2cc";
 
-// Where r2ccd serves Control below its --run_dir.
+// Where r2ccd of this --run_dir serves Control.
 std::string SocketPath(const std::string& run_dir);
 
 // One daemon. Every call blocks: at most kCallDeadline for each page of its answer, except Events with follow. Answers are whole: long

@@ -140,6 +140,9 @@ class R2ccctl : public testing::Test {
     start_ = std::filesystem::current_path();
     std::filesystem::current_path(testing::TempDir());
     grpc::ServerBuilder builder;
+    std::filesystem::create_directory(".-control");
+    builder.AddListeningPort("unix:.-control/r2ccd.sock", grpc::InsecureServerCredentials());
+    // As 0.2.0 does, and by a link each later release.
     builder.AddListeningPort("unix:r2ccd.sock", grpc::InsecureServerCredentials());
     builder.RegisterService(&control_);
     server_ = builder.BuildAndStart();
@@ -216,6 +219,14 @@ TEST_F(R2ccctl, PrintsTablesWithoutColourIntoAFile) {
   const Outcome nics = Run("nic list n0 --socket r2ccd.sock");
   EXPECT_EQ(nics.exit_code, 0) << nics.err;
   EXPECT_THAT(nics.out, HasSubstr("n0/rail0  HEALTHY"));
+}
+
+TEST_F(R2ccctl, FindsADaemonOfTheReleaseBeforeInTheRunDirectory) {
+  std::filesystem::remove_all(".-control");
+  EXPECT_EQ(Run("status --run_dir .").exit_code, 0);
+  server_.reset();
+  std::filesystem::remove("r2ccd.sock");
+  EXPECT_THAT(Refused("status --run_dir .", 1), HasSubstr("there is no .-control/r2ccd.sock")) << "where the next one will be";
 }
 
 TEST_F(R2ccctl, PrintsJson) {
@@ -316,7 +327,7 @@ TEST_F(R2ccctl, BadUsageIsExitCodeTwoAndReachesNoDaemon) {
 
 TEST_F(R2ccctl, NamesTheSocketOfADaemonThatIsNotThere) {
   EXPECT_THAT(Refused("status --run_dir ./nowhere", 1),
-              AllOf(HasSubstr("./nowhere/r2ccd.sock"), HasSubstr("not running"), HasSubstr("r2ccd --run_dir=./nowhere")));
+              AllOf(HasSubstr("./nowhere-control/r2ccd.sock"), HasSubstr("not running"), HasSubstr("r2ccd --run_dir=./nowhere")));
   // What a killed daemon leaves behind: a socket file on which nobody listens.
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = "stale.sock"};

@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "base/run_dirs.h"
 
 namespace r2cc::client {
 namespace {
 
-// The run directory of the unit.
-constexpr char kUnitsSocket[] = "/run/r2cc/r2ccd.sock";
+constexpr char kUnitsRunDir[] = "/run/r2cc";
 
 bool IsThere(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
@@ -22,9 +22,8 @@ bool HasUnit(const std::string& root) {
 }
 
 std::string HowToStart(const std::string& socket_path, bool has_unit) {
-  if (has_unit && socket_path == kUnitsSocket) return "`systemctl start r2ccd` starts it, `systemctl status r2ccd` says why it ended";
-  const size_t slash = socket_path.rfind('/');
-  const std::string run_dir = slash == std::string::npos ? "." : slash == 0 ? "/" : socket_path.substr(0, slash);
+  const std::string run_dir = RunDirOf(socket_path);
+  if (has_unit && run_dir == kUnitsRunDir) return "`systemctl start r2ccd` starts it, `systemctl status r2ccd` says why it ended";
   return absl::StrCat("start it with `r2ccd --run_dir=", run_dir, " --config=FILE`, or name another with --run_dir or --socket");
 }
 

@@ -28,12 +28,14 @@
 #include "base/event_loop.h"
 #include "base/journal_socket.h"
 #include "base/log.h"
+#include "base/run_dirs.h"
 #include "base/stall_guard.h"
 #include "base/status_macros.h"
 #include "daemon/config/config.h"
 #include "daemon/convert.h"
 #include "daemon/io/listen_address.h"
 #include "daemon/io/lock_file.h"
+#include "daemon/io/run_dir.h"
 #include "daemon/io/run_dir_keeper.h"
 #include "daemon/real_world.h"
 #include "daemon/reload/checked_config.h"
@@ -75,16 +77,6 @@ std::string HostName() {
   char name[HOST_NAME_MAX + 1] = {};
   gethostname(name, sizeof(name) - 1);
   return name;
-}
-
-// Jobs of all users come through it to attach.sock. One that is there already stays as its owner made it: containers may have it mounted.
-absl::Status MakeRunDir(const std::string& run_dir) {
-  if (mkdir(run_dir.c_str(), 0755) == 0 && chmod(run_dir.c_str(), 0755) == 0) return absl::OkStatus();
-  if (errno != EEXIST) return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the run directory ", run_dir, " (--run_dir)"));
-  struct stat there {};
-  if (stat(run_dir.c_str(), &there) == 0 && (there.st_mode & S_IXOTH) == 0)
-    LogWarning("jobs of ordinary users cannot attach: chmod o+x the run directory", {{"directory", run_dir}});
-  return absl::OkStatus();
 }
 
 // Null: there is none, which is told; the daemon serves all the same, and forgets with its end. Two daemons may not share one.
@@ -214,6 +206,7 @@ void KeepAttachSocket(const Manager& manager, const std::vector<std::string>& ha
 absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* signals, const Manager& manager) {
   const Config& config = loaded.config;
   RETURN_IF_ERROR(MakeRunDir(config.run_dir));
+  RETURN_IF_ERROR(MakeControlDir(config.run_dir));
   ASSIGN_OR_RETURN(auto lock, LockFile::Take(config.lock_file(), config.control_socket(), "--run_dir"));
   ASSIGN_OR_RETURN(const auto state_lock, TakeStateDir(config));
   const bool is_nice = SetNice(config);
@@ -236,6 +229,7 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
   ASSIGN_OR_RETURN(const auto servers,
                    RpcServers::Start({&wiring.backend(), world->authenticator(), world->refusals(), world->store_service()},
                                      config.control_socket(), config.listen, credentials.peers));
+  RETURN_IF_ERROR(LinkOldControlSocket(config.run_dir));
   wiring.SetPeerAddress(PeerAddress(config.listen, servers->peer_port()));
   if (const std::string alarm = ListenAlarm(config.listen); !alarm.empty()) {
     LogWarning(alarm);
@@ -256,6 +250,7 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
   const RunDirKeeper keeper(&loop, {{config.lock_file(), [&lock] { return lock->IsAtPath(); },
                                      [&lock, &config]() -> absl::Status {
                                        RETURN_IF_ERROR(MakeRunDir(config.run_dir));
+                                       RETURN_IF_ERROR(MakeControlDir(config.run_dir));
                                        ASSIGN_OR_RETURN(lock, LockFile::Take(config.lock_file(), config.control_socket(), "--run_dir"));
                                        return absl::OkStatus();
                                      }},
@@ -269,7 +264,9 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
                                      [&servers] {
                                        servers->MakeControlSocketAgain();
                                        return absl::OkStatus();
-                                     }}});
+                                     }},
+                                    {OldControlSocket(config.run_dir), [&config] { return IsOldControlSocketLinked(config.run_dir); },
+                                     [&config] { return LinkOldControlSocket(config.run_dir); }}});
   {
     const LoopGuard guard(&loop, world->disk(), [&servers](bool turns) { servers->SetServing(turns); });
     // The first plan is on the page, and whoever waited for this unit is answered.
@@ -282,6 +279,7 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
   wiring.Stop();
   world->FlushDisk();
   unlink(config.control_socket().c_str());
+  UnlinkOldControlSocket(config.run_dir);
   LogInfo("r2ccd ends; the jobs go on");
   return absl::OkStatus();
 }
@@ -327,7 +325,9 @@ int Main(int argc, char** argv) {
       "--config", flags.file,
       "text-format r2cc.v1.DaemonConfig; NAME.d/*.textproto beside NAME.textproto add to it; without it: this host's name, the NICs "
       "that the plugin takes by itself, no peers");
-  app.add_option("--run_dir", flags.run_dir, "directory of the sockets r2ccd.sock and attach.sock, and the lock")->capture_default_str();
+  app.add_option("--run_dir", flags.run_dir,
+                 "directory of attach.sock, which jobs mount; r2ccd.sock and the lock are in DIR-control, mode 0750")
+      ->capture_default_str();
   app.add_option("--state_dir", flags.state_dir, "directory of what is kept over restarts and reboots: what the operator has said")
       ->capture_default_str();
   app.add_option("--node", flags.node, "this node's name; wins over the configuration");

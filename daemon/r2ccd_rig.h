@@ -222,6 +222,13 @@ class R2ccdTest : public testing::Test {
 
   static std::string Node(int node) { return "n" + std::to_string(node); }
   std::string RunDir(int node) const { return folder_ + "/" + Node(node); }
+  std::string ControlDir(int node) const { return RunDir(node) + "-control"; }
+  // Before its start: every user reaches its control socket, as an operator may choose.
+  void LetUsersIn(int node) const {
+    std::filesystem::create_directories(ControlDir(node));
+    std::filesystem::permissions(ControlDir(node), std::filesystem::perms(0755));
+    std::filesystem::permissions(folder_, std::filesystem::perms(0755));
+  }
   std::string StateDir(int node) const { return folder_ + "/" + Node(node) + "-kept"; }
   std::string ConfigFile(int node) const { return folder_ + "/" + Node(node) + ".conf"; }
   static std::string Address(int node, int rail) { return "127.7." + std::to_string(node + 1) + "." + std::to_string(rail + 1); }

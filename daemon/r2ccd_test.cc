@@ -278,7 +278,7 @@ TEST_F(R2ccdTest, ASecondDaemonIsRefusedAndTheFirstGoesOn) {
   const auto plugin = Attach(0);
   std::string output;
   EXPECT_EQ(Run({"--config", ConfigFile(0), "--run_dir", RunDir(0), "--log_level", "error"}, &output), 1);
-  EXPECT_EQ(output, "r2ccd: " + RunDir(0) + "/r2ccd.sock is held by the r2ccd with pid " + std::to_string(daemons_[0]->pid()) +
+  EXPECT_EQ(output, "r2ccd: " + RunDir(0) + "-control/r2ccd.sock is held by the r2ccd with pid " + std::to_string(daemons_[0]->pid()) +
                         ": stop that one first, or give this one another --run_dir\n");
   EXPECT_EQ(Run({"--config", ConfigFile(0), "--run_dir", RunDir(1), "--state_dir", StateDir(0), "--log_level", "error"}, &output), 1);
   EXPECT_EQ(output, "r2ccd: " + StateDir(0) + " is held by the r2ccd with pid " + std::to_string(daemons_[0]->pid()) +

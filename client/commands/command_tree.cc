@@ -30,8 +30,8 @@ CommandTree::CommandTree(absl::Time now, absl::TimeZone zone)
           // The control socket's protocol has its version in its package's name.
           absl::StrCat("r2ccctl ", ReleaseAndRevision(), "\nprotocols: control ", v1::StatusRequest::descriptor()->file()->package())) {
   const Command root = program_.root();
-  root.AddOption("--run_dir", &global_.run_dir, "folder of r2ccd's sockets").ShowDefault();
-  root.AddOption("--socket", &global_.socket, "r2ccd's control socket (default: RUN_DIR/r2ccd.sock)");
+  root.AddOption("--run_dir", &global_.run_dir, "r2ccd's run directory").ShowDefault();
+  root.AddOption("--socket", &global_.socket, "r2ccd's control socket (default: RUN_DIR-control/r2ccd.sock)");
   root.AddOption("--server", &global_.server, "ask the daemon at HOST:PORT instead, with a certificate").Value("HOST:PORT");
   root.AddOption("--certs", &global_.certs, "with --server: directory of operator.crt (or node.crt), its key and ca.crt").ShowDefault();
   root.AddOption("-o,--output", &global_.output, "table for people, json for programs").OneOf({"table", "json"}).ShowDefault();

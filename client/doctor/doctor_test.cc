@@ -32,7 +32,7 @@ class DoctorTest : public testing::Test {
     }
     machine_.files["/proc/sys/net/ipv4/ip_local_port_range"] = "32768\t60999";
     machine_.files["/proc/sys/net/core/rmem_default"] = "212992";
-    machine_.files["/run/r2cc/r2ccd.lock"] = "7";
+    machine_.listeners["/run/r2cc-control/r2ccd.sock"] = 7;
     machine_.files["/proc/sys/net/ipv4/tcp_congestion_control"] = "cubic";
     machine_.interfaces = {{"eth0", true, 9000, {{"10.1.0.1", 24}}}, {"eth1", true, 9000, {{"10.2.0.1", 24}}}};
     machine_.environment = {{"NCCL_NET_PLUGIN", "r2cc"}, {"NCCL_NET", "R2CC"}, {"R2CC_RAILS", "eth0,eth1"}};
@@ -123,11 +123,17 @@ TEST_F(DoctorTest, NothingIsWrong) {
 
 TEST_F(DoctorTest, NoDaemon) {
   facts_.daemon = DaemonFacts();
-  facts_.daemon.connection = absl::UnavailableError("r2ccd is not running: there is no /run/r2cc/r2ccd.sock");
+  facts_.daemon.connection = absl::UnavailableError("r2ccd is not running: there is no /run/r2cc-control/r2ccd.sock");
   machine_.attach = absl::PermissionDeniedError("/run/r2cc/attach.sock: Permission denied");
   EXPECT_THAT(Wrong(), AllOf(HasSubstr("FAIL daemon: r2ccd is not running"),
                              HasSubstr("FAIL attach socket: jobs cannot attach: /run/r2cc/attach.sock: Permission denied -> start r2ccd"),
                              HasSubstr("unchecked paths: r2ccd would tell, and does not answer")));
+}
+
+// The number in the lock file was 1, which is systemd on the machine: its limits were shown as r2ccd's.
+TEST_F(DoctorTest, TheLimitsOfADaemonInAContainerAreNotThoseOfAnotherProcess) {
+  machine_.listeners.clear();
+  EXPECT_THAT(Wrong(), HasSubstr("unchecked limits: which process it is cannot be seen: "));
 }
 
 TEST_F(DoctorTest, ConfigurationReleasesClocksAndNames) {

@@ -22,6 +22,7 @@ class FakeMachine final : public Machine {
   std::set<std::string> refused_hosts;
   std::map<std::string, std::vector<std::string>> owners;  // by address
   absl::Status attach;
+  std::map<std::string, int> listeners;  // pids by socket
   ProcessFacts process{.pid = 7, .open_files_max = 16'384, .realtime = true};
   std::map<std::string, std::string> environment;
   std::map<std::string, std::vector<std::string>> libraries;
@@ -57,6 +58,11 @@ class FakeMachine final : public Machine {
     return dead_ports.contains(port) ? absl::DeadlineExceededError("no answer") : absl::OkStatus();
   }
   absl::Status UnixAccepts(const std::string& /*path*/) override { return attach; }
+  absl::StatusOr<int> ListenerPid(const std::string& path) override {
+    const auto found = listeners.find(path);
+    if (found == listeners.end()) return absl::NotFoundError(path + ": its process has no number here");
+    return found->second;
+  }
   absl::StatusOr<ProcessFacts> Process(int /*pid*/) override { return process; }
   std::map<std::string, std::string> Environment() override { return environment; }
   std::vector<std::string> Libraries(const std::string& name) override { return libraries[name]; }

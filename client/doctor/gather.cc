@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/core/rails_file.h"
+#include "base/run_dirs.h"
 #include "client/doctor/job_checks.h"
 #include "google/protobuf/text_format.h"
 #include "proto/config.pb.h"
@@ -192,12 +193,13 @@ void LookAtPeers(Machine& machine, size_t most, Facts* facts) {
 }
 
 void LookAtDaemon(Machine& machine, const std::string& run_dir, DaemonFacts* daemon) {
-  daemon->attach = machine.UnixAccepts(absl::StrCat(run_dir, "/attach.sock"));
-  const auto pid = ReadNumber(machine, absl::StrCat(run_dir, "/r2ccd.lock"));
+  daemon->attach = machine.UnixAccepts(AttachSocket(run_dir));
+  // Not by the number in the lock file: a container's r2ccd is number 1 there, and systemd is number 1 here.
+  const absl::StatusOr<int> pid = machine.ListenerPid(ControlSocket(run_dir));
   if (pid.ok())
     daemon->process = machine.Process(*pid);
   else
-    daemon->process = absl::Status(pid.status().code(), absl::StrCat("which process it is cannot be read: ", pid.status().message()));
+    daemon->process = absl::Status(pid.status().code(), absl::StrCat("which process it is cannot be seen: ", pid.status().message()));
   const auto buffer = ReadNumber(machine, "/proc/sys/net/core/rmem_default");
   daemon->receive_buffer = buffer.ok() ? absl::StatusOr<int64_t>(*buffer) : buffer.status();
 }

@@ -40,6 +40,8 @@ class Machine {
   virtual absl::Status TcpAccepts(const std::string& host, uint16_t port) = 0;
   // A Unix socket of packets (SOCK_SEQPACKET) takes connections of this user.
   virtual absl::Status UnixAccepts(const std::string& path) = 0;
+  // The process that listens on a Unix socket of streams, by its number here. NOT_FOUND: it has none here, as it runs in a container.
+  virtual absl::StatusOr<int> ListenerPid(const std::string& path) = 0;
   virtual absl::StatusOr<ProcessFacts> Process(int pid) = 0;
   virtual std::map<std::string, std::string> Environment() = 0;
   // Files of this name where the loader looks: LD_LIBRARY_PATH, then the system's. Different files, in the loader's order.

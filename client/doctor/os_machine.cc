@@ -22,6 +22,16 @@ namespace {
 
 constexpr size_t kFileBytesMax = 64 << 10;
 
+absl::Status ConnectUnix(int fd, const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof(address.sun_path))
+    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is no path of a Unix socket"));
+  std::memcpy(address.sun_path, path.data(), path.size());
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, path);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> OsMachine::Read(const std::string& path) {
@@ -54,14 +64,18 @@ std::vector<InterfaceFacts> OsMachine::Interfaces() {
 }
 
 absl::Status OsMachine::UnixAccepts(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof(address.sun_path))
-    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is no path of a Unix socket"));
-  std::memcpy(address.sun_path, path.data(), path.size());
   const ScopedFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, path);
+  return ConnectUnix(fd.get(), path);
+}
+
+absl::StatusOr<int> OsMachine::ListenerPid(const std::string& path) {
+  const ScopedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (absl::Status status = ConnectUnix(fd.get(), path); !status.ok()) return status;
+  ucred listener{};
+  socklen_t size = sizeof(listener);
+  if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &listener, &size) != 0) return absl::ErrnoToStatus(errno, path);
+  if (listener.pid <= 0) return absl::NotFoundError(absl::StrCat(path, ": its process has no number here, it runs in a container"));
+  return listener.pid;
 }
 
 absl::StatusOr<ProcessFacts> OsMachine::Process(int pid) {

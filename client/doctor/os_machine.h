@@ -27,6 +27,7 @@ class OsMachine final : public Machine {
   absl::StatusOr<std::vector<std::string>> OtherOwners(const std::string& interface, const std::string& address) override;
   absl::Status TcpAccepts(const std::string& host, uint16_t port) override;
   absl::Status UnixAccepts(const std::string& path) override;
+  absl::StatusOr<int> ListenerPid(const std::string& path) override;
   absl::StatusOr<ProcessFacts> Process(int pid) override;
   std::map<std::string, std::string> Environment() override { return environment_; }
   std::vector<std::string> Libraries(const std::string& name) override;

@@ -2,8 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -37,6 +42,37 @@ TEST(OsMachine, ProcessesFilesAndSockets) {
   EXPECT_FALSE(machine.Process(0x7fffffff).ok());
   EXPECT_THAT(std::string(machine.UnixAccepts("/nowhere/attach.sock").message()), HasSubstr("/nowhere/attach.sock"));
   EXPECT_FALSE(machine.Read("/nowhere").ok());
+}
+
+// Its own number may be another: a container's first process is 1 there, and 1 is systemd here.
+TEST(OsMachine, TheListenerOfASocketIsNamedByItsNumberHere) {
+  OsMachine machine({}, [] { return int64_t{1}; });
+  const std::string path = "/tmp/r2cc-listener." + std::to_string(getpid());
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  std::strcpy(address.sun_path, path.c_str());
+  EXPECT_FALSE(machine.ListenerPid(path).ok());
+  const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(listener, 4), 0);
+  const auto own = machine.ListenerPid(path);
+  ASSERT_TRUE(own.ok()) << own.status();
+  EXPECT_EQ(*own, getpid());
+  if (geteuid() == 0) {
+    const pid_t contained = fork();
+    if (contained == 0) {
+      if (unshare(CLONE_NEWPID) != 0) _exit(1);
+      const pid_t first = fork();
+      if (first == 0) _exit(getpid() == 1 && absl::IsNotFound(machine.ListenerPid(path).status()) ? 0 : 2);
+      int status = 0;
+      waitpid(first, &status, 0);
+      _exit(WEXITSTATUS(status));
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(contained, &status, 0), contained);
+    EXPECT_EQ(WEXITSTATUS(status), 0) << "from another pid namespace it has no number";
+  }
+  close(listener);
+  unlink(path.c_str());
 }
 
 TEST(OsMachine, LibrariesInTheLoadersOrderAndWhetherTheyLoad) {

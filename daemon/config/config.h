@@ -16,6 +16,7 @@
 #include "base/core/clock.h"
 #include "base/log.h"
 #include "base/names.h"
+#include "base/run_dirs.h"
 #include "daemon/jobs/attach_access.h"
 
 namespace r2cc::daemon {
@@ -168,10 +169,10 @@ struct Config {
   Nanos forget_after = kForgetAfterDefault;  // nodes that have left
   std::optional<LogLevel> log_level;         // not said: info
 
-  std::string control_socket() const { return run_dir + "/r2ccd.sock"; }
-  std::string attach_socket() const { return run_dir + "/attach.sock"; }
+  std::string control_socket() const { return ControlSocket(run_dir); }
+  std::string attach_socket() const { return AttachSocket(run_dir); }
   std::string nodes_prefix() const { return store_prefix + "nodes/"; }
-  std::string lock_file() const { return run_dir + "/r2ccd.lock"; }
+  std::string lock_file() const { return ControlDir(run_dir) + "/r2ccd.lock"; }
   std::string state_file() const { return state_dir + "/state"; }
   std::string audit_file() const { return state_dir + "/audit.log"; }
   std::string state_lock_file() const { return state_dir + "/r2ccd.lock"; }

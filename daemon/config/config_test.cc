@@ -40,7 +40,7 @@ TEST(ConfigTest, AWholeFile) {
   EXPECT_FALSE(config->etcd.has_value());
   EXPECT_EQ(config->nics.back().port_guid, 0x0002c9030000abcdu);
   EXPECT_EQ(config->nics.back().interface, "") << "an InfiniBand port may have no interface";
-  EXPECT_EQ(config->control_socket(), "/run/x/r2ccd.sock");
+  EXPECT_EQ(config->control_socket(), "/run/x-control/r2ccd.sock");
 }
 
 TEST(ConfigTest, LaterFilesAddToEarlierOnes) {

@@ -1,35 +1,35 @@
 #include "daemon/rpc/local_caller.h"
 
+#include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
-#include <sstream>
-#include <string>
-#include <vector>
+
+#include "daemon/io/process_origin.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77  // Linux 6.5
+#endif
 
 namespace r2cc::daemon {
 namespace {
 
-// "NSpid:" of /proc/PID/status has a number for each pid namespace from the reader's on, and everybody may read it.
-bool InPidNamespaceOfItsOwn(const std::string& status) {
-  constexpr char kLine[] = "\nNSpid:";
-  const size_t at = status.find(kLine);
-  if (at == std::string::npos) return false;  // a kernel before 4.1
-  const size_t begin = at + sizeof(kLine) - 1;
-  std::istringstream numbers(status.substr(begin, status.find('\n', begin) - begin));
-  int count = 0;
-  for (int64_t number; numbers >> number;) ++count;
-  return count > 1;
+// A number that was the caller's may be another process's once the caller has ended; with Linux 6.5 that is seen.
+bool HasEnded(int fd) {
+  int pidfd = -1;
+  socklen_t size = sizeof(pidfd);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) != 0) return errno == ESRCH || errno == EINVAL;
+  pollfd end{pidfd, POLLIN, 0};
+  const bool ended = poll(&end, 1, 0) != 0;
+  close(pidfd);
+  return ended;
 }
 
-bool IsContained(int32_t pid) {
+bool IsContained(int fd, pid_t pid) {
   if (pid <= 0) return true;  // it has no number here
-  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
-  std::ostringstream status;
-  // One that has ended, or that this machine hides, is taken for what it says: it connected from where the kernel knows its number.
-  if (!file || !(status << file.rdbuf())) return false;
-  return InPidNamespaceOfItsOwn(status.str());
+  static const ProcessView own = ViewProcess(0);
+  return IsContained(own, ViewProcess(pid)) || HasEnded(fd);
 }
 
 }  // namespace
@@ -43,19 +43,12 @@ Caller LocalCaller(int fd) {
   caller.uid = credentials.uid;
   caller.gid = credentials.gid;
   caller.pid = credentials.pid;
-  if (IsContained(caller.pid)) {
+  if (IsContained(fd, caller.pid)) {
+    caller.contained = true;
     caller.uid = caller.gid = kOverflowId;
     return caller;
   }
-  // A directory service gives a user hundreds of groups: with ERANGE the kernel says how many.
-  std::vector<gid_t> groups(64);
-  socklen_t bytes = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
-  int result = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &bytes);
-  if (result != 0 && errno == ERANGE) {
-    groups.resize(bytes / sizeof(gid_t));
-    result = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &bytes);
-  }
-  if (result == 0) caller.groups.assign(groups.begin(), groups.begin() + static_cast<ptrdiff_t>(bytes / sizeof(gid_t)));
+  caller.groups = PeerGroups(fd);
   return caller;
 }
 

@@ -10,8 +10,8 @@ namespace r2cc::daemon {
 constexpr uint32_t kOverflowId = 65534;
 
 // By the kernel's word, as of the moment when it connected. kNobody if the kernel does not know. The uid and gids of a container are no
-// word about this machine: a process in another pid namespace than the daemon's has kOverflowId and no groups. A container that shares the
-// pid namespace is not seen.
+// word about this machine: a process in a container (daemon/io/process_origin.h) has kOverflowId and no groups. So has one that has ended
+// already, or that a /proc with hidepid hides.
 Caller LocalCaller(int fd);
 
 }  // namespace r2cc::daemon

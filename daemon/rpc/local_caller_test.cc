@@ -3,7 +3,10 @@
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,8 +34,8 @@ class LocalCallerTest : public testing::Test {
     close(listener_);
     unlink(path_.c_str());
   }
-  // Who calls, if the child does `first`; `nested`: in a pid namespace of its own.
-  Caller Of(const std::function<bool()>& first, bool nested) {
+  // Who calls, if the child does `first`; `nested`: in a pid namespace of its own; `ends`: it has ended before it is looked at.
+  Caller Of(const std::function<bool()>& first, bool nested, bool ends = false) {
     const pid_t child = fork();
     if (child == 0) {
       if (nested && unshare(CLONE_NEWPID) != 0) _exit(1);
@@ -43,13 +46,14 @@ class LocalCallerTest : public testing::Test {
       if (!first()) _exit(1);
       const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
       char byte;
-      if (connect(fd, reinterpret_cast<const sockaddr*>(&address_), sizeof(address_)) == 0) (void)!read(fd, &byte, 1);
+      if (connect(fd, reinterpret_cast<const sockaddr*>(&address_), sizeof(address_)) == 0 && !ends) (void)!read(fd, &byte, 1);
       _exit(0);
     }
     const int fd = accept(listener_, nullptr, nullptr);
+    if (ends) waitpid(child, nullptr, 0);
     const Caller caller = LocalCaller(fd);
     close(fd);
-    waitpid(child, nullptr, 0);
+    if (!ends) waitpid(child, nullptr, 0);
     return caller;
   }
 
@@ -82,6 +86,59 @@ TEST_F(LocalCallerTest, RootOfAContainerIsNotRootHere) {
   EXPECT_EQ(caller.uid, kOverflowId);
   EXPECT_EQ(caller.gid, kOverflowId);
   EXPECT_TRUE(caller.groups.empty());
+}
+
+TEST_F(LocalCallerTest, AContainerThatSharesThePidsIsKnownByItsRootOrItsUsers) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: makes a mount namespace";
+  const Caller other_root = Of(
+      [] {
+        return unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+               mount("none", "/mnt", "tmpfs", 0, nullptr) == 0 && mkdir("/mnt/tmp", 0755) == 0 && mkdir("/mnt/old", 0755) == 0 &&
+               mount("/tmp", "/mnt/tmp", nullptr, MS_BIND, nullptr) == 0 && syscall(SYS_pivot_root, "/mnt", "/mnt/old") == 0 &&
+               chdir("/") == 0;
+      },
+      false);
+  EXPECT_TRUE(other_root.contained);
+  EXPECT_EQ(other_root.uid, kOverflowId);
+  const Caller other_users = Of([] { return unshare(CLONE_NEWUSER) == 0; }, false);
+  EXPECT_TRUE(other_users.contained);
+  const Caller own_mounts = Of([] { return unshare(CLONE_NEWNS) == 0; }, false);
+  EXPECT_FALSE(own_mounts.contained) << "a service with PrivateTmp is no container";
+  EXPECT_EQ(own_mounts.uid, 0u);
+}
+
+// It connects, hands the socket to a child, and ends: what its number means then is not known.
+TEST_F(LocalCallerTest, OneThatHasEndedIsNobody) {
+  const Caller caller = Of([] { return true; }, false, /*ends=*/true);
+  EXPECT_TRUE(caller.contained);
+  EXPECT_EQ(caller.uid, kOverflowId);
+}
+
+// The daemon of the unit: not root, without a capability.
+TEST_F(LocalCallerTest, ADaemonWithoutPrivilegesSeesIt) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: makes a pid namespace, and becomes another user";
+  const pid_t container = fork();
+  if (container == 0) {
+    if (unshare(CLONE_NEWPID) != 0) _exit(1);
+    if (fork() == 0) {
+      const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+      char byte;
+      if (connect(fd, reinterpret_cast<const sockaddr*>(&address_), sizeof(address_)) == 0) (void)!read(fd, &byte, 1);
+      _exit(0);
+    }
+    wait(nullptr);
+    _exit(0);
+  }
+  const pid_t unprivileged = fork();
+  if (unprivileged == 0) {
+    if (setgroups(0, nullptr) != 0 || setresgid(64750, 64750, 64750) != 0 || setresuid(64750, 64750, 64750) != 0) _exit(3);
+    const int fd = accept(listener_, nullptr, nullptr);
+    _exit(LocalCaller(fd).contained ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(unprivileged, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  waitpid(container, nullptr, 0);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ Gate::Admission PeerAdmission(const Caller& caller) {
 
 // `operates`: it has places of its own, so that others leave room for it.
 Gate::Admission LocalAdmission(const Caller& caller, bool operates) {
-  return {.share = absl::StrCat("uid ", caller.uid),
+  return {.share = caller.contained ? std::string("processes of containers") : absl::StrCat("uid ", caller.uid),
           .share_max = operates ? RpcServers::kConversationsPerOperatorMax : RpcServers::kConversationsPerUidMax,
           .group = operates ? "operators" : "users",
           .group_max = operates ? RpcServers::kOperatorsMax : RpcServers::kUsersMax,

@@ -24,6 +24,7 @@ struct Caller {
   uint32_t gid = 0;
   std::vector<uint32_t> groups;  // beside gid
   int32_t pid = 0;
+  bool contained = false;  // its ids are a container's, and are left out here
   // The node whose daemon forwards the request and vouches for all above; empty: he asks this daemon himself. One that was forwarded is
   // never forwarded again.
   std::string via;

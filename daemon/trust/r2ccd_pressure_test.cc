@@ -31,7 +31,7 @@ class Attacked : public TrustTest {
  protected:
   void Start(bool tls) {
     signal(SIGPIPE, SIG_IGN);
-    std::filesystem::permissions(folder_, std::filesystem::perms(0755));
+    LetUsersIn(0);
     if (tls) UseTls();
     StartAll();
     if (geteuid() == 0) cgroup_.Add(daemons_[0]->pid());

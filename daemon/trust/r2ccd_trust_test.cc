@@ -148,8 +148,8 @@ TEST_F(TrustTest, AnotherNodesCertificateSpeaksAndActsForThatNodeAlone) {
 
 TEST_F(TrustTest, AnotherUserMayAskAndAnOperatorFromAfarMaySteer) {
   UseTls();
+  LetUsersIn(0);
   StartAll();
-  std::filesystem::permissions(folder_, std::filesystem::perms(0755));
   Put(folder_ + "/alice", "operator", *Issue(ca_, {Identity::Kind::kOperator, "alice"}, ForDays(NowS(), 10)));
   const std::string nobody = geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
   if (!nobody.empty()) {
@@ -337,7 +337,7 @@ TEST_P(NoiseTest, TenThousandConversationsThatAreNoneCostNothing) {
 }
 
 TEST_F(TrustTest, TenThousandConversationsOnTheControlSocketCostNothing) {
-  std::filesystem::permissions(folder_, std::filesystem::perms(0755));
+  LetUsersIn(0);
   StartDaemon(0);
   constexpr int kAtOnce = 250;
   sockaddr_un address{};

@@ -43,13 +43,19 @@ std::string Name(Role role) {
 }
 
 bool RolePolicy::Has(const Caller& caller, Role role) const {
-  if (role == Role::kDrill && !drills_) return false;
+  if (caller.contained || (role == Role::kDrill && !drills_)) return false;
   return std::any_of(grants_.begin(), grants_.end(),
                      [&](const Grant& grant) { return (grant.roles & Bit(role)) != 0 && Covers(grant, caller); });
 }
 
 absl::Status RolePolicy::Check(const Caller& caller, Role role, const std::string& node) const {
   if (Has(caller, role)) return absl::OkStatus();
+  if (caller.contained)
+    return absl::PermissionDeniedError(
+        absl::StrCat(Describe(caller), " has no role on node ", node, ": ",
+                     caller.pid <= 0 ? "r2ccd runs in a container and sees nobody outside of it: ask there (kubectl exec)"
+                                     : "ask outside of containers; a /proc with hidepid has to show r2ccd's group the others (gid=)",
+                     ", or with an operator's certificate (--server)"));
   if (role == Role::kDrill && !drills_)
     return absl::PermissionDeniedError(absl::StrCat("drills are off on node ", node, ": set drills { allow: true } in its configuration"));
   const std::string way_out = caller.forwarded()       ? absl::StrCat("ask on ", node,

@@ -22,6 +22,18 @@ std::string Roles(const RolePolicy& policy, const Caller& caller) {
 }
 const Caller kAlice{.kind = Caller::Kind::kOperator, .name = "alice", .address = "10.0.0.9:1"};
 
+TEST(RolesTest, AProcessOfAContainerHasNone) {
+  const RolePolicy policy({{.roles = 7, .uids = {0, 65534}, .gids = {65534}, .everyone = true}}, true);
+  ASSERT_EQ(Roles(policy, User(65534)), "vod");
+  Caller contained = User(65534);
+  contained.contained = true;
+  EXPECT_EQ(Roles(policy, contained), "");
+  const std::string why(policy.Check(contained, Role::kView, "n0").message());
+  EXPECT_NE(why.find("a process of a container (pid 1) has no role on node n0: ask outside of containers"), std::string::npos) << why;
+  contained.pid = 0;
+  EXPECT_NE(policy.Check(contained, Role::kView, "n0").message().find("r2ccd runs in a container"), std::string::npos);
+}
+
 TEST(RolesTest, Defaults) {
   const RolePolicy policy(DefaultGrants(kR2cc, false), true);
   EXPECT_EQ(Roles(policy, User(0)), "vod");

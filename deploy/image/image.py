@@ -22,7 +22,7 @@ LIBRARY_FOLDER = "/lib/x86_64-linux-gnu"
 # Opened at run time, where a node has RDMA devices.
 OPENED_LATER = (f"{LIBRARY_FOLDER}/libibumad.so.3",)
 DIRECTORIES = {"dev": 0o755, "etc/r2cc/r2ccd.d": 0o755, "etc/r2cc/tls": 0o755, "opt/r2cc": 0o755, "proc": 0o555, "run/r2cc": 0o755,
-               "sys": 0o555, "tmp": 0o1777, "var/lib/r2cc": 0o750}
+               "run/r2cc-control": 0o750, "sys": 0o555, "tmp": 0o1777, "var/lib/r2cc": 0o750}
 TEXTS = {
     "etc/passwd": f"root:x:0:0:root:/:/nonexistent\nr2ccd:x:{UID}:{UID}:R2CC daemon:/var/lib/r2cc:/nonexistent\n",
     # Its members may steer; who is let into the pod is one.

@@ -134,7 +134,8 @@ class DoctorTest(doctor_rig.DoctorTestCase):
   def test_a_container_without_the_run_directory(self):
     nodes = self.rig()
     self.finds(nodes, "FAIL daemon: r2ccd is not running: there is no ", "FAIL attach socket: jobs cannot attach",
-               before=("unshare", "--mount", "sh", "-c", f'mount -t tmpfs none {nodes.run_dir(0)} && exec "$@"', "sh"))
+               before=("unshare", "--mount", "sh", "-c",
+                       f'for i in {nodes.run_dir(0)} {nodes.run_dir(0)}-control; do mount -t tmpfs none $i; done; exec "$@"', "sh"))
 
   def test_clocks_are_apart(self):
     nodes = self.rig(start=False)

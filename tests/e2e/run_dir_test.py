@@ -21,7 +21,8 @@ class RunDir(NamespaceCase):
     running = cluster.start_job("running", JobOptions(size="1M", seconds_max=600))
     self.assertTrue(wait_until(lambda: cluster.attached_processes(1) == 1, PATIENCE_S, 0.1))
     run_dir = cluster.run_dir(1)
-    swept = [run_dir / name for name in (*SOCKETS, "r2ccd.lock")]
+    control_dir = run_dir.with_name(run_dir.name + "-control")
+    swept = [*(run_dir / name for name in SOCKETS), *(control_dir / name for name in ("r2ccd.sock", "r2ccd.lock"))]
     for path in swept:
       path.unlink()
     self.assertTrue(wait_until(lambda: all(path.exists() for path in swept), PATIENCE_S, 0.1), list(run_dir.iterdir()))

@@ -97,12 +97,12 @@ class ManifestsTest(unittest.TestCase):
       # It answers within a second.
       self.assertGreater(container[probe]["timeoutSeconds"], 1)
     paths = {volume["hostPath"]["path"]: volume["hostPath"]["type"] for volume in spec["volumes"] if "hostPath" in volume}
-    self.assertEqual(paths, {"/run/r2cc": "DirectoryOrCreate", "/var/lib/r2cc": "DirectoryOrCreate"})
+    self.assertEqual(paths, {path: "DirectoryOrCreate" for path in ("/run/r2cc", "/run/r2cc-control", "/var/lib/r2cc")})
 
   def test_a_job_reads_and_writes_nothing_of_the_node(self):
     spec = manifests.pod_specs(self.render("job"))["Job/r2cc-example"]
     host = {volume["name"]: volume["hostPath"] for volume in spec["volumes"] if "hostPath" in volume}
-    self.assertEqual(host, {"r2ccd": {"path": "/run/r2cc", "type": "Directory"}})
+    self.assertEqual(host, {"r2ccd": {"path": "/run/r2cc", "type": "Directory"}}, "not the control socket's")
     for container in [*spec["initContainers"], *spec["containers"]]:
       for mount in container["volumeMounts"]:
         self.assertTrue(mount.get("readOnly") or mount["name"] not in host, mount)

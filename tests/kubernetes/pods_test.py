@@ -3,6 +3,7 @@
 A stand-in for the kubelet (pod.py) reads the rendered objects. Node and job are in a network namespace.
 """
 
+import copy
 import json
 import os
 import pathlib
@@ -83,7 +84,7 @@ class PodsTest(unittest.TestCase):
     self.assertEqual(status["Uid"].split(), [str(DAEMON_UID)] * 4)
     self.assertEqual([int(status[name], 16) for name in ("CapEff", "CapPrm", "CapBnd")], [0, 0, 0])
     self.assertEqual((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"))
-    for path, mode in (("run/r2cc", 0o755), ("var/lib/r2cc", 0o750)):
+    for path, mode in (("run/r2cc", 0o755), ("run/r2cc-control", 0o750), ("var/lib/r2cc", 0o750)):
       about = (node.host / path).stat()
       self.assertEqual((about.st_uid, about.st_mode & 0o7777), (DAEMON_UID, mode), path)
     self.assertTrue((node.host / "var/lib/r2cc/state").exists(), "what outlives the pod")
@@ -111,11 +112,13 @@ class PodsTest(unittest.TestCase):
     events = daemon.execute(container, ["/usr/bin/r2ccctl", "-o", "json", "events"]).stdout
     attached = [json.loads(line)["kind"] for line in events.splitlines()]
     self.assertEqual(attached.count("job-attached"), 2, events)
-    # Who is let into the daemon's pod may steer, and a job may not.
+    # Who is let into the daemon's pod may steer, and a job finds no socket: a link, by which r2ccctl of 0.2.0 finds it, leads nowhere.
     drain = ["/usr/bin/r2ccctl", "nic", "drain", f"{node.name}/eth1"]
-    refused = job.execute(ranks, drain)
-    self.assertEqual(refused.returncode, 1)
-    self.assertIn("OPERATE", refused.stderr)
+    for words in ([], ["--socket", "/run/r2cc/r2ccd.sock"]):
+      refused = job.execute(ranks, drain + words)
+      self.assertEqual(refused.returncode, 1)
+      self.assertIn("r2ccd is not running: there is no ", refused.stderr)
+    self.check_that_a_job_has_no_role(node, job_objects, drain)
     self.assertEqual(daemon.execute(container, drain).returncode, 0)
     # All that it has of the node is read-only.
     denied = job.execute(ranks, ["/usr/bin/r2cc-setup", "directories", "--owner", "1000:1000", "/run/r2cc/mine:0755"])
@@ -127,6 +130,25 @@ class PodsTest(unittest.TestCase):
     # An upgrade: another pod on the same node.
     self.start(node, spec)
     self.assertEqual((node.host / "run/r2cc").stat().st_ino, inode, "jobs have it mounted")
+
+  def check_that_a_job_has_no_role(self, node: pod.Node, objects, drain: list[str]) -> None:
+    """Root of a container, and one that asks for the operators' group, with the control socket mounted against all advice."""
+    for user, group in ((0, 0), (1000, DAEMON_UID)):
+      spec = copy.deepcopy(manifests.pod_specs(objects)["Job/r2cc-example"])
+      spec["securityContext"] |= {"runAsNonRoot": False, "runAsUser": user, "runAsGroup": group, "fsGroup": group}
+      spec["volumes"].append({"name": "control", "hostPath": {"path": "/run/r2cc-control", "type": "Directory"}})
+      ranks, = spec["containers"]
+      ranks["volumeMounts"].append({"name": "control", "mountPath": "/run/r2cc-control", "readOnly": True})
+      ranks["securityContext"]["capabilities"]["add"] = ["DAC_OVERRIDE"] if user == 0 else []
+      job_node = self.node(objects)
+      job_node.host = node.host
+      job = self.make_pod(job_node, spec)
+      for command in (drain, ["/usr/bin/r2ccctl", "status"]):
+        refused = job.execute(ranks, command)
+        self.assertEqual(refused.returncode, 1, (user, command))
+        self.assertIn("has no role on node", refused.stderr)
+      lock = job.execute(ranks, ["/usr/bin/r2cc-setup", "directories", "--owner", "0:0", "/run/r2cc-control/mine:0755"])
+      self.assertIn("Read-only file system", lock.stderr)
 
   def test_a_node_of_a_package_is_left_alone(self):
     objects = manifests.render(self.tree / "base")

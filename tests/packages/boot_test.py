@@ -83,6 +83,7 @@ class BootTest(unittest.TestCase):
       self.assertEqual(self.run_inside("stat", "--format", "%i %U:%G %a", "/run/r2cc").stdout, before)
       self.assertEqual(self.attach_socket(), socket)
       self.assertIn("r2ccd:r2cc 755", before)
+      self.assertEqual(self.run_inside("stat", "--format", "%U:%G %a", "/run/r2cc-control").stdout.strip(), "r2ccd:r2cc 750")
     with self.subTest("a wrong configuration is the status line, and it does not run without its checks"):
       self.configure('node: "n0"\nlisten: 5\n')
       self.run_inside("systemctl", "restart", "--no-block", "r2ccd")

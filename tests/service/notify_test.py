@@ -50,7 +50,7 @@ class NotifyTest(unittest.TestCase):
     # In /tmp whatever TEST_TMPDIR says: the path of a Unix socket has room for 107 bytes.
     self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="r2cc-service-", dir="/tmp")))
     self.folder.chmod(0o755)
-    for name in ("run", "state"):
+    for name in ("run", "run-control", "state"):
       (self.folder / name).mkdir()
       shutil.chown(self.folder / name, int(USER), int(USER))
     self.config = self.folder / "r2ccd.textproto"
@@ -121,7 +121,7 @@ class NotifyTest(unittest.TestCase):
   def test_health_does_not_wait_in_a_queue_that_is_full(self):
     # As that of a daemon that is stopped, which probes have asked for a while.
     listener = self.enterContext(socket.socket(socket.AF_UNIX))
-    listener.bind(str(self.folder / "run" / "r2ccd.sock"))
+    listener.bind(str(self.folder / "run-control" / "r2ccd.sock"))
     listener.listen(0)
     try:
       while True:

@@ -83,7 +83,7 @@ class RestartTest(unittest.TestCase):
     # In /tmp whatever TEST_TMPDIR says: the path of a Unix socket has room for 107 bytes.
     self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="r2cc-restart-", dir="/tmp")))
     self.folder.chmod(0o755)
-    for name in ("run", "state"):
+    for name in ("run", "run-control", "state"):
       (self.folder / name).mkdir()
       shutil.chown(self.folder / name, int(USER), int(USER))
     config = self.folder / "r2ccd.textproto"

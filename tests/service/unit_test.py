@@ -27,8 +27,8 @@ class UnitTest(unittest.TestCase):
     self.units = self.root / "etc/systemd/system"
     self.units.mkdir(parents=True)
     shutil.copy(self.unit, self.units / "r2ccd.service")
-    for program in (self.root / "usr/sbin/r2ccd", self.root / "bin/kill"):
-      program.parent.mkdir(parents=True)
+    for program in (self.root / "usr/sbin/r2ccd", self.root / "bin/kill", self.root / "bin/chmod"):
+      program.parent.mkdir(parents=True, exist_ok=True)
       program.touch()
       program.chmod(0o755)
     # What every unit hangs on, of which a bare root has none.
@@ -80,6 +80,12 @@ class UnitTest(unittest.TestCase):
     # Made anew, the run directory would be another one than containers have mounted.
     self.assertEqual(settings["RuntimeDirectoryPreserve"], ["yes"])
     self.assertEqual(settings["RuntimeDirectoryMode"], ["0755"])
+    # The control socket is for the group alone.
+    self.assertEqual(settings["RuntimeDirectory"], ["r2cc r2cc-control"])
+    self.assertEqual(settings["ExecStartPre"], ["/bin/chmod 0750 /run/r2cc-control"])
+    # With /proc hidden from it r2ccd cannot see whether a caller is in a container.
+    self.assertNotIn(settings["ProtectProc"], (["invisible"], ["noaccess"], ["ptraceable"]))
+    self.assertNotIn("ProcSubset", settings)
     self.assertEqual(settings["StartLimitIntervalSec"], ["0"])
     # Of a job in a container the daemon needs the true uid.
     self.assertNotIn("PrivateUsers", settings)
@@ -97,7 +103,7 @@ class UnitTest(unittest.TestCase):
     settings = unit_file.read(self.unit)
     self.assertEqual((settings["User"], settings["Group"]), (["r2ccd"], ["r2cc"]))
     subprocess.run(["systemd-tmpfiles", f"--root={self.root}", "--create", self.tmpfiles], check=True, capture_output=True)
-    for name, mode in (("run/r2cc", unit_file.last(settings, "RuntimeDirectoryMode")),
+    for name, mode in (("run/r2cc", unit_file.last(settings, "RuntimeDirectoryMode")), ("run/r2cc-control", "0750"),
                        ("var/lib/r2cc", unit_file.last(settings, "StateDirectoryMode"))):
       about = (self.root / name).stat()
       self.assertEqual((str(about.st_uid), str(about.st_gid), f"{about.st_mode & 0o777:04o}"), (user[2], user[3], mode), name)
