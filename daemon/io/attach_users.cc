@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace r2cc::daemon {
 namespace {
 
@@ -11,30 +13,46 @@ constexpr size_t kToldMax = 1024;
 }  // namespace
 
 bool AttachUsers::Connect(uint32_t uid) {
-  Connections& connections = connections_[uid];
-  if (connections.greetings >= kGreetingsMax) return false;
-  ++connections.greetings;
+  const auto found = greetings_.find(uid);
+  const size_t count = found == greetings_.end() ? 0 : found->second;
+  if (count >= kGreetingsMax || !HasRoom(uid != 0 && count > 0)) return false;
+  ++greetings_[uid];
+  ++places_;
   return true;
 }
 
-bool AttachUsers::MayAttach(uint32_t uid) const { return connections_.at(uid).attached < kProcessesMax; }
-
-void AttachUsers::Attach(uint32_t uid) {
-  Connections& connections = connections_.at(uid);
-  --connections.greetings;
-  ++connections.attached;
+void AttachUsers::Disconnect(uint32_t uid) {
+  const auto found = greetings_.find(uid);
+  if (--found->second == 0) greetings_.erase(found);
+  --places_;
 }
 
-void AttachUsers::Leave(uint32_t uid, bool attached) {
-  const auto found = connections_.find(uid);
-  --(attached ? found->second.attached : found->second.greetings);
-  if (found->second.attached + found->second.greetings == 0) connections_.erase(found);
+std::string AttachUsers::WhyNotAttach(const std::string& share) const {
+  const auto found = attached_.find(share);
+  const size_t count = found == attached_.end() ? 0 : found->second;
+  if (count >= kProcessesMax) return absl::StrCat(share, " has ", kProcessesMax, " processes attached, the most for one user or container");
+  // Its own connection has a place already.
+  if (share != ShareOf(0) && count > 0 && places_ > kPlacesMax - kReserve)
+    return absl::StrCat("the last ", kReserve, " places are for root and for those who have none");
+  return "";
 }
 
-int AttachUsers::TakeRecords(uint32_t uid, int most, Nanos now) {
-  if (records_.size() >= kToldMax && !records_.contains(uid))
-    std::erase_if(records_, [&](const auto& entry) { return !connections_.contains(entry.first); });
-  return records_.try_emplace(uid, kRecordsPerSecond, kRecordsBurst).first->second.TakeUpTo(most, now);
+void AttachUsers::Attach(uint32_t uid, const std::string& share) {
+  Disconnect(uid);
+  ++attached_[share];
+  ++places_;
+}
+
+void AttachUsers::Leave(const std::string& share) {
+  const auto found = attached_.find(share);
+  if (--found->second == 0) attached_.erase(found);
+  --places_;
+}
+
+int AttachUsers::TakeRecords(const std::string& share, int most, Nanos now) {
+  if (records_.size() >= kToldMax && !records_.contains(share))
+    std::erase_if(records_, [&](const auto& entry) { return !attached_.contains(entry.first); });
+  return records_.try_emplace(share, kRecordsPerSecond, kRecordsBurst).first->second.TakeUpTo(most, now);
 }
 
 std::optional<uint64_t> AttachUsers::Refuse(uint32_t uid, Nanos now) {

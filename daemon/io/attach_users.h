@@ -1,4 +1,5 @@
-// What each user has of the attach socket: nobody may take it from the others, nor fill the log. Pure: time is an argument.
+// What each share has of the attach socket: nobody may take it from the others, nor fill the log. A share is a user, or a container, as
+// root of a container chooses its uids. Pure: time is an argument.
 #ifndef R2CC_DAEMON_IO_ATTACH_USERS_H_
 #define R2CC_DAEMON_IO_ATTACH_USERS_H_
 
@@ -6,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 
 #include "base/core/clock.h"
 #include "base/core/token_bucket.h"
@@ -14,9 +16,13 @@ namespace r2cc::daemon {
 
 class AttachUsers {
  public:
-  // Processes of one user that are attached at a time. A node has some ten GPUs, and a process each.
+  // Connections at a time: a process takes two descriptors of the 32,768 that the unit gives.
+  static constexpr size_t kPlacesMax = 4096;
+  // The last of them are for root, and for users and shares that have none.
+  static constexpr size_t kReserve = kPlacesMax / 4;
+  // Processes of one share that are attached at a time. A node has some ten GPUs, and a process each.
   static constexpr size_t kProcessesMax = 64;
-  // Records that the daemon takes from the rings of one user. A process writes some each second, and some for each fault.
+  // Records that the daemon takes from the rings of one share. A process writes some each second, and some for each fault.
   static constexpr int kRecordsPerSecond = 10'000;
   static constexpr int kRecordsBurst = 20'000;
   // Connections of one user that have not asked for anything yet.
@@ -24,33 +30,40 @@ class AttachUsers {
   // One line a second about each user; what else he is refused is counted.
   static constexpr Nanos kLineInterval = kNanosPerSecond;
 
+  // The share of processes of `uid` on the machine itself.
+  static std::string ShareOf(uint32_t uid) { return "uid " + std::to_string(uid); }
+
   // A connection of `uid` came in. False: it is one too many, and not counted.
   bool Connect(uint32_t uid);
-  // Whether one more process of `uid` may attach.
-  bool MayAttach(uint32_t uid) const;
-  // A connection that came in is attached from now on.
-  void Attach(uint32_t uid);
-  void Leave(uint32_t uid, bool attached);
+  // It has left, and had not attached.
+  void Disconnect(uint32_t uid);
+  // Empty if one more process of `share` may attach; else why not.
+  std::string WhyNotAttach(const std::string& share) const;
+  // A connection of `uid` that came in is attached as one of `share` from now on.
+  void Attach(uint32_t uid, const std::string& share);
+  // It has left.
+  void Leave(const std::string& share);
 
-  // How many records may be taken from a ring of `uid` now, of `most`.
-  int TakeRecords(uint32_t uid, int most, Nanos now);
+  // How many records may be taken from a ring of `share` now, of `most`.
+  int TakeRecords(const std::string& share, int most, Nanos now);
 
   // Something of `uid` is refused. How many refusals went untold before, if this one is to be told.
   std::optional<uint64_t> Refuse(uint32_t uid, Nanos now);
   uint64_t refused() const { return refused_; }
 
  private:
-  struct Connections {
-    size_t greetings = 0;
-    size_t attached = 0;
-  };
   struct Told {
     Nanos when = 0;
     uint64_t untold = 0;
   };
-  std::map<uint32_t, Connections> connections_;
+  // What is left for one that has some already, or has none.
+  bool HasRoom(bool has_some) const { return places_ < (has_some ? kPlacesMax - kReserve : kPlacesMax); }
+
+  size_t places_ = 0;                       // taken
+  std::map<uint32_t, size_t> greetings_;    // by user
+  std::map<std::string, size_t> attached_;  // by share
   std::map<uint32_t, Told> told_;
-  std::map<uint32_t, TokenBucket> records_;  // also of users who have left: who comes again has no more
+  std::map<std::string, TokenBucket> records_;  // also of shares that have left: one that comes again has no more
   uint64_t refused_ = 0;
 };
 

@@ -5,21 +5,51 @@
 namespace r2cc::daemon {
 namespace {
 
+// Attaches processes of `share`, which come as `uid`, up to `most`; how many were.
+size_t AttachUpTo(AttachUsers* users, uint32_t uid, const std::string& share, size_t most) {
+  for (size_t i = 0; i < most; ++i) {
+    if (!users->Connect(uid)) return i;
+    if (!users->WhyNotAttach(share).empty()) {
+      users->Disconnect(uid);
+      return i;
+    }
+    users->Attach(uid, share);
+  }
+  return most;
+}
+
 TEST(AttachUsersTest, OneUserLeavesRoomForTheOthers) {
   AttachUsers users;
-  for (size_t i = 0; i < AttachUsers::kProcessesMax; ++i) {
-    ASSERT_TRUE(users.Connect(1000));
-    ASSERT_TRUE(users.MayAttach(1000));
-    users.Attach(1000);
-  }
+  const std::string his = AttachUsers::ShareOf(1000);
+  EXPECT_EQ(AttachUpTo(&users, 1000, his, 1000), AttachUsers::kProcessesMax);
   ASSERT_TRUE(users.Connect(1000)) << "to be told why it may not";
-  EXPECT_FALSE(users.MayAttach(1000));
-  users.Leave(1000, /*attached=*/false);
-  ASSERT_TRUE(users.Connect(1001));
-  EXPECT_TRUE(users.MayAttach(1001));
-  users.Leave(1000, /*attached=*/true);
-  ASSERT_TRUE(users.Connect(1000));
-  EXPECT_TRUE(users.MayAttach(1000)) << "one of his went";
+  EXPECT_EQ(users.WhyNotAttach(his), "uid 1000 has 64 processes attached, the most for one user or container");
+  users.Disconnect(1000);
+  EXPECT_EQ(AttachUpTo(&users, 1001, AttachUsers::ShareOf(1001), 1), 1u);
+  users.Leave(his);
+  EXPECT_EQ(AttachUpTo(&users, 1000, his, 1000), 1u) << "one of his went";
+}
+
+// Root of a container becomes as many users as it likes.
+TEST(AttachUsersTest, AContainerIsOneShareWhateverItsUids) {
+  AttachUsers users;
+  size_t attached = 0;
+  for (uint32_t uid = 2000; uid < 3000; ++uid) attached += AttachUpTo(&users, uid, "container /pods/a", 64);
+  EXPECT_EQ(attached, AttachUsers::kProcessesMax);
+  EXPECT_EQ(AttachUpTo(&users, 2000, "container /pods/b", 1), 1u);
+}
+
+// Users enough to take all places leave those of the reserve.
+TEST(AttachUsersTest, AReserveStaysForRootAndForThoseWhoHaveNone) {
+  AttachUsers users;
+  size_t attached = 0;
+  for (uint32_t uid = 1; uid <= 100; ++uid) attached += AttachUpTo(&users, uid, AttachUsers::ShareOf(uid), 1000);
+  EXPECT_GE(attached, AttachUsers::kPlacesMax - AttachUsers::kReserve);
+  EXPECT_LE(attached, AttachUsers::kPlacesMax - AttachUsers::kReserve + 100);
+  EXPECT_EQ(AttachUpTo(&users, 5000, AttachUsers::ShareOf(5000), 3), 1u) << "one that has none gets one";
+  EXPECT_EQ(AttachUpTo(&users, 0, AttachUsers::ShareOf(0), 8), 8u);
+  for (uint32_t uid = 6000; users.Connect(uid); ++uid) ASSERT_LT(uid, 6000 + AttachUsers::kPlacesMax);
+  EXPECT_FALSE(users.Connect(0)) << "there is an end";
 }
 
 TEST(AttachUsersTest, ConnectionsThatSayNothingAreBounded) {
@@ -27,7 +57,7 @@ TEST(AttachUsersTest, ConnectionsThatSayNothingAreBounded) {
   for (size_t i = 0; i < AttachUsers::kGreetingsMax; ++i) ASSERT_TRUE(users.Connect(1000));
   EXPECT_FALSE(users.Connect(1000));
   EXPECT_TRUE(users.Connect(1001));
-  users.Leave(1000, /*attached=*/false);
+  users.Disconnect(1000);
   EXPECT_TRUE(users.Connect(1000));
 }
 
@@ -44,10 +74,10 @@ TEST(AttachUsersTest, RefusalsAreCountedAndToldOnceASecond) {
 TEST(AttachUsersTest, AUserSaysSoMuchASecondInAllHisRings) {
   AttachUsers users;
   int taken = 0;
-  for (int ring = 0; ring < 1000; ++ring) taken += users.TakeRecords(7, 256, kNanosPerSecond);
+  for (int ring = 0; ring < 1000; ++ring) taken += users.TakeRecords("uid 7", 256, kNanosPerSecond);
   EXPECT_EQ(taken, AttachUsers::kRecordsBurst);
-  EXPECT_EQ(users.TakeRecords(8, 256, kNanosPerSecond), 256) << "another has his own";
-  EXPECT_EQ(users.TakeRecords(7, 1'000'000, 2 * kNanosPerSecond), AttachUsers::kRecordsPerSecond);
+  EXPECT_EQ(users.TakeRecords("uid 8", 256, kNanosPerSecond), 256) << "another has his own";
+  EXPECT_EQ(users.TakeRecords("uid 7", 1'000'000, 2 * kNanosPerSecond), AttachUsers::kRecordsPerSecond);
 }
 
 }  // namespace

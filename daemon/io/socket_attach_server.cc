@@ -16,15 +16,13 @@
 #include "base/core/version_range.h"
 #include "base/log.h"
 #include "daemon/io/offered_rails.h"
+#include "daemon/io/process_origin.h"
 #include "plan/page/text.h"
 
 namespace r2cc::daemon {
 namespace {
 
 constexpr int kBacklog = 128;
-// Of one process.
-constexpr size_t kGroupsMax = 1024;
-static_assert(sizeof(gid_t) == sizeof(uint32_t));
 // Accepted in one turn of the loop, and packets read from one job.
 constexpr int kAcceptsPerTurn = 16;
 constexpr int kPacketsPerTurn = 16;
@@ -144,9 +142,9 @@ void SocketAttachServer::OnAccept() {
     ucred peer{};
     socklen_t bytes = sizeof(peer);
     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
-    const bool room = connections_.size() < kJobsMax && users_.Connect(peer.uid);
+    const bool room = users_.Connect(peer.uid);
     if (!room || !loop_->AddFd(fd, EPOLLIN, [this, id](uint32_t) { OnReadable(id); }).ok()) {
-      if (room) users_.Leave(peer.uid, /*attached=*/false);
+      if (room) users_.Disconnect(peer.uid);
       TellRefused(peer.uid, peer.pid, absl::StrCat("too many connections, ", connections_.size(), " in all"));
       close(fd);
       continue;
@@ -210,9 +208,8 @@ void SocketAttachServer::OnRequest(JobId id, const plan::AttachRequest& request,
   std::string error;
   auto ring = plan::RingReader::Create(&error);
   if (ring == nullptr) return Refuse(id, plan::AttachStatus::kRefused, absl::StrCat("no evidence ring: ", error));
-  if (!users_.MayAttach(connection.uid))
-    return Refuse(id, plan::AttachStatus::kRefused,
-                  absl::StrCat("uid ", connection.uid, " has ", AttachUsers::kProcessesMax, " processes attached, the most for one user"));
+  std::string share = ShareOf(connection.pid, connection.uid);
+  if (const std::string why = users_.WhyNotAttach(share); !why.empty()) return Refuse(id, plan::AttachStatus::kRefused, why);
   const bool claimed = connection.pid <= 0;
   const AttachDecision decision = callbacks_.on_attach(id, {claimed ? request.pid : connection.pid, connection.uid, claimed}, request);
   if (!decision.refused.empty()) return Refuse(id, plan::AttachStatus::kRefused, decision.refused);
@@ -222,7 +219,8 @@ void SocketAttachServer::OnRequest(JobId id, const plan::AttachRequest& request,
   reply.rail_count = request.rail_count;
   plan::SetText(decision.node, reply.node);
   for (size_t i = 0; i < decision.nics.size() && i < plan::kAttachRailsMax; ++i) plan::SetText(decision.nics[i], reply.nics[i]);
-  users_.Attach(connection.uid);
+  users_.Attach(connection.uid, share);
+  connection.share = std::move(share);
   connection.attached = true;
   connection.ring = std::move(ring);
   if (connection.deadline != 0) loop_->Cancel(std::exchange(connection.deadline, 0));
@@ -245,13 +243,16 @@ void SocketAttachServer::TellRefused(uint32_t uid, int32_t pid, const std::strin
   if (untold.has_value()) LogWarning("a job was refused", {{"uid", uid}, {"pid", pid}, {"reason", reason}, {"untold_before", *untold}});
 }
 
+// Of a container, if it can be seen that the process is in one.
+std::string SocketAttachServer::ShareOf(int32_t pid, uint32_t uid) {
+  static const ProcessView own = ViewProcess(0);
+  const std::string tenant = pid > 0 && IsContained(own, ViewProcess(pid)) ? TenantOf(CgroupOf(pid)) : "";
+  return tenant.empty() ? AttachUsers::ShareOf(uid) : absl::StrCat("container ", tenant);
+}
+
 bool SocketAttachServer::Allows(int fd, uint32_t uid, uint32_t gid) const {
   if (access_.open() || uid == geteuid()) return true;
-  std::vector<uint32_t> groups(kGroupsMax);
-  socklen_t bytes = static_cast<socklen_t>(groups.size() * sizeof(groups[0]));
-  // Without its supplementary groups (a kernel before 4.13, or more than fit) the process has its primary one.
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &bytes) != 0) bytes = 0;
-  groups.resize(bytes / sizeof(groups[0]));
+  std::vector<uint32_t> groups = PeerGroups(fd);
   groups.push_back(gid);
   return access_.Allows(uid, groups);
 }
@@ -260,7 +261,7 @@ bool SocketAttachServer::Drain(JobId id) {
   Connection& connection = connections_.at(id);
   std::vector<plan::EvidenceRecord> records;
   // What a user may not say now stays in the ring until the rings are looked at again.
-  const int allowed = users_.TakeRecords(connection.uid, kRecordsPerTurn, loop_->Now());
+  const int allowed = users_.TakeRecords(connection.share, kRecordsPerTurn, loop_->Now());
   const int taken = connection.ring->Take(allowed, &records);
   callbacks_.on_evidence(id, records, connection.ring->dropped());
   return taken < kRecordsPerTurn;
@@ -289,7 +290,10 @@ void SocketAttachServer::End(JobId id) {
     callbacks_.on_end(id);
   }
   if (connection.deadline != 0) loop_->Cancel(connection.deadline);
-  users_.Leave(connection.uid, connection.attached);
+  if (connection.attached)
+    users_.Leave(connection.share);
+  else
+    users_.Disconnect(connection.uid);
   loop_->RemoveFd(connection.fd);
   close(connection.fd);
   connections_.erase(found);

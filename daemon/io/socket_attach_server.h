@@ -19,8 +19,6 @@ namespace r2cc::daemon {
 // Nothing that a job does blocks it or costs more than a bounded turn.
 class SocketAttachServer final : public AttachServer {
  public:
-  // Jobs at a time; more are turned away.
-  static constexpr size_t kJobsMax = 4096;
   // A connection that says nothing for so long is closed.
   static constexpr Nanos kRequestDeadline = 5 * kNanosPerSecond;
   // Records taken from one ring in one turn of the loop.
@@ -61,6 +59,7 @@ class SocketAttachServer final : public AttachServer {
     uint32_t version = 0;  // that it speaks; 0: not known yet
     int32_t pid = 0;       // 0: not to be seen from here
     uint32_t uid = 0;
+    std::string share;  // of attach_users.h; once it is attached
     bool allowed = false;
     TimerId deadline = 0;
     std::unique_ptr<plan::RingReader> ring;
@@ -78,6 +77,7 @@ class SocketAttachServer final : public AttachServer {
   void End(JobId id);
   void Refuse(JobId id, plan::AttachStatus status, const std::string& reason);
   void TellRefused(uint32_t uid, int32_t pid, const std::string& reason);
+  static std::string ShareOf(int32_t pid, uint32_t uid);
   // Whether the process at the other end of `fd` may attach.
   bool Allows(int fd, uint32_t uid, uint32_t gid) const;
 
