@@ -27,6 +27,7 @@ void JobRegistry::Add(JobId id, const JobProcess& process, const plan::AttachReq
     rail->set_rail(CleanText(request.rails[i].name, sizeof(request.rails[i].name)));
     if (i < nics.size()) rail->set_nic(nics[i]);
   }
+  ++users_[process.uid];
   jobs_[id] = std::move(entry);
 }
 
@@ -63,8 +64,11 @@ void JobRegistry::SetDropped(JobId id, uint64_t dropped) {
 }
 
 bool JobRegistry::CountPeer(uint32_t uid, const std::string& node) {
+  if (peer_names_in_all_ >= kPeerNamesMax || peer_names_[uid] >= kPeerNamesPerUserMax) return false;
   auto& processes = processes_[uid];
   if (!processes.contains(node) && processes.size() >= kPeersPerUserMax) return false;
+  ++peer_names_[uid];
+  ++peer_names_in_all_;
   if (++processes[node] == 1) peers_[uid].insert(node);
   return true;
 }
@@ -73,13 +77,17 @@ bool JobRegistry::Remove(JobId id, int64_t now_realtime_ns) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return false;
   const uint32_t uid = found->second.job.uid();
+  if (--users_.at(uid) == 0) users_.erase(uid);
   auto& processes = processes_[uid];
   for (const std::string& node : found->second.peers)
     if (--processes.at(node) == 0) {
       processes.erase(node);
       peers_[uid].erase(node);
     }
+  peer_names_[uid] -= found->second.peers.size();
+  peer_names_in_all_ -= found->second.peers.size();
   if (processes.empty()) {
+    peer_names_.erase(uid);
     processes_.erase(uid);
     peers_.erase(uid);
   }
