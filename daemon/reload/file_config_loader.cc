@@ -92,7 +92,7 @@ CertificateState CheckAllTlsFiles(const Config& config, int64_t now_s) {
   CertificateState state;
   const auto look = [&](const std::optional<TlsSpec>& tls, const std::string& node, const char* where) {
     if (!tls.has_value()) return;
-    for (std::string& line : CheckTlsFiles(*tls, node, now_s, absl::StrCat(config.file, ": ", where)))
+    for (std::string& line : CheckTlsFiles(*tls, node, now_s, absl::StrCat(config.file, ": ", where), OperatorsGid()))
       state.wrong.push_back(std::move(line));
     const auto pem = OsFiles().Read(tls->certificate_file);
     const auto certificate = pem.ok() ? Certificate::Parse(*pem) : pem.status();

@@ -49,12 +49,6 @@ std::optional<uint32_t> GroupNumber(const std::string& name) {
   return there ? std::optional<uint32_t>(found_group.gr_gid) : std::nullopt;
 }
 
-// Negative: this machine has none.
-int64_t OperatorsGroup() {
-  const auto number = GroupNumber(kOperatorsGroup);
-  return number.has_value() ? static_cast<int64_t>(*number) : -1;
-}
-
 absl::Status Unknown(const Config& config, const GrantSpec& spec, const char* what, const std::string& name) {
   return absl::NotFoundError(
       absl::StrCat(config.parts.Place(spec.line), ": grants: this machine has no ", what, " '", name, "'; make it, or write its number"));
@@ -62,10 +56,15 @@ absl::Status Unknown(const Config& config, const GrantSpec& spec, const char* wh
 
 }  // namespace
 
+int64_t OperatorsGid() {
+  const auto operators = GroupNumber(kOperatorsGroup);
+  return operators.has_value() ? static_cast<int64_t>(*operators) : -1;
+}
+
 absl::StatusOr<std::vector<Grant>> ResolveGrants(const Config& config) {
   std::vector<Grant> grants = {OwnersGrant(geteuid())};
   if (config.grants.empty()) {
-    const std::vector<Grant> defaults = DefaultGrants(OperatorsGroup(), config.insecure);
+    const std::vector<Grant> defaults = DefaultGrants(OperatorsGid(), config.insecure);
     grants.insert(grants.end(), defaults.begin(), defaults.end());
   }
   for (const GrantSpec& spec : config.grants) {
@@ -90,7 +89,7 @@ absl::StatusOr<std::vector<Grant>> ResolveGrants(const Config& config) {
 }
 
 std::vector<std::string> RolesLost(const Config& config, const std::vector<Grant>& grants) {
-  return LostByGrants(grants, OperatorsGroup(), config.insecure);
+  return LostByGrants(grants, OperatorsGid(), config.insecure);
 }
 
 }  // namespace r2cc::daemon

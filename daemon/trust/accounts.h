@@ -2,6 +2,7 @@
 #ifndef R2CC_DAEMON_TRUST_ACCOUNTS_H_
 #define R2CC_DAEMON_TRUST_ACCOUNTS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace r2cc::daemon {
 
 // The group whose members may steer where the configuration gives no grants, if this machine has it.
 constexpr char kOperatorsGroup[] = "r2cc";
+
+// Of kOperatorsGroup; -1: this machine has none. As ResolveGrants().
+int64_t OperatorsGid();
 
 // Asks the machine's user database, which may block. Thread-safe. One line that names the line of the file and the name if there is no such
 // user or group.

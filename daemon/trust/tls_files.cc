@@ -17,15 +17,17 @@ constexpr Nanos kLookInterval = kNanosPerSecond;
 constexpr char kIssue[] = "`r2ccctl certs issue` makes one";
 constexpr char kCopyAuthority[] = "copy the ca.crt of `r2ccctl certs init` there";
 
-// Both modes that docs/install.md names: root writes a key, the service's group reads it.
-std::string OpenToService(const std::string& file) { return absl::StrCat("chown root:r2cc ", file, " && chmod 640 ", file); }
+// As docs/install.md says: a key is the service's alone.
+std::string OpenToService(const std::string& file, bool secret) {
+  return secret ? absl::StrCat("chown r2ccd: ", file, " && chmod 400 ", file) : absl::StrCat("chmod 644 ", file);
+}
 
 // Why a file of the three cannot be read, with what ends that. `missing`: what to do if it is not there.
-absl::Status CannotRead(const absl::Status& status, const std::string& file, const char* missing) {
-  return absl::Status(
-      status.code(),
-      absl::StrCat(status.message(), "; ",
-                   absl::IsPermissionDenied(status) ? absl::StrCat("r2ccd's group reads it after: ", OpenToService(file)) : missing));
+absl::Status CannotRead(const absl::Status& status, const TlsSpec& spec, const std::string& file, const char* missing) {
+  return absl::Status(status.code(), absl::StrCat(status.message(), "; ",
+                                                  absl::IsPermissionDenied(status)
+                                                      ? absl::StrCat("r2ccd reads it after: ", OpenToService(file, file == spec.key_file))
+                                                      : missing));
 }
 
 // Another stamp: the file was replaced or written.
@@ -72,15 +74,15 @@ absl::StatusOr<std::shared_ptr<const TlsContents>> Read(const TlsSpec& spec) {
   OsFiles files;
   auto contents = std::make_shared<TlsContents>();
   auto pem = files.Read(spec.certificate_file);
-  if (!pem.ok()) return CannotRead(pem.status(), spec.certificate_file, kIssue);
+  if (!pem.ok()) return CannotRead(pem.status(), spec, spec.certificate_file, kIssue);
   auto certificate = Named(spec.certificate_file, Certificate::Parse(*pem));
   if (!certificate.ok()) return certificate.status();
   const auto key_pem = files.Read(spec.key_file);
-  if (!key_pem.ok()) return CannotRead(key_pem.status(), spec.key_file, kIssue);
+  if (!key_pem.ok()) return CannotRead(key_pem.status(), spec, spec.key_file, kIssue);
   auto key = Named(spec.key_file, ParseKey(*key_pem));
   if (!key.ok()) return key.status();
   const auto ca_pem = files.Read(spec.ca_file);
-  if (!ca_pem.ok()) return CannotRead(ca_pem.status(), spec.ca_file, kCopyAuthority);
+  if (!ca_pem.ok()) return CannotRead(ca_pem.status(), spec, spec.ca_file, kCopyAuthority);
   auto authorities = Named(spec.ca_file, Authorities::Parse(*ca_pem));
   if (!authorities.ok()) return authorities.status();
   if (absl::Status status = ReadRefused(spec, &*authorities); !status.ok()) return status;
@@ -130,7 +132,8 @@ std::shared_ptr<const TlsContents> TlsFiles::Get() {
   return contents_;
 }
 
-std::vector<std::string> CheckTlsFiles(const TlsSpec& spec, const std::string& node, int64_t now_s, const std::string& where) {
+std::vector<std::string> CheckTlsFiles(const TlsSpec& spec, const std::string& node, int64_t now_s, const std::string& where,
+                                       int64_t operators_gid) {
   std::vector<std::string> wrong;
   const auto say = [&](const std::string& what) { wrong.push_back(absl::StrCat(where, ": ", what)); };
   OsFiles files;
@@ -138,25 +141,29 @@ std::vector<std::string> CheckTlsFiles(const TlsSpec& spec, const std::string& n
   KeyPtr key;
   std::optional<Authorities> authorities;
   if (const auto pem = files.Read(spec.certificate_file); !pem.ok()) {
-    say(std::string(CannotRead(pem.status(), spec.certificate_file, kIssue).message()));
+    say(std::string(CannotRead(pem.status(), spec, spec.certificate_file, kIssue).message()));
   } else if (auto parsed = Certificate::Parse(*pem); !parsed.ok()) {
     say(absl::StrCat(spec.certificate_file, " ", parsed.status().message(), "; ", kIssue));
   } else {
     certificate = *std::move(parsed);
   }
   if (const auto pem = files.Read(spec.key_file); !pem.ok()) {
-    say(std::string(CannotRead(pem.status(), spec.key_file, kIssue).message()));
+    say(std::string(CannotRead(pem.status(), spec, spec.key_file, kIssue).message()));
   } else if (auto parsed = ParseKey(*pem); !parsed.ok()) {
     say(absl::StrCat(spec.key_file, " ", parsed.status().message(), "; ", kIssue));
   } else {
     key = *std::move(parsed);
   }
   struct stat about {};
-  if (key != nullptr && stat(spec.key_file.c_str(), &about) == 0 && (about.st_mode & 0007) != 0)
-    say(absl::StrCat(spec.key_file, " can be read by every user of this machine: ", OpenToService(spec.key_file),
-                     ", and have a new key issued if others had access"));
+  if (key != nullptr && stat(spec.key_file.c_str(), &about) == 0) {
+    const bool all = (about.st_mode & 0007) != 0;
+    if (all || ((about.st_mode & 0070) != 0 && static_cast<int64_t>(about.st_gid) == operators_gid))
+      say(absl::StrCat(spec.key_file, " can be read by ",
+                       all ? "every user of this machine" : "all who may steer this node, and who has it speaks for the node", ": ",
+                       OpenToService(spec.key_file, true), ", and have a new key issued if others had access"));
+  }
   if (const auto pem = files.Read(spec.ca_file); !pem.ok()) {
-    say(std::string(CannotRead(pem.status(), spec.ca_file, kCopyAuthority).message()));
+    say(std::string(CannotRead(pem.status(), spec, spec.ca_file, kCopyAuthority).message()));
   } else if (auto parsed = Authorities::Parse(*pem); !parsed.ok()) {
     say(absl::StrCat(spec.ca_file, " ", parsed.status().message(), "; ", kCopyAuthority));
   } else {

@@ -42,10 +42,11 @@ class TlsFilesTest : public testing::Test {
     Write(spec_.key_file, pair.key);
   }
   std::vector<std::string> Check(const std::string& node = "n1", int64_t now_s = kNow) {
-    return CheckTlsFiles(spec_, node, now_s, "f.conf: tls");
+    return CheckTlsFiles(spec_, node, now_s, "f.conf: tls", operators_gid_);
   }
 
   std::string folder_;
+  int64_t operators_gid_ = -1;
   TlsSpec spec_;
   CertificateAndKey ca_;
 };
@@ -67,6 +68,12 @@ TEST_F(TlsFilesTest, EachMistakeIsOneLineWithTheFileAndTheWayOut) {
                                              spec_.key_file + " && chmod 640 " + spec_.key_file)));
   chmod(spec_.key_file.c_str(), 0640);
   EXPECT_THAT(Check(), IsEmpty()) << "a group may be the daemon's own";
+  // Who may drain a NIC here must not speak for the node everywhere.
+  operators_gid_ = getegid();
+  EXPECT_THAT(Check(), ElementsAre(HasSubstr(spec_.key_file + " can be read by all who may steer this node")));
+  chmod(spec_.key_file.c_str(), 0400);
+  EXPECT_THAT(Check(), IsEmpty());
+  chmod(spec_.key_file.c_str(), 0600);
 
   const CertificateAndKey other = *Issue(ca_, {Identity::Kind::kNode, "n1"}, ForDays(kNow, 10));
   Write(spec_.key_file, other.key);

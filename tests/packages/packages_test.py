@@ -174,6 +174,20 @@ class PackagesTest(unittest.TestCase):
     self.install(release_is_next=True)
     self.assertFalse(os.path.lexists(self.root.path / ENABLED), "an upgrade does not ask again")
 
+  def test_a_purge_leaves_nobody_a_key(self):
+    """The next package's user or group would have the numbers of those that went, and with them the key."""
+    self.install(release_is_next=False)
+    users = (self.root.path / "etc/passwd").read_text(encoding="ascii")
+    uid, gid = next(line.split(":")[2:4] for line in users.splitlines() if line.startswith("r2ccd:"))
+    key = self.root.path / "etc/r2cc/tls/node.key"
+    key.parent.mkdir(parents=True, exist_ok=True)
+    key.write_text("secret", encoding="ascii")
+    os.chown(key, int(uid), int(gid))
+    self.purge()
+    self.assertEqual(key.read_text(encoding="ascii"), "secret")
+    self.assertIn("r2ccd:", (self.root.path / "etc/passwd").read_text(encoding="ascii"))
+    self.assertIn("r2cc:", (self.root.path / "etc/group").read_text(encoding="ascii"))
+
   def test_removed_and_not_purged_keeps_state_and_configuration(self):
     before = self.root.files()
     self.install(release_is_next=False)
