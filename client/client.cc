@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,8 +22,10 @@ namespace {
 
 // An action may be forwarded to another node's daemon; a person waits no longer than this.
 constexpr std::chrono::seconds kCallDeadline{10};
-// A probe's answer is to be there within a second, its process included.
-constexpr std::chrono::milliseconds kHealthDeadline{800};
+// Between two tries of a probe that has time.
+constexpr std::chrono::milliseconds kHealthPause{200};
+// `ready` ends within a second, its process included.
+constexpr std::chrono::milliseconds kOwnNodeDeadline{800};
 constexpr std::chrono::milliseconds kSoonDeadline{200};
 
 // gRPC tells "no such socket", "nobody listens" and "not allowed" apart only in prose; connect(2) does it properly.
@@ -152,32 +155,36 @@ absl::StatusOr<v1::StatusReply> Client::GetStatus(const v1::StatusRequest& reque
       });
 }
 
-absl::StatusOr<v1::StatusReply> Client::HealthUntil(std::chrono::system_clock::time_point deadline) {
-  grpc::ClientContext context;
-  context.set_deadline(deadline);
+absl::StatusOr<v1::StatusReply> Client::Health(std::chrono::milliseconds within) {
+  const auto end = std::chrono::system_clock::now() + within;
   v1::StatusRequest request;
   request.set_health(true);
   request.set_nodes_max(1);  // release 0.2.0 answers with nodes
   v1::StatusReply reply;
-  if (absl::Status status = FromGrpc(stub_->GetStatus(&context, request, &reply), socket_path_, kHealthDeadline); !status.ok())
-    return status;
+  for (;;) {
+    grpc::ClientContext context;
+    context.set_deadline(end);
+    const absl::Status status = FromGrpc(stub_->GetStatus(&context, request, &reply), socket_path_, within);
+    if (status.ok()) break;
+    // r2ccd itself gives up earlier on a core that stands.
+    if (std::chrono::system_clock::now() + kHealthPause >= end) return status;
+    std::this_thread::sleep_for(kHealthPause);
+  }
   reply.clear_nodes();
   reply.clear_next_after();
   return reply;
 }
 
-absl::StatusOr<v1::StatusReply> Client::Health() { return HealthUntil(std::chrono::system_clock::now() + kHealthDeadline); }
-
 absl::StatusOr<v1::NodeView> Client::OwnNodeSoon() {
-  const auto deadline = std::chrono::system_clock::now() + kHealthDeadline;
-  const auto status = HealthUntil(deadline);
+  const auto deadline = std::chrono::system_clock::now() + kOwnNodeDeadline;
+  const auto status = Health(kOwnNodeDeadline);
   if (!status.ok()) return status.status();
   grpc::ClientContext context;
   context.set_deadline(deadline);
   v1::ListNicsRequest request;
   request.set_node(status->node());
   v1::ListNicsReply reply;
-  if (absl::Status failed = FromGrpc(stub_->ListNics(&context, request, &reply), socket_path_, kHealthDeadline); !failed.ok())
+  if (absl::Status failed = FromGrpc(stub_->ListNics(&context, request, &reply), socket_path_, kOwnNodeDeadline); !failed.ok())
     return failed;
   for (v1::NodeView& view : *reply.mutable_nodes())
     if (view.node() == status->node()) return std::move(view);

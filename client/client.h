@@ -35,8 +35,8 @@ class Client {
 
   absl::StatusOr<v1::StatusReply> GetStatus(const v1::StatusRequest& request);
   // A status without nodes, from a daemon whose core answers within a second.
-  absl::StatusOr<v1::StatusReply> Health();
-  // The daemon's view of its own node, within the time of Health().
+  absl::StatusOr<v1::StatusReply> Health(std::chrono::milliseconds within);
+  // The daemon's view of its own node, within 800 ms.
   absl::StatusOr<v1::NodeView> OwnNodeSoon();
   // Of the first page alone, from a daemon that answers within a fifth of a second: while a person waits with a finger on the tab key.
   absl::StatusOr<v1::ListNicsReply> ListNicsSoon();
@@ -55,7 +55,6 @@ class Client {
   absl::Status Events(const v1::EventsRequest& request, absl::FunctionRef<bool(const v1::Event&)> on_event);
 
  private:
-  absl::StatusOr<v1::StatusReply> HealthUntil(std::chrono::system_clock::time_point deadline);
   Client(std::string socket_path, std::unique_ptr<v1::Control::Stub> stub);
 
   const std::string socket_path_;  // or host:port

@@ -107,8 +107,8 @@ struct Runner {
     const v1::JobReports reports = MakeReports(*gathered, {command.restart_ns, command.checkpoint_ns});
     return WriteText(output == Output::kJson ? ToJsonDocument(reports) : FormatReports(reports, style), out);
   }
-  absl::Status operator()(const HealthCommand&) {
-    return Write(client.Health(), [](const v1::StatusReply& reply) {
+  absl::Status operator()(const HealthCommand& command) {
+    return Write(client.Health(std::chrono::milliseconds(command.within_ms)), [](const v1::StatusReply& reply) {
       return Printable(absl::StrCat("ok: r2ccd of node ", reply.node(), " serves plan ", reply.plan_epoch().counter())) + "\n";
     });
   }

@@ -23,6 +23,10 @@ struct PathTyped {
   std::string peer;
 };
 
+struct HealthTyped {
+  double within_s = 0.8;
+};
+
 struct WatchTyped {
   double interval_s = 1;
   int count = 0;
@@ -44,8 +48,10 @@ void AddStatusCommands(CommandTree* tree) {
     if (tree->global().format() == Output::kTable && !typed->bad && typed->node_glob.empty()) ask.set_nodes_max(kStatusNodesMax);
     return Chosen(Request(ask));
   });
-  tree->Means(tree->Add(tree->root(), "health", "whether r2ccd's core answers within a second, by exit code: for probes"),
-              [] { return Chosen(Request(HealthCommand())); });
+  const auto asked = std::make_shared<HealthTyped>();
+  const Command health = tree->Add(tree->root(), "health", "whether r2ccd's core answers within a second, by exit code: for probes");
+  health.AddOption("--within", &asked->within_s, "seconds that it has for that").Range(0.1, 3600.0).ShowDefault();
+  tree->Means(health, [asked] { return Chosen(Request(HealthCommand{static_cast<int>(asked->within_s * 1000)})); });
 }
 
 void AddNodeCommands(CommandTree* tree) {

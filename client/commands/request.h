@@ -27,7 +27,9 @@ struct WatchCommand {
 };
 
 // `health`: whether the daemon answers, soon.
-struct HealthCommand {};
+struct HealthCommand {
+  int within_ms = 800;
+};
 
 // An action on every NIC that fits: `request.node` and `request.nic` are patterns (base/core/glob.h). RAIL/* is that rail of all nodes.
 struct ActCommand {

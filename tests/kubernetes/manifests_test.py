@@ -11,6 +11,7 @@ from tests.kubernetes import manifests
 from tests.kubernetes import schema
 
 # Together they are all that stands in deploy/kubernetes.
+WATCHDOG_S = 10  # of the unit
 KUSTOMIZATIONS = ("base", "cluster", "job", "rdma", "store_etcd", "store_r2ccd", "tls_files", "tls_secret")
 
 
@@ -92,12 +93,32 @@ class ManifestsTest(unittest.TestCase):
     container, = spec["containers"]
     self.assertNotIn("lifecycle", container)
     self.assertNotIn("cpu", container["resources"]["limits"])
-    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+    for probe in ("startupProbe", "readinessProbe"):
       self.assertEqual(container[probe]["exec"]["command"], ["/usr/bin/r2ccctl", "health"])
       # It answers within a second.
       self.assertGreater(container[probe]["timeoutSeconds"], 1)
     paths = {volume["hostPath"]["path"]: volume["hostPath"]["type"] for volume in spec["volumes"] if "hostPath" in volume}
     self.assertEqual(paths, {path: "DirectoryOrCreate" for path in ("/run/r2cc", "/run/r2cc-control", "/var/lib/r2cc")})
+
+  def test_a_pod_is_started_anew_by_the_measure_of_the_watchdog(self):
+    for workload, spec in manifests.pod_specs(self.render("cluster")).items():
+      container, = spec["containers"]
+      probe = container["livenessProbe"]
+      self.assertEqual(probe["exec"]["command"], ["/usr/bin/r2ccctl", "health", "--within", str(WATCHDOG_S)], workload)
+      self.assertGreater(probe["timeoutSeconds"], WATCHDOG_S, workload)
+      self.assertEqual(probe["failureThreshold"], 2, workload)
+
+  def test_only_nodes_reach_the_store(self):
+    for name, cidr in (("store_r2ccd", "192.0.2.0/24"), ("cluster", "10.0.0.0/8")):
+      objects = self.render(name)
+      policy = manifests.find(objects, "NetworkPolicy", "r2cc-store")["spec"]
+      labels = manifests.find(objects, "Deployment", "r2cc-store")["spec"]["template"]["metadata"]["labels"]
+      self.assertEqual(policy["podSelector"]["matchLabels"], labels, name)
+      self.assertEqual(policy["policyTypes"], ["Ingress", "Egress"])
+      self.assertEqual(policy["ingress"], [{"from": [{"ipBlock": {"cidr": cidr}}], "ports": [{"port": 7460, "protocol": "TCP"}]}])
+      self.assertEqual(policy["egress"], [])
+      budget = manifests.find(objects, "PodDisruptionBudget", "r2cc-store")["spec"]
+      self.assertEqual((budget["selector"]["matchLabels"], budget["maxUnavailable"]), (labels, 1))
 
   def test_a_job_reads_and_writes_nothing_of_the_node(self):
     spec = manifests.pod_specs(self.render("job"))["Job/r2cc-example"]
@@ -111,7 +132,8 @@ class ManifestsTest(unittest.TestCase):
     for store, tls in (("store_r2ccd", "tls_files"), ("store_etcd", "tls_secret")):
       cluster = self.tree / "cluster" / "kustomization.yaml"
       text = cluster.read_text(encoding="utf-8")
-      cluster.write_text(text.replace("../store_r2ccd", f"../{store}").replace("../tls_files", f"../{tls}"), encoding="utf-8")
+      chosen = text.replace("../store_r2ccd", f"../{store}").replace("../tls_files", f"../{tls}")
+      cluster.write_text(chosen if store == "store_r2ccd" else chosen.partition("# Without store_r2ccd")[0], encoding="utf-8")
       objects = self.render("cluster")
       maps = {one["metadata"]["name"] for one in objects if one["kind"] == "ConfigMap"}
       named = set()
