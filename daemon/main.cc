@@ -1,6 +1,7 @@
 // r2ccd, the daemon of one node.
 #include <errno.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -362,6 +363,8 @@ int Main(int argc, char** argv) {
   if (for_journal) LogForJournal(JournalSocket::kPath);
   // The distributions' abseil looks for deadlocks at every lock, by a graph of all locks: for those who debug.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  // A core, or a debugger of r2ccd's user, would have the node's key: the unit says so too, and containers have no unit.
+  prctl(PR_SET_DUMPABLE, 0);
   Signals signals;
   RaiseDescriptorLimit();
   umask(007);

@@ -86,6 +86,8 @@ class NotifyTest(unittest.TestCase):
       self.assertEqual(int(status[name], 16), 0, name)
     self.assertEqual(status["NoNewPrivs"], "1")
     self.assertEqual(status["Uid"].split(), [USER] * 4)
+    # Of a process that leaves no core the kernel gives the files in /proc to root.
+    self.assertEqual(os.stat(f"/proc/{pid}/maps").st_uid, 0)
 
   def test_its_priority_comes_by_limits_alone(self):
     _, refused = unit_file.limits(self.unit)
