@@ -204,6 +204,8 @@ void JobService::OnShare(JobId id, const plan::EvidenceRecord& record) {
   const bool slow = static_cast<plan::EvidenceKind>(record.kind) == plan::EvidenceKind::kRailSlow;
   health::JobReport report = ReportOf(id, record, slow ? health::JobReport::What::kRailSlow : health::JobReport::What::kRailSteady);
   report.share_permille = record.share_permille;
+  if (const v1::Job* const job = registry_.Find(id); job != nullptr) report.uid = job->uid();
+  report.only_user = registry_.HasOneUser();
   if (!report.nic.empty()) outputs_.evidence(health::JobEvidence(reporter_->node(), report, reporter_->Now().monotonic_ns));
 }
 

@@ -82,6 +82,9 @@ struct Evidence {
   Nanos when = 0;  // this node's CLOCK_MONOTONIC
   NicKey peer;     // empty: does not apply
   std::string detail;
+  // kJobSlow, kJobSteady: whose job says so, and whether all jobs of this node are his.
+  uint32_t uid = 0;
+  bool only_user = true;
 
   friend bool operator==(const Evidence&, const Evidence&) = default;
 };

@@ -40,6 +40,8 @@ std::vector<Evidence> JobEvidence(const std::string& node, const JobReport& repo
   if (report.what == JobReport::What::kRailSlow || report.what == JobReport::What::kRailSteady) {
     own.kind = report.what == JobReport::What::kRailSlow ? EvidenceKind::kJobSlow : EvidenceKind::kJobSteady;
     own.value = (report.share_permille + kShareStep / 2) / kShareStep * kShareStep;
+    own.uid = report.uid;
+    own.only_user = report.only_user;
     own.detail = report.job + (report.peer.node.empty() ? "" : " to " + report.peer.ToString());
     return {own};
   }

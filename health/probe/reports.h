@@ -31,10 +31,12 @@ struct JobReport {
   std::string lost;        // what the link does not carry: "packets over 1500 bytes are lost"; empty: the cause says all
   // kRailSlow, kRailSteady: what the rail moves, compared with the job's best rail. At most 1000.
   uint32_t share_permille = 1000;
-  std::string job;  // for a person: name or process id
-  std::string nic;  // this node's
-  NicKey peer;      // empty names: not known
-  Nanos when = 0;   // as the job says; the view does not let it run ahead of `now`
+  std::string job;        // for a person: name or process id
+  uint32_t uid = 0;       // whose job it is
+  bool only_user = true;  // all jobs of this node are his
+  std::string nic;        // this node's
+  NicKey peer;            // empty names: not known
+  Nanos when = 0;         // as the job says; the view does not let it run ahead of `now`
 };
 
 // At most two pieces of evidence: about the own NIC, and, if the peer's end is as likely the cause, about the peer's (kPeerSuspects,

@@ -97,9 +97,12 @@ class NodeHealth {
     uint32_t share_permille = kFullWeightPermille;
     std::string who;
     Nanos since = 0;
+    bool only_user = true;
     Nanos until = 0;
     bool sure = false;  // it counts
   };
+  // The user whose job says so, and the other end of the link; an empty one: not known.
+  using SlowKey = std::pair<uint32_t, NicKey>;
   struct Nic {
     NicIdentity identity;
     NicMachine machine;
@@ -116,7 +119,7 @@ class NodeHealth {
     std::string large_complaint;                 // likewise
     Nanos errors_until = 0;                      // when errors_complaint is dropped
     std::map<NicKey, std::string> broken_paths;  // by the other end
-    std::map<NicKey, Slow> slow;                 // what jobs say, by the other end of the link; an empty key: not known
+    std::map<SlowKey, Slow> slow;                // what jobs say
     std::set<NicKey> suspected_by;               // the other ends of the links that jobs gave up; an empty key: not known
   };
 
@@ -136,6 +139,8 @@ class NodeHealth {
   void Forgive(Nic* nic, const NicKey& peer, std::vector<NicChange>* changes);
   void Feed(Nic* nic, NicEvent event, const std::string& cause, std::vector<NicChange>* changes);
   void FeedImpairments(Nic* nic, std::vector<NicChange>* changes);
+  // What the NIC moves by what jobs say: one user's word counts for all where nobody else has jobs here, or another user's agrees.
+  static uint32_t SlowShare(const Nic& nic);
   static std::string SlowReason(const Nic& nic);
   static std::string PathReason(const Nic& nic);
   void Advance(Nanos now, std::vector<NicChange>* changes);
