@@ -20,6 +20,8 @@ Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::
   // Before anything is parsed: what stands behind it is half a command line.
   if (arguments.size() > 2 && arguments[0] == "completion" && arguments[1] == "words")
     return CompletionQuery{{arguments.begin() + 2, arguments.end()}};
+  // As words, which people try.
+  if (arguments.size() == 1 && (arguments[0] == "help" || arguments[0] == "version")) arguments[0].insert(0, "--");
   const auto outcome = tree.program().Parse(std::move(arguments));
   if (const auto* const help = std::get_if<Program::Help>(&outcome)) return Help{help->text};
   if (const auto* const wrong = std::get_if<Program::Wrong>(&outcome)) return UsageError{wrong->message};

@@ -216,6 +216,8 @@ TEST(Arguments, ErrorsNameTheThingAndTheWayOut) {
   EXPECT_THAT(ErrorOf("nic"), AllOf(HasSubstr("needs a command"), HasSubstr("drain")));
   EXPECT_THAT(ErrorOf("statsu"), AllOf(HasSubstr("'statsu'"), HasSubstr("'status'")));
   EXPECT_THAT(ErrorOf("nic drian n0/r0"), AllOf(HasSubstr("'nic drian'"), HasSubstr("'drain'")));
+  EXPECT_EQ(std::get<Help>(Parse("help")).text, std::get<Help>(Parse("--help")).text);
+  EXPECT_EQ(std::get<Help>(Parse("version")).text, std::get<Help>(Parse("--version")).text);
   EXPECT_THAT(ErrorOf("teapot"), AllOf(HasSubstr("'teapot'"), HasSubstr("one of status, health, nic")));
   EXPECT_THAT(ErrorOf("events --folow"), AllOf(HasSubstr("'--folow'"), HasSubstr("'--follow'")));
   EXPECT_THAT(ErrorOf("status --bogus=1"), HasSubstr("'--bogus'"));
@@ -271,7 +273,8 @@ TEST(Arguments, JobsAreSifted) {
   EXPECT_EQ(request.nic(), "rail0");
   EXPECT_EQ(request.node_glob(), "rack3-*");
   EXPECT_FALSE(RequestOf<v1::ListJobsRequest>("jobs").has_uid());
-  EXPECT_THAT(ErrorOf("jobs --uid root"), HasSubstr("--uid"));
+  EXPECT_EQ(RequestOf<v1::ListJobsRequest>("jobs --uid root").uid(), 0u);
+  EXPECT_THAT(ErrorOf("jobs --uid no-such-user"), HasSubstr("--uid 'no-such-user' is neither a number nor a user of this machine"));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/run_dirs.h"
+#include "base/transport_reason.h"
 #include "client/remote.h"
 #include "client/start_hint.h"
 
@@ -75,7 +76,7 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& socket_path
       return absl::UnimplementedError(absl::StrCat("r2ccd on ", socket_path, " is too old for this command: update it"));
     case absl::StatusCode::kUnavailable:
       // Also the word of a daemon that cannot reach the NIC's own daemon, so its message is kept.
-      return absl::UnavailableError(absl::StrCat("r2ccd on ", socket_path, ": ", first_line));
+      return absl::UnavailableError(absl::StrCat("r2ccd on ", socket_path, ": ", TransportReason(first_line)));
     default:
       return absl::Status(code, first_line.empty() ? absl::StrCat("r2ccd on ", socket_path, " refused without a reason") : first_line);
   }

@@ -93,7 +93,8 @@ Cell Reach(const v1::StatusReply& reply, const std::string& node) {
     if (peer.connected()) return {absl::StrCat("connected, ", peer.address())};
     return {absl::StrCat("not connected, ", peer.address(), peer.error().empty() ? "" : ": ", peer.error()), Colour::kRed};
   }
-  return {"through the store", Colour::kDim};
+  // Without a store it calls the daemon that was asked, which has no address of it.
+  return {reply.store().empty() ? "it calls here" : "through the store", Colour::kDim};
 }
 
 // Without a connection what is shown of `node` is what its daemon said last.

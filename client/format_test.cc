@@ -382,5 +382,16 @@ TEST(Format, ALargeClusterBeginsWithHowManyThereAreOfEach) {
   EXPECT_EQ(FormatNics(nics, {kNow}), "nodes: 2 Healthy; NICs: 4 healthy\n\nno NICs\n");
 }
 
+// A daemon without a store knows a node that is none of its peers because that one calls it.
+TEST(Format, ANodeIsNotSaidToComeThroughAStoreThatThereIsNot) {
+  v1::StatusReply reply;
+  reply.set_node("n0");
+  reply.add_nodes()->set_node("n0");
+  reply.add_nodes()->set_node("n1");
+  EXPECT_THAT(FormatStatus(reply, {}), testing::AllOf(HasSubstr("it calls here"), Not(HasSubstr("through the store"))));
+  reply.set_store("serving");
+  EXPECT_THAT(FormatStatus(reply, {}), HasSubstr("through the store"));
+}
+
 }  // namespace
 }  // namespace r2cc::client

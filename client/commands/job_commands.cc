@@ -1,10 +1,13 @@
 #include "client/commands/job_commands.h"
 
+#include <pwd.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/jobs/job_env.h"
@@ -16,7 +19,7 @@ struct JobsTyped {
   bool ended = false;
   bool bad = false;
   std::string job;
-  uint32_t uid = 0;
+  std::string uid;
   std::string nic;
   std::string node;
 };
@@ -76,15 +79,24 @@ void AddJobs(CommandTree* tree) {
   jobs.AddFlag("--ended", &typed->ended, "those that gave up on a peer and ended: which, by which rails, why, after how long");
   jobs.AddFlag("--bad", &typed->bad, "only those that gave up a rail or a peer, or whose rails are not this node's NICs");
   jobs.AddOption("--job", &typed->job, "only jobs whose names fit, such as 'train-*'").Value("GLOB");
-  const Option uid = jobs.AddOption("--uid", &typed->uid, "only this user's").Value("UID");
+  const Option uid = jobs.AddOption("--uid", &typed->uid, "only this user's, by number or name").Value("UID");
   jobs.AddOption("--nic", &typed->nic, "only those with a rail on this NIC of the node").Value("NIC");
   jobs.AddOption("--node", &typed->node, "only those that talk to nodes whose names fit, such as 'rack3-*'").Value("GLOB");
-  tree->Means(jobs, [typed, uid] {
+  tree->Means(jobs, [typed, uid]() -> absl::StatusOr<Chosen> {
     v1::ListJobsRequest list;
     list.set_ended(typed->ended);
     list.set_bad(typed->bad);
     list.set_job_glob(typed->job);
-    if (uid.count() > 0) list.set_uid(typed->uid);
+    if (uid.count() > 0) {
+      uint32_t number = 0;
+      if (!absl::SimpleAtoi(typed->uid, &number)) {
+        const passwd* const user = getpwnam(typed->uid.c_str());
+        if (user == nullptr)
+          return absl::InvalidArgumentError(absl::StrCat("--uid '", typed->uid, "' is neither a number nor a user of this machine"));
+        number = user->pw_uid;
+      }
+      list.set_uid(number);
+    }
     list.set_nic(typed->nic);
     list.set_node_glob(typed->node);
     return Chosen(Request(list));

@@ -1,6 +1,5 @@
 #include "daemon/rpc/channel.h"
 
-#include <cstring>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "base/core/hash.h"
 #include "base/tls/server_verifier.h"
+#include "base/transport_reason.h"
 #include "grpc/grpc_security_constants.h"
 #include "grpc/support/log.h"
 #include "grpcpp/security/tls_certificate_verifier.h"
@@ -141,11 +141,7 @@ std::string ShortReason(const grpc::Status& status) {
   std::string text = status.error_message();
   if (status.ok() || text == "Cancelling all calls") return "its daemon stopped";
   if (text.empty()) return "the connection broke";
-  // "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote host: Connection refused"
-  for (const char* before :
-       {"last error: ", "Failed to connect to remote host: ", "Custom verification check failed with error: ", "UNAUTHENTICATED: "})
-    if (const size_t found = text.find(before); found != std::string::npos) text.erase(0, found + std::strlen(before));
-  return text;
+  return TransportReason(std::move(text));
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {
