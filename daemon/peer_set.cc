@@ -151,7 +151,7 @@ void PeerSet::TellHeld(const std::string& node, const std::string& where, const 
 void PeerSet::TellSecond(const std::string& node, const std::string& one, const std::string& other) {
   const std::string what =
       absl::StrCat("two daemons call themselves ", node, ": one at ", one, ", one at ", other, "; give one of them another --node");
-  if (IsNews(absl::StrCat("name ", node), what)) Tell("duplicate-node", node, what);
+  if (NewsOf(absl::StrCat("name ", node), what) != nullptr) Tell("duplicate-node", node, what);
 }
 
 void PeerSet::Tell(const std::string& kind, const std::string& node, const std::string& message) {
@@ -319,14 +319,20 @@ void PeerSet::Tick() {
   for (const std::string& node : lost) LogWarning("nothing was heard of a node; its last view stays", {{"node", node}});
 }
 
-bool PeerSet::IsNews(const std::string& from, const std::string& what) {
-  if (complaints_.size() >= kComplaintsMax) complaints_.clear();
-  return std::exchange(complaints_[from], what) != what;
+PeerSet::Complaints* PeerSet::NewsOf(const std::string& from, const std::string& what) {
+  if (complaints_.size() >= kComplaintsMax && !complaints_.contains(from)) complaints_.clear();
+  Complaints& complaints = complaints_[from];
+  return std::exchange(complaints.last, what) == what ? nullptr : &complaints;
 }
 
 bool PeerSet::Complain(const std::string& from, const std::string& what) {
-  // A text that changes all the time, or a port, makes no news.
-  if (IsNews(from, what) && complaints_allowed_.Take(reporter_->Now().monotonic_ns)) LogWarning(what, {{"from", from}});
+  // A text that changes all the time makes no news, and one that says it from another port is no other; nor does it hide what others say.
+  Complaints* const complaints = NewsOf(from == kTheStore ? from : from.substr(0, from.rfind(':')), what);
+  if (complaints == nullptr) return false;
+  if (complaints->allowed.Take(reporter_->Now().monotonic_ns))
+    LogWarning(what, {{"from", from}, {"untold_before", std::exchange(complaints->untold, 0)}});
+  else
+    ++complaints->untold;
   return false;
 }
 

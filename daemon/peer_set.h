@@ -135,8 +135,15 @@ class PeerSet {
   // As an event that names the node.
   void Tell(const std::string& kind, const std::string& node, const std::string& message);
   // Told once per sender and complaint, not with every keep-alive.
+  // What is said of one sender: a host whatever its port, the store, or a node of which there are two.
+  struct Complaints {
+    std::string last;
+    TokenBucket allowed{1, 10};  // lines of the log
+    uint64_t untold = 0;
+  };
   bool Complain(const std::string& from, const std::string& what);
-  bool IsNews(const std::string& from, const std::string& what);
+  // Those of `from`, or null if `what` is what was said of it last.
+  Complaints* NewsOf(const std::string& from, const std::string& what);
 
   const std::string node_;
   const uint64_t incarnation_;
@@ -155,8 +162,7 @@ class PeerSet {
   bool own_entry_ = false;                  // the store has it
   std::string peer_address_;
   std::string store_state_;
-  std::map<std::string, std::string> complaints_;
-  TokenBucket complaints_allowed_{2, 50};  // lines
+  std::map<std::string, Complaints> complaints_;
   NicChanges nic_changes_;
   Nanos forgot_ = 0;  // when it was last looked who has left
 };

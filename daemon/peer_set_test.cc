@@ -57,6 +57,26 @@ TEST_F(PeerSetTest, AJobThatNamesManyNodesMakesABoundedNumberOfCalls) {
 }
 
 // A cluster that starts makes no plan for each node that turns up.
+// One that says something else each time, from another port each time, fills the log, and hides what others say.
+TEST_F(PeerSetTest, OneNodesWordsFillNoLogAndHideNobodyElses) {
+  v1::NodeView view = PeerView(1, v1::HEALTHY);
+  testing::internal::CaptureStderr();
+  for (uint32_t i = 0; i < 20'000; ++i) {
+    view.set_protocol(1000 + i);
+    wiring_->backend().ReceiveView(view, 3, {.address = absl::StrCat("h1:", i % 60'000)});
+    if (i % 100 == 0) Settle();
+  }
+  Settle();
+  view.set_node("n2");
+  wiring_->backend().ReceiveView(view, 4, {.address = "h2:7460"});
+  Settle();
+  const std::string log = testing::internal::GetCapturedStderr();
+  size_t lines = 0;
+  for (size_t at = 0; (at = log.find("a view was refused", at)) != std::string::npos; ++at) ++lines;
+  EXPECT_LE(lines, 40u) << log.substr(0, 2000);
+  EXPECT_NE(log.find("from=h2:7460"), std::string::npos);
+}
+
 TEST_F(PeerSetTest, HowFarAnothersClockIsAhead) {
   v1::NodeView view = PeerView(1, v1::HEALTHY);
   view.set_clock_ns(1'700'000'000'000'000'000 + core_.Now() + 7 * kNanosPerSecond);
