@@ -51,6 +51,15 @@ TEST_F(ConfigFilesTest, AFileOfAnotherEndingHasNoDirectory) {
   EXPECT_EQ(ConfigDirectory("/etc/r2cc/r2ccd.textproto"), "/etc/r2cc/r2ccd.d");
 }
 
+TEST_F(ConfigFilesTest, FilesAreBounded) {
+  Write("r2ccd.textproto", "a");
+  std::filesystem::create_directories(folder_ + "/r2ccd.d");
+  for (size_t i = 1; i < kConfigFilesMax; ++i) Write("r2ccd.d/" + std::to_string(i) + ".textproto", "b");
+  EXPECT_EQ(Read().size(), kConfigFilesMax);
+  Write("r2ccd.d/one-more.textproto", "b");
+  EXPECT_THAT(Read(), ElementsAre(HasSubstr("has 256 files, and at most 255 are read")));
+}
+
 TEST_F(ConfigFilesTest, WhatCannotBeReadIsNamed) {
   EXPECT_THAT(Read(), ElementsAre(HasSubstr(folder_ + "/r2ccd.textproto")));
   Write("r2ccd.textproto", "a");

@@ -133,6 +133,31 @@ TEST(ConfigTest, AGarbledFileIsToldWithItsLine) {
   EXPECT_EQ(ErrorOf(std::string("\0\xff\x7f", 3)).substr(0, 9), "f.conf:1:");
 }
 
+TEST(ConfigTest, NamesAndListsAreBounded) {
+  const auto lines = [](int count, const char* begin, const char* end) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += begin + std::to_string(i) + end + "\n";
+    return text;
+  };
+  EXPECT_EQ(ErrorOf("node: '" + std::string(63, 'n') + "'"), "no error");
+  EXPECT_THAT(ErrorOf("node: '" + std::string(64, 'n') + "'"), testing::HasSubstr("at most 63"));
+  EXPECT_EQ(ErrorOf("nics { name: '" + std::string(23, 'n') + "' interface: 'e' }"), "no error");
+  EXPECT_THAT(ErrorOf("nics { name: '" + std::string(24, 'n') + "' interface: 'e' }"), testing::HasSubstr("at most 23"));
+  EXPECT_EQ(ErrorOf(lines(16, "nics { name: 'r", "' }")), "no error");
+  EXPECT_THAT(ErrorOf(lines(17, "nics { name: 'r", "' }")), testing::HasSubstr("16"));
+  EXPECT_EQ(ErrorOf("limits { nics_per_node: 64 }\n" + lines(64, "nics { name: 'r", "' }")), "no error");
+  EXPECT_NE(ErrorOf("limits { nics_per_node: 64 }\n" + lines(65, "nics { name: 'r", "' }")), "no error");
+  EXPECT_NE(ErrorOf("limits { nics_per_node: 65 }"), "no error");
+  EXPECT_EQ(ErrorOf("limits { nodes: 65536 }"), "no error");
+  EXPECT_NE(ErrorOf("limits { nodes: 65537 }"), "no error");
+  std::string peers;
+  for (int i = 0; i < 1025; ++i) peers += "peers { node: 'n" + std::to_string(i) + "' address: 'h" + std::to_string(i) + ":1' }\n";
+  EXPECT_THAT(ErrorOf(peers), testing::HasSubstr("more than 1024 peers"));
+  EXPECT_EQ(ErrorOf("insecure: true store {" + lines(16, "etcd_endpoints: 'e", ":2379'") + "}"), "no error");
+  EXPECT_THAT(ErrorOf("insecure: true store {" + lines(17, "etcd_endpoints: 'e", ":2379'") + "}"),
+              testing::HasSubstr("more than 16 etcd_endpoints"));
+}
+
 TEST(ConfigTest, AWrongValueIsToldWithItsLine) {
   EXPECT_EQ(ErrorOf("nics { name: 'a' }\nnics { name: 'a' }"), "f.conf:2: NIC a stands here twice");
   EXPECT_EQ(ErrorOf("nics { name: 'a' interface: 'e' }\nnics { name: 'b' interface: 'e' }"),

@@ -50,6 +50,14 @@ TEST_F(LocalStoreTest, AWatcherThatComesLateHearsWhatIsThere) {
   EXPECT_EQ(late.size(), 2u);
 }
 
+TEST_F(LocalStoreTest, ANodeHasABoundedNumberOfWatches) {
+  for (size_t i = 0; i < StoreService::kWatchesPerCallerMax; ++i) ASSERT_TRUE(service_.BeginWatch("node n1"));
+  EXPECT_FALSE(service_.BeginWatch("node n1"));
+  EXPECT_TRUE(service_.BeginWatch("node n2"));
+  service_.EndWatch("node n1");
+  EXPECT_TRUE(service_.BeginWatch("node n1"));
+}
+
 TEST_F(LocalStoreTest, NothingIsHeardAfterStop) {
   store_.Put("/r2cc/nodes/n0", "own", 1000);
   store_.Stop();

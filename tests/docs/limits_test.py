@@ -1,12 +1,13 @@
-"""docs/limits.md says the numbers of the code."""
+"""docs/limits.md says the numbers of the code, and names tests that exist."""
 
 import pathlib
 import re
 import unittest
 
+from tests.docs.named_tests import NAME, cases, missing
 from tests.tidy import tree
 
-ROW = re.compile(r"^\| .+ \| ([\d,]+) \| .+ \| `(\S+)`: `(k\w+)` \|$")
+ROW = re.compile(r"^\| [^|]+ \| [^|]+ \| ([\d,]+) \| [^|]+ \| `(\S+)`: `(k\w+)` \| ([^|]+) \|$")
 
 
 def value(text: str, name: str) -> int | None:
@@ -21,10 +22,16 @@ class LimitsTest(unittest.TestCase):
     root = pathlib.Path(tree.workspace_root())
     lines = [line for line in (root / "docs/limits.md").read_text(encoding="utf-8").splitlines() if line.startswith("|")]
     self.assertGreater(len(lines), 10)
+    self.assertEqual(lines[0], "| what | who makes it grow | at most | beyond it | place | test |")
+    sources = tree.read_sources(tree.workspace_root())
+    known = cases(sources)
     for line in lines[2:]:  # behind the head
       row = ROW.match(line)
       self.assertIsNotNone(row, line)
-      number, path, name = row.groups()
+      number, path, name, tests = row.groups()
+      self.assertTrue(NAME.findall(tests), line)
+      for test in NAME.findall(tests):
+        self.assertIsNone(missing(test, "", known, sources), line)
       self.assertEqual(value((root / path).read_text(encoding="utf-8"), name), int(number.replace(",", "")), line)
 
   def test_a_constant_is_found_by_its_whole_name(self):
