@@ -19,6 +19,7 @@ def room(
         test_deps = [],
         test_data = [],
         test_size = "medium",
+        test_tags = [],
         **kwargs):
     """Three targets of all C++ files in the folder:
 
@@ -35,6 +36,7 @@ def room(
       test_deps: what the unit tests use beyond `deps` and `testing_deps`.
       test_data: what the unit tests read.
       test_size: the size of :unit_test.
+      test_tags: its tags; a comment says why.
       **kwargs: for the library.
     """
     if not name:
@@ -64,5 +66,6 @@ def room(
             size = test_size,
             srcs = tests,
             data = test_data,
+            tags = test_tags,
             deps = [":" + name, "//bazel:gtest_main"] + ([":testing"] if for_tests else []) + test_deps,
         )

@@ -66,7 +66,7 @@ TEST(Arguments, CertificatesOfThisNode) {
   const auto* certs = std::get_if<CertsCommand>(&parsed);
   ASSERT_NE(certs, nullptr);
   EXPECT_EQ(certs->out_directory, "/etc/r2cc/tls");
-  EXPECT_EQ(certs->group, "r2cc");
+  EXPECT_EQ(certs->owner, "r2ccd");
   EXPECT_THAT(ErrorOf("certs issue alice --operator --install"), HasSubstr("belong to the person"));
 }
 

@@ -1,7 +1,7 @@
 #include "client/certs.h"
 
 #include <fcntl.h>
-#include <grp.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,22 +18,28 @@ namespace r2cc::client {
 namespace {
 
 constexpr mode_t kSecret = 0600;
-constexpr mode_t kGroups = 0640;
+constexpr mode_t kOwners = 0400;
 constexpr mode_t kPublic = 0644;
-constexpr gid_t kOwnGroup = static_cast<gid_t>(-1);
+
+struct Owner {
+  uid_t uid = static_cast<uid_t>(-1);
+  gid_t gid = static_cast<gid_t>(-1);
+
+  bool given() const { return uid != static_cast<uid_t>(-1); }
+};
 
 absl::Status MakeDirectory(const std::string& path) {
   if (mkdir(path.c_str(), 0755) == 0 || errno == EEXIST) return absl::OkStatus();
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the directory ", path));
 }
 
-// A whole file or none, in the place of one that is there. Nobody reads it before it has its group and mode.
-absl::Status WriteFile(const std::string& path, const std::string& text, mode_t mode, gid_t group = kOwnGroup) {
+// A whole file or none, in the place of one that is there. Nobody reads it before it has its owner and mode.
+absl::Status WriteFile(const std::string& path, const std::string& text, mode_t mode, const Owner& owner = {}) {
   const std::string fresh = path + ".new";
   unlink(fresh.c_str());
   const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kSecret);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", fresh));
-  const bool owned = group == kOwnGroup || fchown(fd, static_cast<uid_t>(-1), group) == 0;
+  const bool owned = !owner.given() || fchown(fd, owner.uid, owner.gid) == 0;
   const bool written =
       owned && fchmod(fd, mode) == 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
   const int error = errno;
@@ -69,10 +75,10 @@ absl::Status Init(const CertsCommand& command, int64_t now_s, std::ostream& out)
   return absl::OkStatus();
 }
 
-absl::StatusOr<gid_t> GroupNumber(const std::string& name) {
-  if (name.empty()) return kOwnGroup;
-  if (const struct group* const entry = getgrnam(name.c_str()); entry != nullptr) return entry->gr_gid;
-  return absl::NotFoundError(absl::StrCat("this machine has no group '", name, "': install r2ccd before its certificate"));
+absl::StatusOr<Owner> OwnerOf(const std::string& name) {
+  if (name.empty()) return Owner{};
+  if (const passwd* const entry = getpwnam(name.c_str()); entry != nullptr) return Owner{entry->pw_uid, entry->pw_gid};
+  return absl::NotFoundError(absl::StrCat("this machine has no user '", name, "': install r2ccd before its certificate"));
 }
 
 absl::Status IssueOne(const CertsCommand& command, int64_t now_s, std::ostream& out) {
@@ -83,19 +89,18 @@ absl::Status IssueOne(const CertsCommand& command, int64_t now_s, std::ostream& 
   const Identity identity{command.is_operator ? Identity::Kind::kOperator : Identity::Kind::kNode, command.name};
   const auto issued = Issue({*certificate, *key}, identity, ForDays(now_s, command.days));
   if (!issued.ok()) return issued.status();
-  const auto group = GroupNumber(command.group);
-  if (!group.ok()) return group.status();
+  const auto owner = OwnerOf(command.owner);
+  if (!owner.ok()) return owner.status();
   const std::string directory = command.out_directory.empty() ? absl::StrCat(command.directory, "/", command.name) : command.out_directory;
   const std::string base = absl::StrCat(directory, "/", command.is_operator ? "operator" : "node");
   if (absl::Status status = MakeDirectory(directory); !status.ok()) return status;
-  if (absl::Status status = WriteFile(base + ".key", issued->key, *group == kOwnGroup ? kSecret : kGroups, *group); !status.ok())
-    return status;
+  if (absl::Status status = WriteFile(base + ".key", issued->key, owner->given() ? kOwners : kSecret, *owner); !status.ok()) return status;
   if (absl::Status status = WriteFile(base + ".crt", issued->certificate, kPublic); !status.ok()) return status;
   if (absl::Status status = WriteFile(directory + "/ca.crt", *certificate, kPublic); !status.ok()) return status;
   out << "wrote " << base << ".crt and .key for " << Describe(identity) << ", until " << DateText(ForDays(now_s, command.days).not_after_s)
       << "\n";
-  if (!command.is_operator && command.group.empty())
-    out << "on the node: copy them to /etc/r2cc/tls, then chown root:r2cc /etc/r2cc/tls/node.key && chmod 640 /etc/r2cc/tls/node.key\n";
+  if (!command.is_operator && command.owner.empty())
+    out << "on the node: copy them to /etc/r2cc/tls, then chown r2ccd: /etc/r2cc/tls/node.key && chmod 400 /etc/r2cc/tls/node.key\n";
   out << std::flush;
   return absl::OkStatus();
 }

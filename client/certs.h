@@ -16,12 +16,12 @@ struct CertsCommand {
   std::string name;           // of the cluster, or of the node or operator
   bool is_operator = false;   // issue: for a person
   std::string out_directory;  // issue; empty: NAME below `directory`
-  std::string group;          // issue: may read the key; empty: its owner alone
+  std::string owner;          // issue: the user that the key belongs to; empty: the caller
   int days = 0;
   bool json = false;
 };
 
-// Writes the files, keys with mode 0600, or 0640 and the group if there is one. An authority that is there is never replaced; a certificate
+// Writes the files, keys with mode 0600, or 0400 if there is an owner. An authority that is there is never replaced; a certificate
 // is, the key first. `now_s` is CLOCK_REALTIME.
 absl::Status Run(const CertsCommand& command, int64_t now_s, std::ostream& out);
 

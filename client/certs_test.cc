@@ -63,22 +63,22 @@ TEST_F(CertsTest, AnAuthorityAndANodesDirectory) {
   EXPECT_NE(Read("n1/node.crt"), before) << "a new one in its place";
 }
 
-TEST_F(CertsTest, AKeyForTheServicesGroup) {
+TEST_F(CertsTest, AKeyForTheService) {
   ASSERT_TRUE(Init().ok());
   CertsCommand command{.directory = folder_, .name = "n1", .days = 10};
   ASSERT_TRUE(client::Run(command, kNow, out_).ok());
-  EXPECT_NE(out_.str().find("chown root:r2cc /etc/r2cc/tls/node.key && chmod 640 /etc/r2cc/tls/node.key"), std::string::npos);
-  command.group = "no-such-group";
-  EXPECT_EQ(client::Run(command, kNow, out_).message(), "this machine has no group 'no-such-group': install r2ccd before its certificate");
-  if (geteuid() != 0) GTEST_SKIP() << "needs root: gives a key to a group";
+  EXPECT_NE(out_.str().find("chown r2ccd: /etc/r2cc/tls/node.key && chmod 400 /etc/r2cc/tls/node.key"), std::string::npos);
+  command.owner = "no-such-user";
+  EXPECT_EQ(client::Run(command, kNow, out_).message(), "this machine has no user 'no-such-user': install r2ccd before its certificate");
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: gives a key to another user";
   out_.str("");
-  command.group = "nogroup";
+  command.owner = "nobody";
   ASSERT_TRUE(client::Run(command, kNow, out_).ok());
   EXPECT_EQ(out_.str().find("chown"), std::string::npos) << out_.str();
-  EXPECT_EQ(Mode("n1/node.key"), 0640u);
+  EXPECT_EQ(Mode("n1/node.key"), 0400u);
   struct stat about {};
   ASSERT_EQ(stat((folder_ + "/n1/node.key").c_str(), &about), 0);
-  EXPECT_EQ(about.st_uid, 0u);
+  EXPECT_EQ(about.st_uid, 65534u);
   EXPECT_EQ(about.st_gid, 65534u);
 }
 

@@ -15,7 +15,7 @@ constexpr int kAuthorityDays = 3650;
 constexpr int kDaysMax = 36500;
 // Where the packages' configuration looks for them, and who reads them there.
 constexpr char kInstalled[] = "/etc/r2cc/tls";
-constexpr char kServiceGroup[] = "r2cc";
+constexpr char kServiceUser[] = "r2ccd";
 
 }  // namespace
 
@@ -32,9 +32,9 @@ void AddCertsCommands(CommandTree* tree) {
   issue.AddOption("NAME", &certs->name, "the node, as its daemon calls itself; or the operator").Required();
   issue.AddFlag("--operator", &certs->is_operator, "for a person: operator.crt and operator.key, for --certs");
   issue.AddOption("--out", &certs->out_directory, "directory to write (default: NAME below --dir)").Value("DIR");
-  issue.AddOption("--group", &certs->group, "group of the key, which may read it (default: none, mode 600)").Value("GROUP");
+  issue.AddOption("--owner", &certs->owner, "user that the key belongs to, who alone may read it (default: the caller)").Value("USER");
   const auto install = std::make_shared<bool>(false);
-  issue.AddFlag("--install", install.get(), "for this node: as --out /etc/r2cc/tls --group r2cc; r2ccd uses it within seconds");
+  issue.AddFlag("--install", install.get(), "for this node: as --out /etc/r2cc/tls --owner r2ccd; r2ccd uses it within seconds");
   tree->Means(init, [certs] {
     certs->init = true;
     if (certs->name.empty()) certs->name = "R2CC";
@@ -45,7 +45,7 @@ void AddCertsCommands(CommandTree* tree) {
     if (*install && certs->is_operator)
       return absl::InvalidArgumentError("--install is for this node's daemon; an operator's files belong to the person: --out DIR");
     if (*install && certs->out_directory.empty()) certs->out_directory = kInstalled;
-    if (*install && certs->group.empty()) certs->group = kServiceGroup;
+    if (*install && certs->owner.empty()) certs->owner = kServiceUser;
     if (certs->days == 0) certs->days = kNodeDays;
     return Chosen(*certs);
   });

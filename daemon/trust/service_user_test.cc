@@ -27,10 +27,10 @@ TEST(UnreadableFor, AKeyOfRootsAlone) {
   chmod(certificate.c_str(), 0644);
   const std::vector<std::string> files = {certificate, key, folder + "/missing"};
   EXPECT_THAT(UnreadableFor("nobody", files),
-              ElementsAre(StartsWith("user nobody cannot read " + key + ": Permission denied; chown root:r2cc " + key + " && chmod 640 ")));
+              ElementsAre(StartsWith("user nobody cannot read " + key + ": Permission denied; chown nobody: " + key + " && chmod 400 ")));
   EXPECT_EQ(geteuid(), 0u) << "this process stays what it is";
-  ASSERT_EQ(chown(key.c_str(), 0, 65534), 0);
-  ASSERT_EQ(chmod(key.c_str(), 0640), 0);
+  ASSERT_EQ(chown(key.c_str(), 65534, 65534), 0);
+  ASSERT_EQ(chmod(key.c_str(), 0400), 0);
   EXPECT_THAT(UnreadableFor("nobody", files), IsEmpty());
   EXPECT_THAT(UnreadableFor("no-such-user", {key}), IsEmpty());
   std::filesystem::remove_all(folder);
